@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+#include "base/arena.h"
+
+#include <stdalign.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+enum { BLOCK_SIZE = 4096 };
+
+struct arena_block {
+    struct arena_block *next;
+    size_t used;
+    size_t size;
+    alignas(max_align_t) char data[];
+};
+
+void *arena_alloc(struct arena *arena, size_t size) {
+    const size_t unit = alignof(max_align_t);
+    if (size > SIZE_MAX / 2) return NULL;
+    size = (size + unit - 1) / unit * unit;
+
+    struct arena_block *block = arena->blocks;
+    if (!block || block->size - block->used < size) {
+        const size_t capacity = size > BLOCK_SIZE ? size : BLOCK_SIZE;
+        block = ggml_mem_calloc(1, sizeof(*block) + capacity);
+        if (!block) return NULL;
+        block->size = capacity;
+        block->next = arena->blocks;
+        arena->blocks = block;
+    }
+    void *memory = block->data + block->used;
+    block->used += size;
+    return memory;
+}
+
+char *arena_strdup(struct arena *arena, const char *text) {
+    const size_t size = strlen(text) + 1;
+    char *copy = arena_alloc(arena, size);
+    return copy ? memcpy(copy, text, size) : NULL;
+}
+
+void arena_free(struct arena *arena) {
+    while (arena->blocks) {
+        struct arena_block *next = arena->blocks->next;
+        ggml_mem_free(arena->blocks);
+        arena->blocks = next;
+    }
+}

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// The dynamic linker and the places that programs are found at, per platform.
+#ifndef GGML_BASE_DL_H
+#define GGML_BASE_DL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct dl_library; // opaque
+
+// Maps a shared object with all symbols bound and none exported; NULL on failure, out_message (if not
+// NULL) then receives the linker's text, truncated to size. Runs constructors. [any-thread]
+struct dl_library *dl_open(const char *path, char *out_message, size_t size);
+void *dl_symbol(struct dl_library *library, const char *name);
+void dl_close(struct dl_library *library);
+
+// Absolute directory of the running executable, or of the module (library or executable) that holds
+// `address`; false when unknown. [any-thread]
+bool dl_executable_dir(char *out_path, size_t size);
+bool dl_module_dir(const void *address, char *out_path, size_t size);
+
+#endif

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+#ifndef _WIN32
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifdef __APPLE__
+#include <mach-o/dyld.h>
+#endif
+
+#include "base/dl.h"
+
+struct dl_library *dl_open(const char *path, char *out_message, size_t size) {
+    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!handle && out_message) snprintf(out_message, size, "%s", dlerror());
+    return handle;
+}
+
+void *dl_symbol(struct dl_library *library, const char *name) {
+    return dlsym(library, name);
+}
+
+void dl_close(struct dl_library *library) {
+    if (library) dlclose(library);
+}
+
+// Cuts the last component off an absolute path.
+static bool keep_directory(char *path) {
+    char *slash = strrchr(path, '/');
+    if (path[0] != '/' || !slash) return false;
+    slash[slash == path ? 1 : 0] = '\0';
+    return true;
+}
+
+static bool resolve_directory(const char *file, char *out_path, size_t size) {
+    char *real = realpath(file, NULL);
+    const bool fits = real && strlen(real) < size;
+    if (fits) memcpy(out_path, real, strlen(real) + 1);
+    free(real);
+    return fits && keep_directory(out_path);
+}
+
+bool dl_executable_dir(char *out_path, size_t size) {
+#ifdef __APPLE__
+    char file[PATH_MAX];
+    uint32_t length = sizeof(file);
+    return _NSGetExecutablePath(file, &length) == 0 && resolve_directory(file, out_path, size);
+#elif defined(__FreeBSD__)
+    return resolve_directory("/proc/curproc/file", out_path, size);
+#else
+    return resolve_directory("/proc/self/exe", out_path, size);
+#endif
+}
+
+bool dl_module_dir(const void *address, char *out_path, size_t size) {
+    Dl_info info;
+    memset(&info, 0, sizeof(info));
+    if (dladdr((void *)(uintptr_t)address, &info) == 0 || !info.dli_fname) return false;
+    if (!strchr(info.dli_fname, '/')) return dl_executable_dir(out_path, size);
+    return resolve_directory(info.dli_fname, out_path, size);
+}
+#endif

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+#include "base/status.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct last_error {
+    enum ggml_host_status status;
+    char text[1024];
+};
+
+static _Thread_local struct last_error last_error;
+
+enum ggml_host_status ggml_fail_v(enum ggml_host_status status, const char *format, va_list args) {
+    char text[sizeof(last_error.text)]; // the arguments may point into the old message
+    vsnprintf(text, sizeof(text), format, args);
+    last_error.status = status;
+    memcpy(last_error.text, text, sizeof(text));
+    return status;
+}
+
+enum ggml_host_status ggml_fail(enum ggml_host_status status, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    ggml_fail_v(status, format, args);
+    va_end(args);
+    return status;
+}
+
+const char *ggml_last_error(void) {
+    return last_error.text;
+}
+
+enum ggml_host_status ggml_last_status(void) {
+    return last_error.status;
+}
+
+void ggml_clear_error(void) {
+    last_error.status = GGML_HOST_OK;
+    last_error.text[0] = '\0';
+}
+
+const char *ggml_host_status_text(enum ggml_host_status status) {
+    switch ((int)status) {
+#define GGML_HOST_STATUS_ROW(number, name, text) case number: return text;
+#include "status_list.inl"
+    default: return "unknown status";
+    }
+}

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+// Statuses and the per-thread last error.
+#ifndef GGML_BASE_STATUS_H
+#define GGML_BASE_STATUS_H
+
+#include <stdarg.h>
+
+#include "ggml-host.h"
+
+// Records a failure for the calling thread and answers `status`, so that a function can
+// `return ggml_fail(...)`. The message names what was being done and what to do. [any-thread]
+enum ggml_host_status ggml_fail(enum ggml_host_status status, const char *format, ...)
+    GGML_ATTRIBUTE_FORMAT(2, 3);
+enum ggml_host_status ggml_fail_v(enum ggml_host_status status, const char *format, va_list args);
+
+#endif

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+// Time, files, versions and the other small services of ggml.h.
+#define _POSIX_C_SOURCE 200809L
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/mem.h"
+#include "base/status.h"
+#include "ggml-impl.h"
+#include "ggml-commit.h"
+#include "ggml-version.h"
+
+#ifdef _WIN32
+#define WIN32_LEAN_AND_MEAN
+#include <windows.h>
+#endif
+
+const char *ggml_version(void) {
+    return GGML_HOST_VERSION;
+}
+
+const char *ggml_commit(void) {
+    return GGML_HOST_COMMIT;
+}
+
+void ggml_time_init(void) {
+}
+
+int64_t ggml_time_us(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+int64_t ggml_time_ms(void) {
+    return ggml_time_us() / 1000;
+}
+
+int64_t ggml_cycles(void) {
+    return clock();
+}
+
+int64_t ggml_cycles_per_ms(void) {
+    return CLOCKS_PER_SEC / 1000;
+}
+
+FILE *ggml_fopen(const char *fname, const char *mode) {
+    if (!fname || !mode) {
+        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "ggml_fopen: file name or mode is NULL");
+        return NULL;
+    }
+#ifdef _WIN32
+    wchar_t wide_name[4096];
+    wchar_t wide_mode[16];
+    if (!MultiByteToWideChar(CP_UTF8, 0, fname, -1, wide_name, 4096)) return NULL;
+    if (!MultiByteToWideChar(CP_UTF8, 0, mode, -1, wide_mode, 16)) return NULL;
+    return _wfopen(wide_name, wide_mode);
+#else
+    return fopen(fname, mode);
+#endif
+}
+
+bool ggml_guid_matches(ggml_guid_t guid_a, ggml_guid_t guid_b) {
+    return guid_a && guid_b && memcmp(guid_a, guid_b, sizeof(ggml_guid)) == 0;
+}
+
+const char *ggml_status_to_string(enum ggml_status status) {
+    switch (status) {
+    case GGML_STATUS_ALLOC_FAILED: return "GGML status: error (failed to allocate memory)";
+    case GGML_STATUS_FAILED: return "GGML status: error (operation failed)";
+    case GGML_STATUS_SUCCESS: return "GGML status: success";
+    case GGML_STATUS_ABORTED: return "GGML status: warning (operation aborted)";
+    }
+    return "GGML status: unknown";
+}
+
+void *ggml_aligned_malloc(size_t size) {
+    void *memory = ggml_mem_aligned_alloc(64, size > 0 ? size : 1);
+    if (!memory) ggml_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for %zu aligned bytes", size);
+    return memory;
+}
+
+void ggml_aligned_free(void *ptr, size_t size) {
+    (void)size;
+    ggml_mem_aligned_free(ptr);
+}
+
+static pthread_mutex_t critical_section = PTHREAD_MUTEX_INITIALIZER;
+
+void ggml_critical_section_start(void) {
+    pthread_mutex_lock(&critical_section);
+}
+
+void ggml_critical_section_end(void) {
+    pthread_mutex_unlock(&critical_section);
+}

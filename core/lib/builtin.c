@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+#include "host/builtin.h"
+
+#define GGML_BUILTIN_ROW(name)                                                                      \
+    extern const struct ggml_plugin_note ggml_builtin_note_##name;                                  \
+    int32_t ggml_builtin_init_##name(const struct ggml_host_table *host,                            \
+                                     const struct ggml_plugin_table **out_plugin);
+#include "builtin_list.inl"
+
+static const struct builtin_plugin builtins[] = {
+#define GGML_BUILTIN_ROW(name) {&ggml_builtin_note_##name, ggml_builtin_init_##name},
+#include "builtin_list.inl"
+    {NULL, NULL},
+};
+
+const struct builtin_plugin *builtin_plugins(size_t *out_count) {
+    *out_count = sizeof(builtins) / sizeof(builtins[0]) - 1;
+    return builtins;
+}

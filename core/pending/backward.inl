@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: MIT
+// Public functions of this area that are declared but not implemented yet: each answers `failure` and
+// leaves a message. Rows only ever leave this list.
+//
+// GGML_PENDING(type, name, (parameters), failure)    GGML_PENDING_VOID(name, (parameters))
+GGML_PENDING_VOID(ggml_build_backward_expand, (struct ggml_context *ctx, struct ggml_cgraph *cgraph,
+             struct ggml_tensor **grad_accs))
