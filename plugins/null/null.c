@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+// The skeleton of a plugin, to be cloned: it loads and shows one device that computes nothing. Each
+// "replace" says what to put there; docs/writing-a-plugin.md is the walk through.
+#include "ggml-impl.h"
+#include "ggml-plugin.h"
+
+// --- stream -----------------------------------------------------------------------------------------
+
+// replace: what a queue of work of your hardware needs; reached through backend->context.
+struct null_stream {
+    size_t n_graphs;
+};
+
+static const char *stream_name(ggml_backend_t backend) {
+    (void)backend;
+    return "null";
+}
+
+static void stream_free(ggml_backend_t backend) {
+    ggml_aligned_free(backend->context, sizeof(struct null_stream));
+    ggml_aligned_free(backend, sizeof(*backend));
+}
+
+// replace: run the nodes in order. Nodes that move no data and those without the flag COMPUTE are skipped;
+// the host sends only nodes that supports_op accepted.
+static enum ggml_status stream_graph_compute(ggml_backend_t backend, struct ggml_cgraph *cgraph) {
+    struct null_stream *stream = backend->context;
+    for (int i = 0; i < cgraph->n_nodes; ++i) {
+        const struct ggml_tensor *node = cgraph->nodes[i];
+        if (ggml_op_is_empty(node->op) || !(node->flags & GGML_TENSOR_FLAG_COMPUTE)) continue;
+        GGML_LOG_ERROR("null: node %d (op %d) is not supported\n", i, (int)node->op);
+        return GGML_STATUS_FAILED;
+    }
+    ++stream->n_graphs;
+    return GGML_STATUS_SUCCESS;
+}
+
+// replace: add set_tensor_async, synchronize ... when work can overlap with the host. Entries that are
+// left out mean "not supported", and the host does without.
+static const struct ggml_backend_i stream_interface = {
+    .get_name = stream_name,
+    .free = stream_free,
+    .graph_compute = stream_graph_compute,
+};
+
+// --- device -----------------------------------------------------------------------------------------
+
+static const char *device_name(ggml_backend_dev_t device) {
+    (void)device;
+    return "NULL0";
+}
+
+static const char *device_description(ggml_backend_dev_t device) {
+    (void)device;
+    return "Skeleton device that computes nothing";
+}
+
+// replace: bytes of the device's memory. Must not create a compute context: it is called for listing.
+static void device_memory(ggml_backend_dev_t device, size_t *free, size_t *total) {
+    (void)device;
+    *free = 0;
+    *total = 0;
+}
+
+// replace: GPU for one with memory of its own, IGPU for one that shares the host's.
+static enum ggml_backend_dev_type device_type(ggml_backend_dev_t device) {
+    (void)device;
+    return GGML_BACKEND_DEVICE_TYPE_ACCEL;
+}
+
+// replace: device_id is the PCI address "dddd:bb:dd.f" if there is one; caps say what the interface
+// tables of this file really do.
+static void device_props(ggml_backend_dev_t device, struct ggml_backend_dev_props *props) {
+    props->name = device_name(device);
+    props->description = device_description(device);
+    device_memory(device, &props->memory_free, &props->memory_total);
+    props->type = device_type(device);
+}
+
+static const uint8_t stream_guid[16] = {0x6e, 0x75, 0x6c, 0x6c, 0x2d, 0x67, 0x67, 0x6d,
+                                        0x6c, 0x2d, 0x68, 0x6f, 0x73, 0x74, 0x00, 0x01};
+
+static ggml_backend_t device_init_backend(ggml_backend_dev_t device, const char *params) {
+    (void)params;
+    struct ggml_backend *backend = ggml_aligned_malloc(sizeof(*backend));
+    struct null_stream *stream = ggml_aligned_malloc(sizeof(*stream));
+    if (!backend || !stream) goto fail;
+    memset(backend, 0, sizeof(*backend));
+    memset(stream, 0, sizeof(*stream));
+    backend->guid = (ggml_guid_t)(uintptr_t)stream_guid; // replace: random bytes of your own
+    backend->iface = stream_interface;
+    backend->device = device;
+    backend->context = stream;
+    return backend;
+fail:
+    ggml_aligned_free(stream, sizeof(*stream));
+    ggml_aligned_free(backend, sizeof(*backend));
+    return NULL;
+}
+
+// replace: a buffer type of the device's own memory (struct ggml_backend_buffer_type, made once). A device
+// that works on host memory keeps this: the host's own buffer type, asked for by extension.
+static ggml_backend_buffer_type_t device_buffer_type(ggml_backend_dev_t device) {
+    (void)device;
+    const struct ggml_host_table *host = ggml_sdk_host();
+    if (!host) return NULL;
+    const struct ggml_extension_host_memory *memory = host->get_extension(
+        host, GGML_EXTENSION_HOST_MEMORY, GGML_EXTENSION_HOST_MEMORY_REVISION);
+    return memory ? memory->buffer_type() : NULL;
+}
+
+// replace: true for the ops, types and layouts that graph_compute runs. The tensors may have no buffers
+// yet. An op number that you don't know is answered with false.
+static bool device_supports_op(ggml_backend_dev_t device, const struct ggml_tensor *op) {
+    (void)device;
+    (void)op;
+    return false;
+}
+
+// replace: true for your own buffer types as well, if you have any.
+static bool device_supports_buft(ggml_backend_dev_t device, ggml_backend_buffer_type_t buft) {
+    return buft == device_buffer_type(device);
+}
+
+static const struct ggml_backend_device_i device_interface = {
+    .get_name = device_name,
+    .get_description = device_description,
+    .get_memory = device_memory,
+    .get_type = device_type,
+    .get_props = device_props,
+    .init_backend = device_init_backend,
+    .get_buffer_type = device_buffer_type,
+    .supports_op = device_supports_op,
+    .supports_buft = device_supports_buft,
+};
+
+// --- backend ----------------------------------------------------------------------------------------
+
+static struct ggml_backend_device null_device; // replace: one per device that is found
+
+static const char *reg_name(ggml_backend_reg_t reg) {
+    (void)reg;
+    return "NULL";
+}
+
+static size_t reg_device_count(ggml_backend_reg_t reg) {
+    (void)reg;
+    return 1;
+}
+
+static ggml_backend_dev_t reg_device(ggml_backend_reg_t reg, size_t index) {
+    (void)reg;
+    (void)index;
+    return &null_device;
+}
+
+static struct ggml_backend_reg null_reg = {
+    .api_version = GGML_BACKEND_API_VERSION,
+    .iface = {.get_name = reg_name, .get_device_count = reg_device_count, .get_device = reg_device},
+};
+
+// replace: open the driver and look for devices. Without any, set the error and answer NULL:
+// ggml_sdk_host()->set_error(ggml_sdk_host(), GGML_HOST_NO_DEVICE, "no such hardware: ...").
+// It can be called again: after the shutdown, or by a second host in the same process.
+static ggml_backend_reg_t null_start(void) {
+    null_device.iface = device_interface;
+    null_device.reg = &null_reg;
+    return &null_reg;
+}
+
+// replace: end threads, free everything, close the driver. The library may be unmapped right after.
+static void null_shutdown(void) {
+}
+
+// replace: the name, a version of your own, and the CPU features that the code of this file is compiled
+// for, such as GGML_CPU_BIT(GGML_CPU_X86_64_AVX2).
+GGML_PLUGIN_NOTE("null", "", "1.0", 0, 0, 0)
+GGML_PLUGIN_ENTRY(null_start, NULL, null_shutdown, NULL)
