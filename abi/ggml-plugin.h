@@ -184,6 +184,17 @@ struct ggml_extension_host_memory {
     ggml_backend_buffer_t (*buffer_from_ptr)(void *ptr, size_t size);
 };
 
+// Extension "ggml.cpu-features", revision 1: what the topology's cpu_features[0] says, without the cost of
+// discovering the rest of the machine.
+#define GGML_EXTENSION_CPU_FEATURES "ggml.cpu-features"
+#define GGML_EXTENSION_CPU_FEATURES_REVISION 1
+struct ggml_extension_cpu_features {
+    uint32_t size;
+    uint32_t revision;
+    // As ggml_host_cpu_features(). [any-thread]
+    uint64_t (*features)(void);
+};
+
 // --- plugin table -----------------------------------------------------------------------------------
 
 // What the plugin offers; static, valid until shutdown returned.

@@ -13,6 +13,15 @@
 #define CPU_PASTE(a, b) CPU_PASTE_(a, b)
 #define CPU_FN(name) CPU_PASTE(name, CPU_LEVEL)
 
+// Put before a loop whose iterations are independent: operands may be the same memory, never shifted.
+#if defined(__clang__)
+#define CPU_INDEPENDENT _Pragma("clang loop vectorize(assume_safety) interleave(assume_safety)")
+#elif defined(__GNUC__)
+#define CPU_INDEPENDENT _Pragma("GCC ivdep")
+#else
+#define CPU_INDEPENDENT
+#endif
+
 struct cpu_team; // the threads that compute one graph
 
 // One thread's share of one node.
@@ -26,16 +35,26 @@ struct cpu_task {
     bool use_ref; // no fusion, no shortcuts
 };
 
-// Every thread of the task calls it the same number of times. [stream]
+// Waits for the node's other threads. Every thread of the task calls it the same number of times, also one
+// that failed. [stream]
 void cpu_team_barrier(struct cpu_team *team);
+// Draws the next number, 0, 1, 2 ..., each once per node over all its threads: for work that is better
+// handed out piece by piece. [stream]
+int64_t cpu_team_claim(struct cpu_team *team);
 
-// Runs this thread's share; all threads of the team call it. A failure is told by any one of them.
+// Runs this thread's share; all nth threads of the task call it. The result must not depend on nth. A
+// failure is told by any one of them.
 typedef enum ggml_status (*cpu_kernel_fn)(const struct cpu_task *task);
-// Whether the kernel computes this node, beyond the types that its row lists: layout and limits. Operands
-// may be without buffers.
+// Whether the kernel computes this node, beyond the types that its row lists: shapes, layout and limits.
+// Operands may be without buffers.
 typedef bool (*cpu_accepts_fn)(const struct ggml_tensor *node);
-// Bytes of work memory for n_threads.
+// Bytes of work memory for n_threads; must not shrink when n_threads grows.
 typedef size_t (*cpu_work_fn)(const struct ggml_tensor *node, int n_threads);
+// Rough number of elementary operations. A node below CPU_COST_PARALLEL runs on one thread (nth == 1), any
+// other on all threads of the graph.
+typedef int64_t (*cpu_cost_fn)(const struct ggml_tensor *node);
+
+#define CPU_COST_PARALLEL 16384
 
 // This thread's half-open range of n items, split evenly.
 static inline void cpu_task_range(const struct cpu_task *task, int64_t n, int64_t *out_begin,
@@ -43,5 +62,11 @@ static inline void cpu_task_range(const struct cpu_task *task, int64_t n, int64_
     *out_begin = n * task->ith / task->nth;
     *out_end = n * (task->ith + 1) / task->nth;
 }
+
+#ifdef CPU_LEVEL
+// Every entry of this level.
+#define CPU_KERNEL_ROW(op, sub, entry, ...) enum ggml_status CPU_FN(entry)(const struct cpu_task *task);
+#include "kernel_list.inl"
+#endif
 
 #endif

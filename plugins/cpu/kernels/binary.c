@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+// add, sub, mul, div: dst = a . b with b repeated to a's shape, computed in F32.
+#include "convert.h"
+#include "shape.h"
+
+typedef void (*binary_fn)(float *y, const float *a, const float *b, int64_t n);
+
+// The same with one b for all.
+typedef void (*binary_scalar_fn)(float *y, const float *a, float b, int64_t n);
+
+#define BINARY_ROW(name, op)                                                                        \
+    static void name##_row(float *y, const float *a, const float *b, int64_t n) {                   \
+        CPU_INDEPENDENT                                                                             \
+        for (int64_t i = 0; i < n; ++i)                                                             \
+            y[i] = a[i] op b[i];                                                                    \
+    }
+#define BINARY_SCALAR(name, op)                                                                     \
+    static void name##_scalar(float *y, const float *a, float b, int64_t n) {                       \
+        CPU_INDEPENDENT                                                                             \
+        for (int64_t i = 0; i < n; ++i)                                                             \
+            y[i] = a[i] op b;                                                                       \
+    }
+BINARY_ROW(add, +)
+BINARY_ROW(sub, -)
+BINARY_ROW(mul, *)
+BINARY_ROW(div, /)
+BINARY_SCALAR(add, +)
+BINARY_SCALAR(sub, -)
+BINARY_SCALAR(mul, *)
+BINARY_SCALAR(div, /)
+
+struct binary_op {
+    binary_fn row;
+    binary_scalar_fn scalar;
+};
+
+// n elements of b's row from element i0 of the result on, repeated and gathered as need be.
+static const float *load_b(float *buffer, const struct ggml_tensor *b, const char *row, int64_t i0,
+                           int64_t n) {
+    if (cpu_rows_dense(b) && i0 % b->ne[0] + n <= b->ne[0]) {
+        return cpu_load(buffer, row, b->type, i0 % b->ne[0], n);
+    }
+    int64_t j = i0 % b->ne[0];
+    for (int64_t i = 0; i < n; ++i) {
+        float one;
+        buffer[i] = *cpu_load(&one, row + (size_t)j * b->nb[0], b->type, 0, 1);
+        if (++j == b->ne[0]) j = 0;
+    }
+    return buffer;
+}
+
+static void compute_chunk(const struct ggml_tensor *dst, struct cpu_row at, int64_t i0, int64_t n,
+                          struct binary_op op) {
+    float a_buffer[CPU_CHUNK];
+    float b_buffer[CPU_CHUNK];
+    float y_buffer[CPU_CHUNK];
+    const struct ggml_tensor *b = dst->src[1];
+    char *y_row = cpu_row_data(dst, at);
+    const char *b_row = cpu_row_data_repeated(b, at);
+    const float *x = cpu_load(a_buffer, cpu_row_data(dst->src[0], at), dst->src[0]->type, i0, n);
+    float *y = cpu_target(y_buffer, y_row, dst->type, i0);
+    if (b->ne[0] == 1) {
+        op.scalar(y, x, *cpu_load(b_buffer, b_row, b->type, 0, 1), n);
+    } else {
+        op.row(y, x, load_b(b_buffer, b, b_row, i0, n), n);
+    }
+    cpu_store(y_row, dst->type, i0, y, n);
+}
+
+// Threads share chunks of rows, so that a single long row is split too.
+static enum ggml_status compute(const struct cpu_task *task, struct binary_op op) {
+    const struct ggml_tensor *dst = task->dst;
+    const int64_t n = dst->ne[0];
+    const int64_t chunks = (n + CPU_CHUNK - 1) / CPU_CHUNK;
+    int64_t begin, end;
+    cpu_task_range(task, chunks * cpu_nrows(dst), &begin, &end);
+    for (int64_t chunk = begin; chunk < end; ++chunk) {
+        const int64_t i0 = chunk % chunks * CPU_CHUNK;
+        compute_chunk(dst, cpu_row_at(dst, chunk / chunks), i0, MIN(n - i0, CPU_CHUNK), op);
+    }
+    return GGML_STATUS_SUCCESS;
+}
+
+#define BINARY_KERNEL(name)                                                                         \
+    enum ggml_status CPU_FN(cpu_##name)(const struct cpu_task *task) {                              \
+        return compute(task, (struct binary_op){name##_row, name##_scalar});                        \
+    }
+BINARY_KERNEL(add)
+BINARY_KERNEL(sub)
+BINARY_KERNEL(mul)
+BINARY_KERNEL(div)

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+// Rows of F32, F16 and BF16 to and from float, in loops that the compiler turns into vectors.
+#ifndef CPU_CONVERT_H
+#define CPU_CONVERT_H
+
+#include "kernel.h"
+
+// Elements that skeletons convert at a time.
+enum { CPU_CHUNK = 512 };
+
+static inline uint32_t cpu_float_bits(float f) {
+    uint32_t bits;
+    memcpy(&bits, &f, sizeof(bits));
+    return bits;
+}
+
+static inline float cpu_bits_float(uint32_t bits) {
+    float f;
+    memcpy(&f, &bits, sizeof(f));
+    return f;
+}
+
+#if defined(__F16C__)
+#include <immintrin.h>
+
+static inline void cpu_f16_to_f32(float *y, const ggml_fp16_t *x, int64_t n) {
+    int64_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        _mm256_storeu_ps(y + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(x + i))));
+    }
+    for (; i < n; ++i)
+        y[i] = _cvtsh_ss(x[i]);
+}
+
+static inline void cpu_f32_to_f16(ggml_fp16_t *y, const float *x, int64_t n) {
+    int64_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        _mm_storeu_si128((__m128i *)(void *)(y + i), _mm256_cvtps_ph(_mm256_loadu_ps(x + i), 0));
+    }
+    for (; i < n; ++i)
+        y[i] = (ggml_fp16_t)_cvtss_sh(x[i], 0);
+}
+#else
+static inline void cpu_f16_to_f32(float *y, const ggml_fp16_t *x, int64_t n) {
+    for (int64_t i = 0; i < n; ++i)
+        y[i] = ggml_compute_fp16_to_fp32(x[i]);
+}
+
+static inline void cpu_f32_to_f16(ggml_fp16_t *y, const float *x, int64_t n) {
+    for (int64_t i = 0; i < n; ++i)
+        y[i] = ggml_compute_fp32_to_fp16(x[i]);
+}
+#endif
+
+static inline void cpu_bf16_to_f32(float *y, const ggml_bf16_t *x, int64_t n) {
+    for (int64_t i = 0; i < n; ++i)
+        y[i] = cpu_bits_float((uint32_t)x[i].bits << 16);
+}
+
+static inline void cpu_f32_to_bf16(ggml_bf16_t *y, const float *x, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) {
+        const uint32_t bits = cpu_float_bits(x[i]);
+        const uint32_t rounded = (bits + 0x7FFFu + ((bits >> 16) & 1u)) >> 16;
+        const uint32_t quiet = (bits >> 16) | 64u;
+        y[i].bits = (uint16_t)((bits & 0x7FFFFFFFu) > 0x7F800000u ? quiet : rounded);
+    }
+}
+
+// Element i0 of a dense row of a floating-point type.
+static inline const void *cpu_element(const void *row, enum ggml_type type, int64_t i0) {
+    return (const char *)row + i0 * (type == GGML_TYPE_F32 ? 4 : 2);
+}
+
+// n elements from element i0 of a dense row; F32 is not copied. `buffer` holds n floats.
+static inline const float *cpu_load(float *buffer, const void *row, enum ggml_type type, int64_t i0,
+                                    int64_t n) {
+    const void *x = cpu_element(row, type, i0);
+    if (type == GGML_TYPE_F32) return x;
+    if (type == GGML_TYPE_F16) cpu_f16_to_f32(buffer, x, n);
+    else cpu_bf16_to_f32(buffer, x, n);
+    return buffer;
+}
+
+// Where to compute n elements that cpu_store then puts at element i0.
+static inline float *cpu_target(float *buffer, void *row, enum ggml_type type, int64_t i0) {
+    return type == GGML_TYPE_F32 ? (float *)row + i0 : buffer;
+}
+
+static inline void cpu_store(void *row, enum ggml_type type, int64_t i0, const float *x, int64_t n) {
+    void *y = (char *)row + i0 * (type == GGML_TYPE_F32 ? 4 : 2);
+    if (type == GGML_TYPE_F16) cpu_f32_to_f16(y, x, n);
+    else if (type == GGML_TYPE_BF16) cpu_f32_to_bf16(y, x, n);
+}
+
+#endif

@@ -1,0 +1,2 @@
+// SPDX-License-Identifier: MIT
+// Kernels of sums, norms, argmax, repeat, concat; columns: see ../kernel_list.inl.
