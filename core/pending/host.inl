@@ -44,5 +44,3 @@ GGML_PENDING(const struct ggml_plugin_directory *, ggml_plugin_report_directory_
              (ggml_plugin_report_t report, size_t i), NULL)
 GGML_PENDING(enum ggml_host_status, ggml_backend_dev_info, (ggml_backend_dev_t device, struct
              ggml_device_info *out_info), GGML_HOST_NOT_IMPLEMENTED)
-GGML_PENDING(uint64_t, ggml_host_cpu_features, (void), 0)
-GGML_PENDING(const char *, ggml_host_cpu_feature_name, (unsigned bit), NULL)

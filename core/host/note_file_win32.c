@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+#ifdef _WIN32
+#define WIN32_LEAN_AND_MEAN
+#include <windows.h>
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/status.h"
+#include "host/note.h"
+
+enum { LABEL_SIZE = 200 }; // of a long path the end says most
+
+static const char *label_of(const char *path) {
+    const size_t length = strlen(path);
+    return length > LABEL_SIZE ? path + length - LABEL_SIZE : path;
+}
+
+static enum ggml_host_status fail_with_code(const char *path, const char *what, DWORD code) {
+    enum ggml_host_status status = GGML_HOST_IO_ERROR;
+    if (code == ERROR_FILE_NOT_FOUND || code == ERROR_PATH_NOT_FOUND) status = GGML_HOST_NOT_FOUND;
+    if (code == ERROR_ACCESS_DENIED) status = GGML_HOST_PERMISSION_DENIED;
+    if (code == ERROR_INVALID_NAME || code == ERROR_FILENAME_EXCED_RANGE) {
+        status = GGML_HOST_INVALID_ARGUMENT;
+    }
+    return ggml_fail(status, "%s: can't be %s: error %lu", label_of(path), what, code);
+}
+
+static enum ggml_host_status read_handle(void *context, uint64_t offset, void *out, size_t size) {
+    OVERLAPPED place;
+    DWORD n = 0;
+    memset(&place, 0, sizeof(place));
+    place.Offset = (DWORD)offset;
+    place.OffsetHigh = (DWORD)(offset >> 32);
+    if (!ReadFile(*(HANDLE *)context, out, (DWORD)size, &n, &place) || n != size) {
+        return ggml_fail(GGML_HOST_IO_ERROR, "reading a plugin file: error %lu", GetLastError());
+    }
+    return GGML_HOST_OK;
+}
+
+static enum ggml_host_status open_regular(const char *path, HANDLE *out_file) {
+    *out_file = INVALID_HANDLE_VALUE;
+    const int length = MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, path, -1, NULL, 0);
+    if (length <= 0) {
+        return ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the path is not UTF-8", label_of(path));
+    }
+    wchar_t *wide = ggml_mem_alloc((size_t)length * sizeof(*wide));
+    if (!wide) return ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory for the path", label_of(path));
+    MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, path, -1, wide, length);
+    const DWORD attributes = GetFileAttributesW(wide);
+    enum ggml_host_status status = GGML_HOST_OK;
+    if (attributes == INVALID_FILE_ATTRIBUTES) {
+        status = fail_with_code(path, "found", GetLastError());
+    } else if (attributes & (FILE_ATTRIBUTE_DIRECTORY | FILE_ATTRIBUTE_DEVICE)) {
+        status = ggml_fail(GGML_HOST_NOT_A_PLUGIN, "%s: not a regular file", label_of(path));
+    } else {
+        *out_file = CreateFileW(wide, GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_DELETE, NULL,
+                                OPEN_EXISTING, FILE_ATTRIBUTE_NORMAL, NULL);
+        if (*out_file == INVALID_HANDLE_VALUE) status = fail_with_code(path, "opened", GetLastError());
+    }
+    ggml_mem_free(wide);
+    return status;
+}
+
+static uint64_t join(DWORD high, DWORD low) {
+    return (uint64_t)high << 32 | low;
+}
+
+enum ggml_host_status note_file_visit(const char *path, struct plugin_file_id *out_id,
+                                      enum ggml_host_status (*use)(const struct image_source *source,
+                                                                   void *context),
+                                      void *context) {
+    BY_HANDLE_FILE_INFORMATION info;
+    HANDLE file;
+    memset(out_id, 0, sizeof(*out_id));
+    enum ggml_host_status status = open_regular(path, &file);
+    if (status != GGML_HOST_OK) return status;
+    if (!GetFileInformationByHandle(file, &info) || GetFileType(file) != FILE_TYPE_DISK) {
+        status = ggml_fail(GGML_HOST_NOT_A_PLUGIN, "%s: not a regular file", label_of(path));
+        goto fail;
+    }
+    out_id->device = info.dwVolumeSerialNumber;
+    out_id->inode = join(info.nFileIndexHigh, info.nFileIndexLow);
+    out_id->size = join(info.nFileSizeHigh, info.nFileSizeLow);
+    out_id->mtime_ns = (int64_t)(join(info.ftLastWriteTime.dwHighDateTime,
+                                      info.ftLastWriteTime.dwLowDateTime) * 100);
+    const struct image_source source = {read_handle, &file, out_id->size, label_of(path)};
+    status = use(&source, context);
+fail:
+    CloseHandle(file);
+    return status;
+}
+#endif
