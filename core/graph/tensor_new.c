@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+#include "base/status.h"
+#include "graph/context.h"
+#include "graph/error_tensor.h"
+#include "graph/tensor_impl.h"
+
+// Sums of sizes that stay below this can be padded and added to an address without wrapping.
+#define LARGEST_SIZE (SIZE_MAX / 2)
+
+static bool multiply(size_t a, size_t b, size_t *out_product) {
+    *out_product = 0;
+    if (a > 0 && b > LARGEST_SIZE / a) return false;
+    *out_product = a * b;
+    return true;
+}
+
+static bool shape_is_possible(enum ggml_type type, int n_dims, const int64_t *ne) {
+    const char *name = ggml_type_name(type);
+    const int64_t block = ggml_blck_size(type);
+    if (block == 0 || n_dims < 1 || n_dims > GGML_MAX_DIMS || !ne) {
+        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "new tensor: type %d (%s) with %d dimensions", (int)type,
+                  name, n_dims);
+        return false;
+    }
+    size_t n = 1;
+    bool fits = true;
+    for (int i = 0; i < n_dims && fits; ++i) {
+        fits = ne[i] >= 0 && (uint64_t)ne[i] <= LARGEST_SIZE &&
+               multiply(n, ne[i] > 0 ? (size_t)ne[i] : 1, &n);
+    }
+    if (!fits) {
+        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "new tensor: %s extents are negative or too large", name);
+    } else if (ne[0] % block != 0) {
+        fits = false;
+        ggml_fail(GGML_HOST_INVALID_ARGUMENT,
+                  "new tensor: rows of %lld elements are not whole %s blocks of %lld",
+                  (long long)ne[0], name, (long long)block);
+    }
+    return fits;
+}
+
+// Strides from the extents, taking those of dimensions 1 .. n_given-1 from `given`. *out_bytes: from the
+// first to past the last byte it reaches.
+static bool fill_strides(struct ggml_tensor *tensor, const size_t *given, int n_given,
+                         size_t *out_bytes) {
+    const size_t row_blocks = (size_t)(tensor->ne[0] / ggml_blck_size(tensor->type));
+    bool fits = true;
+    size_t bytes;
+    *out_bytes = 0;
+    tensor->nb[0] = ggml_type_size(tensor->type);
+    fits = multiply(tensor->nb[0], row_blocks, &bytes);
+    for (int i = 1; i < GGML_MAX_DIMS && fits; ++i) {
+        const size_t below = i == 1 ? row_blocks : (size_t)tensor->ne[i - 1];
+        size_t reach;
+        if (i < n_given) {
+            tensor->nb[i] = given[i];
+        } else {
+            fits = multiply(tensor->nb[i - 1], below, &tensor->nb[i]);
+        }
+        const size_t steps = tensor->ne[i] > 0 ? (size_t)tensor->ne[i] - 1 : 0;
+        fits = fits && multiply(tensor->nb[i], steps, &reach) && reach <= LARGEST_SIZE - bytes;
+        if (fits) bytes += reach;
+    }
+    if (!fits) {
+        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "new tensor: more bytes than can be addressed");
+        return false;
+    }
+    *out_bytes = ggml_is_empty(tensor) ? 0 : bytes;
+    return true;
+}
+
+// Points the tensor at its window of the root.
+static bool attach_view(struct ggml_tensor *tensor, struct ggml_tensor *view_src, size_t offset,
+                        size_t bytes) {
+    struct ggml_tensor *root = view_src->view_src ? view_src->view_src : view_src;
+    const size_t room = ggml_nbytes(root);
+    const bool wraps = offset > SIZE_MAX - view_src->view_offs;
+    const size_t total = wraps ? SIZE_MAX : offset + view_src->view_offs;
+    if (wraps || (bytes > 0 && (bytes > room || total > room - bytes))) {
+        ggml_fail(GGML_HOST_OUT_OF_RANGE,
+                  "view: %zu bytes at offset %zu do not lie inside '%s' (%zu bytes)", bytes, total,
+                  root->name, room);
+        return false;
+    }
+    tensor->view_src = root;
+    tensor->view_offs = total;
+    if (root->data) tensor->data = (void *)((uintptr_t)root->data + total);
+    return true;
+}
+
+static struct ggml_tensor *new_tensor(struct ggml_context *ctx, const struct ggml_tensor *shape,
+                                      size_t bytes) {
+    const bool with_data = ctx && !ctx->no_alloc && !shape->view_src;
+    const size_t size = sizeof(*shape) + (with_data ? bytes : 0);
+    struct ggml_tensor *tensor =
+        ggml_context_take(ctx, GGML_OBJECT_TYPE_TENSOR, size, "new tensor");
+    if (!tensor) return ggml_last_error_tensor(ctx);
+    *tensor = *shape;
+    if (with_data) tensor->data = tensor + 1;
+    return tensor;
+}
+
+struct ggml_tensor *ggml_new_view_impl(struct ggml_context *ctx, enum ggml_type type, int n_dims,
+                                       const int64_t *ne, const size_t *nb,
+                                       struct ggml_tensor *view_src, size_t view_offs) {
+    struct ggml_tensor shape = {.type = type, .ne = {1, 1, 1, 1}};
+    size_t bytes;
+    if (view_src && (view_src->flags & GGML_TENSOR_FLAG_ERROR)) {
+        return ggml_error_tensor(ctx, "%s", ggml_tensor_error(view_src));
+    }
+    if (!shape_is_possible(type, n_dims, ne)) return ggml_last_error_tensor(ctx);
+    memcpy(shape.ne, ne, (size_t)n_dims * sizeof(ne[0]));
+    if (!fill_strides(&shape, nb, nb ? n_dims : 0, &bytes)) return ggml_last_error_tensor(ctx);
+    if (view_src && !attach_view(&shape, view_src, view_offs, bytes)) {
+        return ggml_last_error_tensor(ctx);
+    }
+    return new_tensor(ctx, &shape, bytes);
+}
+
+struct ggml_tensor *ggml_new_tensor_impl(struct ggml_context *ctx, enum ggml_type type, int n_dims,
+                                         const int64_t *ne, struct ggml_tensor *view_src,
+                                         size_t view_offs) {
+    return ggml_new_view_impl(ctx, type, n_dims, ne, NULL, view_src, view_offs);
+}
+
+struct ggml_tensor *ggml_new_tensor(struct ggml_context *ctx, enum ggml_type type, int n_dims,
+                                    const int64_t *ne) {
+    return ggml_new_tensor_impl(ctx, type, n_dims, ne, NULL, 0);
+}
+
+struct ggml_tensor *ggml_new_tensor_1d(struct ggml_context *ctx, enum ggml_type type, int64_t ne0) {
+    return ggml_new_tensor(ctx, type, 1, &ne0);
+}
+
+struct ggml_tensor *ggml_new_tensor_2d(struct ggml_context *ctx, enum ggml_type type, int64_t ne0,
+                                       int64_t ne1) {
+    const int64_t ne[2] = {ne0, ne1};
+    return ggml_new_tensor(ctx, type, 2, ne);
+}
+
+struct ggml_tensor *ggml_new_tensor_3d(struct ggml_context *ctx, enum ggml_type type, int64_t ne0,
+                                       int64_t ne1, int64_t ne2) {
+    const int64_t ne[3] = {ne0, ne1, ne2};
+    return ggml_new_tensor(ctx, type, 3, ne);
+}
+
+struct ggml_tensor *ggml_new_tensor_4d(struct ggml_context *ctx, enum ggml_type type, int64_t ne0,
+                                       int64_t ne1, int64_t ne2, int64_t ne3) {
+    const int64_t ne[4] = {ne0, ne1, ne2, ne3};
+    return ggml_new_tensor(ctx, type, 4, ne);
+}
+
+struct ggml_tensor *ggml_dup_tensor(struct ggml_context *ctx, const struct ggml_tensor *src) {
+    if (!src) return ggml_error_tensor(ctx, "ggml_dup_tensor: the source is NULL");
+    if (ggml_tensor_is_error(src)) return ggml_error_tensor(ctx, "%s", ggml_tensor_error(src));
+    return ggml_new_tensor(ctx, src->type, GGML_MAX_DIMS, src->ne);
+}
+
+// The same elements, so no window to check: strides of a permuted block type span no whole blocks.
+struct ggml_tensor *ggml_view_tensor(struct ggml_context *ctx, struct ggml_tensor *src) {
+    if (!src) return ggml_error_tensor(ctx, "ggml_view_tensor: the source is NULL");
+    if (ggml_tensor_is_error(src)) return ggml_error_tensor(ctx, "%s", ggml_tensor_error(src));
+    struct ggml_tensor shape = {.type = src->type};
+    memcpy(shape.ne, src->ne, sizeof(shape.ne));
+    memcpy(shape.nb, src->nb, sizeof(shape.nb));
+    if (!attach_view(&shape, src, 0, 0)) return ggml_last_error_tensor(ctx);
+    struct ggml_tensor *view = new_tensor(ctx, &shape, 0);
+    return ggml_tensor_is_error(view) ? view : ggml_format_name(view, "%s (view)", src->name);
+}
