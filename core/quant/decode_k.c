@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+// Decoders of the 256-element blocks.
+#include "quant/quant_block.h"
+
+enum { HALF = QK_K / 2 };
+
+// Digit n (most significant first) of a byte of base-3 digits.
+static int trit(uint8_t byte, int n) {
+    static const uint8_t power[5] = {1, 3, 9, 27, 81};
+    const uint8_t shifted = (uint8_t)(byte * power[n]);
+    return (shifted * 3) >> 8;
+}
+
+static float *decode_trits(const uint8_t *qs, int n_bytes, int n_digits, float d, float *y) {
+    for (int n = 0; n < n_digits; ++n) {
+        for (int m = 0; m < n_bytes; ++m)
+            *y++ = d * (float)(trit(qs[m], n) - 1);
+    }
+    return y;
+}
+
+static void decode_block_tq1_0(const block_tq1_0 *b, float *y) {
+    const float d = GGML_FP16_TO_FP32(b->d);
+    y = decode_trits(b->qs, 32, 5, d, y);
+    y = decode_trits(b->qs + 32, 16, 5, d, y);
+    decode_trits(b->qh, 4, 4, d, y);
+}
+DECODE_ROW(tq1_0, QK_K)
+
+static void decode_block_tq2_0(const block_tq2_0 *b, float *y) {
+    const float d = GGML_FP16_TO_FP32(b->d);
+    for (int i = 0; i < QK_K; ++i) {
+        const int q = (b->qs[32 * (i / HALF) + i % 32] >> (2 * (i % HALF / 32))) & 3;
+        y[i] = d * (float)(q - 1);
+    }
+}
+DECODE_ROW(tq2_0, QK_K)
+
+static void decode_block_q2_K(const block_q2_K *b, float *y) {
+    const float d = GGML_FP16_TO_FP32(b->d);
+    const float dmin = GGML_FP16_TO_FP32(b->dmin);
+    for (int g = 0; g < QK_K / 16; ++g) {
+        const float scale = d * (float)(b->scales[g] & 15);
+        const float min = dmin * (float)(b->scales[g] >> 4);
+        const uint8_t *qs = b->qs + 32 * (g / 8) + 16 * (g % 2);
+        const int shift = 2 * (g % 8 / 2);
+        for (int l = 0; l < 16; ++l)
+            *y++ = scale * (float)((qs[l] >> shift) & 3) - min;
+    }
+}
+DECODE_ROW(q2_K, QK_K)
+
+static void decode_block_q3_K(const block_q3_K *b, float *y) {
+    const float d = GGML_FP16_TO_FP32(b->d);
+    for (int g = 0; g < QK_K / 16; ++g) {
+        const float scale = d * (float)quant_q3_scale(b->scales, g);
+        const uint8_t *qs = b->qs + 32 * (g / 8) + 16 * (g % 2);
+        const uint8_t *hmask = b->hmask + 16 * (g % 2);
+        const int shift = 2 * (g % 8 / 2);
+        for (int l = 0; l < 16; ++l) {
+            const int high = (hmask[l] >> (g / 2)) & 1;
+            *y++ = scale * (float)(((qs[l] >> shift) & 3) - (high ? 0 : 4));
+        }
+    }
+}
+DECODE_ROW(q3_K, QK_K)
+
+static void decode_block_q4_K(const block_q4_K *b, float *y) {
+    const float d = GGML_FP16_TO_FP32(b->d);
+    const float dmin = GGML_FP16_TO_FP32(b->dmin);
+    for (int g = 0; g < QK_K / 32; ++g) {
+        int scale;
+        int min;
+        quant_k4_scale(b->scales, g, &scale, &min);
+        const float ds = d * (float)scale;
+        const float dm = dmin * (float)min;
+        const uint8_t *qs = b->qs + 32 * (g / 2);
+        const int shift = 4 * (g % 2);
+        for (int l = 0; l < 32; ++l)
+            *y++ = ds * (float)((qs[l] >> shift) & 15) - dm;
+    }
+}
+DECODE_ROW(q4_K, QK_K)
+
+static void decode_block_q5_K(const block_q5_K *b, float *y) {
+    const float d = GGML_FP16_TO_FP32(b->d);
+    const float dmin = GGML_FP16_TO_FP32(b->dmin);
+    for (int g = 0; g < QK_K / 32; ++g) {
+        int scale;
+        int min;
+        quant_k4_scale(b->scales, g, &scale, &min);
+        const float ds = d * (float)scale;
+        const float dm = dmin * (float)min;
+        const uint8_t *qs = b->qs + 32 * (g / 2);
+        const int shift = 4 * (g % 2);
+        for (int l = 0; l < 32; ++l) {
+            const int q = ((qs[l] >> shift) & 15) | ((b->qh[l] >> g) & 1) << 4;
+            *y++ = ds * (float)q - dm;
+        }
+    }
+}
+DECODE_ROW(q5_K, QK_K)
+
+static void decode_block_q6_K(const block_q6_K *b, float *y) {
+    const float d = GGML_FP16_TO_FP32(b->d);
+    for (int i = 0; i < QK_K; ++i) {
+        const int half = i / HALF;
+        const int quarter = i % HALF / 32;
+        const uint8_t low = b->ql[64 * half + 32 * (quarter % 2) + i % 32];
+        const uint8_t high = b->qh[32 * half + i % 32];
+        const int q = ((low >> (4 * (quarter / 2))) & 15) | ((high >> (2 * quarter)) & 3) << 4;
+        y[i] = d * (float)b->scales[i / 16] * (float)(q - 32);
+    }
+}
+DECODE_ROW(q6_K, QK_K)
+
+static void decode_block_iq4_xs(const block_iq4_xs *b, float *y) {
+    const float d = GGML_FP16_TO_FP32(b->d);
+    for (int g = 0; g < QK_K / 32; ++g) {
+        const int low = (b->scales_l[g / 2] >> (4 * (g % 2))) & 15;
+        const int high = (b->scales_h >> (2 * g)) & 3;
+        const float scale = d * (float)((low | high << 4) - 32);
+        const uint8_t *qs = b->qs + 16 * g;
+        for (int j = 0; j < 16; ++j) {
+            y[j] = scale * (float)QUANT_IQ4[qs[j] & 15];
+            y[j + 16] = scale * (float)QUANT_IQ4[qs[j] >> 4];
+        }
+        y += 32;
+    }
+}
+DECODE_ROW(iq4_xs, QK_K)

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+// ggml_quantize_chunk() and its companions. No type that is encoded here needs tables or an
+// importance matrix; where one is given, every element counts the same.
+#include "base/status.h"
+#include "ggml-impl.h"
+
+void ggml_quantize_init(enum ggml_type type) {
+    (void)type;
+}
+
+void ggml_quantize_free(void) {
+}
+
+bool ggml_quantize_requires_imatrix(enum ggml_type type) {
+    return type == GGML_TYPE_IQ2_XXS || type == GGML_TYPE_IQ2_XS || type == GGML_TYPE_IQ1_S;
+}
+
+static size_t refuse(const char *why, long long value) {
+    ggml_fail(GGML_HOST_INVALID_ARGUMENT, "ggml_quantize_chunk: %s (got %lld)", why, value);
+    return 0;
+}
+
+size_t ggml_quantize_chunk(enum ggml_type type, const float *src, void *dst, int64_t start,
+                           int64_t nrows, int64_t n_per_row, const float *imatrix) {
+    (void)imatrix;
+    const struct ggml_type_traits *traits = ggml_get_type_traits(type);
+    if (type != GGML_TYPE_F32 && !traits->from_float_ref) {
+        ggml_fail(GGML_HOST_UNSUPPORTED,
+                  "ggml_quantize_chunk: there is no encoder for type %s (%d)", traits->type_name,
+                  (int)type);
+        return 0;
+    }
+    if (!src || !dst) return refuse("source and destination must not be NULL", 0);
+    if (nrows < 0 || start < 0)
+        return refuse("start and nrows must not be negative", MIN(nrows, start));
+    if (n_per_row <= 0 || n_per_row % traits->blck_size != 0) {
+        return refuse("a row must be a positive multiple of the type's block", n_per_row);
+    }
+    if (start % n_per_row != 0) return refuse("start must be the first element of a row", start);
+    const size_t row_size = ggml_row_size(type, n_per_row);
+    if (nrows > INT64_MAX / n_per_row - start / n_per_row ||
+        (uint64_t)(start / n_per_row + nrows) > SIZE_MAX / 2 / row_size) {
+        return refuse("so many rows do not fit into memory", nrows);
+    }
+    char *out = (char *)dst + (size_t)(start / n_per_row) * row_size;
+    if (type == GGML_TYPE_F32) {
+        memcpy(out, src + start, (size_t)nrows * row_size);
+    } else {
+        traits->from_float_ref(src + start, out, nrows * n_per_row);
+    }
+    return (size_t)nrows * row_size;
+}
