@@ -10,10 +10,12 @@ struct last_error {
 };
 
 static _Thread_local struct last_error last_error;
+static _Thread_local unsigned long fail_count;
 
 enum ggml_host_status ggml_fail_v(enum ggml_host_status status, const char *format, va_list args) {
     char text[sizeof(last_error.text)]; // the arguments may point into the old message
     vsnprintf(text, sizeof(text), format, args);
+    fail_count++;
     last_error.status = status;
     memcpy(last_error.text, text, sizeof(text));
     return status;
@@ -25,6 +27,10 @@ enum ggml_host_status ggml_fail(enum ggml_host_status status, const char *format
     ggml_fail_v(status, format, args);
     va_end(args);
     return status;
+}
+
+unsigned long ggml_fail_count(void) {
+    return fail_count;
 }
 
 const char *ggml_last_error(void) {

@@ -12,5 +12,8 @@
 enum ggml_host_status ggml_fail(enum ggml_host_status status, const char *format, ...)
     GGML_ATTRIBUTE_FORMAT(2, 3);
 enum ggml_host_status ggml_fail_v(enum ggml_host_status status, const char *format, va_list args);
+// Number of failures that the calling thread recorded: a change tells that a callee left a message.
+// [any-thread]
+unsigned long ggml_fail_count(void);
 
 #endif

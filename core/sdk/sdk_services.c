@@ -16,6 +16,8 @@
 
 enum { DEFAULT_ALIGNMENT = 16 };
 
+static _Thread_local unsigned long fail_count;
+
 void *ggml_mem_aligned_alloc(size_t alignment, size_t size) {
     const struct ggml_host_table *host = ggml_sdk_host();
     return host && size > 0 ? host->alloc(host, size, alignment) : NULL;
@@ -49,9 +51,14 @@ void ggml_mem_free(void *memory) {
 enum ggml_host_status ggml_fail_v(enum ggml_host_status status, const char *format, va_list args) {
     char text[1024];
     const struct ggml_host_table *host = ggml_sdk_host();
+    fail_count++;
     vsnprintf(text, sizeof(text), format, args);
     if (host) host->set_error(host, (int32_t)status, text);
     return status;
+}
+
+unsigned long ggml_fail_count(void) {
+    return fail_count;
 }
 
 enum ggml_host_status ggml_fail(enum ggml_host_status status, const char *format, ...) {
