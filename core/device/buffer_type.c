@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+#include "device/check.h"
+#include "ggml-impl.h"
+
+const char *ggml_backend_buft_name(ggml_backend_buffer_type_t buft) {
+    if (!device_given(buft, __func__, "buffer type")) return "NULL";
+    const char *name = buft->iface.get_name ? buft->iface.get_name(buft) : NULL;
+    if (name) return name;
+    ggml_fail(GGML_HOST_BAD_PLUGIN, "%s: a buffer type of device %s has no name", __func__,
+              device_label(buft->device));
+    return "unnamed";
+}
+
+static bool is_power_of_two(size_t n) {
+    return n != 0 && (n & (n - 1)) == 0;
+}
+
+// 0 if the plugin's answer is useless.
+static size_t alignment_of(ggml_backend_buffer_type_t buft) {
+    const size_t alignment = buft->iface.get_alignment ? buft->iface.get_alignment(buft) : 0;
+    return is_power_of_two(alignment) ? alignment : 0;
+}
+
+size_t ggml_backend_buft_get_alignment(ggml_backend_buffer_type_t buft) {
+    if (!device_given(buft, __func__, "buffer type")) return TENSOR_ALIGNMENT;
+    const size_t alignment = alignment_of(buft);
+    if (alignment) return alignment;
+    ggml_fail(GGML_HOST_BAD_PLUGIN, "%s: the alignment of buffer type %s is not a power of two",
+              __func__, device_buft_label(buft));
+    return TENSOR_ALIGNMENT;
+}
+
+size_t ggml_backend_buft_get_max_size(ggml_backend_buffer_type_t buft) {
+    if (!device_given(buft, __func__, "buffer type")) return 0;
+    if (!buft->iface.get_max_size) return SIZE_MAX;
+    const size_t size = buft->iface.get_max_size(buft);
+    if (size > 0) return size;
+    ggml_fail(GGML_HOST_BAD_PLUGIN, "%s: buffer type %s allows buffers of 0 bytes only", __func__,
+              device_buft_label(buft));
+    return SIZE_MAX;
+}
+
+size_t ggml_backend_buft_get_alloc_size(ggml_backend_buffer_type_t buft,
+                                        const struct ggml_tensor *tensor) {
+    if (!device_given(buft, __func__, "buffer type")) return 0;
+    if (!device_given(tensor, __func__, "tensor")) return 0;
+    const size_t bytes = ggml_nbytes(tensor);
+    if (!buft->iface.get_alloc_size) return bytes;
+    const size_t size = buft->iface.get_alloc_size(buft, tensor);
+    if (size >= bytes) return size;
+    ggml_fail(GGML_HOST_BAD_PLUGIN, "%s: buffer type %s wants %zu bytes for tensor '%s' of %zu",
+              __func__, device_buft_label(buft), size, tensor->name, bytes);
+    return bytes;
+}
+
+bool ggml_backend_buft_is_host(ggml_backend_buffer_type_t buft) {
+    if (!device_given(buft, __func__, "buffer type")) return false;
+    return buft->iface.is_host && buft->iface.is_host(buft);
+}
+
+ggml_backend_dev_t ggml_backend_buft_get_device(ggml_backend_buffer_type_t buft) {
+    return device_given(buft, __func__, "buffer type") ? buft->device : NULL;
+}
+
+// A buffer without memory: tensors of no elements, and queries before anything is allocated.
+static ggml_backend_buffer_t empty_buffer(ggml_backend_buffer_type_t buft) {
+    const struct ggml_backend_buffer_i none = {0};
+    return ggml_backend_buffer_init(buft, none, NULL, 0);
+}
+
+static ggml_backend_buffer_t plugin_buffer(const char *function, ggml_backend_buffer_type_t buft,
+                                           size_t size) {
+    const char *label = device_buft_label(buft);
+    if (!device_offers(buft->iface.alloc_buffer != NULL, function, label, "alloc_buffer")) return NULL;
+    if (!alignment_of(buft)) {
+        ggml_fail(GGML_HOST_BAD_PLUGIN, "%s: the alignment of buffer type %s is not a power of two",
+                  function, label);
+        return NULL;
+    }
+    const unsigned long told = ggml_fail_count();
+    ggml_backend_buffer_t buffer = buft->iface.alloc_buffer(buft, size);
+    if (!buffer) {
+        device_fail_unless_told(told, GGML_HOST_OUT_OF_MEMORY, "%s: %s could not allocate %zu bytes",
+                                function, label, size);
+        return NULL;
+    }
+    if (buffer->size >= size) return buffer;
+    const size_t got = buffer->size;
+    ggml_backend_buffer_free(buffer);
+    ggml_fail(GGML_HOST_BAD_PLUGIN, "%s: %s answered a buffer of %zu bytes instead of %zu", function,
+              label, got, size);
+    return NULL;
+}
+
+ggml_backend_buffer_t ggml_backend_buft_alloc_buffer(ggml_backend_buffer_type_t buft, size_t size) {
+    if (!device_given(buft, __func__, "buffer type")) return NULL;
+    ggml_backend_buffer_t buffer = size > 0 ? plugin_buffer(__func__, buft, size) : empty_buffer(buft);
+    if (buffer) device_live_begin(&buffer->reserved[DEVICE_LIVE_SLOT], buft->device);
+    return buffer;
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+#include "device/check.h"
+
+#include "host/live.h"
+
+static const char *named(const char *name) {
+    return name && name[0] ? name : "unnamed";
+}
+
+const char *device_label(ggml_backend_dev_t device) {
+    if (!device) return "NULL";
+    return named(device->iface.get_name ? device->iface.get_name(device) : NULL);
+}
+
+const char *device_buft_label(ggml_backend_buffer_type_t buft) {
+    if (!buft) return "NULL";
+    return named(buft->iface.get_name ? buft->iface.get_name(buft) : NULL);
+}
+
+const char *device_stream_label(ggml_backend_t backend) {
+    if (!backend) return "NULL";
+    if (backend->device) return device_label(backend->device);
+    return named(backend->iface.get_name ? backend->iface.get_name(backend) : NULL);
+}
+
+bool device_given(const void *object, const char *function, const char *what) {
+    if (object) return true;
+    ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the %s is NULL", function, what);
+    return false;
+}
+
+bool device_offers(bool present, const char *function, const char *label, const char *entry) {
+    if (present) return true;
+    ggml_fail(GGML_HOST_UNSUPPORTED, "%s: %s does not offer %s", function, label, entry);
+    return false;
+}
+
+void device_fail_unless_told(unsigned long told, enum ggml_host_status status, const char *format,
+                             ...) {
+    if (ggml_fail_count() != told) return;
+    va_list args;
+    va_start(args, format);
+    ggml_fail_v(status, format, args);
+    va_end(args);
+}
+
+enum ggml_status device_status(enum ggml_status status, unsigned long told, const char *function,
+                               const char *label) {
+    switch (status) {
+    case GGML_STATUS_SUCCESS:
+        return status;
+    case GGML_STATUS_ALLOC_FAILED:
+        device_fail_unless_told(told, GGML_HOST_OUT_OF_MEMORY, "%s: %s ran out of memory", function,
+                                label);
+        return status;
+    case GGML_STATUS_FAILED:
+        device_fail_unless_told(told, GGML_HOST_FAILED, "%s: %s failed without saying why", function,
+                                label);
+        return status;
+    case GGML_STATUS_ABORTED:
+        device_fail_unless_told(told, GGML_HOST_ABORTED, "%s: the abort callback stopped %s", function,
+                                label);
+        return status;
+    }
+    ggml_fail(GGML_HOST_BAD_PLUGIN, "%s: %s answered the unknown status %d", function, label,
+              (int)status);
+    return GGML_STATUS_FAILED;
+}
+
+void device_live_begin(void **slot, ggml_backend_dev_t device) {
+    if (*slot || !device) return;
+    *slot = device;
+    host_live_add(device);
+}
+
+bool device_buft_is_meta(ggml_backend_buffer_type_t buft) {
+    ggml_backend_dev_t device = buft ? buft->device : NULL;
+    return device && device->iface.get_type &&
+           device->iface.get_type(device) == GGML_BACKEND_DEVICE_TYPE_META;
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+// What the wrappers of this folder share: refusing bad arguments with a message that names the function
+// and the object. Nothing here records an error unless it says so.
+#ifndef GGML_DEVICE_CHECK_H
+#define GGML_DEVICE_CHECK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/status.h"
+#include "ggml-backend-impl.h"
+
+// Slot of `reserved` in buffers, streams and events that belongs to the core: the device that the object
+// was counted for as alive, or NULL. An object that a plugin made without a wrapper is never counted.
+enum { DEVICE_LIVE_SLOT = 0 };
+
+// What messages call an object; never NULL. [any-thread]
+const char *device_label(ggml_backend_dev_t device);
+const char *device_buft_label(ggml_backend_buffer_type_t buft);
+const char *device_stream_label(ggml_backend_t backend);
+
+// Whether `object` is there; records "function: the WHAT is NULL" otherwise.
+bool device_given(const void *object, const char *function, const char *what);
+// Whether an interface entry is there; records that the device or buffer type lacks it otherwise.
+bool device_offers(bool present, const char *function, const char *label, const char *entry);
+
+// Records the failure unless the callee left its own message: `told` is ggml_fail_count() from before the
+// call.
+void device_fail_unless_told(unsigned long told, enum ggml_host_status status, const char *format, ...)
+    GGML_ATTRIBUTE_FORMAT(3, 4);
+
+// The status that a plugin answered; records failures, and turns unknown numbers into
+// GGML_STATUS_FAILED. `told` as above.
+enum ggml_status device_status(enum ggml_status status, unsigned long told, const char *function,
+                               const char *label);
+
+// Counts the object as alive on the device, once, or no longer; `slot` is its DEVICE_LIVE_SLOT.
+void device_live_begin(void **slot, ggml_backend_dev_t device);
+
+// Whether the buffer belongs to a device that is made of several ones.
+bool device_buft_is_meta(ggml_backend_buffer_type_t buft);
+
+// The buffer that holds the tensor's bytes, or NULL; views may be uninitialised.
+static inline ggml_backend_buffer_t device_tensor_buffer(const struct ggml_tensor *tensor) {
+    return tensor->view_src ? tensor->view_src->buffer : tensor->buffer;
+}
+
+#endif

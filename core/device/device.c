@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT
+#include <string.h>
+
+#include "device/check.h"
+#include "ggml-impl.h"
+
+const char *ggml_backend_dev_name(ggml_backend_dev_t device) {
+    if (!device_given(device, __func__, "device")) return "NULL";
+    const char *name = device->iface.get_name ? device->iface.get_name(device) : NULL;
+    if (name) return name;
+    ggml_fail(GGML_HOST_BAD_PLUGIN, "%s: a device has no name", __func__);
+    return "unnamed";
+}
+
+const char *ggml_backend_dev_description(ggml_backend_dev_t device) {
+    if (!device_given(device, __func__, "device")) return "NULL";
+    const char *text = device->iface.get_description ? device->iface.get_description(device) : NULL;
+    if (text) return text;
+    ggml_fail(GGML_HOST_BAD_PLUGIN, "%s: device %s has no description", __func__, device_label(device));
+    return device_label(device);
+}
+
+static void clamp_memory(const char *function, ggml_backend_dev_t device, size_t *free_bytes,
+                         size_t total_bytes) {
+    if (*free_bytes <= total_bytes) return;
+    ggml_fail(GGML_HOST_BAD_PLUGIN, "%s: device %s reports %zu free bytes of %zu", function,
+              device_label(device), *free_bytes, total_bytes);
+    *free_bytes = total_bytes;
+}
+
+static void query_memory(const char *function, ggml_backend_dev_t device, size_t *out_free,
+                         size_t *out_total) {
+    *out_free = 0;
+    *out_total = 0;
+    if (!device->iface.get_memory) return;
+    device->iface.get_memory(device, out_free, out_total);
+    clamp_memory(function, device, out_free, *out_total);
+}
+
+void ggml_backend_dev_memory(ggml_backend_dev_t device, size_t *free, size_t *total) {
+    size_t free_bytes = 0;
+    size_t total_bytes = 0;
+    if (device_given(device, __func__, "device")) {
+        query_memory(__func__, device, &free_bytes, &total_bytes);
+    }
+    if (free) *free = free_bytes;
+    if (total) *total = total_bytes;
+}
+
+// A type that this host does not know is some accelerator.
+static enum ggml_backend_dev_type known_type(const char *function, ggml_backend_dev_t device, int type) {
+    if (type >= GGML_BACKEND_DEVICE_TYPE_CPU && type <= GGML_BACKEND_DEVICE_TYPE_META) {
+        return (enum ggml_backend_dev_type)type;
+    }
+    ggml_fail(GGML_HOST_BAD_PLUGIN, "%s: device %s is of no known type", function, device_label(device));
+    return GGML_BACKEND_DEVICE_TYPE_ACCEL;
+}
+
+enum ggml_backend_dev_type ggml_backend_dev_type(ggml_backend_dev_t device) {
+    if (!device_given(device, __func__, "device")) return GGML_BACKEND_DEVICE_TYPE_CPU;
+    return known_type(__func__, device,
+                      device->iface.get_type ? (int)device->iface.get_type(device) : -1);
+}
+
+void ggml_backend_dev_get_props(ggml_backend_dev_t device, struct ggml_backend_dev_props *props) {
+    if (!device_given(props, __func__, "result")) return;
+    memset(props, 0, sizeof(*props));
+    if (!device_given(device, __func__, "device")) {
+        props->name = props->description = "NULL";
+        return;
+    }
+    if (device->iface.get_props) {
+        device->iface.get_props(device, props);
+        props->type = known_type(__func__, device, (int)props->type);
+        clamp_memory(__func__, device, &props->memory_free, props->memory_total);
+    } else {
+        props->type = ggml_backend_dev_type(device);
+        query_memory(__func__, device, &props->memory_free, &props->memory_total);
+    }
+    if (!props->name) props->name = ggml_backend_dev_name(device);
+    if (!props->description) props->description = ggml_backend_dev_description(device);
+}
+
+ggml_backend_reg_t ggml_backend_dev_backend_reg(ggml_backend_dev_t device) {
+    return device_given(device, __func__, "device") ? device->reg : NULL;
+}
+
+ggml_backend_t ggml_backend_dev_init(ggml_backend_dev_t device, const char *params) {
+    if (!device_given(device, __func__, "device")) return NULL;
+    const char *label = device_label(device);
+    if (!device_offers(device->iface.init_backend != NULL, __func__, label, "init_backend")) return NULL;
+    const unsigned long told = ggml_fail_count();
+    ggml_backend_t backend = device->iface.init_backend(device, params);
+    if (!backend) {
+        device_fail_unless_told(told, GGML_HOST_FAILED, "%s: device %s could not open a stream",
+                                __func__, label);
+        return NULL;
+    }
+    if (!backend->device) backend->device = device;
+    device_live_begin(&backend->reserved[DEVICE_LIVE_SLOT], device);
+    return backend;
+}
+
+ggml_backend_buffer_type_t ggml_backend_dev_buffer_type(ggml_backend_dev_t device) {
+    if (!device_given(device, __func__, "device")) return NULL;
+    ggml_backend_buffer_type_t buft =
+        device->iface.get_buffer_type ? device->iface.get_buffer_type(device) : NULL;
+    if (!buft) {
+        ggml_fail(GGML_HOST_BAD_PLUGIN, "%s: device %s has no buffer type", __func__,
+                  device_label(device));
+    }
+    return buft;
+}
+
+ggml_backend_buffer_type_t ggml_backend_dev_host_buffer_type(ggml_backend_dev_t device) {
+    if (!device_given(device, __func__, "device")) return NULL;
+    return device->iface.get_host_buffer_type ? device->iface.get_host_buffer_type(device) : NULL;
+}
+
+ggml_backend_buffer_t ggml_backend_dev_buffer_from_host_ptr(ggml_backend_dev_t device, void *ptr,
+                                                            size_t size, size_t max_tensor_size) {
+    if (!device_given(device, __func__, "device") || !device_given(ptr, __func__, "pointer")) return NULL;
+    const char *label = device_label(device);
+    if (!device_offers(device->iface.buffer_from_host_ptr != NULL, __func__, label,
+                       "buffer_from_host_ptr")) {
+        return NULL;
+    }
+    const unsigned long told = ggml_fail_count();
+    ggml_backend_buffer_t buffer =
+        device->iface.buffer_from_host_ptr(device, ptr, size, max_tensor_size);
+    if (!buffer) {
+        device_fail_unless_told(told, GGML_HOST_FAILED, "%s: device %s could not wrap %zu bytes at %p",
+                                __func__, label, size, ptr);
+        return NULL;
+    }
+    device_live_begin(&buffer->reserved[DEVICE_LIVE_SLOT], device);
+    return buffer;
+}
+
+static bool op_given(const char *function, const struct ggml_tensor *op) {
+    if (!device_given(op, function, "tensor")) return false;
+    if (!(op->flags & GGML_TENSOR_FLAG_ERROR)) return true;
+    ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the tensor is in error: %s", function,
+              op->extra ? (const char *)op->extra : op->name);
+    return false;
+}
+
+bool ggml_backend_dev_supports_op(ggml_backend_dev_t device, const struct ggml_tensor *op) {
+    if (!device_given(device, __func__, "device") || !op_given(__func__, op)) return false;
+    const char *label = device_label(device);
+    return device_offers(device->iface.supports_op != NULL, __func__, label, "supports_op") &&
+           device->iface.supports_op(device, op);
+}
+
+bool ggml_backend_dev_supports_buft(ggml_backend_dev_t device, ggml_backend_buffer_type_t buft) {
+    if (!device_given(device, __func__, "device")) return false;
+    if (!device_given(buft, __func__, "buffer type")) return false;
+    const char *label = device_label(device);
+    return device_offers(device->iface.supports_buft != NULL, __func__, label, "supports_buft") &&
+           device->iface.supports_buft(device, buft);
+}
+
+bool ggml_backend_dev_offload_op(ggml_backend_dev_t device, const struct ggml_tensor *op) {
+    if (!device_given(device, __func__, "device") || !op_given(__func__, op)) return false;
+    return device->iface.offload_op && device->iface.offload_op(device, op);
+}

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: MIT
+// A graph and everything it reaches, duplicated on another device.
+#include <string.h>
+
+#include "base/mem.h"
+#include "device/check.h"
+#include "ggml-impl.h"
+
+enum { FIRST_CAPACITY = 256 };
+
+// Every tensor that the graph reaches, and its copy.
+struct copier {
+    struct ggml_hash_set known;
+    struct ggml_tensor **sources; // in order of discovery
+    struct ggml_tensor **copies;  // by slot of `known`
+    size_t n_sources;
+    size_t n_views;
+    size_t capacity; // of sources; `known` has at least twice as many slots
+};
+
+static bool out_of_memory(void) {
+    ggml_fail(GGML_HOST_OUT_OF_MEMORY, "ggml_backend_graph_copy: no memory for the copy");
+    return false;
+}
+
+static bool copier_grow(struct copier *copier) {
+    const size_t capacity = copier->capacity ? 2 * copier->capacity : FIRST_CAPACITY;
+    struct ggml_tensor **sources =
+        ggml_mem_realloc(copier->sources, capacity * sizeof(copier->sources[0]));
+    if (!sources) return out_of_memory();
+    copier->sources = sources;
+    struct ggml_hash_set known = ggml_hash_set_new(2 * capacity);
+    if (known.size == 0) return out_of_memory();
+    for (size_t i = 0; i < copier->n_sources; ++i) ggml_hash_insert(&known, sources[i]);
+    ggml_hash_set_free(&copier->known);
+    copier->known = known;
+    copier->capacity = capacity;
+    return true;
+}
+
+static bool copier_add(struct copier *copier, struct ggml_tensor *tensor) {
+    if (!tensor || ggml_hash_contains(&copier->known, tensor)) return true;
+    if (!tensor->data && !ggml_is_empty(tensor)) {
+        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "ggml_backend_graph_copy: tensor '%s' has no data",
+                  tensor->name);
+        return false;
+    }
+    if (tensor->view_src && tensor->view_src->view_src) {
+        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "ggml_backend_graph_copy: '%s' is a view of a view",
+                  tensor->name);
+        return false;
+    }
+    if (copier->n_sources == copier->capacity && !copier_grow(copier)) return false;
+    ggml_hash_insert(&copier->known, tensor);
+    copier->sources[copier->n_sources++] = tensor;
+    if (tensor->view_src) copier->n_views++;
+    return true;
+}
+
+static bool copier_collect(struct copier *copier, const struct ggml_cgraph *graph) {
+    if (!copier_grow(copier)) return false;
+    for (int i = 0; i < graph->n_nodes; ++i) {
+        if (!copier_add(copier, graph->nodes[i])) return false;
+    }
+    for (size_t i = 0; i < copier->n_sources; ++i) {
+        const struct ggml_tensor *tensor = copier->sources[i];
+        if (!copier_add(copier, tensor->view_src)) return false;
+        for (int k = 0; k < GGML_MAX_SRC; ++k) {
+            if (!copier_add(copier, tensor->src[k])) return false;
+        }
+    }
+    copier->copies = ggml_mem_calloc(copier->known.size, sizeof(copier->copies[0]));
+    return copier->copies || out_of_memory();
+}
+
+static void copier_free(struct copier *copier) {
+    ggml_hash_set_free(&copier->known);
+    ggml_mem_free(copier->sources);
+    ggml_mem_free(copier->copies);
+}
+
+static struct ggml_tensor **copier_copy_of(const struct copier *copier,
+                                           const struct ggml_tensor *source) {
+    return &copier->copies[ggml_hash_find(&copier->known, source)];
+}
+
+static struct ggml_context *new_context(size_t n_tensors, size_t extra) {
+    const struct ggml_init_params params = {
+        .mem_size = n_tensors * ggml_tensor_overhead() + extra,
+        .no_alloc = true,
+    };
+    return ggml_init(params);
+}
+
+static struct ggml_tensor *duplicate(struct ggml_context *ctx, const struct ggml_tensor *source) {
+    struct ggml_tensor *copy = ggml_new_tensor(ctx, source->type, GGML_MAX_DIMS, source->ne);
+    if (!copy || (copy->flags & GGML_TENSOR_FLAG_ERROR)) return NULL;
+    memcpy(copy->nb, source->nb, sizeof(copy->nb));
+    memcpy(copy->op_params, source->op_params, sizeof(copy->op_params));
+    memcpy(copy->name, source->name, sizeof(copy->name));
+    copy->op = source->op;
+    copy->flags = source->flags;
+    copy->view_offs = source->view_offs;
+    return copy;
+}
+
+static bool copier_duplicate(struct copier *copier, struct ggml_backend_graph_copy *result) {
+    for (size_t i = 0; i < copier->n_sources; ++i) {
+        const struct ggml_tensor *source = copier->sources[i];
+        struct ggml_tensor *copy =
+            duplicate(source->view_src ? result->ctx_unallocated : result->ctx_allocated, source);
+        if (!copy) return out_of_memory();
+        *copier_copy_of(copier, source) = copy;
+    }
+    for (size_t i = 0; i < copier->n_sources; ++i) {
+        const struct ggml_tensor *source = copier->sources[i];
+        struct ggml_tensor *copy = *copier_copy_of(copier, source);
+        if (source->view_src) copy->view_src = *copier_copy_of(copier, source->view_src);
+        for (int k = 0; k < GGML_MAX_SRC; ++k) {
+            if (source->src[k]) copy->src[k] = *copier_copy_of(copier, source->src[k]);
+        }
+    }
+    return true;
+}
+
+// Not only the leafs: a node's data may be kept from an earlier computation.
+static bool copier_copy_data(const struct copier *copier) {
+    const unsigned long told = ggml_fail_count();
+    for (size_t i = 0; i < copier->n_sources; ++i) {
+        const struct ggml_tensor *source = copier->sources[i];
+        struct ggml_tensor *copy = *copier_copy_of(copier, source);
+        if (source->view_src) {
+            ggml_backend_view_init(copy);
+        } else {
+            ggml_backend_tensor_copy(source, copy);
+        }
+        if (ggml_fail_count() != told) return false;
+    }
+    return true;
+}
+
+static struct ggml_cgraph *copier_graph(const struct copier *copier, struct ggml_context *ctx,
+                                        const struct ggml_cgraph *graph) {
+    struct ggml_cgraph *copy = ggml_new_graph_custom(ctx, (size_t)graph->n_nodes, false);
+    if (!copy) return NULL;
+    for (int i = 0; i < graph->n_nodes; ++i) {
+        copy->nodes[i] = *copier_copy_of(copier, graph->nodes[i]);
+    }
+    copy->n_nodes = graph->n_nodes;
+    copy->order = graph->order;
+    return copy;
+}
+
+static bool copy_graph(struct copier *copier, ggml_backend_t backend, struct ggml_cgraph *graph,
+                       struct ggml_backend_graph_copy *result) {
+    if (!copier_collect(copier, graph)) return false;
+    const size_t overhead = ggml_graph_overhead_custom((size_t)graph->n_nodes, false);
+    result->ctx_allocated = new_context(copier->n_sources - copier->n_views, overhead);
+    result->ctx_unallocated = new_context(copier->n_views, GGML_MEM_ALIGN);
+    if (!result->ctx_allocated || !result->ctx_unallocated) return out_of_memory();
+    if (!copier_duplicate(copier, result)) return false;
+    result->buffer = ggml_backend_alloc_ctx_tensors(result->ctx_allocated, backend);
+    if (!result->buffer || !copier_copy_data(copier)) return false;
+    result->graph = copier_graph(copier, result->ctx_allocated, graph);
+    return result->graph || out_of_memory();
+}
+
+struct ggml_backend_graph_copy ggml_backend_graph_copy(ggml_backend_t backend,
+                                                       struct ggml_cgraph *graph) {
+    const struct ggml_backend_graph_copy nothing = {0};
+    struct ggml_backend_graph_copy result = {0};
+    struct copier copier = {0};
+    if (!device_given(backend, __func__, "stream") || !device_given(graph, __func__, "graph")) {
+        return nothing;
+    }
+    if (graph->error || graph->n_nodes <= 0 || !graph->nodes) {
+        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the graph %s", __func__,
+                  graph->error ? graph->error : "has no nodes");
+        return nothing;
+    }
+    const bool copied = copy_graph(&copier, backend, graph, &result);
+    copier_free(&copier);
+    if (copied) return result;
+    ggml_backend_graph_copy_free(result);
+    return nothing;
+}
+
+void ggml_backend_graph_copy_free(struct ggml_backend_graph_copy copy) {
+    ggml_backend_buffer_free(copy.buffer);
+    ggml_free(copy.ctx_allocated);
+    ggml_free(copy.ctx_unallocated);
+}

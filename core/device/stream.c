@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+#include "device/stream.h"
+
+#include "device/check.h"
+#include "host/live.h"
+
+ggml_guid_t ggml_backend_guid(ggml_backend_t backend) {
+    return backend ? backend->guid : NULL;
+}
+
+const char *ggml_backend_name(ggml_backend_t backend) {
+    if (!backend) return "NULL";
+    const char *name = backend->iface.get_name ? backend->iface.get_name(backend) : NULL;
+    if (name) return name;
+    ggml_fail(GGML_HOST_BAD_PLUGIN, "%s: a stream of device %s has no name", __func__,
+              device_label(backend->device));
+    return "unnamed";
+}
+
+// The live count goes last: until then code of the plugin runs.
+void ggml_backend_free(ggml_backend_t backend) {
+    if (!backend) return;
+    ggml_backend_dev_t counted = backend->reserved[DEVICE_LIVE_SLOT];
+    if (!device_offers(backend->iface.free != NULL, __func__, device_stream_label(backend), "free")) {
+        backend->reserved[DEVICE_LIVE_SLOT] = NULL;
+    } else {
+        backend->iface.free(backend);
+    }
+    if (counted) host_live_remove(counted);
+}
+
+ggml_backend_dev_t ggml_backend_get_device(ggml_backend_t backend) {
+    return device_given(backend, __func__, "stream") ? backend->device : NULL;
+}
+
+ggml_backend_buffer_type_t ggml_backend_get_default_buffer_type(ggml_backend_t backend) {
+    if (!device_given(backend, __func__, "stream")) return NULL;
+    return ggml_backend_dev_buffer_type(backend->device);
+}
+
+ggml_backend_buffer_t ggml_backend_alloc_buffer(ggml_backend_t backend, size_t size) {
+    ggml_backend_buffer_type_t buft = ggml_backend_get_default_buffer_type(backend);
+    return buft ? ggml_backend_buft_alloc_buffer(buft, size) : NULL;
+}
+
+size_t ggml_backend_get_alignment(ggml_backend_t backend) {
+    return ggml_backend_buft_get_alignment(ggml_backend_get_default_buffer_type(backend));
+}
+
+size_t ggml_backend_get_max_size(ggml_backend_t backend) {
+    return ggml_backend_buft_get_max_size(ggml_backend_get_default_buffer_type(backend));
+}
+
+void ggml_backend_synchronize(ggml_backend_t backend) {
+    if (!device_given(backend, __func__, "stream")) return;
+    if (backend->iface.synchronize) backend->iface.synchronize(backend);
+}
+
+bool ggml_backend_supports_op(ggml_backend_t backend, const struct ggml_tensor *op) {
+    if (!device_given(backend, __func__, "stream")) return false;
+    return ggml_backend_dev_supports_op(backend->device, op);
+}
+
+bool ggml_backend_supports_buft(ggml_backend_t backend, ggml_backend_buffer_type_t buft) {
+    if (!device_given(backend, __func__, "stream")) return false;
+    return ggml_backend_dev_supports_buft(backend->device, buft);
+}
+
+bool ggml_backend_offload_op(ggml_backend_t backend, const struct ggml_tensor *op) {
+    if (!device_given(backend, __func__, "stream")) return false;
+    return ggml_backend_dev_offload_op(backend->device, op);
+}
+
+void stream_graph_optimize(ggml_backend_t backend, struct ggml_cgraph *graph) {
+    if (!device_given(backend, __func__, "stream") || !device_given(graph, __func__, "graph")) return;
+    if (backend->iface.graph_optimize) backend->iface.graph_optimize(backend, graph);
+}

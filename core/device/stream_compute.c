@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+#include "device/check.h"
+#include "ggml-impl.h"
+#include "host/live.h"
+
+// What a graph must have before a device may see it.
+struct graph_check {
+    const char *function;
+    const char *label;
+    bool needs_buffers; // the device can't address plain host memory
+};
+
+static bool refuse(const struct graph_check *check, int node, const struct ggml_tensor *tensor,
+                   const char *reason) {
+    ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: node %d on %s: tensor '%s' %s", check->function, node,
+              check->label, tensor->name, reason);
+    return false;
+}
+
+static bool usable(const struct graph_check *check, int node, const struct ggml_tensor *tensor) {
+    if (tensor->flags & GGML_TENSOR_FLAG_ERROR) {
+        const char *reason = tensor->extra ? tensor->extra : "is in error";
+        return refuse(check, node, tensor, reason);
+    }
+    if (!tensor->data && !ggml_is_empty(tensor)) {
+        return refuse(check, node, tensor, "has no data: allocate the graph first");
+    }
+    if (check->needs_buffers && tensor->data && !device_tensor_buffer(tensor)) {
+        return refuse(check, node, tensor, "lies in no buffer of the device");
+    }
+    return true;
+}
+
+static bool node_usable(const struct graph_check *check, int i, const struct ggml_tensor *node) {
+    if (!device_given(node, check->function, "node of the graph")) return false;
+    const bool computed = (node->flags & GGML_TENSOR_FLAG_COMPUTE) && !ggml_op_is_empty(node->op);
+    if (!computed && !(node->flags & GGML_TENSOR_FLAG_ERROR)) return true;
+    if (!usable(check, i, node)) return false;
+    for (int k = 0; k < GGML_MAX_SRC; ++k) {
+        if (node->src[k] && !usable(check, i, node->src[k])) return false;
+    }
+    return true;
+}
+
+static bool is_on_host(ggml_backend_dev_t device) {
+    if (!device || !device->iface.get_buffer_type) return true;
+    ggml_backend_buffer_type_t buft = device->iface.get_buffer_type(device);
+    return buft && buft->iface.is_host && buft->iface.is_host(buft);
+}
+
+static bool graph_usable(const char *function, ggml_backend_t backend, const struct ggml_cgraph *graph) {
+    if (!device_given(backend, function, "stream")) return false;
+    if (!device_given(graph, function, "graph")) return false;
+    if (graph->error) {
+        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the graph is in error: %s", function, graph->error);
+        return false;
+    }
+    if (graph->n_nodes > 0 && !device_given(graph->nodes, function, "list of nodes")) return false;
+    const struct graph_check check = {function, device_stream_label(backend),
+                                      !is_on_host(backend->device)};
+    for (int i = 0; i < graph->n_nodes; ++i) {
+        if (!node_usable(&check, i, graph->nodes[i])) return false;
+    }
+    return true;
+}
+
+static enum ggml_status compute(const char *function, ggml_backend_t backend,
+                                struct ggml_cgraph *graph) {
+    if (!graph_usable(function, backend, graph)) return GGML_STATUS_FAILED;
+    const char *label = device_stream_label(backend);
+    if (!device_offers(backend->iface.graph_compute != NULL, function, label, "graph_compute")) {
+        return GGML_STATUS_FAILED;
+    }
+    const unsigned long told = ggml_fail_count();
+    return device_status(backend->iface.graph_compute(backend, graph), told, function, label);
+}
+
+enum ggml_status ggml_backend_graph_compute_async(ggml_backend_t backend, struct ggml_cgraph *cgraph) {
+    return compute(__func__, backend, cgraph);
+}
+
+enum ggml_status ggml_backend_graph_compute(ggml_backend_t backend, struct ggml_cgraph *cgraph) {
+    const enum ggml_status status = compute(__func__, backend, cgraph);
+    if (backend) ggml_backend_synchronize(backend);
+    return status;
+}
+
+static bool plans_offered(const char *function, ggml_backend_t backend) {
+    const struct ggml_backend_i *iface = &backend->iface;
+    return device_offers(iface->graph_plan_create && iface->graph_plan_free && iface->graph_plan_compute,
+                         function, device_stream_label(backend), "graph plans");
+}
+
+ggml_backend_graph_plan_t ggml_backend_graph_plan_create(ggml_backend_t backend,
+                                                         struct ggml_cgraph *cgraph) {
+    if (!graph_usable(__func__, backend, cgraph) || !plans_offered(__func__, backend)) return NULL;
+    const unsigned long told = ggml_fail_count();
+    ggml_backend_graph_plan_t plan = backend->iface.graph_plan_create(backend, cgraph);
+    if (plan) {
+        host_live_add(backend->device);
+    } else {
+        device_fail_unless_told(told, GGML_HOST_FAILED, "%s: %s could not plan the graph", __func__,
+                                device_stream_label(backend));
+    }
+    return plan;
+}
+
+void ggml_backend_graph_plan_free(ggml_backend_t backend, ggml_backend_graph_plan_t plan) {
+    if (!plan || !device_given(backend, __func__, "stream") || !plans_offered(__func__, backend)) return;
+    ggml_backend_dev_t device = backend->device;
+    backend->iface.graph_plan_free(backend, plan);
+    host_live_remove(device);
+}
+
+enum ggml_status ggml_backend_graph_plan_compute(ggml_backend_t backend, ggml_backend_graph_plan_t plan) {
+    if (!device_given(backend, __func__, "stream")) return GGML_STATUS_FAILED;
+    if (!device_given(plan, __func__, "plan")) return GGML_STATUS_FAILED;
+    if (!plans_offered(__func__, backend)) return GGML_STATUS_FAILED;
+    const unsigned long told = ggml_fail_count();
+    const enum ggml_status status = backend->iface.graph_plan_compute(backend, plan);
+    return device_status(status, told, __func__, device_stream_label(backend));
+}

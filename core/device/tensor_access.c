@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+#include "device/tensor_access.h"
+
+#include <string.h>
+
+#include "ggml-impl.h"
+
+enum { FILL_BYTES = 4096 };
+
+// Bytes from the first piece's start to the last one's end; false on overflow.
+static bool pieces_span(size_t size, size_t n_copies, size_t stride, size_t *out_span) {
+    *out_span = 0;
+    if (stride != 0 && n_copies - 1 > (SIZE_MAX - size) / stride) return false;
+    *out_span = (n_copies - 1) * stride + size;
+    return true;
+}
+
+static bool has_memory(const char *function, const struct ggml_tensor *tensor) {
+    if (tensor->flags & GGML_TENSOR_FLAG_ERROR) {
+        const char *reason = tensor->extra ? tensor->extra : "";
+        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: tensor '%s' is in error: %s", function, tensor->name,
+                  reason);
+        return false;
+    }
+    if (device_tensor_buffer(tensor) && tensor->data) return true;
+    ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: tensor '%s' has no %s: allocate it first", function,
+              tensor->name, tensor->data ? "buffer" : "data");
+    return false;
+}
+
+ggml_backend_buffer_t tensor_access_buffer(const char *function, const struct ggml_tensor *tensor,
+                                           const void *data, const struct tensor_pieces *pieces) {
+    if (!device_given(tensor, function, "tensor")) return NULL;
+    if (pieces->size == 0 || pieces->n_copies == 0) return NULL;
+    if (!device_given(data, function, "host memory") || !has_memory(function, tensor)) return NULL;
+    ggml_backend_buffer_t buffer = device_tensor_buffer(tensor);
+    const size_t bytes = ggml_nbytes(tensor);
+    size_t span;
+    size_t span_data;
+    const size_t n = pieces->n_copies;
+    if (!pieces_span(pieces->size, n, pieces->stride_tensor, &span) || span > bytes ||
+        pieces->offset > bytes - span || !pieces_span(pieces->size, n, pieces->stride_data, &span_data)) {
+        ggml_fail(GGML_HOST_OUT_OF_RANGE,
+                  "%s: %zu x %zu bytes at %zu do not fit tensor '%s' of %zu bytes in %s", function, n,
+                  pieces->size, pieces->offset, tensor->name, bytes, device_buft_label(buffer->buft));
+        return NULL;
+    }
+    return buffer;
+}
+
+void ggml_backend_tensor_set(struct ggml_tensor *tensor, const void *data, size_t offset, size_t size) {
+    const struct tensor_pieces pieces = {offset, size, 1, 0, 0};
+    ggml_backend_buffer_t buffer = tensor_access_buffer(__func__, tensor, data, &pieces);
+    if (!buffer) return;
+    const char *label = device_buft_label(buffer->buft);
+    if (!device_offers(buffer->iface.set_tensor != NULL, __func__, label, "set_tensor")) return;
+    buffer->iface.set_tensor(buffer, tensor, data, offset, size);
+}
+
+void ggml_backend_tensor_get(const struct ggml_tensor *tensor, void *data, size_t offset, size_t size) {
+    const struct tensor_pieces pieces = {offset, size, 1, 0, 0};
+    ggml_backend_buffer_t buffer = tensor_access_buffer(__func__, tensor, data, &pieces);
+    if (!buffer) return;
+    const char *label = device_buft_label(buffer->buft);
+    if (!device_offers(buffer->iface.get_tensor != NULL, __func__, label, "get_tensor")) return;
+    buffer->iface.get_tensor(buffer, tensor, data, offset, size);
+}
+
+void ggml_backend_tensor_set_2d(struct ggml_tensor *tensor, const void *data, size_t offset, size_t size,
+                                size_t n_copies, size_t stride_tensor, size_t stride_data) {
+    const struct tensor_pieces pieces = {offset, size, n_copies, stride_tensor, stride_data};
+    ggml_backend_buffer_t buffer = tensor_access_buffer(__func__, tensor, data, &pieces);
+    if (!buffer) return;
+    if (n_copies > 1 && buffer->iface.set_tensor_2d) {
+        buffer->iface.set_tensor_2d(buffer, tensor, data, offset, size, n_copies, stride_tensor,
+                                    stride_data);
+        return;
+    }
+    const char *label = device_buft_label(buffer->buft);
+    if (!device_offers(buffer->iface.set_tensor != NULL, __func__, label, "set_tensor")) return;
+    for (size_t i = 0; i < n_copies; ++i) {
+        buffer->iface.set_tensor(buffer, tensor, (const char *)data + i * stride_data,
+                                 offset + i * stride_tensor, size);
+    }
+}
+
+void ggml_backend_tensor_get_2d(const struct ggml_tensor *tensor, void *data, size_t offset, size_t size,
+                                size_t n_copies, size_t stride_tensor, size_t stride_data) {
+    const struct tensor_pieces pieces = {offset, size, n_copies, stride_tensor, stride_data};
+    ggml_backend_buffer_t buffer = tensor_access_buffer(__func__, tensor, data, &pieces);
+    if (!buffer) return;
+    if (n_copies > 1 && buffer->iface.get_tensor_2d) {
+        buffer->iface.get_tensor_2d(buffer, tensor, data, offset, size, n_copies, stride_tensor,
+                                    stride_data);
+        return;
+    }
+    const char *label = device_buft_label(buffer->buft);
+    if (!device_offers(buffer->iface.get_tensor != NULL, __func__, label, "get_tensor")) return;
+    for (size_t i = 0; i < n_copies; ++i) {
+        buffer->iface.get_tensor(buffer, tensor, (char *)data + i * stride_data,
+                                 offset + i * stride_tensor, size);
+    }
+}
+
+static void fill_in_pieces(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor, uint8_t value,
+                           size_t offset, size_t size) {
+    uint8_t piece[FILL_BYTES];
+    memset(piece, value, sizeof(piece));
+    for (size_t done = 0; done < size; done += MIN(sizeof(piece), size - done)) {
+        buffer->iface.set_tensor(buffer, tensor, piece, offset + done, MIN(sizeof(piece), size - done));
+    }
+}
+
+void ggml_backend_tensor_memset(struct ggml_tensor *tensor, uint8_t value, size_t offset, size_t size) {
+    const struct tensor_pieces pieces = {offset, size, 1, 0, 0};
+    ggml_backend_buffer_t buffer = tensor_access_buffer(__func__, tensor, &value, &pieces);
+    if (!buffer) return;
+    if (buffer->iface.memset_tensor) {
+        buffer->iface.memset_tensor(buffer, tensor, value, offset, size);
+        return;
+    }
+    const char *label = device_buft_label(buffer->buft);
+    if (!device_offers(buffer->iface.set_tensor != NULL, __func__, label, "memset_tensor")) return;
+    fill_in_pieces(buffer, tensor, value, offset, size);
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+#include "base/mem.h"
+#include "device/check.h"
+#include "ggml-impl.h"
+
+enum {
+    STAGING_BYTES = 1 << 20,
+    SMALL_STAGING_BYTES = 4096, // on the stack, for when memory runs out
+};
+
+static bool allocated(const char *function, const char *what, const struct ggml_tensor *tensor) {
+    if (device_tensor_buffer(tensor) && tensor->data) return true;
+    ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the %s '%s' is not allocated", function, what,
+              tensor->name);
+    return false;
+}
+
+// Whether there are bytes to copy; a refusal is recorded.
+static bool copyable(const char *function, const struct ggml_tensor *src, struct ggml_tensor *dst) {
+    if (!device_given(src, function, "source") || !device_given(dst, function, "destination")) return false;
+    if (src == dst) return false;
+    if (!ggml_are_same_layout(src, dst)) {
+        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: '%s' and '%s' differ in type, shape or strides",
+                  function, src->name, dst->name);
+        return false;
+    }
+    if (ggml_nbytes(src) == 0) return false;
+    return allocated(function, "source", src) && allocated(function, "destination", dst);
+}
+
+bool ggml_backend_buffer_copy_tensor(const struct ggml_tensor *src, struct ggml_tensor *dst) {
+    if (!copyable(__func__, src, dst)) return false;
+    ggml_backend_buffer_t buffer = device_tensor_buffer(dst);
+    return buffer->iface.cpy_tensor && buffer->iface.cpy_tensor(buffer, src, dst);
+}
+
+// In whole blocks of the type, because a device may store them rearranged.
+static void copy_staged(const struct ggml_tensor *src, struct ggml_tensor *dst, char *staging,
+                        size_t capacity) {
+    const size_t bytes = ggml_nbytes(src);
+    const size_t block = ggml_type_size(src->type);
+    const size_t piece = block > 0 && block < capacity ? capacity - capacity % block : capacity;
+    for (size_t done = 0; done < bytes; done += MIN(piece, bytes - done)) {
+        const unsigned long told = ggml_fail_count();
+        ggml_backend_tensor_get(src, staging, done, MIN(piece, bytes - done));
+        if (ggml_fail_count() != told) return;
+        ggml_backend_tensor_set(dst, staging, done, MIN(piece, bytes - done));
+        if (ggml_fail_count() != told) return;
+    }
+}
+
+static void copy_through_host(const struct ggml_tensor *src, struct ggml_tensor *dst) {
+    char small[SMALL_STAGING_BYTES];
+    const size_t capacity = MIN(ggml_nbytes(src), (size_t)STAGING_BYTES);
+    char *staging = capacity > sizeof(small) ? ggml_mem_alloc(capacity) : NULL;
+    copy_staged(src, dst, staging ? staging : small, staging ? capacity : sizeof(small));
+    ggml_mem_free(staging);
+}
+
+void ggml_backend_tensor_copy(const struct ggml_tensor *src, struct ggml_tensor *dst) {
+    if (!copyable(__func__, src, dst)) return;
+    if (ggml_backend_buffer_is_host(device_tensor_buffer(src))) {
+        ggml_backend_tensor_set(dst, src->data, 0, ggml_nbytes(src));
+    } else if (ggml_backend_buffer_is_host(device_tensor_buffer(dst))) {
+        ggml_backend_tensor_get(src, dst->data, 0, ggml_nbytes(src));
+    } else if (!ggml_backend_buffer_copy_tensor(src, dst)) {
+        copy_through_host(src, dst);
+    }
+}
+
+void ggml_backend_tensor_copy_async(ggml_backend_t backend_src, ggml_backend_t backend_dst,
+                                    const struct ggml_tensor *src, struct ggml_tensor *dst) {
+    if (!device_given(backend_src, __func__, "source stream")) return;
+    if (!device_given(backend_dst, __func__, "destination stream")) return;
+    if (!copyable(__func__, src, dst)) return;
+    if (backend_dst->iface.cpy_tensor_async &&
+        backend_dst->iface.cpy_tensor_async(backend_src, backend_dst, src, dst)) {
+        return;
+    }
+    ggml_backend_synchronize(backend_src);
+    if (backend_dst != backend_src) ggml_backend_synchronize(backend_dst);
+    ggml_backend_tensor_copy(src, dst);
+}
