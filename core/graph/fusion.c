@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+// Questions that backends ask before they compute several nodes at once.
+#include "ggml-backend-impl.h"
+#include "ggml-impl.h"
+
+static struct ggml_tensor *node_at(const struct ggml_cgraph *graph, int64_t i) {
+    return graph && i >= 0 && i < graph->n_nodes ? graph->nodes[i] : NULL;
+}
+
+int32_t ggml_node_get_use_count(const struct ggml_cgraph *cgraph, int node_idx) {
+    const struct ggml_tensor *node = node_at(cgraph, node_idx);
+    if (!node || !cgraph->use_counts) return 0;
+    const size_t slot = ggml_hash_find(&cgraph->visited_hash_set, node);
+    const bool visited =
+        slot != GGML_HASHSET_FULL && ggml_bitset_get(cgraph->visited_hash_set.used, slot);
+    return visited ? cgraph->use_counts[slot] : 0;
+}
+
+bool ggml_node_has_n_uses(const struct ggml_cgraph *cgraph, int node_idx, int32_t n_uses) {
+    const struct ggml_tensor *node = node_at(cgraph, node_idx);
+    return node && !node->view_src && !(node->flags & GGML_TENSOR_FLAG_OUTPUT) &&
+           ggml_node_get_use_count(cgraph, node_idx) == n_uses;
+}
+
+// Position k of a list of nodes: node_idxs[k], or first + k without a list.
+static int64_t position(const int *node_idxs, int first, int k) {
+    return node_idxs ? node_idxs[k] : (int64_t)first + k;
+}
+
+static bool is_computed_op(const struct ggml_tensor *node, enum ggml_op op) {
+    return node && node->op == op && (node->flags & GGML_TENSOR_FLAG_COMPUTE);
+}
+
+static bool chain_matches(const struct ggml_cgraph *graph, const int *node_idxs, int first,
+                          const enum ggml_op *ops, int n) {
+    const struct ggml_tensor *previous = NULL;
+    if (!graph || !ops || n < 1) return false;
+    for (int k = 0; k < n; ++k) {
+        const int64_t i = position(node_idxs, first, k);
+        const struct ggml_tensor *node = node_at(graph, i);
+        if (!is_computed_op(node, ops[k])) return false;
+        if (k < n - 1 && !ggml_node_has_n_uses(graph, (int)i, 1)) return false;
+        if (previous && node->src[0] != previous && node->src[1] != previous) return false;
+        if (previous && !ggml_are_same_shape(node, previous)) return false;
+        previous = node;
+    }
+    return true;
+}
+
+bool ggml_can_fuse_ext(const struct ggml_cgraph *cgraph, const int *node_idxs,
+                       const enum ggml_op *ops, int num_ops) {
+    return node_idxs && chain_matches(cgraph, node_idxs, 0, ops, num_ops);
+}
+
+bool ggml_can_fuse(const struct ggml_cgraph *cgraph, int node_idx, const enum ggml_op *ops,
+                   int num_ops) {
+    return chain_matches(cgraph, NULL, node_idx, ops, num_ops);
+}
+
+struct subgraph {
+    const struct ggml_cgraph *graph;
+    const int *node_idxs; // or NULL: consecutive from first
+    int first;
+    int count;
+};
+
+static const struct ggml_tensor *member(const struct subgraph *sub, int k) {
+    return node_at(sub->graph, position(sub->node_idxs, sub->first, k));
+}
+
+static bool contains(const struct subgraph *sub, const struct ggml_tensor *tensor) {
+    for (int k = 0; k < sub->count; ++k) {
+        if (member(sub, k) == tensor) return true;
+    }
+    return false;
+}
+
+// Times that members after k read member k.
+static int32_t uses_inside(const struct subgraph *sub, int k) {
+    const struct ggml_tensor *tensor = member(sub, k);
+    int32_t uses = 0;
+    for (int later = k + 1; later < sub->count; ++later) {
+        for (int i = 0; i < GGML_MAX_SRC; ++i) {
+            uses += member(sub, later)->src[i] == tensor;
+        }
+    }
+    return uses;
+}
+
+static bool is_constant(const struct ggml_tensor *tensor) {
+    return tensor->buffer && tensor->buffer->usage == GGML_BACKEND_BUFFER_USAGE_WEIGHTS &&
+           !(tensor->flags & GGML_TENSOR_FLAG_PARAM);
+}
+
+// Whether nothing outside could see member k if it were never written.
+static bool is_internal(const struct subgraph *sub, int k) {
+    const struct ggml_tensor *tensor = member(sub, k);
+    const int64_t i = position(sub->node_idxs, sub->first, k);
+    if (tensor->flags & GGML_TENSOR_FLAG_OUTPUT) return false;
+    if (uses_inside(sub, k) != ggml_node_get_use_count(sub->graph, (int)i)) return false;
+    for (const struct ggml_tensor *root = tensor->view_src; root; root = root->view_src) {
+        if (!contains(sub, root) && !is_constant(root)) return false;
+    }
+    return true;
+}
+
+static bool is_listed(int64_t value, const int *list, int n) {
+    for (int i = 0; i < n; ++i) {
+        if (list[i] == value) return true;
+    }
+    return false;
+}
+
+static bool subgraph_matches(const struct subgraph *sub, const enum ggml_op *ops, const int *outputs,
+                             int num_outputs) {
+    if (!sub->graph || !ops || sub->count < 1 || (num_outputs > 0 && !outputs)) return false;
+    for (int k = 0; k < sub->count; ++k) {
+        if (!is_computed_op(member(sub, k), ops[k])) return false;
+    }
+    for (int k = 0; k < sub->count; ++k) {
+        const int64_t i = position(sub->node_idxs, sub->first, k);
+        if (!is_listed(i, outputs, num_outputs) && !is_internal(sub, k)) return false;
+    }
+    return true;
+}
+
+bool ggml_can_fuse_subgraph_ext(const struct ggml_cgraph *cgraph, const int *node_idxs, int count,
+                                const enum ggml_op *ops, const int *outputs, int num_outputs) {
+    const struct subgraph sub = {.graph = cgraph, .node_idxs = node_idxs, .count = count};
+    return node_idxs && subgraph_matches(&sub, ops, outputs, num_outputs);
+}
+
+bool ggml_can_fuse_subgraph(const struct ggml_cgraph *cgraph, int node_idx, int count,
+                            const enum ggml_op *ops, const int *outputs, int num_outputs) {
+    const struct subgraph sub = {.graph = cgraph, .first = node_idx, .count = count};
+    return subgraph_matches(&sub, ops, outputs, num_outputs);
+}
+
+bool ggml_check_edges(const struct ggml_cgraph *cgraph, int start_idx, const int (*edges)[3],
+                      int num_edges) {
+    if (!edges && num_edges > 0) return false;
+    for (int k = 0; k < num_edges; ++k) {
+        const struct ggml_tensor *destination = node_at(cgraph, (int64_t)start_idx + edges[k][0]);
+        const struct ggml_tensor *origin = node_at(cgraph, (int64_t)start_idx + edges[k][2]);
+        const int slot = edges[k][1];
+        if (!destination || !origin || slot < 0 || slot >= GGML_MAX_SRC) return false;
+        if (destination->src[slot] != origin) return false;
+    }
+    return true;
+}
