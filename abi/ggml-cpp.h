@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// ggml-cpp.h: owning pointers for C++. Each ends its object when it goes out of scope; an object that
-// depends on another (a buffer on its device's plugin, a scheduler on its streams) must end first, so
-// declare it after.
+// ggml-cpp.h: owning pointers for C++. Each ends its object when it goes out of scope; an object
+// that depends on another (a scheduler on its streams) must end first, so declare it after.
 #ifndef GGML_CPP_H
 #define GGML_CPP_H
 

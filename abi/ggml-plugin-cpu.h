@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // ggml-plugin-cpu.h: what a backend of type CPU answers to ggml_backend_reg_get_proc_address() under
-// GGML_CPU_API_PROC, so that the functions of ggml-cpu.h work with whichever CPU plugin is loaded. The
-// answer is the address of a static struct ggml_cpu_api.
+// GGML_CPU_API_PROC, so that the functions of ggml-cpu.h work with whichever CPU plugin is loaded.
+// The answer is the address of a static struct ggml_cpu_api.
 #ifndef GGML_PLUGIN_CPU_H
 #define GGML_PLUGIN_CPU_H
 
@@ -14,8 +14,8 @@ extern "C" {
 #define GGML_CPU_API_PROC "ggml_cpu_api"
 #define GGML_CPU_API_REVISION 1
 
-// Append-only: read a member only if `size` covers it. Arguments are checked by the caller: no pointer is
-// NULL unless said.
+// Append-only: read a member only if `size` covers it. Arguments are checked by the caller: no
+// pointer is NULL unless said.
 struct ggml_cpu_api {
     uint32_t size;
     uint32_t revision;

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: MIT
+"""Every prototype of a public header, and every entry of an interface struct, has a contract with a
+thread tag: a comment directly above it, or above the group without blank lines that it belongs to.
+
+usage: check_contracts.py ABI_DIR
+"""
+import os
+import re
+import sys
+
+from tap import Tap
+
+PROTOTYPE = re.compile(r"(?:GGML_NORETURN )?GGML_(?:BACKEND_)?API\b")
+ENTRY = re.compile(r" {4}\S.*\(\*(?!reserved)\w+\)\(")
+TAG = re.compile(r"\[(?:any-thread|stream|init)\]")
+INTERFACES = {"ggml-plugin.h", "ggml-plugin-cpu.h", "ggml-backend-impl.h"}
+
+
+def contract(lines, i):
+    """The comment above the group of declarations that line i belongs to."""
+    i -= 1
+    while i >= 0 and re.match(r"\s*(?!//)\S.*[^{]$", lines[i]):
+        i -= 1
+    comment = []
+    while i >= 0 and lines[i].strip().startswith("//"):
+        comment.insert(0, lines[i].strip())
+        i -= 1
+    return " ".join(comment)
+
+
+def main():
+    abi_dir = sys.argv[1]
+    tap = Tap()
+    for name in sorted(n for n in os.listdir(abi_dir) if n.endswith(".h")):
+        with open(os.path.join(abi_dir, name), encoding="utf-8") as file:
+            lines = file.read().splitlines()
+        found = [i for i, line in enumerate(lines)
+                 if PROTOTYPE.match(line) or (name in INTERFACES and ENTRY.match(line))]
+        bad = ["%s:%d: %s" % (name, i + 1, lines[i]) for i in found if not TAG.search(contract(lines, i))]
+        tap.ok(not bad, "%d contracts in %s" % (len(found), name), *bad)
+    tap.done()
+
+
+if __name__ == "__main__":
+    main()
