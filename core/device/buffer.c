@@ -53,8 +53,9 @@ void *ggml_backend_buffer_get_base(ggml_backend_buffer_t buffer) {
     if (buffer->size == 0 && !device_buft_is_meta(buffer->buft)) return NULL;
     void *base = buffer->iface.get_base(buffer);
     if (!base && buffer->size > 0) {
-        ggml_fail(GGML_HOST_BAD_PLUGIN, "%s: a buffer of type %s with %zu bytes has no base address",
-                  __func__, device_buft_label(buffer->buft), buffer->size);
+        ggml_fail(GGML_HOST_BAD_PLUGIN,
+                  "%s: a buffer of type %s with %zu bytes has no base address", __func__,
+                  device_buft_label(buffer->buft), buffer->size);
     }
     return base;
 }
@@ -89,7 +90,8 @@ void ggml_backend_buffer_clear(ggml_backend_buffer_t buffer, uint8_t value) {
 }
 
 void ggml_backend_buffer_reset(ggml_backend_buffer_t buffer) {
-    if (device_given(buffer, __func__, "buffer") && buffer->iface.reset) buffer->iface.reset(buffer);
+    if (device_given(buffer, __func__, "buffer") && buffer->iface.reset)
+        buffer->iface.reset(buffer);
 }
 
 enum ggml_status ggml_backend_buffer_init_tensor(ggml_backend_buffer_t buffer,
@@ -102,7 +104,8 @@ enum ggml_status ggml_backend_buffer_init_tensor(ggml_backend_buffer_t buffer,
     return device_status(status, told, __func__, device_buft_label(buffer->buft));
 }
 
-void ggml_backend_buffer_set_usage(ggml_backend_buffer_t buffer, enum ggml_backend_buffer_usage usage) {
+void ggml_backend_buffer_set_usage(ggml_backend_buffer_t buffer,
+                                   enum ggml_backend_buffer_usage usage) {
     if (!device_given(buffer, __func__, "buffer")) return;
     if ((int)usage < GGML_BACKEND_BUFFER_USAGE_ANY || usage > GGML_BACKEND_BUFFER_USAGE_COMPUTE) {
         ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: there is no usage %d", __func__, (int)usage);

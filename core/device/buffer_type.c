@@ -71,7 +71,8 @@ static ggml_backend_buffer_t empty_buffer(ggml_backend_buffer_type_t buft) {
 static ggml_backend_buffer_t plugin_buffer(const char *function, ggml_backend_buffer_type_t buft,
                                            size_t size) {
     const char *label = device_buft_label(buft);
-    if (!device_offers(buft->iface.alloc_buffer != NULL, function, label, "alloc_buffer")) return NULL;
+    if (!device_offers(buft->iface.alloc_buffer != NULL, function, label, "alloc_buffer"))
+        return NULL;
     if (!alignment_of(buft)) {
         ggml_fail(GGML_HOST_BAD_PLUGIN, "%s: the alignment of buffer type %s is not a power of two",
                   function, label);
@@ -80,21 +81,22 @@ static ggml_backend_buffer_t plugin_buffer(const char *function, ggml_backend_bu
     const unsigned long told = ggml_fail_count();
     ggml_backend_buffer_t buffer = buft->iface.alloc_buffer(buft, size);
     if (!buffer) {
-        device_fail_unless_told(told, GGML_HOST_OUT_OF_MEMORY, "%s: %s could not allocate %zu bytes",
-                                function, label, size);
+        device_fail_unless_told(told, GGML_HOST_OUT_OF_MEMORY,
+                                "%s: %s could not allocate %zu bytes", function, label, size);
         return NULL;
     }
     if (buffer->size >= size) return buffer;
     const size_t got = buffer->size;
     ggml_backend_buffer_free(buffer);
-    ggml_fail(GGML_HOST_BAD_PLUGIN, "%s: %s answered a buffer of %zu bytes instead of %zu", function,
-              label, got, size);
+    ggml_fail(GGML_HOST_BAD_PLUGIN, "%s: %s answered a buffer of %zu bytes instead of %zu",
+              function, label, got, size);
     return NULL;
 }
 
 ggml_backend_buffer_t ggml_backend_buft_alloc_buffer(ggml_backend_buffer_type_t buft, size_t size) {
     if (!device_given(buft, __func__, "buffer type")) return NULL;
-    ggml_backend_buffer_t buffer = size > 0 ? plugin_buffer(__func__, buft, size) : empty_buffer(buft);
+    ggml_backend_buffer_t buffer =
+        size > 0 ? plugin_buffer(__func__, buft, size) : empty_buffer(buft);
     if (buffer) device_live_begin(&buffer->reserved[DEVICE_LIVE_SLOT], buft->device);
     return buffer;
 }

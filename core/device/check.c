@@ -47,19 +47,18 @@ void device_fail_unless_told(unsigned long told, enum ggml_host_status status, c
 enum ggml_status device_status(enum ggml_status status, unsigned long told, const char *function,
                                const char *label) {
     switch (status) {
-    case GGML_STATUS_SUCCESS:
-        return status;
+    case GGML_STATUS_SUCCESS: return status;
     case GGML_STATUS_ALLOC_FAILED:
         device_fail_unless_told(told, GGML_HOST_OUT_OF_MEMORY, "%s: %s ran out of memory", function,
                                 label);
         return status;
     case GGML_STATUS_FAILED:
-        device_fail_unless_told(told, GGML_HOST_FAILED, "%s: %s failed without saying why", function,
-                                label);
+        device_fail_unless_told(told, GGML_HOST_FAILED, "%s: %s failed without saying why",
+                                function, label);
         return status;
     case GGML_STATUS_ABORTED:
-        device_fail_unless_told(told, GGML_HOST_ABORTED, "%s: the abort callback stopped %s", function,
-                                label);
+        device_fail_unless_told(told, GGML_HOST_ABORTED, "%s: the abort callback stopped %s",
+                                function, label);
         return status;
     }
     ggml_fail(GGML_HOST_BAD_PLUGIN, "%s: %s answered the unknown status %d", function, label,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the wrappers of this folder share: refusing bad arguments with a message that names the function
-// and the object. Nothing here records an error unless it says so.
+// What the wrappers of this folder share: refusing bad arguments with a message that names the
+// function and the object. Nothing here records an error unless it says so.
 #ifndef GGML_DEVICE_CHECK_H
 #define GGML_DEVICE_CHECK_H
 
@@ -10,8 +10,9 @@
 #include "base/status.h"
 #include "ggml-backend-impl.h"
 
-// Slot of `reserved` in buffers, streams and events that belongs to the core: the device that the object
-// was counted for as alive, or NULL. An object that a plugin made without a wrapper is never counted.
+// Slot of `reserved` in buffers, streams and events that belongs to the core: the device that the
+// object was counted for as alive, or NULL. An object that a plugin made without a wrapper is never
+// counted.
 enum { DEVICE_LIVE_SLOT = 0 };
 
 // What messages call an object; never NULL. [any-thread]
@@ -24,10 +25,10 @@ bool device_given(const void *object, const char *function, const char *what);
 // Whether an interface entry is there; records that the device or buffer type lacks it otherwise.
 bool device_offers(bool present, const char *function, const char *label, const char *entry);
 
-// Records the failure unless the callee left its own message: `told` is ggml_fail_count() from before the
-// call.
-void device_fail_unless_told(unsigned long told, enum ggml_host_status status, const char *format, ...)
-    GGML_ATTRIBUTE_FORMAT(3, 4);
+// Records the failure unless the callee left its own message: `told` is ggml_fail_count() from
+// before the call.
+void device_fail_unless_told(unsigned long told, enum ggml_host_status status, const char *format,
+                             ...) GGML_ATTRIBUTE_FORMAT(3, 4);
 
 // The status that a plugin answered; records failures, and turns unknown numbers into
 // GGML_STATUS_FAILED. `told` as above.

@@ -16,7 +16,8 @@ const char *ggml_backend_dev_description(ggml_backend_dev_t device) {
     if (!device_given(device, __func__, "device")) return "NULL";
     const char *text = device->iface.get_description ? device->iface.get_description(device) : NULL;
     if (text) return text;
-    ggml_fail(GGML_HOST_BAD_PLUGIN, "%s: device %s has no description", __func__, device_label(device));
+    ggml_fail(GGML_HOST_BAD_PLUGIN, "%s: device %s has no description", __func__,
+              device_label(device));
     return device_label(device);
 }
 
@@ -48,11 +49,13 @@ void ggml_backend_dev_memory(ggml_backend_dev_t device, size_t *free, size_t *to
 }
 
 // A type that this host does not know is some accelerator.
-static enum ggml_backend_dev_type known_type(const char *function, ggml_backend_dev_t device, int type) {
+static enum ggml_backend_dev_type known_type(const char *function, ggml_backend_dev_t device,
+                                             int type) {
     if (type >= GGML_BACKEND_DEVICE_TYPE_CPU && type <= GGML_BACKEND_DEVICE_TYPE_META) {
         return (enum ggml_backend_dev_type)type;
     }
-    ggml_fail(GGML_HOST_BAD_PLUGIN, "%s: device %s is of no known type", function, device_label(device));
+    ggml_fail(GGML_HOST_BAD_PLUGIN, "%s: device %s is of no known type", function,
+              device_label(device));
     return GGML_BACKEND_DEVICE_TYPE_ACCEL;
 }
 
@@ -88,7 +91,8 @@ ggml_backend_reg_t ggml_backend_dev_backend_reg(ggml_backend_dev_t device) {
 ggml_backend_t ggml_backend_dev_init(ggml_backend_dev_t device, const char *params) {
     if (!device_given(device, __func__, "device")) return NULL;
     const char *label = device_label(device);
-    if (!device_offers(device->iface.init_backend != NULL, __func__, label, "init_backend")) return NULL;
+    if (!device_offers(device->iface.init_backend != NULL, __func__, label, "init_backend"))
+        return NULL;
     const unsigned long told = ggml_fail_count();
     ggml_backend_t backend = device->iface.init_backend(device, params);
     if (!backend) {
@@ -119,7 +123,8 @@ ggml_backend_buffer_type_t ggml_backend_dev_host_buffer_type(ggml_backend_dev_t 
 
 ggml_backend_buffer_t ggml_backend_dev_buffer_from_host_ptr(ggml_backend_dev_t device, void *ptr,
                                                             size_t size, size_t max_tensor_size) {
-    if (!device_given(device, __func__, "device") || !device_given(ptr, __func__, "pointer")) return NULL;
+    if (!device_given(device, __func__, "device") || !device_given(ptr, __func__, "pointer"))
+        return NULL;
     const char *label = device_label(device);
     if (!device_offers(device->iface.buffer_from_host_ptr != NULL, __func__, label,
                        "buffer_from_host_ptr")) {
@@ -129,8 +134,9 @@ ggml_backend_buffer_t ggml_backend_dev_buffer_from_host_ptr(ggml_backend_dev_t d
     ggml_backend_buffer_t buffer =
         device->iface.buffer_from_host_ptr(device, ptr, size, max_tensor_size);
     if (!buffer) {
-        device_fail_unless_told(told, GGML_HOST_FAILED, "%s: device %s could not wrap %zu bytes at %p",
-                                __func__, label, size, ptr);
+        device_fail_unless_told(told, GGML_HOST_FAILED,
+                                "%s: device %s could not wrap %zu bytes at %p", __func__, label,
+                                size, ptr);
         return NULL;
     }
     device_live_begin(&buffer->reserved[DEVICE_LIVE_SLOT], device);

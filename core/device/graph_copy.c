@@ -31,7 +31,8 @@ static bool copier_grow(struct copier *copier) {
     copier->sources = sources;
     struct ggml_hash_set known = ggml_hash_set_new(2 * capacity);
     if (known.size == 0) return out_of_memory();
-    for (size_t i = 0; i < copier->n_sources; ++i) ggml_hash_insert(&known, sources[i]);
+    for (size_t i = 0; i < copier->n_sources; ++i)
+        ggml_hash_insert(&known, sources[i]);
     ggml_hash_set_free(&copier->known);
     copier->known = known;
     copier->capacity = capacity;

@@ -85,13 +85,17 @@ static const char *type_name(ggml_backend_buffer_type_t buft) {
 }
 
 static struct ggml_backend_buffer_type cpu_type = {
-    .iface = {.get_name = type_name, .alloc_buffer = type_alloc, .get_alignment = type_alignment,
+    .iface = {.get_name = type_name,
+              .alloc_buffer = type_alloc,
+              .get_alignment = type_alignment,
               .is_host = type_is_host},
     .context = "CPU",
 };
 
 static struct ggml_backend_buffer_type mapped_type = {
-    .iface = {.get_name = type_name, .alloc_buffer = type_alloc, .get_alignment = type_alignment,
+    .iface = {.get_name = type_name,
+              .alloc_buffer = type_alloc,
+              .get_alignment = type_alignment,
               .is_host = type_is_host},
     .context = "CPU_Mapped",
 };

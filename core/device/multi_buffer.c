@@ -11,13 +11,15 @@ struct multi_buffer {
 
 static void multi_free(ggml_backend_buffer_t buffer) {
     struct multi_buffer *multi = buffer->context;
-    for (size_t i = 0; i < multi->n_members; ++i) ggml_backend_buffer_free(multi->members[i]);
+    for (size_t i = 0; i < multi->n_members; ++i)
+        ggml_backend_buffer_free(multi->members[i]);
     ggml_mem_free(multi);
 }
 
 static void multi_clear(ggml_backend_buffer_t buffer, uint8_t value) {
     struct multi_buffer *multi = buffer->context;
-    for (size_t i = 0; i < multi->n_members; ++i) ggml_backend_buffer_clear(multi->members[i], value);
+    for (size_t i = 0; i < multi->n_members; ++i)
+        ggml_backend_buffer_clear(multi->members[i], value);
 }
 
 // Adds up the members' sizes; false after recording what is wrong.
@@ -56,7 +58,8 @@ ggml_backend_buffer_t ggml_backend_multi_buffer_alloc_buffer(ggml_backend_buffer
     if (!members_size(__func__, buffers, n_buffers, &size)) return NULL;
     struct multi_buffer *multi = multi_new(buffers, n_buffers);
     if (!multi) {
-        ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory to list %zu buffers", __func__, n_buffers);
+        ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory to list %zu buffers", __func__,
+                  n_buffers);
         return NULL;
     }
     ggml_backend_buffer_t buffer = ggml_backend_buffer_init(buffers[0]->buft, iface, multi, size);
@@ -72,8 +75,8 @@ void ggml_backend_multi_buffer_set_usage(ggml_backend_buffer_t buffer,
                                          enum ggml_backend_buffer_usage usage) {
     if (!device_given(buffer, __func__, "buffer")) return;
     if (!ggml_backend_buffer_is_multi_buffer(buffer)) {
-        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: a buffer of type %s is not a multi-buffer", __func__,
-                  device_buft_label(buffer->buft));
+        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: a buffer of type %s is not a multi-buffer",
+                  __func__, device_buft_label(buffer->buft));
         return;
     }
     struct multi_buffer *multi = buffer->context;

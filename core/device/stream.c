@@ -21,7 +21,8 @@ const char *ggml_backend_name(ggml_backend_t backend) {
 void ggml_backend_free(ggml_backend_t backend) {
     if (!backend) return;
     ggml_backend_dev_t counted = backend->reserved[DEVICE_LIVE_SLOT];
-    if (!device_offers(backend->iface.free != NULL, __func__, device_stream_label(backend), "free")) {
+    if (!device_offers(backend->iface.free != NULL, __func__, device_stream_label(backend),
+                       "free")) {
         backend->reserved[DEVICE_LIVE_SLOT] = NULL;
     } else {
         backend->iface.free(backend);
@@ -72,6 +73,7 @@ bool ggml_backend_offload_op(ggml_backend_t backend, const struct ggml_tensor *o
 }
 
 void stream_graph_optimize(ggml_backend_t backend, struct ggml_cgraph *graph) {
-    if (!device_given(backend, __func__, "stream") || !device_given(graph, __func__, "graph")) return;
+    if (!device_given(backend, __func__, "stream") || !device_given(graph, __func__, "graph"))
+        return;
     if (backend->iface.graph_optimize) backend->iface.graph_optimize(backend, graph);
 }

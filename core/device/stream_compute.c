@@ -12,8 +12,8 @@ struct graph_check {
 
 static bool refuse(const struct graph_check *check, int node, const struct ggml_tensor *tensor,
                    const char *reason) {
-    ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: node %d on %s: tensor '%s' %s", check->function, node,
-              check->label, tensor->name, reason);
+    ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: node %d on %s: tensor '%s' %s", check->function,
+              node, check->label, tensor->name, reason);
     return false;
 }
 
@@ -48,11 +48,13 @@ static bool is_on_host(ggml_backend_dev_t device) {
     return buft && buft->iface.is_host && buft->iface.is_host(buft);
 }
 
-static bool graph_usable(const char *function, ggml_backend_t backend, const struct ggml_cgraph *graph) {
+static bool graph_usable(const char *function, ggml_backend_t backend,
+                         const struct ggml_cgraph *graph) {
     if (!device_given(backend, function, "stream")) return false;
     if (!device_given(graph, function, "graph")) return false;
     if (graph->error) {
-        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the graph is in error: %s", function, graph->error);
+        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the graph is in error: %s", function,
+                  graph->error);
         return false;
     }
     if (graph->n_nodes > 0 && !device_given(graph->nodes, function, "list of nodes")) return false;
@@ -75,7 +77,8 @@ static enum ggml_status compute(const char *function, ggml_backend_t backend,
     return device_status(backend->iface.graph_compute(backend, graph), told, function, label);
 }
 
-enum ggml_status ggml_backend_graph_compute_async(ggml_backend_t backend, struct ggml_cgraph *cgraph) {
+enum ggml_status ggml_backend_graph_compute_async(ggml_backend_t backend,
+                                                  struct ggml_cgraph *cgraph) {
     return compute(__func__, backend, cgraph);
 }
 
@@ -87,7 +90,8 @@ enum ggml_status ggml_backend_graph_compute(ggml_backend_t backend, struct ggml_
 
 static bool plans_offered(const char *function, ggml_backend_t backend) {
     const struct ggml_backend_i *iface = &backend->iface;
-    return device_offers(iface->graph_plan_create && iface->graph_plan_free && iface->graph_plan_compute,
+    return device_offers(iface->graph_plan_create && iface->graph_plan_free &&
+                             iface->graph_plan_compute,
                          function, device_stream_label(backend), "graph plans");
 }
 
@@ -106,13 +110,15 @@ ggml_backend_graph_plan_t ggml_backend_graph_plan_create(ggml_backend_t backend,
 }
 
 void ggml_backend_graph_plan_free(ggml_backend_t backend, ggml_backend_graph_plan_t plan) {
-    if (!plan || !device_given(backend, __func__, "stream") || !plans_offered(__func__, backend)) return;
+    if (!plan || !device_given(backend, __func__, "stream") || !plans_offered(__func__, backend))
+        return;
     ggml_backend_dev_t device = backend->device;
     backend->iface.graph_plan_free(backend, plan);
     host_live_remove(device);
 }
 
-enum ggml_status ggml_backend_graph_plan_compute(ggml_backend_t backend, ggml_backend_graph_plan_t plan) {
+enum ggml_status ggml_backend_graph_plan_compute(ggml_backend_t backend,
+                                                 ggml_backend_graph_plan_t plan) {
     if (!device_given(backend, __func__, "stream")) return GGML_STATUS_FAILED;
     if (!device_given(plan, __func__, "plan")) return GGML_STATUS_FAILED;
     if (!plans_offered(__func__, backend)) return GGML_STATUS_FAILED;

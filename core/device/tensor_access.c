@@ -18,8 +18,8 @@ static bool pieces_span(size_t size, size_t n_copies, size_t stride, size_t *out
 static bool has_memory(const char *function, const struct ggml_tensor *tensor) {
     if (tensor->flags & GGML_TENSOR_FLAG_ERROR) {
         const char *reason = tensor->extra ? tensor->extra : "";
-        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: tensor '%s' is in error: %s", function, tensor->name,
-                  reason);
+        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: tensor '%s' is in error: %s", function,
+                  tensor->name, reason);
         return false;
     }
     if (device_tensor_buffer(tensor) && tensor->data) return true;
@@ -39,16 +39,19 @@ ggml_backend_buffer_t tensor_access_buffer(const char *function, const struct gg
     size_t span_data;
     const size_t n = pieces->n_copies;
     if (!pieces_span(pieces->size, n, pieces->stride_tensor, &span) || span > bytes ||
-        pieces->offset > bytes - span || !pieces_span(pieces->size, n, pieces->stride_data, &span_data)) {
+        pieces->offset > bytes - span ||
+        !pieces_span(pieces->size, n, pieces->stride_data, &span_data)) {
         ggml_fail(GGML_HOST_OUT_OF_RANGE,
-                  "%s: %zu x %zu bytes at %zu do not fit tensor '%s' of %zu bytes in %s", function, n,
-                  pieces->size, pieces->offset, tensor->name, bytes, device_buft_label(buffer->buft));
+                  "%s: %zu x %zu bytes at %zu do not fit tensor '%s' of %zu bytes in %s", function,
+                  n, pieces->size, pieces->offset, tensor->name, bytes,
+                  device_buft_label(buffer->buft));
         return NULL;
     }
     return buffer;
 }
 
-void ggml_backend_tensor_set(struct ggml_tensor *tensor, const void *data, size_t offset, size_t size) {
+void ggml_backend_tensor_set(struct ggml_tensor *tensor, const void *data, size_t offset,
+                             size_t size) {
     const struct tensor_pieces pieces = {offset, size, 1, 0, 0};
     ggml_backend_buffer_t buffer = tensor_access_buffer(__func__, tensor, data, &pieces);
     if (!buffer) return;
@@ -57,7 +60,8 @@ void ggml_backend_tensor_set(struct ggml_tensor *tensor, const void *data, size_
     buffer->iface.set_tensor(buffer, tensor, data, offset, size);
 }
 
-void ggml_backend_tensor_get(const struct ggml_tensor *tensor, void *data, size_t offset, size_t size) {
+void ggml_backend_tensor_get(const struct ggml_tensor *tensor, void *data, size_t offset,
+                             size_t size) {
     const struct tensor_pieces pieces = {offset, size, 1, 0, 0};
     ggml_backend_buffer_t buffer = tensor_access_buffer(__func__, tensor, data, &pieces);
     if (!buffer) return;
@@ -66,8 +70,9 @@ void ggml_backend_tensor_get(const struct ggml_tensor *tensor, void *data, size_
     buffer->iface.get_tensor(buffer, tensor, data, offset, size);
 }
 
-void ggml_backend_tensor_set_2d(struct ggml_tensor *tensor, const void *data, size_t offset, size_t size,
-                                size_t n_copies, size_t stride_tensor, size_t stride_data) {
+void ggml_backend_tensor_set_2d(struct ggml_tensor *tensor, const void *data, size_t offset,
+                                size_t size, size_t n_copies, size_t stride_tensor,
+                                size_t stride_data) {
     const struct tensor_pieces pieces = {offset, size, n_copies, stride_tensor, stride_data};
     ggml_backend_buffer_t buffer = tensor_access_buffer(__func__, tensor, data, &pieces);
     if (!buffer) return;
@@ -84,8 +89,9 @@ void ggml_backend_tensor_set_2d(struct ggml_tensor *tensor, const void *data, si
     }
 }
 
-void ggml_backend_tensor_get_2d(const struct ggml_tensor *tensor, void *data, size_t offset, size_t size,
-                                size_t n_copies, size_t stride_tensor, size_t stride_data) {
+void ggml_backend_tensor_get_2d(const struct ggml_tensor *tensor, void *data, size_t offset,
+                                size_t size, size_t n_copies, size_t stride_tensor,
+                                size_t stride_data) {
     const struct tensor_pieces pieces = {offset, size, n_copies, stride_tensor, stride_data};
     ggml_backend_buffer_t buffer = tensor_access_buffer(__func__, tensor, data, &pieces);
     if (!buffer) return;
@@ -107,11 +113,13 @@ static void fill_in_pieces(ggml_backend_buffer_t buffer, struct ggml_tensor *ten
     uint8_t piece[FILL_BYTES];
     memset(piece, value, sizeof(piece));
     for (size_t done = 0; done < size; done += MIN(sizeof(piece), size - done)) {
-        buffer->iface.set_tensor(buffer, tensor, piece, offset + done, MIN(sizeof(piece), size - done));
+        buffer->iface.set_tensor(buffer, tensor, piece, offset + done,
+                                 MIN(sizeof(piece), size - done));
     }
 }
 
-void ggml_backend_tensor_memset(struct ggml_tensor *tensor, uint8_t value, size_t offset, size_t size) {
+void ggml_backend_tensor_memset(struct ggml_tensor *tensor, uint8_t value, size_t offset,
+                                size_t size) {
     const struct tensor_pieces pieces = {offset, size, 1, 0, 0};
     ggml_backend_buffer_t buffer = tensor_access_buffer(__func__, tensor, &value, &pieces);
     if (!buffer) return;

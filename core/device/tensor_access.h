@@ -5,8 +5,8 @@
 
 #include "device/check.h"
 
-// n_copies pieces of `size` bytes: piece i is at offset + i * stride_tensor bytes of the tensor's data
-// and at i * stride_data bytes of the host memory.
+// n_copies pieces of `size` bytes: piece i is at offset + i * stride_tensor bytes of the tensor's
+// data and at i * stride_data bytes of the host memory.
 struct tensor_pieces {
     size_t offset;
     size_t size;
@@ -15,8 +15,8 @@ struct tensor_pieces {
     size_t stride_data;
 };
 
-// The buffer to go through. NULL: there is nothing to transfer, or it is refused, which is recorded.
-// `data` is the host memory. [stream]
+// The buffer to go through. NULL: there is nothing to transfer, or it is refused, which is
+// recorded. `data` is the host memory. [stream]
 ggml_backend_buffer_t tensor_access_buffer(const char *function, const struct ggml_tensor *tensor,
                                            const void *data, const struct tensor_pieces *pieces);
 

@@ -17,7 +17,8 @@ static bool allocated(const char *function, const char *what, const struct ggml_
 
 // Whether there are bytes to copy; a refusal is recorded.
 static bool copyable(const char *function, const struct ggml_tensor *src, struct ggml_tensor *dst) {
-    if (!device_given(src, function, "source") || !device_given(dst, function, "destination")) return false;
+    if (!device_given(src, function, "source") || !device_given(dst, function, "destination"))
+        return false;
     if (src == dst) return false;
     if (!ggml_are_same_layout(src, dst)) {
         ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: '%s' and '%s' differ in type, shape or strides",

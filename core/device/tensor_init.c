@@ -20,7 +20,8 @@ static bool fits(ggml_backend_buffer_t buffer, const struct ggml_tensor *tensor,
 }
 
 // Places the tensor; one that init_tensor refuses is left unallocated.
-static enum ggml_status place(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor, void *data) {
+static enum ggml_status place(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor,
+                              void *data) {
     tensor->buffer = buffer;
     tensor->data = data;
     const enum ggml_status status = ggml_backend_buffer_init_tensor(buffer, tensor);
@@ -38,8 +39,9 @@ enum ggml_status ggml_backend_tensor_alloc(ggml_backend_buffer_t buffer, struct 
     if (tensor->view_src) return refuse(__func__, tensor, "is a view: use ggml_backend_view_init");
     if (tensor->buffer || tensor->data) return refuse(__func__, tensor, "is allocated already");
     if (!fits(buffer, tensor, addr)) {
-        ggml_fail(GGML_HOST_OUT_OF_RANGE, "%s: tensor '%s' at %p leaves its buffer of %zu bytes in %s",
-                  __func__, tensor->name, addr, buffer->size, device_buft_label(buffer->buft));
+        ggml_fail(GGML_HOST_OUT_OF_RANGE,
+                  "%s: tensor '%s' at %p leaves its buffer of %zu bytes in %s", __func__,
+                  tensor->name, addr, buffer->size, device_buft_label(buffer->buft));
         return GGML_STATUS_FAILED;
     }
     return place(buffer, tensor, addr);
@@ -50,10 +52,12 @@ enum ggml_status ggml_backend_view_init(struct ggml_tensor *tensor) {
     const struct ggml_tensor *owner = tensor->view_src;
     if (!owner) return refuse(__func__, tensor, "is not a view");
     if (tensor->buffer) return refuse(__func__, tensor, "is allocated already");
-    if (!owner->buffer || !owner->data) return refuse(__func__, tensor, "views an unallocated tensor");
+    if (!owner->buffer || !owner->data)
+        return refuse(__func__, tensor, "views an unallocated tensor");
     if (tensor->view_offs > owner->buffer->size && !device_buft_is_meta(owner->buffer->buft)) {
-        ggml_fail(GGML_HOST_OUT_OF_RANGE, "%s: view '%s' at %zu leaves the buffer of %zu bytes in %s",
-                  __func__, tensor->name, tensor->view_offs, owner->buffer->size,
+        ggml_fail(GGML_HOST_OUT_OF_RANGE,
+                  "%s: view '%s' at %zu leaves the buffer of %zu bytes in %s", __func__,
+                  tensor->name, tensor->view_offs, owner->buffer->size,
                   device_buft_label(owner->buffer->buft));
         return GGML_STATUS_FAILED;
     }

@@ -61,7 +61,8 @@ static void *buffer_base(ggml_backend_buffer_t buffer) {
     return on_host ? buffer->context : device_address(buffer->context);
 }
 
-static enum ggml_status buffer_init_tensor(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor) {
+static enum ggml_status buffer_init_tensor(ggml_backend_buffer_t buffer,
+                                           struct ggml_tensor *tensor) {
     (void)tensor;
     buffer_fake(buffer)->calls.init_tensor++;
     return (enum ggml_status)buffer_fake(buffer)->status;
@@ -85,9 +86,9 @@ static void buffer_get(ggml_backend_buffer_t buffer, const struct ggml_tensor *t
     memcpy(data, (const char *)fake_memory(tensor->data) + offset, size);
 }
 
-static void buffer_set_2d(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor, const void *data,
-                          size_t offset, size_t size, size_t n_copies, size_t stride_tensor,
-                          size_t stride_data) {
+static void buffer_set_2d(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor,
+                          const void *data, size_t offset, size_t size, size_t n_copies,
+                          size_t stride_tensor, size_t stride_data) {
     buffer_fake(buffer)->calls.set_tensor_2d++;
     for (size_t i = 0; i < n_copies; ++i) {
         memcpy((char *)fake_memory(tensor->data) + offset + i * stride_tensor,
@@ -95,9 +96,9 @@ static void buffer_set_2d(ggml_backend_buffer_t buffer, struct ggml_tensor *tens
     }
 }
 
-static void buffer_get_2d(ggml_backend_buffer_t buffer, const struct ggml_tensor *tensor, void *data,
-                          size_t offset, size_t size, size_t n_copies, size_t stride_tensor,
-                          size_t stride_data) {
+static void buffer_get_2d(ggml_backend_buffer_t buffer, const struct ggml_tensor *tensor,
+                          void *data, size_t offset, size_t size, size_t n_copies,
+                          size_t stride_tensor, size_t stride_data) {
     buffer_fake(buffer)->calls.get_tensor_2d++;
     for (size_t i = 0; i < n_copies; ++i) {
         memcpy((char *)data + i * stride_data,
@@ -180,7 +181,8 @@ static void add_elements(const struct fake_device *fake, struct ggml_tensor *nod
     const float *a = fake_memory(node->src[0]->data);
     const float *b = fake_memory(node->src[1]->data);
     const size_t n = ggml_nbytes(node) / sizeof(float);
-    for (size_t i = 0; i < n; ++i) out[i] = a[i] + b[i] + fake->error;
+    for (size_t i = 0; i < n; ++i)
+        out[i] = a[i] + b[i] + fake->error;
 }
 
 static void run(const struct fake_work *work) {
@@ -224,7 +226,8 @@ static void stream_free(ggml_backend_t stream) {
 static void stream_set(ggml_backend_t stream, struct ggml_tensor *tensor, const void *data,
                        size_t offset, size_t size) {
     stream_fake(stream)->calls.set_async++;
-    enqueue(stream, (struct fake_work){WORK_SET, NULL, tensor, (void *)(uintptr_t)data, offset, size});
+    enqueue(stream,
+            (struct fake_work){WORK_SET, NULL, tensor, (void *)(uintptr_t)data, offset, size});
 }
 
 static void stream_get(ggml_backend_t stream, const struct ggml_tensor *tensor, void *data,
@@ -239,7 +242,8 @@ static void stream_set_2d(ggml_backend_t stream, struct ggml_tensor *tensor, con
                           size_t stride_data) {
     stream_fake(stream)->calls.set_2d_async++;
     for (size_t i = 0; i < n_copies; ++i) {
-        stream_set(stream, tensor, (const char *)data + i * stride_data, offset + i * stride_tensor, size);
+        stream_set(stream, tensor, (const char *)data + i * stride_data, offset + i * stride_tensor,
+                   size);
     }
     stream_fake(stream)->calls.set_async -= (int)n_copies;
 }
@@ -249,7 +253,8 @@ static void stream_get_2d(ggml_backend_t stream, const struct ggml_tensor *tenso
                           size_t stride_data) {
     stream_fake(stream)->calls.get_2d_async++;
     for (size_t i = 0; i < n_copies; ++i) {
-        stream_get(stream, tensor, (char *)data + i * stride_data, offset + i * stride_tensor, size);
+        stream_get(stream, tensor, (char *)data + i * stride_data, offset + i * stride_tensor,
+                   size);
     }
     stream_fake(stream)->calls.get_async -= (int)n_copies;
 }
@@ -259,7 +264,8 @@ static bool stream_copy(ggml_backend_t from, ggml_backend_t to, const struct ggm
     struct fake_device *fake = stream_fake(to);
     fake->calls.cpy_async++;
     if (fake->refuses_copy || from != to) return false;
-    enqueue(to, (struct fake_work){WORK_SET, NULL, dst, fake_memory(src->data), 0, ggml_nbytes(src)});
+    enqueue(to,
+            (struct fake_work){WORK_SET, NULL, dst, fake_memory(src->data), 0, ggml_nbytes(src)});
     return true;
 }
 
@@ -281,7 +287,8 @@ static enum ggml_status stream_compute(ggml_backend_t stream, struct ggml_cgraph
     return GGML_STATUS_SUCCESS;
 }
 
-static ggml_backend_graph_plan_t plan_create(ggml_backend_t stream, const struct ggml_cgraph *graph) {
+static ggml_backend_graph_plan_t plan_create(ggml_backend_t stream,
+                                             const struct ggml_cgraph *graph) {
     struct fake_device *fake = stream_fake(stream);
     fake->calls.plan_create++;
     struct fake_plan *plan = object(fake, sizeof(*plan));
@@ -411,11 +418,16 @@ static void event_synchronize(ggml_backend_dev_t device, ggml_backend_event_t ev
 // --- templates
 
 static const struct ggml_backend_buffer_i buffer_template = {
-    .free_buffer = buffer_free,       .get_base = buffer_base,
-    .init_tensor = buffer_init_tensor, .memset_tensor = buffer_memset,
-    .set_tensor = buffer_set,         .get_tensor = buffer_get,
-    .set_tensor_2d = buffer_set_2d,   .get_tensor_2d = buffer_get_2d,
-    .cpy_tensor = buffer_copy,        .clear = buffer_clear,
+    .free_buffer = buffer_free,
+    .get_base = buffer_base,
+    .init_tensor = buffer_init_tensor,
+    .memset_tensor = buffer_memset,
+    .set_tensor = buffer_set,
+    .get_tensor = buffer_get,
+    .set_tensor_2d = buffer_set_2d,
+    .get_tensor_2d = buffer_get_2d,
+    .cpy_tensor = buffer_copy,
+    .clear = buffer_clear,
     .reset = buffer_reset,
 };
 

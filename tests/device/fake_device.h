@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A device that exists only here. Its memory can't be reached through tensor->data, its streams queue
-// until they are synchronised, and every entry counts its calls. Tests take entries away by setting them
-// to NULL in the templates, and make it misbehave with the switches.
+// A device that exists only here. Its memory can't be reached through tensor->data, its streams
+// queue until they are synchronised, and every entry counts its calls. Tests take entries away by
+// setting them to NULL in the templates, and make it misbehave with the switches.
 #ifndef GGML_TESTS_FAKE_DEVICE_H
 #define GGML_TESTS_FAKE_DEVICE_H
 
@@ -15,8 +15,10 @@ enum { FAKE_QUEUE = 256 };
 struct fake_calls {
     int alloc_buffer, free_buffer, init_tensor, memset_tensor, set_tensor, get_tensor;
     int set_tensor_2d, get_tensor_2d, cpy_tensor, clear, reset;
-    int init_backend, free, set_async, get_async, set_2d_async, get_2d_async, cpy_async, synchronize;
-    int plan_create, plan_free, plan_compute, graph_compute, event_record, event_wait, graph_optimize;
+    int init_backend, free, set_async, get_async, set_2d_async, get_2d_async, cpy_async,
+        synchronize;
+    int plan_create, plan_free, plan_compute, graph_compute, event_record, event_wait,
+        graph_optimize;
     int buffer_from_host_ptr, supports_op, supports_buft, offload_op;
     int event_new, event_free, event_synchronize;
 };
@@ -45,10 +47,10 @@ struct fake_device {
     const char *name; // NULL: answers no name
     size_t alignment;
     size_t max_size;
-    size_t padding;      // added to ggml_nbytes
-    size_t short_by;     // buffers are this much smaller than asked for
+    size_t padding;  // added to ggml_nbytes
+    size_t short_by; // buffers are this much smaller than asked for
     size_t memory_free, memory_total;
-    int type;            // enum ggml_backend_dev_type, or a wrong number
+    int type; // enum ggml_backend_dev_type, or a wrong number
     bool no_base;
     bool fails;          // everything that makes an object answers NULL
     const char *reason;  // what it says then, or NULL
@@ -75,19 +77,20 @@ struct ggml_tensor fake_add(struct ggml_tensor *a, struct ggml_tensor *b);
 void fake_place(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor, size_t offset);
 
 // The call fails with this status and a message that contains the text.
-#define assert_refused(status_, text_, call_)                                                       \
-    do {                                                                                            \
-        ggml_clear_error();                                                                         \
-        call_;                                                                                      \
-        if (!strstr(ggml_last_error(), text_)) fail_msg("no '%s' in: %s", text_, ggml_last_error()); \
-        assert_int_equal(ggml_last_status(), status_);                                              \
+#define assert_refused(status_, text_, call_)                                                      \
+    do {                                                                                           \
+        ggml_clear_error();                                                                        \
+        call_;                                                                                     \
+        if (!strstr(ggml_last_error(), text_))                                                     \
+            fail_msg("no '%s' in: %s", text_, ggml_last_error());                                  \
+        assert_int_equal(ggml_last_status(), status_);                                             \
     } while (0)
 // The call records no failure.
-#define assert_quiet(call_)                                                                         \
-    do {                                                                                            \
-        ggml_clear_error();                                                                         \
-        call_;                                                                                      \
-        assert_string_equal(ggml_last_error(), "");                                                 \
+#define assert_quiet(call_)                                                                        \
+    do {                                                                                           \
+        ggml_clear_error();                                                                        \
+        call_;                                                                                     \
+        assert_string_equal(ggml_last_error(), "");                                                \
     } while (0)
 
 #endif

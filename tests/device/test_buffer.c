@@ -47,7 +47,8 @@ static void test_type_null(void **state) {
     const int invalid = GGML_HOST_INVALID_ARGUMENT;
     assert_refused(invalid, "buft_name", assert_non_null(ggml_backend_buft_name(NULL)));
     assert_refused(invalid, "alloc_buffer", assert_null(ggml_backend_buft_alloc_buffer(NULL, 8)));
-    assert_refused(invalid, "alignment", assert_int_equal(ggml_backend_buft_get_alignment(NULL), 32));
+    assert_refused(invalid, "alignment",
+                   assert_int_equal(ggml_backend_buft_get_alignment(NULL), 32));
     assert_refused(invalid, "max_size", assert_int_equal(ggml_backend_buft_get_max_size(NULL), 0));
     assert_refused(invalid, "alloc_size",
                    assert_int_equal(ggml_backend_buft_get_alloc_size(NULL, &tensor), 0));
@@ -64,22 +65,28 @@ static void test_type_misbehaves(void **state) {
     const struct ggml_tensor tensor = fake_tensor("t", 4, 2);
     const int bad = GGML_HOST_BAD_PLUGIN;
     fake.padding = (size_t)-1;
-    assert_refused(bad, "FAKE", assert_int_equal(ggml_backend_buft_get_alloc_size(&fake.buft, &tensor), 32));
+    assert_refused(bad, "FAKE",
+                   assert_int_equal(ggml_backend_buft_get_alloc_size(&fake.buft, &tensor), 32));
     fake.max_size = 0;
-    assert_refused(bad, "FAKE", assert_int_equal(ggml_backend_buft_get_max_size(&fake.buft), SIZE_MAX));
+    assert_refused(bad, "FAKE",
+                   assert_int_equal(ggml_backend_buft_get_max_size(&fake.buft), SIZE_MAX));
     const size_t wrong[] = {0, 3, 48, SIZE_MAX};
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); ++i) {
         fake.alignment = wrong[i];
         assert_refused(bad, "power of two",
                        assert_int_equal(ggml_backend_buft_get_alignment(&fake.buft), 32));
-        assert_refused(bad, "power of two", assert_null(ggml_backend_buft_alloc_buffer(&fake.buft, 8)));
+        assert_refused(bad, "power of two",
+                       assert_null(ggml_backend_buft_alloc_buffer(&fake.buft, 8)));
     }
     fake.name = NULL;
-    assert_refused(bad, "no name", assert_string_equal(ggml_backend_buft_name(&fake.buft), "unnamed"));
+    assert_refused(bad, "no name",
+                   assert_string_equal(ggml_backend_buft_name(&fake.buft), "unnamed"));
     fake.buft.iface.get_name = NULL;
-    assert_refused(bad, "no name", assert_string_equal(ggml_backend_buft_name(&fake.buft), "unnamed"));
+    assert_refused(bad, "no name",
+                   assert_string_equal(ggml_backend_buft_name(&fake.buft), "unnamed"));
     fake.buft.iface.get_alignment = NULL;
-    assert_refused(bad, "unnamed", assert_int_equal(ggml_backend_buft_get_alignment(&fake.buft), 32));
+    assert_refused(bad, "unnamed",
+                   assert_int_equal(ggml_backend_buft_get_alignment(&fake.buft), 32));
 }
 
 static void test_alloc_fails(void **state) {
@@ -132,7 +139,8 @@ static void test_buffer_null(void **state) {
     struct ggml_tensor tensor = fake_tensor("t", 4, 2);
     const struct ggml_backend_buffer_i none = {0};
     const int invalid = GGML_HOST_INVALID_ARGUMENT;
-    assert_refused(invalid, "buffer_init", assert_null(ggml_backend_buffer_init(NULL, none, NULL, 0)));
+    assert_refused(invalid, "buffer_init",
+                   assert_null(ggml_backend_buffer_init(NULL, none, NULL, 0)));
     assert_refused(invalid, "buffer_name", assert_non_null(ggml_backend_buffer_name(NULL)));
     assert_refused(invalid, "get_type", assert_null(ggml_backend_buffer_get_type(NULL)));
     assert_refused(invalid, "get_size", assert_int_equal(ggml_backend_buffer_get_size(NULL), 0));
@@ -146,8 +154,9 @@ static void test_buffer_null(void **state) {
     assert_refused(invalid, "reset", ggml_backend_buffer_reset(NULL));
     assert_refused(invalid, "set_usage", ggml_backend_buffer_set_usage(NULL, 0));
     assert_refused(invalid, "is_multi", assert_false(ggml_backend_buffer_is_multi_buffer(NULL)));
-    assert_refused(invalid, "init_tensor",
-                   assert_int_equal(ggml_backend_buffer_init_tensor(NULL, &tensor), GGML_STATUS_FAILED));
+    assert_refused(
+        invalid, "init_tensor",
+        assert_int_equal(ggml_backend_buffer_init_tensor(NULL, &tensor), GGML_STATUS_FAILED));
 }
 
 static void test_buffer_without_entries(void **state) {
@@ -163,7 +172,8 @@ static void test_buffer_without_entries(void **state) {
     assert_refused(GGML_HOST_UNSUPPORTED, "FAKE does not offer clear",
                    ggml_backend_buffer_clear(buffer, 1));
     assert_refused(GGML_HOST_INVALID_ARGUMENT, "usage 3", ggml_backend_buffer_set_usage(buffer, 3));
-    assert_refused(GGML_HOST_INVALID_ARGUMENT, "usage -1", ggml_backend_buffer_set_usage(buffer, -1));
+    assert_refused(GGML_HOST_INVALID_ARGUMENT, "usage -1",
+                   ggml_backend_buffer_set_usage(buffer, -1));
     ggml_backend_buffer_free(buffer);
 }
 
@@ -176,10 +186,12 @@ static void test_buffer_misbehaves(void **state) {
     fake.no_base = true;
     assert_refused(GGML_HOST_BAD_PLUGIN, "FAKE", assert_null(ggml_backend_buffer_get_base(buffer)));
     fake.status = 77;
-    assert_refused(GGML_HOST_BAD_PLUGIN, "unknown status 77",
-                   assert_int_equal(ggml_backend_buffer_init_tensor(buffer, &tensor), GGML_STATUS_FAILED));
+    assert_refused(
+        GGML_HOST_BAD_PLUGIN, "unknown status 77",
+        assert_int_equal(ggml_backend_buffer_init_tensor(buffer, &tensor), GGML_STATUS_FAILED));
     fake.status = GGML_STATUS_ALLOC_FAILED;
-    assert_refused(GGML_HOST_OUT_OF_MEMORY, "FAKE", ggml_backend_buffer_init_tensor(buffer, &tensor));
+    assert_refused(GGML_HOST_OUT_OF_MEMORY, "FAKE",
+                   ggml_backend_buffer_init_tensor(buffer, &tensor));
     ggml_backend_buffer_free(buffer);
 }
 
