@@ -1,10 +1,31 @@
 // SPDX-License-Identifier: MIT
 #include "host/live.h"
 
+#include "host/snapshot.h"
+
+static struct host_plugin *find_plugin(const struct snapshot *snapshot, ggml_backend_dev_t device) {
+    for (size_t i = 0; i < snapshot->n_plugins; ++i) {
+        struct host_plugin *plugin = snapshot->plugins[i];
+        for (size_t j = 0; j < plugin->n_devices; ++j) {
+            if (plugin->devices[j].device == device) return plugin;
+        }
+    }
+    return NULL;
+}
+
+static void count(ggml_backend_dev_t device, size_t change) {
+    unsigned section;
+    if (!device) return;
+    const struct snapshot *snapshot = snapshot_enter(&section);
+    struct host_plugin *plugin = find_plugin(snapshot, device);
+    if (plugin) atomic_fetch_add(&plugin->live, change);
+    snapshot_leave(section);
+}
+
 void host_live_add(ggml_backend_dev_t device) {
-    (void)device;
+    count(device, 1);
 }
 
 void host_live_remove(ggml_backend_dev_t device) {
-    (void)device;
+    count(device, (size_t)-1);
 }

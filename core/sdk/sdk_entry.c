@@ -8,6 +8,8 @@
 
 enum { MAX_HOSTS = 16 };
 
+// Held while the plugin's own start or shutdown runs, so that two hosts can't do both at once.
+static pthread_mutex_t entry_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t hosts_lock = PTHREAD_MUTEX_INITIALIZER;
 static const struct ggml_host_table *hosts[MAX_HOSTS];
 static int n_hosts;
@@ -44,32 +46,46 @@ static bool attach(const struct ggml_host_table *host) {
 
 // The plugin's own shutdown runs with the last host still attached.
 static void shutdown_plugin(const struct ggml_host_table *host) {
+    pthread_mutex_lock(&entry_lock);
     pthread_mutex_lock(&hosts_lock);
     const bool last = n_hosts == 1 && hosts[0] == host;
     pthread_mutex_unlock(&hosts_lock);
     if (last && attached_plugin->shutdown) attached_plugin->shutdown();
     detach(host);
+    pthread_mutex_unlock(&entry_lock);
+}
+
+static void fill_table(struct ggml_plugin_table *table, ggml_backend_reg_t reg, int (*score)(void),
+                       const void *(*get_extension)(const char *id, uint32_t min_revision)) {
+    table->size = (uint32_t)sizeof(*table);
+    table->contract_major = GGML_CONTRACT_MAJOR;
+    table->contract_minor = GGML_CONTRACT_MINOR;
+    table->reg = reg;
+    table->score = score;
+    table->shutdown = shutdown_plugin;
+    table->get_extension = get_extension;
 }
 
 int32_t ggml_sdk_enter(const struct ggml_host_table *host, struct ggml_sdk_plugin *plugin,
                        ggml_backend_reg_t (*reg)(void), int (*score)(void), void (*shutdown)(void),
                        const void *(*get_extension)(const char *id, uint32_t min_revision),
                        const struct ggml_plugin_table **out_plugin) {
+    int32_t status = GGML_HOST_OUT_OF_RANGE;
     *out_plugin = NULL;
-    if (!attach(host)) return GGML_HOST_OUT_OF_RANGE;
-    attached_plugin = plugin;
-    plugin->shutdown = shutdown;
-    plugin->table.size = (uint32_t)sizeof(plugin->table);
-    plugin->table.contract_major = GGML_CONTRACT_MAJOR;
-    plugin->table.contract_minor = GGML_CONTRACT_MINOR;
-    plugin->table.score = score;
-    plugin->table.shutdown = shutdown_plugin;
-    plugin->table.get_extension = get_extension;
-    plugin->table.reg = reg();
-    if (!plugin->table.reg) {
-        detach(host);
-        return GGML_HOST_INIT_FAILED;
+    if (host->size < offsetof(struct ggml_host_table, reserved)) return GGML_HOST_WRONG_CONTRACT;
+    pthread_mutex_lock(&entry_lock);
+    if (attach(host)) {
+        attached_plugin = plugin;
+        plugin->shutdown = shutdown;
+        const ggml_backend_reg_t started = reg();
+        fill_table(&plugin->table, started, score, get_extension);
+        status = started ? GGML_HOST_OK : GGML_HOST_INIT_FAILED;
+        if (started) {
+            *out_plugin = &plugin->table;
+        } else {
+            detach(host);
+        }
     }
-    *out_plugin = &plugin->table;
-    return GGML_HOST_OK;
+    pthread_mutex_unlock(&entry_lock);
+    return status;
 }

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MIT
+#include "host/candidate.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "host/cpu_features.h"
+#include "host/host_table.h"
+#include "host/negotiate.h"
+#include "host/registry.h"
+#include "host/search_path.h"
+
+enum { LINKER_MESSAGE_SIZE = 768 };
+
+enum ggml_host_status candidate_init(struct candidate *candidate, const char *path,
+                                     const struct builtin_plugin *builtin) {
+    memset(candidate, 0, sizeof(*candidate));
+    candidate->builtin = builtin;
+    candidate->record = record_new(path);
+    return candidate->record ? GGML_HOST_OK : GGML_HOST_OUT_OF_MEMORY;
+}
+
+void candidate_finish(struct candidate *candidate) {
+    if (candidate->record) records_put(candidate->record);
+    candidate->record = NULL;
+}
+
+static enum ggml_host_status refuse(struct candidate *candidate, enum ggml_plugin_stage stage,
+                                    enum ggml_host_status status) {
+    candidate->state = CANDIDATE_DONE;
+    return record_refuse(candidate->record, stage, status);
+}
+
+enum ggml_host_status candidate_refuse(struct candidate *candidate, enum ggml_plugin_stage stage,
+                                       enum ggml_host_status status, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    ggml_fail_v(status, format, args);
+    va_end(args);
+    return refuse(candidate, stage, status);
+}
+
+// --- examine ----------------------------------------------------------------------------------------
+
+// Backends that were written for ggml have no name of their own in the note; their file name tells.
+static void choose_name(struct candidate *candidate) {
+    const char *path = candidate->record->path;
+    char from_file[GGML_PLUGIN_STRING_SIZE];
+    const char *file = strrchr(path, search_path_separator);
+    memcpy(candidate->name, candidate->note.name, sizeof(candidate->name));
+    if (candidate->builtin || strcmp(candidate->note.name, "unnamed") != 0) return;
+    if (plugin_file_name_parse(file ? file + 1 : path, from_file, NULL, sizeof(from_file))) {
+        memcpy(candidate->name, from_file, sizeof(candidate->name));
+        memcpy(candidate->record->name, from_file, sizeof(from_file));
+    }
+}
+
+static enum ggml_host_status read_note(struct candidate *candidate) {
+    if (candidate->builtin) {
+        candidate->note = *candidate->builtin->note;
+        return GGML_HOST_OK;
+    }
+    return plugin_note_read(candidate->record->path, &candidate->note, &candidate->id);
+}
+
+enum ggml_host_status candidate_examine(struct candidate *candidate) {
+    struct record *record = candidate->record;
+    enum ggml_host_status status = read_note(candidate);
+    if (status != GGML_HOST_OK) {
+        const bool opened = candidate->id.inode != 0 || candidate->id.size != 0;
+        record->machine = (enum ggml_machine)candidate->note.machine;
+        return refuse(candidate, opened ? GGML_PLUGIN_STAGE_FILE : GGML_PLUGIN_STAGE_FOUND, status);
+    }
+    record_set_note(record, &candidate->note);
+    choose_name(candidate);
+    status = plugin_negotiate(&candidate->note, cpu_features_detect());
+    if (status != GGML_HOST_OK) return refuse(candidate, GGML_PLUGIN_STAGE_NEGOTIATE, status);
+    record->stage = GGML_PLUGIN_STAGE_NEGOTIATE;
+    candidate->state = CANDIDATE_FIT;
+    return GGML_HOST_OK;
+}
+
+// --- load -------------------------------------------------------------------------------------------
+
+void missing_library(const char *message, const char *path, char *out_name, size_t size) {
+    static const char glibc[] = ": cannot open shared object file";
+    static const char musl[] = "Error loading shared library ";
+    static const char macos[] = "Library not loaded: ";
+    const char *start = NULL;
+    const char *end = NULL;
+    out_name[0] = '\0';
+    if ((end = strstr(message, glibc)) != NULL) {
+        start = message;
+    } else if ((start = strstr(message, musl)) != NULL) {
+        start += sizeof(musl) - 1;
+        end = strstr(start, ": ");
+    } else if ((start = strstr(message, macos)) != NULL) {
+        start += sizeof(macos) - 1;
+        end = start + strcspn(start, "\r\n");
+    }
+    if (!start || !end || end == start) return;
+    const size_t length = (size_t)(end - start);
+    if (strlen(path) == length && memcmp(start, path, length) == 0) return;
+    snprintf(out_name, size, "%.*s", (int)(length < size ? length : size), start);
+}
+
+static enum ggml_host_status map(struct candidate *candidate, struct host_plugin *plugin) {
+    struct record *record = candidate->record;
+    char message[LINKER_MESSAGE_SIZE] = "";
+    plugin->library = dl_open(record->path, message, sizeof(message));
+    if (plugin->library) {
+        record->stage = GGML_PLUGIN_STAGE_MAP;
+        return GGML_HOST_OK;
+    }
+    missing_library(message, record->path, record->missing, sizeof(record->missing));
+    if (record->missing[0] != '\0') {
+        return ggml_fail(GGML_HOST_MISSING_DEPENDENCY, "plugin '%s' needs %s, which is not installed or "
+                         "not in the linker's path: install it (%s)", candidate->name,
+                         record->missing, message);
+    }
+    return ggml_fail(GGML_HOST_LINK_FAILED, "the dynamic linker refuses plugin '%s': %s",
+                     candidate->name, message);
+}
+
+// The file may have been exchanged between the look at its note and the mapping.
+static enum ggml_host_status compare_again(const struct candidate *candidate) {
+    struct ggml_plugin_note note;
+    struct plugin_file_id id;
+    const enum ggml_host_status status = plugin_note_read(candidate->record->path, &note, &id);
+    if (status != GGML_HOST_OK) return status;
+    const bool same = id.device == candidate->id.device && id.inode == candidate->id.inode &&
+                      memcmp(&note, &candidate->note, sizeof(note)) == 0;
+    if (same) return GGML_HOST_OK;
+    return ggml_fail(GGML_HOST_DAMAGED_FILE, "'%s' changed while it was being loaded: try again",
+                     candidate->record->path);
+}
+
+static enum ggml_host_status find_entry(const struct candidate *candidate,
+                                        const struct host_plugin *plugin,
+                                        ggml_plugin_init_t *out_entry) {
+    if (candidate->builtin) {
+        *out_entry = candidate->builtin->init;
+        return GGML_HOST_OK;
+    }
+    void *symbol = dl_symbol(plugin->library, GGML_PLUGIN_ENTRY_SYMBOL);
+    memcpy(out_entry, &symbol, sizeof(symbol));
+    if (symbol) return compare_again(candidate);
+    return ggml_fail(GGML_HOST_NO_ENTRY, "plugin '%s' does not export " GGML_PLUGIN_ENTRY_SYMBOL ": "
+                     "report it to the plugin's author", candidate->name);
+}
+
+// The plugin's own word on why counts most; a few statuses say more than "failed".
+static enum ggml_host_status explain_init(const struct candidate *candidate, int32_t answer) {
+    char text[512];
+    const enum ggml_host_status said = ggml_last_status();
+    enum ggml_host_status status = GGML_HOST_INIT_FAILED;
+    if (said == GGML_HOST_NO_DEVICE || said == GGML_HOST_OUT_OF_MEMORY) status = said;
+    if (answer == GGML_HOST_NO_DEVICE || answer == GGML_HOST_OUT_OF_MEMORY) {
+        status = (enum ggml_host_status)answer;
+    }
+    snprintf(text, sizeof(text), "%s", said != GGML_HOST_OK ? ggml_last_error()
+             : ggml_host_status_text((enum ggml_host_status)answer));
+    return ggml_fail(status, "plugin '%s' could not start: %s", candidate->name, text);
+}
+
+static enum ggml_host_status start(struct candidate *candidate, struct host_plugin *plugin) {
+    const struct ggml_plugin_table *table = NULL;
+    ggml_plugin_init_t entry = NULL;
+    enum ggml_host_status status = find_entry(candidate, plugin, &entry);
+    if (status != GGML_HOST_OK) return status;
+    plugin->flags = candidate->note.flags;
+    ggml_clear_error();
+    const int32_t answer = entry(host_table(), &table);
+    candidate->record->stage = GGML_PLUGIN_STAGE_INIT;
+    if (answer != GGML_HOST_OK) return explain_init(candidate, answer);
+    candidate->record->stage = GGML_PLUGIN_STAGE_VERIFY;
+    status = plugin_adopt_table(plugin, table);
+    if (status != GGML_HOST_OK) return status;
+    if (!table->score || table->score() != 0) return GGML_HOST_OK;
+    return ggml_fail(GGML_HOST_UNSUPPORTED, "plugin '%s' says that it can't be used on this machine",
+                     candidate->name);
+}
+
+static enum ggml_host_status check_devices(const struct candidate *candidate,
+                                           struct host_plugin *plugin,
+                                           const struct device_filter *filter) {
+    size_t n_shown = 0;
+    for (size_t i = 0; i < plugin->n_devices; ++i) {
+        struct host_device *device = &plugin->devices[i];
+        device->hidden = !filter_allows_device(filter, plugin->name, device->name, device->device_id);
+        n_shown += !device->hidden;
+    }
+    if (plugin->n_devices == 0) {
+        return ggml_fail(GGML_HOST_NO_DEVICE, "plugin '%s' found no device", candidate->name);
+    }
+    if (n_shown > 0) return GGML_HOST_OK;
+    return ggml_fail(GGML_HOST_FILTERED, "GGML_DEVICES excludes every device of plugin '%s'",
+                     candidate->name);
+}
+
+enum ggml_host_status candidate_load(struct candidate *candidate,
+                                     const struct device_filter *filter) {
+    struct record *record = candidate->record;
+    enum ggml_host_status status = GGML_HOST_OUT_OF_MEMORY;
+    candidate->state = CANDIDATE_DONE;
+    record->stage = GGML_PLUGIN_STAGE_SELECT;
+    struct host_plugin *plugin = plugin_new(record->path, candidate->name);
+    if (!plugin) goto fail;
+    plugin->id = candidate->id;
+    if (!candidate->builtin) {
+        status = map(candidate, plugin);
+        if (status != GGML_HOST_OK) goto fail;
+    }
+    status = start(candidate, plugin);
+    if (status == GGML_HOST_OK) status = check_devices(candidate, plugin, filter);
+    if (status == GGML_HOST_OK) status = registry_add(plugin);
+    if (status != GGML_HOST_OK) goto fail;
+    record->stage = GGML_PLUGIN_STAGE_READY;
+    record->reg = plugin->reg;
+    return GGML_HOST_OK;
+fail:
+    record_refuse(record, record->stage, status);
+    plugin_free(plugin);
+    return status;
+}

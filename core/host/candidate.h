@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// One plugin file, or one built-in plugin, on its way to being loaded.
+#ifndef GGML_HOST_CANDIDATE_H
+#define GGML_HOST_CANDIDATE_H
+
+#include "host/builtin.h"
+#include "host/filter.h"
+#include "host/note.h"
+#include "host/record.h"
+
+struct host_plugin;
+
+enum candidate_state {
+    CANDIDATE_NEW,
+    CANDIDATE_FIT,  // examined; may be loaded
+    CANDIDATE_DONE, // loaded or refused
+};
+
+struct candidate {
+    enum candidate_state state;
+    struct record *record; // owned
+    struct ggml_plugin_note note;
+    struct plugin_file_id id;
+    const struct builtin_plugin *builtin; // NULL: a file
+    char name[GGML_PLUGIN_STRING_SIZE];   // what its variants have in common
+};
+
+// Takes the path, or the built-in. GGML_HOST_OUT_OF_MEMORY. [init]
+enum ggml_host_status candidate_init(struct candidate *candidate, const char *path,
+                                     const struct builtin_plugin *builtin);
+// Reads the note and compares it with this machine; nothing of the plugin runs. On success it is fit; on
+// failure done and its record says why. [init]
+enum ggml_host_status candidate_examine(struct candidate *candidate);
+// Maps, starts, checks and registers a fit one with the registry lock held, or undoes everything. It is
+// done then and its record says how it went. [init]
+enum ggml_host_status candidate_load(struct candidate *candidate,
+                                     const struct device_filter *filter);
+// Writes down that a candidate stops here, for a reason that does not come from an earlier call.
+enum ggml_host_status candidate_refuse(struct candidate *candidate, enum ggml_plugin_stage stage,
+                                       enum ggml_host_status status, const char *format, ...)
+    GGML_ATTRIBUTE_FORMAT(4, 5);
+// Hands the record over to the list.
+void candidate_finish(struct candidate *candidate);
+
+// Copies the name of the library that the dynamic linker's message says is missing; "" if it speaks of
+// something else. `path` is the plugin that was opened. [any-thread]
+void missing_library(const char *message, const char *path, char *out_name, size_t size);
+
+#endif

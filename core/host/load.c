@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: MIT
+#include "host/load.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/env.h"
+#include "base/mem.h"
+#include "base/status.h"
+#include "ggml-backend-impl.h"
+#include "ggml-impl.h"
+#include "host/candidate.h"
+#include "host/registry.h"
+#include "host/search_path.h"
+
+static atomic_bool builtins_seen;
+
+// Everything that one call looks at.
+struct batch {
+    struct arena arena;
+    struct device_filter filter;
+    struct candidate *items;
+    size_t count;
+    size_t capacity;
+    size_t n_loaded;
+    bool out_of_memory;
+};
+
+// --- the thread's last error --------------------------------------------------------------------------
+
+// Refused candidates set the thread's last error on the way; a call that succeeds leaves it alone.
+struct saved_error {
+    enum ggml_host_status status;
+    char text[1024];
+};
+
+static void save_error(struct saved_error *out_saved) {
+    out_saved->status = ggml_last_status();
+    memcpy(out_saved->text, ggml_last_error(), strlen(ggml_last_error()) + 1);
+}
+
+static void restore_error(const struct saved_error *saved) {
+    ggml_clear_error();
+    if (saved->status != GGML_HOST_OK) ggml_fail(saved->status, "%s", saved->text);
+}
+
+// --- candidates ---------------------------------------------------------------------------------------
+
+static enum ggml_host_status note_memory(struct batch *batch, enum ggml_host_status status) {
+    if (status == GGML_HOST_OUT_OF_MEMORY) batch->out_of_memory = true;
+    return status;
+}
+
+static struct candidate *add_candidate(struct batch *batch, const char *path,
+                                       const struct builtin_plugin *builtin) {
+    enum { FIRST_CAPACITY = 16 };
+    if (batch->count == batch->capacity) {
+        const size_t capacity = batch->capacity ? 2 * batch->capacity : FIRST_CAPACITY;
+        struct candidate *items = ggml_mem_realloc(batch->items, capacity * sizeof(*items));
+        if (!items) goto fail;
+        batch->items = items;
+        batch->capacity = capacity;
+    }
+    struct candidate *added = &batch->items[batch->count];
+    if (candidate_init(added, path, builtin) != GGML_HOST_OK) goto fail;
+    ++batch->count;
+    return added;
+fail:
+    note_memory(batch, ggml_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for plugin '%s'", path));
+    return NULL;
+}
+
+static enum ggml_host_status add_directory(struct batch *batch, const struct search_dir *dir) {
+    char **paths = NULL;
+    size_t count = 0;
+    enum ggml_host_status status = dir->status;
+    if (status == GGML_HOST_OK) status = search_dir_list(dir->path, &batch->arena, &paths, &count);
+    note_memory(batch, status);
+    note_memory(batch, records_put_directory(dir->path, dir->origin, status));
+    for (size_t i = 0; i < count; ++i) {
+        if (!records_loaded(paths[i])) add_candidate(batch, paths[i], NULL);
+    }
+    return status;
+}
+
+static void add_builtins(struct batch *batch) {
+    size_t count;
+    const struct builtin_plugin *builtins = builtin_plugins(&count);
+    for (size_t i = 0; i < count; ++i) {
+        const struct host_plugin *same = registry_find_name(builtins[i].note->name);
+        if (same && strcmp(same->path, BUILTIN_PATH) == 0) continue;
+        add_candidate(batch, BUILTIN_PATH, &builtins[i]);
+    }
+}
+
+static void set_duplicate(struct candidate *candidate, const char *other_path) {
+    candidate_refuse(candidate, GGML_PLUGIN_STAGE_NOTE, GGML_HOST_DUPLICATE,
+                     "'%s' is the same file as '%s'", candidate->record->path, other_path);
+}
+
+static bool is_same_file(const struct candidate *a, const struct candidate *b) {
+    return !a->builtin && !b->builtin && a->state == CANDIDATE_FIT &&
+           a->id.device == b->id.device && a->id.inode == b->id.inode;
+}
+
+static void find_duplicate(struct batch *batch, size_t index) {
+    struct candidate *candidate = &batch->items[index];
+    const struct host_plugin *loaded = registry_find_file(&candidate->id);
+    if (loaded && !candidate->builtin) {
+        candidate->record->reg = NULL;
+        set_duplicate(candidate, loaded->path);
+        return;
+    }
+    for (size_t i = 0; i < index; ++i) {
+        if (!is_same_file(&batch->items[i], candidate)) continue;
+        set_duplicate(candidate, batch->items[i].record->path);
+        return;
+    }
+}
+
+static void add_plugin_name(struct batch *batch, const char *name) {
+    batch->filter.plugin_names[batch->filter.n_plugin_names++] = name;
+}
+
+// Reads GGML_DEVICES; the names of all plugins in sight tell what its entries mean.
+static enum ggml_host_status prepare_filter(struct batch *batch) {
+    size_t n_builtins;
+    size_t n_loaded = 0;
+    const struct builtin_plugin *builtins = builtin_plugins(&n_builtins);
+    while (registry_plugin(n_loaded)) ++n_loaded;
+    const size_t capacity = batch->count + n_builtins + n_loaded + 1;
+    const char **names = arena_alloc(&batch->arena, capacity * sizeof(*names));
+    if (!names || !filter_parse(&batch->filter, ggml_env(GGML_ENV_GGML_DEVICES), &batch->arena)) {
+        return note_memory(batch, ggml_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for GGML_DEVICES"));
+    }
+    batch->filter.plugin_names = names;
+    for (size_t i = 0; i < n_builtins; ++i) add_plugin_name(batch, builtins[i].note->name);
+    for (size_t i = 0; i < n_loaded; ++i) add_plugin_name(batch, registry_plugin(i)->name);
+    for (size_t i = 0; i < batch->count; ++i) {
+        if (batch->items[i].state == CANDIDATE_FIT) add_plugin_name(batch, batch->items[i].name);
+    }
+    return GGML_HOST_OK;
+}
+
+static void apply_filter(const struct batch *batch, struct candidate *candidate) {
+    if (filter_allows_plugin(&batch->filter, candidate->name)) return;
+    candidate_refuse(candidate, GGML_PLUGIN_STAGE_NEGOTIATE, GGML_HOST_FILTERED,
+                     "GGML_DEVICES does not ask for plugin '%s'", candidate->name);
+}
+
+static void examine_timed(struct batch *batch, size_t index) {
+    struct candidate *candidate = &batch->items[index];
+    const int64_t start = ggml_time_us();
+    note_memory(batch, candidate_examine(candidate));
+    if (candidate->state == CANDIDATE_FIT) find_duplicate(batch, index);
+    candidate->record->microseconds += (double)(ggml_time_us() - start);
+}
+
+static enum ggml_host_status load_timed(struct batch *batch, struct candidate *candidate) {
+    const int64_t start = ggml_time_us();
+    const enum ggml_host_status status = note_memory(batch, candidate_load(candidate, &batch->filter));
+    candidate->record->microseconds += (double)(ggml_time_us() - start);
+    if (status == GGML_HOST_OK) ++batch->n_loaded;
+    return status;
+}
+
+// --- variants -----------------------------------------------------------------------------------------
+
+static unsigned count_bits(uint64_t bits) {
+    unsigned count = 0;
+    for (; bits; bits &= bits - 1) ++count;
+    return count;
+}
+
+// Whether a is preferred to b, which was found earlier.
+static bool is_better(const struct candidate *a, const struct candidate *b) {
+    if (!a->builtin != !b->builtin) return !a->builtin;
+    if (a->note.priority != b->note.priority) return a->note.priority > b->note.priority;
+    return count_bits(a->note.cpu_features[0]) > count_bits(b->note.cpu_features[0]);
+}
+
+static bool is_variant(const struct candidate *candidate, const char *name) {
+    return candidate->state == CANDIDATE_FIT && strcmp(candidate->name, name) == 0;
+}
+
+static struct candidate *best_variant(struct batch *batch, const char *name) {
+    struct candidate *best = NULL;
+    for (size_t i = 0; i < batch->count; ++i) {
+        struct candidate *candidate = &batch->items[i];
+        if (is_variant(candidate, name) && (!best || is_better(candidate, best))) best = candidate;
+    }
+    return best;
+}
+
+static void supersede(struct candidate *candidate, const char *winner) {
+    if (!candidate->builtin && strcmp(winner, BUILTIN_PATH) == 0) {
+        candidate_refuse(candidate, GGML_PLUGIN_STAGE_NEGOTIATE, GGML_HOST_SUPERSEDED,
+                         "the built-in '%s' is already in use: load plugins before the first look at "
+                         "the devices", candidate->name);
+    } else {
+        candidate_refuse(candidate, GGML_PLUGIN_STAGE_NEGOTIATE, GGML_HOST_SUPERSEDED,
+                         "of the files with the plugin name '%s', '%s' is loaded", candidate->name,
+                         winner);
+    }
+}
+
+// Loads the best of one name; the next one when it can't be started.
+static void load_variants(struct batch *batch, const char *name) {
+    const struct host_plugin *loaded = registry_find_name(name);
+    const char *winner = loaded ? loaded->path : NULL;
+    struct candidate *best;
+    while ((best = best_variant(batch, name)) != NULL) {
+        if (winner) {
+            supersede(best, winner);
+        } else if (load_timed(batch, best) == GGML_HOST_OK) {
+            winner = best->record->path;
+        }
+    }
+}
+
+static void refuse_for_memory(struct candidate *candidate) {
+    candidate_refuse(candidate, GGML_PLUGIN_STAGE_NEGOTIATE, GGML_HOST_OUT_OF_MEMORY,
+                     "no memory to go on loading");
+}
+
+static void load_batch(struct batch *batch) {
+    for (size_t i = 0; i < batch->count; ++i) examine_timed(batch, i);
+    if (prepare_filter(batch) == GGML_HOST_OK) {
+        for (size_t i = 0; i < batch->count; ++i) {
+            if (batch->items[i].state == CANDIDATE_FIT) apply_filter(batch, &batch->items[i]);
+        }
+        for (size_t i = 0; i < batch->count; ++i) {
+            if (batch->items[i].state == CANDIDATE_FIT) load_variants(batch, batch->items[i].name);
+        }
+    }
+    for (size_t i = 0; i < batch->count; ++i) {
+        if (batch->items[i].state == CANDIDATE_FIT) refuse_for_memory(&batch->items[i]);
+        candidate_finish(&batch->items[i]);
+    }
+}
+
+static void free_batch(struct batch *batch) {
+    ggml_mem_free(batch->items);
+    arena_free(&batch->arena);
+}
+
+// --- one file -----------------------------------------------------------------------------------------
+
+static void filter_and_load(struct batch *batch, struct candidate *candidate) {
+    if (prepare_filter(batch) != GGML_HOST_OK) {
+        refuse_for_memory(candidate);
+        return;
+    }
+    apply_filter(batch, candidate);
+    if (candidate->state == CANDIDATE_FIT) load_timed(batch, candidate);
+}
+
+// As ggml_plugin_load, with the lock held.
+static enum ggml_host_status load_file(struct batch *batch, const char *path,
+                                       ggml_backend_reg_t *out_reg) {
+    struct candidate *candidate = add_candidate(batch, path, NULL);
+    if (!candidate) return GGML_HOST_OUT_OF_MEMORY;
+    examine_timed(batch, 0);
+    if (candidate->state == CANDIDATE_FIT) filter_and_load(batch, candidate);
+    const enum ggml_host_status status = candidate->record->status;
+    const struct host_plugin *loaded = registry_find_file(&candidate->id);
+    *out_reg = candidate->record->reg;
+    if (status == GGML_HOST_DUPLICATE && loaded) *out_reg = loaded->reg;
+    if (status != GGML_HOST_DUPLICATE || !records_loaded(path)) candidate_finish(candidate);
+    ggml_mem_free(candidate->record);
+    return status;
+}
+
+enum ggml_host_status ggml_plugin_load(const char *path, ggml_backend_reg_t *out_reg) {
+    struct batch batch = {0};
+    struct saved_error saved;
+    ggml_backend_reg_t reg = NULL;
+    if (out_reg) *out_reg = NULL;
+    if (!path || path[0] == '\0') {
+        return ggml_fail(GGML_HOST_INVALID_ARGUMENT, "ggml_plugin_load: no path given");
+    }
+    if (!strchr(path, '/') && !strchr(path, search_path_separator)) {
+        return ggml_fail(GGML_HOST_INVALID_ARGUMENT, "ggml_plugin_load: '%s' has no directory: give an "
+                         "absolute path, or ./ for the working directory", search_path_label(path));
+    }
+    if (!registry_lock("ggml_plugin_load")) return GGML_HOST_BUSY;
+    save_error(&saved);
+    const enum ggml_host_status status = load_file(&batch, path, &reg);
+    if (status == GGML_HOST_OK) restore_error(&saved);
+    free_batch(&batch);
+    registry_unlock();
+    if (out_reg) *out_reg = reg;
+    return status;
+}
+
+// --- all ----------------------------------------------------------------------------------------------
+
+// The caller's own directory has to be readable; those of the search path need not exist.
+static enum ggml_host_status add_found(struct batch *batch, const char *dir) {
+    struct search_dir *dirs = NULL;
+    size_t count = 0;
+    enum ggml_host_status status = search_path_build(dir, &batch->arena, &dirs, &count);
+    note_memory(batch, status);
+    if (dir && status == GGML_HOST_INVALID_ARGUMENT) {
+        note_memory(batch, records_put_directory(dir, "caller", status));
+    }
+    for (size_t i = 0; i < count; ++i) {
+        const enum ggml_host_status listed = add_directory(batch, &dirs[i]);
+        if (dir) status = listed;
+    }
+    return status;
+}
+
+// The file that GGML_BACKEND_PATH names, whatever its name.
+static void load_extra(struct batch *batch) {
+    const char *path = ggml_env(GGML_ENV_GGML_BACKEND_PATH);
+    struct batch extra = {0};
+    ggml_backend_reg_t reg;
+    if (!path || records_loaded(path)) return;
+    if (search_path_is_absolute(path)) {
+        load_file(&extra, path, &reg);
+    } else if (add_candidate(&extra, path, NULL)) {
+        candidate_refuse(&extra.items[0], GGML_PLUGIN_STAGE_FOUND, GGML_HOST_INVALID_ARGUMENT,
+                         "GGML_BACKEND_PATH: '%s' is not an absolute path", search_path_label(path));
+        candidate_finish(&extra.items[0]);
+    }
+    batch->n_loaded += extra.n_loaded;
+    batch->out_of_memory |= extra.out_of_memory;
+    free_batch(&extra);
+}
+
+enum ggml_host_status ggml_plugin_load_all(const char *dir, size_t *out_loaded) {
+    struct batch batch = {0};
+    struct saved_error saved;
+    if (out_loaded) *out_loaded = 0;
+    if (!registry_lock("ggml_plugin_load_all")) return GGML_HOST_BUSY;
+    save_error(&saved);
+    enum ggml_host_status status = add_found(&batch, dir);
+    char why[sizeof(saved.text)];
+    memcpy(why, ggml_last_error(), strlen(ggml_last_error()) + 1);
+    add_builtins(&batch);
+    load_batch(&batch);
+    load_extra(&batch);
+    if (!batch.out_of_memory) atomic_store(&builtins_seen, true);
+    if (out_loaded) *out_loaded = batch.n_loaded;
+    if (batch.out_of_memory) {
+        status = ggml_fail(GGML_HOST_OUT_OF_MEMORY, "ggml_plugin_load_all: not enough memory for every "
+                           "plugin: see the report");
+    } else if (status != GGML_HOST_OK) {
+        ggml_fail(status, "ggml_plugin_load_all: %s", why);
+    } else {
+        restore_error(&saved);
+    }
+    free_batch(&batch);
+    registry_unlock();
+    return status;
+}
+
+void load_builtins_once(void) {
+    struct batch batch = {0};
+    struct saved_error saved;
+    if (atomic_load_explicit(&builtins_seen, memory_order_acquire)) return;
+    save_error(&saved);
+    if (registry_lock("load_builtins_once")) {
+        if (!atomic_load(&builtins_seen)) {
+            add_builtins(&batch);
+            load_batch(&batch);
+            atomic_store(&builtins_seen, !batch.out_of_memory);
+        }
+        free_batch(&batch);
+        registry_unlock();
+    }
+    restore_error(&saved);
+}
+
+enum ggml_host_status ggml_plugin_unload(ggml_backend_reg_t reg) {
+    if (!reg) return ggml_fail(GGML_HOST_INVALID_ARGUMENT, "ggml_plugin_unload: the backend is NULL");
+    if (!registry_lock("ggml_plugin_unload")) return GGML_HOST_BUSY;
+    struct host_plugin *plugin = registry_find_reg(reg);
+    enum ggml_host_status status;
+    if (plugin) {
+        status = registry_remove(plugin);
+    } else {
+        status = ggml_fail(GGML_HOST_NOT_FOUND, "ggml_plugin_unload: this backend is not loaded");
+    }
+    if (status == GGML_HOST_OK) {
+        records_forget(reg);
+        plugin_free(plugin);
+    }
+    registry_unlock();
+    return status;
+}
+
+// --- ggml's names -------------------------------------------------------------------------------------
+
+ggml_backend_reg_t ggml_backend_load(const char *path) {
+    ggml_backend_reg_t reg = NULL;
+    const enum ggml_host_status status = ggml_plugin_load(path, &reg);
+    if (!reg) GGML_LOG_ERROR("ggml_backend_load: %s\n", ggml_last_error());
+    return status == GGML_HOST_OK || status == GGML_HOST_DUPLICATE ? reg : NULL;
+}
+
+void ggml_backend_unload(ggml_backend_reg_t reg) {
+    ggml_plugin_unload(reg);
+}
+
+void ggml_backend_load_all(void) {
+    ggml_plugin_load_all(NULL, NULL);
+}
+
+void ggml_backend_load_all_from_path(const char *dir_path) {
+    ggml_plugin_load_all(dir_path, NULL);
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+#include "host/plugin.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/status.h"
+#include "ggml-backend-impl.h"
+#include "host/host_table.h"
+#include "host/text.h"
+
+enum { MAX_DEVICES = 1024, MAX_TABLE_SIZE = 1 << 16 };
+
+struct host_plugin *plugin_new(const char *path, const char *name) {
+    struct host_plugin *plugin = ggml_mem_calloc(1, sizeof(*plugin));
+    if (!plugin) goto fail;
+    plugin->path = arena_strdup(&plugin->arena, path);
+    plugin->name = arena_strdup(&plugin->arena, name);
+    plugin->reg_name = "";
+    if (plugin->path && plugin->name) return plugin;
+fail:
+    if (plugin) arena_free(&plugin->arena);
+    ggml_mem_free(plugin);
+    ggml_fail(GGML_HOST_OUT_OF_MEMORY, "no memory to load '%s'", path);
+    return NULL;
+}
+
+void plugin_free(struct host_plugin *plugin) {
+    if (!plugin) return;
+    if (plugin->table && plugin->table->shutdown) plugin->table->shutdown(host_table());
+    if (!(plugin->flags & GGML_PLUGIN_FLAG_NO_UNLOAD)) dl_close(plugin->library);
+    arena_free(&plugin->arena);
+    ggml_mem_free(plugin);
+}
+
+static enum ggml_host_status bad(const char *what) {
+    return ggml_fail(GGML_HOST_BAD_PLUGIN, "%s: report it to the plugin's author", what);
+}
+
+// Answers what is missing, or NULL.
+static const char *missing_device_entry(const struct ggml_backend_device_i *iface) {
+    if (!iface->get_name) return "its device has no get_name";
+    if (!iface->get_description) return "its device has no get_description";
+    if (!iface->get_memory) return "its device has no get_memory";
+    if (!iface->get_type) return "its device has no get_type";
+    if (!iface->get_props) return "its device has no get_props";
+    if (!iface->init_backend) return "its device has no init_backend";
+    if (!iface->get_buffer_type) return "its device has no get_buffer_type";
+    if (!iface->supports_op) return "its device has no supports_op";
+    if (!iface->supports_buft) return "its device has no supports_buft";
+    if (iface->event_new && (!iface->event_free || !iface->event_synchronize)) {
+        return "its device has event_new without event_free or event_synchronize";
+    }
+    return NULL;
+}
+
+static const char *missing_reg_entry(const struct ggml_backend_reg *reg) {
+    if (reg->api_version != GGML_BACKEND_API_VERSION) return "its api_version is not 2";
+    if (!reg->iface.get_name) return "its backend has no get_name";
+    if (!reg->iface.get_device_count) return "its backend has no get_device_count";
+    if (!reg->iface.get_device) return "its backend has no get_device";
+    return NULL;
+}
+
+// A copy of a name that the plugin answers, or NULL with the reason.
+static const char *copy_name(struct host_plugin *plugin, const char *name, const char *of,
+                             enum ggml_host_status *out_status) {
+    *out_status = GGML_HOST_BAD_PLUGIN;
+    if (!name || name[0] == '\0' || !utf8_valid(name)) {
+        *out_status = ggml_fail(GGML_HOST_BAD_PLUGIN, "the name of its %s is empty or not UTF-8: "
+                                "report it to the plugin's author", of);
+        return NULL;
+    }
+    const char *copy = arena_strdup(&plugin->arena, name);
+    *out_status = copy ? GGML_HOST_OK : ggml_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for a name");
+    return copy;
+}
+
+static bool name_taken(const struct host_plugin *plugin, const char *name) {
+    for (size_t i = 0; i < plugin->n_devices; ++i) {
+        if (strcmp(plugin->devices[i].name, name) == 0) return true;
+    }
+    return false;
+}
+
+static enum ggml_host_status add_device(struct host_plugin *plugin, ggml_backend_dev_t device) {
+    if (!device) return bad("get_device answers NULL");
+    const char *missing = missing_device_entry(&device->iface);
+    if (missing) return bad(missing);
+    if (device->reg != plugin->reg) return bad("its device does not point back to its backend");
+
+    enum ggml_host_status status;
+    struct host_device *added = &plugin->devices[plugin->n_devices];
+    added->name = copy_name(plugin, device->iface.get_name(device), "device", &status);
+    if (!added->name) return status;
+    if (name_taken(plugin, added->name)) return bad("two of its devices have the same name");
+
+    struct ggml_backend_dev_props props;
+    memset(&props, 0, sizeof(props));
+    device->iface.get_props(device, &props);
+    const char *id = props.device_id && utf8_valid(props.device_id) ? props.device_id : "";
+    added->device = device;
+    added->type = device->iface.get_type(device);
+    added->device_id = arena_strdup(&plugin->arena, id);
+    if (!added->device_id) return ggml_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for a device");
+    ++plugin->n_devices;
+    return GGML_HOST_OK;
+}
+
+static enum ggml_host_status reserve_devices(struct host_plugin *plugin, size_t count) {
+    plugin->devices = arena_alloc(&plugin->arena, count * sizeof(*plugin->devices) + 1);
+    if (plugin->devices) return GGML_HOST_OK;
+    return ggml_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for %zu devices", count);
+}
+
+static enum ggml_host_status adopt_reg(struct host_plugin *plugin, ggml_backend_reg_t reg) {
+    const char *missing = missing_reg_entry(reg);
+    if (missing) return bad(missing);
+    enum ggml_host_status status;
+    plugin->reg_name = copy_name(plugin, reg->iface.get_name(reg), "backend", &status);
+    if (!plugin->reg_name) return status;
+
+    const size_t count = reg->iface.get_device_count(reg);
+    if (count > MAX_DEVICES) return bad("its number of devices is absurd");
+    status = reserve_devices(plugin, count);
+    for (size_t i = 0; i < count && status == GGML_HOST_OK; ++i) {
+        status = add_device(plugin, reg->iface.get_device(reg, i));
+    }
+    return status;
+}
+
+enum ggml_host_status plugin_adopt_reg(struct host_plugin *plugin, ggml_backend_reg_t reg) {
+    plugin->reg = reg;
+    const enum ggml_host_status status = adopt_reg(plugin, reg);
+    if (status != GGML_HOST_OK) plugin->reg = NULL;
+    return status;
+}
+
+enum ggml_host_status plugin_adopt_device(struct host_plugin *plugin, ggml_backend_dev_t device) {
+    plugin->reg = device->reg;
+    enum ggml_host_status status = reserve_devices(plugin, 1);
+    if (status == GGML_HOST_OK) status = add_device(plugin, device);
+    plugin->reg = NULL;
+    return status;
+}
+
+enum ggml_host_status plugin_adopt_table(struct host_plugin *plugin,
+                                         const struct ggml_plugin_table *table) {
+    if (!table) return bad("ggml_backend_init succeeded without a plugin table");
+    if (table->size < offsetof(struct ggml_plugin_table, reserved) || table->size > MAX_TABLE_SIZE) {
+        return bad("the size of its plugin table is impossible");
+    }
+    plugin->table = table;
+    if (table->contract_major != GGML_CONTRACT_MAJOR) {
+        return bad("its plugin table has another contract than its note");
+    }
+    if (!table->reg) return bad("its plugin table has no backend");
+    return plugin_adopt_reg(plugin, table->reg);
+}

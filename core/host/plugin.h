@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+// A backend that is in use: from a file, built in, or registered by hand.
+#ifndef GGML_HOST_PLUGIN_H
+#define GGML_HOST_PLUGIN_H
+
+#include <stdatomic.h>
+
+#include "base/arena.h"
+#include "base/dl.h"
+#include "ggml-host.h"
+#include "host/note.h"
+
+// Strings are copies, so that look-ups never run a plugin's code.
+struct host_device {
+    ggml_backend_dev_t device;
+    const char *name;
+    const char *device_id; // "" if it has none
+    enum ggml_backend_dev_type type;
+    bool hidden; // excluded by GGML_DEVICES
+};
+
+struct host_plugin {
+    struct arena arena; // holds the strings and the devices
+    const char *path;   // BUILTIN_PATH, or "" if registered by hand
+    const char *name;   // "" if registered by hand
+    const char *reg_name;
+    struct plugin_file_id id; // zero unless from a file
+    uint32_t flags;           // enum ggml_plugin_flag
+    struct dl_library *library;
+    const struct ggml_plugin_table *table;
+    ggml_backend_reg_t reg; // NULL for a single device registered by hand
+    struct host_device *devices;
+    size_t n_devices;
+    atomic_size_t live; // streams, buffers, events and calls in progress on its devices
+};
+
+// An empty one; NULL when memory runs out. [any-thread]
+struct host_plugin *plugin_new(const char *path, const char *name);
+// Takes over what ggml_backend_init answered, after checking it: GGML_HOST_BAD_PLUGIN or
+// GGML_HOST_OUT_OF_MEMORY with a message, plugin->reg is then not set. plugin->table is set as soon as
+// its shutdown can be called. [init]
+enum ggml_host_status plugin_adopt_table(struct host_plugin *plugin,
+                                         const struct ggml_plugin_table *table);
+// The same for a backend, or a single device, that the application registers. [init]
+enum ggml_host_status plugin_adopt_reg(struct host_plugin *plugin, ggml_backend_reg_t reg);
+enum ggml_host_status plugin_adopt_device(struct host_plugin *plugin, ggml_backend_dev_t device);
+// Shuts it down, unmaps it and frees everything. NULL is ignored. [init]
+void plugin_free(struct host_plugin *plugin);
+
+#endif

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// Backends that the application links in and registers by hand.
+#include "base/status.h"
+#include "ggml-backend-impl.h"
+#include "host/registry.h"
+
+void ggml_backend_register(ggml_backend_reg_t reg) {
+    if (!reg || !registry_lock("ggml_backend_register")) return;
+    if (!registry_find_reg(reg)) {
+        struct host_plugin *plugin = plugin_new("", "");
+        enum ggml_host_status status = plugin ? plugin_adopt_reg(plugin, reg) : GGML_HOST_OUT_OF_MEMORY;
+        if (status == GGML_HOST_OK) status = registry_add(plugin);
+        if (status != GGML_HOST_OK) plugin_free(plugin);
+    }
+    registry_unlock();
+}
+
+void ggml_backend_device_register(ggml_backend_dev_t device) {
+    if (!device || !registry_lock("ggml_backend_device_register")) return;
+    if (!registry_find_device(device)) {
+        struct host_plugin *plugin = plugin_new("", "");
+        enum ggml_host_status status =
+            plugin ? plugin_adopt_device(plugin, device) : GGML_HOST_OUT_OF_MEMORY;
+        if (status == GGML_HOST_OK) status = registry_add(plugin);
+        if (status != GGML_HOST_OK) plugin_free(plugin);
+    }
+    registry_unlock();
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// What is loaded. Reading is lock-free (snapshot.h); changing it happens under one lock.
+#ifndef GGML_HOST_REGISTRY_H
+#define GGML_HOST_REGISTRY_H
+
+#include "host/plugin.h"
+
+// Takes the lock for a change. false with GGML_HOST_BUSY: this thread holds it already, that is, a plugin
+// or a callback that is running inside a change calls back. [any-thread]
+bool registry_lock(const char *function);
+void registry_unlock(void);
+
+// The functions below are called with the lock held. [stream]
+
+// Shows the plugin to everybody. On failure (GGML_HOST_OUT_OF_MEMORY) it stays the caller's.
+enum ggml_host_status registry_add(struct host_plugin *plugin);
+// Takes it out; it is the caller's then. GGML_HOST_BUSY while it is in use, GGML_HOST_OUT_OF_MEMORY;
+// nothing is changed then.
+enum ggml_host_status registry_remove(struct host_plugin *plugin);
+// NULL when there is none.
+struct host_plugin *registry_find_reg(ggml_backend_reg_t reg);
+struct host_plugin *registry_find_device(ggml_backend_dev_t device);
+struct host_plugin *registry_find_file(const struct plugin_file_id *id);
+struct host_plugin *registry_find_name(const char *plugin_name);
+// The i-th in load order, NULL past the end.
+struct host_plugin *registry_plugin(size_t i);
+
+#endif

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: MIT
+// ggml-backend-impl.h: the interface tables that a backend implements.
+//
+// Member names and order are ggml's. Each table and object ends in reserved slots that a plugin leaves
+// zero: a later 1.x contract names them, so no struct here ever changes size or offsets within a major
+// version. A NULL entry marked (opt) means "not supported"; the host then does what the comment says.
+//
+// Entries are called only through the host's wrappers, which have checked every argument: no entry sees
+// a NULL object, an offset out of bounds, or a size of 0 where none makes sense.
+#ifndef GGML_BACKEND_IMPL_H
+#define GGML_BACKEND_IMPL_H
+
+#include "ggml-backend.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Value of ggml_backend_reg.api_version.
+#define GGML_BACKEND_API_VERSION 2
+
+// --- buffer type: a kind of memory of a device ------------------------------------------------------
+
+struct ggml_backend_buffer_type_i {
+    // Name, constant. [any-thread]
+    const char *(*get_name)(ggml_backend_buffer_type_t buft);
+    // A buffer of size > 0 bytes made with ggml_backend_buffer_init(); NULL and set_error on failure.
+    // [any-thread]
+    ggml_backend_buffer_t (*alloc_buffer)(ggml_backend_buffer_type_t buft, size_t size);
+    // Alignment of tensors in bytes, a power of two, constant. [any-thread]
+    size_t (*get_alignment)(ggml_backend_buffer_type_t buft);
+    // (opt: SIZE_MAX) Largest buffer in bytes. [any-thread]
+    size_t (*get_max_size)(ggml_backend_buffer_type_t buft);
+    // (opt: ggml_nbytes) Bytes that the tensor occupies, >= ggml_nbytes(tensor). [any-thread]
+    size_t (*get_alloc_size)(ggml_backend_buffer_type_t buft, const struct ggml_tensor *tensor);
+    // (opt: false) Whether tensor->data is an address of the host with the standard layout. [any-thread]
+    bool (*is_host)(ggml_backend_buffer_type_t buft);
+    void (*reserved[8])(void);
+};
+
+struct ggml_backend_buffer_type {
+    struct ggml_backend_buffer_type_i iface;
+    ggml_backend_dev_t device; // NULL: plain host memory that belongs to no device
+    void *context;
+    void *reserved[4];
+};
+
+// --- buffer -----------------------------------------------------------------------------------------
+
+struct ggml_backend_buffer_i {
+    // (opt) Frees the memory and the context; the host frees the ggml_backend_buffer itself. [stream]
+    void (*free_buffer)(ggml_backend_buffer_t buffer);
+    // Base address, not NULL for a non-empty buffer; may be an opaque device address. [any-thread]
+    void *(*get_base)(ggml_backend_buffer_t buffer);
+    // (opt: success) Called once per tensor placed in the buffer, views included. [stream]
+    enum ggml_status (*init_tensor)(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor);
+    // (opt: set_tensor in pieces) Sets size bytes at offset. Blocks. [stream]
+    void (*memset_tensor)(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor, uint8_t value,
+                          size_t offset, size_t size);
+    // Copies size bytes from the host to tensor->data + offset. Blocks. [stream]
+    void (*set_tensor)(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor, const void *data,
+                       size_t offset, size_t size);
+    // Copies size bytes from tensor->data + offset to the host. Blocks. [stream]
+    void (*get_tensor)(ggml_backend_buffer_t buffer, const struct ggml_tensor *tensor, void *data,
+                       size_t offset, size_t size);
+    // (opt: loop) n_copies pieces of size bytes with a stride in bytes on either side. Blocks. [stream]
+    void (*set_tensor_2d)(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor, const void *data,
+                          size_t offset, size_t size, size_t n_copies, size_t stride_tensor,
+                          size_t stride_data);
+    void (*get_tensor_2d)(ggml_backend_buffer_t buffer, const struct ggml_tensor *tensor, void *data,
+                          size_t offset, size_t size, size_t n_copies, size_t stride_tensor,
+                          size_t stride_data);
+    // (opt: false) Copies src into dst, which lies in this buffer; false: not possible directly. [stream]
+    bool (*cpy_tensor)(ggml_backend_buffer_t buffer, const struct ggml_tensor *src,
+                       struct ggml_tensor *dst);
+    // Sets every byte of the buffer. Blocks. [stream]
+    void (*clear)(ggml_backend_buffer_t buffer, uint8_t value);
+    // (opt) Drops what init_tensor attached. [stream]
+    void (*reset)(ggml_backend_buffer_t buffer);
+    void (*reserved[8])(void);
+};
+
+struct ggml_backend_buffer {
+    struct ggml_backend_buffer_i iface;
+    ggml_backend_buffer_type_t buft;
+    void *context;
+    size_t size; // bytes
+    enum ggml_backend_buffer_usage usage;
+    // Frees this struct; set by ggml_backend_buffer_init(), so that whoever allocated it frees it.
+    void (*free_wrapper)(struct ggml_backend_buffer *buffer);
+    void *reserved[4];
+};
+
+// Makes the object for a new buffer. The iface is copied. NULL when memory runs out: the caller then
+// frees its context itself. Ownership goes to the caller; ggml_backend_buffer_free() ends it. [any-thread]
+GGML_API ggml_backend_buffer_t ggml_backend_buffer_init(ggml_backend_buffer_type_t buft,
+                                                        struct ggml_backend_buffer_i iface,
+                                                        void *context, size_t size);
+
+// Copies src into dst directly between their buffers; false: it needs staging. Blocks. [stream]
+GGML_API bool ggml_backend_buffer_copy_tensor(const struct ggml_tensor *src, struct ggml_tensor *dst);
+
+// One buffer that stands for several, which it then owns: only free and clear work on it. NULL on
+// failure, the members then stay the caller's. [stream]
+GGML_API ggml_backend_buffer_t ggml_backend_multi_buffer_alloc_buffer(ggml_backend_buffer_t *buffers,
+                                                                      size_t n_buffers);
+GGML_API bool ggml_backend_buffer_is_multi_buffer(ggml_backend_buffer_t buffer);
+GGML_API void ggml_backend_multi_buffer_set_usage(ggml_backend_buffer_t buffer,
+                                                  enum ggml_backend_buffer_usage usage);
+
+// --- stream -----------------------------------------------------------------------------------------
+
+struct ggml_backend_i {
+    // Name, constant. [any-thread]
+    const char *(*get_name)(ggml_backend_t backend);
+    // Waits for queued work, then frees everything including the ggml_backend itself. [stream]
+    void (*free)(ggml_backend_t backend);
+    // (opt: synchronize, then the buffer's entry) Queue a transfer; the host memory stays valid until
+    // synchronize. [stream]
+    void (*set_tensor_async)(ggml_backend_t backend, struct ggml_tensor *tensor, const void *data,
+                             size_t offset, size_t size);
+    void (*get_tensor_async)(ggml_backend_t backend, const struct ggml_tensor *tensor, void *data,
+                             size_t offset, size_t size);
+    void (*set_tensor_2d_async)(ggml_backend_t backend, struct ggml_tensor *tensor, const void *data,
+                                size_t offset, size_t size, size_t n_copies, size_t stride_tensor,
+                                size_t stride_data);
+    void (*get_tensor_2d_async)(ggml_backend_t backend, const struct ggml_tensor *tensor, void *data,
+                                size_t offset, size_t size, size_t n_copies, size_t stride_tensor,
+                                size_t stride_data);
+    // (opt: false) Queue a copy after src's queued work; later work on dst waits for it. false: the host
+    // synchronises both and copies itself. [stream]
+    bool (*cpy_tensor_async)(ggml_backend_t backend_src, ggml_backend_t backend_dst,
+                             const struct ggml_tensor *src, struct ggml_tensor *dst);
+    // (opt: nothing queues) Waits for all queued work. [stream]
+    void (*synchronize)(ggml_backend_t backend);
+    // (opt: unsupported) Plans: a graph prepared once, computed often. [stream]
+    ggml_backend_graph_plan_t (*graph_plan_create)(ggml_backend_t backend,
+                                                   const struct ggml_cgraph *cgraph);
+    void (*graph_plan_free)(ggml_backend_t backend, ggml_backend_graph_plan_t plan);
+    void (*graph_plan_update)(ggml_backend_t backend, ggml_backend_graph_plan_t plan,
+                              const struct ggml_cgraph *cgraph);
+    enum ggml_status (*graph_plan_compute)(ggml_backend_t backend, ggml_backend_graph_plan_t plan);
+    // Computes nodes[0..n_nodes) in order, skipping empty ones and those without
+    // GGML_TENSOR_FLAG_COMPUTE; may return before completion. [stream]
+    enum ggml_status (*graph_compute)(ggml_backend_t backend, struct ggml_cgraph *cgraph);
+    // (opt: unsupported) [stream]
+    void (*event_record)(ggml_backend_t backend, ggml_backend_event_t event);
+    // (opt: unsupported) Makes later work of this stream wait; does not block the host. [stream]
+    void (*event_wait)(ggml_backend_t backend, ggml_backend_event_t event);
+    // (opt) May reorder the nodes of the graph for fusion and overlap. [stream]
+    void (*graph_optimize)(ggml_backend_t backend, struct ggml_cgraph *cgraph);
+    void (*reserved[8])(void);
+};
+
+struct ggml_backend {
+    ggml_guid_t guid;
+    struct ggml_backend_i iface;
+    ggml_backend_dev_t device;
+    void *context;
+    void *reserved[4];
+};
+
+struct ggml_backend_event {
+    struct ggml_backend_device *device;
+    void *context;
+    void *reserved[4];
+};
+
+// --- device -----------------------------------------------------------------------------------------
+
+// Enumeration entries (down to get_props) must not create a compute context.
+struct ggml_backend_device_i {
+    // Short name, unique in the plugin ("CUDA0"). [any-thread]
+    const char *(*get_name)(ggml_backend_dev_t dev);
+    // What a person calls it. [any-thread]
+    const char *(*get_description)(ggml_backend_dev_t dev);
+    // Bytes; free <= total; 0 and 0: nothing to report. [any-thread]
+    void (*get_memory)(ggml_backend_dev_t dev, size_t *free, size_t *total);
+    enum ggml_backend_dev_type (*get_type)(ggml_backend_dev_t dev);
+    // Fills every field; props is zeroed before. [any-thread]
+    void (*get_props)(ggml_backend_dev_t dev, struct ggml_backend_dev_props *props);
+    // A new stream; params is NULL or the plugin's own syntax; NULL and set_error on failure. [any-thread]
+    ggml_backend_t (*init_backend)(ggml_backend_dev_t dev, const char *params);
+    // The preferred buffer type, constant. [any-thread]
+    ggml_backend_buffer_type_t (*get_buffer_type)(ggml_backend_dev_t dev);
+    // (opt: NULL) Pinned host memory for fast transfers. [any-thread]
+    ggml_backend_buffer_type_t (*get_host_buffer_type)(ggml_backend_dev_t dev);
+    // (opt: unsupported) Wraps host memory that stays the caller's. [any-thread]
+    ggml_backend_buffer_t (*buffer_from_host_ptr)(ggml_backend_dev_t dev, void *ptr, size_t size,
+                                                  size_t max_tensor_size);
+    // Whether the device computes this node; callable without any buffers. [any-thread]
+    bool (*supports_op)(ggml_backend_dev_t dev, const struct ggml_tensor *op);
+    // Whether it can use tensors in this kind of memory. [any-thread]
+    bool (*supports_buft)(ggml_backend_dev_t dev, ggml_backend_buffer_type_t buft);
+    // (opt: false) Whether copying the operands over pays. [any-thread]
+    bool (*offload_op)(ggml_backend_dev_t dev, const struct ggml_tensor *op);
+    // (opt: NULL) Events. A recorded event can be recorded again; waiting on one never recorded does not
+    // block. [any-thread]
+    ggml_backend_event_t (*event_new)(ggml_backend_dev_t dev);
+    void (*event_free)(ggml_backend_dev_t dev, ggml_backend_event_t event);
+    void (*event_synchronize)(ggml_backend_dev_t dev, ggml_backend_event_t event);
+    void (*reserved[8])(void);
+};
+
+struct ggml_backend_device {
+    struct ggml_backend_device_i iface;
+    ggml_backend_reg_t reg;
+    void *context;
+    void *reserved[4];
+};
+
+// --- backend (registration) -------------------------------------------------------------------------
+
+struct ggml_backend_reg_i {
+    const char *(*get_name)(ggml_backend_reg_t reg);
+    // Constant after ggml_backend_init. [any-thread]
+    size_t (*get_device_count)(ggml_backend_reg_t reg);
+    // Constant objects, index < get_device_count. [any-thread]
+    ggml_backend_dev_t (*get_device)(ggml_backend_reg_t reg, size_t index);
+    // (opt: NULL) Named functions; see ggml_backend_reg_get_proc_address(). [any-thread]
+    void *(*get_proc_address)(ggml_backend_reg_t reg, const char *name);
+    void (*reserved[8])(void);
+};
+
+struct ggml_backend_reg {
+    int api_version; // GGML_BACKEND_API_VERSION
+    struct ggml_backend_reg_i iface;
+    void *context;
+    void *reserved[4];
+};
+
+// Registers a backend that is linked into the application. NULL and repetitions are ignored. [any-thread]
+GGML_API void ggml_backend_register(ggml_backend_reg_t reg);
+GGML_API void ggml_backend_device_register(ggml_backend_dev_t device);
+
+// --- entry points of a backend that was written for ggml ---------------------------------------------
+
+#ifdef GGML_BACKEND_DL
+#include "ggml-plugin.h"
+#define GGML_BACKEND_DL_IMPL(reg_fn)                                                                \
+    GGML_PLUGIN_NOTE(GGML_PLUGIN_NAME, GGML_PLUGIN_VARIANT, GGML_PLUGIN_VERSION,                    \
+                     GGML_PLUGIN_PRIORITY, GGML_PLUGIN_CPU_FEATURES, 0)                             \
+    GGML_PLUGIN_ENTRY(reg_fn, ggml_sdk_score, NULL, NULL)
+#define GGML_BACKEND_DL_SCORE_IMPL(score_fn)                                                        \
+    GGML_PLUGIN_EXTERN int ggml_sdk_score(void);                                                    \
+    GGML_PLUGIN_EXTERN int ggml_sdk_score(void) {                                                           \
+        return score_fn();                                                                          \
+    }
+#else
+#define GGML_BACKEND_DL_IMPL(reg_fn)
+#define GGML_BACKEND_DL_SCORE_IMPL(score_fn)
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+// ggml-host.h: what this implementation adds to ggml's API: errors that say what happened, a record of
+// every plugin candidate, the machine's topology. Nothing here is needed by a program written for ggml.
+//
+// Structs that the caller passes in begin with `size`, which the caller sets to sizeof.
+#ifndef GGML_HOST_H
+#define GGML_HOST_H
+
+#include "ggml-backend.h"
+#include "ggml-plugin.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// --- errors -------------------------------------------------------------------------------------------
+
+// Message of the last call that failed on this thread; "" if none did. Valid until the next failing call
+// on this thread. Successful calls leave it alone. [any-thread]
+GGML_API const char *ggml_last_error(void);
+// Status of the same call; GGML_HOST_OK if none failed. [any-thread]
+GGML_API enum ggml_host_status ggml_last_status(void);
+// Forgets it. [any-thread]
+GGML_API void ggml_clear_error(void);
+// Constant text of a status, never NULL. [any-thread]
+GGML_API const char *ggml_host_status_text(enum ggml_host_status status);
+
+// --- graphs -------------------------------------------------------------------------------------------
+
+// Whether a builder refused its operands: such a tensor can be passed on but not computed. [any-thread]
+GGML_API bool ggml_tensor_is_error(const struct ggml_tensor *tensor);
+// Why the tensor or graph is in error, or NULL if it is not; valid as long as its context. [any-thread]
+GGML_API const char *ggml_tensor_error(const struct ggml_tensor *tensor);
+GGML_API const char *ggml_graph_error(const struct ggml_cgraph *cgraph);
+
+// --- plugins ------------------------------------------------------------------------------------------
+
+// Loads one plugin by path (absolute, or relative with a separator). *out_reg is set on success, and also
+// with GGML_HOST_DUPLICATE, then to the one loaded before. Runs the plugin's start-up code. [any-thread]
+GGML_API enum ggml_host_status ggml_plugin_load(const char *path, ggml_backend_reg_t *out_reg);
+// Loads every plugin found: in `dir` only, or with NULL along the search path. *out_loaded (may be NULL):
+// number of backends that became available by this call. Idempotent. Candidates that are refused leave
+// records and do not make the call fail. [any-thread]
+GGML_API enum ggml_host_status ggml_plugin_load_all(const char *dir, size_t *out_loaded);
+// Shuts a plugin down and unmaps it. GGML_HOST_BUSY while streams, buffers or events of it live; nothing
+// is changed then. [any-thread]
+GGML_API enum ggml_host_status ggml_plugin_unload(ggml_backend_reg_t reg);
+
+// How far a candidate got.
+enum ggml_plugin_stage {
+    GGML_PLUGIN_STAGE_FOUND = 0,     // seen in a directory
+    GGML_PLUGIN_STAGE_FILE = 1,      // opened, a regular file
+    GGML_PLUGIN_STAGE_NOTE = 2,      // its note was read
+    GGML_PLUGIN_STAGE_NEGOTIATE = 3, // contract, machine, CPU features, layout compared
+    GGML_PLUGIN_STAGE_SELECT = 4,    // chosen among the variants of its name
+    GGML_PLUGIN_STAGE_MAP = 5,       // mapped; from here on its code runs
+    GGML_PLUGIN_STAGE_INIT = 6,      // ggml_backend_init returned
+    GGML_PLUGIN_STAGE_VERIFY = 7,    // tables and devices checked
+    GGML_PLUGIN_STAGE_READY = 8,     // in use
+};
+// Constant text of a stage, never NULL. [any-thread]
+GGML_API const char *ggml_plugin_stage_text(enum ggml_plugin_stage stage);
+
+// What is known of a candidate. Strings are never NULL; "" where unknown.
+struct ggml_plugin_record {
+    const char *path; // "(built-in)" for a plugin linked into the library
+    const char *name;
+    const char *variant;
+    const char *version;
+    int contract_major; // -1 where the note could not be read
+    int contract_minor;
+    enum ggml_machine machine;
+    enum ggml_plugin_stage stage; // the last one reached
+    enum ggml_host_status status; // why it stopped there; GGML_HOST_OK when loaded
+    const char *message;          // for a person: what happened and what to do
+    const char *missing;          // library that could not be found
+    ggml_backend_reg_t reg;       // NULL unless loaded
+    double microseconds;          // spent on it
+};
+
+// A directory of the search path, in order.
+struct ggml_plugin_directory {
+    const char *path;
+    const char *origin; // "caller", "GGML_PLUGIN_PATH", "configured", "library", "executable"
+    enum ggml_host_status status; // GGML_HOST_NOT_FOUND: does not exist
+};
+
+// A copy of everything known at this moment; NULL when memory runs out. The caller frees it. [any-thread]
+typedef struct ggml_plugin_report *ggml_plugin_report_t;
+GGML_API ggml_plugin_report_t ggml_plugin_report_new(void);
+GGML_API void ggml_plugin_report_free(ggml_plugin_report_t report);
+// Records in the order in which candidates were found; NULL past the end. They belong to the report.
+GGML_API size_t ggml_plugin_report_count(ggml_plugin_report_t report);
+GGML_API const struct ggml_plugin_record *ggml_plugin_report_get(ggml_plugin_report_t report, size_t i);
+GGML_API size_t ggml_plugin_report_directory_count(ggml_plugin_report_t report);
+GGML_API const struct ggml_plugin_directory *
+ggml_plugin_report_directory_get(ggml_plugin_report_t report, size_t i);
+
+// --- devices ------------------------------------------------------------------------------------------
+
+enum ggml_memory_quality {
+    GGML_MEMORY_UNKNOWN = 0,   // nothing reported
+    GGML_MEMORY_ESTIMATED = 1, // free is an estimate
+    GGML_MEMORY_KNOWN = 2,
+};
+
+struct ggml_device_info {
+    size_t size;
+    const char *plugin_path;     // "(built-in)" for one in the library, "" for one registered by hand
+    const char *plugin_name;     // "" for one registered by hand
+    ggml_backend_dev_t alias_of; // the same hardware through a plugin found earlier, or NULL
+    enum ggml_memory_quality memory;
+};
+// Fills out_info; GGML_HOST_INVALID_ARGUMENT if the device is not registered. Strings are valid until the
+// plugin is unloaded. [any-thread]
+GGML_API enum ggml_host_status ggml_backend_dev_info(ggml_backend_dev_t device,
+                                                     struct ggml_device_info *out_info);
+
+// --- machine ------------------------------------------------------------------------------------------
+
+// Topology of this machine as far as this process may use it. The first call discovers it (milliseconds);
+// later ones copy it. out_topology->size is set by the caller. [any-thread]
+GGML_API enum ggml_host_status ggml_host_get_topology(struct ggml_host_topology *out_topology);
+// The default number of threads: physical performance cores, affinity and CPU quota, at least 1.
+// [any-thread]
+GGML_API int ggml_host_default_threads(void);
+// Bit set of usable CPU features (GGML_CPU_BIT); a feature counts only if the operating system saves its
+// registers. [any-thread]
+GGML_API uint64_t ggml_host_cpu_features(void);
+// Name of feature bit `bit` on this machine, or NULL. [any-thread]
+GGML_API const char *ggml_host_cpu_feature_name(unsigned bit);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: MIT
+// ggml-impl.h: helpers under the names that backends use. In a plugin they come from the static helper
+// library (SDK), in the core from the core itself.
+#ifndef GGML_IMPL_H
+#define GGML_IMPL_H
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ggml.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#ifndef MIN
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+#endif
+#ifndef MAX
+#define MAX(a, b) ((a) > (b) ? (a) : (b))
+#endif
+
+// Alignment of tensors in host memory, in bytes.
+#define TENSOR_ALIGNMENT 32
+
+// Set on the harmless tensor that a builder answers when its operands are impossible; its `extra` points
+// to the message. It has no elements, no data, and every operation on it answers it again.
+#define GGML_TENSOR_FLAG_ERROR (1 << 30)
+
+// --- log --------------------------------------------------------------------------------------------
+
+// Formats and logs; a message of any length. [any-thread]
+GGML_API void ggml_log_internal(enum ggml_log_level level, const char *format, ...)
+    GGML_ATTRIBUTE_FORMAT(2, 3);
+
+#define GGML_LOG(...) ggml_log_internal(GGML_LOG_LEVEL_NONE, __VA_ARGS__)
+#define GGML_LOG_INFO(...) ggml_log_internal(GGML_LOG_LEVEL_INFO, __VA_ARGS__)
+#define GGML_LOG_WARN(...) ggml_log_internal(GGML_LOG_LEVEL_WARN, __VA_ARGS__)
+#define GGML_LOG_ERROR(...) ggml_log_internal(GGML_LOG_LEVEL_ERROR, __VA_ARGS__)
+#define GGML_LOG_DEBUG(...) ggml_log_internal(GGML_LOG_LEVEL_DEBUG, __VA_ARGS__)
+#define GGML_LOG_CONT(...) ggml_log_internal(GGML_LOG_LEVEL_CONT, __VA_ARGS__)
+
+// --- memory and mutual exclusion ----------------------------------------------------------------------
+
+// size bytes aligned to 64, or NULL; freed by ggml_aligned_free with the same size. [any-thread]
+GGML_API void *ggml_aligned_malloc(size_t size);
+GGML_API void ggml_aligned_free(void *ptr, size_t size);
+
+// One process-wide (per core or plugin) recursion-free lock. [any-thread]
+GGML_API void ggml_critical_section_start(void);
+GGML_API void ggml_critical_section_end(void);
+
+// --- op_params ----------------------------------------------------------------------------------------
+
+static inline int32_t ggml_get_op_params_i32(const struct ggml_tensor *tensor, uint32_t i) {
+    return tensor->op_params[i];
+}
+
+static inline float ggml_get_op_params_f32(const struct ggml_tensor *tensor, uint32_t i) {
+    float value;
+    memcpy(&value, &tensor->op_params[i], sizeof(value));
+    return value;
+}
+
+static inline void ggml_set_op_params(struct ggml_tensor *tensor, const void *params, size_t size) {
+    if (size <= GGML_MAX_OP_PARAMS) memcpy(tensor->op_params, params, size);
+}
+
+static inline void ggml_set_op_params_i32(struct ggml_tensor *tensor, uint32_t i, int32_t value) {
+    tensor->op_params[i] = value;
+}
+
+static inline void ggml_set_op_params_f32(struct ggml_tensor *tensor, uint32_t i, float value) {
+    memcpy(&tensor->op_params[i], &value, sizeof(value));
+}
+
+// Same type, extents and strides. [any-thread]
+GGML_API bool ggml_are_same_layout(const struct ggml_tensor *a, const struct ggml_tensor *b);
+
+// Whether the result may take the memory of a source with the same layout. [any-thread]
+GGML_API bool ggml_op_can_inplace(enum ggml_op op);
+
+// --- scalar conversions -------------------------------------------------------------------------------
+
+// IEEE binary16 from binary32: round to nearest even, subnormals kept, NaN becomes quiet.
+static inline ggml_fp16_t ggml_compute_fp32_to_fp16(float f) {
+    uint32_t x;
+    memcpy(&x, &f, sizeof(x));
+    const uint32_t sign = (x >> 16) & 0x8000u;
+    const uint32_t mag = x & 0x7FFFFFFFu;
+    if (mag > 0x7F800000u) return (ggml_fp16_t)(sign | 0x7E00u);
+    if (mag >= 0x477FF000u) return (ggml_fp16_t)(sign | 0x7C00u); // rounds to 2^16 or above
+    if (mag >= 0x38800000u) {                                     // normal
+        const uint32_t rounded = mag + 0xFFFu + ((mag >> 13) & 1u);
+        return (ggml_fp16_t)(sign | ((rounded - 0x38000000u) >> 13));
+    }
+    float scaled; // subnormal: the addition of 0.5 lets the hardware round at 2^-24
+    memcpy(&scaled, &mag, sizeof(scaled));
+    scaled += 0.5f;
+    uint32_t bits;
+    memcpy(&bits, &scaled, sizeof(bits));
+    return (ggml_fp16_t)(sign | (bits - 0x3F000000u));
+}
+
+static inline float ggml_compute_fp16_to_fp32(ggml_fp16_t h) {
+    const uint32_t sign = (uint32_t)(h & 0x8000u) << 16;
+    const uint32_t mag = h & 0x7FFFu;
+    uint32_t x;
+    if (mag >= 0x7C00u) {
+        x = sign | 0x7F800000u | ((mag & 0x3FFu) << 13);
+    } else if (mag >= 0x0400u) {
+        x = sign | ((mag << 13) + 0x38000000u);
+    } else { // subnormal: exact in binary32
+        const float value = (float)mag * 5.9604644775390625e-8f;
+        memcpy(&x, &value, sizeof(x));
+        x |= sign;
+    }
+    float f;
+    memcpy(&f, &x, sizeof(f));
+    return f;
+}
+
+// bfloat16 from binary32: round to nearest even, NaN made quiet.
+static inline ggml_bf16_t ggml_compute_fp32_to_bf16(float f) {
+    uint32_t x;
+    memcpy(&x, &f, sizeof(x));
+    ggml_bf16_t h;
+    if ((x & 0x7FFFFFFFu) > 0x7F800000u) {
+        h.bits = (uint16_t)((x >> 16) | 64u);
+    } else {
+        h.bits = (uint16_t)((x + 0x7FFFu + ((x >> 16) & 1u)) >> 16);
+    }
+    return h;
+}
+
+static inline float ggml_compute_bf16_to_fp32(ggml_bf16_t h) {
+    const uint32_t x = (uint32_t)h.bits << 16;
+    float f;
+    memcpy(&f, &x, sizeof(f));
+    return f;
+}
+
+// E8M0 byte: 2^(x - 127); the half form is half of that.
+static inline float ggml_e8m0_to_fp32(uint8_t x) {
+    const uint32_t bits = x == 0 ? 0x00400000u : (uint32_t)x << 23;
+    float f;
+    memcpy(&f, &bits, sizeof(f));
+    return f;
+}
+
+static inline float ggml_e8m0_to_fp32_half(uint8_t x) {
+    const uint32_t bits = x < 2 ? 0x00200000u << x : (uint32_t)(x - 1) << 23;
+    float f;
+    memcpy(&f, &bits, sizeof(f));
+    return f;
+}
+
+#define GGML_FP32_TO_FP16(x) ggml_compute_fp32_to_fp16(x)
+#define GGML_FP16_TO_FP32(x) ggml_compute_fp16_to_fp32(x)
+#define GGML_COMPUTE_FP32_TO_FP16(x) ggml_compute_fp32_to_fp16(x)
+#define GGML_COMPUTE_FP16_TO_FP32(x) ggml_compute_fp16_to_fp32(x)
+#define GGML_FP32_TO_BF16(x) ggml_compute_fp32_to_bf16(x)
+#define GGML_BF16_TO_FP32(x) ggml_compute_bf16_to_fp32(x)
+#define GGML_E8M0_TO_FP32(x) ggml_e8m0_to_fp32(x)
+#define GGML_E8M0_TO_FP32_HALF(x) ggml_e8m0_to_fp32_half(x)
+
+// --- hash set of tensors ------------------------------------------------------------------------------
+
+typedef uint32_t ggml_bitset_t;
+
+struct ggml_hash_set {
+    size_t size;
+    ggml_bitset_t *used; // whether a slot is taken
+    struct ggml_tensor **keys;
+};
+
+#define GGML_HASHSET_FULL ((size_t)-1)
+#define GGML_HASHSET_ALREADY_EXISTS ((size_t)-2)
+
+static inline bool ggml_bitset_get(const ggml_bitset_t *bits, size_t i) {
+    return (bits[i / 32] >> (i % 32)) & 1u;
+}
+
+static inline void ggml_bitset_set(ggml_bitset_t *bits, size_t i) {
+    bits[i / 32] |= (ggml_bitset_t)1 << (i % 32);
+}
+
+static inline size_t ggml_bitset_size(size_t n) {
+    return (n + 31) / 32;
+}
+
+// Allocated set for at least min entries; size 0 on failure. [any-thread]
+GGML_API struct ggml_hash_set ggml_hash_set_new(size_t min_sz);
+GGML_API void ggml_hash_set_free(struct ggml_hash_set *hash_set);
+// Smallest table size used for min_sz entries.
+GGML_API size_t ggml_hash_size(size_t min_sz);
+// Forgets every entry. [stream]
+GGML_API void ggml_hash_set_reset(struct ggml_hash_set *hash_set);
+
+// Slot of the key, or the free slot where it belongs, or GGML_HASHSET_FULL.
+static inline size_t ggml_hash_find(const struct ggml_hash_set *set, const struct ggml_tensor *key) {
+    if (set->size == 0) return GGML_HASHSET_FULL;
+    const size_t home = ((uintptr_t)key >> 4) % set->size;
+    size_t i = home;
+    while (ggml_bitset_get(set->used, i) && set->keys[i] != key) {
+        i = i + 1 == set->size ? 0 : i + 1;
+        if (i == home) return GGML_HASHSET_FULL;
+    }
+    return i;
+}
+
+static inline bool ggml_hash_contains(const struct ggml_hash_set *set, struct ggml_tensor *key) {
+    const size_t i = ggml_hash_find(set, key);
+    return i != GGML_HASHSET_FULL && ggml_bitset_get(set->used, i);
+}
+
+// Slot of the new entry, GGML_HASHSET_ALREADY_EXISTS or GGML_HASHSET_FULL.
+static inline size_t ggml_hash_insert(struct ggml_hash_set *set, struct ggml_tensor *key) {
+    const size_t i = ggml_hash_find(set, key);
+    if (i == GGML_HASHSET_FULL) return i;
+    if (ggml_bitset_get(set->used, i)) return GGML_HASHSET_ALREADY_EXISTS;
+    ggml_bitset_set(set->used, i);
+    set->keys[i] = key;
+    return i;
+}
+
+// Slot of the key, inserted if it was absent; GGML_HASHSET_FULL when there is no room.
+static inline size_t ggml_hash_find_or_insert(struct ggml_hash_set *set, struct ggml_tensor *key) {
+    const size_t i = ggml_hash_find(set, key);
+    if (i != GGML_HASHSET_FULL && !ggml_bitset_get(set->used, i)) {
+        ggml_bitset_set(set->used, i);
+        set->keys[i] = key;
+    }
+    return i;
+}
+
+// --- graph --------------------------------------------------------------------------------------------
+
+enum ggml_cgraph_eval_order {
+    GGML_CGRAPH_EVAL_ORDER_LEFT_TO_RIGHT = 0,
+    GGML_CGRAPH_EVAL_ORDER_RIGHT_TO_LEFT,
+    GGML_CGRAPH_EVAL_ORDER_COUNT
+};
+
+// Member order is part of the contract; it grows at the end, where old code leaves zeros.
+struct ggml_cgraph {
+    int size; // capacity of nodes and of leafs; 0: a view of another graph
+    int n_nodes;
+    int n_leafs;
+    struct ggml_tensor **nodes;     // in an order that respects dependencies
+    struct ggml_tensor **grads;     // by slot of visited_hash_set, or NULL
+    struct ggml_tensor **grad_accs; // by slot of visited_hash_set, or NULL
+    struct ggml_tensor **leafs;
+    int32_t *use_counts; // by slot of visited_hash_set
+    struct ggml_hash_set visited_hash_set;
+    enum ggml_cgraph_eval_order order;
+    uint64_t uid;      // equal and not 0: the same topology and tensors
+    const char *error; // why it can't be computed (an error tensor, no room), or NULL
+};
+
+// Graph over nodes [i0, i1) of another one; shares its arrays. [any-thread]
+GGML_API struct ggml_cgraph ggml_graph_view(struct ggml_cgraph *cgraph, int i0, int i1);
+// Process-wide counter, from 1. [any-thread]
+GGML_API uint64_t ggml_graph_next_uid(void);
+
+// Whether the op moves no data: NONE, RESHAPE, VIEW, PERMUTE, TRANSPOSE.
+static inline bool ggml_op_is_empty(enum ggml_op op) {
+    return op == GGML_OP_NONE || op == GGML_OP_RESHAPE || op == GGML_OP_VIEW ||
+           op == GGML_OP_PERMUTE || op == GGML_OP_TRANSPOSE;
+}
+
+// --- fusion queries -----------------------------------------------------------------------------------
+
+// Uses of node i inside the graph; 0 if it was added without being visited. [any-thread]
+GGML_API int32_t ggml_node_get_use_count(const struct ggml_cgraph *cgraph, int node_idx);
+// Exactly n_uses, not a view, not an output. [any-thread]
+GGML_API bool ggml_node_has_n_uses(const struct ggml_cgraph *cgraph, int node_idx, int32_t n_uses);
+// Whether the nodes at node_idxs form the chain `ops`, each feeding only the next. [any-thread]
+GGML_API bool ggml_can_fuse_ext(const struct ggml_cgraph *cgraph, const int *node_idxs,
+                                const enum ggml_op *ops, int num_ops);
+// The same for consecutive nodes from node_idx. [any-thread]
+GGML_API bool ggml_can_fuse(const struct ggml_cgraph *cgraph, int node_idx, const enum ggml_op *ops,
+                            int num_ops);
+// Whether the nodes form the subgraph `ops` that nothing outside uses except its outputs. [any-thread]
+GGML_API bool ggml_can_fuse_subgraph_ext(const struct ggml_cgraph *cgraph, const int *node_idxs,
+                                         int count, const enum ggml_op *ops, const int *outputs,
+                                         int num_outputs);
+// The same for consecutive nodes from node_idx. [any-thread]
+GGML_API bool ggml_can_fuse_subgraph(const struct ggml_cgraph *cgraph, int node_idx, int count,
+                                     const enum ggml_op *ops, const int *outputs, int num_outputs);
+// Whether edge k says: node start + edges[k][0] is source edges[k][1] of ... see ggml_check_edges().
+// edges[k] = {destination, source slot, origin}, offsets from start_idx. [any-thread]
+GGML_API bool ggml_check_edges(const struct ggml_cgraph *cgraph, int start_idx, const int (*edges)[3],
+                               int num_edges);
+
+#ifdef __cplusplus
+}
+
+#include <array>
+#include <initializer_list>
+#include <vector>
+
+inline bool ggml_can_fuse(const struct ggml_cgraph *cgraph, int node_idx,
+                          std::initializer_list<enum ggml_op> ops) {
+    return ggml_can_fuse(cgraph, node_idx, ops.begin(), (int)ops.size());
+}
+
+inline bool ggml_can_fuse_subgraph(const struct ggml_cgraph *cgraph, int start_idx,
+                                   std::initializer_list<enum ggml_op> ops,
+                                   std::initializer_list<int> outputs = {}) {
+    return ggml_can_fuse_subgraph(cgraph, start_idx, (int)ops.size(), ops.begin(), outputs.begin(),
+                                  (int)outputs.size());
+}
+
+inline bool ggml_check_edges(const struct ggml_cgraph *cgraph, int start_idx,
+                             std::initializer_list<std::array<int, 3>> edges) {
+    for (const auto &edge : edges) {
+        const int raw[1][3] = {{edge[0], edge[1], edge[2]}};
+        if (!ggml_check_edges(cgraph, start_idx, raw, 1)) return false;
+    }
+    return true;
+}
+#endif
+
+#endif

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: MIT
+// Sub-operations of GGML_OP_GLU (op_params i32[0]), once. Append-only.
+//
+// GGML_GLU_ROW(number, NAME)
+GGML_GLU_ROW(0, REGLU)
+GGML_GLU_ROW(1, GEGLU)
+GGML_GLU_ROW(2, SWIGLU)
+GGML_GLU_ROW(3, SWIGLU_OAI)
+GGML_GLU_ROW(4, GEGLU_ERF)
+GGML_GLU_ROW(5, GEGLU_QUICK)
+#undef GGML_GLU_ROW

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// Every host status, once. Numbers are part of the binary contract: explicit, append-only.
+//
+// GGML_HOST_STATUS_ROW(number, NAME, text)
+//   number  value of GGML_HOST_<NAME>; 0 is success, everything else a refusal or failure
+//   text    what ggml_host_status_text() answers
+GGML_HOST_STATUS_ROW(0, OK, "ok")
+GGML_HOST_STATUS_ROW(1, FAILED, "failed")
+GGML_HOST_STATUS_ROW(2, INVALID_ARGUMENT, "invalid argument")
+GGML_HOST_STATUS_ROW(3, OUT_OF_MEMORY, "out of memory")
+GGML_HOST_STATUS_ROW(4, UNSUPPORTED, "unsupported")
+GGML_HOST_STATUS_ROW(5, NOT_FOUND, "not found")
+GGML_HOST_STATUS_ROW(6, BUSY, "busy")
+GGML_HOST_STATUS_ROW(7, OUT_OF_RANGE, "out of range")
+GGML_HOST_STATUS_ROW(8, IO_ERROR, "input/output error")
+GGML_HOST_STATUS_ROW(9, PERMISSION_DENIED, "permission denied")
+GGML_HOST_STATUS_ROW(10, DEVICE_LOST, "device lost")
+GGML_HOST_STATUS_ROW(11, ABORTED, "aborted by the caller")
+GGML_HOST_STATUS_ROW(20, NOT_A_PLUGIN, "not a plugin")
+GGML_HOST_STATUS_ROW(21, DAMAGED_FILE, "damaged file")
+GGML_HOST_STATUS_ROW(22, WRONG_MACHINE, "built for another machine")
+GGML_HOST_STATUS_ROW(23, WRONG_CONTRACT, "contract version does not match")
+GGML_HOST_STATUS_ROW(24, MISSING_CPU_FEATURE, "needs an instruction set that this machine lacks")
+GGML_HOST_STATUS_ROW(25, LAYOUT_MISMATCH, "structure layouts differ")
+GGML_HOST_STATUS_ROW(26, MISSING_DEPENDENCY, "a library it needs is missing")
+GGML_HOST_STATUS_ROW(27, LINK_FAILED, "the dynamic linker refused it")
+GGML_HOST_STATUS_ROW(28, NO_ENTRY, "has no ggml_backend_init")
+GGML_HOST_STATUS_ROW(29, INIT_FAILED, "its initialisation failed")
+GGML_HOST_STATUS_ROW(30, BAD_PLUGIN, "breaks the plugin contract")
+GGML_HOST_STATUS_ROW(31, NO_DEVICE, "offers no usable device")
+GGML_HOST_STATUS_ROW(32, DUPLICATE, "already loaded")
+GGML_HOST_STATUS_ROW(33, SUPERSEDED, "another variant was preferred")
+GGML_HOST_STATUS_ROW(34, FILTERED, "excluded by GGML_DEVICES")
+GGML_HOST_STATUS_ROW(35, NOT_IMPLEMENTED, "not implemented yet")
+#undef GGML_HOST_STATUS_ROW

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT
+// The plugins of the tests: one source, one defect or trait each (see meson.build). Whoever maps one finds
+// its name in the file that GGML_TEST_MARKER names.
+#include <stdio.h>
+
+#include "ggml-impl.h"
+#include "ggml-plugin.h"
+
+enum defect {
+    NO_DEFECT,
+    INIT_FAILS,
+    NO_TABLE,
+    NO_DEVICES,
+    NO_SUPPORTS_OP,
+    NO_REG_NAME,
+    OLD_API_VERSION,
+    SHORT_TABLE,
+    SAME_NAMES,
+    BAD_NAME,
+    SCORE_ZERO,
+    NULL_DEVICE,
+    NEEDS_LIBRARY,
+};
+
+#ifndef FIXTURE_DEFECT
+#define FIXTURE_DEFECT NO_DEFECT
+#endif
+#ifndef FIXTURE_FLAGS
+#define FIXTURE_FLAGS 0
+#endif
+#ifndef FIXTURE_DEVICES
+#define FIXTURE_DEVICES {GGML_PLUGIN_NAME "0", NULL, GGML_BACKEND_DEVICE_TYPE_ACCEL}
+#endif
+
+struct row {
+    const char *name;
+    const char *id;
+    enum ggml_backend_dev_type type;
+};
+
+static const struct row rows[] = {FIXTURE_DEVICES};
+enum { N_ROWS = sizeof(rows) / sizeof(rows[0]) };
+static struct ggml_backend_device devices[N_ROWS];
+
+#ifdef FIXTURE_HELPER
+__attribute__((visibility("default"))) int fixture_helper(void);
+#else
+static int fixture_helper(void) {
+    return 0;
+}
+#endif
+
+__attribute__((constructor)) static void leave_marker(void) {
+    const char *path = getenv("GGML_TEST_MARKER");
+    FILE *file = path ? fopen(path, "a") : NULL;
+    if (!file) return;
+    fprintf(file, "%s\n", GGML_PLUGIN_NAME GGML_PLUGIN_VARIANT);
+    fclose(file);
+}
+
+// --- stream -----------------------------------------------------------------------------------------
+
+static const char *stream_name(ggml_backend_t backend) {
+    return rows[backend->device - devices].name;
+}
+
+static void stream_free(ggml_backend_t backend) {
+    ggml_aligned_free(backend, sizeof(*backend));
+}
+
+static enum ggml_status stream_compute(ggml_backend_t backend, struct ggml_cgraph *cgraph) {
+    (void)backend;
+    return cgraph->n_nodes == 0 ? GGML_STATUS_SUCCESS : GGML_STATUS_FAILED;
+}
+
+// --- device -----------------------------------------------------------------------------------------
+
+static const char *device_name(ggml_backend_dev_t device) {
+    if (FIXTURE_DEFECT == SAME_NAMES) return "TWIN";
+    if (FIXTURE_DEFECT == BAD_NAME) return "\xc3\x28";
+    return rows[device - devices].name;
+}
+
+static void device_memory(ggml_backend_dev_t device, size_t *free, size_t *total) {
+    (void)device;
+    *free = 1u << 20;
+    *total = 2u << 20;
+}
+
+static enum ggml_backend_dev_type device_type(ggml_backend_dev_t device) {
+    return rows[device - devices].type;
+}
+
+static void device_props(ggml_backend_dev_t device, struct ggml_backend_dev_props *props) {
+    props->name = device_name(device);
+    props->description = device_name(device);
+    props->type = device_type(device);
+    props->device_id = rows[device - devices].id;
+    device_memory(device, &props->memory_free, &props->memory_total);
+}
+
+static ggml_backend_t device_init(ggml_backend_dev_t device, const char *params) {
+    static uint8_t guid[16] = {'f', 'i', 'x'};
+    (void)params;
+    struct ggml_backend *backend = ggml_aligned_malloc(sizeof(*backend));
+    if (!backend) return NULL;
+    memset(backend, 0, sizeof(*backend));
+    backend->guid = &guid;
+    backend->iface.get_name = stream_name;
+    backend->iface.free = stream_free;
+    backend->iface.graph_compute = stream_compute;
+    backend->device = device;
+    return backend;
+}
+
+static ggml_backend_buffer_type_t device_buffer_type(ggml_backend_dev_t device) {
+    (void)device;
+    const struct ggml_host_table *host = ggml_sdk_host();
+    const struct ggml_extension_host_memory *memory =
+        host->get_extension(host, GGML_EXTENSION_HOST_MEMORY, 1);
+    return memory->buffer_type();
+}
+
+static bool device_supports_op(ggml_backend_dev_t device, const struct ggml_tensor *op) {
+    (void)device;
+    return ggml_op_is_empty(op->op);
+}
+
+static bool device_supports_buft(ggml_backend_dev_t device, ggml_backend_buffer_type_t buft) {
+    return buft == device_buffer_type(device);
+}
+
+static const struct ggml_backend_device_i device_interface = {
+    .get_name = device_name,
+    .get_description = device_name,
+    .get_memory = device_memory,
+    .get_type = device_type,
+    .get_props = device_props,
+    .init_backend = device_init,
+    .get_buffer_type = device_buffer_type,
+    .supports_op = FIXTURE_DEFECT == NO_SUPPORTS_OP ? NULL : device_supports_op,
+    .supports_buft = device_supports_buft,
+};
+
+// --- backend ----------------------------------------------------------------------------------------
+
+static const char *reg_name(ggml_backend_reg_t reg) {
+    (void)reg;
+    return GGML_PLUGIN_NAME;
+}
+
+static size_t reg_count(ggml_backend_reg_t reg) {
+    (void)reg;
+    return FIXTURE_DEFECT == NO_DEVICES ? 0 : N_ROWS;
+}
+
+static ggml_backend_dev_t reg_device(ggml_backend_reg_t reg, size_t index) {
+    (void)reg;
+    return FIXTURE_DEFECT == NULL_DEVICE ? NULL : &devices[index];
+}
+
+static struct ggml_backend_reg fixture_reg = {
+    .api_version = FIXTURE_DEFECT == OLD_API_VERSION ? 1 : GGML_BACKEND_API_VERSION,
+    .iface = {.get_name = FIXTURE_DEFECT == NO_REG_NAME ? NULL : reg_name,
+              .get_device_count = reg_count,
+              .get_device = reg_device},
+};
+
+static ggml_backend_reg_t fixture_start(void) {
+    const struct ggml_host_table *host = ggml_sdk_host();
+    if (FIXTURE_DEFECT == INIT_FAILS) {
+        host->set_error(host, GGML_HOST_FAILED, "the driver is on strike");
+        return NULL;
+    }
+    for (int i = 0; i < N_ROWS; ++i) {
+        devices[i].iface = device_interface;
+        devices[i].reg = &fixture_reg;
+    }
+    return &fixture_reg;
+}
+
+static int fixture_score(void) {
+    return FIXTURE_DEFECT == SCORE_ZERO ? 0 : 1 + fixture_helper();
+}
+
+GGML_PLUGIN_NOTE(GGML_PLUGIN_NAME, GGML_PLUGIN_VARIANT, "1.2", GGML_PLUGIN_PRIORITY,
+                 GGML_PLUGIN_CPU_FEATURES, FIXTURE_FLAGS)
+
+GGML_PLUGIN_EXPORT int32_t ggml_backend_init(const struct ggml_host_table *host,
+                                             const struct ggml_plugin_table **out_plugin);
+GGML_PLUGIN_EXPORT int32_t ggml_backend_init(const struct ggml_host_table *host,
+                                             const struct ggml_plugin_table **out_plugin) {
+    static struct ggml_sdk_plugin plugin;
+    const int32_t status =
+        ggml_sdk_enter(host, &plugin, fixture_start, fixture_score, NULL, NULL, out_plugin);
+    if (FIXTURE_DEFECT == SHORT_TABLE) plugin.table.size = 12;
+    if (FIXTURE_DEFECT == NO_TABLE) *out_plugin = NULL;
+    return status;
+}
