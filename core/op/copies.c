@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+// Copies and conversions.
+#include "op/op_rules.h"
+
+struct ggml_tensor *ggml_dup(struct ggml_context *ctx, struct ggml_tensor *a) {
+    return op_build(&(struct op_call){OP(ctx, DUP), .src = {a}});
+}
+
+struct ggml_tensor *ggml_dup_inplace(struct ggml_context *ctx, struct ggml_tensor *a) {
+    return op_build_inplace(&(struct op_call){OP(ctx, DUP), .src = {a}});
+}
+
+bool op_type_cpy(struct op_call *call) {
+    if (call->self_slot == 0) call->type = call->src[1]->type;
+    return true;
+}
+
+// A conversion has the shape of its source, a copy that of its destination.
+bool op_shape_cpy(struct op_call *call) {
+    const struct ggml_tensor *a = call->src[0];
+    if (call->self_slot != 0) return op_set_ne_as(call, a);
+    op_set_ne_as(call, call->src[1]);
+    return op_need_elements(call, a);
+}
+
+struct ggml_tensor *ggml_cpy(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b) {
+    struct ggml_tensor *result = op_build(&(struct op_call){OP(ctx, CPY), .src = {a, b}, .alias = b});
+    if (op_is_error(result)) return result;
+    if (b->name[0] == '\0') return ggml_format_name(result, "%s (copy)", a->name);
+    return ggml_format_name(result, "%s (copy of %s)", b->name, a->name);
+}
+
+struct ggml_tensor *ggml_cast(struct ggml_context *ctx, struct ggml_tensor *a, enum ggml_type type) {
+    struct ggml_tensor *result = op_build(&(struct op_call){
+        OP(ctx, CPY), .src = {a}, .self_slot = 1, .typed = true, .type = type});
+    return op_is_error(result) ? result : ggml_format_name(result, "%s (copy)", a->name);
+}
+
+bool op_shape_same_elements(struct op_call *call) {
+    return op_need_elements(call, call->src[0]);
+}
+
+static struct ggml_tensor *build_cont(struct op_call *call) {
+    const struct ggml_tensor *a = call->src[0];
+    struct ggml_tensor *result = op_build(call);
+    return op_is_error(result) ? result : ggml_format_name(result, "%s (cont)", a->name);
+}
+
+struct ggml_tensor *ggml_cont(struct ggml_context *ctx, struct ggml_tensor *a) {
+    struct op_call call = {OP(ctx, CONT), .src = {a}};
+    if (a != NULL) op_set_ne_as(&call, a);
+    return build_cont(&call);
+}
+
+struct ggml_tensor *ggml_cont_1d(struct ggml_context *ctx, struct ggml_tensor *a, int64_t ne0) {
+    return build_cont(&(struct op_call){OP(ctx, CONT), .src = {a}, .ne = {ne0, 1, 1, 1}});
+}
+
+struct ggml_tensor *ggml_cont_2d(struct ggml_context *ctx, struct ggml_tensor *a, int64_t ne0,
+                                 int64_t ne1) {
+    return build_cont(&(struct op_call){OP(ctx, CONT), .src = {a}, .ne = {ne0, ne1, 1, 1}});
+}
+
+struct ggml_tensor *ggml_cont_3d(struct ggml_context *ctx, struct ggml_tensor *a, int64_t ne0,
+                                 int64_t ne1, int64_t ne2) {
+    return build_cont(&(struct op_call){OP(ctx, CONT), .src = {a}, .ne = {ne0, ne1, ne2, 1}});
+}
+
+struct ggml_tensor *ggml_cont_4d(struct ggml_context *ctx, struct ggml_tensor *a, int64_t ne0,
+                                 int64_t ne1, int64_t ne2, int64_t ne3) {
+    return build_cont(&(struct op_call){OP(ctx, CONT), .src = {a}, .ne = {ne0, ne1, ne2, ne3}});
+}

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+#include "op/op_build.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/status.h"
+#include "graph/error_tensor.h"
+#include "graph/tensor_impl.h"
+#include "op/op_table.h"
+
+bool op_fail(struct op_call *call, const char *format, ...) {
+    char message[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(message, sizeof(message), format, args);
+    va_end(args);
+    call->error = ggml_error_tensor(call->ctx, "%s: %s", call->builder, message);
+    return false;
+}
+
+bool op_may_set(const char *setter, const struct ggml_tensor *node, enum ggml_op op) {
+    if (node == NULL) {
+        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the tensor is NULL", setter);
+        return false;
+    }
+    if (op_is_error(node)) return false;
+    if (node->op == op) return true;
+    ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: tensor '%s' is %s, it must be %s", setter, node->name,
+              ggml_op_name(node->op), ggml_op_name(op));
+    return false;
+}
+
+// An error tensor among the operands decides the result, and its message is kept.
+static bool check_operand(struct op_call *call, const struct ggml_tensor *tensor, const char *role) {
+    if (tensor == NULL) return op_fail(call, "%s is NULL", role);
+    if (!op_is_error(tensor)) return true;
+    const char *reason = tensor->extra != NULL ? tensor->extra : "an operand is in error";
+    call->error = ggml_error_tensor(call->ctx, "%s", reason);
+    return false;
+}
+
+static bool check_operands(struct op_call *call, const struct ggml_op_info *info) {
+    if (call->ctx == NULL) return op_fail(call, "the context is NULL");
+    for (int i = 0; i < GGML_MAX_SRC; ++i) {
+        char role[16];
+        snprintf(role, sizeof(role), "src%d", i);
+        const bool wanted = i < info->min_src && !(call->self_slot > 0 && i == call->self_slot);
+        if (!wanted && call->src[i] == NULL) continue;
+        if (!check_operand(call, call->src[i], role)) return false;
+    }
+    if (call->has_like && !check_operand(call, call->like, "the tensor that gives the shape")) {
+        return false;
+    }
+    return true;
+}
+
+// Strides included, so that nothing later can overflow.
+static bool check_result(struct op_call *call) {
+    if (call->alias != NULL && !call->window) return true;
+    if ((unsigned)call->type >= GGML_TYPE_COUNT || ggml_blck_size(call->type) <= 0) {
+        return op_fail(call, "there is no type %d", (int)call->type);
+    }
+    for (int i = 0; i < GGML_MAX_DIMS; ++i) {
+        if (call->ne[i] < 0) {
+            return op_fail(call, "extent ne%d = %lld of the result is negative", i,
+                           (long long)call->ne[i]);
+        }
+    }
+    const int64_t block = ggml_blck_size(call->type);
+    if (call->ne[0] % block != 0) {
+        return op_fail(call, "ne0 = %lld of the result is not a multiple of %lld, the block of %s",
+                       (long long)call->ne[0], (long long)block, ggml_type_name(call->type));
+    }
+    int64_t size = (int64_t)ggml_type_size(call->type);
+    for (int i = 0; i < GGML_MAX_DIMS; ++i) {
+        const int64_t count = i == 0 ? call->ne[0] / block : call->ne[i];
+        size = op_mul(size, count > 0 ? count : 1);
+    }
+    if (size > INT64_MAX / 2) {
+        return op_fail(call, "a result of [%lld, %lld, %lld, %lld] %s is too large",
+                       (long long)call->ne[0], (long long)call->ne[1], (long long)call->ne[2],
+                       (long long)call->ne[3], ggml_type_name(call->type));
+    }
+    return true;
+}
+
+static struct ggml_tensor *new_result(struct op_call *call) {
+    if (call->alias != NULL && !call->window) return ggml_view_tensor(call->ctx, call->alias);
+    const size_t *nb = call->window && call->strided ? call->nb : NULL;
+    return ggml_new_view_impl(call->ctx, call->type, GGML_MAX_DIMS, call->ne, nb, call->alias,
+                              call->window ? call->offset : 0);
+}
+
+static struct ggml_tensor *make_result(struct op_call *call) {
+    struct ggml_tensor *result = new_result(call);
+    if (op_is_error(result)) return result;
+    if (call->strided) {
+        memcpy(result->ne, call->ne, sizeof(result->ne));
+        memcpy(result->nb, call->nb, sizeof(result->nb));
+    }
+    if (call->window) ggml_format_name(result, "%s (view)", call->alias->name);
+    result->op = call->op;
+    memcpy(result->op_params, call->params, sizeof(result->op_params));
+    memcpy(result->src, call->src, sizeof(result->src));
+    if (call->self_slot > 0) result->src[call->self_slot] = result;
+    return result;
+}
+
+struct ggml_tensor *op_build(struct op_call *call) {
+    const struct ggml_op_info *info = ggml_op_info(call->op);
+    const bool fits = check_operands(call, info) && info->type_rule(call) && info->shape_rule(call) &&
+                      check_result(call);
+    return fits ? make_result(call) : call->error;
+}
+
+struct ggml_tensor *op_build_inplace(struct op_call *call) {
+    call->alias = call->src[0];
+    return op_build(call);
+}
+
+int64_t op_mul(int64_t a, int64_t b) {
+    int64_t product;
+    return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
+}
+
+int64_t op_add(int64_t a, int64_t b) {
+    int64_t sum;
+    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
+bool op_set_ne(struct op_call *call, int64_t ne0, int64_t ne1, int64_t ne2, int64_t ne3) {
+    call->ne[0] = ne0;
+    call->ne[1] = ne1;
+    call->ne[2] = ne2;
+    call->ne[3] = ne3;
+    return true;
+}
+
+bool op_set_ne_as(struct op_call *call, const struct ggml_tensor *tensor) {
+    return op_set_ne(call, tensor->ne[0], tensor->ne[1], tensor->ne[2], tensor->ne[3]);
+}
+
+size_t op_region_size(enum ggml_type type, const int64_t ne[GGML_MAX_DIMS],
+                      const size_t nb[GGML_MAX_DIMS]) {
+    if (ne[0] <= 0 || ne[1] <= 0 || ne[2] <= 0 || ne[3] <= 0) return 0;
+    const size_t block = (size_t)ggml_blck_size(type);
+    size_t total = 0;
+    for (int i = 0; i < GGML_MAX_DIMS; ++i) {
+        const size_t steps = i == 0 ? ((size_t)ne[0] + block - 1) / block - 1 : (size_t)ne[i] - 1;
+        size_t bytes;
+        if (__builtin_mul_overflow(steps, nb[i], &bytes)) return SIZE_MAX;
+        if (__builtin_add_overflow(total, bytes, &total)) return SIZE_MAX;
+    }
+    return __builtin_add_overflow(total, ggml_type_size(type), &total) ? SIZE_MAX : total;
+}
+
+void op_packed_strides(enum ggml_type type, const int64_t ne[GGML_MAX_DIMS],
+                       size_t nb[GGML_MAX_DIMS]) {
+    nb[0] = ggml_type_size(type);
+    for (int i = 1; i < GGML_MAX_DIMS; ++i) {
+        const int64_t below = i == 1 ? ne[0] / ggml_blck_size(type) : ne[i - 1];
+        if (__builtin_mul_overflow(nb[i - 1], (size_t)below, &nb[i])) nb[i] = SIZE_MAX;
+    }
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+#include "op/op_table.h"
+
+#include "op/op_rules.h"
+
+#define GGML_OP_ROW(number, NAME, sym, min, max, type, shape, cost, ops, flag, made_by, param_text) \
+    [number] = {.name = #NAME,                                                                     \
+                .symbol = sym,                                                                     \
+                .min_src = min,                                                                    \
+                .max_src = max,                                                                    \
+                .type_rule = op_type_##type,                                                       \
+                .shape_rule = op_shape_##shape,                                                    \
+                .cost_rule = op_cost_##cost,                                                       \
+                .flops = ops, .flags = GGML_OP_FLAG_##flag, .builders = made_by, .params = param_text},
+static const struct ggml_op_info op_infos[GGML_OP_COUNT] = {
+#include "op_list.inl"
+};
+
+const struct ggml_op_info *ggml_op_info(enum ggml_op op) {
+    return (unsigned)op < GGML_OP_COUNT ? &op_infos[op] : NULL;
+}
+
+struct ggml_op_cost ggml_op_cost(const struct ggml_tensor *node) {
+    const struct ggml_op_cost nothing = {0};
+    if (node == NULL || (node->flags & GGML_TENSOR_FLAG_ERROR) != 0) return nothing;
+    const struct ggml_op_info *info = ggml_op_info(node->op);
+    if (info == NULL) return nothing;
+    for (int i = 0; i < info->min_src; ++i) {
+        if (node->src[i] == NULL) return nothing;
+    }
+    return info->cost_rule(node, info->flops);
+}
