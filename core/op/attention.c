@@ -51,9 +51,9 @@ struct ggml_tensor *ggml_flash_attn_ext(struct ggml_context *ctx, struct ggml_te
                                         struct ggml_tensor *k, struct ggml_tensor *v,
                                         struct ggml_tensor *mask, float scale, float max_bias,
                                         float logit_softcap) {
-    return op_build(&(struct op_call){
-        OP(ctx, FLASH_ATTN_EXT), .src = {q, k, v, mask},
-        .params = {op_bits(scale), op_bits(max_bias), op_bits(logit_softcap)}});
+    return op_build(
+        &(struct op_call){OP(ctx, FLASH_ATTN_EXT), .src = {q, k, v, mask},
+                          .params = {op_bits(scale), op_bits(max_bias), op_bits(logit_softcap)}});
 }
 
 void ggml_flash_attn_ext_set_prec(struct ggml_tensor *a, enum ggml_prec prec) {
@@ -95,7 +95,8 @@ bool op_type_lightning_indexer(struct op_call *call) {
 bool op_shape_lightning_indexer(struct op_call *call) {
     const int64_t *q = call->src[0]->ne;
     const int64_t *k = call->src[1]->ne;
-    return op_need_shape(call, 1, q[0], 1, k[2], q[3]) && op_need_shape(call, 2, q[1], q[2], 1, q[3]) &&
+    return op_need_shape(call, 1, q[0], 1, k[2], q[3]) &&
+           op_need_shape(call, 2, q[1], q[2], 1, q[3]) &&
            op_need_shape(call, 3, k[2], q[2], 1, call->src[3]->ne[3]) &&
            op_need_multiple(call, 0, 3, 3, 3) && op_set_ne(call, k[2], q[2], 1, q[3]);
 }

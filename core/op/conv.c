@@ -9,7 +9,8 @@ static int64_t output_extent(int64_t in, int64_t kernel, int stride, int pad, in
     return room < 0 ? 0 : room / stride + 1;
 }
 
-// The window of an operation along `n` dimensions: strides and dilations at least 1, padding at least 0.
+// The window of an operation along `n` dimensions: strides and dilations at least 1, padding at
+// least 0.
 static bool check_window(struct op_call *call, int n, int s, int p, int d) {
     for (int i = 0; i < n; ++i) {
         if (!op_need_range(call, "a stride", call->params[s + i], 1, INT32_MAX) ||
@@ -24,12 +25,13 @@ static bool check_window(struct op_call *call, int n, int s, int p, int d) {
 static bool check_outputs(struct op_call *call, const int64_t *out, int n) {
     for (int i = 0; i < n; ++i) {
         if (out[i] > 0) continue;
-        return op_fail(call, "along dimension %d the kernel (src0) is larger than the padded image", i);
+        return op_fail(call, "along dimension %d the kernel (src0) is larger than the padded image",
+                       i);
     }
     return true;
 }
 
-// --- patches --------------------------------------------------------------------------------------------------
+// --- patches -------------------------------------------------------------------------------------
 
 // Shape of the patches of an image under a kernel with parameters in the order of IM2COL.
 static bool patches_shape(struct op_call *call, const int64_t kernel[4], const int64_t image[4],
@@ -40,10 +42,13 @@ static bool patches_shape(struct op_call *call, const int64_t kernel[4], const i
     out_ne[0] = op_mul(is_2d ? op_mul(kernel[2], kernel[1]) : kernel[1], kernel[0]);
     if (!check_window(call, is_2d ? 2 : 1, 0, 2, 4)) return false;
     if (is_2d ? kernel[2] != image[2] : (kernel[1] != image[1] || image[3] != 1)) {
-        return op_fail(call, "the kernel [%lld, %lld, %lld] and the image [%lld, %lld, %lld, %lld] do not "
-                       "fit: channels must agree%s", (long long)kernel[0], (long long)kernel[1],
-                       (long long)kernel[2], (long long)image[0], (long long)image[1],
-                       (long long)image[2], (long long)image[3], is_2d ? "" : " and ne3 be 1");
+        return op_fail(
+            call,
+            "the kernel [%lld, %lld, %lld] and the image [%lld, %lld, %lld, %lld] do not "
+            "fit: channels must agree%s",
+            (long long)kernel[0], (long long)kernel[1], (long long)kernel[2], (long long)image[0],
+            (long long)image[1], (long long)image[2], (long long)image[3],
+            is_2d ? "" : " and ne3 be 1");
     }
     out_ne[1] = output_extent(image[0], kernel[0], p[0], p[2], p[4]);
     out_ne[2] = is_2d ? output_extent(image[1], kernel[1], p[1], p[3], p[5]) : image[2];
@@ -56,11 +61,10 @@ bool op_shape_im2col(struct op_call *call) {
 }
 
 struct ggml_tensor *ggml_im2col(struct ggml_context *ctx, struct ggml_tensor *a,
-                                struct ggml_tensor *b, int s0, int s1, int p0, int p1, int d0, int d1,
-                                bool is_2D, enum ggml_type dst_type) {
-    return op_build(&(struct op_call){
-        OP(ctx, IM2COL), .src = {a, b}, .typed = true, .type = dst_type,
-        .params = {s0, s1, p0, p1, d0, d1, is_2D}});
+                                struct ggml_tensor *b, int s0, int s1, int p0, int p1, int d0,
+                                int d1, bool is_2D, enum ggml_type dst_type) {
+    return op_build(&(struct op_call){OP(ctx, IM2COL), .src = {a, b}, .typed = true,
+                                      .type = dst_type, .params = {s0, s1, p0, p1, d0, d1, is_2D}});
 }
 
 bool op_shape_im2col_back(struct op_call *call) {
@@ -103,12 +107,13 @@ bool op_shape_im2col_3d(struct op_call *call) {
 }
 
 struct ggml_tensor *ggml_im2col_3d(struct ggml_context *ctx, struct ggml_tensor *a,
-                                   struct ggml_tensor *b, int64_t IC, int s0, int s1, int s2, int p0,
-                                   int p1, int p2, int d0, int d1, int d2, enum ggml_type dst_type) {
+                                   struct ggml_tensor *b, int64_t IC, int s0, int s1, int s2,
+                                   int p0, int p1, int p2, int d0, int d1, int d2,
+                                   enum ggml_type dst_type) {
     const int32_t channels = IC > 0 && IC <= INT32_MAX ? (int32_t)IC : 0;
-    return op_build(&(struct op_call){
-        OP(ctx, IM2COL_3D), .src = {a, b}, .typed = true, .type = dst_type,
-        .params = {s0, s1, s2, p0, p1, p2, d0, d1, d2, channels}});
+    return op_build(&(struct op_call){OP(ctx, IM2COL_3D), .src = {a, b}, .typed = true,
+                                      .type = dst_type,
+                                      .params = {s0, s1, s2, p0, p1, p2, d0, d1, d2, channels}});
 }
 
 bool op_type_col2im_1d(struct op_call *call) {
@@ -127,7 +132,8 @@ bool op_shape_col2im_1d(struct op_call *call) {
         return op_fail(call, "src0 ne0 = %lld is not a multiple of oc = %d", (long long)a[0], p[1]);
     }
     const int64_t length = op_add(op_mul(a[1] - 1, p[0]), a[0] / p[1]);
-    if (length - 2 * (int64_t)p[2] <= 0) return op_fail(call, "the padding p0 = %d leaves nothing", p[2]);
+    if (length - 2 * (int64_t)p[2] <= 0)
+        return op_fail(call, "the padding p0 = %d leaves nothing", p[2]);
     return op_set_ne(call, length - 2 * (int64_t)p[2], p[1], 1, 1);
 }
 
@@ -136,7 +142,7 @@ struct ggml_tensor *ggml_col2im_1d(struct ggml_context *ctx, struct ggml_tensor 
     return op_build(&(struct op_call){OP(ctx, COL2IM_1D), .src = {a}, .params = {s0, oc, p0}});
 }
 
-// --- direct -----------------------------------------------------------------------------------------------------
+// --- direct --------------------------------------------------------------------------------------
 
 static bool set_conv_2d(struct op_call *call, int64_t channels) {
     const int64_t *k = call->src[0]->ne;
@@ -154,10 +160,10 @@ bool op_shape_conv_2d(struct op_call *call) {
 }
 
 struct ggml_tensor *ggml_conv_2d_direct(struct ggml_context *ctx, struct ggml_tensor *a,
-                                        struct ggml_tensor *b, int s0, int s1, int p0, int p1, int d0,
-                                        int d1) {
-    return op_build(&(struct op_call){
-        OP(ctx, CONV_2D), .src = {a, b}, .params = {s0, s1, p0, p1, d0, d1}});
+                                        struct ggml_tensor *b, int s0, int s1, int p0, int p1,
+                                        int d0, int d1) {
+    return op_build(
+        &(struct op_call){OP(ctx, CONV_2D), .src = {a, b}, .params = {s0, s1, p0, p1, d0, d1}});
 }
 
 // An image whose channels lie together in memory gives a result of the same layout.
@@ -178,11 +184,11 @@ bool op_shape_conv_2d_dw(struct op_call *call) {
 }
 
 struct ggml_tensor *ggml_conv_2d_dw_direct(struct ggml_context *ctx, struct ggml_tensor *a,
-                                           struct ggml_tensor *b, int stride0, int stride1, int pad0,
-                                           int pad1, int dilation0, int dilation1) {
-    return op_build(&(struct op_call){
-        OP(ctx, CONV_2D_DW), .src = {a, b},
-        .params = {stride0, stride1, pad0, pad1, dilation0, dilation1}});
+                                           struct ggml_tensor *b, int stride0, int stride1,
+                                           int pad0, int pad1, int dilation0, int dilation1) {
+    return op_build(
+        &(struct op_call){OP(ctx, CONV_2D_DW), .src = {a, b},
+                          .params = {stride0, stride1, pad0, pad1, dilation0, dilation1}});
 }
 
 bool op_shape_conv_3d(struct op_call *call) {
@@ -206,15 +212,15 @@ bool op_shape_conv_3d(struct op_call *call) {
 }
 
 struct ggml_tensor *ggml_conv_3d_direct(struct ggml_context *ctx, struct ggml_tensor *a,
-                                        struct ggml_tensor *b, int s0, int s1, int s2, int p0, int p1,
-                                        int p2, int d0, int d1, int d2, int n_channels, int n_batch,
-                                        int n_channels_out) {
+                                        struct ggml_tensor *b, int s0, int s1, int s2, int p0,
+                                        int p1, int p2, int d0, int d1, int d2, int n_channels,
+                                        int n_batch, int n_channels_out) {
     return op_build(&(struct op_call){
         OP(ctx, CONV_3D), .src = {a, b},
         .params = {s0, s1, s2, p0, p1, p2, d0, d1, d2, n_channels, n_batch, n_channels_out}});
 }
 
-// --- transposed --------------------------------------------------------------------------------------------------
+// --- transposed ----------------------------------------------------------------------------------
 
 static int64_t transposed_extent(int64_t in, int64_t kernel, int stride) {
     return in == 0 ? 0 : op_add(op_mul(in - 1, stride), kernel);
@@ -242,11 +248,12 @@ bool op_shape_conv_transpose_2d(struct op_call *call) {
     const int stride = call->params[0];
     return op_need_range(call, "stride", stride, 1, INT32_MAX) &&
            op_need_ne(call, 1, 2, a[3], "ne3 of src0, the channels") &&
-           op_set_ne(call, transposed_extent(b[0], a[0], stride), transposed_extent(b[1], a[1], stride),
-                     a[2], b[3]);
+           op_set_ne(call, transposed_extent(b[0], a[0], stride),
+                     transposed_extent(b[1], a[1], stride), a[2], b[3]);
 }
 
 struct ggml_tensor *ggml_conv_transpose_2d_p0(struct ggml_context *ctx, struct ggml_tensor *a,
                                               struct ggml_tensor *b, int stride) {
-    return op_build(&(struct op_call){OP(ctx, CONV_TRANSPOSE_2D), .src = {a, b}, .params = {stride}});
+    return op_build(
+        &(struct op_call){OP(ctx, CONV_TRANSPOSE_2D), .src = {a, b}, .params = {stride}});
 }

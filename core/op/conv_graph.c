@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Convolutions that are small graphs: patches, a matrix product and reshapes.
+#include "base/status.h"
 #include "graph/error_tensor.h"
 #include "op/op_rules.h"
 
@@ -7,7 +8,8 @@ static enum ggml_type patch_type(const struct ggml_tensor *kernel) {
     return kernel->type == GGML_TYPE_BF16 ? GGML_TYPE_F32 : GGML_TYPE_F16;
 }
 
-// The error tensor if an operand is missing or in error, else NULL: the compositions read their extents.
+// The error tensor if an operand is missing or in error, else NULL: the compositions read their
+// extents.
 static struct ggml_tensor *refuse(struct ggml_context *ctx, const char *builder,
                                   const struct ggml_tensor *a, const struct ggml_tensor *b) {
     if (ctx == NULL || a == NULL || b == NULL) {
@@ -33,7 +35,7 @@ static int as_stride(int64_t extent) {
     return extent <= INT32_MAX ? (int)extent : INT32_MAX;
 }
 
-// --- 1-D --------------------------------------------------------------------------------------------------------
+// --- 1-D -----------------------------------------------------------------------------------------
 
 static struct ggml_tensor *conv_1d(struct ggml_context *ctx, const char *builder,
                                    struct ggml_tensor *a, struct ggml_tensor *b, int s0, int p0,
@@ -82,13 +84,13 @@ struct ggml_tensor *ggml_conv_1d_dw_ph(struct ggml_context *ctx, struct ggml_ten
     return refused != NULL ? refused : conv_1d_dw(ctx, __func__, a, b, s0, half(a->ne[0]), d0);
 }
 
-// --- 2-D --------------------------------------------------------------------------------------------------------
+// --- 2-D -----------------------------------------------------------------------------------------
 
 static struct ggml_tensor *conv_2d(struct ggml_context *ctx, const char *builder,
                                    struct ggml_tensor *a, struct ggml_tensor *b, int s0, int s1,
                                    int p0, int p1, int d0, int d1) {
-    struct ggml_tensor *patches =
-        ggml_im2col(ctx, a, b, s0, s1, p0, p1, d0, d1, true, patch_type(a)); // [IC KH KW, OW, OH, N]
+    struct ggml_tensor *patches = ggml_im2col(ctx, a, b, s0, s1, p0, p1, d0, d1, true,
+                                              patch_type(a)); // [IC KH KW, OW, OH, N]
     const int64_t *ne = patches->ne;
     struct ggml_tensor *rows =
         ggml_reshape_2d(ctx, patches, ne[0], op_mul(ne[3], op_mul(ne[2], ne[1])));
@@ -137,11 +139,10 @@ struct ggml_tensor *ggml_conv_2d_dw(struct ggml_context *ctx, struct ggml_tensor
     struct ggml_tensor *kernel = ggml_reshape_4d(ctx, planes, op_mul(planes->ne[0], planes->ne[1]),
                                                  planes->ne[2], planes->ne[3], 1);
     struct ggml_tensor *product = ggml_mul_mat(ctx, kernel, rows);
-    return finish(ctx, __func__,
-                  ggml_reshape_4d(ctx, product, ne[1], ne[2], b->ne[2], b->ne[3]));
+    return finish(ctx, __func__, ggml_reshape_4d(ctx, product, ne[1], ne[2], b->ne[2], b->ne[3]));
 }
 
-// --- 3-D --------------------------------------------------------------------------------------------------------
+// --- 3-D -----------------------------------------------------------------------------------------
 
 struct ggml_tensor *ggml_conv_3d(struct ggml_context *ctx, struct ggml_tensor *a,
                                  struct ggml_tensor *b, int64_t IC, int s0, int s1, int s2, int p0,

@@ -23,16 +23,19 @@ bool op_shape_cpy(struct op_call *call) {
     return op_need_elements(call, a);
 }
 
-struct ggml_tensor *ggml_cpy(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b) {
-    struct ggml_tensor *result = op_build(&(struct op_call){OP(ctx, CPY), .src = {a, b}, .alias = b});
+struct ggml_tensor *ggml_cpy(struct ggml_context *ctx, struct ggml_tensor *a,
+                             struct ggml_tensor *b) {
+    struct ggml_tensor *result =
+        op_build(&(struct op_call){OP(ctx, CPY), .src = {a, b}, .alias = b});
     if (op_is_error(result)) return result;
     if (b->name[0] == '\0') return ggml_format_name(result, "%s (copy)", a->name);
     return ggml_format_name(result, "%s (copy of %s)", b->name, a->name);
 }
 
-struct ggml_tensor *ggml_cast(struct ggml_context *ctx, struct ggml_tensor *a, enum ggml_type type) {
-    struct ggml_tensor *result = op_build(&(struct op_call){
-        OP(ctx, CPY), .src = {a}, .self_slot = 1, .typed = true, .type = type});
+struct ggml_tensor *ggml_cast(struct ggml_context *ctx, struct ggml_tensor *a,
+                              enum ggml_type type) {
+    struct ggml_tensor *result = op_build(
+        &(struct op_call){OP(ctx, CPY), .src = {a}, .self_slot = 1, .typed = true, .type = type});
     return op_is_error(result) ? result : ggml_format_name(result, "%s (copy)", a->name);
 }
 

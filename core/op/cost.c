@@ -50,7 +50,8 @@ struct ggml_op_cost op_cost_fill(const struct ggml_tensor *node, double flops) {
 
 // The destination, source 1, is written only.
 struct ggml_op_cost op_cost_cpy(const struct ggml_tensor *node, double flops) {
-    return (struct ggml_op_cost){.flops = flops * count(node), .bytes_read = size(node->src[0]),
+    return (struct ggml_op_cost){.flops = flops * count(node),
+                                 .bytes_read = size(node->src[0]),
                                  .bytes_written = size(node)};
 }
 
@@ -86,10 +87,10 @@ struct ggml_op_cost op_cost_out_prod(const struct ggml_tensor *node, double flop
 
 // Per element of the result. Of source 0 only the gathered rows are read.
 struct ggml_op_cost op_cost_get_rows(const struct ggml_tensor *node, double flops) {
-    return (struct ggml_op_cost){
-        .flops = flops * count(node),
-        .bytes_read = bytes_of(count(node), node->src[0]->type) + size(node->src[1]),
-        .bytes_written = size(node)};
+    return (struct ggml_op_cost){.flops = flops * count(node),
+                                 .bytes_read =
+                                     bytes_of(count(node), node->src[0]->type) + size(node->src[1]),
+                                 .bytes_written = size(node)};
 }
 
 // Per element of source 0. Of the result only these rows are written.
@@ -101,13 +102,15 @@ struct ggml_op_cost op_cost_set_rows(const struct ggml_tensor *node, double flop
 
 // Per element of the result; the kernel gives only its shape.
 struct ggml_op_cost op_cost_im2col(const struct ggml_tensor *node, double flops) {
-    return (struct ggml_op_cost){.flops = flops * count(node), .bytes_read = size(node->src[1]),
+    return (struct ggml_op_cost){.flops = flops * count(node),
+                                 .bytes_read = size(node->src[1]),
                                  .bytes_written = size(node)};
 }
 
 // Per element of the patches.
 struct ggml_op_cost op_cost_im2col_back(const struct ggml_tensor *node, double flops) {
-    return (struct ggml_op_cost){.flops = flops * count(node->src[0]), .bytes_read = size(node->src[0]),
+    return (struct ggml_op_cost){.flops = flops * count(node->src[0]),
+                                 .bytes_read = size(node->src[0]),
                                  .bytes_written = size(node)};
 }
 
@@ -157,8 +160,8 @@ struct ggml_op_cost op_cost_sort(const struct ggml_tensor *node, double flops) {
 // Per product in Q K and in P V.
 struct ggml_op_cost op_cost_flash_attn(const struct ggml_tensor *node, double flops) {
     const struct ggml_tensor *q = node->src[0];
-    const double scores = (double)q->ne[1] * (double)q->ne[2] * (double)q->ne[3] *
-                          (double)node->src[1]->ne[1];
+    const double scores =
+        (double)q->ne[1] * (double)q->ne[2] * (double)q->ne[3] * (double)node->src[1]->ne[1];
     return whole(node, flops * scores * ((double)q->ne[0] + (double)node->ne[0]));
 }
 

@@ -9,7 +9,8 @@ struct custom_params {
     void *userdata;
 };
 
-_Static_assert(sizeof(struct custom_params) <= GGML_MAX_OP_PARAMS, "custom_params fit into op_params");
+_Static_assert(sizeof(struct custom_params) <= GGML_MAX_OP_PARAMS,
+               "custom_params fit into op_params");
 
 bool op_type_custom(struct op_call *call) {
     if (!call->typed) call->type = call->src[0]->type;
@@ -33,32 +34,32 @@ static struct ggml_tensor *build_custom(struct op_call *call, void (*fun)(void),
     return inplace ? op_build_inplace(call) : op_build(call);
 }
 
-#define MAP_CUSTOM1(suffix, inplace)                                                                \
-    struct ggml_tensor *ggml_map_custom1##suffix(struct ggml_context *ctx, struct ggml_tensor *a,   \
-                                                 ggml_custom1_op_t fun, int n_tasks,                \
-                                                 void *userdata) {                                  \
-        struct op_call call = {OP(ctx, MAP_CUSTOM1), .src = {a}};                                   \
-        return build_custom(&call, (void (*)(void))fun, n_tasks, userdata, inplace);                \
+#define MAP_CUSTOM1(suffix, inplace)                                                               \
+    struct ggml_tensor *ggml_map_custom1##suffix(struct ggml_context *ctx, struct ggml_tensor *a,  \
+                                                 ggml_custom1_op_t fun, int n_tasks,               \
+                                                 void *userdata) {                                 \
+        struct op_call call = {OP(ctx, MAP_CUSTOM1), .src = {a}};                                  \
+        return build_custom(&call, (void (*)(void))fun, n_tasks, userdata, inplace);               \
     }
 MAP_CUSTOM1(, false)
 MAP_CUSTOM1(_inplace, true)
 
-#define MAP_CUSTOM2(suffix, inplace)                                                                \
-    struct ggml_tensor *ggml_map_custom2##suffix(struct ggml_context *ctx, struct ggml_tensor *a,   \
-                                                 struct ggml_tensor *b, ggml_custom2_op_t fun,      \
-                                                 int n_tasks, void *userdata) {                     \
-        struct op_call call = {OP(ctx, MAP_CUSTOM2), .src = {a, b}};                                \
-        return build_custom(&call, (void (*)(void))fun, n_tasks, userdata, inplace);                \
+#define MAP_CUSTOM2(suffix, inplace)                                                               \
+    struct ggml_tensor *ggml_map_custom2##suffix(struct ggml_context *ctx, struct ggml_tensor *a,  \
+                                                 struct ggml_tensor *b, ggml_custom2_op_t fun,     \
+                                                 int n_tasks, void *userdata) {                    \
+        struct op_call call = {OP(ctx, MAP_CUSTOM2), .src = {a, b}};                               \
+        return build_custom(&call, (void (*)(void))fun, n_tasks, userdata, inplace);               \
     }
 MAP_CUSTOM2(, false)
 MAP_CUSTOM2(_inplace, true)
 
-#define MAP_CUSTOM3(suffix, inplace)                                                                \
-    struct ggml_tensor *ggml_map_custom3##suffix(                                                   \
-        struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b,                     \
-        struct ggml_tensor *c, ggml_custom3_op_t fun, int n_tasks, void *userdata) {                \
-        struct op_call call = {OP(ctx, MAP_CUSTOM3), .src = {a, b, c}};                             \
-        return build_custom(&call, (void (*)(void))fun, n_tasks, userdata, inplace);                \
+#define MAP_CUSTOM3(suffix, inplace)                                                               \
+    struct ggml_tensor *ggml_map_custom3##suffix(                                                  \
+        struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b,                    \
+        struct ggml_tensor *c, ggml_custom3_op_t fun, int n_tasks, void *userdata) {               \
+        struct op_call call = {OP(ctx, MAP_CUSTOM3), .src = {a, b, c}};                            \
+        return build_custom(&call, (void (*)(void))fun, n_tasks, userdata, inplace);               \
     }
 MAP_CUSTOM3(, false)
 MAP_CUSTOM3(_inplace, true)
@@ -77,7 +78,8 @@ static bool take_args(struct op_call *call, struct ggml_tensor **args, int n_arg
 struct ggml_tensor *ggml_custom_4d(struct ggml_context *ctx, enum ggml_type type, int64_t ne0,
                                    int64_t ne1, int64_t ne2, int64_t ne3, struct ggml_tensor **args,
                                    int n_args, ggml_custom_op_t fun, int n_tasks, void *userdata) {
-    struct op_call call = {OP(ctx, CUSTOM), .typed = true, .type = type, .ne = {ne0, ne1, ne2, ne3}};
+    struct op_call call = {OP(ctx, CUSTOM), .typed = true, .type = type,
+                           .ne = {ne0, ne1, ne2, ne3}};
     if (!take_args(&call, args, n_args, 0)) return call.error;
     return build_custom(&call, (void (*)(void))fun, n_tasks, userdata, false);
 }

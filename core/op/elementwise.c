@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Binary arithmetic, scaling, clamping and other element-wise operations; see unary.c and glu.c too.
+// Binary arithmetic, scaling, clamping and other element-wise operations; see unary.c and glu.c
+// too.
 #include <math.h>
 
 #include "op/op_rules.h"
 
-// --- broadcasting arithmetic ---------------------------------------------------------------------------
+// --- broadcasting arithmetic ---------------------------------------------------------------------
 
 bool op_type_add(struct op_call *call) {
     const struct ggml_tensor *a = call->src[0];
@@ -21,14 +22,14 @@ bool op_shape_broadcast(struct op_call *call) {
     return op_need_repeats(call, 0, 1) && op_set_ne_as(call, call->src[0]);
 }
 
-#define ARITHMETIC(name, NAME)                                                                      \
-    struct ggml_tensor *ggml_##name(struct ggml_context *ctx, struct ggml_tensor *a,                \
-                                    struct ggml_tensor *b) {                                        \
-        return op_build(&(struct op_call){OP(ctx, NAME), .src = {a, b}});                           \
-    }                                                                                               \
-    struct ggml_tensor *ggml_##name##_inplace(struct ggml_context *ctx, struct ggml_tensor *a,      \
-                                              struct ggml_tensor *b) {                              \
-        return op_build_inplace(&(struct op_call){OP(ctx, NAME), .src = {a, b}});                   \
+#define ARITHMETIC(name, NAME)                                                                     \
+    struct ggml_tensor *ggml_##name(struct ggml_context *ctx, struct ggml_tensor *a,               \
+                                    struct ggml_tensor *b) {                                       \
+        return op_build(&(struct op_call){OP(ctx, NAME), .src = {a, b}});                          \
+    }                                                                                              \
+    struct ggml_tensor *ggml_##name##_inplace(struct ggml_context *ctx, struct ggml_tensor *a,     \
+                                              struct ggml_tensor *b) {                             \
+        return op_build_inplace(&(struct op_call){OP(ctx, NAME), .src = {a, b}});                  \
     }
 ARITHMETIC(add, ADD)
 ARITHMETIC(sub, SUB)
@@ -63,7 +64,7 @@ struct ggml_tensor *ggml_add_id(struct ggml_context *ctx, struct ggml_tensor *a,
     return op_build(&(struct op_call){OP(ctx, ADD_ID), .src = {a, b, ids}});
 }
 
-// --- accumulation into, or assignment of, a region of a: ACC and SET ------------------------------------
+// --- accumulation into, or assignment of, a region of a: ACC and SET -----------------------------
 
 bool op_type_acc(struct op_call *call) {
     call->type = GGML_TYPE_F32;
@@ -86,12 +87,14 @@ bool op_shape_region(struct op_call *call) {
     }
     call->params[3] = (int32_t)call->offset;
     call->nb[0] = ggml_type_size(b->type);
-    if (ggml_nelements(b) > ggml_nelements(a)) return op_fail(call, "src1 has more elements than src0");
+    if (ggml_nelements(b) > ggml_nelements(a))
+        return op_fail(call, "src1 has more elements than src0");
     const size_t region = op_region_size(b->type, b->ne, call->nb);
     const size_t size = ggml_nbytes(a);
     if (region > size || call->offset > size - region) {
-        return op_fail(call, "a region of %zu bytes at offset %zu does not fit into the %zu bytes of src0",
-                       region, call->offset, size);
+        return op_fail(
+            call, "a region of %zu bytes at offset %zu does not fit into the %zu bytes of src0",
+            region, call->offset, size);
     }
     return op_set_ne_as(call, a);
 }
@@ -105,28 +108,29 @@ static struct ggml_tensor *build_region(struct op_call *call, const size_t nb[4]
     return op_build(call);
 }
 
-#define REGION(name, NAME, suffix, inplace)                                                         \
-    struct ggml_tensor *ggml_##name##suffix(struct ggml_context *ctx, struct ggml_tensor *a,        \
-                                            struct ggml_tensor *b, size_t nb1, size_t nb2,          \
-                                            size_t nb3, size_t offset) {                            \
-        struct op_call call = {OP(ctx, NAME), .src = {a, b}};                                       \
-        return build_region(&call, (const size_t[4]){0, nb1, nb2, nb3}, offset, inplace);           \
+#define REGION(name, NAME, suffix, inplace)                                                        \
+    struct ggml_tensor *ggml_##name##suffix(struct ggml_context *ctx, struct ggml_tensor *a,       \
+                                            struct ggml_tensor *b, size_t nb1, size_t nb2,         \
+                                            size_t nb3, size_t offset) {                           \
+        struct op_call call = {OP(ctx, NAME), .src = {a, b}};                                      \
+        return build_region(&call, (const size_t[4]){0, nb1, nb2, nb3}, offset, inplace);          \
     }
 REGION(acc, ACC, , false)
 REGION(acc, ACC, _inplace, true)
 REGION(set, SET, , false)
 REGION(set, SET, _inplace, true)
 
-#define SET_1D(suffix, inplace)                                                                     \
-    struct ggml_tensor *ggml_set_1d##suffix(struct ggml_context *ctx, struct ggml_tensor *a,        \
-                                            struct ggml_tensor *b, size_t offset) {                 \
-        struct op_call call = {OP(ctx, SET), .src = {a, b}};                                        \
-        return build_region(&call, a != NULL ? a->nb : NULL, offset, inplace);                      \
+#define SET_1D(suffix, inplace)                                                                    \
+    struct ggml_tensor *ggml_set_1d##suffix(struct ggml_context *ctx, struct ggml_tensor *a,       \
+                                            struct ggml_tensor *b, size_t offset) {                \
+        struct op_call call = {OP(ctx, SET), .src = {a, b}};                                       \
+        return build_region(&call, a != NULL ? a->nb : NULL, offset, inplace);                     \
     }
 SET_1D(, false)
 SET_1D(_inplace, true)
 
-static struct ggml_tensor *build_set_2d(struct op_call *call, size_t nb1, size_t offset, bool inplace) {
+static struct ggml_tensor *build_set_2d(struct op_call *call, size_t nb1, size_t offset,
+                                        bool inplace) {
     const struct ggml_tensor *a = call->src[0];
     const size_t nb[4] = {0, nb1, a != NULL ? a->nb[2] : 0, a != NULL ? a->nb[3] : 0};
     return build_region(call, nb, offset, inplace);
@@ -142,7 +146,7 @@ struct ggml_tensor *ggml_set_2d_inplace(struct ggml_context *ctx, struct ggml_te
     return build_set_2d(&(struct op_call){OP(ctx, SET), .src = {a, b}}, nb1, offset, true);
 }
 
-// --- scaling, clamping, filling, masks -------------------------------------------------------------------
+// --- scaling, clamping, filling, masks -----------------------------------------------------------
 
 bool op_shape_scale(struct op_call *call) {
     return op_need_padded_1d(call, 0) && op_set_ne_as(call, call->src[0]);
@@ -154,22 +158,22 @@ static struct ggml_tensor *build_scale(struct op_call *call, float s, float b, b
     return inplace ? op_build_inplace(call) : op_build(call);
 }
 
-#define SCALE(suffix, inplace)                                                                      \
-    struct ggml_tensor *ggml_scale##suffix(struct ggml_context *ctx, struct ggml_tensor *a,         \
-                                           float s) {                                               \
-        return build_scale(&(struct op_call){OP(ctx, SCALE), .src = {a}}, s, 0.0f, inplace);        \
-    }                                                                                               \
-    struct ggml_tensor *ggml_scale_bias##suffix(struct ggml_context *ctx, struct ggml_tensor *a,    \
-                                                float s, float b) {                                 \
-        return build_scale(&(struct op_call){OP(ctx, SCALE), .src = {a}}, s, b, inplace);           \
+#define SCALE(suffix, inplace)                                                                     \
+    struct ggml_tensor *ggml_scale##suffix(struct ggml_context *ctx, struct ggml_tensor *a,        \
+                                           float s) {                                              \
+        return build_scale(&(struct op_call){OP(ctx, SCALE), .src = {a}}, s, 0.0f, inplace);       \
+    }                                                                                              \
+    struct ggml_tensor *ggml_scale_bias##suffix(struct ggml_context *ctx, struct ggml_tensor *a,   \
+                                                float s, float b) {                                \
+        return build_scale(&(struct op_call){OP(ctx, SCALE), .src = {a}}, s, b, inplace);          \
     }
 SCALE(, false)
 SCALE(_inplace, true)
 
 struct ggml_tensor *ggml_clamp(struct ggml_context *ctx, struct ggml_tensor *a, float min,
                                float max) {
-    return op_build_inplace(&(struct op_call){
-        OP(ctx, CLAMP), .src = {a}, .params = {op_bits(min), op_bits(max)}});
+    return op_build_inplace(
+        &(struct op_call){OP(ctx, CLAMP), .src = {a}, .params = {op_bits(min), op_bits(max)}});
 }
 
 bool op_type_fill(struct op_call *call) {
@@ -197,27 +201,27 @@ struct ggml_tensor *ggml_tri(struct ggml_context *ctx, struct ggml_tensor *a,
     return op_build(&(struct op_call){OP(ctx, TRI), .src = {a}, .params = {(int32_t)type}});
 }
 
-#define DIAG_MASK(name, NAME)                                                                       \
-    struct ggml_tensor *ggml_diag_mask_##name(struct ggml_context *ctx, struct ggml_tensor *a,      \
-                                              int n_past) {                                         \
-        return op_build(&(struct op_call){OP(ctx, NAME), .src = {a}, .params = {n_past}});          \
-    }                                                                                               \
-    struct ggml_tensor *ggml_diag_mask_##name##_inplace(struct ggml_context *ctx,                   \
-                                                        struct ggml_tensor *a, int n_past) {        \
-        return op_build_inplace(&(struct op_call){OP(ctx, NAME), .src = {a}, .params = {n_past}});  \
+#define DIAG_MASK(name, NAME)                                                                      \
+    struct ggml_tensor *ggml_diag_mask_##name(struct ggml_context *ctx, struct ggml_tensor *a,     \
+                                              int n_past) {                                        \
+        return op_build(&(struct op_call){OP(ctx, NAME), .src = {a}, .params = {n_past}});         \
+    }                                                                                              \
+    struct ggml_tensor *ggml_diag_mask_##name##_inplace(struct ggml_context *ctx,                  \
+                                                        struct ggml_tensor *a, int n_past) {       \
+        return op_build_inplace(&(struct op_call){OP(ctx, NAME), .src = {a}, .params = {n_past}}); \
     }
 DIAG_MASK(inf, DIAG_MASK_INF)
 DIAG_MASK(zero, DIAG_MASK_ZERO)
 
-// --- generators ------------------------------------------------------------------------------------------
+// --- generators ----------------------------------------------------------------------------------
 
 bool op_shape_arange(struct op_call *call) {
     const double start = op_float(call, 0);
     const double stop = op_float(call, 1);
     const double step = op_float(call, 2);
     if (!(stop > start) || !(step > 0.0)) {
-        return op_fail(call, "from %g to %g by %g is no range: stop must exceed start, step 0", start,
-                       stop, step);
+        return op_fail(call, "from %g to %g by %g is no range: stop must exceed start, step 0",
+                       start, stop, step);
     }
     const double steps = ceil(((double)(op_float(call, 1) - op_float(call, 0))) / step);
     if (!(steps < 0x1p53)) return op_fail(call, "%g elements are too many", steps);
@@ -237,6 +241,6 @@ bool op_shape_timestep_embedding(struct op_call *call) {
 
 struct ggml_tensor *ggml_timestep_embedding(struct ggml_context *ctx, struct ggml_tensor *timesteps,
                                             int dim, int max_period) {
-    return op_build(&(struct op_call){
-        OP(ctx, TIMESTEP_EMBEDDING), .src = {timesteps}, .params = {dim, max_period}});
+    return op_build(&(struct op_call){OP(ctx, TIMESTEP_EMBEDDING), .src = {timesteps},
+                                      .params = {dim, max_period}});
 }

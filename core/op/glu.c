@@ -45,21 +45,21 @@ struct ggml_tensor *ggml_glu_split(struct ggml_context *ctx, struct ggml_tensor 
     return build_split(&(struct op_call){OP(ctx, GLU), .src = {a, b}, .params = {(int32_t)op}});
 }
 
-#define GLU(name, NAME)                                                                             \
-    struct ggml_tensor *ggml_##name(struct ggml_context *ctx, struct ggml_tensor *a) {              \
-        return op_build(                                                                            \
-            &(struct op_call){OP(ctx, GLU), .src = {a}, .params = {GGML_GLU_OP_##NAME}});           \
+#define GLU(name, NAME)                                                                            \
+    struct ggml_tensor *ggml_##name(struct ggml_context *ctx, struct ggml_tensor *a) {             \
+        return op_build(                                                                           \
+            &(struct op_call){OP(ctx, GLU), .src = {a}, .params = {GGML_GLU_OP_##NAME}});          \
     }
-#define GLU_SWAPPED(name, NAME)                                                                     \
-    struct ggml_tensor *ggml_##name##_swapped(struct ggml_context *ctx, struct ggml_tensor *a) {    \
-        return op_build(                                                                            \
-            &(struct op_call){OP(ctx, GLU), .src = {a}, .params = {GGML_GLU_OP_##NAME, 1}});        \
+#define GLU_SWAPPED(name, NAME)                                                                    \
+    struct ggml_tensor *ggml_##name##_swapped(struct ggml_context *ctx, struct ggml_tensor *a) {   \
+        return op_build(                                                                           \
+            &(struct op_call){OP(ctx, GLU), .src = {a}, .params = {GGML_GLU_OP_##NAME, 1}});       \
     }
-#define GLU_SPLIT(name, NAME)                                                                       \
-    struct ggml_tensor *ggml_##name##_split(struct ggml_context *ctx, struct ggml_tensor *a,        \
-                                            struct ggml_tensor *b) {                                \
-        return build_split(                                                                         \
-            &(struct op_call){OP(ctx, GLU), .src = {a, b}, .params = {GGML_GLU_OP_##NAME}});        \
+#define GLU_SPLIT(name, NAME)                                                                      \
+    struct ggml_tensor *ggml_##name##_split(struct ggml_context *ctx, struct ggml_tensor *a,       \
+                                            struct ggml_tensor *b) {                               \
+        return build_split(                                                                        \
+            &(struct op_call){OP(ctx, GLU), .src = {a, b}, .params = {GGML_GLU_OP_##NAME}});       \
     }
 #define GLU_FORMS(name, NAME) GLU(name, NAME) GLU_SWAPPED(name, NAME) GLU_SPLIT(name, NAME)
 GLU_FORMS(reglu, REGLU)
@@ -70,7 +70,7 @@ GLU_FORMS(geglu_quick, GEGLU_QUICK)
 
 struct ggml_tensor *ggml_swiglu_oai(struct ggml_context *ctx, struct ggml_tensor *a,
                                     struct ggml_tensor *b, float alpha, float limit) {
-    return op_build(&(struct op_call){
-        OP(ctx, GLU), .src = {a, b},
-        .params = {GGML_GLU_OP_SWIGLU_OAI, 0, op_bits(alpha), op_bits(limit)}});
+    return op_build(
+        &(struct op_call){OP(ctx, GLU), .src = {a, b},
+                          .params = {GGML_GLU_OP_SWIGLU_OAI, 0, op_bits(alpha), op_bits(limit)}});
 }

@@ -2,7 +2,7 @@
 // Pooling, resampling, padding, windows and relative positions.
 #include "op/op_rules.h"
 
-// --- pooling ------------------------------------------------------------------------------------------------
+// --- pooling -------------------------------------------------------------------------------------
 
 // Result extent; the padding may be fractional. Negative: impossible.
 static int64_t pooled_extent(int64_t in, int kernel, int stride, double pad) {
@@ -29,18 +29,19 @@ bool op_shape_pool_1d(struct op_call *call) {
     return op_set_ne(call, out, ne[1], ne[2], ne[3]);
 }
 
-struct ggml_tensor *ggml_pool_1d(struct ggml_context *ctx, struct ggml_tensor *a, enum ggml_op_pool op,
-                                 int k0, int s0, int p0) {
+struct ggml_tensor *ggml_pool_1d(struct ggml_context *ctx, struct ggml_tensor *a,
+                                 enum ggml_op_pool op, int k0, int s0, int p0) {
     return op_build(
         &(struct op_call){OP(ctx, POOL_1D), .src = {a}, .params = {(int32_t)op, k0, s0, p0}});
 }
 
-// The fractional paddings come in nothing but the builder's arguments: it has put the extents into ne.
+// The fractional paddings come in nothing but the builder's arguments: it has put the extents into
+// ne.
 bool op_shape_pool_2d(struct op_call *call) {
     if (!check_pool(call, 2, 1, 3)) return false;
     if (call->ne[0] < 0 || call->ne[1] < 0) {
-        return op_fail(call, "the window %d x %d does not fit into the padded source", call->params[1],
-                       call->params[2]);
+        return op_fail(call, "the window %d x %d does not fit into the padded source",
+                       call->params[1], call->params[2]);
     }
     return true;
 }
@@ -65,8 +66,9 @@ static struct ggml_tensor *build_pool_2d(struct op_call *call, const struct ggml
     return op_build(call);
 }
 
-struct ggml_tensor *ggml_pool_2d(struct ggml_context *ctx, struct ggml_tensor *a, enum ggml_op_pool op,
-                                 int k0, int k1, int s0, int s1, float p0, float p1) {
+struct ggml_tensor *ggml_pool_2d(struct ggml_context *ctx, struct ggml_tensor *a,
+                                 enum ggml_op_pool op, int k0, int k1, int s0, int s1, float p0,
+                                 float p1) {
     struct op_call call = {OP(ctx, POOL_2D), .src = {a}, .params = {(int32_t)op, k0, k1, s0, s1}};
     return build_pool_2d(&call, a, p0, p1);
 }
@@ -79,7 +81,7 @@ struct ggml_tensor *ggml_pool_2d_back(struct ggml_context *ctx, struct ggml_tens
     return build_pool_2d(&call, af, p0, p1);
 }
 
-// --- resampling ---------------------------------------------------------------------------------------------
+// --- resampling ----------------------------------------------------------------------------------
 
 bool op_shape_upscale(struct op_call *call) {
     const uint32_t bits = (uint32_t)call->params[0];
@@ -91,21 +93,22 @@ bool op_shape_upscale(struct op_call *call) {
     }
     for (int i = 0; i < GGML_MAX_DIMS; ++i) {
         if (!op_need_range(call, "an extent", call->ne[i], 1, INT64_MAX)) return false;
-        if (call->src[0]->ne[i] == 0) return op_fail(call, "src0 ne%d = 0, there is nothing to scale", i);
+        if (call->src[0]->ne[i] == 0)
+            return op_fail(call, "src0 ne%d = 0, there is nothing to scale", i);
     }
     return true;
 }
 
 struct ggml_tensor *ggml_interpolate(struct ggml_context *ctx, struct ggml_tensor *a, int64_t ne0,
                                      int64_t ne1, int64_t ne2, int64_t ne3, uint32_t mode) {
-    return op_build(&(struct op_call){
-        OP(ctx, UPSCALE), .src = {a}, .ne = {ne0, ne1, ne2, ne3}, .params = {(int32_t)mode}});
+    return op_build(&(struct op_call){OP(ctx, UPSCALE), .src = {a}, .ne = {ne0, ne1, ne2, ne3},
+                                      .params = {(int32_t)mode}});
 }
 
-struct ggml_tensor *ggml_upscale_ext(struct ggml_context *ctx, struct ggml_tensor *a, int ne0, int ne1,
-                                     int ne2, int ne3, enum ggml_scale_mode mode) {
-    return op_build(&(struct op_call){
-        OP(ctx, UPSCALE), .src = {a}, .ne = {ne0, ne1, ne2, ne3}, .params = {(int32_t)mode}});
+struct ggml_tensor *ggml_upscale_ext(struct ggml_context *ctx, struct ggml_tensor *a, int ne0,
+                                     int ne1, int ne2, int ne3, enum ggml_scale_mode mode) {
+    return op_build(&(struct op_call){OP(ctx, UPSCALE), .src = {a}, .ne = {ne0, ne1, ne2, ne3},
+                                      .params = {(int32_t)mode}});
 }
 
 struct ggml_tensor *ggml_upscale(struct ggml_context *ctx, struct ggml_tensor *a, int scale_factor,
@@ -119,7 +122,7 @@ struct ggml_tensor *ggml_upscale(struct ggml_context *ctx, struct ggml_tensor *a
     return op_build(&call);
 }
 
-// --- padding ------------------------------------------------------------------------------------------------
+// --- padding -------------------------------------------------------------------------------------
 
 bool op_shape_pad(struct op_call *call) {
     const int64_t *ne = call->src[0]->ne;
@@ -134,29 +137,29 @@ bool op_shape_pad(struct op_call *call) {
     return true;
 }
 
-struct ggml_tensor *ggml_pad(struct ggml_context *ctx, struct ggml_tensor *a, int p0, int p1, int p2,
-                             int p3) {
+struct ggml_tensor *ggml_pad(struct ggml_context *ctx, struct ggml_tensor *a, int p0, int p1,
+                             int p2, int p3) {
     return op_build(
         &(struct op_call){OP(ctx, PAD), .src = {a}, .params = {0, p0, 0, p1, 0, p2, 0, p3, 0}});
 }
 
-struct ggml_tensor *ggml_pad_circular(struct ggml_context *ctx, struct ggml_tensor *a, int p0, int p1,
-                                      int p2, int p3) {
+struct ggml_tensor *ggml_pad_circular(struct ggml_context *ctx, struct ggml_tensor *a, int p0,
+                                      int p1, int p2, int p3) {
     return op_build(
         &(struct op_call){OP(ctx, PAD), .src = {a}, .params = {0, p0, 0, p1, 0, p2, 0, p3, 1}});
 }
 
 struct ggml_tensor *ggml_pad_ext(struct ggml_context *ctx, struct ggml_tensor *a, int lp0, int rp0,
                                  int lp1, int rp1, int lp2, int rp2, int lp3, int rp3) {
-    return op_build(&(struct op_call){
-        OP(ctx, PAD), .src = {a}, .params = {lp0, rp0, lp1, rp1, lp2, rp2, lp3, rp3, 0}});
+    return op_build(&(struct op_call){OP(ctx, PAD), .src = {a},
+                                      .params = {lp0, rp0, lp1, rp1, lp2, rp2, lp3, rp3, 0}});
 }
 
 struct ggml_tensor *ggml_pad_ext_circular(struct ggml_context *ctx, struct ggml_tensor *a, int lp0,
                                           int rp0, int lp1, int rp1, int lp2, int rp2, int lp3,
                                           int rp3) {
-    return op_build(&(struct op_call){
-        OP(ctx, PAD), .src = {a}, .params = {lp0, rp0, lp1, rp1, lp2, rp2, lp3, rp3, 1}});
+    return op_build(&(struct op_call){OP(ctx, PAD), .src = {a},
+                                      .params = {lp0, rp0, lp1, rp1, lp2, rp2, lp3, rp3, 1}});
 }
 
 bool op_shape_pad_reflect_1d(struct op_call *call) {
@@ -172,7 +175,7 @@ struct ggml_tensor *ggml_pad_reflect_1d(struct ggml_context *ctx, struct ggml_te
     return op_build(&(struct op_call){OP(ctx, PAD_REFLECT_1D), .src = {a}, .params = {p0, p1}});
 }
 
-// --- windows ------------------------------------------------------------------------------------------------
+// --- windows -------------------------------------------------------------------------------------
 
 static int64_t windows(int64_t extent, int64_t w) {
     return extent / w + (extent % w != 0);
@@ -223,7 +226,8 @@ bool op_shape_get_rel_pos(struct op_call *call) {
            op_set_ne(call, call->src[0]->ne[0], n, n, 1);
 }
 
-struct ggml_tensor *ggml_get_rel_pos(struct ggml_context *ctx, struct ggml_tensor *a, int qh, int kh) {
+struct ggml_tensor *ggml_get_rel_pos(struct ggml_context *ctx, struct ggml_tensor *a, int qh,
+                                     int kh) {
     return op_build(&(struct op_call){OP(ctx, GET_REL_POS), .src = {a}, .ne = {0, kh, qh, 1}});
 }
 

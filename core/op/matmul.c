@@ -7,8 +7,9 @@ bool op_shape_mul_mat(struct op_call *call) {
     const int64_t *a = call->src[0]->ne;
     const int64_t *b = call->src[1]->ne;
     if (a[0] != b[0]) {
-        return op_fail(call, "src0 ne0 = %lld differs from src1 ne0 = %lld, the length of the dot product",
-                       (long long)a[0], (long long)b[0]);
+        return op_fail(
+            call, "src0 ne0 = %lld differs from src1 ne0 = %lld, the length of the dot product",
+            (long long)a[0], (long long)b[0]);
     }
     return op_need_multiple(call, 1, 2, 0, 2) && op_need_multiple(call, 1, 3, 0, 3) &&
            op_need_not_transposed(call, 0) && op_set_ne(call, a[1], b[1], b[2], b[3]);
@@ -46,8 +47,9 @@ bool op_shape_mul_mat_id(struct op_call *call) {
     const int64_t *as = call->src[0]->ne;
     const int64_t *b = call->src[1]->ne;
     const int64_t *ids = call->src[2]->ne;
-    return op_need_not_transposed(call, 0) && op_need_dims(call, 0, 3) && op_need_dims(call, 1, 3) &&
-           op_need_dims(call, 2, 2) && op_need_ne(call, 2, 1, b[2], "ne2 of src1, the tokens") &&
+    return op_need_not_transposed(call, 0) && op_need_dims(call, 0, 3) &&
+           op_need_dims(call, 1, 3) && op_need_dims(call, 2, 2) &&
+           op_need_ne(call, 2, 1, b[2], "ne2 of src1, the tokens") &&
            op_need_ne(call, 1, 0, as[0], "ne0 of src0, the length of the dot product") &&
            op_need_multiple(call, 2, 0, 1, 1) && op_set_ne(call, as[1], ids[0], b[2], 1);
 }

@@ -2,9 +2,9 @@
 // Reductions, repetition, concatenation and normalisation.
 #include "op/op_rules.h"
 
-#define ONE_SOURCE(name, NAME)                                                                      \
-    struct ggml_tensor *ggml_##name(struct ggml_context *ctx, struct ggml_tensor *a) {              \
-        return op_build(&(struct op_call){OP(ctx, NAME), .src = {a}});                              \
+#define ONE_SOURCE(name, NAME)                                                                     \
+    struct ggml_tensor *ggml_##name(struct ggml_context *ctx, struct ggml_tensor *a) {             \
+        return op_build(&(struct op_call){OP(ctx, NAME), .src = {a}});                             \
     }
 ONE_SOURCE(sum, SUM)
 ONE_SOURCE(sum_rows, SUM_ROWS)
@@ -36,7 +36,7 @@ struct ggml_tensor *ggml_count_equal(struct ggml_context *ctx, struct ggml_tenso
     return op_build(&(struct op_call){OP(ctx, COUNT_EQUAL), .src = {a, b}});
 }
 
-// --- repetition and concatenation -------------------------------------------------------------------------
+// --- repetition and concatenation ----------------------------------------------------------------
 
 static bool need_multiples(struct op_call *call, const int64_t *whole, const int64_t *part) {
     for (int i = 0; i < GGML_MAX_DIMS; ++i) {
@@ -68,7 +68,8 @@ struct ggml_tensor *ggml_repeat_4d(struct ggml_context *ctx, struct ggml_tensor 
 
 struct ggml_tensor *ggml_repeat_back(struct ggml_context *ctx, struct ggml_tensor *a,
                                      struct ggml_tensor *b) {
-    return op_build(&(struct op_call){OP(ctx, REPEAT_BACK), .src = {a}, .has_like = true, .like = b});
+    return op_build(
+        &(struct op_call){OP(ctx, REPEAT_BACK), .src = {a}, .has_like = true, .like = b});
 }
 
 bool op_shape_concat(struct op_call *call) {
@@ -87,20 +88,20 @@ struct ggml_tensor *ggml_concat(struct ggml_context *ctx, struct ggml_tensor *a,
     return op_build(&(struct op_call){OP(ctx, CONCAT), .src = {a, b}, .params = {dim}});
 }
 
-// --- normalisation ------------------------------------------------------------------------------------------
+// --- normalisation -------------------------------------------------------------------------------
 
 bool op_shape_norm(struct op_call *call) {
     return op_need_eps(call, 0) && op_set_ne_as(call, call->src[0]);
 }
 
-#define NORM(name, NAME)                                                                            \
-    struct ggml_tensor *ggml_##name(struct ggml_context *ctx, struct ggml_tensor *a, float eps) {   \
-        return op_build(&(struct op_call){OP(ctx, NAME), .src = {a}, .params = {op_bits(eps)}});    \
-    }                                                                                               \
-    struct ggml_tensor *ggml_##name##_inplace(struct ggml_context *ctx, struct ggml_tensor *a,      \
-                                              float eps) {                                          \
-        return op_build_inplace(                                                                    \
-            &(struct op_call){OP(ctx, NAME), .src = {a}, .params = {op_bits(eps)}});                \
+#define NORM(name, NAME)                                                                           \
+    struct ggml_tensor *ggml_##name(struct ggml_context *ctx, struct ggml_tensor *a, float eps) {  \
+        return op_build(&(struct op_call){OP(ctx, NAME), .src = {a}, .params = {op_bits(eps)}});   \
+    }                                                                                              \
+    struct ggml_tensor *ggml_##name##_inplace(struct ggml_context *ctx, struct ggml_tensor *a,     \
+                                              float eps) {                                         \
+        return op_build_inplace(                                                                   \
+            &(struct op_call){OP(ctx, NAME), .src = {a}, .params = {op_bits(eps)}});               \
     }
 NORM(norm, NORM)
 NORM(rms_norm, RMS_NORM)

@@ -26,13 +26,14 @@ bool op_may_set(const char *setter, const struct ggml_tensor *node, enum ggml_op
     }
     if (op_is_error(node)) return false;
     if (node->op == op) return true;
-    ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: tensor '%s' is %s, it must be %s", setter, node->name,
-              ggml_op_name(node->op), ggml_op_name(op));
+    ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: tensor '%s' is %s, it must be %s", setter,
+              node->name, ggml_op_name(node->op), ggml_op_name(op));
     return false;
 }
 
 // An error tensor among the operands decides the result, and its message is kept.
-static bool check_operand(struct op_call *call, const struct ggml_tensor *tensor, const char *role) {
+static bool check_operand(struct op_call *call, const struct ggml_tensor *tensor,
+                          const char *role) {
     if (tensor == NULL) return op_fail(call, "%s is NULL", role);
     if (!op_is_error(tensor)) return true;
     const char *reason = tensor->extra != NULL ? tensor->extra : "an operand is in error";
@@ -109,8 +110,8 @@ static struct ggml_tensor *make_result(struct op_call *call) {
 
 struct ggml_tensor *op_build(struct op_call *call) {
     const struct ggml_op_info *info = ggml_op_info(call->op);
-    const bool fits = check_operands(call, info) && info->type_rule(call) && info->shape_rule(call) &&
-                      check_result(call);
+    const bool fits = check_operands(call, info) && info->type_rule(call) &&
+                      info->shape_rule(call) && check_result(call);
     return fits ? make_result(call) : call->error;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How a builder makes a node: it describes what the caller asked for, and the rules of the op's row check
-// it and complete it. An impossible request gives the context's error tensor.
+// How a builder makes a node: it describes what the caller asked for, and the rules of the op's row
+// check it and complete it. An impossible request gives the context's error tensor.
 #ifndef GGML_OP_OP_BUILD_H
 #define GGML_OP_OP_BUILD_H
 
@@ -31,7 +31,8 @@ struct op_call {
 // First members of an initialiser of struct op_call inside the public function that builds NAME.
 #define OP(context, NAME) .ctx = (context), .builder = __func__, .op = GGML_OP_##NAME
 
-// Checks the call by the rules of its row and makes the node; the error tensor on failure, never NULL.
+// Checks the call by the rules of its row and makes the node; the error tensor on failure, never
+// NULL.
 struct ggml_tensor *op_build(struct op_call *call);
 // op_build() for a result in the memory of source 0.
 struct ggml_tensor *op_build_inplace(struct op_call *call);
@@ -63,7 +64,7 @@ static inline float op_float(const struct op_call *call, int slot) {
     return value;
 }
 
-// --- extents ------------------------------------------------------------------------------------------
+// --- extents -------------------------------------------------------------------------------------
 
 // Product and sum of extents; INT64_MAX where they do not fit, which op_build() refuses.
 int64_t op_mul(int64_t a, int64_t b);
@@ -81,7 +82,7 @@ size_t op_region_size(enum ggml_type type, const int64_t ne[GGML_MAX_DIMS],
 void op_packed_strides(enum ggml_type type, const int64_t ne[GGML_MAX_DIMS],
                        size_t nb[GGML_MAX_DIMS]);
 
-// --- checks of sources: false after op_fail() ----------------------------------------------------------
+// --- checks of sources: false after op_fail() ----------------------------------------------------
 
 bool op_need_type(struct op_call *call, int src, enum ggml_type type);
 bool op_need_type2(struct op_call *call, int src, enum ggml_type one, enum ggml_type other);
@@ -90,7 +91,8 @@ bool op_need_same_shape(struct op_call *call, int src, int other);
 // Extent `dim` of source `src` equals `expected`, which `what` explains.
 bool op_need_ne(struct op_call *call, int src, int dim, int64_t expected, const char *what);
 // All four extents.
-bool op_need_shape(struct op_call *call, int src, int64_t ne0, int64_t ne1, int64_t ne2, int64_t ne3);
+bool op_need_shape(struct op_call *call, int src, int64_t ne0, int64_t ne1, int64_t ne2,
+                   int64_t ne3);
 // Extent `dim` of source `src` is a multiple of extent `dim2` of source `other`.
 bool op_need_multiple(struct op_call *call, int src, int dim, int other, int dim2);
 // Source `src` is a whole number of times source `other`, in every dimension.
@@ -104,7 +106,8 @@ bool op_need_dims(struct op_call *call, int src, int n);
 // The result has as many elements as `tensor`, and no negative extent.
 bool op_need_elements(struct op_call *call, const struct ggml_tensor *tensor);
 // Parameter `name` lies in [low, high].
-bool op_need_range(struct op_call *call, const char *name, int64_t value, int64_t low, int64_t high);
+bool op_need_range(struct op_call *call, const char *name, int64_t value, int64_t low,
+                   int64_t high);
 // eps in slot `slot` is a number >= 0.
 bool op_need_eps(struct op_call *call, int slot);
 

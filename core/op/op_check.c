@@ -28,10 +28,11 @@ bool op_need_same_shape(struct op_call *call, int src, int other) {
     const int64_t *a = call->src[src]->ne;
     const int64_t *b = call->src[other]->ne;
     if (memcmp(a, b, sizeof(call->ne)) == 0) return true;
-    return op_fail(call, "src%d [%lld, %lld, %lld, %lld] and src%d [%lld, %lld, %lld, %lld] must have "
-                   "the same shape", src, (long long)a[0], (long long)a[1], (long long)a[2],
-                   (long long)a[3], other, (long long)b[0], (long long)b[1], (long long)b[2],
-                   (long long)b[3]);
+    return op_fail(call,
+                   "src%d [%lld, %lld, %lld, %lld] and src%d [%lld, %lld, %lld, %lld] must have "
+                   "the same shape",
+                   src, (long long)a[0], (long long)a[1], (long long)a[2], (long long)a[3], other,
+                   (long long)b[0], (long long)b[1], (long long)b[2], (long long)b[3]);
 }
 
 bool op_need_ne(struct op_call *call, int src, int dim, int64_t expected, const char *what) {
@@ -41,11 +42,12 @@ bool op_need_ne(struct op_call *call, int src, int dim, int64_t expected, const 
                    (long long)expected, what);
 }
 
-bool op_need_shape(struct op_call *call, int src, int64_t ne0, int64_t ne1, int64_t ne2, int64_t ne3) {
+bool op_need_shape(struct op_call *call, int src, int64_t ne0, int64_t ne1, int64_t ne2,
+                   int64_t ne3) {
     const int64_t *ne = call->src[src]->ne;
     if (ne[0] == ne0 && ne[1] == ne1 && ne[2] == ne2 && ne[3] == ne3) return true;
-    return op_fail(call, "src%d is [%lld, %lld, %lld, %lld], it must be [%lld, %lld, %lld, %lld]", src,
-                   (long long)ne[0], (long long)ne[1], (long long)ne[2], (long long)ne[3],
+    return op_fail(call, "src%d is [%lld, %lld, %lld, %lld], it must be [%lld, %lld, %lld, %lld]",
+                   src, (long long)ne[0], (long long)ne[1], (long long)ne[2], (long long)ne[3],
                    (long long)ne0, (long long)ne1, (long long)ne2, (long long)ne3);
 }
 
@@ -108,7 +110,8 @@ bool op_need_elements(struct op_call *call, const struct ggml_tensor *tensor) {
                    (long long)expected);
 }
 
-bool op_need_range(struct op_call *call, const char *name, int64_t value, int64_t low, int64_t high) {
+bool op_need_range(struct op_call *call, const char *name, int64_t value, int64_t low,
+                   int64_t high) {
     if (value >= low && value <= high) return true;
     return op_fail(call, "%s = %lld, it must be in [%lld, %lld]", name, (long long)value,
                    (long long)low, (long long)high);

@@ -3,15 +3,18 @@
 
 #include "op/op_rules.h"
 
-#define GGML_OP_ROW(number, NAME, sym, min, max, type, shape, cost, ops, flag, made_by, param_text) \
-    [number] = {.name = #NAME,                                                                     \
-                .symbol = sym,                                                                     \
-                .min_src = min,                                                                    \
-                .max_src = max,                                                                    \
-                .type_rule = op_type_##type,                                                       \
-                .shape_rule = op_shape_##shape,                                                    \
-                .cost_rule = op_cost_##cost,                                                       \
-                .flops = ops, .flags = GGML_OP_FLAG_##flag, .builders = made_by, .params = param_text},
+#define GGML_OP_ROW(number, NAME, symbol, min, max, type, shape, cost, flops, flag, made_by, text) \
+    [number] = {#NAME,                                                                             \
+                symbol,                                                                            \
+                min,                                                                               \
+                max,                                                                               \
+                op_type_##type,                                                                    \
+                op_shape_##shape,                                                                  \
+                op_cost_##cost,                                                                    \
+                flops,                                                                             \
+                GGML_OP_FLAG_##flag,                                                               \
+                made_by,                                                                           \
+                text},
 static const struct ggml_op_info op_infos[GGML_OP_COUNT] = {
 #include "op_list.inl"
 };

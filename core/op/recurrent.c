@@ -2,7 +2,7 @@
 // State-space models, linear attention and hyper-connections.
 #include "op/op_rules.h"
 
-// --- state-space models -----------------------------------------------------------------------------------------
+// --- state-space models --------------------------------------------------------------------------
 
 bool op_shape_ssm_conv(struct op_call *call) {
     const int64_t *sx = call->src[0]->ne;
@@ -41,7 +41,8 @@ static bool need_packed_matrices(struct op_call *call, int src) {
     return op_fail(call, "src%d must be contiguous in its first two dimensions", src);
 }
 
-// Sources: state [N, P, H, n], x [P, H, T, S], dt [H, T, S], A [1 or N, H], B and C [N, G, T, S], ids [S].
+// Sources: state [N, P, H, n], x [P, H, T, S], dt [H, T, S], A [1 or N, H], B and C [N, G, T, S],
+// ids [S].
 bool op_shape_ssm_scan(struct op_call *call) {
     const int64_t *s = call->src[0]->ne;
     const int64_t *x = call->src[1]->ne;
@@ -58,7 +59,8 @@ bool op_shape_ssm_scan(struct op_call *call) {
     if (a[0] != 1 && !op_need_ne(call, 3, 0, n, "the state, or 1")) return false;
     if (a[0] != 1 && call->params[0] != 1) return op_fail(call, "a decay per state needs K = 1");
     if (!op_need_multiple(call, 1, 1, 4, 1)) return false;
-    if (!op_need_contiguous(call, 0) || !op_need_contiguous(call, 2) || !op_need_contiguous(call, 3)) {
+    if (!op_need_contiguous(call, 0) || !op_need_contiguous(call, 2) ||
+        !op_need_contiguous(call, 3)) {
         return false;
     }
     if (!need_packed_matrices(call, 1) || !need_packed_matrices(call, 4) ||
@@ -66,22 +68,22 @@ bool op_shape_ssm_scan(struct op_call *call) {
         return false;
     }
     const int64_t state = op_mul(op_mul(n, p), op_mul(h, seqs));
-    return op_set_ne(call, op_add(ggml_nelements(call->src[1]), op_mul(call->params[0], state)), 1, 1,
-                     1);
+    return op_set_ne(call, op_add(ggml_nelements(call->src[1]), op_mul(call->params[0], state)), 1,
+                     1, 1);
 }
 
 struct ggml_tensor *ggml_ssm_scan(struct ggml_context *ctx, struct ggml_tensor *s,
-                                  struct ggml_tensor *x, struct ggml_tensor *dt, struct ggml_tensor *A,
-                                  struct ggml_tensor *B, struct ggml_tensor *C,
-                                  struct ggml_tensor *ids, int64_t K) {
-    return op_build(&(struct op_call){
-        OP(ctx, SSM_SCAN), .src = {s, x, dt, A, B, C, ids}, .params = {snapshots(K)}});
+                                  struct ggml_tensor *x, struct ggml_tensor *dt,
+                                  struct ggml_tensor *A, struct ggml_tensor *B,
+                                  struct ggml_tensor *C, struct ggml_tensor *ids, int64_t K) {
+    return op_build(&(struct op_call){OP(ctx, SSM_SCAN), .src = {s, x, dt, A, B, C, ids},
+                                      .params = {snapshots(K)}});
 }
 
-// --- linear attention -------------------------------------------------------------------------------------------
+// --- linear attention ----------------------------------------------------------------------------
 
-// Sources first .. last have the shape [S, H, T] of source `first`; the state holds S x S x H per sequence
-// along its ne1. The result is [S H, T + S n_seqs].
+// Sources first .. last have the shape [S, H, T] of source `first`; the state holds S x S x H per
+// sequence along its ne1. The result is [S H, T + S n_seqs].
 static bool linear_attention(struct op_call *call, int last, int state) {
     const int64_t *k = call->src[0]->ne;
     const int64_t seqs = call->src[state]->ne[1];
@@ -129,8 +131,8 @@ struct ggml_tensor *ggml_gated_linear_attn(struct ggml_context *ctx, struct ggml
                                            struct ggml_tensor *v, struct ggml_tensor *q,
                                            struct ggml_tensor *g, struct ggml_tensor *state,
                                            float scale) {
-    return op_build(&(struct op_call){
-        OP(ctx, GATED_LINEAR_ATTN), .src = {k, v, q, g, state}, .params = {op_bits(scale)}});
+    return op_build(&(struct op_call){OP(ctx, GATED_LINEAR_ATTN), .src = {k, v, q, g, state},
+                                      .params = {op_bits(scale)}});
 }
 
 bool op_shape_rwkv_wkv7(struct op_call *call) {
@@ -172,11 +174,11 @@ struct ggml_tensor *ggml_gated_delta_net(struct ggml_context *ctx, struct ggml_t
                                          struct ggml_tensor *k, struct ggml_tensor *v,
                                          struct ggml_tensor *g, struct ggml_tensor *beta,
                                          struct ggml_tensor *state, int64_t K) {
-    return op_build(&(struct op_call){
-        OP(ctx, GATED_DELTA_NET), .src = {q, k, v, g, beta, state}, .params = {snapshots(K)}});
+    return op_build(&(struct op_call){OP(ctx, GATED_DELTA_NET), .src = {q, k, v, g, beta, state},
+                                      .params = {snapshots(K)}});
 }
 
-// --- triangular systems -------------------------------------------------------------------------------------------
+// --- triangular systems --------------------------------------------------------------------------
 
 bool op_shape_solve_tri(struct op_call *call) {
     const int64_t *a = call->src[0]->ne;
@@ -196,7 +198,7 @@ struct ggml_tensor *ggml_solve_tri(struct ggml_context *ctx, struct ggml_tensor 
     return op_build(&call);
 }
 
-// --- hyper-connections --------------------------------------------------------------------------------------------
+// --- hyper-connections ---------------------------------------------------------------------------
 
 bool op_shape_dsv4_hc_comb(struct op_call *call) {
     return op_need_range(call, "n_iter", call->params[1], 1, INT32_MAX) &&
@@ -207,10 +209,10 @@ bool op_shape_dsv4_hc_comb(struct op_call *call) {
 }
 
 struct ggml_tensor *ggml_dsv4_hc_comb(struct ggml_context *ctx, struct ggml_tensor *mixes,
-                                      struct ggml_tensor *scale, struct ggml_tensor *base, float eps,
-                                      int32_t n_iter) {
-    return op_build(&(struct op_call){
-        OP(ctx, DSV4_HC_COMB), .src = {mixes, scale, base}, .params = {op_bits(eps), n_iter}});
+                                      struct ggml_tensor *scale, struct ggml_tensor *base,
+                                      float eps, int32_t n_iter) {
+    return op_build(&(struct op_call){OP(ctx, DSV4_HC_COMB), .src = {mixes, scale, base},
+                                      .params = {op_bits(eps), n_iter}});
 }
 
 bool op_shape_dsv4_hc_pre(struct op_call *call) {

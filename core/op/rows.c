@@ -26,7 +26,8 @@ bool op_type_get_rows_back(struct op_call *call) {
 
 bool op_shape_get_rows_back(struct op_call *call) {
     const struct ggml_tensor *like = call->like;
-    if (!ggml_is_matrix(like)) return op_fail(call, "the tensor that gives the shape must be a matrix");
+    if (!ggml_is_matrix(like))
+        return op_fail(call, "the tensor that gives the shape must be a matrix");
     return op_need_dims(call, 0, 2) && op_need_dims(call, 1, 1) &&
            op_need_ne(call, 0, 0, like->ne[0], "ne0 of the tensor that gives the shape") &&
            op_need_ne(call, 1, 0, call->src[0]->ne[1], "an index per row of src0") &&
@@ -48,7 +49,8 @@ bool op_type_set_rows(struct op_call *call) {
 
 bool op_shape_set_rows(struct op_call *call) {
     const int64_t *a = call->src[2]->ne;
-    return op_need_ne(call, 0, 0, a[0], "ne0 of src2") && op_need_ne(call, 0, 2, a[2], "ne2 of src2") &&
+    return op_need_ne(call, 0, 0, a[0], "ne0 of src2") &&
+           op_need_ne(call, 0, 2, a[2], "ne2 of src2") &&
            op_need_ne(call, 0, 3, a[3], "ne3 of src2") &&
            op_need_ne(call, 1, 0, call->src[0]->ne[1], "an index per row of src0") &&
            op_need_multiple(call, 0, 2, 1, 1) && op_need_multiple(call, 0, 3, 1, 2) &&
@@ -63,17 +65,19 @@ struct ggml_tensor *ggml_set_rows(struct ggml_context *ctx, struct ggml_tensor *
 
 bool op_shape_diag(struct op_call *call) {
     const int64_t *ne = call->src[0]->ne;
-    return op_need_ne(call, 0, 1, 1, "a row per matrix") && op_set_ne(call, ne[0], ne[0], ne[2], ne[3]);
+    return op_need_ne(call, 0, 1, 1, "a row per matrix") &&
+           op_set_ne(call, ne[0], ne[0], ne[2], ne[3]);
 }
 
 struct ggml_tensor *ggml_diag(struct ggml_context *ctx, struct ggml_tensor *a) {
     return op_build(&(struct op_call){OP(ctx, DIAG), .src = {a}});
 }
 
-// --- sorting ------------------------------------------------------------------------------------------------
+// --- sorting -------------------------------------------------------------------------------------
 
 bool op_shape_argsort(struct op_call *call) {
-    return op_need_range(call, "order", call->params[0], GGML_SORT_ORDER_ASC, GGML_SORT_ORDER_DESC) &&
+    return op_need_range(call, "order", call->params[0], GGML_SORT_ORDER_ASC,
+                         GGML_SORT_ORDER_DESC) &&
            op_need_range(call, "src0 ne0", call->src[0]->ne[0], 0, INT32_MAX) &&
            op_set_ne_as(call, call->src[0]);
 }
@@ -85,7 +89,8 @@ struct ggml_tensor *ggml_argsort(struct ggml_context *ctx, struct ggml_tensor *a
 
 struct ggml_tensor *ggml_argsort_top_k(struct ggml_context *ctx, struct ggml_tensor *a, int k) {
     struct op_call call = {OP(ctx, ARGSORT), .src = {a}, .params = {GGML_SORT_ORDER_DESC}};
-    if (a != NULL && !op_is_error(a) && !op_need_range(&call, "k", k, 0, a->ne[0])) return call.error;
+    if (a != NULL && !op_is_error(a) && !op_need_range(&call, "k", k, 0, a->ne[0]))
+        return call.error;
     struct ggml_tensor *sorted = op_build(&call);
     if (op_is_error(sorted)) return sorted;
     return ggml_view_4d(ctx, sorted, k, sorted->ne[1], sorted->ne[2], sorted->ne[3], sorted->nb[1],
@@ -105,15 +110,17 @@ struct ggml_tensor *ggml_top_k(struct ggml_context *ctx, struct ggml_tensor *a, 
 
 bool op_shape_roll(struct op_call *call) {
     const struct ggml_tensor *a = call->src[0];
-    if (a->nb[0] != ggml_type_size(a->type)) return op_fail(call, "dimension 0 of src0 must be packed");
+    if (a->nb[0] != ggml_type_size(a->type))
+        return op_fail(call, "dimension 0 of src0 must be packed");
     for (int i = 0; i < GGML_MAX_DIMS; ++i) {
-        if (!op_need_range(call, "a shift", call->params[i], 1 - a->ne[i], a->ne[i] - 1)) return false;
+        if (!op_need_range(call, "a shift", call->params[i], 1 - a->ne[i], a->ne[i] - 1))
+            return false;
     }
     return op_set_ne_as(call, a);
 }
 
-struct ggml_tensor *ggml_roll(struct ggml_context *ctx, struct ggml_tensor *a, int shift0, int shift1,
-                              int shift2, int shift3) {
-    return op_build(&(struct op_call){
-        OP(ctx, ROLL), .src = {a}, .params = {shift0, shift1, shift2, shift3}});
+struct ggml_tensor *ggml_roll(struct ggml_context *ctx, struct ggml_tensor *a, int shift0,
+                              int shift1, int shift2, int shift3) {
+    return op_build(
+        &(struct op_call){OP(ctx, ROLL), .src = {a}, .params = {shift0, shift1, shift2, shift3}});
 }

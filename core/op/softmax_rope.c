@@ -6,7 +6,7 @@
 #include "graph/error_tensor.h"
 #include "op/op_rules.h"
 
-// --- softmax ------------------------------------------------------------------------------------------------
+// --- softmax -------------------------------------------------------------------------------------
 
 bool op_type_soft_max(struct op_call *call) {
     call->type = call->src[0]->type;
@@ -24,7 +24,8 @@ bool op_shape_soft_max(struct op_call *call) {
         if (!op_need_contiguous(call, 1)) return false;
         if (!op_need_ne(call, 1, 0, a->ne[0], "ne0 of src0")) return false;
         if (!op_need_range(call, "src1 ne1", mask->ne[1], a->ne[1], INT64_MAX)) return false;
-        if (!op_need_multiple(call, 0, 2, 1, 2) || !op_need_multiple(call, 0, 3, 1, 3)) return false;
+        if (!op_need_multiple(call, 0, 2, 1, 2) || !op_need_multiple(call, 0, 3, 1, 3))
+            return false;
     }
     return op_set_ne_as(call, a);
 }
@@ -36,25 +37,30 @@ static struct ggml_tensor *build_soft_max(struct op_call *call, float scale, flo
     return inplace ? op_build_inplace(call) : op_build(call);
 }
 
-#define SOFT_MAX(suffix, inplace)                                                                   \
-    struct ggml_tensor *ggml_soft_max##suffix(struct ggml_context *ctx, struct ggml_tensor *a) {    \
-        return build_soft_max(&(struct op_call){OP(ctx, SOFT_MAX), .src = {a}}, 1.0f, 0.0f, inplace); \
-    }                                                                                               \
-    struct ggml_tensor *ggml_soft_max_ext##suffix(struct ggml_context *ctx, struct ggml_tensor *a,  \
-                                                  struct ggml_tensor *mask, float scale,            \
-                                                  float max_bias) {                                 \
-        struct op_call call = {OP(ctx, SOFT_MAX), .src = {a, mask}};                                \
-        return build_soft_max(&call, scale, max_bias, inplace);                                     \
-    }
-SOFT_MAX(, false)
-SOFT_MAX(_inplace, true)
+struct ggml_tensor *ggml_soft_max(struct ggml_context *ctx, struct ggml_tensor *a) {
+    return build_soft_max(&(struct op_call){OP(ctx, SOFT_MAX), .src = {a}}, 1.0f, 0.0f, false);
+}
 
-#define SOFT_MAX_BACK(suffix, inplace)                                                              \
-    struct ggml_tensor *ggml_soft_max_ext_back##suffix(                                             \
-        struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b, float scale,        \
-        float max_bias) {                                                                           \
-        struct op_call call = {OP(ctx, SOFT_MAX_BACK), .src = {a, b}};                              \
-        return build_soft_max(&call, scale, max_bias, inplace);                                     \
+struct ggml_tensor *ggml_soft_max_inplace(struct ggml_context *ctx, struct ggml_tensor *a) {
+    return build_soft_max(&(struct op_call){OP(ctx, SOFT_MAX), .src = {a}}, 1.0f, 0.0f, true);
+}
+
+#define SOFT_MAX_EXT(suffix, inplace)                                                              \
+    struct ggml_tensor *ggml_soft_max_ext##suffix(struct ggml_context *ctx, struct ggml_tensor *a, \
+                                                  struct ggml_tensor *mask, float scale,           \
+                                                  float max_bias) {                                \
+        struct op_call call = {OP(ctx, SOFT_MAX), .src = {a, mask}};                               \
+        return build_soft_max(&call, scale, max_bias, inplace);                                    \
+    }
+SOFT_MAX_EXT(, false)
+SOFT_MAX_EXT(_inplace, true)
+
+#define SOFT_MAX_BACK(suffix, inplace)                                                             \
+    struct ggml_tensor *ggml_soft_max_ext_back##suffix(                                            \
+        struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b, float scale,       \
+        float max_bias) {                                                                          \
+        struct op_call call = {OP(ctx, SOFT_MAX_BACK), .src = {a, b}};                             \
+        return build_soft_max(&call, scale, max_bias, inplace);                                    \
     }
 SOFT_MAX_BACK(, false)
 SOFT_MAX_BACK(_inplace, true)
@@ -64,7 +70,7 @@ void ggml_soft_max_add_sinks(struct ggml_tensor *a, struct ggml_tensor *sinks) {
     op_set_sinks(__func__, a, 2, sinks, a->src[0]->ne[2]);
 }
 
-// --- rotary position embedding ------------------------------------------------------------------------------
+// --- rotary position embedding -------------------------------------------------------------------
 
 enum { N_DIMS = 1, MODE = 2, N_CTX_ORIG = 4, FREQ_BASE = 5, SECTIONS = 11, N_OFFS = 15 };
 
@@ -77,10 +83,13 @@ bool op_type_rope(struct op_call *call) {
 static bool check_sections(struct op_call *call, int64_t ne0) {
     const int32_t *s = &call->params[SECTIONS];
     if (s[0] < 0 || s[1] < 0 || s[2] < 0 || s[3] < 0 || (s[0] == 0 && s[1] == 0 && s[2] == 0)) {
-        return op_fail(call, "sections %d, %d, %d, %d: one of the first three must be positive, none "
-                       "negative", s[0], s[1], s[2], s[3]);
+        return op_fail(call,
+                       "sections %d, %d, %d, %d: one of the first three must be positive, none "
+                       "negative",
+                       s[0], s[1], s[2], s[3]);
     }
-    return op_need_range(call, "the sum of the sections", (int64_t)s[0] + s[1] + s[2] + s[3], 1, ne0);
+    return op_need_range(call, "the sum of the sections", (int64_t)s[0] + s[1] + s[2] + s[3], 1,
+                         ne0);
 }
 
 static bool check_mode(struct op_call *call, int mode) {
@@ -100,7 +109,8 @@ bool op_shape_rope(struct op_call *call) {
     const int mode = call->params[MODE];
     const bool multi = (mode & GGML_ROPE_TYPE_MROPE) != 0;
     const int64_t positions = multi ? op_mul(4, a->ne[2]) : a->ne[2];
-    if (!check_mode(call, mode) || !op_need_range(call, "n_dims", n_dims, 1, a->ne[0])) return false;
+    if (!check_mode(call, mode) || !op_need_range(call, "n_dims", n_dims, 1, a->ne[0]))
+        return false;
     if (n_dims % 2 != 0) return op_fail(call, "n_dims = %d must be even", n_dims);
     if (mode == GGML_ROPE_TYPE_VISION && n_dims != a->ne[0] / 2) {
         return op_fail(call, "n_dims = %d must be half of src0 ne0 = %lld in vision mode", n_dims,
@@ -141,53 +151,53 @@ static struct ggml_tensor *build_rope(struct op_call *call, const struct rope_pa
     return inplace ? op_build_inplace(call) : op_build(call);
 }
 
-#define FREQUENCIES                                                                                 \
-    float freq_base, float freq_scale, float ext_factor, float attn_factor, float beta_fast,        \
+#define FREQUENCIES                                                                                \
+    float freq_base, float freq_scale, float ext_factor, float attn_factor, float beta_fast,       \
         float beta_slow
-#define ROPE_PARAMS(sections)                                                                       \
-    &(struct rope_params) {                                                                         \
-        n_dims, mode, n_ctx_orig,                                                                   \
-            {freq_base, freq_scale, ext_factor, attn_factor, beta_fast, beta_slow}, sections        \
+#define ROPE_PARAMS(sections)                                                                      \
+    &(struct rope_params) {                                                                        \
+        n_dims, mode, n_ctx_orig,                                                                  \
+            {freq_base, freq_scale, ext_factor, attn_factor, beta_fast, beta_slow}, sections       \
     }
 
-#define ROPE(suffix, inplace)                                                                       \
-    struct ggml_tensor *ggml_rope##suffix(struct ggml_context *ctx, struct ggml_tensor *a,          \
-                                          struct ggml_tensor *b, int n_dims, int mode) {            \
-        struct op_call call = {OP(ctx, ROPE), .src = {a, b}};                                       \
-        const struct rope_params p = {n_dims, mode, 0, {10000.0f, 1.0f, 0, 1.0f, 0, 0}, NULL};      \
-        return build_rope(&call, &p, inplace);                                                      \
+#define ROPE(suffix, inplace)                                                                      \
+    struct ggml_tensor *ggml_rope##suffix(struct ggml_context *ctx, struct ggml_tensor *a,         \
+                                          struct ggml_tensor *b, int n_dims, int mode) {           \
+        struct op_call call = {OP(ctx, ROPE), .src = {a, b}};                                      \
+        const struct rope_params p = {n_dims, mode, 0, {10000.0f, 1.0f, 0, 1.0f, 0, 0}, NULL};     \
+        return build_rope(&call, &p, inplace);                                                     \
     }
 ROPE(, false)
 ROPE(_inplace, true)
 
-#define ROPE_CUSTOM(suffix, inplace)                                                                \
-    struct ggml_tensor *ggml_rope_custom##suffix(struct ggml_context *ctx, struct ggml_tensor *a,   \
-                                                 struct ggml_tensor *b, int n_dims, int mode,       \
-                                                 int n_ctx_orig, FREQUENCIES) {                     \
-        struct op_call call = {OP(ctx, ROPE), .src = {a, b}};                                       \
-        return build_rope(&call, ROPE_PARAMS(NULL), inplace);                                       \
+#define ROPE_CUSTOM(suffix, inplace)                                                               \
+    struct ggml_tensor *ggml_rope_custom##suffix(struct ggml_context *ctx, struct ggml_tensor *a,  \
+                                                 struct ggml_tensor *b, int n_dims, int mode,      \
+                                                 int n_ctx_orig, FREQUENCIES) {                    \
+        struct op_call call = {OP(ctx, ROPE), .src = {a, b}};                                      \
+        return build_rope(&call, ROPE_PARAMS(NULL), inplace);                                      \
     }
 ROPE_CUSTOM(, false)
 ROPE_CUSTOM(_inplace, true)
 
-#define ROPE_EXT(name, NAME, inplace)                                                               \
-    struct ggml_tensor *ggml_##name(struct ggml_context *ctx, struct ggml_tensor *a,                \
-                                    struct ggml_tensor *b, struct ggml_tensor *c, int n_dims,       \
-                                    int mode, int n_ctx_orig, FREQUENCIES) {                        \
-        struct op_call call = {OP(ctx, NAME), .src = {a, b, c}};                                    \
-        return build_rope(&call, ROPE_PARAMS(NULL), inplace);                                       \
+#define ROPE_EXT(name, NAME, inplace)                                                              \
+    struct ggml_tensor *ggml_##name(struct ggml_context *ctx, struct ggml_tensor *a,               \
+                                    struct ggml_tensor *b, struct ggml_tensor *c, int n_dims,      \
+                                    int mode, int n_ctx_orig, FREQUENCIES) {                       \
+        struct op_call call = {OP(ctx, NAME), .src = {a, b, c}};                                   \
+        return build_rope(&call, ROPE_PARAMS(NULL), inplace);                                      \
     }
 ROPE_EXT(rope_ext, ROPE, false)
 ROPE_EXT(rope_ext_inplace, ROPE, true)
 ROPE_EXT(rope_ext_back, ROPE_BACK, false)
 
-#define ROPE_MULTI(name, NAME, inplace)                                                             \
-    struct ggml_tensor *ggml_##name(                                                                \
-        struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b,                     \
-        struct ggml_tensor *c, int n_dims, int sections[GGML_MROPE_SECTIONS], int mode,             \
-        int n_ctx_orig, FREQUENCIES) {                                                              \
-        struct op_call call = {OP(ctx, NAME), .src = {a, b, c}};                                    \
-        return build_rope(&call, ROPE_PARAMS(sections), inplace);                                   \
+#define ROPE_MULTI(name, NAME, inplace)                                                            \
+    struct ggml_tensor *ggml_##name(struct ggml_context *ctx, struct ggml_tensor *a,               \
+                                    struct ggml_tensor *b, struct ggml_tensor *c, int n_dims,      \
+                                    int sections[GGML_MROPE_SECTIONS], int mode, int n_ctx_orig,   \
+                                    FREQUENCIES) {                                                 \
+        struct op_call call = {OP(ctx, NAME), .src = {a, b, c}};                                   \
+        return build_rope(&call, ROPE_PARAMS(sections), inplace);                                  \
     }
 ROPE_MULTI(rope_multi, ROPE, false)
 ROPE_MULTI(rope_multi_inplace, ROPE, true)
@@ -201,9 +211,9 @@ struct ggml_tensor *ggml_rope_set_offset(struct ggml_tensor *a, int n_offs) {
     const bool vision = a->op_params[MODE] == GGML_ROPE_TYPE_VISION;
     if (n_offs < 0 || n_offs % 2 != 0 || (vision && n_offs != 0) ||
         (int64_t)n_offs + a->op_params[N_DIMS] > a->ne[0]) {
-        return ggml_error_tensor(NULL, "%s: offset %d with n_dims %d does not fit into ne0 = %lld%s",
-                                 __func__, n_offs, a->op_params[N_DIMS], (long long)a->ne[0],
-                                 vision ? " in vision mode" : "");
+        return ggml_error_tensor(
+            NULL, "%s: offset %d with n_dims %d does not fit into ne0 = %lld%s", __func__, n_offs,
+            a->op_params[N_DIMS], (long long)a->ne[0], vision ? " in vision mode" : "");
     }
     a->op_params[N_OFFS] = n_offs;
     return a;

@@ -4,12 +4,12 @@
 
 #include "op/op_rules.h"
 
-#define DEDICATED(name, NAME)                                                                       \
-    struct ggml_tensor *ggml_##name(struct ggml_context *ctx, struct ggml_tensor *a) {              \
-        return op_build(&(struct op_call){OP(ctx, NAME), .src = {a}});                              \
-    }                                                                                               \
-    struct ggml_tensor *ggml_##name##_inplace(struct ggml_context *ctx, struct ggml_tensor *a) {    \
-        return op_build_inplace(&(struct op_call){OP(ctx, NAME), .src = {a}});                      \
+#define DEDICATED(name, NAME)                                                                      \
+    struct ggml_tensor *ggml_##name(struct ggml_context *ctx, struct ggml_tensor *a) {             \
+        return op_build(&(struct op_call){OP(ctx, NAME), .src = {a}});                             \
+    }                                                                                              \
+    struct ggml_tensor *ggml_##name##_inplace(struct ggml_context *ctx, struct ggml_tensor *a) {   \
+        return op_build_inplace(&(struct op_call){OP(ctx, NAME), .src = {a}});                     \
     }
 DEDICATED(sqr, SQR)
 DEDICATED(sqrt, SQRT)
@@ -32,15 +32,15 @@ struct ggml_tensor *ggml_unary_inplace(struct ggml_context *ctx, struct ggml_ten
     return op_build_inplace(&(struct op_call){OP(ctx, UNARY), .src = {a}, .params = {(int32_t)op}});
 }
 
-#define UNARY(name, NAME)                                                                           \
-    struct ggml_tensor *ggml_##name(struct ggml_context *ctx, struct ggml_tensor *a) {              \
-        return op_build(&(struct op_call){                                                          \
-            OP(ctx, UNARY), .src = {a}, .params = {GGML_UNARY_OP_##NAME}});                         \
+#define UNARY(name, NAME)                                                                          \
+    struct ggml_tensor *ggml_##name(struct ggml_context *ctx, struct ggml_tensor *a) {             \
+        return op_build(                                                                           \
+            &(struct op_call){OP(ctx, UNARY), .src = {a}, .params = {GGML_UNARY_OP_##NAME}});      \
     }
-#define UNARY_INPLACE(name, NAME)                                                                   \
-    struct ggml_tensor *ggml_##name##_inplace(struct ggml_context *ctx, struct ggml_tensor *a) {    \
-        return op_build_inplace(&(struct op_call){                                                  \
-            OP(ctx, UNARY), .src = {a}, .params = {GGML_UNARY_OP_##NAME}});                         \
+#define UNARY_INPLACE(name, NAME)                                                                  \
+    struct ggml_tensor *ggml_##name##_inplace(struct ggml_context *ctx, struct ggml_tensor *a) {   \
+        return op_build_inplace(                                                                   \
+            &(struct op_call){OP(ctx, UNARY), .src = {a}, .params = {GGML_UNARY_OP_##NAME}});      \
     }
 #define UNARY_PAIR(name, NAME) UNARY(name, NAME) UNARY_INPLACE(name, NAME)
 UNARY_PAIR(abs, ABS)
@@ -71,10 +71,10 @@ static float softplus(float x) {
 
 struct ggml_tensor *ggml_xielu(struct ggml_context *ctx, struct ggml_tensor *a, float alpha_n,
                                float alpha_p, float beta, float eps) {
-    return op_build(&(struct op_call){
-        OP(ctx, UNARY), .src = {a},
-        .params = {GGML_UNARY_OP_XIELU, op_bits(beta + softplus(alpha_n)), op_bits(softplus(alpha_p)),
-                   op_bits(beta), op_bits(eps)}});
+    return op_build(
+        &(struct op_call){OP(ctx, UNARY), .src = {a},
+                          .params = {GGML_UNARY_OP_XIELU, op_bits(beta + softplus(alpha_n)),
+                                     op_bits(softplus(alpha_p)), op_bits(beta), op_bits(eps)}});
 }
 
 struct ggml_tensor *ggml_leaky_relu(struct ggml_context *ctx, struct ggml_tensor *a,

@@ -7,7 +7,7 @@ static struct ggml_tensor *named(struct ggml_tensor *result, const struct ggml_t
     return op_is_error(result) ? result : ggml_format_name(result, "%s (%s)", a->name, what);
 }
 
-// --- reshape ----------------------------------------------------------------------------------------------
+// --- reshape -------------------------------------------------------------------------------------
 
 bool op_shape_reshape(struct op_call *call) {
     if (call->has_like) op_set_ne_as(call, call->like);
@@ -22,7 +22,8 @@ static struct ggml_tensor *build_reshape(struct op_call *call) {
 
 struct ggml_tensor *ggml_reshape(struct ggml_context *ctx, struct ggml_tensor *a,
                                  struct ggml_tensor *b) {
-    return build_reshape(&(struct op_call){OP(ctx, RESHAPE), .src = {a}, .has_like = true, .like = b});
+    return build_reshape(
+        &(struct op_call){OP(ctx, RESHAPE), .src = {a}, .has_like = true, .like = b});
 }
 
 struct ggml_tensor *ggml_reshape_1d(struct ggml_context *ctx, struct ggml_tensor *a, int64_t ne0) {
@@ -41,10 +42,11 @@ struct ggml_tensor *ggml_reshape_3d(struct ggml_context *ctx, struct ggml_tensor
 
 struct ggml_tensor *ggml_reshape_4d(struct ggml_context *ctx, struct ggml_tensor *a, int64_t ne0,
                                     int64_t ne1, int64_t ne2, int64_t ne3) {
-    return build_reshape(&(struct op_call){OP(ctx, RESHAPE), .src = {a}, .ne = {ne0, ne1, ne2, ne3}});
+    return build_reshape(
+        &(struct op_call){OP(ctx, RESHAPE), .src = {a}, .ne = {ne0, ne1, ne2, ne3}});
 }
 
-// --- view --------------------------------------------------------------------------------------------------
+// --- view ----------------------------------------------------------------------------------------
 
 bool op_shape_view(struct op_call *call) {
     const struct ggml_tensor *a = call->src[0];
@@ -83,27 +85,27 @@ struct ggml_tensor *ggml_view_1d(struct ggml_context *ctx, struct ggml_tensor *a
 struct ggml_tensor *ggml_view_2d(struct ggml_context *ctx, struct ggml_tensor *a, int64_t ne0,
                                  int64_t ne1, size_t nb1, size_t offset) {
     const size_t nb2 = times(nb1, ne1);
-    return build_view(&(struct op_call){
-        OP(ctx, VIEW), .src = {a}, .ne = {ne0, ne1, 1, 1}, .offset = offset, .strided = true,
-        .nb = {0, nb1, nb2, nb2}});
+    return build_view(&(struct op_call){OP(ctx, VIEW), .src = {a}, .ne = {ne0, ne1, 1, 1},
+                                        .offset = offset, .strided = true,
+                                        .nb = {0, nb1, nb2, nb2}});
 }
 
 struct ggml_tensor *ggml_view_3d(struct ggml_context *ctx, struct ggml_tensor *a, int64_t ne0,
                                  int64_t ne1, int64_t ne2, size_t nb1, size_t nb2, size_t offset) {
-    return build_view(&(struct op_call){
-        OP(ctx, VIEW), .src = {a}, .ne = {ne0, ne1, ne2, 1}, .offset = offset, .strided = true,
-        .nb = {0, nb1, nb2, times(nb2, ne2)}});
+    return build_view(&(struct op_call){OP(ctx, VIEW), .src = {a}, .ne = {ne0, ne1, ne2, 1},
+                                        .offset = offset, .strided = true,
+                                        .nb = {0, nb1, nb2, times(nb2, ne2)}});
 }
 
 struct ggml_tensor *ggml_view_4d(struct ggml_context *ctx, struct ggml_tensor *a, int64_t ne0,
                                  int64_t ne1, int64_t ne2, int64_t ne3, size_t nb1, size_t nb2,
                                  size_t nb3, size_t offset) {
-    return build_view(&(struct op_call){
-        OP(ctx, VIEW), .src = {a}, .ne = {ne0, ne1, ne2, ne3}, .offset = offset, .strided = true,
-        .nb = {0, nb1, nb2, nb3}});
+    return build_view(&(struct op_call){OP(ctx, VIEW), .src = {a}, .ne = {ne0, ne1, ne2, ne3},
+                                        .offset = offset, .strided = true,
+                                        .nb = {0, nb1, nb2, nb3}});
 }
 
-// --- permutation --------------------------------------------------------------------------------------------
+// --- permutation ---------------------------------------------------------------------------------
 
 // Dimension i of the source becomes dimension axes[i].
 static void permute(struct op_call *call, const int32_t axes[GGML_MAX_DIMS]) {
@@ -128,8 +130,8 @@ bool op_shape_permute(struct op_call *call) {
 
 struct ggml_tensor *ggml_permute(struct ggml_context *ctx, struct ggml_tensor *a, int axis0,
                                  int axis1, int axis2, int axis3) {
-    struct ggml_tensor *result = op_build_inplace(&(struct op_call){
-        OP(ctx, PERMUTE), .src = {a}, .params = {axis0, axis1, axis2, axis3}});
+    struct ggml_tensor *result = op_build_inplace(
+        &(struct op_call){OP(ctx, PERMUTE), .src = {a}, .params = {axis0, axis1, axis2, axis3}});
     return named(result, a, "permuted");
 }
 
@@ -139,6 +141,7 @@ bool op_shape_transpose(struct op_call *call) {
 }
 
 struct ggml_tensor *ggml_transpose(struct ggml_context *ctx, struct ggml_tensor *a) {
-    struct ggml_tensor *result = op_build_inplace(&(struct op_call){OP(ctx, TRANSPOSE), .src = {a}});
+    struct ggml_tensor *result =
+        op_build_inplace(&(struct op_call){OP(ctx, TRANSPOSE), .src = {a}});
     return named(result, a, "transposed");
 }
