@@ -113,7 +113,7 @@ typedef bool (*ggml_backend_eval_callback)(int node_index, struct ggml_tensor *t
 
 // A buffer type is a kind of memory of a device; it lives as long as the device.
 
-// Name ("CPU", "CUDA0"), constant; "" for NULL. [any-thread]
+// Name ("CPU", "CUDA0"), constant; "NULL" for NULL. [any-thread]
 GGML_API const char *ggml_backend_buft_name(ggml_backend_buffer_type_t buft);
 
 // A buffer of `size` bytes with usage ANY, which the caller frees; NULL on failure. A size of 0
@@ -149,7 +149,7 @@ GGML_API ggml_backend_buffer_t ggml_backend_cpu_buffer_from_ptr(void *ptr, size_
 // [stream]
 GGML_API void ggml_backend_buffer_free(ggml_backend_buffer_t buffer);
 
-// Name and type of its buffer type. [any-thread]
+// Name of its buffer type ("NULL" for NULL), and the type. [any-thread]
 GGML_API const char *ggml_backend_buffer_name(ggml_backend_buffer_t buffer);
 GGML_API ggml_backend_buffer_type_t ggml_backend_buffer_get_type(ggml_backend_buffer_t buffer);
 
@@ -317,7 +317,7 @@ GGML_API void ggml_backend_event_wait(ggml_backend_t backend, ggml_backend_event
 
 // Devices are static objects: they live until their plugin is unloaded.
 
-// Short name ("CUDA0") and what a person calls it, constant; "" for NULL. [any-thread]
+// Short name ("CUDA0") and what a person calls it, constant; "NULL" for NULL. [any-thread]
 GGML_API const char *ggml_backend_dev_name(ggml_backend_dev_t device);
 GGML_API const char *ggml_backend_dev_description(ggml_backend_dev_t device);
 
@@ -366,7 +366,7 @@ GGML_API bool ggml_backend_dev_offload_op(ggml_backend_dev_t device, const struc
 // A backend (ggml_backend_reg_t) is what a plugin registers. Reads are lock-free; loading and
 // unloading are serialised. Details of a failure: ggml-host.h.
 
-// Name, constant, "" for NULL; number of devices; device by index, NULL out of range. [any-thread]
+// Name, constant, NULL for NULL; number of devices; device by index, NULL out of range. [any-thread]
 GGML_API const char *ggml_backend_reg_name(ggml_backend_reg_t reg);
 GGML_API size_t ggml_backend_reg_dev_count(ggml_backend_reg_t reg);
 GGML_API ggml_backend_dev_t ggml_backend_reg_dev_get(ggml_backend_reg_t reg, size_t index);
