@@ -71,10 +71,11 @@ static inline const void *cpu_element(const void *row, enum ggml_type type, int6
     return (const char *)row + i0 * (type == GGML_TYPE_F32 ? 4 : 2);
 }
 
-// n elements from element i0 of a dense row; F32 is not copied. `buffer` holds n floats.
+// n > 0 elements from element i0 of a dense row; F32 is not copied. `buffer` holds n floats.
 static inline const float *cpu_load(float *buffer, const void *row, enum ggml_type type, int64_t i0,
                                     int64_t n) {
     const void *x = cpu_element(row, type, i0);
+    if (n <= 0) GGML_UNREACHABLE();
     if (type == GGML_TYPE_F32) return x;
     if (type == GGML_TYPE_F16) cpu_f16_to_f32(buffer, x, n);
     else cpu_bf16_to_f32(buffer, x, n);

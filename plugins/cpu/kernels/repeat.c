@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+// repeat: the operand tiled to the result's shape; any type without blocks.
+#include "kernel.h"
+#include "shape.h"
+
+enum ggml_status CPU_FN(cpu_repeat)(const struct cpu_task *task) {
+    const struct ggml_tensor *dst = task->dst;
+    const struct ggml_tensor *src = dst->src[0];
+    const size_t row = (size_t)src->ne[0] * cpu_type_size(src->type).size;
+    const int64_t tiles = dst->ne[0] / src->ne[0];
+    int64_t begin, end;
+    cpu_task_range(task, cpu_nrows(dst), &begin, &end);
+    for (int64_t r = begin; r < end; ++r) {
+        const struct cpu_row at = cpu_row_at(dst, r);
+        char *y = cpu_row_data(dst, at);
+        const char *x = cpu_row_data_repeated(src, at);
+        for (int64_t tile = 0; tile < tiles; ++tile)
+            memcpy(y + (size_t)tile * row, x, row);
+    }
+    return GGML_STATUS_SUCCESS;
+}
