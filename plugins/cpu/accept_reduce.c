@@ -40,7 +40,7 @@ bool cpu_accepts_rms_norm_mul(const struct ggml_tensor *node) {
     const struct ggml_tensor *norm = node->src[first ? 0 : 1];
     const struct ggml_tensor *weight = node->src[first ? 1 : 0];
     const struct ggml_tensor *x = norm->src[0];
-    return norm->op == GGML_OP_RMS_NORM && x && x->type == GGML_TYPE_F32 && cpu_same_shape(node, x) &&
+    return norm->op == GGML_OP_RMS_NORM && norm != weight && x && x->type == GGML_TYPE_F32 && cpu_same_shape(node, x) &&
            cpu_same_shape(node, norm) && cpu_can_repeat(weight, node) && weight->ne[0] == node->ne[0] &&
            cpu_rows_dense(node) && cpu_rows_dense(x) && cpu_rows_dense(weight);
 }

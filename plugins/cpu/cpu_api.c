@@ -83,18 +83,18 @@ static struct ggml_backend_feature *get_features(ggml_backend_reg_t reg) {
     return features;
 }
 
-static _Atomic int numa_strategy;
-
+// The first call decides.
 static void numa_init(enum ggml_numa_strategy strategy) {
-    atomic_store(&numa_strategy, (int)strategy);
-    cpu_threadpool_set_spread(strategy == GGML_NUMA_STRATEGY_DISTRIBUTE);
+    static atomic_flag decided = ATOMIC_FLAG_INIT;
+    if (!atomic_flag_test_and_set(&decided)) {
+        cpu_threadpool_set_spread(strategy == GGML_NUMA_STRATEGY_DISTRIBUTE);
+    }
 }
 
 static bool is_numa(void) {
     const struct ggml_host_table *host = ggml_sdk_host();
     struct ggml_host_topology topology = {.size = sizeof(topology)};
-    if (atomic_load(&numa_strategy) == GGML_NUMA_STRATEGY_DISABLED || !host) return false;
-    return host->get_topology(host, &topology) == GGML_HOST_OK && topology.n_numa_nodes > 1;
+    return host && host->get_topology(host, &topology) == GGML_HOST_OK && topology.n_numa_nodes > 1;
 }
 
 void *cpu_proc_address(ggml_backend_reg_t reg, const char *name) {

@@ -161,12 +161,13 @@ enum { WORK_ALIGNMENT = 64 };
 
 struct ggml_cplan cpu_graph_plan(const struct ggml_cgraph *cgraph, int n_threads,
                                  struct ggml_threadpool *pool) {
-    struct ggml_cplan cplan = {.n_threads = choose_threads(n_threads, pool), .threadpool = pool};
+    struct ggml_cplan cplan = {0};
     struct cpu_plan plan = {0};
-    if (cpu_plan_make(&plan, cgraph, cplan.n_threads, false) == GGML_STATUS_SUCCESS) {
+    if (cpu_plan_make(&plan, cgraph, choose_threads(n_threads, pool), false) == GGML_STATUS_SUCCESS) {
         // Callers do not align their memory.
         cplan.work_size = plan.work_size > 0 ? plan.work_size + WORK_ALIGNMENT : 0;
-        if (!plan.parallel) cplan.n_threads = 1;
+        cplan.n_threads = plan.parallel ? plan.n_threads : 1;
+        cplan.threadpool = pool;
     }
     cpu_plan_free(&plan);
     return cplan;

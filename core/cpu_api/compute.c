@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+#include "base/status.h"
+#include "cpu_api/find.h"
+
+// The pool's plugin, or the first one.
+static const struct ggml_cpu_api *api_for(struct ggml_threadpool *pool, const char *function) {
+    if (pool) return ((const struct ggml_threadpool_head *)(const void *)pool)->api;
+    return cpu_api_find(function);
+}
+
+struct ggml_cplan ggml_graph_plan(const struct ggml_cgraph *cgraph, int n_threads,
+                                  struct ggml_threadpool *threadpool) {
+    const struct ggml_cplan nothing = {0};
+    if (!cgraph) {
+        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "ggml_graph_plan: the graph is NULL");
+        return nothing;
+    }
+    const struct ggml_cpu_api *api = api_for(threadpool, __func__);
+    return api ? api->graph_plan(cgraph, n_threads, threadpool) : nothing;
+}
+
+enum ggml_status ggml_graph_compute(struct ggml_cgraph *cgraph, struct ggml_cplan *cplan) {
+    if (!cgraph || !cplan) {
+        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "ggml_graph_compute: the %s is NULL",
+                  cgraph ? "plan" : "graph");
+        return GGML_STATUS_FAILED;
+    }
+    const struct ggml_cpu_api *api = api_for(cplan->threadpool, __func__);
+    return api ? api->graph_compute(cgraph, cplan) : GGML_STATUS_FAILED;
+}
+
+enum ggml_status ggml_graph_compute_with_ctx(struct ggml_context *ctx, struct ggml_cgraph *cgraph,
+                                             int n_threads) {
+    struct ggml_cplan cplan = ggml_graph_plan(cgraph, n_threads, NULL);
+    if (cplan.n_threads == 0) return GGML_STATUS_FAILED;
+    if (cplan.work_size > 0) {
+        cplan.work_data = ggml_new_buffer(ctx, cplan.work_size);
+        if (!cplan.work_data) return GGML_STATUS_ALLOC_FAILED;
+    }
+    return ggml_graph_compute(cgraph, &cplan);
+}
