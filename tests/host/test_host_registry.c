@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: MIT
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/status.h"
+#include "ggml-backend-impl.h"
+#include "host/builtin.h"
+#include "host/candidate.h"
+#include "host/filter.h"
+#include "host/host_table.h"
+#include "host/live.h"
+#include "host/text.h"
+#include "support/plugin_dir.h"
+
+static struct plugin_dir dir;
+
+static int open_dir(void **state) {
+    (void)state;
+    plugin_dir_open(&dir);
+    return 0;
+}
+
+static int close_dir(void **state) {
+    (void)state;
+    unload_everything();
+    plugin_dir_close(&dir);
+    return 0;
+}
+
+static void load(const char *file_name) {
+    char path[600];
+    snprintf(path, sizeof(path), FIXTURES "/%s", file_name);
+    plugin_dir_add(&dir, path, file_name);
+    assert_int_equal(ggml_plugin_load(plugin_dir_path(&dir, file_name), NULL), GGML_HOST_OK);
+}
+
+static const char *name_at(size_t index) {
+    ggml_backend_dev_t device = ggml_backend_dev_get(index);
+    return device ? device->iface.get_name(device) : "";
+}
+
+// --- order and aliases --------------------------------------------------------------------------------
+
+static void test_devices_are_ordered_by_type_then_pci_address(void **state) {
+    (void)state;
+    static const char *const expected[] = {"GPU0", "OTHER0", "GPU1", "OTHER1", "SHARED", "SAME",
+                                           "marker0"};
+    load("ggml-marker.so");
+    load("ggml-gpu.so");
+    load("ggml-other.so");
+    for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); ++i) {
+        assert_string_equal(name_at(i), expected[i]);
+    }
+    assert_string_equal(ggml_backend_reg_get(0)->iface.get_name(ggml_backend_reg_get(0)), "gpu");
+    assert_ptr_equal(ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_GPU), ggml_backend_dev_get(0));
+    assert_null(ggml_backend_dev_get(ggml_backend_dev_count()));
+    assert_int_equal(ggml_last_status(), GGML_HOST_OUT_OF_RANGE);
+    assert_null(ggml_backend_reg_get(ggml_backend_reg_count()));
+}
+
+static ggml_backend_dev_t alias_of(const char *name) {
+    struct ggml_device_info info = {.size = sizeof(info)};
+    assert_int_equal(ggml_backend_dev_info(ggml_backend_dev_by_name(name), &info), GGML_HOST_OK);
+    return info.alias_of;
+}
+
+static void test_the_same_hardware_through_two_plugins_is_an_alias(void **state) {
+    (void)state;
+    load("ggml-other.so");
+    load("ggml-gpu.so");
+    assert_ptr_equal(alias_of("GPU0"), ggml_backend_dev_by_name("OTHER0"));
+    assert_null(alias_of("OTHER0"));
+    assert_null(alias_of("GPU1"));
+    assert_null(alias_of("SAME")); // as GPU1, but within one plugin
+    assert_int_equal(ggml_plugin_unload(ggml_backend_reg_by_name("other")), GGML_HOST_OK);
+    assert_null(alias_of("GPU0"));
+}
+
+static void test_names_are_found_whatever_their_case(void **state) {
+    (void)state;
+    load("ggml-gpu.so");
+    assert_non_null(ggml_backend_dev_by_name("gpu1"));
+    assert_non_null(ggml_backend_reg_by_name("GPU"));
+    assert_null(ggml_backend_dev_by_name("GPU"));
+    assert_null(ggml_backend_dev_by_name(NULL));
+    assert_null(ggml_backend_reg_by_name(NULL));
+    assert_null(ggml_backend_init_by_name("GPU9", NULL));
+    assert_non_null(strstr(ggml_last_error(), "GPU9"));
+    assert_null(ggml_backend_init_by_name(NULL, NULL));
+    assert_null(ggml_backend_init_by_type(GGML_BACKEND_DEVICE_TYPE_META, NULL));
+}
+
+static void test_info_checks_its_arguments(void **state) {
+    (void)state;
+    struct ggml_device_info info = {.size = sizeof(info)};
+    load("ggml-gpu.so");
+    ggml_backend_dev_t device = ggml_backend_dev_by_name("GPU0");
+    assert_int_equal(ggml_backend_dev_info(NULL, &info), GGML_HOST_INVALID_ARGUMENT);
+    assert_int_equal(ggml_backend_dev_info(device, NULL), GGML_HOST_INVALID_ARGUMENT);
+    assert_int_equal(ggml_backend_dev_info(device, &info), GGML_HOST_OK);
+    assert_int_equal(info.memory, GGML_MEMORY_KNOWN);
+    info.size = 4;
+    assert_int_equal(ggml_backend_dev_info(device, &info), GGML_HOST_INVALID_ARGUMENT);
+}
+
+// --- use ----------------------------------------------------------------------------------------------
+
+static void test_a_plugin_in_use_is_not_unloaded(void **state) {
+    (void)state;
+    load("ggml-gpu.so");
+    ggml_backend_reg_t reg = ggml_backend_reg_by_name("gpu");
+    ggml_backend_dev_t device = ggml_backend_dev_by_name("GPU0");
+    const size_t n_devices = ggml_backend_dev_count();
+    host_live_add(device);
+    host_live_add(device);
+    host_live_remove(device);
+    assert_int_equal(ggml_plugin_unload(reg), GGML_HOST_BUSY);
+    assert_int_equal(ggml_backend_dev_count(), n_devices);
+    assert_true(is_mapped("ggml-gpu.so"));
+    host_live_remove(device);
+    assert_int_equal(ggml_plugin_unload(reg), GGML_HOST_OK);
+    assert_false(is_mapped("ggml-gpu.so"));
+    host_live_add(NULL);
+    host_live_remove(NULL);
+}
+
+static void test_null_and_foreign_backends_are_answered(void **state) {
+    (void)state;
+    assert_null(ggml_backend_reg_name(NULL));
+    assert_int_equal(ggml_backend_reg_dev_count(NULL), 0);
+    assert_null(ggml_backend_reg_dev_get(NULL, 0));
+    assert_null(ggml_backend_reg_get_proc_address(NULL, "x"));
+    load("ggml-gpu.so");
+    ggml_backend_reg_t reg = ggml_backend_reg_by_name("gpu");
+    assert_string_equal(ggml_backend_reg_name(reg), "gpu");
+    assert_int_equal(ggml_backend_reg_dev_count(reg), 4);
+    assert_null(ggml_backend_reg_dev_get(reg, 4));
+    assert_null(ggml_backend_reg_get_proc_address(reg, "x"));
+    assert_null(ggml_backend_reg_get_proc_address(reg, NULL));
+}
+
+// --- registered by hand -------------------------------------------------------------------------------
+
+static struct ggml_backend_reg own_reg;
+static struct ggml_backend_device own_device;
+
+static const char *own_name(ggml_backend_dev_t device) {
+    (void)device;
+    return "OWN0";
+}
+
+static const char *own_reg_name(ggml_backend_reg_t reg) {
+    (void)reg;
+    return "OWN";
+}
+
+static size_t own_count(ggml_backend_reg_t reg) {
+    (void)reg;
+    return 1;
+}
+
+static ggml_backend_dev_t own_get(ggml_backend_reg_t reg, size_t index) {
+    (void)reg;
+    (void)index;
+    return &own_device;
+}
+
+static void own_memory(ggml_backend_dev_t device, size_t *free, size_t *total) {
+    (void)device;
+    *free = *total = 0;
+}
+
+static enum ggml_backend_dev_type own_type(ggml_backend_dev_t device) {
+    (void)device;
+    return GGML_BACKEND_DEVICE_TYPE_GPU;
+}
+
+static void own_props(ggml_backend_dev_t device, struct ggml_backend_dev_props *props) {
+    props->name = own_name(device);
+}
+
+static ggml_backend_t own_init(ggml_backend_dev_t device, const char *params) {
+    (void)device;
+    (void)params;
+    return NULL;
+}
+
+static ggml_backend_buffer_type_t own_buffer_type(ggml_backend_dev_t device) {
+    (void)device;
+    return ggml_backend_cpu_buffer_type();
+}
+
+static bool own_supports_op(ggml_backend_dev_t device, const struct ggml_tensor *op) {
+    (void)device;
+    (void)op;
+    return false;
+}
+
+static bool own_supports_buft(ggml_backend_dev_t device, ggml_backend_buffer_type_t buft) {
+    (void)device;
+    (void)buft;
+    return false;
+}
+
+static const struct ggml_backend_device_i own_interface = {
+    .get_name = own_name, .get_description = own_name, .get_memory = own_memory,
+    .get_type = own_type, .get_props = own_props, .init_backend = own_init,
+    .get_buffer_type = own_buffer_type, .supports_op = own_supports_op,
+    .supports_buft = own_supports_buft,
+};
+
+static void test_backends_of_the_application_are_registered_once(void **state) {
+    (void)state;
+    const size_t n_devices = ggml_backend_dev_count();
+    ggml_backend_register(NULL);
+    ggml_backend_device_register(NULL);
+    ggml_backend_register(&own_reg);
+    assert_int_equal(ggml_last_status(), GGML_HOST_BAD_PLUGIN);
+    assert_int_equal(ggml_backend_dev_count(), n_devices);
+
+    own_reg.api_version = GGML_BACKEND_API_VERSION;
+    own_reg.iface.get_name = own_reg_name;
+    own_reg.iface.get_device_count = own_count;
+    own_reg.iface.get_device = own_get;
+    own_device.iface = own_interface;
+    own_device.reg = &own_reg;
+    assert_string_equal(ggml_backend_reg_name(&own_reg), "OWN");
+    assert_int_equal(ggml_backend_reg_dev_count(&own_reg), 1);
+    for (int i = 0; i < 2; ++i) {
+        ggml_backend_register(&own_reg);
+        ggml_backend_device_register(&own_device);
+        assert_int_equal(ggml_backend_dev_count(), n_devices + 1);
+    }
+    struct ggml_device_info info = {.size = sizeof(info)};
+    assert_int_equal(ggml_backend_dev_info(ggml_backend_dev_by_name("own0"), &info), GGML_HOST_OK);
+    assert_string_equal(info.plugin_path, "");
+    ggml_backend_unload(&own_reg);
+    assert_int_equal(ggml_backend_dev_count(), n_devices);
+}
+
+static void test_a_program_that_loads_nothing_has_the_built_in_devices(void **state) {
+    (void)state;
+    size_t n_builtins;
+    size_t n_loaded;
+    builtin_plugins(&n_builtins);
+    assert_int_equal(ggml_backend_reg_count(), n_builtins);
+    assert_int_equal(ggml_plugin_load_all(dir.path, &n_loaded), GGML_HOST_OK);
+    assert_int_equal(n_loaded, 0);
+    if (n_builtins > 0) assert_int_equal(find_record("(built-in)")->stage, GGML_PLUGIN_STAGE_READY);
+}
+
+// --- host table ---------------------------------------------------------------------------------------
+
+static void test_the_host_table_serves_and_refuses(void **state) {
+    (void)state;
+    const struct ggml_host_table *host = host_table();
+    assert_int_equal(host->size, sizeof(*host));
+    assert_string_equal(host->host_version, ggml_version());
+    void *memory = host->alloc(host, 100, 256);
+    assert_non_null(memory);
+    assert_int_equal((uintptr_t)memory % 256, 0);
+    host->free(host, memory);
+    host->free(host, NULL);
+    assert_null(host->alloc(host, 0, 16));
+    assert_null(host->alloc(host, 16, 24));
+    assert_null(host->alloc(host, SIZE_MAX - 8, 16));
+    assert_int_equal(ggml_last_status(), GGML_HOST_OUT_OF_MEMORY);
+    assert_null(host->get_extension(host, "ggml.unknown", 0));
+    assert_null(host->get_extension(host, NULL, 0));
+    assert_null(host->get_extension(host, GGML_EXTENSION_HOST_MEMORY, 99));
+    const struct ggml_extension_host_memory *own =
+        host->get_extension(host, GGML_EXTENSION_HOST_MEMORY, 1);
+    assert_ptr_equal(own->buffer_type(), ggml_backend_cpu_buffer_type());
+    setenv("GGML_CPU_LEVEL", "scalar", 1);
+    assert_string_equal(host->get_config(host, "GGML_CPU_LEVEL"), "scalar");
+    unsetenv("GGML_CPU_LEVEL");
+    assert_null(host->get_config(host, "HOME"));
+    assert_null(host->get_config(host, NULL));
+    host->set_error(host, GGML_HOST_DEVICE_LOST, "100 % lost %s");
+    assert_string_equal(ggml_last_error(), "100 % lost %s");
+    assert_int_equal(ggml_last_status(), GGML_HOST_DEVICE_LOST);
+}
+
+// --- small parts --------------------------------------------------------------------------------------
+
+static bool allows(const char *value, const char *plugin) {
+    static const char *known[] = {"cpu", "cuda", "vulkan"};
+    struct arena arena = {0};
+    struct device_filter filter;
+    assert_true(filter_parse(&filter, value, &arena));
+    filter.plugin_names = known;
+    filter.n_plugin_names = 3;
+    const bool allowed = filter_allows_plugin(&filter, plugin);
+    arena_free(&arena);
+    return allowed;
+}
+
+static void test_the_filter_decides_by_plugin_name_where_it_can(void **state) {
+    (void)state;
+    assert_true(allows(NULL, "cuda"));
+    assert_true(allows("", "cuda"));
+    assert_true(allows(" , -,", "cuda"));
+    assert_true(allows("cpu,CUDA", "cuda"));
+    assert_true(allows("CUDA1", "cuda"));
+    assert_false(allows("CUDA1", "vulkan"));
+    assert_false(allows("cpu", "cuda"));
+    assert_false(allows("cpu,-cuda", "cuda"));
+    assert_false(allows("- cuda", "cuda"));
+    assert_true(allows("-cuda", "cpu"));
+    assert_true(allows("-CUDA1", "cuda"));
+    assert_true(allows("0000:01:00.0", "vulkan"));
+    assert_true(allows("Metal", "vulkan"));
+}
+
+static void test_linker_messages_name_the_missing_library(void **state) {
+    (void)state;
+    char name[32];
+    missing_library("libfoo.so.1: cannot open shared object file: No such file or directory", "/p.so",
+                    name, sizeof(name));
+    assert_string_equal(name, "libfoo.so.1");
+    missing_library("/p.so: cannot open shared object file: No such file", "/p.so", name, sizeof(name));
+    assert_string_equal(name, "");
+    missing_library("Error loading shared library libfoo.so: No such file (needed by /p.so)", "/p.so",
+                    name, sizeof(name));
+    assert_string_equal(name, "libfoo.so");
+    missing_library("dlopen(/p.so, 2): Library not loaded: @rpath/libfoo.dylib\n  Referenced from: /p",
+                    "/p.so", name, sizeof(name));
+    assert_string_equal(name, "@rpath/libfoo.dylib");
+    missing_library("/p.so: undefined symbol: cuInit", "/p.so", name, sizeof(name));
+    assert_string_equal(name, "");
+    missing_library("a-library-with-a-name-that-is-far-too-long.so: cannot open shared object file",
+                    "/p.so", name, sizeof(name));
+    assert_int_equal(strlen(name), sizeof(name) - 1);
+}
+
+static void test_utf8_is_checked_strictly(void **state) {
+    (void)state;
+    assert_true(utf8_valid("GPU \xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80"));
+    assert_false(utf8_valid("\xc0\x80"));
+    assert_false(utf8_valid("\xed\xa0\x80"));
+    assert_false(utf8_valid("\xf4\x90\x80\x80"));
+    assert_false(utf8_valid("\xe2\x82"));
+    assert_false(utf8_valid("\xff"));
+    assert_false(utf8_valid("line\n"));
+}
+
+#define HOST_TEST(name) cmocka_unit_test_setup_teardown(name, open_dir, close_dir)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        HOST_TEST(test_a_program_that_loads_nothing_has_the_built_in_devices),
+        HOST_TEST(test_devices_are_ordered_by_type_then_pci_address),
+        HOST_TEST(test_the_same_hardware_through_two_plugins_is_an_alias),
+        HOST_TEST(test_names_are_found_whatever_their_case),
+        HOST_TEST(test_info_checks_its_arguments),
+        HOST_TEST(test_a_plugin_in_use_is_not_unloaded),
+        HOST_TEST(test_null_and_foreign_backends_are_answered),
+        HOST_TEST(test_backends_of_the_application_are_registered_once),
+        cmocka_unit_test(test_the_host_table_serves_and_refuses),
+        cmocka_unit_test(test_the_filter_decides_by_plugin_name_where_it_can),
+        cmocka_unit_test(test_linker_messages_name_the_missing_library),
+        cmocka_unit_test(test_utf8_is_checked_strictly),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+// Loading, listing and unloading from many threads at once; meant to run under a thread sanitizer as well.
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/status.h"
+#include "ggml-backend-impl.h"
+#include "support/plugin_dir.h"
+
+enum { N_THREADS = 8, N_ROUNDS = 60 };
+
+static struct plugin_dir dir;
+static atomic_int n_errors;
+
+static void fill(void) {
+    static const char *const files[] = {"ggml-marker.so", "ggml-gpu.so", "ggml-other.so",
+                                        "ggml-init_fails.so", "ggml-twin-a.so", "ggml-twin-b.so"};
+    char path[600];
+    plugin_dir_open(&dir);
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); ++i) {
+        snprintf(path, sizeof(path), FIXTURES "/%s", files[i]);
+        plugin_dir_add(&dir, path, files[i]);
+    }
+}
+
+static void expect(bool condition) {
+    if (!condition) atomic_fetch_add(&n_errors, 1);
+}
+
+static void list(void) {
+    const size_t count = ggml_backend_dev_count();
+    for (size_t i = 0; i < count; ++i) ggml_backend_dev_get(i);
+    ggml_backend_dev_by_name("GPU0");
+    ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_GPU);
+    ggml_plugin_report_t report = ggml_plugin_report_new();
+    expect(report != NULL);
+    for (size_t i = 0; i < ggml_plugin_report_count(report); ++i) {
+        const struct ggml_plugin_record *record = ggml_plugin_report_get(report, i);
+        expect((record->status == GGML_HOST_OK) == (record->reg != NULL));
+    }
+    ggml_plugin_report_free(report);
+}
+
+// The stream keeps the plugin from being unloaded, whatever the others try.
+static void compute(const char *device_name) {
+    ggml_backend_t backend = ggml_backend_init_by_name(device_name, NULL);
+    if (!backend) return;
+    expect(strcmp(ggml_backend_name(backend), device_name) == 0);
+    ggml_backend_free(backend);
+}
+
+static void unload(const char *name) {
+    ggml_backend_reg_t reg = ggml_backend_reg_by_name(name);
+    if (!reg) return;
+    const enum ggml_host_status status = ggml_plugin_unload(reg);
+    expect(status == GGML_HOST_OK || status == GGML_HOST_BUSY || status == GGML_HOST_NOT_FOUND);
+}
+
+static void *work(void *argument) {
+    const int thread = *(const int *)argument;
+    for (int round = 0; round < N_ROUNDS; ++round) {
+        switch ((thread + round) % 4) {
+        case 0: expect(ggml_plugin_load_all(dir.path, NULL) == GGML_HOST_OK); break;
+        case 1: list(); break;
+        case 2: compute(round % 2 ? "GPU0" : "OTHER1"); break;
+        case 3: unload(round % 2 ? "gpu" : round % 3 ? "other" : "twin"); break;
+        }
+    }
+    return NULL;
+}
+
+static void test_loading_listing_and_unloading_at_once(void **state) {
+    (void)state;
+    pthread_t threads[N_THREADS];
+    int numbers[N_THREADS];
+    fill();
+    for (int i = 0; i < N_THREADS; ++i) {
+        numbers[i] = i;
+        assert_int_equal(pthread_create(&threads[i], NULL, work, &numbers[i]), 0);
+    }
+    for (int i = 0; i < N_THREADS; ++i) pthread_join(threads[i], NULL);
+    assert_int_equal(atomic_load(&n_errors), 0);
+    assert_int_equal(ggml_plugin_load_all(dir.path, NULL), GGML_HOST_OK);
+    assert_non_null(ggml_backend_dev_by_name("GPU0"));
+    unload_everything();
+    assert_int_equal(ggml_backend_dev_count(), 0);
+    plugin_dir_close(&dir);
+}
+
+static void *load_all(void *argument) {
+    ggml_plugin_load_all(dir.path, argument);
+    return NULL;
+}
+
+static void test_load_all_from_every_thread_loads_once(void **state) {
+    (void)state;
+    pthread_t threads[N_THREADS];
+    size_t n_loaded[N_THREADS];
+    size_t sum = 0;
+    fill();
+    for (int i = 0; i < N_THREADS; ++i) {
+        assert_int_equal(pthread_create(&threads[i], NULL, load_all, &n_loaded[i]), 0);
+    }
+    for (int i = 0; i < N_THREADS; ++i) {
+        pthread_join(threads[i], NULL);
+        sum += n_loaded[i];
+    }
+    assert_int_equal(sum, ggml_backend_reg_count());
+    unload_everything();
+    plugin_dir_close(&dir);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_load_all_from_every_thread_loads_once),
+        cmocka_unit_test(test_loading_listing_and_unloading_at_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

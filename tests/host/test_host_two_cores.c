@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+// Two copies of the core in one process: this program is linked to the static one and exports nothing, and
+// opens the shared one. Both load the same plugin and use it.
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/plugin_dir.h"
+
+static struct plugin_dir dir;
+
+// The functions of one copy.
+struct core {
+    enum ggml_host_status (*load)(const char *path, ggml_backend_reg_t *out_reg);
+    enum ggml_host_status (*unload)(ggml_backend_reg_t reg);
+    ggml_backend_t (*init_by_name)(const char *name, const char *params);
+    ggml_backend_buffer_t (*alloc_buffer)(ggml_backend_t backend, size_t size);
+    void (*free_buffer)(ggml_backend_buffer_t buffer);
+    void (*free)(ggml_backend_t backend);
+    ggml_backend_buffer_type_t (*cpu_buffer_type)(void);
+    ggml_backend_reg_t reg;
+    ggml_backend_t backend;
+    ggml_backend_buffer_t buffer;
+};
+
+static void find(void *library, const char *name, void *out_function) {
+    void *symbol = dlsym(library, name);
+    assert_non_null(symbol);
+    memcpy(out_function, &symbol, sizeof(symbol));
+}
+
+static void fill_shared(struct core *core, void *library) {
+    find(library, "ggml_plugin_load", &core->load);
+    find(library, "ggml_plugin_unload", &core->unload);
+    find(library, "ggml_backend_init_by_name", &core->init_by_name);
+    find(library, "ggml_backend_alloc_buffer", &core->alloc_buffer);
+    find(library, "ggml_backend_buffer_free", &core->free_buffer);
+    find(library, "ggml_backend_free", &core->free);
+    find(library, "ggml_backend_cpu_buffer_type", &core->cpu_buffer_type);
+}
+
+static void use(struct core *core) {
+    assert_int_equal(core->load(plugin_dir_path(&dir, "ggml-null.so"), &core->reg), GGML_HOST_OK);
+    core->backend = core->init_by_name("NULL0", NULL);
+    assert_non_null(core->backend);
+    core->buffer = core->alloc_buffer(core->backend, 4096);
+    assert_non_null(core->buffer);
+    assert_int_equal(core->unload(core->reg), GGML_HOST_BUSY);
+}
+
+static void leave(struct core *core) {
+    core->free_buffer(core->buffer);
+    core->free(core->backend);
+    assert_int_equal(core->unload(core->reg), GGML_HOST_OK);
+}
+
+static void test_two_cores_use_one_plugin(void **state) {
+    (void)state;
+    struct core linked = {ggml_plugin_load, ggml_plugin_unload, ggml_backend_init_by_name,
+                          ggml_backend_alloc_buffer, ggml_backend_buffer_free, ggml_backend_free,
+                          ggml_backend_cpu_buffer_type, NULL, NULL, NULL};
+    struct core opened = {0};
+    void *library = dlopen(SHARED_CORE, RTLD_NOW | RTLD_LOCAL);
+    if (!library) fail_msg("%s", dlerror());
+    plugin_dir_open(&dir);
+    plugin_dir_add(&dir, NULL_PLUGIN, "ggml-null.so");
+    fill_shared(&opened, library);
+    assert_true(opened.cpu_buffer_type() != linked.cpu_buffer_type());
+    for (int i = 0; i < 3; ++i) {
+        use(&linked);
+        use(&opened);
+        assert_true(linked.reg == opened.reg);
+        leave(i % 2 ? &opened : &linked);
+        assert_true(is_mapped("ggml-null.so"));
+        leave(i % 2 ? &linked : &opened);
+        assert_false(is_mapped("ggml-null.so"));
+    }
+    plugin_dir_close(&dir);
+}
+
+static void test_this_program_exports_nothing(void **state) {
+    (void)state;
+    assert_null(dlsym(RTLD_DEFAULT, "ggml_backend_init_best"));
+    assert_null(dlsym(RTLD_DEFAULT, "ggml_plugin_load"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_this_program_exports_nothing),
+        cmocka_unit_test(test_two_cores_use_one_plugin),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
