@@ -10,7 +10,7 @@
 
 enum { LINE_SIZE = 4096, PATH_SIZE = 3 * LINE_SIZE, TEXT_LIMIT = 1 << 20 };
 
-// --- text ---------------------------------------------------------------------------------------------
+// --- text
 
 // Copies the next line and moves on; lines that do not fit come out empty. False at the end.
 static bool next_line(const char **text, char out_line[LINE_SIZE]) {
@@ -60,7 +60,7 @@ static char *read_text(const char *path) {
     return text;
 }
 
-// --- where the group lies -----------------------------------------------------------------------------
+// --- where the group lies
 
 // Path of the process's group in the hierarchy that limits CPU time.
 static bool find_group(const char *self_cgroup, bool v2, char out_path[LINE_SIZE]) {
@@ -71,8 +71,8 @@ static bool find_group(const char *self_cgroup, bool v2, char out_path[LINE_SIZE
         if (!path) continue;
         *controllers++ = '\0';
         *path++ = '\0';
-        const bool matches = v2 ? strcmp(line, "0") == 0 && controllers[0] == '\0'
-                                : list_has(controllers, "cpu");
+        const bool matches =
+            v2 ? strcmp(line, "0") == 0 && controllers[0] == '\0' : list_has(controllers, "cpu");
         if (!matches) continue;
         memcpy(out_path, path, strlen(path) + 1);
         return true;
@@ -101,7 +101,8 @@ static bool parse_mount(char *line, bool v2, struct cgroup_mount *out_mount) {
     char *fields[MAX_FIELDS];
     const size_t count = split_fields(line, fields, MAX_FIELDS);
     size_t dash = FIELD_OPTIONAL;
-    while (dash < count && strcmp(fields[dash], "-") != 0) ++dash;
+    while (dash < count && strcmp(fields[dash], "-") != 0)
+        ++dash;
     if (dash + 3 >= count) return false;
     const char *type = fields[dash + 1];
     const bool matches = v2 ? strcmp(type, "cgroup2") == 0
@@ -133,7 +134,7 @@ static const char *below_mount(const char *group, const char *mount_root) {
     return group[length] == '/' ? group + length : "";
 }
 
-// --- limits -------------------------------------------------------------------------------------------
+// --- limits
 
 static bool read_words(const char *dir, const char *name, char *out_text, size_t size) {
     char path[PATH_SIZE + 32];

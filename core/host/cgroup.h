@@ -10,8 +10,8 @@ struct cgroup_view {
     const char *mountinfo;   // text of /proc/self/mountinfo; NULL: the usual mount points
 };
 
-// CPUs' worth of time of the process's group and all its ancestors, the tightest of them; 0: no limit.
-// Missing or unreadable files don't limit. [any-thread]
+// CPUs' worth of time of the process's group and all its ancestors, the tightest of them; 0: no
+// limit. Missing or unreadable files don't limit. [any-thread]
 double cgroup_cpu_limit(const struct cgroup_view *view);
 
 // The same of this process. [any-thread]

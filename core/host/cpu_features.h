@@ -8,8 +8,8 @@
 
 #include "ggml-plugin.h"
 
-// Bit set (GGML_CPU_BIT) of this machine; 0 where it can't be told. Kept after the first call, because
-// CPUID is slow in virtual machines. [any-thread]
+// Bit set (GGML_CPU_BIT) of this machine; 0 where it can't be told. Kept after the first call,
+// because CPUID is slow in virtual machines. [any-thread]
 uint64_t cpu_features_detect(void);
 
 struct cpuid_registers {
@@ -22,8 +22,8 @@ struct cpuid_source {
     struct cpuid_registers (*leaf)(const void *context, uint32_t leaf, uint32_t subleaf);
     // Only asked if CPUID says OSXSAVE.
     uint64_t (*xcr0)(const void *context);
-    // Whether the operating system hands out AMX tiles on request; the request itself is left to the
-    // code that uses them.
+    // Whether the operating system hands out AMX tiles on request; the request itself is left to
+    // the code that uses them.
     bool (*amx_grantable)(const void *context);
     const void *context;
 };

@@ -23,17 +23,19 @@ const char *ggml_machine_text(enum ggml_machine machine) {
 
 static enum ggml_host_status compare_contracts(const struct ggml_plugin_note *note) {
     if (note->contract_major != GGML_CONTRACT_MAJOR) {
-        return ggml_fail(GGML_HOST_WRONG_CONTRACT,
-                         "plugin '%.*s' was built for plugin contract %u.%u, this host has %u.%u: get "
-                         "the %s of matching major version", GGML_PLUGIN_STRING_SIZE, note->name,
-                         note->contract_major, note->contract_minor, GGML_CONTRACT_MAJOR,
-                         GGML_CONTRACT_MINOR,
-                         note->contract_major < GGML_CONTRACT_MAJOR ? "plugin" : "host");
+        return ggml_fail(
+            GGML_HOST_WRONG_CONTRACT,
+            "plugin '%.*s' was built for plugin contract %u.%u, this host has %u.%u: get "
+            "the %s of matching major version",
+            GGML_PLUGIN_STRING_SIZE, note->name, note->contract_major, note->contract_minor,
+            GGML_CONTRACT_MAJOR, GGML_CONTRACT_MINOR,
+            note->contract_major < GGML_CONTRACT_MAJOR ? "plugin" : "host");
     }
     if (note->contract_min_minor > GGML_CONTRACT_MINOR) {
         return ggml_fail(GGML_HOST_WRONG_CONTRACT,
                          "plugin '%.*s' needs plugin contract %u.%u or newer, this host has %u.%u: "
-                         "update the host", GGML_PLUGIN_STRING_SIZE, note->name, note->contract_major,
+                         "update the host",
+                         GGML_PLUGIN_STRING_SIZE, note->name, note->contract_major,
                          note->contract_min_minor, GGML_CONTRACT_MAJOR, GGML_CONTRACT_MINOR);
     }
     return GGML_HOST_OK;
@@ -48,8 +50,9 @@ static void name_features(uint64_t bits, char *out_text, size_t size) {
         const char *name = ggml_host_cpu_feature_name(bit);
         const char *separator = used > 0 ? ", " : "";
         const int n = name ? snprintf(out_text + used, size - used, "%s%s", separator, name)
-                           : snprintf(out_text + used, size - used, "%sfeature %u (unknown to this "
-                                      "host)", separator, bit);
+                           : snprintf(out_text + used, size - used,
+                                      "%sfeature %u (unknown to this host)",
+                                      separator, bit);
         used += n > 0 ? (size_t)n : 0;
     }
 }
@@ -65,9 +68,11 @@ static enum ggml_host_status compare_features(const struct ggml_plugin_note *not
                          GGML_PLUGIN_STRING_SIZE, note->name, names);
     }
     if (note->cpu_features[1] != 0) {
-        return ggml_fail(GGML_HOST_MISSING_CPU_FEATURE,
-                         "plugin '%.*s' needs CPU features that this host does not know: update the "
-                         "host", GGML_PLUGIN_STRING_SIZE, note->name);
+        return ggml_fail(
+            GGML_HOST_MISSING_CPU_FEATURE,
+            "plugin '%.*s' needs CPU features that this host does not know: update "
+            "the host",
+            GGML_PLUGIN_STRING_SIZE, note->name);
     }
     return GGML_HOST_OK;
 }
@@ -84,10 +89,11 @@ enum ggml_host_status plugin_negotiate(const struct ggml_plugin_note *note, uint
     status = compare_features(note, cpu_features);
     if (status != GGML_HOST_OK) return status;
     if (note->layout_hash != GGML_PLUGIN_LAYOUT_HASH) {
-        return ggml_fail(GGML_HOST_LAYOUT_MISMATCH,
-                         "plugin '%.*s' was built with other structure layouts (for example another "
-                         "GGML_MAX_NAME): build it with the options of this host",
-                         GGML_PLUGIN_STRING_SIZE, note->name);
+        return ggml_fail(
+            GGML_HOST_LAYOUT_MISMATCH,
+            "plugin '%.*s' was built with other structure layouts (for example another "
+            "GGML_MAX_NAME): build it with the options of this host",
+            GGML_PLUGIN_STRING_SIZE, note->name);
     }
     return GGML_HOST_OK;
 }

@@ -6,8 +6,8 @@
 #include "ggml-plugin.h"
 
 // Compares a note with this host and the usable CPU features; the first that does not fit decides:
-// WRONG_CONTRACT, WRONG_MACHINE, MISSING_CPU_FEATURE (the message names them), LAYOUT_MISMATCH. Applies to
-// built-in plugins too. [any-thread]
+// WRONG_CONTRACT, WRONG_MACHINE, MISSING_CPU_FEATURE (the message names them), LAYOUT_MISMATCH.
+// Applies to built-in plugins too. [any-thread]
 enum ggml_host_status plugin_negotiate(const struct ggml_plugin_note *note, uint64_t cpu_features);
 
 // Name of a machine; never NULL. [any-thread]

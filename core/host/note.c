@@ -95,7 +95,8 @@ static enum ggml_host_status read_note(const struct image_source *source,
                          note.contract_major, note.contract_minor, GGML_CONTRACT_MAJOR,
                          GGML_CONTRACT_MINOR);
     }
-    return ggml_fail(GGML_HOST_DAMAGED_FILE, "%s: damaged: %s; build it again", source->label, fault);
+    return ggml_fail(GGML_HOST_DAMAGED_FILE, "%s: damaged: %s; build it again", source->label,
+                     fault);
 }
 
 static enum ggml_host_status parse(const struct image_source *source, bool any_format,
@@ -112,9 +113,9 @@ static enum ggml_host_status parse(const struct image_source *source, bool any_f
     }
     if (!any_format && image.format != NATIVE_FORMAT) {
         out_note->machine = (uint16_t)image.machine;
-        return ggml_fail(GGML_HOST_WRONG_MACHINE, "%s: a %s library for %s, this system loads %s ones",
-                         source->label, format_text(image.format), image.machine_name,
-                         format_text(NATIVE_FORMAT));
+        return ggml_fail(GGML_HOST_WRONG_MACHINE,
+                         "%s: a %s library for %s, this system loads %s ones", source->label,
+                         format_text(image.format), image.machine_name, format_text(NATIVE_FORMAT));
     }
     status = plugin_image_find_note(source, &image);
     if (status != GGML_HOST_OK) return status;

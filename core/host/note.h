@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Reads a plugin's note from its file without mapping it, so that nothing of an unfit plugin ever runs.
+// Reads a plugin's note from its file without mapping it, so that nothing of an unfit plugin ever
+// runs.
 #ifndef GGML_HOST_NOTE_H
 #define GGML_HOST_NOTE_H
 
@@ -15,8 +16,8 @@ struct plugin_file_id {
 };
 
 // Reads and validates the note of the file at `path`. *out_note is zeroed on failure, except that
-// WRONG_MACHINE sets its machine (if that has a number); *out_id (may be NULL) is set as soon as the
-// file could be opened. Never blocks on a FIFO or device and never runs or maps the file.
+// WRONG_MACHINE sets its machine (if that has a number); *out_id (may be NULL) is set as soon as
+// the file could be opened. Never blocks on a FIFO or device and never runs or maps the file.
 //   NOT_FOUND, PERMISSION_DENIED, IO_ERROR, INVALID_ARGUMENT (path), OUT_OF_MEMORY
 //   NOT_A_PLUGIN   not a regular file, not a shared library, or one without a note
 //   DAMAGED_FILE   truncated, or its tables or note contradict themselves
@@ -26,15 +27,16 @@ struct plugin_file_id {
 enum ggml_host_status plugin_note_read(const char *path, struct ggml_plugin_note *out_note,
                                        struct plugin_file_id *out_id);
 
-// The same for an image that is not a file; accepts libraries of every operating system. [any-thread]
+// The same for an image that is not a file; accepts libraries of every operating system.
+// [any-thread]
 enum ggml_host_status plugin_note_parse(const struct image_source *source,
                                         struct ggml_plugin_note *out_note);
 
 // Opens, identifies and closes the file: the platform's part of plugin_note_read. An open file is
 // handed to `use` as a source.
-enum ggml_host_status note_file_visit(const char *path, struct plugin_file_id *out_id,
-                                      enum ggml_host_status (*use)(const struct image_source *source,
-                                                                   void *context),
-                                      void *context);
+enum ggml_host_status
+note_file_visit(const char *path, struct plugin_file_id *out_id,
+                enum ggml_host_status (*use)(const struct image_source *source, void *context),
+                void *context);
 
 #endif

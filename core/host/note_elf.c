@@ -146,7 +146,8 @@ static enum ggml_host_status read_section_table(const struct image_source *sourc
     if (out_table->count > IMAGE_MAX_SECTIONS || out_table->names >= out_table->count) {
         return ggml_fail(GGML_HOST_DAMAGED_FILE,
                          "%s: damaged: %llu sections, their names in section %llu", source->label,
-                         (unsigned long long)out_table->count, (unsigned long long)out_table->names);
+                         (unsigned long long)out_table->count,
+                         (unsigned long long)out_table->names);
     }
     return GGML_HOST_OK;
 }

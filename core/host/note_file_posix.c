@@ -75,10 +75,10 @@ static enum ggml_host_status open_regular(const char *path, struct stat *out_inf
     return GGML_HOST_OK;
 }
 
-enum ggml_host_status note_file_visit(const char *path, struct plugin_file_id *out_id,
-                                      enum ggml_host_status (*use)(const struct image_source *source,
-                                                                   void *context),
-                                      void *context) {
+enum ggml_host_status
+note_file_visit(const char *path, struct plugin_file_id *out_id,
+                enum ggml_host_status (*use)(const struct image_source *source, void *context),
+                void *context) {
     struct stat info;
     int fd;
     memset(out_id, 0, sizeof(*out_id));

@@ -45,7 +45,8 @@ static enum ggml_host_status open_regular(const char *path, HANDLE *out_file) {
         return ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the path is not UTF-8", label_of(path));
     }
     wchar_t *wide = ggml_mem_alloc((size_t)length * sizeof(*wide));
-    if (!wide) return ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory for the path", label_of(path));
+    if (!wide)
+        return ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory for the path", label_of(path));
     MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, path, -1, wide, length);
     const DWORD attributes = GetFileAttributesW(wide);
     enum ggml_host_status status = GGML_HOST_OK;
@@ -56,7 +57,8 @@ static enum ggml_host_status open_regular(const char *path, HANDLE *out_file) {
     } else {
         *out_file = CreateFileW(wide, GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_DELETE, NULL,
                                 OPEN_EXISTING, FILE_ATTRIBUTE_NORMAL, NULL);
-        if (*out_file == INVALID_HANDLE_VALUE) status = fail_with_code(path, "opened", GetLastError());
+        if (*out_file == INVALID_HANDLE_VALUE)
+            status = fail_with_code(path, "opened", GetLastError());
     }
     ggml_mem_free(wide);
     return status;
@@ -66,10 +68,10 @@ static uint64_t join(DWORD high, DWORD low) {
     return (uint64_t)high << 32 | low;
 }
 
-enum ggml_host_status note_file_visit(const char *path, struct plugin_file_id *out_id,
-                                      enum ggml_host_status (*use)(const struct image_source *source,
-                                                                   void *context),
-                                      void *context) {
+enum ggml_host_status
+note_file_visit(const char *path, struct plugin_file_id *out_id,
+                enum ggml_host_status (*use)(const struct image_source *source, void *context),
+                void *context) {
     BY_HANDLE_FILE_INFORMATION info;
     HANDLE file;
     memset(out_id, 0, sizeof(*out_id));
@@ -82,8 +84,9 @@ enum ggml_host_status note_file_visit(const char *path, struct plugin_file_id *o
     out_id->device = info.dwVolumeSerialNumber;
     out_id->inode = join(info.nFileIndexHigh, info.nFileIndexLow);
     out_id->size = join(info.nFileSizeHigh, info.nFileSizeLow);
-    out_id->mtime_ns = (int64_t)(join(info.ftLastWriteTime.dwHighDateTime,
-                                      info.ftLastWriteTime.dwLowDateTime) * 100);
+    out_id->mtime_ns =
+        (int64_t)(join(info.ftLastWriteTime.dwHighDateTime, info.ftLastWriteTime.dwLowDateTime) *
+                  100);
     const struct image_source source = {read_handle, &file, out_id->size, label_of(path)};
     status = use(&source, context);
 fail:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Finds the note section in ELF, PE and Mach-O images. Every offset and count of an image is taken for
-// a lie until checked; memory is bounded by the limits below.
+// Finds the note section in ELF, PE and Mach-O images. Every offset and count of an image is taken
+// for a lie until checked; memory is bounded by the limits below.
 #ifndef GGML_HOST_NOTE_IMAGE_H
 #define GGML_HOST_NOTE_IMAGE_H
 
@@ -12,8 +12,8 @@
 
 enum image_limit {
     IMAGE_MAX_SECTIONS = 4096,
-    IMAGE_MAX_TABLE = 1 << 20,    // bytes of one table that is read whole
-    IMAGE_MAX_FAT_SLICES = 32,    // a Java class file has the same magic and a larger number here
+    IMAGE_MAX_TABLE = 1 << 20, // bytes of one table that is read whole
+    IMAGE_MAX_FAT_SLICES = 32, // a Java class file has the same magic and a larger number here
     IMAGE_MAX_NOTE = 1 << 16,
 };
 
@@ -45,18 +45,20 @@ struct plugin_image {
     uint64_t note_size;
 };
 
-// Reads the header: format, byte order, machine. NOT_A_PLUGIN if it is no shared library. [any-thread]
+// Reads the header: format, byte order, machine. NOT_A_PLUGIN if it is no shared library.
+// [any-thread]
 enum ggml_host_status plugin_image_identify(const struct image_source *source,
                                             struct plugin_image *out_image);
 // Finds the note of an identified image. [any-thread]
 enum ggml_host_status plugin_image_find_note(const struct image_source *source,
                                              struct plugin_image *image);
 
-// --- between the files of the reader ------------------------------------------------------------------
+// --- between the files of the reader
 
 enum ggml_host_status image_identify_elf(const struct image_source *source,
                                          struct plugin_image *image);
-enum ggml_host_status image_identify_pe(const struct image_source *source, struct plugin_image *image);
+enum ggml_host_status image_identify_pe(const struct image_source *source,
+                                        struct plugin_image *image);
 enum ggml_host_status image_identify_macho(const struct image_source *source,
                                            struct plugin_image *image);
 enum ggml_host_status image_find_note_elf(const struct image_source *source,
@@ -67,9 +69,11 @@ enum ggml_host_status image_find_note_macho(const struct image_source *source,
                                             struct plugin_image *image);
 
 // Reads `size` bytes at an offset within the image; DAMAGED_FILE when they are not all there.
-enum ggml_host_status image_read(const struct image_source *source, const struct plugin_image *image,
-                                 uint64_t offset, void *out, size_t size);
-// The same into new memory of at most IMAGE_MAX_TABLE bytes, freed by the caller with ggml_mem_free.
+enum ggml_host_status image_read(const struct image_source *source,
+                                 const struct plugin_image *image, uint64_t offset, void *out,
+                                 size_t size);
+// The same into new memory of at most IMAGE_MAX_TABLE bytes, freed by the caller with
+// ggml_mem_free.
 enum ggml_host_status image_read_table(const struct image_source *source,
                                        const struct plugin_image *image, uint64_t offset,
                                        uint64_t size, unsigned char **out_table);

@@ -77,8 +77,8 @@ static enum ggml_host_status choose_slice(const struct image_source *source,
         if (machine_of(slice.cpu)->machine == GGML_MACHINE_HERE) chosen = slice;
     }
     if (chosen.offset > image->size || chosen.size > image->size - chosen.offset) {
-        return ggml_fail(GGML_HOST_DAMAGED_FILE, "%s: truncated or damaged: a slice lies beyond its end",
-                         source->label);
+        return ggml_fail(GGML_HOST_DAMAGED_FILE,
+                         "%s: truncated or damaged: a slice lies beyond its end", source->label);
     }
     image->base = chosen.offset;
     image->size = chosen.size;
@@ -129,15 +129,16 @@ static const unsigned char *find_section(const struct plugin_image *image,
     const uint32_t n_fitting = (size - MACHO_SEGMENT_SIZE) / MACHO_SECTION_SIZE;
     const uint32_t n_sections = image_u32(command + 64, image->big_endian);
     for (uint32_t i = 0; i < n_sections && i < n_fitting; ++i) {
-        const unsigned char *section = command + MACHO_SEGMENT_SIZE + (size_t)i * MACHO_SECTION_SIZE;
+        const unsigned char *section =
+            command + MACHO_SEGMENT_SIZE + (size_t)i * MACHO_SECTION_SIZE;
         if (names_match(section)) return section;
     }
     return NULL;
 }
 
 static enum ggml_host_status walk_commands(const struct image_source *source,
-                                           struct plugin_image *image, const unsigned char *commands,
-                                           uint32_t size) {
+                                           struct plugin_image *image,
+                                           const unsigned char *commands, uint32_t size) {
     uint32_t offset = 0;
     while (size - offset >= 8) {
         const unsigned char *command = commands + offset;

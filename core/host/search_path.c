@@ -24,7 +24,7 @@ static enum ggml_host_status no_memory(void) {
     return ggml_fail(GGML_HOST_OUT_OF_MEMORY, "search_path: no memory for the list of directories");
 }
 
-// --- directories --------------------------------------------------------------------------------------
+// --- directories
 
 struct path_builder {
     struct arena *arena;
@@ -67,7 +67,8 @@ static void add_folder_in(struct path_builder *builder, const char *dir, const c
 
 static size_t count_entries(const char *list) {
     size_t count = list ? 1 : 0;
-    for (; list && *list; ++list) count += *list == search_list_separator;
+    for (; list && *list; ++list)
+        count += *list == search_list_separator;
     return count;
 }
 
@@ -85,9 +86,11 @@ enum ggml_host_status search_path_build(const char *caller_dir, struct arena *ar
     *out_dirs = NULL;
     *out_count = 0;
     if (caller_dir && !search_path_is_absolute(caller_dir)) {
-        return ggml_fail(GGML_HOST_INVALID_ARGUMENT,
-                         "search_path_build: plugin directory '%s' is not absolute; plugins are never "
-                         "looked for relative to the working directory", search_path_label(caller_dir));
+        return ggml_fail(
+            GGML_HOST_INVALID_ARGUMENT,
+            "search_path_build: plugin directory '%s' is not absolute; plugins are never "
+            "looked for relative to the working directory",
+            search_path_label(caller_dir));
     }
     enum { N_FIXED = 3 };
     const char *list = caller_dir ? NULL : ggml_env(GGML_ENV_GGML_PLUGIN_PATH);
@@ -105,7 +108,7 @@ enum ggml_host_status search_path_build(const char *caller_dir, struct arena *ar
     return GGML_HOST_OK;
 }
 
-// --- files --------------------------------------------------------------------------------------------
+// --- files
 
 struct file_list {
     const char *dir;
@@ -152,7 +155,8 @@ enum ggml_host_status search_dir_list(const char *dir, struct arena *arena, char
     *out_paths = NULL;
     *out_count = 0;
     if (!dir || !search_path_is_absolute(dir)) {
-        return ggml_fail(GGML_HOST_INVALID_ARGUMENT, "search_dir_list: '%s' is not an absolute path",
+        return ggml_fail(GGML_HOST_INVALID_ARGUMENT,
+                         "search_dir_list: '%s' is not an absolute path",
                          dir ? search_path_label(dir) : "");
     }
     enum ggml_host_status status = search_dir_visit(dir, add_file, &list);
@@ -171,7 +175,7 @@ fail:
     return status;
 }
 
-// --- names --------------------------------------------------------------------------------------------
+// --- names
 
 static bool is_name_byte(char c) {
     return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' ||

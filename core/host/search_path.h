@@ -16,22 +16,24 @@ struct search_dir {
     enum ggml_host_status status; // INVALID_ARGUMENT: not absolute, listed for the report only
 };
 
-// The directories in order, without repeats; they need not exist. With a caller's directory it is the only
-// one. All memory is the arena's. INVALID_ARGUMENT: caller_dir is relative or empty. [any-thread]
+// The directories in order, without repeats; they need not exist. With a caller's directory it is
+// the only one. All memory is the arena's. INVALID_ARGUMENT: caller_dir is relative or empty.
+// [any-thread]
 enum ggml_host_status search_path_build(const char *caller_dir, struct arena *arena,
                                         struct search_dir **out_dirs, size_t *out_count);
 
 // Paths of the files in `dir` that are named like plugins, sorted by bytes. NOT_FOUND,
-// PERMISSION_DENIED, INVALID_ARGUMENT (not a directory, too long), IO_ERROR, OUT_OF_MEMORY. [any-thread]
+// PERMISSION_DENIED, INVALID_ARGUMENT (not a directory, too long), IO_ERROR, OUT_OF_MEMORY.
+// [any-thread]
 enum ggml_host_status search_dir_list(const char *dir, struct arena *arena, char ***out_paths,
                                       size_t *out_count);
 
-// Splits [lib]ggml-NAME[-VARIANT].{so,dll,dylib} (no directory part). NAME and VARIANT are non-empty and
-// consist of letters, digits, '_' and '.'. out_name and out_variant (each may be NULL) take `size` bytes;
-// false if the name is none of a plugin or does not fit. [any-thread]
+// Splits [lib]ggml-NAME[-VARIANT].{so,dll,dylib} (no directory part). NAME and VARIANT are
+// non-empty and consist of letters, digits, '_' and '.'. out_name and out_variant (each may be
+// NULL) take `size` bytes; false if the name is none of a plugin or does not fit. [any-thread]
 bool plugin_file_name_parse(const char *file_name, char *out_name, char *out_variant, size_t size);
 
-// --- per platform -------------------------------------------------------------------------------------
+// --- per platform
 
 // What separates the directories of GGML_PLUGIN_PATH, and the parts of a path.
 extern const char search_list_separator;

@@ -22,11 +22,12 @@ static enum ggml_host_status fail_with_code(const char *dir, DWORD code) {
     enum ggml_host_status status = GGML_HOST_IO_ERROR;
     if (code == ERROR_FILE_NOT_FOUND || code == ERROR_PATH_NOT_FOUND) status = GGML_HOST_NOT_FOUND;
     if (code == ERROR_ACCESS_DENIED) status = GGML_HOST_PERMISSION_DENIED;
-    if (code == ERROR_DIRECTORY || code == ERROR_INVALID_NAME || code == ERROR_FILENAME_EXCED_RANGE) {
+    if (code == ERROR_DIRECTORY || code == ERROR_INVALID_NAME ||
+        code == ERROR_FILENAME_EXCED_RANGE) {
         status = GGML_HOST_INVALID_ARGUMENT;
     }
-    return ggml_fail(status, "plugin directory %s: can't be read: error %lu", search_path_label(dir),
-                     code);
+    return ggml_fail(status, "plugin directory %s: can't be read: error %lu",
+                     search_path_label(dir), code);
 }
 
 // The pattern dir\* in UTF-16; freed by the caller, NULL on failure.

@@ -11,7 +11,7 @@
 #include "host/cpu_features.h"
 #include "host/topology_view.h"
 
-// --- discovery ----------------------------------------------------------------------------------------
+// --- discovery
 
 static struct {
     pthread_once_t once;
@@ -58,8 +58,9 @@ static enum ggml_host_status require(void) {
 enum ggml_host_status topology_get(struct ggml_host_topology *out) {
     const size_t smallest = offsetof(struct ggml_host_topology, n_packages);
     if (!out || out->size < smallest) {
-        return ggml_fail(GGML_HOST_INVALID_ARGUMENT,
-                         "topology_get: set out_topology->size to sizeof(struct ggml_host_topology)");
+        return ggml_fail(
+            GGML_HOST_INVALID_ARGUMENT,
+            "topology_get: set out_topology->size to sizeof(struct ggml_host_topology)");
     }
     const size_t size = out->size < sizeof(*out) ? out->size : sizeof(*out);
     memset((char *)out + smallest, 0, size - smallest);
@@ -87,13 +88,13 @@ const void *topology_hwloc(void) {
     return whole.topology;
 }
 
-// --- binding ------------------------------------------------------------------------------------------
+// --- binding
 
 static enum ggml_host_status bind_to(hwloc_const_cpuset_t set) {
     if (hwloc_set_cpubind(here.topology, set, HWLOC_CPUBIND_THREAD) == 0) return GGML_HOST_OK;
     const bool is_missing = errno == ENOSYS;
-    return ggml_fail(is_missing ? GGML_HOST_UNSUPPORTED : GGML_HOST_FAILED,
-                     "binding a thread: %s", strerror(errno));
+    return ggml_fail(is_missing ? GGML_HOST_UNSUPPORTED : GGML_HOST_FAILED, "binding a thread: %s",
+                     strerror(errno));
 }
 
 enum ggml_host_status topology_bind_thread(uint32_t index, uint32_t count) {
@@ -123,7 +124,8 @@ enum ggml_host_status topology_bind_mask(const uint64_t *mask, size_t n_words) {
         return ggml_fail(GGML_HOST_INVALID_ARGUMENT, "topology_bind_mask: no mask given");
     }
     hwloc_bitmap_t set = hwloc_bitmap_alloc();
-    if (!set) return ggml_fail(GGML_HOST_OUT_OF_MEMORY, "topology_bind_mask: no memory for the mask");
+    if (!set)
+        return ggml_fail(GGML_HOST_OUT_OF_MEMORY, "topology_bind_mask: no memory for the mask");
     set_mask(set, mask, n_words);
     status = hwloc_bitmap_iszero(set)
                  ? ggml_fail(GGML_HOST_INVALID_ARGUMENT,
@@ -133,7 +135,7 @@ enum ggml_host_status topology_bind_mask(const uint64_t *mask, size_t n_words) {
     return status;
 }
 
-// --- public -------------------------------------------------------------------------------------------
+// --- public
 
 enum ggml_host_status ggml_host_get_topology(struct ggml_host_topology *out_topology) {
     return topology_get(out_topology);

@@ -28,7 +28,8 @@ static void keep_fastest(hwloc_topology_t topology, hwloc_bitmap_t set, hwloc_bi
     int fastest_efficiency = -1;
     for (int i = 0; i < n_kinds; ++i) {
         int efficiency = -1;
-        if (hwloc_cpukinds_get_info(topology, (unsigned)i, scratch, &efficiency, NULL, NULL, 0) != 0) {
+        if (hwloc_cpukinds_get_info(topology, (unsigned)i, scratch, &efficiency, NULL, NULL, 0) !=
+            0) {
             continue;
         }
         if (efficiency <= fastest_efficiency || !hwloc_bitmap_intersects(scratch, set)) continue;
@@ -53,8 +54,8 @@ static void measure_caches(struct ggml_host_topology *facts, hwloc_topology_t to
 
 static void bound_threads(struct ggml_host_topology *facts, bool affinity_narrows, double quota) {
     facts->default_threads = facts->n_performance_cores;
-    facts->default_threads_bound = affinity_narrows ? GGML_THREAD_BOUND_AFFINITY
-                                                    : GGML_THREAD_BOUND_CORES;
+    facts->default_threads_bound =
+        affinity_narrows ? GGML_THREAD_BOUND_AFFINITY : GGML_THREAD_BOUND_CORES;
     if (quota > 0 && quota < (double)facts->default_threads) {
         facts->default_threads = (uint32_t)quota;
         facts->default_threads_bound = GGML_THREAD_BOUND_QUOTA;
@@ -79,7 +80,8 @@ static void fill_facts(struct topology_view *view, const struct topology_source 
     facts->n_cores = count_within(topology, type, view->allowed);
     facts->n_performance_cores = count_within(topology, type, performance);
     measure_caches(facts, topology, performance);
-    const bool narrows = facts->n_performance_cores != count_within(topology, type, all_performance);
+    const bool narrows =
+        facts->n_performance_cores != count_within(topology, type, all_performance);
     bound_threads(facts, narrows, source->cpu_quota);
 }
 
@@ -125,7 +127,8 @@ enum ggml_host_status topology_view_init(struct topology_view *out_view,
     memset(out_view, 0, sizeof(*out_view));
     if (!scratch || !all_performance || !find_allowed(out_view, source)) goto fail;
     if (hwloc_bitmap_iszero(out_view->allowed)) {
-        status = ggml_fail(GGML_HOST_UNSUPPORTED, "topology: none of the machine's CPUs is allowed");
+        status =
+            ggml_fail(GGML_HOST_UNSUPPORTED, "topology: none of the machine's CPUs is allowed");
         goto fail;
     }
     performance = hwloc_bitmap_dup(out_view->allowed);
@@ -145,7 +148,8 @@ fail:
 }
 
 void topology_view_free(struct topology_view *view) {
-    for (size_t i = 0; i < view->n_cores; ++i) hwloc_bitmap_free(view->cores[i]);
+    for (size_t i = 0; i < view->n_cores; ++i)
+        hwloc_bitmap_free(view->cores[i]);
     ggml_mem_free(view->cores);
     hwloc_bitmap_free(view->allowed);
     memset(view, 0, sizeof(*view));

@@ -21,13 +21,14 @@ struct topology_view {
     size_t n_cores;
 };
 
-// OUT_OF_MEMORY, or UNSUPPORTED if nothing of the machine is allowed. Freed with topology_view_free, also
-// after failure. [any-thread]
+// OUT_OF_MEMORY, or UNSUPPORTED if nothing of the machine is allowed. Freed with
+// topology_view_free, also after failure. [any-thread]
 enum ggml_host_status topology_view_init(struct topology_view *out_view,
                                          const struct topology_source *source);
 void topology_view_free(struct topology_view *view);
 
-// The logical CPUs of worker `index` of `count` (index < count); they belong to the view. [any-thread]
+// The logical CPUs of worker `index` of `count` (index < count); they belong to the view.
+// [any-thread]
 hwloc_const_cpuset_t topology_view_worker(const struct topology_view *view, uint32_t index,
                                           uint32_t count);
 

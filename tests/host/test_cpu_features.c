@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Recorded processors are replayed; the one that runs the test is compared with what its system says.
+// Recorded processors are replayed; the one that runs the test is compared with what its system
+// says.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -55,7 +56,8 @@ static const struct recorded_cpu avx2_laptop = {
      {7, 0, {0x0, 0x029c67af, 0x0, 0x9c002400}},
      {0x80000000u, 0, {0x80000008u, 0, 0, 0}},
      {0x80000001u, 0, {0, 0, 0x121, 0x2c100800}}},
-    0x7, false};
+    0x7,
+    false};
 
 // Xeon of the Sapphire Rapids generation.
 static const struct recorded_cpu amx_server = {
@@ -65,7 +67,8 @@ static const struct recorded_cpu amx_server = {
      {7, 1, {0x00001c30, 0, 0, 0}},
      {0x80000000u, 0, {0x80000008u, 0, 0, 0}},
      {0x80000001u, 0, {0, 0, 0x121, 0x2c100800}}},
-    0x602e7, true};
+    0x602e7,
+    true};
 
 // Core 2 Quad Q9550: SSE4.1, before AVX and before leaf 7 said anything.
 static const struct recorded_cpu before_avx = {
@@ -74,13 +77,14 @@ static const struct recorded_cpu before_avx = {
      {7, 0, {0, 0, 0, 0}},
      {0x80000000u, 0, {0x80000008u, 0, 0, 0}},
      {0x80000001u, 0, {0, 0, 0x1, 0x20100800}}},
-    0x3, false};
+    0x3,
+    false};
 
 #define BIT(name) GGML_CPU_BIT(GGML_CPU_X86_64_##name)
 
 static const uint64_t sse_bits = BIT(SSE3) | BIT(SSSE3) | BIT(SSE41) | BIT(SSE42) | BIT(POPCNT);
-static const uint64_t v3_bits = BIT(AVX) | BIT(F16C) | BIT(FMA) | BIT(BMI1) | BIT(BMI2) | BIT(LZCNT) |
-                                BIT(MOVBE) | BIT(AVX2);
+static const uint64_t v3_bits =
+    BIT(AVX) | BIT(F16C) | BIT(FMA) | BIT(BMI1) | BIT(BMI2) | BIT(LZCNT) | BIT(MOVBE) | BIT(AVX2);
 static const uint64_t zmm_bits = BIT(AVX512F) | BIT(AVX512CD) | BIT(AVX512BW) | BIT(AVX512DQ) |
                                  BIT(AVX512VL) | BIT(AVX512_VBMI) | BIT(AVX512_VNNI) |
                                  BIT(AVX512_BF16) | BIT(AVX512_FP16);
@@ -172,14 +176,28 @@ static void test_this_machine_against_the_kernel(void **state) {
         uint64_t feature;
         const char *flag;
     } rows[] = {
-        {BIT(SSE3), "pni"},           {BIT(SSSE3), "ssse3"},       {BIT(SSE41), "sse4_1"},
-        {BIT(SSE42), "sse4_2"},       {BIT(POPCNT), "popcnt"},     {BIT(AVX), "avx"},
-        {BIT(F16C), "f16c"},          {BIT(FMA), "fma"},           {BIT(BMI1), "bmi1"},
-        {BIT(BMI2), "bmi2"},          {BIT(LZCNT), "abm"},         {BIT(MOVBE), "movbe"},
-        {BIT(AVX2), "avx2"},          {BIT(AVX512F), "avx512f"},   {BIT(AVX512CD), "avx512cd"},
-        {BIT(AVX512BW), "avx512bw"},  {BIT(AVX512DQ), "avx512dq"}, {BIT(AVX512VL), "avx512vl"},
-        {BIT(AVX512_VBMI), "avx512vbmi"}, {BIT(AVX512_VNNI), "avx512_vnni"},
-        {BIT(AVX512_BF16), "avx512_bf16"}, {BIT(AVX512_FP16), "avx512_fp16"},
+        {BIT(SSE3), "pni"},
+        {BIT(SSSE3), "ssse3"},
+        {BIT(SSE41), "sse4_1"},
+        {BIT(SSE42), "sse4_2"},
+        {BIT(POPCNT), "popcnt"},
+        {BIT(AVX), "avx"},
+        {BIT(F16C), "f16c"},
+        {BIT(FMA), "fma"},
+        {BIT(BMI1), "bmi1"},
+        {BIT(BMI2), "bmi2"},
+        {BIT(LZCNT), "abm"},
+        {BIT(MOVBE), "movbe"},
+        {BIT(AVX2), "avx2"},
+        {BIT(AVX512F), "avx512f"},
+        {BIT(AVX512CD), "avx512cd"},
+        {BIT(AVX512BW), "avx512bw"},
+        {BIT(AVX512DQ), "avx512dq"},
+        {BIT(AVX512VL), "avx512vl"},
+        {BIT(AVX512_VBMI), "avx512vbmi"},
+        {BIT(AVX512_VNNI), "avx512_vnni"},
+        {BIT(AVX512_BF16), "avx512_bf16"},
+        {BIT(AVX512_FP16), "avx512_fp16"},
         {BIT(AVX_VNNI), "avx_vnni"},
     };
     static char flags[16384];

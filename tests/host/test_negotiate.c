@@ -51,7 +51,8 @@ static void test_every_missing_feature_is_named(void **state) {
     for (unsigned bit = 0; bit < 64; ++bit) {
         const char *name = ggml_host_cpu_feature_name(bit);
         note.cpu_features[0] = GGML_CPU_BIT(bit);
-        assert_int_equal(plugin_negotiate(&note, ~GGML_CPU_BIT(bit)), GGML_HOST_MISSING_CPU_FEATURE);
+        assert_int_equal(plugin_negotiate(&note, ~GGML_CPU_BIT(bit)),
+                         GGML_HOST_MISSING_CPU_FEATURE);
         assert_says(name ? name : "unknown to this host");
         assert_int_equal(plugin_negotiate(&note, GGML_CPU_BIT(bit)), GGML_HOST_OK);
     }

@@ -19,18 +19,19 @@
 #include "host/note.h"
 #include "note/image_builder.h"
 
-static enum ggml_host_status parse(const struct built_image *image, struct ggml_plugin_note *out_note) {
+static enum ggml_host_status parse(const struct built_image *image,
+                                   struct ggml_plugin_note *out_note) {
     const struct image_source source = memory_source(image);
     return plugin_note_parse(&source, out_note);
 }
 
-#define assert_refused(expected, status, word)                                                      \
-    do {                                                                                            \
-        assert_int_equal(status, expected);                                                         \
-        if (!strstr(ggml_last_error(), word)) fail_msg("no '%s' in: %s", word, ggml_last_error());   \
+#define assert_refused(expected, status, word)                                                     \
+    do {                                                                                           \
+        assert_int_equal(status, expected);                                                        \
+        if (!strstr(ggml_last_error(), word)) fail_msg("no '%s' in: %s", word, ggml_last_error()); \
     } while (0)
 
-// --- formats ------------------------------------------------------------------------------------------
+// --- formats
 
 static void test_every_format_gives_up_its_note(void **state) {
     (void)state;
@@ -44,7 +45,8 @@ static void test_every_format_gives_up_its_note(void **state) {
         assert_int_equal(plugin_image_identify(&source, &found), GGML_HOST_OK);
         assert_int_equal(plugin_image_find_note(&source, &found), GGML_HOST_OK);
         assert_int_equal(found.note_size, sizeof(expected));
-        assert_memory_equal(image.bytes + found.base + found.note_offset, &expected, sizeof(expected));
+        assert_memory_equal(image.bytes + found.base + found.note_offset, &expected,
+                            sizeof(expected));
     }
 }
 
@@ -80,7 +82,9 @@ static void test_a_foreign_machine_needs_no_note_to_be_named(void **state) {
 
 static void test_what_is_no_library_is_no_plugin(void **state) {
     (void)state;
-    static const char *const texts[] = {"hello\n", "#!/bin/sh\n", "\x7f", "M", "\x7f" "ELG12345678"};
+    static const char *const texts[] = {"hello\n", "#!/bin/sh\n", "\x7f", "M",
+                                        "\x7f"
+                                        "ELG12345678"};
     const struct ggml_plugin_note note = valid_note();
     struct ggml_plugin_note read;
     struct built_image image;
@@ -107,7 +111,7 @@ static void test_what_is_no_library_is_no_plugin(void **state) {
     assert_refused(GGML_HOST_DAMAGED_FILE, parse(&image, &read), "empty");
 }
 
-// --- lies ---------------------------------------------------------------------------------------------
+// --- lies
 
 static void test_every_truncation_is_refused(void **state) {
     (void)state;
@@ -135,14 +139,14 @@ static void test_offsets_that_overflow_are_refused(void **state) {
         size_t at;
         size_t size;
     } fields[] = {
-        {40, 8},                   // section table
-        {1024 + 64 + 24, 8},       // names: offset
-        {1024 + 64 + 32, 8},       // names: size
-        {1024 + 3 * 64 + 24, 8},   // note: offset
-        {1024 + 3 * 64 + 32, 8},   // note: size
-        {60, 2},                   // number of sections
-        {62, 2},                   // index of the names
-        {58, 2},                   // size of a section header
+        {40, 8},                 // section table
+        {1024 + 64 + 24, 8},     // names: offset
+        {1024 + 64 + 32, 8},     // names: size
+        {1024 + 3 * 64 + 24, 8}, // note: offset
+        {1024 + 3 * 64 + 32, 8}, // note: size
+        {60, 2},                 // number of sections
+        {62, 2},                 // index of the names
+        {58, 2},                 // size of a section header
     };
     static const unsigned char fills[] = {0xff, 0x7f, 0x80, 0xfe};
     const struct ggml_plugin_note note = valid_note();
@@ -167,7 +171,7 @@ static void test_a_load_command_without_length_does_not_hang(void **state) {
     assert_refused(GGML_HOST_DAMAGED_FILE, parse(&image, &read), "load command");
 }
 
-// --- the note itself ----------------------------------------------------------------------------------
+// --- the note itself
 
 static enum ggml_host_status parse_note(const struct ggml_plugin_note *note) {
     struct built_image image;
@@ -200,9 +204,9 @@ static void test_fields_of_the_note_are_checked(void **state) {
 static void test_strings_must_be_printable_utf8(void **state) {
     (void)state;
     static const char *const good[] = {"caf\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80", ""};
-    static const char *const bad[] = {"\xc0\xaf",         "\xed\xa0\x80", "\xf4\x90\x80\x80", "\x80",
-                                      "\xe2\x82",         "\x1b[31m",     "a\nb",             "\xff",
-                                      "\xf0\x80\x80\xaf", "\xe0\x80\xaf"};
+    static const char *const bad[] = {
+        "\xc0\xaf", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\x80",        "\xe2\x82", "\x1b[31m",
+        "a\nb",     "\xff",         "\xf0\x80\x80\xaf", "\xe0\x80\xaf"};
     for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); ++i) {
         struct ggml_plugin_note note = valid_note();
         strcpy(note.variant, good[i]);
@@ -240,7 +244,7 @@ static void test_another_major_decides_over_what_can_not_be_read(void **state) {
     assert_refused(GGML_HOST_WRONG_CONTRACT, parse_note(&note), "contract");
 }
 
-// --- files --------------------------------------------------------------------------------------------
+// --- files
 
 static char folder[64];
 
@@ -297,8 +301,8 @@ static void test_a_library_of_another_system_is_refused(void **state) {
     struct built_image image;
     build_pe(&image, PE_HERE, &note);
     write_image(path_of("ggml-windows.dll"), &image);
-    assert_refused(GGML_HOST_WRONG_MACHINE, plugin_note_read(path_of("ggml-windows.dll"), &read, NULL),
-                   "Windows (PE)");
+    assert_refused(GGML_HOST_WRONG_MACHINE,
+                   plugin_note_read(path_of("ggml-windows.dll"), &read, NULL), "Windows (PE)");
     assert_int_equal(read.machine, GGML_MACHINE_HERE);
 }
 
@@ -317,7 +321,8 @@ static void test_what_is_no_file_never_blocks(void **state) {
     const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
     snprintf(address.sun_path, sizeof(address.sun_path), "%s/ggml-s.so", folder);
     assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
-    assert_refused(GGML_HOST_NOT_A_PLUGIN, plugin_note_read(address.sun_path, &read, NULL), "socket");
+    assert_refused(GGML_HOST_NOT_A_PLUGIN, plugin_note_read(address.sun_path, &read, NULL),
+                   "socket");
     close(fd);
 }
 

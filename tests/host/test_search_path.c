@@ -110,7 +110,8 @@ static void test_only_plugin_names_are_listed_sorted_by_bytes(void **state) {
     char slashed[80];
     char **paths;
     size_t count;
-    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); ++i) touch(files[i]);
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); ++i)
+        touch(files[i]);
     assert_int_equal(search_dir_list(folder, &arena, &paths, &count), GGML_HOST_OK);
     assert_int_equal(count, sizeof(expected) / sizeof(expected[0]));
     for (size_t i = 0; i < count; ++i) {
@@ -145,7 +146,8 @@ static void test_directories_that_can_not_be_read(void **state) {
     if (geteuid() != 0) {
         snprintf(path, sizeof(path), "%s/locked", folder);
         assert_int_equal(mkdir(path, 0), 0);
-        assert_int_equal(search_dir_list(path, &arena, &paths, &count), GGML_HOST_PERMISSION_DENIED);
+        assert_int_equal(search_dir_list(path, &arena, &paths, &count),
+                         GGML_HOST_PERMISSION_DENIED);
     }
     arena_free(&arena);
 }

@@ -47,8 +47,10 @@ void build_elf(struct built_image *out_image, bool is_64, bool big_endian, uint1
     unsigned char *p = out_image->bytes;
     const size_t section = is_64 ? 64 : 40;
     start(out_image, note);
-    memcpy(p, "\x7f"
-              "ELF", 4);
+    memcpy(p,
+           "\x7f"
+           "ELF",
+           4);
     p[4] = is_64 ? 2 : 1;
     p[5] = big_endian ? 2 : 1;
     p[6] = 1;
@@ -73,7 +75,8 @@ void build_elf_extended(struct built_image *out_image, const struct ggml_plugin_
     put(out_image->bytes + TABLE_AT + 40, 1, 4, false);
 }
 
-void build_pe(struct built_image *out_image, uint16_t machine, const struct ggml_plugin_note *note) {
+void build_pe(struct built_image *out_image, uint16_t machine,
+              const struct ggml_plugin_note *note) {
     enum { PE_AT = 128, OPTIONAL_SIZE = 240 };
     unsigned char *p = out_image->bytes;
     start(out_image, note);
@@ -95,7 +98,8 @@ void build_pe(struct built_image *out_image, uint16_t machine, const struct ggml
     out_image->size = NOTE_AT + 512;
 }
 
-static void put_macho(unsigned char *p, bool big, uint32_t cpu, const struct ggml_plugin_note *note) {
+static void put_macho(unsigned char *p, bool big, uint32_t cpu,
+                      const struct ggml_plugin_note *note) {
     put(p, 0xfeedfacf, 4, big);
     put(p + 4, cpu, 4, big);
     put(p + 12, 6, 4, big);
@@ -168,5 +172,6 @@ static enum ggml_host_status read_memory(void *context, uint64_t offset, void *o
 }
 
 struct image_source memory_source(const struct built_image *image) {
-    return (struct image_source){read_memory, (void *)(uintptr_t)image->bytes, image->size, "image"};
+    return (struct image_source){read_memory, (void *)(uintptr_t)image->bytes, image->size,
+                                 "image"};
 }

@@ -45,7 +45,8 @@ static void write_file(const char *root, const char *row, size_t length) {
     make_parents(path);
     FILE *file = fopen(path, "w");
     assert_non_null(file);
-    for (const char *p = content + 1; p < row + length; ++p) fputc(*p == '|' ? '\n' : *p, file);
+    for (const char *p = content + 1; p < row + length; ++p)
+        fputc(*p == '|' ? '\n' : *p, file);
     fclose(file);
 }
 
@@ -66,7 +67,7 @@ static void test_control_groups(void **state) {
         const char *files;
         double limit;
     } rows[] = {
-#define CGROUP_ROW(name, self_cgroup, mountinfo, files, limit)                                      \
+#define CGROUP_ROW(name, self_cgroup, mountinfo, files, limit)                                     \
     {name, self_cgroup, mountinfo, files, limit},
 #include "topology/data/cgroup_list.inl"
     };

@@ -32,10 +32,11 @@ struct machine {
 };
 
 static const struct machine machines[] = {
-#define MACHINE_ROW(name, synthetic, removed, slow, allowed, affinity, quota, packages, cores,      \
-                    performance, pus, numa, threads, bound, l1d, l2, l3)                            \
-    {name, synthetic, removed, slow, allowed, affinity, quota, packages, cores, performance, pus,   \
-     numa, threads, GGML_THREAD_BOUND_##bound, l1d, l2, l3},
+#define MACHINE_ROW(name, synthetic, removed, slow, allowed, affinity, quota, packages, cores,     \
+                    performance, pus, numa, threads, bound, l1d, l2, l3)                           \
+    {name,     synthetic, removed,     slow, allowed, affinity, quota,                             \
+     packages, cores,     performance, pus,  numa,    threads,  GGML_THREAD_BOUND_##bound,         \
+     l1d,      l2,        l3},
 #include "topology/data/machine_list.inl"
 };
 enum { N_MACHINES = sizeof(machines) / sizeof(machines[0]) };
@@ -105,7 +106,8 @@ static void check_workers(const struct topology_view *view) {
             hwloc_const_cpuset_t set = topology_view_worker(view, k, counts[i]);
             assert_false(hwloc_bitmap_iszero(set));
             assert_true(hwloc_bitmap_isincluded(set, view->allowed));
-            if (k < n_cores && counts[i] <= n_cores) assert_false(hwloc_bitmap_intersects(set, seen));
+            if (k < n_cores && counts[i] <= n_cores)
+                assert_false(hwloc_bitmap_intersects(set, seen));
             hwloc_bitmap_or(seen, seen, set);
         }
         if (counts[i] >= n_cores) assert_true(hwloc_bitmap_isequal(seen, view->allowed));
@@ -183,7 +185,7 @@ static void test_views_that_can_not_be_made(void **state) {
     hwloc_topology_destroy(topology);
 }
 
-// --- this machine -------------------------------------------------------------------------------------
+// --- this machine
 
 static void test_this_machine_is_plausible(void **state) {
     (void)state;
@@ -261,9 +263,12 @@ static void test_discovery_by_several_threads(void **state) {
     enum { N_THREADS = 4 };
     pthread_t threads[N_THREADS];
     int answers[N_THREADS];
-    for (int i = 0; i < N_THREADS; ++i) pthread_create(&threads[i], NULL, ask, &answers[i]);
-    for (int i = 0; i < N_THREADS; ++i) pthread_join(threads[i], NULL);
-    for (int i = 1; i < N_THREADS; ++i) assert_int_equal(answers[i], answers[0]);
+    for (int i = 0; i < N_THREADS; ++i)
+        pthread_create(&threads[i], NULL, ask, &answers[i]);
+    for (int i = 0; i < N_THREADS; ++i)
+        pthread_join(threads[i], NULL);
+    for (int i = 1; i < N_THREADS; ++i)
+        assert_int_equal(answers[i], answers[0]);
     assert_true(answers[0] >= 1);
 }
 

@@ -6,12 +6,12 @@
 //   mountinfo    text of /proc/self/mountinfo; NULL: not readable
 //   files        "path=content;..." below the replayed root; '|' stands for a newline
 //   limit        CPUs' worth of time; 0: none
-#define V2_MOUNT                                                                                    \
-    "22 1 8:1 / / rw - ext4 /dev/root rw\n"                                                         \
+#define V2_MOUNT                                                                                   \
+    "22 1 8:1 / / rw - ext4 /dev/root rw\n"                                                        \
     "30 22 0:26 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw\n"
-#define V1_MOUNT                                                                                    \
-    "31 22 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw,mode=755\n"                                    \
-    "32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw shared:10 - cgroup cgroup rw,cpu,cpuacct\n"         \
+#define V1_MOUNT                                                                                   \
+    "31 22 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw,mode=755\n"                                   \
+    "32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw shared:10 - cgroup cgroup rw,cpu,cpuacct\n"        \
     "33 31 0:31 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n"
 CGROUP_ROW("nothing", "", "", "", 0)
 CGROUP_ROW("v2 without limit", "0::/user.slice\n", V2_MOUNT,
