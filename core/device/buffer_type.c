@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "device/check.h"
 #include "ggml-impl.h"
+#include "host/live.h"
 
 const char *ggml_backend_buft_name(ggml_backend_buffer_type_t buft) {
     if (!device_given(buft, __func__, "buffer type")) return "NULL";
@@ -95,8 +96,10 @@ static ggml_backend_buffer_t plugin_buffer(const char *function, ggml_backend_bu
 
 ggml_backend_buffer_t ggml_backend_buft_alloc_buffer(ggml_backend_buffer_type_t buft, size_t size) {
     if (!device_given(buft, __func__, "buffer type")) return NULL;
+    ggml_backend_dev_t device = buft->device;
+    host_live_add(device);
     ggml_backend_buffer_t buffer =
         size > 0 ? plugin_buffer(__func__, buft, size) : empty_buffer(buft);
-    if (buffer) device_live_begin(&buffer->reserved[DEVICE_LIVE_SLOT], buft->device);
+    device_live_settle(buffer ? &buffer->reserved[DEVICE_LIVE_SLOT] : NULL, device);
     return buffer;
 }

@@ -66,10 +66,12 @@ enum ggml_status device_status(enum ggml_status status, unsigned long told, cons
     return GGML_STATUS_FAILED;
 }
 
-void device_live_begin(void **slot, ggml_backend_dev_t device) {
-    if (*slot || !device) return;
-    *slot = device;
-    host_live_add(device);
+void device_live_settle(void **slot, ggml_backend_dev_t device) {
+    if (slot && !*slot) {
+        *slot = device;
+    } else {
+        host_live_remove(device);
+    }
 }
 
 bool device_buft_is_meta(ggml_backend_buffer_type_t buft) {

@@ -35,8 +35,10 @@ void device_fail_unless_told(unsigned long told, enum ggml_host_status status, c
 enum ggml_status device_status(enum ggml_status status, unsigned long told, const char *function,
                                const char *label);
 
-// Counts the object as alive on the device, once, or no longer; `slot` is its DEVICE_LIVE_SLOT.
-void device_live_begin(void **slot, ggml_backend_dev_t device);
+// Ends what host_live_add(device) began before a plugin was asked for an object. `slot` is the
+// DEVICE_LIVE_SLOT of the object, or NULL if none was made. An object that was counted already,
+// because one wrapper called another, is counted once.
+void device_live_settle(void **slot, ggml_backend_dev_t device);
 
 // Whether the buffer belongs to a device that is made of several ones.
 bool device_buft_is_meta(ggml_backend_buffer_type_t buft);

@@ -3,6 +3,7 @@
 
 #include "device/check.h"
 #include "ggml-impl.h"
+#include "host/live.h"
 
 const char *ggml_backend_dev_name(ggml_backend_dev_t device) {
     if (!device_given(device, __func__, "device")) return "NULL";
@@ -94,14 +95,15 @@ ggml_backend_t ggml_backend_dev_init(ggml_backend_dev_t device, const char *para
     if (!device_offers(device->iface.init_backend != NULL, __func__, label, "init_backend"))
         return NULL;
     const unsigned long told = ggml_fail_count();
+    host_live_add(device);
     ggml_backend_t backend = device->iface.init_backend(device, params);
+    device_live_settle(backend ? &backend->reserved[DEVICE_LIVE_SLOT] : NULL, device);
     if (!backend) {
         device_fail_unless_told(told, GGML_HOST_FAILED, "%s: device %s could not open a stream",
                                 __func__, label);
         return NULL;
     }
     if (!backend->device) backend->device = device;
-    device_live_begin(&backend->reserved[DEVICE_LIVE_SLOT], device);
     return backend;
 }
 
@@ -131,15 +133,16 @@ ggml_backend_buffer_t ggml_backend_dev_buffer_from_host_ptr(ggml_backend_dev_t d
         return NULL;
     }
     const unsigned long told = ggml_fail_count();
+    host_live_add(device);
     ggml_backend_buffer_t buffer =
         device->iface.buffer_from_host_ptr(device, ptr, size, max_tensor_size);
+    device_live_settle(buffer ? &buffer->reserved[DEVICE_LIVE_SLOT] : NULL, device);
     if (!buffer) {
         device_fail_unless_told(told, GGML_HOST_FAILED,
                                 "%s: device %s could not wrap %zu bytes at %p", __func__, label,
                                 size, ptr);
         return NULL;
     }
-    device_live_begin(&buffer->reserved[DEVICE_LIVE_SLOT], device);
     return buffer;
 }
 

@@ -10,14 +10,15 @@ ggml_backend_event_t ggml_backend_event_new(ggml_backend_dev_t device) {
         return NULL;
     }
     const unsigned long told = ggml_fail_count();
+    host_live_add(device);
     ggml_backend_event_t event = device->iface.event_new(device);
+    device_live_settle(event ? &event->reserved[DEVICE_LIVE_SLOT] : NULL, device);
     if (!event) {
         device_fail_unless_told(told, GGML_HOST_FAILED, "%s: %s could not make an event", __func__,
                                 label);
         return NULL;
     }
     if (!event->device) event->device = device;
-    device_live_begin(&event->reserved[DEVICE_LIVE_SLOT], device);
     return event;
 }
 

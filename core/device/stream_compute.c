@@ -99,10 +99,10 @@ ggml_backend_graph_plan_t ggml_backend_graph_plan_create(ggml_backend_t backend,
                                                          struct ggml_cgraph *cgraph) {
     if (!graph_usable(__func__, backend, cgraph) || !plans_offered(__func__, backend)) return NULL;
     const unsigned long told = ggml_fail_count();
+    host_live_add(backend->device);
     ggml_backend_graph_plan_t plan = backend->iface.graph_plan_create(backend, cgraph);
-    if (plan) {
-        host_live_add(backend->device);
-    } else {
+    if (!plan) {
+        host_live_remove(backend->device);
         device_fail_unless_told(told, GGML_HOST_FAILED, "%s: %s could not plan the graph", __func__,
                                 device_stream_label(backend));
     }

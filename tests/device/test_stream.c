@@ -43,8 +43,8 @@ static int set_up(void **state) {
 
 static int tear_down(void **state) {
     (void)state;
-    ggml_backend_buffer_free(f.buffer);
     ggml_backend_free(f.stream);
+    ggml_backend_buffer_free(f.buffer);
     return fake_device_alive(&f.fake);
 }
 
