@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+// Inside a plugin: buffers come from the attached host's memory. Linked to the SDK, not to the
+// core.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "ggml-impl.h"
+#include "ggml-plugin.h"
+
+static int n_blocks;
+static char last_error[1024];
+static bool has_extension;
+
+static void *host_alloc(const struct ggml_host_table *host, size_t size, size_t alignment) {
+    (void)host;
+    (void)alignment;
+    n_blocks++;
+    return malloc(size);
+}
+
+static void host_free(const struct ggml_host_table *host, void *memory) {
+    (void)host;
+    if (memory) n_blocks--;
+    free(memory);
+}
+
+static void host_error(const struct ggml_host_table *host, int32_t status, const char *text) {
+    (void)host;
+    (void)status;
+    strncpy(last_error, text, sizeof(last_error) - 1);
+}
+
+static void *memory_base(ggml_backend_buffer_t buffer) {
+    return buffer->context;
+}
+
+static struct ggml_backend_buffer_type host_type;
+
+static ggml_backend_buffer_type_t buffer_type(void) {
+    return &host_type;
+}
+
+static ggml_backend_buffer_t buffer_from_ptr(void *ptr, size_t size) {
+    const struct ggml_backend_buffer_i iface = {.get_base = memory_base};
+    return ggml_backend_buffer_init(&host_type, iface, ptr, size);
+}
+
+static const struct ggml_extension_host_memory memory_table = {
+    .size = sizeof(memory_table),
+    .revision = GGML_EXTENSION_HOST_MEMORY_REVISION,
+    .buffer_type = buffer_type,
+    .buffer_from_ptr = buffer_from_ptr,
+};
+
+static const void *host_extension(const struct ggml_host_table *host, const char *id,
+                                  uint32_t min_revision) {
+    (void)host;
+    const bool known = has_extension && strcmp(id, GGML_EXTENSION_HOST_MEMORY) == 0;
+    return known && min_revision <= GGML_EXTENSION_HOST_MEMORY_REVISION ? &memory_table : NULL;
+}
+
+static const struct ggml_host_table host = {
+    .size = sizeof(host),
+    .set_error = host_error,
+    .alloc = host_alloc,
+    .free = host_free,
+    .get_extension = host_extension,
+};
+
+static struct ggml_backend_reg reg;
+
+static ggml_backend_reg_t get_reg(void) {
+    return &reg;
+}
+
+static int attach(void **state) {
+    static struct ggml_sdk_plugin plugin;
+    const struct ggml_plugin_table *table;
+    const int status = ggml_sdk_enter(&host, &plugin, get_reg, NULL, NULL, NULL, &table);
+    *state = (void *)(uintptr_t)table;
+    has_extension = true;
+    last_error[0] = '\0';
+    return status;
+}
+
+static int detach(void **state) {
+    const struct ggml_plugin_table *table = *state;
+    table->shutdown(&host);
+    return n_blocks;
+}
+
+static void test_host_types_are_the_hosts(void **state) {
+    (void)state;
+    char memory[16];
+    assert_ptr_equal(ggml_backend_cpu_buffer_type(), &host_type);
+    ggml_backend_buffer_t buffer = ggml_backend_cpu_buffer_from_ptr(memory, sizeof(memory));
+    assert_ptr_equal(ggml_backend_buffer_get_base(buffer), memory);
+    assert_int_equal(n_blocks, 1);
+    ggml_backend_buffer_free(buffer);
+    assert_int_equal(n_blocks, 0);
+}
+
+static void test_host_without_the_extension(void **state) {
+    (void)state;
+    char memory[16];
+    has_extension = false;
+    assert_null(ggml_backend_cpu_buffer_type());
+    assert_non_null(strstr(last_error, "ggml.host-memory"));
+    assert_null(ggml_backend_cpu_buffer_from_ptr(memory, sizeof(memory)));
+    assert_non_null(strstr(last_error, "buffer_from_ptr"));
+}
+
+static void test_without_a_host(void **state) {
+    (void)state;
+    const struct ggml_backend_buffer_i none = {0};
+    assert_null(ggml_backend_cpu_buffer_type());
+    assert_null(ggml_backend_buffer_init(&host_type, none, NULL, 0));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_host_types_are_the_hosts, attach, detach),
+        cmocka_unit_test_setup_teardown(test_host_without_the_extension, attach, detach),
+        cmocka_unit_test(test_without_a_host),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
