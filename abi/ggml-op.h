@@ -540,8 +540,8 @@ GGML_API struct ggml_tensor *ggml_rope_multi_back(struct ggml_context *ctx, stru
                                                   float ext_factor, float attn_factor,
                                                   float beta_fast, float beta_slow);
 
-// Lets a ROPE node rotate from channel n_offs (even) on; answers the node, or leaves a message
-// where the channels do not exist or the mode is VISION. [stream]
+// Lets a ROPE or ROPE_BACK node rotate from channel n_offs (even) on; answers the node, or an error
+// tensor where the channels do not exist or the mode is VISION. [stream]
 GGML_API struct ggml_tensor *ggml_rope_set_offset(struct ggml_tensor *a, int n_offs);
 
 // Where YaRN's ramp starts and ends, in pairs: dims[0] = max(0, floor d(beta_fast)), dims[1] =

@@ -471,7 +471,7 @@ GGML_API void ggml_log_get(ggml_log_callback *log_callback, void **user_data);
 GGML_API int64_t ggml_blck_size(enum ggml_type type);
 GGML_API size_t ggml_type_size(enum ggml_type type);
 
-// Bytes of a row of ne elements; 0 if ne is negative, not whole blocks, or too large. [any-thread]
+// Bytes of a row of ne elements, 0 if negative, SIZE_MAX / 2 if it does not fit. [any-thread]
 GGML_API size_t ggml_row_size(enum ggml_type type, int64_t ne);
 
 // Bytes per element as a fraction; 0 for numbers that name no type. [any-thread]
@@ -487,8 +487,8 @@ GGML_API bool ggml_is_quantized(enum ggml_type type);
 // MOSTLY_Q4_1_SOME_F16). [any-thread]
 GGML_API enum ggml_type ggml_ftype_to_ggml_type(enum ggml_ftype ftype);
 
-// Name, block and row conversions of a type; static. NULL for a number out of range; to_float or
-// from_float_ref is NULL where the type has none. [any-thread]
+// Name, block and row conversions of a type; static, never NULL: "NONE" with a block of 0 for a
+// number out of range. to_float or from_float_ref is NULL where there is none. [any-thread]
 GGML_API const struct ggml_type_traits *ggml_get_type_traits(enum ggml_type type);
 
 // Whether nbytes of data are whole blocks of the type without NaN or infinity in values and scales.
@@ -497,12 +497,12 @@ GGML_API bool ggml_validate_row_data(enum ggml_type type, const void *data, size
 
 // --- names of operations -------------------------------------------------------------------------
 
-// Name without prefix ("MUL_MAT"), and formula-like symbol ("X*Y"); constant, "NONE" respectively
-// "none" for numbers out of range. [any-thread]
+// Name without prefix ("MUL_MAT"), and formula-like symbol ("X*Y"); constant, "UNKNOWN" and
+// "unknown" for numbers out of range. [any-thread]
 GGML_API const char *ggml_op_name(enum ggml_op op);
 GGML_API const char *ggml_op_symbol(enum ggml_op op);
 
-// Names of sub-operations ("GELU"); constant, "NONE" for numbers out of range. [any-thread]
+// Names of sub-operations ("GELU"); constant, "UNKNOWN" for numbers out of range. [any-thread]
 GGML_API const char *ggml_unary_op_name(enum ggml_unary_op op);
 GGML_API const char *ggml_glu_op_name(enum ggml_glu_op op);
 
@@ -577,8 +577,8 @@ GGML_API bool ggml_are_same_stride(const struct ggml_tensor *t0, const struct gg
 // Whether t1 is a whole number of repetitions of t0 in every dimension. [any-thread]
 GGML_API bool ggml_can_repeat(const struct ggml_tensor *t0, const struct ggml_tensor *t1);
 
-// Coordinates of flat logical index i (dimension 0 fastest); any output may be NULL. An index out
-// of range answers zeros. [any-thread]
+// Coordinates of flat logical index i (dimension 0 fastest); any output may be NULL. The last one
+// takes what exceeds the tensor. [any-thread]
 GGML_API void ggml_unravel_index(const struct ggml_tensor *tensor, int64_t i, int64_t *i0,
                                  int64_t *i1, int64_t *i2, int64_t *i3);
 
@@ -706,8 +706,8 @@ GGML_API void ggml_build_forward_expand(struct ggml_cgraph *cgraph, struct ggml_
 // The same without the flag: fixes the order only. [stream]
 GGML_API void ggml_build_forward_order(struct ggml_cgraph *cgraph, struct ggml_tensor *tensor);
 
-// Adds all n_tensors, flags only what tensors[idx] depends on, and answers tensors[idx]; NULL if
-// idx is out of range, nothing is added then. The graph's shape does not depend on idx. [stream]
+// Adds all n_tensors, flags only what tensors[idx] depends on, and answers tensors[idx]; the shape
+// of the graph does not depend on idx. Out of range: an error tensor and a graph in error. [stream]
 GGML_API struct ggml_tensor *ggml_build_forward_select(struct ggml_cgraph *cgraph,
                                                        struct ggml_tensor **tensors, int n_tensors,
                                                        int idx);
@@ -723,7 +723,7 @@ GGML_API void ggml_build_backward_expand(struct ggml_context *ctx, struct ggml_c
 GGML_API struct ggml_cgraph *ggml_graph_dup(struct ggml_context *ctx, struct ggml_cgraph *cgraph,
                                             bool force_grads);
 
-// Copies src into dst, sharing the tensors; a dst that is too small is put in error. [stream]
+// Replaces dst's content by src's, sharing tensors; a dst that is too small is in error. [stream]
 GGML_API void ggml_graph_cpy(struct ggml_cgraph *src, struct ggml_cgraph *dst);
 
 // Before an optimiser step: zeroes momenta and gradient accumulators, sets the loss's to 1. Needs a
