@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/status.h"
 #include "ggml-impl.h"
+#include "host/topology.h"
 
 static void table_log(const struct ggml_host_table *host, int32_t level, const char *text) {
     (void)host;
@@ -46,17 +47,13 @@ static int32_t table_get_topology(const struct ggml_host_table *host,
 static int32_t table_bind_thread(const struct ggml_host_table *host, uint32_t index,
                                  uint32_t count) {
     (void)host;
-    (void)index;
-    (void)count;
-    return GGML_HOST_UNSUPPORTED;
+    return (int32_t)topology_bind_thread(index, count);
 }
 
 static int32_t table_bind_thread_mask(const struct ggml_host_table *host, const uint64_t *mask,
                                       size_t n_words) {
     (void)host;
-    (void)mask;
-    (void)n_words;
-    return GGML_HOST_UNSUPPORTED;
+    return (int32_t)topology_bind_mask(mask, n_words);
 }
 
 static const char *table_get_config(const struct ggml_host_table *host, const char *name) {
@@ -71,11 +68,23 @@ static const struct ggml_extension_host_memory host_memory = {
     .buffer_from_ptr = ggml_backend_cpu_buffer_from_ptr,
 };
 
+static const struct ggml_extension_cpu_features cpu_features = {
+    .size = (uint32_t)sizeof(cpu_features),
+    .revision = GGML_EXTENSION_CPU_FEATURES_REVISION,
+    .features = ggml_host_cpu_features,
+};
+
 static const void *table_get_extension(const struct ggml_host_table *host, const char *id,
                                        uint32_t min_revision) {
     (void)host;
-    if (!id || strcmp(id, GGML_EXTENSION_HOST_MEMORY) != 0) return NULL;
-    return min_revision <= host_memory.revision ? &host_memory : NULL;
+    if (!id) return NULL;
+    if (strcmp(id, GGML_EXTENSION_HOST_MEMORY) == 0) {
+        return min_revision <= host_memory.revision ? &host_memory : NULL;
+    }
+    if (strcmp(id, GGML_EXTENSION_CPU_FEATURES) == 0) {
+        return min_revision <= cpu_features.revision ? &cpu_features : NULL;
+    }
+    return NULL;
 }
 
 static struct ggml_host_table table = {
