@@ -41,7 +41,7 @@ static void table_free(const struct ggml_host_table *host, void *memory) {
 static int32_t table_get_topology(const struct ggml_host_table *host,
                                   struct ggml_host_topology *out_topology) {
     (void)host;
-    return (int32_t)ggml_host_get_topology(out_topology);
+    return (int32_t)topology_get(out_topology);
 }
 
 static int32_t table_bind_thread(const struct ggml_host_table *host, uint32_t index,

@@ -83,6 +83,13 @@ static bool name_taken(const struct host_plugin *plugin, const char *name) {
     return false;
 }
 
+// A type that this contract does not know counts as an accelerator.
+static enum ggml_backend_dev_type known_type(enum ggml_backend_dev_type type) {
+    const bool known = (int)type >= GGML_BACKEND_DEVICE_TYPE_CPU &&
+                       (int)type <= GGML_BACKEND_DEVICE_TYPE_META;
+    return known ? type : GGML_BACKEND_DEVICE_TYPE_ACCEL;
+}
+
 static enum ggml_host_status add_device(struct host_plugin *plugin, ggml_backend_dev_t device) {
     if (!device) return bad("get_device answers NULL");
     const char *missing = missing_device_entry(&device->iface);
@@ -100,7 +107,7 @@ static enum ggml_host_status add_device(struct host_plugin *plugin, ggml_backend
     device->iface.get_props(device, &props);
     const char *id = props.device_id && utf8_valid(props.device_id) ? props.device_id : "";
     added->device = device;
-    added->type = device->iface.get_type(device);
+    added->type = known_type(device->iface.get_type(device));
     added->device_id = arena_strdup(&plugin->arena, id);
     if (!added->device_id) return ggml_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for a device");
     ++plugin->n_devices;

@@ -99,22 +99,17 @@ fail:
 }
 
 // replace: a buffer type of the device's own memory (struct ggml_backend_buffer_type, made once). A device
-// that works on host memory keeps this: the host's own buffer type, asked for by extension.
+// that works on host memory keeps this: the host's own buffer type, which the SDK asks the host for.
 static ggml_backend_buffer_type_t device_buffer_type(ggml_backend_dev_t device) {
     (void)device;
-    const struct ggml_host_table *host = ggml_sdk_host();
-    if (!host) return NULL;
-    const struct ggml_extension_host_memory *memory = host->get_extension(
-        host, GGML_EXTENSION_HOST_MEMORY, GGML_EXTENSION_HOST_MEMORY_REVISION);
-    return memory ? memory->buffer_type() : NULL;
+    return ggml_backend_cpu_buffer_type();
 }
 
-// replace: true for the ops, types and layouts that graph_compute runs. The tensors may have no buffers
-// yet. An op number that you don't know is answered with false.
+// replace: true for the ops, types and layouts that graph_compute runs, and for those that only describe a
+// view. The tensors may have no buffers yet. An op number that you don't know is answered with false.
 static bool device_supports_op(ggml_backend_dev_t device, const struct ggml_tensor *op) {
     (void)device;
-    (void)op;
-    return false;
+    return ggml_op_is_empty(op->op);
 }
 
 // replace: true for your own buffer types as well, if you have any.

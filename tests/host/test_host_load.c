@@ -272,11 +272,9 @@ static void test_a_hundred_unfit_files_are_never_mapped(void **state) {
         plugin_dir_patch(&dir, name, offsetof(struct ggml_plugin_note, contract_major), &major,
                          sizeof(major));
     }
-    const size_t n_mappings = count_mappings();
     load_and_expect("ggml-unfit99.so", GGML_PLUGIN_STAGE_NEGOTIATE, GGML_HOST_WRONG_CONTRACT);
     assert_false(plugin_dir_was_mapped(&dir, "marker"));
     assert_false(is_mapped("ggml-unfit"));
-    assert_true(count_mappings() <= n_mappings + 8); // the heap may have grown
     assert_int_equal(ggml_backend_dev_count(), n_devices);
 }
 

@@ -115,10 +115,7 @@ static ggml_backend_t device_init(ggml_backend_dev_t device, const char *params)
 
 static ggml_backend_buffer_type_t device_buffer_type(ggml_backend_dev_t device) {
     (void)device;
-    const struct ggml_host_table *host = ggml_sdk_host();
-    const struct ggml_extension_host_memory *memory =
-        host->get_extension(host, GGML_EXTENSION_HOST_MEMORY, 1);
-    return memory->buffer_type();
+    return ggml_backend_cpu_buffer_type();
 }
 
 static bool device_supports_op(ggml_backend_dev_t device, const struct ggml_tensor *op) {
