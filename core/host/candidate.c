@@ -42,7 +42,8 @@ enum ggml_host_status candidate_refuse(struct candidate *candidate, enum ggml_pl
     return refuse(candidate, stage, status);
 }
 
-// --- examine ----------------------------------------------------------------------------------------
+// --- examine
+// ----------------------------------------------------------------------------------------
 
 // Backends that were written for ggml have no name of their own in the note; their file name tells.
 static void choose_name(struct candidate *candidate) {
@@ -82,7 +83,8 @@ enum ggml_host_status candidate_examine(struct candidate *candidate) {
     return GGML_HOST_OK;
 }
 
-// --- load -------------------------------------------------------------------------------------------
+// --- load
+// -------------------------------------------------------------------------------------------
 
 void missing_library(const char *message, const char *path, char *out_name, size_t size) {
     static const char glibc[] = ": cannot open shared object file";
@@ -116,9 +118,10 @@ static enum ggml_host_status map(struct candidate *candidate, struct host_plugin
     }
     missing_library(message, record->path, record->missing, sizeof(record->missing));
     if (record->missing[0] != '\0') {
-        return ggml_fail(GGML_HOST_MISSING_DEPENDENCY, "plugin '%s' needs %s, which is not installed or "
-                         "not in the linker's path: install it (%s)", candidate->name,
-                         record->missing, message);
+        return ggml_fail(GGML_HOST_MISSING_DEPENDENCY,
+                         "plugin '%s' needs %s, which is not installed or "
+                         "not in the linker's path: install it (%s)",
+                         candidate->name, record->missing, message);
     }
     return ggml_fail(GGML_HOST_LINK_FAILED, "the dynamic linker refuses plugin '%s': %s",
                      candidate->name, message);
@@ -147,8 +150,10 @@ static enum ggml_host_status find_entry(const struct candidate *candidate,
     void *symbol = dl_symbol(plugin->library, GGML_PLUGIN_ENTRY_SYMBOL);
     memcpy(out_entry, &symbol, sizeof(symbol));
     if (symbol) return compare_again(candidate);
-    return ggml_fail(GGML_HOST_NO_ENTRY, "plugin '%s' does not export " GGML_PLUGIN_ENTRY_SYMBOL ": "
-                     "report it to the plugin's author", candidate->name);
+    return ggml_fail(GGML_HOST_NO_ENTRY,
+                     "plugin '%s' does not export " GGML_PLUGIN_ENTRY_SYMBOL ": "
+                     "report it to the plugin's author",
+                     candidate->name);
 }
 
 // The plugin's own word on why counts most; a few statuses say more than "failed".
@@ -160,8 +165,9 @@ static enum ggml_host_status explain_init(const struct candidate *candidate, int
     if (answer == GGML_HOST_NO_DEVICE || answer == GGML_HOST_OUT_OF_MEMORY) {
         status = (enum ggml_host_status)answer;
     }
-    snprintf(text, sizeof(text), "%s", said != GGML_HOST_OK ? ggml_last_error()
-             : ggml_host_status_text((enum ggml_host_status)answer));
+    snprintf(text, sizeof(text), "%s",
+             said != GGML_HOST_OK ? ggml_last_error()
+                                  : ggml_host_status_text((enum ggml_host_status)answer));
     return ggml_fail(status, "plugin '%s' could not start: %s", candidate->name, text);
 }
 
@@ -179,8 +185,8 @@ static enum ggml_host_status start(struct candidate *candidate, struct host_plug
     status = plugin_adopt_table(plugin, table);
     if (status != GGML_HOST_OK) return status;
     if (!table->score || table->score() != 0) return GGML_HOST_OK;
-    return ggml_fail(GGML_HOST_UNSUPPORTED, "plugin '%s' says that it can't be used on this machine",
-                     candidate->name);
+    return ggml_fail(GGML_HOST_UNSUPPORTED,
+                     "plugin '%s' says that it can't be used on this machine", candidate->name);
 }
 
 static enum ggml_host_status check_devices(const struct candidate *candidate,
@@ -189,7 +195,8 @@ static enum ggml_host_status check_devices(const struct candidate *candidate,
     size_t n_shown = 0;
     for (size_t i = 0; i < plugin->n_devices; ++i) {
         struct host_device *device = &plugin->devices[i];
-        device->hidden = !filter_allows_device(filter, plugin->name, device->name, device->device_id);
+        device->hidden =
+            !filter_allows_device(filter, plugin->name, device->name, device->device_id);
         n_shown += !device->hidden;
     }
     if (plugin->n_devices == 0) {

@@ -28,11 +28,11 @@ struct candidate {
 // Takes the path, or the built-in. GGML_HOST_OUT_OF_MEMORY. [init]
 enum ggml_host_status candidate_init(struct candidate *candidate, const char *path,
                                      const struct builtin_plugin *builtin);
-// Reads the note and compares it with this machine; nothing of the plugin runs. On success it is fit; on
-// failure done and its record says why. [init]
+// Reads the note and compares it with this machine; nothing of the plugin runs. On success it is
+// fit; on failure done and its record says why. [init]
 enum ggml_host_status candidate_examine(struct candidate *candidate);
-// Maps, starts, checks and registers a fit one with the registry lock held, or undoes everything. It is
-// done then and its record says how it went. [init]
+// Maps, starts, checks and registers a fit one with the registry lock held, or undoes everything.
+// It is done then and its record says how it went. [init]
 enum ggml_host_status candidate_load(struct candidate *candidate,
                                      const struct device_filter *filter);
 // Writes down that a candidate stops here, for a reason that does not come from an earlier call.
@@ -42,8 +42,8 @@ enum ggml_host_status candidate_refuse(struct candidate *candidate, enum ggml_pl
 // Hands the record over to the list.
 void candidate_finish(struct candidate *candidate);
 
-// Copies the name of the library that the dynamic linker's message says is missing; "" if it speaks of
-// something else. `path` is the plugin that was opened. [any-thread]
+// Copies the name of the library that the dynamic linker's message says is missing; "" if it speaks
+// of something else. `path` is the plugin that was opened. [any-thread]
 void missing_library(const char *message, const char *path, char *out_name, size_t size);
 
 #endif

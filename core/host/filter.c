@@ -6,7 +6,8 @@
 #include "host/text.h"
 
 static const char *skip_spaces(const char *text) {
-    while (*text == ' ' || *text == '\t') ++text;
+    while (*text == ' ' || *text == '\t')
+        ++text;
     return text;
 }
 
@@ -19,7 +20,8 @@ static char *next_entry(char **list) {
     if (comma) *comma = '\0';
     entry += skip_spaces(entry) - entry;
     size_t length = strlen(entry);
-    while (length > 0 && (entry[length - 1] == ' ' || entry[length - 1] == '\t')) --length;
+    while (length > 0 && (entry[length - 1] == ' ' || entry[length - 1] == '\t'))
+        --length;
     entry[length] = '\0';
     return entry;
 }
@@ -28,7 +30,8 @@ bool filter_parse(struct device_filter *out_filter, const char *value, struct ar
     memset(out_filter, 0, sizeof(*out_filter));
     if (!value) return true;
     size_t capacity = 1;
-    for (const char *p = value; *p; ++p) capacity += *p == ',';
+    for (const char *p = value; *p; ++p)
+        capacity += *p == ',';
     char *list = arena_strdup(arena, value);
     out_filter->wanted = arena_alloc(arena, capacity * sizeof(*out_filter->wanted));
     out_filter->excluded = arena_alloc(arena, capacity * sizeof(*out_filter->excluded));
@@ -87,6 +90,6 @@ bool filter_allows_device(const struct device_filter *filter, const char *plugin
     if (names_device(filter->excluded, filter->n_excluded, plugin_name, device_name, device_id)) {
         return false;
     }
-    return filter->n_wanted == 0 || names_device(filter->wanted, filter->n_wanted, plugin_name,
-                                                 device_name, device_id);
+    return filter->n_wanted == 0 ||
+           names_device(filter->wanted, filter->n_wanted, plugin_name, device_name, device_id);
 }

@@ -17,13 +17,13 @@ struct device_filter {
     size_t n_plugin_names;
 };
 
-// Splits a value of GGML_DEVICES (NULL or empty: everything) at the commas; all memory is the arena's. false
-// when memory runs out. [any-thread]
+// Splits a value of GGML_DEVICES (NULL or empty: everything) at the commas; all memory is the
+// arena's. false when memory runs out. [any-thread]
 bool filter_parse(struct device_filter *out_filter, const char *value, struct arena *arena);
 
-// Whether the plugin could offer a device that is wanted, as far as its name tells: an entry that is the name
-// of a plugin, or such a name and a number ("cuda", "CUDA0"), speaks of that plugin only; any other entry
-// can be meant for a device of any plugin. [any-thread]
+// Whether the plugin could offer a device that is wanted, as far as its name tells: an entry that
+// is the name of a plugin, or such a name and a number ("cuda", "CUDA0"), speaks of that plugin
+// only; any other entry can be meant for a device of any plugin. [any-thread]
 bool filter_allows_plugin(const struct device_filter *filter, const char *plugin_name);
 
 // Whether the device is wanted. device_id may be "". [any-thread]

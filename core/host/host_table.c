@@ -25,8 +25,10 @@ static void *table_alloc(const struct ggml_host_table *host, size_t size, size_t
     const bool valid = size > 0 && alignment > 0 && (alignment & (alignment - 1)) == 0;
     void *memory = valid ? ggml_mem_aligned_alloc(alignment, size) : NULL;
     if (!valid) {
-        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "host alloc: %zu bytes aligned to %zu: the size must "
-                  "not be 0 and the alignment a power of two", size, alignment);
+        ggml_fail(GGML_HOST_INVALID_ARGUMENT,
+                  "host alloc: %zu bytes aligned to %zu: the size must "
+                  "not be 0 and the alignment a power of two",
+                  size, alignment);
     } else if (!memory) {
         ggml_fail(GGML_HOST_OUT_OF_MEMORY, "host alloc: no memory for %zu bytes", size);
     }

@@ -26,7 +26,8 @@ struct batch {
     bool out_of_memory;
 };
 
-// --- the thread's last error --------------------------------------------------------------------------
+// --- the thread's last error
+// --------------------------------------------------------------------------
 
 // Refused candidates set the thread's last error on the way; a call that succeeds leaves it alone.
 struct saved_error {
@@ -44,7 +45,8 @@ static void restore_error(const struct saved_error *saved) {
     if (saved->status != GGML_HOST_OK) ggml_fail(saved->status, "%s", saved->text);
 }
 
-// --- candidates ---------------------------------------------------------------------------------------
+// --- candidates
+// ---------------------------------------------------------------------------------------
 
 static enum ggml_host_status note_memory(struct batch *batch, enum ggml_host_status status) {
     if (status == GGML_HOST_OUT_OF_MEMORY) batch->out_of_memory = true;
@@ -127,15 +129,18 @@ static enum ggml_host_status prepare_filter(struct batch *batch) {
     size_t n_builtins;
     size_t n_loaded = 0;
     const struct builtin_plugin *builtins = builtin_plugins(&n_builtins);
-    while (registry_plugin(n_loaded)) ++n_loaded;
+    while (registry_plugin(n_loaded))
+        ++n_loaded;
     const size_t capacity = batch->count + n_builtins + n_loaded + 1;
     const char **names = arena_alloc(&batch->arena, capacity * sizeof(*names));
     if (!names || !filter_parse(&batch->filter, ggml_env(GGML_ENV_GGML_DEVICES), &batch->arena)) {
         return note_memory(batch, ggml_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for GGML_DEVICES"));
     }
     batch->filter.plugin_names = names;
-    for (size_t i = 0; i < n_builtins; ++i) add_plugin_name(batch, builtins[i].note->name);
-    for (size_t i = 0; i < n_loaded; ++i) add_plugin_name(batch, registry_plugin(i)->name);
+    for (size_t i = 0; i < n_builtins; ++i)
+        add_plugin_name(batch, builtins[i].note->name);
+    for (size_t i = 0; i < n_loaded; ++i)
+        add_plugin_name(batch, registry_plugin(i)->name);
     for (size_t i = 0; i < batch->count; ++i) {
         if (batch->items[i].state == CANDIDATE_FIT) add_plugin_name(batch, batch->items[i].name);
     }
@@ -158,17 +163,20 @@ static void examine_timed(struct batch *batch, size_t index) {
 
 static enum ggml_host_status load_timed(struct batch *batch, struct candidate *candidate) {
     const int64_t start = ggml_time_us();
-    const enum ggml_host_status status = note_memory(batch, candidate_load(candidate, &batch->filter));
+    const enum ggml_host_status status =
+        note_memory(batch, candidate_load(candidate, &batch->filter));
     candidate->record->microseconds += (double)(ggml_time_us() - start);
     if (status == GGML_HOST_OK) ++batch->n_loaded;
     return status;
 }
 
-// --- variants -----------------------------------------------------------------------------------------
+// --- variants
+// -----------------------------------------------------------------------------------------
 
 static unsigned count_bits(uint64_t bits) {
     unsigned count = 0;
-    for (; bits; bits &= bits - 1) ++count;
+    for (; bits; bits &= bits - 1)
+        ++count;
     return count;
 }
 
@@ -194,9 +202,11 @@ static struct candidate *best_variant(struct batch *batch, const char *name) {
 
 static void supersede(struct candidate *candidate, const char *winner) {
     if (!candidate->builtin && strcmp(winner, BUILTIN_PATH) == 0) {
-        candidate_refuse(candidate, GGML_PLUGIN_STAGE_NEGOTIATE, GGML_HOST_SUPERSEDED,
-                         "the built-in '%s' is already in use: load plugins before the first look at "
-                         "the devices", candidate->name);
+        candidate_refuse(
+            candidate, GGML_PLUGIN_STAGE_NEGOTIATE, GGML_HOST_SUPERSEDED,
+            "the built-in '%s' is already in use: load plugins before the first look at "
+            "the devices",
+            candidate->name);
     } else {
         candidate_refuse(candidate, GGML_PLUGIN_STAGE_NEGOTIATE, GGML_HOST_SUPERSEDED,
                          "of the files with the plugin name '%s', '%s' is loaded", candidate->name,
@@ -224,7 +234,8 @@ static void refuse_for_memory(struct candidate *candidate) {
 }
 
 static void load_batch(struct batch *batch) {
-    for (size_t i = 0; i < batch->count; ++i) examine_timed(batch, i);
+    for (size_t i = 0; i < batch->count; ++i)
+        examine_timed(batch, i);
     if (prepare_filter(batch) == GGML_HOST_OK) {
         for (size_t i = 0; i < batch->count; ++i) {
             if (batch->items[i].state == CANDIDATE_FIT) apply_filter(batch, &batch->items[i]);
@@ -244,7 +255,8 @@ static void free_batch(struct batch *batch) {
     arena_free(&batch->arena);
 }
 
-// --- one file -----------------------------------------------------------------------------------------
+// --- one file
+// -----------------------------------------------------------------------------------------
 
 static void filter_and_load(struct batch *batch, struct candidate *candidate) {
     if (prepare_filter(batch) != GGML_HOST_OK) {
@@ -280,8 +292,10 @@ enum ggml_host_status ggml_plugin_load(const char *path, ggml_backend_reg_t *out
         return ggml_fail(GGML_HOST_INVALID_ARGUMENT, "ggml_plugin_load: no path given");
     }
     if (!strchr(path, '/') && !strchr(path, search_path_separator)) {
-        return ggml_fail(GGML_HOST_INVALID_ARGUMENT, "ggml_plugin_load: '%s' has no directory: give an "
-                         "absolute path, or ./ for the working directory", search_path_label(path));
+        return ggml_fail(GGML_HOST_INVALID_ARGUMENT,
+                         "ggml_plugin_load: '%s' has no directory: give an "
+                         "absolute path, or ./ for the working directory",
+                         search_path_label(path));
     }
     if (!registry_lock("ggml_plugin_load")) return GGML_HOST_BUSY;
     save_error(&saved);
@@ -293,7 +307,8 @@ enum ggml_host_status ggml_plugin_load(const char *path, ggml_backend_reg_t *out
     return status;
 }
 
-// --- all ----------------------------------------------------------------------------------------------
+// --- all
+// ----------------------------------------------------------------------------------------------
 
 // The caller's own directory has to be readable; those of the search path need not exist.
 static enum ggml_host_status add_found(struct batch *batch, const char *dir) {
@@ -321,7 +336,8 @@ static void load_extra(struct batch *batch) {
         load_file(&extra, path, &reg);
     } else if (add_candidate(&extra, path, NULL)) {
         candidate_refuse(&extra.items[0], GGML_PLUGIN_STAGE_FOUND, GGML_HOST_INVALID_ARGUMENT,
-                         "GGML_BACKEND_PATH: '%s' is not an absolute path", search_path_label(path));
+                         "GGML_BACKEND_PATH: '%s' is not an absolute path",
+                         search_path_label(path));
         candidate_finish(&extra.items[0]);
     }
     batch->n_loaded += extra.n_loaded;
@@ -344,8 +360,9 @@ enum ggml_host_status ggml_plugin_load_all(const char *dir, size_t *out_loaded) 
     if (!batch.out_of_memory) atomic_store(&builtins_seen, true);
     if (out_loaded) *out_loaded = batch.n_loaded;
     if (batch.out_of_memory) {
-        status = ggml_fail(GGML_HOST_OUT_OF_MEMORY, "ggml_plugin_load_all: not enough memory for every "
-                           "plugin: see the report");
+        status =
+            ggml_fail(GGML_HOST_OUT_OF_MEMORY, "ggml_plugin_load_all: not enough memory for every "
+                                               "plugin: see the report");
     } else if (status != GGML_HOST_OK) {
         ggml_fail(status, "ggml_plugin_load_all: %s", why);
     } else {
@@ -374,7 +391,8 @@ void load_builtins_once(void) {
 }
 
 enum ggml_host_status ggml_plugin_unload(ggml_backend_reg_t reg) {
-    if (!reg) return ggml_fail(GGML_HOST_INVALID_ARGUMENT, "ggml_plugin_unload: the backend is NULL");
+    if (!reg)
+        return ggml_fail(GGML_HOST_INVALID_ARGUMENT, "ggml_plugin_unload: the backend is NULL");
     if (!registry_lock("ggml_plugin_unload")) return GGML_HOST_BUSY;
     struct host_plugin *plugin = registry_find_reg(reg);
     enum ggml_host_status status;
@@ -391,7 +409,8 @@ enum ggml_host_status ggml_plugin_unload(ggml_backend_reg_t reg) {
     return status;
 }
 
-// --- ggml's names -------------------------------------------------------------------------------------
+// --- ggml's names
+// -------------------------------------------------------------------------------------
 
 ggml_backend_reg_t ggml_backend_load(const char *path) {
     ggml_backend_reg_t reg = NULL;
@@ -405,9 +424,10 @@ void ggml_backend_unload(ggml_backend_reg_t reg) {
 }
 
 void ggml_backend_load_all(void) {
-    ggml_plugin_load_all(NULL, NULL);
+    ggml_backend_load_all_from_path(NULL);
 }
 
 void ggml_backend_load_all_from_path(const char *dir_path) {
-    ggml_plugin_load_all(dir_path, NULL);
+    const enum ggml_host_status status = ggml_plugin_load_all(dir_path, NULL);
+    if (status != GGML_HOST_OK) GGML_LOG_WARN("%s\n", ggml_last_error());
 }

@@ -67,8 +67,10 @@ static const char *copy_name(struct host_plugin *plugin, const char *name, const
                              enum ggml_host_status *out_status) {
     *out_status = GGML_HOST_BAD_PLUGIN;
     if (!name || name[0] == '\0' || !utf8_valid(name)) {
-        *out_status = ggml_fail(GGML_HOST_BAD_PLUGIN, "the name of its %s is empty or not UTF-8: "
-                                "report it to the plugin's author", of);
+        *out_status = ggml_fail(GGML_HOST_BAD_PLUGIN,
+                                "the name of its %s is empty or not UTF-8: "
+                                "report it to the plugin's author",
+                                of);
         return NULL;
     }
     const char *copy = arena_strdup(&plugin->arena, name);
@@ -85,8 +87,8 @@ static bool name_taken(const struct host_plugin *plugin, const char *name) {
 
 // A type that this contract does not know counts as an accelerator.
 static enum ggml_backend_dev_type known_type(enum ggml_backend_dev_type type) {
-    const bool known = (int)type >= GGML_BACKEND_DEVICE_TYPE_CPU &&
-                       (int)type <= GGML_BACKEND_DEVICE_TYPE_META;
+    const bool known =
+        (int)type >= GGML_BACKEND_DEVICE_TYPE_CPU && (int)type <= GGML_BACKEND_DEVICE_TYPE_META;
     return known ? type : GGML_BACKEND_DEVICE_TYPE_ACCEL;
 }
 
@@ -154,7 +156,8 @@ enum ggml_host_status plugin_adopt_device(struct host_plugin *plugin, ggml_backe
 enum ggml_host_status plugin_adopt_table(struct host_plugin *plugin,
                                          const struct ggml_plugin_table *table) {
     if (!table) return bad("ggml_backend_init succeeded without a plugin table");
-    if (table->size < offsetof(struct ggml_plugin_table, reserved) || table->size > MAX_TABLE_SIZE) {
+    if (table->size < offsetof(struct ggml_plugin_table, reserved) ||
+        table->size > MAX_TABLE_SIZE) {
         return bad("the size of its plugin table is impossible");
     }
     plugin->table = table;

@@ -37,8 +37,8 @@ struct host_plugin {
 // An empty one; NULL when memory runs out. [any-thread]
 struct host_plugin *plugin_new(const char *path, const char *name);
 // Takes over what ggml_backend_init answered, after checking it: GGML_HOST_BAD_PLUGIN or
-// GGML_HOST_OUT_OF_MEMORY with a message, plugin->reg is then not set. plugin->table is set as soon as
-// its shutdown can be called. [init]
+// GGML_HOST_OUT_OF_MEMORY with a message, plugin->reg is then not set. plugin->table is set as soon
+// as its shutdown can be called. [init]
 enum ggml_host_status plugin_adopt_table(struct host_plugin *plugin,
                                          const struct ggml_plugin_table *table);
 // The same for a backend, or a single device, that the application registers. [init]

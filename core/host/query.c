@@ -13,7 +13,8 @@ static const struct snapshot *query_enter(unsigned *out_section) {
     return snapshot_enter(out_section);
 }
 
-// --- lists ------------------------------------------------------------------------------------------
+// --- lists
+// ------------------------------------------------------------------------------------------
 
 size_t ggml_backend_dev_count(void) {
     unsigned section;
@@ -29,8 +30,8 @@ ggml_backend_dev_t ggml_backend_dev_get(size_t index) {
     ggml_backend_dev_t device = index < count ? snapshot->devices[index].device->device : NULL;
     snapshot_leave(section);
     if (!device) {
-        ggml_fail(GGML_HOST_OUT_OF_RANGE, "ggml_backend_dev_get: index %zu, but there are %zu devices",
-                  index, count);
+        ggml_fail(GGML_HOST_OUT_OF_RANGE,
+                  "ggml_backend_dev_get: index %zu, but there are %zu devices", index, count);
     }
     return device;
 }
@@ -49,8 +50,8 @@ ggml_backend_reg_t ggml_backend_reg_get(size_t index) {
     ggml_backend_reg_t reg = index < count ? snapshot->regs[index]->reg : NULL;
     snapshot_leave(section);
     if (!reg) {
-        ggml_fail(GGML_HOST_OUT_OF_RANGE, "ggml_backend_reg_get: index %zu, but there are %zu backends",
-                  index, count);
+        ggml_fail(GGML_HOST_OUT_OF_RANGE,
+                  "ggml_backend_reg_get: index %zu, but there are %zu backends", index, count);
     }
     return reg;
 }
@@ -99,7 +100,8 @@ ggml_backend_dev_t ggml_backend_dev_by_type(enum ggml_backend_dev_type type) {
     return device;
 }
 
-// --- streams ----------------------------------------------------------------------------------------
+// --- streams
+// ----------------------------------------------------------------------------------------
 
 // Leaves the section with the plugin counted as in use, so that it stays until the stream exists.
 static ggml_backend_t init_found(const struct snapshot_device *found, unsigned section,
@@ -122,8 +124,10 @@ ggml_backend_t ggml_backend_init_by_name(const char *name, const char *params) {
     }
     const struct snapshot_device *found = find_name(query_enter(&section), name);
     if (!found) {
-        ggml_fail(GGML_HOST_NOT_FOUND, "ggml_backend_init_by_name: no device is named '%s': see the "
-                  "list of devices", name);
+        ggml_fail(GGML_HOST_NOT_FOUND,
+                  "ggml_backend_init_by_name: no device is named '%s': see the "
+                  "list of devices",
+                  name);
     }
     return init_found(found, section, params);
 }
@@ -132,7 +136,8 @@ ggml_backend_t ggml_backend_init_by_type(enum ggml_backend_dev_type type, const 
     unsigned section;
     const struct snapshot_device *found = find_type(query_enter(&section), type);
     if (!found) {
-        ggml_fail(GGML_HOST_NOT_FOUND, "ggml_backend_init_by_type: no device of type %d", (int)type);
+        ggml_fail(GGML_HOST_NOT_FOUND, "ggml_backend_init_by_type: no device of type %d",
+                  (int)type);
     }
     return init_found(found, section, params);
 }
@@ -145,12 +150,13 @@ ggml_backend_t ggml_backend_init_best(void) {
     if (!found) found = find_type(snapshot, GGML_BACKEND_DEVICE_TYPE_CPU);
     if (!found) {
         ggml_fail(GGML_HOST_NOT_FOUND, "ggml_backend_init_best: no GPU, IGPU or CPU device: load "
-                  "plugins first");
+                                       "plugins first");
     }
     return init_found(found, section, NULL);
 }
 
-// --- backends ---------------------------------------------------------------------------------------
+// --- backends
+// ---------------------------------------------------------------------------------------
 
 static bool given(ggml_backend_reg_t reg, const char *function) {
     if (!reg) ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the backend is NULL", function);
@@ -207,8 +213,10 @@ ggml_backend_dev_t ggml_backend_reg_dev_get(ggml_backend_reg_t reg, size_t index
         device = index < count ? reg->iface.get_device(reg, index) : NULL;
     }
     if (!device) {
-        ggml_fail(GGML_HOST_OUT_OF_RANGE, "ggml_backend_reg_dev_get: index %zu, but the backend has "
-                  "%zu devices", index, count);
+        ggml_fail(GGML_HOST_OUT_OF_RANGE,
+                  "ggml_backend_reg_dev_get: index %zu, but the backend has "
+                  "%zu devices",
+                  index, count);
     }
     return device;
 }
@@ -216,13 +224,15 @@ ggml_backend_dev_t ggml_backend_reg_dev_get(ggml_backend_reg_t reg, size_t index
 void *ggml_backend_reg_get_proc_address(ggml_backend_reg_t reg, const char *name) {
     if (!given(reg, "ggml_backend_reg_get_proc_address")) return NULL;
     if (!name) {
-        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "ggml_backend_reg_get_proc_address: the name is NULL");
+        ggml_fail(GGML_HOST_INVALID_ARGUMENT,
+                  "ggml_backend_reg_get_proc_address: the name is NULL");
         return NULL;
     }
     return reg->iface.get_proc_address ? reg->iface.get_proc_address(reg, name) : NULL;
 }
 
-// --- information ------------------------------------------------------------------------------------
+// --- information
+// ------------------------------------------------------------------------------------
 
 static enum ggml_memory_quality memory_quality(ggml_backend_dev_t device) {
     size_t free = 0;
@@ -238,7 +248,7 @@ enum ggml_host_status ggml_backend_dev_info(ggml_backend_dev_t device,
     unsigned section;
     if (!device || !out_info || out_info->size < sizeof(info)) {
         return ggml_fail(GGML_HOST_INVALID_ARGUMENT, "ggml_backend_dev_info: device or out_info is "
-                         "NULL, or out_info->size is not set");
+                                                     "NULL, or out_info->size is not set");
     }
     struct host_plugin *plugin = NULL;
     const struct snapshot *snapshot = query_enter(&section);
@@ -250,7 +260,8 @@ enum ggml_host_status ggml_backend_dev_info(ggml_backend_dev_t device,
     }
     snapshot_leave(section);
     if (!plugin) {
-        return ggml_fail(GGML_HOST_INVALID_ARGUMENT, "ggml_backend_dev_info: not a registered device");
+        return ggml_fail(GGML_HOST_INVALID_ARGUMENT,
+                         "ggml_backend_dev_info: not a registered device");
     }
     info.plugin_path = plugin->path;
     info.plugin_name = plugin->name;

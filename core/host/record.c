@@ -64,7 +64,8 @@ void records_put(struct record *record) {
     struct record *old = NULL;
     pthread_mutex_lock(&records_lock);
     struct record **link = &records;
-    while (*link && !same_candidate(*link, record)) link = &(*link)->next;
+    while (*link && !same_candidate(*link, record))
+        link = &(*link)->next;
     old = *link;
     record->next = old ? old->next : NULL;
     *link = record;
@@ -75,7 +76,8 @@ void records_put(struct record *record) {
 bool records_loaded(const char *path) {
     pthread_mutex_lock(&records_lock);
     const struct record *record = records;
-    while (record && !(record->reg && strcmp(record->path, path) == 0)) record = record->next;
+    while (record && !(record->reg && strcmp(record->path, path) == 0))
+        record = record->next;
     pthread_mutex_unlock(&records_lock);
     return record != NULL;
 }
@@ -84,7 +86,8 @@ void records_forget(ggml_backend_reg_t reg) {
     struct record *found = NULL;
     pthread_mutex_lock(&records_lock);
     struct record **link = &records;
-    while (*link && (*link)->reg != reg) link = &(*link)->next;
+    while (*link && (*link)->reg != reg)
+        link = &(*link)->next;
     found = *link;
     if (found) *link = found->next;
     pthread_mutex_unlock(&records_lock);
@@ -102,7 +105,8 @@ enum ggml_host_status records_put_directory(const char *path, const char *origin
 
     pthread_mutex_lock(&records_lock);
     struct directory **link = &directories;
-    while (*link && strcmp((*link)->path, path) != 0) link = &(*link)->next;
+    while (*link && strcmp((*link)->path, path) != 0)
+        link = &(*link)->next;
     struct directory *old = *link;
     added->next = old ? old->next : NULL;
     *link = added;
@@ -111,7 +115,8 @@ enum ggml_host_status records_put_directory(const char *path, const char *origin
     return GGML_HOST_OK;
 }
 
-// --- report -----------------------------------------------------------------------------------------
+// --- report
+// -----------------------------------------------------------------------------------------
 
 struct ggml_plugin_report {
     struct arena arena; // holds everything, this struct excepted
@@ -144,18 +149,21 @@ static bool copy_record(struct arena *arena, const struct record *from,
 
 static bool copy_records(struct ggml_plugin_report *report) {
     size_t count = 0;
-    for (const struct record *record = records; record; record = record->next) ++count;
+    for (const struct record *record = records; record; record = record->next)
+        ++count;
     report->records = arena_alloc(&report->arena, count * sizeof(*report->records) + 1);
     if (!report->records) return false;
     for (const struct record *record = records; record; record = record->next) {
-        if (!copy_record(&report->arena, record, &report->records[report->n_records++])) return false;
+        if (!copy_record(&report->arena, record, &report->records[report->n_records++]))
+            return false;
     }
     return true;
 }
 
 static bool copy_directories(struct ggml_plugin_report *report) {
     size_t count = 0;
-    for (const struct directory *dir = directories; dir; dir = dir->next) ++count;
+    for (const struct directory *dir = directories; dir; dir = dir->next)
+        ++count;
     report->directories = arena_alloc(&report->arena, count * sizeof(*report->directories) + 1);
     if (!report->directories) return false;
     for (const struct directory *dir = directories; dir; dir = dir->next) {
@@ -200,8 +208,8 @@ size_t ggml_plugin_report_directory_count(ggml_plugin_report_t report) {
     return report ? report->n_directories : 0;
 }
 
-const struct ggml_plugin_directory *
-ggml_plugin_report_directory_get(ggml_plugin_report_t report, size_t i) {
+const struct ggml_plugin_directory *ggml_plugin_report_directory_get(ggml_plugin_report_t report,
+                                                                     size_t i) {
     return report && i < report->n_directories ? &report->directories[i] : NULL;
 }
 

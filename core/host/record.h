@@ -26,17 +26,18 @@ struct record {
     char path[];
 };
 
-// A record of a candidate that was found; NULL when memory runs out. Freed with ggml_mem_free, or owned
-// by the list after records_put(). [any-thread]
+// A record of a candidate that was found; NULL when memory runs out. Freed with ggml_mem_free, or
+// owned by the list after records_put(). [any-thread]
 struct record *record_new(const char *path);
 // Takes over what the note says. [stream]
 void record_set_note(struct record *record, const struct ggml_plugin_note *note);
-// Writes down that the candidate stopped at this stage, with the thread's last error as the message;
-// answers `status`. [stream]
+// Writes down that the candidate stopped at this stage, with the thread's last error as the
+// message; answers `status`. [stream]
 enum ggml_host_status record_refuse(struct record *record, enum ggml_plugin_stage stage,
                                     enum ggml_host_status status);
 
-// Adds it to the list, in the place of an older one of the same path and, for built-ins, name. [any-thread]
+// Adds it to the list, in the place of an older one of the same path and, for built-ins, name.
+// [any-thread]
 void records_put(struct record *record);
 // Whether the file at this path is loaded. [any-thread]
 bool records_loaded(const char *path);

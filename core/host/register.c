@@ -8,7 +8,8 @@ void ggml_backend_register(ggml_backend_reg_t reg) {
     if (!reg || !registry_lock("ggml_backend_register")) return;
     if (!registry_find_reg(reg)) {
         struct host_plugin *plugin = plugin_new("", "");
-        enum ggml_host_status status = plugin ? plugin_adopt_reg(plugin, reg) : GGML_HOST_OUT_OF_MEMORY;
+        enum ggml_host_status status =
+            plugin ? plugin_adopt_reg(plugin, reg) : GGML_HOST_OUT_OF_MEMORY;
         if (status == GGML_HOST_OK) status = registry_add(plugin);
         if (status != GGML_HOST_OK) plugin_free(plugin);
     }

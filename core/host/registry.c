@@ -14,8 +14,10 @@ static _Thread_local bool changing;
 
 bool registry_lock(const char *function) {
     if (changing) {
-        ggml_fail(GGML_HOST_BUSY, "%s: called from inside a plugin's start-up or shutdown: call it "
-                  "when that has returned", function);
+        ggml_fail(GGML_HOST_BUSY,
+                  "%s: called from inside a plugin's start-up or shutdown: call it "
+                  "when that has returned",
+                  function);
         return false;
     }
     pthread_mutex_lock(&change_lock);
@@ -60,8 +62,10 @@ enum ggml_host_status registry_add(struct host_plugin *plugin) {
 }
 
 static enum ggml_host_status fail_busy(const struct host_plugin *plugin) {
-    return ggml_fail(GGML_HOST_BUSY, "ggml_plugin_unload: %zu streams, buffers or events of '%s' are "
-                     "still alive: free them first", atomic_load(&plugin->live), plugin->reg_name);
+    return ggml_fail(GGML_HOST_BUSY,
+                     "ggml_plugin_unload: %zu streams, buffers or events of '%s' are "
+                     "still alive: free them first",
+                     atomic_load(&plugin->live), plugin->reg_name);
 }
 
 // First nobody new can find it, then nobody uses it, then it is gone.

@@ -5,8 +5,8 @@
 
 #include "host/plugin.h"
 
-// Takes the lock for a change. false with GGML_HOST_BUSY: this thread holds it already, that is, a plugin
-// or a callback that is running inside a change calls back. [any-thread]
+// Takes the lock for a change. false with GGML_HOST_BUSY: this thread holds it already, that is, a
+// plugin or a callback that is running inside a change calls back. [any-thread]
 bool registry_lock(const char *function);
 void registry_unlock(void);
 
@@ -14,8 +14,8 @@ void registry_unlock(void);
 
 // Shows the plugin to everybody. On failure (GGML_HOST_OUT_OF_MEMORY) it stays the caller's.
 enum ggml_host_status registry_add(struct host_plugin *plugin);
-// Takes it out; it is the caller's then. GGML_HOST_BUSY while it is in use, GGML_HOST_OUT_OF_MEMORY;
-// nothing is changed then.
+// Takes it out; it is the caller's then. GGML_HOST_BUSY while it is in use,
+// GGML_HOST_OUT_OF_MEMORY; nothing is changed then.
 enum ggml_host_status registry_remove(struct host_plugin *plugin);
 // NULL when there is none.
 struct host_plugin *registry_find_reg(ggml_backend_reg_t reg);

@@ -12,7 +12,7 @@
 
 static const struct snapshot empty;
 static _Atomic(struct snapshot *) current;
-static atomic_uint phase;      // which counter new readers take
+static atomic_uint phase; // which counter new readers take
 static atomic_size_t readers[2];
 
 const struct snapshot *snapshot_enter(unsigned *out_section) {
@@ -30,18 +30,20 @@ struct snapshot *snapshot_current(void) {
     return atomic_load(&current);
 }
 
-// Both counters are seen at zero once after the exchange, so whoever loaded the old pointer has left. New
-// readers take the other counter meanwhile and can't prolong the wait.
+// Both counters are seen at zero once after the exchange, so whoever loaded the old pointer has
+// left. New readers take the other counter meanwhile and can't prolong the wait.
 struct snapshot *snapshot_publish(struct snapshot *next) {
     struct snapshot *old = atomic_exchange(&current, next);
     for (int i = 0; i < 2; ++i) {
         const unsigned drained = atomic_fetch_xor(&phase, 1u) & 1u;
-        while (atomic_load(&readers[drained]) != 0) sched_yield();
+        while (atomic_load(&readers[drained]) != 0)
+            sched_yield();
     }
     return old;
 }
 
-// --- order ------------------------------------------------------------------------------------------
+// --- order
+// ------------------------------------------------------------------------------------------
 
 static int type_rank(enum ggml_backend_dev_type type) {
     switch (type) {
@@ -114,10 +116,12 @@ static void add_reg(struct snapshot *snapshot, struct host_plugin *plugin) {
 struct snapshot *snapshot_new(struct host_plugin *const *plugins, size_t n_plugins,
                               const struct host_plugin *hidden) {
     size_t n_devices = 0;
-    for (size_t i = 0; i < n_plugins; ++i) n_devices += plugins[i]->n_devices;
+    for (size_t i = 0; i < n_plugins; ++i)
+        n_devices += plugins[i]->n_devices;
     const size_t devices_size = n_devices * sizeof(struct snapshot_device);
     const size_t plugins_size = n_plugins * sizeof(struct host_plugin *);
-    struct snapshot *snapshot = ggml_mem_calloc(1, sizeof(*snapshot) + devices_size + 2 * plugins_size);
+    struct snapshot *snapshot =
+        ggml_mem_calloc(1, sizeof(*snapshot) + devices_size + 2 * plugins_size);
     if (!snapshot) {
         ggml_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for the list of %zu devices", n_devices);
         return NULL;
@@ -131,7 +135,8 @@ struct snapshot *snapshot_new(struct host_plugin *const *plugins, size_t n_plugi
         if (plugins[i] != hidden) add_devices(snapshot, plugins[i]);
     }
     sort_devices(snapshot);
-    for (size_t i = 0; i < snapshot->n_devices; ++i) add_reg(snapshot, snapshot->devices[i].plugin);
+    for (size_t i = 0; i < snapshot->n_devices; ++i)
+        add_reg(snapshot, snapshot->devices[i].plugin);
     for (size_t i = 0; i < n_plugins; ++i) {
         if (plugins[i] != hidden) add_reg(snapshot, plugins[i]);
     }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The registry as readers see it: an immutable snapshot behind an atomic pointer.
 //
-// A reader announces itself in one of two counters, reads, and leaves; it never waits. A writer (one at
-// a time, under the lock of registry.h) publishes a new snapshot and then waits until every reader that
-// may have seen the old one has left. Inside a section no plugin code runs and nothing blocks, so
-// that wait is short.
+// A reader announces itself in one of two counters, reads, and leaves; it never waits. A writer
+// (one at a time, under the lock of registry.h) publishes a new snapshot and then waits until every
+// reader that may have seen the old one has left. Inside a section no plugin code runs and nothing
+// blocks, so that wait is short.
 #ifndef GGML_HOST_SNAPSHOT_H
 #define GGML_HOST_SNAPSHOT_H
 
@@ -25,8 +25,8 @@ struct snapshot {
     struct snapshot_device *devices; // discrete GPU, IGPU, ACCEL, CPU; PCI address; load order
 };
 
-// Snapshot of these plugins in load order; nothing of `hidden` (may be NULL) is shown. NULL when memory
-// runs out. Freed with ggml_mem_free. [stream]
+// Snapshot of these plugins in load order; nothing of `hidden` (may be NULL) is shown. NULL when
+// memory runs out. Freed with ggml_mem_free. [stream]
 struct snapshot *snapshot_new(struct host_plugin *const *plugins, size_t n_plugins,
                               const struct host_plugin *hidden);
 

@@ -6,7 +6,11 @@
 // Bytes of the sequence that starts here, 0 if malformed; *out_code is its code point.
 static int decode(const unsigned char *s, uint32_t *out_code) {
     static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
-    const int length = s[0] < 0x80 ? 1 : s[0] >> 5 == 6 ? 2 : s[0] >> 4 == 14 ? 3 : s[0] >> 3 == 30 ? 4 : 0;
+    const int length = s[0] < 0x80       ? 1
+                       : s[0] >> 5 == 6  ? 2
+                       : s[0] >> 4 == 14 ? 3
+                       : s[0] >> 3 == 30 ? 4
+                                         : 0;
     if (length == 0) return 0;
     uint32_t code = length == 1 ? s[0] : s[0] & (0x7Fu >> length);
     for (int i = 1; i < length; ++i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A plugin's entry point: attaches the host, fills the plugin table. Several hosts (copies of the core)
-// can be attached at once; services go to the one that attached last and is still there.
+// A plugin's entry point: attaches the host, fills the plugin table. Several hosts (copies of the
+// core) can be attached at once; services go to the one that attached last and is still there.
 #include <pthread.h>
 #include <string.h>
 

@@ -4,7 +4,8 @@
 #include "ggml-impl.h"
 #include "ggml-plugin.h"
 
-// --- stream -----------------------------------------------------------------------------------------
+// --- stream
+// -----------------------------------------------------------------------------------------
 
 // replace: what a queue of work of your hardware needs; reached through backend->context.
 struct null_stream {
@@ -21,8 +22,8 @@ static void stream_free(ggml_backend_t backend) {
     ggml_aligned_free(backend, sizeof(*backend));
 }
 
-// replace: run the nodes in order. Nodes that move no data and those without the flag COMPUTE are skipped;
-// the host sends only nodes that supports_op accepted.
+// replace: run the nodes in order. Nodes that move no data and those without the flag COMPUTE are
+// skipped; the host sends only nodes that supports_op accepted.
 static enum ggml_status stream_graph_compute(ggml_backend_t backend, struct ggml_cgraph *cgraph) {
     struct null_stream *stream = backend->context;
     for (int i = 0; i < cgraph->n_nodes; ++i) {
@@ -35,15 +36,16 @@ static enum ggml_status stream_graph_compute(ggml_backend_t backend, struct ggml
     return GGML_STATUS_SUCCESS;
 }
 
-// replace: add set_tensor_async, synchronize ... when work can overlap with the host. Entries that are
-// left out mean "not supported", and the host does without.
+// replace: add set_tensor_async, synchronize ... when work can overlap with the host. Entries that
+// are left out mean "not supported", and the host does without.
 static const struct ggml_backend_i stream_interface = {
     .get_name = stream_name,
     .free = stream_free,
     .graph_compute = stream_graph_compute,
 };
 
-// --- device -----------------------------------------------------------------------------------------
+// --- device
+// -----------------------------------------------------------------------------------------
 
 static const char *device_name(ggml_backend_dev_t device) {
     (void)device;
@@ -55,7 +57,8 @@ static const char *device_description(ggml_backend_dev_t device) {
     return "Skeleton device that computes nothing";
 }
 
-// replace: bytes of the device's memory. Must not create a compute context: it is called for listing.
+// replace: bytes of the device's memory. Must not create a compute context: it is called for
+// listing.
 static void device_memory(ggml_backend_dev_t device, size_t *free, size_t *total) {
     (void)device;
     *free = 0;
@@ -98,15 +101,17 @@ fail:
     return NULL;
 }
 
-// replace: a buffer type of the device's own memory (struct ggml_backend_buffer_type, made once). A device
-// that works on host memory keeps this: the host's own buffer type, which the SDK asks the host for.
+// replace: a buffer type of the device's own memory (struct ggml_backend_buffer_type, made once). A
+// device that works on host memory keeps this: the host's own buffer type, which the SDK asks the
+// host for.
 static ggml_backend_buffer_type_t device_buffer_type(ggml_backend_dev_t device) {
     (void)device;
     return ggml_backend_cpu_buffer_type();
 }
 
-// replace: true for the ops, types and layouts that graph_compute runs, and for those that only describe a
-// view. The tensors may have no buffers yet. An op number that you don't know is answered with false.
+// replace: true for the ops, types and layouts that graph_compute runs, and for those that only
+// describe a view. The tensors may have no buffers yet. An op number that you don't know is
+// answered with false.
 static bool device_supports_op(ggml_backend_dev_t device, const struct ggml_tensor *op) {
     (void)device;
     return ggml_op_is_empty(op->op);
@@ -129,7 +134,8 @@ static const struct ggml_backend_device_i device_interface = {
     .supports_buft = device_supports_buft,
 };
 
-// --- backend ----------------------------------------------------------------------------------------
+// --- backend
+// ----------------------------------------------------------------------------------------
 
 static struct ggml_backend_device null_device; // replace: one per device that is found
 
@@ -167,7 +173,7 @@ static ggml_backend_reg_t null_start(void) {
 static void null_shutdown(void) {
 }
 
-// replace: the name, a version of your own, and the CPU features that the code of this file is compiled
-// for, such as GGML_CPU_BIT(GGML_CPU_X86_64_AVX2).
+// replace: the name, a version of your own, and the CPU features that the code of this file is
+// compiled for, such as GGML_CPU_BIT(GGML_CPU_X86_64_AVX2).
 GGML_PLUGIN_NOTE("null", "", "1.0", 0, 0, 0)
 GGML_PLUGIN_ENTRY(null_start, NULL, null_shutdown, NULL)

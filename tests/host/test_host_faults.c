@@ -63,7 +63,8 @@ static bool round_with_fault(long n) {
 
 static long sweep(void) {
     long n = 0;
-    while (round_with_fault(n)) ++n;
+    while (round_with_fault(n))
+        ++n;
     return n;
 }
 
@@ -93,7 +94,8 @@ static void test_a_thousand_cycles_leave_nothing_behind(void **state) {
     const size_t n_files = count_open_files();
     const size_t n_threads = count_threads();
     for (int i = 0; i < 1000; ++i) {
-        assert_int_equal(ggml_plugin_load(plugin_dir_path(&dir, "ggml-null.so"), &reg), GGML_HOST_OK);
+        assert_int_equal(ggml_plugin_load(plugin_dir_path(&dir, "ggml-null.so"), &reg),
+                         GGML_HOST_OK);
         ggml_backend_t backend = ggml_backend_init_by_name("NULL0", NULL);
         assert_non_null(backend);
         assert_int_equal(ggml_plugin_unload(reg), GGML_HOST_BUSY);

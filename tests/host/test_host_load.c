@@ -53,14 +53,14 @@ static size_t load_builtins(void) {
 }
 
 // Loads the directory, and expects this of the file.
-static const struct ggml_plugin_record *load_and_expect(const char *file_name,
-                                                        enum ggml_plugin_stage stage,
-                                                        enum ggml_host_status status) {
+static const struct ggml_plugin_record *
+load_and_expect(const char *file_name, enum ggml_plugin_stage stage, enum ggml_host_status status) {
     assert_int_equal(ggml_plugin_load_all(dir.path, NULL), GGML_HOST_OK);
     const struct ggml_plugin_record *record = plugin_dir_record(&dir, file_name);
     if (record->status != status || record->stage != stage) {
-        print_message("%s: stage %s, status %s: %s\n", file_name, ggml_plugin_stage_text(record->stage),
-                      ggml_host_status_text(record->status), record->message);
+        print_message("%s: stage %s, status %s: %s\n", file_name,
+                      ggml_plugin_stage_text(record->stage), ggml_host_status_text(record->status),
+                      record->message);
     }
     assert_int_equal(record->status, status);
     assert_int_equal(record->stage, stage);
@@ -68,7 +68,8 @@ static const struct ggml_plugin_record *load_and_expect(const char *file_name,
     return record;
 }
 
-// --- good ones ----------------------------------------------------------------------------------------
+// --- good ones
+// ----------------------------------------------------------------------------------------
 
 static void test_the_skeleton_loads_and_leaves(void **state) {
     (void)state;
@@ -165,7 +166,8 @@ static void test_a_relative_or_missing_directory_is_refused(void **state) {
     (void)state;
     assert_int_equal(ggml_plugin_load_all("plugins", NULL), GGML_HOST_INVALID_ARGUMENT);
     assert_non_null(strstr(ggml_last_error(), "plugins"));
-    assert_int_equal(ggml_plugin_load_all(plugin_dir_path(&dir, "none"), NULL), GGML_HOST_NOT_FOUND);
+    assert_int_equal(ggml_plugin_load_all(plugin_dir_path(&dir, "none"), NULL),
+                     GGML_HOST_NOT_FOUND);
     ggml_plugin_report_t report = ggml_plugin_report_new();
     bool relative = false;
     for (size_t i = 0; i < ggml_plugin_report_directory_count(report); ++i) {
@@ -196,7 +198,8 @@ static void test_plugin_path_is_searched(void **state) {
     assert_int_equal(plugin_dir_record(&dir, "ggml-marker.so")->status, GGML_HOST_OK);
 }
 
-// --- refused before any code runs ---------------------------------------------------------------------
+// --- refused before any code runs
+// ---------------------------------------------------------------------
 
 static void refuse_patched(size_t offset, const void *bytes, size_t size,
                            enum ggml_host_status status) {
@@ -289,7 +292,8 @@ static void test_what_is_no_plugin_is_a_record(void **state) {
     (void)state;
     write_text("ggml-empty.so", "");
     write_text("ggml-text.so", "#!/bin/sh\necho hello\n");
-    write_text("ggml-short.so", "\x7f" "ELF");
+    write_text("ggml-short.so", "\x7f"
+                                "ELF");
     assert_int_equal(mkfifo(plugin_dir_path(&dir, "ggml-fifo.so"), 0600), 0);
     assert_int_equal(mkdir(plugin_dir_path(&dir, "ggml-dir.so"), 0700), 0);
     assert_int_equal(symlink("nowhere", plugin_dir_path(&dir, "ggml-dangling.so")), 0);
@@ -303,7 +307,8 @@ static void test_what_is_no_plugin_is_a_record(void **state) {
     assert_int_equal(plugin_dir_record(&dir, "ggml-short.so")->contract_major, -1);
 }
 
-// --- refused later ------------------------------------------------------------------------------------
+// --- refused later
+// ------------------------------------------------------------------------------------
 
 struct refusal {
     const char *file_name;
@@ -330,7 +335,8 @@ static void test_defective_plugins_are_undone(void **state) {
     };
     enum { N = sizeof(refusals) / sizeof(refusals[0]) };
     const size_t n_devices = load_builtins();
-    for (int i = 0; i < N; ++i) add(refusals[i].file_name);
+    for (int i = 0; i < N; ++i)
+        add(refusals[i].file_name);
     for (int i = 0; i < N; ++i) {
         const struct ggml_plugin_record *record =
             load_and_expect(refusals[i].file_name, refusals[i].stage, refusals[i].status);
@@ -351,7 +357,8 @@ static void test_a_missing_dependency_is_named(void **state) {
     assert_false(plugin_dir_was_mapped(&dir, "needy"));
 }
 
-// --- selection ----------------------------------------------------------------------------------------
+// --- selection
+// ----------------------------------------------------------------------------------------
 
 static void test_the_best_variant_that_starts_wins(void **state) {
     (void)state;
@@ -432,6 +439,75 @@ static void test_ggml_devices_picks_devices(void **state) {
     assert_int_equal(ggml_backend_reg_dev_count(ggml_backend_reg_by_name("gpu")), 3);
 }
 
+static void add_as_cpu(const char *fixture) {
+    add_as(fixture, "ggml-cpu.so");
+    plugin_dir_patch(&dir, "ggml-cpu.so", offsetof(struct ggml_plugin_note, name), "cpu", 4);
+}
+
+static bool has_builtin_cpu(void) {
+    return strcmp(find_record("(built-in)")->name, "cpu") == 0;
+}
+
+static void test_a_file_beats_the_built_in_of_its_name(void **state) {
+    (void)state;
+    add_as_cpu("ggml-marker.so");
+    load_and_expect("ggml-cpu.so", GGML_PLUGIN_STAGE_READY, GGML_HOST_OK);
+    if (!has_builtin_cpu()) skip();
+    assert_int_equal(find_record("(built-in)")->status, GGML_HOST_SUPERSEDED);
+}
+
+static void test_a_built_in_that_is_in_use_stays(void **state) {
+    (void)state;
+    load_builtins();
+    if (!has_builtin_cpu()) skip();
+    add_as_cpu("ggml-marker.so");
+    const struct ggml_plugin_record *record =
+        load_and_expect("ggml-cpu.so", GGML_PLUGIN_STAGE_NEGOTIATE, GGML_HOST_SUPERSEDED);
+    assert_non_null(strstr(record->message, "already in use"));
+    assert_false(plugin_dir_was_mapped(&dir, "marker"));
+}
+
+static void test_the_built_in_replaces_a_file_that_fails(void **state) {
+    (void)state;
+    load_builtins();
+    if (!has_builtin_cpu()) skip();
+    unload_everything();
+    add_as_cpu("ggml-init_fails.so");
+    load_and_expect("ggml-cpu.so", GGML_PLUGIN_STAGE_INIT, GGML_HOST_INIT_FAILED);
+    assert_int_equal(find_record("(built-in)")->status, GGML_HOST_OK);
+}
+
+static enum ggml_host_status inner_status;
+
+static void load_from_a_callback(enum ggml_log_level level, const char *text, void *user_data) {
+    (void)level;
+    (void)user_data;
+    if (strstr(text, "hello") == NULL) return;
+    ggml_backend_dev_count();
+    inner_status = ggml_plugin_load_all(dir.path, NULL);
+}
+
+static void test_a_callback_that_loads_is_refused(void **state) {
+    (void)state;
+    add("ggml-chatty.so");
+    ggml_log_set(load_from_a_callback, NULL);
+    load_and_expect("ggml-chatty.so", GGML_PLUGIN_STAGE_READY, GGML_HOST_OK);
+    ggml_log_set(NULL, NULL);
+    assert_int_equal(inner_status, GGML_HOST_BUSY);
+}
+
+static void test_a_plugin_without_a_name_goes_by_its_file(void **state) {
+    (void)state;
+    for (int i = 0; i < 2; ++i) {
+        const char *file_name = i ? "ggml-first.so" : "ggml-second.so";
+        add_as("ggml-marker.so", file_name);
+        plugin_dir_patch(&dir, file_name, offsetof(struct ggml_plugin_note, name), "unnamed", 8);
+    }
+    load_and_expect("ggml-first.so", GGML_PLUGIN_STAGE_READY, GGML_HOST_OK);
+    load_and_expect("ggml-second.so", GGML_PLUGIN_STAGE_READY, GGML_HOST_OK);
+    assert_string_equal(plugin_dir_record(&dir, "ggml-second.so")->name, "second");
+}
+
 static void test_a_plugin_that_must_stay_stays_mapped(void **state) {
     (void)state;
     add("ggml-stays.so");
@@ -470,6 +546,11 @@ int main(void) {
         HOST_TEST(test_one_file_under_several_names_is_loaded_once),
         HOST_TEST(test_ggml_devices_filters_before_any_code_runs),
         HOST_TEST(test_ggml_devices_picks_devices),
+        HOST_TEST(test_a_file_beats_the_built_in_of_its_name),
+        HOST_TEST(test_a_built_in_that_is_in_use_stays),
+        HOST_TEST(test_the_built_in_replaces_a_file_that_fails),
+        HOST_TEST(test_a_callback_that_loads_is_refused),
+        HOST_TEST(test_a_plugin_without_a_name_goes_by_its_file),
         HOST_TEST(test_a_plugin_that_must_stay_stays_mapped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -47,12 +47,13 @@ static const char *name_at(size_t index) {
     return device ? device->iface.get_name(device) : "";
 }
 
-// --- order and aliases --------------------------------------------------------------------------------
+// --- order and aliases
+// --------------------------------------------------------------------------------
 
 static void test_devices_are_ordered_by_type_then_pci_address(void **state) {
     (void)state;
-    static const char *const expected[] = {"GPU0", "OTHER0", "GPU1", "OTHER1", "SHARED", "SAME",
-                                           "marker0"};
+    static const char *const expected[] = {"GPU0",   "OTHER0", "GPU1",   "OTHER1",
+                                           "SHARED", "SAME",   "marker0"};
     load("ggml-marker.so");
     load("ggml-gpu.so");
     load("ggml-other.so");
@@ -60,7 +61,8 @@ static void test_devices_are_ordered_by_type_then_pci_address(void **state) {
         assert_string_equal(name_at(i), expected[i]);
     }
     assert_string_equal(ggml_backend_reg_get(0)->iface.get_name(ggml_backend_reg_get(0)), "gpu");
-    assert_ptr_equal(ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_GPU), ggml_backend_dev_get(0));
+    assert_ptr_equal(ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_GPU),
+                     ggml_backend_dev_get(0));
     assert_null(ggml_backend_dev_get(ggml_backend_dev_count()));
     assert_int_equal(ggml_last_status(), GGML_HOST_OUT_OF_RANGE);
     assert_null(ggml_backend_reg_get(ggml_backend_reg_count()));
@@ -111,7 +113,8 @@ static void test_info_checks_its_arguments(void **state) {
     assert_int_equal(ggml_backend_dev_info(device, &info), GGML_HOST_INVALID_ARGUMENT);
 }
 
-// --- use ----------------------------------------------------------------------------------------------
+// --- use
+// ----------------------------------------------------------------------------------------------
 
 static void test_a_plugin_in_use_is_not_unloaded(void **state) {
     (void)state;
@@ -147,7 +150,8 @@ static void test_null_and_foreign_backends_are_answered(void **state) {
     assert_null(ggml_backend_reg_get_proc_address(reg, NULL));
 }
 
-// --- registered by hand -------------------------------------------------------------------------------
+// --- registered by hand
+// -------------------------------------------------------------------------------
 
 static struct ggml_backend_reg own_reg;
 static struct ggml_backend_device own_device;
@@ -211,9 +215,14 @@ static bool own_supports_buft(ggml_backend_dev_t device, ggml_backend_buffer_typ
 }
 
 static const struct ggml_backend_device_i own_interface = {
-    .get_name = own_name, .get_description = own_name, .get_memory = own_memory,
-    .get_type = own_type, .get_props = own_props, .init_backend = own_init,
-    .get_buffer_type = own_buffer_type, .supports_op = own_supports_op,
+    .get_name = own_name,
+    .get_description = own_name,
+    .get_memory = own_memory,
+    .get_type = own_type,
+    .get_props = own_props,
+    .init_backend = own_init,
+    .get_buffer_type = own_buffer_type,
+    .supports_op = own_supports_op,
     .supports_buft = own_supports_buft,
 };
 
@@ -257,7 +266,8 @@ static void test_a_program_that_loads_nothing_has_the_built_in_devices(void **st
     if (n_builtins > 0) assert_int_equal(find_record("(built-in)")->stage, GGML_PLUGIN_STAGE_READY);
 }
 
-// --- host table ---------------------------------------------------------------------------------------
+// --- host table
+// ---------------------------------------------------------------------------------------
 
 static void test_the_host_table_serves_and_refuses(void **state) {
     (void)state;
@@ -289,7 +299,8 @@ static void test_the_host_table_serves_and_refuses(void **state) {
     assert_int_equal(ggml_last_status(), GGML_HOST_DEVICE_LOST);
 }
 
-// --- small parts --------------------------------------------------------------------------------------
+// --- small parts
+// --------------------------------------------------------------------------------------
 
 static bool allows(const char *value, const char *plugin) {
     static const char *known[] = {"cpu", "cuda", "vulkan"};
@@ -323,16 +334,18 @@ static void test_the_filter_decides_by_plugin_name_where_it_can(void **state) {
 static void test_linker_messages_name_the_missing_library(void **state) {
     (void)state;
     char name[32];
-    missing_library("libfoo.so.1: cannot open shared object file: No such file or directory", "/p.so",
-                    name, sizeof(name));
-    assert_string_equal(name, "libfoo.so.1");
-    missing_library("/p.so: cannot open shared object file: No such file", "/p.so", name, sizeof(name));
-    assert_string_equal(name, "");
-    missing_library("Error loading shared library libfoo.so: No such file (needed by /p.so)", "/p.so",
-                    name, sizeof(name));
-    assert_string_equal(name, "libfoo.so");
-    missing_library("dlopen(/p.so, 2): Library not loaded: @rpath/libfoo.dylib\n  Referenced from: /p",
+    missing_library("libfoo.so.1: cannot open shared object file: No such file or directory",
                     "/p.so", name, sizeof(name));
+    assert_string_equal(name, "libfoo.so.1");
+    missing_library("/p.so: cannot open shared object file: No such file", "/p.so", name,
+                    sizeof(name));
+    assert_string_equal(name, "");
+    missing_library("Error loading shared library libfoo.so: No such file (needed by /p.so)",
+                    "/p.so", name, sizeof(name));
+    assert_string_equal(name, "libfoo.so");
+    missing_library(
+        "dlopen(/p.so, 2): Library not loaded: @rpath/libfoo.dylib\n  Referenced from: /p", "/p.so",
+        name, sizeof(name));
     assert_string_equal(name, "@rpath/libfoo.dylib");
     missing_library("/p.so: undefined symbol: cuInit", "/p.so", name, sizeof(name));
     assert_string_equal(name, "");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Loading, listing and unloading from many threads at once; meant to run under a thread sanitizer as well.
+// Loading, listing and unloading from many threads at once; meant to run under a thread sanitizer
+// as well.
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +22,7 @@ static struct plugin_dir dir;
 static atomic_int n_errors;
 
 static void fill(void) {
-    static const char *const files[] = {"ggml-marker.so", "ggml-gpu.so", "ggml-other.so",
+    static const char *const files[] = {"ggml-marker.so",     "ggml-gpu.so",    "ggml-other.so",
                                         "ggml-init_fails.so", "ggml-twin-a.so", "ggml-twin-b.so"};
     char path[600];
     plugin_dir_open(&dir);
@@ -37,7 +38,8 @@ static void expect(bool condition) {
 
 static void list(void) {
     const size_t count = ggml_backend_dev_count();
-    for (size_t i = 0; i < count; ++i) ggml_backend_dev_get(i);
+    for (size_t i = 0; i < count; ++i)
+        ggml_backend_dev_get(i);
     ggml_backend_dev_by_name("GPU0");
     ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_GPU);
     ggml_plugin_report_t report = ggml_plugin_report_new();
@@ -86,7 +88,8 @@ static void test_loading_listing_and_unloading_at_once(void **state) {
         numbers[i] = i;
         assert_int_equal(pthread_create(&threads[i], NULL, work, &numbers[i]), 0);
     }
-    for (int i = 0; i < N_THREADS; ++i) pthread_join(threads[i], NULL);
+    for (int i = 0; i < N_THREADS; ++i)
+        pthread_join(threads[i], NULL);
     assert_int_equal(atomic_load(&n_errors), 0);
     assert_int_equal(ggml_plugin_load_all(dir.path, NULL), GGML_HOST_OK);
     assert_non_null(ggml_backend_dev_by_name("GPU0"));

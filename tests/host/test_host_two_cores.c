@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Two copies of the core in one process: this program is linked to the static one and exports nothing, and
-// opens the shared one. Both load the same plugin and use it.
+// Two copies of the core in one process: this program is linked to the static one and exports
+// nothing, and opens the shared one. Both load the same plugin and use it.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <setjmp.h>
@@ -63,9 +63,16 @@ static void leave(struct core *core) {
 
 static void test_two_cores_use_one_plugin(void **state) {
     (void)state;
-    struct core linked = {ggml_plugin_load, ggml_plugin_unload, ggml_backend_init_by_name,
-                          ggml_backend_alloc_buffer, ggml_backend_buffer_free, ggml_backend_free,
-                          ggml_backend_cpu_buffer_type, NULL, NULL, NULL};
+    struct core linked = {ggml_plugin_load,
+                          ggml_plugin_unload,
+                          ggml_backend_init_by_name,
+                          ggml_backend_alloc_buffer,
+                          ggml_backend_buffer_free,
+                          ggml_backend_free,
+                          ggml_backend_cpu_buffer_type,
+                          NULL,
+                          NULL,
+                          NULL};
     struct core opened = {0};
     void *library = dlopen(SHARED_CORE, RTLD_NOW | RTLD_LOCAL);
     if (!library) fail_msg("%s", dlerror());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The plugins of the tests: one source, one defect or trait each (see meson.build). Whoever maps one finds
-// its name in the file that GGML_TEST_MARKER names.
+// The plugins of the tests: one source, one defect or trait each (see meson.build). Whoever maps
+// one finds its name in the file that GGML_TEST_MARKER names.
 #include <stdio.h>
 
 #include "ggml-impl.h"
@@ -19,7 +19,7 @@ enum defect {
     BAD_NAME,
     SCORE_ZERO,
     NULL_DEVICE,
-    NEEDS_LIBRARY,
+    LOGS,
 };
 
 #ifndef FIXTURE_DEFECT
@@ -29,7 +29,8 @@ enum defect {
 #define FIXTURE_FLAGS 0
 #endif
 #ifndef FIXTURE_DEVICES
-#define FIXTURE_DEVICES {GGML_PLUGIN_NAME "0", NULL, GGML_BACKEND_DEVICE_TYPE_ACCEL}
+#define FIXTURE_DEVICES                                                                            \
+    { GGML_PLUGIN_NAME "0", NULL, GGML_BACKEND_DEVICE_TYPE_ACCEL }
 #endif
 
 struct row {
@@ -58,7 +59,8 @@ __attribute__((constructor)) static void leave_marker(void) {
     fclose(file);
 }
 
-// --- stream -----------------------------------------------------------------------------------------
+// --- stream
+// -----------------------------------------------------------------------------------------
 
 static const char *stream_name(ggml_backend_t backend) {
     return rows[backend->device - devices].name;
@@ -73,7 +75,8 @@ static enum ggml_status stream_compute(ggml_backend_t backend, struct ggml_cgrap
     return cgraph->n_nodes == 0 ? GGML_STATUS_SUCCESS : GGML_STATUS_FAILED;
 }
 
-// --- device -----------------------------------------------------------------------------------------
+// --- device
+// -----------------------------------------------------------------------------------------
 
 static const char *device_name(ggml_backend_dev_t device) {
     if (FIXTURE_DEFECT == SAME_NAMES) return "TWIN";
@@ -139,7 +142,8 @@ static const struct ggml_backend_device_i device_interface = {
     .supports_buft = device_supports_buft,
 };
 
-// --- backend ----------------------------------------------------------------------------------------
+// --- backend
+// ----------------------------------------------------------------------------------------
 
 static const char *reg_name(ggml_backend_reg_t reg) {
     (void)reg;
@@ -169,6 +173,7 @@ static ggml_backend_reg_t fixture_start(void) {
         host->set_error(host, GGML_HOST_FAILED, "the driver is on strike");
         return NULL;
     }
+    if (FIXTURE_DEFECT == LOGS) GGML_LOG_INFO("hello from the entry\n");
     for (int i = 0; i < N_ROWS; ++i) {
         devices[i].iface = device_interface;
         devices[i].reg = &fixture_reg;

@@ -111,9 +111,13 @@ bool plugin_dir_was_mapped(const struct plugin_dir *dir, const char *plugin_name
 
 const struct ggml_plugin_record *find_record(const char *path) {
     static ggml_plugin_report_t report;
-    static const struct ggml_plugin_record none = {
-        .status = (enum ggml_host_status)-1, .path = "", .name = "", .variant = "", .version = "",
-        .message = "", .missing = ""};
+    static const struct ggml_plugin_record none = {.status = (enum ggml_host_status) - 1,
+                                                   .path = "",
+                                                   .name = "",
+                                                   .variant = "",
+                                                   .version = "",
+                                                   .message = "",
+                                                   .missing = ""};
     ggml_plugin_report_free(report);
     report = ggml_plugin_report_new();
     for (size_t i = 0; i < ggml_plugin_report_count(report); ++i) {
@@ -132,7 +136,8 @@ static size_t count_lines(const char *path, const char *wanted) {
     size_t count = 0;
     FILE *file = fopen(path, "r");
     require(file != NULL, path);
-    while (fgets(line, sizeof(line), file)) count += !wanted || strstr(line, wanted) != NULL;
+    while (fgets(line, sizeof(line), file))
+        count += !wanted || strstr(line, wanted) != NULL;
     fclose(file);
     return count;
 }
@@ -149,7 +154,8 @@ static size_t count_entries(const char *path) {
     size_t count = 0;
     DIR *dir = opendir(path);
     require(dir != NULL, path);
-    while (readdir(dir)) ++count;
+    while (readdir(dir))
+        ++count;
     closedir(dir);
     return count;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A plugin of contract 1.0, built against the frozen headers beside it and without the helper library: it
-// has to load in every later 1.x host.
+// A plugin of contract 1.0, built against the frozen headers beside it and without the helper
+// library: it has to load in every later 1.x host.
 #define GGML_PLUGIN_BUILD
 #include "ggml-plugin.h"
 
@@ -64,9 +64,15 @@ static size_t device_count(ggml_backend_reg_t reg) {
 
 static struct ggml_backend_reg frozen_reg;
 static struct ggml_backend_device frozen_device = {
-    .iface = {.get_name = name, .get_description = name, .get_memory = memory, .get_type = type,
-              .get_props = props, .init_backend = init_backend, .get_buffer_type = buffer_type,
-              .supports_op = supports_op, .supports_buft = supports_buft},
+    .iface = {.get_name = name,
+              .get_description = name,
+              .get_memory = memory,
+              .get_type = type,
+              .get_props = props,
+              .init_backend = init_backend,
+              .get_buffer_type = buffer_type,
+              .supports_op = supports_op,
+              .supports_buft = supports_buft},
     .reg = &frozen_reg,
 };
 
