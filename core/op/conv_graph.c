@@ -16,8 +16,7 @@ static struct ggml_tensor *refuse(struct ggml_context *ctx, const char *builder,
         return ggml_error_tensor(ctx, "%s: the context or an operand is NULL", builder);
     }
     const struct ggml_tensor *bad = op_is_error(a) ? a : b;
-    if (!op_is_error(bad)) return NULL;
-    return ggml_error_tensor(ctx, "%s", bad->extra != NULL ? (const char *)bad->extra : builder);
+    return op_is_error(bad) ? op_pass_on(ctx, bad) : NULL;
 }
 
 // What the steps refused is reported under the name that the caller knows.

@@ -216,15 +216,15 @@ DIAG_MASK(zero, DIAG_MASK_ZERO)
 // --- generators ----------------------------------------------------------------------------------
 
 bool op_shape_arange(struct op_call *call) {
-    const double start = op_float(call, 0);
-    const double stop = op_float(call, 1);
-    const double step = op_float(call, 2);
-    if (!(stop > start) || !(step > 0.0)) {
+    const float start = op_float(call, 0);
+    const float stop = op_float(call, 1);
+    const float step = op_float(call, 2);
+    if (!(stop > start) || !(step > 0.0f)) {
         return op_fail(call, "from %g to %g by %g is no range: stop must exceed start, step 0",
-                       start, stop, step);
+                       (double)start, (double)stop, (double)step);
     }
-    const double steps = ceil(((double)(op_float(call, 1) - op_float(call, 0))) / step);
-    if (!(steps < 0x1p53)) return op_fail(call, "%g elements are too many", steps);
+    const float steps = ceilf((stop - start) / step);
+    if (!(steps < 0x1p53f)) return op_fail(call, "%g elements are too many", (double)steps);
     return op_set_ne(call, (int64_t)steps, 1, 1, 1);
 }
 

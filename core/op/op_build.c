@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/status.h"
+#include "graph/context.h"
 #include "graph/error_tensor.h"
 #include "graph/tensor_impl.h"
 #include "op/op_table.h"
@@ -31,13 +32,17 @@ bool op_may_set(const char *setter, const struct ggml_tensor *node, enum ggml_op
     return false;
 }
 
-// An error tensor among the operands decides the result, and its message is kept.
+struct ggml_tensor *op_pass_on(struct ggml_context *ctx, const struct ggml_tensor *bad) {
+    if (ctx != NULL && bad == &ctx->error.tensor) return ggml_last_error_tensor(ctx);
+    const char *reason = ggml_tensor_error(bad);
+    return ggml_error_tensor(ctx, "%s", reason != NULL ? reason : "an operand is in error");
+}
+
 static bool check_operand(struct op_call *call, const struct ggml_tensor *tensor,
                           const char *role) {
     if (tensor == NULL) return op_fail(call, "%s is NULL", role);
     if (!op_is_error(tensor)) return true;
-    const char *reason = tensor->extra != NULL ? tensor->extra : "an operand is in error";
-    call->error = ggml_error_tensor(call->ctx, "%s", reason);
+    call->error = op_pass_on(call->ctx, tensor);
     return false;
 }
 

@@ -40,6 +40,10 @@ struct ggml_tensor *op_build_inplace(struct op_call *call);
 // Records "<builder>: <message>" and answers false.
 bool op_fail(struct op_call *call, const char *format, ...) GGML_ATTRIBUTE_FORMAT(2, 3);
 
+// The context's error tensor for an operand in error. What was recorded last stays, if it is of
+// this context, so that a chain reports the call that began it.
+struct ggml_tensor *op_pass_on(struct ggml_context *ctx, const struct ggml_tensor *bad);
+
 static inline bool op_is_error(const struct ggml_tensor *tensor) {
     return (tensor->flags & GGML_TENSOR_FLAG_ERROR) != 0;
 }
