@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 // ggml-backend-impl.h: the interface tables that a backend implements.
 //
-// Member names and order are ggml's. Each table and object ends in reserved slots that a plugin leaves
-// zero: a later 1.x contract names them, so no struct here ever changes size or offsets within a major
-// version. A NULL entry marked (opt) means "not supported"; the host then does what the comment says.
+// Member names and order are ggml's. Each table and object ends in reserved slots that a plugin
+// leaves zero: a later 1.x contract names them, so no struct here ever changes size or offsets
+// within a major version. A NULL entry marked (opt) means "not supported"; the host then does what
+// the comment says.
 //
-// Entries are called only through the host's wrappers, which have checked every argument: no entry sees
-// a NULL object, an offset out of bounds, or a size of 0 where none makes sense.
+// Entries are called only through the host's wrappers, which have checked every argument: no entry
+// sees a NULL object, an offset out of bounds, or a size of 0 where none makes sense.
 #ifndef GGML_BACKEND_IMPL_H
 #define GGML_BACKEND_IMPL_H
 
@@ -19,13 +20,13 @@ extern "C" {
 // Value of ggml_backend_reg.api_version.
 #define GGML_BACKEND_API_VERSION 2
 
-// --- buffer type: a kind of memory of a device ------------------------------------------------------
+// --- buffer type: a kind of memory of a device ---------------------------------------------------
 
 struct ggml_backend_buffer_type_i {
     // Name, constant. [any-thread]
     const char *(*get_name)(ggml_backend_buffer_type_t buft);
-    // A buffer of size > 0 bytes made with ggml_backend_buffer_init(); NULL and set_error on failure.
-    // [any-thread]
+    // A buffer of size > 0 bytes made with ggml_backend_buffer_init(); NULL and set_error on
+    // failure. [any-thread]
     ggml_backend_buffer_t (*alloc_buffer)(ggml_backend_buffer_type_t buft, size_t size);
     // Alignment of tensors in bytes, a power of two, constant. [any-thread]
     size_t (*get_alignment)(ggml_backend_buffer_type_t buft);
@@ -33,7 +34,8 @@ struct ggml_backend_buffer_type_i {
     size_t (*get_max_size)(ggml_backend_buffer_type_t buft);
     // (opt: ggml_nbytes) Bytes that the tensor occupies, >= ggml_nbytes(tensor). [any-thread]
     size_t (*get_alloc_size)(ggml_backend_buffer_type_t buft, const struct ggml_tensor *tensor);
-    // (opt: false) Whether tensor->data is an address of the host with the standard layout. [any-thread]
+    // (opt: false) Whether tensor->data is an address of the host with the standard layout.
+    // [any-thread]
     bool (*is_host)(ggml_backend_buffer_type_t buft);
     void (*reserved[8])(void);
 };
@@ -45,10 +47,11 @@ struct ggml_backend_buffer_type {
     void *reserved[4];
 };
 
-// --- buffer -----------------------------------------------------------------------------------------
+// --- buffer --------------------------------------------------------------------------------------
 
 struct ggml_backend_buffer_i {
-    // (opt) Frees the memory and the context; the host frees the ggml_backend_buffer itself. [stream]
+    // (opt) Frees the memory and the context; the host frees the ggml_backend_buffer itself.
+    // [stream]
     void (*free_buffer)(ggml_backend_buffer_t buffer);
     // Base address, not NULL for a non-empty buffer; may be an opaque device address. [any-thread]
     void *(*get_base)(ggml_backend_buffer_t buffer);
@@ -63,14 +66,16 @@ struct ggml_backend_buffer_i {
     // Copies size bytes from tensor->data + offset to the host. Blocks. [stream]
     void (*get_tensor)(ggml_backend_buffer_t buffer, const struct ggml_tensor *tensor, void *data,
                        size_t offset, size_t size);
-    // (opt: loop) n_copies pieces of size bytes with a stride in bytes on either side. Blocks. [stream]
-    void (*set_tensor_2d)(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor, const void *data,
-                          size_t offset, size_t size, size_t n_copies, size_t stride_tensor,
-                          size_t stride_data);
-    void (*get_tensor_2d)(ggml_backend_buffer_t buffer, const struct ggml_tensor *tensor, void *data,
-                          size_t offset, size_t size, size_t n_copies, size_t stride_tensor,
-                          size_t stride_data);
-    // (opt: false) Copies src into dst, which lies in this buffer; false: not possible directly. [stream]
+    // (opt: loop) n_copies pieces of size bytes with a stride in bytes on either side. Blocks.
+    // [stream]
+    void (*set_tensor_2d)(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor,
+                          const void *data, size_t offset, size_t size, size_t n_copies,
+                          size_t stride_tensor, size_t stride_data);
+    void (*get_tensor_2d)(ggml_backend_buffer_t buffer, const struct ggml_tensor *tensor,
+                          void *data, size_t offset, size_t size, size_t n_copies,
+                          size_t stride_tensor, size_t stride_data);
+    // (opt: false) Copies src into dst, which lies in this buffer; false: not possible directly.
+    // [stream]
     bool (*cpy_tensor)(ggml_backend_buffer_t buffer, const struct ggml_tensor *src,
                        struct ggml_tensor *dst);
     // Sets every byte of the buffer. Blocks. [stream]
@@ -87,48 +92,51 @@ struct ggml_backend_buffer {
     size_t size; // bytes
     enum ggml_backend_buffer_usage usage;
     // Frees this struct; set by ggml_backend_buffer_init(), so that whoever allocated it frees it.
+    // [stream]
     void (*free_wrapper)(struct ggml_backend_buffer *buffer);
     void *reserved[4];
 };
 
-// Makes the object for a new buffer. The iface is copied. NULL when memory runs out: the caller then
-// frees its context itself. Ownership goes to the caller; ggml_backend_buffer_free() ends it. [any-thread]
+// Makes the object for a new buffer. The iface is copied. NULL when memory runs out: the caller
+// then frees its context itself. Ownership goes to the caller; ggml_backend_buffer_free() ends it.
+// [any-thread]
 GGML_API ggml_backend_buffer_t ggml_backend_buffer_init(ggml_backend_buffer_type_t buft,
                                                         struct ggml_backend_buffer_i iface,
                                                         void *context, size_t size);
 
 // Copies src into dst directly between their buffers; false: it needs staging. Blocks. [stream]
-GGML_API bool ggml_backend_buffer_copy_tensor(const struct ggml_tensor *src, struct ggml_tensor *dst);
+GGML_API bool ggml_backend_buffer_copy_tensor(const struct ggml_tensor *src,
+                                              struct ggml_tensor *dst);
 
 // One buffer that stands for several, which it then owns: only free and clear work on it. NULL on
 // failure, the members then stay the caller's. [stream]
-GGML_API ggml_backend_buffer_t ggml_backend_multi_buffer_alloc_buffer(ggml_backend_buffer_t *buffers,
-                                                                      size_t n_buffers);
+GGML_API ggml_backend_buffer_t
+ggml_backend_multi_buffer_alloc_buffer(ggml_backend_buffer_t *buffers, size_t n_buffers);
 GGML_API bool ggml_backend_buffer_is_multi_buffer(ggml_backend_buffer_t buffer);
 GGML_API void ggml_backend_multi_buffer_set_usage(ggml_backend_buffer_t buffer,
                                                   enum ggml_backend_buffer_usage usage);
 
-// --- stream -----------------------------------------------------------------------------------------
+// --- stream --------------------------------------------------------------------------------------
 
 struct ggml_backend_i {
     // Name, constant. [any-thread]
     const char *(*get_name)(ggml_backend_t backend);
     // Waits for queued work, then frees everything including the ggml_backend itself. [stream]
     void (*free)(ggml_backend_t backend);
-    // (opt: synchronize, then the buffer's entry) Queue a transfer; the host memory stays valid until
-    // synchronize. [stream]
+    // (opt: synchronize, then the buffer's entry) Queue a transfer; the host memory stays valid
+    // until synchronize. [stream]
     void (*set_tensor_async)(ggml_backend_t backend, struct ggml_tensor *tensor, const void *data,
                              size_t offset, size_t size);
     void (*get_tensor_async)(ggml_backend_t backend, const struct ggml_tensor *tensor, void *data,
                              size_t offset, size_t size);
-    void (*set_tensor_2d_async)(ggml_backend_t backend, struct ggml_tensor *tensor, const void *data,
-                                size_t offset, size_t size, size_t n_copies, size_t stride_tensor,
-                                size_t stride_data);
-    void (*get_tensor_2d_async)(ggml_backend_t backend, const struct ggml_tensor *tensor, void *data,
-                                size_t offset, size_t size, size_t n_copies, size_t stride_tensor,
-                                size_t stride_data);
-    // (opt: false) Queue a copy after src's queued work; later work on dst waits for it. false: the host
-    // synchronises both and copies itself. [stream]
+    void (*set_tensor_2d_async)(ggml_backend_t backend, struct ggml_tensor *tensor,
+                                const void *data, size_t offset, size_t size, size_t n_copies,
+                                size_t stride_tensor, size_t stride_data);
+    void (*get_tensor_2d_async)(ggml_backend_t backend, const struct ggml_tensor *tensor,
+                                void *data, size_t offset, size_t size, size_t n_copies,
+                                size_t stride_tensor, size_t stride_data);
+    // (opt: false) Queue a copy after src's queued work; later work on dst waits for it. false: the
+    // host synchronises both and copies itself. [stream]
     bool (*cpy_tensor_async)(ggml_backend_t backend_src, ggml_backend_t backend_dst,
                              const struct ggml_tensor *src, struct ggml_tensor *dst);
     // (opt: nothing queues) Waits for all queued work. [stream]
@@ -166,7 +174,7 @@ struct ggml_backend_event {
     void *reserved[4];
 };
 
-// --- device -----------------------------------------------------------------------------------------
+// --- device --------------------------------------------------------------------------------------
 
 // Enumeration entries (down to get_props) must not create a compute context.
 struct ggml_backend_device_i {
@@ -179,7 +187,8 @@ struct ggml_backend_device_i {
     enum ggml_backend_dev_type (*get_type)(ggml_backend_dev_t dev);
     // Fills every field; props is zeroed before. [any-thread]
     void (*get_props)(ggml_backend_dev_t dev, struct ggml_backend_dev_props *props);
-    // A new stream; params is NULL or the plugin's own syntax; NULL and set_error on failure. [any-thread]
+    // A new stream; params is NULL or the plugin's own syntax; NULL and set_error on failure.
+    // [any-thread]
     ggml_backend_t (*init_backend)(ggml_backend_dev_t dev, const char *params);
     // The preferred buffer type, constant. [any-thread]
     ggml_backend_buffer_type_t (*get_buffer_type)(ggml_backend_dev_t dev);
@@ -194,8 +203,8 @@ struct ggml_backend_device_i {
     bool (*supports_buft)(ggml_backend_dev_t dev, ggml_backend_buffer_type_t buft);
     // (opt: false) Whether copying the operands over pays. [any-thread]
     bool (*offload_op)(ggml_backend_dev_t dev, const struct ggml_tensor *op);
-    // (opt: NULL) Events. A recorded event can be recorded again; waiting on one never recorded does not
-    // block. [any-thread]
+    // (opt: NULL) Events. A recorded event can be recorded again; waiting on one never recorded
+    // does not block. [any-thread]
     ggml_backend_event_t (*event_new)(ggml_backend_dev_t dev);
     void (*event_free)(ggml_backend_dev_t dev, ggml_backend_event_t event);
     void (*event_synchronize)(ggml_backend_dev_t dev, ggml_backend_event_t event);
@@ -209,9 +218,10 @@ struct ggml_backend_device {
     void *reserved[4];
 };
 
-// --- backend (registration) -------------------------------------------------------------------------
+// --- backend (registration) ----------------------------------------------------------------------
 
 struct ggml_backend_reg_i {
+    // Name, constant, unique among plugins. [any-thread]
     const char *(*get_name)(ggml_backend_reg_t reg);
     // Constant after ggml_backend_init. [any-thread]
     size_t (*get_device_count)(ggml_backend_reg_t reg);
@@ -229,22 +239,23 @@ struct ggml_backend_reg {
     void *reserved[4];
 };
 
-// Registers a backend that is linked into the application. NULL and repetitions are ignored. [any-thread]
+// Registers a backend that is linked into the application. NULL and repetitions are ignored.
+// [any-thread]
 GGML_API void ggml_backend_register(ggml_backend_reg_t reg);
 GGML_API void ggml_backend_device_register(ggml_backend_dev_t device);
 
-// --- entry points of a backend that was written for ggml ---------------------------------------------
+// --- entry points of a backend that was written for ggml -----------------------------------------
 
 #ifdef GGML_BACKEND_DL
 #include "ggml-plugin.h"
-#define GGML_BACKEND_DL_IMPL(reg_fn)                                                                \
-    GGML_PLUGIN_NOTE(GGML_PLUGIN_NAME, GGML_PLUGIN_VARIANT, GGML_PLUGIN_VERSION,                    \
-                     GGML_PLUGIN_PRIORITY, GGML_PLUGIN_CPU_FEATURES, 0)                             \
+#define GGML_BACKEND_DL_IMPL(reg_fn)                                                               \
+    GGML_PLUGIN_NOTE(GGML_PLUGIN_NAME, GGML_PLUGIN_VARIANT, GGML_PLUGIN_VERSION,                   \
+                     GGML_PLUGIN_PRIORITY, GGML_PLUGIN_CPU_FEATURES, 0)                            \
     GGML_PLUGIN_ENTRY(reg_fn, ggml_sdk_score, NULL, NULL)
-#define GGML_BACKEND_DL_SCORE_IMPL(score_fn)                                                        \
-    GGML_PLUGIN_EXTERN int ggml_sdk_score(void);                                                    \
-    GGML_PLUGIN_EXTERN int ggml_sdk_score(void) {                                                           \
-        return score_fn();                                                                          \
+#define GGML_BACKEND_DL_SCORE_IMPL(score_fn)                                                       \
+    GGML_PLUGIN_EXTERN int ggml_sdk_score(void);                                                   \
+    GGML_PLUGIN_EXTERN int ggml_sdk_score(void) {                                                  \
+        return score_fn();                                                                         \
     }
 #else
 #define GGML_BACKEND_DL_IMPL(reg_fn)

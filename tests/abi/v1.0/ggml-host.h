@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// ggml-host.h: what this implementation adds to ggml's API: errors that say what happened, a record of
-// every plugin candidate, the machine's topology. Nothing here is needed by a program written for ggml.
+// ggml-host.h: what this implementation adds to ggml's API: errors that say what happened, a record
+// of every plugin candidate, the machine's topology. Nothing here is needed by a program written
+// for ggml.
 //
 // Structs that the caller passes in begin with `size`, which the caller sets to sizeof.
 #ifndef GGML_HOST_H
@@ -13,10 +14,10 @@
 extern "C" {
 #endif
 
-// --- errors -------------------------------------------------------------------------------------------
+// --- errors --------------------------------------------------------------------------------------
 
-// Message of the last call that failed on this thread; "" if none did. Valid until the next failing call
-// on this thread. Successful calls leave it alone. [any-thread]
+// Message of the last call that failed on this thread; "" if none did. Valid until the next failing
+// call on this thread. Successful calls leave it alone. [any-thread]
 GGML_API const char *ggml_last_error(void);
 // Status of the same call; GGML_HOST_OK if none failed. [any-thread]
 GGML_API enum ggml_host_status ggml_last_status(void);
@@ -25,25 +26,28 @@ GGML_API void ggml_clear_error(void);
 // Constant text of a status, never NULL. [any-thread]
 GGML_API const char *ggml_host_status_text(enum ggml_host_status status);
 
-// --- graphs -------------------------------------------------------------------------------------------
+// --- graphs --------------------------------------------------------------------------------------
 
-// Whether a builder refused its operands: such a tensor can be passed on but not computed. [any-thread]
+// Whether a builder refused its operands: such a tensor can be passed on but not computed.
+// [any-thread]
 GGML_API bool ggml_tensor_is_error(const struct ggml_tensor *tensor);
-// Why the tensor or graph is in error, or NULL if it is not; valid as long as its context. [any-thread]
+// Why the tensor or graph is in error, or NULL if it is not; valid as long as its context.
+// [any-thread]
 GGML_API const char *ggml_tensor_error(const struct ggml_tensor *tensor);
 GGML_API const char *ggml_graph_error(const struct ggml_cgraph *cgraph);
 
-// --- plugins ------------------------------------------------------------------------------------------
+// --- plugins -------------------------------------------------------------------------------------
 
-// Loads one plugin by path (absolute, or relative with a separator). *out_reg is set on success, and also
-// with GGML_HOST_DUPLICATE, then to the one loaded before. Runs the plugin's start-up code. [any-thread]
+// Loads one plugin by path (absolute, or relative with a separator). *out_reg is set on success,
+// and also with GGML_HOST_DUPLICATE, then to the one loaded before. Runs the plugin's start-up
+// code. [any-thread]
 GGML_API enum ggml_host_status ggml_plugin_load(const char *path, ggml_backend_reg_t *out_reg);
-// Loads every plugin found: in `dir` only, or with NULL along the search path. *out_loaded (may be NULL):
-// number of backends that became available by this call. Idempotent. Candidates that are refused leave
-// records and do not make the call fail. [any-thread]
+// Loads every plugin found: in `dir` only, or with NULL along the search path. *out_loaded (may be
+// NULL): number of backends that became available by this call. Idempotent. Candidates that are
+// refused leave records and do not make the call fail. [any-thread]
 GGML_API enum ggml_host_status ggml_plugin_load_all(const char *dir, size_t *out_loaded);
-// Shuts a plugin down and unmaps it. GGML_HOST_BUSY while streams, buffers or events of it live; nothing
-// is changed then. [any-thread]
+// Shuts a plugin down and unmaps it. GGML_HOST_BUSY while streams, buffers or events of it live;
+// nothing is changed then. [any-thread]
 GGML_API enum ggml_host_status ggml_plugin_unload(ggml_backend_reg_t reg);
 
 // How far a candidate got.
@@ -85,18 +89,21 @@ struct ggml_plugin_directory {
     enum ggml_host_status status; // GGML_HOST_NOT_FOUND: does not exist
 };
 
-// A copy of everything known at this moment; NULL when memory runs out. The caller frees it. [any-thread]
+// A copy of everything known at this moment; NULL when memory runs out. The caller frees it.
+// [any-thread]
 typedef struct ggml_plugin_report *ggml_plugin_report_t;
 GGML_API ggml_plugin_report_t ggml_plugin_report_new(void);
 GGML_API void ggml_plugin_report_free(ggml_plugin_report_t report);
-// Records in the order in which candidates were found; NULL past the end. They belong to the report.
+// Records in the order in which candidates were found; NULL past the end. They belong to the
+// report. [any-thread]
 GGML_API size_t ggml_plugin_report_count(ggml_plugin_report_t report);
-GGML_API const struct ggml_plugin_record *ggml_plugin_report_get(ggml_plugin_report_t report, size_t i);
+GGML_API const struct ggml_plugin_record *ggml_plugin_report_get(ggml_plugin_report_t report,
+                                                                 size_t i);
 GGML_API size_t ggml_plugin_report_directory_count(ggml_plugin_report_t report);
 GGML_API const struct ggml_plugin_directory *
 ggml_plugin_report_directory_get(ggml_plugin_report_t report, size_t i);
 
-// --- devices ------------------------------------------------------------------------------------------
+// --- devices -------------------------------------------------------------------------------------
 
 enum ggml_memory_quality {
     GGML_MEMORY_UNKNOWN = 0,   // nothing reported
@@ -106,26 +113,26 @@ enum ggml_memory_quality {
 
 struct ggml_device_info {
     size_t size;
-    const char *plugin_path;     // "(built-in)" for one in the library, "" for one registered by hand
-    const char *plugin_name;     // "" for one registered by hand
+    const char *plugin_path;     // "(built-in)" for one in the library, "" if registered by hand
+    const char *plugin_name;     // "" if registered by hand
     ggml_backend_dev_t alias_of; // the same hardware through a plugin found earlier, or NULL
     enum ggml_memory_quality memory;
 };
-// Fills out_info; GGML_HOST_INVALID_ARGUMENT if the device is not registered. Strings are valid until the
-// plugin is unloaded. [any-thread]
+// Fills out_info; GGML_HOST_INVALID_ARGUMENT if the device is not registered. Strings are valid
+// until the plugin is unloaded. [any-thread]
 GGML_API enum ggml_host_status ggml_backend_dev_info(ggml_backend_dev_t device,
                                                      struct ggml_device_info *out_info);
 
-// --- machine ------------------------------------------------------------------------------------------
+// --- machine -------------------------------------------------------------------------------------
 
-// Topology of this machine as far as this process may use it. The first call discovers it (milliseconds);
-// later ones copy it. out_topology->size is set by the caller. [any-thread]
+// Topology of this machine as far as this process may use it. The first call discovers it
+// (milliseconds); later ones copy it. out_topology->size is set by the caller. [any-thread]
 GGML_API enum ggml_host_status ggml_host_get_topology(struct ggml_host_topology *out_topology);
 // The default number of threads: physical performance cores, affinity and CPU quota, at least 1.
 // [any-thread]
 GGML_API int ggml_host_default_threads(void);
-// Bit set of usable CPU features (GGML_CPU_BIT); a feature counts only if the operating system saves its
-// registers. [any-thread]
+// Bit set of usable CPU features (GGML_CPU_BIT); a feature counts only if the operating system
+// saves its registers. [any-thread]
 GGML_API uint64_t ggml_host_cpu_features(void);
 // Name of feature bit `bit` on this machine, or NULL. [any-thread]
 GGML_API const char *ggml_host_cpu_feature_name(unsigned bit);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// ggml-impl.h: helpers under the names that backends use. In a plugin they come from the static helper
-// library (SDK), in the core from the core itself.
+// ggml-impl.h: helpers under the names that backends use. In a plugin they come from the static
+// helper library (SDK), in the core from the core itself.
 #ifndef GGML_IMPL_H
 #define GGML_IMPL_H
 
@@ -23,11 +23,11 @@ extern "C" {
 // Alignment of tensors in host memory, in bytes.
 #define TENSOR_ALIGNMENT 32
 
-// Set on the harmless tensor that a builder answers when its operands are impossible; its `extra` points
-// to the message. It has no elements, no data, and every operation on it answers it again.
+// Set on the harmless tensor that a builder answers when its operands are impossible; its `extra`
+// points to the message. It has no elements, no data, and every operation on it answers it again.
 #define GGML_TENSOR_FLAG_ERROR (1 << 30)
 
-// --- log --------------------------------------------------------------------------------------------
+// --- log -----------------------------------------------------------------------------------------
 
 // Formats and logs; a message of any length. [any-thread]
 GGML_API void ggml_log_internal(enum ggml_log_level level, const char *format, ...)
@@ -40,7 +40,7 @@ GGML_API void ggml_log_internal(enum ggml_log_level level, const char *format, .
 #define GGML_LOG_DEBUG(...) ggml_log_internal(GGML_LOG_LEVEL_DEBUG, __VA_ARGS__)
 #define GGML_LOG_CONT(...) ggml_log_internal(GGML_LOG_LEVEL_CONT, __VA_ARGS__)
 
-// --- memory and mutual exclusion ----------------------------------------------------------------------
+// --- memory and mutual exclusion -----------------------------------------------------------------
 
 // size bytes aligned to 64, or NULL; freed by ggml_aligned_free with the same size. [any-thread]
 GGML_API void *ggml_aligned_malloc(size_t size);
@@ -50,7 +50,7 @@ GGML_API void ggml_aligned_free(void *ptr, size_t size);
 GGML_API void ggml_critical_section_start(void);
 GGML_API void ggml_critical_section_end(void);
 
-// --- op_params ----------------------------------------------------------------------------------------
+// --- op_params -----------------------------------------------------------------------------------
 
 static inline int32_t ggml_get_op_params_i32(const struct ggml_tensor *tensor, uint32_t i) {
     return tensor->op_params[i];
@@ -80,7 +80,7 @@ GGML_API bool ggml_are_same_layout(const struct ggml_tensor *a, const struct ggm
 // Whether the result may take the memory of a source with the same layout. [any-thread]
 GGML_API bool ggml_op_can_inplace(enum ggml_op op);
 
-// --- scalar conversions -------------------------------------------------------------------------------
+// --- scalar conversions --------------------------------------------------------------------------
 
 // IEEE binary16 from binary32: round to nearest even, subnormals kept, NaN becomes quiet.
 static inline ggml_fp16_t ggml_compute_fp32_to_fp16(float f) {
@@ -164,7 +164,7 @@ static inline float ggml_e8m0_to_fp32_half(uint8_t x) {
 #define GGML_E8M0_TO_FP32(x) ggml_e8m0_to_fp32(x)
 #define GGML_E8M0_TO_FP32_HALF(x) ggml_e8m0_to_fp32_half(x)
 
-// --- hash set of tensors ------------------------------------------------------------------------------
+// --- hash set of tensors -------------------------------------------------------------------------
 
 typedef uint32_t ggml_bitset_t;
 
@@ -192,13 +192,14 @@ static inline size_t ggml_bitset_size(size_t n) {
 // Allocated set for at least min entries; size 0 on failure. [any-thread]
 GGML_API struct ggml_hash_set ggml_hash_set_new(size_t min_sz);
 GGML_API void ggml_hash_set_free(struct ggml_hash_set *hash_set);
-// Smallest table size used for min_sz entries.
+// Smallest table size used for min_sz entries. [any-thread]
 GGML_API size_t ggml_hash_size(size_t min_sz);
 // Forgets every entry. [stream]
 GGML_API void ggml_hash_set_reset(struct ggml_hash_set *hash_set);
 
 // Slot of the key, or the free slot where it belongs, or GGML_HASHSET_FULL.
-static inline size_t ggml_hash_find(const struct ggml_hash_set *set, const struct ggml_tensor *key) {
+static inline size_t ggml_hash_find(const struct ggml_hash_set *set,
+                                    const struct ggml_tensor *key) {
     if (set->size == 0) return GGML_HASHSET_FULL;
     const size_t home = ((uintptr_t)key >> 4) % set->size;
     size_t i = home;
@@ -234,7 +235,7 @@ static inline size_t ggml_hash_find_or_insert(struct ggml_hash_set *set, struct 
     return i;
 }
 
-// --- graph --------------------------------------------------------------------------------------------
+// --- graph ---------------------------------------------------------------------------------------
 
 enum ggml_cgraph_eval_order {
     GGML_CGRAPH_EVAL_ORDER_LEFT_TO_RIGHT = 0,
@@ -269,7 +270,7 @@ static inline bool ggml_op_is_empty(enum ggml_op op) {
            op == GGML_OP_PERMUTE || op == GGML_OP_TRANSPOSE;
 }
 
-// --- fusion queries -----------------------------------------------------------------------------------
+// --- fusion queries ------------------------------------------------------------------------------
 
 // Uses of node i inside the graph; 0 if it was added without being visited. [any-thread]
 GGML_API int32_t ggml_node_get_use_count(const struct ggml_cgraph *cgraph, int node_idx);
@@ -281,17 +282,19 @@ GGML_API bool ggml_can_fuse_ext(const struct ggml_cgraph *cgraph, const int *nod
 // The same for consecutive nodes from node_idx. [any-thread]
 GGML_API bool ggml_can_fuse(const struct ggml_cgraph *cgraph, int node_idx, const enum ggml_op *ops,
                             int num_ops);
-// Whether the nodes form the subgraph `ops` that nothing outside uses except its outputs. [any-thread]
+// Whether the nodes form the subgraph `ops` that nothing outside uses except its outputs.
+// [any-thread]
 GGML_API bool ggml_can_fuse_subgraph_ext(const struct ggml_cgraph *cgraph, const int *node_idxs,
                                          int count, const enum ggml_op *ops, const int *outputs,
                                          int num_outputs);
 // The same for consecutive nodes from node_idx. [any-thread]
 GGML_API bool ggml_can_fuse_subgraph(const struct ggml_cgraph *cgraph, int node_idx, int count,
                                      const enum ggml_op *ops, const int *outputs, int num_outputs);
-// Whether edge k says: node start + edges[k][0] is source edges[k][1] of ... see ggml_check_edges().
-// edges[k] = {destination, source slot, origin}, offsets from start_idx. [any-thread]
-GGML_API bool ggml_check_edges(const struct ggml_cgraph *cgraph, int start_idx, const int (*edges)[3],
-                               int num_edges);
+// Whether edge k says: node start + edges[k][0] is source edges[k][1] of ... see
+// ggml_check_edges(). edges[k] = {destination, source slot, origin}, offsets from start_idx.
+// [any-thread]
+GGML_API bool ggml_check_edges(const struct ggml_cgraph *cgraph, int start_idx,
+                               const int (*edges)[3], int num_edges);
 
 #ifdef __cplusplus
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // ggml-plugin.h: the binary contract between the host and a plugin.
 //
-// A plugin is a shared object named [lib]ggml-NAME[-VARIANT].{so,dll,dylib} that carries a note (plain
-// data that the host reads from the file before it maps it) and exports one function,
-// ggml_backend_init. Nothing else is exported, and nothing of the host is linked: what a plugin needs
-// comes in the host table or from the static helper library (SDK). The numbered rules are in
+// A plugin is a shared object named [lib]ggml-NAME[-VARIANT].{so,dll,dylib} that carries a note
+// (plain data that the host reads from the file before it maps it) and exports one function,
+// ggml_backend_init. Nothing else is exported, and nothing of the host is linked: what a plugin
+// needs comes in the host table or from the static helper library (SDK). The numbered rules are in
 // docs/plugin-contract.md.
 //
-// How it grows: within a major version every struct here keeps its offsets. The tables begin with their
-// size and are append-only: read a member only if `size` covers it. Reserved fields are zero.
+// How it grows: within a major version every struct here keeps its offsets. The tables begin with
+// their size and are append-only: read a member only if `size` covers it. Reserved fields are zero.
 //
 // Thread tags ([any-thread], [stream], [init]) are defined in ggml.h.
 #ifndef GGML_PLUGIN_H
@@ -23,9 +23,10 @@
 extern "C" {
 #endif
 
-// --- versions and constants -------------------------------------------------------------------------
+// --- versions and constants ----------------------------------------------------------------------
 
-// A host loads a plugin when the majors are equal and the plugin's lowest minor is not above the host's.
+// A host loads a plugin when the majors are equal and the plugin's lowest minor is not above the
+// host's.
 #define GGML_CONTRACT_MAJOR 1
 #define GGML_CONTRACT_MINOR 0
 
@@ -80,14 +81,14 @@ enum ggml_cpu_feature {
 };
 #define GGML_CPU_BIT(feature) (UINT64_C(1) << (feature))
 
-// --- note -------------------------------------------------------------------------------------------
+// --- note ----------------------------------------------------------------------------------------
 
 enum ggml_plugin_flag {
     GGML_PLUGIN_FLAG_NO_UNLOAD = 1, // its driver must stay mapped: unload keeps the library open
 };
 
-// The note: byte-exact, in the machine's byte order, without pointers, so that it needs no relocation.
-// Strings are NUL-terminated and padded with zeros.
+// The note: byte-exact, in the machine's byte order, without pointers, so that it needs no
+// relocation. Strings are NUL-terminated and padded with zeros.
 struct ggml_plugin_note {
     char magic[GGML_PLUGIN_MAGIC_SIZE]; // GGML_PLUGIN_MAGIC
     uint32_t size;                      // sizeof(struct ggml_plugin_note) when it was built
@@ -112,7 +113,7 @@ struct ggml_plugin_note {
 #define GGML_PLUGIN_SEGMENT_MACHO "__DATA"
 #define GGML_PLUGIN_SECTION_MACHO "__ggml_note"
 
-// --- host table -------------------------------------------------------------------------------------
+// --- host table ----------------------------------------------------------------------------------
 
 // What bounded the default number of threads.
 enum ggml_thread_bound {
@@ -163,7 +164,8 @@ struct ggml_host_table {
     // Binds the calling thread to the logical CPUs of a bit mask. [any-thread]
     int32_t (*bind_thread_mask)(const struct ggml_host_table *host, const uint64_t *mask,
                                 size_t n_words);
-    // Value of a variable of the host's environment table, or NULL; valid for the process. [any-thread]
+    // Value of a variable of the host's environment table, or NULL; valid for the process.
+    // [any-thread]
     const char *(*get_config)(const struct ggml_host_table *host, const char *name);
     // Extension table by string id, at least of this revision, or NULL. [any-thread]
     const void *(*get_extension)(const struct ggml_host_table *host, const char *id,
@@ -171,8 +173,8 @@ struct ggml_host_table {
     void *reserved[16];
 };
 
-// Extension "ggml.host-memory", revision 1: the host's own buffer types, so that every plugin and the
-// application see the same objects.
+// Extension "ggml.host-memory", revision 1: the host's own buffer types, so that every plugin and
+// the application see the same objects.
 #define GGML_EXTENSION_HOST_MEMORY "ggml.host-memory"
 #define GGML_EXTENSION_HOST_MEMORY_REVISION 1
 struct ggml_extension_host_memory {
@@ -184,8 +186,8 @@ struct ggml_extension_host_memory {
     ggml_backend_buffer_t (*buffer_from_ptr)(void *ptr, size_t size);
 };
 
-// Extension "ggml.cpu-features", revision 1: what the topology's cpu_features[0] says, without the cost of
-// discovering the rest of the machine.
+// Extension "ggml.cpu-features", revision 1: what the topology's cpu_features[0] says, without the
+// cost of discovering the rest of the machine.
 #define GGML_EXTENSION_CPU_FEATURES "ggml.cpu-features"
 #define GGML_EXTENSION_CPU_FEATURES_REVISION 1
 struct ggml_extension_cpu_features {
@@ -195,7 +197,7 @@ struct ggml_extension_cpu_features {
     uint64_t (*features)(void);
 };
 
-// --- plugin table -----------------------------------------------------------------------------------
+// --- plugin table --------------------------------------------------------------------------------
 
 // What the plugin offers; static, valid until shutdown returned.
 struct ggml_plugin_table {
@@ -212,36 +214,36 @@ struct ggml_plugin_table {
     void *reserved[8];
 };
 
-// The entry point. Called once per host before anything else, from one thread; it may be called again
-// after shutdown, or by a second host in the same process. On success *out_plugin is set and
+// The entry point. Called once per host before anything else, from one thread; it may be called
+// again after shutdown, or by a second host in the same process. On success *out_plugin is set and
 // GGML_HOST_OK answered; otherwise a status after set_error, with everything undone. [init]
 typedef int32_t (*ggml_plugin_init_t)(const struct ggml_host_table *host,
                                       const struct ggml_plugin_table **out_plugin);
 #define GGML_PLUGIN_ENTRY_SYMBOL "ggml_backend_init"
 
-// --- layout -----------------------------------------------------------------------------------------
+// --- layout --------------------------------------------------------------------------------------
 
 #define GGML_LAYOUT_MIX(hash, value) (((hash) ^ (uint64_t)(value)) * UINT64_C(1099511628211))
-#define GGML_LAYOUT_TENSOR(hash)                                                                    \
-    GGML_LAYOUT_MIX(GGML_LAYOUT_MIX(GGML_LAYOUT_MIX(GGML_LAYOUT_MIX(hash,                           \
-        sizeof(struct ggml_tensor)), offsetof(struct ggml_tensor, op_params)),                      \
+#define GGML_LAYOUT_TENSOR(hash)                                                                   \
+    GGML_LAYOUT_MIX(GGML_LAYOUT_MIX(GGML_LAYOUT_MIX(GGML_LAYOUT_MIX(hash,                          \
+        sizeof(struct ggml_tensor)), offsetof(struct ggml_tensor, op_params)),                     \
         offsetof(struct ggml_tensor, data)), offsetof(struct ggml_tensor, extra))
-#define GGML_LAYOUT_INTERFACE(hash)                                                                 \
-    GGML_LAYOUT_MIX(GGML_LAYOUT_MIX(GGML_LAYOUT_MIX(GGML_LAYOUT_MIX(GGML_LAYOUT_MIX(hash,           \
-        sizeof(struct ggml_backend_buffer_type)), sizeof(struct ggml_backend_buffer)),              \
-        sizeof(struct ggml_backend)), sizeof(struct ggml_backend_device)),                          \
+#define GGML_LAYOUT_INTERFACE(hash)                                                                \
+    GGML_LAYOUT_MIX(GGML_LAYOUT_MIX(GGML_LAYOUT_MIX(GGML_LAYOUT_MIX(GGML_LAYOUT_MIX(hash,          \
+        sizeof(struct ggml_backend_buffer_type)), sizeof(struct ggml_backend_buffer)),             \
+        sizeof(struct ggml_backend)), sizeof(struct ggml_backend_device)),                         \
         sizeof(struct ggml_backend_reg))
 // Digest of every size that both sides must agree on.
-#define GGML_PLUGIN_LAYOUT_HASH                                                                     \
+#define GGML_PLUGIN_LAYOUT_HASH                                                                    \
     GGML_LAYOUT_INTERFACE(GGML_LAYOUT_TENSOR(UINT64_C(14695981039346656037)))
 
-// --- how a plugin is written ------------------------------------------------------------------------
+// --- how a plugin is written ---------------------------------------------------------------------
 
 #if defined(_WIN32)
 #define GGML_PLUGIN_SECTION __attribute__((section(GGML_PLUGIN_SECTION_PE), used))
 #define GGML_PLUGIN_EXPORT __declspec(dllexport)
 #elif defined(__APPLE__)
-#define GGML_PLUGIN_SECTION                                                                         \
+#define GGML_PLUGIN_SECTION                                                                        \
     __attribute__((section(GGML_PLUGIN_SEGMENT_MACHO "," GGML_PLUGIN_SECTION_MACHO), used))
 #define GGML_PLUGIN_EXPORT __attribute__((visibility("default")))
 #else
@@ -260,13 +262,14 @@ typedef int32_t (*ggml_plugin_init_t)(const struct ggml_host_table *host,
 #ifdef GGML_PLUGIN_BUILTIN
 #define GGML_PLUGIN_PASTE_(a, b) a##b
 #define GGML_PLUGIN_PASTE(a, b) GGML_PLUGIN_PASTE_(a, b)
-#define GGML_PLUGIN_NOTE_OBJECT                                                                     \
-    extern const struct ggml_plugin_note GGML_PLUGIN_PASTE(ggml_builtin_note_, GGML_PLUGIN_BUILTIN); \
-    const struct ggml_plugin_note GGML_PLUGIN_PASTE(ggml_builtin_note_, GGML_PLUGIN_BUILTIN)
+#define GGML_PLUGIN_NOTE_NAME GGML_PLUGIN_PASTE(ggml_builtin_note_, GGML_PLUGIN_BUILTIN)
+#define GGML_PLUGIN_NOTE_OBJECT                                                                    \
+    extern const struct ggml_plugin_note GGML_PLUGIN_NOTE_NAME;                                    \
+    const struct ggml_plugin_note GGML_PLUGIN_NOTE_NAME
 #define GGML_PLUGIN_ENTRY_NAME GGML_PLUGIN_PASTE(ggml_builtin_init_, GGML_PLUGIN_BUILTIN)
 #define GGML_PLUGIN_ENTRY_EXPORT
 #else
-#define GGML_PLUGIN_NOTE_OBJECT                                                                     \
+#define GGML_PLUGIN_NOTE_OBJECT                                                                    \
     GGML_PLUGIN_SECTION static const struct ggml_plugin_note ggml_plugin_note_
 #define GGML_PLUGIN_ENTRY_NAME ggml_backend_init
 #define GGML_PLUGIN_ENTRY_EXPORT GGML_PLUGIN_EXPORT
@@ -294,29 +297,30 @@ typedef int32_t (*ggml_plugin_init_t)(const struct ggml_host_table *host,
 #endif
 
 // Defines the note. name, variant and version are string literals of less than 32 bytes.
-#define GGML_PLUGIN_NOTE(name_, variant_, version_, priority_, cpu_features_, flags_)               \
-    GGML_PLUGIN_NOTE_OBJECT = {                                                                     \
-        {'G', 'G', 'M', 'L', 'P', 'L', 'G', '\x1a'}, (uint32_t)sizeof(struct ggml_plugin_note),     \
-        GGML_CONTRACT_MAJOR, GGML_CONTRACT_MINOR, GGML_PLUGIN_MIN_MINOR, GGML_MACHINE_HERE,         \
-        flags_, priority_, 0, {cpu_features_, 0}, GGML_PLUGIN_LAYOUT_HASH,                          \
+#define GGML_PLUGIN_NOTE(name_, variant_, version_, priority_, cpu_features_, flags_)              \
+    GGML_PLUGIN_NOTE_OBJECT = {                                                                    \
+        {'G', 'G', 'M', 'L', 'P', 'L', 'G', '\x1a'}, (uint32_t)sizeof(struct ggml_plugin_note),    \
+        GGML_CONTRACT_MAJOR, GGML_CONTRACT_MINOR, GGML_PLUGIN_MIN_MINOR, GGML_MACHINE_HERE,        \
+        flags_, priority_, 0, {cpu_features_, 0}, GGML_PLUGIN_LAYOUT_HASH,                         \
         name_, variant_, version_, {0}};
 
-// Defines the entry point. reg_ is a function that answers the backend, or NULL after setting the error;
-// the others may be NULL, see struct ggml_plugin_table.
-#define GGML_PLUGIN_ENTRY(reg_, score_, shutdown_, extension_)                                      \
-    GGML_PLUGIN_EXTERN GGML_PLUGIN_ENTRY_EXPORT int32_t GGML_PLUGIN_ENTRY_NAME(                     \
-        const struct ggml_host_table *host, const struct ggml_plugin_table **out_plugin);           \
-    GGML_PLUGIN_EXTERN GGML_PLUGIN_ENTRY_EXPORT int32_t GGML_PLUGIN_ENTRY_NAME(                     \
-        const struct ggml_host_table *host, const struct ggml_plugin_table **out_plugin) {          \
-        static struct ggml_sdk_plugin plugin;                                                       \
-        return ggml_sdk_enter(host, &plugin, reg_, score_, shutdown_, extension_, out_plugin);      \
+// Defines the entry point. reg_ is a function that answers the backend, or NULL after setting the
+// error; the others may be NULL, see struct ggml_plugin_table.
+#define GGML_PLUGIN_ENTRY(reg_, score_, shutdown_, extension_)                                     \
+    GGML_PLUGIN_EXTERN GGML_PLUGIN_ENTRY_EXPORT int32_t GGML_PLUGIN_ENTRY_NAME(                    \
+        const struct ggml_host_table *host, const struct ggml_plugin_table **out_plugin);          \
+    GGML_PLUGIN_EXTERN GGML_PLUGIN_ENTRY_EXPORT int32_t GGML_PLUGIN_ENTRY_NAME(                    \
+        const struct ggml_host_table *host, const struct ggml_plugin_table **out_plugin) {         \
+        static struct ggml_sdk_plugin plugin;                                                      \
+        return ggml_sdk_enter(host, &plugin, reg_, score_, shutdown_, extension_, out_plugin);     \
     }
 
-// --- helper library (core/sdk) ----------------------------------------------------------------------
+// --- helper library (core/sdk) -------------------------------------------------------------------
 
 // One per plugin; private to the helper library.
 struct ggml_sdk_plugin {
     struct ggml_plugin_table table;
+    // What the plugin gave to GGML_PLUGIN_ENTRY, or NULL. [init]
     void (*shutdown)(void);
 };
 
@@ -333,7 +337,7 @@ GGML_API const struct ggml_host_table *ggml_sdk_host(void);
 // Score used by GGML_BACKEND_DL_IMPL: 1, unless GGML_BACKEND_DL_SCORE_IMPL replaces it. [init]
 GGML_API int ggml_sdk_score(void);
 
-// --- sizes and offsets ------------------------------------------------------------------------------
+// --- sizes and offsets ---------------------------------------------------------------------------
 
 #if UINTPTR_MAX > 0xFFFFFFFF
 #ifdef __cplusplus
@@ -341,8 +345,9 @@ GGML_API int ggml_sdk_score(void);
 #else
 #define GGML_STATIC_ASSERT(condition, message) _Static_assert(condition, message)
 #endif
-#define GGML_PIN_SIZE(type, bytes) GGML_STATIC_ASSERT(sizeof(type) == (bytes), #type " changed size")
-#define GGML_PIN(type, member, bytes)                                                               \
+#define GGML_PIN_SIZE(type, bytes)                                                                 \
+    GGML_STATIC_ASSERT(sizeof(type) == (bytes), #type " changed size")
+#define GGML_PIN(type, member, bytes)                                                              \
     GGML_STATIC_ASSERT(offsetof(type, member) == (bytes), #type "." #member " moved")
 #include "layout_pins.inl"
 #endif

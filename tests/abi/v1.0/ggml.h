@@ -8,8 +8,10 @@
 //   [stream]      one thread at a time per object (context, graph, stream, buffer, allocator ...)
 //   [init]        during start-up, before other threads use the library
 //
-// No call aborts the process. One that fails says so by its result (NULL, false, a status, an error
-// tensor) and leaves a message for the calling thread: see ggml_last_error() in ggml-host.h.
+// No call aborts the process, whatever it is given. One that fails says so by its result (NULL, 0,
+// false, a status, an error tensor), changes nothing else unless its contract says so, and leaves a
+// message for the calling thread: see ggml_last_error() in ggml-host.h. NULL objects and arguments
+// out of range count as failures where nothing is said about them. Strings are UTF-8.
 #ifndef GGML_H
 #define GGML_H
 
@@ -80,8 +82,8 @@
 #define GGML_MAX_N_THREADS 512
 #define GGML_MAX_OP_PARAMS 64
 
-// The library itself must be built with the same value (meson option max_name): it decides the size of
-// struct ggml_tensor. A plugin built with another value is refused.
+// The library itself must be built with the same value (meson option max_name): it decides the size
+// of struct ggml_tensor. A plugin built with another value is refused.
 #ifndef GGML_MAX_NAME
 #define GGML_MAX_NAME 64
 #endif
@@ -118,9 +120,9 @@ __host__ __device__ constexpr inline void ggml_unused_vars_impl(Args &&...) noex
 }
 #define GGML_UNUSED_VARS(...) ggml_unused_vars_impl(__VA_ARGS__)
 #else
-#define GGML_UNUSED_VARS(...)                                                                       \
-    do {                                                                                            \
-        (void)sizeof((__VA_ARGS__, 0));                                                             \
+#define GGML_UNUSED_VARS(...)                                                                      \
+    do {                                                                                           \
+        (void)sizeof((__VA_ARGS__, 0));                                                            \
     } while (0)
 #endif
 
@@ -137,50 +139,50 @@ __host__ __device__ constexpr inline void ggml_unused_vars_impl(Args &&...) noex
 
 // For clients' own checks: prints and aborts. The library itself uses them for its own bugs only.
 #define GGML_ABORT(...) ggml_abort(__FILE__, __LINE__, __VA_ARGS__)
-#define GGML_ASSERT(x)                                                                              \
-    do {                                                                                            \
-        if (!(x)) GGML_ABORT("GGML_ASSERT(%s) failed", #x);                                         \
+#define GGML_ASSERT(x)                                                                             \
+    do {                                                                                           \
+        if (!(x)) GGML_ABORT("GGML_ASSERT(%s) failed", #x);                                        \
     } while (0)
 
 // Declare prefix0..prefix3 from an array member of a tensor; all 0 when the tensor is NULL.
-#define GGML_TENSOR_LOCALS_1(type, prefix, pointer, array)                                          \
-    const type prefix##0 = (pointer) ? (pointer)->array[0] : 0;                                     \
+#define GGML_TENSOR_LOCALS_1(type, prefix, pointer, array)                                         \
+    const type prefix##0 = (pointer) ? (pointer)->array[0] : 0;                                    \
     GGML_UNUSED(prefix##0);
-#define GGML_TENSOR_LOCALS_2(type, prefix, pointer, array)                                          \
-    GGML_TENSOR_LOCALS_1(type, prefix, pointer, array)                                              \
-    const type prefix##1 = (pointer) ? (pointer)->array[1] : 0;                                     \
+#define GGML_TENSOR_LOCALS_2(type, prefix, pointer, array)                                         \
+    GGML_TENSOR_LOCALS_1(type, prefix, pointer, array)                                             \
+    const type prefix##1 = (pointer) ? (pointer)->array[1] : 0;                                    \
     GGML_UNUSED(prefix##1);
-#define GGML_TENSOR_LOCALS_3(type, prefix, pointer, array)                                          \
-    GGML_TENSOR_LOCALS_2(type, prefix, pointer, array)                                              \
-    const type prefix##2 = (pointer) ? (pointer)->array[2] : 0;                                     \
+#define GGML_TENSOR_LOCALS_3(type, prefix, pointer, array)                                         \
+    GGML_TENSOR_LOCALS_2(type, prefix, pointer, array)                                             \
+    const type prefix##2 = (pointer) ? (pointer)->array[2] : 0;                                    \
     GGML_UNUSED(prefix##2);
-#define GGML_TENSOR_LOCALS(type, prefix, pointer, array)                                            \
-    GGML_TENSOR_LOCALS_3(type, prefix, pointer, array)                                              \
-    const type prefix##3 = (pointer) ? (pointer)->array[3] : 0;                                     \
+#define GGML_TENSOR_LOCALS(type, prefix, pointer, array)                                           \
+    GGML_TENSOR_LOCALS_3(type, prefix, pointer, array)                                             \
+    const type prefix##3 = (pointer) ? (pointer)->array[3] : 0;                                    \
     GGML_UNUSED(prefix##3);
 
-#define GGML_TENSOR_UNARY_OP_LOCALS                                                                 \
-    GGML_TENSOR_LOCALS(int64_t, ne0, src0, ne)                                                      \
-    GGML_TENSOR_LOCALS(size_t, nb0, src0, nb)                                                       \
-    GGML_TENSOR_LOCALS(int64_t, ne, dst, ne)                                                        \
+#define GGML_TENSOR_UNARY_OP_LOCALS                                                                \
+    GGML_TENSOR_LOCALS(int64_t, ne0, src0, ne)                                                     \
+    GGML_TENSOR_LOCALS(size_t, nb0, src0, nb)                                                      \
+    GGML_TENSOR_LOCALS(int64_t, ne, dst, ne)                                                       \
     GGML_TENSOR_LOCALS(size_t, nb, dst, nb)
 
-#define GGML_TENSOR_BINARY_OP_LOCALS01                                                              \
-    GGML_TENSOR_LOCALS(int64_t, ne0, src0, ne)                                                      \
-    GGML_TENSOR_LOCALS(size_t, nb0, src0, nb)                                                       \
-    GGML_TENSOR_LOCALS(int64_t, ne1, src1, ne)                                                      \
+#define GGML_TENSOR_BINARY_OP_LOCALS01                                                             \
+    GGML_TENSOR_LOCALS(int64_t, ne0, src0, ne)                                                     \
+    GGML_TENSOR_LOCALS(size_t, nb0, src0, nb)                                                      \
+    GGML_TENSOR_LOCALS(int64_t, ne1, src1, ne)                                                     \
     GGML_TENSOR_LOCALS(size_t, nb1, src1, nb)
 
-#define GGML_TENSOR_BINARY_OP_LOCALS                                                                \
-    GGML_TENSOR_BINARY_OP_LOCALS01                                                                  \
-    GGML_TENSOR_LOCALS(int64_t, ne, dst, ne)                                                        \
+#define GGML_TENSOR_BINARY_OP_LOCALS                                                               \
+    GGML_TENSOR_BINARY_OP_LOCALS01                                                                 \
+    GGML_TENSOR_LOCALS(int64_t, ne, dst, ne)                                                       \
     GGML_TENSOR_LOCALS(size_t, nb, dst, nb)
 
-#define GGML_TENSOR_TERNARY_OP_LOCALS                                                               \
-    GGML_TENSOR_BINARY_OP_LOCALS01                                                                  \
-    GGML_TENSOR_LOCALS(int64_t, ne2, src2, ne)                                                      \
-    GGML_TENSOR_LOCALS(size_t, nb2, src2, nb)                                                       \
-    GGML_TENSOR_LOCALS(int64_t, ne, dst, ne)                                                        \
+#define GGML_TENSOR_TERNARY_OP_LOCALS                                                              \
+    GGML_TENSOR_BINARY_OP_LOCALS01                                                                 \
+    GGML_TENSOR_LOCALS(int64_t, ne2, src2, ne)                                                     \
+    GGML_TENSOR_LOCALS(size_t, nb2, src2, nb)                                                      \
+    GGML_TENSOR_LOCALS(int64_t, ne, dst, ne)                                                       \
     GGML_TENSOR_LOCALS(size_t, nb, dst, nb)
 
 #ifdef __cplusplus
@@ -341,7 +343,8 @@ struct ggml_init_params {
     bool no_alloc;    // tensors get no data
 };
 
-// An n-dimensional array or view. Index 0 is the fastest dimension. Field order is part of the contract.
+// An n-dimensional array or view. Index 0 is the fastest dimension. Field order is part of the
+// contract.
 struct ggml_tensor {
     enum ggml_type type;
     struct ggml_backend_buffer *buffer; // NULL until allocated by a backend
@@ -361,6 +364,7 @@ struct ggml_tensor {
 
 static const size_t GGML_TENSOR_SIZE = sizeof(struct ggml_tensor);
 
+// Receives the message of ggml_abort(); when it returns the process ends.
 typedef void (*ggml_abort_callback_t)(const char *error_message);
 // Answers true to stop a computation.
 typedef bool (*ggml_abort_callback)(void *data);
@@ -368,17 +372,10 @@ typedef bool (*ggml_abort_callback)(void *data);
 typedef uint8_t ggml_guid[16];
 typedef ggml_guid *ggml_guid_t;
 
-typedef void (*ggml_custom1_op_t)(struct ggml_tensor *dst, const struct ggml_tensor *a, int ith,
-                                  int nth, void *userdata);
-typedef void (*ggml_custom2_op_t)(struct ggml_tensor *dst, const struct ggml_tensor *a,
-                                  const struct ggml_tensor *b, int ith, int nth, void *userdata);
-typedef void (*ggml_custom3_op_t)(struct ggml_tensor *dst, const struct ggml_tensor *a,
-                                  const struct ggml_tensor *b, const struct ggml_tensor *c, int ith,
-                                  int nth, void *userdata);
-typedef void (*ggml_custom_op_t)(struct ggml_tensor *dst, int ith, int nth, void *userdata);
-
+// Receives a piece of log text; see ggml_log_set().
 typedef void (*ggml_log_callback)(enum ggml_log_level level, const char *text, void *user_data);
 
+// Decode and encode a row of k elements, whole blocks.
 typedef void (*ggml_to_float_t)(const void *GGML_RESTRICT x, float *GGML_RESTRICT y, int64_t k);
 typedef void (*ggml_from_float_t)(const float *GGML_RESTRICT x, void *GGML_RESTRICT y, int64_t k);
 
@@ -403,961 +400,401 @@ struct ggml_threadpool_params {
 
 typedef struct ggml_threadpool *ggml_threadpool_t;
 
+// --- failure -------------------------------------------------------------------------------------
+
+// Sets what ggml_abort() calls before it ends the process; NULL: print to stderr. Answers the one
+// before, or NULL. The library never aborts over its input, so this serves the client's own
+// assertions. [any-thread]
 GGML_API ggml_abort_callback_t ggml_set_abort_callback(ggml_abort_callback_t callback);
 
+// Ends the process after "file:line: message" went to the abort callback or to stderr. For
+// GGML_ABORT and GGML_ASSERT; no other function of this library reaches it. [any-thread]
 GGML_NORETURN GGML_API void ggml_abort(const char *file, int line, const char *fmt, ...)
     GGML_ATTRIBUTE_FORMAT(3, 4);
 
+// Constant text of a status, never NULL. [any-thread]
 GGML_API const char *ggml_status_to_string(enum ggml_status status);
 
-GGML_API float ggml_fp16_to_fp32(ggml_fp16_t);
+// --- scalar conversions --------------------------------------------------------------------------
 
-GGML_API ggml_fp16_t ggml_fp32_to_fp16(float);
+// binary16 <-> binary32: round to nearest even, subnormals kept, overflow gives an infinity, NaN
+// becomes quiet. Rows: n elements from x to y, which do not overlap; n <= 0 does nothing.
+// [any-thread]
+GGML_API float ggml_fp16_to_fp32(ggml_fp16_t x);
+GGML_API ggml_fp16_t ggml_fp32_to_fp16(float x);
+GGML_API void ggml_fp16_to_fp32_row(const ggml_fp16_t *x, float *y, int64_t n);
+GGML_API void ggml_fp32_to_fp16_row(const float *x, ggml_fp16_t *y, int64_t n);
 
-GGML_API void ggml_fp16_to_fp32_row(const ggml_fp16_t *, float *, int64_t);
+// bfloat16 <-> binary32: round to nearest even, NaN is made quiet. Rows as above; the _ref row is
+// the scalar twin of the plain one and answers the same bits. [any-thread]
+GGML_API ggml_bf16_t ggml_fp32_to_bf16(float x);
+GGML_API float ggml_bf16_to_fp32(ggml_bf16_t x);
+GGML_API void ggml_bf16_to_fp32_row(const ggml_bf16_t *x, float *y, int64_t n);
+GGML_API void ggml_fp32_to_bf16_row_ref(const float *x, ggml_bf16_t *y, int64_t n);
+GGML_API void ggml_fp32_to_bf16_row(const float *x, ggml_bf16_t *y, int64_t n);
 
-GGML_API void ggml_fp32_to_fp16_row(const float *, ggml_fp16_t *, int64_t);
+// --- services ------------------------------------------------------------------------------------
 
-GGML_API ggml_bf16_t ggml_fp32_to_bf16(float);
-
-GGML_API float ggml_bf16_to_fp32(ggml_bf16_t);
-
-GGML_API void ggml_bf16_to_fp32_row(const ggml_bf16_t *, float *, int64_t);
-
-GGML_API void ggml_fp32_to_bf16_row_ref(const float *, ggml_bf16_t *, int64_t);
-
-GGML_API void ggml_fp32_to_bf16_row(const float *, ggml_bf16_t *, int64_t);
-
+// Whether two identities are equal. [any-thread]
 GGML_API bool ggml_guid_matches(ggml_guid_t guid_a, ggml_guid_t guid_b);
 
+// Version ("0.21.0") and source revision of the library; constant, never NULL. [any-thread]
 GGML_API const char *ggml_version(void);
-
 GGML_API const char *ggml_commit(void);
 
+// Kept for ggml's clients: nothing has to be prepared. [any-thread]
 GGML_API void ggml_time_init(void);
 
+// Monotonic time since an arbitrary start, in milliseconds and microseconds. [any-thread]
 GGML_API int64_t ggml_time_ms(void);
-
 GGML_API int64_t ggml_time_us(void);
 
+// Processor time used by the process, and how many of its ticks make a millisecond. [any-thread]
 GGML_API int64_t ggml_cycles(void);
-
 GGML_API int64_t ggml_cycles_per_ms(void);
 
+// fopen() with a UTF-8 path on every system. NULL on failure; the caller closes the file. Blocks on
+// the file system. [any-thread]
 GGML_API FILE *ggml_fopen(const char *fname, const char *mode);
 
-GGML_API void ggml_print_object(const struct ggml_object *obj);
+// Receives log text at a level; NULL restores the default, stderr. While a callback is set nothing
+// is written to stdout or stderr. Text may be a fragment that GGML_LOG_LEVEL_CONT continues; the
+// callback must be callable from any thread and may not call back into this function. [any-thread]
+GGML_API void ggml_log_set(ggml_log_callback log_callback, void *user_data);
 
-GGML_API void ggml_print_objects(const struct ggml_context *ctx);
+// The callback in use and its user data; either pointer may be NULL. [any-thread]
+GGML_API void ggml_log_get(ggml_log_callback *log_callback, void **user_data);
 
-GGML_API int64_t ggml_nelements(const struct ggml_tensor *tensor);
+// --- types ---------------------------------------------------------------------------------------
 
-GGML_API int64_t ggml_nrows(const struct ggml_tensor *tensor);
-
-GGML_API size_t ggml_nbytes(const struct ggml_tensor *tensor);
-
-GGML_API size_t ggml_nbytes_pad(const struct ggml_tensor *tensor);
-
+// Elements (1 for plain types) and bytes of a block; 0 for numbers that name no type. [any-thread]
 GGML_API int64_t ggml_blck_size(enum ggml_type type);
-
 GGML_API size_t ggml_type_size(enum ggml_type type);
 
+// Bytes of a row of ne elements, 0 if negative, SIZE_MAX / 2 if it does not fit. [any-thread]
 GGML_API size_t ggml_row_size(enum ggml_type type, int64_t ne);
 
-GGML_API GGML_DEPRECATED(double ggml_type_sizef(enum ggml_type type), "deprecated");
+// Bytes per element as a fraction; 0 for numbers that name no type. [any-thread]
+GGML_API GGML_DEPRECATED(double ggml_type_sizef(enum ggml_type type), "use ggml_row_size");
 
+// "f32", "q4_K" ...; a removed type answers why it is gone, no type "NONE". Constant. [any-thread]
 GGML_API const char *ggml_type_name(enum ggml_type type);
 
-GGML_API const char *ggml_op_name(enum ggml_op op);
-
-GGML_API const char *ggml_op_symbol(enum ggml_op op);
-
-GGML_API const char *ggml_unary_op_name(enum ggml_unary_op op);
-
-GGML_API const char *ggml_glu_op_name(enum ggml_glu_op op);
-
-GGML_API const char *ggml_op_desc(const struct ggml_tensor *t);
-
-GGML_API size_t ggml_element_size(const struct ggml_tensor *tensor);
-
+// Whether blocks of the type share scales; false for numbers that name no type. [any-thread]
 GGML_API bool ggml_is_quantized(enum ggml_type type);
 
+// Type of most tensors of a file type; GGML_TYPE_COUNT where there is none (UNKNOWN,
+// MOSTLY_Q4_1_SOME_F16). [any-thread]
 GGML_API enum ggml_type ggml_ftype_to_ggml_type(enum ggml_ftype ftype);
 
-GGML_API bool ggml_is_transposed(const struct ggml_tensor *tensor);
+// Name, block and row conversions of a type; static, never NULL: "NONE" with a block of 0 for a
+// number out of range. to_float or from_float_ref is NULL where there is none. [any-thread]
+GGML_API const struct ggml_type_traits *ggml_get_type_traits(enum ggml_type type);
 
-GGML_API bool ggml_is_permuted(const struct ggml_tensor *tensor);
-
-GGML_API bool ggml_is_empty(const struct ggml_tensor *tensor);
-
-GGML_API bool ggml_is_view(const struct ggml_tensor *tensor);
-
-GGML_API bool ggml_is_scalar(const struct ggml_tensor *tensor);
-
-GGML_API bool ggml_is_vector(const struct ggml_tensor *tensor);
-
-GGML_API bool ggml_is_matrix(const struct ggml_tensor *tensor);
-
-GGML_API bool ggml_is_3d(const struct ggml_tensor *tensor);
-
-GGML_API int ggml_n_dims(const struct ggml_tensor *tensor);
-
-GGML_API bool ggml_is_contiguous(const struct ggml_tensor *tensor);
-
-GGML_API bool ggml_is_contiguous_0(const struct ggml_tensor *tensor);
-
-GGML_API bool ggml_is_contiguous_1(const struct ggml_tensor *tensor);
-
-GGML_API bool ggml_is_contiguous_2(const struct ggml_tensor *tensor);
-
-GGML_API bool ggml_is_contiguous_to_1(const struct ggml_tensor *tensor);
-
-GGML_API bool ggml_is_contiguous_to_2(const struct ggml_tensor *tensor);
-
-GGML_API bool ggml_is_contiguous_to_3(const struct ggml_tensor *tensor);
-
-GGML_API bool ggml_is_contiguously_allocated(const struct ggml_tensor *tensor);
-
-GGML_API bool ggml_is_contiguous_channels(const struct ggml_tensor *tensor);
-
-GGML_API bool ggml_is_contiguous_rows(const struct ggml_tensor *tensor);
-
-GGML_API bool ggml_are_same_shape(const struct ggml_tensor *t0, const struct ggml_tensor *t1);
-
-GGML_API bool ggml_are_same_stride(const struct ggml_tensor *t0, const struct ggml_tensor *t1);
-
-GGML_API bool ggml_can_repeat(const struct ggml_tensor *t0, const struct ggml_tensor *t1);
-
-GGML_API size_t ggml_tensor_overhead(void);
-
+// Whether nbytes of data are whole blocks of the type without NaN or infinity in values and scales.
+// Integers have nothing to check. The message names the first bad block. [any-thread]
 GGML_API bool ggml_validate_row_data(enum ggml_type type, const void *data, size_t nbytes);
 
-GGML_API struct ggml_context *ggml_init(struct ggml_init_params params);
+// --- names of operations -------------------------------------------------------------------------
 
-GGML_API void ggml_reset(struct ggml_context *ctx);
+// Name without prefix ("MUL_MAT"), and formula-like symbol ("X*Y"); constant, "UNKNOWN" and
+// "unknown" for numbers out of range. [any-thread]
+GGML_API const char *ggml_op_name(enum ggml_op op);
+GGML_API const char *ggml_op_symbol(enum ggml_op op);
 
-GGML_API void ggml_free(struct ggml_context *ctx);
+// Names of sub-operations ("GELU"); constant, "UNKNOWN" for numbers out of range. [any-thread]
+GGML_API const char *ggml_unary_op_name(enum ggml_unary_op op);
+GGML_API const char *ggml_glu_op_name(enum ggml_glu_op op);
 
-GGML_API size_t ggml_used_mem(const struct ggml_context *ctx);
+// Name of the sub-operation of a UNARY or GLU node, of the operation otherwise. [any-thread]
+GGML_API const char *ggml_op_desc(const struct ggml_tensor *t);
 
-GGML_API bool ggml_get_no_alloc(struct ggml_context *ctx);
-
-GGML_API void ggml_set_no_alloc(struct ggml_context *ctx, bool no_alloc);
-
-GGML_API void *ggml_get_mem_buffer(const struct ggml_context *ctx);
-
-GGML_API size_t ggml_get_mem_size(const struct ggml_context *ctx);
-
-GGML_API size_t ggml_get_max_tensor_size(const struct ggml_context *ctx);
-
-GGML_API struct ggml_tensor *ggml_new_tensor(struct ggml_context *ctx, enum ggml_type type, int
-    n_dims, const int64_t *ne);
-
-GGML_API struct ggml_tensor *ggml_new_tensor_1d(struct ggml_context *ctx, enum ggml_type type,
-    int64_t ne0);
-
-GGML_API struct ggml_tensor *ggml_new_tensor_2d(struct ggml_context *ctx, enum ggml_type type,
-    int64_t ne0, int64_t ne1);
-
-GGML_API struct ggml_tensor *ggml_new_tensor_3d(struct ggml_context *ctx, enum ggml_type type,
-    int64_t ne0, int64_t ne1, int64_t ne2);
-
-GGML_API struct ggml_tensor *ggml_new_tensor_4d(struct ggml_context *ctx, enum ggml_type type,
-    int64_t ne0, int64_t ne1, int64_t ne2, int64_t ne3);
-
-GGML_API void *ggml_new_buffer(struct ggml_context *ctx, size_t nbytes);
-
-GGML_API struct ggml_tensor *ggml_dup_tensor(struct ggml_context *ctx, const struct ggml_tensor
-    *src);
-
-GGML_API struct ggml_tensor *ggml_view_tensor(struct ggml_context *ctx, struct ggml_tensor *src);
-
-GGML_API struct ggml_tensor *ggml_get_first_tensor(const struct ggml_context *ctx);
-
-GGML_API struct ggml_tensor *ggml_get_next_tensor(const struct ggml_context *ctx, struct
-    ggml_tensor *tensor);
-
-GGML_API struct ggml_tensor *ggml_get_tensor(struct ggml_context *ctx, const char *name);
-
-GGML_API void ggml_unravel_index(const struct ggml_tensor *tensor, int64_t i, int64_t *i0,
-    int64_t *i1, int64_t *i2, int64_t *i3);
-
+// Sub-operation of a UNARY or GLU node; the enum's COUNT for any other tensor. [any-thread]
 GGML_API enum ggml_unary_op ggml_get_unary_op(const struct ggml_tensor *tensor);
-
 GGML_API enum ggml_glu_op ggml_get_glu_op(const struct ggml_tensor *tensor);
 
-GGML_API void *ggml_get_data(const struct ggml_tensor *tensor);
+// --- shape and layout ----------------------------------------------------------------------------
 
+// These only read a tensor's type, ne and nb; NULL and error tensors answer 0 or false.
+
+// Product of all extents; product of ne[1..3]. [any-thread]
+GGML_API int64_t ggml_nelements(const struct ggml_tensor *tensor);
+GGML_API int64_t ggml_nrows(const struct ggml_tensor *tensor);
+
+// Bytes from the first to past the last element, gaps of a strided view included; 0 when empty. The
+// _pad form rounds up to GGML_MEM_ALIGN. [any-thread]
+GGML_API size_t ggml_nbytes(const struct ggml_tensor *tensor);
+GGML_API size_t ggml_nbytes_pad(const struct ggml_tensor *tensor);
+
+// Bytes of one block of the tensor's type. [any-thread]
+GGML_API size_t ggml_element_size(const struct ggml_tensor *tensor);
+
+// Index of the last extent above 1, plus 1; at least 1. [any-thread]
+GGML_API int ggml_n_dims(const struct ggml_tensor *tensor);
+
+// Whether all extents / ne[1..3] / ne[2..3] / ne[3] are 1. [any-thread]
+GGML_API bool ggml_is_scalar(const struct ggml_tensor *tensor);
+GGML_API bool ggml_is_vector(const struct ggml_tensor *tensor);
+GGML_API bool ggml_is_matrix(const struct ggml_tensor *tensor);
+GGML_API bool ggml_is_3d(const struct ggml_tensor *tensor);
+
+// Whether some extent is 0. [any-thread]
+GGML_API bool ggml_is_empty(const struct ggml_tensor *tensor);
+
+// Whether the memory belongs to another tensor (view_src). [any-thread]
+GGML_API bool ggml_is_view(const struct ggml_tensor *tensor);
+
+// Whether nb[0] > nb[1]; whether any stride exceeds the next. [any-thread]
+GGML_API bool ggml_is_transposed(const struct ggml_tensor *tensor);
+GGML_API bool ggml_is_permuted(const struct ggml_tensor *tensor);
+
+// Whether the elements are packed in index order. _0 is the same; with _1 and _2 the strides of
+// dimensions up to 1 and 2 are free as long as higher ones are packed on top of them (dimension 0
+// stays packed). [any-thread]
+GGML_API bool ggml_is_contiguous(const struct ggml_tensor *tensor);
+GGML_API bool ggml_is_contiguous_0(const struct ggml_tensor *tensor);
+GGML_API bool ggml_is_contiguous_1(const struct ggml_tensor *tensor);
+GGML_API bool ggml_is_contiguous_2(const struct ggml_tensor *tensor);
+
+// The check of ggml_is_contiguous() for dimensions below 1, 2, 3 only. [any-thread]
+GGML_API bool ggml_is_contiguous_to_1(const struct ggml_tensor *tensor);
+GGML_API bool ggml_is_contiguous_to_2(const struct ggml_tensor *tensor);
+GGML_API bool ggml_is_contiguous_to_3(const struct ggml_tensor *tensor);
+
+// Whether there are no gaps, in whatever order of dimensions. [any-thread]
+GGML_API bool ggml_is_contiguously_allocated(const struct ggml_tensor *tensor);
+
+// Whether memory order is channel, width, height (dimension 2 fastest). [any-thread]
+GGML_API bool ggml_is_contiguous_channels(const struct ggml_tensor *tensor);
+
+// Whether each row is packed: nb[0] is a block, or the row is one block. [any-thread]
+GGML_API bool ggml_is_contiguous_rows(const struct ggml_tensor *tensor);
+
+// Whether all extents / all strides are equal. [any-thread]
+GGML_API bool ggml_are_same_shape(const struct ggml_tensor *t0, const struct ggml_tensor *t1);
+GGML_API bool ggml_are_same_stride(const struct ggml_tensor *t0, const struct ggml_tensor *t1);
+
+// Whether t1 is a whole number of repetitions of t0 in every dimension. [any-thread]
+GGML_API bool ggml_can_repeat(const struct ggml_tensor *t0, const struct ggml_tensor *t1);
+
+// Coordinates of flat logical index i (dimension 0 fastest); any output may be NULL. The last one
+// takes what exceeds the tensor. [any-thread]
+GGML_API void ggml_unravel_index(const struct ggml_tensor *tensor, int64_t i, int64_t *i0,
+                                 int64_t *i1, int64_t *i2, int64_t *i3);
+
+// Bytes that a tensor without data takes of a context's arena. [any-thread]
+GGML_API size_t ggml_tensor_overhead(void);
+
+// --- context -------------------------------------------------------------------------------------
+
+// A context: an arena of params.mem_size bytes that owns the tensors and graphs made in it. Size it
+// with ggml_tensor_overhead() and ggml_graph_overhead(). NULL when memory runs out or
+// params.mem_buffer is not aligned; the caller's buffer stays the caller's. [any-thread]
+GGML_API struct ggml_context *ggml_init(struct ggml_init_params params);
+
+// Forgets every tensor and graph, keeps the arena: pointers into it become invalid. [stream]
+GGML_API void ggml_reset(struct ggml_context *ctx);
+
+// Ends the context and what was made in it, but no backend buffers. NULL does nothing. [stream]
+GGML_API void ggml_free(struct ggml_context *ctx);
+
+// Arena: bytes used so far, its address, its size. [stream]
+GGML_API size_t ggml_used_mem(const struct ggml_context *ctx);
+GGML_API void *ggml_get_mem_buffer(const struct ggml_context *ctx);
+GGML_API size_t ggml_get_mem_size(const struct ggml_context *ctx);
+
+// Whether new tensors get no data. Setting affects later tensors only. [stream]
+GGML_API bool ggml_get_no_alloc(struct ggml_context *ctx);
+GGML_API void ggml_set_no_alloc(struct ggml_context *ctx, bool no_alloc);
+
+// Largest ggml_nbytes() among the context's tensors. [stream]
+GGML_API size_t ggml_get_max_tensor_size(const struct ggml_context *ctx);
+
+// Describe one object, or all of a context's, in the log. For debugging. [stream]
+GGML_API void ggml_print_object(const struct ggml_object *obj);
+GGML_API void ggml_print_objects(const struct ggml_context *ctx);
+
+// --- making tensors ------------------------------------------------------------------------------
+
+// All functions that answer a tensor of a context: it belongs to the context and lives as long.
+// They never answer NULL: for impossible arguments (NULL context or operand, unknown type, negative
+// or overflowing extents, partial blocks) and when the arena is full they answer the context's
+// error tensor (ggml_tensor_is_error() in ggml-host.h), which can be passed on safely but not
+// computed.
+
+// A packed tensor with n_dims (1..4) extents; missing ones are 1. Zero extents are legal. Its data
+// follows in the arena unless the context is no_alloc, and is not initialised. [stream]
+GGML_API struct ggml_tensor *ggml_new_tensor(struct ggml_context *ctx, enum ggml_type type,
+                                             int n_dims, const int64_t *ne);
+GGML_API struct ggml_tensor *ggml_new_tensor_1d(struct ggml_context *ctx, enum ggml_type type,
+                                                int64_t ne0);
+GGML_API struct ggml_tensor *ggml_new_tensor_2d(struct ggml_context *ctx, enum ggml_type type,
+                                                int64_t ne0, int64_t ne1);
+GGML_API struct ggml_tensor *ggml_new_tensor_3d(struct ggml_context *ctx, enum ggml_type type,
+                                                int64_t ne0, int64_t ne1, int64_t ne2);
+GGML_API struct ggml_tensor *ggml_new_tensor_4d(struct ggml_context *ctx, enum ggml_type type,
+                                                int64_t ne0, int64_t ne1, int64_t ne2, int64_t ne3);
+
+// A packed tensor of src's type and extents; data, operation and name are not taken over. [stream]
+GGML_API struct ggml_tensor *ggml_dup_tensor(struct ggml_context *ctx,
+                                             const struct ggml_tensor *src);
+
+// A tensor over src's memory with its extents and strides, without an operation. [stream]
+GGML_API struct ggml_tensor *ggml_view_tensor(struct ggml_context *ctx, struct ggml_tensor *src);
+
+// nbytes of the arena, aligned to GGML_MEM_ALIGN; NULL when it is full. [stream]
+GGML_API void *ggml_new_buffer(struct ggml_context *ctx, size_t nbytes);
+
+// --- tensors of a context ------------------------------------------------------------------------
+
+// The context's tensors in order of creation; NULL past the last. [stream]
+GGML_API struct ggml_tensor *ggml_get_first_tensor(const struct ggml_context *ctx);
+GGML_API struct ggml_tensor *ggml_get_next_tensor(const struct ggml_context *ctx,
+                                                  struct ggml_tensor *tensor);
+
+// The first tensor of that name, or NULL without a message. [stream]
+GGML_API struct ggml_tensor *ggml_get_tensor(struct ggml_context *ctx, const char *name);
+
+// Data address as it is, and the same for F32 tensors; NULL where there is none, or where the type
+// is another. Only dereference it if the buffer is host memory. [any-thread]
+GGML_API void *ggml_get_data(const struct ggml_tensor *tensor);
 GGML_API float *ggml_get_data_f32(const struct ggml_tensor *tensor);
 
+// The tensor's name; "" if it has none, never NULL. [any-thread]
 GGML_API const char *ggml_get_name(const struct ggml_tensor *tensor);
 
+// Set the name, cut to GGML_MAX_NAME - 1 bytes; answer the tensor. [stream]
 GGML_API struct ggml_tensor *ggml_set_name(struct ggml_tensor *tensor, const char *name);
-
 GGML_API struct ggml_tensor *ggml_format_name(struct ggml_tensor *tensor, const char *fmt, ...)
     GGML_ATTRIBUTE_FORMAT(2, 3);
 
-GGML_API void ggml_set_input(struct ggml_tensor *tensor);
-
-GGML_API void ggml_set_output(struct ggml_tensor *tensor);
-
-GGML_API void ggml_set_param(struct ggml_tensor *tensor);
-
-GGML_API void ggml_set_loss(struct ggml_tensor *tensor);
-
-GGML_API struct ggml_tensor *ggml_dup(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_dup_inplace(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_add(struct ggml_context *ctx, struct ggml_tensor *a, struct
-    ggml_tensor *b);
-
-GGML_API struct ggml_tensor *ggml_add_inplace(struct ggml_context *ctx, struct ggml_tensor *a,
-    struct ggml_tensor *b);
-
-GGML_API struct ggml_tensor *ggml_add_cast(struct ggml_context *ctx, struct ggml_tensor *a,
-    struct ggml_tensor *b, enum ggml_type type);
-
-GGML_API struct ggml_tensor *ggml_add_id(struct ggml_context *ctx, struct ggml_tensor *a, struct
-    ggml_tensor *b, struct ggml_tensor *ids);
-
-GGML_API GGML_DEPRECATED(struct ggml_tensor *ggml_add1(struct ggml_context *ctx, struct
-    ggml_tensor *a, struct ggml_tensor *b), "deprecated");
-
-GGML_API GGML_DEPRECATED(struct ggml_tensor *ggml_add1_inplace(struct ggml_context *ctx, struct
-    ggml_tensor *a, struct ggml_tensor *b), "deprecated");
-
-GGML_API struct ggml_tensor *ggml_acc(struct ggml_context *ctx, struct ggml_tensor *a, struct
-    ggml_tensor *b, size_t nb1, size_t nb2, size_t nb3, size_t offset);
-
-GGML_API struct ggml_tensor *ggml_acc_inplace(struct ggml_context *ctx, struct ggml_tensor *a,
-    struct ggml_tensor *b, size_t nb1, size_t nb2, size_t nb3, size_t offset);
-
-GGML_API struct ggml_tensor *ggml_sub(struct ggml_context *ctx, struct ggml_tensor *a, struct
-    ggml_tensor *b);
-
-GGML_API struct ggml_tensor *ggml_sub_inplace(struct ggml_context *ctx, struct ggml_tensor *a,
-    struct ggml_tensor *b);
-
-GGML_API struct ggml_tensor *ggml_mul(struct ggml_context *ctx, struct ggml_tensor *a, struct
-    ggml_tensor *b);
-
-GGML_API struct ggml_tensor *ggml_mul_inplace(struct ggml_context *ctx, struct ggml_tensor *a,
-    struct ggml_tensor *b);
-
-GGML_API struct ggml_tensor *ggml_div(struct ggml_context *ctx, struct ggml_tensor *a, struct
-    ggml_tensor *b);
-
-GGML_API struct ggml_tensor *ggml_div_inplace(struct ggml_context *ctx, struct ggml_tensor *a,
-    struct ggml_tensor *b);
-
-GGML_API struct ggml_tensor *ggml_sqr(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_sqr_inplace(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_sqrt(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_sqrt_inplace(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_log(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_log_inplace(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_expm1(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_expm1_inplace(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_softplus(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_softplus_inplace(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_sin(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_sin_inplace(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_cos(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_cos_inplace(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_sum(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_sum_rows(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_cumsum(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_mean(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_argmax(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_count_equal(struct ggml_context *ctx, struct ggml_tensor *a,
-    struct ggml_tensor *b);
-
-GGML_API struct ggml_tensor *ggml_repeat(struct ggml_context *ctx, struct ggml_tensor *a, struct
-    ggml_tensor *b);
-
-GGML_API struct ggml_tensor *ggml_repeat_4d(struct ggml_context *ctx, struct ggml_tensor *a,
-    int64_t ne0, int64_t ne1, int64_t ne2, int64_t ne3);
-
-GGML_API struct ggml_tensor *ggml_repeat_back(struct ggml_context *ctx, struct ggml_tensor *a,
-    struct ggml_tensor *b);
-
-GGML_API struct ggml_tensor *ggml_concat(struct ggml_context *ctx, struct ggml_tensor *a, struct
-    ggml_tensor *b, int dim);
-
-GGML_API struct ggml_tensor *ggml_abs(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_abs_inplace(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_sgn(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_sgn_inplace(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_neg(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_neg_inplace(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_step(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_step_inplace(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_tanh(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_tanh_inplace(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_elu(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_elu_inplace(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_relu(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_leaky_relu(struct ggml_context *ctx, struct ggml_tensor *a,
-    float negative_slope, bool inplace);
-
-GGML_API struct ggml_tensor *ggml_relu_inplace(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_sigmoid(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_sigmoid_inplace(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_gelu(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_gelu_inplace(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_gelu_erf(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_gelu_erf_inplace(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_gelu_quick(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_gelu_quick_inplace(struct ggml_context *ctx, struct
-    ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_silu(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_silu_inplace(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_silu_back(struct ggml_context *ctx, struct ggml_tensor *a,
-    struct ggml_tensor *b);
-
-GGML_API struct ggml_tensor *ggml_hardswish(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_hardsigmoid(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_exp(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_exp_inplace(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_floor(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_floor_inplace(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_ceil(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_ceil_inplace(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_round(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_round_inplace(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_trunc(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_trunc_inplace(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_xielu(struct ggml_context *ctx, struct ggml_tensor *a, float
-    alpha_n, float alpha_p, float beta, float eps);
-
-GGML_API struct ggml_tensor *ggml_glu(struct ggml_context *ctx, struct ggml_tensor *a, enum
-    ggml_glu_op op, bool swapped);
-
-GGML_API struct ggml_tensor *ggml_reglu(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_reglu_swapped(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_geglu(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_geglu_swapped(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_swiglu(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_swiglu_swapped(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_geglu_erf(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_geglu_erf_swapped(struct ggml_context *ctx, struct ggml_tensor
-    *a);
-
-GGML_API struct ggml_tensor *ggml_geglu_quick(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_geglu_quick_swapped(struct ggml_context *ctx, struct
-    ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_glu_split(struct ggml_context *ctx, struct ggml_tensor *a,
-    struct ggml_tensor *b, enum ggml_glu_op op);
-
-GGML_API struct ggml_tensor *ggml_reglu_split(struct ggml_context *ctx, struct ggml_tensor *a,
-    struct ggml_tensor *b);
-
-GGML_API struct ggml_tensor *ggml_geglu_split(struct ggml_context *ctx, struct ggml_tensor *a,
-    struct ggml_tensor *b);
-
-GGML_API struct ggml_tensor *ggml_swiglu_split(struct ggml_context *ctx, struct ggml_tensor *a,
-    struct ggml_tensor *b);
-
-GGML_API struct ggml_tensor *ggml_geglu_erf_split(struct ggml_context *ctx, struct ggml_tensor
-    *a, struct ggml_tensor *b);
-
-GGML_API struct ggml_tensor *ggml_geglu_quick_split(struct ggml_context *ctx, struct ggml_tensor
-    *a, struct ggml_tensor *b);
-
-GGML_API struct ggml_tensor *ggml_swiglu_oai(struct ggml_context *ctx, struct ggml_tensor *a,
-    struct ggml_tensor *b, float alpha, float limit);
-
-GGML_API struct ggml_tensor *ggml_norm(struct ggml_context *ctx, struct ggml_tensor *a, float eps);
-
-GGML_API struct ggml_tensor *ggml_norm_inplace(struct ggml_context *ctx, struct ggml_tensor *a,
-    float eps);
-
-GGML_API struct ggml_tensor *ggml_rms_norm(struct ggml_context *ctx, struct ggml_tensor *a,
-    float eps);
-
-GGML_API struct ggml_tensor *ggml_rms_norm_inplace(struct ggml_context *ctx, struct ggml_tensor
-    *a, float eps);
-
-GGML_API struct ggml_tensor *ggml_group_norm(struct ggml_context *ctx, struct ggml_tensor *a,
-    int n_groups, float eps);
-
-GGML_API struct ggml_tensor *ggml_group_norm_inplace(struct ggml_context *ctx, struct
-    ggml_tensor *a, int n_groups, float eps);
-
-GGML_API struct ggml_tensor *ggml_l2_norm(struct ggml_context *ctx, struct ggml_tensor *a, float
-    eps);
-
-GGML_API struct ggml_tensor *ggml_l2_norm_inplace(struct ggml_context *ctx, struct ggml_tensor
-    *a, float eps);
-
-GGML_API struct ggml_tensor *ggml_rms_norm_back(struct ggml_context *ctx, struct ggml_tensor *a,
-    struct ggml_tensor *b, float eps);
-
-GGML_API struct ggml_tensor *ggml_mul_mat(struct ggml_context *ctx, struct ggml_tensor *a,
-    struct ggml_tensor *b);
-
-GGML_API void ggml_mul_mat_set_prec(struct ggml_tensor *a, enum ggml_prec prec);
-
-GGML_API void ggml_mul_mat_set_hint(struct ggml_tensor *a, enum ggml_op_hint hint);
-
-GGML_API struct ggml_tensor *ggml_mul_mat_id(struct ggml_context *ctx, struct ggml_tensor *as,
-    struct ggml_tensor *b, struct ggml_tensor *ids);
-
-GGML_API struct ggml_tensor *ggml_out_prod(struct ggml_context *ctx, struct ggml_tensor *a,
-    struct ggml_tensor *b);
-
-GGML_API struct ggml_tensor *ggml_scale(struct ggml_context *ctx, struct ggml_tensor *a, float s);
-
-GGML_API struct ggml_tensor *ggml_scale_inplace(struct ggml_context *ctx, struct ggml_tensor *a,
-    float s);
-
-GGML_API struct ggml_tensor *ggml_scale_bias(struct ggml_context *ctx, struct ggml_tensor *a,
-    float s, float b);
-
-GGML_API struct ggml_tensor *ggml_scale_bias_inplace(struct ggml_context *ctx, struct
-    ggml_tensor *a, float s, float b);
-
-GGML_API struct ggml_tensor *ggml_set(struct ggml_context *ctx, struct ggml_tensor *a, struct
-    ggml_tensor *b, size_t nb1, size_t nb2, size_t nb3, size_t offset);
-
-GGML_API struct ggml_tensor *ggml_set_inplace(struct ggml_context *ctx, struct ggml_tensor *a,
-    struct ggml_tensor *b, size_t nb1, size_t nb2, size_t nb3, size_t offset);
-
-GGML_API struct ggml_tensor *ggml_set_1d(struct ggml_context *ctx, struct ggml_tensor *a, struct
-    ggml_tensor *b, size_t offset);
-
-GGML_API struct ggml_tensor *ggml_set_1d_inplace(struct ggml_context *ctx, struct ggml_tensor
-    *a, struct ggml_tensor *b, size_t offset);
-
-GGML_API struct ggml_tensor *ggml_set_2d(struct ggml_context *ctx, struct ggml_tensor *a, struct
-    ggml_tensor *b, size_t nb1, size_t offset);
-
-GGML_API struct ggml_tensor *ggml_set_2d_inplace(struct ggml_context *ctx, struct ggml_tensor
-    *a, struct ggml_tensor *b, size_t nb1, size_t offset);
-
-GGML_API struct ggml_tensor *ggml_cpy(struct ggml_context *ctx, struct ggml_tensor *a, struct
-    ggml_tensor *b);
-
-GGML_API struct ggml_tensor *ggml_cast(struct ggml_context *ctx, struct ggml_tensor *a, enum
-    ggml_type type);
-
-GGML_API struct ggml_tensor *ggml_cont(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_cont_1d(struct ggml_context *ctx, struct ggml_tensor *a,
-    int64_t ne0);
-
-GGML_API struct ggml_tensor *ggml_cont_2d(struct ggml_context *ctx, struct ggml_tensor *a,
-    int64_t ne0, int64_t ne1);
-
-GGML_API struct ggml_tensor *ggml_cont_3d(struct ggml_context *ctx, struct ggml_tensor *a,
-    int64_t ne0, int64_t ne1, int64_t ne2);
-
-GGML_API struct ggml_tensor *ggml_cont_4d(struct ggml_context *ctx, struct ggml_tensor *a,
-    int64_t ne0, int64_t ne1, int64_t ne2, int64_t ne3);
-
-GGML_API struct ggml_tensor *ggml_reshape(struct ggml_context *ctx, struct ggml_tensor *a,
-    struct ggml_tensor *b);
-
-GGML_API struct ggml_tensor *ggml_reshape_1d(struct ggml_context *ctx, struct ggml_tensor *a,
-    int64_t ne0);
-
-GGML_API struct ggml_tensor *ggml_reshape_2d(struct ggml_context *ctx, struct ggml_tensor *a,
-    int64_t ne0, int64_t ne1);
-
-GGML_API struct ggml_tensor *ggml_reshape_3d(struct ggml_context *ctx, struct ggml_tensor *a,
-    int64_t ne0, int64_t ne1, int64_t ne2);
-
-GGML_API struct ggml_tensor *ggml_reshape_4d(struct ggml_context *ctx, struct ggml_tensor *a,
-    int64_t ne0, int64_t ne1, int64_t ne2, int64_t ne3);
-
-GGML_API struct ggml_tensor *ggml_view_1d(struct ggml_context *ctx, struct ggml_tensor *a,
-    int64_t ne0, size_t offset);
-
-GGML_API struct ggml_tensor *ggml_view_2d(struct ggml_context *ctx, struct ggml_tensor *a,
-    int64_t ne0, int64_t ne1, size_t nb1, size_t offset);
-
-GGML_API struct ggml_tensor *ggml_view_3d(struct ggml_context *ctx, struct ggml_tensor *a,
-    int64_t ne0, int64_t ne1, int64_t ne2, size_t nb1, size_t nb2, size_t offset);
-
-GGML_API struct ggml_tensor *ggml_view_4d(struct ggml_context *ctx, struct ggml_tensor *a,
-    int64_t ne0, int64_t ne1, int64_t ne2, int64_t ne3, size_t nb1, size_t nb2, size_t nb3,
-    size_t offset);
-
-GGML_API struct ggml_tensor *ggml_permute(struct ggml_context *ctx, struct ggml_tensor *a, int
-    axis0, int axis1, int axis2, int axis3);
-
-GGML_API struct ggml_tensor *ggml_transpose(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_get_rows(struct ggml_context *ctx, struct ggml_tensor *a,
-    struct ggml_tensor *b);
-
-GGML_API struct ggml_tensor *ggml_get_rows_back(struct ggml_context *ctx, struct ggml_tensor *a,
-    struct ggml_tensor *b, struct ggml_tensor *c);
-
-GGML_API struct ggml_tensor *ggml_set_rows(struct ggml_context *ctx, struct ggml_tensor *a,
-    struct ggml_tensor *b, struct ggml_tensor *c);
-
-GGML_API struct ggml_tensor *ggml_diag(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_diag_mask_inf(struct ggml_context *ctx, struct ggml_tensor *a,
-    int n_past);
-
-GGML_API struct ggml_tensor *ggml_diag_mask_inf_inplace(struct ggml_context *ctx, struct
-    ggml_tensor *a, int n_past);
-
-GGML_API struct ggml_tensor *ggml_diag_mask_zero(struct ggml_context *ctx, struct ggml_tensor
-    *a, int n_past);
-
-GGML_API struct ggml_tensor *ggml_diag_mask_zero_inplace(struct ggml_context *ctx, struct
-    ggml_tensor *a, int n_past);
-
-GGML_API struct ggml_tensor *ggml_soft_max(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_soft_max_inplace(struct ggml_context *ctx, struct ggml_tensor *a);
-
-GGML_API struct ggml_tensor *ggml_soft_max_ext(struct ggml_context *ctx, struct ggml_tensor *a,
-    struct ggml_tensor *mask, float scale, float max_bias);
-
-GGML_API struct ggml_tensor *ggml_soft_max_ext_inplace(struct ggml_context *ctx, struct
-    ggml_tensor *a, struct ggml_tensor *mask, float scale, float max_bias);
-
-GGML_API void ggml_soft_max_add_sinks(struct ggml_tensor *a, struct ggml_tensor *sinks);
-
-GGML_API struct ggml_tensor *ggml_soft_max_ext_back(struct ggml_context *ctx, struct ggml_tensor
-    *a, struct ggml_tensor *b, float scale, float max_bias);
-
-GGML_API struct ggml_tensor *ggml_soft_max_ext_back_inplace(struct ggml_context *ctx, struct
-    ggml_tensor *a, struct ggml_tensor *b, float scale, float max_bias);
-
-GGML_API struct ggml_tensor *ggml_rope(struct ggml_context *ctx, struct ggml_tensor *a, struct
-    ggml_tensor *b, int n_dims, int mode);
-
-GGML_API struct ggml_tensor *ggml_rope_inplace(struct ggml_context *ctx, struct ggml_tensor *a,
-    struct ggml_tensor *b, int n_dims, int mode);
-
-GGML_API struct ggml_tensor *ggml_rope_ext(struct ggml_context *ctx, struct ggml_tensor *a,
-    struct ggml_tensor *b, struct ggml_tensor *c, int n_dims, int mode, int n_ctx_orig, float
-    freq_base, float freq_scale, float ext_factor, float attn_factor, float beta_fast, float
-    beta_slow);
-
-GGML_API struct ggml_tensor *ggml_rope_multi(struct ggml_context *ctx, struct ggml_tensor *a,
-    struct ggml_tensor *b, struct ggml_tensor *c, int n_dims, int sections[GGML_MROPE_SECTIONS],
-    int mode, int n_ctx_orig, float freq_base, float freq_scale, float ext_factor, float
-    attn_factor, float beta_fast, float beta_slow);
-
-GGML_API struct ggml_tensor *ggml_rope_ext_inplace(struct ggml_context *ctx, struct ggml_tensor
-    *a, struct ggml_tensor *b, struct ggml_tensor *c, int n_dims, int mode, int n_ctx_orig,
-    float freq_base, float freq_scale, float ext_factor, float attn_factor, float beta_fast,
-    float beta_slow);
-
-GGML_API struct ggml_tensor *ggml_rope_multi_inplace(struct ggml_context *ctx, struct
-    ggml_tensor *a, struct ggml_tensor *b, struct ggml_tensor *c, int n_dims, int
-    sections[GGML_MROPE_SECTIONS], int mode, int n_ctx_orig, float freq_base, float freq_scale,
-    float ext_factor, float attn_factor, float beta_fast, float beta_slow);
-
-GGML_API GGML_DEPRECATED(struct ggml_tensor *ggml_rope_custom(struct ggml_context *ctx, struct
-    ggml_tensor *a, struct ggml_tensor *b, int n_dims, int mode, int n_ctx_orig, float
-    freq_base, float freq_scale, float ext_factor, float attn_factor, float beta_fast, float
-    beta_slow), "deprecated");
-
-GGML_API GGML_DEPRECATED(struct ggml_tensor *ggml_rope_custom_inplace(struct ggml_context *ctx,
-    struct ggml_tensor *a, struct ggml_tensor *b, int n_dims, int mode, int n_ctx_orig, float
-    freq_base, float freq_scale, float ext_factor, float attn_factor, float beta_fast, float
-    beta_slow), "deprecated");
-
-GGML_API void ggml_rope_yarn_corr_dims(int n_dims, int n_ctx_orig, float freq_base, float
-    beta_fast, float beta_slow, float dims[2]);
-
-GGML_API struct ggml_tensor *ggml_rope_ext_back(struct ggml_context *ctx, struct ggml_tensor *a,
-    struct ggml_tensor *b, struct ggml_tensor *c, int n_dims, int mode, int n_ctx_orig, float
-    freq_base, float freq_scale, float ext_factor, float attn_factor, float beta_fast, float
-    beta_slow);
-
-GGML_API struct ggml_tensor *ggml_rope_multi_back(struct ggml_context *ctx, struct ggml_tensor
-    *a, struct ggml_tensor *b, struct ggml_tensor *c, int n_dims, int sections[4], int mode, int
-    n_ctx_orig, float freq_base, float freq_scale, float ext_factor, float attn_factor, float
-    beta_fast, float beta_slow);
-
-GGML_API struct ggml_tensor *ggml_rope_set_offset(struct ggml_tensor *a, int n_offs);
-
-GGML_API struct ggml_tensor *ggml_clamp(struct ggml_context *ctx, struct ggml_tensor *a, float
-    min, float max);
-
-GGML_API struct ggml_tensor *ggml_im2col(struct ggml_context *ctx, struct ggml_tensor *a, struct
-    ggml_tensor *b, int s0, int s1, int p0, int p1, int d0, int d1, bool is_2D, enum ggml_type
-    dst_type);
-
-GGML_API struct ggml_tensor *ggml_im2col_back(struct ggml_context *ctx, struct ggml_tensor *a,
-    struct ggml_tensor *b, int64_t *ne, int s0, int s1, int p0, int p1, int d0, int d1, bool
-    is_2D);
-
-GGML_API struct ggml_tensor *ggml_col2im_1d(struct ggml_context *ctx, struct ggml_tensor *a, int
-    s0, int oc, int p0);
-
-GGML_API struct ggml_tensor *ggml_conv_1d(struct ggml_context *ctx, struct ggml_tensor *a,
-    struct ggml_tensor *b, int s0, int p0, int d0);
-
-GGML_API struct ggml_tensor *ggml_conv_1d_ph(struct ggml_context *ctx, struct ggml_tensor *a,
-    struct ggml_tensor *b, int s, int d);
-
-GGML_API struct ggml_tensor *ggml_conv_1d_dw(struct ggml_context *ctx, struct ggml_tensor *a,
-    struct ggml_tensor *b, int s0, int p0, int d0);
-
-GGML_API struct ggml_tensor *ggml_conv_1d_dw_ph(struct ggml_context *ctx, struct ggml_tensor *a,
-    struct ggml_tensor *b, int s0, int d0);
-
-GGML_API struct ggml_tensor *ggml_conv_transpose_1d(struct ggml_context *ctx, struct ggml_tensor
-    *a, struct ggml_tensor *b, int s0, int p0, int d0);
-
-GGML_API struct ggml_tensor *ggml_conv_2d(struct ggml_context *ctx, struct ggml_tensor *a,
-    struct ggml_tensor *b, int s0, int s1, int p0, int p1, int d0, int d1);
-
-GGML_API struct ggml_tensor *ggml_im2col_3d(struct ggml_context *ctx, struct ggml_tensor *a,
-    struct ggml_tensor *b, int64_t IC, int s0, int s1, int s2, int p0, int p1, int p2, int d0,
-    int d1, int d2, enum ggml_type dst_type);
-
-GGML_API struct ggml_tensor *ggml_conv_3d(struct ggml_context *ctx, struct ggml_tensor *a,
-    struct ggml_tensor *b, int64_t IC, int s0, int s1, int s2, int p0, int p1, int p2, int d0,
-    int d1, int d2);
-
-GGML_API struct ggml_tensor *ggml_conv_2d_sk_p0(struct ggml_context *ctx, struct ggml_tensor *a,
-    struct ggml_tensor *b);
-
-GGML_API struct ggml_tensor *ggml_conv_2d_s1_ph(struct ggml_context *ctx, struct ggml_tensor *a,
-    struct ggml_tensor *b);
-
-GGML_API struct ggml_tensor *ggml_conv_2d_dw(struct ggml_context *ctx, struct ggml_tensor *a,
-    struct ggml_tensor *b, int s0, int s1, int p0, int p1, int d0, int d1);
-
-GGML_API struct ggml_tensor *ggml_conv_2d_dw_direct(struct ggml_context *ctx, struct ggml_tensor
-    *a, struct ggml_tensor *b, int stride0, int stride1, int pad0, int pad1, int dilation0, int
-    dilation1);
-
-GGML_API struct ggml_tensor *ggml_conv_transpose_2d_p0(struct ggml_context *ctx, struct
-    ggml_tensor *a, struct ggml_tensor *b, int stride);
-
-GGML_API struct ggml_tensor *ggml_conv_2d_direct(struct ggml_context *ctx, struct ggml_tensor
-    *a, struct ggml_tensor *b, int s0, int s1, int p0, int p1, int d0, int d1);
-
-GGML_API struct ggml_tensor *ggml_conv_3d_direct(struct ggml_context *ctx, struct ggml_tensor
-    *a, struct ggml_tensor *b, int s0, int s1, int s2, int p0, int p1, int p2, int d0, int d1,
-    int d2, int n_channels, int n_batch, int n_channels_out);
-
-GGML_API struct ggml_tensor *ggml_pool_1d(struct ggml_context *ctx, struct ggml_tensor *a, enum
-    ggml_op_pool op, int k0, int s0, int p0);
-
-GGML_API struct ggml_tensor *ggml_pool_2d(struct ggml_context *ctx, struct ggml_tensor *a, enum
-    ggml_op_pool op, int k0, int k1, int s0, int s1, float p0, float p1);
-
-GGML_API struct ggml_tensor *ggml_pool_2d_back(struct ggml_context *ctx, struct ggml_tensor *a,
-    struct ggml_tensor *af, enum ggml_op_pool op, int k0, int k1, int s0, int s1, float p0,
-    float p1);
-
-GGML_API struct ggml_tensor *ggml_upscale(struct ggml_context *ctx, struct ggml_tensor *a, int
-    scale_factor, enum ggml_scale_mode mode);
-
-GGML_API GGML_DEPRECATED(struct ggml_tensor *ggml_upscale_ext(struct ggml_context *ctx, struct
-    ggml_tensor *a, int ne0, int ne1, int ne2, int ne3, enum ggml_scale_mode mode),
-    "deprecated");
-
-GGML_API struct ggml_tensor *ggml_interpolate(struct ggml_context *ctx, struct ggml_tensor *a,
-    int64_t ne0, int64_t ne1, int64_t ne2, int64_t ne3, uint32_t mode);
-
-GGML_API struct ggml_tensor *ggml_pad(struct ggml_context *ctx, struct ggml_tensor *a, int p0,
-    int p1, int p2, int p3);
-
-GGML_API struct ggml_tensor *ggml_pad_circular(struct ggml_context *ctx, struct ggml_tensor *a,
-    int p0, int p1, int p2, int p3);
-
-GGML_API struct ggml_tensor *ggml_pad_ext(struct ggml_context *ctx, struct ggml_tensor *a, int
-    lp0, int rp0, int lp1, int rp1, int lp2, int rp2, int lp3, int rp3);
-
-GGML_API struct ggml_tensor *ggml_pad_ext_circular(struct ggml_context *ctx, struct ggml_tensor
-    *a, int lp0, int rp0, int lp1, int rp1, int lp2, int rp2, int lp3, int rp3);
-
-GGML_API struct ggml_tensor *ggml_pad_reflect_1d(struct ggml_context *ctx, struct ggml_tensor
-    *a, int p0, int p1);
-
-GGML_API struct ggml_tensor *ggml_roll(struct ggml_context *ctx, struct ggml_tensor *a, int
-    shift0, int shift1, int shift2, int shift3);
-
-GGML_API struct ggml_tensor *ggml_tri(struct ggml_context *ctx, struct ggml_tensor *a, enum
-    ggml_tri_type type);
-
-GGML_API struct ggml_tensor *ggml_fill(struct ggml_context *ctx, struct ggml_tensor *a, float c);
-
-GGML_API struct ggml_tensor *ggml_fill_inplace(struct ggml_context *ctx, struct ggml_tensor *a,
-    float c);
-
-GGML_API struct ggml_tensor *ggml_timestep_embedding(struct ggml_context *ctx, struct
-    ggml_tensor *timesteps, int dim, int max_period);
-
-GGML_API struct ggml_tensor *ggml_argsort(struct ggml_context *ctx, struct ggml_tensor *a, enum
-    ggml_sort_order order);
-
-GGML_API struct ggml_tensor *ggml_argsort_top_k(struct ggml_context *ctx, struct ggml_tensor *a,
-    int k);
-
-GGML_API struct ggml_tensor *ggml_top_k(struct ggml_context *ctx, struct ggml_tensor *a, int k);
-
-GGML_API struct ggml_tensor *ggml_arange(struct ggml_context *ctx, float start, float stop,
-    float step);
-
-GGML_API struct ggml_tensor *ggml_flash_attn_ext(struct ggml_context *ctx, struct ggml_tensor
-    *q, struct ggml_tensor *k, struct ggml_tensor *v, struct ggml_tensor *mask, float scale,
-    float max_bias, float logit_softcap);
-
-GGML_API void ggml_flash_attn_ext_set_prec(struct ggml_tensor *a, enum ggml_prec prec);
-
-GGML_API enum ggml_prec ggml_flash_attn_ext_get_prec(const struct ggml_tensor *a);
-
-GGML_API void ggml_flash_attn_ext_add_sinks(struct ggml_tensor *a, struct ggml_tensor *sinks);
-
-GGML_API struct ggml_tensor *ggml_flash_attn_back(struct ggml_context *ctx, struct ggml_tensor
-    *q, struct ggml_tensor *k, struct ggml_tensor *v, struct ggml_tensor *d, bool masked);
-
-GGML_API struct ggml_tensor *ggml_ssm_conv(struct ggml_context *ctx, struct ggml_tensor *sx,
-    struct ggml_tensor *c);
-
-GGML_API struct ggml_tensor *ggml_ssm_scan(struct ggml_context *ctx, struct ggml_tensor *s,
-    struct ggml_tensor *x, struct ggml_tensor *dt, struct ggml_tensor *A, struct ggml_tensor *B,
-    struct ggml_tensor *C, struct ggml_tensor *ids, int64_t K);
-
-GGML_API struct ggml_tensor *ggml_win_part(struct ggml_context *ctx, struct ggml_tensor *a, int w);
-
-GGML_API struct ggml_tensor *ggml_win_unpart(struct ggml_context *ctx, struct ggml_tensor *a,
-    int w0, int h0, int w);
-
-GGML_API struct ggml_tensor *ggml_unary(struct ggml_context *ctx, struct ggml_tensor *a, enum
-    ggml_unary_op op);
-
-GGML_API struct ggml_tensor *ggml_unary_inplace(struct ggml_context *ctx, struct ggml_tensor *a,
-    enum ggml_unary_op op);
-
-GGML_API struct ggml_tensor *ggml_get_rel_pos(struct ggml_context *ctx, struct ggml_tensor *a,
-    int qh, int kh);
-
-GGML_API struct ggml_tensor *ggml_add_rel_pos(struct ggml_context *ctx, struct ggml_tensor *a,
-    struct ggml_tensor *pw, struct ggml_tensor *ph);
-
-GGML_API struct ggml_tensor *ggml_add_rel_pos_inplace(struct ggml_context *ctx, struct
-    ggml_tensor *a, struct ggml_tensor *pw, struct ggml_tensor *ph);
-
-GGML_API struct ggml_tensor *ggml_rwkv_wkv6(struct ggml_context *ctx, struct ggml_tensor *k,
-    struct ggml_tensor *v, struct ggml_tensor *r, struct ggml_tensor *tf, struct ggml_tensor
-    *td, struct ggml_tensor *state);
-
-GGML_API struct ggml_tensor *ggml_gated_linear_attn(struct ggml_context *ctx, struct ggml_tensor
-    *k, struct ggml_tensor *v, struct ggml_tensor *q, struct ggml_tensor *g, struct ggml_tensor
-    *state, float scale);
-
-GGML_API struct ggml_tensor *ggml_rwkv_wkv7(struct ggml_context *ctx, struct ggml_tensor *r,
-    struct ggml_tensor *w, struct ggml_tensor *k, struct ggml_tensor *v, struct ggml_tensor *a,
-    struct ggml_tensor *b, struct ggml_tensor *state);
-
-GGML_API struct ggml_tensor *ggml_solve_tri(struct ggml_context *ctx, struct ggml_tensor *a,
-    struct ggml_tensor *b, bool left, bool lower, bool uni);
-
-GGML_API struct ggml_tensor *ggml_gated_delta_net(struct ggml_context *ctx, struct ggml_tensor
-    *q, struct ggml_tensor *k, struct ggml_tensor *v, struct ggml_tensor *g, struct ggml_tensor
-    *beta, struct ggml_tensor *state, int64_t K);
-
-GGML_API struct ggml_tensor *ggml_lightning_indexer(struct ggml_context *ctx, struct ggml_tensor
-    *q, struct ggml_tensor *k, struct ggml_tensor *weights, struct ggml_tensor *mask);
-
-GGML_API struct ggml_tensor *ggml_dsv4_hc_comb(struct ggml_context *ctx, struct ggml_tensor
-    *mixes, struct ggml_tensor *scale, struct ggml_tensor *base, float eps, int32_t n_iter);
-
-GGML_API struct ggml_tensor *ggml_dsv4_hc_pre(struct ggml_context *ctx, struct ggml_tensor *x,
-    struct ggml_tensor *weights);
-
-GGML_API struct ggml_tensor *ggml_dsv4_hc_post(struct ggml_context *ctx, struct ggml_tensor *x,
-    struct ggml_tensor *residual, struct ggml_tensor *post, struct ggml_tensor *comb);
-
-GGML_API struct ggml_tensor *ggml_map_custom1(struct ggml_context *ctx, struct ggml_tensor *a,
-    ggml_custom1_op_t fun, int n_tasks, void *userdata);
-
-GGML_API struct ggml_tensor *ggml_map_custom1_inplace(struct ggml_context *ctx, struct
-    ggml_tensor *a, ggml_custom1_op_t fun, int n_tasks, void *userdata);
-
-GGML_API struct ggml_tensor *ggml_map_custom2(struct ggml_context *ctx, struct ggml_tensor *a,
-    struct ggml_tensor *b, ggml_custom2_op_t fun, int n_tasks, void *userdata);
-
-GGML_API struct ggml_tensor *ggml_map_custom2_inplace(struct ggml_context *ctx, struct
-    ggml_tensor *a, struct ggml_tensor *b, ggml_custom2_op_t fun, int n_tasks, void *userdata);
-
-GGML_API struct ggml_tensor *ggml_map_custom3(struct ggml_context *ctx, struct ggml_tensor *a,
-    struct ggml_tensor *b, struct ggml_tensor *c, ggml_custom3_op_t fun, int n_tasks, void
-    *userdata);
-
-GGML_API struct ggml_tensor *ggml_map_custom3_inplace(struct ggml_context *ctx, struct
-    ggml_tensor *a, struct ggml_tensor *b, struct ggml_tensor *c, ggml_custom3_op_t fun, int
-    n_tasks, void *userdata);
-
-GGML_API struct ggml_tensor *ggml_custom_4d(struct ggml_context *ctx, enum ggml_type type,
-    int64_t ne0, int64_t ne1, int64_t ne2, int64_t ne3, struct ggml_tensor **args, int n_args,
-    ggml_custom_op_t fun, int n_tasks, void *userdata);
-
-GGML_API struct ggml_tensor *ggml_custom_inplace(struct ggml_context *ctx, struct ggml_tensor
-    *a, struct ggml_tensor **args, int n_args, ggml_custom_op_t fun, int n_tasks, void
-    *userdata);
-
-GGML_API struct ggml_tensor *ggml_cross_entropy_loss(struct ggml_context *ctx, struct
-    ggml_tensor *a, struct ggml_tensor *b);
-
-GGML_API struct ggml_tensor *ggml_cross_entropy_loss_back(struct ggml_context *ctx, struct
-    ggml_tensor *a, struct ggml_tensor *b, struct ggml_tensor *c);
-
-GGML_API struct ggml_tensor *ggml_opt_step_adamw(struct ggml_context *ctx, struct ggml_tensor
-    *a, struct ggml_tensor *grad, struct ggml_tensor *m, struct ggml_tensor *v, struct
-    ggml_tensor *adamw_params);
-
-GGML_API struct ggml_tensor *ggml_opt_step_sgd(struct ggml_context *ctx, struct ggml_tensor *a,
-    struct ggml_tensor *grad, struct ggml_tensor *sgd_params);
-
-GGML_API struct ggml_tensor *ggml_build_forward_select(struct ggml_cgraph *cgraph, struct
-    ggml_tensor **tensors, int n_tensors, int idx);
-
-GGML_API void ggml_build_forward_expand(struct ggml_cgraph *cgraph, struct ggml_tensor *tensor);
-
-GGML_API void ggml_build_forward_order(struct ggml_cgraph *cgraph, struct ggml_tensor *tensor);
-
-GGML_API void ggml_build_backward_expand(struct ggml_context *ctx, struct ggml_cgraph *cgraph,
-    struct ggml_tensor **grad_accs);
-
-GGML_API struct ggml_cgraph *ggml_new_graph(struct ggml_context *ctx);
-
-GGML_API struct ggml_cgraph *ggml_new_graph_custom(struct ggml_context *ctx, size_t size, bool
-    grads);
-
-GGML_API struct ggml_cgraph *ggml_graph_dup(struct ggml_context *ctx, struct ggml_cgraph
-    *cgraph, bool force_grads);
-
-GGML_API void ggml_graph_cpy(struct ggml_cgraph *src, struct ggml_cgraph *dst);
-
-GGML_API void ggml_graph_reset(struct ggml_cgraph *cgraph);
-
-GGML_API void ggml_graph_clear(struct ggml_cgraph *cgraph);
-
-GGML_API int ggml_graph_size(struct ggml_cgraph *cgraph);
-
-GGML_API struct ggml_tensor *ggml_graph_node(struct ggml_cgraph *cgraph, int i);
-
-GGML_API struct ggml_tensor * *ggml_graph_nodes(struct ggml_cgraph *cgraph);
-
-GGML_API int ggml_graph_n_nodes(struct ggml_cgraph *cgraph);
-
-GGML_API void ggml_graph_add_node(struct ggml_cgraph *cgraph, struct ggml_tensor *tensor);
-
-GGML_API size_t ggml_graph_overhead(void);
-
-GGML_API size_t ggml_graph_overhead_custom(size_t size, bool grads);
-
-GGML_API struct ggml_tensor *ggml_graph_get_tensor(const struct ggml_cgraph *cgraph, const char
-    *name);
-
-GGML_API struct ggml_tensor *ggml_graph_get_grad(const struct ggml_cgraph *cgraph, const struct
-    ggml_tensor *node);
-
-GGML_API struct ggml_tensor *ggml_graph_get_grad_acc(const struct ggml_cgraph *cgraph, const
-    struct ggml_tensor *node);
-
-GGML_API void ggml_graph_print(const struct ggml_cgraph *cgraph);
-
-GGML_API void ggml_graph_dump_dot(const struct ggml_cgraph *gb, const struct ggml_cgraph
-    *cgraph, const char *filename);
-
-GGML_API void ggml_log_get(ggml_log_callback *log_callback, void **user_data);
-
-GGML_API void ggml_log_set(ggml_log_callback log_callback, void *user_data);
-
+// Sets every byte to 0 through the tensor's buffer, or directly if it has none; answers the tensor.
+// Blocks. A tensor without data leaves a message and is not touched. [stream]
 GGML_API struct ggml_tensor *ggml_set_zero(struct ggml_tensor *tensor);
 
+// Input: allocated before anything is computed, not overwritten until its last use. [stream]
+GGML_API void ggml_set_input(struct ggml_tensor *tensor);
+
+// Output: never overwritten by later nodes; marks the memory's owner too. [stream]
+GGML_API void ggml_set_output(struct ggml_tensor *tensor);
+
+// Trainable parameter: a tensor without operation. Any other leaves a message. [stream]
+GGML_API void ggml_set_param(struct ggml_tensor *tensor);
+
+// Term of the loss: an F32 scalar. Any other leaves a message. [stream]
+GGML_API void ggml_set_loss(struct ggml_tensor *tensor);
+
+// --- graphs --------------------------------------------------------------------------------------
+
+// A graph that holds an error tensor, or that ran out of room, is in error: it stays a valid
+// object, every compute function refuses it, and ggml_graph_error() in ggml-host.h says why.
+
+// An empty graph in the context, for GGML_DEFAULT_GRAPH_SIZE nodes without gradients, or for `size`
+// nodes and as many leafs. NULL when the arena is full. [stream]
+GGML_API struct ggml_cgraph *ggml_new_graph(struct ggml_context *ctx);
+GGML_API struct ggml_cgraph *ggml_new_graph_custom(struct ggml_context *ctx, size_t size,
+                                                   bool grads);
+
+// Bytes that these take of the arena; 0 if size is too large. [any-thread]
+GGML_API size_t ggml_graph_overhead(void);
+GGML_API size_t ggml_graph_overhead_custom(size_t size, bool grads);
+
+// Adds the tensor and everything that it depends on, each once, dependencies first, and flags what
+// is newly reached as to be computed. Deep graphs do not exhaust the stack. [stream]
+GGML_API void ggml_build_forward_expand(struct ggml_cgraph *cgraph, struct ggml_tensor *tensor);
+
+// The same without the flag: fixes the order only. [stream]
+GGML_API void ggml_build_forward_order(struct ggml_cgraph *cgraph, struct ggml_tensor *tensor);
+
+// Adds all n_tensors, flags only what tensors[idx] depends on, and answers tensors[idx]; the shape
+// of the graph does not depend on idx. Out of range: an error tensor and a graph in error. [stream]
+GGML_API struct ggml_tensor *ggml_build_forward_select(struct ggml_cgraph *cgraph,
+                                                       struct ggml_tensor **tensors, int n_tensors,
+                                                       int idx);
+
+// Appends the gradient computation to a graph made with grads. grad_accs: accumulators by node
+// index, or NULL; missing ones are made in ctx for loss nodes. Needs at least one parameter and one
+// loss. An operation without a backward rule puts the graph in error. [stream]
+GGML_API void ggml_build_backward_expand(struct ggml_context *ctx, struct ggml_cgraph *cgraph,
+                                         struct ggml_tensor **grad_accs);
+
+// A copy in ctx that shares the tensors; with gradients if the source has them or force_grads. NULL
+// when the arena is full. [stream]
+GGML_API struct ggml_cgraph *ggml_graph_dup(struct ggml_context *ctx, struct ggml_cgraph *cgraph,
+                                            bool force_grads);
+
+// Replaces dst's content by src's, sharing tensors; a dst that is too small is in error. [stream]
+GGML_API void ggml_graph_cpy(struct ggml_cgraph *src, struct ggml_cgraph *dst);
+
+// Before an optimiser step: zeroes momenta and gradient accumulators, sets the loss's to 1. Needs a
+// graph with gradients, allocated; NULL does nothing. Blocks. [stream]
+GGML_API void ggml_graph_reset(struct ggml_cgraph *cgraph);
+
+// Removes every node and leaf; an error is forgotten too. [stream]
+GGML_API void ggml_graph_clear(struct ggml_cgraph *cgraph);
+
+// Capacity in nodes; number of nodes; the node array, valid until the graph changes. [stream]
+GGML_API int ggml_graph_size(struct ggml_cgraph *cgraph);
+GGML_API int ggml_graph_n_nodes(struct ggml_cgraph *cgraph);
+GGML_API struct ggml_tensor **ggml_graph_nodes(struct ggml_cgraph *cgraph);
+
+// Node i; a negative i counts from the end. NULL with a message when out of range. [stream]
+GGML_API struct ggml_tensor *ggml_graph_node(struct ggml_cgraph *cgraph, int i);
+
+// Appends the tensor as it is: no dependencies, no flag, never fused. [stream]
+GGML_API void ggml_graph_add_node(struct ggml_cgraph *cgraph, struct ggml_tensor *tensor);
+
+// The first leaf or node of that name, or NULL. [stream]
+GGML_API struct ggml_tensor *ggml_graph_get_tensor(const struct ggml_cgraph *cgraph,
+                                                   const char *name);
+
+// Gradient of a node, and its accumulator; NULL if it has none. [stream]
+GGML_API struct ggml_tensor *ggml_graph_get_grad(const struct ggml_cgraph *cgraph,
+                                                 const struct ggml_tensor *node);
+GGML_API struct ggml_tensor *ggml_graph_get_grad_acc(const struct ggml_cgraph *cgraph,
+                                                     const struct ggml_tensor *node);
+
+// Describes the nodes and leafs in the log. [stream]
+GGML_API void ggml_graph_print(const struct ggml_cgraph *cgraph);
+
+// Writes the graph for Graphviz; nodes that only gb holds are drawn as gradients. cgraph may be
+// NULL. A file that can't be written leaves a message. Blocks. [stream]
+GGML_API void ggml_graph_dump_dot(const struct ggml_cgraph *gb, const struct ggml_cgraph *cgraph,
+                                  const char *filename);
+
+// --- quantisation --------------------------------------------------------------------------------
+
+// Prepares the tables of a type, which quantising does by itself; idempotent. [any-thread]
 GGML_API void ggml_quantize_init(enum ggml_type type);
 
+// Frees those tables; no quantisation may be running. [init]
 GGML_API void ggml_quantize_free(void);
 
+// Whether ggml_quantize_chunk() needs an importance matrix for the type. [any-thread]
 GGML_API bool ggml_quantize_requires_imatrix(enum ggml_type type);
 
-GGML_API size_t ggml_quantize_chunk(enum ggml_type type, const float *src, void *dst, int64_t
-    start, int64_t nrows, int64_t n_per_row, const float *imatrix);
+// Encodes nrows rows of n_per_row floats from src + start into their place in dst (row start /
+// n_per_row). start and n_per_row are whole blocks, start a whole number of rows. imatrix:
+// n_per_row weights, or NULL. Answers the bytes written; 0 with a message on failure. Bit-exact
+// with the reference encoders. Different rows may be encoded concurrently. [any-thread]
+GGML_API size_t ggml_quantize_chunk(enum ggml_type type, const float *src, void *dst, int64_t start,
+                                    int64_t nrows, int64_t n_per_row, const float *imatrix);
 
-GGML_API const struct ggml_type_traits *ggml_get_type_traits(enum ggml_type type);
+// --- thread pool parameters ----------------------------------------------------------------------
 
+// Defaults for n_threads: normal priority, poll level 50, no affinity, running. [any-thread]
 GGML_API struct ggml_threadpool_params ggml_threadpool_params_default(int n_threads);
-
 GGML_API void ggml_threadpool_params_init(struct ggml_threadpool_params *p, int n_threads);
 
-GGML_API bool ggml_threadpool_params_match(const struct ggml_threadpool_params *p0, const struct
-    ggml_threadpool_params *p1);
+// Whether pools made from either are interchangeable; `paused` is not compared. [any-thread]
+GGML_API bool ggml_threadpool_params_match(const struct ggml_threadpool_params *p0,
+                                           const struct ggml_threadpool_params *p1);
 
 #ifdef __cplusplus
 }
 #endif
+
+#include "ggml-op.h"
+#include "ggml-op-image.h"
 
 #endif

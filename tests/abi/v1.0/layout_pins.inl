@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Sizes and offsets of every struct that crosses the plugin boundary, on 64-bit machines. They change
-// only with the major version of the contract.
+// Sizes and offsets of every struct that crosses the plugin boundary, on 64-bit machines. They
+// change only with the major version of the contract.
 //
 // GGML_PIN_SIZE(type, bytes)    GGML_PIN(type, member, bytes)
 #if GGML_MAX_NAME == 64
@@ -165,6 +165,10 @@ GGML_PIN(struct ggml_extension_host_memory, size, 0);
 GGML_PIN(struct ggml_extension_host_memory, revision, 4);
 GGML_PIN(struct ggml_extension_host_memory, buffer_type, 8);
 GGML_PIN(struct ggml_extension_host_memory, buffer_from_ptr, 16);
+GGML_PIN_SIZE(struct ggml_extension_cpu_features, 16);
+GGML_PIN(struct ggml_extension_cpu_features, size, 0);
+GGML_PIN(struct ggml_extension_cpu_features, revision, 4);
+GGML_PIN(struct ggml_extension_cpu_features, features, 8);
 GGML_PIN_SIZE(struct ggml_plugin_table, 104);
 GGML_PIN(struct ggml_plugin_table, size, 0);
 GGML_PIN(struct ggml_plugin_table, contract_major, 4);

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// ggml-plugin-cpu.h: what a backend of type CPU answers to ggml_backend_reg_get_proc_address() under
+// GGML_CPU_API_PROC, so that the functions of ggml-cpu.h work with whichever CPU plugin is loaded.
+// The answer is the address of a static struct ggml_cpu_api.
+#ifndef GGML_PLUGIN_CPU_H
+#define GGML_PLUGIN_CPU_H
+
+#include "ggml-cpu.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define GGML_CPU_API_PROC "ggml_cpu_api"
+#define GGML_CPU_API_REVISION 1
+
+// Append-only: read a member only if `size` covers it. Arguments are checked by the caller: no
+// pointer is NULL unless said.
+struct ggml_cpu_api {
+    uint32_t size;
+    uint32_t revision;
+    // A pool whose threads start with the first graph; NULL and set_error on failure. [any-thread]
+    struct ggml_threadpool *(*threadpool_new)(const struct ggml_threadpool_params *params);
+    // Ends its threads; no graph may be running. [stream]
+    void (*threadpool_free)(struct ggml_threadpool *pool);
+    int (*threadpool_get_n_threads)(struct ggml_threadpool *pool);
+    // Waiting threads sleep at once; the next graph or resume ends that. [any-thread]
+    void (*threadpool_pause)(struct ggml_threadpool *pool);
+    void (*threadpool_resume)(struct ggml_threadpool *pool);
+    // See ggml_graph_plan(); pool may be NULL. [any-thread]
+    struct ggml_cplan (*graph_plan)(const struct ggml_cgraph *cgraph, int n_threads,
+                                    struct ggml_threadpool *pool);
+    // See ggml_graph_compute(). [stream]
+    enum ggml_status (*graph_compute)(struct ggml_cgraph *cgraph, const struct ggml_cplan *cplan);
+    // By type, or NULL where there is none; constant. [any-thread]
+    const struct ggml_type_traits_cpu *(*type_traits)(enum ggml_type type);
+    // Features (GGML_CPU_BIT) of the code in use, and its level's name. [any-thread]
+    uint64_t (*features)(void);
+    const char *(*level)(void);
+};
+
+// Every struct ggml_threadpool begins with it, so that a pool finds its way back to its plugin.
+struct ggml_threadpool_head {
+    const struct ggml_cpu_api *api;
+};
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
