@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <sched.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "cpu_api.h"
 #include "kernel.h"
@@ -13,6 +14,8 @@
 
 enum {
     SPINS_BEFORE_YIELD = 256,
+    SPINS_BEFORE_SLEEP = 1024,
+    SLEEP_NS = 50000,
     SPINS_PER_POLL = 1024,
     MAX_IDLE_POOLS = 4,
     // Low bits of the epoch: threads that take part.
@@ -58,8 +61,10 @@ static inline void pause_instruction(void) {
 }
 
 void cpu_relax(unsigned *spins) {
+    const struct timespec while_others_run = {0, SLEEP_NS};
     if (++*spins < SPINS_BEFORE_YIELD) pause_instruction();
-    else sched_yield();
+    else if (*spins < SPINS_BEFORE_SLEEP) sched_yield();
+    else nanosleep(&while_others_run, NULL);
 }
 
 static void team_wait(struct cpu_team *team, bool next_node) {

@@ -18,7 +18,8 @@ struct cpu_team {
 
 // As cpu_team_barrier(), between nodes: numbers are drawn from 0 again.
 void cpu_team_next_node(struct cpu_team *team);
-// Waits a little: spins first, then lets others run. *spins counts and begins at 0.
+// Waits a little: spins first, then lets others run, then sleeps: a real-time thread would otherwise keep
+// the one it waits for from running. *spins counts and begins at 0.
 void cpu_relax(unsigned *spins);
 
 // Work of one thread: 0 <= ith < nth.
