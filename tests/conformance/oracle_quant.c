@@ -92,7 +92,8 @@ static double nvfp4(bytes_t b, int j) {
 // Digit n of five, most significant first, of a byte that holds ceil(value * 256 / 243).
 static int ternary_digit(int byte, int n) {
     int value = byte * 243 / 256;
-    for (int k = 4; k > n; --k) value /= 3;
+    for (int k = 4; k > n; --k)
+        value /= 3;
     return value % 3;
 }
 
@@ -207,6 +208,13 @@ static double i32(bytes_t b, int j) {
     return value;
 }
 
+static double i64(bytes_t b, int j) {
+    (void)j;
+    int64_t value;
+    memcpy(&value, b, sizeof(value));
+    return (double)value;
+}
+
 struct format {
     int block;
     int size;
@@ -214,22 +222,24 @@ struct format {
 };
 
 static const struct format formats[GGML_TYPE_COUNT] = {
-    [GGML_TYPE_F32] = {1, 4, f32},          [GGML_TYPE_F16] = {1, 2, f16},
-    [GGML_TYPE_BF16] = {1, 2, bf16},        [GGML_TYPE_I32] = {1, 4, i32},
-    [GGML_TYPE_Q1_0] = {128, 18, q1_0},     [GGML_TYPE_Q2_0] = {64, 18, q2_0},
-    [GGML_TYPE_Q4_0] = {32, 18, q4_0},      [GGML_TYPE_Q4_1] = {32, 20, q4_1},
-    [GGML_TYPE_Q5_0] = {32, 22, q5_0},      [GGML_TYPE_Q5_1] = {32, 24, q5_1},
-    [GGML_TYPE_Q8_0] = {32, 34, q8_0},      [GGML_TYPE_Q8_1] = {32, 36, q8_1},
-    [GGML_TYPE_MXFP4] = {32, 17, mxfp4},    [GGML_TYPE_NVFP4] = {64, 36, nvfp4},
-    [GGML_TYPE_TQ1_0] = {256, 54, tq1_0},   [GGML_TYPE_TQ2_0] = {256, 66, tq2_0},
-    [GGML_TYPE_Q2_K] = {256, 84, q2_K},     [GGML_TYPE_Q3_K] = {256, 110, q3_K},
-    [GGML_TYPE_Q4_K] = {256, 144, q4_K},    [GGML_TYPE_Q5_K] = {256, 176, q5_K},
-    [GGML_TYPE_Q6_K] = {256, 210, q6_K},    [GGML_TYPE_Q8_K] = {256, 292, q8_K},
-    [GGML_TYPE_IQ4_NL] = {32, 18, iq4_nl},  [GGML_TYPE_IQ4_XS] = {256, 136, iq4_xs},
+    [GGML_TYPE_F32] = {1, 4, f32},           [GGML_TYPE_F16] = {1, 2, f16},
+    [GGML_TYPE_BF16] = {1, 2, bf16},         [GGML_TYPE_I32] = {1, 4, i32},
+    [GGML_TYPE_I64] = {1, 8, i64},           [GGML_TYPE_Q1_0] = {128, 18, q1_0},
+    [GGML_TYPE_Q2_0] = {64, 18, q2_0},       [GGML_TYPE_Q4_0] = {32, 18, q4_0},
+    [GGML_TYPE_Q4_1] = {32, 20, q4_1},       [GGML_TYPE_Q5_0] = {32, 22, q5_0},
+    [GGML_TYPE_Q5_1] = {32, 24, q5_1},       [GGML_TYPE_Q8_0] = {32, 34, q8_0},
+    [GGML_TYPE_Q8_1] = {32, 36, q8_1},       [GGML_TYPE_MXFP4] = {32, 17, mxfp4},
+    [GGML_TYPE_NVFP4] = {64, 36, nvfp4},     [GGML_TYPE_TQ1_0] = {256, 54, tq1_0},
+    [GGML_TYPE_TQ2_0] = {256, 66, tq2_0},    [GGML_TYPE_Q2_K] = {256, 84, q2_K},
+    [GGML_TYPE_Q3_K] = {256, 110, q3_K},     [GGML_TYPE_Q4_K] = {256, 144, q4_K},
+    [GGML_TYPE_Q5_K] = {256, 176, q5_K},     [GGML_TYPE_Q6_K] = {256, 210, q6_K},
+    [GGML_TYPE_Q8_K] = {256, 292, q8_K},     [GGML_TYPE_IQ4_NL] = {32, 18, iq4_nl},
+    [GGML_TYPE_IQ4_XS] = {256, 136, iq4_xs},
 };
 
 double oracle_element(enum ggml_type type, const void *row, int64_t i) {
     if (type < 0 || type >= GGML_TYPE_COUNT || !formats[type].element) return NAN;
     const struct format *format = &formats[type];
-    return format->element((bytes_t)row + i / format->block * format->size, (int)(i % format->block));
+    return format->element((bytes_t)row + i / format->block * format->size,
+                           (int)(i % format->block));
 }

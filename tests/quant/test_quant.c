@@ -18,38 +18,40 @@
 
 enum { N = 1024, MAX_ROW_BYTES = N * 4 };
 
-// Types with both directions and the largest mean squared error, relative to the mean square, that their
-// encoder may make on normally distributed data. With b bits over +-3 sigma the uniform step is 6/2^b
-// sigma, hence an error of about 3/4^b sigma^2: 0.012 at 4 bits, 0.003 at 5, and so on; ternary and
-// one-bit types keep little more than the sign.
+// Types with both directions and the largest mean squared error, relative to the mean square, that
+// their encoder may make on normally distributed data. With b bits over +-3 sigma the uniform step
+// is 6/2^b sigma, hence an error of about 3/4^b sigma^2: 0.012 at 4 bits, 0.003 at 5, and so on;
+// ternary and one-bit types keep little more than the sign.
 static const struct {
     enum ggml_type type;
     double nmse;
 } round_trips[] = {
-    {GGML_TYPE_F16, 1e-6},    {GGML_TYPE_BF16, 1e-5},   {GGML_TYPE_Q8_0, 5e-5},
-    {GGML_TYPE_Q6_K, 6e-4},   {GGML_TYPE_Q5_0, 3e-3},   {GGML_TYPE_Q5_1, 3e-3},
-    {GGML_TYPE_Q5_K, 2e-3},   {GGML_TYPE_Q4_0, 1.2e-2}, {GGML_TYPE_Q4_1, 1e-2},
-    {GGML_TYPE_Q4_K, 8e-3},   {GGML_TYPE_IQ4_NL, 8e-3}, {GGML_TYPE_IQ4_XS, 8e-3},
-    {GGML_TYPE_MXFP4, 3e-2},  {GGML_TYPE_NVFP4, 1.5e-2}, {GGML_TYPE_Q3_K, 3e-2},
-    {GGML_TYPE_Q2_K, 0.12},   {GGML_TYPE_Q1_0, 0.45},   {GGML_TYPE_Q2_0, 0.8},
-    {GGML_TYPE_TQ1_0, 0.9},   {GGML_TYPE_TQ2_0, 0.9},
+    {GGML_TYPE_F16, 1e-6},   {GGML_TYPE_BF16, 1e-5},    {GGML_TYPE_Q8_0, 5e-5},
+    {GGML_TYPE_Q6_K, 6e-4},  {GGML_TYPE_Q5_0, 3e-3},    {GGML_TYPE_Q5_1, 3e-3},
+    {GGML_TYPE_Q5_K, 2e-3},  {GGML_TYPE_Q4_0, 1.2e-2},  {GGML_TYPE_Q4_1, 1e-2},
+    {GGML_TYPE_Q4_K, 8e-3},  {GGML_TYPE_IQ4_NL, 8e-3},  {GGML_TYPE_IQ4_XS, 8e-3},
+    {GGML_TYPE_MXFP4, 3e-2}, {GGML_TYPE_NVFP4, 1.5e-2}, {GGML_TYPE_Q3_K, 3e-2},
+    {GGML_TYPE_Q2_K, 0.12},  {GGML_TYPE_Q1_0, 0.45},    {GGML_TYPE_Q2_0, 0.8},
+    {GGML_TYPE_TQ1_0, 0.9},  {GGML_TYPE_TQ2_0, 0.9},
 };
 enum { N_ROUND_TRIPS = sizeof(round_trips) / sizeof(round_trips[0]) };
 
 static void fill_normal(struct test_random *random, float *x, int n) {
-    for (int i = 0; i < n; ++i) x[i] = random_normal(random);
+    for (int i = 0; i < n; ++i)
+        x[i] = random_normal(random);
 }
 
 static void test_decoders_follow_the_formats(void **state) {
     (void)state;
     struct test_random random = {1};
-    uint8_t row[MAX_ROW_BYTES];
+    uint8_t row[MAX_ROW_BYTES] = {0};
     float y[N];
     for (int type = 0; type < GGML_TYPE_COUNT; ++type) {
         const struct ggml_type_traits *traits = ggml_get_type_traits((enum ggml_type)type);
-        if (!traits->to_float || isnan(oracle_element((enum ggml_type)type, "0123456789abcdef", 0))) continue;
+        if (!traits->to_float || isnan(oracle_element((enum ggml_type)type, row, 0))) continue;
         for (int round = 0; round < 20; ++round) {
-            for (int i = 0; i < MAX_ROW_BYTES; ++i) row[i] = (uint8_t)random_u32(&random);
+            for (int i = 0; i < MAX_ROW_BYTES; ++i)
+                row[i] = (uint8_t)random_u32(&random);
             traits->to_float(row, y, N);
             for (int i = 0; i < N; ++i) {
                 const double expected = oracle_element((enum ggml_type)type, row, i);
@@ -94,7 +96,8 @@ static void test_round_trip_error_is_bounded(void **state) {
         for (int round = 0; round < 8; ++round) {
             fill_normal(&random, x, N);
             const size_t size = ggml_row_size(round_trips[t].type, N);
-            assert_int_equal(ggml_quantize_chunk(round_trips[t].type, x, row, 0, 2, N / 2, NULL), size);
+            assert_int_equal(ggml_quantize_chunk(round_trips[t].type, x, row, 0, 2, N / 2, NULL),
+                             size);
             for (int i = 0; i < N; ++i) {
                 const double diff = oracle_element(round_trips[t].type, row, i) - x[i];
                 error += diff * diff;
@@ -134,11 +137,14 @@ static void test_encoders_survive_any_input(void **state) {
         const size_t size = ggml_row_size((enum ggml_type)type, N);
         for (int p = 0; p < (int)(sizeof(poison) / sizeof(poison[0])); ++p) {
             fill_normal(&random, x, N);
-            for (int k = 0; k < 40; ++k) x[random_below(&random, N)] = poison[p];
-            for (int i = 0; i < 256; ++i) x[i] = poison[p];
+            for (int k = 0; k < 40; ++k)
+                x[random_below(&random, N)] = poison[p];
+            for (int i = 0; i < 256; ++i)
+                x[i] = poison[p];
             memset(row, 0x5A, sizeof(row));
             traits->from_float_ref(x, row, N);
-            for (int i = 0; i < 64; ++i) assert_int_equal(row[size + (size_t)i], 0x5A);
+            for (int i = 0; i < 64; ++i)
+                assert_int_equal(row[size + (size_t)i], 0x5A);
         }
     }
 }
@@ -160,12 +166,14 @@ static void test_q4_0_known_block(void **state) {
 static void test_q8_1_keeps_the_sum(void **state) {
     (void)state;
     float x[32];
-    for (int i = 0; i < 32; ++i) x[i] = (float)(i - 4);
+    for (int i = 0; i < 32; ++i)
+        x[i] = (float)(i - 4);
     x[0] = 127.0f;
     block_q8_1 block;
     quantize_row_q8_1_ref(x, &block, 32);
     int sum = 0;
-    for (int i = 0; i < 32; ++i) sum += block.qs[i];
+    for (int i = 0; i < 32; ++i)
+        sum += block.qs[i];
     assert_int_equal(block.qs[0], 127);
     assert_int_equal(block.qs[31], 27);
     assert_int_equal(block.d, 0x3C00);
@@ -181,7 +189,8 @@ static void test_q8_K_sums_groups(void **state) {
     quantize_row_q8_K_ref(x, &block, QK_K);
     for (int g = 0; g < QK_K / 16; ++g) {
         int sum = 0;
-        for (int i = 0; i < 16; ++i) sum += block.qs[16 * g + i];
+        for (int i = 0; i < 16; ++i)
+            sum += block.qs[16 * g + i];
         assert_int_equal(block.bsums[g], sum);
     }
     for (int i = 0; i < QK_K; ++i) {
@@ -213,17 +222,24 @@ static void test_chunk_refuses_the_impossible(void **state) {
         enum ggml_type type;
         int64_t start, nrows, n_per_row;
     } bad[] = {
-        {GGML_TYPE_Q4_0, 0, 1, 33},           {GGML_TYPE_Q4_0, 16, 1, 32},
-        {GGML_TYPE_Q4_0, -32, 1, 32},         {GGML_TYPE_Q4_0, 0, -1, 32},
-        {GGML_TYPE_Q4_0, 0, 1, 0},            {GGML_TYPE_IQ2_XXS, 0, 1, 256},
-        {GGML_TYPE_I32, 0, 1, 32},            {(enum ggml_type)4, 0, 1, 32},
-        {(enum ggml_type)9999, 0, 1, 32},     {(enum ggml_type)-1, 0, 1, 32},
-        {GGML_TYPE_F32, 0, INT64_MAX / 32, 64}, {GGML_TYPE_Q4_0, INT64_MAX / 32 * 32, 1, 32},
+        {GGML_TYPE_Q4_0, 0, 1, 33},
+        {GGML_TYPE_Q4_0, 16, 1, 32},
+        {GGML_TYPE_Q4_0, -32, 1, 32},
+        {GGML_TYPE_Q4_0, 0, -1, 32},
+        {GGML_TYPE_Q4_0, 0, 1, 0},
+        {GGML_TYPE_IQ2_XXS, 0, 1, 256},
+        {GGML_TYPE_I32, 0, 1, 32},
+        {(enum ggml_type)4, 0, 1, 32},
+        {(enum ggml_type)9999, 0, 1, 32},
+        {(enum ggml_type) - 1, 0, 1, 32},
+        {GGML_TYPE_F32, 0, INT64_MAX / 32, 64},
+        {GGML_TYPE_Q4_0, INT64_MAX / 32 * 32, 1, 32},
     };
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); ++i) {
         ggml_clear_error();
         assert_int_equal(ggml_quantize_chunk(bad[i].type, x, row, bad[i].start, bad[i].nrows,
-                                             bad[i].n_per_row, NULL), 0);
+                                             bad[i].n_per_row, NULL),
+                         0);
         assert_true(strlen(ggml_last_error()) > 0);
     }
     assert_int_equal(ggml_quantize_chunk(GGML_TYPE_F32, x, row, 0, 0, 32, NULL), 0);

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+// cpy, cont, dup: elements in logical order (dim 0 fastest) from any layout to any other of as many
+// elements. The same type is moved bytewise; other types go through chunks of floats.
+#include "convert.h"
+#include "shape.h"
+#include "unpack.h"
+
+// Whole blocks of every type, also of those with 256 elements.
+enum { CHUNK = 512 };
+
+// A position in a tensor, counted in blocks along dim 0.
+struct cursor {
+    const struct ggml_tensor *t;
+    int64_t block; // elements per block
+    int64_t width; // blocks per row
+    int64_t i0;    // block within the row
+    struct cpu_row at;
+    char *row;
+};
+
+static struct cursor cursor_at(const struct ggml_tensor *t, int64_t element) {
+    const int64_t block = cpu_type_size(t->type).block;
+    struct cursor c = {.t = t, .block = block, .width = t->ne[0] / block};
+    const int64_t i = element / block;
+    c.i0 = i % c.width;
+    c.at = cpu_row_at(t, i / c.width);
+    c.row = cpu_row_data(t, c.at);
+    return c;
+}
+
+static char *cursor_data(const struct cursor *c) {
+    return c->row + (size_t)c->i0 * c->t->nb[0];
+}
+
+// Blocks left in the row.
+static int64_t cursor_run(const struct cursor *c) {
+    return c->width - c->i0;
+}
+
+// By at most cursor_run() blocks.
+static void cursor_advance(struct cursor *c, int64_t n) {
+    c->i0 += n;
+    if (c->i0 < c->width) return;
+    c->i0 = 0;
+    if (++c->at.i1 == c->t->ne[1]) {
+        c->at.i1 = 0;
+        if (++c->at.i2 == c->t->ne[2]) {
+            c->at.i2 = 0;
+            ++c->at.i3;
+        }
+    }
+    c->row = cpu_row_data(c->t, c->at);
+}
+
+static void move_blocks(char *y, size_t y_step, const char *x, size_t x_step, int64_t n,
+                        size_t size) {
+    if (y_step == size && x_step == size) {
+        memmove(y, x, (size_t)n * size);
+        return;
+    }
+    if (size == 4) {
+        for (int64_t i = 0; i < n; ++i)
+            memcpy(y + (size_t)i * y_step, x + (size_t)i * x_step, 4);
+    } else if (size == 2) {
+        for (int64_t i = 0; i < n; ++i)
+            memcpy(y + (size_t)i * y_step, x + (size_t)i * x_step, 2);
+    } else {
+        for (int64_t i = 0; i < n; ++i)
+            memcpy(y + (size_t)i * y_step, x + (size_t)i * x_step, size);
+    }
+}
+
+static void copy_same_type(const struct ggml_tensor *dst, const struct ggml_tensor *src,
+                           int64_t begin, int64_t end) {
+    const struct cpu_type_size type = cpu_type_size(dst->type);
+    struct cursor from = cursor_at(src, begin * type.block);
+    struct cursor to = cursor_at(dst, begin * type.block);
+    while (begin < end) {
+        const int64_t n = MIN(MIN(cursor_run(&from), cursor_run(&to)), end - begin);
+        move_blocks(cursor_data(&to), dst->nb[0], cursor_data(&from), src->nb[0], n, type.size);
+        cursor_advance(&from, n);
+        cursor_advance(&to, n);
+        begin += n;
+    }
+}
+
+static enum ggml_status run_same_type(const struct cpu_task *task, const struct ggml_tensor *src) {
+    const struct ggml_tensor *dst = task->dst;
+    const struct cpu_type_size type = cpu_type_size(dst->type);
+    int64_t begin, end;
+    cpu_task_range(task, cpu_nelements(dst) / type.block, &begin, &end);
+    if (begin == end) return GGML_STATUS_SUCCESS;
+    if (cpu_contiguous(src) && cpu_contiguous(dst)) {
+        const size_t offset = (size_t)begin * type.size;
+        memmove((char *)dst->data + offset, (char *)src->data + offset,
+                (size_t)(end - begin) * type.size);
+        return GGML_STATUS_SUCCESS;
+    }
+    copy_same_type(dst, src, begin, end);
+    return GGML_STATUS_SUCCESS;
+}
+
+static void gather(struct cursor *c, cpu_unpack_fn unpack, float *y, int64_t n) {
+    const size_t size = cpu_type_size(c->t->type).size;
+    while (n > 0) {
+        const int64_t run = MIN(cursor_run(c), n / c->block);
+        const char *x = cursor_data(c);
+        if (c->t->nb[0] == size) {
+            unpack(x, y, run * c->block);
+        } else {
+            for (int64_t i = 0; i < run; ++i)
+                unpack(x + (size_t)i * c->t->nb[0], y + i * c->block, c->block);
+        }
+        cursor_advance(c, run);
+        y += run * c->block;
+        n -= run * c->block;
+    }
+}
+
+static void scatter(struct cursor *c, cpu_pack_fn pack, const float *x, int64_t n) {
+    const size_t size = cpu_type_size(c->t->type).size;
+    while (n > 0) {
+        const int64_t run = MIN(cursor_run(c), n / c->block);
+        char *y = cursor_data(c);
+        if (c->t->nb[0] == size) {
+            pack(x, y, run * c->block);
+        } else {
+            for (int64_t i = 0; i < run; ++i)
+                pack(x + i * c->block, y + (size_t)i * c->t->nb[0], c->block);
+        }
+        cursor_advance(c, run);
+        x += run * c->block;
+        n -= run * c->block;
+    }
+}
+
+static enum ggml_status run_converted(const struct cpu_task *task, const struct ggml_tensor *src) {
+    const struct ggml_tensor *dst = task->dst;
+    const cpu_unpack_fn unpack = CPU_FN(cpu_unpack)(src->type);
+    const cpu_pack_fn pack = CPU_FN(cpu_pack)(dst->type);
+    const int64_t n = cpu_nelements(dst);
+    float buffer[CHUNK];
+    int64_t begin, end;
+    cpu_task_range(task, (n + CHUNK - 1) / CHUNK, &begin, &end);
+    if (begin == end) return GGML_STATUS_SUCCESS;
+    struct cursor from = cursor_at(src, begin * CHUNK);
+    struct cursor to = cursor_at(dst, begin * CHUNK);
+    for (int64_t i = begin * CHUNK; i < MIN(end * CHUNK, n); i += CHUNK) {
+        const int64_t count = MIN(n - i, CHUNK);
+        gather(&from, unpack, buffer, count);
+        scatter(&to, pack, buffer, count);
+    }
+    return GGML_STATUS_SUCCESS;
+}
+
+enum ggml_status CPU_FN(cpu_copy)(const struct cpu_task *task) {
+    const struct ggml_tensor *src = task->dst->src[0];
+    if (src->data == task->dst->data && ggml_are_same_layout(src, task->dst))
+        return GGML_STATUS_SUCCESS;
+    return src->type == task->dst->type ? run_same_type(task, src) : run_converted(task, src);
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+#include "gemm.h"
+
+#include "simd.h"
+
+enum {
+    TILE_ROWS = 4,
+    TILE_COLUMNS = LANES == 16 ? 4 : 2, // as many as the vector registers hold accumulators
+};
+
+// y (+)= dot products of n_rows x n_columns; both are constants where this is inlined.
+CPU_INLINE void tile(const float *const *a, const struct gemm_column *b, int64_t row, int64_t k0,
+                     int64_t k, const int n_rows, const int n_columns) {
+    vf sum[TILE_COLUMNS][TILE_ROWS];
+    for (int c = 0; c < n_columns; ++c) {
+        for (int r = 0; r < n_rows; ++r)
+            sum[c][r] = (vf){0};
+    }
+    int64_t t = 0;
+    for (; t + LANES <= k; t += LANES) {
+        vf x[TILE_ROWS];
+        for (int r = 0; r < n_rows; ++r)
+            x[r] = vf_load(a[r] + t);
+        for (int c = 0; c < n_columns; ++c) {
+            const vf y = vf_load(b[c].x + k0 + t);
+            for (int r = 0; r < n_rows; ++r)
+                sum[c][r] += x[r] * y;
+        }
+    }
+    for (int c = 0; c < n_columns && t < k; ++c) {
+        const vf y = vf_load_part(b[c].x + k0 + t, k - t);
+        for (int r = 0; r < n_rows; ++r)
+            sum[c][r] += vf_load_part(a[r] + t, k - t) * y;
+    }
+    for (int c = 0; c < n_columns; ++c) {
+        for (int r = 0; r < n_rows; ++r) {
+            float *y = b[c].y + row + r;
+            *y = (k0 == 0 ? 0.0f : *y) + vf_sum(sum[c][r]);
+        }
+    }
+}
+
+static void full_tile(const float *const *a, const struct gemm_column *b, int64_t row, int64_t k0,
+                      int64_t k) {
+    tile(a, b, row, k0, k, TILE_ROWS, TILE_COLUMNS);
+}
+
+static void tall_tile(const float *const *a, const struct gemm_column *b, int64_t row, int64_t k0,
+                      int64_t k) {
+    tile(a, b, row, k0, k, TILE_ROWS, 1);
+}
+
+static void single_tile(const float *const *a, const struct gemm_column *b, int64_t row, int64_t k0,
+                        int64_t k) {
+    tile(a, b, row, k0, k, 1, 1);
+}
+
+// Pointers to elements [k0, k0 + k) of the rows as floats, unpacked into the panel unless they are
+// F32.
+static void open_panel(const struct gemm_rows *rows, int64_t row, int n_rows, int64_t k0, int64_t k,
+                       float *panel, const float **a) {
+    const struct ggml_type_traits *traits = ggml_get_type_traits(rows->type);
+    const size_t offset = (size_t)(k0 / traits->blck_size) * traits->type_size;
+    const cpu_unpack_fn unpack = CPU_FN(cpu_unpack)(rows->type);
+    for (int r = 0; r < n_rows; ++r) {
+        const char *x = rows->data + (size_t)(row + r) * rows->stride + offset;
+        if (rows->type == GGML_TYPE_F32) {
+            a[r] = (const float *)(const void *)x;
+        } else {
+            unpack(x, panel + r * GEMM_DEPTH, k);
+            a[r] = panel + r * GEMM_DEPTH;
+        }
+    }
+}
+
+void CPU_FN(cpu_gemm)(const struct gemm_rows *rows, int64_t row, int n_rows,
+                      const struct gemm_column *columns, int64_t n_columns, float *panel) {
+    const float *a[GEMM_MAX_ROWS];
+    int64_t k0 = 0;
+    do {
+        const int64_t k = MIN(rows->k - k0, GEMM_DEPTH);
+        open_panel(rows, row, n_rows, k0, k, panel, a);
+        int64_t c = 0;
+        for (; c < n_columns;) {
+            const bool full = c + TILE_COLUMNS <= n_columns;
+            int r = 0;
+            for (; r + TILE_ROWS <= n_rows; r += TILE_ROWS) {
+                (full ? full_tile : tall_tile)(a + r, columns + c, row + r, k0, k);
+            }
+            const int width = full ? TILE_COLUMNS : 1;
+            for (; r < n_rows; ++r) {
+                for (int i = 0; i < width; ++i)
+                    single_tile(a + r, columns + c + i, row + r, k0, k);
+            }
+            c += width;
+        }
+        k0 += GEMM_DEPTH;
+    } while (k0 < rows->k);
+}

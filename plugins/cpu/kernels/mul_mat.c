@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+// mul_mat: dst[i, j] = <row i of src0, row j of src1>, accumulated in F32. Rows of src0 are
+// unpacked to F32 a panel at a time and used for all columns that share their matrix.
+#include "mul_mat.h"
+
+#include "gemm.h"
+#include "mul_mat_pack.h"
+
+// The columns that one matrix of src0 is multiplied with: j fastest, then the broadcast dims.
+struct product {
+    const struct ggml_tensor *dst;
+    const float *packed;
+    int64_t r2, r3; // matrices of src1 per matrix of src0
+    int64_t n_columns;
+};
+
+static struct gemm_column column_at(const struct product *p, int64_t i2, int64_t i3, int64_t c) {
+    const struct ggml_tensor *b = p->dst->src[1];
+    const int64_t above = c / b->ne[1];
+    const struct cpu_row at = {c % b->ne[1], i2 * p->r2 + above % p->r2,
+                               i3 * p->r3 + above / p->r2};
+    return (struct gemm_column){
+        .x = mul_mat_column(b, p->packed, at),
+        .y = (float *)(void *)cpu_row_data(p->dst, at),
+    };
+}
+
+// Few rows at a time where few columns share them or threads would go without.
+static int choose_rows(int64_t n_rows, int64_t n_columns, int64_t other_units, int nth) {
+    int rows = n_columns < 8 ? 4 : GEMM_MAX_ROWS;
+    while (rows > 4 && (n_rows + rows - 1) / rows * other_units < 4 * (int64_t)nth)
+        rows /= 2;
+    return rows;
+}
+
+static void compute_unit(const struct product *p, int64_t matrix, int64_t row, int n_rows,
+                         int64_t column, float *panel) {
+    const struct ggml_tensor *a = p->dst->src[0];
+    const int64_t i2 = matrix % a->ne[2];
+    const int64_t i3 = matrix / a->ne[2];
+    const struct gemm_rows rows = {cpu_row_data(a, (struct cpu_row){0, i2, i3}), a->nb[1], a->type,
+                                   a->ne[0]};
+    struct gemm_column columns[GEMM_COLUMNS];
+    const int64_t n = MIN(p->n_columns - column, GEMM_COLUMNS);
+    for (int64_t c = 0; c < n; ++c)
+        columns[c] = column_at(p, i2, i3, column + c);
+    CPU_FN(cpu_gemm)(&rows, row, n_rows, columns, n, panel);
+}
+
+enum ggml_status CPU_FN(cpu_mul_mat)(const struct cpu_task *task) {
+    const struct ggml_tensor *a = task->dst->src[0];
+    const struct ggml_tensor *b = task->dst->src[1];
+    struct product p = {.dst = task->dst, .r2 = b->ne[2] / a->ne[2], .r3 = b->ne[3] / a->ne[3]};
+    p.n_columns = b->ne[1] * p.r2 * p.r3;
+    if (mul_mat_packs(b)) {
+        p.packed = task->work;
+        mul_mat_pack(task, b, task->work);
+        cpu_team_barrier(task->team);
+    }
+    const int64_t matrices = a->ne[2] * a->ne[3];
+    const int64_t column_blocks = (p.n_columns + GEMM_COLUMNS - 1) / GEMM_COLUMNS;
+    const int block = choose_rows(a->ne[1], p.n_columns, matrices * column_blocks, task->nth);
+    const int64_t row_blocks = (a->ne[1] + block - 1) / block;
+    float *panel = (float *)(void *)((char *)task->work + mul_mat_pack_size(b)) +
+                   (size_t)task->ith * GEMM_MAX_ROWS * GEMM_DEPTH;
+    int64_t begin, end;
+    cpu_task_range(task, matrices * row_blocks * column_blocks, &begin, &end);
+    for (int64_t unit = begin; unit < end; ++unit) {
+        const int64_t row = unit / column_blocks % row_blocks * block;
+        compute_unit(&p, unit / column_blocks / row_blocks, row, (int)MIN(block, a->ne[1] - row),
+                     unit % column_blocks * GEMM_COLUMNS, panel);
+    }
+    return GGML_STATUS_SUCCESS;
+}

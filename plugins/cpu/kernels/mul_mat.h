@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// How mul_mat and mul_mat_id lay out their work memory; shared with the work functions.
+#ifndef CPU_MUL_MAT_H
+#define CPU_MUL_MAT_H
+
+#include "shape.h"
+
+enum { MUL_MAT_LINE = 64 }; // bytes; keeps threads on cache lines of their own
+
+static inline size_t mul_mat_pad(size_t size) {
+    return (size + MUL_MAT_LINE - 1) / MUL_MAT_LINE * MUL_MAT_LINE;
+}
+
+// src1 is computed with as it lies, or first copied as F32.
+static inline bool mul_mat_packs(const struct ggml_tensor *b) {
+    return b->type != GGML_TYPE_F32 || b->nb[0] != sizeof(float);
+}
+
+static inline size_t mul_mat_pack_size(const struct ggml_tensor *b) {
+    return mul_mat_packs(b) ? mul_mat_pad((size_t)cpu_nelements(b) * sizeof(float)) : 0;
+}
+
+// mul_mat_id: a slot of a token.
+struct mul_mat_pair {
+    int32_t slot;
+    int32_t token;
+};
+
+// Offsets into the work memory of mul_mat_id; panels follow.
+struct mul_mat_id_layout {
+    size_t starts; // int64_t per expert and one: first pair, sorted by expert
+    size_t pairs;  // struct mul_mat_pair per slot and token
+    size_t packed; // src1 as F32
+    size_t panels;
+};
+
+static inline struct mul_mat_id_layout mul_mat_id_layout(const struct ggml_tensor *dst) {
+    const struct ggml_tensor *ids = dst->src[2];
+    const size_t n_pairs = (size_t)(ids->ne[0] * ids->ne[1]);
+    struct mul_mat_id_layout layout = {0};
+    layout.pairs = mul_mat_pad(((size_t)dst->src[0]->ne[2] + 2) * sizeof(int64_t));
+    layout.packed = layout.pairs + mul_mat_pad(n_pairs * sizeof(struct mul_mat_pair));
+    layout.panels = layout.packed + mul_mat_pack_size(dst->src[1]);
+    return layout;
+}
+
+#endif

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+// mul_mat_id: each token's slots are multiplied with the expert that ids names. The (slot, token)
+// pairs are first sorted by expert, so that an expert's rows are unpacked once for all its columns.
+#include "gemm.h"
+#include "mul_mat_pack.h"
+
+enum { ROW_BLOCK = 16 };
+
+struct experts {
+    const struct ggml_tensor *dst;
+    const float *packed;
+    int64_t n_experts;
+    const int64_t *starts; // expert e has pairs [starts[e], starts[e + 1])
+    const struct mul_mat_pair *pairs;
+};
+
+static int32_t id_at(const struct ggml_tensor *ids, int64_t slot, int64_t token) {
+    int32_t id;
+    memcpy(&id, (const char *)ids->data + (size_t)slot * ids->nb[0] + (size_t)token * ids->nb[1],
+           sizeof(id));
+    return id;
+}
+
+// Counting sort, in token-major order within an expert; false if an id names no expert. starts has
+// room for n_experts + 2.
+static bool sort_pairs(const struct ggml_tensor *ids, int64_t n_experts, int64_t *starts,
+                       struct mul_mat_pair *pairs) {
+    memset(starts, 0, ((size_t)n_experts + 2) * sizeof(*starts));
+    for (int64_t i = 0; i < ids->ne[0] * ids->ne[1]; ++i) {
+        const int32_t id = id_at(ids, i % ids->ne[0], i / ids->ne[0]);
+        if (id < 0 || id >= n_experts) return false;
+        ++starts[id + 2];
+    }
+    for (int64_t e = 2; e < n_experts + 2; ++e)
+        starts[e] += starts[e - 1];
+    for (int64_t i = 0; i < ids->ne[0] * ids->ne[1]; ++i) {
+        const int64_t slot = i % ids->ne[0];
+        const int64_t token = i / ids->ne[0];
+        pairs[starts[id_at(ids, slot, token) + 1]++] =
+            (struct mul_mat_pair){(int32_t)slot, (int32_t)token};
+    }
+    return true;
+}
+
+static struct gemm_column column_at(const struct experts *x, int64_t i) {
+    const struct ggml_tensor *b = x->dst->src[1];
+    const struct mul_mat_pair pair = x->pairs[i];
+    const struct cpu_row to = {pair.slot, pair.token, 0};
+    return (struct gemm_column){
+        .x = mul_mat_column(b, x->packed, (struct cpu_row){pair.slot % b->ne[1], pair.token, 0}),
+        .y = (float *)(void *)cpu_row_data(x->dst, to),
+    };
+}
+
+static void compute_unit(const struct experts *x, int64_t expert, int64_t row, int64_t first,
+                         float *panel) {
+    const struct ggml_tensor *a = x->dst->src[0];
+    const struct gemm_rows rows = {(const char *)a->data + (size_t)expert * a->nb[2], a->nb[1],
+                                   a->type, a->ne[0]};
+    struct gemm_column columns[GEMM_COLUMNS];
+    const int64_t n = MIN(x->starts[expert + 1] - first, GEMM_COLUMNS);
+    for (int64_t c = 0; c < n; ++c)
+        columns[c] = column_at(x, first + c);
+    CPU_FN(cpu_gemm)(&rows, row, (int)MIN(ROW_BLOCK, a->ne[1] - row), columns, n, panel);
+}
+
+// Units are numbered over all experts; this thread computes [begin, end) of them.
+static void compute_units(const struct experts *x, int64_t row_blocks, int64_t begin, int64_t end,
+                          float *panel) {
+    int64_t first_unit = 0;
+    for (int64_t e = 0; e < x->n_experts && first_unit < end; ++e) {
+        const int64_t n = x->starts[e + 1] - x->starts[e];
+        const int64_t units = (n + GEMM_COLUMNS - 1) / GEMM_COLUMNS * row_blocks;
+        const int64_t last = MIN(first_unit + units, end);
+        for (int64_t unit = MAX(first_unit, begin); unit < last; ++unit) {
+            const int64_t i = unit - first_unit;
+            compute_unit(x, e, i % row_blocks * ROW_BLOCK,
+                         x->starts[e] + i / row_blocks * GEMM_COLUMNS, panel);
+        }
+        first_unit += units;
+    }
+}
+
+enum ggml_status CPU_FN(cpu_mul_mat_id)(const struct cpu_task *task) {
+    const struct ggml_tensor *a = task->dst->src[0];
+    const struct mul_mat_id_layout layout = mul_mat_id_layout(task->dst);
+    char *work = task->work;
+    int64_t *starts = (int64_t *)(void *)(work + layout.starts);
+    struct mul_mat_pair *pairs = (struct mul_mat_pair *)(void *)(work + layout.pairs);
+    float *packed = (float *)(void *)(work + layout.packed);
+    const bool packs = mul_mat_packs(task->dst->src[1]);
+    if (packs) mul_mat_pack(task, task->dst->src[1], packed);
+    if (task->ith == 0 && !sort_pairs(task->dst->src[2], a->ne[2], starts, pairs)) starts[0] = -1;
+    cpu_team_barrier(task->team);
+    if (starts[0] != 0) return GGML_STATUS_FAILED;
+    const struct experts x = {task->dst, packs ? packed : NULL, a->ne[2], starts, pairs};
+    const int64_t row_blocks = (a->ne[1] + ROW_BLOCK - 1) / ROW_BLOCK;
+    int64_t n_units = 0;
+    for (int64_t e = 0; e < x.n_experts; ++e)
+        n_units += (starts[e + 1] - starts[e] + GEMM_COLUMNS - 1) / GEMM_COLUMNS * row_blocks;
+    int64_t begin, end;
+    cpu_task_range(task, n_units, &begin, &end);
+    compute_units(&x, row_blocks, begin, end,
+                  (float *)(void *)(work + layout.panels) +
+                      (size_t)task->ith * GEMM_MAX_ROWS * GEMM_DEPTH);
+    return GGML_STATUS_SUCCESS;
+}

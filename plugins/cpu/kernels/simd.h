@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+// Vectors of this level's width, in the vector language of gcc and clang: one source for every
+// level.
+#ifndef CPU_SIMD_H
+#define CPU_SIMD_H
+
+#include "kernel.h"
+
+// Floats per vector, by level.
+enum {
+    CPU_LANES_scalar = 1,
+    CPU_LANES_x86_64_v2 = 4,
+    CPU_LANES_x86_64_v3 = 8,
+    CPU_LANES_x86_64_v4 = 16,
+    CPU_LANES_x86_64_v4_vnni = 16,
+    CPU_LANES_neon = 4,
+    CPU_LANES_dotprod = 4,
+    CPU_LANES_i8mm = 4,
+    LANES = CPU_PASTE(CPU_LANES, CPU_LEVEL),
+};
+
+typedef float vf __attribute__((vector_size(4 * LANES)));
+typedef int32_t vi __attribute__((vector_size(4 * LANES)));
+
+#define CPU_INLINE static inline __attribute__((always_inline))
+
+CPU_INLINE vf vf_load(const float *p) {
+    vf v;
+    memcpy(&v, p, sizeof(v));
+    return v;
+}
+
+CPU_INLINE void vf_store(float *p, vf v) {
+    memcpy(p, &v, sizeof(v));
+}
+
+CPU_INLINE vf vf_set(float x) {
+    return x - (vf){0};
+}
+
+// The first n < LANES floats, the others 0.
+CPU_INLINE vf vf_load_part(const float *p, int64_t n) {
+    vf v = {0};
+    memcpy(&v, p, (size_t)n * sizeof(float));
+    return v;
+}
+
+CPU_INLINE void vf_store_part(float *p, vf v, int64_t n) {
+    memcpy(p, &v, (size_t)n * sizeof(float));
+}
+
+CPU_INLINE vf vf_select(vi mask, vf yes, vf no) {
+    return (vf)((mask & (vi)yes) | (~mask & (vi)no));
+}
+
+// b where it is larger; NaN in a stays.
+CPU_INLINE vf vf_max(vf a, vf b) {
+    return vf_select(b > a, b, a);
+}
+
+CPU_INLINE float vf_sum(vf v) {
+    float lane[LANES];
+    vf_store(lane, v);
+    for (int width = LANES / 2; width > 0; width /= 2) {
+        for (int i = 0; i < width; ++i)
+            lane[i] += lane[i + width];
+    }
+    return lane[0];
+}
+
+CPU_INLINE float vf_largest(vf v) {
+    float lane[LANES];
+    vf_store(lane, v);
+    for (int i = 1; i < LANES; ++i)
+        lane[0] = lane[i] > lane[0] ? lane[i] : lane[0];
+    return lane[0];
+}
+
+CPU_INLINE float vf_sum_row(const float *x, int64_t n) {
+    vf sum = {0};
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        sum += vf_load(x + i);
+    return vf_sum(sum + vf_load_part(x + i, n - i));
+}
+
+#endif

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+#include "fixture.h"
+
+// Weights are decoded exactly up to one rounding and products are summed in F32: a relative error
+// of about 2^-24 sqrt(k) per result, squared; a lone result may also cancel.
+static const double EXACT = 1e-11;
+
+static void check_types(struct fixture *f, enum ggml_type a_type, enum ggml_type b_type,
+                        int64_t k) {
+    static const int64_t shapes[][2] = {{1, 1},   {1, 7},    {5, 1},  {13, 3},
+                                        {37, 19}, {64, 130}, {129, 2}};
+    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); ++i) {
+        struct ggml_tensor *a = fixture_tensor(f, a_type, k, shapes[i][0], 1, 1);
+        struct ggml_tensor *b = fixture_tensor(f, b_type, k, shapes[i][1], 1, 1);
+        fixture_check(f, ggml_mul_mat(f->ctx, a, b), oracle_mul_mat, EXACT);
+    }
+}
+
+static void test_every_weight_type(void **state) {
+    for (int type = 0; type < GGML_TYPE_COUNT; ++type) {
+        const struct ggml_type_traits *traits = ggml_get_type_traits((enum ggml_type)type);
+        if (type != GGML_TYPE_F32 && !(traits->to_float && traits->from_float_ref)) continue;
+        check_types(*state, (enum ggml_type)type, GGML_TYPE_F32, 256);
+    }
+}
+
+static void test_half_activations(void **state) {
+    check_types(*state, GGML_TYPE_F16, GGML_TYPE_F16, 96);
+    check_types(*state, GGML_TYPE_BF16, GGML_TYPE_BF16, 96);
+    check_types(*state, GGML_TYPE_Q8_0, GGML_TYPE_F16, 96);
+}
+
+static void test_any_depth(void **state) {
+    static const int64_t depths[] = {1, 2, 3, 7, 15, 17, 31, 33, 511, 512, 513, 1031};
+    for (size_t i = 0; i < sizeof(depths) / sizeof(depths[0]); ++i) {
+        struct fixture *f = *state;
+        struct ggml_tensor *a = fixture_tensor(f, GGML_TYPE_F32, depths[i], 11, 1, 1);
+        struct ggml_tensor *h = fixture_tensor(f, GGML_TYPE_F16, depths[i], 11, 1, 1);
+        struct ggml_tensor *b = fixture_tensor(f, GGML_TYPE_F32, depths[i], 5, 1, 1);
+        fixture_check(f, ggml_mul_mat(f->ctx, a, b), oracle_mul_mat, EXACT);
+        fixture_check(f, ggml_mul_mat(f->ctx, h, b), oracle_mul_mat, EXACT);
+    }
+    struct fixture *f = *state;
+    struct ggml_tensor *q = fixture_tensor(f, GGML_TYPE_Q4_K, 1280, 9, 1, 1);
+    struct ggml_tensor *b = fixture_tensor(f, GGML_TYPE_F32, 1280, 3, 1, 1);
+    fixture_check(f, ggml_mul_mat(f->ctx, q, b), oracle_mul_mat, EXACT);
+}
+
+static void test_broadcast_divides(void **state) {
+    struct fixture *f = *state;
+    struct ggml_tensor *a = fixture_tensor(f, GGML_TYPE_F16, 64, 17, 2, 3);
+    struct ggml_tensor *b = fixture_tensor(f, GGML_TYPE_F32, 64, 5, 6, 6);
+    fixture_check(f, ggml_mul_mat(f->ctx, a, b), oracle_mul_mat, EXACT);
+    struct ggml_tensor *one = fixture_tensor(f, GGML_TYPE_Q4_0, 64, 40, 1, 1);
+    fixture_check(f, ggml_mul_mat(f->ctx, one, b), oracle_mul_mat, EXACT);
+}
+
+static void test_permuted_views(void **state) {
+    struct fixture *f = *state;
+    // [64, 5, 4, 2] stored as [64, 4, 5, 2], the layout of attention heads
+    struct ggml_tensor *a =
+        ggml_permute(f->ctx, fixture_tensor(f, GGML_TYPE_F16, 64, 4, 5, 2), 0, 2, 1, 3);
+    struct ggml_tensor *b =
+        ggml_permute(f->ctx, fixture_tensor(f, GGML_TYPE_F32, 64, 8, 9, 2), 0, 2, 1, 3);
+    fixture_check(f, ggml_mul_mat(f->ctx, a, b), oracle_mul_mat, EXACT);
+    // Activations whose dim 0 is strided, in F32 and F16
+    struct ggml_tensor *w = fixture_tensor(f, GGML_TYPE_F32, 24, 10, 1, 1);
+    struct ggml_tensor *t = ggml_transpose(f->ctx, fixture_tensor(f, GGML_TYPE_F32, 7, 24, 1, 1));
+    struct ggml_tensor *h = ggml_transpose(f->ctx, fixture_tensor(f, GGML_TYPE_F16, 7, 24, 1, 1));
+    fixture_check(f, ggml_mul_mat(f->ctx, w, t), oracle_mul_mat, EXACT);
+    fixture_check(f, ggml_mul_mat(f->ctx, w, h), oracle_mul_mat, EXACT);
+    // A slice of rows of a quantised matrix
+    struct ggml_tensor *q = fixture_tensor(f, GGML_TYPE_Q8_0, 64, 30, 1, 1);
+    struct ggml_tensor *slice = ggml_view_2d(f->ctx, q, 32, 11, 2 * q->nb[1], q->nb[1] + q->nb[0]);
+    struct ggml_tensor *c = fixture_tensor(f, GGML_TYPE_F32, 32, 4, 1, 1);
+    fixture_check(f, ggml_mul_mat(f->ctx, slice, c), oracle_mul_mat, EXACT);
+}
+
+static void test_empty_operands(void **state) {
+    struct fixture *f = *state;
+    struct ggml_tensor *a = fixture_tensor(f, GGML_TYPE_F32, 8, 4, 1, 1);
+    struct ggml_tensor *none = fixture_tensor(f, GGML_TYPE_F32, 8, 0, 1, 1);
+    assert_int_equal(fixture_compute(f, ggml_mul_mat(f->ctx, a, none), 2), GGML_STATUS_SUCCESS);
+}
+
+static void check_experts(struct fixture *f, enum ggml_type type, int64_t n_experts, int64_t slots,
+                          int64_t shared, int64_t tokens) {
+    struct ggml_tensor *a = fixture_tensor(f, type, 256, 37, n_experts, 1);
+    struct ggml_tensor *b = fixture_tensor(f, GGML_TYPE_F32, 256, shared ? 1 : slots, tokens, 1);
+    struct ggml_tensor *ids = fixture_indices(f, n_experts, slots + 3, tokens, 1);
+    struct ggml_tensor *used = ggml_view_2d(f->ctx, ids, slots, tokens, ids->nb[1], 4);
+    fixture_check(f, ggml_mul_mat_id(f->ctx, a, b, used), oracle_mul_mat_id, EXACT);
+}
+
+static void test_experts(void **state) {
+    struct fixture *f = *state;
+    check_experts(f, GGML_TYPE_F32, 1, 1, 0, 1);
+    check_experts(f, GGML_TYPE_F32, 8, 2, 1, 17);
+    check_experts(f, GGML_TYPE_Q4_K, 8, 3, 0, 40);
+    check_experts(f, GGML_TYPE_F16, 2, 2, 1, 150);
+    struct ggml_tensor *a = fixture_tensor(f, GGML_TYPE_Q8_0, 64, 8, 4, 1);
+    struct ggml_tensor *b = fixture_tensor(f, GGML_TYPE_F16, 64, 2, 5, 1);
+    struct ggml_tensor *ids = fixture_indices(f, 4, 2, 5, 1);
+    fixture_check(f, ggml_mul_mat_id(f->ctx, a, b, ids), oracle_mul_mat_id, EXACT);
+}
+
+static void test_unknown_expert_fails_the_graph(void **state) {
+    struct fixture *f = *state;
+    struct ggml_tensor *a = fixture_tensor(f, GGML_TYPE_F32, 64, 64, 4, 1);
+    struct ggml_tensor *b = fixture_tensor(f, GGML_TYPE_F32, 64, 1, 9, 1);
+    struct ggml_tensor *ids = fixture_indices(f, 4, 2, 9, 1);
+    struct ggml_tensor *node = ggml_mul_mat_id(f->ctx, a, b, ids);
+    static const int32_t bad[] = {-1, 4, INT32_MAX, INT32_MIN};
+    for (int i = 0; i < 4; ++i) {
+        ((int32_t *)ids->data)[11] = bad[i];
+        ggml_clear_error();
+        assert_int_equal(fixture_compute(f, node, 3), GGML_STATUS_FAILED);
+        assert_true(strlen(ggml_last_error()) > 0);
+    }
+    ((int32_t *)ids->data)[11] = 3;
+    fixture_check(f, node, oracle_mul_mat_id, EXACT);
+}
+
+// What the builder allows but no kernel computes is told beforehand.
+static void test_unsupported_layouts_are_refused(void **state) {
+    struct fixture *f = *state;
+    struct ggml_tensor *x = fixture_tensor(f, GGML_TYPE_F32, 6, 4, 5, 1);
+    struct ggml_tensor *a = ggml_permute(f->ctx, x, 1, 0, 2, 3);
+    a->nb[1] = a->nb[0];
+    struct ggml_tensor *b = fixture_tensor(f, GGML_TYPE_F32, 4, 3, 5, 1);
+    struct ggml_tensor *node = ggml_mul_mat(f->ctx, a, b);
+    if (!ggml_tensor_error(node)) assert_false(ggml_backend_supports_op(f->cpu, node));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cpu_test(test_every_weight_type),
+        cpu_test(test_half_activations),
+        cpu_test(test_any_depth),
+        cpu_test(test_broadcast_divides),
+        cpu_test(test_permuted_views),
+        cpu_test(test_empty_operands),
+        cpu_test(test_experts),
+        cpu_test(test_unknown_expert_fails_the_graph),
+        cpu_test(test_unsupported_layouts_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
