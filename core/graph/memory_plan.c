@@ -127,12 +127,16 @@ bool memory_plan(struct memory_block *blocks, int32_t n, size_t chunk_limit,
     *out_chunks = (struct memory_chunks){0};
     if (chunk_limit > SIZE_MAX / 2) chunk_limit = SIZE_MAX / 2;
     if (!memory_plan_by_time(blocks, n, chunk_limit, out_chunks)) goto fail;
-    if (n == 0 || memory_chunks_total(out_chunks) == memory_plan_lower_bound(blocks, n)) return true;
+    const size_t bound = n > 0 ? memory_plan_lower_bound(blocks, n) : 0;
+    const size_t good_enough = bound / 50 * 51;
+    if (memory_chunks_total(out_chunks) <= good_enough) return true;
 
     other = ggml_mem_alloc(bytes);
     if (!other) goto fail;
     memcpy(other, blocks, bytes);
-    if (!memory_plan_by_size(other, n, chunk_limit, &chunks, &gave_up) && !gave_up) goto fail;
+    if (!memory_plan_by_size(other, n, chunk_limit, good_enough, &chunks, &gave_up) && !gave_up) {
+        goto fail;
+    }
     if (!gave_up && is_better(&chunks, out_chunks)) {
         const struct memory_chunks swap = *out_chunks;
         *out_chunks = chunks;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Planning by size. Blocks are ordered by when they start, under a tree that knows the latest end of the
 // placed blocks below each node: those that meet a given block are enumerated without the others.
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/mem.h"
 #include "graph/memory_plan.h"
-
-#include <stdlib.h>
 
 enum { UNPLACED = -1 };
 
@@ -15,10 +16,22 @@ struct by_size {
     int32_t *latest;       // tree, leaves from width on
     const struct memory_block **met;
     int64_t width;
+    struct memory_chunks chunks;
+    size_t chunk_limit;
     int32_t n;
     int32_t n_met;
-    int64_t budget; // meetings left
+    int32_t highest; // the block that last raised the peak
+    int64_t budget;  // meetings left in this try
 };
+
+// The best try so far.
+struct best_plan {
+    struct memory_block *blocks;
+    struct memory_chunks chunks;
+    bool exists;
+};
+
+enum { TRIES = 8 };
 
 // Number of blocks that start at or before `time`.
 static int32_t count_started(const struct by_size *plan, int32_t time) {
@@ -54,8 +67,8 @@ static int compare_places(const void *a, const void *b) {
 }
 
 // The smallest hole that fits among the collected blocks, or the room above them; a new chunk if none.
-static bool place(struct by_size *plan, struct memory_block *block, size_t chunk_limit,
-                  struct memory_chunks *chunks) {
+static bool place(struct by_size *plan, struct memory_block *block) {
+    struct memory_chunks *chunks = &plan->chunks;
     int32_t next = 0;
     for (int32_t chunk = 0; chunk < chunks->count; ++chunk) {
         size_t end = 0, best = 0, best_size = SIZE_MAX;
@@ -73,7 +86,7 @@ static bool place(struct by_size *plan, struct memory_block *block, size_t chunk
         memory_block_place(block, chunks, chunk, best);
         return true;
     }
-    if (!memory_chunks_add(chunks, block->size, chunk_limit)) return false;
+    if (!memory_chunks_add(chunks, block->size, plan->chunk_limit)) return false;
     memory_block_place(block, chunks, chunks->count - 1, 0);
     return true;
 }
@@ -85,58 +98,125 @@ static void mark_placed(struct by_size *plan, int32_t number) {
     }
 }
 
-static bool starts_before(const struct memory_block *a, const struct memory_block *b) {
-    return a->first < b->first;
-}
-
-static bool is_larger(const struct memory_block *a, const struct memory_block *b) {
-    if (a->size != b->size) return a->size > b->size;
-    return (int64_t)a->last - a->first > (int64_t)b->last - b->first;
-}
-
-static bool place_all(struct by_size *plan, const int32_t *order, size_t chunk_limit,
-                      struct memory_chunks *chunks) {
-    for (int32_t i = 0; i < plan->n && plan->budget >= 0; ++i) {
-        struct memory_block *block = &plan->blocks[order[i]];
-        plan->n_met = 0;
-        if (block->size > 0) {
-            collect(plan, 1, 0, plan->width, count_started(plan, block->last), block->first);
-        }
-        plan->budget -= plan->n_met;
-        qsort(plan->met, (size_t)plan->n_met, sizeof(plan->met[0]), compare_places);
-        if (!place(plan, block, chunk_limit, chunks)) return false;
-        if (block->size > 0) mark_placed(plan, order[i]);
+static bool place_number(struct by_size *plan, int32_t number) {
+    struct memory_block *block = &plan->blocks[number];
+    plan->n_met = 0;
+    if (block->size > 0) {
+        collect(plan, 1, 0, plan->width, count_started(plan, block->last), block->first);
+    }
+    plan->budget -= plan->n_met + plan->chunks.count;
+    qsort(plan->met, (size_t)plan->n_met, sizeof(plan->met[0]), compare_places);
+    const int32_t chunk_count = plan->chunks.count;
+    const size_t before = block->size > 0 ? memory_chunks_total(&plan->chunks) : SIZE_MAX;
+    if (!place(plan, block)) return false;
+    if (block->size > 0) mark_placed(plan, number);
+    if (plan->chunks.count > chunk_count || memory_chunks_total(&plan->chunks) > before) {
+        plan->highest = number;
     }
     return true;
 }
 
+// One try, with the blocks in the given order.
+static bool place_all(struct by_size *plan, const int32_t *order) {
+    plan->chunks.count = 0;
+    plan->budget = 65536 + 64 * (int64_t)plan->n;
+    for (int64_t i = 0; i < 2 * plan->width; ++i) {
+        plan->latest[i] = UNPLACED;
+    }
+    for (int32_t i = 0; i < plan->n && plan->budget >= 0; ++i) {
+        if (!place_number(plan, order[i])) return false;
+    }
+    return true;
+}
+
+static void keep_if_better(struct by_size *plan, struct best_plan *best) {
+    if (best->exists && memory_chunks_total(&plan->chunks) >= memory_chunks_total(&best->chunks)) return;
+    const struct memory_chunks swap = best->chunks;
+    best->chunks = plan->chunks;
+    plan->chunks = swap;
+    best->exists = true;
+    memcpy(best->blocks, plan->blocks, (size_t)plan->n * sizeof(plan->blocks[0]));
+}
+
+// Blocks of this size come first, in the order they have; `scratch` has room for n numbers.
+static void prefer(const struct by_size *plan, size_t size, int32_t *order, int32_t *scratch) {
+    int32_t front = 0, back = 0;
+    for (int32_t i = 0; i < plan->n; ++i) {
+        const bool preferred = plan->blocks[order[i]].size == size;
+        *(preferred ? &order[front++] : &scratch[back++]) = order[i];
+    }
+    memcpy(order + front, scratch, (size_t)back * sizeof(order[0]));
+}
+
+// Tries one order, then puts what raised the peak first and tries again: layers repeat, so what is in the
+// way in one is in the way in all of them.
+static bool improve(struct by_size *plan, memory_block_before before, size_t good_enough,
+                    struct best_plan *best) {
+    int32_t *order = memory_blocks_sorted(plan->blocks, plan->n, before);
+    int32_t *scratch = ggml_mem_alloc(((size_t)plan->n + 1) * sizeof(scratch[0]));
+    bool good = order && scratch;
+    bool done = best->exists && memory_chunks_total(&best->chunks) <= good_enough;
+    for (int i = 0; i < TRIES && good && !done; ++i) {
+        good = place_all(plan, order);
+        if (!good || plan->budget < 0) break;
+        keep_if_better(plan, best);
+        done = memory_chunks_total(&best->chunks) <= good_enough;
+        prefer(plan, plan->blocks[plan->highest].size, order, scratch);
+    }
+    ggml_mem_free(order);
+    ggml_mem_free(scratch);
+    return good;
+}
+
+static bool starts_before(const struct memory_block *a, const struct memory_block *b) {
+    return a->first < b->first;
+}
+
+static int64_t lifetime(const struct memory_block *block) {
+    return (int64_t)block->last - block->first + 1;
+}
+
+static bool is_larger(const struct memory_block *a, const struct memory_block *b) {
+    return a->size != b->size ? a->size > b->size : lifetime(a) > lifetime(b);
+}
+
+static bool takes_more(const struct memory_block *a, const struct memory_block *b) {
+    return (double)a->size * (double)lifetime(a) > (double)b->size * (double)lifetime(b);
+}
+
 bool memory_plan_by_size(struct memory_block *blocks, int32_t n, size_t chunk_limit,
-                         struct memory_chunks *out_chunks, bool *out_gave_up) {
-    struct by_size plan = {.blocks = blocks, .n = n, .width = 1};
-    plan.budget = 65536 + 64 * (int64_t)n;
+                         size_t good_enough, struct memory_chunks *out_chunks, bool *out_gave_up) {
+    struct by_size plan = {.blocks = blocks, .n = n, .width = 1, .chunk_limit = chunk_limit};
+    struct best_plan best = {0};
     while (plan.width < n) {
         plan.width *= 2;
     }
+    *out_chunks = (struct memory_chunks){0};
     *out_gave_up = false;
     int32_t *starts = memory_blocks_sorted(blocks, n, starts_before);
-    int32_t *order = memory_blocks_sorted(blocks, n, is_larger);
     plan.starts = starts;
     plan.rank = ggml_mem_alloc(((size_t)n + 1) * sizeof(plan.rank[0]));
     plan.latest = ggml_mem_alloc(2 * (size_t)plan.width * sizeof(plan.latest[0]));
     plan.met = ggml_mem_alloc(((size_t)n + 1) * sizeof(plan.met[0]));
-    bool good = starts && order && plan.rank && plan.latest && plan.met;
+    best.blocks = ggml_mem_alloc(((size_t)n + 1) * sizeof(best.blocks[0]));
+    bool good = starts && plan.rank && plan.latest && plan.met && best.blocks;
     for (int32_t i = 0; good && i < n; ++i) {
         plan.rank[starts[i]] = i;
     }
-    for (int64_t i = 0; good && i < 2 * plan.width; ++i) {
-        plan.latest[i] = UNPLACED;
+    good = good && improve(&plan, is_larger, good_enough, &best) &&
+           improve(&plan, takes_more, good_enough, &best);
+    *out_gave_up = good && !best.exists;
+    if (good && best.exists) {
+        memcpy(blocks, best.blocks, (size_t)n * sizeof(blocks[0]));
+        *out_chunks = best.chunks;
+        best.chunks = (struct memory_chunks){0};
     }
-    good = good && place_all(&plan, order, chunk_limit, out_chunks);
-    *out_gave_up = good && plan.budget < 0;
+    memory_chunks_free(&best.chunks);
+    memory_chunks_free(&plan.chunks);
     ggml_mem_free(starts);
-    ggml_mem_free(order);
     ggml_mem_free(plan.rank);
     ggml_mem_free(plan.latest);
     ggml_mem_free(plan.met);
+    ggml_mem_free(best.blocks);
     return good && !*out_gave_up;
 }

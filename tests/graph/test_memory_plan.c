@@ -65,7 +65,7 @@ static void test_random_blocks_never_overlap(void **state) {
         assert_true(memory_plan_by_time(blocks, n, limit, &chunks));
         check_no_overlap(blocks, n, &chunks);
         memory_chunks_free(&chunks);
-        assert_true(memory_plan_by_size(blocks, n, limit, &chunks, &gave_up));
+        assert_true(memory_plan_by_size(blocks, n, limit, 0, &chunks, &gave_up));
         check_no_overlap(blocks, n, &chunks);
         memory_chunks_free(&chunks);
     }
@@ -100,7 +100,7 @@ static void test_many_long_lived_blocks_stay_cheap(void **state) {
     bool gave_up;
     random_state = 5;
     make_random(blocks, n, n, 100);
-    assert_false(memory_plan_by_size(blocks, n, SIZE_MAX / 2, &chunks, &gave_up));
+    assert_false(memory_plan_by_size(blocks, n, SIZE_MAX / 2, 0, &chunks, &gave_up));
     assert_true(gave_up);
     memory_chunks_free(&chunks);
     assert_true(memory_plan(blocks, n, SIZE_MAX, &chunks));
