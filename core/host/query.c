@@ -244,12 +244,13 @@ static enum ggml_memory_quality memory_quality(ggml_backend_dev_t device) {
 
 enum ggml_host_status ggml_backend_dev_info(ggml_backend_dev_t device,
                                             struct ggml_device_info *out_info) {
-    struct ggml_device_info info = {.size = sizeof(info)};
+    struct ggml_device_info info = {.size = sizeof(info), .plugin_path = "", .plugin_name = ""};
     unsigned section;
     if (!device || !out_info || out_info->size < sizeof(info)) {
         return ggml_fail(GGML_HOST_INVALID_ARGUMENT, "ggml_backend_dev_info: device or out_info is "
                                                      "NULL, or out_info->size is not set");
     }
+    *out_info = info;
     struct host_plugin *plugin = NULL;
     const struct snapshot *snapshot = query_enter(&section);
     for (size_t i = 0; i < snapshot->n_devices && !plugin; ++i) {
