@@ -8,7 +8,7 @@
 
 #include "convert.h"
 
-// 2^n for -150 <= n <= 128 applied to y: in two steps, so that subnormal results and the largest ones come
+// y times 2^n for -150 <= n <= 128: in two steps, so that subnormal results and the largest ones come
 // out right.
 static inline float cpu_scale_by_power(float y, int32_t n) {
     const int32_t half = n >> 1;
@@ -32,7 +32,7 @@ static inline float cpu_expf(float x) {
     p = p * r + 1.6666665459e-1f;
     p = p * r + 5.0000001201e-1f;
     const float y = (p * r) * r + r + 1.0f;
-    return cpu_scale_by_power(y, (int32_t)n);
+    return cpu_scale_by_power(y, (int32_t)(cpu_float_bits(shifted) - 0x4B400000u));
 }
 
 // tanh x.
