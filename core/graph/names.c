@@ -52,29 +52,14 @@ const char *ggml_op_desc(const struct ggml_tensor *t) {
     return ggml_op_name(t->op);
 }
 
+// Flags of the operation list that say so.
+enum { REUSES_NONE = 0, REUSES_VIEW = 0, REUSES_ALIAS = 0, REUSES_HOST = 0, REUSES_REUSE = 1 };
+
 bool ggml_op_can_inplace(enum ggml_op op) {
     switch ((int)op) {
-    case GGML_OP_FILL:
-    case GGML_OP_SCALE:
-    case GGML_OP_DIAG_MASK_ZERO:
-    case GGML_OP_DIAG_MASK_INF:
-    case GGML_OP_ADD:
-    case GGML_OP_ADD_ID:
-    case GGML_OP_ADD1:
-    case GGML_OP_SUB:
-    case GGML_OP_MUL:
-    case GGML_OP_DIV:
-    case GGML_OP_SQR:
-    case GGML_OP_SQRT:
-    case GGML_OP_LOG:
-    case GGML_OP_UNARY:
-    case GGML_OP_ROPE:
-    case GGML_OP_ROPE_BACK:
-    case GGML_OP_SILU_BACK:
-    case GGML_OP_RMS_NORM:
-    case GGML_OP_RMS_NORM_BACK:
-    case GGML_OP_SOFT_MAX:
-    case GGML_OP_SOFT_MAX_BACK: return true;
+#define GGML_OP_ROW(number, name, symbol, min, max, type, shape, cost, flops, flags, ...)          \
+    case number: return REUSES_##flags;
+#include "op_list.inl"
     default: return false;
     }
 }
