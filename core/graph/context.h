@@ -29,8 +29,8 @@ struct ggml_context {
     struct error_holder error;
 };
 
-// Payload of a new object, not cleared and padded to GGML_MEM_ALIGN; NULL with a message when the context
-// is NULL or full. `what` names it in the message. [stream]
+// Payload of a new object, not cleared and padded to GGML_MEM_ALIGN; NULL with a message when the
+// context is NULL or full. `what` names it in the message. [stream]
 void *ggml_context_take(struct ggml_context *ctx, enum ggml_object_type type, size_t size,
                         const char *what);
 

@@ -24,11 +24,13 @@ static bool needs_memory(const struct ggml_tensor *tensor) {
     return !tensor->data && !tensor->buffer && !tensor->view_src;
 }
 
-static bool start(struct ctx_alloc *alloc, struct ggml_context *ctx, ggml_backend_buffer_type_t buft) {
+static bool start(struct ctx_alloc *alloc, struct ggml_context *ctx,
+                  ggml_backend_buffer_type_t buft) {
     *alloc = (struct ctx_alloc){.ctx = ctx, .buft = buft};
     if (!ctx || !buft || !ggml_get_no_alloc(ctx)) {
-        ggml_fail(GGML_HOST_INVALID_ARGUMENT,
-                  "ggml_backend_alloc_ctx_tensors: needs a context with no_alloc and a buffer type");
+        ggml_fail(
+            GGML_HOST_INVALID_ARGUMENT,
+            "ggml_backend_alloc_ctx_tensors: needs a context with no_alloc and a buffer type");
         return false;
     }
     alloc->alignment = ggml_backend_buft_get_alignment(buft);
@@ -36,7 +38,8 @@ static bool start(struct ctx_alloc *alloc, struct ggml_context *ctx, ggml_backen
     return true;
 }
 
-// The longest range from `first` that fits one buffer. A tensor that is too large has one to itself.
+// The longest range from `first` that fits one buffer. A tensor that is too large has one to
+// itself.
 static bool next_range(const struct ctx_alloc *alloc, struct ggml_tensor *first,
                        struct range *out_range) {
     struct range range = {.first = first};
@@ -88,7 +91,8 @@ static void forget(const struct ctx_alloc *alloc, ggml_backend_buffer_t buffer) 
 static bool place_range(const struct ctx_alloc *alloc, const struct range *range,
                         ggml_backend_buffer_t buffer) {
     struct ggml_tallocr talloc = ggml_tallocr_new(buffer);
-    for (struct ggml_tensor *t = range->first; t != range->end; t = ggml_get_next_tensor(alloc->ctx, t)) {
+    for (struct ggml_tensor *t = range->first; t != range->end;
+         t = ggml_get_next_tensor(alloc->ctx, t)) {
         if (needs_memory(t) && ggml_tallocr_alloc(&talloc, t) != GGML_STATUS_SUCCESS) return false;
     }
     return true;
@@ -131,8 +135,9 @@ static bool add_buffer(struct buffer_list *list, const struct ctx_alloc *alloc, 
     return true;
 }
 
-struct ggml_backend_buffer *ggml_backend_alloc_ctx_tensors_from_buft(struct ggml_context *ctx,
-                                                                     ggml_backend_buffer_type_t buft) {
+struct ggml_backend_buffer *
+ggml_backend_alloc_ctx_tensors_from_buft(struct ggml_context *ctx,
+                                         ggml_backend_buffer_type_t buft) {
     struct ctx_alloc alloc;
     struct buffer_list list = {0};
     struct ggml_backend_buffer *result = NULL;

@@ -111,8 +111,8 @@ static bool is_listed(int64_t value, const int *list, int n) {
     return false;
 }
 
-static bool subgraph_matches(const struct subgraph *sub, const enum ggml_op *ops, const int *outputs,
-                             int num_outputs) {
+static bool subgraph_matches(const struct subgraph *sub, const enum ggml_op *ops,
+                             const int *outputs, int num_outputs) {
     if (!sub->graph || !ops || sub->count < 1 || (num_outputs > 0 && !outputs)) return false;
     for (int k = 0; k < sub->count; ++k) {
         if (!is_computed_op(member(sub, k), ops[k])) return false;

@@ -27,8 +27,9 @@ ggml_gallocr_t ggml_gallocr_new_n(ggml_backend_buffer_type_t *bufts, int n_bufs)
         given = bufts[i] != NULL;
     }
     if (!given) {
-        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "ggml_gallocr_new_n: needs at least one buffer type and "
-                                              "none that is NULL");
+        ggml_fail(GGML_HOST_INVALID_ARGUMENT,
+                  "ggml_gallocr_new_n: needs at least one buffer type and "
+                  "none that is NULL");
         return NULL;
     }
     galloc = ggml_mem_calloc(1, sizeof(*galloc));
@@ -141,7 +142,8 @@ void ggml_gallocr_reserve_n_size(ggml_gallocr_t galloc, struct ggml_cgraph *grap
 bool ggml_gallocr_alloc_graph(ggml_gallocr_t galloc, struct ggml_cgraph *graph) {
     if (!is_given(__func__, galloc, graph)) return false;
     if (graph->error) {
-        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the graph is in error: %s", __func__, graph->error);
+        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the graph is in error: %s", __func__,
+                  graph->error);
         return false;
     }
     enum plan_result result = graph_plan_use(galloc, graph);
@@ -150,9 +152,10 @@ bool ggml_gallocr_alloc_graph(ggml_gallocr_t galloc, struct ggml_cgraph *graph) 
         result = graph_plan_use(galloc, graph);
     }
     if (result == PLAN_DOES_NOT_FIT) {
-        ggml_fail(GGML_HOST_INVALID_ARGUMENT,
-                  "%s: the graph is not the one that was reserved; call ggml_gallocr_reserve_n first",
-                  __func__);
+        ggml_fail(
+            GGML_HOST_INVALID_ARGUMENT,
+            "%s: the graph is not the one that was reserved; call ggml_gallocr_reserve_n first",
+            __func__);
     }
     return result == PLAN_USED;
 }

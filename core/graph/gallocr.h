@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Inside the graph allocator. A plan gives every tensor that a graph mentions an entry; building one reads
-// the graph, using one binds the tensors of a graph with the same structure to the entries.
+// Inside the graph allocator. A plan gives every tensor that a graph mentions an entry; building
+// one reads the graph, using one binds the tensors of a graph with the same structure to the
+// entries.
 #ifndef GGML_GRAPH_GALLOCR_H
 #define GGML_GRAPH_GALLOCR_H
 
@@ -22,8 +23,8 @@ struct plan_entry {
     size_t size;                // that the place has, padded
     size_t offset;
     int32_t chunk;
-    int32_t pool; // -1: a view, or its memory comes from elsewhere
-    int32_t root; // the entry that owns the memory; itself unless it is a view
+    int32_t pool;       // -1: a view, or its memory comes from elsewhere
+    int32_t root;       // the entry that owns the memory; itself unless it is a view
     int8_t inplace_src; // source whose memory it takes over, or -1
     uint8_t traits;     // what else the plan depends on
     bool pending;       // while using the plan: to be placed, then: was placed

@@ -154,8 +154,8 @@ static void mark_uses(struct planner *planner) {
     }
 }
 
-// What is an output, or was made for nobody inside the graph, stays. A view that computes nothing only
-// marks a dependency.
+// What is an output, or was made for nobody inside the graph, stays. A view that computes nothing
+// only marks a dependency.
 static void mark_results(struct planner *planner) {
     const struct graph_plan *plan = planner->plan;
     for (int i = 0; i < plan->n_nodes; ++i) {
@@ -198,7 +198,8 @@ static bool define(struct planner *planner, int32_t number, int32_t first, int i
     struct life *life = &planner->lives[number];
     if (is_settled(planner, number)) return true;
     entry->pool = planner->galloc->pool_of[id];
-    if (!padded_size(&planner->galloc->pools[entry->pool], entry->tensor, &entry->size)) return false;
+    if (!padded_size(&planner->galloc->pools[entry->pool], entry->tensor, &entry->size))
+        return false;
     life->block = planner->n_blocks++;
     planner->block_pools[life->block] = entry->pool;
     planner->blocks[life->block] = (struct memory_block){
@@ -261,7 +262,8 @@ static bool define_inputs(struct planner *planner) {
     }
     for (int i = 0; i < plan->n_nodes && good; ++i) {
         const struct plan_node *refs = &plan->nodes[i];
-        if (plan->entries[refs->dst].tensor->flags & (GGML_TENSOR_FLAG_INPUT | GGML_TENSOR_FLAG_PARAM)) {
+        if (plan->entries[refs->dst].tensor->flags &
+            (GGML_TENSOR_FLAG_INPUT | GGML_TENSOR_FLAG_PARAM)) {
             good = define(planner, refs->dst, 0, node_id(planner, i));
         }
         for (int k = 0; k < GGML_MAX_SRC && good; ++k) {
@@ -282,7 +284,8 @@ static bool define_node(struct planner *planner, int i) {
         if (refs->src[k] < 0 || refs->src[k] == refs->dst) continue;
         if (!define(planner, entries[refs->src[k]].root, 0, id)) return false;
     }
-    if (entries[refs->dst].root != refs->dst) return define(planner, entries[refs->dst].root, 0, id);
+    if (entries[refs->dst].root != refs->dst)
+        return define(planner, entries[refs->dst].root, 0, id);
     return take_over(planner, i, planner->galloc->pool_of[id]) ||
            define(planner, refs->dst, i + 1, id);
 }
@@ -313,7 +316,8 @@ static bool place_pool(struct planner *planner, int pool, struct memory_block *m
     for (int32_t i = 0; i < planner->n_blocks; ++i) {
         if (planner->block_pools[i] == pool) members[n++] = planner->blocks[i];
     }
-    if (!memory_plan(members, n, planner->galloc->pools[pool].chunk_limit, out_chunks)) return false;
+    if (!memory_plan(members, n, planner->galloc->pools[pool].chunk_limit, out_chunks))
+        return false;
     n = 0;
     for (int32_t i = 0; i < planner->n_blocks; ++i) {
         if (planner->block_pools[i] == pool) planner->blocks[i] = members[n++];

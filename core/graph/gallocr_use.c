@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Giving the tensors of a graph the places of a plan, if it has the structure that the plan was made for.
+// Giving the tensors of a graph the places of a plan, if it has the structure that the plan was
+// made for.
 #include "ggml-backend.h"
 #include "graph/gallocr.h"
 

@@ -20,7 +20,8 @@ static size_t graph_size(size_t size, bool grads) {
 size_t ggml_graph_overhead_custom(size_t size, bool grads) {
     const size_t bytes = graph_size(size, grads);
     if (bytes == 0) {
-        ggml_fail(GGML_HOST_OUT_OF_RANGE, "ggml_graph_overhead_custom: no graph has %zu nodes", size);
+        ggml_fail(GGML_HOST_OUT_OF_RANGE, "ggml_graph_overhead_custom: no graph has %zu nodes",
+                  size);
         return SIZE_MAX / 2;
     }
     return sizeof(struct ggml_object) + GGML_PAD(bytes, (size_t)GGML_MEM_ALIGN);
@@ -99,8 +100,9 @@ void ggml_graph_cpy(struct ggml_cgraph *src, struct ggml_cgraph *dst) {
     }
     ggml_graph_clear(dst);
     if (dst->size < src->n_nodes || dst->size < src->n_leafs || (src->grads && !dst->grads)) {
-        ggml_graph_set_error(dst, "ggml_graph_cpy: the destination is smaller than the source or has "
-                                  "no gradients; create it with a larger size");
+        ggml_graph_set_error(dst,
+                             "ggml_graph_cpy: the destination is smaller than the source or has "
+                             "no gradients; create it with a larger size");
         return;
     }
     dst->order = src->order;
@@ -116,8 +118,10 @@ void ggml_graph_cpy(struct ggml_cgraph *src, struct ggml_cgraph *dst) {
     }
     dst->n_nodes = src->n_nodes;
     dst->n_leafs = src->n_leafs;
-    if (src->n_nodes > 0) memcpy(dst->nodes, src->nodes, (size_t)src->n_nodes * sizeof(src->nodes[0]));
-    if (src->n_leafs > 0) memcpy(dst->leafs, src->leafs, (size_t)src->n_leafs * sizeof(src->leafs[0]));
+    if (src->n_nodes > 0)
+        memcpy(dst->nodes, src->nodes, (size_t)src->n_nodes * sizeof(src->nodes[0]));
+    if (src->n_leafs > 0)
+        memcpy(dst->leafs, src->leafs, (size_t)src->n_leafs * sizeof(src->leafs[0]));
 }
 
 struct ggml_cgraph *ggml_graph_dup(struct ggml_context *ctx, struct ggml_cgraph *cgraph,
@@ -141,8 +145,9 @@ void ggml_graph_add_node(struct ggml_cgraph *cgraph, struct ggml_tensor *tensor)
     } else if (ggml_tensor_is_error(tensor)) {
         ggml_graph_set_error(cgraph, ggml_tensor_error(tensor));
     } else if (cgraph->n_nodes >= cgraph->size) {
-        ggml_graph_set_error(cgraph, "ggml_graph_add_node: the graph is full; create it with a larger "
-                                     "size (ggml_new_graph_custom)");
+        ggml_graph_set_error(cgraph,
+                             "ggml_graph_add_node: the graph is full; create it with a larger "
+                             "size (ggml_new_graph_custom)");
     } else {
         cgraph->uid = 0;
         cgraph->nodes[cgraph->n_nodes++] = tensor;
@@ -204,10 +209,12 @@ struct ggml_tensor *ggml_graph_get_grad_acc(const struct ggml_cgraph *cgraph,
 
 static void set_one(struct ggml_tensor *tensor) {
     const float one = 1.0f;
-    if (tensor->type != GGML_TYPE_F32 || !ggml_is_scalar(tensor) || !(tensor->buffer || tensor->data)) {
-        ggml_fail(GGML_HOST_INVALID_ARGUMENT,
-                  "ggml_graph_reset: the gradient of the loss '%s' is not one allocated F32 element",
-                  tensor->name);
+    if (tensor->type != GGML_TYPE_F32 || !ggml_is_scalar(tensor) ||
+        !(tensor->buffer || tensor->data)) {
+        ggml_fail(
+            GGML_HOST_INVALID_ARGUMENT,
+            "ggml_graph_reset: the gradient of the loss '%s' is not one allocated F32 element",
+            tensor->name);
     } else if (tensor->buffer) {
         ggml_backend_tensor_set(tensor, &one, 0, sizeof(one));
     } else {

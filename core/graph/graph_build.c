@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The visit that puts a tensor and what it depends on into a graph. It keeps its own stack: graphs may be
-// deeper than the thread's.
+// The visit that puts a tensor and what it depends on into a graph. It keeps its own stack: graphs
+// may be deeper than the thread's.
 #include "base/mem.h"
 #include "base/status.h"
 #include "graph/error_tensor.h"
@@ -97,8 +97,7 @@ static bool step(struct visit *visit) {
         return known || append(graph, tensor);
     }
     const bool backwards = graph->order == GGML_CGRAPH_EVAL_ORDER_RIGHT_TO_LEFT;
-    struct ggml_tensor *src =
-        tensor->src[backwards ? GGML_MAX_SRC - 1 - frame->next : frame->next];
+    struct ggml_tensor *src = tensor->src[backwards ? GGML_MAX_SRC - 1 - frame->next : frame->next];
     ++frame->next;
     if (!src || src == tensor) return true; // ggml_cast names its own result as a source
     if (known && (src->flags & GGML_TENSOR_FLAG_COMPUTE)) return true;
@@ -139,11 +138,13 @@ void ggml_build_forward_order(struct ggml_cgraph *cgraph, struct ggml_tensor *te
     visit_tensor(cgraph, tensor, false);
 }
 
-struct ggml_tensor *ggml_build_forward_select(struct ggml_cgraph *cgraph, struct ggml_tensor **tensors,
-                                              int n_tensors, int idx) {
+struct ggml_tensor *ggml_build_forward_select(struct ggml_cgraph *cgraph,
+                                              struct ggml_tensor **tensors, int n_tensors,
+                                              int idx) {
     if (!cgraph || !tensors || idx < 0 || idx >= n_tensors) {
         if (cgraph) ggml_graph_set_error(cgraph, "ggml_build_forward_select: no such tensor");
-        return ggml_error_tensor(NULL, "ggml_build_forward_select: tensor %d of %d", idx, n_tensors);
+        return ggml_error_tensor(NULL, "ggml_build_forward_select: tensor %d of %d", idx,
+                                 n_tensors);
     }
     for (int i = 0; i < n_tensors; ++i) {
         visit_tensor(cgraph, tensors[i], i == idx);

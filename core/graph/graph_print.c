@@ -63,7 +63,8 @@ void ggml_graph_dump_dot(const struct ggml_cgraph *gb, const struct ggml_cgraph 
                          const char *filename) {
     const struct ggml_cgraph *graph = gb ? gb : cgraph;
     if (!graph || !filename) {
-        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "ggml_graph_dump_dot: the graph or file name is NULL");
+        ggml_fail(GGML_HOST_INVALID_ARGUMENT,
+                  "ggml_graph_dump_dot: the graph or file name is NULL");
         return;
     }
     FILE *file = ggml_fopen(filename, "w");
@@ -78,10 +79,11 @@ void ggml_graph_dump_dot(const struct ggml_cgraph *gb, const struct ggml_cgraph 
         print_edges(file, graph->leafs[i]);
     }
     for (int i = 0; i < graph->n_nodes; ++i) {
-        print_vertex(file, graph->nodes[i], node_colour(gb ? cgraph : NULL, graph, graph->nodes[i]));
+        print_vertex(file, graph->nodes[i],
+                     node_colour(gb ? cgraph : NULL, graph, graph->nodes[i]));
         print_edges(file, graph->nodes[i]);
     }
     fprintf(file, "}\n");
-    if (fclose(file) != 0) ggml_fail(GGML_HOST_IO_ERROR, "ggml_graph_dump_dot: '%s' is incomplete",
-                                     filename);
+    if (fclose(file) != 0)
+        ggml_fail(GGML_HOST_IO_ERROR, "ggml_graph_dump_dot: '%s' is incomplete", filename);
 }

@@ -48,12 +48,13 @@ void memory_block_place(struct memory_block *block, struct memory_chunks *chunks
 }
 
 // One merge of runs [low, middle) and [middle, high).
-static void merge(const struct memory_block *blocks, memory_block_before before, const int32_t *from,
-                  int32_t *to, const int64_t range[3]) {
+static void merge(const struct memory_block *blocks, memory_block_before before,
+                  const int32_t *from, int32_t *to, const int64_t range[3]) {
     int64_t left = range[0], right = range[1];
     for (int64_t k = range[0]; k < range[2]; ++k) {
-        const bool take_right = left == range[1] ||
-                                (right < range[2] && before(&blocks[from[right]], &blocks[from[left]]));
+        const bool take_right =
+            left == range[1] ||
+            (right < range[2] && before(&blocks[from[right]], &blocks[from[left]]));
         to[k] = take_right ? from[right++] : from[left++];
     }
 }

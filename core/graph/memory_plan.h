@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Where to put blocks whose lifetimes are known beforehand, so that blocks that live at the same time
-// never overlap and the peak stays low.
+// Where to put blocks whose lifetimes are known beforehand, so that blocks that live at the same
+// time never overlap and the peak stays low.
 #ifndef GGML_GRAPH_MEMORY_PLAN_H
 #define GGML_GRAPH_MEMORY_PLAN_H
 
@@ -25,15 +25,16 @@ struct memory_chunks {
     int32_t capacity;
 };
 
-// Places n blocks into chunks of at most chunk_limit bytes (a larger block gets a chunk of its size); as
-// few bytes as it finds in O(n log n). false when memory runs out. The caller frees *out_chunks, which is
-// empty on failure. [any-thread]
+// Places n blocks into chunks of at most chunk_limit bytes (a larger block gets a chunk of its
+// size); as few bytes as it finds in O(n log n). false when memory runs out. The caller frees
+// *out_chunks, which is empty on failure. [any-thread]
 bool memory_plan(struct memory_block *blocks, int32_t n, size_t chunk_limit,
                  struct memory_chunks *out_chunks);
 void memory_chunks_free(struct memory_chunks *chunks);
 size_t memory_chunks_total(const struct memory_chunks *chunks);
 
-// The largest sum of blocks that live at the same time; no plan needs less. SIZE_MAX when memory runs out.
+// The largest sum of blocks that live at the same time; no plan needs less. SIZE_MAX when memory
+// runs out.
 size_t memory_plan_lower_bound(const struct memory_block *blocks, int32_t n);
 
 // The two strategies that memory_plan() compares, and what they share.
@@ -41,9 +42,9 @@ size_t memory_plan_lower_bound(const struct memory_block *blocks, int32_t n);
 // In order of time, each block into the lowest hole that holds it.
 bool memory_plan_by_time(struct memory_block *blocks, int32_t n, size_t chunk_limit,
                          struct memory_chunks *out_chunks);
-// The largest first, each into the smallest hole among those placed before that it meets; several tries
-// until one needs no more than good_enough bytes. Gives up (false, *out_gave_up) when that takes more than
-// O(n) meetings.
+// The largest first, each into the smallest hole among those placed before that it meets; several
+// tries until one needs no more than good_enough bytes. Gives up (false, *out_gave_up) when that
+// takes more than O(n) meetings.
 bool memory_plan_by_size(struct memory_block *blocks, int32_t n, size_t chunk_limit,
                          size_t good_enough, struct memory_chunks *out_chunks, bool *out_gave_up);
 // Opens a chunk that can grow to max(size, chunk_limit) bytes; false when memory runs out.
@@ -51,8 +52,8 @@ bool memory_chunks_add(struct memory_chunks *chunks, size_t size, size_t chunk_l
 // Puts the block at a place.
 void memory_block_place(struct memory_block *block, struct memory_chunks *chunks, int32_t chunk,
                         size_t offset);
-// Sorts the numbers 0 .. n-1 so that before(blocks[i], blocks[j]) holds in order; equal ones keep theirs.
-// NULL when memory runs out; the caller frees it.
+// Sorts the numbers 0 .. n-1 so that before(blocks[i], blocks[j]) holds in order; equal ones keep
+// theirs. NULL when memory runs out; the caller frees it.
 typedef bool (*memory_block_before)(const struct memory_block *a, const struct memory_block *b);
 int32_t *memory_blocks_sorted(const struct memory_block *blocks, int32_t n,
                               memory_block_before before);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Planning by size. Blocks are ordered by when they start, under a tree that knows the latest end of the
-// placed blocks below each node: those that meet a given block are enumerated without the others.
+// Planning by size. Blocks are ordered by when they start, under a tree that knows the latest end
+// of the placed blocks below each node: those that meet a given block are enumerated without the
+// others.
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,7 +67,8 @@ static int compare_places(const void *a, const void *b) {
     return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
-// The smallest hole that fits among the collected blocks, or the room above them; a new chunk if none.
+// The smallest hole that fits among the collected blocks, or the room above them; a new chunk if
+// none.
 static bool place(struct by_size *plan, struct memory_block *block) {
     struct memory_chunks *chunks = &plan->chunks;
     int32_t next = 0;
@@ -130,7 +132,8 @@ static bool place_all(struct by_size *plan, const int32_t *order) {
 }
 
 static void keep_if_better(struct by_size *plan, struct best_plan *best) {
-    if (best->exists && memory_chunks_total(&plan->chunks) >= memory_chunks_total(&best->chunks)) return;
+    if (best->exists && memory_chunks_total(&plan->chunks) >= memory_chunks_total(&best->chunks))
+        return;
     const struct memory_chunks swap = best->chunks;
     best->chunks = plan->chunks;
     plan->chunks = swap;
@@ -148,8 +151,8 @@ static void prefer(const struct by_size *plan, size_t size, int32_t *order, int3
     memcpy(order + front, scratch, (size_t)back * sizeof(order[0]));
 }
 
-// Tries one order, then puts what raised the peak first and tries again: layers repeat, so what is in the
-// way in one is in the way in all of them.
+// Tries one order, then puts what raised the peak first and tries again: layers repeat, so what is
+// in the way in one is in the way in all of them.
 static bool improve(struct by_size *plan, memory_block_before before, size_t good_enough,
                     struct best_plan *best) {
     int32_t *order = memory_blocks_sorted(plan->blocks, plan->n, before);

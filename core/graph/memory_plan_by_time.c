@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Planning in order of time. Holes are kept in a treap ordered by address in which every node knows the
-// largest hole below it, so that the lowest one that fits is found in O(log n).
+// Planning in order of time. Holes are kept in a treap ordered by address in which every node knows
+// the largest hole below it, so that the lowest one that fits is found in O(log n).
 #include "base/mem.h"
 #include "graph/memory_plan.h"
 
@@ -128,7 +128,8 @@ static int32_t ending_at(const struct holes *holes, int32_t chunk, size_t offset
 static int32_t beginning_at(const struct holes *holes, int32_t chunk, size_t offset) {
     int32_t i = holes->root;
     while (i != NIL && (holes->nodes[i].chunk != chunk || holes->nodes[i].offset != offset)) {
-        i = is_below(&holes->nodes[i], chunk, offset) ? holes->nodes[i].right : holes->nodes[i].left;
+        i = is_below(&holes->nodes[i], chunk, offset) ? holes->nodes[i].right
+                                                      : holes->nodes[i].left;
     }
     return i;
 }
@@ -177,7 +178,8 @@ static bool ends_before(const struct memory_block *a, const struct memory_block 
 
 bool memory_plan_by_time(struct memory_block *blocks, int32_t n, size_t chunk_limit,
                          struct memory_chunks *out_chunks) {
-    // Each block leaves at most one hole behind and each new chunk, at most one per block, adds another.
+    // Each block leaves at most one hole behind and each new chunk, at most one per block, adds
+    // another.
     const size_t capacity = 2 * (size_t)n + 2;
     struct holes holes = {.root = NIL, .seed = 1};
     holes.nodes = ggml_mem_alloc(capacity * sizeof(holes.nodes[0]));

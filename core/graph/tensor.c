@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Sizes, layout predicates, names and flags of tensors. A NULL tensor counts as one without elements.
+// Sizes, layout predicates, names and flags of tensors. A NULL tensor counts as one without
+// elements.
 #include <stdarg.h>
 
 #include "base/status.h"
@@ -34,8 +35,9 @@ size_t ggml_nbytes(const struct ggml_tensor *tensor) {
     for (int i = 0; i < GGML_MAX_DIMS; ++i) {
         if (tensor->ne[i] <= 0) return 0;
     }
-    size_t bytes = block == 1 ? ggml_type_size(tensor->type) + (size_t)(tensor->ne[0] - 1) * tensor->nb[0]
-                              : (size_t)tensor->ne[0] * tensor->nb[0] / (size_t)block;
+    size_t bytes = block == 1
+                       ? ggml_type_size(tensor->type) + (size_t)(tensor->ne[0] - 1) * tensor->nb[0]
+                       : (size_t)tensor->ne[0] * tensor->nb[0] / (size_t)block;
     for (int i = 1; i < GGML_MAX_DIMS; ++i) {
         bytes += (size_t)(tensor->ne[i] - 1) * tensor->nb[i];
     }
@@ -99,8 +101,8 @@ bool ggml_is_permuted(const struct ggml_tensor *tensor) {
     return nb[0] > nb[1] || nb[1] > nb[2] || nb[2] > nb[3];
 }
 
-// Whether dimensions first_packed .. last are packed; below first_packed (but not in dimension 0) strides
-// are free. An extent of 1 may have any stride.
+// Whether dimensions first_packed .. last are packed; below first_packed (but not in dimension 0)
+// strides are free. An extent of 1 may have any stride.
 static bool is_packed(const struct ggml_tensor *tensor, int first_packed, int last) {
     tensor = given(tensor);
     const int64_t block = ggml_blck_size(tensor->type);

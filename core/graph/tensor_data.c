@@ -23,7 +23,8 @@ struct ggml_tensor *ggml_set_zero(struct ggml_tensor *tensor) {
     } else if (tensor->data) {
         memset(tensor->data, 0, ggml_nbytes(tensor));
     } else {
-        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "ggml_set_zero: '%s' has no memory yet", tensor->name);
+        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "ggml_set_zero: '%s' has no memory yet",
+                  tensor->name);
     }
     return tensor;
 }

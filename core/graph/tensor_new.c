@@ -18,8 +18,8 @@ static bool shape_is_possible(enum ggml_type type, int n_dims, const int64_t *ne
     const char *name = ggml_type_name(type);
     const int64_t block = ggml_blck_size(type);
     if (block == 0 || n_dims < 1 || n_dims > GGML_MAX_DIMS || !ne) {
-        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "new tensor: type %d (%s) with %d dimensions", (int)type,
-                  name, n_dims);
+        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "new tensor: type %d (%s) with %d dimensions",
+                  (int)type, name, n_dims);
         return false;
     }
     size_t n = 1;
@@ -29,7 +29,8 @@ static bool shape_is_possible(enum ggml_type type, int n_dims, const int64_t *ne
                multiply(n, ne[i] > 0 ? (size_t)ne[i] : 1, &n);
     }
     if (!fits) {
-        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "new tensor: %s extents are negative or too large", name);
+        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "new tensor: %s extents are negative or too large",
+                  name);
     } else if (ne[0] % block != 0) {
         fits = false;
         ggml_fail(GGML_HOST_INVALID_ARGUMENT,
@@ -39,8 +40,8 @@ static bool shape_is_possible(enum ggml_type type, int n_dims, const int64_t *ne
     return fits;
 }
 
-// Strides from the extents, taking those of dimensions 1 .. n_given-1 from `given`. *out_bytes: from the
-// first to past the last byte it reaches.
+// Strides from the extents, taking those of dimensions 1 .. n_given-1 from `given`. *out_bytes:
+// from the first to past the last byte it reaches.
 static bool fill_strides(struct ggml_tensor *tensor, const size_t *given, int n_given,
                          size_t *out_bytes) {
     const size_t row_blocks = (size_t)(tensor->ne[0] / ggml_blck_size(tensor->type));

@@ -4,12 +4,12 @@
 #include "quant/quant.h"
 
 static const struct ggml_type_traits type_traits[GGML_TYPE_COUNT] = {
-#define GGML_TYPE_ROW(number, id, name, block, size, quantized)                                     \
-    [number].type_name = name, [number].blck_size = block, [number].type_size = size,               \
+#define GGML_TYPE_ROW(number, id, name, block, size, quantized)                                    \
+    [number].type_name = name, [number].blck_size = block, [number].type_size = size,              \
     [number].is_quantized = quantized,
 #define GGML_TYPE_REMOVED(number, name) [number].type_name = name,
 #include "type_list.inl"
-#define GGML_CODEC_ROW(id, decode, encode)                                                          \
+#define GGML_CODEC_ROW(id, decode, encode)                                                         \
     [GGML_TYPE_##id].to_float = decode, [GGML_TYPE_##id].from_float_ref = encode,
 #include "quant/codec_list.inl"
 };
@@ -41,7 +41,8 @@ double ggml_type_sizef(enum ggml_type type) {
     return traits->blck_size > 0 ? (double)traits->type_size / (double)traits->blck_size : 0.0;
 }
 
-// What doesn't fit is answered as a size that no allocation can satisfy and that padding can't wrap.
+// What doesn't fit is answered as a size that no allocation can satisfy and that padding can't
+// wrap.
 size_t ggml_row_size(enum ggml_type type, int64_t ne) {
     const struct ggml_type_traits *traits = ggml_get_type_traits(type);
     if (traits->blck_size == 0 || ne <= 0) return 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A buffer type that hands out addresses without memory behind them, and a check of what an allocator
-// did with them. For one test program each.
+// A buffer type that hands out addresses without memory behind them, and a check of what an
+// allocator did with them. For one test program each.
 #ifndef GGML_TEST_FAKE_MEMORY_H
 #define GGML_TEST_FAKE_MEMORY_H
 
@@ -52,7 +52,8 @@ static ggml_backend_buffer_t fake_alloc(ggml_backend_buffer_type_t buft, size_t 
     struct fake_memory *memory = buft->context;
     if (memory->allocations_left == 0) return NULL;
     if (memory->allocations_left > 0) --memory->allocations_left;
-    ggml_backend_buffer_t buffer = ggml_backend_buffer_init(buft, iface, (void *)fake_next_base, size);
+    ggml_backend_buffer_t buffer =
+        ggml_backend_buffer_init(buft, iface, (void *)fake_next_base, size);
     if (!buffer) return NULL;
     fake_next_base += GGML_PAD(size, (size_t)4096) + 4096;
     memory->live_bytes += size;

@@ -33,13 +33,19 @@ static int tear_down(void **state) {
     return memory.live_buffers == 0 ? 0 : -1;
 }
 
+static void start_anew(void) {
+    assert_int_equal(tear_down(NULL), 0);
+    assert_int_equal(set_up(NULL), 0);
+}
+
 // --- graphs by hand
 
 static struct ggml_tensor *leaf(int64_t n) {
     return ggml_new_tensor_1d(ctx, GGML_TYPE_F32, n);
 }
 
-static struct ggml_tensor *op2(enum ggml_op op, int64_t n, struct ggml_tensor *a, struct ggml_tensor *b) {
+static struct ggml_tensor *op2(enum ggml_op op, int64_t n, struct ggml_tensor *a,
+                               struct ggml_tensor *b) {
     struct ggml_tensor *t = leaf(n);
     t->op = op;
     t->src[0] = a;
@@ -294,16 +300,14 @@ static void test_random_graphs_keep_their_data(void **state) {
     (void)state;
     for (uint32_t seed = 0; seed < 200; ++seed) {
         const size_t limits[] = {SIZE_MAX, 4096, 1000};
-        set_up(NULL);
+        start_anew();
         memory.max_size = limits[seed % 3];
         ggml_gallocr_free(galloc);
         galloc = ggml_gallocr_new(&memory.buft);
         struct ggml_cgraph *g = random_graph(seed);
         if (!ggml_gallocr_alloc_graph(galloc, g)) fail_msg("seed %u: %s", seed, ggml_last_error());
         check_by_playing(g);
-        assert_int_equal(tear_down(NULL), 0);
     }
-    set_up(NULL);
 }
 
 static void test_two_buffer_types(void **state) {
@@ -398,25 +402,25 @@ static struct ggml_cgraph *transformer(const struct shape *s) {
 static void test_transformers_stay_near_the_lower_bound(void **state) {
     (void)state;
     const struct shape shapes[] = {
-        {64, 16, 32, 172, 4, 1, false},   {64, 16, 256, 172, 4, 4, false}, {128, 1, 512, 344, 8, 1, false},
-        {128, 32, 64, 512, 6, 8, true},   {256, 8, 128, 1024, 12, 2, true}, {96, 24, 24, 96, 5, 3, false},
+        {64, 16, 32, 172, 4, 1, false},   {64, 16, 256, 172, 4, 4, false},
+        {128, 1, 512, 344, 8, 1, false},  {128, 32, 64, 512, 6, 8, true},
+        {256, 8, 128, 1024, 12, 2, true}, {96, 24, 24, 96, 5, 3, false},
         {320, 7, 77, 1280, 10, 5, false}, {64, 64, 64, 64, 3, 1, true},
     };
     for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); ++i) {
-        set_up(NULL);
+        start_anew();
         struct ggml_cgraph *g = transformer(&shapes[i]);
         assert_true(ggml_gallocr_alloc_graph(galloc, g));
         check_by_playing(g);
         const size_t peak = ggml_gallocr_get_buffer_size(galloc, 0), bound = live_peak(g);
         if (peak > bound + bound / 20) fail_msg("shape %zu: %zu bytes, bound %zu", i, peak, bound);
-        tear_down(NULL);
     }
-    set_up(NULL);
 }
 
 static void test_a_plan_is_reused_until_the_structure_changes(void **state) {
     (void)state;
-    struct ggml_tensor *in = leaf(4), *a = op1(GGML_OP_CONT, 900, in), *b = op1(GGML_OP_CONT, 900, a);
+    struct ggml_tensor *in = leaf(4), *a = op1(GGML_OP_CONT, 900, in),
+                       *b = op1(GGML_OP_CONT, 900, a);
     assert_true(ggml_gallocr_reserve(galloc, expand(op2(GGML_OP_MUL_MAT, 900, a, b))));
     const size_t size = ggml_gallocr_get_buffer_size(galloc, 0);
     ggml_backend_buffer_type_t bufts[2] = {&memory.buft, &memory.buft};
@@ -490,7 +494,8 @@ static void test_broken_graphs_are_refused(void **state) {
     assert_true(ggml_gallocr_alloc_graph(galloc, g)); // nothing to do
     struct ggml_tensor *huge = op1(GGML_OP_CONT, INT64_MAX / 16, leaf(INT64_MAX / 16));
     memory.allocations_left = 0;
-    assert_false(ggml_gallocr_alloc_graph(galloc, expand(op2(GGML_OP_MUL_MAT, 8, huge, huge->src[0]))));
+    assert_false(
+        ggml_gallocr_alloc_graph(galloc, expand(op2(GGML_OP_MUL_MAT, 8, huge, huge->src[0]))));
 }
 
 static void test_failures_leave_a_usable_allocator(void **state) {

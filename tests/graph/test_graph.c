@@ -217,9 +217,9 @@ static void test_impossible_graph_sizes(void **state) {
         struct ggml_cgraph *g = ggml_new_graph_custom(exact, size, size % 2);
         assert_non_null(g);
         assert_int_equal(ggml_used_mem(exact), overhead);
-        assert_true((char *)(g->visited_hash_set.used +
-                             ggml_bitset_size(g->visited_hash_set.size)) <=
-                    (char *)ggml_get_mem_buffer(exact) + overhead);
+        assert_true(
+            (char *)(g->visited_hash_set.used + ggml_bitset_size(g->visited_hash_set.size)) <=
+            (char *)ggml_get_mem_buffer(exact) + overhead);
         ggml_free(exact);
     }
 }

@@ -35,7 +35,8 @@ static void check_no_overlap(const struct memory_block *blocks, int32_t n,
     }
 }
 
-static void make_random(struct memory_block *blocks, int32_t n, int32_t times, uint32_t long_lived) {
+static void make_random(struct memory_block *blocks, int32_t n, int32_t times,
+                        uint32_t long_lived) {
     for (int32_t i = 0; i < n; ++i) {
         const int32_t first = (int32_t)next_random((uint32_t)times);
         const uint32_t span = next_random(100) < long_lived ? (uint32_t)times : 8;

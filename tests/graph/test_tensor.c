@@ -74,9 +74,14 @@ static void test_hostile_shapes_answer_an_error_tensor(void **state) {
     struct ggml_context *ctx = new_context(1 << 20, true);
     const int64_t big = INT64_MAX;
     const int64_t shapes[][4] = {
-        {-1, 1, 1, 1},      {1, -1, 1, 1},       {big, big, 1, 1},
-        {big, 1, 1, 1},     {big, big, 0, 1},    {1, 1, 1, INT64_MIN},
-        {1 << 30, 1 << 30, 1 << 30, 1 << 30},    {(int64_t)1 << 61, 1, 1, 1},
+        {-1, 1, 1, 1},
+        {1, -1, 1, 1},
+        {big, big, 1, 1},
+        {big, 1, 1, 1},
+        {big, big, 0, 1},
+        {1, 1, 1, INT64_MIN},
+        {1 << 30, 1 << 30, 1 << 30, 1 << 30},
+        {(int64_t)1 << 61, 1, 1, 1},
     };
     for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); ++i) {
         assert_true(ggml_tensor_is_error(ggml_new_tensor(ctx, GGML_TYPE_F32, 4, shapes[i])));
@@ -86,7 +91,7 @@ static void test_hostile_shapes_answer_an_error_tensor(void **state) {
     assert_true(ggml_tensor_is_error(ggml_new_tensor(ctx, GGML_TYPE_F32, 1, NULL)));
     assert_true(ggml_tensor_is_error(ggml_new_tensor_1d(ctx, GGML_TYPE_Q4_0, 33)));
     assert_true(ggml_tensor_is_error(ggml_new_tensor_1d(ctx, (enum ggml_type)4, 32)));
-    assert_true(ggml_tensor_is_error(ggml_new_tensor_1d(ctx, (enum ggml_type)-7, 32)));
+    assert_true(ggml_tensor_is_error(ggml_new_tensor_1d(ctx, (enum ggml_type) - 7, 32)));
     assert_true(ggml_tensor_is_error(ggml_new_tensor_1d(NULL, GGML_TYPE_F32, 32)));
     assert_int_equal(ggml_used_mem(ctx), 0);
     ggml_free(ctx);
@@ -118,18 +123,19 @@ static void test_views_stay_inside_their_root(void **state) {
     assert_false(ggml_tensor_is_error(view));
     assert_int_equal(ggml_nbytes(view), 72);
     assert_ptr_equal(view->data, (char *)root->data + 24);
-    assert_true(ggml_tensor_is_error(
-        ggml_new_view_impl(ctx, GGML_TYPE_F32, 2, ne, fits, root, 28)));
+    assert_true(
+        ggml_tensor_is_error(ggml_new_view_impl(ctx, GGML_TYPE_F32, 2, ne, fits, root, 28)));
 
     const size_t far[2] = {0, SIZE_MAX / 2};
     assert_true(ggml_tensor_is_error(ggml_new_view_impl(ctx, GGML_TYPE_F32, 2, ne, far, root, 0)));
-    assert_true(ggml_tensor_is_error(
-        ggml_new_tensor_impl(ctx, GGML_TYPE_F32, 2, ne, root, SIZE_MAX - 8)));
+    assert_true(
+        ggml_tensor_is_error(ggml_new_tensor_impl(ctx, GGML_TYPE_F32, 2, ne, root, SIZE_MAX - 8)));
 
     struct ggml_tensor *nested = ggml_new_tensor_impl(ctx, GGML_TYPE_F32, 1, ne, view, 8);
     assert_ptr_equal(nested->view_src, root);
     assert_int_equal(nested->view_offs, 32);
-    assert_true(ggml_tensor_is_error(ggml_new_tensor_impl(ctx, GGML_TYPE_F32, 1, ne, view, SIZE_MAX)));
+    assert_true(
+        ggml_tensor_is_error(ggml_new_tensor_impl(ctx, GGML_TYPE_F32, 1, ne, view, SIZE_MAX)));
 
     const int64_t none[1] = {0};
     assert_false(ggml_tensor_is_error(
@@ -158,7 +164,8 @@ static void test_contiguity(void **state) {
     assert_true(ggml_is_contiguous(t) && ggml_is_contiguous_1(t) && ggml_is_contiguous_2(t));
     t->nb[1] = 32, t->nb[2] = 96, t->nb[3] = 192;
     assert_false(ggml_is_contiguous(t));
-    assert_true(ggml_is_contiguous_1(t) && ggml_is_contiguous_to_1(t) && ggml_is_contiguous_rows(t));
+    assert_true(ggml_is_contiguous_1(t) && ggml_is_contiguous_to_1(t) &&
+                ggml_is_contiguous_rows(t));
     assert_false(ggml_is_contiguous_to_2(t));
     t->nb[2] = 128, t->nb[3] = 256;
     assert_false(ggml_is_contiguous_1(t));

@@ -17,7 +17,8 @@ static void test_every_row_has_whole_blocks_or_was_removed(void **state) {
         assert_int_equal(traits->blck_size == 0, traits->type_size == 0);
         assert_int_equal(traits->is_quantized, traits->blck_size > 1);
         assert_int_equal(ggml_row_size((enum ggml_type)i, 512),
-                         traits->blck_size ? 512 / traits->blck_size * (int64_t)traits->type_size : 0);
+                         traits->blck_size ? 512 / traits->blck_size * (int64_t)traits->type_size
+                                           : 0);
     }
     assert_string_equal(ggml_type_name((enum ggml_type)5), "DEPRECATED");
 }
