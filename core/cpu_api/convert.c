@@ -10,7 +10,10 @@ void ggml_cpu_fp32_to_fp32(const float *x, float *y, int64_t n) {
 void ggml_cpu_fp32_to_i32(const float *x, int32_t *y, int64_t n) {
     for (int64_t i = 0; i < n; ++i) {
         const float v = x[i];
-        y[i] = v >= 2147483648.0f ? INT32_MAX : v <= -2147483648.0f ? INT32_MIN : v == v ? (int32_t)v : 0;
+        y[i] = v >= 2147483648.0f    ? INT32_MAX
+               : v <= -2147483648.0f ? INT32_MIN
+               : v == v              ? (int32_t)v
+                                     : 0;
     }
 }
 

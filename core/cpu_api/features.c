@@ -7,13 +7,13 @@ static int has(const char *function, enum ggml_machine machine, enum ggml_cpu_fe
     return api && (api->features() & GGML_CPU_BIT(feature)) != 0;
 }
 
-#define CPU_HAS_ROW(function, machine, feature)                                                     \
-    int function(void) {                                                                            \
-        return has(#function, GGML_MACHINE_##machine, GGML_CPU_##machine##_##feature);              \
+#define CPU_HAS_ROW(function, machine, feature)                                                    \
+    int function(void) {                                                                           \
+        return has(#function, GGML_MACHINE_##machine, GGML_CPU_##machine##_##feature);             \
     }
-#define CPU_HAS_NOT_ROW(function)                                                                   \
-    int function(void) {                                                                            \
-        return 0;                                                                                   \
+#define CPU_HAS_NOT_ROW(function)                                                                  \
+    int function(void) {                                                                           \
+        return 0;                                                                                  \
     }
 #include "cpu_api/has_list.inl"
 

@@ -30,8 +30,10 @@ ggml_backend_dev_t cpu_api_device(const char *function) {
     ggml_plugin_load_all(NULL, &loaded);
     device = find_device(NULL);
     if (!device) {
-        ggml_fail(GGML_HOST_NO_DEVICE, "%s: there is no CPU device; put ggml-cpu where plugins are "
-                                       "looked for (GGML_PLUGIN_PATH) or build it in", function);
+        ggml_fail(GGML_HOST_NO_DEVICE,
+                  "%s: there is no CPU device; put ggml-cpu where plugins are "
+                  "looked for (GGML_PLUGIN_PATH) or build it in",
+                  function);
     }
     return device;
 }

@@ -32,13 +32,14 @@ static bool is_reachable(const struct ggml_tensor *tensor, const char *function)
 }
 
 // Address of the element at the coordinates, or NULL.
-static void *element_at(const struct ggml_tensor *tensor, const int64_t *index, const char *function) {
+static void *element_at(const struct ggml_tensor *tensor, const int64_t *index,
+                        const char *function) {
     if (!is_reachable(tensor, function)) return NULL;
     size_t offset = 0;
     for (int d = 0; d < GGML_MAX_DIMS; ++d) {
         if (index[d] < 0 || index[d] >= tensor->ne[d]) {
-            ggml_fail(GGML_HOST_OUT_OF_RANGE, "%s: index %lld of dimension %d is not below %lld", function,
-                      (long long)index[d], d, (long long)tensor->ne[d]);
+            ggml_fail(GGML_HOST_OUT_OF_RANGE, "%s: index %lld of dimension %d is not below %lld",
+                      function, (long long)index[d], d, (long long)tensor->ne[d]);
             return NULL;
         }
         offset += (size_t)index[d] * tensor->nb[d];
@@ -49,8 +50,8 @@ static void *element_at(const struct ggml_tensor *tensor, const int64_t *index, 
 static void *element_flat(const struct ggml_tensor *tensor, int64_t i, const char *function) {
     if (!is_reachable(tensor, function)) return NULL;
     if (i < 0 || i >= ggml_nelements(tensor)) {
-        ggml_fail(GGML_HOST_OUT_OF_RANGE, "%s: index %lld is not below %lld", function, (long long)i,
-                  (long long)ggml_nelements(tensor));
+        ggml_fail(GGML_HOST_OUT_OF_RANGE, "%s: index %lld is not below %lld", function,
+                  (long long)i, (long long)ggml_nelements(tensor));
         return NULL;
     }
     int64_t index[GGML_MAX_DIMS];
@@ -103,7 +104,8 @@ static void write_element(enum ggml_type type, void *element, struct value value
     }
 }
 
-static struct ggml_tensor *fill(struct ggml_tensor *tensor, struct value value, const char *function) {
+static struct ggml_tensor *fill(struct ggml_tensor *tensor, struct value value,
+                                const char *function) {
     if (!is_reachable(tensor, function)) return tensor;
     for (int64_t i = 0; i < ggml_nelements(tensor); ++i)
         write_element(tensor->type, element_flat(tensor, i, function), value);
@@ -118,11 +120,13 @@ struct ggml_tensor *ggml_set_f32(struct ggml_tensor *tensor, float value) {
     return fill(tensor, from_f32(value), __func__);
 }
 
-static struct ggml_tensor *new_value(struct ggml_context *ctx, enum ggml_type type, struct value value,
-                                     const char *function) {
+static struct ggml_tensor *new_value(struct ggml_context *ctx, enum ggml_type type,
+                                     struct value value, const char *function) {
     if (ctx && ggml_get_no_alloc(ctx)) {
-        return ggml_error_tensor(ctx, "%s: the context does not allocate data; make the tensor with "
-                                      "ggml_new_tensor_1d() and set it once it is allocated", function);
+        return ggml_error_tensor(ctx,
+                                 "%s: the context does not allocate data; make the tensor with "
+                                 "ggml_new_tensor_1d() and set it once it is allocated",
+                                 function);
     }
     struct ggml_tensor *tensor = ggml_new_tensor_1d(ctx, type, 1);
     return ggml_tensor_is_error(tensor) ? tensor : fill(tensor, value, function);
@@ -168,13 +172,15 @@ float ggml_get_f32_nd(const struct ggml_tensor *tensor, int i0, int i1, int i2, 
     return element ? read_element(tensor->type, element).f : 0.0f;
 }
 
-void ggml_set_i32_nd(const struct ggml_tensor *tensor, int i0, int i1, int i2, int i3, int32_t value) {
+void ggml_set_i32_nd(const struct ggml_tensor *tensor, int i0, int i1, int i2, int i3,
+                     int32_t value) {
     const int64_t index[] = {i0, i1, i2, i3};
     void *element = element_at(tensor, index, __func__);
     if (element) write_element(tensor->type, element, from_i32(value));
 }
 
-void ggml_set_f32_nd(const struct ggml_tensor *tensor, int i0, int i1, int i2, int i3, float value) {
+void ggml_set_f32_nd(const struct ggml_tensor *tensor, int i0, int i1, int i2, int i3,
+                     float value) {
     const int64_t index[] = {i0, i1, i2, i3};
     void *element = element_at(tensor, index, __func__);
     if (element) write_element(tensor->type, element, from_f32(value));

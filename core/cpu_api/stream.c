@@ -29,8 +29,8 @@ bool ggml_backend_is_cpu(ggml_backend_t backend) {
 // A function of the stream's own backend, or NULL after telling why `function` fails.
 static void *stream_function(ggml_backend_t backend, const char *function, const char *name) {
     if (!ggml_backend_is_cpu(backend)) {
-        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the stream is %s; ggml_backend_is_cpu() tells", function,
-                  backend ? "not of the CPU" : "NULL");
+        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the stream is %s; ggml_backend_is_cpu() tells",
+                  function, backend ? "not of the CPU" : "NULL");
         return NULL;
     }
     const ggml_backend_reg_t reg = ggml_backend_dev_backend_reg(ggml_backend_get_device(backend));
@@ -56,7 +56,8 @@ void ggml_backend_cpu_set_threadpool(ggml_backend_t backend_cpu, ggml_threadpool
     ((void (*)(ggml_backend_t, ggml_threadpool_t))(uintptr_t)address)(backend_cpu, threadpool);
 }
 
-void ggml_backend_cpu_set_abort_callback(ggml_backend_t backend_cpu, ggml_abort_callback abort_callback,
+void ggml_backend_cpu_set_abort_callback(ggml_backend_t backend_cpu,
+                                         ggml_abort_callback abort_callback,
                                          void *abort_callback_data) {
     typedef void (*setter)(ggml_backend_t, ggml_abort_callback, void *);
     void *address = stream_function(backend_cpu, __func__, "ggml_backend_set_abort_callback");
@@ -70,7 +71,8 @@ void ggml_backend_cpu_set_use_ref(ggml_backend_t backend_cpu, bool use_ref) {
 
 void ggml_numa_init(enum ggml_numa_strategy numa) {
     const ggml_backend_reg_t reg = ggml_backend_cpu_reg();
-    void *address = reg ? ggml_backend_reg_get_proc_address(reg, "ggml_backend_cpu_numa_init") : NULL;
+    void *address =
+        reg ? ggml_backend_reg_get_proc_address(reg, "ggml_backend_cpu_numa_init") : NULL;
     if (address) ((void (*)(enum ggml_numa_strategy))(uintptr_t)address)(numa);
 }
 

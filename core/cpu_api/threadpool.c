@@ -7,7 +7,8 @@
 
 void ggml_threadpool_params_init(struct ggml_threadpool_params *p, int n_threads) {
     if (!p) {
-        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "ggml_threadpool_params_init: the parameters are NULL");
+        ggml_fail(GGML_HOST_INVALID_ARGUMENT,
+                  "ggml_threadpool_params_init: the parameters are NULL");
         return;
     }
     *p = (struct ggml_threadpool_params){

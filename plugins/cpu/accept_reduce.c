@@ -40,9 +40,10 @@ bool cpu_accepts_rms_norm_mul(const struct ggml_tensor *node) {
     const struct ggml_tensor *norm = node->src[first ? 0 : 1];
     const struct ggml_tensor *weight = node->src[first ? 1 : 0];
     const struct ggml_tensor *x = norm->src[0];
-    return norm->op == GGML_OP_RMS_NORM && norm != weight && x && x->type == GGML_TYPE_F32 && cpu_same_shape(node, x) &&
-           cpu_same_shape(node, norm) && cpu_can_repeat(weight, node) && weight->ne[0] == node->ne[0] &&
-           cpu_rows_dense(node) && cpu_rows_dense(x) && cpu_rows_dense(weight);
+    return norm->op == GGML_OP_RMS_NORM && norm != weight && x && x->type == GGML_TYPE_F32 &&
+           cpu_same_shape(node, x) && cpu_same_shape(node, norm) && cpu_can_repeat(weight, node) &&
+           weight->ne[0] == node->ne[0] && cpu_rows_dense(node) && cpu_rows_dense(x) &&
+           cpu_rows_dense(weight);
 }
 
 bool cpu_accepts_group_norm(const struct ggml_tensor *node) {
@@ -53,7 +54,8 @@ bool cpu_accepts_group_norm(const struct ggml_tensor *node) {
 
 bool cpu_accepts_repeat(const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
-    return a->type == node->type && cpu_can_repeat(a, node) && cpu_rows_dense(a) && cpu_rows_dense(node);
+    return a->type == node->type && cpu_can_repeat(a, node) && cpu_rows_dense(a) &&
+           cpu_rows_dense(node);
 }
 
 // Blocks are copied whole, and only from dense rows.
@@ -66,7 +68,8 @@ bool cpu_accepts_concat(const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     const struct ggml_tensor *b = node->src[1];
     const int32_t dim = ggml_get_op_params_i32(node, 0);
-    if (dim < 0 || dim >= GGML_MAX_DIMS || a->type != node->type || b->type != node->type) return false;
+    if (dim < 0 || dim >= GGML_MAX_DIMS || a->type != node->type || b->type != node->type)
+        return false;
     for (int d = 0; d < GGML_MAX_DIMS; ++d) {
         const int64_t expected = d == dim ? a->ne[d] + b->ne[d] : a->ne[d];
         if (node->ne[d] != expected || (d != dim && b->ne[d] != a->ne[d])) return false;

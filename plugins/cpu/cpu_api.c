@@ -39,7 +39,7 @@ const struct ggml_cpu_api *cpu_api(void) {
     return &api;
 }
 
-// --- functions that ggml's clients look up by name -------------------------------------------------------
+// --- functions that ggml's clients look up by name -------------------------------------
 
 static struct ggml_threadpool *threadpool_new(struct ggml_threadpool_params *params) {
     return params ? cpu_threadpool_new(params) : NULL;
@@ -59,13 +59,23 @@ static struct ggml_backend_feature *get_features(ggml_backend_reg_t reg) {
     } names[] = {
 #if defined(__x86_64__) || defined(_M_X64)
 #define FEATURE(name, bit) {name, GGML_CPU_BIT(GGML_CPU_X86_64_##bit)}
-        FEATURE("SSE3", SSE3), FEATURE("SSSE3", SSSE3), FEATURE("AVX", AVX), FEATURE("AVX2", AVX2),
-        FEATURE("F16C", F16C), FEATURE("FMA", FMA), FEATURE("BMI2", BMI2), FEATURE("AVX512", AVX512F),
-        FEATURE("AVX512_VNNI", AVX512_VNNI), FEATURE("AVX512_BF16", AVX512_BF16),
+        FEATURE("SSE3", SSE3),
+        FEATURE("SSSE3", SSSE3),
+        FEATURE("AVX", AVX),
+        FEATURE("AVX2", AVX2),
+        FEATURE("F16C", F16C),
+        FEATURE("FMA", FMA),
+        FEATURE("BMI2", BMI2),
+        FEATURE("AVX512", AVX512F),
+        FEATURE("AVX512_VNNI", AVX512_VNNI),
+        FEATURE("AVX512_BF16", AVX512_BF16),
 #elif defined(__aarch64__) || defined(_M_ARM64)
 #define FEATURE(name, bit) {name, GGML_CPU_BIT(GGML_CPU_AARCH64_##bit)}
-        FEATURE("NEON", ASIMD), FEATURE("ARM_FMA", ASIMD), FEATURE("FP16_VA", FP16),
-        FEATURE("MATMUL_INT8", I8MM), FEATURE("DOTPROD", DOTPROD),
+        FEATURE("NEON", ASIMD),
+        FEATURE("ARM_FMA", ASIMD),
+        FEATURE("FP16_VA", FP16),
+        FEATURE("MATMUL_INT8", I8MM),
+        FEATURE("DOTPROD", DOTPROD),
 #endif
         {NULL, 0},
     };

@@ -20,7 +20,8 @@ static const char *device_name(ggml_backend_dev_t dev) {
 static char description[128];
 
 static void read_description(void) {
-    if (!cpu_model(description, sizeof(description))) snprintf(description, sizeof(description), "CPU");
+    if (!cpu_model(description, sizeof(description)))
+        snprintf(description, sizeof(description), "CPU");
 }
 
 static const char *device_description(ggml_backend_dev_t dev) {
@@ -45,7 +46,8 @@ static void device_props(ggml_backend_dev_t dev, struct ggml_backend_dev_props *
     props->description = device_description(dev);
     props->type = device_type(dev);
     props->device_id = NULL;
-    props->caps = (struct ggml_backend_dev_caps){.buffer_from_host_ptr = true, .mmap_support = true};
+    props->caps =
+        (struct ggml_backend_dev_caps){.buffer_from_host_ptr = true, .mmap_support = true};
     device_memory(dev, &props->memory_free, &props->memory_total);
 }
 
@@ -98,18 +100,19 @@ static size_t reg_device_count(ggml_backend_reg_t reg) {
 static struct ggml_backend_reg reg_object;
 
 static struct ggml_backend_device device_object = {
-    .iface = {
-        .get_name = device_name,
-        .get_description = device_description,
-        .get_memory = device_memory,
-        .get_type = device_type,
-        .get_props = device_props,
-        .init_backend = device_init,
-        .get_buffer_type = device_buffer_type,
-        .buffer_from_host_ptr = device_buffer_from_ptr,
-        .supports_op = device_supports_op,
-        .supports_buft = device_supports_buft,
-    },
+    .iface =
+        {
+            .get_name = device_name,
+            .get_description = device_description,
+            .get_memory = device_memory,
+            .get_type = device_type,
+            .get_props = device_props,
+            .init_backend = device_init,
+            .get_buffer_type = device_buffer_type,
+            .buffer_from_host_ptr = device_buffer_from_ptr,
+            .supports_op = device_supports_op,
+            .supports_buft = device_supports_buft,
+        },
     .reg = &reg_object,
 };
 
@@ -120,12 +123,13 @@ static ggml_backend_dev_t reg_device(ggml_backend_reg_t reg, size_t index) {
 
 static struct ggml_backend_reg reg_object = {
     .api_version = GGML_BACKEND_API_VERSION,
-    .iface = {
-        .get_name = reg_name,
-        .get_device_count = reg_device_count,
-        .get_device = reg_device,
-        .get_proc_address = cpu_proc_address,
-    },
+    .iface =
+        {
+            .get_name = reg_name,
+            .get_device_count = reg_device_count,
+            .get_device = reg_device,
+            .get_proc_address = cpu_proc_address,
+        },
 };
 
 ggml_backend_reg_t cpu_reg(void) {

@@ -4,12 +4,12 @@
 #include <pthread.h>
 
 // Neither list of the quantised types may forget one.
-#define GGML_TYPE_ROW(number, name, text, block, size, quantized)                                   \
+#define GGML_TYPE_ROW(number, name, text, block, size, quantized)                                  \
     _Static_assert(((T_QUANTS >> number) & 1) == quantized, "T_QUANTS and " #name);
 #include "type_list.inl"
 
 static const struct cpu_kernel kernels[] = {
-#define CPU_KERNEL_ROW(op, sub, entry, dst, src0, src1, src2, accepts, work, cost)                  \
+#define CPU_KERNEL_ROW(op, sub, entry, dst, src0, src1, src2, accepts, work, cost)                 \
     {GGML_OP_##op, sub, dst, {src0, src1, src2}, accepts, work, cost, #entry},
 #include "kernel_list.inl"
 };
@@ -49,7 +49,8 @@ static bool fits(const struct cpu_kernel *kernel, const struct ggml_tensor *node
 }
 
 const struct cpu_kernel *cpu_kernel_find_sub(const struct ggml_tensor *node, int sub) {
-    if (node->op < 0 || node->op >= GGML_OP_COUNT || node->flags & GGML_TENSOR_FLAG_ERROR) return NULL;
+    if (node->op < 0 || node->op >= GGML_OP_COUNT || node->flags & GGML_TENSOR_FLAG_ERROR)
+        return NULL;
     pthread_once(&chain_once, chain_rows);
     for (int i = first_row[node->op]; i != 0; i = next_row[i - 1]) {
         const struct cpu_kernel *kernel = &kernels[i - 1];

@@ -8,7 +8,8 @@
 // Values of the sub column beside sub-operations.
 enum {
     ANY = -1,
-    CPU_SUB_RMS_NORM_MUL = 1000, // a MUL that also computes the RMS_NORM which is one of its operands
+    CPU_SUB_RMS_NORM_MUL =
+        1000, // a MUL that also computes the RMS_NORM which is one of its operands
 };
 
 // Sets of types: one bit per type number, bit 63 for an absent operand.
@@ -30,11 +31,11 @@ enum {
 #define T_HALVES (T_F16 | T_BF16)
 #define T_INTS (T_I8 | T_I16 | T_I32 | T_I64)
 // Every type with block scales.
-#define T_QUANTS                                                                                    \
-    (CPU_T(Q4_0) | CPU_T(Q4_1) | CPU_T(Q5_0) | CPU_T(Q5_1) | CPU_T(Q8_0) | CPU_T(Q8_1) |            \
-     CPU_T(Q2_K) | CPU_T(Q3_K) | CPU_T(Q4_K) | CPU_T(Q5_K) | CPU_T(Q6_K) | CPU_T(Q8_K) |            \
-     CPU_T(IQ2_XXS) | CPU_T(IQ2_XS) | CPU_T(IQ3_XXS) | CPU_T(IQ1_S) | CPU_T(IQ4_NL) |               \
-     CPU_T(IQ3_S) | CPU_T(IQ2_S) | CPU_T(IQ4_XS) | CPU_T(IQ1_M) | CPU_T(TQ1_0) | CPU_T(TQ2_0) |     \
+#define T_QUANTS                                                                                   \
+    (CPU_T(Q4_0) | CPU_T(Q4_1) | CPU_T(Q5_0) | CPU_T(Q5_1) | CPU_T(Q8_0) | CPU_T(Q8_1) |           \
+     CPU_T(Q2_K) | CPU_T(Q3_K) | CPU_T(Q4_K) | CPU_T(Q5_K) | CPU_T(Q6_K) | CPU_T(Q8_K) |           \
+     CPU_T(IQ2_XXS) | CPU_T(IQ2_XS) | CPU_T(IQ3_XXS) | CPU_T(IQ1_S) | CPU_T(IQ4_NL) |              \
+     CPU_T(IQ3_S) | CPU_T(IQ2_S) | CPU_T(IQ4_XS) | CPU_T(IQ1_M) | CPU_T(TQ1_0) | CPU_T(TQ2_0) |    \
      CPU_T(MXFP4) | CPU_T(NVFP4) | CPU_T(Q1_0) | CPU_T(Q2_0))
 #define T_ALL (T_FLOATS | T_F64 | T_INTS | T_QUANTS)
 
@@ -52,7 +53,8 @@ struct cpu_kernel {
 
 // All rows, in order; a level's table has the entry points in the same order. [any-thread]
 const struct cpu_kernel *cpu_kernels(int *out_count);
-// The row that computes the node, or NULL: not supported. Operands may be without buffers. [any-thread]
+// The row that computes the node, or NULL: not supported. Operands may be without buffers.
+// [any-thread]
 const struct cpu_kernel *cpu_kernel_find(const struct ggml_tensor *node);
 // The same for a sub-operation that the node itself does not name.
 const struct cpu_kernel *cpu_kernel_find_sub(const struct ggml_tensor *node, int sub);
@@ -61,7 +63,7 @@ int cpu_kernel_index(const struct cpu_kernel *kernel);
 // Whether the device computes the node, view operations included. [any-thread]
 bool cpu_supports_op(const struct ggml_tensor *node);
 
-// --- columns shared by several families ----------------------------------------------------------------
+// --- columns shared by several families ------------------------------------------------
 
 bool cpu_accepts_binary(const struct ggml_tensor *node);
 size_t cpu_work_none(const struct ggml_tensor *node, int n_threads);
@@ -74,9 +76,9 @@ int64_t cpu_cost_dst_heavy(const struct ggml_tensor *node);
 int64_t cpu_cost_one(const struct ggml_tensor *node);
 int64_t cpu_cost_all(const struct ggml_tensor *node);
 
-#define CPU_KERNEL_ROW(op, sub, entry, dst, src0, src1, src2, accepts, work, cost)                  \
-    bool accepts(const struct ggml_tensor *node);                                                   \
-    size_t work(const struct ggml_tensor *node, int n_threads);                                     \
+#define CPU_KERNEL_ROW(op, sub, entry, dst, src0, src1, src2, accepts, work, cost)                 \
+    bool accepts(const struct ggml_tensor *node);                                                  \
+    size_t work(const struct ggml_tensor *node, int n_threads);                                    \
     int64_t cost(const struct ggml_tensor *node);
 #include "kernel_list.inl"
 

@@ -6,13 +6,13 @@
 
 #include "ggml-plugin.h"
 
-#define CPU_LEVEL_ROW(name, text, features)                                                         \
-    extern const cpu_kernel_fn cpu_kernel_table_##name[];                                           \
+#define CPU_LEVEL_ROW(name, text, features)                                                        \
+    extern const cpu_kernel_fn cpu_kernel_table_##name[];                                          \
     extern const struct ggml_type_traits_cpu cpu_type_traits_##name[];
 #include "level_list.inl"
 
 static const struct cpu_level levels[] = {
-#define CPU_LEVEL_ROW(name, text, features)                                                         \
+#define CPU_LEVEL_ROW(name, text, features)                                                        \
     {text, features, cpu_kernel_table_##name, cpu_type_traits_##name},
 #include "level_list.inl"
 };
@@ -36,8 +36,8 @@ static int level_by_name(const char *name) {
 const struct cpu_level *cpu_level_choose(uint64_t features, const char *limit) {
     int last = limit ? level_by_name(limit) : N_LEVELS - 1;
     if (last < 0) {
-        GGML_LOG_WARN("GGML_CPU_LEVEL: there is no level \"%s\" on this machine; the best is used\n",
-                      limit);
+        GGML_LOG_WARN(
+            "GGML_CPU_LEVEL: there is no level \"%s\" on this machine; the best is used\n", limit);
         last = N_LEVELS - 1;
     }
     while (last > 0 && (levels[last].features & ~features) != 0)
@@ -58,7 +58,8 @@ const struct cpu_level *cpu_level(void) {
     const struct cpu_level *level = atomic_load_explicit(&chosen, memory_order_acquire);
     if (level) return level;
     const struct ggml_host_table *host = ggml_sdk_host();
-    level = cpu_level_choose(cpu_features(), host ? host->get_config(host, "GGML_CPU_LEVEL") : NULL);
+    level =
+        cpu_level_choose(cpu_features(), host ? host->get_config(host, "GGML_CPU_LEVEL") : NULL);
     atomic_store_explicit(&chosen, level, memory_order_release);
     return level;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Instruction-set levels of the CPU plugin, from oldest to newest: the last whose features are all usable,
-// and that GGML_CPU_LEVEL does not forbid, is taken. meson.build has the same names with compiler flags.
+// Instruction-set levels of the CPU plugin, from oldest to newest: the last whose features are all
+// usable, and that GGML_CPU_LEVEL does not forbid, is taken. meson.build has the same names with
+// compiler flags.
 //
 // CPU_LEVEL_ROW(name, text, features)
 //   name      CPU_LEVEL of the objects

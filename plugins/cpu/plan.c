@@ -29,7 +29,8 @@ static enum ggml_status check_memory(const struct ggml_tensor *node) {
     if (host) return GGML_STATUS_SUCCESS;
     return cpu_fail(GGML_STATUS_FAILED, GGML_HOST_UNSUPPORTED,
                     "node '%.*s' (%s) or an operand is in another device's memory: copy it to host "
-                    "memory first", GGML_MAX_NAME, node->name, cpu_op_name(node->op));
+                    "memory first",
+                    GGML_MAX_NAME, node->name, cpu_op_name(node->op));
 }
 
 static enum ggml_status reserve(struct cpu_plan *plan, int n) {
@@ -45,7 +46,8 @@ static enum ggml_status reserve(struct cpu_plan *plan, int n) {
     return GGML_STATUS_SUCCESS;
 }
 
-static void add_step(struct cpu_plan *plan, struct ggml_tensor *node, const struct cpu_kernel *kernel) {
+static void add_step(struct cpu_plan *plan, struct ggml_tensor *node,
+                     const struct cpu_kernel *kernel) {
     const bool parallel = plan->n_threads > 1 && kernel->cost(node) >= CPU_COST_PARALLEL;
     const size_t work = kernel->work(node, parallel ? plan->n_threads : 1);
     const bool after_parallel = plan->n_steps > 0 && plan->steps[plan->n_steps - 1].parallel;
@@ -72,8 +74,10 @@ static int plan_node(struct cpu_plan *plan, const struct ggml_cgraph *cgraph, in
     if (!(node->flags & GGML_TENSOR_FLAG_ERROR) && is_idle(node)) return 1;
     const struct cpu_fusion fusion = plan->use_ref ? (struct cpu_fusion){0} : cpu_fuse(cgraph, i);
     const struct cpu_kernel *kernel = fusion.kernel ? fusion.kernel : cpu_kernel_find(node);
-    if (!kernel) *out_status = unsupported(node);
-    else *out_status = check_memory(node);
+    if (!kernel)
+        *out_status = unsupported(node);
+    else
+        *out_status = check_memory(node);
     if (*out_status != GGML_STATUS_SUCCESS) return 0;
     add_step(plan, fusion.kernel ? fusion.node : node, kernel);
     return fusion.kernel ? fusion.n_nodes : 1;
@@ -85,8 +89,8 @@ static bool is_made(const struct cpu_plan *plan, const struct ggml_cgraph *cgrap
            plan->n_threads == n_threads && plan->use_ref == use_ref;
 }
 
-enum ggml_status cpu_plan_make(struct cpu_plan *plan, const struct ggml_cgraph *cgraph, int n_threads,
-                               bool use_ref) {
+enum ggml_status cpu_plan_make(struct cpu_plan *plan, const struct ggml_cgraph *cgraph,
+                               int n_threads, bool use_ref) {
     if (is_made(plan, cgraph, n_threads, use_ref)) return GGML_STATUS_SUCCESS;
     plan->uid = 0;
     plan->n_steps = 0;
@@ -102,8 +106,10 @@ enum ggml_status cpu_plan_make(struct cpu_plan *plan, const struct ggml_cgraph *
     plan->n_nodes = cgraph->n_nodes;
     for (int i = 0; i < cgraph->n_nodes && status == GGML_STATUS_SUCCESS;)
         i += plan_node(plan, cgraph, i, &status);
-    if (status == GGML_STATUS_SUCCESS) plan->uid = cgraph->uid;
-    else plan->n_steps = 0;
+    if (status == GGML_STATUS_SUCCESS)
+        plan->uid = cgraph->uid;
+    else
+        plan->n_steps = 0;
     return status;
 }
 

@@ -28,17 +28,17 @@ struct cpu_plan {
 
 // How a plan is computed.
 struct cpu_run {
-    struct ggml_threadpool *pool; // NULL: one is borrowed
-    void *work;                   // plan->work_size bytes, 64-byte aligned
+    struct ggml_threadpool *pool;       // NULL: one is borrowed
+    void *work;                         // plan->work_size bytes, 64-byte aligned
     ggml_abort_callback abort_callback; // asked after each node, or NULL
     void *abort_data;
 };
 
-// Prepares the graph for n_threads; nothing to do if it is the one prepared before. On failure the plan is
-// empty and the status GGML_STATUS_FAILED (a node that no kernel computes, an invalid graph) or
-// GGML_STATUS_ALLOC_FAILED, after telling the host. [stream]
-enum ggml_status cpu_plan_make(struct cpu_plan *plan, const struct ggml_cgraph *cgraph, int n_threads,
-                               bool use_ref);
+// Prepares the graph for n_threads; nothing to do if it is the one prepared before. On failure the
+// plan is empty and the status GGML_STATUS_FAILED (a node that no kernel computes, an invalid
+// graph) or GGML_STATUS_ALLOC_FAILED, after telling the host. [stream]
+enum ggml_status cpu_plan_make(struct cpu_plan *plan, const struct ggml_cgraph *cgraph,
+                               int n_threads, bool use_ref);
 // Computes it; operands' data may have moved since. [stream]
 enum ggml_status cpu_plan_run(const struct cpu_plan *plan, const struct cpu_run *run);
 void cpu_plan_free(struct cpu_plan *plan);

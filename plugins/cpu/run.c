@@ -12,8 +12,8 @@ struct execution {
     const struct cpu_run *run;
     struct cpu_team team; // all threads
     struct cpu_team solo; // thread 0 alone
-    // Steps after this one are not computed. It is set before the next barrier and read after it, so that
-    // every thread leaves at the same step.
+    // Steps after this one are not computed. It is set before the next barrier and read after it,
+    // so that every thread leaves at the same step.
     _Atomic int last_step;
     _Atomic int status;
 };
@@ -73,7 +73,8 @@ static enum ggml_status check_data(const struct cpu_plan *plan) {
         if (!present) {
             return cpu_fail(GGML_STATUS_FAILED, GGML_HOST_INVALID_ARGUMENT,
                             "node '%.*s' (%s) or an operand has no data: allocate the graph before "
-                            "computing it", GGML_MAX_NAME, node->name, cpu_op_name(node->op));
+                            "computing it",
+                            GGML_MAX_NAME, node->name, cpu_op_name(node->op));
         }
     }
     return GGML_STATUS_SUCCESS;
@@ -82,12 +83,15 @@ static enum ggml_status check_data(const struct cpu_plan *plan) {
 static enum ggml_status report(struct execution *execution) {
     const enum ggml_status status = (enum ggml_status)atomic_load(&execution->status);
     if (status == GGML_STATUS_SUCCESS) return status;
-    const struct ggml_tensor *node = execution->plan->steps[atomic_load(&execution->last_step)].node;
+    const struct ggml_tensor *node =
+        execution->plan->steps[atomic_load(&execution->last_step)].node;
     if (status == GGML_STATUS_ABORTED) {
-        return cpu_fail(status, GGML_HOST_ABORTED, "the abort callback ended the graph after node '%.*s'",
-                        GGML_MAX_NAME, node->name);
+        return cpu_fail(status, GGML_HOST_ABORTED,
+                        "the abort callback ended the graph after node '%.*s'", GGML_MAX_NAME,
+                        node->name);
     }
-    return cpu_fail(status, status == GGML_STATUS_ALLOC_FAILED ? GGML_HOST_OUT_OF_MEMORY : GGML_HOST_FAILED,
+    return cpu_fail(status,
+                    status == GGML_STATUS_ALLOC_FAILED ? GGML_HOST_OUT_OF_MEMORY : GGML_HOST_FAILED,
                     "the kernel of node '%.*s' (%s) failed: its operands hold invalid values",
                     GGML_MAX_NAME, node->name, cpu_op_name(node->op));
 }

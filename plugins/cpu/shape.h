@@ -12,12 +12,12 @@ struct cpu_type_size {
 };
 
 static inline struct cpu_type_size cpu_type_size(enum ggml_type type) {
-    switch (type) {
-#define GGML_TYPE_ROW(number, name, text, block_, size_, quantized)                                 \
-    case GGML_TYPE_##name: return (struct cpu_type_size){block_, size_};
+    static const struct cpu_type_size sizes[GGML_TYPE_COUNT] = {
+#define GGML_TYPE_ROW(number, name, text, block, size, quantized) [number] = {block, size},
 #include "type_list.inl"
-    default: return (struct cpu_type_size){0, 0};
-    }
+    };
+    const struct cpu_type_size none = {0, 0};
+    return (unsigned)type < GGML_TYPE_COUNT ? sizes[type] : none;
 }
 
 static inline int64_t cpu_nelements(const struct ggml_tensor *t) {

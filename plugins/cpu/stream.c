@@ -56,7 +56,8 @@ static void stream_free(ggml_backend_t backend) {
     ggml_aligned_free(stream, sizeof(*stream));
 }
 
-static enum ggml_status run_plan(struct cpu_stream *stream, const struct cpu_plan *plan, void *work) {
+static enum ggml_status run_plan(struct cpu_stream *stream, const struct cpu_plan *plan,
+                                 void *work) {
     const struct cpu_run run = {
         .pool = stream->pool,
         .work = work,
@@ -100,7 +101,8 @@ static ggml_backend_graph_plan_t stream_plan_create(ggml_backend_t backend,
     return plan;
 }
 
-static enum ggml_status stream_plan_compute(ggml_backend_t backend, ggml_backend_graph_plan_t handle) {
+static enum ggml_status stream_plan_compute(ggml_backend_t backend,
+                                            ggml_backend_graph_plan_t handle) {
     const struct stream_plan *plan = handle;
     return run_plan(backend->context, &plan->plan, plan->work);
 }
@@ -112,18 +114,20 @@ ggml_backend_t cpu_stream_new(ggml_backend_dev_t device) {
     struct cpu_stream *stream = ggml_aligned_malloc(sizeof(*stream));
     if (!stream) return NULL;
     *stream = (struct cpu_stream){
-        .backend = {
-            .guid = &stream_guid,
-            .iface = {
-                .get_name = stream_name,
-                .free = stream_free,
-                .graph_plan_create = stream_plan_create,
-                .graph_plan_free = stream_plan_free,
-                .graph_plan_compute = stream_plan_compute,
-                .graph_compute = stream_compute,
+        .backend =
+            {
+                .guid = &stream_guid,
+                .iface =
+                    {
+                        .get_name = stream_name,
+                        .free = stream_free,
+                        .graph_plan_create = stream_plan_create,
+                        .graph_plan_free = stream_plan_free,
+                        .graph_plan_compute = stream_plan_compute,
+                        .graph_compute = stream_compute,
+                    },
+                .device = device,
             },
-            .device = device,
-        },
     };
     stream->backend.context = stream;
     return &stream->backend;
@@ -144,7 +148,8 @@ void cpu_stream_set_threadpool(ggml_backend_t backend, ggml_threadpool_t pool) {
     stream->pool = pool;
 }
 
-void cpu_stream_set_abort_callback(ggml_backend_t backend, ggml_abort_callback callback, void *data) {
+void cpu_stream_set_abort_callback(ggml_backend_t backend, ggml_abort_callback callback,
+                                   void *data) {
     if (!cpu_stream_is(backend)) return;
     struct cpu_stream *stream = backend->context;
     stream->abort_callback = callback;
@@ -155,7 +160,7 @@ void cpu_stream_set_use_ref(ggml_backend_t backend, bool use_ref) {
     if (cpu_stream_is(backend)) ((struct cpu_stream *)backend->context)->use_ref = use_ref;
 }
 
-// --- graphs without a stream ----------------------------------------------------------------------------
+// --- graphs without a stream -----------------------------------------------------------
 
 enum { WORK_ALIGNMENT = 64 };
 
@@ -163,7 +168,8 @@ struct ggml_cplan cpu_graph_plan(const struct ggml_cgraph *cgraph, int n_threads
                                  struct ggml_threadpool *pool) {
     struct ggml_cplan cplan = {0};
     struct cpu_plan plan = {0};
-    if (cpu_plan_make(&plan, cgraph, choose_threads(n_threads, pool), false) == GGML_STATUS_SUCCESS) {
+    if (cpu_plan_make(&plan, cgraph, choose_threads(n_threads, pool), false) ==
+        GGML_STATUS_SUCCESS) {
         // Callers do not align their memory.
         cplan.work_size = plan.work_size > 0 ? plan.work_size + WORK_ALIGNMENT : 0;
         cplan.n_threads = plan.parallel ? plan.n_threads : 1;
@@ -173,14 +179,17 @@ struct ggml_cplan cpu_graph_plan(const struct ggml_cgraph *cgraph, int n_threads
     return cplan;
 }
 
-static enum ggml_status compute_with_plan(const struct cpu_plan *plan, const struct ggml_cplan *cplan) {
-    const uintptr_t work = ((uintptr_t)cplan->work_data + WORK_ALIGNMENT - 1) & ~(uintptr_t)(WORK_ALIGNMENT - 1);
+static enum ggml_status compute_with_plan(const struct cpu_plan *plan,
+                                          const struct ggml_cplan *cplan) {
+    const uintptr_t work =
+        ((uintptr_t)cplan->work_data + WORK_ALIGNMENT - 1) & ~(uintptr_t)(WORK_ALIGNMENT - 1);
     const size_t lost = work - (uintptr_t)cplan->work_data;
     if (plan->work_size > 0 && (!cplan->work_data || cplan->work_size < plan->work_size + lost)) {
-        return cpu_fail(GGML_STATUS_FAILED, GGML_HOST_INVALID_ARGUMENT,
-                        "ggml_graph_compute: the plan's work_data must hold %zu bytes, work_size says "
-                        "%zu; call ggml_graph_plan() for this graph", plan->work_size + lost,
-                        cplan->work_data ? cplan->work_size : 0);
+        return cpu_fail(
+            GGML_STATUS_FAILED, GGML_HOST_INVALID_ARGUMENT,
+            "ggml_graph_compute: the plan's work_data must hold %zu bytes, work_size says "
+            "%zu; call ggml_graph_plan() for this graph",
+            plan->work_size + lost, cplan->work_data ? cplan->work_size : 0);
     }
     const struct cpu_run run = {
         .pool = cplan->threadpool,

@@ -12,7 +12,8 @@ bool cpu_stream_is(ggml_backend_t backend);
 
 void cpu_stream_set_n_threads(ggml_backend_t backend, int n_threads);
 void cpu_stream_set_threadpool(ggml_backend_t backend, ggml_threadpool_t pool);
-void cpu_stream_set_abort_callback(ggml_backend_t backend, ggml_abort_callback callback, void *data);
+void cpu_stream_set_abort_callback(ggml_backend_t backend, ggml_abort_callback callback,
+                                   void *data);
 void cpu_stream_set_use_ref(ggml_backend_t backend, bool use_ref);
 
 // Of ggml-plugin-cpu.h.

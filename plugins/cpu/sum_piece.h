@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How the sum of a whole tensor is cut into pieces: by its shape alone, whatever the number of threads.
+// How the sum of a whole tensor is cut into pieces: by its shape alone, whatever the number of
+// threads.
 #ifndef CPU_SUM_PIECE_H
 #define CPU_SUM_PIECE_H
 

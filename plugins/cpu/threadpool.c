@@ -50,7 +50,7 @@ struct ggml_threadpool {
 
 static _Atomic bool spread_workers;
 
-// --- waiting ------------------------------------------------------------------------------------------
+// --- waiting ---------------------------------------------------------------------------
 
 static inline void pause_instruction(void) {
 #if defined(__x86_64__) || defined(__i386__)
@@ -62,9 +62,12 @@ static inline void pause_instruction(void) {
 
 void cpu_relax(unsigned *spins) {
     const struct timespec while_others_run = {0, SLEEP_NS};
-    if (++*spins < SPINS_BEFORE_YIELD) pause_instruction();
-    else if (*spins < SPINS_BEFORE_SLEEP) sched_yield();
-    else nanosleep(&while_others_run, NULL);
+    if (++*spins < SPINS_BEFORE_YIELD)
+        pause_instruction();
+    else if (*spins < SPINS_BEFORE_SLEEP)
+        sched_yield();
+    else
+        nanosleep(&while_others_run, NULL);
 }
 
 static void team_wait(struct cpu_team *team, bool next_node) {
@@ -96,7 +99,7 @@ int64_t cpu_team_claim(struct cpu_team *team) {
     return atomic_fetch_add_explicit(&team->claimed, 1, memory_order_relaxed);
 }
 
-// --- workers ------------------------------------------------------------------------------------------
+// --- workers ---------------------------------------------------------------------------
 
 static uint64_t wait_for_work(struct ggml_threadpool *pool, uint64_t seen) {
     uint64_t epoch = seen;
@@ -196,7 +199,7 @@ static void wake_workers(struct ggml_threadpool *pool, int n_threads) {
     pthread_mutex_unlock(&pool->lock);
 }
 
-// --- pool ---------------------------------------------------------------------------------------------
+// --- pool ------------------------------------------------------------------------------
 
 // One that notices when its owner wants it again.
 static void init_graph_lock(pthread_mutex_t *mutex) {
@@ -272,7 +275,8 @@ int cpu_threadpool_begin(struct ggml_threadpool *pool, int n_threads) {
     return MAX(1, MIN(n_threads, pool->n_workers + 1));
 }
 
-void cpu_threadpool_run(struct ggml_threadpool *pool, int n_threads, cpu_share_fn share, void *context) {
+void cpu_threadpool_run(struct ggml_threadpool *pool, int n_threads, cpu_share_fn share,
+                        void *context) {
     if (n_threads > 1) {
         pool->share = share;
         pool->context = context;
@@ -289,7 +293,7 @@ void cpu_threadpool_end(struct ggml_threadpool *pool) {
     pthread_mutex_unlock(&pool->use);
 }
 
-// --- pools that are kept --------------------------------------------------------------------------------
+// --- pools that are kept ---------------------------------------------------------------
 
 static pthread_mutex_t idle_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct ggml_threadpool *idle; // last used first

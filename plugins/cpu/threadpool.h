@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Threads that compute graphs. Workers start with the first graph that needs them, spin a while for the
-// next one and then sleep. The thread that computes a graph is thread 0 of its team.
+// Threads that compute graphs. Workers start with the first graph that needs them, spin a while for
+// the next one and then sleep. The thread that computes a graph is thread 0 of its team.
 #ifndef CPU_THREADPOOL_H
 #define CPU_THREADPOOL_H
 
@@ -18,8 +18,8 @@ struct cpu_team {
 
 // As cpu_team_barrier(), between nodes: numbers are drawn from 0 again.
 void cpu_team_next_node(struct cpu_team *team);
-// Waits a little: spins first, then lets others run, then sleeps: a real-time thread would otherwise keep
-// the one it waits for from running. *spins counts and begins at 0.
+// Waits a little: spins first, then lets others run, then sleeps: a real-time thread would
+// otherwise keep the one it waits for from running. *spins counts and begins at 0.
 void cpu_relax(unsigned *spins);
 
 // Work of one thread: 0 <= ith < nth.
@@ -31,21 +31,24 @@ int cpu_threadpool_get_n_threads(struct ggml_threadpool *pool);
 void cpu_threadpool_pause(struct ggml_threadpool *pool);
 void cpu_threadpool_resume(struct ggml_threadpool *pool);
 
-// Locks the pool for one graph and starts its workers if need be; answers the number of threads that can
-// run, at most n_threads; 0 (after telling why) inside a graph on the same pool. cpu_threadpool_end() unlocks
-// it. Blocks while another thread's graph runs.
+// Locks the pool for one graph and starts its workers if need be; answers the number of threads
+// that can run, at most n_threads; 0 (after telling why) inside a graph on the same pool.
+// cpu_threadpool_end() unlocks it. Blocks while another thread's graph runs.
 int cpu_threadpool_begin(struct ggml_threadpool *pool, int n_threads);
 // Runs share on n_threads threads, the caller included; n_threads as answered or less.
-void cpu_threadpool_run(struct ggml_threadpool *pool, int n_threads, cpu_share_fn share, void *context);
+void cpu_threadpool_run(struct ggml_threadpool *pool, int n_threads, cpu_share_fn share,
+                        void *context);
 void cpu_threadpool_end(struct ggml_threadpool *pool);
 
-// A pool that nobody uses, with at least n_threads, kept between graphs; NULL: no memory. [any-thread]
+// A pool that nobody uses, with at least n_threads, kept between graphs; NULL: no memory.
+// [any-thread]
 struct ggml_threadpool *cpu_threadpool_borrow(int n_threads);
 void cpu_threadpool_give_back(struct ggml_threadpool *pool);
 // Ends all that are kept. [init]
 void cpu_threadpool_shutdown(void);
 
-// The number of threads when nobody says one: the host's default. The first call may take milliseconds.
+// The number of threads when nobody says one: the host's default. The first call may take
+// milliseconds.
 int cpu_default_threads(void);
 // Spreads the workers of pools over NUMA nodes from now on. [init]
 void cpu_threadpool_set_spread(bool spread);

@@ -17,10 +17,9 @@ enum ggml_status cpu_fail(enum ggml_status result, enum ggml_host_status status,
 }
 
 const char *cpu_op_name(enum ggml_op op) {
-    switch (op) {
-#define GGML_OP_ROW(number, name, ...)                                                              \
-    case GGML_OP_##name: return #name;
+    static const char *const names[GGML_OP_COUNT] = {
+#define GGML_OP_ROW(number, name, ...) [number] = #name,
 #include "op_list.inl"
-    default: return "?";
-    }
+    };
+    return (unsigned)op < GGML_OP_COUNT && names[op] ? names[op] : "?";
 }

@@ -31,20 +31,20 @@ static void fill(struct ggml_tensor *t, uint32_t seed, float low, float high) {
     }
 }
 
-struct ggml_tensor *test_tensor(struct ggml_context *ctx, enum ggml_type type, struct extents extents,
-                                uint32_t seed, float low, float high) {
+struct ggml_tensor *test_tensor(struct ggml_context *ctx, enum ggml_type type,
+                                struct extents extents, uint32_t seed, float low, float high) {
     struct ggml_tensor *t = ggml_new_tensor(ctx, type, 4, extents.ne);
     fill(t, seed, low, high);
     return t;
 }
 
-struct ggml_tensor *test_gapped(struct ggml_context *ctx, enum ggml_type type, struct extents extents,
-                                uint32_t seed, float low, float high) {
+struct ggml_tensor *test_gapped(struct ggml_context *ctx, enum ggml_type type,
+                                struct extents extents, uint32_t seed, float low, float high) {
     const int64_t *ne = extents.ne;
     struct ggml_tensor *wide = ggml_new_tensor_4d(ctx, type, ne[0] + 3, ne[1] + 1, ne[2], ne[3]);
     memset(wide->data, 0x7f, ggml_nbytes(wide));
-    struct ggml_tensor *t = ggml_view_4d(ctx, wide, ne[0], ne[1], ne[2], ne[3], wide->nb[1], wide->nb[2],
-                                         wide->nb[3], 2 * ggml_type_size(type));
+    struct ggml_tensor *t = ggml_view_4d(ctx, wide, ne[0], ne[1], ne[2], ne[3], wide->nb[1],
+                                         wide->nb[2], wide->nb[3], 2 * ggml_type_size(type));
     fill(t, seed, low, high);
     return t;
 }
@@ -136,8 +136,8 @@ void test_against(struct ggml_context *ctx, struct ggml_tensor *result, test_ora
         const char *name = test_use_level(level);
         for (int n_threads = 1; n_threads <= 3; ++n_threads) {
             char where[160];
-            snprintf(where, sizeof(where), "%s, %s, %s, %d threads", what, ggml_type_name(result->type),
-                     name, n_threads);
+            snprintf(where, sizeof(where), "%s, %s, %s, %d threads", what,
+                     ggml_type_name(result->type), name, n_threads);
             if (test_compute(graph, n_threads) != GGML_STATUS_SUCCESS) {
                 fail_msg("%s: %s", where, ggml_last_error());
             }

@@ -23,11 +23,11 @@ struct extents {
 // A context whose tensors have memory.
 struct ggml_context *test_context(size_t megabytes);
 // A tensor of I32, F16, BF16 or F32 with random values in [low, high); the seed makes them.
-struct ggml_tensor *test_tensor(struct ggml_context *ctx, enum ggml_type type, struct extents extents,
-                                uint32_t seed, float low, float high);
+struct ggml_tensor *test_tensor(struct ggml_context *ctx, enum ggml_type type,
+                                struct extents extents, uint32_t seed, float low, float high);
 // The same values and extents in memory with gaps after each row and matrix.
-struct ggml_tensor *test_gapped(struct ggml_context *ctx, enum ggml_type type, struct extents extents,
-                                uint32_t seed, float low, float high);
+struct ggml_tensor *test_gapped(struct ggml_context *ctx, enum ggml_type type,
+                                struct extents extents, uint32_t seed, float low, float high);
 // The graph that ends in `result`.
 struct ggml_cgraph *test_graph(struct ggml_context *ctx, struct ggml_tensor *result);
 // Computes on a stream with n_threads.
@@ -42,7 +42,8 @@ void test_use_best_level(void);
 double test_tolerance(enum ggml_type type);
 
 // Expected value of an element of the result, from the operands.
-typedef double (*test_oracle)(const struct ggml_tensor *result, const int64_t *i, const void *context);
+typedef double (*test_oracle)(const struct ggml_tensor *result, const int64_t *i,
+                              const void *context);
 // Computes at every level, with 1, 2 and 3 threads, and compares every element; `what` is printed.
 void test_against(struct ggml_context *ctx, struct ggml_tensor *result, test_oracle oracle,
                   const void *context, const char *what);

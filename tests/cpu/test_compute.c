@@ -14,8 +14,10 @@
 
 // Small and large nodes by turns, so that threads meet and part: about 20 nodes.
 static struct ggml_tensor *network(struct ggml_context *ctx, int64_t width, int64_t rows) {
-    struct ggml_tensor *x = test_tensor(ctx, GGML_TYPE_F32, (struct extents){{width, rows, 1, 1}}, 1, -1, 1);
-    struct ggml_tensor *w = test_tensor(ctx, GGML_TYPE_F32, (struct extents){{width, 1, 1, 1}}, 2, -1, 1);
+    struct ggml_tensor *x =
+        test_tensor(ctx, GGML_TYPE_F32, (struct extents){{width, rows, 1, 1}}, 1, -1, 1);
+    struct ggml_tensor *w =
+        test_tensor(ctx, GGML_TYPE_F32, (struct extents){{width, 1, 1, 1}}, 2, -1, 1);
     for (int layer = 0; layer < 4; ++layer) {
         struct ggml_tensor *h = ggml_mul(ctx, ggml_rms_norm(ctx, x, 1e-5f), w);
         h = ggml_silu(ctx, h);
@@ -42,7 +44,7 @@ static void test_results_do_not_depend_on_threads(void **state) {
     ggml_free(ctx);
 }
 
-// --- abort ----------------------------------------------------------------------------------------------
+// --- abort -----------------------------------------------------------------------------
 
 struct countdown {
     int left;
@@ -59,7 +61,8 @@ static void test_abort_callback_stops_between_nodes(void **state) {
     (void)state;
     for (int n_threads = 1; n_threads <= 3; ++n_threads) {
         struct ggml_context *ctx = test_context(8);
-        struct ggml_tensor *x = test_tensor(ctx, GGML_TYPE_F32, (struct extents){{512, 64, 1, 1}}, 3, 1, 2);
+        struct ggml_tensor *x =
+            test_tensor(ctx, GGML_TYPE_F32, (struct extents){{512, 64, 1, 1}}, 3, 1, 2);
         struct ggml_tensor *nodes[6] = {x};
         for (int i = 1; i < 6; ++i) {
             nodes[i] = ggml_scale(ctx, nodes[i - 1], 2.0f);
@@ -82,7 +85,7 @@ static void test_abort_callback_stops_between_nodes(void **state) {
     }
 }
 
-// --- pools ----------------------------------------------------------------------------------------------
+// --- pools -----------------------------------------------------------------------------
 
 // Threads of this process whose name begins with `prefix`.
 static int count_threads(const char *prefix) {
@@ -236,12 +239,13 @@ static void test_graph_inside_a_graph_on_one_pool_is_refused(void **state) {
     ggml_free(ctx);
 }
 
-// --- plans ----------------------------------------------------------------------------------------------
+// --- plans -----------------------------------------------------------------------------
 
 static void test_plan_of_the_caller(void **state) {
     (void)state;
     struct ggml_context *ctx = test_context(16);
-    struct ggml_tensor *x = test_tensor(ctx, GGML_TYPE_F32, (struct extents){{5000, 9, 1, 1}}, 4, 0, 1);
+    struct ggml_tensor *x =
+        test_tensor(ctx, GGML_TYPE_F32, (struct extents){{5000, 9, 1, 1}}, 4, 0, 1);
     struct ggml_tensor *y = ggml_sum(ctx, x);
     struct ggml_cgraph *graph = test_graph(ctx, y);
     struct ggml_cplan plan = ggml_graph_plan(graph, 2, NULL);
@@ -299,8 +303,10 @@ static void test_nodes_without_compute_flag_are_left_alone(void **state) {
 static void test_fusion_skips_the_norm_unless_it_is_needed(void **state) {
     (void)state;
     struct ggml_context *ctx = test_context(4);
-    struct ggml_tensor *x = test_tensor(ctx, GGML_TYPE_F32, (struct extents){{300, 7, 1, 1}}, 5, -1, 1);
-    struct ggml_tensor *w = test_tensor(ctx, GGML_TYPE_F32, (struct extents){{300, 1, 1, 1}}, 6, -1, 1);
+    struct ggml_tensor *x =
+        test_tensor(ctx, GGML_TYPE_F32, (struct extents){{300, 7, 1, 1}}, 5, -1, 1);
+    struct ggml_tensor *w =
+        test_tensor(ctx, GGML_TYPE_F32, (struct extents){{300, 1, 1, 1}}, 6, -1, 1);
     struct ggml_tensor *norm = ggml_rms_norm(ctx, x, 1e-5f), *y = ggml_mul(ctx, norm, w);
     struct ggml_cgraph *graph = test_graph(ctx, y);
     ggml_backend_t stream = ggml_backend_cpu_init();
@@ -324,7 +330,7 @@ static void test_fusion_skips_the_norm_unless_it_is_needed(void **state) {
     ggml_free(ctx);
 }
 
-// --- refusals -------------------------------------------------------------------------------------------
+// --- refusals --------------------------------------------------------------------------
 
 static void test_unsupported_node_is_named(void **state) {
     (void)state;
@@ -342,7 +348,8 @@ static void test_unsupported_node_is_named(void **state) {
 
 static void test_graph_without_memory_is_refused(void **state) {
     (void)state;
-    struct ggml_context *ctx = ggml_init((struct ggml_init_params){.mem_size = 1 << 20, .no_alloc = true});
+    struct ggml_context *ctx =
+        ggml_init((struct ggml_init_params){.mem_size = 1 << 20, .no_alloc = true});
     struct ggml_tensor *y = ggml_sqr(ctx, ggml_new_tensor_1d(ctx, GGML_TYPE_F32, 10));
     assert_int_equal(test_compute(test_graph(ctx, y), 2), GGML_STATUS_FAILED);
     assert_non_null(strstr(ggml_last_error(), "no data"));
@@ -374,7 +381,7 @@ static void test_supports_op_follows_layout(void **state) {
     ggml_free(ctx);
 }
 
-// --- kernel list, levels -----------------------------------------------------------------------------------
+// --- kernel list, levels ---------------------------------------------------------------
 
 static bool hides(const struct cpu_kernel *earlier, const struct cpu_kernel *later) {
     if (earlier->op != later->op || earlier->accepts != later->accepts) return false;
@@ -421,7 +428,7 @@ static void test_level_is_forced_and_limited(void **state) {
     assert_ptr_equal(cpu_level_choose(~UINT64_C(0), levels[1].name), &levels[1]);
 }
 
-// --- failing allocations ---------------------------------------------------------------------------------
+// --- failing allocations ---------------------------------------------------------------
 
 static bool allow_some(void *context) {
     int *left = context;
@@ -431,7 +438,8 @@ static bool allow_some(void *context) {
 static void test_every_failing_allocation_is_a_status(void **state) {
     (void)state;
     struct ggml_context *ctx = test_context(16);
-    struct ggml_tensor *x = test_tensor(ctx, GGML_TYPE_F32, (struct extents){{5000, 9, 1, 1}}, 7, 0, 1);
+    struct ggml_tensor *x =
+        test_tensor(ctx, GGML_TYPE_F32, (struct extents){{5000, 9, 1, 1}}, 7, 0, 1);
     struct ggml_cgraph *graph = test_graph(ctx, ggml_sum(ctx, x));
     int failures = 0;
     enum ggml_status status = GGML_STATUS_FAILED;
@@ -455,12 +463,12 @@ static void test_every_failing_allocation_is_a_status(void **state) {
     ggml_free(ctx);
 }
 
-// --- single elements -------------------------------------------------------------------------------------
+// --- single elements -------------------------------------------------------------------
 
 static void test_single_elements(void **state) {
     (void)state;
-    static const enum ggml_type types[] = {GGML_TYPE_I8, GGML_TYPE_I16, GGML_TYPE_I32, GGML_TYPE_F16,
-                                           GGML_TYPE_BF16, GGML_TYPE_F32};
+    static const enum ggml_type types[] = {GGML_TYPE_I8,  GGML_TYPE_I16,  GGML_TYPE_I32,
+                                           GGML_TYPE_F16, GGML_TYPE_BF16, GGML_TYPE_F32};
     struct ggml_context *ctx = test_context(2);
     for (int k = 0; k < 6; ++k) {
         struct ggml_tensor *t = ggml_new_tensor_2d(ctx, types[k], 4, 3);

@@ -6,7 +6,7 @@ enum { N_SHAPES = 5 };
 static const struct extents shapes[N_SHAPES] = {
     {{1, 1, 1, 1}}, {{7, 3, 2, 2}}, {{33, 5, 1, 3}}, {{1031, 2, 1, 1}}, {{2048, 17, 1, 1}}};
 
-// --- binary -------------------------------------------------------------------------------------------
+// --- binary ----------------------------------------------------------------------------
 
 typedef struct ggml_tensor *(*binary_builder)(struct ggml_context *, struct ggml_tensor *,
                                               struct ggml_tensor *);
@@ -31,9 +31,11 @@ static double binary_oracle(const struct ggml_tensor *y, const int64_t *i, const
 
 static void test_binary_types(void **state) {
     (void)state;
-    static const enum ggml_type types[][2] = {
-        {GGML_TYPE_F32, GGML_TYPE_F32}, {GGML_TYPE_F16, GGML_TYPE_F16}, {GGML_TYPE_F16, GGML_TYPE_F32},
-        {GGML_TYPE_BF16, GGML_TYPE_BF16}, {GGML_TYPE_BF16, GGML_TYPE_F32}};
+    static const enum ggml_type types[][2] = {{GGML_TYPE_F32, GGML_TYPE_F32},
+                                              {GGML_TYPE_F16, GGML_TYPE_F16},
+                                              {GGML_TYPE_F16, GGML_TYPE_F32},
+                                              {GGML_TYPE_BF16, GGML_TYPE_BF16},
+                                              {GGML_TYPE_BF16, GGML_TYPE_F32}};
     for (int op = 0; op < 4; ++op) {
         for (int k = 0; k < 5; ++k) {
             struct ggml_context *ctx = test_context(4);
@@ -49,11 +51,12 @@ static void test_binary_types(void **state) {
 
 static void test_binary_broadcasts_every_dimension(void **state) {
     (void)state;
-    static const struct extents b_shapes[] = {
-        {{1, 1, 1, 1}}, {{12, 1, 1, 1}}, {{6, 1, 2, 1}}, {{1, 3, 1, 4}}, {{4, 3, 2, 2}}, {{12, 6, 2, 4}}};
+    static const struct extents b_shapes[] = {{{1, 1, 1, 1}}, {{12, 1, 1, 1}}, {{6, 1, 2, 1}},
+                                              {{1, 3, 1, 4}}, {{4, 3, 2, 2}},  {{12, 6, 2, 4}}};
     for (size_t k = 0; k < sizeof(b_shapes) / sizeof(b_shapes[0]); ++k) {
         struct ggml_context *ctx = test_context(2);
-        struct ggml_tensor *a = test_tensor(ctx, GGML_TYPE_F32, (struct extents){{12, 6, 2, 4}}, 3, -1, 1);
+        struct ggml_tensor *a =
+            test_tensor(ctx, GGML_TYPE_F32, (struct extents){{12, 6, 2, 4}}, 3, -1, 1);
         struct ggml_tensor *b = test_tensor(ctx, GGML_TYPE_F32, b_shapes[k], 4, 1, 2);
         test_against(ctx, ggml_sub(ctx, a, b), binary_oracle, &binaries[1], "broadcast sub");
         ggml_free(ctx);
@@ -63,17 +66,45 @@ static void test_binary_broadcasts_every_dimension(void **state) {
 static void test_binary_strided_and_permuted(void **state) {
     (void)state;
     struct ggml_context *ctx = test_context(2);
-    struct ggml_tensor *a = test_tensor(ctx, GGML_TYPE_F32, (struct extents){{9, 5, 4, 2}}, 5, -1, 1);
-    struct ggml_tensor *b = test_tensor(ctx, GGML_TYPE_F32, (struct extents){{5, 9, 4, 2}}, 6, -1, 1);
+    struct ggml_tensor *a =
+        test_tensor(ctx, GGML_TYPE_F32, (struct extents){{9, 5, 4, 2}}, 5, -1, 1);
+    struct ggml_tensor *b =
+        test_tensor(ctx, GGML_TYPE_F32, (struct extents){{5, 9, 4, 2}}, 6, -1, 1);
     test_against(ctx, ggml_mul(ctx, a, ggml_transpose(ctx, b)), binary_oracle, &binaries[2],
                  "mul by a transposed tensor");
-    struct ggml_tensor *c = test_tensor(ctx, GGML_TYPE_F32, (struct extents){{9, 4, 5, 2}}, 7, -1, 1);
-    test_against(ctx, ggml_add(ctx, ggml_permute(ctx, c, 0, 2, 1, 3), a), binary_oracle, &binaries[0],
-                 "add to a permuted tensor");
+    struct ggml_tensor *c =
+        test_tensor(ctx, GGML_TYPE_F32, (struct extents){{9, 4, 5, 2}}, 7, -1, 1);
+    test_against(ctx, ggml_add(ctx, ggml_permute(ctx, c, 0, 2, 1, 3), a), binary_oracle,
+                 &binaries[0], "add to a permuted tensor");
     ggml_free(ctx);
 }
 
-// --- one operand --------------------------------------------------------------------------------------
+// --- one operand
+static double add_id_oracle(const struct ggml_tensor *y, const int64_t *i, const void *context) {
+    (void)context;
+    const int id = ggml_get_i32_nd(y->src[2], (int)i[1], (int)i[2], 0, 0);
+    return test_get(y->src[0], i[0], i[1], i[2], i[3]) + test_get(y->src[1], i[0], id, 0, 0);
+}
+
+static void test_add_id(void **state) {
+    (void)state;
+    struct ggml_context *ctx = test_context(4);
+    struct ggml_tensor *a =
+        test_gapped(ctx, GGML_TYPE_F32, (struct extents){{33, 4, 200, 1}}, 8, -1, 1);
+    struct ggml_tensor *b =
+        test_tensor(ctx, GGML_TYPE_F32, (struct extents){{33, 7, 1, 1}}, 9, -1, 1);
+    struct ggml_tensor *ids =
+        test_tensor(ctx, GGML_TYPE_I32, (struct extents){{4, 200, 1, 1}}, 10, 0, 7);
+    struct ggml_tensor *y = ggml_add_id(ctx, a, b, ids);
+    test_against(ctx, y, add_id_oracle, NULL, "add_id");
+    ggml_set_i32_1d(ids, 777, 7);
+    assert_int_equal(test_compute(test_graph(ctx, y), 2), GGML_STATUS_FAILED);
+    ggml_set_i32_1d(ids, 777, -1);
+    assert_int_equal(test_compute(test_graph(ctx, y), 1), GGML_STATUS_FAILED);
+    ggml_free(ctx);
+}
+
+// --------------------------------------------------------------------------------------
 
 static double sigmoid(double x) {
     return 1.0 / (1.0 + exp(-x));
@@ -126,8 +157,8 @@ static void test_unary_family(void **state) {
         if (sub == GGML_UNARY_OP_XIELU) continue;
         for (int k = 0; k < 3; ++k) {
             struct ggml_context *ctx = test_context(2);
-            struct ggml_tensor *x = test_gapped(ctx, types[k], shapes[(op + k) % N_SHAPES],
-                                                (uint32_t)op + 10, -11, 11);
+            struct ggml_tensor *x =
+                test_gapped(ctx, types[k], shapes[(op + k) % N_SHAPES], (uint32_t)op + 10, -11, 11);
             test_against(ctx, ggml_unary(ctx, x, sub), unary_oracle, &sub, ggml_unary_op_name(sub));
             ggml_free(ctx);
         }
@@ -179,8 +210,10 @@ static void test_functions(void **state) {
         test_against(ctx, ggml_cos(ctx, h), function_oracle, &cosine, "cos");
         test_against(ctx, ggml_scale_bias(ctx, x, 1.5f, -0.25f), function_oracle, &scale, "scale");
         struct ggml_tensor *s = test_tensor(ctx, GGML_TYPE_F32, shapes[k], 21, -3, 3);
-        test_against(ctx, ggml_leaky_relu(ctx, s, 0.1f, false), function_oracle, &leaky, "leaky_relu");
-        test_against(ctx, ggml_xielu(ctx, s, 0.8f, 0.4f, 0.5f, -1e-6f), xielu_oracle, NULL, "xielu");
+        test_against(ctx, ggml_leaky_relu(ctx, s, 0.1f, false), function_oracle, &leaky,
+                     "leaky_relu");
+        test_against(ctx, ggml_xielu(ctx, s, 0.8f, 0.4f, 0.5f, -1e-6f), xielu_oracle, NULL,
+                     "xielu");
         ggml_free(ctx);
     }
 }
@@ -199,28 +232,31 @@ static void test_clamp(void **state) {
     struct ggml_tensor *x = test_gapped(ctx, GGML_TYPE_F32, shape, 30, -4, 4);
     test_against(ctx, ggml_clamp(ctx, x, -1, 2), clamp_oracle, copy, "clamp");
     struct ggml_tensor *odd = ggml_new_f32(ctx, NAN);
-    assert_int_equal(test_compute(test_graph(ctx, ggml_clamp(ctx, odd, -1, 2)), 1), GGML_STATUS_SUCCESS);
+    assert_int_equal(test_compute(test_graph(ctx, ggml_clamp(ctx, odd, -1, 2)), 1),
+                     GGML_STATUS_SUCCESS);
     assert_float_equal(ggml_get_f32_1d(odd, 0), 2, 0);
     ggml_free(ctx);
 }
 
 static void test_special_values(void **state) {
     (void)state;
-    static const float special[] = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, 100.0f, -100.0f, 1e-38f,
-                                    88.8f, -103.5f};
-    static const enum ggml_unary_op ops[] = {GGML_UNARY_OP_EXP, GGML_UNARY_OP_SIGMOID, GGML_UNARY_OP_TANH,
-                                             GGML_UNARY_OP_RELU, GGML_UNARY_OP_SGN};
+    static const float special[] = {0.0f,   -0.0f,   INFINITY, -INFINITY, NAN,
+                                    100.0f, -100.0f, 1e-38f,   88.8f,     -103.5f};
+    static const enum ggml_unary_op ops[] = {GGML_UNARY_OP_EXP, GGML_UNARY_OP_SIGMOID,
+                                             GGML_UNARY_OP_TANH, GGML_UNARY_OP_RELU,
+                                             GGML_UNARY_OP_SGN};
     struct ggml_context *ctx = test_context(2);
     struct ggml_tensor *x = ggml_new_tensor_1d(ctx, GGML_TYPE_F32, 10);
     memcpy(x->data, special, sizeof(special));
     for (size_t k = 0; k < sizeof(ops) / sizeof(ops[0]); ++k) {
         if (ops[k] == GGML_UNARY_OP_EXP) ggml_set_f32_1d(x, 8, 88.0f);
-        test_against(ctx, ggml_unary(ctx, x, ops[k]), unary_oracle, &ops[k], ggml_unary_op_name(ops[k]));
+        test_against(ctx, ggml_unary(ctx, x, ops[k]), unary_oracle, &ops[k],
+                     ggml_unary_op_name(ops[k]));
     }
     ggml_free(ctx);
 }
 
-// --- gated linear units ---------------------------------------------------------------------------------
+// --- gated linear units ----------------------------------------------------------------
 
 static double glu_oracle(const struct ggml_tensor *y, const int64_t *i, const void *context) {
     const bool swapped = *(const bool *)context;
@@ -252,11 +288,14 @@ static void test_glu_family(void **state) {
             struct extents shape = shapes[(op + k) % N_SHAPES];
             struct ggml_tensor *b = test_tensor(ctx, types[k], shape, 41, -2, 2);
             struct ggml_tensor *a = test_tensor(ctx, types[k], shape, 40, -6, 6);
-            test_against(ctx, ggml_glu_split(ctx, a, b, (enum ggml_glu_op)op), glu_oracle, &no, "split");
+            test_against(ctx, ggml_glu_split(ctx, a, b, (enum ggml_glu_op)op), glu_oracle, &no,
+                         "split");
             shape.ne[0] *= 2;
             struct ggml_tensor *c = test_tensor(ctx, types[k], shape, 42, -2, 2);
-            test_against(ctx, ggml_glu(ctx, c, (enum ggml_glu_op)op, true), glu_oracle, &yes, "swapped");
-            test_against(ctx, ggml_glu(ctx, c, (enum ggml_glu_op)op, false), glu_oracle, &no, "glu");
+            test_against(ctx, ggml_glu(ctx, c, (enum ggml_glu_op)op, true), glu_oracle, &yes,
+                         "swapped");
+            test_against(ctx, ggml_glu(ctx, c, (enum ggml_glu_op)op, false), glu_oracle, &no,
+                         "glu");
             ggml_free(ctx);
         }
     }
@@ -277,6 +316,7 @@ int main(void) {
         cmocka_unit_test(test_binary_types),
         cmocka_unit_test(test_binary_broadcasts_every_dimension),
         cmocka_unit_test(test_binary_strided_and_permuted),
+        cmocka_unit_test(test_add_id),
         cmocka_unit_test(test_unary_family),
         cmocka_unit_test(test_functions),
         cmocka_unit_test(test_clamp),

@@ -6,7 +6,8 @@
 
 static float compute_on(ggml_backend_t stream) {
     struct ggml_context *ctx = test_context(8);
-    struct ggml_tensor *x = test_tensor(ctx, GGML_TYPE_F32, (struct extents){{1000, 100, 1, 1}}, 1, -1, 1);
+    struct ggml_tensor *x =
+        test_tensor(ctx, GGML_TYPE_F32, (struct extents){{1000, 100, 1, 1}}, 1, -1, 1);
     struct ggml_tensor *y = ggml_sum(ctx, ggml_silu(ctx, ggml_rms_norm(ctx, x, 1e-5f)));
     assert_int_equal(ggml_backend_graph_compute(stream, test_graph(ctx, y)), GGML_STATUS_SUCCESS);
     const float sum = ggml_get_f32_1d(y, 0);
@@ -54,11 +55,16 @@ static void test_device_describes_itself(void **state) {
 
 static void test_named_functions(void **state) {
     (void)state;
-    static const char *const names[] = {
-        "ggml_backend_set_n_threads", "ggml_backend_set_abort_callback", "ggml_backend_get_features",
-        "ggml_backend_dev_get_extra_bufts", "ggml_threadpool_new", "ggml_threadpool_free",
-        "ggml_backend_cpu_set_threadpool", "ggml_backend_cpu_numa_init", "ggml_backend_cpu_is_numa",
-        "ggml_backend_cpu_set_use_ref"};
+    static const char *const names[] = {"ggml_backend_set_n_threads",
+                                        "ggml_backend_set_abort_callback",
+                                        "ggml_backend_get_features",
+                                        "ggml_backend_dev_get_extra_bufts",
+                                        "ggml_threadpool_new",
+                                        "ggml_threadpool_free",
+                                        "ggml_backend_cpu_set_threadpool",
+                                        "ggml_backend_cpu_numa_init",
+                                        "ggml_backend_cpu_is_numa",
+                                        "ggml_backend_cpu_set_use_ref"};
     ggml_backend_reg_t reg = ggml_backend_cpu_reg();
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i)
         assert_non_null(ggml_backend_reg_get_proc_address(reg, names[i]));

@@ -48,7 +48,8 @@ static void test_sums(void **state) {
         test_against(ctx, ggml_sum_rows(ctx, x), sum_rows_oracle, &no, "sum_rows");
         test_against(ctx, ggml_mean(ctx, x), sum_rows_oracle, &yes, "mean");
         if (k < 2) test_against(ctx, ggml_cumsum(ctx, x), cumsum_oracle, NULL, "cumsum");
-        struct ggml_tensor *h = test_tensor(ctx, k % 2 ? GGML_TYPE_F16 : GGML_TYPE_BF16, shapes[k], 61, 0, 1);
+        struct ggml_tensor *h =
+            test_tensor(ctx, k % 2 ? GGML_TYPE_F16 : GGML_TYPE_BF16, shapes[k], 61, 0, 1);
         test_against(ctx, ggml_sum(ctx, h), sum_oracle, NULL, "sum");
         ggml_free(ctx);
     }
@@ -67,9 +68,11 @@ static double argmax_oracle(const struct ggml_tensor *y, const int64_t *i, const
 static void test_argmax(void **state) {
     (void)state;
     struct ggml_context *ctx = test_context(4);
-    struct ggml_tensor *x = test_gapped(ctx, GGML_TYPE_F32, (struct extents){{2003, 17, 1, 1}}, 62, -1, 1);
+    struct ggml_tensor *x =
+        test_gapped(ctx, GGML_TYPE_F32, (struct extents){{2003, 17, 1, 1}}, 62, -1, 1);
     test_against(ctx, ggml_argmax(ctx, x), argmax_oracle, NULL, "argmax");
-    struct ggml_tensor *ties = test_tensor(ctx, GGML_TYPE_F32, (struct extents){{50, 2, 1, 1}}, 63, -1, 0);
+    struct ggml_tensor *ties =
+        test_tensor(ctx, GGML_TYPE_F32, (struct extents){{50, 2, 1, 1}}, 63, -1, 0);
     for (int i = 10; i < 40; i += 7)
         ggml_set_f32_nd(ties, i, 1, 0, 0, 5);
     ggml_set_f32_nd(ties, 45, 1, 0, 0, NAN);
@@ -79,7 +82,7 @@ static void test_argmax(void **state) {
     ggml_free(ctx);
 }
 
-// --- norms --------------------------------------------------------------------------------------------
+// --- norms -----------------------------------------------------------------------------
 
 static const float eps = 1e-3f;
 
@@ -87,7 +90,8 @@ static double norm_oracle(const struct ggml_tensor *y, const int64_t *i, const v
     (void)context;
     const struct ggml_tensor *x = y->src[0];
     const double n = (double)x->ne[0], mean = row_sum(x, i, 0, 1) / n;
-    return (test_get(x, i[0], i[1], i[2], i[3]) - mean) / sqrt(row_sum(x, i, mean, 2) / n + (double)eps);
+    return (test_get(x, i[0], i[1], i[2], i[3]) - mean) /
+           sqrt(row_sum(x, i, mean, 2) / n + (double)eps);
 }
 
 static double rms_of(const struct ggml_tensor *x, const int64_t *i) {
@@ -133,15 +137,18 @@ static void test_norms(void **state) {
 static void test_norm_of_columns_and_in_place(void **state) {
     (void)state;
     struct ggml_context *ctx = test_context(2);
-    struct ggml_tensor *x = test_tensor(ctx, GGML_TYPE_F32, (struct extents){{6, 31, 2, 1}}, 72, -1, 3);
+    struct ggml_tensor *x =
+        test_tensor(ctx, GGML_TYPE_F32, (struct extents){{6, 31, 2, 1}}, 72, -1, 3);
     struct ggml_tensor *columns = ggml_transpose(ctx, x);
     if (ggml_backend_dev_supports_op(ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU),
                                      ggml_norm(ctx, columns, eps))) {
         test_against(ctx, ggml_norm(ctx, columns, eps), norm_oracle, NULL, "norm of columns");
         test_against(ctx, ggml_l2_norm(ctx, columns, eps), l2_oracle, NULL, "l2_norm of columns");
     }
-    struct ggml_tensor *a = test_tensor(ctx, GGML_TYPE_F32, (struct extents){{64, 3, 1, 1}}, 73, -1, 3);
-    struct ggml_tensor *b = test_tensor(ctx, GGML_TYPE_F32, (struct extents){{64, 3, 1, 1}}, 73, -1, 3);
+    struct ggml_tensor *a =
+        test_tensor(ctx, GGML_TYPE_F32, (struct extents){{64, 3, 1, 1}}, 73, -1, 3);
+    struct ggml_tensor *b =
+        test_tensor(ctx, GGML_TYPE_F32, (struct extents){{64, 3, 1, 1}}, 73, -1, 3);
     struct ggml_tensor *y = ggml_rms_norm(ctx, b, eps);
     assert_int_equal(test_compute(test_graph(ctx, ggml_rms_norm_inplace(ctx, a, eps)), 2), 0);
     assert_int_equal(test_compute(test_graph(ctx, y), 2), GGML_STATUS_SUCCESS);
@@ -152,7 +159,8 @@ static void test_norm_of_columns_and_in_place(void **state) {
 static double group_oracle(const struct ggml_tensor *y, const int64_t *i, const void *context) {
     const struct ggml_tensor *x = y->src[0];
     const int64_t groups = *(const int *)context, each = (x->ne[2] + groups - 1) / groups;
-    const int64_t first = i[2] / each * each, last = first + each < x->ne[2] ? first + each : x->ne[2];
+    const int64_t first = i[2] / each * each,
+                  last = first + each < x->ne[2] ? first + each : x->ne[2];
     double sum = 0, squares = 0;
     for (int64_t c = first; c < last; ++c) {
         for (int64_t r = 0; r < x->ne[1]; ++r) {
@@ -162,7 +170,8 @@ static double group_oracle(const struct ggml_tensor *y, const int64_t *i, const 
         }
     }
     const double n = (double)(x->ne[0] * x->ne[1] * (last - first)), mean = sum / n;
-    return (test_get(x, i[0], i[1], i[2], i[3]) - mean) / sqrt(squares / n - mean * mean + (double)eps);
+    return (test_get(x, i[0], i[1], i[2], i[3]) - mean) /
+           sqrt(squares / n - mean * mean + (double)eps);
 }
 
 static void test_group_norm(void **state) {
@@ -170,13 +179,15 @@ static void test_group_norm(void **state) {
     static const int groups[] = {1, 2, 3, 5};
     for (int k = 0; k < 4; ++k) {
         struct ggml_context *ctx = test_context(2);
-        struct ggml_tensor *x = test_tensor(ctx, GGML_TYPE_F32, (struct extents){{5, 3, 7, 2}}, 74, -1, 3);
-        test_against(ctx, ggml_group_norm(ctx, x, groups[k], eps), group_oracle, &groups[k], "group_norm");
+        struct ggml_tensor *x =
+            test_tensor(ctx, GGML_TYPE_F32, (struct extents){{5, 3, 7, 2}}, 74, -1, 3);
+        test_against(ctx, ggml_group_norm(ctx, x, groups[k], eps), group_oracle, &groups[k],
+                     "group_norm");
         ggml_free(ctx);
     }
 }
 
-// --- repeat, concat -------------------------------------------------------------------------------------
+// --- repeat, concat --------------------------------------------------------------------
 
 static double repeat_oracle(const struct ggml_tensor *y, const int64_t *i, const void *context) {
     (void)context;
@@ -186,11 +197,12 @@ static double repeat_oracle(const struct ggml_tensor *y, const int64_t *i, const
 
 static void test_repeat(void **state) {
     (void)state;
-    static const enum ggml_type types[] = {GGML_TYPE_F32, GGML_TYPE_F16, GGML_TYPE_BF16, GGML_TYPE_I32,
-                                           GGML_TYPE_I16};
+    static const enum ggml_type types[] = {GGML_TYPE_F32, GGML_TYPE_F16, GGML_TYPE_BF16,
+                                           GGML_TYPE_I32, GGML_TYPE_I16};
     for (int k = 0; k < 5; ++k) {
         struct ggml_context *ctx = test_context(2);
-        struct ggml_tensor *x = test_gapped(ctx, types[k], (struct extents){{5, 1, 3, 2}}, 80, -90, 90);
+        struct ggml_tensor *x =
+            test_gapped(ctx, types[k], (struct extents){{5, 1, 3, 2}}, 80, -90, 90);
         test_against(ctx, ggml_repeat_4d(ctx, x, 15, 4, 3, 6), repeat_oracle, NULL, "repeat");
         ggml_free(ctx);
     }
@@ -225,12 +237,9 @@ static void test_concat(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sums),
-        cmocka_unit_test(test_argmax),
-        cmocka_unit_test(test_norms),
-        cmocka_unit_test(test_norm_of_columns_and_in_place),
-        cmocka_unit_test(test_group_norm),
-        cmocka_unit_test(test_repeat),
+        cmocka_unit_test(test_sums),       cmocka_unit_test(test_argmax),
+        cmocka_unit_test(test_norms),      cmocka_unit_test(test_norm_of_columns_and_in_place),
+        cmocka_unit_test(test_group_norm), cmocka_unit_test(test_repeat),
         cmocka_unit_test(test_concat),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

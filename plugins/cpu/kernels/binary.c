@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// add, sub, mul, div: dst = a . b with b repeated to a's shape, computed in F32.
+// add, sub, mul, div: dst = a . b with b repeated to a's shape, computed in F32; and add_id.
 #include "convert.h"
 #include "shape.h"
 
@@ -8,17 +8,17 @@ typedef void (*binary_fn)(float *y, const float *a, const float *b, int64_t n);
 // The same with one b for all.
 typedef void (*binary_scalar_fn)(float *y, const float *a, float b, int64_t n);
 
-#define BINARY_ROW(name, op)                                                                        \
-    static void name##_row(float *y, const float *a, const float *b, int64_t n) {                   \
-        CPU_INDEPENDENT                                                                             \
-        for (int64_t i = 0; i < n; ++i)                                                             \
-            y[i] = a[i] op b[i];                                                                    \
+#define BINARY_ROW(name, op)                                                                       \
+    static void name##_row(float *y, const float *a, const float *b, int64_t n) {                  \
+        CPU_INDEPENDENT                                                                            \
+        for (int64_t i = 0; i < n; ++i)                                                            \
+            y[i] = a[i] op b[i];                                                                   \
     }
-#define BINARY_SCALAR(name, op)                                                                     \
-    static void name##_scalar(float *y, const float *a, float b, int64_t n) {                       \
-        CPU_INDEPENDENT                                                                             \
-        for (int64_t i = 0; i < n; ++i)                                                             \
-            y[i] = a[i] op b;                                                                       \
+#define BINARY_SCALAR(name, op)                                                                    \
+    static void name##_scalar(float *y, const float *a, float b, int64_t n) {                      \
+        CPU_INDEPENDENT                                                                            \
+        for (int64_t i = 0; i < n; ++i)                                                            \
+            y[i] = a[i] op b;                                                                      \
     }
 BINARY_ROW(add, +)
 BINARY_ROW(sub, -)
@@ -81,11 +81,33 @@ static enum ggml_status compute(const struct cpu_task *task, struct binary_op op
     return GGML_STATUS_SUCCESS;
 }
 
-#define BINARY_KERNEL(name)                                                                         \
-    enum ggml_status CPU_FN(cpu_##name)(const struct cpu_task *task) {                              \
-        return compute(task, (struct binary_op){name##_row, name##_scalar});                        \
+#define BINARY_KERNEL(name)                                                                        \
+    enum ggml_status CPU_FN(cpu_##name)(const struct cpu_task *task) {                             \
+        return compute(task, (struct binary_op){name##_row, name##_scalar});                       \
     }
 BINARY_KERNEL(add)
 BINARY_KERNEL(sub)
 BINARY_KERNEL(mul)
 BINARY_KERNEL(div)
+
+// dst[:, u, t] = a[:, u, t] + b[:, ids[u, t]]. FAILED for an id that b does not have.
+enum ggml_status CPU_FN(cpu_add_id)(const struct cpu_task *task) {
+    const struct ggml_tensor *dst = task->dst;
+    const struct ggml_tensor *b = dst->src[1];
+    const struct ggml_tensor *ids = dst->src[2];
+    int64_t begin, end;
+    cpu_task_range(task, cpu_nrows(dst), &begin, &end);
+    for (int64_t r = begin; r < end; ++r) {
+        const struct cpu_row at = cpu_row_at(dst, r);
+        int32_t id;
+        memcpy(&id,
+               (const char *)ids->data + (size_t)at.i1 * ids->nb[0] + (size_t)at.i2 * ids->nb[1],
+               sizeof(id));
+        if (id < 0 || id >= b->ne[1]) return GGML_STATUS_FAILED;
+        const char *bias = (const char *)b->data + (size_t)id * b->nb[1];
+        add_row((float *)(void *)cpu_row_data(dst, at),
+                (const float *)(const void *)cpu_row_data(dst->src[0], at),
+                (const float *)(const void *)bias, dst->ne[0]);
+    }
+    return GGML_STATUS_SUCCESS;
+}

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Kernels of add, add1, sub, mul, div; columns: see ../kernel_list.inl.
-#define CPU_BINARY_ROWS(op, entry)                                                                  \
-    CPU_KERNEL_ROW(op, ANY, entry, T_F32, T_FLOATS, T_F32, T_ANY, cpu_accepts_binary,               \
-                   cpu_work_none, cpu_cost_dst)                                                     \
-    CPU_KERNEL_ROW(op, ANY, entry, T_F16, T_F16, T_F16 | T_F32, T_ANY, cpu_accepts_binary,          \
-                   cpu_work_none, cpu_cost_dst)                                                     \
-    CPU_KERNEL_ROW(op, ANY, entry, T_BF16, T_BF16, T_BF16 | T_F32, T_ANY, cpu_accepts_binary,       \
+// Kernels of add, add1, add_id, sub, mul, div; columns: see ../kernel_list.inl.
+#define CPU_BINARY_ROWS(op, entry)                                                                 \
+    CPU_KERNEL_ROW(op, ANY, entry, T_F32, T_FLOATS, T_F32, T_ANY, cpu_accepts_binary,              \
+                   cpu_work_none, cpu_cost_dst)                                                    \
+    CPU_KERNEL_ROW(op, ANY, entry, T_F16, T_F16, T_F16 | T_F32, T_ANY, cpu_accepts_binary,         \
+                   cpu_work_none, cpu_cost_dst)                                                    \
+    CPU_KERNEL_ROW(op, ANY, entry, T_BF16, T_BF16, T_BF16 | T_F32, T_ANY, cpu_accepts_binary,      \
                    cpu_work_none, cpu_cost_dst)
 CPU_BINARY_ROWS(ADD, cpu_add)
 CPU_BINARY_ROWS(SUB, cpu_sub)
@@ -13,3 +13,5 @@ CPU_BINARY_ROWS(MUL, cpu_mul)
 CPU_BINARY_ROWS(DIV, cpu_div)
 CPU_BINARY_ROWS(ADD1, cpu_add)
 #undef CPU_BINARY_ROWS
+CPU_KERNEL_ROW(ADD_ID, ANY, cpu_add_id, T_F32, T_F32, T_F32, T_I32, cpu_accepts_add_id,
+               cpu_work_none, cpu_cost_dst)

@@ -19,7 +19,8 @@ static void concat_rows(const struct ggml_tensor *dst, struct cpu_row at) {
     const struct cpu_type_size type = cpu_type_size(dst->type);
     char *y = cpu_row_data(dst, at);
     copy_row(y, cpu_row_data(a, at), a);
-    copy_row(y + (size_t)(a->ne[0] / type.block) * type.size, cpu_row_data(dst->src[1], at), dst->src[1]);
+    copy_row(y + (size_t)(a->ne[0] / type.block) * type.size, cpu_row_data(dst->src[1], at),
+             dst->src[1]);
 }
 
 static void choose_row(const struct ggml_tensor *dst, struct cpu_row at, int dim) {
@@ -38,8 +39,10 @@ enum ggml_status CPU_FN(cpu_concat)(const struct cpu_task *task) {
     int64_t begin, end;
     cpu_task_range(task, cpu_nrows(dst), &begin, &end);
     for (int64_t r = begin; r < end; ++r) {
-        if (dim == 0) concat_rows(dst, cpu_row_at(dst, r));
-        else choose_row(dst, cpu_row_at(dst, r), dim);
+        if (dim == 0)
+            concat_rows(dst, cpu_row_at(dst, r));
+        else
+            choose_row(dst, cpu_row_at(dst, r), dim);
     }
     return GGML_STATUS_SUCCESS;
 }

@@ -26,7 +26,8 @@ static inline float cpu_bits_float(uint32_t bits) {
 static inline void cpu_f16_to_f32(float *y, const ggml_fp16_t *x, int64_t n) {
     int64_t i = 0;
     for (; i + 8 <= n; i += 8) {
-        _mm256_storeu_ps(y + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(x + i))));
+        _mm256_storeu_ps(y + i,
+                         _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(x + i))));
     }
     for (; i < n; ++i)
         y[i] = _cvtsh_ss(x[i]);
@@ -77,8 +78,10 @@ static inline const float *cpu_load(float *buffer, const void *row, enum ggml_ty
     const void *x = cpu_element(row, type, i0);
     if (n <= 0) GGML_UNREACHABLE();
     if (type == GGML_TYPE_F32) return x;
-    if (type == GGML_TYPE_F16) cpu_f16_to_f32(buffer, x, n);
-    else cpu_bf16_to_f32(buffer, x, n);
+    if (type == GGML_TYPE_F16)
+        cpu_f16_to_f32(buffer, x, n);
+    else
+        cpu_bf16_to_f32(buffer, x, n);
     return buffer;
 }
 
@@ -87,10 +90,13 @@ static inline float *cpu_target(float *buffer, void *row, enum ggml_type type, i
     return type == GGML_TYPE_F32 ? (float *)row + i0 : buffer;
 }
 
-static inline void cpu_store(void *row, enum ggml_type type, int64_t i0, const float *x, int64_t n) {
+static inline void cpu_store(void *row, enum ggml_type type, int64_t i0, const float *x,
+                             int64_t n) {
     void *y = (char *)row + i0 * (type == GGML_TYPE_F32 ? 4 : 2);
-    if (type == GGML_TYPE_F16) cpu_f32_to_f16(y, x, n);
-    else if (type == GGML_TYPE_BF16) cpu_f32_to_bf16(y, x, n);
+    if (type == GGML_TYPE_F16)
+        cpu_f32_to_f16(y, x, n);
+    else if (type == GGML_TYPE_BF16)
+        cpu_f32_to_bf16(y, x, n);
 }
 
 #endif

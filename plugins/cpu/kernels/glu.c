@@ -6,14 +6,14 @@
 typedef void (*glu_fn)(float *y, const float *x, const float *g, int64_t n, const float *params);
 
 // From an expression in x, g and p (the parameters).
-#define GLU(name, expression)                                                                       \
-    static void name(float *y, const float *xs, const float *gs, int64_t n, const float *p) {       \
-        (void)p;                                                                                    \
-        CPU_INDEPENDENT                                                                             \
-        for (int64_t i = 0; i < n; ++i) {                                                           \
-            const float x = xs[i], g = gs[i];                                                       \
-            y[i] = (expression);                                                                    \
-        }                                                                                           \
+#define GLU(name, expression)                                                                      \
+    static void name(float *y, const float *xs, const float *gs, int64_t n, const float *p) {      \
+        (void)p;                                                                                   \
+        CPU_INDEPENDENT                                                                            \
+        for (int64_t i = 0; i < n; ++i) {                                                          \
+            const float x = xs[i], g = gs[i];                                                      \
+            y[i] = (expression);                                                                   \
+        }                                                                                          \
     }
 
 // p[2] alpha, p[3] limit
@@ -32,12 +32,9 @@ GLU(geglu_erf, cpu_gelu_erff(x) * g)
 GLU(geglu_quick, cpu_gelu_quickf(x) * g)
 
 static const glu_fn glus[GGML_GLU_OP_COUNT] = {
-    [GGML_GLU_OP_REGLU] = reglu,
-    [GGML_GLU_OP_GEGLU] = geglu,
-    [GGML_GLU_OP_SWIGLU] = swiglu,
-    [GGML_GLU_OP_SWIGLU_OAI] = swiglu_oai_row,
-    [GGML_GLU_OP_GEGLU_ERF] = geglu_erf,
-    [GGML_GLU_OP_GEGLU_QUICK] = geglu_quick,
+    [GGML_GLU_OP_REGLU] = reglu,         [GGML_GLU_OP_GEGLU] = geglu,
+    [GGML_GLU_OP_SWIGLU] = swiglu,       [GGML_GLU_OP_SWIGLU_OAI] = swiglu_oai_row,
+    [GGML_GLU_OP_GEGLU_ERF] = geglu_erf, [GGML_GLU_OP_GEGLU_QUICK] = geglu_quick,
 };
 
 struct glu {

@@ -9,8 +9,8 @@
 // y[i] = f(x[i]); y may be x. `params` are the node's as floats.
 typedef void (*cpu_map_fn)(float *y, const float *x, int64_t n, const float *params);
 
-static inline void cpu_map_chunk(const struct ggml_tensor *dst, struct cpu_row at, int64_t i0, int64_t n,
-                                 cpu_map_fn map, const float *params) {
+static inline void cpu_map_chunk(const struct ggml_tensor *dst, struct cpu_row at, int64_t i0,
+                                 int64_t n, cpu_map_fn map, const float *params) {
     float x_buffer[CPU_CHUNK];
     float y_buffer[CPU_CHUNK];
     const struct ggml_tensor *src = dst->src[0];
@@ -32,20 +32,21 @@ static inline enum ggml_status cpu_map(const struct cpu_task *task, cpu_map_fn m
     cpu_task_range(task, chunks * cpu_nrows(dst), &begin, &end);
     for (int64_t chunk = begin; chunk < end; ++chunk) {
         const int64_t i0 = chunk % chunks * CPU_CHUNK;
-        cpu_map_chunk(dst, cpu_row_at(dst, chunk / chunks), i0, MIN(n - i0, CPU_CHUNK), map, params);
+        cpu_map_chunk(dst, cpu_row_at(dst, chunk / chunks), i0, MIN(n - i0, CPU_CHUNK), map,
+                      params);
     }
     return GGML_STATUS_SUCCESS;
 }
 
 // Defines a cpu_map_fn from an expression in x and p (the parameters).
-#define CPU_MAP(name, expression)                                                                   \
-    static void name(float *out, const float *in, int64_t n, const float *p) {                      \
-        (void)p;                                                                                    \
-        CPU_INDEPENDENT                                                                             \
-        for (int64_t i = 0; i < n; ++i) {                                                           \
-            const float x = in[i];                                                                  \
-            out[i] = (expression);                                                                  \
-        }                                                                                           \
+#define CPU_MAP(name, expression)                                                                  \
+    static void name(float *out, const float *in, int64_t n, const float *p) {                     \
+        (void)p;                                                                                   \
+        CPU_INDEPENDENT                                                                            \
+        for (int64_t i = 0; i < n; ++i) {                                                          \
+            const float x = in[i];                                                                 \
+            out[i] = (expression);                                                                 \
+        }                                                                                          \
     }
 
 #endif

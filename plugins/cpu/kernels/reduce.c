@@ -4,8 +4,8 @@
 
 #include "convert.h"
 #include "shape.h"
-#include "sums.h"
 #include "sum_piece.h"
+#include "sums.h"
 
 // Sum of elements [i0, i0 + n) of a dense row.
 static double sum_range(const struct ggml_tensor *src, const char *row, int64_t i0, int64_t n) {
@@ -18,7 +18,8 @@ static double sum_range(const struct ggml_tensor *src, const char *row, int64_t 
     return sum;
 }
 
-static double sum_piece(const struct ggml_tensor *src, struct cpu_sum_pieces pieces, int64_t piece) {
+static double sum_piece(const struct ggml_tensor *src, struct cpu_sum_pieces pieces,
+                        int64_t piece) {
     if (pieces.per_row > 1) {
         const int64_t i0 = piece % pieces.per_row * CPU_SUM_PIECE;
         const char *row = cpu_row_data(src, cpu_row_at(src, piece / pieces.per_row));
@@ -79,7 +80,8 @@ enum ggml_status CPU_FN(cpu_argmax)(const struct cpu_task *task) {
     int64_t begin, end;
     cpu_task_range(task, src->ne[1], &begin, &end);
     for (int64_t r = begin; r < end; ++r) {
-        const float *x = (const float *)(const void *)((const char *)src->data + (size_t)r * src->nb[1]);
+        const float *x =
+            (const float *)(const void *)((const char *)src->data + (size_t)r * src->nb[1]);
         float max = -INFINITY;
         int32_t index = 0;
         for (int64_t i = 0; i < src->ne[0]; ++i) {

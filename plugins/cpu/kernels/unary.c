@@ -27,8 +27,8 @@ CPU_MAP(map_expm1, expm1f(x))
 CPU_MAP(map_softplus, x > 20.0f ? x : log1pf(expf(x)))
 CPU_MAP(map_gelu_erf, cpu_gelu_erff(x))
 // p[1] alpha_n, p[2] alpha_p, p[3] beta, p[4] eps
-CPU_MAP(map_xielu, x > 0.0f ? p[2] * x * x + p[3] * x
-                            : (expm1f(fminf(x, p[4])) - x) * p[1] + p[3] * x)
+CPU_MAP(map_xielu,
+        x > 0.0f ? p[2] * x * x + p[3] * x : (expm1f(fminf(x, p[4])) - x) * p[1] + p[3] * x)
 CPU_MAP(map_floor, floorf(x))
 CPU_MAP(map_ceil, ceilf(x))
 CPU_MAP(map_round, roundf(x))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Transcendental functions in single precision, free of branches, so that loops over them become vectors.
-// Errors are below 2 units in the last place unless said.
+// Transcendental functions in single precision, free of branches, so that loops over them become
+// vectors. Errors are below 2 units in the last place unless said.
 #ifndef CPU_VMATH_H
 #define CPU_VMATH_H
 
@@ -8,8 +8,8 @@
 
 #include "convert.h"
 
-// y times 2^n for -150 <= n <= 128: in two steps, so that subnormal results and the largest ones come
-// out right.
+// y times 2^n for -150 <= n <= 128: in two steps, so that subnormal results and the largest ones
+// come out right.
 static inline float cpu_scale_by_power(float y, int32_t n) {
     const int32_t half = n >> 1;
     const float first = cpu_bits_float((uint32_t)(half + 127) << 23);
@@ -58,7 +58,8 @@ static inline float cpu_siluf(float x) {
     return x / (1.0f + cpu_expf(-x));
 }
 
-// 0.5 x (1 + tanh(sqrt(2/pi) x (1 + 0.044715 x^2))), written without the cancellation for negative x.
+// 0.5 x (1 + tanh(sqrt(2/pi) x (1 + 0.044715 x^2))), written without the cancellation for negative
+// x.
 static inline float cpu_geluf(float x) {
     const float u = 0.79788456080286535588f * x * (1.0f + 0.044715f * x * x);
     return x / (1.0f + cpu_expf(-2.0f * u));
