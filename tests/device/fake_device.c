@@ -141,12 +141,19 @@ static const char *buft_name(ggml_backend_buffer_type_t buft) {
     return fake_of(buft->device)->name;
 }
 
+static void *zeroed(size_t size) {
+    enum { BLOCK = 64 };
+    const size_t padded = (size + BLOCK - 1) / BLOCK * BLOCK;
+    void *memory = padded >= size ? aligned_alloc(BLOCK, padded) : NULL;
+    return memory ? memset(memory, 0, padded) : NULL;
+}
+
 static ggml_backend_buffer_t buft_alloc(ggml_backend_buffer_type_t buft, size_t size) {
     struct fake_device *fake = fake_of(buft->device);
     fake->calls.alloc_buffer++;
     void *mark = object(fake, 1);
     ggml_mem_free(mark);
-    void *memory = mark ? calloc(1, size) : NULL;
+    void *memory = mark ? zeroed(size) : NULL;
     return memory ? wrap(fake, buft, memory, size - fake->short_by) : NULL;
 }
 

@@ -269,6 +269,9 @@ static void test_stream_never_sees_foreign_memory(void **state) {
     ggml_backend_tensor_get_async(f.stream, &local, f.out, 0, 16);
     assert_memory_equal(f.out, f.in, 16);
     assert_int_equal(f.fake.calls.set_async + f.fake.calls.get_async, 0);
+    ggml_backend_tensor_memset(&local, 0, 4, 8);
+    const float expected[4] = {1, 0, 0, 4};
+    assert_memory_equal(local.data, expected, sizeof(expected));
     ggml_backend_buffer_free(buffer);
 }
 
