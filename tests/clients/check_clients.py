@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Builds the sample application in every documented way and runs it with its plugin present, absent and
+unfit. Only the list of plugins may change, never the result. Speaks TAP.
+
+Usage: check_clients.py SOURCE_ROOT BUILD_ROOT"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+SOURCE, BUILD = (os.path.abspath(path) for path in sys.argv[1:3])
+SAMPLE = os.path.join(SOURCE, "tests", "clients", "one-binary")
+PLUGIN = os.path.join(BUILD, "plugins", "cpu", "ggml-cpu.so")
+EXPECTED = "CPU computed [9, 4]"
+results = []
+
+
+def run(command, **options):
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, stdin=subprocess.DEVNULL, timeout=900, **options).stdout
+
+
+def check(name, condition, text=""):
+    results.append(condition)
+    print(("ok" if condition else "not ok"), len(results), "-", name, flush=True)
+    if not condition:
+        print("".join(f"# {line}\n" for line in text.splitlines()[-40:]), flush=True)
+
+
+class Workshop:
+    def __init__(self, folder):
+        self.folder = folder
+        self.prefix = os.path.join(folder, "prefix")
+        self.environment = dict(os.environ)
+        for name in ("GGML_PLUGIN_PATH", "GGML_DEVICES", "GGML_BACKEND_PATH", "DESTDIR"):
+            self.environment.pop(name, None)
+
+    def install(self):
+        """Copies of the built files under a prefix of their own, as `meson install` lays them out."""
+        build = os.path.join(self.folder, "build")
+        run(["meson", "setup", build, SOURCE, "--prefix", self.prefix, "-Dtests=false", "-Dtools=false",
+             "-Ddocs=false"], env=self.environment)
+        run(["meson", "install", "-C", build], env=self.environment)
+        libdir = os.path.dirname(run(["find", self.prefix, "-name", "libggml.a"]).strip())
+        self.environment["PKG_CONFIG_PATH"] = os.path.join(libdir, "pkgconfig")
+        self.environment["LD_LIBRARY_PATH"] = libdir
+        # The sample brings its own plugins; the installed ones would be found too.
+        self.installed_plugins = os.path.join(libdir, "ggml-plugins")
+
+    def sample(self, name):
+        folder = os.path.join(self.folder, name)
+        shutil.copytree(SAMPLE, folder)
+        return folder
+
+    def meson(self, name, *arguments):
+        folder = self.sample(name)
+        run(["meson", "setup", "out", *arguments], cwd=folder, env=self.environment)
+        run(["meson", "compile", "-C", "out"], cwd=folder, env=self.environment)
+        return os.path.join(folder, "out", "one-binary")
+
+    def subproject(self, kind):
+        folder = self.sample("subproject-" + kind)
+        os.mkdir(os.path.join(folder, "subprojects"))
+        os.symlink(SOURCE, os.path.join(folder, "subprojects", "ggml-host"))
+        run(["meson", "setup", "out", "--wrap-mode=forcefallback", f"-Ddefault_library={kind}"],
+            cwd=folder, env=self.environment)
+        run(["meson", "compile", "-C", "out", "one-binary"], cwd=folder, env=self.environment)
+        return os.path.join(folder, "out", "one-binary")
+
+    def cmake(self, kind):
+        folder = self.sample("cmake-" + kind)
+        run(["cmake", "-S", ".", "-B", "out", "-DCMAKE_PREFIX_PATH=" + self.prefix,
+             "-DBUILD_SHARED_LIBS=" + ("ON" if kind == "shared" else "OFF")],
+            cwd=folder, env=self.environment)
+        run(["cmake", "--build", "out"], cwd=folder, env=self.environment)
+        return os.path.join(folder, "out", "one-binary")
+
+    def pkg_config(self, kind):
+        folder = self.sample("pkg-config-" + kind)
+        package = "ggml" if kind == "shared" else "ggml-static"
+        flags = run(["pkg-config", "--cflags", "--libs", package], env=self.environment).split()
+        compiler = os.environ.get("CC", "cc").split()
+        run(compiler + ["-std=c11", "main.c", "-o", "one-binary"] + flags, cwd=folder,
+            env=self.environment)
+        return os.path.join(folder, "one-binary")
+
+
+def run_sample(workshop, program):
+    elsewhere = tempfile.mkdtemp(dir=workshop.folder)
+    done = subprocess.run([program], cwd=elsewhere, env=workshop.environment, text=True, timeout=120,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    return done.returncode, done.stdout
+
+
+def check_plugin_states(workshop, name, program):
+    plugins = os.path.join(os.path.dirname(program), "ggml-plugins")
+    os.makedirs(plugins, exist_ok=True)
+    target = os.path.join(plugins, "ggml-cpu.so")
+
+    code, text = run_sample(workshop, program)
+    check(f"{name}: plugin absent", code == 0 and EXPECTED in text and target not in text, text)
+
+    shutil.copy(PLUGIN, target)
+    code, text = run_sample(workshop, program)
+    check(f"{name}: plugin present", code == 0 and EXPECTED in text
+          and re.search(re.escape(target) + ": in use", text) is not None, text)
+
+    with open(PLUGIN, "rb") as stream:
+        image = bytearray(stream.read())
+    at = image.find(b"GGMLPLG\x1a")
+    image[at + 12] = 99  # contract major
+    with open(target, "wb") as stream:
+        stream.write(image)
+    code, text = run_sample(workshop, program)
+    check(f"{name}: plugin unfit", code == 0 and EXPECTED in text
+          and re.search(re.escape(target) + ": (?!in use)", text) is not None, text)
+
+
+def check_linkage(name, program, kind):
+    libraries = run(["ldd", program])
+    check(f"{name}: links {kind}", ("libggml.so" in libraries) == (kind == "shared"), libraries)
+    if kind == "static":
+        exported = run(["nm", "-D", "--defined-only", program])
+        check(f"{name}: exports nothing of ggml", "ggml_" not in exported, exported)
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix="ggml-clients-") as folder:
+        workshop = Workshop(folder)
+        workshop.install()
+        ways = {"subproject": workshop.subproject, "find_package": workshop.cmake,
+                "pkg-config": workshop.pkg_config,
+                "meson dependency": lambda kind: workshop.meson("meson-" + kind, "-Ddefault_library=" + kind)}
+        shutil.rmtree(workshop.installed_plugins, ignore_errors=True)
+        for way, build in ways.items():
+            for kind in ("shared", "static"):
+                name = f"{way}, {kind}"
+                try:
+                    program = build(kind)
+                except subprocess.CalledProcessError as error:
+                    check(name + ": builds", False, error.stdout)
+                    continue
+                check(name + ": builds", True)
+                check_linkage(name, program, kind)
+                check_plugin_states(workshop, name, program)
+    print(f"1..{len(results)}")
+    return 0 if all(results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

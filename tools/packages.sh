@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: MIT
+# Sourced by the entry scripts: finds out what is missing and installs it.
+
+# What each system calls the things that a build, and in addition the tests, need.
+APT_BUILD="gcc libc6-dev meson ninja-build pkg-config libhwloc-dev libjansson-dev scdoc"
+APT_TEST="g++ cmake libcmocka-dev python3 python3-jsonschema abigail-tools binutils"
+DNF_BUILD="gcc meson ninja-build pkgconf-pkg-config hwloc-devel jansson-devel scdoc"
+DNF_TEST="gcc-c++ cmake libcmocka-devel python3 python3-jsonschema libabigail binutils"
+PACMAN_BUILD="gcc meson ninja pkgconf hwloc jansson scdoc"
+PACMAN_TEST="cmake cmocka python python-jsonschema libabigail binutils"
+BREW_BUILD="meson ninja pkg-config hwloc jansson scdoc"
+BREW_TEST="cmake cmocka python3 python-jsonschema"
+
+say() {
+    if [ -t 1 ]; then printf '\033[1m==> %s\033[0m\n' "$*"; else printf '==> %s\n' "$*"; fi
+}
+
+# Whether everything that $1 ("build" or "test") needs is there already.
+have_everything() {
+    local tool
+    for tool in cc meson ninja pkg-config; do command -v $tool >/dev/null || return 1; done
+    pkg-config --exists 'hwloc >= 2.1' jansson || return 1
+    [ "$1" = build ] && return 0
+    for tool in c++ cmake python3 nm; do command -v $tool >/dev/null || return 1; done
+    pkg-config --exists cmocka && /usr/bin/env python3 -c '' || return 1
+}
+
+apt_install() {
+    local missing="" name sudo=""
+    for name in "$@"; do
+        dpkg-query -W -f='${Status}' "$name" 2>/dev/null | grep -q 'install ok installed' || missing+=" $name"
+    done
+    [ -z "$missing" ] && return 0
+    if [ "$(id -u)" != 0 ]; then
+        command -v sudo >/dev/null || { echo "error: as root, run: apt-get install$missing" >&2; exit 2; }
+        sudo=sudo
+    fi
+    say "installing$missing"
+    $sudo env DEBIAN_FRONTEND=noninteractive apt-get update -q
+    # shellcheck disable=SC2086
+    $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $missing
+}
+
+# ensure_packages build|test [extra Debian packages]: installs on Debian and its kin, elsewhere names what
+# to install and stops.
+ensure_packages() {
+    local kind=$1
+    shift
+    local apt=$APT_BUILD dnf=$DNF_BUILD pacman=$PACMAN_BUILD brew=$BREW_BUILD
+    if [ "$kind" = test ]; then
+        apt+=" $APT_TEST"; dnf+=" $DNF_TEST"; pacman+=" $PACMAN_TEST"; brew+=" $BREW_TEST"
+    fi
+    if command -v apt-get >/dev/null && command -v dpkg-query >/dev/null; then
+        # shellcheck disable=SC2086
+        apt_install $apt "$@"
+        return
+    fi
+    have_everything "$kind" && return
+    echo "Something that is needed is missing. Install it with the line for your system, then run this again:" >&2
+    echo "  Fedora:   sudo dnf install $dnf" >&2
+    echo "  Arch:     sudo pacman -S --needed $pacman" >&2
+    echo "  Homebrew: brew install $brew" >&2
+    exit 2
+}
