@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT
+// ggml-devices: what this machine can do with ggml.
+#define _POSIX_C_SOURCE 200809L
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "print.h"
+
+enum exit_code { EXIT_ALL_WELL = 0, EXIT_TEST_FAILED = 1, EXIT_USAGE = 2, EXIT_NO_DEVICE = 3, EXIT_ERROR = 4 };
+enum view { VIEW_TABLE, VIEW_JSON, VIEW_TREE, VIEW_DOT, VIEW_SVG };
+enum colour { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER };
+
+struct options {
+    enum view view;
+    enum colour colour;
+    bool test;
+    bool verbose;
+    const char *svg_file;
+    const char *plugin_path;
+    const char *devices;
+};
+
+static const char usage[] =
+    "Usage: ggml-devices [OPTION]...\n"
+    "Show the devices that ggml can compute on, and what became of every plugin.\n"
+    "\n"
+    "  --json              print everything as JSON (docs/ggml-devices.schema.json)\n"
+    "  --tree              print the machine's topology with the devices where they hang\n"
+    "  --dot               the same for Graphviz\n"
+    "  --svg FILE          the same as a drawing; - is the standard output\n"
+    "  --test              let every device compute something that is checked\n"
+    "  --plugin-path DIR   look for plugins in this absolute directory only\n"
+    "  --device LIST       only these: plugin names, device names, PCI addresses, UUIDs;\n"
+    "                      an entry starting with '-' excludes\n"
+    "  --color WHEN        auto, always or never\n"
+    "  -v, --verbose       also what the library logs and how long each plugin took\n"
+    "  -h, --help          this text\n"
+    "  -V, --version       the library's version\n"
+    "\n"
+    "Exit status: 0 all is well, 1 a self-test failed, 2 wrong usage, 3 no device, 4 another error.\n";
+
+static int complain(const char *text, const char *value) {
+    fprintf(stderr, "ggml-devices: %s%s; see ggml-devices --help\n", text, value);
+    return EXIT_USAGE;
+}
+
+static bool parse_colour(const char *text, enum colour *out_colour) {
+    static const char *const names[] = {"auto", "always", "never"};
+    for (int i = 0; i < 3; ++i) {
+        if (strcmp(text, names[i]) != 0) continue;
+        *out_colour = (enum colour)i;
+        return true;
+    }
+    return false;
+}
+
+// Answers -1 to go on, else the exit code.
+static int parse_options(int argc, char **argv, struct options *out_options) {
+    enum { JSON = 256, TREE, DOT, SVG, TEST, PLUGIN_PATH, DEVICE, COLOR };
+    static const struct option table[] = {
+        {"json", no_argument, NULL, JSON},          {"tree", no_argument, NULL, TREE},
+        {"dot", no_argument, NULL, DOT},            {"svg", required_argument, NULL, SVG},
+        {"test", no_argument, NULL, TEST},          {"plugin-path", required_argument, NULL, PLUGIN_PATH},
+        {"device", required_argument, NULL, DEVICE}, {"color", required_argument, NULL, COLOR},
+        {"verbose", no_argument, NULL, 'v'},        {"help", no_argument, NULL, 'h'},
+        {"version", no_argument, NULL, 'V'},        {NULL, 0, NULL, 0}};
+    *out_options = (struct options){0};
+    int option;
+    while ((option = getopt_long(argc, argv, "vhV", table, NULL)) != -1) {
+        switch (option) {
+        case JSON: out_options->view = VIEW_JSON; break;
+        case TREE: out_options->view = VIEW_TREE; break;
+        case DOT: out_options->view = VIEW_DOT; break;
+        case SVG: out_options->view = VIEW_SVG; out_options->svg_file = optarg; break;
+        case TEST: out_options->test = true; break;
+        case PLUGIN_PATH: out_options->plugin_path = optarg; break;
+        case DEVICE: out_options->devices = optarg; break;
+        case COLOR:
+            if (!parse_colour(optarg, &out_options->colour)) return complain("--color: unknown ", optarg);
+            break;
+        case 'v': out_options->verbose = true; break;
+        case 'h': fputs(usage, stdout); return EXIT_ALL_WELL;
+        case 'V': printf("ggml-devices %s (%s)\n", ggml_version(), ggml_commit()); return EXIT_ALL_WELL;
+        default: return complain("wrong usage", "");
+        }
+    }
+    return optind < argc ? complain("unexpected argument ", argv[optind]) : -1;
+}
+
+static bool use_colour(enum colour colour) {
+    const char *no_color = getenv("NO_COLOR");
+    if (colour != COLOUR_AUTO) return colour == COLOUR_ALWAYS;
+    return isatty(STDOUT_FILENO) && !(no_color && no_color[0] != '\0');
+}
+
+static void log_if_verbose(enum ggml_log_level level, const char *text, void *verbose) {
+    (void)level;
+    if (*(const bool *)verbose) fputs(text, stderr);
+}
+
+static bool write_svg(const struct inventory *inventory, const char *file) {
+    FILE *stream = strcmp(file, "-") == 0 ? stdout : fopen(file, "w");
+    if (!stream) {
+        fprintf(stderr, "ggml-devices: can't write %s: %s\n", file, strerror(errno));
+        return false;
+    }
+    const bool drawn = draw_svg(inventory, stream);
+    const bool closed = stream == stdout ? fflush(stream) == 0 : fclose(stream) == 0;
+    if (!drawn || !closed) fprintf(stderr, "ggml-devices: writing %s failed\n", file);
+    return drawn && closed;
+}
+
+static bool show(const struct inventory *inventory, const struct options *options,
+                 const struct selftest_result *results) {
+    const bool colour = use_colour(options->colour);
+    switch (options->view) {
+    case VIEW_JSON: return print_json(inventory, results, stdout);
+    case VIEW_TREE: return draw_tree(inventory, stdout);
+    case VIEW_DOT: return draw_dot(inventory, stdout);
+    case VIEW_SVG: return write_svg(inventory, options->svg_file);
+    case VIEW_TABLE: break;
+    }
+    if (!results) print_table(inventory, colour, options->verbose);
+    for (size_t i = 0; results && i < inventory->n_devices; ++i) {
+        print_selftest(&inventory->devices[i], results + i * SELFTEST_WORKLOADS, colour);
+    }
+    return true;
+}
+
+static int run(const struct options *options) {
+    struct inventory inventory;
+    struct selftest_result *results = NULL;
+    int code = EXIT_ALL_WELL;
+    if (!inventory_gather(&inventory, options->plugin_path)) return EXIT_ERROR;
+
+    if (options->test) {
+        results = calloc(inventory.n_devices + 1, sizeof(*results) * SELFTEST_WORKLOADS);
+        for (size_t i = 0; results && i < inventory.n_devices; ++i) {
+            selftest_run(inventory.devices[i].handle, results + i * SELFTEST_WORKLOADS);
+        }
+    }
+    for (size_t i = 0; results && i < inventory.n_devices * SELFTEST_WORKLOADS; ++i) {
+        if (results[i].verdict == SELFTEST_FAILED) code = EXIT_TEST_FAILED;
+    }
+    if (!show(&inventory, options, results) || fflush(stdout) != 0 || (options->test && !results)) {
+        code = EXIT_ERROR;
+    } else if (inventory.n_devices == 0) {
+        code = EXIT_NO_DEVICE;
+    }
+    free(results);
+    inventory_free(&inventory);
+    return code;
+}
+
+int main(int argc, char **argv) {
+    struct options options;
+    const int code = parse_options(argc, argv, &options);
+    if (code >= 0) return code;
+    ggml_log_set(log_if_verbose, &options.verbose);
+    // The filter works before a plugin is initialised, so it has to be there before the library looks.
+    if (options.devices && setenv("GGML_DEVICES", options.devices, 1) != 0) return EXIT_ERROR;
+    return run(&options);
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+#include <string.h>
+
+#include "print.h"
+
+enum { TEXT_SIZE = 8192 };
+
+static const char *const BOLD = "\033[1m";
+static const char *const GREEN = "\033[32m";
+static const char *const RED = "\033[31m";
+static const char *const DIM = "\033[2m";
+static const char *const PLAIN = "\033[0m";
+
+// Length of the valid UTF-8 sequence at text, 0 if there is none.
+static size_t utf8_length(const unsigned char *text) {
+    static const struct { unsigned char mask, lead; uint32_t least; } forms[] = {
+        {0x80, 0x00, 0x0}, {0xE0, 0xC0, 0x80}, {0xF0, 0xE0, 0x800}, {0xF8, 0xF0, 0x10000}};
+    for (size_t length = 1; length <= 4; ++length) {
+        if ((text[0] & forms[length - 1].mask) != forms[length - 1].lead) continue;
+        uint32_t code = text[0] & (unsigned char)~forms[length - 1].mask;
+        for (size_t i = 1; i < length; ++i) {
+            if ((text[i] & 0xC0) != 0x80) return 0;
+            code = code << 6 | (text[i] & 0x3F);
+        }
+        const bool surrogate = code >= 0xD800 && code < 0xE000;
+        return code >= forms[length - 1].least && code < 0x110000 && !surrogate ? length : 0;
+    }
+    return 0;
+}
+
+void sanitise(const char *text, char *out_text, size_t size) {
+    const unsigned char *from = (const unsigned char *)text;
+    size_t used = 0;
+    while (*from) {
+        const size_t length = utf8_length(from);
+        const bool control = *from < 0x20 || *from == 0x7F || (length == 2 && from[0] == 0xC2 && from[1] < 0xA0);
+        const size_t step = length ? length : 1;
+        if (used + step >= size) break;
+        if (length == 0 || control) {
+            out_text[used++] = '?';
+        } else {
+            memcpy(out_text + used, from, step);
+            used += step;
+        }
+        from += step;
+    }
+    out_text[used] = '\0';
+}
+
+static const char *shade(bool colour, const char *code) {
+    return colour ? code : "";
+}
+
+static void heading(const char *text, bool colour) {
+    printf("%s%s%s\n", shade(colour, BOLD), text, shade(colour, PLAIN));
+}
+
+static void format_memory(const struct device_entry *device, char *out_text, size_t size) {
+    const double gib = 1024.0 * 1024.0 * 1024.0;
+    const struct ggml_backend_dev_props *props = &device->props;
+    if (device->info.memory == GGML_MEMORY_UNKNOWN) {
+        snprintf(out_text, size, "unknown");
+    } else {
+        snprintf(out_text, size, "%.1f of %.1f GiB free%s", (double)props->memory_free / gib,
+                 (double)props->memory_total / gib,
+                 device->info.memory == GGML_MEMORY_ESTIMATED ? " (estimated)" : "");
+    }
+}
+
+static void print_devices(const struct inventory *inventory, bool colour) {
+    heading("Devices", colour);
+    if (inventory->n_devices == 0) puts("  none: see below why each plugin was refused");
+    for (size_t i = 0; i < inventory->n_devices; ++i) {
+        const struct device_entry *device = &inventory->devices[i];
+        char name[128], description[256], memory[96];
+        sanitise(device->props.name, name, sizeof(name));
+        sanitise(device->props.description, description, sizeof(description));
+        format_memory(device, memory, sizeof(memory));
+        printf("  %s%-10s%s %-12s %-28s %s", shade(colour, BOLD), name, shade(colour, PLAIN),
+               device_type_name(device->props.type), memory, description);
+        if (device->props.device_id) printf("  [%s]", device->props.device_id);
+        if (device->info.alias_of) printf("  same hardware as %s", ggml_backend_dev_name(device->info.alias_of));
+        putchar('\n');
+    }
+}
+
+static void print_plugin(const struct ggml_plugin_record *record, bool colour, bool verbose) {
+    char path[TEXT_SIZE], message[TEXT_SIZE], name[64], variant[64], version[64];
+    sanitise(record->path, path, sizeof(path));
+    sanitise(record->message, message, sizeof(message));
+    sanitise(record->name, name, sizeof(name));
+    sanitise(record->variant, variant, sizeof(variant));
+    sanitise(record->version, version, sizeof(version));
+    const bool loaded = record->reg != NULL;
+    printf("  %s%-7s%s %s\n", shade(colour, loaded ? GREEN : RED), loaded ? "in use" : "refused",
+           shade(colour, PLAIN), path);
+    printf("          %s", shade(colour, DIM));
+    if (record->contract_major >= 0) {
+        printf("%s%s%s %s, contract %d.%d, %s, ", name, variant[0] ? "-" : "", variant, version,
+               record->contract_major, record->contract_minor, machine_name(record->machine));
+    }
+    printf("stage %s%s\n", ggml_plugin_stage_text(record->stage), shade(colour, PLAIN));
+    if (!loaded) printf("          %s: %s\n", ggml_host_status_text(record->status), message);
+    if (record->missing[0]) printf("          missing library: %s\n", record->missing);
+    if (verbose) printf("          %.0f us\n", record->microseconds);
+}
+
+static void print_search(const struct inventory *inventory, bool colour) {
+    const size_t count = ggml_plugin_report_directory_count(inventory->report);
+    heading("Searched, in this order", colour);
+    if (count == 0) puts("  nowhere");
+    for (size_t i = 0; i < count; ++i) {
+        const struct ggml_plugin_directory *directory = ggml_plugin_report_directory_get(inventory->report, i);
+        char path[TEXT_SIZE];
+        sanitise(directory->path, path, sizeof(path));
+        printf("  %zu. %s (%s)", i + 1, path, directory->origin);
+        if (directory->status != GGML_HOST_OK) printf(": %s", ggml_host_status_text(directory->status));
+        putchar('\n');
+    }
+}
+
+static void print_machine(const struct inventory *inventory, bool colour) {
+    const struct ggml_host_topology *topology = &inventory->topology;
+    heading("Machine", colour);
+    printf("  %u package%s, %u core%s (%u performance), %u logical CPU%s allowed, %u NUMA node%s\n",
+           topology->n_packages, topology->n_packages == 1 ? "" : "s", topology->n_cores,
+           topology->n_cores == 1 ? "" : "s", topology->n_performance_cores, topology->n_pus,
+           topology->n_pus == 1 ? "" : "s", topology->n_numa_nodes, topology->n_numa_nodes == 1 ? "" : "s");
+    printf("  %u thread%s by default, bounded by %s\n", topology->default_threads,
+           topology->default_threads == 1 ? "" : "s",
+           thread_bound_name((enum ggml_thread_bound)topology->default_threads_bound));
+    printf("  instruction sets:");
+    const uint64_t features = ggml_host_cpu_features();
+    for (unsigned bit = 0; bit < 64; ++bit) {
+        const char *name = ggml_host_cpu_feature_name(bit);
+        if (name && (features >> bit & 1)) printf(" %s", name);
+    }
+    putchar('\n');
+}
+
+void print_table(const struct inventory *inventory, bool colour, bool verbose) {
+    print_devices(inventory, colour);
+    const size_t count = ggml_plugin_report_count(inventory->report);
+    heading("Plugins", colour);
+    if (count == 0) puts("  none found");
+    for (size_t i = 0; i < count; ++i) {
+        print_plugin(ggml_plugin_report_get(inventory->report, i), colour, verbose);
+    }
+    print_search(inventory, colour);
+    print_machine(inventory, colour);
+}
+
+void print_selftest(const struct device_entry *device, const struct selftest_result *results, bool colour) {
+    char name[128];
+    sanitise(device->props.name, name, sizeof(name));
+    printf("%s%s%s\n", shade(colour, BOLD), name, shade(colour, PLAIN));
+    for (int i = 0; i < SELFTEST_WORKLOADS; ++i) {
+        const struct selftest_result *result = &results[i];
+        switch (result->verdict) {
+        case SELFTEST_PASSED:
+            printf("  %spassed%s      %-28s %9.3f ms  error %.2e (bound %.0e)\n", shade(colour, GREEN),
+                   shade(colour, PLAIN), result->workload, result->milliseconds, result->error, result->bound);
+            break;
+        case SELFTEST_FAILED:
+            printf("  %sFAILED%s      %-28s %s\n", shade(colour, RED), shade(colour, PLAIN), result->workload,
+                   result->message);
+            break;
+        case SELFTEST_UNSUPPORTED:
+            printf("  unsupported %-28s %s\n", result->workload, result->message);
+            break;
+        }
+    }
+}

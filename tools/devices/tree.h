@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// The machine as nested boxes, with ggml's devices in them; every drawing starts from it.
+#ifndef DEVICES_TREE_H
+#define DEVICES_TREE_H
+
+#include "inventory.h"
+
+enum node_kind { NODE_MACHINE, NODE_PACKAGE, NODE_MEMORY, NODE_CACHE, NODE_CORES, NODE_PCI, NODE_DEVICE };
+
+struct node {
+    enum node_kind kind;
+    char label[192];
+    unsigned count; // cores: how many alike
+    struct node *first_child;
+    struct node *next; // sibling
+};
+
+// NULL after a message on stderr. tree_free() ends it.
+struct node *tree_build(const struct inventory *inventory);
+void tree_free(struct node *node);
+
+#endif
