@@ -1,0 +1,39 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Runs ggml-bench load once per scenario: that it measures, not how fast. Speaks TAP.
+
+Usage: check_bench.py PROGRAM PLUGIN"""
+import json
+import subprocess
+import sys
+
+PROGRAM, PLUGIN = sys.argv[1:3]
+results = []
+
+
+def check(name, condition, text=""):
+    results.append(bool(condition))
+    print(("ok" if condition else "not ok"), len(results), "-", name, *([f"# {text}"] if not condition else []))
+
+
+def run(*arguments):
+    return subprocess.run([PROGRAM, *arguments], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          timeout=200, check=False)
+
+
+def main():
+    check("wrong usage is exit status 2", run("load").returncode == 2 and run("nothing").returncode == 2)
+    check("--help succeeds", run("--help").returncode == 0 and run("load", "--help").returncode == 0)
+    done = run("load", "--plugin", "/nonexistent.so")
+    check("a missing plugin is exit status 4", done.returncode == 4, done)
+    done = run("load", "--plugin", PLUGIN, "--runs", "1", "--json")
+    rows = json.loads(done.stdout)["results"] if done.returncode == 0 else []
+    loaded = [row["loaded"] for row in rows]
+    check("every fit plugin is loaded, no unfit one", loaded == [1, 10, 100, 0], done)
+    check("no unfit file is mapped", rows and rows[-1]["mapped"] == 0, rows)
+    print(f"1..{len(results)}")
+    return 0 if all(results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

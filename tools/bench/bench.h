@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+// The measurements of ggml-bench: each is one file and one row in main.c.
+#ifndef BENCH_BENCH_H
+#define BENCH_BENCH_H
+
+enum bench_exit { BENCH_OK = 0, BENCH_USAGE = 2, BENCH_ERROR = 4 };
+
+// argv[0] is the measurement's name, argv[1..argc) its options. Answers an exit code.
+int bench_load(int argc, char **argv);
+// Hidden: one scan and load of a directory in this process, for bench_load.
+int bench_load_once(int argc, char **argv);
+
+#endif

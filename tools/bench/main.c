@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// ggml-bench: measures the library, one kind of measurement per subcommand.
+#include <stdio.h>
+#include <string.h>
+
+#include "bench.h"
+#include "ggml.h"
+
+static const struct {
+    const char *name;
+    const char *text; // NULL: not for people
+    int (*run)(int argc, char **argv);
+} measurements[] = {
+    {"load", "time to scan a directory and load its plugins", bench_load},
+    {"load-once", NULL, bench_load_once},
+};
+
+enum { N_MEASUREMENTS = sizeof(measurements) / sizeof(measurements[0]) };
+
+static void print_usage(FILE *stream) {
+    fputs("Usage: ggml-bench MEASUREMENT [OPTION]...\n\nMeasurements:\n", stream);
+    for (int i = 0; i < N_MEASUREMENTS; ++i) {
+        if (measurements[i].text) fprintf(stream, "  %-8s %s\n", measurements[i].name, measurements[i].text);
+    }
+    fputs("\nggml-bench MEASUREMENT --help explains its options.\n"
+          "Exit status: 0 everything was measured, 2 wrong usage, 4 another error.\n",
+          stream);
+}
+
+int main(int argc, char **argv) {
+    const char *name = argc > 1 ? argv[1] : "";
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
+        print_usage(stdout);
+        return BENCH_OK;
+    }
+    if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
+        printf("ggml-bench %s (%s)\n", ggml_version(), ggml_commit());
+        return BENCH_OK;
+    }
+    for (int i = 0; i < N_MEASUREMENTS; ++i) {
+        if (strcmp(name, measurements[i].name) == 0) return measurements[i].run(argc - 1, argv + 1);
+    }
+    print_usage(stderr);
+    return BENCH_USAGE;
+}
