@@ -84,6 +84,11 @@ static void print_devices(const struct inventory *inventory, bool colour) {
     }
 }
 
+// Not wanted, as opposed to not fit.
+static bool is_merely_unused(enum ggml_host_status status) {
+    return status == GGML_HOST_SUPERSEDED || status == GGML_HOST_FILTERED || status == GGML_HOST_DUPLICATE;
+}
+
 static void print_plugin(const struct ggml_plugin_record *record, bool colour, bool verbose) {
     char path[TEXT_SIZE], message[TEXT_SIZE], name[64], variant[64], version[64];
     sanitise(record->path, path, sizeof(path));
@@ -92,8 +97,9 @@ static void print_plugin(const struct ggml_plugin_record *record, bool colour, b
     sanitise(record->variant, variant, sizeof(variant));
     sanitise(record->version, version, sizeof(version));
     const bool loaded = record->reg != NULL;
-    printf("  %s%-7s%s %s\n", shade(colour, loaded ? GREEN : RED), loaded ? "in use" : "refused",
-           shade(colour, PLAIN), path);
+    const bool unused = is_merely_unused(record->status);
+    printf("  %s%-7s%s %s\n", shade(colour, loaded ? GREEN : unused ? DIM : RED),
+           loaded ? "in use" : unused ? "unused" : "refused", shade(colour, PLAIN), path);
     printf("          %s", shade(colour, DIM));
     if (record->contract_major >= 0) {
         printf("%s%s%s %s, contract %d.%d, %s, ", name, variant[0] ? "-" : "", variant, version,

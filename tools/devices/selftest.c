@@ -14,7 +14,7 @@ enum { ROWS = 192, INNER = 256, COLUMNS = 24, REPETITIONS = 5 };
 struct operands {
     float a[ROWS * INNER];    // ROWS rows of INNER
     float b[COLUMNS * INNER]; // COLUMNS rows of INNER
-    double expected[ROWS * COLUMNS];
+    double expected[COLUMNS * (ROWS > INNER ? ROWS : INNER)];
 };
 
 struct workload {
