@@ -4,6 +4,7 @@
 unfit. Only the list of plugins may change, never the result. Speaks TAP.
 
 Usage: check_clients.py SOURCE_ROOT BUILD_ROOT"""
+import glob
 import os
 import re
 import shutil
@@ -33,20 +34,27 @@ def check(name, condition, text=""):
 class Workshop:
     def __init__(self, folder):
         self.folder = folder
-        self.prefix = os.path.join(folder, "prefix")
+        self.prefix = None
         self.environment = dict(os.environ)
         for name in ("GGML_PLUGIN_PATH", "GGML_DEVICES", "GGML_BACKEND_PATH", "DESTDIR"):
             self.environment.pop(name, None)
 
     def install(self):
-        """Copies of the built files under a prefix of their own, as `meson install` lays them out."""
-        build = os.path.join(self.folder, "build")
-        run(["meson", "setup", build, SOURCE, "--prefix", self.prefix, "-Dtests=false", "-Dtools=false",
-             "-Ddocs=false"], env=self.environment)
-        run(["meson", "install", "-C", build], env=self.environment)
-        libdir = os.path.dirname(run(["find", self.prefix, "-name", "libggml.a"]).strip())
+        """Installs the build under a root of its own; packages are found there relocated."""
+        root = os.path.join(self.folder, "root")
+        run(["meson", "install", "-C", BUILD, "--no-rebuild", "--destdir", root], env=self.environment)
+        libdir = os.path.dirname(run(["find", root, "-name", "libggml.a"]).strip())
+        self.prefix = os.path.dirname(run(["find", root, "-type", "d", "-path", "*/include/ggml-host"]).strip())
+        self.prefix = os.path.dirname(self.prefix)
         self.environment["PKG_CONFIG_PATH"] = os.path.join(libdir, "pkgconfig")
-        self.environment["LD_LIBRARY_PATH"] = libdir
+        self.libdir = libdir
+        # pkg-config then answers paths below the root for what is installed there, and only for that.
+        for package in ("ggml", "ggml-static", "ggml-plugin"):
+            path = os.path.join(libdir, "pkgconfig", package + ".pc")
+            with open(path, encoding="utf-8") as stream:
+                text = re.sub(r"^prefix=.*$", "prefix=" + self.prefix, stream.read(), flags=re.M)
+            with open(path, "w", encoding="utf-8") as stream:
+                stream.write(text)
         # The sample brings its own plugins; the installed ones would be found too.
         self.installed_plugins = os.path.join(libdir, "ggml-plugins")
 
@@ -56,21 +64,37 @@ class Workshop:
         return folder
 
     def meson(self, name, *arguments):
+        self.use_installed()
         folder = self.sample(name)
         run(["meson", "setup", "out", *arguments], cwd=folder, env=self.environment)
         run(["meson", "compile", "-C", "out"], cwd=folder, env=self.environment)
         return os.path.join(folder, "out", "one-binary")
 
     def subproject(self, kind):
-        folder = self.sample("subproject-" + kind)
-        os.mkdir(os.path.join(folder, "subprojects"))
-        os.symlink(SOURCE, os.path.join(folder, "subprojects", "ggml-host"))
-        run(["meson", "setup", "out", "--wrap-mode=forcefallback", f"-Ddefault_library={kind}"],
-            cwd=folder, env=self.environment)
+        """Both kinds come from one build folder, since the library is built once for both."""
+        folder = os.path.join(self.folder, "subproject")
+        if not os.path.exists(folder):
+            self.sample("subproject")
+            os.mkdir(os.path.join(folder, "subprojects"))
+            os.symlink(SOURCE, os.path.join(folder, "subprojects", "ggml-host"))
+            run(["meson", "setup", "out", "--wrap-mode=forcefallback"], cwd=folder, env=self.environment)
+        run(["meson", "configure", "out", f"-Ddefault_library={kind}"], cwd=folder, env=self.environment)
         run(["meson", "compile", "-C", "out", "one-binary"], cwd=folder, env=self.environment)
-        return os.path.join(folder, "out", "one-binary")
+        program = os.path.join(folder, kind, "one-binary")
+        os.makedirs(os.path.dirname(program))
+        shutil.copy(os.path.join(folder, "out", "one-binary"), program)
+        if kind == "shared":
+            for library in glob.glob(os.path.join(folder, "out/subprojects/ggml-host/core/lib/libggml.so*")):
+                if not os.path.isdir(library):
+                    shutil.copy(library, os.path.dirname(program))
+            self.environment["LD_LIBRARY_PATH"] = os.path.dirname(program)
+        return program
+
+    def use_installed(self):
+        self.environment["LD_LIBRARY_PATH"] = self.libdir
 
     def cmake(self, kind):
+        self.use_installed()
         folder = self.sample("cmake-" + kind)
         run(["cmake", "-S", ".", "-B", "out", "-DCMAKE_PREFIX_PATH=" + self.prefix,
              "-DBUILD_SHARED_LIBS=" + ("ON" if kind == "shared" else "OFF")],
@@ -79,6 +103,7 @@ class Workshop:
         return os.path.join(folder, "out", "one-binary")
 
     def pkg_config(self, kind):
+        self.use_installed()
         folder = self.sample("pkg-config-" + kind)
         package = "ggml" if kind == "shared" else "ggml-static"
         flags = run(["pkg-config", "--cflags", "--libs", package], env=self.environment).split()
@@ -97,7 +122,7 @@ def run_sample(workshop, program):
 
 def check_plugin_states(workshop, name, program):
     plugins = os.path.join(os.path.dirname(program), "ggml-plugins")
-    os.makedirs(plugins, exist_ok=True)
+    os.makedirs(plugins)
     target = os.path.join(plugins, "ggml-cpu.so")
 
     code, text = run_sample(workshop, program)
@@ -119,8 +144,8 @@ def check_plugin_states(workshop, name, program):
           and re.search(re.escape(target) + ": (?!in use)", text) is not None, text)
 
 
-def check_linkage(name, program, kind):
-    libraries = run(["ldd", program])
+def check_linkage(workshop, name, program, kind):
+    libraries = run(["ldd", program], env=workshop.environment)
     check(f"{name}: links {kind}", ("libggml.so" in libraries) == (kind == "shared"), libraries)
     if kind == "static":
         exported = run(["nm", "-D", "--defined-only", program])
@@ -144,7 +169,7 @@ def main():
                     check(name + ": builds", False, error.stdout)
                     continue
                 check(name + ": builds", True)
-                check_linkage(name, program, kind)
+                check_linkage(workshop, name, program, kind)
                 check_plugin_states(workshop, name, program)
     print(f"1..{len(results)}")
     return 0 if all(results) else 1
