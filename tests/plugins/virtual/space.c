@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// Address ranges without memory behind them.
+#define _DEFAULT_SOURCE
+#include "internal.h"
+
+#ifdef _WIN32
+#include <windows.h>
+
+void *space_reserve(size_t size) {
+    return VirtualAlloc(NULL, size, MEM_RESERVE, PAGE_NOACCESS);
+}
+
+void space_release(void *base, size_t size) {
+    (void)size;
+    if (base) VirtualFree(base, 0, MEM_RELEASE);
+}
+#else
+#include <sys/mman.h>
+
+void *space_reserve(size_t size) {
+    void *base = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANON, -1, 0);
+    return base == MAP_FAILED ? NULL : base;
+}
+
+void space_release(void *base, size_t size) {
+    if (base) munmap(base, size);
+}
+#endif
