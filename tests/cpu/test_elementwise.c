@@ -79,7 +79,6 @@ static void test_binary_strided_and_permuted(void **state) {
     ggml_free(ctx);
 }
 
-// --- one operand
 static double add_id_oracle(const struct ggml_tensor *y, const int64_t *i, const void *context) {
     (void)context;
     const int id = ggml_get_i32_nd(y->src[2], (int)i[1], (int)i[2], 0, 0);
@@ -104,7 +103,7 @@ static void test_add_id(void **state) {
     ggml_free(ctx);
 }
 
-// --------------------------------------------------------------------------------------
+// --- one operand -----------------------------------------------------------------------
 
 static double sigmoid(double x) {
     return 1.0 / (1.0 + exp(-x));
