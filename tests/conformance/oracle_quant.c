@@ -215,6 +215,25 @@ static double i64(bytes_t b, int j) {
     return (double)value;
 }
 
+static double i16(bytes_t b, int j) {
+    (void)j;
+    int16_t value;
+    memcpy(&value, b, sizeof(value));
+    return value;
+}
+
+static double i8(bytes_t b, int j) {
+    (void)j;
+    return (int8_t)b[0];
+}
+
+static double f64(bytes_t b, int j) {
+    (void)j;
+    double value;
+    memcpy(&value, b, sizeof(value));
+    return value;
+}
+
 struct format {
     int block;
     int size;
@@ -224,6 +243,8 @@ struct format {
 static const struct format formats[GGML_TYPE_COUNT] = {
     [GGML_TYPE_F32] = {1, 4, f32},           [GGML_TYPE_F16] = {1, 2, f16},
     [GGML_TYPE_BF16] = {1, 2, bf16},         [GGML_TYPE_I32] = {1, 4, i32},
+    [GGML_TYPE_I8] = {1, 1, i8},             [GGML_TYPE_I16] = {1, 2, i16},
+    [GGML_TYPE_F64] = {1, 8, f64},
     [GGML_TYPE_I64] = {1, 8, i64},           [GGML_TYPE_Q1_0] = {128, 18, q1_0},
     [GGML_TYPE_Q2_0] = {64, 18, q2_0},       [GGML_TYPE_Q4_0] = {32, 18, q4_0},
     [GGML_TYPE_Q4_1] = {32, 20, q4_1},       [GGML_TYPE_Q5_0] = {32, 22, q5_0},

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: MIT
+// Computes the node of a case and compares every byte of the device's memory with what is right.
+#include <math.h>
+#include <stdlib.h>
+
+#include "oracle_store.h"
+#include "table.h"
+
+// A result may be off in one element by more than the mean, but not by more than so many times.
+static const double peak_allowance = 8;
+
+// What is checked at once: the node or a source that it writes.
+struct target {
+    const struct ggml_tensor *tensor; // on the device
+    struct ggml_tensor before;        // mirrors
+    struct ggml_tensor after;
+    int64_t n;
+    double *expected;
+    double *actual;
+    double *magnitude;
+};
+
+// The node as the oracle sees it: sources are copies from before the run.
+struct witness {
+    struct ggml_tensor node;
+    struct ggml_tensor src[GGML_MAX_SRC];
+};
+
+static void make_witness(const struct conformance *c, const struct ggml_tensor *node,
+                         struct witness *out) {
+    out->node = conformance_mirror(c, node, c->memory->before);
+    for (int i = 0; i < GGML_MAX_SRC; ++i) {
+        if (!node->src[i]) continue;
+        if (node->src[i] == node) {
+            out->node.src[i] = &out->node;
+            continue;
+        }
+        out->src[i] = conformance_mirror(c, node->src[i], c->memory->before);
+        out->node.src[i] = &out->src[i];
+    }
+}
+
+static uint8_t *element_at(const struct ggml_tensor *t, int64_t i) {
+    const int64_t block = ggml_blck_size(t->type);
+    int64_t i0, i1, i2, i3;
+    ggml_unravel_index(t, i, &i0, &i1, &i2, &i3);
+    return (uint8_t *)t->data + (size_t)(i0 / block) * t->nb[0] + (size_t)i1 * t->nb[1] +
+           (size_t)i2 * t->nb[2] + (size_t)i3 * t->nb[3];
+}
+
+// Changes one element by more than any error allows.
+static void corrupt_result(struct conformance *c, const struct ggml_tensor *after) {
+    const int64_t n = ggml_nelements(after);
+    if (n == 0) {
+        c->memory->after[c->memory->used - 1] ^= 1;
+        return;
+    }
+    const int64_t i = random_below(&c->random, n);
+    uint8_t *at = element_at(after, i);
+    const double value = oracle_element(after->type, at, i % ggml_blck_size(after->type));
+    if (!oracle_is_plain(after->type)) {
+        memset(at, 0x77, ggml_type_size(after->type));
+    } else if (after->type == GGML_TYPE_F32 || after->type == GGML_TYPE_F16 ||
+               after->type == GGML_TYPE_BF16 || after->type == GGML_TYPE_F64) {
+        oracle_store(after->type, at, isfinite(value) ? -3 * value - 100 : 0);
+    } else {
+        oracle_store(after->type, at, value + 1);
+    }
+}
+
+// The outcome of comparing numbers.
+struct verdict {
+    double error;  // normalised mean square
+    int64_t worst; // element
+    bool bad;      // that element alone is not right
+};
+
+static bool same_special(double actual, double expected) {
+    return isnan(expected) ? isnan(actual) : actual == expected;
+}
+
+// Square of what an error of element i is measured against.
+static double power_of(const struct target *t, int64_t i) {
+    const double floor = oracle_smallest(t->tensor->type);
+    if (t->expected[i] == ORACLE_UNTOUCHED) return 0;
+    const double value = isfinite(t->expected[i]) ? fabs(t->expected[i]) : 0;
+    const double size = t->magnitude ? fmax(value, t->magnitude[i]) : value;
+    return fmax(size, floor) * fmax(size, floor);
+}
+
+// With `rounded`, the numbers are those that the type of the result holds.
+static void compare_exact(const struct target *t, bool rounded, struct verdict *out) {
+    for (int64_t i = 0; i < t->n && !out->bad; ++i) {
+        double expected = t->expected[i];
+        if (expected == ORACLE_UNTOUCHED) continue;
+        if (rounded) expected = oracle_round(t->tensor->type, expected);
+        if (!same_special(t->actual[i], expected)) *out = (struct verdict){INFINITY, i, true};
+    }
+}
+
+static void compare_close(const struct target *t, double bound, struct verdict *out) {
+    const bool is_float = oracle_smallest(t->tensor->type) > 0;
+    double error = 0, power = 0, mean;
+    for (int64_t i = 0; i < t->n; ++i)
+        power += power_of(t, i);
+    mean = t->n > 0 ? power / (double)t->n : 0;
+    for (int64_t i = 0; i < t->n; ++i) {
+        double expected = t->expected[i];
+        if (expected == ORACLE_UNTOUCHED) continue;
+        if (is_float && isinf(oracle_round(t->tensor->type, expected)))
+            expected = copysign(INFINITY, expected);
+        if (isfinite(expected) && isfinite(t->actual[i])) {
+            const double off = (t->actual[i] - expected) * (t->actual[i] - expected);
+            error += off;
+            if (off <= peak_allowance * peak_allowance * bound * fmax(mean, power_of(t, i)))
+                continue;
+        } else if (same_special(t->actual[i], expected)) {
+            continue;
+        }
+        *out = (struct verdict){INFINITY, i, true};
+        return;
+    }
+    out->error = error == 0 ? 0 : error / power;
+}
+
+static void describe_failure(struct conformance *c, const struct target *t,
+                             const struct verdict *v, double bound) {
+    int64_t i0, i1, i2, i3;
+    if (!v->bad) {
+        conformance_fail(c, "mean square error %.3g, allowed %.3g", v->error, bound);
+        return;
+    }
+    ggml_unravel_index(t->tensor, v->worst, &i0, &i1, &i2, &i3);
+    conformance_fail(c, "[%d %d %d %d] is %.9g, expected %.9g", (int)i0, (int)i1, (int)i2, (int)i3,
+                     t->actual[v->worst], t->expected[v->worst]);
+}
+
+// Elements that must not be written keep their bytes.
+static bool check_untouched(struct conformance *c, const struct target *t) {
+    for (int64_t i = 0; i < t->n; ++i) {
+        if (t->expected[i] != ORACLE_UNTOUCHED) continue;
+        if (memcmp(element_at(&t->before, i), element_at(&t->after, i),
+                   ggml_type_size(t->tensor->type)) == 0) {
+            continue;
+        }
+        conformance_fail(c, "element %d was written", (int)i);
+        return false;
+    }
+    return true;
+}
+
+// The rows of the tensor become what they were, so that the rest of the image can be compared.
+static void take_back(const struct target *t) {
+    const int64_t block = ggml_blck_size(t->tensor->type);
+    const size_t size = ggml_type_size(t->tensor->type);
+    for (int64_t i = 0; i < t->n; i += block)
+        memcpy(element_at(&t->after, i), element_at(&t->before, i), size);
+}
+
+static double *numbers(int64_t n) {
+    return malloc((size_t)(n + 1) * sizeof(double));
+}
+
+// Compares one target; its error is added to *error. False after conformance_fail().
+static bool check_target(struct conformance *c, struct target *t, const struct witness *w,
+                         int source, double bound, double *error) {
+    struct verdict verdict = {0, 0, false};
+    t->n = ggml_nelements(t->tensor);
+    t->before = conformance_mirror(c, t->tensor, c->memory->before);
+    t->after = conformance_mirror(c, t->tensor, c->memory->after);
+    t->expected = numbers(t->n);
+    t->actual = numbers(t->n);
+    if (source < 0) {
+        c->op->oracle(&w->node, t->expected);
+    } else {
+        c->op->source_oracle(&w->node, source, t->expected);
+    }
+    if (c->op->magnitude && source < 0) {
+        t->magnitude = numbers(t->n);
+        c->op->magnitude(&w->node, t->magnitude);
+    }
+    oracle_read(&t->after, t->actual);
+    if (c->op->canonical && source < 0) c->op->canonical(&w->node, t->actual);
+    if (bound == 0) {
+        compare_exact(t, oracle_is_plain(t->tensor->type) && !c->op->canonical, &verdict);
+    } else {
+        compare_close(t, bound, &verdict);
+    }
+    *error = fmax(*error, verdict.error);
+    const bool good = !verdict.bad && verdict.error <= bound;
+    if (!good) describe_failure(c, t, &verdict, bound);
+    return good && check_untouched(c, t);
+}
+
+static void free_target(struct target *t) {
+    free(t->expected);
+    free(t->actual);
+    free(t->magnitude);
+}
+
+// Guards, gaps and sources hold what they held. Names what byte `at` belongs to.
+static bool check_rest(struct conformance *c) {
+    const struct conformance_memory *m = c->memory;
+    size_t at = 0;
+    if (memcmp(m->before, m->after, m->used) == 0) return true;
+    while (m->before[at] == m->after[at])
+        ++at;
+    for (struct ggml_tensor *t = ggml_get_first_tensor(c->ctx); t;
+         t = ggml_get_next_tensor(c->ctx, t)) {
+        const struct ggml_tensor mirror = conformance_mirror(c, t, m->before);
+        const size_t start = (size_t)((uint8_t *)mirror.data - m->before);
+        if (t->view_src || at < start || at >= start + ggml_nbytes(t)) continue;
+        conformance_fail(c, "byte %zu of %s (%s) was written", at - start, t->name,
+                         ggml_type_name(t->type));
+        return false;
+    }
+    conformance_fail(c, "byte %zu outside all tensors was written", at);
+    return false;
+}
+
+static void compare(struct conformance *c, const struct ggml_tensor *node) {
+    struct target targets[1 + GGML_MAX_SRC] = {{.tensor = node}};
+    struct witness witness;
+    double error = 0;
+    const double unit = conformance_unit(node->type);
+    const double bound = c->bound == 0 || unit == UNIT_F32 ? c->bound : c->bound + unit * unit;
+    int n = 1;
+    make_witness(c, node, &witness);
+    bool good = check_target(c, &targets[0], &witness, -1, bound, &error);
+    for (int i = 0; i < GGML_MAX_SRC && good; ++i) {
+        if ((c->op->written_sources >> i & 1) == 0) continue;
+        targets[n].tensor = node->src[i];
+        good = check_target(c, &targets[n++], &witness, i, bound, &error);
+    }
+    if (good) {
+        for (int i = 0; i < n; ++i)
+            take_back(&targets[i]);
+        if (check_rest(c)) conformance_pass(c, error, bound);
+    }
+    for (int i = 0; i < n; ++i)
+        free_target(&targets[i]);
+}
+
+static bool compute(struct conformance *c, struct ggml_tensor *node) {
+    struct ggml_cgraph *graph = ggml_new_graph_custom(c->ctx, 64, false);
+    ggml_build_forward_expand(graph, node);
+    const enum ggml_status status = ggml_backend_graph_compute(c->stream, graph);
+    if (status == GGML_STATUS_SUCCESS) return true;
+    conformance_fail(c, "%s: %s", ggml_status_to_string(status), ggml_last_error());
+    return false;
+}
+
+void conformance_check(struct conformance *c, struct ggml_tensor *node) {
+    if (ggml_tensor_is_error(node)) {
+        conformance_fail(c, "builder: %s", ggml_tensor_error(node));
+        return;
+    }
+    for (int i = 0; i < GGML_MAX_SRC; ++i) {
+        const struct ggml_tensor *src = node->src[i];
+        if (src == node || !src || src->op == GGML_OP_NONE) continue;
+        if (!ggml_backend_dev_supports_op(c->device, src)) {
+            conformance_unsupported(c);
+            return;
+        }
+    }
+    if (!ggml_backend_dev_supports_op(c->device, node)) {
+        conformance_unsupported(c);
+        return;
+    }
+    if (!conformance_place(c)) return;
+    conformance_upload(c);
+    if (!compute(c, node)) return;
+    conformance_download(c);
+    if (c->options->corruption == CORRUPT_GUARD) c->memory->after[c->memory->used - 1] ^= 1;
+    if (c->options->corruption == CORRUPT_RESULT) {
+        const struct ggml_tensor after = conformance_mirror(c, node, c->memory->after);
+        corrupt_result(c, &after);
+    }
+    compare(c, node);
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+// ggml-conformance: compares every operation of a device with an oracle.
+#define _POSIX_C_SOURCE 200809L
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conformance.h"
+#include "ggml-host.h"
+
+enum { EXIT_USAGE = 2, DEFAULT_SEED = 20240607 };
+
+static const char usage[] =
+    "usage: ggml-conformance [options]\n"
+    "  --device NAME        device to check (default: the CPU)\n"
+    "  --plugin-path DIR    load plugins from this directory first\n"
+    "  --level NAME         instruction-set level of the CPU plugin (GGML_CPU_LEVEL)\n"
+    "  --op NAME            only this operation or sub-operation\n"
+    "  --case NAME          only this case, or those that begin so if NAME ends in '*'\n"
+    "  --every N            only one case of N\n"
+    "  --seed N             of the operands' numbers (default 20240607)\n"
+    "  --list               print the names of the cases and run nothing\n"
+    "  --trace              print each case before it runs\n"
+    "  --json FILE          also write the outcome as JSON ('-': to standard output, without TAP)\n"
+    "  --matrix             print operations and types instead of TAP\n"
+    "  --corrupt result     change an element of each result; every case must then fail\n"
+    "  --corrupt guard      change a byte that no result owns; every case must then fail\n"
+    "Exit status: 0 all cases passed, 1 a case failed or none ran, 2 usage or no such device.\n";
+
+struct arguments {
+    struct conformance_options options;
+    const char *device;
+    const char *plugin_path;
+    const char *json;
+    bool matrix;
+};
+
+static bool parse_corruption(const char *text, enum conformance_corruption *out) {
+    *out = strcmp(text, "guard") == 0 ? CORRUPT_GUARD : CORRUPT_RESULT;
+    return *out == CORRUPT_GUARD || strcmp(text, "result") == 0;
+}
+
+static bool parse_flag(struct arguments *a, const char *option) {
+    if (strcmp(option, "--list") == 0) {
+        a->options.list = stdout;
+    } else if (strcmp(option, "--trace") == 0) {
+        a->options.trace = stderr;
+    } else if (strcmp(option, "--matrix") == 0) {
+        a->matrix = true;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static bool parse_option(struct arguments *a, const char *option, const char *value) {
+    if (!value) return false;
+    if (strcmp(option, "--device") == 0) {
+        a->device = value;
+    } else if (strcmp(option, "--plugin-path") == 0) {
+        a->plugin_path = value;
+    } else if (strcmp(option, "--level") == 0) {
+        setenv("GGML_CPU_LEVEL", value, 1);
+    } else if (strcmp(option, "--op") == 0) {
+        a->options.op = value;
+    } else if (strcmp(option, "--case") == 0) {
+        a->options.name = value;
+    } else if (strcmp(option, "--every") == 0) {
+        a->options.every = atoi(value);
+    } else if (strcmp(option, "--seed") == 0) {
+        a->options.seed = strtoull(value, NULL, 0);
+    } else if (strcmp(option, "--json") == 0) {
+        a->json = value;
+    } else if (strcmp(option, "--corrupt") == 0) {
+        return parse_corruption(value, &a->options.corruption);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static bool parse(struct arguments *a, int argc, char **argv) {
+    *a = (struct arguments){.options.seed = DEFAULT_SEED};
+    for (int i = 1; i < argc; ++i) {
+        if (parse_flag(a, argv[i])) continue;
+        if (!parse_option(a, argv[i], i + 1 < argc ? argv[i + 1] : NULL)) return false;
+        ++i;
+    }
+    return true;
+}
+
+static ggml_backend_dev_t find_device(const struct arguments *a) {
+    if (a->plugin_path &&
+        ggml_plugin_load_all(a->plugin_path, NULL) != GGML_HOST_OK) {
+        fprintf(stderr, "%s\n", ggml_last_error());
+        return NULL;
+    }
+    ggml_backend_dev_t device = a->device ? ggml_backend_dev_by_name(a->device)
+                                          : ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
+    if (!device) fprintf(stderr, "no device %s\n", a->device ? a->device : "of type CPU");
+    return device;
+}
+
+static bool write_json(const struct arguments *a, ggml_backend_dev_t device,
+                       const struct conformance_report *report) {
+    FILE *out = strcmp(a->json, "-") == 0 ? stdout : fopen(a->json, "w");
+    if (!out) {
+        perror(a->json);
+        return false;
+    }
+    conformance_print_json(out, report, device, &a->options);
+    return out == stdout ? true : fclose(out) == 0;
+}
+
+// With corrupted results: whether every case failed.
+static bool is_good(const struct arguments *a, const struct conformance_report *report) {
+    if (a->options.list) return report->n_cases > 0;
+    if (a->options.corruption != CORRUPT_NOTHING)
+        return report->n_failed > 0 && report->n_passed == 0;
+    return report->n_passed > 0 && report->n_failed == 0;
+}
+
+static void print(const struct arguments *a, ggml_backend_dev_t device,
+                  const struct conformance_report *report) {
+    if (a->options.corruption != CORRUPT_NOTHING) {
+        printf("1..1\n%s 1 - %lld of %lld corrupted results were found out\n",
+               is_good(a, report) ? "ok" : "not ok", (long long)report->n_failed,
+               (long long)(report->n_failed + report->n_passed));
+    } else if (a->matrix) {
+        conformance_print_matrix(stdout, report);
+    } else if (!a->json || strcmp(a->json, "-") != 0) {
+        const char *level = getenv("GGML_CPU_LEVEL");
+        printf("# device %s, level %s, seed %llu, %d of %d rows without cases\n",
+               ggml_backend_dev_name(device), level ? level : "best",
+               (unsigned long long)a->options.seed, conformance_missing_count(),
+               conformance_op_count());
+        conformance_print_tap(stdout, report);
+    }
+}
+
+int main(int argc, char **argv) {
+    struct arguments a;
+    struct conformance_report report;
+    if (!parse(&a, argc, argv)) {
+        fputs(usage, stderr);
+        return EXIT_USAGE;
+    }
+    ggml_backend_dev_t device = find_device(&a);
+    if (!device) return EXIT_USAGE;
+    if (!conformance_run(device, &a.options, &report)) {
+        fprintf(stderr, "%s: %s\n", ggml_backend_dev_name(device), ggml_last_error());
+        return EXIT_USAGE;
+    }
+    if (!a.options.list) print(&a, device, &report);
+    bool good = is_good(&a, &report);
+    if (a.json && !write_json(&a, device, &report)) good = false;
+    conformance_report_free(&report);
+    return good ? EXIT_SUCCESS : EXIT_FAILURE;
+}

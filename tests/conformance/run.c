@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "table.h"
+
+enum { CONTEXT_SIZE = 256 << 10 };
+
+int conformance_op_count(void) {
+    return conformance_table_size;
+}
+
+int conformance_missing_count(void) {
+    int n = 0;
+    for (int i = 0; i < conformance_table_size; ++i)
+        n += !conformance_table[i]->oracle || !conformance_table[i]->cases;
+    return n;
+}
+
+const char *conformance_op_name(int i) {
+    return i >= 0 && i < conformance_table_size ? conformance_table[i]->name : NULL;
+}
+
+static uint64_t hash_text(const char *text, uint64_t seed) {
+    uint64_t hash = seed ^ UINT64_C(14695981039346656037);
+    for (; *text; ++text)
+        hash = (hash ^ (uint8_t)*text) * UINT64_C(1099511628211);
+    return hash;
+}
+
+// Exact, or the beginning where the pattern ends in '*'.
+static bool matches(const char *name, const char *pattern) {
+    const size_t n = strlen(pattern);
+    if (n > 0 && pattern[n - 1] == '*') return strncmp(name, pattern, n - 1) == 0;
+    return strcmp(name, pattern) == 0;
+}
+
+bool conformance_case(struct conformance *c, const char *format, ...) {
+    const struct conformance_options *options = c->options;
+    const int n = snprintf(c->name, sizeof(c->name), "%s/", c->op->name);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(c->name + n, sizeof(c->name) - (size_t)n, format, args);
+    va_end(args);
+    if (options->name && !matches(c->name, options->name)) return false;
+    if (options->every > 1 && c->n_seen++ % options->every != 0) return false;
+    ++c->report->n_cases;
+    if (options->list) {
+        fprintf(options->list, "%s\n", c->name);
+        return false;
+    }
+    if (options->trace) {
+        fprintf(options->trace, "%s\n", c->name);
+        fflush(options->trace);
+    }
+    ggml_reset(c->ctx);
+    c->n_operands = 0;
+    c->bound = c->op->bound;
+    c->random.state = hash_text(c->name, options->seed);
+    random_u32(&c->random);
+    return true;
+}
+
+void conformance_bound(struct conformance *c, double bound) {
+    c->bound = bound;
+}
+
+const char *conformance_shape(struct conformance *c, struct conformance_extents extents) {
+    char *text = c->text[c->n_text++ % 8];
+    int n_dims = GGML_MAX_DIMS, n = 0;
+    while (n_dims > 1 && extents.ne[n_dims - 1] == 1)
+        --n_dims;
+    for (int d = 0; d < n_dims; ++d)
+        n += snprintf(text + n, sizeof(c->text[0]) - (size_t)n, d == 0 ? "%d" : "x%d",
+                      (int)extents.ne[d]);
+    return text;
+}
+
+bool conformance_run(ggml_backend_dev_t device, const struct conformance_options *options,
+                     struct conformance_report *out_report) {
+    struct conformance_memory memory = {.size = 0};
+    struct conformance c = {
+        .options = options, .report = out_report, .device = device, .memory = &memory};
+    *out_report = (struct conformance_report){.n_cases = 0};
+    c.ctx = ggml_init((struct ggml_init_params){.mem_size = CONTEXT_SIZE, .no_alloc = true});
+    c.stream = options->list ? NULL : ggml_backend_dev_init(device, NULL);
+    const bool usable = c.ctx && (options->list || c.stream);
+    const int64_t start = ggml_time_us();
+    for (int i = 0; i < conformance_table_size && usable; ++i) {
+        c.op = conformance_table[i];
+        if (options->op && strcmp(options->op, c.op->name) != 0) continue;
+        if (c.op->cases) c.op->cases(&c);
+    }
+    out_report->seconds = (double)(ggml_time_us() - start) * 1e-6;
+    conformance_memory_free(&memory);
+    ggml_backend_free(c.stream);
+    ggml_free(c.ctx);
+    return usable;
+}
