@@ -103,13 +103,18 @@ DECODE_ROW(q5_K, QK_K)
 
 static void decode_block_q6_K(const block_q6_K *b, float *y) {
     const float d = GGML_FP16_TO_FP32(b->d);
-    for (int i = 0; i < QK_K; ++i) {
-        const int half = i / HALF;
-        const int quarter = i % HALF / 32;
-        const uint8_t low = b->ql[64 * half + 32 * (quarter % 2) + i % 32];
-        const uint8_t high = b->qh[32 * half + i % 32];
-        const int q = ((low >> (4 * (quarter / 2))) & 15) | ((high >> (2 * quarter)) & 3) << 4;
-        y[i] = d * (float)b->scales[i / 16] * (float)(q - 32);
+    for (int g = 0; g < QK_K / 16; ++g) {
+        const int half = g / 8;
+        const int quarter = g % 8 / 2;
+        const uint8_t *ql = b->ql + 64 * half + 32 * (quarter % 2) + 16 * (g % 2);
+        const uint8_t *qh = b->qh + 32 * half + 16 * (g % 2);
+        const int low_shift = 4 * (quarter / 2);
+        const int high_shift = 2 * quarter;
+        const float scale = d * (float)b->scales[g];
+        for (int l = 0; l < 16; ++l) {
+            const int q = ((ql[l] >> low_shift) & 15) | ((qh[l] >> high_shift) & 3) << 4;
+            *y++ = scale * (float)(q - 32);
+        }
     }
 }
 DECODE_ROW(q6_K, QK_K)

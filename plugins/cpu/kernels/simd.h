@@ -58,14 +58,16 @@ CPU_INLINE vf vf_max(vf a, vf b) {
     return vf_select(b > a, b, a);
 }
 
+// Quarters are added first, then the four lanes in pairs.
 CPU_INLINE float vf_sum(vf v) {
-    float lane[LANES];
-    vf_store(lane, v);
-    for (int width = LANES / 2; width > 0; width /= 2) {
-        for (int i = 0; i < width; ++i)
-            lane[i] += lane[i + width];
-    }
-    return lane[0];
+    typedef float v4 __attribute__((vector_size(16)));
+    v4 part[LANES / 4 + 1];
+    if (LANES == 1) return v[0];
+    memcpy(part, &v, sizeof(v));
+    v4 sum = part[0];
+    for (int i = 1; i < LANES / 4; ++i)
+        sum += part[i];
+    return (sum[0] + sum[2]) + (sum[1] + sum[3]);
 }
 
 CPU_INLINE float vf_largest(vf v) {

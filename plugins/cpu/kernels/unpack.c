@@ -3,6 +3,13 @@
 
 #include "convert.h"
 #include "ggml-common.h"
+#include "simd.h"
+
+#if defined(__GNUC__) && !defined(__clang__)
+#define CPU_ROLLED _Pragma("GCC unroll 1")
+#else
+#define CPU_ROLLED
+#endif
 
 static float half(ggml_half h) {
     float f;
@@ -28,12 +35,22 @@ static void unpack_i32(const void *x, float *y, int64_t n) {
         y[i] = (float)in[i];
 }
 
+// y = scale * q for 32 whole numbers, one scale per half. Shorter loops are not turned into
+// vectors.
+static inline void scale_bytes(float *restrict y, const int8_t *q, float first, float second) {
+    for (int j = 0; j < 32; ++j)
+        y[j] = (j < 16 ? first : second) * (float)q[j];
+}
+
+// Unrolled, the loops would not be turned into vectors.
 static void unpack_q4_0(const void *x, float *restrict y, int64_t n) {
     const block_q4_0 *b = x;
     for (int64_t i = 0; i < n / QK4_0; ++i, ++b, y += QK4_0) {
         const float d = half(b->d);
+        CPU_ROLLED
         for (int j = 0; j < QK4_0 / 2; ++j)
             y[j] = d * (float)((b->qs[j] & 15) - 8);
+        CPU_ROLLED
         for (int j = 0; j < QK4_0 / 2; ++j)
             y[j + QK4_0 / 2] = d * (float)((b->qs[j] >> 4) - 8);
     }
@@ -43,8 +60,29 @@ static void unpack_q8_0(const void *x, float *restrict y, int64_t n) {
     const block_q8_0 *b = x;
     for (int64_t i = 0; i < n / QK8_0; ++i, ++b, y += QK8_0) {
         const float d = half(b->d);
-        for (int j = 0; j < QK8_0; ++j)
-            y[j] = d * (float)b->qs[j];
+        scale_bytes(y, b->qs, d, d);
+    }
+}
+
+static void unpack_q6_K(const void *x, float *restrict y, int64_t n) {
+    const block_q6_K *b = x;
+    for (int64_t i = 0; i < n / QK_K; ++i, ++b, y += QK_K) {
+        int8_t q[QK_K];
+        for (int h = 0; h < 2; ++h) {
+            const uint8_t *ql = b->ql + 64 * h;
+            const uint8_t *qh = b->qh + 32 * h;
+            for (int l = 0; l < 32; ++l) {
+                q[128 * h + l] = (int8_t)(((ql[l] & 15) | (qh[l] & 3) << 4) - 32);
+                q[128 * h + l + 32] = (int8_t)(((ql[l + 32] & 15) | (qh[l] >> 2 & 3) << 4) - 32);
+                q[128 * h + l + 64] = (int8_t)((ql[l] >> 4 | (qh[l] >> 4 & 3) << 4) - 32);
+                q[128 * h + l + 96] = (int8_t)((ql[l + 32] >> 4 | qh[l] >> 6 << 4) - 32);
+            }
+        }
+        const float d = half(b->d);
+        for (int g = 0; g < QK_K / 32; ++g) {
+            const int8_t *scales = b->scales + 2 * g;
+            scale_bytes(y + 32 * g, q + 32 * g, d * (float)scales[0], d * (float)scales[1]);
+        }
     }
 }
 
@@ -85,6 +123,7 @@ cpu_unpack_fn CPU_FN(cpu_unpack)(enum ggml_type type) {
     case GGML_TYPE_Q4_0: return unpack_q4_0;
     case GGML_TYPE_Q8_0: return unpack_q8_0;
     case GGML_TYPE_Q4_K: return unpack_q4_K;
+    case GGML_TYPE_Q6_K: return unpack_q6_K;
     default: return ggml_get_type_traits(type)->to_float;
     }
 }
