@@ -19,5 +19,8 @@ GGML_ENV_ROW(GGML_CPU_LEVEL, true, "best",
              "Highest instruction-set level that the CPU plugin may use: scalar, x86-64-v2, "
              "x86-64-v3, x86-64-v4, x86-64-v4-vnni.")
 GGML_ENV_ROW(GGML_CPU_DISABLE_FUSION, true, "0", "1: the CPU plugin computes every node by itself.")
+GGML_ENV_ROW(GGML_SCHED_DEBUG, true, "0",
+             "The scheduler logs at debug level: 1: the splits of each graph and what they copy; 2: "
+             "every node too.")
 GGML_ENV_ROW(GGML_NO_BACKTRACE, true, "unset", "Set: ggml_abort prints no backtrace.")
 #undef GGML_ENV_ROW

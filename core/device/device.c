@@ -156,9 +156,8 @@ static bool op_given(const char *function, const struct ggml_tensor *op) {
 
 bool ggml_backend_dev_supports_op(ggml_backend_dev_t device, const struct ggml_tensor *op) {
     if (!device_given(device, __func__, "device") || !op_given(__func__, op)) return false;
-    const char *label = device_label(device);
-    return device_offers(device->iface.supports_op != NULL, __func__, label, "supports_op") &&
-           device->iface.supports_op(device, op);
+    if (device->iface.supports_op) return device->iface.supports_op(device, op);
+    return device_offers(false, __func__, device_label(device), "supports_op");
 }
 
 bool ggml_backend_dev_supports_buft(ggml_backend_dev_t device, ggml_backend_buffer_type_t buft) {

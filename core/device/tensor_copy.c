@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "base/mem.h"
 #include "device/check.h"
+#include "device/stream.h"
 #include "ggml-impl.h"
 
 enum {
@@ -69,15 +70,25 @@ void ggml_backend_tensor_copy(const struct ggml_tensor *src, struct ggml_tensor 
     }
 }
 
+static bool queue_copy(ggml_backend_t backend_src, ggml_backend_t backend_dst,
+                       const struct ggml_tensor *src, struct ggml_tensor *dst) {
+    return backend_dst->iface.cpy_tensor_async &&
+           backend_dst->iface.cpy_tensor_async(backend_src, backend_dst, src, dst);
+}
+
+bool stream_copy_async(ggml_backend_t backend_src, ggml_backend_t backend_dst,
+                       const struct ggml_tensor *src, struct ggml_tensor *dst) {
+    if (!device_given(backend_src, __func__, "source stream")) return false;
+    if (!device_given(backend_dst, __func__, "destination stream")) return false;
+    return copyable(__func__, src, dst) && queue_copy(backend_src, backend_dst, src, dst);
+}
+
 void ggml_backend_tensor_copy_async(ggml_backend_t backend_src, ggml_backend_t backend_dst,
                                     const struct ggml_tensor *src, struct ggml_tensor *dst) {
     if (!device_given(backend_src, __func__, "source stream")) return;
     if (!device_given(backend_dst, __func__, "destination stream")) return;
     if (!copyable(__func__, src, dst)) return;
-    if (backend_dst->iface.cpy_tensor_async &&
-        backend_dst->iface.cpy_tensor_async(backend_src, backend_dst, src, dst)) {
-        return;
-    }
+    if (queue_copy(backend_src, backend_dst, src, dst)) return;
     ggml_backend_synchronize(backend_src);
     if (backend_dst != backend_src) ggml_backend_synchronize(backend_dst);
     ggml_backend_tensor_copy(src, dst);

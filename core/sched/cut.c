@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT
+// From placed nodes to splits: runs of nodes on one stream, and the copies that each needs.
+#include <stdio.h>
+
+#include "base/status.h"
+#include "sched/sched.h"
+
+// The item's copy for a stream, or -1. It is moved to the front: neighbours ask for the same.
+static int32_t find_copy(struct ggml_backend_sched *sched, int32_t item, int32_t backend) {
+    int32_t previous = -1;
+    int32_t copy = sched->items[item].copies;
+    while (copy >= 0 && sched->copies[copy].backend != backend) {
+        previous = copy;
+        copy = sched->copies[copy].next;
+    }
+    if (copy < 0 || previous < 0) return copy;
+    sched->copies[previous].next = sched->copies[copy].next;
+    sched->copies[copy].next = sched->items[item].copies;
+    sched->items[item].copies = copy;
+    return copy;
+}
+
+static struct ggml_tensor *duplicate(struct ggml_backend_sched *sched,
+                                     const struct ggml_tensor *tensor, int32_t backend, int slot) {
+    struct ggml_tensor *copy = tensor_pool_take(&sched_frame(sched)->pool);
+    if (!copy) {
+        ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory to copy tensor '%s' to %s",
+                  sched->function, tensor->name, sched_stream_label(sched, backend));
+        return NULL;
+    }
+    copy->type = tensor->type;
+    memcpy(copy->ne, tensor->ne, sizeof(copy->ne));
+    memcpy(copy->nb, tensor->nb, sizeof(copy->nb));
+    snprintf(copy->name, sizeof(copy->name), "%s#%.40s#%d", sched_stream_label(sched, backend),
+             tensor->name, slot);
+    if (sched->n_copies > 1) copy->flags = GGML_TENSOR_FLAG_INPUT | GGML_TENSOR_FLAG_OUTPUT;
+    return copy;
+}
+
+// Makes an entry with n_copies tensors; the original is one of them if it lies on this stream
+// anyway.
+static int32_t add_copy(struct ggml_backend_sched *sched, int32_t item, int32_t backend,
+                        bool with_original) {
+    const int32_t copy = sched->n_copied;
+    const int n = sched->n_copies;
+    struct ggml_tensor *tensor = sched->items[item].tensor;
+    if (!sched_grow(&sched->copies, &sched->copies_capacity, (int64_t)copy + 1,
+                    sizeof(sched->copies[0])) ||
+        !sched_grow(&sched->copy_slots, &sched->copy_slots_capacity, ((int64_t)copy + 1) * n,
+                    sizeof(sched->copy_slots[0]))) {
+        return -1;
+    }
+    struct ggml_tensor **slots = &sched->copy_slots[(int64_t)copy * n];
+    for (int c = 0; c < n; ++c) {
+        slots[c] = tensor;
+        if (with_original && c == sched->cur_copy) continue;
+        slots[c] = duplicate(sched, tensor, backend, c);
+        if (!slots[c]) return -1;
+    }
+    sched->copies[copy] = (struct sched_copy){
+        .item = item,
+        .backend = backend,
+        .next = sched->items[item].copies,
+        .expert_ids = -1,
+    };
+    sched->items[item].copies = copy;
+    sched->n_copied++;
+    return copy;
+}
+
+// With several copies the user's inputs alternate too, so that he may write the next one early.
+static bool add_input_slots(struct ggml_backend_sched *sched, int32_t item) {
+    const struct sched_item *input = &sched->items[item];
+    if (sched->n_copies == 1 || !(input->traits & SCHED_INPUT) || input->tensor->data) return true;
+    if (input->tensor->view_src || find_copy(sched, item, input->backend) >= 0) return true;
+    if (add_copy(sched, item, input->backend, true) < 0) return false;
+    input->tensor->flags |= GGML_TENSOR_FLAG_INPUT | GGML_TENSOR_FLAG_OUTPUT;
+    return true;
+}
+
+static bool begin_split(struct ggml_backend_sched *sched, int32_t backend, int32_t start) {
+    if (!sched_grow(&sched->splits, &sched->splits_capacity, (int64_t)sched->n_splits + 1,
+                    sizeof(sched->splits[0]))) {
+        return false;
+    }
+    if (sched->n_splits > 0) sched->splits[sched->n_splits - 1].i_end = start;
+    sched->splits[sched->n_splits++] = (struct sched_split){
+        .backend = backend,
+        .i_start = start,
+        .first_input = sched->n_inputs,
+        .first_wait = sched->n_waits,
+    };
+    return true;
+}
+
+static struct sched_split *current_split(struct ggml_backend_sched *sched) {
+    return &sched->splits[sched->n_splits - 1];
+}
+
+// A weight that has to be copied opens a split, so that the memory of the one before can be used
+// again.
+static bool brings_weight(const struct ggml_backend_sched *sched, int32_t node, int32_t backend) {
+    for (int32_t e = sched->first_edge[node]; e < sched->first_edge[node + 1]; ++e) {
+        const struct sched_item *item = &sched->items[sched->edges[e].item];
+        if ((item->traits & SCHED_WEIGHT) && item->backend != backend &&
+            !sched_readable(sched, sched->edges[e].item, backend)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// The result of another stream is read in place: it has to be there.
+static bool wait_for(struct ggml_backend_sched *sched, int32_t backend) {
+    const int32_t number = sched->n_splits - 1;
+    if (sched->seen_by[backend] == number) return true;
+    if (!sched_grow(&sched->waits, &sched->waits_capacity, (int64_t)sched->n_waits + 1,
+                    sizeof(sched->waits[0]))) {
+        return false;
+    }
+    sched->seen_by[backend] = number;
+    sched->waits[sched->n_waits++] = backend;
+    current_split(sched)->n_waits++;
+    return true;
+}
+
+// A copied weight of experts needs only those that `ids` names, as long as every use says the same.
+static void note_use(struct ggml_backend_sched *sched, int32_t node, const struct sched_edge *edge,
+                     struct sched_copy *copy, bool first) {
+    const bool experts = (sched->items[node].traits & SCHED_EXPERTS) && edge->slot == 0;
+    int32_t ids = -1;
+    for (int32_t e = sched->first_edge[node]; experts && e < sched->first_edge[node + 1]; ++e) {
+        if (sched->edges[e].slot == 2) ids = sched->edges[e].item;
+    }
+    const bool computed_here = ids >= 0 && ids < sched->n_nodes &&
+                               sched->items[ids].root < sched->n_nodes &&
+                               sched->items[ids].root >= current_split(sched)->i_start;
+    if (first) copy->expert_ids = computed_here ? -1 : ids;
+    if (copy->expert_ids != ids) copy->expert_ids = -1;
+}
+
+static bool use_copy(struct ggml_backend_sched *sched, int32_t node, const struct sched_edge *edge,
+                     int32_t backend) {
+    int32_t copy = find_copy(sched, edge->item, backend);
+    const bool first = copy < 0;
+    if (first) {
+        copy = add_copy(sched, edge->item, backend, false);
+        if (copy < 0 || !sched_grow(&sched->inputs, &sched->inputs_capacity,
+                                    (int64_t)sched->n_inputs + 1, sizeof(sched->inputs[0]))) {
+            return false;
+        }
+        sched->inputs[sched->n_inputs++] = copy;
+        current_split(sched)->n_inputs++;
+    }
+    note_use(sched, node, edge, &sched->copies[copy], first);
+    if (!sched_grow(&sched->rewrites, &sched->rewrites_capacity, (int64_t)sched->n_rewrites + 1,
+                    sizeof(sched->rewrites[0]))) {
+        return false;
+    }
+    struct ggml_tensor *tensor = sched->items[node].tensor;
+    sched->rewrites[sched->n_rewrites++] =
+        (struct sched_rewrite){tensor, tensor->src[edge->slot], edge->slot};
+    tensor->src[edge->slot] = sched_copy_tensor(sched, copy);
+    return true;
+}
+
+static bool connect(struct ggml_backend_sched *sched, int32_t node, int32_t backend) {
+    for (int32_t e = sched->first_edge[node]; e < sched->first_edge[node + 1]; ++e) {
+        const struct sched_edge *edge = &sched->edges[e];
+        const struct sched_item *item = &sched->items[edge->item];
+        if ((item->traits & SCHED_INPUT) && !add_input_slots(sched, edge->item)) return false;
+        if (item->backend == backend) continue;
+        if (!sched_readable(sched, edge->item, backend)) {
+            if (!use_copy(sched, node, edge, backend)) return false;
+        } else if (edge->item < sched->n_nodes && !wait_for(sched, item->backend)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool cut_node(struct ggml_backend_sched *sched, int32_t node) {
+    const int32_t backend = sched->items[node].backend;
+    const struct sched_split *split = sched->n_splits > 0 ? current_split(sched) : NULL;
+    const bool opens = !split || split->backend != backend ||
+                       (split->n_inputs > 0 && brings_weight(sched, node, backend));
+    if (opens && !begin_split(sched, backend, split ? node : 0)) return false;
+    return connect(sched, node, backend);
+}
+
+bool sched_cut(struct ggml_backend_sched *sched) {
+    sched->n_splits = sched->n_inputs = sched->n_waits = sched->n_copied = sched->n_rewrites = 0;
+    for (int b = 0; b < sched->n_backends; ++b) {
+        sched->seen_by[b] = -1;
+    }
+    for (int32_t i = 0; i < sched->n_nodes; ++i) {
+        if (sched->items[i].traits & SCHED_VIEW_OP) continue;
+        if (!cut_node(sched, i)) return false;
+    }
+    if (sched->n_splits == 0 && sched->n_nodes > 0) { // nothing but views
+        if (!begin_split(sched, sched->n_backends - 1, 0)) return false;
+    }
+    if (sched->n_splits > 0) current_split(sched)->i_end = sched->n_nodes;
+    return true;
+}
+
+void sched_restore(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
+    for (int32_t i = sched->n_rewrites - 1; i >= 0; --i) {
+        sched->rewrites[i].node->src[sched->rewrites[i].slot] = sched->rewrites[i].src;
+    }
+    for (int32_t i = 0; i < sched->n_items && sched->in_place; ++i) {
+        if (sched->items[i].traits & SCHED_HAS_MEMORY) continue;
+        sched->items[i].tensor->buffer = NULL;
+        sched->items[i].tensor->data = NULL;
+    }
+    sched->n_rewrites = 0;
+    sched->in_place = false;
+    sched->graph = NULL;
+    sched->graph_uid = 0;
+    graph->uid = 0;
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+// Copying of only those experts of a weight that the graph is about to use.
+#include "base/mem.h"
+#include "base/status.h"
+#include "sched/sched.h"
+
+// Kernels may read a little past the last expert that was copied: what they find must be numbers.
+enum { TAIL_BYTES = 512 };
+
+bool sched_is_expert_copy(const struct ggml_backend_sched *sched, int32_t copy) {
+    const struct sched_item *item = &sched->items[sched->copies[copy].item];
+    const int32_t buft = sched->items[item->root].buft;
+    return sched->copies[copy].expert_ids >= 0 && (item->traits & SCHED_WEIGHT) && buft >= 0 &&
+           sched->bufts[buft].host && item->tensor->ne[3] == 1;
+}
+
+static bool make_room(struct sched_experts *known, int64_t count) {
+    if (count > known->used_capacity) {
+        uint8_t *used = ggml_mem_realloc(known->used, (size_t)count);
+        if (!used) return false;
+        known->used = used;
+        known->used_capacity = count;
+    }
+    memset(known->used, 0, (size_t)count);
+    known->count = count;
+    return true;
+}
+
+static bool mark(const struct ggml_backend_sched *sched, const struct ggml_tensor *ids,
+                 const char *data, struct sched_experts *known) {
+    for (int64_t i = 0; i < ids->ne[0] * ids->ne[1]; ++i) {
+        const size_t offset =
+            (size_t)(i % ids->ne[0]) * ids->nb[0] + (size_t)(i / ids->ne[0]) * ids->nb[1];
+        int32_t expert;
+        memcpy(&expert, data + offset, sizeof(expert));
+        if (expert < 0 || expert >= known->count) {
+            ggml_fail(GGML_HOST_OUT_OF_RANGE, "%s: '%s' names expert %d of %lld", sched->function,
+                      ids->name, (int)expert, (long long)known->count);
+            return false;
+        }
+        known->used[expert] = 1;
+    }
+    return true;
+}
+
+static bool read_ids(struct ggml_backend_sched *sched, int32_t item, int64_t count,
+                     struct sched_experts *known) {
+    if (known->ids == item && known->count == count) return true;
+    const struct ggml_tensor *ids = sched->items[item].tensor;
+    const size_t bytes = ggml_nbytes(ids);
+    const unsigned long told = ggml_fail_count();
+    known->ids = -1;
+    char *data = ggml_mem_alloc(bytes > 0 ? bytes : 1);
+    if (!data || !make_room(known, count)) {
+        ggml_mem_free(data);
+        ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory to read '%s'", sched->function,
+                  ids->name);
+        return false;
+    }
+    if (bytes > 0) {
+        sched_wait(sched, sched->items[item].backend);
+        ggml_backend_tensor_get(ids, data, 0, bytes);
+    }
+    const bool done = ggml_fail_count() == told && mark(sched, ids, data, known);
+    ggml_mem_free(data);
+    if (done) known->ids = item;
+    return done;
+}
+
+bool sched_copy_experts(struct ggml_backend_sched *sched, int32_t copy,
+                        struct sched_experts *known) {
+    const struct sched_copy *input = &sched->copies[copy];
+    const struct sched_item *item = &sched->items[input->item];
+    const struct ggml_tensor *weight = item->tensor;
+    ggml_backend_t stream = sched->streams[input->backend].backend;
+    struct ggml_tensor *dst = sched_copy_tensor(sched, copy);
+    const int64_t count = weight->ne[2];
+    const size_t stride = weight->nb[2];
+    const unsigned long told = ggml_fail_count();
+    sched_wait(sched, item->backend);
+    if (!read_ids(sched, input->expert_ids, count, known)) return false;
+    for (int64_t first = 0; first < count; ++first) {
+        if (!known->used[first]) continue;
+        int64_t end = first + 1;
+        while (end < count && known->used[end]) {
+            ++end;
+        }
+        const size_t offset = (size_t)first * stride;
+        const size_t tail = end < count ? MIN(stride, (size_t)TAIL_BYTES) : 0;
+        const size_t size = (size_t)(end - first) * stride + tail;
+        ggml_backend_tensor_set_async(stream, dst, (const char *)weight->data + offset, offset,
+                                      size);
+        first = end;
+    }
+    return ggml_fail_count() == told;
+}

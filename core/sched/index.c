@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: MIT
+// From a graph to arrays.
+#include <limits.h>
+
+#include "base/mem.h"
+#include "base/status.h"
+#include "sched/sched.h"
+
+enum { PREFETCH_NODES = 6 };
+
+bool sched_grow(void *array, int32_t *capacity, int64_t needed, size_t element) {
+    if (needed <= *capacity) return true;
+    int64_t wanted = *capacity > 0 ? 2 * (int64_t)*capacity : 16;
+    if (wanted < needed) wanted = needed;
+    void *memory;
+    memcpy(&memory, array, sizeof(memory));
+    if (wanted <= INT32_MAX / 4) memory = ggml_mem_realloc(memory, (size_t)wanted * element);
+    if (wanted > INT32_MAX / 4 || !memory) {
+        ggml_fail(GGML_HOST_OUT_OF_MEMORY, "scheduler: no memory for %lld entries",
+                  (long long)wanted);
+        return false;
+    }
+    memcpy(array, &memory, sizeof(memory));
+    *capacity = (int32_t)wanted;
+    return true;
+}
+
+int32_t sched_buft_id(struct ggml_backend_sched *sched, ggml_backend_buffer_type_t buft) {
+    const int32_t known = tensor_map_get(&sched->buft_ids, buft);
+    if (known >= 0) return known;
+    const int32_t id = sched->n_bufts;
+    if (!sched_grow(&sched->bufts, &sched->bufts_capacity, id + 1, sizeof(sched->bufts[0])))
+        return -1;
+    uint64_t *readers = ggml_mem_calloc((size_t)sched->mask_words, sizeof(readers[0]));
+    if (!readers || !tensor_map_grow(&sched->buft_ids)) {
+        ggml_mem_free(readers);
+        ggml_fail(GGML_HOST_OUT_OF_MEMORY, "scheduler: no memory for buffer type %d", (int)id);
+        return -1;
+    }
+    for (int b = 0; b < sched->n_backends; ++b) {
+        const bool reads = ggml_backend_dev_supports_buft(sched->streams[b].device, buft);
+        readers[b / 64] |= (uint64_t)reads << (b % 64);
+    }
+    sched->bufts[id] = (struct sched_buft){
+        .buft = buft, .readers = readers, .host = ggml_backend_buft_is_host(buft)};
+    tensor_map_add(&sched->buft_ids, buft, id);
+    sched->n_bufts++;
+    return id;
+}
+
+// Foreign kinds of memory may have gone since the last graph.
+static bool forget_foreign_bufts(struct ggml_backend_sched *sched) {
+    if (sched->n_bufts == sched->n_own_bufts) return true;
+    while (sched->n_bufts > sched->n_own_bufts) {
+        ggml_mem_free(sched->bufts[--sched->n_bufts].readers);
+    }
+    if (!tensor_map_clear(&sched->buft_ids, (size_t)sched->n_own_bufts)) return false;
+    for (int32_t i = 0; i < sched->n_bufts; ++i) {
+        tensor_map_add(&sched->buft_ids, sched->bufts[i].buft, i);
+    }
+    return true;
+}
+
+static uint8_t traits_of(const struct ggml_tensor *tensor) {
+    uint8_t traits = 0;
+    switch (tensor->op) {
+    case GGML_OP_NONE: traits = SCHED_NO_OP; break;
+    case GGML_OP_VIEW:
+    case GGML_OP_RESHAPE:
+    case GGML_OP_PERMUTE:
+    case GGML_OP_TRANSPOSE: traits = SCHED_VIEW_OP; break;
+    case GGML_OP_ROPE:
+    case GGML_OP_FLASH_ATTN_EXT: traits = SCHED_DETACHED; break;
+    case GGML_OP_MUL_MAT_ID: traits = SCHED_EXPERTS; break;
+    default: break;
+    }
+    if (tensor->flags & GGML_TENSOR_FLAG_INPUT) traits |= SCHED_INPUT;
+    if (tensor->buffer || tensor->data) traits |= SCHED_HAS_MEMORY;
+    if (tensor->buffer && tensor->buffer->usage == GGML_BACKEND_BUFFER_USAGE_WEIGHTS) {
+        traits |= SCHED_WEIGHT;
+    }
+    return traits;
+}
+
+static int32_t item_of(struct ggml_backend_sched *sched, struct ggml_tensor *tensor);
+
+static bool fill(struct ggml_backend_sched *sched, int32_t number, struct ggml_tensor *tensor) {
+    int32_t buft = -1;
+    int32_t root = number;
+    if (tensor->flags & GGML_TENSOR_FLAG_ERROR) {
+        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: tensor '%s' is in error: %s", sched->function,
+                  tensor->name, tensor->extra ? (const char *)tensor->extra : "no reason given");
+        return false;
+    }
+    if ((unsigned)tensor->op >= GGML_OP_COUNT || (unsigned)tensor->type >= GGML_TYPE_COUNT) {
+        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: tensor '%s' has op %d and type %d: unknown",
+                  sched->function, tensor->name, (int)tensor->op, (int)tensor->type);
+        return false;
+    }
+    if (tensor->view_src) {
+        struct ggml_tensor *owner = tensor->view_src;
+        root = item_of(sched, owner->view_src ? owner->view_src : owner);
+        if (root < 0) return false;
+    } else if (tensor->buffer && tensor->buffer->buft) {
+        buft = sched_buft_id(sched, tensor->buffer->buft);
+        if (buft < 0) return false;
+    }
+    sched->items[number] = (struct sched_item){
+        .tensor = tensor,
+        .root = root,
+        .backend = -1,
+        .copies = -1,
+        .buft = buft,
+        .traits = traits_of(tensor),
+    };
+    return true;
+}
+
+static bool is_own_tensor(const struct ggml_backend_sched *sched,
+                          const struct ggml_tensor *tensor) {
+    for (int i = 0; i < SCHED_FRAMES; ++i) {
+        if (tensor_pool_owns(&sched->frames[i].pool, tensor)) return true;
+    }
+    return false;
+}
+
+// A tensor that is neither a node nor a leaf.
+static int32_t add_mentioned(struct ggml_backend_sched *sched, struct ggml_tensor *tensor) {
+    if (is_own_tensor(sched, tensor)) {
+        ggml_fail(GGML_HOST_INVALID_ARGUMENT,
+                  "%s: the graph was split before and other graphs after it; build it anew",
+                  sched->function);
+        return -1;
+    }
+    const int32_t number = sched->n_items;
+    if (!sched_grow(&sched->items, &sched->items_capacity, (int64_t)number + 1,
+                    sizeof(sched->items[0]))) {
+        return -1;
+    }
+    if (!tensor_map_grow(&sched->item_ids)) {
+        ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory for %d tensors", sched->function,
+                  (int)number);
+        return -1;
+    }
+    sched->n_items++;
+    tensor_map_add(&sched->item_ids, tensor, number);
+    return fill(sched, number, tensor) ? number : -1;
+}
+
+static int32_t item_of(struct ggml_backend_sched *sched, struct ggml_tensor *tensor) {
+    const int32_t number = tensor_map_get(&sched->item_ids, tensor);
+    return number >= 0 ? number : add_mentioned(sched, tensor);
+}
+
+static bool add_edges(struct ggml_backend_sched *sched, int32_t node) {
+    struct ggml_tensor *tensor = sched->items[node].tensor;
+    sched->first_edge[node] = sched->n_edges;
+    if (!sched_grow(&sched->edges, &sched->edges_capacity, (int64_t)sched->n_edges + GGML_MAX_SRC,
+                    sizeof(sched->edges[0]))) {
+        return false;
+    }
+    for (int k = 0; k < GGML_MAX_SRC; ++k) {
+        if (!tensor->src[k] || tensor->src[k] == tensor) continue; // ggml_cast names its own result
+        const int32_t item = item_of(sched, tensor->src[k]);
+        if (item < 0) return false;
+        sched->edges[sched->n_edges++] = (struct sched_edge){item, k};
+    }
+    return true;
+}
+
+static bool number_tensors(struct ggml_backend_sched *sched, struct ggml_tensor **tensors, int n,
+                           int32_t first) {
+    for (int i = 0; i < n; ++i) {
+        if (!tensors[i]) {
+            ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the graph lists NULL", sched->function);
+            return false;
+        }
+        if (tensor_map_add(&sched->item_ids, tensors[i], first + i) != first + i) {
+            ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the graph lists tensor '%s' twice",
+                      sched->function, tensors[i]->name);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool make_room(struct ggml_backend_sched *sched, const struct ggml_cgraph *graph) {
+    const int64_t n = (int64_t)graph->n_nodes + graph->n_leafs;
+    sched->answers_stride = ((size_t)sched->n_backends + 3) / 4;
+    const size_t answers = (size_t)graph->n_nodes * sched->answers_stride;
+    if (answers > sched->answers_capacity) {
+        ggml_mem_free(sched->answers);
+        sched->answers = ggml_mem_alloc(answers);
+        sched->answers_capacity = sched->answers ? answers : 0;
+    }
+    if ((answers > 0 && !sched->answers) || !forget_foreign_bufts(sched) ||
+        !tensor_map_clear(&sched->item_ids, (size_t)n + (size_t)n / 8)) {
+        ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory for %lld tensors", sched->function,
+                  (long long)n);
+        return false;
+    }
+    if (answers > 0) memset(sched->answers, 0, answers);
+    return sched_grow(&sched->items, &sched->items_capacity, n, sizeof(sched->items[0])) &&
+           sched_grow(&sched->first_edge, &sched->first_edge_capacity, (int64_t)graph->n_nodes + 1,
+                      sizeof(sched->first_edge[0]));
+}
+
+static void prefetch_node(const struct ggml_tensor *node) {
+    const char *bytes = (const char *)node;
+    for (size_t i = 0; i < offsetof(struct ggml_tensor, name); i += 64) {
+        __builtin_prefetch(bytes + i);
+    }
+}
+
+static void apply_pins(struct ggml_backend_sched *sched) {
+    for (int32_t i = 0; i < sched->n_pins; ++i) {
+        const int32_t item = tensor_map_get(&sched->item_ids, sched->pins[i].tensor);
+        if (item < 0) continue;
+        sched->items[item].backend = sched->pins[i].backend;
+        sched->items[item].reason = SCHED_REASON_PINNED;
+    }
+}
+
+static bool is_usable(const struct ggml_backend_sched *sched, const struct ggml_cgraph *graph) {
+    if (graph->error) {
+        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the graph is in error: %s", sched->function,
+                  graph->error);
+        return false;
+    }
+    const bool counted = graph->n_nodes >= 0 && graph->n_leafs >= 0;
+    if (counted && (graph->n_nodes == 0 || graph->nodes) && (graph->n_leafs == 0 || graph->leafs)) {
+        return true;
+    }
+    ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the graph has no list of nodes or leafs",
+              sched->function);
+    return false;
+}
+
+bool sched_index(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
+    sched->n_nodes = sched->n_leafs = sched->n_items = sched->n_edges = 0;
+    if (!is_usable(sched, graph) || !make_room(sched, graph)) return false;
+    sched->n_nodes = graph->n_nodes;
+    sched->n_leafs = graph->n_leafs;
+    sched->n_items = graph->n_nodes + graph->n_leafs;
+    if (!number_tensors(sched, graph->nodes, graph->n_nodes, 0)) return false;
+    if (!number_tensors(sched, graph->leafs, graph->n_leafs, graph->n_nodes)) return false;
+    for (int32_t i = 0; i < sched->n_leafs; ++i) {
+        if (!fill(sched, sched->n_nodes + i, graph->leafs[i])) return false;
+    }
+    for (int32_t i = 0; i < sched->n_nodes; ++i) {
+        if (i + PREFETCH_NODES < sched->n_nodes) prefetch_node(graph->nodes[i + PREFETCH_NODES]);
+        if (!fill(sched, i, graph->nodes[i]) || !add_edges(sched, i)) return false;
+    }
+    sched->first_edge[sched->n_nodes] = sched->n_edges;
+    apply_pins(sched);
+    return true;
+}

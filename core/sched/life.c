@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: MIT
+// Creation, end and plain questions.
+#include "base/mem.h"
+#include "base/status.h"
+#include "sched/sched.h"
+
+const char *sched_reason_text(enum sched_reason reason) {
+    static const char *const texts[] = {
+#define SCHED_REASON_ROW(name, text) text,
+#include "sched/reason_list.inl"
+    };
+    return texts[reason];
+}
+
+const char *sched_stream_label(const struct ggml_backend_sched *sched, int32_t backend) {
+    return ggml_backend_dev_name(sched->streams[backend].device);
+}
+
+int32_t sched_find_stream(const struct ggml_backend_sched *sched, ggml_backend_t backend) {
+    for (int b = 0; b < sched->n_backends; ++b) {
+        if (sched->streams[b].backend == backend) return b;
+    }
+    return -1;
+}
+
+static bool is_given(const void *object, const char *function, const char *what) {
+    if (!object) ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the %s is NULL", function, what);
+    return object != NULL;
+}
+
+// --- creation
+
+static bool check_stream(ggml_backend_t *backends, int b) {
+    const char *function = "ggml_backend_sched_new";
+    if (!backends[b] || !backends[b]->device) {
+        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: stream %d is NULL or has no device", function,
+                  b);
+        return false;
+    }
+    for (int other = 0; other < b; ++other) {
+        if (backends[other] != backends[b]) continue;
+        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: streams %d and %d are the same (%s)", function,
+                  other, b, ggml_backend_dev_name(backends[b]->device));
+        return false;
+    }
+    return true;
+}
+
+static bool check_streams(ggml_backend_t *backends, int n_backends) {
+    const char *function = "ggml_backend_sched_new";
+    if (!backends || n_backends <= 0) {
+        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: there are no streams", function);
+        return false;
+    }
+    for (int b = 0; b < n_backends; ++b) {
+        if (!check_stream(backends, b)) return false;
+    }
+    ggml_backend_dev_t last = backends[n_backends - 1]->device;
+    if (ggml_backend_dev_type(last) == GGML_BACKEND_DEVICE_TYPE_CPU) return true;
+    ggml_fail(
+        GGML_HOST_INVALID_ARGUMENT,
+        "%s: the last stream is on %s; it must be on a CPU device, which computes what no other "
+        "device does",
+        function, ggml_backend_dev_name(last));
+    return false;
+}
+
+static int32_t find_pool(const struct ggml_backend_sched *sched, int b) {
+    for (int other = 0; other < b; ++other) {
+        if (sched->streams[other].buft == sched->streams[b].buft) return other;
+    }
+    return b;
+}
+
+static bool set_memory(struct ggml_backend_sched *sched, int b, ggml_backend_buffer_type_t buft) {
+    struct sched_stream *stream = &sched->streams[b];
+    if (!buft) buft = ggml_backend_get_default_buffer_type(stream->backend);
+    if (!buft) return false;
+    stream->buft = sched_buft_id(sched, buft);
+    if (stream->buft < 0) return false;
+    stream->pool = find_pool(sched, b);
+    if (sched_reads(sched, stream->buft, b)) return true;
+    ggml_fail(GGML_HOST_INVALID_ARGUMENT,
+              "ggml_backend_sched_new: %s can't use the %s memory chosen for it",
+              sched_stream_label(sched, b), ggml_backend_buft_name(buft));
+    return false;
+}
+
+// Devices without events are waited for on the host.
+static bool add_events(struct ggml_backend_sched *sched, int b) {
+    struct sched_stream *stream = &sched->streams[b];
+    const struct ggml_backend_device_i *device = &stream->device->iface;
+    const struct ggml_backend_i *iface = &stream->backend->iface;
+    const bool offered = device->event_new && device->event_free && device->event_synchronize &&
+                         iface->event_record && iface->event_wait;
+    for (int c = 0; c < sched->n_copies && sched->n_copies > 1 && offered; ++c) {
+        stream->events[c] = ggml_backend_event_new(stream->device);
+        if (!stream->events[c]) return false;
+    }
+    return true;
+}
+
+static bool make_allocators(struct ggml_backend_sched *sched) {
+    const size_t n = (size_t)sched->n_backends;
+    ggml_backend_buffer_type_t *bufts = ggml_mem_calloc(n, sizeof(bufts[0]));
+    if (!bufts) return false;
+    for (size_t b = 0; b < n; ++b) {
+        bufts[b] = sched->bufts[sched->streams[b].buft].buft;
+    }
+    sched->galloc = ggml_gallocr_new_n(bufts, sched->n_backends);
+    if (sched->n_copies > 1) sched->slot_galloc = ggml_gallocr_new_n(bufts, sched->n_backends);
+    ggml_mem_free(bufts);
+    return sched->galloc && (sched->slot_galloc || sched->n_copies == 1);
+}
+
+static bool prepare(struct ggml_backend_sched *sched, ggml_backend_t *backends,
+                    ggml_backend_buffer_type_t *bufts, size_t graph_size) {
+    const size_t n = (size_t)sched->n_backends;
+    sched->streams = ggml_mem_calloc(n, sizeof(sched->streams[0]));
+    sched->seen_by = ggml_mem_calloc(n, sizeof(sched->seen_by[0]));
+    if (!sched->streams || !sched->seen_by) return false;
+    for (int b = 0; b < sched->n_backends; ++b) {
+        sched->streams[b].backend = backends[b];
+        sched->streams[b].device = backends[b]->device;
+        sched->streams[b].allowed = true;
+    }
+    for (int b = 0; b < sched->n_backends; ++b) {
+        if (!set_memory(sched, b, bufts ? bufts[b] : NULL) || !add_events(sched, b)) return false;
+    }
+    sched->n_own_bufts = sched->n_bufts;
+    const size_t hint = graph_size < (1u << 24) ? graph_size : (1u << 24);
+    return make_allocators(sched) && tensor_map_clear(&sched->pin_ids, 1) &&
+           tensor_map_clear(&sched->item_ids, hint);
+}
+
+ggml_backend_sched_t ggml_backend_sched_new(ggml_backend_t *backends,
+                                            ggml_backend_buffer_type_t *bufts, int n_backends,
+                                            size_t graph_size, bool parallel, bool op_offload) {
+    if (!check_streams(backends, n_backends)) return NULL;
+    const unsigned long told = ggml_fail_count();
+    struct ggml_backend_sched *sched = ggml_mem_calloc(1, sizeof(*sched));
+    if (!sched) goto fail;
+    sched->function = __func__;
+    sched->n_backends = n_backends;
+    sched->n_copies = parallel ? SCHED_PIPELINE_COPIES : 1;
+    sched->op_offload = op_offload;
+    sched->mask_words = (n_backends + 63) / 64;
+    sched->n_planned_nodes = sched->n_planned_leafs = sched->n_planned_slots = -1;
+    if (prepare(sched, backends, bufts, graph_size)) return sched;
+fail:
+    ggml_backend_sched_free(sched);
+    if (ggml_fail_count() == told) {
+        ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory for a scheduler of %d streams", __func__,
+                  n_backends);
+    }
+    return NULL;
+}
+
+// --- end
+
+static void free_streams(struct ggml_backend_sched *sched) {
+    for (int b = 0; sched->streams && b < sched->n_backends; ++b) {
+        for (int c = 0; c < SCHED_PIPELINE_COPIES; ++c) {
+            ggml_backend_event_free(sched->streams[b].events[c]);
+        }
+    }
+    for (int32_t i = 0; i < sched->n_bufts; ++i) {
+        ggml_mem_free(sched->bufts[i].readers);
+    }
+    ggml_mem_free(sched->bufts);
+    ggml_mem_free(sched->streams);
+    tensor_map_free(&sched->buft_ids);
+}
+
+static void free_graph(struct ggml_backend_sched *sched) {
+    tensor_map_free(&sched->item_ids);
+    tensor_map_free(&sched->pin_ids);
+    for (int i = 0; i < SCHED_FRAMES; ++i) {
+        tensor_pool_free(&sched->frames[i].pool);
+        ggml_mem_free(sched->frames[i].graphs);
+    }
+    void *const arrays[] = {
+        sched->pins,     sched->items,    sched->first_edge, sched->edges,      sched->answers,
+        sched->splits,   sched->copies,   sched->copy_slots, sched->inputs,     sched->waits,
+        sched->seen_by,  sched->rewrites, sched->work.nodes, sched->work.leafs, sched->slots.leafs,
+        sched->node_ids, sched->leaf_ids, sched->slot_ids,
+    };
+    for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); ++i) {
+        ggml_mem_free(arrays[i]);
+    }
+}
+
+void ggml_backend_sched_free(ggml_backend_sched_t sched) {
+    if (!sched) return;
+    if (sched->galloc) sched_wait_all(sched);
+    free_streams(sched);
+    ggml_gallocr_free(sched->galloc);
+    ggml_gallocr_free(sched->slot_galloc);
+    free_graph(sched);
+    ggml_mem_free(sched);
+}
+
+// --- questions
+
+int ggml_backend_sched_get_n_backends(ggml_backend_sched_t sched) {
+    return is_given(sched, __func__, "scheduler") ? sched->n_backends : 0;
+}
+
+ggml_backend_t ggml_backend_sched_get_backend(ggml_backend_sched_t sched, int i) {
+    if (!is_given(sched, __func__, "scheduler")) return NULL;
+    if (i >= 0 && i < sched->n_backends) return sched->streams[i].backend;
+    ggml_fail(GGML_HOST_OUT_OF_RANGE, "%s: stream %d of %d", __func__, i, sched->n_backends);
+    return NULL;
+}
+
+int ggml_backend_sched_get_n_splits(ggml_backend_sched_t sched) {
+    return is_given(sched, __func__, "scheduler") ? sched->n_splits : 0;
+}
+
+int ggml_backend_sched_get_n_copies(ggml_backend_sched_t sched) {
+    return is_given(sched, __func__, "scheduler") ? sched->n_copies : 0;
+}
+
+static int32_t known_stream(ggml_backend_sched_t sched, ggml_backend_t backend,
+                            const char *function) {
+    if (!is_given(sched, function, "scheduler") || !is_given(backend, function, "stream"))
+        return -1;
+    const int32_t b = sched_find_stream(sched, backend);
+    if (b < 0) {
+        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the stream is not one of the scheduler's",
+                  function);
+    }
+    return b;
+}
+
+ggml_backend_buffer_type_t ggml_backend_sched_get_buffer_type(ggml_backend_sched_t sched,
+                                                              ggml_backend_t backend) {
+    const int32_t b = known_stream(sched, backend, __func__);
+    return b >= 0 ? sched->bufts[sched->streams[b].buft].buft : NULL;
+}
+
+size_t ggml_backend_sched_get_buffer_size(ggml_backend_sched_t sched, ggml_backend_t backend) {
+    const int32_t b = known_stream(sched, backend, __func__);
+    if (b < 0) return 0;
+    size_t size = ggml_gallocr_get_buffer_size(sched->galloc, b);
+    if (sched->slot_galloc) size += ggml_gallocr_get_buffer_size(sched->slot_galloc, b);
+    return size;
+}
+
+void ggml_backend_sched_set_eval_callback(ggml_backend_sched_t sched,
+                                          ggml_backend_sched_eval_callback callback,
+                                          void *user_data) {
+    if (!is_given(sched, __func__, "scheduler")) return;
+    sched->callback = callback;
+    sched->callback_data = user_data;
+}
+
+// --- pins
+
+static bool store_pin(struct ggml_backend_sched *sched, const struct ggml_tensor *node, int32_t b) {
+    const int32_t known = tensor_map_get(&sched->pin_ids, node);
+    if (known >= 0) {
+        sched->pins[known].backend = b;
+        return true;
+    }
+    if (!sched_grow(&sched->pins, &sched->pins_capacity, (int64_t)sched->n_pins + 1,
+                    sizeof(sched->pins[0])) ||
+        !tensor_map_grow(&sched->pin_ids)) {
+        return false;
+    }
+    sched->pins[sched->n_pins] = (struct sched_pin){node, b};
+    tensor_map_add(&sched->pin_ids, node, sched->n_pins++);
+    return true;
+}
+
+void ggml_backend_sched_set_tensor_backend(ggml_backend_sched_t sched, struct ggml_tensor *node,
+                                           ggml_backend_t backend) {
+    const int32_t b = known_stream(sched, backend, __func__);
+    if (b < 0 || !is_given(node, __func__, "node")) return;
+    if (!store_pin(sched, node, b)) {
+        ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory to pin '%s'", __func__, node->name);
+    }
+}
+
+ggml_backend_t ggml_backend_sched_get_tensor_backend(ggml_backend_sched_t sched,
+                                                     struct ggml_tensor *node) {
+    if (!is_given(sched, __func__, "scheduler") || !is_given(node, __func__, "node")) return NULL;
+    int32_t b = -1;
+    const int32_t item = tensor_map_get(&sched->item_ids, node);
+    if (sched->state != SCHED_RESET && item >= 0) b = sched->items[item].backend;
+    const int32_t pin = tensor_map_get(&sched->pin_ids, node);
+    if (b < 0 && pin >= 0) b = sched->pins[pin].backend;
+    return b >= 0 ? sched->streams[b].backend : NULL;
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// What was decided, for a person who asked for it with GGML_SCHED_DEBUG.
+#include "base/env.h"
+#include "sched/sched.h"
+
+static void log_split(const struct ggml_backend_sched *sched, int32_t number) {
+    const struct sched_split *split = &sched->splits[number];
+    GGML_LOG_DEBUG("split %d: %s, nodes %d to %d, %d inputs\n", (int)number,
+                   sched_stream_label(sched, split->backend), (int)split->i_start,
+                   (int)split->i_end - 1, (int)split->n_inputs);
+    for (int32_t i = 0; i < split->n_inputs; ++i) {
+        const struct sched_copy *input = &sched->copies[sched->inputs[split->first_input + i]];
+        const struct sched_item *item = &sched->items[input->item];
+        GGML_LOG_DEBUG("    input %s (%zu bytes) from %s\n", item->tensor->name,
+                       ggml_nbytes(item->tensor), sched_stream_label(sched, item->backend));
+    }
+}
+
+static void log_node(const struct ggml_backend_sched *sched, int32_t node) {
+    const struct sched_item *item = &sched->items[node];
+    GGML_LOG_DEBUG("node %d: %s %s (%zu bytes)%s on %s: %s\n", (int)node,
+                   ggml_op_desc(item->tensor), item->tensor->name, ggml_nbytes(item->tensor),
+                   item->tensor->flags & GGML_TENSOR_FLAG_COMPUTE ? "" : " not computed",
+                   sched_stream_label(sched, item->backend), sched_reason_text(item->reason));
+    for (int32_t e = sched->first_edge[node]; e < sched->first_edge[node + 1]; ++e) {
+        const struct sched_item *src = &sched->items[sched->edges[e].item];
+        GGML_LOG_DEBUG("    source %s on %s\n", src->tensor->name,
+                       sched_stream_label(sched, src->backend));
+    }
+}
+
+void sched_log(const struct ggml_backend_sched *sched, const struct ggml_cgraph *graph) {
+    const char *level = ggml_env(GGML_ENV_GGML_SCHED_DEBUG);
+    if (!level || strcmp(level, "0") == 0) return;
+    GGML_LOG_DEBUG("scheduler: %d nodes in %d splits\n", graph->n_nodes, (int)sched->n_splits);
+    for (int32_t i = 0; i < sched->n_splits; ++i) {
+        log_split(sched, i);
+    }
+    for (int32_t i = 0; i < sched->n_nodes && strcmp(level, "1") != 0; ++i) {
+        log_node(sched, i);
+    }
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+// The sequence of calls: reserve, reset, split, allocate, compute.
+#include "base/status.h"
+#include "sched/sched.h"
+
+static bool enter(ggml_backend_sched_t sched, const struct ggml_cgraph *graph,
+                  const char *function) {
+    if (!sched || !graph) {
+        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the %s is NULL", function,
+                  sched ? "graph" : "scheduler");
+        return false;
+    }
+    sched->function = function;
+    return true;
+}
+
+static bool is_last_graph(const struct ggml_backend_sched *sched, const struct ggml_cgraph *graph) {
+    return sched->graph == graph && graph->uid != 0 && graph->uid == sched->graph_uid;
+}
+
+// A graph that was split last can be split again; one that was split before that has sources and
+// addresses which are no longer valid.
+static bool make_fresh(ggml_backend_sched_t sched, struct ggml_cgraph *graph) {
+    if (is_last_graph(sched, graph)) sched_restore(sched, graph);
+    if (graph->uid == 0) return true;
+    ggml_fail(GGML_HOST_INVALID_ARGUMENT,
+              "%s: the graph was split before, and another one after it; build it anew",
+              sched->function);
+    return false;
+}
+
+static void forget_pins(ggml_backend_sched_t sched) {
+    sched->n_pins = 0;
+    tensor_map_clear(&sched->pin_ids, 1);
+}
+
+void ggml_backend_sched_reset(ggml_backend_sched_t sched) {
+    if (!sched) {
+        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the scheduler is NULL", __func__);
+        return;
+    }
+    if (sched->n_pins > 0) forget_pins(sched);
+    sched->state = SCHED_RESET;
+}
+
+void ggml_backend_sched_synchronize(ggml_backend_sched_t sched) {
+    if (!sched) {
+        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the scheduler is NULL", __func__);
+        return;
+    }
+    sched_wait_all(sched);
+    // One graph after the other then always uses the same copy, which devices may have prepared
+    // for.
+    if (sched->state != SCHED_ALLOCATED) sched->next_copy = 0;
+}
+
+void ggml_backend_sched_reserve_size(ggml_backend_sched_t sched, struct ggml_cgraph *measure_graph,
+                                     size_t *sizes) {
+    if (!enter(sched, measure_graph, __func__)) return;
+    if (!sizes) {
+        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: there is no array for the sizes", __func__);
+        return;
+    }
+    memset(sizes, 0, (size_t)sched->n_backends * sizeof(sizes[0]));
+    if (make_fresh(sched, measure_graph) && sched_split(sched, measure_graph)) {
+        sched_measure(sched, sizes);
+        sched_restore(sched, measure_graph);
+    }
+    ggml_backend_sched_reset(sched);
+}
+
+bool ggml_backend_sched_reserve(ggml_backend_sched_t sched, struct ggml_cgraph *measure_graph) {
+    if (!enter(sched, measure_graph, __func__)) return false;
+    ggml_backend_sched_synchronize(sched);
+    bool done = make_fresh(sched, measure_graph) && sched_split(sched, measure_graph);
+    if (done) {
+        done = sched_reserve_buffers(sched);
+        sched_restore(sched, measure_graph);
+    }
+    ggml_backend_sched_reset(sched);
+    return done;
+}
+
+void ggml_backend_sched_split_graph(ggml_backend_sched_t sched, struct ggml_cgraph *graph) {
+    if (!enter(sched, graph, __func__)) return;
+    sched->state = SCHED_SPLIT;
+    if (make_fresh(sched, graph) && sched_split(sched, graph)) return;
+    sched->state = SCHED_RESET;
+    if (!graph->error) graph->error = "the scheduler could not split the graph";
+}
+
+bool ggml_backend_sched_alloc_graph(ggml_backend_sched_t sched, struct ggml_cgraph *graph) {
+    if (!enter(sched, graph, __func__)) return false;
+    if (sched->state == SCHED_ALLOCATED) {
+        ggml_fail(GGML_HOST_INVALID_ARGUMENT,
+                  "%s: a graph is allocated; call ggml_backend_sched_reset first", __func__);
+        return false;
+    }
+    if (is_last_graph(sched, graph) && sched->in_place && sched->n_pins == 0 &&
+        sched->n_copies == 1) {
+        sched->state = SCHED_ALLOCATED;
+        return true;
+    }
+    if (!make_fresh(sched, graph)) return false;
+    sched->cur_copy = sched->next_copy;
+    sched->next_copy = (sched->next_copy + 1) % sched->n_copies;
+    if (!sched_split(sched, graph)) return false;
+    if (!sched_allocate(sched)) {
+        sched_restore(sched, graph);
+        return false;
+    }
+    sched->state = SCHED_ALLOCATED;
+    return true;
+}
+
+enum ggml_status ggml_backend_sched_graph_compute_async(ggml_backend_sched_t sched,
+                                                        struct ggml_cgraph *graph) {
+    if (!enter(sched, graph, __func__)) return GGML_STATUS_FAILED;
+    if (sched->state != SCHED_ALLOCATED && !ggml_backend_sched_alloc_graph(sched, graph)) {
+        return GGML_STATUS_ALLOC_FAILED;
+    }
+    sched->function = __func__;
+    if (!is_last_graph(sched, graph)) {
+        ggml_fail(
+            GGML_HOST_INVALID_ARGUMENT,
+            "%s: this is not the graph that is allocated; call ggml_backend_sched_reset first",
+            __func__);
+        return GGML_STATUS_FAILED;
+    }
+    return sched_run(sched);
+}
+
+enum ggml_status ggml_backend_sched_graph_compute(ggml_backend_sched_t sched,
+                                                  struct ggml_cgraph *graph) {
+    enum ggml_status status = ggml_backend_sched_graph_compute_async(sched, graph);
+    if (status != GGML_STATUS_SUCCESS) return status;
+    const unsigned long told = ggml_fail_count();
+    ggml_backend_sched_synchronize(sched);
+    return ggml_fail_count() == told ? status : GGML_STATUS_FAILED;
+}

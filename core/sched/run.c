@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: MIT
+// Runs the splits of the allocated graph: waits, copies, compute.
+#include <stdio.h>
+
+#include "base/mem.h"
+#include "base/status.h"
+#include "device/stream.h"
+#include "sched/sched.h"
+
+struct sched_run {
+    struct ggml_backend_sched *sched;
+    struct sched_experts experts;
+    int32_t *last_in_pool; // by pool: stream of the last split that ran there, or -1
+};
+
+static ggml_backend_event_t event_of(const struct ggml_backend_sched *sched, int32_t backend) {
+    return sched->streams[backend].events[sched->cur_copy];
+}
+
+// Blocks until the split that the stream ran last for this copy is done.
+static void wait_for_copy(struct ggml_backend_sched *sched, int32_t backend) {
+    ggml_backend_event_t event = event_of(sched, backend);
+    if (event) {
+        ggml_backend_event_synchronize(event);
+    } else {
+        sched_wait(sched, backend);
+    }
+}
+
+// Makes `backend` wait for what `other` was given in this run.
+static void order_after(struct ggml_backend_sched *sched, int32_t backend, int32_t other) {
+    ggml_backend_event_t event = event_of(sched, other);
+    if (event) {
+        ggml_backend_event_wait(sched->streams[backend].backend, event);
+    } else {
+        sched_wait(sched, other);
+    }
+}
+
+// Results that are read in place, and memory that another stream's split used before.
+static void wait_for_others(struct sched_run *run, const struct sched_split *split) {
+    struct ggml_backend_sched *sched = run->sched;
+    const int32_t backend = split->backend;
+    for (int32_t i = 0; i < split->n_waits; ++i) {
+        order_after(sched, backend, sched->waits[split->first_wait + i]);
+    }
+    int32_t *last = &run->last_in_pool[sched->streams[backend].pool];
+    if (*last >= 0 && *last != backend) order_after(sched, backend, *last);
+    *last = backend;
+}
+
+static void copy_blocking(struct ggml_backend_sched *sched, int32_t from, int32_t to,
+                          const struct ggml_tensor *src, struct ggml_tensor *dst) {
+    sched_wait(sched, from);
+    wait_for_copy(sched, to);
+    ggml_backend_tensor_copy(src, dst);
+}
+
+static bool copy_input(struct sched_run *run, int32_t copy) {
+    struct ggml_backend_sched *sched = run->sched;
+    const struct sched_copy *input = &sched->copies[copy];
+    const struct sched_item *item = &sched->items[input->item];
+    const int32_t from = item->backend;
+    const int32_t to = input->backend;
+    ggml_backend_t source = sched->streams[from].backend;
+    ggml_backend_t target = sched->streams[to].backend;
+    struct ggml_tensor *dst = sched_copy_tensor(sched, copy);
+    const unsigned long told = ggml_fail_count();
+    if (ggml_nbytes(item->tensor) == 0) return true;
+    if (item->traits & SCHED_INPUT) { // the user may overwrite it as soon as the call returns
+        copy_blocking(sched, from, to, item->tensor, dst);
+        return ggml_fail_count() == told;
+    }
+    if (event_of(sched, to)) {
+        ggml_backend_event_wait(target, event_of(sched, to));
+    } else {
+        sched_wait(sched, to);
+    }
+    sched->streams[to].busy = true;
+    if (sched_is_expert_copy(sched, copy)) return sched_copy_experts(sched, copy, &run->experts);
+    if (!stream_copy_async(source, target, item->tensor, dst)) {
+        copy_blocking(sched, from, to, item->tensor, dst);
+    }
+    return ggml_fail_count() == told;
+}
+
+// Computes nodes up to and including the first whose data the callback wants; *io_first moves
+// behind it.
+static enum ggml_status compute_until_wanted(struct ggml_backend_sched *sched, int32_t backend,
+                                             struct ggml_cgraph *graph, int *io_first) {
+    int end = *io_first;
+    bool wanted = false;
+    while (end < graph->n_nodes && !wanted) {
+        wanted = sched->callback(graph->nodes[end++], true, sched->callback_data);
+    }
+    struct ggml_cgraph part = ggml_graph_view(graph, *io_first, end);
+    ggml_backend_t stream = sched->streams[backend].backend;
+    const enum ggml_status status = ggml_backend_graph_compute_async(stream, &part);
+    *io_first = end;
+    if (status != GGML_STATUS_SUCCESS) return status;
+    ggml_backend_synchronize(stream);
+    if (!wanted || sched->callback(graph->nodes[end - 1], false, sched->callback_data))
+        return status;
+    ggml_fail(GGML_HOST_ABORTED, "%s: the callback stopped it after '%s'", sched->function,
+              graph->nodes[end - 1]->name);
+    return GGML_STATUS_ABORTED;
+}
+
+static enum ggml_status compute(struct ggml_backend_sched *sched, int32_t backend,
+                                struct ggml_cgraph *graph) {
+    enum ggml_status status = GGML_STATUS_SUCCESS;
+    sched->streams[backend].busy = true;
+    if (!sched->callback) {
+        return ggml_backend_graph_compute_async(sched->streams[backend].backend, graph);
+    }
+    for (int i = 0; i < graph->n_nodes && status == GGML_STATUS_SUCCESS;) {
+        status = compute_until_wanted(sched, backend, graph, &i);
+    }
+    return status;
+}
+
+// Says which split it was that failed, keeping the status.
+static enum ggml_status failed(const struct ggml_backend_sched *sched, int32_t number,
+                               enum ggml_status status) {
+    char message[512];
+    const enum ggml_host_status reason = ggml_last_status();
+    snprintf(message, sizeof(message), "%s", ggml_last_error());
+    ggml_fail(reason == GGML_HOST_OK ? GGML_HOST_FAILED : reason, "%s: split %d of %d on %s: %s",
+              sched->function, (int)number + 1, (int)sched->n_splits,
+              sched_stream_label(sched, sched->splits[number].backend), message);
+    return status;
+}
+
+static enum ggml_status run_split(struct sched_run *run, int32_t number) {
+    struct ggml_backend_sched *sched = run->sched;
+    const struct sched_split *split = &sched->splits[number];
+    const unsigned long told = ggml_fail_count();
+    wait_for_others(run, split);
+    for (int32_t i = 0; i < split->n_inputs; ++i) {
+        if (!copy_input(run, sched->inputs[split->first_input + i])) {
+            return failed(sched, number, GGML_STATUS_FAILED);
+        }
+    }
+    if (ggml_fail_count() != told) return failed(sched, number, GGML_STATUS_FAILED);
+    const enum ggml_status status =
+        compute(sched, split->backend, &sched_frame(sched)->graphs[number]);
+    if (status == GGML_STATUS_ABORTED) return status;
+    if (status != GGML_STATUS_SUCCESS) return failed(sched, number, status);
+    if (event_of(sched, split->backend)) {
+        ggml_backend_event_record(event_of(sched, split->backend),
+                                  sched->streams[split->backend].backend);
+    }
+    return GGML_STATUS_SUCCESS;
+}
+
+// After a failure nothing is left running; the reason stays the one that was recorded first.
+static void settle(struct ggml_backend_sched *sched) {
+    char message[512];
+    const enum ggml_host_status reason = ggml_last_status();
+    const unsigned long told = ggml_fail_count();
+    snprintf(message, sizeof(message), "%s", ggml_last_error());
+    sched_wait_all(sched);
+    if (ggml_fail_count() != told) ggml_fail(reason, "%s", message);
+}
+
+enum ggml_status sched_run(struct ggml_backend_sched *sched) {
+    struct sched_run run = {.sched = sched, .experts = {.ids = -1}};
+    const size_t n = (size_t)sched->n_backends;
+    enum ggml_status status = GGML_STATUS_SUCCESS;
+    run.last_in_pool = ggml_mem_alloc(n * sizeof(run.last_in_pool[0]));
+    if (!run.last_in_pool) {
+        ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory to run the graph", sched->function);
+        return GGML_STATUS_ALLOC_FAILED;
+    }
+    sched_frame(sched)->run = ++sched->run;
+    for (size_t b = 0; b < n; ++b) {
+        sched->streams[b].busy = true;
+        run.last_in_pool[b] = -1;
+    }
+    for (int32_t i = 0; i < sched->n_splits && status == GGML_STATUS_SUCCESS; ++i) {
+        status = run_split(&run, i);
+    }
+    if (status != GGML_STATUS_SUCCESS) settle(sched);
+    ggml_mem_free(run.last_in_pool);
+    ggml_mem_free(run.experts.used);
+    return status;
+}
