@@ -17,6 +17,7 @@
 #include "kernels/attention_list.inl"
 #include "kernels/binary_list.inl"
 #include "kernels/copy_list.inl"
+#include "kernels/image_list.inl"
 #include "kernels/mul_mat_list.inl"
 #include "kernels/reduce_list.inl"
 #include "kernels/rope_list.inl"
