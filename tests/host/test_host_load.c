@@ -455,14 +455,14 @@ static void test_a_file_beats_the_built_in_of_its_name(void **state) {
     (void)state;
     add_as_cpu("ggml-marker.so");
     load_and_expect("ggml-cpu.so", GGML_PLUGIN_STAGE_READY, GGML_HOST_OK);
-    if (!has_builtin_cpu()) skip();
+    if (!has_builtin_cpu()) return; // a build without it
     assert_int_equal(find_record("(built-in)")->status, GGML_HOST_SUPERSEDED);
 }
 
 static void test_a_built_in_that_is_in_use_stays(void **state) {
     (void)state;
     load_builtins();
-    if (!has_builtin_cpu()) skip();
+    if (!has_builtin_cpu()) return; // a build without it
     add_as_cpu("ggml-marker.so");
     const struct ggml_plugin_record *record =
         load_and_expect("ggml-cpu.so", GGML_PLUGIN_STAGE_NEGOTIATE, GGML_HOST_SUPERSEDED);
@@ -473,7 +473,7 @@ static void test_a_built_in_that_is_in_use_stays(void **state) {
 static void test_the_built_in_replaces_a_file_that_fails(void **state) {
     (void)state;
     load_builtins();
-    if (!has_builtin_cpu()) skip();
+    if (!has_builtin_cpu()) return; // a build without it
     unload_everything();
     add_as_cpu("ggml-init_fails.so");
     load_and_expect("ggml-cpu.so", GGML_PLUGIN_STAGE_INIT, GGML_HOST_INIT_FAILED);
