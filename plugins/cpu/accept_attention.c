@@ -4,10 +4,9 @@
 #include "kernels/attention.h"
 #include "shape.h"
 
-// Rows of K or V: unpackable, and a whole number of query heads for each of their heads.
+// Rows of K or V: dense, and a whole number of query heads for each of their heads.
 static bool accepts_cache(const struct ggml_tensor *t, const struct ggml_tensor *q) {
-    return (t->type == GGML_TYPE_F32 || ggml_get_type_traits(t->type)->to_float) &&
-           cpu_rows_dense(t) && t->ne[0] % cpu_type_size(t->type).block == 0 && t->ne[2] > 0 &&
+    return cpu_rows_dense(t) && t->ne[0] % cpu_type_size(t->type).block == 0 && t->ne[2] > 0 &&
            q->ne[2] % t->ne[2] == 0 && t->ne[3] == q->ne[3];
 }
 

@@ -10,6 +10,12 @@ bool cpu_accepts_binary(const struct ggml_tensor *node) {
            cpu_rows_dense(a);
 }
 
+bool cpu_accepts_add_packed(const struct ggml_tensor *node) {
+    const struct ggml_tensor *a = node->src[0];
+    return cpu_accepts_binary(node) && a->ne[0] % cpu_type_size(a->type).block == 0 &&
+           node->ne[0] % cpu_type_size(node->type).block == 0;
+}
+
 bool cpu_accepts_add_id(const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     const struct ggml_tensor *b = node->src[1];

@@ -4,10 +4,6 @@
 #include "kernels/gemm_size.h"
 #include "kernels/mul_mat.h"
 
-static bool is_unpackable(enum ggml_type type) {
-    return type == GGML_TYPE_F32 || ggml_get_type_traits(type)->to_float != NULL;
-}
-
 static size_t panel_size(int n_threads) {
     return (size_t)n_threads * GEMM_MAX_ROWS * GEMM_DEPTH * sizeof(float);
 }
@@ -16,7 +12,7 @@ static size_t panel_size(int n_threads) {
 static bool accepts_operands(const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     const struct ggml_tensor *b = node->src[1];
-    return is_unpackable(a->type) && cpu_rows_dense(a) && a->ne[0] == b->ne[0] &&
+    return cpu_rows_dense(a) && a->ne[0] == b->ne[0] &&
            a->ne[0] % cpu_type_size(a->type).block == 0 && node->nb[0] == sizeof(float) &&
            node->ne[0] == a->ne[1];
 }

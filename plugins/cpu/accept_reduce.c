@@ -55,7 +55,7 @@ bool cpu_accepts_group_norm(const struct ggml_tensor *node) {
 bool cpu_accepts_repeat(const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     return a->type == node->type && cpu_can_repeat(a, node) && cpu_rows_dense(a) &&
-           cpu_rows_dense(node);
+           cpu_rows_dense(node) && a->ne[0] % cpu_type_size(a->type).block == 0;
 }
 
 // Blocks are copied whole, and only from dense rows.

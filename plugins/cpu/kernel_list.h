@@ -37,7 +37,14 @@ enum {
      CPU_T(IQ2_XXS) | CPU_T(IQ2_XS) | CPU_T(IQ3_XXS) | CPU_T(IQ1_S) | CPU_T(IQ4_NL) |              \
      CPU_T(IQ3_S) | CPU_T(IQ2_S) | CPU_T(IQ4_XS) | CPU_T(IQ1_M) | CPU_T(TQ1_0) | CPU_T(TQ2_0) |    \
      CPU_T(MXFP4) | CPU_T(NVFP4) | CPU_T(Q1_0) | CPU_T(Q2_0))
-#define T_ALL (T_FLOATS | T_F64 | T_INTS | T_QUANTS)
+// Of these, the ones that need look-up tables, and the ones that are computed with.
+#define T_TABLES                                                                                   \
+    (CPU_T(IQ2_XXS) | CPU_T(IQ2_XS) | CPU_T(IQ3_XXS) | CPU_T(IQ1_S) | CPU_T(IQ3_S) |               \
+     CPU_T(IQ2_S) | CPU_T(IQ1_M))
+#define T_CODED (T_QUANTS & ~T_TABLES)
+// Types without blocks.
+#define T_PLAIN (T_FLOATS | T_F64 | T_INTS)
+#define T_ALL (T_PLAIN | T_CODED)
 
 // A row of kernel_list.inl.
 struct cpu_kernel {

@@ -23,5 +23,7 @@
 #include "kernels/rope_list.inl"
 #include "kernels/rows_list.inl"
 #include "kernels/soft_max_list.inl"
+#include "kernels/sort_list.inl"
+#include "kernels/training_list.inl"
 #include "kernels/unary_list.inl"
 #undef CPU_KERNEL_ROW

@@ -2,6 +2,7 @@
 // add, sub, mul, div: dst = a . b with b repeated to a's shape, computed in F32; and add_id.
 #include "convert.h"
 #include "shape.h"
+#include "unpack.h"
 
 typedef void (*binary_fn)(float *y, const float *a, const float *b, int64_t n);
 
@@ -89,6 +90,34 @@ BINARY_KERNEL(add)
 BINARY_KERNEL(sub)
 BINARY_KERNEL(mul)
 BINARY_KERNEL(div)
+
+// Element i0, which begins a block, of a dense row of any type.
+static char *block_at(const struct ggml_tensor *t, struct cpu_row at, int64_t i0) {
+    const struct cpu_type_size type = cpu_type_size(t->type);
+    return cpu_row_data(t, at) + (size_t)(i0 / type.block) * type.size;
+}
+
+// add where src0 or the result has a type that is unpacked and packed.
+enum ggml_status CPU_FN(cpu_add_packed)(const struct cpu_task *task) {
+    const struct ggml_tensor *dst = task->dst;
+    const struct ggml_tensor *b = dst->src[1];
+    const cpu_unpack_fn unpack = CPU_FN(cpu_unpack)(dst->src[0]->type);
+    const cpu_pack_fn pack = CPU_FN(cpu_pack)(dst->type);
+    const int64_t chunks = (dst->ne[0] + CPU_CHUNK - 1) / CPU_CHUNK;
+    float a_buffer[CPU_CHUNK];
+    float b_buffer[CPU_CHUNK];
+    int64_t begin, end;
+    cpu_task_range(task, chunks * cpu_nrows(dst), &begin, &end);
+    for (int64_t chunk = begin; chunk < end; ++chunk) {
+        const struct cpu_row at = cpu_row_at(dst, chunk / chunks);
+        const int64_t i0 = chunk % chunks * CPU_CHUNK;
+        const int64_t n = MIN(dst->ne[0] - i0, CPU_CHUNK);
+        unpack(block_at(dst->src[0], at, i0), a_buffer, n);
+        add_row(a_buffer, a_buffer, load_b(b_buffer, b, cpu_row_data_repeated(b, at), i0, n), n);
+        pack(a_buffer, block_at(dst, at, i0), n);
+    }
+    return GGML_STATUS_SUCCESS;
+}
 
 // dst[:, u, t] = a[:, u, t] + b[:, ids[u, t]]. FAILED for an id that b does not have.
 enum ggml_status CPU_FN(cpu_add_id)(const struct cpu_task *task) {

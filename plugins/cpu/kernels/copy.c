@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // cpy, cont, dup: elements in logical order (dim 0 fastest) from any layout to any other of as many
-// elements. The same type is moved bytewise; other types go through chunks of floats.
+// elements. The same type is moved bytewise; other types go through chunks of floats, or of doubles
+// where floats would lose something.
+#include "codec.h"
 #include "convert.h"
 #include "shape.h"
 #include "unpack.h"
@@ -153,9 +155,46 @@ static enum ggml_status run_converted(const struct cpu_task *task, const struct 
     return GGML_STATUS_SUCCESS;
 }
 
+// n elements at the cursor, from or to dense memory.
+static void move_dense(struct cursor *c, char *dense, int64_t n, bool out) {
+    const size_t size = cpu_type_size(c->t->type).size;
+    while (n > 0) {
+        const int64_t run = MIN(cursor_run(c), n / c->block);
+        if (out)
+            move_blocks(cursor_data(c), c->t->nb[0], dense, size, run, size);
+        else
+            move_blocks(dense, size, cursor_data(c), c->t->nb[0], run, size);
+        cursor_advance(c, run);
+        dense += (size_t)run * size;
+        n -= run * c->block;
+    }
+}
+
+static enum ggml_status run_wide(const struct cpu_task *task, const struct ggml_tensor *src) {
+    const struct ggml_tensor *dst = task->dst;
+    const int64_t n = cpu_nelements(dst);
+    double values[CHUNK];
+    double dense[CHUNK]; // no type is wider
+    int64_t begin, end;
+    cpu_task_range(task, (n + CHUNK - 1) / CHUNK, &begin, &end);
+    if (begin == end) return GGML_STATUS_SUCCESS;
+    struct cursor from = cursor_at(src, begin * CHUNK);
+    struct cursor to = cursor_at(dst, begin * CHUNK);
+    for (int64_t i = begin * CHUNK; i < MIN(end * CHUNK, n); i += CHUNK) {
+        const int64_t count = MIN(n - i, CHUNK);
+        move_dense(&from, (char *)dense, count, false);
+        cpu_to_double(src->type, dense, values, count);
+        cpu_from_double(dst->type, values, dense, count);
+        move_dense(&to, (char *)dense, count, true);
+    }
+    return GGML_STATUS_SUCCESS;
+}
+
 enum ggml_status CPU_FN(cpu_copy)(const struct cpu_task *task) {
     const struct ggml_tensor *src = task->dst->src[0];
     if (src->data == task->dst->data && ggml_are_same_layout(src, task->dst))
         return GGML_STATUS_SUCCESS;
-    return src->type == task->dst->type ? run_same_type(task, src) : run_converted(task, src);
+    if (src->type == task->dst->type) return run_same_type(task, src);
+    if (cpu_is_wide(src->type) && cpu_is_wide(task->dst->type)) return run_wide(task, src);
+    return run_converted(task, src);
 }

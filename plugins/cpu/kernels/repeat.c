@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-// repeat: the operand tiled to the result's shape; any type without blocks.
+// repeat: the operand tiled to the result's shape; any type.
 #include "kernel.h"
 #include "shape.h"
 
 enum ggml_status CPU_FN(cpu_repeat)(const struct cpu_task *task) {
     const struct ggml_tensor *dst = task->dst;
     const struct ggml_tensor *src = dst->src[0];
-    const size_t row = (size_t)src->ne[0] * cpu_type_size(src->type).size;
+    const struct cpu_type_size type = cpu_type_size(src->type);
+    const size_t row = (size_t)(src->ne[0] / type.block) * type.size;
     const int64_t tiles = dst->ne[0] / src->ne[0];
     int64_t begin, end;
     cpu_task_range(task, cpu_nrows(dst), &begin, &end);

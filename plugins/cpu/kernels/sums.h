@@ -44,4 +44,17 @@ static inline double cpu_sum_squares(const float *x, double offset, int64_t n) {
     return cpu_sum_lanes(lanes);
 }
 
+// Sum of the products of x and y.
+static inline double cpu_sum_products(const float *x, const float *y, int64_t n) {
+    double lanes[CPU_SUM_LANES] = {0.0};
+    int64_t i = 0;
+    for (; i + CPU_SUM_LANES <= n; i += CPU_SUM_LANES) {
+        for (int l = 0; l < CPU_SUM_LANES; ++l)
+            lanes[l] += (double)x[i + l] * (double)y[i + l];
+    }
+    for (int l = 0; i < n; ++i, ++l)
+        lanes[l] += (double)x[i] * (double)y[i];
+    return cpu_sum_lanes(lanes);
+}
+
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "unpack.h"
 
+#include "codec.h"
 #include "convert.h"
 #include "ggml-common.h"
 #include "simd.h"
@@ -124,7 +125,7 @@ cpu_unpack_fn CPU_FN(cpu_unpack)(enum ggml_type type) {
     case GGML_TYPE_Q8_0: return unpack_q8_0;
     case GGML_TYPE_Q4_K: return unpack_q4_K;
     case GGML_TYPE_Q6_K: return unpack_q6_K;
-    default: return ggml_get_type_traits(type)->to_float;
+    default: return cpu_to_float(type);
     }
 }
 
@@ -155,6 +156,6 @@ cpu_pack_fn CPU_FN(cpu_pack)(enum ggml_type type) {
     case GGML_TYPE_F16: return pack_f16;
     case GGML_TYPE_BF16: return pack_bf16;
     case GGML_TYPE_I32: return pack_i32;
-    default: return ggml_get_type_traits(type)->from_float_ref;
+    default: return cpu_from_float(type);
     }
 }

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+// Plain conversions of every type that can be converted, the same at every instruction-set level.
+// All take n elements, whole blocks.
+#ifndef CPU_CODEC_H
+#define CPU_CODEC_H
+
+#include "ggml-impl.h"
+
+// To and from F32; NULL for the types that need look-up tables. Numbers that an integer can't hold
+// become the nearest that it can, NaN the lowest; fractions are cut off. [any-thread]
+ggml_to_float_t cpu_to_float(enum ggml_type type);
+ggml_from_float_t cpu_from_float(enum ggml_type type);
+
+// Whether F32 does not hold all values of the type: between two such types conversions go through
+// F64. [any-thread]
+bool cpu_is_wide(enum ggml_type type);
+// To and from F64, for every type that has cpu_to_float(), cpu_from_float(). n <= CPU_WIDE_CHUNK.
+// [any-thread]
+void cpu_to_double(enum ggml_type type, const void *x, double *y, int64_t n);
+void cpu_from_double(enum ggml_type type, const double *x, void *y, int64_t n);
+
+enum { CPU_WIDE_CHUNK = 512 };
+
+#endif
