@@ -96,7 +96,7 @@ class Workshop:
     def cmake(self, kind):
         self.use_installed()
         folder = self.sample("cmake-" + kind)
-        run(["cmake", "-S", ".", "-B", "out", "-DCMAKE_PREFIX_PATH=" + self.prefix,
+        run(["cmake", "-G", "Ninja", "-S", ".", "-B", "out", "-DCMAKE_PREFIX_PATH=" + self.prefix,
              "-DBUILD_SHARED_LIBS=" + ("ON" if kind == "shared" else "OFF")],
             cwd=folder, env=self.environment)
         run(["cmake", "--build", "out"], cwd=folder, env=self.environment)
