@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Two copies of the core in one process, one linked and one opened: both load the CPU plugin and compute
-// with it, one after the other and at the same time.
+// Two copies of the core in one process, one linked and one opened: both load the CPU plugin and
+// compute with it, one after the other and at the same time.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -81,15 +81,18 @@ static int multiply(struct core *core) {
     core->ggml_build_forward_expand(graph, ty);
     ggml_backend_t stream = core->ggml_backend_init_by_name("CPU", NULL);
     ggml_backend_buffer_t memory = core->ggml_backend_alloc_ctx_tensors(ctx, stream);
-    for (int i = 0; i < ROWS * INNER; ++i) a[i] = (float)(i % 7 - 3);
-    for (int i = 0; i < COLUMNS * INNER; ++i) b[i] = (float)(i % 5 - 2);
+    for (int i = 0; i < ROWS * INNER; ++i)
+        a[i] = (float)(i % 7 - 3);
+    for (int i = 0; i < COLUMNS * INNER; ++i)
+        b[i] = (float)(i % 5 - 2);
     core->ggml_backend_tensor_set(ta, a, 0, sizeof(a));
     core->ggml_backend_tensor_set(tb, b, 0, sizeof(b));
     int wrong = core->ggml_backend_graph_compute(stream, graph) != GGML_STATUS_SUCCESS;
     core->ggml_backend_tensor_get(ty, y, 0, sizeof(y));
     for (int i = 0; i < ROWS * COLUMNS; ++i) {
         float expected = 0;
-        for (int k = 0; k < INNER; ++k) expected += a[i % ROWS * INNER + k] * b[i / ROWS * INNER + k];
+        for (int k = 0; k < INNER; ++k)
+            expected += a[i % ROWS * INNER + k] * b[i / ROWS * INNER + k];
         wrong += y[i] != expected;
     }
     core->ggml_backend_buffer_free(memory);
@@ -100,7 +103,8 @@ static int multiply(struct core *core) {
 
 static void *multiply_often(void *argument) {
     struct core *core = argument;
-    for (int i = 0; i < ROUNDS; ++i) core->wrong += multiply(core);
+    for (int i = 0; i < ROUNDS; ++i)
+        core->wrong += multiply(core);
     return NULL;
 }
 

@@ -83,8 +83,7 @@ static void test_a_foreign_machine_needs_no_note_to_be_named(void **state) {
 static void test_what_is_no_library_is_no_plugin(void **state) {
     (void)state;
     static const char *const texts[] = {"hello\n", "#!/bin/sh\n", "\x7f", "M",
-                                        "\x7f"
-                                        "ELG12345678"};
+                                        "\177ELG12345678"};
     const struct ggml_plugin_note note = valid_note();
     struct ggml_plugin_note read;
     struct built_image image;

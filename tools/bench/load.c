@@ -72,7 +72,8 @@ int bench_load_once(int argc, char **argv) {
     return BENCH_OK;
 }
 
-static bool sample(const char *directory, double *out_microseconds, int *out_loaded, int *out_mapped) {
+static bool sample(const char *directory, double *out_microseconds, int *out_loaded,
+                   int *out_mapped) {
     char self[] = "/proc/self/exe", once[] = "load-once", path[PATH_MAX], text[256] = "";
     char *argv[] = {self, once, path, NULL};
     int ends[2], status = -1;
@@ -94,7 +95,8 @@ static bool sample(const char *directory, double *out_microseconds, int *out_loa
         waitpid(child, &status, 0);
     }
     close(ends[0]);
-    return spawned && status == 0 && sscanf(text, "%lf %d %d", out_microseconds, out_loaded, out_mapped) == 3;
+    return spawned && status == 0 &&
+           sscanf(text, "%lf %d %d", out_microseconds, out_loaded, out_mapped) == 3;
 }
 
 // --- directories to measure ---
@@ -112,8 +114,8 @@ static char *read_file(const char *path, size_t *out_size) {
     return content;
 }
 
-// Copy number i gets a name of its own in its note, so that it is no variant of the others; an unfit one
-// asks for a contract that does not exist.
+// Copy number i gets a name of its own in its note, so that it is no variant of the others; an
+// unfit one asks for a contract that does not exist.
 static bool write_copy(const char *directory, int i, bool fit, char *image, size_t size) {
     struct ggml_plugin_note note;
     char path[PATH_MAX];
@@ -131,7 +133,8 @@ static bool write_copy(const char *directory, int i, bool fit, char *image, size
     return stream && fclose(stream) == 0 && written;
 }
 
-static bool fill_directory(const char *directory, const struct scenario *scenario, const char *plugin) {
+static bool fill_directory(const char *directory, const struct scenario *scenario,
+                           const char *plugin) {
     size_t size;
     char *image = read_file(plugin, &size);
     bool filled = image != NULL;
@@ -163,7 +166,8 @@ static bool measure(struct scenario *scenario, const struct options *options) {
     bool measured = fill_directory(directory, scenario, options->plugin) &&
                     sample(directory, &ignored, &scenario->loaded, &scenario->mapped);
     for (int i = 0; measured && i < options->runs; ++i) {
-        measured = sample(directory, &scenario->microseconds[i], &scenario->loaded, &scenario->mapped);
+        measured =
+            sample(directory, &scenario->microseconds[i], &scenario->loaded, &scenario->mapped);
     }
     remove_directory(directory);
     qsort(scenario->microseconds, (size_t)options->runs, sizeof(double), compare_doubles);
@@ -176,23 +180,26 @@ static void print_row(const struct scenario *scenario, const struct options *opt
     if (options->json) {
         printf("    {\"directory\": \"%s\", \"files\": %d, \"loaded\": %d, \"mapped\": %d, "
                "\"microseconds\": {\"min\": %.1f, \"median\": %.1f, \"max\": %.1f}}%s\n",
-               scenario->text, scenario->count, scenario->loaded, scenario->mapped, us[0], us[n / 2], us[n - 1],
-               last ? "" : ",");
+               scenario->text, scenario->count, scenario->loaded, scenario->mapped, us[0],
+               us[n / 2], us[n - 1], last ? "" : ",");
     } else {
-        printf("%-18s %7d %7d %11.0f %11.0f %11.0f\n", scenario->text, scenario->loaded, scenario->mapped, us[0],
-               us[n / 2], us[n - 1]);
+        printf("%-18s %7d %7d %11.0f %11.0f %11.0f\n", scenario->text, scenario->loaded,
+               scenario->mapped, us[0], us[n / 2], us[n - 1]);
     }
 }
 
 static int report(struct scenario *scenarios, int count, const struct options *options) {
     if (options->json) {
-        printf("{\n  \"schema\": \"ggml-bench-load/1\",\n  \"runs\": %d,\n  \"results\": [\n", options->runs);
+        printf("{\n  \"schema\": \"ggml-bench-load/1\",\n  \"runs\": %d,\n  \"results\": [\n",
+               options->runs);
     } else {
-        printf("%-18s %7s %7s %11s %11s %11s\n", "directory", "loaded", "mapped", "min us", "median us", "max us");
+        printf("%-18s %7s %7s %11s %11s %11s\n", "directory", "loaded", "mapped", "min us",
+               "median us", "max us");
     }
     for (int i = 0; i < count; ++i) {
         if (!measure(&scenarios[i], options)) {
-            fprintf(stderr, "ggml-bench: measuring \"%s\" with %s failed\n", scenarios[i].text, options->plugin);
+            fprintf(stderr, "ggml-bench: measuring \"%s\" with %s failed\n", scenarios[i].text,
+                    options->plugin);
             return BENCH_ERROR;
         }
         print_row(&scenarios[i], options, i == count - 1);
@@ -227,15 +234,19 @@ static int parse_options(int argc, char **argv, struct options *out_options) {
         default: fputs(usage, stderr); return BENCH_USAGE;
         }
     }
-    if (out_options->plugin && out_options->runs >= 1 && out_options->runs < MAX_RUNS && optind == argc) return -1;
+    if (out_options->plugin && out_options->runs >= 1 && out_options->runs < MAX_RUNS &&
+        optind == argc)
+        return -1;
     fputs(usage, stderr);
     return BENCH_USAGE;
 }
 
 int bench_load(int argc, char **argv) {
     static struct scenario scenarios[] = {
-        {.text = "1 plugin", .count = 1, .fit = true},      {.text = "10 plugins", .count = 10, .fit = true},
-        {.text = "100 plugins", .count = 100, .fit = true}, {.text = "100 unfit files", .count = 100, .fit = false},
+        {.text = "1 plugin", .count = 1, .fit = true},
+        {.text = "10 plugins", .count = 10, .fit = true},
+        {.text = "100 plugins", .count = 100, .fit = true},
+        {.text = "100 unfit files", .count = 100, .fit = false},
     };
     struct options options;
     const int code = parse_options(argc, argv, &options);

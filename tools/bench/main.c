@@ -20,7 +20,8 @@ enum { N_MEASUREMENTS = sizeof(measurements) / sizeof(measurements[0]) };
 static void print_usage(FILE *stream) {
     fputs("Usage: ggml-bench MEASUREMENT [OPTION]...\n\nMeasurements:\n", stream);
     for (int i = 0; i < N_MEASUREMENTS; ++i) {
-        if (measurements[i].text) fprintf(stream, "  %-8s %s\n", measurements[i].name, measurements[i].text);
+        if (measurements[i].text)
+            fprintf(stream, "  %-8s %s\n", measurements[i].name, measurements[i].text);
     }
     fputs("\nggml-bench MEASUREMENT --help explains its options.\n"
           "Exit status: 0 everything was measured, 2 wrong usage, 4 another error.\n",

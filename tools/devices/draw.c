@@ -15,8 +15,8 @@ static void draw_lines(const struct node *node, bool open[MAX_DEPTH], int depth,
             fputs(open[i] ? "│  " : "   ", stream);
         }
         open[depth] = child->next != NULL;
-        fprintf(stream, "%s%s%s\n", child->next ? "├─ " : "└─ ", child->kind == NODE_DEVICE ? "* " : "",
-                child->label);
+        fprintf(stream, "%s%s%s\n", child->next ? "├─ " : "└─ ",
+                child->kind == NODE_DEVICE ? "* " : "", child->label);
         draw_lines(child, open, depth + 1, stream);
     }
 }
@@ -31,8 +31,10 @@ bool draw_tree(const struct inventory *inventory, FILE *stream) {
     return !ferror(stream);
 }
 
-// Text with the characters that `special` lists replaced by the entity or escape at the same position.
-static void put_escaped(const char *text, const char *special, const char *const *replacements, FILE *stream) {
+// Text with the characters that `special` lists replaced by the entity or escape at the same
+// position.
+static void put_escaped(const char *text, const char *special, const char *const *replacements,
+                        FILE *stream) {
     for (; *text; ++text) {
         const char *at = strchr(special, *text);
         if (at) {
@@ -67,7 +69,8 @@ bool draw_dot(const struct inventory *inventory, FILE *stream) {
     struct node *root = tree_build(inventory);
     unsigned counter = 0;
     if (!root) return false;
-    fputs("digraph ggml_devices {\n  node [shape=box style=filled fontname=\"sans-serif\"];\n  edge [dir=none];\n",
+    fputs("digraph ggml_devices {\n  node [shape=box style=filled fontname=\"sans-serif\"];\n  "
+          "edge [dir=none];\n",
           stream);
     dot_node(root, &counter, stream);
     fputs("}\n", stream);
@@ -103,10 +106,13 @@ static struct extent measure(const struct node *node) {
     return box;
 }
 
-static void svg_box(const struct node *node, unsigned x, unsigned y, struct extent box, FILE *stream) {
+static void svg_box(const struct node *node, unsigned x, unsigned y, struct extent box,
+                    FILE *stream) {
     static const char *const entities[] = {"&lt;", "&gt;", "&amp;", "&quot;"};
-    fprintf(stream, "<rect x=\"%u\" y=\"%u\" width=\"%u\" height=\"%u\" rx=\"4\" fill=\"%s\" stroke=\"#555\"/>", x, y,
-            box.width, box.height, fill_colour(node->kind));
+    fprintf(
+        stream,
+        "<rect x=\"%u\" y=\"%u\" width=\"%u\" height=\"%u\" rx=\"4\" fill=\"%s\" stroke=\"#555\"/>",
+        x, y, box.width, box.height, fill_colour(node->kind));
     fprintf(stream, "<text x=\"%u\" y=\"%u\">", x + PADDING, y + TITLE - 5);
     put_escaped(node->label, "<>&\"", entities, stream);
     fputs("</text>\n", stream);
@@ -131,7 +137,8 @@ bool draw_svg(const struct inventory *inventory, FILE *stream) {
     if (!root) return false;
     const struct extent box = measure(root);
     fprintf(stream,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%u\" height=\"%u\" font-family=\"monospace\" "
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%u\" height=\"%u\" "
+            "font-family=\"monospace\" "
             "font-size=\"12\">\n",
             box.width + 2 * GAP, box.height + 2 * GAP);
     svg_box(root, GAP, GAP, box, stream);

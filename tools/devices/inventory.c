@@ -83,9 +83,15 @@ const char *thread_bound_name(enum ggml_thread_bound bound) {
 }
 
 const char *status_identifier(enum ggml_host_status status) {
-    switch ((int)status) {
-#define GGML_HOST_STATUS_ROW(number, name, text) case number: return #name;
+    static const struct {
+        int number;
+        const char *name;
+    } rows[] = {
+#define GGML_HOST_STATUS_ROW(number, name, text) {number, #name},
 #include "status_list.inl"
-    default: return "UNKNOWN";
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+        if (rows[i].number == (int)status) return rows[i].name;
     }
+    return "UNKNOWN";
 }

@@ -18,8 +18,8 @@ struct inventory {
     size_t n_devices;
 };
 
-// Loads the plugins (from `plugin_path` only, if it is not NULL) and gathers. False after a message on
-// stderr when that is impossible. inventory_free() ends it.
+// Loads the plugins (from `plugin_path` only, if it is not NULL) and gathers. False after a message
+// on stderr when that is impossible. inventory_free() ends it.
 bool inventory_gather(struct inventory *out_inventory, const char *plugin_path);
 void inventory_free(struct inventory *inventory);
 

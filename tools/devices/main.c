@@ -9,7 +9,13 @@
 
 #include "print.h"
 
-enum exit_code { EXIT_ALL_WELL = 0, EXIT_TEST_FAILED = 1, EXIT_USAGE = 2, EXIT_NO_DEVICE = 3, EXIT_ERROR = 4 };
+enum exit_code {
+    EXIT_ALL_WELL = 0,
+    EXIT_TEST_FAILED = 1,
+    EXIT_USAGE = 2,
+    EXIT_NO_DEVICE = 3,
+    EXIT_ERROR = 4
+};
 enum view { VIEW_TABLE, VIEW_JSON, VIEW_TREE, VIEW_DOT, VIEW_SVG };
 enum colour { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER };
 
@@ -40,7 +46,8 @@ static const char usage[] =
     "  -h, --help          this text\n"
     "  -V, --version       the library's version\n"
     "\n"
-    "Exit status: 0 all is well, 1 a self-test failed, 2 wrong usage, 3 no device, 4 another error.\n";
+    "Exit status: 0 all is well, 1 a self-test failed, 2 wrong usage, 3 no device, 4 another "
+    "error.\n";
 
 static int complain(const char *text, const char *value) {
     fprintf(stderr, "ggml-devices: %s%s; see ggml-devices --help\n", text, value);
@@ -60,13 +67,18 @@ static bool parse_colour(const char *text, enum colour *out_colour) {
 // Answers -1 to go on, else the exit code.
 static int parse_options(int argc, char **argv, struct options *out_options) {
     enum { JSON = 256, TREE, DOT, SVG, TEST, PLUGIN_PATH, DEVICE, COLOR };
-    static const struct option table[] = {
-        {"json", no_argument, NULL, JSON},          {"tree", no_argument, NULL, TREE},
-        {"dot", no_argument, NULL, DOT},            {"svg", required_argument, NULL, SVG},
-        {"test", no_argument, NULL, TEST},          {"plugin-path", required_argument, NULL, PLUGIN_PATH},
-        {"device", required_argument, NULL, DEVICE}, {"color", required_argument, NULL, COLOR},
-        {"verbose", no_argument, NULL, 'v'},        {"help", no_argument, NULL, 'h'},
-        {"version", no_argument, NULL, 'V'},        {NULL, 0, NULL, 0}};
+    static const struct option table[] = {{"json", no_argument, NULL, JSON},
+                                          {"tree", no_argument, NULL, TREE},
+                                          {"dot", no_argument, NULL, DOT},
+                                          {"svg", required_argument, NULL, SVG},
+                                          {"test", no_argument, NULL, TEST},
+                                          {"plugin-path", required_argument, NULL, PLUGIN_PATH},
+                                          {"device", required_argument, NULL, DEVICE},
+                                          {"color", required_argument, NULL, COLOR},
+                                          {"verbose", no_argument, NULL, 'v'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {"version", no_argument, NULL, 'V'},
+                                          {NULL, 0, NULL, 0}};
     *out_options = (struct options){0};
     int option;
     while ((option = getopt_long(argc, argv, "vhV", table, NULL)) != -1) {
@@ -74,16 +86,22 @@ static int parse_options(int argc, char **argv, struct options *out_options) {
         case JSON: out_options->view = VIEW_JSON; break;
         case TREE: out_options->view = VIEW_TREE; break;
         case DOT: out_options->view = VIEW_DOT; break;
-        case SVG: out_options->view = VIEW_SVG; out_options->svg_file = optarg; break;
+        case SVG:
+            out_options->view = VIEW_SVG;
+            out_options->svg_file = optarg;
+            break;
         case TEST: out_options->test = true; break;
         case PLUGIN_PATH: out_options->plugin_path = optarg; break;
         case DEVICE: out_options->devices = optarg; break;
         case COLOR:
-            if (!parse_colour(optarg, &out_options->colour)) return complain("--color: unknown ", optarg);
+            if (!parse_colour(optarg, &out_options->colour))
+                return complain("--color: unknown ", optarg);
             break;
         case 'v': out_options->verbose = true; break;
         case 'h': fputs(usage, stdout); return EXIT_ALL_WELL;
-        case 'V': printf("ggml-devices %s (%s)\n", ggml_version(), ggml_commit()); return EXIT_ALL_WELL;
+        case 'V':
+            printf("ggml-devices %s (%s)\n", ggml_version(), ggml_commit());
+            return EXIT_ALL_WELL;
         default: return complain("wrong usage", "");
         }
     }
@@ -160,7 +178,8 @@ int main(int argc, char **argv) {
     const int code = parse_options(argc, argv, &options);
     if (code >= 0) return code;
     ggml_log_set(log_if_verbose, &options.verbose);
-    // The filter works before a plugin is initialised, so it has to be there before the library looks.
+    // The filter works before a plugin is initialised, so it has to be there before the library
+    // looks.
     if (options.devices && setenv("GGML_DEVICES", options.devices, 1) != 0) return EXIT_ERROR;
     return run(&options);
 }

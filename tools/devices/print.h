@@ -22,15 +22,19 @@ struct selftest_result {
 enum { SELFTEST_WORKLOADS = 4 };
 
 // Runs every workload on the device. Blocks.
-void selftest_run(ggml_backend_dev_t device, struct selftest_result out_results[SELFTEST_WORKLOADS]);
+void selftest_run(ggml_backend_dev_t device,
+                  struct selftest_result out_results[SELFTEST_WORKLOADS]);
 
 // Copies text to out_text without control characters and invalid UTF-8 (both become '?').
 void sanitise(const char *text, char *out_text, size_t size);
 
 void print_table(const struct inventory *inventory, bool colour, bool verbose);
-void print_selftest(const struct device_entry *device, const struct selftest_result *results, bool colour);
-// `results` (may be NULL): SELFTEST_WORKLOADS per device. False when memory or the stream gives out.
-bool print_json(const struct inventory *inventory, const struct selftest_result *results, FILE *stream);
+void print_selftest(const struct device_entry *device, const struct selftest_result *results,
+                    bool colour);
+// `results` (may be NULL): SELFTEST_WORKLOADS per device. False when memory or the stream gives
+// out.
+bool print_json(const struct inventory *inventory, const struct selftest_result *results,
+                FILE *stream);
 
 // The machine with the devices where they hang.
 bool draw_tree(const struct inventory *inventory, FILE *stream);

@@ -24,29 +24,32 @@ static json_t *host_object(void) {
         const char *name = ggml_host_cpu_feature_name(bit);
         if (name && (bits >> bit & 1)) json_array_append_new(features, json_string(name));
     }
-    return json_pack("{s:s, s:s, s:[i,i], s:s, s:o}", "version", ggml_version(), "commit", ggml_commit(),
-                     "contract", GGML_CONTRACT_MAJOR, GGML_CONTRACT_MINOR, "machine",
+    return json_pack("{s:s, s:s, s:[i,i], s:s, s:o}", "version", ggml_version(), "commit",
+                     ggml_commit(), "contract", GGML_CONTRACT_MAJOR, GGML_CONTRACT_MINOR, "machine",
                      machine_name(GGML_MACHINE_HERE), "cpu_features", features);
 }
 
 static json_t *topology_object(const struct ggml_host_topology *topology) {
-    json_t *threads = json_pack("{s:i, s:s}", "default", (int)topology->default_threads, "bound_by",
-                                thread_bound_name((enum ggml_thread_bound)topology->default_threads_bound));
-    json_t *caches = json_pack("{s:o, s:o, s:o}", "l1d", size_value(topology->l1d_bytes), "l2",
-                               size_value(topology->l2_bytes), "l3", size_value(topology->l3_bytes));
-    return json_pack("{s:i, s:i, s:i, s:i, s:i, s:o, s:o}", "packages", (int)topology->n_packages, "cores",
-                     (int)topology->n_cores, "performance_cores", (int)topology->n_performance_cores,
-                     "logical_cpus", (int)topology->n_pus, "numa_nodes", (int)topology->n_numa_nodes,
-                     "cache_bytes", caches, "threads", threads);
+    json_t *threads =
+        json_pack("{s:i, s:s}", "default", (int)topology->default_threads, "bound_by",
+                  thread_bound_name((enum ggml_thread_bound)topology->default_threads_bound));
+    json_t *caches =
+        json_pack("{s:o, s:o, s:o}", "l1d", size_value(topology->l1d_bytes), "l2",
+                  size_value(topology->l2_bytes), "l3", size_value(topology->l3_bytes));
+    return json_pack("{s:i, s:i, s:i, s:i, s:i, s:o, s:o}", "packages", (int)topology->n_packages,
+                     "cores", (int)topology->n_cores, "performance_cores",
+                     (int)topology->n_performance_cores, "logical_cpus", (int)topology->n_pus,
+                     "numa_nodes", (int)topology->n_numa_nodes, "cache_bytes", caches, "threads",
+                     threads);
 }
 
 static json_t *search_array(ggml_plugin_report_t report) {
     json_t *array = json_array();
     for (size_t i = 0; i < ggml_plugin_report_directory_count(report); ++i) {
         const struct ggml_plugin_directory *directory = ggml_plugin_report_directory_get(report, i);
-        json_array_append_new(array, json_pack("{s:o, s:s, s:s}", "path", text_or_null(directory->path), "origin",
-                                               directory->origin, "status",
-                                               status_identifier(directory->status)));
+        json_array_append_new(
+            array, json_pack("{s:o, s:s, s:s}", "path", text_or_null(directory->path), "origin",
+                             directory->origin, "status", status_identifier(directory->status)));
     }
     return array;
 }
@@ -57,11 +60,12 @@ static json_t *plugin_object(const struct ggml_plugin_record *record) {
                            : json_pack("[i,i]", record->contract_major, record->contract_minor);
     return json_pack("{s:o, s:o, s:o, s:o, s:o, s:s, s:s, s:s, s:o, s:o, s:b, s:f}", "path",
                      text_or_null(record->path), "name", text_or_null(record->name), "variant",
-                     text_or_null(record->variant), "version", text_or_null(record->version), "contract", contract,
-                     "machine", machine_name(record->machine), "status", status_identifier(record->status),
-                     "stage", ggml_plugin_stage_text(record->stage), "message", text_or_null(record->message),
-                     "missing", text_or_null(record->missing), "loaded", record->reg != NULL, "microseconds",
-                     record->microseconds);
+                     text_or_null(record->variant), "version", text_or_null(record->version),
+                     "contract", contract, "machine", machine_name(record->machine), "status",
+                     status_identifier(record->status), "stage",
+                     ggml_plugin_stage_text(record->stage), "message",
+                     text_or_null(record->message), "missing", text_or_null(record->missing),
+                     "loaded", record->reg != NULL, "microseconds", record->microseconds);
 }
 
 static json_t *plugins_array(ggml_plugin_report_t report) {
@@ -77,8 +81,9 @@ static json_t *selftest_array(const struct selftest_result *results) {
     json_t *array = json_array();
     for (int i = 0; i < SELFTEST_WORKLOADS; ++i) {
         const struct selftest_result *result = &results[i];
-        json_t *object = json_pack("{s:s, s:s, s:o}", "workload", result->workload, "verdict",
-                                   verdicts[result->verdict], "message", text_or_null(result->message));
+        json_t *object =
+            json_pack("{s:s, s:s, s:o}", "workload", result->workload, "verdict",
+                      verdicts[result->verdict], "message", text_or_null(result->message));
         if (result->verdict == SELFTEST_PASSED) {
             json_object_set_new(object, "milliseconds", json_real(result->milliseconds));
             json_object_set_new(object, "error", json_real(result->error));
@@ -92,33 +97,39 @@ static json_t *selftest_array(const struct selftest_result *results) {
 static json_t *device_object(const struct device_entry *device) {
     const struct ggml_backend_dev_props *props = &device->props;
     const struct ggml_backend_dev_caps *caps = &props->caps;
-    json_t *memory = json_pack("{s:s, s:o, s:o}", "quality", memory_quality_name(device->info.memory), "free",
-                               size_value(props->memory_free), "total", size_value(props->memory_total));
-    json_t *caps_object = json_pack("{s:b, s:b, s:b, s:b, s:b}", "async", caps->async, "host_buffer",
-                                    caps->host_buffer, "buffer_from_host_ptr", caps->buffer_from_host_ptr,
-                                    "events", caps->events, "mmap_support", caps->mmap_support);
+    json_t *memory =
+        json_pack("{s:s, s:o, s:o}", "quality", memory_quality_name(device->info.memory), "free",
+                  size_value(props->memory_free), "total", size_value(props->memory_total));
+    json_t *caps_object =
+        json_pack("{s:b, s:b, s:b, s:b, s:b}", "async", caps->async, "host_buffer",
+                  caps->host_buffer, "buffer_from_host_ptr", caps->buffer_from_host_ptr, "events",
+                  caps->events, "mmap_support", caps->mmap_support);
     const char *alias = device->info.alias_of ? ggml_backend_dev_name(device->info.alias_of) : NULL;
-    return json_pack("{s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o}", "name", text_or_null(props->name), "plugin",
-                     text_or_null(device->info.plugin_name), "plugin_path",
-                     text_or_null(device->info.plugin_path), "type", device_type_name(props->type), "description",
-                     text_or_null(props->description), "id", text_or_null(props->device_id), "memory", memory,
-                     "caps", caps_object, "alias_of", text_or_null(alias));
+    return json_pack("{s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o}", "name",
+                     text_or_null(props->name), "plugin", text_or_null(device->info.plugin_name),
+                     "plugin_path", text_or_null(device->info.plugin_path), "type",
+                     device_type_name(props->type), "description", text_or_null(props->description),
+                     "id", text_or_null(props->device_id), "memory", memory, "caps", caps_object,
+                     "alias_of", text_or_null(alias));
 }
 
-bool print_json(const struct inventory *inventory, const struct selftest_result *results, FILE *stream) {
+bool print_json(const struct inventory *inventory, const struct selftest_result *results,
+                FILE *stream) {
     json_t *devices = json_array();
     for (size_t i = 0; i < inventory->n_devices; ++i) {
         json_t *object = device_object(&inventory->devices[i]);
         if (results) {
-            json_object_set_new(object, "self_test", selftest_array(results + i * SELFTEST_WORKLOADS));
+            json_object_set_new(object, "self_test",
+                                selftest_array(results + i * SELFTEST_WORKLOADS));
         }
         json_array_append_new(devices, object);
     }
-    json_t *root = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "schema", "ggml-devices/1", "host", host_object(),
-                             "topology", topology_object(&inventory->topology), "search",
-                             search_array(inventory->report), "plugins", plugins_array(inventory->report),
-                             "devices", devices);
-    const bool written = root && json_dumpf(root, stream, JSON_INDENT(2) | JSON_PRESERVE_ORDER) == 0 &&
+    json_t *root = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "schema", "ggml-devices/1", "host",
+                             host_object(), "topology", topology_object(&inventory->topology),
+                             "search", search_array(inventory->report), "plugins",
+                             plugins_array(inventory->report), "devices", devices);
+    const bool written = root &&
+                         json_dumpf(root, stream, JSON_INDENT(2) | JSON_PRESERVE_ORDER) == 0 &&
                          fputc('\n', stream) != EOF;
     json_decref(root);
     return written;

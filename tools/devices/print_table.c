@@ -13,8 +13,10 @@ static const char *const PLAIN = "\033[0m";
 
 // Length of the valid UTF-8 sequence at text, 0 if there is none.
 static size_t utf8_length(const unsigned char *text) {
-    static const struct { unsigned char mask, lead; uint32_t least; } forms[] = {
-        {0x80, 0x00, 0x0}, {0xE0, 0xC0, 0x80}, {0xF0, 0xE0, 0x800}, {0xF8, 0xF0, 0x10000}};
+    static const struct {
+        unsigned char mask, lead;
+        uint32_t least;
+    } forms[] = {{0x80, 0x00, 0x0}, {0xE0, 0xC0, 0x80}, {0xF0, 0xE0, 0x800}, {0xF8, 0xF0, 0x10000}};
     for (size_t length = 1; length <= 4; ++length) {
         if ((text[0] & forms[length - 1].mask) != forms[length - 1].lead) continue;
         uint32_t code = text[0] & (unsigned char)~forms[length - 1].mask;
@@ -33,7 +35,8 @@ void sanitise(const char *text, char *out_text, size_t size) {
     size_t used = 0;
     while (*from) {
         const size_t length = utf8_length(from);
-        const bool control = *from < 0x20 || *from == 0x7F || (length == 2 && from[0] == 0xC2 && from[1] < 0xA0);
+        const bool control =
+            *from < 0x20 || *from == 0x7F || (length == 2 && from[0] == 0xC2 && from[1] < 0xA0);
         const size_t step = length ? length : 1;
         if (used + step >= size) break;
         if (length == 0 || control) {
@@ -79,14 +82,16 @@ static void print_devices(const struct inventory *inventory, bool colour) {
         printf("  %s%-10s%s %-12s %-28s %s", shade(colour, BOLD), name, shade(colour, PLAIN),
                device_type_name(device->props.type), memory, description);
         if (device->props.device_id) printf("  [%s]", device->props.device_id);
-        if (device->info.alias_of) printf("  same hardware as %s", ggml_backend_dev_name(device->info.alias_of));
+        if (device->info.alias_of)
+            printf("  same hardware as %s", ggml_backend_dev_name(device->info.alias_of));
         putchar('\n');
     }
 }
 
 // Not wanted, as opposed to not fit.
 static bool is_merely_unused(enum ggml_host_status status) {
-    return status == GGML_HOST_SUPERSEDED || status == GGML_HOST_FILTERED || status == GGML_HOST_DUPLICATE;
+    return status == GGML_HOST_SUPERSEDED || status == GGML_HOST_FILTERED ||
+           status == GGML_HOST_DUPLICATE;
 }
 
 static void print_plugin(const struct ggml_plugin_record *record, bool colour, bool verbose) {
@@ -98,8 +103,14 @@ static void print_plugin(const struct ggml_plugin_record *record, bool colour, b
     sanitise(record->version, version, sizeof(version));
     const bool loaded = record->reg != NULL;
     const bool unused = is_merely_unused(record->status);
-    printf("  %s%-7s%s %s\n", shade(colour, loaded ? GREEN : unused ? DIM : RED),
-           loaded ? "in use" : unused ? "unused" : "refused", shade(colour, PLAIN), path);
+    printf("  %s%-7s%s %s\n",
+           shade(colour, loaded   ? GREEN
+                         : unused ? DIM
+                                  : RED),
+           loaded   ? "in use"
+           : unused ? "unused"
+                    : "refused",
+           shade(colour, PLAIN), path);
     printf("          %s", shade(colour, DIM));
     if (record->contract_major >= 0) {
         printf("%s%s%s %s, contract %d.%d, %s, ", name, variant[0] ? "-" : "", variant, version,
@@ -116,11 +127,13 @@ static void print_search(const struct inventory *inventory, bool colour) {
     heading("Searched, in this order", colour);
     if (count == 0) puts("  nowhere");
     for (size_t i = 0; i < count; ++i) {
-        const struct ggml_plugin_directory *directory = ggml_plugin_report_directory_get(inventory->report, i);
+        const struct ggml_plugin_directory *directory =
+            ggml_plugin_report_directory_get(inventory->report, i);
         char path[TEXT_SIZE];
         sanitise(directory->path, path, sizeof(path));
         printf("  %zu. %s (%s)", i + 1, path, directory->origin);
-        if (directory->status != GGML_HOST_OK) printf(": %s", ggml_host_status_text(directory->status));
+        if (directory->status != GGML_HOST_OK)
+            printf(": %s", ggml_host_status_text(directory->status));
         putchar('\n');
     }
 }
@@ -131,7 +144,8 @@ static void print_machine(const struct inventory *inventory, bool colour) {
     printf("  %u package%s, %u core%s (%u performance), %u logical CPU%s allowed, %u NUMA node%s\n",
            topology->n_packages, topology->n_packages == 1 ? "" : "s", topology->n_cores,
            topology->n_cores == 1 ? "" : "s", topology->n_performance_cores, topology->n_pus,
-           topology->n_pus == 1 ? "" : "s", topology->n_numa_nodes, topology->n_numa_nodes == 1 ? "" : "s");
+           topology->n_pus == 1 ? "" : "s", topology->n_numa_nodes,
+           topology->n_numa_nodes == 1 ? "" : "s");
     printf("  %u thread%s by default, bounded by %s\n", topology->default_threads,
            topology->default_threads == 1 ? "" : "s",
            thread_bound_name((enum ggml_thread_bound)topology->default_threads_bound));
@@ -156,7 +170,8 @@ void print_table(const struct inventory *inventory, bool colour, bool verbose) {
     print_machine(inventory, colour);
 }
 
-void print_selftest(const struct device_entry *device, const struct selftest_result *results, bool colour) {
+void print_selftest(const struct device_entry *device, const struct selftest_result *results,
+                    bool colour) {
     char name[128];
     sanitise(device->props.name, name, sizeof(name));
     printf("%s%s%s\n", shade(colour, BOLD), name, shade(colour, PLAIN));
@@ -164,12 +179,13 @@ void print_selftest(const struct device_entry *device, const struct selftest_res
         const struct selftest_result *result = &results[i];
         switch (result->verdict) {
         case SELFTEST_PASSED:
-            printf("  %spassed%s      %-28s %9.3f ms  error %.2e (bound %.0e)\n", shade(colour, GREEN),
-                   shade(colour, PLAIN), result->workload, result->milliseconds, result->error, result->bound);
+            printf("  %spassed%s      %-28s %9.3f ms  error %.2e (bound %.0e)\n",
+                   shade(colour, GREEN), shade(colour, PLAIN), result->workload,
+                   result->milliseconds, result->error, result->bound);
             break;
         case SELFTEST_FAILED:
-            printf("  %sFAILED%s      %-28s %s\n", shade(colour, RED), shade(colour, PLAIN), result->workload,
-                   result->message);
+            printf("  %sFAILED%s      %-28s %s\n", shade(colour, RED), shade(colour, PLAIN),
+                   result->workload, result->message);
             break;
         case SELFTEST_UNSUPPORTED:
             printf("  unsupported %-28s %s\n", result->workload, result->message);

@@ -22,11 +22,13 @@ struct workload {
     enum ggml_type type; // of the weights
     double bound;        // from the arithmetic: see expect_* and the types' precision
     int64_t n_results;
-    struct ggml_tensor *(*build)(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b);
+    struct ggml_tensor *(*build)(struct ggml_context *ctx, struct ggml_tensor *a,
+                                 struct ggml_tensor *b);
     void (*expect)(struct operands *operands);
 };
 
-static struct ggml_tensor *build_product(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b) {
+static struct ggml_tensor *build_product(struct ggml_context *ctx, struct ggml_tensor *a,
+                                         struct ggml_tensor *b) {
     return ggml_mul_mat(ctx, a, b);
 }
 
@@ -65,13 +67,16 @@ static void expect_attention_weights(struct operands *operands) {
     }
 }
 
-// Bounds: F32 sums of 256 terms stay near 1e-13; F16 weights and activations round to 2^-11 (1e-7); Q8_0
-// activations round to 1/254 of a block's largest value (about 1e-5).
+// Bounds: F32 sums of 256 terms stay near 1e-13; F16 weights and activations round to 2^-11 (1e-7);
+// Q8_0 activations round to 1/254 of a block's largest value (about 1e-5).
 static const struct workload workloads[SELFTEST_WORKLOADS] = {
-    {"matrix product, F32", GGML_TYPE_F32, 1e-10, (int64_t)ROWS * COLUMNS, build_product, expect_product},
-    {"matrix product, F16", GGML_TYPE_F16, 1e-6, (int64_t)ROWS * COLUMNS, build_product, expect_product},
-    {"matrix product, Q8_0", GGML_TYPE_Q8_0, 1e-4, (int64_t)ROWS * COLUMNS, build_product, expect_product},
-    {"rms_norm and soft_max", GGML_TYPE_F32, 1e-9, (int64_t)INNER * COLUMNS, build_attention_weights,
+    {"matrix product, F32", GGML_TYPE_F32, 1e-10, (int64_t)ROWS *COLUMNS, build_product,
+     expect_product},
+    {"matrix product, F16", GGML_TYPE_F16, 1e-6, (int64_t)ROWS *COLUMNS, build_product,
+     expect_product},
+    {"matrix product, Q8_0", GGML_TYPE_Q8_0, 1e-4, (int64_t)ROWS *COLUMNS, build_product,
+     expect_product},
+    {"rms_norm and soft_max", GGML_TYPE_F32, 1e-9, (int64_t)INNER *COLUMNS, build_attention_weights,
      expect_attention_weights},
 };
 
@@ -106,10 +111,11 @@ static double normalised_error(const float *result, const double *expected, int6
     return error / power;
 }
 
-static void give_up(struct selftest_result *result, enum selftest_verdict verdict, const char *what) {
+static void give_up(struct selftest_result *result, enum selftest_verdict verdict,
+                    const char *what) {
     result->verdict = verdict;
-    snprintf(result->message, sizeof(result->message), "%s%s%s", what, ggml_last_error()[0] ? ": " : "",
-             ggml_last_error());
+    snprintf(result->message, sizeof(result->message), "%s%s%s", what,
+             ggml_last_error()[0] ? ": " : "", ggml_last_error());
 }
 
 static bool supports_graph(ggml_backend_dev_t device, struct ggml_cgraph *graph) {
@@ -119,19 +125,23 @@ static bool supports_graph(ggml_backend_dev_t device, struct ggml_cgraph *graph)
     return true;
 }
 
-static bool compute(ggml_backend_t stream, struct ggml_cgraph *graph, struct selftest_result *result) {
+static bool compute(ggml_backend_t stream, struct ggml_cgraph *graph,
+                    struct selftest_result *result) {
     result->milliseconds = INFINITY;
     for (int i = 0; i < REPETITIONS; ++i) {
         const int64_t start = ggml_time_us();
         if (ggml_backend_graph_compute(stream, graph) != GGML_STATUS_SUCCESS) return false;
-        result->milliseconds = fmin(result->milliseconds, (double)(ggml_time_us() - start) / 1000.0);
+        result->milliseconds =
+            fmin(result->milliseconds, (double)(ggml_time_us() - start) / 1000.0);
     }
     return true;
 }
 
-static void run_on(ggml_backend_dev_t device, ggml_backend_t stream, const struct workload *workload,
-                   struct operands *operands, void *encoded, struct selftest_result *result) {
-    const struct ggml_init_params params = {16 * ggml_tensor_overhead() + ggml_graph_overhead(), NULL, true};
+static void run_on(ggml_backend_dev_t device, ggml_backend_t stream,
+                   const struct workload *workload, struct operands *operands, void *encoded,
+                   struct selftest_result *result) {
+    const struct ggml_init_params params = {16 * ggml_tensor_overhead() + ggml_graph_overhead(),
+                                            NULL, true};
     struct ggml_context *ctx = ggml_init(params);
     struct ggml_tensor *a = ggml_new_tensor_2d(ctx, workload->type, INNER, ROWS);
     struct ggml_tensor *b = ggml_new_tensor_2d(ctx, GGML_TYPE_F32, INNER, COLUMNS);
@@ -154,8 +164,8 @@ static void run_on(ggml_backend_dev_t device, ggml_backend_t stream, const struc
             ggml_backend_tensor_get(y, values, 0, ggml_nbytes(y));
             result->error = normalised_error(values, operands->expected, workload->n_results);
             result->verdict = result->error <= workload->bound ? SELFTEST_PASSED : SELFTEST_FAILED;
-            snprintf(result->message, sizeof(result->message), "error %.2e is above %.0e", result->error,
-                     workload->bound);
+            snprintf(result->message, sizeof(result->message), "error %.2e is above %.0e",
+                     result->error, workload->bound);
         } else {
             give_up(result, SELFTEST_FAILED, "computing failed");
         }
@@ -165,7 +175,8 @@ static void run_on(ggml_backend_dev_t device, ggml_backend_t stream, const struc
     ggml_free(ctx);
 }
 
-void selftest_run(ggml_backend_dev_t device, struct selftest_result out_results[SELFTEST_WORKLOADS]) {
+void selftest_run(ggml_backend_dev_t device,
+                  struct selftest_result out_results[SELFTEST_WORKLOADS]) {
     struct operands *operands = malloc(sizeof(*operands));
     void *encoded = malloc(sizeof(operands->a));
     ggml_clear_error();

@@ -50,8 +50,8 @@ static void add_device(struct builder *builder, struct node *parent, size_t inde
     char name[64], description[96];
     sanitise(device->props.name, name, sizeof(name));
     sanitise(device->props.description, description, sizeof(description));
-    snprintf(node->label, sizeof(node->label), "%s (%s): %s", name, device_type_name(device->props.type),
-             description);
+    snprintf(node->label, sizeof(node->label), "%s (%s): %s", name,
+             device_type_name(device->props.type), description);
 }
 
 // Devices with a PCI address hang below the object that hwloc attaches their bus to.
@@ -77,7 +77,8 @@ static bool describe(hwloc_obj_t object, enum node_kind *out_kind, char *out_lab
     case HWLOC_OBJ_PACKAGE: {
         const char *model = hwloc_obj_get_info_by_name(object, "CPUModel");
         *out_kind = NODE_PACKAGE;
-        snprintf(out_label, size, "Package %u%s%s", object->logical_index, model ? ": " : "", model ? model : "");
+        snprintf(out_label, size, "Package %u%s%s", object->logical_index, model ? ": " : "",
+                 model ? model : "");
         return true;
     }
     case HWLOC_OBJ_NUMANODE:
@@ -87,7 +88,8 @@ static bool describe(hwloc_obj_t object, enum node_kind *out_kind, char *out_lab
         return true;
     case HWLOC_OBJ_L3CACHE:
         *out_kind = NODE_CACHE;
-        snprintf(out_label, size, "L3 cache, %.1f MiB", (double)object->attr->cache.size / 1048576.0);
+        snprintf(out_label, size, "L3 cache, %.1f MiB",
+                 (double)object->attr->cache.size / 1048576.0);
         return true;
     case HWLOC_OBJ_CORE: {
         const unsigned threads = (unsigned)hwloc_bitmap_weight(object->cpuset);
@@ -145,8 +147,8 @@ static void number_cores(struct node *node) {
             char text[sizeof(node->label)];
             memcpy(text, node->label, sizeof(text));
             const char *rest = text + strlen("core");
-            snprintf(node->label, sizeof(node->label), "%u core%s%.100s", node->count, node->count == 1 ? "" : "s",
-                     rest);
+            snprintf(node->label, sizeof(node->label), "%u core%s%.100s", node->count,
+                     node->count == 1 ? "" : "s", rest);
         }
         number_cores(node->first_child);
     }

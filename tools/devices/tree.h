@@ -5,7 +5,15 @@
 
 #include "inventory.h"
 
-enum node_kind { NODE_MACHINE, NODE_PACKAGE, NODE_MEMORY, NODE_CACHE, NODE_CORES, NODE_PCI, NODE_DEVICE };
+enum node_kind {
+    NODE_MACHINE,
+    NODE_PACKAGE,
+    NODE_MEMORY,
+    NODE_CACHE,
+    NODE_CORES,
+    NODE_PCI,
+    NODE_DEVICE
+};
 
 struct node {
     enum node_kind kind;
