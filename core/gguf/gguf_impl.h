@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+// The parts of a GGUF context. No pointer into it survives a change.
+#ifndef GGML_GGUF_IMPL_H
+#define GGML_GGUF_IMPL_H
+
+#include "gguf.h"
+#include "gguf/bytes.h"
+#include "gguf/name_index.h"
+
+// Longest string, in bytes, and largest array, in elements.
+#define GGUF_MAX_LENGTH ((uint64_t)1 << 30)
+
+struct gguf_pair {
+    char *key;
+    enum gguf_type type; // of the elements
+    bool is_array;
+    size_t n; // elements
+    // Numbers as in a file; strings one after the other, each with its final zero.
+    struct gguf_bytes data;
+    struct gguf_bytes starts; // of strings: size_t each, where in `data` they start
+};
+
+struct gguf_info {
+    struct ggml_tensor tensor;
+    size_t offset; // from the start of the data
+    size_t size;   // packed, without padding
+};
+
+struct gguf_context {
+    uint32_t version;
+    size_t alignment;
+    size_t data_offset;
+    size_t data_size; // of all tensors with padding
+    struct gguf_pair *pairs;
+    size_t n_pairs;
+    size_t pairs_capacity;
+    struct name_index keys;
+    struct gguf_info *infos;
+    size_t n_infos;
+    size_t infos_capacity;
+    struct name_index names;
+};
+
+// Bytes of an element; 0 for strings, arrays and numbers that are no type. [any-thread]
+size_t gguf_type_size(enum gguf_type type);
+
+// --- pairs ---------------------------------------------------------------------------------------
+
+// Position of a key, or NAME_NOT_FOUND. [stream]
+size_t gguf_pair_find(const struct gguf_context *ctx, const char *key);
+// String i of a pair, and its length. [stream]
+const char *gguf_pair_string(const struct gguf_pair *pair, size_t i, size_t *out_length);
+// Appends a string; false with a message. [stream]
+bool gguf_pair_add_string(struct gguf_pair *pair, const char *text, size_t length);
+void gguf_pair_free(struct gguf_pair *pair);
+// Moves the pair into the context, replacing one of the same key; the alignment follows its key.
+// Takes the pair over in any case; false with a message leaves the context as it was. [stream]
+bool gguf_pair_put(struct gguf_context *ctx, struct gguf_pair *pair);
+
+// --- tensors -------------------------------------------------------------------------------------
+
+size_t gguf_info_find(const struct gguf_context *ctx, const char *name);
+// Packed bytes of the tensor's extents and type; sets its strides. False with a message for shapes
+// that can't be. [any-thread]
+bool gguf_tensor_pack(struct ggml_tensor *tensor, size_t *out_size);
+// Appends a tensor that was packed and whose name is new, behind the data so far. False with a
+// message. [stream]
+bool gguf_info_put(struct gguf_context *ctx, const struct ggml_tensor *tensor, size_t size);
+// Lays the tensors out anew, for another alignment or because a size changed; false with a message
+// leaves all as it was. [stream]
+bool gguf_infos_place(struct gguf_context *ctx, size_t alignment);
+
+#endif

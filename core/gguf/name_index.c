@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+#include "gguf/name_index.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "base/mem.h"
+#include "base/status.h"
+
+static uint64_t mix(uint64_t x) {
+    x ^= x >> 32;
+    x *= 0xd6e8feb86659fd93u;
+    x ^= x >> 32;
+    x *= 0xd6e8feb86659fd93u;
+    return x ^ x >> 32;
+}
+
+static uint64_t hash_of(const struct name_index *index, const char *name) {
+    uint64_t hash = index->seed;
+    size_t left = strlen(name);
+    hash ^= left;
+    for (; left >= sizeof(uint64_t); left -= sizeof(uint64_t), name += sizeof(uint64_t)) {
+        uint64_t word;
+        memcpy(&word, name, sizeof(word));
+        hash = mix(hash ^ word) + index->seed;
+    }
+    uint64_t tail = 0;
+    memcpy(&tail, name, left);
+    return mix(hash ^ tail);
+}
+
+size_t name_index_find(const struct name_index *index, const char *name, name_of names,
+                       const void *owner) {
+    if (index->count == 0) return NAME_NOT_FOUND;
+    const uint64_t hash = hash_of(index, name);
+    const size_t mask = index->capacity - 1;
+    for (size_t i = (size_t)hash & mask; index->slots[i].place > 0; i = (i + 1) & mask) {
+        const struct name_slot *slot = &index->slots[i];
+        if (slot->hash == hash && strcmp(names(owner, slot->place - 1), name) == 0) {
+            return slot->place - 1;
+        }
+    }
+    return NAME_NOT_FOUND;
+}
+
+static void put(struct name_index *index, struct name_slot slot) {
+    const size_t mask = index->capacity - 1;
+    size_t i = (size_t)slot.hash & mask;
+    while (index->slots[i].place > 0) {
+        i = (i + 1) & mask;
+    }
+    index->slots[i] = slot;
+}
+
+bool name_index_reserve(struct name_index *index) {
+    if (index->count < index->capacity / 4 * 3) return true;
+    struct name_index grown = *index;
+    grown.capacity = index->capacity > 0 ? index->capacity * 2 : 16;
+    grown.slots = ggml_mem_calloc(grown.capacity, sizeof(grown.slots[0]));
+    if (!grown.slots) {
+        ggml_fail(GGML_HOST_OUT_OF_MEMORY, "gguf: no memory for an index of %zu names",
+                  grown.capacity);
+        return false;
+    }
+    if (grown.seed == 0) {
+        grown.seed = mix((uint64_t)(uintptr_t)grown.slots ^ mix((uint64_t)time(NULL))) | 1;
+    }
+    for (size_t i = 0; i < index->capacity; ++i) {
+        if (index->slots[i].place > 0) put(&grown, index->slots[i]);
+    }
+    ggml_mem_free(index->slots);
+    *index = grown;
+    return true;
+}
+
+void name_index_add(struct name_index *index, const char *name, size_t position) {
+    put(index, (struct name_slot){hash_of(index, name), position + 1});
+    index->count++;
+}
+
+// Closes the gap at slot `hole`: whatever could not be found across it moves into it.
+static void close_gap(struct name_index *index, size_t hole) {
+    const size_t mask = index->capacity - 1;
+    for (size_t i = (hole + 1) & mask; index->slots[i].place > 0; i = (i + 1) & mask) {
+        const size_t home = (size_t)index->slots[i].hash & mask;
+        if (((i - home) & mask) < ((i - hole) & mask)) continue;
+        index->slots[hole] = index->slots[i];
+        hole = i;
+    }
+    index->slots[hole].place = 0;
+}
+
+void name_index_remove(struct name_index *index, size_t position) {
+    size_t hole = NAME_NOT_FOUND;
+    for (size_t i = 0; i < index->capacity; ++i) {
+        if (index->slots[i].place == position + 1) {
+            hole = i;
+        } else if (index->slots[i].place > position + 1) {
+            index->slots[i].place--;
+        }
+    }
+    if (hole == NAME_NOT_FOUND) return;
+    close_gap(index, hole);
+    index->count--;
+}
+
+void name_index_free(struct name_index *index) {
+    ggml_mem_free(index->slots);
+    *index = (struct name_index){0};
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+// Setting pairs. Values are copied first, since they may lie in the pair that is replaced.
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/status.h"
+#include "gguf/gguf_impl.h"
+
+static bool start(const char *function, const struct gguf_context *ctx, const char *key,
+                  struct gguf_pair *out_pair) {
+    *out_pair = (struct gguf_pair){0};
+    if (!ctx || !key) {
+        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the context or the key is NULL", function);
+        return false;
+    }
+    out_pair->key = ggml_mem_strdup(key);
+    if (out_pair->key) return true;
+    ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory for '%s'", function, key);
+    return false;
+}
+
+static void set_numbers(struct gguf_context *ctx, struct gguf_pair *pair, const void *data) {
+    if (gguf_bytes_append(&pair->data, data, pair->n * gguf_type_size(pair->type))) {
+        gguf_pair_put(ctx, pair);
+    } else {
+        gguf_pair_free(pair);
+    }
+}
+
+static void set_scalar(const char *function, struct gguf_context *ctx, const char *key,
+                       enum gguf_type type, const void *value) {
+    struct gguf_pair pair;
+    if (!start(function, ctx, key, &pair)) return;
+    pair.type = type;
+    pair.n = 1;
+    set_numbers(ctx, &pair, value);
+}
+
+#define GGUF_SCALAR_ROW(NAME, suffix, c_type)                                                      \
+    void gguf_set_val_##suffix(struct gguf_context *ctx, const char *key, c_type val) {            \
+        set_scalar(__func__, ctx, key, GGUF_TYPE_##NAME, &val);                                    \
+    }
+#include "gguf/scalar_list.inl"
+
+static void set_strings(const char *function, struct gguf_context *ctx, struct gguf_pair *pair,
+                        const char *const *texts, size_t n) {
+    pair->type = GGUF_TYPE_STRING;
+    for (; pair->n < n; pair->n++) {
+        if (!texts[pair->n]) {
+            ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: string %zu of '%s' is NULL", function,
+                      pair->n, pair->key);
+            goto fail;
+        }
+        if (!gguf_pair_add_string(pair, texts[pair->n], strlen(texts[pair->n]))) goto fail;
+    }
+    gguf_pair_put(ctx, pair);
+    return;
+fail:
+    gguf_pair_free(pair);
+}
+
+void gguf_set_val_str(struct gguf_context *ctx, const char *key, const char *val) {
+    struct gguf_pair pair;
+    if (start(__func__, ctx, key, &pair)) set_strings(__func__, ctx, &pair, &val, 1);
+}
+
+static bool array_is_possible(const char *function, const char *key, const void *data, size_t n) {
+    if ((data || n == 0) && n <= GGUF_MAX_LENGTH && n <= SIZE_MAX / 16) return true;
+    ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: '%s': %zu elements %s", function, key ? key : "", n,
+              data ? "are too many" : "at NULL");
+    return false;
+}
+
+void gguf_set_arr_data(struct gguf_context *ctx, const char *key, enum gguf_type type,
+                       const void *data, size_t n) {
+    struct gguf_pair pair;
+    if (gguf_type_size(type) == 0) {
+        ggml_fail(GGML_HOST_INVALID_ARGUMENT,
+                  "%s: elements of type %d are not numbers; for strings use gguf_set_arr_str",
+                  __func__, (int)type);
+        return;
+    }
+    if (!array_is_possible(__func__, key, data, n) || !start(__func__, ctx, key, &pair)) return;
+    pair.type = type;
+    pair.is_array = true;
+    pair.n = n;
+    set_numbers(ctx, &pair, data);
+}
+
+void gguf_set_arr_str(struct gguf_context *ctx, const char *key, const char **data, size_t n) {
+    struct gguf_pair pair;
+    if (!array_is_possible(__func__, key, data, n) || !start(__func__, ctx, key, &pair)) return;
+    pair.is_array = true;
+    set_strings(__func__, ctx, &pair, data, n);
+}
+
+static bool copy_pair(const struct gguf_pair *src, struct gguf_pair *out_pair) {
+    *out_pair = (struct gguf_pair){.type = src->type, .is_array = src->is_array, .n = src->n};
+    out_pair->key = ggml_mem_strdup(src->key);
+    if (!out_pair->key) {
+        ggml_fail(GGML_HOST_OUT_OF_MEMORY, "gguf_set_kv: no memory for '%s'", src->key);
+        return false;
+    }
+    if (gguf_bytes_append(&out_pair->data, src->data.data, src->data.size) &&
+        gguf_bytes_append(&out_pair->starts, src->starts.data, src->starts.size)) {
+        return true;
+    }
+    gguf_pair_free(out_pair);
+    return false;
+}
+
+void gguf_set_kv(struct gguf_context *ctx, const struct gguf_context *src) {
+    if (!ctx || !src) {
+        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "gguf_set_kv: a context is NULL");
+        return;
+    }
+    for (size_t i = 0; src != ctx && i < src->n_pairs; ++i) {
+        struct gguf_pair pair;
+        if (!copy_pair(&src->pairs[i], &pair) || !gguf_pair_put(ctx, &pair)) return;
+    }
+}
