@@ -92,17 +92,12 @@ static bool add_input(struct ggml_backend_sched *sched, int32_t copy) {
     return sched->n_copies > 1 || add_node(sched, sched_copy_tensor(sched, copy), input->backend);
 }
 
-static bool add_split(struct ggml_backend_sched *sched, int32_t number, struct ggml_cgraph *graph) {
-    const struct sched_split *split = &sched->splits[number];
-    struct ggml_cgraph *part = &sched_frame(sched)->graphs[number];
-    *part = ggml_graph_view(graph, split->i_start, split->i_end);
-    stream_graph_optimize(sched->streams[split->backend].backend, part);
-    part->uid = ggml_graph_next_uid();
+static bool add_split(struct ggml_backend_sched *sched, const struct sched_split *split) {
     for (int32_t k = 0; k < split->n_inputs; ++k) {
         if (!add_input(sched, sched->inputs[split->first_input + k])) return false;
     }
     for (int32_t i = split->i_start; i < split->i_end; ++i) {
-        if (!add_node(sched, graph->nodes[i], split->backend)) return false;
+        if (!add_node(sched, sched->graph->nodes[i], split->backend)) return false;
     }
     return true;
 }
@@ -117,16 +112,11 @@ static bool add_all_slots(struct ggml_backend_sched *sched) {
     return true;
 }
 
-bool sched_assemble(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
+bool sched_assemble(struct ggml_backend_sched *sched) {
     sched->work.n_nodes = sched->work.n_leafs = sched->slots.n_leafs = 0;
     sched->ids_changed = sched->slots_changed = false;
-    struct sched_frame *frame = sched_frame(sched);
-    if (!sched_grow(&frame->graphs, &frame->graphs_capacity, sched->n_splits,
-                    sizeof(frame->graphs[0]))) {
-        return false;
-    }
     for (int32_t i = 0; i < sched->n_splits; ++i) {
-        if (!add_split(sched, i, graph)) return false;
+        if (!add_split(sched, &sched->splits[i])) return false;
     }
     for (int32_t i = 0; i < sched->n_leafs; ++i) {
         const struct sched_item *leaf = &sched->items[sched->n_nodes + i];
@@ -135,13 +125,35 @@ bool sched_assemble(struct ggml_backend_sched *sched, struct ggml_cgraph *graph)
     return sched->n_copies == 1 || add_all_slots(sched);
 }
 
+bool sched_make_parts(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
+    struct sched_frame *frame = sched_frame(sched);
+    sched->reordered = false;
+    if (!sched_grow(&frame->graphs, &frame->graphs_capacity, sched->n_splits,
+                    sizeof(frame->graphs[0]))) {
+        return false;
+    }
+    for (int32_t i = 0; i < sched->n_splits; ++i) {
+        const struct sched_split *split = &sched->splits[i];
+        ggml_backend_t backend = sched->streams[split->backend].backend;
+        struct ggml_cgraph *part = &frame->graphs[i];
+        *part = ggml_graph_view(graph, split->i_start, split->i_end);
+        part->uid = ggml_graph_next_uid();
+        if (!backend->iface.graph_optimize) continue;
+        stream_graph_optimize(backend, part);
+        for (int32_t k = split->i_start; k < split->i_end; ++k) {
+            sched->reordered |= graph->nodes[k] != sched->items[k].tensor;
+        }
+    }
+    return true;
+}
+
 bool sched_split(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
     sched->graph = NULL;
     sched->in_place = false;
     sched->n_rewrites = sched->n_splits = 0;
     sched_next_frame(sched);
     if (sched_index(sched, graph) && sched_place(sched) && sched_cut(sched) &&
-        sched_assemble(sched, graph)) {
+        sched_make_parts(sched, graph)) {
         graph->uid = ggml_graph_next_uid();
         sched->graph = graph;
         sched->graph_uid = graph->uid;

@@ -20,8 +20,8 @@ static int32_t find_copy(struct ggml_backend_sched *sched, int32_t item, int32_t
     return copy;
 }
 
-static struct ggml_tensor *duplicate(struct ggml_backend_sched *sched,
-                                     const struct ggml_tensor *tensor, int32_t backend, int slot) {
+struct ggml_tensor *sched_duplicate(struct ggml_backend_sched *sched,
+                                    const struct ggml_tensor *tensor, int32_t backend, int slot) {
     struct ggml_tensor *copy = tensor_pool_take(&sched_frame(sched)->pool);
     if (!copy) {
         ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory to copy tensor '%s' to %s",
@@ -54,7 +54,7 @@ static int32_t add_copy(struct ggml_backend_sched *sched, int32_t item, int32_t 
     for (int c = 0; c < n; ++c) {
         slots[c] = tensor;
         if (with_original && c == sched->cur_copy) continue;
-        slots[c] = duplicate(sched, tensor, backend, c);
+        slots[c] = sched_duplicate(sched, tensor, backend, c);
         if (!slots[c]) return -1;
     }
     sched->copies[copy] = (struct sched_copy){
@@ -157,10 +157,9 @@ static bool use_copy(struct ggml_backend_sched *sched, int32_t node, const struc
                     sizeof(sched->rewrites[0]))) {
         return false;
     }
-    struct ggml_tensor *tensor = sched->items[node].tensor;
     sched->rewrites[sched->n_rewrites++] =
-        (struct sched_rewrite){tensor, tensor->src[edge->slot], edge->slot};
-    tensor->src[edge->slot] = sched_copy_tensor(sched, copy);
+        (struct sched_rewrite){node, edge->slot, edge->item, copy};
+    sched->items[node].tensor->src[edge->slot] = sched_copy_tensor(sched, copy);
     return true;
 }
 
@@ -206,7 +205,9 @@ bool sched_cut(struct ggml_backend_sched *sched) {
 
 void sched_restore(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
     for (int32_t i = sched->n_rewrites - 1; i >= 0; --i) {
-        sched->rewrites[i].node->src[sched->rewrites[i].slot] = sched->rewrites[i].src;
+        const struct sched_rewrite *rewrite = &sched->rewrites[i];
+        struct ggml_tensor *node = sched->items[rewrite->node].tensor;
+        node->src[rewrite->slot] = sched->items[rewrite->item].tensor;
     }
     for (int32_t i = 0; i < sched->n_items && sched->in_place; ++i) {
         if (sched->items[i].traits & SCHED_HAS_MEMORY) continue;
@@ -214,6 +215,7 @@ void sched_restore(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) 
         sched->items[i].tensor->data = NULL;
     }
     sched->n_rewrites = 0;
+    sched->known.repeatable = false;
     sched->in_place = false;
     sched->graph = NULL;
     sched->graph_uid = 0;

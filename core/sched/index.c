@@ -112,6 +112,7 @@ static bool fill(struct ggml_backend_sched *sched, int32_t number, struct ggml_t
         .copies = -1,
         .buft = buft,
         .traits = traits_of(tensor),
+        .plan_traits = plan_traits(tensor),
     };
     return true;
 }
@@ -238,6 +239,8 @@ static bool is_usable(const struct ggml_backend_sched *sched, const struct ggml_
 
 bool sched_index(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
     sched->n_nodes = sched->n_leafs = sched->n_items = sched->n_edges = 0;
+    sched->known.repeatable = false;
+    sched->ids_stale = false;
     if (!is_usable(sched, graph) || !make_room(sched, graph)) return false;
     sched->n_nodes = graph->n_nodes;
     sched->n_leafs = graph->n_leafs;
@@ -254,4 +257,15 @@ bool sched_index(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
     sched->first_edge[sched->n_nodes] = sched->n_edges;
     apply_pins(sched);
     return true;
+}
+
+int32_t sched_find_item(struct ggml_backend_sched *sched, const struct ggml_tensor *tensor) {
+    if (sched->ids_stale) {
+        if (!tensor_map_clear(&sched->item_ids, (size_t)sched->n_items)) return -1;
+        for (int32_t i = 0; i < sched->n_items; ++i) {
+            tensor_map_add(&sched->item_ids, sched->items[i].tensor, i);
+        }
+        sched->ids_stale = false;
+    }
+    return tensor_map_get(&sched->item_ids, tensor);
 }

@@ -179,6 +179,7 @@ static void free_graph(struct ggml_backend_sched *sched) {
         tensor_pool_free(&sched->frames[i].pool);
         ggml_mem_free(sched->frames[i].graphs);
     }
+    sched_free_known(&sched->known);
     void *const arrays[] = {
         sched->pins,     sched->items,    sched->first_edge, sched->edges,      sched->answers,
         sched->splits,   sched->copies,   sched->copy_slots, sched->inputs,     sched->waits,
@@ -286,8 +287,12 @@ ggml_backend_t ggml_backend_sched_get_tensor_backend(ggml_backend_sched_t sched,
                                                      struct ggml_tensor *node) {
     if (!is_given(sched, __func__, "scheduler") || !is_given(node, __func__, "node")) return NULL;
     int32_t b = -1;
-    const int32_t item = tensor_map_get(&sched->item_ids, node);
-    if (sched->state != SCHED_RESET && item >= 0) b = sched->items[item].backend;
+    const int32_t item = sched->state != SCHED_RESET ? sched_find_item(sched, node) : -1;
+    if (item >= sched->n_items) {
+        b = sched->copies[item - sched->n_items].backend;
+    } else if (item >= 0) {
+        b = sched->items[item].backend;
+    }
     const int32_t pin = tensor_map_get(&sched->pin_ids, node);
     if (b < 0 && pin >= 0) b = sched->pins[pin].backend;
     return b >= 0 ? sched->streams[b].backend : NULL;

@@ -34,6 +34,7 @@ static bool allocate_slots(struct ggml_backend_sched *sched) {
 
 static bool reserve_work(struct ggml_backend_sched *sched) {
     sched->n_planned_nodes = sched->n_planned_leafs = -1;
+    sched_forget_plan(sched);
     if (!ggml_gallocr_reserve_n(sched->galloc, &sched->work, sched->node_ids, sched->leaf_ids)) {
         return false;
     }
@@ -43,7 +44,7 @@ static bool reserve_work(struct ggml_backend_sched *sched) {
     return true;
 }
 
-static bool allocate_work(struct ggml_backend_sched *sched) {
+static bool plan_and_use(struct ggml_backend_sched *sched) {
     if (sched->n_planned_nodes == sched->work.n_nodes &&
         sched->n_planned_leafs == sched->work.n_leafs && !sched->ids_changed) {
         const enum plan_result result = graph_plan_use(sched->galloc, &sched->work);
@@ -53,10 +54,21 @@ static bool allocate_work(struct ggml_backend_sched *sched) {
     return reserve_work(sched) && ggml_gallocr_alloc_graph(sched->galloc, &sched->work);
 }
 
+static bool allocate_work(struct ggml_backend_sched *sched) {
+    if (!plan_and_use(sched)) return false;
+    sched_remember_plan(sched);
+    return true;
+}
+
 bool sched_allocate(struct ggml_backend_sched *sched) {
     const unsigned long told = ggml_fail_count();
-    const bool done = allocate_slots(sched) && allocate_work(sched);
     sched->in_place = true;
+    if (sched_plan_is_known(sched)) {
+        const enum plan_result result = sched_use_known_plan(sched);
+        if (result == PLAN_USED) sched_update_known(sched);
+        if (result != PLAN_DOES_NOT_FIT) return result == PLAN_USED;
+    }
+    const bool done = sched_assemble(sched) && allocate_slots(sched) && allocate_work(sched);
     if (done) return true;
     clear_slots(sched);
     if (ggml_fail_count() == told) {
@@ -74,6 +86,7 @@ static void pretend_slots(struct ggml_backend_sched *sched) {
 
 bool sched_reserve_buffers(struct ggml_backend_sched *sched) {
     sched_wait_all(sched);
+    if (!sched_assemble(sched)) return false;
     if (sched->slot_galloc && !reserve_slots(sched)) return false;
     pretend_slots(sched);
     const bool done = reserve_work(sched);
@@ -85,6 +98,7 @@ bool sched_measure(struct ggml_backend_sched *sched, size_t *out_sizes) {
     const size_t n = (size_t)sched->n_backends;
     const unsigned long told = ggml_fail_count();
     memset(out_sizes, 0, n * sizeof(out_sizes[0]));
+    if (!sched_assemble(sched)) return false;
     if (!sched->slot_galloc) {
         ggml_gallocr_reserve_n_size(sched->galloc, &sched->work, sched->node_ids, sched->leaf_ids,
                                     out_sizes);

@@ -102,6 +102,10 @@ bool ggml_backend_sched_alloc_graph(ggml_backend_sched_t sched, struct ggml_cgra
         return true;
     }
     if (!make_fresh(sched, graph)) return false;
+    if (sched_retrace(sched, graph)) {
+        sched->state = SCHED_ALLOCATED;
+        return true;
+    }
     sched->cur_copy = sched->next_copy;
     sched->next_copy = (sched->next_copy + 1) % sched->n_copies;
     if (!sched_split(sched, graph)) return false;

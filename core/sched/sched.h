@@ -8,6 +8,7 @@
 #include "ggml-alloc.h"
 #include "ggml-backend-impl.h"
 #include "ggml-impl.h"
+#include "graph/gallocr.h"
 #include "sched/tensor_map.h"
 #include "sched/tensor_pool.h"
 
@@ -35,6 +36,7 @@ struct sched_item {
     int32_t copies;  // first of its copies, or -1
     int32_t buft;    // of its own buffer, or -1
     uint8_t traits;
+    uint8_t plan_traits; // see graph/gallocr.h
     uint8_t reason;
 };
 
@@ -87,15 +89,43 @@ struct sched_frame {
     uint64_t run; // the last that used it
 };
 
+// Source `slot` of a node was replaced by a copy.
 struct sched_rewrite {
-    struct ggml_tensor *node;
-    struct ggml_tensor *src;
+    int32_t node;
     int32_t slot;
+    int32_t item;
+    int32_t copy;
 };
 
 struct sched_pin {
     const struct ggml_tensor *tensor;
     int32_t backend;
+};
+
+struct sched_known_item {
+    int64_t ne[GGML_MAX_DIMS];
+    size_t nb[GGML_MAX_DIMS];
+    size_t view_offs;
+    int32_t op_params[GGML_MAX_OP_PARAMS / sizeof(int32_t)];
+    int32_t type, op, flags;
+    int32_t root, pool;
+    int32_t entry; // of the allocator's plan, or -1
+    uint8_t traits, plan_traits;
+};
+
+// The structure that the allocator's plan was made for.
+struct sched_known {
+    bool valid;
+    bool repeatable; // the scheduler's arrays still describe it, and all was decided without pins
+    int32_t n_nodes, n_leafs, n_items, n_edges, n_splits, n_copied;
+    struct sched_known_item *items;
+    int32_t *first_edge;
+    struct sched_edge *edges;
+    struct sched_split *splits;
+    struct sched_copy *copies;
+    int32_t *copy_entries;
+    int32_t items_capacity, first_edge_capacity, edges_capacity, splits_capacity;
+    int32_t copies_capacity, copy_entries_capacity;
 };
 
 enum sched_state { SCHED_RESET, SCHED_SPLIT, SCHED_ALLOCATED };
@@ -158,6 +188,9 @@ struct ggml_backend_sched {
 
     // what the allocator sees
     ggml_gallocr_t galloc;
+    struct sched_known known;
+    bool reordered;             // a device changed the order of nodes
+    bool ids_stale; // item_ids is of an earlier graph than items
     ggml_gallocr_t slot_galloc; // pipeline copies, which live for ever; NULL without
     struct ggml_cgraph work;    // splits with markers and copies
     int32_t work_nodes_capacity, work_leafs_capacity;
@@ -218,8 +251,10 @@ int32_t sched_buft_id(struct ggml_backend_sched *sched, ggml_backend_buffer_type
 bool sched_index(struct ggml_backend_sched *sched, struct ggml_cgraph *graph);
 bool sched_place(struct ggml_backend_sched *sched);
 bool sched_cut(struct ggml_backend_sched *sched);
-bool sched_assemble(struct ggml_backend_sched *sched, struct ggml_cgraph *graph);
-// All of them. On failure the graph is as it was.
+bool sched_assemble(struct ggml_backend_sched *sched);
+// The parts of the graph that streams compute, and in sched_assemble() what the allocator sees.
+bool sched_make_parts(struct ggml_backend_sched *sched, struct ggml_cgraph *graph);
+// All stages but sched_assemble(). On failure the graph is as it was.
 bool sched_split(struct ggml_backend_sched *sched, struct ggml_cgraph *graph);
 // Makes the last graph what it was before it was split: own sources, no memory. It must be alive.
 void sched_restore(struct ggml_backend_sched *sched, struct ggml_cgraph *graph);
@@ -232,6 +267,29 @@ bool sched_allocate(struct ggml_backend_sched *sched);
 // Plans it and makes the buffers large enough, or only tells their sizes.
 bool sched_reserve_buffers(struct ggml_backend_sched *sched);
 bool sched_measure(struct ggml_backend_sched *sched, size_t *out_sizes);
+
+// The short way for a structure that is known: see bind.c.
+bool sched_plan_is_known(const struct ggml_backend_sched *sched);
+enum plan_result sched_use_known_plan(struct ggml_backend_sched *sched);
+// After the plan was made and used.
+void sched_remember_plan(struct ggml_backend_sched *sched);
+// After it was used for tensors of other layouts.
+void sched_update_known(struct ggml_backend_sched *sched);
+void sched_forget_plan(struct ggml_backend_sched *sched);
+void sched_free_known(struct sched_known *known);
+// Gives an item whose layout is as planned its place. Its buffers must have been reset.
+enum plan_result sched_place_same(const struct ggml_backend_sched *sched, int32_t number);
+enum plan_result sched_place_copies(const struct ggml_backend_sched *sched);
+void sched_reset_buffers(struct ggml_backend_sched *sched);
+// The shortest way: splits and allocates a graph that repeats the known one in everything but the
+// addresses of its tensors. false without effect if it does not.
+bool sched_retrace(struct ggml_backend_sched *sched, struct ggml_cgraph *graph);
+// A tensor for a copy on that stream; NULL with a message when memory runs out.
+struct ggml_tensor *sched_duplicate(struct ggml_backend_sched *sched,
+                                    const struct ggml_tensor *tensor, int32_t backend, int slot);
+// Item of a tensor of the last graph, or -1; copies have numbers from n_items.
+int32_t sched_find_item(struct ggml_backend_sched *sched, const struct ggml_tensor *tensor);
+
 // Waits for a stream, or for all.
 void sched_wait(struct ggml_backend_sched *sched, int32_t backend);
 void sched_wait_all(struct ggml_backend_sched *sched);

@@ -13,6 +13,7 @@ static const struct {
 } measurements[] = {
     {"load", "time to scan a directory and load its plugins", bench_load},
     {"load-once", NULL, bench_load_once},
+    {"sched", "time to split and allocate a graph over several devices", bench_sched},
 };
 
 enum { N_MEASUREMENTS = sizeof(measurements) / sizeof(measurements[0]) };

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+// A graph that repeats the last one with new tensors, as every step of a generation does: one walk
+// compares each tensor with what is known and gives it its place. Nothing is decided anew.
+#include "base/status.h"
+#include "sched/sched.h"
+
+enum { PREFETCH_TENSORS = 8 };
+
+static inline bool same_memory(const struct ggml_backend_sched *sched,
+                               const struct sched_item *item, const struct ggml_tensor *tensor) {
+    const bool placed = tensor->buffer || tensor->data;
+    if (placed != ((item->traits & SCHED_HAS_MEMORY) != 0)) return false;
+    if (!tensor->buffer) return item->buft < 0 && !(item->traits & SCHED_WEIGHT);
+    const bool weight = tensor->buffer->usage == GGML_BACKEND_BUFFER_USAGE_WEIGHTS;
+    if (weight != ((item->traits & SCHED_WEIGHT) != 0)) return false;
+    return tensor->view_src ||
+           (item->buft >= 0 && tensor->buffer->buft == sched->bufts[item->buft].buft);
+}
+
+static inline bool same_tensor(const struct ggml_backend_sched *sched, int32_t number,
+                               const struct ggml_tensor *tensor) {
+    const struct sched_item *item = &sched->items[number];
+    const struct sched_known_item *known = &sched->known.items[number];
+    if (known->op != (int32_t)tensor->op || known->type != (int32_t)tensor->type ||
+        known->flags != tensor->flags || known->view_offs != tensor->view_offs ||
+        memcmp(known->ne, tensor->ne, sizeof(known->ne)) != 0 ||
+        memcmp(known->nb, tensor->nb, sizeof(known->nb)) != 0 ||
+        memcmp(known->op_params, tensor->op_params, sizeof(known->op_params)) != 0) {
+        return false;
+    }
+    if (!same_memory(sched, item, tensor)) return false;
+    if (!tensor->view_src) return item->root == number;
+    const struct ggml_tensor *owner = tensor->view_src;
+    if (owner->view_src) owner = owner->view_src;
+    return item->root != number && sched->items[item->root].tensor == owner;
+}
+
+static inline bool same_sources(const struct ggml_backend_sched *sched, int32_t node,
+                                const struct ggml_tensor *tensor) {
+    int32_t e = sched->first_edge[node];
+    const int32_t end = sched->first_edge[node + 1];
+    for (int32_t k = 0; k < GGML_MAX_SRC; ++k) {
+        const struct ggml_tensor *src = tensor->src[k];
+        if (!src || src == tensor) continue;
+        if (e == end || sched->edges[e].slot != k) return false;
+        if (sched->items[sched->edges[e].item].tensor != src) return false;
+        ++e;
+    }
+    return e == end;
+}
+
+// The range of items that begins at `first` becomes these tensors; answers how many agreed.
+static int32_t follow(struct ggml_backend_sched *sched, struct ggml_tensor **tensors, int32_t n,
+                      int32_t first) {
+    for (int32_t i = 0; i < n; ++i) {
+        struct ggml_tensor *tensor = tensors[i];
+        if (i + PREFETCH_TENSORS < n && tensors[i + PREFETCH_TENSORS]) {
+            const char *ahead = (const char *)tensors[i + PREFETCH_TENSORS];
+            __builtin_prefetch(ahead, 1);
+            __builtin_prefetch(ahead + 64);
+            __builtin_prefetch(ahead + 128);
+            __builtin_prefetch(ahead + 192, 1);
+        }
+        if (!tensor || !same_tensor(sched, first + i, tensor)) return i;
+        if (first == 0 && !same_sources(sched, i, tensor)) return i;
+        sched->items[first + i].tensor = tensor;
+        if (sched_place_same(sched, first + i) != PLAN_USED) return i + 1;
+    }
+    return -1;
+}
+
+// Takes the places back from the first n tensors.
+static void leave(const struct ggml_backend_sched *sched, int32_t first, int32_t n) {
+    for (int32_t i = first; i < first + n; ++i) {
+        const struct sched_item *item = &sched->items[i];
+        if (item->traits & SCHED_HAS_MEMORY) continue;
+        item->tensor->buffer = NULL;
+        item->tensor->data = NULL;
+    }
+}
+
+static bool repeat_copies(struct ggml_backend_sched *sched) {
+    for (int32_t c = 0; c < sched->n_copied; ++c) {
+        const struct sched_copy *copy = &sched->copies[c];
+        sched->copy_slots[c] =
+            sched_duplicate(sched, sched->items[copy->item].tensor, copy->backend, 0);
+        if (!sched->copy_slots[c]) return false;
+    }
+    return sched_place_copies(sched) == PLAN_USED;
+}
+
+static bool repeat_rest(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
+    sched_next_frame(sched);
+    if (!repeat_copies(sched) || !sched_make_parts(sched, graph) || sched->reordered) return false;
+    for (int32_t i = 0; i < sched->n_rewrites; ++i) {
+        const struct sched_rewrite *rewrite = &sched->rewrites[i];
+        struct ggml_tensor *node = sched->items[rewrite->node].tensor;
+        node->src[rewrite->slot] = sched->copy_slots[rewrite->copy];
+    }
+    return true;
+}
+
+bool sched_retrace(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
+    const struct sched_known *known = &sched->known;
+    if (!known->valid || !known->repeatable || sched->n_pins > 0 || graph->error) return false;
+    if (graph->n_nodes != known->n_nodes || graph->n_leafs != known->n_leafs) return false;
+    const int32_t n_nodes = known->n_nodes, n_leafs = known->n_leafs;
+    sched->in_place = false;
+    sched->graph = NULL;
+    sched->ids_stale = true;
+    sched_reset_buffers(sched);
+    int32_t nodes_done = 0;
+    int32_t leafs_done = follow(sched, graph->leafs, n_leafs, n_nodes);
+    if (leafs_done < 0) {
+        leafs_done = n_leafs;
+        nodes_done = follow(sched, graph->nodes, n_nodes, 0);
+        if (nodes_done < 0 && repeat_rest(sched, graph)) {
+            sched->in_place = true;
+            sched->graph = graph;
+            sched->graph_uid = graph->uid = ggml_graph_next_uid();
+            sched_log(sched, graph);
+            return true;
+        }
+        if (nodes_done < 0) nodes_done = n_nodes;
+    }
+    leave(sched, n_nodes, leafs_done);
+    leave(sched, 0, nodes_done);
+    sched->known.repeatable = false; // the arrays are a mixture now
+    return false;
+}

@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: MIT
+// Splitting and allocating: what the scheduler costs per node. The devices exist only here, answer
+// at once and compute nothing.
+#define _POSIX_C_SOURCE 200809L
+#include <getopt.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "bench.h"
+#include "ggml-backend-impl.h"
+#include "ggml-host.h"
+
+enum { MAX_DEVICES = 512, LAYER_NODES = 25, WIDTH = 64, HEADS = 4, TOKENS = 4 };
+
+struct options {
+    int runs;
+    int nodes;   // 0: the usual sizes
+    int devices; // 0: the usual numbers
+    bool json;
+};
+
+// --- devices that do nothing ---
+
+struct idle_device {
+    struct ggml_backend_device device;
+    struct ggml_backend_buffer_type buft;
+    struct ggml_backend stream;
+    char name[16];
+};
+
+static struct idle_device devices[MAX_DEVICES];
+
+static const char *device_name(ggml_backend_dev_t device) {
+    return ((struct idle_device *)device->context)->name;
+}
+
+static enum ggml_backend_dev_type device_type(ggml_backend_dev_t device) {
+    return device->context == &devices[0] ? GGML_BACKEND_DEVICE_TYPE_CPU
+                                          : GGML_BACKEND_DEVICE_TYPE_GPU;
+}
+
+static ggml_backend_buffer_type_t device_buft(ggml_backend_dev_t device) {
+    return &((struct idle_device *)device->context)->buft;
+}
+
+static bool device_supports_op(ggml_backend_dev_t device, const struct ggml_tensor *op) {
+    return device && op->type == GGML_TYPE_F32;
+}
+
+static bool device_supports_buft(ggml_backend_dev_t device, ggml_backend_buffer_type_t buft) {
+    return buft->device == device;
+}
+
+static const char *buft_name(ggml_backend_buffer_type_t buft) {
+    return device_name(buft->device);
+}
+
+static size_t buft_alignment(ggml_backend_buffer_type_t buft) {
+    return buft ? 128 : 0;
+}
+
+static void *buffer_base(ggml_backend_buffer_t buffer) {
+    return buffer->context;
+}
+
+// Addresses only: nothing is ever read or written.
+static ggml_backend_buffer_t buft_alloc(ggml_backend_buffer_type_t buft, size_t size) {
+    const struct ggml_backend_buffer_i iface = {.get_base = buffer_base};
+    return ggml_backend_buffer_init(buft, iface, (void *)(uintptr_t)((size_t)1 << 40), size);
+}
+
+static const char *stream_name(ggml_backend_t stream) {
+    return device_name(stream->device);
+}
+
+static enum ggml_status stream_compute(ggml_backend_t stream, struct ggml_cgraph *graph) {
+    return stream && graph ? GGML_STATUS_SUCCESS : GGML_STATUS_FAILED;
+}
+
+static bool stream_copy(ggml_backend_t from, ggml_backend_t to, const struct ggml_tensor *src,
+                        struct ggml_tensor *dst) {
+    return from && to && src && dst;
+}
+
+static void make_device(struct idle_device *idle, int i) {
+    snprintf(idle->name, sizeof(idle->name), "IDLE%d", i);
+    idle->device.context = idle;
+    idle->device.iface = (struct ggml_backend_device_i){
+        .get_name = device_name,
+        .get_description = device_name,
+        .get_type = device_type,
+        .get_buffer_type = device_buft,
+        .supports_op = device_supports_op,
+        .supports_buft = device_supports_buft,
+    };
+    idle->buft.device = &idle->device;
+    idle->buft.iface = (struct ggml_backend_buffer_type_i){
+        .get_name = buft_name,
+        .alloc_buffer = buft_alloc,
+        .get_alignment = buft_alignment,
+    };
+    idle->stream.device = &idle->device;
+    idle->stream.iface = (struct ggml_backend_i){
+        .get_name = stream_name,
+        .graph_compute = stream_compute,
+        .cpy_tensor_async = stream_copy,
+    };
+}
+
+// --- a model of any size ---
+
+struct layer {
+    struct ggml_tensor *norm1, *norm2, *q, *k, *v, *o, *gate, *up, *down;
+};
+
+struct model {
+    int n_layers;
+    struct layer *layers;
+    struct ggml_context *ctx;
+    ggml_backend_buffer_t *buffers; // by device
+    int n_buffers;
+};
+
+static struct ggml_tensor *weight(struct model *model, int device, int n_in, int n_out) {
+    struct ggml_tensor *tensor = ggml_new_tensor_2d(model->ctx, GGML_TYPE_F32, n_in, n_out);
+    void *address = ggml_backend_buffer_get_base(model->buffers[device]);
+    ggml_backend_tensor_alloc(model->buffers[device], tensor, address);
+    return tensor;
+}
+
+// Layers spread evenly over all devices but device 0, the CPU.
+static bool make_model(struct model *model, int n_layers, int n_devices) {
+    const struct ggml_init_params params = {
+        .mem_size = (size_t)n_layers * 9 * ggml_tensor_overhead() + 1024,
+        .no_alloc = true,
+    };
+    *model = (struct model){.n_layers = n_layers, .ctx = ggml_init(params)};
+    model->layers = calloc((size_t)n_layers, sizeof(model->layers[0]));
+    model->buffers = calloc((size_t)n_devices, sizeof(model->buffers[0]));
+    if (!model->ctx || !model->layers || !model->buffers) return false;
+    for (; model->n_buffers < n_devices; ++model->n_buffers) {
+        ggml_backend_buffer_type_t buft = &devices[model->n_buffers].buft;
+        ggml_backend_buffer_t buffer = ggml_backend_buft_alloc_buffer(buft, WIDTH * WIDTH * 16);
+        if (!buffer) return false;
+        ggml_backend_buffer_set_usage(buffer, GGML_BACKEND_BUFFER_USAGE_WEIGHTS);
+        model->buffers[model->n_buffers] = buffer;
+    }
+    for (int i = 0; i < n_layers; ++i) {
+        const int d = 1 + (int)((int64_t)i * (n_devices - 1) / n_layers);
+        model->layers[i] = (struct layer){
+            weight(model, d, WIDTH, 1),         weight(model, d, WIDTH, 1),
+            weight(model, d, WIDTH, WIDTH),     weight(model, d, WIDTH, WIDTH),
+            weight(model, d, WIDTH, WIDTH),     weight(model, d, WIDTH, WIDTH),
+            weight(model, d, WIDTH, 2 * WIDTH), weight(model, d, WIDTH, 2 * WIDTH),
+            weight(model, d, 2 * WIDTH, WIDTH),
+        };
+    }
+    return true;
+}
+
+static void free_model(struct model *model) {
+    for (int i = 0; i < model->n_buffers; ++i) {
+        ggml_backend_buffer_free(model->buffers[i]);
+    }
+    ggml_free(model->ctx);
+    free(model->buffers);
+    free(model->layers);
+}
+
+static struct ggml_tensor *heads(struct ggml_context *ctx, struct ggml_tensor *x,
+                                 struct ggml_tensor *positions) {
+    struct ggml_tensor *y = ggml_reshape_3d(ctx, x, WIDTH / HEADS, HEADS, x->ne[1]);
+    if (positions) y = ggml_rope(ctx, y, positions, WIDTH / HEADS, 0);
+    return ggml_permute(ctx, y, 0, 2, 1, 3);
+}
+
+// LAYER_NODES nodes.
+static struct ggml_tensor *add_layer(struct ggml_context *ctx, const struct layer *layer,
+                                     struct ggml_tensor *x, struct ggml_tensor *positions) {
+    struct ggml_tensor *h = ggml_mul(ctx, ggml_rms_norm(ctx, x, 1e-5f), layer->norm1);
+    struct ggml_tensor *q = heads(ctx, ggml_mul_mat(ctx, layer->q, h), positions);
+    struct ggml_tensor *k = heads(ctx, ggml_mul_mat(ctx, layer->k, h), positions);
+    struct ggml_tensor *v = heads(ctx, ggml_mul_mat(ctx, layer->v, h), NULL);
+    struct ggml_tensor *scores = ggml_soft_max(ctx, ggml_mul_mat(ctx, k, q));
+    struct ggml_tensor *y = ggml_mul_mat(ctx, ggml_cont(ctx, ggml_transpose(ctx, v)), scores);
+    y = ggml_cont_2d(ctx, ggml_permute(ctx, y, 0, 2, 1, 3), WIDTH, x->ne[1]);
+    x = ggml_add(ctx, x, ggml_mul_mat(ctx, layer->o, y));
+    h = ggml_mul(ctx, ggml_rms_norm(ctx, x, 1e-5f), layer->norm2);
+    h = ggml_swiglu_split(ctx, ggml_mul_mat(ctx, layer->gate, h), ggml_mul_mat(ctx, layer->up, h));
+    return ggml_add(ctx, x, ggml_mul_mat(ctx, layer->down, h));
+}
+
+static struct ggml_cgraph *build(const struct model *model, int n_tokens, void *memory, size_t size,
+                                 struct ggml_context **out_ctx) {
+    const size_t n = (size_t)(model->n_layers + 1) * (LAYER_NODES + 10);
+    struct ggml_context *ctx = ggml_init((struct ggml_init_params){size, memory, true});
+    struct ggml_cgraph *graph = ggml_new_graph_custom(ctx, n, false);
+    struct ggml_tensor *x = ggml_new_tensor_2d(ctx, GGML_TYPE_F32, WIDTH, n_tokens);
+    struct ggml_tensor *positions = ggml_new_tensor_1d(ctx, GGML_TYPE_I32, n_tokens);
+    ggml_set_input(x);
+    ggml_set_input(positions);
+    for (int i = 0; i < model->n_layers; ++i) {
+        x = add_layer(ctx, &model->layers[i], x, positions);
+    }
+    ggml_build_forward_expand(graph, x);
+    *out_ctx = ctx;
+    return graph;
+}
+
+// --- measuring ---
+
+struct sample {
+    double plan;      // ns per node of a structure not seen before
+    double changed;   // ns per node of a known structure with other extents
+    double fresh;     // ns per node of a new graph like the last
+    double unchanged; // us per graph
+    int n_nodes;
+    int n_splits;
+    size_t bytes; // of compute buffers
+};
+
+static double now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
+static int by_value(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *values, int n) {
+    qsort(values, (size_t)n, sizeof(values[0]), by_value);
+    return values[n / 2];
+}
+
+struct bench {
+    ggml_backend_sched_t sched;
+    struct model model;
+    void *memory; // of graphs
+    size_t size;
+};
+
+// One graph: *out_ns of splitting and allocating it, *out_again_ns of the same graph once more.
+static bool measure_once(const struct bench *bench, int n_tokens, double *out_ns,
+                         double *out_again_ns, int *out_nodes) {
+    struct ggml_context *ctx = NULL;
+    struct ggml_cgraph *graph = build(&bench->model, n_tokens, bench->memory, bench->size, &ctx);
+    const double start = now_ns();
+    ggml_backend_sched_reset(bench->sched);
+    bool done = ggml_backend_sched_alloc_graph(bench->sched, graph);
+    const double middle = now_ns();
+    ggml_backend_sched_reset(bench->sched);
+    done = done && ggml_backend_sched_alloc_graph(bench->sched, graph);
+    *out_again_ns = now_ns() - middle;
+    *out_ns = middle - start;
+    *out_nodes = ggml_graph_n_nodes(graph);
+    ggml_free(ctx);
+    return done;
+}
+
+static bool measure_runs(const struct bench *bench, int runs, struct sample *out_sample) {
+    double *times = calloc(3 * (size_t)runs, sizeof(times[0]));
+    double *again = times + runs, *changed = times + 2 * runs;
+    int n = 0;
+    double plan = 0;
+    bool done = times && measure_once(bench, TOKENS, &plan, &again[0], &n);
+    for (int i = 0; i < runs && done; ++i) {
+        done = measure_once(bench, TOKENS, &times[i], &again[i], &n);
+    }
+    for (int i = 0; i < runs && done; ++i) {
+        double ignored;
+        done = measure_once(bench, TOKENS - 1 - i % 2, &changed[i], &ignored, &n);
+    }
+    if (done) {
+        out_sample->n_nodes = n;
+        out_sample->plan = plan / n;
+        out_sample->changed = median(changed, runs) / n;
+        out_sample->fresh = median(times, runs) / n;
+        out_sample->unchanged = median(again, runs) / 1000;
+    }
+    free(times);
+    return done;
+}
+
+static bool measure(int n_nodes, int n_devices, int runs, struct sample *out_sample) {
+    ggml_backend_t streams[MAX_DEVICES];
+    struct bench bench;
+    const int n_layers = n_nodes > LAYER_NODES ? n_nodes / LAYER_NODES : 1;
+    const size_t n = (size_t)(n_layers + 1) * (LAYER_NODES + 10);
+    *out_sample = (struct sample){0};
+    for (int i = 0; i < n_devices; ++i) {
+        streams[i] = &devices[(i + 1) % n_devices].stream; // the CPU is the last
+    }
+    bool done = make_model(&bench.model, n_layers, n_devices);
+    bench.size = n * ggml_tensor_overhead() + ggml_graph_overhead_custom(n, false);
+    bench.memory = malloc(bench.size);
+    bench.sched = ggml_backend_sched_new(streams, NULL, n_devices, n, false, false);
+    done = done && bench.memory && bench.sched && measure_runs(&bench, runs, out_sample);
+    if (done) out_sample->n_splits = ggml_backend_sched_get_n_splits(bench.sched);
+    for (int i = 0; i < n_devices && done; ++i) {
+        out_sample->bytes += ggml_backend_sched_get_buffer_size(bench.sched, streams[i]);
+    }
+    ggml_backend_sched_free(bench.sched);
+    free_model(&bench.model);
+    free(bench.memory);
+    return done;
+}
+
+// --- the command ---
+
+static void print_sample(const struct options *options, int n_devices, const struct sample *sample,
+                         bool first) {
+    if (options->json) {
+        printf(
+            "%s\n    {\"nodes\": %d, \"devices\": %d, \"splits\": %d, \"plan_ns_per_node\": %.1f, "
+            "\"changed_ns_per_node\": %.1f, "
+            "\"fresh_ns_per_node\": %.1f, \"unchanged_us\": %.3f, \"bytes\": %zu}",
+            first ? "" : ",", sample->n_nodes, n_devices, sample->n_splits, sample->plan,
+            sample->fresh, sample->unchanged, sample->bytes);
+        return;
+    }
+    printf("%8d %8d %8d %8.1f %8.1f %8.1f %12.3f %12zu\n", sample->n_nodes, n_devices,
+           sample->n_splits, sample->plan, sample->changed, sample->fresh, sample->unchanged,
+           sample->bytes);
+}
+
+static int measure_all(const struct options *options) {
+    static const int sizes[] = {100, 1000, 10000, 100000};
+    static const int counts[] = {2, 4, 8, 64};
+    bool first = true;
+    if (options->json) {
+        printf("{\"runs\": %d, \"samples\": [", options->runs);
+    } else {
+        printf("%26s %26s\n%8s %8s %8s %8s %8s %8s %12s %12s\n", "", "ns per node:", "nodes",
+               "devices", "splits", "plan", "changed", "fresh", "unchanged us", "bytes");
+    }
+    for (int s = 0; s < (options->nodes ? 1 : 4); ++s) {
+        for (int c = 0; c < (options->devices ? 1 : 4); ++c) {
+            const int n_nodes = options->nodes ? options->nodes : sizes[s];
+            const int n_devices = options->devices ? options->devices : counts[c];
+            struct sample sample;
+            if (!measure(n_nodes, n_devices, options->runs, &sample)) {
+                fprintf(stderr, "ggml-bench: %s\n", ggml_last_error());
+                return BENCH_ERROR;
+            }
+            print_sample(options, n_devices, &sample, first);
+            first = false;
+        }
+    }
+    if (options->json) printf("\n]}\n");
+    return BENCH_OK;
+}
+
+static void print_usage(FILE *stream) {
+    fputs("Usage: ggml-bench sched [OPTION]...\n\n"
+          "Splits and allocates graphs over devices that compute nothing.\n\n"
+          "  --nodes N     only graphs of about N nodes (default 100, 1000, 10000, 100000)\n"
+          "  --devices N   only with N devices, the CPU among them (default 2, 4, 8, 64)\n"
+          "  --runs N      graphs per measurement (default 21)\n"
+          "  --json        print JSON\n"
+          "  -h, --help    print this\n",
+          stream);
+}
+
+static bool read_number(const char *text, int low, int high, int *out_number) {
+    char *end = NULL;
+    const long number = strtol(text, &end, 10);
+    if (end == text || *end != '\0' || number < low || number > high) return false;
+    *out_number = (int)number;
+    return true;
+}
+
+int bench_sched(int argc, char **argv) {
+    static const struct option longs[] = {
+        {"nodes", required_argument, NULL, 'n'}, {"devices", required_argument, NULL, 'd'},
+        {"runs", required_argument, NULL, 'r'},  {"json", no_argument, NULL, 'j'},
+        {"help", no_argument, NULL, 'h'},        {NULL, 0, NULL, 0},
+    };
+    struct options options = {.runs = 21};
+    int c;
+    bool valid = true;
+    while ((c = getopt_long(argc, argv, "h", longs, NULL)) != -1 && valid) {
+        switch (c) {
+        case 'n': valid = read_number(optarg, 1, 10000000, &options.nodes); break;
+        case 'd': valid = read_number(optarg, 2, MAX_DEVICES, &options.devices); break;
+        case 'r': valid = read_number(optarg, 1, 10000, &options.runs); break;
+        case 'j': options.json = true; break;
+        case 'h': print_usage(stdout); return BENCH_OK;
+        default: valid = false;
+        }
+    }
+    if (!valid || optind < argc) {
+        print_usage(stderr);
+        return BENCH_USAGE;
+    }
+    for (int i = 0; i < MAX_DEVICES; ++i) {
+        make_device(&devices[i], i);
+    }
+    return measure_all(&options);
+}
