@@ -8,13 +8,19 @@ static size_t panel_size(int n_threads) {
     return (size_t)n_threads * GEMM_MAX_ROWS * GEMM_DEPTH * sizeof(float);
 }
 
+// Blocks are unpacked whole, and only from dense rows.
+static bool accepts_columns(const struct ggml_tensor *b) {
+    const int64_t block = cpu_type_size(b->type).block;
+    return block == 1 || (cpu_rows_dense(b) && b->ne[0] % block == 0);
+}
+
 // Rows of src0, columns of src1 and the type of src0 fit.
 static bool accepts_operands(const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     const struct ggml_tensor *b = node->src[1];
     return cpu_rows_dense(a) && a->ne[0] == b->ne[0] &&
-           a->ne[0] % cpu_type_size(a->type).block == 0 && node->nb[0] == sizeof(float) &&
-           node->ne[0] == a->ne[1];
+           a->ne[0] % cpu_type_size(a->type).block == 0 && accepts_columns(b) &&
+           node->nb[0] == sizeof(float) && node->ne[0] == a->ne[1];
 }
 
 bool cpu_accepts_mul_mat(const struct ggml_tensor *node) {

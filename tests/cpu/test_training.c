@@ -175,6 +175,39 @@ static void test_every_type(void **state) {
     }
 }
 
+static void test_traits(void **state) {
+    (void)state;
+    enum { N = 768 };
+    for (int k = 0; k < COUNT(types); ++k) {
+        const struct ggml_type_traits_cpu *traits = ggml_get_type_traits_cpu(types[k]);
+        assert_int_equal(traits->nrows, 1);
+        if (!traits->vec_dot) continue;
+        struct ggml_context *ctx = test_context(8);
+        const struct extents shape = {{N, 2, 1, 1}};
+        struct ggml_tensor *x_values, *y_values;
+        struct ggml_tensor *x = typed_tensor(ctx, types[k], shape, 4, &x_values);
+        struct ggml_tensor *y = typed_tensor(ctx, traits->vec_dot_type, shape, 5, &y_values);
+        struct ggml_tensor *product = ggml_mul_mat(ctx, x, y);
+        assert_int_equal(test_compute(test_graph(ctx, product), 2), GGML_STATUS_SUCCESS);
+        float dots[4];
+        traits->vec_dot(N, dots, 2, x->data, x->nb[1], y->data, y->nb[1], 2);
+        for (int i = 0; i < 4; ++i) {
+            double want = 0;
+            for (int64_t e = 0; e < N; ++e)
+                want += test_get(x_values, e, i % 2, 0, 0) * test_get(y_values, e, i / 2, 0, 0);
+            assert_float_equal(dots[i], want, 1e-4);
+            assert_float_equal(test_get(product, i % 2, i / 2, 0, 0), want, 1e-4);
+        }
+        struct ggml_tensor *row = ggml_new_tensor_1d(ctx, types[k], N);
+        struct ggml_tensor *cast = ggml_cast(ctx, x_values, types[k]);
+        assert_int_equal(test_compute(test_graph(ctx, cast), 1), GGML_STATUS_SUCCESS);
+        traits->from_float((const float *)x_values->data, row->data, N);
+        assert_memory_equal(row->data, cast->data, ggml_nbytes(row));
+        ggml_free(ctx);
+    }
+    assert_null(ggml_get_type_traits_cpu(GGML_TYPE_IQ2_S)->from_float);
+}
+
 static void test_adding_to_a_quantised_tensor_in_place(void **state) {
     (void)state;
     struct ggml_context *ctx = test_context(8);
@@ -410,6 +443,7 @@ int main(void) {
         cmocka_unit_test(test_gradients),
         cmocka_unit_test(test_repeat_back),
         cmocka_unit_test(test_every_type),
+        cmocka_unit_test(test_traits),
         cmocka_unit_test(test_adding_to_a_quantised_tensor_in_place),
         cmocka_unit_test(test_copies_between_numbers),
         cmocka_unit_test(test_types_with_tables_are_unsupported),
