@@ -16,6 +16,7 @@
 //   cost     decides between one and all threads: cpu_cost_dst, cpu_cost_src0 or a function
 #include "kernels/attention_list.inl"
 #include "kernels/binary_list.inl"
+#include "kernels/conv_list.inl"
 #include "kernels/copy_list.inl"
 #include "kernels/image_list.inl"
 #include "kernels/mul_mat_list.inl"
