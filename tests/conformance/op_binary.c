@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // a + b, a - b, a * b, a / b with repetition of b, and sums with a scalar, chosen rows, a region.
+#include <math.h>
+
 #include "case.h"
 
 typedef struct ggml_tensor *(*binary_fn)(struct ggml_context *, struct ggml_tensor *,

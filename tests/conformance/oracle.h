@@ -19,6 +19,11 @@ typedef void (*oracle_fn)(const struct ggml_tensor *node, double *out);
 
 void oracle_mul_mat(const struct ggml_tensor *node, double *out);
 void oracle_mul_mat_id(const struct ggml_tensor *node, double *out);
+void oracle_out_prod(const struct ggml_tensor *node, double *out);
+// Root of the sum of the squared terms of each element.
+void oracle_mul_mat_magnitude(const struct ggml_tensor *node, double *out);
+void oracle_mul_mat_id_magnitude(const struct ggml_tensor *node, double *out);
+void oracle_out_prod_magnitude(const struct ggml_tensor *node, double *out);
 void oracle_get_rows(const struct ggml_tensor *node, double *out);
 // cpy, cont, dup: the source in logical order.
 void oracle_copy(const struct ggml_tensor *node, double *out);
