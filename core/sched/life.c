@@ -89,11 +89,12 @@ static bool set_memory(struct ggml_backend_sched *sched, int b, ggml_backend_buf
 // Devices without events are waited for on the host.
 static bool add_events(struct ggml_backend_sched *sched, int b) {
     struct sched_stream *stream = &sched->streams[b];
-    const struct ggml_backend_device_i *device = &stream->device->iface;
+    struct ggml_backend_dev_props props;
+    if (sched->n_copies == 1) return true;
+    ggml_backend_dev_get_props(stream->device, &props);
     const struct ggml_backend_i *iface = &stream->backend->iface;
-    const bool offered = device->event_new && device->event_free && device->event_synchronize &&
-                         iface->event_record && iface->event_wait;
-    for (int c = 0; c < sched->n_copies && sched->n_copies > 1 && offered; ++c) {
+    const bool offered = props.caps.events && iface->event_record && iface->event_wait;
+    for (int c = 0; c < sched->n_copies && offered; ++c) {
         stream->events[c] = ggml_backend_event_new(stream->device);
         if (!stream->events[c]) return false;
     }

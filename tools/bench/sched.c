@@ -318,10 +318,10 @@ static void print_sample(const struct options *options, int n_devices, const str
     if (options->json) {
         printf(
             "%s\n    {\"nodes\": %d, \"devices\": %d, \"splits\": %d, \"plan_ns_per_node\": %.1f, "
-            "\"changed_ns_per_node\": %.1f, "
-            "\"fresh_ns_per_node\": %.1f, \"unchanged_us\": %.3f, \"bytes\": %zu}",
+            "\"changed_ns_per_node\": %.1f, \"fresh_ns_per_node\": %.1f, \"unchanged_us\": %.3f, "
+            "\"bytes\": %zu}",
             first ? "" : ",", sample->n_nodes, n_devices, sample->n_splits, sample->plan,
-            sample->fresh, sample->unchanged, sample->bytes);
+            sample->changed, sample->fresh, sample->unchanged, sample->bytes);
         return;
     }
     printf("%8d %8d %8d %8.1f %8.1f %8.1f %12.3f %12zu\n", sample->n_nodes, n_devices,

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+// Weights in host memory: copied to a device for one operation, experts one by one.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "rig.h"
+
+static ggml_backend_buffer_type_t on_host(void *user, int layer) {
+    (void)layer;
+    struct rig *rig = user;
+    return ggml_backend_get_default_buffer_type(rig->streams[rig->n_devices]);
+}
+
+static void offload(struct virtual_config *config) {
+    config->offload = 1;
+}
+
+// The rig, but with all weights in host memory and offloading on.
+static void open_offloading(struct rig *rig, const struct transformer_shape *shape) {
+    rig_open(rig, 1, shape, offload, false);
+    transformer_free(rig->model);
+    rig->model = transformer_new(shape, 1, on_host, NULL, rig);
+    assert_non_null(rig->model);
+    ggml_backend_sched_free(rig->sched);
+    rig->sched = ggml_backend_sched_new(rig->streams, NULL, 2, 100, false, true);
+    assert_non_null(rig->sched);
+    rig->host.log_clear();
+}
+
+static void test_weights_stream(void **state) {
+    (void)state;
+    struct rig rig;
+    open_offloading(&rig, &rig_shape);
+    rig_check(&rig, 4, 0, 1);
+    assert_true(virtual_count(&rig.host, VIRTUAL_CALL_NODE, -1, NULL) > 0);
+    // A split per weight, so that their memory is recycled: much less than all weights at once.
+    assert_true(ggml_backend_sched_get_n_splits(rig.sched) > 8 * rig_shape.layers);
+    const size_t weights = ggml_backend_buffer_get_size(rig.model->layers[0].buffer);
+    assert_true(ggml_backend_sched_get_buffer_size(rig.sched, rig.streams[0]) < 3 * weights);
+    rig_close(&rig);
+}
+
+// Bytes that were set in tensors whose name contains the text.
+static uint64_t bytes_set(const struct rig *rig, const char *text) {
+    struct virtual_record record;
+    uint64_t bytes = 0;
+    for (size_t i = 0; virtual_find(&rig->host, VIRTUAL_CALL_SET, -1, i, &record); ++i) {
+        if (strstr(record.text, text)) bytes += record.bytes;
+    }
+    return bytes;
+}
+
+static void test_experts_stream(void **state) {
+    (void)state;
+    struct transformer_shape shape = rig_shape;
+    shape.experts = 16;
+    struct rig rig;
+    open_offloading(&rig, &shape);
+    rig_check(&rig, 1, 0, 1); // one token uses one expert per layer
+    const struct ggml_tensor *weight = rig.model->layers[0].up;
+    const uint64_t expert = weight->nb[2];
+    const uint64_t layers = (uint64_t)shape.layers;
+    const uint64_t copied = bytes_set(&rig, ".up");
+    assert_true(copied >= layers * expert);
+    assert_true(copied <= layers * (expert + 512)); // and a little behind it
+    rig_check(&rig, 6, 1, 2);
+    rig_close(&rig);
+}
+
+// A device that reads host memory needs no copy of a weight there.
+static void read_host(struct virtual_config *config) {
+    config->offload = 1;
+    config->reads_host = 1;
+}
+
+static void test_read_in_place(void **state) {
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, 1, &rig_shape, read_host, false);
+    transformer_free(rig.model);
+    rig.model = transformer_new(&rig_shape, 1, on_host, NULL, &rig);
+    rig.host.log_clear();
+    rig_check(&rig, 4, 0, 1);
+    assert_int_equal(virtual_count(&rig.host, VIRTUAL_CALL_SET, -1, NULL), 0);
+    rig_check(&rig, 1, 4, 2);
+    rig_close(&rig);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_weights_stream),
+        cmocka_unit_test(test_experts_stream),
+        cmocka_unit_test(test_read_in_place),
+    };
+    return cmocka_run_group_tests_name("sched offload", tests, NULL, NULL);
+}
