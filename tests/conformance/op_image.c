@@ -57,18 +57,21 @@ static void triangle_taps(double x, double offset, double support, int64_t n, st
         out->weight[k] /= total;
 }
 
+// The quotient is defined in single precision.
+static int64_t nearest(int64_t i, int64_t to, int64_t from) {
+    const float factor = (float)to / (float)from;
+    return (int64_t)((float)i / factor);
+}
+
 // What element i of `to` elements along dim 0 or 1 is made of.
 static void find_taps(const struct scaling *s, int64_t i, int64_t to, int64_t from,
                       struct taps *out) {
-    double factor = (double)to / (double)from;
+    const int inner = s->align && to > 1 && from > 1;
+    const double factor = (double)(to - inner) / (double)(from - inner);
     const double offset = s->align ? 0 : 0.5;
-    if (s->align && to > 1 && from > 1) factor = ((double)to - 1) / ((double)from - 1);
     const double x = ((double)i + offset) / factor;
     if (s->mode == GGML_SCALE_MODE_NEAREST) {
-        // Exact where the quotient is whole.
-        *out = (struct taps){s->align && to > 1 && from > 1 ? i * (from - 1) / (to - 1)
-                                                            : i * from / to,
-                             1, {1}};
+        *out = (struct taps){nearest(i, to - inner, from - inner), 1, {1}};
     } else if (s->antialias) {
         triangle_taps(x, offset, fmax(1, 1 / factor), from, out);
     } else if (s->mode == GGML_SCALE_MODE_BILINEAR) {
@@ -91,8 +94,8 @@ static void upscale_at(const struct ggml_tensor *node, const int64_t i[4], struc
     static struct taps x, y;
     find_taps(&s, i[0], node->ne[0], a->ne[0], &x);
     find_taps(&s, i[1], node->ne[1], a->ne[1], &y);
-    const int64_t z = i[2] * a->ne[2] / node->ne[2];
-    const int64_t n = i[3] * a->ne[3] / node->ne[3];
+    const int64_t z = nearest(i[2], node->ne[2], a->ne[2]);
+    const int64_t n = nearest(i[3], node->ne[3], a->ne[3]);
     for (int ky = 0; ky < y.n; ++ky) {
         for (int kx = 0; kx < x.n; ++kx) {
             oracle_add(sum, x.weight[kx] * y.weight[ky] *
