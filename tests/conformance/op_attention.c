@@ -48,11 +48,11 @@ struct attention_shape {
 };
 
 static const struct attention_shape attention_shapes[] = {
-    {64, 64, 3, 17, 4, 2, 2, 1},   {16, 16, 1, 1, 1, 1, 1, 1},    {40, 40, 5, 33, 6, 2, 2, 2},
+    {64, 64, 3, 17, 4, 2, 2, 1},    {16, 16, 1, 1, 1, 1, 1, 1},   {40, 40, 5, 33, 6, 2, 2, 2},
     {128, 128, 1, 256, 8, 2, 2, 1}, {80, 80, 2, 64, 3, 3, 3, 1},  {7, 5, 3, 11, 2, 1, 1, 1},
-    {192, 128, 2, 31, 2, 1, 1, 1}, {64, 64, 70, 65, 2, 1, 1, 1},  {32, 32, 4, 130, 4, 4, 1, 1},
-    {72, 72, 1, 600, 2, 2, 2, 1},  {64, 64, 9, 40, 12, 2, 4, 1},  {256, 256, 2, 19, 2, 2, 2, 1},
-    {32, 32, 0, 5, 2, 1, 1, 1},    {576, 512, 2, 9, 3, 1, 1, 1},
+    {192, 128, 2, 31, 2, 1, 1, 1},  {64, 64, 70, 65, 2, 1, 1, 1}, {32, 32, 4, 130, 4, 4, 1, 1},
+    {72, 72, 1, 600, 2, 2, 2, 1},   {64, 64, 9, 40, 12, 2, 4, 1}, {256, 256, 2, 19, 2, 2, 2, 1},
+    {32, 32, 0, 5, 2, 1, 1, 1},     {576, 512, 2, 9, 3, 1, 1, 1},
 };
 enum { N_ATTENTION_SHAPES = sizeof(attention_shapes) / sizeof(attention_shapes[0]) };
 
@@ -126,8 +126,8 @@ static void attention_plain_cases(struct conformance *c) {
 
 static void cases_flash_attn(struct conformance *c) {
     static const struct attention_shape quant_shapes[] = {
-        {64, 64, 3, 17, 4, 2, 2, 1},   {128, 128, 1, 40, 4, 1, 1, 2}, {256, 256, 2, 9, 2, 1, 1, 1},
-        {32, 32, 5, 33, 2, 2, 2, 1},   {256, 128, 2, 70, 2, 1, 1, 1},
+        {64, 64, 3, 17, 4, 2, 2, 1}, {128, 128, 1, 40, 4, 1, 1, 2}, {256, 256, 2, 9, 2, 1, 1, 1},
+        {32, 32, 5, 33, 2, 2, 2, 1}, {256, 128, 2, 70, 2, 1, 1, 1},
     };
     attention_plain_cases(c);
     for (int t = 0; t < conformance_n_quants; ++t) {
@@ -207,8 +207,8 @@ static void indexer_case(struct conformance *c, enum ggml_type type, int64_t d, 
     struct ggml_tensor *q = conformance_input(c, GGML_TYPE_F32, extents(d, h, t, s), layout);
     struct ggml_tensor *k = conformance_input(c, type, extents(d, 1, kv, s), layout);
     struct ggml_tensor *w = conformance_input(c, GGML_TYPE_F32, extents(h, t, 1, s), layout);
-    struct ggml_tensor *mask = conformance_filled(
-        c, GGML_TYPE_F16, extents(kv, t, 1, one_mask ? 1 : s), PACKED, fill);
+    struct ggml_tensor *mask =
+        conformance_filled(c, GGML_TYPE_F16, extents(kv, t, 1, one_mask ? 1 : s), PACKED, fill);
     conformance_bound(c, oracle_units((double)(d + h) + 3));
     conformance_check(c, ggml_lightning_indexer(c->ctx, q, k, w, mask));
 }

@@ -21,8 +21,8 @@ struct conv_form {
 
 static const struct conv_form convs[] = {
     {3, 3, 8, 7, 3, 4, 2, 1, 1, 1, 1, 1, 1},   {1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 1, 1},
-    {2, 3, 13, 11, 4, 2, 1, 2, 1, 0, 2, 1, 1},  {5, 1, 17, 5, 2, 3, 3, 3, 2, 2, 0, 1, 1},
-    {3, 3, 16, 16, 1, 1, 1, 1, 1, 2, 2, 2, 2},  {3, 2, 11, 13, 5, 7, 2, 2, 3, 3, 1, 3, 2},
+    {2, 3, 13, 11, 4, 2, 1, 2, 1, 0, 2, 1, 1}, {5, 1, 17, 5, 2, 3, 3, 3, 2, 2, 0, 1, 1},
+    {3, 3, 16, 16, 1, 1, 1, 1, 1, 2, 2, 2, 2}, {3, 2, 11, 13, 5, 7, 2, 2, 3, 3, 1, 3, 2},
     {7, 7, 7, 7, 2, 3, 1, 1, 1, 0, 0, 1, 1},   {2, 2, 33, 9, 3, 1, 1, 4, 5, 0, 0, 1, 1},
     {4, 4, 6, 6, 17, 5, 1, 1, 1, 3, 3, 1, 1},  {3, 3, 31, 29, 2, 2, 1, 1, 1, 5, 4, 4, 3},
     {3, 3, 5, 5, 2, 2, 0, 1, 1, 1, 1, 1, 1},   {1, 1, 12, 9, 64, 33, 1, 1, 1, 0, 0, 1, 1},
@@ -58,8 +58,9 @@ static void conv_2d_at(const struct ggml_tensor *node, const int64_t i[4], struc
 }
 ORACLE_SUM(conv_2d)
 
-static void conv_2d_case(struct conformance *c, const struct conv_form *f, enum ggml_type kernel_type,
-                         enum ggml_type type, enum conformance_layout layout) {
+static void conv_2d_case(struct conformance *c, const struct conv_form *f,
+                         enum ggml_type kernel_type, enum ggml_type type,
+                         enum conformance_layout layout) {
     char conv[120];
     conv_name(f, conv, sizeof(conv));
     if (!conformance_case(c, "%s-%s/%s/%s", ggml_type_name(kernel_type), ggml_type_name(type), conv,
@@ -71,8 +72,8 @@ static void conv_2d_case(struct conformance *c, const struct conv_form *f, enum 
     struct ggml_tensor *image =
         conformance_input(c, type, extents(f->w, f->h, f->in, f->batch), layout);
     bound_products(c, f->kw * f->kh * f->in, kernel_type);
-    conformance_check(c, ggml_conv_2d_direct(c->ctx, kernel, image, f->s0, f->s1, f->p0, f->p1,
-                                             f->d0, f->d1));
+    conformance_check(
+        c, ggml_conv_2d_direct(c->ctx, kernel, image, f->s0, f->s1, f->p0, f->p1, f->d0, f->d1));
 }
 
 static void cases_conv_2d(struct conformance *c) {
@@ -95,9 +96,8 @@ CONFORMANCE_OP(CONV_2D, oracle_conv_2d, cases_conv_2d, 1, why_conv, .magnitude =
 // Kernel and image whose channels lie together in memory.
 static struct ggml_tensor *channels_first_kernel(struct conformance *c, const struct conv_form *f,
                                                  enum ggml_type type) {
-    return ggml_permute(c->ctx,
-                        conformance_input(c, type, extents(f->in, 1, f->kw, f->kh), PACKED), 3, 2,
-                        0, 1);
+    return ggml_permute(c->ctx, conformance_input(c, type, extents(f->in, 1, f->kw, f->kh), PACKED),
+                        3, 2, 0, 1);
 }
 
 static struct ggml_tensor *channels_first_image(struct conformance *c, const struct conv_form *f) {
@@ -120,12 +120,11 @@ static void conv_2d_dw_case(struct conformance *c, const struct conv_form *f, en
         image = channels_first_image(c, f);
     } else {
         kernel = conformance_input(c, type, extents(f->kw, f->kh, 1, f->in), PACKED);
-        image =
-            conformance_input(c, GGML_TYPE_F32, extents(f->w, f->h, f->in, f->batch), PACKED);
+        image = conformance_input(c, GGML_TYPE_F32, extents(f->w, f->h, f->in, f->batch), PACKED);
     }
     bound_products(c, f->kw * f->kh, type);
-    conformance_check(c, ggml_conv_2d_dw_direct(c->ctx, kernel, image, f->s0, f->s1, f->p0, f->p1,
-                                                f->d0, f->d1));
+    conformance_check(
+        c, ggml_conv_2d_dw_direct(c->ctx, kernel, image, f->s0, f->s1, f->p0, f->p1, f->d0, f->d1));
 }
 
 static void cases_conv_2d_dw(struct conformance *c) {
@@ -225,8 +224,8 @@ ORACLE_SUM(conv_transpose_1d)
 static void cases_conv_transpose_1d(struct conformance *c) {
     static const int forms[][5] = {
         // K, OC, IC, L, stride
-        {3, 4, 5, 7, 1}, {1, 1, 1, 1, 1}, {4, 3, 2, 13, 2}, {16, 2, 3, 9, 8}, {2, 5, 4, 11, 3},
-        {7, 1, 33, 5, 2}, {3, 17, 1, 64, 1}, {5, 2, 2, 1, 4}, {10, 8, 16, 31, 5}, {3, 2, 2, 0, 1},
+        {3, 4, 5, 7, 1},  {1, 1, 1, 1, 1},   {4, 3, 2, 13, 2}, {16, 2, 3, 9, 8},   {2, 5, 4, 11, 3},
+        {7, 1, 33, 5, 2}, {3, 17, 1, 64, 1}, {5, 2, 2, 1, 4},  {10, 8, 16, 31, 5}, {3, 2, 2, 0, 1},
     };
     for (int m = 0; m < 6; ++m) {
         for (size_t s = 0; s < sizeof(forms) / sizeof(forms[0]); ++s) {
@@ -237,8 +236,8 @@ static void cases_conv_transpose_1d(struct conformance *c) {
                                   f[0], f[1], f[2], f[3], f[4], conformance_layout_name(layout))) {
                 continue;
             }
-            struct ggml_tensor *a = conformance_input(c, type, extents(f[0], f[1], f[2], 1),
-                                                      m < 4 ? layout : PACKED);
+            struct ggml_tensor *a =
+                conformance_input(c, type, extents(f[0], f[1], f[2], 1), m < 4 ? layout : PACKED);
             struct ggml_tensor *b =
                 conformance_input(c, GGML_TYPE_F32, extents(f[3], f[2], 1, 1), layout);
             bound_products(c, (f[0] / f[4] + 1) * f[2], type);
@@ -259,8 +258,8 @@ static void conv_transpose_2d_at(const struct ggml_tensor *node, const int64_t i
         const int64_t x = reached_from(i[0], kx, stride, b->ne[0]);
         const int64_t y = reached_from(i[1], ky, stride, b->ne[1]);
         for (int64_t ic = 0; ic < kernel->ne[3] && x >= 0 && y >= 0; ++ic) {
-            oracle_add(sum, oracle_value(kernel, kx, ky, i[2], ic) *
-                                oracle_value(b, x, y, ic, i[3]));
+            oracle_add(sum,
+                       oracle_value(kernel, kx, ky, i[2], ic) * oracle_value(b, x, y, ic, i[3]));
         }
     }
 }

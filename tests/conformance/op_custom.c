@@ -99,8 +99,8 @@ static struct ggml_tensor *build(struct ggml_context *ctx, const char *op,
                                                                           custom2, n, data);
     }
     if (strcmp(op, "MAP_CUSTOM3") == 0) {
-        return (f->inplace ? ggml_map_custom3_inplace : ggml_map_custom3)(
-            ctx, args[0], args[1], args[2], custom3, n, data);
+        return (f->inplace ? ggml_map_custom3_inplace
+                           : ggml_map_custom3)(ctx, args[0], args[1], args[2], custom3, n, data);
     }
     if (f->inplace)
         return ggml_custom_inplace(ctx, args[0], args + 1, f->n_args - 1, custom_any, n, data);

@@ -119,8 +119,8 @@ static const struct upscale_form upscale_forms[] = {
     {"bicubic-align", GGML_SCALE_MODE_BICUBIC | GGML_SCALE_FLAG_ALIGN_CORNERS},
     {"nearest-align", GGML_SCALE_MODE_NEAREST | GGML_SCALE_FLAG_ALIGN_CORNERS},
     {"bilinear-antialias", GGML_SCALE_MODE_BILINEAR | GGML_SCALE_FLAG_ANTIALIAS},
-    {"bilinear-antialias-align", GGML_SCALE_MODE_BILINEAR | GGML_SCALE_FLAG_ANTIALIAS |
-                                     GGML_SCALE_FLAG_ALIGN_CORNERS},
+    {"bilinear-antialias-align",
+     GGML_SCALE_MODE_BILINEAR | GGML_SCALE_FLAG_ANTIALIAS | GGML_SCALE_FLAG_ALIGN_CORNERS},
 };
 enum { N_UPSCALE_FORMS = sizeof(upscale_forms) / sizeof(upscale_forms[0]) };
 
@@ -135,20 +135,19 @@ static void upscale_case(struct conformance *c, const struct upscale_form *f, en
     struct ggml_tensor *a = conformance_input(c, type, from, layout);
     // The steepest filter loses 2 per sample along each of two dimensions.
     const double reach = (double)(from.ne[0] + from.ne[1]);
-    conformance_bound(c, (f->mode & 255) == GGML_SCALE_MODE_NEAREST
-                             ? 0
-                             : oracle_units(4 * 2 * reach + 40));
-    conformance_check(c, ggml_interpolate(c->ctx, a, to.ne[0], to.ne[1], to.ne[2], to.ne[3],
-                                          f->mode));
+    conformance_bound(
+        c, (f->mode & 255) == GGML_SCALE_MODE_NEAREST ? 0 : oracle_units(4 * 2 * reach + 40));
+    conformance_check(c,
+                      ggml_interpolate(c->ctx, a, to.ne[0], to.ne[1], to.ne[2], to.ne[3], f->mode));
 }
 
 static void cases_upscale(struct conformance *c) {
     static const struct conformance_extents pairs[][2] = {
-        {{{5, 7, 3, 2}}, {{10, 14, 3, 2}}},  {{{1, 1, 1, 1}}, {{4, 3, 1, 1}}},
-        {{{8, 8, 2, 1}}, {{13, 11, 2, 1}}},  {{{16, 9, 1, 1}}, {{5, 4, 1, 1}}},
-        {{{4, 5, 2, 1}}, {{9, 5, 6, 3}}},    {{{33, 17, 1, 2}}, {{1, 1, 1, 2}}},
-        {{{2, 3, 4, 1}}, {{64, 31, 4, 1}}},  {{{31, 2, 1, 1}}, {{8, 29, 1, 1}}},
-        {{{12, 1, 5, 1}}, {{24, 3, 5, 1}}},  {{{6, 6, 6, 2}}, {{6, 6, 3, 1}}},
+        {{{5, 7, 3, 2}}, {{10, 14, 3, 2}}}, {{{1, 1, 1, 1}}, {{4, 3, 1, 1}}},
+        {{{8, 8, 2, 1}}, {{13, 11, 2, 1}}}, {{{16, 9, 1, 1}}, {{5, 4, 1, 1}}},
+        {{{4, 5, 2, 1}}, {{9, 5, 6, 3}}},   {{{33, 17, 1, 2}}, {{1, 1, 1, 2}}},
+        {{{2, 3, 4, 1}}, {{64, 31, 4, 1}}}, {{{31, 2, 1, 1}}, {{8, 29, 1, 1}}},
+        {{{12, 1, 5, 1}}, {{24, 3, 5, 1}}}, {{{6, 6, 6, 2}}, {{6, 6, 3, 1}}},
     };
     for (int f = 0; f < N_UPSCALE_FORMS; ++f) {
         for (size_t s = 0; s < sizeof(pairs) / sizeof(pairs[0]); ++s) {
@@ -161,8 +160,7 @@ static void cases_upscale(struct conformance *c) {
                              PACKED);
         }
         if (!conformance_case(c, "f32/%s/factor-3", upscale_forms[f].name)) continue;
-        struct ggml_tensor *a =
-            conformance_input(c, GGML_TYPE_F32, extents(7, 5, 2, 2), PACKED);
+        struct ggml_tensor *a = conformance_input(c, GGML_TYPE_F32, extents(7, 5, 2, 2), PACKED);
         const bool exact = (upscale_forms[f].mode & 255) == GGML_SCALE_MODE_NEAREST;
         conformance_bound(c, exact ? 0 : oracle_units(4 * 2 * 12 + 40));
         conformance_check(
@@ -206,8 +204,8 @@ static void pad_case(struct conformance *c, const int *p, bool circular, enum gg
     struct ggml_tensor *a = conformance_input(c, type, ne, layout);
     const bool right_only = p[0] == 0 && p[2] == 0 && p[4] == 0 && p[6] == 0;
     if (right_only) {
-        conformance_check(c, (circular ? ggml_pad_circular : ggml_pad)(c->ctx, a, p[1], p[3], p[5],
-                                                                       p[7]));
+        conformance_check(
+            c, (circular ? ggml_pad_circular : ggml_pad)(c->ctx, a, p[1], p[3], p[5], p[7]));
         return;
     }
     conformance_check(c, (circular ? ggml_pad_ext_circular : ggml_pad_ext)(
@@ -257,8 +255,8 @@ static void oracle_pad_reflect_1d(const struct ggml_tensor *node, double *out) {
 
 static void cases_pad_reflect_1d(struct conformance *c) {
     static const struct conformance_extents shapes[] = {
-        {{33, 5, 3, 2}}, {{1, 1, 1, 1}}, {{64, 4, 2, 1}}, {{7, 1, 1, 1}}, {{257, 3, 1, 1}},
-        {{2, 9, 1, 1}},  {{5, 0, 2, 1}}};
+        {{33, 5, 3, 2}},  {{1, 1, 1, 1}}, {{64, 4, 2, 1}}, {{7, 1, 1, 1}},
+        {{257, 3, 1, 1}}, {{2, 9, 1, 1}}, {{5, 0, 2, 1}}};
     static const int64_t paddings[][2] = {{0, 0}, {1, 0}, {0, 1}, {3, 2}, {1000, 1000}, {5, 999}};
     for (int s = 0; s < 7; ++s) {
         for (int p = 0; p < 6; ++p) {

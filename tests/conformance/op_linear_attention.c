@@ -36,8 +36,7 @@ static void step_wkv6(const struct reading *r, int64_t head, int64_t token, doub
     for (int64_t j = 0; j < size; ++j) {
         out[j] = 0;
         for (int64_t i = 0; i < size; ++i) {
-            const double kv =
-                read_at(r, 0, i, head, token, 0) * read_at(r, 1, j, head, token, 0);
+            const double kv = read_at(r, 0, i, head, token, 0) * read_at(r, 1, j, head, token, 0);
             const double bonus = read_flat(r, 3, head * size + i);
             out[j] += read_at(r, 2, i, head, token, 0) * (bonus * kv + state[i * size + j]);
             state[i * size + j] = state[i * size + j] * read_at(r, 4, i, head, token, 0) + kv;
@@ -164,8 +163,7 @@ static void cases_gated(struct conformance *c) {
         struct ggml_tensor *k = sequence(c, s, -1, 1), *v = sequence(c, s, -1, 1);
         struct ggml_tensor *q = sequence(c, s, -1, 1), *g = sequence(c, s, 0, 1);
         const float scale = m % 2 ? -0.125f : 1;
-        conformance_check(
-            c, ggml_gated_linear_attn(c->ctx, k, v, q, g, scan_state(c, s), scale));
+        conformance_check(c, ggml_gated_linear_attn(c->ctx, k, v, q, g, scan_state(c, s), scale));
     }
 }
 
@@ -261,8 +259,8 @@ struct delta_shape {
 };
 
 static const struct delta_shape delta_shapes[] = {
-    {8, 2, 2, 4, 5, 2, 2, 2},  {1, 1, 1, 1, 1, 1, 1, 1},  {64, 2, 1, 2, 3, 1, 1, 1},
-    {16, 1, 3, 6, 7, 1, 2, 2}, {32, 4, 4, 4, 1, 3, 3, 3}, {7, 5, 1, 5, 4, 1, 1, 3},
+    {8, 2, 2, 4, 5, 2, 2, 2},   {1, 1, 1, 1, 1, 1, 1, 1},  {64, 2, 1, 2, 3, 1, 1, 1},
+    {16, 1, 3, 6, 7, 1, 2, 2},  {32, 4, 4, 4, 1, 3, 3, 3}, {7, 5, 1, 5, 4, 1, 1, 3},
     {128, 1, 1, 2, 2, 1, 1, 1}, {64, 4, 2, 8, 4, 1, 1, 2},
 };
 enum { N_DELTA_SHAPES = sizeof(delta_shapes) / sizeof(delta_shapes[0]) };
@@ -277,8 +275,8 @@ static void delta_case(struct conformance *c, const struct delta_shape *s, bool 
     }
     const double unit = 1 / sqrt((double)s->size);
     const enum ggml_type f32 = GGML_TYPE_F32;
-    struct ggml_tensor *q = conformance_input(
-        c, f32, extents(s->size, s->q_heads, s->tokens, s->q_seqs), layout);
+    struct ggml_tensor *q =
+        conformance_input(c, f32, extents(s->size, s->q_heads, s->tokens, s->q_seqs), layout);
     struct ggml_tensor *k = conformance_range(
         c, f32, extents(s->size, s->k_heads, s->tokens, s->k_seqs), layout, -unit, unit);
     struct ggml_tensor *v =
@@ -289,8 +287,8 @@ static void delta_case(struct conformance *c, const struct delta_shape *s, bool 
         conformance_range(c, f32, extents(1, s->heads, s->tokens, s->seqs), PACKED, 0, 1);
     struct ggml_tensor *state =
         conformance_input(c, f32, extents(s->size, s->size, s->heads, s->seqs), PACKED);
-    conformance_bound(c, oracle_units((double)s->tokens * (double)(s->size + 8) +
-                                      2 * (double)s->size + 6));
+    conformance_bound(
+        c, oracle_units((double)s->tokens * (double)(s->size + 8) + 2 * (double)s->size + 6));
     conformance_check(c, ggml_gated_delta_net(c->ctx, q, k, v, g, beta, state, K));
 }
 

@@ -39,12 +39,12 @@ struct window_form {
 };
 
 static const struct window_form windows[] = {
-    {3, 3, 8, 7, 3, 2, 1, 1, 1, 1, 1, 1},  {1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 1, 1},
+    {3, 3, 8, 7, 3, 2, 1, 1, 1, 1, 1, 1},   {1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 1, 1},
     {2, 3, 13, 11, 4, 1, 2, 1, 0, 2, 1, 1}, {5, 1, 17, 5, 2, 3, 3, 2, 2, 0, 1, 1},
     {3, 3, 16, 16, 1, 1, 1, 1, 2, 2, 2, 2}, {3, 2, 11, 13, 5, 2, 2, 3, 3, 1, 3, 2},
-    {7, 7, 7, 7, 2, 1, 1, 1, 0, 0, 1, 1},  {2, 2, 33, 9, 3, 1, 4, 5, 0, 0, 1, 1},
-    {4, 4, 6, 6, 17, 1, 1, 1, 3, 3, 1, 1}, {3, 3, 31, 29, 2, 1, 1, 1, 5, 4, 4, 3},
-    {3, 3, 5, 5, 2, 0, 1, 1, 1, 1, 1, 1},  {3, 1, 64, 1, 8, 2, 1, 1, 1, 0, 1, 1},
+    {7, 7, 7, 7, 2, 1, 1, 1, 0, 0, 1, 1},   {2, 2, 33, 9, 3, 1, 4, 5, 0, 0, 1, 1},
+    {4, 4, 6, 6, 17, 1, 1, 1, 3, 3, 1, 1},  {3, 3, 31, 29, 2, 1, 1, 1, 5, 4, 4, 3},
+    {3, 3, 5, 5, 2, 0, 1, 1, 1, 1, 1, 1},   {3, 1, 64, 1, 8, 2, 1, 1, 1, 0, 1, 1},
 };
 enum { N_WINDOWS = sizeof(windows) / sizeof(windows[0]) };
 
@@ -66,12 +66,12 @@ static void im2col_case(struct conformance *c, const struct window_form *f, bool
     struct ggml_tensor *kernel = conformance_input(
         c, kernel_type,
         is_2d ? extents(f->kw, f->kh, f->channels, 3) : extents(f->kw, f->channels, 3, 1), PACKED);
-    struct ggml_tensor *image = conformance_input(
-        c, from,
-        is_2d ? extents(f->w, f->h, f->channels, f->batch) : extents(f->w, f->channels, f->batch, 1),
-        layout);
-    conformance_check(c, ggml_im2col(c->ctx, kernel, image, f->s0, f->s1, f->p0, f->p1, f->d0,
-                                     f->d1, is_2d, to));
+    struct ggml_tensor *image = conformance_input(c, from,
+                                                  is_2d ? extents(f->w, f->h, f->channels, f->batch)
+                                                        : extents(f->w, f->channels, f->batch, 1),
+                                                  layout);
+    conformance_check(
+        c, ggml_im2col(c->ctx, kernel, image, f->s0, f->s1, f->p0, f->p1, f->d0, f->d1, is_2d, to));
 }
 
 static void cases_im2col(struct conformance *c) {
@@ -176,9 +176,8 @@ static void oracle_im2col_3d(const struct ggml_tensor *node, double *out) {
         const int64_t y = oy * p[1] + column / k[0] % k[1] * p[7] - p[4];
         const int64_t z = plane % od * p[2] + column / k[0] / k[1] % k[2] * p[8] - p[5];
         const int64_t channel = column / k[0] / k[1] / k[2];
-        out[n] = z < 0 || z >= image->ne[2]
-                     ? 0
-                     : pixel(image, x, y, z, plane / od * p[9] + channel);
+        out[n] =
+            z < 0 || z >= image->ne[2] ? 0 : pixel(image, x, y, z, plane / od * p[9] + channel);
     }
 }
 
@@ -216,9 +215,9 @@ static void im2col_3d_case(struct conformance *c, const struct volume_form *f, e
         c, to, extents(f->k[0], f->k[1], f->k[2], f->out_channels * f->channels), PACKED);
     struct ggml_tensor *image = conformance_input(
         c, from, extents(f->ne[0], f->ne[1], f->ne[2], f->batch * f->channels), layout);
-    conformance_check(c, ggml_im2col_3d(c->ctx, kernel, image, f->channels, f->s[0], f->s[1],
-                                        f->s[2], f->p[0], f->p[1], f->p[2], f->d[0], f->d[1],
-                                        f->d[2], to));
+    conformance_check(c,
+                      ggml_im2col_3d(c->ctx, kernel, image, f->channels, f->s[0], f->s[1], f->s[2],
+                                     f->p[0], f->p[1], f->p[2], f->d[0], f->d[1], f->d[2], to));
 }
 
 static void cases_im2col_3d(struct conformance *c) {
@@ -254,7 +253,7 @@ ORACLE_SUM(col2im_1d)
 static void cases_col2im_1d(struct conformance *c) {
     static const int forms[][5] = {
         // K, OC, T, stride, padding
-        {3, 4, 7, 1, 0},  {1, 1, 1, 1, 0}, {16, 5, 9, 8, 4}, {4, 3, 13, 2, 1},  {2, 7, 5, 3, 0},
+        {3, 4, 7, 1, 0},  {1, 1, 1, 1, 0}, {16, 5, 9, 8, 4}, {4, 3, 13, 2, 1},   {2, 7, 5, 3, 0},
         {8, 2, 33, 4, 2}, {5, 1, 2, 1, 2}, {7, 3, 10, 7, 3}, {10, 16, 31, 5, 2}, {3, 2, 4, 5, 1},
     };
     for (int t = 0; t < 3; ++t) {

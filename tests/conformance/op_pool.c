@@ -42,7 +42,8 @@ static void pool_1d_at(const struct ggml_tensor *node, const int64_t i[4], struc
 ORACLE_SUM(pool_1d)
 
 static void cases_pool_1d(struct conformance *c) {
-    static const int forms[][3] = {{1, 1, 0}, {2, 2, 0}, {3, 1, 1}, {5, 3, 2}, {4, 7, 0}, {3, 2, 4}};
+    static const int forms[][3] = {{1, 1, 0}, {2, 2, 0}, {3, 1, 1},
+                                   {5, 3, 2}, {4, 7, 0}, {3, 2, 4}};
     static const struct conformance_extents shapes[] = {
         {{33, 5, 3, 2}}, {{7, 1, 1, 1}}, {{64, 3, 1, 1}}, {{257, 2, 1, 1}}, {{5, 0, 2, 1}}};
     for (int m = 0; m < 4 * 6 * 5; ++m) {
@@ -117,8 +118,8 @@ static void cases_pool_2d(struct conformance *c) {
             if (!pool_2d_case(c, op, f, type, ne, layout)) continue;
             struct ggml_tensor *a = conformance_input(c, type, ne, layout);
             conformance_bound(c, op == GGML_OP_POOL_MAX ? 0 : oracle_units(f->k0 * f->k1 + 1));
-            conformance_check(c, ggml_pool_2d(c->ctx, a, op, f->k0, f->k1, f->s0, f->s1, f->p0,
-                                              f->p1));
+            conformance_check(
+                c, ggml_pool_2d(c->ctx, a, op, f->k0, f->k1, f->s0, f->s1, f->p0, f->p1));
         }
     }
 }
@@ -180,8 +181,8 @@ static void pool_2d_back_case(struct conformance *c, enum ggml_op_pool op,
     struct ggml_tensor *grad =
         conformance_input(c, GGML_TYPE_F32, extents(ow, oh, ne.ne[2], ne.ne[3]), PACKED);
     conformance_bound(c, oracle_units(f->k0 * f->k1 + 1));
-    conformance_check(c, ggml_pool_2d_back(c->ctx, grad, input, op, f->k0, f->k1, f->s0, f->s1,
-                                           f->p0, f->p1));
+    conformance_check(
+        c, ggml_pool_2d_back(c->ctx, grad, input, op, f->k0, f->k1, f->s0, f->s1, f->p0, f->p1));
 }
 
 static void cases_pool_2d_back(struct conformance *c) {

@@ -115,9 +115,8 @@ static void rope_case(struct conformance *c, const struct rope_form *f, enum ggm
     struct rope_sources s = {.n_dims = vision ? (int)ne.ne[0] / 2 : (int)ne.ne[0]};
     if (f->n_dims > 0) s.n_dims = f->n_dims;
     s.a = conformance_input(c, type, ne, layout);
-    s.positions =
-        conformance_indices(c, GGML_TYPE_I32, extents(ne.ne[2] * (multi ? 4 : 1), 1, 1, 1), PACKED,
-                            f->positions);
+    s.positions = conformance_indices(
+        c, GGML_TYPE_I32, extents(ne.ne[2] * (multi ? 4 : 1), 1, 1, 1), PACKED, f->positions);
     if (f->factors) {
         const struct conformance_extents n = extents(vision ? s.n_dims : s.n_dims / 2, 1, 1, 1);
         s.factors = conformance_range(c, GGML_TYPE_F32, n, PACKED, 0.5, 4);

@@ -35,8 +35,8 @@ static const struct soft_max_form soft_max_forms[] = {
 };
 
 static const struct conformance_extents soft_max_shapes[] = {
-    {{33, 5, 3, 2}}, {{1, 1, 1, 1}},   {{64, 4, 12, 1}}, {{0, 3, 1, 1}},  {{257, 3, 1, 1}},
-    {{7, 1, 1, 1}},  {{1, 13, 2, 1}},  {{256, 2, 1, 3}}, {{16, 1, 5, 2}}, {{5, 0, 2, 1}},
+    {{33, 5, 3, 2}}, {{1, 1, 1, 1}},    {{64, 4, 12, 1}},  {{0, 3, 1, 1}},   {{257, 3, 1, 1}},
+    {{7, 1, 1, 1}},  {{1, 13, 2, 1}},   {{256, 2, 1, 3}},  {{16, 1, 5, 2}},  {{5, 0, 2, 1}},
     {{31, 2, 8, 2}}, {{1024, 3, 2, 1}}, {{4099, 2, 1, 1}}, {{17, 2, 20, 1}}, {{8, 3, 64, 1}},
 };
 enum { N_SOFT_MAX_SHAPES = sizeof(soft_max_shapes) / sizeof(soft_max_shapes[0]) };
@@ -63,8 +63,8 @@ static void soft_max_case(struct conformance *c, const struct soft_max_form *for
         form->inplace ? ggml_soft_max_ext_inplace(c->ctx, a, mask, form->scale, form->max_bias)
                       : ggml_soft_max_ext(c->ctx, a, mask, form->scale, form->max_bias);
     if (form->sinks) {
-        ggml_soft_max_add_sinks(node, conformance_range(c, GGML_TYPE_F32,
-                                                        extents(ne.ne[2], 1, 1, 1), PACKED, -2, 3));
+        ggml_soft_max_add_sinks(
+            node, conformance_range(c, GGML_TYPE_F32, extents(ne.ne[2], 1, 1, 1), PACKED, -2, 3));
     }
     const double largest = fabs((double)form->scale) + (mask ? 4 : 0) + (form->sinks ? 3 : 0);
     conformance_bound(c, oracle_units(3 * 2 * largest + 8));
@@ -110,18 +110,33 @@ CONFORMANCE_OP(SOFT_MAX, oracle_soft_max, cases_soft_max, 1, why_soft_max, PLAIN
 static const char why_soft_max_back[] =
     "each of n products and sums of <y, dy> and two more products round once";
 
-static void soft_max_back_at(const struct ggml_tensor *node, const int64_t i[4],
-                             struct oracle_sum *sum) {
+static void soft_max_back_rows(const struct ggml_tensor *node, double *values, double *sizes) {
     const struct ggml_tensor *dy = node->src[0], *y = node->src[1];
-    const double factor =
-        (double)conformance_param_f32(node, 0) * oracle_value(y, i[0], i[1], i[2], i[3]);
-    oracle_add(sum, factor * oracle_value(dy, i[0], i[1], i[2], i[3]));
-    for (int64_t k = 0; k < node->ne[0]; ++k) {
-        oracle_add(sum, -factor * oracle_value(y, k, i[1], i[2], i[3]) *
-                            oracle_value(dy, k, i[1], i[2], i[3]));
+    const int64_t n = node->ne[0];
+    for (int64_t row = 0; row < ggml_nrows(node) && n > 0; ++row) {
+        struct oracle_sum dot = {0, 0};
+        int64_t i[4];
+        ggml_unravel_index(node, row * n, &i[0], &i[1], &i[2], &i[3]);
+        for (int64_t k = 0; k < n; ++k)
+            oracle_add(&dot, oracle_value(y, k, i[1], i[2], i[3]) *
+                                 oracle_value(dy, k, i[1], i[2], i[3]));
+        for (int64_t k = 0; k < n; ++k) {
+            const double factor =
+                (double)conformance_param_f32(node, 0) * oracle_value(y, k, i[1], i[2], i[3]);
+            const double own = oracle_value(dy, k, i[1], i[2], i[3]);
+            if (values) values[row * n + k] = factor * (own - dot.value);
+            if (sizes) sizes[row * n + k] = fabs(factor) * (fabs(own) + dot.size);
+        }
     }
 }
-ORACLE_SUM(soft_max_back)
+
+static void oracle_soft_max_back(const struct ggml_tensor *node, double *out) {
+    soft_max_back_rows(node, out, NULL);
+}
+
+static void magnitude_soft_max_back(const struct ggml_tensor *node, double *out) {
+    soft_max_back_rows(node, NULL, out);
+}
 
 static void cases_soft_max_back(struct conformance *c) {
     static const float scales[] = {1, 0.125f, -2};

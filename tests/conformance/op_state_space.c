@@ -13,8 +13,8 @@ static void ssm_conv_at(const struct ggml_tensor *node, const int64_t i[4],
                         struct oracle_sum *sum) {
     const struct ggml_tensor *sx = node->src[0], *kernel = node->src[1];
     for (int64_t k = 0; k < kernel->ne[0]; ++k) {
-        oracle_add(sum, oracle_value(sx, i[1] + k, i[0], i[2], 0) *
-                            oracle_value(kernel, k, i[0], 0, 0));
+        oracle_add(sum,
+                   oracle_value(sx, i[1] + k, i[0], i[2], 0) * oracle_value(kernel, k, i[0], 0, 0));
     }
 }
 ORACLE_SUM(ssm_conv)
@@ -22,8 +22,8 @@ ORACLE_SUM(ssm_conv)
 static void cases_ssm_conv(struct conformance *c) {
     static const int forms[][4] = {
         // d_conv, d_inner, T, S
-        {4, 64, 7, 2}, {1, 1, 1, 1}, {3, 33, 5, 3}, {4, 1, 128, 1}, {2, 257, 2, 1},
-        {4, 128, 1, 5}, {9, 7, 13, 1}, {4, 0, 3, 1}, {4, 5, 3, 0},
+        {4, 64, 7, 2},  {1, 1, 1, 1},  {3, 33, 5, 3}, {4, 1, 128, 1}, {2, 257, 2, 1},
+        {4, 128, 1, 5}, {9, 7, 13, 1}, {4, 0, 3, 1},  {4, 5, 3, 0},
     };
     for (int layout = 0; layout < 4; ++layout) {
         for (size_t s = 0; s < sizeof(forms) / sizeof(forms[0]); ++s) {
@@ -121,9 +121,9 @@ struct ssm_shape {
 };
 
 static const struct ssm_shape ssm_shapes[] = {
-    {16, 4, 6, 2, 5, 2, 3}, {1, 1, 1, 1, 1, 1, 1},   {128, 64, 2, 1, 3, 1, 1},
-    {16, 1, 33, 1, 7, 1, 2}, {7, 5, 4, 4, 2, 3, 3},  {64, 8, 8, 2, 1, 4, 4},
-    {13, 3, 3, 1, 9, 2, 5}, {256, 16, 2, 2, 2, 1, 1},
+    {16, 4, 6, 2, 5, 2, 3},  {1, 1, 1, 1, 1, 1, 1},    {128, 64, 2, 1, 3, 1, 1},
+    {16, 1, 33, 1, 7, 1, 2}, {7, 5, 4, 4, 2, 3, 3},    {64, 8, 8, 2, 1, 4, 4},
+    {13, 3, 3, 1, 9, 2, 5},  {256, 16, 2, 2, 2, 1, 1},
 };
 enum { N_SSM_SHAPES = sizeof(ssm_shapes) / sizeof(ssm_shapes[0]) };
 
@@ -142,15 +142,15 @@ static void ssm_scan_case(struct conformance *c, const struct ssm_shape *s, bool
     const struct conformance_extents x_ne = extents(s->dims, s->heads, s->tokens, s->seqs);
     const struct conformance_extents b_ne = extents(s->size, s->groups, s->tokens, s->seqs);
     struct ggml_tensor *x = conformance_input(c, f32, x_ne, layout);
-    struct ggml_tensor *dt = conformance_range(
-        c, f32, extents(s->heads, s->tokens, s->seqs, 1), PACKED, -4, s->size == 13 ? 24 : 2);
+    struct ggml_tensor *dt = conformance_range(c, f32, extents(s->heads, s->tokens, s->seqs, 1),
+                                               PACKED, -4, s->size == 13 ? 24 : 2);
     struct ggml_tensor *a = conformance_range(
         c, f32, extents(per_state ? s->size : 1, s->heads, 1, 1), PACKED, -2, -0.1);
     struct ggml_tensor *b = conformance_input(c, f32, b_ne, layout);
     struct ggml_tensor *C = conformance_input(c, f32, b_ne, layout);
-    struct ggml_tensor *ids = conformance_filled(
-        c, GGML_TYPE_I32, extents(s->seqs, 1, 1, 1), PACKED,
-        (struct conformance_fill){FILL_DISTINCT, 0, (double)s->states, NULL, 0});
+    struct ggml_tensor *ids =
+        conformance_filled(c, GGML_TYPE_I32, extents(s->seqs, 1, 1, 1), PACKED,
+                           (struct conformance_fill){FILL_DISTINCT, 0, (double)s->states, NULL, 0});
     conformance_bound(c, oracle_units(40 * (double)s->tokens + (double)s->size + 12));
     conformance_check(c, ggml_ssm_scan(c->ctx, state, x, dt, a, b, C, ids, K));
 }
@@ -214,8 +214,8 @@ static void fill_triangle(double *values, int64_t n) {
 static void cases_solve_tri(struct conformance *c) {
     static const int forms[][4] = {
         // n, k, b2, b3
-        {8, 5, 2, 3}, {1, 1, 1, 1}, {64, 3, 1, 2}, {33, 64, 1, 1}, {128, 1, 2, 1},
-        {7, 7, 4, 1}, {16, 129, 1, 1}, {2, 2, 1, 9}, {0, 3, 1, 1}, {5, 0, 1, 1}, {257, 2, 1, 1},
+        {8, 5, 2, 3},    {1, 1, 1, 1}, {64, 3, 1, 2}, {33, 64, 1, 1}, {128, 1, 2, 1}, {7, 7, 4, 1},
+        {16, 129, 1, 1}, {2, 2, 1, 9}, {0, 3, 1, 1},  {5, 0, 1, 1},   {257, 2, 1, 1},
     };
     static double values[257 * 257];
     for (size_t s = 0; s < sizeof(forms) / sizeof(forms[0]); ++s) {
@@ -314,7 +314,8 @@ ORACLE_SUM(hc_pre)
 
 static const int hc_forms[][3] = {
     // E, hc, T
-    {64, 4, 5}, {1, 1, 1}, {33, 4, 7}, {257, 2, 3}, {128, 4, 1}, {7, 5, 13}, {16, 4, 0}, {1031, 4, 2},
+    {64, 4, 5},  {1, 1, 1},  {33, 4, 7}, {257, 2, 3},
+    {128, 4, 1}, {7, 5, 13}, {16, 4, 0}, {1031, 4, 2},
 };
 enum { N_HC_FORMS = sizeof(hc_forms) / sizeof(hc_forms[0]) };
 

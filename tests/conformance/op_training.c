@@ -38,8 +38,8 @@ static void loss_at(const struct ggml_tensor *node, const int64_t at[4], struct 
 ORACLE_SUM(loss)
 
 static const struct conformance_extents loss_shapes[] = {
-    {{33, 5, 3, 2}}, {{1, 1, 1, 1}}, {{64, 4, 2, 1}}, {{257, 3, 1, 1}},  {{7, 1, 1, 1}},
-    {{10, 130, 1, 1}}, {{1031, 7, 1, 1}}, {{2, 9, 1, 1}}, {{32, 33, 1, 1}}, {{4099, 3, 1, 1}}};
+    {{33, 5, 3, 2}},   {{1, 1, 1, 1}},    {{64, 4, 2, 1}}, {{257, 3, 1, 1}}, {{7, 1, 1, 1}},
+    {{10, 130, 1, 1}}, {{1031, 7, 1, 1}}, {{2, 9, 1, 1}},  {{32, 33, 1, 1}}, {{4099, 3, 1, 1}}};
 enum { N_LOSS_SHAPES = sizeof(loss_shapes) / sizeof(loss_shapes[0]) };
 
 static void cases_loss(struct conformance *c) {

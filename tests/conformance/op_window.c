@@ -44,9 +44,8 @@ static void cases_win_part(struct conformance *c) {
                                   conformance_layout_name((enum conformance_layout)layout))) {
                 continue;
             }
-            struct ggml_tensor *a =
-                conformance_input(c, GGML_TYPE_F32, extents(f[0], f[1], f[2], 1),
-                                  (enum conformance_layout)layout);
+            struct ggml_tensor *a = conformance_input(
+                c, GGML_TYPE_F32, extents(f[0], f[1], f[2], 1), (enum conformance_layout)layout);
             conformance_check(c, ggml_win_part(c->ctx, a, f[3]));
         }
     }
@@ -63,8 +62,8 @@ static void cases_win_unpart(struct conformance *c) {
                                   conformance_layout_name((enum conformance_layout)layout))) {
                 continue;
             }
-            struct ggml_tensor *a = conformance_input(
-                c, GGML_TYPE_F32, extents(f[0], w, w, parts), (enum conformance_layout)layout);
+            struct ggml_tensor *a = conformance_input(c, GGML_TYPE_F32, extents(f[0], w, w, parts),
+                                                      (enum conformance_layout)layout);
             conformance_check(c, ggml_win_unpart(c->ctx, a, f[1], f[2], f[3]));
         }
     }
@@ -122,8 +121,8 @@ ORACLE_SUM(add_rel_pos)
 static void cases_add_rel_pos(struct conformance *c) {
     static const int forms[][4] = {
         // n, W, H, B
-        {4, 4, 4, 2}, {1, 1, 1, 1}, {7, 7, 7, 3}, {5, 3, 2, 1}, {14, 14, 14, 1}, {3, 5, 1, 4},
-        {33, 2, 3, 1}, {16, 0, 4, 1},
+        {4, 4, 4, 2},    {1, 1, 1, 1}, {7, 7, 7, 3},  {5, 3, 2, 1},
+        {14, 14, 14, 1}, {3, 5, 1, 4}, {33, 2, 3, 1}, {16, 0, 4, 1},
     };
     for (int inplace = 0; inplace < 2; ++inplace) {
         for (int s = 0; s < 8; ++s) {
@@ -137,8 +136,8 @@ static void cases_add_rel_pos(struct conformance *c) {
             const struct conformance_extents ne = extents(f[0], f[1], f[2], f[3]);
             struct ggml_tensor *pw = conformance_input(c, GGML_TYPE_F32, ne, PACKED);
             struct ggml_tensor *ph = conformance_input(c, GGML_TYPE_F32, ne, PACKED);
-            conformance_check(c, (inplace ? ggml_add_rel_pos_inplace : ggml_add_rel_pos)(c->ctx, a,
-                                                                                          pw, ph));
+            conformance_check(
+                c, (inplace ? ggml_add_rel_pos_inplace : ggml_add_rel_pos)(c->ctx, a, pw, ph));
         }
     }
 }
