@@ -20,6 +20,7 @@
 #include "kernels/copy_list.inl"
 #include "kernels/image_list.inl"
 #include "kernels/mul_mat_list.inl"
+#include "kernels/recurrent_list.inl"
 #include "kernels/reduce_list.inl"
 #include "kernels/rope_list.inl"
 #include "kernels/rows_list.inl"
