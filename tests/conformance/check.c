@@ -96,7 +96,8 @@ static double power_of(const struct target *t, int64_t i) {
     const double floor = oracle_smallest(t->tensor->type);
     if (t->expected[i] == ORACLE_UNTOUCHED) return 0;
     const double value = isfinite(t->expected[i]) ? fabs(t->expected[i]) : 0;
-    const double size = t->magnitude ? fmax(value, t->magnitude[i]) : value;
+    const bool sized = t->magnitude && isfinite(t->magnitude[i]);
+    const double size = sized ? fmax(value, t->magnitude[i]) : value;
     return fmax(size, floor) * fmax(size, floor);
 }
 
