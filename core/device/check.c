@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include <stdatomic.h>
+
 #include "device/check.h"
 
 #include "host/live.h"
@@ -78,4 +80,14 @@ bool device_buft_is_meta(ggml_backend_buffer_type_t buft) {
     ggml_backend_dev_t device = buft ? buft->device : NULL;
     return device && device->iface.get_type &&
            device->iface.get_type(device) == GGML_BACKEND_DEVICE_TYPE_META;
+}
+
+static _Atomic(device_ctx_alloc_fn) meta_ctx_alloc;
+
+device_ctx_alloc_fn device_meta_ctx_alloc(void) {
+    return atomic_load(&meta_ctx_alloc);
+}
+
+void device_set_meta_ctx_alloc(device_ctx_alloc_fn function) {
+    atomic_store(&meta_ctx_alloc, function);
 }

@@ -43,6 +43,13 @@ void device_live_settle(void **slot, ggml_backend_dev_t device);
 // Whether the buffer belongs to a device that is made of several ones.
 bool device_buft_is_meta(ggml_backend_buffer_type_t buft);
 
+// How a device made of several places all tensors of a context: a buffer or NULL after a failure.
+// NULL until the first such device is made. [any-thread]
+typedef ggml_backend_buffer_t (*device_ctx_alloc_fn)(struct ggml_context *ctx,
+                                                     ggml_backend_buffer_type_t buft);
+device_ctx_alloc_fn device_meta_ctx_alloc(void);
+void device_set_meta_ctx_alloc(device_ctx_alloc_fn function);
+
 // The buffer that holds the tensor's bytes, or NULL; views may be uninitialised.
 static inline ggml_backend_buffer_t device_tensor_buffer(const struct ggml_tensor *tensor) {
     return tensor->view_src ? tensor->view_src->buffer : tensor->buffer;

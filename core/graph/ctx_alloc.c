@@ -2,6 +2,7 @@
 // Memory for all tensors of a context, in as few buffers as the buffer type allows.
 #include "base/mem.h"
 #include "base/status.h"
+#include "device/check.h"
 #include "ggml-alloc.h"
 #include "ggml-backend.h"
 
@@ -142,6 +143,9 @@ ggml_backend_alloc_ctx_tensors_from_buft(struct ggml_context *ctx,
     struct buffer_list list = {0};
     struct ggml_backend_buffer *result = NULL;
     if (!start(&alloc, ctx, buft)) return NULL;
+    if (device_buft_is_meta(buft) && device_meta_ctx_alloc()) {
+        return device_meta_ctx_alloc()(ctx, buft);
+    }
     struct range range = {.end = ggml_get_first_tensor(ctx)};
     while (range.end) {
         if (!next_range(&alloc, range.end, &range)) goto fail;

@@ -73,7 +73,8 @@ static int end(void **state) {
 
 static void fill(struct ggml_tensor *tensor, float value) {
     float values[N];
-    for (int i = 0; i < N; ++i) values[i] = value;
+    for (int i = 0; i < N; ++i)
+        values[i] = value;
     ggml_backend_tensor_set(tensor, values, 0, sizeof(values));
 }
 
@@ -83,7 +84,8 @@ static float first(const struct ggml_tensor *tensor) {
     return value;
 }
 
-static struct virtual_record record(struct fixture *f, enum virtual_call call, int device, size_t i) {
+static struct virtual_record record(struct fixture *f, enum virtual_call call, int device,
+                                    size_t i) {
     struct virtual_record found;
     assert_true(virtual_find(&f->host, call, device, i, &found));
     return found;
@@ -138,7 +140,8 @@ static void test_computes(void **state) {
 static void test_queued_work_keeps_its_order(void **state) {
     struct fixture *f = *state;
     float ones[N], result[N] = {0};
-    for (int i = 0; i < N; ++i) ones[i] = 1.0f;
+    for (int i = 0; i < N; ++i)
+        ones[i] = 1.0f;
     f->config.graph_delay_us = 2000;
     assert_true(f->host.configure(0, &f->config));
     ggml_backend_tensor_set_async(f->stream[0], f->a[0], ones, 0, sizeof(ones));
@@ -163,8 +166,10 @@ static void test_devices_overlap(void **state) {
         fill(f->a[i], 1.0f);
         fill(f->b[i], 1.0f);
     }
-    for (int i = 0; i < 2; ++i) ggml_backend_graph_compute_async(f->stream[i], f->graph[i]);
-    for (int i = 0; i < 2; ++i) ggml_backend_synchronize(f->stream[i]);
+    for (int i = 0; i < 2; ++i)
+        ggml_backend_graph_compute_async(f->stream[i], f->graph[i]);
+    for (int i = 0; i < 2; ++i)
+        ggml_backend_synchronize(f->stream[i]);
     const struct virtual_record a = record(f, VIRTUAL_CALL_GRAPH, 0, 0);
     const struct virtual_record b = record(f, VIRTUAL_CALL_GRAPH, 1, 0);
     assert_true(a.begin_ns < b.end_ns && b.begin_ns < a.end_ns);
@@ -248,7 +253,8 @@ static void test_injected_failures(void **state) {
     struct fixture *f = *state;
     f->config.fail_compute_after = 1;
     assert_true(f->host.configure(0, &f->config));
-    const enum ggml_status wanted[] = {GGML_STATUS_SUCCESS, GGML_STATUS_FAILED, GGML_STATUS_SUCCESS};
+    const enum ggml_status wanted[] = {GGML_STATUS_SUCCESS, GGML_STATUS_FAILED,
+                                       GGML_STATUS_SUCCESS};
     for (int i = 0; i < 3; ++i) {
         assert_int_equal(ggml_backend_graph_compute(f->stream[0], f->graph[0]), wanted[i]);
     }
@@ -387,7 +393,8 @@ static void test_streams_that_do_not_queue(void **state) {
 
 static void test_bad_options_are_refused(void **state) {
     (void)state;
-    const char *bad[] = {"devices=0", "devices=257", "speed=3", "memory", "memory=x", "alignment=3"};
+    const char *bad[] = {"devices=0", "devices=257", "speed=3",
+                         "memory",    "memory=x",    "alignment=3"};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); ++i) {
         ggml_backend_reg_t reg;
         setenv("GGML_VIRTUAL", bad[i], 1);

@@ -21,7 +21,8 @@ static void find_function(const struct virtual_host *host, const char *name, voi
 void virtual_open(struct virtual_host *host, const char *options) {
     setenv("GGML_VIRTUAL", options, 1);
     *host = (struct virtual_host){0};
-    require(ggml_plugin_load(VIRTUAL_PLUGIN, &host->reg) == GGML_HOST_OK, "loading " VIRTUAL_PLUGIN);
+    require(ggml_plugin_load(VIRTUAL_PLUGIN, &host->reg) == GGML_HOST_OK,
+            "loading " VIRTUAL_PLUGIN);
     find_function(host, "virtual_configure", &host->configure);
     find_function(host, "virtual_default_config", &host->default_config);
     find_function(host, "virtual_log_clear", &host->log_clear);

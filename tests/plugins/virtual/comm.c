@@ -30,8 +30,7 @@ void *comm_init(ggml_backend_t *backends, size_t n_backends) {
         if (!stream || !stream->base.iface.synchronize) return NULL;
         if (!device_config(stream->device).communicator) return NULL;
     }
-    struct comm *comm =
-        ggml_aligned_malloc(sizeof(*comm) + n_backends * sizeof(comm->backends[0]));
+    struct comm *comm = ggml_aligned_malloc(sizeof(*comm) + n_backends * sizeof(comm->backends[0]));
     if (!comm) return NULL;
     comm->n = n_backends;
     memcpy(comm->backends, backends, n_backends * sizeof(comm->backends[0]));
@@ -61,7 +60,8 @@ static void sum(const struct reduction *reduction) {
         for (size_t k = 0; k < reduction->n; ++k) {
             if (reduction->shares[k].counts) value += load(reduction, reduction->shares[k].data, i);
         }
-        for (size_t k = 0; k < reduction->n; ++k) store(reduction, reduction->shares[k].data, i, value);
+        for (size_t k = 0; k < reduction->n; ++k)
+            store(reduction, reduction->shares[k].data, i, value);
     }
 }
 
@@ -74,7 +74,8 @@ static enum ggml_status run_share(struct stream *stream, struct job *job) {
         reduction->is_done = true;
         pthread_cond_broadcast(&reduction->changed);
     }
-    while (!reduction->is_done) pthread_cond_wait(&reduction->changed, &reduction->mutex);
+    while (!reduction->is_done)
+        pthread_cond_wait(&reduction->changed, &reduction->mutex);
     pthread_mutex_unlock(&reduction->mutex);
     return GGML_STATUS_SUCCESS;
 }
@@ -116,9 +117,9 @@ static struct reduction *reduction_new(const struct comm *comm, struct ggml_tens
     pthread_mutex_init(&reduction->mutex, NULL);
     pthread_cond_init(&reduction->changed, NULL);
     for (size_t i = 0; i < comm->n; ++i) {
-        reduction->shares[i] = (struct share){
-            memory_resolve(NULL, tensors[i], 0, ggml_nbytes(tensors[i])),
-            (tensors[i]->flags & GGML_TENSOR_FLAG_COMPUTE) != 0};
+        reduction->shares[i] =
+            (struct share){memory_resolve(NULL, tensors[i], 0, ggml_nbytes(tensors[i])),
+                           (tensors[i]->flags & GGML_TENSOR_FLAG_COMPUTE) != 0};
     }
     return reduction;
 }
@@ -154,8 +155,10 @@ bool comm_allreduce_tensor(void *handle, struct ggml_tensor **tensors) {
         struct job *job = jobs;
         jobs = job->next;
         job->next = NULL;
-        if (reduction) queue_share(stream_of(comm->backends[i]), job, reduction, tensors[i]);
-        else ggml_aligned_free(job, sizeof(*job));
+        if (reduction)
+            queue_share(stream_of(comm->backends[i]), job, reduction, tensors[i]);
+        else
+            ggml_aligned_free(job, sizeof(*job));
     }
     return reduction != NULL;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Graphs: each node is copied with its operands, the copies point to where the bytes really are, and
-// the CPU plugin's code computes them.
+// Graphs: each node is copied with its operands, the copies point to where the bytes really are,
+// and the CPU plugin's code computes them.
 #include <stdio.h>
 
 #include "internal.h"
@@ -30,7 +30,8 @@ static struct shadow *shadow_new(const struct ggml_cgraph *graph) {
     if (!shadow) return NULL;
     *shadow = (struct shadow){0};
     size_t n = 0;
-    for (int i = 0; i < graph->n_nodes; ++i) n += computes(graph->nodes[i]);
+    for (int i = 0; i < graph->n_nodes; ++i)
+        n += computes(graph->nodes[i]);
     if (n == 0) return shadow;
     shadow->tensors = ggml_aligned_malloc(n * NODE_TENSORS * sizeof(*shadow->tensors));
     shadow->ranges = ggml_aligned_malloc(n * NODE_TENSORS * sizeof(*shadow->ranges));
@@ -48,7 +49,8 @@ static bool place(struct shadow *shadow, struct stream *stream, const struct ggm
     const size_t bytes = ggml_nbytes(tensor);
     char *data = memory_resolve(stream->device, tensor, 0, bytes);
     out_copy->data = data;
-    if (data) shadow->ranges[shadow->n_ranges++] = (struct hazard_range){data, data + bytes, writes};
+    if (data)
+        shadow->ranges[shadow->n_ranges++] = (struct hazard_range){data, data + bytes, writes};
     return data != NULL;
 }
 

@@ -34,7 +34,8 @@ void fence_signal(struct fence *fence) {
 
 void fence_wait(struct fence *fence) {
     pthread_mutex_lock(&fence->mutex);
-    while (!fence->is_done) pthread_cond_wait(&fence->changed, &fence->mutex);
+    while (!fence->is_done)
+        pthread_cond_wait(&fence->changed, &fence->mutex);
     pthread_mutex_unlock(&fence->mutex);
 }
 

@@ -42,8 +42,10 @@ void hazard_queue(struct hazard *hazard) {
 void hazard_done(struct hazard *hazard) {
     pthread_mutex_lock(&mutex);
     if (hazard->next) hazard->next->previous = hazard->previous;
-    if (hazard->previous) hazard->previous->next = hazard->next;
-    else first = hazard->next;
+    if (hazard->previous)
+        hazard->previous->next = hazard->next;
+    else
+        first = hazard->next;
     pthread_mutex_unlock(&mutex);
 }
 
@@ -66,8 +68,8 @@ void hazard_start(struct hazard *hazard) {
     pthread_mutex_lock(&mutex);
     hazard->runs = true;
     for (const struct hazard *other = first; other && !found; other = other->next) {
-        const bool concurrent = other != hazard && other->stream != hazard->stream &&
-                                (other->runs || !hazard->stream);
+        const bool concurrent =
+            other != hazard && other->stream != hazard->stream && (other->runs || !hazard->stream);
         found = concurrent && conflict(hazard, other);
         if (found) memcpy(name, other->name, sizeof(name));
     }

@@ -9,7 +9,8 @@
 #include "ggml-plugin.h"
 #include "virtual.h"
 
-// --- log ------------------------------------------------------------------------------------------
+// --- log
+// ------------------------------------------------------------------------------------------
 
 // Nanoseconds of the clock of the records.
 uint64_t log_now(void);
@@ -18,7 +19,8 @@ uint64_t log_add(struct virtual_record record);
 void log_begin(uint64_t ticket);
 void log_end(uint64_t ticket, enum ggml_status status);
 // A record that begins and ends now.
-void log_once(enum virtual_call call, int device, uint32_t stream, uint64_t bytes, const char *text);
+void log_once(enum virtual_call call, int device, uint32_t stream, uint64_t bytes,
+              const char *text);
 void log_violation(int device, const char *format, ...) GGML_ATTRIBUTE_FORMAT(2, 3);
 void log_clear(void);
 size_t log_count(void);
@@ -26,7 +28,8 @@ bool log_get(size_t i, struct virtual_record *out_record);
 size_t log_violations(void);
 void log_free(void);
 
-// --- devices --------------------------------------------------------------------------------------
+// --- devices
+// --------------------------------------------------------------------------------------
 
 enum gate {
     GATE_ALLOC,
@@ -56,12 +59,14 @@ struct virtual_config device_config(struct virtual_device *device);
 // Counts a call; a failure that is due is told to the host. [any-thread]
 enum ggml_status device_gate(struct virtual_device *device, enum gate gate);
 bool device_computes(struct virtual_device *device, const struct ggml_tensor *node);
-void virtual_fail(enum ggml_host_status status, const char *format, ...) GGML_ATTRIBUTE_FORMAT(2, 3);
+void virtual_fail(enum ggml_host_status status, const char *format, ...)
+    GGML_ATTRIBUTE_FORMAT(2, 3);
 // Sets *out_config from "key=value,..."; answers the number of devices, 0 for a text it can't read.
 size_t config_parse(const char *text, struct virtual_config *out_config);
 void config_default(struct virtual_config *out_config);
 
-// --- memory ---------------------------------------------------------------------------------------
+// --- memory
+// ---------------------------------------------------------------------------------------
 
 // Addresses that fault when they are touched; NULL on failure.
 void *space_reserve(size_t size);
@@ -80,7 +85,8 @@ bool memory_type_is_mine(ggml_backend_buffer_type_t buft);
 void memory_delay(struct virtual_device *device, size_t bytes);
 void sleep_ns(int64_t nanoseconds);
 
-// --- hazards: work that touches the same bytes unordered ------------------------------------------
+// --- hazards: work that touches the same bytes unordered
+// ------------------------------------------
 
 struct hazard_range {
     const char *begin;
@@ -106,7 +112,8 @@ void hazard_start(struct hazard *hazard);
 // Whether queued or running work touches the bytes.
 bool hazard_touches(const char *begin, size_t size);
 
-// --- fences: one moment of a stream that others wait for --------------------------------------------
+// --- fences: one moment of a stream that others wait for
+// --------------------------------------------
 
 struct fence;
 struct fence *fence_new(void);
@@ -115,7 +122,8 @@ void fence_signal(struct fence *fence);
 void fence_wait(struct fence *fence);
 void fence_drop(struct fence *fence); // NULL does nothing
 
-// --- streams --------------------------------------------------------------------------------------
+// --- streams
+// --------------------------------------------------------------------------------------
 
 struct stream;
 
@@ -190,7 +198,8 @@ bool stream_copy_async(ggml_backend_t backend_src, ggml_backend_t backend_dst,
                        const struct ggml_tensor *src, struct ggml_tensor *dst);
 void transfer_run(const struct transfer *transfer);
 
-// --- communicator: ggml_backend_comm_* --------------------------------------------------------------
+// --- communicator: ggml_backend_comm_*
+// --------------------------------------------------------------
 
 void *comm_init(ggml_backend_t *backends, size_t n_backends);
 void comm_free(void *comm);

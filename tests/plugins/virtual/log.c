@@ -71,7 +71,8 @@ void log_end(uint64_t ticket, enum ggml_status status) {
     pthread_mutex_unlock(&book.mutex);
 }
 
-void log_once(enum virtual_call call, int device, uint32_t stream, uint64_t bytes, const char *text) {
+void log_once(enum virtual_call call, int device, uint32_t stream, uint64_t bytes,
+              const char *text) {
     struct virtual_record record = {
         .call = call, .device = device, .peer = -1, .stream = stream, .bytes = bytes};
     snprintf(record.text, sizeof(record.text), "%s", text);

@@ -68,7 +68,8 @@ char *memory_resolve(struct virtual_device *device, const struct ggml_tensor *te
 
 void sleep_ns(int64_t nanoseconds) {
     if (nanoseconds <= 0) return;
-    const struct timespec time = {(time_t)(nanoseconds / 1000000000), (long)(nanoseconds % 1000000000)};
+    const struct timespec time = {(time_t)(nanoseconds / 1000000000),
+                                  (long)(nanoseconds % 1000000000)};
     nanosleep(&time, NULL);
 }
 
@@ -77,7 +78,8 @@ void memory_delay(struct virtual_device *device, size_t bytes) {
     sleep_ns(config.copy_delay_us * 1000 + config.copy_ns_per_kib * (int64_t)(bytes / 1024));
 }
 
-// --- blocking transfers -----------------------------------------------------------------------------
+// --- blocking transfers
+// -----------------------------------------------------------------------------
 
 struct access {
     enum virtual_call call;
@@ -90,16 +92,13 @@ struct access {
 static char *access_begin(const struct access *access, struct hazard *hazard,
                           struct hazard_range *range, uint64_t *out_ticket) {
     struct virtual_device *device = access->memory->device;
-    struct virtual_record record = {.call = access->call,
-                                    .device = device->index,
-                                    .peer = -1,
-                                    .bytes = access->bytes};
+    struct virtual_record record = {
+        .call = access->call, .device = device->index, .peer = -1, .bytes = access->bytes};
     snprintf(record.text, sizeof(record.text), "%s", access->tensor->name);
     *out_ticket = log_add(record);
     log_begin(*out_ticket);
     char *data = memory_resolve(NULL, access->tensor, access->offset, access->span);
-    const enum ggml_status status =
-        data ? device_gate(device, GATE_COPY) : GGML_STATUS_FAILED;
+    const enum ggml_status status = data ? device_gate(device, GATE_COPY) : GGML_STATUS_FAILED;
     if (status != GGML_STATUS_SUCCESS) {
         log_end(*out_ticket, status);
         return NULL;
@@ -118,14 +117,15 @@ static void access_end(struct hazard *hazard, uint64_t ticket) {
     log_end(ticket, GGML_STATUS_SUCCESS);
 }
 
-static void buffer_set_2d(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor, const void *data,
-                          size_t offset, size_t size, size_t n_copies, size_t stride_tensor,
-                          size_t stride_data) {
+static void buffer_set_2d(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor,
+                          const void *data, size_t offset, size_t size, size_t n_copies,
+                          size_t stride_tensor, size_t stride_data) {
     struct hazard hazard;
     struct hazard_range range;
     uint64_t ticket;
-    const struct access access = {VIRTUAL_CALL_SET, buffer->context, tensor, offset,
-                                  (n_copies - 1) * stride_tensor + size, n_copies * size};
+    const struct access access = {
+        VIRTUAL_CALL_SET, buffer->context, tensor, offset, (n_copies - 1) * stride_tensor + size,
+        n_copies * size};
     char *dst = access_begin(&access, &hazard, &range, &ticket);
     if (!dst) return;
     const struct transfer transfer = {dst, data, size, n_copies, stride_tensor, stride_data};
@@ -133,14 +133,15 @@ static void buffer_set_2d(ggml_backend_buffer_t buffer, struct ggml_tensor *tens
     access_end(&hazard, ticket);
 }
 
-static void buffer_get_2d(ggml_backend_buffer_t buffer, const struct ggml_tensor *tensor, void *data,
-                          size_t offset, size_t size, size_t n_copies, size_t stride_tensor,
-                          size_t stride_data) {
+static void buffer_get_2d(ggml_backend_buffer_t buffer, const struct ggml_tensor *tensor,
+                          void *data, size_t offset, size_t size, size_t n_copies,
+                          size_t stride_tensor, size_t stride_data) {
     struct hazard hazard;
     struct hazard_range range;
     uint64_t ticket;
-    const struct access access = {VIRTUAL_CALL_GET, buffer->context, tensor, offset,
-                                  (n_copies - 1) * stride_tensor + size, n_copies * size};
+    const struct access access = {
+        VIRTUAL_CALL_GET, buffer->context, tensor, offset, (n_copies - 1) * stride_tensor + size,
+        n_copies * size};
     const char *src = access_begin(&access, &hazard, &range, &ticket);
     if (!src) return;
     const struct transfer transfer = {data, src, size, n_copies, stride_data, stride_tensor};
@@ -178,8 +179,8 @@ static bool buffer_copy(ggml_backend_buffer_t buffer, const struct ggml_tensor *
     const struct memory *from = memory_of(src);
     struct memory *memory = buffer->context;
     if (!from) return false;
-    if (from->device != memory->device && (!device_config(from->device).peer_copy ||
-                                           !device_config(memory->device).peer_copy)) {
+    if (from->device != memory->device &&
+        (!device_config(from->device).peer_copy || !device_config(memory->device).peer_copy)) {
         return false;
     }
     const size_t bytes = ggml_nbytes(dst);
@@ -192,7 +193,8 @@ static bool buffer_copy(ggml_backend_buffer_t buffer, const struct ggml_tensor *
     return true;
 }
 
-// --- buffers ----------------------------------------------------------------------------------------
+// --- buffers
+// ----------------------------------------------------------------------------------------
 
 static void buffer_clear(ggml_backend_buffer_t buffer, uint8_t value) {
     struct memory *memory = buffer->context;
@@ -239,7 +241,8 @@ static void *buffer_base(ggml_backend_buffer_t buffer) {
     return ((struct memory *)buffer->context)->base;
 }
 
-static enum ggml_status buffer_init_tensor(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor) {
+static enum ggml_status buffer_init_tensor(ggml_backend_buffer_t buffer,
+                                           struct ggml_tensor *tensor) {
     const struct memory *memory = buffer->context;
     const size_t alignment = buffer->buft->iface.get_alignment(buffer->buft);
     if (!tensor->view_src && ((uintptr_t)tensor->data - (uintptr_t)memory->base) % alignment != 0) {
@@ -329,7 +332,8 @@ ggml_backend_buffer_t memory_import(struct virtual_device *device, void *ptr, si
     return make_buffer(device, &device->buft, size, ptr);
 }
 
-// --- buffer types -----------------------------------------------------------------------------------
+// --- buffer types
+// -----------------------------------------------------------------------------------
 
 static const char *buft_name(ggml_backend_buffer_type_t buft) {
     struct virtual_device *device = buft->context;

@@ -41,8 +41,10 @@ enum ggml_status device_gate(struct virtual_device *device, enum gate gate) {
     const int64_t limits[] = {device->config.fail_alloc_after, device->config.fail_copy_after,
                               device->config.fail_compute_after};
     int64_t total = 0;
-    for (int i = 0; i < GATE_COUNT; ++i) total += device->n_calls[i];
-    if (device->config.lose_after >= 0 && total >= device->config.lose_after) device->is_lost = true;
+    for (int i = 0; i < GATE_COUNT; ++i)
+        total += device->n_calls[i];
+    if (device->config.lose_after >= 0 && total >= device->config.lose_after)
+        device->is_lost = true;
     const bool lost = device->is_lost;
     const bool fails = device->n_calls[gate]++ == limits[gate];
     pthread_mutex_unlock(&device->mutex);
@@ -54,7 +56,8 @@ enum ggml_status device_gate(struct virtual_device *device, enum gate gate) {
     return lost || fails ? GGML_STATUS_FAILED : GGML_STATUS_SUCCESS;
 }
 
-// --- device -----------------------------------------------------------------------------------------
+// --- device
+// -----------------------------------------------------------------------------------------
 
 static const char *device_name(ggml_backend_dev_t device) {
     return ((struct virtual_device *)device->context)->name;
@@ -159,7 +162,8 @@ static const struct ggml_backend_device_i device_interface = {
     .event_synchronize = event_synchronize,
 };
 
-// --- functions by name ------------------------------------------------------------------------------
+// --- functions by name
+// ------------------------------------------------------------------------------
 
 static bool is_valid(const struct virtual_config *config) {
     const int64_t alignment = config->alignment;
@@ -216,7 +220,8 @@ static void *reg_proc_address(ggml_backend_reg_t reg, const char *name) {
     return address;
 }
 
-// --- backend ----------------------------------------------------------------------------------------
+// --- backend
+// ----------------------------------------------------------------------------------------
 
 static const char *reg_name(ggml_backend_reg_t reg) {
     (void)reg;
@@ -266,12 +271,14 @@ static ggml_backend_reg_t virtual_start(void) {
     devices = ggml_aligned_malloc(count * sizeof(*devices));
     if (!devices) return NULL;
     n_devices = count;
-    for (size_t i = 0; i < count; ++i) device_start(&devices[i], (int)i, &config);
+    for (size_t i = 0; i < count; ++i)
+        device_start(&devices[i], (int)i, &config);
     return &virtual_reg;
 }
 
 static void virtual_shutdown(void) {
-    for (size_t i = 0; i < n_devices; ++i) pthread_mutex_destroy(&devices[i].mutex);
+    for (size_t i = 0; i < n_devices; ++i)
+        pthread_mutex_destroy(&devices[i].mutex);
     ggml_aligned_free(devices, n_devices * sizeof(*devices));
     devices = NULL;
     n_devices = 0;

@@ -66,8 +66,10 @@ void stream_queue(struct stream *stream, struct job *job) {
     job->hazard.device = stream->device->index;
     hazard_queue(&job->hazard);
     pthread_mutex_lock(&stream->mutex);
-    if (stream->last) stream->last->next = job;
-    else stream->first = job;
+    if (stream->last)
+        stream->last->next = job;
+    else
+        stream->first = job;
     stream->last = job;
     pthread_cond_broadcast(&stream->changed);
     pthread_mutex_unlock(&stream->mutex);
@@ -76,7 +78,8 @@ void stream_queue(struct stream *stream, struct job *job) {
 
 void stream_wait(struct stream *stream) {
     pthread_mutex_lock(&stream->mutex);
-    while (stream->first || stream->is_busy) pthread_cond_wait(&stream->changed, &stream->mutex);
+    while (stream->first || stream->is_busy)
+        pthread_cond_wait(&stream->changed, &stream->mutex);
     pthread_mutex_unlock(&stream->mutex);
 }
 
@@ -117,11 +120,10 @@ enum ggml_status stream_gate(struct stream *stream, enum gate gate, struct job *
 
 static void stream_synchronize(ggml_backend_t backend) {
     struct stream *stream = backend->context;
-    const uint64_t ticket =
-        log_add((struct virtual_record){.call = VIRTUAL_CALL_SYNCHRONIZE,
-                                        .device = stream->device->index,
-                                        .peer = -1,
-                                        .stream = stream->number});
+    const uint64_t ticket = log_add((struct virtual_record){.call = VIRTUAL_CALL_SYNCHRONIZE,
+                                                            .device = stream->device->index,
+                                                            .peer = -1,
+                                                            .stream = stream->number});
     log_begin(ticket);
     stream_wait(stream);
     pthread_mutex_lock(&stream->mutex);

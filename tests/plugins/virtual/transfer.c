@@ -103,7 +103,8 @@ void stream_get_async(ggml_backend_t backend, const struct ggml_tensor *tensor, 
     stream_get_2d_async(backend, tensor, data, offset, size, 1, 0, 0);
 }
 
-// --- between devices --------------------------------------------------------------------------------
+// --- between devices
+// --------------------------------------------------------------------------------
 
 // Makes `later` wait for what is queued on `earlier` now.
 static bool order(struct stream *earlier, struct stream *later) {
@@ -132,7 +133,11 @@ bool stream_copy_async(ggml_backend_t backend_src, ggml_backend_t backend_dst,
     if (!is_direct(from, to, src, dst)) return false;
     const size_t bytes = ggml_nbytes(src);
     const struct transfer transfer = {memory_resolve(to->device, dst, 0, bytes),
-                                      memory_resolve(from->device, src, 0, bytes), bytes, 1, 0, 0};
+                                      memory_resolve(from->device, src, 0, bytes),
+                                      bytes,
+                                      1,
+                                      0,
+                                      0};
     struct virtual_record record = record_of(from, VIRTUAL_CALL_COPY, src, bytes);
     record.device = to->device->index;
     record.peer = from->device->index;

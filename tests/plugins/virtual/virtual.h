@@ -43,21 +43,22 @@ struct virtual_record {
     char text[192]; // name of the tensor, or what a VIOLATION is
 };
 
-// "virtual_configure": sets a device up (index -1: all), revives a lost one and starts the counts of
-// failures anew. Options about objects (async, events, alignment) apply to those made later. False
-// for an index or value out of range. [any-thread]
+// "virtual_configure": sets a device up (index -1: all), revives a lost one and starts the counts
+// of failures anew. Options about objects (async, events, alignment) apply to those made later.
+// False for an index or value out of range. [any-thread]
 typedef bool (*virtual_configure_t)(int device, const struct virtual_config *config);
 // "virtual_default_config" [any-thread]
 typedef void (*virtual_default_config_t)(struct virtual_config *out_config);
 // "virtual_log_clear": forgets all records and the count of violations. [any-thread]
 typedef void (*virtual_log_clear_t)(void);
-// "virtual_log_count" and "virtual_log_get", by order of the calls; false past the end. [any-thread]
+// "virtual_log_count" and "virtual_log_get", by order of the calls; false past the end.
+// [any-thread]
 typedef size_t (*virtual_log_count_t)(void);
 typedef bool (*virtual_log_get_t)(size_t i, struct virtual_record *out_record);
 // "virtual_violations": how many since the log was cleared. [any-thread]
 typedef size_t (*virtual_violations_t)(void);
-// "virtual_storage": where a tensor's bytes really are, to look at them behind the host's back; NULL
-// if it is not on a virtual device. [any-thread]
+// "virtual_storage": where a tensor's bytes really are, to look at them behind the host's back;
+// NULL if it is not on a virtual device. [any-thread]
 typedef void *(*virtual_storage_t)(const struct ggml_tensor *tensor);
 
 #endif
