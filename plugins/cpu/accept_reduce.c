@@ -25,7 +25,7 @@ bool cpu_accepts_sum_rows(const struct ggml_tensor *node) {
 bool cpu_accepts_argmax(const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     return node->ne[0] == a->ne[1] && cpu_nrows(node) == 1 && a->ne[2] == 1 && a->ne[3] == 1 &&
-           a->ne[0] <= INT32_MAX && cpu_rows_dense(a);
+           a->ne[0] <= INT32_MAX && a->nb[0] % sizeof(float) == 0;
 }
 
 // A source with gaps inside its rows is gathered in the result, which must then be other memory.

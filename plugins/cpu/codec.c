@@ -120,8 +120,27 @@ ggml_from_float_t cpu_from_float(enum ggml_type type) {
     }
 }
 
-bool cpu_is_wide(enum ggml_type type) {
+static bool is_wide(enum ggml_type type) {
     return type == GGML_TYPE_F64 || type == GGML_TYPE_I32 || type == GGML_TYPE_I64;
+}
+
+static bool is_half(enum ggml_type type) {
+    return type == GGML_TYPE_F16 || type == GGML_TYPE_BF16;
+}
+
+bool cpu_converts_wide(enum ggml_type from, enum ggml_type to) {
+    return is_wide(from) && (is_wide(to) || is_half(to));
+}
+
+// Of the two neighbours the one with an odd mantissa: rounding that once more is as rounding once.
+static float round_to_odd(double x) {
+    float y = (float)x;
+    if ((double)y == x || x != x) return y;
+    uint32_t bits;
+    memcpy(&bits, &y, sizeof(bits));
+    if (bits % 2 == 0) bits += fabs((double)y) > fabs(x) ? UINT32_MAX : 1;
+    memcpy(&y, &bits, sizeof(y));
+    return y;
 }
 
 void cpu_to_double(enum ggml_type type, const void *x, double *y, int64_t n) {
@@ -150,6 +169,6 @@ void cpu_from_double(enum ggml_type type, const double *x, void *y, int64_t n) {
     default: break;
     }
     for (int64_t i = 0; i < n; ++i)
-        narrow[i] = (float)x[i];
+        narrow[i] = is_half(type) ? round_to_odd(x[i]) : (float)x[i];
     cpu_from_float(type)(narrow, y, n);
 }

@@ -11,9 +11,9 @@
 ggml_to_float_t cpu_to_float(enum ggml_type type);
 ggml_from_float_t cpu_from_float(enum ggml_type type);
 
-// Whether F32 does not hold all values of the type: between two such types conversions go through
-// F64. [any-thread]
-bool cpu_is_wide(enum ggml_type type);
+// Whether a conversion has to go through F64 to come out right: F32 would lose digits, or round
+// twice. [any-thread]
+bool cpu_converts_wide(enum ggml_type from, enum ggml_type to);
 // To and from F64, for every type that has cpu_to_float(), cpu_from_float(). n <= CPU_WIDE_CHUNK.
 // [any-thread]
 void cpu_to_double(enum ggml_type type, const void *x, double *y, int64_t n);

@@ -252,6 +252,12 @@ static void test_copies_between_numbers(void **state) {
     assert_int_equal(test_compute(test_graph(ctx, whole), 1), 0);
     const int64_t want[4] = {INT64_MAX, INT64_MIN, INT64_MIN, 9007199254740991};
     assert_memory_equal(whole->data, want, sizeof(want));
+    // Rounded to F32 first, both would be ties.
+    memcpy(big->data, (const double[4]){0x1.002p0 + 0x1p-40, 0x1p-40 - 0x1.006p0, 1e9, -1e300}, 32);
+    struct ggml_tensor *halves = ggml_cast(ctx, big, GGML_TYPE_F16);
+    assert_int_equal(test_compute(test_graph(ctx, halves), 1), 0);
+    const uint16_t want_halves[4] = {0x3C01, 0xBC01, 0x7C00, 0xFC00};
+    assert_memory_equal(halves->data, want_halves, sizeof(want_halves));
     ggml_free(ctx);
 }
 

@@ -195,6 +195,6 @@ enum ggml_status CPU_FN(cpu_copy)(const struct cpu_task *task) {
     if (src->data == task->dst->data && ggml_are_same_layout(src, task->dst))
         return GGML_STATUS_SUCCESS;
     if (src->type == task->dst->type) return run_same_type(task, src);
-    if (cpu_is_wide(src->type) && cpu_is_wide(task->dst->type)) return run_wide(task, src);
+    if (cpu_converts_wide(src->type, task->dst->type)) return run_wide(task, src);
     return run_converted(task, src);
 }

@@ -77,6 +77,7 @@ enum ggml_status CPU_FN(cpu_mean)(const struct cpu_task *task) {
 // The last of equal maxima; NaN is never one.
 enum ggml_status CPU_FN(cpu_argmax)(const struct cpu_task *task) {
     const struct ggml_tensor *src = task->dst->src[0];
+    const int64_t step = (int64_t)(src->nb[0] / sizeof(float));
     int64_t begin, end;
     cpu_task_range(task, src->ne[1], &begin, &end);
     for (int64_t r = begin; r < end; ++r) {
@@ -85,8 +86,8 @@ enum ggml_status CPU_FN(cpu_argmax)(const struct cpu_task *task) {
         float max = -INFINITY;
         int32_t index = 0;
         for (int64_t i = 0; i < src->ne[0]; ++i) {
-            if (x[i] >= max) {
-                max = x[i];
+            if (x[i * step] >= max) {
+                max = x[i * step];
                 index = (int32_t)i;
             }
         }
