@@ -3,5 +3,3 @@
 // leaves a message. Rows only ever leave this list.
 //
 // GGML_PENDING(type, name, (parameters), failure)    GGML_PENDING_VOID(name, (parameters))
-GGML_PENDING_VOID(ggml_build_backward_expand, (struct ggml_context *ctx, struct ggml_cgraph *cgraph,
-             struct ggml_tensor **grad_accs))

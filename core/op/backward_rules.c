@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: MIT
+// The gradient rules. In each, g is the gradient of the node, a and b are its first two sources. g
+// stands first in products: it is F32 also where the sources are not.
+#include "op/backward.h"
+
+#include "ggml-host.h"
+#include "op/op_build.h"
+
+typedef struct ggml_tensor *tensor_t;
+
+static tensor_t contiguous(struct backward *pass, tensor_t x) {
+    return ggml_is_contiguous(x) ? x : ggml_cont(pass->ctx, x);
+}
+
+// Sums over what a broadcast repeated.
+static tensor_t reduced(struct backward *pass, tensor_t g, tensor_t like) {
+    return ggml_are_same_shape(g, like) ? g : ggml_repeat_back(pass->ctx, g, like);
+}
+
+static tensor_t reshaped(struct backward *pass, tensor_t g, tensor_t like) {
+    return ggml_are_same_shape(g, like) ? g
+                                        : ggml_reshape(pass->ctx, contiguous(pass, g), like);
+}
+
+// --- copies and views ----------------------------------------------------------------------------
+
+static void rule_copy(struct backward *pass, tensor_t node, tensor_t g) {
+    backward_give(pass, node->src[0], reshaped(pass, g, node->src[0]));
+}
+
+// Strides and offset in elements of `type`, as those of F32.
+static struct backward_region region_in(enum ggml_type type, const size_t *nb, size_t offset) {
+    const size_t size = ggml_type_size(type);
+    const size_t size_f32 = sizeof(float);
+    struct backward_region region = {.nb = {size_f32}, .offset = offset / size * size_f32};
+    for (int i = 1; i < GGML_MAX_DIMS; ++i) {
+        region.nb[i] = nb[i] / size * size_f32;
+    }
+    return region;
+}
+
+// The region that an ACC or SET node writes to.
+static struct backward_region region_of(const struct ggml_tensor *node) {
+    size_t nb[GGML_MAX_DIMS] = {0};
+    for (int i = 1; i < GGML_MAX_DIMS; ++i) {
+        nb[i] = (uint32_t)node->op_params[i - 1];
+    }
+    return region_in(node->type, nb, (uint32_t)node->op_params[3]);
+}
+
+static tensor_t view_of_region(struct backward *pass, tensor_t g, const struct ggml_tensor *shape,
+                               const struct backward_region *region) {
+    const int64_t *ne = shape->ne;
+    const size_t *nb = region->nb;
+    return ggml_view_4d(pass->ctx, contiguous(pass, g), ne[0], ne[1], ne[2], ne[3], nb[1], nb[2],
+                        nb[3], region->offset);
+}
+
+static void rule_acc(struct backward *pass, tensor_t node, tensor_t g) {
+    const struct backward_region region = region_of(node);
+    tensor_t b = node->src[1];
+    if (backward_wants(pass, node->src[0])) backward_give(pass, node->src[0], g);
+    if (backward_wants(pass, b)) {
+        backward_give(pass, b, ggml_cont(pass->ctx, view_of_region(pass, g, b, &region)));
+    }
+}
+
+static void rule_set(struct backward *pass, tensor_t node, tensor_t g) {
+    const struct backward_region region = region_of(node);
+    const size_t *nb = region.nb;
+    tensor_t b = node->src[1];
+    g = contiguous(pass, g);
+    tensor_t part = ggml_cont(pass->ctx, view_of_region(pass, g, b, &region));
+    if (backward_wants(pass, node->src[0])) {
+        tensor_t rest = ggml_set(pass->ctx, g, ggml_fill(pass->ctx, part, 0.0f), nb[1], nb[2],
+                                 nb[3], region.offset);
+        backward_give(pass, node->src[0], rest);
+    }
+    if (backward_wants(pass, b)) backward_give(pass, b, part);
+}
+
+static void rule_view(struct backward *pass, tensor_t node, tensor_t g) {
+    size_t offset;
+    memcpy(&offset, node->op_params, sizeof(offset));
+    if (!ggml_is_contiguous(node->src[0])) {
+        backward_fail(pass, node, "a view of a tensor that is not contiguous has no gradient here");
+        return;
+    }
+    const struct backward_region region = region_in(node->src[0]->type, node->nb, offset);
+    backward_give_region(pass, node->src[0], g, &region);
+}
+
+static void rule_permute(struct backward *pass, tensor_t node, tensor_t g) {
+    int back[GGML_MAX_DIMS];
+    for (int i = 0; i < GGML_MAX_DIMS; ++i) {
+        back[node->op_params[i] & 3] = i;
+    }
+    backward_give(pass, node->src[0],
+                  ggml_permute(pass->ctx, g, back[0], back[1], back[2], back[3]));
+}
+
+static void rule_transpose(struct backward *pass, tensor_t node, tensor_t g) {
+    backward_give(pass, node->src[0], ggml_transpose(pass->ctx, g));
+}
+
+static void rule_get_rows(struct backward *pass, tensor_t node, tensor_t g) {
+    tensor_t grad = ggml_get_rows_back(pass->ctx, contiguous(pass, g), node->src[1], node->src[0]);
+    backward_give(pass, node->src[0], grad);
+}
+
+// --- element-wise --------------------------------------------------------------------------------
+
+static void rule_add(struct backward *pass, tensor_t node, tensor_t g) {
+    tensor_t b = node->src[1];
+    if (backward_wants(pass, node->src[0])) backward_give(pass, node->src[0], g);
+    if (backward_wants(pass, b)) backward_give(pass, b, reduced(pass, g, b));
+}
+
+static void rule_add1(struct backward *pass, tensor_t node, tensor_t g) {
+    if (backward_wants(pass, node->src[0])) backward_give(pass, node->src[0], g);
+    if (backward_wants(pass, node->src[1])) {
+        backward_give(pass, node->src[1], ggml_sum(pass->ctx, contiguous(pass, g)));
+    }
+}
+
+static void rule_sub(struct backward *pass, tensor_t node, tensor_t g) {
+    tensor_t b = node->src[1];
+    if (backward_wants(pass, node->src[0])) backward_give(pass, node->src[0], g);
+    if (backward_wants(pass, b)) {
+        backward_give(pass, b, ggml_neg(pass->ctx, contiguous(pass, reduced(pass, g, b))));
+    }
+}
+
+static void rule_mul(struct backward *pass, tensor_t node, tensor_t g) {
+    tensor_t a = node->src[0];
+    tensor_t b = node->src[1];
+    if (backward_wants(pass, a)) backward_give(pass, a, ggml_mul(pass->ctx, g, b));
+    if (backward_wants(pass, b)) {
+        backward_give(pass, b, reduced(pass, ggml_mul(pass->ctx, g, a), b));
+    }
+}
+
+static void rule_div(struct backward *pass, tensor_t node, tensor_t g) {
+    tensor_t b = node->src[1];
+    if (!backward_wants(pass, node->src[0]) && !backward_wants(pass, b)) return;
+    tensor_t quotient = ggml_div(pass->ctx, g, b);
+    if (backward_wants(pass, node->src[0])) backward_give(pass, node->src[0], quotient);
+    if (backward_wants(pass, b)) {
+        tensor_t slope = ggml_neg(pass->ctx, ggml_mul(pass->ctx, quotient, node));
+        backward_give(pass, b, reduced(pass, slope, b));
+    }
+}
+
+static void rule_sqr(struct backward *pass, tensor_t node, tensor_t g) {
+    tensor_t a = node->src[0];
+    backward_give(pass, a, ggml_scale(pass->ctx, ggml_mul(pass->ctx, g, a), 2.0f));
+}
+
+static void rule_sqrt(struct backward *pass, tensor_t node, tensor_t g) {
+    backward_give(pass, node->src[0],
+                  ggml_scale(pass->ctx, ggml_div(pass->ctx, g, node), 0.5f));
+}
+
+static void rule_log(struct backward *pass, tensor_t node, tensor_t g) {
+    backward_give(pass, node->src[0], ggml_div(pass->ctx, g, node->src[0]));
+}
+
+static void rule_sin(struct backward *pass, tensor_t node, tensor_t g) {
+    tensor_t a = node->src[0];
+    backward_give(pass, a, ggml_mul(pass->ctx, g, ggml_cos(pass->ctx, a)));
+}
+
+static void rule_cos(struct backward *pass, tensor_t node, tensor_t g) {
+    tensor_t a = node->src[0];
+    tensor_t slope = ggml_mul(pass->ctx, g, ggml_sin(pass->ctx, a));
+    backward_give(pass, a, ggml_neg(pass->ctx, slope));
+}
+
+static void rule_scale(struct backward *pass, tensor_t node, tensor_t g) {
+    const float scale = ggml_get_op_params_f32(node, 0);
+    backward_give(pass, node->src[0], ggml_scale(pass->ctx, contiguous(pass, g), scale));
+}
+
+static tensor_t unary_slope(struct backward *pass, tensor_t node, tensor_t g) {
+    struct ggml_context *ctx = pass->ctx;
+    tensor_t a = node->src[0];
+    switch (ggml_get_unary_op(node)) {
+    case GGML_UNARY_OP_ABS: return ggml_mul(ctx, g, ggml_sgn(ctx, a));
+    case GGML_UNARY_OP_NEG: return ggml_neg(ctx, contiguous(pass, g));
+    case GGML_UNARY_OP_RELU: return ggml_mul(ctx, g, ggml_step(ctx, a));
+    case GGML_UNARY_OP_SILU: return ggml_silu_back(ctx, contiguous(pass, g), a);
+    case GGML_UNARY_OP_EXP: return ggml_mul(ctx, g, node);
+    case GGML_UNARY_OP_EXPM1: return ggml_mul(ctx, g, ggml_exp(ctx, a));
+    case GGML_UNARY_OP_SOFTPLUS: return ggml_mul(ctx, g, ggml_sigmoid(ctx, a));
+    default: return NULL;
+    }
+}
+
+static void rule_unary(struct backward *pass, tensor_t node, tensor_t g) {
+    tensor_t slope = unary_slope(pass, node, g);
+    if (slope) {
+        backward_give(pass, node->src[0], slope);
+    } else {
+        backward_fail(pass, node, "this function has no gradient here");
+    }
+}
+
+static void rule_glu(struct backward *pass, tensor_t node, tensor_t g) {
+    tensor_t a = node->src[0];
+    tensor_t b = node->src[1];
+    if (ggml_get_glu_op(node) != GGML_GLU_OP_SWIGLU || !b) {
+        backward_fail(pass, node, "only SWIGLU of two tensors (ggml_swiglu_split) has a gradient");
+        return;
+    }
+    if (backward_wants(pass, a)) {
+        backward_give(pass, a, ggml_silu_back(pass->ctx, ggml_mul(pass->ctx, g, b), a));
+    }
+    if (backward_wants(pass, b)) {
+        backward_give(pass, b, ggml_mul(pass->ctx, g, ggml_silu(pass->ctx, a)));
+    }
+}
+
+// --- sums and repetitions ------------------------------------------------------------------------
+
+static void rule_sum(struct backward *pass, tensor_t node, tensor_t g) {
+    backward_give(pass, node->src[0], ggml_repeat(pass->ctx, g, node->src[0]));
+}
+
+static void rule_mean(struct backward *pass, tensor_t node, tensor_t g) {
+    tensor_t a = node->src[0];
+    tensor_t share = ggml_scale(pass->ctx, contiguous(pass, g), 1.0f / (float)a->ne[0]);
+    backward_give(pass, a, ggml_repeat(pass->ctx, share, a));
+}
+
+static void rule_repeat(struct backward *pass, tensor_t node, tensor_t g) {
+    backward_give(pass, node->src[0], reduced(pass, g, node->src[0]));
+}
+
+// --- layers --------------------------------------------------------------------------------------
+
+static void rule_rms_norm(struct backward *pass, tensor_t node, tensor_t g) {
+    const float eps = ggml_get_op_params_f32(node, 0);
+    backward_give(pass, node->src[0],
+                  ggml_rms_norm_back(pass->ctx, contiguous(pass, g), node->src[0], eps));
+}
+
+static tensor_t dense_rows(struct backward *pass, tensor_t x) {
+    const bool dense = x->nb[0] == ggml_type_size(x->type) && !ggml_is_transposed(x);
+    return dense ? x : ggml_cont(pass->ctx, x);
+}
+
+// Sums the batches of `full` that share one of `like`: runs of neighbours in dimensions 2 and 3.
+static tensor_t sum_batches(struct backward *pass, tensor_t full, tensor_t like) {
+    struct ggml_context *ctx = pass->ctx;
+    const int64_t *ne = like->ne;
+    const int64_t matrix = full->ne[0] * full->ne[1];
+    if (ggml_are_same_shape(full, like)) return full;
+    if (ggml_is_empty(full)) return ggml_fill(ctx, ggml_cast(ctx, like, GGML_TYPE_F32), 0.0f);
+    if (full->ne[2] != ne[2]) {
+        const int64_t r2 = full->ne[2] / ne[2];
+        const int64_t batches = ne[2] * full->ne[3];
+        tensor_t runs = ggml_reshape_3d(ctx, full, matrix, r2, batches);
+        const struct ggml_tensor shape = {.type = GGML_TYPE_F32, .ne = {matrix, 1, batches, 1}};
+        full = ggml_repeat_back(ctx, runs, (tensor_t)(uintptr_t)&shape);
+    }
+    const int64_t outer = like->ne[3];
+    const int64_t n3 = ggml_nelements(full) / (matrix * ne[2]);
+    if (n3 != outer) {
+        tensor_t runs = ggml_reshape_3d(ctx, full, matrix * ne[2], n3 / outer, outer);
+        const struct ggml_tensor shape = {.type = GGML_TYPE_F32,
+                                          .ne = {matrix * ne[2], 1, outer, 1}};
+        full = ggml_repeat_back(ctx, runs, (tensor_t)(uintptr_t)&shape);
+    }
+    return reshaped(pass, full, like);
+}
+
+static void rule_mul_mat(struct backward *pass, tensor_t node, tensor_t g) {
+    struct ggml_context *ctx = pass->ctx;
+    tensor_t a = node->src[0];
+    tensor_t b = node->src[1];
+    if (backward_wants(pass, a)) {
+        tensor_t product = ggml_out_prod(ctx, dense_rows(pass, b), g);
+        if (!ggml_tensor_is_error(product)) product = sum_batches(pass, product, a);
+        backward_give(pass, a, product);
+    }
+    if (backward_wants(pass, b)) {
+        backward_give(pass, b, ggml_out_prod(ctx, dense_rows(pass, a), ggml_transpose(ctx, g)));
+    }
+}
+
+static void rule_diag_mask(struct backward *pass, tensor_t node, tensor_t g) {
+    backward_give(pass, node->src[0], ggml_diag_mask_zero(pass->ctx, g, node->op_params[0]));
+}
+
+// Neither the bias by position nor sinks change the slope at given probabilities.
+static void rule_soft_max(struct backward *pass, tensor_t node, tensor_t g) {
+    if (backward_wants(pass, node->src[1]) || backward_wants(pass, node->src[2])) {
+        backward_fail(pass, node, "its mask and its sinks have no gradient");
+        return;
+    }
+    const float scale = ggml_get_op_params_f32(node, 0);
+    backward_give(pass, node->src[0],
+                  ggml_soft_max_ext_back(pass->ctx, contiguous(pass, g), node, scale, 0.0f));
+}
+
+static void rule_rope(struct backward *pass, tensor_t node, tensor_t g) {
+    struct op_call call = {OP(pass->ctx, ROPE_BACK), .src = {g, node->src[1], node->src[2]}};
+    if (backward_wants(pass, node->src[2])) {
+        backward_fail(pass, node, "its frequency factors have no gradient");
+        return;
+    }
+    memcpy(call.params, node->op_params, sizeof(call.params));
+    backward_give(pass, node->src[0], op_build(&call));
+}
+
+static void rule_im2col(struct backward *pass, tensor_t node, tensor_t g) {
+    const int32_t *p = node->op_params;
+    tensor_t image = node->src[1];
+    backward_give(pass, image,
+                  ggml_im2col_back(pass->ctx, contiguous(pass, g), node->src[0], image->ne, p[0],
+                                   p[1], p[2], p[3], p[4], p[5], p[6] != 0));
+}
+
+static void rule_pool_2d(struct backward *pass, tensor_t node, tensor_t g) {
+    const int32_t *p = node->op_params;
+    tensor_t a = node->src[0];
+    backward_give(pass, a,
+                  ggml_pool_2d_back(pass->ctx, contiguous(pass, g), a, (enum ggml_op_pool)p[0],
+                                    p[1], p[2], p[3], p[4], (float)p[5], (float)p[6]));
+}
+
+static void rule_cross_entropy_loss(struct backward *pass, tensor_t node, tensor_t g) {
+    if (backward_wants(pass, node->src[1])) {
+        backward_fail(pass, node, "its labels have no gradient");
+        return;
+    }
+    backward_give(pass, node->src[0],
+                  ggml_cross_entropy_loss_back(pass->ctx, g, node->src[0], node->src[1]));
+}
+
+backward_rule backward_rule_of(enum ggml_op op) {
+    static const backward_rule rules[GGML_OP_COUNT] = {
+        [GGML_OP_DUP] = rule_copy,
+        [GGML_OP_ADD] = rule_add,
+        [GGML_OP_ADD1] = rule_add1,
+        [GGML_OP_ACC] = rule_acc,
+        [GGML_OP_SUB] = rule_sub,
+        [GGML_OP_MUL] = rule_mul,
+        [GGML_OP_DIV] = rule_div,
+        [GGML_OP_SQR] = rule_sqr,
+        [GGML_OP_SQRT] = rule_sqrt,
+        [GGML_OP_LOG] = rule_log,
+        [GGML_OP_SIN] = rule_sin,
+        [GGML_OP_COS] = rule_cos,
+        [GGML_OP_SUM] = rule_sum,
+        [GGML_OP_SUM_ROWS] = rule_sum,
+        [GGML_OP_MEAN] = rule_mean,
+        [GGML_OP_REPEAT] = rule_repeat,
+        [GGML_OP_REPEAT_BACK] = rule_sum,
+        [GGML_OP_RMS_NORM] = rule_rms_norm,
+        [GGML_OP_MUL_MAT] = rule_mul_mat,
+        [GGML_OP_SCALE] = rule_scale,
+        [GGML_OP_SET] = rule_set,
+        [GGML_OP_CPY] = rule_copy,
+        [GGML_OP_CONT] = rule_copy,
+        [GGML_OP_RESHAPE] = rule_copy,
+        [GGML_OP_VIEW] = rule_view,
+        [GGML_OP_PERMUTE] = rule_permute,
+        [GGML_OP_TRANSPOSE] = rule_transpose,
+        [GGML_OP_GET_ROWS] = rule_get_rows,
+        [GGML_OP_DIAG_MASK_INF] = rule_diag_mask,
+        [GGML_OP_DIAG_MASK_ZERO] = rule_diag_mask,
+        [GGML_OP_SOFT_MAX] = rule_soft_max,
+        [GGML_OP_ROPE] = rule_rope,
+        [GGML_OP_IM2COL] = rule_im2col,
+        [GGML_OP_POOL_2D] = rule_pool_2d,
+        [GGML_OP_UNARY] = rule_unary,
+        [GGML_OP_GLU] = rule_glu,
+        [GGML_OP_CROSS_ENTROPY_LOSS] = rule_cross_entropy_loss,
+    };
+    return (unsigned)op < GGML_OP_COUNT ? rules[op] : NULL;
+}

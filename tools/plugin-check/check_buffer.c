@@ -1,0 +1,615 @@
+// SPDX-License-Identifier: MIT
+// Buffer types, buffers, and access to the tensors in them.
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ggml-host.h"
+#include "subject.h"
+
+enum { N_BYTES = 4000, N_FREES = 100, GUARD = 64 };
+
+// The bufts that a check goes through, opened; ends the check without any.
+#define FOR_EACH_BUFT(run, bufts, buft)                                                            \
+    bufts_open(run, &bufts);                                                                       \
+    ggml_backend_buffer_type_t buft = bufts.items[0];                                              \
+    for (int buft##_i = 0; buft##_i < bufts.n; buft = bufts.items[++buft##_i % bufts.n])
+
+static const char *name_of(ggml_backend_buffer_type_t buft) {
+    const char *name = buft->iface.get_name ? buft->iface.get_name(buft) : NULL;
+    return name ? name : "(unnamed)";
+}
+
+// --- buffer types --------------------------------------------------------------------------------
+
+void buffer_type_name(struct check_run *run) {
+    struct bufts bufts;
+    FOR_EACH_BUFT(run, bufts, buft) {
+        const char *name = buft->iface.get_name ? buft->iface.get_name(buft) : NULL;
+        CHECK_THAT(run, name && name[0] && valid_utf8(name), "a buffer type has no valid name");
+        CHECK_THAT(run, strcmp(buft->iface.get_name(buft), name) == 0, "the name of %s changes",
+                   name);
+    }
+}
+
+void buffer_type_entries(struct check_run *run) {
+    struct bufts bufts;
+    FOR_EACH_BUFT(run, bufts, buft) {
+        CHECK_THAT(run, buft->iface.alloc_buffer, "%s has no alloc_buffer", name_of(buft));
+        CHECK_THAT(run, buft->iface.get_alignment, "%s has no get_alignment", name_of(buft));
+    }
+}
+
+void buffer_type_alignment(struct check_run *run) {
+    struct bufts bufts;
+    FOR_EACH_BUFT(run, bufts, buft) {
+        const size_t alignment = buft->iface.get_alignment(buft);
+        CHECK_THAT(run, alignment > 0 && (alignment & (alignment - 1)) == 0,
+                   "the alignment of %s is %zu, not a power of two", name_of(buft), alignment);
+        CHECK_THAT(run, buft->iface.get_alignment(buft) == alignment,
+                   "the alignment of %s changes", name_of(buft));
+    }
+}
+
+void buffer_type_max_size(struct check_run *run) {
+    struct bufts bufts;
+    FOR_EACH_BUFT(run, bufts, buft) {
+        CHECK_THAT(run, !buft->iface.get_max_size || buft->iface.get_max_size(buft) > 0,
+                   "the largest buffer of %s has 0 bytes", name_of(buft));
+    }
+}
+
+void buffer_type_alloc_size(struct check_run *run) {
+    static const enum ggml_type types[] = {GGML_TYPE_F32, GGML_TYPE_F16, GGML_TYPE_I8,
+                                           GGML_TYPE_Q4_0, GGML_TYPE_Q8_0, GGML_TYPE_Q6_K};
+    static const int64_t extents[] = {256, 512, 1280, 4096};
+    struct bufts bufts;
+    struct ggml_context *ctx = ggml_init(
+        (struct ggml_init_params){.mem_size = 64 * ggml_tensor_overhead(), .no_alloc = true});
+    CHECK_THAT(run, ctx, "no memory");
+    FOR_EACH_BUFT(run, bufts, buft) {
+        for (size_t i = 0; buft->iface.get_alloc_size && i < 24; ++i) {
+            ggml_reset(ctx);
+            const struct ggml_tensor *t =
+                ggml_new_tensor_2d(ctx, types[i / 4], extents[i % 4], 1 + (int64_t)i);
+            const size_t size = buft->iface.get_alloc_size(buft, t);
+            CHECK_THAT(run, size >= ggml_nbytes(t), "%s wants %zu bytes for a tensor of %zu",
+                       name_of(buft), size, ggml_nbytes(t));
+        }
+    }
+}
+
+void buffer_type_is_host(struct check_run *run) {
+    struct bufts bufts;
+    FOR_EACH_BUFT(run, bufts, buft) {
+        if (!buft->iface.is_host) continue;
+        const bool host = buft->iface.is_host(buft);
+        CHECK_THAT(run, buft->iface.is_host(buft) == host, "%s is host memory now and then",
+                   name_of(buft));
+    }
+}
+
+void buffer_type_device(struct check_run *run) {
+    struct bufts bufts;
+    FOR_EACH_BUFT(run, bufts, buft) {
+        CHECK_THAT(run, !buft->device || buft->device->reg == bufts.devices.reg ||
+                            buft == ggml_backend_cpu_buffer_type(),
+                   "%s belongs to a device of another plugin", name_of(buft));
+    }
+}
+
+static bool all_zero(const void *memory, size_t size) {
+    for (size_t i = 0; i < size; ++i) {
+        if (((const char *)memory)[i] != 0) return false;
+    }
+    return true;
+}
+
+void buffer_type_reserved(struct check_run *run) {
+    struct bufts bufts;
+    FOR_EACH_BUFT(run, bufts, buft) {
+        CHECK_THAT(run, all_zero(buft->reserved, sizeof(buft->reserved)) &&
+                            all_zero(buft->iface.reserved, sizeof(buft->iface.reserved)),
+                   "a reserved slot of %s is not zero", name_of(buft));
+    }
+}
+
+// --- buffers -------------------------------------------------------------------------------------
+
+static ggml_backend_buffer_t new_buffer(const struct check_run *run,
+                                        ggml_backend_buffer_type_t buft, size_t size) {
+    ggml_backend_buffer_t buffer = buft->iface.alloc_buffer(buft, size);
+    CHECK_THAT(run, buffer, "%s: no buffer of %zu bytes: %s", name_of(buft), size,
+               host_counters.last_error);
+    return buffer;
+}
+
+void buffer_alloc(struct check_run *run) {
+    static const size_t sizes[] = {1, 2, 31, 32, 33, 4095, 4097, 1000003, 4 << 20};
+    struct bufts bufts;
+    FOR_EACH_BUFT(run, bufts, buft) {
+        for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); ++i) {
+            ggml_backend_buffer_t buffer = new_buffer(run, buft, sizes[i]);
+            CHECK_THAT(run, buffer->size >= sizes[i], "%s: a buffer of %zu bytes instead of %zu",
+                       name_of(buft), buffer->size, sizes[i]);
+            ggml_backend_buffer_free(buffer);
+        }
+    }
+}
+
+void buffer_object(struct check_run *run) {
+    struct bufts bufts;
+    FOR_EACH_BUFT(run, bufts, buft) {
+        const struct ggml_backend_buffer *buffer = new_buffer(run, buft, 100);
+        CHECK_THAT(run, buffer->free_wrapper,
+                   "%s: the buffer was not made with ggml_backend_buffer_init", name_of(buft));
+        CHECK_THAT(run, buffer->buft == buft, "%s: the buffer is of another type", name_of(buft));
+        CHECK_THAT(run, all_zero(buffer->reserved, sizeof(buffer->reserved)) &&
+                            all_zero(buffer->iface.reserved, sizeof(buffer->iface.reserved)),
+                   "%s: a reserved slot of a buffer is not zero", name_of(buft));
+    }
+}
+
+void buffer_usage_initial(struct check_run *run) {
+    struct bufts bufts;
+    FOR_EACH_BUFT(run, bufts, buft) {
+        ggml_backend_buffer_t buffer = new_buffer(run, buft, 100);
+        CHECK_THAT(run, buffer->usage == GGML_BACKEND_BUFFER_USAGE_ANY,
+                   "%s: a new buffer has usage %d", name_of(buft), (int)buffer->usage);
+        ggml_backend_buffer_set_usage(buffer, GGML_BACKEND_BUFFER_USAGE_WEIGHTS);
+        CHECK_THAT(run, buffer->usage == GGML_BACKEND_BUFFER_USAGE_WEIGHTS,
+                   "%s: the usage does not stay", name_of(buft));
+        ggml_backend_buffer_free(buffer);
+    }
+}
+
+void buffer_base(struct check_run *run) {
+    struct bufts bufts;
+    FOR_EACH_BUFT(run, bufts, buft) {
+        ggml_backend_buffer_t buffer = new_buffer(run, buft, 1000);
+        CHECK_THAT(run, buffer->iface.get_base, "%s: a buffer has no get_base", name_of(buft));
+        const void *base = buffer->iface.get_base(buffer);
+        CHECK_THAT(run, base, "%s: the base of a buffer is NULL", name_of(buft));
+        CHECK_THAT(run, buffer->iface.get_base(buffer) == base, "%s: the base of a buffer changes",
+                   name_of(buft));
+    }
+}
+
+void buffer_base_aligned(struct check_run *run) {
+    struct bufts bufts;
+    FOR_EACH_BUFT(run, bufts, buft) {
+        const size_t alignment = buft->iface.get_alignment(buft);
+        for (size_t size = 1; size < 100000; size = size * 3 + 1) {
+            ggml_backend_buffer_t buffer = new_buffer(run, buft, size);
+            const uintptr_t base = (uintptr_t)buffer->iface.get_base(buffer);
+            CHECK_THAT(run, base % alignment == 0, "%s: base %#zx is not aligned to %zu",
+                       name_of(buft), (size_t)base, alignment);
+        }
+    }
+}
+
+void buffer_over_limit(struct check_run *run) {
+    struct bufts bufts;
+    FOR_EACH_BUFT(run, bufts, buft) {
+        const size_t most = buft->iface.get_max_size ? buft->iface.get_max_size(buft) : SIZE_MAX;
+        if (most > SIZE_MAX - 4096) continue;
+        CHECK_THAT(run, !buft->iface.alloc_buffer(buft, most + 1),
+                   "%s: a buffer larger than the largest one", name_of(buft));
+    }
+}
+
+void buffer_absurd(struct check_run *run) {
+    static const size_t sizes[] = {SIZE_MAX, SIZE_MAX - 63, SIZE_MAX - 8192, SIZE_MAX / 2 + 1};
+    struct bufts bufts;
+    FOR_EACH_BUFT(run, bufts, buft) {
+        for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); ++i) {
+            CHECK_THAT(run, !buft->iface.alloc_buffer(buft, sizes[i]), "%s: a buffer of %zu bytes",
+                       name_of(buft), sizes[i]);
+        }
+    }
+}
+
+void buffer_free_often(struct check_run *run) {
+    struct bufts bufts;
+    FOR_EACH_BUFT(run, bufts, buft) {
+        ggml_backend_buffer_free(new_buffer(run, buft, 1000));
+        const long before = atomic_load(&host_counters.live_blocks);
+        for (int i = 0; i < N_FREES; ++i)
+            ggml_backend_buffer_free(new_buffer(run, buft, 1000));
+        const long left = atomic_load(&host_counters.live_blocks) - before;
+        CHECK_THAT(run, left == 0, "%s: %ld blocks are left of %d buffers", name_of(buft), left,
+                   N_FREES);
+    }
+}
+
+// Every allocation of making a buffer fails in turn.
+void buffer_out_of_memory(struct check_run *run) {
+    struct bufts bufts;
+    FOR_EACH_BUFT(run, bufts, buft) {
+        ggml_backend_buffer_free(new_buffer(run, buft, 1000));
+        const long live = atomic_load(&host_counters.live_blocks);
+        for (long n = 1; n < 50; ++n) {
+            const long begun = atomic_load(&host_counters.n_allocs);
+            atomic_store(&host_counters.fail_at, begun + n);
+            ggml_backend_buffer_t buffer = buft->iface.alloc_buffer(buft, 1000);
+            atomic_store(&host_counters.fail_at, 0);
+            if (buffer) ggml_backend_buffer_free(buffer);
+            const long left = atomic_load(&host_counters.live_blocks) - live;
+            CHECK_THAT(run, left <= 0, "%s: %ld blocks are left after allocation %ld failed",
+                       name_of(buft), left, n);
+            if (atomic_load(&host_counters.n_allocs) - begun < n) break;
+        }
+    }
+}
+
+// --- tensors -------------------------------------------------------------------------------------
+
+struct placed {
+    struct ggml_context *ctx;
+    struct ggml_tensor *tensor; // N_BYTES bytes
+    struct ggml_tensor *other;  // the same in the same buffer
+    struct ggml_tensor *whole;  // all of the buffer
+    ggml_backend_buffer_t buffer;
+};
+
+static struct ggml_tensor *put(const struct check_run *run, const struct placed *p, int64_t n,
+                               size_t offset) {
+    struct ggml_tensor *tensor = ggml_new_tensor_1d(p->ctx, GGML_TYPE_I8, n);
+    char *base = p->buffer->iface.get_base(p->buffer);
+    const enum ggml_status status = ggml_backend_tensor_alloc(p->buffer, tensor, base + offset);
+    CHECK_THAT(run, status == GGML_STATUS_SUCCESS, "no tensor at offset %zu: %s", offset,
+               ggml_last_error());
+    return tensor;
+}
+
+// Two tensors with bytes on either side that belong to none. False if this memory can't be read and
+// written.
+static bool place(const struct check_run *run, ggml_backend_buffer_type_t buft,
+                  struct placed *out_placed) {
+    const size_t alignment = buft->iface.get_alignment(buft);
+    const size_t step = (N_BYTES + GUARD + alignment - 1) / alignment * alignment;
+    const size_t first = (GUARD + alignment - 1) / alignment * alignment;
+    *out_placed = (struct placed){.buffer = new_buffer(run, buft, first + 2 * step)};
+    if (!out_placed->buffer->iface.set_tensor || !out_placed->buffer->iface.get_tensor) return false;
+    out_placed->ctx = ggml_init(
+        (struct ggml_init_params){.mem_size = 16 * ggml_tensor_overhead(), .no_alloc = true});
+    CHECK_THAT(run, out_placed->ctx, "no memory");
+    out_placed->tensor = put(run, out_placed, N_BYTES, first);
+    out_placed->other = put(run, out_placed, N_BYTES, first + step);
+    out_placed->whole = put(run, out_placed, (int64_t)(first + 2 * step), 0);
+    return true;
+}
+
+// A tensor of that buft with random bytes, which are in `expected` as well.
+static bool place_random(const struct check_run *run, ggml_backend_buffer_type_t buft,
+                         struct placed *p, unsigned char *expected) {
+    struct numbers numbers = {run->seed};
+    if (!place(run, buft, p)) return false;
+    numbers_fill(&numbers, expected, N_BYTES);
+    ggml_backend_tensor_set(p->tensor, expected, 0, N_BYTES);
+    return true;
+}
+
+static void expect(const struct check_run *run, ggml_backend_buffer_type_t buft,
+                   const struct ggml_tensor *tensor, const unsigned char *expected) {
+    unsigned char actual[N_BYTES];
+    memset(actual, 0x5a, sizeof(actual));
+    ggml_backend_tensor_get(tensor, actual, 0, N_BYTES);
+    for (int i = 0; i < N_BYTES; ++i) {
+        CHECK_THAT(run, actual[i] == expected[i], "%s: byte %d is %#x instead of %#x",
+                   name_of(buft), i, actual[i], expected[i]);
+    }
+}
+
+void buffer_round_trip(struct check_run *run) {
+    struct bufts bufts;
+    struct placed p;
+    unsigned char expected[N_BYTES];
+    FOR_EACH_BUFT(run, bufts, buft) {
+        if (!place_random(run, buft, &p, expected)) continue;
+        expect(run, buft, p.tensor, expected);
+    }
+}
+
+static const struct piece {
+    size_t offset;
+    size_t size;
+} pieces[] = {{0, 1},    {1, 1},     {1, 2},    {3, 5},      {7, 9},     {15, 17},
+              {16, 16},  {31, 33},   {64, 64},  {63, 65},    {127, 129}, {255, 1},
+              {256, 4},  {1000, 999}, {1001, 1}, {3999, 1},  {3996, 4},  {0, N_BYTES}};
+enum { N_PIECES = sizeof(pieces) / sizeof(pieces[0]) };
+
+void buffer_set_offsets(struct check_run *run) {
+    struct bufts bufts;
+    struct placed p;
+    unsigned char expected[N_BYTES], data[N_BYTES];
+    struct numbers numbers = {run->seed + 1};
+    FOR_EACH_BUFT(run, bufts, buft) {
+        if (!place_random(run, buft, &p, expected)) continue;
+        for (int i = 0; i < N_PIECES; ++i) {
+            numbers_fill(&numbers, data, pieces[i].size);
+            memcpy(expected + pieces[i].offset, data, pieces[i].size);
+            ggml_backend_tensor_set(p.tensor, data, pieces[i].offset, pieces[i].size);
+            expect(run, buft, p.tensor, expected);
+        }
+    }
+}
+
+void buffer_get_offsets(struct check_run *run) {
+    struct bufts bufts;
+    struct placed p;
+    unsigned char expected[N_BYTES], data[N_BYTES + 2];
+    FOR_EACH_BUFT(run, bufts, buft) {
+        if (!place_random(run, buft, &p, expected)) continue;
+        for (int i = 0; i < N_PIECES; ++i) {
+            memset(data, 0xa5, sizeof(data));
+            ggml_backend_tensor_get(p.tensor, data + 1, pieces[i].offset, pieces[i].size);
+            CHECK_THAT(run, memcmp(data + 1, expected + pieces[i].offset, pieces[i].size) == 0,
+                       "%s: %zu bytes at %zu are wrong", name_of(buft), pieces[i].size,
+                       pieces[i].offset);
+            CHECK_THAT(run, data[0] == 0xa5 && data[pieces[i].size + 1] == 0xa5,
+                       "%s: more than %zu bytes were written to the host", name_of(buft),
+                       pieces[i].size);
+        }
+    }
+}
+
+void buffer_memset(struct check_run *run) {
+    struct bufts bufts;
+    struct placed p;
+    unsigned char expected[N_BYTES];
+    FOR_EACH_BUFT(run, bufts, buft) {
+        if (!place_random(run, buft, &p, expected)) continue;
+        for (int i = 0; i < N_PIECES; ++i) {
+            memset(expected + pieces[i].offset, 0x30 + i, pieces[i].size);
+            ggml_backend_tensor_memset(p.tensor, (uint8_t)(0x30 + i), pieces[i].offset,
+                                       pieces[i].size);
+            expect(run, buft, p.tensor, expected);
+        }
+    }
+}
+
+void buffer_set_2d(struct check_run *run) {
+    struct bufts bufts;
+    struct placed p;
+    unsigned char expected[N_BYTES], data[N_BYTES];
+    struct numbers numbers = {run->seed + 2};
+    FOR_EACH_BUFT(run, bufts, buft) {
+        if (!place_random(run, buft, &p, expected)) continue;
+        numbers_fill(&numbers, data, sizeof(data));
+        for (size_t i = 0; i < 13; ++i)
+            memcpy(expected + 5 + i * 101, data + i * 37, 17);
+        ggml_backend_tensor_set_2d(p.tensor, data, 5, 17, 13, 101, 37);
+        expect(run, buft, p.tensor, expected);
+    }
+}
+
+void buffer_get_2d(struct check_run *run) {
+    struct bufts bufts;
+    struct placed p;
+    unsigned char expected[N_BYTES], data[N_BYTES], wanted[N_BYTES];
+    FOR_EACH_BUFT(run, bufts, buft) {
+        if (!place_random(run, buft, &p, expected)) continue;
+        memset(data, 0xa5, sizeof(data));
+        memset(wanted, 0xa5, sizeof(wanted));
+        for (size_t i = 0; i < 13; ++i)
+            memcpy(wanted + i * 37, expected + 5 + i * 101, 17);
+        ggml_backend_tensor_get_2d(p.tensor, data, 5, 17, 13, 101, 37);
+        CHECK_THAT(run, memcmp(data, wanted, sizeof(data)) == 0, "%s: the pieces are wrong",
+                   name_of(buft));
+    }
+}
+
+// The host memory is free again when set_tensor returned.
+void buffer_set_complete(struct check_run *run) {
+    struct bufts bufts;
+    struct placed p;
+    unsigned char expected[N_BYTES];
+    FOR_EACH_BUFT(run, bufts, buft) {
+        if (!place_random(run, buft, &p, expected)) continue;
+        unsigned char *copy = malloc(N_BYTES);
+        CHECK_THAT(run, copy, "no memory");
+        memcpy(copy, expected, N_BYTES);
+        ggml_backend_tensor_set(p.tensor, copy, 0, N_BYTES);
+        memset(copy, 0, N_BYTES);
+        expect(run, buft, p.tensor, expected);
+        free(copy);
+    }
+}
+
+// What lies around a tensor stays what it is.
+// argument: 0 set, 1 memset, 2 2-D.
+void buffer_guard(struct check_run *run) {
+    struct bufts bufts;
+    struct placed p;
+    unsigned char data[N_BYTES] = {0};
+    FOR_EACH_BUFT(run, bufts, buft) {
+        if (!place(run, buft, &p)) continue;
+        const size_t size = (size_t)p.whole->ne[0];
+        const size_t at = (size_t)((char *)p.tensor->data - (char *)p.whole->data);
+        unsigned char *image = malloc(size);
+        CHECK_THAT(run, image, "no memory");
+        memset(image, 0x77, size);
+        ggml_backend_tensor_set(p.whole, image, 0, size);
+        switch (run->check->argument) {
+        case 0: ggml_backend_tensor_set(p.tensor, data, 0, N_BYTES); break;
+        case 1: ggml_backend_tensor_memset(p.tensor, 0, 0, N_BYTES); break;
+        default: ggml_backend_tensor_set_2d(p.tensor, data, 0, 40, 100, 40, 40);
+        }
+        ggml_backend_tensor_get(p.whole, image, 0, size);
+        for (size_t i = 0; i < size; ++i) {
+            CHECK_THAT(run, image[i] == (i >= at && i - at < N_BYTES ? 0 : 0x77),
+                       "%s: byte %zd of a tensor of %d bytes is %#x", name_of(buft),
+                       (ptrdiff_t)(i - at), N_BYTES, image[i]);
+        }
+        free(image);
+    }
+}
+
+void buffer_clear(struct check_run *run) {
+    struct bufts bufts;
+    struct placed p;
+    unsigned char expected[N_BYTES];
+    FOR_EACH_BUFT(run, bufts, buft) {
+        if (!place_random(run, buft, &p, expected) || !p.buffer->iface.clear) continue;
+        const size_t size = (size_t)p.whole->ne[0];
+        unsigned char *image = malloc(size);
+        CHECK_THAT(run, image, "no memory");
+        ggml_backend_buffer_clear(p.buffer, 0xc3);
+        ggml_backend_tensor_get(p.whole, image, 0, size);
+        for (size_t i = 0; i < size; ++i)
+            CHECK_THAT(run, image[i] == 0xc3, "%s: byte %zu is not cleared", name_of(buft), i);
+        free(image);
+    }
+}
+
+void buffer_copy_within(struct check_run *run) {
+    struct bufts bufts;
+    struct placed p;
+    unsigned char expected[N_BYTES];
+    FOR_EACH_BUFT(run, bufts, buft) {
+        if (!place_random(run, buft, &p, expected)) continue;
+        ggml_backend_tensor_copy(p.tensor, p.other);
+        expect(run, buft, p.other, expected);
+        expect(run, buft, p.tensor, expected);
+    }
+}
+
+// cpy_tensor: true with everything copied, or false with nothing changed.
+void buffer_copy_direct(struct check_run *run) {
+    struct bufts bufts;
+    struct placed p, host;
+    unsigned char expected[N_BYTES];
+    FOR_EACH_BUFT(run, bufts, buft) {
+        if (!place(run, ggml_backend_cpu_buffer_type(), &host)) continue;
+        if (!place_random(run, buft, &p, expected) || !p.buffer->iface.cpy_tensor) continue;
+        memset(host.tensor->data, 0x11, N_BYTES);
+        const bool copied = p.buffer->iface.cpy_tensor(p.buffer, host.tensor, p.tensor);
+        if (copied) memset(expected, 0x11, N_BYTES);
+        expect(run, buft, p.tensor, expected);
+    }
+}
+
+void buffer_copy_pairs(struct check_run *run) {
+    struct bufts bufts;
+    struct placed from, to;
+    unsigned char expected[N_BYTES];
+    FOR_EACH_BUFT(run, bufts, buft) {
+        for (int i = 0; i <= bufts.n; ++i) {
+            ggml_backend_buffer_type_t other =
+                i < bufts.n ? bufts.items[i] : ggml_backend_cpu_buffer_type();
+            if (!place_random(run, buft, &from, expected) || !place(run, other, &to)) continue;
+            ggml_backend_tensor_copy(from.tensor, to.tensor);
+            expect(run, other, to.tensor, expected);
+            ggml_backend_tensor_memset(from.tensor, 0, 0, N_BYTES);
+            ggml_backend_tensor_copy(to.tensor, from.tensor);
+            expect(run, buft, from.tensor, expected);
+        }
+    }
+}
+
+void buffer_view(struct check_run *run) {
+    struct bufts bufts;
+    struct placed p;
+    unsigned char expected[N_BYTES];
+    const unsigned char data[100] = {1, 2, 3};
+    FOR_EACH_BUFT(run, bufts, buft) {
+        if (!place_random(run, buft, &p, expected)) continue;
+        struct ggml_tensor *view = ggml_view_1d(p.ctx, p.tensor, sizeof(data), 1000);
+        CHECK_THAT(run, ggml_backend_view_init(view) == GGML_STATUS_SUCCESS,
+                   "%s: no view: %s", name_of(buft), ggml_last_error());
+        ggml_backend_tensor_set(view, data, 0, sizeof(data));
+        memcpy(expected + 1000, data, sizeof(data));
+        expect(run, buft, p.tensor, expected);
+    }
+}
+
+void buffer_reset(struct check_run *run) {
+    struct bufts bufts;
+    struct placed p;
+    unsigned char expected[N_BYTES];
+    FOR_EACH_BUFT(run, bufts, buft) {
+        if (!place_random(run, buft, &p, expected)) continue;
+        ggml_backend_buffer_reset(p.buffer);
+        struct ggml_tensor *again = put(run, &p, N_BYTES, 0);
+        ggml_backend_tensor_set(again, expected, 0, N_BYTES);
+        expect(run, buft, again, expected);
+    }
+}
+
+// The address of a tensor in host memory can be used by anybody.
+void buffer_host_address(struct check_run *run) {
+    struct bufts bufts;
+    struct placed p;
+    unsigned char expected[N_BYTES];
+    FOR_EACH_BUFT(run, bufts, buft) {
+        if (!buft->iface.is_host || !buft->iface.is_host(buft)) continue;
+        if (!place_random(run, buft, &p, expected)) continue;
+        CHECK_THAT(run, memcmp(p.tensor->data, expected, N_BYTES) == 0,
+                   "%s: the bytes are not at the tensor's address", name_of(buft));
+        memset(p.tensor->data, 0x42, N_BYTES);
+        memset(expected, 0x42, N_BYTES);
+        expect(run, buft, p.tensor, expected);
+    }
+}
+
+void buffer_wrapped_memory(struct check_run *run) {
+    struct devices devices;
+    bool any = false;
+    devices_open(run, &devices);
+    for (int i = 0; i < devices.n; ++i) {
+        ggml_backend_dev_t device = devices.items[i];
+        unsigned char *memory = aligned_alloc(65536, 65536);
+        CHECK_THAT(run, memory, "no memory");
+        memset(memory, 0x21, 65536);
+        ggml_backend_buffer_t buffer =
+            device->iface.buffer_from_host_ptr
+                ? device->iface.buffer_from_host_ptr(device, memory, 65536, 65536)
+                : NULL;
+        if (!buffer) continue;
+        any = true;
+        CHECK_THAT(run, buffer->size == 65536, "%s: %zu bytes of 65536 are wrapped", label(device),
+                   buffer->size);
+        ggml_backend_buffer_free(buffer);
+        for (size_t j = 0; j < 65536; ++j)
+            CHECK_THAT(run, memory[j] == 0x21, "%s changed the wrapped memory", label(device));
+        free(memory);
+    }
+    if (!any) check_skip(run, "no device wraps host memory");
+}
+
+// --- threads -------------------------------------------------------------------------------------
+
+static void *round_trips(void *argument) {
+    const struct placed *p = argument;
+    unsigned char data[N_BYTES], back[N_BYTES];
+    struct numbers numbers = {(uint64_t)(uintptr_t)argument};
+    for (int i = 0; i < 50; ++i) {
+        numbers_fill(&numbers, data, sizeof(data));
+        ggml_backend_tensor_set(p->tensor, data, 0, N_BYTES);
+        ggml_backend_tensor_get(p->tensor, back, 0, N_BYTES);
+        if (memcmp(data, back, sizeof(data)) != 0) return argument;
+    }
+    return NULL;
+}
+
+void buffer_threads(struct check_run *run) {
+    struct bufts bufts;
+    struct placed p[2];
+    FOR_EACH_BUFT(run, bufts, buft) {
+        pthread_t threads[2];
+        if (!place(run, buft, &p[0]) || !place(run, buft, &p[1])) continue;
+        for (int i = 0; i < 2; ++i) {
+            CHECK_THAT(run, pthread_create(&threads[i], NULL, round_trips, &p[i]) == 0,
+                       "no thread");
+        }
+        for (int i = 0; i < 2; ++i) {
+            void *wrong;
+            pthread_join(threads[i], &wrong);
+            CHECK_THAT(run, !wrong, "%s: two buffers in two threads disturb each other",
+                       name_of(buft));
+        }
+    }
+}

@@ -1,0 +1,458 @@
+// SPDX-License-Identifier: MIT
+// What the backend and its devices say of themselves.
+#define _GNU_SOURCE
+#include <ctype.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ggml-host.h"
+#include "state.h"
+#include "subject.h"
+
+enum { MAX_NAME = 128, N_THREADS = 4, N_ROUNDS = 200 };
+
+static void check_text(const struct check_run *run, const char *text, const char *what) {
+    CHECK_THAT(run, text, "%s is NULL", what);
+    CHECK_THAT(run, text[0] != '\0', "%s is empty", what);
+    CHECK_THAT(run, valid_utf8(text), "%s is not valid UTF-8", what);
+}
+
+// --- backend -------------------------------------------------------------------------------------
+
+void enum_api_version(struct check_run *run) {
+    struct subject subject;
+    subject_open(run, &subject);
+    const int version = subject.table->reg->api_version;
+    CHECK_THAT(run, version == GGML_BACKEND_API_VERSION, "api_version is %d, not %d", version,
+               GGML_BACKEND_API_VERSION);
+}
+
+void enum_backend_entries(struct check_run *run) {
+    struct subject subject;
+    subject_open(run, &subject);
+    const struct ggml_backend_reg_i *iface = &subject.table->reg->iface;
+    CHECK_THAT(run, iface->get_name, "get_name is missing");
+    CHECK_THAT(run, iface->get_device_count, "get_device_count is missing");
+    CHECK_THAT(run, iface->get_device, "get_device is missing");
+}
+
+void enum_backend_name(struct check_run *run) {
+    struct subject subject;
+    subject_open(run, &subject);
+    ggml_backend_reg_t reg = subject.table->reg;
+    const char *name = reg->iface.get_name(reg);
+    check_text(run, name, "the backend's name");
+    CHECK_THAT(run, strlen(name) < MAX_NAME, "the backend's name has %zu bytes", strlen(name));
+    CHECK_THAT(run, strcmp(reg->iface.get_name(reg), name) == 0, "the backend's name changes");
+}
+
+static void check_zero(const struct check_run *run, const void *slots, size_t size,
+                       const char *what) {
+    for (size_t i = 0; i < size; ++i)
+        CHECK_THAT(run, ((const char *)slots)[i] == 0, "a reserved slot of %s is not zero", what);
+}
+
+void enum_backend_reserved(struct check_run *run) {
+    struct subject subject;
+    subject_open(run, &subject);
+    const struct ggml_backend_reg *reg = subject.table->reg;
+    check_zero(run, reg->reserved, sizeof(reg->reserved), "the backend");
+    check_zero(run, reg->iface.reserved, sizeof(reg->iface.reserved), "its interface");
+}
+
+void enum_unknown_function(struct check_run *run) {
+    struct subject subject;
+    subject_open(run, &subject);
+    ggml_backend_reg_t reg = subject.table->reg;
+    if (!reg->iface.get_proc_address) check_skip(run, "it has no named functions");
+    CHECK_THAT(run, !reg->iface.get_proc_address(reg, "ggml_no_such_function"),
+               "answers a function that does not exist");
+    CHECK_THAT(run, !reg->iface.get_proc_address(reg, ""), "answers a function without a name");
+}
+
+void enum_features(struct check_run *run) {
+    struct subject subject;
+    subject_open(run, &subject);
+    ggml_backend_reg_t reg = subject.table->reg;
+    ggml_backend_get_features_t features = NULL;
+    if (reg->iface.get_proc_address)
+        *(void **)&features = reg->iface.get_proc_address(reg, "ggml_backend_get_features");
+    if (!features) check_skip(run, "it lists no features");
+    const struct ggml_backend_feature *feature = features(reg);
+    CHECK_THAT(run, feature, "answers NULL");
+    for (int i = 0; feature[i].name; ++i) {
+        CHECK_THAT(run, i < 1000, "the list has no end");
+        check_text(run, feature[i].name, "a feature's name");
+        CHECK_THAT(run, feature[i].value, "feature %s has no value", feature[i].name);
+    }
+}
+
+// --- device objects ------------------------------------------------------------------------------
+
+void enum_count(struct check_run *run) {
+    struct subject subject;
+    subject_open(run, &subject);
+    ggml_backend_reg_t reg = subject.table->reg;
+    const size_t count = reg->iface.get_device_count(reg);
+    CHECK_THAT(run, count <= 1024, "%zu devices", count);
+    for (int i = 0; i < 10; ++i) {
+        const size_t again = reg->iface.get_device_count(reg);
+        CHECK_THAT(run, again == count, "%zu devices, then %zu", count, again);
+    }
+}
+
+void enum_objects(struct check_run *run) {
+    struct subject subject;
+    subject_open(run, &subject);
+    ggml_backend_reg_t reg = subject.table->reg;
+    for (size_t i = 0; i < reg->iface.get_device_count(reg); ++i)
+        CHECK_THAT(run, reg->iface.get_device(reg, i), "device %zu is NULL", i);
+}
+
+void enum_objects_stable(struct check_run *run) {
+    struct devices devices;
+    devices_open(run, &devices);
+    ggml_backend_reg_t reg = devices.reg;
+    const size_t count = reg->iface.get_device_count(reg);
+    for (size_t i = 0; i < count; ++i) {
+        ggml_backend_dev_t device = reg->iface.get_device(reg, i);
+        CHECK_THAT(run, reg->iface.get_device(reg, i) == device, "device %zu is another each time",
+                   i);
+        for (size_t j = 0; j < i; ++j) {
+            CHECK_THAT(run, reg->iface.get_device(reg, j) != device, "devices %zu and %zu are one", j,
+                       i);
+        }
+    }
+}
+
+void enum_back_pointer(struct check_run *run) {
+    struct devices devices;
+    devices_open(run, &devices);
+    for (int i = 0; i < devices.n; ++i) {
+        CHECK_THAT(run, devices.items[i]->reg == devices.reg,
+                   "device %d does not point back to its backend", i);
+    }
+}
+
+void enum_entries(struct check_run *run) {
+    struct devices devices;
+    struct check_run any_device = *run;
+    any_device.device = NULL;
+    devices_open(&any_device, &devices);
+    for (int i = 0; i < devices.n; ++i) {
+        const struct ggml_backend_device_i *iface = &devices.items[i]->iface;
+        CHECK_THAT(run, iface->get_name, "get_name is missing");
+        CHECK_THAT(run, iface->get_description, "get_description is missing");
+        CHECK_THAT(run, iface->get_memory, "get_memory is missing");
+        CHECK_THAT(run, iface->get_type, "get_type is missing");
+        CHECK_THAT(run, iface->get_props, "get_props is missing");
+        CHECK_THAT(run, iface->init_backend, "init_backend is missing");
+        CHECK_THAT(run, iface->get_buffer_type, "get_buffer_type is missing");
+        CHECK_THAT(run, iface->supports_op, "supports_op is missing");
+        CHECK_THAT(run, iface->supports_buft, "supports_buft is missing");
+    }
+}
+
+void enum_event_entries(struct check_run *run) {
+    struct devices devices;
+    devices_open(run, &devices);
+    for (int i = 0; i < devices.n; ++i) {
+        const struct ggml_backend_device_i *iface = &devices.items[i]->iface;
+        if (!iface->event_new) continue;
+        CHECK_THAT(run, iface->event_free, "%s has event_new without event_free",
+                   label(devices.items[i]));
+        CHECK_THAT(run, iface->event_synchronize, "%s has event_new without event_synchronize",
+                   label(devices.items[i]));
+    }
+}
+
+void enum_device_reserved(struct check_run *run) {
+    struct devices devices;
+    devices_open(run, &devices);
+    for (int i = 0; i < devices.n; ++i) {
+        const struct ggml_backend_device *device = devices.items[i];
+        check_zero(run, device->reserved, sizeof(device->reserved), "a device");
+        check_zero(run, device->iface.reserved, sizeof(device->iface.reserved), "its interface");
+    }
+}
+
+// --- what a device says --------------------------------------------------------------------------
+
+void enum_name(struct check_run *run) {
+    struct devices devices;
+    devices_open(run, &devices);
+    for (int i = 0; i < devices.n; ++i) {
+        const char *name = devices.items[i]->iface.get_name(devices.items[i]);
+        check_text(run, name, "a device's name");
+        CHECK_THAT(run, strlen(name) < MAX_NAME, "a device's name has %zu bytes", strlen(name));
+    }
+}
+
+void enum_name_unique(struct check_run *run) {
+    struct devices devices;
+    devices_open(run, &devices);
+    for (int i = 0; i < devices.n; ++i) {
+        for (int j = 0; j < i; ++j) {
+            CHECK_THAT(run, strcmp(label(devices.items[i]), label(devices.items[j])) != 0,
+                       "two devices are called %s", label(devices.items[i]));
+        }
+    }
+}
+
+void enum_name_constant(struct check_run *run) {
+    struct devices devices;
+    char name[MAX_NAME];
+    devices_open(run, &devices);
+    for (int i = 0; i < devices.n; ++i) {
+        ggml_backend_dev_t device = devices.items[i];
+        const char *first = device->iface.get_name(device);
+        strncpy(name, first, sizeof(name) - 1);
+        name[sizeof(name) - 1] = '\0';
+        const char *second = device->iface.get_name(device);
+        CHECK_THAT(run, strcmp(second, name) == 0 && strcmp(first, name) == 0,
+                   "a device is called %s, then %s", name, second);
+    }
+}
+
+void enum_description(struct check_run *run) {
+    struct devices devices;
+    devices_open(run, &devices);
+    for (int i = 0; i < devices.n; ++i) {
+        const char *text = devices.items[i]->iface.get_description(devices.items[i]);
+        CHECK_THAT(run, text && valid_utf8(text), "the description of %s is NULL or not UTF-8",
+                   label(devices.items[i]));
+    }
+}
+
+void enum_memory(struct check_run *run) {
+    struct devices devices;
+    devices_open(run, &devices);
+    for (int i = 0; i < devices.n; ++i) {
+        size_t free_bytes = SIZE_MAX, total_bytes = 0;
+        devices.items[i]->iface.get_memory(devices.items[i], &free_bytes, &total_bytes);
+        CHECK_THAT(run, free_bytes <= total_bytes, "%s: %zu bytes free of %zu",
+                   label(devices.items[i]), free_bytes, total_bytes);
+    }
+}
+
+void enum_type(struct check_run *run) {
+    struct devices devices;
+    devices_open(run, &devices);
+    for (int i = 0; i < devices.n; ++i) {
+        const int type = (int)devices.items[i]->iface.get_type(devices.items[i]);
+        CHECK_THAT(run, type >= 0 && type <= GGML_BACKEND_DEVICE_TYPE_META, "%s: type %d",
+                   label(devices.items[i]), type);
+        CHECK_THAT(run, (int)devices.items[i]->iface.get_type(devices.items[i]) == type,
+                   "%s: its type changes", label(devices.items[i]));
+    }
+}
+
+static struct ggml_backend_dev_props props_of(ggml_backend_dev_t device) {
+    struct ggml_backend_dev_props props;
+    memset(&props, 0, sizeof(props));
+    device->iface.get_props(device, &props);
+    return props;
+}
+
+static bool same_text(const char *a, const char *b) {
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+// argument: 0 name, 1 description, 2 type, 3 memory.
+void enum_props(struct check_run *run) {
+    struct devices devices;
+    devices_open(run, &devices);
+    for (int i = 0; i < devices.n; ++i) {
+        ggml_backend_dev_t device = devices.items[i];
+        const struct ggml_backend_dev_props props = props_of(device);
+        size_t free_bytes = 0, total_bytes = 0;
+        device->iface.get_memory(device, &free_bytes, &total_bytes);
+        const bool agrees[] = {same_text(props.name, device->iface.get_name(device)),
+                               same_text(props.description, device->iface.get_description(device)),
+                               props.type == device->iface.get_type(device),
+                               props.memory_total == total_bytes &&
+                                   props.memory_free <= props.memory_total};
+        CHECK_THAT(run, agrees[run->check->argument], "get_props of %s answers otherwise",
+                   label(device));
+    }
+}
+
+static bool looks_like_pci(const char *id) {
+    return strlen(id) == 12 && id[4] == ':' && id[7] == ':' && id[10] == '.';
+}
+
+void enum_id(struct check_run *run) {
+    struct devices devices;
+    devices_open(run, &devices);
+    for (int i = 0; i < devices.n; ++i) {
+        const char *id = props_of(devices.items[i]).device_id;
+        if (!id) continue;
+        check_text(run, id, "a device's id");
+        for (int j = 0; looks_like_pci(id) && j < 12; ++j) {
+            const bool digit = isdigit((unsigned char)id[j]) || (id[j] >= 'a' && id[j] <= 'f');
+            CHECK_THAT(run, digit || j == 4 || j == 7 || j == 10,
+                       "'%s' is not a PCI address in lower case", id);
+        }
+    }
+}
+
+void enum_id_constant(struct check_run *run) {
+    struct devices devices;
+    devices_open(run, &devices);
+    for (int i = 0; i < devices.n; ++i) {
+        const char *id = props_of(devices.items[i]).device_id;
+        char *copy = strdup(id ? id : "");
+        const char *again = props_of(devices.items[i]).device_id;
+        CHECK_THAT(run, copy && strcmp(copy, again ? again : "") == 0, "the id of %s changes",
+                   label(devices.items[i]));
+    }
+}
+
+// --- claims --------------------------------------------------------------------------------------
+
+void enum_caps_async(struct check_run *run) {
+    struct devices devices;
+    devices_open(run, &devices);
+    for (int i = 0; i < devices.n; ++i) {
+        ggml_backend_dev_t device = devices.items[i];
+        if (!props_of(device).caps.async) continue;
+        ggml_backend_t stream = device->iface.init_backend(device, NULL);
+        if (!stream) check_skip(run, "no stream");
+        CHECK_THAT(run, stream->iface.synchronize, "%s queues but has no synchronize",
+                   label(device));
+        ggml_backend_free(stream);
+    }
+}
+
+void enum_caps_host_buffer(struct check_run *run) {
+    struct devices devices;
+    devices_open(run, &devices);
+    for (int i = 0; i < devices.n; ++i) {
+        ggml_backend_dev_t device = devices.items[i];
+        if (!props_of(device).caps.host_buffer) continue;
+        CHECK_THAT(run, device->iface.get_host_buffer_type, "%s claims host buffers without entry",
+                   label(device));
+        ggml_backend_buffer_type_t buft = device->iface.get_host_buffer_type(device);
+        CHECK_THAT(run, buft, "%s claims host buffers and has no type for them", label(device));
+        CHECK_THAT(run, buft->iface.is_host && buft->iface.is_host(buft),
+                   "the host buffers of %s are not host memory", label(device));
+    }
+}
+
+void enum_caps_host_ptr(struct check_run *run) {
+    struct devices devices;
+    devices_open(run, &devices);
+    for (int i = 0; i < devices.n; ++i) {
+        ggml_backend_dev_t device = devices.items[i];
+        if (!props_of(device).caps.buffer_from_host_ptr) continue;
+        void *memory = aligned_alloc(65536, 65536);
+        CHECK_THAT(run, device->iface.buffer_from_host_ptr, "%s claims it without entry",
+                   label(device));
+        ggml_backend_buffer_t buffer =
+            device->iface.buffer_from_host_ptr(device, memory, 65536, 65536);
+        CHECK_THAT(run, buffer, "%s does not wrap host memory: %s", label(device),
+                   host_counters.last_error);
+        ggml_backend_buffer_free(buffer);
+        free(memory);
+    }
+}
+
+void enum_caps_events(struct check_run *run) {
+    struct devices devices;
+    devices_open(run, &devices);
+    for (int i = 0; i < devices.n; ++i) {
+        ggml_backend_dev_t device = devices.items[i];
+        if (!props_of(device).caps.events) continue;
+        CHECK_THAT(run, device->iface.event_new, "%s claims events without entry", label(device));
+        ggml_backend_event_t event = device->iface.event_new(device);
+        CHECK_THAT(run, event, "%s claims events and makes none", label(device));
+        device->iface.event_free(device, event);
+    }
+}
+
+void enum_buffer_type(struct check_run *run) {
+    struct devices devices;
+    devices_open(run, &devices);
+    for (int i = 0; i < devices.n; ++i) {
+        ggml_backend_dev_t device = devices.items[i];
+        ggml_backend_buffer_type_t buft = device->iface.get_buffer_type(device);
+        CHECK_THAT(run, buft, "%s has no buffer type", label(device));
+        CHECK_THAT(run, device->iface.get_buffer_type(device) == buft,
+                   "%s answers another buffer type each time", label(device));
+    }
+}
+
+void enum_supports_own(struct check_run *run) {
+    struct devices devices;
+    devices_open(run, &devices);
+    for (int i = 0; i < devices.n; ++i) {
+        ggml_backend_dev_t device = devices.items[i];
+        CHECK_THAT(run,
+                   device->iface.supports_buft(device, device->iface.get_buffer_type(device)),
+                   "%s does not support its own buffer type", label(device));
+    }
+}
+
+static const char *stranger_name(ggml_backend_buffer_type_t buft) {
+    (void)buft;
+    return "a stranger";
+}
+
+void enum_supports_strange(struct check_run *run) {
+    struct ggml_backend_device other = {.context = NULL};
+    struct ggml_backend_buffer_type stranger = {.iface.get_name = stranger_name, .device = &other};
+    struct devices devices;
+    devices_open(run, &devices);
+    for (int i = 0; i < devices.n; ++i) {
+        ggml_backend_dev_t device = devices.items[i];
+        CHECK_THAT(run, !device->iface.supports_buft(device, &stranger),
+                   "%s supports the memory of a strange device", label(device));
+    }
+}
+
+// --- cost and threads ----------------------------------------------------------------------------
+
+static void enumerate(ggml_backend_dev_t device) {
+    size_t free_bytes, total_bytes;
+    device->iface.get_name(device);
+    device->iface.get_description(device);
+    device->iface.get_memory(device, &free_bytes, &total_bytes);
+    device->iface.get_type(device);
+    props_of(device);
+    device->iface.get_buffer_type(device);
+}
+
+// argument: enum state_kind.
+void enum_leaves(struct check_run *run) {
+    const enum state_kind kind = (enum state_kind)run->check->argument;
+    struct devices devices;
+    devices_open(run, &devices);
+    const char *before = state_text(kind, run->path);
+    for (int i = 0; i < devices.n; ++i)
+        enumerate(devices.items[i]);
+    const char *after = state_text(kind, run->path);
+    CHECK_THAT(run, before && after && strcmp(before, after) == 0,
+               "'%s' became '%s'", before ? before : "", after ? after : "");
+}
+
+static void *enumerate_often(void *argument) {
+    const struct devices *devices = argument;
+    for (int round = 0; round < N_ROUNDS; ++round) {
+        for (int i = 0; i < devices->n; ++i)
+            enumerate(devices->items[i]);
+    }
+    return NULL;
+}
+
+void enum_threads(struct check_run *run) {
+    struct devices devices;
+    pthread_t threads[N_THREADS];
+    devices_open(run, &devices);
+    for (int i = 0; i < N_THREADS; ++i) {
+        CHECK_THAT(run, pthread_create(&threads[i], NULL, enumerate_often, &devices) == 0,
+                   "no thread");
+    }
+    for (int i = 0; i < N_THREADS; ++i)
+        pthread_join(threads[i], NULL);
+}

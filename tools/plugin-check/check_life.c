@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: MIT
+// Mapping, entry, shutdown, and what they leave behind.
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "elf_view.h"
+#include "exercise.h"
+#include "ggml-host.h"
+#include "state.h"
+#include "subject.h"
+
+enum { N_RELOADS = 20, MAX_FAULTS = 400 };
+
+static void map(const struct check_run *run, struct subject *subject) {
+    if (!subject_map(subject, run->path)) check_fail(run, "can't be mapped: %s", dlerror());
+}
+
+static bool stays_mapped(const struct check_run *run) {
+    struct ggml_plugin_note note;
+    elf_view_note(run, &note);
+    return note.flags & GGML_PLUGIN_FLAG_NO_UNLOAD;
+}
+
+
+// --- state of the process ------------------------------------------------------------------------
+
+static char *state(const struct check_run *run, enum state_kind kind) {
+    char *text = state_text(kind, run->path);
+    if (!text) check_fail(run, "no memory to look at the process");
+    return text;
+}
+
+// Names the first line of `after` that `before` does not have, or the other way round.
+static void compare(const struct check_run *run, const char *before, const char *after) {
+    size_t at = 0, line = 0;
+    if (strcmp(before, after) == 0) return;
+    for (; before[at] && before[at] == after[at]; ++at) {
+        if (before[at] == '\n') line = at + 1;
+    }
+    check_fail(run, "was '%.*s', became '%.*s'", (int)strcspn(before + line, "\n"), before + line,
+               (int)strcspn(after + line, "\n"), after + line);
+}
+
+// argument: enum state_kind.
+void life_leaves(struct check_run *run) {
+    const enum state_kind kind = (enum state_kind)run->check->argument;
+    struct subject subject;
+    if (kind == STATE_MAPPINGS && stays_mapped(run)) check_skip(run, "its flag NO_UNLOAD is set");
+    const char *before = state(run, kind);
+    subject_open(run, &subject);
+    exercise(&subject);
+    subject_shutdown(&subject);
+    if (!stays_mapped(run)) subject_unmap(&subject);
+    compare(run, before, state(run, kind));
+}
+
+void life_map(struct check_run *run) {
+    struct subject subject;
+    map(run, &subject);
+}
+
+// argument: enum state_kind.
+void life_map_leaves(struct check_run *run) {
+    const enum state_kind kind = (enum state_kind)run->check->argument;
+    struct subject subject;
+    const char *before = state(run, kind);
+    map(run, &subject);
+    compare(run, before, state(run, kind));
+}
+
+// Standard output and error lead to a file in memory from here on.
+static int catch_output(const struct check_run *run) {
+    const int fd = memfd_create("output", MFD_CLOEXEC);
+    const bool good = fd >= 0 && dup2(fd, STDOUT_FILENO) >= 0 && dup2(fd, STDERR_FILENO) >= 0;
+    CHECK_THAT(run, good, "the output can't be caught");
+    return fd;
+}
+
+static void fail_if_caught(const struct check_run *run, int fd) {
+    char text[200];
+    fflush(stdout);
+    fflush(stderr);
+    const ssize_t n = pread(fd, text, sizeof(text), 0);
+    CHECK_THAT(run, n == 0, "wrote '%.*s'", (int)(n > 0 ? n : 0), text);
+}
+
+void life_map_quiet(struct check_run *run) {
+    struct subject subject;
+    const int fd = catch_output(run);
+    map(run, &subject);
+    fail_if_caught(run, fd);
+}
+
+void life_quiet(struct check_run *run) {
+    struct subject subject;
+    const int fd = catch_output(run);
+    subject_open(run, &subject);
+    exercise(&subject);
+    subject_shutdown(&subject);
+    if (!stays_mapped(run)) subject_unmap(&subject);
+    fail_if_caught(run, fd);
+}
+
+void life_memory(struct check_run *run) {
+    struct subject subject;
+    subject_open(run, &subject);
+    exercise(&subject);
+    subject_shutdown(&subject);
+    const long left = atomic_load(&host_counters.live_blocks);
+    CHECK_THAT(run, left == 0, "%ld blocks of the host's memory were not freed", left);
+}
+
+// --- entry ---------------------------------------------------------------------------------------
+
+void life_init(struct check_run *run) {
+    struct subject subject;
+    map(run, &subject);
+    subject_init(&subject);
+}
+
+void life_init_status(struct check_run *run) {
+    struct subject subject;
+    map(run, &subject);
+    const int32_t status = subject_init(&subject);
+    CHECK_THAT(run, status >= 0, "answers the impossible status %d", status);
+    if (status == GGML_HOST_NO_DEVICE) return;
+    CHECK_THAT(run, status == GGML_HOST_OK, "answers status %d: %s", status,
+               host_counters.last_error);
+}
+
+// Initialised, but with nothing of the table looked at.
+static const struct ggml_plugin_table *table_of(const struct check_run *run,
+                                                struct subject *subject) {
+    map(run, subject);
+    const int32_t status = subject_init(subject);
+    if (status != GGML_HOST_OK) check_skip(run, "no table with status %d", status);
+    return subject->table;
+}
+
+void life_table(struct check_run *run) {
+    struct subject subject;
+    CHECK_THAT(run, table_of(run, &subject), "answers OK without a table");
+}
+
+void life_table_size(struct check_run *run) {
+    struct subject subject;
+    const uint32_t size = table_of(run, &subject)->size;
+    CHECK_THAT(run, size >= offsetof(struct ggml_plugin_table, reserved) && size <= 1 << 16,
+               "the table's size is %u", size);
+}
+
+void life_table_contract(struct check_run *run) {
+    struct subject subject;
+    struct ggml_plugin_note note;
+    const struct ggml_plugin_table *table = table_of(run, &subject);
+    elf_view_note(run, &note);
+    CHECK_THAT(run,
+               table->contract_major == note.contract_major &&
+                   table->contract_minor == note.contract_minor,
+               "the table says %u.%u, the note %u.%u", table->contract_major, table->contract_minor,
+               note.contract_major, note.contract_minor);
+}
+
+void life_table_reg(struct check_run *run) {
+    struct subject subject;
+    CHECK_THAT(run, table_of(run, &subject)->reg, "the table has no backend");
+}
+
+void life_table_reserved(struct check_run *run) {
+    struct subject subject;
+    const struct ggml_plugin_table *table = table_of(run, &subject);
+    for (int i = 0; i < 8; ++i)
+        CHECK_THAT(run, !table->reserved[i], "reserved slot %d is not zero", i);
+}
+
+void life_table_constant(struct check_run *run) {
+    struct subject subject;
+    struct ggml_plugin_table before;
+    subject_open(run, &subject);
+    const struct ggml_plugin_table *table = subject.table;
+    before = *table;
+    exercise(&subject);
+    CHECK_THAT(run, memcmp(&before, table, sizeof(before)) == 0, "the table changed in use");
+}
+
+void life_score(struct check_run *run) {
+    struct subject subject;
+    subject_open(run, &subject);
+    if (!subject.table->score) check_skip(run, "it has no score");
+    const int score = subject.table->score();
+    CHECK_THAT(run, score >= 0, "answers %d", score);
+    CHECK_THAT(run, subject.table->score() == score, "answers different scores");
+}
+
+void life_extension(struct check_run *run) {
+    struct subject subject;
+    subject_open(run, &subject);
+    if (!subject.table->get_extension) check_skip(run, "it has no extensions");
+    CHECK_THAT(run, !subject.table->get_extension("no.such-extension", 1),
+               "answers an extension that does not exist");
+    CHECK_THAT(run, !subject.table->get_extension("", 0), "answers an extension without a name");
+}
+
+void life_host_load(struct check_run *run) {
+    ggml_backend_reg_t reg = NULL;
+    const enum ggml_host_status status = ggml_plugin_load(run->path, &reg);
+    if (status == GGML_HOST_DUPLICATE) check_skip(run, "the host library has it built in");
+    if (status == GGML_HOST_NO_DEVICE) check_skip(run, "no device on this machine");
+    CHECK_THAT(run, status == GGML_HOST_OK && reg, "the host refuses it: %s", ggml_last_error());
+}
+
+void life_host_unload(struct check_run *run) {
+    ggml_backend_reg_t reg = NULL;
+    const enum ggml_host_status status = ggml_plugin_load(run->path, &reg);
+    if (status != GGML_HOST_OK) check_skip(run, "not loaded: %s", ggml_last_error());
+    CHECK_THAT(run, ggml_plugin_unload(reg) == GGML_HOST_OK, "%s", ggml_last_error());
+    CHECK_THAT(run, ggml_plugin_load(run->path, &reg) == GGML_HOST_OK, "again: %s",
+               ggml_last_error());
+}
+
+// --- again, and several hosts --------------------------------------------------------------------
+
+void life_init_again(struct check_run *run) {
+    struct subject subject;
+    subject_open(run, &subject);
+    subject_shutdown(&subject);
+    const int32_t status = subject_init(&subject);
+    CHECK_THAT(run, status == GGML_HOST_OK && subject.table,
+               "after its shutdown the entry answers status %d: %s", status,
+               host_counters.last_error);
+    exercise(&subject);
+    subject_shutdown(&subject);
+}
+
+// argument: the host that goes first.
+void life_two_hosts(struct check_run *run) {
+    struct subject hosts[2];
+    subject_open(run, &hosts[0]);
+    hosts[1] = (struct subject){.library = hosts[0].library, .init = hosts[0].init};
+    const int32_t status = subject_init(&hosts[1]);
+    CHECK_THAT(run, status == GGML_HOST_OK && hosts[1].table,
+               "a second host is answered status %d: %s", status, host_counters.last_error);
+    const int first = run->check->argument;
+    exercise(&hosts[1 - first]);
+    subject_shutdown(&hosts[first]);
+    exercise(&hosts[1 - first]);
+    subject_shutdown(&hosts[1 - first]);
+}
+
+void life_reload(struct check_run *run) {
+    struct subject subject;
+    if (stays_mapped(run)) check_skip(run, "its flag NO_UNLOAD is set");
+    for (int i = 0; i < 2; ++i) {
+        subject_open(run, &subject);
+        exercise(&subject);
+        subject_shutdown(&subject);
+        subject_unmap(&subject);
+    }
+}
+
+// argument: enum state_kind that may not grow.
+void life_reload_often(struct check_run *run) {
+    const enum state_kind kind = (enum state_kind)run->check->argument;
+    struct subject subject;
+    const char *before = NULL;
+    if (stays_mapped(run)) check_skip(run, "its flag NO_UNLOAD is set");
+    for (int i = 0; i < N_RELOADS; ++i) {
+        subject_open(run, &subject);
+        subject_shutdown(&subject);
+        subject_unmap(&subject);
+        if (i == 1) before = state(run, kind);
+    }
+    compare(run, before, state(run, kind));
+}
+
+// --- poor hosts ----------------------------------------------------------------------------------
+
+// Whether the entry got along with the n-th allocation failing. Sets *out_reached if there was one.
+static int32_t init_with_fault(struct subject *subject, long n, bool *out_reached) {
+    atomic_store(&host_counters.n_allocs, 0);
+    atomic_store(&host_counters.n_errors, 0);
+    atomic_store(&host_counters.fail_at, n);
+    const int32_t status = subject_init(subject);
+    *out_reached = atomic_load(&host_counters.n_allocs) >= n;
+    atomic_store(&host_counters.fail_at, 0);
+    return status;
+}
+
+void life_out_of_memory(struct check_run *run) {
+    struct subject subject;
+    bool reached = true;
+    map(run, &subject);
+    for (long n = 1; n <= MAX_FAULTS && reached; ++n) {
+        const int32_t status = init_with_fault(&subject, n, &reached);
+        if (status == GGML_HOST_OK) {
+            subject_shutdown(&subject);
+        } else {
+            CHECK_THAT(run, !subject.table, "a table with status %d", status);
+        }
+        const long left = atomic_load(&host_counters.live_blocks);
+        CHECK_THAT(run, left == 0, "%ld blocks are left after allocation %ld failed", left, n);
+    }
+    const int32_t status = subject_init(&subject);
+    if (status == GGML_HOST_NO_DEVICE) return;
+    CHECK_THAT(run, status == GGML_HOST_OK, "with memory again: status %d: %s", status,
+               host_counters.last_error);
+}
+
+void life_failure_told(struct check_run *run) {
+    struct subject subject;
+    bool reached = true;
+    map(run, &subject);
+    for (long n = 1; n <= MAX_FAULTS && reached; ++n) {
+        const int32_t status = init_with_fault(&subject, n, &reached);
+        CHECK_THAT(run, status == GGML_HOST_OK || atomic_load(&host_counters.n_errors) > 0,
+                   "status %d without a message", status);
+        subject_shutdown(&subject);
+    }
+}
+
+void life_small_host(struct check_run *run) {
+    struct subject subject;
+    map(run, &subject);
+    subject.host = subject_new_host(offsetof(struct ggml_host_table, reserved));
+    const int32_t status = subject_init(&subject);
+    if (status == GGML_HOST_NO_DEVICE) check_skip(run, "no device on this machine");
+    CHECK_THAT(run, status == GGML_HOST_OK, "a host of contract 1.0 is answered status %d", status);
+    exercise(&subject);
+    subject_shutdown(&subject);
+}
+
+void life_short_host(struct check_run *run) {
+    struct subject subject;
+    map(run, &subject);
+    subject.host = subject_new_host(offsetof(struct ggml_host_table, alloc));
+    const int32_t status = subject_init(&subject);
+    CHECK_THAT(run, status != GGML_HOST_OK,
+               "accepts a host table that ends before what it needs");
+}
+
+void life_no_extensions(struct check_run *run) {
+    struct subject subject;
+    map(run, &subject);
+    host_counters.no_extensions = true;
+    if (subject_init(&subject) != GGML_HOST_OK || !subject.table) return;
+    ggml_backend_reg_t reg = subject.table->reg;
+    for (size_t i = 0; i < reg->iface.get_device_count(reg); ++i) {
+        ggml_backend_dev_t device = reg->iface.get_device(reg, i);
+        device->iface.get_buffer_type(device);
+    }
+    subject_shutdown(&subject);
+}
+
+void life_shutdown(struct check_run *run) {
+    struct subject subject;
+
+    subject_open(run, &subject);
+    subject_shutdown(&subject);
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+#include "exercise.h"
+
+#include <string.h>
+
+bool sum_graph_new(struct sum_graph *out_graph, int64_t n) {
+    struct sum_graph *g = out_graph;
+    *g = (struct sum_graph){.ctx = NULL};
+    g->ctx = ggml_init((struct ggml_init_params){
+        .mem_size = 32 * ggml_tensor_overhead() + 4 * ggml_graph_overhead(), .no_alloc = true});
+    if (!g->ctx) return false;
+    g->a = ggml_new_tensor_1d(g->ctx, GGML_TYPE_F32, n);
+    g->b = ggml_new_tensor_1d(g->ctx, GGML_TYPE_F32, n);
+    g->sum = ggml_add(g->ctx, g->a, g->b);
+    g->graph = ggml_new_graph(g->ctx);
+    if (g->graph && g->sum) ggml_build_forward_expand(g->graph, g->sum);
+    return g->graph && g->sum;
+}
+
+bool sum_graph_place(struct sum_graph *graph, ggml_backend_dev_t device) {
+    graph->buffer = ggml_backend_alloc_ctx_tensors_from_buft(graph->ctx,
+                                                             device->iface.get_buffer_type(device));
+    return graph->buffer != NULL;
+}
+
+void sum_graph_free(struct sum_graph *graph) {
+    ggml_backend_buffer_free(graph->buffer);
+    ggml_free(graph->ctx);
+    *graph = (struct sum_graph){.ctx = NULL};
+}
+
+static void enumerate(ggml_backend_dev_t device) {
+    struct ggml_backend_dev_props props;
+    size_t free_bytes, total_bytes;
+    memset(&props, 0, sizeof(props));
+    device->iface.get_name(device);
+    device->iface.get_description(device);
+    device->iface.get_memory(device, &free_bytes, &total_bytes);
+    device->iface.get_type(device);
+    device->iface.get_props(device, &props);
+}
+
+static void compute(ggml_backend_dev_t device) {
+    const float ones[4] = {1, 1, 1, 1};
+    struct sum_graph graph;
+    ggml_backend_t stream = device->iface.init_backend(device, NULL);
+    if (sum_graph_new(&graph, 4) && sum_graph_place(&graph, device)) {
+        ggml_backend_tensor_set(graph.a, ones, 0, sizeof(ones));
+        ggml_backend_tensor_set(graph.b, ones, 0, sizeof(ones));
+        if (stream && device->iface.supports_op(device, graph.sum))
+            ggml_backend_graph_compute(stream, graph.graph);
+    }
+    sum_graph_free(&graph);
+    ggml_backend_free(stream);
+}
+
+void exercise(const struct subject *subject) {
+    ggml_backend_reg_t reg = subject->table->reg;
+    const size_t count = reg->iface.get_device_count(reg);
+    reg->iface.get_name(reg);
+    for (size_t i = 0; i < count; ++i) {
+        ggml_backend_dev_t device = reg->iface.get_device(reg, i);
+        enumerate(device);
+        compute(device);
+    }
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+// What an application does with a plugin, in short.
+#ifndef PLUGIN_CHECK_EXERCISE_H
+#define PLUGIN_CHECK_EXERCISE_H
+
+#include "subject.h"
+
+// Enumerates the devices, and on each allocates and fills a buffer, makes a stream, computes an
+// addition if the device claims it, and frees everything. What fails is passed over. [init]
+void exercise(const struct subject *subject);
+
+// A context with two tensors of n numbers and their sum, without data; freed with ggml_free.
+struct sum_graph {
+    struct ggml_context *ctx;
+    struct ggml_tensor *a;
+    struct ggml_tensor *b;
+    struct ggml_tensor *sum;
+    struct ggml_cgraph *graph;
+    ggml_backend_buffer_t buffer;
+};
+bool sum_graph_new(struct sum_graph *out_graph, int64_t n);
+// Places the tensors in a new buffer of the device's default type.
+bool sum_graph_place(struct sum_graph *graph, ggml_backend_dev_t device);
+void sum_graph_free(struct sum_graph *graph);
+
+#endif

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: MIT
+#define _GNU_SOURCE
+#include "subject.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+struct host_counters host_counters;
+
+// --- the host table ------------------------------------------------------------------------------
+
+static void host_log(const struct ggml_host_table *host, int32_t level, const char *text) {
+    (void)host;
+    (void)level;
+    (void)text;
+}
+
+static void host_set_error(const struct ggml_host_table *host, int32_t status, const char *text) {
+    (void)host;
+    atomic_fetch_add(&host_counters.n_errors, 1);
+    atomic_store(&host_counters.last_status, status);
+    snprintf(host_counters.last_error, sizeof(host_counters.last_error), "%s", text ? text : "");
+}
+
+static void *host_alloc(const struct ggml_host_table *host, size_t size, size_t alignment) {
+    void *memory = NULL;
+    (void)host;
+    const long number = atomic_fetch_add(&host_counters.n_allocs, 1) + 1;
+    if (number == atomic_load(&host_counters.fail_at) || size == 0) return NULL;
+    if (alignment < sizeof(void *)) alignment = sizeof(void *);
+    if (size > PTRDIFF_MAX || posix_memalign(&memory, alignment, size) != 0) return NULL;
+    atomic_fetch_add(&host_counters.live_blocks, 1);
+    return memory;
+}
+
+static void host_free(const struct ggml_host_table *host, void *memory) {
+    (void)host;
+    if (memory) atomic_fetch_sub(&host_counters.live_blocks, 1);
+    free(memory);
+}
+
+static int32_t host_get_topology(const struct ggml_host_table *host,
+                                 struct ggml_host_topology *out_topology) {
+    (void)host;
+    return (int32_t)ggml_host_get_topology(out_topology);
+}
+
+static int32_t host_bind_thread(const struct ggml_host_table *host, uint32_t index,
+                                uint32_t count) {
+    (void)host;
+    (void)index;
+    (void)count;
+    return GGML_HOST_OK;
+}
+
+static int32_t host_bind_mask(const struct ggml_host_table *host, const uint64_t *mask, size_t n) {
+    (void)host;
+    (void)mask;
+    (void)n;
+    return GGML_HOST_OK;
+}
+
+static const char *host_get_config(const struct ggml_host_table *host, const char *name) {
+    (void)host;
+    return name ? getenv(name) : NULL;
+}
+
+static const struct ggml_extension_host_memory host_memory = {
+    .size = (uint32_t)sizeof(host_memory),
+    .revision = GGML_EXTENSION_HOST_MEMORY_REVISION,
+    .buffer_type = ggml_backend_cpu_buffer_type,
+    .buffer_from_ptr = ggml_backend_cpu_buffer_from_ptr,
+};
+
+static const struct ggml_extension_cpu_features cpu_features = {
+    .size = (uint32_t)sizeof(cpu_features),
+    .revision = GGML_EXTENSION_CPU_FEATURES_REVISION,
+    .features = ggml_host_cpu_features,
+};
+
+static const void *host_get_extension(const struct ggml_host_table *host, const char *id,
+                                      uint32_t min_revision) {
+    (void)host;
+    if (host_counters.no_extensions || min_revision > 1) return NULL;
+    if (strcmp(id, GGML_EXTENSION_HOST_MEMORY) == 0) return &host_memory;
+    if (strcmp(id, GGML_EXTENSION_CPU_FEATURES) == 0) return &cpu_features;
+    return NULL;
+}
+
+struct ggml_host_table *subject_new_host(size_t size) {
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    char *pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages == MAP_FAILED || mprotect(pages + page, page, PROT_NONE) != 0) return NULL;
+    const struct ggml_host_table whole = {
+        .size = (uint32_t)size,
+        .contract_major = GGML_CONTRACT_MAJOR,
+        .contract_minor = GGML_CONTRACT_MINOR,
+        .host_version = ggml_version(),
+        .log = host_log,
+        .set_error = host_set_error,
+        .alloc = host_alloc,
+        .free = host_free,
+        .get_topology = host_get_topology,
+        .bind_thread = host_bind_thread,
+        .bind_thread_mask = host_bind_mask,
+        .get_config = host_get_config,
+        .get_extension = host_get_extension,
+    };
+    char *table = pages + page - size;
+    memcpy(table, &whole, size);
+    return (struct ggml_host_table *)(void *)table;
+}
+
+// --- the plugin ----------------------------------------------------------------------------------
+
+bool subject_map(struct subject *subject, const char *path) {
+    *subject = (struct subject){.library = dlopen(path, RTLD_NOW | RTLD_LOCAL)};
+    if (!subject->library) return false;
+    *(void **)&subject->init = dlsym(subject->library, GGML_PLUGIN_ENTRY_SYMBOL);
+    return subject->init != NULL;
+}
+
+int32_t subject_init(struct subject *subject) {
+    subject->table = NULL;
+    if (!subject->host) subject->host = subject_new_host(sizeof(*subject->host));
+    return subject->host ? subject->init(subject->host, &subject->table) : GGML_HOST_OUT_OF_MEMORY;
+}
+
+void subject_shutdown(struct subject *subject) {
+    if (subject->table && subject->table->shutdown) subject->table->shutdown(subject->host);
+    subject->table = NULL;
+}
+
+void subject_unmap(struct subject *subject) {
+    if (subject->library) dlclose(subject->library);
+    subject->library = NULL;
+}
+
+void subject_open(const struct check_run *run, struct subject *subject) {
+    if (!subject_map(subject, run->path)) check_fail(run, "can't be mapped: %s", dlerror());
+    const int32_t status = subject_init(subject);
+    if (status == GGML_HOST_NO_DEVICE) check_skip(run, "no device: %s", host_counters.last_error);
+    CHECK_THAT(run, status == GGML_HOST_OK, "ggml_backend_init answers status %d: %s", status,
+               host_counters.last_error);
+    CHECK_THAT(run, subject->table && subject->table->reg, "ggml_backend_init gives no backend");
+}
+
+const char *label(ggml_backend_dev_t device) {
+    const char *name = device && device->iface.get_name ? device->iface.get_name(device) : NULL;
+    return name ? name : "(unnamed)";
+}
+
+void devices_open(const struct check_run *run, struct devices *out_devices) {
+    struct devices *devices = out_devices;
+    *devices = (struct devices){.n = 0};
+    subject_open(run, &devices->subject);
+    devices->reg = devices->subject.table->reg;
+    const size_t count = devices->reg->iface.get_device_count(devices->reg);
+    for (size_t i = 0; i < count && devices->n < MAX_DEVICES; ++i) {
+        ggml_backend_dev_t device = devices->reg->iface.get_device(devices->reg, i);
+        if (!device || (run->device && strcmp(label(device), run->device) != 0)) continue;
+        devices->items[devices->n++] = device;
+    }
+    if (devices->n == 0 && run->device) check_fail(run, "no device is called %s", run->device);
+    if (devices->n == 0) check_skip(run, "no device on this machine");
+}
+
+static void add_buft(struct bufts *bufts, ggml_backend_buffer_type_t buft, ggml_backend_dev_t dev) {
+    for (int i = 0; i < bufts->n; ++i) {
+        if (bufts->items[i] == buft) return;
+    }
+    if (!buft || bufts->n == MAX_BUFTS) return;
+    bufts->owners[bufts->n] = dev;
+    bufts->items[bufts->n++] = buft;
+}
+
+void bufts_open(const struct check_run *run, struct bufts *out_bufts) {
+    out_bufts->n = 0;
+    devices_open(run, &out_bufts->devices);
+    for (int i = 0; i < out_bufts->devices.n; ++i) {
+        ggml_backend_dev_t device = out_bufts->devices.items[i];
+        const struct ggml_backend_device_i *iface = &device->iface;
+        add_buft(out_bufts, iface->get_buffer_type(device), device);
+        if (iface->get_host_buffer_type)
+            add_buft(out_bufts, iface->get_host_buffer_type(device), device);
+    }
+    if (out_bufts->n == 0) check_skip(run, "no buffer type");
+}
+
+// --- text and numbers ----------------------------------------------------------------------------
+
+// Bytes of the character at `text`; 0: not valid.
+static int utf8_length(const unsigned char *text) {
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    const int length = text[0] < 0x80             ? 1
+                       : (text[0] & 0xe0) == 0xc0 ? 2
+                       : (text[0] & 0xf0) == 0xe0 ? 3
+                       : (text[0] & 0xf8) == 0xf0 ? 4
+                                                  : 0;
+    if (length < 2) return length;
+    uint32_t code = text[0] & (0x7fu >> length);
+    for (int i = 1; i < length; ++i) {
+        if ((text[i] & 0xc0) != 0x80) return 0;
+        code = code << 6 | (text[i] & 0x3f);
+    }
+    const bool surrogate = code >= 0xd800 && code <= 0xdfff;
+    return code < least[length] || code > 0x10ffff || surrogate ? 0 : length;
+}
+
+bool valid_utf8(const char *text) {
+    const unsigned char *at = (const unsigned char *)text;
+    while (*at) {
+        const int length = utf8_length(at);
+        if (length == 0) return false;
+        at += length;
+    }
+    return true;
+}
+
+uint64_t numbers_next(struct numbers *numbers) {
+    uint64_t z = (numbers->state += UINT64_C(0x9e3779b97f4a7c15));
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return z ^ z >> 31;
+}
+
+void numbers_fill(struct numbers *numbers, void *memory, size_t size) {
+    for (size_t i = 0; i < size; ++i)
+        ((unsigned char *)memory)[i] = (unsigned char)numbers_next(numbers);
+}
+
+float numbers_float(struct numbers *numbers) {
+    return (float)(numbers_next(numbers) >> 40) * 0x1p-23f - 1.0f;
+}
