@@ -80,7 +80,7 @@ bool cpu_accepts_conv_2d(const struct ggml_tensor *node) {
     const struct conv c = conv_of_direct(node);
     const struct ggml_tensor *kernel = node->src[0];
     return accepts_window(&c) && kernel->ne[2] == c.channels && kernel->ne[3] == c.channels_out &&
-           node->ne[3] == c.batch && cpu_contiguous(node);
+           node->ne[3] == c.batch && node->type == c.image->type && cpu_contiguous(node);
 }
 
 bool cpu_accepts_conv_3d(const struct ggml_tensor *node) {
@@ -95,7 +95,7 @@ bool cpu_accepts_conv_3d(const struct ggml_tensor *node) {
 size_t cpu_work_conv(const struct ggml_tensor *node, int n_threads) {
     const struct conv c = conv_of_direct(node);
     return conv_filters_size(node->src[0]) +
-           (size_t)(conv_block(&c) * conv_patch(&c)) * sizeof(float) * (size_t)n_threads;
+           conv_thread_floats(&c, node->type) * sizeof(float) * (size_t)n_threads;
 }
 
 int64_t cpu_cost_conv(const struct ggml_tensor *node) {
@@ -126,11 +126,11 @@ int64_t cpu_cost_conv_2d_dw(const struct ggml_tensor *node) {
 // --------------------------------------------------------------------------------------
 
 static bool accepts_transposed(const struct conv_transposed *c) {
+    if (c->stride < 1) return false;
     for (int d = 0; d < 2; ++d) {
-        if (c->stride < 1 || c->size[d] < 1 || c->in[d] < 1 || c->in[d] > INT32_MAX ||
-            c->out[d] != (c->in[d] - 1) * c->stride + c->size[d]) {
-            return false;
-        }
+        const bool empty = c->in[d] == 0 && c->out[d] == 0;
+        if (c->size[d] < 1 || c->in[d] > INT32_MAX) return false;
+        if (!empty && c->out[d] != (c->in[d] - 1) * c->stride + c->size[d]) return false;
     }
     return c->out_nb[0] == sizeof(float);
 }

@@ -66,7 +66,14 @@ bool cpu_accepts_upscale(const struct ggml_tensor *node) {
     const uint32_t bits = (uint32_t)ggml_get_op_params_i32(node, 0);
     const uint32_t mode = bits & ~flags;
     if (bits & GGML_SCALE_FLAG_ANTIALIAS && mode != GGML_SCALE_MODE_BILINEAR) return false;
-    return mode < GGML_SCALE_MODE_COUNT && cpu_rows_dense(node) && cpu_nelements(node->src[0]) > 0;
+    return mode < GGML_SCALE_MODE_COUNT && node->type == node->src[0]->type &&
+           cpu_rows_dense(node) && cpu_nelements(node->src[0]) > 0;
+}
+
+// A row per thread where it is converted afterwards.
+size_t cpu_work_upscale(const struct ggml_tensor *node, int n_threads) {
+    const size_t row = (size_t)node->ne[0] * sizeof(float);
+    return node->type == GGML_TYPE_F32 ? 0 : row * (size_t)n_threads;
 }
 
 int64_t cpu_cost_upscale(const struct ggml_tensor *node) {

@@ -12,6 +12,8 @@ struct direct {
     int64_t patch, pixels;
     float *block;                     // this thread's patches
     int64_t block_first, block_image; // what it holds
+    float *results;                   // this thread's; NULL: in place, for F32
+    int block_size;
 };
 
 static void load_block(struct direct *d, int64_t image, int64_t first, int64_t n) {
@@ -27,11 +29,15 @@ static void multiply(const struct direct *d, int64_t channel, int64_t n_patches)
     const int64_t n = MIN(d->conv.channels_out - channel, GEMM_COLUMNS);
     const struct gemm_rows rows = {(const char *)d->block, (size_t)d->patch * sizeof(float),
                                    GGML_TYPE_F32, d->patch};
-    float *y = (float *)d->dst->data +
-               (d->block_image * d->conv.channels_out + channel) * d->pixels + d->block_first;
+    const int64_t first =
+        (d->block_image * d->conv.channels_out + channel) * d->pixels + d->block_first;
+    float *y = d->results ? d->results : (float *)d->dst->data + first;
+    const int64_t stride = d->results ? d->block_size : d->pixels;
     for (int64_t c = 0; c < n; ++c)
-        columns[c] = (struct gemm_column){d->filters + (channel + c) * d->patch, y + c * d->pixels};
+        columns[c] = (struct gemm_column){d->filters + (channel + c) * d->patch, y + c * stride};
     CPU_FN(cpu_gemm)(&rows, 0, (int)n_patches, columns, n, NULL);
+    for (int64_t c = 0; c < n && d->results; ++c)
+        cpu_store(d->dst->data, d->dst->type, first + c * d->pixels, columns[c].y, n_patches);
 }
 
 enum ggml_status CPU_FN(cpu_conv)(const struct cpu_task *task) {
@@ -44,9 +50,10 @@ enum ggml_status CPU_FN(cpu_conv)(const struct cpu_task *task) {
         conv_pack_filters(task, kernel, task->work);
         cpu_team_barrier(task->team);
     }
-    const int block = conv_block(&d.conv);
+    const int block = d.block_size = conv_block(&d.conv);
     d.block = (float *)(void *)((char *)task->work + conv_filters_size(kernel)) +
-              (size_t)task->ith * (size_t)(block * d.patch);
+              (size_t)task->ith * conv_thread_floats(&d.conv, task->dst->type);
+    if (task->dst->type != GGML_TYPE_F32) d.results = d.block + block * d.patch;
     const int64_t blocks = (d.pixels + block - 1) / block;
     const int64_t groups = (d.conv.channels_out + GEMM_COLUMNS - 1) / GEMM_COLUMNS;
     int64_t begin, end;

@@ -109,6 +109,12 @@ static inline int conv_block(const struct conv *c) {
     return (int)MIN(MAX(n, 4), GEMM_MAX_ROWS);
 }
 
+// Work memory of a thread: a block of patches, and its products where the result is not F32.
+static inline size_t conv_thread_floats(const struct conv *c, enum ggml_type type) {
+    const int64_t products = type == GGML_TYPE_F32 ? 0 : GEMM_COLUMNS;
+    return (size_t)conv_block(c) * (size_t)(conv_patch(c) + products);
+}
+
 static inline size_t conv_pad(size_t size) {
     return (size + 63) / 64 * 64;
 }

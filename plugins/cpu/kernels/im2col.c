@@ -6,7 +6,7 @@ enum ggml_status CPU_FN(cpu_im2col)(const struct cpu_task *task) {
     const struct ggml_tensor *dst = task->dst;
     const struct conv c = conv_of_im2col(dst);
     const int64_t n = conv_patch(&c);
-    float *buffer = (float *)task->work + (size_t)task->ith * (size_t)n;
+    float *buffer = cpu_row_buffer(task, n);
     int64_t begin, end;
     cpu_task_range(task, cpu_nrows(dst), &begin, &end);
     for (int64_t r = begin; r < end; ++r) {

@@ -7,8 +7,8 @@ CPU_KERNEL_ROW(POOL_2D, ANY, cpu_pool_2d, T_F32, T_FLOATS, T_ANY, T_ANY, cpu_acc
                cpu_work_none, cpu_cost_pool_2d)
 CPU_KERNEL_ROW(POOL_2D_BACK, ANY, cpu_pool_2d_back, T_F32, T_F32, T_FLOATS, T_ANY,
                cpu_accepts_pool_2d_back, cpu_work_none, cpu_cost_dst_heavy)
-CPU_KERNEL_ROW(UPSCALE, ANY, cpu_upscale, T_F32, T_F32, T_ANY, T_ANY, cpu_accepts_upscale,
-               cpu_work_none, cpu_cost_upscale)
+CPU_KERNEL_ROW(UPSCALE, ANY, cpu_upscale, T_FLOATS, T_FLOATS, T_ANY, T_ANY, cpu_accepts_upscale,
+               cpu_work_upscale, cpu_cost_upscale)
 CPU_KERNEL_ROW(PAD, ANY, cpu_pad, CPU_MOVED, CPU_MOVED, T_ANY, T_ANY, cpu_accepts_pad,
                cpu_work_none, cpu_cost_dst)
 CPU_KERNEL_ROW(PAD_REFLECT_1D, ANY, cpu_pad_reflect_1d, T_F32, T_F32, T_ANY, T_ANY,

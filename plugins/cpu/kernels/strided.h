@@ -55,4 +55,10 @@ static inline void cpu_gather_floats(float *y, const char *x, size_t stride, enu
     }
 }
 
+// This thread's n floats of work memory; NULL if the result is F32, which needs none.
+static inline float *cpu_row_buffer(const struct cpu_task *task, int64_t n) {
+    if (task->dst->type == GGML_TYPE_F32) return NULL;
+    return (float *)task->work + (size_t)task->ith * (size_t)n;
+}
+
 #endif

@@ -36,7 +36,7 @@ static int64_t nearest_index(const struct scaling *s, int d, int64_t i) {
 }
 
 static double pixel(const struct scaling *s, const char *row, int64_t x) {
-    return (double)cpu_f32_at(row + (size_t)x * s->src->nb[0]);
+    return (double)cpu_float_at(row + (size_t)x * s->src->nb[0], s->src->type);
 }
 
 static const char *source_row(const struct scaling *s, const char *plane, int64_t y) {
@@ -47,7 +47,7 @@ static void nearest_row(const struct scaling *s, const char *plane, int64_t i1, 
                         int64_t n) {
     const char *row = source_row(s, plane, nearest_index(s, 1, i1));
     for (int64_t i = 0; i < n; ++i)
-        out[i] = cpu_f32_at(row + (size_t)nearest_index(s, 0, i) * s->src->nb[0]);
+        out[i] = (float)pixel(s, row, nearest_index(s, 0, i));
 }
 
 // --- bilinear
@@ -180,13 +180,16 @@ enum ggml_status CPU_FN(cpu_upscale)(const struct cpu_task *task) {
         : mode == GGML_SCALE_MODE_BICUBIC   ? bicubic_row
         : flags & GGML_SCALE_FLAG_ANTIALIAS ? antialiased_row
                                             : bilinear_row;
+    float *buffer = cpu_row_buffer(task, dst->ne[0]);
     int64_t begin, end;
     cpu_task_range(task, cpu_nrows(dst), &begin, &end);
     for (int64_t r = begin; r < end; ++r) {
         const struct cpu_row at = cpu_row_at(dst, r);
         const struct cpu_row from = {0, nearest_index(&s, 2, at.i2), nearest_index(&s, 3, at.i3)};
-        row(&s, cpu_row_data(s.src, from), at.i1, (float *)(void *)cpu_row_data(dst, at),
-            dst->ne[0]);
+        char *to = cpu_row_data(dst, at);
+        float *y = cpu_target(buffer, to, dst->type, 0);
+        row(&s, cpu_row_data(s.src, from), at.i1, y, dst->ne[0]);
+        cpu_store(to, dst->type, 0, y, dst->ne[0]);
     }
     return GGML_STATUS_SUCCESS;
 }
