@@ -29,6 +29,10 @@ static bool make_fresh(ggml_backend_sched_t sched, struct ggml_cgraph *graph) {
     return false;
 }
 
+bool sched_split_fresh(ggml_backend_sched_t sched, struct ggml_cgraph *graph) {
+    return make_fresh(sched, graph) && sched_split(sched, graph);
+}
+
 static void forget_pins(ggml_backend_sched_t sched) {
     sched->n_pins = 0;
     tensor_map_clear(&sched->pin_ids, 1);
@@ -62,7 +66,7 @@ void ggml_backend_sched_reserve_size(ggml_backend_sched_t sched, struct ggml_cgr
         return;
     }
     memset(sizes, 0, (size_t)sched->n_backends * sizeof(sizes[0]));
-    if (make_fresh(sched, measure_graph) && sched_split(sched, measure_graph)) {
+    if (sched_split_fresh(sched, measure_graph)) {
         sched_measure(sched, sizes);
         sched_restore(sched, measure_graph);
     }
@@ -72,7 +76,7 @@ void ggml_backend_sched_reserve_size(ggml_backend_sched_t sched, struct ggml_cgr
 bool ggml_backend_sched_reserve(ggml_backend_sched_t sched, struct ggml_cgraph *measure_graph) {
     if (!enter(sched, measure_graph, __func__)) return false;
     ggml_backend_sched_synchronize(sched);
-    bool done = make_fresh(sched, measure_graph) && sched_split(sched, measure_graph);
+    bool done = sched_split_fresh(sched, measure_graph);
     if (done) {
         done = sched_reserve_buffers(sched);
         sched_restore(sched, measure_graph);
@@ -84,7 +88,7 @@ bool ggml_backend_sched_reserve(ggml_backend_sched_t sched, struct ggml_cgraph *
 void ggml_backend_sched_split_graph(ggml_backend_sched_t sched, struct ggml_cgraph *graph) {
     if (!enter(sched, graph, __func__)) return;
     sched->state = SCHED_SPLIT;
-    if (make_fresh(sched, graph) && sched_split(sched, graph)) return;
+    if (sched_split_fresh(sched, graph)) return;
     sched->state = SCHED_RESET;
     if (!graph->error) graph->error = "the scheduler could not split the graph";
 }

@@ -190,7 +190,7 @@ struct ggml_backend_sched {
     ggml_gallocr_t galloc;
     struct sched_known known;
     bool reordered;             // a device changed the order of nodes
-    bool ids_stale; // item_ids is of an earlier graph than items
+    bool ids_stale;             // item_ids is of an earlier graph than items
     ggml_gallocr_t slot_galloc; // pipeline copies, which live for ever; NULL without
     struct ggml_cgraph work;    // splits with markers and copies
     int32_t work_nodes_capacity, work_leafs_capacity;
@@ -256,6 +256,8 @@ bool sched_assemble(struct ggml_backend_sched *sched);
 bool sched_make_parts(struct ggml_backend_sched *sched, struct ggml_cgraph *graph);
 // All stages but sched_assemble(). On failure the graph is as it was.
 bool sched_split(struct ggml_backend_sched *sched, struct ggml_cgraph *graph);
+// The same, for a graph that may have been split before.
+bool sched_split_fresh(struct ggml_backend_sched *sched, struct ggml_cgraph *graph);
 // Makes the last graph what it was before it was split: own sources, no memory. It must be alive.
 void sched_restore(struct ggml_backend_sched *sched, struct ggml_cgraph *graph);
 

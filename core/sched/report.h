@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+// A placement report and how it is written down.
+#ifndef GGML_SCHED_REPORT_H
+#define GGML_SCHED_REPORT_H
+
+#include "base/arena.h"
+#include "ggml-host.h"
+
+struct ggml_sched_report {
+    struct arena arena; // of everything that the report points to
+    struct ggml_sched_split_info *splits;
+    struct ggml_sched_node_info *nodes;
+    struct ggml_sched_stream_info *streams;
+    size_t n_splits, n_nodes, n_streams;
+    char *text; // written when first asked for
+    char *json;
+};
+
+#endif
