@@ -335,15 +335,6 @@ void life_small_host(struct check_run *run) {
     subject_shutdown(&subject);
 }
 
-void life_short_host(struct check_run *run) {
-    struct subject subject;
-    map(run, &subject);
-    subject.host = subject_new_host(offsetof(struct ggml_host_table, alloc));
-    const int32_t status = subject_init(&subject);
-    CHECK_THAT(run, status != GGML_HOST_OK,
-               "accepts a host table that ends before what it needs");
-}
-
 void life_no_extensions(struct check_run *run) {
     struct subject subject;
     map(run, &subject);

@@ -10,6 +10,7 @@
 
 #include "check.h"
 #include "message.h"
+#include "op_case.h"
 #include "state.h"
 
 const struct check check_list[] = {

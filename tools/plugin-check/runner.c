@@ -54,8 +54,7 @@ static bool is_needed(const struct check *check, const char *id) {
 
 enum readiness { READY, WAITING, POINTLESS };
 
-// A check that was skipped for lack of something makes the ones behind it pointless as well, unless
-// it is only one of an area.
+// A check that does not apply to the plugin stands in nobody's way.
 static enum readiness readiness(const struct check_result *results, const struct check *check,
                                 const struct check **out_why) {
     *out_why = NULL;
@@ -64,8 +63,7 @@ static enum readiness readiness(const struct check_result *results, const struct
         if (!other->selected || other->check == check || !is_needed(check, other->check->id))
             continue;
         if (other->verdict == VERDICT_PENDING) return WAITING;
-        if (other->verdict == VERDICT_PASSED) continue;
-        if (other->verdict == VERDICT_SKIPPED && strstr(check->needs, "*")) continue;
+        if (other->verdict != VERDICT_FAILED && !other->blocked) continue;
         *out_why = other->check;
         return POINTLESS;
     }
@@ -193,6 +191,7 @@ static struct check_result *next_ready(struct check_result *results, const bool 
         case WAITING: *out_left = true; break;
         case POINTLESS:
             result->verdict = VERDICT_SKIPPED;
+            result->blocked = true;
             snprintf(result->text, sizeof(result->text), "needs %s", why->id);
             break;
         }

@@ -11,6 +11,7 @@ struct check_result {
     bool selected;
     const char *exclusion; // reason given by the user, or NULL
     enum verdict verdict;
+    bool blocked; // skipped because one that it needs failed
     double seconds;
     char text[CHECK_MESSAGE_TEXT];
 };

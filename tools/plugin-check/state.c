@@ -34,16 +34,22 @@ static bool still_there(const char *path) {
     return lstat(path, &status) == 0;
 }
 
+// Standard streams are a state of their own.
+static bool link_is_standard(const char *directory, const char *name) {
+    return strcmp(directory, "/proc/self/fd") == 0 && strlen(name) == 1 && name[0] <= '2';
+}
+
 // One line per entry: its name and, for links, where it leads.
-static void list_directory(FILE *out, const char *directory, const char *link) {
+static void list_directory(FILE *out, const char *directory) {
     struct dirent **entries = NULL;
     const int n = scandir(directory, &entries, no_dots, by_name);
     for (int i = 0; i < n; ++i) {
         char path[512], target[512] = "";
-        snprintf(path, sizeof(path), "%s/%s%s", directory, entries[i]->d_name, link);
+        snprintf(path, sizeof(path), "%s/%s", directory, entries[i]->d_name);
         const ssize_t length = readlink(path, target, sizeof(target) - 1);
         if (length >= 0) target[length] = '\0';
-        if (still_there(path)) fprintf(out, "%s %s\n", entries[i]->d_name, target);
+        const bool standard = link_is_standard(directory, entries[i]->d_name);
+        if (still_there(path) && !standard) fprintf(out, "%s %s\n", entries[i]->d_name, target);
         free(entries[i]);
     }
     free(entries);
@@ -133,8 +139,8 @@ static void print_timers(FILE *out) {
 
 static void print_state(FILE *out, enum state_kind kind, const char *plugin) {
     switch (kind) {
-    case STATE_THREADS: list_directory(out, "/proc/self/task", ""); break;
-    case STATE_FILES: list_directory(out, "/proc/self/fd", ""); break;
+    case STATE_THREADS: list_directory(out, "/proc/self/task"); break;
+    case STATE_FILES: list_directory(out, "/proc/self/fd"); break;
     case STATE_MAPPINGS: print_lines_with(out, "/proc/self/maps", plugin); break;
     case STATE_SIGNALS: print_signals(out); break;
     case STATE_SIGNAL_MASK: print_signal_mask(out); break;

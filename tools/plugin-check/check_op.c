@@ -1,0 +1,512 @@
+// SPDX-License-Identifier: MIT
+// Claims, and a few operations against loops in double precision.
+#define _GNU_SOURCE
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "exercise.h"
+#include "ggml-host.h"
+#include "ggml-impl.h"
+#include "op_case.h"
+
+enum { COLUMNS = 37, ROWS = 11, N_VALUES = COLUMNS * ROWS, N_THREADS = 4 };
+
+static struct ggml_context *new_context(const struct check_run *run) {
+    struct ggml_context *ctx = ggml_init((struct ggml_init_params){
+        .mem_size = 64 * ggml_tensor_overhead() + 4 * ggml_graph_overhead(), .no_alloc = true});
+    CHECK_THAT(run, ctx, "no memory");
+    return ctx;
+}
+
+// --- the cases: nodes ----------------------------------------------------------------------------
+
+// Sources: a and b have COLUMNS x ROWS numbers, b's are in [0.5, 1.5); `rows` has ROWS indices.
+struct operands {
+    struct ggml_context *ctx;
+    struct ggml_tensor *a;
+    struct ggml_tensor *b;
+    struct ggml_tensor *rows;
+};
+
+static struct ggml_tensor *node_of(const struct operands *o, enum op_case op) {
+    struct ggml_context *c = o->ctx;
+    struct ggml_tensor *a = o->a, *b = o->b;
+    switch (op) {
+    case CASE_ADD: return ggml_add(c, a, b);
+    case CASE_SUB: return ggml_sub(c, a, b);
+    case CASE_MUL: return ggml_mul(c, a, b);
+    case CASE_DIV: return ggml_div(c, a, b);
+    case CASE_SCALE: return ggml_scale(c, a, 2.5f);
+    case CASE_SQR: return ggml_sqr(c, a);
+    case CASE_SQRT: return ggml_sqrt(c, b);
+    case CASE_CLAMP: return ggml_clamp(c, a, -0.5f, 0.25f);
+    case CASE_ABS: return ggml_abs(c, a);
+    case CASE_NEG: return ggml_neg(c, a);
+    case CASE_RELU: return ggml_relu(c, a);
+    case CASE_SIGMOID: return ggml_sigmoid(c, a);
+    case CASE_SILU: return ggml_silu(c, a);
+    case CASE_TANH: return ggml_tanh(c, a);
+    case CASE_DUP: return ggml_dup(c, a);
+    case CASE_CONT: return ggml_cont(c, ggml_transpose(c, a));
+    case CASE_BROADCAST: return ggml_add(c, a, ggml_view_1d(c, b, COLUMNS, 0));
+    case CASE_STRIDED:
+        return ggml_add(c, ggml_view_2d(c, a, COLUMNS - 7, ROWS, a->nb[1], 3 * sizeof(float)),
+                        ggml_view_2d(c, b, COLUMNS - 7, ROWS, b->nb[1], 0));
+    case CASE_SUM_ROWS: return ggml_sum_rows(c, a);
+    case CASE_SOFT_MAX: return ggml_soft_max(c, a);
+    case CASE_NORM: return ggml_norm(c, a, 1e-5f);
+    case CASE_RMS_NORM: return ggml_rms_norm(c, a, 1e-5f);
+    case CASE_MUL_MAT: return ggml_mul_mat(c, a, b);
+    case CASE_GET_ROWS: return ggml_get_rows(c, a, o->rows);
+    case CASE_CONCAT: return ggml_concat(c, a, b, 1);
+    case CASE_REPEAT: return ggml_repeat(c, ggml_view_1d(c, a, COLUMNS, 0), b);
+    case N_CASES: break;
+    }
+    return NULL;
+}
+
+// --- the cases: numbers --------------------------------------------------------------------------
+
+static double of_element(enum op_case op, double a, double b) {
+    switch (op) {
+    case CASE_ADD: return a + b;
+    case CASE_SUB: return a - b;
+    case CASE_MUL: return a * b;
+    case CASE_DIV: return a / b;
+    case CASE_SCALE: return a * 2.5;
+    case CASE_SQR: return a * a;
+    case CASE_SQRT: return sqrt(b);
+    case CASE_CLAMP: return fmin(fmax(a, -0.5), 0.25);
+    case CASE_ABS: return fabs(a);
+    case CASE_NEG: return -a;
+    case CASE_RELU: return a > 0 ? a : 0;
+    case CASE_SIGMOID: return 1 / (1 + exp(-a));
+    case CASE_SILU: return a / (1 + exp(-a));
+    case CASE_TANH: return tanh(a);
+    default: return a;
+    }
+}
+
+// Number (column, row) of an operation on one row.
+static double of_row(enum op_case op, const float *row, int column) {
+    double sum = 0, squares = 0, exponentials = 0, spread = 0;
+    for (int i = 0; i < COLUMNS; ++i) {
+        sum += row[i];
+        squares += (double)row[i] * row[i];
+        exponentials += exp((double)row[i]);
+    }
+    const double mean = sum / COLUMNS;
+    for (int i = 0; i < COLUMNS; ++i)
+        spread += ((double)row[i] - mean) * ((double)row[i] - mean);
+    switch (op) {
+    case CASE_SUM_ROWS: return sum;
+    case CASE_SOFT_MAX: return exp((double)row[column]) / exponentials;
+    case CASE_NORM: return ((double)row[column] - mean) / sqrt(spread / COLUMNS + 1e-5);
+    default: return (double)row[column] / sqrt(squares / COLUMNS + 1e-5);
+    }
+}
+
+static double dot(const float *a, const float *b) {
+    double sum = 0;
+    for (int i = 0; i < COLUMNS; ++i)
+        sum += (double)a[i] * b[i];
+    return sum;
+}
+
+struct values {
+    float a[N_VALUES];
+    float b[N_VALUES];
+    int32_t rows[ROWS];
+};
+
+static double expected_at(enum op_case op, const struct values *v, int64_t column, int64_t row) {
+    const int x = (int)column, y = (int)row;
+    const float *a = v->a, *b = v->b;
+    switch (op) {
+    case CASE_CONT: return a[x * COLUMNS + y];
+    case CASE_BROADCAST: return (double)a[y * COLUMNS + x] + b[x];
+    case CASE_STRIDED: return (double)a[y * COLUMNS + x + 3] + b[y * COLUMNS + x];
+    case CASE_SUM_ROWS:
+    case CASE_SOFT_MAX:
+    case CASE_NORM:
+    case CASE_RMS_NORM: return of_row(op, a + y * COLUMNS, x);
+    case CASE_MUL_MAT: return dot(a + x * COLUMNS, b + y * COLUMNS);
+    case CASE_GET_ROWS: return a[v->rows[y] * COLUMNS + x];
+    case CASE_CONCAT: return y < ROWS ? a[y * COLUMNS + x] : b[(y - ROWS) * COLUMNS + x];
+    case CASE_REPEAT: return a[x];
+    default: return of_element(op, a[y * COLUMNS + x], b[y * COLUMNS + x]);
+    }
+}
+
+static void values_new(const struct check_run *run, struct values *out) {
+    struct numbers numbers = {run->seed};
+    for (int i = 0; i < N_VALUES; ++i) {
+        out->a[i] = numbers_float(&numbers);
+        out->b[i] = 1.0f + numbers_float(&numbers) / 2;
+    }
+    for (int i = 0; i < ROWS; ++i)
+        out->rows[i] = (int32_t)(numbers_next(&numbers) % ROWS);
+}
+
+// --- one case on one device ----------------------------------------------------------------------
+
+struct bench {
+    struct operands o;
+    struct values v;
+    struct ggml_tensor *node;
+    struct ggml_cgraph *graph;
+    ggml_backend_dev_t device;
+    ggml_backend_buffer_t buffer;
+    ggml_backend_t stream;
+};
+
+static void bench_begin(const struct check_run *run, ggml_backend_dev_t device,
+                        struct bench *out) {
+    *out = (struct bench){.device = device, .o.ctx = new_context(run)};
+    out->o.a = ggml_new_tensor_2d(out->o.ctx, GGML_TYPE_F32, COLUMNS, ROWS);
+    out->o.b = ggml_new_tensor_2d(out->o.ctx, GGML_TYPE_F32, COLUMNS, ROWS);
+    out->o.rows = ggml_new_tensor_1d(out->o.ctx, GGML_TYPE_I32, ROWS);
+    values_new(run, &out->v);
+}
+
+static bool claims(ggml_backend_dev_t device, const struct ggml_tensor *node) {
+    return device->iface.supports_op(device, node);
+}
+
+// False if the node is not claimed. `node` is built of bench->o.
+static bool bench_place(const struct check_run *run, struct bench *bench,
+                        struct ggml_tensor *node) {
+    bench->node = node;
+    CHECK_THAT(run, node && !ggml_tensor_is_error(node), "the check's node is wrong: %s",
+               node ? ggml_tensor_error(node) : "none");
+    if (!claims(bench->device, node)) return false;
+    bench->graph = ggml_new_graph(bench->o.ctx);
+    ggml_build_forward_expand(bench->graph, node);
+    bench->buffer = ggml_backend_alloc_ctx_tensors_from_buft(
+        bench->o.ctx, bench->device->iface.get_buffer_type(bench->device));
+    CHECK_THAT(run, bench->buffer, "%s: no buffer: %s", label(bench->device), ggml_last_error());
+    bench->stream = bench->device->iface.init_backend(bench->device, NULL);
+    if (!bench->stream) check_skip(run, "%s: no stream", label(bench->device));
+    ggml_backend_tensor_set(bench->o.a, bench->v.a, 0, sizeof(bench->v.a));
+    ggml_backend_tensor_set(bench->o.b, bench->v.b, 0, sizeof(bench->v.b));
+    ggml_backend_tensor_set(bench->o.rows, bench->v.rows, 0, sizeof(bench->v.rows));
+    return true;
+}
+
+static void bench_compute(const struct check_run *run, const struct bench *bench) {
+    const enum ggml_status status = ggml_backend_graph_compute(bench->stream, bench->graph);
+    CHECK_THAT(run, status == GGML_STATUS_SUCCESS, "%s claims %s and fails: %s",
+               label(bench->device), ggml_op_desc(bench->node), host_counters.last_error);
+}
+
+static void bench_compare(const struct check_run *run, const struct bench *bench,
+                          enum op_case op) {
+    const double bound = op == CASE_MUL_MAT ? 5e-4 : 1e-6;
+    const struct ggml_tensor *node = bench->node;
+    float actual[2 * N_VALUES];
+    double error = 0, power = 0;
+    ggml_backend_tensor_get(node, actual, 0, ggml_nbytes(node));
+    for (int64_t i = 0; i < ggml_nelements(node); ++i) {
+        const double expected = expected_at(op, &bench->v, i % node->ne[0], i / node->ne[0]);
+        const double difference = (double)actual[i] - expected;
+        CHECK_THAT(run, isfinite(difference), "%s: %s: number %d is %g instead of %g",
+                   label(bench->device), ggml_op_desc(node), (int)i, (double)actual[i], expected);
+        error += difference * difference;
+        power += expected * expected;
+    }
+    CHECK_THAT(run, error <= bound * power,
+               "%s: %s: the normalised mean square error is %g, above %g", label(bench->device),
+               ggml_op_desc(node), error / power, bound);
+}
+
+// argument: enum op_case.
+void op_compute(struct check_run *run) {
+    const enum op_case op = (enum op_case)run->check->argument;
+    struct devices devices;
+    struct bench bench;
+    bool any = false;
+    devices_open(run, &devices);
+    for (int i = 0; i < devices.n; ++i) {
+        bench_begin(run, devices.items[i], &bench);
+        if (!bench_place(run, &bench, node_of(&bench.o, op))) continue;
+        any = true;
+        bench_compute(run, &bench);
+        bench_compare(run, &bench, op);
+    }
+    if (!any) check_skip(run, "no device claims it");
+}
+
+// --- claims --------------------------------------------------------------------------------------
+
+void op_claims_constant(struct check_run *run) {
+    struct devices devices;
+    struct bench bench;
+    devices_open(run, &devices);
+    for (int i = 0; i < devices.n; ++i) {
+        bench_begin(run, devices.items[i], &bench);
+        for (int op = 0; op < N_CASES; ++op) {
+            const struct ggml_tensor *node = node_of(&bench.o, (enum op_case)op);
+            const bool claim = claims(devices.items[i], node);
+            for (int j = 0; j < 5; ++j) {
+                CHECK_THAT(run, claims(devices.items[i], node) == claim,
+                           "%s claims %s now and then", label(devices.items[i]),
+                           ggml_op_desc(node));
+            }
+        }
+    }
+}
+
+// The claim does not depend on whether the tensors have memory.
+void op_claims_placed(struct check_run *run) {
+    struct devices devices;
+    struct bench bench;
+    devices_open(run, &devices);
+    for (int i = 0; i < devices.n; ++i) {
+        for (int op = 0; op < N_CASES; ++op) {
+            bench_begin(run, devices.items[i], &bench);
+            if (!bench_place(run, &bench, node_of(&bench.o, (enum op_case)op))) continue;
+            CHECK_THAT(run, claims(devices.items[i], bench.node),
+                       "%s claims %s only without memory", label(devices.items[i]),
+                       ggml_op_desc(bench.node));
+            ggml_backend_free(bench.stream);
+            ggml_backend_buffer_free(bench.buffer);
+            ggml_free(bench.o.ctx);
+        }
+    }
+}
+
+void op_claims_nothing(struct check_run *run) {
+    struct devices devices;
+    struct bench bench;
+    devices_open(run, &devices);
+    for (int i = 0; i < devices.n; ++i) {
+        bench_begin(run, devices.items[i], &bench);
+        struct ggml_context *c = bench.o.ctx;
+        const struct ggml_tensor *const nodes[] = {
+            bench.o.a, ggml_reshape_1d(c, bench.o.a, N_VALUES), ggml_view_1d(c, bench.o.a, 8, 0),
+            ggml_permute(c, bench.o.a, 1, 0, 2, 3), ggml_transpose(c, bench.o.a)};
+        for (size_t j = 0; j < sizeof(nodes) / sizeof(nodes[0]); ++j) {
+            CHECK_THAT(run, claims(devices.items[i], nodes[j]), "%s does not claim %s, which is free",
+                       label(devices.items[i]), ggml_op_desc(nodes[j]));
+        }
+    }
+}
+
+static struct ggml_tensor strange_node(struct bench *bench, enum strange_node kind) {
+    struct ggml_tensor node = *node_of(&bench->o, CASE_ADD);
+    switch (kind) {
+    case STRANGE_OP: node.op = (enum ggml_op)(GGML_OP_COUNT + 17); break;
+    case STRANGE_TYPE: node.type = (enum ggml_type)(GGML_TYPE_COUNT + 99); break;
+    case STRANGE_SOURCE: bench->o.b->type = (enum ggml_type)(GGML_TYPE_COUNT + 99); break;
+    case STRANGE_UNARY:
+        node = *node_of(&bench->o, CASE_RELU);
+        node.op_params[0] = GGML_UNARY_OP_COUNT + 50;
+        break;
+    case STRANGE_GLU:
+        node.op = GGML_OP_GLU;
+        node.op_params[0] = 9999;
+        break;
+    }
+    return node;
+}
+
+// argument: enum strange_node.
+void op_declines(struct check_run *run) {
+    struct devices devices;
+    struct bench bench;
+    devices_open(run, &devices);
+    for (int i = 0; i < devices.n; ++i) {
+        bench_begin(run, devices.items[i], &bench);
+        const struct ggml_tensor node =
+            strange_node(&bench, (enum strange_node)run->check->argument);
+        CHECK_THAT(run, !claims(devices.items[i], &node), "%s claims it", label(devices.items[i]));
+    }
+}
+
+// Every operation with more sources than it needs: the answer does not matter.
+void op_any_node(struct check_run *run) {
+    struct devices devices;
+    struct bench bench;
+    devices_open(run, &devices);
+    for (int i = 0; i < devices.n; ++i) {
+        bench_begin(run, devices.items[i], &bench);
+        struct ggml_tensor node = *node_of(&bench.o, CASE_ADD);
+        for (int j = 0; j < GGML_MAX_SRC; ++j)
+            node.src[j] = j % 2 ? bench.o.b : bench.o.a;
+        for (int op = 0; op < GGML_OP_COUNT; ++op) {
+            node.op = (enum ggml_op)op;
+            claims(devices.items[i], &node);
+            if (devices.items[i]->iface.offload_op)
+                devices.items[i]->iface.offload_op(devices.items[i], &node);
+        }
+    }
+}
+
+static void *claim_often(void *argument) {
+    const struct bench *bench = argument;
+    for (int i = 0; i < 200; ++i)
+        claims(bench->device, bench->node);
+    return NULL;
+}
+
+void op_claims_threads(struct check_run *run) {
+    struct devices devices;
+    struct bench bench;
+    pthread_t threads[N_THREADS];
+    devices_open(run, &devices);
+    for (int i = 0; i < devices.n; ++i) {
+        bench_begin(run, devices.items[i], &bench);
+        bench.node = node_of(&bench.o, CASE_MUL_MAT);
+        for (int j = 0; j < N_THREADS; ++j)
+            CHECK_THAT(run, pthread_create(&threads[j], NULL, claim_often, &bench) == 0, "no thread");
+        for (int j = 0; j < N_THREADS; ++j)
+            pthread_join(threads[j], NULL);
+    }
+}
+
+// --- what computing must and must not do ---------------------------------------------------------
+
+void op_in_place(struct check_run *run) {
+    struct devices devices;
+    struct bench bench;
+    bool any = false;
+    devices_open(run, &devices);
+    for (int i = 0; i < devices.n; ++i) {
+        bench_begin(run, devices.items[i], &bench);
+        if (!bench_place(run, &bench, ggml_add_inplace(bench.o.ctx, bench.o.a, bench.o.b))) continue;
+        any = true;
+        bench_compute(run, &bench);
+        bench_compare(run, &bench, CASE_ADD);
+    }
+    if (!any) check_skip(run, "no device claims an addition");
+}
+
+// A result between two others: only its own bytes change, and the sources stay.
+void op_guard(struct check_run *run) {
+    struct devices devices;
+    struct bench bench;
+    bool any = false;
+    devices_open(run, &devices);
+    for (int i = 0; i < devices.n; ++i) {
+        unsigned char image[3 * N_VALUES * sizeof(float)];
+        float source[N_VALUES];
+        bench_begin(run, devices.items[i], &bench);
+        struct ggml_tensor *whole =
+            ggml_new_tensor_2d(bench.o.ctx, GGML_TYPE_F32, COLUMNS, 3 * ROWS);
+        struct ggml_tensor *node = ggml_add(bench.o.ctx, bench.o.a, bench.o.b);
+        node->view_src = whole;
+        node->view_offs = N_VALUES * sizeof(float);
+        if (!bench_place(run, &bench, node)) continue;
+        any = true;
+        memset(image, 0x6b, sizeof(image));
+        ggml_backend_tensor_set(whole, image, 0, sizeof(image));
+        bench_compute(run, &bench);
+        ggml_backend_tensor_get(whole, image, 0, sizeof(image));
+        for (size_t j = 0; j < sizeof(image); ++j) {
+            CHECK_THAT(run, image[j] == 0x6b || (j >= sizeof(image) / 3 && j < sizeof(image) / 3 * 2),
+                       "%s: byte %zd from the result was written", label(devices.items[i]),
+                       (ptrdiff_t)j - (ptrdiff_t)(sizeof(image) / 3));
+        }
+        ggml_backend_tensor_get(bench.o.b, source, 0, sizeof(source));
+        CHECK_THAT(run, memcmp(source, bench.v.b, sizeof(source)) == 0,
+                   "%s: a source was changed", label(devices.items[i]));
+    }
+    if (!any) check_skip(run, "no device claims an addition");
+}
+
+// Indices that point outside: an error, and the stream still works.
+void op_bad_index(struct check_run *run) {
+    static const int32_t indices[] = {ROWS, -1, INT32_MAX, INT32_MIN};
+    struct devices devices;
+    struct bench bench;
+    bool any = false;
+    devices_open(run, &devices);
+    for (int i = 0; i < devices.n; ++i) {
+        bench_begin(run, devices.items[i], &bench);
+        if (!bench_place(run, &bench, node_of(&bench.o, CASE_GET_ROWS))) continue;
+        any = true;
+        for (size_t j = 0; j < sizeof(indices) / sizeof(indices[0]); ++j) {
+            ggml_backend_tensor_set(bench.o.rows, &indices[j], 3 * sizeof(int32_t), sizeof(int32_t));
+            const long told = atomic_load(&host_counters.n_errors);
+            const enum ggml_status status = ggml_backend_graph_compute(bench.stream, bench.graph);
+            CHECK_THAT(run,
+                       status != GGML_STATUS_SUCCESS || atomic_load(&host_counters.n_errors) > told,
+                       "%s: row %d of %d is found", label(devices.items[i]), indices[j], ROWS);
+        }
+        ggml_backend_tensor_set(bench.o.rows, bench.v.rows, 0, sizeof(bench.v.rows));
+        // A stream that queues may tell of the last failure only now.
+        ggml_backend_graph_compute(bench.stream, bench.graph);
+        bench_compute(run, &bench);
+        bench_compare(run, &bench, CASE_GET_ROWS);
+    }
+    if (!any) check_skip(run, "no device claims GET_ROWS");
+}
+
+// Whatever comes out: the computation ends, and the stream still works.
+void op_non_finite(struct check_run *run) {
+    static const float values[] = {NAN, INFINITY, -INFINITY, 3e38f, -3e38f, 1e-45f, 0.0f, -0.0f};
+    struct devices devices;
+    struct bench bench;
+    bool any = false;
+    devices_open(run, &devices);
+    for (int i = 0; i < devices.n; ++i) {
+        for (int op = 0; op < N_CASES; ++op) {
+            float data[N_VALUES];
+            bench_begin(run, devices.items[i], &bench);
+            if (!bench_place(run, &bench, node_of(&bench.o, (enum op_case)op))) continue;
+            any = true;
+            for (int j = 0; j < N_VALUES; ++j)
+                data[j] = values[j % 8];
+            ggml_backend_tensor_set(bench.o.a, data, 0, sizeof(data));
+            ggml_backend_tensor_set(bench.o.b, data, 0, sizeof(data));
+            ggml_backend_graph_compute(bench.stream, bench.graph);
+            ggml_backend_free(bench.stream);
+            ggml_backend_buffer_free(bench.buffer);
+            ggml_free(bench.o.ctx);
+        }
+    }
+    if (!any) check_skip(run, "no device claims any of them");
+}
+
+void op_no_elements(struct check_run *run) {
+    struct devices devices;
+    struct bench bench;
+    bool any = false;
+    devices_open(run, &devices);
+    for (int i = 0; i < devices.n; ++i) {
+        bench_begin(run, devices.items[i], &bench);
+        struct ggml_tensor *none = ggml_new_tensor_2d(bench.o.ctx, GGML_TYPE_F32, COLUMNS, 0);
+        struct ggml_tensor *also = ggml_new_tensor_2d(bench.o.ctx, GGML_TYPE_F32, COLUMNS, 0);
+        if (!bench_place(run, &bench, ggml_add(bench.o.ctx, none, also))) continue;
+        any = true;
+        bench_compute(run, &bench);
+    }
+    if (!any) check_skip(run, "no device claims an addition without elements");
+}
+
+// A chain whose every node is the next one's source.
+void op_chain(struct check_run *run) {
+    struct devices devices;
+    struct bench bench;
+    bool any = false;
+    devices_open(run, &devices);
+    for (int i = 0; i < devices.n; ++i) {
+        bench_begin(run, devices.items[i], &bench);
+        struct ggml_tensor *node = ggml_add(bench.o.ctx, bench.o.a, bench.o.b);
+        for (int j = 0; j < 10; ++j)
+            node = ggml_add(bench.o.ctx, node, bench.o.b);
+        if (!bench_place(run, &bench, node)) continue;
+        any = true;
+        bench_compute(run, &bench);
+        float actual[N_VALUES];
+        ggml_backend_tensor_get(node, actual, 0, sizeof(actual));
+        for (int j = 0; j < N_VALUES; ++j) {
+            const double expected = (double)bench.v.a[j] + 11 * (double)bench.v.b[j];
+            CHECK_THAT(run, fabs((double)actual[j] - expected) < 1e-3, "%s: number %d is %g, not %g",
+                       label(devices.items[i]), j, (double)actual[j], expected);
+        }
+    }
+    if (!any) check_skip(run, "no device claims an addition");
+}

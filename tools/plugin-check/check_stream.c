@@ -1,0 +1,620 @@
+// SPDX-License-Identifier: MIT
+// Streams: queues of work, events, graphs.
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "exercise.h"
+#include "ggml-host.h"
+#include "ggml-impl.h"
+
+enum { N_NUMBERS = 1000, N_STREAMS = 16, N_ROUNDS = 20 };
+
+static ggml_backend_t new_stream(const struct check_run *run, ggml_backend_dev_t device) {
+    ggml_backend_t stream = device->iface.init_backend(device, NULL);
+    if (!stream) check_skip(run, "%s: no stream: %s", label(device), host_counters.last_error);
+    return stream;
+}
+
+static bool all_zero(const void *memory, size_t size) {
+    for (size_t i = 0; i < size; ++i) {
+        if (((const char *)memory)[i] != 0) return false;
+    }
+    return true;
+}
+
+// --- objects -------------------------------------------------------------------------------------
+
+void stream_create(struct check_run *run) {
+    struct devices devices;
+    devices_open(run, &devices);
+    for (int i = 0; i < devices.n; ++i) {
+        const long errors = atomic_load(&host_counters.n_errors);
+        ggml_backend_t stream = devices.items[i]->iface.init_backend(devices.items[i], NULL);
+        if (stream) continue;
+        CHECK_THAT(run, atomic_load(&host_counters.n_errors) > errors,
+                   "%s makes no stream and does not say why", label(devices.items[i]));
+        check_skip(run, "%s has no streams: %s", label(devices.items[i]),
+                   host_counters.last_error);
+    }
+}
+
+void stream_entries(struct check_run *run) {
+    struct devices devices;
+    devices_open(run, &devices);
+    for (int i = 0; i < devices.n; ++i) {
+        const struct ggml_backend_i *iface = &new_stream(run, devices.items[i])->iface;
+        CHECK_THAT(run, iface->get_name, "%s: get_name is missing", label(devices.items[i]));
+        CHECK_THAT(run, iface->free, "%s: free is missing", label(devices.items[i]));
+        CHECK_THAT(run, iface->graph_compute, "%s: graph_compute is missing",
+                   label(devices.items[i]));
+    }
+}
+
+void stream_plan_entries(struct check_run *run) {
+    struct devices devices;
+    devices_open(run, &devices);
+    for (int i = 0; i < devices.n; ++i) {
+        const struct ggml_backend_i *iface = &new_stream(run, devices.items[i])->iface;
+        const int n = (iface->graph_plan_create != NULL) + (iface->graph_plan_free != NULL) +
+                      (iface->graph_plan_compute != NULL);
+        CHECK_THAT(run, n == 0 || n == 3, "%s: only %d of the three entries for plans",
+                   label(devices.items[i]), n);
+    }
+}
+
+void stream_event_entries(struct check_run *run) {
+    struct devices devices;
+    devices_open(run, &devices);
+    for (int i = 0; i < devices.n; ++i) {
+        const struct ggml_backend_i *iface = &new_stream(run, devices.items[i])->iface;
+        const bool any = devices.items[i]->iface.event_new != NULL;
+        CHECK_THAT(run, !any || (iface->event_record && iface->event_wait),
+                   "%s makes events that its streams can't record or wait for",
+                   label(devices.items[i]));
+    }
+}
+
+void stream_name(struct check_run *run) {
+    struct devices devices;
+    devices_open(run, &devices);
+    for (int i = 0; i < devices.n; ++i) {
+        ggml_backend_t stream = new_stream(run, devices.items[i]);
+        const char *name = stream->iface.get_name(stream);
+        CHECK_THAT(run, name && name[0] && valid_utf8(name), "%s: a stream has no valid name",
+                   label(devices.items[i]));
+    }
+}
+
+void stream_guid(struct check_run *run) {
+    struct devices devices;
+    devices_open(run, &devices);
+    for (int i = 0; i < devices.n; ++i) {
+        ggml_guid_t first = new_stream(run, devices.items[i])->guid;
+        CHECK_THAT(run, first, "%s: a stream has no identity", label(devices.items[i]));
+        CHECK_THAT(run, ggml_guid_matches(first, new_stream(run, devices.items[i])->guid),
+                   "%s: two streams have different identities", label(devices.items[i]));
+    }
+}
+
+void stream_device(struct check_run *run) {
+    struct devices devices;
+    devices_open(run, &devices);
+    for (int i = 0; i < devices.n; ++i) {
+        CHECK_THAT(run, new_stream(run, devices.items[i])->device == devices.items[i],
+                   "%s: a stream names another device", label(devices.items[i]));
+    }
+}
+
+void stream_reserved(struct check_run *run) {
+    struct devices devices;
+    devices_open(run, &devices);
+    for (int i = 0; i < devices.n; ++i) {
+        ggml_backend_t stream = new_stream(run, devices.items[i]);
+        CHECK_THAT(run, all_zero(stream->reserved, sizeof(stream->reserved)) &&
+                            all_zero(stream->iface.reserved, sizeof(stream->iface.reserved)),
+                   "%s: a reserved slot of a stream is not zero", label(devices.items[i]));
+    }
+}
+
+void stream_parameters(struct check_run *run) {
+    static const char *const texts[] = {"", "no-such-parameter=1", "\xff\xfe", "=,=,,", "threads=-1"};
+    struct devices devices;
+    devices_open(run, &devices);
+    for (int i = 0; i < devices.n; ++i) {
+        for (size_t j = 0; j < sizeof(texts) / sizeof(texts[0]); ++j)
+            ggml_backend_free(devices.items[i]->iface.init_backend(devices.items[i], texts[j]));
+    }
+}
+
+void stream_free(struct check_run *run) {
+    struct devices devices;
+    devices_open(run, &devices);
+    for (int i = 0; i < devices.n; ++i) {
+        ggml_backend_t streams[N_STREAMS];
+        ggml_backend_free(new_stream(run, devices.items[i]));
+        const long before = atomic_load(&host_counters.live_blocks);
+        for (int j = 0; j < N_STREAMS; ++j)
+            streams[j] = new_stream(run, devices.items[i]);
+        for (int j = 0; j < N_STREAMS; ++j)
+            ggml_backend_free(streams[j]);
+        const long left = atomic_load(&host_counters.live_blocks) - before;
+        CHECK_THAT(run, left <= 0, "%s: %ld blocks are left of %d streams", label(devices.items[i]),
+                   left, N_STREAMS);
+    }
+}
+
+void stream_out_of_memory(struct check_run *run) {
+    struct devices devices;
+    devices_open(run, &devices);
+    for (int i = 0; i < devices.n; ++i) {
+        ggml_backend_dev_t device = devices.items[i];
+        ggml_backend_free(new_stream(run, device));
+        const long live = atomic_load(&host_counters.live_blocks);
+        for (long n = 1; n < 100; ++n) {
+            const long begun = atomic_load(&host_counters.n_allocs);
+            atomic_store(&host_counters.fail_at, begun + n);
+            ggml_backend_t stream = device->iface.init_backend(device, NULL);
+            atomic_store(&host_counters.fail_at, 0);
+            if (stream) ggml_backend_free(stream);
+            const long left = atomic_load(&host_counters.live_blocks) - live;
+            CHECK_THAT(run, left <= 0, "%s: %ld blocks are left after allocation %ld failed",
+                       label(device), left, n);
+            if (atomic_load(&host_counters.n_allocs) - begun < n) break;
+        }
+    }
+}
+
+void stream_idle(struct check_run *run) {
+    struct devices devices;
+    devices_open(run, &devices);
+    for (int i = 0; i < devices.n; ++i) {
+        ggml_backend_t stream = new_stream(run, devices.items[i]);
+        for (int j = 0; j < 10; ++j)
+            ggml_backend_synchronize(stream);
+    }
+}
+
+// --- sums ----------------------------------------------------------------------------------------
+
+// A stream of a device that claims an addition, and the addition.
+struct work {
+    ggml_backend_dev_t device;
+    ggml_backend_t stream;
+    struct sum_graph sum;
+    float a[N_NUMBERS];
+    float b[N_NUMBERS];
+};
+
+static void work_fill(const struct check_run *run, struct work *work) {
+    struct numbers numbers = {run->seed};
+    for (int i = 0; i < N_NUMBERS; ++i) {
+        work->a[i] = numbers_float(&numbers);
+        work->b[i] = numbers_float(&numbers);
+    }
+    ggml_backend_tensor_set(work->sum.a, work->a, 0, sizeof(work->a));
+    ggml_backend_tensor_set(work->sum.b, work->b, 0, sizeof(work->b));
+    ggml_backend_tensor_memset(work->sum.sum, 0xff, 0, sizeof(work->a));
+}
+
+// False if the device does not claim it.
+static bool work_new(const struct check_run *run, ggml_backend_dev_t device, struct work *out) {
+    *out = (struct work){.device = device};
+    CHECK_THAT(run, sum_graph_new(&out->sum, N_NUMBERS), "no memory");
+    if (!device->iface.supports_op(device, out->sum.sum)) return false;
+    out->stream = new_stream(run, device);
+    CHECK_THAT(run, sum_graph_place(&out->sum, device), "%s: no buffer: %s", label(device),
+               ggml_last_error());
+    work_fill(run, out);
+    return true;
+}
+
+static void compute(const struct check_run *run, const struct work *work) {
+    const enum ggml_status status = ggml_backend_graph_compute(work->stream, work->sum.graph);
+    CHECK_THAT(run, status == GGML_STATUS_SUCCESS, "%s: a claimed addition fails: %s",
+               label(work->device), host_counters.last_error);
+}
+
+static void expect_sum(const struct check_run *run, const struct work *work, const float *actual) {
+    for (int i = 0; i < N_NUMBERS; ++i) {
+        CHECK_THAT(run, actual[i] == work->a[i] + work->b[i], "%s: number %d is %g instead of %g",
+                   label(work->device), i, (double)actual[i], (double)(work->a[i] + work->b[i]));
+    }
+}
+
+static void read_and_expect_sum(const struct check_run *run, const struct work *work) {
+    float actual[N_NUMBERS];
+    ggml_backend_tensor_get(work->sum.sum, actual, 0, sizeof(actual));
+    expect_sum(run, work, actual);
+}
+
+// For each device that adds: `work` is ready. Skips the check if there is none.
+static void for_each_work(const struct check_run *run,
+                          bool (*body)(const struct check_run *run, struct work *work)) {
+    struct devices devices;
+    static struct work work;
+    bool any = false;
+    devices_open(run, &devices);
+    for (int i = 0; i < devices.n; ++i) {
+        if (work_new(run, devices.items[i], &work) && body(run, &work)) any = true;
+    }
+    if (!any) check_skip(run, "no device does that");
+}
+
+static bool body_sum(const struct check_run *run, struct work *work) {
+    compute(run, work);
+    read_and_expect_sum(run, work);
+    return true;
+}
+
+void op_sum(struct check_run *run) {
+    for_each_work(run, body_sum);
+}
+
+// --- order and transfers -------------------------------------------------------------------------
+
+static bool body_async_set(const struct check_run *run, struct work *work) {
+    if (!work->stream->iface.set_tensor_async) return false;
+    ggml_backend_tensor_memset(work->sum.a, 0, 0, sizeof(work->a));
+    ggml_backend_tensor_set_async(work->stream, work->sum.a, work->a, 0, sizeof(work->a));
+    ggml_backend_synchronize(work->stream);
+    compute(run, work);
+    read_and_expect_sum(run, work);
+    return true;
+}
+
+void stream_async_set(struct check_run *run) {
+    for_each_work(run, body_async_set);
+}
+
+static bool body_async_get(const struct check_run *run, struct work *work) {
+    float actual[N_NUMBERS] = {0};
+    if (!work->stream->iface.get_tensor_async) return false;
+    compute(run, work);
+    ggml_backend_tensor_get_async(work->stream, work->sum.sum, actual, 0, sizeof(actual));
+    ggml_backend_synchronize(work->stream);
+    expect_sum(run, work, actual);
+    return true;
+}
+
+void stream_async_get(struct check_run *run) {
+    for_each_work(run, body_async_get);
+}
+
+static bool body_order(const struct check_run *run, struct work *work) {
+    float actual[N_NUMBERS];
+    for (int round = 0; round < N_ROUNDS; ++round) {
+        for (int i = 0; i < N_NUMBERS; ++i)
+            work->a[i] += 1.0f;
+        memset(actual, 0, sizeof(actual));
+        ggml_backend_tensor_set_async(work->stream, work->sum.a, work->a, 0, sizeof(work->a));
+        ggml_backend_graph_compute_async(work->stream, work->sum.graph);
+        ggml_backend_tensor_get_async(work->stream, work->sum.sum, actual, 0, sizeof(actual));
+        ggml_backend_synchronize(work->stream);
+        expect_sum(run, work, actual);
+    }
+    return true;
+}
+
+void stream_order(struct check_run *run) {
+    for_each_work(run, body_order);
+}
+
+static bool body_copy_async(const struct check_run *run, struct work *work) {
+    ggml_backend_t other = new_stream(run, work->device);
+    compute(run, work);
+    ggml_backend_tensor_copy_async(work->stream, other, work->sum.sum, work->sum.b);
+    ggml_backend_synchronize(other);
+    ggml_backend_synchronize(work->stream);
+    float actual[N_NUMBERS];
+    ggml_backend_tensor_get(work->sum.b, actual, 0, sizeof(actual));
+    expect_sum(run, work, actual);
+    return true;
+}
+
+void stream_copy_queued(struct check_run *run) {
+    for_each_work(run, body_copy_async);
+}
+
+static bool body_copy_foreign(const struct check_run *run, struct work *work) {
+    struct ggml_backend stranger = {.iface.get_name = NULL};
+    ggml_backend_t stream = work->stream;
+    if (!stream->iface.cpy_tensor_async) return false;
+    const bool queued =
+        stream->iface.cpy_tensor_async(&stranger, stream, work->sum.b, work->sum.a);
+    CHECK_THAT(run, !queued, "%s: a copy from a strange stream is accepted", label(work->device));
+    ggml_backend_synchronize(stream);
+    compute(run, work);
+    read_and_expect_sum(run, work);
+    return true;
+}
+
+void stream_copy_foreign(struct check_run *run) {
+    for_each_work(run, body_copy_foreign);
+}
+
+static bool body_free_waits(const struct check_run *run, struct work *work) {
+    ggml_backend_graph_compute_async(work->stream, work->sum.graph);
+    ggml_backend_free(work->stream);
+    read_and_expect_sum(run, work);
+    return true;
+}
+
+void stream_free_waits(struct check_run *run) {
+    for_each_work(run, body_free_waits);
+}
+
+// --- events --------------------------------------------------------------------------------------
+
+static ggml_backend_event_t new_event(const struct check_run *run, ggml_backend_dev_t device) {
+    ggml_backend_event_t event = device->iface.event_new ? device->iface.event_new(device) : NULL;
+    CHECK_THAT(run, event || !device->iface.event_new, "%s makes no event", label(device));
+    return event;
+}
+
+// argument: 0 unrecorded, 1 recorded, 2 recorded twice.
+static bool body_event(const struct check_run *run, struct work *work) {
+    ggml_backend_event_t event = new_event(run, work->device);
+    if (!event) return false;
+    for (int i = 0; i < run->check->argument; ++i) {
+        ggml_backend_graph_compute_async(work->stream, work->sum.graph);
+        ggml_backend_event_record(event, work->stream);
+    }
+    ggml_backend_t other = new_stream(run, work->device);
+    ggml_backend_event_wait(other, event);
+    ggml_backend_synchronize(other);
+    ggml_backend_event_synchronize(event);
+    if (run->check->argument > 0) read_and_expect_sum(run, work);
+    ggml_backend_event_free(event);
+    return true;
+}
+
+void stream_event(struct check_run *run) {
+    for_each_work(run, body_event);
+}
+
+static bool body_event_across(const struct check_run *run, struct work *work) {
+    ggml_backend_event_t event = new_event(run, work->device);
+    float actual[N_NUMBERS];
+    if (!event) return false;
+    ggml_backend_t other = new_stream(run, work->device);
+    for (int round = 0; round < N_ROUNDS; ++round) {
+        for (int i = 0; i < N_NUMBERS; ++i)
+            work->a[i] += 1.0f;
+        ggml_backend_tensor_set_async(work->stream, work->sum.a, work->a, 0, sizeof(work->a));
+        ggml_backend_graph_compute_async(work->stream, work->sum.graph);
+        ggml_backend_event_record(event, work->stream);
+        ggml_backend_event_wait(other, event);
+        ggml_backend_tensor_get_async(other, work->sum.sum, actual, 0, sizeof(actual));
+        ggml_backend_synchronize(other);
+        expect_sum(run, work, actual);
+        ggml_backend_synchronize(work->stream);
+    }
+    return true;
+}
+
+void stream_event_across(struct check_run *run) {
+    for_each_work(run, body_event_across);
+}
+
+// --- graphs --------------------------------------------------------------------------------------
+
+void stream_empty_graph(struct check_run *run) {
+    struct devices devices;
+    struct sum_graph graph;
+    devices_open(run, &devices);
+    CHECK_THAT(run, sum_graph_new(&graph, 4), "no memory");
+    struct ggml_cgraph *empty = ggml_new_graph(graph.ctx);
+    for (int i = 0; i < devices.n; ++i) {
+        ggml_backend_t stream = new_stream(run, devices.items[i]);
+        CHECK_THAT(run, ggml_backend_graph_compute(stream, empty) == GGML_STATUS_SUCCESS,
+                   "%s: a graph without nodes fails", label(devices.items[i]));
+        ggml_backend_free(stream);
+    }
+}
+
+// Nodes that only describe a view.
+void stream_skips_views(struct check_run *run) {
+    struct devices devices;
+    struct sum_graph graph;
+    devices_open(run, &devices);
+    for (int i = 0; i < devices.n; ++i) {
+        CHECK_THAT(run, sum_graph_new(&graph, 64), "no memory");
+        struct ggml_cgraph *views = ggml_new_graph(graph.ctx);
+        struct ggml_tensor *shaped = ggml_reshape_2d(graph.ctx, graph.a, 8, 8);
+        ggml_build_forward_expand(views, ggml_transpose(graph.ctx, shaped));
+        ggml_build_forward_expand(views, ggml_view_1d(graph.ctx, graph.a, 8, 16));
+        CHECK_THAT(run, sum_graph_place(&graph, devices.items[i]), "no buffer");
+        ggml_backend_t stream = new_stream(run, devices.items[i]);
+        CHECK_THAT(run, ggml_backend_graph_compute(stream, views) == GGML_STATUS_SUCCESS,
+                   "%s: a graph of views fails: %s", label(devices.items[i]),
+                   host_counters.last_error);
+        ggml_backend_free(stream);
+    }
+}
+
+static bool body_unflagged(const struct check_run *run, struct work *work) {
+    float actual[N_NUMBERS];
+    ggml_backend_tensor_memset(work->sum.sum, 0, 0, sizeof(actual));
+    work->sum.sum->flags &= ~GGML_TENSOR_FLAG_COMPUTE;
+    compute(run, work);
+    ggml_backend_tensor_get(work->sum.sum, actual, 0, sizeof(actual));
+    CHECK_THAT(run, all_zero(actual, sizeof(actual)),
+               "%s computes a node that is not to be computed", label(work->device));
+    return true;
+}
+
+void stream_skips_unflagged(struct check_run *run) {
+    for_each_work(run, body_unflagged);
+}
+
+static bool body_repeat(const struct check_run *run, struct work *work) {
+    for (int i = 0; i < N_ROUNDS; ++i) {
+        ggml_backend_tensor_memset(work->sum.sum, 0, 0, sizeof(work->a));
+        compute(run, work);
+        read_and_expect_sum(run, work);
+    }
+    return true;
+}
+
+void stream_repeat(struct check_run *run) {
+    for_each_work(run, body_repeat);
+}
+
+// The graph is gone after synchronize, and another one lies in its place.
+static bool body_graph_freed(const struct check_run *run, struct work *work) {
+    ggml_backend_graph_compute_async(work->stream, work->sum.graph);
+    ggml_backend_synchronize(work->stream);
+    read_and_expect_sum(run, work);
+    sum_graph_free(&work->sum);
+    CHECK_THAT(run, sum_graph_new(&work->sum, N_NUMBERS) && sum_graph_place(&work->sum, work->device),
+               "no memory");
+    work_fill(run, work);
+    compute(run, work);
+    read_and_expect_sum(run, work);
+    ggml_backend_synchronize(work->stream);
+    return true;
+}
+
+void stream_graph_freed(struct check_run *run) {
+    for_each_work(run, body_graph_freed);
+}
+
+static bool body_plan(const struct check_run *run, struct work *work) {
+    if (!work->stream->iface.graph_plan_create) return false;
+    ggml_backend_graph_plan_t plan =
+        ggml_backend_graph_plan_create(work->stream, work->sum.graph);
+    CHECK_THAT(run, plan, "%s: no plan of an addition: %s", label(work->device),
+               host_counters.last_error);
+    for (int i = 0; i < 3; ++i) {
+        ggml_backend_tensor_memset(work->sum.sum, 0, 0, sizeof(work->a));
+        CHECK_THAT(run,
+                   ggml_backend_graph_plan_compute(work->stream, plan) == GGML_STATUS_SUCCESS,
+                   "%s: a plan fails", label(work->device));
+        ggml_backend_synchronize(work->stream);
+        read_and_expect_sum(run, work);
+    }
+    ggml_backend_graph_plan_free(work->stream, plan);
+    return true;
+}
+
+void stream_plan(struct check_run *run) {
+    for_each_work(run, body_plan);
+}
+
+static int by_address(const void *a, const void *b) {
+    const uintptr_t left = (uintptr_t) * (void *const *)a, right = (uintptr_t) * (void *const *)b;
+    return (left > right) - (left < right);
+}
+
+static bool body_optimize(const struct check_run *run, struct work *work) {
+    enum { N_NODES = 6 };
+    struct ggml_tensor *before[N_NODES], *after[N_NODES], copies[N_NODES];
+    struct ggml_cgraph *graph = ggml_new_graph(work->sum.ctx);
+    if (!work->stream->iface.graph_optimize) return false;
+    struct ggml_tensor *node = work->sum.sum;
+    for (int i = 1; i < N_NODES; ++i)
+        node = ggml_add(work->sum.ctx, node, i % 2 ? work->sum.a : work->sum.b);
+    ggml_build_forward_expand(graph, node);
+    CHECK_THAT(run, ggml_graph_n_nodes(graph) == N_NODES, "the check's graph is wrong");
+    for (int i = 0; i < N_NODES; ++i) {
+        before[i] = ggml_graph_node(graph, i);
+        copies[i] = *before[i];
+    }
+    work->stream->iface.graph_optimize(work->stream, graph);
+    CHECK_THAT(run, ggml_graph_n_nodes(graph) == N_NODES, "%s: %d nodes became %d",
+               label(work->device), N_NODES, ggml_graph_n_nodes(graph));
+    for (int i = 0; i < N_NODES; ++i) {
+        after[i] = ggml_graph_node(graph, i);
+        CHECK_THAT(run, memcmp(before[i], &copies[i], sizeof(copies[i])) == 0,
+                   "%s: a node was changed", label(work->device));
+    }
+    qsort(before, N_NODES, sizeof(before[0]), by_address);
+    qsort(after, N_NODES, sizeof(after[0]), by_address);
+    CHECK_THAT(run, memcmp(before, after, sizeof(before)) == 0, "%s: the nodes are others",
+               label(work->device));
+    return true;
+}
+
+void stream_optimize(struct check_run *run) {
+    for_each_work(run, body_optimize);
+}
+
+// --- callbacks and threads -----------------------------------------------------------------------
+
+static bool abort_at_once(void *data) {
+    ++*(int *)data;
+    return true;
+}
+
+static bool body_abort(const struct check_run *run, struct work *work) {
+    int n_calls = 0;
+    ggml_backend_set_abort_callback_t set = NULL;
+    ggml_backend_reg_t reg = work->device->reg;
+    if (reg->iface.get_proc_address)
+        *(void **)&set = reg->iface.get_proc_address(reg, "ggml_backend_set_abort_callback");
+    if (!set) return false;
+    set(work->stream, abort_at_once, &n_calls);
+    const enum ggml_status status = ggml_backend_graph_compute(work->stream, work->sum.graph);
+    CHECK_THAT(run, status == GGML_STATUS_ABORTED || (status == GGML_STATUS_SUCCESS && n_calls == 0),
+               "%s: a computation that is aborted answers %d", label(work->device), (int)status);
+    set(work->stream, NULL, NULL);
+    compute(run, work);
+    read_and_expect_sum(run, work);
+    return true;
+}
+
+void stream_abort(struct check_run *run) {
+    for_each_work(run, body_abort);
+}
+
+struct worker {
+    const struct check_run *run;
+    struct work work;
+};
+
+static void *work_often(void *argument) {
+    struct worker *worker = argument;
+    for (int i = 0; i < N_ROUNDS; ++i) {
+        compute(worker->run, &worker->work);
+        read_and_expect_sum(worker->run, &worker->work);
+    }
+    return NULL;
+}
+
+void stream_threads(struct check_run *run) {
+    struct devices devices;
+    static struct worker workers[2];
+    bool any = false;
+    devices_open(run, &devices);
+    for (int i = 0; i < devices.n; ++i) {
+        pthread_t threads[2];
+        if (!work_new(run, devices.items[i], &workers[0].work)) continue;
+        any = work_new(run, devices.items[i], &workers[1].work);
+        for (int j = 0; j < 2; ++j) {
+            workers[j].run = run;
+            CHECK_THAT(run, pthread_create(&threads[j], NULL, work_often, &workers[j]) == 0,
+                       "no thread");
+        }
+        for (int j = 0; j < 2; ++j)
+            pthread_join(threads[j], NULL);
+    }
+    if (!any) check_skip(run, "no device does that");
+}
+
+// One stream, used by one thread after the other.
+static bool body_other_thread(const struct check_run *run, struct work *work) {
+    static struct worker worker;
+    pthread_t thread;
+    worker = (struct worker){.run = run, .work = *work};
+    for (int i = 0; i < 4; ++i) {
+        CHECK_THAT(run, pthread_create(&thread, NULL, work_often, &worker) == 0, "no thread");
+        pthread_join(thread, NULL);
+    }
+    return true;
+}
+
+void stream_other_thread(struct check_run *run) {
+    for_each_work(run, body_other_thread);
+}
