@@ -23,7 +23,8 @@ const struct transformer_shape rig_shape = {
 static ggml_backend_buffer_type_t on_device(void *user, int layer) {
     struct rig *rig = user;
     const int layers = rig->reference->shape.layers;
-    const int device = layer == layers ? rig->n_devices - 1 : layer * rig->n_devices / layers;
+    int device = layer == layers ? rig->n_devices - 1 : layer * rig->n_devices / layers;
+    if (layer < 0) device = rig->embedding_device;
     return ggml_backend_get_default_buffer_type(rig->streams[device]);
 }
 
@@ -43,6 +44,7 @@ void rig_open(struct rig *rig, int n_devices, const struct transformer_shape *sh
     if (change) change(&rig->config);
     assert_true(rig->host.configure(-1, &rig->config));
     rig->n_devices = n_devices;
+    rig->embedding_device = parallel ? 0 : n_devices - 1;
     for (int i = 0; i < n_devices; ++i) {
         rig->streams[i] = ggml_backend_dev_init(virtual_device(&rig->host, (size_t)i), NULL);
         assert_non_null(rig->streams[i]);

@@ -14,6 +14,7 @@ struct rig {
     struct virtual_host host;
     struct virtual_config config; // as configured on all devices
     int n_devices;
+    int embedding_device;                        // the last one, or with pipelining the first
     ggml_backend_t streams[RIG_MAX_DEVICES + 1]; // the CPU's last
     struct transformer *model;                   // layers spread over the devices
     struct transformer *reference;               // all on the CPU

@@ -133,14 +133,18 @@ struct transformer *transformer_new(const struct transformer_shape *shape, uint6
     if (!model) return NULL;
     model->shape = *shape;
     model->layers = calloc((size_t)shape->layers + 1, sizeof(model->layers[0]));
-    model->ctx = new_context(4);
-    if (!model->layers || !model->ctx) goto fail;
+    model->input_ctx = new_context(1);
+    model->output_ctx = new_context(2);
+    if (!model->layers || !model->input_ctx || !model->output_ctx) goto fail;
     model->embedding =
-        matrix(model->ctx, GGML_TYPE_F32, -1, "embedding", shape->width, shape->vocabulary);
-    model->norm = vector(model->ctx, -1, "norm", shape->width);
-    model->output = matrix(model->ctx, shape->type, -1, "output", shape->width, shape->vocabulary);
-    if (!place_context(model->ctx, place(user, shape->layers), GGML_BACKEND_BUFFER_USAGE_WEIGHTS,
-                       &model->buffer)) {
+        matrix(model->input_ctx, GGML_TYPE_F32, -1, "embedding", shape->width, shape->vocabulary);
+    model->norm = vector(model->output_ctx, -1, "norm", shape->width);
+    model->output =
+        matrix(model->output_ctx, shape->type, -1, "output", shape->width, shape->vocabulary);
+    if (!place_context(model->input_ctx, place(user, -1), GGML_BACKEND_BUFFER_USAGE_WEIGHTS,
+                       &model->input_buffer) ||
+        !place_context(model->output_ctx, place(user, shape->layers),
+                       GGML_BACKEND_BUFFER_USAGE_WEIGHTS, &model->output_buffer)) {
         goto fail;
     }
     fill(model->embedding, &seed);
@@ -164,8 +168,10 @@ void transformer_free(struct transformer *model) {
         ggml_free(model->layers[i].ctx);
         ggml_free(model->layers[i].cache_ctx);
     }
-    ggml_backend_buffer_free(model->buffer);
-    ggml_free(model->ctx);
+    ggml_backend_buffer_free(model->input_buffer);
+    ggml_backend_buffer_free(model->output_buffer);
+    ggml_free(model->input_ctx);
+    ggml_free(model->output_ctx);
     free(model->layers);
     free(model);
 }

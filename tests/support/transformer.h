@@ -32,8 +32,8 @@ struct transformer_layer {
 struct transformer {
     struct transformer_shape shape;
     struct transformer_layer *layers;
-    struct ggml_context *ctx; // of what belongs to no layer
-    ggml_backend_buffer_t buffer;
+    struct ggml_context *input_ctx, *output_ctx;
+    ggml_backend_buffer_t input_buffer, output_buffer;
     struct ggml_tensor *embedding, *norm, *output;
 };
 
