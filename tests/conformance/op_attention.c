@@ -124,27 +124,33 @@ static void attention_plain_cases(struct conformance *c) {
     }
 }
 
+// Forms and layouts go round with `turn`.
+static void attention_quant_cases(struct conformance *c, const struct attention_shape *shape,
+                                  enum ggml_type quant, int turn) {
+    const int64_t block = ggml_blck_size(quant);
+    const enum conformance_layout layout = (enum conformance_layout)(turn % 4);
+    if (shape->dk % block != 0) return;
+    attention_case(c, &attention_forms[turn % N_ATTENTION_FORMS], shape, quant, GGML_TYPE_F32,
+                   layout, false);
+    if (shape->dv % block != 0) return;
+    attention_case(c, &attention_forms[(turn + 1) % N_ATTENTION_FORMS], shape, quant, quant, layout,
+                   false);
+    attention_case(c, &attention_forms[(turn + 2) % N_ATTENTION_FORMS], shape, GGML_TYPE_F16, quant,
+                   layout, false);
+}
+
 static void cases_flash_attn(struct conformance *c) {
     static const struct attention_shape quant_shapes[] = {
         {64, 64, 3, 17, 4, 2, 2, 1}, {128, 128, 1, 40, 4, 1, 1, 2}, {256, 256, 2, 9, 2, 1, 1, 1},
         {32, 32, 5, 33, 2, 2, 2, 1}, {256, 128, 2, 70, 2, 1, 1, 1},
     };
     attention_plain_cases(c);
-    for (int t = 0; t < conformance_n_quants; ++t) {
-        for (int s = 0; s < 5; ++s) {
-            const struct attention_shape *shape = &quant_shapes[s];
-            const enum ggml_type quant = conformance_quants[t];
-            const int64_t block = ggml_blck_size(quant);
-            const enum conformance_layout layout = (enum conformance_layout)((t + s) % 4);
-            if (shape->dk % block != 0) continue;
-            attention_case(c, &attention_forms[(t + s) % N_ATTENTION_FORMS], shape, quant,
-                           GGML_TYPE_F32, layout, false);
-            if (shape->dv % block != 0) continue;
-            attention_case(c, &attention_forms[(t + s + 1) % N_ATTENTION_FORMS], shape, quant,
-                           quant, layout, false);
-            attention_case(c, &attention_forms[(t + s + 2) % N_ATTENTION_FORMS], shape,
-                           GGML_TYPE_F16, quant, layout, false);
-        }
+    for (int t = 0; t < conformance_n_quants + 2; ++t) {
+        const enum ggml_type quant = t < conformance_n_quants    ? conformance_quants[t]
+                                     : t == conformance_n_quants ? GGML_TYPE_Q8_1
+                                                                 : GGML_TYPE_Q8_K;
+        for (int s = 0; s < 5; ++s)
+            attention_quant_cases(c, &quant_shapes[s], quant, t + s);
     }
 }
 

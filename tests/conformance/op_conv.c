@@ -5,13 +5,22 @@
 #include "case.h"
 #include "oracle_sum.h"
 
-static const char why_conv[] = "each product and each sum of the terms of an element rounds once; "
-                               "under a half-precision kernel the image may be rounded to its type";
+static const char why_conv[] = "each product and each sum of the terms of an element rounds once";
+
+// Kernels and images in each of F32, F16, BF16: pair number n.
+enum { N_TYPE_PAIRS = 9 };
+
+static enum ggml_type kernel_type_of(int n) {
+    return conformance_floats[n % 3];
+}
+
+static enum ggml_type image_type_of(int n) {
+    return conformance_floats[n / 3];
+}
 
 // Bound of a sum of n products.
-static void bound_products(struct conformance *c, int64_t n, enum ggml_type kernel_type) {
-    const double unit = kernel_type == GGML_TYPE_F32 ? 0 : conformance_unit(kernel_type);
-    conformance_bound(c, oracle_units((double)n + 1) + unit * unit);
+static void bound_products(struct conformance *c, int64_t n) {
+    conformance_bound(c, oracle_units((double)n + 1));
 }
 
 struct conv_form {
@@ -71,7 +80,7 @@ static void conv_2d_case(struct conformance *c, const struct conv_form *f,
         conformance_input(c, kernel_type, extents(f->kw, f->kh, f->in, f->out), PACKED);
     struct ggml_tensor *image =
         conformance_input(c, type, extents(f->w, f->h, f->in, f->batch), layout);
-    bound_products(c, f->kw * f->kh * f->in, kernel_type);
+    bound_products(c, f->kw * f->kh * f->in);
     conformance_check(
         c, ggml_conv_2d_direct(c->ctx, kernel, image, f->s0, f->s1, f->p0, f->p1, f->d0, f->d1));
 }
@@ -79,13 +88,10 @@ static void conv_2d_case(struct conformance *c, const struct conv_form *f,
 static void cases_conv_2d(struct conformance *c) {
     for (int s = 0; s < N_CONVS; ++s) {
         for (int layout = 0; layout < N_LAYOUTS; ++layout) {
-            conv_2d_case(c, &convs[s], GGML_TYPE_F32, GGML_TYPE_F32,
-                         (enum conformance_layout)layout);
-            conv_2d_case(c, &convs[s], GGML_TYPE_F16, GGML_TYPE_F32,
-                         (enum conformance_layout)layout);
+            for (int t = 0; t < (layout == PACKED ? N_TYPE_PAIRS : 2); ++t)
+                conv_2d_case(c, &convs[s], kernel_type_of(t), image_type_of(t),
+                             (enum conformance_layout)layout);
         }
-        conv_2d_case(c, &convs[s], GGML_TYPE_F16, GGML_TYPE_F16, PACKED);
-        conv_2d_case(c, &convs[s], GGML_TYPE_BF16, GGML_TYPE_F32, PACKED);
     }
 }
 
@@ -122,15 +128,15 @@ static void conv_2d_dw_case(struct conformance *c, const struct conv_form *f, en
         kernel = conformance_input(c, type, extents(f->kw, f->kh, 1, f->in), PACKED);
         image = conformance_input(c, GGML_TYPE_F32, extents(f->w, f->h, f->in, f->batch), PACKED);
     }
-    bound_products(c, f->kw * f->kh, type);
+    bound_products(c, f->kw * f->kh);
     conformance_check(
         c, ggml_conv_2d_dw_direct(c->ctx, kernel, image, f->s0, f->s1, f->p0, f->p1, f->d0, f->d1));
 }
 
 static void cases_conv_2d_dw(struct conformance *c) {
     for (int s = 0; s < N_CONVS; ++s) {
-        for (int m = 0; m < 4; ++m)
-            conv_2d_dw_case(c, &convs[s], m % 2 ? GGML_TYPE_F16 : GGML_TYPE_F32, m >= 2);
+        for (int m = 0; m < 6; ++m)
+            conv_2d_dw_case(c, &convs[s], kernel_type_of(m), m >= 3);
     }
 }
 
@@ -173,19 +179,21 @@ static const struct conv_3d_form convs_3d[] = {
     {{3, 1, 2}, {13, 5, 5}, 5, 1, 7, {3, 2, 2}, {4, 0, 3}, {3, 1, 2}},
 };
 
-static void conv_3d_case(struct conformance *c, const struct conv_3d_form *f, enum ggml_type type,
+static void conv_3d_case(struct conformance *c, const struct conv_3d_form *f,
+                         enum ggml_type kernel_type, enum ggml_type type,
                          enum conformance_layout layout) {
-    if (!conformance_case(c, "%s-f32/k=%dx%dx%d/%dx%dx%d/c=%d,%d/n=%d/%s", ggml_type_name(type),
-                          (int)f->k[0], (int)f->k[1], (int)f->k[2], (int)f->ne[0], (int)f->ne[1],
-                          (int)f->ne[2], (int)f->in, (int)f->out, (int)f->batch,
+    if (!conformance_case(c, "%s-%s/k=%dx%dx%d/%dx%dx%d/c=%d,%d/n=%d/%s",
+                          ggml_type_name(kernel_type), ggml_type_name(type), (int)f->k[0],
+                          (int)f->k[1], (int)f->k[2], (int)f->ne[0], (int)f->ne[1], (int)f->ne[2],
+                          (int)f->in, (int)f->out, (int)f->batch,
                           conformance_layout_name(layout))) {
         return;
     }
-    struct ggml_tensor *kernel =
-        conformance_input(c, type, extents(f->k[0], f->k[1], f->k[2], f->in * f->out), PACKED);
-    struct ggml_tensor *image = conformance_input(
-        c, GGML_TYPE_F32, extents(f->ne[0], f->ne[1], f->ne[2], f->in * f->batch), layout);
-    bound_products(c, f->k[0] * f->k[1] * f->k[2] * f->in, type);
+    struct ggml_tensor *kernel = conformance_input(
+        c, kernel_type, extents(f->k[0], f->k[1], f->k[2], f->in * f->out), PACKED);
+    struct ggml_tensor *image =
+        conformance_input(c, type, extents(f->ne[0], f->ne[1], f->ne[2], f->in * f->batch), layout);
+    bound_products(c, f->k[0] * f->k[1] * f->k[2] * f->in);
     conformance_check(c, ggml_conv_3d_direct(c->ctx, kernel, image, f->s[0], f->s[1], f->s[2],
                                              f->p[0], f->p[1], f->p[2], f->d[0], f->d[1], f->d[2],
                                              (int)f->in, (int)f->batch, (int)f->out));
@@ -194,8 +202,9 @@ static void conv_3d_case(struct conformance *c, const struct conv_3d_form *f, en
 static void cases_conv_3d(struct conformance *c) {
     for (size_t s = 0; s < sizeof(convs_3d) / sizeof(convs_3d[0]); ++s) {
         for (int layout = 0; layout < N_LAYOUTS; ++layout) {
-            conv_3d_case(c, &convs_3d[s], GGML_TYPE_F32, (enum conformance_layout)layout);
-            conv_3d_case(c, &convs_3d[s], GGML_TYPE_F16, (enum conformance_layout)layout);
+            for (int t = 0; t < (layout == PACKED ? N_TYPE_PAIRS : 2); ++t)
+                conv_3d_case(c, &convs_3d[s], kernel_type_of(t), image_type_of(t),
+                             (enum conformance_layout)layout);
         }
     }
 }
@@ -227,20 +236,22 @@ static void cases_conv_transpose_1d(struct conformance *c) {
         {3, 4, 5, 7, 1},  {1, 1, 1, 1, 1},   {4, 3, 2, 13, 2}, {16, 2, 3, 9, 8},   {2, 5, 4, 11, 3},
         {7, 1, 33, 5, 2}, {3, 17, 1, 64, 1}, {5, 2, 2, 1, 4},  {10, 8, 16, 31, 5}, {3, 2, 2, 0, 1},
     };
-    for (int m = 0; m < 6; ++m) {
-        for (size_t s = 0; s < sizeof(forms) / sizeof(forms[0]); ++s) {
+    for (int m = 0; m < 3 * N_TYPE_PAIRS; ++m) {
+        for (size_t s = m % 3; s < sizeof(forms) / sizeof(forms[0]); s += m < 6 ? 1 : 2) {
+            static const enum conformance_layout layouts[] = {PACKED, GAPS, TRANSPOSED};
             const int *f = forms[s];
-            const enum ggml_type type = m % 2 ? GGML_TYPE_F16 : GGML_TYPE_F32;
-            const enum conformance_layout layout = m < 2 ? PACKED : m < 4 ? GAPS : TRANSPOSED;
-            if (!conformance_case(c, "%s-f32/K=%d/OC=%d/IC=%d/L=%d/s=%d/%s", ggml_type_name(type),
-                                  f[0], f[1], f[2], f[3], f[4], conformance_layout_name(layout))) {
+            const enum ggml_type kernel_type = kernel_type_of(m / 3);
+            const enum ggml_type type = image_type_of(m / 3);
+            const enum conformance_layout layout = layouts[m % 3];
+            if (!conformance_case(c, "%s-%s/K=%d/OC=%d/IC=%d/L=%d/s=%d/%s",
+                                  ggml_type_name(kernel_type), ggml_type_name(type), f[0], f[1],
+                                  f[2], f[3], f[4], conformance_layout_name(layout))) {
                 continue;
             }
-            struct ggml_tensor *a =
-                conformance_input(c, type, extents(f[0], f[1], f[2], 1), m < 4 ? layout : PACKED);
-            struct ggml_tensor *b =
-                conformance_input(c, GGML_TYPE_F32, extents(f[3], f[2], 1, 1), layout);
-            bound_products(c, (f[0] / f[4] + 1) * f[2], type);
+            struct ggml_tensor *a = conformance_input(c, kernel_type, extents(f[0], f[1], f[2], 1),
+                                                      layout == GAPS ? GAPS : PACKED);
+            struct ggml_tensor *b = conformance_input(c, type, extents(f[3], f[2], 1, 1), layout);
+            bound_products(c, (f[0] / f[4] + 1) * f[2]);
             conformance_check(c, ggml_conv_transpose_1d(c->ctx, a, b, f[4], 0, 1));
         }
     }
@@ -266,22 +277,23 @@ static void conv_transpose_2d_at(const struct ggml_tensor *node, const int64_t i
 ORACLE_SUM(conv_transpose_2d)
 
 static void cases_conv_transpose_2d(struct conformance *c) {
-    for (int m = 0; m < 4; ++m) {
-        for (int s = 0; s < N_CONVS; ++s) {
+    for (int m = 0; m < 2 * N_TYPE_PAIRS; ++m) {
+        for (int s = m % 2; s < N_CONVS; s += m < 4 ? 1 : 2) {
             const struct conv_form *f = &convs[s];
-            const enum ggml_type type = m % 2 ? GGML_TYPE_F16 : GGML_TYPE_F32;
-            const enum conformance_layout layout = m < 2 ? PACKED : GAPS;
-            if (!conformance_case(c, "%s-f32/k=%dx%d/%dx%d/c=%d,%d/n=%d/s=%d/%s",
-                                  ggml_type_name(type), (int)f->kw, (int)f->kh, (int)f->w,
-                                  (int)f->h, (int)f->in, (int)f->out, (int)f->batch, f->s0,
-                                  conformance_layout_name(layout))) {
+            const enum ggml_type kernel_type = kernel_type_of(m / 2);
+            const enum ggml_type type = image_type_of(m / 2);
+            const enum conformance_layout layout = m % 2 ? GAPS : PACKED;
+            if (!conformance_case(c, "%s-%s/k=%dx%d/%dx%d/c=%d,%d/n=%d/s=%d/%s",
+                                  ggml_type_name(kernel_type), ggml_type_name(type), (int)f->kw,
+                                  (int)f->kh, (int)f->w, (int)f->h, (int)f->in, (int)f->out,
+                                  (int)f->batch, f->s0, conformance_layout_name(layout))) {
                 continue;
             }
             struct ggml_tensor *a =
-                conformance_input(c, type, extents(f->kw, f->kh, f->out, f->in), layout);
+                conformance_input(c, kernel_type, extents(f->kw, f->kh, f->out, f->in), layout);
             struct ggml_tensor *b =
-                conformance_input(c, GGML_TYPE_F32, extents(f->w, f->h, f->in, f->batch), layout);
-            bound_products(c, f->kw * f->kh * f->in, type);
+                conformance_input(c, type, extents(f->w, f->h, f->in, f->batch), layout);
+            bound_products(c, f->kw * f->kh * f->in);
             conformance_check(c, ggml_conv_transpose_2d_p0(c->ctx, a, b, f->s0));
         }
     }

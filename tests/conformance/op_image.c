@@ -216,6 +216,8 @@ static const struct conformance_extents pad_shapes[] = {
     {{33, 5, 3, 2}}, {{1, 1, 1, 1}}, {{64, 4, 2, 1}}, {{7, 1, 1, 1}}, {{257, 3, 1, 1}}};
 
 static void cases_pad(struct conformance *c) {
+    static const enum ggml_type moved[] = {GGML_TYPE_I8, GGML_TYPE_I16, GGML_TYPE_I32,
+                                           GGML_TYPE_I64, GGML_TYPE_F64};
     static const int paddings[][8] = {
         {0, 1, 0, 0, 0, 0, 0, 0}, {0, 3, 0, 2, 0, 1, 0, 1}, {1, 0, 0, 0, 0, 0, 0, 0},
         {2, 3, 1, 0, 0, 2, 1, 1}, {0, 0, 4, 5, 0, 0, 0, 0}, {0, 0, 0, 0, 0, 0, 0, 0},
@@ -230,7 +232,9 @@ static void cases_pad(struct conformance *c) {
             }
             pad_case(c, paddings[p], p % 2 == 0, GGML_TYPE_F16, pad_shapes[s], PACKED);
             pad_case(c, paddings[p], p % 2 == 1, GGML_TYPE_BF16, pad_shapes[s], GAPS);
-            pad_case(c, paddings[p], p % 2 == 1, GGML_TYPE_I32, pad_shapes[s], PACKED);
+            for (size_t t = 0; t < sizeof(moved) / sizeof(moved[0]); ++t)
+                pad_case(c, paddings[p], (p + (int)t) % 2 == 1, moved[t], pad_shapes[s],
+                         (enum conformance_layout)((p + s) % N_LAYOUTS));
         }
     }
     pad_case(c, paddings[1], false, GGML_TYPE_F32, extents(0, 3, 1, 1), PACKED);

@@ -75,18 +75,13 @@ static void im2col_case(struct conformance *c, const struct window_form *f, bool
 }
 
 static void cases_im2col(struct conformance *c) {
-    static const enum ggml_type types[][2] = {{GGML_TYPE_F32, GGML_TYPE_F32},
-                                              {GGML_TYPE_F32, GGML_TYPE_F16},
-                                              {GGML_TYPE_F16, GGML_TYPE_F16}};
-    for (int t = 0; t < 3; ++t) {
-        for (int s = 0; s < N_WINDOWS; ++s) {
+    for (int t = 0; t < 9; ++t) {
+        const enum ggml_type from = conformance_floats[t / 3], to = conformance_floats[t % 3];
+        for (int s = 0; s < N_WINDOWS; s += t < 2 ? 1 : 2) {
             for (int m = 0; m < 3; ++m) {
                 const enum conformance_layout layout = (enum conformance_layout)((m + s + t) % 4);
-                im2col_case(c, &windows[s], true, types[t][0], types[t][1],
-                            m == 0 ? PACKED : layout);
-                if (m < 2)
-                    im2col_case(c, &windows[s], false, types[t][0], types[t][1],
-                                m == 0 ? PACKED : GAPS);
+                im2col_case(c, &windows[s], true, from, to, m == 0 ? PACKED : layout);
+                if (m < 2) im2col_case(c, &windows[s], false, from, to, m == 0 ? PACKED : GAPS);
             }
         }
     }
@@ -228,7 +223,9 @@ static void cases_im2col_3d(struct conformance *c) {
             im2col_3d_case(c, &volumes[s], GGML_TYPE_F32, GGML_TYPE_F16,
                            (enum conformance_layout)layout);
         }
-        im2col_3d_case(c, &volumes[s], GGML_TYPE_F16, GGML_TYPE_F16, PACKED);
+        for (int t = 2; t < 9; ++t)
+            im2col_3d_case(c, &volumes[s], conformance_floats[t / 3], conformance_floats[t % 3],
+                           (enum conformance_layout)(t % N_LAYOUTS));
     }
 }
 

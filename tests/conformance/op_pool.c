@@ -9,7 +9,7 @@
 static const char why_pool[] =
     "maxima are exact; a mean rounds one sum per element of the window, and a quotient";
 
-static const enum ggml_type pool_types[] = {GGML_TYPE_F32, GGML_TYPE_F16};
+enum { N_POOL_TYPES = 3 };
 static const char *const pool_names[] = {"max", "avg"};
 
 // What a window has gathered.
@@ -46,11 +46,11 @@ static void cases_pool_1d(struct conformance *c) {
                                    {5, 3, 2}, {4, 7, 0}, {3, 2, 4}};
     static const struct conformance_extents shapes[] = {
         {{33, 5, 3, 2}}, {{7, 1, 1, 1}}, {{64, 3, 1, 1}}, {{257, 2, 1, 1}}, {{5, 0, 2, 1}}};
-    for (int m = 0; m < 4 * 6 * 5; ++m) {
+    for (int m = 0; m < 2 * N_POOL_TYPES * 6 * 5; ++m) {
         const enum ggml_op_pool op = (enum ggml_op_pool)(m % 2);
-        const enum ggml_type type = pool_types[m / 2 % 2];
-        const int *f = forms[m / 4 % 6];
-        const struct conformance_extents ne = shapes[m / 24];
+        const enum ggml_type type = conformance_floats[m / 2 % N_POOL_TYPES];
+        const int *f = forms[m / 6 % 6];
+        const struct conformance_extents ne = shapes[m / 36];
         for (int layout = 0; layout < N_LAYOUTS; layout += 1 + m % 2) {
             if (!conformance_case(c, "%s/%s/k=%d/s=%d/p=%d/%s/%s", ggml_type_name(type),
                                   pool_names[op], f[0], f[1], f[2], conformance_shape(c, ne),
@@ -107,14 +107,14 @@ static bool pool_2d_case(struct conformance *c, enum ggml_op_pool op, const stru
 }
 
 static void cases_pool_2d(struct conformance *c) {
-    for (int m = 0; m < 4 * 8 * 5; ++m) {
+    for (int m = 0; m < 2 * N_POOL_TYPES * 8 * 5; ++m) {
         const enum ggml_op_pool op = (enum ggml_op_pool)(m % 2);
-        const enum ggml_type type = pool_types[m / 2 % 2];
-        const struct pool_form *f = &pool_forms[m / 4 % 8];
-        const struct conformance_extents ne = pool_shapes[m / 32];
+        const enum ggml_type type = conformance_floats[m / 2 % N_POOL_TYPES];
+        const struct pool_form *f = &pool_forms[m / 6 % 8];
+        const struct conformance_extents ne = pool_shapes[m / 48];
         for (int l = 0; l < 2; ++l) {
             const enum conformance_layout layout =
-                l == 0 ? PACKED : (enum conformance_layout)(1 + m / 4 % 4);
+                l == 0 ? PACKED : (enum conformance_layout)(1 + m / 6 % 4);
             if (!pool_2d_case(c, op, f, type, ne, layout)) continue;
             struct ggml_tensor *a = conformance_input(c, type, ne, layout);
             conformance_bound(c, op == GGML_OP_POOL_MAX ? 0 : oracle_units(f->k0 * f->k1 + 1));
@@ -186,12 +186,12 @@ static void pool_2d_back_case(struct conformance *c, enum ggml_op_pool op,
 }
 
 static void cases_pool_2d_back(struct conformance *c) {
-    for (int m = 0; m < 4 * 8 * 5; ++m) {
+    for (int m = 0; m < 2 * N_POOL_TYPES * 8 * 5; ++m) {
         const enum ggml_op_pool op = (enum ggml_op_pool)(m % 2);
-        const enum ggml_type type = pool_types[m / 2 % 2];
-        const struct pool_form *f = &pool_forms[m / 4 % 8];
-        pool_2d_back_case(c, op, f, type, pool_shapes[m / 32], PACKED);
-        pool_2d_back_case(c, op, f, type, pool_shapes[m / 32], GAPS);
+        const enum ggml_type type = conformance_floats[m / 2 % N_POOL_TYPES];
+        const struct pool_form *f = &pool_forms[m / 6 % 8];
+        pool_2d_back_case(c, op, f, type, pool_shapes[m / 48], PACKED);
+        pool_2d_back_case(c, op, f, type, pool_shapes[m / 48], GAPS);
     }
 }
 

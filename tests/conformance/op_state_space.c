@@ -127,27 +127,36 @@ static const struct ssm_shape ssm_shapes[] = {
 };
 enum { N_SSM_SHAPES = sizeof(ssm_shapes) / sizeof(ssm_shapes[0]) };
 
+// Packed in the first two dimensions, with a gap behind the planes of each sequence.
+static struct ggml_tensor *planes_apart(struct conformance *c, struct conformance_extents e) {
+    struct ggml_tensor *whole =
+        ggml_new_tensor_4d(c->ctx, GGML_TYPE_F32, e.ne[0], e.ne[1], e.ne[2] + 2, e.ne[3]);
+    struct ggml_tensor *part = ggml_view_4d(c->ctx, whole, e.ne[0], e.ne[1], e.ne[2], e.ne[3],
+                                            whole->nb[1], whole->nb[2], whole->nb[3], whole->nb[2]);
+    conformance_fill(c, part, (struct conformance_fill){FILL_UNIFORM, -1, 1, NULL, 0});
+    return part;
+}
+
 static void ssm_scan_case(struct conformance *c, const struct ssm_shape *s, bool per_state,
-                          int64_t K, enum conformance_layout layout) {
+                          int64_t K, bool apart) {
     if (!conformance_case(c, "f32/%s/N=%d/P=%d/H=%d/G=%d/T=%d/S=%d/K=%d/%s",
                           per_state ? "mamba1" : "mamba2", (int)s->size, (int)s->dims,
                           (int)s->heads, (int)s->groups, (int)s->tokens, (int)s->seqs, (int)K,
-                          conformance_layout_name(layout))) {
+                          apart ? "apart" : "packed")) {
         return;
     }
     const enum ggml_type f32 = GGML_TYPE_F32;
     struct ggml_tensor *state =
         conformance_input(c, f32, extents(s->size, s->dims, s->heads, s->states), PACKED);
-    // Packed in the first two dimensions; planes may lie anywhere.
     const struct conformance_extents x_ne = extents(s->dims, s->heads, s->tokens, s->seqs);
     const struct conformance_extents b_ne = extents(s->size, s->groups, s->tokens, s->seqs);
-    struct ggml_tensor *x = conformance_input(c, f32, x_ne, layout);
+    struct ggml_tensor *x = apart ? planes_apart(c, x_ne) : conformance_input(c, f32, x_ne, PACKED);
     struct ggml_tensor *dt = conformance_range(c, f32, extents(s->heads, s->tokens, s->seqs, 1),
                                                PACKED, -4, s->size == 13 ? 24 : 2);
     struct ggml_tensor *a = conformance_range(
         c, f32, extents(per_state ? s->size : 1, s->heads, 1, 1), PACKED, -2, -0.1);
-    struct ggml_tensor *b = conformance_input(c, f32, b_ne, layout);
-    struct ggml_tensor *C = conformance_input(c, f32, b_ne, layout);
+    struct ggml_tensor *b = apart ? planes_apart(c, b_ne) : conformance_input(c, f32, b_ne, PACKED);
+    struct ggml_tensor *C = apart ? planes_apart(c, b_ne) : conformance_input(c, f32, b_ne, PACKED);
     struct ggml_tensor *ids =
         conformance_filled(c, GGML_TYPE_I32, extents(s->seqs, 1, 1, 1), PACKED,
                            (struct conformance_fill){FILL_DISTINCT, 0, (double)s->states, NULL, 0});
@@ -159,8 +168,9 @@ static void cases_ssm_scan(struct conformance *c) {
     static const int64_t snapshots[] = {1, 2, 4, 9};
     for (int s = 0; s < N_SSM_SHAPES; ++s) {
         for (int k = 0; k < 4; ++k)
-            ssm_scan_case(c, &ssm_shapes[s], false, snapshots[k], PACKED);
-        ssm_scan_case(c, &ssm_shapes[s], true, 1, PACKED);
+            ssm_scan_case(c, &ssm_shapes[s], false, snapshots[k], k % 2 == 1);
+        ssm_scan_case(c, &ssm_shapes[s], true, 1, false);
+        ssm_scan_case(c, &ssm_shapes[s], true, 1, true);
     }
 }
 
