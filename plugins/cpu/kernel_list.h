@@ -42,6 +42,8 @@ enum {
     (CPU_T(IQ2_XXS) | CPU_T(IQ2_XS) | CPU_T(IQ3_XXS) | CPU_T(IQ1_S) | CPU_T(IQ3_S) |               \
      CPU_T(IQ2_S) | CPU_T(IQ1_M))
 #define T_CODED (T_QUANTS & ~T_TABLES)
+// Types that rows of quantised weights have dot products with: their vec_dot_type.
+#define T_PARTNERS (CPU_T(Q8_0) | CPU_T(Q8_1) | CPU_T(Q8_K))
 // Types without blocks.
 #define T_PLAIN (T_FLOATS | T_F64 | T_INTS)
 #define T_ALL (T_PLAIN | T_CODED)
