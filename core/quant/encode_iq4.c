@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Encoders of the non-linear four-bit types and of the ternary ones.
+// Encoders of the non-linear four-bit types and of the ternary ones. w holds an importance per
+// element, or is NULL: then the squares of the elements count.
 #include "quant/quant_block.h"
 
 // Index of the nearest table entry; of two equally near ones the higher.
@@ -12,12 +13,13 @@ static int nearest_iq4(float x) {
     return x - (float)QUANT_IQ4[high - 1] < (float)QUANT_IQ4[high] - x ? high - 1 : high;
 }
 
-static void sum_iq4(const float *x, float id, float *out_xq, float *out_q2) {
+static void sum_iq4(const float *x, const float *importance, float id, float *out_xq,
+                    float *out_q2) {
     *out_xq = 0.0f;
     *out_q2 = 0.0f;
     for (int j = 0; j < 32; ++j) {
         const float q = (float)QUANT_IQ4[nearest_iq4(id * x[j])];
-        const float w = x[j] * x[j];
+        const float w = importance ? importance[j] : x[j] * x[j];
         *out_xq += w * q * x[j];
         *out_q2 += w * q * q;
     }
@@ -25,17 +27,17 @@ static void sum_iq4(const float *x, float id, float *out_xq, float *out_q2) {
 
 // Weighted least-squares scale of 32 elements over 2 * trials + 1 trial scales; 0 when all are
 // tiny.
-static float search_iq4(const float *x, int trials) {
+static float search_iq4(const float *x, const float *w, int trials) {
     const float max = quant_signed_max(x, 32);
     if (fabsf(max) < 1e-15f) return 0.0f;
     const float first = (float)QUANT_IQ4[0];
     float xq;
     float q2;
-    sum_iq4(x, quant_inverse((trials > 0 ? -max : max) / first), &xq, &q2);
+    sum_iq4(x, w, quant_inverse((trials > 0 ? -max : max) / first), &xq, &q2);
     float d = q2 > 0.0f ? xq / q2 : 0.0f;
     float best = d * xq;
     for (int k = -trials; k <= trials; ++k) {
-        sum_iq4(x, ((float)k + first) / max, &xq, &q2);
+        sum_iq4(x, w, ((float)k + first) / max, &xq, &q2);
         if (q2 > 0.0f && xq * xq > best * q2) {
             d = xq / q2;
             best = d * xq;
@@ -52,17 +54,17 @@ static void put_iq4(const float *x, float id, uint8_t *qs) {
 
 enum { TRIALS = 7 };
 
-static void encode_block_iq4_nl(const float *x, block_iq4_nl *b) {
-    const float d = search_iq4(x, TRIALS);
+static void encode_block_iq4_nl(const float *x, const float *w, block_iq4_nl *b) {
+    const float d = search_iq4(x, w, TRIALS);
     b->d = GGML_FP32_TO_FP16(d);
     put_iq4(x, quant_inverse(d), b->qs);
 }
-ENCODE_ROW(iq4_nl, QK4_NL)
+ENCODE_ROW_BOTH(iq4_nl, QK4_NL)
 
-static void encode_block_iq4_xs(const float *x, block_iq4_xs *b) {
+static void encode_block_iq4_xs(const float *x, const float *w, block_iq4_xs *b) {
     float scales[QK_K / 32];
     for (int g = 0; g < QK_K / 32; ++g)
-        scales[g] = search_iq4(x + 32 * g, TRIALS);
+        scales[g] = search_iq4(x + 32 * g, w ? w + 32 * g : NULL, TRIALS);
     const float d = -quant_signed_max(scales, QK_K / 32) / 32.0f;
     const float id = quant_inverse(d);
     memset(b, 0, sizeof(*b));
@@ -74,7 +76,7 @@ static void encode_block_iq4_xs(const float *x, block_iq4_xs *b) {
         b->scales_h |= (uint16_t)(((scale + 32) >> 4) << (2 * g));
     }
 }
-ENCODE_ROW(iq4_xs, QK_K)
+ENCODE_ROW_BOTH(iq4_xs, QK_K)
 
 static int ternary(float scaled) {
     return quant_truncate(roundf(scaled) + 1.0f, 0, 2);

@@ -1,99 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Encoders of the 256-element blocks. Scale and minimum of each group are searched by weighted
 // least squares over a grid of trial scales; the groups' scales are then rounded against the
-// block's largest, and the elements encoded again with the rounded ones.
+// block's largest, and the elements encoded again with the rounded ones. w holds an importance per
+// element, or is NULL: then the reference weights count.
+#include "quant/encode_search.h"
 #include "quant/quant_block.h"
 
 enum { HALF = QK_K / 2, GROUPS_16 = QK_K / 16, GROUPS_32 = QK_K / 32 };
 
 static const float TINY = 1e-15f;
-
-// How a scale and minimum are searched: trial k uses the scale (first + 0.1 * k + n_max) / range.
-struct range_search {
-    int n;     // elements per group
-    int n_max; // largest quant
-    float first;
-    int last_trial;
-    bool absolute_error; // else squared
-};
-
-static float range_error(const struct range_search *s, const float *x, const float *w,
-                         const uint8_t *q, float scale, float min) {
-    float sum = 0.0f;
-    for (int i = 0; i < s->n; ++i) {
-        const float diff = scale * (float)q[i] + min - x[i];
-        sum += w[i] * (s->absolute_error ? fabsf(diff) : diff * diff);
-    }
-    return sum;
-}
-
-// Least-squares scale and minimum (<= 0) for given quants; false if they do not determine one.
-static bool fit_range(const struct range_search *s, const float *x, const float *w,
-                      const uint8_t *q, float *out_scale, float *out_min) {
-    float sum_w = 0.0f, sum_x = 0.0f, sum_l = 0.0f, sum_l2 = 0.0f, sum_xl = 0.0f;
-    for (int i = 0; i < s->n; ++i) {
-        const float l = (float)q[i];
-        sum_w += w[i];
-        sum_x += w[i] * x[i];
-        sum_l += w[i] * l;
-        sum_l2 += w[i] * l * l;
-        sum_xl += w[i] * l * x[i];
-    }
-    const float det = sum_w * sum_l2 - sum_l * sum_l;
-    if (!(det > 0.0f)) return false;
-    *out_scale = (sum_w * sum_xl - sum_x * sum_l) / det;
-    *out_min = (sum_l2 * sum_x - sum_l * sum_xl) / det;
-    if (*out_min > 0.0f) {
-        *out_min = 0.0f;
-        *out_scale = sum_xl / sum_l2;
-    }
-    return true;
-}
-
-static void quantise_range(const struct range_search *s, const float *x, float iscale, float min,
-                           uint8_t *q) {
-    for (int i = 0; i < s->n; ++i)
-        q[i] = (uint8_t)quant_nearest(iscale * (x[i] - min), 0, s->n_max);
-}
-
-// Fills q; answers the scale and the negated minimum.
-static float search_range(const struct range_search *s, const float *x, const float *w, uint8_t *q,
-                          float *out_min) {
-    float min = x[0];
-    float max = x[0];
-    for (int i = 1; i < s->n; ++i) {
-        if (x[i] < min) min = x[i];
-        if (x[i] > max) max = x[i];
-    }
-    if (min > 0.0f) min = 0.0f;
-    *out_min = -min;
-    if (!(max > min)) {
-        memset(q, 0, (size_t)s->n);
-        return 0.0f;
-    }
-    const float range = max - min;
-    const float iscale = (float)s->n_max / range;
-    float scale = 1.0f / iscale;
-    quantise_range(s, x, iscale, min, q);
-    float best = range_error(s, x, w, q, scale, min);
-    const float low = min;
-    for (int k = 0; k <= s->last_trial; ++k) {
-        uint8_t trial[32];
-        float trial_scale;
-        float trial_min;
-        quantise_range(s, x, (s->first + 0.1f * (float)k + (float)s->n_max) / range, low, trial);
-        if (!fit_range(s, x, w, trial, &trial_scale, &trial_min)) continue;
-        const float error = range_error(s, x, w, trial, trial_scale, trial_min);
-        if (error < best) {
-            best = error;
-            scale = trial_scale;
-            min = trial_min;
-            memcpy(q, trial, (size_t)s->n);
-        }
-    }
-    *out_min = -min;
-    return scale;
-}
 
 static float largest(const float *x, int n) {
     float max = 0.0f;
@@ -109,16 +24,18 @@ static void requantise_range(const float *x, int n, float d, float m, int n_max,
         q[i] = (uint8_t)quant_nearest((x[i] + m) / d, 0, n_max);
 }
 
-static void encode_block_q2_K(const float *x, block_q2_K *b) {
-    static const struct range_search search = {16, 3, -0.5f, 15, true};
+static void encode_block_q2_K(const float *x, const float *w, block_q2_K *b) {
+    static const struct quant_range_search reference = {16, 3, -0.5f, 15, true, false};
+    static const struct quant_range_search weighted = {16, 3, -0.9f, 18, false, false};
     uint8_t q[QK_K];
     float scales[GROUPS_16];
     float mins[GROUPS_16];
     for (int g = 0; g < GROUPS_16; ++g) {
-        float w[16];
+        float own[16];
         for (int i = 0; i < 16; ++i)
-            w[i] = fabsf(x[16 * g + i]);
-        scales[g] = search_range(&search, x + 16 * g, w, q + 16 * g, &mins[g]);
+            own[i] = w ? w[16 * g + i] : fabsf(x[16 * g + i]);
+        scales[g] = quant_search_range(w ? &weighted : &reference, x + 16 * g, own, q + 16 * g,
+                                       &mins[g]);
     }
     const float max_scale = largest(scales, GROUPS_16);
     const float max_min = largest(mins, GROUPS_16);
@@ -138,23 +55,24 @@ static void encode_block_q2_K(const float *x, block_q2_K *b) {
         b->qs[32 * (i / HALF) + i % 32] |= (uint8_t)(q[i] << (2 * (i % HALF / 32)));
     }
 }
-ENCODE_ROW(q2_K, QK_K)
+ENCODE_ROW_BOTH(q2_K, QK_K)
 
 // Q4_K and Q5_K: quants, six-bit scales and minima, and what they are multiplied with.
-static void encode_six_bit_groups(const struct range_search *search, const float *x, uint8_t *q,
-                                  uint8_t *packed, ggml_half *out_d, ggml_half *out_dmin) {
+static void encode_six_bit_groups(const struct quant_range_search *search, const float *x,
+                                  const float *w, uint8_t *q, uint8_t *packed, ggml_half *out_d,
+                                  ggml_half *out_dmin) {
     float scales[GROUPS_32];
     float mins[GROUPS_32];
     for (int g = 0; g < GROUPS_32; ++g) {
         const float *group = x + 32 * g;
-        float w[32];
+        float own[32];
         float sum = 0.0f;
         for (int i = 0; i < 32; ++i)
             sum += group[i] * group[i];
         const float rms = sqrtf(sum / 32.0f);
         for (int i = 0; i < 32; ++i)
-            w[i] = rms + fabsf(group[i]);
-        scales[g] = search_range(search, group, w, q + 32 * g, &mins[g]);
+            own[i] = w ? w[32 * g + i] : rms + fabsf(group[i]);
+        scales[g] = quant_search_range(search, group, own, q + 32 * g, &mins[g]);
     }
     const float max_scale = largest(scales, GROUPS_32);
     const float max_min = largest(mins, GROUPS_32);
@@ -179,21 +97,21 @@ static void encode_six_bit_groups(const struct range_search *search, const float
     }
 }
 
-static void encode_block_q4_K(const float *x, block_q4_K *b) {
-    static const struct range_search search = {32, 15, -1.0f, 20, false};
+static void encode_block_q4_K(const float *x, const float *w, block_q4_K *b) {
+    static const struct quant_range_search search = {32, 15, -1.0f, 20, false, false};
     uint8_t q[QK_K];
-    encode_six_bit_groups(&search, x, q, b->scales, &b->d, &b->dmin);
+    encode_six_bit_groups(&search, x, w, q, b->scales, &b->d, &b->dmin);
     for (int i = 0; i < HALF; ++i) {
         const uint8_t *chunk = q + 64 * (i / 32) + i % 32;
         b->qs[i] = (uint8_t)(chunk[0] | chunk[32] << 4);
     }
 }
-ENCODE_ROW(q4_K, QK_K)
+ENCODE_ROW_BOTH(q4_K, QK_K)
 
-static void encode_block_q5_K(const float *x, block_q5_K *b) {
-    static const struct range_search search = {32, 31, -0.5f, 15, false};
+static void encode_block_q5_K(const float *x, const float *w, block_q5_K *b) {
+    static const struct quant_range_search search = {32, 31, -0.5f, 15, false, false};
     uint8_t q[QK_K];
-    encode_six_bit_groups(&search, x, q, b->scales, &b->d, &b->dmin);
+    encode_six_bit_groups(&search, x, w, q, b->scales, &b->d, &b->dmin);
     memset(b->qh, 0, sizeof(b->qh));
     for (int i = 0; i < QK_K; ++i)
         b->qh[i % 32] |= (uint8_t)((q[i] >> 4) << (i / 32));
@@ -202,10 +120,10 @@ static void encode_block_q5_K(const float *x, block_q5_K *b) {
         b->qs[i] = (uint8_t)((chunk[0] & 15) | (chunk[32] & 15) << 4);
     }
 }
-ENCODE_ROW(q5_K, QK_K)
+ENCODE_ROW_BOTH(q5_K, QK_K)
 
 // Three-bit quants of 16 elements, refined one element at a time; answers the scale.
-static float refine_q3(const float *x, int8_t *q) {
+static float refine_q3(const float *x, const float *importance, int8_t *q) {
     const float max = quant_signed_max(x, 16);
     memset(q, 0, 16);
     if (fabsf(max) < TINY) return 0.0f;
@@ -214,7 +132,7 @@ static float refine_q3(const float *x, int8_t *q) {
     float sum_l2 = 0.0f;
     for (int i = 0; i < 16; ++i) {
         const int l = quant_nearest(iscale * x[i], -4, 3);
-        const float w = x[i] * x[i];
+        const float w = importance ? importance[i] : x[i] * x[i];
         q[i] = (int8_t)l;
         sum_xl += w * x[i] * (float)l;
         sum_l2 += w * (float)(l * l);
@@ -223,7 +141,7 @@ static float refine_q3(const float *x, int8_t *q) {
     for (int pass = 0; pass < 5 && changed; ++pass) {
         changed = false;
         for (int i = 0; i < 16; ++i) {
-            const float w = x[i] * x[i];
+            const float w = importance ? importance[i] : x[i] * x[i];
             float xl = sum_xl - w * x[i] * (float)q[i];
             float l2 = sum_l2 - w * (float)(q[i] * q[i]);
             if (!(xl > 0.0f)) continue;
@@ -247,11 +165,11 @@ static void pack_q3_scale(uint8_t *scales, int g, int scale) {
     scales[8 + g % 4] |= (uint8_t)((scale >> 4) << (2 * (g / 4)));
 }
 
-static void encode_block_q3_K(const float *x, block_q3_K *b) {
+static void encode_block_q3_K(const float *x, const float *w, block_q3_K *b) {
     int8_t q[QK_K];
     float scales[GROUPS_16];
     for (int g = 0; g < GROUPS_16; ++g)
-        scales[g] = refine_q3(x + 16 * g, q + 16 * g);
+        scales[g] = refine_q3(x + 16 * g, w ? w + 16 * g : NULL, q + 16 * g);
     const float max = quant_signed_max(scales, GROUPS_16);
     const float iscale = max != 0.0f ? -32.0f / max : 0.0f;
     memset(b, 0, sizeof(*b));
@@ -270,35 +188,36 @@ static void encode_block_q3_K(const float *x, block_q3_K *b) {
         b->qs[32 * (i / HALF) + i % 32] |= (uint8_t)((l & 3) << (2 * (i % HALF / 32)));
     }
 }
-ENCODE_ROW(q3_K, QK_K)
+ENCODE_ROW_BOTH(q3_K, QK_K)
 
 // Weighted products for quants at a trial scale.
-static void sum_q6(const float *x, float iscale, float *out_xl, float *out_l2) {
+static void sum_q6(const float *x, const float *importance, float iscale, float *out_xl,
+                   float *out_l2) {
     *out_xl = 0.0f;
     *out_l2 = 0.0f;
     for (int i = 0; i < 16; ++i) {
         const float l = (float)quant_nearest(iscale * x[i], -32, 31);
-        const float w = x[i] * x[i];
+        const float w = importance ? importance[i] : x[i] * x[i];
         *out_xl += w * x[i] * l;
         *out_l2 += w * l * l;
     }
 }
 
 // Best scale of 16 elements for six-bit quants; *out_iscale reproduces the quants it was fitted to.
-static float search_q6(const float *x, float *out_iscale) {
+static float search_q6(const float *x, const float *importance, float *out_iscale) {
     const float max = quant_signed_max(x, 16);
     *out_iscale = 0.0f;
     if (fabsf(max) < TINY) return 0.0f;
     float xl;
     float l2;
     *out_iscale = -32.0f / max;
-    sum_q6(x, *out_iscale, &xl, &l2);
+    sum_q6(x, importance, *out_iscale, &xl, &l2);
     float scale = l2 != 0.0f ? xl / l2 : 0.0f;
     float best = scale * xl;
     for (int k = -9; k <= 9; ++k) {
         if (k == 0) continue;
         const float iscale = -(32.0f + 0.1f * (float)k) / max;
-        sum_q6(x, iscale, &xl, &l2);
+        sum_q6(x, importance, iscale, &xl, &l2);
         if (l2 > 0.0f && xl * xl > best * l2) {
             scale = xl / l2;
             best = scale * xl;
@@ -315,11 +234,11 @@ static void put_q6(block_q6_K *b, int i, int q) {
     b->qh[32 * half + i % 32] |= (uint8_t)((q >> 4) << (2 * quarter));
 }
 
-static void encode_block_q6_K(const float *x, block_q6_K *b) {
+static void encode_block_q6_K(const float *x, const float *w, block_q6_K *b) {
     float scales[GROUPS_16];
     float iscales[GROUPS_16];
     for (int g = 0; g < GROUPS_16; ++g)
-        scales[g] = search_q6(x + 16 * g, &iscales[g]);
+        scales[g] = search_q6(x + 16 * g, w ? w + 16 * g : NULL, &iscales[g]);
     const float max = quant_signed_max(scales, GROUPS_16);
     memset(b, 0, sizeof(*b));
     if (fabsf(max) < TINY) return;
@@ -334,7 +253,7 @@ static void encode_block_q6_K(const float *x, block_q6_K *b) {
         }
     }
 }
-ENCODE_ROW(q6_K, QK_K)
+ENCODE_ROW_BOTH(q6_K, QK_K)
 
 static void encode_block_q8_K(const float *x, block_q8_K *b) {
     const float max = quant_signed_max(x, QK_K);

@@ -51,4 +51,23 @@ void quantize_row_q6_K_ref(const float *x, void *y, int64_t k);
 void quantize_row_iq4_nl_ref(const float *x, void *y, int64_t k);
 void quantize_row_iq4_xs_ref(const float *x, void *y, int64_t k);
 
+// With an importance >= 0 per element, which weighs its squared error.
+void quantize_row_q1_0_weighted(const float *x, const float *w, void *y, int64_t k);
+void quantize_row_q2_0_weighted(const float *x, const float *w, void *y, int64_t k);
+void quantize_row_q4_0_weighted(const float *x, const float *w, void *y, int64_t k);
+void quantize_row_q4_1_weighted(const float *x, const float *w, void *y, int64_t k);
+void quantize_row_q5_0_weighted(const float *x, const float *w, void *y, int64_t k);
+void quantize_row_q5_1_weighted(const float *x, const float *w, void *y, int64_t k);
+void quantize_row_mxfp4_weighted(const float *x, const float *w, void *y, int64_t k);
+void quantize_row_nvfp4_weighted(const float *x, const float *w, void *y, int64_t k);
+void quantize_row_tq1_0_weighted(const float *x, const float *w, void *y, int64_t k);
+void quantize_row_tq2_0_weighted(const float *x, const float *w, void *y, int64_t k);
+void quantize_row_q2_K_weighted(const float *x, const float *w, void *y, int64_t k);
+void quantize_row_q3_K_weighted(const float *x, const float *w, void *y, int64_t k);
+void quantize_row_q4_K_weighted(const float *x, const float *w, void *y, int64_t k);
+void quantize_row_q5_K_weighted(const float *x, const float *w, void *y, int64_t k);
+void quantize_row_q6_K_weighted(const float *x, const float *w, void *y, int64_t k);
+void quantize_row_iq4_nl_weighted(const float *x, const float *w, void *y, int64_t k);
+void quantize_row_iq4_xs_weighted(const float *x, const float *w, void *y, int64_t k);
+
 #endif

@@ -18,12 +18,30 @@
     }
 
 // The row encoder of a type from static encode_block_<name>(const float *, block_<name> *).
-#define ENCODE_ROW(name, block)                                                                    \
+#define ENCODE_ROW(name, block) ENCODE_ROW_AS(name, block, encode_block_##name)
+#define ENCODE_ROW_AS(name, block, encode)                                                         \
     void quantize_row_##name##_ref(const float *x, void *y, int64_t k) {                           \
         block_##name *blocks = y;                                                                  \
         for (int64_t i = 0; i < k / (block); ++i)                                                  \
-            encode_block_##name(x + i * (block), blocks + i);                                      \
+            encode(x + i * (block), blocks + i);                                                   \
     }
+
+// The row encoder for elements of unequal importance.
+#define ENCODE_ROW_WEIGHTED(name, block, encode)                                                   \
+    void quantize_row_##name##_weighted(const float *x, const float *w, void *y, int64_t k) {      \
+        block_##name *blocks = y;                                                                  \
+        for (int64_t i = 0; i < k / (block); ++i)                                                  \
+            encode(x + i * (block), w + i * (block), blocks + i);                                  \
+    }
+
+// Both row encoders of a type from static encode_block_<name>(const float *, const float *weights,
+// block_<name> *); the reference has no weights.
+#define ENCODE_ROW_BOTH(name, block)                                                               \
+    static void encode_reference_##name(const float *x, block_##name *b) {                         \
+        encode_block_##name(x, NULL, b);                                                           \
+    }                                                                                              \
+    ENCODE_ROW_AS(name, block, encode_reference_##name)                                            \
+    ENCODE_ROW_WEIGHTED(name, block, encode_block_##name)
 
 // E2M1 values doubled, so that they are whole; the scale is halved in turn.
 static const int8_t QUANT_FP4[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};

@@ -9,7 +9,7 @@ static const struct ggml_type_traits type_traits[GGML_TYPE_COUNT] = {
     [number].is_quantized = quantized,
 #define GGML_TYPE_REMOVED(number, name) [number].type_name = name,
 #include "type_list.inl"
-#define GGML_CODEC_ROW(id, decode, encode)                                                         \
+#define GGML_CODEC_ROW(id, decode, encode, weighted)                                               \
     [GGML_TYPE_##id].to_float = decode, [GGML_TYPE_##id].from_float_ref = encode,
 #include "quant/codec_list.inl"
 };

@@ -111,6 +111,65 @@ static void test_round_trip_error_is_bounded(void **state) {
     }
 }
 
+static double weighted_error(enum ggml_type type, const uint8_t *row, const float *x,
+                             const float *w, int n_per_row) {
+    double sum = 0;
+    for (int i = 0; i < N; ++i) {
+        const double diff = oracle_element(type, row, i) - x[i];
+        sum += w[i % n_per_row] * diff * diff;
+    }
+    return sum;
+}
+
+// Importance that varies by a factor of 100 lowers the weighted error: at least to 0.97 of what the
+// reference makes. Little can be chosen in MXFP4, with powers of two as scales, and in Q1_0.
+static void test_importance_lowers_the_weighted_error(void **state) {
+    (void)state;
+    struct test_random random = {9};
+    float x[N];
+    float w[N / 2];
+    uint8_t plain[MAX_ROW_BYTES];
+    uint8_t weighted[MAX_ROW_BYTES];
+    fill_normal(&random, x, N);
+    for (int i = 0; i < N / 2; ++i)
+        w[i] = powf(10.0f, random_uniform(&random, -1.0f, 1.0f));
+    for (int t = 0; t < N_ROUND_TRIPS; ++t) {
+        const enum ggml_type type = round_trips[t].type;
+        const size_t size = ggml_quantize_chunk(type, x, plain, 0, 2, N / 2, NULL);
+        assert_int_equal(ggml_quantize_chunk(type, x, weighted, 0, 2, N / 2, w), size);
+        assert_true(ggml_validate_row_data(type, weighted, size));
+        const double ratio = weighted_error(type, weighted, x, w, N / 2) /
+                             weighted_error(type, plain, x, w, N / 2);
+        print_message("# %s: weighted error %.3f of the reference's\n", ggml_type_name(type), ratio);
+        const bool is_fixed = type == GGML_TYPE_F16 || type == GGML_TYPE_BF16 ||
+                              type == GGML_TYPE_Q8_0;
+        const bool is_rigid = type == GGML_TYPE_MXFP4 || type == GGML_TYPE_Q1_0;
+        const double bound = is_rigid ? 0.995 : 0.97;
+        assert_true(is_fixed ? ratio == 1.0 : ratio < bound);
+    }
+}
+
+// Weights that say nothing, or nonsense, give what the reference gives or better.
+static void test_odd_importance_is_harmless(void **state) {
+    (void)state;
+    static const float odd[] = {0.0f, INFINITY, NAN, -1.0f, 1e38f};
+    struct test_random random = {10};
+    float x[N];
+    float w[N];
+    uint8_t row[MAX_ROW_BYTES];
+    for (int t = 0; t < N_ROUND_TRIPS; ++t) {
+        const enum ggml_type type = round_trips[t].type;
+        for (size_t k = 0; k < sizeof(odd) / sizeof(odd[0]); ++k) {
+            fill_normal(&random, x, N);
+            for (int i = 0; i < N; ++i)
+                w[i] = k == 4 && i % 2 ? 0.0f : odd[k];
+            const size_t size = ggml_quantize_chunk(type, x, row, 0, 1, N, w);
+            assert_int_equal(size, ggml_row_size(type, N));
+            assert_true(ggml_validate_row_data(type, row, size));
+        }
+    }
+}
+
 static void test_encoders_keep_zero(void **state) {
     (void)state;
     const float x[N] = {0};
@@ -273,6 +332,8 @@ int main(void) {
         cmocka_unit_test(test_decoders_follow_the_formats),
         cmocka_unit_test(test_decoders_are_exact_on_small_scales),
         cmocka_unit_test(test_round_trip_error_is_bounded),
+        cmocka_unit_test(test_importance_lowers_the_weighted_error),
+        cmocka_unit_test(test_odd_importance_is_harmless),
         cmocka_unit_test(test_encoders_keep_zero),
         cmocka_unit_test(test_encoders_survive_any_input),
         cmocka_unit_test(test_q4_0_known_block),
