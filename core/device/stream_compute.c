@@ -84,8 +84,10 @@ enum ggml_status ggml_backend_graph_compute_async(ggml_backend_t backend,
 
 enum ggml_status ggml_backend_graph_compute(ggml_backend_t backend, struct ggml_cgraph *cgraph) {
     const enum ggml_status status = compute(__func__, backend, cgraph);
+    const unsigned long told = ggml_fail_count();
     if (backend) ggml_backend_synchronize(backend);
-    return status;
+    // Waiting has no status: what failed while it was queued has only left its message.
+    return status == GGML_STATUS_SUCCESS && ggml_fail_count() != told ? GGML_STATUS_FAILED : status;
 }
 
 static bool plans_offered(const char *function, ggml_backend_t backend) {

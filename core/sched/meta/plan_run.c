@@ -61,6 +61,7 @@ static enum ggml_status run_fallback(struct meta_stream *stream, const struct me
 
 enum ggml_status meta_plan_run(struct meta_stream *stream, struct meta_plan *plan) {
     enum ggml_status status = GGML_STATUS_SUCCESS;
+    const unsigned long told = ggml_fail_count();
     for (struct meta_step *step = plan->first; step && status == GGML_STATUS_SUCCESS;
          step = step->next) {
         switch (step->kind) {
@@ -69,5 +70,6 @@ enum ggml_status meta_plan_run(struct meta_stream *stream, struct meta_plan *pla
         case META_STEP_FALLBACK: status = run_fallback(stream, step); break;
         }
     }
-    return status;
+    // Transfers and waiting have no status, they only leave a message.
+    return status == GGML_STATUS_SUCCESS && ggml_fail_count() != told ? GGML_STATUS_FAILED : status;
 }

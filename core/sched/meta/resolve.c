@@ -164,7 +164,11 @@ static struct ggml_tensor *cut(struct meta_record *record, int k,
                                const struct meta_operand *operand, struct ggml_tensor *whole,
                                size_t n, size_t j) {
     if (!record->cuts[k]) record->cuts[k] = ggml_mem_calloc(n, sizeof(*record->cuts[k]));
-    if (!record->cuts[k]) return NULL;
+    if (!record->cuts[k]) {
+        ggml_fail(GGML_HOST_OUT_OF_MEMORY, "meta device: no memory for the operands of '%s'",
+                  record->tensor->name);
+        return NULL;
+    }
     struct ggml_tensor *part = &record->cuts[k][j];
     int64_t start = 0;
     for (size_t i = 0; i < j; ++i)
@@ -219,19 +223,13 @@ static bool is_view(const struct ggml_tensor *tensor) {
     return ggml_op_is_empty(tensor->op);
 }
 
-static bool fail_slices(const struct meta_record *record) {
-    ggml_fail(GGML_HOST_FAILED, "meta device: the slices of '%s' could not be placed",
-              record->tensor->name);
-    return false;
-}
-
 static bool build(struct meta_record *record, struct meta_operand *operands) {
     const size_t n = device_with(record->tensor)->n;
     for (size_t j = 0; j < n; ++j) {
-        if (!record->is_static && !make_slice(record, j)) return fail_slices(record);
+        if (!record->is_static && !make_slice(record, j)) return false;
         dress(record, j);
         if (record->is_fallback || is_view(record->tensor)) continue;
-        if (!connect(record, operands, n, j)) return fail_slices(record);
+        if (!connect(record, operands, n, j)) return false;
     }
     return true;
 }
@@ -269,7 +267,11 @@ static bool push(struct stack *stack, const struct ggml_tensor *tensor) {
         const size_t capacity = stack->capacity ? 2 * stack->capacity : 32;
         const struct ggml_tensor **items =
             ggml_mem_realloc(stack->items, capacity * sizeof(items[0]));
-        if (!items) return false;
+        if (!items) {
+            ggml_fail(GGML_HOST_OUT_OF_MEMORY,
+                      "meta device: no memory to follow the operands of '%s'", tensor->name);
+            return false;
+        }
         stack->items = items;
         stack->capacity = capacity;
     }

@@ -147,7 +147,7 @@ static enum ggml_status take_status(struct stream *stream) {
     stream->status = GGML_STATUS_SUCCESS;
     pthread_mutex_unlock(&stream->mutex);
     if (status != GGML_STATUS_SUCCESS) {
-        virtual_fail(GGML_HOST_FAILED, "%s: work queued before failed", stream->name);
+        stream_fail_late(stream);
     }
     return status;
 }

@@ -173,6 +173,8 @@ void stream_queue(struct stream *stream, struct job *job);
 void stream_wait(struct stream *stream);
 // Queues a wait for the fence, which is dropped then; false: no memory, waited for at once.
 bool stream_wait_for(struct stream *stream, struct fence *fence);
+// Tells the host that queued work failed.
+void stream_fail_late(struct stream *stream);
 // Asks the gate now, unless failures come late.
 enum ggml_status stream_gate(struct stream *stream, enum gate gate, struct job *job);
 

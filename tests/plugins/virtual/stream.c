@@ -118,6 +118,14 @@ enum ggml_status stream_gate(struct stream *stream, enum gate gate, struct job *
     return GGML_STATUS_SUCCESS;
 }
 
+void stream_fail_late(struct stream *stream) {
+    pthread_mutex_lock(&stream->device->mutex);
+    const bool lost = stream->device->is_lost;
+    pthread_mutex_unlock(&stream->device->mutex);
+    virtual_fail(lost ? GGML_HOST_DEVICE_LOST : GGML_HOST_FAILED, "%s: %s", stream->device->name,
+                 lost ? "the device is lost" : "queued work failed");
+}
+
 static void stream_synchronize(ggml_backend_t backend) {
     struct stream *stream = backend->context;
     const uint64_t ticket = log_add((struct virtual_record){.call = VIRTUAL_CALL_SYNCHRONIZE,
@@ -132,11 +140,7 @@ static void stream_synchronize(ggml_backend_t backend) {
     pthread_mutex_unlock(&stream->mutex);
     log_end(ticket, status);
     if (status == GGML_STATUS_SUCCESS) return;
-    pthread_mutex_lock(&stream->device->mutex);
-    const bool lost = stream->device->is_lost;
-    pthread_mutex_unlock(&stream->device->mutex);
-    virtual_fail(lost ? GGML_HOST_DEVICE_LOST : GGML_HOST_FAILED, "%s: %s", stream->device->name,
-                 lost ? "the device is lost" : "queued work failed");
+    stream_fail_late(stream);
 }
 
 static void stream_optimize(ggml_backend_t backend, struct ggml_cgraph *graph) {
