@@ -108,11 +108,11 @@ struct ggml_tensor *meta_leaf(struct meta_run *run, const char *name, enum ggml_
 
 void meta_run_begin(struct meta_run *run, const struct virtual_host *host, struct split_plan *plan,
                     build_fn build, void *user) {
-    const struct ggml_init_params params = {.mem_size = 8 << 20, .no_alloc = true};
+    const struct ggml_init_params params = {.mem_size = 128 << 10, .no_alloc = true};
     *run = (struct meta_run){.leafs = ggml_init(params), .nodes = ggml_init(params)};
     run->stream = ggml_backend_dev_init(choose_device(host, plan), NULL);
     assert_non_null(run->stream);
-    run->graph = ggml_new_graph_custom(run->nodes, 4096, false);
+    run->graph = ggml_new_graph_custom(run->nodes, 256, false);
     run->result = build(run, user);
     if (ggml_tensor_is_error(run->result)) fail_msg("%s", ggml_tensor_error(run->result));
     ggml_set_output(run->result);

@@ -266,14 +266,14 @@ static bool may_allocate(void *context) {
 static bool runs_into_failure(int n) {
     int left = n;
     struct meta_run run = {0};
-    const struct ggml_init_params params = {.mem_size = 1 << 20, .no_alloc = true};
+    const struct ggml_init_params params = {.mem_size = 128 << 10, .no_alloc = true};
     ggml_backend_dev_t devices[] = {virtual_device(&host, 0), virtual_device(&host, 1),
                                     virtual_device(&host, 2)};
     ggml_backend_dev_t meta = ggml_backend_meta_device(devices, 3, meta_test_split, &fault_plan);
     run.leafs = ggml_init(params);
     run.nodes = ggml_init(params);
     run.result = two_layers(&run, NULL);
-    run.graph = ggml_new_graph(run.nodes);
+    run.graph = ggml_new_graph_custom(run.nodes, 64, false);
     ggml_build_forward_expand(run.graph, run.result);
     bool done = false;
     ggml_mem_set_fault_hook(may_allocate, &left);
