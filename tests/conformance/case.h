@@ -115,7 +115,8 @@ struct conformance {
     struct conformance_operand operands[CONFORMANCE_MAX_OPERANDS];
     int n_operands;
     double bound;                     // of this case; starts as the op's
-    struct conformance_memory *memory; // memory.h
+    struct conformance_memory *memory; // table.h
+    struct conformance_claims *claims; // claims.h; NULL unless asked for
 };
 
 // Begins the case of that name (after the op's and a '/'). False if it is not to be run.

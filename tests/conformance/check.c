@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "claims.h"
 #include "oracle_store.h"
 #include "table.h"
 
@@ -257,7 +258,11 @@ static void compare(struct conformance *c, const struct ggml_tensor *node) {
     if (good) {
         for (int i = 0; i < n; ++i)
             take_back(&targets[i]);
-        if (check_rest(c)) conformance_pass(c, error, bound);
+        good = check_rest(c);
+    }
+    if (good) {
+        conformance_pass(c, node, error, bound);
+        if (c->claims) conformance_claims_passed(c, node);
     }
     for (int i = 0; i < n; ++i)
         free_target(&targets[i]);

@@ -20,6 +20,7 @@ struct conformance_options {
     const char *name;      // only this case (or those that begin so, if it ends in '*'), or NULL
     int every;             // only one case of so many; 0 or 1: all
     enum conformance_corruption corruption;
+    bool claims;           // also compute what the device claims to support and no case has
     FILE *list;            // prints names there and runs nothing, unless NULL
     FILE *trace;           // prints each name before it runs, unless NULL
 };
@@ -40,7 +41,16 @@ struct conformance_failure {
     char *message;
 };
 
+// What was computed rightly of one row: bit sets of types of the result and of the first sources.
+struct conformance_types {
+    const char *op;
+    int64_t n_passed;
+    uint64_t slot[4];
+};
+
 struct conformance_report {
+    struct conformance_types *types; // one for each row
+    int n_types;
     struct conformance_group *groups;
     int n_groups;
     int max_groups;
@@ -71,5 +81,8 @@ void conformance_print_json(FILE *out, const struct conformance_report *report,
                             ggml_backend_dev_t device, const struct conformance_options *options);
 // Operations and their types: computed / not supported. [stream]
 void conformance_print_matrix(FILE *out, const struct conformance_report *report);
+
+// The same as a page of documentation, docs/ops-cpu.md. [stream]
+void conformance_print_page(FILE *out, const struct conformance_report *report);
 
 #endif

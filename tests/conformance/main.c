@@ -23,6 +23,9 @@ static const char usage[] =
     "  --trace              print each case before it runs\n"
     "  --json FILE          also write the outcome as JSON ('-': to standard output, without TAP)\n"
     "  --matrix             print operations and types instead of TAP\n"
+    "  --write-page FILE    write what was computed as a page of documentation\n"
+    "  --check-page FILE    fail if the file is not that page\n"
+    "  --claims             also compute all types that are said to be supported\n"
     "  --corrupt result     change an element of each result; every case must then fail\n"
     "  --corrupt guard      change a byte that no result owns; every case must then fail\n"
     "Exit status: 0 all cases passed, 1 a case failed or none ran, 2 usage or no such device.\n";
@@ -32,6 +35,8 @@ struct arguments {
     const char *device;
     const char *plugin_path;
     const char *json;
+    const char *write_page;
+    const char *check_page;
     bool matrix;
 };
 
@@ -45,6 +50,8 @@ static bool parse_flag(struct arguments *a, const char *option) {
         a->options.list = stdout;
     } else if (strcmp(option, "--trace") == 0) {
         a->options.trace = stderr;
+    } else if (strcmp(option, "--claims") == 0) {
+        a->options.claims = true;
     } else if (strcmp(option, "--matrix") == 0) {
         a->matrix = true;
     } else {
@@ -71,6 +78,10 @@ static bool parse_option(struct arguments *a, const char *option, const char *va
         a->options.seed = strtoull(value, NULL, 0);
     } else if (strcmp(option, "--json") == 0) {
         a->json = value;
+    } else if (strcmp(option, "--write-page") == 0) {
+        a->write_page = value;
+    } else if (strcmp(option, "--check-page") == 0) {
+        a->check_page = value;
     } else if (strcmp(option, "--corrupt") == 0) {
         return parse_corruption(value, &a->options.corruption);
     } else {
@@ -110,6 +121,36 @@ static bool write_json(const struct arguments *a, ggml_backend_dev_t device,
     }
     conformance_print_json(out, report, device, &a->options);
     return out == stdout ? true : fclose(out) == 0;
+}
+
+static bool write_page(const char *path, const struct conformance_report *report) {
+    FILE *out = fopen(path, "w");
+    if (!out) {
+        perror(path);
+        return false;
+    }
+    conformance_print_page(out, report);
+    return fclose(out) == 0;
+}
+
+static bool check_page(const char *path, const struct conformance_report *report) {
+    FILE *expected = tmpfile(), *committed = fopen(path, "rb");
+    int line = 1, a = 0, b = EOF;
+    if (expected && committed) {
+        conformance_print_page(expected, report);
+        rewind(expected);
+        do {
+            a = getc(expected);
+            b = getc(committed);
+            line += a == '\n';
+        } while (a == b && a != EOF);
+    }
+    if (expected) fclose(expected);
+    if (committed) fclose(committed);
+    if (a != b)
+        printf("# %s is out of date at line %d: run ggml-conformance --claims --write-page %s\n", path,
+               line, path);
+    return a == b;
 }
 
 // With corrupted results: whether every case failed.
@@ -154,6 +195,8 @@ int main(int argc, char **argv) {
     if (!a.options.list) print(&a, device, &report);
     bool good = is_good(&a, &report);
     if (a.json && !write_json(&a, device, &report)) good = false;
+    if (a.write_page && !write_page(a.write_page, &report)) good = false;
+    if (a.check_page && !check_page(a.check_page, &report)) good = false;
     conformance_report_free(&report);
     return good ? EXIT_SUCCESS : EXIT_FAILURE;
 }

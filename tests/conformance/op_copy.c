@@ -287,12 +287,11 @@ static struct ggml_tensor *set_2d_inplace(struct ggml_context *ctx, struct ggml_
 }
 
 static void cases_set(struct conformance *c) {
-    static const enum ggml_type types[] = {GGML_TYPE_F32, GGML_TYPE_I32};
-    for (int t = 0; t < 2; ++t) {
-        region_cases(c, ggml_set, types[t], "new");
-        region_cases(c, ggml_set_inplace, types[t], "inplace");
-        region_cases(c, set_1d, types[t], "1d");
-        region_cases(c, set_2d_inplace, types[t], "2d-inplace");
+    for (int t = 0; t < N_PLAIN_TYPES; ++t) {
+        region_cases(c, ggml_set, plain_types[t], "new");
+        region_cases(c, ggml_set_inplace, plain_types[t], "inplace");
+        region_cases(c, set_1d, plain_types[t], "1d");
+        region_cases(c, set_2d_inplace, plain_types[t], "2d-inplace");
     }
 }
 

@@ -31,9 +31,20 @@ static struct conformance_group *group_of(struct conformance *c) {
     return group;
 }
 
-void conformance_pass(struct conformance *c, double error, double bound) {
+static void note_types(struct conformance *c, const struct ggml_tensor *node) {
+    struct conformance_types *types = &c->report->types[c->report->n_types - 1];
+    ++types->n_passed;
+    types->slot[0] |= UINT64_C(1) << node->type;
+    for (int i = 0; i < 3; ++i) {
+        if (node->src[i]) types->slot[i + 1] |= UINT64_C(1) << node->src[i]->type;
+    }
+}
+
+void conformance_pass(struct conformance *c, const struct ggml_tensor *node, double error,
+                      double bound) {
     struct conformance_group *group = group_of(c);
     ++c->report->n_passed;
+    note_types(c, node);
     if (!group) return;
     ++group->n_passed;
     group->worst = fmax(group->worst, error);
@@ -72,6 +83,7 @@ void conformance_report_free(struct conformance_report *report) {
         free(report->failures[i].name);
     free(report->failures);
     free(report->groups);
+    free(report->types);
     *report = (struct conformance_report){.n_cases = 0};
 }
 

@@ -12,7 +12,8 @@ extern const int conformance_table_size;
 // --- report.c
 
 // Counts the outcome of the case c->name: an error and what it may be, or a message.
-void conformance_pass(struct conformance *c, double error, double bound);
+void conformance_pass(struct conformance *c, const struct ggml_tensor *node, double error,
+                      double bound);
 void conformance_fail(struct conformance *c, const char *format, ...)
     GGML_ATTRIBUTE_FORMAT(2, 3);
 void conformance_unsupported(struct conformance *c);
