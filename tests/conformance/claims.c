@@ -153,6 +153,10 @@ static double bound_of(const struct ggml_tensor *node, const struct example *bas
     double bound = base->bound, unit = 0;
     bool quantised = false;
     for (int i = 0; i < GGML_MAX_SRC && node->src[i]; ++i) {
+        // Read as F32 first, so rounded twice.
+        if (node->src[i]->type == GGML_TYPE_F64 && node->type != GGML_TYPE_F64 &&
+            !is_whole(node->type) && bound == 0)
+            bound = UNIT_F32 * UNIT_F32;
         quantised = quantised || ggml_is_quantized(node->src[i]->type);
         if (node->src[i]->type != GGML_TYPE_F32)
             unit = fmax(unit, conformance_unit(node->src[i]->type));

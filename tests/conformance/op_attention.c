@@ -171,7 +171,7 @@ static void cases_flash_attn_back(struct conformance *c) {
     const struct ggml_tensor *node = ggml_flash_attn_back(c->ctx, x, x, x, x, true);
     const bool refused = ggml_tensor_is_error(node) && strlen(ggml_tensor_error(node)) > 0;
     if (refused == (c->options->corruption == CORRUPT_NOTHING)) {
-        conformance_pass(c, 0, 0);
+        conformance_pass(c, NULL, 0, 0);
     } else {
         conformance_fail(c, "the builder answered a node");
     }

@@ -49,7 +49,10 @@ bool oracle_is_plain(enum ggml_type type) {
 }
 
 static void store_integer(void *element, double value, size_t size) {
-    const int64_t whole = isnan(value) ? 0 : (int64_t)value;
+    const double limit = ldexp(1, (int)size * 8 - 1);
+    int64_t whole = size == 8 ? INT64_MAX : (int64_t)limit - 1;
+    if (isnan(value)) whole = 0;
+    if (value < limit) whole = value <= -limit ? (int64_t)-limit : (int64_t)value;
     for (size_t k = 0; k < size; ++k)
         ((uint8_t *)element)[k] = (uint8_t)((uint64_t)whole >> 8 * k);
 }

@@ -44,7 +44,7 @@ void conformance_pass(struct conformance *c, const struct ggml_tensor *node, dou
                       double bound) {
     struct conformance_group *group = group_of(c);
     ++c->report->n_passed;
-    note_types(c, node);
+    if (node) note_types(c, node);
     if (!group) return;
     ++group->n_passed;
     group->worst = fmax(group->worst, error);

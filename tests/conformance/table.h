@@ -11,7 +11,8 @@ extern const int conformance_table_size;
 
 // --- report.c
 
-// Counts the outcome of the case c->name: an error and what it may be, or a message.
+// Counts the outcome of the case c->name: an error and what it may be, or a message. The node is NULL
+// where the case is about none.
 void conformance_pass(struct conformance *c, const struct ggml_tensor *node, double error,
                       double bound);
 void conformance_fail(struct conformance *c, const char *format, ...)
