@@ -478,7 +478,9 @@ void buffer_copy_within(struct check_run *run) {
 }
 
 // cpy_tensor: true with everything copied, or false with nothing changed.
+// argument: 0 from memory of the host, 1 from the same buffer.
 void buffer_copy_direct(struct check_run *run) {
+    const bool own = run->check->argument == 1;
     struct bufts bufts;
     struct placed p, host;
     unsigned char expected[N_BYTES];
@@ -486,7 +488,9 @@ void buffer_copy_direct(struct check_run *run) {
         if (!place(run, ggml_backend_cpu_buffer_type(), &host)) continue;
         if (!place_random(run, buft, &p, expected) || !p.buffer->iface.cpy_tensor) continue;
         memset(host.tensor->data, 0x11, N_BYTES);
-        const bool copied = p.buffer->iface.cpy_tensor(p.buffer, host.tensor, p.tensor);
+        ggml_backend_tensor_memset(p.other, 0x11, 0, N_BYTES);
+        const bool copied =
+            p.buffer->iface.cpy_tensor(p.buffer, own ? p.other : host.tensor, p.tensor);
         if (copied) memset(expected, 0x11, N_BYTES);
         expect(run, buft, p.tensor, expected);
     }

@@ -23,8 +23,7 @@ static void map(const struct check_run *run, struct subject *subject) {
 
 static bool stays_mapped(const struct check_run *run) {
     struct ggml_plugin_note note;
-    elf_view_note(run, &note);
-    return note.flags & GGML_PLUGIN_FLAG_NO_UNLOAD;
+    return elf_view_read_note(run, &note) && note.flags & GGML_PLUGIN_FLAG_NO_UNLOAD;
 }
 
 

@@ -74,17 +74,22 @@ bool elf_view_dynamic(const struct elf_view *view, size_t n, GElf_Dyn *out_entry
     return true;
 }
 
-void elf_view_note(const struct check_run *run, struct ggml_plugin_note *out_note) {
+bool elf_view_read_note(const struct check_run *run, struct ggml_plugin_note *out_note) {
     struct elf_view view;
     GElf_Shdr header;
     memset(out_note, 0, sizeof(*out_note));
     elf_view_open(run, &view);
     Elf_Scn *section = elf_view_find(&view, GGML_PLUGIN_SECTION_ELF, &header);
-    CHECK_THAT(run, section, "has no section " GGML_PLUGIN_SECTION_ELF);
-    Elf_Data *data = elf_rawdata(section, NULL);
-    CHECK_THAT(run, data && data->d_buf && header.sh_type != SHT_NOBITS,
-               "the note has no bytes in the file");
-    const size_t size = data->d_size < sizeof(*out_note) ? data->d_size : sizeof(*out_note);
-    memcpy(out_note, data->d_buf, size);
+    Elf_Data *data = section ? elf_rawdata(section, NULL) : NULL;
+    const bool found = data && data->d_buf && header.sh_type != SHT_NOBITS;
+    if (found) {
+        const size_t size = data->d_size < sizeof(*out_note) ? data->d_size : sizeof(*out_note);
+        memcpy(out_note, data->d_buf, size);
+    }
     elf_view_close(&view);
+    return found;
+}
+
+void elf_view_note(const struct check_run *run, struct ggml_plugin_note *out_note) {
+    CHECK_THAT(run, elf_view_read_note(run, out_note), "has no note in the file");
 }

@@ -34,7 +34,9 @@ bool elf_view_symbol(const struct elf_view *view, size_t index, struct elf_symbo
 // The n-th entry of the dynamic section; false past the end.
 bool elf_view_dynamic(const struct elf_view *view, size_t n, GElf_Dyn *out_entry,
                       const char **out_text);
-// The note's bytes, or a failed check. Fields behind what the file has are zero.
+// The note's bytes; false if the file has none. The file is closed again.
+bool elf_view_read_note(const struct check_run *run, struct ggml_plugin_note *out_note);
+// The same, or a failed check. Fields behind what the file has are zero.
 void elf_view_note(const struct check_run *run, struct ggml_plugin_note *out_note);
 
 #endif

@@ -69,10 +69,12 @@ static void print_lines_with(FILE *out, const char *file, const char *text) {
 // --- system calls --------------------------------------------------------------------------------
 
 static void print_signals(FILE *out) {
+    const unsigned c_library_flag = 0x04000000; // SA_RESTORER, set by whoever calls sigaction
     for (int number = 1; number < NSIG; ++number) {
         struct sigaction action;
         if (sigaction(number, NULL, &action) != 0) continue;
-        fprintf(out, "%d %p %#x\n", number, *(void **)&action.sa_handler, (unsigned)action.sa_flags);
+        const unsigned flags = (unsigned)action.sa_flags & ~c_library_flag;
+        fprintf(out, "%d %p %#x\n", number, *(void **)&action.sa_handler, flags);
     }
 }
 

@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Measures ggml-plugin-check: each defective plugin fails exactly its own check, good ones fail none. Speaks TAP.
+
+usage: check_kit.py quick|full PROGRAM SCHEMA DEFECTS.inl DIRECTORY GOOD_PLUGIN...
+
+quick: of a defective plugin only its own check is executed."""
+import concurrent.futures
+import json
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree
+
+MODE, PROGRAM, SCHEMA, DEFECTS, DIRECTORY = sys.argv[1:6]
+GOOD = sys.argv[6:]
+results = []
+
+
+def check(name, condition, text=""):
+    results.append(bool(condition))
+    print(("ok" if condition else "not ok"), len(results), "-", name)
+    if not condition and text:
+        print("#", str(text).replace("\n", "\n# "))
+
+
+def run(*arguments):
+    return subprocess.run([PROGRAM, *arguments], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          timeout=300, check=False)
+
+
+def outcome(path, deadline="10", only=""):
+    """Exit status, what failed with its message, and the number of executed checks."""
+    done = run("--format", "json", "--deadline", deadline, *(["--only", only] if only else []), path)
+    if done.returncode not in (0, 1):
+        return done.returncode, {"(program)": done.stderr}, 0
+    report = json.loads(done.stdout)
+    failed = {c["id"]: c["message"] for c in report["checks"] if c["outcome"] in ("failed", "unexpected-pass")}
+    return done.returncode, failed, report["totals"]["executed"]
+
+
+def defects():
+    with open(DEFECTS, encoding="utf-8") as file:
+        return re.findall(r'^DEFECT\((\w+), "([^"]*)"\)', file.read(), re.M)
+
+
+def path_of(name):
+    return f"{DIRECTORY}/{'defect' if name == 'file_name' else 'ggml-defect'}-{name}.so"
+
+
+def check_defects(listed):
+    rows = defects()
+    check("there are at least 40 defects", len(rows) > 40, len(rows))
+    check("every defect names a check", all(c == "" or c in listed for _, c in rows),
+          [c for _, c in rows if c and c not in listed])
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        # What hangs is given less time, and nothing else.
+        outcomes = list(pool.map(lambda row: outcome(path_of(row[0]), "1" if "hangs" in row[0] else "10",
+                                                     row[1] if MODE == "quick" else ""), rows))
+    table = []
+    for (name, wanted), (code, failed, executed) in zip(rows, outcomes):
+        check(f"defect {name}: {wanted or 'none'}",
+              list(failed) == ([wanted] if wanted else []) and code == (1 if wanted else 0) and executed > 0,
+              f"exit status {code}, {executed} executed, failed: {failed}")
+        table.append((name, wanted, failed.get(wanted, "")))
+    print("# defect -> check: message")
+    for name, wanted, message in table:
+        print(f"# {name} -> {wanted or '-'}:", " ".join(message.split()))
+
+
+def check_good():
+    for path in GOOD:
+        code, failed, executed = outcome(path)
+        check(f"{path.rsplit('/', 1)[-1]} fails no check", code == 0 and not failed and executed > 100,
+              (code, failed, executed))
+
+
+def check_formats():
+    good, bad = path_of("none"), path_of("note_flags")
+    report = json.loads(run("--format=json", "--only", "file.*", "--seed", "7", bad).stdout)
+    try:
+        import jsonschema
+        with open(SCHEMA, encoding="utf-8") as file:
+            jsonschema.validate(report, json.load(file))
+        check("the JSON follows its schema", True)
+    except ImportError:
+        print("# no jsonschema: the schema is not tested")
+    check("the seed is in the report", report["seed"] == 7, report["seed"])
+    suite = xml.etree.ElementTree.fromstring(run("--format=junit", "--only", "file.*", bad).stdout)
+    check("JUnit counts what it lists", int(suite.get("tests")) == len(suite.findall("testcase")) and
+          int(suite.get("failures")) == len(suite.findall("testcase/failure")) == 1, suite.attrib)
+    lines = run("--only", "file.*", bad).stdout.splitlines()
+    check("TAP has one line per check and one plan",
+          sum(l.startswith(("ok", "not ok")) for l in lines) == int(re.search(r"1\.\.(\d+)", "\n".join(lines))[1]))
+    both = [run("--only", "enum.*", "--jobs", jobs, good).stdout for jobs in "14"]
+    check("jobs do not change the report", both[0] == both[1], both)
+
+
+def check_options():
+    good, bad = path_of("none"), path_of("note_flags")
+    check("wrong usage is exit status 2",
+          all(run(*a).returncode == 2 for a in ([], ["a", "b"], ["--format=x", good], ["--only", "no.such", good],
+                                                ["--skip", "file.name", good], ["--skip", "no.such=x", good],
+                                                ["--jobs", "0", good], ["--seed", "-1", good])))
+    check("a file that is not there is exit status 4", run("/nonexistent.so").returncode == 4)
+    check("no executed check is a failure", run("--only", "file.note-cpu-honest", good).returncode == 1)
+    check("an exclusion hides a failure", run("--only", "file.*", "--skip", "file.note-flags=known", bad).returncode == 0)
+    check("an excluded check that passes is a failure",
+          run("--only", "file.*", "--skip", "file.note-flags=known", good).returncode == 1)
+    check("an unknown device is a failure",
+          run("--only", "enum.name", "--device", "NONE", good).returncode == 1)
+    check("a known device is none", run("--only", "enum.name", "--device", "DEFECT1", good).returncode == 0)
+    done = run(SCHEMA)
+    check("a file that is no plugin is a failure", done.returncode == 1 and "not ok 2 - file.shared" in done.stdout)
+
+
+def main():
+    listed = [line.split()[0] for line in run("--list").stdout.splitlines()]
+    check("there are at least 120 checks, each once", len(listed) >= 120 and len(set(listed)) == len(listed))
+    areas = {}
+    for name in listed:
+        areas[name.split(".")[0]] = areas.get(name.split(".")[0], 0) + 1
+    print("# checks by area:", ", ".join(f"{area} {n}" for area, n in areas.items()), "- together", len(listed))
+    check_options()
+    check_formats()
+    check_good()
+    check_defects(listed)
+    print(f"1..{len(results)}")
+    return 0 if all(results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

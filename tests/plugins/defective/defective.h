@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// Plugins with one defect each. The code is the same in all of them: a small plugin that keeps the
+// contract, and at each place where one of them errs a question which one this is.
+#ifndef DEFECTIVE_H
+#define DEFECTIVE_H
+
+#include "ggml-impl.h"
+#include "ggml-plugin.h"
+
+enum defect {
+#define DEFECT(name, check) DEFECT_##name,
+#include "defects.inl"
+};
+
+// The one of this plugin (note.c).
+extern const enum defect defect;
+#define HAS(name) (defect == DEFECT_##name)
+
+enum { N_DEVICES = 2 };
+extern struct ggml_backend_device defective_devices[N_DEVICES];
+extern struct ggml_backend_reg defective_reg;
+
+int32_t defective_init(const struct ggml_host_table *host,
+                       const struct ggml_plugin_table **out_plugin);
+// What the plugin does to its process; undone in process_end() unless that is the defect.
+void process_begin(void);
+
+// Memory (memory.c).
+ggml_backend_buffer_type_t memory_type(ggml_backend_dev_t device);
+ggml_backend_buffer_t memory_wrap(ggml_backend_dev_t device, void *memory, size_t size,
+                                  size_t max_tensor_size);
+// Brings queued changes of the host to the memory.
+void memory_flush(void);
+
+// Streams (stream.c).
+ggml_backend_t stream_new(ggml_backend_dev_t device, const char *params);
+ggml_backend_event_t event_new(ggml_backend_dev_t device);
+void event_free(ggml_backend_dev_t device, ggml_backend_event_t event);
+void event_synchronize(ggml_backend_dev_t device, ggml_backend_event_t event);
+void stream_set_abort(ggml_backend_t stream, ggml_abort_callback callback, void *data);
+
+// Operations (compute.c).
+bool op_is_claimed(ggml_backend_dev_t device, const struct ggml_tensor *node);
+enum ggml_status op_compute(const struct ggml_tensor *node);
+
+_Noreturn static inline void hang(void) {
+    for (volatile int i = 0;; ++i) {
+    }
+}
+
+#endif

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: MIT
+// Entry, backend and devices.
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "defective.h"
+
+struct ggml_backend_device defective_devices[N_DEVICES];
+static struct ggml_plugin_table *table;
+static void *state; // memory of the host, for as long as it is attached
+
+// --- devices -------------------------------------------------------------------------------------
+
+static const char *device_name(ggml_backend_dev_t device) {
+    static const char *const names[] = {"DEFECT0", "DEFECT1"};
+    static char text[512];
+    static int n;
+    if (HAS(name_empty)) return "";
+    if (HAS(name_invalid)) return "\xc3\x28";
+    if (HAS(name_twins)) return "DEFECT";
+    if (HAS(name_endless)) return memset(text, 'x', sizeof(text) - 1);
+    if (HAS(name_changes)) {
+        snprintf(text, sizeof(text), "DEFECT%td-%d", device - defective_devices, n++);
+        return text;
+    }
+    return names[device - defective_devices];
+}
+
+static const char *device_description(ggml_backend_dev_t device) {
+    (void)device;
+    return HAS(description_null) ? NULL : "A device with a defect";
+}
+
+static void *end_at_once(void *unused) {
+    for (;;)
+        pause();
+    return unused;
+}
+
+static void device_memory(ggml_backend_dev_t device, size_t *free_bytes, size_t *total) {
+    pthread_t thread;
+    (void)device;
+    *free_bytes = HAS(memory_free) ? 3u << 20 : 1u << 20;
+    *total = 2u << 20;
+    if (HAS(listing_thread)) pthread_create(&thread, NULL, end_at_once, NULL);
+    if (HAS(listing_file)) open("/dev/null", O_RDONLY);
+}
+
+static enum ggml_backend_dev_type device_type(ggml_backend_dev_t device) {
+    (void)device;
+    return HAS(type_unknown) ? (enum ggml_backend_dev_type)77 : GGML_BACKEND_DEVICE_TYPE_ACCEL;
+}
+
+static void device_props(ggml_backend_dev_t device, struct ggml_backend_dev_props *props) {
+    static const char *const ids[] = {"0000:0a:00.0", "0000:0b:00.0"};
+    static char id[32];
+    static int n;
+    props->name = HAS(props_name) ? "ANOTHER" : device_name(device);
+    props->description = HAS(props_description) ? "another" : device_description(device);
+    props->type = HAS(props_type) ? GGML_BACKEND_DEVICE_TYPE_GPU : device_type(device);
+    device_memory(device, &props->memory_free, &props->memory_total);
+    if (HAS(props_memory)) props->memory_total = 12345 + (3u << 20);
+    if (HAS(memory_free)) props->memory_free = 0;
+    props->device_id = ids[device - defective_devices];
+    if (HAS(id_upper_case)) props->device_id = "0000:0A:00.0";
+    if (HAS(id_changes)) {
+        snprintf(id, sizeof(id), "serial-%d", n++);
+        props->device_id = id;
+    }
+    props->caps.async = true;
+    props->caps.host_buffer = !HAS(host_sometimes);
+    props->caps.buffer_from_host_ptr = true;
+    props->caps.events = true;
+}
+
+static ggml_backend_buffer_type_t device_host_buffer_type(ggml_backend_dev_t device) {
+    return HAS(caps_host_buffer) ? NULL : memory_type(device);
+}
+
+static bool device_supports_buft(ggml_backend_dev_t device, ggml_backend_buffer_type_t buft) {
+    (void)device;
+    if (HAS(declines_own)) return false;
+    if (HAS(supports_strange)) return true;
+    return buft == memory_type(&defective_devices[0]) || buft == memory_type(&defective_devices[1]);
+}
+
+static const struct ggml_backend_device_i device_interface = {
+    .get_name = device_name,
+    .get_description = device_description,
+    .get_memory = device_memory,
+    .get_type = device_type,
+    .get_props = device_props,
+    .init_backend = stream_new,
+    .get_buffer_type = memory_type,
+    .get_host_buffer_type = device_host_buffer_type,
+    .buffer_from_host_ptr = memory_wrap,
+    .supports_op = op_is_claimed,
+    .supports_buft = device_supports_buft,
+    .event_new = event_new,
+    .event_free = event_free,
+    .event_synchronize = event_synchronize,
+};
+
+static void devices_begin(void) {
+    for (int i = 0; i < N_DEVICES; ++i) {
+        struct ggml_backend_device *device = &defective_devices[i];
+        device->iface = device_interface;
+        device->reg = HAS(device_stray) ? NULL : &defective_reg;
+        if (HAS(device_entry_missing)) device->iface.get_type = NULL;
+        if (HAS(event_entry_missing)) device->iface.event_synchronize = NULL;
+        if (HAS(device_reserved)) device->reserved[1] = device;
+    }
+}
+
+// --- backend -------------------------------------------------------------------------------------
+
+static const char *reg_name(ggml_backend_reg_t reg) {
+    (void)reg;
+    return HAS(backend_name_empty) ? "" : "DEFECT";
+}
+
+static size_t reg_count(ggml_backend_reg_t reg) {
+    static size_t n = N_DEVICES;
+    (void)reg;
+    if (HAS(table_changes)) table->reserved[2] = table;
+    return HAS(count_grows) ? n++ : N_DEVICES;
+}
+
+static ggml_backend_dev_t reg_device(ggml_backend_reg_t reg, size_t index) {
+    (void)reg;
+    if (HAS(device_null) && index == 1) return NULL;
+    return &defective_devices[HAS(device_twice) ? 0 : index % N_DEVICES];
+}
+
+static struct ggml_backend_feature *reg_features(ggml_backend_reg_t reg) {
+    static struct ggml_backend_feature features[1100] = {{"NOTHING", "1"}};
+    (void)reg;
+    for (int i = 0; i < 1100 && HAS(features_endless); ++i)
+        features[i] = features[0];
+    return features;
+}
+
+static void *reg_function(ggml_backend_reg_t reg, const char *name) {
+    (void)reg;
+    if (HAS(function_invented)) return &table;
+    if (strcmp(name, "ggml_backend_get_features") == 0) return (void *)(uintptr_t)reg_features;
+    if (strcmp(name, "ggml_backend_set_abort_callback") == 0)
+        return (void *)(uintptr_t)stream_set_abort;
+    return NULL;
+}
+
+struct ggml_backend_reg defective_reg;
+
+static void reg_begin(void) {
+    defective_reg.api_version = HAS(api_version) ? 1 : GGML_BACKEND_API_VERSION;
+    defective_reg.iface.get_name = reg_name;
+    defective_reg.iface.get_device_count = reg_count;
+    defective_reg.iface.get_device = HAS(backend_entry_missing) ? NULL : reg_device;
+    defective_reg.iface.get_proc_address = reg_function;
+    if (HAS(backend_reserved)) defective_reg.reserved[0] = &defective_reg;
+}
+
+// --- entry ---------------------------------------------------------------------------------------
+
+static int n_attached;
+
+static bool state_begin(void) {
+    const struct ggml_host_table *host = ggml_sdk_host();
+    if (state) return true;
+    if (HAS(failure_silent)) {
+        state = host->alloc(host, 64, 16);
+        return state != NULL;
+    }
+    state = ggml_aligned_malloc(64);
+    if (state || HAS(memory_unchecked)) memset(state, 0, 64);
+    return state != NULL;
+}
+
+static bool may_start(const struct ggml_host_table *host) {
+    static int n_started;
+    if (HAS(init_hangs)) hang();
+    if (HAS(init_crashes)) abort();
+    if (HAS(init_exits)) exit(0);
+    const bool refused = HAS(init_fails) || (HAS(init_once) && n_started > 0) ||
+                         (HAS(one_host) && n_attached > 0);
+    if (refused) host->set_error(host, GGML_HOST_FAILED, "the driver is on strike");
+    if (HAS(host_beyond) && host->reserved[3]) abort();
+    if (HAS(extension_assumed)) {
+        const struct ggml_extension_host_memory *memory =
+            host->get_extension(host, GGML_EXTENSION_HOST_MEMORY, 1);
+        memory->buffer_type();
+    }
+    ++n_started;
+    return !refused;
+}
+
+static ggml_backend_reg_t start(void) {
+    if (!may_start(ggml_sdk_host()) || !state_begin()) return NULL;
+    if (n_attached++ > 0) return &defective_reg;
+    process_begin();
+    reg_begin();
+    devices_begin();
+    return &defective_reg;
+}
+
+static void stop(void) {
+    if (HAS(shutdown_hangs)) hang();
+    if (HAS(shutdown_crashes)) abort();
+    n_attached = 0;
+    if (!HAS(leaves_memory)) ggml_aligned_free(state, 64);
+    state = NULL;
+}
+
+static int score(void) {
+    static int n = 1;
+    return HAS(score_changes) ? n++ : 1;
+}
+
+static const void *extension(const char *id, uint32_t min_revision) {
+    (void)id;
+    (void)min_revision;
+    return HAS(extension_invented) ? &table : NULL;
+}
+
+int32_t defective_init(const struct ggml_host_table *host,
+                       const struct ggml_plugin_table **out_plugin) {
+    static struct ggml_sdk_plugin plugin;
+    table = &plugin.table;
+    const int32_t status =
+        ggml_sdk_enter(host, &plugin, start, score, stop, extension, out_plugin);
+    if (HAS(table_missing)) *out_plugin = NULL;
+    if (HAS(table_short)) table->size = 12;
+    if (HAS(table_major)) ++table->contract_major;
+    if (HAS(table_no_backend)) table->reg = NULL;
+    if (HAS(table_reserved)) table->reserved[0] = table;
+    return status;
+}

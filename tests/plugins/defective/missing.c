@@ -1,0 +1,5 @@
+// SPDX-License-Identifier: MIT
+__attribute__((visibility("default"))) const char *defective_missing(void);
+const char *defective_missing(void) {
+    return "";
+}

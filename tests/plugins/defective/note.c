@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+// What differs between the files: the note, the entry, and how they are linked.
+#include "defective.h"
+
+const enum defect defect = PASTE_DEFECT;
+
+#ifndef NOTE_SECTION
+#define NOTE_SECTION GGML_PLUGIN_SECTION_ELF
+#endif
+#ifndef NOTE_NAME
+#define NOTE_NAME "defect"
+#endif
+#ifndef NOTE_VERSION
+#define NOTE_VERSION "1.0"
+#endif
+#define NOTE_HAS(name) (PASTE_DEFECT == DEFECT_##name)
+
+#if defined(NOTE_EMPTY)
+__attribute__((section(".ggml.note,\"aw\",@nobits#"), used)) static struct ggml_plugin_note note;
+#elif defined(NOTE_POINTER)
+// A pointer behind the value makes the section need a relocation.
+struct note_and_pointer {
+    struct ggml_plugin_note note;
+    const void *pointer;
+};
+__attribute__((section(NOTE_SECTION), used)) static struct note_and_pointer note = {
+    .note = {{'G', 'G', 'M', 'L', 'P', 'L', 'G', '\x1a'},
+             sizeof(struct ggml_plugin_note),
+             GGML_CONTRACT_MAJOR,
+             GGML_CONTRACT_MINOR,
+             0,
+             GGML_MACHINE_HERE,
+             .layout_hash = GGML_PLUGIN_LAYOUT_HASH,
+             .name = NOTE_NAME,
+             .variant = NOTE_VARIANT,
+             .version = NOTE_VERSION},
+    .pointer = &note};
+#else
+__attribute__((section(NOTE_SECTION), used)) static const struct ggml_plugin_note note = {
+    .magic = {NOTE_HAS(note_magic) ? 'X' : 'G', 'G', 'M', 'L', 'P', 'L', 'G', '\x1a'},
+    .size = NOTE_HAS(note_size_zero)     ? 0
+            : NOTE_HAS(note_size_beyond) ? 4096
+                                         : sizeof(struct ggml_plugin_note),
+    .contract_major = GGML_CONTRACT_MAJOR + NOTE_HAS(note_major),
+    .contract_minor = GGML_CONTRACT_MINOR,
+    .contract_min_minor = NOTE_HAS(note_min_minor) ? GGML_CONTRACT_MINOR + 1 : 0,
+    .machine = NOTE_HAS(note_machine) ? GGML_MACHINE_NONE : GGML_MACHINE_HERE,
+    .flags = NOTE_HAS(note_flags) ? 0x80 : 0,
+    .cpu_features = {NOTE_HAS(note_cpu_unknown) ? UINT64_C(1) << 63 : 0, 0},
+    .layout_hash = GGML_PLUGIN_LAYOUT_HASH ^ (NOTE_HAS(note_layout) ? 1 : 0),
+    .name = NOTE_NAME,
+    .variant = NOTE_VARIANT,
+    .version = NOTE_VERSION,
+    .reserved = {0, NOTE_HAS(note_reserved)},
+};
+#endif
+
+#ifdef ENTRY_DATA
+GGML_PLUGIN_EXPORT extern const int ggml_backend_init;
+GGML_PLUGIN_EXPORT const int ggml_backend_init = 1;
+#else
+GGML_PLUGIN_EXPORT int32_t ENTRY(const struct ggml_host_table *host,
+                                 const struct ggml_plugin_table **out_plugin);
+GGML_PLUGIN_EXPORT int32_t ENTRY(const struct ggml_host_table *host,
+                                 const struct ggml_plugin_table **out_plugin) {
+    return defective_init(host, out_plugin);
+}
+#endif
+
+#ifdef FOREIGN_CALL
+// Defined by the host library, or by a library that is not there.
+const char *FOREIGN_CALL(void);
+static const char *(*const volatile foreign_call)(void) = FOREIGN_CALL;
+__attribute__((constructor)) static void call_foreign(void) {
+    if (foreign_call) foreign_call();
+}
+#endif
+
+#ifdef EXPORT_EXTRA
+GGML_PLUGIN_EXPORT int defective_extra(void);
+GGML_PLUGIN_EXPORT int defective_extra(void) {
+    return 1;
+}
+#endif
+
+#ifdef TEXT_RELOCATION
+__asm__(".text\n.balign 8\n.quad defective_init\n");
+#endif

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+// What a plugin should not do to its process.
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <fenv.h>
+#include <locale.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include "defective.h"
+
+static void on_signal(int number) {
+    (void)number;
+}
+
+static void *wait_forever(void *unused) {
+    for (;;)
+        pause();
+    return unused;
+}
+
+static pthread_t thread;
+static int file = -1;
+static struct sigaction old_action;
+
+__attribute__((constructor)) static void map_begin(void) {
+    if (HAS(map_thread)) pthread_create(&thread, NULL, wait_forever, NULL);
+    if (HAS(map_file)) file = open("/dev/null", O_RDONLY);
+    if (HAS(map_signal)) sigaction(SIGUSR1, &(struct sigaction){.sa_handler = on_signal}, &old_action);
+    if (HAS(map_environment)) setenv("DEFECT", "1", 1);
+    if (HAS(map_prints)) fprintf(stderr, "defect: hello\n");
+    if (HAS(map_crashes)) raise(SIGSEGV);
+}
+
+__attribute__((destructor)) static void map_end(void) {
+    if (HAS(map_thread)) {
+        pthread_cancel(thread);
+        pthread_join(thread, NULL);
+    }
+    if (file >= 0) close(file);
+    if (HAS(map_signal)) sigaction(SIGUSR1, &old_action, NULL);
+    if (HAS(map_environment)) unsetenv("DEFECT");
+}
+
+static void limit_files(void) {
+    struct rlimit limit;
+    getrlimit(RLIMIT_NOFILE, &limit);
+    --limit.rlim_cur;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static void block_signal(void) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR2);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+}
+
+static void start_timer(void) {
+    const struct itimerval timer = {.it_value.tv_sec = 100000};
+    setitimer(ITIMER_VIRTUAL, &timer, NULL);
+}
+
+static void keep_mapped(void) {
+    Dl_info info;
+    if (dladdr((void *)(uintptr_t)on_signal, &info)) dlopen(info.dli_fname, RTLD_NOW);
+}
+
+static void start_process(void) {
+    if (fork() != 0) return;
+    for (;;)
+        pause();
+}
+
+static void replace_input(void) {
+    const int null = open("/proc/self/exe", O_RDONLY);
+    dup2(null, 0);
+    close(null);
+}
+
+void process_begin(void) {
+    if (HAS(leaves_thread)) pthread_create(&thread, NULL, wait_forever, NULL);
+    if (HAS(leaves_file)) open("/dev/null", O_RDONLY);
+    if (HAS(leaves_mapping)) keep_mapped();
+    if (HAS(leaves_signal)) signal(SIGUSR1, on_signal);
+    if (HAS(leaves_signal_mask)) block_signal();
+    if (HAS(leaves_locale)) setlocale(LC_ALL, "C.UTF-8");
+    if (HAS(leaves_fp_mode)) fesetround(FE_UPWARD);
+    if (HAS(leaves_umask)) umask(077);
+    if (HAS(leaves_directory) && chdir("/") != 0) abort();
+    if (HAS(leaves_environment)) setenv("DEFECT", "1", 1);
+    if (HAS(leaves_priority)) setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + 1);
+    if (HAS(leaves_stream)) replace_input();
+    if (HAS(leaves_limit)) limit_files();
+    if (HAS(leaves_timer)) start_timer();
+    if (HAS(leaves_process)) start_process();
+    if (HAS(prints)) printf("defect: ready\n");
+}

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: MIT
+// Streams: queues that are worked off when somebody waits for them.
+#include <pthread.h>
+
+#include "defective.h"
+
+enum { MAX_QUEUE = 64 };
+
+enum item_kind { ITEM_SET, ITEM_GET, ITEM_COPY, ITEM_GRAPH, ITEM_WAIT };
+
+struct item {
+    enum item_kind kind;
+    const struct ggml_tensor *tensor;
+    void *data;
+    size_t offset, size;
+    const struct ggml_tensor *src;
+    struct ggml_cgraph *graph;
+    struct stream *other;
+};
+
+struct stream {
+    struct item queue[MAX_QUEUE];
+    int n;
+    enum ggml_status status; // of what was worked off since it was asked for
+    ggml_abort_callback abort;
+    void *abort_data;
+    const struct ggml_cgraph *last; // computed last
+};
+
+struct event {
+    struct stream *stream; // NULL: never recorded
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static enum ggml_status run_graph(struct stream *stream, const struct ggml_cgraph *graph) {
+    enum ggml_status status = GGML_STATUS_SUCCESS;
+    if (HAS(graph_remembered) && stream->last == graph) return status;
+    stream->last = graph;
+    if (HAS(empty_graph_fails) && graph->n_nodes == 0) return GGML_STATUS_FAILED;
+    const bool reversed = HAS(chain_reversed) && graph->n_nodes > 6;
+    for (int i = 0; i < graph->n_nodes && status == GGML_STATUS_SUCCESS; ++i) {
+        const bool aborted = stream->abort && stream->abort(stream->abort_data);
+        if (aborted && !HAS(abort_denied)) return GGML_STATUS_ABORTED;
+        status = op_compute(graph->nodes[reversed ? graph->n_nodes - 1 - i : i]);
+    }
+    return status;
+}
+
+static void drain(struct stream *stream);
+
+static void run_item(struct stream *stream, const struct item *item) {
+    switch (item->kind) {
+    case ITEM_SET:
+        if (!HAS(async_set_lost))
+            memcpy((char *)item->tensor->data + item->offset, item->data, item->size);
+        break;
+    case ITEM_GET:
+        if (!HAS(async_get_lost))
+            memcpy(item->data, (char *)item->tensor->data + item->offset, item->size);
+        break;
+    case ITEM_COPY:
+        if (!HAS(copy_async_lost))
+            memcpy(item->tensor->data, item->src->data, ggml_nbytes(item->src));
+        break;
+    case ITEM_GRAPH: {
+        const enum ggml_status status = run_graph(stream, item->graph);
+        if (status != GGML_STATUS_SUCCESS) stream->status = status;
+        break;
+    }
+    case ITEM_WAIT:
+        if (!HAS(event_wait_ignored)) drain(item->other);
+        break;
+    }
+}
+
+// The lock is held.
+static void drain(struct stream *stream) {
+    const int n = stream->n;
+    stream->n = 0;
+    for (int i = 0; i < n; ++i)
+        run_item(stream, &stream->queue[HAS(order_reversed) ? n - 1 - i : i]);
+}
+
+static void enqueue(struct stream *stream, struct item item) {
+    pthread_mutex_lock(&lock);
+    if (stream->n == MAX_QUEUE) drain(stream);
+    stream->queue[stream->n++] = item;
+    pthread_mutex_unlock(&lock);
+}
+
+// --- entries -------------------------------------------------------------------------------------
+
+static const char *stream_name(ggml_backend_t backend) {
+    (void)backend;
+    return HAS(stream_name_null) ? NULL : "DEFECT";
+}
+
+static void stream_synchronize(ggml_backend_t backend) {
+    struct stream *stream = backend->context;
+    if (HAS(idle_hangs) && stream->n == 0) hang();
+    pthread_mutex_lock(&lock);
+    drain(stream);
+    pthread_mutex_unlock(&lock);
+}
+
+static void stream_free(ggml_backend_t backend) {
+    struct stream *stream = backend->context;
+    pthread_mutex_lock(&lock);
+    if (!HAS(free_drops)) drain(stream);
+    pthread_mutex_unlock(&lock);
+    if (!HAS(stream_leak)) ggml_aligned_free(stream, sizeof(*stream));
+    ggml_aligned_free(backend, sizeof(*backend));
+}
+
+static void stream_set_async(ggml_backend_t backend, struct ggml_tensor *tensor, const void *data,
+                             size_t offset, size_t size) {
+    enqueue(backend->context, (struct item){.kind = ITEM_SET,
+                                            .tensor = tensor,
+                                            .data = (void *)(uintptr_t)data,
+                                            .offset = offset,
+                                            .size = size});
+}
+
+static void stream_get_async(ggml_backend_t backend, const struct ggml_tensor *tensor, void *data,
+                             size_t offset, size_t size) {
+    enqueue(backend->context, (struct item){.kind = ITEM_GET,
+                                            .tensor = tensor,
+                                            .data = data,
+                                            .offset = offset,
+                                            .size = size});
+}
+
+static bool stream_copy(ggml_backend_t from, ggml_backend_t to, const struct ggml_tensor *src,
+                        struct ggml_tensor *dst) {
+    const bool mine = from->iface.get_name == stream_name && to->iface.get_name == stream_name;
+    if (!mine) return HAS(copy_foreign);
+    pthread_mutex_lock(&lock);
+    drain(from->context);
+    pthread_mutex_unlock(&lock);
+    enqueue(to->context, (struct item){.kind = ITEM_COPY, .tensor = dst, .src = src});
+    return true;
+}
+
+// What failed before is told by the next graph. An empty queue is worked off at once, so that a
+// graph alone tells its own status.
+static enum ggml_status stream_compute(ggml_backend_t backend, struct ggml_cgraph *graph) {
+    struct stream *stream = backend->context;
+    const bool alone = stream->n == 0 && (graph->n_nodes != 1 || stream->abort ||
+                                          graph->nodes[0]->op == GGML_OP_GET_ROWS ||
+                                          ggml_nelements(graph->nodes[0]) == 0);
+    enqueue(stream, (struct item){.kind = ITEM_GRAPH, .graph = graph});
+    pthread_mutex_lock(&lock);
+    if (alone) drain(stream);
+    const enum ggml_status status = stream->status;
+    stream->status = GGML_STATUS_SUCCESS;
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+static void stream_record(ggml_backend_t backend, ggml_backend_event_t event) {
+    ((struct event *)event->context)->stream = backend->context;
+}
+
+static void stream_wait(ggml_backend_t backend, ggml_backend_event_t event) {
+    struct event *mark = event->context;
+    if (HAS(event_unrecorded_hangs) && !mark->stream) hang();
+    if (mark->stream && mark->stream != backend->context)
+        enqueue(backend->context, (struct item){.kind = ITEM_WAIT, .other = mark->stream});
+}
+
+static void stream_optimize(ggml_backend_t backend, struct ggml_cgraph *graph) {
+    (void)backend;
+    if (HAS(optimize_drops)) --graph->n_nodes;
+}
+
+struct plan {
+    struct ggml_cgraph *graph;
+    int n;
+};
+
+static ggml_backend_graph_plan_t plan_create(ggml_backend_t backend,
+                                             const struct ggml_cgraph *graph) {
+    struct plan *plan = ggml_aligned_malloc(sizeof(*plan));
+    (void)backend;
+    if (plan) *plan = (struct plan){(struct ggml_cgraph *)(uintptr_t)graph, 0};
+    return plan;
+}
+
+static void plan_free(ggml_backend_t backend, ggml_backend_graph_plan_t plan) {
+    (void)backend;
+    ggml_aligned_free(plan, sizeof(struct plan));
+}
+
+static enum ggml_status plan_compute(ggml_backend_t backend, ggml_backend_graph_plan_t handle) {
+    struct plan *plan = handle;
+    if (HAS(plan_once) && plan->n++ > 0) return GGML_STATUS_SUCCESS;
+    return stream_compute(backend, plan->graph);
+}
+
+static const struct ggml_backend_i stream_interface = {
+    .get_name = stream_name,
+    .free = stream_free,
+    .set_tensor_async = stream_set_async,
+    .get_tensor_async = stream_get_async,
+    .cpy_tensor_async = stream_copy,
+    .synchronize = stream_synchronize,
+    .graph_plan_create = plan_create,
+    .graph_plan_free = plan_free,
+    .graph_plan_compute = plan_compute,
+    .graph_compute = stream_compute,
+    .event_record = stream_record,
+    .event_wait = stream_wait,
+    .graph_optimize = stream_optimize,
+};
+
+static void apply_defects(struct ggml_backend *backend) {
+    if (HAS(stream_entry_missing)) backend->iface.free = NULL;
+    if (HAS(caps_async)) backend->iface.synchronize = NULL;
+    if (HAS(plan_entry_missing)) backend->iface.graph_plan_free = NULL;
+    if (HAS(event_record_missing)) backend->iface.event_record = NULL;
+    if (HAS(identity_null)) backend->guid = NULL;
+    if (HAS(stream_device)) backend->device = &defective_devices[0];
+    if (HAS(stream_reserved)) backend->reserved[0] = backend;
+}
+
+ggml_backend_t stream_new(ggml_backend_dev_t device, const char *params) {
+    static uint8_t guid[16] = {'d', 'e', 'f', 'e', 'c', 't'};
+    if (HAS(stream_refused)) return NULL;
+    if (HAS(parameters_crash) && params && !strchr(params, '=')) abort();
+    struct ggml_backend *backend = ggml_aligned_malloc(sizeof(*backend));
+    struct stream *stream = ggml_aligned_malloc(sizeof(*stream));
+    if (!backend || !stream) {
+        ggml_aligned_free(stream, sizeof(*stream));
+        if (!HAS(stream_half_made)) ggml_aligned_free(backend, sizeof(*backend));
+        return NULL;
+    }
+    memset(stream, 0, sizeof(*stream));
+    *backend = (struct ggml_backend){
+        .guid = &guid, .iface = stream_interface, .device = device, .context = stream};
+    apply_defects(backend);
+    return backend;
+}
+
+void stream_set_abort(ggml_backend_t backend, ggml_abort_callback callback, void *data) {
+    struct stream *stream = backend->context;
+    stream->abort = callback;
+    stream->abort_data = data;
+}
+
+// --- events --------------------------------------------------------------------------------------
+
+ggml_backend_event_t event_new(ggml_backend_dev_t device) {
+    if (HAS(caps_events)) return NULL;
+    struct ggml_backend_event *event = ggml_aligned_malloc(sizeof(*event));
+    struct event *mark = ggml_aligned_malloc(sizeof(*mark));
+    if (!event || !mark) {
+        ggml_aligned_free(mark, sizeof(*mark));
+        ggml_aligned_free(event, sizeof(*event));
+        return NULL;
+    }
+    mark->stream = NULL;
+    *event = (struct ggml_backend_event){.device = device, .context = mark};
+    return event;
+}
+
+void event_free(ggml_backend_dev_t device, ggml_backend_event_t event) {
+    (void)device;
+    ggml_aligned_free(event->context, sizeof(struct event));
+    ggml_aligned_free(event, sizeof(*event));
+}
+
+void event_synchronize(ggml_backend_dev_t device, ggml_backend_event_t event) {
+    struct event *mark = event->context;
+    (void)device;
+    if (!mark->stream || HAS(event_ignored)) return;
+    pthread_mutex_lock(&lock);
+    drain(mark->stream);
+    pthread_mutex_unlock(&lock);
+}
