@@ -49,17 +49,36 @@ void hazard_done(struct hazard *hazard) {
     pthread_mutex_unlock(&mutex);
 }
 
-static bool overlap(const struct hazard_range *a, const struct hazard_range *b) {
-    return (a->writes || b->writes) && a->begin < b->end && b->begin < a->end;
+struct range_list {
+    const struct hazard_range *items;
+    size_t n;
+};
+
+// Those that write, or those that only read; sorted and apart from each other.
+static struct range_list part(const struct hazard *hazard, bool writes) {
+    size_t n_reads = 0;
+    while (n_reads < hazard->n_ranges && !hazard->ranges[n_reads].writes)
+        ++n_reads;
+    if (!writes) return (struct range_list){hazard->ranges, n_reads};
+    return (struct range_list){hazard->ranges + n_reads, hazard->n_ranges - n_reads};
+}
+
+static bool overlap(struct range_list a, struct range_list b) {
+    size_t i = 0, k = 0;
+    while (i < a.n && k < b.n) {
+        if (a.items[i].end <= b.items[k].begin)
+            ++i;
+        else if (b.items[k].end <= a.items[i].begin)
+            ++k;
+        else
+            return true;
+    }
+    return false;
 }
 
 static bool conflict(const struct hazard *a, const struct hazard *b) {
-    for (size_t i = 0; i < a->n_ranges; ++i) {
-        for (size_t k = 0; k < b->n_ranges; ++k) {
-            if (overlap(&a->ranges[i], &b->ranges[k])) return true;
-        }
-    }
-    return false;
+    return overlap(part(a, true), part(b, true)) || overlap(part(a, true), part(b, false)) ||
+           overlap(part(a, false), part(b, true));
 }
 
 void hazard_start(struct hazard *hazard) {

@@ -19,7 +19,7 @@ static enum ggml_status run_transfer(struct stream *stream, struct job *job) {
 }
 
 static void release_transfer(struct job *job) {
-    ggml_aligned_free(job->hazard.ranges, 2 * sizeof(*job->hazard.ranges));
+    ggml_aligned_free(job->hazard.ranges, 0);
 }
 
 static size_t span(const struct transfer *transfer, size_t stride) {
@@ -34,23 +34,31 @@ static void refuse(struct stream *stream, const struct virtual_record *record) {
     pthread_mutex_unlock(&stream->mutex);
 }
 
+static struct hazard_range *list_ranges(const struct transfer *transfer) {
+    const size_t n = transfer->n_pieces;
+    struct hazard_range *ranges = ggml_aligned_malloc(2 * n * sizeof(*ranges));
+    for (size_t i = 0; i < n && ranges; ++i) {
+        const char *src = transfer->src + i * transfer->stride_src;
+        const char *dst = transfer->dst + i * transfer->stride_dst;
+        ranges[2 * i] = (struct hazard_range){src, src + transfer->size, false};
+        ranges[2 * i + 1] = (struct hazard_range){dst, dst + transfer->size, true};
+    }
+    return ranges;
+}
+
 // Queues it; false when it failed at once.
 static bool queue(struct stream *stream, const struct transfer *transfer,
                   const struct virtual_record *record) {
     struct job *job = transfer->dst && transfer->src ? job_new() : NULL;
-    struct hazard_range *ranges = job ? ggml_aligned_malloc(2 * sizeof(*ranges)) : NULL;
+    struct hazard_range *ranges = job ? list_ranges(transfer) : NULL;
     if (!ranges || stream_gate(stream, GATE_COPY, job) != GGML_STATUS_SUCCESS) {
         refuse(stream, record);
-        ggml_aligned_free(ranges, 2 * sizeof(*ranges));
+        ggml_aligned_free(ranges, 0);
         ggml_aligned_free(job, sizeof(*job));
         return false;
     }
-    const char *src_end = transfer->src + span(transfer, transfer->stride_src);
-    const char *dst_end = transfer->dst + span(transfer, transfer->stride_dst);
-    ranges[0] = (struct hazard_range){transfer->src, src_end, false};
-    ranges[1] = (struct hazard_range){transfer->dst, dst_end, true};
     job->hazard.ranges = ranges;
-    job->hazard.n_ranges = 2;
+    job->hazard.n_ranges = 2 * transfer->n_pieces;
     snprintf(job->hazard.name, sizeof(job->hazard.name), "%.40s", record->text);
     job->run = run_transfer;
     job->release = release_transfer;
