@@ -48,8 +48,8 @@ void buffer_type_alignment(struct check_run *run) {
         const size_t alignment = buft->iface.get_alignment(buft);
         CHECK_THAT(run, alignment > 0 && (alignment & (alignment - 1)) == 0,
                    "the alignment of %s is %zu, not a power of two", name_of(buft), alignment);
-        CHECK_THAT(run, buft->iface.get_alignment(buft) == alignment,
-                   "the alignment of %s changes", name_of(buft));
+        CHECK_THAT(run, buft->iface.get_alignment(buft) == alignment, "the alignment of %s changes",
+                   name_of(buft));
     }
 }
 
@@ -62,7 +62,7 @@ void buffer_type_max_size(struct check_run *run) {
 }
 
 void buffer_type_alloc_size(struct check_run *run) {
-    static const enum ggml_type types[] = {GGML_TYPE_F32, GGML_TYPE_F16, GGML_TYPE_I8,
+    static const enum ggml_type types[] = {GGML_TYPE_F32,  GGML_TYPE_F16,  GGML_TYPE_I8,
                                            GGML_TYPE_Q4_0, GGML_TYPE_Q8_0, GGML_TYPE_Q6_K};
     static const int64_t extents[] = {256, 512, 1280, 4096};
     struct bufts bufts;
@@ -94,8 +94,9 @@ void buffer_type_is_host(struct check_run *run) {
 void buffer_type_device(struct check_run *run) {
     struct bufts bufts;
     FOR_EACH_BUFT(run, bufts, buft) {
-        CHECK_THAT(run, !buft->device || buft->device->reg == bufts.devices.reg ||
-                            buft == ggml_backend_cpu_buffer_type(),
+        CHECK_THAT(run,
+                   !buft->device || buft->device->reg == bufts.devices.reg ||
+                       buft == ggml_backend_cpu_buffer_type(),
                    "%s belongs to a device of another plugin", name_of(buft));
     }
 }
@@ -110,8 +111,9 @@ static bool all_zero(const void *memory, size_t size) {
 void buffer_type_reserved(struct check_run *run) {
     struct bufts bufts;
     FOR_EACH_BUFT(run, bufts, buft) {
-        CHECK_THAT(run, all_zero(buft->reserved, sizeof(buft->reserved)) &&
-                            all_zero(buft->iface.reserved, sizeof(buft->iface.reserved)),
+        CHECK_THAT(run,
+                   all_zero(buft->reserved, sizeof(buft->reserved)) &&
+                       all_zero(buft->iface.reserved, sizeof(buft->iface.reserved)),
                    "a reserved slot of %s is not zero", name_of(buft));
     }
 }
@@ -146,8 +148,9 @@ void buffer_object(struct check_run *run) {
         CHECK_THAT(run, buffer->free_wrapper,
                    "%s: the buffer was not made with ggml_backend_buffer_init", name_of(buft));
         CHECK_THAT(run, buffer->buft == buft, "%s: the buffer is of another type", name_of(buft));
-        CHECK_THAT(run, all_zero(buffer->reserved, sizeof(buffer->reserved)) &&
-                            all_zero(buffer->iface.reserved, sizeof(buffer->iface.reserved)),
+        CHECK_THAT(run,
+                   all_zero(buffer->reserved, sizeof(buffer->reserved)) &&
+                       all_zero(buffer->iface.reserved, sizeof(buffer->iface.reserved)),
                    "%s: a reserved slot of a buffer is not zero", name_of(buft));
     }
 }
@@ -272,7 +275,8 @@ static bool place(const struct check_run *run, ggml_backend_buffer_type_t buft,
     const size_t step = (N_BYTES + GUARD + alignment - 1) / alignment * alignment;
     const size_t first = (GUARD + alignment - 1) / alignment * alignment;
     *out_placed = (struct placed){.buffer = new_buffer(run, buft, first + 2 * step)};
-    if (!out_placed->buffer->iface.set_tensor || !out_placed->buffer->iface.get_tensor) return false;
+    if (!out_placed->buffer->iface.set_tensor || !out_placed->buffer->iface.get_tensor)
+        return false;
     out_placed->ctx = ggml_init(
         (struct ggml_init_params){.mem_size = 16 * ggml_tensor_overhead(), .no_alloc = true});
     CHECK_THAT(run, out_placed->ctx, "no memory");
@@ -316,9 +320,9 @@ void buffer_round_trip(struct check_run *run) {
 static const struct piece {
     size_t offset;
     size_t size;
-} pieces[] = {{0, 1},    {1, 1},     {1, 2},    {3, 5},      {7, 9},     {15, 17},
-              {16, 16},  {31, 33},   {64, 64},  {63, 65},    {127, 129}, {255, 1},
-              {256, 4},  {1000, 999}, {1001, 1}, {3999, 1},  {3996, 4},  {0, N_BYTES}};
+} pieces[] = {{0, 1},   {1, 1},      {1, 2},    {3, 5},    {7, 9},     {15, 17},
+              {16, 16}, {31, 33},    {64, 64},  {63, 65},  {127, 129}, {255, 1},
+              {256, 4}, {1000, 999}, {1001, 1}, {3999, 1}, {3996, 4},  {0, N_BYTES}};
 enum { N_PIECES = sizeof(pieces) / sizeof(pieces[0]) };
 
 void buffer_set_offsets(struct check_run *run) {
@@ -522,8 +526,8 @@ void buffer_view(struct check_run *run) {
     FOR_EACH_BUFT(run, bufts, buft) {
         if (!place_random(run, buft, &p, expected)) continue;
         struct ggml_tensor *view = ggml_view_1d(p.ctx, p.tensor, sizeof(data), 1000);
-        CHECK_THAT(run, ggml_backend_view_init(view) == GGML_STATUS_SUCCESS,
-                   "%s: no view: %s", name_of(buft), ggml_last_error());
+        CHECK_THAT(run, ggml_backend_view_init(view) == GGML_STATUS_SUCCESS, "%s: no view: %s",
+                   name_of(buft), ggml_last_error());
         ggml_backend_tensor_set(view, data, 0, sizeof(data));
         memcpy(expected + 1000, data, sizeof(data));
         expect(run, buft, p.tensor, expected);

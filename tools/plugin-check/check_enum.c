@@ -120,8 +120,8 @@ void enum_objects_stable(struct check_run *run) {
         CHECK_THAT(run, reg->iface.get_device(reg, i) == device, "device %zu is another each time",
                    i);
         for (size_t j = 0; j < i; ++j) {
-            CHECK_THAT(run, reg->iface.get_device(reg, j) != device, "devices %zu and %zu are one", j,
-                       i);
+            CHECK_THAT(run, reg->iface.get_device(reg, j) != device, "devices %zu and %zu are one",
+                       j, i);
         }
     }
 }
@@ -388,8 +388,7 @@ void enum_supports_own(struct check_run *run) {
     devices_open(run, &devices);
     for (int i = 0; i < devices.n; ++i) {
         ggml_backend_dev_t device = devices.items[i];
-        CHECK_THAT(run,
-                   device->iface.supports_buft(device, device->iface.get_buffer_type(device)),
+        CHECK_THAT(run, device->iface.supports_buft(device, device->iface.get_buffer_type(device)),
                    "%s does not support its own buffer type", label(device));
     }
 }
@@ -432,8 +431,8 @@ void enum_leaves(struct check_run *run) {
     for (int i = 0; i < devices.n; ++i)
         enumerate(devices.items[i]);
     const char *after = state_text(kind, run->path);
-    CHECK_THAT(run, before && after && strcmp(before, after) == 0,
-               "'%s' became '%s'", before ? before : "", after ? after : "");
+    CHECK_THAT(run, before && after && strcmp(before, after) == 0, "'%s' became '%s'",
+               before ? before : "", after ? after : "");
 }
 
 static void *enumerate_often(void *argument) {

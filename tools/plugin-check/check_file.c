@@ -98,8 +98,8 @@ void file_note_bytes(struct check_run *run) {
     CHECK_THAT(run, header.sh_flags & SHF_ALLOC, "the note's section is not mapped");
 }
 
-static void fail_if_within(const struct check_run *run, Elf_Data *data, const GElf_Shdr *relocations,
-                           const GElf_Shdr *note) {
+static void fail_if_within(const struct check_run *run, Elf_Data *data,
+                           const GElf_Shdr *relocations, const GElf_Shdr *note) {
     GElf_Rela rela;
     GElf_Rel rel;
     for (int i = 0; data; ++i) {
@@ -199,16 +199,17 @@ void file_note_layout(struct check_run *run) {
 void file_note_flags(struct check_run *run) {
     struct ggml_plugin_note note;
     elf_view_note(run, &note);
-    CHECK_THAT(run, (note.flags & ~(uint32_t)GGML_PLUGIN_FLAG_NO_UNLOAD) == 0,
-               "unknown flags %#x", note.flags);
+    CHECK_THAT(run, (note.flags & ~(uint32_t)GGML_PLUGIN_FLAG_NO_UNLOAD) == 0, "unknown flags %#x",
+               note.flags);
 }
 
 void file_note_reserved(struct check_run *run) {
     static const uint32_t zeros[16];
     struct ggml_plugin_note note;
     elf_view_note(run, &note);
-    CHECK_THAT(run, note.reserved0 == 0 && note.cpu_features[1] == 0 &&
-                        memcmp(note.reserved, zeros, sizeof(zeros)) == 0,
+    CHECK_THAT(run,
+               note.reserved0 == 0 && note.cpu_features[1] == 0 &&
+                   memcmp(note.reserved, zeros, sizeof(zeros)) == 0,
                "reserved words are not zero");
 }
 
@@ -315,8 +316,8 @@ void file_undefined_host(struct check_run *run) {
     struct elf_symbol symbol;
     elf_view_open(run, &view);
     for (size_t i = 1; elf_view_symbol(&view, i, &symbol); ++i) {
-        const bool host = strncmp(symbol.name, "ggml_", 5) == 0 ||
-                          strncmp(symbol.name, "gguf_", 5) == 0;
+        const bool host =
+            strncmp(symbol.name, "ggml_", 5) == 0 || strncmp(symbol.name, "gguf_", 5) == 0;
         CHECK_THAT(run, !is_undefined(&symbol) || !host, "needs %s of the host library",
                    symbol.name);
     }
@@ -344,8 +345,8 @@ static bool found_along(const struct check_run *run, const char *list, const cha
                            : strncmp(list, "${ORIGIN}", 9) == 0 ? 9
                                                                 : 0;
         char path[4096];
-        snprintf(path, sizeof(path), "%.*s%.*s/%s", origin ? (int)(slash - run->path) : 0, run->path,
-                 length - origin, list + origin, library);
+        snprintf(path, sizeof(path), "%.*s%.*s/%s", origin ? (int)(slash - run->path) : 0,
+                 run->path, length - origin, list + origin, library);
         if (access(path, R_OK) == 0) return true;
         list += length;
         list += *list == ':';
@@ -398,8 +399,8 @@ void file_text_relocations(struct check_run *run) {
     const char *text;
     elf_view_open(run, &view);
     for (size_t i = 0; elf_view_dynamic(&view, i, &entry, &text); ++i) {
-        const bool found = entry.d_tag == DT_TEXTREL ||
-                           (entry.d_tag == DT_FLAGS && entry.d_un.d_val & DF_TEXTREL);
+        const bool found =
+            entry.d_tag == DT_TEXTREL || (entry.d_tag == DT_FLAGS && entry.d_un.d_val & DF_TEXTREL);
         CHECK_THAT(run, !found, "its code needs relocations");
     }
 }
@@ -422,7 +423,8 @@ void file_writable_code(struct check_run *run) {
     GElf_Phdr segment;
     elf_view_open(run, &view);
     for (int i = 0; gelf_getphdr(view.elf, i, &segment); ++i) {
-        CHECK_THAT(run, segment.p_type != PT_LOAD || (segment.p_flags & (PF_W | PF_X)) != (PF_W | PF_X),
+        CHECK_THAT(run,
+                   segment.p_type != PT_LOAD || (segment.p_flags & (PF_W | PF_X)) != (PF_W | PF_X),
                    "a segment is writable and executable");
     }
 }

@@ -26,7 +26,6 @@ static bool stays_mapped(const struct check_run *run) {
     return elf_view_read_note(run, &note) && note.flags & GGML_PLUGIN_FLAG_NO_UNLOAD;
 }
 
-
 // --- state of the process ------------------------------------------------------------------------
 
 static char *state(const struct check_run *run, enum state_kind kind) {

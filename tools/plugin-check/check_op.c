@@ -162,8 +162,7 @@ struct bench {
     ggml_backend_t stream;
 };
 
-static void bench_begin(const struct check_run *run, ggml_backend_dev_t device,
-                        struct bench *out) {
+static void bench_begin(const struct check_run *run, ggml_backend_dev_t device, struct bench *out) {
     *out = (struct bench){.device = device, .o.ctx = new_context(run)};
     out->o.a = ggml_new_tensor_2d(out->o.ctx, GGML_TYPE_F32, COLUMNS, ROWS);
     out->o.b = ggml_new_tensor_2d(out->o.ctx, GGML_TYPE_F32, COLUMNS, ROWS);
@@ -201,8 +200,7 @@ static void bench_compute(const struct check_run *run, const struct bench *bench
                label(bench->device), ggml_op_desc(bench->node), host_counters.last_error);
 }
 
-static void bench_compare(const struct check_run *run, const struct bench *bench,
-                          enum op_case op) {
+static void bench_compare(const struct check_run *run, const struct bench *bench, enum op_case op) {
     const double bound = op == CASE_MUL_MAT ? 5e-4 : 1e-6;
     const struct ggml_tensor *node = bench->node;
     float actual[2 * N_VALUES];
@@ -288,8 +286,9 @@ void op_claims_nothing(struct check_run *run) {
             bench.o.a, ggml_reshape_1d(c, bench.o.a, N_VALUES), ggml_view_1d(c, bench.o.a, 8, 0),
             ggml_permute(c, bench.o.a, 1, 0, 2, 3), ggml_transpose(c, bench.o.a)};
         for (size_t j = 0; j < sizeof(nodes) / sizeof(nodes[0]); ++j) {
-            CHECK_THAT(run, claims(devices.items[i], nodes[j]), "%s does not claim %s, which is free",
-                       label(devices.items[i]), ggml_op_desc(nodes[j]));
+            CHECK_THAT(run, claims(devices.items[i], nodes[j]),
+                       "%s does not claim %s, which is free", label(devices.items[i]),
+                       ggml_op_desc(nodes[j]));
         }
     }
 }
@@ -360,7 +359,8 @@ void op_claims_threads(struct check_run *run) {
         bench_begin(run, devices.items[i], &bench);
         bench.node = node_of(&bench.o, CASE_MUL_MAT);
         for (int j = 0; j < N_THREADS; ++j)
-            CHECK_THAT(run, pthread_create(&threads[j], NULL, claim_often, &bench) == 0, "no thread");
+            CHECK_THAT(run, pthread_create(&threads[j], NULL, claim_often, &bench) == 0,
+                       "no thread");
         for (int j = 0; j < N_THREADS; ++j)
             pthread_join(threads[j], NULL);
     }
@@ -375,7 +375,8 @@ void op_in_place(struct check_run *run) {
     devices_open(run, &devices);
     for (int i = 0; i < devices.n; ++i) {
         bench_begin(run, devices.items[i], &bench);
-        if (!bench_place(run, &bench, ggml_add_inplace(bench.o.ctx, bench.o.a, bench.o.b))) continue;
+        if (!bench_place(run, &bench, ggml_add_inplace(bench.o.ctx, bench.o.a, bench.o.b)))
+            continue;
         any = true;
         bench_compute(run, &bench);
         bench_compare(run, &bench, CASE_ADD);
@@ -405,13 +406,14 @@ void op_guard(struct check_run *run) {
         bench_compute(run, &bench);
         ggml_backend_tensor_get(whole, image, 0, sizeof(image));
         for (size_t j = 0; j < sizeof(image); ++j) {
-            CHECK_THAT(run, image[j] == 0x6b || (j >= sizeof(image) / 3 && j < sizeof(image) / 3 * 2),
+            CHECK_THAT(run,
+                       image[j] == 0x6b || (j >= sizeof(image) / 3 && j < sizeof(image) / 3 * 2),
                        "%s: byte %zd from the result was written", label(devices.items[i]),
                        (ptrdiff_t)j - (ptrdiff_t)(sizeof(image) / 3));
         }
         ggml_backend_tensor_get(bench.o.b, source, 0, sizeof(source));
-        CHECK_THAT(run, memcmp(source, bench.v.b, sizeof(source)) == 0,
-                   "%s: a source was changed", label(devices.items[i]));
+        CHECK_THAT(run, memcmp(source, bench.v.b, sizeof(source)) == 0, "%s: a source was changed",
+                   label(devices.items[i]));
     }
     if (!any) check_skip(run, "no device claims an addition");
 }
@@ -428,7 +430,8 @@ void op_bad_index(struct check_run *run) {
         if (!bench_place(run, &bench, node_of(&bench.o, CASE_GET_ROWS))) continue;
         any = true;
         for (size_t j = 0; j < sizeof(indices) / sizeof(indices[0]); ++j) {
-            ggml_backend_tensor_set(bench.o.rows, &indices[j], 3 * sizeof(int32_t), sizeof(int32_t));
+            ggml_backend_tensor_set(bench.o.rows, &indices[j], 3 * sizeof(int32_t),
+                                    sizeof(int32_t));
             const long told = atomic_load(&host_counters.n_errors);
             const enum ggml_status status = ggml_backend_graph_compute(bench.stream, bench.graph);
             CHECK_THAT(run,
@@ -504,8 +507,9 @@ void op_chain(struct check_run *run) {
         ggml_backend_tensor_get(node, actual, 0, sizeof(actual));
         for (int j = 0; j < N_VALUES; ++j) {
             const double expected = (double)bench.v.a[j] + 11 * (double)bench.v.b[j];
-            CHECK_THAT(run, fabs((double)actual[j] - expected) < 1e-3, "%s: number %d is %g, not %g",
-                       label(devices.items[i]), j, (double)actual[j], expected);
+            CHECK_THAT(run, fabs((double)actual[j] - expected) < 1e-3,
+                       "%s: number %d is %g, not %g", label(devices.items[i]), j, (double)actual[j],
+                       expected);
         }
     }
     if (!any) check_skip(run, "no device claims an addition");

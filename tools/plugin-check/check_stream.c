@@ -35,8 +35,7 @@ void stream_create(struct check_run *run) {
         if (stream) continue;
         CHECK_THAT(run, atomic_load(&host_counters.n_errors) > errors,
                    "%s makes no stream and does not say why", label(devices.items[i]));
-        check_skip(run, "%s has no streams: %s", label(devices.items[i]),
-                   host_counters.last_error);
+        check_skip(run, "%s has no streams: %s", label(devices.items[i]), host_counters.last_error);
     }
 }
 
@@ -112,14 +111,16 @@ void stream_reserved(struct check_run *run) {
     devices_open(run, &devices);
     for (int i = 0; i < devices.n; ++i) {
         ggml_backend_t stream = new_stream(run, devices.items[i]);
-        CHECK_THAT(run, all_zero(stream->reserved, sizeof(stream->reserved)) &&
-                            all_zero(stream->iface.reserved, sizeof(stream->iface.reserved)),
+        CHECK_THAT(run,
+                   all_zero(stream->reserved, sizeof(stream->reserved)) &&
+                       all_zero(stream->iface.reserved, sizeof(stream->iface.reserved)),
                    "%s: a reserved slot of a stream is not zero", label(devices.items[i]));
     }
 }
 
 void stream_parameters(struct check_run *run) {
-    static const char *const texts[] = {"", "no-such-parameter=1", "\xff\xfe", "=,=,,", "threads=-1"};
+    static const char *const texts[] = {"", "no-such-parameter=1", "\xff\xfe", "=,=,,",
+                                        "threads=-1"};
     struct devices devices;
     devices_open(run, &devices);
     for (int i = 0; i < devices.n; ++i) {
@@ -321,8 +322,7 @@ static bool body_copy_foreign(const struct check_run *run, struct work *work) {
     struct ggml_backend stranger = {.iface.get_name = NULL};
     ggml_backend_t stream = work->stream;
     if (!stream->iface.cpy_tensor_async) return false;
-    const bool queued =
-        stream->iface.cpy_tensor_async(&stranger, stream, work->sum.b, work->sum.a);
+    const bool queued = stream->iface.cpy_tensor_async(&stranger, stream, work->sum.b, work->sum.a);
     CHECK_THAT(run, !queued, "%s: a copy from a strange stream is accepted", label(work->device));
     ggml_backend_synchronize(stream);
     compute(run, work);
@@ -470,7 +470,8 @@ static bool body_graph_freed(const struct check_run *run, struct work *work) {
     ggml_backend_synchronize(work->stream);
     read_and_expect_sum(run, work);
     sum_graph_free(&work->sum);
-    CHECK_THAT(run, sum_graph_new(&work->sum, N_NUMBERS) && sum_graph_place(&work->sum, work->device),
+    CHECK_THAT(run,
+               sum_graph_new(&work->sum, N_NUMBERS) && sum_graph_place(&work->sum, work->device),
                "no memory");
     work_fill(run, work);
     compute(run, work);
@@ -485,14 +486,12 @@ void stream_graph_freed(struct check_run *run) {
 
 static bool body_plan(const struct check_run *run, struct work *work) {
     if (!work->stream->iface.graph_plan_create) return false;
-    ggml_backend_graph_plan_t plan =
-        ggml_backend_graph_plan_create(work->stream, work->sum.graph);
+    ggml_backend_graph_plan_t plan = ggml_backend_graph_plan_create(work->stream, work->sum.graph);
     CHECK_THAT(run, plan, "%s: no plan of an addition: %s", label(work->device),
                host_counters.last_error);
     for (int i = 0; i < 3; ++i) {
         ggml_backend_tensor_memset(work->sum.sum, 0, 0, sizeof(work->a));
-        CHECK_THAT(run,
-                   ggml_backend_graph_plan_compute(work->stream, plan) == GGML_STATUS_SUCCESS,
+        CHECK_THAT(run, ggml_backend_graph_plan_compute(work->stream, plan) == GGML_STATUS_SUCCESS,
                    "%s: a plan fails", label(work->device));
         ggml_backend_synchronize(work->stream);
         read_and_expect_sum(run, work);
@@ -559,7 +558,8 @@ static bool body_abort(const struct check_run *run, struct work *work) {
     if (!set) return false;
     set(work->stream, abort_at_once, &n_calls);
     const enum ggml_status status = ggml_backend_graph_compute(work->stream, work->sum.graph);
-    CHECK_THAT(run, status == GGML_STATUS_ABORTED || (status == GGML_STATUS_SUCCESS && n_calls == 0),
+    CHECK_THAT(run,
+               status == GGML_STATUS_ABORTED || (status == GGML_STATUS_SUCCESS && n_calls == 0),
                "%s: a computation that is aborted answers %d", label(work->device), (int)status);
     set(work->stream, NULL, NULL);
     compute(run, work);

@@ -18,8 +18,8 @@ bool sum_graph_new(struct sum_graph *out_graph, int64_t n) {
 }
 
 bool sum_graph_place(struct sum_graph *graph, ggml_backend_dev_t device) {
-    graph->buffer = ggml_backend_alloc_ctx_tensors_from_buft(graph->ctx,
-                                                             device->iface.get_buffer_type(device));
+    graph->buffer =
+        ggml_backend_alloc_ctx_tensors_from_buft(graph->ctx, device->iface.get_buffer_type(device));
     return graph->buffer != NULL;
 }
 

@@ -113,7 +113,8 @@ static int parse_option(struct options *options, struct check_result *results, i
     case 'f': return parse_format(optarg, &options->format) ? -1 : complain("--format: ", optarg);
     case 'o':
         options->any_only = true;
-        return select_checks(results, optarg) ? -1 : complain("--only: no check is called ", optarg);
+        return select_checks(results, optarg) ? -1
+                                              : complain("--only: no check is called ", optarg);
     case 'x':
         return exclude_check(results, optarg)
                    ? -1
@@ -134,15 +135,15 @@ static int parse_option(struct options *options, struct check_result *results, i
 static int parse_options(int argc, char **argv, struct options *out_options,
                          struct check_result *results) {
     static const struct option table[] = {
-        {"format", required_argument, NULL, 'f'}, {"only", required_argument, NULL, 'o'},
-        {"skip", required_argument, NULL, 'x'},   {"device", required_argument, NULL, 'd'},
-        {"seed", required_argument, NULL, 's'},   {"jobs", required_argument, NULL, 'j'},
+        {"format", required_argument, NULL, 'f'},   {"only", required_argument, NULL, 'o'},
+        {"skip", required_argument, NULL, 'x'},     {"device", required_argument, NULL, 'd'},
+        {"seed", required_argument, NULL, 's'},     {"jobs", required_argument, NULL, 'j'},
         {"deadline", required_argument, NULL, 't'}, {"list", no_argument, NULL, 'l'},
-        {"verbose", no_argument, NULL, 'v'},      {"help", no_argument, NULL, 'h'},
-        {"version", no_argument, NULL, 'V'},      {NULL, 0, NULL, 0}};
+        {"verbose", no_argument, NULL, 'v'},        {"help", no_argument, NULL, 'h'},
+        {"version", no_argument, NULL, 'V'},        {NULL, 0, NULL, 0}};
     int option;
-    *out_options = (struct options){
-        .runner = {.seed = DEFAULT_SEED, .jobs = 1, .deadline = DEFAULT_DEADLINE}};
+    *out_options =
+        (struct options){.runner = {.seed = DEFAULT_SEED, .jobs = 1, .deadline = DEFAULT_DEADLINE}};
     while ((option = getopt_long(argc, argv, "vhV", table, NULL)) != -1) {
         const int code = parse_option(out_options, results, option);
         if (code >= 0) return code;

@@ -40,9 +40,10 @@ bool report_tap(const struct runner_options *options, const struct check_result 
     for (int i = 0; i < check_count; ++i) {
         if (results[i].selected) print_tap_line(out, ++number, &results[i]);
     }
-    if (totals.executed == 0) fprintf(out, "not ok %d - at least one check is executed\n", ++number);
-    fprintf(out, "1..%d\n# %d passed, %d failed, %d skipped\n", number, totals.passed, totals.failed,
-            totals.skipped);
+    if (totals.executed == 0)
+        fprintf(out, "not ok %d - at least one check is executed\n", ++number);
+    fprintf(out, "1..%d\n# %d passed, %d failed, %d skipped\n", number, totals.passed,
+            totals.failed, totals.skipped);
     return !ferror(out);
 }
 
@@ -133,13 +134,14 @@ bool report_json(const struct runner_options *options, const struct check_result
     for (int i = 0; i < check_count && checks; ++i) {
         if (results[i].selected) json_array_append_new(checks, json_result(&results[i]));
     }
-    json_t *root = json_pack(
-        "{s:s, s:o, s:o?, s:I, s:{s:i, s:i, s:i, s:i}, s:o}", "schema", "ggml-plugin-check/1",
-        "plugin", json_text(options->path), "device",
-        options->device ? json_text(options->device) : json_null(), "seed",
-        (json_int_t)options->seed, "totals", "executed", totals.executed, "passed", totals.passed,
-        "failed", totals.failed, "skipped", totals.skipped, "checks", checks);
-    const bool written = root && json_dumpf(root, out, JSON_INDENT(1)) == 0 && putc('\n', out) != EOF;
+    json_t *root = json_pack("{s:s, s:o, s:o?, s:I, s:{s:i, s:i, s:i, s:i}, s:o}", "schema",
+                             "ggml-plugin-check/1", "plugin", json_text(options->path), "device",
+                             options->device ? json_text(options->device) : json_null(), "seed",
+                             (json_int_t)options->seed, "totals", "executed", totals.executed,
+                             "passed", totals.passed, "failed", totals.failed, "skipped",
+                             totals.skipped, "checks", checks);
+    const bool written =
+        root && json_dumpf(root, out, JSON_INDENT(1)) == 0 && putc('\n', out) != EOF;
     json_decref(root);
     return written;
 }

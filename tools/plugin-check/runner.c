@@ -138,8 +138,7 @@ static void job_receive(struct job *job) {
 static void judge(struct job *job, int status, bool late, double deadline) {
     struct check_result *result = job->result;
     const struct check_message *message = &job->message;
-    const bool valid = job->received == sizeof(*message) &&
-                       message->magic == CHECK_MESSAGE_MAGIC &&
+    const bool valid = job->received == sizeof(*message) && message->magic == CHECK_MESSAGE_MAGIC &&
                        message->verdict >= VERDICT_PASSED && message->verdict <= VERDICT_SKIPPED;
     result->verdict = VERDICT_FAILED;
     result->seconds = now() - job->started;

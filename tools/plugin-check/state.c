@@ -135,7 +135,8 @@ static void print_timers(FILE *out) {
     for (int i = ITIMER_REAL; i <= ITIMER_PROF; ++i) {
         struct itimerval timer;
         if (getitimer((__itimer_which_t)i, &timer) != 0) continue;
-        fprintf(out, "%d %s\n", i, timer.it_value.tv_sec || timer.it_value.tv_usec ? "runs" : "off");
+        fprintf(out, "%d %s\n", i,
+                timer.it_value.tv_sec || timer.it_value.tv_usec ? "runs" : "off");
     }
 }
 

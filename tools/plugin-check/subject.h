@@ -13,12 +13,12 @@
 // What plugins asked of the hosts of this process.
 struct host_counters {
     atomic_long n_allocs;
-    atomic_long fail_at;   // the number of the allocation that fails, counted from 1; 0: none
+    atomic_long fail_at; // the number of the allocation that fails, counted from 1; 0: none
     atomic_long live_blocks;
-    atomic_long n_errors;  // calls of set_error
+    atomic_long n_errors; // calls of set_error
     atomic_int last_status;
-    char last_error[256];  // of the last call; one thread at a time
-    bool no_extensions;    // get_extension answers NULL
+    char last_error[256]; // of the last call; one thread at a time
+    bool no_extensions;   // get_extension answers NULL
 };
 extern struct host_counters host_counters;
 

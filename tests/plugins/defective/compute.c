@@ -43,7 +43,8 @@ bool op_is_claimed(ggml_backend_dev_t device, const struct ggml_tensor *node) {
 }
 
 static float *row_of(const struct ggml_tensor *tensor, int64_t row) {
-    const size_t stride = HAS(strides_ignored) ? (size_t)tensor->ne[0] * sizeof(float) : tensor->nb[1];
+    const size_t stride =
+        HAS(strides_ignored) ? (size_t)tensor->ne[0] * sizeof(float) : tensor->nb[1];
     return (float *)(void *)((char *)tensor->data + (size_t)row * stride);
 }
 
@@ -88,7 +89,8 @@ static enum ggml_status compute_rows(const struct ggml_tensor *node) {
 }
 
 enum ggml_status op_compute(const struct ggml_tensor *node) {
-    if (ggml_op_is_empty(node->op)) return HAS(views_fail) ? GGML_STATUS_FAILED : GGML_STATUS_SUCCESS;
+    if (ggml_op_is_empty(node->op))
+        return HAS(views_fail) ? GGML_STATUS_FAILED : GGML_STATUS_SUCCESS;
     if (!(node->flags & GGML_TENSOR_FLAG_COMPUTE) && !HAS(unflagged_computed))
         return GGML_STATUS_SUCCESS;
     memory_flush();

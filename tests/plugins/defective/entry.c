@@ -184,8 +184,8 @@ static bool may_start(const struct ggml_host_table *host) {
     if (HAS(init_hangs)) hang();
     if (HAS(init_crashes)) abort();
     if (HAS(init_exits)) exit(0);
-    const bool refused = HAS(init_fails) || (HAS(init_once) && n_started > 0) ||
-                         (HAS(one_host) && n_attached > 0);
+    const bool refused =
+        HAS(init_fails) || (HAS(init_once) && n_started > 0) || (HAS(one_host) && n_attached > 0);
     if (refused) host->set_error(host, GGML_HOST_FAILED, "the driver is on strike");
     if (HAS(host_beyond) && host->reserved[3]) abort();
     if (HAS(extension_assumed)) {
@@ -229,8 +229,7 @@ int32_t defective_init(const struct ggml_host_table *host,
                        const struct ggml_plugin_table **out_plugin) {
     static struct ggml_sdk_plugin plugin;
     table = &plugin.table;
-    const int32_t status =
-        ggml_sdk_enter(host, &plugin, start, score, stop, extension, out_plugin);
+    const int32_t status = ggml_sdk_enter(host, &plugin, start, score, stop, extension, out_plugin);
     if (HAS(table_missing)) *out_plugin = NULL;
     if (HAS(table_short)) table->size = 12;
     if (HAS(table_major)) ++table->contract_major;

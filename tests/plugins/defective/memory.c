@@ -187,7 +187,8 @@ static ggml_backend_buffer_t new_object(ggml_backend_buffer_type_t buft, char *b
 
 static bool is_too_large(size_t size) {
     if (size <= LARGEST) return false;
-    return !(HAS(limit_ignored) && size <= 2 * LARGEST) && !(HAS(size_overflow) && size > SIZE_MAX - PADDING);
+    return !(HAS(limit_ignored) && size <= 2 * LARGEST) &&
+           !(HAS(size_overflow) && size > SIZE_MAX - PADDING);
 }
 
 static ggml_backend_buffer_t type_alloc(ggml_backend_buffer_type_t buft, size_t size) {

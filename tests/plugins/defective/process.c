@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What a plugin should not do to its process.
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <fenv.h>
 #include <locale.h>
@@ -11,7 +12,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/time.h>
-#include <dlfcn.h>
 #include <unistd.h>
 
 #include "defective.h"
@@ -33,7 +33,8 @@ static struct sigaction old_action;
 __attribute__((constructor)) static void map_begin(void) {
     if (HAS(map_thread)) pthread_create(&thread, NULL, wait_forever, NULL);
     if (HAS(map_file)) file = open("/dev/null", O_RDONLY);
-    if (HAS(map_signal)) sigaction(SIGUSR1, &(struct sigaction){.sa_handler = on_signal}, &old_action);
+    if (HAS(map_signal))
+        sigaction(SIGUSR1, &(struct sigaction){.sa_handler = on_signal}, &old_action);
     if (HAS(map_environment)) setenv("DEFECT", "1", 1);
     if (HAS(map_prints)) fprintf(stderr, "defect: hello\n");
     if (HAS(map_crashes)) raise(SIGSEGV);

@@ -124,11 +124,9 @@ static void stream_set_async(ggml_backend_t backend, struct ggml_tensor *tensor,
 
 static void stream_get_async(ggml_backend_t backend, const struct ggml_tensor *tensor, void *data,
                              size_t offset, size_t size) {
-    enqueue(backend->context, (struct item){.kind = ITEM_GET,
-                                            .tensor = tensor,
-                                            .data = data,
-                                            .offset = offset,
-                                            .size = size});
+    enqueue(backend->context,
+            (struct item){
+                .kind = ITEM_GET, .tensor = tensor, .data = data, .offset = offset, .size = size});
 }
 
 static bool stream_copy(ggml_backend_t from, ggml_backend_t to, const struct ggml_tensor *src,
