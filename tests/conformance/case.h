@@ -50,12 +50,8 @@ struct conformance_op {
 // Defines the row of an operation. At the end come further members, or PLAIN.
 #define CONFORMANCE_OP(NAME, ORACLE, CASES, BOUND, WHY, ...)                                       \
     extern const struct conformance_op conformance_op_##NAME;                                      \
-    const struct conformance_op conformance_op_##NAME = {.name = #NAME,                            \
-                                                         .oracle = ORACLE,                         \
-                                                         .cases = CASES,                           \
-                                                         .bound = BOUND,                           \
-                                                         .why = WHY,                               \
-                                                         __VA_ARGS__}
+    const struct conformance_op conformance_op_##NAME = {                                          \
+        .name = #NAME, .oracle = ORACLE, .cases = CASES, .bound = BOUND, .why = WHY, __VA_ARGS__}
 #define PLAIN .magnitude = NULL
 
 // In an oracle's result: this element must not have been written.
@@ -114,14 +110,13 @@ struct conformance {
     int n_text;
     struct conformance_operand operands[CONFORMANCE_MAX_OPERANDS];
     int n_operands;
-    double bound;                     // of this case; starts as the op's
+    double bound;                      // of this case; starts as the op's
     struct conformance_memory *memory; // table.h
     struct conformance_claims *claims; // claims.h; NULL unless asked for
 };
 
 // Begins the case of that name (after the op's and a '/'). False if it is not to be run.
-bool conformance_case(struct conformance *c, const char *format, ...)
-    GGML_ATTRIBUTE_FORMAT(2, 3);
+bool conformance_case(struct conformance *c, const char *format, ...) GGML_ATTRIBUTE_FORMAT(2, 3);
 // Another bound for this case, where it depends on extents or types.
 void conformance_bound(struct conformance *c, double bound);
 // Computes the node and what it depends on, and checks and counts it.

@@ -7,7 +7,8 @@
 #include "oracle_store.h"
 #include "table.h"
 
-// One element may be off by more than the root of the mean square, but not by more than so many times.
+// One element may be off by more than the root of the mean square, but not by more than so many
+// times.
 // Bounds of quantised results are those of single elements already.
 static double peak_allowance(enum ggml_type type) {
     return ggml_is_quantized(type) ? 3 : 8;
@@ -135,8 +136,7 @@ static void compare_close(const struct target *t, double bound, struct verdict *
         if (isfinite(expected) && isfinite(t->actual[i])) {
             const double off = (t->actual[i] - expected) * (t->actual[i] - expected);
             error += off;
-            if (off <= allowance * allowance * bound * fmax(mean, power_of(t, i)))
-                continue;
+            if (off <= allowance * allowance * bound * fmax(mean, power_of(t, i))) continue;
         } else if (same_special(t->actual[i], expected)) {
             continue;
         }
@@ -146,8 +146,8 @@ static void compare_close(const struct target *t, double bound, struct verdict *
     out->error = error == 0 ? 0 : error / power;
 }
 
-static void describe_failure(struct conformance *c, const struct target *t,
-                             const struct verdict *v, double bound) {
+static void describe_failure(struct conformance *c, const struct target *t, const struct verdict *v,
+                             double bound) {
     int64_t i0, i1, i2, i3;
     if (!v->bad) {
         conformance_fail(c, "mean square error %.3g, allowed %.3g", v->error, bound);

@@ -16,13 +16,13 @@ enum conformance_corruption {
 
 struct conformance_options {
     uint64_t seed;
-    const char *op;        // only this row, or NULL
-    const char *name;      // only this case (or those that begin so, if it ends in '*'), or NULL
-    int every;             // only one case of so many; 0 or 1: all
+    const char *op;   // only this row, or NULL
+    const char *name; // only this case (or those that begin so, if it ends in '*'), or NULL
+    int every;        // only one case of so many; 0 or 1: all
     enum conformance_corruption corruption;
-    bool claims;           // also compute what the device claims to support and no case has
-    FILE *list;            // prints names there and runs nothing, unless NULL
-    FILE *trace;           // prints each name before it runs, unless NULL
+    bool claims; // also compute what the device claims to support and no case has
+    FILE *list;  // prints names there and runs nothing, unless NULL
+    FILE *trace; // prints each name before it runs, unless NULL
 };
 
 // Outcome of the cases of one row whose types are the same.
@@ -32,7 +32,7 @@ struct conformance_group {
     int64_t n_passed;
     int64_t n_failed;
     int64_t n_unsupported;
-    double worst; // largest error of a supported case
+    double worst;       // largest error of a supported case
     double worst_share; // the largest share of its bound that an error used up
 };
 
@@ -69,9 +69,8 @@ bool conformance_run(ggml_backend_dev_t device, const struct conformance_options
                      struct conformance_report *out_report);
 void conformance_report_free(struct conformance_report *report);
 
-// Rows of the table, and how many of them have no cases yet.
+// Rows of the table, and their names; NULL out of range. [any-thread]
 int conformance_op_count(void);
-int conformance_missing_count(void);
 const char *conformance_op_name(int i);
 
 // One line per group, and the failures. [stream]

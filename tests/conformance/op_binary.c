@@ -86,8 +86,9 @@ static void binary_cases(struct conformance *c, binary_fn build, binary_fn build
             for (int m = 0; m < (s < CONFORMANCE_FEW_SHAPES ? 6 : 2); ++m) {
                 const enum conformance_layout layout = (enum conformance_layout)((s + m) % 4);
                 binary_case(c, build, binary_types[t], ne, masks[m], layout, "new");
-                if (m < 3) binary_case(c, build_inplace, binary_types[t], ne, masks[m],
-                                       (enum conformance_layout)((s + m + 1) % 4), "inplace");
+                if (m < 3)
+                    binary_case(c, build_inplace, binary_types[t], ne, masks[m],
+                                (enum conformance_layout)((s + m + 1) % 4), "inplace");
             }
         }
     }

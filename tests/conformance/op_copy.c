@@ -83,9 +83,9 @@ static void conversions(struct conformance *c, enum ggml_type from, enum ggml_ty
 }
 
 static void special_conversions(struct conformance *c) {
-    static const double values[] = {0,         -0.0,      INFINITY, -INFINITY, NAN,     65504, 65520,
-                                    -65519.9,  1e-8,      6e-8,     3.0e-8,    2049,    2051,  1e38,
-                                    0x1p-24,   0x1.8p-25, 0x1p-130, 257,       258.9999, 259.5};
+    static const double values[] = {
+        0,      -0.0, INFINITY, -INFINITY, NAN,     65504,     65520,    -65519.9, 1e-8,     6e-8,
+        3.0e-8, 2049, 2051,     1e38,      0x1p-24, 0x1.8p-25, 0x1p-130, 257,      258.9999, 259.5};
     const struct conformance_fill fill = {FILL_CYCLE, 0, 0, values,
                                           sizeof(values) / sizeof(values[0])};
     for (int a = 0; a < 3; ++a) {
@@ -196,8 +196,8 @@ CONFORMANCE_OP(DUP, oracle_copy, cases_dup, 0, why_move, PLAIN);
 static void cases_none(struct conformance *c) {
     for (int t = 0; t < N_PLAIN_TYPES; ++t) {
         if (!conformance_case(c, "%s/leaf", ggml_type_name(plain_types[t]))) continue;
-        conformance_check(c, conformance_range(c, plain_types[t], extents(33, 3, 1, 1), PACKED,
-                                               -100, 100));
+        conformance_check(
+            c, conformance_range(c, plain_types[t], extents(33, 3, 1, 1), PACKED, -100, 100));
     }
 }
 CONFORMANCE_OP(NONE, oracle_read, cases_none, 0, why_move, PLAIN);

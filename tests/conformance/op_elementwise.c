@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Element-wise operations with parameters, masks, generators, and sums with a scalar or chosen rows.
+// Element-wise operations with parameters, masks, generators, sums with a scalar or chosen rows.
 #include <math.h>
 
 #include "case.h"
@@ -19,7 +19,7 @@ struct sweep {
     build_fn build;
     const char *const *forms;
     int n_forms;
-    int n_types;             // of F32, F16, BF16
+    int n_types; // of F32, F16, BF16
     int last_layout;
     double low, high;
 };
@@ -168,7 +168,8 @@ static void cases_silu_back(struct conformance *c) {
     sweep(c, &(struct sweep){build_silu_back, forms, 2, 3, ROTATED, -1, 1});
 }
 CONFORMANCE_OP(SILU_BACK, oracle_silu_back, cases_silu_back, 16 * 16 * UNIT_F32 * UNIT_F32,
-               "F32 arithmetic with an exponential good to 4 units", .magnitude = silu_back_magnitude);
+               "F32 arithmetic with an exponential good to 4 units",
+               .magnitude = silu_back_magnitude);
 
 // --- triangles -----------------------------------------------------------------------------------
 
@@ -245,13 +246,14 @@ CONFORMANCE_OP(DIAG_MASK_ZERO, oracle_diag_mask, cases_diag_mask_zero, 0, why_ex
 
 static void oracle_arange(const struct ggml_tensor *node, double *out) {
     for (int64_t n = 0; n < ggml_nelements(node); ++n)
-        out[n] = conformance_param_f32(node, 0) + (double)conformance_param_f32(node, 2) * (double)n;
+        out[n] =
+            conformance_param_f32(node, 0) + (double)conformance_param_f32(node, 2) * (double)n;
 }
 
 static void cases_arange(struct conformance *c) {
-    static const float ranges[][3] = {{0, 1, 1},     {0, 10, 1},    {2, 5, 0.5f},   {-3, 4, 0.3f},
-                                      {0, 1000, 1},  {1, 2, 0.01f}, {-100, 0, 7},   {0.5f, 0.75f, 1},
-                                      {0, 4096, 1},  {5, 6, 0.1f},  {-1, 1, 0.001f}};
+    static const float ranges[][3] = {{0, 1, 1},    {0, 10, 1},    {2, 5, 0.5f},   {-3, 4, 0.3f},
+                                      {0, 1000, 1}, {1, 2, 0.01f}, {-100, 0, 7},   {0.5f, 0.75f, 1},
+                                      {0, 4096, 1}, {5, 6, 0.1f},  {-1, 1, 0.001f}};
     for (size_t r = 0; r < sizeof(ranges) / sizeof(ranges[0]); ++r) {
         const float *x = ranges[r];
         if (conformance_case(c, "f32/%g..%g/by-%g", (double)x[0], (double)x[1], (double)x[2]))
@@ -332,8 +334,8 @@ static void cases_add_id(struct conformance *c) {
                 conformance_input(c, GGML_TYPE_F32, extents(x[0], x[1], x[2], 1), layout);
             struct ggml_tensor *b =
                 conformance_input(c, GGML_TYPE_F32, extents(x[0], x[3], 1, 1), layout);
-            struct ggml_tensor *ids = conformance_indices(
-                c, GGML_TYPE_I32, extents(x[1], x[2], 1, 1), ids_layout, x[3]);
+            struct ggml_tensor *ids =
+                conformance_indices(c, GGML_TYPE_I32, extents(x[1], x[2], 1, 1), ids_layout, x[3]);
             conformance_check(c, ggml_add_id(c->ctx, a, b, ids));
         }
     }

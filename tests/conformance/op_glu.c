@@ -63,8 +63,8 @@ static struct ggml_tensor *build(struct conformance *c, enum ggml_glu_op op, enu
 }
 
 static void glu_case(struct conformance *c, enum ggml_glu_op op, enum ggml_type type,
-                     struct conformance_extents ne, enum form form,
-                     enum conformance_layout layout, double range) {
+                     struct conformance_extents ne, enum form form, enum conformance_layout layout,
+                     double range) {
     struct conformance_extents ne_a = ne;
     if (form != SPLIT) ne_a.ne[0] *= 2;
     if (!conformance_case(c, "%s/%s/%s/%s/%g", ggml_type_name(type), conformance_shape(c, ne),
@@ -90,7 +90,7 @@ static void glu_cases(struct conformance *c, enum ggml_glu_op op) {
     }
 }
 
-#define GLU_ROW(NAME, ...)                                                                              \
+#define GLU_ROW(NAME, ...)                                                                         \
     static void cases_##NAME(struct conformance *c) {                                              \
         glu_cases(c, GGML_GLU_OP_##NAME);                                                          \
     }                                                                                              \
@@ -131,8 +131,8 @@ static void cases_glu(struct conformance *c) {
                                       form_names[form])) {
                     continue;
                 }
-                struct ggml_tensor *x = conformance_range(c, type, extents(34, 3, 2, 1), PACKED,
-                                                          -4, 4);
+                struct ggml_tensor *x =
+                    conformance_range(c, type, extents(34, 3, 2, 1), PACKED, -4, 4);
                 struct ggml_tensor *g = conformance_input(c, type, extents(34, 3, 2, 1), PACKED);
                 conformance_check(c, form == SPLIT     ? named[b].split(c->ctx, x, g)
                                      : form == SWAPPED ? named[b].swapped(c->ctx, x)

@@ -4,11 +4,13 @@
 
 #include "case.h"
 
-static const char why_product[] =
-    "k additions, errors as in a random walk, 16 k units squared; with half-precision operands their "
-    "unit squared, since devices may round the other operand to match; with quantised weights 2.5e-4: "
-    "the other operand may be rounded to 127 steps per block, which makes 1.6e-5 of uniform numbers, "
-    "four standard deviations of a single element";
+static const char why_product[] = "k additions, errors as in a random walk, 16 k units squared; "
+                                  "with half-precision operands their "
+                                  "unit squared, since devices may round the other operand to "
+                                  "match; with quantised weights 2.5e-4: "
+                                  "the other operand may be rounded to 127 steps per block, which "
+                                  "makes 1.6e-5 of uniform numbers, "
+                                  "four standard deviations of a single element";
 
 static double product_bound(enum ggml_type a, enum ggml_type b, int64_t k) {
     if (ggml_is_quantized(a)) return 2.5e-4;
@@ -27,7 +29,7 @@ static enum ggml_type weight_type(int w) {
 }
 
 struct product {
-    int64_t m, n, k; // k in blocks for quantised weights
+    int64_t m, n, k;          // k in blocks for quantised weights
     int64_t batch2, batch3;   // of the weights
     int64_t repeat2, repeat3; // of the other operand, for each of theirs
 };
@@ -40,8 +42,8 @@ static void mul_mat_case(struct conformance *c, enum ggml_type a_type, enum ggml
     const struct conformance_extents ne_b =
         extents(k, p.n, p.batch2 * p.repeat2, p.batch3 * p.repeat3);
     if (!conformance_case(c, "%s,%s/m=%d,n=%d,k=%d/batch=%dx%d,%dx%d/%s,%s%s",
-                          ggml_type_name(a_type), ggml_type_name(b_type), (int)p.m, (int)p.n, (int)k,
-                          (int)p.batch2, (int)p.batch3, (int)ne_b.ne[2], (int)ne_b.ne[3],
+                          ggml_type_name(a_type), ggml_type_name(b_type), (int)p.m, (int)p.n,
+                          (int)k, (int)p.batch2, (int)p.batch3, (int)ne_b.ne[2], (int)ne_b.ne[3],
                           conformance_layout_name(a_layout), conformance_layout_name(b_layout),
                           prec == GGML_PREC_F32 ? "/prec-f32" : "")) {
         return;
@@ -55,16 +57,16 @@ static void mul_mat_case(struct conformance *c, enum ggml_type a_type, enum ggml
 }
 
 static const struct product float_products[] = {
-    {1, 1, 1, 1, 1, 1, 1},      {1, 1, 257, 1, 1, 1, 1},   {17, 3, 64, 1, 1, 1, 1},
-    {16, 16, 256, 1, 1, 1, 1},  {33, 1, 100, 1, 1, 1, 1},  {1, 33, 31, 1, 1, 1, 1},
-    {5, 7, 33, 2, 3, 1, 1},     {4, 2, 48, 1, 1, 2, 3},    {3, 5, 17, 2, 1, 3, 2},
-    {129, 9, 128, 1, 1, 1, 1},  {7, 31, 1031, 1, 1, 1, 1}, {0, 3, 16, 1, 1, 1, 1},
-    {3, 0, 16, 1, 1, 1, 1},     {64, 65, 66, 1, 2, 2, 1},
+    {1, 1, 1, 1, 1, 1, 1},     {1, 1, 257, 1, 1, 1, 1},   {17, 3, 64, 1, 1, 1, 1},
+    {16, 16, 256, 1, 1, 1, 1}, {33, 1, 100, 1, 1, 1, 1},  {1, 33, 31, 1, 1, 1, 1},
+    {5, 7, 33, 2, 3, 1, 1},    {4, 2, 48, 1, 1, 2, 3},    {3, 5, 17, 2, 1, 3, 2},
+    {129, 9, 128, 1, 1, 1, 1}, {7, 31, 1031, 1, 1, 1, 1}, {0, 3, 16, 1, 1, 1, 1},
+    {3, 0, 16, 1, 1, 1, 1},    {64, 65, 66, 1, 2, 2, 1},
 };
 static const struct product block_products[] = {
-    {1, 1, 1, 1, 1, 1, 1}, {17, 3, 1, 1, 1, 1, 1}, {16, 16, 2, 1, 1, 1, 1}, {33, 1, 3, 1, 1, 1, 1},
-    {5, 7, 1, 2, 3, 1, 1}, {4, 2, 2, 1, 1, 2, 3},  {3, 5, 1, 2, 1, 3, 2},   {65, 9, 2, 1, 1, 1, 1},
-    {9, 33, 1, 1, 1, 1, 1}, {0, 3, 1, 1, 1, 1, 1}, {3, 0, 1, 1, 1, 1, 1},   {2, 1, 16, 1, 1, 1, 1},
+    {1, 1, 1, 1, 1, 1, 1},  {17, 3, 1, 1, 1, 1, 1}, {16, 16, 2, 1, 1, 1, 1}, {33, 1, 3, 1, 1, 1, 1},
+    {5, 7, 1, 2, 3, 1, 1},  {4, 2, 2, 1, 1, 2, 3},  {3, 5, 1, 2, 1, 3, 2},   {65, 9, 2, 1, 1, 1, 1},
+    {9, 33, 1, 1, 1, 1, 1}, {0, 3, 1, 1, 1, 1, 1},  {3, 0, 1, 1, 1, 1, 1},   {2, 1, 16, 1, 1, 1, 1},
 };
 enum {
     N_FLOAT_PRODUCTS = sizeof(float_products) / sizeof(float_products[0]),
@@ -112,7 +114,7 @@ static void hadamard_cases(struct conformance *c) {
 
 // Types without tables in this project are declined rather than computed wrongly.
 static const enum ggml_type grid_types[] = {GGML_TYPE_IQ2_XXS, GGML_TYPE_IQ2_XS, GGML_TYPE_IQ2_S,
-                                            GGML_TYPE_IQ3_XXS, GGML_TYPE_IQ3_S, GGML_TYPE_IQ1_S,
+                                            GGML_TYPE_IQ3_XXS, GGML_TYPE_IQ3_S,  GGML_TYPE_IQ1_S,
                                             GGML_TYPE_IQ1_M};
 enum { N_GRID_TYPES = sizeof(grid_types) / sizeof(grid_types[0]) };
 
@@ -138,8 +140,8 @@ struct selection {
 };
 
 static const struct selection selections[] = {
-    {1, 1, 1, 1, 1, 1}, {17, 2, 4, 2, 1, 1}, {16, 1, 8, 4, 7, 4}, {33, 3, 3, 3, 5, 1},
-    {5, 1, 16, 2, 33, 2}, {64, 2, 2, 2, 16, 1}, {3, 1, 5, 6, 3, 3}, {8, 1, 4, 2, 0, 1},
+    {1, 1, 1, 1, 1, 1},   {17, 2, 4, 2, 1, 1},  {16, 1, 8, 4, 7, 4}, {33, 3, 3, 3, 5, 1},
+    {5, 1, 16, 2, 33, 2}, {64, 2, 2, 2, 16, 1}, {3, 1, 5, 6, 3, 3},  {8, 1, 4, 2, 0, 1},
 };
 enum { N_SELECTIONS = sizeof(selections) / sizeof(selections[0]) };
 
@@ -155,8 +157,8 @@ static void mul_mat_id_case(struct conformance *c, enum ggml_type a_type, enum g
     }
     struct ggml_tensor *a = conformance_input(c, a_type, extents(k, s.m, s.experts, 1), layout);
     struct ggml_tensor *b = conformance_input(c, b_type, extents(k, s.rows, s.tokens, 1), layout);
-    struct ggml_tensor *ids = conformance_indices(c, GGML_TYPE_I32, extents(s.slots, s.tokens, 1, 1),
-                                                  ids_layout, s.experts);
+    struct ggml_tensor *ids = conformance_indices(
+        c, GGML_TYPE_I32, extents(s.slots, s.tokens, 1, 1), ids_layout, s.experts);
     conformance_bound(c, product_bound(a_type, b_type, k));
     conformance_check(c, ggml_mul_mat_id(c->ctx, a, b, ids));
 }
@@ -183,8 +185,9 @@ CONFORMANCE_OP(MUL_MAT_ID, oracle_mul_mat_id, cases_mul_mat_id, 1, why_product,
 // --- outer products ------------------------------------------------------------------------------
 
 static const struct product outer_products[] = {
-    {1, 1, 1, 1, 1, 1, 1}, {33, 5, 7, 1, 1, 1, 1}, {64, 16, 33, 2, 1, 1, 1}, {32, 3, 5, 1, 1, 2, 3},
-    {96, 1, 17, 2, 3, 1, 1}, {40, 9, 1, 1, 2, 2, 1}, {256, 4, 100, 1, 1, 1, 1}, {8, 3, 0, 1, 1, 1, 1},
+    {1, 1, 1, 1, 1, 1, 1},     {33, 5, 7, 1, 1, 1, 1},  {64, 16, 33, 2, 1, 1, 1},
+    {32, 3, 5, 1, 1, 2, 3},    {96, 1, 17, 2, 3, 1, 1}, {40, 9, 1, 1, 2, 2, 1},
+    {256, 4, 100, 1, 1, 1, 1}, {8, 3, 0, 1, 1, 1, 1},
 };
 enum { N_OUTER_PRODUCTS = sizeof(outer_products) / sizeof(outer_products[0]) };
 
@@ -193,11 +196,10 @@ static void out_prod_case(struct conformance *c, enum ggml_type a_type, enum ggm
                           enum conformance_layout b_layout) {
     const int64_t block = ggml_blck_size(a_type);
     const int64_t m = (p.m + block - 1) / block * block;
-    if (!conformance_case(c, "%s,%s/m=%d,n=%d,k=%d/batch=%dx%d,%dx%d/%s,%s",
-                          ggml_type_name(a_type), ggml_type_name(b_type), (int)m, (int)p.n, (int)p.k,
-                          (int)p.batch2, (int)p.batch3, (int)(p.batch2 * p.repeat2),
-                          (int)(p.batch3 * p.repeat3), conformance_layout_name(a_layout),
-                          conformance_layout_name(b_layout))) {
+    if (!conformance_case(c, "%s,%s/m=%d,n=%d,k=%d/batch=%dx%d,%dx%d/%s,%s", ggml_type_name(a_type),
+                          ggml_type_name(b_type), (int)m, (int)p.n, (int)p.k, (int)p.batch2,
+                          (int)p.batch3, (int)(p.batch2 * p.repeat2), (int)(p.batch3 * p.repeat3),
+                          conformance_layout_name(a_layout), conformance_layout_name(b_layout))) {
         return;
     }
     struct ggml_tensor *a =

@@ -4,7 +4,8 @@
 
 #include "case.h"
 
-static const char why_norm[] = "sums of n, errors as in a random walk, and a root: 16 (n + 16) units squared";
+static const char why_norm[] =
+    "sums of n, errors as in a random walk, and a root: 16 (n + 16) units squared";
 
 static double norm_bound(int64_t n) {
     return 16 * (double)(n + 16) * UNIT_F32 * UNIT_F32;
@@ -68,8 +69,7 @@ static void norm(const struct ggml_tensor *node, double *out, bool magnitude) {
     for (int64_t n = 0; n < ggml_nelements(node); ++n) {
         int64_t i[4];
         ggml_unravel_index(node, n, &i[0], &i[1], &i[2], &i[3]);
-        const bool new_group =
-            node->op == GGML_OP_GROUP_NORM ? i[0] + i[1] == 0 : i[0] == 0;
+        const bool new_group = node->op == GGML_OP_GROUP_NORM ? i[0] + i[1] == 0 : i[0] == 0;
         if (new_group) statistics(node, i, &mean, &divisor);
         const double x = oracle_value(node->src[0], i[0], i[1], i[2], i[3]);
         out[n] = magnitude ? (fabs(x) + fabs(mean)) / divisor : (x - mean) / divisor;
@@ -130,8 +130,8 @@ CONFORMANCE_OP(L2_NORM, oracle_norm, cases_l2_norm, 1, why_norm, PLAIN);
 
 static void cases_group_norm(struct conformance *c) {
     static const struct conformance_extents shapes[] = {
-        {{1, 1, 4, 1}}, {{7, 3, 6, 2}}, {{16, 16, 8, 1}}, {{5, 1, 7, 3}}, {{33, 4, 12, 1}},
-        {{64, 2, 1, 2}}, {{0, 3, 4, 1}},
+        {{1, 1, 4, 1}},   {{7, 3, 6, 2}},  {{16, 16, 8, 1}}, {{5, 1, 7, 3}},
+        {{33, 4, 12, 1}}, {{64, 2, 1, 2}}, {{0, 3, 4, 1}},
     };
     static const int groups[] = {1, 2, 3, 4};
     for (size_t s = 0; s < sizeof(shapes) / sizeof(shapes[0]); ++s) {
@@ -139,25 +139,23 @@ static void cases_group_norm(struct conformance *c) {
             for (int l = 0; l < 4; ++l) {
                 const enum conformance_layout layout = (enum conformance_layout)l;
                 for (int in_place = 0; in_place < 2; ++in_place) {
-                    if (!conformance_case(c, "f32/%s/%d-groups/%s/%s",
-                                          conformance_shape(c, shapes[s]), groups[g],
-                                          conformance_layout_name(layout),
-                                          in_place ? "inplace" : "new")) {
+                    if (!conformance_case(
+                            c, "f32/%s/%d-groups/%s/%s", conformance_shape(c, shapes[s]), groups[g],
+                            conformance_layout_name(layout), in_place ? "inplace" : "new")) {
                         continue;
                     }
                     struct ggml_tensor *a =
                         conformance_range(c, GGML_TYPE_F32, shapes[s], layout, -1, 2);
                     conformance_bound(c, norm_bound(ggml_nelements(a)));
-                    conformance_check(
-                        c, in_place ? ggml_group_norm_inplace(c->ctx, a, groups[g], 1e-5f)
-                                    : ggml_group_norm(c->ctx, a, groups[g], 1e-5f));
+                    conformance_check(c, in_place
+                                             ? ggml_group_norm_inplace(c->ctx, a, groups[g], 1e-5f)
+                                             : ggml_group_norm(c->ctx, a, groups[g], 1e-5f));
                 }
             }
         }
     }
 }
-CONFORMANCE_OP(GROUP_NORM, oracle_norm, cases_group_norm, 1, why_norm,
-               .magnitude = norm_magnitude);
+CONFORMANCE_OP(GROUP_NORM, oracle_norm, cases_group_norm, 1, why_norm, .magnitude = norm_magnitude);
 
 static void rms_norm_back(const struct ggml_tensor *node, double *out, bool magnitude) {
     const struct ggml_tensor *dy = node->src[0];
@@ -176,8 +174,8 @@ static void rms_norm_back(const struct ggml_tensor *node, double *out, bool magn
         const double first = oracle_value(dy, i[0], i[1], i[2], i[3]);
         const double second =
             oracle_value(x, i[0], i[1], i[2], i[3]) * product / (squares + width * eps);
-        out[n] = (magnitude ? fabs(first) + fabs(second) : first - second) /
-                 sqrt(squares / width + eps);
+        out[n] =
+            (magnitude ? fabs(first) + fabs(second) : first - second) / sqrt(squares / width + eps);
     }
 }
 

@@ -197,8 +197,8 @@ static void oracle_repeat(const struct ggml_tensor *node, double *out) {
     for (int64_t n = 0; n < ggml_nelements(node); ++n) {
         int64_t i[4];
         index_of(node, n, i);
-        out[n] = oracle_value(a, i[0] % a->ne[0], i[1] % a->ne[1], i[2] % a->ne[2],
-                              i[3] % a->ne[3]);
+        out[n] =
+            oracle_value(a, i[0] % a->ne[0], i[1] % a->ne[1], i[2] % a->ne[2], i[3] % a->ne[3]);
     }
 }
 
@@ -225,8 +225,7 @@ static void repeat_case(struct conformance *c, enum ggml_type type, struct confo
     const struct conformance_extents to = multiplied(ne, factors);
     struct ggml_tensor *a = conformance_range(c, type, ne, layout, -100, 100);
     if (extents_given) {
-        conformance_check(
-            c, ggml_repeat_4d(c->ctx, a, to.ne[0], to.ne[1], to.ne[2], to.ne[3]));
+        conformance_check(c, ggml_repeat_4d(c->ctx, a, to.ne[0], to.ne[1], to.ne[2], to.ne[3]));
     } else {
         struct ggml_tensor *b = conformance_input(c, GGML_TYPE_F32, to, PACKED);
         conformance_check(c, ggml_repeat(c->ctx, a, b));
@@ -255,7 +254,8 @@ static void fold(const struct ggml_tensor *node, double *out, bool squares) {
         int64_t i[4];
         index_of(a, n, i);
         const double x = oracle_value(a, i[0], i[1], i[2], i[3]);
-        out[i[0] % ne[0] + ne[0] * (i[1] % ne[1] + ne[1] * (i[2] % ne[2] + ne[2] * (i[3] % ne[3])))] +=
+        out[i[0] % ne[0] +
+            ne[0] * (i[1] % ne[1] + ne[1] * (i[2] % ne[2] + ne[2] * (i[3] % ne[3])))] +=
             squares ? x * x : x;
     }
     for (int64_t n = 0; n < ggml_nelements(node) && squares; ++n)

@@ -30,8 +30,7 @@ static int64_t row_width(enum ggml_type type, int r) {
 static void get_rows_case(struct conformance *c, enum ggml_type type, int r,
                           enum conformance_layout layout, enum conformance_layout ids_layout) {
     const struct row_choice s = row_choices[r];
-    const struct conformance_extents ne =
-        extents(row_width(type, r), s.n_rows, s.batch2, s.batch3);
+    const struct conformance_extents ne = extents(row_width(type, r), s.n_rows, s.batch2, s.batch3);
     if (!conformance_case(c, "%s/%s/%d-rows/%s,%s", ggml_type_name(type), conformance_shape(c, ne),
                           (int)s.n_chosen, conformance_layout_name(layout),
                           conformance_layout_name(ids_layout))) {
@@ -59,8 +58,7 @@ static void cases_get_rows(struct conformance *c) {
     for (int q = 0; q < conformance_n_quants; ++q)
         get_rows_of(c, conformance_quants[q]);
     for (int t = GGML_TYPE_IQ2_XXS; t <= GGML_TYPE_IQ2_S; ++t) {
-        if (t != GGML_TYPE_IQ4_NL)
-            get_rows_case(c, (enum ggml_type)t, 1, PACKED, PACKED);
+        if (t != GGML_TYPE_IQ4_NL) get_rows_case(c, (enum ggml_type)t, 1, PACKED, PACKED);
     }
 }
 CONFORMANCE_OP(GET_ROWS, oracle_get_rows, cases_get_rows, 0, why_decode, PLAIN);
@@ -98,8 +96,8 @@ static void cases_get_rows_back(struct conformance *c) {
                                       conformance_layout_name((enum conformance_layout)l))) {
                     continue;
                 }
-                struct ggml_tensor *a = conformance_input(c, type, extents(width, n, 1, 1),
-                                                          (enum conformance_layout)l);
+                struct ggml_tensor *a =
+                    conformance_input(c, type, extents(width, n, 1, 1), (enum conformance_layout)l);
                 struct ggml_tensor *ids =
                     conformance_indices(c, GGML_TYPE_I32, extents(n, 1, 1, 1), PACKED, n_rows);
                 struct ggml_tensor *like =
@@ -146,8 +144,8 @@ static void set_rows_case(struct conformance *c, enum ggml_type type, enum ggml_
     struct ggml_tensor *b =
         conformance_input(c, from, extents(width, s.n_chosen, s.batch2, s.batch3), layout);
     const struct conformance_fill distinct = {FILL_DISTINCT, 0, (double)s.n_rows, NULL, 0};
-    struct ggml_tensor *ids = conformance_filled(
-        c, index, extents(s.n_chosen, lists2, 1, 1), PACKED, distinct);
+    struct ggml_tensor *ids =
+        conformance_filled(c, index, extents(s.n_chosen, lists2, 1, 1), PACKED, distinct);
     conformance_bound(c, conformance_quant_bound(type));
     conformance_check(c, ggml_set_rows(c->ctx, a, b, ids));
 }
@@ -187,9 +185,9 @@ static void cases_diag(struct conformance *c) {
                                       conformance_layout_name((enum conformance_layout)l))) {
                     continue;
                 }
-                conformance_check(c, ggml_diag(c->ctx, conformance_input(
-                                                           c, GGML_TYPE_F32, ne,
-                                                           (enum conformance_layout)l)));
+                conformance_check(c,
+                                  ggml_diag(c->ctx, conformance_input(c, GGML_TYPE_F32, ne,
+                                                                      (enum conformance_layout)l)));
             }
         }
     }
@@ -252,9 +250,9 @@ static void sort_canonical(const struct ggml_tensor *node, double *actual) {
 }
 
 static const struct conformance_extents sort_shapes[] = {
-    {{1, 3, 1, 1}},  {{2, 5, 1, 1}},    {{7, 3, 2, 2}},    {{16, 10, 1, 1}}, {{33, 5, 3, 2}},
-    {{64, 4, 1, 1}}, {{100, 1, 1, 3}},  {{1000, 2, 1, 1}}, {{1024, 3, 1, 1}}, {{4099, 2, 1, 1}},
-    {{5, 0, 1, 1}},
+    {{1, 3, 1, 1}},    {{2, 5, 1, 1}},    {{7, 3, 2, 2}},   {{16, 10, 1, 1}},
+    {{33, 5, 3, 2}},   {{64, 4, 1, 1}},   {{100, 1, 1, 3}}, {{1000, 2, 1, 1}},
+    {{1024, 3, 1, 1}}, {{4099, 2, 1, 1}}, {{5, 0, 1, 1}},
 };
 enum { N_SORT_SHAPES = sizeof(sort_shapes) / sizeof(sort_shapes[0]) };
 
@@ -282,9 +280,8 @@ static void cases_argsort(struct conformance *c) {
                     continue;
                 }
                 struct ggml_tensor *a = sort_input(c, sort_shapes[s], layout, filling);
-                conformance_check(c, ggml_argsort(c->ctx, a,
-                                                  down ? GGML_SORT_ORDER_DESC
-                                                       : GGML_SORT_ORDER_ASC));
+                conformance_check(
+                    c, ggml_argsort(c->ctx, a, down ? GGML_SORT_ORDER_DESC : GGML_SORT_ORDER_ASC));
             }
         }
     }
@@ -331,12 +328,13 @@ static void oracle_roll(const struct ggml_tensor *node, double *out) {
 }
 
 static void cases_roll(struct conformance *c) {
-    static const int shifts[][4] = {{0, 0, 0, 0}, {1, 0, 0, 0}, {-3, 0, 0, 0}, {0, 2, 0, 0},
+    static const int shifts[][4] = {{0, 0, 0, 0},  {1, 0, 0, 0}, {-3, 0, 0, 0}, {0, 2, 0, 0},
                                     {0, 0, -1, 0}, {0, 0, 0, 1}, {5, -2, 1, -1}};
     for (size_t h = 0; h < sizeof(shifts) / sizeof(shifts[0]); ++h) {
         for (int l = PACKED; l <= ROTATED; ++l) {
             for (int s = 0; s < 2; ++s) {
-                const struct conformance_extents ne = s ? extents(64, 3, 2, 2) : extents(33, 5, 3, 2);
+                const struct conformance_extents ne =
+                    s ? extents(64, 3, 2, 2) : extents(33, 5, 3, 2);
                 const int *x = shifts[h];
                 if (!conformance_case(c, "f32/%s/%d,%d,%d,%d/%s", conformance_shape(c, ne), x[0],
                                       x[1], x[2], x[3],
@@ -357,7 +355,8 @@ static void oracle_timestep_embedding(const struct ggml_tensor *node, double *ou
     for (int64_t n = 0; n < ggml_nelements(node); ++n) {
         const int64_t i = n % dim;
         const double t = oracle_value(node->src[0], n / dim, 0, 0, 0);
-        const double f = pow(node->op_params[1], -(double)(i % (half > 0 ? half : 1)) / (double)half);
+        const double f =
+            pow(node->op_params[1], -(double)(i % (half > 0 ? half : 1)) / (double)half);
         out[n] = i < half ? cos(t * f) : i < 2 * half ? sin(t * f) : 0;
     }
 }
@@ -374,13 +373,11 @@ static void cases_timestep_embedding(struct conformance *c) {
                                           periods[p], times[t], n)) {
                         continue;
                     }
-                    struct ggml_tensor *a = conformance_range(c, GGML_TYPE_F32,
-                                                              extents(n, 1, 1, 1), PACKED, 0,
-                                                              times[t]);
+                    struct ggml_tensor *a = conformance_range(c, GGML_TYPE_F32, extents(n, 1, 1, 1),
+                                                              PACKED, 0, times[t]);
                     const double error = 8 * (times[t] + 1) * UNIT_F32;
                     conformance_bound(c, error * error);
-                    conformance_check(
-                        c, ggml_timestep_embedding(c->ctx, a, dims[d], periods[p]));
+                    conformance_check(c, ggml_timestep_embedding(c->ctx, a, dims[d], periods[p]));
                 }
             }
         }

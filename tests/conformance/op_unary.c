@@ -176,7 +176,8 @@ CASES(gelu, usual_ranges)
 CONFORMANCE_OP(GELU, oracle_unary, cases_gelu, close_bound, why_close, .magnitude = gelu_magnitude);
 CLOSE(GELU_QUICK, gelu_quick, usual_ranges);
 CASES(gelu_erf, usual_ranges)
-CONFORMANCE_OP(GELU_ERF, oracle_unary, cases_gelu_erf, close_bound, why_close, .magnitude = gelu_magnitude);
+CONFORMANCE_OP(GELU_ERF, oracle_unary, cases_gelu_erf, close_bound, why_close,
+               .magnitude = gelu_magnitude);
 CLOSE(SILU, silu, usual_ranges);
 CLOSE(EXP, exp, usual_ranges);
 CLOSE(SOFTPLUS, softplus, usual_ranges);

@@ -4,8 +4,8 @@
 
 static const char why_view[] = "no data moves";
 
-static const enum ggml_type view_types[] = {GGML_TYPE_F32,  GGML_TYPE_F16, GGML_TYPE_BF16,
-                                            GGML_TYPE_I32,  GGML_TYPE_I64, GGML_TYPE_Q4_0,
+static const enum ggml_type view_types[] = {GGML_TYPE_F32,  GGML_TYPE_F16,  GGML_TYPE_BF16,
+                                            GGML_TYPE_I32,  GGML_TYPE_I64,  GGML_TYPE_Q4_0,
                                             GGML_TYPE_Q6_K, GGML_TYPE_MXFP4};
 enum { N_VIEW_TYPES = sizeof(view_types) / sizeof(view_types[0]) };
 
@@ -62,8 +62,8 @@ static void cases_permute(struct conformance *c) {
                                   x[3])) {
                 continue;
             }
-            struct ggml_tensor *a = conformance_range(c, view_types[t], extents(256, 3, 2, 5),
-                                                      PACKED, -100, 100);
+            struct ggml_tensor *a =
+                conformance_range(c, view_types[t], extents(256, 3, 2, 5), PACKED, -100, 100);
             conformance_check(c, ggml_permute(c->ctx, a, x[0], x[1], x[2], x[3]));
         }
     }
@@ -117,8 +117,8 @@ static void cases_view(struct conformance *c) {
     for (int t = 0; t < N_VIEW_TYPES; ++t) {
         for (int form = 0; form < 5; ++form) {
             if (!conformance_case(c, "%s/form%d", ggml_type_name(view_types[t]), form)) continue;
-            struct ggml_tensor *a = conformance_range(c, view_types[t], extents(512, 3, 2, 4),
-                                                      PACKED, -100, 100);
+            struct ggml_tensor *a =
+                conformance_range(c, view_types[t], extents(512, 3, 2, 4), PACKED, -100, 100);
             conformance_check(c, view(c, a, form));
         }
     }

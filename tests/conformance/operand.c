@@ -6,17 +6,17 @@
 #include "table.h"
 
 const struct conformance_extents conformance_shapes[] = {
-    {{33, 5, 3, 2}}, {{1, 1, 1, 1}},  {{64, 4, 2, 1}},  {{0, 3, 1, 1}},   {{257, 3, 1, 1}},
-    {{7, 1, 1, 1}},  {{1, 13, 2, 1}}, {{256, 2, 1, 3}}, {{1031, 7, 1, 1}}, {{16, 1, 5, 2}},
+    {{33, 5, 3, 2}}, {{1, 1, 1, 1}},   {{64, 4, 2, 1}},  {{0, 3, 1, 1}},    {{257, 3, 1, 1}},
+    {{7, 1, 1, 1}},  {{1, 13, 2, 1}},  {{256, 2, 1, 3}}, {{1031, 7, 1, 1}}, {{16, 1, 5, 2}},
     {{5, 0, 2, 1}},  {{127, 2, 2, 2}}, {{32, 33, 1, 1}}, {{4099, 9, 1, 1}},
 };
 const int conformance_n_shapes = sizeof(conformance_shapes) / sizeof(conformance_shapes[0]);
 
 const enum ggml_type conformance_quants[] = {
-    GGML_TYPE_Q4_0,  GGML_TYPE_Q4_1,  GGML_TYPE_Q5_0,  GGML_TYPE_Q5_1,   GGML_TYPE_Q8_0,
-    GGML_TYPE_Q2_K,  GGML_TYPE_Q3_K,  GGML_TYPE_Q4_K,  GGML_TYPE_Q5_K,   GGML_TYPE_Q6_K,
+    GGML_TYPE_Q4_0,   GGML_TYPE_Q4_1,   GGML_TYPE_Q5_0,  GGML_TYPE_Q5_1,  GGML_TYPE_Q8_0,
+    GGML_TYPE_Q2_K,   GGML_TYPE_Q3_K,   GGML_TYPE_Q4_K,  GGML_TYPE_Q5_K,  GGML_TYPE_Q6_K,
     GGML_TYPE_IQ4_NL, GGML_TYPE_IQ4_XS, GGML_TYPE_TQ1_0, GGML_TYPE_TQ2_0, GGML_TYPE_MXFP4,
-    GGML_TYPE_NVFP4, GGML_TYPE_Q1_0,  GGML_TYPE_Q2_0,
+    GGML_TYPE_NVFP4,  GGML_TYPE_Q1_0,   GGML_TYPE_Q2_0,
 };
 const int conformance_n_quants = sizeof(conformance_quants) / sizeof(conformance_quants[0]);
 const enum ggml_type conformance_floats[3] = {GGML_TYPE_F32, GGML_TYPE_F16, GGML_TYPE_BF16};
@@ -87,9 +87,8 @@ struct ggml_tensor *conformance_input(struct conformance *c, enum ggml_type type
 struct ggml_tensor *conformance_indices(struct conformance *c, enum ggml_type type,
                                         struct conformance_extents extents,
                                         enum conformance_layout layout, int64_t n) {
-    return conformance_filled(
-        c, type, extents, layout,
-        (struct conformance_fill){FILL_INTEGER, 0, (double)n, NULL, 0});
+    return conformance_filled(c, type, extents, layout,
+                              (struct conformance_fill){FILL_INTEGER, 0, (double)n, NULL, 0});
 }
 
 // --- numbers -------------------------------------------------------------------------------------
@@ -101,8 +100,8 @@ struct block_scales {
 };
 
 static const struct block_scales block_scales[] = {
-    {GGML_TYPE_Q4_0, {0, -1}},   {GGML_TYPE_Q4_1, {0, 2}},   {GGML_TYPE_Q5_0, {0, -1}},
-    {GGML_TYPE_Q5_1, {0, 2}},    {GGML_TYPE_Q8_0, {0, -1}},  {GGML_TYPE_Q8_1, {0, 2}},
+    {GGML_TYPE_Q4_0, {0, -1}},   {GGML_TYPE_Q4_1, {0, 2}},    {GGML_TYPE_Q5_0, {0, -1}},
+    {GGML_TYPE_Q5_1, {0, 2}},    {GGML_TYPE_Q8_0, {0, -1}},   {GGML_TYPE_Q8_1, {0, 2}},
     {GGML_TYPE_Q2_K, {80, 82}},  {GGML_TYPE_Q3_K, {108, -1}}, {GGML_TYPE_Q4_K, {0, 2}},
     {GGML_TYPE_Q5_K, {0, 2}},    {GGML_TYPE_Q6_K, {208, -1}}, {GGML_TYPE_IQ4_NL, {0, -1}},
     {GGML_TYPE_IQ4_XS, {0, -1}}, {GGML_TYPE_TQ1_0, {52, -1}}, {GGML_TYPE_TQ2_0, {64, -1}},
@@ -160,8 +159,7 @@ static double next_value(struct test_random *random, const struct conformance_fi
         (void)n;
         return fill->low + draw_distinct(random, used, choices, choices - i0);
     }
-    default:
-        return fill->low + (fill->high - fill->low) * (double)random_u32(random) * 0x1p-32;
+    default: return fill->low + (fill->high - fill->low) * (double)random_u32(random) * 0x1p-32;
     }
 }
 
@@ -174,8 +172,8 @@ void conformance_write_operand(struct conformance *c, const struct conformance_o
     for (int64_t i = 0; i < ggml_nelements(t); i += block) {
         int64_t i0, i1, i2, i3;
         ggml_unravel_index(t, i, &i0, &i1, &i2, &i3);
-        uint8_t *at = (uint8_t *)t->data + (size_t)(i0 / block) * t->nb[0] +
-                      (size_t)i1 * t->nb[1] + (size_t)i2 * t->nb[2] + (size_t)i3 * t->nb[3];
+        uint8_t *at = (uint8_t *)t->data + (size_t)(i0 / block) * t->nb[0] + (size_t)i1 * t->nb[1] +
+                      (size_t)i2 * t->nb[2] + (size_t)i3 * t->nb[3];
         if (plain) {
             oracle_store(t->type, at, next_value(&c->random, fill, i, i0, t->ne[0], used));
         } else {

@@ -26,8 +26,8 @@ static void mul_mat(const struct ggml_tensor *node, double *out, bool squares) {
     for (int64_t i = 0; i < ggml_nelements(node); ++i) {
         int64_t i0, i1, i2, i3;
         ggml_unravel_index(node, i, &i0, &i1, &i2, &i3);
-        const int64_t row = i0 + ne_a[1] * (i2 / (ne_b[2] / ne_a[2]) +
-                                            ne_a[2] * (i3 / (ne_b[3] / ne_a[3])));
+        const int64_t row =
+            i0 + ne_a[1] * (i2 / (ne_b[2] / ne_a[2]) + ne_a[2] * (i3 / (ne_b[3] / ne_a[3])));
         const int64_t column = i1 + ne_b[1] * (i2 + ne_b[2] * i3);
         out[i] = dot(a + row * ne_a[0], b + column * ne_a[0], ne_a[0], squares);
     }

@@ -6,8 +6,8 @@
 
 #include "oracle_quant.h"
 
-// Nearest number with so many bits after the leading one, ties to even; exponents below min_exponent
-// have fewer.
+// Nearest number with so many bits after the leading one, ties to even; exponents below
+// min_exponent have fewer.
 static double round_bits(double value, int bits, int min_exponent) {
     int exponent;
     if (value == 0 || !isfinite(value)) return value;

@@ -153,8 +153,8 @@ void conformance_print_json(FILE *out, const struct conformance_report *report,
             (long long)report->n_unsupported, report->seconds);
     for (int i = 0; i < report->n_groups; ++i) {
         const struct conformance_group *g = &report->groups[i];
-        fprintf(out, "%s\n {\"op\": \"%s\", \"types\": \"%s\", \"passed\": %lld, ", i > 0 ? "," : "",
-                g->op, g->types, (long long)g->n_passed);
+        fprintf(out, "%s\n {\"op\": \"%s\", \"types\": \"%s\", \"passed\": %lld, ",
+                i > 0 ? "," : "", g->op, g->types, (long long)g->n_passed);
         fprintf(out, "\"failed\": %lld, \"unsupported\": %lld, \"worst\": %.4g, \"share\": %.4g}",
                 (long long)g->n_failed, (long long)g->n_unsupported, g->worst, g->worst_share);
     }

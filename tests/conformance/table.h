@@ -11,12 +11,11 @@ extern const int conformance_table_size;
 
 // --- report.c
 
-// Counts the outcome of the case c->name: an error and what it may be, or a message. The node is NULL
-// where the case is about none.
+// Counts the outcome of the case c->name: an error and what it may be, or a message. The node is
+// NULL where the case is about none.
 void conformance_pass(struct conformance *c, const struct ggml_tensor *node, double error,
                       double bound);
-void conformance_fail(struct conformance *c, const char *format, ...)
-    GGML_ATTRIBUTE_FORMAT(2, 3);
+void conformance_fail(struct conformance *c, const char *format, ...) GGML_ATTRIBUTE_FORMAT(2, 3);
 void conformance_unsupported(struct conformance *c);
 
 // --- memory.c
@@ -24,10 +23,10 @@ void conformance_unsupported(struct conformance *c);
 // Where the tensors of a case lie: one buffer of the device, and images of it on the host.
 struct conformance_memory {
     ggml_backend_buffer_t buffer;
-    struct ggml_context *ctx;  // holds `all`
-    struct ggml_tensor *all;   // bytes of the whole buffer
+    struct ggml_context *ctx; // holds `all`
+    struct ggml_tensor *all;  // bytes of the whole buffer
     size_t size;
-    size_t used;   // by this case, guards included
+    size_t used; // by this case, guards included
     uint8_t *before;
     uint8_t *after;
 };
