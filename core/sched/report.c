@@ -113,7 +113,10 @@ static bool collect(struct collector *c, const size_t *sizes) {
 
 static ggml_sched_report_t make_report(ggml_backend_sched_t sched, const size_t *sizes) {
     struct collector c = {.sched = sched, .report = ggml_mem_calloc(1, sizeof(*c.report))};
-    if (c.report && collect(&c, sizes)) return c.report;
+    if (c.report && collect(&c, sizes)) {
+        c.report->seconds = sched->predicted_seconds;
+        return c.report;
+    }
     ggml_fail(GGML_HOST_OUT_OF_MEMORY, "ggml_sched_report_new: no memory for a report");
     ggml_sched_report_free(c.report);
     return NULL;
@@ -155,6 +158,10 @@ void ggml_sched_report_free(ggml_sched_report_t report) {
     ggml_mem_free(report->text);
     ggml_mem_free(report->json);
     ggml_mem_free(report);
+}
+
+double ggml_sched_report_seconds(ggml_sched_report_t report) {
+    return report ? report->seconds : 0;
 }
 
 size_t ggml_sched_report_split_count(ggml_sched_report_t report) {

@@ -12,7 +12,8 @@ struct ggml_sched_report {
     struct ggml_sched_node_info *nodes;
     struct ggml_sched_stream_info *streams;
     size_t n_splits, n_nodes, n_streams;
-    char *text; // written when first asked for
+    double seconds; // predicted
+    char *text;     // written when first asked for
     char *json;
 };
 

@@ -7,6 +7,7 @@
 
 #include "ggml-alloc.h"
 #include "ggml-backend-impl.h"
+#include "ggml-host.h"
 #include "ggml-impl.h"
 #include "graph/gallocr.h"
 #include "sched/tensor_map.h"
@@ -140,6 +141,8 @@ struct ggml_backend_sched {
     bool op_offload;
     bool restricted; // not every stream is allowed
     struct sched_stream *streams;
+    struct ggml_sched_cost *costs; // by stream; NULL: place as usual
+    double predicted_seconds;      // of the last graph
     ggml_backend_sched_eval_callback callback;
     void *callback_data;
 
@@ -250,6 +253,8 @@ int32_t sched_buft_id(struct ggml_backend_sched *sched, ggml_backend_buffer_type
 // The stages, in order. Each answers false with a message.
 bool sched_index(struct ggml_backend_sched *sched, struct ggml_cgraph *graph);
 bool sched_place(struct ggml_backend_sched *sched);
+// Improves the placement by the caller's figures.
+bool sched_place_by_cost(struct ggml_backend_sched *sched);
 bool sched_cut(struct ggml_backend_sched *sched);
 bool sched_assemble(struct ggml_backend_sched *sched);
 // The parts of the graph that streams compute, and in sched_assemble() what the allocator sees.
