@@ -135,8 +135,7 @@ static bool read_value(struct gguf_source *source, struct gguf_pair *pair) {
 
 static bool read_pair(struct gguf_source *source, struct gguf_context *ctx) {
     struct gguf_pair pair = {0};
-    if (!read_key(source, ctx, &pair) || !read_type(source, &pair) ||
-        !read_value(source, &pair)) {
+    if (!read_key(source, ctx, &pair) || !read_type(source, &pair) || !read_value(source, &pair)) {
         gguf_pair_free(&pair);
         return false;
     }
@@ -189,7 +188,8 @@ static bool read_info(struct gguf_source *source, struct gguf_context *ctx) {
         return false;
     }
     if (offset != ctx->data_size) {
-        return gguf_source_damaged(source, "tensor '%s' lies at %llu, but the one before ends at %zu",
+        return gguf_source_damaged(source,
+                                   "tensor '%s' lies at %llu, but the one before ends at %zu",
                                    tensor.name, (unsigned long long)offset, ctx->data_size);
     }
     return gguf_info_put(ctx, &tensor, size);

@@ -17,8 +17,7 @@ static bool context_size(const struct gguf_context *ctx, size_t data_size, size_
 
 static struct ggml_tensor *read_blob(const struct gguf_context *ctx, struct gguf_source *source,
                                      struct ggml_context *tensors) {
-    struct ggml_tensor *blob =
-        ggml_new_tensor_1d(tensors, GGML_TYPE_I8, (int64_t)ctx->data_size);
+    struct ggml_tensor *blob = ggml_new_tensor_1d(tensors, GGML_TYPE_I8, (int64_t)ctx->data_size);
     if (ggml_tensor_is_error(blob)) return NULL;
     ggml_set_name(blob, "GGUF tensor data binary blob");
     return gguf_source_read(source, blob->data, ctx->data_size) ? blob : NULL;

@@ -18,8 +18,8 @@ bool gguf_source_damaged(const struct gguf_source *source, const char *format, .
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    ggml_fail(GGML_HOST_DAMAGED_FILE, "gguf: at byte %llu: %s",
-              (unsigned long long)source->offset, text);
+    ggml_fail(GGML_HOST_DAMAGED_FILE, "gguf: at byte %llu: %s", (unsigned long long)source->offset,
+              text);
     return false;
 }
 

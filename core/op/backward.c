@@ -149,8 +149,9 @@ static void mark_node(struct backward *pass, struct ggml_tensor *node, struct gg
     if (node->type == GGML_TYPE_I32 || slot == GGML_HASHSET_FULL) return;
     if (!wants_through_sources(pass, node) && !(node->flags & flags)) return;
     if (overwrites_source(node)) {
-        backward_fail(pass, node, "it works in place, so its gradient is lost; use the form of the "
-                                  "operation that makes a new tensor");
+        backward_fail(pass, node,
+                      "it works in place, so its gradient is lost; use the form of the "
+                      "operation that makes a new tensor");
         return;
     }
     pass->wanted[slot] = true;
@@ -166,10 +167,11 @@ static void mark_nodes(struct backward *pass, struct ggml_tensor **grad_accs) {
         flags |= graph->nodes[i]->flags;
     }
     if (!(flags & GGML_TENSOR_FLAG_PARAM) || !(flags & GGML_TENSOR_FLAG_LOSS)) {
-        backward_fail(pass, NULL, flags & GGML_TENSOR_FLAG_LOSS
-                                      ? "no node is a parameter; call ggml_set_param before the "
-                                        "forward graph is built"
-                                      : "no node is a loss; call ggml_set_loss");
+        backward_fail(pass, NULL,
+                      flags & GGML_TENSOR_FLAG_LOSS
+                          ? "no node is a parameter; call ggml_set_param before the "
+                            "forward graph is built"
+                          : "no node is a loss; call ggml_set_loss");
     }
     for (int i = 0; i < graph->n_nodes && !pass->failed; ++i) {
         mark_node(pass, graph->nodes[i], grad_accs ? grad_accs[i] : NULL);
@@ -203,8 +205,9 @@ void ggml_build_backward_expand(struct ggml_context *ctx, struct ggml_cgraph *cg
     struct backward pass = {.ctx = ctx, .graph = cgraph};
     const size_t n_slots = cgraph->visited_hash_set.size;
     if (cgraph->n_nodes < 1 || !cgraph->grads || !cgraph->grad_accs) {
-        backward_fail(&pass, NULL, "it has no nodes or was made without gradients; use "
-                                   "ggml_new_graph_custom with grads, and build it forward first");
+        backward_fail(&pass, NULL,
+                      "it has no nodes or was made without gradients; use "
+                      "ggml_new_graph_custom with grads, and build it forward first");
         return;
     }
     memset(cgraph->grads, 0, n_slots * sizeof(cgraph->grads[0]));

@@ -18,8 +18,7 @@ static tensor_t reduced(struct backward *pass, tensor_t g, tensor_t like) {
 }
 
 static tensor_t reshaped(struct backward *pass, tensor_t g, tensor_t like) {
-    return ggml_are_same_shape(g, like) ? g
-                                        : ggml_reshape(pass->ctx, contiguous(pass, g), like);
+    return ggml_are_same_shape(g, like) ? g : ggml_reshape(pass->ctx, contiguous(pass, g), like);
 }
 
 // --- copies and views ----------------------------------------------------------------------------
@@ -157,8 +156,7 @@ static void rule_sqr(struct backward *pass, tensor_t node, tensor_t g) {
 }
 
 static void rule_sqrt(struct backward *pass, tensor_t node, tensor_t g) {
-    backward_give(pass, node->src[0],
-                  ggml_scale(pass->ctx, ggml_div(pass->ctx, g, node), 0.5f));
+    backward_give(pass, node->src[0], ggml_scale(pass->ctx, ggml_div(pass->ctx, g, node), 0.5f));
 }
 
 static void rule_log(struct backward *pass, tensor_t node, tensor_t g) {

@@ -34,8 +34,8 @@ static void encode_block_q2_K(const float *x, const float *w, block_q2_K *b) {
         float own[16];
         for (int i = 0; i < 16; ++i)
             own[i] = w ? w[16 * g + i] : fabsf(x[16 * g + i]);
-        scales[g] = quant_search_range(w ? &weighted : &reference, x + 16 * g, own, q + 16 * g,
-                                       &mins[g]);
+        scales[g] =
+            quant_search_range(w ? &weighted : &reference, x + 16 * g, own, q + 16 * g, &mins[g]);
     }
     const float max_scale = largest(scales, GROUPS_16);
     const float max_min = largest(mins, GROUPS_16);

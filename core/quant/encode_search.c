@@ -36,8 +36,8 @@ static bool fit_range(const struct quant_range_search *s, const float *x, const 
     return true;
 }
 
-static void quantise_range(const struct quant_range_search *s, const float *x, float iscale, float min,
-                           uint8_t *q) {
+static void quantise_range(const struct quant_range_search *s, const float *x, float iscale,
+                           float min, uint8_t *q) {
     for (int i = 0; i < s->n; ++i)
         q[i] = (uint8_t)quant_nearest(iscale * (x[i] - min), 0, s->n_max);
 }

@@ -16,8 +16,8 @@ struct quant_range_search {
     bool any_min;        // else min <= 0
 };
 
-// value = d * q with low <= q <= high. Trial k brings the largest element to first + step * k, or to
-// minus that.
+// value = d * q with low <= q <= high. Trial k brings the largest element to first + step * k, or
+// to minus that.
 struct quant_level_search {
     int n;
     int low;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Encoders of the small blocks for elements of unequal importance: scales by weighted least squares.
+// Encoders of the small blocks for elements of unequal importance: scales by weighted least
+// squares.
 #include "quant/encode_search.h"
 #include "quant/quant_block.h"
 

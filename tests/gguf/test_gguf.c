@@ -425,7 +425,8 @@ static void test_writing_what_has_no_data_fails(void **state) {
 static void test_file_inside_a_file(void **state) {
     (void)state;
     struct ggml_context *tensors;
-    const size_t start = 64; // a multiple of the alignment, as the writer counts from its first byte
+    const size_t start =
+        64; // a multiple of the alignment, as the writer counts from its first byte
     FILE *stream = tmpfile();
     build_good_file(&file);
     for (size_t i = 0; i < start; ++i) {
@@ -456,9 +457,8 @@ static void test_callback_in_chunks_of_any_size(void **state) {
     build_good_file(&file);
     for (size_t chunk = 0; chunk < 20; ++chunk) {
         struct ggml_context *tensors;
-        struct gguf_context *ctx =
-            gguf_init_from_callback(read_image, &file, chunk, file.size + 1000,
-                                    (struct gguf_init_params){.ctx = &tensors});
+        struct gguf_context *ctx = gguf_init_from_callback(
+            read_image, &file, chunk, file.size + 1000, (struct gguf_init_params){.ctx = &tensors});
         assert_non_null(ctx);
         assert_string_equal(gguf_get_val_str(ctx, gguf_find_key(ctx, "text")), "a string");
         assert_memory_equal(ggml_get_first_tensor(tensors)->data, file.bytes + file.size - 128,
@@ -472,8 +472,8 @@ static void test_callback_in_chunks_of_any_size(void **state) {
 static void test_writer_equals_the_format(void **state) {
     (void)state;
     build_good_file(&file);
-    struct gguf_context *ctx = gguf_init_from_buffer(file.bytes, file.size,
-                                                     (struct gguf_init_params){.no_alloc = true});
+    struct gguf_context *ctx =
+        gguf_init_from_buffer(file.bytes, file.size, (struct gguf_init_params){.no_alloc = true});
     assert_non_null(ctx);
     assert_int_equal(gguf_get_meta_size(ctx), file.size - 128);
     unsigned char *data = malloc(file.size);

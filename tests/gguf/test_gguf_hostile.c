@@ -81,8 +81,8 @@ static void test_truncated_at_every_byte(void **state) {
     }
     for (size_t size = data_offset; size < file.size; ++size) {
         struct ggml_context *tensors = (struct ggml_context *)&file;
-        assert_null(gguf_init_from_buffer(file.bytes, size,
-                                          (struct gguf_init_params){.ctx = &tensors}));
+        assert_null(
+            gguf_init_from_buffer(file.bytes, size, (struct gguf_init_params){.ctx = &tensors}));
         assert_null(tensors);
         assert_int_equal(ggml_last_status(), GGML_HOST_DAMAGED_FILE);
     }
@@ -160,8 +160,9 @@ static void test_counts_that_do_not_fit(void **state) {
         put_header(&file, GGUF_VERSION, 0, 1);
         put_u64(&file, counts[i]);
         put_bytes(&file, "\0\0\0\0\0\0\0", 7);
-        refuse(counts[i] == 1 ? "empty or contains a zero byte" : counts[i] == 100
-               ? "a string of 100 bytes" : "a string of");
+        refuse(counts[i] == 1     ? "empty or contains a zero byte"
+               : counts[i] == 100 ? "a string of 100 bytes"
+                                  : "a string of");
         for (uint32_t type = GGUF_TYPE_UINT8; type <= GGUF_TYPE_STRING && i > 0; ++type) {
             put_header(&file, GGUF_VERSION, 0, 1);
             put_text(&file, "key");
@@ -286,8 +287,8 @@ static void test_data_that_is_not_there(void **state) {
     struct ggml_context *tensors;
     const size_t before = requested;
     tensor_file("t", (int64_t)1 << 38, 1, GGML_TYPE_F32, 0);
-    assert_null(gguf_init_from_buffer(file.bytes, file.size,
-                                      (struct gguf_init_params){.ctx = &tensors}));
+    assert_null(
+        gguf_init_from_buffer(file.bytes, file.size, (struct gguf_init_params){.ctx = &tensors}));
     assert_non_null(strstr(ggml_last_error(), "1099511627776 bytes, but 0 are left"));
     assert_null(tensors);
     assert_true(requested - before < 65536);

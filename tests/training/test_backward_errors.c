@@ -81,9 +81,9 @@ static void test_operands_without_gradient(void **state) {
     refuse(ggml_cross_entropy_loss(ctx, x, parameter(GGML_TYPE_F32, 4, 4)), "labels");
     x = ggml_new_tensor_2d(ctx, GGML_TYPE_F32, 4, 4);
     tensor_t places = ggml_new_tensor_1d(ctx, GGML_TYPE_I32, 1);
-    refuse(ggml_rope_ext(ctx, x, places, parameter(GGML_TYPE_F32, 2, 1), 4, 0, 0, 1e4f, 1, 0, 1, 0,
-                         0),
-           "frequency factors");
+    refuse(
+        ggml_rope_ext(ctx, x, places, parameter(GGML_TYPE_F32, 2, 1), 4, 0, 0, 1e4f, 1, 0, 1, 0, 0),
+        "frequency factors");
 }
 
 static void test_in_place_operations(void **state) {

@@ -52,13 +52,13 @@ static ggml_backend_t cpu;
 
 // --- the functions -------------------------------------------------------------------------------
 
-#define UNARY(name) \
-    static tensor_t build_##name(struct ggml_context *ctx, tensor_t *x) { \
-        return ggml_##name(ctx, x[0]); \
+#define UNARY(name)                                                                                \
+    static tensor_t build_##name(struct ggml_context *ctx, tensor_t *x) {                          \
+        return ggml_##name(ctx, x[0]);                                                             \
     }
-#define BINARY(name) \
-    static tensor_t build_##name(struct ggml_context *ctx, tensor_t *x) { \
-        return ggml_##name(ctx, x[0], x[1]); \
+#define BINARY(name)                                                                               \
+    static tensor_t build_##name(struct ggml_context *ctx, tensor_t *x) {                          \
+        return ggml_##name(ctx, x[0], x[1]);                                                       \
     }
 UNARY(dup)
 UNARY(sqr)
@@ -124,8 +124,8 @@ static tensor_t build_cast_and_back(struct ggml_context *ctx, tensor_t *x) {
 }
 
 static tensor_t build_view(struct ggml_context *ctx, tensor_t *x) {
-    return ggml_sqr(ctx, ggml_cont(ctx, ggml_view_2d(ctx, x[0], 2, 2, x[0]->nb[1],
-                                                     x[0]->nb[1] + 4)));
+    return ggml_sqr(ctx,
+                    ggml_cont(ctx, ggml_view_2d(ctx, x[0], 2, 2, x[0]->nb[1], x[0]->nb[1] + 4)));
 }
 
 // Two overlapping views, so that regions are added to one gradient.
@@ -250,17 +250,20 @@ static const struct gradient_case cases[] = {
     {"get_rows", build_get_rows, {{NORMAL, {4, 3, 1, 1}}, {FIRST_TWO, {5, 1, 1, 1}}}},
     {"diag_mask", build_diag_mask, {{NORMAL, {5, 4, 2, 1}}}},
     {"soft_max", build_soft_max, {{NORMAL, {6, 3, 2, 1}}}},
-    {"soft_max, attention", build_attention,
+    {"soft_max, attention",
+     build_attention,
      {{NORMAL, {4, 2, 3, 1}}, {NORMAL, {4, 2, 5, 1}}, {CONSTANT, {5, 3, 1, 1}}}},
     {"soft_max, alibi", build_alibi, {{NORMAL, {5, 3, 2, 1}}, {CONSTANT, {5, 3, 1, 1}}}},
-    {"rope", build_rope,
+    {"rope",
+     build_rope,
      {{NORMAL, {6, 2, 3, 1}}, {FIRST_TWO, {3, 1, 1, 1}}, {CONSTANT, {2, 1, 1, 1}}}},
-    {"rope, neox", build_rope_neox,
+    {"rope, neox",
+     build_rope_neox,
      {{NORMAL, {6, 2, 3, 1}}, {FIRST_TWO, {3, 1, 1, 1}}, {CONSTANT, {2, 1, 1, 1}}}},
-    {"rope, offset", build_rope_offset,
+    {"rope, offset",
+     build_rope_offset,
      {{NORMAL, {6, 2, 3, 1}}, {FIRST_TWO, {3, 1, 1, 1}}, {CONSTANT, {2, 1, 1, 1}}}},
-    {"rope, multi", build_rope_multi,
-     {{NORMAL, {6, 2, 3, 1}}, {FIRST_TWO, {3, 1, 1, 1}}}},
+    {"rope, multi", build_rope_multi, {{NORMAL, {6, 2, 3, 1}}, {FIRST_TWO, {3, 1, 1, 1}}}},
     {"im2col", build_conv_2d, {{NORMAL, {3, 2, 2, 2}}, {NORMAL, {6, 5, 2, 2}}}},
     {"pool_2d, mean", build_pool_avg, {{NORMAL, {6, 5, 2, 1}}}},
     {"pool_2d, max", build_pool_max, {{SPACED, {6, 6, 2, 1}}}},
@@ -273,7 +276,8 @@ static const struct gradient_case cases[] = {
     {"expm1", build_expm1, {{NORMAL, {5, 3, 1, 1}}}},
     {"softplus", build_softplus, {{NORMAL, {5, 3, 1, 1}}}},
     {"swiglu", build_swiglu_split, {{NORMAL, {5, 3, 2, 1}}, {NORMAL, {5, 3, 2, 1}}}},
-    {"cross_entropy_loss", build_cross_entropy_loss,
+    {"cross_entropy_loss",
+     build_cross_entropy_loss,
      {{NORMAL, {5, 4, 1, 1}}, {SHARES, {5, 4, 1, 1}}}},
     {"shared", build_shared, {{NORMAL, {5, 3, 1, 1}}, {NORMAL, {5, 3, 1, 1}}}},
 };

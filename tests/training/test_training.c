@@ -117,8 +117,8 @@ static struct training start_training(const struct task *task, bool adamw) {
     assert_non_null(t.buffer);
 
     t.graph = ggml_new_graph_custom(t.compute, GRAPH_SIZE, true);
-    t.loss = ggml_cross_entropy_loss(t.compute, logits_of(t.compute, &t.network, t.points),
-                                     t.labels);
+    t.loss =
+        ggml_cross_entropy_loss(t.compute, logits_of(t.compute, &t.network, t.points), t.labels);
     ggml_set_loss(t.loss);
     ggml_set_output(t.loss);
     ggml_build_forward_expand(t.graph, t.loss);
@@ -146,7 +146,11 @@ static void end_training(struct training *t) {
 static float run_step(struct training *t, int step, float rate) {
     const float beta1 = 0.9f;
     const float beta2 = 0.999f;
-    const float values[7] = {rate, beta1, beta2, 1e-8f, 1e-4f,
+    const float values[7] = {rate,
+                             beta1,
+                             beta2,
+                             1e-8f,
+                             1e-4f,
                              1.0f / (1.0f - powf(beta1, (float)step)),
                              1.0f / (1.0f - powf(beta2, (float)step))};
     const float sgd[2] = {rate, 0.0f};
@@ -162,7 +166,8 @@ static float run_step(struct training *t, int step, float rate) {
 
 enum { N_SPIRAL = 192 };
 
-// Point i of two spirals that are wound around each other once and a half; `shift` moves along them.
+// Point i of two spirals that are wound around each other once and a half; `shift` moves along
+// them.
 static void make_spirals(float *points, float *labels, float shift) {
     for (int i = 0; i < N_SPIRAL; ++i) {
         const float along = ((float)(i / 2) + shift) / (N_SPIRAL / 2);
@@ -205,7 +210,8 @@ static FILE *write_network(const struct training *t, float loss, enum ggml_type 
     }
     if (w2_type != GGML_TYPE_F32) {
         ggml_backend_tensor_get(w2, values, 0, ggml_nbytes(w2));
-        assert_true(ggml_quantize_chunk(w2_type, values, packed, 0, w2->ne[1], w2->ne[0], NULL) > 0);
+        assert_true(ggml_quantize_chunk(w2_type, values, packed, 0, w2->ne[1], w2->ne[0], NULL) >
+                    0);
         gguf_set_tensor_type(gguf, "w2", w2_type);
         gguf_set_tensor_data(gguf, "w2", packed);
     }
