@@ -4,6 +4,7 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -257,14 +258,14 @@ static void check_result(const struct meta_run *run) {
 }
 
 static bool may_allocate(void *context) {
-    int *left = context;
-    return (*left)-- != 0;
+    atomic_int *left = context; // workers of the devices allocate too
+    return atomic_fetch_sub(left, 1) != 0;
 }
 
 // Everything from the first stream to the result, with allocation n of the core and the plugin
 // failing; false if there are not so many.
 static bool runs_into_failure(int n) {
-    int left = n;
+    atomic_int left = n;
     struct meta_run run = {0};
     const struct ggml_init_params params = {.mem_size = 128 << 10, .no_alloc = true};
     ggml_backend_dev_t devices[] = {virtual_device(&host, 0), virtual_device(&host, 1),
@@ -293,7 +294,7 @@ static bool runs_into_failure(int n) {
         assert_string_not_equal(ggml_last_error(), "");
     meta_run_end(&run);
     ggml_clear_error();
-    return left < 0;
+    return atomic_load(&left) < 0;
 }
 
 static void test_failing_allocations(void **state) {

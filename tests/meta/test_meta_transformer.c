@@ -350,11 +350,30 @@ static void test_same_graph_again(void **state) {
 // --- scheduler
 // ----------------------------------------------------------------------------------------
 
+static void check_scheduled_step(struct session *one, struct session *many,
+                                 ggml_backend_sched_t sched, int n_tokens, int n_past) {
+    struct transformer_graph graph;
+    float *expected = step(one, n_tokens, n_past);
+    assert_true(transformer_graph_build(many->model, n_tokens, n_past, &graph));
+    ggml_backend_sched_reset(sched);
+    if (!ggml_backend_sched_alloc_graph(sched, graph.graph)) fail_msg("%s", ggml_last_error());
+    transformer_set_inputs(many->model, &graph, 7u + (uint64_t)n_past);
+    if (ggml_backend_sched_graph_compute(sched, graph.graph) != GGML_STATUS_SUCCESS) {
+        fail_msg("%s", ggml_last_error());
+    }
+    float *logits = malloc(ggml_nbytes(graph.logits));
+    assert_non_null(logits);
+    ggml_backend_tensor_get(graph.logits, logits, 0, ggml_nbytes(graph.logits));
+    assert_true(difference(expected, logits, n_tokens * many->model->shape.vocabulary) < 2e-5);
+    free(expected);
+    free(logits);
+    transformer_graph_free(&graph);
+}
+
 static void test_under_the_scheduler(void **state) {
     (void)state;
     static struct parallel p = {.n_devices = 3, .weights = {2, 1, 1}};
     struct session one, many;
-    struct transformer_graph graph;
     struct virtual_config config;
     p.shape = wide;
     host.default_config(&config);
@@ -365,23 +384,8 @@ static void test_under_the_scheduler(void **state) {
     ggml_backend_t streams[] = {many.stream, cpu};
     ggml_backend_sched_t sched = ggml_backend_sched_new(streams, NULL, 2, 1024, false, false);
     assert_non_null(sched);
-    for (int k = 0; k < 2; ++k) {
-        const int n_tokens = k == 0 ? N_TOKENS : 1;
-        float *expected = step(&one, n_tokens, k * N_TOKENS);
-        assert_true(transformer_graph_build(many.model, n_tokens, k * N_TOKENS, &graph));
-        ggml_backend_sched_reset(sched);
-        if (!ggml_backend_sched_alloc_graph(sched, graph.graph)) fail_msg("%s", ggml_last_error());
-        transformer_set_inputs(many.model, &graph, 7u + (uint64_t)(k * N_TOKENS));
-        if (ggml_backend_sched_graph_compute(sched, graph.graph) != GGML_STATUS_SUCCESS) {
-            fail_msg("%s", ggml_last_error());
-        }
-        float *logits = malloc(ggml_nbytes(graph.logits));
-        ggml_backend_tensor_get(graph.logits, logits, 0, ggml_nbytes(graph.logits));
-        assert_true(difference(expected, logits, n_tokens * p.shape.vocabulary) < 2e-5);
-        free(expected);
-        free(logits);
-        transformer_graph_free(&graph);
-    }
+    check_scheduled_step(&one, &many, sched, N_TOKENS, 0);
+    check_scheduled_step(&one, &many, sched, 1, N_TOKENS);
     ggml_backend_sched_free(sched);
     ggml_backend_free(cpu);
     session_end(&one);
