@@ -123,6 +123,77 @@ struct ggml_device_info {
 GGML_API enum ggml_host_status ggml_backend_dev_info(ggml_backend_dev_t device,
                                                      struct ggml_device_info *out_info);
 
+// --- scheduler -----------------------------------------------------------------------------------
+
+// What a scheduler does with a graph, or would do: a copy that outlives both. Strings and arrays in
+// the structs below belong to the report; indexes past the end answer NULL.
+typedef struct ggml_sched_report *ggml_sched_report_t;
+
+// A tensor that is copied at the start of a split.
+struct ggml_sched_copy_info {
+    const char *tensor;
+    const char *from;   // device
+    const char *reason; // why it has to be copied
+    size_t bytes;       // at most, where only the experts that are used are copied
+};
+
+// Consecutive nodes on one device.
+struct ggml_sched_split_info {
+    const char *device;
+    int stream;     // index among the scheduler's
+    int first_node; // by order in the graph
+    int n_nodes;
+    size_t n_copies;
+    const struct ggml_sched_copy_info *copies;
+    size_t copied_bytes; // of all of them
+};
+
+struct ggml_sched_node_info {
+    const char *name;
+    const char *op;
+    const char *device;
+    int stream;
+    int split;
+    const char *reason; // why it runs there
+};
+
+struct ggml_sched_stream_info {
+    const char *device;
+    const char *memory; // buffer type of its tensors
+    int n_nodes;        // that compute something
+    int n_splits;
+    size_t bytes;      // planned exactly; 0 if an earlier stream has the same memory
+    size_t free_bytes; // of the device, 0: not reported
+};
+
+// Splits and plans the graph without allocating and leaves it as it was; pins are honoured, then
+// the scheduler is reset. graph NULL: of the graph that was split or allocated last, with the bytes
+// that are allocated. NULL on failure. [stream]
+GGML_API ggml_sched_report_t ggml_sched_report_new(ggml_backend_sched_t sched,
+                                                   struct ggml_cgraph *graph);
+// NULL does nothing. [any-thread]
+GGML_API void ggml_sched_report_free(ggml_sched_report_t report);
+// [any-thread]
+GGML_API size_t ggml_sched_report_split_count(ggml_sched_report_t report);
+GGML_API size_t ggml_sched_report_node_count(ggml_sched_report_t report);
+GGML_API size_t ggml_sched_report_stream_count(ggml_sched_report_t report);
+GGML_API const struct ggml_sched_split_info *ggml_sched_report_split(ggml_sched_report_t report,
+                                                                     size_t i);
+GGML_API const struct ggml_sched_node_info *ggml_sched_report_node(ggml_sched_report_t report,
+                                                                   size_t i);
+GGML_API const struct ggml_sched_stream_info *ggml_sched_report_stream(ggml_sched_report_t report,
+                                                                       size_t i);
+// All of it for a person, and as JSON; belongs to the report. NULL when memory runs out.
+// [any-thread]
+GGML_API const char *ggml_sched_report_text(ggml_sched_report_t report);
+GGML_API const char *ggml_sched_report_json(ggml_sched_report_t report);
+
+// From now on a graph fails to split when one of its nodes would run on another stream than these
+// n_allowed; views don't count. n_allowed 0: every stream is allowed again. INVALID_ARGUMENT for a
+// stream that is not the scheduler's, nothing is changed then. [stream]
+GGML_API enum ggml_host_status
+ggml_sched_set_allowed(ggml_backend_sched_t sched, const ggml_backend_t *allowed, size_t n_allowed);
+
 // --- machine -------------------------------------------------------------------------------------
 
 // Topology of this machine as far as this process may use it. The first call discovers it

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// ggml-plugin-cpu.h: what a backend of type CPU answers to ggml_backend_reg_get_proc_address() under
-// GGML_CPU_API_PROC, so that the functions of ggml-cpu.h work with whichever CPU plugin is loaded.
-// The answer is the address of a static struct ggml_cpu_api.
+// ggml-plugin-cpu.h: what a backend of type CPU answers to ggml_backend_reg_get_proc_address()
+// under GGML_CPU_API_PROC, so that the functions of ggml-cpu.h work with whichever CPU plugin is
+// loaded. The answer is the address of a static struct ggml_cpu_api.
 #ifndef GGML_PLUGIN_CPU_H
 #define GGML_PLUGIN_CPU_H
 
