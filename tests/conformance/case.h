@@ -105,6 +105,8 @@ struct conformance {
     ggml_backend_t stream;
     struct test_random random;
     int64_t n_seen; // cases that went by, selected or not
+    uint64_t *seen; // hashes of their names
+    size_t n_names;
     char name[192];
     char text[8][48];
     int n_text;
@@ -113,6 +115,7 @@ struct conformance {
     double bound;                      // of this case; starts as the op's
     struct conformance_memory *memory; // table.h
     struct conformance_claims *claims; // claims.h; NULL unless asked for
+    ggml_backend_set_n_threads_t set_n_threads; // NULL unless results of thread counts are compared
 };
 
 // Begins the case of that name (after the op's and a '/'). False if it is not to be run.

@@ -277,6 +277,22 @@ static bool compute(struct conformance *c, struct ggml_tensor *node) {
     return false;
 }
 
+// The whole image must come out byte by byte as it did, whatever the number of threads.
+static bool check_threads(struct conformance *c, struct ggml_tensor *node) {
+    static const int counts[] = {1, 2, 3, 0}; // the last is the device's own choice
+    struct conformance_memory *m = c->memory;
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); ++i) {
+        c->set_n_threads(c->stream, counts[i]);
+        ggml_backend_tensor_set(m->all, m->before, 0, m->used);
+        if (!compute(c, node)) return false;
+        ggml_backend_tensor_get(m->all, m->again, 0, m->used);
+        if (memcmp(m->again, m->after, m->used) == 0) continue;
+        conformance_fail(c, "another result with %d threads", counts[i]);
+        return false;
+    }
+    return true;
+}
+
 void conformance_check(struct conformance *c, struct ggml_tensor *node) {
     if (ggml_tensor_is_error(node)) {
         conformance_fail(c, "builder: %s", ggml_tensor_error(node));
@@ -298,6 +314,7 @@ void conformance_check(struct conformance *c, struct ggml_tensor *node) {
     conformance_upload(c);
     if (!compute(c, node)) return;
     conformance_download(c);
+    if (c->set_n_threads && !check_threads(c, node)) return;
     if (c->options->corruption == CORRUPT_GUARD) c->memory->after[c->memory->used - 1] ^= 1;
     if (c->options->corruption == CORRUPT_RESULT) {
         const struct ggml_tensor after = conformance_mirror(c, node, c->memory->after);

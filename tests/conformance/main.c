@@ -26,6 +26,8 @@ static const char usage[] =
     "  --write-page FILE    write what was computed as a page of documentation\n"
     "  --check-page FILE    fail if the file is not that page\n"
     "  --claims             also compute all types that are said to be supported\n"
+    "  --threads            also compute with 1, 2, 3 and the default number of threads;\n"
+    "                       every byte must come out the same\n"
     "  --corrupt result     change an element of each result; every case must then fail\n"
     "  --corrupt guard      change a byte that no result owns; every case must then fail\n"
     "Exit status: 0 all cases passed, 1 a case failed or none ran, 2 usage or no such device.\n";
@@ -52,6 +54,8 @@ static bool parse_flag(struct arguments *a, const char *option) {
         a->options.trace = stderr;
     } else if (strcmp(option, "--claims") == 0) {
         a->options.claims = true;
+    } else if (strcmp(option, "--threads") == 0) {
+        a->options.threads = true;
     } else if (strcmp(option, "--matrix") == 0) {
         a->matrix = true;
     } else {

@@ -12,6 +12,7 @@ void conformance_memory_free(struct conformance_memory *m) {
     ggml_free(m->ctx);
     free(m->before);
     free(m->after);
+    free(m->again);
     *m = (struct conformance_memory){.size = 0};
 }
 
@@ -26,7 +27,8 @@ static bool grow(struct conformance *c, size_t size) {
     m->ctx = ggml_init((struct ggml_init_params){.mem_size = 4096, .no_alloc = true});
     m->before = malloc(size);
     m->after = malloc(size);
-    if (!m->buffer || !m->ctx || !m->before || !m->after) return false;
+    m->again = malloc(size);
+    if (!m->buffer || !m->ctx || !m->before || !m->after || !m->again) return false;
     m->all = ggml_new_tensor_1d(m->ctx, GGML_TYPE_I8, (int64_t)size);
     if (ggml_backend_tensor_alloc(m->buffer, m->all, ggml_backend_buffer_get_base(m->buffer)) !=
         GGML_STATUS_SUCCESS) {

@@ -6,7 +6,7 @@
 #include "claims.h"
 #include "table.h"
 
-enum { CONTEXT_SIZE = 256 << 10 };
+enum { CONTEXT_SIZE = 256 << 10, NAME_SLOTS = 1 << 17 };
 
 int conformance_op_count(void) {
     return conformance_table_size;
@@ -21,6 +21,20 @@ static uint64_t hash_text(const char *text, uint64_t seed) {
     for (; *text; ++text)
         hash = (hash ^ (uint8_t)*text) * UINT64_C(1099511628211);
     return hash;
+}
+
+// Whether a case of this name went by before: generators may reach the same one in two ways.
+static bool is_repeated(struct conformance *c) {
+    const uint64_t hash = hash_text(c->name, 0) | 1; // 0 is a free slot
+    size_t i = hash / 2 % NAME_SLOTS;
+    while (c->seen[i] != 0 && c->seen[i] != hash)
+        i = (i + 1) % NAME_SLOTS;
+    const bool repeated = c->seen[i] == hash;
+    if (!repeated && c->n_names < NAME_SLOTS / 2) {
+        c->seen[i] = hash;
+        ++c->n_names;
+    }
+    return repeated;
 }
 
 // Exact, or the beginning where the pattern ends in '*'.
@@ -44,6 +58,7 @@ bool conformance_case(struct conformance *c, const char *format, ...) {
     va_start(args, format);
     vsnprintf(c->name + n, sizeof(c->name) - (size_t)n, format, args);
     va_end(args);
+    if (is_repeated(c)) return false;
     if (options->name && !is_example(c) && !matches(c->name, options->name)) return false;
     if (options->every > 1 && c->n_seen++ % options->every != 0) return false;
     ++c->report->n_cases;
@@ -96,6 +111,14 @@ static void run_op(struct conformance *c) {
     if (c->claims && !takes_anything(c->op->name)) conformance_claims_check(c);
 }
 
+static ggml_backend_set_n_threads_t thread_setter(ggml_backend_dev_t device) {
+    ggml_backend_reg_t reg = ggml_backend_dev_backend_reg(device);
+    void *address = ggml_backend_reg_get_proc_address(reg, "ggml_backend_set_n_threads");
+    ggml_backend_set_n_threads_t setter;
+    memcpy(&setter, &address, sizeof(setter));
+    return setter;
+}
+
 bool conformance_run(ggml_backend_dev_t device, const struct conformance_options *options,
                      struct conformance_report *out_report) {
     struct conformance_memory memory = {.size = 0};
@@ -106,7 +129,12 @@ bool conformance_run(ggml_backend_dev_t device, const struct conformance_options
     c.ctx = ggml_init((struct ggml_init_params){.mem_size = CONTEXT_SIZE, .no_alloc = true});
     c.stream = options->list ? NULL : ggml_backend_dev_init(device, NULL);
     out_report->types = calloc((size_t)conformance_table_size, sizeof(*out_report->types));
-    const bool usable = c.ctx && out_report->types && (options->list || c.stream);
+    c.seen = calloc(NAME_SLOTS, sizeof(*c.seen));
+    bool usable = c.ctx && c.seen && out_report->types && (options->list || c.stream);
+    if (options->threads) {
+        c.set_n_threads = thread_setter(device);
+        usable = usable && c.set_n_threads;
+    }
     const int64_t start = ggml_time_us();
     for (int i = 0; i < conformance_table_size && usable; ++i) {
         c.op = conformance_table[i];
@@ -116,6 +144,7 @@ bool conformance_run(ggml_backend_dev_t device, const struct conformance_options
     out_report->seconds = (double)(ggml_time_us() - start) * 1e-6;
     conformance_claims_free(c.claims);
     conformance_memory_free(&memory);
+    free(c.seen);
     ggml_backend_free(c.stream);
     ggml_free(c.ctx);
     return usable;

@@ -29,6 +29,7 @@ struct conformance_memory {
     size_t used; // by this case, guards included
     uint8_t *before;
     uint8_t *after;
+    uint8_t *again; // after a run with another number of threads
 };
 
 // Places every tensor of c->ctx with guards around it and poisons the image. False after
