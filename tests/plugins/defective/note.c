@@ -16,7 +16,8 @@ const enum defect defect = PASTE_DEFECT;
 #define NOTE_HAS(name) (PASTE_DEFECT == DEFECT_##name)
 
 #if defined(NOTE_EMPTY)
-__attribute__((section(".ggml.note,\"aw\",@nobits#"), used)) static struct ggml_plugin_note note;
+// In assembler, since C has no word for a section that takes no room in the file.
+__asm__(".pushsection .ggml.note,\"aw\",@nobits\n.zero 512\n.popsection\n");
 #elif defined(NOTE_POINTER)
 // A pointer behind the value makes the section need a relocation.
 struct note_and_pointer {
