@@ -68,7 +68,10 @@ static void ask_for_tensors(const struct gguf_context *ctx) {
 
 // The writer's meta data must be read back and written to the same bytes.
 static void write_again(const struct gguf_context *ctx) {
+    enum { LARGEST = 16 << 20 };
     const size_t size = gguf_get_meta_size(ctx);
+    // A small file may ask for an alignment of gigabytes: then what is written is padded to that.
+    if (size > LARGEST) return;
     unsigned char *first = malloc(size);
     unsigned char *second = malloc(size);
     require(first && second);
