@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 # Sourced by the entry scripts: finds out what is missing and installs it.
 
+# (dpkg-dev is what tells Meson the library folder of Debian.)
 # What each system calls the things that a build, and in addition the tests, need.
-APT_BUILD="gcc libc6-dev meson ninja-build pkg-config libhwloc-dev libjansson-dev libelf-dev scdoc"
+APT_BUILD="gcc libc6-dev dpkg-dev meson ninja-build pkg-config libhwloc-dev libjansson-dev libelf-dev scdoc"
 APT_TEST="g++ cmake libcmocka-dev python3 python3-jsonschema abigail-tools binutils"
 DNF_BUILD="gcc meson ninja-build pkgconf-pkg-config hwloc-devel jansson-devel elfutils-libelf-devel scdoc"
 DNF_TEST="gcc-c++ cmake libcmocka-devel python3 python3-jsonschema libabigail binutils"
