@@ -4,12 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-struct last_error {
-    enum ggml_host_status status;
-    char text[1024];
-};
-
-static _Thread_local struct last_error last_error;
+static _Thread_local struct ggml_saved_error last_error;
 static _Thread_local unsigned long fail_count;
 
 enum ggml_host_status ggml_fail_v(enum ggml_host_status status, const char *format, va_list args) {
@@ -44,6 +39,14 @@ enum ggml_host_status ggml_last_status(void) {
 void ggml_clear_error(void) {
     last_error.status = GGML_HOST_OK;
     last_error.text[0] = '\0';
+}
+
+void ggml_error_save(struct ggml_saved_error *out_saved) {
+    *out_saved = last_error;
+}
+
+void ggml_error_restore(const struct ggml_saved_error *saved) {
+    last_error = *saved;
 }
 
 const char *ggml_host_status_text(enum ggml_host_status status) {

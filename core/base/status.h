@@ -16,4 +16,13 @@ enum ggml_host_status ggml_fail_v(enum ggml_host_status status, const char *form
 // [any-thread]
 unsigned long ggml_fail_count(void);
 
+// For calls that fail on the way and succeed in the end, which leave the last error alone: keeps
+// it, and puts it back. [any-thread]
+struct ggml_saved_error {
+    enum ggml_host_status status;
+    char text[1024];
+};
+void ggml_error_save(struct ggml_saved_error *out_saved);
+void ggml_error_restore(const struct ggml_saved_error *saved);
+
 #endif

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/env.h"
 #include "base/status.h"
 #include "host/cpu_features.h"
 #include "host/host_table.h"
@@ -83,8 +84,67 @@ enum ggml_host_status candidate_examine(struct candidate *candidate) {
     return GGML_HOST_OK;
 }
 
+// --- choice --------------------------------------------------------------------------------------
+
+bool candidate_is_same_file(const struct candidate *a, const struct candidate *b) {
+    return !a->builtin && !b->builtin && a->state == CANDIDATE_FIT &&
+           a->id.device == b->id.device && a->id.inode == b->id.inode;
+}
+
+static unsigned count_bits(uint64_t bits) {
+    unsigned count = 0;
+    for (; bits; bits &= bits - 1)
+        ++count;
+    return count;
+}
+
+bool candidate_is_better(const struct candidate *a, const struct candidate *b) {
+    if (!a->builtin != !b->builtin) return !a->builtin;
+    if (a->note.priority != b->note.priority) return a->note.priority > b->note.priority;
+    return count_bits(a->note.cpu_features[0]) > count_bits(b->note.cpu_features[0]);
+}
+
+static void add_plugin_name(struct device_filter *filter, const char *name) {
+    filter->plugin_names[filter->n_plugin_names++] = name;
+}
+
+enum ggml_host_status candidates_read_filter(const struct candidate *items, size_t count,
+                                             struct arena *arena,
+                                             struct device_filter *out_filter) {
+    size_t n_builtins;
+    size_t n_loaded = 0;
+    const struct builtin_plugin *builtins = builtin_plugins(&n_builtins);
+    while (registry_plugin(n_loaded))
+        ++n_loaded;
+    const size_t capacity = count + n_builtins + n_loaded + 1;
+    const char **names = arena_alloc(arena, capacity * sizeof(*names));
+    if (!names || !filter_parse(out_filter, ggml_env(GGML_ENV_GGML_DEVICES), arena)) {
+        return ggml_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for GGML_DEVICES");
+    }
+    out_filter->plugin_names = names;
+    for (size_t i = 0; i < n_builtins; ++i)
+        add_plugin_name(out_filter, builtins[i].note->name);
+    for (size_t i = 0; i < n_loaded; ++i)
+        add_plugin_name(out_filter, registry_plugin(i)->name);
+    for (size_t i = 0; i < count; ++i) {
+        if (items[i].state == CANDIDATE_FIT) add_plugin_name(out_filter, items[i].name);
+    }
+    return GGML_HOST_OK;
+}
+
+void candidate_apply_filter(struct candidate *candidate, const struct device_filter *filter) {
+    if (filter_allows_plugin(filter, candidate->name)) return;
+    candidate_refuse(candidate, GGML_PLUGIN_STAGE_NEGOTIATE, GGML_HOST_FILTERED,
+                     "GGML_DEVICES does not ask for plugin '%s'", candidate->name);
+}
+
 // --- load
 // -------------------------------------------------------------------------------------------
+
+static void reach(struct candidate *candidate, enum ggml_plugin_stage stage) {
+    candidate->record->stage = stage;
+    if (candidate->on_stage) candidate->on_stage(candidate->stage_context, stage);
+}
 
 void missing_library(const char *message, const char *path, char *out_name, size_t size) {
     static const char glibc[] = ": cannot open shared object file";
@@ -113,7 +173,7 @@ static enum ggml_host_status map(struct candidate *candidate, struct host_plugin
     char message[LINKER_MESSAGE_SIZE] = "";
     plugin->library = dl_open(record->path, message, sizeof(message));
     if (plugin->library) {
-        record->stage = GGML_PLUGIN_STAGE_MAP;
+        reach(candidate, GGML_PLUGIN_STAGE_MAP);
         return GGML_HOST_OK;
     }
     missing_library(message, record->path, record->missing, sizeof(record->missing));
@@ -171,7 +231,7 @@ static enum ggml_host_status explain_init(const struct candidate *candidate, int
     return ggml_fail(status, "plugin '%s' could not start: %s", candidate->name, text);
 }
 
-static enum ggml_host_status start(struct candidate *candidate, struct host_plugin *plugin) {
+static enum ggml_host_status enter(struct candidate *candidate, struct host_plugin *plugin) {
     const struct ggml_plugin_table *table = NULL;
     ggml_plugin_init_t entry = NULL;
     enum ggml_host_status status = find_entry(candidate, plugin, &entry);
@@ -179,9 +239,9 @@ static enum ggml_host_status start(struct candidate *candidate, struct host_plug
     plugin->flags = candidate->note.flags;
     ggml_clear_error();
     const int32_t answer = entry(host_table(), &table);
-    candidate->record->stage = GGML_PLUGIN_STAGE_INIT;
+    reach(candidate, GGML_PLUGIN_STAGE_INIT);
     if (answer != GGML_HOST_OK) return explain_init(candidate, answer);
-    candidate->record->stage = GGML_PLUGIN_STAGE_VERIFY;
+    reach(candidate, GGML_PLUGIN_STAGE_VERIFY);
     status = plugin_adopt_table(plugin, table);
     if (status != GGML_HOST_OK) return status;
     if (!table->score || table->score() != 0) return GGML_HOST_OK;
@@ -199,20 +259,18 @@ static enum ggml_host_status check_devices(const struct candidate *candidate,
             !filter_allows_device(filter, plugin->name, device->name, device->device_id);
         n_shown += !device->hidden;
     }
-    if (plugin->n_devices == 0) {
-        return ggml_fail(GGML_HOST_NO_DEVICE, "plugin '%s' found no device", candidate->name);
-    }
     if (n_shown > 0) return GGML_HOST_OK;
     return ggml_fail(GGML_HOST_FILTERED, "GGML_DEVICES excludes every device of plugin '%s'",
                      candidate->name);
 }
 
-enum ggml_host_status candidate_load(struct candidate *candidate,
-                                     const struct device_filter *filter) {
+enum ggml_host_status candidate_start(struct candidate *candidate,
+                                      struct host_plugin **out_plugin) {
     struct record *record = candidate->record;
     enum ggml_host_status status = GGML_HOST_OUT_OF_MEMORY;
+    *out_plugin = NULL;
     candidate->state = CANDIDATE_DONE;
-    record->stage = GGML_PLUGIN_STAGE_SELECT;
+    reach(candidate, GGML_PLUGIN_STAGE_SELECT);
     struct host_plugin *plugin = plugin_new(record->path, candidate->name);
     if (!plugin) goto fail;
     plugin->id = candidate->id;
@@ -220,11 +278,29 @@ enum ggml_host_status candidate_load(struct candidate *candidate,
         status = map(candidate, plugin);
         if (status != GGML_HOST_OK) goto fail;
     }
-    status = start(candidate, plugin);
-    if (status == GGML_HOST_OK) status = check_devices(candidate, plugin, filter);
+    status = enter(candidate, plugin);
+    if (status == GGML_HOST_OK && plugin->n_devices == 0) {
+        status = ggml_fail(GGML_HOST_NO_DEVICE, "plugin '%s' found no device", candidate->name);
+    }
+    if (status != GGML_HOST_OK) goto fail;
+    *out_plugin = plugin;
+    return GGML_HOST_OK;
+fail:
+    record_refuse(record, record->stage, status);
+    plugin_free(plugin);
+    return status;
+}
+
+enum ggml_host_status candidate_load(struct candidate *candidate,
+                                     const struct device_filter *filter) {
+    struct record *record = candidate->record;
+    struct host_plugin *plugin;
+    enum ggml_host_status status = candidate_start(candidate, &plugin);
+    if (status != GGML_HOST_OK) return status;
+    status = check_devices(candidate, plugin, filter);
     if (status == GGML_HOST_OK) status = registry_add(plugin);
     if (status != GGML_HOST_OK) goto fail;
-    record->stage = GGML_PLUGIN_STAGE_READY;
+    reach(candidate, GGML_PLUGIN_STAGE_READY);
     record->reg = plugin->reg;
     return GGML_HOST_OK;
 fail:

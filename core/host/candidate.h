@@ -23,6 +23,9 @@ struct candidate {
     struct plugin_file_id id;
     const struct builtin_plugin *builtin; // NULL: a file
     char name[GGML_PLUGIN_STRING_SIZE];   // what its variants have in common
+    // (opt) Told each stage from SELECT on as soon as it is reached.
+    void (*on_stage)(void *context, enum ggml_plugin_stage stage);
+    void *stage_context;
 };
 
 // Takes the path, or the built-in. GGML_HOST_OUT_OF_MEMORY. [init]
@@ -31,6 +34,19 @@ enum ggml_host_status candidate_init(struct candidate *candidate, const char *pa
 // Reads the note and compares it with this machine; nothing of the plugin runs. On success it is
 // fit; on failure done and its record says why. [init]
 enum ggml_host_status candidate_examine(struct candidate *candidate);
+// Whether both are files, the same one, and `a` is fit. [any-thread]
+bool candidate_is_same_file(const struct candidate *a, const struct candidate *b);
+// Whether, of two with one name, a is preferred to b, which was found earlier. [any-thread]
+bool candidate_is_better(const struct candidate *a, const struct candidate *b);
+// Reads GGML_DEVICES with the registry lock held; the names of all plugins in sight, those of the
+// registry too, tell what its entries mean. OUT_OF_MEMORY. [stream]
+enum ggml_host_status candidates_read_filter(const struct candidate *items, size_t count,
+                                             struct arena *arena, struct device_filter *out_filter);
+// Refuses a fit one that GGML_DEVICES does not ask for.
+void candidate_apply_filter(struct candidate *candidate, const struct device_filter *filter);
+// Maps, starts and checks a fit one, without registering it. It is done then; on failure everything
+// is undone and its record says why. The plugin is the caller's. [init]
+enum ggml_host_status candidate_start(struct candidate *candidate, struct host_plugin **out_plugin);
 // Maps, starts, checks and registers a fit one with the registry lock held, or undoes everything.
 // It is done then and its record says how it went. [init]
 enum ggml_host_status candidate_load(struct candidate *candidate,

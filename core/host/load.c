@@ -26,25 +26,6 @@ struct batch {
     bool out_of_memory;
 };
 
-// --- the thread's last error
-// --------------------------------------------------------------------------
-
-// Refused candidates set the thread's last error on the way; a call that succeeds leaves it alone.
-struct saved_error {
-    enum ggml_host_status status;
-    char text[1024];
-};
-
-static void save_error(struct saved_error *out_saved) {
-    out_saved->status = ggml_last_status();
-    memcpy(out_saved->text, ggml_last_error(), strlen(ggml_last_error()) + 1);
-}
-
-static void restore_error(const struct saved_error *saved) {
-    ggml_clear_error();
-    if (saved->status != GGML_HOST_OK) ggml_fail(saved->status, "%s", saved->text);
-}
-
 // --- candidates
 // ---------------------------------------------------------------------------------------
 
@@ -100,11 +81,6 @@ static void set_duplicate(struct candidate *candidate, const char *other_path) {
                      "'%s' is the same file as '%s'", candidate->record->path, other_path);
 }
 
-static bool is_same_file(const struct candidate *a, const struct candidate *b) {
-    return !a->builtin && !b->builtin && a->state == CANDIDATE_FIT &&
-           a->id.device == b->id.device && a->id.inode == b->id.inode;
-}
-
 static void find_duplicate(struct batch *batch, size_t index) {
     struct candidate *candidate = &batch->items[index];
     const struct host_plugin *loaded = registry_find_file(&candidate->id);
@@ -114,43 +90,15 @@ static void find_duplicate(struct batch *batch, size_t index) {
         return;
     }
     for (size_t i = 0; i < index; ++i) {
-        if (!is_same_file(&batch->items[i], candidate)) continue;
+        if (!candidate_is_same_file(&batch->items[i], candidate)) continue;
         set_duplicate(candidate, batch->items[i].record->path);
         return;
     }
 }
 
-static void add_plugin_name(struct batch *batch, const char *name) {
-    batch->filter.plugin_names[batch->filter.n_plugin_names++] = name;
-}
-
-// Reads GGML_DEVICES; the names of all plugins in sight tell what its entries mean.
 static enum ggml_host_status prepare_filter(struct batch *batch) {
-    size_t n_builtins;
-    size_t n_loaded = 0;
-    const struct builtin_plugin *builtins = builtin_plugins(&n_builtins);
-    while (registry_plugin(n_loaded))
-        ++n_loaded;
-    const size_t capacity = batch->count + n_builtins + n_loaded + 1;
-    const char **names = arena_alloc(&batch->arena, capacity * sizeof(*names));
-    if (!names || !filter_parse(&batch->filter, ggml_env(GGML_ENV_GGML_DEVICES), &batch->arena)) {
-        return note_memory(batch, ggml_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for GGML_DEVICES"));
-    }
-    batch->filter.plugin_names = names;
-    for (size_t i = 0; i < n_builtins; ++i)
-        add_plugin_name(batch, builtins[i].note->name);
-    for (size_t i = 0; i < n_loaded; ++i)
-        add_plugin_name(batch, registry_plugin(i)->name);
-    for (size_t i = 0; i < batch->count; ++i) {
-        if (batch->items[i].state == CANDIDATE_FIT) add_plugin_name(batch, batch->items[i].name);
-    }
-    return GGML_HOST_OK;
-}
-
-static void apply_filter(const struct batch *batch, struct candidate *candidate) {
-    if (filter_allows_plugin(&batch->filter, candidate->name)) return;
-    candidate_refuse(candidate, GGML_PLUGIN_STAGE_NEGOTIATE, GGML_HOST_FILTERED,
-                     "GGML_DEVICES does not ask for plugin '%s'", candidate->name);
+    return note_memory(
+        batch, candidates_read_filter(batch->items, batch->count, &batch->arena, &batch->filter));
 }
 
 static void examine_timed(struct batch *batch, size_t index) {
@@ -173,20 +121,6 @@ static enum ggml_host_status load_timed(struct batch *batch, struct candidate *c
 // --- variants
 // -----------------------------------------------------------------------------------------
 
-static unsigned count_bits(uint64_t bits) {
-    unsigned count = 0;
-    for (; bits; bits &= bits - 1)
-        ++count;
-    return count;
-}
-
-// Whether a is preferred to b, which was found earlier.
-static bool is_better(const struct candidate *a, const struct candidate *b) {
-    if (!a->builtin != !b->builtin) return !a->builtin;
-    if (a->note.priority != b->note.priority) return a->note.priority > b->note.priority;
-    return count_bits(a->note.cpu_features[0]) > count_bits(b->note.cpu_features[0]);
-}
-
 static bool is_variant(const struct candidate *candidate, const char *name) {
     return candidate->state == CANDIDATE_FIT && strcmp(candidate->name, name) == 0;
 }
@@ -195,7 +129,8 @@ static struct candidate *best_variant(struct batch *batch, const char *name) {
     struct candidate *best = NULL;
     for (size_t i = 0; i < batch->count; ++i) {
         struct candidate *candidate = &batch->items[i];
-        if (is_variant(candidate, name) && (!best || is_better(candidate, best))) best = candidate;
+        if (is_variant(candidate, name) && (!best || candidate_is_better(candidate, best)))
+            best = candidate;
     }
     return best;
 }
@@ -238,7 +173,10 @@ static void load_batch(struct batch *batch) {
         examine_timed(batch, i);
     if (prepare_filter(batch) == GGML_HOST_OK) {
         for (size_t i = 0; i < batch->count; ++i) {
-            if (batch->items[i].state == CANDIDATE_FIT) apply_filter(batch, &batch->items[i]);
+            struct candidate *candidate = &batch->items[i];
+            if (candidate->state == CANDIDATE_FIT) {
+                candidate_apply_filter(candidate, &batch->filter);
+            }
         }
         for (size_t i = 0; i < batch->count; ++i) {
             if (batch->items[i].state == CANDIDATE_FIT) load_variants(batch, batch->items[i].name);
@@ -263,7 +201,7 @@ static void filter_and_load(struct batch *batch, struct candidate *candidate) {
         refuse_for_memory(candidate);
         return;
     }
-    apply_filter(batch, candidate);
+    candidate_apply_filter(candidate, &batch->filter);
     if (candidate->state == CANDIDATE_FIT) load_timed(batch, candidate);
 }
 
@@ -285,7 +223,7 @@ static enum ggml_host_status load_file(struct batch *batch, const char *path,
 
 enum ggml_host_status ggml_plugin_load(const char *path, ggml_backend_reg_t *out_reg) {
     struct batch batch = {0};
-    struct saved_error saved;
+    struct ggml_saved_error saved;
     ggml_backend_reg_t reg = NULL;
     if (out_reg) *out_reg = NULL;
     if (!path || path[0] == '\0') {
@@ -298,9 +236,9 @@ enum ggml_host_status ggml_plugin_load(const char *path, ggml_backend_reg_t *out
                          search_path_label(path));
     }
     if (!registry_lock("ggml_plugin_load")) return GGML_HOST_BUSY;
-    save_error(&saved);
+    ggml_error_save(&saved);
     const enum ggml_host_status status = load_file(&batch, path, &reg);
-    if (status == GGML_HOST_OK) restore_error(&saved);
+    if (status == GGML_HOST_OK) ggml_error_restore(&saved);
     free_batch(&batch);
     registry_unlock();
     if (out_reg) *out_reg = reg;
@@ -347,10 +285,10 @@ static void load_extra(struct batch *batch) {
 
 enum ggml_host_status ggml_plugin_load_all(const char *dir, size_t *out_loaded) {
     struct batch batch = {0};
-    struct saved_error saved;
+    struct ggml_saved_error saved;
     if (out_loaded) *out_loaded = 0;
     if (!registry_lock("ggml_plugin_load_all")) return GGML_HOST_BUSY;
-    save_error(&saved);
+    ggml_error_save(&saved);
     enum ggml_host_status status = add_found(&batch, dir);
     char why[sizeof(saved.text)];
     memcpy(why, ggml_last_error(), strlen(ggml_last_error()) + 1);
@@ -366,7 +304,7 @@ enum ggml_host_status ggml_plugin_load_all(const char *dir, size_t *out_loaded) 
     } else if (status != GGML_HOST_OK) {
         ggml_fail(status, "ggml_plugin_load_all: %s", why);
     } else {
-        restore_error(&saved);
+        ggml_error_restore(&saved);
     }
     free_batch(&batch);
     registry_unlock();
@@ -375,9 +313,9 @@ enum ggml_host_status ggml_plugin_load_all(const char *dir, size_t *out_loaded) 
 
 void load_builtins_once(void) {
     struct batch batch = {0};
-    struct saved_error saved;
+    struct ggml_saved_error saved;
     if (atomic_load_explicit(&builtins_seen, memory_order_acquire)) return;
-    save_error(&saved);
+    ggml_error_save(&saved);
     if (registry_lock("load_builtins_once")) {
         if (!atomic_load(&builtins_seen)) {
             add_builtins(&batch);
@@ -387,7 +325,7 @@ void load_builtins_once(void) {
         free_batch(&batch);
         registry_unlock();
     }
-    restore_error(&saved);
+    ggml_error_restore(&saved);
 }
 
 enum ggml_host_status ggml_plugin_unload(ggml_backend_reg_t reg) {

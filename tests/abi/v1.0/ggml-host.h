@@ -194,6 +194,23 @@ GGML_API const char *ggml_sched_report_json(ggml_sched_report_t report);
 GGML_API enum ggml_host_status
 ggml_sched_set_allowed(ggml_backend_sched_t sched, const ggml_backend_t *allowed, size_t n_allowed);
 
+// Figures of one stream for cost-aware placement: measured, or what its maker says.
+struct ggml_sched_cost {
+    double flops;                 // floating-point operations per second
+    double bytes_per_second;      // of its memory
+    double launch_seconds;        // per node
+    double link_bytes_per_second; // of a copy to it
+    double link_seconds;          // per copy to it
+    size_t memory_bytes; // most that results and copies there may take together; 0: no limit
+};
+// With figures (one per stream) graphs are placed so that the predicted time, the sum of nodes and
+// copies, is small, and never longer than that of the usual placement. NULL: the usual placement
+// again. INVALID_ARGUMENT for rates that are not positive. [stream]
+GGML_API enum ggml_host_status ggml_sched_set_costs(ggml_backend_sched_t sched,
+                                                    const struct ggml_sched_cost *costs);
+// Predicted seconds of the graph; 0 without figures. [any-thread]
+GGML_API double ggml_sched_report_seconds(ggml_sched_report_t report);
+
 // --- machine -------------------------------------------------------------------------------------
 
 // Topology of this machine as far as this process may use it. The first call discovers it

@@ -774,9 +774,9 @@ GGML_API void ggml_quantize_free(void);
 GGML_API bool ggml_quantize_requires_imatrix(enum ggml_type type);
 
 // Encodes nrows rows of n_per_row floats from src + start into their place in dst (row start /
-// n_per_row). start and n_per_row are whole blocks, start a whole number of rows. imatrix:
-// n_per_row weights, or NULL. Answers the bytes written; 0 with a message on failure. Bit-exact
-// with the reference encoders. Different rows may be encoded concurrently. [any-thread]
+// n_per_row). start and n_per_row are whole blocks, start a whole number of rows. Answers the bytes
+// written; 0 with a message on failure. imatrix NULL: bit-exact with the reference encoders; or
+// n_per_row weights of squared errors. Different rows may be encoded concurrently. [any-thread]
 GGML_API size_t ggml_quantize_chunk(enum ggml_type type, const float *src, void *dst, int64_t start,
                                     int64_t nrows, int64_t n_per_row, const float *imatrix);
 
