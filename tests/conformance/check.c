@@ -314,6 +314,10 @@ void conformance_check(struct conformance *c, struct ggml_tensor *node) {
     conformance_upload(c);
     if (!compute(c, node)) return;
     conformance_download(c);
+    if (!ggml_backend_dev_supports_op(c->device, node)) {
+        conformance_fail(c, "claimed before it was computed, but not afterwards");
+        return;
+    }
     if (c->set_n_threads && !check_threads(c, node)) return;
     if (c->options->corruption == CORRUPT_GUARD) c->memory->after[c->memory->used - 1] ^= 1;
     if (c->options->corruption == CORRUPT_RESULT) {

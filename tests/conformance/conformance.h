@@ -19,11 +19,16 @@ struct conformance_options {
     const char *op;   // only this row, or NULL
     const char *name; // only this case (or those that begin so, if it ends in '*'), or NULL
     int every;        // only one case of so many; 0 or 1: all
+    int offset;       // the first of those, below `every`
+    bool count;       // only count the cases
     enum conformance_corruption corruption;
     bool claims;  // also compute what the device claims to support and no case has
     bool threads; // also compute with other numbers of threads: the bytes must be equal
     FILE *list;  // prints names there and runs nothing, unless NULL
     FILE *trace; // prints each name before it runs, unless NULL
+    // Called with each name before it runs, unless NULL.
+    void (*progress)(void *data, const char *name);
+    void *progress_data;
 };
 
 // Outcome of the cases of one row whose types are the same.

@@ -107,6 +107,11 @@ def check_options():
     check("an exclusion hides a failure", run("--only", "file.*", "--skip", "file.note-flags=known", bad).returncode == 0)
     check("an excluded check that passes is a failure",
           run("--only", "file.*", "--skip", "file.note-flags=known", good).returncode == 1)
+    check("an exclusion of several needs one failure",
+          run("--only", "file.note-*", "--skip", "file.note-*=known", bad).returncode == 0 and
+          run("--only", "file.note-*", "--skip", "file.note-*=known", good).returncode == 1)
+    check("all cases of an operation are computed",
+          run("--all-cases", "--only", "op.conformance.SUB", good).returncode == 0)
     check("an unknown device is a failure",
           run("--only", "enum.name", "--device", "NONE", good).returncode == 1)
     check("a known device is none", run("--only", "enum.name", "--device", "DEFECT1", good).returncode == 0)

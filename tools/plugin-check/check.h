@@ -17,6 +17,7 @@ enum verdict {
 };
 
 struct check_run;
+struct check_progress;
 
 struct check {
     const char *id;    // "area.name", stable
@@ -33,16 +34,21 @@ struct check_run {
     const char *path;   // absolute path of the plugin
     const char *device; // only the device of this name, or NULL
     uint64_t seed;
+    bool all_cases; // instead of some of each operation
     int report_fd;
+    struct check_progress *progress; // shared with the parent
 };
 
 extern const struct check check_list[];
 extern const int check_count;
-// NULL if there is none. [any-thread]
-const struct check *check_find(const char *id);
+// Whether the id is the pattern's first `length` characters, or begins so if they end in '*'.
+// [any-thread]
+bool check_matches(const char *pattern, size_t length, const char *id);
 
 // Runs the check in this process and reports to run->report_fd; does not return. [init]
 _Noreturn void check_execute(struct check_run *run);
+// Says what the check is at, which gives it its deadline anew. [any-thread]
+void check_step(const struct check_run *run, const char *at);
 // End the process with that verdict. [any-thread]
 _Noreturn void check_fail(const struct check_run *run, const char *format, ...)
     GGML_ATTRIBUTE_FORMAT(2, 3);

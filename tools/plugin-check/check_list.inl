@@ -9,6 +9,10 @@
 //   function  in check_AREA.c; several rows may share one
 //   argument  what it tells the rows of one function apart by
 //   title     what has to hold
+// Before operations are compared one by one: what would go wrong with all of them.
+#define NEEDS_ARITHMETIC                                                                           \
+    "buffer.* op.claims-views op.claims-placed op.broadcast op.strided op.in-place op.guard "      \
+    "op.no-elements op.any-node op.unknown-unary op.unknown-glu stream.repeat"
 #define NEEDS_WORK "life.shutdown enum.memory enum.no-threads enum.no-files buffer.free op.sum"
 CHECK_ROW("file.name", 1, "", file_name, 0, "the file is called [lib]ggml-NAME[-VARIANT].so")
 CHECK_ROW("file.shared", 2, "", file_shared, 0, "it is a shared library")
@@ -272,46 +276,29 @@ CHECK_ROW("op.sum", 42,
           op_sum, 0,
           "a claimed addition is computed")
 CHECK_ROW("op.claims-placed", 40, "op.sum", op_claims_placed, 0, "claims do not depend on buffers")
-CHECK_ROW("op.add", 42, "op.sum", op_compute, CASE_ADD, "claimed: addition is right")
-CHECK_ROW("op.sub", 42, "op.sum", op_compute, CASE_SUB, "claimed: subtraction is right")
-CHECK_ROW("op.mul", 42, "op.sum", op_compute, CASE_MUL, "claimed: multiplication is right")
-CHECK_ROW("op.div", 42, "op.sum", op_compute, CASE_DIV, "claimed: division is right")
-CHECK_ROW("op.scale", 42, "op.sum", op_compute, CASE_SCALE, "claimed: scaling is right")
-CHECK_ROW("op.sqr", 42, "op.sum", op_compute, CASE_SQR, "claimed: squares are right")
-CHECK_ROW("op.sqrt", 42, "op.sum", op_compute, CASE_SQRT, "claimed: square roots are right")
-CHECK_ROW("op.clamp", 42, "op.sum", op_compute, CASE_CLAMP, "claimed: clamping is right")
-CHECK_ROW("op.abs", 42, "op.sum", op_compute, CASE_ABS, "claimed: absolute values are right")
-CHECK_ROW("op.neg", 42, "op.sum", op_compute, CASE_NEG, "claimed: negation is right")
-CHECK_ROW("op.relu", 42, "op.sum", op_compute, CASE_RELU, "claimed: ReLU is right")
-CHECK_ROW("op.sigmoid", 42, "op.sum", op_compute, CASE_SIGMOID, "claimed: sigmoid is right")
-CHECK_ROW("op.silu", 42, "op.sum", op_compute, CASE_SILU, "claimed: SiLU is right")
-CHECK_ROW("op.tanh", 42, "op.sum", op_compute, CASE_TANH, "claimed: tanh is right")
-CHECK_ROW("op.dup", 42, "op.sum", op_compute, CASE_DUP, "claimed: copies are right")
-CHECK_ROW("op.cont", 42, "op.sum stream.skips-views", op_compute, CASE_CONT,
-          "claimed: transposed copies are right")
 CHECK_ROW("op.broadcast", 42, "op.sum stream.skips-views", op_compute, CASE_BROADCAST,
           "claimed: addition with a repeated row is right")
 CHECK_ROW("op.strided", 42, "op.sum stream.skips-views", op_compute, CASE_STRIDED,
           "claimed: addition of views is right")
-CHECK_ROW("op.sum-rows", 42, "op.sum", op_compute, CASE_SUM_ROWS, "claimed: sums of rows are right")
-CHECK_ROW("op.soft-max", 42, "op.sum", op_compute, CASE_SOFT_MAX, "claimed: softmax is right")
-CHECK_ROW("op.norm", 42, "op.sum", op_compute, CASE_NORM, "claimed: normalisation is right")
-CHECK_ROW("op.rms-norm", 42, "op.sum", op_compute, CASE_RMS_NORM,
-          "claimed: RMS normalisation is right")
-CHECK_ROW("op.mul-mat", 42, "op.sum", op_compute, CASE_MUL_MAT,
-          "claimed: matrix products are right")
-CHECK_ROW("op.get-rows", 42, "op.sum", op_compute, CASE_GET_ROWS, "claimed: picked rows are right")
-CHECK_ROW("op.concat", 42, "op.sum", op_compute, CASE_CONCAT, "claimed: concatenation is right")
-CHECK_ROW("op.repeat", 42, "op.sum stream.skips-views", op_compute, CASE_REPEAT,
-          "claimed: repetition is right")
 CHECK_ROW("op.in-place", 68, "op.sum", op_in_place, 0,
           "a result in the memory of a source is right")
 CHECK_ROW("op.guard", 68, "op.sum", op_guard, 0, "only the result is written")
 CHECK_ROW("op.chain", 67, "op.sum", op_chain, 0, "nodes take effect in order")
-CHECK_ROW("op.bad-index", 69, "op.get-rows stream.repeat", op_bad_index, 0,
-          "an index that points outside is an error")
 CHECK_ROW("op.non-finite", 83, "op.sum", op_non_finite, 0, "numbers that are not finite do no harm")
 CHECK_ROW("op.no-elements", 83, "op.sum", op_no_elements, 0, "tensors without elements do no harm")
+// One for each operation and sub-operation.
+#define CONFORMANCE_ROW(name)                                                                      \
+    CHECK_ROW("op.conformance." name, 42, NEEDS_ARITHMETIC, op_conformance, 0,                     \
+              "claimed: every case of " name " is right")
+#define GGML_OP_ROW(number, name, ...) CONFORMANCE_ROW(#name)
+#include "op_list.inl"
+#define GGML_UNARY_ROW(number, name) CONFORMANCE_ROW(#name)
+#include "unary_list.inl"
+#define GGML_GLU_ROW(number, name) CONFORMANCE_ROW(#name)
+#include "glu_list.inl"
+#undef CONFORMANCE_ROW
+CHECK_ROW("op.bad-index", 69, "op.conformance.GET_ROWS", op_bad_index, 0,
+          "an index that points outside is an error")
 CHECK_ROW("stream.async-set", 61, "op.sum", stream_async_set, 0,
           "a queued transfer to the device arrives")
 CHECK_ROW("stream.async-get", 61, "op.sum", stream_async_get, 0,
@@ -409,3 +396,4 @@ CHECK_ROW("life.host-unload", 19, "life.host-load life.init-again", life_host_un
           "the host library unloads it and loads it again")
 #undef CHECK_ROW
 #undef NEEDS_WORK
+#undef NEEDS_ARITHMETIC

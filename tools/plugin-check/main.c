@@ -29,11 +29,13 @@ static const char usage[] =
     "  --format FORMAT     tap (the default), junit or json (docs/ggml-plugin-check.schema.json)\n"
     "  --only ID           only this check, or those of an area as AREA.*; can be repeated\n"
     "  --skip ID=REASON    a check that is known to fail; it is executed all the same, and fails\n"
-    "                      if it passes; can be repeated\n"
+    "                      if it passes; of AREA.*, one has to fail; can be repeated\n"
     "  --device NAME       only this device of the plugin\n"
     "  --seed N            of the numbers that are computed with\n"
+    "  --all-cases         of each operation every case, instead of some that follow from the "
+    "seed\n"
     "  --jobs N            checks at the same time (1)\n"
-    "  --deadline SECONDS  for each check (10)\n"
+    "  --deadline SECONDS  for each check, or each case of an operation (10)\n"
     "  --list              print the checks instead of executing them\n"
     "  -v, --verbose       let the plugin write to the terminal\n"
     "  -h, --help          this text\n"
@@ -65,13 +67,10 @@ static bool parse_format(const char *text, enum format *out_format) {
 }
 
 // False if there is no such check.
-static bool select_checks(struct check_result *results, const char *id) {
-    const size_t length = strlen(id);
-    const bool area = length > 0 && id[length - 1] == '*';
+static bool select_checks(struct check_result *results, const char *pattern) {
     bool any = false;
     for (int i = 0; i < check_count; ++i) {
-        const char *other = check_list[i].id;
-        if (area ? strncmp(other, id, length - 1) != 0 : strcmp(other, id) != 0) continue;
+        if (!check_matches(pattern, strlen(pattern), check_list[i].id)) continue;
         results[i].selected = true;
         any = true;
     }
@@ -82,10 +81,13 @@ static bool exclude_check(struct check_result *results, char *text) {
     char *reason = strchr(text, '=');
     if (!reason || reason[1] == '\0') return false;
     *reason++ = '\0';
-    const struct check *check = check_find(text);
-    if (!check) return false;
-    results[check - check_list].exclusion = reason;
-    return true;
+    bool any = false;
+    for (int i = 0; i < check_count; ++i) {
+        if (!check_matches(text, strlen(text), check_list[i].id)) continue;
+        results[i].exclusion = reason;
+        any = true;
+    }
+    return any;
 }
 
 static bool parse_numeric(struct options *options, int option, const char *text) {
@@ -124,6 +126,7 @@ static int parse_option(struct options *options, struct check_result *results, i
     case 'j':
     case 't':
         return parse_numeric(options, option, optarg) ? -1 : complain("not a fit number: ", optarg);
+    case 'a': options->runner.all_cases = true; return -1;
     case 'l': options->list = true; return -1;
     case 'v': options->runner.verbose = true; return -1;
     case 'h': fputs(usage, stdout); return EXIT_ALL_WELL;
@@ -134,13 +137,19 @@ static int parse_option(struct options *options, struct check_result *results, i
 
 static int parse_options(int argc, char **argv, struct options *out_options,
                          struct check_result *results) {
-    static const struct option table[] = {
-        {"format", required_argument, NULL, 'f'},   {"only", required_argument, NULL, 'o'},
-        {"skip", required_argument, NULL, 'x'},     {"device", required_argument, NULL, 'd'},
-        {"seed", required_argument, NULL, 's'},     {"jobs", required_argument, NULL, 'j'},
-        {"deadline", required_argument, NULL, 't'}, {"list", no_argument, NULL, 'l'},
-        {"verbose", no_argument, NULL, 'v'},        {"help", no_argument, NULL, 'h'},
-        {"version", no_argument, NULL, 'V'},        {NULL, 0, NULL, 0}};
+    static const struct option table[] = {{"format", required_argument, NULL, 'f'},
+                                          {"only", required_argument, NULL, 'o'},
+                                          {"skip", required_argument, NULL, 'x'},
+                                          {"device", required_argument, NULL, 'd'},
+                                          {"seed", required_argument, NULL, 's'},
+                                          {"jobs", required_argument, NULL, 'j'},
+                                          {"deadline", required_argument, NULL, 't'},
+                                          {"list", no_argument, NULL, 'l'},
+                                          {"all-cases", no_argument, NULL, 'a'},
+                                          {"verbose", no_argument, NULL, 'v'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {"version", no_argument, NULL, 'V'},
+                                          {NULL, 0, NULL, 0}};
     int option;
     *out_options =
         (struct options){.runner = {.seed = DEFAULT_SEED, .jobs = 1, .deadline = DEFAULT_DEADLINE}};
@@ -197,22 +206,8 @@ static int run(struct options *options, struct check_result *results) {
     return code;
 }
 
-// ggml-plugin-check --run-one ID SEED PATH [DEVICE]: what a check's own process is called with.
-static int run_one(int argc, char **argv) {
-    struct check_run one = {.report_fd = CHECK_MESSAGE_FD};
-    unsigned long long seed = 0;
-    if (argc < 5 || !parse_number(argv[3], INT64_MAX, &seed)) return EXIT_USAGE;
-    one.check = check_find(argv[2]);
-    one.seed = seed;
-    one.path = argv[4];
-    one.device = argc > 5 ? argv[5] : NULL;
-    if (!one.check) return EXIT_USAGE;
-    check_execute(&one);
-}
-
 int main(int argc, char **argv) {
     struct options options;
-    if (argc > 1 && strcmp(argv[1], "--run-one") == 0) return run_one(argc, argv);
     struct check_result *results = calloc((size_t)check_count, sizeof(*results));
     if (!results) return EXIT_ERROR;
     for (int i = 0; i < check_count; ++i)

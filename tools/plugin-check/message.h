@@ -1,17 +1,25 @@
 // SPDX-License-Identifier: MIT
-// What a check's process writes to its parent: one message, once, smaller than PIPE_BUF.
+// What a check's process tells its parent.
 #ifndef PLUGIN_CHECK_MESSAGE_H
 #define PLUGIN_CHECK_MESSAGE_H
 
+#include <stdatomic.h>
 #include <stdint.h>
 
-enum { CHECK_MESSAGE_TEXT = 480, CHECK_MESSAGE_FD = 3 };
+enum { CHECK_MESSAGE_TEXT = 480, CHECK_PROGRESS_TEXT = 200 };
 #define CHECK_MESSAGE_MAGIC UINT32_C(0x4b484347)
 
+// Its verdict, written to a pipe once; smaller than PIPE_BUF.
 struct check_message {
     uint32_t magic;
     uint32_t verdict;
     char text[CHECK_MESSAGE_TEXT];
+};
+
+// What it is at, in memory that both see. The text is read when the process has ended.
+struct check_progress {
+    atomic_uint n_steps;
+    char at[CHECK_PROGRESS_TEXT];
 };
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The operations that are computed and compared, in the order of the table in check_op.c.
+// Nodes that the checks of check_op.c ask about and compute.
 #ifndef PLUGIN_CHECK_OP_CASE_H
 #define PLUGIN_CHECK_OP_CASE_H
 

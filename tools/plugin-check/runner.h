@@ -6,10 +6,13 @@
 #include "check.h"
 #include "message.h"
 
+enum { RUNNER_MAX_JOBS = 64 };
+
 struct check_result {
     const struct check *check;
     bool selected;
     const char *exclusion; // reason given by the user, or NULL
+    bool unexpected;       // nothing that it excludes failed
     enum verdict verdict;
     bool blocked; // skipped because one that it needs failed
     double seconds;
@@ -21,7 +24,8 @@ struct runner_options {
     const char *device;
     uint64_t seed;
     int jobs;
-    double deadline; // seconds per check
+    double deadline; // seconds per check, or per case of one that has several
+    bool all_cases;  // instead of some of each operation
     bool verbose;    // leave the checks' output alone
 };
 

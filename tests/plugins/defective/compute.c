@@ -5,7 +5,8 @@
 #include "defective.h"
 
 static bool is_float(const struct ggml_tensor *tensor) {
-    return tensor && tensor->type == GGML_TYPE_F32 && tensor->ne[2] == 1 && tensor->ne[3] == 1;
+    return tensor && tensor->type == GGML_TYPE_F32 && tensor->nb[0] == sizeof(float) &&
+           tensor->ne[2] == 1 && tensor->ne[3] == 1;
 }
 
 static bool is_known(const struct ggml_tensor *tensor) {
@@ -37,7 +38,8 @@ bool op_is_claimed(ggml_backend_dev_t device, const struct ggml_tensor *node) {
     case GGML_OP_ADD:
     case GGML_OP_SUB: return claims_sum(node);
     case GGML_OP_GET_ROWS:
-        return is_float(node) && is_float(node->src[0]) && node->src[1]->type == GGML_TYPE_I32;
+        return is_float(node) && is_float(node->src[0]) && node->src[1]->type == GGML_TYPE_I32 &&
+               node->src[1]->nb[0] == sizeof(int32_t);
     default: return false;
     }
 }

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT
+#define _GNU_SOURCE
+#include "job.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+// A process may be gone while something that it left holds the pipe: look at least this often.
+enum { TICK_MS = 50 };
+
+static double now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+static void close_fd(int *fd) {
+    if (*fd >= 0) close(*fd);
+    *fd = -1;
+}
+
+// --- start ---------------------------------------------------------------------------------------
+
+static void drop_stream(int fd, int flags) {
+    const int null = open("/dev/null", flags | O_CLOEXEC);
+    if (null >= 0) dup2(null, fd);
+    if (null > 2) close(null);
+}
+
+static _Noreturn void begin_check(const struct job *job, const struct runner_options *options,
+                                  int report_fd) {
+    struct check_run run = {.check = job->result->check,
+                            .progress = job->progress,
+                            .path = options->path,
+                            .device = options->device,
+                            .seed = options->seed,
+                            .all_cases = options->all_cases,
+                            .report_fd = report_fd};
+    setpgid(0, 0);
+    drop_stream(0, O_RDONLY);
+    for (int fd = 1; fd <= 2 && !options->verbose; ++fd)
+        drop_stream(fd, O_WRONLY);
+    check_execute(&run);
+}
+
+static int open_process(pid_t pid) {
+#ifdef SYS_pidfd_open
+    return (int)syscall(SYS_pidfd_open, pid, 0);
+#else
+    (void)pid;
+    return -1;
+#endif
+}
+
+static struct check_progress *new_progress(void) {
+    void *page = mmap(NULL, sizeof(struct check_progress), PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    return page == MAP_FAILED ? NULL : page;
+}
+
+void job_free(struct job *job) {
+    if (job->progress) munmap(job->progress, sizeof(*job->progress));
+    job->progress = NULL;
+}
+
+bool job_start(struct job *job, const struct runner_options *options, struct check_result *result,
+               const struct job *others, int n_others) {
+    int ends[2];
+    struct check_progress *progress = job->progress ? job->progress : new_progress();
+    if (!progress) return false;
+    *job = (struct job){.fd = -1, .pid_fd = -1, .started = now(), .progress = progress};
+    progress->at[0] = '\0';
+    atomic_store(&progress->n_steps, 0);
+    if (pipe2(ends, O_CLOEXEC) != 0) return false;
+    fcntl(ends[0], F_SETFL, O_NONBLOCK);
+    job->result = result;
+    job->pid = fork();
+    if (job->pid == 0) {
+        close(ends[0]);
+        for (int i = 0; i < n_others; ++i) {
+            if (!others[i].result || &others[i] == job) continue;
+            if (others[i].fd >= 0) close(others[i].fd);
+            if (others[i].pid_fd >= 0) close(others[i].pid_fd);
+        }
+        begin_check(job, options, ends[1]);
+    }
+    close(ends[1]);
+    if (job->pid < 0) {
+        close(ends[0]);
+        job->result = NULL;
+        return false;
+    }
+    setpgid(job->pid, job->pid);
+    job->pid_fd = open_process(job->pid);
+    job->fd = ends[0];
+    job->alive = job->started;
+    return true;
+}
+
+// --- messages ------------------------------------------------------------------------------------
+
+// Reads what is there. A closed pipe is no longer polled.
+static void receive(struct job *job) {
+    while (job->fd >= 0 && job->received < sizeof(job->message)) {
+        char *to = (char *)&job->message + job->received;
+        const ssize_t n = read(job->fd, to, sizeof(job->message) - job->received);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0 && errno == EAGAIN) return;
+        if (n <= 0) break;
+        job->received += (size_t)n;
+    }
+    close_fd(&job->fd);
+}
+
+void job_wait(struct job *jobs, int n_jobs) {
+    struct pollfd fds[2 * RUNNER_MAX_JOBS];
+    nfds_t n = 0;
+    bool blind = false;
+    for (int i = 0; i < n_jobs; ++i) {
+        if (!jobs[i].result) continue;
+        blind = blind || (jobs[i].fd < 0 && jobs[i].pid_fd < 0);
+        fds[n++] = (struct pollfd){.fd = jobs[i].fd, .events = POLLIN};
+        fds[n++] = (struct pollfd){.fd = jobs[i].pid_fd, .events = POLLIN};
+    }
+    if (poll(fds, n, blind ? 1 : TICK_MS) <= 0) return;
+    for (int i = 0; i < n_jobs; ++i) {
+        if (jobs[i].result) receive(&jobs[i]);
+    }
+}
+
+// --- end -----------------------------------------------------------------------------------------
+
+static bool is_late(struct job *job, double deadline) {
+    const unsigned n_steps = atomic_load(&job->progress->n_steps);
+    if (n_steps != job->n_steps) job->alive = now();
+    job->n_steps = n_steps;
+    return now() - job->alive > deadline;
+}
+
+static void judge(struct job *job, int status, bool late, double deadline) {
+    struct check_result *result = job->result;
+    const struct check_message *message = &job->message;
+    const bool valid = job->received == sizeof(*message) && message->magic == CHECK_MESSAGE_MAGIC &&
+                       message->verdict >= VERDICT_PASSED && message->verdict <= VERDICT_SKIPPED;
+    const char *at = job->progress->at, *of = at[0] ? " at " : "";
+    result->verdict = VERDICT_FAILED;
+    result->seconds = now() - job->started;
+    if (valid) {
+        result->verdict = (enum verdict)message->verdict;
+        memcpy(result->text, message->text, sizeof(result->text));
+        result->text[sizeof(result->text) - 1] = '\0';
+    } else if (late) {
+        snprintf(result->text, sizeof(result->text), "did not end within %g s%s%.199s", deadline,
+                 of, at);
+    } else if (WIFSIGNALED(status)) {
+        snprintf(result->text, sizeof(result->text), "ended by signal %d (%s)%s%.199s",
+                 WTERMSIG(status), strsignal(WTERMSIG(status)), of, at);
+    } else {
+        snprintf(result->text, sizeof(result->text), "the process exited with status %d%s%.199s",
+                 WEXITSTATUS(status), of, at);
+    }
+}
+
+bool job_finish(struct job *job, double deadline) {
+    int status = 0;
+    const bool late = is_late(job, deadline);
+    const pid_t gone = waitpid(job->pid, &status, WNOHANG);
+    if (gone == 0 && !late) return false;
+    kill(-job->pid, SIGKILL);
+    if (gone == 0) waitpid(job->pid, &status, 0);
+    receive(job);
+    close_fd(&job->fd);
+    close_fd(&job->pid_fd);
+    judge(job, status, late && gone == 0, deadline);
+    job->result = NULL;
+    return true;
+}
