@@ -77,6 +77,22 @@ uint f32_to_bf16(const float value) {
     return (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
 }
 
+// To nearest, ties to even, whatever the driver's own conversion does; too large becomes infinite.
+uint f32_to_f16(const float value) {
+    const uint bits = floatBitsToUint(value);
+    const uint sign = bits >> 16 & 0x8000u;
+    const uint size = bits & 0x7fffffffu;
+    if (size > 0x7f800000u) return sign | 0x7e00u;
+    if (size >= 0x477ff000u) return sign | 0x7c00u;
+    if (size >= 0x38800000u) return sign | (size + 0xc8000fffu + (size >> 13 & 1u)) >> 13;
+    if (size < 0x33000000u) return sign;
+    const uint shift = 126u - (size >> 23); // 14 to 24
+    const uint mantissa = (size & 0x007fffffu) | 0x00800000u;
+    const uint half_ = mantissa >> shift;
+    const uint rest = mantissa - (half_ << shift), tie = 1u << (shift - 1u);
+    return sign | (half_ + uint(rest > tie || (rest == tie && (half_ & 1u) != 0u)));
+}
+
 // Views of one binding by the size of what is read; blocks that are not used cost nothing.
 #define VK_OPERAND(name, index)                                                                       \
     layout(set = 0, binding = index) buffer name##_block_f32 { float name##_f32[]; };                 \

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+// add, sub, mul, div: dst = a . b with b repeated to a's shape; add_id.
+#include "kernels/runs.h"
+
+enum { REPEAT_NOT, REPEAT_ONE, REPEAT_MANY }; // as in shaders/binary.comp
+
+bool vk_accepts_binary(const struct vk_features *features, const struct ggml_tensor *node) {
+    (void)features;
+    const struct ggml_tensor *a = node->src[0];
+    return vk_same_shape(node, a) && vk_can_repeat(node->src[1], a) && vk_rows_dense(node) &&
+           vk_rows_dense(a);
+}
+
+static uint32_t function_of(enum ggml_op op) {
+    switch (op) {
+    case GGML_OP_SUB: return 1;
+    case GGML_OP_MUL: return 2;
+    case GGML_OP_DIV: return 3;
+    default: return 0;
+    }
+}
+
+void vk_encode_binary(struct vk_plan *plan, const struct ggml_tensor *node) {
+    struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_binary, node, 2, VK_RUN_GROUP);
+    if (!d) return;
+    const struct ggml_tensor *a = node->src[0];
+    const struct ggml_tensor *b = node->src[1];
+    const bool one = vk_nelements(b) == 1;
+    const bool flat = vk_contiguous(node) && vk_contiguous(a) &&
+                      (one || (vk_same_shape(a, b) && vk_contiguous(b)));
+    vk_dispatch_spec(d, node->type);
+    vk_dispatch_spec(d, a->type);
+    vk_dispatch_spec(d, flat);
+    vk_dispatch_spec(d, b->type);
+    vk_dispatch_spec(d, function_of(node->op));
+    vk_dispatch_spec(d, b->ne[0] == 1             ? REPEAT_ONE
+                        : b->ne[0] == node->ne[0] ? REPEAT_NOT
+                                                  : REPEAT_MANY);
+    vk_dispatch_runs(plan, d, node, flat);
+}
+
+bool vk_accepts_add_id(const struct vk_features *features, const struct ggml_tensor *node) {
+    (void)features;
+    const struct ggml_tensor *a = node->src[0];
+    const struct ggml_tensor *b = node->src[1];
+    const struct ggml_tensor *ids = node->src[2];
+    return vk_same_shape(node, a) && node->ne[3] == 1 && b->ne[0] == a->ne[0] && b->ne[2] == 1 &&
+           b->ne[3] == 1 && ids->ne[0] == a->ne[1] && ids->ne[1] == a->ne[2] && ids->ne[2] == 1 &&
+           ids->ne[3] == 1 && vk_rows_dense(node) && vk_rows_dense(a) && vk_rows_dense(b);
+}
+
+void vk_encode_add_id(struct vk_plan *plan, const struct ggml_tensor *node) {
+    struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_add_id, node, 3, VK_RUN_GROUP);
+    if (d) vk_dispatch_runs(plan, d, node, false);
+}

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// Dispatches of shaders that compute runs of four elements (shaders/runs.glsl).
+#ifndef VK_RUNS_H
+#define VK_RUNS_H
+
+#include "kernel.h"
+#include "shape.h"
+
+enum { VK_RUN = 4, VK_RUN_GROUP = 64 };
+
+// Groups and number(0) for a result of which every run is an invocation; flat: operands are
+// packed alike and count as one row.
+static inline void vk_dispatch_runs(const struct vk_plan *plan, struct vk_dispatch *d,
+                                    const struct ggml_tensor *node, bool flat) {
+    const uint64_t per_row = vk_groups_of((uint64_t)node->ne[0], VK_RUN);
+    const uint64_t runs =
+        flat ? vk_groups_of(vk_nelements(node), VK_RUN) : per_row * vk_nrows(node);
+    d->numbers[0] = (uint32_t)vk_nelements(node);
+    vk_dispatch_groups(plan, d, vk_groups_of(runs, VK_RUN_GROUP));
+}
+
+#endif
