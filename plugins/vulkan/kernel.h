@@ -107,6 +107,7 @@ enum { ANY = -1 };
 #define VK_T(name) (UINT64_C(1) << GGML_TYPE_##name)
 #define T_NONE (UINT64_C(1) << 63)
 #define T_ANY (~UINT64_C(0))
+#define T_SOME (T_ANY & ~T_NONE)
 #define T_F32 VK_T(F32)
 #define T_F16 VK_T(F16)
 #define T_BF16 VK_T(BF16)

@@ -10,5 +10,9 @@
 //            types it takes: T_<TYPE>, or'ed; T_NONE: the operand is absent; T_ANY: does not matter
 //   accepts  says no to the shapes and layouts that the kernel does not compute
 //   encode   appends the dispatches that compute the node to a plan
+#include "kernels/conv_list.inl"
 #include "kernels/elementwise_list.inl"
+#include "kernels/image_list.inl"
+#include "kernels/recurrent_list.inl"
+#include "kernels/training_list.inl"
 #undef VK_KERNEL_ROW
