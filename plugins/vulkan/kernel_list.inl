@@ -14,5 +14,6 @@
 #include "kernels/elementwise_list.inl"
 #include "kernels/image_list.inl"
 #include "kernels/recurrent_list.inl"
+#include "kernels/reduce_list.inl"
 #include "kernels/training_list.inl"
 #undef VK_KERNEL_ROW

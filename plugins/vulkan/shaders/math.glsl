@@ -26,7 +26,7 @@ float exp_accurate(const float x) {
     p = p * r + 1.6666665459e-1;
     p = p * r + 5.0000001201e-1;
     const float y = scale_by_power((p * r) * r + r + 1.0, int(n));
-    return is_nan(x) ? x : y;
+    return is_nan(x) ? x : x < -104.0 ? 0.0 : y;
 }
 
 // e^x - 1 without cancellation.

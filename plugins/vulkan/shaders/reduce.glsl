@@ -1,32 +1,37 @@
 // SPDX-License-Identifier: MIT
-// Sums and maxima over a workgroup of (n, 1, 1) invocations, n a power of two of at most 256, in
-// shared memory: in the same order on every device.
+// Sums and maxima over the invocations of a group, whose size is a power of two up to 1024.
 #ifndef REDUCE_GLSL
 #define REDUCE_GLSL
 
-shared float reduce_values[256];
+#include "common.glsl"
 
-float group_sum(const float value) {
+shared float reduce_values[gl_WorkGroupSize.x];
+
+// Every invocation of the group has to call these; each gets the result.
+float group_sum(const float x) {
     const uint i = gl_LocalInvocationID.x;
+    barrier(); // a former result may still be read
+    reduce_values[i] = x;
     barrier();
-    reduce_values[i] = value;
-    for (uint half_size = gl_WorkGroupSize.x / 2; half_size > 0; half_size /= 2) {
+    for (uint step = gl_WorkGroupSize.x / 2; step > 0; step /= 2) {
+        if (i < step) reduce_values[i] += reduce_values[i + step];
         barrier();
-        if (i < half_size) reduce_values[i] += reduce_values[i + half_size];
     }
-    barrier();
     return reduce_values[0];
 }
 
-float group_max(const float value) {
+float group_max(const float x) {
     const uint i = gl_LocalInvocationID.x;
     barrier();
-    reduce_values[i] = value;
-    for (uint half_size = gl_WorkGroupSize.x / 2; half_size > 0; half_size /= 2) {
-        barrier();
-        if (i < half_size) reduce_values[i] = max(reduce_values[i], reduce_values[i + half_size]);
-    }
+    reduce_values[i] = x;
     barrier();
+    for (uint step = gl_WorkGroupSize.x / 2; step > 0; step /= 2) {
+        if (i < step) {
+            const float other = reduce_values[i + step];
+            if (other > reduce_values[i]) reduce_values[i] = other;
+        }
+        barrier();
+    }
     return reduce_values[0];
 }
 
