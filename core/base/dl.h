@@ -5,12 +5,19 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct dl_library; // opaque
 
 // Maps a shared object with all symbols bound and none exported; NULL on failure, out_message (if not
 // NULL) then receives the linker's text, truncated to size. Runs constructors. [any-thread]
 struct dl_library *dl_open(const char *path, char *out_message, size_t size);
+// Whether the linker can be given an open file (a descriptor) instead of its path: needs Linux, and
+// /proc for this process. [any-thread]
+bool dl_can_open_file(intptr_t file, const char *path);
+// As dl_open of the file that is open, whatever lies at `path` by now; the library is known by that
+// path afterwards. Its $ORIGIN leads nowhere. [any-thread]
+struct dl_library *dl_open_file(intptr_t file, const char *path, char *out_message, size_t size);
 void *dl_symbol(struct dl_library *library, const char *name);
 void dl_close(struct dl_library *library);
 

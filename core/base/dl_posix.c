@@ -2,6 +2,7 @@
 #ifndef _WIN32
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -14,10 +15,15 @@
 #endif
 
 #include "base/dl.h"
+#include "base/fault.h"
 
 struct dl_library *dl_open(const char *path, char *out_message, size_t size) {
-    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (!handle && out_message) snprintf(out_message, size, "%s", dlerror());
+    const bool refused = ggml_fault(GGML_FAULT_LINK);
+    void *handle = refused ? NULL : dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!handle && out_message) {
+        const char *text = refused ? strerror(errno) : dlerror();
+        snprintf(out_message, size, "%s", text ? text : "no reason given");
+    }
     return handle;
 }
 

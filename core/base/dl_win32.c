@@ -29,6 +29,17 @@ struct dl_library *dl_open(const char *path, char *out_message, size_t size) {
     return (struct dl_library *)module;
 }
 
+bool dl_can_open_file(intptr_t file, const char *path) {
+    (void)file;
+    (void)path;
+    return false;
+}
+
+struct dl_library *dl_open_file(intptr_t file, const char *path, char *out_message, size_t size) {
+    (void)file;
+    return dl_open(path, out_message, size);
+}
+
 void *dl_symbol(struct dl_library *library, const char *name) {
     FARPROC address = GetProcAddress((HMODULE)library, name);
     void *symbol;

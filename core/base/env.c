@@ -13,17 +13,19 @@
 #include <unistd.h>
 #endif
 
-struct env_row {
-    const char *name;
-    bool privileged;
-};
-
-static const struct env_row rows[GGML_ENV_COUNT] = {
-#define GGML_ENV_ROW(name, privileged, fallback, text) {#name, privileged},
+static const char *const names[GGML_ENV_COUNT] = {
+#define GGML_ENV_ROW(name, fallback, text) #name,
 #include "base/env_list.inl"
 };
 
+static bool assume_privileged;
+
+void ggml_env_assume_privileged(bool privileged) {
+    assume_privileged = privileged;
+}
+
 bool ggml_env_privileged(void) {
+    if (assume_privileged) return true;
 #if defined(__linux__)
     return getauxval(AT_SECURE) != 0;
 #elif defined(_WIN32)
@@ -34,14 +36,14 @@ bool ggml_env_privileged(void) {
 }
 
 const char *ggml_env(enum ggml_env variable) {
-    if (!rows[variable].privileged && ggml_env_privileged()) return NULL;
-    const char *value = getenv(rows[variable].name);
+    if (ggml_env_privileged()) return NULL;
+    const char *value = getenv(names[variable]);
     return value && value[0] != '\0' ? value : NULL;
 }
 
 const char *ggml_env_by_name(const char *name) {
     for (int i = 0; i < GGML_ENV_COUNT; ++i) {
-        if (strcmp(rows[i].name, name) == 0) return ggml_env((enum ggml_env)i);
+        if (strcmp(names[i], name) == 0) return ggml_env((enum ggml_env)i);
     }
     return NULL;
 }

@@ -2,25 +2,30 @@
 // Every environment variable that the core and its own plugins read, once. docs/environment.md is
 // generated from it.
 //
-// GGML_ENV_ROW(NAME, privileged, default, text)
-//   NAME        the variable; the identifier is GGML_ENV_<NAME>
-//   privileged  true: still read in a privileged (setuid, file capabilities) process
-//   default     what holds when it is not set, for the documentation
-//   text        what it does
-GGML_ENV_ROW(GGML_PLUGIN_PATH, false, "none",
+// GGML_ENV_ROW(NAME, default, text)
+//   NAME     the variable; the identifier is GGML_ENV_<NAME>
+//   default  what holds when it is not set, for the documentation
+//   text     what it does
+GGML_ENV_ROW(GGML_PLUGIN_PATH, "none",
              "List of absolute directories (separated by ':', on Windows ';') that are searched for "
              "plugins after the caller's own directory.")
-GGML_ENV_ROW(GGML_DEVICES, false, "all",
+GGML_ENV_ROW(GGML_DEVICES, "all",
              "Comma-separated list of what to use: plugin names (cpu), device names (CUDA0), PCI "
              "addresses (0000:01:00.0) or UUIDs; an entry starting with '-' excludes. Plugins that "
              "can't match are not initialised.")
-GGML_ENV_ROW(GGML_BACKEND_PATH, false, "none", "One plugin file that load_all loads in addition.")
-GGML_ENV_ROW(GGML_CPU_LEVEL, true, "best",
+GGML_ENV_ROW(GGML_BACKEND_PATH, "none", "One plugin file that load_all loads in addition.")
+GGML_ENV_ROW(GGML_ALLOW_UNSAFE_PLUGINS, "0",
+             "1: plugins are loaded although somebody else could have changed the file or a directory "
+             "of its path; docs/security.md says when that is.")
+GGML_ENV_ROW(GGML_PLUGIN_SHA256, "none",
+             "Absolute path of a list as sha256sum writes it: only plugins with one of its sums are "
+             "loaded. If it can't be read, none is.")
+GGML_ENV_ROW(GGML_CPU_LEVEL, "best",
              "Highest instruction-set level that the CPU plugin may use: scalar, x86-64-v2, "
              "x86-64-v3, x86-64-v4, x86-64-v4-vnni.")
-GGML_ENV_ROW(GGML_CPU_DISABLE_FUSION, true, "0", "1: the CPU plugin computes every node by itself.")
-GGML_ENV_ROW(GGML_SCHED_DEBUG, true, "0",
+GGML_ENV_ROW(GGML_CPU_DISABLE_FUSION, "0", "1: the CPU plugin computes every node by itself.")
+GGML_ENV_ROW(GGML_SCHED_DEBUG, "0",
              "The scheduler logs at debug level: 1: the splits of each graph and what they copy; 2: "
              "every node too.")
-GGML_ENV_ROW(GGML_NO_BACKTRACE, true, "unset", "Set: ggml_abort prints no backtrace.")
+GGML_ENV_ROW(GGML_NO_BACKTRACE, "unset", "Set: ggml_abort prints no backtrace.")
 #undef GGML_ENV_ROW

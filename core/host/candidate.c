@@ -19,6 +19,7 @@ enum ggml_host_status candidate_init(struct candidate *candidate, const char *pa
                                      const struct builtin_plugin *builtin) {
     memset(candidate, 0, sizeof(*candidate));
     candidate->builtin = builtin;
+    candidate->file.handle = -1;
     candidate->record = record_new(path);
     return candidate->record ? GGML_HOST_OK : GGML_HOST_OUT_OF_MEMORY;
 }
@@ -26,11 +27,13 @@ enum ggml_host_status candidate_init(struct candidate *candidate, const char *pa
 void candidate_finish(struct candidate *candidate) {
     if (candidate->record) records_put(candidate->record);
     candidate->record = NULL;
+    plugin_file_close(&candidate->file);
 }
 
 static enum ggml_host_status refuse(struct candidate *candidate, enum ggml_plugin_stage stage,
                                     enum ggml_host_status status) {
     candidate->state = CANDIDATE_DONE;
+    plugin_file_close(&candidate->file);
     return record_refuse(candidate->record, stage, status);
 }
 
@@ -59,24 +62,40 @@ static void choose_name(struct candidate *candidate) {
     }
 }
 
-static enum ggml_host_status read_note(struct candidate *candidate) {
-    if (candidate->builtin) {
-        candidate->note = *candidate->builtin->note;
-        return GGML_HOST_OK;
-    }
-    return plugin_note_read(candidate->record->path, &candidate->note, &candidate->id);
+// The stage is that of a failure.
+static enum ggml_host_status read_file(struct candidate *candidate,
+                                       const struct load_policy *policy,
+                                       enum ggml_plugin_stage *out_stage) {
+    const char *path = candidate->record->path;
+    *out_stage = GGML_PLUGIN_STAGE_FOUND;
+    enum ggml_host_status status = plugin_file_open(path, &candidate->file);
+    if (status != GGML_HOST_OK) return status;
+    *out_stage = GGML_PLUGIN_STAGE_FILE;
+    status = policy_check_file(policy, path, &candidate->file);
+    if (status != GGML_HOST_OK) return status;
+    status = plugin_note_read_file(&candidate->file, path, &candidate->note);
+    if (status != GGML_HOST_OK) return status;
+    *out_stage = GGML_PLUGIN_STAGE_NOTE;
+    return policy_check_sum(policy, path, &candidate->file);
 }
 
-enum ggml_host_status candidate_examine(struct candidate *candidate) {
+enum ggml_host_status candidate_examine(struct candidate *candidate,
+                                        const struct load_policy *policy) {
     struct record *record = candidate->record;
-    enum ggml_host_status status = read_note(candidate);
-    if (status != GGML_HOST_OK) {
-        const bool opened = candidate->id.inode != 0 || candidate->id.size != 0;
-        record->machine = (enum ggml_machine)candidate->note.machine;
-        return refuse(candidate, opened ? GGML_PLUGIN_STAGE_FILE : GGML_PLUGIN_STAGE_FOUND, status);
+    enum ggml_plugin_stage stage = GGML_PLUGIN_STAGE_NOTE;
+    enum ggml_host_status status = GGML_HOST_OK;
+    if (candidate->builtin) {
+        candidate->note = *candidate->builtin->note;
+    } else {
+        status = read_file(candidate, policy, &stage);
     }
-    record_set_note(record, &candidate->note);
-    choose_name(candidate);
+    if (stage < GGML_PLUGIN_STAGE_NOTE) {
+        record->machine = (enum ggml_machine)candidate->note.machine;
+    } else {
+        record_set_note(record, &candidate->note);
+        choose_name(candidate);
+    }
+    if (status != GGML_HOST_OK) return refuse(candidate, stage, status);
     status = plugin_negotiate(&candidate->note, cpu_features_detect());
     if (status != GGML_HOST_OK) return refuse(candidate, GGML_PLUGIN_STAGE_NEGOTIATE, status);
     record->stage = GGML_PLUGIN_STAGE_NEGOTIATE;
@@ -88,7 +107,7 @@ enum ggml_host_status candidate_examine(struct candidate *candidate) {
 
 bool candidate_is_same_file(const struct candidate *a, const struct candidate *b) {
     return !a->builtin && !b->builtin && a->state == CANDIDATE_FIT &&
-           a->id.device == b->id.device && a->id.inode == b->id.inode;
+           a->file.id.device == b->file.id.device && a->file.id.inode == b->file.id.inode;
 }
 
 static unsigned count_bits(uint64_t bits) {
@@ -168,14 +187,8 @@ void missing_library(const char *message, const char *path, char *out_name, size
     snprintf(out_name, size, "%.*s", (int)(length < size ? length : size), start);
 }
 
-static enum ggml_host_status map(struct candidate *candidate, struct host_plugin *plugin) {
+static enum ggml_host_status explain_linker(struct candidate *candidate, const char *message) {
     struct record *record = candidate->record;
-    char message[LINKER_MESSAGE_SIZE] = "";
-    plugin->library = dl_open(record->path, message, sizeof(message));
-    if (plugin->library) {
-        reach(candidate, GGML_PLUGIN_STAGE_MAP);
-        return GGML_HOST_OK;
-    }
     missing_library(message, record->path, record->missing, sizeof(record->missing));
     if (record->missing[0] != '\0') {
         return ggml_fail(GGML_HOST_MISSING_DEPENDENCY,
@@ -187,17 +200,36 @@ static enum ggml_host_status map(struct candidate *candidate, struct host_plugin
                      candidate->name, message);
 }
 
-// The file may have been exchanged between the look at its note and the mapping.
-static enum ggml_host_status compare_again(const struct candidate *candidate) {
+// The open file may have been written to since its note was read.
+static enum ggml_host_status compare_again(const struct candidate *candidate, bool by_path) {
     struct ggml_plugin_note note;
-    struct plugin_file_id id;
-    const enum ggml_host_status status = plugin_note_read(candidate->record->path, &note, &id);
+    const char *path = candidate->record->path;
+    enum ggml_host_status status = plugin_note_read_file(&candidate->file, path, &note);
     if (status != GGML_HOST_OK) return status;
-    const bool same = id.device == candidate->id.device && id.inode == candidate->id.inode &&
-                      memcmp(&note, &candidate->note, sizeof(note)) == 0;
-    if (same) return GGML_HOST_OK;
-    return ggml_fail(GGML_HOST_DAMAGED_FILE, "'%s' changed while it was being loaded: try again",
-                     candidate->record->path);
+    if (memcmp(&note, &candidate->note, sizeof(note)) != 0) {
+        return ggml_fail(GGML_HOST_DAMAGED_FILE,
+                         "'%s' changed while it was being loaded: try again",
+                         search_path_label(path));
+    }
+    return plugin_file_unchanged(&candidate->file, path, by_path);
+}
+
+// Maps the very file that was examined. Only where its path has to be given to the linker could
+// another have been put in its place, which is looked at before and after.
+static enum ggml_host_status map(struct candidate *candidate, struct host_plugin *plugin) {
+    char message[LINKER_MESSAGE_SIZE] = "";
+    const char *path = candidate->record->path;
+    const struct image_source source = plugin_file_source(&candidate->file, path);
+    const bool by_path =
+        !dl_can_open_file(candidate->file.handle, path) || plugin_image_needs_path(&source);
+    enum ggml_host_status status = plugin_file_unchanged(&candidate->file, path, by_path);
+    if (status != GGML_HOST_OK) return status;
+    plugin->library = by_path
+                          ? dl_open(path, message, sizeof(message))
+                          : dl_open_file(candidate->file.handle, path, message, sizeof(message));
+    if (!plugin->library) return explain_linker(candidate, message);
+    reach(candidate, GGML_PLUGIN_STAGE_MAP);
+    return compare_again(candidate, by_path);
 }
 
 static enum ggml_host_status find_entry(const struct candidate *candidate,
@@ -209,7 +241,7 @@ static enum ggml_host_status find_entry(const struct candidate *candidate,
     }
     void *symbol = dl_symbol(plugin->library, GGML_PLUGIN_ENTRY_SYMBOL);
     memcpy(out_entry, &symbol, sizeof(symbol));
-    if (symbol) return compare_again(candidate);
+    if (symbol) return GGML_HOST_OK;
     return ggml_fail(GGML_HOST_NO_ENTRY,
                      "plugin '%s' does not export " GGML_PLUGIN_ENTRY_SYMBOL ": "
                      "report it to the plugin's author",
@@ -273,9 +305,10 @@ enum ggml_host_status candidate_start(struct candidate *candidate,
     reach(candidate, GGML_PLUGIN_STAGE_SELECT);
     struct host_plugin *plugin = plugin_new(record->path, candidate->name);
     if (!plugin) goto fail;
-    plugin->id = candidate->id;
+    plugin->id = candidate->file.id;
     if (!candidate->builtin) {
         status = map(candidate, plugin);
+        plugin_file_close(&candidate->file);
         if (status != GGML_HOST_OK) goto fail;
     }
     status = enter(candidate, plugin);
@@ -286,6 +319,7 @@ enum ggml_host_status candidate_start(struct candidate *candidate,
     *out_plugin = plugin;
     return GGML_HOST_OK;
 fail:
+    plugin_file_close(&candidate->file);
     record_refuse(record, record->stage, status);
     plugin_free(plugin);
     return status;

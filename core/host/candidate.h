@@ -6,6 +6,7 @@
 #include "host/builtin.h"
 #include "host/filter.h"
 #include "host/note.h"
+#include "host/policy.h"
 #include "host/record.h"
 
 struct host_plugin;
@@ -20,7 +21,7 @@ struct candidate {
     enum candidate_state state;
     struct record *record; // owned
     struct ggml_plugin_note note;
-    struct plugin_file_id id;
+    struct plugin_file file; // open while it is fit
     const struct builtin_plugin *builtin; // NULL: a file
     char name[GGML_PLUGIN_STRING_SIZE];   // what its variants have in common
     // (opt) Told each stage from SELECT on as soon as it is reached.
@@ -31,9 +32,10 @@ struct candidate {
 // Takes the path, or the built-in. GGML_HOST_OUT_OF_MEMORY. [init]
 enum ggml_host_status candidate_init(struct candidate *candidate, const char *path,
                                      const struct builtin_plugin *builtin);
-// Reads the note and compares it with this machine; nothing of the plugin runs. On success it is
-// fit; on failure done and its record says why. [init]
-enum ggml_host_status candidate_examine(struct candidate *candidate);
+// Opens the file, asks the policy, reads the note and compares it with this machine; nothing of the
+// plugin runs. On success it is fit; on failure done and its record says why. [init]
+enum ggml_host_status candidate_examine(struct candidate *candidate,
+                                        const struct load_policy *policy);
 // Whether both are files, the same one, and `a` is fit. [any-thread]
 bool candidate_is_same_file(const struct candidate *a, const struct candidate *b);
 // Whether, of two with one name, a is preferred to b, which was found earlier. [any-thread]
@@ -55,7 +57,7 @@ enum ggml_host_status candidate_load(struct candidate *candidate,
 enum ggml_host_status candidate_refuse(struct candidate *candidate, enum ggml_plugin_stage stage,
                                        enum ggml_host_status status, const char *format, ...)
     GGML_ATTRIBUTE_FORMAT(4, 5);
-// Hands the record over to the list.
+// Hands the record over to the list and closes the file.
 void candidate_finish(struct candidate *candidate);
 
 // Copies the name of the library that the dynamic linker's message says is missing; "" if it speaks

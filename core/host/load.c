@@ -2,6 +2,7 @@
 #include "host/load.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/env.h"
@@ -19,6 +20,9 @@ static atomic_bool builtins_seen;
 struct batch {
     struct arena arena;
     struct device_filter filter;
+    struct load_policy policy;
+    enum ggml_host_status policy_status; // anything but OK: no file may be loaded
+    char policy_fault[512];
     struct candidate *items;
     size_t count;
     size_t capacity;
@@ -32,6 +36,12 @@ struct batch {
 static enum ggml_host_status note_memory(struct batch *batch, enum ggml_host_status status) {
     if (status == GGML_HOST_OUT_OF_MEMORY) batch->out_of_memory = true;
     return status;
+}
+
+static void get_policy(struct batch *batch) {
+    batch->policy_status = note_memory(batch, policy_get(&batch->arena, &batch->policy));
+    if (batch->policy_status == GGML_HOST_OK) return;
+    snprintf(batch->policy_fault, sizeof(batch->policy_fault), "%s", ggml_last_error());
 }
 
 static struct candidate *add_candidate(struct batch *batch, const char *path,
@@ -57,6 +67,7 @@ static enum ggml_host_status add_directory(struct batch *batch, const struct sea
     char **paths = NULL;
     size_t count = 0;
     enum ggml_host_status status = dir->status;
+    if (status == GGML_HOST_OK) status = policy_check_dir(&batch->policy, dir->path);
     if (status == GGML_HOST_OK) status = search_dir_list(dir->path, &batch->arena, &paths, &count);
     note_memory(batch, status);
     note_memory(batch, records_put_directory(dir->path, dir->origin, status));
@@ -83,7 +94,7 @@ static void set_duplicate(struct candidate *candidate, const char *other_path) {
 
 static void find_duplicate(struct batch *batch, size_t index) {
     struct candidate *candidate = &batch->items[index];
-    const struct host_plugin *loaded = registry_find_file(&candidate->id);
+    const struct host_plugin *loaded = registry_find_file(&candidate->file.id);
     if (loaded && !candidate->builtin) {
         candidate->record->reg = NULL;
         set_duplicate(candidate, loaded->path);
@@ -104,7 +115,7 @@ static enum ggml_host_status prepare_filter(struct batch *batch) {
 static void examine_timed(struct batch *batch, size_t index) {
     struct candidate *candidate = &batch->items[index];
     const int64_t start = ggml_time_us();
-    note_memory(batch, candidate_examine(candidate));
+    note_memory(batch, candidate_examine(candidate, &batch->policy));
     if (candidate->state == CANDIDATE_FIT) find_duplicate(batch, index);
     candidate->record->microseconds += (double)(ggml_time_us() - start);
 }
@@ -196,6 +207,11 @@ static void free_batch(struct batch *batch) {
 // --- one file
 // -----------------------------------------------------------------------------------------
 
+static void refuse_for_policy(const struct batch *batch, struct candidate *candidate) {
+    candidate_refuse(candidate, GGML_PLUGIN_STAGE_FOUND, batch->policy_status,
+                     "no plugin may be loaded: %s", batch->policy_fault);
+}
+
 static void filter_and_load(struct batch *batch, struct candidate *candidate) {
     if (prepare_filter(batch) != GGML_HOST_OK) {
         refuse_for_memory(candidate);
@@ -210,10 +226,14 @@ static enum ggml_host_status load_file(struct batch *batch, const char *path,
                                        ggml_backend_reg_t *out_reg) {
     struct candidate *candidate = add_candidate(batch, path, NULL);
     if (!candidate) return GGML_HOST_OUT_OF_MEMORY;
-    examine_timed(batch, 0);
+    if (batch->policy_status == GGML_HOST_OK) {
+        examine_timed(batch, 0);
+    } else {
+        refuse_for_policy(batch, candidate);
+    }
     if (candidate->state == CANDIDATE_FIT) filter_and_load(batch, candidate);
     const enum ggml_host_status status = candidate->record->status;
-    const struct host_plugin *loaded = registry_find_file(&candidate->id);
+    const struct host_plugin *loaded = registry_find_file(&candidate->file.id);
     *out_reg = candidate->record->reg;
     if (status == GGML_HOST_DUPLICATE && loaded) *out_reg = loaded->reg;
     if (status != GGML_HOST_DUPLICATE || !records_loaded(path)) candidate_finish(candidate);
@@ -229,14 +249,15 @@ enum ggml_host_status ggml_plugin_load(const char *path, ggml_backend_reg_t *out
     if (!path || path[0] == '\0') {
         return ggml_fail(GGML_HOST_INVALID_ARGUMENT, "ggml_plugin_load: no path given");
     }
-    if (!strchr(path, '/') && !strchr(path, search_path_separator)) {
+    if (!search_path_is_absolute(path)) {
         return ggml_fail(GGML_HOST_INVALID_ARGUMENT,
-                         "ggml_plugin_load: '%s' has no directory: give an "
-                         "absolute path, or ./ for the working directory",
+                         "ggml_plugin_load: '%s' is relative, and the working directory may be "
+                         "anybody's: give an absolute path",
                          search_path_label(path));
     }
     if (!registry_lock("ggml_plugin_load")) return GGML_HOST_BUSY;
     ggml_error_save(&saved);
+    get_policy(&batch);
     const enum ggml_host_status status = load_file(&batch, path, &reg);
     if (status == GGML_HOST_OK) ggml_error_restore(&saved);
     free_batch(&batch);
@@ -252,6 +273,10 @@ enum ggml_host_status ggml_plugin_load(const char *path, ggml_backend_reg_t *out
 static enum ggml_host_status add_found(struct batch *batch, const char *dir) {
     struct search_dir *dirs = NULL;
     size_t count = 0;
+    get_policy(batch);
+    if (batch->policy_status != GGML_HOST_OK) {
+        return ggml_fail(batch->policy_status, "no plugin may be loaded: %s", batch->policy_fault);
+    }
     enum ggml_host_status status = search_path_build(dir, &batch->arena, &dirs, &count);
     note_memory(batch, status);
     if (dir && status == GGML_HOST_INVALID_ARGUMENT) {
@@ -270,6 +295,9 @@ static void load_extra(struct batch *batch) {
     struct batch extra = {0};
     ggml_backend_reg_t reg;
     if (!path || records_loaded(path)) return;
+    extra.policy = batch->policy;
+    extra.policy_status = batch->policy_status;
+    memcpy(extra.policy_fault, batch->policy_fault, sizeof(extra.policy_fault));
     if (search_path_is_absolute(path)) {
         load_file(&extra, path, &reg);
     } else if (add_candidate(&extra, path, NULL)) {

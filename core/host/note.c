@@ -127,20 +127,23 @@ enum ggml_host_status plugin_note_parse(const struct image_source *source,
     return parse(source, true, out_note);
 }
 
-static enum ggml_host_status parse_file(const struct image_source *source, void *out_note) {
-    return parse(source, false, out_note);
+enum ggml_host_status plugin_note_read_file(const struct plugin_file *file, const char *path,
+                                            struct ggml_plugin_note *out_note) {
+    const struct image_source source = plugin_file_source(file, path);
+    return parse(&source, false, out_note);
 }
 
 enum ggml_host_status plugin_note_read(const char *path, struct ggml_plugin_note *out_note,
                                        struct plugin_file_id *out_id) {
-    struct plugin_file_id id;
+    struct plugin_file file;
     memset(out_note, 0, sizeof(*out_note));
-    memset(&id, 0, sizeof(id));
-    if (out_id) *out_id = id;
+    if (out_id) memset(out_id, 0, sizeof(*out_id));
     if (!path || path[0] == '\0') {
         return ggml_fail(GGML_HOST_INVALID_ARGUMENT, "plugin_note_read: no path given");
     }
-    const enum ggml_host_status status = note_file_visit(path, &id, parse_file, out_note);
-    if (out_id) *out_id = id;
+    enum ggml_host_status status = plugin_file_open(path, &file);
+    if (out_id) *out_id = file.id;
+    if (status == GGML_HOST_OK) status = plugin_note_read_file(&file, path, out_note);
+    plugin_file_close(&file);
     return status;
 }

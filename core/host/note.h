@@ -5,15 +5,7 @@
 #define GGML_HOST_NOTE_H
 
 #include "ggml-plugin.h"
-#include "host/note_image.h"
-
-// Which file it was, however it is named: equal device and inode are the same file.
-struct plugin_file_id {
-    uint64_t device;
-    uint64_t inode;
-    uint64_t size;
-    int64_t mtime_ns;
-};
+#include "host/plugin_file.h"
 
 // Reads and validates the note of the file at `path`. *out_note is zeroed on failure, except that
 // WRONG_MACHINE sets its machine (if that has a number); *out_id (may be NULL) is set as soon as
@@ -27,16 +19,13 @@ struct plugin_file_id {
 enum ggml_host_status plugin_note_read(const char *path, struct ggml_plugin_note *out_note,
                                        struct plugin_file_id *out_id);
 
+// The same from a file that is open. [any-thread]
+enum ggml_host_status plugin_note_read_file(const struct plugin_file *file, const char *path,
+                                            struct ggml_plugin_note *out_note);
+
 // The same for an image that is not a file; accepts libraries of every operating system.
 // [any-thread]
 enum ggml_host_status plugin_note_parse(const struct image_source *source,
                                         struct ggml_plugin_note *out_note);
-
-// Opens, identifies and closes the file: the platform's part of plugin_note_read. An open file is
-// handed to `use` as a source.
-enum ggml_host_status
-note_file_visit(const char *path, struct plugin_file_id *out_id,
-                enum ggml_host_status (*use)(const struct image_source *source, void *context),
-                void *context);
 
 #endif

@@ -13,6 +13,7 @@ enum {
     ELF_ORDER_LITTLE = 1,
     ELF_ORDER_BIG = 2,
     ELF_TYPE_SHARED = 3,
+    ELF_SECTION_DYNAMIC = 6,
     ELF_SECTION_NOBITS = 8,
     ELF_INDEX_ELSEWHERE = 0xffff, // too large for the header: kept in section 0
 };
@@ -152,6 +153,17 @@ static enum ggml_host_status read_section_table(const struct image_source *sourc
     return GGML_HOST_OK;
 }
 
+static enum ggml_host_status read_sections(const struct image_source *source,
+                                           const struct plugin_image *image,
+                                           struct section_table *out_table,
+                                           unsigned char **out_sections) {
+    *out_sections = NULL;
+    const enum ggml_host_status status = read_section_table(source, image, out_table);
+    if (status != GGML_HOST_OK) return status;
+    const uint64_t size = out_table->count * layout_of(image)->section_size;
+    return image_read_table(source, image, out_table->offset, size, out_sections);
+}
+
 static bool has_name(const unsigned char *names, uint64_t size, uint32_t offset) {
     static const char wanted[] = GGML_PLUGIN_SECTION_ELF;
     return offset < size && size - offset >= sizeof(wanted) &&
@@ -177,10 +189,7 @@ enum ggml_host_status image_find_note_elf(const struct image_source *source,
     struct section_table table;
     unsigned char *sections = NULL;
     unsigned char *names = NULL;
-    enum ggml_host_status status = read_section_table(source, image, &table);
-    if (status != GGML_HOST_OK) return status;
-    status = image_read_table(source, image, table.offset, table.count * layout->section_size,
-                              &sections);
+    enum ggml_host_status status = read_sections(source, image, &table, &sections);
     if (status != GGML_HOST_OK) return status;
 
     const unsigned char *holder = sections + table.names * layout->section_size;
@@ -198,6 +207,32 @@ enum ggml_host_status image_find_note_elf(const struct image_source *source,
                             wide(image, section + layout->sh_size));
 fail:
     ggml_mem_free(names);
+    ggml_mem_free(sections);
+    return status;
+}
+
+enum ggml_host_status image_read_dynamic_strings(const struct image_source *source,
+                                                 const struct plugin_image *image,
+                                                 unsigned char **out_strings, size_t *out_size) {
+    const struct elf_layout *layout = layout_of(image);
+    struct section_table table;
+    unsigned char *sections = NULL;
+    *out_strings = NULL;
+    *out_size = 0;
+    enum ggml_host_status status = read_sections(source, image, &table, &sections);
+    if (status != GGML_HOST_OK) return status;
+    status = GGML_HOST_NOT_FOUND;
+    for (uint64_t i = 0; i < table.count && status == GGML_HOST_NOT_FOUND; ++i) {
+        const unsigned char *section = sections + i * layout->section_size;
+        if (image_u32(section + 4, image->big_endian) != ELF_SECTION_DYNAMIC) continue;
+        const uint32_t link = image_u32(section + layout->sh_link, image->big_endian);
+        if (link >= table.count) break;
+        const unsigned char *holder = sections + link * layout->section_size;
+        const uint64_t size = wide(image, holder + layout->sh_size);
+        status = image_read_table(source, image, wide(image, holder + layout->sh_offset), size,
+                                  out_strings);
+        if (status == GGML_HOST_OK) *out_size = (size_t)size;
+    }
     ggml_mem_free(sections);
     return status;
 }

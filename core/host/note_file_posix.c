@@ -7,8 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fault.h"
 #include "base/status.h"
-#include "host/note.h"
+#include "host/plugin_file.h"
 
 enum { LABEL_SIZE = 200 }; // of a long path the end says most
 
@@ -35,10 +36,12 @@ static enum ggml_host_status refuse_kind(const char *path, mode_t mode) {
 }
 
 static enum ggml_host_status read_fd(void *context, uint64_t offset, void *out, size_t size) {
-    const int fd = *(const int *)context;
+    const int fd = (int)((const struct plugin_file *)context)->handle;
     size_t done = 0;
     while (done < size) {
-        const ssize_t n = pread(fd, (char *)out + done, size - done, (off_t)(offset + done));
+        const ssize_t n = ggml_fault(GGML_FAULT_READ)
+                              ? -1
+                              : pread(fd, (char *)out + done, size - done, (off_t)(offset + done));
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) {
             return ggml_fail(GGML_HOST_IO_ERROR, "reading a plugin file: %s", strerror(errno));
@@ -51,46 +54,82 @@ static enum ggml_host_status read_fd(void *context, uint64_t offset, void *out, 
     return GGML_HOST_OK;
 }
 
-static int64_t modified_ns(const struct stat *info) {
-#ifdef __APPLE__
-    const struct timespec when = info->st_mtimespec;
-#else
-    const struct timespec when = info->st_mtim;
-#endif
+static int64_t nanoseconds(struct timespec when) {
     return (int64_t)((uint64_t)when.tv_sec * 1000000000u + (uint64_t)when.tv_nsec);
 }
 
-// Looks before it opens, because opening a device can already have an effect, and again afterwards.
-static enum ggml_host_status open_regular(const char *path, struct stat *out_info, int *out_fd) {
-    *out_fd = -1;
-    if (stat(path, out_info) != 0) return fail_with_errno(path, "found");
-    if (!S_ISREG(out_info->st_mode)) return refuse_kind(path, out_info->st_mode);
-    const int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    if (fd < 0) return fail_with_errno(path, "opened");
-    if (fstat(fd, out_info) != 0 || !S_ISREG(out_info->st_mode)) {
-        close(fd);
-        return refuse_kind(path, out_info->st_mode);
-    }
-    *out_fd = fd;
-    return GGML_HOST_OK;
+static struct plugin_file_id identify(const struct stat *info) {
+    struct plugin_file_id id;
+    memset(&id, 0, sizeof(id));
+    id.device = (uint64_t)info->st_dev;
+    id.inode = (uint64_t)info->st_ino;
+    id.size = (uint64_t)info->st_size;
+#ifdef __APPLE__
+    id.mtime_ns = nanoseconds(info->st_mtimespec);
+    id.ctime_ns = nanoseconds(info->st_ctimespec);
+#else
+    id.mtime_ns = nanoseconds(info->st_mtim);
+    id.ctime_ns = nanoseconds(info->st_ctim);
+#endif
+    return id;
 }
 
-enum ggml_host_status
-note_file_visit(const char *path, struct plugin_file_id *out_id,
-                enum ggml_host_status (*use)(const struct image_source *source, void *context),
-                void *context) {
+static bool ask(int fd, const char *path, struct stat *out_info) {
+    if (ggml_fault(GGML_FAULT_STAT)) return false;
+    return (fd >= 0 ? fstat(fd, out_info) : stat(path, out_info)) == 0;
+}
+
+// Looks before it opens, because opening a device can already have an effect, and again afterwards.
+enum ggml_host_status plugin_file_open(const char *path, struct plugin_file *out_file) {
     struct stat info;
-    int fd;
-    memset(out_id, 0, sizeof(*out_id));
-    enum ggml_host_status status = open_regular(path, &info, &fd);
-    if (status != GGML_HOST_OK) return status;
-    out_id->device = (uint64_t)info.st_dev;
-    out_id->inode = (uint64_t)info.st_ino;
-    out_id->size = (uint64_t)info.st_size;
-    out_id->mtime_ns = modified_ns(&info);
-    const struct image_source source = {read_fd, &fd, (uint64_t)info.st_size, label_of(path)};
-    status = use(&source, context);
-    close(fd);
+    memset(out_file, 0, sizeof(*out_file));
+    out_file->handle = -1;
+    if (!ask(-1, path, &info)) return fail_with_errno(path, "found");
+    if (!S_ISREG(info.st_mode)) return refuse_kind(path, info.st_mode);
+    const int fd =
+        ggml_fault(GGML_FAULT_OPEN) ? -1 : open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0) return fail_with_errno(path, "opened");
+    enum ggml_host_status status = GGML_HOST_OK;
+    if (!ask(fd, path, &info)) {
+        status = fail_with_errno(path, "asked for its state");
+    } else if (!S_ISREG(info.st_mode)) {
+        status = refuse_kind(path, info.st_mode);
+    } else {
+        out_file->id = identify(&info);
+        out_file->handle = fd;
+    }
+    if (status != GGML_HOST_OK) close(fd);
     return status;
+}
+
+void plugin_file_close(struct plugin_file *file) {
+    if (!file || file->handle < 0) return;
+    close((int)file->handle);
+    file->handle = -1;
+}
+
+struct image_source plugin_file_source(const struct plugin_file *file, const char *path) {
+    return (struct image_source){read_fd, (void *)(uintptr_t)file, file->id.size, label_of(path)};
+}
+
+static bool is_same(const struct plugin_file_id *a, const struct plugin_file_id *b) {
+    return a->device == b->device && a->inode == b->inode && a->size == b->size &&
+           a->mtime_ns == b->mtime_ns && a->ctime_ns == b->ctime_ns;
+}
+
+enum ggml_host_status plugin_file_unchanged(const struct plugin_file *file, const char *path,
+                                            bool by_path) {
+    struct stat info;
+    if (!ask((int)file->handle, path, &info)) return fail_with_errno(path, "asked for its state");
+    struct plugin_file_id id = identify(&info);
+    bool same = is_same(&id, &file->id);
+    if (same && by_path) {
+        if (!ask(-1, path, &info)) return fail_with_errno(path, "found");
+        id = identify(&info);
+        same = is_same(&id, &file->id);
+    }
+    if (same) return GGML_HOST_OK;
+    return ggml_fail(GGML_HOST_DAMAGED_FILE, "'%s' changed while it was being loaded: try again",
+                     label_of(path));
 }
 #endif

@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "base/status.h"
-#include "host/note.h"
+#include "host/plugin_file.h"
 
 enum { LABEL_SIZE = 200 }; // of a long path the end says most
 
@@ -32,7 +32,9 @@ static enum ggml_host_status read_handle(void *context, uint64_t offset, void *o
     memset(&place, 0, sizeof(place));
     place.Offset = (DWORD)offset;
     place.OffsetHigh = (DWORD)(offset >> 32);
-    if (!ReadFile(*(HANDLE *)context, out, (DWORD)size, &n, &place) || n != size) {
+    if (!ReadFile((HANDLE)((const struct plugin_file *)context)->handle, out, (DWORD)size, &n,
+                  &place) ||
+        n != size) {
         return ggml_fail(GGML_HOST_IO_ERROR, "reading a plugin file: error %lu", GetLastError());
     }
     return GGML_HOST_OK;
@@ -55,8 +57,9 @@ static enum ggml_host_status open_regular(const char *path, HANDLE *out_file) {
     } else if (attributes & (FILE_ATTRIBUTE_DIRECTORY | FILE_ATTRIBUTE_DEVICE)) {
         status = ggml_fail(GGML_HOST_NOT_A_PLUGIN, "%s: not a regular file", label_of(path));
     } else {
-        *out_file = CreateFileW(wide, GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_DELETE, NULL,
-                                OPEN_EXISTING, FILE_ATTRIBUTE_NORMAL, NULL);
+        // While it is open, nobody can write, rename or delete it.
+        *out_file = CreateFileW(wide, GENERIC_READ, FILE_SHARE_READ, NULL, OPEN_EXISTING,
+                                FILE_ATTRIBUTE_NORMAL, NULL);
         if (*out_file == INVALID_HANDLE_VALUE)
             status = fail_with_code(path, "opened", GetLastError());
     }
@@ -68,29 +71,44 @@ static uint64_t join(DWORD high, DWORD low) {
     return (uint64_t)high << 32 | low;
 }
 
-enum ggml_host_status
-note_file_visit(const char *path, struct plugin_file_id *out_id,
-                enum ggml_host_status (*use)(const struct image_source *source, void *context),
-                void *context) {
+enum ggml_host_status plugin_file_open(const char *path, struct plugin_file *out_file) {
     BY_HANDLE_FILE_INFORMATION info;
     HANDLE file;
-    memset(out_id, 0, sizeof(*out_id));
-    enum ggml_host_status status = open_regular(path, &file);
+    memset(out_file, 0, sizeof(*out_file));
+    out_file->handle = -1;
+    const enum ggml_host_status status = open_regular(path, &file);
     if (status != GGML_HOST_OK) return status;
     if (!GetFileInformationByHandle(file, &info) || GetFileType(file) != FILE_TYPE_DISK) {
-        status = ggml_fail(GGML_HOST_NOT_A_PLUGIN, "%s: not a regular file", label_of(path));
-        goto fail;
+        CloseHandle(file);
+        return ggml_fail(GGML_HOST_NOT_A_PLUGIN, "%s: not a regular file", label_of(path));
     }
-    out_id->device = info.dwVolumeSerialNumber;
-    out_id->inode = join(info.nFileIndexHigh, info.nFileIndexLow);
-    out_id->size = join(info.nFileSizeHigh, info.nFileSizeLow);
-    out_id->mtime_ns =
+    out_file->id.device = info.dwVolumeSerialNumber;
+    out_file->id.inode = join(info.nFileIndexHigh, info.nFileIndexLow);
+    out_file->id.size = join(info.nFileSizeHigh, info.nFileSizeLow);
+    out_file->id.mtime_ns =
         (int64_t)(join(info.ftLastWriteTime.dwHighDateTime, info.ftLastWriteTime.dwLowDateTime) *
                   100);
-    const struct image_source source = {read_handle, &file, out_id->size, label_of(path)};
-    status = use(&source, context);
-fail:
-    CloseHandle(file);
-    return status;
+    out_file->handle = (intptr_t)file;
+    return GGML_HOST_OK;
+}
+
+void plugin_file_close(struct plugin_file *file) {
+    if (!file || file->handle == -1) return;
+    CloseHandle((HANDLE)file->handle);
+    file->handle = -1;
+}
+
+struct image_source plugin_file_source(const struct plugin_file *file, const char *path) {
+    return (struct image_source){read_handle, (void *)(uintptr_t)file, file->id.size,
+                                 label_of(path)};
+}
+
+// The system keeps an open file as it is.
+enum ggml_host_status plugin_file_unchanged(const struct plugin_file *file, const char *path,
+                                            bool by_path) {
+    (void)file;
+    (void)path;
+    (void)by_path;
+    return GGML_HOST_OK;
 }
 #endif

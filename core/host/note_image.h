@@ -53,6 +53,10 @@ enum ggml_host_status plugin_image_identify(const struct image_source *source,
 enum ggml_host_status plugin_image_find_note(const struct image_source *source,
                                              struct plugin_image *image);
 
+// Whether the dynamic linker has to know where the file lies: its run path or dependencies say
+// $ORIGIN. Also true when that can't be told, and for other formats than ELF. [any-thread]
+bool plugin_image_needs_path(const struct image_source *source);
+
 // --- between the files of the reader
 
 enum ggml_host_status image_identify_elf(const struct image_source *source,
@@ -63,6 +67,10 @@ enum ggml_host_status image_identify_macho(const struct image_source *source,
                                            struct plugin_image *image);
 enum ggml_host_status image_find_note_elf(const struct image_source *source,
                                           struct plugin_image *image);
+// The strings of its dynamic section, *out_size bytes, freed by the caller with ggml_mem_free.
+enum ggml_host_status image_read_dynamic_strings(const struct image_source *source,
+                                                 const struct plugin_image *image,
+                                                 unsigned char **out_strings, size_t *out_size);
 enum ggml_host_status image_find_note_pe(const struct image_source *source,
                                          struct plugin_image *image);
 enum ggml_host_status image_find_note_macho(const struct image_source *source,

@@ -142,13 +142,16 @@ static void test_load_by_path(void **state) {
     assert_int_equal(ggml_plugin_unload(NULL), GGML_HOST_INVALID_ARGUMENT);
 }
 
-static void test_a_path_without_a_directory_is_refused(void **state) {
+static void test_a_relative_path_is_refused(void **state) {
     (void)state;
     ggml_backend_reg_t reg = NULL;
     assert_int_equal(ggml_plugin_load("ggml-marker.so", &reg), GGML_HOST_INVALID_ARGUMENT);
     assert_int_equal(ggml_plugin_load("", &reg), GGML_HOST_INVALID_ARGUMENT);
     assert_int_equal(ggml_plugin_load(NULL, &reg), GGML_HOST_INVALID_ARGUMENT);
-    assert_int_equal(ggml_plugin_load("./no-such-plugin.so", &reg), GGML_HOST_NOT_FOUND);
+    assert_int_equal(ggml_plugin_load("./ggml-marker.so", &reg), GGML_HOST_INVALID_ARGUMENT);
+    assert_non_null(strstr(ggml_last_error(), "absolute"));
+    assert_null(ggml_backend_load("../ggml-marker.so"));
+    assert_int_equal(ggml_plugin_load("/no-such-plugin.so", &reg), GGML_HOST_NOT_FOUND);
     assert_null(reg);
 }
 
@@ -528,7 +531,7 @@ int main(void) {
         HOST_TEST(test_a_second_load_all_loads_nothing),
         HOST_TEST(test_a_plugin_of_the_frozen_contract_loads),
         HOST_TEST(test_load_by_path),
-        HOST_TEST(test_a_path_without_a_directory_is_refused),
+        HOST_TEST(test_a_relative_path_is_refused),
         HOST_TEST(test_a_path_of_5000_characters_is_refused),
         HOST_TEST(test_a_relative_or_missing_directory_is_refused),
         HOST_TEST(test_backend_path_is_loaded_in_addition),

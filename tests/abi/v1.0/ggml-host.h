@@ -38,9 +38,23 @@ GGML_API const char *ggml_graph_error(const struct ggml_cgraph *cgraph);
 
 // --- plugins -------------------------------------------------------------------------------------
 
-// Loads one plugin by path (absolute, or relative with a separator). *out_reg is set on success,
-// and also with GGML_HOST_DUPLICATE, then to the one loaded before. Runs the plugin's start-up
-// code. [any-thread]
+// What may be loaded. By default a plugin is refused (GGML_HOST_UNTRUSTED) when its file, or a
+// directory on the way to it, belongs to somebody else than root and the effective user or can be
+// written by others; docs/security.md has the whole rule.
+struct ggml_plugin_policy {
+    size_t size;
+    bool allow_unsafe; // load such plugins all the same
+    // SHA-256 sums of the files that may be loaded, 64 hexadecimal digits each; NULL: any file.
+    // What GGML_PLUGIN_SHA256 lists restricts them further.
+    const char *const *sha256;
+    size_t n_sha256;
+};
+// Holds for what this process loads from now on; NULL: the default. The sums are copied.
+// INVALID_ARGUMENT, OUT_OF_MEMORY: nothing is changed. [any-thread]
+GGML_API enum ggml_host_status ggml_plugin_set_policy(const struct ggml_plugin_policy *policy);
+
+// Loads one plugin by its absolute path. *out_reg is set on success, and also with
+// GGML_HOST_DUPLICATE, then to the one loaded before. Runs the plugin's start-up code. [any-thread]
 GGML_API enum ggml_host_status ggml_plugin_load(const char *path, ggml_backend_reg_t *out_reg);
 // Loads every plugin found: in `dir` only, or with NULL along the search path. *out_loaded (may be
 // NULL): number of backends that became available by this call. Idempotent. Candidates that are

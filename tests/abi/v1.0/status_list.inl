@@ -32,6 +32,7 @@ GGML_HOST_STATUS_ROW(32, DUPLICATE, "already loaded")
 GGML_HOST_STATUS_ROW(33, SUPERSEDED, "another variant was preferred")
 GGML_HOST_STATUS_ROW(34, FILTERED, "excluded by GGML_DEVICES")
 GGML_HOST_STATUS_ROW(35, NOT_IMPLEMENTED, "not implemented yet")
+GGML_HOST_STATUS_ROW(36, UNTRUSTED, "others could have changed it, or its sum is not allowed")
 GGML_HOST_STATUS_ROW(40, CRASHED, "ended its process")
 GGML_HOST_STATUS_ROW(41, TIMED_OUT, "did not answer in time")
 #undef GGML_HOST_STATUS_ROW

@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: MIT
+// Which plugin files are loaded: who could have changed them, what they hold, and that the file
+// that was looked at is the one that is mapped.
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/env.h"
+#include "base/fault.h"
+#include "base/sha256.h"
+#include "base/status.h"
+#include "ggml-backend-impl.h"
+#include "support/plugin_dir.h"
+
+enum { STRANGER = 12345 };
+
+static struct plugin_dir dir;
+static const char *self; // this program
+
+static int open_dir(void **state) {
+    (void)state;
+    plugin_dir_open(&dir);
+    return 0;
+}
+
+static int close_dir(void **state) {
+    (void)state;
+    ggml_env_assume_privileged(false);
+    ggml_fault_set_hook(NULL, NULL);
+    ggml_plugin_set_policy(NULL);
+    unsetenv("GGML_ALLOW_UNSAFE_PLUGINS");
+    unsetenv("GGML_PLUGIN_SHA256");
+    unsetenv("GGML_PLUGIN_PATH");
+    unload_everything();
+    plugin_dir_close(&dir);
+    return 0;
+}
+
+static void add_as(const char *fixture, const char *file_name) {
+    char path[600];
+    snprintf(path, sizeof(path), FIXTURES "/%s", fixture);
+    plugin_dir_add(&dir, path, file_name);
+}
+
+static void expect(const char *file_name, enum ggml_host_status status, const char *word) {
+    const enum ggml_host_status answer = ggml_plugin_load(plugin_dir_path(&dir, file_name), NULL);
+    if (answer != status) print_message("%s: %s\n", file_name, ggml_last_error());
+    assert_int_equal(answer, status);
+    if (status == GGML_HOST_OK) {
+        unload_everything();
+        return;
+    }
+    if (!strstr(ggml_last_error(), word)) fail_msg("no '%s': %s", word, ggml_last_error());
+}
+
+// --- who could write
+
+static void test_a_file_that_everyone_can_write_is_refused(void **state) {
+    (void)state;
+    add_as("ggml-marker.so", "ggml-marker.so");
+    chmod(plugin_dir_path(&dir, "ggml-marker.so"), 0646);
+    expect("ggml-marker.so", GGML_HOST_UNTRUSTED, "chmod go-w");
+    assert_int_equal(plugin_dir_record(&dir, "ggml-marker.so")->status, GGML_HOST_UNTRUSTED);
+    assert_int_equal(plugin_dir_record(&dir, "ggml-marker.so")->stage, GGML_PLUGIN_STAGE_FILE);
+    assert_false(plugin_dir_was_mapped(&dir, "marker"));
+    chmod(plugin_dir_path(&dir, "ggml-marker.so"), 0644);
+    expect("ggml-marker.so", GGML_HOST_OK, "");
+}
+
+static void test_a_directory_that_everyone_can_write_is_refused(void **state) {
+    (void)state;
+    add_as("ggml-marker.so", "ggml-marker.so");
+    chmod(dir.path, 0777);
+    expect("ggml-marker.so", GGML_HOST_UNTRUSTED, dir.path);
+    assert_int_equal(ggml_plugin_load_all(dir.path, NULL), GGML_HOST_UNTRUSTED);
+    assert_non_null(strstr(ggml_last_error(), "GGML_ALLOW_UNSAFE_PLUGINS"));
+    setenv("GGML_PLUGIN_PATH", dir.path, 1);
+    assert_int_equal(ggml_plugin_load_all(NULL, NULL), GGML_HOST_OK);
+    assert_false(plugin_dir_was_mapped(&dir, "marker"));
+    chmod(dir.path, 01777); // as /tmp
+    expect("ggml-marker.so", GGML_HOST_OK, "");
+}
+
+static void test_what_a_stranger_owns_or_shares_is_refused(void **state) {
+    (void)state;
+    if (geteuid() != 0) return; // nobody else can give files away
+    add_as("ggml-marker.so", "ggml-marker.so");
+    const char *path = plugin_dir_path(&dir, "ggml-marker.so");
+    assert_int_equal(chown(path, STRANGER, 0), 0);
+    expect("ggml-marker.so", GGML_HOST_UNTRUSTED, "belongs to user 12345");
+    assert_int_equal(chown(path, 0, STRANGER), 0);
+    expect("ggml-marker.so", GGML_HOST_OK, "");
+    chmod(path, 0664);
+    expect("ggml-marker.so", GGML_HOST_UNTRUSTED, "group 12345");
+    assert_int_equal(chown(path, 0, 0), 0);
+    expect("ggml-marker.so", GGML_HOST_OK, ""); // the group of root alone
+    assert_int_equal(chown(dir.path, STRANGER, 0), 0);
+    expect("ggml-marker.so", GGML_HOST_UNTRUSTED, "belongs to user 12345");
+    assert_int_equal(chown(dir.path, 0, 0), 0);
+}
+
+static void test_links_are_followed_with_open_eyes(void **state) {
+    (void)state;
+    char target[600], hall[600], link[600];
+    add_as("ggml-marker.so", "ggml-marker.so");
+    snprintf(target, sizeof(target), "%s", plugin_dir_path(&dir, "ggml-marker.so"));
+    snprintf(hall, sizeof(hall), "%s", plugin_dir_path(&dir, "hall"));
+    assert_int_equal(mkdir(hall, 0755), 0);
+    snprintf(link, sizeof(link), "%s", plugin_dir_path(&dir, "hall/ggml-link.so"));
+    assert_int_equal(symlink("../hall/./middle", link), 0);
+    assert_int_equal(symlink(target, plugin_dir_path(&dir, "hall/middle")), 0);
+    expect("hall/ggml-link.so", GGML_HOST_OK, "");
+    // A second name leads through the directory that everyone can write.
+    assert_int_equal(symlink("hall/middle", plugin_dir_path(&dir, "ggml-door.so")), 0);
+    chmod(hall, 0777);
+    expect("ggml-door.so", GGML_HOST_UNTRUSTED, hall);
+    chmod(hall, 0755);
+    expect("ggml-door.so", GGML_HOST_OK, "");
+    if (geteuid() != 0) return;
+    assert_int_equal(lchown(plugin_dir_path(&dir, "ggml-door.so"), STRANGER, 0), 0);
+    expect("ggml-door.so", GGML_HOST_UNTRUSTED, "belongs to user 12345");
+}
+
+static void test_the_rule_can_be_put_aside(void **state) {
+    (void)state;
+    struct ggml_plugin_policy policy = {.size = sizeof(policy), .allow_unsafe = true};
+    add_as("ggml-marker.so", "ggml-marker.so");
+    chmod(plugin_dir_path(&dir, "ggml-marker.so"), 0666);
+    assert_int_equal(ggml_plugin_set_policy(&policy), GGML_HOST_OK);
+    expect("ggml-marker.so", GGML_HOST_OK, "");
+    assert_int_equal(ggml_plugin_set_policy(NULL), GGML_HOST_OK);
+    setenv("GGML_ALLOW_UNSAFE_PLUGINS", "0", 1);
+    expect("ggml-marker.so", GGML_HOST_UNTRUSTED, "everyone");
+    setenv("GGML_ALLOW_UNSAFE_PLUGINS", "1", 1);
+    expect("ggml-marker.so", GGML_HOST_OK, "");
+    ggml_env_assume_privileged(true);
+    expect("ggml-marker.so", GGML_HOST_UNTRUSTED, "everyone");
+}
+
+// --- sums
+
+static void sum_of(const char *file_name, char out_text[2 * GGML_SHA256_SIZE + 1]) {
+    uint8_t digest[GGML_SHA256_SIZE], chunk[4096];
+    struct ggml_sha256 sum;
+    size_t n;
+    FILE *file = fopen(plugin_dir_path(&dir, file_name), "rb");
+    assert_non_null(file);
+    ggml_sha256_init(&sum);
+    while ((n = fread(chunk, 1, sizeof(chunk), file)) > 0)
+        ggml_sha256_update(&sum, chunk, n);
+    fclose(file);
+    ggml_sha256_final(&sum, digest);
+    for (size_t i = 0; i < sizeof(digest); ++i)
+        snprintf(out_text + 2 * i, 3, "%02x", digest[i]);
+}
+
+static void write_list(const char *first, const char *sum, const char *last) {
+    FILE *file = fopen(plugin_dir_path(&dir, "sums"), "w");
+    assert_non_null(file);
+    fprintf(file, "%s%s%s", first, sum, last);
+    fclose(file);
+    setenv("GGML_PLUGIN_SHA256", plugin_dir_path(&dir, "sums"), 1);
+}
+
+static void test_only_sums_of_the_list_are_loaded(void **state) {
+    (void)state;
+    char sum[2 * GGML_SHA256_SIZE + 1];
+    const char *const sums[] = {sum};
+    struct ggml_plugin_policy policy = {.size = sizeof(policy), .sha256 = sums, .n_sha256 = 1};
+    add_as("ggml-marker.so", "ggml-marker.so");
+    add_as("ggml-other.so", "ggml-other.so");
+    sum_of("ggml-marker.so", sum);
+    assert_int_equal(ggml_plugin_set_policy(&policy), GGML_HOST_OK);
+    expect("ggml-other.so", GGML_HOST_UNTRUSTED, "SHA-256");
+    assert_string_equal(plugin_dir_record(&dir, "ggml-other.so")->name, "other");
+    assert_int_equal(plugin_dir_record(&dir, "ggml-other.so")->stage, GGML_PLUGIN_STAGE_NOTE);
+    assert_false(plugin_dir_was_mapped(&dir, "other"));
+    expect("ggml-marker.so", GGML_HOST_OK, "");
+    policy.n_sha256 = 0;
+    assert_int_equal(ggml_plugin_set_policy(&policy), GGML_HOST_OK);
+    expect("ggml-marker.so", GGML_HOST_UNTRUSTED, "SHA-256");
+    sum[5] = 'x';
+    policy.n_sha256 = 1;
+    assert_int_equal(ggml_plugin_set_policy(&policy), GGML_HOST_INVALID_ARGUMENT);
+    policy.size = 3;
+    assert_int_equal(ggml_plugin_set_policy(&policy), GGML_HOST_INVALID_ARGUMENT);
+    expect("ggml-marker.so", GGML_HOST_UNTRUSTED, "SHA-256"); // as it was
+}
+
+static void test_only_sums_of_the_listed_file_are_loaded(void **state) {
+    (void)state;
+    char sum[2 * GGML_SHA256_SIZE + 1];
+    add_as("ggml-marker.so", "ggml-marker.so");
+    add_as("ggml-other.so", "ggml-other.so");
+    sum_of("ggml-marker.so", sum);
+    write_list("# mine\n\n", sum, "  /somewhere/ggml-marker.so\n");
+    expect("ggml-marker.so", GGML_HOST_OK, "");
+    expect("ggml-other.so", GGML_HOST_UNTRUSTED, "SHA-256");
+    write_list("\\", sum, " *strange\\nname");
+    expect("ggml-marker.so", GGML_HOST_OK, "");
+    // A list that can't be used forbids everything.
+    write_list("", sum, "  a\nnonsense\n");
+    expect("ggml-marker.so", GGML_HOST_INVALID_ARGUMENT, "line 2");
+    assert_int_equal(ggml_plugin_load_all(dir.path, NULL), GGML_HOST_INVALID_ARGUMENT);
+    chmod(plugin_dir_path(&dir, "sums"), 0666);
+    expect("ggml-marker.so", GGML_HOST_UNTRUSTED, "everyone");
+    setenv("GGML_PLUGIN_SHA256", "sums", 1);
+    expect("ggml-marker.so", GGML_HOST_INVALID_ARGUMENT, "absolute");
+    setenv("GGML_PLUGIN_SHA256", plugin_dir_path(&dir, "no-such-list"), 1);
+    expect("ggml-marker.so", GGML_HOST_NOT_FOUND, "no-such-list");
+    assert_false(plugin_dir_was_mapped(&dir, "other"));
+}
+
+// --- what is mapped
+
+// Called where the linker is about to be asked.
+static bool exchange(enum ggml_fault_point point, void *context) {
+    char from[600];
+    if (point != GGML_FAULT_LINK) return true;
+    snprintf(from, sizeof(from), "%s", plugin_dir_path(&dir, "waiting"));
+    *(bool *)context = rename(from, plugin_dir_path(&dir, "ggml-marker.so")) == 0;
+    return true;
+}
+
+static void test_the_file_that_was_checked_is_mapped(void **state) {
+    (void)state;
+    bool exchanged = false;
+    add_as("ggml-marker.so", "ggml-marker.so");
+    add_as("ggml-other.so", "waiting");
+    ggml_fault_set_hook(exchange, &exchanged);
+    assert_int_equal(ggml_plugin_load(plugin_dir_path(&dir, "ggml-marker.so"), NULL),
+                     GGML_HOST_DAMAGED_FILE);
+    ggml_fault_set_hook(NULL, NULL);
+    assert_true(exchanged);
+    assert_true(plugin_dir_was_mapped(&dir, "marker"));
+    assert_false(plugin_dir_was_mapped(&dir, "other"));
+    assert_false(is_mapped("ggml-marker.so"));
+    expect("ggml-marker.so", GGML_HOST_OK, ""); // which is the other one now
+    assert_true(plugin_dir_was_mapped(&dir, "other"));
+}
+
+static bool overwrite(enum ggml_fault_point point, void *context) {
+    if (point != GGML_FAULT_LINK) return true;
+    const int32_t priority = 77;
+    plugin_dir_patch(&dir, "ggml-marker.so", offsetof(struct ggml_plugin_note, priority), &priority,
+                     sizeof(priority));
+    *(bool *)context = true;
+    return true;
+}
+
+static void test_a_file_that_is_written_meanwhile_is_refused(void **state) {
+    (void)state;
+    bool written = false;
+    add_as("ggml-marker.so", "ggml-marker.so");
+    ggml_fault_set_hook(overwrite, &written);
+    assert_int_equal(ggml_plugin_load(plugin_dir_path(&dir, "ggml-marker.so"), NULL),
+                     GGML_HOST_DAMAGED_FILE);
+    ggml_fault_set_hook(NULL, NULL);
+    assert_true(written);
+    assert_false(is_mapped("ggml-marker.so"));
+    assert_int_equal(ggml_backend_dev_count(), 0);
+}
+
+static void expect_known_by(ggml_backend_reg_t reg, const char *path) {
+    Dl_info info;
+    void *address;
+    memcpy(&address, &reg->iface.get_name, sizeof(address));
+    assert_int_not_equal(dladdr(address, &info), 0);
+    assert_string_equal(info.dli_fname, path);
+}
+
+static void test_plugins_know_where_they_lie(void **state) {
+    (void)state;
+    static const char *const fixtures[] = {"ggml-marker.so", "ggml-gpu.so", "ggml-other.so"};
+    for (int round = 0; round < 3; ++round) {
+        for (size_t i = 0; i < sizeof(fixtures) / sizeof(fixtures[0]); ++i) {
+            ggml_backend_reg_t reg = NULL;
+            char path[600];
+            add_as(fixtures[i], fixtures[i]);
+            snprintf(path, sizeof(path), "%s", plugin_dir_path(&dir, fixtures[i]));
+            assert_int_equal(ggml_plugin_load(path, &reg), GGML_HOST_OK);
+            expect_known_by(reg, path);
+            if (round == 1) assert_int_equal(ggml_plugin_unload(reg), GGML_HOST_OK);
+        }
+        unload_everything();
+    }
+}
+
+static void test_libraries_beside_the_plugin_are_found(void **state) {
+    (void)state;
+    ggml_backend_reg_t reg = NULL;
+    add_as("ggml-needy.so", "ggml-needy.so"); // its run path is $ORIGIN
+    // Under a name that LD_LIBRARY_PATH does not lead to.
+    plugin_dir_replace(&dir, "ggml-needy.so", "libfixture-helper.so", "libfixture-beside.so");
+    add_as("libfixture-helper.so", "libfixture-beside.so");
+    assert_int_equal(ggml_plugin_load(plugin_dir_path(&dir, "ggml-needy.so"), &reg), GGML_HOST_OK);
+    assert_true(is_mapped(plugin_dir_path(&dir, "libfixture-beside.so")));
+    expect_known_by(reg, plugin_dir_path(&dir, "ggml-needy.so"));
+}
+
+static void test_linker_messages_show_the_path(void **state) {
+    (void)state;
+    add_as("ggml-marker.so", "ggml-marker.so");
+    plugin_dir_replace(&dir, "ggml-marker.so", "libc.so.6", "libq.so.6");
+    expect("ggml-marker.so", GGML_HOST_MISSING_DEPENDENCY, "libq.so.6");
+    assert_null(strstr(ggml_last_error(), "/proc/"));
+}
+
+// --- privileged processes
+
+static const char *const variables[] = {
+#define GGML_ENV_ROW(name, fallback, text) #name,
+#include "base/env_list.inl"
+};
+enum { N_VARIABLES = sizeof(variables) / sizeof(variables[0]) };
+
+static size_t count_visible(void) {
+    size_t count = 0;
+    for (size_t i = 0; i < N_VARIABLES; ++i)
+        count += ggml_env_by_name(variables[i]) != NULL;
+    return count;
+}
+
+static void test_privileged_processes_read_no_variable(void **state) {
+    (void)state;
+    for (size_t i = 0; i < N_VARIABLES; ++i)
+        setenv(variables[i], "1", 1);
+    assert_int_equal(count_visible(), N_VARIABLES);
+    ggml_env_assume_privileged(true);
+    assert_int_equal(count_visible(), 0);
+    for (size_t i = 0; i < N_VARIABLES; ++i)
+        unsetenv(variables[i]);
+}
+
+enum { SEES_NOTHING = 40, NOT_PRIVILEGED = 41, SEES_SOMETHING = 42, NOT_STARTED = 43 };
+
+static int run_as_child(void) {
+    if (!ggml_env_privileged()) return NOT_PRIVILEGED;
+    return count_visible() == 0 ? SEES_NOTHING : SEES_SOMETHING;
+}
+
+// A copy of this program with the setuid bit, started by somebody without rights. Where the file
+// system ignores that bit there is nothing to see.
+static void test_a_setuid_program_reads_no_variable(void **state) {
+    (void)state;
+    int status = 0;
+    char copy[600];
+    if (geteuid() != 0) return;
+    plugin_dir_add(&dir, self, "setuid-program");
+    snprintf(copy, sizeof(copy), "%s", plugin_dir_path(&dir, "setuid-program"));
+    chmod(dir.path, 0755);
+    assert_int_equal(chmod(copy, 04755), 0);
+    setenv("GGML_DEVICES", "1", 1);
+    const pid_t child = fork();
+    if (child == 0) {
+        if (setgid(STRANGER) == 0 && setuid(STRANGER) == 0) {
+            execl(copy, copy, "--child", (char *)NULL);
+        }
+        _exit(NOT_STARTED);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    unsetenv("GGML_DEVICES");
+    assert_true(WIFEXITED(status));
+    assert_int_not_equal(WEXITSTATUS(status), SEES_SOMETHING);
+    if (WEXITSTATUS(status) != SEES_NOTHING) {
+        print_message("# setuid is not effective here: %d\n", WEXITSTATUS(status));
+    }
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_dir, close_dir)
+
+int main(int argc, char **argv) {
+    if (argc > 1 && strcmp(argv[1], "--child") == 0) return run_as_child();
+    self = argv[0];
+    const struct CMUnitTest tests[] = {
+        TEST(test_a_file_that_everyone_can_write_is_refused),
+        TEST(test_a_directory_that_everyone_can_write_is_refused),
+        TEST(test_what_a_stranger_owns_or_shares_is_refused),
+        TEST(test_links_are_followed_with_open_eyes),
+        TEST(test_the_rule_can_be_put_aside),
+        TEST(test_only_sums_of_the_list_are_loaded),
+        TEST(test_only_sums_of_the_listed_file_are_loaded),
+        TEST(test_the_file_that_was_checked_is_mapped),
+        TEST(test_a_file_that_is_written_meanwhile_is_refused),
+        TEST(test_plugins_know_where_they_lie),
+        TEST(test_libraries_beside_the_plugin_are_found),
+        TEST(test_linker_messages_show_the_path),
+        TEST(test_privileged_processes_read_no_variable),
+        TEST(test_a_setuid_program_reads_no_variable),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
