@@ -105,6 +105,7 @@ struct conformance {
     ggml_backend_t stream;
     struct test_random random;
     int64_t n_seen; // cases that went by, selected or not
+    int64_t n_claimed; // of this row
     uint64_t *seen; // hashes of their names
     size_t n_names;
     char name[192];

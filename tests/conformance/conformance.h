@@ -19,8 +19,9 @@ struct conformance_options {
     const char *op;   // only this row, or NULL
     const char *name; // only this case (or those that begin so, if it ends in '*'), or NULL
     int every;        // only one case of so many; 0 or 1: all
-    int offset;       // the first of those, below `every`
-    bool count;       // only count the cases
+    // Of each row so many cases that the device claims, and of those behind them fewer and fewer,
+    // which the seed chooses: about sample * (1 + log(claimed / sample)). 0: all.
+    int sample;
     enum conformance_corruption corruption;
     bool claims;  // also compute what the device claims to support and no case has
     bool threads; // also compute with other numbers of threads: the bytes must be equal

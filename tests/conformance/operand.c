@@ -163,17 +163,24 @@ static double next_value(struct test_random *random, const struct conformance_fi
     }
 }
 
+// The row that begins with element i of all.
+static uint8_t *row_at(const struct ggml_tensor *t, int64_t i) {
+    int64_t i0, i1, i2, i3;
+    ggml_unravel_index(t, i, &i0, &i1, &i2, &i3);
+    return (uint8_t *)t->data + (size_t)i1 * t->nb[1] + (size_t)i2 * t->nb[2] +
+           (size_t)i3 * t->nb[3];
+}
+
 void conformance_write_operand(struct conformance *c, const struct conformance_operand *operand,
                                const struct ggml_tensor *t) {
     const struct conformance_fill *fill = &operand->fill;
     const bool plain = oracle_is_plain(t->type);
     const int64_t block = ggml_blck_size(t->type);
     uint8_t *used = fill->kind == FILL_DISTINCT ? malloc((size_t)(fill->high - fill->low)) : NULL;
-    for (int64_t i = 0; i < ggml_nelements(t); i += block) {
-        int64_t i0, i1, i2, i3;
-        ggml_unravel_index(t, i, &i0, &i1, &i2, &i3);
-        uint8_t *at = (uint8_t *)t->data + (size_t)(i0 / block) * t->nb[0] + (size_t)i1 * t->nb[1] +
-                      (size_t)i2 * t->nb[2] + (size_t)i3 * t->nb[3];
+    uint8_t *at = t->data;
+    for (int64_t i = 0; i < ggml_nelements(t); i += block, at += t->nb[0]) {
+        const int64_t i0 = i % t->ne[0];
+        if (i0 == 0) at = row_at(t, i);
         if (plain) {
             oracle_store(t->type, at, next_value(&c->random, fill, i, i0, t->ne[0], used));
         } else {

@@ -60,9 +60,8 @@ bool conformance_case(struct conformance *c, const char *format, ...) {
     va_end(args);
     if (is_repeated(c)) return false;
     if (options->name && !is_example(c) && !matches(c->name, options->name)) return false;
-    if (options->every > 1 && c->n_seen++ % options->every != options->offset) return false;
+    if (options->every > 1 && c->n_seen++ % options->every != 0) return false;
     ++c->report->n_cases;
-    if (options->count) return false;
     if (options->list) {
         fprintf(options->list, "%s\n", c->name);
         return false;
@@ -108,6 +107,7 @@ static bool takes_anything(const char *op) {
 
 static void run_op(struct conformance *c) {
     c->report->types[c->report->n_types++].op = c->op->name;
+    c->n_claimed = 0;
     if (c->claims) conformance_claims_begin(c->claims);
     c->op->cases(c);
     if (c->claims && !takes_anything(c->op->name)) conformance_claims_check(c);
@@ -127,13 +127,12 @@ bool conformance_run(ggml_backend_dev_t device, const struct conformance_options
     struct conformance c = {
         .options = options, .report = out_report, .device = device, .memory = &memory};
     *out_report = (struct conformance_report){.n_cases = 0};
-    c.claims = options->claims && !options->count ? conformance_claims_new() : NULL;
+    c.claims = options->claims ? conformance_claims_new() : NULL;
     c.ctx = ggml_init((struct ggml_init_params){.mem_size = CONTEXT_SIZE, .no_alloc = true});
-    const bool dry = options->list || options->count;
-    c.stream = dry ? NULL : ggml_backend_dev_init(device, NULL);
+    c.stream = options->list ? NULL : ggml_backend_dev_init(device, NULL);
     out_report->types = calloc((size_t)conformance_table_size, sizeof(*out_report->types));
     c.seen = calloc(NAME_SLOTS, sizeof(*c.seen));
-    bool usable = c.ctx && c.seen && out_report->types && (dry || c.stream);
+    bool usable = c.ctx && c.seen && out_report->types && (options->list || c.stream);
     if (options->threads) {
         c.set_n_threads = thread_setter(device);
         usable = usable && c.set_n_threads;

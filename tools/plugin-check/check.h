@@ -35,6 +35,7 @@ struct check_run {
     const char *device; // only the device of this name, or NULL
     uint64_t seed;
     bool all_cases; // instead of some of each operation
+    int n_left; // checks that follow in this process
     int report_fd;
     struct check_progress *progress; // shared with the parent
 };
@@ -45,11 +46,15 @@ extern const int check_count;
 // [any-thread]
 bool check_matches(const char *pattern, size_t length, const char *id);
 
-// Runs the check in this process and reports to run->report_fd; does not return. [init]
-_Noreturn void check_execute(struct check_run *run);
+// Whether the check may follow others of its function in one process, as long as none fails: it
+// leaves the process as it was. [any-thread]
+bool check_can_share(const struct check *check);
+// Runs run->check and n - 1 that follow it in the list in this process and reports to
+// run->report_fd, until one fails; does not return. [init]
+_Noreturn void check_execute(struct check_run *run, int n);
 // Says what the check is at, which gives it its deadline anew. [any-thread]
 void check_step(const struct check_run *run, const char *at);
-// End the process with that verdict. [any-thread]
+// End the check with that verdict. [any-thread]
 _Noreturn void check_fail(const struct check_run *run, const char *format, ...)
     GGML_ATTRIBUTE_FORMAT(2, 3);
 _Noreturn void check_skip(const struct check_run *run, const char *format, ...)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The side of the checks: one process, one check, one message to the parent.
 #define _GNU_SOURCE
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,18 +26,26 @@ bool check_matches(const char *pattern, size_t length, const char *id) {
 }
 
 void check_step(const struct check_run *run, const char *at) {
-    snprintf(run->progress->at, sizeof(run->progress->at), "%s", at);
+    const size_t length = strnlen(at, sizeof(run->progress->at) - 1);
+    memcpy(run->progress->at, at, length);
+    run->progress->at[length] = '\0';
     atomic_fetch_add(&run->progress->n_steps, 1);
 }
 
-// _exit: the plugin's own exit handlers are not what is being checked.
-static _Noreturn void report(const struct check_run *run, enum verdict verdict, const char *text) {
-    struct check_message message = {.magic = CHECK_MESSAGE_MAGIC, .verdict = (uint32_t)verdict};
-    snprintf(message.text, sizeof(message.text), "%s", text);
-    const ssize_t written = write(run->report_fd, &message, sizeof(message));
-    _exit(written == (ssize_t)sizeof(message) ? 0 : 1);
+bool check_can_share(const struct check *check) {
+    return check->run == op_conformance;
 }
 
+static void report(const struct check_run *run, enum verdict verdict, const char *text) {
+    struct check_message message = {.magic = CHECK_MESSAGE_MAGIC, .verdict = (uint32_t)verdict};
+    snprintf(message.text, sizeof(message.text), "%s", text);
+    if (write(run->report_fd, &message, sizeof(message)) != (ssize_t)sizeof(message)) _exit(1);
+}
+
+// Where a check that is skipped goes on with the next one.
+static jmp_buf next_check;
+
+// _exit: the plugin's own exit handlers are not what is being checked.
 void check_fail(const struct check_run *run, const char *format, ...) {
     char text[CHECK_MESSAGE_TEXT];
     va_list args;
@@ -44,6 +53,7 @@ void check_fail(const struct check_run *run, const char *format, ...) {
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
     report(run, VERDICT_FAILED, text);
+    _exit(0);
 }
 
 void check_skip(const struct check_run *run, const char *format, ...) {
@@ -53,11 +63,18 @@ void check_skip(const struct check_run *run, const char *format, ...) {
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
     report(run, VERDICT_SKIPPED, text);
+    if (run->n_left == 0) _exit(0);
+    longjmp(next_check, 1);
 }
 
-void check_execute(struct check_run *run) {
+void check_execute(struct check_run *run, int n) {
     const struct rlimit no_core = {0, 0};
     setrlimit(RLIMIT_CORE, &no_core);
-    run->check->run(run);
-    report(run, VERDICT_PASSED, "");
+    for (run->n_left = n - 1; run->n_left >= 0; --run->n_left, ++run->check) {
+        run->progress->at[0] = '\0';
+        if (setjmp(next_check) != 0) continue;
+        run->check->run(run);
+        report(run, VERDICT_PASSED, "");
+    }
+    _exit(0);
 }

@@ -49,7 +49,7 @@ static _Noreturn void begin_check(const struct job *job, const struct runner_opt
     drop_stream(0, O_RDONLY);
     for (int fd = 1; fd <= 2 && !options->verbose; ++fd)
         drop_stream(fd, O_WRONLY);
-    check_execute(&run);
+    check_execute(&run, 1 + job->n_left);
 }
 
 static int open_process(pid_t pid) {
@@ -72,8 +72,8 @@ void job_free(struct job *job) {
     job->progress = NULL;
 }
 
-bool job_start(struct job *job, const struct runner_options *options, struct check_result *result,
-               const struct job *others, int n_others) {
+bool job_start(struct job *job, const struct runner_options *options, struct check_result *results,
+               int n, const struct job *others, int n_others) {
     int ends[2];
     struct check_progress *progress = job->progress ? job->progress : new_progress();
     if (!progress) return false;
@@ -82,7 +82,9 @@ bool job_start(struct job *job, const struct runner_options *options, struct che
     atomic_store(&progress->n_steps, 0);
     if (pipe2(ends, O_CLOEXEC) != 0) return false;
     fcntl(ends[0], F_SETFL, O_NONBLOCK);
-    job->result = result;
+    job->result = results;
+    job->rest = results + 1;
+    job->n_left = n - 1;
     job->pid = fork();
     if (job->pid == 0) {
         close(ends[0]);
@@ -108,9 +110,36 @@ bool job_start(struct job *job, const struct runner_options *options, struct che
 
 // --- messages ------------------------------------------------------------------------------------
 
+static bool is_verdict(const struct job *job) {
+    const struct check_message *message = &job->message;
+    return job->received == sizeof(*message) && message->magic == CHECK_MESSAGE_MAGIC &&
+           message->verdict >= VERDICT_PASSED && message->verdict <= VERDICT_SKIPPED;
+}
+
+static void take_verdict(struct job *job) {
+    struct check_result *result = job->result;
+    result->verdict = (enum verdict)job->message.verdict;
+    result->seconds = now() - job->started;
+    memcpy(result->text, job->message.text, sizeof(result->text));
+    result->text[sizeof(result->text) - 1] = '\0';
+}
+
+// The verdict of the last check stays in job->message: it counts when the process has ended.
+static bool is_complete(struct job *job) {
+    if (job->received < sizeof(job->message)) return false;
+    if (job->n_left == 0 || !is_verdict(job) || job->message.verdict == VERDICT_FAILED) return true;
+    take_verdict(job);
+    ++job->result;
+    ++job->rest;
+    --job->n_left;
+    job->started = job->alive = now();
+    job->received = 0;
+    return false;
+}
+
 // Reads what is there. A closed pipe is no longer polled.
 static void receive(struct job *job) {
-    while (job->fd >= 0 && job->received < sizeof(job->message)) {
+    while (job->fd >= 0 && !is_complete(job)) {
         char *to = (char *)&job->message + job->received;
         const ssize_t n = read(job->fd, to, sizeof(job->message) - job->received);
         if (n < 0 && errno == EINTR) continue;
@@ -148,16 +177,11 @@ static bool is_late(struct job *job, double deadline) {
 
 static void judge(struct job *job, int status, bool late, double deadline) {
     struct check_result *result = job->result;
-    const struct check_message *message = &job->message;
-    const bool valid = job->received == sizeof(*message) && message->magic == CHECK_MESSAGE_MAGIC &&
-                       message->verdict >= VERDICT_PASSED && message->verdict <= VERDICT_SKIPPED;
     const char *at = job->progress->at, *of = at[0] ? " at " : "";
     result->verdict = VERDICT_FAILED;
     result->seconds = now() - job->started;
-    if (valid) {
-        result->verdict = (enum verdict)message->verdict;
-        memcpy(result->text, message->text, sizeof(result->text));
-        result->text[sizeof(result->text) - 1] = '\0';
+    if (is_verdict(job)) {
+        take_verdict(job);
     } else if (late) {
         snprintf(result->text, sizeof(result->text), "did not end within %g s%s%.199s", deadline,
                  of, at);

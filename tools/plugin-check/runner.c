@@ -7,6 +7,18 @@
 
 #include "job.h"
 
+enum { MAX_SHARED = 16 };
+
+struct plan {
+    struct check_result *results;
+    bool *needs; // which checks need which others
+    bool *begun; // of each check: whether it is or was under way
+    bool left;   // some can't start yet
+    struct job jobs[RUNNER_MAX_JOBS];
+    int n_jobs;
+    int running;
+};
+
 // --- what has to be done before what -------------------------------------------------------------
 
 static bool is_needed(const struct check *check, const char *id) {
@@ -20,16 +32,24 @@ static bool is_needed(const struct check *check, const char *id) {
     return false;
 }
 
+// The checks that each one needs, as rows of a square; NULL without memory.
+static bool *new_needs(void) {
+    const size_t n = (size_t)check_count;
+    bool *needs = calloc(n, n);
+    for (size_t i = 0; i < n * n && needs; ++i)
+        needs[i] = i / n != i % n && is_needed(&check_list[i / n], check_list[i % n].id);
+    return needs;
+}
+
 enum readiness { READY, WAITING, POINTLESS };
 
 // A check that does not apply to the plugin stands in nobody's way.
-static enum readiness readiness(const struct check_result *results, const struct check *check,
-                                const struct check **out_why) {
+static enum readiness readiness(const struct plan *plan, int check, const struct check **out_why) {
+    const bool *needs = plan->needs + (size_t)check * (size_t)check_count;
     *out_why = NULL;
     for (int i = 0; i < check_count; ++i) {
-        const struct check_result *other = &results[i];
-        if (!other->selected || other->check == check || !is_needed(check, other->check->id))
-            continue;
+        const struct check_result *other = &plan->results[i];
+        if (!needs[i] || !other->selected) continue;
         if (other->verdict == VERDICT_PENDING) return WAITING;
         if (other->verdict != VERDICT_FAILED && !other->blocked) continue;
         *out_why = other->check;
@@ -40,17 +60,17 @@ static enum readiness readiness(const struct check_result *results, const struct
 
 // --- all of them ---------------------------------------------------------------------------------
 
-// Next check that can start; those that became pointless are skipped on the way.
-static struct check_result *next_ready(struct check_result *results, const bool *begun,
-                                       bool *out_left) {
-    *out_left = false;
+// Next check that can start; those that became pointless are skipped on the way. Sets plan->left if
+// some can't start yet.
+static struct check_result *next_ready(struct plan *plan) {
+    plan->left = false;
     for (int i = 0; i < check_count; ++i) {
-        struct check_result *result = &results[i];
+        struct check_result *result = &plan->results[i];
         const struct check *why;
-        if (!result->selected || result->verdict != VERDICT_PENDING || begun[i]) continue;
-        switch (readiness(results, result->check, &why)) {
+        if (!result->selected || result->verdict != VERDICT_PENDING || plan->begun[i]) continue;
+        switch (readiness(plan, i, &why)) {
         case READY: return result;
-        case WAITING: *out_left = true; break;
+        case WAITING: plan->left = true; break;
         case POINTLESS:
             result->verdict = VERDICT_SKIPPED;
             result->blocked = true;
@@ -73,35 +93,61 @@ static void settle_exclusions(struct check_result *results) {
     }
 }
 
+// How many checks from `first` on go into one process.
+static int share(const struct plan *plan, int first) {
+    const struct check *check = &check_list[first];
+    int n = 1;
+    while (n < MAX_SHARED && first + n < check_count && check_can_share(&check[n]) &&
+           check[n].run == check->run && strcmp(check[n].needs, check->needs) == 0 &&
+           plan->results[first + n].selected &&
+           plan->results[first + n].verdict == VERDICT_PENDING && !plan->begun[first + n])
+        ++n;
+    return n;
+}
+
+// Starts what can start. False if there is no process to be had.
+static bool start_jobs(struct plan *plan, const struct runner_options *options) {
+    for (int i = 0; i < plan->n_jobs; ++i) {
+        struct check_result *next = plan->jobs[i].result ? NULL : next_ready(plan);
+        if (!next) continue;
+        const int first = (int)(next - plan->results), n = share(plan, first);
+        if (!job_start(&plan->jobs[i], options, next, n, plan->jobs, plan->n_jobs)) return false;
+        memset(&plan->begun[first], true, (size_t)n);
+        ++plan->running;
+        plan->left = true;
+    }
+    return true;
+}
+
+// What a process with several checks left over begins anew.
+static void finish_jobs(struct plan *plan, double deadline) {
+    for (int i = 0; i < plan->n_jobs; ++i) {
+        struct job *job = &plan->jobs[i];
+        if (!job->result || !job_finish(job, deadline)) continue;
+        memset(&plan->begun[job->rest - plan->results], false, (size_t)job->n_left);
+        plan->left = plan->left || job->n_left > 0;
+        --plan->running;
+    }
+}
+
 bool runner_run(const struct runner_options *options, struct check_result *results) {
-    struct job jobs[RUNNER_MAX_JOBS] = {{0}};
-    const int n_jobs = options->jobs < RUNNER_MAX_JOBS ? options->jobs : RUNNER_MAX_JOBS;
-    bool *begun = calloc((size_t)check_count, sizeof(*begun));
-    int running = 0;
-    bool left = true, good = begun != NULL;
-    while (good && (running > 0 || left)) {
-        for (int i = 0; i < n_jobs && good; ++i) {
-            struct check_result *next = jobs[i].result ? NULL : next_ready(results, begun, &left);
-            if (!next) continue;
-            good = job_start(&jobs[i], options, next, jobs, n_jobs);
-            if (!good) break;
-            begun[next - results] = true;
-            ++running;
-            left = true;
-        }
-        if (running > 0) job_wait(jobs, n_jobs);
-        for (int i = 0; i < n_jobs; ++i) {
-            if (jobs[i].result && job_finish(&jobs[i], good ? options->deadline : 0)) --running;
-        }
+    struct plan plan = {.results = results, .left = true};
+    bool good;
+    plan.n_jobs = options->jobs < RUNNER_MAX_JOBS ? options->jobs : RUNNER_MAX_JOBS;
+    plan.begun = calloc((size_t)check_count, sizeof(*plan.begun));
+    plan.needs = new_needs();
+    good = plan.begun && plan.needs;
+    while (good && (plan.running > 0 || plan.left)) {
+        good = start_jobs(&plan, options);
+        if (plan.running > 0) job_wait(plan.jobs, plan.n_jobs);
+        finish_jobs(&plan, options->deadline);
     }
-    while (running > 0) {
-        for (int i = 0; i < n_jobs; ++i) {
-            if (jobs[i].result && job_finish(&jobs[i], 0)) --running;
-        }
-    }
-    for (int i = 0; i < n_jobs; ++i)
-        job_free(&jobs[i]);
-    free(begun);
+    while (plan.running > 0)
+        finish_jobs(&plan, 0);
+    for (int i = 0; i < plan.n_jobs; ++i)
+        job_free(&plan.jobs[i]);
+    free(plan.needs);
+    free(plan.begun);
     settle_exclusions(results);
     return good;
 }
