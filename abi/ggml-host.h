@@ -136,6 +136,11 @@ struct ggml_device_info {
 // until the plugin is unloaded. [any-thread]
 GGML_API enum ggml_host_status ggml_backend_dev_info(ggml_backend_dev_t device,
                                                      struct ggml_device_info *out_info);
+// Figures that the device's plugin declares; ggml-bench figures measures them. out_figures->size is
+// set by the caller. INVALID_ARGUMENT if the device is not registered, UNSUPPORTED if nothing is
+// declared: *out_figures is zero then, but for its size. [any-thread]
+GGML_API enum ggml_host_status ggml_backend_dev_figures(ggml_backend_dev_t device,
+                                                        struct ggml_device_figures *out_figures);
 
 // --- scheduler -----------------------------------------------------------------------------------
 
@@ -208,20 +213,13 @@ GGML_API const char *ggml_sched_report_json(ggml_sched_report_t report);
 GGML_API enum ggml_host_status
 ggml_sched_set_allowed(ggml_backend_sched_t sched, const ggml_backend_t *allowed, size_t n_allowed);
 
-// Figures of one stream for cost-aware placement: measured, or what its maker says.
-struct ggml_sched_cost {
-    double flops;                 // floating-point operations per second
-    double bytes_per_second;      // of its memory
-    double launch_seconds;        // per node
-    double link_bytes_per_second; // of a copy to it
-    double link_seconds;          // per copy to it
-    size_t memory_bytes; // most that results and copies there may take together; 0: no limit
-};
-// With figures (one per stream) graphs are placed so that the predicted time, the sum of nodes and
-// copies, is small, and never longer than that of the usual placement. NULL: the usual placement
-// again. INVALID_ARGUMENT for rates that are not positive. [stream]
-GGML_API enum ggml_host_status ggml_sched_set_costs(ggml_backend_sched_t sched,
-                                                    const struct ggml_sched_cost *costs);
+// Places graphs so that the predicted time, the sum of nodes and copies, is small, and not longer
+// than that of the usual placement if that fits the limits of memory. figures: one per stream,
+// copied; a NULL among them stands for what the plugin declares. NULL: the usual placement again.
+// INVALID_ARGUMENT for rates that are not positive, UNSUPPORTED where nothing is declared; nothing
+// is changed then. [stream]
+GGML_API enum ggml_host_status
+ggml_sched_set_costs(ggml_backend_sched_t sched, const struct ggml_device_figures *const *figures);
 // Predicted seconds of the graph; 0 without figures. [any-thread]
 GGML_API double ggml_sched_report_seconds(ggml_sched_report_t report);
 

@@ -199,7 +199,7 @@ void ggml_backend_sched_free(ggml_backend_sched_t sched) {
     ggml_gallocr_free(sched->galloc);
     ggml_gallocr_free(sched->slot_galloc);
     free_graph(sched);
-    ggml_mem_free(sched->costs);
+    ggml_mem_free(sched->figures);
     ggml_mem_free(sched);
 }
 

@@ -245,6 +245,6 @@ bool sched_place(struct ggml_backend_sched *sched) {
     expand(sched, -1, true);
     place_or_upgrade(sched);
     if (!place_leftovers(sched)) return false;
-    if (sched->costs && !sched_place_by_cost(sched)) return false;
+    if (sched->figures && !sched_place_by_cost(sched)) return false;
     return is_allowed(sched);
 }

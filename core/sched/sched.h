@@ -141,8 +141,8 @@ struct ggml_backend_sched {
     bool op_offload;
     bool restricted; // not every stream is allowed
     struct sched_stream *streams;
-    struct ggml_sched_cost *costs; // by stream; NULL: place as usual
-    double predicted_seconds;      // of the last graph
+    struct ggml_device_figures *figures; // by stream; NULL: place as usual
+    double predicted_seconds;            // of the last graph
     ggml_backend_sched_eval_callback callback;
     void *callback_data;
 

@@ -10,6 +10,8 @@ struct contract {
     struct ggml_plugin_table plugin_table;
     struct ggml_extension_host_memory host_memory;
     struct ggml_extension_cpu_features cpu_features;
+    struct ggml_extension_device_figures device_figures;
+    struct ggml_device_figures figures;
     struct ggml_backend_buffer_type buffer_type;
     struct ggml_backend_buffer buffer;
     struct ggml_backend stream;

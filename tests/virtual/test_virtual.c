@@ -404,6 +404,45 @@ static void test_bad_options_are_refused(void **state) {
 
 #define VIRTUAL_TEST(test) cmocka_unit_test_setup_teardown(test, begin, end)
 
+// What the delays amount to is what the device declares.
+static void test_figures(void **state) {
+    struct fixture *f = *state;
+    struct ggml_device_figures figures = {.size = sizeof(figures), .flops = 1};
+    ggml_backend_dev_t device = virtual_device(&f->host, 1);
+    assert_int_equal(ggml_backend_dev_figures(device, &figures), GGML_HOST_UNSUPPORTED);
+    assert_true(figures.flops == 0 && figures.size == sizeof(figures));
+    f->config.node_delay_us = 20;
+    f->config.node_ns_per_kib = 1024;
+    f->config.node_ns_per_mflop = 1000;
+    f->config.quant_ns_per_mflop = 500;
+    f->config.copy_delay_us = 7;
+    f->config.copy_ns_per_kib = 512;
+    assert_true(f->host.configure(1, &f->config));
+    assert_int_equal(ggml_backend_dev_figures(device, &figures), GGML_HOST_OK);
+    assert_int_equal(figures.flags, GGML_DEVICE_FIGURES_DIRECT_COPY);
+    assert_float_equal(figures.flops, 1e12, 1);
+    assert_float_equal(figures.flops_of[GGML_TYPE_Q4_0], 2e12, 1);
+    assert_true(figures.flops_of[GGML_TYPE_F16] == 0);
+    assert_float_equal(figures.bytes_per_second, 1e9, 1);
+    assert_float_equal(figures.launch_seconds, 20e-6, 1e-9);
+    assert_float_equal(figures.link_bytes_per_second, 2e9, 1);
+    assert_float_equal(figures.link_seconds, 7e-6, 1e-9);
+    assert_int_equal(figures.memory_bytes, f->config.memory);
+    // A caller that knows fewer members.
+    struct ggml_device_figures old = {.size = offsetof(struct ggml_device_figures, flops_of)};
+    old.flops_of[GGML_TYPE_Q4_0] = 5;
+    assert_int_equal(ggml_backend_dev_figures(device, &old), GGML_HOST_OK);
+    assert_true(old.flops_of[GGML_TYPE_Q4_0] == 5);
+    old.size = 4;
+    assert_int_equal(ggml_backend_dev_figures(device, &old), GGML_HOST_INVALID_ARGUMENT);
+    assert_int_equal(ggml_backend_dev_figures(device, NULL), GGML_HOST_INVALID_ARGUMENT);
+    assert_int_equal(ggml_backend_dev_figures(NULL, &figures), GGML_HOST_INVALID_ARGUMENT);
+    struct ggml_backend_device other = *device;
+    assert_int_equal(ggml_backend_dev_figures(&other, &figures), GGML_HOST_INVALID_ARGUMENT);
+    ggml_backend_dev_t cpu = ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
+    if (cpu) assert_int_equal(ggml_backend_dev_figures(cpu, &figures), GGML_HOST_UNSUPPORTED);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bad_options_are_refused),
@@ -424,6 +463,7 @@ int main(void) {
         VIRTUAL_TEST(test_host_memory_options),
         VIRTUAL_TEST(test_all_reduce),
         VIRTUAL_TEST(test_streams_that_do_not_queue),
+        VIRTUAL_TEST(test_figures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

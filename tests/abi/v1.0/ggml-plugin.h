@@ -197,6 +197,33 @@ struct ggml_extension_cpu_features {
     uint64_t (*features)(void);
 };
 
+// How fast a device is: declared by its plugin, or measured. flops_of may grow at the end.
+#define GGML_DEVICE_FIGURES_TYPES 64
+#define GGML_DEVICE_FIGURES_DIRECT_COPY 1u // see `flags`
+struct ggml_device_figures {
+    uint32_t size;  // set by whoever provides the memory
+    uint32_t flags; // DIRECT_COPY: from and to such devices of its plugin, not through the host
+    double flops;   // floating-point operations per second, of types that flops_of leaves out
+    double bytes_per_second;      // of its memory
+    double launch_seconds;        // per node
+    double link_bytes_per_second; // between its memory and the host's; 0: it is the host's
+    double link_seconds;          // per copy over that link
+    uint64_t memory_bytes;        // most that results and copies may take together; 0: no limit
+    uint64_t reserved[8];
+    double flops_of[GGML_DEVICE_FIGURES_TYPES]; // by enum ggml_type of a node's first source
+};
+
+// Extension "ggml.device-figures", revision 1, which plugins offer.
+#define GGML_EXTENSION_DEVICE_FIGURES "ggml.device-figures"
+#define GGML_EXTENSION_DEVICE_FIGURES_REVISION 1
+struct ggml_extension_device_figures {
+    uint32_t size;
+    uint32_t revision;
+    // Sets what is known about a device of this plugin in *out_figures, all zero but `size` so far:
+    // no more than `size` bytes. An enum ggml_host_status; UNSUPPORTED if nothing is. [any-thread]
+    int32_t (*figures)(ggml_backend_dev_t device, struct ggml_device_figures *out_figures);
+};
+
 // --- plugin table --------------------------------------------------------------------------------
 
 // What the plugin offers; static, valid until shutdown returned.

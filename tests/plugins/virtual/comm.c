@@ -67,7 +67,7 @@ static void sum(const struct reduction *reduction) {
 
 static enum ggml_status run_share(struct stream *stream, struct job *job) {
     struct reduction *reduction = job->of.share.reduction;
-    memory_delay(stream->device, reduction->n_elements * ggml_type_size(reduction->type));
+    memory_delay(stream->device, NULL, reduction->n_elements * ggml_type_size(reduction->type));
     pthread_mutex_lock(&reduction->mutex);
     if (++reduction->n_arrived == reduction->n) {
         sum(reduction);

@@ -78,10 +78,21 @@ static size_t touched_bytes(const struct ggml_tensor *node) {
     return bytes;
 }
 
+// Products count two per factor, everything else one per element.
+static double operations(const struct ggml_tensor *node) {
+    const double n = (double)ggml_nelements(node);
+    const bool product = node->op == GGML_OP_MUL_MAT || node->op == GGML_OP_MUL_MAT_ID;
+    return product ? 2 * n * (double)node->src[0]->ne[0] : n;
+}
+
 static int64_t node_ns(struct stream *stream, const struct ggml_tensor *node) {
     const struct virtual_config config = device_config(stream->device);
-    int64_t ns = config.node_delay_us * 1000 +
-                 config.node_ns_per_kib * (int64_t)(touched_bytes(node) / 1024);
+    const bool quantised = node->src[0] && ggml_is_quantized(node->src[0]->type);
+    const int64_t per_mflop = quantised && config.quant_ns_per_mflop ? config.quant_ns_per_mflop
+                                                                     : config.node_ns_per_mflop;
+    const int64_t compute = (int64_t)((double)per_mflop * operations(node) / 1e6);
+    const int64_t memory = config.node_ns_per_kib * (int64_t)(touched_bytes(node) / 1024);
+    int64_t ns = config.node_delay_us * 1000 + MAX(compute, memory);
     if (config.node_ns) ns += config.node_ns(config.user, stream->device->index, node);
     return ns;
 }

@@ -58,6 +58,8 @@ struct virtual_device *virtual_device_of(ggml_backend_dev_t device);
 struct virtual_config device_config(struct virtual_device *device);
 // Counts a call; a failure that is due is told to the host. [any-thread]
 enum ggml_status device_gate(struct virtual_device *device, enum gate gate);
+// What the delays amount to; false if there are none.
+bool device_figures(struct virtual_device *device, struct ggml_device_figures *out_figures);
 bool device_computes(struct virtual_device *device, const struct ggml_tensor *node);
 void virtual_fail(enum ggml_host_status status, const char *format, ...)
     GGML_ATTRIBUTE_FORMAT(2, 3);
@@ -81,8 +83,8 @@ struct virtual_device *memory_device(const struct ggml_tensor *tensor);
 char *memory_resolve(struct virtual_device *device, const struct ggml_tensor *tensor, size_t offset,
                      size_t size);
 bool memory_type_is_mine(ggml_backend_buffer_type_t buft);
-// Sleeps for what a transfer of that size takes.
-void memory_delay(struct virtual_device *device, size_t bytes);
+// Sleeps for what a transfer of that size takes; between two devices the slower one decides.
+void memory_delay(struct virtual_device *device, struct virtual_device *peer, size_t bytes);
 void sleep_ns(int64_t nanoseconds);
 
 // --- hazards: work that touches the same bytes unordered
@@ -139,6 +141,7 @@ struct job {
             char *dst;
             const char *src;
             size_t size, n_pieces, stride_dst, stride_src;
+            struct virtual_device *peer; // that it comes from or goes to; NULL: the host
         } transfer;
         struct fence *fence;
         struct shadow *shadow;

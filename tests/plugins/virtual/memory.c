@@ -73,9 +73,15 @@ void sleep_ns(int64_t nanoseconds) {
     nanosleep(&time, NULL);
 }
 
-void memory_delay(struct virtual_device *device, size_t bytes) {
+static int64_t transfer_ns(struct virtual_device *device, size_t bytes) {
     const struct virtual_config config = device_config(device);
-    sleep_ns(config.copy_delay_us * 1000 + config.copy_ns_per_kib * (int64_t)(bytes / 1024));
+    return config.copy_delay_us * 1000 + config.copy_ns_per_kib * (int64_t)(bytes / 1024);
+}
+
+void memory_delay(struct virtual_device *device, struct virtual_device *peer, size_t bytes) {
+    const int64_t ns = transfer_ns(device, bytes);
+    const int64_t peer_ns = peer ? transfer_ns(peer, bytes) : 0;
+    sleep_ns(MAX(ns, peer_ns));
 }
 
 // --- blocking transfers
@@ -86,6 +92,7 @@ struct access {
     struct memory *memory;
     const struct ggml_tensor *tensor;
     size_t offset, span, bytes;
+    struct virtual_device *peer;
 };
 
 // What blocking calls have in common: the gate, the log, the check for races. NULL: must not go on.
@@ -108,7 +115,7 @@ static char *access_begin(const struct access *access, struct hazard *hazard,
     snprintf(hazard->name, sizeof(hazard->name), "%.40s", access->tensor->name);
     hazard_queue(hazard);
     hazard_start(hazard);
-    memory_delay(device, access->bytes);
+    memory_delay(device, access->peer, access->bytes);
     return data;
 }
 
@@ -123,12 +130,16 @@ static void buffer_set_2d(ggml_backend_buffer_t buffer, struct ggml_tensor *tens
     struct hazard hazard;
     struct hazard_range range;
     uint64_t ticket;
-    const struct access access = {
-        VIRTUAL_CALL_SET, buffer->context, tensor, offset, (n_copies - 1) * stride_tensor + size,
-        n_copies * size};
+    const struct access access = {VIRTUAL_CALL_SET,
+                                  buffer->context,
+                                  tensor,
+                                  offset,
+                                  (n_copies - 1) * stride_tensor + size,
+                                  n_copies * size,
+                                  NULL};
     char *dst = access_begin(&access, &hazard, &range, &ticket);
     if (!dst) return;
-    const struct transfer transfer = {dst, data, size, n_copies, stride_tensor, stride_data};
+    const struct transfer transfer = {dst, data, size, n_copies, stride_tensor, stride_data, NULL};
     transfer_run(&transfer);
     access_end(&hazard, ticket);
 }
@@ -139,12 +150,16 @@ static void buffer_get_2d(ggml_backend_buffer_t buffer, const struct ggml_tensor
     struct hazard hazard;
     struct hazard_range range;
     uint64_t ticket;
-    const struct access access = {
-        VIRTUAL_CALL_GET, buffer->context, tensor, offset, (n_copies - 1) * stride_tensor + size,
-        n_copies * size};
+    const struct access access = {VIRTUAL_CALL_GET,
+                                  buffer->context,
+                                  tensor,
+                                  offset,
+                                  (n_copies - 1) * stride_tensor + size,
+                                  n_copies * size,
+                                  NULL};
     const char *src = access_begin(&access, &hazard, &range, &ticket);
     if (!src) return;
-    const struct transfer transfer = {data, src, size, n_copies, stride_data, stride_tensor};
+    const struct transfer transfer = {data, src, size, n_copies, stride_data, stride_tensor, NULL};
     transfer_run(&transfer);
     access_end(&hazard, ticket);
 }
@@ -164,7 +179,8 @@ static void buffer_memset(ggml_backend_buffer_t buffer, struct ggml_tensor *tens
     struct hazard hazard;
     struct hazard_range range;
     uint64_t ticket;
-    const struct access access = {VIRTUAL_CALL_MEMSET, buffer->context, tensor, offset, size, size};
+    const struct access access = {
+        VIRTUAL_CALL_MEMSET, buffer->context, tensor, offset, size, size, NULL};
     char *dst = access_begin(&access, &hazard, &range, &ticket);
     if (!dst) return;
     memset(dst, value, size);
@@ -185,7 +201,7 @@ static bool buffer_copy(ggml_backend_buffer_t buffer, const struct ggml_tensor *
     }
     const size_t bytes = ggml_nbytes(dst);
     const char *data = memory_resolve(NULL, src, 0, bytes);
-    const struct access access = {VIRTUAL_CALL_COPY, memory, dst, 0, bytes, bytes};
+    const struct access access = {VIRTUAL_CALL_COPY, memory, dst, 0, bytes, bytes, from->device};
     char *target = data ? access_begin(&access, &hazard, &range, &ticket) : NULL;
     if (!target) return true; // the failure was told; going through the host would fail too
     memmove(target, data, bytes);

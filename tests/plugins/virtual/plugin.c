@@ -276,6 +276,24 @@ static ggml_backend_reg_t virtual_start(void) {
     return &virtual_reg;
 }
 
+static int32_t figures(ggml_backend_dev_t handle, struct ggml_device_figures *out_figures) {
+    struct virtual_device *device = virtual_device_of(handle);
+    if (!device) return GGML_HOST_INVALID_ARGUMENT;
+    return device_figures(device, out_figures) ? GGML_HOST_OK : GGML_HOST_UNSUPPORTED;
+}
+
+static const struct ggml_extension_device_figures figures_extension = {
+    .size = (uint32_t)sizeof(figures_extension),
+    .revision = GGML_EXTENSION_DEVICE_FIGURES_REVISION,
+    .figures = figures,
+};
+
+static const void *get_extension(const char *id, uint32_t min_revision) {
+    const bool known = strcmp(id, GGML_EXTENSION_DEVICE_FIGURES) == 0 &&
+                       min_revision <= GGML_EXTENSION_DEVICE_FIGURES_REVISION;
+    return known ? &figures_extension : NULL;
+}
+
 static void virtual_shutdown(void) {
     for (size_t i = 0; i < n_devices; ++i)
         pthread_mutex_destroy(&devices[i].mutex);
@@ -287,4 +305,4 @@ static void virtual_shutdown(void) {
 }
 
 GGML_PLUGIN_NOTE("virtual", "", "1.0", 0, 0, 0)
-GGML_PLUGIN_ENTRY(virtual_start, NULL, virtual_shutdown, NULL)
+GGML_PLUGIN_ENTRY(virtual_start, NULL, virtual_shutdown, get_extension)

@@ -13,7 +13,7 @@ void transfer_run(const struct transfer *transfer) {
 
 static enum ggml_status run_transfer(struct stream *stream, struct job *job) {
     const struct transfer *transfer = &job->of.transfer;
-    memory_delay(stream->device, transfer->size * transfer->n_pieces);
+    memory_delay(stream->device, transfer->peer, transfer->size * transfer->n_pieces);
     transfer_run(transfer);
     return GGML_STATUS_SUCCESS;
 }
@@ -83,7 +83,7 @@ void stream_set_2d_async(ggml_backend_t backend, struct ggml_tensor *tensor, con
                          size_t offset, size_t size, size_t n_copies, size_t stride_tensor,
                          size_t stride_data) {
     struct stream *stream = backend->context;
-    struct transfer transfer = {NULL, data, size, n_copies, stride_tensor, stride_data};
+    struct transfer transfer = {NULL, data, size, n_copies, stride_tensor, stride_data, NULL};
     transfer.dst = memory_resolve(stream->device, tensor, offset, span(&transfer, stride_tensor));
     const struct virtual_record record =
         record_of(stream, VIRTUAL_CALL_SET, tensor, size * n_copies);
@@ -94,7 +94,7 @@ void stream_get_2d_async(ggml_backend_t backend, const struct ggml_tensor *tenso
                          size_t offset, size_t size, size_t n_copies, size_t stride_tensor,
                          size_t stride_data) {
     struct stream *stream = backend->context;
-    struct transfer transfer = {data, NULL, size, n_copies, stride_data, stride_tensor};
+    struct transfer transfer = {data, NULL, size, n_copies, stride_data, stride_tensor, NULL};
     transfer.src = memory_resolve(stream->device, tensor, offset, span(&transfer, stride_tensor));
     const struct virtual_record record =
         record_of(stream, VIRTUAL_CALL_GET, tensor, size * n_copies);
@@ -145,7 +145,8 @@ bool stream_copy_async(ggml_backend_t backend_src, ggml_backend_t backend_dst,
                                       bytes,
                                       1,
                                       0,
-                                      0};
+                                      0,
+                                      to->device};
     struct virtual_record record = record_of(from, VIRTUAL_CALL_COPY, src, bytes);
     record.device = to->device->index;
     record.peer = from->device->index;

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// How fast a device is, as far as its plugin says so.
+#include <string.h>
+
+#include "base/status.h"
+#include "ggml-backend-impl.h"
+#include "host/load.h"
+#include "host/snapshot.h"
+
+// The device's plugin, which stays loaded until its live count is taken back; NULL: not registered.
+static struct host_plugin *hold_plugin(ggml_backend_dev_t device) {
+    unsigned section;
+    struct host_plugin *plugin = NULL;
+    load_builtins_once();
+    const struct snapshot *snapshot = snapshot_enter(&section);
+    for (size_t i = 0; i < snapshot->n_devices && !plugin; ++i) {
+        if (snapshot->devices[i].device->device == device) plugin = snapshot->devices[i].plugin;
+    }
+    if (plugin) atomic_fetch_add(&plugin->live, 1);
+    snapshot_leave(section);
+    return plugin;
+}
+
+static const struct ggml_extension_device_figures *extension_of(const struct host_plugin *plugin) {
+    if (!plugin->table || !plugin->table->get_extension) return NULL;
+    const struct ggml_extension_device_figures *extension = plugin->table->get_extension(
+        GGML_EXTENSION_DEVICE_FIGURES, GGML_EXTENSION_DEVICE_FIGURES_REVISION);
+    return extension && extension->size >= sizeof(*extension) ? extension : NULL;
+}
+
+static void clear(struct ggml_device_figures *figures) {
+    const uint32_t size = figures->size;
+    memset(figures, 0, size);
+    figures->size = size;
+}
+
+enum ggml_host_status ggml_backend_dev_figures(ggml_backend_dev_t device,
+                                               struct ggml_device_figures *out_figures) {
+    if (!device || !out_figures ||
+        out_figures->size < offsetof(struct ggml_device_figures, flops_of)) {
+        return ggml_fail(GGML_HOST_INVALID_ARGUMENT,
+                         "%s: device or out_figures is NULL, or out_figures->size is not set",
+                         __func__);
+    }
+    clear(out_figures);
+    struct host_plugin *plugin = hold_plugin(device);
+    if (!plugin) {
+        return ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: not a registered device", __func__);
+    }
+    const struct ggml_extension_device_figures *extension = extension_of(plugin);
+    const uint32_t size = out_figures->size;
+    const int32_t status =
+        extension ? extension->figures(device, out_figures) : GGML_HOST_UNSUPPORTED;
+    out_figures->size = size;
+    const char *name = device->iface.get_name(device);
+    enum ggml_host_status answer = GGML_HOST_OK;
+    if (status != GGML_HOST_OK) {
+        clear(out_figures);
+        answer = ggml_fail(GGML_HOST_UNSUPPORTED,
+                           "%s: the plugin of %s declares no figures; measure them with "
+                           "ggml-bench figures",
+                           __func__, name ? name : "the device");
+    }
+    atomic_fetch_sub(&plugin->live, 1);
+    return answer;
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+// Cost-aware placement: what a graph costs where, and the two searches over that.
+//
+// The prediction of a placement is the sum over the nodes of what each takes on its stream, and
+// over the copies, of which an item has one per stream that reads it and can't reach it.
+#ifndef GGML_SCHED_COST_H
+#define GGML_SCHED_COST_H
+
+#include "sched/sched.h"
+
+enum cost_kind {
+    COST_SKIPPED, // computes nothing
+    COST_FIXED,   // stays where the usual placement has it
+    COST_FOLLOWS, // writes into the memory of a tensor that is computed: runs where that lies
+    COST_FREE,
+};
+
+struct cost_link {
+    double seconds;
+    double seconds_per_byte;
+};
+
+struct cost_model {
+    struct ggml_backend_sched *sched;
+    const struct ggml_device_figures *figures; // by stream
+    int32_t n_streams;
+    bool limited;            // a stream may hold only so much
+    struct cost_link *links; // [from][to]
+    double *seconds;         // [node][stream]; negative: not possible
+    double *bytes;           // [item] as it is allocated
+    double *held;            // [stream]: what lies there from the start
+    int32_t *usual;          // [item] stream
+    int32_t *last_read;      // [item]: last node that reads it, or -1
+    int32_t *last_touch;     // [item]: of a root, last node that uses its memory, or -1
+    int32_t *n_readers;      // [item]
+    uint8_t *kinds;          // [node]
+    bool *has_followers;     // [node]
+};
+
+// false when memory runs out; cost_model_free() in any case.
+bool cost_model_init(struct cost_model *model, struct ggml_backend_sched *sched);
+void cost_model_free(struct cost_model *model);
+
+// Whether stream b reaches the item where it lies if its root is on stream `from`.
+static inline bool cost_reaches(const struct cost_model *model, int32_t item, int32_t from,
+                                int32_t b) {
+    const struct ggml_backend_sched *sched = model->sched;
+    const int32_t buft = sched->items[sched->items[item].root].buft;
+    return from == b || sched_reads(sched, buft >= 0 ? buft : sched->streams[from].buft, b);
+}
+
+static inline double cost_of_copy(const struct cost_model *model, int32_t item, int32_t from,
+                                  int32_t to) {
+    const struct cost_link *link = &model->links[from * model->n_streams + to];
+    return link->seconds +
+           link->seconds_per_byte * (double)ggml_nbytes(model->sched->items[item].tensor);
+}
+
+static inline double cost_of_node(const struct cost_model *model, int32_t node, int32_t b) {
+    return model->seconds[(int64_t)node * model->n_streams + b];
+}
+
+// Whether the edge is the first of its node to its item: the same source twice counts once.
+bool cost_is_first_edge(const struct ggml_backend_sched *sched, int32_t node, int32_t edge);
+
+struct cost_result {
+    double seconds;
+    bool fits; // the limits of memory
+};
+
+// Prediction of a placement: `place` has a stream for each root. false when memory runs out.
+bool cost_walk(const struct cost_model *model, const int32_t *place,
+               struct cost_result *out_result);
+// Looks for the best placement that fits, over all orders of decisions at once, keeping the most
+// promising: exact while there are few. Sets `place` and *out_result; `fits` is false if it found
+// none. false when memory runs out.
+bool cost_beam(const struct cost_model *model, int32_t *place, struct cost_result *out_result);
+// Moves runs of nodes while the prediction shrinks, without regard to memory. false when memory
+// runs out.
+bool cost_improve(const struct cost_model *model, int32_t *place);
+
+#endif

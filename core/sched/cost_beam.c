@@ -1,0 +1,615 @@
+// SPDX-License-Identifier: MIT
+// Dynamic programming over the graph's cuts. Before each node only this matters of the nodes
+// placed so far: on which stream the results lie that are still to be read, and on which streams
+// there are copies that are still to be read. Partial placements that agree in that are one state,
+// of which only the cheapest is kept; if there are more states than fit, the cheapest ones.
+#include "base/mem.h"
+#include "sched/cost.h"
+
+enum {
+    MOST_STATES = 1024,
+    STATE_BUDGET = 1 << 19, // states over all nodes
+    WORD_BUDGET = 1 << 26,  // words of states that are copied over all nodes
+    ALL_STREAMS = 8,        // up to so many all are tried, beyond only some
+    FASTEST_STREAMS = 4,    // of these
+    MOST_CHOICES = FASTEST_STREAMS + GGML_MAX_SRC + 1,
+};
+
+struct state {
+    uint64_t key;
+    double seconds;
+    double peak;    // bytes held on `stream` since its split began
+    int32_t stream; // of the last node
+};
+
+struct candidate {
+    uint64_t key;
+    double seconds;
+    int32_t parent;
+    int32_t stream;
+};
+
+struct choice {
+    int32_t parent;
+    int32_t stream;
+};
+
+struct beam {
+    const struct cost_model *model;
+    const int32_t *forced; // [root]: placement to follow, or NULL
+    bool limited;
+    int32_t width;            // most states
+    int32_t n_slots;          // items that states remember
+    int32_t words;            // of a set of streams
+    size_t stride;            // words of a state: per slot its stream, and the streams with copies
+    int32_t n_steps;          // nodes that compute
+    int32_t *slot_of;         // [item] or -1
+    int32_t *first_unread;    // [node]: first item that it is the last to read, or -1
+    int32_t *first_untouched; // [node]: first root whose memory it is the last to use, or -1
+    int32_t *next_unread, *next_untouched; // [item]
+    struct state *states, *next_states;
+    uint64_t *slots, *next_slots;
+    double *held, *next_held; // [state][stream]: bytes, with limits
+    int32_t n_states;
+    struct candidate *candidates;
+    int32_t n_candidates;
+    int32_t *table; // candidate by key, -1: none
+    uint32_t table_mask;
+    struct choice *choices; // [step][state]
+};
+
+static uint64_t mix(int32_t item, int32_t stream, bool copy) {
+    uint64_t x = ((uint64_t)(uint32_t)item << 20) ^ ((uint64_t)(uint32_t)stream << 1) ^ copy;
+    x = (x + 0x9E3779B97F4A7C15u) * 0xBF58476D1CE4E5B9u;
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
+    return x ^ (x >> 31);
+}
+
+// --- states
+
+static uint64_t *slot(const struct beam *beam, uint64_t *slots, int32_t state, int32_t item) {
+    const size_t size = 1 + (size_t)beam->words;
+    return &slots[(size_t)state * beam->stride + (size_t)beam->slot_of[item] * size];
+}
+
+static bool in_set(const uint64_t *set, int32_t b) {
+    return (set[b / 64] >> (b % 64)) & 1u;
+}
+
+static bool is_free(const struct beam *beam, int32_t root) {
+    return root < beam->model->sched->n_nodes && beam->model->kinds[root] == COST_FREE;
+}
+
+static int32_t stream_of(const struct beam *beam, int32_t state, int32_t item) {
+    const int32_t root = beam->model->sched->items[item].root;
+    if (!is_free(beam, root)) return beam->model->usual[root];
+    return (int32_t)*slot(beam, beam->slots, state, root);
+}
+
+// Whether a node on b needs a copy of the item that the state lacks.
+static bool needs_copy(const struct beam *beam, int32_t state, int32_t item, int32_t b,
+                       int32_t *out_from) {
+    *out_from = stream_of(beam, state, item);
+    if (cost_reaches(beam->model, item, *out_from, b)) return false;
+    return beam->slot_of[item] < 0 || !in_set(slot(beam, beam->slots, state, item) + 1, b);
+}
+
+// Pipeline copies exist several times and for ever.
+static double copy_bytes(const struct beam *beam, int32_t item) {
+    return beam->model->bytes[item] * beam->model->sched->n_copies;
+}
+
+static bool is_kept(const struct beam *beam, int32_t root) {
+    const struct sched_item *item = &beam->model->sched->items[root];
+    return (item->traits & SCHED_HAS_MEMORY) || root >= beam->model->sched->n_nodes ||
+           (item->tensor->flags & GGML_TENSOR_FLAG_OUTPUT) != 0;
+}
+
+static double result_bytes(const struct beam *beam, int32_t node) {
+    const struct sched_item *item = &beam->model->sched->items[node];
+    if (item->root != node || (item->traits & SCHED_HAS_MEMORY)) return 0;
+    return beam->model->bytes[node];
+}
+
+// --- from one node to the next
+
+// What is forgotten of the state once the node is done.
+static uint64_t forgotten(const struct beam *beam, int32_t state, int32_t node) {
+    uint64_t key = 0;
+    for (int32_t i = beam->first_unread[node]; i >= 0; i = beam->next_unread[i]) {
+        if (beam->slot_of[i] < 0) continue;
+        const uint64_t *copies = slot(beam, beam->slots, state, i) + 1;
+        for (int32_t b = 0; b < beam->model->n_streams; ++b) {
+            if (in_set(copies, b)) key ^= mix(i, b, true);
+        }
+    }
+    for (int32_t i = beam->first_untouched[node]; i >= 0; i = beam->next_untouched[i]) {
+        if (i != node && is_free(beam, i)) key ^= mix(i, stream_of(beam, state, i), false);
+    }
+    return key;
+}
+
+static double peak_after(const struct beam *beam, int32_t state, int32_t node, int32_t b,
+                         double copied) {
+    const struct state *before = &beam->states[state];
+    const double held =
+        beam->held[(int64_t)state * beam->model->n_streams + b] + copied + result_bytes(beam, node);
+    // Copies are made when the split begins.
+    const double earlier = before->stream == b ? before->peak + copied : 0;
+    return MAX(held, earlier);
+}
+
+static bool exceeds(const struct beam *beam, int32_t b, double bytes) {
+    const double limit = (double)beam->model->figures[b].memory_bytes;
+    return limit > 0 && bytes > limit;
+}
+
+static void enter_candidate(struct beam *beam, const struct candidate *candidate) {
+    uint32_t place = (uint32_t)(candidate->key >> 7) & beam->table_mask;
+    while (beam->table[place] >= 0) {
+        struct candidate *other = &beam->candidates[beam->table[place]];
+        if (other->key == candidate->key) {
+            if (candidate->seconds < other->seconds) *other = *candidate;
+            return;
+        }
+        place = (place + 1) & beam->table_mask;
+    }
+    beam->table[place] = beam->n_candidates;
+    beam->candidates[beam->n_candidates++] = *candidate;
+}
+
+static void try_stream(struct beam *beam, int32_t state, int32_t node, int32_t b, uint64_t forget) {
+    const struct cost_model *model = beam->model;
+    const struct ggml_backend_sched *sched = model->sched;
+    struct candidate candidate = {beam->states[state].key ^ forget,
+                                  beam->states[state].seconds + cost_of_node(model, node, b), state,
+                                  b};
+    double copied = 0;
+    for (int32_t e = sched->first_edge[node]; e < sched->first_edge[node + 1]; ++e) {
+        const int32_t item = sched->edges[e].item;
+        int32_t from;
+        if (!cost_is_first_edge(sched, node, e) || !needs_copy(beam, state, item, b, &from)) {
+            continue;
+        }
+        candidate.seconds += cost_of_copy(model, item, from, b);
+        copied += copy_bytes(beam, item);
+        if (model->last_read[item] != node) candidate.key ^= mix(item, b, true);
+    }
+    if (is_free(beam, node) && model->last_touch[node] != node) {
+        candidate.key ^= mix(node, b, false);
+    }
+    if (beam->limited && exceeds(beam, b, peak_after(beam, state, node, b, copied))) return;
+    enter_candidate(beam, &candidate);
+}
+
+static int32_t add_choice(int32_t *choices, int32_t n, int32_t b) {
+    for (int32_t i = 0; i < n; ++i) {
+        if (choices[i] == b) return n;
+    }
+    choices[n] = b;
+    return n + 1;
+}
+
+// The streams where the node is fastest, the fastest first.
+static int32_t find_fastest(const struct beam *beam, int32_t node, int32_t *out_streams) {
+    int32_t n = 0;
+    for (int32_t b = 0; b < beam->model->n_streams; ++b) {
+        const double seconds = cost_of_node(beam->model, node, b);
+        if (seconds < 0) continue;
+        int32_t k = n < FASTEST_STREAMS ? n++ : FASTEST_STREAMS;
+        for (; k > 0 && seconds < cost_of_node(beam->model, node, out_streams[k - 1]); --k) {
+            if (k < FASTEST_STREAMS) out_streams[k] = out_streams[k - 1];
+        }
+        if (k < FASTEST_STREAMS) out_streams[k] = b;
+    }
+    return n;
+}
+
+// With many streams: the usual one, the fastest, and those where the sources are.
+static int32_t choose_some(const struct beam *beam, int32_t state, int32_t node,
+                           const int32_t *fastest, int32_t n_fastest, int32_t *out_streams) {
+    const struct ggml_backend_sched *sched = beam->model->sched;
+    int32_t n = add_choice(out_streams, 0, beam->model->usual[node]);
+    for (int32_t i = 0; i < n_fastest; ++i) {
+        n = add_choice(out_streams, n, fastest[i]);
+    }
+    for (int32_t e = sched->first_edge[node]; e < sched->first_edge[node + 1]; ++e) {
+        const int32_t b = stream_of(beam, state, sched->edges[e].item);
+        if (cost_of_node(beam->model, node, b) >= 0) n = add_choice(out_streams, n, b);
+    }
+    return n;
+}
+
+static void try_free(struct beam *beam, int32_t state, int32_t node, const int32_t *fastest,
+                     int32_t n_fastest) {
+    const uint64_t forget = forgotten(beam, state, node);
+    int32_t streams[MOST_CHOICES];
+    if (beam->model->n_streams <= ALL_STREAMS) {
+        for (int32_t b = 0; b < beam->model->n_streams; ++b) {
+            if (cost_of_node(beam->model, node, b) < 0) continue;
+            try_stream(beam, state, node, b, forget);
+        }
+        return;
+    }
+    const int32_t n = choose_some(beam, state, node, fastest, n_fastest, streams);
+    for (int32_t i = 0; i < n; ++i) {
+        try_stream(beam, state, node, streams[i], forget);
+    }
+}
+
+static void expand(struct beam *beam, int32_t node) {
+    const enum cost_kind kind = (enum cost_kind)beam->model->kinds[node];
+    int32_t fastest[FASTEST_STREAMS];
+    const int32_t n_fastest = kind == COST_FREE ? find_fastest(beam, node, fastest) : 0;
+    memset(beam->table, 0xFF, ((size_t)beam->table_mask + 1) * sizeof(beam->table[0]));
+    beam->n_candidates = 0;
+    for (int32_t s = 0; s < beam->n_states; ++s) {
+        if (kind == COST_FREE && !beam->forced) {
+            try_free(beam, s, node, fastest, n_fastest);
+            continue;
+        }
+        int32_t b = beam->model->usual[node];
+        if (kind == COST_FREE) b = beam->forced[node];
+        if (kind == COST_FOLLOWS) b = stream_of(beam, s, node);
+        try_stream(beam, s, node, b, forgotten(beam, s, node));
+    }
+}
+
+// --- keeping the best
+
+// The `n` cheapest come first.
+static void select_cheapest(struct candidate *candidates, int32_t count, int32_t n) {
+    int32_t low = 0, high = count - 1;
+    while (low < high) {
+        const double pivot = candidates[low + (high - low) / 2].seconds;
+        int32_t i = low, k = high;
+        while (i <= k) {
+            while (candidates[i].seconds < pivot)
+                ++i;
+            while (candidates[k].seconds > pivot)
+                --k;
+            if (i > k) break;
+            const struct candidate swap = candidates[i];
+            candidates[i++] = candidates[k];
+            candidates[k--] = swap;
+        }
+        if (n <= k) {
+            high = k;
+        } else if (n >= i) {
+            low = i;
+        } else {
+            return;
+        }
+    }
+}
+
+static void add_held(struct beam *beam, int32_t state, int32_t b, double bytes) {
+    if (beam->limited) beam->next_held[(int64_t)state * beam->model->n_streams + b] += bytes;
+}
+
+static void make_copies(struct beam *beam, int32_t state, const struct candidate *from,
+                        int32_t node) {
+    const struct ggml_backend_sched *sched = beam->model->sched;
+    for (int32_t e = sched->first_edge[node]; e < sched->first_edge[node + 1]; ++e) {
+        const int32_t item = sched->edges[e].item;
+        int32_t ignored;
+        if (!cost_is_first_edge(sched, node, e)) continue;
+        if (!needs_copy(beam, from->parent, item, from->stream, &ignored)) continue;
+        const bool passing = beam->slot_of[item] < 0 && sched->n_copies == 1;
+        if (!passing) add_held(beam, state, from->stream, copy_bytes(beam, item));
+        if (beam->slot_of[item] < 0) continue;
+        slot(beam, beam->next_slots, state, item)[1 + from->stream / 64] |= (uint64_t)1
+                                                                            << (from->stream % 64);
+    }
+}
+
+static void forget_copies(struct beam *beam, int32_t state, int32_t node) {
+    for (int32_t i = beam->first_unread[node]; i >= 0; i = beam->next_unread[i]) {
+        if (beam->slot_of[i] < 0) continue;
+        uint64_t *copies = slot(beam, beam->next_slots, state, i) + 1;
+        for (int32_t b = 0; b < beam->model->n_streams && beam->limited; ++b) {
+            if (!in_set(copies, b) || beam->model->sched->n_copies > 1) continue;
+            add_held(beam, state, b, -copy_bytes(beam, i));
+        }
+        memset(copies, 0, (size_t)beam->words * sizeof(copies[0]));
+    }
+}
+
+static void forget_results(struct beam *beam, int32_t state, const struct candidate *from,
+                           int32_t node) {
+    for (int32_t i = beam->first_untouched[node]; i >= 0; i = beam->next_untouched[i]) {
+        const int32_t b = i == node ? from->stream : stream_of(beam, from->parent, i);
+        if (i != node && !is_kept(beam, i)) add_held(beam, state, b, -beam->model->bytes[i]);
+        if (beam->slot_of[i] >= 0) *slot(beam, beam->next_slots, state, i) = 0;
+    }
+}
+
+static double bytes_to_copy(const struct beam *beam, int32_t state, int32_t node, int32_t b) {
+    const struct ggml_backend_sched *sched = beam->model->sched;
+    double bytes = 0;
+    for (int32_t e = sched->first_edge[node]; e < sched->first_edge[node + 1]; ++e) {
+        int32_t ignored;
+        if (!cost_is_first_edge(sched, node, e)) continue;
+        if (!needs_copy(beam, state, sched->edges[e].item, b, &ignored)) continue;
+        bytes += copy_bytes(beam, sched->edges[e].item);
+    }
+    return bytes;
+}
+
+// The state that the candidate leads to; with one state only, in its place.
+static void follow(struct beam *beam, int32_t state, const struct candidate *from, int32_t node) {
+    const size_t n = (size_t)beam->model->n_streams;
+    struct state next = {.key = from->key, .seconds = from->seconds, .stream = from->stream};
+    if (beam->limited) {
+        const double copied = bytes_to_copy(beam, from->parent, node, from->stream);
+        next.peak = peak_after(beam, from->parent, node, from->stream, copied);
+    }
+    beam->next_states[state] = next;
+    if (beam->width > 1) {
+        memcpy(&beam->next_slots[(size_t)state * beam->stride],
+               &beam->slots[(size_t)from->parent * beam->stride],
+               beam->stride * sizeof(beam->slots[0]));
+    }
+    if (beam->width > 1 && beam->limited) {
+        memcpy(&beam->next_held[(size_t)state * n], &beam->held[(size_t)from->parent * n],
+               n * sizeof(beam->held[0]));
+    }
+    add_held(beam, state, from->stream, result_bytes(beam, node));
+    make_copies(beam, state, from, node);
+    forget_copies(beam, state, node);
+    if (is_free(beam, node) && beam->slot_of[node] >= 0) {
+        *slot(beam, beam->next_slots, state, node) = (uint64_t)from->stream;
+    }
+    forget_results(beam, state, from, node);
+}
+
+static void keep_best(struct beam *beam, int32_t node, int32_t step) {
+    const int32_t n = MIN(beam->n_candidates, beam->width);
+    struct choice *choices = beam->choices + (int64_t)step * beam->width;
+    if (beam->n_candidates > n) select_cheapest(beam->candidates, beam->n_candidates, n);
+    for (int32_t s = 0; s < n; ++s) {
+        const struct candidate *candidate = &beam->candidates[s];
+        follow(beam, s, candidate, node);
+        choices[s] = (struct choice){candidate->parent, candidate->stream};
+    }
+    struct state *states = beam->states;
+    uint64_t *slots = beam->slots;
+    double *held = beam->held;
+    beam->states = beam->next_states;
+    beam->slots = beam->next_slots;
+    beam->held = beam->next_held;
+    beam->next_states = states;
+    beam->next_slots = slots;
+    beam->next_held = held;
+    beam->n_states = n;
+}
+
+// --- setting up
+
+static bool is_remembered(const struct beam *beam, int32_t item) {
+    const struct cost_model *model = beam->model;
+    if (is_free(beam, item) && model->last_touch[item] > item) return true;
+    return model->n_readers[item] > 1;
+}
+
+static void list_ends(struct beam *beam) {
+    const struct cost_model *model = beam->model;
+    for (int32_t i = 0; i <= model->sched->n_items; ++i) {
+        beam->first_unread[i] = beam->first_untouched[i] = -1;
+    }
+    for (int32_t i = 0; i < model->sched->n_items; ++i) {
+        const int32_t read = model->last_read[i];
+        const int32_t touched = model->last_touch[i];
+        if (read >= 0) {
+            beam->next_unread[i] = beam->first_unread[read];
+            beam->first_unread[read] = i;
+        }
+        if (touched >= 0) {
+            beam->next_untouched[i] = beam->first_untouched[touched];
+            beam->first_untouched[touched] = i;
+        }
+    }
+}
+
+// An item has its slot from the first node that makes or reads it to the last that does.
+static void give_slot(struct beam *beam, int32_t item, int32_t *free_slots, int32_t *n_free) {
+    if (beam->slot_of[item] >= 0 || !is_remembered(beam, item)) return;
+    beam->slot_of[item] = *n_free > 0 ? free_slots[--*n_free] : beam->n_slots++;
+}
+
+static int32_t last_use(const struct beam *beam, int32_t item) {
+    const int32_t read = beam->model->last_read[item];
+    const int32_t touch = is_free(beam, item) ? beam->model->last_touch[item] : -1;
+    return MAX(read, touch);
+}
+
+static void take_slots(const struct beam *beam, int32_t node, int32_t *free_slots,
+                       int32_t *n_free) {
+    for (int32_t i = beam->first_unread[node]; i >= 0; i = beam->next_unread[i]) {
+        if (beam->slot_of[i] >= 0 && last_use(beam, i) == node) {
+            free_slots[(*n_free)++] = beam->slot_of[i];
+        }
+    }
+    for (int32_t i = beam->first_untouched[node]; i >= 0; i = beam->next_untouched[i]) {
+        if (beam->slot_of[i] >= 0 && is_free(beam, i) && beam->model->last_read[i] != node) {
+            free_slots[(*n_free)++] = beam->slot_of[i];
+        }
+    }
+}
+
+static bool assign_slots(struct beam *beam) {
+    const struct ggml_backend_sched *sched = beam->model->sched;
+    int32_t n_free = 0;
+    int32_t *free_slots = ggml_mem_alloc(((size_t)sched->n_items + 1) * sizeof(free_slots[0]));
+    for (int32_t i = 0; i < sched->n_items; ++i) {
+        beam->slot_of[i] = -1;
+    }
+    for (int32_t i = 0; i < sched->n_nodes && free_slots; ++i) {
+        if (beam->model->kinds[i] == COST_SKIPPED) continue;
+        beam->n_steps++;
+        give_slot(beam, i, free_slots, &n_free);
+        for (int32_t e = sched->first_edge[i]; e < sched->first_edge[i + 1]; ++e) {
+            give_slot(beam, sched->edges[e].item, free_slots, &n_free);
+        }
+        take_slots(beam, i, free_slots, &n_free);
+    }
+    ggml_mem_free(free_slots);
+    beam->words = (beam->model->n_streams + 63) / 64;
+    beam->stride = (size_t)beam->n_slots * (1 + (size_t)beam->words) + 1;
+    return free_slots != NULL;
+}
+
+static int32_t width_of(const struct beam *beam) {
+    if (beam->forced) return 1;
+    const size_t steps = (size_t)beam->n_steps + 1;
+    const size_t by_states = STATE_BUDGET / steps;
+    const size_t by_words = WORD_BUDGET / steps / beam->stride;
+    const size_t width = MIN(by_states, by_words);
+    return width < 1 ? 1 : width > MOST_STATES ? MOST_STATES : (int32_t)width;
+}
+
+static void beam_free(struct beam *beam) {
+    const bool shared = beam->next_states == beam->states;
+    void *const arrays[] = {
+        beam->slot_of,
+        beam->first_unread,
+        beam->first_untouched,
+        beam->next_unread,
+        beam->next_untouched,
+        beam->states,
+        beam->slots,
+        beam->held,
+        beam->candidates,
+        beam->table,
+        beam->choices,
+        shared ? NULL : beam->next_states,
+        shared ? NULL : beam->next_slots,
+        shared ? NULL : beam->next_held,
+    };
+    for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); ++i) {
+        ggml_mem_free(arrays[i]);
+    }
+}
+
+static bool make_lists(struct beam *beam) {
+    const size_t items = (size_t)beam->model->sched->n_items + 1;
+    int32_t **const lists[] = {&beam->slot_of, &beam->first_unread, &beam->first_untouched,
+                               &beam->next_unread, &beam->next_untouched};
+    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); ++i) {
+        *lists[i] = ggml_mem_alloc(items * sizeof(int32_t));
+        if (!*lists[i]) return false;
+    }
+    return true;
+}
+
+static bool make_states(struct beam *beam, struct state **out_states, uint64_t **out_slots,
+                        double **out_held) {
+    const size_t width = (size_t)beam->width;
+    *out_states = ggml_mem_calloc(width, sizeof(beam->states[0]));
+    *out_slots = ggml_mem_calloc(width, beam->stride * sizeof(beam->slots[0]));
+    *out_held = ggml_mem_calloc(width, (size_t)beam->model->n_streams * sizeof(beam->held[0]));
+    return *out_states && *out_slots && *out_held;
+}
+
+static bool make_next_states(struct beam *beam) {
+    if (beam->width > 1) {
+        return make_states(beam, &beam->next_states, &beam->next_slots, &beam->next_held);
+    }
+    beam->next_states = beam->states;
+    beam->next_slots = beam->slots;
+    beam->next_held = beam->held;
+    return true;
+}
+
+static bool make_candidates(struct beam *beam) {
+    const size_t width = (size_t)beam->width;
+    const size_t most = width * (size_t)MIN(beam->model->n_streams, MOST_CHOICES);
+    size_t table = 4;
+    while (table < 2 * most)
+        table *= 2;
+    beam->table_mask = (uint32_t)table - 1;
+    beam->candidates = ggml_mem_alloc(most * sizeof(beam->candidates[0]));
+    beam->table = ggml_mem_alloc(table * sizeof(beam->table[0]));
+    beam->choices = ggml_mem_calloc((size_t)beam->n_steps + 1, width * sizeof(beam->choices[0]));
+    return beam->candidates && beam->table && beam->choices;
+}
+
+static bool beam_init(struct beam *beam) {
+    if (!make_lists(beam)) return false;
+    list_ends(beam);
+    if (!assign_slots(beam)) return false;
+    beam->width = width_of(beam);
+    if (!make_states(beam, &beam->states, &beam->slots, &beam->held)) return false;
+    if (!make_next_states(beam) || !make_candidates(beam)) return false;
+    memcpy(beam->held, beam->model->held, (size_t)beam->model->n_streams * sizeof(beam->held[0]));
+    beam->n_states = 1;
+    beam->states[0].stream = -1;
+    return true;
+}
+
+static void run(struct beam *beam) {
+    const struct ggml_backend_sched *sched = beam->model->sched;
+    int32_t step = 0;
+    for (int32_t i = 0; i < sched->n_nodes && beam->n_states > 0; ++i) {
+        if (beam->model->kinds[i] == COST_SKIPPED) continue;
+        expand(beam, i);
+        keep_best(beam, i, step++);
+    }
+}
+
+static void trace_back(const struct beam *beam, int32_t *place) {
+    const struct ggml_backend_sched *sched = beam->model->sched;
+    int32_t state = 0;
+    for (int32_t s = 1; s < beam->n_states; ++s) {
+        if (beam->states[s].seconds < beam->states[state].seconds) state = s;
+    }
+    int32_t step = beam->n_steps;
+    for (int32_t i = sched->n_nodes - 1; i >= 0; --i) {
+        if (beam->model->kinds[i] == COST_SKIPPED) continue;
+        const struct choice *choice = &beam->choices[(int64_t)--step * beam->width + state];
+        if (beam->model->kinds[i] == COST_FREE) place[i] = choice->stream;
+        state = choice->parent;
+    }
+}
+
+static double best_seconds(const struct beam *beam) {
+    double best = beam->states[0].seconds;
+    for (int32_t s = 1; s < beam->n_states; ++s) {
+        if (beam->states[s].seconds < best) best = beam->states[s].seconds;
+    }
+    return best;
+}
+
+bool cost_beam(const struct cost_model *model, int32_t *place, struct cost_result *out_result) {
+    struct beam beam = {.model = model, .limited = model->limited};
+    *out_result = (struct cost_result){0};
+    memcpy(place, model->usual, (size_t)model->sched->n_items * sizeof(place[0]));
+    const bool done = beam_init(&beam);
+    if (done) run(&beam);
+    if (done && beam.n_states > 0) {
+        *out_result = (struct cost_result){best_seconds(&beam), true};
+        trace_back(&beam, place);
+    }
+    beam_free(&beam);
+    return done;
+}
+
+static bool walk(const struct cost_model *model, const int32_t *place, bool limited,
+                 struct cost_result *out_result) {
+    struct beam beam = {.model = model, .limited = limited, .forced = place};
+    const bool done = beam_init(&beam);
+    if (done) run(&beam);
+    if (done && beam.n_states > 0) *out_result = (struct cost_result){best_seconds(&beam), true};
+    beam_free(&beam);
+    return done;
+}
+
+bool cost_walk(const struct cost_model *model, const int32_t *place,
+               struct cost_result *out_result) {
+    *out_result = (struct cost_result){0};
+    if (!walk(model, place, model->limited, out_result)) return false;
+    if (out_result->fits) return true;
+    const bool done = walk(model, place, false, out_result);
+    out_result->fits = false;
+    return done;
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+// Local search: runs of consecutive nodes are moved to another stream, as far as that pays.
+#include "base/mem.h"
+#include "sched/cost.h"
+
+enum { LONGEST_MOVE = 32, MOST_PASSES = 8 };
+
+struct search {
+    const struct cost_model *model;
+    int32_t *place;      // [item], of roots
+    int32_t *uses;       // [item][stream]: how many nodes there read it
+    int32_t *first_view; // [item]: first item that views it, or -1
+    int32_t *next_view;
+};
+
+static double item_copies(const struct search *s, int32_t item) {
+    const int32_t n = s->model->n_streams;
+    const int32_t from = s->place[s->model->sched->items[item].root];
+    double seconds = 0;
+    for (int32_t b = 0; b < n; ++b) {
+        if (s->uses[(int64_t)item * n + b] == 0 || cost_reaches(s->model, item, from, b)) continue;
+        seconds += cost_of_copy(s->model, item, from, b);
+    }
+    return seconds;
+}
+
+// Copies of the node's sources, of its result and of views of that.
+static double copies_around(const struct search *s, int32_t node) {
+    const struct ggml_backend_sched *sched = s->model->sched;
+    double seconds = item_copies(s, node);
+    for (int32_t view = s->first_view[node]; view >= 0; view = s->next_view[view]) {
+        seconds += item_copies(s, view);
+    }
+    for (int32_t e = sched->first_edge[node]; e < sched->first_edge[node + 1]; ++e) {
+        if (cost_is_first_edge(sched, node, e)) seconds += item_copies(s, sched->edges[e].item);
+    }
+    return seconds;
+}
+
+// Moves the node; answers by how much the prediction grows.
+static double move(struct search *s, int32_t node, int32_t b) {
+    const struct ggml_backend_sched *sched = s->model->sched;
+    const int32_t before = s->place[node];
+    double change = cost_of_node(s->model, node, b) - cost_of_node(s->model, node, before);
+    change -= copies_around(s, node);
+    for (int32_t e = sched->first_edge[node]; e < sched->first_edge[node + 1]; ++e) {
+        int32_t *uses = &s->uses[(int64_t)sched->edges[e].item * s->model->n_streams];
+        uses[before]--;
+        uses[b]++;
+    }
+    s->place[node] = b;
+    return change + copies_around(s, node);
+}
+
+static bool is_movable(const struct search *s, int32_t node) {
+    return s->model->kinds[node] == COST_FREE && !s->model->has_followers[node];
+}
+
+// Moves nodes from `first` on to b, as many as pay most; answers the (negative) change.
+static double move_run(struct search *s, int32_t first, int32_t b) {
+    int32_t moved[LONGEST_MOVE], before[LONGEST_MOVE];
+    int32_t n = 0, kept = 0;
+    double change = 0, best = 0;
+    for (int32_t i = first; i < s->model->sched->n_nodes && n < LONGEST_MOVE; ++i) {
+        if (s->place[i] == b || !is_movable(s, i)) continue;
+        if (cost_of_node(s->model, i, b) < 0) break;
+        moved[n] = i;
+        before[n++] = s->place[i];
+        change += move(s, i, b);
+        if (change < best - 1e-15) {
+            best = change;
+            kept = n;
+        }
+    }
+    while (n > kept) {
+        --n;
+        move(s, moved[n], before[n]);
+    }
+    return best;
+}
+
+static void improve(struct search *s) {
+    double gained = -1;
+    for (int pass = 0; pass < MOST_PASSES && gained < 0; ++pass) {
+        gained = 0;
+        for (int32_t i = 0; i < s->model->sched->n_nodes; ++i) {
+            if (!is_movable(s, i)) continue;
+            for (int32_t b = 0; b < s->model->n_streams; ++b) {
+                if (b != s->place[i]) gained += move_run(s, i, b);
+            }
+        }
+    }
+}
+
+static void set_up(struct search *s) {
+    const struct cost_model *model = s->model;
+    const struct ggml_backend_sched *sched = model->sched;
+    for (int32_t i = 0; i < sched->n_items; ++i) {
+        s->first_view[i] = s->next_view[i] = -1;
+    }
+    for (int32_t i = 0; i < sched->n_items; ++i) {
+        const int32_t root = sched->items[i].root;
+        if (root == i) continue;
+        s->next_view[i] = s->first_view[root];
+        s->first_view[root] = i;
+    }
+    for (int32_t i = 0; i < sched->n_nodes; ++i) {
+        if (model->kinds[i] == COST_SKIPPED) continue;
+        const int32_t b = model->kinds[i] == COST_FOLLOWS ? s->place[sched->items[i].root]
+                          : model->kinds[i] == COST_FREE  ? s->place[i]
+                                                          : model->usual[i];
+        for (int32_t e = sched->first_edge[i]; e < sched->first_edge[i + 1]; ++e) {
+            s->uses[(int64_t)sched->edges[e].item * model->n_streams + b]++;
+        }
+    }
+}
+
+bool cost_improve(const struct cost_model *model, int32_t *place) {
+    const size_t items = (size_t)model->sched->n_items + 1;
+    struct search s = {.model = model, .place = place};
+    s.uses = ggml_mem_calloc(items * (size_t)model->n_streams, sizeof(s.uses[0]));
+    s.first_view = ggml_mem_alloc(items * sizeof(s.first_view[0]));
+    s.next_view = ggml_mem_alloc(items * sizeof(s.next_view[0]));
+    const bool done = s.uses && s.first_view && s.next_view;
+    if (done) {
+        set_up(&s);
+        improve(&s);
+    }
+    ggml_mem_free(s.uses);
+    ggml_mem_free(s.first_view);
+    ggml_mem_free(s.next_view);
+    return done;
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT
+// What the nodes, copies and memory of a graph cost on each stream.
+#include "base/mem.h"
+#include "op/op_table.h"
+#include "sched/cost.h"
+
+bool cost_is_first_edge(const struct ggml_backend_sched *sched, int32_t node, int32_t edge) {
+    for (int32_t e = sched->first_edge[node]; e < edge; ++e) {
+        if (sched->edges[e].item == sched->edges[edge].item) return false;
+    }
+    return true;
+}
+
+static double rate_of(const struct ggml_device_figures *figures, const struct ggml_tensor *node) {
+    const enum ggml_type type = node->src[0] ? node->src[0]->type : node->type;
+    if ((unsigned)type >= GGML_DEVICE_FIGURES_TYPES) return figures->flops;
+    return figures->flops_of[type] > 0 ? figures->flops_of[type] : figures->flops;
+}
+
+static double node_seconds(const struct cost_model *model, const struct ggml_op_cost *work,
+                           const struct ggml_tensor *node, int32_t b) {
+    const struct ggml_device_figures *figures = &model->figures[b];
+    const double compute = work->flops / rate_of(figures, node);
+    const double memory = (work->bytes_read + work->bytes_written) / figures->bytes_per_second;
+    return figures->launch_seconds + MAX(compute, memory);
+}
+
+// Through the host both links count, one after the other; directly the slower one.
+static struct cost_link make_link(const struct cost_model *model, int32_t from, int32_t to) {
+    const struct ggml_device_figures *a = &model->figures[from], *b = &model->figures[to];
+    const struct sched_stream *streams = model->sched->streams;
+    const double slow_a = a->link_bytes_per_second > 0 ? 1 / a->link_bytes_per_second : 0;
+    const double slow_b = b->link_bytes_per_second > 0 ? 1 / b->link_bytes_per_second : 0;
+    const bool direct = streams[from].device->reg == streams[to].device->reg &&
+                        (a->flags & b->flags & GGML_DEVICE_FIGURES_DIRECT_COPY);
+    struct cost_link link = {a->link_seconds + b->link_seconds, slow_a + slow_b};
+    if (direct) {
+        link.seconds = MAX(a->link_seconds, b->link_seconds);
+        link.seconds_per_byte = MAX(slow_a, slow_b);
+    }
+    // Within the host's memory a copy reads and writes.
+    if (link.seconds_per_byte <= 0) link.seconds_per_byte = 2 / b->bytes_per_second;
+    return link;
+}
+
+// --- memory
+
+void cost_model_free(struct cost_model *model) {
+    void *const arrays[] = {model->links, model->seconds,      model->bytes,      model->held,
+                            model->usual, model->last_read,    model->last_touch, model->n_readers,
+                            model->kinds, model->has_followers};
+    for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); ++i) {
+        ggml_mem_free(arrays[i]);
+    }
+}
+
+static bool make_arrays(struct cost_model *model) {
+    const size_t n = (size_t)model->n_streams;
+    const size_t items = (size_t)model->sched->n_items + 1;
+    if (items > SIZE_MAX / sizeof(double) / n) return false;
+    model->links = ggml_mem_calloc(n * n, sizeof(model->links[0]));
+    model->seconds = ggml_mem_calloc(items * n, sizeof(model->seconds[0]));
+    model->bytes = ggml_mem_calloc(items, sizeof(model->bytes[0]));
+    model->held = ggml_mem_calloc(n, sizeof(model->held[0]));
+    model->usual = ggml_mem_calloc(items, sizeof(model->usual[0]));
+    model->last_read = ggml_mem_alloc(items * sizeof(model->last_read[0]));
+    model->last_touch = ggml_mem_alloc(items * sizeof(model->last_touch[0]));
+    model->n_readers = ggml_mem_calloc(items, sizeof(model->n_readers[0]));
+    model->kinds = ggml_mem_calloc(items, sizeof(model->kinds[0]));
+    model->has_followers = ggml_mem_calloc(items, sizeof(model->has_followers[0]));
+    return model->links && model->seconds && model->bytes && model->held && model->usual &&
+           model->last_read && model->last_touch && model->n_readers && model->kinds &&
+           model->has_followers;
+}
+
+// --- items
+
+static enum cost_kind kind_of(const struct ggml_backend_sched *sched, int32_t node) {
+    const struct sched_item *item = &sched->items[node];
+    if (item->traits & (SCHED_VIEW_OP | SCHED_NO_OP)) return COST_SKIPPED;
+    const bool fixed = (item->traits & SCHED_HAS_MEMORY) || item->reason == SCHED_REASON_PINNED ||
+                       item->reason == SCHED_REASON_INPUT;
+    return fixed || item->root != node ? COST_FIXED : COST_FREE;
+}
+
+static void set_up_item(struct cost_model *model, int32_t i, size_t alignment) {
+    const struct ggml_backend_sched *sched = model->sched;
+    const struct sched_item *item = &sched->items[i];
+    const size_t size = ggml_nbytes(item->tensor);
+    const size_t padded = size > SIZE_MAX - alignment ? size : GGML_PAD(size, alignment);
+    model->last_read[i] = model->last_touch[i] = -1;
+    model->bytes[i] = (double)padded;
+    model->usual[i] = i < sched->n_nodes ? item->backend : sched->items[item->root].backend;
+    if (i >= sched->n_nodes && item->root == i && !(item->traits & SCHED_HAS_MEMORY)) {
+        model->held[item->backend] += (double)padded;
+    }
+}
+
+static void touch(struct cost_model *model, int32_t item, int32_t node) {
+    model->last_touch[model->sched->items[item].root] = node;
+}
+
+static void set_up_node(struct cost_model *model, int32_t i) {
+    struct ggml_backend_sched *sched = model->sched;
+    const struct sched_item *item = &sched->items[i];
+    model->kinds[i] = (uint8_t)kind_of(sched, i);
+    if (model->kinds[i] == COST_SKIPPED) return;
+    const struct ggml_op_cost work = ggml_op_cost(item->tensor);
+    for (int32_t b = 0; b < model->n_streams; ++b) {
+        const bool possible =
+            b == item->backend || (model->kinds[i] == COST_FREE && sched->streams[b].allowed &&
+                                   sched_supports(sched, i, b));
+        model->seconds[(int64_t)i * model->n_streams + b] =
+            possible ? node_seconds(model, &work, item->tensor, b) : -1;
+    }
+    touch(model, i, i);
+    for (int32_t e = sched->first_edge[i]; e < sched->first_edge[i + 1]; ++e) {
+        const int32_t source = sched->edges[e].item;
+        if (!cost_is_first_edge(sched, i, e)) continue;
+        model->last_read[source] = i;
+        model->n_readers[source]++;
+        touch(model, source, i);
+    }
+}
+
+// A node that writes into a computed tensor goes where that goes, or both stay.
+static void tie(struct cost_model *model, int32_t i) {
+    struct ggml_backend_sched *sched = model->sched;
+    const struct sched_item *item = &sched->items[i];
+    const int32_t root = item->root;
+    if (model->kinds[i] != COST_FIXED || root == i || root >= sched->n_nodes) return;
+    if (model->kinds[root] != COST_FREE) return;
+    if (item->reason == SCHED_REASON_PINNED || item->backend != sched->items[root].backend) {
+        model->kinds[root] = COST_FIXED;
+        return;
+    }
+    const struct ggml_op_cost work = ggml_op_cost(item->tensor);
+    for (int32_t b = 0; b < model->n_streams; ++b) {
+        double *own = &model->seconds[(int64_t)i * model->n_streams + b];
+        double *whole = &model->seconds[(int64_t)root * model->n_streams + b];
+        *own = node_seconds(model, &work, item->tensor, b);
+        if (b == item->backend) continue;
+        if (!sched->streams[b].allowed || !sched_supports(sched, i, b)) *whole = -1;
+    }
+    model->kinds[i] = COST_FOLLOWS;
+    model->has_followers[root] = true;
+}
+
+// Where a root turned out to be fixed, so is what was to follow it.
+static void settle_followers(struct cost_model *model) {
+    const struct ggml_backend_sched *sched = model->sched;
+    for (int32_t i = 0; i < sched->n_nodes; ++i) {
+        if (model->kinds[i] != COST_FOLLOWS) continue;
+        if (model->kinds[sched->items[i].root] != COST_FREE) model->kinds[i] = COST_FIXED;
+    }
+}
+
+static size_t largest_alignment(const struct ggml_backend_sched *sched) {
+    size_t largest = 1;
+    for (int32_t b = 0; b < sched->n_backends; ++b) {
+        const size_t alignment =
+            ggml_backend_buft_get_alignment(sched->bufts[sched->streams[b].buft].buft);
+        if (alignment > largest) largest = alignment;
+    }
+    return largest;
+}
+
+bool cost_model_init(struct cost_model *model, struct ggml_backend_sched *sched) {
+    *model = (struct cost_model){
+        .sched = sched, .figures = sched->figures, .n_streams = sched->n_backends};
+    if (!make_arrays(model)) return false;
+    for (int32_t from = 0; from < model->n_streams; ++from) {
+        model->limited |= model->figures[from].memory_bytes > 0;
+        for (int32_t to = 0; to < model->n_streams; ++to) {
+            model->links[from * model->n_streams + to] = make_link(model, from, to);
+        }
+    }
+    const size_t alignment = largest_alignment(sched);
+    for (int32_t i = 0; i < sched->n_items; ++i) {
+        set_up_item(model, i, alignment);
+    }
+    for (int32_t i = 0; i < sched->n_nodes; ++i) {
+        set_up_node(model, i);
+    }
+    for (int32_t i = 0; i < sched->n_nodes; ++i) {
+        tie(model, i);
+    }
+    settle_followers(model);
+    return true;
+}
