@@ -28,4 +28,14 @@ GGML_ENV_ROW(GGML_SCHED_DEBUG, "0",
              "The scheduler logs at debug level: 1: the splits of each graph and what they copy; 2: "
              "every node too.")
 GGML_ENV_ROW(GGML_NO_BACKTRACE, "unset", "Set: ggml_abort prints no backtrace.")
+GGML_ENV_ROW(GGML_VULKAN_DEVICES, "all",
+             "Comma-separated numbers of the Vulkan devices to offer, in this order: discrete ones "
+             "are counted first, drivers that compute on the CPU last. A number that comes twice "
+             "makes two devices of the same hardware.")
+GGML_ENV_ROW(GGML_VULKAN_VALIDATE, "0",
+             "1: the Vulkan plugin turns the validation layer on, synchronisation included, and "
+             "logs what it says.")
+GGML_ENV_ROW(GGML_VULKAN_DEBUG, "none",
+             "Comma-separated list: staging: the Vulkan plugin copies through staging memory even "
+             "where it could reach the device's; record: logs every graph that is recorded.")
 #undef GGML_ENV_ROW

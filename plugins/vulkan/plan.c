@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "shape.h"
+#include "util.h"
 
 enum { SCRATCH_ALIGNMENT = 256, FIRST_DISPATCHES = 64 };
 
@@ -97,4 +98,38 @@ bool vk_plan_add(struct vk_plan *plan, const struct ggml_tensor *node) {
     plan->scratch_used = 0;
     kernel->encode(plan, node);
     return !plan->out_of_memory;
+}
+
+static bool is_idle(const struct ggml_tensor *node) {
+    return ggml_op_is_empty(node->op) || !(node->flags & GGML_TENSOR_FLAG_COMPUTE) ||
+           vk_nelements(node) == 0;
+}
+
+// Appends what node i begins. Answers the number of nodes that this takes, or 0 after a failure.
+static int add_from(struct vk_plan *plan, const struct ggml_cgraph *graph, int i) {
+    const struct ggml_tensor *node = graph->nodes[i];
+    const bool error = (node->flags & GGML_TENSOR_FLAG_ERROR) != 0;
+    if (!error && is_idle(node)) return 1;
+    if (!error && vk_plan_add(plan, node)) return 1;
+    if (!plan->out_of_memory) {
+        vk_fail(GGML_HOST_UNSUPPORTED,
+                "the Vulkan plugin does not compute node '%.*s' (%s) with these types and layouts; "
+                "ask ggml_backend_supports_op() before building the graph",
+                GGML_MAX_NAME, node->name, vk_op_name(node->op));
+    }
+    return 0;
+}
+
+enum ggml_status vk_plan_graph(struct vk_plan *plan, const struct ggml_cgraph *graph) {
+    vk_plan_clear(plan);
+    if (graph->error) {
+        return vk_fail(GGML_HOST_INVALID_ARGUMENT, "the graph can't be computed: %s",
+                       graph->error);
+    }
+    for (int i = 0; i < graph->n_nodes;) {
+        const int n = add_from(plan, graph, i);
+        if (n == 0) return plan->out_of_memory ? GGML_STATUS_ALLOC_FAILED : GGML_STATUS_FAILED;
+        i += n;
+    }
+    return GGML_STATUS_SUCCESS;
 }

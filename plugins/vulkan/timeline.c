@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+#include "timeline.h"
+
+struct vk_timeline *vk_timeline_new(struct vk_context *context) {
+    struct vk_timeline *timeline = ggml_aligned_malloc(sizeof(*timeline));
+    if (!timeline) return NULL;
+    memset(timeline, 0, sizeof(*timeline));
+    timeline->context = context;
+    atomic_init(&timeline->n_owners, 1);
+    atomic_init(&timeline->submitted, 0);
+    const VkSemaphoreTypeCreateInfo type = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
+                                            .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE};
+    const VkSemaphoreCreateInfo info = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO,
+                                        .pNext = &type};
+    const VkResult result =
+        context->api.vkCreateSemaphore(context->device, &info, NULL, &timeline->semaphore);
+    if (!vk_context_check(context, result, "vkCreateSemaphore")) {
+        ggml_aligned_free(timeline, sizeof(*timeline));
+        return NULL;
+    }
+    pthread_mutex_init(&timeline->mutex, NULL);
+    pthread_mutex_lock(&context->timelines_mutex);
+    timeline->next = context->timelines;
+    if (timeline->next) timeline->next->previous = timeline;
+    context->timelines = timeline;
+    pthread_mutex_unlock(&context->timelines_mutex);
+    return timeline;
+}
+
+struct vk_timeline *vk_timeline_share(struct vk_timeline *timeline) {
+    atomic_fetch_add(&timeline->n_owners, 1);
+    return timeline;
+}
+
+void vk_timeline_drop(struct vk_timeline *timeline) {
+    if (!timeline) return;
+    struct vk_context *context = timeline->context;
+    pthread_mutex_lock(&context->timelines_mutex);
+    const bool last = atomic_fetch_sub(&timeline->n_owners, 1) == 1;
+    if (last) {
+        if (timeline->next) timeline->next->previous = timeline->previous;
+        if (timeline->previous)
+            timeline->previous->next = timeline->next;
+        else
+            context->timelines = timeline->next;
+    }
+    pthread_mutex_unlock(&context->timelines_mutex);
+    if (!last) return;
+    context->api.vkDestroySemaphore(context->device, timeline->semaphore, NULL);
+    pthread_mutex_destroy(&timeline->mutex);
+    ggml_aligned_free(timeline->readbacks, timeline->max_readbacks * sizeof(struct vk_readback));
+    ggml_aligned_free(timeline, sizeof(*timeline));
+}
+
+enum ggml_status vk_timeline_submit(struct vk_timeline *timeline, struct vk_queue *queue,
+                                    const struct vk_submission *submission, uint64_t *out_value) {
+    struct vk_context *context = timeline->context;
+    VkSemaphore semaphores[VK_MAX_WAITS];
+    VkPipelineStageFlags stages[VK_MAX_WAITS];
+    uint64_t values[VK_MAX_WAITS];
+    for (uint32_t i = 0; i < submission->n_waits; ++i) {
+        semaphores[i] = submission->waits[i].timeline->semaphore;
+        values[i] = submission->waits[i].value;
+        stages[i] = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
+    }
+    const uint64_t value = atomic_load(&timeline->submitted) + 1;
+    const VkTimelineSemaphoreSubmitInfo counts = {
+        .sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
+        .waitSemaphoreValueCount = submission->n_waits,
+        .pWaitSemaphoreValues = values,
+        .signalSemaphoreValueCount = 1,
+        .pSignalSemaphoreValues = &value};
+    const VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
+                               .pNext = &counts,
+                               .waitSemaphoreCount = submission->n_waits,
+                               .pWaitSemaphores = semaphores,
+                               .pWaitDstStageMask = stages,
+                               .commandBufferCount = submission->n_commands,
+                               .pCommandBuffers = submission->commands,
+                               .signalSemaphoreCount = 1,
+                               .pSignalSemaphores = &timeline->semaphore};
+    *out_value = 0;
+    if (!vk_context_alive(context)) return GGML_STATUS_FAILED;
+    pthread_mutex_lock(&queue->mutex);
+    const VkResult result = context->api.vkQueueSubmit(queue->handle, 1, &info, VK_NULL_HANDLE);
+    if (result == VK_SUCCESS) atomic_store(&timeline->submitted, value);
+    pthread_mutex_unlock(&queue->mutex);
+    if (!vk_context_check(context, result, "vkQueueSubmit"))
+        return result == VK_ERROR_DEVICE_LOST ? GGML_STATUS_FAILED : GGML_STATUS_ALLOC_FAILED;
+    *out_value = value;
+    return GGML_STATUS_SUCCESS;
+}
+
+// --- readbacks -----------------------------------------------------------------------------------
+
+static bool grow_readbacks(struct vk_timeline *timeline) {
+    const size_t max = timeline->max_readbacks ? 2 * timeline->max_readbacks : 16;
+    struct vk_readback *more = ggml_aligned_malloc(max * sizeof(*more));
+    if (!more) return false;
+    if (timeline->n_readbacks)
+        memcpy(more, timeline->readbacks, timeline->n_readbacks * sizeof(*more));
+    ggml_aligned_free(timeline->readbacks, timeline->max_readbacks * sizeof(*more));
+    timeline->readbacks = more;
+    timeline->max_readbacks = max;
+    return true;
+}
+
+bool vk_timeline_read_back(struct vk_timeline *timeline, const struct vk_readback *readback) {
+    pthread_mutex_lock(&timeline->mutex);
+    const bool room = timeline->n_readbacks < timeline->max_readbacks || grow_readbacks(timeline);
+    if (room) timeline->readbacks[timeline->n_readbacks++] = *readback;
+    pthread_mutex_unlock(&timeline->mutex);
+    return room;
+}
+
+static void make_readbacks(struct vk_timeline *timeline, uint64_t value) {
+    size_t n = 0;
+    pthread_mutex_lock(&timeline->mutex);
+    for (; n < timeline->n_readbacks && timeline->readbacks[n].value <= value; ++n) {
+        const struct vk_readback *r = &timeline->readbacks[n];
+        memcpy(r->to, r->from, r->size);
+    }
+    timeline->n_readbacks -= n;
+    if (n > 0 && timeline->n_readbacks > 0)
+        memmove(timeline->readbacks, timeline->readbacks + n,
+                timeline->n_readbacks * sizeof(*timeline->readbacks));
+    pthread_mutex_unlock(&timeline->mutex);
+}
+
+// --- waiting -------------------------------------------------------------------------------------
+
+static bool wait_for(struct vk_timeline *timeline, uint64_t value) {
+    struct vk_context *context = timeline->context;
+    const VkSemaphoreWaitInfo info = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,
+                                      .semaphoreCount = 1,
+                                      .pSemaphores = &timeline->semaphore,
+                                      .pValues = &value};
+    const VkResult result = context->api.vkWaitSemaphores(context->device, &info, UINT64_MAX);
+    return vk_context_check(context, result, "vkWaitSemaphores");
+}
+
+enum ggml_status vk_timeline_wait(struct vk_timeline *timeline, uint64_t value) {
+    if (!vk_context_alive(timeline->context)) return GGML_STATUS_FAILED;
+    if (value > 0 && !wait_for(timeline, value)) return GGML_STATUS_FAILED;
+    make_readbacks(timeline, value);
+    return GGML_STATUS_SUCCESS;
+}
+
+uint64_t vk_timeline_reached(struct vk_timeline *timeline) {
+    struct vk_context *context = timeline->context;
+    uint64_t value = 0;
+    const VkResult result = context->api.vkGetSemaphoreCounterValue(
+        context->device, timeline->semaphore, &value);
+    if (!vk_context_check(context, result, "vkGetSemaphoreCounterValue")) return 0;
+    make_readbacks(timeline, value);
+    return value;
+}
+
+void vk_timeline_drain(struct vk_context *context) {
+    pthread_mutex_lock(&context->timelines_mutex);
+    for (struct vk_timeline *t = context->timelines; t && !atomic_load(&context->lost); t = t->next)
+        vk_timeline_wait(t, atomic_load(&t->submitted));
+    pthread_mutex_unlock(&context->timelines_mutex);
+}
+
+void vk_barrier_full(struct vk_context *context, VkCommandBuffer commands) {
+    const VkPipelineStageFlags work =
+        VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
+    const VkMemoryBarrier barrier = {
+        .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
+        .srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT,
+        .dstAccessMask = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT |
+                         VK_ACCESS_UNIFORM_READ_BIT | VK_ACCESS_TRANSFER_READ_BIT |
+                         VK_ACCESS_TRANSFER_WRITE_BIT | VK_ACCESS_HOST_READ_BIT};
+    context->api.vkCmdPipelineBarrier(commands, work, work | VK_PIPELINE_STAGE_HOST_BIT, 0, 1,
+                                      &barrier, 0, NULL, 0, NULL);
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+#include "util.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum ggml_status vk_fail(enum ggml_host_status status, const char *format, ...) {
+    char text[512];
+    const struct ggml_host_table *host = ggml_sdk_host();
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    if (host) host->set_error(host, (int32_t)status, text);
+    return status == GGML_HOST_OUT_OF_MEMORY ? GGML_STATUS_ALLOC_FAILED : GGML_STATUS_FAILED;
+}
+
+const char *vk_config(const char *name) {
+    const struct ggml_host_table *host = ggml_sdk_host();
+    const char *value = host ? host->get_config(host, name) : NULL;
+    return value ? value : "";
+}
+
+bool vk_has_word(const char *list, const char *word) {
+    const size_t length = strlen(word);
+    while (*list) {
+        const size_t n = strcspn(list, ",");
+        if (n == length && memcmp(list, word, n) == 0) return true;
+        list += n;
+        if (*list == ',') ++list;
+    }
+    return false;
+}
+
+const char *vk_op_name(enum ggml_op op) {
+    static const char *const names[GGML_OP_COUNT] = {
+#define GGML_OP_ROW(number, name, ...) [number] = #name,
+#include "op_list.inl"
+    };
+    return (unsigned)op < GGML_OP_COUNT && names[op] ? names[op] : "?";
+}
