@@ -121,6 +121,9 @@ enum { ANY = -1 };
 #define T_QUANTS                                                                                   \
     (VK_T(Q4_0) | VK_T(Q4_1) | VK_T(Q5_0) | VK_T(Q5_1) | VK_T(Q8_0) | VK_T(Q2_K) | VK_T(Q3_K) |    \
      VK_T(Q4_K) | VK_T(Q5_K) | VK_T(Q6_K) | VK_T(IQ4_NL) | VK_T(IQ4_XS) | VK_T(MXFP4))
+// All block types that shaders/unpack.glsl knows.
+#define T_CODED                                                                                    \
+    (T_QUANTS | VK_T(Q8_1) | VK_T(TQ1_0) | VK_T(TQ2_0) | VK_T(NVFP4) | VK_T(Q1_0) | VK_T(Q2_0))
 
 #define VK_KERNEL_ROW(op, sub, name, dst, src0, src1, src2, accepts, encode)                       \
     bool accepts(const struct vk_features *features, const struct ggml_tensor *node);              \

@@ -13,6 +13,7 @@
 #include "kernels/conv_list.inl"
 #include "kernels/elementwise_list.inl"
 #include "kernels/image_list.inl"
+#include "kernels/mul_mat_list.inl"
 #include "kernels/recurrent_list.inl"
 #include "kernels/reduce_list.inl"
 #include "kernels/training_list.inl"

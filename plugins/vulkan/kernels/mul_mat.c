@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+#include "kernel.h"
+#include "shape.h"
+
+enum { VECTOR = 16, MAX_GROUP = 64 };
+
+// What an invocation of a tile keeps in registers.
+struct tile {
+    uint32_t rows, columns;
+};
+
+// Rows of src0, columns of src1 and the type of src0 fit.
+static bool accepts_operands(const struct ggml_tensor *node) {
+    const struct ggml_tensor *a = node->src[0];
+    const struct ggml_tensor *b = node->src[1];
+    return vk_rows_dense(a) && a->ne[0] == b->ne[0] &&
+           a->ne[0] % vk_type_size(a->type).block == 0 && node->nb[0] == sizeof(float) &&
+           node->ne[0] == a->ne[1];
+}
+
+bool vk_accepts_mul_mat(const struct vk_features *features, const struct ggml_tensor *node) {
+    const struct ggml_tensor *a = node->src[0];
+    const struct ggml_tensor *b = node->src[1];
+    (void)features;
+    return accepts_operands(node) && a->ne[2] > 0 && a->ne[3] > 0 && b->ne[2] % a->ne[2] == 0 &&
+           b->ne[3] % a->ne[3] == 0 && node->ne[1] == b->ne[1] && node->ne[2] == b->ne[2] &&
+           node->ne[3] == b->ne[3];
+}
+
+bool vk_accepts_mul_mat_id(const struct vk_features *features, const struct ggml_tensor *node) {
+    const struct ggml_tensor *a = node->src[0];
+    const struct ggml_tensor *b = node->src[1];
+    const struct ggml_tensor *ids = node->src[2];
+    (void)features;
+    return accepts_operands(node) && a->ne[2] > 0 && a->ne[3] == 1 && b->ne[3] == 1 &&
+           b->ne[1] > 0 && ids->ne[2] == 1 && ids->ne[3] == 1 && ids->ne[1] == b->ne[2] &&
+           ids->ne[0] % b->ne[1] == 0 && node->ne[1] == ids->ne[0] && node->ne[2] == ids->ne[1] &&
+           node->ne[3] == 1;
+}
+
+// Whether each row begins at a multiple of `alignment` bytes.
+static bool rows_aligned(const struct ggml_tensor *t, size_t alignment) {
+    bool aligned = (uintptr_t)t->data % alignment == 0;
+    for (int d = 1; d < GGML_MAX_DIMS && aligned; ++d)
+        aligned = t->ne[d] == 1 || t->nb[d] % alignment == 0;
+    return aligned;
+}
+
+// Largest power of two, up to a vector, that divides the size of a block.
+static size_t block_alignment(size_t size) {
+    const size_t divisor = size & (~size + 1);
+    return divisor < VECTOR ? divisor : VECTOR;
+}
+
+static bool is_wide(const struct ggml_tensor *t) {
+    const struct vk_type_size type = vk_type_size(t->type);
+    return vk_rows_dense(t) &&
+           rows_aligned(t, type.block > 1 ? block_alignment(type.size) : (size_t)VECTOR);
+}
+
+// Drivers on the CPU have many registers next to slow loads; GPUs need many groups more.
+static struct tile choose_tile(const struct vk_features *features, const struct ggml_tensor *node) {
+    const uint32_t rows = node->ne[0] < 8 || !features->cpu ? 2 : 8;
+    const int64_t n = node->op == GGML_OP_MUL_MAT_ID ? 1 : node->ne[1];
+    return (struct tile){rows, n > 2 ? 4 : n > 1 ? 2 : 1};
+}
+
+static uint32_t group_size(const struct vk_features *features) {
+    if (!features->subgroup_arithmetic || features->subgroup_size == 0) return MAX_GROUP / 2;
+    return features->subgroup_size < MAX_GROUP ? features->subgroup_size : MAX_GROUP;
+}
+
+static enum vk_shader vector_shader(const struct vk_features *features,
+                                    const struct ggml_tensor *node) {
+    static const enum vk_shader shaders[2][2][2] = {
+        {{VK_SHADER_mul_mat_vec, VK_SHADER_mul_mat_vec_sum},
+         {VK_SHADER_mul_mat_vec_blocks, VK_SHADER_mul_mat_vec_blocks_sum}},
+        {{VK_SHADER_mul_mat_vec_id, VK_SHADER_mul_mat_vec_id_sum},
+         {VK_SHADER_mul_mat_vec_id_blocks, VK_SHADER_mul_mat_vec_id_blocks_sum}},
+    };
+    const bool blocks = vk_type_size(node->src[0]->type).block > 1;
+    return shaders[node->op == GGML_OP_MUL_MAT_ID][blocks][features->subgroup_arithmetic];
+}
+
+static void encode_vector(struct vk_plan *plan, const struct ggml_tensor *node) {
+    const struct vk_features *features = vk_plan_features(plan);
+    const bool by_id = node->op == GGML_OP_MUL_MAT_ID;
+    const struct tile tile = choose_tile(features, node);
+    struct vk_dispatch *d = vk_dispatch_new(plan, vector_shader(features, node), node,
+                                            by_id ? 3 : 2, group_size(features));
+    if (!d) return;
+    vk_dispatch_spec(d, node->src[0]->type);
+    vk_dispatch_spec(d, node->src[1]->type);
+    vk_dispatch_spec(d, tile.rows);
+    vk_dispatch_spec(d, tile.columns);
+    vk_dispatch_spec(d, is_wide(node->src[0]));
+    vk_dispatch_spec(d, is_wide(node->src[1]));
+    vk_dispatch_groups(plan, d,
+                       vk_groups_of((uint64_t)node->ne[0], tile.rows) *
+                           vk_groups_of((uint64_t)node->ne[1], tile.columns) *
+                           (uint64_t)node->ne[2] * (uint64_t)node->ne[3]);
+}
+
+void vk_encode_mul_mat(struct vk_plan *plan, const struct ggml_tensor *node) {
+    encode_vector(plan, node);
+}
+
+void vk_encode_mul_mat_id(struct vk_plan *plan, const struct ggml_tensor *node) {
+    encode_vector(plan, node);
+}

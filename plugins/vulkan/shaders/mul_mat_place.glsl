@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+// Which rows and columns of a product a group computes. With ID defined the columns are the (slot,
+// token) pairs of mul_mat_id, each with the matrix that src2 names; otherwise those of src1, with
+// the matrix of src0 that is broadcast over them.
+#ifndef MUL_MAT_PLACE_GLSL
+#define MUL_MAT_PLACE_GLSL
+
+struct Tile {
+    uint row;     // first
+    uint rows;    // how many exist
+    uint column;  // first
+    uint columns; // 0: nothing to do
+    uint a;       // address of the first row of src0
+    uvec2 batch;
+};
+
+// Groups take the tiles in squares of BAND rows of tiles, column by column, so that what they read
+// at about the same time stays in the caches.
+uvec2 tile_order(const uint i, const uvec2 tiles) {
+    const uint BAND = 8;
+    const uint in_band = i % (BAND * tiles.y);
+    const uint first = i / (BAND * tiles.y) * BAND;
+    const uint height = min(BAND, tiles.x - first);
+    return uvec2(first + in_band % height, in_band / height);
+}
+
+#ifdef ID
+
+Tile tile_of(const uint group, const uint rows, const uint columns) {
+    const uint row_tiles = (DST.ne.x + rows - 1u) / rows;
+    const uint n_columns = DST.ne.y * DST.ne.z;
+    Tile tile;
+    tile.columns = 0u;
+    if (group >= row_tiles * n_columns) return tile;
+    tile.row = group % row_tiles * rows;
+    tile.rows = min(rows, DST.ne.x - tile.row);
+    tile.column = group / row_tiles;
+    const uvec2 pair = uvec2(tile.column % DST.ne.y, tile.column / DST.ne.y);
+    // An id outside of the weights is the caller's mistake; it must not reach beyond them.
+    const uint expert = min(src2_u32[(SRC2.at.x + pair.x * SRC2.nb.x + pair.y * SRC2.nb.y) >> 2],
+                            SRC0.ne.z - 1u);
+    tile.a = SRC0.at.x + expert * SRC0.nb.z + tile.row * SRC0.nb.y;
+    tile.columns = 1u;
+    return tile;
+}
+
+uint tile_b(const Tile tile, const uint c) {
+    const uint slot = tile.column % DST.ne.y % SRC1.ne.y;
+    return SRC1.at.x + slot * SRC1.nb.y + tile.column / DST.ne.y * SRC1.nb.z;
+}
+
+uint tile_dst(const Tile tile, const uint c) {
+    return DST.at.x + tile.column % DST.ne.y * DST.nb.y + tile.column / DST.ne.y * DST.nb.z;
+}
+
+#else
+
+Tile tile_of(const uint group, const uint rows, const uint columns) {
+    const uvec2 tiles = (DST.ne.xy + uvec2(rows, columns) - 1u) / uvec2(rows, columns);
+    const uint per_matrix = tiles.x * tiles.y;
+    Tile tile;
+    tile.columns = 0u;
+    if (group >= per_matrix * DST.ne.z * DST.ne.w) return tile;
+    const uint matrix = group / per_matrix;
+    const uvec2 place = tile_order(group % per_matrix, tiles) * uvec2(rows, columns);
+    tile.row = place.x;
+    tile.column = place.y;
+    tile.batch = uvec2(matrix % DST.ne.z, matrix / DST.ne.z);
+    tile.rows = min(rows, DST.ne.x - tile.row);
+    tile.columns = min(columns, DST.ne.y - tile.column);
+    const uvec2 weights = tile.batch / (SRC1.ne.zw / SRC0.ne.zw);
+    tile.a = SRC0.at.x + weights.x * SRC0.nb.z + weights.y * SRC0.nb.w + tile.row * SRC0.nb.y;
+    return tile;
+}
+
+uint tile_b(const Tile tile, const uint c) {
+    return SRC1.at.x + (tile.column + c) * SRC1.nb.y + tile.batch.x * SRC1.nb.z +
+           tile.batch.y * SRC1.nb.w;
+}
+
+uint tile_dst(const Tile tile, const uint c) {
+    return DST.at.x + (tile.column + c) * DST.nb.y + tile.batch.x * DST.nb.z +
+           tile.batch.y * DST.nb.w;
+}
+
+#endif
+#endif

@@ -1,0 +1,152 @@
+#version 450
+// SPDX-License-Identifier: MIT
+// dst[row, column] = sum over k of src0[k, row] * src1[k, column]. A group computes a tile of ROWS
+// by COLUMNS; its invocations share out k and add up at the end. For few columns, where reading src0
+// is what counts, and for all products on drivers that run on the CPU: each load serves many
+// multiplications out of registers, and there is neither shared memory nor a barrier in the loop.
+// BLOCKS: src0 is of a block type; ID: mul_mat_id; SUBGROUP: sums with subgroup operations.
+#include "common.glsl"
+#ifdef SUBGROUP
+#extension GL_KHR_shader_subgroup_arithmetic : require
+#endif
+VK_OPERAND(dst, 1)
+VK_OPERAND(src0, 2)
+VK_OPERAND(src1, 3)
+#ifdef ID
+VK_OPERAND(src2, 4)
+#endif
+layout(constant_id = 3) const uint A_TYPE = 0;
+layout(constant_id = 4) const uint B_TYPE = 0;
+layout(constant_id = 5) const uint ROWS = 4;
+layout(constant_id = 6) const uint COLUMNS = 1;
+layout(constant_id = 7) const bool A_WIDE = false; // rows of src0 can be read 16 bytes at a time
+layout(constant_id = 8) const bool B_WIDE = false; // so can those of src1
+
+#ifdef BLOCKS
+#define UNPACK_FROM src0
+#include "unpack.glsl"
+#include "unpack_group.glsl"
+const uint QUADS = 8; // vec4s per step of an invocation
+#else
+const uint QUADS = 2;
+#endif
+#include "mul_mat_place.glsl"
+
+shared float partial[256];
+
+vec4 floats_of(const uint type, const uvec2 words) {
+    if (type == TYPE_F16) return vec4(unpackHalf2x16(words.x), unpackHalf2x16(words.y));
+    return uintBitsToFloat(uvec4(words.x << 16, words.x & 0xffff0000u, words.y << 16,
+                                 words.y & 0xffff0000u));
+}
+
+// Step g of a row of src0: 32 elements of blocks, 8 of others.
+void load_a(const uint row, const uint g, out vec4 x[8]) {
+#ifdef BLOCKS
+    group_unpack(row, g, x);
+#else
+    if (A_TYPE == TYPE_F32) {
+        x[0] = src0_vec4[(row >> 4) + 2 * g];
+        x[1] = src0_vec4[(row >> 4) + 2 * g + 1];
+    } else {
+        const uvec4 words = src0_uvec4[(row >> 4) + g];
+        x[0] = floats_of(A_TYPE, words.xy);
+        x[1] = floats_of(A_TYPE, words.zw);
+    }
+#endif
+}
+
+float load_b(const uint column, const uint k) {
+    return src1_load(B_TYPE, column + k * SRC1.nb.x);
+}
+
+void load_b_step(const uint column, const uint g, out vec4 y[8]) {
+    [[unroll]] for (uint i = 0; i < QUADS; i += 2) {
+        const uint k = 4 * (g * QUADS + i);
+        if (B_WIDE && B_TYPE == TYPE_F32) {
+            y[i] = src1_vec4[(column >> 4) + k / 4];
+            y[i + 1] = src1_vec4[(column >> 4) + k / 4 + 1];
+        } else if (B_WIDE) {
+            const uvec4 words = src1_uvec4[(column >> 4) + k / 8];
+            y[i] = floats_of(B_TYPE, words.xy);
+            y[i + 1] = floats_of(B_TYPE, words.zw);
+        } else {
+            [[unroll]] for (uint c = 0; c < 4; ++c) {
+                y[i][c] = load_b(column, k + c);
+                y[i + 1][c] = load_b(column, k + 4 + c);
+            }
+        }
+    }
+}
+
+float sum_over_group(const float value) {
+#ifdef SUBGROUP
+    const float sum = subgroupAdd(value);
+    if (gl_NumSubgroups == 1u) return sum;
+    const uint parts = gl_NumSubgroups;
+    if (subgroupElect()) partial[gl_SubgroupID] = sum;
+#else
+    const uint parts = gl_WorkGroupSize.x;
+    partial[gl_LocalInvocationIndex] = value;
+#endif
+    barrier();
+    float total = 0;
+    for (uint i = 0; i < parts; ++i) total += partial[i];
+    barrier();
+    return total;
+}
+
+void main() {
+    const Tile tile = tile_of(group_linear(), ROWS, COLUMNS);
+    if (tile.columns == 0u) return;
+    const uint k_end = SRC0.ne.x;
+    const uint lane = gl_LocalInvocationID.x;
+    const uint lanes = gl_WorkGroupSize.x;
+
+    uint a[ROWS];
+    uint b[COLUMNS];
+    float sums[ROWS * COLUMNS];
+    [[unroll]] for (uint r = 0; r < ROWS; ++r) a[r] = tile.a + min(r, tile.rows - 1u) * SRC0.nb.y;
+    [[unroll]] for (uint c = 0; c < COLUMNS; ++c) b[c] = tile_b(tile, min(c, tile.columns - 1u));
+    [[unroll]] for (uint i = 0; i < ROWS * COLUMNS; ++i) sums[i] = 0;
+
+#ifdef BLOCKS
+    const uint steps = k_end / 32u;
+#else
+    const uint steps = A_WIDE ? k_end / 8u : 0u;
+#endif
+    for (uint g = lane; g < steps; g += lanes) {
+        vec4 y[8 * COLUMNS];
+        [[unroll]] for (uint c = 0; c < COLUMNS; ++c) {
+            vec4 column[8];
+            load_b_step(b[c], g, column);
+            [[unroll]] for (uint i = 0; i < QUADS; ++i) y[8 * c + i] = column[i];
+        }
+        [[unroll]] for (uint r = 0; r < ROWS; ++r) {
+            vec4 x[8];
+            load_a(a[r], g, x);
+            [[unroll]] for (uint c = 0; c < COLUMNS; ++c) {
+                vec4 sum = x[0] * y[8 * c];
+                [[unroll]] for (uint i = 1; i < QUADS; ++i) sum += x[i] * y[8 * c + i];
+                sums[r * COLUMNS + c] += (sum.x + sum.y) + (sum.z + sum.w);
+            }
+        }
+    }
+#ifndef BLOCKS
+    for (uint k = 8u * steps + lane; k < k_end; k += lanes) {
+        float y[COLUMNS];
+        [[unroll]] for (uint c = 0; c < COLUMNS; ++c) y[c] = load_b(b[c], k);
+        [[unroll]] for (uint r = 0; r < ROWS; ++r) {
+            const float x = src0_load(A_TYPE, a[r] + k * SRC0.nb.x);
+            [[unroll]] for (uint c = 0; c < COLUMNS; ++c) sums[r * COLUMNS + c] += x * y[c];
+        }
+    }
+#endif
+    [[unroll]] for (uint c = 0; c < COLUMNS; ++c) {
+        [[unroll]] for (uint r = 0; r < ROWS; ++r) {
+            const float sum = sum_over_group(sums[r * COLUMNS + c]);
+            if (lane == 0u && r < tile.rows && c < tile.columns)
+                dst_f32[(tile_dst(tile, c) >> 2) + tile.row + r] = sum;
+        }
+    }
+}
