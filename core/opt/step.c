@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+// One evaluation: choosing and allocating its graph, computing it.
+#include <math.h>
+
+#include "base/status.h"
+#include "ggml-impl.h"
+#include "opt/opt.h"
+
+void ggml_opt_prepare_alloc(ggml_opt_context_t opt_ctx, struct ggml_context *ctx_compute,
+                            struct ggml_cgraph *gf, struct ggml_tensor *inputs,
+                            struct ggml_tensor *outputs) {
+    if (!opt_ctx || !ctx_compute || !gf || !inputs || !outputs || opt_ctx->static_graphs) {
+        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "ggml_opt_prepare_alloc: %s",
+                  opt_ctx && opt_ctx->static_graphs ? "the context's graphs are static"
+                                                    : "an argument is NULL");
+        return;
+    }
+    opt_ctx->ctx_compute = ctx_compute;
+    opt_ctx->forward = gf;
+    opt_ctx->inputs = inputs;
+    opt_ctx->outputs = outputs;
+    opt_ctx->allocated = NULL; // even if it has the address of the last graph
+}
+
+// --- allocating ----------------------------------------------------------------------------------
+
+static enum ggml_opt_build_type next_type(const struct ggml_opt_context *opt, bool backward) {
+    if (!backward) return GGML_OPT_BUILD_TYPE_FORWARD;
+    const enum ggml_opt_build_type type = opt->in_period + 1 == opt->period
+                                              ? GGML_OPT_BUILD_TYPE_OPT
+                                              : GGML_OPT_BUILD_TYPE_GRAD;
+    return MIN(type, opt->build_type);
+}
+
+static struct ggml_cgraph *graph_of(const struct ggml_opt_context *opt) {
+    switch (opt->next) {
+    case GGML_OPT_BUILD_TYPE_FORWARD: return opt->forward;
+    case GGML_OPT_BUILD_TYPE_GRAD: return opt->grad;
+    default: return opt->opt;
+    }
+}
+
+static struct ggml_cgraph *new_copy(struct ggml_opt_context *opt, struct ggml_cgraph *graph) {
+    const struct ggml_init_params params = {.mem_size = opt_copy_size(graph), .no_alloc = true};
+    ggml_free(opt->ctx_copy);
+    opt->ctx_copy = ggml_init(params);
+    return opt->ctx_copy ? opt_copy_graph(opt->ctx_copy, graph) : NULL;
+}
+
+static bool allocate(struct ggml_opt_context *opt, struct ggml_cgraph *graph) {
+    opt->allocated = NULL;
+    ggml_backend_sched_reset(opt->sched);
+    opt->computed = opt->static_graphs ? new_copy(opt, graph) : graph;
+    if (!opt->computed || !ggml_backend_sched_alloc_graph(opt->sched, opt->computed)) return false;
+    opt->allocated = graph;
+    return true;
+}
+
+bool opt_alloc(struct ggml_opt_context *opt, bool backward) {
+    if (!opt->forward) {
+        ggml_fail(GGML_HOST_INVALID_ARGUMENT,
+                  "ggml_opt_alloc: there is no graph; call ggml_opt_prepare_alloc first");
+        return false;
+    }
+    if (opt->ready) {
+        ggml_fail(GGML_HOST_INVALID_ARGUMENT,
+                  "ggml_opt_alloc: a graph is allocated already; call ggml_opt_eval first");
+        return false;
+    }
+    opt->next = next_type(opt, backward);
+    if (backward && opt->in_period == 0 && opt->build_type == GGML_OPT_BUILD_TYPE_OPT)
+        opt_clear_state(opt, false);
+    // A dynamic graph that was used up needs the next ggml_opt_prepare_alloc().
+    if (!opt->static_graphs && !opt->allocated && !opt_build(opt, opt->next)) return false;
+    struct ggml_cgraph *graph = graph_of(opt);
+    if (!graph) {
+        ggml_fail(GGML_HOST_INVALID_ARGUMENT,
+                  "ggml_opt_alloc: the context was not built for gradients, or the graph of this "
+                  "step was prepared for less");
+        return false;
+    }
+    opt->ready = opt->allocated == graph || allocate(opt, graph);
+    return opt->ready;
+}
+
+void ggml_opt_alloc(ggml_opt_context_t opt_ctx, bool backward) {
+    if (opt_ctx)
+        opt_alloc(opt_ctx, backward);
+    else
+        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "ggml_opt_alloc: the context is NULL");
+}
+
+// --- evaluating ----------------------------------------------------------------------------------
+
+static bool within(float value, float low, float high) {
+    return value >= low && value <= high;
+}
+
+// AdamW with bias corrections: Loshchilov and Hutter, Decoupled weight decay regularization, 2017.
+static bool set_adamw(struct ggml_opt_context *opt, const struct ggml_opt_optimizer_params *p) {
+    const bool valid = p->adamw.alpha > 0.0f && within(p->adamw.beta1, 0.0f, 1.0f) &&
+                       within(p->adamw.beta2, 0.0f, 1.0f) && p->adamw.eps >= 0.0f &&
+                       within(p->adamw.wd, 0.0f, 1.0f);
+    if (!valid) return false;
+    const double n = (double)opt->iteration;
+    const float values[] = {
+        p->adamw.alpha,
+        p->adamw.beta1,
+        p->adamw.beta2,
+        p->adamw.eps,
+        p->adamw.wd,
+        (float)(1.0 / (1.0 - pow((double)p->adamw.beta1, n))),
+        (float)(1.0 / (1.0 - pow((double)p->adamw.beta2, n))),
+    };
+    ggml_backend_tensor_set(opt->step_params, values, 0, sizeof(values));
+    return true;
+}
+
+static bool set_sgd(struct ggml_opt_context *opt, const struct ggml_opt_optimizer_params *p) {
+    const float values[] = {p->sgd.alpha, p->sgd.wd};
+    if (!(p->sgd.alpha > 0.0f) || !within(p->sgd.wd, 0.0f, 1.0f)) return false;
+    ggml_backend_tensor_set(opt->step_params, values, 0, sizeof(values));
+    return true;
+}
+
+static bool set_step_params(struct ggml_opt_context *opt) {
+    const struct ggml_opt_optimizer_params params = opt->get_params(opt->params_userdata);
+    const bool adamw = opt->optimizer == GGML_OPT_OPTIMIZER_TYPE_ADAMW;
+    if (adamw ? set_adamw(opt, &params) : set_sgd(opt, &params)) return true;
+    ggml_fail(GGML_HOST_INVALID_ARGUMENT,
+              "ggml_opt_eval: parameters out of range: the learning rate must be positive, betas "
+              "and weight decay within 0 and 1, eps not negative");
+    return false;
+}
+
+bool opt_eval(struct ggml_opt_context *opt, struct ggml_opt_result *result) {
+    if (!opt->ready) {
+        ggml_fail(GGML_HOST_INVALID_ARGUMENT,
+                  "ggml_opt_eval: no graph is allocated; call ggml_opt_alloc first");
+        return false;
+    }
+    opt->ready = false;
+    if (opt->next == GGML_OPT_BUILD_TYPE_OPT && !set_step_params(opt)) return false;
+    const enum ggml_status status = ggml_backend_sched_graph_compute(opt->sched, opt->computed);
+    if (status != GGML_STATUS_SUCCESS) return false;
+    if (opt->next == GGML_OPT_BUILD_TYPE_OPT) ++opt->iteration;
+    if (opt->next != GGML_OPT_BUILD_TYPE_FORWARD)
+        opt->in_period = (opt->in_period + 1) % opt->period;
+    const bool added = !result || opt_result_add(result, opt);
+    if (!opt->static_graphs) {
+        opt->forward = NULL;
+        opt->allocated = NULL;
+    }
+    return added;
+}
+
+void ggml_opt_eval(ggml_opt_context_t opt_ctx, ggml_opt_result_t result) {
+    if (opt_ctx)
+        opt_eval(opt_ctx, result);
+    else
+        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "ggml_opt_eval: the context is NULL");
+}
