@@ -57,8 +57,10 @@ GGML_API enum ggml_host_status ggml_plugin_set_policy(const struct ggml_plugin_p
 // GGML_HOST_DUPLICATE, then to the one loaded before. Runs the plugin's start-up code. [any-thread]
 GGML_API enum ggml_host_status ggml_plugin_load(const char *path, ggml_backend_reg_t *out_reg);
 // Loads every plugin found: in `dir` only, or with NULL along the search path. *out_loaded (may be
-// NULL): number of backends that became available by this call. Idempotent. Candidates that are
-// refused leave records and do not make the call fail. [any-thread]
+// NULL): number of backends that became available by this call. May be called again: files that
+// were added since are loaded, and of those that went away the record says so (NOT_FOUND; a plugin
+// that is loaded stays so). Candidates that are refused leave records and do not make the call fail.
+// [any-thread]
 GGML_API enum ggml_host_status ggml_plugin_load_all(const char *dir, size_t *out_loaded);
 // Shuts a plugin down and unmaps it. GGML_HOST_BUSY while streams, buffers or events of it live;
 // nothing is changed then. [any-thread]

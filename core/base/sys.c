@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/fault.h"
 #include "base/mem.h"
 #include "base/status.h"
 #include "ggml-impl.h"
@@ -50,6 +51,7 @@ FILE *ggml_fopen(const char *fname, const char *mode) {
         ggml_fail(GGML_HOST_INVALID_ARGUMENT, "ggml_fopen: file name or mode is NULL");
         return NULL;
     }
+    if (ggml_fault(GGML_FAULT_OPEN)) return NULL;
 #ifdef _WIN32
     wchar_t wide_name[4096];
     wchar_t wide_mode[16];

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fault.h"
 #include "base/mem.h"
 
 enum { LINE_SIZE = 4096, PATH_SIZE = 3 * LINE_SIZE, TEXT_LIMIT = 1 << 20 };
@@ -52,7 +53,7 @@ static void unescape(char *text) {
 // Whole file, at most TEXT_LIMIT bytes, freed by the caller; NULL on failure.
 static char *read_text(const char *path) {
     size_t used = 0;
-    FILE *file = fopen(path, "rb");
+    FILE *file = ggml_fault(GGML_FAULT_OPEN) ? NULL : fopen(path, "rb");
     char *text = file ? ggml_mem_alloc(TEXT_LIMIT + 1) : NULL;
     if (text) used = fread(text, 1, TEXT_LIMIT, file);
     if (text) text[used] = '\0';
@@ -140,7 +141,7 @@ static bool read_words(const char *dir, const char *name, char *out_text, size_t
     char path[PATH_SIZE + 32];
     out_text[0] = '\0';
     snprintf(path, sizeof(path), "%s/%s", dir, name);
-    FILE *file = fopen(path, "rb");
+    FILE *file = ggml_fault(GGML_FAULT_OPEN) ? NULL : fopen(path, "rb");
     if (!file) return false;
     const size_t n = fread(out_text, 1, size - 1, file);
     out_text[n] = '\0';

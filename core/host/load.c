@@ -71,6 +71,9 @@ static enum ggml_host_status add_directory(struct batch *batch, const struct sea
     if (status == GGML_HOST_OK) status = search_dir_list(dir->path, &batch->arena, &paths, &count);
     note_memory(batch, status);
     note_memory(batch, records_put_directory(dir->path, dir->origin, status));
+    if (status == GGML_HOST_OK || status == GGML_HOST_NOT_FOUND) {
+        records_note_gone(dir->path, paths, count);
+    }
     for (size_t i = 0; i < count; ++i) {
         if (!records_loaded(paths[i])) add_candidate(batch, paths[i], NULL);
     }

@@ -3,11 +3,13 @@
 
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
 #include "base/mem.h"
 #include "base/status.h"
+#include "host/search_path.h"
 
 struct directory {
     struct directory *next;
@@ -92,6 +94,44 @@ void records_forget(ggml_backend_reg_t reg) {
     if (found) *link = found->next;
     pthread_mutex_unlock(&records_lock);
     ggml_mem_free(found);
+}
+
+// The file's name if its path is that of a plugin directly in `dir`, else NULL.
+static const char *plugin_name_in(const char *path, const char *dir) {
+    const size_t length = strlen(dir);
+    if (strncmp(path, dir, length) != 0) return NULL;
+    const char *name = path + length;
+    if (length > 0 && dir[length - 1] != search_path_separator) {
+        if (*name++ != search_path_separator) return NULL;
+    }
+    const bool nested = strchr(name, search_path_separator) != NULL;
+    return !nested && plugin_file_name_parse(name, NULL, NULL, 0) ? name : NULL;
+}
+
+static int compare_path(const void *key, const void *element) {
+    return strcmp(key, *(char *const *)element);
+}
+
+static void note_gone(struct record *record, bool is_there) {
+    static const char in_use[] = "its file is gone; it stays in use until it is unloaded";
+    if (record->reg) {
+        snprintf(record->message, sizeof(record->message), "%s", is_there ? "" : in_use);
+    } else if (!is_there) {
+        record->stage = GGML_PLUGIN_STAGE_FOUND;
+        record->status = GGML_HOST_NOT_FOUND;
+        snprintf(record->message, sizeof(record->message), "its file went away");
+    }
+}
+
+void records_note_gone(const char *dir, char *const *paths, size_t count) {
+    pthread_mutex_lock(&records_lock);
+    for (struct record *record = records; record; record = record->next) {
+        if (!plugin_name_in(record->path, dir)) continue;
+        const bool is_there =
+            count > 0 && bsearch(record->path, paths, count, sizeof(*paths), compare_path);
+        note_gone(record, is_there);
+    }
+    pthread_mutex_unlock(&records_lock);
 }
 
 enum ggml_host_status records_put_directory(const char *path, const char *origin,

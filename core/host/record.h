@@ -43,6 +43,10 @@ void records_put(struct record *record);
 bool records_loaded(const char *path);
 // Removes the record of a plugin that was unloaded. [any-thread]
 void records_forget(ggml_backend_reg_t reg);
+// Notes which plugin files of a directory went away since they were seen, given the sorted paths of
+// those that are there now. One that is loaded stays so and gets a message; another becomes
+// NOT_FOUND. [any-thread]
+void records_note_gone(const char *dir, char *const *paths, size_t count);
 // Remembers a directory of the search path. [any-thread]
 enum ggml_host_status records_put_directory(const char *path, const char *origin,
                                             enum ggml_host_status status);

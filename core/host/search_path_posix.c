@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/fault.h"
 #include "base/status.h"
 #include "host/search_path.h"
 
@@ -29,12 +30,12 @@ enum ggml_host_status search_dir_visit(const char *dir,
                                        enum ggml_host_status (*visit)(const char *file_name,
                                                                       void *context),
                                        void *context) {
-    DIR *stream = opendir(dir);
+    DIR *stream = ggml_fault(GGML_FAULT_OPEN) ? NULL : opendir(dir);
     if (!stream) return fail_with_errno(dir, "opened");
     enum ggml_host_status status = GGML_HOST_OK;
     while (status == GGML_HOST_OK) {
         errno = 0;
-        const struct dirent *entry = readdir(stream);
+        const struct dirent *entry = ggml_fault(GGML_FAULT_READ) ? NULL : readdir(stream);
         if (!entry) {
             if (errno != 0) status = fail_with_errno(dir, "read");
             break;

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: MIT
-// Memory that runs out at every point, and what is left after a thousand rounds.
-#include <malloc.h>
+// Memory and calls of the system that fail at every point, and what is left after a thousand
+// rounds.
+#define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
-#include "base/mem.h"
 #include "base/status.h"
+#include "support/fault_sweep.h"
 #include "support/plugin_dir.h"
 
 static struct plugin_dir dir;
@@ -22,67 +24,120 @@ static void add(const char *file_name) {
     plugin_dir_add(&dir, path, file_name);
 }
 
-static long n_left; // allocations until one fails; negative: none does
-
-static bool count_down(void *context) {
-    (void)context;
-    return n_left-- != 0;
+static void write_sums(void) {
+    static const char zeros[] = "0000000000000000000000000000000000000000000000000000000000000000";
+    FILE *file = fopen(plugin_dir_path(&dir, "sums"), "w");
+    assert_non_null(file);
+    fprintf(file, "%s  nothing\n", zeros);
+    fclose(file);
 }
 
-// 0 where the C library can't tell, or a sanitizer replaces it (which then looks for leaks itself).
-static size_t bytes_in_use(void) {
-#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-    return mallinfo2().uordblks;
-#else
-    return 0;
-#endif
+// With a fault somewhere, a file can look as many things as it can be.
+static bool is_honest(enum ggml_host_status status) {
+    switch (status) {
+    case GGML_HOST_OK:
+    case GGML_HOST_OUT_OF_MEMORY:
+    case GGML_HOST_IO_ERROR:
+    case GGML_HOST_NOT_FOUND:
+    case GGML_HOST_LINK_FAILED:
+    case GGML_HOST_DAMAGED_FILE:
+    case GGML_HOST_UNTRUSTED: return true;
+    default: return false;
+    }
 }
 
-// Loads, lists and unloads with the n-th allocation failing; answers whether it came that far.
-static bool round_with_fault(long n) {
-    n_left = n;
-    ggml_mem_set_fault_hook(count_down, NULL);
-    const enum ggml_host_status status = ggml_plugin_load_all(dir.path, NULL);
-    ggml_plugin_report_t report = ggml_plugin_report_new();
-    ggml_backend_reg_t reg = ggml_backend_reg_by_name("gpu");
-    const enum ggml_host_status unloaded = reg ? ggml_plugin_unload(reg) : GGML_HOST_OK;
-    const bool failed = n_left < 0;
-    ggml_mem_set_fault_hook(NULL, NULL);
-
-    assert_true(status == GGML_HOST_OK || status == GGML_HOST_OUT_OF_MEMORY);
-    assert_true(unloaded == GGML_HOST_OK || unloaded == GGML_HOST_OUT_OF_MEMORY);
-    if (!failed) assert_non_null(report);
-    ggml_plugin_report_free(report);
-    unload_everything();
-
+static void expect_all_is_well(void) {
     assert_int_equal(ggml_plugin_load_all(dir.path, NULL), GGML_HOST_OK);
     assert_non_null(ggml_backend_dev_by_name("GPU0"));
+    assert_non_null(ggml_backend_dev_by_name("OTHER0"));
     unload_everything();
+}
+
+static void expect_message(enum ggml_host_status status) {
+    assert_true(is_honest(status));
+    if (status != GGML_HOST_OK) assert_string_not_equal(ggml_last_error(), "");
+}
+
+// Loads, lists, scans again and unloads with the n-th call failing; answers whether it came that
+// far.
+static bool cycle(long n) {
+    fault_arm(n);
+    const enum ggml_host_status loaded = ggml_plugin_load_all(dir.path, NULL);
+    expect_message(loaded);
+    ggml_plugin_report_t report = ggml_plugin_report_new();
+    const enum ggml_host_status again = ggml_plugin_load_all(dir.path, NULL);
+    expect_message(again);
+    ggml_backend_reg_t reg = ggml_backend_reg_by_name("gpu");
+    const enum ggml_host_status unloaded = reg ? ggml_plugin_unload(reg) : GGML_HOST_OK;
+    expect_message(unloaded);
+    const bool failed = fault_disarm();
+    if (!failed) {
+        assert_int_equal(loaded, GGML_HOST_OK);
+        assert_non_null(report);
+    }
+    ggml_plugin_report_free(report);
+    unload_everything();
+    expect_all_is_well();
     return failed;
 }
 
-static long sweep(void) {
+// One file by its path, against a list of sums.
+static bool cycle_of_one(long n) {
+    ggml_backend_reg_t reg = NULL;
+    fault_arm(n);
+    const enum ggml_host_status loaded =
+        ggml_plugin_load(plugin_dir_path(&dir, "ggml-gpu.so"), &reg);
+    const bool failed = fault_disarm();
+    assert_int_not_equal(loaded, GGML_HOST_OK);
+    expect_message(loaded);
+    assert_null(reg);
+    if (!failed) assert_int_equal(loaded, GGML_HOST_UNTRUSTED);
+    return failed;
+}
+
+static long sweep(bool (*round)(long n)) {
     long n = 0;
-    while (round_with_fault(n))
+    while (round(n))
         ++n;
     return n;
 }
 
-static void test_every_allocation_may_fail(void **state) {
+static void sweep_twice(bool (*round)(long n), size_t min_memory, size_t min_system) {
+    const size_t n_memory = fault_count_memory();
+    const size_t n_system = fault_count_system();
+    const long n_points = sweep(round);
+    assert_true(fault_count_memory() - n_memory > min_memory);
+    assert_true(fault_count_system() - n_system > min_system);
+    const struct resources before = resources_in_use();
+    assert_int_equal(sweep(round), n_points);
+    const struct resources after = resources_in_use();
+    assert_int_equal(after.n_files, before.n_files);
+    assert_true(after.n_bytes <= before.n_bytes + 4096);
+}
+
+static void test_every_call_may_fail(void **state) {
     (void)state;
     plugin_dir_open(&dir);
     add("ggml-gpu.so");
     add("ggml-other.so");
     add("ggml-init_fails.so");
-    const long n_points = sweep();
-    assert_true(n_points > 10);
-    const size_t before = bytes_in_use();
-    const size_t n_files = count_open_files();
-    assert_int_equal(sweep(), n_points);
-    assert_int_equal(count_open_files(), n_files);
-    assert_true(bytes_in_use() <= before + 4096);
+    expect_all_is_well(); // what is read once is read
+    sweep_twice(cycle, 30, 40);
     plugin_dir_close(&dir);
 }
+
+static void test_every_call_may_fail_with_a_list_of_sums(void **state) {
+    (void)state;
+    plugin_dir_open(&dir);
+    add("ggml-gpu.so");
+    write_sums();
+    setenv("GGML_PLUGIN_SHA256", plugin_dir_path(&dir, "sums"), 1);
+    sweep_twice(cycle_of_one, 5, 15);
+    unsetenv("GGML_PLUGIN_SHA256");
+    plugin_dir_close(&dir);
+}
+
+// --- a plugin that leaves nothing behind
 
 static void test_a_thousand_cycles_leave_nothing_behind(void **state) {
     (void)state;
@@ -103,19 +158,20 @@ static void test_a_thousand_cycles_leave_nothing_behind(void **state) {
         assert_int_equal(ggml_plugin_unload(reg), GGML_HOST_OK);
         if (i == 10) {
             n_mappings = count_mappings();
-            n_bytes = bytes_in_use();
+            n_bytes = resources_in_use().n_bytes;
         }
     }
     assert_int_equal(count_open_files(), n_files);
     assert_int_equal(count_threads(), n_threads);
     assert_true(count_mappings() <= n_mappings + 1);
-    assert_true(bytes_in_use() <= n_bytes + 4096);
+    assert_true(resources_in_use().n_bytes <= n_bytes + 4096);
     plugin_dir_close(&dir);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_allocation_may_fail),
+        cmocka_unit_test(test_every_call_may_fail),
+        cmocka_unit_test(test_every_call_may_fail_with_a_list_of_sums),
         cmocka_unit_test(test_a_thousand_cycles_leave_nothing_behind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -124,6 +124,36 @@ static void test_a_plugin_of_the_frozen_contract_loads(void **state) {
     assert_non_null(ggml_backend_dev_by_name("FROZEN0"));
 }
 
+static void test_scanning_again_finds_what_came_and_went(void **state) {
+    (void)state;
+    size_t n_loaded = 0;
+    add("ggml-marker.so");
+    add("ggml-init_fails.so");
+    add_as("ggml-other.so", "any-name.so");
+    assert_int_equal(ggml_plugin_load(plugin_dir_path(&dir, "any-name.so"), NULL), GGML_HOST_OK);
+    load_and_expect("ggml-marker.so", GGML_PLUGIN_STAGE_READY, GGML_HOST_OK);
+    add("ggml-gpu.so");
+    remove(plugin_dir_path(&dir, "ggml-marker.so"));
+    remove(plugin_dir_path(&dir, "ggml-init_fails.so"));
+    assert_int_equal(ggml_plugin_load_all(dir.path, &n_loaded), GGML_HOST_OK);
+    assert_int_equal(n_loaded, 1);
+    assert_non_null(ggml_backend_dev_by_name("GPU0"));
+    assert_int_equal(plugin_dir_record(&dir, "ggml-gpu.so")->status, GGML_HOST_OK);
+    assert_string_equal(plugin_dir_record(&dir, "any-name.so")->message, "");
+    const struct ggml_plugin_record *gone = plugin_dir_record(&dir, "ggml-init_fails.so");
+    assert_int_equal(gone->status, GGML_HOST_NOT_FOUND);
+    assert_int_equal(gone->stage, GGML_PLUGIN_STAGE_FOUND);
+    assert_non_null(strstr(gone->message, "went away"));
+    // One in use stays in use, and says so.
+    gone = plugin_dir_record(&dir, "ggml-marker.so");
+    assert_int_equal(gone->status, GGML_HOST_OK);
+    assert_non_null(gone->reg);
+    assert_non_null(strstr(gone->message, "is gone"));
+    add("ggml-marker.so");
+    load_and_expect("ggml-marker.so", GGML_PLUGIN_STAGE_READY, GGML_HOST_OK);
+    assert_string_equal(plugin_dir_record(&dir, "ggml-marker.so")->message, "");
+}
+
 static void test_load_by_path(void **state) {
     (void)state;
     ggml_backend_reg_t reg = NULL;
@@ -530,6 +560,7 @@ int main(void) {
         HOST_TEST(test_the_skeleton_loads_and_leaves),
         HOST_TEST(test_a_second_load_all_loads_nothing),
         HOST_TEST(test_a_plugin_of_the_frozen_contract_loads),
+        HOST_TEST(test_scanning_again_finds_what_came_and_went),
         HOST_TEST(test_load_by_path),
         HOST_TEST(test_a_relative_path_is_refused),
         HOST_TEST(test_a_path_of_5000_characters_is_refused),

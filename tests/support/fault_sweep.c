@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+#define _GNU_SOURCE
+#include "support/fault_sweep.h"
+
+#include <malloc.h>
+#include <stdatomic.h>
+
+#include "base/fault.h"
+#include "base/mem.h"
+#include "support/plugin_dir.h"
+
+static atomic_long n_left = -1;
+static atomic_size_t n_memory;
+static atomic_size_t n_system;
+
+static bool take(void) {
+    return atomic_fetch_sub(&n_left, 1) == 0;
+}
+
+static bool may_allocate(void *context) {
+    (void)context;
+    if (!take()) return true;
+    atomic_fetch_add(&n_memory, 1);
+    return false;
+}
+
+static bool may_call(enum ggml_fault_point point, void *context) {
+    (void)point;
+    (void)context;
+    return !fault_next();
+}
+
+bool fault_next(void) {
+    if (!take()) return false;
+    atomic_fetch_add(&n_system, 1);
+    return true;
+}
+
+void fault_arm(long n) {
+    atomic_store(&n_left, n);
+    ggml_mem_set_fault_hook(may_allocate, NULL);
+    ggml_fault_set_hook(may_call, NULL);
+}
+
+bool fault_disarm(void) {
+    ggml_mem_set_fault_hook(NULL, NULL);
+    ggml_fault_set_hook(NULL, NULL);
+    return atomic_exchange(&n_left, -1) < 0;
+}
+
+size_t fault_count_memory(void) {
+    return atomic_load(&n_memory);
+}
+
+size_t fault_count_system(void) {
+    return atomic_load(&n_system);
+}
+
+struct resources resources_in_use(void) {
+    struct resources in_use = {.n_files = count_open_files()};
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    in_use.n_bytes = mallinfo2().uordblks;
+#endif
+    return in_use;
+}
