@@ -16,5 +16,6 @@
 #include "kernels/mul_mat_list.inl"
 #include "kernels/recurrent_list.inl"
 #include "kernels/reduce_list.inl"
+#include "kernels/rope_list.inl"
 #include "kernels/training_list.inl"
 #undef VK_KERNEL_ROW
