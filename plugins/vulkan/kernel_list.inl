@@ -11,6 +11,7 @@
 //   accepts  says no to the shapes and layouts that the kernel does not compute
 //   encode   appends the dispatches that compute the node to a plan
 #include "kernels/conv_list.inl"
+#include "kernels/copy_list.inl"
 #include "kernels/elementwise_list.inl"
 #include "kernels/image_list.inl"
 #include "kernels/mul_mat_list.inl"

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+// cpy, cont, dup: moves, conversions to types without blocks, and to types with blocks.
+#include "kernels/move.h"
+#include "kernels/runs.h"
+#include "shape.h"
+
+enum { PACK_GROUP = 32 };
+
+static bool whole_blocks(const struct ggml_tensor *t) {
+    const int64_t block = vk_type_size(t->type).block;
+    return block == 1 || (block > 1 && t->ne[0] % block == 0);
+}
+
+bool vk_accepts_move(const struct vk_features *features, const struct ggml_tensor *node) {
+    (void)features;
+    const struct ggml_tensor *a = node->src[0];
+    return a->type == node->type && vk_nelements(a) == vk_nelements(node) && whole_blocks(a) &&
+           whole_blocks(node);
+}
+
+void vk_encode_copy(struct vk_plan *plan, const struct ggml_tensor *node) {
+    const struct ggml_tensor *a = node->src[0];
+    struct vk_move move = vk_move_of(a, node->nb, 0);
+    if (!vk_same_shape(node, a)) {
+        const struct vk_move back = vk_move_of(node, a->nb, 0);
+        if (vk_contiguous(a) && vk_contiguous(node)) {
+            move.ne[0] = move.ne[0] * move.ne[1] * move.ne[2] * move.ne[3];
+            move.ne[1] = move.ne[2] = move.ne[3] = 1;
+            move.from[0] = move.to[0] = move.size;
+        } else {
+            move.mode = VK_MOVE_RESHAPE;
+            for (int d = 0; d < GGML_MAX_DIMS; ++d)
+                move.other[d] = back.ne[d];
+        }
+    }
+    vk_encode_move(plan, node, a, move);
+}
+
+static bool has_blocks(const struct ggml_tensor *t) {
+    return vk_type_size(t->type).block > 1;
+}
+
+// Blocks are unpacked four elements at a time.
+bool vk_accepts_convert(const struct vk_features *features, const struct ggml_tensor *node) {
+    (void)features;
+    const struct ggml_tensor *a = node->src[0];
+    return vk_nelements(a) == vk_nelements(node) &&
+           (!has_blocks(a) || (vk_rows_dense(a) && whole_blocks(a) && node->ne[0] % VK_RUN == 0));
+}
+
+void vk_encode_convert(struct vk_plan *plan, const struct ggml_tensor *node) {
+    struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_convert, node, 1, VK_RUN_GROUP);
+    if (!d) return;
+    const struct ggml_tensor *a = node->src[0];
+    vk_dispatch_spec(d, node->type);
+    vk_dispatch_spec(d, a->type);
+    vk_dispatch_spec(d, has_blocks(a));
+    vk_dispatch_spec(d, a->ne[0] % VK_RUN == 0 && node->ne[0] % VK_RUN == 0);
+    vk_dispatch_runs(plan, d, node, false);
+}
+
+// Elements that an invocation encodes.
+static int64_t pack_block(enum ggml_type type) {
+    return vk_type_size(type).block;
+}
+
+bool vk_accepts_pack(const struct vk_features *features, const struct ggml_tensor *node) {
+    const struct ggml_tensor *a = node->src[0];
+    return vk_accepts_convert(features, node) && whole_blocks(node) && vk_rows_dense(node) &&
+           a->ne[0] % pack_block(node->type) == 0;
+}
+
+static enum vk_shader pack_shader(enum ggml_type type) {
+    return pack_block(type) == 32 ? VK_SHADER_pack_small : VK_SHADER_pack_large;
+}
+
+static void encode_pack(struct vk_plan *plan, const struct ggml_tensor *node, bool rows) {
+    struct vk_dispatch *d = vk_dispatch_new(plan, pack_shader(node->type), node, 2, PACK_GROUP);
+    if (!d) return;
+    const struct ggml_tensor *a = node->src[0];
+    vk_dispatch_spec(d, node->type);
+    vk_dispatch_spec(d, a->type);
+    vk_dispatch_spec(d, has_blocks(a));
+    vk_dispatch_spec(d, rows);
+    vk_dispatch_spec(d, rows && node->src[1]->type == GGML_TYPE_I64);
+    const uint64_t blocks = vk_nelements(a) / (uint64_t)pack_block(node->type);
+    vk_dispatch_groups(plan, d, vk_groups_of(blocks, PACK_GROUP));
+}
+
+void vk_encode_pack(struct vk_plan *plan, const struct ggml_tensor *node) {
+    encode_pack(plan, node, false);
+}
+
+// --- rows by index -------------------------------------------------------------------------------
+
+bool vk_accepts_get_rows(const struct vk_features *features, const struct ggml_tensor *node) {
+    (void)features;
+    const struct ggml_tensor *a = node->src[0];
+    const struct ggml_tensor *ids = node->src[1];
+    return vk_rows_dense(a) && vk_rows_dense(node) && a->ne[0] == node->ne[0] && whole_blocks(a) &&
+           ids->ne[3] == 1 && node->ne[1] == ids->ne[0] && node->ne[2] == ids->ne[1] &&
+           node->ne[3] == ids->ne[2] && a->ne[2] == ids->ne[1] && a->ne[3] == ids->ne[2];
+}
+
+void vk_encode_get_rows(struct vk_plan *plan, const struct ggml_tensor *node) {
+    struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_get_rows, node, 2, VK_RUN_GROUP);
+    if (!d) return;
+    vk_dispatch_spec(d, node->src[0]->type);
+    vk_dispatch_spec(d, has_blocks(node->src[0]));
+    vk_dispatch_runs(plan, d, node, false);
+}
+
+bool vk_accepts_set_rows(const struct vk_features *features, const struct ggml_tensor *node) {
+    (void)features;
+    const struct ggml_tensor *b = node->src[0];
+    const struct ggml_tensor *ids = node->src[1];
+    return vk_rows_dense(node) && vk_rows_dense(b) && node->ne[0] == b->ne[0] &&
+           whole_blocks(node) && node->ne[2] == b->ne[2] && node->ne[3] == b->ne[3] &&
+           ids->ne[0] == b->ne[1] && ids->ne[1] > 0 && ids->ne[2] > 0 &&
+           b->ne[2] % ids->ne[1] == 0 && b->ne[3] % ids->ne[2] == 0 && ids->ne[3] == 1;
+}
+
+void vk_encode_set_rows(struct vk_plan *plan, const struct ggml_tensor *node) {
+    if (has_blocks(node)) {
+        encode_pack(plan, node, true);
+        return;
+    }
+    struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_set_rows, node, 2, VK_RUN_GROUP);
+    if (!d) return;
+    vk_dispatch_spec(d, node->type);
+    vk_dispatch_spec(d, node->src[0]->type);
+    vk_dispatch_spec(d, node->src[1]->type == GGML_TYPE_I64);
+    vk_dispatch_runs(plan, d, node->src[0], false);
+}

@@ -1,0 +1,66 @@
+#version 450
+// SPDX-License-Identifier: MIT
+// Encodes blocks of 32.
+#define BLOCK 32
+#include "pack_block.glsl"
+
+void pack_signed(const uint at, const float steps) { // 16: Q4_0, 32: Q5_0
+    const float d = extreme(0, 32) / (-steps / 2.0), id = inverse(d);
+    put_half(at, d);
+    for (uint i = 0; i < 32; ++i) x[i] = nearest(x[i] * id + steps / 2.0, 0.0, steps - 1.0);
+}
+
+void pack_unsigned(const uint at, const float steps) {
+    const vec2 range = range_of(0, 32);
+    const float d = (range.y - range.x) / (steps - 1.0), id = inverse(d);
+    put_half(at, d);
+    put_half(at + 2, range.x);
+    for (uint i = 0; i < 32; ++i) x[i] = nearest((x[i] - range.x) * id, 0.0, steps - 1.0);
+}
+
+// The fifth bits, then the nibbles of the rest.
+void put_fives(const uint at) {
+    uint high = 0;
+    for (uint i = 0; i < 32; ++i) {
+        high |= uint(x[i] >= 16.0) << i;
+        x[i] -= x[i] >= 16.0 ? 16.0 : 0.0;
+    }
+    for (uint i = 0; i < 4; ++i) put(at + i, (high >> (8 * i)) & 255u);
+    put_nibbles(at + 4, 0);
+}
+
+void pack_bytes(const uint at) {
+    const float d = abs(extreme(0, 32)) / 127.0, id = inverse(d);
+    put_half(at, d);
+    for (uint i = 0; i < 32; ++i)
+        put(at + 2 + i, uint(int(nearest(x[i] * id, -127.0, 127.0))) & 255u);
+}
+
+float nearest_fp4(const float v) {
+    const float between[7] = float[7](0.5, 1.5, 2.5, 3.5, 5.0, 7.0, 10.0);
+    float index = v < 0.0 ? 8.0 : 0.0;
+    for (uint i = 0; i < 7; ++i) index += abs(v) > between[i] ? 1.0 : 0.0;
+    return index;
+}
+
+// The exponent of the largest magnitude, less that of the largest value, 6 = 1.5 * 2^2.
+void pack_mxfp4(const uint at) {
+    const uint largest = floatBitsToUint(abs(extreme(0, 32))) >> 23;
+    const uint e = largest > 2u ? min(largest - 2u, 254u) : 0u;
+    const float id = 1.0 / unpack_e8m0_half(e);
+    put(at, e);
+    for (uint i = 0; i < 32; ++i) x[i] = nearest_fp4(x[i] * id);
+    put_nibbles(at + 1, 0);
+}
+
+void pack(const uint at) {
+    switch (DST_TYPE) {
+    case TYPE_Q4_0: pack_signed(at, 16.0); put_nibbles(at + 2, 0); break;
+    case TYPE_Q4_1: pack_unsigned(at, 16.0); put_nibbles(at + 4, 0); break;
+    case TYPE_Q5_0: pack_signed(at, 32.0); put_fives(at + 2); break;
+    case TYPE_Q5_1: pack_unsigned(at, 32.0); put_fives(at + 4); break;
+    case TYPE_Q8_0: pack_bytes(at); break;
+    case TYPE_MXFP4: pack_mxfp4(at); break;
+    default: put_half(at, index_iq4(0)); put_nibbles(at + 2, 0); break;
+    }
+}
