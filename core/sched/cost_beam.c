@@ -8,10 +8,11 @@
 
 enum {
     MOST_STATES = 1024,
-    STATE_BUDGET = 1 << 19, // states over all nodes
-    WORD_BUDGET = 1 << 26,  // words of states that are copied over all nodes
-    ALL_STREAMS = 8,        // up to so many all are tried, beyond only some
-    FASTEST_STREAMS = 4,    // of these
+    FEWEST_STATES = 16,
+    CANDIDATE_BUDGET = 1 << 20, // over all nodes
+    WORD_BUDGET = 1 << 26,      // words of states that are copied over all nodes
+    ALL_STREAMS = 8,            // up to so many all are tried, beyond only some
+    FASTEST_STREAMS = 4,        // of these
     MOST_CHOICES = FASTEST_STREAMS + GGML_MAX_SRC + 1,
 };
 
@@ -462,10 +463,11 @@ static bool assign_slots(struct beam *beam) {
 static int32_t width_of(const struct beam *beam) {
     if (beam->forced) return 1;
     const size_t steps = (size_t)beam->n_steps + 1;
-    const size_t by_states = STATE_BUDGET / steps;
+    const size_t choices = (size_t)MIN(beam->model->n_streams, MOST_CHOICES);
+    const size_t by_budget = CANDIDATE_BUDGET / steps / choices;
     const size_t by_words = WORD_BUDGET / steps / beam->stride;
-    const size_t width = MIN(by_states, by_words);
-    return width < 1 ? 1 : width > MOST_STATES ? MOST_STATES : (int32_t)width;
+    const size_t wanted = MIN(MAX(by_budget, FEWEST_STATES), MOST_STATES);
+    return (int32_t)MAX(MIN(wanted, by_words), 1);
 }
 
 static void beam_free(struct beam *beam) {

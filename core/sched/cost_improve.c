@@ -3,25 +3,45 @@
 #include "base/mem.h"
 #include "sched/cost.h"
 
-enum { LONGEST_MOVE = 32, MOST_PASSES = 8 };
+enum {
+    LONGEST_MOVE = 32,
+    MOST_PASSES = 8,
+    MOST_RISES = 4,       // a run ends after so many moves that each made it worse
+    ALL_STREAMS = 8,      // up to so many all are tried, beyond only where neighbours are
+    MOST_NEIGHBOURS = 16, // of these
+};
 
 struct search {
     const struct cost_model *model;
     int32_t *place;      // [item], of roots
     int32_t *uses;       // [item][stream]: how many nodes there read it
+    uint64_t *used;      // [item]: set of streams where some do
+    int32_t words;       // of such a set
     int32_t *first_view; // [item]: first item that views it, or -1
     int32_t *next_view;
 };
 
 static double item_copies(const struct search *s, int32_t item) {
-    const int32_t n = s->model->n_streams;
     const int32_t from = s->place[s->model->sched->items[item].root];
     double seconds = 0;
-    for (int32_t b = 0; b < n; ++b) {
-        if (s->uses[(int64_t)item * n + b] == 0 || cost_reaches(s->model, item, from, b)) continue;
-        seconds += cost_of_copy(s->model, item, from, b);
+    for (int32_t w = 0; w < s->words; ++w) {
+        uint64_t set = s->used[(int64_t)item * s->words + w];
+        for (; set; set &= set - 1) {
+            const int32_t b = 64 * w + __builtin_ctzll(set);
+            if (!cost_reaches(s->model, item, from, b)) {
+                seconds += cost_of_copy(s->model, item, from, b);
+            }
+        }
     }
     return seconds;
+}
+
+static void add_use(struct search *s, int32_t item, int32_t b, int32_t change) {
+    int32_t *uses = &s->uses[(int64_t)item * s->model->n_streams + b];
+    uint64_t *set = &s->used[(int64_t)item * s->words + b / 64];
+    const uint64_t bit = (uint64_t)1 << (b % 64);
+    *uses += change;
+    *set = *uses > 0 ? *set | bit : *set & ~bit;
 }
 
 // Copies of the node's sources, of its result and of views of that.
@@ -44,9 +64,8 @@ static double move(struct search *s, int32_t node, int32_t b) {
     double change = cost_of_node(s->model, node, b) - cost_of_node(s->model, node, before);
     change -= copies_around(s, node);
     for (int32_t e = sched->first_edge[node]; e < sched->first_edge[node + 1]; ++e) {
-        int32_t *uses = &s->uses[(int64_t)sched->edges[e].item * s->model->n_streams];
-        uses[before]--;
-        uses[b]++;
+        add_use(s, sched->edges[e].item, before, -1);
+        add_use(s, sched->edges[e].item, b, 1);
     }
     s->place[node] = b;
     return change + copies_around(s, node);
@@ -59,14 +78,17 @@ static bool is_movable(const struct search *s, int32_t node) {
 // Moves nodes from `first` on to b, as many as pay most; answers the (negative) change.
 static double move_run(struct search *s, int32_t first, int32_t b) {
     int32_t moved[LONGEST_MOVE], before[LONGEST_MOVE];
-    int32_t n = 0, kept = 0;
+    int32_t n = 0, kept = 0, rises = 0;
     double change = 0, best = 0;
-    for (int32_t i = first; i < s->model->sched->n_nodes && n < LONGEST_MOVE; ++i) {
+    for (int32_t i = first; i < s->model->sched->n_nodes && n < LONGEST_MOVE && rises < MOST_RISES;
+         ++i) {
         if (s->place[i] == b || !is_movable(s, i)) continue;
         if (cost_of_node(s->model, i, b) < 0) break;
         moved[n] = i;
         before[n++] = s->place[i];
-        change += move(s, i, b);
+        const double step = move(s, i, b);
+        rises = step > 0 ? rises + 1 : 0;
+        change += step;
         if (change < best - 1e-15) {
             best = change;
             kept = n;
@@ -79,15 +101,44 @@ static double move_run(struct search *s, int32_t first, int32_t b) {
     return best;
 }
 
+static void add_neighbour(int32_t *streams, int32_t *n, int32_t b) {
+    for (int32_t i = 0; i < *n; ++i) {
+        if (streams[i] == b) return;
+    }
+    if (*n < MOST_NEIGHBOURS) streams[(*n)++] = b;
+}
+
+// Where the node's sources are, and the nodes before and after it.
+static int32_t list_neighbours(const struct search *s, int32_t node, int32_t *out_streams) {
+    const struct ggml_backend_sched *sched = s->model->sched;
+    int32_t n = 0;
+    for (int32_t e = sched->first_edge[node]; e < sched->first_edge[node + 1]; ++e) {
+        add_neighbour(out_streams, &n, s->place[sched->items[sched->edges[e].item].root]);
+    }
+    for (int32_t i = MAX(node - 1, 0); i <= node + 1 && i < sched->n_nodes; ++i) {
+        if (is_movable(s, i)) add_neighbour(out_streams, &n, s->place[i]);
+    }
+    return n;
+}
+
+static double improve_node(struct search *s, int32_t node) {
+    int32_t streams[MOST_NEIGHBOURS];
+    double gained = 0;
+    const bool all = s->model->n_streams <= ALL_STREAMS;
+    const int32_t n = all ? s->model->n_streams : list_neighbours(s, node, streams);
+    for (int32_t i = 0; i < n; ++i) {
+        const int32_t b = all ? i : streams[i];
+        if (b != s->place[node]) gained += move_run(s, node, b);
+    }
+    return gained;
+}
+
 static void improve(struct search *s) {
     double gained = -1;
     for (int pass = 0; pass < MOST_PASSES && gained < 0; ++pass) {
         gained = 0;
         for (int32_t i = 0; i < s->model->sched->n_nodes; ++i) {
-            if (!is_movable(s, i)) continue;
-            for (int32_t b = 0; b < s->model->n_streams; ++b) {
-                if (b != s->place[i]) gained += move_run(s, i, b);
-            }
+            if (is_movable(s, i)) gained += improve_node(s, i);
         }
     }
 }
@@ -110,23 +161,25 @@ static void set_up(struct search *s) {
                           : model->kinds[i] == COST_FREE  ? s->place[i]
                                                           : model->usual[i];
         for (int32_t e = sched->first_edge[i]; e < sched->first_edge[i + 1]; ++e) {
-            s->uses[(int64_t)sched->edges[e].item * model->n_streams + b]++;
+            add_use(s, sched->edges[e].item, b, 1);
         }
     }
 }
 
 bool cost_improve(const struct cost_model *model, int32_t *place) {
     const size_t items = (size_t)model->sched->n_items + 1;
-    struct search s = {.model = model, .place = place};
+    struct search s = {.model = model, .place = place, .words = (model->n_streams + 63) / 64};
     s.uses = ggml_mem_calloc(items * (size_t)model->n_streams, sizeof(s.uses[0]));
+    s.used = ggml_mem_calloc(items * (size_t)s.words, sizeof(s.used[0]));
     s.first_view = ggml_mem_alloc(items * sizeof(s.first_view[0]));
     s.next_view = ggml_mem_alloc(items * sizeof(s.next_view[0]));
-    const bool done = s.uses && s.first_view && s.next_view;
+    const bool done = s.uses && s.used && s.first_view && s.next_view;
     if (done) {
         set_up(&s);
         improve(&s);
     }
     ggml_mem_free(s.uses);
+    ggml_mem_free(s.used);
     ggml_mem_free(s.first_view);
     ggml_mem_free(s.next_view);
     return done;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Runs ggml-bench load once per scenario: that it measures, not how fast. Speaks TAP.
+"""Runs ggml-bench load once per scenario, and figures: that it measures, not how fast. Speaks TAP.
 
 Usage: check_bench.py PROGRAM PLUGIN"""
 import json
@@ -21,6 +21,20 @@ def run(*arguments):
                           timeout=200, check=False)
 
 
+def check_figures():
+    check("figures: wrong usage is exit status 2", run("figures", "--runs", "0").returncode == 2)
+    check("figures: an unknown device is exit status 4", run("figures", "--device", "NONE").returncode == 4)
+    done = run("figures", "--plugin", PLUGIN, "--device", "CPU", "--runs", "1", "--json")
+    devices = json.loads(done.stdout)["devices"] if done.returncode == 0 else []
+    check("figures: the CPU is measured", [device["device"] for device in devices] == ["CPU"], done)
+    figures = devices[0]["measured"] if devices else {}
+    check("figures: rates are positive", figures and figures["flops"] > 0 and figures["bytes_per_second"] > 0 and
+          figures["launch_seconds"] >= 0, figures)
+    check("figures: it has no link to itself", figures and figures["link_bytes_per_second"] == 0, figures)
+    check("figures: rates per type", figures and all(rate > 0 for rate in figures["flops_of"].values()) and
+          {"f32", "f16", "q8_0"} <= set(figures["flops_of"]), figures)
+
+
 def main():
     check("wrong usage is exit status 2", run("load").returncode == 2 and run("nothing").returncode == 2)
     check("--help succeeds", run("--help").returncode == 0 and run("load", "--help").returncode == 0)
@@ -33,6 +47,7 @@ def main():
     check("every fit plugin is loaded, no unfit one",
           [count - built_in for count in loaded] == [1, 10, 100, 0], done)
     check("no unfit file is mapped", rows and rows[-1]["mapped"] == 0, rows)
+    check_figures()
     print(f"1..{len(results)}")
     return 0 if all(results) else 1
 

@@ -9,6 +9,7 @@ enum bench_exit { BENCH_OK = 0, BENCH_USAGE = 2, BENCH_ERROR = 4 };
 int bench_load(int argc, char **argv);
 // Hidden: one scan and load of a directory in this process, for bench_load.
 int bench_load_once(int argc, char **argv);
+int bench_figures(int argc, char **argv);
 int bench_sched(int argc, char **argv);
 
 #endif

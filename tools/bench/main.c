@@ -11,6 +11,7 @@ static const struct {
     const char *text; // NULL: not for people
     int (*run)(int argc, char **argv);
 } measurements[] = {
+    {"figures", "how fast devices are, for cost-aware placement", bench_figures},
     {"load", "time to scan a directory and load its plugins", bench_load},
     {"load-once", NULL, bench_load_once},
     {"sched", "time to split and allocate a graph over several devices", bench_sched},
