@@ -10,7 +10,14 @@
 
 #include "rig.h"
 
-enum { DEVICES = 4, GRAPHS = 16, DELAY_US = 10000 };
+enum {
+    DEVICES = 4,
+    GRAPHS = 16,
+    DELAY_US = 10000,
+    MOST_FLIGHTS = 10,
+    REPETITIONS = 100,
+    FEW_GRAPHS = 6, // more than there are copies, so that these are used again
+};
 
 static int64_t delay_of_stage(void *user, int device, const struct ggml_tensor *node) {
     (void)user;
@@ -27,8 +34,9 @@ struct flight {
     float *logits[GRAPHS];
 };
 
-static void take_off(struct rig *rig, struct flight *flight) {
-    for (int i = 0; i < GRAPHS; ++i) {
+// Queues the first n graphs, without waiting in between, and then waits for all.
+static void take_off(struct rig *rig, struct flight *flight, int n) {
+    for (int i = 0; i < n; ++i) {
         struct transformer_graph *graph = &flight->graphs[i];
         assert_true(transformer_graph_build(rig->model, 1, i, graph));
         ggml_backend_sched_reset(rig->sched);
@@ -44,15 +52,24 @@ static void take_off(struct rig *rig, struct flight *flight) {
     ggml_backend_sched_synchronize(rig->sched);
 }
 
-static void land(struct rig *rig, struct flight *flight, bool check) {
-    for (int i = 0; i < GRAPHS; ++i) {
-        float *expected = check ? rig_reference(rig, 1, i, (uint64_t)i) : NULL;
-        if (check) {
-            assert_memory_equal(flight->logits[i], expected, ggml_nbytes(flight->graphs[i].logits));
-        }
-        free(expected);
+// What the CPU alone computes, the same in every repetition.
+static void expect(struct rig *rig, float **out_expected, int n) {
+    for (int i = 0; i < n; ++i) {
+        out_expected[i] = rig_reference(rig, 1, i, (uint64_t)i);
+    }
+}
+
+static void land(struct flight *flight, float *const *expected, int n) {
+    for (int i = 0; i < n; ++i) {
+        assert_memory_equal(flight->logits[i], expected[i], ggml_nbytes(flight->graphs[i].logits));
         free(flight->logits[i]);
         transformer_graph_free(&flight->graphs[i]);
+    }
+}
+
+static void forget(float **expected, int n) {
+    for (int i = 0; i < n; ++i) {
+        free(expected[i]);
     }
 }
 
@@ -80,23 +97,39 @@ static int most_at_once(const struct rig *rig) {
     return most;
 }
 
+// Share of the ideal that one flight reaches.
+static double fly(struct rig *rig, float *const *expected) {
+    struct flight flight;
+    rig->host.log_clear();
+    take_off(rig, &flight, GRAPHS);
+    // Each device needs DELAY_US per graph; the last begins when the first graph has passed the
+    // others.
+    const double ideal = (GRAPHS + DEVICES - 1) * (double)DELAY_US * 1000;
+    const double share = ideal / (double)span_ns(rig);
+    assert_int_equal(most_at_once(rig), DEVICES);
+    land(&flight, expected, GRAPHS);
+    return share;
+}
+
+// Other work on the machine makes a flight longer, so the best of several counts.
 static void test_overlap(void **state) {
     (void)state;
     struct rig rig;
-    struct flight flight;
+    float *expected[GRAPHS];
     rig_open(&rig, DEVICES, &rig_shape, slow_down, true);
     struct transformer_graph largest;
     assert_true(transformer_graph_build(rig.model, 1, GRAPHS, &largest));
     assert_true(ggml_backend_sched_reserve(rig.sched, largest.graph));
     transformer_graph_free(&largest);
-    rig.host.log_clear();
-    take_off(&rig, &flight);
-    // Each device needs DELAY_US per graph; the last begins when the first graph has passed the
-    // others.
-    const double ideal = (GRAPHS + DEVICES - 1) * (double)DELAY_US * 1000;
-    print_message("# %.0f %% of the ideal overlap\n", 100 * ideal / (double)span_ns(&rig));
-    assert_int_equal(most_at_once(&rig), DEVICES);
-    land(&rig, &flight, true);
+    expect(&rig, expected, GRAPHS);
+    double best = 0;
+    for (int i = 0; i < MOST_FLIGHTS && best < 0.8; ++i) {
+        const double share = fly(&rig, expected);
+        print_message("# %.0f %% of the ideal overlap\n", 100 * share);
+        if (share > best) best = share;
+    }
+    assert_true(best >= 0.8);
+    forget(expected, GRAPHS);
     rig_close(&rig);
 }
 
@@ -104,11 +137,14 @@ static void test_repetitions(void **state) {
     (void)state;
     struct rig rig;
     struct flight flight;
+    float *expected[FEW_GRAPHS];
     rig_open(&rig, DEVICES, &rig_shape, NULL, true);
-    for (int i = 0; i < 25; ++i) {
-        take_off(&rig, &flight);
-        land(&rig, &flight, i % 6 == 0);
+    expect(&rig, expected, FEW_GRAPHS);
+    for (int i = 0; i < REPETITIONS; ++i) {
+        take_off(&rig, &flight, FEW_GRAPHS);
+        land(&flight, expected, FEW_GRAPHS);
     }
+    forget(expected, FEW_GRAPHS);
     rig_close(&rig);
 }
 
