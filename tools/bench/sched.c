@@ -177,9 +177,10 @@ static struct ggml_tensor *heads(struct ggml_context *ctx, struct ggml_tensor *x
     return ggml_permute(ctx, y, 0, 2, 1, 3);
 }
 
-// LAYER_NODES nodes.
+// LAYER_NODES nodes, and another if the variant is odd.
 static struct ggml_tensor *add_layer(struct ggml_context *ctx, const struct layer *layer,
-                                     struct ggml_tensor *x, struct ggml_tensor *positions) {
+                                     struct ggml_tensor *x, struct ggml_tensor *positions,
+                                     uint32_t variant) {
     struct ggml_tensor *h = ggml_mul(ctx, ggml_rms_norm(ctx, x, 1e-5f), layer->norm1);
     struct ggml_tensor *q = heads(ctx, ggml_mul_mat(ctx, layer->q, h), positions);
     struct ggml_tensor *k = heads(ctx, ggml_mul_mat(ctx, layer->k, h), positions);
@@ -189,12 +190,22 @@ static struct ggml_tensor *add_layer(struct ggml_context *ctx, const struct laye
     y = ggml_cont_2d(ctx, ggml_permute(ctx, y, 0, 2, 1, 3), WIDTH, x->ne[1]);
     x = ggml_add(ctx, x, ggml_mul_mat(ctx, layer->o, y));
     h = ggml_mul(ctx, ggml_rms_norm(ctx, x, 1e-5f), layer->norm2);
-    h = ggml_swiglu_split(ctx, ggml_mul_mat(ctx, layer->gate, h), ggml_mul_mat(ctx, layer->up, h));
+    struct ggml_tensor *gate = ggml_mul_mat(ctx, layer->gate, h);
+    struct ggml_tensor *up = ggml_mul_mat(ctx, layer->up, h);
+    if (variant & 1) {
+        h = ggml_mul(ctx, ggml_silu(ctx, gate), up);
+    } else {
+        h = ggml_swiglu_split(ctx, gate, up);
+    }
     return ggml_add(ctx, x, ggml_mul_mat(ctx, layer->down, h));
 }
 
-static struct ggml_cgraph *build(const struct model *model, int n_tokens, void *memory, size_t size,
-                                 struct ggml_context **out_ctx) {
+// The structure that all measurements but that of new ones have.
+enum { USUAL = 0 };
+
+// `structure` chooses the variant of each layer.
+static struct ggml_cgraph *build(const struct model *model, int n_tokens, uint32_t structure,
+                                 void *memory, size_t size, struct ggml_context **out_ctx) {
     const size_t n = (size_t)(model->n_layers + 1) * (LAYER_NODES + 10);
     struct ggml_context *ctx = ggml_init((struct ggml_init_params){size, memory, true});
     struct ggml_cgraph *graph = ggml_new_graph_custom(ctx, n, false);
@@ -203,7 +214,7 @@ static struct ggml_cgraph *build(const struct model *model, int n_tokens, void *
     ggml_set_input(x);
     ggml_set_input(positions);
     for (int i = 0; i < model->n_layers; ++i) {
-        x = add_layer(ctx, &model->layers[i], x, positions);
+        x = add_layer(ctx, &model->layers[i], x, positions, structure >> (i % 5));
     }
     ggml_build_forward_expand(graph, x);
     *out_ctx = ctx;
@@ -213,9 +224,10 @@ static struct ggml_cgraph *build(const struct model *model, int n_tokens, void *
 // --- measuring ---
 
 struct sample {
-    double plan;      // ns per node of a structure not seen before
-    double changed;   // ns per node of a known structure with other extents
-    double fresh;     // ns per node of a new graph like the last
+    double first;     // ns per node of the first graph of a scheduler
+    double fresh;     // ns per node of a structure that the scheduler has not seen
+    double changed;   // ns per node of the last structure with other extents
+    double repeated;  // ns per node of a new graph that is like the last
     double unchanged; // us per graph
     int n_nodes;
     int n_splits;
@@ -246,10 +258,11 @@ struct bench {
 };
 
 // One graph: *out_ns of splitting and allocating it, *out_again_ns of the same graph once more.
-static bool measure_once(const struct bench *bench, int n_tokens, double *out_ns,
-                         double *out_again_ns, int *out_nodes) {
+static bool measure_once(const struct bench *bench, int n_tokens, uint32_t structure,
+                         double *out_ns, double *out_again_ns, int *out_nodes) {
     struct ggml_context *ctx = NULL;
-    struct ggml_cgraph *graph = build(&bench->model, n_tokens, bench->memory, bench->size, &ctx);
+    struct ggml_cgraph *graph =
+        build(&bench->model, n_tokens, structure, bench->memory, bench->size, &ctx);
     const double start = now_ns();
     ggml_backend_sched_reset(bench->sched);
     bool done = ggml_backend_sched_alloc_graph(bench->sched, graph);
@@ -257,30 +270,34 @@ static bool measure_once(const struct bench *bench, int n_tokens, double *out_ns
     ggml_backend_sched_reset(bench->sched);
     done = done && ggml_backend_sched_alloc_graph(bench->sched, graph);
     *out_again_ns = now_ns() - middle;
-    *out_ns = middle - start;
     *out_nodes = ggml_graph_n_nodes(graph);
+    *out_ns = (middle - start) / *out_nodes;
     ggml_free(ctx);
     return done;
 }
 
 static bool measure_runs(const struct bench *bench, int runs, struct sample *out_sample) {
-    double *times = calloc(3 * (size_t)runs, sizeof(times[0]));
-    double *again = times + runs, *changed = times + 2 * runs;
+    double *times = calloc(4 * (size_t)runs, sizeof(times[0]));
+    double *again = times + runs, *changed = times + 2 * runs, *fresh = times + 3 * runs;
+    double ignored;
     int n = 0;
-    double plan = 0;
-    bool done = times && measure_once(bench, TOKENS, &plan, &again[0], &n);
+    bool done = times && measure_once(bench, TOKENS, USUAL, &out_sample->first, &again[0], &n);
     for (int i = 0; i < runs && done; ++i) {
-        done = measure_once(bench, TOKENS, &times[i], &again[i], &n);
+        done = measure_once(bench, TOKENS, (uint32_t)i + 1, &fresh[i], &ignored, &n);
+    }
+    done = done && measure_once(bench, TOKENS, USUAL, &ignored, &ignored, &n) &&
+           measure_once(bench, TOKENS, USUAL, &ignored, &ignored, &n);
+    for (int i = 0; i < runs && done; ++i) {
+        done = measure_once(bench, TOKENS, USUAL, &times[i], &again[i], &n);
     }
     for (int i = 0; i < runs && done; ++i) {
-        double ignored;
-        done = measure_once(bench, TOKENS - 1 - i % 2, &changed[i], &ignored, &n);
+        done = measure_once(bench, TOKENS - 1 - i % 2, USUAL, &changed[i], &ignored, &n);
     }
     if (done) {
         out_sample->n_nodes = n;
-        out_sample->plan = plan / n;
-        out_sample->changed = median(changed, runs) / n;
-        out_sample->fresh = median(times, runs) / n;
+        out_sample->fresh = median(fresh, runs);
+        out_sample->changed = median(changed, runs);
+        out_sample->repeated = median(times, runs);
         out_sample->unchanged = median(again, runs) / 1000;
     }
     free(times);
@@ -316,17 +333,17 @@ static bool measure(int n_nodes, int n_devices, int runs, struct sample *out_sam
 static void print_sample(const struct options *options, int n_devices, const struct sample *sample,
                          bool first) {
     if (options->json) {
-        printf(
-            "%s\n    {\"nodes\": %d, \"devices\": %d, \"splits\": %d, \"plan_ns_per_node\": %.1f, "
-            "\"changed_ns_per_node\": %.1f, \"fresh_ns_per_node\": %.1f, \"unchanged_us\": %.3f, "
-            "\"bytes\": %zu}",
-            first ? "" : ",", sample->n_nodes, n_devices, sample->n_splits, sample->plan,
-            sample->changed, sample->fresh, sample->unchanged, sample->bytes);
+        printf("%s\n    {\"nodes\": %d, \"devices\": %d, \"splits\": %d, "
+               "\"first_ns_per_node\": %.1f, \"new_ns_per_node\": %.1f, "
+               "\"changed_ns_per_node\": %.1f, \"repeated_ns_per_node\": %.1f, "
+               "\"unchanged_us\": %.3f, \"bytes\": %zu}",
+               first ? "" : ",", sample->n_nodes, n_devices, sample->n_splits, sample->first,
+               sample->fresh, sample->changed, sample->repeated, sample->unchanged, sample->bytes);
         return;
     }
-    printf("%8d %8d %8d %8.1f %8.1f %8.1f %12.3f %12zu\n", sample->n_nodes, n_devices,
-           sample->n_splits, sample->plan, sample->changed, sample->fresh, sample->unchanged,
-           sample->bytes);
+    printf("%8d %8d %8d %8.1f %8.1f %8.1f %8.1f %12.3f %12zu\n", sample->n_nodes, n_devices,
+           sample->n_splits, sample->first, sample->fresh, sample->changed, sample->repeated,
+           sample->unchanged, sample->bytes);
 }
 
 static int measure_all(const struct options *options) {
@@ -336,8 +353,8 @@ static int measure_all(const struct options *options) {
     if (options->json) {
         printf("{\"runs\": %d, \"samples\": [", options->runs);
     } else {
-        printf("%26s %26s\n%8s %8s %8s %8s %8s %8s %12s %12s\n", "", "ns per node:", "nodes",
-               "devices", "splits", "plan", "changed", "fresh", "unchanged us", "bytes");
+        printf("%26s %35s\n%8s %8s %8s %8s %8s %8s %8s %12s %12s\n", "", "ns per node:", "nodes",
+               "devices", "splits", "first", "new", "changed", "repeated", "unchanged us", "bytes");
     }
     for (int s = 0; s < (options->nodes ? 1 : 4); ++s) {
         for (int c = 0; c < (options->devices ? 1 : 4); ++c) {
