@@ -81,22 +81,31 @@ static bool ensure_chunk(struct gallocr_pool *pool, int32_t i, size_t size) {
     return *chunk != NULL;
 }
 
-static bool ensure_pool(struct gallocr_pool *pool, const struct memory_chunks *wanted) {
-    if (wanted->count > pool->n_chunks) {
-        const size_t bytes = (size_t)wanted->count * sizeof(pool->chunks[0]);
+bool gallocr_pool_fits(const struct gallocr_pool *pool, const size_t *sizes, int32_t n) {
+    bool fits = n <= pool->n_chunks;
+    for (int32_t i = 0; i < n && fits; ++i) {
+        fits = pool->chunks[i] &&
+               ggml_backend_buffer_get_size(pool->chunks[i]) >= chunk_bytes(pool, sizes[i]);
+    }
+    return fits;
+}
+
+bool gallocr_pool_provide(struct gallocr_pool *pool, const size_t *sizes, int32_t n) {
+    if (n > pool->n_chunks) {
+        const size_t bytes = (size_t)n * sizeof(pool->chunks[0]);
         ggml_backend_buffer_t *chunks = ggml_mem_realloc(pool->chunks, bytes);
         if (!chunks) {
             ggml_fail(GGML_HOST_OUT_OF_MEMORY, "graph allocator: no memory to list %d buffers",
-                      (int)wanted->count);
+                      (int)n);
             return false;
         }
         pool->chunks = chunks;
-        while (pool->n_chunks < wanted->count) {
+        while (pool->n_chunks < n) {
             pool->chunks[pool->n_chunks++] = NULL;
         }
     }
-    for (int32_t i = 0; i < wanted->count; ++i) {
-        if (!ensure_chunk(pool, i, chunk_bytes(pool, wanted->sizes[i]))) return false;
+    for (int32_t i = 0; i < n; ++i) {
+        if (!ensure_chunk(pool, i, chunk_bytes(pool, sizes[i]))) return false;
     }
     return true;
 }
@@ -114,7 +123,9 @@ bool ggml_gallocr_reserve_n(ggml_gallocr_t galloc, struct ggml_cgraph *graph,
     if (!graph_plan_build(galloc, graph, node_buffer_ids, leaf_buffer_ids, &plan)) return false;
     graph_plan_free(&galloc->plan);
     for (int i = 0; i < galloc->n_pools; ++i) {
-        if (ensure_pool(&galloc->pools[i], &plan.pools[i])) continue;
+        if (gallocr_pool_provide(&galloc->pools[i], plan.pools[i].sizes, plan.pools[i].count)) {
+            continue;
+        }
         graph_plan_free(&plan);
         return false;
     }

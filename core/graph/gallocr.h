@@ -60,6 +60,11 @@ bool graph_plan_build(const struct ggml_gallocr *galloc, const struct ggml_cgrap
                       const int *node_ids, const int *leaf_ids, struct graph_plan *out_plan);
 void graph_plan_free(struct graph_plan *plan);
 
+// Whether the pool's buffers hold n chunks of these sizes, and making it so: what is too small is
+// freed and allocated anew. false with a message.
+bool gallocr_pool_fits(const struct gallocr_pool *pool, const size_t *sizes, int32_t n);
+bool gallocr_pool_provide(struct gallocr_pool *pool, const size_t *sizes, int32_t n);
+
 enum plan_result { PLAN_USED, PLAN_DOES_NOT_FIT, PLAN_FAILED };
 
 // Gives the graph's tensors their places. Unless all went well no tensor is changed.

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // From placed nodes to splits: runs of nodes on one stream, and the copies that each needs.
-#include <stdio.h>
-
 #include "base/status.h"
 #include "sched/sched.h"
 
@@ -20,6 +18,24 @@ static int32_t find_copy(struct ggml_backend_sched *sched, int32_t item, int32_t
     return copy;
 }
 
+static char *append(char *to, const char *end, const char *text, int limit) {
+    for (; *text && to < end && limit > 0; --limit) {
+        *to++ = *text++;
+    }
+    return to;
+}
+
+// device#tensor#slot
+static void name_copy(char *name, const char *device, const char *tensor, int slot) {
+    const char digit[] = {(char)('0' + slot), '\0'};
+    const char *end = name + GGML_MAX_NAME - 1;
+    char *to = append(name, end, device, GGML_MAX_NAME);
+    to = append(to, end, "#", 1);
+    to = append(to, end, tensor, 40);
+    to = append(to, end, "#", 1);
+    *append(to, end, digit, 1) = '\0';
+}
+
 struct ggml_tensor *sched_duplicate(struct ggml_backend_sched *sched,
                                     const struct ggml_tensor *tensor, int32_t backend, int slot) {
     struct ggml_tensor *copy = tensor_pool_take(&sched_frame(sched)->pool);
@@ -31,8 +47,7 @@ struct ggml_tensor *sched_duplicate(struct ggml_backend_sched *sched,
     copy->type = tensor->type;
     memcpy(copy->ne, tensor->ne, sizeof(copy->ne));
     memcpy(copy->nb, tensor->nb, sizeof(copy->nb));
-    snprintf(copy->name, sizeof(copy->name), "%s#%.40s#%d", sched_stream_label(sched, backend),
-             tensor->name, slot);
+    name_copy(copy->name, sched_stream_label(sched, backend), tensor->name, slot);
     if (sched->n_copies > 1) copy->flags = GGML_TENSOR_FLAG_INPUT | GGML_TENSOR_FLAG_OUTPUT;
     return copy;
 }
@@ -74,6 +89,7 @@ static bool add_input_slots(struct ggml_backend_sched *sched, int32_t item) {
     if (sched->n_copies == 1 || !(input->traits & SCHED_INPUT) || input->tensor->data) return true;
     if (input->tensor->view_src || find_copy(sched, item, input->backend) >= 0) return true;
     if (add_copy(sched, item, input->backend, true) < 0) return false;
+    sched->items[item].traits |= SCHED_SLOTTED;
     input->tensor->flags |= GGML_TENSOR_FLAG_INPUT | GGML_TENSOR_FLAG_OUTPUT;
     return true;
 }
@@ -139,7 +155,7 @@ static void note_use(struct ggml_backend_sched *sched, int32_t node, const struc
     if (copy->expert_ids != ids) copy->expert_ids = -1;
 }
 
-static bool use_copy(struct ggml_backend_sched *sched, int32_t node, const struct sched_edge *edge,
+static bool use_copy(struct ggml_backend_sched *sched, int32_t node, struct sched_edge *edge,
                      int32_t backend) {
     int32_t copy = find_copy(sched, edge->item, backend);
     const bool first = copy < 0;
@@ -160,14 +176,17 @@ static bool use_copy(struct ggml_backend_sched *sched, int32_t node, const struc
     sched->rewrites[sched->n_rewrites++] =
         (struct sched_rewrite){node, edge->slot, edge->item, copy};
     sched->items[node].tensor->src[edge->slot] = sched_copy_tensor(sched, copy);
+    edge->entry = sched->n_items + copy;
     return true;
 }
 
 static bool connect(struct ggml_backend_sched *sched, int32_t node, int32_t backend) {
     for (int32_t e = sched->first_edge[node]; e < sched->first_edge[node + 1]; ++e) {
-        const struct sched_edge *edge = &sched->edges[e];
+        struct sched_edge *edge = &sched->edges[e];
         const struct sched_item *item = &sched->items[edge->item];
-        if ((item->traits & SCHED_INPUT) && !add_input_slots(sched, edge->item)) return false;
+        if (sched->n_copies > 1 && (item->traits & SCHED_INPUT) &&
+            !add_input_slots(sched, edge->item))
+            return false;
         if (item->backend == backend) continue;
         if (!sched_readable(sched, edge->item, backend)) {
             if (!use_copy(sched, node, edge, backend)) return false;

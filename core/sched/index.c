@@ -61,20 +61,39 @@ static bool forget_foreign_bufts(struct ggml_backend_sched *sched) {
     return true;
 }
 
-static uint8_t traits_of(const struct ggml_tensor *tensor) {
-    uint8_t traits = 0;
-    switch (tensor->op) {
-    case GGML_OP_NONE: traits = SCHED_NO_OP; break;
+// By operation.
+static uint16_t traits_of_op(enum ggml_op op) {
+    uint16_t traits = ggml_op_can_inplace(op) ? SCHED_IN_PLACE : 0;
+    switch (op) {
+    case GGML_OP_NONE: traits |= SCHED_NO_OP; break;
     case GGML_OP_VIEW:
     case GGML_OP_RESHAPE:
     case GGML_OP_PERMUTE:
-    case GGML_OP_TRANSPOSE: traits = SCHED_VIEW_OP; break;
+    case GGML_OP_TRANSPOSE: traits |= SCHED_VIEW_OP; break;
     case GGML_OP_ROPE:
-    case GGML_OP_FLASH_ATTN_EXT: traits = SCHED_DETACHED; break;
-    case GGML_OP_MUL_MAT_ID: traits = SCHED_EXPERTS; break;
+    case GGML_OP_FLASH_ATTN_EXT: traits |= SCHED_DETACHED; break;
+    case GGML_OP_MUL_MAT_ID: traits |= SCHED_EXPERTS; break;
     default: break;
     }
+    return traits;
+}
+
+void sched_learn_kinds(struct ggml_backend_sched *sched) {
+    for (int i = 0; i < GGML_OP_COUNT; ++i) {
+        sched->op_traits[i] = traits_of_op((enum ggml_op)i);
+    }
+    for (int i = 0; i < GGML_TYPE_COUNT; ++i) {
+        sched->block_sizes[i] = (uint16_t)ggml_blck_size((enum ggml_type)i);
+        sched->type_sizes[i] = (uint16_t)ggml_type_size((enum ggml_type)i);
+    }
+}
+
+static uint16_t traits_of(const struct ggml_backend_sched *sched,
+                          const struct ggml_tensor *tensor) {
+    uint16_t traits = sched->op_traits[tensor->op];
+    if (tensor->flags & (GGML_TENSOR_FLAG_INPUT | GGML_TENSOR_FLAG_PARAM)) traits |= SCHED_EARLY;
     if (tensor->flags & GGML_TENSOR_FLAG_INPUT) traits |= SCHED_INPUT;
+    if (tensor->flags & GGML_TENSOR_FLAG_OUTPUT) traits |= SCHED_OUTPUT;
     if (tensor->buffer || tensor->data) traits |= SCHED_HAS_MEMORY;
     if (tensor->buffer && tensor->buffer->usage == GGML_BACKEND_BUFFER_USAGE_WEIGHTS) {
         traits |= SCHED_WEIGHT;
@@ -82,39 +101,59 @@ static uint8_t traits_of(const struct ggml_tensor *tensor) {
     return traits;
 }
 
-static int32_t item_of(struct ggml_backend_sched *sched, struct ggml_tensor *tensor);
+// As ggml_nbytes().
+static size_t bytes_of(const struct ggml_backend_sched *sched, const struct ggml_tensor *tensor) {
+    const int64_t *ne = tensor->ne;
+    const size_t *nb = tensor->nb;
+    const size_t block = sched->block_sizes[tensor->type];
+    if (block == 0 || ne[0] <= 0 || ne[1] <= 0 || ne[2] <= 0 || ne[3] <= 0) return 0;
+    const size_t row = block == 1 ? sched->type_sizes[tensor->type] + (size_t)(ne[0] - 1) * nb[0]
+                                  : (size_t)ne[0] * nb[0] / block;
+    return row + (size_t)(ne[1] - 1) * nb[1] + (size_t)(ne[2] - 1) * nb[2] +
+           (size_t)(ne[3] - 1) * nb[3];
+}
 
-static bool fill(struct ggml_backend_sched *sched, int32_t number, struct ggml_tensor *tensor) {
-    int32_t buft = -1;
-    int32_t root = number;
+static bool refuse(const struct ggml_backend_sched *sched, const struct ggml_tensor *tensor) {
     if (tensor->flags & GGML_TENSOR_FLAG_ERROR) {
         ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: tensor '%s' is in error: %s", sched->function,
                   tensor->name, tensor->extra ? (const char *)tensor->extra : "no reason given");
-        return false;
-    }
-    if ((unsigned)tensor->op >= GGML_OP_COUNT || (unsigned)tensor->type >= GGML_TYPE_COUNT) {
+    } else {
         ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: tensor '%s' has op %d and type %d: unknown",
                   sched->function, tensor->name, (int)tensor->op, (int)tensor->type);
-        return false;
     }
-    if (tensor->view_src) {
-        struct ggml_tensor *owner = tensor->view_src;
-        root = item_of(sched, owner->view_src ? owner->view_src : owner);
-        if (root < 0) return false;
-    } else if (tensor->buffer && tensor->buffer->buft) {
-        buft = sched_buft_id(sched, tensor->buffer->buft);
+    return false;
+}
+
+// All of an item but its root.
+static bool fill(struct ggml_backend_sched *sched, int32_t number, struct ggml_tensor *tensor) {
+    int32_t buft = -1;
+    if ((tensor->flags & GGML_TENSOR_FLAG_ERROR) || (unsigned)tensor->op >= GGML_OP_COUNT ||
+        (unsigned)tensor->type >= GGML_TYPE_COUNT) {
+        return refuse(sched, tensor);
+    }
+    if (!tensor->view_src && tensor->buffer && tensor->buffer->buft) {
+        buft = tensor->buffer->buft == sched->last_buft
+                   ? sched->last_buft_id
+                   : sched_buft_id(sched, tensor->buffer->buft);
         if (buft < 0) return false;
+        sched->last_buft = tensor->buffer->buft;
+        sched->last_buft_id = buft;
     }
     sched->items[number] = (struct sched_item){
         .tensor = tensor,
-        .root = root,
+        .root = number,
         .backend = -1,
         .copies = -1,
         .buft = buft,
-        .traits = traits_of(tensor),
-        .plan_traits = plan_traits(tensor),
+        .traits = traits_of(sched, tensor),
     };
+    sched->places[number].pool = -1;
+    sched->places[number].size = tensor->view_src || buft >= 0 ? 0 : bytes_of(sched, tensor);
     return true;
+}
+
+static const struct ggml_tensor *owner_of(const struct ggml_tensor *view) {
+    return view->view_src->view_src ? view->view_src->view_src : view->view_src;
 }
 
 static bool is_own_tensor(const struct ggml_backend_sched *sched,
@@ -135,36 +174,109 @@ static int32_t add_mentioned(struct ggml_backend_sched *sched, struct ggml_tenso
     }
     const int32_t number = sched->n_items;
     if (!sched_grow(&sched->items, &sched->items_capacity, (int64_t)number + 1,
-                    sizeof(sched->items[0]))) {
+                    sizeof(sched->items[0])) ||
+        !sched_grow(&sched->places, &sched->places_capacity, (int64_t)number + 1,
+                    sizeof(sched->places[0]))) {
         return -1;
     }
-    if (!tensor_map_grow(&sched->item_ids)) {
+    if (!item_map_grow(&sched->item_ids, sched->items)) {
         ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory for %d tensors", sched->function,
                   (int)number);
         return -1;
     }
+    if (!fill(sched, number, tensor)) return -1;
     sched->n_items++;
-    tensor_map_add(&sched->item_ids, tensor, number);
-    return fill(sched, number, tensor) ? number : -1;
+    item_map_add(&sched->item_ids, sched->items, tensor, number);
+    return number;
 }
 
 static int32_t item_of(struct ggml_backend_sched *sched, struct ggml_tensor *tensor) {
-    const int32_t number = tensor_map_get(&sched->item_ids, tensor);
+    const int32_t number = item_map_get(&sched->item_ids, sched->items, tensor);
     return number >= 0 ? number : add_mentioned(sched, tensor);
+}
+
+// The order of a graph that was built as usual: every tensor is numbered when it is referred to.
+// One walk then does it all; it answers false, without a message, as soon as that is not so.
+
+static bool follow_view(struct ggml_backend_sched *sched, int32_t number) {
+    struct ggml_tensor *tensor = sched->items[number].tensor;
+    const int32_t root = item_map_get(&sched->item_ids, sched->items, owner_of(tensor));
+    if (root < 0) return false;
+    sched->items[number].root = root;
+    return true;
+}
+
+static bool follow_tensor(struct ggml_backend_sched *sched, struct ggml_tensor *tensor,
+                          int32_t number) {
+    if (!tensor || !fill(sched, number, tensor)) return false;
+    if (item_map_add(&sched->item_ids, sched->items, tensor, number) != number) return false;
+    return !tensor->view_src || follow_view(sched, number);
+}
+
+static bool follow_sources(struct ggml_backend_sched *sched, int32_t node) {
+    struct ggml_tensor *tensor = sched->items[node].tensor;
+    struct sched_edge *edge = &sched->edges[sched->n_edges];
+    sched->first_edge[node] = sched->n_edges;
+    for (int k = 0; k < GGML_MAX_SRC; ++k) {
+        if (!tensor->src[k] || tensor->src[k] == tensor) continue; // ggml_cast names its own result
+        const int32_t item = item_map_get(&sched->item_ids, sched->items, tensor->src[k]);
+        if (item < 0) return false;
+        struct sched_item *source = &sched->items[item];
+        source->traits |= SCHED_USED;
+        *edge++ = (struct sched_edge){item, k, source->root};
+    }
+    sched->n_edges = (int32_t)(edge - sched->edges);
+    return true;
+}
+
+static void prefetch_node(const struct ggml_tensor *node) {
+    const char *bytes = (const char *)node;
+    for (size_t i = 0; i < offsetof(struct ggml_tensor, name); i += 64) {
+        __builtin_prefetch(bytes + i);
+    }
+}
+
+static bool room_for_edges(struct ggml_backend_sched *sched) {
+    return sched_grow(&sched->edges, &sched->edges_capacity, (int64_t)sched->n_edges + GGML_MAX_SRC,
+                      sizeof(sched->edges[0]));
+}
+
+static bool follow_graph(struct ggml_backend_sched *sched, const struct ggml_cgraph *graph) {
+    for (int32_t i = 0; i < graph->n_leafs; ++i) {
+        if (i + PREFETCH_NODES < graph->n_leafs) prefetch_node(graph->leafs[i + PREFETCH_NODES]);
+        if (!follow_tensor(sched, graph->leafs[i], graph->n_nodes + i)) return false;
+    }
+    for (int32_t i = 0; i < graph->n_nodes; ++i) {
+        if (i + PREFETCH_NODES < graph->n_nodes) prefetch_node(graph->nodes[i + PREFETCH_NODES]);
+        if (!follow_tensor(sched, graph->nodes[i], i)) return false;
+        sched->n_early += (sched->items[i].traits & SCHED_EARLY) != 0;
+        if (!room_for_edges(sched) || !follow_sources(sched, i)) return false;
+    }
+    return true;
+}
+
+// Any other graph: first all numbers, then what they refer to.
+
+static bool find_root(struct ggml_backend_sched *sched, int32_t number) {
+    struct ggml_tensor *tensor = sched->items[number].tensor;
+    if (!tensor->view_src) return true;
+    struct ggml_tensor *owner = tensor->view_src;
+    const int32_t root = item_of(sched, owner->view_src ? owner->view_src : owner);
+    if (root >= 0) sched->items[number].root = root;
+    return root >= 0;
 }
 
 static bool add_edges(struct ggml_backend_sched *sched, int32_t node) {
     struct ggml_tensor *tensor = sched->items[node].tensor;
     sched->first_edge[node] = sched->n_edges;
-    if (!sched_grow(&sched->edges, &sched->edges_capacity, (int64_t)sched->n_edges + GGML_MAX_SRC,
-                    sizeof(sched->edges[0]))) {
-        return false;
-    }
+    if (!room_for_edges(sched)) return false;
     for (int k = 0; k < GGML_MAX_SRC; ++k) {
-        if (!tensor->src[k] || tensor->src[k] == tensor) continue; // ggml_cast names its own result
+        if (!tensor->src[k] || tensor->src[k] == tensor) continue;
+        const int32_t known = sched->n_items;
         const int32_t item = item_of(sched, tensor->src[k]);
-        if (item < 0) return false;
-        sched->edges[sched->n_edges++] = (struct sched_edge){item, k};
+        if (item < 0 || (item >= known && !find_root(sched, item))) return false;
+        sched->items[item].traits |= SCHED_USED;
+        sched->edges[sched->n_edges++] = (struct sched_edge){item, k, sched->items[item].root};
     }
     return true;
 }
@@ -176,11 +288,25 @@ static bool number_tensors(struct ggml_backend_sched *sched, struct ggml_tensor 
             ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the graph lists NULL", sched->function);
             return false;
         }
-        if (tensor_map_add(&sched->item_ids, tensors[i], first + i) != first + i) {
+        if (!fill(sched, first + i, tensors[i])) return false;
+        if (item_map_add(&sched->item_ids, sched->items, tensors[i], first + i) != first + i) {
             ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the graph lists tensor '%s' twice",
                       sched->function, tensors[i]->name);
             return false;
         }
+    }
+    return true;
+}
+
+static bool index_any(struct ggml_backend_sched *sched, const struct ggml_cgraph *graph) {
+    if (!number_tensors(sched, graph->nodes, graph->n_nodes, 0)) return false;
+    if (!number_tensors(sched, graph->leafs, graph->n_leafs, graph->n_nodes)) return false;
+    for (int32_t i = 0; i < graph->n_nodes + graph->n_leafs; ++i) {
+        if (!find_root(sched, i)) return false;
+    }
+    for (int32_t i = 0; i < graph->n_nodes; ++i) {
+        sched->n_early += (sched->items[i].traits & SCHED_EARLY) != 0;
+        if (!add_edges(sched, i)) return false;
     }
     return true;
 }
@@ -195,27 +321,21 @@ static bool make_room(struct ggml_backend_sched *sched, const struct ggml_cgraph
         sched->answers_capacity = sched->answers ? answers : 0;
     }
     if ((answers > 0 && !sched->answers) || !forget_foreign_bufts(sched) ||
-        !tensor_map_clear(&sched->item_ids, (size_t)n + (size_t)n / 8)) {
+        !item_map_clear(&sched->item_ids, (size_t)n + (size_t)n / 8)) {
         ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory for %lld tensors", sched->function,
                   (long long)n);
         return false;
     }
     if (answers > 0) memset(sched->answers, 0, answers);
     return sched_grow(&sched->items, &sched->items_capacity, n, sizeof(sched->items[0])) &&
+           sched_grow(&sched->places, &sched->places_capacity, n, sizeof(sched->places[0])) &&
            sched_grow(&sched->first_edge, &sched->first_edge_capacity, (int64_t)graph->n_nodes + 1,
                       sizeof(sched->first_edge[0]));
 }
 
-static void prefetch_node(const struct ggml_tensor *node) {
-    const char *bytes = (const char *)node;
-    for (size_t i = 0; i < offsetof(struct ggml_tensor, name); i += 64) {
-        __builtin_prefetch(bytes + i);
-    }
-}
-
 static void apply_pins(struct ggml_backend_sched *sched) {
     for (int32_t i = 0; i < sched->n_pins; ++i) {
-        const int32_t item = tensor_map_get(&sched->item_ids, sched->pins[i].tensor);
+        const int32_t item = item_map_get(&sched->item_ids, sched->items, sched->pins[i].tensor);
         if (item < 0) continue;
         sched->items[item].backend = sched->pins[i].backend;
         sched->items[item].reason = SCHED_REASON_PINNED;
@@ -237,22 +357,26 @@ static bool is_usable(const struct ggml_backend_sched *sched, const struct ggml_
     return false;
 }
 
+static void begin(struct ggml_backend_sched *sched, const struct ggml_cgraph *graph) {
+    sched->n_nodes = graph->n_nodes;
+    sched->n_leafs = graph->n_leafs;
+    sched->n_items = graph->n_nodes + graph->n_leafs;
+    sched->n_edges = sched->n_early = 0;
+    sched->last_buft = NULL;
+}
+
 bool sched_index(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
     sched->n_nodes = sched->n_leafs = sched->n_items = sched->n_edges = 0;
     sched->known.repeatable = false;
     sched->ids_stale = false;
     if (!is_usable(sched, graph) || !make_room(sched, graph)) return false;
-    sched->n_nodes = graph->n_nodes;
-    sched->n_leafs = graph->n_leafs;
-    sched->n_items = graph->n_nodes + graph->n_leafs;
-    if (!number_tensors(sched, graph->nodes, graph->n_nodes, 0)) return false;
-    if (!number_tensors(sched, graph->leafs, graph->n_leafs, graph->n_nodes)) return false;
-    for (int32_t i = 0; i < sched->n_leafs; ++i) {
-        if (!fill(sched, sched->n_nodes + i, graph->leafs[i])) return false;
-    }
-    for (int32_t i = 0; i < sched->n_nodes; ++i) {
-        if (i + PREFETCH_NODES < sched->n_nodes) prefetch_node(graph->nodes[i + PREFETCH_NODES]);
-        if (!fill(sched, i, graph->nodes[i]) || !add_edges(sched, i)) return false;
+    const unsigned long told = ggml_fail_count();
+    begin(sched, graph);
+    sched->in_order = follow_graph(sched, graph);
+    if (!sched->in_order) {
+        if (ggml_fail_count() != told || !make_room(sched, graph)) return false;
+        begin(sched, graph);
+        if (!index_any(sched, graph)) return false;
     }
     sched->first_edge[sched->n_nodes] = sched->n_edges;
     apply_pins(sched);
@@ -261,11 +385,15 @@ bool sched_index(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
 
 int32_t sched_find_item(struct ggml_backend_sched *sched, const struct ggml_tensor *tensor) {
     if (sched->ids_stale) {
-        if (!tensor_map_clear(&sched->item_ids, (size_t)sched->n_items)) return -1;
+        if (!item_map_clear(&sched->item_ids, (size_t)sched->n_items)) return -1;
         for (int32_t i = 0; i < sched->n_items; ++i) {
-            tensor_map_add(&sched->item_ids, sched->items[i].tensor, i);
+            item_map_add(&sched->item_ids, sched->items, sched->items[i].tensor, i);
         }
         sched->ids_stale = false;
     }
-    return tensor_map_get(&sched->item_ids, tensor);
+    const int32_t number = item_map_get(&sched->item_ids, sched->items, tensor);
+    for (int32_t c = 0; c < sched->n_copied && number < 0; ++c) {
+        if (sched_copy_tensor(sched, c) == tensor) return sched->n_items + c;
+    }
+    return number;
 }

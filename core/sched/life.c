@@ -111,7 +111,12 @@ static bool make_allocators(struct ggml_backend_sched *sched) {
     sched->galloc = ggml_gallocr_new_n(bufts, sched->n_backends);
     if (sched->n_copies > 1) sched->slot_galloc = ggml_gallocr_new_n(bufts, sched->n_backends);
     ggml_mem_free(bufts);
-    return sched->galloc && (sched->slot_galloc || sched->n_copies == 1);
+    if (!sched->galloc || (!sched->slot_galloc && sched->n_copies > 1)) return false;
+    const size_t n_pools = (size_t)sched->galloc->n_pools;
+    sched->shares_pools = n_pools < n;
+    sched->pool_plans = ggml_mem_calloc(n_pools, sizeof(sched->pool_plans[0]));
+    sched->bases = ggml_mem_calloc(n_pools, sizeof(sched->bases[0]));
+    return sched->pool_plans && sched->bases;
 }
 
 static bool prepare(struct ggml_backend_sched *sched, ggml_backend_t *backends,
@@ -129,9 +134,11 @@ static bool prepare(struct ggml_backend_sched *sched, ggml_backend_t *backends,
         if (!set_memory(sched, b, bufts ? bufts[b] : NULL) || !add_events(sched, b)) return false;
     }
     sched->n_own_bufts = sched->n_bufts;
+    sched_learn_kinds(sched);
+    sched->known.patience = 1;
     const size_t hint = graph_size < (1u << 24) ? graph_size : (1u << 24);
     return make_allocators(sched) && tensor_map_clear(&sched->pin_ids, 1) &&
-           tensor_map_clear(&sched->item_ids, hint);
+           item_map_clear(&sched->item_ids, hint);
 }
 
 ggml_backend_sched_t ggml_backend_sched_new(ggml_backend_t *backends,
@@ -146,7 +153,7 @@ ggml_backend_sched_t ggml_backend_sched_new(ggml_backend_t *backends,
     sched->n_copies = parallel ? SCHED_PIPELINE_COPIES : 1;
     sched->op_offload = op_offload;
     sched->mask_words = (n_backends + 63) / 64;
-    sched->n_planned_nodes = sched->n_planned_leafs = sched->n_planned_slots = -1;
+    sched->n_planned_slots = -1;
     if (prepare(sched, backends, bufts, graph_size)) return sched;
 fail:
     ggml_backend_sched_free(sched);
@@ -174,18 +181,21 @@ static void free_streams(struct ggml_backend_sched *sched) {
 }
 
 static void free_graph(struct ggml_backend_sched *sched) {
-    tensor_map_free(&sched->item_ids);
+    item_map_free(&sched->item_ids);
     tensor_map_free(&sched->pin_ids);
     for (int i = 0; i < SCHED_FRAMES; ++i) {
         tensor_pool_free(&sched->frames[i].pool);
         ggml_mem_free(sched->frames[i].graphs);
     }
-    sched_free_known(&sched->known);
+    for (int i = 0; sched->pool_plans && sched->galloc && i < sched->galloc->n_pools; ++i) {
+        memory_chunks_free(&sched->pool_plans[i].chunks);
+    }
     void *const arrays[] = {
-        sched->pins,     sched->items,    sched->first_edge, sched->edges,      sched->answers,
-        sched->splits,   sched->copies,   sched->copy_slots, sched->inputs,     sched->waits,
-        sched->seen_by,  sched->rewrites, sched->work.nodes, sched->work.leafs, sched->slots.leafs,
-        sched->node_ids, sched->leaf_ids, sched->slot_ids,
+        sched->pins,     sched->items,        sched->first_edge,  sched->edges,  sched->answers,
+        sched->splits,   sched->copies,       sched->copy_slots,  sched->inputs, sched->waits,
+        sched->seen_by,  sched->rewrites,     sched->places,      sched->last,   sched->pool_plans,
+        sched->bases,    sched->spare.places, sched->known.items, sched->order,  sched->slots.leafs,
+        sched->slot_ids, sched->early,
     };
     for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); ++i) {
         ggml_mem_free(arrays[i]);
@@ -196,9 +206,9 @@ void ggml_backend_sched_free(ggml_backend_sched_t sched) {
     if (!sched) return;
     if (sched->galloc) sched_wait_all(sched);
     free_streams(sched);
+    free_graph(sched);
     ggml_gallocr_free(sched->galloc);
     ggml_gallocr_free(sched->slot_galloc);
-    free_graph(sched);
     ggml_mem_free(sched->figures);
     ggml_mem_free(sched);
 }

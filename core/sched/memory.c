@@ -1,11 +1,43 @@
 // SPDX-License-Identifier: MIT
-// Memory for a split graph: planned anew only when tensors moved or do not fit.
+// Memory for a split graph.
 #include "base/mem.h"
 #include "base/status.h"
 #include "graph/gallocr.h"
 #include "sched/sched.h"
 
-// Tensors of the pipeline copies that have no address yet.
+// --- pipeline copies: they live for ever, in buffers of their own
+
+static bool add_slot(struct ggml_backend_sched *sched, struct ggml_tensor *tensor,
+                     int32_t backend) {
+    const int n = sched->slots.n_leafs;
+    if (!sched_grow(&sched->slots.leafs, &sched->slots_capacity, (int64_t)n + 1,
+                    sizeof(sched->slots.leafs[0])) ||
+        !sched_grow(&sched->slot_ids, &sched->slot_ids_capacity, (int64_t)n + 1,
+                    sizeof(sched->slot_ids[0]))) {
+        return false;
+    }
+    if (n < sched->n_planned_slots) {
+        const struct sched_stream *streams = sched->streams;
+        sched->slots_changed |= streams[sched->slot_ids[n]].pool != streams[backend].pool;
+    }
+    sched->slots.leafs[n] = tensor;
+    sched->slot_ids[n] = backend;
+    sched->slots.n_leafs++;
+    return true;
+}
+
+static bool collect_slots(struct ggml_backend_sched *sched) {
+    sched->slots.n_leafs = 0;
+    sched->slots_changed = false;
+    for (int32_t i = 0; i < sched->n_copied; ++i) {
+        for (int c = 0; c < sched->n_copies; ++c) {
+            struct ggml_tensor *tensor = sched->copy_slots[(int64_t)i * sched->n_copies + c];
+            if (!add_slot(sched, tensor, sched->copies[i].backend)) return false;
+        }
+    }
+    return true;
+}
+
 static void clear_slots(struct ggml_backend_sched *sched) {
     for (int i = 0; i < sched->slots.n_leafs; ++i) {
         sched->slots.leafs[i]->buffer = NULL;
@@ -24,6 +56,7 @@ static bool reserve_slots(struct ggml_backend_sched *sched) {
 
 static bool allocate_slots(struct ggml_backend_sched *sched) {
     if (!sched->slot_galloc) return true;
+    if (!collect_slots(sched)) return false;
     if (sched->n_planned_slots == sched->slots.n_leafs && !sched->slots_changed) {
         const enum plan_result result = graph_plan_use(sched->slot_galloc, &sched->slots);
         if (result != PLAN_DOES_NOT_FIT) return result == PLAN_USED;
@@ -32,44 +65,22 @@ static bool allocate_slots(struct ggml_backend_sched *sched) {
     return reserve_slots(sched) && ggml_gallocr_alloc_graph(sched->slot_galloc, &sched->slots);
 }
 
-static bool reserve_work(struct ggml_backend_sched *sched) {
-    sched->n_planned_nodes = sched->n_planned_leafs = -1;
-    sched_forget_plan(sched);
-    if (!ggml_gallocr_reserve_n(sched->galloc, &sched->work, sched->node_ids, sched->leaf_ids)) {
-        return false;
-    }
-    sched->n_planned_nodes = sched->work.n_nodes;
-    sched->n_planned_leafs = sched->work.n_leafs;
-    sched->ids_changed = false;
-    return true;
-}
+// --- all
 
-static bool plan_and_use(struct ggml_backend_sched *sched) {
-    if (sched->n_planned_nodes == sched->work.n_nodes &&
-        sched->n_planned_leafs == sched->work.n_leafs && !sched->ids_changed) {
-        const enum plan_result result = graph_plan_use(sched->galloc, &sched->work);
-        if (result != PLAN_DOES_NOT_FIT) return result == PLAN_USED;
-    }
-    sched_wait_all(sched);
-    return reserve_work(sched) && ggml_gallocr_alloc_graph(sched->galloc, &sched->work);
-}
-
-static bool allocate_work(struct ggml_backend_sched *sched) {
-    if (!plan_and_use(sched)) return false;
-    sched_remember_plan(sched);
-    return true;
+static bool allocate(struct ggml_backend_sched *sched) {
+    if (!allocate_slots(sched) || !sched_plan(sched, true)) return false;
+    if (!sched_is_provided(sched) && !sched_provide(sched)) return false;
+    return sched_bind(sched) == PLAN_USED;
 }
 
 bool sched_allocate(struct ggml_backend_sched *sched) {
     const unsigned long told = ggml_fail_count();
     sched->in_place = true;
-    if (sched_plan_is_known(sched)) {
-        const enum plan_result result = sched_use_known_plan(sched);
-        if (result == PLAN_USED) sched_update_known(sched);
-        if (result != PLAN_DOES_NOT_FIT) return result == PLAN_USED;
+    sched->slots.n_leafs = 0;
+    if (allocate(sched)) {
+        sched_remember(sched);
+        return true;
     }
-    const bool done = sched_assemble(sched) && allocate_slots(sched) && allocate_work(sched);
-    if (done) return true;
     clear_slots(sched);
     if (ggml_fail_count() == told) {
         ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: the graph could not be allocated", sched->function);
@@ -77,48 +88,35 @@ bool sched_allocate(struct ggml_backend_sched *sched) {
     return false;
 }
 
-// Pipeline copies have their own memory: planning the rest must not count them.
-static void pretend_slots(struct ggml_backend_sched *sched) {
-    for (int i = 0; i < sched->slots.n_leafs; ++i) {
-        sched->slots.leafs[i]->data = sched;
-    }
-}
-
 bool sched_reserve_buffers(struct ggml_backend_sched *sched) {
     sched_wait_all(sched);
-    if (!sched_assemble(sched)) return false;
-    if (sched->slot_galloc && !reserve_slots(sched)) return false;
-    pretend_slots(sched);
-    const bool done = reserve_work(sched);
-    clear_slots(sched);
-    return done;
+    if (sched->slot_galloc && !(collect_slots(sched) && reserve_slots(sched))) return false;
+    return sched_plan(sched, false) && sched_provide(sched);
+}
+
+static size_t add_saturated(size_t a, size_t b) {
+    return a > SIZE_MAX - b ? SIZE_MAX : a + b;
+}
+
+static void add_planned(const struct ggml_backend_sched *sched, size_t *sizes) {
+    for (int b = 0; b < sched->n_backends; ++b) {
+        int32_t n;
+        const size_t *chunks = sched_planned_chunks(sched, sched->galloc->pool_of[b], &n);
+        for (int32_t i = 0; i < n; ++i) {
+            sizes[b] = add_saturated(sizes[b], chunks[i]);
+        }
+    }
 }
 
 bool sched_measure(struct ggml_backend_sched *sched, size_t *out_sizes) {
-    const size_t n = (size_t)sched->n_backends;
     const unsigned long told = ggml_fail_count();
-    memset(out_sizes, 0, n * sizeof(out_sizes[0]));
-    if (!sched_assemble(sched)) return false;
-    if (!sched->slot_galloc) {
-        ggml_gallocr_reserve_n_size(sched->galloc, &sched->work, sched->node_ids, sched->leaf_ids,
+    memset(out_sizes, 0, (size_t)sched->n_backends * sizeof(out_sizes[0]));
+    if (sched->slot_galloc) {
+        if (!collect_slots(sched)) return false;
+        ggml_gallocr_reserve_n_size(sched->slot_galloc, &sched->slots, NULL, sched->slot_ids,
                                     out_sizes);
-        return ggml_fail_count() == told;
     }
-    size_t *slot_sizes = ggml_mem_calloc(n, sizeof(slot_sizes[0]));
-    if (!slot_sizes) {
-        ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory for %zu sizes", sched->function, n);
-        return false;
-    }
-    ggml_gallocr_reserve_n_size(sched->slot_galloc, &sched->slots, NULL, sched->slot_ids,
-                                slot_sizes);
-    pretend_slots(sched);
-    ggml_gallocr_reserve_n_size(sched->galloc, &sched->work, sched->node_ids, sched->leaf_ids,
-                                out_sizes);
-    clear_slots(sched);
-    for (size_t b = 0; b < n; ++b) {
-        out_sizes[b] =
-            slot_sizes[b] > SIZE_MAX - out_sizes[b] ? SIZE_MAX : out_sizes[b] + slot_sizes[b];
-    }
-    ggml_mem_free(slot_sizes);
+    if (!sched_plan(sched, false)) return false;
+    add_planned(sched, out_sizes);
     return ggml_fail_count() == told;
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // A graph that repeats the last one with new tensors, as every step of a generation does: one walk
 // compares each tensor with what is known and gives it its place. Nothing is decided anew.
+#include "base/mem.h"
 #include "base/status.h"
 #include "sched/sched.h"
 
-enum { PREFETCH_TENSORS = 8 };
+enum { PREFETCH_TENSORS = 8, MOST_PATIENCE = 64 };
 
 static inline bool same_memory(const struct ggml_backend_sched *sched,
                                const struct sched_item *item, const struct ggml_tensor *tensor) {
@@ -64,7 +65,7 @@ static int32_t follow(struct ggml_backend_sched *sched, struct ggml_tensor **ten
         if (!tensor || !same_tensor(sched, first + i, tensor)) return i;
         if (first == 0 && !same_sources(sched, i, tensor)) return i;
         sched->items[first + i].tensor = tensor;
-        if (sched_place_same(sched, first + i) != PLAN_USED) return i + 1;
+        if (sched_bind_item(sched, first + i) != PLAN_USED) return i + 1;
     }
     return -1;
 }
@@ -86,12 +87,12 @@ static bool repeat_copies(struct ggml_backend_sched *sched) {
             sched_duplicate(sched, sched->items[copy->item].tensor, copy->backend, 0);
         if (!sched->copy_slots[c]) return false;
     }
-    return sched_place_copies(sched) == PLAN_USED;
+    return sched_bind_copies(sched) == PLAN_USED;
 }
 
 static bool repeat_rest(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
     sched_next_frame(sched);
-    if (!repeat_copies(sched) || !sched_make_parts(sched, graph) || sched->reordered) return false;
+    if (!repeat_copies(sched) || !sched_repeat_parts(sched, graph)) return false;
     for (int32_t i = 0; i < sched->n_rewrites; ++i) {
         const struct sched_rewrite *rewrite = &sched->rewrites[i];
         struct ggml_tensor *node = sched->items[rewrite->node].tensor;
@@ -100,31 +101,91 @@ static bool repeat_rest(struct ggml_backend_sched *sched, struct ggml_cgraph *gr
     return true;
 }
 
-bool sched_retrace(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
+static bool may_repeat(const struct ggml_backend_sched *sched, const struct ggml_cgraph *graph) {
     const struct sched_known *known = &sched->known;
-    if (!known->valid || !known->repeatable || sched->n_pins > 0 || graph->error) return false;
-    if (graph->n_nodes != known->n_nodes || graph->n_leafs != known->n_leafs) return false;
-    const int32_t n_nodes = known->n_nodes, n_leafs = known->n_leafs;
-    sched->in_place = false;
-    sched->graph = NULL;
-    sched->ids_stale = true;
-    sched_reset_buffers(sched);
+    return known->repeatable && sched->n_pins == 0 && !graph->error &&
+           graph->n_nodes == known->n_nodes && graph->n_leafs == known->n_leafs;
+}
+
+static bool retrace(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
+    const int32_t n_nodes = graph->n_nodes, n_leafs = graph->n_leafs;
     int32_t nodes_done = 0;
     int32_t leafs_done = follow(sched, graph->leafs, n_leafs, n_nodes);
     if (leafs_done < 0) {
         leafs_done = n_leafs;
         nodes_done = follow(sched, graph->nodes, n_nodes, 0);
-        if (nodes_done < 0 && repeat_rest(sched, graph)) {
-            sched->in_place = true;
-            sched->graph = graph;
-            sched->graph_uid = graph->uid = ggml_graph_next_uid();
-            sched_log(sched, graph);
-            return true;
-        }
+        if (nodes_done < 0 && repeat_rest(sched, graph)) return true;
         if (nodes_done < 0) nodes_done = n_nodes;
     }
     leave(sched, n_nodes, leafs_done);
     leave(sched, 0, nodes_done);
-    sched->known.repeatable = false; // the arrays are a mixture now
     return false;
+}
+
+bool sched_retrace(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
+    struct sched_known *known = &sched->known;
+    if (!may_repeat(sched, graph)) return false;
+    sched->in_place = false;
+    sched->graph = NULL;
+    sched->ids_stale = true;
+    if (!sched_reset_buffers(sched) || !retrace(sched, graph)) {
+        known->repeatable = false; // the arrays are a mixture now
+        known->patience = MIN(2 * known->patience, MOST_PATIENCE);
+        known->seen = 0;
+        return false;
+    }
+    known->patience = 1;
+    sched->in_place = true;
+    sched->graph = graph;
+    sched->graph_uid = graph->uid = ggml_graph_next_uid();
+    sched_log(sched, graph);
+    return true;
+}
+
+// --- remembering
+
+static void remember_item(const struct ggml_tensor *tensor, struct sched_known_item *out) {
+    memcpy(out->ne, tensor->ne, sizeof(out->ne));
+    memcpy(out->nb, tensor->nb, sizeof(out->nb));
+    memcpy(out->op_params, tensor->op_params, sizeof(out->op_params));
+    out->view_offs = tensor->view_offs;
+    out->flags = tensor->flags;
+    out->type = tensor->type;
+    out->op = tensor->op;
+}
+
+// Whether the graph looks like the one before. It may still differ: sched_retrace() finds out.
+static bool looks_alike(struct ggml_backend_sched *sched) {
+    struct sched_known *known = &sched->known;
+    size_t bytes = 0;
+    for (int i = 0; i < sched->galloc->n_pools; ++i) {
+        bytes = 31 * bytes + sched->pool_plans[i].most_live;
+    }
+    const bool alike = known->n_nodes == sched->n_nodes && known->n_leafs == sched->n_leafs &&
+                       known->n_edges == sched->n_edges && known->n_splits == sched->n_splits &&
+                       known->n_copied == sched->n_copied && known->bytes == bytes;
+    known->n_nodes = sched->n_nodes;
+    known->n_leafs = sched->n_leafs;
+    known->n_edges = sched->n_edges;
+    known->n_splits = sched->n_splits;
+    known->n_copied = sched->n_copied;
+    known->bytes = bytes;
+    return alike;
+}
+
+void sched_remember(struct ggml_backend_sched *sched) {
+    struct sched_known *known = &sched->known;
+    known->repeatable = false;
+    if (sched->n_copies > 1 || sched->n_pins > 0) return;
+    known->seen = looks_alike(sched) ? known->seen + 1 : 0;
+    // A walk over leafs and then nodes has to meet everything before it is referred to.
+    if (known->seen < known->patience || !sched->in_order) return;
+    if (!sched_grow(&known->items, &known->items_capacity, sched->n_items,
+                    sizeof(known->items[0]))) {
+        return;
+    }
+    for (int32_t i = 0; i < sched->n_items; ++i) {
+        remember_item(sched->items[i].tensor, &known->items[i]);
+    }
+    known->repeatable = true;
 }

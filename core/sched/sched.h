@@ -10,6 +10,8 @@
 #include "ggml-host.h"
 #include "ggml-impl.h"
 #include "graph/gallocr.h"
+#include "graph/memory_quick.h"
+#include "sched/item_map.h"
 #include "sched/tensor_map.h"
 #include "sched/tensor_pool.h"
 
@@ -28,6 +30,11 @@ enum sched_trait {
     SCHED_DETACHED = 1 << 4,   // its operands must not decide where it runs
     SCHED_EXPERTS = 1 << 5,    // MUL_MAT_ID
     SCHED_HAS_MEMORY = 1 << 6, // before the scheduler gave it any
+    SCHED_OUTPUT = 1 << 7,     // flagged by the user
+    SCHED_EARLY = 1 << 8,      // is set before the first node is computed
+    SCHED_USED = 1 << 9,       // is a source of some node
+    SCHED_IN_PLACE = 1 << 10,  // the operation may overwrite a source
+    SCHED_SLOTTED = 1 << 11,   // is one of its own pipeline copies
 };
 
 struct sched_item {
@@ -36,8 +43,7 @@ struct sched_item {
     int32_t backend; // -1: not known (yet)
     int32_t copies;  // first of its copies, or -1
     int32_t buft;    // of its own buffer, or -1
-    uint8_t traits;
-    uint8_t plan_traits; // see graph/gallocr.h
+    uint16_t traits;
     uint8_t reason;
 };
 
@@ -45,6 +51,51 @@ struct sched_item {
 struct sched_edge {
     int32_t item;
     int32_t slot;
+    int32_t entry; // whose memory is read: the item's root, or n_items + the copy
+};
+
+// Where an entry lies: entries are the items and, from n_items on, the copies.
+struct sched_place {
+    size_t size; // padded; until it is planned the bytes of an item that is no view
+    size_t offset;
+    int32_t chunk;
+    int32_t pool;   // of the allocator; -1: a view, or its memory comes from elsewhere
+    int32_t first;  // step from which it lives; -1: before all
+    int32_t until;  // last step of it and of whoever takes its memory over; SCHED_FOREVER
+    int32_t from;   // entry whose memory it takes over, or -1
+    uint32_t round; // of quick planning in which it was released last
+};
+
+// The last step of an entry that is never released.
+enum { SCHED_FOREVER = INT32_MAX };
+
+// The plan of one pool of the allocator. Only where quick planning wastes too much is more tried.
+struct sched_pool_plan {
+    size_t live;      // bytes, while looking for lives
+    size_t most_live; // no plan needs less
+    bool used;        // something lies there, if only without bytes
+    bool settled;     // quick planning need not go on
+    bool is_open;     // while planning thoroughly: what is to be done
+    int32_t way;      // of quick planning to try first
+    int32_t best_way; // of this graph
+    size_t least;     // what it needs
+    struct memory_quick quick;
+    struct memory_chunks chunks; // of the thorough plan; empty: the quick one holds
+};
+
+// The plan that the buffers were made for: it is used again for graphs whose tensors live as long
+// and are no larger, when their own plan would need larger buffers.
+struct sched_spare {
+    bool valid;
+    int32_t n_entries;
+    struct sched_place *places;
+    int32_t places_capacity;
+};
+
+// Address of a pool's first chunk.
+struct sched_base {
+    ggml_backend_buffer_t buffer;
+    char *address;
 };
 
 struct sched_buft {
@@ -109,24 +160,18 @@ struct sched_known_item {
     size_t view_offs;
     int32_t op_params[GGML_MAX_OP_PARAMS / sizeof(int32_t)];
     int32_t type, op, flags;
-    int32_t root, pool;
-    int32_t entry; // of the allocator's plan, or -1
-    uint8_t traits, plan_traits;
 };
 
-// The structure that the allocator's plan was made for.
+// What a graph must look like for sched_retrace(). It is written down when a graph looks like the
+// one before, and less eagerly after that turned out to be for nothing.
 struct sched_known {
-    bool valid;
-    bool repeatable; // the scheduler's arrays still describe it, and all was decided without pins
-    int32_t n_nodes, n_leafs, n_items, n_edges, n_splits, n_copied;
+    bool repeatable; // `items` and the scheduler's arrays describe the last graph
     struct sched_known_item *items;
-    int32_t *first_edge;
-    struct sched_edge *edges;
-    struct sched_split *splits;
-    struct sched_copy *copies;
-    int32_t *copy_entries;
-    int32_t items_capacity, first_edge_capacity, edges_capacity, splits_capacity;
-    int32_t copies_capacity, copy_entries_capacity;
+    int32_t items_capacity;
+    int32_t n_nodes, n_leafs, n_edges, n_splits, n_copied; // of the last graph
+    size_t bytes;
+    int seen;     // graphs in a row that looked like this
+    int patience; // how many of them it takes
 };
 
 enum sched_state { SCHED_RESET, SCHED_SPLIT, SCHED_ALLOCATED };
@@ -151,6 +196,11 @@ struct ggml_backend_sched {
     int32_t n_bufts, bufts_capacity, n_own_bufts;
     struct tensor_map buft_ids;
     int mask_words;
+    ggml_backend_buffer_type_t last_buft; // while numbering: the last that was met
+    int32_t last_buft_id;
+    uint16_t op_traits[GGML_OP_COUNT];
+    uint16_t block_sizes[GGML_TYPE_COUNT]; // elements per block; 0: no such type
+    uint16_t type_sizes[GGML_TYPE_COUNT];  // bytes per block
 
     // pins, kept until the next reset
     struct sched_pin *pins;
@@ -163,7 +213,11 @@ struct ggml_backend_sched {
     bool in_place; // its tensors have the places that the last allocation gave them
     int32_t n_nodes, n_leafs, n_items, items_capacity;
     struct sched_item *items;
-    struct tensor_map item_ids;
+    struct item_map item_ids;
+    int32_t n_early; // nodes that are SCHED_EARLY; once lives are known what is in `early`
+    int32_t *early;  // entries that have to be there from the start
+    int32_t early_capacity;
+    bool in_order;       // what a node refers to has a smaller number or is no node
     int32_t *first_edge; // of each node, and the end
     int32_t first_edge_capacity;
     struct sched_edge *edges;
@@ -189,21 +243,29 @@ struct ggml_backend_sched {
     int cur_frame;
     uint64_t run; // number of the last
 
-    // what the allocator sees
+    // memory
     ggml_gallocr_t galloc;
+    struct sched_place *places; // by entry
+    int32_t *last; // by entry: the last step that needs it; its complement: taken over then
+    int32_t places_capacity, last_capacity;
+    struct sched_pool_plan *pool_plans; // by pool of the allocator, as the next ones
+    struct sched_base *bases;
+    struct sched_spare spare;
+    bool spare_used; // by the last plan
+    uint32_t round;  // of quick planning
     struct sched_known known;
+    int32_t *order; // if reordered: item by step
+    int32_t order_capacity;
     bool reordered;             // a device changed the order of nodes
     bool ids_stale;             // item_ids is of an earlier graph than items
+    bool shares_pools;          // some streams use the same kind of memory
     ggml_gallocr_t slot_galloc; // pipeline copies, which live for ever; NULL without
-    struct ggml_cgraph work;    // splits with markers and copies
-    int32_t work_nodes_capacity, work_leafs_capacity;
-    struct ggml_cgraph slots; // the pipeline copies as leafs
+    struct ggml_cgraph slots;   // the pipeline copies as leafs
     int32_t slots_capacity;
-    int *node_ids, *leaf_ids, *slot_ids;
-    int32_t node_ids_capacity, leaf_ids_capacity, slot_ids_capacity;
-    int32_t n_planned_nodes, n_planned_leafs, n_planned_slots; // that the plans were made for
-    bool ids_changed; // nodes or leafs moved to other memory since the plan was made
-    bool slots_changed;
+    int *slot_ids;
+    int32_t slot_ids_capacity;
+    int32_t n_planned_slots; // that the plan was made for
+    bool slots_changed;      // some moved to other memory since the plan was made
 };
 
 // Makes an array of `element` bytes hold `needed` elements, doubling; `array` points to the
@@ -232,6 +294,50 @@ static inline bool sched_readable(const struct ggml_backend_sched *sched, int32_
     return buft >= 0 && sched_reads(sched, buft, backend);
 }
 
+static inline size_t item_map_home(const struct item_map *map, uintptr_t address) {
+    return (address >> 8) & map->mask; // a tensor is larger than 256 bytes
+}
+
+// Slot of the tensor, or the free one where it belongs. Where two regions of memory share homes the
+// second probe and later ones scatter.
+static inline int32_t *item_map_find(const struct item_map *map, const struct sched_item *items,
+                                     const struct ggml_tensor *tensor) {
+    const uintptr_t address = (uintptr_t)tensor;
+    int32_t *slot = &map->slots[item_map_home(map, address)];
+    if (*slot == 0 || items[*slot - 1].tensor == tensor) return slot;
+    const size_t step = (size_t)(((uint64_t)address * 0xD6E8FEB86659FD93u) >> 32) | 1u;
+    do {
+        slot = &map->slots[((size_t)(slot - map->slots) + step) & map->mask];
+    } while (*slot != 0 && items[*slot - 1].tensor != tensor);
+    return slot;
+}
+
+// Number of the tensor, or -1.
+static inline int32_t item_map_get(const struct item_map *map, const struct sched_item *items,
+                                   const struct ggml_tensor *tensor) {
+    return map->slots ? *item_map_find(map, items, tensor) - 1 : -1;
+}
+
+// Enters the pair unless the tensor is there, and answers its number. There must be room, and
+// items[number] must name the tensor.
+static inline int32_t item_map_add(struct item_map *map, const struct sched_item *items,
+                                   const struct ggml_tensor *tensor, int32_t number) {
+    int32_t *slot = item_map_find(map, items, tensor);
+    if (*slot != 0) return *slot - 1;
+    *slot = number + 1;
+    map->count++;
+    return number;
+}
+
+static inline int32_t sched_entry_count(const struct ggml_backend_sched *sched) {
+    return sched->n_items + sched->n_copied;
+}
+
+// Item that is computed at a step.
+static inline int32_t sched_item_at(const struct ggml_backend_sched *sched, int32_t step) {
+    return sched->reordered ? sched->order[step] : step;
+}
+
 // The tensor that the current run uses for a copy.
 static inline struct ggml_tensor *sched_copy_tensor(const struct ggml_backend_sched *sched,
                                                     int32_t copy) {
@@ -250,16 +356,21 @@ int32_t sched_find_stream(const struct ggml_backend_sched *sched, ggml_backend_t
 // Number of a kind of memory, entered if it is new; -1 with a message when memory runs out.
 int32_t sched_buft_id(struct ggml_backend_sched *sched, ggml_backend_buffer_type_t buft);
 
+// Fills in what depends on an operation or a type alone.
+void sched_learn_kinds(struct ggml_backend_sched *sched);
+
 // The stages, in order. Each answers false with a message.
 bool sched_index(struct ggml_backend_sched *sched, struct ggml_cgraph *graph);
 bool sched_place(struct ggml_backend_sched *sched);
 // Improves the placement by the caller's figures.
 bool sched_place_by_cost(struct ggml_backend_sched *sched);
 bool sched_cut(struct ggml_backend_sched *sched);
-bool sched_assemble(struct ggml_backend_sched *sched);
-// The parts of the graph that streams compute, and in sched_assemble() what the allocator sees.
+// The parts of the graph that streams compute, in the order that their devices prefer.
 bool sched_make_parts(struct ggml_backend_sched *sched, struct ggml_cgraph *graph);
-// All stages but sched_assemble(). On failure the graph is as it was.
+// The same for a graph that repeats the last one; false, and nothing that matters was changed, if
+// devices now prefer another order.
+bool sched_repeat_parts(struct ggml_backend_sched *sched, struct ggml_cgraph *graph);
+// All of these stages. On failure the graph is as it was.
 bool sched_split(struct ggml_backend_sched *sched, struct ggml_cgraph *graph);
 // The same, for a graph that may have been split before.
 bool sched_split_fresh(struct ggml_backend_sched *sched, struct ggml_cgraph *graph);
@@ -275,22 +386,29 @@ bool sched_allocate(struct ggml_backend_sched *sched);
 bool sched_reserve_buffers(struct ggml_backend_sched *sched);
 bool sched_measure(struct ggml_backend_sched *sched, size_t *out_sizes);
 
-// The short way for a structure that is known: see bind.c.
-bool sched_plan_is_known(const struct ggml_backend_sched *sched);
-enum plan_result sched_use_known_plan(struct ggml_backend_sched *sched);
-// After the plan was made and used.
-void sched_remember_plan(struct ggml_backend_sched *sched);
-// After it was used for tensors of other layouts.
-void sched_update_known(struct ggml_backend_sched *sched);
-void sched_forget_plan(struct ggml_backend_sched *sched);
-void sched_free_known(struct sched_known *known);
-// Gives an item whose layout is as planned its place. Its buffers must have been reset.
-enum plan_result sched_place_same(const struct ggml_backend_sched *sched, int32_t number);
-enum plan_result sched_place_copies(const struct ggml_backend_sched *sched);
-void sched_reset_buffers(struct ggml_backend_sched *sched);
-// The shortest way: splits and allocates a graph that repeats the known one in everything but the
+// Lifetimes, takeovers and the sums of what lives at once; false with a message.
+bool sched_find_lives(struct ggml_backend_sched *sched);
+// Plans the memory of the split graph. If for_use, a plan that fits into the buffers is good
+// enough. false with a message.
+bool sched_plan(struct ggml_backend_sched *sched, bool for_use);
+// Bytes of the pool's chunks as they were planned last.
+const size_t *sched_planned_chunks(const struct ggml_backend_sched *sched, int pool,
+                                   int32_t *out_count);
+// Whether the buffers are as large as planned.
+bool sched_is_provided(const struct ggml_backend_sched *sched);
+// Makes them so, and remembers the plan; false with a message.
+bool sched_provide(struct ggml_backend_sched *sched);
+// Gives all tensors their places. On failure none has one.
+enum plan_result sched_bind(struct ggml_backend_sched *sched);
+// The same for one item, and for the copies, after sched_reset_buffers().
+enum plan_result sched_bind_item(const struct ggml_backend_sched *sched, int32_t number);
+enum plan_result sched_bind_copies(const struct ggml_backend_sched *sched);
+bool sched_reset_buffers(struct ggml_backend_sched *sched);
+// The shortest way: splits and allocates a graph that repeats the last one in everything but the
 // addresses of its tensors. false without effect if it does not.
 bool sched_retrace(struct ggml_backend_sched *sched, struct ggml_cgraph *graph);
+// Remembers the graph that was allocated for it, if that may be worth it.
+void sched_remember(struct ggml_backend_sched *sched);
 // A tensor for a copy on that stream; NULL with a message when memory runs out.
 struct ggml_tensor *sched_duplicate(struct ggml_backend_sched *sched,
                                     const struct ggml_tensor *tensor, int32_t backend, int slot);

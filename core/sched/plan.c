@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: MIT
+// Where the tensors of a split graph lie. The quick plan looks at each use once; a better one is
+// sought only where the quick one wastes memory that has yet to be allocated.
+#include "base/mem.h"
+#include "base/status.h"
+#include "ggml-backend.h"
+#include "sched/sched.h"
+
+// A plan that needs this much more than the lower bound is good enough: 1/50.
+enum { GOOD_ENOUGH = 50 };
+
+// --- the quick plan
+
+static inline void place_entry(struct ggml_backend_sched *sched, int32_t entry, int32_t step) {
+    struct sched_place *place = &sched->places[entry];
+    struct sched_pool_plan *plan = &sched->pool_plans[place->pool];
+    if (plan->settled) return;
+    const int32_t steps = place->until == SCHED_FOREVER ? SCHED_FOREVER : place->until - step;
+    place->offset = memory_quick_take(&plan->quick, place->size, steps);
+}
+
+static inline void release(struct ggml_backend_sched *sched, int32_t entry, int32_t step) {
+    if (sched->last[entry] != step) return;
+    struct sched_place *place = &sched->places[entry];
+    if (place->pool < 0 || place->round == sched->round) return;
+    place->round = sched->round; // a node may read it twice
+    if (sched->pool_plans[place->pool].settled) return;
+    memory_quick_release(&sched->pool_plans[place->pool].quick, place->offset, place->size);
+}
+
+static inline void plan_step(struct ggml_backend_sched *sched, int32_t node, int32_t step) {
+    const struct sched_item *item = &sched->items[node];
+    struct sched_place *place = &sched->places[node];
+    if (item->root != node) {
+        release(sched, item->root, step);
+    } else if (place->pool >= 0 && !(item->traits & SCHED_EARLY)) {
+        if (place->from < 0) {
+            place_entry(sched, node, step);
+        } else {
+            place->offset = sched->places[place->from].offset;
+        }
+    }
+    for (int32_t e = sched->first_edge[node]; e < sched->first_edge[node + 1]; ++e) {
+        release(sched, sched->edges[e].entry, step);
+    }
+}
+
+// The bottom is for those that stay.
+static void plan_copies(struct ggml_backend_sched *sched, const struct sched_split *split) {
+    const int32_t *inputs = &sched->inputs[split->first_input];
+    const struct sched_place *places = &sched->places[sched->n_items];
+    int32_t most = split->i_start;
+    for (int32_t k = 0; k < split->n_inputs; ++k) {
+        most = MAX(most, MIN(places[inputs[k]].until, sched->n_nodes));
+    }
+    const int32_t half = split->i_start + (most - split->i_start) / 2;
+    for (int pass = 0; pass < 2; ++pass) {
+        for (int32_t k = 0; k < split->n_inputs; ++k) {
+            if ((places[inputs[k]].until < half) != (pass == 1)) continue;
+            place_entry(sched, sched->n_items + inputs[k], split->i_start);
+        }
+    }
+}
+
+static void plan_split(struct ggml_backend_sched *sched, const struct sched_split *split) {
+    const int32_t *inputs = &sched->inputs[split->first_input];
+    if (sched->n_copies == 1) plan_copies(sched, split);
+    for (int32_t step = split->i_start; step < split->i_end; ++step) {
+        plan_step(sched, sched_item_at(sched, step), step);
+        for (int32_t k = 0; step == split->i_start && k < split->n_inputs; ++k) {
+            release(sched, sched->items[sched->copies[inputs[k]].item].root, step);
+        }
+    }
+}
+
+// Leafs, tensors that are only mentioned and inputs are set before the graph is computed.
+static void plan_early(struct ggml_backend_sched *sched) {
+    const int32_t half = sched->n_nodes / 2;
+    for (int pass = 0; pass < 3; ++pass) {
+        for (int32_t k = 0; k < sched->n_early; ++k) {
+            const int32_t until = sched->places[sched->early[k]].until;
+            const int class = until == SCHED_FOREVER ? 0 : until >= half ? 1 : 2;
+            if (class == pass) place_entry(sched, sched->early[k], -1);
+        }
+    }
+}
+
+// Places what belongs to pools that are not settled.
+static void plan_round(struct ggml_backend_sched *sched) {
+    sched->round++;
+    plan_early(sched);
+    for (int32_t s = 0; s < sched->n_splits; ++s) {
+        plan_split(sched, &sched->splits[s]);
+    }
+}
+
+static bool fits(const struct ggml_backend_sched *sched, int pool) {
+    int32_t n;
+    const size_t *sizes = sched_planned_chunks(sched, pool, &n);
+    return gallocr_pool_fits(&sched->galloc->pools[pool], sizes, n);
+}
+
+// Whether there is nothing to gain from a better plan.
+static bool is_good(const struct ggml_backend_sched *sched, int pool, bool for_use) {
+    const struct sched_pool_plan *plan = &sched->pool_plans[pool];
+    if (plan->quick.peak > sched->galloc->pools[pool].chunk_limit) return false;
+    return plan->quick.peak <= plan->most_live + plan->most_live / GOOD_ENOUGH ||
+           (for_use && fits(sched, pool));
+}
+
+static bool settle(struct ggml_backend_sched *sched, int pool, bool for_use) {
+    struct sched_pool_plan *plan = &sched->pool_plans[pool];
+    if (plan->settled) return true;
+    plan->settled = is_good(sched, pool, for_use);
+    if (plan->settled) plan->way = plan->quick.way;
+    if (plan->quick.peak < plan->least) {
+        plan->least = plan->quick.peak;
+        plan->best_way = plan->quick.way;
+    }
+    return plan->settled;
+}
+
+// Begins with the way that was good for the last graph. Answers whether all pools are settled.
+static bool plan_quickly(struct ggml_backend_sched *sched, bool for_use) {
+    const int n_pools = sched->galloc->n_pools;
+    bool all = false;
+    for (int i = 0; i < n_pools; ++i) {
+        sched->pool_plans[i].settled = false;
+        sched->pool_plans[i].least = SIZE_MAX;
+    }
+    for (int32_t try = 0; try < MEMORY_QUICK_WAYS && !all; ++try) {
+        for (int i = 0; i < n_pools; ++i) {
+            struct sched_pool_plan *plan = &sched->pool_plans[i];
+            if (plan->settled) continue;
+            const int32_t way = (plan->way + try) % MEMORY_QUICK_WAYS;
+            memory_quick_begin(&plan->quick, way, plan->most_live);
+        }
+        plan_round(sched);
+        all = true;
+        for (int i = 0; i < n_pools; ++i) {
+            all &= settle(sched, i, for_use);
+        }
+    }
+    return all;
+}
+
+// --- the thorough plan
+
+struct thorough {
+    const struct ggml_backend_sched *sched;
+    struct memory_block *blocks;
+    int32_t *block_of; // by entry
+    int32_t n;
+    int pool;
+};
+
+static void add_block(struct thorough *thorough, int32_t entry) {
+    const struct sched_place *place = &thorough->sched->places[entry];
+    if (place->pool != thorough->pool) return;
+    if (place->from >= 0) {
+        thorough->block_of[entry] = thorough->block_of[place->from];
+        return;
+    }
+    thorough->block_of[entry] = thorough->n;
+    thorough->blocks[thorough->n++] =
+        (struct memory_block){.size = place->size, .first = place->first, .last = place->until};
+}
+
+// Whoever takes memory over comes behind the one it takes it from.
+static void add_blocks(struct thorough *thorough) {
+    const struct ggml_backend_sched *sched = thorough->sched;
+    for (int32_t i = sched->n_nodes; i < sched_entry_count(sched); ++i) {
+        add_block(thorough, i);
+    }
+    for (int32_t step = 0; step < sched->n_nodes; ++step) {
+        add_block(thorough, sched_item_at(sched, step));
+    }
+}
+
+static void use_blocks(struct ggml_backend_sched *sched, const struct thorough *thorough) {
+    for (int32_t i = 0; i < sched_entry_count(sched); ++i) {
+        if (sched->places[i].pool != thorough->pool) continue;
+        sched->places[i].chunk = thorough->blocks[thorough->block_of[i]].chunk;
+        sched->places[i].offset = thorough->blocks[thorough->block_of[i]].offset;
+    }
+}
+
+static bool plan_thoroughly(struct ggml_backend_sched *sched, int pool) {
+    const size_t n = (size_t)sched_entry_count(sched) + 1;
+    const size_t limit = sched->galloc->pools[pool].chunk_limit;
+    struct sched_pool_plan *plan = &sched->pool_plans[pool];
+    struct thorough thorough = {.sched = sched, .pool = pool};
+    thorough.blocks = ggml_mem_alloc(n * sizeof(thorough.blocks[0]));
+    thorough.block_of = ggml_mem_alloc(n * sizeof(thorough.block_of[0]));
+    bool done = thorough.blocks && thorough.block_of;
+    if (done) {
+        add_blocks(&thorough);
+        done = memory_plan(thorough.blocks, thorough.n, limit, &plan->chunks);
+    }
+    if (done) use_blocks(sched, &thorough);
+    ggml_mem_free(thorough.blocks);
+    ggml_mem_free(thorough.block_of);
+    if (!done) {
+        ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory to plan %d nodes", sched->function,
+                  (int)sched->n_nodes);
+    }
+    return done;
+}
+
+// --- which one
+
+const size_t *sched_planned_chunks(const struct ggml_backend_sched *sched, int pool,
+                                   int32_t *out_count) {
+    const struct sched_pool_plan *plan = &sched->pool_plans[pool];
+    *out_count = plan->chunks.count > 0 ? plan->chunks.count : plan->used;
+    return plan->chunks.count > 0 ? plan->chunks.sizes : &plan->quick.peak;
+}
+
+static bool same_life(const struct sched_place *a, const struct sched_place *spare) {
+    return a->pool == spare->pool &&
+           (a->pool < 0 || (a->first == spare->first && a->until == spare->until &&
+                            a->from == spare->from && a->size <= spare->size));
+}
+
+// The plan that the buffers were made for, if it holds for this graph too.
+static bool use_spare(struct ggml_backend_sched *sched) {
+    const struct sched_spare *spare = &sched->spare;
+    const int32_t n = sched_entry_count(sched);
+    if (!spare->valid || spare->n_entries != n) return false;
+    for (int32_t i = 0; i < n; ++i) {
+        if (!same_life(&sched->places[i], &spare->places[i])) return false;
+    }
+    for (int32_t i = 0; i < n; ++i) {
+        sched->places[i].chunk = spare->places[i].chunk;
+        sched->places[i].offset = spare->places[i].offset;
+    }
+    return true;
+}
+
+// The thorough plan, or the best quick one if that is better after all.
+static bool improve(struct ggml_backend_sched *sched, int pool) {
+    struct sched_pool_plan *plan = &sched->pool_plans[pool];
+    if (!plan_thoroughly(sched, pool)) return false;
+    if (plan->least >= memory_chunks_total(&plan->chunks)) return true;
+    if (plan->least > sched->galloc->pools[pool].chunk_limit) return true;
+    memory_chunks_free(&plan->chunks);
+    for (int32_t i = 0; i < sched_entry_count(sched); ++i) {
+        if (sched->places[i].pool == pool) sched->places[i].chunk = 0;
+    }
+    plan->settled = false;
+    memory_quick_begin(&plan->quick, plan->best_way, plan->most_live);
+    plan_round(sched);
+    plan->settled = true;
+    return true;
+}
+
+// Pools that no quick plan was good for.
+static bool improve_all(struct ggml_backend_sched *sched) {
+    bool improved = true;
+    for (int i = 0; i < sched->galloc->n_pools; ++i) {
+        sched->pool_plans[i].is_open = !sched->pool_plans[i].settled;
+        sched->pool_plans[i].settled = true; // rounds of one leave the others alone
+    }
+    for (int i = 0; i < sched->galloc->n_pools && improved; ++i) {
+        if (sched->pool_plans[i].is_open) improved = improve(sched, i);
+    }
+    return improved;
+}
+
+bool sched_plan(struct ggml_backend_sched *sched, bool for_use) {
+    sched->spare_used = false;
+    sched->round = 0;
+    if (!sched_find_lives(sched)) return false;
+    if (plan_quickly(sched, for_use)) return true;
+    sched->spare_used = for_use && use_spare(sched);
+    if (sched->spare_used) return true;
+    return improve_all(sched);
+}
+
+// --- buffers
+
+// It need not succeed: without it the next graph is only planned anew.
+static void remember_spare(struct ggml_backend_sched *sched) {
+    struct sched_spare *spare = &sched->spare;
+    const int32_t n = sched_entry_count(sched);
+    spare->valid = sched_grow(&spare->places, &spare->places_capacity, (int64_t)n + 1,
+                              sizeof(spare->places[0]));
+    if (!spare->valid) return;
+    spare->n_entries = n;
+    memcpy(spare->places, sched->places, (size_t)n * sizeof(spare->places[0]));
+}
+
+bool sched_is_provided(const struct ggml_backend_sched *sched) {
+    bool enough = true;
+    for (int i = 0; i < sched->galloc->n_pools && enough && !sched->spare_used; ++i) {
+        enough = fits(sched, i);
+    }
+    return enough;
+}
+
+bool sched_provide(struct ggml_backend_sched *sched) {
+    sched_wait_all(sched);
+    sched->spare.valid = false;
+    for (int i = 0; i < sched->galloc->n_pools; ++i) {
+        int32_t n;
+        const size_t *sizes = sched_planned_chunks(sched, i, &n);
+        if (!gallocr_pool_provide(&sched->galloc->pools[i], sizes, n)) return false;
+    }
+    remember_spare(sched);
+    return true;
+}
