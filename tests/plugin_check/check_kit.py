@@ -14,6 +14,8 @@ import xml.etree.ElementTree
 
 MODE, PROGRAM, SCHEMA, DEFECTS, DIRECTORY = sys.argv[1:6]
 GOOD = sys.argv[6:]
+# Needs x86-64 and a decoder.
+MAY_BE_ABSENT = ["file.instructions"]
 results = []
 
 
@@ -30,13 +32,14 @@ def run(*arguments):
 
 
 def outcome(path, deadline="10", only=""):
-    """Exit status, what failed with its message, and the number of executed checks."""
+    """Exit status, what failed with its message, the number of executed checks, and what was skipped."""
     done = run("--format", "json", "--deadline", deadline, *(["--only", only] if only else []), path)
     if done.returncode not in (0, 1):
-        return done.returncode, {"(program)": done.stderr}, 0
+        return done.returncode, {"(program)": done.stderr}, 0, []
     report = json.loads(done.stdout)
     failed = {c["id"]: c["message"] for c in report["checks"] if c["outcome"] in ("failed", "unexpected-pass")}
-    return done.returncode, failed, report["totals"]["executed"]
+    skipped = [c["id"] for c in report["checks"] if c["outcome"] == "skipped"]
+    return done.returncode, failed, report["totals"]["executed"], skipped
 
 
 def defects():
@@ -58,7 +61,10 @@ def check_defects(listed):
         outcomes = list(pool.map(lambda row: outcome(path_of(row[0]), "1" if "hangs" in row[0] else "10",
                                                      row[1] if MODE == "quick" else ""), rows))
     table = []
-    for (name, wanted), (code, failed, executed) in zip(rows, outcomes):
+    for (name, wanted), (code, failed, executed, skipped) in zip(rows, outcomes):
+        if wanted in MAY_BE_ABSENT and wanted in skipped and not failed:
+            print(f"# {name}: {wanted} is skipped here")
+            continue
         check(f"defect {name}: {wanted or 'none'}",
               list(failed) == ([wanted] if wanted else []) and code == (1 if wanted else 0) and executed > 0,
               f"exit status {code}, {executed} executed, failed: {failed}")
@@ -70,7 +76,7 @@ def check_defects(listed):
 
 def check_good():
     for path in GOOD:
-        code, failed, executed = outcome(path)
+        code, failed, executed, _ = outcome(path)
         check(f"{path.rsplit('/', 1)[-1]} fails no check", code == 0 and not failed and executed > 100,
               (code, failed, executed))
 

@@ -52,6 +52,9 @@ CHECK_ROW("file.note-cpu-known", 10, "file.note-contract", file_note_cpu_known, 
           "the note's CPU features are defined")
 CHECK_ROW("file.note-cpu-honest", 9, "file.note-contract", file_isa_needed, 0,
           "the note's CPU features cover what the compiler noted")
+CHECK_ROW("file.instructions", 9, "file.note-contract file.entry-function file.text-relocations",
+          file_instructions, 0,
+          "the note's CPU features cover what its entry and initialisers execute")
 CHECK_ROW("file.entry", 13, "file.shared", file_entry, 0, "it exports the entry")
 CHECK_ROW("file.entry-function", 13, "file.entry", file_entry_function, 0,
           "the entry is a function")

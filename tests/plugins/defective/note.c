@@ -64,7 +64,18 @@ GGML_PLUGIN_EXPORT int32_t ENTRY(const struct ggml_host_table *host,
                                  const struct ggml_plugin_table **out_plugin);
 GGML_PLUGIN_EXPORT int32_t ENTRY(const struct ggml_host_table *host,
                                  const struct ggml_plugin_table **out_plugin) {
+#if defined(__x86_64__)
+    // Never executed, which nobody can see from outside.
+    if (NOTE_HAS(instruction_unnamed) && !out_plugin) __asm__ volatile("vpaddd %zmm1, %zmm2, %zmm3");
+#endif
     return defective_init(host, out_plugin);
+}
+#endif
+
+#ifdef INITIALISER
+static volatile int never;
+__attribute__((constructor)) static void initialise(void) {
+    if (never) __asm__ volatile("vaddps %ymm1, %ymm2, %ymm3");
 }
 #endif
 
