@@ -45,7 +45,14 @@ static ggml_backend_buffer_type_t buffer_type(ggml_backend_dev_t device) {
 
 static bool supports_op(ggml_backend_dev_t device, const struct ggml_tensor *op) {
     (void)device;
-    return op->op == GGML_OP_NONE;
+    switch (op->op) {
+    case GGML_OP_NONE:
+    case GGML_OP_RESHAPE:
+    case GGML_OP_VIEW:
+    case GGML_OP_PERMUTE:
+    case GGML_OP_TRANSPOSE: return true;
+    default: return false;
+    }
 }
 
 static bool supports_buft(ggml_backend_dev_t device, ggml_backend_buffer_type_t buft) {
