@@ -195,7 +195,7 @@ bool vk_accepts_get_rel_pos(const struct vk_features *features, const struct ggm
     const struct ggml_tensor *a = node->src[0];
     const int64_t n = node->ne[1];
     return node->ne[2] == n && node->ne[3] == 1 && a->ne[0] == node->ne[0] &&
-           a->ne[1] == 2 * n - 1 && node->type == a->type;
+           a->ne[1] == 2 * n - 1;
 }
 
 void vk_encode_get_rel_pos(struct vk_plan *plan, const struct ggml_tensor *node) {

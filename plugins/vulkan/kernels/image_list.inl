@@ -17,7 +17,7 @@ VK_KERNEL_ROW(WIN_PART, ANY, move, VK_MOVED, VK_MOVED, T_ANY, T_ANY, vk_accepts_
               vk_encode_win_part)
 VK_KERNEL_ROW(WIN_UNPART, ANY, move, VK_MOVED, VK_MOVED, T_ANY, T_ANY, vk_accepts_win_unpart,
               vk_encode_win_unpart)
-VK_KERNEL_ROW(GET_REL_POS, ANY, move, T_F16, T_F16, T_ANY, T_ANY, vk_accepts_get_rel_pos,
+VK_KERNEL_ROW(GET_REL_POS, ANY, move, T_F16, T_F16 | T_BF16, T_ANY, T_ANY, vk_accepts_get_rel_pos,
               vk_encode_get_rel_pos)
 VK_KERNEL_ROW(ADD_REL_POS, ANY, add_rel_pos, T_F32, T_F32, T_F32, T_F32, vk_accepts_add_rel_pos,
               vk_encode_add_rel_pos)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// State-space models, linear attention and triangular systems.
+// State-space models, linear attention and other special ops.
 #include "kernel.h"
 #include "shape.h"
 
@@ -170,4 +170,63 @@ void vk_encode_solve_tri(struct vk_plan *plan, const struct ggml_tensor *node) {
     if (!d) return;
     const uint64_t columns = (uint64_t)(node->ne[0] * node->ne[2] * node->ne[3]);
     vk_dispatch_groups(plan, d, vk_groups_of(columns, GROUP));
+}
+
+// --- indexer, hyper-connections ------------------------------------------------------------------
+
+bool vk_accepts_lightning_indexer(const struct vk_features *features,
+                                  const struct ggml_tensor *node) {
+    const struct ggml_tensor *q = node->src[0];
+    const struct ggml_tensor *k = node->src[1];
+    const struct ggml_tensor *mask = node->src[3];
+    (void)features;
+    if (!has_type(mask, GGML_TYPE_F16) || mask->ne[3] < 1 || q->ne[3] % mask->ne[3] != 0)
+        return false;
+    return vk_rows_dense(k) && k->ne[0] % vk_type_size(k->type).block == 0 && vk_rows_dense(q) &&
+           has_shape(k, q->ne[0], 1, k->ne[2], q->ne[3]) &&
+           has_shape(node->src[2], q->ne[1], q->ne[2], 1, q->ne[3]) &&
+           has_shape(mask, k->ne[2], q->ne[2], 1, mask->ne[3]) &&
+           has_shape(node, k->ne[2], q->ne[2], 1, q->ne[3]);
+}
+
+void vk_encode_lightning_indexer(struct vk_plan *plan, const struct ggml_tensor *node) {
+    struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_indexer, node, 4, GROUP);
+    if (!d) return;
+    vk_dispatch_spec(d, node->src[1]->type);
+    vk_dispatch_groups(plan, d, vk_groups_of(vk_nelements(node), GROUP));
+}
+
+bool vk_accepts_dsv4_hc_comb(const struct vk_features *features, const struct ggml_tensor *node) {
+    const struct ggml_tensor *mixes = node->src[0];
+    (void)features;
+    return has_shape(mixes, 24, mixes->ne[1], 1, 1) && node->src[1]->ne[0] >= 3 &&
+           node->src[2]->ne[0] == 24 && has_shape(node, 4, 4, mixes->ne[1], 1);
+}
+
+void vk_encode_dsv4_hc_comb(struct vk_plan *plan, const struct ggml_tensor *node) {
+    struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_hyper_comb, node, 3, GROUP);
+    if (d) vk_dispatch_groups(plan, d, vk_groups_of((uint64_t)node->ne[2], GROUP));
+}
+
+bool vk_accepts_dsv4_hc_pre(const struct vk_features *features, const struct ggml_tensor *node) {
+    const struct ggml_tensor *x = node->src[0];
+    (void)features;
+    return has_shape(node->src[1], x->ne[1], x->ne[2], 1, 1) && x->ne[3] == 1 &&
+           has_shape(node, x->ne[0], x->ne[2], 1, 1);
+}
+
+bool vk_accepts_dsv4_hc_post(const struct vk_features *features, const struct ggml_tensor *node) {
+    const struct ggml_tensor *r = node->src[1];
+    (void)features;
+    return has_type(node->src[3], GGML_TYPE_F32) && r->ne[3] == 1 &&
+           has_shape(node->src[0], r->ne[0], r->ne[2], 1, 1) &&
+           has_shape(node->src[2], r->ne[1], r->ne[2], 1, 1) &&
+           has_shape(node->src[3], r->ne[1], r->ne[1], r->ne[2], 1) && vk_same_shape(node, r);
+}
+
+void vk_encode_dsv4_hc_mix(struct vk_plan *plan, const struct ggml_tensor *node) {
+    struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_hyper_mix, node, 4, GROUP);
+    if (!d) return;
+    vk_dispatch_spec(d, node->op == GGML_OP_DSV4_HC_POST);
+    vk_dispatch_groups(plan, d, vk_groups_of(vk_nelements(node), GROUP));
 }

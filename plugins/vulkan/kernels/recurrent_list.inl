@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Kernels of state-space models, linear attention and triangular systems; columns: see
+// Kernels of state-space models, linear attention and other special ops; columns: see
 // ../kernel_list.inl.
 VK_KERNEL_ROW(SSM_CONV, ANY, ssm_conv, T_F32, T_F32, T_F32, T_ANY, vk_accepts_ssm_conv,
               vk_encode_ssm_conv)
@@ -15,3 +15,11 @@ VK_KERNEL_ROW(GATED_DELTA_NET, ANY, delta_net, T_F32, T_F32, T_F32, T_F32,
               vk_accepts_gated_delta_net, vk_encode_gated_delta_net)
 VK_KERNEL_ROW(SOLVE_TRI, ANY, solve_tri, T_F32, T_F32, T_F32, T_ANY, vk_accepts_solve_tri,
               vk_encode_solve_tri)
+VK_KERNEL_ROW(LIGHTNING_INDEXER, ANY, indexer, T_F32, T_F32, T_FLOATS | T_CODED, T_F32,
+              vk_accepts_lightning_indexer, vk_encode_lightning_indexer)
+VK_KERNEL_ROW(DSV4_HC_COMB, ANY, hyper_comb, T_F32, T_F32, T_F32, T_F32, vk_accepts_dsv4_hc_comb,
+              vk_encode_dsv4_hc_comb)
+VK_KERNEL_ROW(DSV4_HC_PRE, ANY, hyper_pre, T_F32, T_F32, T_F32, T_ANY, vk_accepts_dsv4_hc_pre,
+              vk_encode_dsv4_hc_mix)
+VK_KERNEL_ROW(DSV4_HC_POST, ANY, hyper_post, T_F32, T_F32, T_F32, T_F32, vk_accepts_dsv4_hc_post,
+              vk_encode_dsv4_hc_mix)

@@ -36,7 +36,7 @@ void vk_encode_rows_back(struct vk_plan *plan, const struct ggml_tensor *node) {
 
 bool vk_accepts_repeat_back(const struct vk_features *features, const struct ggml_tensor *node) {
     (void)features;
-    return vk_can_repeat(node, node->src[0]) && vk_nelements(node) > 0;
+    return vk_can_repeat(node, node->src[0]);
 }
 
 void vk_encode_repeat_back(struct vk_plan *plan, const struct ggml_tensor *node) {
@@ -48,7 +48,7 @@ bool vk_accepts_get_rows_back(const struct vk_features *features, const struct g
     const struct ggml_tensor *a = node->src[0];
     const struct ggml_tensor *ids = node->src[1];
     (void)features;
-    return a->ne[0] == node->ne[0] && a->ne[1] == ids->ne[0] &&
+    return vk_rows_dense(a) && a->ne[0] == node->ne[0] && a->ne[1] == ids->ne[0] &&
            (int64_t)vk_nrows(a) == a->ne[1] && (int64_t)vk_nrows(node) == node->ne[1] &&
            vk_nrows(ids) == 1;
 }

@@ -8,7 +8,7 @@ VK_KERNEL_ROW(SOFT_MAX_BACK, ANY, soft_max_back, T_F32, T_F32, T_F32, T_NONE,
               vk_accepts_soft_max_back, vk_encode_rows_back)
 VK_KERNEL_ROW(REPEAT_BACK, ANY, repeat_back, T_F32, T_F32, T_NONE, T_NONE, vk_accepts_repeat_back,
               vk_encode_repeat_back)
-VK_KERNEL_ROW(GET_ROWS_BACK, ANY, get_rows_back, T_F32, T_FLOATS, T_I32, T_NONE,
+VK_KERNEL_ROW(GET_ROWS_BACK, ANY, get_rows_back, T_F32, T_FLOATS | T_CODED, T_I32, T_NONE,
               vk_accepts_get_rows_back, vk_encode_get_rows_back)
 VK_KERNEL_ROW(CROSS_ENTROPY_LOSS, ANY, cross_entropy_loss, T_F32, T_F32, T_F32, T_NONE,
               vk_accepts_cross_entropy_loss, vk_encode_cross_entropy_loss)

@@ -6,6 +6,8 @@
 layout(constant_id = 3) const uint SRC_TYPE = 0;
 VK_OPERAND(dst, 1)
 VK_OPERAND(src0, 2)
+#define UNPACK_FROM src0
+#include "unpack.glsl"
 VK_OPERAND(ids, 3)
 
 void main() {
@@ -15,7 +17,7 @@ void main() {
     float sum = 0;
     for (uint row = 0; row < SRC1.ne.x; ++row) {
         if (ids_u32[(SRC1.at.x + row * SRC1.nb.x) >> 2] == at.y)
-            sum += src0_load(SRC_TYPE, address(SRC0, uvec4(at.x, row, 0, 0)));
+            sum += src0_unpack(SRC_TYPE, SRC0.at.x + row * SRC0.nb.y, at.x);
     }
     dst_f32[address(DST, at) >> 2] = sum;
 }

@@ -17,16 +17,26 @@ bool inner(const uint d) {
 uint from(const uint d) { return SRC0.ne[d] - (inner(d) ? 1 : 0); }
 uint to(const uint d) { return DST.ne[d] - (inner(d) ? 1 : 0); }
 
+// i - q * scale without rounding of the products: factors in halves of 12 bits.
+float residual(const float i, const float q, const float scale) {
+    const float q_high = uintBitsToFloat(floatBitsToUint(q) & 0xfffff000u);
+    const float s_high = uintBitsToFloat(floatBitsToUint(scale) & 0xfffff000u);
+    precise float q_low = q - q_high;
+    precise float s_low = scale - s_high;
+    precise float rest = ((i - q_high * s_high) - q_high * s_low - q_low * s_high) - q_low * s_low;
+    return rest;
+}
+
 // floor(i / scale) as if the quotient were rounded to single precision first.
 uint nearest_index(const uint d, const uint i) {
     const float scale = uintBitsToFloat(number(d));
     uint q = uint(float(i) / scale);
-    if (q > 0 && fma(-float(q), scale, float(i)) < 0) --q;
+    if (q > 0 && residual(float(i), float(q), scale) < 0) --q;
     // Just below q + 1 the quotient rounds up to it.
     const float next = float(q + 1);
-    const float spacing = uintBitsToFloat((floatBitsToUint(next) & 0x7f800000u) - (24u << 23));
-    const float half_ulp = (floatBitsToUint(next) & 0x7fffffu) == 0 ? 0.5 * spacing : spacing;
-    if (fma(-next, scale, float(i)) >= -half_ulp * scale) ++q;
+    const float ulp = uintBitsToFloat((floatBitsToUint(next) & 0x7f800000u) - (23u << 23));
+    const float half_ulp = (floatBitsToUint(next) & 0x7fffffu) == 0 ? 0.25 * ulp : 0.5 * ulp;
+    if (residual(float(i), next, scale) >= -half_ulp * scale) ++q;
     return min(q, SRC0.ne[d] - 1);
 }
 
