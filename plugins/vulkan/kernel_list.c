@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "kernel.h"
+#include "shape.h"
 
 static const struct vk_kernel kernels[] = {
 #define VK_KERNEL_ROW(op, sub, name, dst, src0, src1, src2, accepts, encode)                       \
@@ -35,10 +36,24 @@ static bool within_range(const struct vk_features *features, const struct ggml_t
     return (uint64_t)ggml_nbytes(t) + pad <= features->max_range_bytes;
 }
 
-static bool all_within_range(const struct vk_features *features, const struct ggml_tensor *node) {
-    bool fits = within_range(features, node);
+// Shaders address elements and blocks by units of up to four bytes.
+static bool has_aligned_strides(const struct ggml_tensor *t) {
+    const size_t size = vk_type_size(t->type).size;
+    const size_t unit = size % 4 == 0 ? 4 : size % 2 == 0 ? 2 : 1;
+    bool fits = size > 0;
+    for (int d = 0; d < GGML_MAX_DIMS && fits; ++d)
+        fits = t->ne[d] <= 1 || t->nb[d] % unit == 0;
+    return fits;
+}
+
+static bool within_reach(const struct vk_features *features, const struct ggml_tensor *t) {
+    return within_range(features, t) && has_aligned_strides(t);
+}
+
+static bool all_within_reach(const struct vk_features *features, const struct ggml_tensor *node) {
+    bool fits = within_reach(features, node);
     for (int i = 0; i < GGML_MAX_SRC && fits; ++i)
-        fits = !node->src[i] || within_range(features, node->src[i]);
+        fits = !node->src[i] || within_reach(features, node->src[i]);
     return fits;
 }
 
@@ -48,7 +63,7 @@ const struct vk_kernel *vk_kernel_find(const struct vk_features *features,
         const struct vk_kernel *kernel = &kernels[i];
         if (kernel->op == (int)node->op && has_sub(kernel, node) && has_types(kernel, node) &&
             kernel->accepts(features, node))
-            return all_within_range(features, node) ? kernel : NULL;
+            return all_within_reach(features, node) ? kernel : NULL;
     }
     return NULL;
 }

@@ -25,3 +25,5 @@ VK_KERNEL_ROW(MEAN, ANY, mean, T_F32, T_F32, T_ANY, T_ANY, vk_accepts_sum_rows,
 VK_KERNEL_ROW(ARGMAX, ANY, argmax, T_I32, T_F32, T_ANY, T_ANY, vk_accepts_argmax,
               vk_encode_reduce_rows)
 VK_KERNEL_ROW(CUMSUM, ANY, cumsum, T_F32, T_F32, T_ANY, T_ANY, vk_accepts_cumsum, vk_encode_cumsum)
+VK_KERNEL_ROW(ARGSORT, ANY, argsort, T_I32, T_F32, T_ANY, T_ANY, vk_accepts_argsort, vk_encode_sort)
+VK_KERNEL_ROW(TOP_K, ANY, top_k, T_I32, T_F32, T_ANY, T_ANY, vk_accepts_top_k, vk_encode_sort)
