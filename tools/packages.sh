@@ -4,11 +4,11 @@
 # (dpkg-dev is what tells Meson the library folder of Debian.)
 # What each system calls the things that a build, and in addition the tests, need.
 APT_BUILD="gcc libc6-dev dpkg-dev meson ninja-build pkg-config libhwloc-dev libjansson-dev libelf-dev libcapstone-dev scdoc"
-APT_TEST="g++ cmake libcmocka-dev python3 python3-jsonschema abigail-tools binutils"
+APT_TEST="g++ cmake libcmocka-dev python3 python3-jsonschema abigail-tools binutils libxml2-utils"
 DNF_BUILD="gcc meson ninja-build pkgconf-pkg-config hwloc-devel jansson-devel elfutils-libelf-devel capstone-devel scdoc"
-DNF_TEST="gcc-c++ cmake libcmocka-devel python3 python3-jsonschema libabigail binutils"
+DNF_TEST="gcc-c++ cmake libcmocka-devel python3 python3-jsonschema libabigail binutils libxml2"
 PACMAN_BUILD="gcc meson ninja pkgconf hwloc jansson libelf capstone scdoc"
-PACMAN_TEST="cmake cmocka python python-jsonschema libabigail binutils"
+PACMAN_TEST="cmake cmocka python python-jsonschema libabigail binutils libxml2"
 BREW_BUILD="meson ninja pkg-config hwloc jansson scdoc"
 BREW_TEST="cmake cmocka python3 python-jsonschema"
 

@@ -8,6 +8,7 @@ quick: of a defective plugin only its own check is executed."""
 import concurrent.futures
 import json
 import re
+import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree
@@ -81,6 +82,16 @@ def check_good():
               (code, failed, executed))
 
 
+def follows_schema(text):
+    """What is wrong with the JUnit report; empty if nothing is, or if there is nothing to tell it with."""
+    if not shutil.which("xmllint"):
+        print("# no xmllint: the schema of JUnit is not tested")
+        return ""
+    done = subprocess.run(["xmllint", "--noout", "--schema", SCHEMA.replace(".schema.json", ".junit.xsd"), "-"],
+                          input=text, text=True, capture_output=True, check=False)
+    return done.stderr if done.returncode else ""
+
+
 def check_formats():
     good, bad = path_of("none"), path_of("note_flags")
     report = json.loads(run("--format=json", "--only", "file.*", "--seed", "7", bad).stdout)
@@ -92,9 +103,15 @@ def check_formats():
     except ImportError:
         print("# no jsonschema: the schema is not tested")
     check("the seed is in the report", report["seed"] == 7, report["seed"])
-    suite = xml.etree.ElementTree.fromstring(run("--format=junit", "--only", "file.*", bad).stdout)
+    text = run("--format=junit", "--only", "file.*", bad).stdout
+    suite = xml.etree.ElementTree.fromstring(text)
     check("JUnit counts what it lists", int(suite.get("tests")) == len(suite.findall("testcase")) and
           int(suite.get("failures")) == len(suite.findall("testcase/failure")) == 1, suite.attrib)
+    for name, junit in (("one failure", text), ("nothing executed", run(
+            "--format=junit", "--only", "file.note-cpu-honest", good).stdout),
+            ("a name that is not text", run("--format=junit", "--only", "enum.*", path_of("name_invalid")).stdout)):
+        valid = follows_schema(junit)
+        check(f"JUnit follows its schema: {name}", not valid, valid)
     lines = run("--only", "file.*", bad).stdout.splitlines()
     check("TAP has one line per check and one plan",
           sum(l.startswith(("ok", "not ok")) for l in lines) == int(re.search(r"1\.\.(\d+)", "\n".join(lines))[1]))
@@ -132,6 +149,9 @@ def main():
     for name in listed:
         areas[name.split(".")[0]] = areas.get(name.split(".")[0], 0) + 1
     print("# checks by area:", ", ".join(f"{area} {n}" for area, n in areas.items()), "- together", len(listed))
+    counts = dict(line.split() for line in run("--counts").stdout.splitlines())
+    check("the counts are those of the list",
+          counts == {**{a: str(n) for a, n in areas.items()}, "together": str(len(listed))}, counts)
     check_options()
     check_formats()
     check_good()

@@ -19,6 +19,7 @@ struct options {
     struct runner_options runner;
     enum format format;
     bool list;
+    bool counts;
     bool any_only;
 };
 
@@ -37,6 +38,7 @@ static const char usage[] =
     "  --jobs N            checks at the same time (1)\n"
     "  --deadline SECONDS  for each check, or each case of an operation (10)\n"
     "  --list              print the checks instead of executing them\n"
+    "  --counts            print how many there are in each area\n"
     "  -v, --verbose       let the plugin write to the terminal\n"
     "  -h, --help          this text\n"
     "  -V, --version       the library's version\n"
@@ -128,6 +130,7 @@ static int parse_option(struct options *options, struct check_result *results, i
         return parse_numeric(options, option, optarg) ? -1 : complain("not a fit number: ", optarg);
     case 'a': options->runner.all_cases = true; return -1;
     case 'l': options->list = true; return -1;
+    case 'c': options->list = options->counts = true; return -1;
     case 'v': options->runner.verbose = true; return -1;
     case 'h': fputs(usage, stdout); return EXIT_ALL_WELL;
     case 'V': printf("ggml-plugin-check %s (%s)\n", ggml_version(), ggml_commit()); return 0;
@@ -137,19 +140,14 @@ static int parse_option(struct options *options, struct check_result *results, i
 
 static int parse_options(int argc, char **argv, struct options *out_options,
                          struct check_result *results) {
-    static const struct option table[] = {{"format", required_argument, NULL, 'f'},
-                                          {"only", required_argument, NULL, 'o'},
-                                          {"skip", required_argument, NULL, 'x'},
-                                          {"device", required_argument, NULL, 'd'},
-                                          {"seed", required_argument, NULL, 's'},
-                                          {"jobs", required_argument, NULL, 'j'},
-                                          {"deadline", required_argument, NULL, 't'},
-                                          {"list", no_argument, NULL, 'l'},
-                                          {"all-cases", no_argument, NULL, 'a'},
-                                          {"verbose", no_argument, NULL, 'v'},
-                                          {"help", no_argument, NULL, 'h'},
-                                          {"version", no_argument, NULL, 'V'},
-                                          {NULL, 0, NULL, 0}};
+    static const struct option table[] = {
+        {"format", required_argument, NULL, 'f'},   {"only", required_argument, NULL, 'o'},
+        {"skip", required_argument, NULL, 'x'},     {"device", required_argument, NULL, 'd'},
+        {"seed", required_argument, NULL, 's'},     {"jobs", required_argument, NULL, 'j'},
+        {"deadline", required_argument, NULL, 't'}, {"list", no_argument, NULL, 'l'},
+        {"counts", no_argument, NULL, 'c'},         {"all-cases", no_argument, NULL, 'a'},
+        {"verbose", no_argument, NULL, 'v'},        {"help", no_argument, NULL, 'h'},
+        {"version", no_argument, NULL, 'V'},        {NULL, 0, NULL, 0}};
     int option;
     *out_options =
         (struct options){.runner = {.seed = DEFAULT_SEED, .jobs = 1, .deadline = DEFAULT_DEADLINE}};
@@ -171,6 +169,25 @@ static int list_checks(const struct check_result *results, bool any_only) {
         if (any_only && !results[i].selected) continue;
         printf("%-32s GP-%03u  %s\n", check->id, check->rule, check->title);
     }
+    return fflush(stdout) == 0 ? EXIT_ALL_WELL : EXIT_ERROR;
+}
+
+// The areas are not adjacent in the list: each is counted at its first check.
+static int count_checks(const struct check_result *results, bool any_only) {
+    int total = 0;
+    for (int i = 0; i < check_count; ++i) {
+        const char *area = check_list[i].id;
+        const size_t length = strcspn(area, ".") + 1;
+        int n = 0;
+        for (int j = 0; j < check_count; ++j) {
+            if (strncmp(check_list[j].id, area, length) != 0) continue;
+            if (j < i) break;
+            n += !any_only || results[j].selected;
+        }
+        if (n > 0) printf("%-8.*s %d\n", (int)length - 1, area, n);
+        total += n;
+    }
+    printf("%-8s %d\n", "together", total);
     return fflush(stdout) == 0 ? EXIT_ALL_WELL : EXIT_ERROR;
 }
 
@@ -214,7 +231,9 @@ int main(int argc, char **argv) {
         results[i].check = &check_list[i];
     int code = parse_options(argc, argv, &options, results);
     if (code < 0) {
-        code = options.list ? list_checks(results, options.any_only) : run(&options, results);
+        code = options.counts ? count_checks(results, options.any_only)
+               : options.list ? list_checks(results, options.any_only)
+                              : run(&options, results);
     }
     free(results);
     return code;

@@ -4,6 +4,8 @@
 #include <jansson.h>
 #include <string.h>
 
+#include "subject.h"
+
 static int area_length(const struct check *check) {
     return (int)strcspn(check->id, ".");
 }
@@ -47,15 +49,20 @@ bool report_tap(const struct runner_options *options, const struct check_result 
     return !ferror(out);
 }
 
-// XML knows no control characters, not even escaped ones.
+static int text_byte(unsigned char byte, bool valid) {
+    return byte < ' ' ? ' ' : byte >= 0x80 && !valid ? '?' : byte;
+}
+
+// XML knows no control characters, not even escaped ones, and nothing but valid text.
 static void print_xml(FILE *out, const char *text) {
+    const bool valid = valid_utf8(text);
     for (; *text; ++text) {
         switch (*text) {
         case '&': fputs("&amp;", out); break;
         case '<': fputs("&lt;", out); break;
         case '>': fputs("&gt;", out); break;
         case '"': fputs("&quot;", out); break;
-        default: putc((unsigned char)*text < ' ' ? ' ' : *text, out);
+        default: putc(text_byte((unsigned char)*text, valid), out);
         }
     }
 }
@@ -84,11 +91,15 @@ bool report_junit(const struct runner_options *options, const struct check_resul
                   FILE *out) {
     const struct check_totals totals = runner_totals(results);
     const int none = totals.executed == 0;
+    double seconds = 0;
+    for (int i = 0; i < check_count; ++i)
+        seconds += results[i].seconds;
     fprintf(out,
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-            "<testsuite name=\"ggml-plugin-check\" tests=\"%d\" failures=\"%d\" skipped=\"%d\">\n",
+            "<testsuite name=\"ggml-plugin-check\" tests=\"%d\" failures=\"%d\" errors=\"0\" "
+            "skipped=\"%d\" time=\"%.3f\">\n",
             totals.passed + totals.failed + totals.skipped + none, totals.failed + none,
-            totals.skipped);
+            totals.skipped, seconds);
     fputs("  <properties><property name=\"plugin\" value=\"", out);
     print_xml(out, options->path);
     fprintf(out, "\"/><property name=\"seed\" value=\"%llu\"/></properties>\n",
@@ -97,7 +108,7 @@ bool report_junit(const struct runner_options *options, const struct check_resul
         if (results[i].selected) print_testcase(out, &results[i]);
     }
     if (none) {
-        fputs("  <testcase classname=\"kit\" name=\"executed\"", out);
+        fputs("  <testcase classname=\"kit\" name=\"executed\" time=\"0\"", out);
         print_xml_element(out, "failure", "no check was executed");
     }
     fputs("</testsuite>\n", out);
