@@ -32,6 +32,8 @@ GGML_ENV_ROW(GGML_VULKAN_DEVICES, "all",
              "Comma-separated numbers of the Vulkan devices to offer, in this order: discrete ones "
              "are counted first, drivers that compute on the CPU last. A number that comes twice "
              "makes two devices of the same hardware.")
+GGML_ENV_ROW(GGML_VULKAN_CACHE, "XDG_CACHE_HOME/ggml-host, ~/.cache/ggml-host",
+             "Absolute directory in which the Vulkan plugin keeps compiled shaders; 0: nowhere.")
 GGML_ENV_ROW(GGML_VULKAN_VALIDATE, "0",
              "1: the Vulkan plugin turns the validation layer on, synchronisation included, and "
              "logs what it says.")

@@ -123,6 +123,12 @@ static ggml_backend_buffer_t buft_alloc(ggml_backend_buffer_type_t buft, size_t 
     const bool host = buft != &device->buft;
     struct vk_buffer *buffer;
     if (!context || !vk_context_alive(context)) return NULL;
+    if (size > buft->iface.get_max_size(buft)) {
+        vk_fail(GGML_HOST_OUT_OF_MEMORY, "%s: %zu bytes are above the driver's limit of %zu: "
+                "spread the tensors over several buffers", device->name, size,
+                buft->iface.get_max_size(buft));
+        return NULL;
+    }
     const enum vk_memory_use use = host ? VK_MEMORY_HOST : VK_MEMORY_DEVICE;
     if (vk_buffer_new(context, size, use, &buffer) != GGML_STATUS_SUCCESS) return NULL;
     if (!host && vk_buffer_reserve_space(buffer, size) != GGML_STATUS_SUCCESS) {

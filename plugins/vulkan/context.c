@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "context.h"
 
+#include "bridge.h"
 #include "pipeline.h"
 #include "transfer.h"
 
@@ -158,6 +159,7 @@ struct vk_context *vk_context_new(VkPhysicalDevice physical, const struct vk_pro
     atomic_init(&context->next_buffer_id, 1);
     vk_memory_pool_init(&context->memory);
     pthread_mutex_init(&context->timelines_mutex, NULL);
+    pthread_mutex_init(&context->bridge_mutex, NULL);
     bool ok = create_device(context);
     for (uint32_t n = 1; n <= VK_MAX_OPERANDS && ok; ++n) ok = create_layout(context, n);
     ok = ok && (context->pipelines = vk_pipelines_new(context)) != NULL;
@@ -169,6 +171,7 @@ struct vk_context *vk_context_new(VkPhysicalDevice physical, const struct vk_pro
 
 static void free_device(struct vk_context *context) {
     const struct VolkDeviceTable *api = &context->api;
+    vk_bridge_free(context->bridge);
     api->vkDeviceWaitIdle(context->device);
     vk_transfer_free(context->transfer);
     vk_pipelines_free(context->pipelines);
@@ -191,5 +194,6 @@ void vk_context_free(struct vk_context *context) {
     else
         pthread_mutex_destroy(&context->memory.mutex);
     pthread_mutex_destroy(&context->timelines_mutex);
+    pthread_mutex_destroy(&context->bridge_mutex);
     ggml_aligned_free(context, sizeof(*context));
 }

@@ -17,6 +17,7 @@ struct vk_queue {
     pthread_mutex_t mutex; // held while submitting
 };
 
+struct vk_bridge;
 struct vk_pipelines;
 struct vk_timeline;
 struct vk_transfer;
@@ -41,6 +42,8 @@ struct vk_context {
     atomic_ullong next_buffer_id;
     pthread_mutex_t timelines_mutex;
     struct vk_timeline *timelines; // of all streams
+    pthread_mutex_t bridge_mutex;
+    struct vk_bridge *bridge; // NULL until a stream waits for another device
 };
 
 // What a shader sees in its uniform block; see shaders/common.glsl.

@@ -2,6 +2,7 @@
 #include "device.h"
 
 #include "buffer_type.h"
+#include "event.h"
 #include "stream.h"
 
 static const char *device_name(ggml_backend_dev_t device) {
@@ -59,7 +60,8 @@ static void device_props(ggml_backend_dev_t handle, struct ggml_backend_dev_prop
     props->caps =
         (struct ggml_backend_dev_caps){.async = true,
                                        .host_buffer = true,
-                                       .buffer_from_host_ptr = device->probe.has.host_pointer};
+                                       .buffer_from_host_ptr = device->probe.has.host_pointer,
+                                       .events = true};
     device_memory(handle, &props->memory_free, &props->memory_total);
 }
 
@@ -106,4 +108,7 @@ const struct ggml_backend_device_i vk_device_interface = {
     .buffer_from_host_ptr = device_from_host,
     .supports_op = device_supports_op,
     .supports_buft = device_supports_buft,
+    .event_new = vk_event_new,
+    .event_free = vk_event_free,
+    .event_synchronize = vk_event_synchronize,
 };

@@ -8,7 +8,9 @@
 #include "plan.h"
 
 struct vk_pipelines *vk_pipelines_new(struct vk_context *context);
-// Writes the driver's cache to disk if something was added. NULL is ignored.
+// Writes the driver's cache to disk if something was added. [any-thread]
+void vk_pipelines_save(struct vk_pipelines *pipelines);
+// Saves, then frees. NULL is ignored.
 void vk_pipelines_free(struct vk_pipelines *pipelines);
 // The pipelines of all dispatches of the plan, by number. [any-thread]
 enum ggml_status vk_pipelines_find(struct vk_pipelines *pipelines, const struct vk_plan *plan,

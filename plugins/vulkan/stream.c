@@ -1,47 +1,144 @@
 // SPDX-License-Identifier: MIT
 #include "stream.h"
 
-#include "buffer_type.h"
-#include "recording.h"
-#include "timeline.h"
-
-enum { MAX_RECORDINGS = 32 };
-
-struct vk_stream {
-    struct ggml_backend backend;
-    struct vk_device *device;
-    struct vk_context *context;
-    struct vk_queue *queue;
-    struct vk_timeline *timeline;
-    VkCommandPool pool;
-    struct vk_plan plan;
-    struct vk_graph_key key; // of the graph that is being computed
-    struct vk_recording *recordings[MAX_RECORDINGS];
-    int n_recordings;
-    uint64_t n_graphs;
-    struct vk_buffer *scratch;
-    struct vk_tracker tracker;
-};
+#include "event.h"
+#include "pipeline.h"
 
 static const char *stream_name(ggml_backend_t backend) {
     const struct vk_stream *stream = backend->context;
     return stream->device->name;
 }
 
-static enum ggml_status wait_idle(struct vk_stream *stream) {
-    return vk_timeline_wait(stream->timeline, atomic_load(&stream->timeline->submitted));
+static void stream_synchronize(ggml_backend_t backend) {
+    vk_stream_finish(backend->context);
 }
 
-static void stream_synchronize(ggml_backend_t backend) {
-    wait_idle(backend->context);
+// --- submitting ----------------------------------------------------------------------------------
+
+// A command buffer that the device is done with.
+static int find_spare(struct vk_stream *stream) {
+    struct vk_context *context = stream->context;
+    const uint64_t reached = vk_timeline_reached(stream->timeline);
+    int oldest = 0;
+    for (int i = 0; i < stream->n_spares; ++i) {
+        if (stream->spares[i].value <= reached) return i;
+        if (stream->spares[i].value < stream->spares[oldest].value) oldest = i;
+    }
+    if (stream->n_spares == VK_MAX_SPARES) {
+        return vk_timeline_wait(stream->timeline, stream->spares[oldest].value) ==
+                       GGML_STATUS_SUCCESS
+                   ? oldest
+                   : -1;
+    }
+    const VkCommandBufferAllocateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
+        .commandPool = stream->pool,
+        .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
+        .commandBufferCount = 1};
+    VkCommandBuffer handle;
+    const VkResult result = context->api.vkAllocateCommandBuffers(context->device, &info, &handle);
+    if (!vk_context_check(context, result, "vkAllocateCommandBuffers")) return -1;
+    stream->spares[stream->n_spares].handle = handle;
+    stream->spares[stream->n_spares].value = 0;
+    return stream->n_spares++;
 }
+
+VkCommandBuffer vk_stream_commands(struct vk_stream *stream) {
+    struct vk_context *context = stream->context;
+    if (stream->open) return stream->open;
+    if (!vk_context_alive(context)) return VK_NULL_HANDLE;
+    const int spare = find_spare(stream);
+    if (spare < 0) return VK_NULL_HANDLE;
+    const VkCommandBuffer commands = stream->spares[spare].handle;
+    const VkCommandBufferBeginInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
+                                           .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT};
+    const VkResult result = context->api.vkBeginCommandBuffer(commands, &info);
+    if (!vk_context_check(context, result, "vkBeginCommandBuffer")) return VK_NULL_HANDLE;
+    vk_barrier_full(context, commands);
+    vk_tracker_clear(&stream->open_tracker);
+    stream->open = commands;
+    stream->open_spare = spare;
+    stream->open_bytes = 0;
+    return commands;
+}
+
+static bool close_commands(struct vk_stream *stream, struct vk_submission *submission) {
+    struct vk_context *context = stream->context;
+    if (!stream->open) return true;
+    const VkCommandBuffer commands = stream->open;
+    stream->open = VK_NULL_HANDLE;
+    vk_barrier_full(context, commands);
+    const VkResult result = context->api.vkEndCommandBuffer(commands);
+    submission->commands[submission->n_commands++] = commands;
+    return vk_context_check(context, result, "vkEndCommandBuffer");
+}
+
+static void drop_waits(struct vk_stream *stream) {
+    for (uint32_t i = 0; i < stream->n_waits; ++i) vk_timeline_drop(stream->waits[i].timeline);
+    stream->n_waits = 0;
+}
+
+enum ggml_status vk_stream_flush(struct vk_stream *stream, VkCommandBuffer commands,
+                                 uint64_t *out_value) {
+    struct vk_submission submission = {.n_waits = stream->n_waits};
+    const bool was_open = stream->open != VK_NULL_HANDLE;
+    enum ggml_status status = GGML_STATUS_FAILED;
+    *out_value = atomic_load(&stream->timeline->submitted);
+    if (!was_open && !commands && stream->n_waits == 0) return GGML_STATUS_SUCCESS;
+    memcpy(submission.waits, stream->waits, sizeof(submission.waits));
+    if (close_commands(stream, &submission)) {
+        if (commands) submission.commands[submission.n_commands++] = commands;
+        status = vk_timeline_submit(stream->timeline, stream->queue, &submission, out_value);
+    }
+    // Copies that were never made are not read back.
+    if (status != GGML_STATUS_SUCCESS) vk_timeline_forget(stream->timeline);
+    if (status == GGML_STATUS_SUCCESS && was_open)
+        stream->spares[stream->open_spare].value = *out_value;
+    // After a failure there is still something to wait for.
+    if (status == GGML_STATUS_SUCCESS) drop_waits(stream);
+    return status;
+}
+
+void vk_stream_wait_for(struct vk_stream *stream, struct vk_timeline *timeline, uint64_t value) {
+    uint64_t ignored;
+    if (timeline == stream->timeline || value == 0) return;
+    for (uint32_t i = 0; i < stream->n_waits; ++i) {
+        if (stream->waits[i].timeline != timeline) continue;
+        stream->waits[i].value = MAX(stream->waits[i].value, value);
+        return;
+    }
+    if (stream->n_waits == VK_MAX_WAITS &&
+        vk_stream_flush(stream, VK_NULL_HANDLE, &ignored) != GGML_STATUS_SUCCESS) {
+        vk_timeline_wait(timeline, value);
+        return;
+    }
+    stream->waits[stream->n_waits++] = (struct vk_wait){vk_timeline_share(timeline), value};
+}
+
+enum ggml_status vk_stream_finish(struct vk_stream *stream) {
+    uint64_t value;
+    const enum ggml_status status = vk_stream_flush(stream, VK_NULL_HANDLE, &value);
+    return status == GGML_STATUS_SUCCESS ? vk_timeline_wait(stream->timeline, value) : status;
+}
+
+bool vk_stream_is_idle(struct vk_stream *stream) {
+    return !stream->open && stream->n_waits == 0 &&
+           vk_timeline_reached(stream->timeline) == atomic_load(&stream->timeline->submitted);
+}
+
+// --- making --------------------------------------------------------------------------------------
 
 static void stream_destroy(struct vk_stream *stream) {
     struct vk_context *context = stream->context;
-    if (stream->timeline) wait_idle(stream);
+    if (stream->timeline) {
+        vk_stream_finish(stream);
+        vk_timeline_forget(stream->timeline);
+    }
     for (int i = 0; i < stream->n_recordings; ++i) vk_recording_free(stream->recordings[i]);
     vk_buffer_free(stream->scratch);
+    vk_buffer_free(stream->staging);
     if (stream->pool) context->api.vkDestroyCommandPool(context->device, stream->pool, NULL);
+    drop_waits(stream);
     vk_timeline_drop(stream->timeline);
     vk_plan_free(&stream->plan);
     vk_graph_key_free(&stream->key);
@@ -49,79 +146,10 @@ static void stream_destroy(struct vk_stream *stream) {
 }
 
 static void stream_free(ggml_backend_t backend) {
-    stream_destroy(backend->context);
-}
-
-// --- graphs --------------------------------------------------------------------------------------
-
-static struct vk_recording *find_recording(const struct vk_stream *stream) {
-    for (int i = 0; i < stream->n_recordings; ++i) {
-        struct vk_recording *recording = stream->recordings[i];
-        const bool current = recording->scratch_id == 0 ||
-                             (stream->scratch && recording->scratch_id == stream->scratch->id);
-        if (current && vk_graph_key_equal(&recording->key, &stream->key)) return recording;
-    }
-    return NULL;
-}
-
-static enum ggml_status drop_oldest(struct vk_stream *stream) {
-    int oldest = 0;
-    for (int i = 1; i < stream->n_recordings; ++i) {
-        if (stream->recordings[i]->last_use < stream->recordings[oldest]->last_use) oldest = i;
-    }
-    struct vk_recording *recording = stream->recordings[oldest];
-    const enum ggml_status status = vk_timeline_wait(stream->timeline, recording->last_value);
-    if (status != GGML_STATUS_SUCCESS) return status;
-    vk_recording_free(recording);
-    stream->recordings[oldest] = stream->recordings[--stream->n_recordings];
-    return GGML_STATUS_SUCCESS;
-}
-
-static enum ggml_status reserve_scratch(struct vk_stream *stream, size_t bytes) {
-    if (bytes == 0 || (stream->scratch && stream->scratch->size >= bytes))
-        return GGML_STATUS_SUCCESS;
-    const enum ggml_status status = wait_idle(stream);
-    if (status != GGML_STATUS_SUCCESS) return status;
-    vk_buffer_free(stream->scratch);
-    stream->scratch = NULL;
-    return vk_buffer_new(stream->context, bytes, VK_MEMORY_DEVICE, &stream->scratch);
-}
-
-static enum ggml_status make_recording(struct vk_stream *stream, const struct ggml_cgraph *graph,
-                                       struct vk_recording **out_recording) {
-    enum ggml_status status = vk_plan_graph(&stream->plan, graph);
-    *out_recording = NULL;
-    if (status != GGML_STATUS_SUCCESS || stream->plan.n_dispatches == 0) return status;
-    status = reserve_scratch(stream, stream->plan.scratch_bytes);
-    if (status == GGML_STATUS_SUCCESS && stream->n_recordings == MAX_RECORDINGS)
-        status = drop_oldest(stream);
-    if (status != GGML_STATUS_SUCCESS) return status;
-    const struct vk_recipe recipe = {
-        .context = stream->context,
-        .command_pool = stream->pool,
-        .key = &stream->key,
-        .plan = &stream->plan,
-        .scratch = stream->plan.scratch_bytes ? stream->scratch : NULL,
-        .tracker = &stream->tracker};
-    status = vk_recording_new(&recipe, out_recording);
-    if (*out_recording) stream->recordings[stream->n_recordings++] = *out_recording;
-    return status;
-}
-
-static enum ggml_status stream_compute(ggml_backend_t backend, struct ggml_cgraph *graph) {
     struct vk_stream *stream = backend->context;
-    enum ggml_status status = GGML_STATUS_SUCCESS;
-    if (!vk_context_alive(stream->context)) return GGML_STATUS_FAILED;
-    if (!vk_graph_key_make(&stream->key, graph, vk_place_id)) return GGML_STATUS_ALLOC_FAILED;
-    struct vk_recording *recording = graph->error ? NULL : find_recording(stream);
-    if (!recording) status = make_recording(stream, graph, &recording);
-    if (!recording) return status;
-    const struct vk_submission submission = {.commands = {recording->commands}, .n_commands = 1};
-    recording->last_use = ++stream->n_graphs;
-    return vk_timeline_submit(stream->timeline, stream->queue, &submission, &recording->last_value);
+    vk_pipelines_save(stream->context->pipelines);
+    stream_destroy(stream);
 }
-
-// --- making --------------------------------------------------------------------------------------
 
 static ggml_guid stream_guid = {0x5d, 0x8e, 0x1f, 0x0b, 0x6c, 0x43, 0x4b, 0x27,
                                 0x9a, 0x52, 0xe7, 0x31, 0xc8, 0x64, 0x0d, 0xf2};
@@ -129,9 +157,20 @@ static ggml_guid stream_guid = {0x5d, 0x8e, 0x1f, 0x0b, 0x6c, 0x43, 0x4b, 0x27,
 static const struct ggml_backend_i stream_interface = {
     .get_name = stream_name,
     .free = stream_free,
+    .set_tensor_async = vk_stream_set,
+    .get_tensor_async = vk_stream_get,
+    .set_tensor_2d_async = vk_stream_set_2d,
+    .get_tensor_2d_async = vk_stream_get_2d,
+    .cpy_tensor_async = vk_stream_copy,
     .synchronize = stream_synchronize,
-    .graph_compute = stream_compute,
+    .graph_compute = vk_stream_compute,
+    .event_record = vk_event_record,
+    .event_wait = vk_event_wait,
 };
+
+struct vk_stream *vk_stream_of(ggml_backend_t backend) {
+    return backend && backend->iface.free == stream_free ? backend->context : NULL;
+}
 
 ggml_backend_t vk_stream_new(struct vk_device *device) {
     struct vk_context *context = vk_device_context(device);

@@ -127,6 +127,15 @@ static void make_readbacks(struct vk_timeline *timeline, uint64_t value) {
     pthread_mutex_unlock(&timeline->mutex);
 }
 
+void vk_timeline_forget(struct vk_timeline *timeline) {
+    const uint64_t submitted = atomic_load(&timeline->submitted);
+    pthread_mutex_lock(&timeline->mutex);
+    while (timeline->n_readbacks > 0 &&
+           timeline->readbacks[timeline->n_readbacks - 1].value > submitted)
+        timeline->n_readbacks--;
+    pthread_mutex_unlock(&timeline->mutex);
+}
+
 // --- waiting -------------------------------------------------------------------------------------
 
 static bool wait_for(struct vk_timeline *timeline, uint64_t value) {

@@ -51,6 +51,8 @@ enum ggml_status vk_timeline_wait(struct vk_timeline *timeline, uint64_t value);
 uint64_t vk_timeline_reached(struct vk_timeline *timeline);
 // Adds a copy to be made when its value is reached. False: no memory. [stream]
 bool vk_timeline_read_back(struct vk_timeline *timeline, const struct vk_readback *readback);
+// Drops the readbacks of work that was never submitted. [stream]
+void vk_timeline_forget(struct vk_timeline *timeline);
 // Waits for the work of all streams of the context. [any-thread]
 void vk_timeline_drain(struct vk_context *context);
 
