@@ -173,11 +173,17 @@ static void sweep_twice(bool (*round)(long n), size_t min_memory) {
     const size_t n_memory = fault_count_memory();
     sweep(round);
     assert_true(fault_count_memory() - n_memory > min_memory);
-    const struct resources before = resources_in_use();
-    sweep(round);
-    const struct resources after = resources_in_use();
-    assert_int_equal(after.n_files, before.n_files);
-    assert_true(after.n_bytes <= before.n_bytes + 4096);
+    // What threads keep for themselves of memory that was freed comes and goes; a leak grows each
+    // time.
+    bool grows = true;
+    for (int i = 0; i < 5 && grows; ++i) {
+        const struct resources before = resources_in_use();
+        sweep(round);
+        const struct resources after = resources_in_use();
+        assert_int_equal(after.n_files, before.n_files);
+        grows = after.n_bytes > before.n_bytes + 4096;
+    }
+    assert_false(grows);
 }
 
 static void test_every_call_of_scheduling_may_fail(void **state) {
