@@ -144,6 +144,92 @@ GGML_API enum ggml_host_status ggml_backend_dev_info(ggml_backend_dev_t device,
 GGML_API enum ggml_host_status ggml_backend_dev_figures(ggml_backend_dev_t device,
                                                         struct ggml_device_figures *out_figures);
 
+// --- probing -------------------------------------------------------------------------------------
+//
+// Finds out which plugins work and what devices they offer without running any of their code in this
+// process: each candidate is tried in a helper process (ggml-probe) with a deadline, which is ended
+// with everything that it started. A driver that crashes or never answers costs a record. Results
+// are remembered per user and hold until the plugin's file, the library, the kernel, its drivers or
+// the machine's devices change; a failure is remembered for an hour. docs/probing.md says more.
+
+enum ggml_probe_flag {
+    GGML_PROBE_IN_PROCESS = 1,    // in this process, without a helper and without the cache
+    GGML_PROBE_ISOLATED_ONLY = 2, // never in this process: without a helper a plugin is refused
+    GGML_PROBE_NO_CACHE = 4,      // neither use nor remember results
+    GGML_PROBE_RESCAN = 8,        // don't use results, but remember the new ones
+};
+
+// All zero but for size is the default of everything.
+struct ggml_probe_options {
+    size_t size;
+    const char *dir;         // as in ggml_plugin_load_all
+    const char *helper;      // absolute path of the helper; NULL: it is looked for
+    const char *cache_dir;   // absolute, made if needed; NULL: the user's
+    uint32_t flags;          // enum ggml_probe_flag
+    uint32_t jobs;           // helpers at a time, at most 64; 0: 4
+    uint32_t deadline_ms;    // for each, at most an hour; 0: 15 seconds
+    uint32_t failure_expiry; // seconds that a failure is remembered; 0: 3600, or what
+                             // GGML_PROBE_FAILURE_SECONDS says
+    uint64_t memory_limit;   // bytes that a helper may use; 0: half of the machine's
+    // (opt) Called on the calling thread when `done` of `total` have been probed, `path` last.
+    void (*progress)(void *user_data, size_t done, size_t total, const char *path);
+    void *user_data;
+};
+
+// Where the answer comes from.
+enum ggml_probe_source {
+    GGML_PROBE_SOURCE_FILE = 0,     // the file alone: nothing of the plugin ran
+    GGML_PROBE_SOURCE_HELPER = 1,   // a helper process, just now
+    GGML_PROBE_SOURCE_CACHE = 2,    // a helper process, earlier
+    GGML_PROBE_SOURCE_PROCESS = 3,  // this process, just now: built in, loaded, or without a helper
+};
+
+struct ggml_probe_record {
+    const struct ggml_plugin_record *plugin; // GGML_HOST_OK: it would be loaded; reg is NULL
+    enum ggml_probe_source source;
+    int64_t probed_at; // seconds since 1970; 0: nothing ran
+};
+
+struct ggml_probe_device {
+    struct ggml_backend_dev_props props; // device_id is NULL if there is none
+    enum ggml_memory_quality memory;     // estimated at best if it comes from the cache
+    size_t record;                       // index of its plugin's record
+    size_t alias_of;                     // index of a device, the same hardware; SIZE_MAX: none
+};
+
+typedef struct ggml_probe_report *ggml_probe_report_t;
+
+// Probes every plugin that ggml_plugin_load_all would look at, and changes nothing of what is
+// loaded. Blocks for candidates * deadline / jobs at most, and a moment. The caller frees
+// *out_report, which is NULL on failure. INVALID_ARGUMENT; for options->dir also NOT_FOUND,
+// PERMISSION_DENIED and IO_ERROR; OUT_OF_MEMORY; BUSY inside a plugin's start-up. options may be
+// NULL. [any-thread]
+GGML_API enum ggml_host_status ggml_plugin_probe(const struct ggml_probe_options *options,
+                                                 ggml_probe_report_t *out_report);
+// Loads what the report says would be loaded, file by file, and the built-in plugins; what was
+// refused gets its record. *out_loaded (may be NULL): plugins from files that became available. A
+// file that changed in between is refused. [any-thread]
+GGML_API enum ggml_host_status ggml_plugin_load_probed(ggml_probe_report_t report,
+                                                       size_t *out_loaded);
+// NULL does nothing. [any-thread]
+GGML_API void ggml_probe_report_free(ggml_probe_report_t report);
+// Why plugins were probed in this process although a helper was asked for; "" if none was.
+// Everything that a report answers belongs to it. [any-thread]
+GGML_API const char *ggml_probe_report_not_isolated(ggml_probe_report_t report);
+// Why results are not remembered; "" if they are, or if that was asked for. [any-thread]
+GGML_API const char *ggml_probe_report_not_cached(ggml_probe_report_t report);
+// Candidates in the order in which they were found; devices in the order of ggml_backend_dev_get.
+// NULL past the end. [any-thread]
+GGML_API size_t ggml_probe_report_count(ggml_probe_report_t report);
+GGML_API const struct ggml_probe_record *ggml_probe_report_get(ggml_probe_report_t report,
+                                                               size_t i);
+GGML_API size_t ggml_probe_report_device_count(ggml_probe_report_t report);
+GGML_API const struct ggml_probe_device *
+ggml_probe_report_device_get(ggml_probe_report_t report, size_t i);
+GGML_API size_t ggml_probe_report_directory_count(ggml_probe_report_t report);
+GGML_API const struct ggml_plugin_directory *
+ggml_probe_report_directory_get(ggml_probe_report_t report, size_t i);
+
 // --- scheduler -----------------------------------------------------------------------------------
 
 // What a scheduler does with a graph, or would do: a copy that outlives both. Strings and arrays in

@@ -20,6 +20,14 @@ GGML_ENV_ROW(GGML_ALLOW_UNSAFE_PLUGINS, "0",
 GGML_ENV_ROW(GGML_PLUGIN_SHA256, "none",
              "Absolute path of a list as sha256sum writes it: only plugins with one of its sums are "
              "loaded. If it can't be read, none is.")
+GGML_ENV_ROW(GGML_PROBE_HELPER, "looked for",
+             "Absolute path of the helper program ggml-probe, in which plugins are tried out.")
+GGML_ENV_ROW(GGML_PROBE_CACHE, "ggml-host/probe in the user's cache directory",
+             "Absolute directory in which results of probes are remembered; off: they are not.")
+GGML_ENV_ROW(GGML_PROBE_FAILURE_SECONDS, "3600",
+             "How long the failure of a probe is remembered.")
+GGML_ENV_ROW(XDG_CACHE_HOME, "~/.cache", "The user's cache directory.")
+GGML_ENV_ROW(HOME, "none", "Below it is .cache, unless XDG_CACHE_HOME is set.")
 GGML_ENV_ROW(GGML_CPU_LEVEL, "best",
              "Highest instruction-set level that the CPU plugin may use: scalar, x86-64-v2, "
              "x86-64-v3, x86-64-v4, x86-64-v4-vnni.")

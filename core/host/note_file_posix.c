@@ -112,21 +112,16 @@ struct image_source plugin_file_source(const struct plugin_file *file, const cha
     return (struct image_source){read_fd, (void *)(uintptr_t)file, file->id.size, label_of(path)};
 }
 
-static bool is_same(const struct plugin_file_id *a, const struct plugin_file_id *b) {
-    return a->device == b->device && a->inode == b->inode && a->size == b->size &&
-           a->mtime_ns == b->mtime_ns && a->ctime_ns == b->ctime_ns;
-}
-
 enum ggml_host_status plugin_file_unchanged(const struct plugin_file *file, const char *path,
                                             bool by_path) {
     struct stat info;
     if (!ask((int)file->handle, path, &info)) return fail_with_errno(path, "asked for its state");
     struct plugin_file_id id = identify(&info);
-    bool same = is_same(&id, &file->id);
+    bool same = plugin_file_is_same(&id, &file->id);
     if (same && by_path) {
         if (!ask(-1, path, &info)) return fail_with_errno(path, "found");
         id = identify(&info);
-        same = is_same(&id, &file->id);
+        same = plugin_file_is_same(&id, &file->id);
     }
     if (same) return GGML_HOST_OK;
     return ggml_fail(GGML_HOST_DAMAGED_FILE, "'%s' changed while it was being loaded: try again",

@@ -23,3 +23,8 @@ enum ggml_host_status plugin_file_sha256(const struct plugin_file *file, const c
     ggml_mem_free(chunk);
     return status;
 }
+
+bool plugin_file_is_same(const struct plugin_file_id *a, const struct plugin_file_id *b) {
+    return a->device == b->device && a->inode == b->inode && a->size == b->size &&
+           a->mtime_ns == b->mtime_ns && a->ctime_ns == b->ctime_ns;
+}

@@ -4,6 +4,8 @@
 #ifndef GGML_HOST_PLUGIN_FILE_H
 #define GGML_HOST_PLUGIN_FILE_H
 
+#include <stdbool.h>
+
 #include "base/sha256.h"
 #include "host/note_image.h"
 
@@ -15,6 +17,9 @@ struct plugin_file_id {
     int64_t mtime_ns;
     int64_t ctime_ns; // 0 where there is none
 };
+
+// Whether all of it is equal: the same file, not written to. [any-thread]
+bool plugin_file_is_same(const struct plugin_file_id *a, const struct plugin_file_id *b);
 
 struct plugin_file {
     intptr_t handle; // file descriptor, on Windows a HANDLE; -1: not open

@@ -166,8 +166,8 @@ struct ggml_plugin_report {
     struct ggml_plugin_directory *directories;
 };
 
-static bool copy_record(struct arena *arena, const struct record *from,
-                        struct ggml_plugin_record *out_record) {
+bool record_copy(struct arena *arena, const struct record *from,
+                 struct ggml_plugin_record *out_record) {
     *out_record = (struct ggml_plugin_record){
         .path = arena_strdup(arena, from->path),
         .name = arena_strdup(arena, from->name),
@@ -194,7 +194,7 @@ static bool copy_records(struct ggml_plugin_report *report) {
     report->records = arena_alloc(&report->arena, count * sizeof(*report->records) + 1);
     if (!report->records) return false;
     for (const struct record *record = records; record; record = record->next) {
-        if (!copy_record(&report->arena, record, &report->records[report->n_records++]))
+        if (!record_copy(&report->arena, record, &report->records[report->n_records++]))
             return false;
     }
     return true;

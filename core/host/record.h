@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "base/arena.h"
 #include "ggml-host.h"
 
 #define BUILTIN_PATH "(built-in)"
@@ -35,6 +36,9 @@ void record_set_note(struct record *record, const struct ggml_plugin_note *note)
 // message; answers `status`. [stream]
 enum ggml_host_status record_refuse(struct record *record, enum ggml_plugin_stage stage,
                                     enum ggml_host_status status);
+// Copies it for a report, texts and all, into the arena; false when memory runs out. [stream]
+bool record_copy(struct arena *arena, const struct record *from,
+                 struct ggml_plugin_record *out_record);
 
 // Adds it to the list, in the place of an older one of the same path and, for built-ins, name.
 // [any-thread]

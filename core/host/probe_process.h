@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+// Helper processes, per platform. Where there are none, starting one answers GGML_HOST_UNSUPPORTED.
+#ifndef GGML_HOST_PROBE_PROCESS_H
+#define GGML_HOST_PROBE_PROCESS_H
+
+#include "host/policy.h"
+#include "host/probe_protocol.h"
+
+enum { PROBE_PATH_MAX = 4096 };
+
+struct probe_process {
+    long pid;
+    int fd; // what it says, read without blocking; -1 once it is closed
+};
+
+struct probe_exit {
+    bool known; // false: somebody else collected it, or it can't be ended
+    int signal; // 0: none
+    int code;
+};
+
+// Finds the helper: at `given` if that is not NULL, else where GGML_PROBE_HELPER says, else beside
+// the library, beside the executable, or where it was installed. UNSUPPORTED: there is none that
+// may be used, the message says why. [any-thread]
+enum ggml_host_status probe_helper_find(const char *given, const struct load_policy *policy,
+                                        char out_path[PROBE_PATH_MAX]);
+
+// Fills `key` with random bytes. IO_ERROR. [any-thread]
+enum ggml_host_status probe_key_new(uint8_t out_key[PROBE_KEY_SIZE]);
+
+// Starts the helper for one plugin, in a process group of its own, with nothing open but the two
+// pipes. UNSUPPORTED: not possible here at all; OUT_OF_MEMORY and BUSY: not at the moment;
+// IO_ERROR. [any-thread]
+enum ggml_host_status probe_process_start(const char *helper, const char *plugin,
+                                          const struct probe_request *request,
+                                          struct probe_process *out_process);
+// Waits until one of them says something, at most so long. [any-thread]
+void probe_process_wait(const struct probe_process *const *processes, size_t count, int timeout_ms);
+// Number of bytes that were there, at most `size`. Closes the pipe at its end. [any-thread]
+size_t probe_process_read(struct probe_process *process, void *out_bytes, size_t size);
+// Whether it has ended by itself. It still has to be ended, for the sake of its children.
+// [any-thread]
+bool probe_process_gone(const struct probe_process *process);
+// Kills it and its group, and collects it. One that the kernel does not let go within a moment is
+// left to probe_process_collect(). [any-thread]
+void probe_process_end(struct probe_process *process, struct probe_exit *out_exit);
+// Collects those that were left. [any-thread]
+void probe_process_collect(void);
+
+// For messages: what a signal means. [any-thread]
+const char *probe_signal_name(int number);
+
+// Physical memory in bytes and number of CPUs, at least 1. [any-thread]
+uint64_t probe_machine_memory(void);
+unsigned probe_machine_cpus(void);
+
+#endif

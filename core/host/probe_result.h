@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// What a probe found out about one candidate.
+#ifndef GGML_HOST_PROBE_RESULT_H
+#define GGML_HOST_PROBE_RESULT_H
+
+#include "base/arena.h"
+#include "ggml-host.h"
+#include "host/plugin.h"
+#include "host/probe_bytes.h"
+#include "host/record.h"
+
+enum { PROBE_RESULT_MAX = 1 << 20, PROBE_DEVICES_MAX = 1024 };
+
+// Zero-initialised is an empty one. [stream]
+struct probe_result {
+    struct arena arena; // holds the texts and the devices
+    enum ggml_plugin_stage stage;
+    enum ggml_host_status status;
+    const char *message;
+    const char *missing;
+    double microseconds;
+    size_t n_devices;
+    struct ggml_backend_dev_props *devices; // texts are never NULL; an id may be ""
+};
+
+// Takes over what the record says of a candidate and, if `plugin` is not NULL, what its devices say
+// of themselves, which runs the plugin's code. OUT_OF_MEMORY. [init]
+enum ggml_host_status probe_result_take(struct probe_result *out_result,
+                                        const struct record *record,
+                                        const struct host_plugin *plugin);
+// A result without devices; the message is formatted. When memory runs out there is none. [stream]
+void probe_result_fail(struct probe_result *out_result, enum ggml_plugin_stage stage,
+                       enum ggml_host_status status, const char *format, ...)
+    GGML_ATTRIBUTE_FORMAT(4, 5);
+void probe_result_free(struct probe_result *result);
+
+// Appends it. [stream]
+void probe_result_write(const struct probe_result *result, struct probe_writer *writer);
+// The reverse, for bytes that somebody else may have written; the result is empty on failure.
+// DAMAGED_FILE: they are not one whole result. OUT_OF_MEMORY. [stream]
+enum ggml_host_status probe_result_read(const void *bytes, size_t size,
+                                        struct probe_result *out_result);
+
+#endif

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: MIT
+// Plugins that no process survives, one habit each (HABIT, see meson.build).
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "ggml-impl.h"
+#include "ggml-plugin.h"
+
+enum habit {
+    NO_HABIT,
+    ENDLESS_CONSTRUCTOR,
+    ENDLESS_INIT,
+    ENDLESS_SHUTDOWN,
+    CRASH_CONSTRUCTOR,
+    CRASH_INIT,
+    ABORT_INIT,
+    CRASH_SHUTDOWN,
+    EXIT_INIT,
+    EXIT_CONSTRUCTOR,
+    IGNORE_TERM,
+    GRANDCHILD,
+    GRANDCHILD_SESSION,
+    GRANDCHILD_ONLY,
+    FLOOD,
+    FORGE,
+    CLOSE_ALL,
+    MEMORY,
+    STOP,
+    FORK_BOTH,
+};
+
+static struct ggml_backend_device device;
+
+_Noreturn static void hang(void) {
+    for (;;)
+        pause();
+}
+
+// Not what a sanitizer makes of it.
+static void crash(void) {
+    signal(SIGSEGV, SIG_DFL);
+    raise(SIGSEGV);
+}
+
+// A child that outlives this process with everything open that it had.
+static void leave_child(bool own_session) {
+    if (fork() != 0) return;
+    if (own_session) setsid();
+    signal(SIGTERM, SIG_IGN);
+    alarm(20);
+    hang();
+}
+
+// Text that a careless library might print, into everything that is open.
+static void flood(void) {
+    for (int fd = 0; fd < 64; ++fd) {
+        const ssize_t n = write(fd, "GBRF garbage from a driver\n", 27);
+        (void)n;
+    }
+}
+
+// What a whole answer would look like, made without knowing the key.
+static void forge(void) {
+    unsigned char frame[64] = {'G', 'B', 'R', 'F', 1, 0, 0, 0, 4};
+    for (int fd = 0; fd < 64; ++fd) {
+        const ssize_t n = write(fd, frame, sizeof(frame));
+        (void)n;
+    }
+}
+
+static void fill_memory(void) {
+    const size_t size = 64u << 20;
+    for (;;) {
+        char *memory = malloc(size);
+        if (!memory) abort();
+        memset(memory, 1, size);
+    }
+}
+
+static void act(enum habit habit) {
+    switch (habit) {
+    case ENDLESS_CONSTRUCTOR:
+    case ENDLESS_INIT: hang();
+    case CRASH_CONSTRUCTOR:
+    case CRASH_INIT: crash(); break;
+    case ABORT_INIT: abort();
+    case EXIT_CONSTRUCTOR:
+    case EXIT_INIT: exit(0);
+    case IGNORE_TERM:
+        signal(SIGTERM, SIG_IGN);
+        signal(SIGINT, SIG_IGN);
+        hang();
+    case GRANDCHILD: leave_child(false); break;
+    case GRANDCHILD_SESSION: leave_child(true); break;
+    case GRANDCHILD_ONLY: leave_child(false); _exit(0);
+    case FLOOD: flood(); break;
+    case FORGE: forge(); break;
+    case CLOSE_ALL:
+        for (int fd = 0; fd < 64; ++fd)
+            close(fd);
+        break;
+    case MEMORY: fill_memory(); break;
+    case STOP: raise(SIGSTOP); break;
+    case FORK_BOTH:
+        if (fork() < 0) abort();
+        break;
+    default: break;
+    }
+}
+
+__attribute__((constructor)) static void begin(void) {
+    if (HABIT == ENDLESS_CONSTRUCTOR || HABIT == CRASH_CONSTRUCTOR || HABIT == EXIT_CONSTRUCTOR) {
+        act(HABIT);
+    }
+}
+
+static const char *device_name(ggml_backend_dev_t dev) {
+    (void)dev;
+    return "PROBED0";
+}
+
+static const char *device_description(ggml_backend_dev_t dev) {
+    (void)dev;
+    return "A device to be found";
+}
+
+static void device_memory(ggml_backend_dev_t dev, size_t *free_bytes, size_t *total) {
+    (void)dev;
+    *free_bytes = 1u << 20;
+    *total = 3u << 20;
+}
+
+static enum ggml_backend_dev_type device_type(ggml_backend_dev_t dev) {
+    (void)dev;
+    return GGML_BACKEND_DEVICE_TYPE_GPU;
+}
+
+static void device_props(ggml_backend_dev_t dev, struct ggml_backend_dev_props *props) {
+    props->name = device_name(dev);
+    props->description = device_description(dev);
+    props->type = device_type(dev);
+    props->device_id = "0000:0a:00.0";
+    device_memory(dev, &props->memory_free, &props->memory_total);
+    props->caps.async = true;
+    props->caps.events = true;
+}
+
+static ggml_backend_t device_init(ggml_backend_dev_t dev, const char *params) {
+    (void)dev;
+    (void)params;
+    return NULL;
+}
+
+static ggml_backend_buffer_type_t device_buffer_type(ggml_backend_dev_t dev) {
+    (void)dev;
+    return ggml_backend_cpu_buffer_type();
+}
+
+static bool device_supports_op(ggml_backend_dev_t dev, const struct ggml_tensor *op) {
+    (void)dev;
+    (void)op;
+    return false;
+}
+
+static bool device_supports_buft(ggml_backend_dev_t dev, ggml_backend_buffer_type_t buft) {
+    return buft == device_buffer_type(dev);
+}
+
+static const char *reg_name(ggml_backend_reg_t reg) {
+    (void)reg;
+    return "PROBED";
+}
+
+static size_t reg_count(ggml_backend_reg_t reg) {
+    (void)reg;
+    return 1;
+}
+
+static ggml_backend_dev_t reg_device(ggml_backend_reg_t reg, size_t index) {
+    (void)reg;
+    (void)index;
+    return &device;
+}
+
+static struct ggml_backend_reg reg = {
+    .api_version = GGML_BACKEND_API_VERSION,
+    .iface = {.get_name = reg_name, .get_device_count = reg_count, .get_device = reg_device},
+};
+
+static ggml_backend_reg_t start(void) {
+    act(HABIT);
+    device.reg = &reg;
+    device.iface = (struct ggml_backend_device_i){
+        .get_name = device_name,
+        .get_description = device_description,
+        .get_memory = device_memory,
+        .get_type = device_type,
+        .get_props = device_props,
+        .init_backend = device_init,
+        .get_buffer_type = device_buffer_type,
+        .supports_op = device_supports_op,
+        .supports_buft = device_supports_buft,
+    };
+    return &reg;
+}
+
+static void stop(void) {
+    if (HABIT == ENDLESS_SHUTDOWN) hang();
+    if (HABIT == CRASH_SHUTDOWN) crash();
+}
+
+GGML_PLUGIN_NOTE(GGML_PLUGIN_NAME, GGML_PLUGIN_VARIANT, "1.2", 0, 0, 0)
+
+GGML_PLUGIN_EXPORT int32_t ggml_backend_init(const struct ggml_host_table *host,
+                                             const struct ggml_plugin_table **out_plugin);
+GGML_PLUGIN_EXPORT int32_t ggml_backend_init(const struct ggml_host_table *host,
+                                             const struct ggml_plugin_table **out_plugin) {
+    static struct ggml_sdk_plugin plugin;
+    return ggml_sdk_enter(host, &plugin, start, NULL, stop, NULL, out_plugin);
+}
