@@ -42,6 +42,7 @@ const char *ggml_env(enum ggml_env variable) {
 }
 
 const char *ggml_env_by_name(const char *name) {
+    if (strncmp(name, "GGML_", strlen("GGML_")) != 0) return NULL;
     for (int i = 0; i < GGML_ENV_COUNT; ++i) {
         if (strcmp(names[i], name) == 0) return ggml_env((enum ggml_env)i);
     }

@@ -13,9 +13,11 @@ enum ggml_env {
 
 // Value, or NULL if it is unset or empty, and always in a privileged process. [any-thread]
 const char *ggml_env(enum ggml_env variable);
-// The same by name; NULL for names that are not in the table. [any-thread]
+// The same by name, for plugins; NULL for names that are not ggml's or not in the table.
+// [any-thread]
 const char *ggml_env_by_name(const char *name);
-// Whether this process runs with more rights than its caller (setuid, file capabilities). [any-thread]
+// Whether this process runs with more rights than its caller (setuid, file capabilities).
+// [any-thread]
 bool ggml_env_privileged(void);
 // For tests: from now on it counts as such a process. [init]
 void ggml_env_assume_privileged(bool privileged);

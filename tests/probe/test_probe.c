@@ -361,17 +361,22 @@ static void write_script(const char *file_name, const char *text, mode_t mode) {
 static void test_without_a_helper_this_process_probes_and_says_so(void **state) {
     (void)state;
     char path[600];
+    const char *given = getenv("GGML_ALLOW_UNSAFE_PLUGINS");
+    char *unsafe = given ? strdup(given) : NULL;
     add_from(FIXTURES, "ggml-gpu.so");
     probe_without("/nonexistent/ggml-probe", "no helper program");
     write_script("helper", "#!/bin/sh\nexit 0\n", 0700);
     snprintf(path, sizeof(path), "%s", plugin_dir_path(&dir, "helper"));
     probe_without(path, "does not work");
     write_script("helper", "#!/bin/sh\nexit 0\n", 0722);
+    unsetenv("GGML_ALLOW_UNSAFE_PLUGINS");
     probe_without(path, "can't be trusted");
+    if (unsafe) setenv("GGML_ALLOW_UNSAFE_PLUGINS", unsafe, 1);
     write_script("helper", "#!/nonexistent/interpreter\n", 0700);
     probe_without(path, "can't be started");
     write_script("helper", "#!/bin/sh\nexit 0\n", 0600);
     probe_without(path, "no helper program");
+    free(unsafe);
     assert_no_child();
 }
 
