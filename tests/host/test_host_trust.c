@@ -329,7 +329,7 @@ enum { N_VARIABLES = sizeof(variables) / sizeof(variables[0]) };
 static size_t count_visible(void) {
     size_t count = 0;
     for (size_t i = 0; i < N_VARIABLES; ++i)
-        count += ggml_env_by_name(variables[i]) != NULL;
+        count += ggml_env((enum ggml_env)i) != NULL;
     return count;
 }
 
