@@ -224,6 +224,76 @@ BUILD(rotated) {
     return ggml_reshape_2d(CTX, x, 64, 5);
 }
 
+static struct ggml_tensor *leaf4(struct meta_run *run, const char *name, int64_t ne0, int64_t ne1,
+                                 int64_t ne2, int64_t ne3) {
+    return meta_leaf(run, name, GGML_TYPE_F32, ne0, ne1, ne2, ne3);
+}
+
+BUILD(conv_direct) {
+    (void)user;
+    struct ggml_tensor *x = leaf4(run, "x", 9, 8, 6, 7);
+    return ggml_conv_2d_direct(CTX, leaf4(run, "kernel", 3, 3, 6, 12), x, 1, 1, 1, 1, 1, 1);
+}
+
+BUILD(conv_depthwise) {
+    (void)user;
+    struct ggml_tensor *x = leaf4(run, "x", 9, 8, 12, 7);
+    x = ggml_conv_2d_dw_direct(CTX, leaf4(run, "kernel", 3, 3, 1, 12), x, 1, 1, 1, 1, 1, 1);
+    return ggml_pool_2d(CTX, ggml_relu(CTX, x), GGML_OP_POOL_AVG, 2, 2, 2, 2, 0, 0);
+}
+
+BUILD(conv_patches) {
+    (void)user;
+    struct ggml_tensor *kernel = meta_leaf(run, "kernel", GGML_TYPE_F16, 3, 3, 6, 12);
+    return ggml_sqr(CTX, ggml_conv_2d(CTX, kernel, leaf4(run, "x", 9, 8, 6, 2), 1, 1, 1, 1, 1, 1));
+}
+
+BUILD(patches_of_channels) {
+    (void)user;
+    struct ggml_tensor *kernel = leaf4(run, "kernel", 3, 2, 6, 5);
+    struct ggml_tensor *x = leaf4(run, "x", 9, 8, 6, 7);
+    return ggml_im2col(CTX, kernel, x, 1, 1, 1, 1, 1, 1, true, GGML_TYPE_F32);
+}
+
+BUILD(patches_of_signal) {
+    (void)user;
+    struct ggml_tensor *x = leaf3(run, "x", 9, 6, 7);
+    return ggml_im2col(CTX, leaf3(run, "kernel", 3, 6, 5), x, 1, 0, 1, 0, 1, 0, false,
+                       GGML_TYPE_F32);
+}
+
+BUILD(samples) {
+    (void)user;
+    struct ggml_tensor *x = ggml_group_norm(CTX, leaf4(run, "x", 9, 8, 6, 7), 3, 1e-5f);
+    return ggml_upscale(CTX, x, 2, GGML_SCALE_MODE_NEAREST);
+}
+
+BUILD(outer) {
+    (void)user;
+    return ggml_sqr(CTX, ggml_out_prod(CTX, leaf2(run, "a", 12, 9), leaf2(run, "b", 10, 9)));
+}
+
+// A weight is trained: what is written shows in later nodes.
+BUILD(training_step) {
+    (void)user;
+    struct ggml_tensor *w = leaf2(run, "w", 32, 48);
+    struct ggml_tensor *dw = ggml_out_prod(CTX, leaf2(run, "a", 32, 5), leaf2(run, "b", 48, 5));
+    ggml_set_param(w);
+    struct ggml_tensor *parameters = ggml_sqr(CTX, leaf2(run, "params", 2, 1));
+    return ggml_sqr(CTX, ggml_opt_step_sgd(CTX, w, dw, parameters));
+}
+
+BUILD(adam_step) {
+    (void)user;
+    struct ggml_tensor *w = leaf2(run, "w", 32, 48);
+    struct ggml_tensor *v = ggml_sqr(CTX, leaf2(run, "v", 32, 48));
+    ggml_set_param(w);
+    struct ggml_tensor *step =
+        ggml_opt_step_adamw(CTX, w, leaf2(run, "g", 32, 48), leaf2(run, "moment", 32, 48), v,
+                            ggml_sigmoid(CTX, leaf2(run, "params", 7, 1)));
+    return ggml_sqr(CTX, step);
+}
+
 BUILD(nothing_split) {
     (void)user;
     return ggml_sqr(CTX, ggml_add(CTX, leaf2(run, "n", 7, 3), ggml_arange(CTX, 0, 7, 1)));
@@ -343,6 +413,48 @@ static const struct op_case op_cases[] = {
      {{.prefix = "q", .axis = 1, .step = 2}, {.prefix = "k", .axis = 1}}},
     {"rotated", rotated, DERIVED, {{.prefix = "a", .axis = 1, .step = 8}}},
     {"rotated, cut through", rotated, GATHERED, {{.prefix = "a", .axis = 1}}},
+    {"conv, kernels", conv_direct, DERIVED, {{.prefix = "kernel", .axis = 3}}},
+    {"conv, channels",
+     conv_direct,
+     DERIVED,
+     {{.prefix = "kernel", .axis = 2}, {.prefix = "x", .axis = 2}}},
+    {"conv, images", conv_direct, DERIVED, {{.prefix = "x", .axis = 3}}},
+    {"conv, across", conv_direct, GATHERED, {{.prefix = "x", .axis = 1}}},
+    {"depthwise conv, channels",
+     conv_depthwise,
+     DERIVED,
+     {{.prefix = "kernel", .axis = 3}, {.prefix = "x", .axis = 2}}},
+    {"depthwise conv, kernels", conv_depthwise, DERIVED, {{.prefix = "kernel", .axis = 3}}},
+    {"depthwise conv, images", conv_depthwise, DERIVED, {{.prefix = "x", .axis = 3}}},
+    {"depthwise conv, across", conv_depthwise, GATHERED, {{.prefix = "x", .axis = 0}}},
+    {"conv of patches, kernels", conv_patches, DERIVED, {{.prefix = "kernel", .axis = 3}}},
+    {"patches, channels", patches_of_channels, DERIVED, {{.prefix = "x", .axis = 2}}},
+    {"patches, images", patches_of_channels, DERIVED, {{.prefix = "x", .axis = 3}}},
+    {"patches, across", patches_of_channels, GATHERED, {{.prefix = "x", .axis = 0}}},
+    {"patches of a signal, channels", patches_of_signal, DERIVED, {{.prefix = "x", .axis = 1}}},
+    {"patches of a signal, samples", patches_of_signal, DERIVED, {{.prefix = "x", .axis = 2}}},
+    {"images", samples, DERIVED, {{.prefix = "x", .axis = 3}}},
+    {"images, groups across", samples, GATHERED, {{.prefix = "x", .axis = 2}}},
+    {"outer product, columns", outer, DERIVED, {{.prefix = "a", .axis = 0}}},
+    {"outer product, rows", outer, DERIVED, {{.prefix = "b", .axis = 0}}},
+    {"outer product, sum", outer, DERIVED, {{.prefix = "a", .axis = 1}}},
+    {"training step, rows",
+     training_step,
+     DERIVED,
+     {{.prefix = "w", .axis = 1}, {.prefix = "b", .axis = 0}}},
+    {"training step, columns",
+     training_step,
+     DERIVED,
+     {{.prefix = "w", .axis = 0}, {.prefix = "a", .axis = 0}}},
+    {"training step, summed gradient",
+     training_step,
+     DERIVED,
+     {{.prefix = "w", .axis = 1}, {.prefix = "a", .axis = 1}}},
+    {"adam step",
+     adam_step,
+     DERIVED,
+     {{.prefix = "w", .axis = 1}, {.prefix = "v", .axis = 1}, {.prefix = "m", .axis = 1}}},
+    {"adam step, mirrored weight", adam_step, GATHERED, {{.prefix = "g", .axis = 1}}},
     {"nothing split", nothing_split, DERIVED, {{0}}},
 };
 

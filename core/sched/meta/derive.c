@@ -115,12 +115,17 @@ static bool rule_rows(struct rule_call *call, meta_state *out) {
         *out = meta_state_plain(GGML_BACKEND_SPLIT_AXIS_PARTIAL);
         return true;
     }
-    const int lowest = call->node->op == GGML_OP_REPEAT ? 0 : 1;
+    const bool repeats = call->node->op == GGML_OP_REPEAT || call->node->op == GGML_OP_REPEAT_BACK;
+    const int lowest = repeats ? 0 : 1;
     return rows_from(call, lowest, out);
 }
 
 static bool rule_batches(struct rule_call *call, meta_state *out) {
     return rows_from(call, 2, out);
+}
+
+static bool rule_samples(struct rule_call *call, meta_state *out) {
+    return rows_from(call, 3, out);
 }
 
 static bool rule_sum(struct rule_call *call, meta_state *out) {
@@ -200,11 +205,12 @@ static bool rule_set_rows(struct rule_call *call, meta_state *out) {
     return match(call, 0, axis, out, 1, 1) && match(call, 2, axis, out, 1, 1);
 }
 
-static bool contraction(struct rule_call *call, meta_state *out) {
+// Both operands are split along `axis`, which the operation sums over.
+static bool contraction(struct rule_call *call, int axis, meta_state *out) {
     const meta_state state = *first_split(call);
     *out = meta_state_plain(GGML_BACKEND_SPLIT_AXIS_PARTIAL);
-    return call->node->type == GGML_TYPE_F32 && match(call, 0, 0, &state, 1, 1) &&
-           match(call, 1, 0, &state, 1, 1);
+    return call->node->type == GGML_TYPE_F32 && match(call, 0, axis, &state, 1, 1) &&
+           match(call, 1, axis, &state, 1, 1);
 }
 
 // Rows of the matrices become columns of the result.
@@ -235,7 +241,7 @@ static bool rule_mul_mat(struct rule_call *call, meta_state *out) {
         if (is_on(&call->src[1], axis)) relabel(call, 0, axis);
         if (is_on(&call->src[0], axis) || is_on(&call->src[1], axis)) return batch(call, axis, out);
     }
-    if (is_on(&call->src[0], 0) || is_on(&call->src[1], 0)) return contraction(call, out);
+    if (is_on(&call->src[0], 0) || is_on(&call->src[1], 0)) return contraction(call, 0, out);
     if (is_on(&call->src[0], 1)) return output_rows(call, out);
     *out = call->src[1].state;
     return is_mirrored(&call->src[0]);
@@ -243,7 +249,7 @@ static bool rule_mul_mat(struct rule_call *call, meta_state *out) {
 
 static bool rule_mul_mat_id(struct rule_call *call, meta_state *out) {
     if (!is_mirrored(&call->src[2])) return false;
-    if (is_on(&call->src[0], 0) || is_on(&call->src[1], 0)) return contraction(call, out);
+    if (is_on(&call->src[0], 0) || is_on(&call->src[1], 0)) return contraction(call, 0, out);
     return is_on(&call->src[0], 1) && output_rows(call, out);
 }
 
@@ -276,6 +282,83 @@ static bool rule_ssm_conv(struct rule_call *call, meta_state *out) {
         return false;
     }
     out->axis = GGML_BACKEND_SPLIT_AXIS_0;
+    return true;
+}
+
+// Columns of both operands are multiplied; rows are summed over.
+static bool rule_out_prod(struct rule_call *call, meta_state *out) {
+    for (int axis = 2; axis < 4; ++axis) {
+        if (is_on(&call->src[0], axis) || is_on(&call->src[1], axis)) return batch(call, axis, out);
+    }
+    if (is_on(&call->src[0], 1) || is_on(&call->src[1], 1)) return contraction(call, 1, out);
+    const int k = is_on(&call->src[0], 0) ? 0 : 1;
+    *out = call->src[k].state;
+    out->axis = (enum ggml_backend_meta_split_axis)k;
+    return is_mirrored(&call->src[1 - k]);
+}
+
+static bool has_all(const struct rule_call *call, const struct meta_operand *operand) {
+    for (size_t j = 0; j < call->n; ++j) {
+        if (meta_share(&operand->state, call->n, j) == 0) return false;
+    }
+    return true;
+}
+
+// src0: a kernel, of which only the extents matter; src1: the image. Each channel gives as many
+// columns as the kernel has elements.
+static bool rule_im2col(struct rule_call *call, meta_state *out) {
+    const bool is_2d = ggml_get_op_params_i32(call->node, 6) != 0;
+    const int channels = is_2d ? 2 : 1;
+    const int64_t *kernel = call->src[0].tensor->ne;
+    if (is_mirrored(&call->src[1]) && is_on(&call->src[0], channels + 1)) {
+        return has_all(call, &call->src[0]); // mirrored as the image is
+    }
+    *out = *first_split(call);
+    if ((int)out->axis > channels) return is_mirrored(&call->src[0]);
+    if ((int)out->axis != channels || !match(call, 0, channels, out, 1, 1) ||
+        !match(call, 1, channels, out, 1, 1)) {
+        return false;
+    }
+    for (size_t i = 0; i < out->n_segments * call->n; ++i) {
+        out->ne[i] *= is_2d ? kernel[0] * kernel[1] : kernel[0];
+    }
+    out->axis = GGML_BACKEND_SPLIT_AXIS_0;
+    return true;
+}
+
+// Kernels [w, h, in, out], images [w, h, in, n].
+static bool rule_conv_2d(struct rule_call *call, meta_state *out) {
+    if (is_on(&call->src[0], 2) || is_on(&call->src[1], 2)) return contraction(call, 2, out);
+    if (is_on(&call->src[0], 3)) {
+        *out = call->src[0].state;
+        out->axis = GGML_BACKEND_SPLIT_AXIS_2;
+        return is_mirrored(&call->src[1]);
+    }
+    *out = call->src[1].state;
+    return (int)out->axis == 3 && is_mirrored(&call->src[0]);
+}
+
+// A plane [w, h, 1, channel] for each channel of the image.
+static bool rule_conv_2d_dw(struct rule_call *call, meta_state *out) {
+    if (is_on(&call->src[1], 3) && is_mirrored(&call->src[0])) {
+        *out = call->src[1].state;
+        return true;
+    }
+    if (!is_on(&call->src[0], 3) && !is_on(&call->src[1], 2)) return false;
+    if (!ggml_is_contiguous(call->src[1].tensor)) return false;
+    *out = *first_split(call);
+    out->axis = GGML_BACKEND_SPLIT_AXIS_2;
+    return match(call, 0, 3, out, 1, 1) && match(call, 1, 2, out, 1, 1);
+}
+
+// Weight, gradient and moments element by element; the last operand holds the parameters.
+static bool rule_opt_step(struct rule_call *call, meta_state *out) {
+    const int parameters = call->node->op == GGML_OP_OPT_STEP_ADAMW ? 4 : 2;
+    *out = call->src[0].state;
+    if (!meta_is_axis(out) || !is_mirrored(&call->src[parameters])) return false;
+    for (int k = 1; k < parameters; ++k) {
+        if (!match(call, k, (int)out->axis, out, 1, 1)) return false;
+    }
     return true;
 }
 
