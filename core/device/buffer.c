@@ -115,4 +115,7 @@ void ggml_backend_buffer_set_usage(ggml_backend_buffer_t buffer,
     if (ggml_backend_buffer_is_multi_buffer(buffer)) {
         ggml_backend_multi_buffer_set_usage(buffer, usage);
     }
+    if (device_buft_is_meta(buffer->buft) && device_meta_functions()) {
+        device_meta_functions()->set_usage(buffer, usage);
+    }
 }

@@ -82,12 +82,12 @@ bool device_buft_is_meta(ggml_backend_buffer_type_t buft) {
            device->iface.get_type(device) == GGML_BACKEND_DEVICE_TYPE_META;
 }
 
-static _Atomic(device_ctx_alloc_fn) meta_ctx_alloc;
+static _Atomic(const struct device_meta_functions *) meta_functions;
 
-device_ctx_alloc_fn device_meta_ctx_alloc(void) {
-    return atomic_load(&meta_ctx_alloc);
+const struct device_meta_functions *device_meta_functions(void) {
+    return atomic_load(&meta_functions);
 }
 
-void device_set_meta_ctx_alloc(device_ctx_alloc_fn function) {
-    atomic_store(&meta_ctx_alloc, function);
+void device_set_meta_functions(const struct device_meta_functions *functions) {
+    atomic_store(&meta_functions, functions);
 }

@@ -43,12 +43,16 @@ void device_live_settle(void **slot, ggml_backend_dev_t device);
 // Whether the buffer belongs to a device that is made of several ones.
 bool device_buft_is_meta(ggml_backend_buffer_type_t buft);
 
-// How a device made of several places all tensors of a context: a buffer or NULL after a failure.
-// NULL until the first such device is made. [any-thread]
-typedef ggml_backend_buffer_t (*device_ctx_alloc_fn)(struct ggml_context *ctx,
-                                                     ggml_backend_buffer_type_t buft);
-device_ctx_alloc_fn device_meta_ctx_alloc(void);
-void device_set_meta_ctx_alloc(device_ctx_alloc_fn function);
+// What a device made of several does in its own way; NULL until the first such device is made.
+// [any-thread]
+struct device_meta_functions {
+    // Places all tensors of a context: a buffer, or NULL after a failure.
+    ggml_backend_buffer_t (*ctx_alloc)(struct ggml_context *ctx, ggml_backend_buffer_type_t buft);
+    // Tells the members of its buffer what they are used for.
+    void (*set_usage)(ggml_backend_buffer_t buffer, enum ggml_backend_buffer_usage usage);
+};
+const struct device_meta_functions *device_meta_functions(void);
+void device_set_meta_functions(const struct device_meta_functions *functions);
 
 // The buffer that holds the tensor's bytes, or NULL; views may be uninitialised.
 static inline ggml_backend_buffer_t device_tensor_buffer(const struct ggml_tensor *tensor) {

@@ -143,8 +143,8 @@ ggml_backend_alloc_ctx_tensors_from_buft(struct ggml_context *ctx,
     struct buffer_list list = {0};
     struct ggml_backend_buffer *result = NULL;
     if (!start(&alloc, ctx, buft)) return NULL;
-    if (device_buft_is_meta(buft) && device_meta_ctx_alloc()) {
-        return device_meta_ctx_alloc()(ctx, buft);
+    if (device_buft_is_meta(buft) && device_meta_functions()) {
+        return device_meta_functions()->ctx_alloc(ctx, buft);
     }
     struct range range = {.end = ggml_get_first_tensor(ctx)};
     while (range.end) {

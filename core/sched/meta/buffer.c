@@ -41,6 +41,15 @@ static void meta_buffer_free(struct meta_buffer *buffer) {
     ggml_mem_free(buffer);
 }
 
+void meta_buffer_set_usage(ggml_backend_buffer_t handle, enum ggml_backend_buffer_usage usage) {
+    struct meta_buffer *buffer = meta_buffer_of(handle);
+    for (size_t j = 0; buffer && j < META_MAX_DEVICES; ++j) {
+        for (size_t i = 0; i < buffer->n_members[j]; ++i) {
+            ggml_backend_buffer_set_usage(buffer->members[j][i], usage);
+        }
+    }
+}
+
 static void buffer_free(ggml_backend_buffer_t buffer) {
     meta_buffer_free(buffer->context);
 }

@@ -182,6 +182,11 @@ static struct meta_device *find_device(ggml_backend_dev_t *devs, size_t n,
     return meta;
 }
 
+static const struct device_meta_functions functions = {
+    .ctx_alloc = meta_buffer_alloc_ctx,
+    .set_usage = meta_buffer_set_usage,
+};
+
 static struct meta_device *make_device(ggml_backend_dev_t *devs, size_t n,
                                        ggml_backend_meta_get_split_state_t get_split_state,
                                        void *user_data) {
@@ -201,7 +206,7 @@ static struct meta_device *make_device(ggml_backend_dev_t *devs, size_t n,
     meta->user_data = user_data;
     meta->next = first_device;
     first_device = meta;
-    device_set_meta_ctx_alloc(meta_buffer_alloc_ctx);
+    device_set_meta_functions(&functions);
     return meta;
 }
 

@@ -140,6 +140,9 @@ ggml_backend_buffer_t meta_buffer_alloc(ggml_backend_buffer_type_t buft, size_t 
 ggml_backend_buffer_t meta_buffer_alloc_ctx(struct ggml_context *ctx,
                                             ggml_backend_buffer_type_t buft);
 
+// Of its members; buffers of others are ignored.
+void meta_buffer_set_usage(ggml_backend_buffer_t handle, enum ggml_backend_buffer_usage usage);
+
 // The record, made if it is new; NULL after a failure or for a tensor in other memory.
 struct meta_record *meta_record_get(const struct ggml_tensor *tensor);
 void meta_records_free(struct meta_buffer *buffer);

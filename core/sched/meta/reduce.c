@@ -93,26 +93,52 @@ static void synchronize_all(struct meta_stream *stream) {
         ggml_backend_synchronize(stream->streams[j]);
 }
 
-// Devices that can't add, or nothing to add.
-static enum ggml_status reduce_on_host(struct group *group) {
-    const size_t bytes = ggml_nbytes(group->reduction->parts[0]);
-    const unsigned long told = ggml_fail_count();
-    float *sum = ggml_mem_calloc(2, bytes);
-    if (!sum) {
-        ggml_fail(GGML_HOST_OUT_OF_MEMORY, "meta device: no memory to add up %zu bytes", bytes);
-        return GGML_STATUS_ALLOC_FAILED;
-    }
-    float *part = sum + bytes / sizeof(float);
+// Adds one part to the sum: `raw` has room for it as it is stored, `part` for its numbers.
+static void add_part(const struct ggml_tensor *tensor, void *raw, float *part, float *sum) {
+    const int64_t n = ggml_nelements(tensor);
+    const bool stored = tensor->type != GGML_TYPE_F32;
+    ggml_backend_tensor_get(tensor, stored ? raw : part, 0, ggml_nbytes(tensor));
+    if (stored) ggml_get_type_traits(tensor->type)->to_float(raw, part, n);
+    for (int64_t k = 0; k < n; ++k)
+        sum[k] += part[k];
+}
+
+static void add_up(struct group *group, void *raw, float *sum, int64_t n) {
+    const enum ggml_type type = group->reduction->parts[0]->type;
+    const void *result = type == GGML_TYPE_F32 ? sum : raw;
     synchronize_all(group->stream);
     for (size_t i = 0; i < group->n; ++i) {
-        ggml_backend_tensor_get(group->reduction->parts[group->members[i]], part, 0, bytes);
-        for (size_t k = 0; k < bytes / sizeof(float); ++k)
-            sum[k] += part[k];
+        add_part(group->reduction->parts[group->members[i]], raw, sum + n, sum);
     }
+    if (type != GGML_TYPE_F32) ggml_get_type_traits(type)->from_float_ref(sum, raw, n);
     for (size_t j = 0; j < group->stream->device->n; ++j) {
-        ggml_backend_tensor_set(group->reduction->parts[j], sum, 0, bytes);
+        struct ggml_tensor *part = group->reduction->parts[j];
+        ggml_backend_tensor_set(part, result, 0, ggml_nbytes(part));
+    }
+}
+
+// Devices that can't add, or nothing to add.
+static enum ggml_status reduce_on_host(struct group *group) {
+    const struct ggml_tensor *first = group->reduction->parts[0];
+    const struct ggml_type_traits *traits = ggml_get_type_traits(first->type);
+    const size_t n = (size_t)ggml_nelements(first);
+    const unsigned long told = ggml_fail_count();
+    if (first->type != GGML_TYPE_F32 && (!traits->to_float || !traits->from_float_ref)) {
+        ggml_fail(GGML_HOST_UNSUPPORTED, "meta device: '%s' of type %s can't be added up",
+                  first->name, traits->type_name);
+        return GGML_STATUS_FAILED;
+    }
+    float *sum = ggml_mem_calloc(n, 2 * sizeof(*sum));
+    void *raw = ggml_mem_alloc(ggml_nbytes(first));
+    const bool allocated = sum && raw;
+    if (allocated) {
+        add_up(group, raw, sum, (int64_t)n);
+    } else {
+        ggml_fail(GGML_HOST_OUT_OF_MEMORY, "meta device: no memory to add up %zu elements", n);
     }
     ggml_mem_free(sum);
+    ggml_mem_free(raw);
+    if (!allocated) return GGML_STATUS_ALLOC_FAILED;
     return ggml_fail_count() == told ? GGML_STATUS_SUCCESS : GGML_STATUS_FAILED;
 }
 
