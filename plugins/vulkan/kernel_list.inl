@@ -10,6 +10,7 @@
 //            types it takes: T_<TYPE>, or'ed; T_NONE: the operand is absent; T_ANY: does not matter
 //   accepts  says no to the shapes and layouts that the kernel does not compute
 //   encode   appends the dispatches that compute the node to a plan
+#include "kernels/attention_list.inl"
 #include "kernels/conv_list.inl"
 #include "kernels/copy_list.inl"
 #include "kernels/elementwise_list.inl"

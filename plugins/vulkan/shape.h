@@ -57,6 +57,18 @@ static inline bool vk_can_repeat(const struct ggml_tensor *b, const struct ggml_
     return true;
 }
 
+// Whether each row is dense and begins where 16-byte loads may: at such an address, or with blocks
+// where their size permits it.
+static inline bool vk_is_wide(const struct ggml_tensor *t) {
+    const struct vk_type_size type = vk_type_size(t->type);
+    const size_t divisor = type.block > 1 ? type.size & (~type.size + 1) : 16;
+    const size_t alignment = divisor < 16 ? divisor : 16;
+    bool wide = vk_rows_dense(t) && (uintptr_t)t->data % alignment == 0;
+    for (int d = 1; d < GGML_MAX_DIMS && wide; ++d)
+        wide = t->ne[d] == 1 || t->nb[d] % alignment == 0;
+    return wide;
+}
+
 // Groups of `size` that n things need.
 static inline uint64_t vk_groups_of(uint64_t n, uint64_t size) {
     return (n + size - 1) / size;

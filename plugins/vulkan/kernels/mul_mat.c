@@ -2,7 +2,7 @@
 #include "kernel.h"
 #include "shape.h"
 
-enum { VECTOR = 16, MAX_GROUP = 64 };
+enum { MAX_GROUP = 64 };
 
 // What an invocation of a tile keeps in registers.
 struct tile {
@@ -38,31 +38,14 @@ bool vk_accepts_mul_mat_id(const struct vk_features *features, const struct ggml
            node->ne[3] == 1;
 }
 
-// Whether each row begins at a multiple of `alignment` bytes.
-static bool rows_aligned(const struct ggml_tensor *t, size_t alignment) {
-    bool aligned = (uintptr_t)t->data % alignment == 0;
-    for (int d = 1; d < GGML_MAX_DIMS && aligned; ++d)
-        aligned = t->ne[d] == 1 || t->nb[d] % alignment == 0;
-    return aligned;
-}
-
-// Largest power of two, up to a vector, that divides the size of a block.
-static size_t block_alignment(size_t size) {
-    const size_t divisor = size & (~size + 1);
-    return divisor < VECTOR ? divisor : VECTOR;
-}
-
-static bool is_wide(const struct ggml_tensor *t) {
-    const struct vk_type_size type = vk_type_size(t->type);
-    return vk_rows_dense(t) &&
-           rows_aligned(t, type.block > 1 ? block_alignment(type.size) : (size_t)VECTOR);
-}
-
-// Drivers on the CPU have many registers next to slow loads; GPUs need many groups more.
+// Drivers on the CPU have many registers next to slow loads; GPUs need many groups more. Where there
+// is little to compute, a large tile costs more to compile than it saves.
 static struct tile choose_tile(const struct vk_features *features, const struct ggml_tensor *node) {
-    const uint32_t rows = node->ne[0] < 8 || !features->cpu ? 2 : 8;
     const int64_t n = node->op == GGML_OP_MUL_MAT_ID ? 1 : node->ne[1];
-    return (struct tile){rows, n > 2 ? 4 : n > 1 ? 2 : 1};
+    const double products = (double)vk_nelements(node) * (double)node->src[0]->ne[0];
+    const bool small = features->cpu && products < 16384;
+    const uint32_t rows = features->cpu && node->ne[0] >= 8 && !small ? 8 : 2;
+    return (struct tile){rows, n == 1 || small ? 1 : n == 2 ? 2 : 4};
 }
 
 static uint32_t group_size(const struct vk_features *features) {
@@ -93,8 +76,8 @@ static void encode_vector(struct vk_plan *plan, const struct ggml_tensor *node) 
     vk_dispatch_spec(d, node->src[1]->type);
     vk_dispatch_spec(d, tile.rows);
     vk_dispatch_spec(d, tile.columns);
-    vk_dispatch_spec(d, is_wide(node->src[0]));
-    vk_dispatch_spec(d, is_wide(node->src[1]));
+    vk_dispatch_spec(d, vk_is_wide(node->src[0]));
+    vk_dispatch_spec(d, vk_is_wide(node->src[1]));
     vk_dispatch_groups(plan, d,
                        vk_groups_of((uint64_t)node->ne[0], tile.rows) *
                            vk_groups_of((uint64_t)node->ne[1], tile.columns) *

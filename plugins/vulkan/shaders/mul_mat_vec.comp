@@ -25,6 +25,7 @@ layout(constant_id = 8) const bool B_WIDE = false; // so can those of src1
 #ifdef BLOCKS
 #define UNPACK_FROM src0
 #include "unpack.glsl"
+#define UNPACK_FROM src0
 #include "unpack_group.glsl"
 const uint QUADS = 8; // vec4s per step of an invocation
 #else
@@ -43,7 +44,7 @@ vec4 floats_of(const uint type, const uvec2 words) {
 // Step g of a row of src0: 32 elements of blocks, 8 of others.
 void load_a(const uint row, const uint g, out vec4 x[8]) {
 #ifdef BLOCKS
-    group_unpack(row, g, x);
+    src0_group_unpack(A_TYPE, A_WIDE, row, g, x);
 #else
     if (A_TYPE == TYPE_F32) {
         x[0] = src0_vec4[(row >> 4) + 2 * g];
