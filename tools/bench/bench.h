@@ -10,6 +10,7 @@ int bench_load(int argc, char **argv);
 // Hidden: one scan and load of a directory in this process, for bench_load.
 int bench_load_once(int argc, char **argv);
 int bench_figures(int argc, char **argv);
+int bench_ops(int argc, char **argv);
 int bench_sched(int argc, char **argv);
 
 #endif

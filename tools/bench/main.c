@@ -14,6 +14,7 @@ static const struct {
     {"figures", "how fast devices are, for cost-aware placement", bench_figures},
     {"load", "time to scan a directory and load its plugins", bench_load},
     {"load-once", NULL, bench_load_once},
+    {"ops", "operations on a device, beside what the machine can do at most", bench_ops},
     {"sched", "time to split and allocate a graph over several devices", bench_sched},
 };
 

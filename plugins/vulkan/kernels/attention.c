@@ -41,7 +41,8 @@ bool vk_accepts_flash_attn(const struct vk_features *features, const struct ggml
 
 static uint32_t power_of_two_within(int64_t n) {
     uint32_t power = 1;
-    while (2 * (int64_t)power <= n) power *= 2;
+    while (2 * (int64_t)power <= n)
+        power *= 2;
     return power;
 }
 
@@ -71,8 +72,8 @@ static bool suits_lanes(const struct vk_features *features, const struct ggml_te
     const int64_t step = blocks ? 32 : 8;
     const double products = (double)vk_nelements(node->src[0]) * (double)k->ne[1];
     return features->cpu && features->subgroup_arithmetic && features->subgroup_size == 8 &&
-           products >= 262144 && k->ne[0] % step == 0 && v->ne[0] % step == 0 &&
-           has_lane_rows(k) && has_lane_rows(v) && vk_is_wide(node->src[0]);
+           products >= 262144 && k->ne[0] % step == 0 && v->ne[0] % step == 0 && has_lane_rows(k) &&
+           has_lane_rows(v) && vk_is_wide(node->src[0]);
 }
 
 static struct vk_dispatch *begin(struct vk_plan *plan, const struct ggml_tensor *node,
@@ -116,7 +117,6 @@ void vk_encode_flash_attn(struct vk_plan *plan, const struct ggml_tensor *node) 
         encode_lanes(plan, node);
         return;
     }
-    struct vk_dispatch *d =
-        begin(plan, node, VK_SHADER_flash_attn, features->cpu ? 32 : 128);
+    struct vk_dispatch *d = begin(plan, node, VK_SHADER_flash_attn, features->cpu ? 32 : 128);
     if (d) vk_dispatch_groups(plan, d, vk_nrows(node->src[0]));
 }

@@ -2,7 +2,11 @@
 #include "kernel.h"
 #include "shape.h"
 
-enum { MAX_GROUP = 64 };
+enum {
+    MAX_GROUP = 64,
+    VECTOR_COLUMNS = 8, // most that mul_mat_vec.comp computes on a GPU
+    TILE = 64,          // rows and columns of mul_mat_tile.comp
+};
 
 // What an invocation of a tile keeps in registers.
 struct tile {
@@ -38,8 +42,8 @@ bool vk_accepts_mul_mat_id(const struct vk_features *features, const struct ggml
            node->ne[3] == 1;
 }
 
-// Drivers on the CPU have many registers next to slow loads; GPUs need many groups more. Where there
-// is little to compute, a large tile costs more to compile than it saves.
+// Drivers on the CPU have many registers next to slow loads; GPUs need many groups more. Where
+// there is little to compute, a large tile costs more to compile than it saves.
 static struct tile choose_tile(const struct vk_features *features, const struct ggml_tensor *node) {
     const int64_t n = node->op == GGML_OP_MUL_MAT_ID ? 1 : node->ne[1];
     const double products = (double)vk_nelements(node) * (double)node->src[0]->ne[0];
@@ -84,8 +88,41 @@ static void encode_vector(struct vk_plan *plan, const struct ggml_tensor *node) 
                            (uint64_t)node->ne[2] * (uint64_t)node->ne[3]);
 }
 
+// Halves suffice where src0 has no more digits than they; sums of halves only for blocks.
+static enum vk_shader tile_shader(const struct vk_features *features,
+                                  const struct ggml_tensor *node) {
+    const enum ggml_type type = node->src[0]->type;
+    const bool precise = ggml_get_op_params_i32(node, 0) == GGML_PREC_F32;
+    const bool blocks = vk_type_size(type).block > 1;
+    if (precise || !(blocks || type == GGML_TYPE_F16)) return VK_SHADER_mul_mat_tile;
+    if (features->coopmat && features->subgroup_size == 32) return VK_SHADER_mul_mat_tile_coopmat;
+    return features->fp16 && blocks ? VK_SHADER_mul_mat_tile_fp16 : VK_SHADER_mul_mat_tile;
+}
+
+static void encode_tile(struct vk_plan *plan, const struct ggml_tensor *node) {
+    const enum vk_shader shader = tile_shader(vk_plan_features(plan), node);
+    struct vk_dispatch *d = vk_dispatch_new(plan, shader, node, 2,
+                                            shader == VK_SHADER_mul_mat_tile_coopmat ? 128 : 256);
+    if (!d) return;
+    vk_dispatch_spec(d, node->src[0]->type);
+    vk_dispatch_spec(d, node->src[1]->type);
+    vk_dispatch_groups(plan, d,
+                       vk_groups_of((uint64_t)node->ne[0], TILE) *
+                           vk_groups_of((uint64_t)node->ne[1], TILE) * (uint64_t)node->ne[2] *
+                           (uint64_t)node->ne[3]);
+}
+
+// Whether shared memory pays: on GPUs, when columns enough share what was unpacked.
+static bool suits_tile(const struct vk_features *features, const struct ggml_tensor *node) {
+    return !features->cpu && node->ne[1] > VECTOR_COLUMNS && features->max_group_size >= 256 &&
+           features->max_shared_bytes >= 32768;
+}
+
 void vk_encode_mul_mat(struct vk_plan *plan, const struct ggml_tensor *node) {
-    encode_vector(plan, node);
+    if (suits_tile(vk_plan_features(plan), node))
+        encode_tile(plan, node);
+    else
+        encode_vector(plan, node);
 }
 
 void vk_encode_mul_mat_id(struct vk_plan *plan, const struct ggml_tensor *node) {

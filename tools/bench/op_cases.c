@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT
+#include "bench/op_cases.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { HEAD = 128, HEADS = 32, KV_HEADS = 8, KV = 4096, EXPERTS = 8, USED = 2 };
+
+static struct ggml_tensor *floats(struct ggml_context *ctx, int64_t a, int64_t b, int64_t c) {
+    return ggml_new_tensor_3d(ctx, GGML_TYPE_F32, a, b, c);
+}
+
+// --- products
+
+static struct ggml_tensor *make_mul_mat(struct ggml_context *ctx, const struct op_case *c) {
+    return ggml_mul_mat(ctx, ggml_new_tensor_2d(ctx, c->sizes.type, c->sizes.k, c->sizes.m),
+                        floats(ctx, c->sizes.k, c->sizes.n, 1));
+}
+
+static struct ggml_tensor *make_mul_mat_id(struct ggml_context *ctx, const struct op_case *c) {
+    const int64_t m = c->sizes.m / 4, k = c->sizes.k / 4;
+    return ggml_mul_mat_id(ctx, ggml_new_tensor_3d(ctx, c->sizes.type, k, m, EXPERTS),
+                           floats(ctx, k, 1, c->sizes.n),
+                           ggml_new_tensor_2d(ctx, GGML_TYPE_I32, USED, c->sizes.n));
+}
+
+static struct ggml_tensor *make_out_prod(struct ggml_context *ctx, const struct op_case *c) {
+    return ggml_out_prod(ctx, floats(ctx, 1024, c->sizes.n, 1), floats(ctx, 1024, c->sizes.n, 1));
+}
+
+static struct ggml_tensor *make_attention(struct ggml_context *ctx, const struct op_case *c) {
+    const int64_t n = c->sizes.n;
+    return ggml_flash_attn_ext(ctx, floats(ctx, HEAD, n, HEADS),
+                               ggml_new_tensor_3d(ctx, c->sizes.type, HEAD, KV, KV_HEADS),
+                               ggml_new_tensor_3d(ctx, c->sizes.type, HEAD, KV, KV_HEADS),
+                               ggml_new_tensor_2d(ctx, GGML_TYPE_F16, KV, n), 1 / sqrtf(HEAD), 0,
+                               0);
+}
+
+// --- what is bound by memory: 4096 by n floats, or as named
+
+static struct ggml_tensor *matrix(struct ggml_context *ctx, const struct op_case *c) {
+    return floats(ctx, 4096, c->sizes.n, 1);
+}
+static struct ggml_tensor *make_add(struct ggml_context *ctx, const struct op_case *c) {
+    return ggml_add(ctx, matrix(ctx, c), matrix(ctx, c));
+}
+static struct ggml_tensor *make_mul(struct ggml_context *ctx, const struct op_case *c) {
+    return ggml_mul(ctx, matrix(ctx, c), floats(ctx, 4096, 1, 1));
+}
+static struct ggml_tensor *make_scale(struct ggml_context *ctx, const struct op_case *c) {
+    return ggml_scale(ctx, matrix(ctx, c), 0.5f);
+}
+static struct ggml_tensor *make_silu(struct ggml_context *ctx, const struct op_case *c) {
+    return ggml_silu(ctx, matrix(ctx, c));
+}
+static struct ggml_tensor *make_gelu(struct ggml_context *ctx, const struct op_case *c) {
+    return ggml_gelu(ctx, matrix(ctx, c));
+}
+static struct ggml_tensor *make_swiglu(struct ggml_context *ctx, const struct op_case *c) {
+    return ggml_swiglu_split(ctx, matrix(ctx, c), matrix(ctx, c));
+}
+static struct ggml_tensor *make_rms_norm(struct ggml_context *ctx, const struct op_case *c) {
+    return ggml_rms_norm(ctx, matrix(ctx, c), 1e-5f);
+}
+static struct ggml_tensor *make_norm(struct ggml_context *ctx, const struct op_case *c) {
+    return ggml_norm(ctx, matrix(ctx, c), 1e-5f);
+}
+static struct ggml_tensor *make_soft_max(struct ggml_context *ctx, const struct op_case *c) {
+    return ggml_soft_max_ext(ctx, matrix(ctx, c), matrix(ctx, c), 0.5f, 0);
+}
+static struct ggml_tensor *make_rope(struct ggml_context *ctx, const struct op_case *c) {
+    return ggml_rope(ctx, floats(ctx, HEAD, HEADS, c->sizes.n),
+                     ggml_new_tensor_1d(ctx, GGML_TYPE_I32, c->sizes.n), HEAD, 0);
+}
+static struct ggml_tensor *make_copy_f16(struct ggml_context *ctx, const struct op_case *c) {
+    return ggml_cast(ctx, matrix(ctx, c), GGML_TYPE_F16);
+}
+static struct ggml_tensor *make_transpose(struct ggml_context *ctx, const struct op_case *c) {
+    return ggml_cont(ctx, ggml_transpose(ctx, matrix(ctx, c)));
+}
+static struct ggml_tensor *make_get_rows(struct ggml_context *ctx, const struct op_case *c) {
+    return ggml_get_rows(ctx, ggml_new_tensor_2d(ctx, c->sizes.type, 4096, 1024),
+                         ggml_new_tensor_1d(ctx, GGML_TYPE_I32, c->sizes.n));
+}
+static struct ggml_tensor *make_set_rows(struct ggml_context *ctx, const struct op_case *c) {
+    return ggml_set_rows(ctx, ggml_new_tensor_2d(ctx, GGML_TYPE_F16, 4096, 1024), matrix(ctx, c),
+                         ggml_new_tensor_1d(ctx, GGML_TYPE_I64, c->sizes.n));
+}
+static struct ggml_tensor *make_concat(struct ggml_context *ctx, const struct op_case *c) {
+    return ggml_concat(ctx, matrix(ctx, c), matrix(ctx, c), 1);
+}
+static struct ggml_tensor *make_sum_rows(struct ggml_context *ctx, const struct op_case *c) {
+    return ggml_sum_rows(ctx, matrix(ctx, c));
+}
+static struct ggml_tensor *make_argsort(struct ggml_context *ctx, const struct op_case *c) {
+    return ggml_argsort(ctx, floats(ctx, 1024, c->sizes.n, 1), GGML_SORT_ORDER_DESC);
+}
+static struct ggml_tensor *make_conv_2d(struct ggml_context *ctx, const struct op_case *c) {
+    (void)c;
+    return ggml_conv_2d_direct(ctx, ggml_new_tensor_4d(ctx, GGML_TYPE_F16, 3, 3, 64, 64),
+                               floats(ctx, 64, 64, 64), 1, 1, 1, 1, 1, 1);
+}
+static struct ggml_tensor *make_im2col(struct ggml_context *ctx, const struct op_case *c) {
+    (void)c;
+    return ggml_im2col(ctx, ggml_new_tensor_4d(ctx, GGML_TYPE_F16, 3, 3, 64, 64),
+                       floats(ctx, 64, 64, 64), 1, 1, 1, 1, 1, 1, true, GGML_TYPE_F16);
+}
+
+// --- the list
+
+// Sets of sizes that a row is measured with.
+enum sizes { WEIGHTS, EXPERT_WEIGHTS, CACHE, SOME_TYPES, ROWS, FIXED };
+
+static const struct {
+    const char *op;
+    const char *what;
+    struct ggml_tensor *(*make)(struct ggml_context *ctx, const struct op_case *c);
+    enum sizes sizes;
+} rows[] = {
+    {"MUL_MAT", "", make_mul_mat, WEIGHTS},
+    {"MUL_MAT_ID", "2 of 8, m/4, k/4", make_mul_mat_id, EXPERT_WEIGHTS},
+    {"OUT_PROD", "1024x1024", make_out_prod, ROWS},
+    {"FLASH_ATTN_EXT", "128x4096, 32/8 heads", make_attention, CACHE},
+    {"ADD", "4096xn", make_add, ROWS},
+    {"MUL", "4096xn by a row", make_mul, ROWS},
+    {"SCALE", "4096xn", make_scale, ROWS},
+    {"SILU", "4096xn", make_silu, ROWS},
+    {"GELU", "4096xn", make_gelu, ROWS},
+    {"SWIGLU", "4096xn", make_swiglu, ROWS},
+    {"RMS_NORM", "4096xn", make_rms_norm, ROWS},
+    {"NORM", "4096xn", make_norm, ROWS},
+    {"SOFT_MAX", "4096xn, mask", make_soft_max, ROWS},
+    {"ROPE", "128x32xn", make_rope, ROWS},
+    {"CPY", "4096xn to f16", make_copy_f16, ROWS},
+    {"CONT", "transposed 4096xn", make_transpose, ROWS},
+    {"GET_ROWS", "4096xn", make_get_rows, SOME_TYPES},
+    {"SET_ROWS", "4096xn to f16", make_set_rows, ROWS},
+    {"CONCAT", "4096xn twice", make_concat, ROWS},
+    {"SUM_ROWS", "4096xn", make_sum_rows, ROWS},
+    {"ARGSORT", "1024xn", make_argsort, ROWS},
+    {"CONV_2D", "3x3, 64 to 64, 64x64", make_conv_2d, FIXED},
+    {"IM2COL", "3x3, 64, 64x64", make_im2col, FIXED},
+};
+
+enum { N_ROWS = sizeof(rows) / sizeof(rows[0]) };
+
+static const enum ggml_type weight_types[] = {
+    GGML_TYPE_F32,  GGML_TYPE_F16,    GGML_TYPE_BF16,   GGML_TYPE_Q4_0,
+    GGML_TYPE_Q4_1, GGML_TYPE_Q5_0,   GGML_TYPE_Q5_1,   GGML_TYPE_Q8_0,
+    GGML_TYPE_Q2_K, GGML_TYPE_Q3_K,   GGML_TYPE_Q4_K,   GGML_TYPE_Q5_K,
+    GGML_TYPE_Q6_K, GGML_TYPE_IQ4_NL, GGML_TYPE_IQ4_XS, GGML_TYPE_MXFP4};
+static const enum ggml_type few_types[] = {GGML_TYPE_F16, GGML_TYPE_Q8_0, GGML_TYPE_Q4_0,
+                                           GGML_TYPE_Q4_K};
+
+struct list {
+    struct op_case *cases;
+    int n, max;
+};
+
+static double count_flops(const struct op_case *c) {
+    const struct op_sizes *s = &c->sizes;
+    const double n = (double)s->n;
+    if (c->make == make_mul_mat) return 2.0 * (double)s->m * (double)s->k * n;
+    if (c->make == make_mul_mat_id) return 2.0 * (double)s->m * (double)s->k / 16 * n * USED;
+    if (c->make == make_out_prod) return 2.0 * 1024 * 1024 * n;
+    if (c->make == make_attention) return 4.0 * HEAD * KV * HEADS * n;
+    if (c->make == make_conv_2d) return 2.0 * 9 * 64 * 64 * 64 * 64;
+    return 0;
+}
+
+static void add_case(struct list *list, int row, const struct op_sizes *sizes) {
+    if (list->n < list->max) {
+        struct op_case *c = &list->cases[list->n];
+        *c = (struct op_case){.op = rows[row].op, .make = rows[row].make, .sizes = *sizes};
+        const char *type = rows[row].sizes < ROWS ? ggml_type_name(sizes->type) : "f32";
+        const int used = snprintf(c->name, sizeof(c->name), "%s", type);
+        char *to = c->name + used;
+        const size_t room = sizeof(c->name) - (size_t)used;
+        if (c->make == make_mul_mat)
+            snprintf(to, room, " m=%d k=%d n=%d", (int)sizes->m, (int)sizes->k, (int)sizes->n);
+        else if (rows[row].sizes == FIXED)
+            snprintf(to, room, " %s", rows[row].what);
+        else
+            snprintf(to, room, " %s n=%d", rows[row].what, (int)sizes->n);
+        c->flops = count_flops(c);
+    }
+    ++list->n;
+}
+
+static bool has_block(enum ggml_type type, int64_t k) {
+    return k % ggml_blck_size(type) == 0;
+}
+
+static void add_row(struct list *list, int row, const struct op_sizes *wanted) {
+    static const int64_t columns[] = {1, 8, 512};
+    const bool weights = rows[row].sizes == WEIGHTS;
+    const enum ggml_type *types = weights ? weight_types : few_types;
+    int n_types = weights ? sizeof(weight_types) / sizeof(types[0]) : 4;
+    if (rows[row].sizes == CACHE) n_types = 3;
+    if (rows[row].sizes >= ROWS || wanted->type != GGML_TYPE_COUNT) n_types = 1;
+    for (int t = 0; t < n_types; ++t) {
+        for (int i = 0; i < 3; ++i) {
+            struct op_sizes sizes = *wanted;
+            if (sizes.type == GGML_TYPE_COUNT) sizes.type = types[t];
+            if (sizes.n == 0) sizes.n = columns[i];
+            const bool once = wanted->n != 0 || rows[row].sizes == FIXED;
+            const bool skips = (once && i > 0) || (!once && i == 1 && !weights);
+            if (!skips && has_block(sizes.type, sizes.k / 4)) add_case(list, row, &sizes);
+        }
+    }
+}
+
+int op_cases(const char *op, const struct op_sizes *sizes, struct op_case *cases, int max) {
+    struct list list = {cases, 0, max};
+    for (int row = 0; row < N_ROWS; ++row) {
+        if (!op || strcmp(op, rows[row].op) == 0) add_row(&list, row, sizes);
+    }
+    return list.n;
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// The operations that ggml-bench ops measures.
+#ifndef BENCH_OP_CASES_H
+#define BENCH_OP_CASES_H
+
+#include "ggml.h"
+
+enum { OP_CASE_NAME = 96 };
+
+// Sizes that the command line can change.
+struct op_sizes {
+    int64_t m, k;        // rows and columns of weights
+    int64_t n;           // columns of the other operand; 0: several
+    enum ggml_type type; // of weights; GGML_TYPE_COUNT: several
+};
+
+// One thing to measure. `make` builds its tensors without memory and answers the result; flops:
+// what it computes, 0: not counted.
+struct op_case {
+    const char *op;
+    char name[OP_CASE_NAME];
+    struct ggml_tensor *(*make)(struct ggml_context *ctx, const struct op_case *c);
+    struct op_sizes sizes;
+    double flops;
+};
+
+// Fills at most `max` cases of the operation (NULL: of all) and answers how many there are.
+int op_cases(const char *op, const struct op_sizes *sizes, struct op_case *cases, int max);
+
+#endif

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: MIT
+// Operations on one device: operations and bytes per second beside what the machine can do at most,
+// and what a launch costs.
+#define _GNU_SOURCE
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "bench.h"
+#include "bench/op_cases.h"
+#include "bench/roofline.h"
+#include "ggml-host.h"
+
+enum { MAX_CASES = 256, MAX_RUNS = 1000, CHAIN = 256, COPY_FLOATS = 1 << 24 };
+
+struct options {
+    const char *device;
+    const char *plugin_path;
+    const char *op;
+    struct op_sizes sizes;
+    double seconds; // that each measurement takes at least
+    bool json;
+};
+
+struct bounds {
+    double flops;  // per second; 0: not known
+    double bytes;  // read and written per second by a copy
+    double launch; // seconds per node of a graph that was computed before
+    int threads;
+};
+
+// A graph on one device, with memory.
+struct work {
+    struct ggml_context *ctx;
+    struct ggml_cgraph *graph;
+    ggml_backend_t stream;
+    ggml_backend_buffer_t buffer;
+};
+
+struct result {
+    double best, median; // seconds
+    double bytes;
+    int runs;
+};
+
+static double now_seconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static bool begin(struct work *work, ggml_backend_t stream, size_t n_nodes) {
+    const struct ggml_init_params params = {
+        .mem_size = (2 * n_nodes + 16) * ggml_tensor_overhead() +
+                    ggml_graph_overhead_custom(n_nodes + 16, false) + 4096,
+        .no_alloc = true,
+    };
+    *work = (struct work){.ctx = ggml_init(params), .stream = stream};
+    if (work->ctx) work->graph = ggml_new_graph_custom(work->ctx, n_nodes + 16, false);
+    return work->graph != NULL;
+}
+
+static void end(struct work *work) {
+    ggml_backend_buffer_free(work->buffer);
+    ggml_free(work->ctx);
+}
+
+// Memory with numbers of about one in every type (zeros would be too easy for some kernels), and
+// zeros as indices. False if the device does not compute it or has not so much.
+static bool allocate(struct work *work, struct ggml_tensor *result) {
+    if (!result || !ggml_backend_dev_supports_op(ggml_backend_get_device(work->stream), result))
+        return false;
+    ggml_build_forward_expand(work->graph, result);
+    work->buffer = ggml_backend_alloc_ctx_tensors(work->ctx, work->stream);
+    if (!work->buffer) return false;
+    ggml_backend_buffer_clear(work->buffer, 0x3c);
+    struct ggml_tensor *t = ggml_get_first_tensor(work->ctx);
+    for (; t; t = ggml_get_next_tensor(work->ctx, t)) {
+        const bool index = t->type == GGML_TYPE_I32 || t->type == GGML_TYPE_I64;
+        if (index && t != result) ggml_backend_tensor_memset(t, 0, 0, ggml_nbytes(t));
+    }
+    return true;
+}
+
+static double tensor_bytes(const struct ggml_tensor *result) {
+    double bytes = (double)ggml_nbytes(result);
+    const bool gets = result->op == GGML_OP_GET_ROWS;
+    if (gets || result->op == GGML_OP_SET_ROWS) { // of a table that is touched in places only
+        const struct ggml_tensor *table = gets ? result->src[0] : result;
+        const struct ggml_tensor *rows = gets ? result : result->src[0];
+        return (double)ggml_nrows(rows) *
+               ((double)ggml_row_size(table->type, table->ne[0]) + 4.0 * (double)rows->ne[0]);
+    }
+    for (int i = 0; i < GGML_MAX_SRC; ++i) {
+        if (result->src[i]) bytes += (double)ggml_nbytes(result->src[i]);
+    }
+    return bytes;
+}
+
+static int compare_doubles(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+// The first computation, which may compile, is not counted.
+static bool time_graph(const struct work *work, double seconds, struct result *out_result) {
+    double times[MAX_RUNS], total = 0;
+    int n = 0;
+    *out_result = (struct result){0};
+    if (ggml_backend_graph_compute(work->stream, work->graph) != GGML_STATUS_SUCCESS) return false;
+    for (; n < MAX_RUNS && (n == 0 || total < seconds); ++n) {
+        const double start = now_seconds();
+        if (ggml_backend_graph_compute(work->stream, work->graph) != GGML_STATUS_SUCCESS)
+            return false;
+        times[n] = now_seconds() - start;
+        total += times[n];
+    }
+    qsort(times, (size_t)n, sizeof(times[0]), compare_doubles);
+    out_result->best = times[0];
+    out_result->median = times[n / 2];
+    out_result->runs = n;
+    return true;
+}
+
+// --- bounds
+
+static double time_chain(ggml_backend_t stream, int n_nodes, double seconds) {
+    struct work work;
+    struct result result = {0};
+    if (begin(&work, stream, (size_t)n_nodes)) {
+        struct ggml_tensor *x = ggml_new_tensor_1d(work.ctx, GGML_TYPE_F32, 16);
+        for (int i = 0; i < n_nodes; ++i)
+            x = ggml_scale_inplace(work.ctx, x, 0.5f);
+        if (allocate(&work, x)) time_graph(&work, seconds, &result);
+    }
+    end(&work);
+    return result.best;
+}
+
+static double copy_rate(ggml_backend_t stream, double seconds) {
+    struct work work;
+    struct result result = {0};
+    if (begin(&work, stream, 1)) {
+        struct ggml_tensor *x = ggml_new_tensor_1d(work.ctx, GGML_TYPE_F32, COPY_FLOATS);
+        struct ggml_tensor *y = ggml_new_tensor_1d(work.ctx, GGML_TYPE_F32, COPY_FLOATS);
+        if (allocate(&work, ggml_cpy(work.ctx, x, y))) time_graph(&work, seconds, &result);
+    }
+    end(&work);
+    return result.best > 0 ? 8.0 * COPY_FLOATS / result.best : 0;
+}
+
+// The host's processors bound the CPU and drivers that run on it.
+static void measure_bounds(ggml_backend_dev_t device, ggml_backend_t stream,
+                           const struct options *options, struct bounds *bounds) {
+    const enum ggml_backend_dev_type type = ggml_backend_dev_type(device);
+    if (type == GGML_BACKEND_DEVICE_TYPE_CPU || type == GGML_BACKEND_DEVICE_TYPE_ACCEL)
+        bounds->flops = bench_fma_peak(&bounds->threads);
+    bounds->bytes = copy_rate(stream, options->seconds);
+    const double two = time_chain(stream, 2 * CHAIN, options->seconds);
+    const double one = time_chain(stream, CHAIN, options->seconds);
+    bounds->launch = two > one && one > 0 ? (two - one) / CHAIN : 0;
+}
+
+// --- the report
+
+static void print_head(ggml_backend_dev_t device, const struct bounds *bounds, bool json) {
+    if (json) {
+        printf("{\n  \"schema\": \"ggml-bench-ops/1\",\n  \"device\": \"%s\",\n"
+               "  \"description\": \"%s\",\n  \"peak_gflops\": %.2f,\n  \"copy_gb_per_s\": %.3f,\n"
+               "  \"launch_microseconds\": %.3f,\n  \"results\": [",
+               ggml_backend_dev_name(device), ggml_backend_dev_description(device),
+               bounds->flops / 1e9, bounds->bytes / 1e9, bounds->launch * 1e6);
+        return;
+    }
+    printf("%s: %s\n", ggml_backend_dev_name(device), ggml_backend_dev_description(device));
+    if (bounds->flops > 0)
+        printf("fused multiply-adds  %9.1f GFLOP/s, %d processors of the host\n",
+               bounds->flops / 1e9, bounds->threads);
+    printf("copy on the device   %9.2f GB/s read and written\n"
+           "launch per node      %9.2f us, graph computed before\n\n",
+           bounds->bytes / 1e9, bounds->launch * 1e6);
+    printf("%-14s %-38s %10s %9s %6s %8s %6s\n", "op", "", "ms", "GFLOP/s", "%peak", "GB/s",
+           "%copy");
+}
+
+static double percent(double part, double whole) {
+    return whole > 0 ? 100 * part / whole : 0;
+}
+
+static void print_result(const struct op_case *c, const struct result *r,
+                         const struct bounds *bounds, bool json, bool first) {
+    const double flops = c->flops / r->best, bytes = r->bytes / r->best;
+    if (json) {
+        printf("%s\n    {\"op\": \"%s\", \"case\": \"%s\", \"milliseconds\": %.4f, "
+               "\"median_milliseconds\": %.4f, \"runs\": %d, \"gflops\": %.3f, \"gb_per_s\": %.3f}",
+               first ? "" : ",", c->op, c->name, r->best * 1e3, r->median * 1e3, r->runs,
+               flops / 1e9, bytes / 1e9);
+        return;
+    }
+    printf("%-14s %-38s %10.3f ", c->op, c->name, r->best * 1e3);
+    if (c->flops > 0)
+        printf("%9.2f %6.1f ", flops / 1e9, percent(flops, bounds->flops));
+    else
+        printf("%9s %6s ", "-", "-");
+    printf("%8.2f %6.1f\n", bytes / 1e9, percent(bytes, bounds->bytes));
+}
+
+// Answers false if the device failed; what it doesn't support is left out.
+static bool measure_case(ggml_backend_t stream, const struct op_case *c, double seconds,
+                         struct result *out_result) {
+    struct work work;
+    bool good = true;
+    *out_result = (struct result){0};
+    if (begin(&work, stream, 8)) {
+        struct ggml_tensor *result = c->make(work.ctx, c);
+        if (allocate(&work, result)) {
+            good = time_graph(&work, seconds, out_result);
+            out_result->bytes = tensor_bytes(result);
+        }
+    }
+    end(&work);
+    return good;
+}
+
+static int measure(ggml_backend_dev_t device, const struct options *options) {
+    static struct op_case cases[MAX_CASES];
+    struct bounds bounds = {0};
+    int n = op_cases(options->op, &options->sizes, cases, MAX_CASES), shown = 0;
+    ggml_backend_t stream = ggml_backend_dev_init(device, NULL);
+    bool good = stream != NULL;
+    if (n > MAX_CASES) n = MAX_CASES;
+    if (good) {
+        measure_bounds(device, stream, options, &bounds);
+        print_head(device, &bounds, options->json);
+    }
+    for (int i = 0; i < n && good; ++i) {
+        struct result result;
+        good = measure_case(stream, &cases[i], options->seconds, &result);
+        if (good && result.runs > 0)
+            print_result(&cases[i], &result, &bounds, options->json, shown++ == 0);
+        fflush(stdout);
+    }
+    if (options->json && stream) printf("\n  ]\n}\n");
+    ggml_backend_free(stream);
+    if (good) return BENCH_OK;
+    fprintf(stderr, "ggml-bench: %s: %s\n", options->device, ggml_last_error());
+    return BENCH_ERROR;
+}
+
+// --- the command
+
+static const char usage[] =
+    "Usage: ggml-bench ops --device NAME [OPTION]...\n"
+    "Measure operations on a device, beside what the machine can do at most.\n"
+    "\n"
+    "  --device NAME       the device\n"
+    "  --plugin-path DIR   load the plugins of this directory too\n"
+    "  --op NAME           only this operation\n"
+    "  --type NAME         only weights of this type\n"
+    "  -m N, -n N, -k N    rows and columns of weights (4096, 14336) and columns of the other\n"
+    "                      operand (1, 8 and 512)\n"
+    "  --seconds S         that each measurement takes at least (default 0.3)\n"
+    "  --json              print the measurements as JSON\n";
+
+static bool parse_size(const char *text, int64_t *out_size) {
+    *out_size = strtoll(text, NULL, 10);
+    return *out_size > 0 && *out_size <= 1 << 20;
+}
+
+static bool parse_type(const char *text, enum ggml_type *out_type) {
+    for (int type = 0; type < GGML_TYPE_COUNT; ++type) {
+        *out_type = (enum ggml_type)type;
+        const char *name = ggml_type_name(*out_type);
+        if (name && strcmp(name, text) == 0 && ggml_blck_size(*out_type) > 0) return true;
+    }
+    return false;
+}
+
+static bool take_option(int option, const char *text, struct options *options) {
+    switch (option) {
+    case 'd': options->device = text; return true;
+    case 'p': options->plugin_path = text; return true;
+    case 'o': options->op = text; return true;
+    case 't': return parse_type(text, &options->sizes.type);
+    case 'm': return parse_size(text, &options->sizes.m);
+    case 'n': return parse_size(text, &options->sizes.n);
+    case 'k': return parse_size(text, &options->sizes.k);
+    case 's': options->seconds = atof(text); return options->seconds > 0;
+    case 'j': options->json = true; return true;
+    default: return false;
+    }
+}
+
+static bool is_complete(const struct options *options) {
+    struct op_case ignored;
+    return options->device && op_cases(options->op, &options->sizes, &ignored, 0) > 0;
+}
+
+int bench_ops(int argc, char **argv) {
+    static const struct option table[] = {
+        {"device", required_argument, NULL, 'd'},  {"plugin-path", required_argument, NULL, 'p'},
+        {"op", required_argument, NULL, 'o'},      {"type", required_argument, NULL, 't'},
+        {"seconds", required_argument, NULL, 's'}, {"json", no_argument, NULL, 'j'},
+        {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0}};
+    struct options options = {.sizes = {4096, 14336, 0, GGML_TYPE_COUNT}, .seconds = 0.3};
+    int option;
+    bool valid = true;
+    while (valid && (option = getopt_long(argc, argv, "hm:n:k:", table, NULL)) != -1) {
+        if (option == 'h') {
+            fputs(usage, stdout);
+            return BENCH_OK;
+        }
+        valid = take_option(option, optarg, &options);
+    }
+    if (!valid || optind != argc || !is_complete(&options)) {
+        fputs(usage, stderr);
+        return BENCH_USAGE;
+    }
+    ggml_plugin_load_all(options.plugin_path, NULL);
+    ggml_backend_dev_t device = ggml_backend_dev_by_name(options.device);
+    if (device) return measure(device, &options);
+    fprintf(stderr, "ggml-bench: there is no device %s: ggml-devices lists them\n", options.device);
+    return BENCH_ERROR;
+}
