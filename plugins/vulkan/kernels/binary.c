@@ -30,7 +30,7 @@ void vk_encode_binary(struct vk_plan *plan, const struct ggml_tensor *node) {
                       (one || (vk_same_shape(a, b) && vk_contiguous(b)));
     vk_dispatch_spec(d, node->type);
     vk_dispatch_spec(d, a->type);
-    vk_dispatch_spec(d, flat);
+    vk_dispatch_spec(d, vk_run_dims(node, flat));
     vk_dispatch_spec(d, b->type);
     vk_dispatch_spec(d, function_of(node->op));
     vk_dispatch_spec(d, b->ne[0] == 1             ? REPEAT_ONE

@@ -14,7 +14,8 @@ struct conv {
     size_t nb_channel, nb_batch; // of the image
 };
 
-// Extents and parameters along n dimensions; in_first, out_first: dims of the image, of the windows.
+// Extents and parameters along n dimensions; in_first, out_first: dims of the image, of the
+// windows.
 static struct conv conv_of_dims(const struct ggml_tensor *node, int n,
                                 const struct ggml_tensor *kernel, const struct ggml_tensor *image,
                                 const struct ggml_tensor *windows, int first_out) {
@@ -244,8 +245,8 @@ void vk_encode_conv_2d_dw(struct vk_plan *plan, const struct ggml_tensor *node) 
 static bool fits_transposed(const struct ggml_tensor *node, int d) {
     const int64_t in = node->src[1]->ne[d];
     const int64_t size = node->src[0]->ne[d];
-    return size >= 1 && ((in == 0 && node->ne[d] == 0) ||
-                         node->ne[d] == (in - 1) * node->op_params[0] + size);
+    return size >= 1 &&
+           ((in == 0 && node->ne[d] == 0) || node->ne[d] == (in - 1) * node->op_params[0] + size);
 }
 
 // dims: 1 or 2; the dims of channels and batch follow.

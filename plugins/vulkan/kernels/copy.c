@@ -71,7 +71,12 @@ bool vk_accepts_pack(const struct vk_features *features, const struct ggml_tenso
 }
 
 static enum vk_shader pack_shader(enum ggml_type type) {
-    return pack_block(type) == 32 ? VK_SHADER_pack_small : VK_SHADER_pack_large;
+    switch (pack_block(type)) {
+    case 32: return VK_SHADER_pack_small;
+    case 64: return VK_SHADER_pack_medium_64;
+    case 128: return VK_SHADER_pack_medium_128;
+    default: return VK_SHADER_pack_large;
+    }
 }
 
 static void encode_pack(struct vk_plan *plan, const struct ggml_tensor *node, bool rows) {

@@ -3,7 +3,7 @@
 // What shaders/unpack.glsl decodes, what pack_*.comp encode.
 #define VK_UNPACKED                                                                                \
     (T_QUANTS | VK_T(Q8_1) | VK_T(TQ1_0) | VK_T(TQ2_0) | VK_T(NVFP4) | VK_T(Q1_0) | VK_T(Q2_0))
-#define VK_PACKED (T_QUANTS | VK_T(TQ1_0) | VK_T(TQ2_0))
+#define VK_PACKED (VK_UNPACKED & ~VK_T(Q8_1))
 #define VK_PLAIN (T_FLOATS | T_INTS | VK_T(F64))
 VK_KERNEL_ROW(CPY, ANY, cpy, T_ANY, T_ANY, T_ANY, T_ANY, vk_accepts_move, vk_encode_copy)
 VK_KERNEL_ROW(CONT, ANY, cont, T_ANY, T_ANY, T_ANY, T_ANY, vk_accepts_move, vk_encode_copy)

@@ -21,7 +21,7 @@ void vk_encode_glu(struct vk_plan *plan, const struct ggml_tensor *node) {
     const bool flat = b && vk_contiguous(node) && vk_contiguous(node->src[0]) && vk_contiguous(b);
     vk_dispatch_spec(d, node->type);
     vk_dispatch_spec(d, (uint32_t)node->op_params[0]);
-    vk_dispatch_spec(d, flat);
+    vk_dispatch_spec(d, vk_run_dims(node, flat));
     vk_dispatch_spec(d, b != NULL);
     vk_dispatch_spec(d, node->op_params[1] != 0);
     vk_dispatch_runs(plan, d, node, flat);

@@ -35,8 +35,8 @@ static bool accepts_pool(const struct ggml_tensor *out, const struct ggml_tensor
                          const int32_t *p, int dims) {
     if (p[0] != GGML_OP_POOL_MAX && p[0] != GGML_OP_POOL_AVG) return false;
     for (int d = 0; d < dims; ++d) {
-        const bool fits = accepts_windows(out->ne[d], in->ne[d], p[1 + d], p[1 + dims + d],
-                                          p[1 + 2 * dims + d]);
+        const bool fits =
+            accepts_windows(out->ne[d], in->ne[d], p[1 + d], p[1 + dims + d], p[1 + 2 * dims + d]);
         if (!fits) return false;
     }
     return same_outer(out, in, dims);
@@ -100,10 +100,10 @@ void vk_encode_upscale(struct vk_plan *plan, const struct ggml_tensor *node) {
     if (!d) return;
     vk_dispatch_spec(d, node->type);
     vk_dispatch_spec(d, node->src[0]->type);
-    vk_dispatch_spec(d, mode == GGML_SCALE_MODE_NEAREST     ? 0
-                        : mode == GGML_SCALE_MODE_BICUBIC   ? 2
+    vk_dispatch_spec(d, mode == GGML_SCALE_MODE_NEAREST    ? 0
+                        : mode == GGML_SCALE_MODE_BICUBIC  ? 2
                         : bits & GGML_SCALE_FLAG_ANTIALIAS ? 3
-                                                            : 1);
+                                                           : 1);
     vk_dispatch_spec(d, align);
     for (int i = 0; i < GGML_MAX_DIMS; ++i) {
         const int64_t to = node->ne[i], from = node->src[0]->ne[i];
@@ -131,8 +131,7 @@ void vk_encode_pad(struct vk_plan *plan, const struct ggml_tensor *node) {
     encode_move(plan, node, node->op_params[8] ? PAD_CIRCULAR : PAD);
 }
 
-bool vk_accepts_pad_reflect_1d(const struct vk_features *features,
-                               const struct ggml_tensor *node) {
+bool vk_accepts_pad_reflect_1d(const struct vk_features *features, const struct ggml_tensor *node) {
     (void)features;
     const struct ggml_tensor *a = node->src[0];
     const int64_t left = node->op_params[0];
@@ -194,8 +193,7 @@ bool vk_accepts_get_rel_pos(const struct vk_features *features, const struct ggm
     (void)features;
     const struct ggml_tensor *a = node->src[0];
     const int64_t n = node->ne[1];
-    return node->ne[2] == n && node->ne[3] == 1 && a->ne[0] == node->ne[0] &&
-           a->ne[1] == 2 * n - 1;
+    return node->ne[2] == n && node->ne[3] == 1 && a->ne[0] == node->ne[0] && a->ne[1] == 2 * n - 1;
 }
 
 void vk_encode_get_rel_pos(struct vk_plan *plan, const struct ggml_tensor *node) {

@@ -71,17 +71,58 @@ static size_t widen_items(struct vk_move *m) {
     return unit;
 }
 
-static void set_numbers(uint32_t *out, const uint64_t *values) {
-    for (int d = 0; d < GGML_MAX_DIMS; ++d)
-        out[d] = (uint32_t)values[d];
+// Whether columns are dense and become dense rows; then they are dimension 1.
+static bool is_transposed(struct vk_move *m) {
+    enum { LEAST = 8 };
+    if (m->mode != VK_MOVE_PLACE || (m->size != 2 && m->size != 4) || m->offset != 0 ||
+        m->to[0] != m->size || m->from[0] == m->size || m->ne[0] < LEAST)
+        return false;
+    for (int d = 1; d < GGML_MAX_DIMS; ++d) {
+        if (m->from[d] != m->size || m->ne[d] < LEAST) continue;
+        const uint64_t ne = m->ne[d];
+        const size_t to = m->to[d];
+        m->ne[d] = m->ne[1];
+        m->from[d] = m->from[1];
+        m->to[d] = m->to[1];
+        m->ne[1] = ne;
+        m->from[1] = m->size;
+        m->to[1] = to;
+        return true;
+    }
+    return false;
+}
+
+static void set_layout(struct vk_dispatch *d, const struct vk_move *m) {
+    for (int i = 0; i < GGML_MAX_DIMS; ++i) {
+        d->numbers[i] = (uint32_t)m->ne[i];
+        d->numbers[4 + i] = (uint32_t)m->from[i];
+        d->numbers[8 + i] = (uint32_t)m->to[i];
+    }
+}
+
+static void encode_transposed(struct vk_plan *plan, const struct ggml_tensor *node,
+                              const struct ggml_tensor *source, const struct vk_move *m) {
+    enum { TILE = 32, TILE_GROUP = 128 };
+    const uint32_t group = vk_plan_features(plan)->cpu ? TILE : TILE_GROUP;
+    struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_transpose, node, 1, group);
+    if (!d) return;
+    d->operands[1].tensor = source;
+    vk_dispatch_spec(d, (uint32_t)m->size);
+    set_layout(d, m);
+    const uint64_t tiles = vk_groups_of(m->ne[0], TILE) * vk_groups_of(m->ne[1], TILE);
+    vk_dispatch_groups(plan, d, tiles * m->ne[2] * m->ne[3]);
 }
 
 void vk_encode_move(struct vk_plan *plan, const struct ggml_tensor *node,
                     const struct ggml_tensor *source, struct vk_move move) {
+    if (move.mode == VK_MOVE_PLACE) merge_dims(&move);
+    if (is_transposed(&move)) {
+        encode_transposed(plan, node, source, &move);
+        return;
+    }
     struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_copy, node, 1, GROUP);
     if (!d) return;
     d->operands[1].tensor = source;
-    if (move.mode == VK_MOVE_PLACE) merge_dims(&move);
     const size_t unit = widen_items(&move);
     const uint32_t run = vk_plan_features(plan)->cpu ? 4 : 1;
     vk_dispatch_spec(d, move.mode);
@@ -89,15 +130,11 @@ void vk_encode_move(struct vk_plan *plan, const struct ggml_tensor *node,
     vk_dispatch_spec(d, (uint32_t)unit);
     vk_dispatch_spec(d, (uint32_t)safe_unit(move.size));
     vk_dispatch_spec(d, run);
-    const uint64_t from[] = {move.from[0], move.from[1], move.from[2], move.from[3]};
-    const uint64_t to[] = {move.to[0], move.to[1], move.to[2], move.to[3]};
-    set_numbers(&d->numbers[0], move.ne);
-    set_numbers(&d->numbers[4], from);
-    set_numbers(&d->numbers[8], to);
-    if (move.mode == VK_MOVE_PLACE)
-        d->numbers[12] = (uint32_t)move.offset;
-    else
-        set_numbers(&d->numbers[12], move.other);
+    vk_dispatch_spec(d, move.ne[2] * move.ne[3] > 1 ? 4 : move.ne[1] > 1 ? 2 : 1);
+    set_layout(d, &move);
+    for (int i = 0; i < GGML_MAX_DIMS && move.mode != VK_MOVE_PLACE; ++i)
+        d->numbers[12 + i] = (uint32_t)move.other[i];
+    if (move.mode == VK_MOVE_PLACE) d->numbers[12] = (uint32_t)move.offset;
     const uint64_t rows = move.ne[1] * move.ne[2] * move.ne[3];
     vk_dispatch_groups(plan, d, vk_groups_of(vk_groups_of(move.ne[0], run) * rows, GROUP));
 }

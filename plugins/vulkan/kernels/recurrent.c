@@ -62,8 +62,7 @@ void vk_encode_ssm_scan(struct vk_plan *plan, const struct ggml_tensor *node) {
     const struct ggml_tensor *x = node->src[1];
     if (!d) return;
     vk_dispatch_spec(d, node->src[3]->ne[0] == 1);
-    vk_dispatch_groups(plan, d,
-                       vk_groups_of((uint64_t)(x->ne[0] * x->ne[1] * x->ne[3]), GROUP));
+    vk_dispatch_groups(plan, d, vk_groups_of((uint64_t)(x->ne[0] * x->ne[1] * x->ne[3]), GROUP));
 }
 
 // --- linear attention ----------------------------------------------------------------------------
@@ -151,8 +150,7 @@ void vk_encode_gated_delta_net(struct vk_plan *plan, const struct ggml_tensor *n
     const struct ggml_tensor *v = node->src[2];
     struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_delta_net, node, 6, GROUP);
     if (!d) return;
-    vk_dispatch_groups(plan, d,
-                       vk_groups_of((uint64_t)(v->ne[0] * v->ne[1] * v->ne[3]), GROUP));
+    vk_dispatch_groups(plan, d, vk_groups_of((uint64_t)(v->ne[0] * v->ne[1] * v->ne[3]), GROUP));
 }
 
 // --- triangular systems --------------------------------------------------------------------------

@@ -8,7 +8,6 @@
 
 enum {
     GROUP = 64,
-    HEADS = 4,  // of a token that an invocation turns
     POWERS = 8, // of the base that numbers hold
 };
 
@@ -104,6 +103,12 @@ static void set_yarn(struct vk_dispatch *d, const struct ggml_tensor *node) {
     set_param_f32(d, ROPE_BETA_SLOW, fmin(node->op_params[ROPE_N_DIMS] - 1, ceil(slow)));
 }
 
+// Heads of a token that an invocation turns by the same angle: all on a CPU, which has few threads.
+static uint32_t heads_of(const struct vk_features *features, const struct ggml_tensor *node) {
+    const int64_t most = features->cpu ? 64 : 4;
+    return (uint32_t)(node->ne[1] < most ? node->ne[1] > 0 ? node->ne[1] : 1 : most);
+}
+
 void vk_encode_rope(struct vk_plan *plan, const struct ggml_tensor *node) {
     struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_rope, node, 3, GROUP);
     if (!d) return;
@@ -113,11 +118,12 @@ void vk_encode_rope(struct vk_plan *plan, const struct ggml_tensor *node) {
     vk_dispatch_spec(d, (uint32_t)mode);
     vk_dispatch_spec(d, node->op == GGML_OP_ROPE_BACK);
     vk_dispatch_spec(d, node->src[2] != NULL);
-    vk_dispatch_spec(d, HEADS);
+    const uint32_t heads = heads_of(vk_plan_features(plan), node);
+    vk_dispatch_spec(d, heads);
     set_powers(d, (double)param_f32(node, ROPE_FREQ_BASE), -2.0 / n_dims);
     if (param_f32(node, ROPE_EXT_FACTOR) != 0.0f) set_yarn(d, node);
     const int64_t columns = node->ne[0] - (mode == GGML_ROPE_TYPE_VISION ? n_dims : n_dims / 2);
-    const uint64_t blocks = vk_groups_of((uint64_t)node->ne[1], HEADS);
+    const uint64_t blocks = vk_groups_of((uint64_t)node->ne[1], heads);
     const uint64_t n = (uint64_t)columns * blocks * (uint64_t)(node->ne[2] * node->ne[3]);
     vk_dispatch_groups(plan, d, vk_groups_of(n, GROUP));
 }

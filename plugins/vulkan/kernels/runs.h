@@ -8,8 +8,12 @@
 
 enum { VK_RUN = 4, VK_RUN_GROUP = 64 };
 
-// Groups and number(0) for a result of which every run is an invocation; flat: operands are
-// packed alike and count as one row.
+// What the shader's constant DIMS is; flat: operands are packed alike and count as one row.
+static inline uint32_t vk_run_dims(const struct ggml_tensor *node, bool flat) {
+    return flat ? 1 : node->ne[2] * node->ne[3] == 1 ? 2 : 4;
+}
+
+// Groups and number(0) for a result of which every run is an invocation.
 static inline void vk_dispatch_runs(const struct vk_plan *plan, struct vk_dispatch *d,
                                     const struct ggml_tensor *node, bool flat) {
     const uint64_t per_row = vk_groups_of((uint64_t)node->ne[0], VK_RUN);

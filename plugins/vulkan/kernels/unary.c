@@ -47,7 +47,7 @@ void vk_encode_unary(struct vk_plan *plan, const struct ggml_tensor *node) {
     const bool flat = vk_contiguous(node) && vk_contiguous(node->src[0]);
     vk_dispatch_spec(d, node->type);
     vk_dispatch_spec(d, node->src[0]->type);
-    vk_dispatch_spec(d, flat);
+    vk_dispatch_spec(d, vk_run_dims(node, flat));
     vk_dispatch_spec(d, function_of(node));
     vk_dispatch_runs(plan, d, node, flat);
 }

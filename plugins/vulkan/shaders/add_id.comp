@@ -9,7 +9,7 @@ VK_OPERAND(src1, 3)
 VK_OPERAND(src2, 4)
 
 void main() {
-    const Run run = run_at(DST.ne, invocation_linear(), false);
+    const Run run = run_at(DST.ne, invocation_linear(), 4);
     if (run.n == 0) return;
     const uint id = src2_u32[(SRC2.at.x + run.at.y * SRC2.nb.x + run.at.z * SRC2.nb.y) >> 2];
     const bool known = id < SRC1.ne.y;

@@ -10,7 +10,7 @@ VK_RUNS(src0)
 VK_RUNS(src1)
 layout(constant_id = 3) const uint DST_TYPE = 0;
 layout(constant_id = 4) const uint SRC0_TYPE = 0;
-layout(constant_id = 5) const bool FLAT = false; // no operand is repeated
+layout(constant_id = 5) const uint DIMS = 4;
 layout(constant_id = 6) const uint SRC1_TYPE = 0;
 layout(constant_id = 7) const uint OP = 0;
 // How dimension 0 of b is repeated.
@@ -28,7 +28,7 @@ vec4 compute(const vec4 a, const vec4 b) {
 
 // Address of the row of b that the run's row has.
 uint b_row(const uvec4 at) {
-    if (FLAT) return SRC1.at.x;
+    if (DIMS == 1) return SRC1.at.x;
     return address(SRC1, uvec4(0, at.y % SRC1.ne.y, at.z % SRC1.ne.z, at.w % SRC1.ne.w));
 }
 
@@ -38,13 +38,13 @@ float load_b(const uint row, const uint i0) {
 }
 
 void main() {
-    const uvec4 ne = run_extents(DST.ne, FLAT);
-    const Run run = run_at(ne, invocation_linear(), FLAT);
+    const uvec4 ne = run_extents(DST.ne, DIMS);
+    const Run run = run_at(ne, invocation_linear(), DIMS);
     if (run.n == 0) return;
     const uint y = address(DST, run.at), a = address(SRC0, run.at), b = b_row(run.at);
-    if (ne.x % RUN == 0 && runs_aligned(DST, DST_TYPE, FLAT) && REPEAT != REPEAT_MANY &&
-        runs_aligned(SRC0, SRC0_TYPE, FLAT) &&
-        (REPEAT == REPEAT_ONE || runs_aligned(SRC1, SRC1_TYPE, FLAT))) {
+    if (ne.x % RUN == 0 && runs_aligned(DST, DST_TYPE, DIMS) && REPEAT != REPEAT_MANY &&
+        runs_aligned(SRC0, SRC0_TYPE, DIMS) &&
+        (REPEAT == REPEAT_ONE || runs_aligned(SRC1, SRC1_TYPE, DIMS))) {
         const vec4 x = REPEAT == REPEAT_ONE
                            ? vec4(load_b(b, 0))
                            : src1_load4(SRC1_TYPE, b + run.at.x * plain_size(SRC1_TYPE));

@@ -47,21 +47,16 @@ uint group_linear() {
 }
 uint invocation_linear() { return group_linear() * gl_WorkGroupSize.x + gl_LocalInvocationID.x; }
 
-// Indices of element or row number i, dimension 0 or 1 fastest.
-uvec4 element_at(const uvec4 ne, uint i) {
-    uvec4 at;
-    at.x = i % ne.x; i /= ne.x;
-    at.y = i % ne.y; i /= ne.y;
-    at.z = i % ne.z;
-    at.w = i / ne.z;
-    return at;
+// Indices of row or element number i, dimension 1 or 0 fastest. Remainders are formed from quotients:
+// a division costs more than all else here.
+uvec4 row_at(const uvec4 ne, const uint i) {
+    const uint plane = i / ne.y, space = plane / ne.z;
+    return uvec4(0, i - plane * ne.y, plane - space * ne.z, space);
 }
-uvec4 row_at(const uvec4 ne, uint i) {
-    uvec4 at;
-    at.x = 0;
-    at.y = i % ne.y; i /= ne.y;
-    at.z = i % ne.z;
-    at.w = i / ne.z;
+uvec4 element_at(const uvec4 ne, const uint i) {
+    const uint row = i / ne.x;
+    uvec4 at = row_at(ne, row);
+    at.x = i - row * ne.x;
     return at;
 }
 // Byte address of an element (of a type without blocks).

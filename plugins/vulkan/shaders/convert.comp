@@ -36,19 +36,19 @@ vec4 load4(const uvec4 at) {
     const uint row = address(SRC0, uvec4(0, at.yzw));
     if (SRC0_BLOCKS) return src0_unpack4(SRC0_TYPE, row, at.x);
     const uint x = row + at.x * SRC0.nb.x, step = SRC0.nb.x;
-    if (SRC0_TYPE == TYPE_F32 && runs_aligned(SRC0, SRC0_TYPE, false)) return src0_vec4[x >> 4];
+    if (SRC0_TYPE == TYPE_F32 && runs_aligned(SRC0, SRC0_TYPE, 4)) return src0_vec4[x >> 4];
     return vec4(src0_load(SRC0_TYPE, x), src0_load(SRC0_TYPE, x + step),
                 src0_load(SRC0_TYPE, x + 2 * step), src0_load(SRC0_TYPE, x + 3 * step));
 }
 
 void main() {
-    const Run run = run_at(DST.ne, invocation_linear(), false);
+    const Run run = run_at(DST.ne, invocation_linear(), 4);
     if (run.n == 0) return;
     const uint i = run.at.x + DST.ne.x * (run.at.y + DST.ne.y * (run.at.z + DST.ne.z * run.at.w));
     const uint y = address(DST, run.at);
     if (FOURS) {
         const vec4 v = load4(element_at(SRC0.ne, i));
-        if (FLOAT && runs_aligned(DST, DST_TYPE, false)) {
+        if (FLOAT && runs_aligned(DST, DST_TYPE, 4)) {
             dst_store4(DST_TYPE, y, v);
             return;
         }

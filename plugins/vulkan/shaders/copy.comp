@@ -11,6 +11,7 @@ layout(constant_id = 4) const uint ITEM = 4;
 layout(constant_id = 5) const uint UNIT = 4;      // bytes that strides allow to move at once
 layout(constant_id = 6) const uint SAFE_UNIT = 4; // and where the operands begin at any element
 layout(constant_id = 7) const uint RUN = 1;       // items per invocation
+layout(constant_id = 8) const uint DIMS = 4;      // 1: there is one row, 2: rows along dimension 1
 // Every item of the source to its place; every item of the result from the source repeated (whose
 // extents are 12-15); items in order from one shape to another (12-15 extents of the result).
 const uint MODE_PLACE = 0, MODE_REPEAT = 1, MODE_RESHAPE = 2;
@@ -54,8 +55,9 @@ void move_item(const uvec4 at, const uint number_of) {
 void main() {
     const uvec4 ne = four(0);
     const uint per_row = (ne.x + RUN - 1) / RUN, i = invocation_linear();
-    if (per_row == 0 || i / per_row >= ne.y * ne.z * ne.w) return;
-    const uint row = i / per_row, first = i % per_row * RUN;
-    uvec4 at = row_at(ne, row);
+    if (per_row == 0) return;
+    const uint row = DIMS == 1 ? 0 : i / per_row, first = (i - row * per_row) * RUN;
+    if (first >= ne.x || row >= ne.y * ne.z * ne.w) return;
+    uvec4 at = DIMS <= 2 ? uvec4(0, row, 0, 0) : row_at(ne, row);
     for (at.x = first; at.x < min(first + RUN, ne.x); ++at.x) move_item(at, row * ne.x + at.x);
 }

@@ -13,7 +13,7 @@ layout(constant_id = 3) const uint SRC0_TYPE = 0;
 layout(constant_id = 4) const bool SRC0_BLOCKS = false;
 
 void main() {
-    const Run run = run_at(DST.ne, invocation_linear(), false);
+    const Run run = run_at(DST.ne, invocation_linear(), 4);
     if (run.n == 0) return;
     const uvec4 at = run.at;
     const uint id_at = SRC1.at.x + at.y * SRC1.nb.x + at.z * SRC1.nb.y + at.w * SRC1.nb.z;
@@ -22,11 +22,16 @@ void main() {
     const uint row = address(SRC0, uvec4(0, known ? id : 0, at.zw)), y = address(DST, at);
     if (SRC0_BLOCKS) {
         const vec4 v = known ? src0_unpack4(SRC0_TYPE, row, at.x) : vec4(FLT_NAN);
-        if (runs_aligned(DST, TYPE_F32, false)) {
+        if (runs_aligned(DST, TYPE_F32, 4)) {
             dst_store4(TYPE_F32, y, v);
         } else {
             for (uint i = 0; i < 4; ++i) dst_f32[(y >> 2) + i] = v[i];
         }
+        return;
+    }
+    if (SRC0_TYPE == TYPE_F32 && DST.ne.x % RUN == 0 && runs_aligned(DST, TYPE_F32, 4) &&
+        runs_aligned(SRC0, TYPE_F32, 4)) {
+        dst_store4(TYPE_F32, y, known ? src0_vec4[(row >> 4) + at.x / 4] : vec4(FLT_NAN));
         return;
     }
     for (uint i = 0; i < run.n; ++i) {

@@ -11,7 +11,7 @@ VK_RUNS(src0)
 VK_RUNS(src1)
 layout(constant_id = 3) const uint TYPE = 0;
 layout(constant_id = 4) const uint OP = 0;
-layout(constant_id = 5) const bool FLAT = false;
+layout(constant_id = 5) const uint DIMS = 4;
 layout(constant_id = 6) const bool SPLIT = false;
 layout(constant_id = 7) const bool SWAPPED = false;
 
@@ -40,14 +40,14 @@ uint gate_address(const uvec4 at, const uint second_half) {
 }
 
 void main() {
-    const uvec4 ne = run_extents(DST.ne, FLAT);
-    const Run run = run_at(ne, invocation_linear(), FLAT);
+    const uvec4 ne = run_extents(DST.ne, DIMS);
+    const Run run = run_at(ne, invocation_linear(), DIMS);
     if (run.n == 0) return;
     const uint size = plain_size(TYPE), second_half = DST.ne.x * size;
     const uint y = address(DST, run.at), g = gate_address(run.at, second_half);
     const uint x = address(SRC0, run.at) + (!SPLIT && SWAPPED ? second_half : 0u);
-    if (ne.x % RUN == 0 && runs_aligned(DST, TYPE, FLAT) && runs_aligned(SRC0, TYPE, FLAT) &&
-        (!SPLIT || runs_aligned(SRC1, TYPE, FLAT))) {
+    if (ne.x % RUN == 0 && runs_aligned(DST, TYPE, DIMS) && runs_aligned(SRC0, TYPE, DIMS) &&
+        (!SPLIT || runs_aligned(SRC1, TYPE, DIMS))) {
         const vec4 a = src0_load4(TYPE, x), b = SPLIT ? src1_load4(TYPE, g) : src0_load4(TYPE, g);
         dst_store4(TYPE, y, vec4(compute(a.x, b.x), compute(a.y, b.y), compute(a.z, b.z),
                                  compute(a.w, b.w)));

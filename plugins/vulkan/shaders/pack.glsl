@@ -65,6 +65,14 @@ float index_iq4(const uint from) {
     return squares > 0.0 ? products / squares : 0.0;
 }
 
+// Index of the nearest value of the table of four-bit floats, doubled.
+float nearest_fp4(const float v) {
+    const float between[7] = float[7](0.5, 1.5, 2.5, 3.5, 5.0, 7.0, 10.0);
+    float index = v < 0.0 ? 8.0 : 0.0;
+    for (uint i = 0; i < 7; ++i) index += abs(v) > between[i] ? 1.0 : 0.0;
+    return index;
+}
+
 // Nibbles of 32 indices in x: low ones are the first 16.
 void put_nibbles(const uint at, const uint from) {
     for (uint i = 0; i < 16; ++i) put(at + i, uint(x[from + i]) | uint(x[from + 16 + i]) << 4);

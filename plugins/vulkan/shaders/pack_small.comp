@@ -36,13 +36,6 @@ void pack_bytes(const uint at) {
         put(at + 2 + i, uint(int(nearest(x[i] * id, -127.0, 127.0))) & 255u);
 }
 
-float nearest_fp4(const float v) {
-    const float between[7] = float[7](0.5, 1.5, 2.5, 3.5, 5.0, 7.0, 10.0);
-    float index = v < 0.0 ? 8.0 : 0.0;
-    for (uint i = 0; i < 7; ++i) index += abs(v) > between[i] ? 1.0 : 0.0;
-    return index;
-}
-
 // The exponent of the largest magnitude, less that of the largest value, 6 = 1.5 * 2^2.
 void pack_mxfp4(const uint at) {
     const uint largest = floatBitsToUint(abs(extreme(0, 32))) >> 23;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Up to four neighbours along dimension 0 at once. Where the operands are packed alike (FLAT) they
-// are one long row of number(0) elements.
+// Up to four neighbours along dimension 0 at once. `dims` says how many dimensions there are to count:
+// 1 where the operands are packed alike and are one long row of number(0) elements, 2 for a matrix.
 #ifndef RUNS_GLSL
 #define RUNS_GLSL
 
@@ -13,25 +13,24 @@ struct Run {
     uint n;   // elements; 0 behind the end
 };
 
-uvec4 run_extents(const uvec4 ne, const bool flat_) {
-    return flat_ ? uvec4(number(0), 1, 1, 1) : ne;
+uvec4 run_extents(const uvec4 ne, const uint dims) {
+    return dims == 1 ? uvec4(number(0), 1, 1, 1) : ne;
 }
 
 // Run number i of a tensor of these extents.
-Run run_at(const uvec4 ne, uint i, const bool flat_) {
+Run run_at(const uvec4 ne, const uint i, const uint dims) {
     const uint per_row = (ne.x + RUN - 1) / RUN;
     Run run;
-    if (flat_) {
-        run.at = uvec4(i * RUN, 0, 0, 0);
-        run.n = i < per_row ? min(RUN, ne.x - i * RUN) : 0u;
+    run.n = 0;
+    run.at = uvec4(i * RUN, 0, 0, 0);
+    if (dims == 1) {
+        if (i < per_row) run.n = min(RUN, ne.x - run.at.x);
         return run;
     }
-    run.n = 0;
-    if (per_row == 0 || i / per_row >= ne.y * ne.z * ne.w) return run;
-    run.at.x = i % per_row * RUN; i /= per_row;
-    run.at.y = i % ne.y; i /= ne.y;
-    run.at.z = i % ne.z;
-    run.at.w = i / ne.z;
+    const uint row = per_row == 0 ? 0 : i / per_row;
+    if (per_row == 0 || row >= (dims == 2 ? ne.y : ne.y * ne.z * ne.w)) return run;
+    run.at = dims == 2 ? uvec4(0, row, 0, 0) : row_at(ne, row);
+    run.at.x = (i - row * per_row) * RUN;
     run.n = min(RUN, ne.x - run.at.x);
     return run;
 }
@@ -41,10 +40,10 @@ uint plain_size(const uint type) {
 }
 
 // Whether every whole run of the operand may be read at once.
-bool runs_aligned(const Tensor t, const uint type, const bool flat_) {
+bool runs_aligned(const Tensor t, const uint type, const uint dims) {
     const uint size = plain_size(type);
-    const uint bits = t.at.x | (flat_ ? 0u : t.nb.y | t.nb.z | t.nb.w);
-    return (flat_ || t.nb.x == size) && (bits & (size * RUN - 1)) == 0u;
+    const uint bits = t.at.x | (dims == 1 ? 0u : t.nb.y | t.nb.z | t.nb.w);
+    return (dims == 1 || t.nb.x == size) && (bits & (size * RUN - 1)) == 0u;
 }
 
 // Four elements of F32, F16 or BF16 at an address that runs_aligned() allows.

@@ -9,7 +9,7 @@ VK_RUNS(dst)
 VK_RUNS(src0)
 layout(constant_id = 3) const uint DST_TYPE = 0;
 layout(constant_id = 4) const uint SRC0_TYPE = 0;
-layout(constant_id = 5) const bool FLAT = false;
+layout(constant_id = 5) const uint DIMS = 4;
 layout(constant_id = 6) const uint OP = 0; // of GGML_OP_UNARY, or what kernels/unary.c adds
 
 float xielu(const float x) {
@@ -78,11 +78,11 @@ float compute(const float x) {
 }
 
 void main() {
-    const uvec4 ne = run_extents(DST.ne, FLAT);
-    const Run run = run_at(ne, invocation_linear(), FLAT);
+    const uvec4 ne = run_extents(DST.ne, DIMS);
+    const Run run = run_at(ne, invocation_linear(), DIMS);
     if (run.n == 0) return;
     const uint y = address(DST, run.at), x = address(SRC0, run.at);
-    if (ne.x % RUN == 0 && runs_aligned(DST, DST_TYPE, FLAT) && runs_aligned(SRC0, SRC0_TYPE, FLAT)) {
+    if (ne.x % RUN == 0 && runs_aligned(DST, DST_TYPE, DIMS) && runs_aligned(SRC0, SRC0_TYPE, DIMS)) {
         const vec4 v = src0_load4(SRC0_TYPE, x);
         dst_store4(DST_TYPE, y, vec4(compute(v.x), compute(v.y), compute(v.z), compute(v.w)));
         return;
