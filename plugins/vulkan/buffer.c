@@ -27,11 +27,15 @@ static struct vk_buffer *make(struct vk_context *context, uint64_t size, const v
     return NULL;
 }
 
+uint64_t vk_buffer_most(const struct vk_probe *probe) {
+    return probe->maintenance3.maxMemoryAllocationSize - 2 * PADDING;
+}
+
 enum ggml_status vk_buffer_new(struct vk_context *context, uint64_t size, enum vk_memory_use use,
                                struct vk_buffer **out_buffer) {
     *out_buffer = NULL;
-    const uint64_t most = context->probe->maintenance3.maxMemoryAllocationSize;
-    if (size > most || most - size < 2 * PADDING) {
+    const uint64_t most = vk_buffer_most(context->probe);
+    if (size > most) {
         return vk_fail(GGML_HOST_OUT_OF_MEMORY,
                        "vulkan: a buffer of %llu bytes is over the driver's limit of %llu",
                        (unsigned long long)size, (unsigned long long)most);

@@ -16,6 +16,8 @@ struct vk_buffer {
     size_t space;  // bytes of address space reserved at base; 0: base is mapped memory
 };
 
+// Bytes of the largest buffer. [any-thread]
+uint64_t vk_buffer_most(const struct vk_probe *probe);
 // size > 0 bytes. [any-thread]
 enum ggml_status vk_buffer_new(struct vk_context *context, uint64_t size, enum vk_memory_use use,
                                struct vk_buffer **out_buffer);

@@ -168,8 +168,7 @@ static size_t buft_alignment(ggml_backend_buffer_type_t buft) {
 }
 
 static size_t buft_max_size(ggml_backend_buffer_type_t buft) {
-    const uint64_t most = device_of(buft)->probe.maintenance3.maxMemoryAllocationSize;
-    return (size_t)MIN(most - 4096, (uint64_t)SIZE_MAX);
+    return (size_t)MIN(vk_buffer_most(&device_of(buft)->probe), (uint64_t)SIZE_MAX);
 }
 
 static bool buft_is_host(ggml_backend_buffer_type_t buft) {

@@ -301,7 +301,7 @@ CHECK_ROW("op.no-elements", 83, "op.sum", op_no_elements, 0, "tensors without el
 #include "glu_list.inl"
 #undef CONFORMANCE_ROW
 CHECK_ROW("op.bad-index", 69, "op.conformance.GET_ROWS", op_bad_index, 0,
-          "an index that points outside is an error")
+          "an index that points outside is an error, or gives NaN")
 CHECK_ROW("stream.async-set", 61, "op.sum", stream_async_set, 0,
           "a queued transfer to the device arrives")
 CHECK_ROW("stream.async-get", 61, "op.sum", stream_async_get, 0,
