@@ -1,0 +1,494 @@
+// SPDX-License-Identifier: MIT
+// What is remembered of probes: when it is used, when not, and what damage does to it.
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/env.h"
+#include "base/status.h"
+#include "host/probe_cache.h"
+#include "support/plugin_dir.h"
+
+static struct plugin_dir dir;
+static struct plugin_dir home; // with the cache, the helper and what it counts
+static char cache_path[600];
+static char helper_path[600];
+static char count_path[600];
+
+// A helper that leaves a byte in a file whenever it is started.
+static void write_helper(void) {
+    FILE *file = fopen(helper_path, "w");
+    assert_non_null(file);
+    fprintf(file, "#!/bin/sh\nprintf x >>%s\nexec %s \"$@\"\n", count_path, HELPER);
+    fclose(file);
+    assert_int_equal(chmod(helper_path, 0700), 0);
+}
+
+static long count_spawns(void) {
+    struct stat info;
+    const long count = stat(count_path, &info) == 0 ? (long)info.st_size : 0;
+    unlink(count_path);
+    return count;
+}
+
+static int open_dirs(void **state) {
+    (void)state;
+    plugin_dir_open(&home);
+    plugin_dir_open(&dir);
+    snprintf(cache_path, sizeof(cache_path), "%s/made/for/it", home.path);
+    snprintf(helper_path, sizeof(helper_path), "%s/helper", home.path);
+    snprintf(count_path, sizeof(count_path), "%s/count", home.path);
+    write_helper();
+    return 0;
+}
+
+static int close_dirs(void **state) {
+    (void)state;
+    plugin_dir_close(&dir);
+    plugin_dir_close(&home);
+    return 0;
+}
+
+static void add_from(const char *folder, const char *file_name) {
+    char path[600];
+    snprintf(path, sizeof(path), "%s/%s", folder, file_name);
+    plugin_dir_add(&dir, path, file_name);
+}
+
+static struct ggml_probe_options usual(void) {
+    return (struct ggml_probe_options){
+        .size = sizeof(struct ggml_probe_options),
+        .dir = dir.path,
+        .helper = helper_path,
+        .cache_dir = cache_path,
+        .deadline_ms = 10000,
+    };
+}
+
+static ggml_probe_report_t probe(const struct ggml_probe_options *options) {
+    ggml_probe_report_t report = NULL;
+    assert_int_equal(ggml_plugin_probe(options, &report), GGML_HOST_OK);
+    assert_string_equal(ggml_probe_report_not_isolated(report), "");
+    return report;
+}
+
+static const struct ggml_probe_record *first_file(ggml_probe_report_t report) {
+    const struct ggml_probe_record *record = ggml_probe_report_get(report, 0);
+    assert_int_equal(record->plugin->path[0], '/');
+    return record;
+}
+
+// Probes the one plugin and answers where that was from.
+static enum ggml_probe_source source_of(const struct ggml_probe_options *options) {
+    ggml_probe_report_t report = probe(options);
+    const enum ggml_probe_source source = first_file(report)->source;
+    ggml_probe_report_free(report);
+    return source;
+}
+
+static void assert_spawned(const struct ggml_probe_options *options) {
+    assert_int_equal(source_of(options), GGML_PROBE_SOURCE_HELPER);
+    assert_int_equal(count_spawns(), 1);
+}
+
+static void assert_remembered(const struct ggml_probe_options *options) {
+    assert_int_equal(source_of(options), GGML_PROBE_SOURCE_CACHE);
+    assert_int_equal(count_spawns(), 0);
+}
+
+// The only file of the cache.
+static void find_entry(char *out_path, size_t size) {
+    size_t n = 0;
+    DIR *stream = opendir(cache_path);
+    assert_non_null(stream);
+    for (const struct dirent *entry; (entry = readdir(stream)) != NULL;) {
+        if (entry->d_name[0] == '.') continue;
+        snprintf(out_path, size, "%s/%s", cache_path, entry->d_name);
+        ++n;
+    }
+    closedir(stream);
+    assert_int_equal(n, 1);
+}
+
+// --- use -----------------------------------------------------------------------------------------
+
+static void test_a_second_probe_starts_no_helper(void **state) {
+    (void)state;
+    char path[2 * sizeof(cache_path)];
+    struct stat info;
+    const struct ggml_probe_options options = usual();
+    add_from(FIXTURES, "ggml-gpu.so");
+    ggml_probe_report_t first = probe(&options);
+    assert_int_equal(count_spawns(), 1);
+    ggml_probe_report_t second = probe(&options);
+    assert_int_equal(count_spawns(), 0);
+    assert_int_equal(first_file(second)->source, GGML_PROBE_SOURCE_CACHE);
+    assert_true(first_file(second)->probed_at >= first_file(first)->probed_at);
+    assert_int_equal(ggml_probe_report_device_count(second), ggml_probe_report_device_count(first));
+    for (size_t i = 0; i < ggml_probe_report_device_count(first); ++i) {
+        const struct ggml_probe_device *a = ggml_probe_report_device_get(first, i);
+        const struct ggml_probe_device *b = ggml_probe_report_device_get(second, i);
+        assert_string_equal(a->props.name, b->props.name);
+        assert_int_equal(a->props.memory_total, b->props.memory_total);
+    }
+    assert_int_equal(ggml_probe_report_device_get(first, 0)->memory, GGML_MEMORY_KNOWN);
+    assert_int_equal(ggml_probe_report_device_get(second, 0)->memory, GGML_MEMORY_ESTIMATED);
+    ggml_probe_report_free(first);
+    ggml_probe_report_free(second);
+
+    find_entry(path, sizeof(path));
+    assert_int_equal(stat(path, &info), 0);
+    assert_int_equal(info.st_mode & 0777, 0600);
+    assert_int_equal(stat(cache_path, &info), 0);
+    assert_int_equal(info.st_mode & 0777, 0700);
+}
+
+static void test_flags_pass_the_cache_by(void **state) {
+    (void)state;
+    struct ggml_probe_options options = usual();
+    add_from(FIXTURES, "ggml-gpu.so");
+    options.flags = GGML_PROBE_NO_CACHE;
+    assert_spawned(&options);
+    assert_int_equal(access(cache_path, F_OK), -1);
+    options.flags = 0;
+    assert_spawned(&options);
+    options.flags = GGML_PROBE_RESCAN;
+    assert_spawned(&options);
+    options.flags = 0;
+    assert_remembered(&options);
+}
+
+static void test_the_place_follows_the_environment(void **state) {
+    (void)state;
+    struct ggml_probe_options options = usual();
+    char path[700];
+    add_from(FIXTURES, "ggml-gpu.so");
+    options.cache_dir = NULL;
+    setenv("HOME", home.path, 1);
+    unsetenv("XDG_CACHE_HOME");
+    assert_spawned(&options);
+    assert_remembered(&options);
+    snprintf(path, sizeof(path), "%s/.cache/ggml-host/probe", home.path);
+    assert_int_equal(access(path, F_OK), 0);
+    snprintf(path, sizeof(path), "%s/xdg", home.path);
+    setenv("XDG_CACHE_HOME", path, 1);
+    assert_spawned(&options);
+    snprintf(path, sizeof(path), "%s/xdg/ggml-host/probe", home.path);
+    assert_int_equal(access(path, F_OK), 0);
+    setenv("XDG_CACHE_HOME", "relative", 1);
+    assert_remembered(&options); // below HOME
+    setenv("GGML_PROBE_CACHE", "off", 1);
+    ggml_probe_report_t report = probe(&options);
+    assert_non_null(strstr(ggml_probe_report_not_cached(report), "off"));
+    ggml_probe_report_free(report);
+    unsetenv("GGML_PROBE_CACHE");
+    unsetenv("XDG_CACHE_HOME");
+}
+
+// The helper is started without its environment too.
+static void test_privileged_processes_remember_nothing(void **state) {
+    (void)state;
+    struct ggml_probe_options options = usual();
+    add_from(FIXTURES, "ggml-gpu.so");
+    options.helper = HELPER;
+    ggml_probe_report_free(probe(&options));
+    assert_true(plugin_dir_was_mapped(&dir, "gpu"));
+    unlink(dir.marker);
+    ggml_env_assume_privileged(true);
+    ggml_probe_report_t report = probe(&options);
+    ggml_env_assume_privileged(false);
+    assert_int_equal(first_file(report)->source, GGML_PROBE_SOURCE_HELPER);
+    assert_int_equal(first_file(report)->plugin->status, GGML_HOST_OK);
+    assert_non_null(strstr(ggml_probe_report_not_cached(report), "privileged"));
+    assert_false(plugin_dir_was_mapped(&dir, "gpu"));
+    ggml_probe_report_free(report);
+}
+
+// --- what makes it worthless ---------------------------------------------------------------------
+
+static void test_a_changed_file_is_probed_again(void **state) {
+    (void)state;
+    struct stat before;
+    const struct ggml_probe_options options = usual();
+    add_from(FIXTURES, "ggml-gpu.so");
+    const char *path = plugin_dir_path(&dir, "ggml-gpu.so");
+    assert_spawned(&options);
+    assert_int_equal(stat(path, &before), 0);
+    plugin_dir_replace(&dir, "ggml-gpu.so", "GPU1", "GPU7"); // same size, same inode
+    const struct timespec times[2] = {before.st_atim, before.st_mtim};
+    assert_int_equal(utimensat(AT_FDCWD, plugin_dir_path(&dir, "ggml-gpu.so"), times, 0), 0);
+    ggml_probe_report_t report = probe(&options);
+    assert_int_equal(first_file(report)->source, GGML_PROBE_SOURCE_HELPER);
+    assert_string_equal(ggml_probe_report_device_get(report, 1)->props.name, "GPU7");
+    ggml_probe_report_free(report);
+    count_spawns();
+    assert_remembered(&options);
+    add_from(FIXTURES, "ggml-gpu.so"); // as it was, written again
+    assert_spawned(&options);
+}
+
+static void test_a_changed_environment_of_drivers_is_probed_again(void **state) {
+    (void)state;
+    const struct ggml_probe_options options = usual();
+    add_from(FIXTURES, "ggml-gpu.so");
+    assert_spawned(&options);
+    setenv("CUDA_VISIBLE_DEVICES", "1", 1);
+    assert_spawned(&options);
+    assert_remembered(&options);
+    unsetenv("CUDA_VISIBLE_DEVICES");
+    setenv("SOMETHING_ELSE", "1", 1);
+    assert_spawned(&options);
+    unsetenv("SOMETHING_ELSE");
+    assert_remembered(&options);
+}
+
+static void test_a_failure_is_remembered_with_its_reason(void **state) {
+    (void)state;
+    struct ggml_probe_options options = usual();
+    add_from(PLUGINS, "ggml-crash_init.so");
+    assert_spawned(&options);
+    ggml_probe_report_t report = probe(&options);
+    assert_int_equal(count_spawns(), 0);
+    const struct ggml_plugin_record *record = first_file(report)->plugin;
+    assert_int_equal(first_file(report)->source, GGML_PROBE_SOURCE_CACHE);
+    assert_int_equal(record->status, GGML_HOST_CRASHED);
+    assert_int_equal(record->stage, GGML_PLUGIN_STAGE_MAP);
+    assert_non_null(strstr(record->message, "signal 11"));
+    ggml_probe_report_free(report);
+}
+
+// --- entries -------------------------------------------------------------------------------------
+
+struct fixture {
+    struct probe_cache cache;
+    struct plugin_file file;
+    char path[600]; // of the plugin
+    char entry[1300];
+    unsigned char bytes[8192];
+    size_t size;
+};
+
+static void fixture_open(struct fixture *fixture, const char *folder, const char *name) {
+    const struct ggml_probe_options options = usual();
+    add_from(folder, name);
+    assert_spawned(&options);
+    snprintf(fixture->path, sizeof(fixture->path), "%s", plugin_dir_path(&dir, name));
+    assert_int_equal(plugin_file_open(fixture->path, &fixture->file), GGML_HOST_OK);
+    assert_int_equal(probe_cache_open(cache_path, helper_path, -1, &fixture->cache), GGML_HOST_OK);
+    find_entry(fixture->entry, sizeof(fixture->entry));
+    FILE *file = fopen(fixture->entry, "rb");
+    assert_non_null(file);
+    fixture->size = fread(fixture->bytes, 1, sizeof(fixture->bytes), file);
+    fclose(file);
+    assert_true(fixture->size > 100 && fixture->size < sizeof(fixture->bytes));
+}
+
+static void fixture_close(struct fixture *fixture) {
+    probe_cache_close(&fixture->cache);
+    plugin_file_close(&fixture->file);
+}
+
+static void put_entry(const struct fixture *fixture, const void *bytes, size_t size) {
+    FILE *file = fopen(fixture->entry, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, size, file), size);
+    fclose(file);
+}
+
+static bool is_found(const struct fixture *fixture) {
+    struct probe_result result;
+    int64_t probed_at;
+    const bool found =
+        probe_cache_find(&fixture->cache, fixture->path, &fixture->file, &result, &probed_at);
+    if (!found) assert_int_equal(result.n_devices, 0);
+    probe_result_free(&result);
+    return found;
+}
+
+static void test_damage_at_every_byte_is_noticed(void **state) {
+    (void)state;
+    static struct fixture fixture;
+    fixture_open(&fixture, FIXTURES, "ggml-gpu.so");
+    assert_true(is_found(&fixture));
+    for (size_t i = 0; i < fixture.size; ++i) {
+        fixture.bytes[i] ^= (unsigned char)(1u << i % 8);
+        put_entry(&fixture, fixture.bytes, fixture.size);
+        assert_false(is_found(&fixture));
+        fixture.bytes[i] ^= (unsigned char)(1u << i % 8);
+    }
+    for (size_t size = 0; size < fixture.size; ++size) {
+        put_entry(&fixture, fixture.bytes, size);
+        assert_false(is_found(&fixture));
+    }
+    fixture.bytes[fixture.size] = 0;
+    put_entry(&fixture, fixture.bytes, fixture.size + 1);
+    assert_false(is_found(&fixture));
+    put_entry(&fixture, fixture.bytes, fixture.size);
+    assert_true(is_found(&fixture));
+    put_entry(&fixture, fixture.bytes, fixture.size - 1);
+    const struct ggml_probe_options options = usual();
+    assert_spawned(&options); // and mended
+    assert_remembered(&options);
+    fixture_close(&fixture);
+}
+
+static void test_a_failure_expires_and_a_success_does_not(void **state) {
+    (void)state;
+    static struct fixture good, bad;
+    fixture_open(&good, FIXTURES, "ggml-gpu.so");
+    good.cache.now += 1000000;
+    assert_true(is_found(&good));
+    good.cache.now -= 2000000; // the clock was set back: what is from the future is not believed
+    assert_false(is_found(&good));
+    fixture_close(&good);
+    close_dirs(state);
+    open_dirs(state);
+    fixture_open(&bad, PLUGINS, "ggml-crash_init.so");
+    assert_true(is_found(&bad));
+    bad.cache.now += 3500;
+    assert_true(is_found(&bad));
+    bad.cache.now += 200;
+    assert_false(is_found(&bad));
+    fixture_close(&bad);
+    setenv("GGML_PROBE_FAILURE_SECONDS", "0", 1);
+    const struct ggml_probe_options options = usual();
+    assert_spawned(&options);
+    unsetenv("GGML_PROBE_FAILURE_SECONDS");
+    assert_remembered(&options);
+}
+
+// An entry that says everything right but for what the file holds.
+static void test_other_contents_are_not_believed(void **state) {
+    (void)state;
+    static struct fixture fixture;
+    struct probe_result result;
+    struct probe_writer writer = {0};
+    int64_t probed_at;
+    fixture_open(&fixture, FIXTURES, "ggml-gpu.so");
+    struct probe_cache_key key = {.path = fixture.path, .file = fixture.file.id};
+    memcpy(key.system, fixture.cache.system, sizeof(key.system));
+    assert_true(probe_cache_find(&fixture.cache, fixture.path, &fixture.file, &result, &probed_at));
+    assert_int_equal(plugin_file_sha256(&fixture.file, fixture.path, key.content), GGML_HOST_OK);
+    probe_entry_write(&key, probed_at, &result, &writer);
+    put_entry(&fixture, writer.data, writer.size);
+    assert_true(is_found(&fixture));
+    key.content[31] ^= 1;
+    writer.size = 0;
+    probe_entry_write(&key, probed_at, &result, &writer);
+    put_entry(&fixture, writer.data, writer.size);
+    assert_false(is_found(&fixture));
+    probe_writer_free(&writer);
+    probe_result_free(&result);
+    fixture_close(&fixture);
+}
+
+// --- what somebody else could have put there -----------------------------------------------------
+
+static void test_foreign_entries_are_not_read(void **state) {
+    (void)state;
+    static struct fixture fixture;
+    char other[1400];
+    fixture_open(&fixture, FIXTURES, "ggml-gpu.so");
+    assert_int_equal(chmod(fixture.entry, 0622), 0);
+    assert_false(is_found(&fixture));
+    assert_int_equal(chmod(fixture.entry, 0600), 0);
+    assert_true(is_found(&fixture));
+    snprintf(other, sizeof(other), "%s/elsewhere", home.path);
+    assert_int_equal(rename(fixture.entry, other), 0);
+    assert_int_equal(symlink(other, fixture.entry), 0);
+    assert_false(is_found(&fixture));
+    assert_int_equal(unlink(fixture.entry), 0);
+    assert_int_equal(mkfifo(fixture.entry, 0600), 0);
+    assert_false(is_found(&fixture));
+    assert_int_equal(unlink(fixture.entry), 0);
+    assert_int_equal(mkdir(fixture.entry, 0700), 0);
+    assert_false(is_found(&fixture));
+    const struct ggml_probe_options options = usual();
+    assert_spawned(&options);
+    assert_spawned(&options); // a directory stays in the way
+    fixture_close(&fixture);
+}
+
+static void test_a_shared_directory_is_not_used(void **state) {
+    (void)state;
+    const struct ggml_probe_options options = usual();
+    add_from(FIXTURES, "ggml-gpu.so");
+    assert_spawned(&options);
+    assert_int_equal(chmod(cache_path, 0777), 0);
+    ggml_probe_report_t report = probe(&options);
+    assert_non_null(strstr(ggml_probe_report_not_cached(report), "others"));
+    assert_int_equal(first_file(report)->source, GGML_PROBE_SOURCE_HELPER);
+    ggml_probe_report_free(report);
+    assert_int_equal(chmod(cache_path, 0700), 0);
+    count_spawns();
+    assert_remembered(&options);
+}
+
+// --- several processes ---------------------------------------------------------------------------
+
+static void probe_in_child(const struct ggml_probe_options *options) {
+    alarm(60);
+    for (int i = 0; i < 5; ++i) {
+        ggml_probe_report_t report = NULL;
+        if (ggml_plugin_probe(options, &report) != GGML_HOST_OK) _exit(1);
+        if (ggml_probe_report_device_count(report) < 4) _exit(2);
+        ggml_probe_report_free(report);
+    }
+    _exit(0);
+}
+
+static void test_processes_share_a_cache(void **state) {
+    enum { N_PROCESSES = 4 };
+    (void)state;
+    char path[1400];
+    pid_t children[N_PROCESSES];
+    const struct ggml_probe_options options = usual();
+    add_from(FIXTURES, "ggml-gpu.so");
+    for (int i = 0; i < N_PROCESSES; ++i) {
+        children[i] = fork();
+        assert_true(children[i] >= 0);
+        if (children[i] == 0) probe_in_child(&options);
+    }
+    for (int i = 0; i < N_PROCESSES; ++i) {
+        int status = 0;
+        assert_int_equal(waitpid(children[i], &status, 0), children[i]);
+        assert_int_equal(status, 0);
+    }
+    find_entry(path, sizeof(path)); // nothing half-written is left
+    count_spawns();
+    assert_remembered(&options);
+}
+
+#define WITH_DIRS(function) cmocka_unit_test_setup_teardown(function, open_dirs, close_dirs)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        WITH_DIRS(test_a_second_probe_starts_no_helper),
+        WITH_DIRS(test_flags_pass_the_cache_by),
+        WITH_DIRS(test_the_place_follows_the_environment),
+        WITH_DIRS(test_privileged_processes_remember_nothing),
+        WITH_DIRS(test_a_changed_file_is_probed_again),
+        WITH_DIRS(test_a_changed_environment_of_drivers_is_probed_again),
+        WITH_DIRS(test_a_failure_is_remembered_with_its_reason),
+        WITH_DIRS(test_damage_at_every_byte_is_noticed),
+        WITH_DIRS(test_a_failure_expires_and_a_success_does_not),
+        WITH_DIRS(test_other_contents_are_not_believed),
+        WITH_DIRS(test_foreign_entries_are_not_read),
+        WITH_DIRS(test_a_shared_directory_is_not_used),
+        WITH_DIRS(test_processes_share_a_cache),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
