@@ -21,7 +21,7 @@
 #include "base/status.h"
 #include "support/plugin_dir.h"
 
-enum { DEADLINE_MS = 1500, JOBS = 8 };
+enum { DEADLINE_MS = 2500, JOBS = 8 };
 
 static struct plugin_dir dir;
 
@@ -96,7 +96,7 @@ static const struct {
     {"ggml-crash_shutdown.so", GGML_HOST_CRASHED, GGML_PLUGIN_STAGE_READY, "in its shutdown"},
     {"ggml-exit_init.so", GGML_HOST_CRASHED, GGML_PLUGIN_STAGE_MAP, "exit status 0"},
     {"ggml-exit_constructor.so", GGML_HOST_CRASHED, GGML_PLUGIN_STAGE_SELECT, "exit status 0"},
-    {"ggml-ignore_term.so", GGML_HOST_TIMED_OUT, GGML_PLUGIN_STAGE_MAP, "1.5 s"},
+    {"ggml-ignore_term.so", GGML_HOST_TIMED_OUT, GGML_PLUGIN_STAGE_MAP, "2.5 s"},
     {"ggml-grandchild.so", GGML_HOST_OK, GGML_PLUGIN_STAGE_READY, ""},
     {"ggml-grandchild_session.so", GGML_HOST_OK, GGML_PLUGIN_STAGE_READY, ""},
     {"ggml-grandchild_only.so", GGML_HOST_CRASHED, GGML_PLUGIN_STAGE_MAP, "exit status 0"},
@@ -106,7 +106,7 @@ static const struct {
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
     {"ggml-memory.so", GGML_HOST_CRASHED, GGML_PLUGIN_STAGE_MAP, "signal"},
 #endif
-    {"ggml-stop.so", GGML_HOST_TIMED_OUT, GGML_PLUGIN_STAGE_MAP, "1.5 s"},
+    {"ggml-stop.so", GGML_HOST_TIMED_OUT, GGML_PLUGIN_STAGE_MAP, "2.5 s"},
     {"ggml-fork_both.so", GGML_HOST_OK, GGML_PLUGIN_STAGE_READY, ""},
 };
 enum { N_CASES = sizeof(cases) / sizeof(cases[0]) };
@@ -115,7 +115,7 @@ enum { N_CASES = sizeof(cases) / sizeof(cases[0]) };
 static void test_all_habits_together_are_told_in_time(void **state) {
     (void)state;
     struct ggml_probe_options options = usual();
-    options.memory_limit = UINT64_C(512) << 20;
+    options.memory_limit = UINT64_C(128) << 20;
     for (size_t i = 0; i < N_CASES; ++i)
         add_from(PLUGINS, cases[i].file);
     const size_t n_files = count_open_files();

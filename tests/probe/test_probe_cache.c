@@ -318,21 +318,32 @@ static bool is_found(const struct fixture *fixture) {
     return found;
 }
 
+// Of the bytes alone; every so often also of the file that holds them.
+static void expect_damaged(const struct fixture *fixture, size_t size, bool as_file) {
+    struct probe_result result;
+    struct probe_cache_key key = {.path = fixture->path, .file = fixture->file.id};
+    int64_t probed_at;
+    memcpy(key.system, fixture->cache.system, sizeof(key.system));
+    assert_int_equal(probe_entry_read(fixture->bytes, size, &key, key.content, &probed_at, &result),
+                     GGML_HOST_DAMAGED_FILE);
+    if (!as_file) return;
+    put_entry(fixture, fixture->bytes, size);
+    assert_false(is_found(fixture));
+}
+
 static void test_damage_at_every_byte_is_noticed(void **state) {
+    enum { STRIDE = 29 };
     (void)state;
     static struct fixture fixture;
     fixture_open(&fixture, FIXTURES, "ggml-gpu.so");
     assert_true(is_found(&fixture));
     for (size_t i = 0; i < fixture.size; ++i) {
         fixture.bytes[i] ^= (unsigned char)(1u << i % 8);
-        put_entry(&fixture, fixture.bytes, fixture.size);
-        assert_false(is_found(&fixture));
+        expect_damaged(&fixture, fixture.size, i % STRIDE == 0);
         fixture.bytes[i] ^= (unsigned char)(1u << i % 8);
     }
-    for (size_t size = 0; size < fixture.size; ++size) {
-        put_entry(&fixture, fixture.bytes, size);
-        assert_false(is_found(&fixture));
-    }
+    for (size_t size = 0; size < fixture.size; ++size)
+        expect_damaged(&fixture, size, size % STRIDE == 0);
     fixture.bytes[fixture.size] = 0;
     put_entry(&fixture, fixture.bytes, fixture.size + 1);
     assert_false(is_found(&fixture));

@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Writes the seeds in tests/fuzz/corpus; the formats are described in probe_input.h.
+
+usage: write_probe_corpus.py DIRECTORY"""
+import pathlib
+import struct
+import sys
+
+READY, MAP, OK, CRASHED = 8, 5, 0, 40
+
+
+def text(value):
+    data = value.encode()
+    return struct.pack("<I", len(data)) + data
+
+
+def device(name, description="A device", number="0000:01:00.0", kind=1, caps=0b01001):
+    return (text(name) + text(description) + text(number) +
+            struct.pack("<IQQI", kind, 1 << 20, 2 << 20, caps))
+
+
+def result(stage, status, message="", missing="", devices=()):
+    return (struct.pack("<IIQ", stage, status, 1500) + text(message) + text(missing) +
+            struct.pack("<I", len(devices)) + b"".join(devices))
+
+
+def frame(kind, payload=b""):
+    return struct.pack("<BH", kind, len(payload)) + payload
+
+
+def stage(number):
+    return frame(2, struct.pack("<I", number))
+
+
+GOOD = result(READY, OK, devices=[device("GPU0"), device("GPU1", "", "", 4, 0)])
+BAD = result(MAP, CRASHED, "the process ended by signal 11 (bad address)")
+MISSING = result(4, 26, "it needs libdriver.so.1", "libdriver.so.1")
+MANY = result(READY, OK, devices=[device("D%d" % i, "x" * i) for i in range(40)])
+PROBE = {
+    "good": b"\1" + stage(4) + stage(5) + stage(8) + frame(3, GOOD) + frame(4),
+    "bad": b"\1" + stage(4) + frame(3, BAD) + frame(4),
+    "missing": b"\1" + frame(3, MISSING) + frame(4),
+    "many": b"\1" + frame(3, MANY) + frame(4),
+    "no-result": b"\1" + stage(4) + stage(7),
+    "twice": b"\1" + frame(3, GOOD) + frame(3, GOOD),
+    "early-end": b"\1" + frame(4),
+    "backwards": b"\1" + stage(7) + stage(4),
+    "unknown": b"\1" + frame(9, b"abc"),
+    "raw-text": b"\x10garbage from a driver\n",
+    "raw-header": b"\0GBRF" + struct.pack("<IIII", 1, 1, 0, 0xFFFFFFFF) + bytes(32),
+    "raw-magic": b"\0GBRF",
+}
+CACHE = {
+    "good": b"\2" + bytes(32) + struct.pack("<Q", 1700000000) + GOOD,
+    "bad": b"\2" + bytes(32) + struct.pack("<Q", 1700000000) + BAD,
+    "many": b"\2" + bytes(32) + struct.pack("<Q", 1) + MANY,
+    "future": b"\2" + bytes(32) + struct.pack("<Q", 0xFFFFFFFFFFFFFFFF) + MISSING,
+    "short": b"\2" + bytes(16),
+    "other-terms": b"\1" + struct.pack("<I", 1) + text("0.1") + text("unknown"),
+    "raw": b"\0GGMLPRB\x1a" + bytes(40),
+}
+
+
+def main():
+    for name, seeds in (("probe", PROBE), ("cache", CACHE)):
+        folder = pathlib.Path(sys.argv[1]) / name
+        folder.mkdir(parents=True, exist_ok=True)
+        for seed, data in seeds.items():
+            (folder / seed).write_bytes(data)
+
+
+if __name__ == "__main__":
+    main()
