@@ -34,8 +34,9 @@ static struct sched_base base_of(const struct ggml_backend_sched *sched,
     return base;
 }
 
-static enum plan_result bind_at(const struct ggml_backend_sched *sched, struct ggml_tensor *tensor,
-                                const struct sched_place *place) {
+static inline enum plan_result bind_at(const struct ggml_backend_sched *sched,
+                                       struct ggml_tensor *tensor,
+                                       const struct sched_place *place) {
     if (place->pool < 0) return PLAN_DOES_NOT_FIT;
     const struct sched_base base = base_of(sched, place);
     if (!base.address) return PLAN_FAILED;
@@ -47,7 +48,7 @@ static enum plan_result bind_at(const struct ggml_backend_sched *sched, struct g
 }
 
 // Views of memory that no buffer owns have their address already.
-static enum plan_result bind_view(struct ggml_tensor *view) {
+static inline enum plan_result bind_view(struct ggml_tensor *view) {
     const struct ggml_tensor *owner = view->view_src;
     if (!owner->buffer || view->buffer) return PLAN_USED;
     if (view->view_offs > owner->buffer->size || owner->buffer->iface.init_tensor) {
@@ -58,11 +59,15 @@ static enum plan_result bind_view(struct ggml_tensor *view) {
     return PLAN_USED;
 }
 
-enum plan_result sched_bind_item(const struct ggml_backend_sched *sched, int32_t number) {
+static inline enum plan_result bind_item(const struct ggml_backend_sched *sched, int32_t number) {
     const struct sched_item *item = &sched->items[number];
-    if (item->tensor->view_src) return bind_view(item->tensor);
+    if (item->root != number) return bind_view(item->tensor);
     if (item->traits & (SCHED_HAS_MEMORY | SCHED_SLOTTED)) return PLAN_USED;
     return bind_at(sched, item->tensor, &sched->places[number]);
+}
+
+enum plan_result sched_bind_item(const struct ggml_backend_sched *sched, int32_t number) {
+    return bind_item(sched, number);
 }
 
 enum plan_result sched_bind_copies(const struct ggml_backend_sched *sched) {
@@ -73,18 +78,29 @@ enum plan_result sched_bind_copies(const struct ggml_backend_sched *sched) {
     return result;
 }
 
-static enum plan_result bind_range(const struct ggml_backend_sched *sched, int32_t first,
-                                   int32_t end) {
-    for (int32_t i = first; i < end; ++i) {
-        if (i + PREFETCH_ITEMS < end) {
-            char *ahead = (char *)sched->items[i + PREFETCH_ITEMS].tensor;
-            __builtin_prefetch(ahead, 1);
-            __builtin_prefetch(ahead + offsetof(struct ggml_tensor, data), 1);
-        }
-        const enum plan_result result = sched_bind_item(sched, i);
-        if (result != PLAN_USED) return result;
+static inline void prefetch_item(const struct ggml_backend_sched *sched, int32_t number) {
+    char *ahead = (char *)sched->items[number].tensor;
+    __builtin_prefetch(ahead, 1);
+    __builtin_prefetch(ahead + offsetof(struct ggml_tensor, data), 1);
+}
+
+static enum plan_result bind_leafs(const struct ggml_backend_sched *sched) {
+    enum plan_result result = PLAN_USED;
+    for (int32_t i = sched->n_nodes; i < sched->n_items && result == PLAN_USED; ++i) {
+        const struct sched_item *item = &sched->items[i];
+        const bool is_weight = item->root == i && (item->traits & SCHED_HAS_MEMORY);
+        if (!is_weight) result = sched_bind_item(sched, i); // else it is not even looked at
     }
-    return PLAN_USED;
+    return result;
+}
+
+static enum plan_result bind_nodes(const struct ggml_backend_sched *sched) {
+    enum plan_result result = PLAN_USED;
+    for (int32_t i = 0; i < sched->n_nodes && result == PLAN_USED; ++i) {
+        if (i + PREFETCH_ITEMS < sched->n_nodes) prefetch_item(sched, i + PREFETCH_ITEMS);
+        result = bind_item(sched, i);
+    }
+    return result;
 }
 
 // Owners first, then views: where nodes stand in any order.
@@ -118,8 +134,8 @@ enum plan_result sched_bind(struct ggml_backend_sched *sched) {
     if (result == PLAN_USED && !sched->in_order) {
         result = bind_any(sched);
     } else if (result == PLAN_USED) {
-        result = bind_range(sched, sched->n_nodes, sched->n_items);
-        if (result == PLAN_USED) result = bind_range(sched, 0, sched->n_nodes);
+        result = bind_leafs(sched);
+        if (result == PLAN_USED) result = bind_nodes(sched);
     }
     if (result != PLAN_USED) undo(sched);
     return result;

@@ -206,15 +206,54 @@ static bool cut_node(struct ggml_backend_sched *sched, int32_t node) {
     return connect(sched, node, backend);
 }
 
+// Whether the node goes on with the split as it is: everything it uses is on the same stream.
+static inline bool continues(const struct ggml_backend_sched *sched, int32_t node,
+                             int32_t backend) {
+    struct sched_item *items = sched->items;
+    if (items[node].backend < 0 && (items[node].traits & SCHED_PLAIN_VIEW)) {
+        items[node].backend = items[items[node].root].backend;
+        items[node].reason = SCHED_REASON_VIEW;
+    }
+    if (backend < 0 || items[node].backend != backend) return false;
+    const struct sched_edge *edge = &sched->edges[sched->first_edge[node]];
+    const struct sched_edge *end = &sched->edges[sched->first_edge[node + 1]];
+    for (; edge < end; ++edge) {
+        if (items[edge->item].backend != backend) return false;
+    }
+    return true;
+}
+
+static bool cut_all(struct ggml_backend_sched *sched) {
+    int32_t backend = -1; // of the split, where what `continues` compares is all that matters
+    for (int32_t i = 0; i < sched->n_nodes; ++i) {
+        const uint16_t traits = sched->items[i].traits;
+        if ((traits & (SCHED_OUTPUT | SCHED_USED)) != SCHED_USED) {
+            sched->results[sched->n_results++] = i;
+        }
+        if (continues(sched, i, backend)) continue;
+        if (!sched_place_sources(sched, i)) return false;
+        if (traits & SCHED_VIEW_OP) continue;
+        if (!cut_node(sched, i)) return false;
+        if (sched->n_copies == 1) backend = current_split(sched)->backend;
+    }
+    return true;
+}
+
 bool sched_cut(struct ggml_backend_sched *sched) {
     sched->n_splits = sched->n_inputs = sched->n_waits = sched->n_copied = sched->n_rewrites = 0;
+    sched->n_results = 0;
+    if (!sched_grow(&sched->results, &sched->results_capacity, (int64_t)sched->n_items + 1,
+                    sizeof(sched->results[0]))) {
+        return false;
+    }
     for (int b = 0; b < sched->n_backends; ++b) {
         sched->seen_by[b] = -1;
     }
-    for (int32_t i = 0; i < sched->n_nodes; ++i) {
-        if (sched->items[i].traits & SCHED_VIEW_OP) continue;
-        if (!cut_node(sched, i)) return false;
+    if (!cut_all(sched)) return false;
+    for (int32_t i = sched->n_nodes; i < sched->n_items; ++i) {
+        if (sched->items[i].traits & SCHED_OUTPUT) sched->results[sched->n_results++] = i;
     }
+    sched_place_unused(sched);
     if (sched->n_splits == 0 && sched->n_nodes > 0) { // nothing but views
         if (!begin_split(sched, sched->n_backends - 1, 0)) return false;
     }

@@ -4,9 +4,7 @@
 
 #include "base/mem.h"
 #include "base/status.h"
-#include "sched/sched.h"
-
-enum { PREFETCH_NODES = 6 };
+#include "sched/fill.h"
 
 bool sched_grow(void *array, int32_t *capacity, int64_t needed, size_t element) {
     if (needed <= *capacity) return true;
@@ -88,32 +86,7 @@ void sched_learn_kinds(struct ggml_backend_sched *sched) {
     }
 }
 
-static uint16_t traits_of(const struct ggml_backend_sched *sched,
-                          const struct ggml_tensor *tensor) {
-    uint16_t traits = sched->op_traits[tensor->op];
-    if (tensor->flags & (GGML_TENSOR_FLAG_INPUT | GGML_TENSOR_FLAG_PARAM)) traits |= SCHED_EARLY;
-    if (tensor->flags & GGML_TENSOR_FLAG_INPUT) traits |= SCHED_INPUT;
-    if (tensor->flags & GGML_TENSOR_FLAG_OUTPUT) traits |= SCHED_OUTPUT;
-    if (tensor->buffer || tensor->data) traits |= SCHED_HAS_MEMORY;
-    if (tensor->buffer && tensor->buffer->usage == GGML_BACKEND_BUFFER_USAGE_WEIGHTS) {
-        traits |= SCHED_WEIGHT;
-    }
-    return traits;
-}
-
-// As ggml_nbytes().
-static size_t bytes_of(const struct ggml_backend_sched *sched, const struct ggml_tensor *tensor) {
-    const int64_t *ne = tensor->ne;
-    const size_t *nb = tensor->nb;
-    const size_t block = sched->block_sizes[tensor->type];
-    if (block == 0 || ne[0] <= 0 || ne[1] <= 0 || ne[2] <= 0 || ne[3] <= 0) return 0;
-    const size_t row = block == 1 ? sched->type_sizes[tensor->type] + (size_t)(ne[0] - 1) * nb[0]
-                                  : (size_t)ne[0] * nb[0] / block;
-    return row + (size_t)(ne[1] - 1) * nb[1] + (size_t)(ne[2] - 1) * nb[2] +
-           (size_t)(ne[3] - 1) * nb[3];
-}
-
-static bool refuse(const struct ggml_backend_sched *sched, const struct ggml_tensor *tensor) {
+bool sched_refuse(const struct ggml_backend_sched *sched, const struct ggml_tensor *tensor) {
     if (tensor->flags & GGML_TENSOR_FLAG_ERROR) {
         ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: tensor '%s' is in error: %s", sched->function,
                   tensor->name, tensor->extra ? (const char *)tensor->extra : "no reason given");
@@ -122,38 +95,6 @@ static bool refuse(const struct ggml_backend_sched *sched, const struct ggml_ten
                   sched->function, tensor->name, (int)tensor->op, (int)tensor->type);
     }
     return false;
-}
-
-// All of an item but its root.
-static bool fill(struct ggml_backend_sched *sched, int32_t number, struct ggml_tensor *tensor) {
-    int32_t buft = -1;
-    if ((tensor->flags & GGML_TENSOR_FLAG_ERROR) || (unsigned)tensor->op >= GGML_OP_COUNT ||
-        (unsigned)tensor->type >= GGML_TYPE_COUNT) {
-        return refuse(sched, tensor);
-    }
-    if (!tensor->view_src && tensor->buffer && tensor->buffer->buft) {
-        buft = tensor->buffer->buft == sched->last_buft
-                   ? sched->last_buft_id
-                   : sched_buft_id(sched, tensor->buffer->buft);
-        if (buft < 0) return false;
-        sched->last_buft = tensor->buffer->buft;
-        sched->last_buft_id = buft;
-    }
-    sched->items[number] = (struct sched_item){
-        .tensor = tensor,
-        .root = number,
-        .backend = -1,
-        .copies = -1,
-        .buft = buft,
-        .traits = traits_of(sched, tensor),
-    };
-    sched->places[number].pool = -1;
-    sched->places[number].size = tensor->view_src || buft >= 0 ? 0 : bytes_of(sched, tensor);
-    return true;
-}
-
-static const struct ggml_tensor *owner_of(const struct ggml_tensor *view) {
-    return view->view_src->view_src ? view->view_src->view_src : view->view_src;
 }
 
 static bool is_own_tensor(const struct ggml_backend_sched *sched,
@@ -184,7 +125,7 @@ static int32_t add_mentioned(struct ggml_backend_sched *sched, struct ggml_tenso
                   (int)number);
         return -1;
     }
-    if (!fill(sched, number, tensor)) return -1;
+    if (!sched_fill(sched, number, tensor)) return -1;
     sched->n_items++;
     item_map_add(&sched->item_ids, sched->items, tensor, number);
     return number;
@@ -195,67 +136,10 @@ static int32_t item_of(struct ggml_backend_sched *sched, struct ggml_tensor *ten
     return number >= 0 ? number : add_mentioned(sched, tensor);
 }
 
-// The order of a graph that was built as usual: every tensor is numbered when it is referred to.
-// One walk then does it all; it answers false, without a message, as soon as that is not so.
-
-static bool follow_view(struct ggml_backend_sched *sched, int32_t number) {
-    struct ggml_tensor *tensor = sched->items[number].tensor;
-    const int32_t root = item_map_get(&sched->item_ids, sched->items, owner_of(tensor));
-    if (root < 0) return false;
-    sched->items[number].root = root;
-    return true;
-}
-
-static bool follow_tensor(struct ggml_backend_sched *sched, struct ggml_tensor *tensor,
-                          int32_t number) {
-    if (!tensor || !fill(sched, number, tensor)) return false;
-    if (item_map_add(&sched->item_ids, sched->items, tensor, number) != number) return false;
-    return !tensor->view_src || follow_view(sched, number);
-}
-
-static bool follow_sources(struct ggml_backend_sched *sched, int32_t node) {
-    struct ggml_tensor *tensor = sched->items[node].tensor;
-    struct sched_edge *edge = &sched->edges[sched->n_edges];
-    sched->first_edge[node] = sched->n_edges;
-    for (int k = 0; k < GGML_MAX_SRC; ++k) {
-        if (!tensor->src[k] || tensor->src[k] == tensor) continue; // ggml_cast names its own result
-        const int32_t item = item_map_get(&sched->item_ids, sched->items, tensor->src[k]);
-        if (item < 0) return false;
-        struct sched_item *source = &sched->items[item];
-        source->traits |= SCHED_USED;
-        *edge++ = (struct sched_edge){item, k, source->root};
-    }
-    sched->n_edges = (int32_t)(edge - sched->edges);
-    return true;
-}
-
-static void prefetch_node(const struct ggml_tensor *node) {
-    const char *bytes = (const char *)node;
-    for (size_t i = 0; i < offsetof(struct ggml_tensor, name); i += 64) {
-        __builtin_prefetch(bytes + i);
-    }
-}
-
 static bool room_for_edges(struct ggml_backend_sched *sched) {
     return sched_grow(&sched->edges, &sched->edges_capacity, (int64_t)sched->n_edges + GGML_MAX_SRC,
                       sizeof(sched->edges[0]));
 }
-
-static bool follow_graph(struct ggml_backend_sched *sched, const struct ggml_cgraph *graph) {
-    for (int32_t i = 0; i < graph->n_leafs; ++i) {
-        if (i + PREFETCH_NODES < graph->n_leafs) prefetch_node(graph->leafs[i + PREFETCH_NODES]);
-        if (!follow_tensor(sched, graph->leafs[i], graph->n_nodes + i)) return false;
-    }
-    for (int32_t i = 0; i < graph->n_nodes; ++i) {
-        if (i + PREFETCH_NODES < graph->n_nodes) prefetch_node(graph->nodes[i + PREFETCH_NODES]);
-        if (!follow_tensor(sched, graph->nodes[i], i)) return false;
-        sched->n_early += (sched->items[i].traits & SCHED_EARLY) != 0;
-        if (!room_for_edges(sched) || !follow_sources(sched, i)) return false;
-    }
-    return true;
-}
-
-// Any other graph: first all numbers, then what they refer to.
 
 static bool find_root(struct ggml_backend_sched *sched, int32_t number) {
     struct ggml_tensor *tensor = sched->items[number].tensor;
@@ -276,7 +160,13 @@ static bool add_edges(struct ggml_backend_sched *sched, int32_t node) {
         const int32_t item = item_of(sched, tensor->src[k]);
         if (item < 0 || (item >= known && !find_root(sched, item))) return false;
         sched->items[item].traits |= SCHED_USED;
-        sched->edges[sched->n_edges++] = (struct sched_edge){item, k, sched->items[item].root};
+        sched->edges[sched->n_edges++] = (struct sched_edge){
+            .item = item,
+            .entry = sched->items[item].root,
+            .slot = (int16_t)k,
+            .same_layout =
+                (sched->items[node].traits & SCHED_IN_PLACE) && same_layout(tensor, tensor->src[k]),
+        };
     }
     return true;
 }
@@ -288,7 +178,7 @@ static bool number_tensors(struct ggml_backend_sched *sched, struct ggml_tensor 
             ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the graph lists NULL", sched->function);
             return false;
         }
-        if (!fill(sched, first + i, tensors[i])) return false;
+        if (!sched_fill(sched, first + i, tensors[i])) return false;
         if (item_map_add(&sched->item_ids, sched->items, tensors[i], first + i) != first + i) {
             ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the graph lists tensor '%s' twice",
                       sched->function, tensors[i]->name);
@@ -298,6 +188,7 @@ static bool number_tensors(struct ggml_backend_sched *sched, struct ggml_tensor 
     return true;
 }
 
+// A graph in any order: first all numbers, then what they refer to.
 static bool index_any(struct ggml_backend_sched *sched, const struct ggml_cgraph *graph) {
     if (!number_tensors(sched, graph->nodes, graph->n_nodes, 0)) return false;
     if (!number_tensors(sched, graph->leafs, graph->n_leafs, graph->n_nodes)) return false;
@@ -363,6 +254,8 @@ static void begin(struct ggml_backend_sched *sched, const struct ggml_cgraph *gr
     sched->n_items = graph->n_nodes + graph->n_leafs;
     sched->n_edges = sched->n_early = 0;
     sched->last_buft = NULL;
+    sched->n_unplaced = 0;
+    sched->is_spread = false;
 }
 
 bool sched_index(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
@@ -372,7 +265,7 @@ bool sched_index(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
     if (!is_usable(sched, graph) || !make_room(sched, graph)) return false;
     const unsigned long told = ggml_fail_count();
     begin(sched, graph);
-    sched->in_order = follow_graph(sched, graph);
+    sched->in_order = sched_follow(sched, graph);
     if (!sched->in_order) {
         if (ggml_fail_count() != told || !make_room(sched, graph)) return false;
         begin(sched, graph);

@@ -191,11 +191,12 @@ static void free_graph(struct ggml_backend_sched *sched) {
         memory_chunks_free(&sched->pool_plans[i].chunks);
     }
     void *const arrays[] = {
-        sched->pins,     sched->items,        sched->first_edge,  sched->edges,  sched->answers,
-        sched->splits,   sched->copies,       sched->copy_slots,  sched->inputs, sched->waits,
-        sched->seen_by,  sched->rewrites,     sched->places,      sched->last,   sched->pool_plans,
-        sched->bases,    sched->spare.places, sched->known.items, sched->order,  sched->slots.leafs,
-        sched->slot_ids, sched->early,
+        sched->pins,         sched->items,       sched->first_edge, sched->edges,
+        sched->answers,      sched->splits,      sched->copies,     sched->copy_slots,
+        sched->inputs,       sched->waits,       sched->seen_by,    sched->rewrites,
+        sched->places,       sched->last,        sched->pool_plans, sched->bases,
+        sched->spare.places, sched->known.items, sched->order,      sched->slots.leafs,
+        sched->slot_ids,     sched->early,       sched->events,     sched->results,
     };
     for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); ++i) {
         ggml_mem_free(arrays[i]);

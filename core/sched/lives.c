@@ -13,6 +13,8 @@ struct lives {
     struct ggml_backend_sched *sched;
     struct sched_place *places;
     int32_t *last;
+    int32_t *events; // backwards: entries that begin, complements of those that end
+    int32_t n_events;
     int32_t later; // pool whose sum is compared at the end of the step
     bool failed;
 };
@@ -21,6 +23,7 @@ static bool make_room(struct ggml_backend_sched *sched) {
     const int64_t n = (int64_t)sched_entry_count(sched) + 1;
     return sched_grow(&sched->places, &sched->places_capacity, n, sizeof(sched->places[0])) &&
            sched_grow(&sched->last, &sched->last_capacity, n, sizeof(sched->last[0])) &&
+           sched_grow(&sched->events, &sched->events_capacity, 2 * n, sizeof(sched->events[0])) &&
            sched_grow(&sched->early, &sched->early_capacity, (int64_t)sched->n_items + 1,
                       sizeof(sched->early[0]));
 }
@@ -101,7 +104,7 @@ static void end_life(struct lives *lives, int32_t entry, int32_t step) {
     place->chunk = 0;
     place->first = place->from = -1;
     place->until = step;
-    place->round = 0;
+    if (step != SCHED_FOREVER) lives->events[lives->n_events++] = ~entry;
     struct sched_pool_plan *plan = &sched->pool_plans[place->pool];
     plan->used = true;
     if (plan->live > SIZE_MAX / 4) {
@@ -116,25 +119,17 @@ static inline void need(struct lives *lives, int32_t entry, int32_t step) {
     if (lives->last[entry] == NEVER) end_life(lives, entry, step);
 }
 
-static bool same_layout(const struct ggml_tensor *node, const struct ggml_tensor *src) {
-    return node->type == src->type && src->view_offs == 0 &&
-           memcmp(node->ne, src->ne, sizeof(node->ne)) == 0 &&
-           memcmp(node->nb, src->nb, sizeof(node->nb)) == 0;
-}
-
 // The source whose memory a node can have: nobody needs it any more, and the node itself reads it
 // once. -1: none.
 static int32_t find_source(const struct lives *lives, int32_t node, int32_t step) {
     const struct ggml_backend_sched *sched = lives->sched;
-    const struct ggml_tensor *tensor = sched->items[node].tensor;
     const struct sched_place *place = &lives->places[node];
     const int32_t begin = sched->first_edge[node], end = sched->first_edge[node + 1];
     for (int32_t e = begin; e < end; ++e) {
         const int32_t entry = sched->edges[e].entry;
         const struct sched_place *source = &lives->places[entry];
-        if (lives->last[entry] != step || source->pool != place->pool) continue;
-        if (source->size != place->size) continue;
-        if (!same_layout(tensor, tensor->src[sched->edges[e].slot])) continue;
+        if (!sched->edges[e].same_layout || lives->last[entry] != step) continue;
+        if (source->pool != place->pool || source->size != place->size) continue;
         int reads = 0;
         for (int32_t other = begin; other < end; ++other) {
             reads += sched->edges[other].entry == entry;
@@ -142,6 +137,15 @@ static int32_t find_source(const struct lives *lives, int32_t node, int32_t step
         if (reads == 1) return entry;
     }
     return -1;
+}
+
+// Among the latest events.
+static void drop_end(struct lives *lives, int32_t entry) {
+    int32_t i = lives->n_events - 1;
+    while (lives->events[i] != ~entry) {
+        --i;
+    }
+    lives->events[i] = lives->events[--lives->n_events];
 }
 
 // The node's own memory begins here, unless it is a source's.
@@ -154,20 +158,24 @@ static inline void begin_life(struct lives *lives, int32_t node, int32_t step) {
     if (source >= 0) {
         place->from = source;
         lives->places[source].until = place->until;
-        lives->last[source] = ~step; // not released then
+        drop_end(lives, source);
         plan->live -= place->size;
     }
     compare_sums(plan);
     if (source < 0) plan->live -= place->size;
+    lives->events[lives->n_events++] = node;
 }
 
 static inline void walk_step(struct lives *lives, int32_t node, int32_t step) {
     const struct ggml_backend_sched *sched = lives->sched;
     const struct sched_item *item = &sched->items[node];
-    const bool begins =
-        item->root == node && !(item->traits & SCHED_EARLY) && lives->places[node].pool >= 0;
-    lives->later = begins ? lives->places[node].pool : -1;
-    if (item->root != node) need(lives, item->root, step);
+    lives->later = -1;
+    if (item->root != node) {
+        need(lives, item->root, step);
+        if (item->traits & SCHED_PLAIN_VIEW) return;
+    }
+    const bool begins = lives->places[node].pool >= 0 && !(item->traits & SCHED_EARLY);
+    if (begins) lives->later = lives->places[node].pool;
     for (int32_t e = sched->first_edge[node]; e < sched->first_edge[node + 1]; ++e) {
         need(lives, sched->edges[e].entry, step);
     }
@@ -184,14 +192,23 @@ static void keep_originals(struct lives *lives, const struct sched_split *split)
     }
 }
 
+// Backwards: those that live long are to be placed first, as the bottom is theirs.
 static void begin_copies(struct lives *lives, const struct sched_split *split) {
     const struct ggml_backend_sched *sched = lives->sched;
+    const int32_t *inputs = &sched->inputs[split->first_input];
+    struct sched_place *places = &lives->places[sched->n_items];
+    int32_t most = split->i_start;
+    if (sched->n_copies > 1) return;
     for (int32_t k = 0; k < split->n_inputs; ++k) {
-        const int32_t entry = sched->n_items + sched->inputs[split->first_input + k];
-        struct sched_place *place = &lives->places[entry];
-        if (place->pool < 0) continue;
-        place->first = split->i_start;
-        sched->pool_plans[place->pool].live -= place->size;
+        most = MAX(most, MIN(places[inputs[k]].until, sched->n_nodes));
+    }
+    const int32_t half = split->i_start + (most - split->i_start) / 2;
+    for (int32_t k = 2 * split->n_inputs - 1; k >= 0; --k) {
+        const int32_t copy = inputs[k % split->n_inputs];
+        if ((places[copy].until >= half) != (k < split->n_inputs)) continue;
+        places[copy].first = split->i_start;
+        sched->pool_plans[places[copy].pool].live -= places[copy].size;
+        lives->events[lives->n_events++] = sched->n_items + copy;
     }
 }
 
@@ -207,13 +224,11 @@ static void walk_split(struct lives *lives, const struct sched_split *split) {
 // only marks a dependency.
 static void keep_results(struct lives *lives) {
     const struct ggml_backend_sched *sched = lives->sched;
-    for (int32_t i = 0; i < sched->n_items; ++i) {
+    for (int32_t k = 0; k < sched->n_results; ++k) {
+        const int32_t i = sched->results[k];
         const struct sched_item *item = &sched->items[i];
-        if ((item->traits & (SCHED_OUTPUT | SCHED_USED)) == SCHED_USED) continue;
         const bool marker = item->root != i && (item->traits & SCHED_NO_OP);
-        if ((item->traits & SCHED_OUTPUT) || (i < sched->n_nodes && !marker)) {
-            need(lives, item->root, SCHED_FOREVER);
-        }
+        if (!marker || (item->traits & SCHED_OUTPUT)) need(lives, item->root, SCHED_FOREVER);
     }
 }
 
@@ -247,7 +262,12 @@ static void clear(struct lives *lives) {
 bool sched_find_lives(struct ggml_backend_sched *sched) {
     if (!make_room(sched)) return false;
     struct lives lives = {
-        .sched = sched, .places = sched->places, .last = sched->last, .later = -1};
+        .sched = sched,
+        .places = sched->places,
+        .last = sched->last,
+        .events = sched->events,
+        .later = -1,
+    };
     if (!sched->in_order || sched->reordered) note_early(sched);
     clear(&lives);
     keep_results(&lives);
@@ -256,5 +276,6 @@ bool sched_find_lives(struct ggml_backend_sched *sched) {
     }
     lives.later = -1;
     list_early(&lives);
+    sched->n_events = lives.n_events;
     return !lives.failed;
 }

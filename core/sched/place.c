@@ -6,26 +6,31 @@
 bool sched_supports(struct ggml_backend_sched *sched, int32_t node, int32_t backend) {
     if (node >= sched->n_nodes) return true; // holds data, computes nothing
     if (sched->items[node].traits & (SCHED_VIEW_OP | SCHED_NO_OP)) return true;
-    uint8_t *answers = &sched->answers[(size_t)node * sched->answers_stride + (size_t)backend / 4];
-    const int shift = 2 * (backend % 4);
-    if (!((*answers >> shift) & 1)) {
-        const bool yes =
-            ggml_backend_dev_supports_op(sched->streams[backend].device, sched->items[node].tensor);
-        *answers |= (uint8_t)((yes ? 3 : 1) << shift);
+    const uint32_t bit = 2 * (uint32_t)backend;
+    uint8_t *answers = &sched->answers[(size_t)node * sched->answers_stride + bit / 8];
+    const uint8_t asked = (uint8_t)(1u << bit % 8), yes = (uint8_t)(asked << 1);
+    if (!(*answers & asked)) {
+        const ggml_backend_dev_t device = sched->streams[backend].device;
+        const bool answer = ggml_backend_dev_supports_op(device, sched->items[node].tensor);
+        *answers |= asked | (answer ? yes : 0);
+        return answer;
     }
-    return (*answers >> shift) & 2;
+    return (*answers & yes) != 0;
 }
 
-static void assign(struct ggml_backend_sched *sched, int32_t item, int32_t backend,
-                   enum sched_reason reason) {
-    sched->items[item].backend = backend;
-    sched->items[item].reason = (uint8_t)reason;
+bool sched_readable(const struct ggml_backend_sched *sched, int32_t item, int32_t backend) {
+    const int32_t buft = sched_memory(sched, item);
+    return buft >= 0 && sched_reads(sched, buft, backend);
 }
 
 // The first stream that can use this memory and computes the node, or -1.
 static int32_t first_reader(struct ggml_backend_sched *sched, int32_t buft, int32_t node) {
-    for (int32_t b = 0; b < sched->n_backends; ++b) {
-        if (sched_reads(sched, buft, b) && sched_supports(sched, node, b)) return b;
+    for (int word = 0; word < sched->mask_words; ++word) {
+        uint64_t readers = sched->bufts[buft].readers[word];
+        for (; readers != 0; readers &= readers - 1) {
+            const int32_t b = 64 * word + __builtin_ctzll(readers);
+            if (sched_supports(sched, node, b)) return b;
+        }
     }
     return -1;
 }
@@ -34,7 +39,7 @@ static int32_t first_reader(struct ggml_backend_sched *sched, int32_t buft, int3
 
 static bool place_by_buffer(struct ggml_backend_sched *sched, int32_t item, int32_t buft) {
     const int32_t backend = first_reader(sched, buft, item);
-    assign(sched, item, backend, SCHED_REASON_BUFFER);
+    sched_assign(sched, item, backend, SCHED_REASON_BUFFER);
     if (backend >= 0) return true;
     const struct ggml_tensor *tensor = sched->items[item].tensor;
     ggml_fail(GGML_HOST_UNSUPPORTED,
@@ -57,60 +62,76 @@ static int32_t offload_target(struct ggml_backend_sched *sched, int32_t node) {
     return -1;
 }
 
-static void place_by_weight(struct ggml_backend_sched *sched, int32_t node, int32_t weight) {
+void sched_place_by_weight(struct ggml_backend_sched *sched, int32_t node, int32_t weight) {
     const int32_t last = sched->n_backends - 1;
     const int32_t buft = sched->items[sched->items[weight].root].buft;
     if (buft < 0) return;
     const int32_t backend = first_reader(sched, buft, node);
-    assign(sched, node, backend, backend >= 0 ? SCHED_REASON_WEIGHT : SCHED_REASON_NONE);
+    sched_assign(sched, node, backend, backend >= 0 ? SCHED_REASON_WEIGHT : SCHED_REASON_NONE);
     if (!sched->op_offload || backend != last || !sched->bufts[buft].host) return;
     const int32_t target = offload_target(sched, node);
-    if (target >= 0) assign(sched, node, target, SCHED_REASON_OFFLOAD);
+    if (target >= 0) sched_assign(sched, node, target, SCHED_REASON_OFFLOAD);
 }
 
-static bool place_fixed(struct ggml_backend_sched *sched, int32_t number) {
+bool sched_place_fixed(struct ggml_backend_sched *sched, int32_t number, int32_t weight) {
     const struct sched_item *item = &sched->items[number];
-    if (item->backend >= 0) return true;
     const int32_t buft = sched->items[item->root].buft;
     if (buft >= 0) return place_by_buffer(sched, number, buft);
     if (item->traits & SCHED_INPUT) {
-        assign(sched, number, sched->n_backends - 1, SCHED_REASON_INPUT);
-        return true;
-    }
-    if (number >= sched->n_nodes || (item->traits & SCHED_DETACHED)) return true;
-    for (int32_t e = sched->first_edge[number]; e < sched->first_edge[number + 1]; ++e) {
-        if (!(sched->items[sched->edges[e].item].traits & SCHED_WEIGHT)) continue;
-        place_by_weight(sched, number, sched->edges[e].item);
-        break;
+        sched_assign(sched, number, sched->n_backends - 1, SCHED_REASON_INPUT);
+    } else if (weight >= 0 && !(item->traits & SCHED_DETACHED)) {
+        sched_place_by_weight(sched, number, weight);
     }
     return true;
 }
 
+static int32_t first_weight(const struct ggml_backend_sched *sched, int32_t node) {
+    for (int32_t e = sched->first_edge[node]; e < sched->first_edge[node + 1]; ++e) {
+        if (sched->items[sched->edges[e].item].traits & SCHED_WEIGHT) return sched->edges[e].item;
+    }
+    return -1;
+}
+
 static bool place_all_fixed(struct ggml_backend_sched *sched) {
     for (int32_t i = sched->n_nodes; i < sched->n_items; ++i) {
-        if (!place_fixed(sched, i)) return false;
+        if (sched->items[i].backend < 0 && !sched_place_fixed(sched, i, -1)) return false;
     }
     for (int32_t i = 0; i < sched->n_nodes; ++i) {
-        if (!place_fixed(sched, i)) return false;
+        if (sched->items[i].backend >= 0) continue;
+        if (!sched_place_fixed(sched, i, first_weight(sched, i))) return false;
     }
     return true;
 }
 
 // --- 2: what lies between
 
+static void find_unplaced(struct ggml_backend_sched *sched) {
+    sched->n_unplaced = 0;
+    for (int32_t i = 0; i < sched->n_nodes; ++i) {
+        const struct sched_item *item = &sched->items[i];
+        if (item->backend < 0 && !(item->traits & SCHED_VIEW_OP)) sched_note_unplaced(sched, i);
+    }
+}
+
 // Hands streams on to unplaced nodes from the last placed one before them (step 1) or after them
 // (step -1). Unless spread_last, the last stream does not spread.
 static void expand(struct ggml_backend_sched *sched, int32_t step, bool spread_last) {
     const int32_t last = sched->n_backends - 1;
+    const int32_t begin = step > 0 ? sched->first_unplaced : sched->last_unplaced;
     int32_t current = -1;
-    for (int32_t n = 0; n < sched->n_nodes; ++n) {
-        const int32_t i = step > 0 ? n : sched->n_nodes - 1 - n;
+    int32_t i = begin - step; // back to the placed node that stands before them
+    while (i >= 0 && i < sched->n_nodes && (sched->items[i].traits & SCHED_VIEW_OP)) {
+        i -= step;
+    }
+    if (i < 0 || i >= sched->n_nodes) i = begin;
+    for (; i >= 0 && i < sched->n_nodes && sched->n_unplaced > 0; i += step) {
         const struct sched_item *item = &sched->items[i];
         if (item->traits & SCHED_VIEW_OP) continue;
         if (item->backend >= 0) {
             current = item->backend == last && !spread_last ? -1 : item->backend;
         } else if (current >= 0 && sched_supports(sched, i, current)) {
-            assign(sched, i, current, SCHED_REASON_NEIGHBOUR);
+            sched_assign(sched, i, current, SCHED_REASON_NEIGHBOUR);
+            sched->n_unplaced--;
         }
     }
 }
@@ -141,7 +162,7 @@ static void place_best_fit(struct ggml_backend_sched *sched, int32_t node) {
         best = b;
         best_count = count;
     }
-    if (best >= 0) assign(sched, node, best, SCHED_REASON_BEST_FIT);
+    if (best >= 0) sched_assign(sched, node, best, SCHED_REASON_BEST_FIT);
 }
 
 static bool reads_all_sources(const struct ggml_backend_sched *sched, int32_t node,
@@ -160,7 +181,7 @@ static void upgrade(struct ggml_backend_sched *sched, int32_t node) {
     for (int32_t b = sched->streams[now].pool; b < now; ++b) {
         if (sched->streams[b].buft != buft || !sched_supports(sched, node, b)) continue;
         if (!reads_all_sources(sched, node, b)) continue;
-        assign(sched, node, b, SCHED_REASON_UPGRADE);
+        sched_assign(sched, node, b, SCHED_REASON_UPGRADE);
         return;
     }
 }
@@ -181,24 +202,14 @@ static void place_or_upgrade(struct ggml_backend_sched *sched) {
 static void place_view(struct ggml_backend_sched *sched, int32_t item) {
     const int32_t root = sched->items[item].root;
     if (sched->items[item].backend < 0 && root != item) {
-        assign(sched, item, sched->items[root].backend, SCHED_REASON_VIEW);
-    }
-}
-
-static void place_sources(struct ggml_backend_sched *sched, int32_t node) {
-    const int32_t backend = sched->items[node].backend;
-    for (int32_t e = sched->first_edge[node]; e < sched->first_edge[node + 1]; ++e) {
-        const int32_t item = sched->edges[e].item;
-        if (sched->items[item].backend >= 0) continue;
-        place_view(sched, item);
-        if (sched->items[item].backend < 0) assign(sched, item, backend, SCHED_REASON_CONSUMER);
+        sched_assign(sched, item, sched->items[root].backend, SCHED_REASON_VIEW);
     }
 }
 
 static bool place_leftover(struct ggml_backend_sched *sched, int32_t node) {
     place_view(sched, node);
     for (int32_t b = 0; b < sched->n_backends && sched->items[node].backend < 0; ++b) {
-        if (sched_supports(sched, node, b)) assign(sched, node, b, SCHED_REASON_FIRST);
+        if (sched_supports(sched, node, b)) sched_assign(sched, node, b, SCHED_REASON_FIRST);
     }
     if (sched->items[node].backend >= 0) return true;
     const struct ggml_tensor *tensor = sched->items[node].tensor;
@@ -209,15 +220,32 @@ static bool place_leftover(struct ggml_backend_sched *sched, int32_t node) {
     return false;
 }
 
+bool sched_place_sources(struct ggml_backend_sched *sched, int32_t node) {
+    if (sched->items[node].backend < 0 && !place_leftover(sched, node)) return false;
+    const int32_t backend = sched->items[node].backend;
+    for (int32_t e = sched->first_edge[node]; e < sched->first_edge[node + 1]; ++e) {
+        const int32_t item = sched->edges[e].item;
+        if (sched->items[item].backend >= 0) continue;
+        place_view(sched, item);
+        if (sched->items[item].backend < 0) {
+            sched_assign(sched, item, backend, SCHED_REASON_CONSUMER);
+        }
+    }
+    return true;
+}
+
+void sched_place_unused(struct ggml_backend_sched *sched) {
+    for (int32_t i = sched->n_nodes; i < sched->n_items; ++i) {
+        if (sched->items[i].backend >= 0) continue;
+        sched_assign(sched, i, sched->n_backends - 1, SCHED_REASON_CONSUMER);
+    }
+}
+
 static bool place_leftovers(struct ggml_backend_sched *sched) {
     for (int32_t i = 0; i < sched->n_nodes; ++i) {
-        if (sched->items[i].backend < 0 && !place_leftover(sched, i)) return false;
-        place_sources(sched, i);
+        if (!sched_place_sources(sched, i)) return false;
     }
-    for (int32_t i = sched->n_nodes; i < sched->n_items; ++i) { // what nobody uses
-        if (sched->items[i].backend >= 0) continue;
-        assign(sched, i, sched->n_backends - 1, SCHED_REASON_CONSUMER);
-    }
+    sched_place_unused(sched);
     return true;
 }
 
@@ -237,13 +265,18 @@ static bool is_allowed(const struct ggml_backend_sched *sched) {
     return true;
 }
 
+// Leaves what is left to sched_cut(), if nothing has to know it before.
 bool sched_place(struct ggml_backend_sched *sched) {
-    if (!place_all_fixed(sched)) return false;
-    expand(sched, 1, false);
-    expand(sched, -1, false);
-    expand(sched, 1, true);
-    expand(sched, -1, true);
-    place_or_upgrade(sched);
+    if (!sched->is_spread) {
+        if (!place_all_fixed(sched)) return false;
+        find_unplaced(sched);
+        if (sched->n_unplaced > 0) expand(sched, 1, false);
+    }
+    if (sched->n_unplaced > 0) expand(sched, -1, false);
+    if (sched->n_unplaced > 0) expand(sched, 1, true);
+    if (sched->n_unplaced > 0) expand(sched, -1, true);
+    if (sched->n_unplaced > 0 || sched->shares_pools) place_or_upgrade(sched);
+    if (!sched->figures && !sched->restricted) return true;
     if (!place_leftovers(sched)) return false;
     if (sched->figures && !sched_place_by_cost(sched)) return false;
     return is_allowed(sched);

@@ -11,66 +11,23 @@ enum { GOOD_ENOUGH = 50 };
 
 // --- the quick plan
 
-static inline void place_entry(struct ggml_backend_sched *sched, int32_t entry, int32_t step) {
+static inline void place_entry(struct ggml_backend_sched *sched, int32_t entry) {
     struct sched_place *place = &sched->places[entry];
     struct sched_pool_plan *plan = &sched->pool_plans[place->pool];
     if (plan->settled) return;
-    const int32_t steps = place->until == SCHED_FOREVER ? SCHED_FOREVER : place->until - step;
+    if (place->from >= 0) {
+        place->offset = sched->places[place->from].offset;
+        return;
+    }
+    const int32_t steps =
+        place->until == SCHED_FOREVER ? SCHED_FOREVER : place->until - place->first;
     place->offset = memory_quick_take(&plan->quick, place->size, steps);
 }
 
-static inline void release(struct ggml_backend_sched *sched, int32_t entry, int32_t step) {
-    if (sched->last[entry] != step) return;
-    struct sched_place *place = &sched->places[entry];
-    if (place->pool < 0 || place->round == sched->round) return;
-    place->round = sched->round; // a node may read it twice
-    if (sched->pool_plans[place->pool].settled) return;
-    memory_quick_release(&sched->pool_plans[place->pool].quick, place->offset, place->size);
-}
-
-static inline void plan_step(struct ggml_backend_sched *sched, int32_t node, int32_t step) {
-    const struct sched_item *item = &sched->items[node];
-    struct sched_place *place = &sched->places[node];
-    if (item->root != node) {
-        release(sched, item->root, step);
-    } else if (place->pool >= 0 && !(item->traits & SCHED_EARLY)) {
-        if (place->from < 0) {
-            place_entry(sched, node, step);
-        } else {
-            place->offset = sched->places[place->from].offset;
-        }
-    }
-    for (int32_t e = sched->first_edge[node]; e < sched->first_edge[node + 1]; ++e) {
-        release(sched, sched->edges[e].entry, step);
-    }
-}
-
-// The bottom is for those that stay.
-static void plan_copies(struct ggml_backend_sched *sched, const struct sched_split *split) {
-    const int32_t *inputs = &sched->inputs[split->first_input];
-    const struct sched_place *places = &sched->places[sched->n_items];
-    int32_t most = split->i_start;
-    for (int32_t k = 0; k < split->n_inputs; ++k) {
-        most = MAX(most, MIN(places[inputs[k]].until, sched->n_nodes));
-    }
-    const int32_t half = split->i_start + (most - split->i_start) / 2;
-    for (int pass = 0; pass < 2; ++pass) {
-        for (int32_t k = 0; k < split->n_inputs; ++k) {
-            if ((places[inputs[k]].until < half) != (pass == 1)) continue;
-            place_entry(sched, sched->n_items + inputs[k], split->i_start);
-        }
-    }
-}
-
-static void plan_split(struct ggml_backend_sched *sched, const struct sched_split *split) {
-    const int32_t *inputs = &sched->inputs[split->first_input];
-    if (sched->n_copies == 1) plan_copies(sched, split);
-    for (int32_t step = split->i_start; step < split->i_end; ++step) {
-        plan_step(sched, sched_item_at(sched, step), step);
-        for (int32_t k = 0; step == split->i_start && k < split->n_inputs; ++k) {
-            release(sched, sched->items[sched->copies[inputs[k]].item].root, step);
-        }
-    }
+static inline void release(struct ggml_backend_sched *sched, int32_t entry) {
+    const struct sched_place *place = &sched->places[entry];
+    struct sched_pool_plan *plan = &sched->pool_plans[place->pool];
+    if (!plan->settled) memory_quick_release(&plan->quick, place->offset, place->size);
 }
 
 // Leafs, tensors that are only mentioned and inputs are set before the graph is computed.
@@ -80,17 +37,21 @@ static void plan_early(struct ggml_backend_sched *sched) {
         for (int32_t k = 0; k < sched->n_early; ++k) {
             const int32_t until = sched->places[sched->early[k]].until;
             const int class = until == SCHED_FOREVER ? 0 : until >= half ? 1 : 2;
-            if (class == pass) place_entry(sched, sched->early[k], -1);
+            if (class == pass) place_entry(sched, sched->early[k]);
         }
     }
 }
 
 // Places what belongs to pools that are not settled.
 static void plan_round(struct ggml_backend_sched *sched) {
-    sched->round++;
     plan_early(sched);
-    for (int32_t s = 0; s < sched->n_splits; ++s) {
-        plan_split(sched, &sched->splits[s]);
+    for (int32_t i = sched->n_events - 1; i >= 0; --i) {
+        const int32_t event = sched->events[i];
+        if (event >= 0) {
+            place_entry(sched, event);
+        } else {
+            release(sched, ~event);
+        }
     }
 }
 
@@ -269,7 +230,6 @@ static bool improve_all(struct ggml_backend_sched *sched) {
 
 bool sched_plan(struct ggml_backend_sched *sched, bool for_use) {
     sched->spare_used = false;
-    sched->round = 0;
     if (!sched_find_lives(sched)) return false;
     if (plan_quickly(sched, for_use)) return true;
     sched->spare_used = for_use && use_spare(sched);

@@ -35,6 +35,7 @@ enum sched_trait {
     SCHED_USED = 1 << 9,       // is a source of some node
     SCHED_IN_PLACE = 1 << 10,  // the operation may overwrite a source
     SCHED_SLOTTED = 1 << 11,   // is one of its own pipeline copies
+    SCHED_PLAIN_VIEW = 1 << 12 // SCHED_VIEW_OP whose sources all lie in its own memory
 };
 
 struct sched_item {
@@ -50,8 +51,9 @@ struct sched_item {
 // Use of an item as source `slot` of a node.
 struct sched_edge {
     int32_t item;
-    int32_t slot;
     int32_t entry; // whose memory is read: the item's root, or n_items + the copy
+    int16_t slot;
+    bool same_layout; // an operation that may overwrite the source can do so
 };
 
 // Where an entry lies: entries are the items and, from n_items on, the copies.
@@ -59,11 +61,10 @@ struct sched_place {
     size_t size; // padded; until it is planned the bytes of an item that is no view
     size_t offset;
     int32_t chunk;
-    int32_t pool;   // of the allocator; -1: a view, or its memory comes from elsewhere
-    int32_t first;  // step from which it lives; -1: before all
-    int32_t until;  // last step of it and of whoever takes its memory over; SCHED_FOREVER
-    int32_t from;   // entry whose memory it takes over, or -1
-    uint32_t round; // of quick planning in which it was released last
+    int32_t pool;  // of the allocator; -1: a view, or its memory comes from elsewhere
+    int32_t first; // step from which it lives; -1: before all
+    int32_t until; // last step of it and of whoever takes its memory over; SCHED_FOREVER
+    int32_t from;  // entry whose memory it takes over, or -1
 };
 
 // The last step of an entry that is never released.
@@ -214,6 +215,8 @@ struct ggml_backend_sched {
     int32_t n_nodes, n_leafs, n_items, items_capacity;
     struct sched_item *items;
     struct item_map item_ids;
+    int32_t *results; // items that are an output, or that nobody uses
+    int32_t n_results, results_capacity;
     int32_t n_early; // nodes that are SCHED_EARLY; once lives are known what is in `early`
     int32_t *early;  // entries that have to be there from the start
     int32_t early_capacity;
@@ -222,6 +225,8 @@ struct ggml_backend_sched {
     int32_t first_edge_capacity;
     struct sched_edge *edges;
     int32_t n_edges, edges_capacity;
+    bool is_spread; // numbering has placed what is tied to a place, and spread it downwards once
+    int32_t n_unplaced, first_unplaced, last_unplaced; // nodes that compute
     uint8_t *answers; // per node two bits per stream: asked, supported
     size_t answers_stride, answers_capacity;
 
@@ -246,13 +251,14 @@ struct ggml_backend_sched {
     // memory
     ggml_gallocr_t galloc;
     struct sched_place *places; // by entry
-    int32_t *last; // by entry: the last step that needs it; its complement: taken over then
+    int32_t *last;              // by entry: the last step that needs it
+    int32_t *events;            // last first: entries that begin, complements of entries that end
+    int32_t n_events, events_capacity;
     int32_t places_capacity, last_capacity;
     struct sched_pool_plan *pool_plans; // by pool of the allocator, as the next ones
     struct sched_base *bases;
     struct sched_spare spare;
     bool spare_used; // by the last plan
-    uint32_t round;  // of quick planning
     struct sched_known known;
     int32_t *order; // if reordered: item by step
     int32_t order_capacity;
@@ -288,11 +294,7 @@ static inline int32_t sched_memory(const struct ggml_backend_sched *sched, int32
 }
 
 // Whether the stream can read the item where it lies.
-static inline bool sched_readable(const struct ggml_backend_sched *sched, int32_t item,
-                                  int32_t backend) {
-    const int32_t buft = sched_memory(sched, item);
-    return buft >= 0 && sched_reads(sched, buft, backend);
-}
+bool sched_readable(const struct ggml_backend_sched *sched, int32_t item, int32_t backend);
 
 static inline size_t item_map_home(const struct item_map *map, uintptr_t address) {
     return (address >> 8) & map->mask; // a tensor is larger than 256 bytes
@@ -356,12 +358,33 @@ int32_t sched_find_stream(const struct ggml_backend_sched *sched, ggml_backend_t
 // Number of a kind of memory, entered if it is new; -1 with a message when memory runs out.
 int32_t sched_buft_id(struct ggml_backend_sched *sched, ggml_backend_buffer_type_t buft);
 
+static inline void sched_assign(struct ggml_backend_sched *sched, int32_t item, int32_t backend,
+                                enum sched_reason reason) {
+    sched->items[item].backend = backend;
+    sched->items[item].reason = (uint8_t)reason;
+}
+
+static inline void sched_note_unplaced(struct ggml_backend_sched *sched, int32_t node) {
+    if (sched->n_unplaced++ == 0) sched->first_unplaced = node;
+    sched->last_unplaced = node;
+}
+
+// Fails because the tensor is in error or unknown; false.
+bool sched_refuse(const struct ggml_backend_sched *sched, const struct ggml_tensor *tensor);
 // Fills in what depends on an operation or a type alone.
 void sched_learn_kinds(struct ggml_backend_sched *sched);
 
 // The stages, in order. Each answers false with a message.
 bool sched_index(struct ggml_backend_sched *sched, struct ggml_cgraph *graph);
+// Numbers a graph in the order of its uses. false without a message if it is in another order.
+bool sched_follow(struct ggml_backend_sched *sched, const struct ggml_cgraph *graph);
 bool sched_place(struct ggml_backend_sched *sched);
+// Places an item that is tied to a place; `weight` is a node's first source that is one, or -1.
+bool sched_place_fixed(struct ggml_backend_sched *sched, int32_t item, int32_t weight);
+void sched_place_by_weight(struct ggml_backend_sched *sched, int32_t node, int32_t weight);
+// Places what nodes bring with them when their turn comes, and at the end what nobody uses.
+bool sched_place_sources(struct ggml_backend_sched *sched, int32_t node);
+void sched_place_unused(struct ggml_backend_sched *sched);
 // Improves the placement by the caller's figures.
 bool sched_place_by_cost(struct ggml_backend_sched *sched);
 bool sched_cut(struct ggml_backend_sched *sched);
