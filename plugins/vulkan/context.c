@@ -3,6 +3,7 @@
 
 #include "bridge.h"
 #include "pipeline.h"
+#include "timeline.h"
 #include "transfer.h"
 
 bool vk_context_check(struct vk_context *context, VkResult result, const char *call) {
@@ -174,6 +175,7 @@ static void free_device(struct vk_context *context) {
     vk_bridge_free(context->bridge);
     api->vkDeviceWaitIdle(context->device);
     vk_transfer_free(context->transfer);
+    vk_timeline_free_spares(context);
     vk_pipelines_free(context->pipelines);
     for (int n = 1; n <= VK_MAX_OPERANDS; ++n) {
         if (context->layouts[n])

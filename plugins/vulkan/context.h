@@ -42,6 +42,7 @@ struct vk_context {
     atomic_ullong next_buffer_id;
     pthread_mutex_t timelines_mutex;
     struct vk_timeline *timelines; // of all streams
+    struct vk_timeline *spare_timelines;
     pthread_mutex_t bridge_mutex;
     struct vk_bridge *bridge; // NULL until a stream waits for another device
 };

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "timeline.h"
 
-struct vk_timeline *vk_timeline_new(struct vk_context *context) {
+static struct vk_timeline *timeline_make(struct vk_context *context) {
     struct vk_timeline *timeline = ggml_aligned_malloc(sizeof(*timeline));
     if (!timeline) return NULL;
     memset(timeline, 0, sizeof(*timeline));
     timeline->context = context;
-    atomic_init(&timeline->n_owners, 1);
     atomic_init(&timeline->submitted, 0);
+    atomic_init(&timeline->n_owners, 0);
     const VkSemaphoreTypeCreateInfo type = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
                                             .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE};
     const VkSemaphoreCreateInfo info = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO,
@@ -19,7 +19,25 @@ struct vk_timeline *vk_timeline_new(struct vk_context *context) {
         return NULL;
     }
     pthread_mutex_init(&timeline->mutex, NULL);
+    return timeline;
+}
+
+// One that was given up; its count goes on.
+static struct vk_timeline *take_spare(struct vk_context *context) {
     pthread_mutex_lock(&context->timelines_mutex);
+    struct vk_timeline *timeline = context->spare_timelines;
+    if (timeline) context->spare_timelines = timeline->next;
+    pthread_mutex_unlock(&context->timelines_mutex);
+    return timeline;
+}
+
+struct vk_timeline *vk_timeline_new(struct vk_context *context) {
+    struct vk_timeline *timeline = take_spare(context);
+    if (!timeline) timeline = timeline_make(context);
+    if (!timeline) return NULL;
+    atomic_store(&timeline->n_owners, 1);
+    pthread_mutex_lock(&context->timelines_mutex);
+    timeline->previous = NULL;
     timeline->next = context->timelines;
     if (timeline->next) timeline->next->previous = timeline;
     context->timelines = timeline;
@@ -32,24 +50,40 @@ struct vk_timeline *vk_timeline_share(struct vk_timeline *timeline) {
     return timeline;
 }
 
+static void unlink_timeline(struct vk_timeline *timeline) {
+    struct vk_context *context = timeline->context;
+    if (timeline->next) timeline->next->previous = timeline->previous;
+    if (timeline->previous)
+        timeline->previous->next = timeline->next;
+    else
+        context->timelines = timeline->next;
+}
+
+// The semaphore is kept: Mesa's queues touch one that they waited for shortly after the work that
+// waited is done.
 void vk_timeline_drop(struct vk_timeline *timeline) {
     if (!timeline) return;
     struct vk_context *context = timeline->context;
     pthread_mutex_lock(&context->timelines_mutex);
-    const bool last = atomic_fetch_sub(&timeline->n_owners, 1) == 1;
-    if (last) {
-        if (timeline->next) timeline->next->previous = timeline->previous;
-        if (timeline->previous)
-            timeline->previous->next = timeline->next;
-        else
-            context->timelines = timeline->next;
+    if (atomic_fetch_sub(&timeline->n_owners, 1) == 1) {
+        unlink_timeline(timeline);
+        timeline->n_readbacks = 0;
+        timeline->next = context->spare_timelines;
+        context->spare_timelines = timeline;
     }
     pthread_mutex_unlock(&context->timelines_mutex);
-    if (!last) return;
-    context->api.vkDestroySemaphore(context->device, timeline->semaphore, NULL);
-    pthread_mutex_destroy(&timeline->mutex);
-    ggml_aligned_free(timeline->readbacks, timeline->max_readbacks * sizeof(struct vk_readback));
-    ggml_aligned_free(timeline, sizeof(*timeline));
+}
+
+void vk_timeline_free_spares(struct vk_context *context) {
+    while (context->spare_timelines) {
+        struct vk_timeline *timeline = context->spare_timelines;
+        context->spare_timelines = timeline->next;
+        context->api.vkDestroySemaphore(context->device, timeline->semaphore, NULL);
+        pthread_mutex_destroy(&timeline->mutex);
+        ggml_aligned_free(timeline->readbacks,
+                          timeline->max_readbacks * sizeof(struct vk_readback));
+        ggml_aligned_free(timeline, sizeof(*timeline));
+    }
 }
 
 enum ggml_status vk_timeline_submit(struct vk_timeline *timeline, struct vk_queue *queue,
@@ -138,6 +172,16 @@ void vk_timeline_forget(struct vk_timeline *timeline) {
 
 // --- waiting -------------------------------------------------------------------------------------
 
+// When the call for waiting failed: memory is not to be freed under work that runs.
+static bool wait_for_device(struct vk_context *context) {
+    for (uint32_t i = 0; i < context->n_queues; ++i) pthread_mutex_lock(&context->queues[i].mutex);
+    const VkResult result = context->api.vkDeviceWaitIdle(context->device);
+    for (uint32_t i = 0; i < context->n_queues; ++i)
+        pthread_mutex_unlock(&context->queues[i].mutex);
+    if (result != VK_SUCCESS) atomic_store(&context->lost, true);
+    return vk_context_check(context, result, "vkDeviceWaitIdle");
+}
+
 static bool wait_for(struct vk_timeline *timeline, uint64_t value) {
     struct vk_context *context = timeline->context;
     const VkSemaphoreWaitInfo info = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,
@@ -145,6 +189,7 @@ static bool wait_for(struct vk_timeline *timeline, uint64_t value) {
                                       .pSemaphores = &timeline->semaphore,
                                       .pValues = &value};
     const VkResult result = context->api.vkWaitSemaphores(context->device, &info, UINT64_MAX);
+    if (result != VK_SUCCESS && result != VK_ERROR_DEVICE_LOST) return wait_for_device(context);
     return vk_context_check(context, result, "vkWaitSemaphores");
 }
 

@@ -42,6 +42,8 @@ struct vk_timeline *vk_timeline_new(struct vk_context *context);
 struct vk_timeline *vk_timeline_share(struct vk_timeline *timeline);
 // Ends an ownership; the last one frees it. NULL is ignored. [any-thread]
 void vk_timeline_drop(struct vk_timeline *timeline);
+// Frees those that were given up; the device is idle.
+void vk_timeline_free_spares(struct vk_context *context);
 // Submits; out_value is reached when the work and everything submitted before is done. [stream]
 enum ggml_status vk_timeline_submit(struct vk_timeline *timeline, struct vk_queue *queue,
                                     const struct vk_submission *submission, uint64_t *out_value);

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+// A run of everything, from the start of the plugin to its end, with each call of Vulkan failing in
+// turn: a status and a message, nothing left behind, and the next run is right.
+#include "vulkan_faults.h"
+#include "vulkan_test.h"
+
+#include "support/fault_sweep.h"
+
+enum { N = 700, MOST_CALLS = 4000 };
+
+static const char *debug_words = "";
+
+// What failed says so.
+static bool told(bool ok) {
+    if (!ok && ggml_last_error()[0] == '\0') fail_msg("a failure without a message");
+    return ok;
+}
+
+static bool is_abs(const float *values) {
+    for (int i = 0; i < N; ++i) {
+        if (values[i] != (float)i) return false;
+    }
+    return true;
+}
+
+static bool use_streams(ggml_backend_t first, ggml_backend_t second, struct vulkan_graph *a,
+                        struct vulkan_graph *b, ggml_backend_event_t event) {
+    float in[N], out[N], direct[N];
+    for (int i = 0; i < N; ++i) in[i] = (float)(i % 2 ? i : -i);
+    memset(out, 0, sizeof(out));
+    memset(direct, 0, sizeof(direct));
+    ggml_backend_tensor_set(a->x, in, 0, sizeof(in));
+    ggml_backend_tensor_memset(b->x, 0, 0, ggml_nbytes(b->x));
+    ggml_backend_tensor_set_async(first, a->x, in, 0, sizeof(in));
+    bool ok = ggml_backend_graph_compute_async(first, a->graph) == GGML_STATUS_SUCCESS;
+    ggml_backend_event_record(event, first);
+    ggml_backend_event_wait(second, event);
+    ggml_backend_tensor_copy_async(first, second, a->y, b->x);
+    ok = ok && ggml_backend_graph_compute_async(second, b->graph) == GGML_STATUS_SUCCESS;
+    ggml_backend_tensor_get_async(second, b->y, out, 0, sizeof(out));
+    ggml_backend_synchronize(second);
+    ggml_backend_event_synchronize(event);
+    ggml_backend_tensor_get(b->y, direct, 0, sizeof(direct));
+    return ok && is_abs(out) && is_abs(direct);
+}
+
+static bool use_device(ggml_backend_dev_t device) {
+    ggml_backend_t first = ggml_backend_dev_init(device, NULL);
+    ggml_backend_t second = told(first != NULL) ? ggml_backend_dev_init(device, NULL) : NULL;
+    ggml_backend_event_t event = ggml_backend_event_new(device);
+    struct vulkan_graph a, b;
+    const bool made_a = vulkan_graph_new(ggml_backend_dev_buffer_type(device), N, 4, &a);
+    const bool made_b = vulkan_graph_new(ggml_backend_dev_buffer_type(device), N, 2, &b);
+    ggml_backend_buffer_t large =
+        ggml_backend_buft_alloc_buffer(ggml_backend_dev_host_buffer_type(device), 8 << 20);
+    bool ok = told(second && event && made_a && made_b && large);
+    ok = ok && use_streams(first, second, &a, &b, event);
+    ggml_backend_buffer_free(large);
+    vulkan_graph_free(&a);
+    vulkan_graph_free(&b);
+    ggml_backend_event_free(event);
+    ggml_backend_free(first);
+    ggml_backend_free(second);
+    return ok;
+}
+
+// Whether all went well.
+static bool run(void) {
+    ggml_clear_error();
+    ggml_backend_reg_t reg = vulkan_start(debug_words, "0");
+    const bool ok = told(reg != NULL) && told(use_device(vulkan_device(reg)));
+    vulkan_stop();
+    return ok;
+}
+
+static void sweep(const char *words, VkResult result, int step) {
+    const char *name;
+    long n = 0;
+    int n_failed = 0;
+    debug_words = words;
+    for (;; n += step) {
+        assert_true(n < MOST_CALLS);
+        vulkan_faults_arm(n, result);
+        const bool ok = run();
+        const bool reached = vulkan_faults_reached(&name);
+        vulkan_faults_arm(-1, VK_SUCCESS);
+        if (vulkan_faults_n_live() != 0)
+            fail_msg("%ld objects are left after call %ld (%s) failed", vulkan_faults_n_live(), n,
+                     reached ? name : "none");
+        if (!reached) {
+            assert_true(ok);
+            break;
+        }
+        n_failed += !ok;
+    }
+    printf("# %ld calls, %d runs failed\n", n, n_failed);
+    assert_true(n_failed > 0);
+    assert_true(run());
+}
+
+static void test_out_of_memory_at_any_call(void **state) {
+    (void)state;
+    sweep("", VK_ERROR_OUT_OF_DEVICE_MEMORY, 1);
+}
+
+static void test_out_of_memory_with_staging(void **state) {
+    (void)state;
+    sweep("staging", VK_ERROR_OUT_OF_HOST_MEMORY, 1);
+}
+
+static void test_device_lost_at_any_call(void **state) {
+    (void)state;
+    sweep("staging", VK_ERROR_DEVICE_LOST, 1);
+}
+
+// Allocations of the host, the driver's left out.
+static void test_no_memory_of_the_host(void **state) {
+    (void)state;
+    debug_words = "staging";
+    for (long n = 0;; n += 5) {
+        fault_arm(n);
+        const bool ok = run();
+        const bool failed = fault_disarm();
+        assert_int_equal(vulkan_faults_n_live(), 0);
+        if (failed) continue;
+        assert_true(ok);
+        break;
+    }
+}
+
+static int install(void **state) {
+    (void)state;
+    vulkan_faults_install();
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_out_of_memory_at_any_call),
+        cmocka_unit_test(test_out_of_memory_with_staging),
+        cmocka_unit_test(test_device_lost_at_any_call),
+        cmocka_unit_test(test_no_memory_of_the_host),
+    };
+    return cmocka_run_group_tests(tests, install, NULL);
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// The Vulkan plugin, linked into a test.
+#ifndef VULKAN_TEST_H
+#define VULKAN_TEST_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "ggml-alloc.h"
+#include "ggml-backend-impl.h"
+#include "ggml-host.h"
+#include "device.h"
+
+// Starts it with text in GGML_VULKAN_DEBUG and GGML_VULKAN_DEVICES. NULL if that failed.
+ggml_backend_reg_t vulkan_start(const char *debug, const char *devices);
+// Stops it; nothing of it may live.
+void vulkan_stop(void);
+// The device that the tests run on: a driver that computes on the CPU if there is one, so that
+// every machine runs the same; NULL: no device, the test has nothing to do.
+ggml_backend_dev_t vulkan_device(ggml_backend_reg_t reg);
+// Messages of the validation layer, and graphs that were recorded (with "record" in
+// GGML_VULKAN_DEBUG), since the start.
+int vulkan_n_messages(void);
+int vulkan_n_recorded(void);
+
+// |x| of n numbers, in a buffer of the device's memory.
+struct vulkan_graph {
+    struct ggml_context *ctx;
+    ggml_backend_buffer_t buffer;
+    struct ggml_tensor *x, *y;
+    struct ggml_cgraph *graph;
+};
+bool vulkan_graph_new(ggml_backend_buffer_type_t buft, int64_t n, int n_steps,
+                      struct vulkan_graph *out_graph);
+void vulkan_graph_free(struct vulkan_graph *graph);
+
+#endif
