@@ -5,9 +5,10 @@
     (T_QUANTS | VK_T(Q8_1) | VK_T(TQ1_0) | VK_T(TQ2_0) | VK_T(NVFP4) | VK_T(Q1_0) | VK_T(Q2_0))
 #define VK_PACKED (VK_UNPACKED & ~VK_T(Q8_1))
 #define VK_PLAIN (T_FLOATS | T_INTS | VK_T(F64))
-VK_KERNEL_ROW(CPY, ANY, cpy, T_ANY, T_ANY, T_ANY, T_ANY, vk_accepts_move, vk_encode_copy)
-VK_KERNEL_ROW(CONT, ANY, cont, T_ANY, T_ANY, T_ANY, T_ANY, vk_accepts_move, vk_encode_copy)
-VK_KERNEL_ROW(DUP, ANY, dup, T_ANY, T_ANY, T_ANY, T_ANY, vk_accepts_move, vk_encode_copy)
+#define VK_MOVED (VK_PLAIN | VK_UNPACKED | VK_T(Q8_K))
+VK_KERNEL_ROW(CPY, ANY, cpy, VK_MOVED, VK_MOVED, T_ANY, T_ANY, vk_accepts_move, vk_encode_copy)
+VK_KERNEL_ROW(CONT, ANY, cont, VK_MOVED, VK_MOVED, T_ANY, T_ANY, vk_accepts_move, vk_encode_copy)
+VK_KERNEL_ROW(DUP, ANY, dup, VK_MOVED, VK_MOVED, T_ANY, T_ANY, vk_accepts_move, vk_encode_copy)
 VK_KERNEL_ROW(CPY, ANY, cpy_convert, T_FLOATS, T_FLOATS | T_I8 | T_I16 | VK_UNPACKED, T_ANY, T_ANY,
               vk_accepts_convert, vk_encode_convert)
 VK_KERNEL_ROW(CPY, ANY, cpy_convert, T_F32, T_I32, T_ANY, T_ANY, vk_accepts_convert,
@@ -22,11 +23,14 @@ VK_KERNEL_ROW(GET_ROWS, ANY, get_rows, T_I32, T_I32, T_I32, T_ANY, vk_accepts_ge
               vk_encode_get_rows)
 VK_KERNEL_ROW(SET_ROWS, ANY, set_rows, T_FLOATS | VK_PACKED, T_F32 | T_F16, T_I64 | T_I32, T_ANY,
               vk_accepts_set_rows, vk_encode_set_rows)
-VK_KERNEL_ROW(CONCAT, ANY, concat, T_ANY, T_ANY, T_ANY, T_ANY, vk_accepts_concat, vk_encode_concat)
-VK_KERNEL_ROW(REPEAT, ANY, repeat, T_ANY, T_ANY, T_ANY, T_ANY, vk_accepts_repeat, vk_encode_repeat)
-VK_KERNEL_ROW(SET, ANY, set, T_ANY, T_ANY, T_ANY, T_ANY, vk_accepts_region, vk_encode_set)
+VK_KERNEL_ROW(CONCAT, ANY, concat, VK_MOVED, VK_MOVED, VK_MOVED, T_ANY, vk_accepts_concat,
+              vk_encode_concat)
+VK_KERNEL_ROW(REPEAT, ANY, repeat, VK_MOVED, VK_MOVED, T_ANY, T_ANY, vk_accepts_repeat,
+              vk_encode_repeat)
+VK_KERNEL_ROW(SET, ANY, set, VK_MOVED, VK_MOVED, VK_MOVED, T_ANY, vk_accepts_region, vk_encode_set)
 VK_KERNEL_ROW(ACC, ANY, acc, T_F32, T_F32, T_F32, T_ANY, vk_accepts_region, vk_encode_acc)
 VK_KERNEL_ROW(DIAG, ANY, diag, VK_PLAIN, VK_PLAIN, T_ANY, T_ANY, vk_accepts_diag, vk_encode_diag)
 #undef VK_UNPACKED
 #undef VK_PACKED
 #undef VK_PLAIN
+#undef VK_MOVED

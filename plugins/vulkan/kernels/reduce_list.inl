@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Kernels in which a group of invocations shares a row: norms, soft_max, sums, sorting; columns: see
-// ../kernel_list.inl.
+// Kernels in which a group of invocations shares a row: norms, soft_max, sums, sorting; columns:
+// see ../kernel_list.inl.
 VK_KERNEL_ROW(NORM, ANY, norm, T_F32, T_F32, T_ANY, T_ANY, vk_accepts_norm, vk_encode_norm)
 VK_KERNEL_ROW(RMS_NORM, ANY, rms_norm, T_F32, T_F32, T_ANY, T_ANY, vk_accepts_norm, vk_encode_norm)
 VK_KERNEL_ROW(L2_NORM, ANY, l2_norm, T_F32, T_F32, T_ANY, T_ANY, vk_accepts_norm, vk_encode_norm)

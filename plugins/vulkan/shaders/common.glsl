@@ -43,12 +43,13 @@ const uint TYPE_F32 = 0, TYPE_F16 = 1, TYPE_Q4_0 = 2, TYPE_Q4_1 = 3, TYPE_Q5_0 =
 
 // Number of this group, of this invocation when groups are (n, 1, 1), over all dimensions.
 uint group_linear() {
-    return gl_WorkGroupID.x + gl_NumWorkGroups.x * (gl_WorkGroupID.y + gl_NumWorkGroups.y * gl_WorkGroupID.z);
+    return gl_WorkGroupID.x +
+           gl_NumWorkGroups.x * (gl_WorkGroupID.y + gl_NumWorkGroups.y * gl_WorkGroupID.z);
 }
 uint invocation_linear() { return group_linear() * gl_WorkGroupSize.x + gl_LocalInvocationID.x; }
 
-// Indices of row or element number i, dimension 1 or 0 fastest. Remainders are formed from quotients:
-// a division costs more than all else here.
+// Indices of row or element number i, dimension 1 or 0 fastest. Remainders are formed from
+// quotients: a division costs more than all else here.
 uvec4 row_at(const uvec4 ne, const uint i) {
     const uint plane = i / ne.y, space = plane / ne.z;
     return uvec4(0, i - plane * ne.y, plane - space * ne.z, space);
@@ -89,30 +90,31 @@ uint f32_to_f16(const float value) {
 }
 
 // Views of one binding by the size of what is read; blocks that are not used cost nothing.
-#define VK_OPERAND(name, index)                                                                       \
-    layout(set = 0, binding = index) buffer name##_block_f32 { float name##_f32[]; };                 \
-    layout(set = 0, binding = index) buffer name##_block_u32 { uint name##_u32[]; };                  \
-    layout(set = 0, binding = index) buffer name##_block_vec4 { vec4 name##_vec4[]; };                \
-    layout(set = 0, binding = index) buffer name##_block_uvec4 { uvec4 name##_uvec4[]; };             \
-    layout(set = 0, binding = index) buffer name##_block_f16 { float16_t name##_f16[]; };             \
-    layout(set = 0, binding = index) buffer name##_block_u16 { uint16_t name##_u16[]; };              \
-    layout(set = 0, binding = index) buffer name##_block_u8 { uint8_t name##_u8[]; };                 \
-    /* Element of a plain type at a byte address as a float; an integer of 64 bits by its low word. */ \
-    float name##_load(const uint type, const uint at) {                                               \
-        if (type == TYPE_F32) return name##_f32[at >> 2];                                             \
-        if (type == TYPE_F16) return float(name##_f16[at >> 1]);                                      \
-        if (type == TYPE_BF16) return bf16_to_f32(uint(name##_u16[at >> 1]));                         \
-        if (type == TYPE_I8) return float(bitfieldExtract(int(uint(name##_u8[at])), 0, 8));           \
-        if (type == TYPE_I16) return float(bitfieldExtract(int(uint(name##_u16[at >> 1])), 0, 16));  \
-        return float(int(name##_u32[at >> 2]));                                                       \
-    }                                                                                                 \
-    void name##_store(const uint type, const uint at, const float value) {                            \
-        if (type == TYPE_F32) name##_f32[at >> 2] = value;                                            \
-        else if (type == TYPE_F16) name##_f16[at >> 1] = float16_t(value);                            \
-        else if (type == TYPE_BF16) name##_u16[at >> 1] = uint16_t(f32_to_bf16(value));               \
-        else if (type == TYPE_I8) name##_u8[at] = uint8_t(uint(int(value)));                          \
-        else if (type == TYPE_I16) name##_u16[at >> 1] = uint16_t(uint(int(value)));                  \
-        else name##_u32[at >> 2] = uint(int(value));                                                  \
+#define VK_OPERAND(name, index)                                                                    \
+    layout(set = 0, binding = index) buffer name##_block_f32 { float name##_f32[]; };              \
+    layout(set = 0, binding = index) buffer name##_block_u32 { uint name##_u32[]; };               \
+    layout(set = 0, binding = index) buffer name##_block_vec4 { vec4 name##_vec4[]; };             \
+    layout(set = 0, binding = index) buffer name##_block_uvec4 { uvec4 name##_uvec4[]; };          \
+    layout(set = 0, binding = index) buffer name##_block_f16 { float16_t name##_f16[]; };          \
+    layout(set = 0, binding = index) buffer name##_block_u16 { uint16_t name##_u16[]; };           \
+    layout(set = 0, binding = index) buffer name##_block_u8 { uint8_t name##_u8[]; };              \
+    /* Element of a plain type as a float; of a 64-bit integer the low word. */                    \
+    float name##_load(const uint type, const uint at) {                                            \
+        if (type == TYPE_F32) return name##_f32[at >> 2];                                          \
+        if (type == TYPE_F16) return float(name##_f16[at >> 1]);                                   \
+        if (type == TYPE_BF16) return bf16_to_f32(uint(name##_u16[at >> 1]));                      \
+        if (type == TYPE_I8) return float(bitfieldExtract(int(uint(name##_u8[at])), 0, 8));        \
+        if (type == TYPE_I16)                                                                      \
+            return float(bitfieldExtract(int(uint(name##_u16[at >> 1])), 0, 16));                  \
+        return float(int(name##_u32[at >> 2]));                                                    \
+    }                                                                                              \
+    void name##_store(const uint type, const uint at, const float value) {                         \
+        if (type == TYPE_F32) name##_f32[at >> 2] = value;                                         \
+        else if (type == TYPE_F16) name##_u16[at >> 1] = uint16_t(f32_to_f16(value));              \
+        else if (type == TYPE_BF16) name##_u16[at >> 1] = uint16_t(f32_to_bf16(value));            \
+        else if (type == TYPE_I8) name##_u8[at] = uint8_t(uint(int(value)));                       \
+        else if (type == TYPE_I16) name##_u16[at >> 1] = uint16_t(uint(int(value)));               \
+        else name##_u32[at >> 2] = uint(int(value));                                               \
     }
 
 #endif

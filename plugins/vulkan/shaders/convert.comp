@@ -58,6 +58,7 @@ void main() {
         store(y + 3 * DST.nb.x, v.w);
     } else {
         for (uint k = 0; k < run.n; ++k)
-            store(y + k * DST.nb.x, src0_load(SRC0_TYPE, address(SRC0, element_at(SRC0.ne, i + k))));
+            store(y + k * DST.nb.x,
+                  src0_load(SRC0_TYPE, address(SRC0, element_at(SRC0.ne, i + k))));
     }
 }

@@ -107,7 +107,8 @@ void quantise_signed(const float half_, const float limit, const uint at_d) {
 void pack_q3_K(const uint at) {
     quantise_signed(4.0, 32.0, at + 108);
     for (uint i = 0; i < 8; ++i)
-        put(at + 96 + i, ((uint(scales[i] + 32.0) & 15u) | (uint(scales[i + 8] + 32.0) & 15u) << 4));
+        put(at + 96 + i,
+            (uint(scales[i] + 32.0) & 15u) | (uint(scales[i + 8] + 32.0) & 15u) << 4);
     for (uint i = 0; i < 4; ++i) {
         uint high = 0;
         for (uint k = 0; k < 4; ++k) high |= uint(scales[i + 4 * k] + 32.0) >> 4 << (2 * k);

@@ -36,7 +36,8 @@ float group_max(const float x) {
     barrier();
     if (i < columns) {
         float column = x;
-        for (uint k = i; k < gl_WorkGroupSize.x; k += columns) column = larger(column, reduce_values[k]);
+        for (uint k = i; k < gl_WorkGroupSize.x; k += columns)
+            column = larger(column, reduce_values[k]);
         reduce_columns[i] = column;
     }
     barrier();

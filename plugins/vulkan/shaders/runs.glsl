@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Up to four neighbours along dimension 0 at once. `dims` says how many dimensions there are to count:
+// Up to four neighbours along dimension 0 at once. `dims` is how many dimensions are counted:
 // 1 where the operands are packed alike and are one long row of number(0) elements, 2 for a matrix.
 #ifndef RUNS_GLSL
 #define RUNS_GLSL

@@ -1,7 +1,7 @@
 #version 450
 // SPDX-License-Identifier: MIT
-// Bitonic sort of rows. Items are a key, whose order is that of the numbers, and the number's index,
-// which makes all items different; NaN comes last in either order. kernels/sort.c launches:
+// Bitonic sort of rows. Items are a key, whose order is that of the numbers, and the number's
+// index, which makes all items different; NaN comes last in either order. kernels/sort.c launches:
 //   BLOCKS  each group sorts a block of ITEMS, or every second one backwards, and keeps the first
 //   STEP    an exchange over more than a block
 //   MERGE   the exchanges within blocks that follow
@@ -77,8 +77,9 @@ void exchange(const uint distance, const uint span, const uint first, const bool
 }
 
 void sort_block() {
-    const uint blocks = max((N_FROM + ITEMS - 1) / ITEMS, 1), all = ALTERNATE ? STRIDE_TO / ITEMS : blocks;
-    const uint row = group_linear() / all, block = group_linear() % all, first = block * ITEMS;
+    const uint needed = max((N_FROM + ITEMS - 1) / ITEMS, 1);
+    const uint blocks = ALTERNATE ? STRIDE_TO / ITEMS : needed, row = group_linear() / blocks;
+    const uint block = group_linear() - row * blocks, first = block * ITEMS;
     if (row >= N_ROWS) return;
     for (uint i = gl_LocalInvocationID.x; i < ITEMS; i += gl_WorkGroupSize.x)
         items[i] = read_item(row, first + i);

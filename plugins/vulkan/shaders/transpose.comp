@@ -30,13 +30,15 @@ void main() {
         const uint x = i / TILE, y = i % TILE;
         if (x0 + x >= ne.x || y0 + y >= ne.y) continue;
         const uint byte_at = from + x * numbers[1].x + y * numbers[1].y;
-        tile[y * (TILE + 1) + x] = SIZE == 4 ? src0_u32[byte_at >> 2] : uint(src0_u16[byte_at >> 1]);
+        tile[y * (TILE + 1) + x] =
+            SIZE == 4 ? src0_u32[byte_at >> 2] : uint(src0_u16[byte_at >> 1]);
     }
     barrier();
     for (uint i = gl_LocalInvocationID.x; i < TILE * TILE; i += step) {
         const uint x = i % TILE, y = i / TILE;
         if (x0 + x >= ne.x || y0 + y >= ne.y) continue;
-        const uint byte_at = to + x * numbers[2].x + y * numbers[2].y, value = tile[y * (TILE + 1) + x];
+        const uint byte_at = to + x * numbers[2].x + y * numbers[2].y;
+        const uint value = tile[y * (TILE + 1) + x];
         if (SIZE == 4)
             dst_u32[byte_at >> 2] = value;
         else

@@ -82,7 +82,8 @@ void main() {
     const Run run = run_at(ne, invocation_linear(), DIMS);
     if (run.n == 0) return;
     const uint y = address(DST, run.at), x = address(SRC0, run.at);
-    if (ne.x % RUN == 0 && runs_aligned(DST, DST_TYPE, DIMS) && runs_aligned(SRC0, SRC0_TYPE, DIMS)) {
+    if (ne.x % RUN == 0 && runs_aligned(DST, DST_TYPE, DIMS) &&
+        runs_aligned(SRC0, SRC0_TYPE, DIMS)) {
         const vec4 v = src0_load4(SRC0_TYPE, x);
         dst_store4(DST_TYPE, y, vec4(compute(v.x), compute(v.y), compute(v.z), compute(v.w)));
         return;
