@@ -15,6 +15,7 @@
 
 #include "base/mem.h"
 #include "meta_test.h"
+#include "sched/meta/meta.h"
 
 static struct virtual_host host;
 static struct virtual_config config;
@@ -75,6 +76,29 @@ static void test_properties(void **state) {
                         "MIRRORED");
     assert_string_equal(ggml_backend_meta_split_axis_name((enum ggml_backend_meta_split_axis)55),
                         "UNKNOWN");
+}
+
+// Devices are told what their parts of a buffer are used for.
+static void test_usage(void **state) {
+    (void)state;
+    static struct split_plan plan = {
+        .n_devices = 2, .weights = {1, 1}, .rules = {{.prefix = "w", .axis = 1}}};
+    ggml_backend_dev_t devices[] = {virtual_device(&host, 0), virtual_device(&host, 1)};
+    ggml_backend_dev_t meta = ggml_backend_meta_device(devices, 2, meta_test_split, &plan);
+    struct ggml_context *ctx = ggml_init((struct ggml_init_params){4096, NULL, true});
+    struct ggml_tensor *w = ggml_new_tensor_2d(ctx, GGML_TYPE_F32, 8, 4);
+    ggml_set_name(w, "w");
+    ggml_backend_buffer_t buffer =
+        ggml_backend_alloc_ctx_tensors_from_buft(ctx, ggml_backend_dev_buffer_type(meta));
+    assert_non_null(buffer);
+    ggml_backend_buffer_set_usage(buffer, GGML_BACKEND_BUFFER_USAGE_WEIGHTS);
+    for (size_t j = 0; j < 2; ++j) {
+        const struct meta_buffer *parts = meta_buffer_of(buffer);
+        assert_int_equal(parts->n_members[j], 1);
+        assert_int_equal(parts->members[j][0]->usage, GGML_BACKEND_BUFFER_USAGE_WEIGHTS);
+    }
+    ggml_backend_buffer_free(buffer);
+    ggml_free(ctx);
 }
 
 // --- splits that make no sense
@@ -358,7 +382,7 @@ int main(void) {
         FAULT_TEST(test_arguments),           FAULT_TEST(test_properties),
         FAULT_TEST(test_bad_splits),          FAULT_TEST(test_data_of_every_split),
         FAULT_TEST(test_view_across_devices), FAULT_TEST(test_failing_devices),
-        FAULT_TEST(test_failing_allocations),
+        FAULT_TEST(test_failing_allocations), FAULT_TEST(test_usage),
     };
     ggml_log_set(ignore, NULL);
     return cmocka_run_group_tests(tests, begin, end);

@@ -294,6 +294,13 @@ BUILD(adam_step) {
     return ggml_sqr(CTX, step);
 }
 
+// Halves are added up as halves.
+BUILD(partial_halves) {
+    (void)user;
+    struct ggml_tensor *x = ggml_cont(CTX, meta_leaf(run, "half", GGML_TYPE_F16, 32, 5, 1, 1));
+    return ggml_cast(CTX, x, GGML_TYPE_F32);
+}
+
 BUILD(nothing_split) {
     (void)user;
     return ggml_sqr(CTX, ggml_add(CTX, leaf2(run, "n", 7, 3), ggml_arange(CTX, 0, 7, 1)));
@@ -455,6 +462,10 @@ static const struct op_case op_cases[] = {
      DERIVED,
      {{.prefix = "w", .axis = 1}, {.prefix = "v", .axis = 1}, {.prefix = "m", .axis = 1}}},
     {"adam step, mirrored weight", adam_step, GATHERED, {{.prefix = "g", .axis = 1}}},
+    {"partial halves",
+     partial_halves,
+     DERIVED,
+     {{.prefix = "half", .axis = GGML_BACKEND_SPLIT_AXIS_PARTIAL}}},
     {"nothing split", nothing_split, DERIVED, {{0}}},
 };
 
@@ -504,6 +515,22 @@ static void test_all_ops(void **state) {
     assert_int_equal(failures, 0);
 }
 
+// Devices that can't add: the host does.
+static void test_sums_on_the_host(void **state) {
+    (void)state;
+    static struct split_plan plan = {.n_devices = 3, .weights = {1, 1, 1}};
+    struct virtual_config config;
+    host.default_config(&config);
+    config.communicator = 0;
+    config.refused_ops[GGML_OP_ADD / 64] = UINT64_C(1) << (GGML_OP_ADD % 64);
+    assert_true(host.configure(-1, &config));
+    plan.rules[0] = (struct split_rule){.prefix = "half", .axis = GGML_BACKEND_SPLIT_AXIS_PARTIAL};
+    plan.rules[1] = (struct split_rule){.prefix = "a", .axis = 0};
+    plan.rules[2] = (struct split_rule){.prefix = "b", .axis = 0};
+    assert_true(meta_test_compare(&host, &plan, partial_halves, NULL) < 2e-5);
+    assert_true(meta_test_compare(&host, &plan, partial_result, NULL) < 2e-5);
+}
+
 static int begin(void **state) {
     (void)state;
     ggml_log_set(count_fallbacks, NULL);
@@ -520,6 +547,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_prestate(test_all_ops, &host),
         cmocka_unit_test_prestate(test_all_ops, NULL),
+        cmocka_unit_test(test_sums_on_the_host),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

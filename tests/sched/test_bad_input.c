@@ -302,6 +302,7 @@ static void test_going_on_without(void **state) {
     inject(FAULT_LOSS, 0, false);
     assert_null(rig_run(&rig, 2, 0, 1));
     assert_int_equal(ggml_last_status(), GGML_HOST_DEVICE_LOST);
+    assert_non_null(strstr(ggml_last_error(), "VIRTUAL1"));
     ggml_backend_t streams[] = {rig.streams[0], rig.streams[2]};
     ggml_backend_sched_free(rig.sched);
     rig.sched = ggml_backend_sched_new(streams, NULL, 2, 0, false, false);
