@@ -57,6 +57,7 @@ struct range_list {
 // Those that write, or those that only read; sorted and apart from each other.
 static struct range_list part(const struct hazard *hazard, bool writes) {
     size_t n_reads = 0;
+    if (hazard->n_ranges == 0) return (struct range_list){NULL, 0};
     while (n_reads < hazard->n_ranges && !hazard->ranges[n_reads].writes)
         ++n_reads;
     if (!writes) return (struct range_list){hazard->ranges, n_reads};
