@@ -36,7 +36,7 @@ def stage(number):
 GOOD = result(READY, OK, devices=[device("GPU0"), device("GPU1", "", "", 4, 0)])
 BAD = result(MAP, CRASHED, "the process ended by signal 11 (bad address)")
 MISSING = result(4, 26, "it needs libdriver.so.1", "libdriver.so.1")
-MANY = result(READY, OK, devices=[device("D%d" % i, "x" * i) for i in range(40)])
+MANY = result(READY, OK, devices=[device("D%d" % i, "x" * i) for i in range(12)])
 PROBE = {
     "good": b"\1" + stage(4) + stage(5) + stage(8) + frame(3, GOOD) + frame(4),
     "bad": b"\1" + stage(4) + frame(3, BAD) + frame(4),

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Runs ggml-devices as a user would. Speaks TAP.
 
-Usage: check_devices.py PROGRAM SCHEMA PLUGIN"""
+Usage: check_devices.py PROGRAM SCHEMA PLUGIN [PROBE_PLUGIN_FOLDER]"""
 import json
 import os
 import shutil
@@ -17,6 +17,8 @@ except ImportError:
     jsonschema = None
 
 PROGRAM, SCHEMA, PLUGIN = sys.argv[1:4]
+PROBE_PLUGINS = sys.argv[4] if len(sys.argv) > 4 else None
+CACHE = tempfile.mkdtemp()
 results = []
 
 
@@ -29,6 +31,7 @@ def check(name, condition, text=""):
 
 def run(*arguments, **environment):
     base = {k: v for k, v in os.environ.items() if not k.startswith("GGML_") and k != "NO_COLOR"}
+    base["XDG_CACHE_HOME"] = CACHE
     return subprocess.run([PROGRAM, *arguments], env={**base, **environment}, text=True, timeout=120,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, check=False)
 
@@ -139,6 +142,57 @@ def check_filter(folder):
     check("--device cpu keeps it", done.returncode == 0 and len(load(done)["devices"]) == 1, done)
 
 
+def plugin_of(document, name):
+    return next(p for p in document["plugins"] if p["path"].endswith("/ggml-" + name + ".so"))
+
+
+def check_probing():
+    bad = {"crash_init": "CRASHED", "endless_constructor": "TIMED_OUT", "exit_init": "CRASHED", "flood": "BAD_PLUGIN"}
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ["no_habit", *bad]:
+            shutil.copy(os.path.join(PROBE_PLUGINS, f"ggml-{name}.so"), folder)
+        options = ["--json", "--plugin-path", folder, "--timeout", "3", "--jobs", "5"]
+        done = run(*options)
+        document = load(done)
+        check("plugins that end their process are survived", done.returncode == 0 and valid(document), done)
+        check("each has its reason", all(plugin_of(document, n)["status"] == s and plugin_of(document, n)["message"]
+                                         for n, s in bad.items()), document["plugins"])
+        check("the good one is listed", any(d["name"] == "PROBED0" for d in document["devices"]) and
+              plugin_of(document, "no_habit")["source"] == "helper", document["plugins"])
+        check("it ran in helpers", document["probing"] == {"isolated": True, "not_isolated": "", "not_cached": ""},
+              document["probing"])
+        again = load(run(*options))
+        check("the second time all is remembered", all(plugin_of(again, n)["source"] == "cache"
+                                                       for n in ["no_habit", *bad]), again["plugins"])
+        check("free memory is estimated then", [d["memory"]["quality"] for d in again["devices"]
+                                                if d["name"] == "PROBED0"] == ["estimated"], again["devices"])
+        for option in ("--rescan", "--no-cache"):
+            again = load(run(*options, option))
+            check(option + " tries again", plugin_of(again, "no_habit")["source"] == "helper", again["plugins"])
+        table = run("--plugin-path", folder).stdout
+        check("the table has the reasons", "signal 11" in table and "did not answer in time" in table, table)
+        done = run("--json", "--test", "--plugin-path", folder)
+        document = load(done)
+        check("--test loads what works", valid(document) and plugin_of(document, "no_habit")["loaded"] and
+              plugin_of(document, "crash_init")["status"] == "CRASHED", done)
+
+
+def check_in_process(folder):
+    probed = load(run("--json", "--no-cache", "--plugin-path", folder))
+    done = run("--json", "--in-process", "--plugin-path", folder)
+    document = load(done)
+    check("--in-process is valid and says so", valid(document) and not document["probing"]["isolated"] and
+          plugin_of(document, "cpu")["source"] == "process", done)
+    check("it finds the same", [(d["name"], d["type"], d["id"], d["caps"]) for d in probed["devices"]] ==
+          [(d["name"], d["type"], d["id"], d["caps"]) for d in document["devices"]], document["devices"])
+    done = run("--json", "--plugin-path", folder, GGML_PROBE_HELPER="/nonexistent/helper")
+    document = load(done)
+    check("without a helper it says so and goes on", valid(document) and not document["probing"]["isolated"] and
+          "/nonexistent/helper" in document["probing"]["not_isolated"] and document["devices"], done)
+    for option, value in (("--timeout", "0"), ("--timeout", "x"), ("--jobs", "0"), ("--jobs", "65")):
+        check(f"{option} {value} is exit status 2", run(option, value).returncode == 2)
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         shutil.copy(PLUGIN, os.path.join(folder, "ggml-cpu.so"))
@@ -147,7 +201,11 @@ def main():
         check_json(folder)
         check_drawings(folder)
         check_filter(folder)
+        check_in_process(folder)
     check_hostile()
+    if PROBE_PLUGINS:
+        check_probing()
+    shutil.rmtree(CACHE)
     print(f"1..{len(results)}")
     return 0 if all(results) else 1
 

@@ -3,38 +3,167 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-bool inventory_gather(struct inventory *out_inventory, const char *plugin_path) {
-    *out_inventory = (struct inventory){.topology.size = sizeof(struct ggml_host_topology)};
-    if (ggml_plugin_load_all(plugin_path, NULL) != GGML_HOST_OK) {
-        fprintf(stderr, "ggml-devices: %s\n", ggml_last_error());
-        return false;
+static bool complain(const char *text) {
+    fprintf(stderr, "ggml-devices: %s\n", text);
+    return false;
+}
+
+// --- progress ------------------------------------------------------------------------------------
+
+struct progress {
+    int64_t started;
+    bool shown;
+};
+
+static void show_progress(void *user_data, size_t done, size_t total, const char *path) {
+    enum { PATIENCE_MS = 500 };
+    struct progress *progress = user_data;
+    const char *slash = strrchr(path, '/');
+    if (ggml_time_ms() - progress->started < PATIENCE_MS) return;
+    fprintf(stderr, "\rprobed %zu of %zu plugins, %.40s\033[K", done, total,
+            slash ? slash + 1 : path);
+    progress->shown = true;
+}
+
+// --- what was probed -----------------------------------------------------------------------------
+
+static bool probe(struct inventory *inventory, const struct inventory_options *options) {
+    struct progress progress = {.started = ggml_time_ms()};
+    struct ggml_probe_options wanted = {
+        .size = sizeof(wanted),
+        .dir = options->plugin_path,
+        .jobs = options->jobs,
+        .deadline_ms = (uint32_t)(options->timeout * 1000.0),
+        .progress = options->show_progress ? show_progress : NULL,
+        .user_data = &progress,
+    };
+    if (options->no_cache) wanted.flags |= GGML_PROBE_NO_CACHE;
+    if (options->rescan) wanted.flags |= GGML_PROBE_RESCAN;
+    const enum ggml_host_status status = ggml_plugin_probe(&wanted, &inventory->probe);
+    if (progress.shown) fputs("\r\033[K", stderr);
+    return status == GGML_HOST_OK || complain(ggml_last_error());
+}
+
+static void take_probed_device(struct inventory *inventory, size_t i) {
+    const struct ggml_probe_device *from = ggml_probe_report_device_get(inventory->probe, i);
+    const struct ggml_plugin_record *plugin =
+        ggml_probe_report_get(inventory->probe, from->record)->plugin;
+    const struct ggml_probe_device *original =
+        ggml_probe_report_device_get(inventory->probe, from->alias_of);
+    inventory->devices[inventory->n_devices++] = (struct device_entry){
+        .props = from->props,
+        .memory = from->memory,
+        .plugin_path = plugin->path,
+        .plugin_name = plugin->name,
+        .alias_of = original ? original->props.name : NULL,
+    };
+}
+
+static void take_probed(struct inventory *inventory) {
+    static const char *const sources[] = {"file", "helper", "cache", "process"};
+    for (size_t i = 0; i < ggml_probe_report_device_count(inventory->probe); ++i)
+        take_probed_device(inventory, i);
+    for (size_t i = 0; i < ggml_probe_report_count(inventory->probe); ++i) {
+        const struct ggml_probe_record *from = ggml_probe_report_get(inventory->probe, i);
+        inventory->plugins[inventory->n_plugins++] = (struct plugin_entry){
+            .record = from->plugin,
+            .usable = from->plugin->status == GGML_HOST_OK,
+            .source = sources[from->source],
+            .probed_at = from->probed_at,
+        };
     }
-    if (ggml_host_get_topology(&out_inventory->topology) != GGML_HOST_OK) {
-        fprintf(stderr, "ggml-devices: topology: %s\n", ggml_last_error());
+}
+
+// --- what was loaded -----------------------------------------------------------------------------
+
+static void take_loaded_device(struct inventory *inventory, size_t i) {
+    struct device_entry *entry = &inventory->devices[inventory->n_devices++];
+    struct ggml_device_info info = {.size = sizeof(info)};
+    entry->handle = ggml_backend_dev_get(i);
+    ggml_backend_dev_get_props(entry->handle, &entry->props);
+    ggml_backend_dev_info(entry->handle, &info);
+    entry->memory = info.memory;
+    entry->plugin_path = info.plugin_path;
+    entry->plugin_name = info.plugin_name;
+    entry->alias_of = info.alias_of ? ggml_backend_dev_name(info.alias_of) : NULL;
+}
+
+static void take_loaded(struct inventory *inventory, size_t n_devices) {
+    for (size_t i = 0; i < n_devices; ++i)
+        take_loaded_device(inventory, i);
+    for (size_t i = 0; i < ggml_plugin_report_count(inventory->report); ++i) {
+        const struct ggml_plugin_record *record = ggml_plugin_report_get(inventory->report, i);
+        const bool ran = record->stage >= GGML_PLUGIN_STAGE_SELECT;
+        inventory->plugins[inventory->n_plugins++] = (struct plugin_entry){
+            .record = record,
+            .usable = record->reg != NULL,
+            .source = ran ? "process" : "file",
+        };
     }
-    const size_t count = ggml_backend_dev_count();
-    out_inventory->report = ggml_plugin_report_new();
-    out_inventory->devices = calloc(count + 1, sizeof(*out_inventory->devices));
-    if (!out_inventory->report || !out_inventory->devices) {
-        fputs("ggml-devices: out of memory\n", stderr);
-        inventory_free(out_inventory);
-        return false;
+}
+
+// --- all of it -----------------------------------------------------------------------------------
+
+static bool find_plugins(struct inventory *inventory, const struct inventory_options *options) {
+    if (options->in_process) {
+        return ggml_plugin_load_all(options->plugin_path, NULL) == GGML_HOST_OK ||
+               complain(ggml_last_error());
     }
-    for (size_t i = 0; i < count; ++i) {
-        struct device_entry *entry = &out_inventory->devices[out_inventory->n_devices++];
-        entry->handle = ggml_backend_dev_get(i);
-        entry->info.size = sizeof(entry->info);
-        ggml_backend_dev_get_props(entry->handle, &entry->props);
-        ggml_backend_dev_info(entry->handle, &entry->info);
+    if (!probe(inventory, options)) return false;
+    return !options->load || ggml_plugin_load_probed(inventory->probe, NULL) == GGML_HOST_OK ||
+           complain(ggml_last_error());
+}
+
+static bool gather(struct inventory *inventory, const struct inventory_options *options) {
+    const bool loaded = options->in_process || options->load;
+    if (!find_plugins(inventory, options)) return false;
+    if (ggml_host_get_topology(&inventory->topology) != GGML_HOST_OK) complain(ggml_last_error());
+    if (loaded) inventory->report = ggml_plugin_report_new();
+    if (loaded && !inventory->report) return complain(ggml_last_error());
+    const size_t n_devices =
+        loaded ? ggml_backend_dev_count() : ggml_probe_report_device_count(inventory->probe);
+    const size_t n_plugins = loaded ? ggml_plugin_report_count(inventory->report)
+                                    : ggml_probe_report_count(inventory->probe);
+    inventory->devices = calloc(n_devices + 1, sizeof(*inventory->devices));
+    inventory->plugins = calloc(n_plugins + 1, sizeof(*inventory->plugins));
+    if (!inventory->devices || !inventory->plugins) return complain("out of memory");
+    if (loaded) {
+        take_loaded(inventory, n_devices);
+    } else {
+        take_probed(inventory);
     }
     return true;
 }
 
+bool inventory_gather(struct inventory *out_inventory, const struct inventory_options *options) {
+    *out_inventory = (struct inventory){.topology.size = sizeof(struct ggml_host_topology)};
+    if (gather(out_inventory, options)) return true;
+    inventory_free(out_inventory);
+    return false;
+}
+
 void inventory_free(struct inventory *inventory) {
     free(inventory->devices);
+    free(inventory->plugins);
     ggml_plugin_report_free(inventory->report);
+    ggml_probe_report_free(inventory->probe);
     *inventory = (struct inventory){0};
+}
+
+const struct ggml_plugin_directory *inventory_directory(const struct inventory *inventory,
+                                                        size_t i) {
+    return inventory->probe ? ggml_probe_report_directory_get(inventory->probe, i)
+                            : ggml_plugin_report_directory_get(inventory->report, i);
+}
+
+const char *inventory_not_isolated(const struct inventory *inventory) {
+    return ggml_probe_report_not_isolated(inventory->probe);
+}
+
+const char *inventory_not_cached(const struct inventory *inventory) {
+    return ggml_probe_report_not_cached(inventory->probe);
 }
 
 const char *device_type_name(enum ggml_backend_dev_type type) {

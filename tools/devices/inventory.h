@@ -5,23 +5,55 @@
 
 #include "ggml-host.h"
 
+// How to find out.
+struct inventory_options {
+    const char *plugin_path; // only there; NULL: along the search path
+    bool in_process;         // load the plugins instead of probing them
+    bool no_cache;
+    bool rescan;
+    bool load;          // whatever is found, load what works: devices have handles then
+    double timeout;     // seconds per plugin; 0: the default
+    unsigned jobs;      // 0: the default
+    bool show_progress; // on the standard error
+};
+
 struct device_entry {
-    ggml_backend_dev_t handle;
+    ggml_backend_dev_t handle; // NULL: its plugin was probed and is not loaded
     struct ggml_backend_dev_props props;
-    struct ggml_device_info info;
+    enum ggml_memory_quality memory;
+    const char *plugin_path;
+    const char *plugin_name;
+    const char *alias_of; // name of the device; NULL
+};
+
+struct plugin_entry {
+    const struct ggml_plugin_record *record;
+    bool usable;
+    const char *source; // who says so: "helper", "cache", "process", "file"
+    int64_t probed_at;  // seconds since 1970; 0: unknown
 };
 
 struct inventory {
-    ggml_plugin_report_t report;
+    ggml_plugin_report_t report; // of the plugins that were loaded, or NULL
+    ggml_probe_report_t probe;   // of the plugins that were probed, or NULL
     struct ggml_host_topology topology;
     struct device_entry *devices;
     size_t n_devices;
+    struct plugin_entry *plugins;
+    size_t n_plugins;
 };
 
-// Loads the plugins (from `plugin_path` only, if it is not NULL) and gathers. False after a message
-// on stderr when that is impossible. inventory_free() ends it.
-bool inventory_gather(struct inventory *out_inventory, const char *plugin_path);
+// Finds the plugins and gathers. False after a message on stderr when that is impossible.
+// inventory_free() ends it.
+bool inventory_gather(struct inventory *out_inventory, const struct inventory_options *options);
 void inventory_free(struct inventory *inventory);
+
+// Directories that were searched; NULL past the end.
+const struct ggml_plugin_directory *inventory_directory(const struct inventory *inventory,
+                                                        size_t i);
+// Why plugins ran in this process, or why nothing is remembered; "" if there is nothing to say.
+const char *inventory_not_isolated(const struct inventory *inventory);
+const char *inventory_not_cached(const struct inventory *inventory);
 
 const char *device_type_name(enum ggml_backend_dev_type type);
 const char *machine_name(enum ggml_machine machine);

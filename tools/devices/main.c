@@ -25,8 +25,8 @@ struct options {
     bool test;
     bool verbose;
     const char *svg_file;
-    const char *plugin_path;
     const char *devices;
+    struct inventory_options inventory;
 };
 
 static const char usage[] =
@@ -38,6 +38,11 @@ static const char usage[] =
     "  --dot               the same for Graphviz\n"
     "  --svg FILE          the same as a drawing; - is the standard output\n"
     "  --test              let every device compute something that is checked\n"
+    "  --in-process        load the plugins into this process instead of trying them in helpers\n"
+    "  --rescan            don't believe what is remembered of earlier tries\n"
+    "  --no-cache          nor remember anything of these\n"
+    "  --timeout SECONDS   how long a plugin may take (default: 15)\n"
+    "  --jobs N            how many are tried at a time (default: 4)\n"
     "  --plugin-path DIR   look for plugins in this absolute directory only\n"
     "  --device LIST       only these: plugin names, device names, PCI addresses, UUIDs;\n"
     "                      an entry starting with '-' excludes\n"
@@ -64,24 +69,60 @@ static bool parse_colour(const char *text, enum colour *out_colour) {
     return false;
 }
 
+static bool parse_timeout(const char *text, double *out_seconds) {
+    char *end;
+    *out_seconds = strtod(text, &end);
+    return end != text && *end == '\0' && *out_seconds >= 0.001 && *out_seconds <= 3600.0;
+}
+
+static bool parse_jobs(const char *text, unsigned *out_jobs) {
+    char *end;
+    const long number = strtol(text, &end, 10);
+    *out_jobs = (unsigned)number;
+    return end != text && *end == '\0' && number >= 1 && number <= 64;
+}
+
+enum long_option {
+    JSON = 256,
+    TREE,
+    DOT,
+    SVG,
+    TEST,
+    IN_PROCESS,
+    RESCAN,
+    NO_CACHE,
+    TIMEOUT,
+    JOBS,
+    PLUGIN_PATH,
+    DEVICE,
+    COLOR
+};
+
+static const struct option long_options[] = {
+    {"json", no_argument, NULL, JSON},
+    {"tree", no_argument, NULL, TREE},
+    {"dot", no_argument, NULL, DOT},
+    {"svg", required_argument, NULL, SVG},
+    {"test", no_argument, NULL, TEST},
+    {"in-process", no_argument, NULL, IN_PROCESS},
+    {"rescan", no_argument, NULL, RESCAN},
+    {"no-cache", no_argument, NULL, NO_CACHE},
+    {"timeout", required_argument, NULL, TIMEOUT},
+    {"jobs", required_argument, NULL, JOBS},
+    {"plugin-path", required_argument, NULL, PLUGIN_PATH},
+    {"device", required_argument, NULL, DEVICE},
+    {"color", required_argument, NULL, COLOR},
+    {"verbose", no_argument, NULL, 'v'},
+    {"help", no_argument, NULL, 'h'},
+    {"version", no_argument, NULL, 'V'},
+    {NULL, 0, NULL, 0},
+};
+
 // Answers -1 to go on, else the exit code.
 static int parse_options(int argc, char **argv, struct options *out_options) {
-    enum { JSON = 256, TREE, DOT, SVG, TEST, PLUGIN_PATH, DEVICE, COLOR };
-    static const struct option table[] = {{"json", no_argument, NULL, JSON},
-                                          {"tree", no_argument, NULL, TREE},
-                                          {"dot", no_argument, NULL, DOT},
-                                          {"svg", required_argument, NULL, SVG},
-                                          {"test", no_argument, NULL, TEST},
-                                          {"plugin-path", required_argument, NULL, PLUGIN_PATH},
-                                          {"device", required_argument, NULL, DEVICE},
-                                          {"color", required_argument, NULL, COLOR},
-                                          {"verbose", no_argument, NULL, 'v'},
-                                          {"help", no_argument, NULL, 'h'},
-                                          {"version", no_argument, NULL, 'V'},
-                                          {NULL, 0, NULL, 0}};
     *out_options = (struct options){0};
     int option;
-    while ((option = getopt_long(argc, argv, "vhV", table, NULL)) != -1) {
+    while ((option = getopt_long(argc, argv, "vhV", long_options, NULL)) != -1) {
         switch (option) {
         case JSON: out_options->view = VIEW_JSON; break;
         case TREE: out_options->view = VIEW_TREE; break;
@@ -91,7 +132,18 @@ static int parse_options(int argc, char **argv, struct options *out_options) {
             out_options->svg_file = optarg;
             break;
         case TEST: out_options->test = true; break;
-        case PLUGIN_PATH: out_options->plugin_path = optarg; break;
+        case IN_PROCESS: out_options->inventory.in_process = true; break;
+        case RESCAN: out_options->inventory.rescan = true; break;
+        case NO_CACHE: out_options->inventory.no_cache = true; break;
+        case TIMEOUT:
+            if (!parse_timeout(optarg, &out_options->inventory.timeout))
+                return complain("--timeout: not between 0.001 and 3600 seconds: ", optarg);
+            break;
+        case JOBS:
+            if (!parse_jobs(optarg, &out_options->inventory.jobs))
+                return complain("--jobs: not between 1 and 64: ", optarg);
+            break;
+        case PLUGIN_PATH: out_options->inventory.plugin_path = optarg; break;
         case DEVICE: out_options->devices = optarg; break;
         case COLOR:
             if (!parse_colour(optarg, &out_options->colour))
@@ -150,9 +202,12 @@ static bool show(const struct inventory *inventory, const struct options *option
 
 static int run(const struct options *options) {
     struct inventory inventory;
+    struct inventory_options how = options->inventory;
     struct selftest_result *results = NULL;
     int code = EXIT_ALL_WELL;
-    if (!inventory_gather(&inventory, options->plugin_path)) return EXIT_ERROR;
+    how.load = options->test;
+    how.show_progress = isatty(STDERR_FILENO) == 1;
+    if (!inventory_gather(&inventory, &how)) return EXIT_ERROR;
 
     if (options->test) {
         results = calloc(inventory.n_devices + 1, sizeof(*results) * SELFTEST_WORKLOADS);

@@ -43,10 +43,10 @@ static json_t *topology_object(const struct ggml_host_topology *topology) {
                      threads);
 }
 
-static json_t *search_array(ggml_plugin_report_t report) {
+static json_t *search_array(const struct inventory *inventory) {
+    const struct ggml_plugin_directory *directory;
     json_t *array = json_array();
-    for (size_t i = 0; i < ggml_plugin_report_directory_count(report); ++i) {
-        const struct ggml_plugin_directory *directory = ggml_plugin_report_directory_get(report, i);
+    for (size_t i = 0; (directory = inventory_directory(inventory, i)) != NULL; ++i) {
         json_array_append_new(
             array, json_pack("{s:o, s:s, s:s}", "path", text_or_null(directory->path), "origin",
                              directory->origin, "status", status_identifier(directory->status)));
@@ -54,26 +54,35 @@ static json_t *search_array(ggml_plugin_report_t report) {
     return array;
 }
 
-static json_t *plugin_object(const struct ggml_plugin_record *record) {
+static json_t *plugin_object(const struct plugin_entry *plugin) {
+    const struct ggml_plugin_record *record = plugin->record;
     json_t *contract = record->contract_major < 0
                            ? json_null()
                            : json_pack("[i,i]", record->contract_major, record->contract_minor);
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:s, s:s, s:s, s:o, s:o, s:b, s:f}", "path",
-                     text_or_null(record->path), "name", text_or_null(record->name), "variant",
-                     text_or_null(record->variant), "version", text_or_null(record->version),
-                     "contract", contract, "machine", machine_name(record->machine), "status",
-                     status_identifier(record->status), "stage",
-                     ggml_plugin_stage_text(record->stage), "message",
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:s, s:s, s:s, s:o, s:o, s:b, s:s, s:o, s:f}",
+                     "path", text_or_null(record->path), "name", text_or_null(record->name),
+                     "variant", text_or_null(record->variant), "version",
+                     text_or_null(record->version), "contract", contract, "machine",
+                     machine_name(record->machine), "status", status_identifier(record->status),
+                     "stage", ggml_plugin_stage_text(record->stage), "message",
                      text_or_null(record->message), "missing", text_or_null(record->missing),
-                     "loaded", record->reg != NULL, "microseconds", record->microseconds);
+                     "loaded", plugin->usable, "source", plugin->source, "probed_at",
+                     plugin->probed_at ? json_integer(plugin->probed_at) : json_null(),
+                     "microseconds", record->microseconds);
 }
 
-static json_t *plugins_array(ggml_plugin_report_t report) {
+static json_t *plugins_array(const struct inventory *inventory) {
     json_t *array = json_array();
-    for (size_t i = 0; i < ggml_plugin_report_count(report); ++i) {
-        json_array_append_new(array, plugin_object(ggml_plugin_report_get(report, i)));
-    }
+    for (size_t i = 0; i < inventory->n_plugins; ++i)
+        json_array_append_new(array, plugin_object(&inventory->plugins[i]));
     return array;
+}
+
+static json_t *probing_object(const struct inventory *inventory) {
+    const char *why = inventory_not_isolated(inventory);
+    return json_pack("{s:b, s:o, s:o}", "isolated", inventory->probe && why[0] == '\0',
+                     "not_isolated", text_or_null(why), "not_cached",
+                     text_or_null(inventory_not_cached(inventory)));
 }
 
 static json_t *selftest_array(const struct selftest_result *results) {
@@ -98,19 +107,18 @@ static json_t *device_object(const struct device_entry *device) {
     const struct ggml_backend_dev_props *props = &device->props;
     const struct ggml_backend_dev_caps *caps = &props->caps;
     json_t *memory =
-        json_pack("{s:s, s:o, s:o}", "quality", memory_quality_name(device->info.memory), "free",
+        json_pack("{s:s, s:o, s:o}", "quality", memory_quality_name(device->memory), "free",
                   size_value(props->memory_free), "total", size_value(props->memory_total));
     json_t *caps_object =
         json_pack("{s:b, s:b, s:b, s:b, s:b}", "async", caps->async, "host_buffer",
                   caps->host_buffer, "buffer_from_host_ptr", caps->buffer_from_host_ptr, "events",
                   caps->events, "mmap_support", caps->mmap_support);
-    const char *alias = device->info.alias_of ? ggml_backend_dev_name(device->info.alias_of) : NULL;
     return json_pack("{s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o}", "name",
-                     text_or_null(props->name), "plugin", text_or_null(device->info.plugin_name),
-                     "plugin_path", text_or_null(device->info.plugin_path), "type",
+                     text_or_null(props->name), "plugin", text_or_null(device->plugin_name),
+                     "plugin_path", text_or_null(device->plugin_path), "type",
                      device_type_name(props->type), "description", text_or_null(props->description),
                      "id", text_or_null(props->device_id), "memory", memory, "caps", caps_object,
-                     "alias_of", text_or_null(alias));
+                     "alias_of", text_or_null(device->alias_of));
 }
 
 bool print_json(const struct inventory *inventory, const struct selftest_result *results,
@@ -124,10 +132,10 @@ bool print_json(const struct inventory *inventory, const struct selftest_result 
         }
         json_array_append_new(devices, object);
     }
-    json_t *root = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "schema", "ggml-devices/1", "host",
-                             host_object(), "topology", topology_object(&inventory->topology),
-                             "search", search_array(inventory->report), "plugins",
-                             plugins_array(inventory->report), "devices", devices);
+    json_t *root = json_pack(
+        "{s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "schema", "ggml-devices/1", "host", host_object(),
+        "topology", topology_object(&inventory->topology), "probing", probing_object(inventory),
+        "search", search_array(inventory), "plugins", plugins_array(inventory), "devices", devices);
     const bool written = root &&
                          json_dumpf(root, stream, JSON_INDENT(2) | JSON_PRESERVE_ORDER) == 0 &&
                          fputc('\n', stream) != EOF;

@@ -61,12 +61,12 @@ static void heading(const char *text, bool colour) {
 static void format_memory(const struct device_entry *device, char *out_text, size_t size) {
     const double gib = 1024.0 * 1024.0 * 1024.0;
     const struct ggml_backend_dev_props *props = &device->props;
-    if (device->info.memory == GGML_MEMORY_UNKNOWN) {
+    if (device->memory == GGML_MEMORY_UNKNOWN) {
         snprintf(out_text, size, "unknown");
     } else {
         snprintf(out_text, size, "%.1f of %.1f GiB free%s", (double)props->memory_free / gib,
                  (double)props->memory_total / gib,
-                 device->info.memory == GGML_MEMORY_ESTIMATED ? " (estimated)" : "");
+                 device->memory == GGML_MEMORY_ESTIMATED ? " (estimated)" : "");
     }
 }
 
@@ -82,8 +82,7 @@ static void print_devices(const struct inventory *inventory, bool colour) {
         printf("  %s%-10s%s %-12s %-28s %s", shade(colour, BOLD), name, shade(colour, PLAIN),
                device_type_name(device->props.type), memory, description);
         if (device->props.device_id) printf("  [%s]", device->props.device_id);
-        if (device->info.alias_of)
-            printf("  same hardware as %s", ggml_backend_dev_name(device->info.alias_of));
+        if (device->alias_of) printf("  same hardware as %s", device->alias_of);
         putchar('\n');
     }
 }
@@ -94,20 +93,21 @@ static bool is_merely_unused(enum ggml_host_status status) {
            status == GGML_HOST_DUPLICATE;
 }
 
-static void print_plugin(const struct ggml_plugin_record *record, bool colour, bool verbose) {
+static void print_plugin(const struct plugin_entry *plugin, bool colour, bool verbose) {
+    const struct ggml_plugin_record *record = plugin->record;
     char path[TEXT_SIZE], message[TEXT_SIZE], name[64], variant[64], version[64];
     sanitise(record->path, path, sizeof(path));
     sanitise(record->message, message, sizeof(message));
     sanitise(record->name, name, sizeof(name));
     sanitise(record->variant, variant, sizeof(variant));
     sanitise(record->version, version, sizeof(version));
-    const bool loaded = record->reg != NULL;
+    const bool usable = plugin->usable;
     const bool unused = is_merely_unused(record->status);
     printf("  %s%-7s%s %s\n",
-           shade(colour, loaded   ? GREEN
+           shade(colour, usable   ? GREEN
                          : unused ? DIM
                                   : RED),
-           loaded   ? "in use"
+           usable   ? "in use"
            : unused ? "unused"
                     : "refused",
            shade(colour, PLAIN), path);
@@ -117,18 +117,23 @@ static void print_plugin(const struct ggml_plugin_record *record, bool colour, b
                record->contract_major, record->contract_minor, machine_name(record->machine));
     }
     printf("stage %s%s\n", ggml_plugin_stage_text(record->stage), shade(colour, PLAIN));
-    if (!loaded) printf("          %s: %s\n", ggml_host_status_text(record->status), message);
+    if (!usable) printf("          %s: %s\n", ggml_host_status_text(record->status), message);
     if (record->missing[0]) printf("          missing library: %s\n", record->missing);
-    if (verbose) printf("          %.0f us\n", record->microseconds);
+    if (verbose) printf("          %.0f us, says the %s\n", record->microseconds, plugin->source);
+}
+
+static void print_note(const char *what, const char *why) {
+    char clean[TEXT_SIZE];
+    if (why[0] == '\0') return;
+    sanitise(why, clean, sizeof(clean));
+    printf("  (%s: %s)\n", what, clean);
 }
 
 static void print_search(const struct inventory *inventory, bool colour) {
-    const size_t count = ggml_plugin_report_directory_count(inventory->report);
+    const struct ggml_plugin_directory *directory;
     heading("Searched, in this order", colour);
-    if (count == 0) puts("  nowhere");
-    for (size_t i = 0; i < count; ++i) {
-        const struct ggml_plugin_directory *directory =
-            ggml_plugin_report_directory_get(inventory->report, i);
+    if (!inventory_directory(inventory, 0)) puts("  nowhere");
+    for (size_t i = 0; (directory = inventory_directory(inventory, i)) != NULL; ++i) {
         char path[TEXT_SIZE];
         sanitise(directory->path, path, sizeof(path));
         printf("  %zu. %s (%s)", i + 1, path, directory->origin);
@@ -160,12 +165,12 @@ static void print_machine(const struct inventory *inventory, bool colour) {
 
 void print_table(const struct inventory *inventory, bool colour, bool verbose) {
     print_devices(inventory, colour);
-    const size_t count = ggml_plugin_report_count(inventory->report);
     heading("Plugins", colour);
-    if (count == 0) puts("  none found");
-    for (size_t i = 0; i < count; ++i) {
-        print_plugin(ggml_plugin_report_get(inventory->report, i), colour, verbose);
-    }
+    if (inventory->n_plugins == 0) puts("  none found");
+    for (size_t i = 0; i < inventory->n_plugins; ++i)
+        print_plugin(&inventory->plugins[i], colour, verbose);
+    print_note("run in this process, not in a helper", inventory_not_isolated(inventory));
+    if (verbose) print_note("results are not remembered", inventory_not_cached(inventory));
     print_search(inventory, colour);
     print_machine(inventory, colour);
 }
