@@ -45,6 +45,9 @@ GGML_ENV_ROW(GGML_VULKAN_CACHE, "XDG_CACHE_HOME/ggml-host, ~/.cache/ggml-host",
 GGML_ENV_ROW(GGML_VULKAN_VALIDATE, "0",
              "1: the Vulkan plugin turns the validation layer on, synchronisation included, and "
              "logs what it says.")
+GGML_ENV_ROW(GGML_VULKAN_DISABLE_FUSION, "none",
+             "Comma-separated list of what the Vulkan plugin computes node by node, although one "
+             "launch could do it: norm, glu, bias, add_chain, rope_rows, mask; 1: everything.")
 GGML_ENV_ROW(GGML_VULKAN_DEBUG, "none",
              "Comma-separated list: staging: the Vulkan plugin copies through staging memory even "
              "where it could reach the device's; record: logs every graph that is recorded.")

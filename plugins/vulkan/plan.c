@@ -3,13 +3,14 @@
 
 #include <string.h>
 
+#include "fuse.h"
 #include "shape.h"
 #include "util.h"
 
 enum { SCRATCH_ALIGNMENT = 256, FIRST_DISPATCHES = 64 };
 
 void vk_plan_init(struct vk_plan *plan, const struct vk_features *features) {
-    *plan = (struct vk_plan){.features = features};
+    *plan = (struct vk_plan){.features = features, .fusions_disabled = vk_fusions_disabled()};
 }
 
 void vk_plan_clear(struct vk_plan *plan) {
@@ -110,7 +111,9 @@ static int add_from(struct vk_plan *plan, const struct ggml_cgraph *graph, int i
     const struct ggml_tensor *node = graph->nodes[i];
     const bool error = (node->flags & GGML_TENSOR_FLAG_ERROR) != 0;
     if (!error && is_idle(node)) return 1;
-    if (!error && vk_plan_add(plan, node)) return 1;
+    const int fused = error ? 0 : vk_fuse(plan, graph, i);
+    if (fused > 0) return fused;
+    if (!error && !plan->out_of_memory && vk_plan_add(plan, node)) return 1;
     if (!plan->out_of_memory) {
         vk_fail(GGML_HOST_UNSUPPORTED,
                 "the Vulkan plugin does not compute node '%.*s' (%s) with these types and layouts; "
@@ -123,8 +126,7 @@ static int add_from(struct vk_plan *plan, const struct ggml_cgraph *graph, int i
 enum ggml_status vk_plan_graph(struct vk_plan *plan, const struct ggml_cgraph *graph) {
     vk_plan_clear(plan);
     if (graph->error) {
-        return vk_fail(GGML_HOST_INVALID_ARGUMENT, "the graph can't be computed: %s",
-                       graph->error);
+        return vk_fail(GGML_HOST_INVALID_ARGUMENT, "the graph can't be computed: %s", graph->error);
     }
     for (int i = 0; i < graph->n_nodes;) {
         const int n = add_from(plan, graph, i);

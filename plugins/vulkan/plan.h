@@ -13,6 +13,7 @@ struct vk_plan {
     size_t scratch_used;  // by the node that is being encoded
     size_t scratch_bytes; // most that a node needs
     bool out_of_memory;
+    uint32_t fusions_disabled; // bits as vk_fusions_disabled() answers them
 };
 
 // An empty plan; vk_plan_free() ends it. [stream]

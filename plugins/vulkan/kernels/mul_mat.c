@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "kernel.h"
+#include "kernels/mul_mat.h"
+
+#include <string.h>
+
 #include "shape.h"
 
 enum {
@@ -42,14 +45,22 @@ bool vk_accepts_mul_mat_id(const struct vk_features *features, const struct ggml
            node->ne[3] == 1;
 }
 
+// What mul_mat_vec.comp computes besides a product.
+struct extra {
+    const struct ggml_tensor *dst;    // the result
+    const struct ggml_tensor *second; // product with a matrix like src0 whose glu with it is taken
+    const struct ggml_tensor *bias;   // is added
+};
+
 // Drivers on the CPU have many registers next to slow loads; GPUs need many groups more. Where
 // there is little to compute, a large tile costs more to compile than it saves.
-static struct tile choose_tile(const struct vk_features *features, const struct ggml_tensor *node) {
+static struct tile choose_tile(const struct vk_features *features, const struct ggml_tensor *node,
+                               bool two) {
     const int64_t n = node->op == GGML_OP_MUL_MAT_ID ? 1 : node->ne[1];
     const double products = (double)vk_nelements(node) * (double)node->src[0]->ne[0];
     const bool small = features->cpu && products < 16384;
     const uint32_t rows = features->cpu && node->ne[0] >= 8 && !small ? 8 : 2;
-    return (struct tile){rows, n == 1 || small ? 1 : n == 2 ? 2 : 4};
+    return (struct tile){two ? rows / 2 : rows, n == 1 || small ? 1 : n == 2 ? 2 : 4};
 }
 
 static uint32_t group_size(const struct vk_features *features) {
@@ -69,23 +80,36 @@ static enum vk_shader vector_shader(const struct vk_features *features,
     return shaders[node->op == GGML_OP_MUL_MAT_ID][blocks][features->subgroup_arithmetic];
 }
 
-static void encode_vector(struct vk_plan *plan, const struct ggml_tensor *node) {
+static bool encode_vector(struct vk_plan *plan, const struct ggml_tensor *node,
+                          const struct extra *extra, enum vk_shader shader) {
     const struct vk_features *features = vk_plan_features(plan);
-    const bool by_id = node->op == GGML_OP_MUL_MAT_ID;
-    const struct tile tile = choose_tile(features, node);
-    struct vk_dispatch *d = vk_dispatch_new(plan, vector_shader(features, node), node,
-                                            by_id ? 3 : 2, group_size(features));
-    if (!d) return;
+    const struct tile tile = choose_tile(features, node, extra->second != NULL);
+    struct vk_dispatch *d = vk_dispatch_new(plan, shader, node, 3, group_size(features));
+    if (!d) return false;
     vk_dispatch_spec(d, node->src[0]->type);
     vk_dispatch_spec(d, node->src[1]->type);
     vk_dispatch_spec(d, tile.rows);
     vk_dispatch_spec(d, tile.columns);
-    vk_dispatch_spec(d, vk_is_wide(node->src[0]));
+    vk_dispatch_spec(d, vk_is_wide(node->src[0]) &&
+                            (!extra->second || vk_is_wide(extra->second->src[0])));
     vk_dispatch_spec(d, vk_is_wide(node->src[1]));
+    vk_dispatch_spec(d, extra->bias != NULL);
+    vk_dispatch_spec(d, extra->second ? (uint32_t)extra->dst->op_params[0] : 0);
+    d->operands[0].tensor = extra->dst;
+    if (extra->second) d->operands[3].tensor = extra->second->src[0];
+    if (extra->bias) d->operands[3].tensor = extra->bias;
+    if (!node->src[2] && !extra->second && !extra->bias) d->operands[3].tensor = extra->dst;
+    memcpy(d->op_params, extra->dst->op_params, sizeof(d->op_params));
     vk_dispatch_groups(plan, d,
                        vk_groups_of((uint64_t)node->ne[0], tile.rows) *
                            vk_groups_of((uint64_t)node->ne[1], tile.columns) *
                            (uint64_t)node->ne[2] * (uint64_t)node->ne[3]);
+    return true;
+}
+
+static void encode_plain(struct vk_plan *plan, const struct ggml_tensor *node) {
+    const struct extra extra = {.dst = node};
+    encode_vector(plan, node, &extra, vector_shader(vk_plan_features(plan), node));
 }
 
 // Halves suffice where src0 has no more digits than they; sums of halves only for blocks.
@@ -122,9 +146,59 @@ void vk_encode_mul_mat(struct vk_plan *plan, const struct ggml_tensor *node) {
     if (suits_tile(vk_plan_features(plan), node))
         encode_tile(plan, node);
     else
-        encode_vector(plan, node);
+        encode_plain(plan, node);
+}
+
+// Whether the node is computed by mul_mat_vec.comp.
+static bool is_vector(const struct vk_plan *plan, const struct ggml_tensor *node) {
+    const struct vk_features *features = vk_plan_features(plan);
+    return vk_kernel_find(features, node) != NULL && !suits_tile(features, node);
+}
+
+bool vk_encode_mul_mat_bias(struct vk_plan *plan, const struct ggml_tensor *product,
+                            const struct ggml_tensor *bias, const struct ggml_tensor *sum) {
+    const struct extra extra = {.dst = sum, .bias = bias};
+    return is_vector(plan, product) &&
+           encode_vector(plan, product, &extra, vector_shader(vk_plan_features(plan), product));
+}
+
+static bool is_like(const struct ggml_tensor *a, const struct ggml_tensor *b) {
+    return a->type == b->type && vk_same_shape(a, b);
+}
+
+bool vk_encode_mul_mat_glu(struct vk_plan *plan, const struct ggml_tensor *x,
+                           const struct ggml_tensor *gate, const struct ggml_tensor *glu) {
+    const struct extra extra = {.dst = glu, .second = gate};
+    const bool blocks = vk_type_size(x->src[0]->type).block > 1;
+    return vk_plan_features(plan)->subgroup_arithmetic && is_vector(plan, x) &&
+           is_vector(plan, gate) && is_like(x->src[0], gate->src[0]) && vk_same_shape(x, glu) &&
+           encode_vector(plan, x, &extra,
+                         blocks ? VK_SHADER_mul_mat_vec_glu_blocks_sum
+                                : VK_SHADER_mul_mat_vec_glu_sum);
 }
 
 void vk_encode_mul_mat_id(struct vk_plan *plan, const struct ggml_tensor *node) {
-    encode_vector(plan, node);
+    encode_plain(plan, node);
+}
+
+bool vk_accepts_out_prod(const struct vk_features *features, const struct ggml_tensor *node) {
+    const struct ggml_tensor *a = node->src[0];
+    const struct ggml_tensor *b = node->src[1];
+    (void)features;
+    return vk_rows_dense(node) && vk_rows_dense(a) && a->ne[0] % vk_type_size(a->type).block == 0 &&
+           a->ne[1] == b->ne[1] && a->ne[2] > 0 && a->ne[3] > 0 && b->ne[2] % a->ne[2] == 0 &&
+           b->ne[3] % a->ne[3] == 0 && node->ne[0] == a->ne[0] && node->ne[1] == b->ne[0] &&
+           node->ne[2] == b->ne[2] && node->ne[3] == b->ne[3];
+}
+
+void vk_encode_out_prod(struct vk_plan *plan, const struct ggml_tensor *node) {
+    enum { GROUP = 64, ROWS = 4, COLUMNS = 8 };
+    struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_out_prod, node, 2, GROUP);
+    if (!d) return;
+    vk_dispatch_spec(d, node->src[0]->type);
+    vk_dispatch_spec(d, node->src[1]->type);
+    const uint64_t tiles =
+        vk_groups_of((uint64_t)node->ne[0], ROWS) * vk_groups_of((uint64_t)node->ne[1], COLUMNS);
+    vk_dispatch_groups(plan, d,
+                       vk_groups_of(tiles * (uint64_t)node->ne[2] * (uint64_t)node->ne[3], GROUP));
 }

@@ -31,6 +31,7 @@ layout(std140, set = 0, binding = 0) uniform Parameters {
 #define SRC0 tensors[1]
 #define SRC1 tensors[2]
 #define SRC2 tensors[3]
+#define SRC3 tensors[4]
 
 int op_param(const uint i) { return op_params[i / 4][i % 4]; }
 float op_param_f32(const uint i) { return intBitsToFloat(op_params[i / 4][i % 4]); }

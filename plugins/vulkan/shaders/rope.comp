@@ -2,11 +2,17 @@
 // SPDX-License-Identifier: MIT
 // rope, rope_back: pairs of channels turned by angles that grow with the token's position. An
 // invocation turns one pair, or copies one channel that is not turned, of some heads of a token.
+// ROWS: the result goes to the row of dst that src3 has for the token, as set_rows would put it.
 #include "double_float.glsl"
 VK_OPERAND(dst, 1)
 VK_OPERAND(src0, 2)
 VK_OPERAND(src1, 3)
 VK_OPERAND(src2, 4)
+#ifdef ROWS
+VK_OPERAND(src3, 5)
+layout(constant_id = 8) const uint ROW_TYPE = 0;
+layout(constant_id = 9) const bool ROW_WIDE = false; // indices of 64 bits
+#endif
 layout(constant_id = 3) const uint TYPE = 0;
 layout(constant_id = 4) const uint MODE = 0;
 layout(constant_id = 5) const bool BACK = false;
@@ -56,7 +62,7 @@ vec2 pair_frequency(const uint i, const uint section_start) {
 // Cosine and sine for pair i of a token.
 vec2 turn_of(const uint i, const uint token) {
     const uvec2 section = section_of(i);
-    const uint at = SRC1.at.x + (section.x * DST.ne.z + token) * 4;
+    const uint at = SRC1.at.x + (section.x * SRC0.ne.z + token) * 4;
     const int position = int(src1_u32[at >> 2]);
     const vec2 frequency = pair_frequency(i, section.y);
     const float turns = df_fraction(df_multiply(frequency, float(position & ~4095))) +
@@ -65,39 +71,53 @@ vec2 turn_of(const uint i, const uint token) {
     return BACK ? vec2(turn.x, -turn.y) : turn;
 }
 
+#ifdef ROWS
+// Channel of a head of a token; an index that dst does not have writes nothing.
+void store(const uvec4 at, const uint channel, const float value) {
+    const uint id = SRC3.at.x + at.z * (ROW_WIDE ? 8 : 4);
+    const uint row = src3_u32[id >> 2];
+    if (row >= DST.ne.y || (ROW_WIDE && src3_u32[(id >> 2) + 1] != 0)) return;
+    const uint column = at.y * SRC0.ne.x + channel;
+    dst_store(ROW_TYPE, DST.at.x + row * DST.nb.y + column * DST.nb.x, value);
+}
+#else
+void store(const uvec4 at, const uint channel, const float value) {
+    dst_store(TYPE, address(DST, at) + channel * DST.nb.x, value);
+}
+#endif
+
 uint size() { return TYPE == TYPE_F32 ? 4 : 2; }
 
 void copy_channel(const uint channel, const uvec4 first) {
-    const uint end = min(first.y + HEADS, DST.ne.y);
+    const uint end = min(first.y + HEADS, SRC0.ne.y);
     for (uvec4 at = first; at.y < end; ++at.y)
-        dst_store(TYPE, address(DST, at) + channel * size(),
-                  src0_load(TYPE, address(SRC0, at) + channel * size()));
+        store(at, channel, src0_load(TYPE, address(SRC0, at) + channel * size()));
 }
 
 void turn_pair(const uint i, const uint n_pairs, const uvec4 first) {
     const vec2 turn = turn_of(i, first.z);
     const bool normal = MODE == MODE_NORMAL;
-    const uint x = (uint(op_param(N_OFFS)) + (normal ? 2 * i : i)) * size();
-    const uint y = x + (normal ? 1 : n_pairs) * size();
-    const uint end = min(first.y + HEADS, DST.ne.y);
+    const uint x = uint(op_param(N_OFFS)) + (normal ? 2 * i : i);
+    const uint y = x + (normal ? 1 : n_pairs);
+    const uint end = min(first.y + HEADS, SRC0.ne.y);
     for (uvec4 at = first; at.y < end; ++at.y) {
-        const uint from = address(SRC0, at), to = address(DST, at);
-        const float a = src0_load(TYPE, from + x), b = src0_load(TYPE, from + y);
-        dst_store(TYPE, to + x, a * turn.x - b * turn.y);
-        dst_store(TYPE, to + y, a * turn.y + b * turn.x);
+        const uint from = address(SRC0, at);
+        const float a = src0_load(TYPE, from + x * size()), b = src0_load(TYPE, from + y * size());
+        store(at, x, a * turn.x - b * turn.y);
+        store(at, y, a * turn.y + b * turn.x);
     }
 }
 
 void main() {
     const uint n_dims = uint(op_param(N_DIMS));
     const uint n_pairs = MODE == MODE_VISION ? n_dims : n_dims / 2;
-    const uint columns = DST.ne.x - n_pairs;
+    const uint columns = SRC0.ne.x - n_pairs;
     uint i = invocation_linear();
-    const uint blocks = (DST.ne.y + HEADS - 1) / HEADS;
-    if (columns == 0 || i / columns >= blocks * DST.ne.z * DST.ne.w) return;
+    const uint blocks = (SRC0.ne.y + HEADS - 1) / HEADS;
+    if (columns == 0 || i / columns >= blocks * SRC0.ne.z * SRC0.ne.w) return;
     const uint column = i % columns;
     i /= columns;
-    const uvec4 first = uvec4(0, i % blocks * HEADS, i / blocks % DST.ne.z, i / blocks / DST.ne.z);
+    const uvec4 first = uvec4(0, i % blocks * HEADS, i / blocks % SRC0.ne.z, i / blocks / SRC0.ne.z);
     if (column < n_pairs) {
         turn_pair(column, n_pairs, first);
     } else {

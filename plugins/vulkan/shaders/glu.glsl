@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// The functions of glu, by GGML_GLU_OP_x.
+#ifndef GLU_GLSL
+#define GLU_GLSL
+
+#include "common.glsl"
+#include "math.glsl"
+
+float swiglu_oai(const float x, const float g) {
+    const float limit = op_param_f32(3);
+    const float limited = x < limit ? x : limit;
+    const float low = g < limit ? g : limit;
+    const float gate = low > -limit ? low : -limit;
+    return limited / (1.0 + exp_accurate(-op_param_f32(2) * limited)) * (gate + 1.0);
+}
+
+float glu(const uint op, const float x, const float g) {
+    switch (op) {
+    case 0: return (x > 0.0 ? x : 0.0) * g;
+    case 1: return gelu_accurate(x) * g;
+    case 2: return silu_accurate(x) * g;
+    case 3: return swiglu_oai(x, g);
+    case 4: return gelu_erf_accurate(x) * g;
+    default: return gelu_quick_accurate(x) * g;
+    }
+}
+
+#endif
