@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include "ggml-host.h"
 #include "state.h"
 #include "subject.h"
+#include "threads.h"
 
 enum { N_RELOADS = 20, MAX_FAULTS = 400 };
 
@@ -112,6 +114,55 @@ void life_memory(struct check_run *run) {
     subject_shutdown(&subject);
     const long left = atomic_load(&host_counters.live_blocks);
     CHECK_THAT(run, left == 0, "%ld blocks of the host's memory were not freed", left);
+}
+
+// What is in a small file; empty if it can't be read.
+static void read_line(const char *path, char *out, size_t size) {
+    FILE *file = fopen(path, "re");
+    out[0] = '\0';
+    if (file && !fgets(out, (int)size, file)) out[0] = '\0';
+    if (file) fclose(file);
+}
+
+// Streams with work behind them, so that pools of threads are there.
+static void use_streams(const struct devices *devices) {
+    for (int i = 0; i < devices->n; ++i) {
+        struct sum_graph sum;
+        ggml_backend_t stream = devices->items[i]->iface.init_backend(devices->items[i], NULL);
+        if (stream && sum_graph_new(&sum, 1 << 20) && sum_graph_place(&sum, devices->items[i]) &&
+            devices->items[i]->iface.supports_op(devices->items[i], sum.sum))
+            ggml_backend_graph_compute(stream, sum.graph);
+    }
+}
+
+static void check_thread_name(const struct check_run *run, pid_t id) {
+    char own[64], path[64], name[64];
+    read_line("/proc/self/comm", own, sizeof(own));
+    snprintf(path, sizeof(path), "/proc/self/task/%d/comm", (int)id);
+    read_line(path, name, sizeof(name));
+    CHECK_THAT(run, strcmp(name, own) != 0, "a thread has no name of its own");
+}
+
+static void check_thread_affinity(const struct check_run *run, pid_t id) {
+    cpu_set_t allowed, used;
+    if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0 ||
+        sched_getaffinity(id, sizeof(used), &used) != 0)
+        return;
+    CHECK_THAT(run, CPU_EQUAL(&used, &allowed), "a thread is bound, and not by the host");
+}
+
+// argument: 0 names, 1 affinity.
+void life_threads(struct check_run *run) {
+    struct devices devices;
+    pid_t ids[MAX_WATCHED_THREADS];
+    if (!threads_watch(run->path)) check_skip(run, "not told with a sanitizer");
+    devices_open(run, &devices);
+    use_streams(&devices);
+    const int n = threads_watched(ids);
+    if (n == 0) check_skip(run, "it starts no thread");
+    for (int i = 0; i < n; ++i)
+        run->check->argument == 0 ? check_thread_name(run, ids[i])
+                                  : check_thread_affinity(run, ids[i]);
 }
 
 // --- entry ---------------------------------------------------------------------------------------

@@ -224,6 +224,8 @@ CHECK_ROW("buffer.copy-direct", 55, "buffer.host-address", buffer_copy_direct, 0
 CHECK_ROW("buffer.copy-pairs", 55,
           "buffer.copy buffer.copy-own buffer.copy-direct", buffer_copy_pairs, 0,
           "tensors are copied between all types")
+CHECK_ROW("buffer.foreign-extra", 56, "buffer.copy-direct", buffer_foreign_extra, 0,
+          "what other plugins attach to tensors is left alone")
 CHECK_ROW("buffer.view", 54, "buffer.host-address", buffer_view, 0, "views lie where they should")
 CHECK_ROW("buffer.reset", 53, "buffer.host-address", buffer_reset, 0,
           "a buffer can be used after its reset")
@@ -323,6 +325,8 @@ CHECK_ROW("stream.event-again", 64, "stream.event", stream_event, 2,
           "an event can be recorded again")
 CHECK_ROW("stream.event-across", 64, "stream.event stream.order", stream_event_across, 0,
           "a stream waits for another one's event")
+CHECK_ROW("stream.event-devices", 65, "stream.event stream.event-across", stream_event_devices, 0,
+          "a stream waits for an event of another device")
 CHECK_ROW("stream.skips-unflagged", 66, "op.sum", stream_skips_unflagged, 0,
           "nodes that are not to be computed are skipped")
 CHECK_ROW("stream.repeat", 67, "op.sum", stream_repeat, 0, "a graph can be computed again")
@@ -334,6 +338,12 @@ CHECK_ROW("stream.optimize", 72, "op.sum", stream_optimize, 0, "optimising keeps
 CHECK_ROW("stream.abort", 70,
           "stream.repeat enum.unknown-function enum.back-pointer", stream_abort, 0,
           "a computation can be aborted")
+CHECK_ROW("stream.callback-unlocked", 76, "stream.abort op.claims-threads enum.threads",
+          stream_callback_unlocked, 0,
+          "other threads are answered while the application's callback runs")
+CHECK_ROW("stream.device-lost", 84, "op.sum stream.free enum.unknown-function life.shutdown",
+          stream_device_lost, 0,
+          "a device that was lost fails and says so")
 CHECK_ROW("stream.threads", 74, "op.sum", stream_threads, 0, "two streams work in two threads")
 CHECK_ROW("stream.other-thread", 74, "op.sum", stream_other_thread, 0,
           "a stream can be used by one thread after the other")
@@ -371,6 +381,13 @@ CHECK_ROW("life.leaves-memory", 21, NEEDS_WORK, life_memory, 0,
           "its use leaves no memory of the host's")
 CHECK_ROW("life.quiet", 26, "life.map-quiet life.leaves-memory", life_quiet, 0,
           "its use writes nothing to the standard streams")
+CHECK_ROW("life.log-unlocked", 76, "life.leaves-memory op.claims-threads enum.threads",
+          life_log_unlocked, 0,
+          "other threads are answered while the host's log runs")
+CHECK_ROW("life.threads-named", 75, "life.leaves-thread", life_threads, 0,
+          "threads that it starts have names")
+CHECK_ROW("life.threads-bound", 75, "life.leaves-thread", life_threads, 1,
+          "threads that it starts are bound by the host only")
 CHECK_ROW("life.table-constant", 22, NEEDS_WORK, life_table_constant, 0,
           "the table does not change in use")
 CHECK_ROW("life.init-again", 19, NEEDS_WORK, life_init_again, 0,

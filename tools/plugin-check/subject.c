@@ -17,6 +17,7 @@ static void host_log(const struct ggml_host_table *host, int32_t level, const ch
     (void)host;
     (void)level;
     (void)text;
+    if (host_counters.on_log) host_counters.on_log();
 }
 
 static void host_set_error(const struct ggml_host_table *host, int32_t status, const char *text) {

@@ -19,6 +19,7 @@ struct host_counters {
     atomic_int last_status;
     char last_error[256]; // of the last call; one thread at a time
     bool no_extensions;   // get_extension answers NULL
+    void (*on_log)(void); // called by log, unless NULL
 };
 extern struct host_counters host_counters;
 

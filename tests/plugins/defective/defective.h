@@ -39,6 +39,10 @@ void event_free(ggml_backend_dev_t device, ggml_backend_event_t event);
 void event_synchronize(ggml_backend_dev_t device, ggml_backend_event_t event);
 void stream_set_abort(ggml_backend_t stream, ggml_abort_callback callback, void *data);
 
+bool stream_lose(ggml_backend_dev_t device);
+// For as long as a defect has it: a lock that is held over callbacks.
+void stream_lock(bool lock);
+
 // Operations (compute.c).
 bool op_is_claimed(ggml_backend_dev_t device, const struct ggml_tensor *node);
 enum ggml_status op_compute(const struct ggml_tensor *node);

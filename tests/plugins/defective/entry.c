@@ -149,6 +149,7 @@ static void *reg_function(ggml_backend_reg_t reg, const char *name) {
     if (strcmp(name, "ggml_backend_get_features") == 0) return (void *)(uintptr_t)reg_features;
     if (strcmp(name, "ggml_backend_set_abort_callback") == 0)
         return (void *)(uintptr_t)stream_set_abort;
+    if (strcmp(name, "ggml_backend_test_lose_device") == 0) return (void *)(uintptr_t)stream_lose;
     return NULL;
 }
 

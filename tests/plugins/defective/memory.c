@@ -115,6 +115,8 @@ static bool buffer_copy(ggml_backend_buffer_t buffer, const struct ggml_tensor *
     (void)buffer;
     memory_flush();
     if (!is_mine(src)) {
+        if (HAS(extra_read) && src->extra) *(volatile char *)src->extra;
+        if (HAS(extra_changed)) ((struct ggml_tensor *)(uintptr_t)src)->extra = NULL;
         if (HAS(copy_half_refused)) memset(dst->data, 0, ggml_nbytes(dst) / 2);
         return false;
     }

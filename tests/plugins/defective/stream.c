@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Streams: queues that are worked off when somebody waits for them.
+#define _GNU_SOURCE
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <unistd.h>
 
 #include "defective.h"
 
@@ -25,6 +29,9 @@ struct stream {
     ggml_abort_callback abort;
     void *abort_data;
     const struct ggml_cgraph *last; // computed last
+    pthread_t thread;
+    bool has_thread;
+    atomic_bool ends;
 };
 
 struct event {
@@ -33,6 +40,30 @@ struct event {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
+static pthread_mutex_t extra_lock = PTHREAD_MUTEX_INITIALIZER;
+static bool is_lost[N_DEVICES];
+
+void stream_lock(bool locked) {
+    if (locked) {
+        pthread_mutex_lock(&extra_lock);
+    } else {
+        pthread_mutex_unlock(&extra_lock);
+    }
+}
+
+bool stream_lose(ggml_backend_dev_t device) {
+    is_lost[device - defective_devices] = true;
+    return true;
+}
+
+static bool is_aborted(const struct stream *stream) {
+    if (!stream->abort) return false;
+    if (HAS(callback_locked)) stream_lock(true);
+    const bool aborted = stream->abort(stream->abort_data);
+    if (HAS(callback_locked)) stream_lock(false);
+    return aborted;
+}
+
 static enum ggml_status run_graph(struct stream *stream, const struct ggml_cgraph *graph) {
     enum ggml_status status = GGML_STATUS_SUCCESS;
     if (HAS(graph_remembered) && stream->last == graph) return status;
@@ -40,8 +71,7 @@ static enum ggml_status run_graph(struct stream *stream, const struct ggml_cgrap
     if (HAS(empty_graph_fails) && graph->n_nodes == 0) return GGML_STATUS_FAILED;
     const bool reversed = HAS(chain_reversed) && graph->n_nodes > 6;
     for (int i = 0; i < graph->n_nodes && status == GGML_STATUS_SUCCESS; ++i) {
-        const bool aborted = stream->abort && stream->abort(stream->abort_data);
-        if (aborted && !HAS(abort_denied)) return GGML_STATUS_ABORTED;
+        if (is_aborted(stream) && !HAS(abort_denied)) return GGML_STATUS_ABORTED;
         status = op_compute(graph->nodes[reversed ? graph->n_nodes - 1 - i : i]);
     }
     return status;
@@ -109,6 +139,8 @@ static void stream_free(ggml_backend_t backend) {
     pthread_mutex_lock(&lock);
     if (!HAS(free_drops)) drain(stream);
     pthread_mutex_unlock(&lock);
+    atomic_store(&stream->ends, true);
+    if (stream->has_thread) pthread_join(stream->thread, NULL);
     if (!HAS(stream_leak)) ggml_aligned_free(stream, sizeof(*stream));
     ggml_aligned_free(backend, sizeof(*backend));
 }
@@ -144,6 +176,11 @@ static bool stream_copy(ggml_backend_t from, ggml_backend_t to, const struct ggm
 // graph alone tells its own status.
 static enum ggml_status stream_compute(ggml_backend_t backend, struct ggml_cgraph *graph) {
     struct stream *stream = backend->context;
+    if (is_lost[backend->device - defective_devices] && !HAS(lost_silent)) {
+        if (HAS(lost_hangs)) hang();
+        ggml_sdk_host()->set_error(ggml_sdk_host(), GGML_HOST_DEVICE_LOST, "the device is lost");
+        return GGML_STATUS_FAILED;
+    }
     const bool alone = stream->n == 0 && (graph->n_nodes != 1 || stream->abort ||
                                           graph->nodes[0]->op == GGML_OP_GET_ROWS ||
                                           ggml_nelements(graph->nodes[0]) == 0);
@@ -162,6 +199,7 @@ static void stream_record(ggml_backend_t backend, ggml_backend_event_t event) {
 
 static void stream_wait(ggml_backend_t backend, ggml_backend_event_t event) {
     struct event *mark = event->context;
+    if (HAS(event_of_other_refused) && event->device != backend->device) abort();
     if (HAS(event_unrecorded_hangs) && !mark->stream) hang();
     if (mark->stream && mark->stream != backend->context)
         enqueue(backend->context, (struct item){.kind = ITEM_WAIT, .other = mark->stream});
@@ -222,6 +260,28 @@ static void apply_defects(struct ggml_backend *backend) {
     if (HAS(stream_reserved)) backend->reserved[0] = backend;
 }
 
+static void *wait_for_end(void *argument) {
+    struct stream *stream = argument;
+    while (!atomic_load(&stream->ends))
+        usleep(1000);
+    return NULL;
+}
+
+static void begin_thread(struct stream *stream) {
+    cpu_set_t set;
+    if (!HAS(thread_unnamed) && !HAS(thread_bound)) return;
+    stream->has_thread = pthread_create(&stream->thread, NULL, wait_for_end, stream) == 0;
+    if (!stream->has_thread || HAS(thread_unnamed)) return;
+    pthread_setname_np(stream->thread, "defect");
+    sched_getaffinity(0, sizeof(set), &set);
+    for (int i = 0; i < CPU_SETSIZE; ++i) {
+        if (!CPU_ISSET(i, &set)) continue;
+        CPU_CLR(i, &set);
+        break;
+    }
+    pthread_setaffinity_np(stream->thread, sizeof(set), &set);
+}
+
 ggml_backend_t stream_new(ggml_backend_dev_t device, const char *params) {
     static uint8_t guid[16] = {'d', 'e', 'f', 'e', 'c', 't'};
     if (HAS(stream_refused)) return NULL;
@@ -237,6 +297,10 @@ ggml_backend_t stream_new(ggml_backend_dev_t device, const char *params) {
     *backend = (struct ggml_backend){
         .guid = &guid, .iface = stream_interface, .device = device, .context = stream};
     apply_defects(backend);
+    begin_thread(stream);
+    if (HAS(log_locked)) stream_lock(true);
+    ggml_sdk_host()->log(ggml_sdk_host(), GGML_LOG_LEVEL_DEBUG, "a stream\n");
+    if (HAS(log_locked)) stream_lock(false);
     return backend;
 }
 

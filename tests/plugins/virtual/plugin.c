@@ -189,6 +189,14 @@ static bool configure(int index, const struct virtual_config *config) {
     return true;
 }
 
+static bool lose(ggml_backend_dev_t device) {
+    struct virtual_device *mine = device->context;
+    pthread_mutex_lock(&mine->mutex);
+    mine->is_lost = true;
+    pthread_mutex_unlock(&mine->mutex);
+    return true;
+}
+
 static void *storage(const struct ggml_tensor *tensor) {
     return memory_device(tensor) ? memory_resolve(NULL, tensor, 0, ggml_nbytes(tensor)) : NULL;
 }
@@ -206,6 +214,7 @@ static void *reg_proc_address(ggml_backend_reg_t reg, const char *name) {
         {"virtual_log_count", (any_function)log_count},
         {"virtual_log_get", (any_function)log_get},
         {"virtual_violations", (any_function)log_violations},
+        {"ggml_backend_test_lose_device", (any_function)lose},
         {"virtual_storage", (any_function)storage},
         {"ggml_backend_comm_init", (any_function)comm_init},
         {"ggml_backend_comm_free", (any_function)comm_free},

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A stream: a queue of jobs and the thread that works through it.
+#define _GNU_SOURCE
 #include <stdatomic.h>
 #include <stdio.h>
 
@@ -41,6 +42,9 @@ static void run_job(struct stream *stream, struct job *job) {
 
 static void *work(void *context) {
     struct stream *stream = context;
+#ifdef __linux__
+    pthread_setname_np(pthread_self(), "ggml-virtual");
+#endif
     pthread_mutex_lock(&stream->mutex);
     for (;;) {
         stream->is_busy = false;
