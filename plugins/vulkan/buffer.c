@@ -99,8 +99,8 @@ static bool import_memory(struct vk_buffer *buffer, void *ptr) {
     if (result != VK_SUCCESS) buffer->memory.handle = VK_NULL_HANDLE;
     if (!vk_context_check(context, result, "vkAllocateMemory")) return false;
     buffer->memory.size = buffer->size;
-    result = context->api.vkBindBufferMemory(context->device, buffer->handle, buffer->memory.handle,
-                                             0);
+    result =
+        context->api.vkBindBufferMemory(context->device, buffer->handle, buffer->memory.handle, 0);
     return vk_context_check(context, result, "vkBindBufferMemory");
 }
 

@@ -7,7 +7,7 @@
 static void buffer_free(ggml_backend_buffer_t buffer);
 
 struct vk_place vk_place_of(const struct ggml_tensor *tensor) {
-    const ggml_backend_buffer_t owner = tensor->buffer      ? tensor->buffer
+    const ggml_backend_buffer_t owner = tensor->buffer     ? tensor->buffer
                                         : tensor->view_src ? tensor->view_src->buffer
                                                            : NULL;
     if (!owner || owner->iface.free_buffer != buffer_free) return (struct vk_place){0};
@@ -124,9 +124,10 @@ static ggml_backend_buffer_t buft_alloc(ggml_backend_buffer_type_t buft, size_t 
     struct vk_buffer *buffer;
     if (!context || !vk_context_alive(context)) return NULL;
     if (size > buft->iface.get_max_size(buft)) {
-        vk_fail(GGML_HOST_OUT_OF_MEMORY, "%s: %zu bytes are above the driver's limit of %zu: "
-                "spread the tensors over several buffers", device->name, size,
-                buft->iface.get_max_size(buft));
+        vk_fail(GGML_HOST_OUT_OF_MEMORY,
+                "%s: %zu bytes are above the driver's limit of %zu: "
+                "spread the tensors over several buffers",
+                device->name, size, buft->iface.get_max_size(buft));
         return NULL;
     }
     const enum vk_memory_use use = host ? VK_MEMORY_HOST : VK_MEMORY_DEVICE;

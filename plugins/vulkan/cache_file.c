@@ -26,7 +26,8 @@ static const char magic[8] = {'G', 'G', 'M', 'L', 'V', 'K', 'C', '1'};
 
 static uint64_t hash_bytes(const unsigned char *bytes, size_t n) {
     uint64_t hash = UINT64_C(14695981039346656037);
-    for (size_t i = 0; i < n; ++i) hash = (hash ^ bytes[i]) * UINT64_C(1099511628211);
+    for (size_t i = 0; i < n; ++i)
+        hash = (hash ^ bytes[i]) * UINT64_C(1099511628211);
     return hash;
 }
 

@@ -46,13 +46,12 @@ static enum ggml_status make_recording(struct vk_stream *stream, const struct gg
     if (status == GGML_STATUS_SUCCESS && stream->n_recordings == VK_MAX_RECORDINGS)
         status = drop_oldest(stream);
     if (status != GGML_STATUS_SUCCESS) return status;
-    const struct vk_recipe recipe = {
-        .context = stream->context,
-        .command_pool = stream->pool,
-        .key = &stream->key,
-        .plan = &stream->plan,
-        .scratch = stream->plan.scratch_bytes ? stream->scratch : NULL,
-        .tracker = &stream->tracker};
+    const struct vk_recipe recipe = {.context = stream->context,
+                                     .command_pool = stream->pool,
+                                     .key = &stream->key,
+                                     .plan = &stream->plan,
+                                     .scratch = stream->plan.scratch_bytes ? stream->scratch : NULL,
+                                     .tracker = &stream->tracker};
     status = vk_recording_new(&recipe, out_recording);
     if (!*out_recording) return status;
     stream->recordings[stream->n_recordings++] = *out_recording;

@@ -93,7 +93,8 @@ static bool create_device(struct vk_context *context) {
     float priorities[VK_MAX_QUEUES];
     struct wanted wanted;
     want(&wanted, context->probe, context->features);
-    for (int i = 0; i < VK_MAX_QUEUES; ++i) priorities[i] = 1;
+    for (int i = 0; i < VK_MAX_QUEUES; ++i)
+        priorities[i] = 1;
     const uint32_t family = (uint32_t)context->probe->queue_family;
     context->n_queues = MIN(context->probe->n_queues, VK_MAX_QUEUES);
     const VkDeviceQueueCreateInfo queues = {.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
@@ -135,8 +136,7 @@ static bool create_layout(struct vk_context *context, uint32_t n) {
                                                                &context->set_layouts[n]);
     if (result != VK_SUCCESS) context->set_layouts[n] = VK_NULL_HANDLE;
     if (!vk_context_check(context, result, "vkCreateDescriptorSetLayout")) return false;
-    const VkPipelineLayoutCreateInfo info = {.sType =
-                                                 VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
+    const VkPipelineLayoutCreateInfo info = {.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
                                              .setLayoutCount = 1,
                                              .pSetLayouts = &context->set_layouts[n]};
     result =
@@ -153,8 +153,8 @@ struct vk_context *vk_context_new(VkPhysicalDevice physical, const struct vk_pro
     context->physical = physical;
     context->probe = probe;
     context->features = features;
-    context->direct = vk_probe_unified(probe) &&
-                      !vk_has_word(vk_config("GGML_VULKAN_DEBUG"), "staging");
+    context->direct =
+        vk_probe_unified(probe) && !vk_has_word(vk_config("GGML_VULKAN_DEBUG"), "staging");
     atomic_init(&context->lost, false);
     atomic_init(&context->next_queue, 0);
     atomic_init(&context->next_buffer_id, 1);
@@ -162,7 +162,8 @@ struct vk_context *vk_context_new(VkPhysicalDevice physical, const struct vk_pro
     pthread_mutex_init(&context->timelines_mutex, NULL);
     pthread_mutex_init(&context->bridge_mutex, NULL);
     bool ok = create_device(context);
-    for (uint32_t n = 1; n <= VK_MAX_OPERANDS && ok; ++n) ok = create_layout(context, n);
+    for (uint32_t n = 1; n <= VK_MAX_OPERANDS && ok; ++n)
+        ok = create_layout(context, n);
     ok = ok && (context->pipelines = vk_pipelines_new(context)) != NULL;
     ok = ok && (context->transfer = vk_transfer_new(context)) != NULL;
     if (ok) return context;

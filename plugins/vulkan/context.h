@@ -10,11 +10,17 @@
 #include "memory.h"
 #include "probe.h"
 
-enum { VK_MAX_QUEUES = 8 };
+enum { VK_MAX_QUEUES = 8, VK_MAX_SPARE_SEMAPHORES = 32 };
 
 struct vk_queue {
     VkQueue handle;
     pthread_mutex_t mutex; // held while submitting
+};
+
+// A semaphore that counts, and the highest value that it was told to reach.
+struct vk_semaphore {
+    VkSemaphore handle;
+    uint64_t value;
 };
 
 struct vk_bridge;
@@ -42,7 +48,8 @@ struct vk_context {
     atomic_ullong next_buffer_id;
     pthread_mutex_t timelines_mutex;
     struct vk_timeline *timelines; // of all streams
-    struct vk_timeline *spare_timelines;
+    struct vk_semaphore spare_semaphores[VK_MAX_SPARE_SEMAPHORES];
+    int n_spare_semaphores;
     pthread_mutex_t bridge_mutex;
     struct vk_bridge *bridge; // NULL until a stream waits for another device
 };

@@ -26,7 +26,8 @@ static const char *device_description(ggml_backend_dev_t device) {
     return ((struct vk_device *)device->context)->description;
 }
 
-// Heaps of the device's own; where the driver tells what is left, that, else an estimate: all of it.
+// Heaps of the device's own; where the driver tells what is left, that, else an estimate: all of
+// it.
 static void device_memory(ggml_backend_dev_t handle, size_t *out_free, size_t *out_total) {
     const struct vk_device *device = handle->context;
     VkPhysicalDeviceMemoryBudgetPropertiesEXT budget = {

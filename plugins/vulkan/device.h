@@ -8,8 +8,8 @@
 
 struct vk_device {
     struct ggml_backend_device base;
-    struct ggml_backend_buffer_type buft;        // the device's memory
-    struct ggml_backend_buffer_type host_buft;   // memory of the host that it copies fast from and to
+    struct ggml_backend_buffer_type buft;      // the device's memory
+    struct ggml_backend_buffer_type host_buft; // memory of the host that it copies fast from and to
     struct ggml_backend_buffer_type import_buft; // memory of the caller
     VkPhysicalDevice physical;
     struct vk_probe probe;

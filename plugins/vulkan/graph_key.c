@@ -23,8 +23,10 @@ static uint64_t *put_tensor(uint64_t *at, const struct ggml_tensor *tensor,
     *at++ = (uint64_t)(uint32_t)tensor->type << 32 | (uint32_t)tensor->flags;
     *at++ = buffer_id(tensor);
     *at++ = (uintptr_t)tensor->data;
-    for (int i = 0; i < GGML_MAX_DIMS; ++i) *at++ = (uint64_t)tensor->ne[i];
-    for (int i = 0; i < GGML_MAX_DIMS; ++i) *at++ = (uint64_t)tensor->nb[i];
+    for (int i = 0; i < GGML_MAX_DIMS; ++i)
+        *at++ = (uint64_t)tensor->ne[i];
+    for (int i = 0; i < GGML_MAX_DIMS; ++i)
+        *at++ = (uint64_t)tensor->nb[i];
     return at;
 }
 
@@ -33,7 +35,8 @@ static uint64_t *put_node(uint64_t *at, const struct ggml_cgraph *graph, int i,
                           uint64_t (*buffer_id)(const struct ggml_tensor *tensor)) {
     const struct ggml_tensor *node = graph->nodes[i];
     uint64_t sources = 0;
-    for (int s = 0; s < GGML_MAX_SRC; ++s) sources |= (uint64_t)(node->src[s] != NULL) << s;
+    for (int s = 0; s < GGML_MAX_SRC; ++s)
+        sources |= (uint64_t)(node->src[s] != NULL) << s;
     *at++ = (uint64_t)(uint32_t)node->op << 32 | sources;
     *at++ = (uint64_t)(uint32_t)ggml_node_get_use_count(graph, i);
     memcpy(at, node->op_params, PARAMETER_WORDS * sizeof(*at));

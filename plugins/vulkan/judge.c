@@ -28,8 +28,8 @@ bool vk_probe_judge(const struct vk_probe *probe, struct vk_features *out_featur
     *out_features = (struct vk_features){
         .fp16 = probe->float16.shaderFloat16,
         .bf16 = probe->has.bf16,
-        .int_dot = probe->has.int_dot &&
-                   probe->int_dot.integerDotProduct4x8BitPackedSignedAccelerated,
+        .int_dot =
+            probe->has.int_dot && probe->int_dot.integerDotProduct4x8BitPackedSignedAccelerated,
         .coopmat = probe->has.coopmat && probe->float16.shaderFloat16,
         .subgroup_arithmetic =
             (probe->subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0 &&
@@ -78,10 +78,9 @@ void vk_probe_id(const struct vk_probe *probe, char *out_text, size_t size) {
                  probe->pci.pciDevice, probe->pci.pciFunction);
         return;
     }
-    snprintf(out_text, size,
-             "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", u[0], u[1],
-             u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13], u[14],
-             u[15]);
+    snprintf(out_text, size, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
+             u[0], u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13],
+             u[14], u[15]);
 }
 
 void vk_probe_description(const struct vk_probe *probe, char *out_text, size_t size) {

@@ -251,10 +251,12 @@ static bool put_gap(struct vk_block *block, uint64_t begin, uint64_t end) {
 static void drop_if_empty(struct vk_context *context, struct vk_block *block) {
     struct vk_memory_pool *pool = &context->memory;
     int n_same = 0;
-    for (const struct vk_block *b = pool->blocks; b; b = b->next) n_same += b->type == block->type;
+    for (const struct vk_block *b = pool->blocks; b; b = b->next)
+        n_same += b->type == block->type;
     if (block->n_used > 0 || n_same < 2) return;
     struct vk_block **link = &pool->blocks;
-    while (*link != block) link = &(*link)->next;
+    while (*link != block)
+        link = &(*link)->next;
     *link = block->next;
     block_free(context, block);
 }

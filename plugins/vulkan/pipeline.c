@@ -14,7 +14,7 @@ struct pipeline {
     int n_specs;
     uint32_t specs[VK_MAX_SPECS];
     VkPipeline handle;
-    VkResult result;       // of compiling it
+    VkResult result;          // of compiling it
     struct pipeline *next;    // of the bucket
     struct pipeline *missing; // next one to be compiled
 };
@@ -31,8 +31,7 @@ static VkResult create_cache(struct vk_pipelines *pipelines) {
     struct vk_context *context = pipelines->context;
     size_t size;
     void *data = vk_cache_file_read(context->probe, &size);
-    const VkPipelineCacheCreateInfo info = {.sType =
-                                                VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO,
+    const VkPipelineCacheCreateInfo info = {.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO,
                                             .initialDataSize = size,
                                             .pInitialData = data};
     const VkResult result =
@@ -85,7 +84,8 @@ void vk_pipelines_free(struct vk_pipelines *pipelines) {
     if (!pipelines) return;
     struct vk_context *context = pipelines->context;
     vk_pipelines_save(pipelines);
-    for (int i = 0; i < N_BUCKETS; ++i) free_list(context, pipelines->buckets[i]);
+    for (int i = 0; i < N_BUCKETS; ++i)
+        free_list(context, pipelines->buckets[i]);
     context->api.vkDestroyPipelineCache(context->device, pipelines->cache, NULL);
     pthread_mutex_destroy(&pipelines->mutex);
     ggml_aligned_free(pipelines, sizeof(*pipelines));
@@ -98,7 +98,8 @@ static VkResult compile_module(struct vk_pipelines *pipelines, struct pipeline *
     struct vk_context *context = pipelines->context;
     VkSpecializationMapEntry entries[VK_MAX_SPECS];
     for (uint32_t i = 0; i < (uint32_t)pipeline->n_specs; ++i)
-        entries[i] = (VkSpecializationMapEntry){i, i * (uint32_t)sizeof(uint32_t), sizeof(uint32_t)};
+        entries[i] =
+            (VkSpecializationMapEntry){i, i * (uint32_t)sizeof(uint32_t), sizeof(uint32_t)};
     const VkSpecializationInfo specs = {.mapEntryCount = (uint32_t)pipeline->n_specs,
                                         .pMapEntries = entries,
                                         .dataSize = sizeof(pipeline->specs),
@@ -152,7 +153,8 @@ static int team_size(const struct pipeline *first) {
     const struct ggml_host_table *host = ggml_sdk_host();
     struct ggml_host_topology topology = {.size = sizeof(topology)};
     int n = 0;
-    for (; first && n < MAX_THREADS; first = first->missing) ++n;
+    for (; first && n < MAX_THREADS; first = first->missing)
+        ++n;
     if (n < 2 || !host || host->get_topology(host, &topology) != GGML_HOST_OK) return n ? 1 : 0;
     return MIN(n, MAX(1, (int)topology.default_threads));
 }
@@ -163,11 +165,11 @@ static void compile_all(struct vk_pipelines *pipelines, struct pipeline *first) 
     const int n = team_size(first);
     int n_started = 0;
     pthread_mutex_init(&team.mutex, NULL);
-    while (n_started + 1 < n &&
-           pthread_create(&threads[n_started], NULL, compile_some, &team) == 0)
+    while (n_started + 1 < n && pthread_create(&threads[n_started], NULL, compile_some, &team) == 0)
         ++n_started;
     compile_some(&team);
-    for (int i = 0; i < n_started; ++i) pthread_join(threads[i], NULL);
+    for (int i = 0; i < n_started; ++i)
+        pthread_join(threads[i], NULL);
     pthread_mutex_destroy(&team.mutex);
 }
 
@@ -175,7 +177,8 @@ static void compile_all(struct vk_pipelines *pipelines, struct pipeline *first) 
 
 static uint32_t bucket_of(const struct vk_dispatch *d) {
     uint32_t hash = (uint32_t)d->shader * UINT32_C(2654435761);
-    for (int i = 0; i < d->n_specs; ++i) hash = (hash ^ d->specs[i]) * UINT32_C(16777619);
+    for (int i = 0; i < d->n_specs; ++i)
+        hash = (hash ^ d->specs[i]) * UINT32_C(16777619);
     return (hash ^ hash >> 16) % N_BUCKETS;
 }
 
@@ -186,15 +189,16 @@ static bool is_for(const struct pipeline *pipeline, const struct vk_dispatch *d)
 }
 
 static struct pipeline *find(struct pipeline *first, const struct vk_dispatch *d) {
-    while (first && !is_for(first, d)) first = first->next;
+    while (first && !is_for(first, d))
+        first = first->next;
     return first;
 }
 
 static struct pipeline *pipeline_new(const struct vk_dispatch *d) {
     struct pipeline *pipeline = ggml_aligned_malloc(sizeof(*pipeline));
     if (!pipeline) return NULL;
-    *pipeline = (struct pipeline){
-        .shader = d->shader, .n_operands = d->n_operands, .n_specs = d->n_specs};
+    *pipeline =
+        (struct pipeline){.shader = d->shader, .n_operands = d->n_operands, .n_specs = d->n_specs};
     memcpy(pipeline->specs, d->specs, sizeof(pipeline->specs));
     return pipeline;
 }
@@ -224,7 +228,8 @@ static struct pipeline *add_missing(struct vk_pipelines *pipelines, const struct
 static void remove_pipeline(struct vk_pipelines *pipelines, struct pipeline *pipeline) {
     for (int i = 0; i < N_BUCKETS; ++i) {
         struct pipeline **link = &pipelines->buckets[i];
-        while (*link && *link != pipeline) link = &(*link)->next;
+        while (*link && *link != pipeline)
+            link = &(*link)->next;
         if (!*link) continue;
         *link = pipeline->next;
         pipeline->next = NULL;

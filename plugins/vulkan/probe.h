@@ -20,9 +20,9 @@ struct vk_probe {
     VkPhysicalDeviceShaderFloat16Int8Features float16;
     VkPhysicalDeviceTimelineSemaphoreFeatures timeline;
     VkPhysicalDeviceMemoryProperties memory;
-    VkPhysicalDevicePCIBusInfoPropertiesEXT pci;              // valid if has.pci
+    VkPhysicalDevicePCIBusInfoPropertiesEXT pci;               // valid if has.pci
     VkPhysicalDeviceShaderIntegerDotProductProperties int_dot; // valid if has.int_dot
-    uint64_t host_pointer_alignment;                          // valid if has.host_pointer
+    uint64_t host_pointer_alignment;                           // valid if has.host_pointer
     int32_t queue_family; // that computes and is to be used, -1: none
     uint32_t n_queues;    // of that family
     struct {

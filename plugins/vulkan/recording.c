@@ -31,8 +31,7 @@ static struct binding place(const struct maker *maker, const struct vk_operand *
     binding.buffer = maker->recipe->scratch;
     if (operand->tensor) {
         const struct vk_place at = vk_place_of(operand->tensor);
-        if (!at.buffer || at.buffer->context != maker->recipe->context)
-            return (struct binding){0};
+        if (!at.buffer || at.buffer->context != maker->recipe->context) return (struct binding){0};
         binding.buffer = at.buffer;
         binding.bytes = ggml_nbytes(operand->tensor);
         offset = at.offset;
@@ -41,7 +40,7 @@ static struct binding place(const struct maker *maker, const struct vk_operand *
     binding.inside = (uint32_t)(offset % alignment);
     binding.offset = offset - binding.inside;
     // Whole vectors, as far as the buffer goes.
-    const uint64_t size = (binding.inside + binding.bytes + 31) & ~UINT64_C(15);
+    const uint64_t size = (binding.inside + binding.bytes + 15) & ~UINT64_C(15);
     binding.size = MIN(size, binding.buffer->size - binding.offset);
     binding.size = MIN(binding.size, maker->recipe->context->features->max_range_bytes);
     if (binding.size < binding.inside + binding.bytes) return (struct binding){0};
@@ -107,8 +106,7 @@ static bool allocate_sets(struct maker *maker) {
         maker->layouts[i] = context->set_layouts[plan->dispatches[i].n_operands];
         sizes[1].descriptorCount += (uint32_t)plan->dispatches[i].n_operands;
     }
-    const VkDescriptorPoolCreateInfo info = {.sType =
-                                                 VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO,
+    const VkDescriptorPoolCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO,
                                              .maxSets = n,
                                              .poolSizeCount = 2,
                                              .pPoolSizes = sizes};
@@ -116,11 +114,11 @@ static bool allocate_sets(struct maker *maker) {
     VkResult result = context->api.vkCreateDescriptorPool(context->device, &info, NULL, pool);
     if (result != VK_SUCCESS) *pool = VK_NULL_HANDLE;
     if (!vk_context_check(context, result, "vkCreateDescriptorPool")) return false;
-    const VkDescriptorSetAllocateInfo sets = {
-        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
-        .descriptorPool = *pool,
-        .descriptorSetCount = n,
-        .pSetLayouts = maker->layouts};
+    const VkDescriptorSetAllocateInfo sets = {.sType =
+                                                  VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
+                                              .descriptorPool = *pool,
+                                              .descriptorSetCount = n,
+                                              .pSetLayouts = maker->layouts};
     result = context->api.vkAllocateDescriptorSets(context->device, &sets, maker->sets);
     return vk_context_check(context, result, "vkAllocateDescriptorSets");
 }
@@ -129,11 +127,11 @@ static bool allocate_sets(struct maker *maker) {
 
 static bool begin(struct maker *maker) {
     struct vk_context *context = maker->recipe->context;
-    const VkCommandBufferAllocateInfo info = {
-        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
-        .commandPool = maker->recipe->command_pool,
-        .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
-        .commandBufferCount = 1};
+    const VkCommandBufferAllocateInfo info = {.sType =
+                                                  VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
+                                              .commandPool = maker->recipe->command_pool,
+                                              .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
+                                              .commandBufferCount = 1};
     VkCommandBuffer *commands = &maker->recording->commands;
     VkResult result = context->api.vkAllocateCommandBuffers(context->device, &info, commands);
     if (result != VK_SUCCESS) *commands = VK_NULL_HANDLE;
@@ -153,9 +151,10 @@ static void order(struct maker *maker, const struct vk_dispatch *d,
     struct vk_tracker *tracker = maker->recipe->tracker;
     struct vk_touch touches[VK_MAX_OPERANDS];
     for (int i = 0; i < d->n_operands; ++i) {
-        const uint64_t begin_at = bindings[i].offset + bindings[i].inside;
-        touches[i] = (struct vk_touch){bindings[i].buffer->id, begin_at,
-                                       begin_at + bindings[i].bytes, (d->writes >> i & 1) != 0};
+        // All that is bound, since shaders read whole vectors and words.
+        touches[i] =
+            (struct vk_touch){bindings[i].buffer->id, bindings[i].offset,
+                              bindings[i].offset + bindings[i].size, (d->writes >> i & 1) != 0};
     }
     if (vk_tracker_conflicts(tracker, touches, d->n_operands)) {
         vk_barrier_full(maker->recipe->context, maker->recording->commands);
@@ -216,8 +215,7 @@ static enum ggml_status prepare(struct maker *maker) {
                        recipe->plan->n_dispatches);
     maker->stride = (uint32_t)stride;
     if (!vk_graph_key_copy(&maker->recording->key, recipe->key)) return GGML_STATUS_ALLOC_FAILED;
-    enum ggml_status status =
-        vk_pipelines_find(context->pipelines, recipe->plan, maker->pipelines);
+    enum ggml_status status = vk_pipelines_find(context->pipelines, recipe->plan, maker->pipelines);
     if (status != GGML_STATUS_SUCCESS) return status;
     return vk_buffer_new(context, bytes, VK_MEMORY_UPLOAD, &maker->recording->parameters);
 }
@@ -232,10 +230,11 @@ enum ggml_status vk_recording_new(const struct vk_recipe *recipe,
                           .layouts = ggml_aligned_malloc(n * sizeof(*maker.layouts))};
     enum ggml_status status = GGML_STATUS_ALLOC_FAILED;
     *out_recording = NULL;
-    if (maker.recording) *maker.recording = (struct vk_recording){.context = recipe->context,
-                                                .command_pool = recipe->command_pool,
-                                                .scratch_id = recipe->scratch ? recipe->scratch->id
-                                                                              : 0};
+    if (maker.recording)
+        *maker.recording =
+            (struct vk_recording){.context = recipe->context,
+                                  .command_pool = recipe->command_pool,
+                                  .scratch_id = recipe->scratch ? recipe->scratch->id : 0};
     if (maker.recording && maker.pipelines && maker.sets && maker.layouts) status = prepare(&maker);
     if (status == GGML_STATUS_SUCCESS) status = record(&maker);
     ggml_aligned_free(maker.layouts, n * sizeof(*maker.layouts));

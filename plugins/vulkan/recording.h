@@ -15,9 +15,9 @@ struct vk_recording {
     VkCommandBuffer commands;
     VkDescriptorPool pool;
     struct vk_buffer *parameters;
-    uint64_t scratch_id;   // of the scratch memory that it uses, 0: none
-    uint64_t last_value;   // of its last submission
-    uint64_t last_use;     // for choosing the one to be dropped
+    uint64_t scratch_id; // of the scratch memory that it uses, 0: none
+    uint64_t last_value; // of its last submission
+    uint64_t last_use;   // for choosing the one to be dropped
     int n_barriers;
 };
 

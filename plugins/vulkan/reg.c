@@ -25,8 +25,7 @@ static int read_candidates(struct candidate *candidates) {
     uint32_t n_physical = MAX_PHYSICAL;
     char reason[VK_MAX_REASON];
     int n = 0;
-    const VkResult result =
-        vkEnumeratePhysicalDevices(vk_loader_instance(), &n_physical, physical);
+    const VkResult result = vkEnumeratePhysicalDevices(vk_loader_instance(), &n_physical, physical);
     if (result != VK_SUCCESS && result != VK_INCOMPLETE) {
         vk_fail_call(result, "vkEnumeratePhysicalDevices");
         return -1;
@@ -38,8 +37,7 @@ static int read_candidates(struct candidate *candidates) {
         if (answers && vk_probe_judge(&c->probe, &c->features, reason)) {
             ++n;
         } else {
-            GGML_LOG_INFO("vulkan: device '%s' can't be used: %s\n",
-                          c->probe.properties.deviceName,
+            GGML_LOG_INFO("vulkan: device '%s' can't be used: %s\n", c->probe.properties.deviceName,
                           answers ? reason : "its driver did not answer");
         }
     }
@@ -60,12 +58,14 @@ static void sort_candidates(int *order, const struct candidate *candidates, int 
     }
 }
 
-// The list in GGML_VULKAN_DEVICES, or all. A number may come twice: two devices that share hardware.
+// The list in GGML_VULKAN_DEVICES, or all. A number may come twice: two devices that share
+// hardware.
 static int read_filter(int *chosen, int n) {
     const char *text = vk_config("GGML_VULKAN_DEVICES");
     int n_chosen = 0;
     if (*text == '\0') {
-        for (; n_chosen < n; ++n_chosen) chosen[n_chosen] = n_chosen;
+        for (; n_chosen < n; ++n_chosen)
+            chosen[n_chosen] = n_chosen;
         return n_chosen;
     }
     while (*text && n_chosen < MAX_DEVICES) {
@@ -84,6 +84,8 @@ static int read_filter(int *chosen, int n) {
 // --- devices -------------------------------------------------------------------------------------
 
 extern const struct ggml_backend_device_i vk_device_interface;
+
+static void list_features(void);
 
 static void init_device(struct vk_device *device, const struct candidate *candidate, int number) {
     memset(device, 0, sizeof(*device));
@@ -118,14 +120,61 @@ static bool make_devices(void) {
     if (n > 0) {
         sort_candidates(order, candidates, n);
         const int n_chosen = read_filter(chosen, n);
-        if (n_chosen > 0) devices = ggml_aligned_malloc((size_t)n_chosen * sizeof(*devices));
+        if (n_chosen > 0)
+            devices = ggml_aligned_malloc((size_t)n_chosen * sizeof(*devices));
         else
             vk_fail(GGML_HOST_NO_DEVICE, "GGML_VULKAN_DEVICES leaves none of %d devices", n);
         for (n_devices = 0; devices && n_devices < n_chosen; ++n_devices)
             init_device(&devices[n_devices], &candidates[order[chosen[n_devices]]], n_devices);
     }
     ggml_aligned_free(candidates, size);
+    list_features();
     return devices != NULL;
+}
+
+// --- features ------------------------------------------------------------------------------------
+
+enum { FEATURES_PER_DEVICE = 6 };
+
+// Of all devices, with an empty one at the end; made with the devices.
+static struct ggml_backend_feature features[MAX_DEVICES * FEATURES_PER_DEVICE + 1];
+static struct {
+    char name[40];
+    char value[16];
+} feature_texts[MAX_DEVICES * FEATURES_PER_DEVICE];
+
+static int add_feature(int n, const struct vk_device *device, const char *name, uint32_t value) {
+    if (value == 0) return n;
+    snprintf(feature_texts[n].name, sizeof(feature_texts[n].name), "%.20s.%.18s", device->name,
+             name);
+    snprintf(feature_texts[n].value, sizeof(feature_texts[n].value), "%u", value);
+    features[n] = (struct ggml_backend_feature){feature_texts[n].name, feature_texts[n].value};
+    return n + 1;
+}
+
+static void list_features(void) {
+    int n = 0;
+    for (int i = 0; i < n_devices; ++i) {
+        const struct vk_features *has = &devices[i].features;
+        n = add_feature(n, &devices[i], "FP16", has->fp16);
+        n = add_feature(n, &devices[i], "BF16", has->bf16);
+        n = add_feature(n, &devices[i], "INT_DOT", has->int_dot);
+        n = add_feature(n, &devices[i], "COOPMAT", has->coopmat);
+        n = add_feature(n, &devices[i], "SUBGROUP_ARITHMETIC", has->subgroup_arithmetic);
+        n = add_feature(n, &devices[i], "SUBGROUP_SIZE", has->subgroup_size);
+    }
+    features[n] = (struct ggml_backend_feature){NULL, NULL};
+}
+
+static struct ggml_backend_feature *get_features(ggml_backend_reg_t reg) {
+    (void)reg;
+    return features;
+}
+
+static void *reg_proc_address(ggml_backend_reg_t reg, const char *name) {
+    (void)reg;
+    if (strcmp(name, "ggml_backend_get_features") == 0) return (void *)(uintptr_t)get_features;
+    return NULL;
 }
 
 // --- backend -------------------------------------------------------------------------------------
@@ -147,7 +196,10 @@ static ggml_backend_dev_t reg_device(ggml_backend_reg_t reg, size_t index) {
 
 static struct ggml_backend_reg reg_object = {
     .api_version = GGML_BACKEND_API_VERSION,
-    .iface = {.get_name = reg_name, .get_device_count = reg_device_count, .get_device = reg_device},
+    .iface = {.get_name = reg_name,
+              .get_device_count = reg_device_count,
+              .get_device = reg_device,
+              .get_proc_address = reg_proc_address},
 };
 
 ggml_backend_reg_t vk_reg_start(void) {

@@ -26,7 +26,8 @@ bool vk_ring_take(struct vk_ring *ring, uint64_t bytes, uint64_t value, uint64_t
 
 void vk_ring_reach(struct vk_ring *ring, uint64_t value) {
     int n = 0;
-    while (n < ring->n_marks && ring->marks[n].value <= value) ring->tail = ring->marks[n++].end;
+    while (n < ring->n_marks && ring->marks[n].value <= value)
+        ring->tail = ring->marks[n++].end;
     ring->n_marks -= n;
     memmove(ring->marks, ring->marks + n, (size_t)ring->n_marks * sizeof(ring->marks[0]));
     if (ring->n_marks == 0) ring->head = ring->tail = 0;

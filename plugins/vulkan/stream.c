@@ -30,11 +30,11 @@ static int find_spare(struct vk_stream *stream) {
                    ? oldest
                    : -1;
     }
-    const VkCommandBufferAllocateInfo info = {
-        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
-        .commandPool = stream->pool,
-        .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
-        .commandBufferCount = 1};
+    const VkCommandBufferAllocateInfo info = {.sType =
+                                                  VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
+                                              .commandPool = stream->pool,
+                                              .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
+                                              .commandBufferCount = 1};
     VkCommandBuffer handle;
     const VkResult result = context->api.vkAllocateCommandBuffers(context->device, &info, &handle);
     if (!vk_context_check(context, result, "vkAllocateCommandBuffers")) return -1;
@@ -74,7 +74,8 @@ static bool close_commands(struct vk_stream *stream, struct vk_submission *submi
 }
 
 static void drop_waits(struct vk_stream *stream) {
-    for (uint32_t i = 0; i < stream->n_waits; ++i) vk_timeline_drop(stream->waits[i].timeline);
+    for (uint32_t i = 0; i < stream->n_waits; ++i)
+        vk_timeline_drop(stream->waits[i].timeline);
     stream->n_waits = 0;
 }
 
@@ -134,7 +135,8 @@ static void stream_destroy(struct vk_stream *stream) {
         vk_stream_finish(stream);
         vk_timeline_forget(stream->timeline);
     }
-    for (int i = 0; i < stream->n_recordings; ++i) vk_recording_free(stream->recordings[i]);
+    for (int i = 0; i < stream->n_recordings; ++i)
+        vk_recording_free(stream->recordings[i]);
     vk_buffer_free(stream->scratch);
     vk_buffer_free(stream->staging);
     if (stream->pool) context->api.vkDestroyCommandPool(context->device, stream->pool, NULL);
@@ -186,10 +188,10 @@ ggml_backend_t vk_stream_new(struct vk_device *device) {
                                             .iface = stream_interface,
                                             .device = &device->base,
                                             .context = stream};
-    const VkCommandPoolCreateInfo pool = {
-        .sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
-        .flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT,
-        .queueFamilyIndex = (uint32_t)context->probe->queue_family};
+    const VkCommandPoolCreateInfo pool = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
+                                          .flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT,
+                                          .queueFamilyIndex =
+                                              (uint32_t)context->probe->queue_family};
     const VkResult result =
         context->api.vkCreateCommandPool(context->device, &pool, NULL, &stream->pool);
     if (result != VK_SUCCESS) stream->pool = VK_NULL_HANDLE;

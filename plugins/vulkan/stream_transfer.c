@@ -5,8 +5,8 @@
 
 enum {
     STAGING_BYTES = 16 << 20,
-    CHUNK_BYTES = 1 << 20,  // that one copy moves
-    FLUSH_BYTES = 4 << 20,  // that are worth a submission
+    CHUNK_BYTES = 1 << 20, // that one copy moves
+    FLUSH_BYTES = 4 << 20, // that are worth a submission
 };
 
 // Remembers a failure for the next graph; the current call can't answer it.
@@ -41,9 +41,8 @@ static enum ggml_status record_copy(struct vk_stream *stream, const struct vk_pl
                                     const struct vk_place *dst, uint64_t size) {
     const VkCommandBuffer commands = vk_stream_commands(stream);
     if (!commands) return GGML_STATUS_FAILED;
-    const struct vk_touch touches[2] = {
-        {src->buffer->id, src->offset, src->offset + size, false},
-        {dst->buffer->id, dst->offset, dst->offset + size, true}};
+    const struct vk_touch touches[2] = {{src->buffer->id, src->offset, src->offset + size, false},
+                                        {dst->buffer->id, dst->offset, dst->offset + size, true}};
     if (vk_tracker_conflicts(&stream->open_tracker, touches, 2)) {
         vk_barrier_full(stream->context, commands);
         vk_tracker_clear(&stream->open_tracker);
@@ -70,11 +69,10 @@ static enum ggml_status queue_chunk(struct vk_stream *stream, struct vk_buffer *
     }
     status = record_copy(stream, &device, &staging, chunk->size);
     if (status != GGML_STATUS_SUCCESS) return status;
-    const struct vk_readback readback = {
-        .value = atomic_load(&stream->timeline->submitted) + 1,
-        .to = chunk->host,
-        .from = bytes,
-        .size = chunk->size};
+    const struct vk_readback readback = {.value = atomic_load(&stream->timeline->submitted) + 1,
+                                         .to = chunk->host,
+                                         .from = bytes,
+                                         .size = chunk->size};
     return vk_timeline_read_back(stream->timeline, &readback) ? status : GGML_STATUS_ALLOC_FAILED;
 }
 

@@ -1,43 +1,40 @@
 // SPDX-License-Identifier: MIT
 #include "timeline.h"
 
-static struct vk_timeline *timeline_make(struct vk_context *context) {
-    struct vk_timeline *timeline = ggml_aligned_malloc(sizeof(*timeline));
-    if (!timeline) return NULL;
-    memset(timeline, 0, sizeof(*timeline));
-    timeline->context = context;
-    atomic_init(&timeline->submitted, 0);
-    atomic_init(&timeline->n_owners, 0);
+static bool make_semaphore(struct vk_context *context, struct vk_semaphore *out_semaphore) {
     const VkSemaphoreTypeCreateInfo type = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
                                             .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE};
     const VkSemaphoreCreateInfo info = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO,
                                         .pNext = &type};
+    out_semaphore->value = 0;
     const VkResult result =
-        context->api.vkCreateSemaphore(context->device, &info, NULL, &timeline->semaphore);
-    if (!vk_context_check(context, result, "vkCreateSemaphore")) {
-        ggml_aligned_free(timeline, sizeof(*timeline));
-        return NULL;
-    }
-    pthread_mutex_init(&timeline->mutex, NULL);
-    return timeline;
+        context->api.vkCreateSemaphore(context->device, &info, NULL, &out_semaphore->handle);
+    return vk_context_check(context, result, "vkCreateSemaphore");
 }
 
-// One that was given up; its count goes on.
-static struct vk_timeline *take_spare(struct vk_context *context) {
+// One that was given up, whose count goes on, or a new one.
+static bool take_semaphore(struct vk_context *context, struct vk_semaphore *out_semaphore) {
     pthread_mutex_lock(&context->timelines_mutex);
-    struct vk_timeline *timeline = context->spare_timelines;
-    if (timeline) context->spare_timelines = timeline->next;
+    const bool found = context->n_spare_semaphores > 0;
+    if (found) *out_semaphore = context->spare_semaphores[--context->n_spare_semaphores];
     pthread_mutex_unlock(&context->timelines_mutex);
-    return timeline;
+    return found || make_semaphore(context, out_semaphore);
 }
 
 struct vk_timeline *vk_timeline_new(struct vk_context *context) {
-    struct vk_timeline *timeline = take_spare(context);
-    if (!timeline) timeline = timeline_make(context);
-    if (!timeline) return NULL;
-    atomic_store(&timeline->n_owners, 1);
+    struct vk_timeline *timeline = ggml_aligned_malloc(sizeof(*timeline));
+    struct vk_semaphore semaphore;
+    if (!timeline || !take_semaphore(context, &semaphore)) {
+        ggml_aligned_free(timeline, sizeof(*timeline));
+        return NULL;
+    }
+    memset(timeline, 0, sizeof(*timeline));
+    timeline->context = context;
+    timeline->semaphore = semaphore.handle;
+    atomic_init(&timeline->submitted, semaphore.value);
+    atomic_init(&timeline->n_owners, 1);
+    pthread_mutex_init(&timeline->mutex, NULL);
     pthread_mutex_lock(&context->timelines_mutex);
-    timeline->previous = NULL;
     timeline->next = context->timelines;
     if (timeline->next) timeline->next->previous = timeline;
     context->timelines = timeline;
@@ -59,31 +56,49 @@ static void unlink_timeline(struct vk_timeline *timeline) {
         context->timelines = timeline->next;
 }
 
+// When the call for waiting failed, or when everything must have come to an end.
+static bool wait_for_device(struct vk_context *context) {
+    for (uint32_t i = 0; i < context->n_queues; ++i)
+        pthread_mutex_lock(&context->queues[i].mutex);
+    const VkResult result = context->api.vkDeviceWaitIdle(context->device);
+    for (uint32_t i = 0; i < context->n_queues; ++i)
+        pthread_mutex_unlock(&context->queues[i].mutex);
+    if (result != VK_SUCCESS) atomic_store(&context->lost, true);
+    return vk_context_check(context, result, "vkDeviceWaitIdle");
+}
+
+void vk_timeline_free_spares(struct vk_context *context) {
+    for (int i = 0; i < context->n_spare_semaphores; ++i)
+        context->api.vkDestroySemaphore(context->device, context->spare_semaphores[i].handle, NULL);
+    context->n_spare_semaphores = 0;
+}
+
 // The semaphore is kept: Mesa's queues touch one that they waited for shortly after the work that
 // waited is done.
+static void keep_semaphore(struct vk_timeline *timeline) {
+    struct vk_context *context = timeline->context;
+    if (context->n_spare_semaphores == VK_MAX_SPARE_SEMAPHORES) {
+        wait_for_device(context);
+        vk_timeline_free_spares(context);
+    }
+    context->spare_semaphores[context->n_spare_semaphores++] =
+        (struct vk_semaphore){timeline->semaphore, atomic_load(&timeline->submitted)};
+}
+
 void vk_timeline_drop(struct vk_timeline *timeline) {
     if (!timeline) return;
     struct vk_context *context = timeline->context;
     pthread_mutex_lock(&context->timelines_mutex);
-    if (atomic_fetch_sub(&timeline->n_owners, 1) == 1) {
+    const bool last = atomic_fetch_sub(&timeline->n_owners, 1) == 1;
+    if (last) {
         unlink_timeline(timeline);
-        timeline->n_readbacks = 0;
-        timeline->next = context->spare_timelines;
-        context->spare_timelines = timeline;
+        keep_semaphore(timeline);
     }
     pthread_mutex_unlock(&context->timelines_mutex);
-}
-
-void vk_timeline_free_spares(struct vk_context *context) {
-    while (context->spare_timelines) {
-        struct vk_timeline *timeline = context->spare_timelines;
-        context->spare_timelines = timeline->next;
-        context->api.vkDestroySemaphore(context->device, timeline->semaphore, NULL);
-        pthread_mutex_destroy(&timeline->mutex);
-        ggml_aligned_free(timeline->readbacks,
-                          timeline->max_readbacks * sizeof(struct vk_readback));
-        ggml_aligned_free(timeline, sizeof(*timeline));
-    }
+    if (!last) return;
+    pthread_mutex_destroy(&timeline->mutex);
+    ggml_aligned_free(timeline->readbacks, timeline->max_readbacks * sizeof(struct vk_readback));
+    ggml_aligned_free(timeline, sizeof(*timeline));
 }
 
 enum ggml_status vk_timeline_submit(struct vk_timeline *timeline, struct vk_queue *queue,
@@ -172,16 +187,6 @@ void vk_timeline_forget(struct vk_timeline *timeline) {
 
 // --- waiting -------------------------------------------------------------------------------------
 
-// When the call for waiting failed: memory is not to be freed under work that runs.
-static bool wait_for_device(struct vk_context *context) {
-    for (uint32_t i = 0; i < context->n_queues; ++i) pthread_mutex_lock(&context->queues[i].mutex);
-    const VkResult result = context->api.vkDeviceWaitIdle(context->device);
-    for (uint32_t i = 0; i < context->n_queues; ++i)
-        pthread_mutex_unlock(&context->queues[i].mutex);
-    if (result != VK_SUCCESS) atomic_store(&context->lost, true);
-    return vk_context_check(context, result, "vkDeviceWaitIdle");
-}
-
 static bool wait_for(struct vk_timeline *timeline, uint64_t value) {
     struct vk_context *context = timeline->context;
     const VkSemaphoreWaitInfo info = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,
@@ -203,8 +208,8 @@ enum ggml_status vk_timeline_wait(struct vk_timeline *timeline, uint64_t value) 
 uint64_t vk_timeline_reached(struct vk_timeline *timeline) {
     struct vk_context *context = timeline->context;
     uint64_t value = 0;
-    const VkResult result = context->api.vkGetSemaphoreCounterValue(
-        context->device, timeline->semaphore, &value);
+    const VkResult result =
+        context->api.vkGetSemaphoreCounterValue(context->device, timeline->semaphore, &value);
     if (!vk_context_check(context, result, "vkGetSemaphoreCounterValue")) return 0;
     make_readbacks(timeline, value);
     return value;

@@ -17,7 +17,7 @@ struct vk_timeline {
     struct vk_context *context;
     VkSemaphore semaphore;
     atomic_int n_owners;
-    atomic_ullong submitted; // value of the latest submission
+    atomic_ullong submitted;             // value of the latest submission
     struct vk_timeline *next, *previous; // of the context
     pthread_mutex_t mutex;               // guards what follows
     struct vk_readback *readbacks;       // in the order of their values
@@ -42,7 +42,7 @@ struct vk_timeline *vk_timeline_new(struct vk_context *context);
 struct vk_timeline *vk_timeline_share(struct vk_timeline *timeline);
 // Ends an ownership; the last one frees it. NULL is ignored. [any-thread]
 void vk_timeline_drop(struct vk_timeline *timeline);
-// Frees those that were given up; the device is idle.
+// Frees the semaphores of those that are gone; the device is idle.
 void vk_timeline_free_spares(struct vk_context *context);
 // Submits; out_value is reached when the work and everything submitted before is done. [stream]
 enum ggml_status vk_timeline_submit(struct vk_timeline *timeline, struct vk_queue *queue,

@@ -38,10 +38,10 @@ struct vk_transfer *vk_transfer_new(struct vk_context *context) {
     memset(transfer, 0, sizeof(*transfer));
     transfer->context = context;
     pthread_mutex_init(&transfer->mutex, NULL);
-    const VkCommandPoolCreateInfo pool = {
-        .sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
-        .flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT,
-        .queueFamilyIndex = (uint32_t)context->probe->queue_family};
+    const VkCommandPoolCreateInfo pool = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
+                                          .flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT,
+                                          .queueFamilyIndex =
+                                              (uint32_t)context->probe->queue_family};
     VkResult result =
         context->api.vkCreateCommandPool(context->device, &pool, NULL, &transfer->pool);
     if (result != VK_SUCCESS) transfer->pool = VK_NULL_HANDLE;
@@ -51,8 +51,7 @@ struct vk_transfer *vk_transfer_new(struct vk_context *context) {
         .commandPool = transfer->pool,
         .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
         .commandBufferCount = 1};
-    result =
-        context->api.vkAllocateCommandBuffers(context->device, &commands, &transfer->commands);
+    result = context->api.vkAllocateCommandBuffers(context->device, &commands, &transfer->commands);
     if (!vk_context_check(context, result, "vkAllocateCommandBuffers")) goto fail;
     transfer->timeline = vk_timeline_new(context);
     if (transfer->timeline) return transfer;
@@ -66,8 +65,7 @@ void vk_transfer_free(struct vk_transfer *transfer) {
     struct vk_context *context = transfer->context;
     vk_timeline_drop(transfer->timeline);
     vk_buffer_free(transfer->staging);
-    if (transfer->pool)
-        context->api.vkDestroyCommandPool(context->device, transfer->pool, NULL);
+    if (transfer->pool) context->api.vkDestroyCommandPool(context->device, transfer->pool, NULL);
     pthread_mutex_destroy(&transfer->mutex);
     ggml_aligned_free(transfer, sizeof(*transfer));
 }
@@ -165,7 +163,8 @@ static bool run(const struct vk_move *move, bool to_host) {
     }
     pthread_mutex_lock(&transfer->mutex);
     bool ok = has_staging(transfer);
-    while (ok && progress.piece < move->n) ok = round_trip(transfer, move, &progress, to_host);
+    while (ok && progress.piece < move->n)
+        ok = round_trip(transfer, move, &progress, to_host);
     pthread_mutex_unlock(&transfer->mutex);
     return ok;
 }

@@ -89,6 +89,7 @@ void conformance_print_json(FILE *out, const struct conformance_report *report,
 void conformance_print_matrix(FILE *out, const struct conformance_report *report);
 
 // The same as a page of documentation, docs/ops-cpu.md. [stream]
-void conformance_print_page(FILE *out, const struct conformance_report *report);
+void conformance_print_page(FILE *out, const struct conformance_report *report,
+                            ggml_backend_dev_t device);
 
 #endif

@@ -126,21 +126,23 @@ static bool write_json(const struct arguments *a, ggml_backend_dev_t device,
     return out == stdout ? true : fclose(out) == 0;
 }
 
-static bool write_page(const char *path, const struct conformance_report *report) {
+static bool write_page(const char *path, const struct conformance_report *report,
+                       ggml_backend_dev_t device) {
     FILE *out = fopen(path, "w");
     if (!out) {
         perror(path);
         return false;
     }
-    conformance_print_page(out, report);
+    conformance_print_page(out, report, device);
     return fclose(out) == 0;
 }
 
-static bool check_page(const char *path, const struct conformance_report *report) {
+static bool check_page(const char *path, const struct conformance_report *report,
+                       ggml_backend_dev_t device) {
     FILE *expected = tmpfile(), *committed = fopen(path, "rb");
     int line = 1, a = 0, b = EOF;
     if (expected && committed) {
-        conformance_print_page(expected, report);
+        conformance_print_page(expected, report, device);
         rewind(expected);
         do {
             a = getc(expected);
@@ -196,8 +198,8 @@ int main(int argc, char **argv) {
     if (!a.options.list) print(&a, device, &report);
     bool good = is_good(&a, &report);
     if (a.json && !write_json(&a, device, &report)) good = false;
-    if (a.write_page && !write_page(a.write_page, &report)) good = false;
-    if (a.check_page && !check_page(a.check_page, &report)) good = false;
+    if (a.write_page && !write_page(a.write_page, &report, device)) good = false;
+    if (a.check_page && !check_page(a.check_page, &report, device)) good = false;
     conformance_report_free(&report);
     return good ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -44,20 +44,42 @@ static void fill(struct vk_probe *out_probe, const struct facts *facts) {
 }
 
 static void nvidia_rtx_4090(struct vk_probe *out_probe) {
-    const struct facts facts = {
-        "NVIDIA GeForce RTX 4090", "NVIDIA", "535.183.01", VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU,
-        VK_MAKE_API_VERSION(0, 1, 3, 242), 32, 2147483647, 49152, 16, UINT32_MAX, true, true, true,
-        true, true};
+    const struct facts facts = {"NVIDIA GeForce RTX 4090",
+                                "NVIDIA",
+                                "535.183.01",
+                                VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU,
+                                VK_MAKE_API_VERSION(0, 1, 3, 242),
+                                32,
+                                2147483647,
+                                49152,
+                                16,
+                                UINT32_MAX,
+                                true,
+                                true,
+                                true,
+                                true,
+                                true};
     fill(out_probe, &facts);
     out_probe->has.pci = true;
     out_probe->pci.pciBus = 1;
 }
 
 static void amd_rx_6800(struct vk_probe *out_probe) {
-    const struct facts facts = {"AMD Radeon RX 6800 (RADV NAVI21)", "radv", "Mesa 22.3.6",
+    const struct facts facts = {"AMD Radeon RX 6800 (RADV NAVI21)",
+                                "radv",
+                                "Mesa 22.3.6",
                                 VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU,
-                                VK_MAKE_API_VERSION(0, 1, 3, 230), 64, UINT32_MAX, 65536, 4,
-                                UINT32_MAX, true, true, true, true, false};
+                                VK_MAKE_API_VERSION(0, 1, 3, 230),
+                                64,
+                                UINT32_MAX,
+                                65536,
+                                4,
+                                UINT32_MAX,
+                                true,
+                                true,
+                                true,
+                                true,
+                                false};
     fill(out_probe, &facts);
     out_probe->has.pci = true;
     out_probe->pci.pciBus = 0x0b;
@@ -65,46 +87,100 @@ static void amd_rx_6800(struct vk_probe *out_probe) {
 
 static void intel_uhd_620(struct vk_probe *out_probe) {
     const struct facts facts = {"Intel(R) UHD Graphics 620 (KBL GT2)",
-                                "Intel open-source Mesa driver", "Mesa 22.3.6",
+                                "Intel open-source Mesa driver",
+                                "Mesa 22.3.6",
                                 VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU,
-                                VK_MAKE_API_VERSION(0, 1, 3, 230), 32, 65535, 65536, 4, 1073741820,
-                                true, true, true, false, false};
+                                VK_MAKE_API_VERSION(0, 1, 3, 230),
+                                32,
+                                65535,
+                                65536,
+                                4,
+                                1073741820,
+                                true,
+                                true,
+                                true,
+                                false,
+                                false};
     fill(out_probe, &facts);
     out_probe->has.pci = true;
     out_probe->pci.pciDevice = 2;
 }
 
 static void llvmpipe(struct vk_probe *out_probe) {
-    const struct facts facts = {"llvmpipe (LLVM 15.0.6, 256 bits)", "llvmpipe",
-                                "Mesa 22.3.6 (LLVM 15.0.6)", VK_PHYSICAL_DEVICE_TYPE_CPU,
-                                VK_MAKE_API_VERSION(0, 1, 3, 230), 8, 65535, 32768, 16, 134217728,
-                                true, true, true, false, false};
+    const struct facts facts = {"llvmpipe (LLVM 15.0.6, 256 bits)",
+                                "llvmpipe",
+                                "Mesa 22.3.6 (LLVM 15.0.6)",
+                                VK_PHYSICAL_DEVICE_TYPE_CPU,
+                                VK_MAKE_API_VERSION(0, 1, 3, 230),
+                                8,
+                                65535,
+                                32768,
+                                16,
+                                134217728,
+                                true,
+                                true,
+                                true,
+                                false,
+                                false};
     static const uint8_t uuid[VK_UUID_SIZE] = "mesa22.3.6";
     fill(out_probe, &facts);
     memcpy(out_probe->id.deviceUUID, uuid, sizeof(uuid));
 }
 
 static void arm_mali_g71(struct vk_probe *out_probe) {
-    const struct facts facts = {"Mali-G71", "Mali-G71", "r20p0",
+    const struct facts facts = {"Mali-G71",
+                                "Mali-G71",
+                                "r20p0",
                                 VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU,
-                                VK_MAKE_API_VERSION(0, 1, 2, 131), 4, 65535, 32768, 256, 134217728,
-                                false, false, true, false, false};
+                                VK_MAKE_API_VERSION(0, 1, 2, 131),
+                                4,
+                                65535,
+                                32768,
+                                256,
+                                134217728,
+                                false,
+                                false,
+                                true,
+                                false,
+                                false};
     fill(out_probe, &facts);
 }
 
 static void nvidia_gtx_680(struct vk_probe *out_probe) {
-    const struct facts facts = {"NVIDIA GeForce GTX 680", "NVIDIA", "470.256.02",
+    const struct facts facts = {"NVIDIA GeForce GTX 680",
+                                "NVIDIA",
+                                "470.256.02",
                                 VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU,
-                                VK_MAKE_API_VERSION(0, 1, 2, 175), 32, 2147483647, 49152, 32,
-                                UINT32_MAX, false, true, false, false, false};
+                                VK_MAKE_API_VERSION(0, 1, 2, 175),
+                                32,
+                                2147483647,
+                                49152,
+                                32,
+                                UINT32_MAX,
+                                false,
+                                true,
+                                false,
+                                false,
+                                false};
     fill(out_probe, &facts);
 }
 
 static void old_radeon(struct vk_probe *out_probe) {
-    const struct facts facts = {"AMD Radeon HD 7700", "amdvlk", "2018",
+    const struct facts facts = {"AMD Radeon HD 7700",
+                                "amdvlk",
+                                "2018",
                                 VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU,
-                                VK_MAKE_API_VERSION(0, 1, 0, 65), 64, 65535, 32768, 4, UINT32_MAX,
-                                false, false, false, false, false};
+                                VK_MAKE_API_VERSION(0, 1, 0, 65),
+                                64,
+                                65535,
+                                32768,
+                                4,
+                                UINT32_MAX,
+                                false,
+                                false,
+                                false,
+                                false,
+                                false};
     fill(out_probe, &facts);
 }
 

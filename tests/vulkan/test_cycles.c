@@ -30,10 +30,12 @@ static void test_cycles(void **state) {
     ggml_backend_dev_t device = vulkan_device(reg);
     (void)state;
     assert_non_null(device);
-    for (int i = 0; i < WARM; ++i) cycle(device, i);
+    for (int i = 0; i < WARM; ++i)
+        cycle(device, i);
     const struct resources before = resources_in_use();
     const size_t n_threads = count_threads(), n_mappings = count_mappings();
-    for (int i = 0; i < CYCLES; ++i) cycle(device, i);
+    for (int i = 0; i < CYCLES; ++i)
+        cycle(device, i);
     const struct resources after = resources_in_use();
     printf("# %zu bytes before, %zu after\n", before.n_bytes, after.n_bytes);
     assert_int_equal(after.n_files, before.n_files);

@@ -26,7 +26,8 @@ static bool is_abs(const float *values) {
 static bool use_streams(ggml_backend_t first, ggml_backend_t second, struct vulkan_graph *a,
                         struct vulkan_graph *b, ggml_backend_event_t event) {
     float in[N], out[N], direct[N];
-    for (int i = 0; i < N; ++i) in[i] = (float)(i % 2 ? i : -i);
+    for (int i = 0; i < N; ++i)
+        in[i] = (float)(i % 2 ? i : -i);
     memset(out, 0, sizeof(out));
     memset(direct, 0, sizeof(direct));
     ggml_backend_tensor_set(a->x, in, 0, sizeof(in));

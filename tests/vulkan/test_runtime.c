@@ -102,7 +102,8 @@ static void test_bytes_at_any_offset(void **state) {
     uint8_t *mirror = malloc(n), *bytes = malloc(n);
     uint32_t seed = 7;
     (void)state;
-    for (size_t i = 0; i < n; ++i) bytes[i] = (uint8_t)(i * 31 + 5);
+    for (size_t i = 0; i < n; ++i)
+        bytes[i] = (uint8_t)(i * 31 + 5);
     ggml_backend_buffer_clear(g.buffer, 0xa5);
     memset(mirror, 0xa5, n);
     check_bytes(g.x, mirror, n);
@@ -130,13 +131,16 @@ static void test_pieces_with_strides(void **state) {
     const size_t n = ggml_nbytes(g.x);
     uint8_t *mirror = calloc(1, n), *bytes = malloc(n), *back = calloc(1, n);
     (void)state;
-    for (size_t i = 0; i < n; ++i) bytes[i] = (uint8_t)(i * 7 + 1);
+    for (size_t i = 0; i < n; ++i)
+        bytes[i] = (uint8_t)(i * 7 + 1);
     ggml_backend_buffer_clear(g.buffer, 0);
     ggml_backend_tensor_set_2d(g.x, bytes, 3, 7, 500, 19, 11);
-    for (size_t i = 0; i < 500; ++i) memcpy(mirror + 3 + i * 19, bytes + i * 11, 7);
+    for (size_t i = 0; i < 500; ++i)
+        memcpy(mirror + 3 + i * 19, bytes + i * 11, 7);
     check_bytes(g.x, mirror, n);
     ggml_backend_tensor_get_2d(g.x, back, 3, 7, 500, 19, 23);
-    for (size_t i = 0; i < 500; ++i) assert_memory_equal(back + i * 23, bytes + i * 11, 7);
+    for (size_t i = 0; i < 500; ++i)
+        assert_memory_equal(back + i * 23, bytes + i * 11, 7);
     free(back);
     free(bytes);
     free(mirror);
@@ -148,7 +152,8 @@ static void test_more_than_the_staging_memory(void **state) {
     ggml_backend_t stream = new_stream(device);
     uint8_t *bytes = malloc(BIG), *back = calloc(1, BIG);
     (void)state;
-    for (size_t i = 0; i < BIG; ++i) bytes[i] = (uint8_t)(i % 251);
+    for (size_t i = 0; i < BIG; ++i)
+        bytes[i] = (uint8_t)(i % 251);
     ggml_backend_tensor_set(g.x, bytes, 0, BIG);
     ggml_backend_tensor_get(g.x, back, 0, BIG);
     assert_memory_equal(back, bytes, BIG);
@@ -208,7 +213,8 @@ static void test_pinned_and_imported_memory(void **state) {
     const size_t size = (size_t)64 << 10;
     char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(memory, MAP_FAILED);
-    ggml_backend_buffer_t buffer = ggml_backend_dev_buffer_from_host_ptr(device, memory, size, size);
+    ggml_backend_buffer_t buffer =
+        ggml_backend_dev_buffer_from_host_ptr(device, memory, size, size);
     if (vk_device_of(device)->probe.has.host_pointer) {
         if (!buffer) fail_msg("%s", ggml_last_error());
         assert_ptr_equal(ggml_backend_buffer_get_base(buffer), memory);
@@ -245,7 +251,8 @@ static void test_queued_work_keeps_its_order(void **state) {
         ggml_backend_tensor_get_async(stream, g.y, out[i], 0, sizeof(out[i]));
     }
     ggml_backend_synchronize(stream);
-    for (int i = 0; i < ROUNDS; ++i) expect_abs(out[i], N, (float)i * 10);
+    for (int i = 0; i < ROUNDS; ++i)
+        expect_abs(out[i], N, (float)i * 10);
     assert_int_equal(vulkan_n_recorded(), 1);
     ggml_backend_free(stream);
     vulkan_graph_free(&g);
@@ -328,7 +335,8 @@ static void order_two_streams(ggml_backend_dev_t other_device) {
         ggml_backend_event_wait(first, done);
     }
     ggml_backend_event_synchronize(done);
-    for (int i = 0; i < ROUNDS; ++i) expect_abs(out[i], N, (float)i);
+    for (int i = 0; i < ROUNDS; ++i)
+        expect_abs(out[i], N, (float)i);
     ggml_backend_free(first);
     ggml_backend_free(second);
     ggml_backend_event_synchronize(done); // outlives the stream
@@ -366,7 +374,8 @@ static void test_copies(void **state) {
         ggml_backend_tensor_get_async(stream, b.x, &back[i], 0, sizeof(back[0]));
     }
     ggml_backend_synchronize(stream);
-    for (int i = 0; i < 20; ++i) assert_true(back[i] == (float)i);
+    for (int i = 0; i < 20; ++i)
+        assert_true(back[i] == (float)i);
     ggml_backend_free(stream);
     vulkan_graph_free(&a);
     vulkan_graph_free(&b);

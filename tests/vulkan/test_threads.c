@@ -16,7 +16,8 @@ struct worker {
 
 static bool round_trip(ggml_backend_t stream, struct vulkan_graph *g, float start) {
     float in[N], out[N];
-    for (int i = 0; i < N; ++i) in[i] = -start - (float)i;
+    for (int i = 0; i < N; ++i)
+        in[i] = -start - (float)i;
     ggml_backend_tensor_set_async(stream, g->x, in, 0, sizeof(in));
     if (ggml_backend_graph_compute_async(stream, g->graph) != GGML_STATUS_SUCCESS) return false;
     ggml_backend_tensor_get_async(stream, g->y, out, 0, sizeof(out));
@@ -33,10 +34,9 @@ static void *work(void *argument) {
     worker->ok = stream != NULL;
     for (int i = 0; i < ROUNDS && worker->ok; ++i) {
         struct vulkan_graph g;
-        worker->ok =
-            vulkan_graph_new(ggml_backend_dev_buffer_type(device), N, 2 + i % 3 * 2, &g) &&
-            round_trip(stream, &g, worker->start + (float)i) &&
-            round_trip(stream, &g, worker->start);
+        worker->ok = vulkan_graph_new(ggml_backend_dev_buffer_type(device), N, 2 + i % 3 * 2, &g) &&
+                     round_trip(stream, &g, worker->start + (float)i) &&
+                     round_trip(stream, &g, worker->start);
         vulkan_graph_free(&g);
     }
     ggml_backend_free(stream);

@@ -13,10 +13,10 @@
 
 #include <cmocka.h>
 
+#include "device.h"
 #include "ggml-alloc.h"
 #include "ggml-backend-impl.h"
 #include "ggml-host.h"
-#include "device.h"
 
 // Starts it with text in GGML_VULKAN_DEBUG and GGML_VULKAN_DEVICES. NULL if that failed.
 ggml_backend_reg_t vulkan_start(const char *debug, const char *devices);

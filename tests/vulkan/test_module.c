@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+// The plugin as a file. With the argument "no-loader" the directory of the built tests holds what
+// is no Vulkan loader, and the system's is not found.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "ggml-host.h"
+
+static void test_it_loads_and_unloads(void **state) {
+    ggml_backend_reg_t reg = NULL;
+    (void)state;
+    for (int i = 0; i < 2; ++i) {
+        if (ggml_plugin_load(VULKAN_PLUGIN, &reg) != GGML_HOST_OK)
+            fail_msg("%s", ggml_last_error());
+        assert_string_equal(ggml_backend_reg_name(reg), "Vulkan");
+        assert_true(ggml_backend_reg_dev_count(reg) > 0);
+        ggml_backend_dev_t device = ggml_backend_reg_dev_get(reg, 0);
+        struct ggml_backend_feature *features = NULL;
+        ggml_backend_get_features_t get_features =
+            (ggml_backend_get_features_t)(uintptr_t)ggml_backend_reg_get_proc_address(
+                reg, "ggml_backend_get_features");
+        assert_non_null(get_features);
+        features = get_features(reg);
+        int n = 0;
+        for (; features[n].name; ++n)
+            assert_true(strncmp(features[n].name, "Vulkan", 6) == 0);
+        assert_true(n > 0);
+        ggml_backend_t best = ggml_backend_init_best();
+        assert_non_null(best);
+        // A driver that computes on the CPU is not what a program means by the best device.
+        if (ggml_backend_dev_type(device) == GGML_BACKEND_DEVICE_TYPE_ACCEL)
+            assert_int_equal(ggml_backend_dev_type(ggml_backend_get_device(best)),
+                             GGML_BACKEND_DEVICE_TYPE_CPU);
+        ggml_backend_free(best);
+        assert_int_equal(ggml_plugin_unload(reg), GGML_HOST_OK);
+    }
+}
+
+static void test_no_loader(void **state) {
+    ggml_backend_reg_t reg = NULL;
+    (void)state;
+    assert_int_not_equal(ggml_plugin_load(VULKAN_PLUGIN, &reg), GGML_HOST_OK);
+    if (!strstr(ggml_last_error(), "no Vulkan loader")) fail_msg("%s", ggml_last_error());
+    assert_null(reg);
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_it_loads_and_unloads)};
+    const struct CMUnitTest without[] = {cmocka_unit_test(test_no_loader)};
+    if (argc > 1 && strcmp(argv[1], "no-loader") == 0)
+        return cmocka_run_group_tests(without, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
