@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Loading, listing and unloading from many threads at once; meant to run under a thread sanitizer
 // as well.
+#define _GNU_SOURCE
+#include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,10 +11,12 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/status.h"
+#include "ggml-alloc.h"
 #include "ggml-backend-impl.h"
 #include "support/plugin_dir.h"
 
@@ -66,10 +70,51 @@ static void unload(const char *name) {
     expect(status == GGML_HOST_OK || status == GGML_HOST_BUSY || status == GGML_HOST_NOT_FOUND);
 }
 
+// A graph on the built-in CPU.
+static void compute_graph(int thread) {
+    enum { N = 300 };
+    float data[N], result[N];
+    ggml_backend_t cpu = ggml_backend_init_by_name("CPU", NULL);
+    struct ggml_context *ctx = ggml_init((struct ggml_init_params){1 << 20, NULL, true});
+    if (!cpu) goto fail; // not loaded yet
+    struct ggml_tensor *x = ggml_new_tensor_1d(ctx, GGML_TYPE_F32, N);
+    struct ggml_tensor *y = ggml_add(ctx, ggml_sqr(ctx, x), x);
+    struct ggml_cgraph *graph = ggml_new_graph(ctx);
+    ggml_build_forward_expand(graph, y);
+    ggml_backend_buffer_t buffer = ggml_backend_alloc_ctx_tensors(ctx, cpu);
+    expect(buffer != NULL);
+    for (int i = 0; i < N; ++i)
+        data[i] = (float)(i + thread);
+    ggml_backend_tensor_set(x, data, 0, sizeof(data));
+    expect(ggml_backend_graph_compute(cpu, graph) == GGML_STATUS_SUCCESS);
+    ggml_backend_tensor_get(y, result, 0, sizeof(result));
+    for (int i = 0; i < N; ++i)
+        expect(result[i] == data[i] * data[i] + data[i]);
+    ggml_backend_buffer_free(buffer);
+fail:
+    ggml_free(ctx);
+    ggml_backend_free(cpu);
+}
+
+// A plugin of the thread's own comes and goes; everybody's scans may find it.
+static void scan_again(int thread, int round) {
+    char name[32], path[300];
+    snprintf(name, sizeof(name), "ggml-own%d.so", thread);
+    snprintf(path, sizeof(path), "%s/%s", dir.path, name);
+    if (round % 2) {
+        expect(symlink("ggml-marker.so", path) == 0 || errno == EEXIST);
+    } else {
+        expect(unlink(path) == 0 || errno == ENOENT);
+    }
+    expect(ggml_plugin_load_all(dir.path, NULL) == GGML_HOST_OK);
+}
+
 static void *work(void *argument) {
     const int thread = *(const int *)argument;
     for (int round = 0; round < N_ROUNDS; ++round) {
-        switch ((thread + round) % 4) {
+        switch ((thread + round) % 6) {
+        case 4: compute_graph(thread); break;
+        case 5: scan_again(thread, round); break;
         case 0: expect(ggml_plugin_load_all(dir.path, NULL) == GGML_HOST_OK); break;
         case 1: list(); break;
         case 2: compute(round % 2 ? "GPU0" : "OTHER1"); break;
