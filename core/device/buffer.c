@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "base/mem.h"
+#include "base/thread_guard.h"
 #include "device/check.h"
 #include "host/live.h"
 
@@ -28,6 +29,7 @@ ggml_backend_buffer_t ggml_backend_buffer_init(ggml_backend_buffer_type_t buft,
 
 // The live count goes last: until then code of the plugin runs.
 void ggml_backend_buffer_free(ggml_backend_buffer_t buffer) {
+    THREAD_GUARD_END(buffer);
     if (!buffer) return;
     ggml_backend_dev_t counted = buffer->reserved[DEVICE_LIVE_SLOT];
     if (buffer->iface.free_buffer) buffer->iface.free_buffer(buffer);
@@ -83,6 +85,7 @@ bool ggml_backend_buffer_is_host(ggml_backend_buffer_t buffer) {
 }
 
 void ggml_backend_buffer_clear(ggml_backend_buffer_t buffer, uint8_t value) {
+    THREAD_GUARD_VOID(buffer);
     if (!device_given(buffer, __func__, "buffer") || buffer->size == 0) return;
     const char *label = device_buft_label(buffer->buft);
     if (!device_offers(buffer->iface.clear != NULL, __func__, label, "clear")) return;
@@ -90,12 +93,14 @@ void ggml_backend_buffer_clear(ggml_backend_buffer_t buffer, uint8_t value) {
 }
 
 void ggml_backend_buffer_reset(ggml_backend_buffer_t buffer) {
+    THREAD_GUARD_VOID(buffer);
     if (device_given(buffer, __func__, "buffer") && buffer->iface.reset)
         buffer->iface.reset(buffer);
 }
 
 enum ggml_status ggml_backend_buffer_init_tensor(ggml_backend_buffer_t buffer,
                                                  struct ggml_tensor *tensor) {
+    THREAD_GUARD(buffer, GGML_STATUS_FAILED);
     if (!device_given(buffer, __func__, "buffer")) return GGML_STATUS_FAILED;
     if (!device_given(tensor, __func__, "tensor")) return GGML_STATUS_FAILED;
     if (!buffer->iface.init_tensor) return GGML_STATUS_SUCCESS;
@@ -106,6 +111,7 @@ enum ggml_status ggml_backend_buffer_init_tensor(ggml_backend_buffer_t buffer,
 
 void ggml_backend_buffer_set_usage(ggml_backend_buffer_t buffer,
                                    enum ggml_backend_buffer_usage usage) {
+    THREAD_GUARD_VOID(buffer);
     if (!device_given(buffer, __func__, "buffer")) return;
     if ((int)usage < GGML_BACKEND_BUFFER_USAGE_ANY || usage > GGML_BACKEND_BUFFER_USAGE_COMPUTE) {
         ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: there is no usage %d", __func__, (int)usage);

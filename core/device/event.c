@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "base/thread_guard.h"
 #include "device/check.h"
 #include "host/live.h"
 
@@ -23,6 +24,7 @@ ggml_backend_event_t ggml_backend_event_new(ggml_backend_dev_t device) {
 }
 
 void ggml_backend_event_free(ggml_backend_event_t event) {
+    THREAD_GUARD_END(event);
     if (!event || !device_given(event->device, __func__, "device of the event")) return;
     ggml_backend_dev_t device = event->device;
     ggml_backend_dev_t counted = event->reserved[DEVICE_LIVE_SLOT];
@@ -33,6 +35,8 @@ void ggml_backend_event_free(ggml_backend_event_t event) {
 }
 
 void ggml_backend_event_record(ggml_backend_event_t event, ggml_backend_t backend) {
+    THREAD_GUARD_VOID(event);
+    THREAD_GUARD_VOID(backend);
     if (!device_given(event, __func__, "event") || !device_given(backend, __func__, "stream"))
         return;
     if (event->device != backend->device) {
@@ -64,6 +68,7 @@ void ggml_backend_event_synchronize(ggml_backend_event_t event) {
 
 // A plugin is never shown another plugin's event: the host then waits instead of the stream.
 void ggml_backend_event_wait(ggml_backend_t backend, ggml_backend_event_t event) {
+    THREAD_GUARD_VOID(backend);
     if (!device_given(backend, __func__, "stream") || !device_given(event, __func__, "event"))
         return;
     const bool related = event->device && backend->device &&

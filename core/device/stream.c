@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "device/stream.h"
 
+#include "base/thread_guard.h"
+
 #include "device/check.h"
 #include "host/live.h"
 
@@ -19,6 +21,7 @@ const char *ggml_backend_name(ggml_backend_t backend) {
 
 // The live count goes last: until then code of the plugin runs.
 void ggml_backend_free(ggml_backend_t backend) {
+    THREAD_GUARD_END(backend);
     if (!backend) return;
     ggml_backend_dev_t counted = backend->reserved[DEVICE_LIVE_SLOT];
     if (!device_offers(backend->iface.free != NULL, __func__, device_stream_label(backend),
@@ -53,6 +56,7 @@ size_t ggml_backend_get_max_size(ggml_backend_t backend) {
 }
 
 void ggml_backend_synchronize(ggml_backend_t backend) {
+    THREAD_GUARD_VOID(backend);
     if (!device_given(backend, __func__, "stream")) return;
     if (backend->iface.synchronize) backend->iface.synchronize(backend);
 }
@@ -73,6 +77,7 @@ bool ggml_backend_offload_op(ggml_backend_t backend, const struct ggml_tensor *o
 }
 
 void stream_graph_optimize(ggml_backend_t backend, struct ggml_cgraph *graph) {
+    THREAD_GUARD_VOID(backend);
     if (!device_given(backend, __func__, "stream") || !device_given(graph, __func__, "graph"))
         return;
     if (backend->iface.graph_optimize) backend->iface.graph_optimize(backend, graph);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "base/thread_guard.h"
 #include "device/check.h"
 #include "ggml-impl.h"
 #include "host/live.h"
@@ -79,10 +80,12 @@ static enum ggml_status compute(const char *function, ggml_backend_t backend,
 
 enum ggml_status ggml_backend_graph_compute_async(ggml_backend_t backend,
                                                   struct ggml_cgraph *cgraph) {
+    THREAD_GUARD(backend, GGML_STATUS_FAILED);
     return compute(__func__, backend, cgraph);
 }
 
 enum ggml_status ggml_backend_graph_compute(ggml_backend_t backend, struct ggml_cgraph *cgraph) {
+    THREAD_GUARD(backend, GGML_STATUS_FAILED);
     const enum ggml_status status = compute(__func__, backend, cgraph);
     const unsigned long told = ggml_fail_count();
     if (backend) ggml_backend_synchronize(backend);
@@ -99,6 +102,7 @@ static bool plans_offered(const char *function, ggml_backend_t backend) {
 
 ggml_backend_graph_plan_t ggml_backend_graph_plan_create(ggml_backend_t backend,
                                                          struct ggml_cgraph *cgraph) {
+    THREAD_GUARD(backend, NULL);
     if (!graph_usable(__func__, backend, cgraph) || !plans_offered(__func__, backend)) return NULL;
     const unsigned long told = ggml_fail_count();
     host_live_add(backend->device);
@@ -112,6 +116,7 @@ ggml_backend_graph_plan_t ggml_backend_graph_plan_create(ggml_backend_t backend,
 }
 
 void ggml_backend_graph_plan_free(ggml_backend_t backend, ggml_backend_graph_plan_t plan) {
+    THREAD_GUARD_VOID(backend);
     if (!plan || !device_given(backend, __func__, "stream") || !plans_offered(__func__, backend))
         return;
     ggml_backend_dev_t device = backend->device;
@@ -121,6 +126,7 @@ void ggml_backend_graph_plan_free(ggml_backend_t backend, ggml_backend_graph_pla
 
 enum ggml_status ggml_backend_graph_plan_compute(ggml_backend_t backend,
                                                  ggml_backend_graph_plan_t plan) {
+    THREAD_GUARD(backend, GGML_STATUS_FAILED);
     if (!device_given(backend, __func__, "stream")) return GGML_STATUS_FAILED;
     if (!device_given(plan, __func__, "plan")) return GGML_STATUS_FAILED;
     if (!plans_offered(__func__, backend)) return GGML_STATUS_FAILED;

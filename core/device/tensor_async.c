@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Transfers queued on a stream. Where the stream can't queue one, it is synchronised and the
 // transfer is made at once, which keeps the order.
+#include "base/thread_guard.h"
 #include "device/tensor_access.h"
 
 // A stream queues transfers of its own device's memory only; it is never shown another's.
@@ -10,6 +11,7 @@ static bool owns(ggml_backend_t backend, ggml_backend_buffer_t buffer) {
 
 void ggml_backend_tensor_set_async(ggml_backend_t backend, struct ggml_tensor *tensor,
                                    const void *data, size_t offset, size_t size) {
+    THREAD_GUARD_VOID(backend);
     const struct tensor_pieces pieces = {offset, size, 1, 0, 0};
     if (!device_given(backend, __func__, "stream")) return;
     ggml_backend_buffer_t buffer = tensor_access_buffer(__func__, tensor, data, &pieces);
@@ -24,6 +26,7 @@ void ggml_backend_tensor_set_async(ggml_backend_t backend, struct ggml_tensor *t
 
 void ggml_backend_tensor_get_async(ggml_backend_t backend, const struct ggml_tensor *tensor,
                                    void *data, size_t offset, size_t size) {
+    THREAD_GUARD_VOID(backend);
     const struct tensor_pieces pieces = {offset, size, 1, 0, 0};
     if (!device_given(backend, __func__, "stream")) return;
     ggml_backend_buffer_t buffer = tensor_access_buffer(__func__, tensor, data, &pieces);
@@ -40,6 +43,7 @@ void ggml_backend_tensor_get_async(ggml_backend_t backend, const struct ggml_ten
 void ggml_backend_tensor_set_2d_async(ggml_backend_t backend, struct ggml_tensor *tensor,
                                       const void *data, size_t offset, size_t size, size_t n_copies,
                                       size_t stride_tensor, size_t stride_data) {
+    THREAD_GUARD_VOID(backend);
     const struct tensor_pieces pieces = {offset, size, n_copies, stride_tensor, stride_data};
     if (!device_given(backend, __func__, "stream")) return;
     ggml_backend_buffer_t buffer = tensor_access_buffer(__func__, tensor, data, &pieces);
@@ -62,6 +66,7 @@ void ggml_backend_tensor_set_2d_async(ggml_backend_t backend, struct ggml_tensor
 void ggml_backend_tensor_get_2d_async(ggml_backend_t backend, const struct ggml_tensor *tensor,
                                       void *data, size_t offset, size_t size, size_t n_copies,
                                       size_t stride_tensor, size_t stride_data) {
+    THREAD_GUARD_VOID(backend);
     const struct tensor_pieces pieces = {offset, size, n_copies, stride_tensor, stride_data};
     if (!device_given(backend, __func__, "stream")) return;
     ggml_backend_buffer_t buffer = tensor_access_buffer(__func__, tensor, data, &pieces);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "base/mem.h"
+#include "base/thread_guard.h"
 #include "device/check.h"
 #include "device/stream.h"
 #include "ggml-impl.h"
@@ -78,6 +79,8 @@ static bool queue_copy(ggml_backend_t backend_src, ggml_backend_t backend_dst,
 
 bool stream_copy_async(ggml_backend_t backend_src, ggml_backend_t backend_dst,
                        const struct ggml_tensor *src, struct ggml_tensor *dst) {
+    THREAD_GUARD(backend_src, false);
+    THREAD_GUARD(backend_dst, false);
     if (!device_given(backend_src, __func__, "source stream")) return false;
     if (!device_given(backend_dst, __func__, "destination stream")) return false;
     return copyable(__func__, src, dst) && queue_copy(backend_src, backend_dst, src, dst);
@@ -85,6 +88,8 @@ bool stream_copy_async(ggml_backend_t backend_src, ggml_backend_t backend_dst,
 
 void ggml_backend_tensor_copy_async(ggml_backend_t backend_src, ggml_backend_t backend_dst,
                                     const struct ggml_tensor *src, struct ggml_tensor *dst) {
+    THREAD_GUARD_VOID(backend_src);
+    THREAD_GUARD_VOID(backend_dst);
     if (!device_given(backend_src, __func__, "source stream")) return;
     if (!device_given(backend_dst, __func__, "destination stream")) return;
     if (!copyable(__func__, src, dst)) return;

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/status.h"
+#include "base/thread_guard.h"
 
 enum { ARENA_ALIGNMENT = 64 };
 
@@ -38,6 +39,7 @@ fail:
 }
 
 void ggml_reset(struct ggml_context *ctx) {
+    THREAD_GUARD_VOID(ctx);
     if (!ctx) return;
     ctx->first = NULL;
     ctx->last = NULL;
@@ -45,6 +47,7 @@ void ggml_reset(struct ggml_context *ctx) {
 }
 
 void ggml_free(struct ggml_context *ctx) {
+    THREAD_GUARD_END(ctx);
     if (!ctx) return;
     if (ctx->owns_buffer) ggml_mem_aligned_free(ctx->mem_buffer);
     ggml_mem_free(ctx);
@@ -59,6 +62,7 @@ bool ggml_get_no_alloc(struct ggml_context *ctx) {
 }
 
 void ggml_set_no_alloc(struct ggml_context *ctx, bool no_alloc) {
+    THREAD_GUARD_VOID(ctx);
     if (ctx) ctx->no_alloc = no_alloc;
 }
 
@@ -85,6 +89,7 @@ void *ggml_context_take(struct ggml_context *ctx, enum ggml_object_type type, si
         ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the context is NULL", what);
         return NULL;
     }
+    THREAD_GUARD_AS(ctx, what, return NULL);
     const size_t header = sizeof(struct ggml_object);
     const size_t used = ggml_used_mem(ctx);
     const size_t left = ctx->mem_size > used ? ctx->mem_size - used : 0;
@@ -111,6 +116,7 @@ void *ggml_context_take(struct ggml_context *ctx, enum ggml_object_type type, si
 }
 
 void *ggml_new_buffer(struct ggml_context *ctx, size_t nbytes) {
+    THREAD_GUARD(ctx, NULL);
     return ggml_context_take(ctx, GGML_OBJECT_TYPE_WORK_BUFFER, nbytes, "ggml_new_buffer");
 }
 

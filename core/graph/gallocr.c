@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "base/status.h"
+#include "base/thread_guard.h"
 #include "ggml-backend.h"
 
 static int find_pool(struct ggml_gallocr *galloc, ggml_backend_buffer_type_t buft) {
@@ -54,6 +55,7 @@ ggml_gallocr_t ggml_gallocr_new(ggml_backend_buffer_type_t buft) {
 }
 
 void ggml_gallocr_free(ggml_gallocr_t galloc) {
+    THREAD_GUARD_END(galloc);
     if (!galloc) return;
     for (int i = 0; i < galloc->n_pools; ++i) {
         for (int32_t k = 0; k < galloc->pools[i].n_chunks; ++k) {
@@ -118,6 +120,7 @@ static bool is_given(const char *function, ggml_gallocr_t galloc, const struct g
 
 bool ggml_gallocr_reserve_n(ggml_gallocr_t galloc, struct ggml_cgraph *graph,
                             const int *node_buffer_ids, const int *leaf_buffer_ids) {
+    THREAD_GUARD(galloc, false);
     struct graph_plan plan;
     if (!is_given(__func__, galloc, graph)) return false;
     if (!graph_plan_build(galloc, graph, node_buffer_ids, leaf_buffer_ids, &plan)) return false;
@@ -134,12 +137,14 @@ bool ggml_gallocr_reserve_n(ggml_gallocr_t galloc, struct ggml_cgraph *graph,
 }
 
 bool ggml_gallocr_reserve(ggml_gallocr_t galloc, struct ggml_cgraph *graph) {
+    THREAD_GUARD(galloc, false);
     return ggml_gallocr_reserve_n(galloc, graph, NULL, NULL);
 }
 
 void ggml_gallocr_reserve_n_size(ggml_gallocr_t galloc, struct ggml_cgraph *graph,
                                  const int *node_buffer_ids, const int *leaf_buffer_ids,
                                  size_t *sizes) {
+    THREAD_GUARD_VOID(galloc);
     struct graph_plan plan;
     if (!is_given(__func__, galloc, graph) || !sizes) return;
     memset(sizes, 0, (size_t)galloc->n_buffers * sizeof(sizes[0]));
@@ -151,6 +156,7 @@ void ggml_gallocr_reserve_n_size(ggml_gallocr_t galloc, struct ggml_cgraph *grap
 }
 
 bool ggml_gallocr_alloc_graph(ggml_gallocr_t galloc, struct ggml_cgraph *graph) {
+    THREAD_GUARD(galloc, false);
     if (!is_given(__func__, galloc, graph)) return false;
     if (graph->error) {
         ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the graph is in error: %s", __func__,
@@ -172,6 +178,7 @@ bool ggml_gallocr_alloc_graph(ggml_gallocr_t galloc, struct ggml_cgraph *graph) 
 }
 
 size_t ggml_gallocr_get_buffer_size(ggml_gallocr_t galloc, int buffer_id) {
+    THREAD_GUARD(galloc, 0);
     if (!galloc || buffer_id < 0 || buffer_id >= galloc->n_buffers) {
         ggml_fail(GGML_HOST_OUT_OF_RANGE, "ggml_gallocr_get_buffer_size: there is no buffer %d",
                   buffer_id);

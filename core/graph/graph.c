@@ -5,6 +5,7 @@
 #include <limits.h>
 
 #include "base/status.h"
+#include "base/thread_guard.h"
 #include "ggml-backend.h"
 #include "graph/context.h"
 
@@ -71,6 +72,7 @@ void ggml_graph_set_error(struct ggml_cgraph *graph, const char *message) {
 }
 
 void ggml_graph_clear(struct ggml_cgraph *cgraph) {
+    THREAD_GUARD_VOID(cgraph);
     if (!cgraph) return;
     cgraph->n_nodes = 0;
     cgraph->n_leafs = 0;
@@ -140,6 +142,7 @@ struct ggml_cgraph *ggml_graph_dup(struct ggml_context *ctx, struct ggml_cgraph 
 }
 
 void ggml_graph_add_node(struct ggml_cgraph *cgraph, struct ggml_tensor *tensor) {
+    THREAD_GUARD_VOID(cgraph);
     if (!cgraph || !tensor) {
         ggml_fail(GGML_HOST_INVALID_ARGUMENT, "ggml_graph_add_node: the graph or tensor is NULL");
     } else if (ggml_tensor_is_error(tensor)) {
@@ -223,6 +226,7 @@ static void set_one(struct ggml_tensor *tensor) {
 }
 
 void ggml_graph_reset(struct ggml_cgraph *cgraph) {
+    THREAD_GUARD_VOID(cgraph);
     if (!cgraph) return;
     if (!cgraph->grads) {
         ggml_fail(GGML_HOST_INVALID_ARGUMENT, "ggml_graph_reset: the graph has no gradients");

@@ -3,6 +3,8 @@
 // may be deeper than the thread's.
 #include "base/mem.h"
 #include "base/status.h"
+#include "base/thread_guard.h"
+#include "graph/context.h"
 #include "graph/error_tensor.h"
 #include "graph/graph.h"
 
@@ -131,16 +133,19 @@ static void visit_tensor(struct ggml_cgraph *graph, struct ggml_tensor *tensor, 
 }
 
 void ggml_build_forward_expand(struct ggml_cgraph *cgraph, struct ggml_tensor *tensor) {
+    THREAD_GUARD_VOID(cgraph);
     visit_tensor(cgraph, tensor, true);
 }
 
 void ggml_build_forward_order(struct ggml_cgraph *cgraph, struct ggml_tensor *tensor) {
+    THREAD_GUARD_VOID(cgraph);
     visit_tensor(cgraph, tensor, false);
 }
 
 struct ggml_tensor *ggml_build_forward_select(struct ggml_cgraph *cgraph,
                                               struct ggml_tensor **tensors, int n_tensors,
                                               int idx) {
+    THREAD_GUARD(cgraph, ggml_last_error_tensor(NULL));
     if (!cgraph || !tensors || idx < 0 || idx >= n_tensors) {
         if (cgraph) ggml_graph_set_error(cgraph, "ggml_build_forward_select: no such tensor");
         return ggml_error_tensor(NULL, "ggml_build_forward_select: tensor %d of %d", idx,

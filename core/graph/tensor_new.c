@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "base/status.h"
+#include "base/thread_guard.h"
 #include "graph/context.h"
 #include "graph/error_tensor.h"
 #include "graph/tensor_impl.h"
@@ -106,6 +107,7 @@ struct ggml_tensor *ggml_new_view_impl(struct ggml_context *ctx, enum ggml_type 
                                        struct ggml_tensor *view_src, size_t view_offs) {
     struct ggml_tensor shape = {.type = type, .ne = {1, 1, 1, 1}};
     size_t bytes;
+    THREAD_GUARD_AS(ctx, "ggml_new_tensor", return ggml_last_error_tensor(NULL));
     if (view_src && (view_src->flags & GGML_TENSOR_FLAG_ERROR)) {
         return ggml_error_tensor(ctx, "%s", ggml_tensor_error(view_src));
     }

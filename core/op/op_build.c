@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/status.h"
+#include "base/thread_guard.h"
 #include "graph/context.h"
 #include "graph/error_tensor.h"
 #include "graph/tensor_impl.h"
@@ -114,6 +115,7 @@ static struct ggml_tensor *make_result(struct op_call *call) {
 }
 
 struct ggml_tensor *op_build(struct op_call *call) {
+    THREAD_GUARD_AS(call->ctx, call->builder, return ggml_last_error_tensor(NULL));
     const struct ggml_op_info *info = ggml_op_info(call->op);
     const bool fits = check_operands(call, info) && info->type_rule(call) &&
                       info->shape_rule(call) && check_result(call);

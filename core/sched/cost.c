@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "base/status.h"
+#include "base/thread_guard.h"
 
 struct choice {
     const struct cost_model *model;
@@ -128,6 +129,7 @@ static enum ggml_host_status take_figures(const struct ggml_backend_sched *sched
 
 enum ggml_host_status ggml_sched_set_costs(ggml_backend_sched_t sched,
                                            const struct ggml_device_figures *const *figures) {
+    THREAD_GUARD(sched, GGML_HOST_BUSY);
     if (!sched) {
         return ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the scheduler is NULL", __func__);
     }

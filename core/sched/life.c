@@ -2,6 +2,7 @@
 // Creation, end and plain questions.
 #include "base/mem.h"
 #include "base/status.h"
+#include "base/thread_guard.h"
 #include "sched/sched.h"
 
 const char *sched_reason_text(enum sched_reason reason) {
@@ -204,6 +205,7 @@ static void free_graph(struct ggml_backend_sched *sched) {
 }
 
 void ggml_backend_sched_free(ggml_backend_sched_t sched) {
+    THREAD_GUARD_END(sched);
     if (!sched) return;
     if (sched->galloc) sched_wait_all(sched);
     free_streams(sched);
@@ -228,6 +230,7 @@ ggml_backend_t ggml_backend_sched_get_backend(ggml_backend_sched_t sched, int i)
 }
 
 int ggml_backend_sched_get_n_splits(ggml_backend_sched_t sched) {
+    THREAD_GUARD(sched, 0);
     return is_given(sched, __func__, "scheduler") ? sched->n_splits : 0;
 }
 
@@ -254,6 +257,7 @@ ggml_backend_buffer_type_t ggml_backend_sched_get_buffer_type(ggml_backend_sched
 }
 
 size_t ggml_backend_sched_get_buffer_size(ggml_backend_sched_t sched, ggml_backend_t backend) {
+    THREAD_GUARD(sched, 0);
     const int32_t b = known_stream(sched, backend, __func__);
     if (b < 0) return 0;
     size_t size = ggml_gallocr_get_buffer_size(sched->galloc, b);
@@ -264,6 +268,7 @@ size_t ggml_backend_sched_get_buffer_size(ggml_backend_sched_t sched, ggml_backe
 void ggml_backend_sched_set_eval_callback(ggml_backend_sched_t sched,
                                           ggml_backend_sched_eval_callback callback,
                                           void *user_data) {
+    THREAD_GUARD_VOID(sched);
     if (!is_given(sched, __func__, "scheduler")) return;
     sched->callback = callback;
     sched->callback_data = user_data;
@@ -289,6 +294,7 @@ static bool store_pin(struct ggml_backend_sched *sched, const struct ggml_tensor
 
 void ggml_backend_sched_set_tensor_backend(ggml_backend_sched_t sched, struct ggml_tensor *node,
                                            ggml_backend_t backend) {
+    THREAD_GUARD_VOID(sched);
     const int32_t b = known_stream(sched, backend, __func__);
     if (b < 0 || !is_given(node, __func__, "node")) return;
     if (!store_pin(sched, node, b)) {
@@ -298,6 +304,7 @@ void ggml_backend_sched_set_tensor_backend(ggml_backend_sched_t sched, struct gg
 
 ggml_backend_t ggml_backend_sched_get_tensor_backend(ggml_backend_sched_t sched,
                                                      struct ggml_tensor *node) {
+    THREAD_GUARD(sched, NULL);
     if (!is_given(sched, __func__, "scheduler") || !is_given(node, __func__, "node")) return NULL;
     int32_t b = -1;
     const int32_t item = sched->state != SCHED_RESET ? sched_find_item(sched, node) : -1;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The sequence of calls: reserve, reset, split, allocate, compute.
 #include "base/status.h"
+#include "base/thread_guard.h"
 #include "sched/sched.h"
 
 static bool enter(ggml_backend_sched_t sched, const struct ggml_cgraph *graph,
@@ -39,6 +40,7 @@ static void forget_pins(ggml_backend_sched_t sched) {
 }
 
 void ggml_backend_sched_reset(ggml_backend_sched_t sched) {
+    THREAD_GUARD_VOID(sched);
     if (!sched) {
         ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the scheduler is NULL", __func__);
         return;
@@ -48,6 +50,7 @@ void ggml_backend_sched_reset(ggml_backend_sched_t sched) {
 }
 
 void ggml_backend_sched_synchronize(ggml_backend_sched_t sched) {
+    THREAD_GUARD_VOID(sched);
     if (!sched) {
         ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the scheduler is NULL", __func__);
         return;
@@ -60,6 +63,7 @@ void ggml_backend_sched_synchronize(ggml_backend_sched_t sched) {
 
 void ggml_backend_sched_reserve_size(ggml_backend_sched_t sched, struct ggml_cgraph *measure_graph,
                                      size_t *sizes) {
+    THREAD_GUARD_VOID(sched);
     if (!enter(sched, measure_graph, __func__)) return;
     if (!sizes) {
         ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: there is no array for the sizes", __func__);
@@ -74,6 +78,7 @@ void ggml_backend_sched_reserve_size(ggml_backend_sched_t sched, struct ggml_cgr
 }
 
 bool ggml_backend_sched_reserve(ggml_backend_sched_t sched, struct ggml_cgraph *measure_graph) {
+    THREAD_GUARD(sched, false);
     if (!enter(sched, measure_graph, __func__)) return false;
     ggml_backend_sched_synchronize(sched);
     bool done = sched_split_fresh(sched, measure_graph);
@@ -86,6 +91,7 @@ bool ggml_backend_sched_reserve(ggml_backend_sched_t sched, struct ggml_cgraph *
 }
 
 void ggml_backend_sched_split_graph(ggml_backend_sched_t sched, struct ggml_cgraph *graph) {
+    THREAD_GUARD_VOID(sched);
     if (!enter(sched, graph, __func__)) return;
     sched->state = SCHED_SPLIT;
     if (sched_split_fresh(sched, graph)) return;
@@ -94,6 +100,7 @@ void ggml_backend_sched_split_graph(ggml_backend_sched_t sched, struct ggml_cgra
 }
 
 bool ggml_backend_sched_alloc_graph(ggml_backend_sched_t sched, struct ggml_cgraph *graph) {
+    THREAD_GUARD(sched, false);
     if (!enter(sched, graph, __func__)) return false;
     if (sched->state == SCHED_ALLOCATED) {
         ggml_fail(GGML_HOST_INVALID_ARGUMENT,
@@ -123,6 +130,7 @@ bool ggml_backend_sched_alloc_graph(ggml_backend_sched_t sched, struct ggml_cgra
 
 enum ggml_status ggml_backend_sched_graph_compute_async(ggml_backend_sched_t sched,
                                                         struct ggml_cgraph *graph) {
+    THREAD_GUARD(sched, GGML_STATUS_FAILED);
     if (!enter(sched, graph, __func__)) return GGML_STATUS_FAILED;
     if (sched->state != SCHED_ALLOCATED && !ggml_backend_sched_alloc_graph(sched, graph)) {
         return GGML_STATUS_ALLOC_FAILED;
@@ -140,6 +148,7 @@ enum ggml_status ggml_backend_sched_graph_compute_async(ggml_backend_sched_t sch
 
 enum ggml_status ggml_backend_sched_graph_compute(ggml_backend_sched_t sched,
                                                   struct ggml_cgraph *graph) {
+    THREAD_GUARD(sched, GGML_STATUS_FAILED);
     enum ggml_status status = ggml_backend_sched_graph_compute_async(sched, graph);
     if (status != GGML_STATUS_SUCCESS) return status;
     const unsigned long told = ggml_fail_count();

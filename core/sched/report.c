@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "base/status.h"
+#include "base/thread_guard.h"
 #include "sched/sched.h"
 
 struct collector {
@@ -123,6 +124,7 @@ static ggml_sched_report_t make_report(ggml_backend_sched_t sched, const size_t 
 }
 
 ggml_sched_report_t ggml_sched_report_new(ggml_backend_sched_t sched, struct ggml_cgraph *graph) {
+    THREAD_GUARD(sched, NULL);
     if (!sched || (!graph && sched->state == SCHED_RESET)) {
         ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: %s", __func__,
                   sched ? "there is no graph: give one, or split one first"
@@ -191,6 +193,7 @@ const struct ggml_sched_stream_info *ggml_sched_report_stream(ggml_sched_report_
 
 enum ggml_host_status ggml_sched_set_allowed(ggml_backend_sched_t sched,
                                              const ggml_backend_t *allowed, size_t n_allowed) {
+    THREAD_GUARD(sched, GGML_HOST_BUSY);
     if (!sched || (!allowed && n_allowed > 0)) {
         return ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the scheduler or the list is NULL",
                          __func__);
