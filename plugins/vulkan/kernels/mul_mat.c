@@ -112,6 +112,45 @@ static void encode_plain(struct vk_plan *plan, const struct ggml_tensor *node) {
     encode_vector(plan, node, &extra, vector_shader(vk_plan_features(plan), node));
 }
 
+// --- packed products of bytes --------------------------------------------------------------------
+
+// Rounds src1, which is worth it for few columns of types whose digits are fewer still.
+static bool suits_dot(const struct vk_features *features, const struct ggml_tensor *node) {
+    const struct ggml_tensor *a = node->src[0];
+    const bool type =
+        a->type == GGML_TYPE_Q8_0 || a->type == GGML_TYPE_Q4_0 || a->type == GGML_TYPE_Q4_K;
+    return features->int_dot && features->subgroup_arithmetic && type && vk_is_wide(a) &&
+           node->ne[1] <= VECTOR_COLUMNS && node->src[1]->type == GGML_TYPE_F32 &&
+           vk_rows_dense(node->src[1]) && ggml_get_op_params_i32(node, 0) != GGML_PREC_F32;
+}
+
+static void encode_dot(struct vk_plan *plan, const struct ggml_tensor *node) {
+    enum { GROUP = 64, GROUP_BYTES = 48 }; // of 32 elements, as quantize_columns.comp writes them
+    const struct ggml_tensor *b = node->src[1];
+    const uint64_t groups = vk_nelements(b) / 32;
+    const size_t bytes = (size_t)groups * GROUP_BYTES;
+    const size_t offset = vk_plan_scratch(plan, bytes);
+    struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_quantize_columns, node, 1, GROUP);
+    if (!d) return;
+    vk_dispatch_scratch(d, 0, offset, bytes, true);
+    d->operands[1].tensor = b;
+    vk_dispatch_groups(plan, d, vk_groups_of(groups, GROUP));
+
+    const uint32_t rows = 2, columns = node->ne[1] > 2 ? 4 : (uint32_t)node->ne[1];
+    d = vk_dispatch_new(plan, VK_SHADER_mul_mat_dot, node, 1, group_size(vk_plan_features(plan)));
+    if (!d) return;
+    vk_dispatch_scratch(d, 2, offset, bytes, false);
+    vk_dispatch_spec(d, node->src[0]->type);
+    vk_dispatch_spec(d, rows);
+    vk_dispatch_spec(d, columns);
+    vk_dispatch_groups(plan, d,
+                       vk_groups_of((uint64_t)node->ne[0], rows) *
+                           vk_groups_of((uint64_t)node->ne[1], columns) * (uint64_t)node->ne[2] *
+                           (uint64_t)node->ne[3]);
+}
+
+// --- tiles in shared memory ----------------------------------------------------------------------
+
 // Halves suffice where src0 has no more digits than they; sums of halves only for blocks.
 static enum vk_shader tile_shader(const struct vk_features *features,
                                   const struct ggml_tensor *node) {
@@ -145,6 +184,8 @@ static bool suits_tile(const struct vk_features *features, const struct ggml_ten
 void vk_encode_mul_mat(struct vk_plan *plan, const struct ggml_tensor *node) {
     if (suits_tile(vk_plan_features(plan), node))
         encode_tile(plan, node);
+    else if (suits_dot(vk_plan_features(plan), node))
+        encode_dot(plan, node);
     else
         encode_plain(plan, node);
 }
@@ -152,7 +193,8 @@ void vk_encode_mul_mat(struct vk_plan *plan, const struct ggml_tensor *node) {
 // Whether the node is computed by mul_mat_vec.comp.
 static bool is_vector(const struct vk_plan *plan, const struct ggml_tensor *node) {
     const struct vk_features *features = vk_plan_features(plan);
-    return vk_kernel_find(features, node) != NULL && !suits_tile(features, node);
+    return vk_kernel_find(features, node) != NULL && !suits_tile(features, node) &&
+           !suits_dot(features, node);
 }
 
 bool vk_encode_mul_mat_bias(struct vk_plan *plan, const struct ggml_tensor *product,

@@ -68,7 +68,7 @@ Tile tile_of(const uint group, const uint rows, const uint columns) {
     tile.batch = uvec2(matrix % DST.ne.z, matrix / DST.ne.z);
     tile.rows = min(rows, DST.ne.x - tile.row);
     tile.columns = min(columns, DST.ne.y - tile.column);
-    const uvec2 weights = tile.batch / (SRC1.ne.zw / SRC0.ne.zw);
+    const uvec2 weights = tile.batch / (DST.ne.zw / SRC0.ne.zw);
     tile.a = SRC0.at.x + weights.x * SRC0.nb.z + weights.y * SRC0.nb.w + tile.row * SRC0.nb.y;
     return tile;
 }

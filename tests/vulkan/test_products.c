@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT
+// Which shader multiplies on which device, without one; and that those which the driver on the CPU
+// would not choose compute the same.
+#define _POSIX_C_SOURCE 200809L
+#include <math.h>
+
+#include "plan.h"
+#include "shaders.h"
+#include "vulkan_test.h"
+
+static struct ggml_context *new_context(void) {
+    const struct ggml_init_params params = {.mem_size = 1 << 18, .no_alloc = true};
+    return ggml_init(params);
+}
+
+static struct ggml_tensor *product(struct ggml_context *ctx, enum ggml_type type, int64_t m,
+                                   int64_t n, int64_t k) {
+    return ggml_mul_mat(ctx, ggml_new_tensor_2d(ctx, type, k, m),
+                        ggml_new_tensor_2d(ctx, GGML_TYPE_F32, k, n));
+}
+
+// --- choices -------------------------------------------------------------------------------------
+
+enum { FP16 = 1, INT_DOT = 2, COOPMAT = 4, NO_SUBGROUPS = 8, CPU = 16, SMALL = 32, WAVE64 = 64 };
+
+static struct vk_features features_of(int flags) {
+    return (struct vk_features){
+        .fp16 = (flags & (FP16 | COOPMAT)) != 0,
+        .int_dot = (flags & INT_DOT) != 0,
+        .coopmat = (flags & COOPMAT) != 0,
+        .subgroup_arithmetic = !(flags & NO_SUBGROUPS),
+        .cpu = (flags & CPU) != 0,
+        .subgroup_size = flags & CPU      ? 8
+                         : flags & WAVE64 ? 64
+                                          : 32,
+        .max_group_size = flags & SMALL ? 128 : 1024,
+        .max_groups = {65535, 65535, 65535},
+        .max_shared_bytes = flags & SMALL ? 16384 : 49152,
+        .max_range_bytes = 1 << 30,
+        .min_storage_alignment = 16,
+    };
+}
+
+static const struct {
+    int flags;
+    enum ggml_type type;
+    int n;
+    bool precise;
+    const char *shader; // of the last launch
+    int n_launches;
+} choices[] = {
+    {0, GGML_TYPE_F32, 1, false, "mul_mat_vec_sum", 1},
+    {0, GGML_TYPE_F16, 8, false, "mul_mat_vec_sum", 1},
+    {NO_SUBGROUPS, GGML_TYPE_F16, 8, false, "mul_mat_vec", 1},
+    {NO_SUBGROUPS, GGML_TYPE_Q4_K, 1, false, "mul_mat_vec_blocks", 1},
+    {0, GGML_TYPE_Q4_0, 1, false, "mul_mat_vec_blocks_sum", 1},
+    {0, GGML_TYPE_Q4_0, 64, false, "mul_mat_tile", 1},
+    {SMALL, GGML_TYPE_Q4_0, 64, false, "mul_mat_vec_blocks_sum", 1},
+    {CPU, GGML_TYPE_Q4_0, 512, false, "mul_mat_vec_blocks_sum", 1},
+    {CPU | FP16, GGML_TYPE_F16, 512, false, "mul_mat_vec_sum", 1},
+    {FP16, GGML_TYPE_Q4_0, 64, false, "mul_mat_tile_fp16", 1},
+    {FP16, GGML_TYPE_Q4_0, 64, true, "mul_mat_tile", 1},
+    {FP16, GGML_TYPE_F16, 64, false, "mul_mat_tile", 1},
+    {FP16, GGML_TYPE_BF16, 64, false, "mul_mat_tile", 1},
+    {COOPMAT, GGML_TYPE_F16, 64, false, "mul_mat_tile_coopmat", 1},
+    {COOPMAT, GGML_TYPE_Q6_K, 64, false, "mul_mat_tile_coopmat", 1},
+    {COOPMAT, GGML_TYPE_F16, 64, true, "mul_mat_tile", 1},
+    {COOPMAT, GGML_TYPE_BF16, 64, false, "mul_mat_tile", 1},
+    {COOPMAT | WAVE64, GGML_TYPE_Q6_K, 64, false, "mul_mat_tile_fp16", 1},
+    {COOPMAT, GGML_TYPE_F16, 4, false, "mul_mat_vec_sum", 1},
+    {INT_DOT, GGML_TYPE_Q8_0, 1, false, "mul_mat_dot", 2},
+    {INT_DOT, GGML_TYPE_Q4_0, 8, false, "mul_mat_dot", 2},
+    {INT_DOT, GGML_TYPE_Q4_K, 1, false, "mul_mat_dot", 2},
+    {INT_DOT, GGML_TYPE_Q4_K, 1, true, "mul_mat_vec_blocks_sum", 1},
+    {INT_DOT, GGML_TYPE_Q5_1, 1, false, "mul_mat_vec_blocks_sum", 1},
+    {INT_DOT, GGML_TYPE_F16, 1, false, "mul_mat_vec_sum", 1},
+    {INT_DOT | NO_SUBGROUPS, GGML_TYPE_Q8_0, 1, false, "mul_mat_vec_blocks", 1},
+};
+
+static void test_choices(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); ++i) {
+        const struct vk_features features = features_of(choices[i].flags);
+        struct vk_plan plan;
+        struct ggml_context *ctx = new_context();
+        struct ggml_tensor *node = product(ctx, choices[i].type, 256, choices[i].n, 512);
+        if (choices[i].precise) ggml_mul_mat_set_prec(node, GGML_PREC_F32);
+        vk_plan_init(&plan, &features);
+        assert_true(vk_plan_add(&plan, node));
+        assert_int_equal(plan.n_dispatches, choices[i].n_launches);
+        const struct vk_dispatch *last = &plan.dispatches[plan.n_dispatches - 1];
+        const char *name = vk_shader_code(last->shader)->name;
+        if (strcmp(name, choices[i].shader) != 0)
+            fail_msg("choice %d: %s, not %s", (int)i, name, choices[i].shader);
+        for (int d = 0; d < plan.n_dispatches; ++d)
+            assert_true(plan.dispatches[d].specs[0] <= features.max_group_size);
+        vk_plan_free(&plan);
+        ggml_free(ctx);
+    }
+}
+
+// --- results -------------------------------------------------------------------------------------
+
+static const struct {
+    enum ggml_type type;
+    int m, n, k;
+} sizes[] = {
+    {GGML_TYPE_F32, 70, 66, 45}, {GGML_TYPE_BF16, 33, 2, 31}, {GGML_TYPE_Q4_0, 65, 67, 96},
+    {GGML_TYPE_Q8_0, 7, 3, 160}, {GGML_TYPE_Q4_0, 5, 1, 64},  {GGML_TYPE_Q4_K, 4, 5, 512},
+};
+
+static void fill(struct ggml_tensor *t, uint32_t seed) {
+    const int64_t n = ggml_nelements(t);
+    float *numbers = malloc((size_t)n * sizeof(float));
+    char *data = malloc(ggml_nbytes(t));
+    for (int64_t i = 0; i < n; ++i) {
+        seed = seed * 1664525u + 1013904223u;
+        numbers[i] = (float)(seed >> 8) / (float)(1 << 23) - 1;
+    }
+    if (t->type == GGML_TYPE_F32)
+        memcpy(data, numbers, ggml_nbytes(t));
+    else
+        ggml_quantize_chunk(t->type, numbers, data, 0, ggml_nrows(t), t->ne[0], NULL);
+    ggml_backend_tensor_set(t, data, 0, ggml_nbytes(t));
+    free(numbers);
+    free(data);
+}
+
+static float *compute(ggml_backend_dev_t device, int i) {
+    struct ggml_context *ctx = new_context();
+    struct ggml_tensor *y = product(ctx, sizes[i].type, sizes[i].m, sizes[i].n, sizes[i].k);
+    struct ggml_cgraph *graph = ggml_new_graph(ctx);
+    ggml_build_forward_expand(graph, y);
+    ggml_backend_t stream = ggml_backend_dev_init(device, NULL);
+    assert_non_null(stream);
+    ggml_backend_buffer_t buffer = ggml_backend_alloc_ctx_tensors(ctx, stream);
+    assert_non_null(buffer);
+    fill(y->src[0], 1);
+    fill(y->src[1], 2);
+    assert_int_equal(ggml_backend_graph_compute(stream, graph), GGML_STATUS_SUCCESS);
+    float *numbers = malloc(ggml_nbytes(y));
+    ggml_backend_tensor_get(y, numbers, 0, ggml_nbytes(y));
+    ggml_backend_free(stream);
+    ggml_backend_buffer_free(buffer);
+    ggml_free(ctx);
+    return numbers;
+}
+
+static void check_results(ggml_backend_dev_t device, const char *what, int first, int last) {
+    ggml_backend_dev_t cpu = ggml_backend_dev_by_name("CPU");
+    for (int i = first; i <= last; ++i) {
+        float *got = compute(device, i), *wanted = compute(cpu, i);
+        double error = 0, power = 0;
+        for (int k = 0; k < sizes[i].m * sizes[i].n; ++k) {
+            error += ((double)got[k] - (double)wanted[k]) * ((double)got[k] - (double)wanted[k]);
+            power += (double)wanted[k] * (double)wanted[k];
+        }
+        const double bound = ggml_is_quantized(sizes[i].type) ? 2.5e-4 : 1e-6;
+        if (!(error <= bound * power))
+            fail_msg("%s, %s m=%d n=%d k=%d: %g", what, ggml_type_name(sizes[i].type), sizes[i].m,
+                     sizes[i].n, sizes[i].k, error / power);
+        free(got);
+        free(wanted);
+    }
+}
+
+// The driver on the CPU, told that it is another device.
+static void test_paths_of_other_devices(void **state) {
+    static const struct {
+        const char *name;
+        int flags, first, last; // of sizes
+    } paths[] = {
+        {"no subgroups", CPU | NO_SUBGROUPS, 1, 3},
+        {"GPU", 0, 0, 2},
+        {"half precision", FP16, 2, 2},
+        {"packed bytes", INT_DOT, 3, 5},
+    };
+    (void)state;
+    for (size_t p = 0; p < sizeof(paths) / sizeof(paths[0]); ++p) {
+        ggml_backend_dev_t device = vulkan_device(vulkan_start("none", ""));
+        if (!device) break;
+        struct vk_device *own = vk_device_of(device);
+        const int flags = paths[p].flags;
+        own->features.cpu = own->features.cpu && (flags & CPU);
+        own->features.subgroup_arithmetic &= !(flags & NO_SUBGROUPS);
+        own->features.fp16 &= (flags & FP16) != 0;
+        own->features.int_dot = (flags & INT_DOT) && own->probe.has.int_dot;
+        check_results(device, paths[p].name, paths[p].first, paths[p].last);
+        vulkan_stop();
+    }
+    vulkan_stop();
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_choices),
+        cmocka_unit_test(test_paths_of_other_devices),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
