@@ -21,8 +21,13 @@ struct by_size {
     size_t chunk_limit;
     int32_t n;
     int32_t n_met;
-    int32_t highest; // the block that last raised the peak
-    int64_t budget;  // meetings left in this try
+    int32_t highest;   // the block that last raised the peak
+    int64_t budget;    // meetings left in this try
+    bool lowest_hole;  // that fits; else the smallest
+    bool highest_hole; // takes precedence
+    bool either_end;   // lowest or highest, by chance
+    uint32_t seed;
+    size_t capacity; // below which the highest is sought
 };
 
 // The best try so far.
@@ -32,7 +37,7 @@ struct best_plan {
     bool exists;
 };
 
-enum { TRIES = 8 };
+enum { TRIES = 8, TRIES_BY_CHANCE = 32 };
 
 // Number of blocks that start at or before `time`.
 static int32_t count_started(const struct by_size *plan, int32_t time) {
@@ -67,25 +72,42 @@ static int compare_places(const void *a, const void *b) {
     return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
-// The smallest hole that fits among the collected blocks, or the room above them; a new chunk if
-// none.
+struct choice {
+    size_t offset;
+    size_t size; // of the hole; SIZE_MAX: none was found
+};
+
+static void consider(const struct by_size *plan, const struct memory_block *block, size_t offset,
+                     size_t hole, struct choice *choice) {
+    if (hole < block->size) return;
+    if (plan->highest_hole) {
+        *choice = (struct choice){offset + hole - block->size, hole};
+    } else if (choice->size == SIZE_MAX || (!plan->lowest_hole && hole < choice->size)) {
+        *choice = (struct choice){offset, hole};
+    }
+}
+
+// A hole that fits among the collected blocks, or the room above them; a new chunk if none.
 static bool place(struct by_size *plan, struct memory_block *block) {
     struct memory_chunks *chunks = &plan->chunks;
     int32_t next = 0;
     for (int32_t chunk = 0; chunk < chunks->count; ++chunk) {
-        size_t end = 0, best = 0, best_size = SIZE_MAX;
+        struct choice choice = {0, SIZE_MAX};
+        size_t end = 0;
         for (; next < plan->n_met && plan->met[next]->chunk == chunk; ++next) {
             const struct memory_block *met = plan->met[next];
-            const size_t hole = met->offset > end ? met->offset - end : 0;
-            if (hole >= block->size && hole < best_size) {
-                best = end;
-                best_size = hole;
-            }
+            if (met->offset > end) consider(plan, block, end, met->offset - end, &choice);
             if (met->offset + met->size > end) end = met->offset + met->size;
         }
-        if (best_size == SIZE_MAX) best = end;
-        if (block->size > chunks->limits[chunk] - best) continue;
-        memory_block_place(block, chunks, chunk, best);
+        if (plan->highest_hole && plan->capacity > end) {
+            consider(plan, block, end, plan->capacity - end, &choice);
+        }
+        if (choice.size == SIZE_MAX) choice.offset = end;
+        if (block->size > chunks->limits[chunk] ||
+            choice.offset > chunks->limits[chunk] - block->size) {
+            continue;
+        }
+        memory_block_place(block, chunks, chunk, choice.offset);
         return true;
     }
     if (!memory_chunks_add(chunks, block->size, plan->chunk_limit)) return false;
@@ -100,6 +122,11 @@ static void mark_placed(struct by_size *plan, int32_t number) {
     }
 }
 
+static bool next_bit(struct by_size *plan) {
+    plan->seed = plan->seed * 1664525u + 1013904223u;
+    return plan->seed >> 31;
+}
+
 static bool place_number(struct by_size *plan, int32_t number) {
     struct memory_block *block = &plan->blocks[number];
     plan->n_met = 0;
@@ -109,6 +136,7 @@ static bool place_number(struct by_size *plan, int32_t number) {
     plan->budget -= plan->n_met + plan->chunks.count;
     qsort(plan->met, (size_t)plan->n_met, sizeof(plan->met[0]), compare_places);
     const int32_t chunk_count = plan->chunks.count;
+    if (plan->either_end) plan->highest_hole = next_bit(plan);
     const size_t before = block->size > 0 ? memory_chunks_total(&plan->chunks) : SIZE_MAX;
     if (!place(plan, block)) return false;
     if (block->size > 0) mark_placed(plan, number);
@@ -159,12 +187,13 @@ static bool improve(struct by_size *plan, memory_block_before before, size_t goo
     int32_t *scratch = ggml_mem_alloc(((size_t)plan->n + 1) * sizeof(scratch[0]));
     bool good = order && scratch;
     bool done = best->exists && memory_chunks_total(&best->chunks) <= good_enough;
-    for (int i = 0; i < TRIES && good && !done; ++i) {
+    const int tries = plan->either_end ? TRIES_BY_CHANCE : TRIES;
+    for (int i = 0; i < tries && good && !done; ++i) {
         good = place_all(plan, order);
         if (!good || plan->budget < 0) break;
         keep_if_better(plan, best);
         done = memory_chunks_total(&best->chunks) <= good_enough;
-        prefer(plan, plan->blocks[plan->highest].size, order, scratch);
+        if (!plan->either_end) prefer(plan, plan->blocks[plan->highest].size, order, scratch);
     }
     ggml_mem_free(order);
     ggml_mem_free(scratch);
@@ -185,6 +214,11 @@ static bool is_larger(const struct memory_block *a, const struct memory_block *b
 
 static bool takes_more(const struct memory_block *a, const struct memory_block *b) {
     return (double)a->size * (double)lifetime(a) > (double)b->size * (double)lifetime(b);
+}
+
+// What lies beside many others that come and go is out of their way at the bottom.
+static bool lives_longer(const struct memory_block *a, const struct memory_block *b) {
+    return lifetime(a) != lifetime(b) ? lifetime(a) > lifetime(b) : a->size > b->size;
 }
 
 bool memory_plan_by_size(struct memory_block *blocks, int32_t n, size_t chunk_limit,
@@ -208,6 +242,12 @@ bool memory_plan_by_size(struct memory_block *blocks, int32_t n, size_t chunk_li
     }
     good = good && improve(&plan, is_larger, good_enough, &best) &&
            improve(&plan, takes_more, good_enough, &best);
+    plan.lowest_hole = true;
+    good = good && improve(&plan, lives_longer, good_enough, &best);
+    plan.capacity =
+        memory_plan_lower_bound(blocks, n); // a sum of sizes: what ends there is aligned
+    plan.either_end = plan.capacity <= chunk_limit;
+    if (plan.either_end) good = good && improve(&plan, lives_longer, good_enough, &best);
     *out_gave_up = good && !best.exists;
     if (good && best.exists) {
         memcpy(blocks, best.blocks, (size_t)n * sizeof(blocks[0]));

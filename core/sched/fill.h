@@ -41,23 +41,28 @@ static inline bool same_layout(const struct ggml_tensor *node, const struct ggml
            memcmp(node->nb, src->nb, sizeof(node->nb)) == 0;
 }
 
+// Number of the memory that the tensor itself lies in; -1: none. -2 with a message on failure.
+static inline int32_t buft_of(struct ggml_backend_sched *sched, const struct ggml_tensor *tensor) {
+    if (tensor->view_src || !tensor->buffer->buft) return -1;
+    if (tensor->buffer->buft == sched->last_buft) return sched->last_buft_id;
+    const int32_t buft = sched_buft_id(sched, tensor->buffer->buft);
+    if (buft < 0) return -2;
+    sched->last_buft = tensor->buffer->buft;
+    sched->last_buft_id = buft;
+    return buft;
+}
+
 // All of an item but its root.
-static inline bool sched_fill(struct ggml_backend_sched *sched, int32_t number,
+static inline bool sched_fill(struct ggml_backend_sched *sched, struct sched_item *item,
+                              struct sched_place *place, int32_t number,
                               struct ggml_tensor *tensor) {
-    int32_t buft = -1;
     if ((tensor->flags & GGML_TENSOR_FLAG_ERROR) || (unsigned)tensor->op >= GGML_OP_COUNT ||
         (unsigned)tensor->type >= GGML_TYPE_COUNT) {
         return sched_refuse(sched, tensor);
     }
-    if (!tensor->view_src && tensor->buffer && tensor->buffer->buft) {
-        buft = tensor->buffer->buft == sched->last_buft
-                   ? sched->last_buft_id
-                   : sched_buft_id(sched, tensor->buffer->buft);
-        if (buft < 0) return false;
-        sched->last_buft = tensor->buffer->buft;
-        sched->last_buft_id = buft;
-    }
-    sched->items[number] = (struct sched_item){
+    const int32_t buft = tensor->buffer ? buft_of(sched, tensor) : -1;
+    if (buft < -1) return false;
+    *item = (struct sched_item){
         .tensor = tensor,
         .root = number,
         .backend = -1,
@@ -65,8 +70,8 @@ static inline bool sched_fill(struct ggml_backend_sched *sched, int32_t number,
         .buft = buft,
         .traits = traits_of(sched, tensor),
     };
-    sched->places[number].pool = -1;
-    sched->places[number].size = tensor->view_src || buft >= 0 ? 0 : bytes_of(sched, tensor);
+    place->pool = -1;
+    place->size = tensor->view_src || buft >= 0 ? 0 : bytes_of(sched, tensor);
     return true;
 }
 

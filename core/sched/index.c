@@ -125,7 +125,8 @@ static int32_t add_mentioned(struct ggml_backend_sched *sched, struct ggml_tenso
                   (int)number);
         return -1;
     }
-    if (!sched_fill(sched, number, tensor)) return -1;
+    if (!sched_fill(sched, &sched->items[number], &sched->places[number], number, tensor))
+        return -1;
     sched->n_items++;
     item_map_add(&sched->item_ids, sched->items, tensor, number);
     return number;
@@ -178,7 +179,10 @@ static bool number_tensors(struct ggml_backend_sched *sched, struct ggml_tensor 
             ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the graph lists NULL", sched->function);
             return false;
         }
-        if (!sched_fill(sched, first + i, tensors[i])) return false;
+        if (!sched_fill(sched, &sched->items[first + i], &sched->places[first + i], first + i,
+                        tensors[i])) {
+            return false;
+        }
         if (item_map_add(&sched->item_ids, sched->items, tensors[i], first + i) != first + i) {
             ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the graph lists tensor '%s' twice",
                       sched->function, tensors[i]->name);

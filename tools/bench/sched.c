@@ -10,10 +10,12 @@
 #include <time.h>
 
 #include "bench.h"
+#include "families.h"
 #include "ggml-backend-impl.h"
 #include "ggml-host.h"
+#include "idle.h"
 
-enum { MAX_DEVICES = 512, LAYER_NODES = 25, WIDTH = 64, HEADS = 4, TOKENS = 4 };
+enum { LAYER_NODES = 25, WIDTH = 64, HEADS = 4, TOKENS = 4 };
 
 struct options {
     int runs;
@@ -21,94 +23,6 @@ struct options {
     int devices; // 0: the usual numbers
     bool json;
 };
-
-// --- devices that do nothing ---
-
-struct idle_device {
-    struct ggml_backend_device device;
-    struct ggml_backend_buffer_type buft;
-    struct ggml_backend stream;
-    char name[16];
-};
-
-static struct idle_device devices[MAX_DEVICES];
-
-static const char *device_name(ggml_backend_dev_t device) {
-    return ((struct idle_device *)device->context)->name;
-}
-
-static enum ggml_backend_dev_type device_type(ggml_backend_dev_t device) {
-    return device->context == &devices[0] ? GGML_BACKEND_DEVICE_TYPE_CPU
-                                          : GGML_BACKEND_DEVICE_TYPE_GPU;
-}
-
-static ggml_backend_buffer_type_t device_buft(ggml_backend_dev_t device) {
-    return &((struct idle_device *)device->context)->buft;
-}
-
-static bool device_supports_op(ggml_backend_dev_t device, const struct ggml_tensor *op) {
-    return device && op->type == GGML_TYPE_F32;
-}
-
-static bool device_supports_buft(ggml_backend_dev_t device, ggml_backend_buffer_type_t buft) {
-    return buft->device == device;
-}
-
-static const char *buft_name(ggml_backend_buffer_type_t buft) {
-    return device_name(buft->device);
-}
-
-static size_t buft_alignment(ggml_backend_buffer_type_t buft) {
-    return buft ? 128 : 0;
-}
-
-static void *buffer_base(ggml_backend_buffer_t buffer) {
-    return buffer->context;
-}
-
-// Addresses only: nothing is ever read or written.
-static ggml_backend_buffer_t buft_alloc(ggml_backend_buffer_type_t buft, size_t size) {
-    const struct ggml_backend_buffer_i iface = {.get_base = buffer_base};
-    return ggml_backend_buffer_init(buft, iface, (void *)(uintptr_t)((size_t)1 << 40), size);
-}
-
-static const char *stream_name(ggml_backend_t stream) {
-    return device_name(stream->device);
-}
-
-static enum ggml_status stream_compute(ggml_backend_t stream, struct ggml_cgraph *graph) {
-    return stream && graph ? GGML_STATUS_SUCCESS : GGML_STATUS_FAILED;
-}
-
-static bool stream_copy(ggml_backend_t from, ggml_backend_t to, const struct ggml_tensor *src,
-                        struct ggml_tensor *dst) {
-    return from && to && src && dst;
-}
-
-static void make_device(struct idle_device *idle, int i) {
-    snprintf(idle->name, sizeof(idle->name), "IDLE%d", i);
-    idle->device.context = idle;
-    idle->device.iface = (struct ggml_backend_device_i){
-        .get_name = device_name,
-        .get_description = device_name,
-        .get_type = device_type,
-        .get_buffer_type = device_buft,
-        .supports_op = device_supports_op,
-        .supports_buft = device_supports_buft,
-    };
-    idle->buft.device = &idle->device;
-    idle->buft.iface = (struct ggml_backend_buffer_type_i){
-        .get_name = buft_name,
-        .alloc_buffer = buft_alloc,
-        .get_alignment = buft_alignment,
-    };
-    idle->stream.device = &idle->device;
-    idle->stream.iface = (struct ggml_backend_i){
-        .get_name = stream_name,
-        .graph_compute = stream_compute,
-        .cpy_tensor_async = stream_copy,
-    };
-}
 
 // --- a model of any size ---
 
@@ -142,7 +56,7 @@ static bool make_model(struct model *model, int n_layers, int n_devices) {
     model->buffers = calloc((size_t)n_devices, sizeof(model->buffers[0]));
     if (!model->ctx || !model->layers || !model->buffers) return false;
     for (; model->n_buffers < n_devices; ++model->n_buffers) {
-        ggml_backend_buffer_type_t buft = &devices[model->n_buffers].buft;
+        ggml_backend_buffer_type_t buft = idle_memory(model->n_buffers);
         ggml_backend_buffer_t buffer = ggml_backend_buft_alloc_buffer(buft, WIDTH * WIDTH * 16);
         if (!buffer) return false;
         ggml_backend_buffer_set_usage(buffer, GGML_BACKEND_BUFFER_USAGE_WEIGHTS);
@@ -305,13 +219,13 @@ static bool measure_runs(const struct bench *bench, int runs, struct sample *out
 }
 
 static bool measure(int n_nodes, int n_devices, int runs, struct sample *out_sample) {
-    ggml_backend_t streams[MAX_DEVICES];
+    ggml_backend_t streams[IDLE_DEVICES];
     struct bench bench;
     const int n_layers = n_nodes > LAYER_NODES ? n_nodes / LAYER_NODES : 1;
     const size_t n = (size_t)(n_layers + 1) * (LAYER_NODES + 10);
     *out_sample = (struct sample){0};
     for (int i = 0; i < n_devices; ++i) {
-        streams[i] = &devices[(i + 1) % n_devices].stream; // the CPU is the last
+        streams[i] = idle_stream((i + 1) % n_devices); // the CPU is the last
     }
     bool done = make_model(&bench.model, n_layers, n_devices);
     bench.size = n * ggml_tensor_overhead() + ggml_graph_overhead_custom(n, false);
@@ -326,6 +240,72 @@ static bool measure(int n_nodes, int n_devices, int runs, struct sample *out_sam
     free_model(&bench.model);
     free(bench.memory);
     return done;
+}
+
+// --- memory ---
+
+struct memory_sample {
+    size_t bytes; // of the buffer
+    size_t bound; // that no plan can do with less than
+    int n_nodes;
+    double ns; // per node, to split and allocate it as the first graph of a scheduler
+};
+
+static bool measure_memory(enum family family, int size, struct memory_sample *out_sample) {
+    ggml_backend_t stream = idle_stream(0);
+    struct ggml_context *ctx = family_context();
+    ggml_backend_buffer_t weights = ggml_backend_buft_alloc_buffer(idle_memory(0), 1 << 28);
+    ggml_backend_sched_t sched = ggml_backend_sched_new(&stream, NULL, 1, 1024, false, false);
+    *out_sample = (struct memory_sample){0};
+    bool done = ctx && weights && sched;
+    if (done) {
+        ggml_backend_buffer_set_usage(weights, GGML_BACKEND_BUFFER_USAGE_WEIGHTS);
+        struct ggml_cgraph *graph = family_build(ctx, family, size, weights);
+        const double start = now_ns();
+        done = ggml_backend_sched_alloc_graph(sched, graph);
+        out_sample->n_nodes = ggml_graph_n_nodes(graph);
+        out_sample->ns = (now_ns() - start) / out_sample->n_nodes;
+        out_sample->bytes = ggml_backend_sched_get_buffer_size(sched, stream);
+        if (done) out_sample->bound = family_bound(graph, IDLE_ALIGNMENT);
+    }
+    ggml_backend_sched_free(sched);
+    ggml_backend_buffer_free(weights);
+    ggml_free(ctx);
+    return done && out_sample->bound > 0;
+}
+
+static void print_memory(const struct options *options, enum family family, int size,
+                         const struct memory_sample *sample, bool first) {
+    const double ratio = (double)sample->bytes / (double)sample->bound;
+    if (options->json) {
+        printf("%s\n    {\"family\": \"%s\", \"%s\": %d, \"nodes\": %d, \"bytes\": %zu, "
+               "\"bound\": %zu, \"ratio\": %.4f, \"ns_per_node\": %.1f}",
+               first ? "" : ",", family_name(family), family_unit(family), size, sample->n_nodes,
+               sample->bytes, sample->bound, ratio, sample->ns);
+        return;
+    }
+    printf("%-20s %4d %-9s %8d %12zu %12zu %8.3f %10.1f\n", family_name(family), size,
+           family_unit(family), sample->n_nodes, sample->bytes, sample->bound, ratio, sample->ns);
+}
+
+static bool measure_families(const struct options *options) {
+    bool first = true;
+    if (options->json) {
+        printf("\n], \"memory\": [");
+    } else {
+        printf("\n%-35s %8s %12s %12s %8s %10s\n", "memory", "nodes", "bytes", "lower bound",
+               "ratio", "ns per node");
+    }
+    for (int family = 0; family < FAMILY_COUNT; ++family) {
+        const int *sizes = family_sizes((enum family)family);
+        for (int i = 0; sizes[i] > 0; ++i) {
+            struct memory_sample sample;
+            if (!measure_memory((enum family)family, sizes[i], &sample)) return false;
+            print_memory(options, (enum family)family, sizes[i], &sample, first);
+            first = false;
+        }
+    }
+    return true;
 }
 
 // --- the command ---
@@ -369,13 +349,20 @@ static int measure_all(const struct options *options) {
             first = false;
         }
     }
+    const bool whole = !options->nodes && !options->devices;
+    if (whole && !measure_families(options)) {
+        fprintf(stderr, "ggml-bench: %s\n", ggml_last_error());
+        return BENCH_ERROR;
+    }
     if (options->json) printf("\n]}\n");
     return BENCH_OK;
 }
 
 static void print_usage(FILE *stream) {
     fputs("Usage: ggml-bench sched [OPTION]...\n\n"
-          "Splits and allocates graphs over devices that compute nothing.\n\n"
+          "Splits and allocates graphs over devices that compute nothing. Unless --nodes or\n"
+          "--devices is given also compares the memory that graphs of the shapes of models need\n"
+          "with a lower bound.\n\n"
           "  --nodes N     only graphs of about N nodes (default 100, 1000, 10000, 100000)\n"
           "  --devices N   only with N devices, the CPU among them (default 2, 4, 8, 64)\n"
           "  --runs N      graphs per measurement (default 21)\n"
@@ -404,7 +391,7 @@ int bench_sched(int argc, char **argv) {
     while ((c = getopt_long(argc, argv, "h", longs, NULL)) != -1 && valid) {
         switch (c) {
         case 'n': valid = read_number(optarg, 1, 10000000, &options.nodes); break;
-        case 'd': valid = read_number(optarg, 2, MAX_DEVICES, &options.devices); break;
+        case 'd': valid = read_number(optarg, 2, IDLE_DEVICES, &options.devices); break;
         case 'r': valid = read_number(optarg, 1, 10000, &options.runs); break;
         case 'j': options.json = true; break;
         case 'h': print_usage(stdout); return BENCH_OK;
@@ -414,9 +401,6 @@ int bench_sched(int argc, char **argv) {
     if (!valid || optind < argc) {
         print_usage(stderr);
         return BENCH_USAGE;
-    }
-    for (int i = 0; i < MAX_DEVICES; ++i) {
-        make_device(&devices[i], i);
     }
     return measure_all(&options);
 }

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+#include "idle.h"
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "ggml-backend-impl.h"
+
+struct idle_device {
+    struct ggml_backend_device device;
+    struct ggml_backend_buffer_type buft;
+    struct ggml_backend stream;
+    char name[16];
+};
+
+static struct idle_device devices[IDLE_DEVICES];
+
+static const char *device_name(ggml_backend_dev_t device) {
+    return ((struct idle_device *)device->context)->name;
+}
+
+static enum ggml_backend_dev_type device_type(ggml_backend_dev_t device) {
+    return device->context == &devices[0] ? GGML_BACKEND_DEVICE_TYPE_CPU
+                                          : GGML_BACKEND_DEVICE_TYPE_GPU;
+}
+
+static ggml_backend_buffer_type_t device_buft(ggml_backend_dev_t device) {
+    return &((struct idle_device *)device->context)->buft;
+}
+
+static bool device_supports_op(ggml_backend_dev_t device, const struct ggml_tensor *op) {
+    return device && op;
+}
+
+static bool device_supports_buft(ggml_backend_dev_t device, ggml_backend_buffer_type_t buft) {
+    return buft->device == device;
+}
+
+static const char *buft_name(ggml_backend_buffer_type_t buft) {
+    return device_name(buft->device);
+}
+
+static size_t buft_alignment(ggml_backend_buffer_type_t buft) {
+    return buft ? IDLE_ALIGNMENT : 0;
+}
+
+static void *buffer_base(ggml_backend_buffer_t buffer) {
+    return buffer->context;
+}
+
+// Addresses only: nothing is ever read or written.
+static ggml_backend_buffer_t buft_alloc(ggml_backend_buffer_type_t buft, size_t size) {
+    const struct ggml_backend_buffer_i iface = {.get_base = buffer_base};
+    return ggml_backend_buffer_init(buft, iface, (void *)((uintptr_t)1 << 40), size);
+}
+
+static const char *stream_name(ggml_backend_t stream) {
+    return device_name(stream->device);
+}
+
+static enum ggml_status stream_compute(ggml_backend_t stream, struct ggml_cgraph *graph) {
+    return stream && graph ? GGML_STATUS_SUCCESS : GGML_STATUS_FAILED;
+}
+
+static bool stream_copy(ggml_backend_t from, ggml_backend_t to, const struct ggml_tensor *src,
+                        struct ggml_tensor *dst) {
+    return from && to && src && dst;
+}
+
+static void make_device(struct idle_device *idle, int i) {
+    snprintf(idle->name, sizeof(idle->name), "IDLE%d", i);
+    idle->device.context = idle;
+    idle->device.iface = (struct ggml_backend_device_i){
+        .get_name = device_name,
+        .get_description = device_name,
+        .get_type = device_type,
+        .get_buffer_type = device_buft,
+        .supports_op = device_supports_op,
+        .supports_buft = device_supports_buft,
+    };
+    idle->buft.device = &idle->device;
+    idle->buft.iface = (struct ggml_backend_buffer_type_i){
+        .get_name = buft_name,
+        .alloc_buffer = buft_alloc,
+        .get_alignment = buft_alignment,
+    };
+    idle->stream.device = &idle->device;
+    idle->stream.iface = (struct ggml_backend_i){
+        .get_name = stream_name,
+        .graph_compute = stream_compute,
+        .cpy_tensor_async = stream_copy,
+    };
+}
+
+static struct idle_device *idle_device(int i) {
+    if (!devices[i].device.context) make_device(&devices[i], i);
+    return &devices[i];
+}
+
+ggml_backend_t idle_stream(int i) {
+    return &idle_device(i)->stream;
+}
+
+ggml_backend_buffer_type_t idle_memory(int i) {
+    return &idle_device(i)->buft;
+}

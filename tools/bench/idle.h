@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+// Devices that support everything, answer at once and compute nothing. Their memory is
+// addresses only. Device 0 is a CPU.
+#ifndef GGML_BENCH_IDLE_H
+#define GGML_BENCH_IDLE_H
+
+#include "ggml-backend.h"
+
+enum { IDLE_DEVICES = 512, IDLE_ALIGNMENT = 128 };
+
+// Both stay for ever. [init]
+ggml_backend_t idle_stream(int i);
+ggml_backend_buffer_type_t idle_memory(int i);
+
+#endif
