@@ -19,7 +19,7 @@ enum {
     NAME_SIZE = 2 * GGML_SHA256_SIZE + 1,
     DIR_SIZE = 4096,
     DEFAULT_FAILURE_EXPIRY = 3600,
-    UNUSED_EXPIRY = 90 * 24 * 3600,
+    ENTRY_EXPIRY = 90 * 24 * 3600,
 };
 
 // --- entries -------------------------------------------------------------------------------------
@@ -211,5 +211,5 @@ void probe_cache_put(const struct probe_cache *cache, const char *path,
     probe_entry_write(&key, cache->now, result, &bytes);
     if (!bytes.failed) probe_store_write(cache->dir, name, bytes.data, bytes.size);
     probe_writer_free(&bytes);
-    probe_store_prune(cache->dir, UNUSED_EXPIRY);
+    probe_store_prune(cache->dir, ENTRY_EXPIRY);
 }

@@ -68,7 +68,7 @@ void probe_store_close(int dir);
 enum ggml_host_status probe_store_read(int dir, const char *name, struct probe_writer *out_bytes);
 // Puts a file in its place at once or not at all.
 enum ggml_host_status probe_store_write(int dir, const char *name, const void *bytes, size_t size);
-// Removes files that nobody touched for so long.
+// Removes files that were written so long ago.
 void probe_store_prune(int dir, int64_t older_than_seconds);
 
 #endif

@@ -26,6 +26,7 @@ struct work {
     size_t next; // job that has not been started
     struct slot *slots;
     unsigned n_running;
+    bool proven;   // one helper answered
     bool unusable; // no helper can be had
     char why[TEXT_SIZE];
 };
@@ -80,21 +81,38 @@ static void give_up(struct work *work, const char *why) {
     snprintf(work->why, sizeof(work->why), "%s", why);
 }
 
+// What came over the pipe could not be taken.
+static void set_unheard(struct slot *slot) {
+    switch (slot->heard) {
+    case GGML_HOST_OUT_OF_MEMORY: set_failure(slot, slot->heard, "no memory for its answer"); break;
+    case GGML_HOST_IO_ERROR: set_failure(slot, slot->heard, "its answer could not be read"); break;
+    default:
+        slot->job->lasting = slot->receiver.greeted;
+        set_failure(slot, GGML_HOST_BAD_PLUGIN, "it wrote to descriptors that are not its own");
+    }
+}
+
+// A helper that ends before it said anything can't be used, unless another one could.
+static bool is_usable(struct work *work, const struct slot *slot, bool late) {
+    if (slot->receiver.foreign) {
+        give_up(work, "the helper program is of another build of the library");
+        return false;
+    }
+    if (slot->receiver.greeted) work->proven = true;
+    if (work->proven || late || slot->heard != GGML_HOST_OK) return true;
+    give_up(work, "the helper program does not work");
+    return false;
+}
+
 static void judge(struct work *work, struct slot *slot, const struct probe_exit *left, bool late) {
     struct probe_receiver *receiver = &slot->receiver;
     struct probe_job *job = slot->job;
-    if (receiver->foreign || (!receiver->greeted && !late && slot->heard == GGML_HOST_OK)) {
-        give_up(work, receiver->foreign ? "the helper program is of another build of the library"
-                                        : "the helper program does not work");
-        return;
-    }
+    if (!is_usable(work, slot, late)) return;
     job->isolated = true;
-    job->lasting = receiver->greeted && slot->heard != GGML_HOST_OUT_OF_MEMORY;
+    job->lasting = receiver->greeted && slot->heard == GGML_HOST_OK;
     const bool failed = receiver->answered && receiver->result.status != GGML_HOST_OK;
-    if (slot->heard == GGML_HOST_OUT_OF_MEMORY) {
-        set_failure(slot, GGML_HOST_OUT_OF_MEMORY, "no memory for its answer");
-    } else if (slot->heard != GGML_HOST_OK) {
-        set_failure(slot, GGML_HOST_BAD_PLUGIN, "it wrote to descriptors that are not its own");
+    if (slot->heard != GGML_HOST_OK) {
+        set_unheard(slot);
     } else if (failed || receiver->ended) {
         job->result = receiver->result;
         memset(&receiver->result, 0, sizeof(receiver->result));
@@ -109,7 +127,8 @@ static void hear(struct slot *slot) {
     enum { MOST_READS = 64 };
     unsigned char bytes[16384];
     for (int i = 0; i < MOST_READS && slot->heard == GGML_HOST_OK; ++i) {
-        const size_t n = probe_process_read(&slot->process, bytes, sizeof(bytes));
+        size_t n;
+        slot->heard = probe_process_read(&slot->process, bytes, sizeof(bytes), &n);
         if (n == 0) return;
         slot->heard = probe_receiver_take(&slot->receiver, bytes, n);
     }

@@ -41,11 +41,13 @@ void probe_process_wait(const struct probe_process *const *processes, size_t cou
     (void)timeout_ms;
 }
 
-size_t probe_process_read(struct probe_process *process, void *out_bytes, size_t size) {
+enum ggml_host_status probe_process_read(struct probe_process *process, void *out_bytes,
+                                         size_t size, size_t *out_n) {
     (void)process;
     (void)out_bytes;
     (void)size;
-    return 0;
+    *out_n = 0;
+    return unsupported();
 }
 
 bool probe_process_gone(const struct probe_process *process) {

@@ -36,8 +36,10 @@ enum ggml_host_status probe_process_start(const char *helper, const char *plugin
                                           struct probe_process *out_process);
 // Waits until one of them says something, at most so long. [any-thread]
 void probe_process_wait(const struct probe_process *const *processes, size_t count, int timeout_ms);
-// Number of bytes that were there, at most `size`. Closes the pipe at its end. [any-thread]
-size_t probe_process_read(struct probe_process *process, void *out_bytes, size_t size);
+// Takes what is there; *out_n is 0 if nothing is. Closes the pipe at its end. IO_ERROR.
+// [any-thread]
+enum ggml_host_status probe_process_read(struct probe_process *process, void *out_bytes,
+                                         size_t size, size_t *out_n);
 // Whether it has ended by itself. It still has to be ended, for the sake of its children.
 // [any-thread]
 bool probe_process_gone(const struct probe_process *process);

@@ -230,14 +230,18 @@ void probe_process_wait(const struct probe_process *const *processes, size_t cou
     poll(polled, n, timeout_ms);
 }
 
-size_t probe_process_read(struct probe_process *process, void *out_bytes, size_t size) {
-    if (process->fd < 0) return 0;
+enum ggml_host_status probe_process_read(struct probe_process *process, void *out_bytes,
+                                         size_t size, size_t *out_n) {
+    *out_n = 0;
+    if (process->fd < 0) return GGML_HOST_OK;
     const ssize_t n = ggml_fault(GGML_FAULT_READ) ? -1 : read(process->fd, out_bytes, size);
-    if (n > 0) return (size_t)n;
-    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return 0;
+    if (n > 0) *out_n = (size_t)n;
+    if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR))) return GGML_HOST_OK;
+    const int error = errno;
     close(process->fd);
     process->fd = -1;
-    return 0;
+    if (n == 0) return GGML_HOST_OK;
+    return ggml_fail(GGML_HOST_IO_ERROR, "listening to a helper process: %s", strerror(error));
 }
 
 bool probe_process_gone(const struct probe_process *process) {
