@@ -3,7 +3,7 @@
 #include "kernel.h"
 #include "shape.h"
 
-enum { GROUP = 64, FILTERS = 4, MAX_DIMS = 3 };
+enum { GROUP = 64, FILTERS = 8, MAX_DIMS = 3 };
 
 // Geometry over up to three dimensions; index 0 is the width, unused ones have extent 1.
 struct conv {

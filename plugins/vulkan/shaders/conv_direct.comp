@@ -11,7 +11,7 @@ VK_OPERAND(dst, 1)
 VK_OPERAND(filters, 2)
 VK_OPERAND(image, 3)
 
-const uint FILTERS = 4;
+const uint FILTERS = 8;
 
 // Bytes between filters, between the channels of one.
 uint filter_nb_out() { return DIMS == 3 ? SRC0.nb.w * conv_channels() : SRC0.nb.w; }
@@ -28,7 +28,7 @@ void main() {
     const uint first = gl_WorkGroupID.y * FILTERS;
     const uint count = min(FILTERS, conv_channels_out() - first);
     const uint plane0 = SRC1.at.x + n * conv_nb_batch();
-    float sums[FILTERS] = {0, 0, 0, 0};
+    float sums[FILTERS] = {0, 0, 0, 0, 0, 0, 0, 0};
     for (uint kz = 0; kz < conv_kernel(2); ++kz) {
         uint z = 0;
         if (DIMS == 3 && !conv_position(2, o.z, kz, z)) continue;
