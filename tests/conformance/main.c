@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "absolute_path.h"
 #include "conformance.h"
 #include "ggml-host.h"
 
@@ -69,7 +70,7 @@ static bool parse_option(struct arguments *a, const char *option, const char *va
     if (strcmp(option, "--device") == 0) {
         a->device = value;
     } else if (strcmp(option, "--plugin-path") == 0) {
-        a->plugin_path = value;
+        a->plugin_path = absolute_path(value);
     } else if (strcmp(option, "--level") == 0) {
         setenv("GGML_CPU_LEVEL", value, 1);
     } else if (strcmp(option, "--op") == 0) {

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "absolute_path.h"
 #include "bench.h"
 #include "bench/op_cases.h"
 #include "bench/roofline.h"
@@ -281,7 +282,7 @@ static bool parse_type(const char *text, enum ggml_type *out_type) {
 static bool take_option(int option, const char *text, struct options *options) {
     switch (option) {
     case 'd': options->device = text; return true;
-    case 'p': options->plugin_path = text; return true;
+    case 'p': options->plugin_path = absolute_path(text); return true;
     case 'o': options->op = text; return true;
     case 't': return parse_type(text, &options->sizes.type);
     case 'm': return parse_size(text, &options->sizes.m);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "absolute_path.h"
 #include "print.h"
 
 enum exit_code {
@@ -43,7 +44,7 @@ static const char usage[] =
     "  --no-cache          nor remember anything of these\n"
     "  --timeout SECONDS   how long a plugin may take (default: 15)\n"
     "  --jobs N            how many are tried at a time (default: 4)\n"
-    "  --plugin-path DIR   look for plugins in this absolute directory only\n"
+    "  --plugin-path DIR   look for plugins in this directory only\n"
     "  --device LIST       only these: plugin names, device names, PCI addresses, UUIDs;\n"
     "                      an entry starting with '-' excludes\n"
     "  --color WHEN        auto, always or never\n"
@@ -143,7 +144,7 @@ static int parse_options(int argc, char **argv, struct options *out_options) {
             if (!parse_jobs(optarg, &out_options->inventory.jobs))
                 return complain("--jobs: not between 1 and 64: ", optarg);
             break;
-        case PLUGIN_PATH: out_options->inventory.plugin_path = optarg; break;
+        case PLUGIN_PATH: out_options->inventory.plugin_path = absolute_path(optarg); break;
         case DEVICE: out_options->devices = optarg; break;
         case COLOR:
             if (!parse_colour(optarg, &out_options->colour))
