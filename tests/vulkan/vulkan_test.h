@@ -22,8 +22,7 @@
 ggml_backend_reg_t vulkan_start(const char *debug, const char *devices);
 // Stops it; nothing of it may live.
 void vulkan_stop(void);
-// The device that the tests run on: a driver that computes on the CPU if there is one, so that
-// every machine runs the same; NULL: no device, the test has nothing to do.
+// The device that the tests run on: the last, a driver that computes on the CPU if there is one.
 ggml_backend_dev_t vulkan_device(ggml_backend_reg_t reg);
 // Messages of the validation layer, and graphs that were recorded (with "record" in
 // GGML_VULKAN_DEBUG), since the start.
