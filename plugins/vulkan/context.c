@@ -173,7 +173,6 @@ struct vk_context *vk_context_new(VkPhysicalDevice physical, const struct vk_pro
 
 static void free_device(struct vk_context *context) {
     const struct VolkDeviceTable *api = &context->api;
-    vk_bridge_free(context->bridge);
     api->vkDeviceWaitIdle(context->device);
     vk_transfer_free(context->transfer);
     vk_timeline_free_spares(context);
@@ -190,8 +189,15 @@ static void free_device(struct vk_context *context) {
     api->vkDestroyDevice(context->device, NULL);
 }
 
+void vk_context_end_threads(struct vk_context *context) {
+    if (!context) return;
+    vk_bridge_free(context->bridge);
+    context->bridge = NULL;
+}
+
 void vk_context_free(struct vk_context *context) {
     if (!context) return;
+    vk_context_end_threads(context);
     if (context->device)
         free_device(context);
     else

@@ -66,6 +66,9 @@ struct vk_parameters {
 // NULL after telling why. The probe and the features outlive it. [any-thread]
 struct vk_context *vk_context_new(VkPhysicalDevice physical, const struct vk_probe *probe,
                                   const struct vk_features *features);
+// Ends the threads that wait for other devices; of all contexts before the first is freed. NULL is
+// ignored.
+void vk_context_end_threads(struct vk_context *context);
 // Waits for the device, then frees it. Everything made from it was freed before.
 void vk_context_free(struct vk_context *context);
 // Whether a call succeeded; otherwise tells why, and remembers a lost device. [any-thread]

@@ -21,7 +21,7 @@ static bool reserve(struct vk_graph_key *key, size_t n) {
 static uint64_t *put_tensor(uint64_t *at, const struct ggml_tensor *tensor,
                             uint64_t (*buffer_id)(const struct ggml_tensor *tensor)) {
     *at++ = (uint64_t)(uint32_t)tensor->type << 32 | (uint32_t)tensor->flags;
-    *at++ = buffer_id(tensor);
+    *at++ = buffer_id(tensor) << 1 | (tensor->view_src != NULL);
     *at++ = (uintptr_t)tensor->data;
     for (int i = 0; i < GGML_MAX_DIMS; ++i)
         *at++ = (uint64_t)tensor->ne[i];

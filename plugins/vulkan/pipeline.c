@@ -137,6 +137,13 @@ struct team {
     struct pipeline *next; // to be compiled
 };
 
+static void *compile_some(void *argument);
+
+static void *compile_in_thread(void *argument) {
+    vk_name_thread("ggml-vk-compile");
+    return compile_some(argument);
+}
+
 static void *compile_some(void *argument) {
     struct team *team = argument;
     for (;;) {
@@ -165,7 +172,8 @@ static void compile_all(struct vk_pipelines *pipelines, struct pipeline *first) 
     const int n = team_size(first);
     int n_started = 0;
     pthread_mutex_init(&team.mutex, NULL);
-    while (n_started + 1 < n && pthread_create(&threads[n_started], NULL, compile_some, &team) == 0)
+    while (n_started + 1 < n &&
+           pthread_create(&threads[n_started], NULL, compile_in_thread, &team) == 0)
         ++n_started;
     compile_some(&team);
     for (int i = 0; i < n_started; ++i)

@@ -211,6 +211,8 @@ ggml_backend_reg_t vk_reg_start(void) {
 }
 
 void vk_reg_stop(void) {
+    for (int i = 0; i < n_devices; ++i)
+        vk_context_end_threads(devices[i].context);
     for (int i = 0; i < n_devices; ++i) {
         vk_context_free(devices[i].context);
         pthread_mutex_destroy(&devices[i].mutex);

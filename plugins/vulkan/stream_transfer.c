@@ -152,16 +152,19 @@ bool vk_stream_copy(ggml_backend_t backend_src, ggml_backend_t backend_dst,
     struct vk_stream *to = vk_stream_of(backend_dst);
     const struct vk_place src_place = vk_place_of(src);
     const struct vk_place dst_place = vk_place_of(dst);
+    const uint64_t size = ggml_nbytes(dst);
     uint64_t value;
     if (!from || !to || from->context != to->context || !src_place.buffer || !dst_place.buffer ||
         src_place.buffer->context != from->context || dst_place.buffer->context != from->context)
+        return false;
+    if (src_place.buffer == dst_place.buffer && src_place.offset < dst_place.offset + size &&
+        dst_place.offset < src_place.offset + size)
         return false;
     if (to != from) {
         if (vk_stream_flush(to, VK_NULL_HANDLE, &value) != GGML_STATUS_SUCCESS) return false;
         vk_stream_wait_for(from, to->timeline, value);
     }
-    if (record_copy(from, &src_place, &dst_place, ggml_nbytes(dst)) != GGML_STATUS_SUCCESS)
-        return false;
+    if (record_copy(from, &src_place, &dst_place, size) != GGML_STATUS_SUCCESS) return false;
     if (to == from) return true;
     if (vk_stream_flush(from, VK_NULL_HANDLE, &value) != GGML_STATUS_SUCCESS) return false;
     vk_stream_wait_for(to, from->timeline, value);

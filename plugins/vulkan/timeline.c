@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "timeline.h"
 
+enum { MAX_DRAINED = 64 };
+
 static bool make_semaphore(struct vk_context *context, struct vk_semaphore *out_semaphore) {
     const VkSemaphoreTypeCreateInfo type = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
                                             .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE};
@@ -215,11 +217,24 @@ uint64_t vk_timeline_reached(struct vk_timeline *timeline) {
     return value;
 }
 
+// The lock is not held while waiting: what is waited for may need it.
 void vk_timeline_drain(struct vk_context *context) {
+    struct vk_timeline *timelines[MAX_DRAINED];
+    uint64_t values[MAX_DRAINED];
+    int n = 0;
     pthread_mutex_lock(&context->timelines_mutex);
-    for (struct vk_timeline *t = context->timelines; t && !atomic_load(&context->lost); t = t->next)
-        vk_timeline_wait(t, atomic_load(&t->submitted));
+    struct vk_timeline *timeline = context->timelines;
+    for (; timeline && n < MAX_DRAINED; timeline = timeline->next) {
+        timelines[n] = vk_timeline_share(timeline);
+        values[n++] = atomic_load(&timeline->submitted);
+    }
+    const bool all = !timeline;
     pthread_mutex_unlock(&context->timelines_mutex);
+    if (!all && !atomic_load(&context->lost)) wait_for_device(context);
+    for (int i = 0; i < n; ++i) {
+        if (!atomic_load(&context->lost)) vk_timeline_wait(timelines[i], values[i]);
+        vk_timeline_drop(timelines[i]);
+    }
 }
 
 void vk_barrier_full(struct vk_context *context, VkCommandBuffer commands) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
+#define _GNU_SOURCE
 #include "util.h"
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -31,6 +33,14 @@ bool vk_has_word(const char *list, const char *word) {
         if (*list == ',') ++list;
     }
     return false;
+}
+
+void vk_name_thread(const char *name) {
+#ifdef __linux__
+    pthread_setname_np(pthread_self(), name);
+#else
+    (void)name;
+#endif
 }
 
 const char *vk_op_name(enum ggml_op op) {

@@ -14,6 +14,8 @@ enum ggml_status vk_fail(enum ggml_host_status status, const char *format, ...)
 const char *vk_config(const char *name);
 // Whether a comma-separated list holds the word. [any-thread]
 bool vk_has_word(const char *list, const char *word);
+// Names the calling thread for debuggers, where the system can. [any-thread]
+void vk_name_thread(const char *name);
 // Name of an op, "?" for an unknown number. [any-thread]
 const char *vk_op_name(enum ggml_op op);
 

@@ -381,6 +381,35 @@ static void test_copies(void **state) {
     vulkan_graph_free(&b);
 }
 
+// The host copies what the device can't: bytes onto themselves, moved a little.
+static void test_copies_that_overlap(void **state) {
+    struct vulkan_graph g = new_graph(N, 0);
+    ggml_backend_t stream = new_stream(device);
+    const struct ggml_init_params params = {.mem_size = 8 * ggml_tensor_overhead(),
+                                            .no_alloc = true};
+    struct ggml_context *ctx = ggml_init(params);
+    float values[N], back[N];
+    (void)state;
+    struct ggml_tensor *a = ggml_view_1d(ctx, g.x, N - 10, 0);
+    struct ggml_tensor *b = ggml_view_1d(ctx, g.x, N - 10, 10 * sizeof(float));
+    assert_int_equal(ggml_backend_view_init(a), GGML_STATUS_SUCCESS);
+    assert_int_equal(ggml_backend_view_init(b), GGML_STATUS_SUCCESS);
+    fill(values, N, 1);
+    for (int i = 0; i < 2; ++i) {
+        ggml_backend_tensor_set(g.x, values, 0, sizeof(values));
+        if (i == 0)
+            ggml_backend_tensor_copy(a, b);
+        else
+            ggml_backend_tensor_copy_async(stream, stream, a, b);
+        ggml_backend_synchronize(stream);
+        ggml_backend_tensor_get(g.x, back, 0, sizeof(back));
+        assert_memory_equal(back + 10, values, (N - 10) * sizeof(float));
+    }
+    ggml_backend_free(stream);
+    ggml_free(ctx);
+    vulkan_graph_free(&g);
+}
+
 static void test_a_graph_in_foreign_memory_is_refused(void **state) {
     struct vulkan_graph g;
     ggml_backend_t stream = new_stream(device);
@@ -399,6 +428,7 @@ static void test_a_graph_in_foreign_memory_is_refused(void **state) {
         cmocka_unit_test_setup_teardown(test_more_than_the_staging_memory, opens, close_plugin),   \
         cmocka_unit_test_setup_teardown(test_queued_work_keeps_its_order, opens, close_plugin),    \
         cmocka_unit_test_setup_teardown(test_copies, opens, close_plugin),                         \
+        cmocka_unit_test_setup_teardown(test_copies_that_overlap, opens, close_plugin),            \
         cmocka_unit_test_setup_teardown(test_two_streams, opens, close_plugin)
 
 int main(void) {
