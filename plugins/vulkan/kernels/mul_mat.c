@@ -9,6 +9,7 @@ enum {
     MAX_GROUP = 64,
     VECTOR_COLUMNS = 8, // most that mul_mat_vec.comp computes on a GPU
     TILE = 64,          // rows and columns of mul_mat_tile.comp
+    MAX_MATRICES = 1024,
 };
 
 // What an invocation of a tile keeps in registers.
@@ -80,12 +81,12 @@ static enum vk_shader vector_shader(const struct vk_features *features,
     return shaders[node->op == GGML_OP_MUL_MAT_ID][blocks][features->subgroup_arithmetic];
 }
 
-static bool encode_vector(struct vk_plan *plan, const struct ggml_tensor *node,
-                          const struct extra *extra, enum vk_shader shader) {
-    const struct vk_features *features = vk_plan_features(plan);
-    const struct tile tile = choose_tile(features, node, extra->second != NULL);
-    struct vk_dispatch *d = vk_dispatch_new(plan, shader, node, 3, group_size(features));
-    if (!d) return false;
+static struct vk_dispatch *encode_vector(struct vk_plan *plan, const struct ggml_tensor *node,
+                                         const struct extra *extra, struct tile tile,
+                                         enum vk_shader shader) {
+    struct vk_dispatch *d =
+        vk_dispatch_new(plan, shader, node, 3, group_size(vk_plan_features(plan)));
+    if (!d) return NULL;
     vk_dispatch_spec(d, node->src[0]->type);
     vk_dispatch_spec(d, node->src[1]->type);
     vk_dispatch_spec(d, tile.rows);
@@ -104,12 +105,14 @@ static bool encode_vector(struct vk_plan *plan, const struct ggml_tensor *node,
                        vk_groups_of((uint64_t)node->ne[0], tile.rows) *
                            vk_groups_of((uint64_t)node->ne[1], tile.columns) *
                            (uint64_t)node->ne[2] * (uint64_t)node->ne[3]);
-    return true;
+    return d;
 }
 
 static void encode_plain(struct vk_plan *plan, const struct ggml_tensor *node) {
     const struct extra extra = {.dst = node};
-    encode_vector(plan, node, &extra, vector_shader(vk_plan_features(plan), node));
+    const struct vk_features *features = vk_plan_features(plan);
+    encode_vector(plan, node, &extra, choose_tile(features, node, false),
+                  vector_shader(features, node));
 }
 
 // --- packed products of bytes --------------------------------------------------------------------
@@ -200,8 +203,10 @@ static bool is_vector(const struct vk_plan *plan, const struct ggml_tensor *node
 bool vk_encode_mul_mat_bias(struct vk_plan *plan, const struct ggml_tensor *product,
                             const struct ggml_tensor *bias, const struct ggml_tensor *sum) {
     const struct extra extra = {.dst = sum, .bias = bias};
+    const struct vk_features *features = vk_plan_features(plan);
     return is_vector(plan, product) &&
-           encode_vector(plan, product, &extra, vector_shader(vk_plan_features(plan), product));
+           encode_vector(plan, product, &extra, choose_tile(features, product, false),
+                         vector_shader(features, product)) != NULL;
 }
 
 static bool is_like(const struct ggml_tensor *a, const struct ggml_tensor *b) {
@@ -214,14 +219,55 @@ bool vk_encode_mul_mat_glu(struct vk_plan *plan, const struct ggml_tensor *x,
     const bool blocks = vk_type_size(x->src[0]->type).block > 1;
     return vk_plan_features(plan)->subgroup_arithmetic && is_vector(plan, x) &&
            is_vector(plan, gate) && is_like(x->src[0], gate->src[0]) && vk_same_shape(x, glu) &&
-           encode_vector(plan, x, &extra,
+           encode_vector(plan, x, &extra, choose_tile(vk_plan_features(plan), x, true),
                          blocks ? VK_SHADER_mul_mat_vec_glu_blocks_sum
-                                : VK_SHADER_mul_mat_vec_glu_sum);
+                                : VK_SHADER_mul_mat_vec_glu_sum) != NULL;
+}
+
+// --- mul_mat_id ----------------------------------------------------------------------------------
+
+// Whether enough columns share a matrix to be sorted by it; more matrices than group_pairs.comp
+// counts are not.
+static bool suits_grouping(const struct vk_features *features, const struct ggml_tensor *node) {
+    return features->subgroup_arithmetic && vk_nelements(node->src[2]) >= 8 &&
+           node->src[0]->ne[2] <= MAX_MATRICES;
+}
+
+static void encode_grouped(struct vk_plan *plan, const struct ggml_tensor *node) {
+    const struct vk_features *features = vk_plan_features(plan);
+    const struct ggml_tensor *ids = node->src[2];
+    const bool blocks = vk_type_size(node->src[0]->type).block > 1;
+    const struct tile tile = {features->cpu && node->ne[0] >= 8 ? 8 : 2, 4};
+    const uint64_t n_pairs = vk_nelements(ids), n_matrices = (uint64_t)node->src[0]->ne[2];
+    const uint64_t n_tiles = n_pairs / tile.columns + n_matrices + 1;
+    const size_t bytes = (size_t)(3 * n_tiles + n_pairs) * sizeof(uint32_t);
+    const size_t offset = vk_plan_scratch(plan, bytes);
+    struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_group_pairs, node, 1, MAX_GROUP);
+    if (!d) return;
+    vk_dispatch_scratch(d, 0, offset, bytes, true);
+    d->operands[1].tensor = ids;
+    d->numbers[0] = (uint32_t)n_tiles;
+    d->numbers[1] = (uint32_t)n_matrices;
+    vk_dispatch_spec(d, tile.columns);
+
+    const struct extra extra = {.dst = node};
+    d = encode_vector(plan, node, &extra, tile,
+                      blocks ? VK_SHADER_mul_mat_vec_grouped_blocks_sum
+                             : VK_SHADER_mul_mat_vec_grouped_sum);
+    if (!d) return;
+    vk_dispatch_scratch(d, 4, offset, bytes, false);
+    d->numbers[0] = (uint32_t)n_tiles;
+    vk_dispatch_groups(plan, d, vk_groups_of((uint64_t)node->ne[0], tile.rows) * n_tiles);
 }
 
 void vk_encode_mul_mat_id(struct vk_plan *plan, const struct ggml_tensor *node) {
-    encode_plain(plan, node);
+    if (suits_grouping(vk_plan_features(plan), node))
+        encode_grouped(plan, node);
+    else
+        encode_plain(plan, node);
 }
+
+// --- outer products ------------------------------------------------------------------------------
 
 bool vk_accepts_out_prod(const struct vk_features *features, const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];

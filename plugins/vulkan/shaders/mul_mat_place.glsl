@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Which rows and columns of a product a group computes. With ID defined the columns are the (slot,
 // token) pairs of mul_mat_id, each with the matrix that src2 names; otherwise those of src1, with
-// the matrix of src0 that is broadcast over them.
+// the matrix of src0 that is broadcast over them. GROUPED: the columns of a group have one matrix, by
+// src3; else a group has one column.
 #ifndef MUL_MAT_PLACE_GLSL
 #define MUL_MAT_PLACE_GLSL
 
@@ -12,6 +13,7 @@ struct Tile {
     uint columns; // 0: nothing to do
     uint a;       // address of the first row of src0
     uvec2 batch;
+    bool valid;   // false: an id names no matrix, the results are NaN
 };
 
 // Groups take the tiles in squares of BAND rows of tiles, column by column, so that what they read
@@ -26,31 +28,51 @@ uvec2 tile_order(const uint i, const uvec2 tiles) {
 
 #ifdef ID
 
+#ifdef GROUPED
+// The table that group_pairs.comp wrote: number(0) tiles, then pairs.
+const uint TILE_WORDS = 3;
+
+uint pair_at(const Tile tile, const uint c) {
+    return src3_u32[(SRC3.at.x >> 2) + TILE_WORDS * number(0) + tile.column + c];
+}
+#else
+uint pair_at(const Tile tile, const uint c) { return tile.column; }
+#endif
+
 Tile tile_of(const uint group, const uint rows, const uint columns) {
     const uint row_tiles = (DST.ne.x + rows - 1u) / rows;
-    const uint n_columns = DST.ne.y * DST.ne.z;
+    const uint place = group / row_tiles;
     Tile tile;
     tile.columns = 0u;
-    if (group >= row_tiles * n_columns) return tile;
     tile.row = group % row_tiles * rows;
     tile.rows = min(rows, DST.ne.x - tile.row);
-    tile.column = group / row_tiles;
-    const uvec2 pair = uvec2(tile.column % DST.ne.y, tile.column / DST.ne.y);
-    // An id outside of the weights is the caller's mistake; it must not reach beyond them.
-    const uint expert = min(src2_u32[(SRC2.at.x + pair.x * SRC2.nb.x + pair.y * SRC2.nb.y) >> 2],
-                            SRC0.ne.z - 1u);
-    tile.a = SRC0.at.x + expert * SRC0.nb.z + tile.row * SRC0.nb.y;
+#ifdef GROUPED
+    if (place >= number(0)) return tile;
+    const uint at = (SRC3.at.x >> 2) + TILE_WORDS * place;
+    const uint expert = src3_u32[at];
+    tile.column = src3_u32[at + 1];
+    tile.columns = src3_u32[at + 2];
+#else
+    if (place >= DST.ne.y * DST.ne.z) return tile;
+    const uvec2 pair = uvec2(place % DST.ne.y, place / DST.ne.y);
+    const uint expert = src2_u32[(SRC2.at.x + pair.x * SRC2.nb.x + pair.y * SRC2.nb.y) >> 2];
+    tile.column = place;
     tile.columns = 1u;
+#endif
+    tile.valid = expert < SRC0.ne.z;
+    tile.a = SRC0.at.x + (tile.valid ? expert : 0u) * SRC0.nb.z + tile.row * SRC0.nb.y;
     return tile;
 }
 
 uint tile_b(const Tile tile, const uint c) {
-    const uint slot = tile.column % DST.ne.y % SRC1.ne.y;
-    return SRC1.at.x + slot * SRC1.nb.y + tile.column / DST.ne.y * SRC1.nb.z;
+    const uint pair = pair_at(tile, c);
+    const uint slot = pair % DST.ne.y % SRC1.ne.y;
+    return SRC1.at.x + slot * SRC1.nb.y + pair / DST.ne.y * SRC1.nb.z;
 }
 
 uint tile_dst(const Tile tile, const uint c) {
-    return DST.at.x + tile.column % DST.ne.y * DST.nb.y + tile.column / DST.ne.y * DST.nb.z;
+    const uint pair = pair_at(tile, c);
+    return DST.at.x + pair % DST.ne.y * DST.nb.y + pair / DST.ne.y * DST.nb.z;
 }
 
 #else
@@ -66,6 +88,7 @@ Tile tile_of(const uint group, const uint rows, const uint columns) {
     tile.row = place.x;
     tile.column = place.y;
     tile.batch = uvec2(matrix % DST.ne.z, matrix / DST.ne.z);
+    tile.valid = true;
     tile.rows = min(rows, DST.ne.x - tile.row);
     tile.columns = min(columns, DST.ne.y - tile.column);
     const uvec2 weights = tile.batch / (DST.ne.zw / SRC0.ne.zw);

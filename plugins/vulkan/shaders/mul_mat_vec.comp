@@ -14,6 +14,9 @@ VK_OPERAND(dst, 1)
 VK_OPERAND(src0, 2)
 VK_OPERAND(src1, 3)
 VK_OPERAND(src2, 4)
+#ifdef GROUPED
+VK_OPERAND(src3, 5)
+#endif
 #ifdef GLU
 #include "glu.glsl"
 #endif
@@ -183,7 +186,7 @@ float finished(const Tile tile, const uint r, const uint c, const float sum) {
 #ifdef GLU
     return glu(GLU_OP, sum, sum_over_group(second_sums[r * COLUMNS + c]));
 #elif defined(ID)
-    return sum;
+    return tile.valid ? sum : uintBitsToFloat(0x7fc00000u);
 #else
     if (!BIAS) return sum;
     const uvec4 at = uvec4(tile.row + r, tile.column + c, tile.batch);
