@@ -84,7 +84,10 @@ static int fuse_norm(struct vk_plan *plan, const struct window *w) {
     }
     struct vk_dispatch *d = encode_alone(plan, norm);
     if (!d) return 0;
+    enum { SPEC_VECTORS = 4 }; // of norm.comp
     d->shader = VK_SHADER_norm_scaled;
+    d->specs[SPEC_VECTORS] &= vk_rows_aligned(dst, 16) && vk_rows_aligned(scale, 16) &&
+                              (!term || vk_rows_aligned(term, 16));
     vk_dispatch_spec(d, term != NULL);
     set_operand(d, 0, dst);
     set_operand(d, 2, scale);

@@ -69,6 +69,15 @@ static inline bool vk_is_wide(const struct ggml_tensor *t) {
     return wide;
 }
 
+// Whether every row begins at a multiple of `size` bytes, a power of two. The memory of plans has its
+// place already; elsewhere only the strides are looked at.
+static inline bool vk_rows_aligned(const struct ggml_tensor *t, size_t size) {
+    bool aligned = (uintptr_t)t->data % size == 0;
+    for (int d = 1; d < GGML_MAX_DIMS; ++d)
+        aligned = aligned && (t->ne[d] == 1 || t->nb[d] % size == 0);
+    return aligned;
+}
+
 // Groups of `size` that n things need.
 static inline uint64_t vk_groups_of(uint64_t n, uint64_t size) {
     return (n + size - 1) / size;

@@ -20,6 +20,11 @@ static uint32_t function_of(enum ggml_op op) {
     }
 }
 
+static uint32_t repeat_of(const struct ggml_tensor *node, const struct ggml_tensor *b) {
+    if (b->ne[0] == 1) return REPEAT_ONE;
+    return b->ne[0] == node->ne[0] ? REPEAT_NOT : REPEAT_MANY;
+}
+
 void vk_encode_binary(struct vk_plan *plan, const struct ggml_tensor *node) {
     struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_binary, node, 2, VK_RUN_GROUP);
     if (!d) return;
@@ -33,9 +38,11 @@ void vk_encode_binary(struct vk_plan *plan, const struct ggml_tensor *node) {
     vk_dispatch_spec(d, vk_run_dims(node, flat));
     vk_dispatch_spec(d, b->type);
     vk_dispatch_spec(d, function_of(node->op));
-    vk_dispatch_spec(d, b->ne[0] == 1             ? REPEAT_ONE
-                        : b->ne[0] == node->ne[0] ? REPEAT_NOT
-                                                  : REPEAT_MANY);
+    const uint32_t repeat = repeat_of(node, b);
+    vk_dispatch_spec(d, repeat);
+    vk_dispatch_spec(d, repeat != REPEAT_MANY && vk_run_vectors(node, node, flat) &&
+                            vk_run_vectors(a, node, flat) &&
+                            (repeat == REPEAT_ONE || vk_run_vectors(b, node, flat)));
     vk_dispatch_runs(plan, d, node, flat);
 }
 

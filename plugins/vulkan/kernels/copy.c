@@ -40,6 +40,10 @@ static bool has_blocks(const struct ggml_tensor *t) {
     return vk_type_size(t->type).block > 1;
 }
 
+static bool is_float(const struct ggml_tensor *t) {
+    return t->type == GGML_TYPE_F32 || t->type == GGML_TYPE_F16 || t->type == GGML_TYPE_BF16;
+}
+
 // Blocks are unpacked four elements at a time.
 bool vk_accepts_convert(const struct vk_features *features, const struct ggml_tensor *node) {
     (void)features;
@@ -55,7 +59,10 @@ void vk_encode_convert(struct vk_plan *plan, const struct ggml_tensor *node) {
     vk_dispatch_spec(d, node->type);
     vk_dispatch_spec(d, a->type);
     vk_dispatch_spec(d, has_blocks(a));
-    vk_dispatch_spec(d, a->ne[0] % VK_RUN == 0 && node->ne[0] % VK_RUN == 0);
+    const bool fours = a->ne[0] % VK_RUN == 0 && node->ne[0] % VK_RUN == 0;
+    vk_dispatch_spec(d, fours);
+    vk_dispatch_spec(d, fours && is_float(node) && vk_run_vectors(node, node, false));
+    vk_dispatch_spec(d, fours && is_float(a) && vk_run_vectors(a, node, false));
     vk_dispatch_runs(plan, d, node, false);
 }
 
@@ -111,7 +118,10 @@ void vk_encode_get_rows(struct vk_plan *plan, const struct ggml_tensor *node) {
     struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_get_rows, node, 2, VK_RUN_GROUP);
     if (!d) return;
     vk_dispatch_spec(d, node->src[0]->type);
-    vk_dispatch_spec(d, has_blocks(node->src[0]));
+    const struct ggml_tensor *a = node->src[0];
+    vk_dispatch_spec(d, has_blocks(a));
+    vk_dispatch_spec(d, vk_run_vectors(node, node, false) &&
+                            (has_blocks(a) || vk_run_vectors(a, node, false)));
     vk_dispatch_runs(plan, d, node, false);
 }
 
@@ -135,5 +145,7 @@ void vk_encode_set_rows(struct vk_plan *plan, const struct ggml_tensor *node) {
     vk_dispatch_spec(d, node->type);
     vk_dispatch_spec(d, node->src[0]->type);
     vk_dispatch_spec(d, node->src[1]->type == GGML_TYPE_I64);
+    vk_dispatch_spec(d, vk_run_vectors(node, node, false) &&
+                            vk_run_vectors(node->src[0], node, false));
     vk_dispatch_runs(plan, d, node->src[0], false);
 }

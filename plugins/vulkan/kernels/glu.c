@@ -24,5 +24,8 @@ void vk_encode_glu(struct vk_plan *plan, const struct ggml_tensor *node) {
     vk_dispatch_spec(d, vk_run_dims(node, flat));
     vk_dispatch_spec(d, b != NULL);
     vk_dispatch_spec(d, node->op_params[1] != 0);
+    vk_dispatch_spec(d, vk_run_vectors(node, node, flat) &&
+                            vk_run_vectors(node->src[0], node, flat) &&
+                            (!b || vk_run_vectors(b, node, flat)));
     vk_dispatch_runs(plan, d, node, flat);
 }

@@ -43,8 +43,8 @@ static void merge_dims(struct vk_move *m) {
     }
 }
 
-static bool all_multiples(const struct vk_move *m, size_t unit) {
-    bool fits = m->ne[0] * m->item % unit == 0 && m->offset % unit == 0;
+static bool all_multiples(const struct vk_move *m, size_t base, size_t unit) {
+    bool fits = m->ne[0] * m->item % unit == 0 && m->offset % unit == 0 && base % unit == 0;
     for (int d = 1; d < GGML_MAX_DIMS; ++d)
         fits = fits && m->from[d] % unit == 0 && m->to[d] % unit == 0;
     return fits;
@@ -55,14 +55,15 @@ static size_t safe_unit(size_t size) {
     return size % 4 == 0 ? 4 : size % 2 == 0 ? 2 : 1;
 }
 
-// Rows that are dense on both sides move in items of up to sixteen bytes. Answers the unit.
-static size_t widen_items(struct vk_move *m) {
+// Rows that are dense on both sides move in items of up to sixteen bytes; `base` has the bits of
+// both addresses. Answers the unit.
+static size_t widen_items(struct vk_move *m, size_t base) {
     const bool whole_rows =
         m->mode == VK_MOVE_PLACE || (m->mode == VK_MOVE_REPEAT && m->ne[0] == m->other[0]);
     const size_t safe = safe_unit(m->size);
     if (!whole_rows || m->from[0] != m->item || m->to[0] != m->item) return safe;
     size_t unit = WIDEST;
-    while (unit > safe && !all_multiples(m, unit))
+    while (unit > safe && !all_multiples(m, base, unit))
         unit = unit == WIDEST ? 4 : unit / 2;
     if (unit <= safe) return safe;
     m->ne[0] = m->ne[0] * m->item / unit;
@@ -123,12 +124,11 @@ void vk_encode_move(struct vk_plan *plan, const struct ggml_tensor *node,
     struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_copy, node, 1, GROUP);
     if (!d) return;
     d->operands[1].tensor = source;
-    const size_t unit = widen_items(&move);
+    const size_t unit = widen_items(&move, (uintptr_t)node->data | (uintptr_t)source->data);
     const uint32_t run = vk_plan_features(plan)->cpu ? 4 : 1;
     vk_dispatch_spec(d, move.mode);
     vk_dispatch_spec(d, (uint32_t)move.item);
     vk_dispatch_spec(d, (uint32_t)unit);
-    vk_dispatch_spec(d, (uint32_t)safe_unit(move.size));
     vk_dispatch_spec(d, run);
     vk_dispatch_spec(d, move.ne[2] * move.ne[3] > 1 ? 4 : move.ne[1] > 1 ? 2 : 1);
     set_layout(d, &move);

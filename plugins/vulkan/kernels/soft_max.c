@@ -30,6 +30,9 @@ void vk_encode_soft_max(struct vk_plan *plan, const struct ggml_tensor *node) {
     vk_dispatch_spec(d, mask != NULL);
     vk_dispatch_spec(d, mask ? (uint32_t)mask->type : 0);
     vk_dispatch_spec(d, node->src[2] != NULL);
+    vk_dispatch_spec(d, node->ne[0] % 4 == 0 && vk_rows_aligned(node, 16) &&
+                            vk_rows_aligned(node->src[0], 16));
+    vk_dispatch_spec(d, mask && vk_rows_aligned(mask, 4 * mask->nb[0]));
     uint32_t below = 1; // largest power of two within the heads
     while ((int64_t)below * 2 <= node->ne[2])
         below *= 2;

@@ -49,5 +49,7 @@ void vk_encode_unary(struct vk_plan *plan, const struct ggml_tensor *node) {
     vk_dispatch_spec(d, node->src[0]->type);
     vk_dispatch_spec(d, vk_run_dims(node, flat));
     vk_dispatch_spec(d, function_of(node));
+    vk_dispatch_spec(d,
+                     vk_run_vectors(node, node, flat) && vk_run_vectors(node->src[0], node, flat));
     vk_dispatch_runs(plan, d, node, flat);
 }

@@ -15,6 +15,7 @@ layout(constant_id = 6) const uint SRC1_TYPE = 0;
 layout(constant_id = 7) const uint OP = 0;
 // How dimension 0 of b is repeated.
 layout(constant_id = 8) const uint REPEAT = 0;
+layout(constant_id = 9) const bool VECTORS = false; // runs are whole and aligned
 const uint REPEAT_NOT = 0, REPEAT_ONE = 1, REPEAT_MANY = 2;
 
 vec4 compute(const vec4 a, const vec4 b) {
@@ -42,9 +43,7 @@ void main() {
     const Run run = run_at(ne, invocation_linear(), DIMS);
     if (run.n == 0) return;
     const uint y = address(DST, run.at), a = address(SRC0, run.at), b = b_row(run.at);
-    if (ne.x % RUN == 0 && runs_aligned(DST, DST_TYPE, DIMS) && REPEAT != REPEAT_MANY &&
-        runs_aligned(SRC0, SRC0_TYPE, DIMS) &&
-        (REPEAT == REPEAT_ONE || runs_aligned(SRC1, SRC1_TYPE, DIMS))) {
+    if (VECTORS) {
         const vec4 x = REPEAT == REPEAT_ONE
                            ? vec4(load_b(b, 0))
                            : src1_load4(SRC1_TYPE, b + run.at.x * plain_size(SRC1_TYPE));

@@ -6,14 +6,15 @@
 VK_OPERAND(dst, 1)
 VK_OPERAND(src0, 2)
 VK_RUNS(dst)
+VK_RUNS(src0)
 #define UNPACK_FROM src0
 #include "unpack.glsl"
 layout(constant_id = 3) const uint DST_TYPE = 0;
 layout(constant_id = 4) const uint SRC0_TYPE = 0;
 layout(constant_id = 5) const bool SRC0_BLOCKS = false; // then rows are dense multiples of 4
 layout(constant_id = 6) const bool FOURS = false; // runs never leave a row of the source
-
-const bool FLOAT = DST_TYPE == TYPE_F32 || DST_TYPE == TYPE_F16 || DST_TYPE == TYPE_BF16;
+layout(constant_id = 7) const bool DST_VECTORS = false; // and are aligned
+layout(constant_id = 8) const bool SRC0_VECTORS = false;
 
 float integer_limited(const float x, const float limit) {
     return x >= limit ? limit - 1.0 : x >= -limit ? x : -limit;
@@ -36,7 +37,7 @@ vec4 load4(const uvec4 at) {
     const uint row = address(SRC0, uvec4(0, at.yzw));
     if (SRC0_BLOCKS) return src0_unpack4(SRC0_TYPE, row, at.x);
     const uint x = row + at.x * SRC0.nb.x, step = SRC0.nb.x;
-    if (SRC0_TYPE == TYPE_F32 && runs_aligned(SRC0, SRC0_TYPE, 4)) return src0_vec4[x >> 4];
+    if (SRC0_VECTORS) return src0_load4(SRC0_TYPE, x);
     return vec4(src0_load(SRC0_TYPE, x), src0_load(SRC0_TYPE, x + step),
                 src0_load(SRC0_TYPE, x + 2 * step), src0_load(SRC0_TYPE, x + 3 * step));
 }
@@ -48,7 +49,7 @@ void main() {
     const uint y = address(DST, run.at);
     if (FOURS) {
         const vec4 v = load4(element_at(SRC0.ne, i));
-        if (FLOAT && runs_aligned(DST, DST_TYPE, 4)) {
+        if (DST_VECTORS) {
             dst_store4(DST_TYPE, y, v);
             return;
         }

@@ -8,10 +8,9 @@ VK_OPERAND(dst, 1)
 VK_OPERAND(src0, 2)
 layout(constant_id = 3) const uint MODE = 0;
 layout(constant_id = 4) const uint ITEM = 4;
-layout(constant_id = 5) const uint UNIT = 4;      // bytes that strides allow to move at once
-layout(constant_id = 6) const uint SAFE_UNIT = 4; // and where the operands begin at any element
-layout(constant_id = 7) const uint RUN = 1;       // items per invocation
-layout(constant_id = 8) const uint DIMS = 4;      // 1: there is one row, 2: rows along dimension 1
+layout(constant_id = 5) const uint UNIT = 4; // bytes that move at once
+layout(constant_id = 6) const uint RUN = 1;  // items per invocation
+layout(constant_id = 7) const uint DIMS = 4; // 1: there is one row, 2: rows along dimension 1
 // Every item of the source to its place; every item of the result from the source repeated (whose
 // extents are 12-15); items in order from one shape to another (12-15 extents of the result).
 const uint MODE_PLACE = 0, MODE_REPEAT = 1, MODE_RESHAPE = 2;
@@ -22,12 +21,12 @@ uint offset_of(const uvec4 at, const uvec4 nb) {
     return at.x * nb.x + at.y * nb.y + at.z * nb.z + at.w * nb.w;
 }
 
-void move(const uint y, const uint x, const uint unit) {
-    if (unit == 16) {
+void move(const uint y, const uint x) {
+    if (UNIT == 16) {
         for (uint i = 0; i < ITEM / 16; ++i) dst_uvec4[(y >> 4) + i] = src0_uvec4[(x >> 4) + i];
-    } else if (unit == 4) {
+    } else if (UNIT == 4) {
         for (uint i = 0; i < ITEM / 4; ++i) dst_u32[(y >> 2) + i] = src0_u32[(x >> 2) + i];
-    } else if (unit == 2) {
+    } else if (UNIT == 2) {
         for (uint i = 0; i < ITEM / 2; ++i) dst_u16[(y >> 1) + i] = src0_u16[(x >> 1) + i];
     } else {
         for (uint i = 0; i < ITEM; ++i) dst_u8[y + i] = src0_u8[x + i];
@@ -46,10 +45,7 @@ void move_item(const uvec4 at, const uint number_of) {
         x = SRC0.at.x + offset_of(at, four(1));
         y = DST.at.x + offset_of(element_at(four(3), number_of), four(2));
     }
-    if (UNIT != SAFE_UNIT && ((DST.at.x | SRC0.at.x) & (UNIT - 1)) != 0u)
-        move(y, x, SAFE_UNIT);
-    else
-        move(y, x, UNIT);
+    move(y, x);
 }
 
 void main() {

@@ -7,10 +7,12 @@ VK_OPERAND(dst, 1)
 VK_OPERAND(src0, 2)
 VK_OPERAND(src1, 3)
 VK_RUNS(dst)
+VK_RUNS(src0)
 #define UNPACK_FROM src0
 #include "unpack.glsl"
 layout(constant_id = 3) const uint SRC0_TYPE = 0;
 layout(constant_id = 4) const bool SRC0_BLOCKS = false;
+layout(constant_id = 5) const bool VECTORS = false; // runs are whole and aligned
 
 void main() {
     const Run run = run_at(DST.ne, invocation_linear(), 4);
@@ -22,16 +24,16 @@ void main() {
     const uint row = address(SRC0, uvec4(0, known ? id : 0, at.zw)), y = address(DST, at);
     if (SRC0_BLOCKS) {
         const vec4 v = known ? src0_unpack4(SRC0_TYPE, row, at.x) : vec4(FLT_NAN);
-        if (runs_aligned(DST, TYPE_F32, 4)) {
+        if (VECTORS) {
             dst_store4(TYPE_F32, y, v);
         } else {
             for (uint i = 0; i < 4; ++i) dst_f32[(y >> 2) + i] = v[i];
         }
         return;
     }
-    if (SRC0_TYPE == TYPE_F32 && DST.ne.x % RUN == 0 && runs_aligned(DST, TYPE_F32, 4) &&
-        runs_aligned(SRC0, TYPE_F32, 4)) {
-        dst_store4(TYPE_F32, y, known ? src0_vec4[(row >> 4) + at.x / 4] : vec4(FLT_NAN));
+    if (VECTORS && SRC0_TYPE != TYPE_I32) {
+        const uint x = row + at.x * SRC0.nb.x;
+        dst_store4(TYPE_F32, y, known ? src0_load4(SRC0_TYPE, x) : vec4(FLT_NAN));
         return;
     }
     for (uint i = 0; i < run.n; ++i) {

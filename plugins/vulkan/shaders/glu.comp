@@ -14,6 +14,7 @@ layout(constant_id = 4) const uint OP = 0;
 layout(constant_id = 5) const uint DIMS = 4;
 layout(constant_id = 6) const bool SPLIT = false;
 layout(constant_id = 7) const bool SWAPPED = false;
+layout(constant_id = 8) const bool VECTORS = false; // runs are whole and aligned
 
 // Address of the gate of a run.
 uint gate_address(const uvec4 at, const uint second_half) {
@@ -27,8 +28,7 @@ void main() {
     const uint size = plain_size(TYPE), second_half = DST.ne.x * size;
     const uint y = address(DST, run.at), g = gate_address(run.at, second_half);
     const uint x = address(SRC0, run.at) + (!SPLIT && SWAPPED ? second_half : 0u);
-    if (ne.x % RUN == 0 && runs_aligned(DST, TYPE, DIMS) && runs_aligned(SRC0, TYPE, DIMS) &&
-        (!SPLIT || runs_aligned(SRC1, TYPE, DIMS))) {
+    if (VECTORS) {
         const vec4 a = src0_load4(TYPE, x), b = SPLIT ? src1_load4(TYPE, g) : src0_load4(TYPE, g);
         dst_store4(TYPE, y, vec4(glu(OP, a.x, b.x), glu(OP, a.y, b.y), glu(OP, a.z, b.z),
                                  glu(OP, a.w, b.w)));

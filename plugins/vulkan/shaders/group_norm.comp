@@ -1,7 +1,7 @@
 #version 450
 // SPDX-License-Identifier: MIT
-// group_norm: number(0) neighbouring channels (dimension 2) of a plane of dimension 3 per group of
-// invocations. y may be x.
+// group_norm: number(0) neighbouring channels (dimension 2), one of number(1) groups of a plane of
+// dimension 3, per group of invocations. y may be x.
 #include "reduce.glsl"
 VK_OPERAND(dst, 1)
 VK_OPERAND(src0, 2)
@@ -12,7 +12,7 @@ uvec4 at_of(const uint i, const uint first, const uint i3) {
 }
 
 void main() {
-    const uint groups = uint(op_param(0)), group = group_linear();
+    const uint groups = number(1), group = group_linear();
     if (group >= groups * DST.ne.w) return;
     const uint first = group % groups * number(0), i3 = group / groups;
     if (first >= DST.ne.z) return;

@@ -1,36 +1,27 @@
 #version 450
 // SPDX-License-Identifier: MIT
-// norm, rms_norm, l2_norm: a row per group. y may be x. SCALED: times src1, plus src2 if ADDED, both
-// of them repeated.
+// norm, rms_norm, l2_norm: a row per group of invocations. y may be x. Or group_norm, number(1)
+// groups of number(0) channels, where those are packed and make a row. SCALED: times src1, plus src2
+// if ADDED, both of them repeated.
 #include "reduce.glsl"
 VK_OPERAND(dst, 1)
 VK_OPERAND(src0, 2)
+layout(constant_id = 3) const uint OP = 0;
+layout(constant_id = 4) const bool VECTORS = false; // of four elements, which rows consist of
 #ifdef SCALED
 VK_OPERAND(src1, 3)
 VK_OPERAND(src2, 4)
-layout(constant_id = 4) const bool ADDED = false;
+layout(constant_id = 5) const bool ADDED = false;
 #endif
-layout(constant_id = 3) const uint OP = 0;
-const uint OP_NORM = 0, OP_RMS_NORM = 1, OP_L2_NORM = 2;
-
-// Elements that an invocation takes at once; 4 where rows are aligned.
-uint width() {
-    uint bits = DST.at.x | DST.nb.y | DST.nb.z | DST.nb.w | SRC0.at.x | SRC0.nb.y |
-                      SRC0.nb.z | SRC0.nb.w | DST.ne.x * 4;
-#ifdef SCALED
-    bits |= SRC1.at.x | SRC1.nb.y | SRC1.nb.z | SRC1.nb.w;
-    if (ADDED) bits |= SRC2.at.x | SRC2.nb.y | SRC2.nb.z | SRC2.nb.w;
-#endif
-    return SRC0.nb.x == 4 && (bits & 15u) == 0u ? 4 : 1;
-}
+const uint OP_NORM = 0, OP_RMS_NORM = 1, OP_L2_NORM = 2, OP_GROUP_NORM = 3;
 
 float sum_of(const vec4 v) { return (v.x + v.y) + (v.z + v.w); }
 
 // Sum of the row, or of the squares around the offset.
-float row_sum(const uint x, const bool squares, const float offset, const bool wide) {
-    const uint n = DST.ne.x, step = gl_WorkGroupSize.x;
+float row_sum(const uint x, const uint n, const bool squares, const float offset) {
+    const uint step = gl_WorkGroupSize.x;
     vec4 sum = vec4(0);
-    if (wide) {
+    if (VECTORS) {
         for (uint i = gl_LocalInvocationID.x; i < n / 4; i += step) {
             const vec4 v = src0_vec4[(x >> 4) + i] - offset;
             sum += squares ? v * v : v;
@@ -69,9 +60,9 @@ float finished(const float v, const uint i) {
 #endif
 }
 
-void scale_row(const uint y, const uint x, const float offset, const float scale, const bool wide) {
-    const uint n = DST.ne.x, step = gl_WorkGroupSize.x;
-    if (wide) {
+void scale_row(const uint y, const uint x, const uint n, const float offset, const float scale) {
+    const uint step = gl_WorkGroupSize.x;
+    if (VECTORS) {
         for (uint i = gl_LocalInvocationID.x; i < n / 4; i += step)
             dst_vec4[(y >> 4) + i] = finished4((src0_vec4[(x >> 4) + i] - offset) * scale, i);
     } else {
@@ -81,16 +72,29 @@ void scale_row(const uint y, const uint x, const float offset, const float scale
     }
 }
 
+// First element of row number i; its length may be 0.
+uvec4 row_begin(const uint i, out uint n) {
+    n = DST.ne.x;
+    if (OP != OP_GROUP_NORM) {
+        if (i >= DST.ne.y * DST.ne.z * DST.ne.w) n = 0;
+        return row_at(DST.ne, i);
+    }
+    const uint groups = number(1), i3 = i / groups, first = (i - i3 * groups) * number(0);
+    const bool none = i3 >= DST.ne.w || first >= DST.ne.z;
+    n = none ? 0 : DST.ne.x * DST.ne.y * min(number(0), DST.ne.z - first);
+    return uvec4(0, 0, first, i3);
+}
+
 void main() {
-    const uint row = group_linear();
-    if (row >= DST.ne.y * DST.ne.z * DST.ne.w) return;
-    const uvec4 at = row_at(DST.ne, row);
+    uint n;
+    const uvec4 at = row_begin(group_linear(), n);
+    if (n == 0) return;
     const uint x = address(SRC0, at), y = address(DST, at);
-    const bool wide = width() == 4;
     find_operands(at);
-    const float n = float(DST.ne.x), eps = op_param_f32(0);
-    const float mean = OP == OP_NORM ? row_sum(x, false, 0.0, wide) / n : 0.0;
-    const float squares = row_sum(x, true, mean, wide);
-    const float length = OP == OP_L2_NORM ? sqrt(squares) : sqrt(squares / n + eps);
-    scale_row(y, x, mean, 1.0 / (OP == OP_L2_NORM ? max(length, eps) : length), wide);
+    const bool centred = OP == OP_NORM || OP == OP_GROUP_NORM;
+    const float eps = op_param_f32(OP == OP_GROUP_NORM ? 1 : 0);
+    const float mean = centred ? row_sum(x, n, false, 0.0) / float(n) : 0.0;
+    const float squares = row_sum(x, n, true, mean);
+    const float length = OP == OP_L2_NORM ? sqrt(squares) : sqrt(squares / float(n) + eps);
+    scale_row(y, x, n, mean, 1.0 / (OP == OP_L2_NORM ? max(length, eps) : length));
 }

@@ -39,14 +39,7 @@ uint plain_size(const uint type) {
     return type == TYPE_F32 || type == TYPE_I32 ? 4 : type == TYPE_I8 ? 1 : 2;
 }
 
-// Whether every whole run of the operand may be read at once.
-bool runs_aligned(const Tensor t, const uint type, const uint dims) {
-    const uint size = plain_size(type);
-    const uint bits = t.at.x | (dims == 1 ? 0u : t.nb.y | t.nb.z | t.nb.w);
-    return (dims == 1 || t.nb.x == size) && (bits & (size * RUN - 1)) == 0u;
-}
-
-// Four elements of F32, F16 or BF16 at an address that runs_aligned() allows.
+// Four elements of F32, F16 or BF16 at an address that is a multiple of their size.
 #define VK_RUNS(name)                                                                              \
     vec4 name##_load4(const uint type, const uint at) {                                            \
         if (type == TYPE_F32) return name##_vec4[at >> 4];                                         \

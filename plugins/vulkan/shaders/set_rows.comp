@@ -12,14 +12,14 @@ VK_RUNS(src0)
 layout(constant_id = 3) const uint DST_TYPE = 0;
 layout(constant_id = 4) const uint SRC0_TYPE = 0;
 layout(constant_id = 5) const bool WIDE = false; // indices of 64 bits
+layout(constant_id = 6) const bool VECTORS = false; // runs are whole and aligned
 
 void main() {
     const Run run = run_at(SRC0.ne, invocation_linear(), 4);
     uint row;
     if (run.n == 0 || !target_row(run.at, WIDE, row)) return;
     const uint x = address(SRC0, run.at), y = address(DST, uvec4(run.at.x, row, run.at.zw));
-    if (SRC0.ne.x % RUN == 0 && runs_aligned(DST, DST_TYPE, 4) &&
-        runs_aligned(SRC0, SRC0_TYPE, 4)) {
+    if (VECTORS) {
         dst_store4(DST_TYPE, y, src0_load4(SRC0_TYPE, x));
         return;
     }

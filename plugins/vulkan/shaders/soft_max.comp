@@ -10,6 +10,8 @@ VK_OPERAND(src2, 4)
 layout(constant_id = 3) const bool MASK = false;
 layout(constant_id = 4) const uint MASK_TYPE = 0;
 layout(constant_id = 5) const bool SINKS = false;
+layout(constant_id = 6) const bool VECTORS = false; // STEP elements lie in one
+layout(constant_id = 7) const bool MASK_VECTORS = false;
 
 // The mask's slope for a head (ALiBi); number(0): largest power of two within the heads.
 float slope_of(const uint head) {
@@ -25,7 +27,6 @@ const uint STEP = 4; // elements that an invocation takes at once
 
 // Row of the operands at hand.
 uint x, mask, y;
-bool wide, mask_wide; // STEP elements lie in one vector
 float slope;
 
 float scaled(const uint i) {
@@ -35,7 +36,7 @@ float scaled(const uint i) {
 
 vec4 mask_from(const uint i) {
     const uint at = mask + i * SRC1.nb.x, nb = SRC1.nb.x;
-    if (mask_wide) {
+    if (MASK_VECTORS) {
         if (MASK_TYPE == TYPE_F32) return src1_vec4[at >> 4];
         return vec4(unpackHalf2x16(src1_u32[at >> 2]), unpackHalf2x16(src1_u32[(at >> 2) + 1]));
     }
@@ -45,7 +46,7 @@ vec4 mask_from(const uint i) {
 
 // Elements from i on; behind the row's end -infinity.
 vec4 scaled_from(const uint i) {
-    if (wide) {
+    if (VECTORS) {
         const vec4 z = src0_vec4[(x + i * 4) >> 4] * op_param_f32(0);
         return MASK ? z + slope * mask_from(i) : z;
     }
@@ -62,7 +63,7 @@ vec4 exp_of(const vec4 v) {
 }
 
 void store_from(const uint i, const vec4 v) {
-    if (wide) {
+    if (VECTORS) {
         dst_vec4[(y + i * 4) >> 4] = v;
         return;
     }
@@ -97,9 +98,6 @@ void main() {
     x = address(SRC0, at);
     y = address(DST, at);
     mask = MASK ? address(SRC1, uvec4(0, at.y, at.z % SRC1.ne.z, at.w % SRC1.ne.w)) : 0u;
-    wide = ((DST.at.x | DST.nb.y | DST.nb.z | DST.nb.w | SRC0.at.x | SRC0.nb.y | SRC0.nb.z |
-             SRC0.nb.w | DST.ne.x * 4) & 15u) == 0;
-    mask_wide = ((SRC1.at.x | SRC1.nb.y | SRC1.nb.z | SRC1.nb.w) & (4 * SRC1.nb.x - 1)) == 0;
     slope = slope_of(at.z);
     const float sink = SINKS ? src2_f32[(SRC2.at.x >> 2) + at.z] : -FLT_INFINITY;
     const vec2 part = scan(sink);

@@ -62,18 +62,38 @@ void write_item(const uint row, const uint i, const uvec2 item) {
     dst_u32[at + 1] = item.y;
 }
 
-// Exchanges items that many apart so that those whose index has no bit of `span` ascend.
-void exchange(const uint distance, const uint span, const uint first, const bool backwards) {
-    for (uint p = gl_LocalInvocationID.x; p < ITEMS / 2; p += gl_WorkGroupSize.x) {
-        const uint low = p / distance * 2 * distance + p % distance, high = low + distance;
-        const bool up = (((first + low) & span) == 0) != backwards;
-        const uvec2 a = items[low], b = items[high];
-        if (is_after(a, b) == up) {
-            items[low] = b;
-            items[high] = a;
+// Exchanges items `distance` apart, then half as far, in all `stages` times, so that those whose
+// index has no bit of `span`, which is above, ascend. 2^stages items are in registers.
+void exchange(const uint stages, const uint distance, const uint span, const bool backwards,
+              const uint first) {
+    const uint least = distance >> (stages - 1), n = 1 << stages;
+    for (uint p = gl_LocalInvocationID.x; p < ITEMS >> stages; p += gl_WorkGroupSize.x) {
+        const uint within = p & (least - 1), base = ((p - within) << stages) + within;
+        const bool up = (((first + base) & span) == 0) != backwards;
+        uvec2 held[8];
+        [[unroll]] for (uint k = 0; k < n; ++k) held[k] = items[base + k * least];
+        [[unroll]] for (uint step = n / 2; step > 0; step /= 2) {
+            [[unroll]] for (uint k = 0; k < n; ++k) {
+                if ((k & step) != 0) continue;
+                const uvec2 a = held[k], b = held[k + step];
+                const bool swaps = is_after(a, b) == up;
+                held[k] = swaps ? b : a;
+                held[k + step] = swaps ? a : b;
+            }
         }
+        [[unroll]] for (uint k = 0; k < n; ++k) items[base + k * least] = held[k];
     }
     barrier();
+}
+
+// All exchanges from a distance down to neighbours.
+void merge(const uint distance, const uint span, const bool backwards, const uint first) {
+    uint d = distance;
+    for (; d >= 4; d /= 8) exchange(3, d, span, backwards, first);
+    if (d == 2)
+        exchange(2, d, span, backwards, first);
+    else if (d == 1)
+        exchange(1, d, span, backwards, first);
 }
 
 void sort_block() {
@@ -85,14 +105,10 @@ void sort_block() {
         items[i] = read_item(row, first + i);
     barrier();
     if (MODE == MODE_BLOCKS) {
-        for (uint span = 2; span <= ITEMS; span *= 2) {
-            const bool backwards = ALTERNATE && span == ITEMS && (block & 1u) != 0;
-            for (uint distance = span / 2; distance > 0; distance /= 2)
-                exchange(distance, span == ITEMS ? 0u : span, 0, backwards);
-        }
+        for (uint span = 2; span < ITEMS; span *= 2) merge(span / 2, span, false, 0);
+        merge(ITEMS / 2, 0, ALTERNATE && (block & 1u) != 0, 0);
     } else {
-        for (uint distance = ITEMS / 2; distance > 0; distance /= 2)
-            exchange(distance, SPAN, first, false);
+        merge(ITEMS / 2, SPAN, false, first);
     }
     for (uint i = gl_LocalInvocationID.x; i < min(KEEP, ITEMS); i += gl_WorkGroupSize.x)
         write_item(row, block * KEEP + i, items[i]);
@@ -102,7 +118,7 @@ void exchange_far() {
     const uint pairs = STRIDE_TO / 2, i = invocation_linear();
     const uint row = i / pairs, p = i % pairs;
     if (row >= N_ROWS) return;
-    const uint low = p / DISTANCE * 2 * DISTANCE + p % DISTANCE, high = low + DISTANCE;
+    const uint within = p & (DISTANCE - 1), low = (p - within) * 2 + within, high = low + DISTANCE;
     const uint at_low = scratch_at(DST.at.x, row, STRIDE_TO, low);
     const uint at_high = scratch_at(DST.at.x, row, STRIDE_TO, high);
     const uvec2 a = uvec2(dst_u32[at_low], dst_u32[at_low + 1]);

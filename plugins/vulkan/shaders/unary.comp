@@ -11,6 +11,7 @@ layout(constant_id = 3) const uint DST_TYPE = 0;
 layout(constant_id = 4) const uint SRC0_TYPE = 0;
 layout(constant_id = 5) const uint DIMS = 4;
 layout(constant_id = 6) const uint OP = 0; // of GGML_OP_UNARY, or what kernels/unary.c adds
+layout(constant_id = 7) const bool VECTORS = false; // runs are whole and aligned
 
 float xielu(const float x) {
     const float alpha_n = op_param_f32(1), alpha_p = op_param_f32(2), beta = op_param_f32(3);
@@ -82,8 +83,7 @@ void main() {
     const Run run = run_at(ne, invocation_linear(), DIMS);
     if (run.n == 0) return;
     const uint y = address(DST, run.at), x = address(SRC0, run.at);
-    if (ne.x % RUN == 0 && runs_aligned(DST, DST_TYPE, DIMS) &&
-        runs_aligned(SRC0, SRC0_TYPE, DIMS)) {
+    if (VECTORS) {
         const vec4 v = src0_load4(SRC0_TYPE, x);
         dst_store4(DST_TYPE, y, vec4(compute(v.x), compute(v.y), compute(v.z), compute(v.w)));
         return;
