@@ -56,14 +56,16 @@ void vk_encode_convert(struct vk_plan *plan, const struct ggml_tensor *node) {
     struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_convert, node, 1, VK_RUN_GROUP);
     if (!d) return;
     const struct ggml_tensor *a = node->src[0];
+    const bool fours = a->ne[0] % VK_RUN == 0 && node->ne[0] % VK_RUN == 0;
+    const bool flat = fours && vk_contiguous(a) && vk_contiguous(node);
     vk_dispatch_spec(d, node->type);
     vk_dispatch_spec(d, a->type);
     vk_dispatch_spec(d, has_blocks(a));
-    const bool fours = a->ne[0] % VK_RUN == 0 && node->ne[0] % VK_RUN == 0;
     vk_dispatch_spec(d, fours);
-    vk_dispatch_spec(d, fours && is_float(node) && vk_run_vectors(node, node, false));
-    vk_dispatch_spec(d, fours && is_float(a) && vk_run_vectors(a, node, false));
-    vk_dispatch_runs(plan, d, node, false);
+    vk_dispatch_spec(d, fours && is_float(node) && vk_run_vectors(node, node, flat));
+    vk_dispatch_spec(d, fours && is_float(a) && vk_run_vectors(a, node, flat));
+    vk_dispatch_spec(d, flat ? 1 : 4);
+    vk_dispatch_runs(plan, d, node, flat);
 }
 
 // Elements that an invocation encodes.
@@ -122,6 +124,7 @@ void vk_encode_get_rows(struct vk_plan *plan, const struct ggml_tensor *node) {
     vk_dispatch_spec(d, has_blocks(a));
     vk_dispatch_spec(d, vk_run_vectors(node, node, false) &&
                             (has_blocks(a) || vk_run_vectors(a, node, false)));
+    vk_dispatch_spec(d, vk_run_dims(node, false));
     vk_dispatch_runs(plan, d, node, false);
 }
 
@@ -147,5 +150,6 @@ void vk_encode_set_rows(struct vk_plan *plan, const struct ggml_tensor *node) {
     vk_dispatch_spec(d, node->src[1]->type == GGML_TYPE_I64);
     vk_dispatch_spec(d, vk_run_vectors(node, node, false) &&
                             vk_run_vectors(node->src[0], node, false));
+    vk_dispatch_spec(d, vk_run_dims(node->src[0], false));
     vk_dispatch_runs(plan, d, node->src[0], false);
 }

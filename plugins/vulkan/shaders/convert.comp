@@ -15,6 +15,7 @@ layout(constant_id = 5) const bool SRC0_BLOCKS = false; // then rows are dense m
 layout(constant_id = 6) const bool FOURS = false; // runs never leave a row of the source
 layout(constant_id = 7) const bool DST_VECTORS = false; // and are aligned
 layout(constant_id = 8) const bool SRC0_VECTORS = false;
+layout(constant_id = 9) const uint DIMS = 4; // 1: FOURS, and both sides are packed
 
 float integer_limited(const float x, const float limit) {
     return x >= limit ? limit - 1.0 : x >= -limit ? x : -limit;
@@ -43,12 +44,12 @@ vec4 load4(const uvec4 at) {
 }
 
 void main() {
-    const Run run = run_at(DST.ne, invocation_linear(), 4);
+    const Run run = run_at(run_extents(DST.ne, DIMS), invocation_linear(), DIMS);
     if (run.n == 0) return;
     const uint i = run.at.x + DST.ne.x * (run.at.y + DST.ne.y * (run.at.z + DST.ne.z * run.at.w));
     const uint y = address(DST, run.at);
     if (FOURS) {
-        const vec4 v = load4(element_at(SRC0.ne, i));
+        const vec4 v = load4(DIMS == 1 ? run.at : element_at(SRC0.ne, i));
         if (DST_VECTORS) {
             dst_store4(DST_TYPE, y, v);
             return;

@@ -13,9 +13,10 @@ VK_RUNS(src0)
 layout(constant_id = 3) const uint SRC0_TYPE = 0;
 layout(constant_id = 4) const bool SRC0_BLOCKS = false;
 layout(constant_id = 5) const bool VECTORS = false; // runs are whole and aligned
+layout(constant_id = 6) const uint DIMS = 4;
 
 void main() {
-    const Run run = run_at(DST.ne, invocation_linear(), 4);
+    const Run run = run_at(DST.ne, invocation_linear(), DIMS);
     if (run.n == 0) return;
     const uvec4 at = run.at;
     const uint id_at = SRC1.at.x + at.y * SRC1.nb.x + at.z * SRC1.nb.y + at.w * SRC1.nb.z;

@@ -13,9 +13,10 @@ layout(constant_id = 3) const uint DST_TYPE = 0;
 layout(constant_id = 4) const uint SRC0_TYPE = 0;
 layout(constant_id = 5) const bool WIDE = false; // indices of 64 bits
 layout(constant_id = 6) const bool VECTORS = false; // runs are whole and aligned
+layout(constant_id = 7) const uint DIMS = 4;
 
 void main() {
-    const Run run = run_at(SRC0.ne, invocation_linear(), 4);
+    const Run run = run_at(SRC0.ne, invocation_linear(), DIMS);
     uint row;
     if (run.n == 0 || !target_row(run.at, WIDE, row)) return;
     const uint x = address(SRC0, run.at), y = address(DST, uvec4(run.at.x, row, run.at.zw));
