@@ -25,6 +25,12 @@ static uint32_t repeat_of(const struct ggml_tensor *node, const struct ggml_tens
     return b->ne[0] == node->ne[0] ? REPEAT_NOT : REPEAT_MANY;
 }
 
+static uint32_t rows_of(const struct ggml_tensor *node, const struct ggml_tensor *b) {
+    if (vk_nrows(b) == 1) return REPEAT_ONE;
+    const bool same = b->ne[1] == node->ne[1] && b->ne[2] == node->ne[2] && b->ne[3] == node->ne[3];
+    return same ? REPEAT_NOT : REPEAT_MANY;
+}
+
 void vk_encode_binary(struct vk_plan *plan, const struct ggml_tensor *node) {
     struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_binary, node, 2, VK_RUN_GROUP);
     if (!d) return;
@@ -43,6 +49,7 @@ void vk_encode_binary(struct vk_plan *plan, const struct ggml_tensor *node) {
     vk_dispatch_spec(d, repeat != REPEAT_MANY && vk_run_vectors(node, node, flat) &&
                             vk_run_vectors(a, node, flat) &&
                             (repeat == REPEAT_ONE || vk_run_vectors(b, node, flat)));
+    vk_dispatch_spec(d, rows_of(node, b));
     vk_dispatch_runs(plan, d, node, flat);
 }
 

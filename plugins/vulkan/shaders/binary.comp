@@ -16,6 +16,7 @@ layout(constant_id = 7) const uint OP = 0;
 // How dimension 0 of b is repeated.
 layout(constant_id = 8) const uint REPEAT = 0;
 layout(constant_id = 9) const bool VECTORS = false; // runs are whole and aligned
+layout(constant_id = 10) const uint ROWS = 2; // how the other dimensions are
 const uint REPEAT_NOT = 0, REPEAT_ONE = 1, REPEAT_MANY = 2;
 
 vec4 compute(const vec4 a, const vec4 b) {
@@ -29,7 +30,8 @@ vec4 compute(const vec4 a, const vec4 b) {
 
 // Address of the row of b that the run's row has.
 uint b_row(const uvec4 at) {
-    if (DIMS == 1) return SRC1.at.x;
+    if (DIMS == 1 || ROWS == REPEAT_ONE) return SRC1.at.x;
+    if (ROWS == REPEAT_NOT) return address(SRC1, uvec4(0, at.yzw));
     return address(SRC1, uvec4(0, at.y % SRC1.ne.y, at.z % SRC1.ne.z, at.w % SRC1.ne.w));
 }
 
