@@ -10,7 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *watched_path;
 static atomic_int n_ids;
 static _Atomic pid_t ids[MAX_WATCHED_THREADS];
 
@@ -23,6 +22,8 @@ int threads_watched(pid_t out_ids[MAX_WATCHED_THREADS]) {
 }
 
 #ifdef KIT_WATCHES_THREADS
+static const char *watched_path;
+
 bool threads_watch(const char *path) {
     watched_path = path;
     return true;
