@@ -18,6 +18,7 @@ enum cost_kind {
 struct cost_link {
     double seconds;
     double seconds_per_byte;
+    bool direct; // not through the host
 };
 
 struct cost_model {
@@ -36,6 +37,13 @@ struct cost_model {
     uint8_t *kinds;          // [node]
     bool *has_followers;     // [node]
 };
+
+double cost_node_seconds(const struct ggml_device_figures *figures, const struct ggml_tensor *node);
+struct cost_link cost_link_between(const struct ggml_backend_sched *sched, int32_t from,
+                                   int32_t to);
+// Prediction for the splits as they are, in which streams that queue work overlap. false when
+// memory runs out.
+bool cost_elapsed(const struct ggml_backend_sched *sched, double *out_seconds);
 
 // false when memory runs out; cost_model_free() in any case.
 bool cost_model_init(struct cost_model *model, struct ggml_backend_sched *sched);

@@ -17,24 +17,24 @@ static double rate_of(const struct ggml_device_figures *figures, const struct gg
     return figures->flops_of[type] > 0 ? figures->flops_of[type] : figures->flops;
 }
 
-static double node_seconds(const struct cost_model *model, const struct ggml_op_cost *work,
-                           const struct ggml_tensor *node, int32_t b) {
-    const struct ggml_device_figures *figures = &model->figures[b];
-    const double compute = work->flops / rate_of(figures, node);
-    const double memory = (work->bytes_read + work->bytes_written) / figures->bytes_per_second;
+double cost_node_seconds(const struct ggml_device_figures *figures,
+                         const struct ggml_tensor *node) {
+    const struct ggml_op_cost work = ggml_op_cost(node);
+    const double compute = work.flops / rate_of(figures, node);
+    const double memory = (work.bytes_read + work.bytes_written) / figures->bytes_per_second;
     return figures->launch_seconds + MAX(compute, memory);
 }
 
 // Through the host both links count, one after the other; directly the slower one.
-static struct cost_link make_link(const struct cost_model *model, int32_t from, int32_t to) {
-    const struct ggml_device_figures *a = &model->figures[from], *b = &model->figures[to];
-    const struct sched_stream *streams = model->sched->streams;
+struct cost_link cost_link_between(const struct ggml_backend_sched *sched, int32_t from,
+                                   int32_t to) {
+    const struct ggml_device_figures *a = &sched->figures[from], *b = &sched->figures[to];
     const double slow_a = a->link_bytes_per_second > 0 ? 1 / a->link_bytes_per_second : 0;
     const double slow_b = b->link_bytes_per_second > 0 ? 1 / b->link_bytes_per_second : 0;
-    const bool direct = streams[from].device->reg == streams[to].device->reg &&
-                        (a->flags & b->flags & GGML_DEVICE_FIGURES_DIRECT_COPY);
-    struct cost_link link = {a->link_seconds + b->link_seconds, slow_a + slow_b};
-    if (direct) {
+    struct cost_link link = {a->link_seconds + b->link_seconds, slow_a + slow_b, false};
+    link.direct = sched->streams[from].device->reg == sched->streams[to].device->reg &&
+                  (a->flags & b->flags & GGML_DEVICE_FIGURES_DIRECT_COPY);
+    if (link.direct) {
         link.seconds = MAX(a->link_seconds, b->link_seconds);
         link.seconds_per_byte = MAX(slow_a, slow_b);
     }
@@ -105,13 +105,12 @@ static void set_up_node(struct cost_model *model, int32_t i) {
     const struct sched_item *item = &sched->items[i];
     model->kinds[i] = (uint8_t)kind_of(sched, i);
     if (model->kinds[i] == COST_SKIPPED) return;
-    const struct ggml_op_cost work = ggml_op_cost(item->tensor);
     for (int32_t b = 0; b < model->n_streams; ++b) {
         const bool possible =
             b == item->backend || (model->kinds[i] == COST_FREE && sched->streams[b].allowed &&
                                    sched_supports(sched, i, b));
         model->seconds[(int64_t)i * model->n_streams + b] =
-            possible ? node_seconds(model, &work, item->tensor, b) : -1;
+            possible ? cost_node_seconds(&model->figures[b], item->tensor) : -1;
     }
     touch(model, i, i);
     for (int32_t e = sched->first_edge[i]; e < sched->first_edge[i + 1]; ++e) {
@@ -134,11 +133,10 @@ static void tie(struct cost_model *model, int32_t i) {
         model->kinds[root] = COST_FIXED;
         return;
     }
-    const struct ggml_op_cost work = ggml_op_cost(item->tensor);
     for (int32_t b = 0; b < model->n_streams; ++b) {
         double *own = &model->seconds[(int64_t)i * model->n_streams + b];
         double *whole = &model->seconds[(int64_t)root * model->n_streams + b];
-        *own = node_seconds(model, &work, item->tensor, b);
+        *own = cost_node_seconds(&model->figures[b], item->tensor);
         if (b == item->backend) continue;
         if (!sched->streams[b].allowed || !sched_supports(sched, i, b)) *whole = -1;
     }
@@ -172,7 +170,7 @@ bool cost_model_init(struct cost_model *model, struct ggml_backend_sched *sched)
     for (int32_t from = 0; from < model->n_streams; ++from) {
         model->limited |= model->figures[from].memory_bytes > 0;
         for (int32_t to = 0; to < model->n_streams; ++to) {
-            model->links[from * model->n_streams + to] = make_link(model, from, to);
+            model->links[from * model->n_streams + to] = cost_link_between(sched, from, to);
         }
     }
     const size_t alignment = largest_alignment(sched);

@@ -112,6 +112,7 @@ bool sched_measure(struct ggml_backend_sched *sched, size_t *out_sizes) {
     const unsigned long told = ggml_fail_count();
     memset(out_sizes, 0, (size_t)sched->n_backends * sizeof(out_sizes[0]));
     if (sched->slot_galloc) {
+        sched->n_planned_slots = -1; // the plan is for these streams from here on
         if (!collect_slots(sched)) return false;
         ggml_gallocr_reserve_n_size(sched->slot_galloc, &sched->slots, NULL, sched->slot_ids,
                                     out_sizes);

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/status.h"
 #include "base/thread_guard.h"
+#include "sched/cost.h"
 #include "sched/sched.h"
 
 struct collector {
@@ -114,8 +115,9 @@ static bool collect(struct collector *c, const size_t *sizes) {
 
 static ggml_sched_report_t make_report(ggml_backend_sched_t sched, const size_t *sizes) {
     struct collector c = {.sched = sched, .report = ggml_mem_calloc(1, sizeof(*c.report))};
-    if (c.report && collect(&c, sizes)) {
-        c.report->seconds = sched->predicted_seconds;
+    if (c.report && collect(&c, sizes) &&
+        (!sched->figures || cost_elapsed(sched, &c.report->elapsed))) {
+        c.report->seconds = sched->figures ? sched->predicted_seconds : 0;
         return c.report;
     }
     ggml_fail(GGML_HOST_OUT_OF_MEMORY, "ggml_sched_report_new: no memory for a report");
@@ -164,6 +166,10 @@ void ggml_sched_report_free(ggml_sched_report_t report) {
 
 double ggml_sched_report_seconds(ggml_sched_report_t report) {
     return report ? report->seconds : 0;
+}
+
+double ggml_sched_report_elapsed(ggml_sched_report_t report) {
+    return report ? report->elapsed : 0;
 }
 
 size_t ggml_sched_report_split_count(ggml_sched_report_t report) {

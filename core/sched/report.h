@@ -12,7 +12,8 @@ struct ggml_sched_report {
     struct ggml_sched_node_info *nodes;
     struct ggml_sched_stream_info *streams;
     size_t n_splits, n_nodes, n_streams;
-    double seconds; // predicted
+    double seconds; // predicted, as if nothing overlapped
+    double elapsed; // predicted, from start to end
     char *text;     // written when first asked for
     char *json;
 };

@@ -92,6 +92,10 @@ const char *ggml_sched_report_text(ggml_sched_report_t report) {
     struct writer writer = {0};
     if (!report || report->text) return report ? report->text : NULL;
     put(&writer, "%zu nodes in %zu splits\n", report->n_nodes, report->n_splits);
+    if (report->seconds > 0) {
+        put(&writer, "predicted: %.3f ms of work, %.3f ms from start to end\n",
+            report->seconds * 1e3, report->elapsed * 1e3);
+    }
     for (size_t i = 0; i < report->n_streams; ++i) {
         const struct ggml_sched_stream_info *stream = &report->streams[i];
         put(&writer, "stream %zu on %s: %d nodes in %d splits, %zu bytes of %s memory (%zu free)\n",
@@ -158,6 +162,9 @@ const char *ggml_sched_report_json(ggml_sched_report_t report) {
         write_split_json(&writer, &report->splits[i]);
     }
     put(&writer, "]");
+    if (report->seconds > 0) {
+        put(&writer, ",\n\"seconds\": %.9g, \"elapsed\": %.9g", report->seconds, report->elapsed);
+    }
     write_nodes_json(&writer, report);
     return finish(&writer, &report->json);
 }

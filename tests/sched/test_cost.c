@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <jansson.h>
 
 #include "base/mem.h"
 #include "ggml-impl.h"
@@ -215,7 +216,7 @@ static ggml_sched_report_t report_of(struct rig *rig, const struct small *small)
 }
 
 static bool nearly(double a, double b) {
-    return fabs(a - b) <= 1e-9 * fabs(b);
+    return fabs(a - b) <= 1e-8 * fabs(b);
 }
 
 // Whether the placement is the best one.
@@ -365,6 +366,33 @@ static void test_model(void **state) {
     rig_close(&rig);
 }
 
+static void test_report_says_it(void **state) {
+    (void)state;
+    struct rig rig;
+    struct small small;
+    struct ggml_device_figures figures[STREAMS];
+    rig_open(&rig, STREAMS - 1, &rig_shape, NULL, false);
+    random_state = 11;
+    build(&small, 5);
+    draw_figures(figures);
+    ggml_sched_report_t report = report_of(&rig, &small);
+    assert_true(ggml_sched_report_seconds(report) == 0 && ggml_sched_report_elapsed(report) == 0);
+    assert_null(strstr(ggml_sched_report_text(report), "predicted"));
+    ggml_sched_report_free(report);
+    assert_int_equal(set_figures(&rig, figures), GGML_HOST_OK);
+    report = report_of(&rig, &small);
+    assert_non_null(strstr(ggml_sched_report_text(report), "\npredicted: "));
+    json_t *json = json_loads(ggml_sched_report_json(report), 0, NULL);
+    assert_true(nearly(json_number_value(json_object_get(json, "seconds")),
+                       ggml_sched_report_seconds(report)));
+    assert_true(nearly(json_number_value(json_object_get(json, "elapsed")),
+                       ggml_sched_report_elapsed(report)));
+    json_decref(json);
+    ggml_sched_report_free(report);
+    ggml_free(small.ctx);
+    rig_close(&rig);
+}
+
 static void test_refused_figures(void **state) {
     (void)state;
     struct rig rig;
@@ -441,6 +469,7 @@ int main(void) {
         cmocka_unit_test(test_against_everything), cmocka_unit_test(test_memory_limits),
         cmocka_unit_test(test_in_place),           cmocka_unit_test(test_model),
         cmocka_unit_test(test_refused_figures),    cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_report_says_it),
     };
     return cmocka_run_group_tests_name("sched cost", tests, NULL, NULL);
 }

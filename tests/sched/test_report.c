@@ -179,12 +179,41 @@ static void test_no_memory(void **state) {
     }
 }
 
+// A report on a graph with as many pipeline copies, but on other streams, changes no plan.
+static void test_between_graphs(void **state) {
+    (void)state;
+    rig_open(&rig, 2, &rig_shape, NULL, true);
+    for (int d = 0; d < 2; ++d) {
+        float values[8] = {1, 2, 3};
+        struct ggml_context *ctx =
+            ggml_init((struct ggml_init_params){.mem_size = 1 << 18, .no_alloc = true});
+        struct ggml_tensor *a = ggml_new_tensor_1d(ctx, GGML_TYPE_F32, 8);
+        ggml_set_input(a);
+        struct ggml_tensor *b = ggml_sqr(ctx, a);
+        struct ggml_cgraph *small = ggml_new_graph(ctx);
+        ggml_build_forward_expand(small, b);
+        ggml_backend_sched_set_tensor_backend(rig.sched, b, rig.streams[d]);
+        ggml_sched_report_free(ggml_sched_report_new(rig.sched, small));
+        ggml_backend_sched_set_tensor_backend(rig.sched, b, rig.streams[d]);
+        assert_true(ggml_backend_sched_alloc_graph(rig.sched, small));
+        ggml_backend_tensor_set(a, values, 0, sizeof(values));
+        assert_int_equal(ggml_backend_sched_graph_compute(rig.sched, small), GGML_STATUS_SUCCESS);
+        ggml_backend_tensor_get(b, values, 0, sizeof(values));
+        assert_true(values[2] == 9);
+        ggml_backend_sched_reset(rig.sched);
+        ggml_free(ctx);
+    }
+    rig_close(&rig);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_plan_is_exact), TEST(test_splits),  TEST(test_reasons),   TEST(test_written),
-        TEST(test_of_allocated),  TEST(test_allowed), TEST(test_no_memory),
+        TEST(test_plan_is_exact), TEST(test_splits),
+        TEST(test_reasons),       TEST(test_written),
+        TEST(test_of_allocated),  TEST(test_allowed),
+        TEST(test_no_memory),     cmocka_unit_test(test_between_graphs),
     };
     return cmocka_run_group_tests_name("sched report", tests, NULL, NULL);
 }

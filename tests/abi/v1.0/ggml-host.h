@@ -308,8 +308,11 @@ ggml_sched_set_allowed(ggml_backend_sched_t sched, const ggml_backend_t *allowed
 // is changed then. [stream]
 GGML_API enum ggml_host_status
 ggml_sched_set_costs(ggml_backend_sched_t sched, const struct ggml_device_figures *const *figures);
-// Predicted seconds of the graph; 0 without figures. [any-thread]
+// Predicted seconds of the graph as if nothing overlapped: what the placement makes small. 0 without
+// figures. [any-thread]
 GGML_API double ggml_sched_report_seconds(ggml_sched_report_t report);
+// Predicted seconds from start to end, with streams that queue work side by side. [any-thread]
+GGML_API double ggml_sched_report_elapsed(ggml_sched_report_t report);
 
 // --- machine -------------------------------------------------------------------------------------
 

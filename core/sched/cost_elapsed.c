@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+// From start to end: replays what run.c does with the splits, on streams that are free at a time.
+#include "base/mem.h"
+#include "sched/cost.h"
+
+struct timeline {
+    const struct ggml_backend_sched *sched;
+    double host;  // when the calling thread goes on
+    double *free; // [stream]: when its queued work is done
+};
+
+static void wait_for(struct timeline *line, double moment) {
+    line->host = MAX(line->host, moment);
+}
+
+static bool has_events(const struct ggml_backend_sched *sched, int32_t b) {
+    return sched->streams[b].events[sched->cur_copy] != NULL;
+}
+
+static bool queues(const struct ggml_backend_sched *sched, int32_t b) {
+    struct ggml_backend_dev_props props;
+    ggml_backend_dev_get_props(sched->streams[b].device, &props);
+    return props.caps.async;
+}
+
+// Later work of b comes after what `other` has queued.
+static void order_after(struct timeline *line, int32_t b, int32_t other) {
+    if (!has_events(line->sched, other)) wait_for(line, line->free[other]);
+    line->free[b] = MAX(line->free[b], line->free[other]);
+}
+
+static void copy_input(struct timeline *line, int32_t number) {
+    const struct ggml_backend_sched *sched = line->sched;
+    const struct sched_copy *copy = &sched->copies[number];
+    const struct sched_item *item = &sched->items[copy->item];
+    const int32_t from = item->backend, to = copy->backend;
+    const struct cost_link link = cost_link_between(sched, from, to);
+    const double seconds = link.seconds + link.seconds_per_byte * (double)ggml_nbytes(item->tensor);
+    if ((item->traits & SCHED_INPUT) || !link.direct) {
+        wait_for(line, MAX(line->free[from], line->free[to]));
+        line->host += seconds;
+        return;
+    }
+    if (!has_events(sched, to)) wait_for(line, line->free[to]);
+    line->free[from] = MAX(line->free[from], line->host) + seconds;
+    line->free[to] = MAX(line->free[to], line->free[from]);
+}
+
+static void run_split(struct timeline *line, const struct sched_split *split) {
+    const struct ggml_backend_sched *sched = line->sched;
+    const int32_t b = split->backend;
+    for (int32_t i = 0; i < split->n_waits; ++i) {
+        order_after(line, b, sched->waits[split->first_wait + i]);
+    }
+    for (int32_t i = 0; i < split->n_inputs; ++i) {
+        copy_input(line, sched->inputs[split->first_input + i]);
+    }
+    double seconds = 0;
+    for (int32_t i = split->i_start; i < split->i_end; ++i) {
+        const struct sched_item *item = &sched->items[sched_item_at(sched, i)];
+        if (item->traits & (SCHED_VIEW_OP | SCHED_NO_OP)) continue;
+        seconds += cost_node_seconds(&sched->figures[b], item->tensor);
+    }
+    line->free[b] = MAX(line->free[b], line->host) + seconds;
+    if (!queues(sched, b)) wait_for(line, line->free[b]);
+}
+
+bool cost_elapsed(const struct ggml_backend_sched *sched, double *out_seconds) {
+    struct timeline line = {.sched = sched};
+    *out_seconds = 0;
+    line.free = ggml_mem_calloc((size_t)sched->n_backends, sizeof(line.free[0]));
+    if (!line.free) return false;
+    for (int32_t s = 0; s < sched->n_splits; ++s) {
+        run_split(&line, &sched->splits[s]);
+    }
+    for (int32_t b = 0; b < sched->n_backends; ++b) {
+        wait_for(&line, line.free[b]);
+    }
+    *out_seconds = line.host;
+    ggml_mem_free(line.free);
+    return true;
+}
