@@ -43,8 +43,8 @@ size_t memory_plan_lower_bound(const struct memory_block *blocks, int32_t n);
 bool memory_plan_by_time(struct memory_block *blocks, int32_t n, size_t chunk_limit,
                          struct memory_chunks *out_chunks);
 // The largest or the longest-lived first, each into a hole among those placed before that it meets;
-// several tries until one needs no more than good_enough bytes. Gives up (false, *out_gave_up) when that
-// takes more than O(n) meetings.
+// several tries until one needs no more than good_enough bytes. Gives up (false, *out_gave_up) when
+// that takes more than O(n) meetings.
 bool memory_plan_by_size(struct memory_block *blocks, int32_t n, size_t chunk_limit,
                          size_t good_enough, struct memory_chunks *out_chunks, bool *out_gave_up);
 // Opens a chunk that can grow to max(size, chunk_limit) bytes; false when memory runs out.

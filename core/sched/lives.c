@@ -47,7 +47,7 @@ static void note_early(struct ggml_backend_sched *sched) {
     for (int32_t i = 0; i < n; ++i) {
         note_need(sched, i, sched->items[i].root);
         for (int32_t e = sched->first_edge[i]; e < sched->first_edge[i + 1]; ++e) {
-            note_need(sched, i, sched->edges[e].entry);
+            note_need(sched, i, sched->items[sched->edges[e].item].root);
         }
     }
 }
@@ -102,6 +102,7 @@ static void end_life(struct lives *lives, int32_t entry, int32_t step) {
     place->pool = sched->galloc->pool_of[home];
     place->size = pad(lives, entry, place->pool, place->size);
     place->chunk = 0;
+    place->offset = 0;
     place->first = place->from = -1;
     place->until = step;
     if (step != SCHED_FOREVER) lives->events[lives->n_events++] = ~entry;

@@ -249,7 +249,10 @@ static void test_any_order(void **state) {
         ggml_backend_sched_reset(setup.sched);
         assert_true(ggml_backend_sched_alloc_graph(setup.sched, graph));
         for (int i = 0; i < graph->n_nodes; ++i) {
-            assert_non_null(graph->nodes[i]->data);
+            const struct ggml_tensor *node = graph->nodes[i];
+            assert_true((uintptr_t)node->data + ggml_nbytes(node) <=
+                        (uintptr_t)ggml_backend_buffer_get_base(node->buffer) +
+                            ggml_backend_buffer_get_size(node->buffer));
         }
     }
     close_setup(&setup);
