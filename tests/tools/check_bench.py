@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Runs ggml-bench load once per scenario, and figures: that it measures, not how fast. Speaks TAP.
+"""Runs ggml-bench load once per scenario, figures and ops: that it measures, not how fast. Speaks TAP.
 
 Usage: check_bench.py PROGRAM PLUGIN"""
 import json
@@ -35,6 +35,21 @@ def check_figures():
           {"f32", "f16", "q8_0"} <= set(figures["flops_of"]), figures)
 
 
+def check_ops():
+    check("ops: wrong usage is exit status 2", run("ops").returncode == 2 and
+          run("ops", "--device", "CPU", "--op", "NOTHING").returncode == 2 and
+          run("ops", "--device", "CPU", "--type", "f17").returncode == 2)
+    check("ops: an unknown device is exit status 4", run("ops", "--device", "NONE").returncode == 4)
+    done = run("ops", "--device", "CPU", "--op", "MUL_MAT", "--type", "q4_0", "-m", "8", "-k", "128", "-n", "3",
+               "--seconds", "0.001", "--json")
+    report = json.loads(done.stdout) if done.returncode == 0 else {}
+    rows = report.get("results", [])
+    check("ops: one product is measured", [row["case"] for row in rows] == ["q4_0 m=8 k=128 n=3"], done)
+    check("ops: times and rates are positive", rows and rows[0]["milliseconds"] > 0 and rows[0]["gflops"] > 0 and
+          rows[0]["gb_per_s"] > 0 and rows[0]["runs"] > 0, rows)
+    check("ops: so are the bounds", report and report["peak_gflops"] > 0 and report["copy_gb_per_s"] > 0, report)
+
+
 def main():
     check("wrong usage is exit status 2", run("load").returncode == 2 and run("nothing").returncode == 2)
     check("--help succeeds", run("--help").returncode == 0 and run("load", "--help").returncode == 0)
@@ -48,6 +63,7 @@ def main():
           [count - built_in for count in loaded] == [1, 10, 100, 0], done)
     check("no unfit file is mapped", rows and rows[-1]["mapped"] == 0, rows)
     check_figures()
+    check_ops()
     print(f"1..{len(results)}")
     return 0 if all(results) else 1
 

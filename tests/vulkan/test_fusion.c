@@ -9,109 +9,93 @@
 
 enum { WIDTH = 64, TOKENS = 5, HEADS = 4 };
 
-static struct ggml_tensor *matrix(struct ggml_context *ctx, int64_t n,
-                                  int64_t m) {
-  return ggml_new_tensor_2d(ctx, GGML_TYPE_F32, n, m);
+static struct ggml_tensor *matrix(struct ggml_context *ctx, int64_t n, int64_t m) {
+    return ggml_new_tensor_2d(ctx, GGML_TYPE_F32, n, m);
 }
 
 static struct ggml_tensor *make_norm(struct ggml_context *ctx) {
-  struct ggml_tensor *y = ggml_rms_norm(ctx, matrix(ctx, WIDTH, TOKENS), 1e-5f);
-  return ggml_mul(ctx, y, matrix(ctx, WIDTH, 1));
+    struct ggml_tensor *y = ggml_rms_norm(ctx, matrix(ctx, WIDTH, TOKENS), 1e-5f);
+    return ggml_mul(ctx, y, matrix(ctx, WIDTH, 1));
 }
 
 // Rows that no vector load fits, and a term for each token.
 static struct ggml_tensor *make_norm_add(struct ggml_context *ctx) {
-  struct ggml_tensor *y =
-      ggml_rms_norm(ctx, matrix(ctx, WIDTH - 1, TOKENS), 1e-5f);
-  y = ggml_mul(ctx, y, matrix(ctx, WIDTH - 1, 1));
-  return ggml_add(ctx, y, matrix(ctx, WIDTH - 1, TOKENS));
+    struct ggml_tensor *y = ggml_rms_norm(ctx, matrix(ctx, WIDTH - 1, TOKENS), 1e-5f);
+    y = ggml_mul(ctx, y, matrix(ctx, WIDTH - 1, 1));
+    return ggml_add(ctx, y, matrix(ctx, WIDTH - 1, TOKENS));
 }
 
 static struct ggml_tensor *make_bias(struct ggml_context *ctx) {
-  struct ggml_tensor *y =
-      ggml_mul_mat(ctx, ggml_new_tensor_2d(ctx, GGML_TYPE_F16, WIDTH, 40),
-                   matrix(ctx, WIDTH, TOKENS));
-  return ggml_add(ctx, y, matrix(ctx, 40, 1));
+    struct ggml_tensor *y = ggml_mul_mat(ctx, ggml_new_tensor_2d(ctx, GGML_TYPE_F16, WIDTH, 40),
+                                         matrix(ctx, WIDTH, TOKENS));
+    return ggml_add(ctx, y, matrix(ctx, 40, 1));
 }
 
 static struct ggml_tensor *make_residual(struct ggml_context *ctx) {
-  struct ggml_tensor *y =
-      ggml_mul_mat(ctx, ggml_new_tensor_2d(ctx, GGML_TYPE_Q8_0, WIDTH, 40),
-                   matrix(ctx, WIDTH, TOKENS));
-  return ggml_add(ctx, matrix(ctx, 40, TOKENS), y);
+    struct ggml_tensor *y = ggml_mul_mat(ctx, ggml_new_tensor_2d(ctx, GGML_TYPE_Q8_0, WIDTH, 40),
+                                         matrix(ctx, WIDTH, TOKENS));
+    return ggml_add(ctx, matrix(ctx, 40, TOKENS), y);
 }
 
-static struct ggml_tensor *make_glu_of(struct ggml_context *ctx,
-                                       enum ggml_type type,
+static struct ggml_tensor *make_glu_of(struct ggml_context *ctx, enum ggml_type type,
                                        enum ggml_glu_op op) {
-  struct ggml_tensor *x = matrix(ctx, WIDTH, TOKENS);
-  struct ggml_tensor *gate =
-      ggml_mul_mat(ctx, ggml_new_tensor_2d(ctx, type, WIDTH, 37), x);
-  struct ggml_tensor *up =
-      ggml_mul_mat(ctx, ggml_new_tensor_2d(ctx, type, WIDTH, 37), x);
-  return ggml_glu_split(ctx, gate, up, op);
+    struct ggml_tensor *x = matrix(ctx, WIDTH, TOKENS);
+    struct ggml_tensor *gate = ggml_mul_mat(ctx, ggml_new_tensor_2d(ctx, type, WIDTH, 37), x);
+    struct ggml_tensor *up = ggml_mul_mat(ctx, ggml_new_tensor_2d(ctx, type, WIDTH, 37), x);
+    return ggml_glu_split(ctx, gate, up, op);
 }
 
 static struct ggml_tensor *make_swiglu(struct ggml_context *ctx) {
-  return make_glu_of(ctx, GGML_TYPE_Q4_0, GGML_GLU_OP_SWIGLU);
+    return make_glu_of(ctx, GGML_TYPE_Q4_0, GGML_GLU_OP_SWIGLU);
 }
 
 static struct ggml_tensor *make_geglu(struct ggml_context *ctx) {
-  return make_glu_of(ctx, GGML_TYPE_F32, GGML_GLU_OP_GEGLU);
+    return make_glu_of(ctx, GGML_TYPE_F32, GGML_GLU_OP_GEGLU);
 }
 
 static struct ggml_tensor *make_chain(struct ggml_context *ctx) {
-  struct ggml_tensor *y = matrix(ctx, WIDTH - 1, TOKENS);
-  for (int i = 0; i < 5; ++i)
-    y = ggml_add(ctx, y, matrix(ctx, WIDTH - 1, TOKENS));
-  return y;
+    struct ggml_tensor *y = matrix(ctx, WIDTH - 1, TOKENS);
+    for (int i = 0; i < 5; ++i)
+        y = ggml_add(ctx, y, matrix(ctx, WIDTH - 1, TOKENS));
+    return y;
 }
 
 static struct ggml_tensor *make_rows(struct ggml_context *ctx) {
-  struct ggml_tensor *y = ggml_rope(
-      ctx, ggml_new_tensor_3d(ctx, GGML_TYPE_F32, WIDTH, HEADS, TOKENS),
-      ggml_new_tensor_1d(ctx, GGML_TYPE_I32, TOKENS), WIDTH - 8,
-      GGML_ROPE_TYPE_NEOX);
-  struct ggml_tensor *cache =
-      ggml_new_tensor_2d(ctx, GGML_TYPE_F16, WIDTH * HEADS, 11);
-  return ggml_set_rows(ctx, cache,
-                       ggml_reshape_2d(ctx, y, WIDTH * HEADS, TOKENS),
-                       ggml_new_tensor_1d(ctx, GGML_TYPE_I64, TOKENS));
+    struct ggml_tensor *y =
+        ggml_rope(ctx, ggml_new_tensor_3d(ctx, GGML_TYPE_F32, WIDTH, HEADS, TOKENS),
+                  ggml_new_tensor_1d(ctx, GGML_TYPE_I32, TOKENS), WIDTH - 8, GGML_ROPE_TYPE_NEOX);
+    struct ggml_tensor *cache = ggml_new_tensor_2d(ctx, GGML_TYPE_F16, WIDTH * HEADS, 11);
+    return ggml_set_rows(ctx, cache, ggml_reshape_2d(ctx, y, WIDTH * HEADS, TOKENS),
+                         ggml_new_tensor_1d(ctx, GGML_TYPE_I64, TOKENS));
 }
 
 static struct ggml_tensor *make_mask(struct ggml_context *ctx) {
-  struct ggml_tensor *x =
-      ggml_new_tensor_3d(ctx, GGML_TYPE_F32, 33, TOKENS, HEADS);
-  struct ggml_tensor *y =
-      ggml_add(ctx, ggml_scale(ctx, x, 0.3f), matrix(ctx, 33, TOKENS));
-  return ggml_soft_max(ctx, y);
+    struct ggml_tensor *x = ggml_new_tensor_3d(ctx, GGML_TYPE_F32, 33, TOKENS, HEADS);
+    struct ggml_tensor *y = ggml_add(ctx, ggml_scale(ctx, x, 0.3f), matrix(ctx, 33, TOKENS));
+    return ggml_soft_max(ctx, y);
 }
 
 static const struct {
-  const char *fusion;
-  struct ggml_tensor *(*make)(struct ggml_context *ctx);
-  int n_nodes; // that compute
+    const char *fusion;
+    struct ggml_tensor *(*make)(struct ggml_context *ctx);
+    int n_nodes; // that compute
 } patterns[] = {
-    {"norm", make_norm, 2},       {"norm", make_norm_add, 3},
-    {"bias", make_bias, 2},       {"bias", make_residual, 2},
-    {"glu", make_swiglu, 3},      {"glu", make_geglu, 3},
-    {"add_chain", make_chain, 5}, {"rope_rows", make_rows, 2},
-    {"mask", make_mask, 3},
+    {"norm", make_norm, 2},       {"norm", make_norm_add, 3},  {"bias", make_bias, 2},
+    {"bias", make_residual, 2},   {"glu", make_swiglu, 3},     {"glu", make_geglu, 3},
+    {"add_chain", make_chain, 5}, {"rope_rows", make_rows, 2}, {"mask", make_mask, 3},
 };
 
 enum { N_PATTERNS = sizeof(patterns) / sizeof(patterns[0]) };
 
 static struct ggml_context *new_context(void) {
-  const struct ggml_init_params params = {.mem_size = 1 << 20,
-                                          .no_alloc = true};
-  return ggml_init(params);
+    const struct ggml_init_params params = {.mem_size = 1 << 20, .no_alloc = true};
+    return ggml_init(params);
 }
 
-static struct ggml_cgraph *graph_of(struct ggml_context *ctx,
-                                    struct ggml_tensor *result) {
-  struct ggml_cgraph *graph = ggml_new_graph(ctx);
-  ggml_build_forward_expand(graph, result);
-  return graph;
+static struct ggml_cgraph *graph_of(struct ggml_context *ctx, struct ggml_tensor *result) {
+    struct ggml_cgraph *graph = ggml_new_graph(ctx);
+    ggml_build_forward_expand(graph, result);
+    return graph;
 }
 
 // --- what is recognised
@@ -128,63 +112,62 @@ static const struct vk_features features = {
     .min_storage_alignment = 16,
 };
 
-static int count_dispatches(const struct ggml_cgraph *graph,
-                            uint32_t disabled) {
-  struct vk_plan plan;
-  vk_plan_init(&plan, &features);
-  plan.fusions_disabled = disabled;
-  assert_int_equal(vk_plan_graph(&plan, graph), GGML_STATUS_SUCCESS);
-  const int n = plan.n_dispatches;
-  vk_plan_free(&plan);
-  return n;
+static int count_dispatches(const struct ggml_cgraph *graph, uint32_t disabled) {
+    struct vk_plan plan;
+    vk_plan_init(&plan, &features);
+    plan.fusions_disabled = disabled;
+    assert_int_equal(vk_plan_graph(&plan, graph), GGML_STATUS_SUCCESS);
+    const int n = plan.n_dispatches;
+    vk_plan_free(&plan);
+    return n;
 }
 
 static void test_patterns_are_one_launch(void **state) {
-  (void)state;
-  for (int i = 0; i < N_PATTERNS; ++i) {
-    struct ggml_context *ctx = new_context();
-    struct ggml_cgraph *graph = graph_of(ctx, patterns[i].make(ctx));
-    assert_int_equal(count_dispatches(graph, 0), 1);
-    assert_int_equal(count_dispatches(graph, UINT32_MAX), patterns[i].n_nodes);
-    ggml_free(ctx);
-  }
+    (void)state;
+    for (int i = 0; i < N_PATTERNS; ++i) {
+        struct ggml_context *ctx = new_context();
+        struct ggml_cgraph *graph = graph_of(ctx, patterns[i].make(ctx));
+        assert_int_equal(count_dispatches(graph, 0), 1);
+        assert_int_equal(count_dispatches(graph, UINT32_MAX), patterns[i].n_nodes);
+        ggml_free(ctx);
+    }
 }
 
 // What is used elsewhere, or a result of the graph, has to be written.
 static void test_used_results_are_not_fused(void **state) {
-  (void)state;
-  for (int i = 0; i < N_PATTERNS; ++i) {
-    struct ggml_context *ctx = new_context();
-    struct ggml_cgraph *graph = graph_of(ctx, patterns[i].make(ctx));
-    int first = 0;
-    while (ggml_op_is_empty(graph->nodes[first]->op))
-      ++first;
-    graph->nodes[first]->flags |= GGML_TENSOR_FLAG_OUTPUT;
-    assert_true(count_dispatches(graph, 0) > 1);
-    graph->nodes[first]->flags &= ~GGML_TENSOR_FLAG_OUTPUT;
-    ggml_build_forward_expand(graph, ggml_neg(ctx, graph->nodes[first]));
-    assert_true(count_dispatches(graph, 0) > 2);
-    ggml_free(ctx);
-  }
+    (void)state;
+    for (int i = 0; i < N_PATTERNS; ++i) {
+        struct ggml_context *ctx = new_context();
+        struct ggml_cgraph *graph = graph_of(ctx, patterns[i].make(ctx));
+        int first = 0;
+        while (ggml_op_is_empty(graph->nodes[first]->op))
+            ++first;
+        graph->nodes[first]->flags |= GGML_TENSOR_FLAG_OUTPUT;
+        assert_true(count_dispatches(graph, 0) > 1);
+        graph->nodes[first]->flags &= ~GGML_TENSOR_FLAG_OUTPUT;
+        ggml_build_forward_expand(graph, ggml_neg(ctx, graph->nodes[first]));
+        assert_true(count_dispatches(graph, 0) > 2);
+        ggml_free(ctx);
+    }
 }
 
 // The result may not lie where the launch still reads.
 static void test_overlap_is_not_fused(void **state) {
-  static char memory[1 << 16];
-  (void)state;
-  struct ggml_context *ctx = new_context();
-  struct ggml_tensor *y = make_bias(ctx);
-  struct ggml_cgraph *graph = graph_of(ctx, y);
-  struct ggml_tensor *product = y->src[0];
-  y->src[1]->data = memory;
-  product->src[0]->data = memory + 8192;
-  product->src[1]->data = memory + 32768;
-  product->data = memory + 49152;
-  y->data = product->data;
-  assert_int_equal(count_dispatches(graph, 0), 1);
-  y->data = (char *)product->src[1]->data + 256;
-  assert_int_equal(count_dispatches(graph, 0), 2);
-  ggml_free(ctx);
+    static char memory[1 << 16];
+    (void)state;
+    struct ggml_context *ctx = new_context();
+    struct ggml_tensor *y = make_bias(ctx);
+    struct ggml_cgraph *graph = graph_of(ctx, y);
+    struct ggml_tensor *product = y->src[0];
+    y->src[1]->data = memory;
+    product->src[0]->data = memory + 8192;
+    product->src[1]->data = memory + 32768;
+    product->data = memory + 49152;
+    y->data = product->data;
+    assert_int_equal(count_dispatches(graph, 0), 1);
+    y->data = (char *)product->src[1]->data + 256;
+    assert_int_equal(count_dispatches(graph, 0), 2);
+    ggml_free(ctx);
 }
 
 // --- what comes out
@@ -192,111 +175,103 @@ static void test_overlap_is_not_fused(void **state) {
 
 // Small numbers, different in each tensor; as positions and rows 0, 1, 2 ...
 static void fill(struct ggml_tensor *t, uint32_t seed) {
-  const int64_t n = ggml_nelements(t);
-  float *numbers = malloc((size_t)n * sizeof(float));
-  char *data = calloc(1, ggml_nbytes(t));
-  for (int64_t i = 0; i < n; ++i) {
-    seed = seed * 1664525u + 1013904223u;
-    numbers[i] = (float)(seed >> 8) / (float)(1 << 23) - 1;
-    if (t->type == GGML_TYPE_I32)
-      ((int32_t *)(void *)data)[i] = (int32_t)i;
-    if (t->type == GGML_TYPE_I64)
-      ((int64_t *)(void *)data)[i] = (i * 3 + 1) % 11;
-  }
-  if (t->type == GGML_TYPE_F32) {
-    memcpy(data, numbers, ggml_nbytes(t));
-  } else if (t->type != GGML_TYPE_I32 && t->type != GGML_TYPE_I64) {
-    ggml_quantize_chunk(t->type, numbers, data, 0, ggml_nrows(t), t->ne[0],
-                        NULL);
-  }
-  ggml_backend_tensor_set(t, data, 0, ggml_nbytes(t));
-  free(numbers);
-  free(data);
+    const int64_t n = ggml_nelements(t);
+    float *numbers = malloc((size_t)n * sizeof(float));
+    char *data = calloc(1, ggml_nbytes(t));
+    for (int64_t i = 0; i < n; ++i) {
+        seed = seed * 1664525u + 1013904223u;
+        numbers[i] = (float)(seed >> 8) / (float)(1 << 23) - 1;
+        if (t->type == GGML_TYPE_I32) ((int32_t *)(void *)data)[i] = (int32_t)i;
+        if (t->type == GGML_TYPE_I64) ((int64_t *)(void *)data)[i] = (i * 3 + 1) % 11;
+    }
+    if (t->type == GGML_TYPE_F32) {
+        memcpy(data, numbers, ggml_nbytes(t));
+    } else if (t->type != GGML_TYPE_I32 && t->type != GGML_TYPE_I64) {
+        ggml_quantize_chunk(t->type, numbers, data, 0, ggml_nrows(t), t->ne[0], NULL);
+    }
+    ggml_backend_tensor_set(t, data, 0, ggml_nbytes(t));
+    free(numbers);
+    free(data);
 }
 
 // The result as floats; the caller frees it.
-static float *compute(ggml_backend_dev_t device,
-                      struct ggml_tensor *(*make)(struct ggml_context *),
+static float *compute(ggml_backend_dev_t device, struct ggml_tensor *(*make)(struct ggml_context *),
                       int64_t *out_n) {
-  struct ggml_context *ctx = new_context();
-  struct ggml_tensor *result = make(ctx);
-  struct ggml_cgraph *graph = graph_of(ctx, result);
-  ggml_backend_t stream = ggml_backend_dev_init(device, NULL);
-  assert_non_null(stream);
-  ggml_backend_buffer_t buffer = ggml_backend_alloc_ctx_tensors(ctx, stream);
-  assert_non_null(buffer);
-  uint32_t seed = 1;
-  for (struct ggml_tensor *t = ggml_get_first_tensor(ctx); t;
-       t = ggml_get_next_tensor(ctx, t)) {
-    if (t->op == GGML_OP_NONE)
-      fill(t, seed++);
-  }
-  assert_int_equal(ggml_backend_graph_compute(stream, graph),
-                   GGML_STATUS_SUCCESS);
-  *out_n = ggml_nelements(result);
-  float *numbers = malloc((size_t)*out_n * sizeof(float));
-  char *data = malloc(ggml_nbytes(result));
-  ggml_backend_tensor_get(result, data, 0, ggml_nbytes(result));
-  if (result->type == GGML_TYPE_F16)
-    ggml_fp16_to_fp32_row((const ggml_fp16_t *)(const void *)data, numbers,
-                          *out_n);
-  else
-    memcpy(numbers, data, ggml_nbytes(result));
-  free(data);
-  ggml_backend_free(stream);
-  ggml_backend_buffer_free(buffer);
-  ggml_free(ctx);
-  return numbers;
+    struct ggml_context *ctx = new_context();
+    struct ggml_tensor *result = make(ctx);
+    struct ggml_cgraph *graph = graph_of(ctx, result);
+    ggml_backend_t stream = ggml_backend_dev_init(device, NULL);
+    assert_non_null(stream);
+    ggml_backend_buffer_t buffer = ggml_backend_alloc_ctx_tensors(ctx, stream);
+    assert_non_null(buffer);
+    uint32_t seed = 1;
+    for (struct ggml_tensor *t = ggml_get_first_tensor(ctx); t; t = ggml_get_next_tensor(ctx, t)) {
+        if (t->op == GGML_OP_NONE) fill(t, seed++);
+    }
+    assert_int_equal(ggml_backend_graph_compute(stream, graph), GGML_STATUS_SUCCESS);
+    *out_n = ggml_nelements(result);
+    float *numbers = malloc((size_t)*out_n * sizeof(float));
+    char *data = malloc(ggml_nbytes(result));
+    ggml_backend_tensor_get(result, data, 0, ggml_nbytes(result));
+    if (result->type == GGML_TYPE_F16)
+        ggml_fp16_to_fp32_row((const ggml_fp16_t *)(const void *)data, numbers, *out_n);
+    else
+        memcpy(numbers, data, ggml_nbytes(result));
+    free(data);
+    ggml_backend_free(stream);
+    ggml_backend_buffer_free(buffer);
+    ggml_free(ctx);
+    return numbers;
 }
 
 static void test_results_are_the_same(void **state) {
-  (void)state;
-  ggml_backend_dev_t device = vulkan_device(vulkan_start("none", ""));
-  for (int i = 0; device && i < N_PATTERNS; ++i) {
-    int64_t n, same_n;
-    setenv("GGML_VULKAN_DISABLE_FUSION", "", 1);
-    float *fused = compute(device, patterns[i].make, &n);
-    setenv("GGML_VULKAN_DISABLE_FUSION", i % 2 ? "1" : patterns[i].fusion, 1);
-    float *alone = compute(device, patterns[i].make, &same_n);
-    assert_int_equal(n, same_n);
-    for (int64_t k = 0; k < n; ++k) {
-      const float allowed = 1e-5f * fmaxf(1, fabsf(alone[k]));
-      if (!(fabsf(fused[k] - alone[k]) <= allowed))
-        fail_msg("%s %d, element %d: %g, not %g", patterns[i].fusion, i, (int)k,
-                 (double)fused[k], (double)alone[k]);
+    (void)state;
+    ggml_backend_dev_t device = vulkan_device(vulkan_start("none", ""));
+    for (int i = 0; device && i < N_PATTERNS; ++i) {
+        int64_t n, same_n;
+        setenv("GGML_VULKAN_DISABLE_FUSION", "", 1);
+        float *fused = compute(device, patterns[i].make, &n);
+        setenv("GGML_VULKAN_DISABLE_FUSION", i % 2 ? "1" : patterns[i].fusion, 1);
+        float *alone = compute(device, patterns[i].make, &same_n);
+        assert_int_equal(n, same_n);
+        for (int64_t k = 0; k < n; ++k) {
+            const float allowed = 1e-5f * fmaxf(1, fabsf(alone[k]));
+            if (!(fabsf(fused[k] - alone[k]) <= allowed))
+                fail_msg("%s %d, element %d: %g, not %g", patterns[i].fusion, i, (int)k,
+                         (double)fused[k], (double)alone[k]);
+        }
+        free(fused);
+        free(alone);
     }
-    free(fused);
-    free(alone);
-  }
-  unsetenv("GGML_VULKAN_DISABLE_FUSION");
-  vulkan_stop();
+    unsetenv("GGML_VULKAN_DISABLE_FUSION");
+    vulkan_stop();
 }
 
 static void test_names(void **state) {
-  (void)state;
-  ggml_backend_dev_count(); // attaches the host
-  vulkan_start("none", "");
-  setenv("GGML_VULKAN_DISABLE_FUSION", "1", 1);
-  assert_int_equal(vk_fusions_disabled(), UINT32_MAX);
-  for (int i = 0; i < N_PATTERNS; ++i) {
-    struct ggml_context *ctx = new_context();
-    struct ggml_cgraph *graph = graph_of(ctx, patterns[i].make(ctx));
-    setenv("GGML_VULKAN_DISABLE_FUSION", patterns[i].fusion, 1);
-    assert_true(count_dispatches(graph, vk_fusions_disabled()) > 1);
-    ggml_free(ctx);
-  }
-  unsetenv("GGML_VULKAN_DISABLE_FUSION");
-  assert_int_equal(vk_fusions_disabled(), 0);
-  vulkan_stop();
+    (void)state;
+    ggml_backend_dev_count(); // attaches the host
+    vulkan_start("none", "");
+    setenv("GGML_VULKAN_DISABLE_FUSION", "1", 1);
+    assert_int_equal(vk_fusions_disabled(), UINT32_MAX);
+    for (int i = 0; i < N_PATTERNS; ++i) {
+        struct ggml_context *ctx = new_context();
+        struct ggml_cgraph *graph = graph_of(ctx, patterns[i].make(ctx));
+        setenv("GGML_VULKAN_DISABLE_FUSION", patterns[i].fusion, 1);
+        assert_true(count_dispatches(graph, vk_fusions_disabled()) > 1);
+        ggml_free(ctx);
+    }
+    unsetenv("GGML_VULKAN_DISABLE_FUSION");
+    assert_int_equal(vk_fusions_disabled(), 0);
+    vulkan_stop();
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_patterns_are_one_launch),
-      cmocka_unit_test(test_used_results_are_not_fused),
-      cmocka_unit_test(test_overlap_is_not_fused),
-      cmocka_unit_test(test_results_are_the_same),
-      cmocka_unit_test(test_names),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_patterns_are_one_launch),
+        cmocka_unit_test(test_used_results_are_not_fused),
+        cmocka_unit_test(test_overlap_is_not_fused),
+        cmocka_unit_test(test_results_are_the_same),
+        cmocka_unit_test(test_names),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,10 +49,14 @@ static double now_seconds(void) {
 }
 
 static int count_processors(void) {
+#ifdef __linux__
     cpu_set_t set;
     if (sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
     const int n = CPU_COUNT(&set);
     return n < 1 ? 1 : n > MAX_THREADS ? MAX_THREADS : n;
+#else
+    return 1;
+#endif
 }
 
 double bench_fma_peak(int *out_threads) {

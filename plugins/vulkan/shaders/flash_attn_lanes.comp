@@ -1,10 +1,10 @@
 #version 450
 // SPDX-License-Identifier: MIT
-// flash_attn_ext for drivers that run on the CPU, a subgroup per ROWS query rows that share a head
-// of K and V: each invocation takes every n-th pair of keys with an online softmax of its own, and
-// they are merged at the end. Queries and sums stay in registers or on the stack, loads are wide and
-// serve all rows, and nothing is exchanged within the loop.
-// number(1): query heads that share one of K and one of V.
+// flash_attn_ext for drivers that run on the CPU, a subgroup per ROWS query rows that share a
+// head of K and V: each invocation takes every n-th pair of keys with an online softmax of its
+// own, and they are merged at the end. Queries and sums stay in registers or on the stack, loads
+// are wide and serve all rows, and nothing is exchanged within the loop. number(1): query heads
+// that share one of K and one of V.
 #extension GL_KHR_shader_subgroup_arithmetic : require
 #include "attention.glsl"
 #ifdef BLOCKS

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Which rows and columns of a product a group computes. With ID defined the columns are the (slot,
-// token) pairs of mul_mat_id, each with the matrix that src2 names; otherwise those of src1, with
-// the matrix of src0 that is broadcast over them. GROUPED: the columns of a group have one matrix, by
-// src3; else a group has one column.
+// Which rows and columns of a product a group computes. With ID defined the columns are the
+// (slot, token) pairs of mul_mat_id, each with the matrix that src2 names; otherwise those of
+// src1, with the matrix of src0 that is broadcast over them. GROUPED: the columns of a group have
+// one matrix, by src3; else a group has one column.
 #ifndef MUL_MAT_PLACE_GLSL
 #define MUL_MAT_PLACE_GLSL
 
@@ -16,8 +16,8 @@ struct Tile {
     bool valid;   // false: an id names no matrix, the results are NaN
 };
 
-// Groups take the tiles in squares of BAND rows of tiles, column by column, so that what they read
-// at about the same time stays in the caches.
+// Groups take the tiles in squares of BAND rows of tiles, column by column, so that what they
+// read at about the same time stays in the caches.
 uvec2 tile_order(const uint i, const uvec2 tiles) {
     const uint BAND = 8;
     const uint in_band = i % (BAND * tiles.y);

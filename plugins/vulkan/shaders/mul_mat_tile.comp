@@ -1,9 +1,9 @@
 #version 450
 // SPDX-License-Identifier: MIT
-// dst[row, column] = sum over k of src0[k, row] * src1[k, column] for GPUs and many columns: a group
-// computes 64 x 64 results; steps of 32 along k go through shared memory.
-// FP16: tiles and the products within a step in half precision; COOPMAT: by cooperative matrices of
-// half precision, accumulated in float. Sums over steps are floats in either.
+// dst[row, column] = sum over k of src0[k, row] * src1[k, column] for GPUs and many columns: a
+// group computes 64 x 64 results; steps of 32 along k go through shared memory. FP16: tiles and
+// the products within a step in half precision; COOPMAT: by cooperative matrices of half
+// precision, accumulated in float. Sums over steps are floats in either.
 #include "common.glsl"
 #ifdef COOPMAT
 #extension GL_KHR_memory_scope_semantics : require

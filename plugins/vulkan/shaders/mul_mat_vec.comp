@@ -1,11 +1,12 @@
 #version 450
 // SPDX-License-Identifier: MIT
-// dst[row, column] = sum over k of src0[k, row] * src1[k, column]. A group computes a tile of ROWS
-// by COLUMNS; its invocations share out k and add up at the end. For few columns, where reading src0
-// is what counts, and for all products on drivers that run on the CPU: each load serves many
-// multiplications out of registers, and there is neither shared memory nor a barrier in the loop.
-// BLOCKS: src0 is of a block type; ID: mul_mat_id; SUBGROUP: sums with subgroup operations; GLU: of
-// the products with src0 and with src2, a matrix like it. Else src2 is added, repeated, if BIAS.
+// dst[row, column] = sum over k of src0[k, row] * src1[k, column]. A group computes a tile of
+// ROWS by COLUMNS; its invocations share out k and add up at the end. For few columns, where
+// reading src0 is what counts, and for all products on drivers that run on the CPU: each load
+// serves many multiplications out of registers, and there is neither shared memory nor a barrier
+// in the loop. BLOCKS: src0 is of a block type; ID: mul_mat_id; SUBGROUP: sums with subgroup
+// operations; GLU: of the products with src0 and with src2, a matrix like it. Else src2 is added,
+// repeated, if BIAS.
 #include "common.glsl"
 #ifdef SUBGROUP
 #extension GL_KHR_shader_subgroup_arithmetic : require

@@ -6,8 +6,8 @@
 //   void <name>_group_unpack(type, wide, row, g, out vec4 x[8])    elements 32 g to 32 g + 31
 //
 // wide: addresses of blocks are as aligned as their sizes are, up to 16 bytes; others are decoded
-// in fours. A load may begin or end a little behind the block. With UNPACK_SMALL only the types with
-// blocks of 32 and one scale in half precision are known, wide.
+// in fours. A load may begin or end a little behind the block. With UNPACK_SMALL only the types
+// with blocks of 32 and one scale in half precision are known, wide.
 #ifndef UNPACK_GROUP_GLSL
 #define UNPACK_GROUP_GLSL
 
