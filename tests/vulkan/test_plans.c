@@ -151,6 +151,9 @@ static void test_long_rows_are_sorted_in_blocks(void **state) {
     count_sorts(rig, 131072, 0, 1 + 5 + 15);
     count_sorts(rig, 131072, 40, 2);
     count_sorts(rig, 1 << 22, 40, 3);
+    struct ggml_tensor *none = ggml_new_tensor_2d(rig->ctx, GGML_TYPE_F32, 8192, 0);
+    plan_of(rig, ggml_top_k(rig->ctx, none, 40));
+    assert_int_equal(rig->plan.n_dispatches, 0);
     rig->features.max_shared_bytes = 16384;
     count_sorts(rig, 4096, 0, 3);
     rig->features.max_shared_bytes = 256;

@@ -150,6 +150,7 @@ static uint32_t block_items(const struct vk_features *features, uint64_t n) {
 void vk_encode_sort(struct vk_plan *plan, const struct ggml_tensor *node) {
     const uint64_t n = (uint64_t)node->src[0]->ne[0];
     const uint64_t rows = vk_nrows(node);
+    if (vk_nelements(node) == 0) return;
     struct sort s = {plan, node, block_items(vk_plan_features(plan), n), 0, 0};
     const bool fits = n <= s.items;
     const bool selects = fits || (uint64_t)node->ne[0] <= s.items / 4;
