@@ -92,6 +92,13 @@ static enum ggml_backend_dev_type known_type(enum ggml_backend_dev_type type) {
     return known ? type : GGML_BACKEND_DEVICE_TYPE_ACCEL;
 }
 
+// A driver for GPUs may compute on the CPU, in memory that only it can address.
+static bool works_in_host_memory(ggml_backend_dev_t device) {
+    ggml_backend_buffer_type_t buft =
+        device->iface.get_buffer_type ? device->iface.get_buffer_type(device) : NULL;
+    return buft && buft->iface.is_host && buft->iface.is_host(buft);
+}
+
 static enum ggml_host_status add_device(struct host_plugin *plugin, ggml_backend_dev_t device) {
     if (!device) return bad("get_device answers NULL");
     const char *missing = missing_device_entry(&device->iface);
@@ -110,6 +117,8 @@ static enum ggml_host_status add_device(struct host_plugin *plugin, ggml_backend
     const char *id = props.device_id && utf8_valid(props.device_id) ? props.device_id : "";
     added->device = device;
     added->type = known_type(device->iface.get_type(device));
+    added->host_memory =
+        added->type == GGML_BACKEND_DEVICE_TYPE_CPU && works_in_host_memory(device);
     added->device_id = arena_strdup(&plugin->arena, id);
     if (!added->device_id) return ggml_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for a device");
     ++plugin->n_devices;

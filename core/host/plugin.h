@@ -16,6 +16,7 @@ struct host_device {
     const char *name;
     const char *device_id; // "" if it has none
     enum ggml_backend_dev_type type;
+    bool host_memory; // of a CPU device: its default memory is the host's
     bool hidden; // excluded by GGML_DEVICES
 };
 

@@ -45,13 +45,14 @@ struct snapshot *snapshot_publish(struct snapshot *next) {
 // --- order
 // ------------------------------------------------------------------------------------------
 
-static int type_rank(enum ggml_backend_dev_type type) {
-    switch (type) {
+// The first CPU device is the one that applications fall back on: host memory comes first.
+static int rank_of(const struct host_device *device) {
+    switch (device->type) {
     case GGML_BACKEND_DEVICE_TYPE_GPU: return 0;
     case GGML_BACKEND_DEVICE_TYPE_IGPU: return 1;
     case GGML_BACKEND_DEVICE_TYPE_ACCEL: return 2;
-    case GGML_BACKEND_DEVICE_TYPE_CPU: return 3;
-    default: return 4;
+    case GGML_BACKEND_DEVICE_TYPE_CPU: return device->host_memory ? 3 : 4;
+    default: return 5;
     }
 }
 
@@ -63,8 +64,8 @@ static uint64_t pci_key(const char *device_id) {
 }
 
 static bool goes_before(const struct host_device *a, const struct host_device *b) {
-    const int rank_a = type_rank(a->type);
-    const int rank_b = type_rank(b->type);
+    const int rank_a = rank_of(a);
+    const int rank_b = rank_of(b);
     if (rank_a != rank_b) return rank_a < rank_b;
     return pci_key(a->device_id) < pci_key(b->device_id);
 }

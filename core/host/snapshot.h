@@ -22,7 +22,7 @@ struct snapshot {
     size_t n_regs;
     struct host_plugin **regs; // those with a backend to show, by their first device
     size_t n_devices;
-    struct snapshot_device *devices; // discrete GPU, IGPU, ACCEL, CPU; PCI address; load order
+    struct snapshot_device *devices; // GPU, IGPU, ACCEL, CPU; PCI address; load order
 };
 
 // Snapshot of these plugins in load order; nothing of `hidden` (may be NULL) is shown. NULL when

@@ -52,6 +52,7 @@ enum ggml_backend_dev_type vk_probe_type(const struct vk_probe *probe) {
     case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU:
     case VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU: return GGML_BACKEND_DEVICE_TYPE_GPU;
     case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU: return GGML_BACKEND_DEVICE_TYPE_IGPU;
+    case VK_PHYSICAL_DEVICE_TYPE_CPU: return GGML_BACKEND_DEVICE_TYPE_CPU;
     default: return GGML_BACKEND_DEVICE_TYPE_ACCEL;
     }
 }

@@ -193,7 +193,7 @@ const struct recorded recorded_devices[] = {
     {"nvidia_rtx_4090", true, "", GGML_BACKEND_DEVICE_TYPE_GPU, "0000:01:00.0", nvidia_rtx_4090},
     {"amd_rx_6800", true, "", GGML_BACKEND_DEVICE_TYPE_GPU, "0000:0b:00.0", amd_rx_6800},
     {"intel_uhd_620", true, "", GGML_BACKEND_DEVICE_TYPE_IGPU, "0000:00:02.0", intel_uhd_620},
-    {"llvmpipe", true, "", GGML_BACKEND_DEVICE_TYPE_ACCEL, "6d657361-3232-2e33-2e36-000000000000",
+    {"llvmpipe", true, "", GGML_BACKEND_DEVICE_TYPE_CPU, "6d657361-3232-2e33-2e36-000000000000",
      llvmpipe},
     {"arm_mali_g71", false, "storageBuffer8BitAccess", GGML_BACKEND_DEVICE_TYPE_IGPU, NULL,
      arm_mali_g71},

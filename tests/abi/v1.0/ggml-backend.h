@@ -394,7 +394,8 @@ GGML_API ggml_backend_dev_t ggml_backend_dev_get(size_t index);
 GGML_API ggml_backend_reg_t ggml_backend_reg_by_name(const char *name);
 GGML_API ggml_backend_dev_t ggml_backend_dev_by_name(const char *name);
 
-// The first device of that type, or NULL without a message. [any-thread]
+// The first device of that type, or NULL without a message; of CPU devices those that work in host
+// memory come first. [any-thread]
 GGML_API ggml_backend_dev_t ggml_backend_dev_by_type(enum ggml_backend_dev_type type);
 
 // A stream on the first device of that name or type, as ggml_backend_dev_init(). [any-thread]
