@@ -5,7 +5,8 @@
 //
 // Thread tags used in every public header:
 //   [any-thread]  may be called from any thread at any time
-//   [stream]      one thread at a time per object (context, graph, stream, buffer, allocator ...)
+//   [stream]      one thread at a time per object (context, graph, stream, buffer, allocator ...);
+//                 a library built with -Dthread_checks=true refuses others with GGML_HOST_BUSY
 //   [init]        during start-up, before other threads use the library
 //
 // No call aborts the process, whatever it is given. One that fails says so by its result (NULL, 0,

@@ -22,10 +22,11 @@ bool thread_guard_enter(struct thread_guard *out_guard, const void *object, cons
     }
     pthread_mutex_unlock(&calls_lock);
     if (!other) return true;
-    ggml_fail(GGML_HOST_BUSY,
-              "%s: called from the wrong thread: another one is inside %s with the same object, which "
-              "takes one thread at a time",
-              function, other);
+    ggml_fail(
+        GGML_HOST_BUSY,
+        "%s: called from the wrong thread: another one is inside %s with the same object, which "
+        "takes one thread at a time",
+        function, other);
     return false;
 }
 

@@ -15,9 +15,9 @@ struct thread_guard {
     pthread_t thread;
 };
 
-// Begins a call of `function` on the object (NULL: of none). false, with GGML_HOST_BUSY and a message
-// that names both functions, while another thread is inside a call on the same object; calls within
-// calls of the same thread are fine. [any-thread]
+// Begins a call of `function` on the object (NULL: of none). false, with GGML_HOST_BUSY and a
+// message that names both functions, while another thread is inside a call on the same object;
+// calls within calls of the same thread are fine. [any-thread]
 bool thread_guard_enter(struct thread_guard *out_guard, const void *object, const char *function);
 // Ends it; nothing if it did not begin. [any-thread]
 void thread_guard_leave(struct thread_guard *guard);

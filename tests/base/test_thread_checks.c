@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Every kind of object that is tagged [stream], used by two threads at once; needs a library that was
-// built with -Dthread_checks=true.
+// Every kind of object that is tagged [stream], used by two threads at once; needs a library that
+// was built with -Dthread_checks=true.
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>

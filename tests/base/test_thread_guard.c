@@ -21,8 +21,8 @@ static void *enter_first(void *out_entered) {
     ggml_clear_error();
     entered[0] = thread_guard_enter(&guard, &objects[0], "second_call");
     thread_guard_leave(&guard);
-    entered[1] = ggml_last_status() == GGML_HOST_BUSY &&
-                 strstr(ggml_last_error(), "second_call") && strstr(ggml_last_error(), "first_call");
+    entered[1] = ggml_last_status() == GGML_HOST_BUSY && strstr(ggml_last_error(), "second_call") &&
+                 strstr(ggml_last_error(), "first_call");
     entered[2] = thread_guard_check(&objects[1], "other_object");
     return NULL;
 }
