@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -20,6 +21,14 @@
 
 #include "base/status.h"
 #include "support/plugin_dir.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
 
 enum { DEADLINE_MS = 2500, JOBS = 8 };
 
@@ -103,7 +112,7 @@ static const struct {
     {"ggml-flood.so", GGML_HOST_BAD_PLUGIN, GGML_PLUGIN_STAGE_MAP, "not its own"},
     {"ggml-forge.so", GGML_HOST_BAD_PLUGIN, GGML_PLUGIN_STAGE_MAP, "not its own"},
     {"ggml-close_all.so", GGML_HOST_CRASHED, GGML_PLUGIN_STAGE_MAP, "could not answer"},
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#ifndef SANITIZED
     {"ggml-memory.so", GGML_HOST_CRASHED, GGML_PLUGIN_STAGE_MAP, "signal"},
 #endif
     {"ggml-stop.so", GGML_HOST_TIMED_OUT, GGML_PLUGIN_STAGE_MAP, "2.5 s"},
@@ -419,6 +428,34 @@ static void test_a_process_without_streams_that_ignores_its_children(void **stat
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
+static void *probe_in_thread(void *good) {
+    const struct ggml_probe_options options = usual();
+    ggml_probe_report_t report = NULL;
+    const enum ggml_host_status status = ggml_plugin_probe(&options, &report);
+    *(bool *)good = status == GGML_HOST_OK && ggml_probe_report_device_count(report) >= 4 &&
+                    ggml_probe_report_not_isolated(report)[0] == '\0';
+    ggml_probe_report_free(report);
+    return NULL;
+}
+
+static void test_threads_probe_at_once(void **state) {
+    enum { N_THREADS = 6 };
+    (void)state;
+    pthread_t threads[N_THREADS];
+    bool good[N_THREADS] = {false};
+    add_from(FIXTURES, "ggml-gpu.so");
+    add_from(PLUGINS, "ggml-crash_init.so");
+    const size_t n_files = count_open_files();
+    for (int i = 0; i < N_THREADS; ++i)
+        assert_int_equal(pthread_create(&threads[i], NULL, probe_in_thread, &good[i]), 0);
+    for (int i = 0; i < N_THREADS; ++i)
+        pthread_join(threads[i], NULL);
+    for (int i = 0; i < N_THREADS; ++i)
+        assert_true(good[i]);
+    assert_int_equal(count_open_files(), n_files);
+    assert_no_child();
+}
+
 // A descriptor that the application forgot to close on exec is not the plugin's.
 static void test_a_helper_inherits_no_descriptor(void **state) {
     (void)state;
@@ -506,6 +543,7 @@ int main(void) {
         WITH_DIR(test_without_a_helper_this_process_probes_and_says_so),
         WITH_DIR(test_in_process_on_request),
         WITH_DIR(test_a_process_without_streams_that_ignores_its_children),
+        WITH_DIR(test_threads_probe_at_once),
         WITH_DIR(test_a_helper_inherits_no_descriptor),
         WITH_DIR(test_progress_is_told_once_per_candidate),
         WITH_DIR(test_bad_arguments),
