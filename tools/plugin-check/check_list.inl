@@ -341,7 +341,8 @@ CHECK_ROW("stream.abort", 70,
 CHECK_ROW("stream.callback-unlocked", 76, "stream.abort op.claims-threads enum.threads",
           stream_callback_unlocked, 0,
           "other threads are answered while the application's callback runs")
-CHECK_ROW("stream.device-lost", 84, "op.sum stream.free enum.unknown-function enum.back-pointer life.shutdown",
+CHECK_ROW("stream.device-lost", 84,
+          "op.sum stream.free enum.unknown-function enum.back-pointer life.shutdown",
           stream_device_lost, 0,
           "a device that was lost fails and says so")
 CHECK_ROW("stream.threads", 74, "op.sum", stream_threads, 0, "two streams work in two threads")
