@@ -77,6 +77,7 @@ enum ggml_host_status probe_helper_find(const char *given, const struct load_pol
     if (dl_module_dir(&anchor, dir, sizeof(dir))) {
         if (try_helper(dir, "", policy, out_path, &status)) return status;
         if (try_helper(dir, "/../libexec/ggml-host", policy, out_path, &status)) return status;
+        if (try_helper(dir, "/../../libexec/ggml-host", policy, out_path, &status)) return status;
     }
     const bool known = dl_executable_dir(dir, sizeof(dir));
     if (known && try_helper(dir, "", policy, out_path, &status)) return status;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the answer of a plugin may depend on besides the plugin: a change makes what is remembered of
-// its probe worthless. What does not exist on a system does not count.
+// What the answer of a plugin may depend on besides the plugin: a change makes what is remembered
+// of its probe worthless. What does not exist on a system does not count.
 //
 // PROBE_CONTENT(path)    the first bytes of a file
 // PROBE_IDENTITY(path)   which file or directory it is and when it was changed last
