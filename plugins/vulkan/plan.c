@@ -65,14 +65,15 @@ void vk_dispatch_spec(struct vk_dispatch *dispatch, uint32_t value) {
     dispatch->specs[dispatch->n_specs++] = value;
 }
 
+// Evenly, so that no dimension ends in groups without work.
 void vk_dispatch_groups(const struct vk_plan *plan, struct vk_dispatch *dispatch, uint64_t n) {
     const uint32_t *max = plan->features->max_groups;
-    const uint64_t x = n < max[0] ? n : max[0];
-    const uint64_t rest = x ? vk_groups_of(n, x) : 0;
-    const uint64_t y = rest < max[1] ? rest : max[1];
-    dispatch->groups[0] = (uint32_t)x;
+    const uint64_t lines = vk_groups_of(n, max[0]);
+    const uint64_t z = vk_groups_of(lines, max[1]);
+    const uint64_t y = z ? vk_groups_of(lines, z) : 0;
+    dispatch->groups[0] = y ? (uint32_t)vk_groups_of(n, y * z) : 0;
     dispatch->groups[1] = (uint32_t)y;
-    dispatch->groups[2] = y ? (uint32_t)vk_groups_of(rest, y) : 0;
+    dispatch->groups[2] = (uint32_t)z;
 }
 
 void vk_dispatch_scratch(struct vk_dispatch *dispatch, int i, size_t offset, size_t bytes,

@@ -51,6 +51,24 @@ static const struct vk_dispatch *plan_of(struct rig *rig, struct ggml_tensor *no
     return rig->plan.dispatches;
 }
 
+// At least as many as wanted, within the limits, and hardly more: a driver that gives each processor
+// an equal share of the groups would leave one without work.
+static void test_groups_are_spread_evenly(void **state) {
+    static const uint64_t counts[] = {1, 7, 65535, 65536, 65537, 131071, 1 << 20, 5000000007};
+    struct rig *rig = *state;
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); ++i) {
+        struct vk_dispatch d = {.groups = {0}};
+        vk_dispatch_groups(&rig->plan, &d, counts[i]);
+        const uint64_t total = (uint64_t)d.groups[0] * d.groups[1] * d.groups[2];
+        for (int k = 0; k < 3; ++k)
+            assert_in_range(d.groups[k], 1, rig->features.max_groups[k]);
+        assert_true(total >= counts[i] && total - counts[i] <= counts[i] / 1000);
+    }
+    struct vk_dispatch none = {.groups = {1, 1, 1}};
+    vk_dispatch_groups(&rig->plan, &none, 0);
+    assert_int_equal(none.groups[0], 0);
+}
+
 enum { SPEC_MODE = 3, SPEC_ITEM, SPEC_UNIT, SPEC_RUN, SPEC_DIMS }; // of copy.comp
 
 static void test_dense_copies_move_wide_items(void **state) {
@@ -186,6 +204,7 @@ static void test_many_groups_spread_over_dimensions(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        TEST(test_groups_are_spread_evenly),
         TEST(test_dense_copies_move_wide_items),
         TEST(test_memory_at_odd_places_moves_in_elements),
         TEST(test_narrow_rows_move_what_strides_allow),
