@@ -18,7 +18,6 @@ bool ggml_fault(enum ggml_fault_point point) {
     switch (point) {
     case GGML_FAULT_OPEN:
     case GGML_FAULT_PIPE: errno = EMFILE; break;
-    case GGML_FAULT_MAP:
     case GGML_FAULT_SPAWN: errno = EAGAIN; break;
     case GGML_FAULT_READ:
     case GGML_FAULT_STAT:

@@ -9,7 +9,6 @@ enum ggml_fault_point {
     GGML_FAULT_OPEN,  // a file or directory
     GGML_FAULT_READ,  // of an open file, directory, link or pipe
     GGML_FAULT_STAT,  // asking for the state of a file
-    GGML_FAULT_MAP,   // mapping memory
     GGML_FAULT_LINK,  // the dynamic linker
     GGML_FAULT_SPAWN, // a process
     GGML_FAULT_PIPE,
