@@ -214,9 +214,10 @@ static void look_into_cache(struct probe_run *run, const struct probe_cache *cac
 static void remember(const struct probe_run *run, const struct probe_cache *cache) {
     for (size_t i = 0; i < run->count; ++i) {
         const struct candidate *candidate = &run->candidates[i];
-        const struct probe_outcome *outcome = &run->outcomes[i];
+        struct probe_outcome *outcome = &run->outcomes[i];
         if (outcome->source != GGML_PROBE_SOURCE_HELPER || !outcome->lasting) continue;
         if (outcome->result.status == GGML_HOST_OUT_OF_MEMORY) continue;
+        outcome->probed_at = cache->now; // as the entry says
         probe_cache_put(cache, candidate->record->path, &candidate->file, &outcome->result);
     }
 }
