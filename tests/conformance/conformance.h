@@ -88,8 +88,8 @@ void conformance_print_json(FILE *out, const struct conformance_report *report,
 // Operations and their types: computed / not supported. [stream]
 void conformance_print_matrix(FILE *out, const struct conformance_report *report);
 
-// The same as a page of documentation, docs/ops-cpu.md. [stream]
+// The same as a page of documentation, docs/ops-cpu.md; every: of the options. [stream]
 void conformance_print_page(FILE *out, const struct conformance_report *report,
-                            ggml_backend_dev_t device);
+                            ggml_backend_dev_t device, int every);
 
 #endif

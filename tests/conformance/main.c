@@ -128,22 +128,22 @@ static bool write_json(const struct arguments *a, ggml_backend_dev_t device,
 }
 
 static bool write_page(const char *path, const struct conformance_report *report,
-                       ggml_backend_dev_t device) {
+                       ggml_backend_dev_t device, int every) {
     FILE *out = fopen(path, "w");
     if (!out) {
         perror(path);
         return false;
     }
-    conformance_print_page(out, report, device);
+    conformance_print_page(out, report, device, every);
     return fclose(out) == 0;
 }
 
 static bool check_page(const char *path, const struct conformance_report *report,
-                       ggml_backend_dev_t device) {
+                       ggml_backend_dev_t device, int every) {
     FILE *expected = tmpfile(), *committed = fopen(path, "rb");
     int line = 1, a = 0, b = EOF;
     if (expected && committed) {
-        conformance_print_page(expected, report, device);
+        conformance_print_page(expected, report, device, every);
         rewind(expected);
         do {
             a = getc(expected);
@@ -199,8 +199,8 @@ int main(int argc, char **argv) {
     if (!a.options.list) print(&a, device, &report);
     bool good = is_good(&a, &report);
     if (a.json && !write_json(&a, device, &report)) good = false;
-    if (a.write_page && !write_page(a.write_page, &report, device)) good = false;
-    if (a.check_page && !check_page(a.check_page, &report, device)) good = false;
+    if (a.write_page && !write_page(a.write_page, &report, device, a.options.every)) good = false;
+    if (a.check_page && !check_page(a.check_page, &report, device, a.options.every)) good = false;
     conformance_report_free(&report);
     return good ? EXIT_SUCCESS : EXIT_FAILURE;
 }
