@@ -48,7 +48,7 @@ bool op_is_claimed(ggml_backend_dev_t device, const struct ggml_tensor *node);
 enum ggml_status op_compute(const struct ggml_tensor *node);
 
 _Noreturn static inline void hang(void) {
-    for (volatile int i = 0;; ++i) {
+    for (volatile unsigned i = 0;; ++i) {
     }
 }
 
