@@ -12,19 +12,17 @@
 #include <unistd.h>
 #endif
 
-// The absolute form of a path, whether or not there is such a file; lives as long as the process.
-// The path itself when that can't be told.
+// The absolute form of a path, whether or not there is such a file; valid until the next call. The
+// path itself when that can't be told.
 static inline const char *absolute_path(const char *path) {
+    static char absolute[8192];
 #if defined(_WIN32)
-    const char *absolute = _fullpath(NULL, path, 0);
-    return absolute ? absolute : path;
+    return _fullpath(absolute, path, sizeof(absolute)) ? absolute : path;
 #else
-    char here[4096];
-    if (path[0] == '/' || !getcwd(here, sizeof(here))) return path;
-    const size_t size = strlen(here) + strlen(path) + 2;
-    char *absolute = malloc(size);
-    if (!absolute) return path;
-    snprintf(absolute, size, "%s/%s", here, path);
+    if (path[0] == '/' || !getcwd(absolute, sizeof(absolute))) return path;
+    const size_t length = strlen(absolute);
+    if (length + strlen(path) + 2 > sizeof(absolute)) return path;
+    snprintf(absolute + length, sizeof(absolute) - length, "/%s", path);
     return absolute;
 #endif
 }
