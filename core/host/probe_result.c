@@ -10,6 +10,9 @@
 
 enum { MESSAGE_SIZE = 1024, N_CAPS = 5 };
 
+// Times are kept as doubles, which hold whole numbers up to here.
+#define EXACT_MAX (UINT64_C(1) << 53)
+
 static enum ggml_host_status no_memory(void) {
     return ggml_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for what a plugin says of itself");
 }
@@ -160,7 +163,9 @@ enum ggml_host_status probe_result_read(const void *bytes, size_t size,
     memset(out_result, 0, sizeof(*out_result));
     const uint32_t stage = probe_get_u32(&reader);
     const uint32_t status = probe_get_u32(&reader);
-    out_result->microseconds = (double)probe_get_u64(&reader);
+    const uint64_t microseconds = probe_get_u64(&reader);
+    if (microseconds > EXACT_MAX) reader.damaged = true;
+    out_result->microseconds = (double)microseconds;
     out_result->message = probe_get_text(&reader, &out_result->arena);
     out_result->missing = probe_get_text(&reader, &out_result->arena);
     get_devices(&reader, out_result);
