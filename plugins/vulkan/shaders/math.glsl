@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Elementary functions good to a few units in the last place on every driver: what GLSL promises
-// for its own is far less. `precise` keeps compilers from simplifying away what rounds.
+// for its own is far less. `precise` keeps compilers from simplifying away what rounds. The
+// polynomials of exp, log, tanh, sine and cosine are those of S. Moshier's Cephes library.
 #ifndef MATH_GLSL
 #define MATH_GLSL
 
@@ -85,7 +86,8 @@ float tanh_accurate(const float x) {
     return abs(x) < 0.625 ? p * z * x + x : x < 0.0 ? -large : large;
 }
 
-// 1 - erf(x), relative error below 2e-7 near 0 and as good as exp further away.
+// 1 - erf(x), relative error below 2e-7 near 0 and as good as exp further away: Chebyshev's fit of
+// Press et al., Numerical Recipes, chapter 6.2.
 float erfc_accurate(const float x) {
     const float z = abs(x);
     const float t = 1.0 / (1.0 + 0.5 * z);
