@@ -10,7 +10,12 @@
 
 #include "rig.h"
 
-static void spread(int n_devices, const struct transformer_shape *shape) {
+struct spread {
+    const char *name;
+    int n_devices, experts;
+};
+
+static void check_spread(int n_devices, const struct transformer_shape *shape) {
     struct rig rig;
     rig_open(&rig, n_devices, shape, NULL, false);
     const int n_tokens = 5;
@@ -37,45 +42,28 @@ static void spread(int n_devices, const struct transformer_shape *shape) {
     rig_close(&rig);
 }
 
-static void test_devices_1(void **state) {
-    (void)state;
-    spread(1, &rig_shape);
-}
-
-static void test_devices_2(void **state) {
-    (void)state;
-    spread(2, &rig_shape);
-}
-
-static void test_devices_4(void **state) {
-    (void)state;
-    spread(4, &rig_shape);
-}
-
-static void test_devices_8(void **state) {
-    (void)state;
-    spread(8, &rig_shape);
-}
-
-static void test_devices_64(void **state) {
-    (void)state;
+// Of a layer with experts the router and the experts lie together, so nothing more is copied.
+static void test_spread(void **state) {
+    const struct spread *spread = *state;
     struct transformer_shape shape = rig_shape;
-    shape.layers = 64;
-    spread(64, &shape);
-}
-
-static void test_experts(void **state) {
-    (void)state;
-    struct transformer_shape shape = rig_shape;
-    shape.experts = 6;
-    spread(2, &shape);
+    if (spread->n_devices > shape.layers) shape.layers = spread->n_devices;
+    shape.experts = spread->experts;
+    check_spread(spread->n_devices, &shape);
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_devices_1),  cmocka_unit_test(test_devices_2),
-        cmocka_unit_test(test_devices_4),  cmocka_unit_test(test_devices_8),
-        cmocka_unit_test(test_devices_64), cmocka_unit_test(test_experts),
+    static struct spread spreads[] = {
+        {"1 device", 1, 0},           {"2 devices", 2, 0},
+        {"4 devices", 4, 0},          {"8 devices", 8, 0},
+        {"64 devices", 64, 0},        {"1 device, experts", 1, 6},
+        {"2 devices, experts", 2, 6}, {"4 devices, experts", 4, 6},
+        {"8 devices, experts", 8, 6}, {"64 devices, experts", 64, 6},
     };
+    enum { N_SPREADS = sizeof(spreads) / sizeof(spreads[0]) };
+    struct CMUnitTest tests[N_SPREADS];
+    for (int i = 0; i < N_SPREADS; ++i) {
+        tests[i] = (struct CMUnitTest){
+            .name = spreads[i].name, .test_func = test_spread, .initial_state = &spreads[i]};
+    }
     return cmocka_run_group_tests_name("sched split", tests, NULL, NULL);
 }
