@@ -50,5 +50,6 @@ GGML_ENV_ROW(GGML_VULKAN_DISABLE_FUSION, "none",
              "launch could do it: norm, glu, bias, add_chain, rope_rows, mask; 1: everything.")
 GGML_ENV_ROW(GGML_VULKAN_DEBUG, "none",
              "Comma-separated list: staging: the Vulkan plugin copies through staging memory even "
-             "where it could reach the device's; record: logs every graph that is recorded.")
+             "where it could reach the device's; record: logs every graph that is recorded; gpu: "
+             "chooses kernels on drivers that compute on the CPU as for a GPU.")
 #undef GGML_ENV_ROW

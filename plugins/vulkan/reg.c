@@ -4,6 +4,7 @@
 
 #include "buffer_type.h"
 #include "device.h"
+#include "util.h"
 
 enum { MAX_PHYSICAL = 32, MAX_DEVICES = 32 };
 
@@ -92,6 +93,7 @@ static void init_device(struct vk_device *device, const struct candidate *candid
     device->physical = candidate->physical;
     device->probe = candidate->probe;
     device->features = candidate->features;
+    if (vk_has_word(vk_config("GGML_VULKAN_DEBUG"), "gpu")) device->features.cpu = false;
     device->base.iface = vk_device_interface;
     device->base.reg = &reg_object;
     device->base.context = device;

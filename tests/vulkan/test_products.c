@@ -19,6 +19,16 @@ static struct ggml_tensor *product(struct ggml_context *ctx, enum ggml_type type
                         ggml_new_tensor_2d(ctx, GGML_TYPE_F32, k, n));
 }
 
+enum { EXPERTS = 4, USED = 2 };
+
+// n tokens that each take USED experts of EXPERTS.
+static struct ggml_tensor *expert_product(struct ggml_context *ctx, enum ggml_type type, int64_t m,
+                                          int64_t n, int64_t k) {
+    return ggml_mul_mat_id(ctx, ggml_new_tensor_3d(ctx, type, k, m, EXPERTS),
+                           ggml_new_tensor_3d(ctx, GGML_TYPE_F32, k, USED, n),
+                           ggml_new_tensor_2d(ctx, GGML_TYPE_I32, USED, n));
+}
+
 // --- choices -------------------------------------------------------------------------------------
 
 enum { FP16 = 1, INT_DOT = 2, COOPMAT = 4, NO_SUBGROUPS = 8, CPU = 16, SMALL = 32, WAVE64 = 64 };
@@ -41,7 +51,7 @@ static struct vk_features features_of(int flags) {
     };
 }
 
-static const struct {
+static const struct choice {
     int flags;
     enum ggml_type type;
     int n;
@@ -54,6 +64,7 @@ static const struct {
     {NO_SUBGROUPS, GGML_TYPE_F16, 8, false, "mul_mat_vec", 1},
     {NO_SUBGROUPS, GGML_TYPE_Q4_K, 1, false, "mul_mat_vec_blocks", 1},
     {0, GGML_TYPE_Q4_0, 1, false, "mul_mat_vec_blocks_sum", 1},
+    {0, GGML_TYPE_Q4_0, 9, false, "mul_mat_tile", 1},
     {0, GGML_TYPE_Q4_0, 64, false, "mul_mat_tile", 1},
     {SMALL, GGML_TYPE_Q4_0, 64, false, "mul_mat_vec_blocks_sum", 1},
     {CPU, GGML_TYPE_Q4_0, 512, false, "mul_mat_vec_blocks_sum", 1},
@@ -77,26 +88,48 @@ static const struct {
     {INT_DOT | NO_SUBGROUPS, GGML_TYPE_Q8_0, 1, false, "mul_mat_vec_blocks", 1},
 };
 
+// Of expert_product().
+static const struct choice expert_choices[] = {
+    {0, GGML_TYPE_F16, 1, false, "mul_mat_vec_id_sum", 1},
+    {0, GGML_TYPE_F16, 8, false, "mul_mat_vec_grouped_sum", 2},
+    {0, GGML_TYPE_Q4_0, 15, false, "mul_mat_vec_grouped_blocks_sum", 2},
+    {0, GGML_TYPE_Q4_0, 16, false, "mul_mat_tile_id", 2},
+    {NO_SUBGROUPS, GGML_TYPE_Q4_0, 8, false, "mul_mat_vec_id_blocks", 1},
+    {NO_SUBGROUPS, GGML_TYPE_Q4_0, 64, false, "mul_mat_tile_id", 2},
+    {SMALL, GGML_TYPE_Q4_0, 64, false, "mul_mat_vec_grouped_blocks_sum", 2},
+    {CPU | FP16, GGML_TYPE_Q4_0, 512, false, "mul_mat_vec_grouped_blocks_sum", 2},
+    {FP16, GGML_TYPE_Q4_K, 512, false, "mul_mat_tile_id_fp16", 2},
+    {FP16, GGML_TYPE_BF16, 512, false, "mul_mat_tile_id", 2},
+    {COOPMAT, GGML_TYPE_F16, 64, false, "mul_mat_tile_id_coopmat", 2},
+    {COOPMAT, GGML_TYPE_Q6_K, 64, true, "mul_mat_tile_id", 2},
+};
+
+static void check_choice(const struct choice *choice, bool experts) {
+    const struct vk_features features = features_of(choice->flags);
+    struct vk_plan plan;
+    struct ggml_context *ctx = new_context();
+    struct ggml_tensor *node =
+        (experts ? expert_product : product)(ctx, choice->type, 256, choice->n, 512);
+    if (choice->precise) ggml_mul_mat_set_prec(node, GGML_PREC_F32);
+    vk_plan_init(&plan, &features);
+    assert_true(vk_plan_add(&plan, node));
+    assert_int_equal(plan.n_dispatches, choice->n_launches);
+    const char *name = vk_shader_code(plan.dispatches[plan.n_dispatches - 1].shader)->name;
+    if (strcmp(name, choice->shader) != 0)
+        fail_msg("%s, n=%d, flags %d: %s, not %s", ggml_type_name(choice->type), choice->n,
+                 choice->flags, name, choice->shader);
+    for (int d = 0; d < plan.n_dispatches; ++d)
+        assert_true(plan.dispatches[d].specs[0] <= features.max_group_size);
+    vk_plan_free(&plan);
+    ggml_free(ctx);
+}
+
 static void test_choices(void **state) {
     (void)state;
-    for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); ++i) {
-        const struct vk_features features = features_of(choices[i].flags);
-        struct vk_plan plan;
-        struct ggml_context *ctx = new_context();
-        struct ggml_tensor *node = product(ctx, choices[i].type, 256, choices[i].n, 512);
-        if (choices[i].precise) ggml_mul_mat_set_prec(node, GGML_PREC_F32);
-        vk_plan_init(&plan, &features);
-        assert_true(vk_plan_add(&plan, node));
-        assert_int_equal(plan.n_dispatches, choices[i].n_launches);
-        const struct vk_dispatch *last = &plan.dispatches[plan.n_dispatches - 1];
-        const char *name = vk_shader_code(last->shader)->name;
-        if (strcmp(name, choices[i].shader) != 0)
-            fail_msg("choice %d: %s, not %s", (int)i, name, choices[i].shader);
-        for (int d = 0; d < plan.n_dispatches; ++d)
-            assert_true(plan.dispatches[d].specs[0] <= features.max_group_size);
-        vk_plan_free(&plan);
-        ggml_free(ctx);
-    }
+    for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); ++i)
+        check_choice(&choices[i], false);
+    for (size_t i = 0; i < sizeof(expert_choices) / sizeof(expert_choices[0]); ++i)
+        check_choice(&expert_choices[i], true);
 }
 
 // --- results -------------------------------------------------------------------------------------
@@ -104,9 +137,24 @@ static void test_choices(void **state) {
 static const struct {
     enum ggml_type type;
     int m, n, k;
+    bool experts;
 } sizes[] = {
-    {GGML_TYPE_F32, 70, 66, 45}, {GGML_TYPE_BF16, 33, 2, 31}, {GGML_TYPE_Q4_0, 65, 67, 96},
-    {GGML_TYPE_Q8_0, 7, 3, 160}, {GGML_TYPE_Q4_0, 5, 1, 64},  {GGML_TYPE_Q4_K, 4, 5, 512},
+    {GGML_TYPE_F32, 70, 66, 45, false},  {GGML_TYPE_F32, 66, 10, 46, false},
+    {GGML_TYPE_BF16, 5, 30, 68, false},  {GGML_TYPE_F16, 70, 40, 44, true},
+    {GGML_TYPE_Q4_0, 3, 18, 64, true},   {GGML_TYPE_BF16, 33, 2, 31, false},
+    {GGML_TYPE_Q4_0, 65, 67, 96, false}, {GGML_TYPE_Q4_K, 65, 80, 256, true},
+    {GGML_TYPE_Q8_0, 7, 3, 160, false},  {GGML_TYPE_Q4_0, 5, 1, 64, false},
+    {GGML_TYPE_Q4_K, 4, 5, 512, false},
+};
+enum {
+    GPU_FIRST = 0,
+    GPU_LAST = 7,
+    HALF_FIRST = 6,
+    HALF_LAST = 7,
+    FEW_FIRST = 5,
+    FEW_LAST = 8,
+    DOT_FIRST = 8,
+    DOT_LAST = 10
 };
 
 static void fill(struct ggml_tensor *t, uint32_t seed) {
@@ -117,7 +165,10 @@ static void fill(struct ggml_tensor *t, uint32_t seed) {
         seed = seed * 1664525u + 1013904223u;
         numbers[i] = (float)(seed >> 8) / (float)(1 << 23) - 1;
     }
-    if (t->type == GGML_TYPE_F32)
+    if (t->type == GGML_TYPE_I32) {
+        for (int64_t i = 0; i < n; ++i)
+            ((int32_t *)data)[i] = (int32_t)(i * i / 5 % EXPERTS);
+    } else if (t->type == GGML_TYPE_F32)
         memcpy(data, numbers, ggml_nbytes(t));
     else
         ggml_quantize_chunk(t->type, numbers, data, 0, ggml_nrows(t), t->ne[0], NULL);
@@ -128,7 +179,8 @@ static void fill(struct ggml_tensor *t, uint32_t seed) {
 
 static float *compute(ggml_backend_dev_t device, int i) {
     struct ggml_context *ctx = new_context();
-    struct ggml_tensor *y = product(ctx, sizes[i].type, sizes[i].m, sizes[i].n, sizes[i].k);
+    struct ggml_tensor *y = (sizes[i].experts ? expert_product : product)(
+        ctx, sizes[i].type, sizes[i].m, sizes[i].n, sizes[i].k);
     struct ggml_cgraph *graph = ggml_new_graph(ctx);
     ggml_build_forward_expand(graph, y);
     ggml_backend_t stream = ggml_backend_dev_init(device, NULL);
@@ -137,6 +189,7 @@ static float *compute(ggml_backend_dev_t device, int i) {
     assert_non_null(buffer);
     fill(y->src[0], 1);
     fill(y->src[1], 2);
+    if (y->src[2]) fill(y->src[2], 3);
     assert_int_equal(ggml_backend_graph_compute(stream, graph), GGML_STATUS_SUCCESS);
     float *numbers = malloc(ggml_nbytes(y));
     ggml_backend_tensor_get(y, numbers, 0, ggml_nbytes(y));
@@ -151,14 +204,15 @@ static void check_results(ggml_backend_dev_t device, const char *what, int first
     for (int i = first; i <= last; ++i) {
         float *got = compute(device, i), *wanted = compute(cpu, i);
         double error = 0, power = 0;
-        for (int k = 0; k < sizes[i].m * sizes[i].n; ++k) {
+        const int n = sizes[i].m * sizes[i].n * (sizes[i].experts ? USED : 1);
+        for (int k = 0; k < n; ++k) {
             error += ((double)got[k] - (double)wanted[k]) * ((double)got[k] - (double)wanted[k]);
             power += (double)wanted[k] * (double)wanted[k];
         }
         const double bound = ggml_is_quantized(sizes[i].type) ? 2.5e-4 : 1e-6;
         if (!(error <= bound * power))
-            fail_msg("%s, %s m=%d n=%d k=%d: %g", what, ggml_type_name(sizes[i].type), sizes[i].m,
-                     sizes[i].n, sizes[i].k, error / power);
+            fail_msg("%s, %s m=%d n=%d k=%d%s: %g", what, ggml_type_name(sizes[i].type), sizes[i].m,
+                     sizes[i].n, sizes[i].k, sizes[i].experts ? " of experts" : "", error / power);
         free(got);
         free(wanted);
     }
@@ -170,10 +224,10 @@ static void test_paths_of_other_devices(void **state) {
         const char *name;
         int flags, first, last; // of sizes
     } paths[] = {
-        {"no subgroups", CPU | NO_SUBGROUPS, 1, 3},
-        {"GPU", 0, 0, 2},
-        {"half precision", FP16, 2, 2},
-        {"packed bytes", INT_DOT, 3, 5},
+        {"no subgroups", CPU | NO_SUBGROUPS, FEW_FIRST, FEW_LAST},
+        {"GPU", 0, GPU_FIRST, GPU_LAST},
+        {"half precision", FP16, HALF_FIRST, HALF_LAST},
+        {"packed bytes", INT_DOT, DOT_FIRST, DOT_LAST},
     };
     (void)state;
     for (size_t p = 0; p < sizeof(paths) / sizeof(paths[0]); ++p) {

@@ -8,7 +8,7 @@
 enum {
     MAX_GROUP = 64,
     VECTOR_COLUMNS = 8, // most that mul_mat_vec.comp computes on a GPU
-    TILE = 64,          // rows and columns of mul_mat_tile.comp
+    TILE_ROWS = 64,     // of mul_mat_tile.comp
     MAX_MATRICES = 1024,
 };
 
@@ -154,34 +154,65 @@ static void encode_dot(struct vk_plan *plan, const struct ggml_tensor *node) {
 
 // --- tiles in shared memory ----------------------------------------------------------------------
 
+// The kernel of which `plain`, `fp16` and `coopmat` are the variants.
+struct tile_shaders {
+    enum vk_shader plain, fp16, coopmat;
+};
+
 // Halves suffice where src0 has no more digits than they; sums of halves only for blocks.
 static enum vk_shader tile_shader(const struct vk_features *features,
-                                  const struct ggml_tensor *node) {
+                                  const struct ggml_tensor *node,
+                                  const struct tile_shaders *shaders) {
     const enum ggml_type type = node->src[0]->type;
     const bool precise = ggml_get_op_params_i32(node, 0) == GGML_PREC_F32;
     const bool blocks = vk_type_size(type).block > 1;
-    if (precise || !(blocks || type == GGML_TYPE_F16)) return VK_SHADER_mul_mat_tile;
-    if (features->coopmat && features->subgroup_size == 32) return VK_SHADER_mul_mat_tile_coopmat;
-    return features->fp16 && blocks ? VK_SHADER_mul_mat_tile_fp16 : VK_SHADER_mul_mat_tile;
+    if (precise || !(blocks || type == GGML_TYPE_F16)) return shaders->plain;
+    if (features->coopmat && features->subgroup_size == 32) return shaders->coopmat;
+    return features->fp16 && blocks ? shaders->fp16 : shaders->plain;
+}
+
+// Of a tile, so that few of them stay empty where a matrix is multiplied with n columns.
+static uint32_t tile_columns(enum vk_shader shader, uint64_t n) {
+    const bool coopmat =
+        shader == VK_SHADER_mul_mat_tile_coopmat || shader == VK_SHADER_mul_mat_tile_id_coopmat;
+    return coopmat || n > 32 ? 64 : n > 16 ? 32 : 16;
+}
+
+// Without its groups.
+static struct vk_dispatch *begin_tile(struct vk_plan *plan, const struct ggml_tensor *node,
+                                      enum vk_shader shader, uint32_t columns) {
+    const bool coopmat =
+        shader == VK_SHADER_mul_mat_tile_coopmat || shader == VK_SHADER_mul_mat_tile_id_coopmat;
+    struct vk_dispatch *d =
+        vk_dispatch_new(plan, shader, node, node->src[2] ? 3 : 2, coopmat ? 128 : 4 * columns);
+    if (!d) return NULL;
+    vk_dispatch_spec(d, node->src[0]->type);
+    vk_dispatch_spec(d, node->src[1]->type);
+    vk_dispatch_spec(d, vk_is_wide(node->src[0]));
+    vk_dispatch_spec(d, vk_is_wide(node->src[1]));
+    return d;
 }
 
 static void encode_tile(struct vk_plan *plan, const struct ggml_tensor *node) {
-    const enum vk_shader shader = tile_shader(vk_plan_features(plan), node);
-    struct vk_dispatch *d = vk_dispatch_new(plan, shader, node, 2,
-                                            shader == VK_SHADER_mul_mat_tile_coopmat ? 128 : 256);
+    static const struct tile_shaders shaders = {VK_SHADER_mul_mat_tile, VK_SHADER_mul_mat_tile_fp16,
+                                                VK_SHADER_mul_mat_tile_coopmat};
+    const enum vk_shader shader = tile_shader(vk_plan_features(plan), node, &shaders);
+    const uint32_t columns = tile_columns(shader, (uint64_t)node->ne[1]);
+    struct vk_dispatch *d = begin_tile(plan, node, shader, columns);
     if (!d) return;
-    vk_dispatch_spec(d, node->src[0]->type);
-    vk_dispatch_spec(d, node->src[1]->type);
     vk_dispatch_groups(plan, d,
-                       vk_groups_of((uint64_t)node->ne[0], TILE) *
-                           vk_groups_of((uint64_t)node->ne[1], TILE) * (uint64_t)node->ne[2] *
+                       vk_groups_of((uint64_t)node->ne[0], TILE_ROWS) *
+                           vk_groups_of((uint64_t)node->ne[1], columns) * (uint64_t)node->ne[2] *
                            (uint64_t)node->ne[3]);
+}
+
+static bool has_tiles(const struct vk_features *features) {
+    return !features->cpu && features->max_group_size >= 256 && features->max_shared_bytes >= 32768;
 }
 
 // Whether shared memory pays: on GPUs, when columns enough share what was unpacked.
 static bool suits_tile(const struct vk_features *features, const struct ggml_tensor *node) {
-    return !features->cpu && node->ne[1] > VECTOR_COLUMNS && features->max_group_size >= 256 &&
-           features->max_shared_bytes >= 32768;
+    return has_tiles(features) && node->ne[1] > VECTOR_COLUMNS;
 }
 
 void vk_encode_mul_mat(struct vk_plan *plan, const struct ggml_tensor *node) {
@@ -226,42 +257,86 @@ bool vk_encode_mul_mat_glu(struct vk_plan *plan, const struct ggml_tensor *x,
 
 // --- mul_mat_id ----------------------------------------------------------------------------------
 
+// The table that group_pairs.comp writes: a bound of its tiles, and where in scratch memory it is.
+struct pairs {
+    uint64_t n_tiles;
+    size_t offset, bytes;
+};
+
 // Whether enough columns share a matrix to be sorted by it; more matrices than group_pairs.comp
 // counts are not.
 static bool suits_grouping(const struct vk_features *features, const struct ggml_tensor *node) {
-    return features->subgroup_arithmetic && vk_nelements(node->src[2]) >= 8 &&
+    return features->subgroup_arithmetic && vk_nelements(node->src[2]) >= VECTOR_COLUMNS &&
            node->src[0]->ne[2] <= MAX_MATRICES;
+}
+
+// Whether tiles in shared memory pay: as many columns per matrix, taking an even spread.
+static bool suits_tile_id(const struct vk_features *features, const struct ggml_tensor *node) {
+    const uint64_t n_matrices = (uint64_t)node->src[0]->ne[2];
+    return has_tiles(features) && n_matrices <= MAX_MATRICES &&
+           vk_nelements(node->src[2]) >= VECTOR_COLUMNS * n_matrices;
+}
+
+// Sorts the pairs by matrix. False when memory ran out.
+static bool encode_pairs(struct vk_plan *plan, const struct ggml_tensor *node, uint32_t columns,
+                         struct pairs *out_pairs) {
+    const struct ggml_tensor *ids = node->src[2];
+    const uint64_t n_pairs = vk_nelements(ids), n_matrices = (uint64_t)node->src[0]->ne[2];
+    const struct vk_features *features = vk_plan_features(plan);
+    const bool many = !features->cpu && features->max_group_size >= 256;
+    out_pairs->n_tiles = n_pairs / columns + n_matrices + 1;
+    out_pairs->bytes = (size_t)(3 * out_pairs->n_tiles + n_pairs) * sizeof(uint32_t);
+    out_pairs->offset = vk_plan_scratch(plan, out_pairs->bytes);
+    struct vk_dispatch *d =
+        vk_dispatch_new(plan, VK_SHADER_group_pairs, node, 1, many ? 256 : MAX_GROUP);
+    if (!d) return false;
+    vk_dispatch_scratch(d, 0, out_pairs->offset, out_pairs->bytes, true);
+    d->operands[1].tensor = ids;
+    d->numbers[0] = (uint32_t)out_pairs->n_tiles;
+    d->numbers[1] = (uint32_t)n_matrices;
+    vk_dispatch_spec(d, columns);
+    return true;
+}
+
+// Makes a dispatch compute the tiles of the table.
+static void use_pairs(const struct vk_plan *plan, struct vk_dispatch *d, const struct pairs *pairs,
+                      const struct ggml_tensor *node, uint32_t rows) {
+    vk_dispatch_scratch(d, 4, pairs->offset, pairs->bytes, false);
+    d->numbers[0] = (uint32_t)pairs->n_tiles;
+    vk_dispatch_groups(plan, d, vk_groups_of((uint64_t)node->ne[0], rows) * pairs->n_tiles);
 }
 
 static void encode_grouped(struct vk_plan *plan, const struct ggml_tensor *node) {
     const struct vk_features *features = vk_plan_features(plan);
-    const struct ggml_tensor *ids = node->src[2];
     const bool blocks = vk_type_size(node->src[0]->type).block > 1;
     const struct tile tile = {features->cpu && node->ne[0] >= 8 ? 8 : 2, 4};
-    const uint64_t n_pairs = vk_nelements(ids), n_matrices = (uint64_t)node->src[0]->ne[2];
-    const uint64_t n_tiles = n_pairs / tile.columns + n_matrices + 1;
-    const size_t bytes = (size_t)(3 * n_tiles + n_pairs) * sizeof(uint32_t);
-    const size_t offset = vk_plan_scratch(plan, bytes);
-    struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_group_pairs, node, 1, MAX_GROUP);
-    if (!d) return;
-    vk_dispatch_scratch(d, 0, offset, bytes, true);
-    d->operands[1].tensor = ids;
-    d->numbers[0] = (uint32_t)n_tiles;
-    d->numbers[1] = (uint32_t)n_matrices;
-    vk_dispatch_spec(d, tile.columns);
-
     const struct extra extra = {.dst = node};
-    d = encode_vector(plan, node, &extra, tile,
-                      blocks ? VK_SHADER_mul_mat_vec_grouped_blocks_sum
-                             : VK_SHADER_mul_mat_vec_grouped_sum);
-    if (!d) return;
-    vk_dispatch_scratch(d, 4, offset, bytes, false);
-    d->numbers[0] = (uint32_t)n_tiles;
-    vk_dispatch_groups(plan, d, vk_groups_of((uint64_t)node->ne[0], tile.rows) * n_tiles);
+    struct pairs pairs;
+    if (!encode_pairs(plan, node, tile.columns, &pairs)) return;
+    struct vk_dispatch *d = encode_vector(plan, node, &extra, tile,
+                                          blocks ? VK_SHADER_mul_mat_vec_grouped_blocks_sum
+                                                 : VK_SHADER_mul_mat_vec_grouped_sum);
+    if (d) use_pairs(plan, d, &pairs, node, tile.rows);
+}
+
+static void encode_tile_id(struct vk_plan *plan, const struct ggml_tensor *node) {
+    static const struct tile_shaders shaders = {VK_SHADER_mul_mat_tile_id,
+                                                VK_SHADER_mul_mat_tile_id_fp16,
+                                                VK_SHADER_mul_mat_tile_id_coopmat};
+    const enum vk_shader shader = tile_shader(vk_plan_features(plan), node, &shaders);
+    const uint32_t columns =
+        tile_columns(shader, vk_nelements(node->src[2]) / (uint64_t)node->src[0]->ne[2]);
+    struct pairs pairs;
+    if (!encode_pairs(plan, node, columns, &pairs)) return;
+    struct vk_dispatch *d = begin_tile(plan, node, shader, columns);
+    if (d) use_pairs(plan, d, &pairs, node, TILE_ROWS);
 }
 
 void vk_encode_mul_mat_id(struct vk_plan *plan, const struct ggml_tensor *node) {
-    if (suits_grouping(vk_plan_features(plan), node))
+    const struct vk_features *features = vk_plan_features(plan);
+    if (suits_tile_id(features, node))
+        encode_tile_id(plan, node);
+    else if (suits_grouping(features, node))
         encode_grouped(plan, node);
     else
         encode_plain(plan, node);

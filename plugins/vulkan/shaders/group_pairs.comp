@@ -10,26 +10,40 @@ VK_OPERAND(src0, 2)
 layout(constant_id = 3) const uint COLUMNS = 4;
 
 shared uint ends[1025]; // pairs per matrix, then where the next of a matrix goes
+shared uvec2 totals[gl_WorkGroupSize.x]; // pairs and tiles of the matrices of an invocation
 
 uint matrix_of(const uint pair) {
     const uvec2 at = uvec2(pair % SRC0.ne.x, pair / SRC0.ne.x);
     return min(src0_u32[(SRC0.at.x + at.x * SRC0.nb.x + at.y * SRC0.nb.y) >> 2], number(1));
 }
 
+// Each invocation takes as many neighbouring matrices.
 void write_tiles(const uint to) {
-    uint first = 0, n_tiles = 0;
-    for (uint matrix = 0; matrix <= number(1); ++matrix) {
+    const uint lane = gl_LocalInvocationID.x, lanes = gl_WorkGroupSize.x;
+    const uint share = number(1) / lanes + 1;
+    const uint begin = min(lane * share, number(1) + 1), end = min(begin + share, number(1) + 1);
+    uvec2 mine = uvec2(0);
+    for (uint matrix = begin; matrix < end; ++matrix)
+        mine += uvec2(ends[matrix], (ends[matrix] + COLUMNS - 1) / COLUMNS);
+    totals[lane] = mine;
+    barrier();
+    uvec2 next = uvec2(0), all = uvec2(0);
+    for (uint i = 0; i < lanes; ++i) {
+        if (i == lane) next = all;
+        all += totals[i];
+    }
+    for (uint matrix = begin; matrix < end; ++matrix) {
         const uint n = ends[matrix];
         for (uint i = 0; i < n; i += COLUMNS) {
-            dst_u32[to + 3 * n_tiles] = matrix;
-            dst_u32[to + 3 * n_tiles + 1] = first + i;
-            dst_u32[to + 3 * n_tiles + 2] = min(COLUMNS, n - i);
-            ++n_tiles;
+            dst_u32[to + 3 * next.y] = matrix;
+            dst_u32[to + 3 * next.y + 1] = next.x + i;
+            dst_u32[to + 3 * next.y + 2] = min(COLUMNS, n - i);
+            ++next.y;
         }
-        ends[matrix] = first;
-        first += n;
+        ends[matrix] = next.x;
+        next.x += n;
     }
-    for (; n_tiles < number(0); ++n_tiles) dst_u32[to + 3 * n_tiles + 2] = 0;
+    for (uint i = all.y + lane; i < number(0); i += lanes) dst_u32[to + 3 * i + 2] = 0;
 }
 
 void main() {
@@ -39,7 +53,7 @@ void main() {
     barrier();
     for (uint pair = lane; pair < n_pairs; pair += lanes) atomicAdd(ends[matrix_of(pair)], 1);
     barrier();
-    if (lane == 0u) write_tiles(to);
+    write_tiles(to);
     barrier();
     for (uint pair = lane; pair < n_pairs; pair += lanes)
         dst_u32[to + 3 * number(0) + atomicAdd(ends[matrix_of(pair)], 1)] = pair;
