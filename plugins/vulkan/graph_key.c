@@ -5,6 +5,7 @@ enum {
     TENSOR_WORDS = 3 + 2 * GGML_MAX_DIMS,
     PARAMETER_WORDS = GGML_MAX_OP_PARAMS / sizeof(uint64_t),
     NODE_WORDS = 2 + PARAMETER_WORDS + (1 + GGML_MAX_SRC) * TENSOR_WORDS, // at most
+    HASH_LANES = 4,
 };
 
 static bool reserve(struct vk_graph_key *key, size_t n) {
@@ -47,12 +48,23 @@ static uint64_t *put_node(uint64_t *at, const struct ggml_cgraph *graph, int i,
     return at;
 }
 
+// In lanes that don't wait for each other's products.
 static uint64_t hash_words(const uint64_t *words, size_t n) {
-    uint64_t hash = UINT64_C(14695981039346656037);
-    for (size_t i = 0; i < n; ++i) {
-        hash = (hash ^ words[i]) * UINT64_C(0x9e3779b97f4a7c15);
-        hash ^= hash >> 29;
+    const uint64_t factor = UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t lanes[HASH_LANES], hash = n;
+    for (int k = 0; k < HASH_LANES; ++k)
+        lanes[k] = (uint64_t)k * factor;
+    size_t i = 0;
+    for (; i + HASH_LANES <= n; i += HASH_LANES) {
+        for (int k = 0; k < HASH_LANES; ++k) {
+            lanes[k] = (lanes[k] ^ words[i + (size_t)k]) * factor;
+            lanes[k] ^= lanes[k] >> 29;
+        }
     }
+    for (; i < n; ++i)
+        lanes[i % HASH_LANES] = (lanes[i % HASH_LANES] ^ words[i]) * factor;
+    for (int k = 0; k < HASH_LANES; ++k)
+        hash = ((hash ^ lanes[k]) * factor) ^ (lanes[k] >> 29);
     return hash;
 }
 

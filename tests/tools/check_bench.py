@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: MIT
 """Runs ggml-bench load once per scenario, figures and ops: that it measures, not how fast. Speaks TAP.
 
-Usage: check_bench.py PROGRAM PLUGIN"""
+Usage: check_bench.py PROGRAM PLUGIN [VULKAN_PLUGIN_FOLDER]"""
 import json
 import subprocess
 import sys
 
 PROGRAM, PLUGIN = sys.argv[1:3]
+VULKAN_FOLDER = sys.argv[3] if len(sys.argv) > 3 else None
 results = []
 
 
@@ -48,6 +49,19 @@ def check_ops():
     check("ops: times and rates are positive", rows and rows[0]["milliseconds"] > 0 and rows[0]["gflops"] > 0 and
           rows[0]["gb_per_s"] > 0 and rows[0]["runs"] > 0, rows)
     check("ops: so are the bounds", report and report["peak_gflops"] > 0 and report["copy_gb_per_s"] > 0, report)
+    check("ops: a launch is measured, without a driver beneath", report and report["launch_microseconds"] > 0 and
+          report["launch_rounds"] > 0 and "launch_driver_empty_microseconds" not in report, report)
+
+
+def check_launch():
+    done = run("ops", "--plugin-path", VULKAN_FOLDER, "--device", "Vulkan0", "--op", "MUL_MAT", "--type", "f32",
+               "-m", "8", "-k", "128", "-n", "1", "--seconds", "0.001", "--json")
+    report = json.loads(done.stdout) if done.returncode == 0 else {}
+    check("ops: the driver's own launches are measured beside the plugin's", report and
+          report["launch_microseconds"] > report["launch_submit_microseconds"] > 0 and
+          report["launch_driver_empty_microseconds"] > 0 and report["launch_driver_kernel_microseconds"] > 0, done)
+    low, high = report.get("launch_beyond_driver_quartiles", (1, 0))
+    check("ops: with their difference", low <= report.get("launch_beyond_driver_microseconds", 0) <= high, report)
 
 
 def main():
@@ -64,6 +78,8 @@ def main():
     check("no unfit file is mapped", rows and rows[-1]["mapped"] == 0, rows)
     check_figures()
     check_ops()
+    if VULKAN_FOLDER:
+        check_launch()
     print(f"1..{len(results)}")
     return 0 if all(results) else 1
 

@@ -10,11 +10,12 @@
 
 #include "absolute_path.h"
 #include "bench.h"
+#include "bench/floor.h"
 #include "bench/op_cases.h"
 #include "bench/roofline.h"
 #include "ggml-host.h"
 
-enum { MAX_CASES = 256, MAX_RUNS = 1000, CHAIN = 1024, COPY_FLOATS = 1 << 24 };
+enum { MAX_CASES = 256, MAX_RUNS = 1000, CHAIN = 1024, LEAST_ROUNDS = 15, COPY_FLOATS = 1 << 24 };
 
 struct options {
     const char *device;
@@ -25,10 +26,20 @@ struct options {
     bool json;
 };
 
+// Of a node of a chain that was computed before, in seconds; medians over rounds in which all were
+// measured in turn. 0: not known.
+struct launch {
+    double whole;                       // the graph from start to end
+    double submit;                      // until the device has it
+    double driver[BENCH_FLOOR_KERNELS]; // chains recorded without the plugin
+    double beyond[3];                   // quartiles of whole less driver[BENCH_FLOOR_SCALE]
+    int rounds;
+};
+
 struct bounds {
-    double flops;  // per second; 0: not known
-    double bytes;  // read and written per second by a copy
-    double launch; // seconds per node of a graph that was computed before
+    double flops; // per second; 0: not known
+    double bytes; // read and written per second by a copy
+    struct launch launch;
     int threads;
 };
 
@@ -136,17 +147,67 @@ static bool time_graph(const struct work *work, double seconds, struct result *o
 
 // --- bounds
 
-static double time_chain(ggml_backend_t stream, int n_nodes, double seconds) {
+// Columns of a round.
+enum { WHOLE, SUBMIT, DRIVER, BEYOND = DRIVER + BENCH_FLOOR_KERNELS, N_TIMES };
+
+static bool time_round(const struct work *work, struct bench_floor *floor,
+                       double times[N_TIMES][MAX_RUNS], int round) {
+    const double start = now_seconds();
+    if (ggml_backend_graph_compute_async(work->stream, work->graph) != GGML_STATUS_SUCCESS)
+        return false;
+    times[SUBMIT][round] = now_seconds() - start;
+    ggml_backend_synchronize(work->stream);
+    times[WHOLE][round] = now_seconds() - start;
+    for (int i = 0; i < BENCH_FLOOR_KERNELS && floor; ++i) {
+        times[DRIVER + i][round] = bench_floor_time(floor, (enum bench_floor_kernel)i);
+        if (times[DRIVER + i][round] < 0) return false;
+    }
+    times[BEYOND][round] = times[WHOLE][round] - times[DRIVER + BENCH_FLOOR_SCALE][round];
+    return true;
+}
+
+static double quartile_per_node(double *times, int n, int quarter) {
+    qsort(times, (size_t)n, sizeof(times[0]), compare_doubles);
+    return n > 0 ? times[n * quarter / 4] / CHAIN : 0;
+}
+
+// What runs beside this process slows all parts of a round alike.
+static void time_rounds(const struct work *work, struct bench_floor *floor, double seconds,
+                        struct launch *out_launch) {
+    static double times[N_TIMES][MAX_RUNS];
+    const double end_time = now_seconds() + seconds;
+    int n = 0;
+    memset(times, 0, sizeof(times));
+    while (n < MAX_RUNS && (n < LEAST_ROUNDS || now_seconds() < end_time) &&
+           time_round(work, floor, times, n))
+        ++n;
+    *out_launch = (struct launch){.whole = quartile_per_node(times[WHOLE], n, 2),
+                                  .submit = quartile_per_node(times[SUBMIT], n, 2),
+                                  .rounds = n};
+    for (int i = 0; i < BENCH_FLOOR_KERNELS; ++i)
+        out_launch->driver[i] = quartile_per_node(times[DRIVER + i], n, 2);
+    for (int i = 0; i < 3 && floor; ++i)
+        out_launch->beyond[i] = quartile_per_node(times[BEYOND], n, i + 1);
+}
+
+static void measure_launch(ggml_backend_dev_t device, ggml_backend_t stream, double seconds,
+                           struct launch *out_launch) {
     struct work work;
-    struct result result = {0};
-    if (begin(&work, stream, (size_t)n_nodes)) {
+    struct result ignored;
+    *out_launch = (struct launch){0};
+    if (begin(&work, stream, CHAIN)) {
         struct ggml_tensor *x = ggml_new_tensor_1d(work.ctx, GGML_TYPE_F32, 16);
-        for (int i = 0; i < n_nodes; ++i)
+        for (int i = 0; i < CHAIN; ++i)
             x = ggml_scale_inplace(work.ctx, x, 0.5f);
-        if (allocate(&work, x)) time_graph(&work, seconds, &result);
+        if (allocate(&work, x) && time_graph(&work, 0, &ignored)) {
+            struct bench_floor *floor = NULL;
+            if (strcmp(ggml_backend_reg_name(ggml_backend_dev_backend_reg(device)), "Vulkan") == 0)
+                floor = bench_floor_new(ggml_backend_dev_description(device), CHAIN);
+            time_rounds(&work, floor, seconds, out_launch);
+            bench_floor_free(floor);
+        }
     }
     end(&work);
-    return result.best;
 }
 
 static double copy_rate(ggml_backend_t stream, double seconds) {
@@ -168,29 +229,54 @@ static void measure_bounds(ggml_backend_dev_t device, ggml_backend_t stream,
     if (type == GGML_BACKEND_DEVICE_TYPE_CPU || type == GGML_BACKEND_DEVICE_TYPE_ACCEL)
         bounds->flops = bench_fma_peak(&bounds->threads);
     bounds->bytes = copy_rate(stream, options->seconds);
-    bounds->launch = time_chain(stream, CHAIN, options->seconds) / CHAIN;
+    measure_launch(device, stream, options->seconds, &bounds->launch);
 }
 
 // --- the report
 
+static void print_launch_json(const struct launch *l) {
+    printf("  \"launch_microseconds\": %.3f,\n  \"launch_submit_microseconds\": %.4f,\n"
+           "  \"launch_rounds\": %d,\n",
+           l->whole * 1e6, l->submit * 1e6, l->rounds);
+    if (l->driver[BENCH_FLOOR_SCALE] <= 0) return;
+    printf("  \"launch_driver_empty_microseconds\": %.3f,\n"
+           "  \"launch_driver_kernel_microseconds\": %.3f,\n"
+           "  \"launch_beyond_driver_microseconds\": %.3f,\n"
+           "  \"launch_beyond_driver_quartiles\": [%.3f, %.3f],\n",
+           l->driver[BENCH_FLOOR_EMPTY] * 1e6, l->driver[BENCH_FLOOR_SCALE] * 1e6,
+           l->beyond[1] * 1e6, l->beyond[0] * 1e6, l->beyond[2] * 1e6);
+}
+
+static void print_launch(const struct launch *l) {
+    printf("launch per node      %9.2f us, graph computed before; medians of %d rounds\n"
+           "  submitting         %9.2f us of these\n",
+           l->whole * 1e6, l->rounds, l->submit * 1e6);
+    if (l->driver[BENCH_FLOOR_SCALE] <= 0) return;
+    printf("  driver, empty      %9.2f us, a chain of empty kernels without the plugin\n"
+           "  driver, kernel     %9.2f us, one of kernels that do the same\n"
+           "  beyond the driver  %9.2f us, quartiles %.2f and %.2f\n",
+           l->driver[BENCH_FLOOR_EMPTY] * 1e6, l->driver[BENCH_FLOOR_SCALE] * 1e6,
+           l->beyond[1] * 1e6, l->beyond[0] * 1e6, l->beyond[2] * 1e6);
+}
+
 static void print_head(ggml_backend_dev_t device, const struct bounds *bounds, bool json) {
     if (json) {
         printf("{\n  \"schema\": \"ggml-bench-ops/1\",\n  \"device\": \"%s\",\n"
-               "  \"description\": \"%s\",\n  \"peak_gflops\": %.2f,\n  \"copy_gb_per_s\": %.3f,\n"
-               "  \"launch_microseconds\": %.3f,\n  \"results\": [",
+               "  \"description\": \"%s\",\n  \"peak_gflops\": %.2f,\n  \"copy_gb_per_s\": %.3f,\n",
                ggml_backend_dev_name(device), ggml_backend_dev_description(device),
-               bounds->flops / 1e9, bounds->bytes / 1e9, bounds->launch * 1e6);
+               bounds->flops / 1e9, bounds->bytes / 1e9);
+        print_launch_json(&bounds->launch);
+        printf("  \"results\": [");
         return;
     }
     printf("%s: %s\n", ggml_backend_dev_name(device), ggml_backend_dev_description(device));
     if (bounds->flops > 0)
         printf("fused multiply-adds  %9.1f GFLOP/s, %d processors of the host\n",
                bounds->flops / 1e9, bounds->threads);
-    printf("copy on the device   %9.2f GB/s read and written\n"
-           "launch per node      %9.2f us, graph computed before\n\n",
-           bounds->bytes / 1e9, bounds->launch * 1e6);
-    printf("%-14s %-38s %10s %10s %9s %6s %8s %6s\n", "op", "", "ms", "cpu ms", "GFLOP/s", "%peak",
-           "GB/s", "%copy");
+    printf("copy on the device   %9.2f GB/s read and written\n", bounds->bytes / 1e9);
+    print_launch(&bounds->launch);
+    printf("\n%-14s %-38s %10s %10s %9s %6s %8s %6s\n", "op", "", "ms", "cpu ms", "GFLOP/s",
+           "%peak", "GB/s", "%copy");
 }
 
 static double percent(double part, double whole) {
