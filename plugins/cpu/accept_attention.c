@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 // What kernels/attention.c computes, and its work memory.
+#include "ggml-shape.h"
 #include "kernel_list.h"
 #include "kernels/attention.h"
-#include "shape.h"
 
 // Rows of K or V: dense, and a whole number of query heads for each of their heads.
 static bool accepts_cache(const struct ggml_tensor *t, const struct ggml_tensor *q) {
-    return cpu_rows_dense(t) && t->ne[0] % cpu_type_size(t->type).block == 0 && t->ne[2] > 0 &&
+    return ggml_rows_dense(t) && t->ne[0] % ggml_blck_size(t->type) == 0 && t->ne[2] > 0 &&
            q->ne[2] % t->ne[2] == 0 && t->ne[3] == q->ne[3];
 }
 
 static bool accepts_mask(const struct ggml_tensor *mask, const struct ggml_tensor *q,
                          const struct ggml_tensor *k) {
-    return (mask->type == GGML_TYPE_F16 || mask->type == GGML_TYPE_F32) && cpu_rows_dense(mask) &&
+    return (mask->type == GGML_TYPE_F16 || mask->type == GGML_TYPE_F32) && ggml_rows_dense(mask) &&
            mask->ne[0] >= k->ne[1] && mask->ne[1] >= q->ne[1] && mask->ne[2] > 0 &&
            mask->ne[3] > 0 && q->ne[2] % mask->ne[2] == 0 && q->ne[3] % mask->ne[3] == 0;
 }
@@ -26,10 +26,10 @@ bool cpu_accepts_flash_attn(const struct ggml_tensor *node) {
     if (!accepts_cache(k, q) || !accepts_cache(v, q) || (mask && !accepts_mask(mask, q, k)))
         return false;
     if (sinks &&
-        !(sinks->type == GGML_TYPE_F32 && cpu_contiguous(sinks) && sinks->ne[0] >= q->ne[2])) {
+        !(sinks->type == GGML_TYPE_F32 && ggml_is_packed(sinks) && sinks->ne[0] >= q->ne[2])) {
         return false;
     }
-    return cpu_rows_dense(q) && cpu_rows_dense(node) && k->ne[0] == q->ne[0] &&
+    return ggml_rows_dense(q) && ggml_rows_dense(node) && k->ne[0] == q->ne[0] &&
            v->ne[1] == k->ne[1] && node->ne[0] == v->ne[0] && node->ne[1] == q->ne[2] &&
            node->ne[2] == q->ne[1] && node->ne[3] == q->ne[3];
 }
@@ -39,6 +39,6 @@ size_t cpu_work_flash_attn(const struct ggml_tensor *node, int n_threads) {
 }
 
 int64_t cpu_cost_flash_attn(const struct ggml_tensor *node) {
-    const double cost = 2.0 * (double)cpu_nelements(node) * (double)node->src[1]->ne[1];
+    const double cost = 2.0 * (double)ggml_nelements(node) * (double)node->src[1]->ne[1];
     return cost < 1e18 ? (int64_t)cost : INT64_MAX;
 }

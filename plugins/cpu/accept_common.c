@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Columns of kernel_list.inl that several families share.
+#include "ggml-shape.h"
 #include "kernel_list.h"
-#include "shape.h"
 
 size_t cpu_work_none(const struct ggml_tensor *node, int n_threads) {
     (void)node;
@@ -10,16 +10,16 @@ size_t cpu_work_none(const struct ggml_tensor *node, int n_threads) {
 }
 
 int64_t cpu_cost_dst(const struct ggml_tensor *node) {
-    return cpu_nelements(node);
+    return ggml_nelements(node);
 }
 
 int64_t cpu_cost_dst_heavy(const struct ggml_tensor *node) {
-    const int64_t n = cpu_nelements(node);
+    const int64_t n = ggml_nelements(node);
     return n > INT64_MAX / 10 ? INT64_MAX : n * 10;
 }
 
 int64_t cpu_cost_src0(const struct ggml_tensor *node) {
-    return cpu_nelements(node->src[0]);
+    return ggml_nelements(node->src[0]);
 }
 
 int64_t cpu_cost_one(const struct ggml_tensor *node) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What the kernels of convolutions compute, and their work memory.
+#include "ggml-shape.h"
 #include "kernel_list.h"
 #include "kernels/conv.h"
-#include "shape.h"
 
 static int64_t product_cost(double a, double b) {
     return a * b < 1e18 ? (int64_t)(a * b) : INT64_MAX;
@@ -27,7 +27,7 @@ static bool accepts_window(const struct conv *c) {
 
 static bool accepts_patches(const struct ggml_tensor *node, const struct conv *c) {
     return accepts_window(c) && node->ne[0] == conv_patch(c) &&
-           cpu_nrows(node) == conv_pixels(c) * c->batch && cpu_rows_dense(node);
+           ggml_nrows(node) == conv_pixels(c) * c->batch && ggml_rows_dense(node);
 }
 
 bool cpu_accepts_im2col(const struct ggml_tensor *node) {
@@ -61,7 +61,7 @@ bool cpu_accepts_im2col_back(const struct ggml_tensor *node) {
     const struct conv c = conv_of_im2col_back(node);
     return accepts_window(&c) && node->src[1]->ne[channel] == node->ne[channel] &&
            (is_2d || (node->ne[3] == 1 && grad->ne[3] == 1)) && grad->ne[0] == conv_patch(&c) &&
-           grad->ne[1] == c.out[0] && grad->ne[channel + 1] == c.batch && cpu_rows_dense(node);
+           grad->ne[1] == c.out[0] && grad->ne[channel + 1] == c.batch && ggml_rows_dense(node);
 }
 
 bool cpu_accepts_col2im_1d(const struct ggml_tensor *node) {
@@ -70,7 +70,7 @@ bool cpu_accepts_col2im_1d(const struct ggml_tensor *node) {
     const int64_t channels = node->op_params[1];
     return stride > 0 && channels > 0 && node->op_params[2] >= 0 && node->type == a->type &&
            node->ne[1] == channels && a->ne[0] % channels == 0 && a->ne[2] == 1 && a->ne[3] == 1 &&
-           node->ne[2] == 1 && node->ne[3] == 1 && cpu_rows_dense(node);
+           node->ne[2] == 1 && node->ne[3] == 1 && ggml_rows_dense(node);
 }
 
 // --- direct
@@ -80,7 +80,7 @@ bool cpu_accepts_conv_2d(const struct ggml_tensor *node) {
     const struct conv c = conv_of_direct(node);
     const struct ggml_tensor *kernel = node->src[0];
     return accepts_window(&c) && kernel->ne[2] == c.channels && kernel->ne[3] == c.channels_out &&
-           node->ne[3] == c.batch && node->type == c.image->type && cpu_contiguous(node);
+           node->ne[3] == c.batch && node->type == c.image->type && ggml_is_packed(node);
 }
 
 bool cpu_accepts_conv_3d(const struct ggml_tensor *node) {
@@ -89,7 +89,7 @@ bool cpu_accepts_conv_3d(const struct ggml_tensor *node) {
         return false;
     const struct conv c = conv_of_direct(node);
     return accepts_window(&c) && node->src[0]->ne[3] == channels * c.channels_out &&
-           node->ne[3] == c.channels_out * c.batch && cpu_contiguous(node);
+           node->ne[3] == c.channels_out * c.batch && ggml_is_packed(node);
 }
 
 size_t cpu_work_conv(const struct ggml_tensor *node, int n_threads) {
@@ -100,7 +100,7 @@ size_t cpu_work_conv(const struct ggml_tensor *node, int n_threads) {
 
 int64_t cpu_cost_conv(const struct ggml_tensor *node) {
     const struct conv c = conv_of_direct(node);
-    return product_cost((double)cpu_nelements(node), (double)conv_patch(&c));
+    return product_cost((double)ggml_nelements(node), (double)conv_patch(&c));
 }
 
 bool cpu_accepts_conv_2d_dw(const struct ggml_tensor *node) {
@@ -108,18 +108,19 @@ bool cpu_accepts_conv_2d_dw(const struct ggml_tensor *node) {
     const struct ggml_tensor *kernel = node->src[0];
     return accepts_window(&c) && kernel->ne[2] == 1 && kernel->ne[3] == c.channels &&
            node->ne[2] == c.channels && node->ne[3] == c.batch &&
-           (cpu_rows_dense(node) || node->nb[2] == sizeof(float));
+           (ggml_rows_dense(node) || node->nb[2] == sizeof(float));
 }
 
 // Filters with the channels side by side.
 size_t cpu_work_conv_2d_dw(const struct ggml_tensor *node, int n_threads) {
     (void)n_threads;
-    return cpu_rows_dense(node) ? 0 : (size_t)cpu_nelements(node->src[0]) * sizeof(float);
+    return ggml_rows_dense(node) ? 0 : (size_t)ggml_nelements(node->src[0]) * sizeof(float);
 }
 
 int64_t cpu_cost_conv_2d_dw(const struct ggml_tensor *node) {
     const struct ggml_tensor *kernel = node->src[0];
-    return product_cost((double)cpu_nelements(node), (double)kernel->ne[0] * (double)kernel->ne[1]);
+    return product_cost((double)ggml_nelements(node),
+                        (double)kernel->ne[0] * (double)kernel->ne[1]);
 }
 
 // --- transposed
@@ -151,12 +152,12 @@ bool cpu_accepts_conv_transpose_2d(const struct ggml_tensor *node) {
 }
 
 size_t cpu_work_conv_transpose(const struct ggml_tensor *node, int n_threads) {
-    const size_t packed = (size_t)(cpu_nelements(node->src[0]) + cpu_nelements(node->src[1]));
+    const size_t packed = (size_t)(ggml_nelements(node->src[0]) + ggml_nelements(node->src[1]));
     return (packed + (size_t)n_threads * CONV_TRANSPOSED_FLOATS) * sizeof(float);
 }
 
 int64_t cpu_cost_conv_transpose(const struct ggml_tensor *node) {
     const struct conv_transposed c = conv_transposed_of(node);
-    return product_cost((double)cpu_nelements(c.kernel),
+    return product_cost((double)ggml_nelements(c.kernel),
                         (double)c.in[0] * (double)c.in[1] * (double)c.batch);
 }

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
 // What kernels/back.c, repeat_back.c, out_prod.c, loss.c, optimizer.c and custom.c compute, and
 // their work memory.
+#include "ggml-shape.h"
 #include "kernel_list.h"
 #include "kernels/custom.h"
-#include "shape.h"
 
 static bool is_dense_like(const struct ggml_tensor *t, const struct ggml_tensor *node) {
-    return t && t->type == GGML_TYPE_F32 && cpu_same_shape(t, node) && cpu_rows_dense(t);
+    return ggml_has_type(t, GGML_TYPE_F32) && ggml_are_same_shape(t, node) && ggml_rows_dense(t);
 }
 
 bool cpu_accepts_same_pair(const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     const struct ggml_tensor *b = node->src[1];
-    return cpu_same_shape(node, a) && cpu_same_shape(node, b) && cpu_rows_dense(node) &&
-           cpu_rows_dense(a) && cpu_rows_dense(b);
+    return ggml_are_same_shape(node, a) && ggml_are_same_shape(node, b) && ggml_rows_dense(node) &&
+           ggml_rows_dense(a) && ggml_rows_dense(b);
 }
 
 // ALiBi has no gradient.
@@ -22,56 +22,50 @@ bool cpu_accepts_soft_max_back(const struct ggml_tensor *node) {
 }
 
 bool cpu_accepts_repeat_back(const struct ggml_tensor *node) {
-    return cpu_can_repeat(node, node->src[0]) && cpu_rows_dense(node);
+    return ggml_repeats(node, node->src[0]) && ggml_rows_dense(node);
 }
 
 bool cpu_accepts_get_rows_back(const struct ggml_tensor *node) {
-    const struct ggml_tensor *a = node->src[0];
-    const struct ggml_tensor *ids = node->src[1];
-    return cpu_rows_dense(node) && cpu_rows_dense(a) && a->ne[0] == node->ne[0] &&
-           a->ne[0] % cpu_type_size(a->type).block == 0 && a->ne[1] == ids->ne[0] &&
-           cpu_nrows(a) == a->ne[1] && cpu_nrows(node) == node->ne[1] && cpu_nrows(ids) == 1;
+    return ggml_fits_get_rows_back(node) && ggml_rows_dense(node) && ggml_rows_dense(node->src[0]);
 }
 
 bool cpu_accepts_out_prod(const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     const struct ggml_tensor *b = node->src[1];
-    return cpu_rows_dense(node) && cpu_rows_dense(a) &&
-           a->ne[0] % cpu_type_size(a->type).block == 0 && a->ne[1] == b->ne[1] && a->ne[2] > 0 &&
-           a->ne[3] > 0 && b->ne[2] % a->ne[2] == 0 && b->ne[3] % a->ne[3] == 0 &&
-           node->ne[0] == a->ne[0] && node->ne[1] == b->ne[0] && node->ne[2] == b->ne[2] &&
-           node->ne[3] == b->ne[3];
+    return ggml_rows_dense(node) && ggml_rows_dense(a) && a->ne[0] % ggml_blck_size(a->type) == 0 &&
+           a->ne[1] == b->ne[1] && a->ne[2] > 0 && a->ne[3] > 0 && b->ne[2] % a->ne[2] == 0 &&
+           b->ne[3] % a->ne[3] == 0 && node->ne[0] == a->ne[0] && node->ne[1] == b->ne[0] &&
+           node->ne[2] == b->ne[2] && node->ne[3] == b->ne[3];
 }
 
 int64_t cpu_cost_out_prod(const struct ggml_tensor *node) {
-    const double cost = (double)cpu_nelements(node) * (double)node->src[0]->ne[1];
+    const double cost = (double)ggml_nelements(node) * (double)node->src[0]->ne[1];
     return cost < 1e18 ? (int64_t)cost : INT64_MAX;
 }
 
 bool cpu_accepts_cross_entropy_loss(const struct ggml_tensor *node) {
     const struct ggml_tensor *logits = node->src[0];
-    return cpu_nelements(node) == 1 && cpu_rows_dense(logits) &&
+    return ggml_nelements(node) == 1 && ggml_rows_dense(logits) &&
            is_dense_like(node->src[1], logits);
 }
 
 size_t cpu_work_cross_entropy_loss(const struct ggml_tensor *node, int n_threads) {
     (void)n_threads;
-    return (size_t)cpu_nrows(node->src[0]) * sizeof(double);
+    return (size_t)ggml_nrows(node->src[0]) * sizeof(double);
 }
 
 bool cpu_accepts_cross_entropy_loss_back(const struct ggml_tensor *node) {
-    return cpu_nelements(node->src[0]) == 1 && is_dense_like(node->src[1], node) &&
-           is_dense_like(node->src[2], node) && cpu_rows_dense(node);
+    return ggml_nelements(node->src[0]) == 1 && is_dense_like(node->src[1], node) &&
+           is_dense_like(node->src[2], node) && ggml_rows_dense(node);
 }
 
 bool cpu_accepts_opt_step(const struct ggml_tensor *node) {
-    const bool adamw = node->op == GGML_OP_OPT_STEP_ADAMW;
-    const struct ggml_tensor *params = node->src[adamw ? 4 : 2];
-    for (int i = 0; i < (adamw ? 4 : 2); ++i) {
-        if (!is_dense_like(node->src[i], node)) return false;
+    const int n = node->op == GGML_OP_OPT_STEP_ADAMW ? 4 : 2;
+    if (!ggml_fits_opt_step(node) || !ggml_rows_dense(node)) return false;
+    for (int i = 0; i < n; ++i) {
+        if (!ggml_rows_dense(node->src[i])) return false;
     }
-    return cpu_rows_dense(node) && params && params->type == GGML_TYPE_F32 &&
-           cpu_rows_dense(params) && params->ne[0] >= (adamw ? 7 : 2);
+    return true;
 }
 
 bool cpu_accepts_custom(const struct ggml_tensor *node) {

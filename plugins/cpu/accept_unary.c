@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Which shapes and layouts kernels/unary.c, scale.c and glu.c compute.
+#include "ggml-shape.h"
 #include "kernel_list.h"
-#include "shape.h"
 
 bool cpu_accepts_map(const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
-    return cpu_same_shape(node, a) && cpu_rows_dense(node) && cpu_rows_dense(a);
+    return ggml_are_same_shape(node, a) && ggml_rows_dense(node) && ggml_rows_dense(a);
 }
 
 bool cpu_accepts_unary(const struct ggml_tensor *node) {
@@ -17,9 +17,10 @@ bool cpu_accepts_glu(const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     const struct ggml_tensor *b = node->src[1];
     const int32_t op = ggml_get_op_params_i32(node, 0);
-    if (op < 0 || op >= GGML_GLU_OP_COUNT || !cpu_rows_dense(node) || !cpu_rows_dense(a))
+    if (op < 0 || op >= GGML_GLU_OP_COUNT || !ggml_rows_dense(node) || !ggml_rows_dense(a))
         return false;
-    if (b) return cpu_rows_dense(b) && cpu_same_shape(node, a) && cpu_same_shape(node, b);
+    if (b)
+        return ggml_rows_dense(b) && ggml_are_same_shape(node, a) && ggml_are_same_shape(node, b);
     return a->ne[0] == 2 * node->ne[0] && a->ne[1] == node->ne[1] && a->ne[2] == node->ne[2] &&
            a->ne[3] == node->ne[3];
 }

@@ -3,12 +3,12 @@
 
 #include "fuse.h"
 #include "ggml-backend-impl.h"
+#include "ggml-shape.h"
 #include "level.h"
-#include "shape.h"
 #include "util.h"
 
 static enum ggml_status unsupported(const struct ggml_tensor *node) {
-    const char *type = cpu_type_size(node->type).block ? "" : " (of an unknown type)";
+    const char *type = ggml_blck_size(node->type) ? "" : " (of an unknown type)";
     return cpu_fail(GGML_STATUS_FAILED, GGML_HOST_UNSUPPORTED,
                     "the CPU plugin does not compute node '%.*s' (%s)%s with these types and "
                     "layouts; ask ggml_backend_supports_op() before building the graph",
@@ -63,7 +63,7 @@ static void add_step(struct cpu_plan *plan, struct ggml_tensor *node,
 }
 
 static bool is_idle(const struct ggml_tensor *node) {
-    return ggml_op_is_empty(node->op) || cpu_nelements(node) == 0;
+    return ggml_op_is_empty(node->op) || ggml_nelements(node) == 0;
 }
 
 // Answers the number of nodes that the step or steps take, or 0 after a failure.

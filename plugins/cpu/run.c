@@ -2,8 +2,8 @@
 // Computes a plan on the threads of a pool.
 #include <limits.h>
 
+#include "ggml-shape.h"
 #include "plan.h"
-#include "shape.h"
 #include "threadpool.h"
 #include "util.h"
 
@@ -60,7 +60,7 @@ static void run_share(void *context, int ith, int nth) {
 }
 
 static bool has_data(const struct ggml_tensor *tensor) {
-    return !tensor || tensor->data || cpu_nelements(tensor) == 0;
+    return !tensor || tensor->data || ggml_nelements(tensor) == 0;
 }
 
 // The kernels take data for granted.

@@ -4,7 +4,7 @@
 #ifndef CPU_SUM_PIECE_H
 #define CPU_SUM_PIECE_H
 
-#include "shape.h"
+#include "ggml-shape.h"
 
 enum { CPU_SUM_PIECE = 4096 }; // elements, about
 
@@ -16,7 +16,7 @@ struct cpu_sum_pieces {
 
 static inline struct cpu_sum_pieces cpu_sum_pieces(const struct ggml_tensor *src) {
     const int64_t n = src->ne[0];
-    const int64_t rows = cpu_nrows(src);
+    const int64_t rows = ggml_nrows(src);
     if (n > CPU_SUM_PIECE) {
         const int64_t per_row = (n + CPU_SUM_PIECE - 1) / CPU_SUM_PIECE;
         return (struct cpu_sum_pieces){rows * per_row, per_row, 1};

@@ -40,12 +40,12 @@ static bool is_apart(const struct ggml_tensor *dst, const struct ggml_tensor *sr
 
 // Element by element in the same place, or apart.
 static bool is_in_step(const struct ggml_tensor *dst, const struct ggml_tensor *src) {
-    return is_apart(dst, src) || (dst->data == src->data && vk_same_shape(dst, src) &&
-                                  vk_contiguous(dst) && vk_contiguous(src));
+    return is_apart(dst, src) || (dst->data == src->data && ggml_are_same_shape(dst, src) &&
+                                  ggml_is_packed(dst) && ggml_is_packed(src));
 }
 
 static bool is_float_rows(const struct ggml_tensor *t) {
-    return t->type == GGML_TYPE_F32 && vk_rows_dense(t);
+    return t->type == GGML_TYPE_F32 && ggml_rows_dense(t);
 }
 
 static void set_operand(struct vk_dispatch *d, int i, const struct ggml_tensor *tensor) {
@@ -63,7 +63,7 @@ static struct vk_dispatch *encode_alone(struct vk_plan *plan, const struct ggml_
 // --- rms_norm, mul, add
 
 static bool is_row_operand(const struct ggml_tensor *dst, const struct ggml_tensor *t) {
-    return is_float_rows(t) && t->ne[0] == dst->ne[0] && vk_can_repeat(t, dst) && is_apart(dst, t);
+    return is_float_rows(t) && t->ne[0] == dst->ne[0] && ggml_repeats(t, dst) && is_apart(dst, t);
 }
 
 static int fuse_norm(struct vk_plan *plan, const struct window *w) {
@@ -119,7 +119,7 @@ static int fuse_bias(struct vk_plan *plan, const struct window *w) {
     const struct ggml_tensor *sum = node_at(w, 1);
     const struct ggml_tensor *bias = other_source(sum, product);
     if (!is_float_rows(sum) || !is_float_rows(bias) || bias->ne[0] != sum->ne[0] ||
-        !vk_can_repeat(bias, sum) || !is_in_step(sum, bias) || !is_apart(sum, product->src[0]) ||
+        !ggml_repeats(bias, sum) || !is_in_step(sum, bias) || !is_apart(sum, product->src[0]) ||
         !is_apart(sum, product->src[1])) {
         return 0;
     }
@@ -145,12 +145,12 @@ static int chain_terms(const struct window *w, int n, const struct ggml_tensor *
     for (int k = 1; k < n; ++k)
         terms[k + 1] = other_source(node_at(w, k), node_at(w, k - 1));
     for (int k = 0; k <= n; ++k) {
-        if (terms[k]->type != GGML_TYPE_F32 || !vk_same_shape(terms[k], dst) ||
-            !vk_contiguous(terms[k]) || !is_in_step(dst, terms[k])) {
+        if (terms[k]->type != GGML_TYPE_F32 || !ggml_are_same_shape(terms[k], dst) ||
+            !ggml_is_packed(terms[k]) || !is_in_step(dst, terms[k])) {
             return 0;
         }
     }
-    return dst->type == GGML_TYPE_F32 && vk_contiguous(dst) ? n + 1 : 0;
+    return dst->type == GGML_TYPE_F32 && ggml_is_packed(dst) ? n + 1 : 0;
 }
 
 static int fuse_add_chain(struct vk_plan *plan, const struct window *w) {
@@ -174,7 +174,7 @@ static int fuse_add_chain(struct vk_plan *plan, const struct window *w) {
 
 // Whether the rows hold, one after the other, what rope computes for each token.
 static bool is_token_rows(const struct ggml_tensor *rope, const struct ggml_tensor *rows) {
-    return rows->type == GGML_TYPE_F32 && vk_contiguous(rope) && vk_contiguous(rows) &&
+    return rows->type == GGML_TYPE_F32 && ggml_is_packed(rope) && ggml_is_packed(rows) &&
            rows->ne[0] == rope->ne[0] * rope->ne[1] && rows->ne[1] == rope->ne[2] &&
            rope->ne[3] == 1 && rows->ne[2] == 1 && rows->ne[3] == 1 && rows->view_src == rope &&
            rows->view_offs == 0;
@@ -182,7 +182,7 @@ static bool is_token_rows(const struct ggml_tensor *rope, const struct ggml_tens
 
 static bool is_row_table(const struct ggml_tensor *t) {
     return (t->type == GGML_TYPE_F32 || t->type == GGML_TYPE_F16 || t->type == GGML_TYPE_BF16) &&
-           vk_rows_dense(t) && t->ne[2] == 1 && t->ne[3] == 1;
+           ggml_rows_dense(t) && t->ne[2] == 1 && t->ne[3] == 1;
 }
 
 static int fuse_rope_rows(struct vk_plan *plan, const struct window *w) {
@@ -196,7 +196,7 @@ static int fuse_rope_rows(struct vk_plan *plan, const struct window *w) {
     const struct ggml_tensor *ids = rows->src[1];
     const bool wide = ids->type == GGML_TYPE_I64;
     if (rows->src[0] != view || rope->type != GGML_TYPE_F32 || !is_token_rows(rope, view) ||
-        !is_row_table(rows) || !vk_contiguous(ids) || !(wide || ids->type == GGML_TYPE_I32) ||
+        !is_row_table(rows) || !ggml_is_packed(ids) || !(wide || ids->type == GGML_TYPE_I32) ||
         !is_apart(rows, rope->src[0]) || !is_apart(rows, rope->src[1]) ||
         (rope->src[2] && !is_apart(rows, rope->src[2]))) {
         return 0;
@@ -215,8 +215,8 @@ static int fuse_rope_rows(struct vk_plan *plan, const struct window *w) {
 // --- scale, add of a mask, soft_max
 
 static bool is_mask(const struct ggml_tensor *mask, const struct ggml_tensor *dst) {
-    return (mask->type == GGML_TYPE_F32 || mask->type == GGML_TYPE_F16) && vk_rows_dense(mask) &&
-           mask->ne[0] == dst->ne[0] && mask->ne[1] == dst->ne[1] && vk_can_repeat(mask, dst) &&
+    return (mask->type == GGML_TYPE_F32 || mask->type == GGML_TYPE_F16) && ggml_rows_dense(mask) &&
+           mask->ne[0] == dst->ne[0] && mask->ne[1] == dst->ne[1] && ggml_repeats(mask, dst) &&
            is_apart(dst, mask);
 }
 

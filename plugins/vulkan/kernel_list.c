@@ -38,7 +38,7 @@ static bool within_range(const struct vk_features *features, const struct ggml_t
 
 // Shaders address elements and blocks by units of up to four bytes.
 static bool has_aligned_strides(const struct ggml_tensor *t) {
-    const size_t size = vk_type_size(t->type).size;
+    const size_t size = ggml_type_size(t->type);
     const size_t unit = size % 4 == 0 ? 4 : size % 2 == 0 ? 2 : 1;
     bool fits = size > 0;
     for (int d = 0; d < GGML_MAX_DIMS && fits; ++d)

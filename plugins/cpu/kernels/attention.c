@@ -8,7 +8,7 @@
 #include "alibi.h"
 #include "convert.h"
 #include "gemm.h"
-#include "shape.h"
+#include "ggml-shape.h"
 #include "simd.h"
 #include "vmath.h"
 
@@ -46,22 +46,22 @@ static struct scratch scratch_at(float *work, int64_t v_size) {
     return s;
 }
 
-static struct cpu_row row_of(const struct attention *a, const struct query_tile *tile, int r) {
+static struct ggml_row row_of(const struct attention *a, const struct query_tile *tile, int r) {
     const int64_t row = tile->first_row + r;
-    return (struct cpu_row){row / a->group, tile->first_head + row % a->group, tile->batch};
+    return (struct ggml_row){row / a->group, tile->first_head + row % a->group, tile->batch};
 }
 
 static void open_tile(const struct attention *a, struct query_tile *tile, const struct scratch *s) {
     for (int r = 0; r < tile->n; ++r) {
-        const struct cpu_row at = row_of(a, tile, r); // token, head, batch
-        tile->columns[r].x = (const float *)(const void *)cpu_row_data(a->q, at);
+        const struct ggml_row at = row_of(a, tile, r); // token, head, batch
+        tile->columns[r].x = (const float *)(const void *)ggml_row_data(a->q, at);
         tile->columns[r].y = s->scores + r * ATTENTION_KEYS;
         tile->slopes[r] = cpu_alibi_slope(a->max_bias, a->q->ne[2], at.i2);
         tile->largest[r] = -INFINITY;
         tile->sums[r] = 0.0f;
         if (a->mask) {
-            const struct cpu_row from = {at.i1, at.i2 % a->mask->ne[2], at.i3 % a->mask->ne[3]};
-            tile->masks[r] = cpu_row_data(a->mask, from);
+            const struct ggml_row from = {at.i1, at.i2 % a->mask->ne[2], at.i3 % a->mask->ne[3]};
+            tile->masks[r] = ggml_row_data(a->mask, from);
         }
         memset(s->out + r * s->stride, 0, (size_t)a->v->ne[0] * sizeof(float));
     }
@@ -173,12 +173,12 @@ static void compute_block(const struct attention *a, struct query_tile *tile,
     if (a->mask && !load_masks(a, tile, s, key, n_keys)) return;
     const int64_t k_head = tile->first_head / (a->q->ne[2] / a->k->ne[2]);
     const int64_t v_head = tile->first_head / (a->q->ne[2] / a->v->ne[2]);
-    const struct gemm_rows keys = {cpu_row_data(a->k, (struct cpu_row){key, k_head, tile->batch}),
+    const struct gemm_rows keys = {ggml_row_data(a->k, (struct ggml_row){key, k_head, tile->batch}),
                                    a->k->nb[1], a->k->type, a->k->ne[0]};
     CPU_FN(cpu_gemm)(&keys, 0, n_keys, tile->columns, tile->n, s->panel);
     size_t stride;
     const char *values = open_values(
-        a, s, cpu_row_data(a->v, (struct cpu_row){key, v_head, tile->batch}), n_keys, &stride);
+        a, s, ggml_row_data(a->v, (struct ggml_row){key, v_head, tile->batch}), n_keys, &stride);
     for (int r = 0; r < tile->n; ++r) {
         float *scores = s->scores + r * ATTENTION_KEYS;
         float *out = s->out + r * s->stride;
@@ -191,7 +191,7 @@ static void compute_block(const struct attention *a, struct query_tile *tile,
 
 // Divides by the sum; the sink counts in it, but has no value.
 static void close_row(const struct attention *a, struct query_tile *tile, int r, float *out) {
-    const struct cpu_row at = row_of(a, tile, r);
+    const struct ggml_row at = row_of(a, tile, r);
     const int64_t n = a->v->ne[0];
     float sum = tile->sums[r];
     if (a->sinks) {
@@ -203,7 +203,7 @@ static void close_row(const struct attention *a, struct query_tile *tile, int r,
         scale_row(out, factor, n);
     }
     if (sum != 0.0f) scale_row(out, 1.0f / sum, n);
-    memcpy(cpu_row_data(a->dst, (struct cpu_row){at.i2, at.i1, at.i3}), out,
+    memcpy(ggml_row_data(a->dst, (struct ggml_row){at.i2, at.i1, at.i3}), out,
            (size_t)n * sizeof(float));
 }
 

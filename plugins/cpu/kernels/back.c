@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 // Gradients of silu, rms_norm and soft_max. Results may take the memory of either operand.
-#include "shape.h"
+#include "ggml-shape.h"
 #include "sums.h"
 #include "vmath.h"
 
-static void silu_back_chunk(const struct ggml_tensor *dst, struct cpu_row at, int64_t i0,
+static void silu_back_chunk(const struct ggml_tensor *dst, struct ggml_row at, int64_t i0,
                             int64_t n) {
     float buffers[3][CPU_CHUNK];
     const struct ggml_tensor *grad = dst->src[0];
     const struct ggml_tensor *src = dst->src[1];
-    char *row = cpu_row_data(dst, at);
-    const float *g = cpu_load(buffers[0], cpu_row_data(grad, at), grad->type, i0, n);
-    const float *x = cpu_load(buffers[1], cpu_row_data(src, at), src->type, i0, n);
+    char *row = ggml_row_data(dst, at);
+    const float *g = cpu_load(buffers[0], ggml_row_data(grad, at), grad->type, i0, n);
+    const float *x = cpu_load(buffers[1], ggml_row_data(src, at), src->type, i0, n);
     float *y = cpu_target(buffers[2], row, dst->type, i0);
     CPU_INDEPENDENT
     for (int64_t i = 0; i < n; ++i) {
@@ -26,10 +26,10 @@ enum ggml_status CPU_FN(cpu_silu_back)(const struct cpu_task *task) {
     const int64_t n = dst->ne[0];
     const int64_t chunks = (n + CPU_CHUNK - 1) / CPU_CHUNK;
     int64_t begin, end;
-    cpu_task_range(task, chunks * cpu_nrows(dst), &begin, &end);
+    cpu_task_range(task, chunks * ggml_nrows(dst), &begin, &end);
     for (int64_t chunk = begin; chunk < end; ++chunk) {
         const int64_t i0 = chunk % chunks * CPU_CHUNK;
-        silu_back_chunk(dst, cpu_row_at(dst, chunk / chunks), i0, MIN(n - i0, CPU_CHUNK));
+        silu_back_chunk(dst, ggml_row_at(dst, chunk / chunks), i0, MIN(n - i0, CPU_CHUNK));
     }
     return GGML_STATUS_SUCCESS;
 }
@@ -41,12 +41,12 @@ static enum ggml_status run_rows(const struct cpu_task *task, back_fn row) {
     const struct ggml_tensor *dst = task->dst;
     const float param = ggml_get_op_params_f32(dst, 0);
     int64_t begin, end;
-    cpu_task_range(task, cpu_nrows(dst), &begin, &end);
+    cpu_task_range(task, ggml_nrows(dst), &begin, &end);
     for (int64_t r = begin; r < end; ++r) {
-        const struct cpu_row at = cpu_row_at(dst, r);
-        row((float *)(void *)cpu_row_data(dst, at),
-            (const float *)(const void *)cpu_row_data(dst->src[0], at),
-            (const float *)(const void *)cpu_row_data(dst->src[1], at), dst->ne[0], param);
+        const struct ggml_row at = ggml_row_at(dst, r);
+        row((float *)(void *)ggml_row_data(dst, at),
+            (const float *)(const void *)ggml_row_data(dst->src[0], at),
+            (const float *)(const void *)ggml_row_data(dst->src[1], at), dst->ne[0], param);
     }
     return GGML_STATUS_SUCCESS;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // add, sub, mul, div: dst = a . b with b repeated to a's shape, computed in F32; and add_id.
 #include "convert.h"
-#include "shape.h"
+#include "ggml-shape.h"
 #include "unpack.h"
 
 typedef void (*binary_fn)(float *y, const float *a, const float *b, int64_t n);
@@ -38,7 +38,7 @@ struct binary_op {
 // n elements of b's row from element i0 of the result on, repeated and gathered as need be.
 static const float *load_b(float *buffer, const struct ggml_tensor *b, const char *row, int64_t i0,
                            int64_t n) {
-    if (cpu_rows_dense(b) && i0 % b->ne[0] + n <= b->ne[0]) {
+    if (ggml_rows_dense(b) && i0 % b->ne[0] + n <= b->ne[0]) {
         return cpu_load(buffer, row, b->type, i0 % b->ne[0], n);
     }
     int64_t j = i0 % b->ne[0];
@@ -50,15 +50,15 @@ static const float *load_b(float *buffer, const struct ggml_tensor *b, const cha
     return buffer;
 }
 
-static void compute_chunk(const struct ggml_tensor *dst, struct cpu_row at, int64_t i0, int64_t n,
+static void compute_chunk(const struct ggml_tensor *dst, struct ggml_row at, int64_t i0, int64_t n,
                           struct binary_op op) {
     float a_buffer[CPU_CHUNK];
     float b_buffer[CPU_CHUNK];
     float y_buffer[CPU_CHUNK];
     const struct ggml_tensor *b = dst->src[1];
-    char *y_row = cpu_row_data(dst, at);
-    const char *b_row = cpu_row_data_repeated(b, at);
-    const float *x = cpu_load(a_buffer, cpu_row_data(dst->src[0], at), dst->src[0]->type, i0, n);
+    char *y_row = ggml_row_data(dst, at);
+    const char *b_row = ggml_row_data_repeated(b, at);
+    const float *x = cpu_load(a_buffer, ggml_row_data(dst->src[0], at), dst->src[0]->type, i0, n);
     float *y = cpu_target(y_buffer, y_row, dst->type, i0);
     if (b->ne[0] == 1) {
         op.scalar(y, x, *cpu_load(b_buffer, b_row, b->type, 0, 1), n);
@@ -74,10 +74,10 @@ static enum ggml_status compute(const struct cpu_task *task, struct binary_op op
     const int64_t n = dst->ne[0];
     const int64_t chunks = (n + CPU_CHUNK - 1) / CPU_CHUNK;
     int64_t begin, end;
-    cpu_task_range(task, chunks * cpu_nrows(dst), &begin, &end);
+    cpu_task_range(task, chunks * ggml_nrows(dst), &begin, &end);
     for (int64_t chunk = begin; chunk < end; ++chunk) {
         const int64_t i0 = chunk % chunks * CPU_CHUNK;
-        compute_chunk(dst, cpu_row_at(dst, chunk / chunks), i0, MIN(n - i0, CPU_CHUNK), op);
+        compute_chunk(dst, ggml_row_at(dst, chunk / chunks), i0, MIN(n - i0, CPU_CHUNK), op);
     }
     return GGML_STATUS_SUCCESS;
 }
@@ -92,9 +92,9 @@ BINARY_KERNEL(mul)
 BINARY_KERNEL(div)
 
 // Element i0, which begins a block, of a dense row of any type.
-static char *block_at(const struct ggml_tensor *t, struct cpu_row at, int64_t i0) {
-    const struct cpu_type_size type = cpu_type_size(t->type);
-    return cpu_row_data(t, at) + (size_t)(i0 / type.block) * type.size;
+static char *block_at(const struct ggml_tensor *t, struct ggml_row at, int64_t i0) {
+    const struct ggml_type_traits *type = ggml_get_type_traits(t->type);
+    return ggml_row_data(t, at) + (size_t)(i0 / type->blck_size) * type->type_size;
 }
 
 // add where src0 or the result has a type that is unpacked and packed.
@@ -107,13 +107,13 @@ enum ggml_status CPU_FN(cpu_add_packed)(const struct cpu_task *task) {
     float a_buffer[CPU_CHUNK];
     float b_buffer[CPU_CHUNK];
     int64_t begin, end;
-    cpu_task_range(task, chunks * cpu_nrows(dst), &begin, &end);
+    cpu_task_range(task, chunks * ggml_nrows(dst), &begin, &end);
     for (int64_t chunk = begin; chunk < end; ++chunk) {
-        const struct cpu_row at = cpu_row_at(dst, chunk / chunks);
+        const struct ggml_row at = ggml_row_at(dst, chunk / chunks);
         const int64_t i0 = chunk % chunks * CPU_CHUNK;
         const int64_t n = MIN(dst->ne[0] - i0, CPU_CHUNK);
         unpack(block_at(dst->src[0], at, i0), a_buffer, n);
-        add_row(a_buffer, a_buffer, load_b(b_buffer, b, cpu_row_data_repeated(b, at), i0, n), n);
+        add_row(a_buffer, a_buffer, load_b(b_buffer, b, ggml_row_data_repeated(b, at), i0, n), n);
         pack(a_buffer, block_at(dst, at, i0), n);
     }
     return GGML_STATUS_SUCCESS;
@@ -125,17 +125,17 @@ enum ggml_status CPU_FN(cpu_add_id)(const struct cpu_task *task) {
     const struct ggml_tensor *b = dst->src[1];
     const struct ggml_tensor *ids = dst->src[2];
     int64_t begin, end;
-    cpu_task_range(task, cpu_nrows(dst), &begin, &end);
+    cpu_task_range(task, ggml_nrows(dst), &begin, &end);
     for (int64_t r = begin; r < end; ++r) {
-        const struct cpu_row at = cpu_row_at(dst, r);
+        const struct ggml_row at = ggml_row_at(dst, r);
         int32_t id;
         memcpy(&id,
                (const char *)ids->data + (size_t)at.i1 * ids->nb[0] + (size_t)at.i2 * ids->nb[1],
                sizeof(id));
         if (id < 0 || id >= b->ne[1]) return GGML_STATUS_FAILED;
         const char *bias = (const char *)b->data + (size_t)id * b->nb[1];
-        add_row((float *)(void *)cpu_row_data(dst, at),
-                (const float *)(const void *)cpu_row_data(dst->src[0], at),
+        add_row((float *)(void *)ggml_row_data(dst, at),
+                (const float *)(const void *)ggml_row_data(dst->src[0], at),
                 (const float *)(const void *)bias, dst->ne[0]);
     }
     return GGML_STATUS_SUCCESS;

@@ -4,8 +4,8 @@
 #ifndef CPU_CONV_H
 #define CPU_CONV_H
 
+#include "ggml-shape.h"
 #include "kernels/gemm_size.h"
-#include "shape.h"
 
 enum { CONV_DIMS = 3 };
 
@@ -121,12 +121,12 @@ static inline size_t conv_pad(size_t size) {
 
 // Whether the filters are computed with as they lie, not from a copy as F32.
 static inline bool conv_filters_direct(const struct ggml_tensor *kernel) {
-    return kernel->type == GGML_TYPE_F32 && cpu_contiguous(kernel);
+    return kernel->type == GGML_TYPE_F32 && ggml_is_packed(kernel);
 }
 
 static inline size_t conv_filters_size(const struct ggml_tensor *kernel) {
     return conv_filters_direct(kernel) ? 0
-                                       : conv_pad((size_t)cpu_nelements(kernel) * sizeof(float));
+                                       : conv_pad((size_t)ggml_nelements(kernel) * sizeof(float));
 }
 
 // --- transposed

@@ -24,15 +24,15 @@ static struct conv_span outputs(const struct conv *c, int64_t kx) {
 }
 
 static float filter_at(const struct ggml_tensor *kernel, int64_t kx, int64_t ky, int64_t channel) {
-    const struct cpu_row row = {ky, 0, channel};
-    return cpu_float_at(cpu_row_data(kernel, row) + (size_t)kx * kernel->nb[0], kernel->type);
+    const struct ggml_row row = {ky, 0, channel};
+    return cpu_float_at(ggml_row_data(kernel, row) + (size_t)kx * kernel->nb[0], kernel->type);
 }
 
-static void depthwise_row(const struct ggml_tensor *dst, const struct conv *c, struct cpu_row at) {
+static void depthwise_row(const struct ggml_tensor *dst, const struct conv *c, struct ggml_row at) {
     const struct ggml_tensor *kernel = dst->src[0];
     const char *channel =
         (const char *)c->image->data + (size_t)at.i2 * c->nb_channel + (size_t)at.i3 * c->nb_batch;
-    float *y = (float *)(void *)cpu_row_data(dst, at);
+    float *y = (float *)(void *)ggml_row_data(dst, at);
     memset(y, 0, (size_t)c->out[0] * sizeof(float));
     for (int64_t ky = 0; ky < c->kernel[1]; ++ky) {
         const int64_t iy = conv_first(c, 1, at.i1) + ky * c->dilation[1];
@@ -50,9 +50,9 @@ static void depthwise_row(const struct ggml_tensor *dst, const struct conv *c, s
 
 static enum ggml_status by_rows(const struct cpu_task *task, const struct conv *c) {
     int64_t begin, end;
-    cpu_task_range(task, cpu_nrows(task->dst), &begin, &end);
+    cpu_task_range(task, ggml_nrows(task->dst), &begin, &end);
     for (int64_t r = begin; r < end; ++r)
-        depthwise_row(task->dst, c, cpu_row_at(task->dst, r));
+        depthwise_row(task->dst, c, ggml_row_at(task->dst, r));
     return GGML_STATUS_SUCCESS;
 }
 
@@ -117,5 +117,5 @@ static enum ggml_status by_pixels(const struct cpu_task *task, const struct conv
 
 enum ggml_status CPU_FN(cpu_conv_2d_dw)(const struct cpu_task *task) {
     const struct conv c = conv_of_2d(task->dst, 2, 0);
-    return cpu_rows_dense(task->dst) ? by_rows(task, &c) : by_pixels(task, &c);
+    return ggml_rows_dense(task->dst) ? by_rows(task, &c) : by_pixels(task, &c);
 }

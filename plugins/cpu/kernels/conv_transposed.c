@@ -106,12 +106,12 @@ enum ggml_status CPU_FN(cpu_conv_transpose)(const struct cpu_task *task) {
     struct transposed t = {.c = conv_transposed_of(task->dst), .out = task->dst->data};
     const struct conv_transposed *c = &t.c;
     float *filters = task->work;
-    float *pixels = filters + cpu_nelements(c->kernel);
+    float *pixels = filters + ggml_nelements(c->kernel);
     pack(task, c, filters, pixels);
     cpu_team_barrier(task->team);
     t.filters = filters;
     t.pixels = pixels;
-    t.products = pixels + cpu_nelements(c->image) + (size_t)task->ith * CONV_TRANSPOSED_FLOATS;
+    t.products = pixels + ggml_nelements(c->image) + (size_t)task->ith * CONV_TRANSPOSED_FLOATS;
     const int64_t channels = MAX(GEMM_MAX_ROWS / MAX(c->size[0], 1), 1); // per target
     const int64_t groups = (c->channels_out + channels - 1) / channels;
     const int64_t width = MAX(512, 8 * c->size[0]);

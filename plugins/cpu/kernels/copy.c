@@ -4,7 +4,7 @@
 // where floats would lose something.
 #include "codec.h"
 #include "convert.h"
-#include "shape.h"
+#include "ggml-shape.h"
 #include "unpack.h"
 
 // Whole blocks of every type, also of those with 256 elements.
@@ -16,17 +16,17 @@ struct cursor {
     int64_t block; // elements per block
     int64_t width; // blocks per row
     int64_t i0;    // block within the row
-    struct cpu_row at;
+    struct ggml_row at;
     char *row;
 };
 
 static struct cursor cursor_at(const struct ggml_tensor *t, int64_t element) {
-    const int64_t block = cpu_type_size(t->type).block;
+    const int64_t block = ggml_blck_size(t->type);
     struct cursor c = {.t = t, .block = block, .width = t->ne[0] / block};
     const int64_t i = element / block;
     c.i0 = i % c.width;
-    c.at = cpu_row_at(t, i / c.width);
-    c.row = cpu_row_data(t, c.at);
+    c.at = ggml_row_at(t, i / c.width);
+    c.row = ggml_row_data(t, c.at);
     return c;
 }
 
@@ -51,7 +51,7 @@ static void cursor_advance(struct cursor *c, int64_t n) {
             ++c->at.i3;
         }
     }
-    c->row = cpu_row_data(c->t, c->at);
+    c->row = ggml_row_data(c->t, c->at);
 }
 
 static void move_blocks(char *y, size_t y_step, const char *x, size_t x_step, int64_t n,
@@ -74,12 +74,13 @@ static void move_blocks(char *y, size_t y_step, const char *x, size_t x_step, in
 
 static void copy_same_type(const struct ggml_tensor *dst, const struct ggml_tensor *src,
                            int64_t begin, int64_t end) {
-    const struct cpu_type_size type = cpu_type_size(dst->type);
-    struct cursor from = cursor_at(src, begin * type.block);
-    struct cursor to = cursor_at(dst, begin * type.block);
+    const struct ggml_type_traits *type = ggml_get_type_traits(dst->type);
+    struct cursor from = cursor_at(src, begin * type->blck_size);
+    struct cursor to = cursor_at(dst, begin * type->blck_size);
     while (begin < end) {
         const int64_t n = MIN(MIN(cursor_run(&from), cursor_run(&to)), end - begin);
-        move_blocks(cursor_data(&to), dst->nb[0], cursor_data(&from), src->nb[0], n, type.size);
+        move_blocks(cursor_data(&to), dst->nb[0], cursor_data(&from), src->nb[0], n,
+                    type->type_size);
         cursor_advance(&from, n);
         cursor_advance(&to, n);
         begin += n;
@@ -88,14 +89,14 @@ static void copy_same_type(const struct ggml_tensor *dst, const struct ggml_tens
 
 static enum ggml_status run_same_type(const struct cpu_task *task, const struct ggml_tensor *src) {
     const struct ggml_tensor *dst = task->dst;
-    const struct cpu_type_size type = cpu_type_size(dst->type);
+    const struct ggml_type_traits *type = ggml_get_type_traits(dst->type);
     int64_t begin, end;
-    cpu_task_range(task, cpu_nelements(dst) / type.block, &begin, &end);
+    cpu_task_range(task, ggml_nelements(dst) / type->blck_size, &begin, &end);
     if (begin == end) return GGML_STATUS_SUCCESS;
-    if (cpu_contiguous(src) && cpu_contiguous(dst)) {
-        const size_t offset = (size_t)begin * type.size;
+    if (ggml_is_packed(src) && ggml_is_packed(dst)) {
+        const size_t offset = (size_t)begin * type->type_size;
         memmove((char *)dst->data + offset, (char *)src->data + offset,
-                (size_t)(end - begin) * type.size);
+                (size_t)(end - begin) * type->type_size);
         return GGML_STATUS_SUCCESS;
     }
     copy_same_type(dst, src, begin, end);
@@ -103,7 +104,7 @@ static enum ggml_status run_same_type(const struct cpu_task *task, const struct 
 }
 
 static void gather(struct cursor *c, cpu_unpack_fn unpack, float *y, int64_t n) {
-    const size_t size = cpu_type_size(c->t->type).size;
+    const size_t size = ggml_type_size(c->t->type);
     while (n > 0) {
         const int64_t run = MIN(cursor_run(c), n / c->block);
         const char *x = cursor_data(c);
@@ -120,7 +121,7 @@ static void gather(struct cursor *c, cpu_unpack_fn unpack, float *y, int64_t n) 
 }
 
 static void scatter(struct cursor *c, cpu_pack_fn pack, const float *x, int64_t n) {
-    const size_t size = cpu_type_size(c->t->type).size;
+    const size_t size = ggml_type_size(c->t->type);
     while (n > 0) {
         const int64_t run = MIN(cursor_run(c), n / c->block);
         char *y = cursor_data(c);
@@ -140,7 +141,7 @@ static enum ggml_status run_converted(const struct cpu_task *task, const struct 
     const struct ggml_tensor *dst = task->dst;
     const cpu_unpack_fn unpack = CPU_FN(cpu_unpack)(src->type);
     const cpu_pack_fn pack = CPU_FN(cpu_pack)(dst->type);
-    const int64_t n = cpu_nelements(dst);
+    const int64_t n = ggml_nelements(dst);
     float buffer[CHUNK];
     int64_t begin, end;
     cpu_task_range(task, (n + CHUNK - 1) / CHUNK, &begin, &end);
@@ -157,7 +158,7 @@ static enum ggml_status run_converted(const struct cpu_task *task, const struct 
 
 // n elements at the cursor, from or to dense memory.
 static void move_dense(struct cursor *c, char *dense, int64_t n, bool out) {
-    const size_t size = cpu_type_size(c->t->type).size;
+    const size_t size = ggml_type_size(c->t->type);
     while (n > 0) {
         const int64_t run = MIN(cursor_run(c), n / c->block);
         if (out)
@@ -172,7 +173,7 @@ static void move_dense(struct cursor *c, char *dense, int64_t n, bool out) {
 
 static enum ggml_status run_wide(const struct cpu_task *task, const struct ggml_tensor *src) {
     const struct ggml_tensor *dst = task->dst;
-    const int64_t n = cpu_nelements(dst);
+    const int64_t n = ggml_nelements(dst);
     double values[CHUNK];
     double dense[CHUNK]; // no type is wider
     int64_t begin, end;

@@ -3,7 +3,7 @@
 // on each other: threads share the rows.
 #include <math.h>
 
-#include "shape.h"
+#include "ggml-shape.h"
 #include "simd.h"
 #include "vmath.h"
 
@@ -16,7 +16,7 @@ struct delta_net {
 };
 
 static const float *row_of(const struct ggml_tensor *t, int64_t i1, int64_t i2, int64_t i3) {
-    return (const float *)(const void *)cpu_row_data(t, (struct cpu_row){i1, i2, i3});
+    return (const float *)(const void *)ggml_row_data(t, (struct ggml_row){i1, i2, i3});
 }
 
 // row *= decays; answers <row, k>.
@@ -103,7 +103,7 @@ enum ggml_status CPU_FN(cpu_gated_delta_net)(const struct cpu_task *task) {
     d.tokens = d.v->ne[2];
     d.sequences = d.v->ne[3];
     d.snapshots = ggml_get_op_params_i32(dst, 0);
-    d.states = d.out + cpu_nelements(d.v);
+    d.states = d.out + ggml_nelements(d.v);
     d.decays = (float *)task->work + (size_t)task->ith * (size_t)d.n;
     d.scale = 1.0f / sqrtf((float)d.n);
     int64_t begin, end;

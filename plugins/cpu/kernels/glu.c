@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Gated linear units: dst = act(x) * g.
-#include "shape.h"
+#include "ggml-shape.h"
 #include "vmath.h"
 
 typedef void (*glu_fn)(float *y, const float *x, const float *g, int64_t n, const float *params);
@@ -58,13 +58,13 @@ static struct glu prepare(const struct ggml_tensor *dst) {
     return glu;
 }
 
-static void compute_chunk(const struct ggml_tensor *dst, const struct glu *glu, struct cpu_row at,
+static void compute_chunk(const struct ggml_tensor *dst, const struct glu *glu, struct ggml_row at,
                           int64_t i0, int64_t n) {
     float buffers[3][CPU_CHUNK];
     const enum ggml_type type = dst->type;
-    char *row = cpu_row_data(dst, at);
-    const float *x = cpu_load(buffers[0], cpu_row_data(glu->x, at), type, glu->x_offset + i0, n);
-    const float *g = cpu_load(buffers[1], cpu_row_data(glu->g, at), type, glu->g_offset + i0, n);
+    char *row = ggml_row_data(dst, at);
+    const float *x = cpu_load(buffers[0], ggml_row_data(glu->x, at), type, glu->x_offset + i0, n);
+    const float *g = cpu_load(buffers[1], ggml_row_data(glu->g, at), type, glu->g_offset + i0, n);
     float *y = cpu_target(buffers[2], row, type, i0);
     glu->fn(y, x, g, n, glu->params);
     cpu_store(row, type, i0, y, n);
@@ -76,10 +76,10 @@ enum ggml_status CPU_FN(cpu_glu)(const struct cpu_task *task) {
     const int64_t n = dst->ne[0];
     const int64_t chunks = (n + CPU_CHUNK - 1) / CPU_CHUNK;
     int64_t begin, end;
-    cpu_task_range(task, chunks * cpu_nrows(dst), &begin, &end);
+    cpu_task_range(task, chunks * ggml_nrows(dst), &begin, &end);
     for (int64_t chunk = begin; chunk < end; ++chunk) {
         const int64_t i0 = chunk % chunks * CPU_CHUNK;
-        compute_chunk(dst, &glu, cpu_row_at(dst, chunk / chunks), i0, MIN(n - i0, CPU_CHUNK));
+        compute_chunk(dst, &glu, ggml_row_at(dst, chunk / chunks), i0, MIN(n - i0, CPU_CHUNK));
     }
     return GGML_STATUS_SUCCESS;
 }

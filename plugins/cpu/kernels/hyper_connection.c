@@ -65,7 +65,7 @@ static void combine(const struct ggml_tensor *dst, int64_t t) {
         normalise_sources(v, eps);
     }
     for (int s = 0; s < COPIES; ++s) {
-        float *y = (float *)(void *)cpu_row_data(dst, (struct cpu_row){s, t, 0});
+        float *y = (float *)(void *)ggml_row_data(dst, (struct ggml_row){s, t, 0});
         for (int d = 0; d < COPIES; ++d)
             y[d] = (float)v[s][d];
     }
@@ -91,27 +91,28 @@ static void add_scaled(float *y, const struct ggml_tensor *x, const char *from, 
 
 // Elements [i0, i0 + n) of a row of x.
 static const char *chunk_of(const struct ggml_tensor *x, int64_t i0, int64_t i1, int64_t i2) {
-    return cpu_row_data(x, (struct cpu_row){i1, i2, 0}) + (size_t)i0 * x->nb[0];
+    return ggml_row_data(x, (struct ggml_row){i1, i2, 0}) + (size_t)i0 * x->nb[0];
 }
 
 // Threads share chunks of the rows of the result.
 static enum ggml_status for_chunks(const struct cpu_task *task,
-                                   void (*compute)(const struct ggml_tensor *dst, struct cpu_row at,
-                                                   int64_t i0, int64_t n, float *y)) {
+                                   void (*compute)(const struct ggml_tensor *dst,
+                                                   struct ggml_row at, int64_t i0, int64_t n,
+                                                   float *y)) {
     const struct ggml_tensor *dst = task->dst;
     const int64_t chunks = (dst->ne[0] + CPU_CHUNK - 1) / CPU_CHUNK;
     int64_t begin, end;
-    cpu_task_range(task, chunks * cpu_nrows(dst), &begin, &end);
+    cpu_task_range(task, chunks * ggml_nrows(dst), &begin, &end);
     for (int64_t unit = begin; unit < end; ++unit) {
         const int64_t i0 = unit % chunks * CPU_CHUNK;
-        const struct cpu_row at = cpu_row_at(dst, unit / chunks);
-        float *y = (float *)(void *)cpu_row_data(dst, at) + i0;
+        const struct ggml_row at = ggml_row_at(dst, unit / chunks);
+        float *y = (float *)(void *)ggml_row_data(dst, at) + i0;
         compute(dst, at, i0, MIN(dst->ne[0] - i0, CPU_CHUNK), y);
     }
     return GGML_STATUS_SUCCESS;
 }
 
-static void pre_chunk(const struct ggml_tensor *dst, struct cpu_row at, int64_t i0, int64_t n,
+static void pre_chunk(const struct ggml_tensor *dst, struct ggml_row at, int64_t i0, int64_t n,
                       float *y) {
     const struct ggml_tensor *x = dst->src[0];
     memset(y, 0, (size_t)n * sizeof(float));
@@ -125,7 +126,7 @@ enum ggml_status CPU_FN(cpu_dsv4_hc_pre)(const struct cpu_task *task) {
     return for_chunks(task, pre_chunk);
 }
 
-static void post_chunk(const struct ggml_tensor *dst, struct cpu_row at, int64_t i0, int64_t n,
+static void post_chunk(const struct ggml_tensor *dst, struct ggml_row at, int64_t i0, int64_t n,
                        float *y) {
     const struct ggml_tensor *x = dst->src[0];
     const struct ggml_tensor *residual = dst->src[1];

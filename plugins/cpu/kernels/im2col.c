@@ -8,9 +8,9 @@ enum ggml_status CPU_FN(cpu_im2col)(const struct cpu_task *task) {
     const int64_t n = conv_patch(&c);
     float *buffer = cpu_row_buffer(task, n);
     int64_t begin, end;
-    cpu_task_range(task, cpu_nrows(dst), &begin, &end);
+    cpu_task_range(task, ggml_nrows(dst), &begin, &end);
     for (int64_t r = begin; r < end; ++r) {
-        char *row = cpu_row_data(dst, cpu_row_at(dst, r));
+        char *row = ggml_row_data(dst, ggml_row_at(dst, r));
         float *y = cpu_target(buffer, row, dst->type, 0);
         conv_patch_at(&c, r, y);
         cpu_store(row, dst->type, 0, y, n);
@@ -52,14 +52,14 @@ enum ggml_status CPU_FN(cpu_im2col_back)(const struct cpu_task *task) {
     const struct conv c = conv_of_im2col_back(dst);
     const bool is_2d = dst->op_params[6] != 0;
     int64_t begin, end;
-    cpu_task_range(task, cpu_nrows(dst), &begin, &end);
+    cpu_task_range(task, ggml_nrows(dst), &begin, &end);
     for (int64_t r = begin; r < end; ++r) {
-        const struct cpu_row at = cpu_row_at(dst, r);
+        const struct ggml_row at = ggml_row_at(dst, r);
         const int64_t iy = is_2d ? at.i1 : 0;
         const int64_t channel = is_2d ? at.i2 : at.i1;
         const char *patches = (const char *)grad->data +
                               (is_2d ? (size_t)at.i3 * grad->nb[3] : (size_t)at.i2 * grad->nb[2]);
-        float *y = (float *)(void *)cpu_row_data(dst, at);
+        float *y = (float *)(void *)ggml_row_data(dst, at);
         for (int64_t x = 0; x < dst->ne[0]; ++x)
             y[x] = sum_patches(&c, grad, patches, x, iy, channel);
     }

@@ -2,7 +2,7 @@
 // rwkv_wkv6, gated_linear_attn and rwkv_wkv7: a matrix of state per head, updated token by token.
 // Threads share the heads of all sequences.
 #include "linear_attention.h"
-#include "shape.h"
+#include "ggml-shape.h"
 #include "simd.h"
 
 // A head's rows of the operands at one token.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // cross_entropy_loss, the mean over rows of -sum(target * log softmax(logits)), and its gradient.
-#include "shape.h"
+#include "ggml-shape.h"
 #include "sums.h"
 #include "vmath.h"
 
@@ -38,14 +38,15 @@ static double row_loss(const float *logits, const float *targets, int64_t n) {
 enum ggml_status CPU_FN(cpu_cross_entropy_loss)(const struct cpu_task *task) {
     const struct ggml_tensor *logits = task->dst->src[0];
     const struct ggml_tensor *targets = task->dst->src[1];
-    const int64_t n_rows = cpu_nrows(logits);
+    const int64_t n_rows = ggml_nrows(logits);
     double *losses = task->work;
     int64_t begin, end;
     cpu_task_range(task, n_rows, &begin, &end);
     for (int64_t r = begin; r < end; ++r) {
-        const struct cpu_row at = cpu_row_at(logits, r);
-        losses[r] = row_loss((const float *)(const void *)cpu_row_data(logits, at),
-                             (const float *)(const void *)cpu_row_data(targets, at), logits->ne[0]);
+        const struct ggml_row at = ggml_row_at(logits, r);
+        losses[r] =
+            row_loss((const float *)(const void *)ggml_row_data(logits, at),
+                     (const float *)(const void *)ggml_row_data(targets, at), logits->ne[0]);
     }
     cpu_team_barrier(task->team);
     if (task->ith != 0) return GGML_STATUS_SUCCESS;
@@ -59,14 +60,14 @@ enum ggml_status CPU_FN(cpu_cross_entropy_loss)(const struct cpu_task *task) {
 enum ggml_status CPU_FN(cpu_cross_entropy_loss_back)(const struct cpu_task *task) {
     const struct ggml_tensor *dst = task->dst;
     const int64_t n = dst->ne[0];
-    const float scale = *(const float *)dst->src[0]->data / (float)cpu_nrows(dst);
+    const float scale = *(const float *)dst->src[0]->data / (float)ggml_nrows(dst);
     int64_t begin, end;
-    cpu_task_range(task, cpu_nrows(dst), &begin, &end);
+    cpu_task_range(task, ggml_nrows(dst), &begin, &end);
     for (int64_t r = begin; r < end; ++r) {
-        const struct cpu_row at = cpu_row_at(dst, r);
-        const float *logits = (const float *)(const void *)cpu_row_data(dst->src[1], at);
-        const float *targets = (const float *)(const void *)cpu_row_data(dst->src[2], at);
-        float *y = (float *)(void *)cpu_row_data(dst, at);
+        const struct ggml_row at = ggml_row_at(dst, r);
+        const float *logits = (const float *)(const void *)ggml_row_data(dst->src[1], at);
+        const float *targets = (const float *)(const void *)ggml_row_data(dst->src[2], at);
+        float *y = (float *)(void *)ggml_row_data(dst, at);
         const float largest = largest_of(logits, n);
         const float inverse = (float)(1.0 / sum_of_exponentials(logits, largest, n));
         CPU_INDEPENDENT

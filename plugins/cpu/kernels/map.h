@@ -4,18 +4,18 @@
 #define CPU_MAP_H
 
 #include "convert.h"
-#include "shape.h"
+#include "ggml-shape.h"
 
 // y[i] = f(x[i]); y may be x. `params` are the node's as floats.
 typedef void (*cpu_map_fn)(float *y, const float *x, int64_t n, const float *params);
 
-static inline void cpu_map_chunk(const struct ggml_tensor *dst, struct cpu_row at, int64_t i0,
+static inline void cpu_map_chunk(const struct ggml_tensor *dst, struct ggml_row at, int64_t i0,
                                  int64_t n, cpu_map_fn map, const float *params) {
     float x_buffer[CPU_CHUNK];
     float y_buffer[CPU_CHUNK];
     const struct ggml_tensor *src = dst->src[0];
-    char *row = cpu_row_data(dst, at);
-    const float *x = cpu_load(x_buffer, cpu_row_data(src, at), src->type, i0, n);
+    char *row = ggml_row_data(dst, at);
+    const float *x = cpu_load(x_buffer, ggml_row_data(src, at), src->type, i0, n);
     float *y = cpu_target(y_buffer, row, dst->type, i0);
     map(y, x, n, params);
     cpu_store(row, dst->type, i0, y, n);
@@ -29,10 +29,10 @@ static inline enum ggml_status cpu_map(const struct cpu_task *task, cpu_map_fn m
     const int64_t n = dst->ne[0];
     const int64_t chunks = (n + CPU_CHUNK - 1) / CPU_CHUNK;
     int64_t begin, end;
-    cpu_task_range(task, chunks * cpu_nrows(dst), &begin, &end);
+    cpu_task_range(task, chunks * ggml_nrows(dst), &begin, &end);
     for (int64_t chunk = begin; chunk < end; ++chunk) {
         const int64_t i0 = chunk % chunks * CPU_CHUNK;
-        cpu_map_chunk(dst, cpu_row_at(dst, chunk / chunks), i0, MIN(n - i0, CPU_CHUNK), map,
+        cpu_map_chunk(dst, ggml_row_at(dst, chunk / chunks), i0, MIN(n - i0, CPU_CHUNK), map,
                       params);
     }
     return GGML_STATUS_SUCCESS;

@@ -17,11 +17,11 @@ struct product {
 static struct gemm_column column_at(const struct product *p, int64_t i2, int64_t i3, int64_t c) {
     const struct ggml_tensor *b = p->dst->src[1];
     const int64_t above = c / b->ne[1];
-    const struct cpu_row at = {c % b->ne[1], i2 * p->r2 + above % p->r2,
-                               i3 * p->r3 + above / p->r2};
+    const struct ggml_row at = {c % b->ne[1], i2 * p->r2 + above % p->r2,
+                                i3 * p->r3 + above / p->r2};
     return (struct gemm_column){
         .x = mul_mat_column(b, p->packed, at),
-        .y = (float *)(void *)cpu_row_data(p->dst, at),
+        .y = (float *)(void *)ggml_row_data(p->dst, at),
     };
 }
 
@@ -38,8 +38,8 @@ static void compute_unit(const struct product *p, int64_t matrix, int64_t row, i
     const struct ggml_tensor *a = p->dst->src[0];
     const int64_t i2 = matrix % a->ne[2];
     const int64_t i3 = matrix / a->ne[2];
-    const struct gemm_rows rows = {cpu_row_data(a, (struct cpu_row){0, i2, i3}), a->nb[1], a->type,
-                                   a->ne[0]};
+    const struct gemm_rows rows = {ggml_row_data(a, (struct ggml_row){0, i2, i3}), a->nb[1],
+                                   a->type, a->ne[0]};
     struct gemm_column columns[GEMM_COLUMNS];
     const int64_t n = MIN(p->n_columns - column, GEMM_COLUMNS);
     for (int64_t c = 0; c < n; ++c)

@@ -3,7 +3,7 @@
 #ifndef CPU_MUL_MAT_H
 #define CPU_MUL_MAT_H
 
-#include "shape.h"
+#include "ggml-shape.h"
 
 enum { MUL_MAT_LINE = 64 }; // bytes; keeps threads on cache lines of their own
 
@@ -17,7 +17,7 @@ static inline bool mul_mat_packs(const struct ggml_tensor *b) {
 }
 
 static inline size_t mul_mat_pack_size(const struct ggml_tensor *b) {
-    return mul_mat_packs(b) ? mul_mat_pad((size_t)cpu_nelements(b) * sizeof(float)) : 0;
+    return mul_mat_packs(b) ? mul_mat_pad((size_t)ggml_nelements(b) * sizeof(float)) : 0;
 }
 
 // mul_mat_id: a slot of a token.

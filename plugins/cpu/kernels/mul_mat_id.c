@@ -45,10 +45,10 @@ static bool sort_pairs(const struct ggml_tensor *ids, int64_t n_experts, int64_t
 static struct gemm_column column_at(const struct experts *x, int64_t i) {
     const struct ggml_tensor *b = x->dst->src[1];
     const struct mul_mat_pair pair = x->pairs[i];
-    const struct cpu_row to = {pair.slot, pair.token, 0};
+    const struct ggml_row to = {pair.slot, pair.token, 0};
     return (struct gemm_column){
-        .x = mul_mat_column(b, x->packed, (struct cpu_row){pair.slot % b->ne[1], pair.token, 0}),
-        .y = (float *)(void *)cpu_row_data(x->dst, to),
+        .x = mul_mat_column(b, x->packed, (struct ggml_row){pair.slot % b->ne[1], pair.token, 0}),
+        .y = (float *)(void *)ggml_row_data(x->dst, to),
     };
 }
 

@@ -11,11 +11,11 @@ static inline void mul_mat_pack(const struct cpu_task *task, const struct ggml_t
                                 float *packed) {
     const cpu_unpack_fn unpack = CPU_FN(cpu_unpack)(b->type);
     int64_t begin, end;
-    cpu_task_range(task, cpu_nrows(b), &begin, &end);
+    cpu_task_range(task, ggml_nrows(b), &begin, &end);
     for (int64_t row = begin; row < end; ++row) {
-        const char *x = cpu_row_data(b, cpu_row_at(b, row));
+        const char *x = ggml_row_data(b, ggml_row_at(b, row));
         float *y = packed + row * b->ne[0];
-        if (cpu_rows_dense(b)) {
+        if (ggml_rows_dense(b)) {
             unpack(x, y, b->ne[0]);
             continue;
         }
@@ -26,8 +26,8 @@ static inline void mul_mat_pack(const struct cpu_task *task, const struct ggml_t
 
 // One row of b as F32: where it lies, or in its copy.
 static inline const float *mul_mat_column(const struct ggml_tensor *b, const float *packed,
-                                          struct cpu_row at) {
-    if (!packed) return (const float *)(const void *)cpu_row_data(b, at);
+                                          struct ggml_row at) {
+    if (!packed) return (const float *)(const void *)ggml_row_data(b, at);
     return packed + ((at.i3 * b->ne[2] + at.i2) * b->ne[1] + at.i1) * b->ne[0];
 }
 

@@ -3,17 +3,17 @@
 #include <math.h>
 
 #include "convert.h"
-#include "shape.h"
+#include "ggml-shape.h"
 #include "sums.h"
 
-static float *float_row(const struct ggml_tensor *t, struct cpu_row at) {
-    return (float *)(void *)cpu_row_data(t, at);
+static float *float_row(const struct ggml_tensor *t, struct ggml_row at) {
+    return (float *)(void *)ggml_row_data(t, at);
 }
 
 // A row of src that is dense: its own, or gathered in y.
-static const float *dense_row(const struct ggml_tensor *src, struct cpu_row at, float *y) {
-    const char *row = cpu_row_data(src, at);
-    if (cpu_rows_dense(src)) return (const float *)(const void *)row;
+static const float *dense_row(const struct ggml_tensor *src, struct ggml_row at, float *y) {
+    const char *row = ggml_row_data(src, at);
+    if (ggml_rows_dense(src)) return (const float *)(const void *)row;
     for (int64_t i = 0; i < src->ne[0]; ++i)
         memcpy(&y[i], row + (size_t)i * src->nb[0], sizeof(float));
     return y;
@@ -30,9 +30,9 @@ enum ggml_status CPU_FN(cpu_norm)(const struct cpu_task *task) {
     const double eps = (double)ggml_get_op_params_f32(dst, 0);
     const int64_t n = dst->ne[0];
     int64_t begin, end;
-    cpu_task_range(task, cpu_nrows(dst), &begin, &end);
+    cpu_task_range(task, ggml_nrows(dst), &begin, &end);
     for (int64_t r = begin; r < end; ++r) {
-        const struct cpu_row at = cpu_row_at(dst, r);
+        const struct ggml_row at = ggml_row_at(dst, r);
         float *y = float_row(dst, at);
         const float *x = dense_row(dst->src[0], at, y);
         const double mean = cpu_sum(x, n) / (double)n;
@@ -51,9 +51,9 @@ enum ggml_status CPU_FN(cpu_rms_norm)(const struct cpu_task *task) {
     const float eps = ggml_get_op_params_f32(dst, 0);
     const int64_t n = dst->ne[0];
     int64_t begin, end;
-    cpu_task_range(task, cpu_nrows(dst), &begin, &end);
+    cpu_task_range(task, ggml_nrows(dst), &begin, &end);
     for (int64_t r = begin; r < end; ++r) {
-        const struct cpu_row at = cpu_row_at(dst, r);
+        const struct ggml_row at = ggml_row_at(dst, r);
         float *y = float_row(dst, at);
         const float *x = dense_row(dst->src[0], at, y);
         scale_row(y, x, 0.0f, rms_scale(x, n, eps), n);
@@ -76,11 +76,11 @@ enum ggml_status CPU_FN(cpu_rms_norm_mul)(const struct cpu_task *task) {
     const float eps = ggml_get_op_params_f32(norm, 0);
     const int64_t n = dst->ne[0];
     int64_t begin, end;
-    cpu_task_range(task, cpu_nrows(dst), &begin, &end);
+    cpu_task_range(task, ggml_nrows(dst), &begin, &end);
     for (int64_t r = begin; r < end; ++r) {
-        const struct cpu_row at = cpu_row_at(dst, r);
+        const struct ggml_row at = ggml_row_at(dst, r);
         const float *x = float_row(norm->src[0], at);
-        const float *w = (const float *)(const void *)cpu_row_data_repeated(weight, at);
+        const float *w = (const float *)(const void *)ggml_row_data_repeated(weight, at);
         scale_mul_row(float_row(dst, at), x, rms_scale(x, n, eps), w, n);
     }
     return GGML_STATUS_SUCCESS;
@@ -91,9 +91,9 @@ enum ggml_status CPU_FN(cpu_l2_norm)(const struct cpu_task *task) {
     const float eps = ggml_get_op_params_f32(dst, 0);
     const int64_t n = dst->ne[0];
     int64_t begin, end;
-    cpu_task_range(task, cpu_nrows(dst), &begin, &end);
+    cpu_task_range(task, ggml_nrows(dst), &begin, &end);
     for (int64_t r = begin; r < end; ++r) {
-        const struct cpu_row at = cpu_row_at(dst, r);
+        const struct ggml_row at = ggml_row_at(dst, r);
         float *y = float_row(dst, at);
         const float *x = dense_row(dst->src[0], at, y);
         const double length = sqrt(cpu_sum_squares(x, 0.0, n));
@@ -110,7 +110,7 @@ static double group_sum(const struct ggml_tensor *src, struct group g, const dou
     double sum = 0.0;
     for (int64_t i2 = g.first; i2 < g.last; ++i2) {
         for (int64_t i1 = 0; i1 < src->ne[1]; ++i1) {
-            const float *x = float_row(src, (struct cpu_row){i1, i2, g.i3});
+            const float *x = float_row(src, (struct ggml_row){i1, i2, g.i3});
             sum += offset ? cpu_sum_squares(x, *offset, src->ne[0]) : cpu_sum(x, src->ne[0]);
         }
     }
@@ -125,7 +125,7 @@ static void normalise_group(const struct ggml_tensor *dst, struct group g, doubl
     const float scale = (float)(1.0 / sqrt(variance + eps));
     for (int64_t i2 = g.first; i2 < g.last; ++i2) {
         for (int64_t i1 = 0; i1 < src->ne[1]; ++i1) {
-            const struct cpu_row at = {i1, i2, g.i3};
+            const struct ggml_row at = {i1, i2, g.i3};
             scale_row(float_row(dst, at), float_row(src, at), (float)mean, scale, src->ne[0]);
         }
     }

@@ -3,14 +3,14 @@
 #include <math.h>
 
 #include "convert.h"
-#include "shape.h"
+#include "ggml-shape.h"
 
-static float *row_of(const struct ggml_tensor *t, struct cpu_row at, int64_t i0) {
-    return (float *)(void *)cpu_row_data(t, at) + i0;
+static float *row_of(const struct ggml_tensor *t, struct ggml_row at, int64_t i0) {
+    return (float *)(void *)ggml_row_data(t, at) + i0;
 }
 
 // p: alpha, beta1, beta2, eps, wd, beta1h, beta2h.
-static void adamw(const struct ggml_tensor *dst, struct cpu_row at, int64_t i0, int64_t n,
+static void adamw(const struct ggml_tensor *dst, struct ggml_row at, int64_t i0, int64_t n,
                   const float *p) {
     const float *x = row_of(dst->src[0], at, i0);
     const float *grad = row_of(dst->src[1], at, i0);
@@ -28,7 +28,7 @@ static void adamw(const struct ggml_tensor *dst, struct cpu_row at, int64_t i0, 
 }
 
 // p: alpha, wd.
-static void sgd(const struct ggml_tensor *dst, struct cpu_row at, int64_t i0, int64_t n,
+static void sgd(const struct ggml_tensor *dst, struct ggml_row at, int64_t i0, int64_t n,
                 const float *p) {
     const float *x = row_of(dst->src[0], at, i0);
     const float *grad = row_of(dst->src[1], at, i0);
@@ -39,7 +39,7 @@ static void sgd(const struct ggml_tensor *dst, struct cpu_row at, int64_t i0, in
         y[i] = x[i] * keep - p[0] * grad[i];
 }
 
-typedef void (*step_fn)(const struct ggml_tensor *dst, struct cpu_row at, int64_t i0, int64_t n,
+typedef void (*step_fn)(const struct ggml_tensor *dst, struct ggml_row at, int64_t i0, int64_t n,
                         const float *params);
 
 static enum ggml_status run(const struct cpu_task *task, step_fn step, const float *params) {
@@ -47,10 +47,10 @@ static enum ggml_status run(const struct cpu_task *task, step_fn step, const flo
     const int64_t n = dst->ne[0];
     const int64_t chunks = (n + CPU_CHUNK - 1) / CPU_CHUNK;
     int64_t begin, end;
-    cpu_task_range(task, chunks * cpu_nrows(dst), &begin, &end);
+    cpu_task_range(task, chunks * ggml_nrows(dst), &begin, &end);
     for (int64_t chunk = begin; chunk < end; ++chunk) {
         const int64_t i0 = chunk % chunks * CPU_CHUNK;
-        step(dst, cpu_row_at(dst, chunk / chunks), i0, MIN(n - i0, CPU_CHUNK), params);
+        step(dst, ggml_row_at(dst, chunk / chunks), i0, MIN(n - i0, CPU_CHUNK), params);
     }
     return GGML_STATUS_SUCCESS;
 }

@@ -2,7 +2,7 @@
 // out_prod: dst[i, j] = sum over t of a[i, t] * b[j, t]; and get_rows_back. A piece of a row of
 // src0, of any type, is unpacked once for all rows of the result that it is added to.
 #include "convert.h"
-#include "shape.h"
+#include "ggml-shape.h"
 #include "unpack.h"
 
 enum { COLUMNS = 16 }; // rows of the result per unit, which then stay in the cache
@@ -10,8 +10,8 @@ enum { COLUMNS = 16 }; // rows of the result per unit, which then stay in the ca
 // Elements [i0, i0 + n) of a dense row; F32 is not copied.
 static const float *load(float *buffer, const struct ggml_tensor *a, const char *row, int64_t i0,
                          int64_t n) {
-    const struct cpu_type_size type = cpu_type_size(a->type);
-    const char *x = row + (size_t)(i0 / type.block) * type.size;
+    const struct ggml_type_traits *type = ggml_get_type_traits(a->type);
+    const char *x = row + (size_t)(i0 / type->blck_size) * type->type_size;
     if (a->type == GGML_TYPE_F32) return (const float *)(const void *)x;
     CPU_FN(cpu_unpack)(a->type)(x, buffer, n);
     return buffer;
@@ -24,7 +24,7 @@ static void add_scaled(float *y, const float *x, float factor, int64_t n) {
 }
 
 struct out_prod_unit {
-    struct cpu_row first; // of the result
+    struct ggml_row first; // of the result
     int64_t n_rows;
     int64_t i0, n;
 };
@@ -32,19 +32,19 @@ struct out_prod_unit {
 static void compute_unit(const struct ggml_tensor *dst, const struct out_prod_unit *unit) {
     const struct ggml_tensor *a = dst->src[0];
     const struct ggml_tensor *b = dst->src[1];
-    struct cpu_row from = {0, unit->first.i2 / (b->ne[2] / a->ne[2]),
-                           unit->first.i3 / (b->ne[3] / a->ne[3])};
+    struct ggml_row from = {0, unit->first.i2 / (b->ne[2] / a->ne[2]),
+                            unit->first.i3 / (b->ne[3] / a->ne[3])};
     float *rows[COLUMNS];
     for (int64_t j = 0; j < unit->n_rows; ++j) {
-        const struct cpu_row at = {unit->first.i1 + j, unit->first.i2, unit->first.i3};
-        rows[j] = (float *)(void *)cpu_row_data(dst, at) + unit->i0;
+        const struct ggml_row at = {unit->first.i1 + j, unit->first.i2, unit->first.i3};
+        rows[j] = (float *)(void *)ggml_row_data(dst, at) + unit->i0;
         memset(rows[j], 0, (size_t)unit->n * sizeof(float));
     }
     float buffer[CPU_CHUNK];
     for (; from.i1 < a->ne[1]; ++from.i1) {
-        const float *x = load(buffer, a, cpu_row_data(a, from), unit->i0, unit->n);
+        const float *x = load(buffer, a, ggml_row_data(a, from), unit->i0, unit->n);
         const char *factors =
-            cpu_row_data(b, (struct cpu_row){from.i1, unit->first.i2, unit->first.i3});
+            ggml_row_data(b, (struct ggml_row){from.i1, unit->first.i2, unit->first.i3});
         for (int64_t j = 0; j < unit->n_rows; ++j) {
             float one;
             const char *at = factors + (size_t)(unit->first.i1 + j) * b->nb[0];

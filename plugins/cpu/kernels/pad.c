@@ -8,12 +8,12 @@ static int64_t wrap(int64_t i, int64_t n) {
 
 static void copy_elements(const struct ggml_tensor *a, char *y, const char *row, int64_t from,
                           int64_t n) {
-    cpu_gather(y, row + (size_t)from * a->nb[0], a->nb[0], cpu_type_size(a->type).size, n);
+    cpu_gather(y, row + (size_t)from * a->nb[0], a->nb[0], ggml_type_size(a->type), n);
 }
 
 // The source row of row `at` of the result; false if it is all padding.
-static bool padded_from(const struct ggml_tensor *dst, struct cpu_row at, bool circular,
-                        struct cpu_row *out_from) {
+static bool padded_from(const struct ggml_tensor *dst, struct ggml_row at, bool circular,
+                        struct ggml_row *out_from) {
     const struct ggml_tensor *a = dst->src[0];
     int64_t i[3] = {at.i1, at.i2, at.i3};
     for (uint32_t d = 0; d < 3; ++d) {
@@ -21,23 +21,23 @@ static bool padded_from(const struct ggml_tensor *dst, struct cpu_row at, bool c
         if (circular) i[d] = wrap(i[d], a->ne[d + 1]);
         if (i[d] < 0 || i[d] >= a->ne[d + 1]) return false;
     }
-    *out_from = (struct cpu_row){i[0], i[1], i[2]};
+    *out_from = (struct ggml_row){i[0], i[1], i[2]};
     return true;
 }
 
-static void pad_row(const struct ggml_tensor *dst, struct cpu_row at, bool circular) {
+static void pad_row(const struct ggml_tensor *dst, struct ggml_row at, bool circular) {
     const struct ggml_tensor *a = dst->src[0];
-    const size_t size = cpu_type_size(dst->type).size;
+    const size_t size = ggml_type_size(dst->type);
     const int64_t left = ggml_get_op_params_i32(dst, 0);
     const int64_t right = ggml_get_op_params_i32(dst, 1);
     const int64_t n = a->ne[0];
-    char *y = cpu_row_data(dst, at);
-    struct cpu_row from;
+    char *y = ggml_row_data(dst, at);
+    struct ggml_row from;
     if (!padded_from(dst, at, circular, &from)) {
         memset(y, 0, (size_t)dst->ne[0] * size);
         return;
     }
-    const char *x = cpu_row_data(a, from);
+    const char *x = ggml_row_data(a, from);
     copy_elements(a, y + (size_t)left * size, x, 0, n);
     if (circular) {
         copy_elements(a, y, x, n - left, left);
@@ -51,9 +51,9 @@ static void pad_row(const struct ggml_tensor *dst, struct cpu_row at, bool circu
 enum ggml_status CPU_FN(cpu_pad)(const struct cpu_task *task) {
     const bool circular = ggml_get_op_params_i32(task->dst, 8) != 0;
     int64_t begin, end;
-    cpu_task_range(task, cpu_nrows(task->dst), &begin, &end);
+    cpu_task_range(task, ggml_nrows(task->dst), &begin, &end);
     for (int64_t r = begin; r < end; ++r)
-        pad_row(task->dst, cpu_row_at(task->dst, r), circular);
+        pad_row(task->dst, ggml_row_at(task->dst, r), circular);
     return GGML_STATUS_SUCCESS;
 }
 
@@ -63,11 +63,11 @@ enum ggml_status CPU_FN(cpu_pad_reflect_1d)(const struct cpu_task *task) {
     const int64_t left = ggml_get_op_params_i32(dst, 0);
     const int64_t right = ggml_get_op_params_i32(dst, 1);
     int64_t begin, end;
-    cpu_task_range(task, cpu_nrows(dst), &begin, &end);
+    cpu_task_range(task, ggml_nrows(dst), &begin, &end);
     for (int64_t r = begin; r < end; ++r) {
-        const struct cpu_row at = cpu_row_at(dst, r);
-        float *y = (float *)(void *)cpu_row_data(dst, at) + left;
-        copy_elements(a, (char *)y, cpu_row_data(a, at), 0, a->ne[0]);
+        const struct ggml_row at = ggml_row_at(dst, r);
+        float *y = (float *)(void *)ggml_row_data(dst, at) + left;
+        copy_elements(a, (char *)y, ggml_row_data(a, at), 0, a->ne[0]);
         for (int64_t i = 1; i <= left; ++i)
             y[-i] = y[i];
         float *last = y + a->ne[0] - 1;
@@ -80,19 +80,19 @@ enum ggml_status CPU_FN(cpu_pad_reflect_1d)(const struct cpu_task *task) {
 enum ggml_status CPU_FN(cpu_roll)(const struct cpu_task *task) {
     const struct ggml_tensor *dst = task->dst;
     const struct ggml_tensor *a = dst->src[0];
-    const size_t size = cpu_type_size(dst->type).size;
+    const size_t size = ggml_type_size(dst->type);
     int64_t shift[GGML_MAX_DIMS];
     for (uint32_t d = 0; d < GGML_MAX_DIMS; ++d)
         shift[d] = wrap(ggml_get_op_params_i32(dst, d), a->ne[d]);
     int64_t begin, end;
-    cpu_task_range(task, cpu_nrows(dst), &begin, &end);
+    cpu_task_range(task, ggml_nrows(dst), &begin, &end);
     for (int64_t r = begin; r < end; ++r) {
-        const struct cpu_row at = cpu_row_at(dst, r);
-        const struct cpu_row from = {wrap(at.i1 - shift[1], a->ne[1]),
-                                     wrap(at.i2 - shift[2], a->ne[2]),
-                                     wrap(at.i3 - shift[3], a->ne[3])};
-        const char *x = cpu_row_data(a, from);
-        char *y = cpu_row_data(dst, at);
+        const struct ggml_row at = ggml_row_at(dst, r);
+        const struct ggml_row from = {wrap(at.i1 - shift[1], a->ne[1]),
+                                      wrap(at.i2 - shift[2], a->ne[2]),
+                                      wrap(at.i3 - shift[3], a->ne[3])};
+        const char *x = ggml_row_data(a, from);
+        char *y = ggml_row_data(dst, at);
         copy_elements(a, y, x, a->ne[0] - shift[0], shift[0]);
         copy_elements(a, y + (size_t)shift[0] * size, x, 0, a->ne[0] - shift[0]);
     }

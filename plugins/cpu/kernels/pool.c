@@ -36,11 +36,11 @@ enum ggml_status CPU_FN(cpu_pool_1d)(const struct cpu_task *task) {
     const struct ggml_tensor *a = dst->src[0];
     const struct pool_1d p = pool_1d_params(dst);
     int64_t begin, end;
-    cpu_task_range(task, cpu_nrows(dst), &begin, &end);
+    cpu_task_range(task, ggml_nrows(dst), &begin, &end);
     for (int64_t r = begin; r < end; ++r) {
-        const struct cpu_row at = cpu_row_at(dst, r);
-        const char *row = cpu_row_data(a, at);
-        float *y = (float *)(void *)cpu_row_data(dst, at);
+        const struct ggml_row at = ggml_row_at(dst, r);
+        const char *row = ggml_row_data(a, at);
+        float *y = (float *)(void *)ggml_row_data(dst, at);
         for (int64_t i = 0; i < dst->ne[0]; ++i) {
             const struct span x = span_of(i, p.k, p.s, p.p, a->ne[0]);
             y[i] = pool(a, row, x, (struct span){0, 1}, p.op, (double)(x.end - x.begin));
@@ -55,11 +55,11 @@ enum ggml_status CPU_FN(cpu_pool_2d)(const struct cpu_task *task) {
     const struct pool_2d p = pool_2d_params(dst);
     const double divisor = (double)p.k[0] * p.k[1];
     int64_t begin, end;
-    cpu_task_range(task, cpu_nrows(dst), &begin, &end);
+    cpu_task_range(task, ggml_nrows(dst), &begin, &end);
     for (int64_t r = begin; r < end; ++r) {
-        const struct cpu_row at = cpu_row_at(dst, r);
-        const char *plane = cpu_row_data(a, (struct cpu_row){0, at.i2, at.i3});
-        float *out = (float *)(void *)cpu_row_data(dst, at);
+        const struct ggml_row at = ggml_row_at(dst, r);
+        const char *plane = ggml_row_data(a, (struct ggml_row){0, at.i2, at.i3});
+        float *out = (float *)(void *)ggml_row_data(dst, at);
         const struct span y = span_of(at.i1, p.k[1], p.s[1], p.p[1], a->ne[1]);
         for (int64_t i = 0; i < dst->ne[0]; ++i) {
             const struct span x = span_of(i, p.k[0], p.s[0], p.p[0], a->ne[0]);
@@ -82,7 +82,7 @@ struct strip {
 static void add_at(const struct strip *strip, int64_t x, int64_t y, float value) {
     if (y < strip->rows.begin || y >= strip->rows.end) return;
     float *row =
-        (float *)(void *)cpu_row_data(strip->dst, (struct cpu_row){y, strip->i2, strip->i3});
+        (float *)(void *)ggml_row_data(strip->dst, (struct ggml_row){y, strip->i2, strip->i3});
     row[x] += value;
 }
 
@@ -90,7 +90,7 @@ static void add_at(const struct strip *strip, int64_t x, int64_t y, float value)
 static void add_to_largest(const struct strip *strip, struct span x, struct span y,
                            float gradient) {
     const struct ggml_tensor *input = strip->dst->src[1];
-    const char *plane = cpu_row_data(input, (struct cpu_row){0, strip->i2, strip->i3});
+    const char *plane = ggml_row_data(input, (struct ggml_row){0, strip->i2, strip->i3});
     float largest = -FLT_MAX;
     int64_t best_x = -1, best_y = -1;
     for (int64_t iy = y.begin; iy < y.end; ++iy) {
@@ -120,7 +120,7 @@ static void pool_2d_back(const struct strip *strip, const struct pool_2d *p) {
     for (int64_t oy = 0; oy < grad->ne[1]; ++oy) {
         const struct span y = span_of(oy, p->k[1], p->s[1], p->p[1], strip->dst->ne[1]);
         if (y.end <= strip->rows.begin || y.begin >= strip->rows.end) continue;
-        const char *row = cpu_row_data(grad, (struct cpu_row){oy, strip->i2, strip->i3});
+        const char *row = ggml_row_data(grad, (struct ggml_row){oy, strip->i2, strip->i3});
         for (int64_t ox = 0; ox < grad->ne[0]; ++ox) {
             const struct span x = span_of(ox, p->k[0], p->s[0], p->p[0], strip->dst->ne[0]);
             const float g = cpu_f32_at(row + (size_t)ox * grad->nb[0]);
@@ -136,13 +136,13 @@ enum ggml_status CPU_FN(cpu_pool_2d_back)(const struct cpu_task *task) {
     const struct ggml_tensor *dst = task->dst;
     const struct pool_2d p = pool_2d_params(dst);
     int64_t begin, end;
-    cpu_task_range(task, cpu_nrows(dst), &begin, &end);
+    cpu_task_range(task, ggml_nrows(dst), &begin, &end);
     for (int64_t r = begin; r < end;) {
-        const struct cpu_row at = cpu_row_at(dst, r);
+        const struct ggml_row at = ggml_row_at(dst, r);
         const int64_t n = MIN(end - r, dst->ne[1] - at.i1);
         const struct strip strip = {dst, at.i2, at.i3, {at.i1, at.i1 + n}};
         for (int64_t i = 0; i < n; ++i)
-            memset(cpu_row_data(dst, cpu_row_at(dst, r + i)), 0,
+            memset(ggml_row_data(dst, ggml_row_at(dst, r + i)), 0,
                    (size_t)dst->ne[0] * sizeof(float));
         pool_2d_back(&strip, &p);
         r += n;

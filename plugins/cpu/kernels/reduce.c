@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "convert.h"
-#include "shape.h"
+#include "ggml-shape.h"
 #include "sum_piece.h"
 #include "sums.h"
 
@@ -22,13 +22,13 @@ static double sum_piece(const struct ggml_tensor *src, struct cpu_sum_pieces pie
                         int64_t piece) {
     if (pieces.per_row > 1) {
         const int64_t i0 = piece % pieces.per_row * CPU_SUM_PIECE;
-        const char *row = cpu_row_data(src, cpu_row_at(src, piece / pieces.per_row));
+        const char *row = ggml_row_data(src, ggml_row_at(src, piece / pieces.per_row));
         return sum_range(src, row, i0, MIN(src->ne[0] - i0, CPU_SUM_PIECE));
     }
     double sum = 0.0;
-    const int64_t last = MIN((piece + 1) * pieces.rows_each, cpu_nrows(src));
+    const int64_t last = MIN((piece + 1) * pieces.rows_each, ggml_nrows(src));
     for (int64_t r = piece * pieces.rows_each; r < last; ++r)
-        sum += sum_range(src, cpu_row_data(src, cpu_row_at(src, r)), 0, src->ne[0]);
+        sum += sum_range(src, ggml_row_data(src, ggml_row_at(src, r)), 0, src->ne[0]);
     return sum;
 }
 
@@ -56,11 +56,11 @@ enum ggml_status CPU_FN(cpu_sum_all)(const struct cpu_task *task) {
 static enum ggml_status sum_rows(const struct cpu_task *task, double divisor) {
     const struct ggml_tensor *src = task->dst->src[0];
     int64_t begin, end;
-    cpu_task_range(task, cpu_nrows(src), &begin, &end);
+    cpu_task_range(task, ggml_nrows(src), &begin, &end);
     for (int64_t r = begin; r < end; ++r) {
-        const struct cpu_row at = cpu_row_at(src, r);
-        const float *x = (const float *)(const void *)cpu_row_data(src, at);
-        float *y = (float *)(void *)cpu_row_data(task->dst, at);
+        const struct ggml_row at = ggml_row_at(src, r);
+        const float *x = (const float *)(const void *)ggml_row_data(src, at);
+        float *y = (float *)(void *)ggml_row_data(task->dst, at);
         *y = (float)(cpu_sum(x, src->ne[0]) / divisor);
     }
     return GGML_STATUS_SUCCESS;
@@ -99,11 +99,11 @@ enum ggml_status CPU_FN(cpu_argmax)(const struct cpu_task *task) {
 enum ggml_status CPU_FN(cpu_cumsum)(const struct cpu_task *task) {
     const struct ggml_tensor *src = task->dst->src[0];
     int64_t begin, end;
-    cpu_task_range(task, cpu_nrows(src), &begin, &end);
+    cpu_task_range(task, ggml_nrows(src), &begin, &end);
     for (int64_t r = begin; r < end; ++r) {
-        const struct cpu_row at = cpu_row_at(src, r);
-        const float *x = (const float *)(const void *)cpu_row_data(src, at);
-        float *y = (float *)(void *)cpu_row_data(task->dst, at);
+        const struct ggml_row at = ggml_row_at(src, r);
+        const float *x = (const float *)(const void *)ggml_row_data(src, at);
+        float *y = (float *)(void *)ggml_row_data(task->dst, at);
         double sum = 0.0;
         for (int64_t i = 0; i < src->ne[0]; ++i) {
             sum += (double)x[i];

@@ -3,7 +3,7 @@
 #ifndef CPU_REGION_H
 #define CPU_REGION_H
 
-#include "shape.h"
+#include "ggml-shape.h"
 
 struct region {
     size_t nb[GGML_MAX_DIMS]; // bytes
@@ -11,7 +11,7 @@ struct region {
 };
 
 static inline struct region region_of(const struct ggml_tensor *node) {
-    struct region region = {.nb = {cpu_type_size(node->type).size},
+    struct region region = {.nb = {ggml_type_size(node->type)},
                             .offset = (uint32_t)ggml_get_op_params_i32(node, 3)};
     for (uint32_t d = 1; d < GGML_MAX_DIMS; ++d)
         region.nb[d] = (uint32_t)ggml_get_op_params_i32(node, d - 1);
@@ -20,8 +20,8 @@ static inline struct region region_of(const struct ggml_tensor *node) {
 
 // Whether two rows of b may have a place of the region in common.
 static inline bool region_overlaps(const struct ggml_tensor *b, const struct region *region) {
-    const struct cpu_type_size type = cpu_type_size(b->type);
-    size_t extent = (size_t)(b->ne[0] / type.block) * type.size;
+    const struct ggml_type_traits *type = ggml_get_type_traits(b->type);
+    size_t extent = (size_t)(b->ne[0] / type->blck_size) * type->type_size;
     for (int d = 1; d < GGML_MAX_DIMS; ++d) {
         if (b->ne[d] <= 1) continue;
         if (region->nb[d] < extent) return true;

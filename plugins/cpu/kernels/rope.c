@@ -4,8 +4,8 @@
 #include <math.h>
 
 #include "convert.h"
+#include "ggml-shape.h"
 #include "rope.h"
-#include "shape.h"
 
 struct rope {
     int64_t n_pairs;
@@ -27,13 +27,13 @@ static double correction_dim(int n_dims, int n_ctx, double beta, double base) {
 
 static struct rope read_params(const struct ggml_tensor *dst) {
     struct rope r = {
-        .n_dims = ggml_get_op_params_i32(dst, ROPE_N_DIMS),
-        .mode = ggml_get_op_params_i32(dst, ROPE_MODE),
-        .n_offs = ggml_get_op_params_i32(dst, ROPE_N_OFFS),
-        .base = (double)ggml_get_op_params_f32(dst, ROPE_FREQ_BASE),
-        .freq_scale = (double)ggml_get_op_params_f32(dst, ROPE_FREQ_SCALE),
-        .ext_factor = (double)ggml_get_op_params_f32(dst, ROPE_EXT_FACTOR),
-        .attn_factor = (double)ggml_get_op_params_f32(dst, ROPE_ATTN_FACTOR),
+        .n_dims = ggml_get_op_params_i32(dst, GGML_ROPE_SLOT_N_DIMS),
+        .mode = ggml_get_op_params_i32(dst, GGML_ROPE_SLOT_MODE),
+        .n_offs = ggml_get_op_params_i32(dst, GGML_ROPE_SLOT_N_OFFS),
+        .base = (double)ggml_get_op_params_f32(dst, GGML_ROPE_SLOT_FREQ_BASE),
+        .freq_scale = (double)ggml_get_op_params_f32(dst, GGML_ROPE_SLOT_FREQ_SCALE),
+        .ext_factor = (double)ggml_get_op_params_f32(dst, GGML_ROPE_SLOT_EXT_FACTOR),
+        .attn_factor = (double)ggml_get_op_params_f32(dst, GGML_ROPE_SLOT_ATTN_FACTOR),
         .sign = dst->op == GGML_OP_ROPE_BACK ? -1.0f : 1.0f,
         .factors = dst->src[2] ? dst->src[2]->data : NULL,
     };
@@ -44,13 +44,13 @@ static struct rope read_params(const struct ggml_tensor *dst) {
     r.distance = normal ? 1 : r.n_pairs;
     int64_t end = 0;
     for (int s = 0; s < 4; ++s) {
-        end += ggml_get_op_params_i32(dst, ROPE_SECTIONS + (uint32_t)s);
+        end += ggml_get_op_params_i32(dst, GGML_ROPE_SLOT_SECTIONS + (uint32_t)s);
         r.section_end[s] = end;
     }
     if (r.ext_factor != 0.0) {
-        const int n_ctx = ggml_get_op_params_i32(dst, ROPE_N_CTX_ORIG);
-        const double fast = (double)ggml_get_op_params_f32(dst, ROPE_BETA_FAST);
-        const double slow = (double)ggml_get_op_params_f32(dst, ROPE_BETA_SLOW);
+        const int n_ctx = ggml_get_op_params_i32(dst, GGML_ROPE_SLOT_N_CTX_ORIG);
+        const double fast = (double)ggml_get_op_params_f32(dst, GGML_ROPE_SLOT_BETA_FAST);
+        const double slow = (double)ggml_get_op_params_f32(dst, GGML_ROPE_SLOT_BETA_SLOW);
         r.low = fmax(0.0, floor(correction_dim(r.n_dims, n_ctx, fast, r.base)));
         r.high = fmin(r.n_dims - 1, ceil(correction_dim(r.n_dims, n_ctx, slow, r.base)));
         r.attn_factor *= 1.0 + 0.1 * log(1.0 / r.freq_scale);
@@ -132,10 +132,10 @@ static void turn_pairs(const struct rope *r, float *y, const float *cosines, con
     }
 }
 
-static void turn_row(const struct rope *r, const struct ggml_tensor *dst, struct cpu_row at,
+static void turn_row(const struct rope *r, const struct ggml_tensor *dst, struct ggml_row at,
                      float *row, const float *cosines, const float *sines) {
-    const char *x = cpu_row_data(dst->src[0], at);
-    char *y = cpu_row_data(dst, at);
+    const char *x = ggml_row_data(dst->src[0], at);
+    char *y = ggml_row_data(dst, at);
     if (dst->type == GGML_TYPE_F16) {
         cpu_f16_to_f32(row, (const ggml_fp16_t *)(const void *)x, dst->ne[0]);
         turn_pairs(r, row, cosines, sines);
@@ -155,13 +155,13 @@ enum ggml_status CPU_FN(cpu_rope)(const struct cpu_task *task) {
     float *sines = cosines + n;
     float *row = sines + n;
     int64_t begin, end;
-    cpu_task_range(task, cpu_nrows(dst), &begin, &end);
+    cpu_task_range(task, ggml_nrows(dst), &begin, &end);
     if (begin == end) return GGML_STATUS_SUCCESS;
     for (int64_t i = 0; i < r.n_pairs; ++i)
         frequency[i] = pair_frequency(&r, i);
     int64_t token = -1;
     for (int64_t i = begin; i < end; ++i) {
-        const struct cpu_row at = cpu_row_at(dst, i);
+        const struct ggml_row at = ggml_row_at(dst, i);
         if (at.i2 != token) {
             token = at.i2;
             fill_turns(&r, frequency, dst->src[1], token, dst->ne[2], cosines, sines);

@@ -2,7 +2,7 @@
 // soft_max with scale, mask, ALiBi and sinks; and the causal mask itself.
 #include "alibi.h"
 #include "convert.h"
-#include "shape.h"
+#include "ggml-shape.h"
 #include "simd.h"
 #include "vmath.h"
 
@@ -53,14 +53,14 @@ struct soft_max {
     float max_bias;
 };
 
-static void soft_max_row(const struct soft_max *s, struct cpu_row at) {
+static void soft_max_row(const struct soft_max *s, struct ggml_row at) {
     const int64_t n = s->dst->ne[0];
-    const float *x = (const float *)(const void *)cpu_row_data(s->dst->src[0], at);
-    float *y = (float *)(void *)cpu_row_data(s->dst, at);
+    const float *x = (const float *)(const void *)ggml_row_data(s->dst->src[0], at);
+    float *y = (float *)(void *)ggml_row_data(s->dst, at);
     const char *mask_row = NULL;
     if (s->mask) {
-        const struct cpu_row from = {at.i1, at.i2 % s->mask->ne[2], at.i3 % s->mask->ne[3]};
-        mask_row = cpu_row_data(s->mask, from);
+        const struct ggml_row from = {at.i1, at.i2 % s->mask->ne[2], at.i3 % s->mask->ne[3]};
+        mask_row = ggml_row_data(s->mask, from);
     }
     const float slope = cpu_alibi_slope(s->max_bias, s->dst->ne[2], at.i2);
     float max = scale_and_mask(y, x, s->scale, slope, s->mask, mask_row, n);
@@ -83,9 +83,9 @@ enum ggml_status CPU_FN(cpu_soft_max)(const struct cpu_task *task) {
         .max_bias = ggml_get_op_params_f32(dst, 1),
     };
     int64_t begin, end;
-    cpu_task_range(task, cpu_nrows(dst), &begin, &end);
+    cpu_task_range(task, ggml_nrows(dst), &begin, &end);
     for (int64_t row = begin; row < end; ++row)
-        soft_max_row(&s, cpu_row_at(dst, row));
+        soft_max_row(&s, ggml_row_at(dst, row));
     return GGML_STATUS_SUCCESS;
 }
 
@@ -94,11 +94,11 @@ static enum ggml_status diag_mask(const struct cpu_task *task, float value) {
     const struct ggml_tensor *dst = task->dst;
     const int64_t n_past = ggml_get_op_params_i32(dst, 0);
     int64_t begin, end;
-    cpu_task_range(task, cpu_nrows(dst), &begin, &end);
+    cpu_task_range(task, ggml_nrows(dst), &begin, &end);
     for (int64_t row = begin; row < end; ++row) {
-        const struct cpu_row at = cpu_row_at(dst, row);
-        const char *x = cpu_row_data(dst->src[0], at);
-        float *y = (float *)(void *)cpu_row_data(dst, at);
+        const struct ggml_row at = ggml_row_at(dst, row);
+        const char *x = ggml_row_data(dst->src[0], at);
+        float *y = (float *)(void *)ggml_row_data(dst, at);
         const int64_t kept = MAX(0, MIN(n_past + at.i1 + 1, dst->ne[0]));
         if (x != (char *)y) memcpy(y, x, (size_t)kept * sizeof(float));
         for (int64_t i = kept; i < dst->ne[0]; ++i)

@@ -4,7 +4,7 @@
 #include "sort.h"
 
 #include "convert.h"
-#include "shape.h"
+#include "ggml-shape.h"
 
 enum { DIGIT_BITS = 8, DIGITS = 4, DIGIT_VALUES = 1 << DIGIT_BITS, SMALL = 48 };
 
@@ -20,9 +20,9 @@ static uint32_t key_of(float x, bool descending) {
     return descending ? ~ascending : ascending;
 }
 
-static void load_items(struct sort_item *items, const struct ggml_tensor *src, struct cpu_row at,
+static void load_items(struct sort_item *items, const struct ggml_tensor *src, struct ggml_row at,
                        bool descending) {
-    const char *x = cpu_row_data(src, at);
+    const char *x = ggml_row_data(src, at);
     for (int64_t i = 0; i < src->ne[0]; ++i) {
         float value;
         memcpy(&value, x + (size_t)i * src->nb[0], sizeof(value));
@@ -86,9 +86,9 @@ static void select_items(struct sort_item *items, int64_t n, int64_t k) {
     }
 }
 
-static void store_indices(const struct ggml_tensor *dst, struct cpu_row at,
+static void store_indices(const struct ggml_tensor *dst, struct ggml_row at,
                           const struct sort_item *items) {
-    int32_t *y = (int32_t *)(void *)cpu_row_data(dst, at);
+    int32_t *y = (int32_t *)(void *)ggml_row_data(dst, at);
     for (int64_t i = 0; i < dst->ne[0]; ++i)
         y[i] = items[i].index;
 }
@@ -103,9 +103,9 @@ enum ggml_status CPU_FN(cpu_argsort)(const struct cpu_task *task) {
     const int64_t n = dst->ne[0];
     struct sort_item *items = thread_items(task, n);
     int64_t begin, end;
-    cpu_task_range(task, cpu_nrows(dst), &begin, &end);
+    cpu_task_range(task, ggml_nrows(dst), &begin, &end);
     for (int64_t r = begin; r < end; ++r) {
-        const struct cpu_row at = cpu_row_at(dst, r);
+        const struct ggml_row at = ggml_row_at(dst, r);
         load_items(items, dst->src[0], at, descending);
         sort_items(items, items + n, n);
         store_indices(dst, at, items);
@@ -119,9 +119,9 @@ enum ggml_status CPU_FN(cpu_top_k)(const struct cpu_task *task) {
     const int64_t n = dst->src[0]->ne[0];
     struct sort_item *items = thread_items(task, n);
     int64_t begin, end;
-    cpu_task_range(task, cpu_nrows(dst), &begin, &end);
+    cpu_task_range(task, ggml_nrows(dst), &begin, &end);
     for (int64_t r = begin; r < end; ++r) {
-        const struct cpu_row at = cpu_row_at(dst, r);
+        const struct ggml_row at = ggml_row_at(dst, r);
         load_items(items, dst->src[0], at, true);
         select_items(items, n, dst->ne[0]);
         sort_items(items, items + n, dst->ne[0]);

@@ -29,8 +29,8 @@ enum ggml_status CPU_FN(cpu_ssm_conv)(const struct cpu_task *task) {
         const int64_t first = unit % blocks * CHANNELS;
         const int64_t n = MIN(dst->ne[0] - first, CHANNELS);
         for (int64_t t = 0; t < dst->ne[1]; ++t) {
-            const struct cpu_row at = {t, unit / blocks, 0};
-            float *y = (float *)(void *)cpu_row_data(dst, at) + first;
+            const struct ggml_row at = {t, unit / blocks, 0};
+            float *y = (float *)(void *)ggml_row_data(dst, at) + first;
             const char *from = (const char *)x->data + (size_t)at.i2 * x->nb[2] +
                                (size_t)first * x->nb[1] + (size_t)t * x->nb[0];
             const char *weights = (const char *)filter->data + (size_t)first * filter->nb[1];
@@ -93,7 +93,7 @@ static float softplus(float x) {
 }
 
 static const float *row_of(const struct ggml_tensor *t, int64_t i1, int64_t i2, int64_t i3) {
-    return (const float *)(const void *)cpu_row_data(t, (struct cpu_row){i1, i2, i3});
+    return (const float *)(const void *)ggml_row_data(t, (struct ggml_row){i1, i2, i3});
 }
 
 // One token of rows [p0, p1) of a head.
@@ -101,9 +101,9 @@ static void scan_token(const struct scan *scan, int64_t seq, int64_t head, int64
                        int64_t p1) {
     const struct ssm_size *s = &scan->size;
     const int64_t group = head / (s->heads / s->groups);
-    const struct cpu_row at = {t, seq, 0};
+    const struct ggml_row at = {t, seq, 0};
     const float delta =
-        softplus(cpu_f32_at(cpu_row_data(scan->dt, at) + (size_t)head * scan->dt->nb[0]));
+        softplus(cpu_f32_at(ggml_row_data(scan->dt, at) + (size_t)head * scan->dt->nb[0]));
     const float *x = row_of(scan->x, head, t, seq);
     const float *b = row_of(scan->b, group, t, seq);
     const float *c = row_of(scan->c, group, t, seq);
@@ -147,7 +147,7 @@ enum ggml_status CPU_FN(cpu_ssm_scan)(const struct cpu_task *task) {
     const struct ssm_size *s = &scan.size;
     scan.initial = src[0]->data;
     scan.y = task->dst->data;
-    scan.states = scan.y + cpu_nelements(scan.x);
+    scan.states = scan.y + ggml_nelements(scan.x);
     for (int64_t seq = 0; seq < s->sequences; ++seq) {
         const int32_t id = sequence_id(src[6], seq);
         if (id < 0 || id >= src[0]->ne[3]) return GGML_STATUS_FAILED;

@@ -4,7 +4,7 @@
 #define CPU_STRIDED_H
 
 #include "convert.h"
-#include "shape.h"
+#include "ggml-shape.h"
 
 static inline float cpu_f32_at(const char *x) {
     float value;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // This level's conversions and dot products by type: what ggml_get_type_traits_cpu() answers.
 #include "ggml-cpu.h"
-#include "shape.h"
+#include "ggml-shape.h"
 #include "simd.h"
 #include "unpack.h"
 
@@ -14,8 +14,9 @@ struct operand {
 };
 
 static const float *load(float *buffer, struct operand from, int64_t i0, int64_t n) {
-    const struct cpu_type_size type = cpu_type_size(from.type);
-    CPU_FN(cpu_unpack)(from.type)(from.row + (size_t)(i0 / type.block) * type.size, buffer, n);
+    const struct ggml_type_traits *type = ggml_get_type_traits(from.type);
+    CPU_FN(cpu_unpack)
+    (from.type)(from.row + (size_t)(i0 / type->blck_size) * type->type_size, buffer, n);
     return buffer;
 }
 

@@ -182,13 +182,13 @@ enum ggml_status CPU_FN(cpu_upscale)(const struct cpu_task *task) {
                                             : bilinear_row;
     float *buffer = cpu_row_buffer(task, dst->ne[0]);
     int64_t begin, end;
-    cpu_task_range(task, cpu_nrows(dst), &begin, &end);
+    cpu_task_range(task, ggml_nrows(dst), &begin, &end);
     for (int64_t r = begin; r < end; ++r) {
-        const struct cpu_row at = cpu_row_at(dst, r);
-        const struct cpu_row from = {0, nearest_index(&s, 2, at.i2), nearest_index(&s, 3, at.i3)};
-        char *to = cpu_row_data(dst, at);
+        const struct ggml_row at = ggml_row_at(dst, r);
+        const struct ggml_row from = {0, nearest_index(&s, 2, at.i2), nearest_index(&s, 3, at.i3)};
+        char *to = ggml_row_data(dst, at);
         float *y = cpu_target(buffer, to, dst->type, 0);
-        row(&s, cpu_row_data(s.src, from), at.i1, y, dst->ne[0]);
+        row(&s, ggml_row_data(s.src, from), at.i1, y, dst->ne[0]);
         cpu_store(to, dst->type, 0, y, dst->ne[0]);
     }
     return GGML_STATUS_SUCCESS;

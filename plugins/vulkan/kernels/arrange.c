@@ -5,31 +5,16 @@
 
 enum { GROUP = 64 };
 
-// Blocks move whole, and only from dense rows.
-static bool moves_rows(const struct ggml_tensor *t) {
-    const int64_t block = vk_type_size(t->type).block;
-    return block == 1 || (block > 1 && vk_rows_dense(t) && t->ne[0] % block == 0);
-}
-
 bool vk_accepts_concat(const struct vk_features *features, const struct ggml_tensor *node) {
     (void)features;
-    const struct ggml_tensor *a = node->src[0];
-    const struct ggml_tensor *b = node->src[1];
-    const int32_t dim = node->op_params[0];
-    if (dim < 0 || dim >= GGML_MAX_DIMS || a->type != node->type || b->type != node->type)
-        return false;
-    for (int d = 0; d < GGML_MAX_DIMS; ++d) {
-        const int64_t expected = d == dim ? a->ne[d] + b->ne[d] : a->ne[d];
-        if (node->ne[d] != expected || (d != dim && b->ne[d] != a->ne[d])) return false;
-    }
-    return moves_rows(node) && moves_rows(a) && moves_rows(b);
+    return ggml_fits_concat(node);
 }
 
 void vk_encode_concat(struct vk_plan *plan, const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     const struct ggml_tensor *b = node->src[1];
     const int dim = node->op_params[0];
-    const int64_t steps = dim == 0 ? a->ne[0] / vk_type_size(a->type).block : a->ne[dim];
+    const int64_t steps = dim == 0 ? a->ne[0] / ggml_blck_size(a->type) : a->ne[dim];
     vk_encode_move(plan, node, a, vk_move_of(a, node->nb, 0));
     vk_encode_move(plan, node, b, vk_move_of(b, node->nb, (size_t)steps * node->nb[dim]));
 }
@@ -37,7 +22,8 @@ void vk_encode_concat(struct vk_plan *plan, const struct ggml_tensor *node) {
 bool vk_accepts_repeat(const struct vk_features *features, const struct ggml_tensor *node) {
     (void)features;
     const struct ggml_tensor *a = node->src[0];
-    return a->type == node->type && vk_can_repeat(a, node) && moves_rows(a) && moves_rows(node);
+    return a->type == node->type && ggml_repeats(a, node) && ggml_rows_separable(a) &&
+           ggml_rows_separable(node);
 }
 
 void vk_encode_repeat(struct vk_plan *plan, const struct ggml_tensor *node) {
@@ -61,7 +47,7 @@ struct region {
 
 static struct region region_of(const struct ggml_tensor *node) {
     return (struct region){
-        .nb = {vk_type_size(node->type).size, (uint32_t)node->op_params[0],
+        .nb = {ggml_type_size(node->type), (uint32_t)node->op_params[0],
                (uint32_t)node->op_params[1], (uint32_t)node->op_params[2]},
         .offset = (uint32_t)node->op_params[3],
     };
@@ -69,12 +55,12 @@ static struct region region_of(const struct ggml_tensor *node) {
 
 // Bytes from the region's first to behind its last; 0 if rows overlap or blocks are cut.
 static size_t region_extent(const struct ggml_tensor *b, const struct region *region) {
-    const struct vk_type_size type = vk_type_size(b->type);
-    size_t extent = (size_t)(b->ne[0] / type.block) * type.size;
+    const struct ggml_type_traits *type = ggml_get_type_traits(b->type);
+    size_t extent = (size_t)(b->ne[0] / type->blck_size) * type->type_size;
     for (int d = 1; d < GGML_MAX_DIMS; ++d) {
         const size_t steps = (size_t)(b->ne[d] - 1);
         if (steps == 0) continue;
-        if (region->nb[d] % type.size != 0 || region->nb[d] < extent) return 0;
+        if (region->nb[d] % type->type_size != 0 || region->nb[d] < extent) return 0;
         if (steps > (SIZE_MAX - extent) / region->nb[d]) return 0;
         extent += steps * region->nb[d];
     }
@@ -86,14 +72,14 @@ bool vk_accepts_region(const struct vk_features *features, const struct ggml_ten
     const struct ggml_tensor *a = node->src[0];
     const struct ggml_tensor *b = node->src[1];
     const struct region region = region_of(node);
-    if (a->type != node->type || b->type != node->type || !vk_same_shape(node, a) ||
-        !vk_contiguous(node) || !vk_contiguous(a) || !moves_rows(b))
+    if (a->type != node->type || b->type != node->type || !ggml_are_same_shape(node, a) ||
+        !ggml_is_packed(node) || !ggml_is_packed(a) || !ggml_rows_separable(b))
         return false;
     if (vk_nelements(b) == 0) return true;
-    const struct vk_type_size type = vk_type_size(node->type);
+    const struct ggml_type_traits *type = ggml_get_type_traits(node->type);
     const size_t extent = region_extent(b, &region);
-    const size_t size = (size_t)(vk_nelements(node) / (uint64_t)type.block) * type.size;
-    return extent > 0 && region.offset % type.size == 0 && extent <= size &&
+    const size_t size = (size_t)(vk_nelements(node) / (uint64_t)type->blck_size) * type->type_size;
+    return extent > 0 && region.offset % type->type_size == 0 && extent <= size &&
            region.offset <= size - extent;
 }
 
@@ -116,15 +102,13 @@ void vk_encode_acc(struct vk_plan *plan, const struct ggml_tensor *node) {
 
 bool vk_accepts_diag(const struct vk_features *features, const struct ggml_tensor *node) {
     (void)features;
-    const struct ggml_tensor *a = node->src[0];
-    return a->type == node->type && a->ne[1] == 1 && node->ne[0] == a->ne[0] &&
-           node->ne[1] == a->ne[0] && node->ne[2] == a->ne[2] && node->ne[3] == a->ne[3];
+    return ggml_fits_diag(node);
 }
 
 void vk_encode_diag(struct vk_plan *plan, const struct ggml_tensor *node) {
     struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_diag, node, 1, GROUP);
     if (!d) return;
-    const uint32_t size = (uint32_t)vk_type_size(node->type).size;
+    const uint32_t size = (uint32_t)ggml_type_size(node->type);
     const uint32_t unit = size < 4 ? size : 4;
     vk_dispatch_spec(d, unit);
     vk_dispatch_spec(d, size / unit);

@@ -11,19 +11,19 @@ enum {
 
 // Rows of K or V: dense, and a whole number of query heads for each of their heads.
 static bool accepts_cache(const struct ggml_tensor *t, const struct ggml_tensor *q) {
-    return vk_rows_dense(t) && t->ne[0] % vk_type_size(t->type).block == 0 && t->ne[2] > 0 &&
+    return ggml_rows_dense(t) && t->ne[0] % ggml_blck_size(t->type) == 0 && t->ne[2] > 0 &&
            t->ne[0] <= MAX_CHANNELS && q->ne[2] % t->ne[2] == 0 && t->ne[3] == q->ne[3];
 }
 
 static bool accepts_mask(const struct ggml_tensor *mask, const struct ggml_tensor *q,
                          const struct ggml_tensor *k) {
-    return (mask->type == GGML_TYPE_F16 || mask->type == GGML_TYPE_F32) && vk_rows_dense(mask) &&
+    return (mask->type == GGML_TYPE_F16 || mask->type == GGML_TYPE_F32) && ggml_rows_dense(mask) &&
            mask->ne[0] >= k->ne[1] && mask->ne[1] >= q->ne[1] && mask->ne[2] > 0 &&
            mask->ne[3] > 0 && q->ne[2] % mask->ne[2] == 0 && q->ne[3] % mask->ne[3] == 0;
 }
 
 static bool accepts_sinks(const struct ggml_tensor *sinks, const struct ggml_tensor *q) {
-    return sinks->type == GGML_TYPE_F32 && vk_contiguous(sinks) && sinks->ne[0] >= q->ne[2];
+    return sinks->type == GGML_TYPE_F32 && ggml_is_packed(sinks) && sinks->ne[0] >= q->ne[2];
 }
 
 bool vk_accepts_flash_attn(const struct vk_features *features, const struct ggml_tensor *node) {
@@ -34,7 +34,7 @@ bool vk_accepts_flash_attn(const struct vk_features *features, const struct ggml
     const struct ggml_tensor *sinks = node->src[4];
     (void)features;
     return accepts_cache(k, q) && accepts_cache(v, q) && (!mask || accepts_mask(mask, q, k)) &&
-           (!sinks || accepts_sinks(sinks, q)) && vk_rows_dense(q) && vk_rows_dense(node) &&
+           (!sinks || accepts_sinks(sinks, q)) && ggml_rows_dense(q) && ggml_rows_dense(node) &&
            k->ne[0] == q->ne[0] && v->ne[1] == k->ne[1] && node->ne[0] == v->ne[0] &&
            node->ne[1] == q->ne[2] && node->ne[2] == q->ne[1] && node->ne[3] == q->ne[3];
 }
@@ -61,14 +61,14 @@ static bool has_lane_rows(const struct ggml_tensor *t) {
                         t->type == GGML_TYPE_Q5_0 || t->type == GGML_TYPE_Q5_1 ||
                         t->type == GGML_TYPE_Q8_0 || t->type == GGML_TYPE_IQ4_NL;
     return t->ne[0] <= MAX_LANE_CHANNELS && vk_is_wide(t) &&
-           (blocks || vk_type_size(t->type).block == 1);
+           (blocks || ggml_blck_size(t->type) == 1);
 }
 
 // Large products only: the code is unrolled by the number of channels and long to compile.
 static bool suits_lanes(const struct vk_features *features, const struct ggml_tensor *node) {
     const struct ggml_tensor *k = node->src[1];
     const struct ggml_tensor *v = node->src[2];
-    const bool blocks = vk_type_size(k->type).block > 1 || vk_type_size(v->type).block > 1;
+    const bool blocks = ggml_blck_size(k->type) > 1 || ggml_blck_size(v->type) > 1;
     const int64_t step = blocks ? 32 : 8;
     const double products = (double)vk_nelements(node->src[0]) * (double)k->ne[1];
     return features->cpu && features->subgroup_arithmetic && features->subgroup_size == 8 &&
@@ -94,7 +94,7 @@ static struct vk_dispatch *begin(struct vk_plan *plan, const struct ggml_tensor 
 static void encode_lanes(struct vk_plan *plan, const struct ggml_tensor *node) {
     const struct ggml_tensor *q = node->src[0];
     const bool blocks =
-        vk_type_size(node->src[1]->type).block > 1 || vk_type_size(node->src[2]->type).block > 1;
+        ggml_blck_size(node->src[1]->type) > 1 || ggml_blck_size(node->src[2]->type) > 1;
     const int64_t heads = shared_heads(node);
     const int64_t rows = q->ne[1] * heads;
     const uint32_t tile = rows >= LANE_ROWS ? LANE_ROWS : 1;

@@ -6,9 +6,7 @@ enum { REPEAT_NOT, REPEAT_ONE, REPEAT_MANY }; // as in shaders/binary.comp
 
 bool vk_accepts_binary(const struct vk_features *features, const struct ggml_tensor *node) {
     (void)features;
-    const struct ggml_tensor *a = node->src[0];
-    return vk_same_shape(node, a) && vk_can_repeat(node->src[1], a) && vk_rows_dense(node) &&
-           vk_rows_dense(a);
+    return ggml_fits_binary(node) && ggml_rows_dense(node) && ggml_rows_dense(node->src[0]);
 }
 
 static uint32_t function_of(enum ggml_op op) {
@@ -27,8 +25,7 @@ static uint32_t repeat_of(const struct ggml_tensor *node, const struct ggml_tens
 
 static uint32_t rows_of(const struct ggml_tensor *node, const struct ggml_tensor *b) {
     if (vk_nrows(b) == 1) return REPEAT_ONE;
-    const bool same = b->ne[1] == node->ne[1] && b->ne[2] == node->ne[2] && b->ne[3] == node->ne[3];
-    return same ? REPEAT_NOT : REPEAT_MANY;
+    return ggml_same_shape_from(b, node, 1) ? REPEAT_NOT : REPEAT_MANY;
 }
 
 void vk_encode_binary(struct vk_plan *plan, const struct ggml_tensor *node) {
@@ -37,8 +34,8 @@ void vk_encode_binary(struct vk_plan *plan, const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     const struct ggml_tensor *b = node->src[1];
     const bool one = vk_nelements(b) == 1;
-    const bool flat = vk_contiguous(node) && vk_contiguous(a) &&
-                      (one || (vk_same_shape(a, b) && vk_contiguous(b)));
+    const bool flat = ggml_is_packed(node) && ggml_is_packed(a) &&
+                      (one || (ggml_are_same_shape(a, b) && ggml_is_packed(b)));
     vk_dispatch_spec(d, node->type);
     vk_dispatch_spec(d, a->type);
     vk_dispatch_spec(d, vk_run_dims(node, flat));
@@ -55,12 +52,8 @@ void vk_encode_binary(struct vk_plan *plan, const struct ggml_tensor *node) {
 
 bool vk_accepts_add_id(const struct vk_features *features, const struct ggml_tensor *node) {
     (void)features;
-    const struct ggml_tensor *a = node->src[0];
-    const struct ggml_tensor *b = node->src[1];
-    const struct ggml_tensor *ids = node->src[2];
-    return vk_same_shape(node, a) && node->ne[3] == 1 && b->ne[0] == a->ne[0] && b->ne[2] == 1 &&
-           b->ne[3] == 1 && ids->ne[0] == a->ne[1] && ids->ne[1] == a->ne[2] && ids->ne[2] == 1 &&
-           ids->ne[3] == 1 && vk_rows_dense(node) && vk_rows_dense(a) && vk_rows_dense(b);
+    return ggml_fits_add_id(node) && ggml_rows_dense(node) && ggml_rows_dense(node->src[0]) &&
+           ggml_rows_dense(node->src[1]);
 }
 
 void vk_encode_add_id(struct vk_plan *plan, const struct ggml_tensor *node) {

@@ -6,24 +6,19 @@
 
 enum { PACK_GROUP = 32 };
 
-static bool whole_blocks(const struct ggml_tensor *t) {
-    const int64_t block = vk_type_size(t->type).block;
-    return block == 1 || (block > 1 && t->ne[0] % block == 0);
-}
-
 bool vk_accepts_move(const struct vk_features *features, const struct ggml_tensor *node) {
     (void)features;
     const struct ggml_tensor *a = node->src[0];
-    return a->type == node->type && vk_nelements(a) == vk_nelements(node) && whole_blocks(a) &&
-           whole_blocks(node);
+    return a->type == node->type && vk_nelements(a) == vk_nelements(node) &&
+           ggml_has_whole_blocks(a) && ggml_has_whole_blocks(node);
 }
 
 void vk_encode_copy(struct vk_plan *plan, const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     struct vk_move move = vk_move_of(a, node->nb, 0);
-    if (!vk_same_shape(node, a)) {
+    if (!ggml_are_same_shape(node, a)) {
         const struct vk_move back = vk_move_of(node, a->nb, 0);
-        if (vk_contiguous(a) && vk_contiguous(node)) {
+        if (ggml_is_packed(a) && ggml_is_packed(node)) {
             move.ne[0] = move.ne[0] * move.ne[1] * move.ne[2] * move.ne[3];
             move.ne[1] = move.ne[2] = move.ne[3] = 1;
             move.from[0] = move.to[0] = move.size;
@@ -37,7 +32,7 @@ void vk_encode_copy(struct vk_plan *plan, const struct ggml_tensor *node) {
 }
 
 static bool has_blocks(const struct ggml_tensor *t) {
-    return vk_type_size(t->type).block > 1;
+    return ggml_blck_size(t->type) > 1;
 }
 
 static bool is_float(const struct ggml_tensor *t) {
@@ -49,7 +44,8 @@ bool vk_accepts_convert(const struct vk_features *features, const struct ggml_te
     (void)features;
     const struct ggml_tensor *a = node->src[0];
     return vk_nelements(a) == vk_nelements(node) &&
-           (!has_blocks(a) || (vk_rows_dense(a) && whole_blocks(a) && node->ne[0] % VK_RUN == 0));
+           (!has_blocks(a) ||
+            (ggml_rows_dense(a) && ggml_has_whole_blocks(a) && node->ne[0] % VK_RUN == 0));
 }
 
 void vk_encode_convert(struct vk_plan *plan, const struct ggml_tensor *node) {
@@ -57,7 +53,7 @@ void vk_encode_convert(struct vk_plan *plan, const struct ggml_tensor *node) {
     if (!d) return;
     const struct ggml_tensor *a = node->src[0];
     const bool fours = a->ne[0] % VK_RUN == 0 && node->ne[0] % VK_RUN == 0;
-    const bool flat = fours && vk_contiguous(a) && vk_contiguous(node);
+    const bool flat = fours && ggml_is_packed(a) && ggml_is_packed(node);
     vk_dispatch_spec(d, node->type);
     vk_dispatch_spec(d, a->type);
     vk_dispatch_spec(d, has_blocks(a));
@@ -70,13 +66,13 @@ void vk_encode_convert(struct vk_plan *plan, const struct ggml_tensor *node) {
 
 // Elements that an invocation encodes.
 static int64_t pack_block(enum ggml_type type) {
-    return vk_type_size(type).block;
+    return ggml_blck_size(type);
 }
 
 bool vk_accepts_pack(const struct vk_features *features, const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
-    return vk_accepts_convert(features, node) && whole_blocks(node) && vk_rows_dense(node) &&
-           a->ne[0] % pack_block(node->type) == 0;
+    return vk_accepts_convert(features, node) && ggml_has_whole_blocks(node) &&
+           ggml_rows_dense(node) && a->ne[0] % pack_block(node->type) == 0;
 }
 
 static enum vk_shader pack_shader(enum ggml_type type) {
@@ -109,11 +105,7 @@ void vk_encode_pack(struct vk_plan *plan, const struct ggml_tensor *node) {
 
 bool vk_accepts_get_rows(const struct vk_features *features, const struct ggml_tensor *node) {
     (void)features;
-    const struct ggml_tensor *a = node->src[0];
-    const struct ggml_tensor *ids = node->src[1];
-    return vk_rows_dense(a) && vk_rows_dense(node) && a->ne[0] == node->ne[0] && whole_blocks(a) &&
-           ids->ne[3] == 1 && node->ne[1] == ids->ne[0] && node->ne[2] == ids->ne[1] &&
-           node->ne[3] == ids->ne[2] && a->ne[2] == ids->ne[1] && a->ne[3] == ids->ne[2];
+    return ggml_fits_get_rows(node) && ggml_rows_dense(node->src[0]) && ggml_rows_dense(node);
 }
 
 void vk_encode_get_rows(struct vk_plan *plan, const struct ggml_tensor *node) {
@@ -130,12 +122,7 @@ void vk_encode_get_rows(struct vk_plan *plan, const struct ggml_tensor *node) {
 
 bool vk_accepts_set_rows(const struct vk_features *features, const struct ggml_tensor *node) {
     (void)features;
-    const struct ggml_tensor *b = node->src[0];
-    const struct ggml_tensor *ids = node->src[1];
-    return vk_rows_dense(node) && vk_rows_dense(b) && node->ne[0] == b->ne[0] &&
-           whole_blocks(node) && node->ne[2] == b->ne[2] && node->ne[3] == b->ne[3] &&
-           ids->ne[0] == b->ne[1] && ids->ne[1] > 0 && ids->ne[2] > 0 &&
-           b->ne[2] % ids->ne[1] == 0 && b->ne[3] % ids->ne[2] == 0 && ids->ne[3] == 1;
+    return ggml_fits_set_rows(node) && ggml_rows_dense(node) && ggml_rows_dense(node->src[0]);
 }
 
 void vk_encode_set_rows(struct vk_plan *plan, const struct ggml_tensor *node) {

@@ -7,9 +7,10 @@ bool vk_accepts_glu(const struct vk_features *features, const struct ggml_tensor
     const struct ggml_tensor *a = node->src[0];
     const struct ggml_tensor *b = node->src[1];
     const int32_t op = node->op_params[0];
-    if (op < 0 || op >= GGML_GLU_OP_COUNT || !vk_rows_dense(node) || !vk_rows_dense(a))
+    if (op < 0 || op >= GGML_GLU_OP_COUNT || !ggml_rows_dense(node) || !ggml_rows_dense(a))
         return false;
-    if (b) return vk_rows_dense(b) && vk_same_shape(node, a) && vk_same_shape(node, b);
+    if (b)
+        return ggml_rows_dense(b) && ggml_are_same_shape(node, a) && ggml_are_same_shape(node, b);
     return a->ne[0] == 2 * node->ne[0] && a->ne[1] == node->ne[1] && a->ne[2] == node->ne[2] &&
            a->ne[3] == node->ne[3];
 }
@@ -18,7 +19,8 @@ void vk_encode_glu(struct vk_plan *plan, const struct ggml_tensor *node) {
     struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_glu, node, 2, VK_RUN_GROUP);
     if (!d) return;
     const struct ggml_tensor *b = node->src[1];
-    const bool flat = b && vk_contiguous(node) && vk_contiguous(node->src[0]) && vk_contiguous(b);
+    const bool flat =
+        b && ggml_is_packed(node) && ggml_is_packed(node->src[0]) && ggml_is_packed(b);
     vk_dispatch_spec(d, node->type);
     vk_dispatch_spec(d, (uint32_t)node->op_params[0]);
     vk_dispatch_spec(d, vk_run_dims(node, flat));

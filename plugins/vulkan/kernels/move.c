@@ -7,11 +7,11 @@ enum { GROUP = 64, WIDEST = 16 };
 
 struct vk_move vk_move_of(const struct ggml_tensor *t, const size_t to[GGML_MAX_DIMS],
                           size_t offset) {
-    const struct vk_type_size type = vk_type_size(t->type);
+    const struct ggml_type_traits *type = ggml_get_type_traits(t->type);
     struct vk_move move = {
-        .mode = VK_MOVE_PLACE, .size = type.size, .item = type.size, .offset = offset};
+        .mode = VK_MOVE_PLACE, .size = type->type_size, .item = type->type_size, .offset = offset};
     for (int d = 0; d < GGML_MAX_DIMS; ++d) {
-        move.ne[d] = (uint64_t)(d == 0 ? t->ne[0] / type.block : t->ne[d]);
+        move.ne[d] = (uint64_t)(d == 0 ? t->ne[0] / type->blck_size : t->ne[d]);
         move.from[d] = t->nb[d];
         move.to[d] = to[d];
     }

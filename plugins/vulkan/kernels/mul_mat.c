@@ -17,33 +17,15 @@ struct tile {
     uint32_t rows, columns;
 };
 
-// Rows of src0, columns of src1 and the type of src0 fit.
-static bool accepts_operands(const struct ggml_tensor *node) {
-    const struct ggml_tensor *a = node->src[0];
-    const struct ggml_tensor *b = node->src[1];
-    return vk_rows_dense(a) && a->ne[0] == b->ne[0] &&
-           a->ne[0] % vk_type_size(a->type).block == 0 && node->nb[0] == sizeof(float) &&
-           node->ne[0] == a->ne[1];
-}
-
 bool vk_accepts_mul_mat(const struct vk_features *features, const struct ggml_tensor *node) {
-    const struct ggml_tensor *a = node->src[0];
-    const struct ggml_tensor *b = node->src[1];
     (void)features;
-    return accepts_operands(node) && a->ne[2] > 0 && a->ne[3] > 0 && b->ne[2] % a->ne[2] == 0 &&
-           b->ne[3] % a->ne[3] == 0 && node->ne[1] == b->ne[1] && node->ne[2] == b->ne[2] &&
-           node->ne[3] == b->ne[3];
+    return ggml_fits_mul_mat(node) && ggml_rows_dense(node->src[0]) && ggml_rows_dense(node);
 }
 
 bool vk_accepts_mul_mat_id(const struct vk_features *features, const struct ggml_tensor *node) {
-    const struct ggml_tensor *a = node->src[0];
-    const struct ggml_tensor *b = node->src[1];
-    const struct ggml_tensor *ids = node->src[2];
     (void)features;
-    return accepts_operands(node) && a->ne[2] > 0 && a->ne[3] == 1 && b->ne[3] == 1 &&
-           b->ne[1] > 0 && ids->ne[2] == 1 && ids->ne[3] == 1 && ids->ne[1] == b->ne[2] &&
-           ids->ne[0] % b->ne[1] == 0 && node->ne[1] == ids->ne[0] && node->ne[2] == ids->ne[1] &&
-           node->ne[3] == 1;
+    return ggml_fits_mul_mat_id(node) && node->src[0]->ne[2] > 0 && ggml_rows_dense(node->src[0]) &&
+           ggml_rows_dense(node);
 }
 
 // What mul_mat_vec.comp computes besides a product.
@@ -77,7 +59,7 @@ static enum vk_shader vector_shader(const struct vk_features *features,
         {{VK_SHADER_mul_mat_vec_id, VK_SHADER_mul_mat_vec_id_sum},
          {VK_SHADER_mul_mat_vec_id_blocks, VK_SHADER_mul_mat_vec_id_blocks_sum}},
     };
-    const bool blocks = vk_type_size(node->src[0]->type).block > 1;
+    const bool blocks = ggml_blck_size(node->src[0]->type) > 1;
     return shaders[node->op == GGML_OP_MUL_MAT_ID][blocks][features->subgroup_arithmetic];
 }
 
@@ -124,7 +106,7 @@ static bool suits_dot(const struct vk_features *features, const struct ggml_tens
         a->type == GGML_TYPE_Q8_0 || a->type == GGML_TYPE_Q4_0 || a->type == GGML_TYPE_Q4_K;
     return features->int_dot && features->subgroup_arithmetic && type && vk_is_wide(a) &&
            node->ne[1] <= VECTOR_COLUMNS && node->src[1]->type == GGML_TYPE_F32 &&
-           vk_rows_dense(node->src[1]) && ggml_get_op_params_i32(node, 0) != GGML_PREC_F32;
+           ggml_rows_dense(node->src[1]) && ggml_get_op_params_i32(node, 0) != GGML_PREC_F32;
 }
 
 static void encode_dot(struct vk_plan *plan, const struct ggml_tensor *node) {
@@ -165,7 +147,7 @@ static enum vk_shader tile_shader(const struct vk_features *features,
                                   const struct tile_shaders *shaders) {
     const enum ggml_type type = node->src[0]->type;
     const bool precise = ggml_get_op_params_i32(node, 0) == GGML_PREC_F32;
-    const bool blocks = vk_type_size(type).block > 1;
+    const bool blocks = ggml_blck_size(type) > 1;
     if (precise || !(blocks || type == GGML_TYPE_F16)) return shaders->plain;
     if (features->coopmat && features->subgroup_size == 32) return shaders->coopmat;
     return features->fp16 && blocks ? shaders->fp16 : shaders->plain;
@@ -241,15 +223,16 @@ bool vk_encode_mul_mat_bias(struct vk_plan *plan, const struct ggml_tensor *prod
 }
 
 static bool is_like(const struct ggml_tensor *a, const struct ggml_tensor *b) {
-    return a->type == b->type && vk_same_shape(a, b);
+    return a->type == b->type && ggml_are_same_shape(a, b);
 }
 
 bool vk_encode_mul_mat_glu(struct vk_plan *plan, const struct ggml_tensor *x,
                            const struct ggml_tensor *gate, const struct ggml_tensor *glu) {
     const struct extra extra = {.dst = glu, .second = gate};
-    const bool blocks = vk_type_size(x->src[0]->type).block > 1;
+    const bool blocks = ggml_blck_size(x->src[0]->type) > 1;
     return vk_plan_features(plan)->subgroup_arithmetic && is_vector(plan, x) &&
-           is_vector(plan, gate) && is_like(x->src[0], gate->src[0]) && vk_same_shape(x, glu) &&
+           is_vector(plan, gate) && is_like(x->src[0], gate->src[0]) &&
+           ggml_are_same_shape(x, glu) &&
            encode_vector(plan, x, &extra, choose_tile(vk_plan_features(plan), x, true),
                          blocks ? VK_SHADER_mul_mat_vec_glu_blocks_sum
                                 : VK_SHADER_mul_mat_vec_glu_sum) != NULL;
@@ -308,7 +291,7 @@ static void use_pairs(const struct vk_plan *plan, struct vk_dispatch *d, const s
 
 static void encode_grouped(struct vk_plan *plan, const struct ggml_tensor *node) {
     const struct vk_features *features = vk_plan_features(plan);
-    const bool blocks = vk_type_size(node->src[0]->type).block > 1;
+    const bool blocks = ggml_blck_size(node->src[0]->type) > 1;
     const struct tile tile = {features->cpu && node->ne[0] >= 8 ? 8 : 2, 4};
     const struct extra extra = {.dst = node};
     struct pairs pairs;
@@ -348,7 +331,7 @@ bool vk_accepts_out_prod(const struct vk_features *features, const struct ggml_t
     const struct ggml_tensor *a = node->src[0];
     const struct ggml_tensor *b = node->src[1];
     (void)features;
-    return vk_rows_dense(node) && vk_rows_dense(a) && a->ne[0] % vk_type_size(a->type).block == 0 &&
+    return ggml_rows_dense(node) && ggml_rows_dense(a) && a->ne[0] % ggml_blck_size(a->type) == 0 &&
            a->ne[1] == b->ne[1] && a->ne[2] > 0 && a->ne[3] > 0 && b->ne[2] % a->ne[2] == 0 &&
            b->ne[3] % a->ne[3] == 0 && node->ne[0] == a->ne[0] && node->ne[1] == b->ne[0] &&
            node->ne[2] == b->ne[2] && node->ne[3] == b->ne[3];

@@ -5,7 +5,7 @@
 
 bool vk_accepts_norm(const struct vk_features *features, const struct ggml_tensor *node) {
     (void)features;
-    return vk_same_shape(node, node->src[0]) && vk_rows_dense(node);
+    return ggml_are_same_shape(node, node->src[0]) && ggml_rows_dense(node);
 }
 
 enum { OP_NORM, OP_RMS_NORM, OP_L2_NORM, OP_GROUP_NORM }; // as in shaders/norm.comp
@@ -27,7 +27,7 @@ static struct vk_dispatch *encode_rows(struct vk_plan *plan, const struct ggml_t
     if (!d) return NULL;
     const struct ggml_tensor *a = node->src[0];
     vk_dispatch_spec(d, function_of(node->op));
-    vk_dispatch_spec(d, part % 4 == 0 && vk_rows_dense(a) && vk_rows_aligned(node, 16) &&
+    vk_dispatch_spec(d, part % 4 == 0 && ggml_rows_dense(a) && vk_rows_aligned(node, 16) &&
                             vk_rows_aligned(a, 16));
     vk_dispatch_groups(plan, d, rows);
     return d;
@@ -39,11 +39,11 @@ void vk_encode_norm(struct vk_plan *plan, const struct ggml_tensor *node) {
 
 bool vk_accepts_group_norm(const struct vk_features *features, const struct ggml_tensor *node) {
     (void)features;
-    return node->op_params[0] > 0 && vk_same_shape(node, node->src[0]);
+    return node->op_params[0] > 0 && ggml_are_same_shape(node, node->src[0]);
 }
 
 static bool packed_planes(const struct ggml_tensor *t) {
-    return vk_rows_dense(t) && t->nb[1] == t->nb[0] * (size_t)t->ne[0] &&
+    return ggml_rows_dense(t) && t->nb[1] == t->nb[0] * (size_t)t->ne[0] &&
            t->nb[2] == t->nb[1] * (size_t)t->ne[1];
 }
 

@@ -13,7 +13,7 @@ bool vk_accepts_sum(const struct vk_features *features, const struct ggml_tensor
 }
 
 bool vk_accepts_count_equal(const struct vk_features *features, const struct ggml_tensor *node) {
-    return vk_accepts_sum(features, node) && vk_same_shape(node->src[0], node->src[1]);
+    return vk_accepts_sum(features, node) && ggml_are_same_shape(node->src[0], node->src[1]);
 }
 
 static void add_sum_specs(struct vk_dispatch *d, const struct ggml_tensor *node, bool parts,
@@ -43,16 +43,12 @@ void vk_encode_sum(struct vk_plan *plan, const struct ggml_tensor *node) {
 
 bool vk_accepts_sum_rows(const struct vk_features *features, const struct ggml_tensor *node) {
     (void)features;
-    const struct ggml_tensor *a = node->src[0];
-    return node->ne[0] == 1 && node->ne[1] == a->ne[1] && node->ne[2] == a->ne[2] &&
-           node->ne[3] == a->ne[3];
+    return node->ne[0] == 1 && ggml_same_shape_from(node, node->src[0], 1);
 }
 
 bool vk_accepts_argmax(const struct vk_features *features, const struct ggml_tensor *node) {
     (void)features;
-    const struct ggml_tensor *a = node->src[0];
-    return node->ne[0] == a->ne[1] && vk_nrows(node) == 1 && a->ne[2] == 1 && a->ne[3] == 1 &&
-           a->ne[0] <= INT32_MAX;
+    return ggml_fits_argmax(node);
 }
 
 void vk_encode_reduce_rows(struct vk_plan *plan, const struct ggml_tensor *node) {
@@ -68,7 +64,8 @@ void vk_encode_reduce_rows(struct vk_plan *plan, const struct ggml_tensor *node)
 
 bool vk_accepts_cumsum(const struct vk_features *features, const struct ggml_tensor *node) {
     (void)features;
-    return vk_same_shape(node, node->src[0]) && vk_rows_dense(node) && vk_rows_dense(node->src[0]);
+    return ggml_are_same_shape(node, node->src[0]) && ggml_rows_dense(node) &&
+           ggml_rows_dense(node->src[0]);
 }
 
 void vk_encode_cumsum(struct vk_plan *plan, const struct ggml_tensor *node) {

@@ -16,9 +16,9 @@ static inline uint32_t vk_run_dims(const struct ggml_tensor *node, bool flat) {
 // Whether runs of the operand, with such a result, are whole and lie in aligned vectors.
 static inline bool vk_run_vectors(const struct ggml_tensor *t, const struct ggml_tensor *node,
                                   bool flat) {
-    const size_t size = VK_RUN * vk_type_size(t->type).size;
+    const size_t size = VK_RUN * ggml_type_size(t->type);
     if (flat) return vk_nelements(node) % VK_RUN == 0 && (uintptr_t)t->data % size == 0;
-    return node->ne[0] % VK_RUN == 0 && vk_rows_dense(t) && vk_rows_aligned(t, size);
+    return node->ne[0] % VK_RUN == 0 && ggml_rows_dense(t) && vk_rows_aligned(t, size);
 }
 
 // Groups and number(0) for a result of which every run is an invocation.

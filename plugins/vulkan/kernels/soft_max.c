@@ -6,20 +6,9 @@
 
 enum { GROUP = 64 };
 
-static bool accepts_mask(const struct ggml_tensor *node, const struct ggml_tensor *mask) {
-    return vk_rows_dense(mask) && mask->ne[0] == node->ne[0] && mask->ne[1] >= node->ne[1] &&
-           mask->ne[2] > 0 && mask->ne[3] > 0 && node->ne[2] % mask->ne[2] == 0 &&
-           node->ne[3] % mask->ne[3] == 0;
-}
-
 bool vk_accepts_soft_max(const struct vk_features *features, const struct ggml_tensor *node) {
     (void)features;
-    const struct ggml_tensor *mask = node->src[1];
-    const struct ggml_tensor *sinks = node->src[2];
-    return vk_same_shape(node, node->src[0]) && vk_rows_dense(node) &&
-           vk_rows_dense(node->src[0]) &&
-           (!sinks || (vk_contiguous(sinks) && sinks->ne[0] >= node->ne[2])) &&
-           (!mask || accepts_mask(node, mask));
+    return ggml_fits_soft_max(node) && ggml_rows_dense(node) && ggml_rows_dense(node->src[0]);
 }
 
 void vk_encode_soft_max(struct vk_plan *plan, const struct ggml_tensor *node) {
@@ -42,12 +31,12 @@ void vk_encode_soft_max(struct vk_plan *plan, const struct ggml_tensor *node) {
 
 bool vk_accepts_diag_mask(const struct vk_features *features, const struct ggml_tensor *node) {
     (void)features;
-    return vk_same_shape(node, node->src[0]);
+    return ggml_are_same_shape(node, node->src[0]);
 }
 
 bool vk_accepts_tri(const struct vk_features *features, const struct ggml_tensor *node) {
-    return node->op_params[0] >= GGML_TRI_TYPE_UPPER_DIAG &&
-           node->op_params[0] <= GGML_TRI_TYPE_LOWER && vk_accepts_diag_mask(features, node);
+    (void)features;
+    return ggml_fits_tri(node);
 }
 
 // Which columns of a row shaders/diag_mask.comp keeps.

@@ -30,10 +30,6 @@ struct launch {
     uint64_t groups;
 };
 
-static bool same_rows(const struct ggml_tensor *a, const struct ggml_tensor *b) {
-    return a->ne[1] == b->ne[1] && a->ne[2] == b->ne[2] && a->ne[3] == b->ne[3];
-}
-
 static uint64_t power_above(uint64_t n) {
     uint64_t power = 1;
     while (power < n)
@@ -43,7 +39,7 @@ static uint64_t power_above(uint64_t n) {
 
 bool vk_accepts_top_k(const struct vk_features *features, const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
-    return same_rows(node, a) && node->ne[0] <= a->ne[0] && vk_rows_dense(node) &&
+    return ggml_same_shape_from(node, a, 1) && node->ne[0] <= a->ne[0] && ggml_rows_dense(node) &&
            (uint64_t)a->ne[0] <= (MAX_SCRATCH / ITEM_BYTES) &&
            features->max_shared_bytes >= 64 * ITEM_BYTES;
 }

@@ -6,12 +6,12 @@
 enum { GROUP = 64, ROW_GROUP = 128 };
 
 static bool is_like(const struct ggml_tensor *t, const struct ggml_tensor *node) {
-    return t && t->type == GGML_TYPE_F32 && vk_same_shape(t, node);
+    return ggml_has_type(t, GGML_TYPE_F32) && ggml_are_same_shape(t, node);
 }
 
 bool vk_accepts_same_pair(const struct vk_features *features, const struct ggml_tensor *node) {
     (void)features;
-    return vk_same_shape(node, node->src[0]) && vk_same_shape(node, node->src[1]) &&
+    return ggml_are_same_shape(node, node->src[0]) && ggml_are_same_shape(node, node->src[1]) &&
            node->type == node->src[0]->type && node->type == node->src[1]->type;
 }
 
@@ -36,7 +36,7 @@ void vk_encode_rows_back(struct vk_plan *plan, const struct ggml_tensor *node) {
 
 bool vk_accepts_repeat_back(const struct vk_features *features, const struct ggml_tensor *node) {
     (void)features;
-    return vk_can_repeat(node, node->src[0]);
+    return ggml_repeats(node, node->src[0]);
 }
 
 void vk_encode_repeat_back(struct vk_plan *plan, const struct ggml_tensor *node) {
@@ -45,12 +45,8 @@ void vk_encode_repeat_back(struct vk_plan *plan, const struct ggml_tensor *node)
 }
 
 bool vk_accepts_get_rows_back(const struct vk_features *features, const struct ggml_tensor *node) {
-    const struct ggml_tensor *a = node->src[0];
-    const struct ggml_tensor *ids = node->src[1];
     (void)features;
-    return vk_rows_dense(a) && a->ne[0] == node->ne[0] && a->ne[1] == ids->ne[0] &&
-           (int64_t)vk_nrows(a) == a->ne[1] && (int64_t)vk_nrows(node) == node->ne[1] &&
-           vk_nrows(ids) == 1;
+    return ggml_fits_get_rows_back(node) && ggml_rows_dense(node->src[0]);
 }
 
 void vk_encode_get_rows_back(struct vk_plan *plan, const struct ggml_tensor *node) {
@@ -101,14 +97,8 @@ void vk_encode_cross_entropy_loss_back(struct vk_plan *plan, const struct ggml_t
 // --- optimiser steps -----------------------------------------------------------------------------
 
 bool vk_accepts_opt_step(const struct vk_features *features, const struct ggml_tensor *node) {
-    const bool adamw = node->op == GGML_OP_OPT_STEP_ADAMW;
-    const struct ggml_tensor *params = node->src[adamw ? 4 : 2];
     (void)features;
-    for (int i = 0; i < (adamw ? 4 : 2); ++i) {
-        if (!is_like(node->src[i], node)) return false;
-    }
-    return params && params->type == GGML_TYPE_F32 && vk_rows_dense(params) &&
-           params->ne[0] >= (adamw ? 7 : 2);
+    return ggml_fits_opt_step(node);
 }
 
 void vk_encode_opt_step(struct vk_plan *plan, const struct ggml_tensor *node) {

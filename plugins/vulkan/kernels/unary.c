@@ -33,7 +33,7 @@ static uint32_t function_of(const struct ggml_tensor *node) {
 bool vk_accepts_map(const struct vk_features *features, const struct ggml_tensor *node) {
     (void)features;
     const struct ggml_tensor *a = node->src[0];
-    return vk_same_shape(node, a) && vk_rows_dense(node) && vk_rows_dense(a);
+    return ggml_are_same_shape(node, a) && ggml_rows_dense(node) && ggml_rows_dense(a);
 }
 
 bool vk_accepts_unary(const struct vk_features *features, const struct ggml_tensor *node) {
@@ -44,7 +44,7 @@ bool vk_accepts_unary(const struct vk_features *features, const struct ggml_tens
 void vk_encode_unary(struct vk_plan *plan, const struct ggml_tensor *node) {
     struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_unary, node, 1, VK_RUN_GROUP);
     if (!d) return;
-    const bool flat = vk_contiguous(node) && vk_contiguous(node->src[0]);
+    const bool flat = ggml_is_packed(node) && ggml_is_packed(node->src[0]);
     vk_dispatch_spec(d, node->type);
     vk_dispatch_spec(d, node->src[0]->type);
     vk_dispatch_spec(d, vk_run_dims(node, flat));

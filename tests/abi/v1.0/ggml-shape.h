@@ -1,0 +1,491 @@
+// SPDX-License-Identifier: MIT
+// ggml-shape.h: what plugins ask of a node before they compute it: how tensors lie in memory, and
+// whether extents and parameters agree with what the builder in ggml-op.h promises. For supports_op
+// entries and kernels, beside the layout questions of ggml.h.
+//
+// Rules for all functions. They only read the tensors that they are given, never their data, and
+// may be called from any thread. Tensors may be without buffers, and are not NULL unless a contract
+// says so. Extents are not negative. What ggml_fits_*() answers true for can be computed without
+// reading or writing outside of a tensor and without dividing by an extent of 0; types and layouts
+// that a contract does not name, and the values of index tensors, are the caller's to check.
+#ifndef GGML_SHAPE_H
+#define GGML_SHAPE_H
+
+#include "ggml-impl.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// --- layout --------------------------------------------------------------------------------------
+
+// Whether t is there and has this type. t may be NULL.
+static inline bool ggml_has_type(const struct ggml_tensor *t, enum ggml_type type) {
+    return t && t->type == type;
+}
+
+// Whether t has these extents.
+static inline bool ggml_has_shape(const struct ggml_tensor *t, int64_t ne0, int64_t ne1,
+                                  int64_t ne2, int64_t ne3) {
+    return t->ne[0] == ne0 && t->ne[1] == ne1 && t->ne[2] == ne2 && t->ne[3] == ne3;
+}
+
+// Whether a and b have equal extents from dimension `first` on.
+static inline bool ggml_same_shape_from(const struct ggml_tensor *a, const struct ggml_tensor *b,
+                                        int first) {
+    for (int d = first; d < GGML_MAX_DIMS; ++d) {
+        if (a->ne[d] != b->ne[d]) return false;
+    }
+    return true;
+}
+
+// Whether b, tiled, is as large as a: each extent of a is a multiple of b's, and 0 where b's is, so
+// that an index of a modulo b's extent is one of b. Stricter than ggml_can_repeat() for empty a.
+static inline bool ggml_repeats(const struct ggml_tensor *b, const struct ggml_tensor *a) {
+    for (int d = 0; d < GGML_MAX_DIMS; ++d) {
+        if (b->ne[d] == 0 ? a->ne[d] != 0 : a->ne[d] % b->ne[d] != 0) return false;
+    }
+    return true;
+}
+
+// Whether, from dimension `first` on, b has elements and a whole number of a's share each.
+static inline bool ggml_is_shared_from(const struct ggml_tensor *b, const struct ggml_tensor *a,
+                                       int first) {
+    for (int d = first; d < GGML_MAX_DIMS; ++d) {
+        if (b->ne[d] <= 0 || a->ne[d] % b->ne[d] != 0) return false;
+    }
+    return true;
+}
+
+// Whether rows are whole blocks of a known type.
+static inline bool ggml_has_whole_blocks(const struct ggml_tensor *t) {
+    const int64_t block = ggml_blck_size(t->type);
+    return block > 0 && t->ne[0] % block == 0;
+}
+
+// Whether the elements (blocks) of each row lie side by side.
+static inline bool ggml_rows_dense(const struct ggml_tensor *t) {
+    return t->nb[0] == ggml_type_size(t->type);
+}
+
+// Whether elements can be taken one by one, or else blocks, whole and from dense rows.
+static inline bool ggml_rows_separable(const struct ggml_tensor *t) {
+    return ggml_has_whole_blocks(t) && (ggml_blck_size(t->type) == 1 || ggml_rows_dense(t));
+}
+
+// Whether whole blocks lie side by side in logical order.
+static inline bool ggml_is_packed(const struct ggml_tensor *t) {
+    return ggml_has_whole_blocks(t) && ggml_is_contiguous(t);
+}
+
+// --- rows ----------------------------------------------------------------------------------------
+
+// The indices of a row.
+struct ggml_row {
+    int64_t i1, i2, i3;
+};
+
+// Row 0 <= row < ggml_nrows(t), counted with dimension 1 fastest.
+static inline struct ggml_row ggml_row_at(const struct ggml_tensor *t, int64_t row) {
+    const int64_t above = row / t->ne[1];
+    const struct ggml_row at = {row % t->ne[1], above % t->ne[2], above / t->ne[2]};
+    return at;
+}
+
+// Its first byte; t has data.
+static inline char *ggml_row_data(const struct ggml_tensor *t, struct ggml_row at) {
+    return (char *)t->data + (size_t)at.i1 * t->nb[1] + (size_t)at.i2 * t->nb[2] +
+           (size_t)at.i3 * t->nb[3];
+}
+
+// The same in a tensor that is repeated along the dimensions above 0: ggml_repeats().
+static inline char *ggml_row_data_repeated(const struct ggml_tensor *t, struct ggml_row at) {
+    const struct ggml_row own = {at.i1 % t->ne[1], at.i2 % t->ne[2], at.i3 % t->ne[3]};
+    return ggml_row_data(t, own);
+}
+
+// --- nodes: element-wise, rows -------------------------------------------------------------------
+
+// add, sub, mul, div: src[1] is repeated to src[0].
+static inline bool ggml_fits_binary(const struct ggml_tensor *node) {
+    return ggml_are_same_shape(node, node->src[0]) && ggml_repeats(node->src[1], node->src[0]);
+}
+
+static inline bool ggml_fits_add_id(const struct ggml_tensor *node) {
+    const struct ggml_tensor *a = node->src[0];
+    const struct ggml_tensor *b = node->src[1];
+    return ggml_are_same_shape(node, a) && node->ne[3] == 1 && b->ne[0] == a->ne[0] &&
+           b->ne[2] == 1 && b->ne[3] == 1 && ggml_has_shape(node->src[2], a->ne[1], a->ne[2], 1, 1);
+}
+
+static inline bool ggml_fits_get_rows(const struct ggml_tensor *node) {
+    const struct ggml_tensor *a = node->src[0];
+    const struct ggml_tensor *ids = node->src[1];
+    return ggml_has_whole_blocks(a) && ids->ne[3] == 1 &&
+           ggml_has_shape(node, a->ne[0], ids->ne[0], ids->ne[1], ids->ne[2]) &&
+           a->ne[2] == ids->ne[1] && a->ne[3] == ids->ne[2];
+}
+
+static inline bool ggml_fits_get_rows_back(const struct ggml_tensor *node) {
+    const struct ggml_tensor *a = node->src[0];
+    const struct ggml_tensor *ids = node->src[1];
+    return ggml_has_whole_blocks(a) && a->ne[0] == node->ne[0] && a->ne[1] == ids->ne[0] &&
+           ggml_nrows(a) == a->ne[1] && ggml_nrows(node) == node->ne[1] && ggml_nrows(ids) == 1;
+}
+
+static inline bool ggml_fits_set_rows(const struct ggml_tensor *node) {
+    const struct ggml_tensor *b = node->src[0];
+    const struct ggml_tensor *ids = node->src[1];
+    return ggml_has_whole_blocks(node) && node->ne[0] == b->ne[0] &&
+           ggml_same_shape_from(node, b, 2) && ids->ne[0] == b->ne[1] && ids->ne[1] > 0 &&
+           ids->ne[2] > 0 && b->ne[2] % ids->ne[1] == 0 && b->ne[3] % ids->ne[2] == 0 &&
+           ids->ne[3] == 1;
+}
+
+// Of one type, and ggml_rows_separable().
+static inline bool ggml_fits_concat(const struct ggml_tensor *node) {
+    const struct ggml_tensor *a = node->src[0];
+    const struct ggml_tensor *b = node->src[1];
+    const int32_t dim = node->op_params[0];
+    if (dim < 0 || dim >= GGML_MAX_DIMS || a->type != node->type || b->type != node->type)
+        return false;
+    for (int d = 0; d < GGML_MAX_DIMS; ++d) {
+        const int64_t expected = d == dim ? a->ne[d] + b->ne[d] : a->ne[d];
+        if (node->ne[d] != expected || (d != dim && b->ne[d] != a->ne[d])) return false;
+    }
+    return ggml_rows_separable(node) && ggml_rows_separable(a) && ggml_rows_separable(b);
+}
+
+// Of one type.
+static inline bool ggml_fits_diag(const struct ggml_tensor *node) {
+    const struct ggml_tensor *a = node->src[0];
+    return a->type == node->type && a->ne[1] == 1 &&
+           ggml_has_shape(node, a->ne[0], a->ne[0], a->ne[2], a->ne[3]);
+}
+
+static inline bool ggml_fits_tri(const struct ggml_tensor *node) {
+    return node->op_params[0] >= GGML_TRI_TYPE_UPPER_DIAG &&
+           node->op_params[0] <= GGML_TRI_TYPE_LOWER && ggml_are_same_shape(node, node->src[0]);
+}
+
+// Result indices are I32.
+static inline bool ggml_fits_argmax(const struct ggml_tensor *node) {
+    const struct ggml_tensor *a = node->src[0];
+    return ggml_has_shape(node, a->ne[1], 1, 1, 1) && a->ne[2] == 1 && a->ne[3] == 1 &&
+           a->ne[0] <= INT32_MAX;
+}
+
+// A mask has dense rows, sinks are packed.
+static inline bool ggml_fits_soft_max(const struct ggml_tensor *node) {
+    const struct ggml_tensor *mask = node->src[1];
+    const struct ggml_tensor *sinks = node->src[2];
+    if (!ggml_are_same_shape(node, node->src[0])) return false;
+    if (sinks && !(ggml_is_packed(sinks) && sinks->ne[0] >= node->ne[2])) return false;
+    return !mask || (ggml_rows_dense(mask) && mask->ne[0] == node->ne[0] &&
+                     mask->ne[1] >= node->ne[1] && ggml_is_shared_from(mask, node, 2));
+}
+
+// Slots of op_params of rope and rope_back; 3 is free.
+enum ggml_rope_slot {
+    GGML_ROPE_SLOT_N_DIMS = 1,
+    GGML_ROPE_SLOT_MODE = 2,
+    GGML_ROPE_SLOT_N_CTX_ORIG = 4,
+    GGML_ROPE_SLOT_FREQ_BASE = 5, // f32, as the next five
+    GGML_ROPE_SLOT_FREQ_SCALE = 6,
+    GGML_ROPE_SLOT_EXT_FACTOR = 7,
+    GGML_ROPE_SLOT_ATTN_FACTOR = 8,
+    GGML_ROPE_SLOT_BETA_FAST = 9,
+    GGML_ROPE_SLOT_BETA_SLOW = 10,
+    GGML_ROPE_SLOT_SECTIONS = 11, // GGML_MROPE_SECTIONS of them
+    GGML_ROPE_SLOT_N_OFFS = 15,
+};
+
+// The first element of each pair and its partner are within the row.
+static inline bool ggml_fits_rope_pairs(const struct ggml_tensor *node) {
+    const int32_t n_dims = node->op_params[GGML_ROPE_SLOT_N_DIMS];
+    const int32_t n_offs = node->op_params[GGML_ROPE_SLOT_N_OFFS];
+    if (n_dims <= 0 || n_dims % 2 != 0 || n_offs < 0) return false;
+    switch (node->op_params[GGML_ROPE_SLOT_MODE]) {
+    case GGML_ROPE_TYPE_NORMAL:
+    case GGML_ROPE_TYPE_NEOX:
+    case GGML_ROPE_TYPE_MROPE:
+    case GGML_ROPE_TYPE_IMROPE: return (int64_t)n_offs + n_dims <= node->ne[0];
+    case GGML_ROPE_TYPE_VISION: return n_offs == 0 && (int64_t)n_dims * 2 == node->ne[0];
+    default: return false;
+    }
+}
+
+static inline bool ggml_fits_rope_sections(const struct ggml_tensor *node) {
+    int64_t sum = 0;
+    for (int s = 0; s < GGML_MROPE_SECTIONS; ++s) {
+        const int32_t size = node->op_params[GGML_ROPE_SLOT_SECTIONS + s];
+        if (size < 0) return false;
+        sum += size;
+    }
+    return sum > 0 && sum <= node->ne[0];
+}
+
+// rope, rope_back: positions and factors are packed; src[2] may be NULL.
+static inline bool ggml_fits_rope(const struct ggml_tensor *node) {
+    const struct ggml_tensor *positions = node->src[1];
+    const struct ggml_tensor *factors = node->src[2];
+    const int32_t mode = node->op_params[GGML_ROPE_SLOT_MODE];
+    const bool multi = (mode & GGML_ROPE_TYPE_MROPE) != 0;
+    if (!ggml_are_same_shape(node, node->src[0]) || !ggml_fits_rope_pairs(node)) return false;
+    if (multi && !ggml_fits_rope_sections(node)) return false;
+    const int64_t n_dims = node->op_params[GGML_ROPE_SLOT_N_DIMS];
+    const int64_t n_pairs = mode == GGML_ROPE_TYPE_VISION ? n_dims : n_dims / 2;
+    return ggml_is_packed(positions) &&
+           ggml_nelements(positions) >= node->ne[2] * (multi ? GGML_MROPE_SECTIONS : 1) &&
+           (!factors || (ggml_is_packed(factors) && factors->ne[0] >= n_pairs));
+}
+
+// --- nodes: products -----------------------------------------------------------------------------
+
+static inline bool ggml_fits_mul_mat(const struct ggml_tensor *node) {
+    const struct ggml_tensor *a = node->src[0];
+    const struct ggml_tensor *b = node->src[1];
+    return ggml_has_whole_blocks(a) && a->ne[0] == b->ne[0] && ggml_is_shared_from(a, b, 2) &&
+           ggml_has_shape(node, a->ne[1], b->ne[1], b->ne[2], b->ne[3]);
+}
+
+static inline bool ggml_fits_mul_mat_id(const struct ggml_tensor *node) {
+    const struct ggml_tensor *a = node->src[0];
+    const struct ggml_tensor *b = node->src[1];
+    const struct ggml_tensor *ids = node->src[2];
+    return ggml_has_whole_blocks(a) && a->ne[0] == b->ne[0] && a->ne[3] == 1 && b->ne[3] == 1 &&
+           b->ne[1] > 0 && ggml_has_shape(ids, ids->ne[0], b->ne[2], 1, 1) &&
+           ids->ne[0] % b->ne[1] == 0 && ggml_has_shape(node, a->ne[1], ids->ne[0], ids->ne[1], 1);
+}
+
+// Packed.
+static inline bool ggml_fits_solve_tri(const struct ggml_tensor *node) {
+    const struct ggml_tensor *a = node->src[0];
+    const struct ggml_tensor *b = node->src[1];
+    return ggml_has_shape(a, b->ne[1], b->ne[1], b->ne[2], b->ne[3]) &&
+           ggml_are_same_shape(node, b) && ggml_is_packed(a) && ggml_is_packed(b) &&
+           ggml_is_packed(node);
+}
+
+// --- nodes: images -------------------------------------------------------------------------------
+
+// pool_1d, pool_2d and, with out and in exchanged, pool_2d_back: whether each window of `dims`
+// dimensions begins inside the padded image; params is op_params. The padding may have been
+// fractional.
+static inline bool ggml_fits_pool(const struct ggml_tensor *out, const struct ggml_tensor *in,
+                                  const int32_t *params, int dims) {
+    if (params[0] != GGML_OP_POOL_MAX && params[0] != GGML_OP_POOL_AVG) return false;
+    for (int d = 0; d < dims; ++d) {
+        const int64_t k = params[1 + d], s = params[1 + dims + d], p = params[1 + 2 * dims + d];
+        if (k <= 0 || s <= 0 || p < 0) return false;
+        if (out->ne[d] - 1 > (in->ne[d] + 2 * (p + 1) - k) / s) return false;
+    }
+    return ggml_same_shape_from(out, in, dims);
+}
+
+// Of one type, from at least one element, in a known mode.
+static inline bool ggml_fits_upscale(const struct ggml_tensor *node) {
+    const uint32_t flags = GGML_SCALE_FLAG_ALIGN_CORNERS | GGML_SCALE_FLAG_ANTIALIAS;
+    const uint32_t bits = (uint32_t)node->op_params[0];
+    const uint32_t mode = bits & ~flags;
+    if ((bits & GGML_SCALE_FLAG_ANTIALIAS) && mode != GGML_SCALE_MODE_BILINEAR) return false;
+    return mode < GGML_SCALE_MODE_COUNT && node->type == node->src[0]->type &&
+           ggml_nelements(node->src[0]) > 0;
+}
+
+// Of one type; what a circular form repeats is there once.
+static inline bool ggml_fits_pad(const struct ggml_tensor *node) {
+    const struct ggml_tensor *a = node->src[0];
+    const bool circular = node->op_params[8] != 0;
+    for (int d = 0; d < GGML_MAX_DIMS; ++d) {
+        const int64_t left = node->op_params[2 * d];
+        const int64_t right = node->op_params[2 * d + 1];
+        if (left < 0 || right < 0 || node->ne[d] != a->ne[d] + left + right) return false;
+        if (circular && (left > a->ne[d] || right > a->ne[d])) return false;
+    }
+    return node->type == a->type;
+}
+
+static inline bool ggml_fits_pad_reflect_1d(const struct ggml_tensor *node) {
+    const struct ggml_tensor *a = node->src[0];
+    const int64_t left = node->op_params[0];
+    const int64_t right = node->op_params[1];
+    return left >= 0 && right >= 0 && left < a->ne[0] && right < a->ne[0] &&
+           node->ne[0] == a->ne[0] + left + right && ggml_same_shape_from(node, a, 1);
+}
+
+// Of one type.
+static inline bool ggml_fits_roll(const struct ggml_tensor *node) {
+    const struct ggml_tensor *a = node->src[0];
+    for (int d = 0; d < GGML_MAX_DIMS; ++d) {
+        const int64_t shift = node->op_params[d];
+        if (shift <= -a->ne[d] || shift >= a->ne[d]) return false;
+    }
+    return node->type == a->type && ggml_are_same_shape(node, a);
+}
+
+// Whether `parts` are the windows of w x w of `whole`. Of one type.
+static inline bool ggml_fits_windows(const struct ggml_tensor *parts,
+                                     const struct ggml_tensor *whole, int64_t w) {
+    if (w <= 0 || whole->ne[3] != 1 || parts->type != whole->type) return false;
+    const int64_t n_x = (whole->ne[1] + w - 1) / w;
+    const int64_t n_y = (whole->ne[2] + w - 1) / w;
+    return ggml_has_shape(parts, whole->ne[0], w, w, n_x * n_y);
+}
+
+static inline bool ggml_fits_win_part(const struct ggml_tensor *node) {
+    const struct ggml_tensor *a = node->src[0];
+    const int64_t w = node->op_params[2];
+    return ggml_fits_windows(node, a, w) && node->op_params[0] == (a->ne[1] + w - 1) / w;
+}
+
+static inline bool ggml_fits_win_unpart(const struct ggml_tensor *node) {
+    return ggml_fits_windows(node->src[0], node, node->op_params[0]);
+}
+
+static inline bool ggml_fits_get_rel_pos(const struct ggml_tensor *node) {
+    const struct ggml_tensor *a = node->src[0];
+    const int64_t n = node->ne[1];
+    return node->ne[2] == n && node->ne[3] == 1 && a->ne[0] == node->ne[0] && a->ne[1] == 2 * n - 1;
+}
+
+// Packed.
+static inline bool ggml_fits_add_rel_pos(const struct ggml_tensor *node) {
+    const struct ggml_tensor *a = node->src[0];
+    const struct ggml_tensor *pw = node->src[1];
+    const struct ggml_tensor *ph = node->src[2];
+    return ggml_are_same_shape(pw, ph) && ggml_are_same_shape(node, a) &&
+           ggml_has_shape(a, pw->ne[0] * pw->ne[0], pw->ne[1] * pw->ne[2], pw->ne[3], 1) &&
+           ggml_is_packed(node) && ggml_is_packed(a) && ggml_is_packed(pw) && ggml_is_packed(ph);
+}
+
+// --- nodes: recurrences and special forms --------------------------------------------------------
+
+static inline bool ggml_fits_ssm_conv(const struct ggml_tensor *node) {
+    const struct ggml_tensor *x = node->src[0];
+    const struct ggml_tensor *filter = node->src[1];
+    return filter->ne[0] >= 1 && filter->ne[0] <= x->ne[0] && filter->ne[1] == x->ne[1] &&
+           ggml_has_shape(node, x->ne[1], x->ne[0] - filter->ne[0] + 1, x->ne[2], 1);
+}
+
+// Sources 3 to 5 F32 in dense rows, 6 I32; the state and the result are packed.
+static inline bool ggml_fits_ssm_scan(const struct ggml_tensor *node) {
+    struct ggml_tensor *const *src = node->src;
+    for (int i = 3; i < 6; ++i) {
+        if (!ggml_has_type(src[i], GGML_TYPE_F32) || !ggml_rows_dense(src[i])) return false;
+    }
+    if (!ggml_has_type(src[6], GGML_TYPE_I32)) return false;
+    const int64_t n = src[0]->ne[0], rows = src[0]->ne[1], heads = src[0]->ne[2];
+    const int64_t tokens = src[1]->ne[2], sequences = src[1]->ne[3], groups = src[4]->ne[1];
+    const int64_t snapshots = node->op_params[0];
+    const bool shared_rate = src[3]->ne[0] == 1;
+    return ggml_has_shape(src[1], rows, heads, tokens, sequences) &&
+           ggml_has_shape(src[2], heads, tokens, sequences, 1) &&
+           ggml_has_shape(src[3], shared_rate ? 1 : n, heads, 1, 1) &&
+           ggml_has_shape(src[4], n, groups, tokens, sequences) &&
+           ggml_are_same_shape(src[5], src[4]) && ggml_has_shape(src[6], sequences, 1, 1, 1) &&
+           groups > 0 && heads % groups == 0 && snapshots >= 1 && (shared_rate || snapshots == 1) &&
+           ggml_is_packed(src[0]) && ggml_is_packed(node) &&
+           ggml_nelements(node) ==
+               ggml_nelements(src[1]) + snapshots * n * rows * heads * sequences;
+}
+
+// rwkv_wkv6, rwkv_wkv7, gated_linear_attn: F32, packed; src[state] is the state, the sources before
+// it have the shape of source 0, but for `bonus` (-1: none).
+static inline bool ggml_fits_linear_attention(const struct ggml_tensor *node, int state,
+                                              int bonus) {
+    const struct ggml_tensor *k = node->src[0];
+    for (int i = 0; i <= state; ++i) {
+        const struct ggml_tensor *src = node->src[i];
+        if (!ggml_has_type(src, GGML_TYPE_F32) || !ggml_is_packed(src)) return false;
+        if (i != state && i != bonus && !ggml_are_same_shape(src, k)) return false;
+    }
+    const int64_t sequences = node->src[state]->ne[1];
+    if (sequences < 1 || k->ne[2] % sequences != 0 || k->ne[3] != 1) return false;
+    if (bonus >= 0 && ggml_nelements(node->src[bonus]) != k->ne[0] * k->ne[1]) return false;
+    const int64_t states = k->ne[0] * k->ne[0] * k->ne[1] * sequences;
+    return ggml_nelements(node->src[state]) == states &&
+           ggml_has_shape(node, k->ne[0] * k->ne[1], k->ne[2] + k->ne[0] * sequences, 1, 1) &&
+           ggml_is_packed(node);
+}
+
+// Whether each head and sequence of t, q or k, serves a whole number of those of v. Dense rows.
+static inline bool ggml_fits_delta_net_shared(const struct ggml_tensor *t,
+                                              const struct ggml_tensor *v) {
+    return t->ne[0] == v->ne[0] && t->ne[2] == v->ne[2] && t->ne[1] > 0 && t->ne[3] > 0 &&
+           v->ne[1] % t->ne[1] == 0 && v->ne[3] % t->ne[3] == 0 && ggml_rows_dense(t);
+}
+
+// Sources 3 to 5 F32; q, k and g in dense rows; the state and the result are packed.
+static inline bool ggml_fits_gated_delta_net(const struct ggml_tensor *node) {
+    struct ggml_tensor *const *src = node->src;
+    const struct ggml_tensor *v = src[2];
+    const int64_t snapshots = node->op_params[0];
+    for (int i = 3; i < 6; ++i) {
+        if (!ggml_has_type(src[i], GGML_TYPE_F32)) return false;
+    }
+    const int64_t rates = src[3]->ne[0] == 1 ? 1 : v->ne[0];
+    const int64_t states = v->ne[0] * v->ne[0] * v->ne[1] * v->ne[3];
+    return snapshots >= 1 && ggml_fits_delta_net_shared(src[0], v) &&
+           ggml_fits_delta_net_shared(src[1], v) && ggml_rows_dense(src[3]) &&
+           ggml_has_shape(src[3], rates, v->ne[1], v->ne[2], v->ne[3]) &&
+           ggml_has_shape(src[4], 1, v->ne[1], v->ne[2], v->ne[3]) && ggml_is_packed(src[5]) &&
+           ggml_nelements(src[5]) == states && ggml_is_packed(node) &&
+           ggml_nelements(node) == ggml_nelements(v) + snapshots * states;
+}
+
+// Mask F16; q and k in dense rows.
+static inline bool ggml_fits_lightning_indexer(const struct ggml_tensor *node) {
+    const struct ggml_tensor *q = node->src[0];
+    const struct ggml_tensor *k = node->src[1];
+    const struct ggml_tensor *mask = node->src[3];
+    if (!ggml_has_type(mask, GGML_TYPE_F16) || mask->ne[3] < 1 || q->ne[3] % mask->ne[3] != 0)
+        return false;
+    return ggml_rows_dense(k) && ggml_has_whole_blocks(k) && ggml_rows_dense(q) &&
+           ggml_has_shape(k, q->ne[0], 1, k->ne[2], q->ne[3]) &&
+           ggml_has_shape(node->src[2], q->ne[1], q->ne[2], 1, q->ne[3]) &&
+           ggml_has_shape(mask, k->ne[2], q->ne[2], 1, mask->ne[3]) &&
+           ggml_has_shape(node, k->ne[2], q->ne[2], 1, q->ne[3]);
+}
+
+static inline bool ggml_fits_dsv4_hc_comb(const struct ggml_tensor *node) {
+    const int64_t tokens = node->src[0]->ne[1];
+    return ggml_has_shape(node->src[0], 24, tokens, 1, 1) && node->src[1]->ne[0] >= 3 &&
+           node->src[2]->ne[0] == 24 && ggml_has_shape(node, 4, 4, tokens, 1);
+}
+
+static inline bool ggml_fits_dsv4_hc_pre(const struct ggml_tensor *node) {
+    const struct ggml_tensor *x = node->src[0];
+    return ggml_has_shape(node->src[1], x->ne[1], x->ne[2], 1, 1) && x->ne[3] == 1 &&
+           ggml_has_shape(node, x->ne[0], x->ne[2], 1, 1);
+}
+
+// src[3] F32.
+static inline bool ggml_fits_dsv4_hc_post(const struct ggml_tensor *node) {
+    const struct ggml_tensor *r = node->src[1];
+    return ggml_has_type(node->src[3], GGML_TYPE_F32) && r->ne[3] == 1 &&
+           ggml_has_shape(node->src[0], r->ne[0], r->ne[2], 1, 1) &&
+           ggml_has_shape(node->src[2], r->ne[1], r->ne[2], 1, 1) &&
+           ggml_has_shape(node->src[3], r->ne[1], r->ne[1], r->ne[2], 1) &&
+           ggml_are_same_shape(node, r);
+}
+
+// --- nodes: training -----------------------------------------------------------------------------
+
+// opt_step_adamw, opt_step_sgd: all F32; the hyperparameters lie side by side.
+static inline bool ggml_fits_opt_step(const struct ggml_tensor *node) {
+    const bool adamw = node->op == GGML_OP_OPT_STEP_ADAMW;
+    const struct ggml_tensor *params = node->src[adamw ? 4 : 2];
+    for (int i = 0; i < (adamw ? 4 : 2); ++i) {
+        const struct ggml_tensor *src = node->src[i];
+        if (!ggml_has_type(src, GGML_TYPE_F32) || !ggml_are_same_shape(src, node)) return false;
+    }
+    return ggml_has_type(params, GGML_TYPE_F32) && ggml_rows_dense(params) &&
+           params->ne[0] >= (adamw ? 7 : 2);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
