@@ -97,7 +97,7 @@ static void copy_example(const struct conformance *c, struct example *out,
     }
 }
 
-void conformance_claims_passed(struct conformance *c, const struct ggml_tensor *node) {
+void conformance_claims_note(struct conformance *c, const struct ggml_tensor *node) {
     struct conformance_claims *claims = c->claims;
     if (claims->checking) return;
     add_signature(claims, signature_of(node));

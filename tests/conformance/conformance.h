@@ -25,8 +25,8 @@ struct conformance_options {
     enum conformance_corruption corruption;
     bool claims;  // also compute what the device claims to support and no case has
     bool threads; // also compute with other numbers of threads: the bytes must be equal
-    FILE *list;  // prints names there and runs nothing, unless NULL
-    FILE *trace; // prints each name before it runs, unless NULL
+    FILE *list;   // prints names there and runs nothing, unless NULL
+    FILE *trace;  // prints each name before it runs, unless NULL
     // Called with each name before it runs, unless NULL.
     void (*progress)(void *data, const char *name);
     void *progress_data;
@@ -48,11 +48,16 @@ struct conformance_failure {
     char *message;
 };
 
-// What was computed rightly of one row: bit sets of types of the result and of the first sources.
+// Bit sets of types of the result and of the first sources.
+struct conformance_type_set {
+    int64_t n; // nodes
+    uint64_t slot[4];
+};
+
+// Of one row: what was computed rightly, and what the device claims to support, computed or not.
 struct conformance_types {
     const char *op;
-    int64_t n_passed;
-    uint64_t slot[4];
+    struct conformance_type_set passed, claimed;
 };
 
 struct conformance_report {
@@ -88,8 +93,9 @@ void conformance_print_json(FILE *out, const struct conformance_report *report,
 // Operations and their types: computed / not supported. [stream]
 void conformance_print_matrix(FILE *out, const struct conformance_report *report);
 
-// The same as a page of documentation, docs/ops-cpu.md; every: of the options. [stream]
+// The same as a page of documentation, docs/ops-cpu.md. With claimed it is made from what the
+// device claims: the same page if all that passes too. [stream]
 void conformance_print_page(FILE *out, const struct conformance_report *report,
-                            ggml_backend_dev_t device, int every);
+                            ggml_backend_dev_t device, bool claimed);
 
 #endif

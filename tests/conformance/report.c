@@ -31,20 +31,27 @@ static struct conformance_group *group_of(struct conformance *c) {
     return group;
 }
 
-static void note_types(struct conformance *c, const struct ggml_tensor *node) {
-    struct conformance_types *types = &c->report->types[c->report->n_types - 1];
-    ++types->n_passed;
+static void note_types(struct conformance_type_set *types, const struct ggml_tensor *node) {
+    ++types->n;
     types->slot[0] |= UINT64_C(1) << node->type;
     for (int i = 0; i < 3; ++i) {
         if (node->src[i]) types->slot[i + 1] |= UINT64_C(1) << node->src[i]->type;
     }
 }
 
+static struct conformance_types *types_of(struct conformance *c) {
+    return &c->report->types[c->report->n_types - 1];
+}
+
+void conformance_claimed(struct conformance *c, const struct ggml_tensor *node) {
+    note_types(&types_of(c)->claimed, node);
+}
+
 void conformance_pass(struct conformance *c, const struct ggml_tensor *node, double error,
                       double bound) {
     struct conformance_group *group = group_of(c);
     ++c->report->n_passed;
-    if (node) note_types(c, node);
+    if (node) note_types(&types_of(c)->passed, node);
     if (!group) return;
     ++group->n_passed;
     group->worst = fmax(group->worst, error);

@@ -17,6 +17,8 @@ void conformance_pass(struct conformance *c, const struct ggml_tensor *node, dou
                       double bound);
 void conformance_fail(struct conformance *c, const char *format, ...) GGML_ATTRIBUTE_FORMAT(2, 3);
 void conformance_unsupported(struct conformance *c);
+// Notes the types of a node that the device claims, whether it is computed or not.
+void conformance_claimed(struct conformance *c, const struct ggml_tensor *node);
 
 // --- memory.c
 
