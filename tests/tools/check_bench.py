@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Runs ggml-bench load once per scenario, figures and ops: that it measures, not how fast. Speaks TAP.
+"""Runs ggml-bench load once per scenario, figures, graph and ops: that it measures, not how fast. Speaks TAP.
 
 Usage: check_bench.py PROGRAM PLUGIN [VULKAN_PLUGIN_FOLDER]"""
 import json
@@ -64,6 +64,15 @@ def check_launch():
     check("ops: with their difference", low <= report.get("launch_beyond_driver_microseconds", 0) <= high, report)
 
 
+def check_graph():
+    check("graph: wrong usage is exit status 2", run("graph", "--nodes", "0").returncode == 2 and
+          run("graph", "NOTHING").returncode == 2)
+    done = run("graph", "--nodes", "500", "--runs", "1", "--json")
+    samples = json.loads(done.stdout)["samples"] if done.returncode == 0 else []
+    check("graph: the size asked for is measured", [sample["nodes"] for sample in samples] == [580], done)
+    check("graph: times are positive", samples and all(value > 0 for value in samples[0].values()), samples)
+
+
 def main():
     check("wrong usage is exit status 2", run("load").returncode == 2 and run("nothing").returncode == 2)
     check("--help succeeds", run("--help").returncode == 0 and run("load", "--help").returncode == 0)
@@ -77,6 +86,7 @@ def main():
           [count - built_in for count in loaded] == [1, 10, 100, 0], done)
     check("no unfit file is mapped", rows and rows[-1]["mapped"] == 0, rows)
     check_figures()
+    check_graph()
     check_ops()
     if VULKAN_FOLDER:
         check_launch()

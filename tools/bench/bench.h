@@ -3,6 +3,8 @@
 #ifndef BENCH_BENCH_H
 #define BENCH_BENCH_H
 
+#include <stdbool.h>
+
 enum bench_exit { BENCH_OK = 0, BENCH_USAGE = 2, BENCH_ERROR = 4 };
 
 // argv[0] is the measurement's name, argv[1..argc) its options. Answers an exit code.
@@ -10,7 +12,15 @@ int bench_load(int argc, char **argv);
 // Hidden: one scan and load of a directory in this process, for bench_load.
 int bench_load_once(int argc, char **argv);
 int bench_figures(int argc, char **argv);
+int bench_graph(int argc, char **argv);
 int bench_ops(int argc, char **argv);
 int bench_sched(int argc, char **argv);
+
+// Nanoseconds of a clock that only goes forward.
+double bench_ns(void);
+// Sorts the values.
+double bench_median(double *values, int n);
+// Reads a whole number in [low, high] from the text of an option.
+bool bench_read_number(const char *text, int low, int high, int *out_number);
 
 #endif

@@ -12,6 +12,7 @@ static const struct {
     int (*run)(int argc, char **argv);
 } measurements[] = {
     {"figures", "how fast devices are, for cost-aware placement", bench_figures},
+    {"graph", "time to build a graph and to allocate it in one memory", bench_graph},
     {"load", "time to scan a directory and load its plugins", bench_load},
     {"load-once", NULL, bench_load_once},
     {"ops", "operations on a device, beside what the machine can do at most", bench_ops},

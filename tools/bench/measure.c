@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// What several measurements need.
+#define _POSIX_C_SOURCE 200809L
+#include <stdlib.h>
+#include <time.h>
+
+#include "bench.h"
+
+double bench_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
+static int by_value(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double bench_median(double *values, int n) {
+    qsort(values, (size_t)n, sizeof(values[0]), by_value);
+    return values[n / 2];
+}
+
+bool bench_read_number(const char *text, int low, int high, int *out_number) {
+    char *end = NULL;
+    const long number = strtol(text, &end, 10);
+    if (end == text || *end != '\0' || number < low || number > high) return false;
+    *out_number = (int)number;
+    return true;
+}
