@@ -7,117 +7,166 @@
 #include "graph/context.h"
 #include "graph/error_tensor.h"
 #include "graph/graph.h"
+#include "graph/name.h"
 
 struct frame {
     struct ggml_tensor *tensor;
-    int next;   // source to visit next
-    bool known; // was in the graph before: only hands the COMPUTE flag on
+    int32_t next; // source to visit next
+    bool known;   // was in the graph before: only hands the COMPUTE flag on
 };
 
 struct visit {
     struct ggml_cgraph *graph;
     bool compute;
+    bool backwards;
+    uint64_t inverse; // of the size of the hash set, times 2^64
     size_t depth;
     size_t capacity;
     struct frame *frames; // `few`, or allocated
     struct frame few[64];
 };
 
-static bool push(struct visit *visit, struct ggml_tensor *tensor, bool known) {
-    if (visit->depth == visit->capacity) {
-        const size_t bytes = visit->capacity * sizeof(visit->frames[0]);
-        struct frame *old = visit->frames == visit->few ? NULL : visit->frames;
-        struct frame *grown = ggml_mem_realloc(old, 2 * bytes);
-        if (!grown) {
-            ggml_graph_set_error(visit->graph, "graph: no memory to visit it");
-            return false;
-        }
-        if (!old) memcpy(grown, visit->few, bytes);
-        visit->frames = grown;
-        visit->capacity *= 2;
+static const char full[] =
+    "graph: it is full; create it with a larger size (ggml_new_graph_custom)";
+
+static bool grow(struct visit *visit) {
+    const size_t bytes = visit->capacity * sizeof(visit->frames[0]);
+    struct frame *old = visit->frames == visit->few ? NULL : visit->frames;
+    struct frame *grown = ggml_mem_realloc(old, 2 * bytes);
+    if (!grown) {
+        ggml_graph_set_error(visit->graph, "graph: no memory to visit it");
+        return false;
     }
+    if (!old) memcpy(grown, visit->few, bytes);
+    visit->frames = grown;
+    visit->capacity *= 2;
+    return true;
+}
+
+static inline bool push(struct visit *visit, struct ggml_tensor *tensor, bool known) {
+    if (visit->depth == visit->capacity && !grow(visit)) return false;
     visit->frames[visit->depth++] = (struct frame){.tensor = tensor, .known = known};
     return true;
 }
 
-static bool has_sources(const struct ggml_tensor *tensor) {
+static inline bool has_sources(const struct ggml_tensor *tensor) {
     for (int i = 0; i < GGML_MAX_SRC; ++i) {
         if (tensor->src[i]) return true;
     }
     return false;
 }
 
-// Enters a tensor; *out_slot is its place in the hash set.
-static bool enter(struct visit *visit, struct ggml_tensor *tensor, size_t *out_slot) {
-    struct ggml_hash_set *set = &visit->graph->visited_hash_set;
-    const size_t slot = ggml_hash_find(set, tensor);
-    *out_slot = slot;
-    if (ggml_tensor_is_error(tensor)) {
-        ggml_graph_set_error(visit->graph, ggml_tensor_error(tensor));
-        return false;
-    }
-    if (slot == GGML_HASHSET_FULL) {
-        ggml_graph_set_error(visit->graph, "graph: it is full; create it with a larger size "
-                                           "(ggml_new_graph_custom)");
-        return false;
-    }
-    // A leaf with sources gets the flag too: it marks that what lies behind it was reached.
-    const bool flagged = visit->compute && (tensor->op != GGML_OP_NONE || has_sources(tensor));
-    if (flagged) tensor->flags |= GGML_TENSOR_FLAG_COMPUTE;
-    if (ggml_bitset_get(set->used, slot)) return flagged ? push(visit, tensor, true) : true;
-    ggml_bitset_set(set->used, slot);
-    set->keys[slot] = tensor;
-    visit->graph->use_counts[slot] = 0;
-    if (visit->graph->grads) {
-        visit->graph->grads[slot] = NULL;
-        visit->graph->grad_accs[slot] = NULL;
-    }
-    return push(visit, tensor, false);
+// key % size, by a multiplication where there is one: the quotient that the inverse gives is at
+// most one too small.
+static inline size_t remainder_of(uint64_t key, size_t size, uint64_t inverse) {
+#ifdef __SIZEOF_INT128__
+    __extension__ typedef unsigned __int128 wide;
+    const size_t rest = key - (uint64_t)(((wide)key * inverse) >> 64) * size;
+    return rest < size ? rest : rest - size;
+#else
+    (void)inverse;
+    return key % size;
+#endif
+}
+
+// What ggml_hash_find() answers.
+static inline size_t find(const struct visit *visit, const struct ggml_tensor *tensor) {
+    const struct ggml_hash_set *set = &visit->graph->visited_hash_set;
+    if (set->size == 0) return GGML_HASHSET_FULL;
+    const size_t home = remainder_of((uintptr_t)tensor >> 4, set->size, visit->inverse);
+    if (!ggml_bitset_get(set->used, home) || set->keys[home] == tensor) return home;
+    return ggml_hash_find(set, tensor);
 }
 
 // All sources of the tensor are in the graph: adds it.
-static bool append(struct ggml_cgraph *graph, struct ggml_tensor *tensor) {
+static inline bool append(struct ggml_cgraph *graph, struct ggml_tensor *tensor) {
     const bool leaf = tensor->op == GGML_OP_NONE && !(tensor->flags & GGML_TENSOR_FLAG_PARAM);
     int *count = leaf ? &graph->n_leafs : &graph->n_nodes;
     if (*count >= graph->size) {
-        ggml_graph_set_error(graph, "graph: it is full; create it with a larger size "
-                                    "(ggml_new_graph_custom)");
+        ggml_graph_set_error(graph, full);
         return false;
     }
-    if (tensor->name[0] == '\0') ggml_format_name(tensor, leaf ? "leaf_%d" : "node_%d", *count);
+    if (tensor->name[0] == '\0') ggml_name_number(tensor, leaf ? "leaf_" : "node_", *count);
     (leaf ? graph->leafs : graph->nodes)[(*count)++] = tensor;
     return true;
 }
 
-static bool step(struct visit *visit) {
+static bool refuse(struct visit *visit, const struct ggml_tensor *tensor) {
+    const char *error = ggml_tensor_error(tensor);
+    ggml_graph_set_error(visit->graph, error ? error : "graph: a tensor is in error");
+    return false;
+}
+
+// Enters a tensor that was found not to be in the graph.
+static inline bool enter_new(struct visit *visit, struct ggml_tensor *tensor, size_t slot,
+                             bool childless) {
     struct ggml_cgraph *graph = visit->graph;
-    struct frame *frame = &visit->frames[visit->depth - 1];
+    ggml_bitset_set(graph->visited_hash_set.used, slot);
+    graph->visited_hash_set.keys[slot] = tensor;
+    graph->use_counts[slot] = 0;
+    if (graph->grads) {
+        graph->grads[slot] = NULL;
+        graph->grad_accs[slot] = NULL;
+    }
+    return childless ? append(graph, tensor) : push(visit, tensor, false);
+}
+
+// Enters a tensor; *out_slot is its place in the hash set. A leaf with sources gets the flag too: a
+// flag says that what lies behind the tensor has been reached.
+static inline bool enter(struct visit *visit, struct ggml_tensor *tensor, size_t *out_slot) {
+    const size_t slot = find(visit, tensor);
+    *out_slot = slot;
+    if (tensor->flags & GGML_TENSOR_FLAG_ERROR) return refuse(visit, tensor);
+    if (slot == GGML_HASHSET_FULL) {
+        ggml_graph_set_error(visit->graph, full);
+        return false;
+    }
+    const bool childless = tensor->op == GGML_OP_NONE && !has_sources(tensor);
+    const bool flagged = visit->compute && !childless;
+    const bool reached = !flagged || (tensor->flags & GGML_TENSOR_FLAG_COMPUTE);
+    if (!reached) tensor->flags |= GGML_TENSOR_FLAG_COMPUTE;
+    if (!ggml_bitset_get(visit->graph->visited_hash_set.used, slot)) {
+        return enter_new(visit, tensor, slot, childless);
+    }
+    return reached || push(visit, tensor, true);
+}
+
+// Goes on with the tensor on top of the stack until another comes on top of it.
+static bool step(struct visit *visit) {
+    const size_t depth = visit->depth;
+    struct frame *frame = &visit->frames[depth - 1];
     struct ggml_tensor *tensor = frame->tensor;
     const bool known = frame->known;
-    if (frame->next == GGML_MAX_SRC) {
-        --visit->depth;
-        return known || append(graph, tensor);
+    for (int32_t next = frame->next; next < GGML_MAX_SRC;) {
+        struct ggml_tensor *src = tensor->src[visit->backwards ? GGML_MAX_SRC - 1 - next : next];
+        size_t slot;
+        ++next;
+        if (!src || src == tensor) continue; // ggml_cast names its own result as a source
+        if (known && (src->flags & GGML_TENSOR_FLAG_COMPUTE)) continue;
+        visit->frames[depth - 1].next = next;
+        if (!enter(visit, src, &slot)) return false;
+        if (!known) ++visit->graph->use_counts[slot];
+        if (visit->depth > depth) return true;
     }
-    const bool backwards = graph->order == GGML_CGRAPH_EVAL_ORDER_RIGHT_TO_LEFT;
-    struct ggml_tensor *src = tensor->src[backwards ? GGML_MAX_SRC - 1 - frame->next : frame->next];
-    ++frame->next;
-    if (!src || src == tensor) return true; // ggml_cast names its own result as a source
-    if (known && (src->flags & GGML_TENSOR_FLAG_COMPUTE)) return true;
-    size_t slot;
-    if (!enter(visit, src, &slot)) return false;
-    if (!known) ++graph->use_counts[slot];
-    return true;
+    --visit->depth;
+    return known || append(visit->graph, tensor);
 }
 
 static void visit_tensor(struct ggml_cgraph *graph, struct ggml_tensor *tensor, bool compute) {
-    struct visit visit = {.graph = graph, .compute = compute};
-    visit.frames = visit.few;
-    visit.capacity = sizeof(visit.few) / sizeof(visit.few[0]);
+    struct visit visit;
     if (!graph || !tensor) {
         ggml_fail(GGML_HOST_INVALID_ARGUMENT, "graph: the graph or the tensor is NULL");
         if (graph) ggml_graph_set_error(graph, "graph: a tensor that was added is NULL");
         return;
     }
+    visit.graph = graph;
+    visit.compute = compute;
+    visit.backwards = graph->order == GGML_CGRAPH_EVAL_ORDER_RIGHT_TO_LEFT;
+    visit.inverse =
+        graph->visited_hash_set.size > 0 ? UINT64_MAX / graph->visited_hash_set.size : 0;
+    visit.depth = 0;
+    visit.frames = visit.few;
+    visit.capacity = sizeof(visit.few) / sizeof(visit.few[0]);
     const int before = graph->n_nodes;
     size_t slot;
     graph->uid = 0;

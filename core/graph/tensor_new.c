@@ -3,10 +3,21 @@
 #include "base/thread_guard.h"
 #include "graph/context.h"
 #include "graph/error_tensor.h"
+#include "graph/name.h"
 #include "graph/tensor_impl.h"
 
 // Sums of sizes that stay below this can be padded and added to an address without wrapping.
 #define LARGEST_SIZE (SIZE_MAX / 2)
+
+// What becomes a tensor once all is known to be right.
+struct shape {
+    enum ggml_type type;
+    int64_t ne[GGML_MAX_DIMS];
+    size_t nb[GGML_MAX_DIMS];
+    size_t bytes;             // from the first to past the last that it reaches
+    struct ggml_tensor *root; // owner of the memory, or NULL
+    size_t offset;            // in there
+};
 
 static bool multiply(size_t a, size_t b, size_t *out_product) {
     *out_product = 0;
@@ -41,41 +52,54 @@ static bool shape_is_possible(enum ggml_type type, int n_dims, const int64_t *ne
     return fits;
 }
 
-// Strides from the extents, taking those of dimensions 1 .. n_given-1 from `given`. *out_bytes:
-// from the first to past the last byte it reaches.
-static bool fill_strides(struct ggml_tensor *tensor, const size_t *given, int n_given,
-                         size_t *out_bytes) {
-    const size_t row_blocks = (size_t)(tensor->ne[0] / ggml_blck_size(tensor->type));
+// Strides from the extents, taking those of dimensions 1 .. n_given-1 from `given`.
+static bool fill_strides(struct shape *shape, const size_t *given, int n_given) {
+    const int64_t *ne = shape->ne;
+    const size_t row_blocks = (size_t)(ne[0] / ggml_blck_size(shape->type));
     bool fits = true;
     size_t bytes;
-    *out_bytes = 0;
-    tensor->nb[0] = ggml_type_size(tensor->type);
-    fits = multiply(tensor->nb[0], row_blocks, &bytes);
+    shape->nb[0] = ggml_type_size(shape->type);
+    fits = multiply(shape->nb[0], row_blocks, &bytes);
     for (int i = 1; i < GGML_MAX_DIMS && fits; ++i) {
-        const size_t below = i == 1 ? row_blocks : (size_t)tensor->ne[i - 1];
+        const size_t below = i == 1 ? row_blocks : (size_t)ne[i - 1];
         size_t reach;
         if (i < n_given) {
-            tensor->nb[i] = given[i];
+            shape->nb[i] = given[i];
         } else {
-            fits = multiply(tensor->nb[i - 1], below, &tensor->nb[i]);
+            fits = multiply(shape->nb[i - 1], below, &shape->nb[i]);
         }
-        const size_t steps = tensor->ne[i] > 0 ? (size_t)tensor->ne[i] - 1 : 0;
-        fits = fits && multiply(tensor->nb[i], steps, &reach) && reach <= LARGEST_SIZE - bytes;
+        const size_t steps = ne[i] > 0 ? (size_t)ne[i] - 1 : 0;
+        fits = fits && multiply(shape->nb[i], steps, &reach) && reach <= LARGEST_SIZE - bytes;
         if (fits) bytes += reach;
     }
     if (!fits) {
         ggml_fail(GGML_HOST_INVALID_ARGUMENT, "new tensor: more bytes than can be addressed");
         return false;
     }
-    *out_bytes = ggml_is_empty(tensor) ? 0 : bytes;
+    const bool empty = ne[0] == 0 || ne[1] == 0 || ne[2] == 0 || ne[3] == 0;
+    shape->bytes = empty ? 0 : bytes;
     return true;
 }
 
-// Points the tensor at its window of the root.
-static bool attach_view(struct ggml_tensor *tensor, struct ggml_tensor *view_src, size_t offset,
-                        size_t bytes) {
+// The same for a packed tensor whose extents are small, where nothing can overflow.
+static void pack(struct shape *shape, const struct ggml_type_traits *traits) {
+    const int64_t block = traits->blck_size;
+    shape->nb[0] = traits->type_size;
+    shape->nb[1] = shape->nb[0] * (size_t)(block == 1 ? shape->ne[0] : shape->ne[0] / block);
+    shape->nb[2] = shape->nb[1] * (size_t)shape->ne[1];
+    shape->nb[3] = shape->nb[2] * (size_t)shape->ne[2];
+    shape->bytes = shape->nb[3] * (size_t)shape->ne[3];
+}
+
+static void lie_in(struct shape *shape, struct ggml_tensor *root, size_t offset) {
+    shape->root = root;
+    shape->offset = offset;
+}
+
+// A window of the root.
+static bool attach_view(struct shape *shape, struct ggml_tensor *view_src, size_t offset) {
     struct ggml_tensor *root = view_src->view_src ? view_src->view_src : view_src;
-    const size_t room = ggml_nbytes(root);
+    const size_t room = ggml_nbytes(root), bytes = shape->bytes;
     const bool wraps = offset > SIZE_MAX - view_src->view_offs;
     const size_t total = wraps ? SIZE_MAX : offset + view_src->view_offs;
     if (wraps || (bytes > 0 && (bytes > room || total > room - bytes))) {
@@ -84,40 +108,51 @@ static bool attach_view(struct ggml_tensor *tensor, struct ggml_tensor *view_src
                   root->name, room);
         return false;
     }
-    tensor->view_src = root;
-    tensor->view_offs = total;
-    if (root->data) tensor->data = (void *)((uintptr_t)root->data + total);
+    lie_in(shape, root, total);
     return true;
 }
 
-static struct ggml_tensor *new_tensor(struct ggml_context *ctx, const struct ggml_tensor *shape,
-                                      size_t bytes) {
-    const bool with_data = ctx && !ctx->no_alloc && !shape->view_src;
-    const size_t size = sizeof(*shape) + (with_data ? bytes : 0);
+// Puts the shape into the context.
+static struct ggml_tensor *new_tensor(struct ggml_context *ctx, const struct shape *shape) {
+    const bool with_data = ctx && !ctx->no_alloc && !shape->root;
+    const size_t size = sizeof(struct ggml_tensor) + (with_data ? shape->bytes : 0);
     struct ggml_tensor *tensor =
         ggml_context_take(ctx, GGML_OBJECT_TYPE_TENSOR, size, "new tensor");
     if (!tensor) return ggml_last_error_tensor(ctx);
-    *tensor = *shape;
-    if (with_data) tensor->data = tensor + 1;
+    memset(tensor, 0, sizeof(*tensor));
+    tensor->type = shape->type;
+    memcpy(tensor->ne, shape->ne, sizeof(tensor->ne));
+    memcpy(tensor->nb, shape->nb, sizeof(tensor->nb));
+    tensor->view_src = shape->root;
+    tensor->view_offs = shape->offset;
+    if (with_data) {
+        tensor->data = tensor + 1;
+    } else if (shape->root && shape->root->data) {
+        tensor->data = (void *)((uintptr_t)shape->root->data + shape->offset);
+    }
     return tensor;
 }
 
 struct ggml_tensor *ggml_new_view_impl(struct ggml_context *ctx, enum ggml_type type, int n_dims,
                                        const int64_t *ne, const size_t *nb,
                                        struct ggml_tensor *view_src, size_t view_offs) {
-    struct ggml_tensor shape = {.type = type, .ne = {1, 1, 1, 1}};
-    size_t bytes;
+    const struct ggml_type_traits *traits = ggml_get_type_traits(type);
+    struct shape shape = {.type = type, .ne = {1, 1, 1, 1}};
     THREAD_GUARD_AS(ctx, "ggml_new_tensor", return ggml_last_error_tensor(NULL));
     if (view_src && (view_src->flags & GGML_TENSOR_FLAG_ERROR)) {
         return ggml_error_tensor(ctx, "%s", ggml_tensor_error(view_src));
     }
-    if (!shape_is_possible(type, n_dims, ne)) return ggml_last_error_tensor(ctx);
-    memcpy(shape.ne, ne, (size_t)n_dims * sizeof(ne[0]));
-    if (!fill_strides(&shape, nb, nb ? n_dims : 0, &bytes)) return ggml_last_error_tensor(ctx);
-    if (view_src && !attach_view(&shape, view_src, view_offs, bytes)) {
+    const bool counted = n_dims >= 1 && n_dims <= GGML_MAX_DIMS && ne;
+    if (counted) memcpy(shape.ne, ne, (size_t)n_dims * sizeof(ne[0]));
+    const bool small = counted && ggml_shape_is_small(traits, shape.ne);
+    if (!small && !shape_is_possible(type, n_dims, ne)) return ggml_last_error_tensor(ctx);
+    if (small && !nb) {
+        pack(&shape, traits);
+    } else if (!fill_strides(&shape, nb, nb ? n_dims : 0)) {
         return ggml_last_error_tensor(ctx);
     }
-    return new_tensor(ctx, &shape, bytes);
+    if (view_src && !attach_view(&shape, view_src, view_offs)) return ggml_last_error_tensor(ctx);
+    return new_tensor(ctx, &shape);
 }
 
 struct ggml_tensor *ggml_new_tensor_impl(struct ggml_context *ctx, enum ggml_type type, int n_dims,
@@ -160,13 +195,18 @@ struct ggml_tensor *ggml_dup_tensor(struct ggml_context *ctx, const struct ggml_
 }
 
 // The same elements, so no window to check: strides of a permuted block type span no whole blocks.
+struct ggml_tensor *ggml_new_alias_impl(struct ggml_context *ctx, struct ggml_tensor *src) {
+    struct shape shape = {.type = src->type};
+    memcpy(shape.ne, src->ne, sizeof(shape.ne));
+    memcpy(shape.nb, src->nb, sizeof(shape.nb));
+    lie_in(&shape, src->view_src ? src->view_src : src, src->view_offs);
+    return new_tensor(ctx, &shape);
+}
+
 struct ggml_tensor *ggml_view_tensor(struct ggml_context *ctx, struct ggml_tensor *src) {
     if (!src) return ggml_error_tensor(ctx, "ggml_view_tensor: the source is NULL");
     if (ggml_tensor_is_error(src)) return ggml_error_tensor(ctx, "%s", ggml_tensor_error(src));
-    struct ggml_tensor shape = {.type = src->type};
-    memcpy(shape.ne, src->ne, sizeof(shape.ne));
-    memcpy(shape.nb, src->nb, sizeof(shape.nb));
-    if (!attach_view(&shape, src, 0, 0)) return ggml_last_error_tensor(ctx);
-    struct ggml_tensor *view = new_tensor(ctx, &shape, 0);
-    return ggml_tensor_is_error(view) ? view : ggml_format_name(view, "%s (view)", src->name);
+    struct ggml_tensor *view = ggml_new_alias_impl(ctx, src);
+    if (!ggml_tensor_is_error(view)) ggml_name_join(view, src->name, " (view)");
+    return view;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Copies and conversions.
+#include "graph/name.h"
 #include "op/op_rules.h"
 
 struct ggml_tensor *ggml_dup(struct ggml_context *ctx, struct ggml_tensor *a) {
@@ -28,15 +29,20 @@ struct ggml_tensor *ggml_cpy(struct ggml_context *ctx, struct ggml_tensor *a,
     struct ggml_tensor *result =
         op_build(&(struct op_call){OP(ctx, CPY), .src = {a, b}, .alias = b});
     if (op_is_error(result)) return result;
-    if (b->name[0] == '\0') return ggml_format_name(result, "%s (copy)", a->name);
-    return ggml_format_name(result, "%s (copy of %s)", b->name, a->name);
+    if (b->name[0] == '\0') {
+        ggml_name_join(result, a->name, " (copy)");
+        return result;
+    }
+    ggml_name_join(result, b->name, " (copy of ");
+    ggml_name_join(result, result->name, a->name);
+    ggml_name_join(result, result->name, ")");
+    return result;
 }
 
 struct ggml_tensor *ggml_cast(struct ggml_context *ctx, struct ggml_tensor *a,
                               enum ggml_type type) {
-    struct ggml_tensor *result = op_build(
-        &(struct op_call){OP(ctx, CPY), .src = {a}, .self_slot = 1, .typed = true, .type = type});
-    return op_is_error(result) ? result : ggml_format_name(result, "%s (copy)", a->name);
+    return op_build(&(struct op_call){OP(ctx, CPY), .src = {a}, .self_slot = 1, .typed = true,
+                                      .type = type, .named_after = a, .suffix = " (copy)"});
 }
 
 bool op_shape_same_elements(struct op_call *call) {
@@ -44,9 +50,9 @@ bool op_shape_same_elements(struct op_call *call) {
 }
 
 static struct ggml_tensor *build_cont(struct op_call *call) {
-    const struct ggml_tensor *a = call->src[0];
-    struct ggml_tensor *result = op_build(call);
-    return op_is_error(result) ? result : ggml_format_name(result, "%s (cont)", a->name);
+    call->named_after = call->src[0];
+    call->suffix = " (cont)";
+    return op_build(call);
 }
 
 struct ggml_tensor *ggml_cont(struct ggml_context *ctx, struct ggml_tensor *a) {

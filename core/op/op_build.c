@@ -8,6 +8,7 @@
 #include "base/thread_guard.h"
 #include "graph/context.h"
 #include "graph/error_tensor.h"
+#include "graph/name.h"
 #include "graph/tensor_impl.h"
 #include "op/op_table.h"
 
@@ -39,32 +40,31 @@ struct ggml_tensor *op_pass_on(struct ggml_context *ctx, const struct ggml_tenso
     return ggml_error_tensor(ctx, "%s", reason != NULL ? reason : "an operand is in error");
 }
 
-static bool check_operand(struct op_call *call, const struct ggml_tensor *tensor,
-                          const char *role) {
-    if (tensor == NULL) return op_fail(call, "%s is NULL", role);
-    if (!op_is_error(tensor)) return true;
-    call->error = op_pass_on(call->ctx, tensor);
+static bool pass_on(struct op_call *call, const struct ggml_tensor *bad) {
+    call->error = op_pass_on(call->ctx, bad);
     return false;
+}
+
+static bool check_like(struct op_call *call) {
+    if (call->like == NULL) return op_fail(call, "the tensor that gives the shape is NULL");
+    return !op_is_error(call->like) || pass_on(call, call->like);
 }
 
 static bool check_operands(struct op_call *call, const struct ggml_op_info *info) {
     if (call->ctx == NULL) return op_fail(call, "the context is NULL");
     for (int i = 0; i < GGML_MAX_SRC; ++i) {
-        char role[16];
-        snprintf(role, sizeof(role), "src%d", i);
-        const bool wanted = i < info->min_src && !(call->self_slot > 0 && i == call->self_slot);
-        if (!wanted && call->src[i] == NULL) continue;
-        if (!check_operand(call, call->src[i], role)) return false;
+        const struct ggml_tensor *src = call->src[i];
+        if (src != NULL && op_is_error(src)) return pass_on(call, src);
+        if (src != NULL || i >= info->min_src || (i > 0 && i == call->self_slot)) continue;
+        return op_fail(call, "src%d is NULL", i);
     }
-    if (call->has_like && !check_operand(call, call->like, "the tensor that gives the shape")) {
-        return false;
-    }
-    return true;
+    return !call->has_like || check_like(call);
 }
 
 // Strides included, so that nothing later can overflow.
 static bool check_result(struct op_call *call) {
     if (call->alias != NULL && !call->window) return true;
+    if (ggml_shape_is_small(ggml_get_type_traits(call->type), call->ne)) return true;
     if ((unsigned)call->type >= GGML_TYPE_COUNT || ggml_blck_size(call->type) <= 0) {
         return op_fail(call, "there is no type %d", (int)call->type);
     }
@@ -93,10 +93,16 @@ static bool check_result(struct op_call *call) {
 }
 
 static struct ggml_tensor *new_result(struct op_call *call) {
-    if (call->alias != NULL && !call->window) return ggml_view_tensor(call->ctx, call->alias);
+    if (call->alias != NULL && !call->window) return ggml_new_alias_impl(call->ctx, call->alias);
     const size_t *nb = call->window && call->strided ? call->nb : NULL;
     return ggml_new_view_impl(call->ctx, call->type, GGML_MAX_DIMS, call->ne, nb, call->alias,
                               call->window ? call->offset : 0);
+}
+
+static void name_result(const struct op_call *call, struct ggml_tensor *result) {
+    const struct ggml_tensor *base = call->named_after != NULL ? call->named_after : call->alias;
+    if (base == NULL) return;
+    ggml_name_join(result, base->name, call->suffix != NULL ? call->suffix : " (view)");
 }
 
 static struct ggml_tensor *make_result(struct op_call *call) {
@@ -106,7 +112,7 @@ static struct ggml_tensor *make_result(struct op_call *call) {
         memcpy(result->ne, call->ne, sizeof(result->ne));
         memcpy(result->nb, call->nb, sizeof(result->nb));
     }
-    if (call->window) ggml_format_name(result, "%s (view)", call->alias->name);
+    name_result(call, result);
     result->op = call->op;
     memcpy(result->op_params, call->params, sizeof(result->op_params));
     memcpy(result->src, call->src, sizeof(result->src));

@@ -25,7 +25,9 @@ struct op_call {
     int64_t ne[GGML_MAX_DIMS];
     bool strided; // `nb` holds the strides of the result; otherwise packed, or those of `alias`
     size_t nb[GGML_MAX_DIMS];
-    struct ggml_tensor *error; // set by op_fail()
+    const struct ggml_tensor *named_after; // with `suffix`: what the name of the result begins with
+    const char *suffix;                    // NULL: " (view)" behind the name of `alias`, if any
+    struct ggml_tensor *error;             // set by op_fail()
 };
 
 // First members of an initialiser of struct op_call inside the public function that builds NAME.

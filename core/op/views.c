@@ -2,11 +2,6 @@
 // Views: other extents or strides over the same memory.
 #include "op/op_rules.h"
 
-static struct ggml_tensor *named(struct ggml_tensor *result, const struct ggml_tensor *a,
-                                 const char *what) {
-    return op_is_error(result) ? result : ggml_format_name(result, "%s (%s)", a->name, what);
-}
-
 // --- reshape -------------------------------------------------------------------------------------
 
 bool op_shape_reshape(struct op_call *call) {
@@ -17,7 +12,8 @@ bool op_shape_reshape(struct op_call *call) {
 static struct ggml_tensor *build_reshape(struct op_call *call) {
     call->alias = call->src[0];
     call->window = true;
-    return named(op_build(call), call->src[0], "reshaped");
+    call->suffix = " (reshaped)";
+    return op_build(call);
 }
 
 struct ggml_tensor *ggml_reshape(struct ggml_context *ctx, struct ggml_tensor *a,
@@ -130,9 +126,9 @@ bool op_shape_permute(struct op_call *call) {
 
 struct ggml_tensor *ggml_permute(struct ggml_context *ctx, struct ggml_tensor *a, int axis0,
                                  int axis1, int axis2, int axis3) {
-    struct ggml_tensor *result = op_build_inplace(
-        &(struct op_call){OP(ctx, PERMUTE), .src = {a}, .params = {axis0, axis1, axis2, axis3}});
-    return named(result, a, "permuted");
+    return op_build_inplace(&(struct op_call){OP(ctx, PERMUTE), .src = {a},
+                                              .params = {axis0, axis1, axis2, axis3},
+                                              .suffix = " (permuted)"});
 }
 
 bool op_shape_transpose(struct op_call *call) {
@@ -141,7 +137,6 @@ bool op_shape_transpose(struct op_call *call) {
 }
 
 struct ggml_tensor *ggml_transpose(struct ggml_context *ctx, struct ggml_tensor *a) {
-    struct ggml_tensor *result =
-        op_build_inplace(&(struct op_call){OP(ctx, TRANSPOSE), .src = {a}});
-    return named(result, a, "transposed");
+    return op_build_inplace(
+        &(struct op_call){OP(ctx, TRANSPOSE), .src = {a}, .suffix = " (transposed)"});
 }

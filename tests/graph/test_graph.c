@@ -64,6 +64,31 @@ static void test_order_respects_dependencies(void **state) {
     assert_null(ggml_graph_error(g));
 }
 
+static void test_nodes_are_numbered_and_found_in_any_size_of_graph(void **state) {
+    enum { NODES = 1200 };
+    (void)state;
+    for (size_t size = 2 * NODES; size < 32000; size = 2 * size + 1) {
+        struct ggml_cgraph *g = ggml_new_graph_custom(ctx, size, false);
+        struct ggml_tensor *nodes[NODES] = {leaf(""), node(GGML_OP_SQR, leaf(""), NULL)};
+        for (int i = 2; i < NODES; ++i) {
+            nodes[i] = node(GGML_OP_ADD, nodes[i - 1], nodes[i / 2]);
+        }
+        ggml_build_forward_expand(g, nodes[NODES - 1]);
+        assert_int_equal(ggml_graph_n_nodes(g), NODES - 1);
+        for (int i = 1; i < NODES; ++i) {
+            char name[GGML_MAX_NAME] = "";
+            snprintf(name, sizeof(name), "node_%d", i - 1);
+            assert_ptr_equal(ggml_graph_node(g, i - 1), nodes[i]);
+            assert_memory_equal(nodes[i]->name, name, sizeof(name));
+            assert_true(ggml_hash_contains(&g->visited_hash_set, nodes[i]));
+            const size_t slot = ggml_hash_find(&g->visited_hash_set, nodes[i]);
+            assert_ptr_equal(g->visited_hash_set.keys[slot], nodes[i]);
+        }
+        assert_string_equal(g->leafs[0]->name, "leaf_0");
+        ggml_reset(ctx);
+    }
+}
+
 static void test_right_to_left_visits_last_source_first(void **state) {
     (void)state;
     struct ggml_tensor *a = leaf("a"), *b = leaf("b");
@@ -398,6 +423,7 @@ static void test_dot_file_quotes_names(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         GRAPH_TEST(test_order_respects_dependencies),
+        GRAPH_TEST(test_nodes_are_numbered_and_found_in_any_size_of_graph),
         GRAPH_TEST(test_right_to_left_visits_last_source_first),
         GRAPH_TEST(test_select_computes_one_branch),
         GRAPH_TEST(test_ordered_nodes_can_be_computed_later),

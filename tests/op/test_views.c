@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -189,6 +190,65 @@ static void test_inplace_keeps_strides(void **state) {
     assert_null(t->view_src);
 }
 
+// What derived tensors are called, as formatting says it.
+static void check_name(const struct ggml_tensor *t, const char *name, const char *suffix) {
+    char text[4 * GGML_MAX_NAME], wanted[GGML_MAX_NAME] = "";
+    const size_t n = (size_t)snprintf(text, sizeof(text), "%s%s", name, suffix);
+    memcpy(wanted, text, n < sizeof(wanted) ? n : sizeof(wanted) - 1);
+    assert_string_equal(t->name, wanted);
+    assert_memory_equal(t->name, wanted, sizeof(wanted));
+}
+
+static void check_names(const char *name, const char *other) {
+    struct ggml_tensor *b = ggml_new_tensor(ctx, GGML_TYPE_F16, 4, a->ne);
+    ggml_set_name(a, name);
+    ggml_set_name(b, other);
+    check_name(ggml_view_tensor(ctx, a), name, " (view)");
+    check_name(ggml_view_1d(ctx, a, 8, 0), name, " (view)");
+    check_name(ggml_sqr_inplace(ctx, a), name, " (view)");
+    check_name(ggml_reshape_1d(ctx, a, 384), name, " (reshaped)");
+    check_name(ggml_permute(ctx, a, 1, 0, 2, 3), name, " (permuted)");
+    check_name(ggml_transpose(ctx, a), name, " (transposed)");
+    check_name(ggml_cont(ctx, a), name, " (cont)");
+    check_name(ggml_cont_1d(ctx, a, 384), name, " (cont)");
+    check_name(ggml_cast(ctx, a, GGML_TYPE_F16), name, " (copy)");
+    if (*other != '\0') {
+        char suffix[GGML_MAX_NAME + 16];
+        snprintf(suffix, sizeof(suffix), " (copy of %s)", name);
+        check_name(ggml_cpy(ctx, a, b), other, suffix);
+    } else {
+        check_name(ggml_cpy(ctx, a, b), name, " (copy)");
+    }
+    assert_string_equal(ggml_sqr(ctx, a)->name, "");
+}
+
+static void test_names_are_those_of_formatting(void **state) {
+    (void)state;
+    static const char letters[] =
+        "\xc3\xa9-name/of.a%s%d\xe2\x82\xac-tensor-whose-name-is-as-long-as"
+        "-any-that-there-can-be-and-then-some-more";
+    for (size_t n = 0; n < GGML_MAX_NAME && n < sizeof(letters); ++n) {
+        char name[GGML_MAX_NAME] = "";
+        memcpy(name, letters, n);
+        check_names(name, "cache");
+        check_names("x", name);
+        check_names(name, name);
+        ggml_reset(ctx);
+        a = ggml_new_tensor_4d(ctx, GGML_TYPE_F32, 8, 6, 4, 2);
+    }
+}
+
+// A client may write it byte by byte, and leave something behind its end or no end at all.
+static void test_names_written_by_hand(void **state) {
+    (void)state;
+    char name[GGML_MAX_NAME] = "";
+    memset(a->name, 'n', sizeof(a->name));
+    memset(name, 'n', sizeof(name) - 1);
+    assert_string_equal(ggml_view_tensor(ctx, a)->name, name);
+    a->name[3] = '\0';
+    check_name(ggml_reshape_1d(ctx, a, 384), "nnn", " (reshaped)");
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
@@ -200,6 +260,8 @@ int main(void) {
         TEST(test_permute_keeps_large_strides),
         TEST(test_copies),
         TEST(test_inplace_keeps_strides),
+        TEST(test_names_are_those_of_formatting),
+        TEST(test_names_written_by_hand),
     };
     return cmocka_run_group_tests_name("op views", tests, NULL, NULL);
 }
