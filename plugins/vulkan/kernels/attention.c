@@ -6,6 +6,13 @@ enum {
     MAX_CHANNELS = 1024, // as many as flash_attn.comp keeps in shared memory
     MAX_LANE_CHANNELS = 256,
     LANE_ROWS = 4,
+    TILE_GROUP = 128, // of flash_attn_tile.comp, in lines of TILE_LANES
+    TILE_LANES = 16,
+    TILE_LINES = TILE_GROUP / TILE_LANES,
+    MIN_TILE_ROWS = 4,
+    ROW_GROUP = 128, // of flash_attn.comp
+    PART_KEYS = 256, // least that are worth a group of their own
+    ENOUGH_GROUPS = 256,
     N_SOURCES = 5,
 };
 
@@ -111,12 +118,118 @@ static void encode_lanes(struct vk_plan *plan, const struct ggml_tensor *node) {
                            (uint64_t)q->ne[3]);
 }
 
+// --- GPUs ----------------------------------------------------------------------------------------
+
+// What an invocation of flash_attn_tile.comp takes; 0 rows: it does not suit.
+struct tile {
+    uint32_t rows, keys;
+};
+
+static uint32_t quads_of(const struct ggml_tensor *t) {
+    return (uint32_t)(t->ne[0] / 4);
+}
+
+static uint64_t shared_bytes(const struct ggml_tensor *node, struct tile tile) {
+    const uint64_t k = quads_of(node->src[1]) | 1, v = quads_of(node->src[2]) | 1;
+    const uint64_t rows = TILE_LINES * tile.rows, keys = TILE_LANES * tile.keys;
+    return 16 * (rows * k + keys * (k > v ? k : v)) + 4 * rows * (keys + TILE_LANES) + 16;
+}
+
+// The largest tile that is not more than half empty and fits into shared memory.
+static struct tile choose_tile(const struct vk_features *features, const struct ggml_tensor *node) {
+    static const struct tile tiles[] = {{4, 2}, {4, 1}, {2, 2}, {2, 1}, {1, 2}, {1, 1}};
+    const struct tile none = {0, 0};
+    const int64_t rows = node->src[0]->ne[1] * shared_heads(node);
+    if (features->cpu || features->max_group_size < TILE_GROUP || rows < MIN_TILE_ROWS ||
+        node->src[1]->ne[0] % 4 != 0 || node->src[2]->ne[0] % 4 != 0)
+        return none;
+    for (size_t i = 0; i < sizeof(tiles) / sizeof(tiles[0]); ++i) {
+        const bool filled = rows > TILE_LINES * (int64_t)tiles[i].rows / 2;
+        if ((filled || tiles[i].rows == 1) &&
+            shared_bytes(node, tiles[i]) <= features->max_shared_bytes)
+            return tiles[i];
+    }
+    return none;
+}
+
+// Keys over several groups, where there are fewer groups than a GPU needs.
+struct split {
+    uint32_t parts, keys;
+    size_t offset, bytes; // of what they find, in scratch memory
+};
+
+static struct split choose_split(struct vk_plan *plan, const struct ggml_tensor *node,
+                                 uint64_t groups) {
+    const uint64_t n_keys = (uint64_t)node->src[1]->ne[1];
+    const uint64_t wanted = groups ? ENOUGH_GROUPS / groups : 0, most = n_keys / PART_KEYS;
+    uint64_t parts = wanted < most ? wanted : most;
+    struct split split = {1, (uint32_t)n_keys, 0, 0};
+    if (vk_plan_features(plan)->cpu || parts < 2) return split;
+    split.keys = (uint32_t)(vk_groups_of(vk_groups_of(n_keys, parts), ROW_GROUP) * ROW_GROUP);
+    split.parts = (uint32_t)vk_groups_of(n_keys, split.keys);
+    split.bytes = (size_t)(vk_nrows(node->src[0]) * split.parts *
+                           (vk_groups_of((uint64_t)node->src[2]->ne[0], 4) + 1) * 16);
+    split.offset = vk_plan_scratch(plan, split.bytes);
+    return split;
+}
+
+// `groups` of them do all keys.
+static void use_split(const struct vk_plan *plan, struct vk_dispatch *d, const struct split *split,
+                      uint64_t groups) {
+    vk_dispatch_spec(d, split->parts > 1);
+    d->numbers[2] = split->parts;
+    d->numbers[3] = split->keys;
+    if (split->parts > 1) vk_dispatch_scratch(d, 0, split->offset, split->bytes, true);
+    vk_dispatch_groups(plan, d, groups * split->parts);
+}
+
+static void encode_merge(struct vk_plan *plan, const struct ggml_tensor *node,
+                         const struct split *split) {
+    if (split->parts <= 1) return;
+    struct vk_dispatch *d = begin(plan, node, VK_SHADER_flash_attn_merge, 64);
+    if (!d) return;
+    vk_dispatch_scratch(d, 2, split->offset, split->bytes, false);
+    d->numbers[2] = split->parts;
+    vk_dispatch_groups(plan, d, vk_nrows(node->src[0]));
+}
+
+static void encode_tile(struct vk_plan *plan, const struct ggml_tensor *node, struct tile tile) {
+    const struct ggml_tensor *q = node->src[0];
+    const int64_t heads = shared_heads(node);
+    const uint64_t groups =
+        vk_groups_of((uint64_t)(q->ne[1] * heads), (uint64_t)TILE_LINES * tile.rows) *
+        (uint64_t)(q->ne[2] / heads) * (uint64_t)q->ne[3];
+    const struct split split = choose_split(plan, node, groups);
+    struct vk_dispatch *d = begin(plan, node, VK_SHADER_flash_attn_tile, TILE_GROUP);
+    if (!d) return;
+    d->numbers[1] = (uint32_t)heads;
+    use_split(plan, d, &split, groups);
+    vk_dispatch_spec(d, quads_of(node->src[1]));
+    vk_dispatch_spec(d, quads_of(node->src[2]));
+    vk_dispatch_spec(d, tile.rows);
+    vk_dispatch_spec(d, tile.keys);
+    vk_dispatch_spec(d, vk_is_wide(node->src[1]));
+    vk_dispatch_spec(d, vk_is_wide(node->src[2]));
+    encode_merge(plan, node, &split);
+}
+
+static void encode_rows(struct vk_plan *plan, const struct ggml_tensor *node) {
+    const uint64_t groups = vk_nrows(node->src[0]);
+    const struct split split = choose_split(plan, node, groups);
+    struct vk_dispatch *d =
+        begin(plan, node, VK_SHADER_flash_attn, vk_plan_features(plan)->cpu ? 32 : ROW_GROUP);
+    if (!d) return;
+    use_split(plan, d, &split, groups);
+    encode_merge(plan, node, &split);
+}
+
 void vk_encode_flash_attn(struct vk_plan *plan, const struct ggml_tensor *node) {
     const struct vk_features *features = vk_plan_features(plan);
-    if (suits_lanes(features, node)) {
+    const struct tile tile = choose_tile(features, node);
+    if (suits_lanes(features, node))
         encode_lanes(plan, node);
-        return;
-    }
-    struct vk_dispatch *d = begin(plan, node, VK_SHADER_flash_attn, features->cpu ? 32 : 128);
-    if (d) vk_dispatch_groups(plan, d, vk_nrows(node->src[0]));
+    else if (tile.rows > 0)
+        encode_tile(plan, node, tile);
+    else
+        encode_rows(plan, node);
 }

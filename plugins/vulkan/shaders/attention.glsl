@@ -81,4 +81,14 @@ uint dst_address(const uvec3 row) {
     return DST.at.x + row.y * DST.nb.y + row.x * DST.nb.z + row.z * DST.nb.w;
 }
 
+// Where a part of the keys leaves what it found for a query row: sums, largest score, sum of the
+// weights; number(2) parts per row, of number(3) keys each.
+uint part_size() { return (SRC2.ne.x + 3) / 4 * 4 + 4; } // numbers
+uint part_index(const uvec3 row, const uint part) {
+    return ((row.z * SRC0.ne.z + row.y) * SRC0.ne.y + row.x) * number(2) + part;
+}
+uint part_address(const uvec3 row, const uint part) {
+    return DST.at.x + 4 * part_index(row, part) * part_size();
+}
+
 #endif

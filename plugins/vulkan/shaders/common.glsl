@@ -90,6 +90,13 @@ uint f32_to_f16(const float value) {
     return sign | (half_ + uint(rest > tie || (rest == tie && (half_ & 1u) != 0u)));
 }
 
+// Four halves or bfloat16 numbers.
+vec4 floats_of(const uint type, const uvec2 words) {
+    if (type == TYPE_F16) return vec4(unpackHalf2x16(words.x), unpackHalf2x16(words.y));
+    return uintBitsToFloat(uvec4(words.x << 16, words.x & 0xffff0000u, words.y << 16,
+                                 words.y & 0xffff0000u));
+}
+
 // Views of one binding by the size of what is read; blocks that are not used cost nothing.
 #define VK_OPERAND(name, index)                                                                    \
     layout(set = 0, binding = index) buffer name##_block_f32 { float name##_f32[]; };              \

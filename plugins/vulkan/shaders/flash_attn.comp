@@ -1,13 +1,15 @@
 #version 450
 // SPDX-License-Identifier: MIT
 // flash_attn_ext, a query row per group: each invocation takes the score of one key of a block of
-// keys, then a few channels of the weighted sum. For all types and layouts.
+// keys, then a few channels of the weighted sum. For all types and layouts. SPLIT: a group takes
+// one of the parts of the keys.
 #include "attention.glsl"
 #include "reduce.glsl"
 #define UNPACK_FROM src1
 #include "unpack.glsl"
 #define UNPACK_FROM src2
 #include "unpack.glsl"
+layout(constant_id = 9) const bool SPLIT = false;
 
 shared vec4 query[256];
 shared vec4 sums[256];
@@ -42,7 +44,7 @@ float score_at(const uint k, const uint mask, const float slope, const uint key)
 }
 
 void add_values(const uint v, const uint n_keys, const float factor) {
-    for (uint i = gl_LocalInvocationID.x; i < (DST.ne.x + 3) / 4; i += gl_WorkGroupSize.x) {
+    for (uint i = gl_LocalInvocationID.x; i < (SRC2.ne.x + 3) / 4; i += gl_WorkGroupSize.x) {
         vec4 sum = factor == 1.0 ? sums[i] : sums[i] * factor;
         for (uint j = 0; j < n_keys; ++j) {
             if (weights[j] != 0.0) sum += weights[j] * load_v(v + j * SRC2.nb.y, i);
@@ -51,12 +53,27 @@ void add_values(const uint v, const uint n_keys, const float factor) {
     }
 }
 
+void close_row(const uvec3 row, const uint part, const float largest, const float total) {
+    const uint lane = gl_LocalInvocationID.x;
+    const float closing = SPLIT ? 1.0 : closing_factor(largest, total, row.y);
+    const uint to = (SPLIT ? part_address(row, part) : dst_address(row)) >> 2;
+    barrier();
+    for (uint c = lane; c < SRC2.ne.x; c += gl_WorkGroupSize.x)
+        dst_f32[to + c] = sums[c / 4][c & 3u] * closing;
+    if (SPLIT && lane == 0u) {
+        dst_f32[to + part_size() - 4] = largest;
+        dst_f32[to + part_size() - 3] = total;
+    }
+}
+
 void main() {
-    const uint number_of_row = group_linear();
+    const uint parts = SPLIT ? number(2) : 1, number_of_row = group_linear() / parts;
+    const uint part = group_linear() - number_of_row * parts;
     if (number_of_row >= SRC0.ne.y * SRC0.ne.z * SRC0.ne.w) return;
     const uvec3 row = row_at(SRC0.ne, number_of_row).yzw;
     const uint lane = gl_LocalInvocationID.x;
-    const uint n_keys = SRC1.ne.y;
+    const uint begin = SPLIT ? part * number(3) : 0;
+    const uint end = SPLIT ? min(begin + number(3), SRC1.ne.y) : SRC1.ne.y;
     const uint q = q_address(row), k = k_address(row), v = v_address(row);
     const uint mask = MASK ? mask_address(row) : 0;
     const float slope = slope_of(row.y);
@@ -67,21 +84,18 @@ void main() {
     barrier();
     float largest = -FLT_INFINITY;
     float total = 0;
-    for (uint first = 0; first < n_keys; first += gl_WorkGroupSize.x) {
+    for (uint first = begin; first < end; first += gl_WorkGroupSize.x) {
         const uint key = first + lane;
-        const float score = key < n_keys ? score_at(k, mask, slope, key) : -FLT_INFINITY;
+        const float score = key < end ? score_at(k, mask, slope, key) : -FLT_INFINITY;
         const float now = max(largest, group_max(score));
         if (now == -FLT_INFINITY) continue;
         const float weight = score == -FLT_INFINITY ? 0.0 : exp_accurate(score - now);
         const float factor = rescale(largest, now);
         weights[lane] = weight;
         total = total * factor + group_sum(weight);
-        add_values(v + first * SRC2.nb.y, min(gl_WorkGroupSize.x, n_keys - first), factor);
+        add_values(v + first * SRC2.nb.y, min(gl_WorkGroupSize.x, end - first), factor);
         largest = now;
         barrier();
     }
-    const float closing = closing_factor(largest, total, row.y);
-    barrier();
-    for (uint c = lane; c < DST.ne.x; c += gl_WorkGroupSize.x)
-        dst_f32[(dst_address(row) >> 2) + c] = sums[c / 4][c & 3u] * closing;
+    close_row(row, part, largest, total);
 }

@@ -26,12 +26,6 @@ layout(constant_id = 10) const uint V_QUADS = 16;
 layout(constant_id = 11) const uint ROWS = 1;
 const uint KEYS = 2;
 
-vec4 floats_of(const uint type, const uvec2 words) {
-    if (type == TYPE_F16) return vec4(unpackHalf2x16(words.x), unpackHalf2x16(words.y));
-    return uintBitsToFloat(uvec4(words.x << 16, words.x & 0xffff0000u, words.y << 16,
-                                 words.y & 0xffff0000u));
-}
-
 #define LOAD_PLAIN(name, type)                                                                     \
     [[unroll]] for (uint i = 0; i < QUADS; i += 2) {                                               \
         const uint quad = g * QUADS + i;                                                           \

@@ -46,12 +46,6 @@ const uint A_LOADS = ROWS * QUADS / GROUP, B_LOADS = COLUMNS * QUADS / GROUP;
 
 bool a_has_blocks() { return unpack_block(A_TYPE).x > 1u; }
 
-vec4 floats_of(const uint type, const uvec2 words) {
-    if (type == TYPE_F16) return vec4(unpackHalf2x16(words.x), unpackHalf2x16(words.y));
-    return uintBitsToFloat(uvec4(words.x << 16, words.x & 0xffff0000u, words.y << 16,
-                                 words.y & 0xffff0000u));
-}
-
 // Elements k to k + 3 of a row of src0, zero behind the end.
 vec4 load_a(const uint row, const uint k) {
     const uint end = SRC0.ne.x;

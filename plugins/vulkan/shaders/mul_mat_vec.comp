@@ -49,12 +49,6 @@ const uint QUADS = 2;
 
 shared float partial[256];
 
-vec4 floats_of(const uint type, const uvec2 words) {
-    if (type == TYPE_F16) return vec4(unpackHalf2x16(words.x), unpackHalf2x16(words.y));
-    return uintBitsToFloat(uvec4(words.x << 16, words.x & 0xffff0000u, words.y << 16,
-                                 words.y & 0xffff0000u));
-}
-
 // Step g of a row of a matrix: 32 elements of blocks, 8 of others.
 #ifdef BLOCKS
 #define LOAD_STEP(matrix) matrix##_group_unpack(A_TYPE, A_WIDE, row, g, x);
