@@ -3,7 +3,12 @@
 #include "kernel.h"
 #include "shape.h"
 
-enum { GROUP = 64, FILTERS = 8, MAX_DIMS = 3 };
+enum {
+    GROUP = 64,
+    TILE_GROUP = 256, // most of conv_tile.comp, whose tiles have TILE_ROWS filters
+    TILE_ROWS = 64,
+    MAX_DIMS = 3,
+};
 
 // Geometry over up to three dimensions; index 0 is the width, unused ones have extent 1.
 struct conv {
@@ -191,13 +196,26 @@ static struct conv conv_of_direct(const struct ggml_tensor *node) {
     return c;
 }
 
-static uint64_t direct_groups(const struct conv *c) {
-    return vk_groups_of((uint64_t)(pixels(c) * c->batch), GROUP);
+// What an invocation of conv_direct.comp computes: drivers on the CPU have room for many sums and
+// slow loads.
+struct tile {
+    uint32_t pixels, filters;
+};
+
+static struct tile choose_tile(const struct vk_features *features, const struct conv *c) {
+    const uint64_t windows = (uint64_t)(pixels(c) * c->batch);
+    if (!features->cpu || windows < 4 * GROUP) return (struct tile){1, 8};
+    return (struct tile){windows < 16 * GROUP ? 4 : 8, c->channels_out > 8 ? 16 : 8};
+}
+
+static uint64_t direct_groups(const struct conv *c, struct tile tile) {
+    return vk_groups_of((uint64_t)(pixels(c) * c->batch), (uint64_t)GROUP * tile.pixels);
 }
 
 static bool accepts_direct(const struct vk_features *features, const struct conv *c) {
-    return has_windows(c) && direct_groups(c) <= features->max_groups[0] &&
-           vk_groups_of((uint64_t)c->channels_out, FILTERS) <= features->max_groups[1];
+    const struct tile tile = choose_tile(features, c);
+    return has_windows(c) && direct_groups(c, tile) <= features->max_groups[0] &&
+           vk_groups_of((uint64_t)c->channels_out, tile.filters) <= features->max_groups[1];
 }
 
 bool vk_accepts_conv_2d(const struct vk_features *features, const struct ggml_tensor *node) {
@@ -217,12 +235,38 @@ bool vk_accepts_conv_3d(const struct vk_features *features, const struct ggml_te
            node->ne[3] == c.channels_out * c.batch;
 }
 
+// Whether conv_tile.comp pays: with shared memory, and rows, columns and steps that fill its tiles.
+static bool suits_tile(const struct vk_features *features, const struct conv *c) {
+    return !features->cpu && features->max_group_size >= TILE_GROUP &&
+           features->max_shared_bytes >= 32768 && c->channels_out >= 16 && patch_size(c) >= 16 &&
+           pixels(c) * c->batch >= 16;
+}
+
+static void encode_tile(struct vk_plan *plan, const struct ggml_tensor *node,
+                        const struct conv *c) {
+    const uint64_t windows = (uint64_t)(pixels(c) * c->batch);
+    const uint32_t columns = windows > 32 ? 64 : windows > 16 ? 32 : 16;
+    struct vk_dispatch *d = conv_dispatch(plan, VK_SHADER_conv_tile, node, c);
+    if (!d) return;
+    d->specs[0] = 4 * columns;
+    vk_dispatch_groups(plan, d,
+                       vk_groups_of(windows, columns) *
+                           vk_groups_of((uint64_t)c->channels_out, TILE_ROWS));
+}
+
 void vk_encode_conv_direct(struct vk_plan *plan, const struct ggml_tensor *node) {
     const struct conv c = conv_of_direct(node);
+    if (suits_tile(vk_plan_features(plan), &c)) {
+        encode_tile(plan, node, &c);
+        return;
+    }
+    const struct tile tile = choose_tile(vk_plan_features(plan), &c);
     struct vk_dispatch *d = conv_dispatch(plan, VK_SHADER_conv_direct, node, &c);
     if (!d) return;
-    d->groups[0] = (uint32_t)direct_groups(&c);
-    d->groups[1] = (uint32_t)vk_groups_of((uint64_t)c.channels_out, FILTERS);
+    vk_dispatch_spec(d, tile.pixels);
+    vk_dispatch_spec(d, tile.filters);
+    d->groups[0] = (uint32_t)direct_groups(&c, tile);
+    d->groups[1] = (uint32_t)vk_groups_of((uint64_t)c.channels_out, tile.filters);
     d->groups[2] = 1;
 }
 
