@@ -48,6 +48,9 @@ GGML_ENV_ROW(GGML_VULKAN_VALIDATE, "0",
 GGML_ENV_ROW(GGML_VULKAN_DISABLE_FUSION, "none",
              "Comma-separated list of what the Vulkan plugin computes node by node, although one "
              "launch could do it: norm, glu, bias, add_chain, rope_rows, mask; 1: everything.")
+GGML_ENV_ROW(GGML_VULKAN_DISABLE_REORDER, "0",
+             "1: the Vulkan plugin computes the nodes of a graph in the order in which they come, though "
+             "another one would need fewer launches and waits.")
 GGML_ENV_ROW(GGML_VULKAN_DEBUG, "none",
              "Comma-separated list: staging: the Vulkan plugin copies through staging memory even "
              "where it could reach the device's; record: logs every graph that is recorded; gpu: "

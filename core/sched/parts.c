@@ -24,6 +24,14 @@ static bool note_order(struct ggml_backend_sched *sched, const struct ggml_cgrap
     return true;
 }
 
+static struct ggml_cgraph part_of(const struct ggml_backend_sched *sched, struct ggml_cgraph *graph,
+                                  int32_t i) {
+    const struct sched_split *split = &sched->splits[i];
+    struct ggml_cgraph part = ggml_graph_view(graph, split->i_start, split->i_end);
+    part.uid = ggml_graph_next_uid();
+    return part;
+}
+
 // Answers whether some device changed the order.
 static bool make_parts(struct ggml_backend_sched *sched, struct ggml_cgraph *graph,
                        struct ggml_cgraph *parts) {
@@ -31,8 +39,7 @@ static bool make_parts(struct ggml_backend_sched *sched, struct ggml_cgraph *gra
     for (int32_t i = 0; i < sched->n_splits; ++i) {
         const struct sched_split *split = &sched->splits[i];
         ggml_backend_t backend = sched->streams[split->backend].backend;
-        parts[i] = ggml_graph_view(graph, split->i_start, split->i_end);
-        parts[i].uid = ggml_graph_next_uid();
+        parts[i] = part_of(sched, graph, i);
         if (!backend->iface.graph_optimize) continue;
         stream_graph_optimize(backend, &parts[i]);
         for (int32_t k = split->i_start; k < split->i_end; ++k) {
@@ -58,12 +65,14 @@ bool sched_make_parts(struct ggml_backend_sched *sched, struct ggml_cgraph *grap
     return sched->reordered == reordered;
 }
 
+// Devices are not asked again: the places that nodes have by now are those of this order.
 bool sched_repeat_parts(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
     struct ggml_cgraph *parts = room_for_parts(sched);
-    if (!parts || make_parts(sched, graph, parts) != sched->reordered) return false;
-    for (int32_t k = 0; k < sched->n_nodes && sched->reordered; ++k) {
-        if (graph->nodes[k] != sched->items[sched->order[k]].tensor) return false;
-    }
+    if (!parts) return false;
+    for (int32_t k = 0; k < sched->n_nodes && sched->reordered; ++k)
+        graph->nodes[k] = sched->items[sched->order[k]].tensor;
+    for (int32_t i = 0; i < sched->n_splits; ++i)
+        parts[i] = part_of(sched, graph, i);
     return true;
 }
 

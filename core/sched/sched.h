@@ -390,8 +390,8 @@ bool sched_place_by_cost(struct ggml_backend_sched *sched);
 bool sched_cut(struct ggml_backend_sched *sched);
 // The parts of the graph that streams compute, in the order that their devices prefer.
 bool sched_make_parts(struct ggml_backend_sched *sched, struct ggml_cgraph *graph);
-// The same for a graph that repeats the last one; false, and nothing that matters was changed, if
-// devices now prefer another order.
+// The same for a graph that repeats the last one, in the order of that; false, and nothing was
+// changed, when memory runs out.
 bool sched_repeat_parts(struct ggml_backend_sched *sched, struct ggml_cgraph *graph);
 // All of these stages. On failure the graph is as it was.
 bool sched_split(struct ggml_backend_sched *sched, struct ggml_cgraph *graph);

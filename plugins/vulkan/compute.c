@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Graphs: found among the recordings, or recorded, and submitted.
+// Graphs: put in order, found among the recordings, or recorded, and submitted.
 #include "buffer_type.h"
+#include "reorder.h"
 #include "stream.h"
 
 static struct vk_recording *find_recording(const struct vk_stream *stream) {
@@ -80,4 +81,9 @@ enum ggml_status vk_stream_compute(ggml_backend_t backend, struct ggml_cgraph *g
     status = vk_stream_flush(stream, recording->commands, &value);
     if (status == GGML_STATUS_SUCCESS) recording->last_value = value;
     return status;
+}
+
+void vk_stream_optimize(ggml_backend_t backend, struct ggml_cgraph *graph) {
+    struct vk_stream *stream = backend->context;
+    if (!stream->keeps_order) vk_reorder(graph, &stream->plan);
 }

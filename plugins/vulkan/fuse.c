@@ -8,21 +8,33 @@
 #include "util.h"
 
 enum vk_fusion_number {
-#define VK_FUSION_ROW(name, op) FUSION_##name,
+#define VK_FUSION_ROW(name, ...) FUSION_##name,
 #include "fuse_list.inl"
     N_FUSIONS,
 };
 
-enum { MAX_TERMS = 7 }; // of a chain of additions, as in shaders/add_chain.comp
+enum { MAX_TERMS = VK_MAX_FUSED + 1 }; // of a chain of additions, as in shaders/add_chain.comp
 
-// The nodes from i on that a fusion looks at.
+// Nodes with the ops of a fusion.
 struct window {
     const struct ggml_cgraph *graph;
-    int i;
+    const int *idxs;
+    int n;
+    enum ggml_op ops[VK_MAX_FUSED];
 };
 
-static struct ggml_tensor *node_at(const struct window *w, int k) {
-    return w->i + k < w->graph->n_nodes ? w->graph->nodes[w->i + k] : NULL;
+static const struct ggml_tensor *node_at(const struct window *w, int k) {
+    return w->graph->nodes[w->idxs[k]];
+}
+
+// Whether the first n nodes each feed only the next.
+static bool is_chain(const struct window *w, int n) {
+    return n <= w->n && ggml_can_fuse_ext(w->graph, w->idxs, w->ops, n);
+}
+
+// Whether nothing but the last node is used elsewhere.
+static bool is_closed(const struct window *w) {
+    return ggml_can_fuse_subgraph_ext(w->graph, w->idxs, w->n, w->ops, &w->idxs[w->n - 1], 1);
 }
 
 // The source of a sum or product that is not `known`.
@@ -67,13 +79,12 @@ static bool is_row_operand(const struct ggml_tensor *dst, const struct ggml_tens
 }
 
 static int fuse_norm(struct vk_plan *plan, const struct window *w) {
-    static const enum ggml_op ops[] = {GGML_OP_RMS_NORM, GGML_OP_MUL, GGML_OP_ADD};
-    if (!ggml_can_fuse(w->graph, w->i, ops, 2)) return 0;
+    if (!is_chain(w, 2)) return 0;
     const struct ggml_tensor *norm = node_at(w, 0);
     const struct ggml_tensor *product = node_at(w, 1);
     const struct ggml_tensor *scale = other_source(product, norm);
     const struct ggml_tensor *dst = product, *term = NULL;
-    if (ggml_can_fuse(w->graph, w->i, ops, 3) && is_float_rows(node_at(w, 2)) &&
+    if (is_chain(w, 3) && is_float_rows(node_at(w, 2)) &&
         is_row_operand(node_at(w, 2), other_source(node_at(w, 2), product))) {
         dst = node_at(w, 2);
         term = other_source(dst, product);
@@ -98,9 +109,7 @@ static int fuse_norm(struct vk_plan *plan, const struct window *w) {
 // --- products
 
 static int fuse_glu(struct vk_plan *plan, const struct window *w) {
-    static const enum ggml_op ops[] = {GGML_OP_MUL_MAT, GGML_OP_MUL_MAT, GGML_OP_GLU};
-    const int last = w->i + 2;
-    if (!ggml_can_fuse_subgraph(w->graph, w->i, 3, ops, &last, 1)) return 0;
+    if (!is_closed(w)) return 0;
     const struct ggml_tensor *glu = node_at(w, 2);
     const struct ggml_tensor *x = glu->src[0], *gate = glu->src[1];
     const bool straight = x == node_at(w, 0) && gate == node_at(w, 1);
@@ -113,8 +122,7 @@ static int fuse_glu(struct vk_plan *plan, const struct window *w) {
 }
 
 static int fuse_bias(struct vk_plan *plan, const struct window *w) {
-    static const enum ggml_op ops[] = {GGML_OP_MUL_MAT, GGML_OP_ADD};
-    if (!ggml_can_fuse(w->graph, w->i, ops, 2)) return 0;
+    if (!is_chain(w, 2)) return 0;
     const struct ggml_tensor *product = node_at(w, 0);
     const struct ggml_tensor *sum = node_at(w, 1);
     const struct ggml_tensor *bias = other_source(sum, product);
@@ -129,10 +137,8 @@ static int fuse_bias(struct vk_plan *plan, const struct window *w) {
 // --- additions
 
 static int count_chain(const struct window *w) {
-    static const enum ggml_op ops[MAX_TERMS] = {GGML_OP_ADD, GGML_OP_ADD, GGML_OP_ADD,
-                                                GGML_OP_ADD, GGML_OP_ADD, GGML_OP_ADD};
     int n = 1;
-    while (n < MAX_TERMS - 1 && ggml_can_fuse(w->graph, w->i, ops, n + 1))
+    while (is_chain(w, n + 1))
         ++n;
     return n;
 }
@@ -186,12 +192,9 @@ static bool is_row_table(const struct ggml_tensor *t) {
 }
 
 static int fuse_rope_rows(struct vk_plan *plan, const struct window *w) {
-    enum ggml_op ops[] = {GGML_OP_ROPE, GGML_OP_VIEW, GGML_OP_SET_ROWS};
-    const int last = w->i + 2;
-    const struct ggml_tensor *view = node_at(w, 1);
-    if (view && view->op == GGML_OP_RESHAPE) ops[1] = GGML_OP_RESHAPE;
-    if (!ggml_can_fuse_subgraph(w->graph, w->i, 3, ops, &last, 1)) return 0;
+    if (!is_closed(w)) return 0;
     const struct ggml_tensor *rope = node_at(w, 0);
+    const struct ggml_tensor *view = node_at(w, 1);
     const struct ggml_tensor *rows = node_at(w, 2);
     const struct ggml_tensor *ids = rows->src[1];
     const bool wide = ids->type == GGML_TYPE_I64;
@@ -227,8 +230,7 @@ static bool is_plain_soft_max(const struct ggml_tensor *node) {
 }
 
 static int fuse_mask(struct vk_plan *plan, const struct window *w) {
-    static const enum ggml_op ops[] = {GGML_OP_SCALE, GGML_OP_ADD, GGML_OP_SOFT_MAX};
-    if (!ggml_can_fuse(w->graph, w->i, ops, 3)) return 0;
+    if (!is_chain(w, 3)) return 0;
     const struct ggml_tensor *scale = node_at(w, 0), *soft_max = node_at(w, 2);
     const struct ggml_tensor *mask = other_source(node_at(w, 1), scale);
     if (ggml_get_op_params_f32(scale, 1) != 0.0f || !is_plain_soft_max(soft_max) ||
@@ -251,14 +253,29 @@ static int fuse_mask(struct vk_plan *plan, const struct window *w) {
 
 // --- the list
 
-static const struct {
-    const char *name;
-    enum ggml_op op;
-    int (*fuse)(struct vk_plan *plan, const struct window *w);
-} fusions[] = {
-#define VK_FUSION_ROW(name, op) {#name, GGML_OP_##op, fuse_##name},
+typedef int (*fuse_fn)(struct vk_plan *plan, const struct window *w);
+
+static const fuse_fn functions[] = {
+#define VK_FUSION_ROW(name, ...) fuse_##name,
 #include "fuse_list.inl"
 };
+
+static const struct vk_fusion fusions[] = {
+#define VK_FUSION_ROW(name, shape, least, most, op0, op1, op2)                                     \
+    {#name, VK_FUSION_##shape, least, most, {GGML_OP_##op0, GGML_OP_##op1, GGML_OP_##op2}},
+#include "fuse_list.inl"
+};
+
+const struct vk_fusion *vk_fusions(int *out_count) {
+    *out_count = N_FUSIONS;
+    return fusions;
+}
+
+bool vk_fusion_takes(const struct vk_fusion *fusion, int k, const struct ggml_tensor *node) {
+    const enum ggml_op op = fusion->ops[k < VK_FUSION_OPS ? k : VK_FUSION_OPS - 1];
+    if (k >= fusion->most) return false;
+    return node->op == op || (op == GGML_OP_VIEW && node->op == GGML_OP_RESHAPE);
+}
 
 uint32_t vk_fusions_disabled(void) {
     const char *list = vk_config("GGML_VULKAN_DISABLE_FUSION");
@@ -269,12 +286,32 @@ uint32_t vk_fusions_disabled(void) {
     return disabled;
 }
 
+static int fuse_by(struct vk_plan *plan, const struct ggml_cgraph *graph, int k, const int *idxs,
+                   int n) {
+    struct window w = {.graph = graph, .idxs = idxs};
+    if (plan->fusions_disabled >> k & 1) return 0;
+    while (w.n < n && vk_fusion_takes(&fusions[k], w.n, graph->nodes[idxs[w.n]])) {
+        w.ops[w.n] = graph->nodes[idxs[w.n]]->op;
+        w.n++;
+    }
+    return w.n >= fusions[k].least ? functions[k](plan, &w) : 0;
+}
+
 int vk_fuse(struct vk_plan *plan, const struct ggml_cgraph *graph, int i) {
-    const struct window w = {graph, i};
+    int idxs[VK_MAX_FUSED], n = 0;
+    for (; n < VK_MAX_FUSED && i + n < graph->n_nodes; ++n)
+        idxs[n] = i + n;
     for (int k = 0; k < N_FUSIONS; ++k) {
-        if (graph->nodes[i]->op != fusions[k].op || (plan->fusions_disabled >> k & 1)) continue;
-        const int n = fusions[k].fuse(plan, &w);
-        if (n > 0 || plan->out_of_memory) return n;
+        const int fused = fuse_by(plan, graph, k, idxs, n);
+        if (fused > 0 || plan->out_of_memory) return fused;
     }
     return 0;
+}
+
+int vk_fuse_ask(struct vk_plan *plan, const struct ggml_cgraph *graph, int k, const int *idxs,
+                int n) {
+    vk_plan_clear(plan);
+    const int fused = fuse_by(plan, graph, k, idxs, n);
+    vk_plan_clear(plan);
+    return fused;
 }

@@ -168,6 +168,7 @@ static const struct ggml_backend_i stream_interface = {
     .graph_compute = vk_stream_compute,
     .event_record = vk_event_record,
     .event_wait = vk_event_wait,
+    .graph_optimize = vk_stream_optimize,
 };
 
 struct vk_stream *vk_stream_of(ggml_backend_t backend) {
@@ -184,6 +185,7 @@ ggml_backend_t vk_stream_new(struct vk_device *device) {
     stream->context = context;
     stream->queue = vk_context_queue(context);
     vk_plan_init(&stream->plan, &device->features);
+    stream->keeps_order = strcmp(vk_config("GGML_VULKAN_DISABLE_REORDER"), "1") == 0;
     stream->backend = (struct ggml_backend){.guid = &stream_guid,
                                             .iface = stream_interface,
                                             .device = &device->base,

@@ -40,6 +40,7 @@ struct vk_stream {
 
     // Graphs.
     struct vk_plan plan;
+    bool keeps_order;        // of graphs, whatever would be better
     struct vk_graph_key key; // of the graph that is being computed
     struct vk_recording *recordings[VK_MAX_RECORDINGS];
     int n_recordings;
@@ -66,6 +67,7 @@ bool vk_stream_is_idle(struct vk_stream *stream);
 
 // Entries of the interface.
 enum ggml_status vk_stream_compute(ggml_backend_t backend, struct ggml_cgraph *graph);
+void vk_stream_optimize(ggml_backend_t backend, struct ggml_cgraph *graph);
 void vk_stream_set_2d(ggml_backend_t backend, struct ggml_tensor *tensor, const void *data,
                       size_t offset, size_t size, size_t n_copies, size_t stride_tensor,
                       size_t stride_data);

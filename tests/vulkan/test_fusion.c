@@ -5,6 +5,9 @@
 #include <math.h>
 
 #include "fuse.h"
+#include "ggml-cpu.h"
+#include "node_order.h"
+#include "reorder.h"
 #include "vulkan_test.h"
 
 enum { WIDTH = 64, TOKENS = 5, HEADS = 4 };
@@ -170,6 +173,90 @@ static void test_overlap_is_not_fused(void **state) {
     ggml_free(ctx);
 }
 
+// --- what is brought together
+
+enum { N_OTHERS = 6, N_ORDERS = 12 };
+
+// The pattern among nodes that have nothing to do with it, in an order that the seed decides.
+static struct ggml_cgraph *scatter(struct ggml_context *ctx, int pattern, uint32_t seed,
+                                   struct ggml_tensor **out_result) {
+    *out_result = patterns[pattern].make(ctx);
+    struct ggml_cgraph *graph = graph_of(ctx, *out_result);
+    for (int i = 0; i < N_OTHERS / 2; ++i)
+        ggml_build_forward_expand(graph, ggml_abs(ctx, ggml_neg(ctx, matrix(ctx, WIDTH, TOKENS))));
+    shuffle_nodes(graph, seed);
+    return graph;
+}
+
+static void reorder(struct ggml_cgraph *graph, uint32_t disabled) {
+    struct vk_plan plan;
+    vk_plan_init(&plan, &features);
+    plan.fusions_disabled = disabled;
+    vk_reorder(graph, &plan);
+    vk_plan_free(&plan);
+}
+
+static void test_scattered_patterns_are_one_launch(void **state) {
+    (void)state;
+    for (int i = 0; i < N_PATTERNS; ++i) {
+        int n_scattered = 0;
+        for (uint32_t seed = 0; seed < N_ORDERS; ++seed) {
+            struct ggml_tensor *result;
+            struct ggml_context *ctx = new_context();
+            struct ggml_cgraph *graph = scatter(ctx, i, seed, &result);
+            struct ggml_tensor **before = copy_nodes(graph);
+            n_scattered += count_dispatches(graph, 0) > 1 + N_OTHERS;
+            reorder(graph, 0);
+            expect_legal_order(before, graph);
+            assert_int_equal(count_dispatches(graph, 0), 1 + N_OTHERS);
+            free(before);
+            ggml_free(ctx);
+        }
+        assert_true(n_scattered > N_ORDERS / 2);
+    }
+}
+
+// Chains side by side, two nodes apart everywhere: only fusion is a reason to move any.
+static void test_disabled_fusions_move_nothing(void **state) {
+    (void)state;
+    struct ggml_context *ctx = new_context();
+    struct ggml_cgraph *graph = ggml_new_graph(ctx);
+    struct ggml_tensor *a = matrix(ctx, WIDTH, TOKENS), *b = matrix(ctx, WIDTH, TOKENS);
+    for (int i = 0; i < 5; ++i) {
+        a = ggml_add(ctx, a, matrix(ctx, WIDTH, TOKENS));
+        b = ggml_neg(ctx, b);
+        ggml_build_forward_expand(graph, a);
+        ggml_build_forward_expand(graph, b);
+    }
+    struct ggml_tensor **before = copy_nodes(graph);
+    const size_t bytes = (size_t)graph->n_nodes * sizeof(*before);
+    reorder(graph, UINT32_MAX);
+    assert_memory_equal(graph->nodes, before, bytes);
+    reorder(graph, 0);
+    assert_memory_not_equal(graph->nodes, before, bytes);
+    assert_int_equal(count_dispatches(graph, 0), 1 + 5);
+    free(before);
+    ggml_free(ctx);
+}
+
+// A node between that needs the first and is needed by the last can't go anywhere.
+static void test_what_is_needed_between_stays(void **state) {
+    (void)state;
+    struct ggml_context *ctx = new_context();
+    struct ggml_tensor *x = matrix(ctx, WIDTH, TOKENS);
+    struct ggml_tensor *sum = ggml_add(ctx, x, matrix(ctx, WIDTH, TOKENS));
+    struct ggml_tensor *view = ggml_view_tensor(ctx, x);
+    struct ggml_cgraph *graph = graph_of(ctx, sum);
+    ggml_build_forward_expand(graph, ggml_cpy(ctx, matrix(ctx, WIDTH, TOKENS), x));
+    ggml_build_forward_expand(graph, ggml_add(ctx, sum, view));
+    struct ggml_tensor **before = copy_nodes(graph);
+    reorder(graph, 0);
+    expect_legal_order(before, graph);
+    assert_int_equal(count_dispatches(graph, 0), 3);
+    free(before);
+    ggml_free(ctx);
+}
+
 // --- what comes out
 // ------------------------------------------------------------------------------
 
@@ -194,6 +281,28 @@ static void fill(struct ggml_tensor *t, uint32_t seed) {
     free(data);
 }
 
+// The caller frees them.
+static float *read_floats(const struct ggml_tensor *t) {
+    const int64_t n = ggml_nelements(t);
+    float *numbers = malloc((size_t)n * sizeof(float));
+    char *data = malloc(ggml_nbytes(t));
+    ggml_backend_tensor_get(t, data, 0, ggml_nbytes(t));
+    if (t->type == GGML_TYPE_F16)
+        ggml_fp16_to_fp32_row((const ggml_fp16_t *)(const void *)data, numbers, n);
+    else
+        memcpy(numbers, data, ggml_nbytes(t));
+    free(data);
+    return numbers;
+}
+
+static void expect_close(int pattern, const float *got, const float *expected, int64_t n) {
+    for (int64_t k = 0; k < n; ++k) {
+        if (!(fabsf(got[k] - expected[k]) <= 1e-5f * fmaxf(1, fabsf(expected[k]))))
+            fail_msg("%s %d, element %d: %g, not %g", patterns[pattern].fusion, pattern, (int)k,
+                     (double)got[k], (double)expected[k]);
+    }
+}
+
 // The result as floats; the caller frees it.
 static float *compute(ggml_backend_dev_t device, struct ggml_tensor *(*make)(struct ggml_context *),
                       int64_t *out_n) {
@@ -210,14 +319,7 @@ static float *compute(ggml_backend_dev_t device, struct ggml_tensor *(*make)(str
     }
     assert_int_equal(ggml_backend_graph_compute(stream, graph), GGML_STATUS_SUCCESS);
     *out_n = ggml_nelements(result);
-    float *numbers = malloc((size_t)*out_n * sizeof(float));
-    char *data = malloc(ggml_nbytes(result));
-    ggml_backend_tensor_get(result, data, 0, ggml_nbytes(result));
-    if (result->type == GGML_TYPE_F16)
-        ggml_fp16_to_fp32_row((const ggml_fp16_t *)(const void *)data, numbers, *out_n);
-    else
-        memcpy(numbers, data, ggml_nbytes(result));
-    free(data);
+    float *numbers = read_floats(result);
     ggml_backend_free(stream);
     ggml_backend_buffer_free(buffer);
     ggml_free(ctx);
@@ -234,16 +336,66 @@ static void test_results_are_the_same(void **state) {
         setenv("GGML_VULKAN_DISABLE_FUSION", i % 2 ? "1" : patterns[i].fusion, 1);
         float *alone = compute(device, patterns[i].make, &same_n);
         assert_int_equal(n, same_n);
-        for (int64_t k = 0; k < n; ++k) {
-            const float allowed = 1e-5f * fmaxf(1, fabsf(alone[k]));
-            if (!(fabsf(fused[k] - alone[k]) <= allowed))
-                fail_msg("%s %d, element %d: %g, not %g", patterns[i].fusion, i, (int)k,
-                         (double)fused[k], (double)alone[k]);
-        }
+        expect_close(i, fused, alone, n);
         free(fused);
         free(alone);
     }
     unsetenv("GGML_VULKAN_DISABLE_FUSION");
+    vulkan_stop();
+}
+
+// What a scattered pattern computes through a scheduler, twice; the caller frees it.
+static float *compute_scattered(ggml_backend_dev_t device, int pattern, int64_t *out_n) {
+    struct ggml_tensor *result;
+    struct ggml_context *ctx = new_context();
+    struct ggml_cgraph *graph = scatter(ctx, pattern, 5, &result);
+    ggml_backend_t streams[2] = {ggml_backend_dev_init(device, NULL), ggml_backend_cpu_init()};
+    ggml_backend_buffer_t buffer =
+        ggml_backend_buft_alloc_buffer(ggml_backend_dev_buffer_type(device), 1 << 20);
+    ggml_backend_sched_t sched = ggml_backend_sched_new(streams, NULL, 2, 0, false, false);
+    assert_true(streams[0] && streams[1] && buffer && sched);
+    struct ggml_tallocr places = ggml_tallocr_new(buffer);
+    uint32_t seed = 1;
+    for (struct ggml_tensor *t = ggml_get_first_tensor(ctx); t; t = ggml_get_next_tensor(ctx, t)) {
+        if (t->op != GGML_OP_NONE) continue;
+        assert_int_equal(ggml_tallocr_alloc(&places, t), GGML_STATUS_SUCCESS);
+        fill(t, seed++);
+    }
+    ggml_set_output(result);
+    const int n_recorded = vulkan_n_recorded();
+    for (int i = 0; i < 2; ++i) {
+        assert_int_equal(ggml_backend_sched_graph_compute(sched, graph), GGML_STATUS_SUCCESS);
+        ggml_backend_sched_reset(sched);
+    }
+    assert_int_equal(vulkan_n_recorded(), n_recorded + 1);
+    *out_n = ggml_nelements(result);
+    float *numbers = read_floats(result);
+    ggml_backend_sched_free(sched);
+    ggml_backend_free(streams[0]);
+    ggml_backend_free(streams[1]);
+    ggml_backend_buffer_free(buffer);
+    ggml_free(ctx);
+    return numbers;
+}
+
+static void test_scattered_results_are_the_same(void **state) {
+    (void)state;
+    ggml_backend_dev_t device = vulkan_device(vulkan_start("record", ""));
+    for (int i = 0; device && i < N_PATTERNS; ++i) {
+        int64_t n, same_n;
+        int n_dispatches = vulkan_n_dispatches();
+        float *together = compute_scattered(device, i, &n);
+        assert_int_equal(vulkan_n_dispatches() - n_dispatches, 1 + N_OTHERS);
+        setenv("GGML_VULKAN_DISABLE_REORDER", "1", 1);
+        n_dispatches = vulkan_n_dispatches();
+        float *apart = compute_scattered(device, i, &same_n);
+        assert_true(vulkan_n_dispatches() - n_dispatches > 1 + N_OTHERS);
+        unsetenv("GGML_VULKAN_DISABLE_REORDER");
+        assert_int_equal(n, same_n);
+        expect_close(i, together, apart, n);
+        free(together);
+        free(apart);
+    }
     vulkan_stop();
 }
 
@@ -270,7 +422,11 @@ int main(void) {
         cmocka_unit_test(test_patterns_are_one_launch),
         cmocka_unit_test(test_used_results_are_not_fused),
         cmocka_unit_test(test_overlap_is_not_fused),
+        cmocka_unit_test(test_scattered_patterns_are_one_launch),
+        cmocka_unit_test(test_disabled_fusions_move_nothing),
+        cmocka_unit_test(test_what_is_needed_between_stays),
         cmocka_unit_test(test_results_are_the_same),
+        cmocka_unit_test(test_scattered_results_are_the_same),
         cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The generated transformer, dense and with experts, on the Vulkan device alone and with its layers
 // split between that and the CPU, against the CPU alone: a prompt, then tokens one by one.
+#define _POSIX_C_SOURCE 200809L
 #include <math.h>
 
 #include "ggml-cpu.h"
@@ -44,7 +45,7 @@ static const struct transformer_shape experts = {.layers = 2,
                                                  .type = GGML_TYPE_F16};
 
 static int open_all(void **state) {
-    ggml_backend_reg_t reg = vulkan_start("", "0");
+    ggml_backend_reg_t reg = vulkan_start("record", "0");
     (void)state;
     device = vulkan_device(reg);
     streams[0] = device ? ggml_backend_dev_init(device, NULL) : NULL;
@@ -159,6 +160,46 @@ static void test_experts_on_both(void **state) {
     check(&experts, 1);
 }
 
+struct figures {
+    int n_recorded, n_dispatches, n_barriers;
+};
+
+// Of one token after the prompt, computed several times by graphs that are built anew.
+static struct figures repeat(struct transformer *model) {
+    ggml_backend_t both[2] = {ggml_backend_dev_init(device, NULL), streams[1]};
+    assert_non_null(both[0]);
+    ggml_backend_sched_t sched = ggml_backend_sched_new(both, NULL, 2, 0, false, false);
+    assert_non_null(sched);
+    free(compute(model, sched, PROMPT, 0, true));
+    const struct figures before = {vulkan_n_recorded(), vulkan_n_dispatches(), vulkan_n_barriers()};
+    for (int i = 0; i < STEPS; ++i)
+        free(compute(model, sched, 1, PROMPT, true));
+    ggml_backend_sched_free(sched);
+    ggml_backend_free(both[0]);
+    return (struct figures){vulkan_n_recorded() - before.n_recorded,
+                            vulkan_n_dispatches() - before.n_dispatches,
+                            vulkan_n_barriers() - before.n_barriers};
+}
+
+// And what was recorded once is found again, though the graphs are put in another order.
+static void test_order_saves_barriers(void **state) {
+    (void)state;
+    n_vulkan_layers = dense.layers + 1;
+    struct transformer *model = transformer_new(&dense, 1, on_both, NULL, NULL);
+    assert_non_null(model);
+    const struct figures improved = repeat(model);
+    setenv("GGML_VULKAN_DISABLE_REORDER", "1", 1);
+    const struct figures plain = repeat(model);
+    unsetenv("GGML_VULKAN_DISABLE_REORDER");
+    printf("# %d layers: %d launches, %d barriers; %d launches, %d barriers\n", dense.layers,
+           plain.n_dispatches, plain.n_barriers, improved.n_dispatches, improved.n_barriers);
+    assert_int_equal(plain.n_recorded, 1);
+    assert_int_equal(improved.n_recorded, 1);
+    assert_true(improved.n_dispatches <= plain.n_dispatches);
+    assert_true(improved.n_barriers <= plain.n_barriers - 3 * dense.layers);
+    transformer_free(model);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_dense_on_the_device),
@@ -166,6 +207,7 @@ int main(void) {
         cmocka_unit_test(test_experts_on_the_device),
         cmocka_unit_test(test_dense_on_both),
         cmocka_unit_test(test_experts_on_both),
+        cmocka_unit_test(test_order_saves_barriers),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);
 }

@@ -4,7 +4,7 @@
 
 #include <stdatomic.h>
 
-static atomic_int n_messages, n_recorded;
+static atomic_int n_messages, n_recorded, n_dispatches, n_barriers;
 
 static void log_line(enum ggml_log_level level, const char *text, void *user) {
     (void)level;
@@ -13,7 +13,13 @@ static void log_line(enum ggml_log_level level, const char *text, void *user) {
         atomic_fetch_add(&n_messages, 1);
         printf("# %s", text);
     }
-    if (strstr(text, "vulkan: recorded")) atomic_fetch_add(&n_recorded, 1);
+    int nodes, dispatches, barriers;
+    if (sscanf(text, "vulkan: recorded %d nodes as %d dispatches with %d", &nodes, &dispatches,
+               &barriers) == 3) {
+        atomic_fetch_add(&n_recorded, 1);
+        atomic_fetch_add(&n_dispatches, dispatches);
+        atomic_fetch_add(&n_barriers, barriers);
+    }
 }
 
 ggml_backend_reg_t vulkan_start(const char *debug, const char *devices) {
@@ -22,6 +28,8 @@ ggml_backend_reg_t vulkan_start(const char *debug, const char *devices) {
     setenv("GGML_VULKAN_DEVICES", devices, 1);
     atomic_store(&n_messages, 0);
     atomic_store(&n_recorded, 0);
+    atomic_store(&n_dispatches, 0);
+    atomic_store(&n_barriers, 0);
     ggml_log_set(log_line, NULL);
     ggml_backend_dev_count(); // attaches the host to what is built in
     return vk_reg_start();
@@ -42,6 +50,14 @@ int vulkan_n_messages(void) {
 
 int vulkan_n_recorded(void) {
     return atomic_load(&n_recorded);
+}
+
+int vulkan_n_dispatches(void) {
+    return atomic_load(&n_dispatches);
+}
+
+int vulkan_n_barriers(void) {
+    return atomic_load(&n_barriers);
 }
 
 bool vulkan_graph_new(ggml_backend_buffer_type_t buft, int64_t n, int n_steps,

@@ -28,6 +28,9 @@ ggml_backend_dev_t vulkan_device(ggml_backend_reg_t reg);
 // GGML_VULKAN_DEBUG), since the start.
 int vulkan_n_messages(void);
 int vulkan_n_recorded(void);
+// Of all graphs that were recorded.
+int vulkan_n_dispatches(void);
+int vulkan_n_barriers(void);
 
 // |x| of n numbers, in a buffer of the device's memory.
 struct vulkan_graph {
