@@ -4,12 +4,15 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "graph/memory_timeline.h"
 
 void memory_chunks_free(struct memory_chunks *chunks) {
     ggml_mem_free(chunks->sizes);
     ggml_mem_free(chunks->limits);
     *chunks = (struct memory_chunks){0};
 }
+
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
 
 static size_t add_saturated(size_t a, size_t b) {
     return a > SIZE_MAX - b ? SIZE_MAX : a + b;
@@ -86,59 +89,41 @@ int32_t *memory_blocks_sorted(const struct memory_block *blocks, int32_t n,
     return from;
 }
 
-static bool starts_before(const struct memory_block *a, const struct memory_block *b) {
-    return a->first < b->first;
-}
-
-static bool ends_before(const struct memory_block *a, const struct memory_block *b) {
-    return a->last < b->last;
-}
-
 size_t memory_plan_lower_bound(const struct memory_block *blocks, int32_t n) {
-    int32_t *starts = memory_blocks_sorted(blocks, n, starts_before);
-    int32_t *ends = memory_blocks_sorted(blocks, n, ends_before);
-    bool addressable = starts && ends;
-    size_t live = 0, most = 0;
-    int32_t ended = 0;
-    for (int32_t i = 0; i < n && addressable; ++i) {
-        const struct memory_block *block = &blocks[starts[i]];
-        for (; blocks[ends[ended]].last < block->first; ++ended) {
-            live -= blocks[ends[ended]].size;
-        }
-        addressable = live <= SIZE_MAX - block->size;
-        live += block->size;
-        if (live > most) most = live;
+    struct memory_timeline timeline;
+    const size_t most = memory_timeline_make(blocks, n, &timeline) ? timeline.most : SIZE_MAX;
+    memory_timeline_free(&timeline);
+    return most;
+}
+
+// One chunk without a gap at its peaks, if a quick way finds how.
+static bool plan_quickly(struct memory_block *blocks, int32_t n, size_t chunk_limit,
+                         const struct memory_timeline *timeline, size_t good_enough,
+                         struct memory_chunks *out_chunks) {
+    if (n == 0 || timeline->most > chunk_limit) return false;
+    const size_t needed = memory_plan_outward(blocks, timeline, MIN(good_enough, chunk_limit));
+    if (needed == SIZE_MAX || !memory_chunks_add(out_chunks, needed, chunk_limit)) return false;
+    out_chunks->sizes[0] = needed;
+    for (int32_t i = 0; i < n; ++i) {
+        blocks[i].chunk = 0;
+        if (blocks[i].size == 0) blocks[i].offset = 0;
     }
-    ggml_mem_free(starts);
-    ggml_mem_free(ends);
-    return addressable ? most : SIZE_MAX;
+    return true;
 }
 
-// Whether `a` is a plan that is better than `b`.
-static bool is_better(const struct memory_chunks *a, const struct memory_chunks *b) {
-    return memory_chunks_total(a) < memory_chunks_total(b);
-}
-
-bool memory_plan(struct memory_block *blocks, int32_t n, size_t chunk_limit,
-                 struct memory_chunks *out_chunks) {
+// By time, or by size if that is better.
+static bool plan_thoroughly(struct memory_block *blocks, int32_t n, size_t chunk_limit,
+                            size_t good_enough, struct memory_chunks *out_chunks) {
     const size_t bytes = (size_t)n * sizeof(blocks[0]);
     struct memory_chunks chunks = {0};
     struct memory_block *other = NULL;
-    bool gave_up = false;
-    *out_chunks = (struct memory_chunks){0};
-    if (chunk_limit > SIZE_MAX / 2) chunk_limit = SIZE_MAX / 2;
-    if (!memory_plan_by_time(blocks, n, chunk_limit, out_chunks)) goto fail;
-    const size_t bound = n > 0 ? memory_plan_lower_bound(blocks, n) : 0;
-    const size_t good_enough = bound / 50 * 51;
-    if (memory_chunks_total(out_chunks) <= good_enough) return true;
-
+    bool gave_up = false, good = memory_plan_by_time(blocks, n, chunk_limit, out_chunks);
+    if (!good || memory_chunks_total(out_chunks) <= good_enough) return good;
     other = ggml_mem_alloc(bytes);
-    if (!other) goto fail;
+    if (!other) return false;
     memcpy(other, blocks, bytes);
-    if (!memory_plan_by_size(other, n, chunk_limit, good_enough, &chunks, &gave_up) && !gave_up) {
-        goto fail;
-    }
-    if (!gave_up && is_better(&chunks, out_chunks)) {
+    good = memory_plan_by_size(other, n, chunk_limit, good_enough, &chunks, &gave_up) || gave_up;
+    if (good && !gave_up && memory_chunks_total(&chunks) < memory_chunks_total(out_chunks)) {
         const struct memory_chunks swap = *out_chunks;
         *out_chunks = chunks;
         chunks = swap;
@@ -146,10 +131,19 @@ bool memory_plan(struct memory_block *blocks, int32_t n, size_t chunk_limit,
     }
     memory_chunks_free(&chunks);
     ggml_mem_free(other);
-    return true;
-fail:
-    memory_chunks_free(&chunks);
-    memory_chunks_free(out_chunks);
-    ggml_mem_free(other);
-    return false;
+    return good;
+}
+
+bool memory_plan(struct memory_block *blocks, int32_t n, size_t chunk_limit,
+                 struct memory_chunks *out_chunks) {
+    struct memory_timeline timeline;
+    *out_chunks = (struct memory_chunks){0};
+    if (chunk_limit > SIZE_MAX / 2) chunk_limit = SIZE_MAX / 2;
+    if (!memory_timeline_make(blocks, n, &timeline)) return false;
+    const size_t good_enough = add_saturated(timeline.most, timeline.most / 50);
+    const bool good = plan_quickly(blocks, n, chunk_limit, &timeline, good_enough, out_chunks) ||
+                      plan_thoroughly(blocks, n, chunk_limit, good_enough, out_chunks);
+    memory_timeline_free(&timeline);
+    if (!good) memory_chunks_free(out_chunks);
+    return good;
 }

@@ -37,7 +37,8 @@ size_t memory_chunks_total(const struct memory_chunks *chunks);
 // runs out.
 size_t memory_plan_lower_bound(const struct memory_block *blocks, int32_t n);
 
-// The two strategies that memory_plan() compares, and what they share.
+// The strategies that memory_plan() falls back on when planning outward from the peaks
+// (graph/memory_timeline.h) is not good enough, and what they share.
 
 // In order of time, each block into the lowest hole that holds it.
 bool memory_plan_by_time(struct memory_block *blocks, int32_t n, size_t chunk_limit,

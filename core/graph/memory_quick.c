@@ -13,10 +13,21 @@ static const struct way {
 
 void memory_quick_begin(struct memory_quick *memory, int32_t way, size_t capacity) {
     memory->way = way;
+    memory->steps = ways[way].steps;
+    memory->smallest = ways[way].smallest;
     memory->peak = 0;
     memory->capacity = memory->end = ways[way].steps > 0 ? capacity : 0;
     memory->n_holes = memory->end > 0;
     memory->holes[0] = (struct memory_quick_hole){0, memory->end};
+}
+
+void memory_quick_begin_full(struct memory_quick *memory, int32_t steps, bool smallest,
+                             size_t capacity) {
+    memory->way = 0;
+    memory->steps = steps;
+    memory->smallest = smallest;
+    memory->n_holes = 0;
+    memory->capacity = memory->end = memory->peak = capacity;
 }
 
 static void remove_hole(struct memory_quick *memory, int32_t i) {
@@ -69,11 +80,10 @@ static size_t take_from(struct memory_quick *memory, int32_t i, size_t size, boo
 }
 
 size_t memory_quick_take(struct memory_quick *memory, size_t size, int32_t steps) {
-    const struct way *way = &ways[memory->way];
-    const bool bottom = steps >= way->steps;
+    const bool bottom = steps >= memory->steps;
     if (size == 0) return 0;
-    const int32_t i =
-        way->smallest ? smallest_hole(memory, size, bottom) : outermost_hole(memory, size, bottom);
+    const int32_t i = memory->smallest ? smallest_hole(memory, size, bottom)
+                                       : outermost_hole(memory, size, bottom);
     const size_t offset = i < 0 ? extend(memory, size) : take_from(memory, i, size, bottom);
     if (offset + size > memory->peak) memory->peak = offset + size;
     return offset;

@@ -17,6 +17,8 @@ struct memory_quick {
     size_t end;      // everything behind it is free
     size_t peak;     // largest end of a block
     int32_t way;     // below MEMORY_QUICK_WAYS
+    int32_t steps;   // blocks that live for at least as many lie at the bottom
+    bool smallest;   // they take the smallest hole, else the outermost
     int32_t n_holes;
     struct memory_quick_hole {
         size_t offset;
@@ -26,6 +28,9 @@ struct memory_quick {
 
 // Empties it. capacity: the largest sum of blocks that live at once.
 void memory_quick_begin(struct memory_quick *memory, int32_t way, size_t capacity);
+// The same by a way of one's own, with the capacity full of blocks that are to be released.
+void memory_quick_begin_full(struct memory_quick *memory, int32_t steps, bool smallest,
+                             size_t capacity);
 // Answers the offset of a block that lives for so many steps. Sizes must not add up to more than
 // SIZE_MAX / 2.
 size_t memory_quick_take(struct memory_quick *memory, size_t size, int32_t steps);

@@ -11,10 +11,16 @@ enum { GOOD_ENOUGH = 50 };
 
 // --- the quick plan
 
+// Whether a round has nothing more to find out about a pool: another way needs no more than this
+// one by now.
+static inline bool is_decided(const struct sched_pool_plan *plan) {
+    return plan->settled || plan->quick.peak >= plan->least;
+}
+
 static inline void place_entry(struct ggml_backend_sched *sched, int32_t entry) {
     struct sched_place *place = &sched->places[entry];
     struct sched_pool_plan *plan = &sched->pool_plans[place->pool];
-    if (plan->settled) return;
+    if (is_decided(plan)) return;
     if (place->from >= 0) {
         place->offset = sched->places[place->from].offset;
         return;
@@ -27,7 +33,7 @@ static inline void place_entry(struct ggml_backend_sched *sched, int32_t entry) 
 static inline void release(struct ggml_backend_sched *sched, int32_t entry) {
     const struct sched_place *place = &sched->places[entry];
     struct sched_pool_plan *plan = &sched->pool_plans[place->pool];
-    if (!plan->settled) memory_quick_release(&plan->quick, place->offset, place->size);
+    if (!is_decided(plan)) memory_quick_release(&plan->quick, place->offset, place->size);
 }
 
 // Leafs, tensors that are only mentioned and inputs are set before the graph is computed.
@@ -42,10 +48,20 @@ static void plan_early(struct ggml_backend_sched *sched) {
     }
 }
 
-// Places what belongs to pools that are not settled.
+static bool all_decided(const struct ggml_backend_sched *sched) {
+    bool all = true;
+    for (int i = 0; i < sched->galloc->n_pools && all; ++i) {
+        all = is_decided(&sched->pool_plans[i]);
+    }
+    return all;
+}
+
+// Places what belongs to pools that are not decided, until all are.
 static void plan_round(struct ggml_backend_sched *sched) {
+    enum { EVENTS_BETWEEN_LOOKS = 64 };
     plan_early(sched);
     for (int32_t i = sched->n_events - 1; i >= 0; --i) {
+        if (i % EVENTS_BETWEEN_LOOKS == 0 && all_decided(sched)) return;
         const int32_t event = sched->events[i];
         if (event >= 0) {
             place_entry(sched, event);
@@ -209,6 +225,7 @@ static bool improve(struct ggml_backend_sched *sched, int pool) {
         if (sched->places[i].pool == pool) sched->places[i].chunk = 0;
     }
     plan->settled = false;
+    plan->least = SIZE_MAX;
     memory_quick_begin(&plan->quick, plan->best_way, plan->most_live);
     plan_round(sched);
     plan->settled = true;

@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "graph/memory_plan.h"
+#include "graph/memory_timeline.h"
 
 static uint64_t random_state;
 
@@ -110,6 +111,139 @@ static void test_many_long_lived_blocks_stay_cheap(void **state) {
     ggml_mem_free(blocks);
 }
 
+// --- from the peaks outward
+
+static size_t live_after(const struct memory_block *blocks, const struct memory_timeline *timeline,
+                         int32_t event) {
+    size_t live = 0;
+    for (int32_t i = 0; i <= event; ++i) {
+        const int32_t number = timeline->events[i];
+        live += number >= 0 ? blocks[number].size : -blocks[~number].size;
+    }
+    return live;
+}
+
+// Each block begins and ends once, when it should: sorted by counting as by merging.
+static void check_timeline(const struct memory_block *blocks, int32_t n) {
+    struct memory_timeline timeline;
+    int32_t n_sized = 0, last_time = INT32_MIN;
+    assert_true(memory_timeline_make(blocks, n, &timeline));
+    for (int32_t i = 0; i < n; ++i) {
+        n_sized += blocks[i].size > 0;
+    }
+    assert_int_equal(timeline.n_events, 2 * n_sized);
+    for (int32_t i = 0; i < timeline.n_events; ++i) {
+        if (timeline.events[i] < 0) continue;
+        assert_true(blocks[timeline.events[i]].first >= last_time);
+        last_time = blocks[timeline.events[i]].first;
+        for (int32_t k = 0; k < timeline.n_events; ++k) {
+            if (timeline.events[k] >= 0) continue;
+            const bool ended = blocks[~timeline.events[k]].last < last_time;
+            assert_int_equal(k < i, ended);
+        }
+    }
+    if (n_sized > 0) {
+        assert_int_equal(live_after(blocks, &timeline, timeline.first_peak), timeline.most);
+        assert_int_equal(live_after(blocks, &timeline, timeline.last_peak), timeline.most);
+        assert_true(timeline.first_peak <= timeline.last_peak);
+    }
+    assert_int_equal(timeline.most, memory_plan_lower_bound(blocks, n));
+    memory_timeline_free(&timeline);
+}
+
+static void test_timelines(void **state) {
+    (void)state;
+    struct memory_block blocks[120];
+    for (uint32_t seed = 0; seed < 12; ++seed) {
+        random_state = seed;
+        make_random(blocks, 120, seed % 2 == 0 ? 60 : 20000, seed * 5);
+        blocks[7].last = INT32_MAX;
+        blocks[8].first = -1;
+        check_timeline(blocks, (int32_t)(seed % 4 == 3 ? seed : 120));
+    }
+}
+
+static void test_outward_plans_never_overlap(void **state) {
+    (void)state;
+    struct memory_block blocks[200];
+    for (uint32_t seed = 0; seed < 80; ++seed) {
+        struct memory_timeline timeline;
+        random_state = seed;
+        make_random(blocks, 200, 100, seed % 40);
+        assert_true(memory_timeline_make(blocks, 200, &timeline));
+        size_t limit = seed % 2 == 0 ? 2 * timeline.most : timeline.most + timeline.most / 4;
+        const size_t needed = memory_plan_outward(blocks, &timeline, limit);
+        if (needed != SIZE_MAX) {
+            const struct memory_chunks chunks = {
+                .sizes = (size_t[]){needed}, .limits = &limit, .count = 1};
+            for (int i = 0; i < 200; ++i) {
+                blocks[i].chunk = 0;
+                if (blocks[i].size == 0) blocks[i].offset = 0;
+            }
+            check_no_overlap(blocks, 200, &chunks);
+        }
+        assert_true(needed != SIZE_MAX || seed % 2 == 1);
+        memory_timeline_free(&timeline);
+    }
+}
+
+// Size, first and last of the blocks of real graphs: a U-Net, and a transformer of two layers with
+// experts. 999: to the end.
+struct row {
+    int size, first, last;
+};
+
+static const struct row unet[] = {
+    {2, -1, 0},     {9, 0, 3},      {8, 3, 6},      {8, 6, 110},    {8, 8, 10},    {36, 10, 13},
+    {8, 13, 16},    {8, 16, 18},    {8, 18, 20},    {36, 20, 23},   {8, 23, 26},   {8, 26, 28},
+    {8, 29, 31},    {36, 31, 34},   {8, 34, 37},    {8, 37, 39},    {8, 39, 41},   {36, 41, 44},
+    {8, 44, 47},    {8, 47, 80},    {9, 50, 53},    {4, 53, 56},    {4, 56, 79},   {4, 58, 60},
+    {18, 60, 63},   {4, 63, 66},    {4, 66, 68},    {4, 68, 70},    {18, 70, 73},  {4, 73, 76},
+    {4, 76, 78},    {16, 79, 80},   {24, 80, 89},   {108, 81, 84},  {8, 84, 87},   {8, 87, 110},
+    {24, 89, 91},   {108, 91, 94},  {8, 94, 97},    {8, 97, 99},    {8, 99, 101},  {36, 101, 104},
+    {8, 104, 107},  {8, 107, 109},  {16, 110, 119}, {72, 111, 114}, {8, 114, 117}, {8, 117, 140},
+    {16, 119, 121}, {72, 121, 124}, {8, 124, 127},  {8, 127, 129},  {8, 129, 131}, {36, 131, 134},
+    {8, 134, 137},  {8, 137, 139},  {8, 140, 142},  {36, 142, 145}, {2, 145, 148}, {2, 148, 999},
+};
+
+static const struct row experts[] = {
+    {1, -1, 0},    {1, -1, 58},    {128, -1, 61},   {256, 0, 87},   {256, 1, 14},   {64, 3, 8},
+    {64, 9, 13},   {256, 14, 18},  {1024, 18, 20},  {256, 20, 22},  {256, 22, 23},  {256, 23, 24},
+    {256, 25, 33}, {8, 28, 37},    {8, 30, 37},     {1024, 32, 34}, {1024, 33, 34}, {1024, 34, 35},
+    {512, 35, 41}, {2, 37, 38},    {256, 41, 42},   {256, 43, 56},  {64, 45, 50},   {64, 51, 55},
+    {256, 56, 60}, {1024, 60, 62}, {256, 62, 64},   {256, 64, 65},  {256, 65, 66},  {256, 67, 75},
+    {8, 70, 79},   {8, 72, 79},    {1024, 74, 76},  {1024, 75, 76}, {1024, 76, 77}, {512, 77, 83},
+    {2, 79, 80},   {256, 83, 84},  {1000, 87, 999},
+};
+
+// Repeats the rows: as layers do, each begins where the one before it ended.
+static void check_model(const struct row *rows, int32_t n, int32_t layers, int32_t steps) {
+    struct memory_block *blocks = ggml_mem_calloc((size_t)(n * layers), sizeof(blocks[0]));
+    struct memory_timeline timeline;
+    for (int32_t i = 0; i < n * layers; ++i) {
+        const struct row *row = &rows[i % n];
+        const int32_t begin = i / n * steps;
+        blocks[i] = (struct memory_block){
+            .size = 32 * (size_t)row->size,
+            .first = begin + row->first,
+            .last = row->last == 999 ? begin + steps : begin + row->last,
+        };
+    }
+    assert_true(memory_timeline_make(blocks, n * layers, &timeline));
+    const size_t needed =
+        memory_plan_outward(blocks, &timeline, timeline.most + timeline.most / 50);
+    assert_true(needed != SIZE_MAX);
+    memory_timeline_free(&timeline);
+    ggml_mem_free(blocks);
+}
+
+static void test_models_are_planned_outward(void **state) {
+    (void)state;
+    check_model(unet, (int32_t)(sizeof(unet) / sizeof(unet[0])), 1, 150);
+    check_model(experts, (int32_t)(sizeof(experts) / sizeof(experts[0])), 1, 88);
+    check_model(experts, (int32_t)(sizeof(experts) / sizeof(experts[0])), 5, 88);
+}
+
 static int allocations_left;
 
 static bool count_down(void *context) {
@@ -141,6 +275,9 @@ int main(void) {
         cmocka_unit_test(test_random_blocks_never_overlap),
         cmocka_unit_test(test_lower_bound_by_brute_force),
         cmocka_unit_test(test_many_long_lived_blocks_stay_cheap),
+        cmocka_unit_test(test_timelines),
+        cmocka_unit_test(test_outward_plans_never_overlap),
+        cmocka_unit_test(test_models_are_planned_outward),
         cmocka_unit_test(test_every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
