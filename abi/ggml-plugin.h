@@ -14,6 +14,7 @@
 #ifndef GGML_PLUGIN_H
 #define GGML_PLUGIN_H
 
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -360,6 +361,11 @@ GGML_API int32_t ggml_sdk_enter(const struct ggml_host_table *host, struct ggml_
 
 // The host that is attached last, or NULL before the entry was called. [any-thread]
 GGML_API const struct ggml_host_table *ggml_sdk_host(void);
+
+// Tells that host why the calling thread's current call fails; what exceeds 1023 bytes is cut off.
+// Answers status. [any-thread]
+GGML_API enum ggml_host_status ggml_sdk_fail_v(enum ggml_host_status status, const char *format,
+                                               va_list args);
 
 // Score used by GGML_BACKEND_DL_IMPL: 1, unless GGML_BACKEND_DL_SCORE_IMPL replaces it. [init]
 GGML_API int ggml_sdk_score(void);

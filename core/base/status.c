@@ -16,14 +16,6 @@ enum ggml_host_status ggml_fail_v(enum ggml_host_status status, const char *form
     return status;
 }
 
-enum ggml_host_status ggml_fail(enum ggml_host_status status, const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    ggml_fail_v(status, format, args);
-    va_end(args);
-    return status;
-}
-
 unsigned long ggml_fail_count(void) {
     return fail_count;
 }

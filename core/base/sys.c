@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Time, files, versions and the other small services of ggml.h.
-#define _POSIX_C_SOURCE 200809L
-#include <pthread.h>
-#include <string.h>
+// Files, versions and the other services of ggml.h that only the core has.
 #include <time.h>
 
 #include "base/fault.h"
-#include "base/mem.h"
 #include "base/status.h"
-#include "ggml-impl.h"
 #include "ggml-commit.h"
+#include "ggml-impl.h"
 #include "ggml-version.h"
 
 #ifdef _WIN32
@@ -26,12 +22,6 @@ const char *ggml_commit(void) {
 }
 
 void ggml_time_init(void) {
-}
-
-int64_t ggml_time_us(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
 int64_t ggml_time_ms(void) {
@@ -63,10 +53,6 @@ FILE *ggml_fopen(const char *fname, const char *mode) {
 #endif
 }
 
-bool ggml_guid_matches(ggml_guid_t guid_a, ggml_guid_t guid_b) {
-    return guid_a && guid_b && memcmp(guid_a, guid_b, sizeof(ggml_guid)) == 0;
-}
-
 const char *ggml_status_to_string(enum ggml_status status) {
     switch (status) {
     case GGML_STATUS_ALLOC_FAILED: return "GGML status: error (failed to allocate memory)";
@@ -75,25 +61,4 @@ const char *ggml_status_to_string(enum ggml_status status) {
     case GGML_STATUS_ABORTED: return "GGML status: warning (operation aborted)";
     }
     return "GGML status: unknown";
-}
-
-void *ggml_aligned_malloc(size_t size) {
-    void *memory = ggml_mem_aligned_alloc(64, size > 0 ? size : 1);
-    if (!memory) ggml_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for %zu aligned bytes", size);
-    return memory;
-}
-
-void ggml_aligned_free(void *ptr, size_t size) {
-    (void)size;
-    ggml_mem_aligned_free(ptr);
-}
-
-static pthread_mutex_t critical_section = PTHREAD_MUTEX_INITIALIZER;
-
-void ggml_critical_section_start(void) {
-    pthread_mutex_lock(&critical_section);
-}
-
-void ggml_critical_section_end(void) {
-    pthread_mutex_unlock(&critical_section);
 }

@@ -65,37 +65,38 @@ static void decode_block_q3_K(const block_q3_K *b, float *y) {
 }
 DECODE_ROW(q3_K, QK_K)
 
+// Factor and offset of a group of 32.
+struct k4_group {
+    float scale, min;
+};
+
+static struct k4_group k4_group(ggml_fp16_t d, ggml_fp16_t dmin, const uint8_t *scales, int g) {
+    int scale;
+    int min;
+    quant_k4_scale(scales, g, &scale, &min);
+    return (struct k4_group){GGML_FP16_TO_FP32(d) * (float)scale,
+                             GGML_FP16_TO_FP32(dmin) * (float)min};
+}
+
 static void decode_block_q4_K(const block_q4_K *b, float *y) {
-    const float d = GGML_FP16_TO_FP32(b->d);
-    const float dmin = GGML_FP16_TO_FP32(b->dmin);
     for (int g = 0; g < QK_K / 32; ++g) {
-        int scale;
-        int min;
-        quant_k4_scale(b->scales, g, &scale, &min);
-        const float ds = d * (float)scale;
-        const float dm = dmin * (float)min;
+        const struct k4_group of = k4_group(b->d, b->dmin, b->scales, g);
         const uint8_t *qs = b->qs + 32 * (g / 2);
         const int shift = 4 * (g % 2);
         for (int l = 0; l < 32; ++l)
-            *y++ = ds * (float)((qs[l] >> shift) & 15) - dm;
+            *y++ = of.scale * (float)((qs[l] >> shift) & 15) - of.min;
     }
 }
 DECODE_ROW(q4_K, QK_K)
 
 static void decode_block_q5_K(const block_q5_K *b, float *y) {
-    const float d = GGML_FP16_TO_FP32(b->d);
-    const float dmin = GGML_FP16_TO_FP32(b->dmin);
     for (int g = 0; g < QK_K / 32; ++g) {
-        int scale;
-        int min;
-        quant_k4_scale(b->scales, g, &scale, &min);
-        const float ds = d * (float)scale;
-        const float dm = dmin * (float)min;
+        const struct k4_group of = k4_group(b->d, b->dmin, b->scales, g);
         const uint8_t *qs = b->qs + 32 * (g / 2);
         const int shift = 4 * (g % 2);
         for (int l = 0; l < 32; ++l) {
             const int q = ((qs[l] >> shift) & 15) | ((b->qh[l] >> g) & 1) << 4;
-            *y++ = ds * (float)q - dm;
+            *y++ = of.scale * (float)q - of.min;
         }
     }
 }

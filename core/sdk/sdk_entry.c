@@ -2,6 +2,7 @@
 // A plugin's entry point: attaches the host, fills the plugin table. Several hosts (copies of the
 // core) can be attached at once; services go to the one that attached last and is still there.
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "ggml-plugin.h"
@@ -20,6 +21,15 @@ const struct ggml_host_table *ggml_sdk_host(void) {
     const struct ggml_host_table *host = n_hosts > 0 ? hosts[n_hosts - 1] : NULL;
     pthread_mutex_unlock(&hosts_lock);
     return host;
+}
+
+enum ggml_host_status ggml_sdk_fail_v(enum ggml_host_status status, const char *format,
+                                      va_list args) {
+    char text[1024];
+    const struct ggml_host_table *host = ggml_sdk_host();
+    vsnprintf(text, sizeof(text), format, args);
+    if (host) host->set_error(host, (int32_t)status, text);
+    return status;
 }
 
 // Answers the number of hosts that are left, or -1 if this one was not attached.

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Inside a plugin: the services of the core (base/mem.h, base/status.h, logging) answered by the host.
-#define _POSIX_C_SOURCE 200809L
-#include <pthread.h>
+// Inside a plugin: the services of the core (base/mem.h, base/status.h, logging) answered by the
+// host.
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/mem.h"
 #include "base/status.h"
@@ -49,24 +47,12 @@ void ggml_mem_free(void *memory) {
 }
 
 enum ggml_host_status ggml_fail_v(enum ggml_host_status status, const char *format, va_list args) {
-    char text[1024];
-    const struct ggml_host_table *host = ggml_sdk_host();
     fail_count++;
-    vsnprintf(text, sizeof(text), format, args);
-    if (host) host->set_error(host, (int32_t)status, text);
-    return status;
+    return ggml_sdk_fail_v(status, format, args);
 }
 
 unsigned long ggml_fail_count(void) {
     return fail_count;
-}
-
-enum ggml_host_status ggml_fail(enum ggml_host_status status, const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    ggml_fail_v(status, format, args);
-    va_end(args);
-    return status;
 }
 
 void ggml_log_internal(enum ggml_log_level level, const char *format, ...) {
@@ -88,35 +74,4 @@ void ggml_abort(const char *file, int line, const char *fmt, ...) {
     va_end(args);
     ggml_log_internal(GGML_LOG_LEVEL_ERROR, "%s:%d: %s\n", file, line, text);
     abort();
-}
-
-void *ggml_aligned_malloc(size_t size) {
-    void *memory = ggml_mem_aligned_alloc(64, size > 0 ? size : 1);
-    if (!memory) ggml_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for %zu aligned bytes", size);
-    return memory;
-}
-
-void ggml_aligned_free(void *ptr, size_t size) {
-    (void)size;
-    ggml_mem_aligned_free(ptr);
-}
-
-int64_t ggml_time_us(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
-
-bool ggml_guid_matches(ggml_guid_t guid_a, ggml_guid_t guid_b) {
-    return guid_a && guid_b && memcmp(guid_a, guid_b, sizeof(ggml_guid)) == 0;
-}
-
-static pthread_mutex_t critical_section = PTHREAD_MUTEX_INITIALIZER;
-
-void ggml_critical_section_start(void) {
-    pthread_mutex_lock(&critical_section);
-}
-
-void ggml_critical_section_end(void) {
-    pthread_mutex_unlock(&critical_section);
 }

@@ -12,7 +12,7 @@ static enum ggml_status unsupported(const struct ggml_tensor *node) {
     return cpu_fail(GGML_STATUS_FAILED, GGML_HOST_UNSUPPORTED,
                     "the CPU plugin does not compute node '%.*s' (%s)%s with these types and "
                     "layouts; ask ggml_backend_supports_op() before building the graph",
-                    GGML_MAX_NAME, node->name, cpu_op_name(node->op), type);
+                    GGML_MAX_NAME, node->name, ggml_op_name(node->op), type);
 }
 
 static bool in_host_memory(const struct ggml_tensor *tensor) {
@@ -30,7 +30,7 @@ static enum ggml_status check_memory(const struct ggml_tensor *node) {
     return cpu_fail(GGML_STATUS_FAILED, GGML_HOST_UNSUPPORTED,
                     "node '%.*s' (%s) or an operand is in another device's memory: copy it to host "
                     "memory first",
-                    GGML_MAX_NAME, node->name, cpu_op_name(node->op));
+                    GGML_MAX_NAME, node->name, ggml_op_name(node->op));
 }
 
 static enum ggml_status reserve(struct cpu_plan *plan, int n) {

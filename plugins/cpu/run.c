@@ -74,7 +74,7 @@ static enum ggml_status check_data(const struct cpu_plan *plan) {
             return cpu_fail(GGML_STATUS_FAILED, GGML_HOST_INVALID_ARGUMENT,
                             "node '%.*s' (%s) or an operand has no data: allocate the graph before "
                             "computing it",
-                            GGML_MAX_NAME, node->name, cpu_op_name(node->op));
+                            GGML_MAX_NAME, node->name, ggml_op_name(node->op));
         }
     }
     return GGML_STATUS_SUCCESS;
@@ -93,7 +93,7 @@ static enum ggml_status report(struct execution *execution) {
     return cpu_fail(status,
                     status == GGML_STATUS_ALLOC_FAILED ? GGML_HOST_OUT_OF_MEMORY : GGML_HOST_FAILED,
                     "the kernel of node '%.*s' (%s) failed: its operands hold invalid values",
-                    GGML_MAX_NAME, node->name, cpu_op_name(node->op));
+                    GGML_MAX_NAME, node->name, ggml_op_name(node->op));
 }
 
 static enum ggml_status run_on_pool(struct execution *execution, struct ggml_threadpool *pool) {

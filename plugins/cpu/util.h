@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Errors and names.
+// Errors.
 #ifndef CPU_UTIL_H
 #define CPU_UTIL_H
 
@@ -8,7 +8,5 @@
 // Tells the host why the current call fails and answers `result`. [any-thread]
 enum ggml_status cpu_fail(enum ggml_status result, enum ggml_host_status status, const char *format,
                           ...) GGML_ATTRIBUTE_FORMAT(3, 4);
-// Name of an op, "?" for an unknown number. [any-thread]
-const char *cpu_op_name(enum ggml_op op);
 
 #endif

@@ -119,7 +119,7 @@ static int add_from(struct vk_plan *plan, const struct ggml_cgraph *graph, int i
         vk_fail(GGML_HOST_UNSUPPORTED,
                 "the Vulkan plugin does not compute node '%.*s' (%s) with these types and layouts; "
                 "ask ggml_backend_supports_op() before building the graph",
-                GGML_MAX_NAME, node->name, vk_op_name(node->op));
+                GGML_MAX_NAME, node->name, ggml_op_name(node->op));
     }
     return 0;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Errors, settings and names.
+// Errors, settings and the names of threads.
 #ifndef VK_UTIL_H
 #define VK_UTIL_H
 
@@ -16,7 +16,5 @@ const char *vk_config(const char *name);
 bool vk_has_word(const char *list, const char *word);
 // Names the calling thread for debuggers, where the system can. [any-thread]
 void vk_name_thread(const char *name);
-// Name of an op, "?" for an unknown number. [any-thread]
-const char *vk_op_name(enum ggml_op op);
 
 #endif

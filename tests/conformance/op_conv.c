@@ -4,6 +4,7 @@
 
 #include "case.h"
 #include "oracle_sum.h"
+#include "volume_form.h"
 
 static const char why_conv[] = "each product and each sum of the terms of an element rounds once";
 
@@ -165,45 +166,31 @@ static void conv_3d_at(const struct ggml_tensor *node, const int64_t i[4], struc
 }
 ORACLE_SUM(conv_3d)
 
-struct conv_3d_form {
-    int64_t k[3], ne[3], in, batch, out;
-    int s[3], p[3], d[3];
-};
-
-static const struct conv_3d_form convs_3d[] = {
-    {{3, 3, 3}, {6, 5, 4}, 2, 2, 3, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}},
-    {{1, 1, 1}, {1, 1, 1}, 1, 1, 1, {1, 1, 1}, {0, 0, 0}, {1, 1, 1}},
-    {{2, 3, 1}, {7, 9, 3}, 3, 1, 2, {2, 1, 3}, {0, 2, 0}, {1, 1, 1}},
-    {{3, 2, 2}, {11, 7, 6}, 1, 3, 4, {1, 2, 1}, {2, 1, 1}, {2, 1, 3}},
-    {{4, 4, 4}, {4, 4, 4}, 2, 1, 1, {1, 1, 1}, {0, 0, 0}, {1, 1, 1}},
-    {{3, 1, 2}, {13, 5, 5}, 5, 1, 7, {3, 2, 2}, {4, 0, 3}, {3, 1, 2}},
-};
-
-static void conv_3d_case(struct conformance *c, const struct conv_3d_form *f,
+static void conv_3d_case(struct conformance *c, const struct volume_form *f,
                          enum ggml_type kernel_type, enum ggml_type type,
                          enum conformance_layout layout) {
     if (!conformance_case(c, "%s-%s/k=%dx%dx%d/%dx%dx%d/c=%d,%d/n=%d/%s",
                           ggml_type_name(kernel_type), ggml_type_name(type), (int)f->k[0],
                           (int)f->k[1], (int)f->k[2], (int)f->ne[0], (int)f->ne[1], (int)f->ne[2],
-                          (int)f->in, (int)f->out, (int)f->batch,
+                          (int)f->channels, (int)f->out_channels, (int)f->batch,
                           conformance_layout_name(layout))) {
         return;
     }
     struct ggml_tensor *kernel = conformance_input(
-        c, kernel_type, extents(f->k[0], f->k[1], f->k[2], f->in * f->out), PACKED);
+        c, kernel_type, extents(f->k[0], f->k[1], f->k[2], f->channels * f->out_channels), PACKED);
     struct ggml_tensor *image =
-        conformance_input(c, type, extents(f->ne[0], f->ne[1], f->ne[2], f->in * f->batch), layout);
-    bound_products(c, f->k[0] * f->k[1] * f->k[2] * f->in);
+        conformance_input(c, type, extents(f->ne[0], f->ne[1], f->ne[2], f->channels * f->batch), layout);
+    bound_products(c, f->k[0] * f->k[1] * f->k[2] * f->channels);
     conformance_check(c, ggml_conv_3d_direct(c->ctx, kernel, image, f->s[0], f->s[1], f->s[2],
                                              f->p[0], f->p[1], f->p[2], f->d[0], f->d[1], f->d[2],
-                                             (int)f->in, (int)f->batch, (int)f->out));
+                                             (int)f->channels, (int)f->batch, (int)f->out_channels));
 }
 
 static void cases_conv_3d(struct conformance *c) {
-    for (size_t s = 0; s < sizeof(convs_3d) / sizeof(convs_3d[0]); ++s) {
+    for (int s = 0; s < N_VOLUMES; ++s) {
         for (int layout = 0; layout < N_LAYOUTS; ++layout) {
             for (int t = 0; t < (layout == PACKED ? N_TYPE_PAIRS : 2); ++t)
-                conv_3d_case(c, &convs_3d[s], kernel_type_of(t), image_type_of(t),
+                conv_3d_case(c, &volumes[s], kernel_type_of(t), image_type_of(t),
                              (enum conformance_layout)layout);
         }
     }

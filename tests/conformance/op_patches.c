@@ -4,6 +4,7 @@
 
 #include "case.h"
 #include "oracle_sum.h"
+#include "volume_form.h"
 
 // --- im2col --------------------------------------------------------------------------------------
 
@@ -176,21 +177,6 @@ static void oracle_im2col_3d(const struct ggml_tensor *node, double *out) {
             z < 0 || z >= image->ne[2] ? 0 : pixel(image, x, y, z, plane / od * p[9] + channel);
     }
 }
-
-struct volume_form {
-    int64_t k[3], ne[3], channels, batch, out_channels;
-    int s[3], p[3], d[3];
-};
-
-static const struct volume_form volumes[] = {
-    {{3, 3, 3}, {6, 5, 4}, 2, 2, 3, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}},
-    {{1, 1, 1}, {1, 1, 1}, 1, 1, 1, {1, 1, 1}, {0, 0, 0}, {1, 1, 1}},
-    {{2, 3, 1}, {7, 9, 3}, 3, 1, 2, {2, 1, 3}, {0, 2, 0}, {1, 1, 1}},
-    {{3, 2, 2}, {11, 7, 6}, 1, 3, 4, {1, 2, 1}, {2, 1, 1}, {2, 1, 3}},
-    {{4, 4, 4}, {4, 4, 4}, 2, 1, 1, {1, 1, 1}, {0, 0, 0}, {1, 1, 1}},
-    {{3, 1, 2}, {13, 5, 5}, 5, 1, 7, {3, 2, 2}, {4, 0, 3}, {3, 1, 2}},
-};
-enum { N_VOLUMES = sizeof(volumes) / sizeof(volumes[0]) };
 
 static void volume_name(const struct volume_form *f, char *out, size_t size) {
     snprintf(out, size, "k=%dx%dx%d/%dx%dx%d/c=%d/n=%d/s=%d,%d,%d/p=%d,%d,%d/d=%d,%d,%d",

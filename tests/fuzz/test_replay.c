@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// usage: test-replay PLUGIN: feeds the note reader with damaged copies of a real plugin and of minimal
-// images of every format. GGML_TEST_SEED replays a run.
+// usage: test-replay PLUGIN: feeds the note reader with damaged copies of a real plugin and of
+// minimal images of every format. GGML_TEST_SEED replays a run.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "fuzz/note_input.h"
+#include "fuzz/replay.h"
 #include "note/image_builder.h"
 
 enum { N_FLIPS = 10000 };
@@ -19,21 +20,15 @@ enum { N_FLIPS = 10000 };
 static const char *plugin_path;
 static uint64_t seed = 20240607;
 
-static uint64_t next_random(uint64_t *state) {
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    return *state;
+static enum ggml_host_status last_status;
+
+static void run_note(const unsigned char *data, size_t size) {
+    last_status = run_note_input(data, size);
 }
 
-// A copy that ends where the memory ends, so that a sanitizer sees every byte read beyond it.
 static enum ggml_host_status run_exact(const unsigned char *data, size_t size) {
-    unsigned char *copy = malloc(size > 0 ? size : 1);
-    assert_non_null(copy);
-    memcpy(copy, data, size);
-    const enum ggml_host_status status = run_note_input(copy, size);
-    free(copy);
-    return status;
+    replay_exact(run_note, data, size);
+    return last_status;
 }
 
 static unsigned char *read_plugin(size_t *out_size) {
@@ -54,11 +49,12 @@ static void flip_bits(unsigned char *data, size_t size, size_t n_runs) {
     for (size_t run = 0; run < n_runs; ++run) {
         size_t places[3];
         for (size_t i = 0; i < 3; ++i) {
-            places[i] = next_random(&random) % (size * 8);
+            places[i] = replay_random(&random) % (size * 8);
             data[places[i] / 8] ^= (unsigned char)(1u << places[i] % 8);
         }
         run_exact(data, size);
-        for (size_t i = 0; i < 3; ++i) data[places[i] / 8] ^= (unsigned char)(1u << places[i] % 8);
+        for (size_t i = 0; i < 3; ++i)
+            data[places[i] / 8] ^= (unsigned char)(1u << places[i] % 8);
     }
 }
 
@@ -87,7 +83,8 @@ static void test_every_format_damaged(void **state) {
     (void)state;
     struct built_image image;
     for (size_t i = 0; build_sample(i, &image); ++i) {
-        for (size_t n = 0; n <= image.size; ++n) run_exact(image.bytes, n);
+        for (size_t n = 0; n <= image.size; ++n)
+            run_exact(image.bytes, n);
         flip_bits(image.bytes, image.size, N_FLIPS / 4);
         flip_bits(image.bytes, 512, N_FLIPS / 4); // headers
     }

@@ -18,6 +18,7 @@
 #include "base/status.h"
 #include "host/note.h"
 #include "note/image_builder.h"
+#include "support/temp_folder.h"
 
 static enum ggml_host_status parse(const struct built_image *image,
                                    struct ggml_plugin_note *out_note) {
@@ -82,8 +83,7 @@ static void test_a_foreign_machine_needs_no_note_to_be_named(void **state) {
 
 static void test_what_is_no_library_is_no_plugin(void **state) {
     (void)state;
-    static const char *const texts[] = {"hello\n", "#!/bin/sh\n", "\x7f", "M",
-                                        "\177ELG12345678"};
+    static const char *const texts[] = {"hello\n", "#!/bin/sh\n", "\x7f", "M", "\177ELG12345678"};
     const struct ggml_plugin_note note = valid_note();
     struct ggml_plugin_note read;
     struct built_image image;
@@ -245,24 +245,9 @@ static void test_another_major_decides_over_what_can_not_be_read(void **state) {
 
 // --- files
 
-static char folder[64];
-
-static int make_folder(void **state) {
-    (void)state;
-    strcpy(folder, "/tmp/ggml-note-XXXXXX");
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int remove_folder(void **state) {
-    (void)state;
-    char command[128];
-    snprintf(command, sizeof(command), "rm -rf '%s'", folder);
-    return system(command);
-}
-
 static const char *path_of(const char *name) {
     static char path[256];
-    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    snprintf(path, sizeof(path), "%s/%s", temp_folder, name);
     return path;
 }
 
@@ -318,7 +303,7 @@ static void test_what_is_no_file_never_blocks(void **state) {
 
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-    snprintf(address.sun_path, sizeof(address.sun_path), "%s/ggml-s.so", folder);
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s/ggml-s.so", temp_folder);
     assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
     assert_refused(GGML_HOST_NOT_A_PLUGIN, plugin_note_read(address.sun_path, &read, NULL),
                    "socket");
@@ -373,5 +358,5 @@ int main(void) {
         cmocka_unit_test(test_paths_that_can_not_be_opened),
         cmocka_unit_test(test_running_out_of_memory_is_a_status),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, temp_folder_make, temp_folder_remove);
 }

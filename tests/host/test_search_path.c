@@ -17,25 +17,11 @@
 #include "base/status.h"
 #include "ggml-version.h"
 #include "host/search_path.h"
-
-static char folder[64];
-
-static int make_folder(void **state) {
-    (void)state;
-    strcpy(folder, "/tmp/ggml-search-XXXXXX");
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int remove_folder(void **state) {
-    (void)state;
-    char command[256];
-    snprintf(command, sizeof(command), "chmod -R u+rwx '%s'; rm -rf '%s'", folder, folder);
-    return system(command);
-}
+#include "support/temp_folder.h"
 
 static void touch(const char *name) {
     char path[256];
-    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    snprintf(path, sizeof(path), "%s/%s", temp_folder, name);
     FILE *file = fopen(path, "w");
     assert_non_null(file);
     fclose(file);
@@ -112,13 +98,13 @@ static void test_only_plugin_names_are_listed_sorted_by_bytes(void **state) {
     size_t count;
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); ++i)
         touch(files[i]);
-    assert_int_equal(search_dir_list(folder, &arena, &paths, &count), GGML_HOST_OK);
+    assert_int_equal(search_dir_list(temp_folder, &arena, &paths, &count), GGML_HOST_OK);
     assert_int_equal(count, sizeof(expected) / sizeof(expected[0]));
     for (size_t i = 0; i < count; ++i) {
-        assert_memory_equal(paths[i], folder, strlen(folder));
-        assert_string_equal(paths[i] + strlen(folder) + 1, expected[i]);
+        assert_memory_equal(paths[i], temp_folder, strlen(temp_folder));
+        assert_string_equal(paths[i] + strlen(temp_folder) + 1, expected[i]);
     }
-    snprintf(slashed, sizeof(slashed), "%s/", folder);
+    snprintf(slashed, sizeof(slashed), "%s/", temp_folder);
     char **again;
     assert_int_equal(search_dir_list(slashed, &arena, &again, &count), GGML_HOST_OK);
     assert_string_equal(again[0], paths[0]);
@@ -131,10 +117,10 @@ static void test_directories_that_can_not_be_read(void **state) {
     char path[5001];
     char **paths;
     size_t count;
-    snprintf(path, sizeof(path), "%s/none", folder);
+    snprintf(path, sizeof(path), "%s/none", temp_folder);
     assert_int_equal(search_dir_list(path, &arena, &paths, &count), GGML_HOST_NOT_FOUND);
     touch("file");
-    snprintf(path, sizeof(path), "%s/file", folder);
+    snprintf(path, sizeof(path), "%s/file", temp_folder);
     assert_int_equal(search_dir_list(path, &arena, &paths, &count), GGML_HOST_INVALID_ARGUMENT);
     memset(path, 'a', 5000);
     path[0] = '/';
@@ -144,7 +130,7 @@ static void test_directories_that_can_not_be_read(void **state) {
     assert_int_equal(search_path_build(path, &arena, &dirs, &count), GGML_HOST_OK);
     assert_string_equal(dirs[0].path, path);
     if (geteuid() != 0) {
-        snprintf(path, sizeof(path), "%s/locked", folder);
+        snprintf(path, sizeof(path), "%s/locked", temp_folder);
         assert_int_equal(mkdir(path, 0), 0);
         assert_int_equal(search_dir_list(path, &arena, &paths, &count),
                          GGML_HOST_PERMISSION_DENIED);
@@ -211,7 +197,7 @@ static void test_running_out_of_memory_is_a_status(void **state) {
         int left = allowed;
         ggml_mem_set_fault_hook(one_less_each_time, &left);
         status = search_path_build(NULL, &arena, &dirs, &count);
-        if (status == GGML_HOST_OK) status = search_dir_list(folder, &arena, &paths, &count);
+        if (status == GGML_HOST_OK) status = search_dir_list(temp_folder, &arena, &paths, &count);
         ggml_mem_set_fault_hook(NULL, NULL);
         arena_free(&arena);
     }
@@ -229,5 +215,5 @@ int main(void) {
         cmocka_unit_test(test_file_names),
         cmocka_unit_test(test_running_out_of_memory_is_a_status),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, temp_folder_make, temp_folder_remove);
 }

@@ -13,21 +13,7 @@
 #include <cmocka.h>
 
 #include "host/cgroup.h"
-
-static char folder[64];
-
-static int make_folder(void **state) {
-    (void)state;
-    strcpy(folder, "/tmp/ggml-cgroup-XXXXXX");
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int remove_folder(void **state) {
-    (void)state;
-    char command[128];
-    snprintf(command, sizeof(command), "rm -rf '%s'", folder);
-    return system(command);
-}
+#include "support/temp_folder.h"
 
 // Creates the folders that the path lies in.
 static void make_parents(char *path) {
@@ -73,7 +59,7 @@ static void test_control_groups(void **state) {
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
         char root[96];
-        snprintf(root, sizeof(root), "%s/%zu", folder, i);
+        snprintf(root, sizeof(root), "%s/%zu", temp_folder, i);
         write_files(root, rows[i].files);
         const struct cgroup_view view = {root, rows[i].self_cgroup, rows[i].mountinfo};
         print_message("# %s\n", rows[i].name);
@@ -86,10 +72,10 @@ static void test_lines_of_any_length(void **state) {
     static char text[100001];
     memset(text, 'a', sizeof(text) - 1);
     memcpy(text, "0::/", 4);
-    const struct cgroup_view long_group = {folder, text, text};
+    const struct cgroup_view long_group = {temp_folder, text, text};
     assert_float_equal(cgroup_cpu_limit(&long_group), 0, 0);
     text[4095] = '\n';
-    const struct cgroup_view nearly = {folder, text, NULL};
+    const struct cgroup_view nearly = {temp_folder, text, NULL};
     assert_float_equal(cgroup_cpu_limit(&nearly), 0, 0);
     memset(text, '/', 4094);
     memcpy(text, "0::/", 4);
@@ -103,5 +89,5 @@ int main(void) {
         cmocka_unit_test(test_control_groups),
         cmocka_unit_test(test_lines_of_any_length),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, temp_folder_make, temp_folder_remove);
 }

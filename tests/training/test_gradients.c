@@ -14,8 +14,8 @@
 
 #include "conformance/random.h"
 #include "ggml-backend.h"
-#include "ggml-cpu.h"
 #include "ggml-host.h"
+#include "training/cpu_stream.h"
 
 enum { MAX_INPUTS = 3, SEED = 20240607, CONTEXT_SIZE = 16 << 20 };
 
@@ -47,8 +47,6 @@ struct gradient_case {
     build_fn build;
     struct input inputs[MAX_INPUTS];
 };
-
-static ggml_backend_t cpu;
 
 // --- the functions -------------------------------------------------------------------------------
 
@@ -432,24 +430,11 @@ static void test_accumulators_add_up(void **state) {
     ggml_free(ctx);
 }
 
-static int start(void **state) {
-    (void)state;
-    cpu = ggml_backend_cpu_init();
-    if (cpu) ggml_backend_cpu_set_n_threads(cpu, 1);
-    return cpu ? 0 : -1;
-}
-
-static int stop(void **state) {
-    (void)state;
-    ggml_backend_free(cpu);
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_gradients_equal_differences),
         cmocka_unit_test(test_gradients_in_accumulators),
         cmocka_unit_test(test_accumulators_add_up),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, cpu_stream_open, cpu_stream_close);
 }

@@ -14,9 +14,9 @@
 #include "conformance/random.h"
 #include "ggml-alloc.h"
 #include "ggml-backend.h"
-#include "ggml-cpu.h"
 #include "ggml-host.h"
 #include "gguf.h"
+#include "training/cpu_stream.h"
 
 typedef struct ggml_tensor *tensor_t;
 
@@ -45,8 +45,6 @@ struct training {
     struct network network;
     tensor_t points, labels, loss, optimiser;
 };
-
-static ggml_backend_t cpu;
 
 static tensor_t layer(struct ggml_context *ctx, tensor_t w, tensor_t b, tensor_t x) {
     return ggml_add(ctx, ggml_mul_mat(ctx, w, x), b);
@@ -320,23 +318,10 @@ static void test_parity_with_sgd(void **state) {
     end_training(&t);
 }
 
-static int start(void **state) {
-    (void)state;
-    cpu = ggml_backend_cpu_init();
-    if (cpu) ggml_backend_cpu_set_n_threads(cpu, 1);
-    return cpu ? 0 : -1;
-}
-
-static int stop(void **state) {
-    (void)state;
-    ggml_backend_free(cpu);
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_two_spirals_with_adamw),
         cmocka_unit_test(test_parity_with_sgd),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, cpu_stream_open, cpu_stream_close);
 }

@@ -11,10 +11,21 @@ struct recorded {
     const char *reason; // part of it, if not
     enum ggml_backend_dev_type type;
     const char *id;
-    void (*fill)(struct vk_probe *out_probe);
+    // What the driver answers.
+    const char *device, *driver, *info;
+    VkPhysicalDeviceType device_type;
+    uint32_t version;
+    uint32_t subgroup, groups_x, shared, alignment;
+    uint32_t range;
+    bool fp16, storage8, storage16, int_dot, coopmat, pci, queue;
+    uint32_t pci_bus, pci_device;
+    const char *uuid;
 };
 
 extern const struct recorded recorded_devices[];
 extern const int n_recorded_devices;
+
+// What probing this device finds.
+void recorded_probe(const struct recorded *recorded, struct vk_probe *out_probe);
 
 #endif

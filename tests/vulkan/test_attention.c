@@ -58,7 +58,7 @@ static struct vk_features features_of(const char *name) {
     char reason[VK_MAX_REASON];
     for (int i = 0; i < n_recorded_devices; ++i) {
         if (strcmp(recorded_devices[i].name, name) != 0) continue;
-        recorded_devices[i].fill(&probe);
+        recorded_probe(&recorded_devices[i], &probe);
         assert_true(vk_probe_judge(&probe, &features, reason));
     }
     return features;

@@ -17,7 +17,7 @@ static void test_which_devices_are_offered(void **state) {
         struct vk_probe probe;
         struct vk_features features;
         char reason[VK_MAX_REASON], id[64], description[1024];
-        r->fill(&probe);
+        recorded_probe(r, &probe);
         const bool usable = vk_probe_judge(&probe, &features, reason);
         if (usable != r->usable) fail_msg("%s: %s", r->name, reason);
         if (!usable && !strstr(reason, r->reason)) fail_msg("%s: %s", r->name, reason);
@@ -39,7 +39,7 @@ static void test_drivers_on_the_cpu_come_last(void **state) {
     int last = 0;
     (void)state;
     for (int i = 0; i < 4; ++i) {
-        recorded_devices[i].fill(&probe);
+        recorded_probe(&recorded_devices[i], &probe);
         assert_true(vk_probe_rank(&probe) >= last);
         last = vk_probe_rank(&probe);
     }
@@ -56,7 +56,7 @@ static void test_what_is_claimed_is_planned(void **state) {
         char reason[VK_MAX_REASON];
         struct vk_plan plan;
         struct ggml_context *ctx = ggml_init(params);
-        recorded_devices[i].fill(&probe);
+        recorded_probe(&recorded_devices[i], &probe);
         assert_true(vk_probe_judge(&probe, &features, reason));
         struct ggml_tensor *x = ggml_new_tensor_2d(ctx, GGML_TYPE_F16, 1 << 14, 1 << 9);
         struct ggml_tensor *y = ggml_abs(ctx, x);

@@ -302,14 +302,6 @@ static void print_usage(FILE *stream) {
         stream);
 }
 
-static bool read_runs(const char *text, int *out_runs) {
-    char *rest = NULL;
-    const long runs = strtol(text, &rest, 10);
-    if (rest == text || *rest != '\0' || runs < 1 || runs > 1000) return false;
-    *out_runs = (int)runs;
-    return true;
-}
-
 int bench_figures(int argc, char **argv) {
     static const struct option longs[] = {
         {"plugin", required_argument, NULL, 'p'}, {"device", required_argument, NULL, 'd'},
@@ -323,7 +315,7 @@ int bench_figures(int argc, char **argv) {
         switch (c) {
         case 'p': options.plugin = optarg; break;
         case 'd': options.device = optarg; break;
-        case 'r': valid = read_runs(optarg, &options.runs); break;
+        case 'r': valid = bench_read_number(optarg, 1, 1000, &options.runs); break;
         case 'j': options.json = true; break;
         case 'h': print_usage(stdout); return BENCH_OK;
         default: valid = false;

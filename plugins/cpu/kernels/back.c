@@ -5,7 +5,8 @@
 #include "vmath.h"
 
 static void silu_back_chunk(const struct ggml_tensor *dst, struct ggml_row at, int64_t i0,
-                            int64_t n) {
+                            int64_t n, const void *argument) {
+    (void)argument;
     float buffers[3][CPU_CHUNK];
     const struct ggml_tensor *grad = dst->src[0];
     const struct ggml_tensor *src = dst->src[1];
@@ -22,16 +23,7 @@ static void silu_back_chunk(const struct ggml_tensor *dst, struct ggml_row at, i
 }
 
 enum ggml_status CPU_FN(cpu_silu_back)(const struct cpu_task *task) {
-    const struct ggml_tensor *dst = task->dst;
-    const int64_t n = dst->ne[0];
-    const int64_t chunks = (n + CPU_CHUNK - 1) / CPU_CHUNK;
-    int64_t begin, end;
-    cpu_task_range(task, chunks * ggml_nrows(dst), &begin, &end);
-    for (int64_t chunk = begin; chunk < end; ++chunk) {
-        const int64_t i0 = chunk % chunks * CPU_CHUNK;
-        silu_back_chunk(dst, ggml_row_at(dst, chunk / chunks), i0, MIN(n - i0, CPU_CHUNK));
-    }
-    return GGML_STATUS_SUCCESS;
+    return cpu_each_chunk(task, silu_back_chunk, NULL);
 }
 
 // Calls `row` for each of this thread's rows with the operands' rows and parameters.

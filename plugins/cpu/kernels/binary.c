@@ -51,7 +51,8 @@ static const float *load_b(float *buffer, const struct ggml_tensor *b, const cha
 }
 
 static void compute_chunk(const struct ggml_tensor *dst, struct ggml_row at, int64_t i0, int64_t n,
-                          struct binary_op op) {
+                          const void *argument) {
+    const struct binary_op op = *(const struct binary_op *)argument;
     float a_buffer[CPU_CHUNK];
     float b_buffer[CPU_CHUNK];
     float y_buffer[CPU_CHUNK];
@@ -68,23 +69,10 @@ static void compute_chunk(const struct ggml_tensor *dst, struct ggml_row at, int
     cpu_store(y_row, dst->type, i0, y, n);
 }
 
-// Threads share chunks of rows, so that a single long row is split too.
-static enum ggml_status compute(const struct cpu_task *task, struct binary_op op) {
-    const struct ggml_tensor *dst = task->dst;
-    const int64_t n = dst->ne[0];
-    const int64_t chunks = (n + CPU_CHUNK - 1) / CPU_CHUNK;
-    int64_t begin, end;
-    cpu_task_range(task, chunks * ggml_nrows(dst), &begin, &end);
-    for (int64_t chunk = begin; chunk < end; ++chunk) {
-        const int64_t i0 = chunk % chunks * CPU_CHUNK;
-        compute_chunk(dst, ggml_row_at(dst, chunk / chunks), i0, MIN(n - i0, CPU_CHUNK), op);
-    }
-    return GGML_STATUS_SUCCESS;
-}
-
 #define BINARY_KERNEL(name)                                                                        \
     enum ggml_status CPU_FN(cpu_##name)(const struct cpu_task *task) {                             \
-        return compute(task, (struct binary_op){name##_row, name##_scalar});                       \
+        const struct binary_op op = {name##_row, name##_scalar};                                   \
+        return cpu_each_chunk(task, compute_chunk, &op);                                           \
     }
 BINARY_KERNEL(add)
 BINARY_KERNEL(sub)

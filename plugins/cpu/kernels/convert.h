@@ -3,10 +3,30 @@
 #ifndef CPU_CONVERT_H
 #define CPU_CONVERT_H
 
+#include "ggml-shape.h"
 #include "kernel.h"
 
 // Elements that skeletons convert at a time.
 enum { CPU_CHUNK = 512 };
+
+// Computes n <= CPU_CHUNK elements of a row of dst, from i0 on.
+typedef void (*cpu_chunk_fn)(const struct ggml_tensor *dst, struct ggml_row at, int64_t i0,
+                             int64_t n, const void *argument);
+
+// Threads share chunks of rows, so that a single long row is split too.
+static inline enum ggml_status cpu_each_chunk(const struct cpu_task *task, cpu_chunk_fn fn,
+                                              const void *argument) {
+    const struct ggml_tensor *dst = task->dst;
+    const int64_t n = dst->ne[0];
+    const int64_t chunks = (n + CPU_CHUNK - 1) / CPU_CHUNK;
+    int64_t begin, end;
+    cpu_task_range(task, chunks * ggml_nrows(dst), &begin, &end);
+    for (int64_t chunk = begin; chunk < end; ++chunk) {
+        const int64_t i0 = chunk % chunks * CPU_CHUNK;
+        fn(dst, ggml_row_at(dst, chunk / chunks), i0, MIN(n - i0, CPU_CHUNK), argument);
+    }
+    return GGML_STATUS_SUCCESS;
+}
 
 static inline uint32_t cpu_float_bits(float f) {
     uint32_t bits;

@@ -58,8 +58,9 @@ static struct glu prepare(const struct ggml_tensor *dst) {
     return glu;
 }
 
-static void compute_chunk(const struct ggml_tensor *dst, const struct glu *glu, struct ggml_row at,
-                          int64_t i0, int64_t n) {
+static void compute_chunk(const struct ggml_tensor *dst, struct ggml_row at, int64_t i0, int64_t n,
+                          const void *argument) {
+    const struct glu *glu = argument;
     float buffers[3][CPU_CHUNK];
     const enum ggml_type type = dst->type;
     char *row = ggml_row_data(dst, at);
@@ -71,15 +72,6 @@ static void compute_chunk(const struct ggml_tensor *dst, const struct glu *glu, 
 }
 
 enum ggml_status CPU_FN(cpu_glu)(const struct cpu_task *task) {
-    const struct ggml_tensor *dst = task->dst;
-    const struct glu glu = prepare(dst);
-    const int64_t n = dst->ne[0];
-    const int64_t chunks = (n + CPU_CHUNK - 1) / CPU_CHUNK;
-    int64_t begin, end;
-    cpu_task_range(task, chunks * ggml_nrows(dst), &begin, &end);
-    for (int64_t chunk = begin; chunk < end; ++chunk) {
-        const int64_t i0 = chunk % chunks * CPU_CHUNK;
-        compute_chunk(dst, &glu, ggml_row_at(dst, chunk / chunks), i0, MIN(n - i0, CPU_CHUNK));
-    }
-    return GGML_STATUS_SUCCESS;
+    const struct glu glu = prepare(task->dst);
+    return cpu_each_chunk(task, compute_chunk, &glu);
 }

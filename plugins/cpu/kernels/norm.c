@@ -25,40 +25,41 @@ static void scale_row(float *y, const float *x, float offset, float scale, int64
         y[i] = (x[i] - offset) * scale;
 }
 
-enum ggml_status CPU_FN(cpu_norm)(const struct cpu_task *task) {
+typedef void (*norm_fn)(float *y, const float *x, int64_t n, float eps);
+
+static enum ggml_status norm_rows(const struct cpu_task *task, norm_fn norm) {
     const struct ggml_tensor *dst = task->dst;
-    const double eps = (double)ggml_get_op_params_f32(dst, 0);
-    const int64_t n = dst->ne[0];
+    const float eps = ggml_get_op_params_f32(dst, 0);
     int64_t begin, end;
     cpu_task_range(task, ggml_nrows(dst), &begin, &end);
     for (int64_t r = begin; r < end; ++r) {
         const struct ggml_row at = ggml_row_at(dst, r);
         float *y = float_row(dst, at);
-        const float *x = dense_row(dst->src[0], at, y);
-        const double mean = cpu_sum(x, n) / (double)n;
-        const double variance = cpu_sum_squares(x, mean, n) / (double)n;
-        scale_row(y, x, (float)mean, (float)(1.0 / sqrt(variance + eps)), n);
+        norm(y, dense_row(dst->src[0], at, y), dst->ne[0], eps);
     }
     return GGML_STATUS_SUCCESS;
+}
+
+static void norm_row(float *y, const float *x, int64_t n, float eps) {
+    const double mean = cpu_sum(x, n) / (double)n;
+    const double variance = cpu_sum_squares(x, mean, n) / (double)n;
+    scale_row(y, x, (float)mean, (float)(1.0 / sqrt(variance + (double)eps)), n);
+}
+
+enum ggml_status CPU_FN(cpu_norm)(const struct cpu_task *task) {
+    return norm_rows(task, norm_row);
 }
 
 static float rms_scale(const float *x, int64_t n, float eps) {
     return (float)(1.0 / sqrt(cpu_sum_squares(x, 0.0, n) / (double)n + (double)eps));
 }
 
+static void rms_norm_row(float *y, const float *x, int64_t n, float eps) {
+    scale_row(y, x, 0.0f, rms_scale(x, n, eps), n);
+}
+
 enum ggml_status CPU_FN(cpu_rms_norm)(const struct cpu_task *task) {
-    const struct ggml_tensor *dst = task->dst;
-    const float eps = ggml_get_op_params_f32(dst, 0);
-    const int64_t n = dst->ne[0];
-    int64_t begin, end;
-    cpu_task_range(task, ggml_nrows(dst), &begin, &end);
-    for (int64_t r = begin; r < end; ++r) {
-        const struct ggml_row at = ggml_row_at(dst, r);
-        float *y = float_row(dst, at);
-        const float *x = dense_row(dst->src[0], at, y);
-        scale_row(y, x, 0.0f, rms_scale(x, n, eps), n);
-    }
-    return GGML_STATUS_SUCCESS;
+    return norm_rows(task, rms_norm_row);
 }
 
 static void scale_mul_row(float *y, const float *x, float scale, const float *w, int64_t n) {
@@ -86,20 +87,13 @@ enum ggml_status CPU_FN(cpu_rms_norm_mul)(const struct cpu_task *task) {
     return GGML_STATUS_SUCCESS;
 }
 
+static void l2_norm_row(float *y, const float *x, int64_t n, float eps) {
+    const double length = sqrt(cpu_sum_squares(x, 0.0, n));
+    scale_row(y, x, 0.0f, (float)(1.0 / fmax(length, (double)eps)), n);
+}
+
 enum ggml_status CPU_FN(cpu_l2_norm)(const struct cpu_task *task) {
-    const struct ggml_tensor *dst = task->dst;
-    const float eps = ggml_get_op_params_f32(dst, 0);
-    const int64_t n = dst->ne[0];
-    int64_t begin, end;
-    cpu_task_range(task, ggml_nrows(dst), &begin, &end);
-    for (int64_t r = begin; r < end; ++r) {
-        const struct ggml_row at = ggml_row_at(dst, r);
-        float *y = float_row(dst, at);
-        const float *x = dense_row(dst->src[0], at, y);
-        const double length = sqrt(cpu_sum_squares(x, 0.0, n));
-        scale_row(y, x, 0.0f, (float)(1.0 / fmax(length, (double)eps)), n);
-    }
-    return GGML_STATUS_SUCCESS;
+    return norm_rows(task, l2_norm_row);
 }
 
 struct group {

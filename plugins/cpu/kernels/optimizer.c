@@ -11,7 +11,8 @@ static float *row_of(const struct ggml_tensor *t, struct ggml_row at, int64_t i0
 
 // p: alpha, beta1, beta2, eps, wd, beta1h, beta2h.
 static void adamw(const struct ggml_tensor *dst, struct ggml_row at, int64_t i0, int64_t n,
-                  const float *p) {
+                  const void *argument) {
+    const float *p = argument;
     const float *x = row_of(dst->src[0], at, i0);
     const float *grad = row_of(dst->src[1], at, i0);
     float *m = row_of(dst->src[2], at, i0);
@@ -29,7 +30,8 @@ static void adamw(const struct ggml_tensor *dst, struct ggml_row at, int64_t i0,
 
 // p: alpha, wd.
 static void sgd(const struct ggml_tensor *dst, struct ggml_row at, int64_t i0, int64_t n,
-                const float *p) {
+                const void *argument) {
+    const float *p = argument;
     const float *x = row_of(dst->src[0], at, i0);
     const float *grad = row_of(dst->src[1], at, i0);
     float *y = row_of(dst, at, i0);
@@ -39,26 +41,10 @@ static void sgd(const struct ggml_tensor *dst, struct ggml_row at, int64_t i0, i
         y[i] = x[i] * keep - p[0] * grad[i];
 }
 
-typedef void (*step_fn)(const struct ggml_tensor *dst, struct ggml_row at, int64_t i0, int64_t n,
-                        const float *params);
-
-static enum ggml_status run(const struct cpu_task *task, step_fn step, const float *params) {
-    const struct ggml_tensor *dst = task->dst;
-    const int64_t n = dst->ne[0];
-    const int64_t chunks = (n + CPU_CHUNK - 1) / CPU_CHUNK;
-    int64_t begin, end;
-    cpu_task_range(task, chunks * ggml_nrows(dst), &begin, &end);
-    for (int64_t chunk = begin; chunk < end; ++chunk) {
-        const int64_t i0 = chunk % chunks * CPU_CHUNK;
-        step(dst, ggml_row_at(dst, chunk / chunks), i0, MIN(n - i0, CPU_CHUNK), params);
-    }
-    return GGML_STATUS_SUCCESS;
-}
-
 enum ggml_status CPU_FN(cpu_opt_step_adamw)(const struct cpu_task *task) {
-    return run(task, adamw, task->dst->src[4]->data);
+    return cpu_each_chunk(task, adamw, task->dst->src[4]->data);
 }
 
 enum ggml_status CPU_FN(cpu_opt_step_sgd)(const struct cpu_task *task) {
-    return run(task, sgd, task->dst->src[2]->data);
+    return cpu_each_chunk(task, sgd, task->dst->src[2]->data);
 }

@@ -13,13 +13,10 @@ static size_t n_devices;
 static struct ggml_backend_reg virtual_reg;
 
 void virtual_fail(enum ggml_host_status status, const char *format, ...) {
-    char text[512];
-    const struct ggml_host_table *host = ggml_sdk_host();
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof(text), format, args);
+    ggml_sdk_fail_v(status, format, args);
     va_end(args);
-    if (host) host->set_error(host, (int32_t)status, text);
 }
 
 static const char *device_name(ggml_backend_dev_t device);
