@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
-// argsort and top_k by shaders/sort.comp. Rows that fit into a group's shared memory take one
-// launch. Of longer rows top_k keeps the first items of each block until one block is left; argsort
-// merges blocks in scratch memory.
+// argsort and top_k by shaders/sort.comp, or sort_rank.comp on drivers that compute on the CPU.
+// Rows that fit into a group's shared memory take one launch. Of longer rows top_k keeps the first
+// items of each block until one block is left; argsort merges blocks in scratch memory.
 #include "kernel.h"
 #include "shape.h"
 
 enum {
     MAX_ITEMS = 4096, // of a block
     ITEM_BYTES = 8,
+    RANK_GROUP = 8,        // of sort_rank.comp
+    MAX_RANKED = 2048,     // numbers of a row for which that pays
     MAX_SCRATCH = 1 << 26, // bytes; more rows follow in chunks
 };
 
@@ -56,9 +58,11 @@ static uint32_t group_size(const struct sort *s) {
     return size < s->items / 2 ? size : s->items / 2;
 }
 
+static bool is_descending(const struct ggml_tensor *node) {
+    return node->op == GGML_OP_TOP_K || node->op_params[0] == GGML_SORT_ORDER_DESC;
+}
+
 static void encode_launch(const struct sort *s, const struct launch *l) {
-    const bool descending =
-        s->node->op == GGML_OP_TOP_K || s->node->op_params[0] == GGML_SORT_ORDER_DESC;
     struct vk_dispatch *d = vk_dispatch_new(s->plan, VK_SHADER_sort, s->node, 1, group_size(s));
     if (!d) return;
     if (!l->to_result) vk_dispatch_scratch(d, 0, l->to, l->to_bytes, true);
@@ -67,7 +71,7 @@ static void encode_launch(const struct sort *s, const struct launch *l) {
     vk_dispatch_spec(d, s->items);
     vk_dispatch_spec(d, l->from_source);
     vk_dispatch_spec(d, l->to_result);
-    vk_dispatch_spec(d, descending);
+    vk_dispatch_spec(d, is_descending(s->node));
     vk_dispatch_spec(d, l->alternate);
     const uint32_t numbers[] = {(uint32_t)s->first_row,
                                 (uint32_t)s->n_rows,
@@ -143,10 +147,24 @@ static uint32_t block_items(const struct vk_features *features, uint64_t n) {
     return (uint32_t)(needed > items ? items : needed < 64 ? 64 : needed);
 }
 
+static void encode_ranks(struct vk_plan *plan, const struct ggml_tensor *node) {
+    const uint64_t n = (uint64_t)node->src[0]->ne[0];
+    const uint32_t held = n <= 8 * RANK_GROUP ? 8 : n <= 16 * RANK_GROUP ? 16 : 32;
+    struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_sort_rank, node, 1, RANK_GROUP);
+    if (!d) return;
+    vk_dispatch_spec(d, is_descending(node));
+    vk_dispatch_spec(d, held);
+    vk_dispatch_groups(plan, d, vk_nrows(node) * vk_groups_of(n, (uint64_t)RANK_GROUP * held));
+}
+
 void vk_encode_sort(struct vk_plan *plan, const struct ggml_tensor *node) {
     const uint64_t n = (uint64_t)node->src[0]->ne[0];
     const uint64_t rows = vk_nrows(node);
     if (vk_nelements(node) == 0) return;
+    if (vk_plan_features(plan)->cpu && n <= MAX_RANKED) {
+        encode_ranks(plan, node);
+        return;
+    }
     struct sort s = {plan, node, block_items(vk_plan_features(plan), n), 0, 0};
     const bool fits = n <= s.items;
     const bool selects = fits || (uint64_t)node->ne[0] <= s.items / 4;

@@ -28,7 +28,10 @@ const uint MODE_BLOCKS = 0, MODE_STEP = 1, MODE_MERGE = 2;
 
 shared uvec2 items[ITEMS];
 
-bool is_after(const uvec2 a, const uvec2 b) { return a.x > b.x || (a.x == b.x && a.y > b.y); }
+// Without branches, here and where items change places.
+bool is_after(const uvec2 a, const uvec2 b) {
+    return (uint(a.x > b.x) | uint(a.x == b.x) & uint(a.y > b.y)) != 0;
+}
 
 uint key_of(const uint bits) {
     if ((bits & 0x7fffffffu) > 0x7f800000u) return 0xffffffffu;
@@ -62,25 +65,39 @@ void write_item(const uint row, const uint i, const uvec2 item) {
     dst_u32[at + 1] = item.y;
 }
 
+const uint STAGES = 3; // of exchanges that an invocation does in registers
+const uint HELD = 1u << STAGES;
+uvec2 held[HELD];
+
+// Exchanges of the first n of them, `step` apart. Ascending where the index has no bit of `span`,
+// or all if `up`, without `span`.
+void exchange_held(const uint n, const uint step, const uint span, const bool up) {
+    [[unroll]] for (uint i = 0; i < n / 2; ++i) {
+        const uint low = 2 * i - (i & step - 1), high = low + step;
+        const uvec2 a = held[low], b = held[high];
+        const bool swaps = is_after(a, b) == (span == 0 ? up : (low & span) == 0);
+        held[low] = mix(a, b, bvec2(swaps));
+        held[high] = mix(b, a, bvec2(swaps));
+    }
+}
+
+// From the step 2^(stages - 1) down. Loops over this would be too long for drivers to unroll.
+void merge_held(const uint n, const uint stages, const uint span, const bool up) {
+    if (stages > 2) exchange_held(n, 4, span, up);
+    if (stages > 1) exchange_held(n, 2, span, up);
+    exchange_held(n, 1, span, up);
+}
+
 // Exchanges items `distance` apart, then half as far, in all `stages` times, so that those whose
 // index has no bit of `span`, which is above, ascend. 2^stages items are in registers.
 void exchange(const uint stages, const uint distance, const uint span, const bool backwards,
               const uint first) {
-    const uint least = distance >> (stages - 1), n = 1 << stages;
+    const uint least = distance >> (stages - 1), n = 1u << stages;
     for (uint p = gl_LocalInvocationID.x; p < ITEMS >> stages; p += gl_WorkGroupSize.x) {
         const uint within = p & (least - 1), base = ((p - within) << stages) + within;
         const bool up = (((first + base) & span) == 0) != backwards;
-        uvec2 held[8];
         [[unroll]] for (uint k = 0; k < n; ++k) held[k] = items[base + k * least];
-        [[unroll]] for (uint step = n / 2; step > 0; step /= 2) {
-            [[unroll]] for (uint k = 0; k < n; ++k) {
-                if ((k & step) != 0) continue;
-                const uvec2 a = held[k], b = held[k + step];
-                const bool swaps = is_after(a, b) == up;
-                held[k] = swaps ? b : a;
-                held[k + step] = swaps ? a : b;
-            }
-        }
+        merge_held(n, stages, 0, up);
         [[unroll]] for (uint k = 0; k < n; ++k) items[base + k * least] = held[k];
     }
     barrier();
@@ -89,11 +106,22 @@ void exchange(const uint stages, const uint distance, const uint span, const boo
 // All exchanges from a distance down to neighbours.
 void merge(const uint distance, const uint span, const bool backwards, const uint first) {
     uint d = distance;
-    for (; d >= 4; d /= 8) exchange(3, d, span, backwards, first);
-    if (d == 2)
-        exchange(2, d, span, backwards, first);
-    else if (d == 1)
-        exchange(1, d, span, backwards, first);
+    for (; d >= HELD / 2; d /= HELD) exchange(STAGES, d, span, backwards, first);
+    [[unroll]] for (uint stages = STAGES - 1; stages > 0; --stages) {
+        if (d == 1u << (stages - 1)) exchange(stages, d, span, backwards, first);
+    }
+}
+
+// Each invocation sorts its neighbouring items, up and down in turn.
+void sort_held(const uint row, const uint first) {
+    for (uint p = gl_LocalInvocationID.x; p < ITEMS / HELD; p += gl_WorkGroupSize.x) {
+        [[unroll]] for (uint k = 0; k < HELD; ++k) held[k] = read_item(row, first + p * HELD + k);
+        merge_held(HELD, 1, 2, true);
+        merge_held(HELD, 2, 4, true);
+        merge_held(HELD, STAGES, 0, (p & 1u) == 0);
+        [[unroll]] for (uint k = 0; k < HELD; ++k) items[p * HELD + k] = held[k];
+    }
+    barrier();
 }
 
 void sort_block() {
@@ -101,13 +129,14 @@ void sort_block() {
     const uint blocks = ALTERNATE ? STRIDE_TO / ITEMS : needed, row = group_linear() / blocks;
     const uint block = group_linear() - row * blocks, first = block * ITEMS;
     if (row >= N_ROWS) return;
-    for (uint i = gl_LocalInvocationID.x; i < ITEMS; i += gl_WorkGroupSize.x)
-        items[i] = read_item(row, first + i);
-    barrier();
     if (MODE == MODE_BLOCKS) {
-        for (uint span = 2; span < ITEMS; span *= 2) merge(span / 2, span, false, 0);
+        sort_held(row, first);
+        for (uint span = 2 * HELD; span < ITEMS; span *= 2) merge(span / 2, span, false, 0);
         merge(ITEMS / 2, 0, ALTERNATE && (block & 1u) != 0, 0);
     } else {
+        for (uint i = gl_LocalInvocationID.x; i < ITEMS; i += gl_WorkGroupSize.x)
+            items[i] = read_item(row, first + i);
+        barrier();
         merge(ITEMS / 2, SPAN, false, first);
     }
     for (uint i = gl_LocalInvocationID.x; i < min(KEEP, ITEMS); i += gl_WorkGroupSize.x)

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+// Which kernels of convolutions and sorting recorded devices choose, without one; and that those
+// for GPUs compute what the CPU does.
+#define _POSIX_C_SOURCE 200809L
+#include "plan.h"
+#include "recorded.h"
+#include "shaders.h"
+#include "vulkan_test.h"
+
+static struct ggml_context *new_context(void) {
+    const struct ggml_init_params params = {.mem_size = 1 << 18, .no_alloc = true};
+    return ggml_init(params);
+}
+
+// A 3x3 convolution of an image of `size` pixels squared, two of them.
+static struct ggml_tensor *convolution(struct ggml_context *ctx, int channels, int size) {
+    return ggml_conv_2d_direct(
+        ctx, ggml_new_tensor_4d(ctx, GGML_TYPE_F16, 3, 3, channels, channels),
+        ggml_new_tensor_4d(ctx, GGML_TYPE_F32, size, size, channels, 2), 2, 1, 1, 0, 1, 1);
+}
+
+static struct ggml_tensor *sorted(struct ggml_context *ctx, int n, int rows) {
+    return ggml_argsort(ctx, ggml_new_tensor_2d(ctx, GGML_TYPE_F32, n, rows), GGML_SORT_ORDER_ASC);
+}
+
+typedef struct ggml_tensor *(*make_fn)(struct ggml_context *ctx, int a, int b);
+
+static const struct {
+    const char *device;
+    make_fn make;
+    int a, b;
+    const char *shader; // of the first launch
+} choices[] = {
+    {"nvidia_rtx_4090", convolution, 64, 64, "conv_tile"},
+    {"nvidia_rtx_4090", convolution, 8, 64, "conv_direct"},
+    {"intel_uhd_620", convolution, 16, 9, "conv_tile"},
+    {"llvmpipe", convolution, 64, 64, "conv_direct"},
+    {"amd_rx_6800", sorted, 128, 64, "sort"},
+    {"llvmpipe", sorted, 128, 64, "sort_rank"},
+    {"llvmpipe", sorted, 4096, 64, "sort"},
+};
+
+static struct vk_features features_of(const char *name) {
+    struct vk_probe probe;
+    struct vk_features features = {0};
+    char reason[VK_MAX_REASON];
+    for (int i = 0; i < n_recorded_devices; ++i) {
+        if (strcmp(recorded_devices[i].name, name) != 0) continue;
+        recorded_devices[i].fill(&probe);
+        assert_true(vk_probe_judge(&probe, &features, reason));
+    }
+    return features;
+}
+
+static void test_choices(void **state) {
+    (void)state;
+    for (int i = 0; i < (int)(sizeof(choices) / sizeof(choices[0])); ++i) {
+        const struct vk_features features = features_of(choices[i].device);
+        struct vk_plan plan;
+        struct ggml_context *ctx = new_context();
+        vk_plan_init(&plan, &features);
+        assert_true(vk_plan_add(&plan, choices[i].make(ctx, choices[i].a, choices[i].b)));
+        const char *name = vk_shader_code(plan.dispatches[0].shader)->name;
+        if (strcmp(name, choices[i].shader) != 0)
+            fail_msg("choice %d: %s, not %s", i, name, choices[i].shader);
+        assert_true(plan.dispatches[0].specs[0] <= features.max_group_size);
+        vk_plan_free(&plan);
+        ggml_free(ctx);
+    }
+}
+
+static void fill(struct ggml_tensor *t, uint32_t seed) {
+    const int64_t n = ggml_nelements(t);
+    float *numbers = malloc((size_t)n * sizeof(float));
+    char *data = malloc(ggml_nbytes(t));
+    for (int64_t i = 0; i < n; ++i) {
+        seed = seed * 1664525u + 1013904223u;
+        numbers[i] = (float)(seed >> 20) / 2048.0f - 1; // some of them equal
+    }
+    if (t->type == GGML_TYPE_F32)
+        memcpy(data, numbers, ggml_nbytes(t));
+    else
+        ggml_quantize_chunk(t->type, numbers, data, 0, 1, n, NULL);
+    ggml_backend_tensor_set(t, data, 0, ggml_nbytes(t));
+    free(numbers);
+    free(data);
+}
+
+// The result, of 32-bit numbers, and how many.
+static void *compute(ggml_backend_dev_t device, make_fn make, int a, int b, int64_t *out_n) {
+    struct ggml_context *ctx = new_context();
+    struct ggml_tensor *y = make(ctx, a, b);
+    struct ggml_cgraph *graph = ggml_new_graph(ctx);
+    ggml_build_forward_expand(graph, y);
+    ggml_backend_t stream = ggml_backend_dev_init(device, NULL);
+    assert_non_null(stream);
+    ggml_backend_buffer_t buffer = ggml_backend_alloc_ctx_tensors(ctx, stream);
+    assert_non_null(buffer);
+    fill(y->src[0], 1);
+    if (y->src[1]) fill(y->src[1], 2);
+    assert_int_equal(ggml_backend_graph_compute(stream, graph), GGML_STATUS_SUCCESS);
+    void *numbers = malloc(ggml_nbytes(y));
+    ggml_backend_tensor_get(y, numbers, 0, ggml_nbytes(y));
+    *out_n = ggml_nelements(y);
+    ggml_backend_free(stream);
+    ggml_backend_buffer_free(buffer);
+    ggml_free(ctx);
+    return numbers;
+}
+
+static void check_convolution(ggml_backend_dev_t device, ggml_backend_dev_t cpu, int channels,
+                              int size) {
+    int64_t n;
+    float *got = compute(device, convolution, channels, size, &n);
+    float *wanted = compute(cpu, convolution, channels, size, &n);
+    double error = 0, power = 0;
+    for (int64_t i = 0; i < n; ++i) {
+        const double difference = (double)got[i] - (double)wanted[i];
+        error += difference * difference;
+        power += (double)wanted[i] * (double)wanted[i];
+    }
+    if (!(power > 0 && error <= 1e-6 * power))
+        fail_msg("%d channels, %d pixels: %g", channels, size, error / power);
+    free(got);
+    free(wanted);
+}
+
+static void check_sort(ggml_backend_dev_t device, ggml_backend_dev_t cpu, int n_items) {
+    int64_t n;
+    int32_t *got = compute(device, sorted, n_items, 3, &n);
+    int32_t *wanted = compute(cpu, sorted, n_items, 3, &n);
+    assert_memory_equal(got, wanted, (size_t)n * sizeof(int32_t));
+    free(got);
+    free(wanted);
+}
+
+static void test_results(void **state) {
+    (void)state;
+    for (int gpu = 0; gpu < 2; ++gpu) {
+        ggml_backend_dev_t device = vulkan_device(vulkan_start(gpu ? "gpu" : "none", ""));
+        ggml_backend_dev_t cpu = ggml_backend_dev_by_name("CPU");
+        if (device) {
+            check_convolution(device, cpu, 20, 12); // tiles not full, the last window's batch
+            check_convolution(device, cpu, 70, 6);  // two tiles of filters
+            check_convolution(device, cpu, 5, 70);  // pixels in registers
+            check_sort(device, cpu, 100);
+            check_sort(device, cpu, 700);
+            check_sort(device, cpu, 5000);
+        }
+        assert_int_equal(vulkan_n_messages(), 0);
+        vulkan_stop();
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_choices),
+        cmocka_unit_test(test_results),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
