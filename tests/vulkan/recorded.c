@@ -52,3 +52,15 @@ const struct recorded recorded_devices[] = {
 };
 
 const int n_recorded_devices = sizeof(recorded_devices) / sizeof(recorded_devices[0]);
+
+struct vk_features recorded_features(const char *name) {
+    struct vk_features features = {0};
+    for (int i = 0; i < n_recorded_devices; ++i) {
+        struct vk_probe probe;
+        char reason[VK_MAX_REASON];
+        if (strcmp(recorded_devices[i].name, name) != 0) continue;
+        recorded_probe(&recorded_devices[i], &probe);
+        vk_probe_judge(&probe, &features, reason);
+    }
+    return features;
+}

@@ -27,5 +27,7 @@ extern const int n_recorded_devices;
 
 // What probing this device finds.
 void recorded_probe(const struct recorded *recorded, struct vk_probe *out_probe);
+// What kernels are chosen by on the usable device of that name.
+struct vk_features recorded_features(const char *name);
 
 #endif

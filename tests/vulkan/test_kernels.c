@@ -40,22 +40,10 @@ static const struct {
     {"llvmpipe", sorted, 4096, 64, "sort"},
 };
 
-static struct vk_features features_of(const char *name) {
-    struct vk_probe probe;
-    struct vk_features features = {0};
-    char reason[VK_MAX_REASON];
-    for (int i = 0; i < n_recorded_devices; ++i) {
-        if (strcmp(recorded_devices[i].name, name) != 0) continue;
-        recorded_devices[i].fill(&probe);
-        assert_true(vk_probe_judge(&probe, &features, reason));
-    }
-    return features;
-}
-
 static void test_choices(void **state) {
     (void)state;
     for (int i = 0; i < (int)(sizeof(choices) / sizeof(choices[0])); ++i) {
-        const struct vk_features features = features_of(choices[i].device);
+        const struct vk_features features = recorded_features(choices[i].device);
         struct vk_plan plan;
         struct ggml_context *ctx = new_context();
         vk_plan_init(&plan, &features);
