@@ -35,7 +35,7 @@ ggml_gallocr_t ggml_gallocr_new_n(ggml_backend_buffer_type_t *bufts, int n_bufs)
     }
     galloc = ggml_mem_calloc(1, sizeof(*galloc));
     if (!galloc) goto fail;
-    galloc->plan.n_nodes = -1;
+    galloc->plan.n_nodes = galloc->spare.n_nodes = -1;
     galloc->n_buffers = n_bufs;
     galloc->pools = ggml_mem_calloc((size_t)n_bufs, sizeof(galloc->pools[0]));
     galloc->pool_of = ggml_mem_calloc((size_t)n_bufs, sizeof(galloc->pool_of[0]));
@@ -64,6 +64,8 @@ void ggml_gallocr_free(ggml_gallocr_t galloc) {
         ggml_mem_free(galloc->pools[i].chunks);
     }
     graph_plan_free(&galloc->plan);
+    graph_plan_free(&galloc->spare);
+    plan_scratch_free(&galloc->scratch);
     ggml_mem_free(galloc->pools);
     ggml_mem_free(galloc->pool_of);
     ggml_mem_free(galloc);
@@ -121,18 +123,19 @@ static bool is_given(const char *function, ggml_gallocr_t galloc, const struct g
 bool ggml_gallocr_reserve_n(ggml_gallocr_t galloc, struct ggml_cgraph *graph,
                             const int *node_buffer_ids, const int *leaf_buffer_ids) {
     THREAD_GUARD(galloc, false);
-    struct graph_plan plan;
     if (!is_given(__func__, galloc, graph)) return false;
-    if (!graph_plan_build(galloc, graph, node_buffer_ids, leaf_buffer_ids, &plan)) return false;
-    graph_plan_free(&galloc->plan);
+    if (!graph_plan_build(galloc, graph, node_buffer_ids, leaf_buffer_ids)) return false;
+    const struct graph_plan plan = galloc->spare;
+    galloc->spare = galloc->plan;
+    galloc->plan = plan;
+    graph_plan_clear(&galloc->spare);
     for (int i = 0; i < galloc->n_pools; ++i) {
         if (gallocr_pool_provide(&galloc->pools[i], plan.pools[i].sizes, plan.pools[i].count)) {
             continue;
         }
-        graph_plan_free(&plan);
+        graph_plan_clear(&galloc->plan);
         return false;
     }
-    galloc->plan = plan;
     return true;
 }
 
@@ -145,14 +148,13 @@ void ggml_gallocr_reserve_n_size(ggml_gallocr_t galloc, struct ggml_cgraph *grap
                                  const int *node_buffer_ids, const int *leaf_buffer_ids,
                                  size_t *sizes) {
     THREAD_GUARD_VOID(galloc);
-    struct graph_plan plan;
     if (!is_given(__func__, galloc, graph) || !sizes) return;
     memset(sizes, 0, (size_t)galloc->n_buffers * sizeof(sizes[0]));
-    if (!graph_plan_build(galloc, graph, node_buffer_ids, leaf_buffer_ids, &plan)) return;
+    if (!graph_plan_build(galloc, graph, node_buffer_ids, leaf_buffer_ids)) return;
     for (int i = 0; i < galloc->n_buffers; ++i) {
-        sizes[i] = memory_chunks_total(&plan.pools[galloc->pool_of[i]]);
+        sizes[i] = memory_chunks_total(&galloc->spare.pools[galloc->pool_of[i]]);
     }
-    graph_plan_free(&plan);
+    graph_plan_clear(&galloc->spare);
 }
 
 bool ggml_gallocr_alloc_graph(ggml_gallocr_t galloc, struct ggml_cgraph *graph) {

@@ -19,6 +19,9 @@ struct fake_memory {
     int live_buffers;
     int allocations_left; // buffers until one is refused; negative: never
     int inits_left;       // the same for init_tensor
+    bool plain;           // later buffers need no init_tensor
+    bool has_reset;       // later buffers have something to reset
+    int resets;
 };
 
 static uintptr_t fake_next_base = 1 << 20;
@@ -46,10 +49,18 @@ static enum ggml_status fake_init(ggml_backend_buffer_t buffer, struct ggml_tens
     return GGML_STATUS_SUCCESS;
 }
 
+static void fake_reset(ggml_backend_buffer_t buffer) {
+    ++((struct fake_memory *)buffer->buft->context)->resets;
+}
+
 static ggml_backend_buffer_t fake_alloc(ggml_backend_buffer_type_t buft, size_t size) {
-    const struct ggml_backend_buffer_i iface = {
-        .free_buffer = fake_free, .get_base = fake_base, .init_tensor = fake_init};
     struct fake_memory *memory = buft->context;
+    const struct ggml_backend_buffer_i iface = {
+        .free_buffer = fake_free,
+        .get_base = fake_base,
+        .init_tensor = memory->plain ? NULL : fake_init,
+        .reset = memory->has_reset ? fake_reset : NULL,
+    };
     if (memory->allocations_left == 0) return NULL;
     if (memory->allocations_left > 0) --memory->allocations_left;
     ggml_backend_buffer_t buffer =

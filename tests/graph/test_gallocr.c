@@ -310,6 +310,72 @@ static void test_random_graphs_keep_their_data(void **state) {
     }
 }
 
+// The same structure with new tensors takes the same places, another one is planned anew.
+static void test_random_graphs_one_after_the_other(void **state) {
+    (void)state;
+    for (uint32_t seed = 0; seed < 60; ++seed) {
+        start_anew();
+        memory.plain = seed % 2 == 0;
+        memory.has_reset = seed % 3 == 0;
+        memory.max_size = seed % 5 == 0 ? 3000 : SIZE_MAX;
+        ggml_gallocr_free(galloc);
+        galloc = ggml_gallocr_new(&memory.buft);
+        size_t size = 0;
+        for (uint32_t i = 0; i < 4; ++i) {
+            struct ggml_cgraph *g = random_graph(seed + (i == 3));
+            const int live = memory.live_buffers;
+            assert_true(ggml_gallocr_alloc_graph(galloc, g));
+            check_by_playing(g);
+            if (i == 1 || i == 2) {
+                assert_int_equal(ggml_gallocr_get_buffer_size(galloc, 0), size);
+                assert_int_equal(memory.live_buffers, live);
+            }
+            size = ggml_gallocr_get_buffer_size(galloc, 0);
+            assert_true(ggml_gallocr_alloc_graph(galloc, g)); // nothing is left to do
+            check_by_playing(g);
+        }
+    }
+}
+
+// Nothing shows of an attempt to use the plan of another graph, not even in the buffers.
+static void test_a_graph_that_does_not_fit_changes_nothing(void **state) {
+    (void)state;
+    for (int has_reset = 0; has_reset < 2; ++has_reset) {
+        start_anew();
+        memory.plain = true;
+        memory.has_reset = has_reset;
+        ggml_backend_buffer_type_t bufts[2] = {&memory.buft, &memory.buft};
+        ggml_gallocr_t two = ggml_gallocr_new_n(bufts, 2);
+        struct ggml_tensor *w = weight(64), *in = leaf(64);
+        struct ggml_tensor *a = op2(GGML_OP_MUL_MAT, 64, view_of(GGML_OP_RESHAPE, w), in);
+        struct ggml_tensor *b = op1(GGML_OP_CONT, 64, view_of(GGML_OP_RESHAPE, a));
+        struct ggml_cgraph *g = expand(op2(GGML_OP_MUL_MAT, 64, a, b));
+        assert_true(ggml_gallocr_reserve(two, g));
+        assert_true(ggml_gallocr_alloc_graph(two, g));
+        assert_int_equal(memory.resets, has_reset);
+
+        struct ggml_backend_buffer *buffer = a->buffer;
+        w->buffer = buffer;
+        struct ggml_tensor *v = view_of(GGML_OP_RESHAPE, w);
+        v->data = w->data;
+        struct ggml_tensor *c = op2(GGML_OP_MUL_MAT, 64, v, leaf(64));
+        struct ggml_tensor *d = op1(GGML_OP_CONT, 64, view_of(GGML_OP_RESHAPE, c));
+        struct ggml_cgraph *other = expand(op2(GGML_OP_MUL_MAT, 64, d, d)); // not c and d
+        assert_int_equal(ggml_graph_n_nodes(other), ggml_graph_n_nodes(g));
+        assert_false(ggml_gallocr_alloc_graph(two, other));
+        assert_int_equal(memory.resets, has_reset);
+        assert_ptr_equal(a->buffer, buffer);
+        assert_ptr_equal(v->data, w->data);
+        assert_null(v->buffer);
+        for (int i = 1; i < other->n_nodes; ++i) {
+            assert_null(other->nodes[i]->buffer);
+            assert_null(other->nodes[i]->data);
+        }
+        w->buffer = NULL;
+        ggml_gallocr_free(two);
+    }
+}
+
 static void test_two_buffer_types(void **state) {
     (void)state;
     struct fake_memory other;
@@ -551,6 +617,8 @@ int main(void) {
         GALLOCR_TEST(test_outputs_and_unread_results_stay),
         GALLOCR_TEST(test_a_chain_needs_two_places),
         GALLOCR_TEST(test_random_graphs_keep_their_data),
+        GALLOCR_TEST(test_random_graphs_one_after_the_other),
+        GALLOCR_TEST(test_a_graph_that_does_not_fit_changes_nothing),
         GALLOCR_TEST(test_two_buffer_types),
         GALLOCR_TEST(test_transformers_stay_near_the_lower_bound),
         GALLOCR_TEST(test_a_plan_is_reused_until_the_structure_changes),
