@@ -272,6 +272,7 @@ void sched_restore(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) 
         sched->items[i].tensor->buffer = NULL;
         sched->items[i].tensor->data = NULL;
     }
+    sched_restore_order(sched, graph);
     sched->n_rewrites = 0;
     sched->known.repeatable = false;
     sched->in_place = false;

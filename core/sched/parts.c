@@ -60,9 +60,16 @@ bool sched_make_parts(struct ggml_backend_sched *sched, struct ggml_cgraph *grap
     struct ggml_cgraph *parts = room_for_parts(sched);
     sched->reordered = false;
     if (!parts) return false;
-    const bool reordered = make_parts(sched, graph, parts);
-    sched->reordered = reordered && note_order(sched, graph);
-    return sched->reordered == reordered;
+    sched->reordered = make_parts(sched, graph, parts);
+    if (!sched->reordered || note_order(sched, graph)) return true;
+    sched_restore_order(sched, graph);
+    return false;
+}
+
+void sched_restore_order(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
+    for (int32_t k = 0; k < sched->n_nodes && sched->reordered; ++k)
+        graph->nodes[k] = sched->items[k].tensor;
+    sched->reordered = false;
 }
 
 // Devices are not asked again: the places that nodes have by now are those of this order.

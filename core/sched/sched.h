@@ -393,11 +393,14 @@ bool sched_make_parts(struct ggml_backend_sched *sched, struct ggml_cgraph *grap
 // The same for a graph that repeats the last one, in the order of that; false, and nothing was
 // changed, when memory runs out.
 bool sched_repeat_parts(struct ggml_backend_sched *sched, struct ggml_cgraph *graph);
+// The order that the last graph had before devices changed it.
+void sched_restore_order(struct ggml_backend_sched *sched, struct ggml_cgraph *graph);
 // All of these stages. On failure the graph is as it was.
 bool sched_split(struct ggml_backend_sched *sched, struct ggml_cgraph *graph);
 // The same, for a graph that may have been split before.
 bool sched_split_fresh(struct ggml_backend_sched *sched, struct ggml_cgraph *graph);
-// Makes the last graph what it was before it was split: own sources, no memory. It must be alive.
+// Makes the last graph what it was before it was split: own sources and order, no memory. It must be
+// alive.
 void sched_restore(struct ggml_backend_sched *sched, struct ggml_cgraph *graph);
 
 // Asks once per node and stream.
