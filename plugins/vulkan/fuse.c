@@ -108,16 +108,52 @@ static int fuse_norm(struct vk_plan *plan, const struct window *w) {
 
 // --- products
 
+static void replace_operand(struct vk_plan *plan, int first, const struct ggml_tensor *from,
+                            const struct ggml_tensor *to) {
+    for (int i = first; i < plan->n_dispatches; ++i) {
+        struct vk_dispatch *d = &plan->dispatches[i];
+        for (int k = 0; k < d->n_operands; ++k) {
+            if (d->operands[k].tensor == from) d->operands[k].tensor = to;
+        }
+    }
+}
+
+static bool is_glu_apart(const struct ggml_tensor *dst, const struct ggml_tensor *x,
+                         const struct ggml_tensor *gate) {
+    return is_float_rows(dst) && is_apart(dst, x->src[0]) && is_apart(dst, gate->src[0]) &&
+           is_apart(dst, x->src[1]);
+}
+
+// Allocators like to put the result where the operand of both products was. It is made in the place
+// of a product then, and copied.
+static int fuse_glu_through(struct vk_plan *plan, const struct ggml_tensor *glu,
+                            const struct ggml_tensor *x, const struct ggml_tensor *gate) {
+    const int before = plan->n_dispatches;
+    struct ggml_tensor copy = *glu;
+    memset(copy.src, 0, sizeof(copy.src));
+    copy.op = GGML_OP_CONT;
+    copy.src[0] = glu->src[0];
+    if (!is_apart(glu, x) || !is_glu_apart(x, x, gate) || !ggml_is_packed(x) ||
+        !ggml_is_packed(glu) || !vk_encode_mul_mat_glu(plan, x, gate, glu)) {
+        return 0;
+    }
+    replace_operand(plan, before, glu, x);
+    if (vk_plan_add(plan, &copy)) {
+        replace_operand(plan, before, &copy, glu);
+        return 3;
+    }
+    plan->n_dispatches = before;
+    return 0;
+}
+
 static int fuse_glu(struct vk_plan *plan, const struct window *w) {
     if (!is_closed(w)) return 0;
     const struct ggml_tensor *glu = node_at(w, 2);
     const struct ggml_tensor *x = glu->src[0], *gate = glu->src[1];
     const bool straight = x == node_at(w, 0) && gate == node_at(w, 1);
     if (!straight && !(x == node_at(w, 1) && gate == node_at(w, 0))) return 0;
-    if (x->src[1] != gate->src[1] || !is_float_rows(glu) || !is_apart(glu, x->src[0]) ||
-        !is_apart(glu, gate->src[0]) || !is_apart(glu, x->src[1])) {
-        return 0;
-    }
+    if (x->src[1] != gate->src[1]) return 0;
+    if (!is_glu_apart(glu, x, gate)) return fuse_glu_through(plan, glu, x, gate);
     return vk_encode_mul_mat_glu(plan, x, gate, glu) ? 3 : 0;
 }
 
@@ -243,11 +279,9 @@ static int fuse_mask(struct vk_plan *plan, const struct window *w) {
     whole.src[0] = scale->src[0];
     whole.src[1] = (struct ggml_tensor *)(uintptr_t)mask;
     memcpy(whole.op_params, scale->op_params, sizeof(float));
-    struct vk_dispatch *d = encode_alone(plan, &whole);
-    if (!d) return 0;
-    for (int k = 0; k < d->n_operands; ++k) {
-        if (d->operands[k].tensor == &whole) d->operands[k].tensor = soft_max;
-    }
+    const int before = plan->n_dispatches;
+    if (!encode_alone(plan, &whole)) return 0;
+    replace_operand(plan, before, &whole, soft_max);
     return 3;
 }
 

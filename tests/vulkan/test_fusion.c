@@ -173,6 +173,30 @@ static void test_overlap_is_not_fused(void **state) {
     ggml_free(ctx);
 }
 
+// A glu that lies where the operand of its products was is made elsewhere and copied.
+static void test_glu_over_its_operand(void **state) {
+    static char memory[1 << 16];
+    (void)state;
+    struct ggml_context *ctx = new_context();
+    struct ggml_tensor *y = make_swiglu(ctx), *x = y->src[0], *gate = y->src[1];
+    struct ggml_cgraph *graph = graph_of(ctx, y);
+    struct ggml_tensor *placed[] = {x->src[0], gate->src[0], x->src[1], x, gate};
+    for (int i = 0; i < 5; ++i)
+        placed[i]->data = memory + 8192 * i;
+    y->data = x->src[1]->data;
+    struct vk_plan plan;
+    vk_plan_init(&plan, &features);
+    assert_int_equal(vk_plan_graph(&plan, graph), GGML_STATUS_SUCCESS);
+    assert_int_equal(plan.n_dispatches, 2);
+    assert_ptr_equal(plan.dispatches[0].operands[0].tensor, x);
+    assert_ptr_equal(plan.dispatches[1].operands[0].tensor, y);
+    assert_ptr_equal(plan.dispatches[1].operands[1].tensor, x);
+    vk_plan_free(&plan);
+    x->data = y->data; // no place is left
+    assert_int_equal(count_dispatches(graph, 0), 3);
+    ggml_free(ctx);
+}
+
 // --- what is brought together
 
 enum { N_OTHERS = 6, N_ORDERS = 12 };
@@ -305,7 +329,7 @@ static void expect_close(int pattern, const float *got, const float *expected, i
 
 // The result as floats; the caller frees it.
 static float *compute(ggml_backend_dev_t device, struct ggml_tensor *(*make)(struct ggml_context *),
-                      int64_t *out_n) {
+                      bool over_operand, int64_t *out_n) {
     struct ggml_context *ctx = new_context();
     struct ggml_tensor *result = make(ctx);
     struct ggml_cgraph *graph = graph_of(ctx, result);
@@ -313,6 +337,7 @@ static float *compute(ggml_backend_dev_t device, struct ggml_tensor *(*make)(str
     assert_non_null(stream);
     ggml_backend_buffer_t buffer = ggml_backend_alloc_ctx_tensors(ctx, stream);
     assert_non_null(buffer);
+    if (over_operand) result->data = result->src[0]->src[1]->data;
     uint32_t seed = 1;
     for (struct ggml_tensor *t = ggml_get_first_tensor(ctx); t; t = ggml_get_next_tensor(ctx, t)) {
         if (t->op == GGML_OP_NONE) fill(t, seed++);
@@ -332,15 +357,32 @@ static void test_results_are_the_same(void **state) {
     for (int i = 0; device && i < N_PATTERNS; ++i) {
         int64_t n, same_n;
         setenv("GGML_VULKAN_DISABLE_FUSION", "", 1);
-        float *fused = compute(device, patterns[i].make, &n);
+        float *fused = compute(device, patterns[i].make, false, &n);
         setenv("GGML_VULKAN_DISABLE_FUSION", i % 2 ? "1" : patterns[i].fusion, 1);
-        float *alone = compute(device, patterns[i].make, &same_n);
+        float *alone = compute(device, patterns[i].make, false, &same_n);
         assert_int_equal(n, same_n);
         expect_close(i, fused, alone, n);
         free(fused);
         free(alone);
     }
     unsetenv("GGML_VULKAN_DISABLE_FUSION");
+    vulkan_stop();
+}
+
+static void test_glu_over_its_operand_is_right(void **state) {
+    (void)state;
+    ggml_backend_dev_t device = vulkan_device(vulkan_start("record", ""));
+    for (int i = 0; device && i < N_PATTERNS; ++i) {
+        if (strcmp(patterns[i].fusion, "glu") != 0) continue;
+        int64_t n, same_n;
+        float *apart = compute(device, patterns[i].make, false, &n);
+        const int n_dispatches = vulkan_n_dispatches();
+        float *over = compute(device, patterns[i].make, true, &same_n);
+        assert_int_equal(vulkan_n_dispatches() - n_dispatches, 2);
+        assert_memory_equal(over, apart, (size_t)n * sizeof(float));
+        free(over);
+        free(apart);
+    }
     vulkan_stop();
 }
 
@@ -422,10 +464,12 @@ int main(void) {
         cmocka_unit_test(test_patterns_are_one_launch),
         cmocka_unit_test(test_used_results_are_not_fused),
         cmocka_unit_test(test_overlap_is_not_fused),
+        cmocka_unit_test(test_glu_over_its_operand),
         cmocka_unit_test(test_scattered_patterns_are_one_launch),
         cmocka_unit_test(test_disabled_fusions_move_nothing),
         cmocka_unit_test(test_what_is_needed_between_stays),
         cmocka_unit_test(test_results_are_the_same),
+        cmocka_unit_test(test_glu_over_its_operand_is_right),
         cmocka_unit_test(test_scattered_results_are_the_same),
         cmocka_unit_test(test_names),
     };
