@@ -83,35 +83,20 @@ static const struct shape shapes[] = {
     {GGML_TYPE_BF16, 32, 1, 2, 2, 800},  // single rows, keys in parts
 };
 
-static float number_of(uint32_t *seed) {
-    *seed = *seed * 1664525u + 1013904223u;
-    return (float)(*seed >> 8) / (float)(1 << 23) - 1;
-}
-
-static void set(struct ggml_tensor *t, const float *numbers) {
-    char *data = malloc(ggml_nbytes(t));
-    if (t->type == GGML_TYPE_F32)
-        memcpy(data, numbers, ggml_nbytes(t));
-    else
-        ggml_quantize_chunk(t->type, numbers, data, 0, ggml_nrows(t), t->ne[0], NULL);
-    ggml_backend_tensor_set(t, data, 0, ggml_nbytes(t));
-    free(data);
-}
-
 static bool is_hidden(int64_t key) {
     return key % 128 >= 60;
 }
 
-// Of K or V; what is hidden is NaN where the type has that.
-static void fill(struct ggml_tensor *t, uint32_t seed) {
+// K or V; what is hidden is NaN now and then where the type has that.
+static void fill_cache(struct ggml_tensor *t, uint32_t seed) {
     const int64_t n = ggml_nelements(t);
     float *numbers = malloc((size_t)n * sizeof(float));
     for (int64_t i = 0; i < n; ++i) {
-        numbers[i] = number_of(&seed);
+        numbers[i] = vulkan_number(&seed);
         if (t->type == GGML_TYPE_F32 && seed >> 31 && is_hidden(i / t->ne[0] % t->ne[1]))
             numbers[i] = NAN;
     }
-    set(t, numbers);
+    vulkan_set(t, numbers);
     free(numbers);
 }
 
@@ -120,36 +105,23 @@ static void fill_mask(struct ggml_tensor *mask) {
     float *numbers = malloc((size_t)n * sizeof(float));
     uint32_t seed = 4;
     for (int64_t i = 0; i < n; ++i) {
-        const float x = number_of(&seed);
+        const float x = vulkan_number(&seed);
         numbers[i] = is_hidden(i % mask->ne[0]) || x > 0.8f ? -INFINITY : x;
     }
-    set(mask, numbers);
+    vulkan_set(mask, numbers);
     free(numbers);
+}
+
+static void fill(struct ggml_tensor *y) {
+    vulkan_fill(y->src[0], 1);
+    fill_cache(y->src[1], 2);
+    fill_cache(y->src[2], 3);
+    fill_mask(y->src[3]);
 }
 
 static float *compute(ggml_backend_dev_t device, const struct shape *s) {
     struct ggml_context *ctx = new_context();
-    struct ggml_tensor *y = attention(ctx, s);
-    struct ggml_cgraph *graph = ggml_new_graph(ctx);
-    ggml_build_forward_expand(graph, y);
-    ggml_backend_t stream = ggml_backend_dev_init(device, NULL);
-    assert_non_null(stream);
-    ggml_backend_buffer_t buffer = ggml_backend_alloc_ctx_tensors(ctx, stream);
-    assert_non_null(buffer);
-    float *numbers = malloc(ggml_nbytes(y->src[0]));
-    uint32_t seed = 1;
-    for (int64_t i = 0; i < ggml_nelements(y->src[0]); ++i)
-        numbers[i] = number_of(&seed);
-    set(y->src[0], numbers);
-    fill(y->src[1], 2);
-    fill(y->src[2], 3);
-    fill_mask(y->src[3]);
-    assert_int_equal(ggml_backend_graph_compute(stream, graph), GGML_STATUS_SUCCESS);
-    ggml_backend_tensor_get(y, numbers, 0, ggml_nbytes(y)); // as large as the queries
-    ggml_backend_free(stream);
-    ggml_backend_buffer_free(buffer);
-    ggml_free(ctx);
-    return numbers;
+    return vulkan_compute(device, ctx, attention(ctx, s), fill);
 }
 
 static void test_kernels_of_gpus(void **state) {
@@ -158,13 +130,9 @@ static void test_kernels_of_gpus(void **state) {
     cpu = ggml_backend_dev_by_name("CPU");
     for (int i = 0; device && i < (int)(sizeof(shapes) / sizeof(shapes[0])); ++i) {
         float *got = compute(device, &shapes[i]), *wanted = compute(cpu, &shapes[i]);
-        double error = 0, power = 0;
-        for (int k = 0; k < shapes[i].channels * shapes[i].tokens * shapes[i].heads; ++k) {
-            const double difference = (double)got[k] - (double)wanted[k];
-            error += difference * difference;
-            power += (double)wanted[k] * (double)wanted[k];
-        }
-        if (!(power > 0 && error <= 1e-5 * power)) fail_msg("shape %d: %g", i, error / power);
+        const double error =
+            vulkan_error(got, wanted, shapes[i].channels * shapes[i].tokens * shapes[i].heads);
+        if (!(error <= 1e-5)) fail_msg("shape %d: %g", i, error);
         free(got);
         free(wanted);
     }

@@ -57,43 +57,17 @@ static void test_choices(void **state) {
     }
 }
 
-static void fill(struct ggml_tensor *t, uint32_t seed) {
-    const int64_t n = ggml_nelements(t);
-    float *numbers = malloc((size_t)n * sizeof(float));
-    char *data = malloc(ggml_nbytes(t));
-    for (int64_t i = 0; i < n; ++i) {
-        seed = seed * 1664525u + 1013904223u;
-        numbers[i] = (float)(seed >> 20) / 2048.0f - 1; // some of them equal
-    }
-    if (t->type == GGML_TYPE_F32)
-        memcpy(data, numbers, ggml_nbytes(t));
-    else
-        ggml_quantize_chunk(t->type, numbers, data, 0, 1, n, NULL);
-    ggml_backend_tensor_set(t, data, 0, ggml_nbytes(t));
-    free(numbers);
-    free(data);
+static void fill(struct ggml_tensor *y) {
+    vulkan_fill(y->src[0], 1);
+    if (y->src[1]) vulkan_fill(y->src[1], 2);
 }
 
 // The result, of 32-bit numbers, and how many.
 static void *compute(ggml_backend_dev_t device, make_fn make, int a, int b, int64_t *out_n) {
     struct ggml_context *ctx = new_context();
     struct ggml_tensor *y = make(ctx, a, b);
-    struct ggml_cgraph *graph = ggml_new_graph(ctx);
-    ggml_build_forward_expand(graph, y);
-    ggml_backend_t stream = ggml_backend_dev_init(device, NULL);
-    assert_non_null(stream);
-    ggml_backend_buffer_t buffer = ggml_backend_alloc_ctx_tensors(ctx, stream);
-    assert_non_null(buffer);
-    fill(y->src[0], 1);
-    if (y->src[1]) fill(y->src[1], 2);
-    assert_int_equal(ggml_backend_graph_compute(stream, graph), GGML_STATUS_SUCCESS);
-    void *numbers = malloc(ggml_nbytes(y));
-    ggml_backend_tensor_get(y, numbers, 0, ggml_nbytes(y));
     *out_n = ggml_nelements(y);
-    ggml_backend_free(stream);
-    ggml_backend_buffer_free(buffer);
-    ggml_free(ctx);
-    return numbers;
+    return vulkan_compute(device, ctx, y, fill);
 }
 
 static void check_convolution(ggml_backend_dev_t device, ggml_backend_dev_t cpu, int channels,
@@ -101,14 +75,8 @@ static void check_convolution(ggml_backend_dev_t device, ggml_backend_dev_t cpu,
     int64_t n;
     float *got = compute(device, convolution, channels, size, &n);
     float *wanted = compute(cpu, convolution, channels, size, &n);
-    double error = 0, power = 0;
-    for (int64_t i = 0; i < n; ++i) {
-        const double difference = (double)got[i] - (double)wanted[i];
-        error += difference * difference;
-        power += (double)wanted[i] * (double)wanted[i];
-    }
-    if (!(power > 0 && error <= 1e-6 * power))
-        fail_msg("%d channels, %d pixels: %g", channels, size, error / power);
+    const double error = vulkan_error(got, wanted, n);
+    if (!(error <= 1e-6)) fail_msg("%d channels, %d pixels: %g", channels, size, error);
     free(got);
     free(wanted);
 }

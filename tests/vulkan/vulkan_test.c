@@ -93,3 +93,57 @@ int dlclose(void *library) {
     return 0;
 }
 #endif
+
+void vulkan_set(struct ggml_tensor *t, const float *numbers) {
+    char *data = malloc(ggml_nbytes(t));
+    assert_non_null(data);
+    if (t->type == GGML_TYPE_F32)
+        memcpy(data, numbers, ggml_nbytes(t));
+    else
+        ggml_quantize_chunk(t->type, numbers, data, 0, ggml_nrows(t), t->ne[0], NULL);
+    ggml_backend_tensor_set(t, data, 0, ggml_nbytes(t));
+    free(data);
+}
+
+float vulkan_number(uint32_t *seed) {
+    *seed = *seed * 1664525u + 1013904223u;
+    return (float)(*seed >> 20) / 2048 - 1;
+}
+
+void vulkan_fill(struct ggml_tensor *t, uint32_t seed) {
+    const int64_t n = ggml_nelements(t);
+    float *numbers = malloc((size_t)n * sizeof(float));
+    assert_non_null(numbers);
+    for (int64_t i = 0; i < n; ++i)
+        numbers[i] = vulkan_number(&seed);
+    vulkan_set(t, numbers);
+    free(numbers);
+}
+
+void *vulkan_compute(ggml_backend_dev_t device, struct ggml_context *ctx, struct ggml_tensor *y,
+                     void (*fill)(struct ggml_tensor *y)) {
+    struct ggml_cgraph *graph = ggml_new_graph(ctx);
+    ggml_build_forward_expand(graph, y);
+    ggml_backend_t stream = ggml_backend_dev_init(device, NULL);
+    assert_non_null(stream);
+    ggml_backend_buffer_t buffer = ggml_backend_alloc_ctx_tensors(ctx, stream);
+    assert_non_null(buffer);
+    fill(y);
+    assert_int_equal(ggml_backend_graph_compute(stream, graph), GGML_STATUS_SUCCESS);
+    void *bytes = malloc(ggml_nbytes(y));
+    ggml_backend_tensor_get(y, bytes, 0, ggml_nbytes(y));
+    ggml_backend_free(stream);
+    ggml_backend_buffer_free(buffer);
+    ggml_free(ctx);
+    return bytes;
+}
+
+double vulkan_error(const float *got, const float *wanted, int64_t n) {
+    double error = 0, power = 0;
+    for (int64_t i = 0; i < n; ++i) {
+        const double difference = (double)got[i] - (double)wanted[i];
+        error += difference * difference;
+        power += (double)wanted[i] * (double)wanted[i];
+    }
+    return error / power;
+}

@@ -43,4 +43,17 @@ bool vulkan_graph_new(ggml_backend_buffer_type_t buft, int64_t n, int n_steps,
                       struct vulkan_graph *out_graph);
 void vulkan_graph_free(struct vulkan_graph *graph);
 
+// Sets a tensor's elements to numbers, converted to its type.
+void vulkan_set(struct ggml_tensor *t, const float *numbers);
+// To numbers in [-1, 1) that follow from the seed, of 4096 steps so that some are equal.
+void vulkan_fill(struct ggml_tensor *t, uint32_t seed);
+// The next such number.
+float vulkan_number(uint32_t *seed);
+// Computes y on a device after fill(y) has set what it depends on, and frees the context. The bytes
+// of the result, for free().
+void *vulkan_compute(ggml_backend_dev_t device, struct ggml_context *ctx, struct ggml_tensor *y,
+                     void (*fill)(struct ggml_tensor *y));
+// Mean squared difference, relative to the mean square of what is wanted.
+double vulkan_error(const float *got, const float *wanted, int64_t n);
+
 #endif
