@@ -99,6 +99,7 @@ static void test_results(void **state) {
             check_convolution(device, cpu, 20, 12); // tiles not full, the last window's batch
             check_convolution(device, cpu, 70, 6);  // two tiles of filters
             check_convolution(device, cpu, 5, 70);  // pixels in registers
+            if (gpu) check_convolution(device, cpu, 130, 80); // large tiles
             check_sort(device, cpu, 100);
             check_sort(device, cpu, 700);
             check_sort(device, cpu, 5000);

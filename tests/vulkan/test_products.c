@@ -123,6 +123,36 @@ static void check_choice(const struct choice *choice, bool experts) {
     ggml_free(ctx);
 }
 
+// Large tiles where that leaves enough.
+static void test_sizes_of_tiles(void **state) {
+    static const struct {
+        int m, n;
+        uint32_t group, span;
+    } tiles[] = {
+        {4096, 512, 256, 2}, {1024, 512, 256, 1}, {4096, 64, 256, 1},
+        {4096, 20, 128, 1},  {64, 16, 64, 1},     {64, 9000, 256, 1},
+    };
+    const struct vk_features features = features_of(0);
+    (void)state;
+    for (size_t i = 0; i < sizeof(tiles) / sizeof(tiles[0]); ++i) {
+        enum { SPEC_SPAN = 7 };
+        struct vk_plan plan;
+        struct ggml_context *ctx = new_context();
+        vk_plan_init(&plan, &features);
+        assert_true(vk_plan_add(&plan, product(ctx, GGML_TYPE_F16, tiles[i].m, tiles[i].n, 512)));
+        const struct vk_dispatch *d = &plan.dispatches[0];
+        const uint32_t rows = 64 * d->specs[SPEC_SPAN];
+        const uint32_t columns = d->specs[0] / 4 * d->specs[SPEC_SPAN];
+        assert_int_equal(d->specs[0], tiles[i].group);
+        assert_int_equal(d->specs[SPEC_SPAN], tiles[i].span);
+        assert_true((uint64_t)d->groups[0] * d->groups[1] * d->groups[2] >=
+                    ((uint32_t)tiles[i].m + rows - 1) / rows *
+                        (((uint32_t)tiles[i].n + columns - 1) / columns));
+        vk_plan_free(&plan);
+        ggml_free(ctx);
+    }
+}
+
 static void test_choices(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); ++i)
@@ -138,30 +168,32 @@ static const struct {
     int m, n, k;
     bool experts;
 } sizes[] = {
-    {GGML_TYPE_F32, 70, 66, 45, false},  {GGML_TYPE_F32, 66, 10, 46, false},
-    {GGML_TYPE_BF16, 5, 30, 68, false},  {GGML_TYPE_F16, 70, 40, 44, true},
-    {GGML_TYPE_Q4_0, 3, 18, 64, true},   {GGML_TYPE_BF16, 33, 2, 31, false},
-    {GGML_TYPE_Q4_0, 65, 67, 96, false}, {GGML_TYPE_Q4_K, 65, 80, 256, true},
-    {GGML_TYPE_Q8_0, 7, 3, 160, false},  {GGML_TYPE_Q4_0, 5, 1, 64, false},
-    {GGML_TYPE_Q4_K, 4, 5, 512, false},
+    {GGML_TYPE_F32, 70, 66, 45, false},      {GGML_TYPE_F32, 66, 10, 46, false},
+    {GGML_TYPE_BF16, 5, 30, 68, false},      {GGML_TYPE_F16, 70, 40, 44, true},
+    {GGML_TYPE_F32, 1300, 1100, 36, false},  {GGML_TYPE_F16, 1500, 512, 18, true},
+    {GGML_TYPE_Q4_0, 3, 18, 64, true},       {GGML_TYPE_BF16, 33, 2, 31, false},
+    {GGML_TYPE_Q4_0, 65, 67, 96, false},     {GGML_TYPE_Q4_K, 65, 80, 256, true},
+    {GGML_TYPE_Q8_0, 1300, 1100, 32, false}, {GGML_TYPE_Q8_0, 7, 3, 160, false},
+    {GGML_TYPE_Q4_0, 5, 1, 64, false},       {GGML_TYPE_Q4_K, 4, 5, 512, false},
 };
+// Of sizes.
 enum {
     GPU_FIRST = 0,
-    GPU_LAST = 7,
-    HALF_FIRST = 6,
-    HALF_LAST = 7,
-    FEW_FIRST = 5,
+    GPU_LAST = 9,
+    FEW_FIRST = 7,
     FEW_LAST = 8,
-    DOT_FIRST = 8,
-    DOT_LAST = 10
+    HALF_FIRST = 8,
+    HALF_LAST = 10,
+    DOT_FIRST = 11,
+    DOT_LAST = 13,
 };
 
 static void fill(struct ggml_tensor *y) {
-    int32_t ids[256];
+    int32_t ids[1024];
     vulkan_fill(y->src[0], 1);
     vulkan_fill(y->src[1], 2);
     if (!y->src[2]) return;
-    for (int i = 0; i < 256; ++i)
+    for (int i = 0; i < 1024; ++i)
         ids[i] = i * i / 5 % EXPERTS;
     assert_true(ggml_nbytes(y->src[2]) <= sizeof(ids));
     ggml_backend_tensor_set(y->src[2], ids, 0, ggml_nbytes(y->src[2]));
@@ -221,6 +253,7 @@ static void test_paths_of_other_devices(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_choices),
+        cmocka_unit_test(test_sizes_of_tiles),
         cmocka_unit_test(test_paths_of_other_devices),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

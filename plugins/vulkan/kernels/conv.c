@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Convolutions and their patches.
 #include "kernel.h"
+#include "kernels/tile.h"
 #include "shape.h"
 
 enum {
     GROUP = 64,
-    TILE_GROUP = 256, // most of conv_tile.comp, whose tiles have TILE_ROWS filters
-    TILE_ROWS = 64,
     MAX_DIMS = 3,
 };
 
@@ -237,21 +236,21 @@ bool vk_accepts_conv_3d(const struct vk_features *features, const struct ggml_te
 
 // Whether conv_tile.comp pays: with shared memory, and rows, columns and steps that fill its tiles.
 static bool suits_tile(const struct vk_features *features, const struct conv *c) {
-    return !features->cpu && features->max_group_size >= TILE_GROUP &&
-           features->max_shared_bytes >= 32768 && c->channels_out >= 16 && patch_size(c) >= 16 &&
+    return vk_has_tiles(features) && c->channels_out >= 16 && patch_size(c) >= 16 &&
            pixels(c) * c->batch >= 16;
 }
 
 static void encode_tile(struct vk_plan *plan, const struct ggml_tensor *node,
                         const struct conv *c) {
     const uint64_t windows = (uint64_t)(pixels(c) * c->batch);
-    const uint32_t columns = windows > 32 ? 64 : windows > 16 ? 32 : 16;
+    const uint64_t filters = (uint64_t)c->channels_out;
+    const struct vk_tile tile = vk_tile_for(filters, windows, 1);
     struct vk_dispatch *d = conv_dispatch(plan, VK_SHADER_conv_tile, node, c);
     if (!d) return;
-    d->specs[0] = 4 * columns;
+    d->specs[0] = tile.group;
+    vk_dispatch_spec(d, tile.span);
     vk_dispatch_groups(plan, d,
-                       vk_groups_of(windows, columns) *
-                           vk_groups_of((uint64_t)c->channels_out, TILE_ROWS));
+                       vk_groups_of(windows, tile.columns) * vk_groups_of(filters, tile.rows));
 }
 
 void vk_encode_conv_direct(struct vk_plan *plan, const struct ggml_tensor *node) {

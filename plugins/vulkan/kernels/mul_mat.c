@@ -3,12 +3,12 @@
 
 #include <string.h>
 
+#include "kernels/tile.h"
 #include "shape.h"
 
 enum {
     MAX_GROUP = 64,
     VECTOR_COLUMNS = 8, // most that mul_mat_vec.comp computes on a GPU
-    TILE_ROWS = 64,     // of mul_mat_tile.comp
     MAX_MATRICES = 1024,
 };
 
@@ -153,25 +153,23 @@ static enum vk_shader tile_shader(const struct vk_features *features,
     return features->fp16 && blocks ? shaders->fp16 : shaders->plain;
 }
 
-// Of a tile, so that few of them stay empty where a matrix is multiplied with n columns.
-static uint32_t tile_columns(enum vk_shader shader, uint64_t n) {
-    const bool coopmat =
-        shader == VK_SHADER_mul_mat_tile_coopmat || shader == VK_SHADER_mul_mat_tile_id_coopmat;
-    return coopmat || n > 32 ? 64 : n > 16 ? 32 : 16;
+static struct vk_tile tile_for(enum vk_shader shader, const struct ggml_tensor *node,
+                               uint64_t columns, uint64_t products) {
+    if (shader == VK_SHADER_mul_mat_tile_coopmat || shader == VK_SHADER_mul_mat_tile_id_coopmat)
+        return vk_tile_coopmat();
+    return vk_tile_for((uint64_t)node->ne[0], columns, products);
 }
 
 // Without its groups.
 static struct vk_dispatch *begin_tile(struct vk_plan *plan, const struct ggml_tensor *node,
-                                      enum vk_shader shader, uint32_t columns) {
-    const bool coopmat =
-        shader == VK_SHADER_mul_mat_tile_coopmat || shader == VK_SHADER_mul_mat_tile_id_coopmat;
-    struct vk_dispatch *d =
-        vk_dispatch_new(plan, shader, node, node->src[2] ? 3 : 2, coopmat ? 128 : 4 * columns);
+                                      enum vk_shader shader, const struct vk_tile *tile) {
+    struct vk_dispatch *d = vk_dispatch_new(plan, shader, node, node->src[2] ? 3 : 2, tile->group);
     if (!d) return NULL;
     vk_dispatch_spec(d, node->src[0]->type);
     vk_dispatch_spec(d, node->src[1]->type);
     vk_dispatch_spec(d, vk_is_wide(node->src[0]));
     vk_dispatch_spec(d, vk_is_wide(node->src[1]));
+    vk_dispatch_spec(d, tile->span);
     return d;
 }
 
@@ -179,22 +177,19 @@ static void encode_tile(struct vk_plan *plan, const struct ggml_tensor *node) {
     static const struct tile_shaders shaders = {VK_SHADER_mul_mat_tile, VK_SHADER_mul_mat_tile_fp16,
                                                 VK_SHADER_mul_mat_tile_coopmat};
     const enum vk_shader shader = tile_shader(vk_plan_features(plan), node, &shaders);
-    const uint32_t columns = tile_columns(shader, (uint64_t)node->ne[1]);
-    struct vk_dispatch *d = begin_tile(plan, node, shader, columns);
-    if (!d) return;
-    vk_dispatch_groups(plan, d,
-                       vk_groups_of((uint64_t)node->ne[0], TILE_ROWS) *
-                           vk_groups_of((uint64_t)node->ne[1], columns) * (uint64_t)node->ne[2] *
-                           (uint64_t)node->ne[3]);
-}
-
-static bool has_tiles(const struct vk_features *features) {
-    return !features->cpu && features->max_group_size >= 256 && features->max_shared_bytes >= 32768;
+    const uint64_t rows = (uint64_t)node->ne[0], columns = (uint64_t)node->ne[1];
+    const uint64_t products = (uint64_t)node->ne[2] * (uint64_t)node->ne[3];
+    const struct vk_tile tile = tile_for(shader, node, columns, products);
+    struct vk_dispatch *d = begin_tile(plan, node, shader, &tile);
+    if (d)
+        vk_dispatch_groups(plan, d,
+                           vk_groups_of(rows, tile.rows) * vk_groups_of(columns, tile.columns) *
+                               products);
 }
 
 // Whether shared memory pays: on GPUs, when columns enough share what was unpacked.
 static bool suits_tile(const struct vk_features *features, const struct ggml_tensor *node) {
-    return has_tiles(features) && node->ne[1] > VECTOR_COLUMNS;
+    return vk_has_tiles(features) && node->ne[1] > VECTOR_COLUMNS;
 }
 
 void vk_encode_mul_mat(struct vk_plan *plan, const struct ggml_tensor *node) {
@@ -256,7 +251,7 @@ static bool suits_grouping(const struct vk_features *features, const struct ggml
 // Whether tiles in shared memory pay: as many columns per matrix, taking an even spread.
 static bool suits_tile_id(const struct vk_features *features, const struct ggml_tensor *node) {
     const uint64_t n_matrices = (uint64_t)node->src[0]->ne[2];
-    return has_tiles(features) && n_matrices <= MAX_MATRICES &&
+    return vk_has_tiles(features) && n_matrices <= MAX_MATRICES &&
            vk_nelements(node->src[2]) >= VECTOR_COLUMNS * n_matrices;
 }
 
@@ -307,12 +302,13 @@ static void encode_tile_id(struct vk_plan *plan, const struct ggml_tensor *node)
                                                 VK_SHADER_mul_mat_tile_id_fp16,
                                                 VK_SHADER_mul_mat_tile_id_coopmat};
     const enum vk_shader shader = tile_shader(vk_plan_features(plan), node, &shaders);
-    const uint32_t columns =
-        tile_columns(shader, vk_nelements(node->src[2]) / (uint64_t)node->src[0]->ne[2]);
+    const uint64_t n_matrices = (uint64_t)node->src[0]->ne[2];
+    const struct vk_tile tile =
+        tile_for(shader, node, vk_nelements(node->src[2]) / n_matrices, n_matrices);
     struct pairs pairs;
-    if (!encode_pairs(plan, node, columns, &pairs)) return;
-    struct vk_dispatch *d = begin_tile(plan, node, shader, columns);
-    if (d) use_pairs(plan, d, &pairs, node, TILE_ROWS);
+    if (!encode_pairs(plan, node, tile.columns, &pairs)) return;
+    struct vk_dispatch *d = begin_tile(plan, node, shader, &tile);
+    if (d) use_pairs(plan, d, &pairs, node, tile.rows);
 }
 
 void vk_encode_mul_mat_id(struct vk_plan *plan, const struct ggml_tensor *node) {

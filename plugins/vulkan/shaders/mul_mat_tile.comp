@@ -1,10 +1,8 @@
 #version 450
 // SPDX-License-Identifier: MIT
 // dst[row, column] = sum over k of src0[k, row] * src1[k, column] for GPUs and many columns: a
-// group computes 64 rows of 16, 32 or 64 columns, four invocations per column; steps of 32 along k
-// go through shared memory. FP16: tiles and the products within a step in half precision; COOPMAT:
-// by cooperative matrices of half precision, accumulated in float. Sums over steps are floats in
-// either. ID: mul_mat_id, whose columns were sorted by matrix (group_pairs.comp).
+// group computes 64 rows of 16, 32 or 64 columns, or 128 of 128, as tile.glsl says. ID: mul_mat_id,
+// whose columns were sorted by matrix (group_pairs.comp).
 #include "common.glsl"
 #include "tile.glsl"
 VK_OPERAND(dst, 1)

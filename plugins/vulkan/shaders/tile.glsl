@@ -2,7 +2,8 @@
 // Sums of products by tiles: a group computes ROWS by COLUMNS results, each the sum over k of
 // element k of a row of A and of a column of B, in steps through shared memory. FP16: tiles and the
 // products within a step in half precision; COOPMAT: by cooperative matrices of half precision,
-// accumulated in float. Sums over steps are floats in either.
+// accumulated in float. Sums over steps are floats in either. Large products take larger tiles, so
+// that more is multiplied per access to shared memory.
 #ifndef TILE_GLSL
 #define TILE_GLSL
 
@@ -21,13 +22,15 @@
 #define NUMBER4 vec4
 #endif
 
-const uint ROWS = 64, STEP = 32;
 #ifdef COOPMAT
-const uint COLUMNS = 64, GROUP = 128; // four subgroups of 32, each a quarter of the tile
+const uint ROWS = 64, COLUMNS = 64, STEP = 32;
+const uint GROUP = 128; // four subgroups of 32, each a quarter of the tile
 #else
-const uint GROUP = gl_WorkGroupSize.x, COLUMNS = GROUP / 4; // 4 x 4 results per invocation
+layout(constant_id = 7) const uint SPAN = 1; // an invocation has 4 SPAN by 4 SPAN results
+const uint GROUP = gl_WorkGroupSize.x;
+const uint ROWS = 64 * SPAN, COLUMNS = GROUP / 4 * SPAN, STEP = SPAN == 1 ? 32 : 16;
 #endif
-const uint QUADS = 8; // of a step
+const uint QUADS = STEP / 4;
 
 // The including shader defines these two: what stores elements k to k + STEP - 1 of all rows and
 // columns, in quads, by store_a() and store_b(); and what becomes of a result.
@@ -89,26 +92,46 @@ void compute_tile(const uint end) {
         store_result(i % ROWS, i / ROWS, results[i]);
 }
 #else
+vec4 sums[4 * SPAN * SPAN]; // four rows each; rows 64 apart, then columns
+#ifdef FP16
+f16vec4 parts[4 * SPAN * SPAN];
+#else
+#define parts sums
+#endif
+
+void multiply_step() {
+    const uint at_row = gl_LocalInvocationID.x % 16, at_column = gl_LocalInvocationID.x / 16;
+    [[unroll]] for (uint i = 0; i < STEP; ++i) {
+        NUMBER4 a[SPAN];
+        [[unroll]] for (uint r = 0; r < SPAN; ++r) a[r] = a_tile[i * A_PITCH + at_row + 16 * r];
+        [[unroll]] for (uint c = 0; c < SPAN; ++c) {
+            const NUMBER4 b = b_tile[i * B_PITCH + at_column + GROUP / 16 * c];
+            [[unroll]] for (uint k = 0; k < 4 * SPAN; ++k)
+                parts[4 * SPAN * c + k] += a[k % SPAN] * b[k / SPAN];
+        }
+    }
+}
+
 void compute_tile(const uint end) {
     const uint at_row = gl_LocalInvocationID.x % 16, at_column = gl_LocalInvocationID.x / 16;
-    vec4 sums[4]; // by column
-    [[unroll]] for (uint c = 0; c < 4; ++c) sums[c] = vec4(0);
+    [[unroll]] for (uint i = 0; i < 4 * SPAN * SPAN; ++i) sums[i] = vec4(0);
     for (uint k = 0; k < end; k += STEP) {
         load_step(k);
         barrier();
-        NUMBER4 parts[4];
-        [[unroll]] for (uint c = 0; c < 4; ++c) parts[c] = NUMBER4(0);
-        [[unroll]] for (uint i = 0; i < STEP; ++i) {
-            const NUMBER4 a = a_tile[i * A_PITCH + at_row];
-            const NUMBER4 b = b_tile[i * B_PITCH + at_column];
-            [[unroll]] for (uint c = 0; c < 4; ++c) parts[c] += a * b[c];
-        }
-        [[unroll]] for (uint c = 0; c < 4; ++c) sums[c] += vec4(parts[c]);
+#ifdef FP16
+        [[unroll]] for (uint i = 0; i < 4 * SPAN * SPAN; ++i) parts[i] = f16vec4(0);
+#endif
+        multiply_step();
+#ifdef FP16
+        [[unroll]] for (uint i = 0; i < 4 * SPAN * SPAN; ++i) sums[i] += vec4(parts[i]);
+#endif
         barrier();
     }
-    [[unroll]] for (uint c = 0; c < 4; ++c) {
-        [[unroll]] for (uint r = 0; r < 4; ++r)
-            store_result(4 * at_row + r, 4 * at_column + c, sums[c][r]);
+    [[unroll]] for (uint i = 0; i < 4 * SPAN * SPAN; ++i) {
+        const uint c = i / (4 * SPAN), k = i % (4 * SPAN);
+        const uint row = 4 * at_row + 64 * (k % SPAN);
+        const uint column = 4 * at_column + GROUP / 4 * c + k / SPAN;
+        [[unroll]] for (uint r = 0; r < 4; ++r) store_result(row + r, column, sums[i][r]);
     }
 }
 #endif
