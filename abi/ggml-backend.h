@@ -366,7 +366,8 @@ GGML_API bool ggml_backend_dev_offload_op(ggml_backend_dev_t device, const struc
 // A backend (ggml_backend_reg_t) is what a plugin registers. Reads are lock-free; loading and
 // unloading are serialised. Details of a failure: ggml-host.h.
 
-// Name, constant, NULL for NULL; number of devices; device by index, NULL out of range. [any-thread]
+// Name, constant, NULL for NULL; number of devices; device by index, NULL out of range.
+// [any-thread]
 GGML_API const char *ggml_backend_reg_name(ggml_backend_reg_t reg);
 GGML_API size_t ggml_backend_reg_dev_count(ggml_backend_reg_t reg);
 GGML_API ggml_backend_dev_t ggml_backend_reg_dev_get(ggml_backend_reg_t reg, size_t index);

@@ -59,8 +59,8 @@ GGML_API enum ggml_host_status ggml_plugin_load(const char *path, ggml_backend_r
 // Loads every plugin found: in `dir` only, or with NULL along the search path. *out_loaded (may be
 // NULL): number of backends that became available by this call. May be called again: files that
 // were added since are loaded, and of those that went away the record says so (NOT_FOUND; a plugin
-// that is loaded stays so). Candidates that are refused leave records and do not make the call fail.
-// [any-thread]
+// that is loaded stays so). Candidates that are refused leave records and do not make the call
+// fail. [any-thread]
 GGML_API enum ggml_host_status ggml_plugin_load_all(const char *dir, size_t *out_loaded);
 // Shuts a plugin down and unmaps it. GGML_HOST_BUSY while streams, buffers or events of it live;
 // nothing is changed then. [any-thread]
@@ -146,11 +146,12 @@ GGML_API enum ggml_host_status ggml_backend_dev_figures(ggml_backend_dev_t devic
 
 // --- probing -------------------------------------------------------------------------------------
 //
-// Finds out which plugins work and what devices they offer without running any of their code in this
-// process: each candidate is tried in a helper process (ggml-probe) with a deadline, which is ended
-// with everything that it started. A driver that crashes or never answers costs a record. Results
-// are remembered per user and hold until the plugin's file, the library, the kernel, its drivers or
-// the machine's devices change; a failure is remembered for an hour. docs/probing.md says more.
+// Finds out which plugins work and what devices they offer without running any of their code in
+// this process: each candidate is tried in a helper process (ggml-probe) with a deadline, which is
+// ended with everything that it started. A driver that crashes or never answers costs a record.
+// Results are remembered per user and hold until the plugin's file, the library, the kernel, its
+// drivers or the machine's devices change; a failure is remembered for an hour. docs/probing.md
+// says more.
 
 enum ggml_probe_flag {
     GGML_PROBE_IN_PROCESS = 1,    // in this process, without a helper and without the cache
@@ -308,8 +309,8 @@ ggml_sched_set_allowed(ggml_backend_sched_t sched, const ggml_backend_t *allowed
 // is changed then. [stream]
 GGML_API enum ggml_host_status
 ggml_sched_set_costs(ggml_backend_sched_t sched, const struct ggml_device_figures *const *figures);
-// Predicted seconds of the graph as if nothing overlapped: what the placement makes small. 0 without
-// figures. [any-thread]
+// Predicted seconds of the graph as if nothing overlapped: what the placement makes small. 0
+// without figures. [any-thread]
 GGML_API double ggml_sched_report_seconds(ggml_sched_report_t report);
 // Predicted seconds from start to end, with streams that queue work side by side. [any-thread]
 GGML_API double ggml_sched_report_elapsed(ggml_sched_report_t report);

@@ -9,8 +9,8 @@
 
 struct dl_library; // opaque
 
-// Maps a shared object with all symbols bound and none exported; NULL on failure, out_message (if not
-// NULL) then receives the linker's text, truncated to size. Runs constructors. [any-thread]
+// Maps a shared object with all symbols bound and none exported; NULL on failure, out_message (if
+// not NULL) then receives the linker's text, truncated to size. Runs constructors. [any-thread]
 struct dl_library *dl_open(const char *path, char *out_message, size_t size);
 // Whether the linker can be given an open file (a descriptor) instead of its path: needs Linux, and
 // /proc for this process. [any-thread]

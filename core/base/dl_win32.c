@@ -55,7 +55,8 @@ static bool directory_of(HMODULE module, char *out_path, size_t size) {
     static _Thread_local wchar_t wide[MAX_WIDE];
     const DWORD length = GetModuleFileNameW(module, wide, MAX_WIDE);
     if (length == 0 || length >= MAX_WIDE) return false;
-    if (WideCharToMultiByte(CP_UTF8, 0, wide, -1, out_path, (int)size, NULL, NULL) == 0) return false;
+    if (WideCharToMultiByte(CP_UTF8, 0, wide, -1, out_path, (int)size, NULL, NULL) == 0)
+        return false;
     char *slash = strrchr(out_path, '\\');
     if (!slash) return false;
     *slash = '\0';
@@ -70,6 +71,7 @@ bool dl_module_dir(const void *address, char *out_path, size_t size) {
     HMODULE module = NULL;
     const DWORD flags = GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS |
                         GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT;
-    return GetModuleHandleExW(flags, (LPCWSTR)address, &module) && directory_of(module, out_path, size);
+    return GetModuleHandleExW(flags, (LPCWSTR)address, &module) &&
+           directory_of(module, out_path, size);
 }
 #endif

@@ -14,8 +14,8 @@ enum ggml_fault_point {
     GGML_FAULT_PIPE,
 };
 
-// Asked before each such call: true when it must be left out and count as failed; errno is set then.
-// [any-thread]
+// Asked before each such call: true when it must be left out and count as failed; errno is set
+// then. [any-thread]
 bool ggml_fault(enum ggml_fault_point point);
 
 // For tests: false makes the call fail. NULL turns it off. [init]

@@ -46,8 +46,7 @@ enum ggml_host_status candidate_refuse(struct candidate *candidate, enum ggml_pl
     return refuse(candidate, stage, status);
 }
 
-// --- examine
-// ----------------------------------------------------------------------------------------
+// --- examine -------------------------------------------------------------------------------------
 
 // Backends that were written for ggml have no name of their own in the note; their file name tells.
 static void choose_name(struct candidate *candidate) {
@@ -157,8 +156,7 @@ void candidate_apply_filter(struct candidate *candidate, const struct device_fil
                      "GGML_DEVICES does not ask for plugin '%s'", candidate->name);
 }
 
-// --- load
-// -------------------------------------------------------------------------------------------
+// --- load ----------------------------------------------------------------------------------------
 
 static void reach(struct candidate *candidate, enum ggml_plugin_stage stage) {
     candidate->record->stage = stage;

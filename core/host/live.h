@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Counts the streams, buffers, events and plans that live on each plugin's devices, so that a plugin in
-// use is never unloaded.
+// Counts the streams, buffers, events and plans that live on each plugin's devices, so that a
+// plugin in use is never unloaded.
 #ifndef GGML_HOST_LIVE_H
 #define GGML_HOST_LIVE_H
 
 #include "ggml-backend-impl.h"
 
-// An object of the device came to life or ended. NULL and devices that belong to no plugin are ignored.
-// Lock-free. [any-thread]
+// An object of the device came to life or ended. NULL and devices that belong to no plugin are
+// ignored. Lock-free. [any-thread]
 void host_live_add(ggml_backend_dev_t device);
 void host_live_remove(ggml_backend_dev_t device);
 

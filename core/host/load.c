@@ -30,8 +30,7 @@ struct batch {
     bool out_of_memory;
 };
 
-// --- candidates
-// ---------------------------------------------------------------------------------------
+// --- candidates ----------------------------------------------------------------------------------
 
 static enum ggml_host_status note_memory(struct batch *batch, enum ggml_host_status status) {
     if (status == GGML_HOST_OUT_OF_MEMORY) batch->out_of_memory = true;
@@ -132,8 +131,7 @@ static enum ggml_host_status load_timed(struct batch *batch, struct candidate *c
     return status;
 }
 
-// --- variants
-// -----------------------------------------------------------------------------------------
+// --- variants ------------------------------------------------------------------------------------
 
 static bool is_variant(const struct candidate *candidate, const char *name) {
     return candidate->state == CANDIDATE_FIT && strcmp(candidate->name, name) == 0;
@@ -207,8 +205,7 @@ static void free_batch(struct batch *batch) {
     arena_free(&batch->arena);
 }
 
-// --- one file
-// -----------------------------------------------------------------------------------------
+// --- one file ------------------------------------------------------------------------------------
 
 static void refuse_for_policy(const struct batch *batch, struct candidate *candidate) {
     candidate_refuse(candidate, GGML_PLUGIN_STAGE_FOUND, batch->policy_status,
@@ -269,8 +266,7 @@ enum ggml_host_status ggml_plugin_load(const char *path, ggml_backend_reg_t *out
     return status;
 }
 
-// --- all
-// ----------------------------------------------------------------------------------------------
+// --- all -----------------------------------------------------------------------------------------
 
 // The caller's own directory has to be readable; those of the search path need not exist.
 static enum ggml_host_status add_found(struct batch *batch, const char *dir) {
@@ -378,8 +374,7 @@ enum ggml_host_status ggml_plugin_unload(ggml_backend_reg_t reg) {
     return status;
 }
 
-// --- ggml's names
-// -------------------------------------------------------------------------------------
+// --- ggml's names --------------------------------------------------------------------------------
 
 ggml_backend_reg_t ggml_backend_load(const char *path) {
     ggml_backend_reg_t reg = NULL;

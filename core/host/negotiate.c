@@ -6,7 +6,7 @@
 
 #include "base/status.h"
 
-const char *ggml_machine_text(enum ggml_machine machine) {
+static const char *machine_text(enum ggml_machine machine) {
     switch (machine) {
     case GGML_MACHINE_X86_64: return "x86-64";
     case GGML_MACHINE_AARCH64: return "AArch64";
@@ -83,8 +83,8 @@ enum ggml_host_status plugin_negotiate(const struct ggml_plugin_note *note, uint
     if (note->machine != GGML_MACHINE_HERE) {
         return ggml_fail(GGML_HOST_WRONG_MACHINE, "plugin '%.*s' is built for %s, this is %s",
                          GGML_PLUGIN_STRING_SIZE, note->name,
-                         ggml_machine_text((enum ggml_machine)note->machine),
-                         ggml_machine_text(GGML_MACHINE_HERE));
+                         machine_text((enum ggml_machine)note->machine),
+                         machine_text(GGML_MACHINE_HERE));
     }
     status = compare_features(note, cpu_features);
     if (status != GGML_HOST_OK) return status;

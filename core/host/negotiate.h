@@ -10,7 +10,4 @@
 // Applies to built-in plugins too. [any-thread]
 enum ggml_host_status plugin_negotiate(const struct ggml_plugin_note *note, uint64_t cpu_features);
 
-// Name of a machine; never NULL. [any-thread]
-const char *ggml_machine_text(enum ggml_machine machine);
-
 #endif

@@ -13,8 +13,7 @@ static const struct snapshot *query_enter(unsigned *out_section) {
     return snapshot_enter(out_section);
 }
 
-// --- lists
-// ------------------------------------------------------------------------------------------
+// --- lists ---------------------------------------------------------------------------------------
 
 size_t ggml_backend_dev_count(void) {
     unsigned section;
@@ -100,8 +99,7 @@ ggml_backend_dev_t ggml_backend_dev_by_type(enum ggml_backend_dev_type type) {
     return device;
 }
 
-// --- streams
-// ----------------------------------------------------------------------------------------
+// --- streams -------------------------------------------------------------------------------------
 
 // Leaves the section with the plugin counted as in use, so that it stays until the stream exists.
 static ggml_backend_t init_found(const struct snapshot_device *found, unsigned section,
@@ -155,8 +153,7 @@ ggml_backend_t ggml_backend_init_best(void) {
     return init_found(found, section, NULL);
 }
 
-// --- backends
-// ---------------------------------------------------------------------------------------
+// --- backends ------------------------------------------------------------------------------------
 
 static bool given(ggml_backend_reg_t reg, const char *function) {
     if (!reg) ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the backend is NULL", function);
@@ -231,8 +228,7 @@ void *ggml_backend_reg_get_proc_address(ggml_backend_reg_t reg, const char *name
     return reg->iface.get_proc_address ? reg->iface.get_proc_address(reg, name) : NULL;
 }
 
-// --- information
-// ------------------------------------------------------------------------------------
+// --- information ---------------------------------------------------------------------------------
 
 static enum ggml_memory_quality memory_quality(ggml_backend_dev_t device) {
     size_t free = 0;

@@ -155,8 +155,7 @@ enum ggml_host_status records_put_directory(const char *path, const char *origin
     return GGML_HOST_OK;
 }
 
-// --- report
-// -----------------------------------------------------------------------------------------
+// --- report --------------------------------------------------------------------------------------
 
 struct ggml_plugin_report {
     struct arena arena; // holds everything, this struct excepted

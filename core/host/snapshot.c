@@ -42,8 +42,7 @@ struct snapshot *snapshot_publish(struct snapshot *next) {
     return old;
 }
 
-// --- order
-// ------------------------------------------------------------------------------------------
+// --- order ---------------------------------------------------------------------------------------
 
 // The first CPU device is the one that applications fall back on: host memory comes first.
 static int rank_of(const struct host_device *device) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "host/builtin.h"
 
-#define GGML_BUILTIN_ROW(name)                                                                      \
-    extern const struct ggml_plugin_note ggml_builtin_note_##name;                                  \
-    int32_t ggml_builtin_init_##name(const struct ggml_host_table *host,                            \
+#define GGML_BUILTIN_ROW(name)                                                                     \
+    extern const struct ggml_plugin_note ggml_builtin_note_##name;                                 \
+    int32_t ggml_builtin_init_##name(const struct ggml_host_table *host,                           \
                                      const struct ggml_plugin_table **out_plugin);
 #include "builtin_list.inl"
 

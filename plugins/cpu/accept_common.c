@@ -21,13 +21,3 @@ int64_t cpu_cost_dst_heavy(const struct ggml_tensor *node) {
 int64_t cpu_cost_src0(const struct ggml_tensor *node) {
     return ggml_nelements(node->src[0]);
 }
-
-int64_t cpu_cost_one(const struct ggml_tensor *node) {
-    (void)node;
-    return 0;
-}
-
-int64_t cpu_cost_all(const struct ggml_tensor *node) {
-    (void)node;
-    return INT64_MAX;
-}

@@ -22,8 +22,7 @@ static bool accepts_window(const struct conv *c) {
     return true;
 }
 
-// --- patches
-// -----------------------------------------------------------------------------------------
+// --- patches -------------------------------------------------------------------------------------
 
 static bool accepts_patches(const struct ggml_tensor *node, const struct conv *c) {
     return accepts_window(c) && node->ne[0] == conv_patch(c) &&
@@ -73,8 +72,7 @@ bool cpu_accepts_col2im_1d(const struct ggml_tensor *node) {
            node->ne[2] == 1 && node->ne[3] == 1 && ggml_rows_dense(node);
 }
 
-// --- direct
-// ------------------------------------------------------------------------------------------
+// --- direct --------------------------------------------------------------------------------------
 
 bool cpu_accepts_conv_2d(const struct ggml_tensor *node) {
     const struct conv c = conv_of_direct(node);
@@ -123,8 +121,7 @@ int64_t cpu_cost_conv_2d_dw(const struct ggml_tensor *node) {
                         (double)kernel->ne[0] * (double)kernel->ne[1]);
 }
 
-// --- transposed
-// --------------------------------------------------------------------------------------
+// --- transposed ----------------------------------------------------------------------------------
 
 static bool accepts_transposed(const struct conv_transposed *c) {
     if (c->stride < 1) return false;

@@ -9,8 +9,7 @@ static int64_t scaled_cost(const struct ggml_tensor *t, double factor) {
     return cost < 1e18 ? (int64_t)cost : INT64_MAX;
 }
 
-// --- pooling
-// -----------------------------------------------------------------------------------------
+// --- pooling -------------------------------------------------------------------------------------
 
 bool cpu_accepts_pool_1d(const struct ggml_tensor *node) {
     return ggml_rows_dense(node) && ggml_fits_pool(node, node->src[0], node->op_params, 1);
@@ -34,8 +33,7 @@ bool cpu_accepts_pool_2d_back(const struct ggml_tensor *node) {
            ggml_fits_pool(node->src[0], node, node->op_params, 2);
 }
 
-// --- resampling, padding
-// -----------------------------------------------------------------------------
+// --- resampling, padding -------------------------------------------------------------------------
 
 bool cpu_accepts_upscale(const struct ggml_tensor *node) {
     return ggml_fits_upscale(node) && ggml_rows_dense(node);
@@ -63,8 +61,7 @@ bool cpu_accepts_roll(const struct ggml_tensor *node) {
     return ggml_fits_roll(node) && ggml_rows_dense(node);
 }
 
-// --- windows
-// -----------------------------------------------------------------------------------------
+// --- windows -------------------------------------------------------------------------------------
 
 bool cpu_accepts_win_part(const struct ggml_tensor *node) {
     return ggml_fits_win_part(node) && ggml_rows_dense(node);
@@ -82,8 +79,7 @@ bool cpu_accepts_add_rel_pos(const struct ggml_tensor *node) {
     return ggml_fits_add_rel_pos(node);
 }
 
-// --- sequences
-// ---------------------------------------------------------------------------------------
+// --- sequences -----------------------------------------------------------------------------------
 
 bool cpu_accepts_arange(const struct ggml_tensor *node) {
     return ggml_rows_dense(node) && ggml_nrows(node) == 1;

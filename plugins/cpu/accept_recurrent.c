@@ -10,8 +10,7 @@ static int64_t limited_cost(double cost) {
     return cost < 1e18 ? (int64_t)cost : INT64_MAX;
 }
 
-// --- state-space models
-// ------------------------------------------------------------------------------
+// --- state-space models --------------------------------------------------------------------------
 
 bool cpu_accepts_ssm_conv(const struct ggml_tensor *node) {
     return ggml_fits_ssm_conv(node) && ggml_rows_dense(node);
@@ -25,8 +24,7 @@ int64_t cpu_cost_ssm_scan(const struct ggml_tensor *node) {
     return limited_cost(2.0 * (double)ggml_nelements(node->src[1]) * (double)node->src[0]->ne[0]);
 }
 
-// --- linear attention
-// --------------------------------------------------------------------------------
+// --- linear attention ----------------------------------------------------------------------------
 
 bool cpu_accepts_rwkv_wkv6(const struct ggml_tensor *node) {
     return ggml_fits_linear_attention(node, 5, 3);
@@ -58,8 +56,7 @@ int64_t cpu_cost_gated_delta_net(const struct ggml_tensor *node) {
     return limited_cost(4.0 * (double)ggml_nelements(v) * (double)v->ne[0]);
 }
 
-// --- triangular systems, indexer
-// ---------------------------------------------------------------------
+// --- triangular systems, indexer -----------------------------------------------------------------
 
 bool cpu_accepts_solve_tri(const struct ggml_tensor *node) {
     return ggml_fits_solve_tri(node);
@@ -85,8 +82,7 @@ int64_t cpu_cost_lightning_indexer(const struct ggml_tensor *node) {
     return limited_cost((double)ggml_nelements(node) * (double)q->ne[0] * (double)q->ne[1]);
 }
 
-// --- hyper-connections
-// -------------------------------------------------------------------------------
+// --- hyper-connections ---------------------------------------------------------------------------
 
 bool cpu_accepts_dsv4_hc_comb(const struct ggml_tensor *node) {
     return ggml_fits_dsv4_hc_comb(node) && ggml_rows_dense(node);

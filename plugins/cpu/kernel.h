@@ -41,9 +41,6 @@ struct cpu_task {
 // Waits for the node's other threads. Every thread of the task calls it the same number of times,
 // also one that failed. [stream]
 void cpu_team_barrier(struct cpu_team *team);
-// Draws the next number, 0, 1, 2 ..., each once per node over all its threads: for work that is
-// better handed out piece by piece. [stream]
-int64_t cpu_team_claim(struct cpu_team *team);
 
 // Runs this thread's share; all nth threads of the task call it. The result must not depend on nth.
 // A failure is told by any one of them.

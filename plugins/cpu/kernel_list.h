@@ -24,9 +24,6 @@ enum {
 #define T_I16 CPU_T(I16)
 #define T_I32 CPU_T(I32)
 #define T_I64 CPU_T(I64)
-#define T_Q4_0 CPU_T(Q4_0)
-#define T_Q8_0 CPU_T(Q8_0)
-#define T_Q4_K CPU_T(Q4_K)
 #define T_FLOATS (T_F32 | T_F16 | T_BF16)
 #define T_HALVES (T_F16 | T_BF16)
 #define T_INTS (T_I8 | T_I16 | T_I32 | T_I64)
@@ -81,9 +78,6 @@ int64_t cpu_cost_dst(const struct ggml_tensor *node);
 int64_t cpu_cost_src0(const struct ggml_tensor *node);
 // Ten times as much, for transcendental functions.
 int64_t cpu_cost_dst_heavy(const struct ggml_tensor *node);
-// Always on one thread, always on all.
-int64_t cpu_cost_one(const struct ggml_tensor *node);
-int64_t cpu_cost_all(const struct ggml_tensor *node);
 
 #define CPU_KERNEL_ROW(op, sub, entry, dst, src0, src1, src2, accepts, work, cost)                 \
     bool accepts(const struct ggml_tensor *node);                                                  \

@@ -29,7 +29,6 @@ static void stop_after(struct execution *execution, int step, enum ggml_status s
 static void run_step(struct execution *execution, int i, int ith, int nth) {
     const struct cpu_step *step = &execution->plan->steps[i];
     if (!(step->node->flags & GGML_TENSOR_FLAG_COMPUTE) || (!step->parallel && ith != 0)) return;
-    if (!step->parallel) atomic_store_explicit(&execution->solo.claimed, 0, memory_order_relaxed);
     const struct cpu_task task = {
         .dst = step->node,
         .ith = ith,
@@ -47,7 +46,7 @@ static void run_share(void *context, int ith, int nth) {
     struct execution *execution = context;
     const struct cpu_run *run = execution->run;
     for (int i = 0; i < execution->plan->n_steps; ++i) {
-        if (execution->plan->steps[i].barrier) cpu_team_next_node(&execution->team);
+        if (execution->plan->steps[i].barrier) cpu_team_barrier(&execution->team);
         if (atomic_load(&execution->last_step) < i) {
             if (nth == 1) return;
             continue;

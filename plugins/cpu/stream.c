@@ -133,16 +133,16 @@ ggml_backend_t cpu_stream_new(ggml_backend_dev_t device) {
     return &stream->backend;
 }
 
-bool cpu_stream_is(ggml_backend_t backend) {
+static bool is_stream(ggml_backend_t backend) {
     return backend && backend->iface.graph_compute == stream_compute;
 }
 
 void cpu_stream_set_n_threads(ggml_backend_t backend, int n_threads) {
-    if (cpu_stream_is(backend)) ((struct cpu_stream *)backend->context)->n_threads = n_threads;
+    if (is_stream(backend)) ((struct cpu_stream *)backend->context)->n_threads = n_threads;
 }
 
 void cpu_stream_set_threadpool(ggml_backend_t backend, ggml_threadpool_t pool) {
-    if (!cpu_stream_is(backend)) return;
+    if (!is_stream(backend)) return;
     struct cpu_stream *stream = backend->context;
     if (stream->pool && stream->pool != pool) cpu_threadpool_pause(stream->pool);
     stream->pool = pool;
@@ -150,14 +150,14 @@ void cpu_stream_set_threadpool(ggml_backend_t backend, ggml_threadpool_t pool) {
 
 void cpu_stream_set_abort_callback(ggml_backend_t backend, ggml_abort_callback callback,
                                    void *data) {
-    if (!cpu_stream_is(backend)) return;
+    if (!is_stream(backend)) return;
     struct cpu_stream *stream = backend->context;
     stream->abort_callback = callback;
     stream->abort_data = data;
 }
 
 void cpu_stream_set_use_ref(ggml_backend_t backend, bool use_ref) {
-    if (cpu_stream_is(backend)) ((struct cpu_stream *)backend->context)->use_ref = use_ref;
+    if (is_stream(backend)) ((struct cpu_stream *)backend->context)->use_ref = use_ref;
 }
 
 // --- graphs without a stream -----------------------------------------------------------

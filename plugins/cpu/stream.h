@@ -8,7 +8,6 @@
 
 // A stream on the device; NULL after telling the host. [any-thread]
 ggml_backend_t cpu_stream_new(ggml_backend_dev_t device);
-bool cpu_stream_is(ggml_backend_t backend);
 
 void cpu_stream_set_n_threads(ggml_backend_t backend, int n_threads);
 void cpu_stream_set_threadpool(ggml_backend_t backend, ggml_threadpool_t pool);

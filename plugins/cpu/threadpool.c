@@ -60,7 +60,9 @@ static inline void pause_instruction(void) {
 #endif
 }
 
-void cpu_relax(unsigned *spins) {
+// Waits a little: spins first, then lets others run, then sleeps: a real-time thread would
+// otherwise keep the one it waits for from running. *spins counts and begins at 0.
+static void relax(unsigned *spins) {
     const struct timespec while_others_run = {0, SLEEP_NS};
     if (++*spins < SPINS_BEFORE_YIELD)
         pause_instruction();
@@ -70,33 +72,17 @@ void cpu_relax(unsigned *spins) {
         nanosleep(&while_others_run, NULL);
 }
 
-static void team_wait(struct cpu_team *team, bool next_node) {
-    if (team->n <= 1) {
-        if (next_node) atomic_store_explicit(&team->claimed, 0, memory_order_relaxed);
-        return;
-    }
+void cpu_team_barrier(struct cpu_team *team) {
+    if (team->n <= 1) return;
     const uint32_t generation = atomic_load_explicit(&team->generation, memory_order_relaxed);
     if (atomic_fetch_add_explicit(&team->arrived, 1, memory_order_acq_rel) == team->n - 1) {
         atomic_store_explicit(&team->arrived, 0, memory_order_relaxed);
-        if (next_node) atomic_store_explicit(&team->claimed, 0, memory_order_relaxed);
         atomic_store_explicit(&team->generation, generation + 1, memory_order_release);
         return;
     }
     unsigned spins = 0;
     while (atomic_load_explicit(&team->generation, memory_order_acquire) == generation)
-        cpu_relax(&spins);
-}
-
-void cpu_team_barrier(struct cpu_team *team) {
-    team_wait(team, false);
-}
-
-void cpu_team_next_node(struct cpu_team *team) {
-    team_wait(team, true);
-}
-
-int64_t cpu_team_claim(struct cpu_team *team) {
-    return atomic_fetch_add_explicit(&team->claimed, 1, memory_order_relaxed);
+        relax(&spins);
 }
 
 // --- workers ---------------------------------------------------------------------------
@@ -286,7 +272,7 @@ void cpu_threadpool_run(struct ggml_threadpool *pool, int n_threads, cpu_share_f
     share(context, 0, n_threads);
     unsigned spins = 0;
     while (n_threads > 1 && atomic_load_explicit(&pool->running, memory_order_acquire) > 0)
-        cpu_relax(&spins);
+        relax(&spins);
 }
 
 void cpu_threadpool_end(struct ggml_threadpool *pool) {

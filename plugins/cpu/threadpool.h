@@ -13,14 +13,7 @@ struct cpu_team {
     int n;
     _Atomic int arrived;
     _Atomic uint32_t generation;
-    _Atomic int64_t claimed;
 };
-
-// As cpu_team_barrier(), between nodes: numbers are drawn from 0 again.
-void cpu_team_next_node(struct cpu_team *team);
-// Waits a little: spins first, then lets others run, then sleeps: a real-time thread would
-// otherwise keep the one it waits for from running. *spins counts and begins at 0.
-void cpu_relax(unsigned *spins);
 
 // Work of one thread: 0 <= ith < nth.
 typedef void (*cpu_share_fn)(void *context, int ith, int nth);

@@ -4,8 +4,7 @@
 #include "ggml-impl.h"
 #include "ggml-plugin.h"
 
-// --- stream
-// -----------------------------------------------------------------------------------------
+// --- stream --------------------------------------------------------------------------------------
 
 // replace: what a queue of work of your hardware needs; reached through backend->context.
 struct null_stream {
@@ -44,8 +43,7 @@ static const struct ggml_backend_i stream_interface = {
     .graph_compute = stream_graph_compute,
 };
 
-// --- device
-// -----------------------------------------------------------------------------------------
+// --- device --------------------------------------------------------------------------------------
 
 static const char *device_name(ggml_backend_dev_t device) {
     (void)device;
@@ -134,8 +132,7 @@ static const struct ggml_backend_device_i device_interface = {
     .supports_buft = device_supports_buft,
 };
 
-// --- backend
-// ----------------------------------------------------------------------------------------
+// --- backend -------------------------------------------------------------------------------------
 
 static struct ggml_backend_device null_device; // replace: one per device that is found
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How a kernel says what it computes and which shaders do it. Nothing here touches Vulkan: a plan is
-// made from a graph and a device's features alone, so that the choice of shaders can be tested
+// How a kernel says what it computes and which shaders do it. Nothing here touches Vulkan: a plan
+// is made from a graph and a device's features alone, so that the choice of shaders can be tested
 // without a device.
 #ifndef VK_KERNEL_H
 #define VK_KERNEL_H
@@ -57,9 +57,9 @@ struct vk_dispatch {
 
 struct vk_plan; // a list of dispatches, see plan.h
 
-// Starts a dispatch of `shader` for the node: operand 0 is the node, written, then its sources up to
-// and including n_sources; a source that is absent takes the node's place, so that every binding is
-// valid. The group's size is (group_size, 1, 1). op_params are copied. NULL when memory ran out,
+// Starts a dispatch of `shader` for the node: operand 0 is the node, written, then its sources up
+// to and including n_sources; a source that is absent takes the node's place, so that every binding
+// is valid. The group's size is (group_size, 1, 1). op_params are copied. NULL when memory ran out,
 // which the plan remembers. The answer is valid until the next call for this plan.
 struct vk_dispatch *vk_dispatch_new(struct vk_plan *plan, enum vk_shader shader,
                                     const struct ggml_tensor *node, int n_sources,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Every kernel of the Vulkan plugin, once: supports_op and execution are the same look-up. The first
-// row that fits a node computes it.
+// Every kernel of the Vulkan plugin, once: supports_op and execution are the same look-up. The
+// first row that fits a node computes it.
 //
 // VK_KERNEL_ROW(op, sub, name, dst, src0, src1, src2, accepts, encode)
 //   op       GGML_OP_<op>

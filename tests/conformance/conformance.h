@@ -81,9 +81,8 @@ bool conformance_run(ggml_backend_dev_t device, const struct conformance_options
                      struct conformance_report *out_report);
 void conformance_report_free(struct conformance_report *report);
 
-// Rows of the table, and their names; NULL out of range. [any-thread]
+// Rows of the table. [any-thread]
 int conformance_op_count(void);
-const char *conformance_op_name(int i);
 
 // One line per group, and the failures. [stream]
 void conformance_print_tap(FILE *out, const struct conformance_report *report);

@@ -178,12 +178,13 @@ static void conv_3d_case(struct conformance *c, const struct volume_form *f,
     }
     struct ggml_tensor *kernel = conformance_input(
         c, kernel_type, extents(f->k[0], f->k[1], f->k[2], f->channels * f->out_channels), PACKED);
-    struct ggml_tensor *image =
-        conformance_input(c, type, extents(f->ne[0], f->ne[1], f->ne[2], f->channels * f->batch), layout);
+    struct ggml_tensor *image = conformance_input(
+        c, type, extents(f->ne[0], f->ne[1], f->ne[2], f->channels * f->batch), layout);
     bound_products(c, f->k[0] * f->k[1] * f->k[2] * f->channels);
     conformance_check(c, ggml_conv_3d_direct(c->ctx, kernel, image, f->s[0], f->s[1], f->s[2],
                                              f->p[0], f->p[1], f->p[2], f->d[0], f->d[1], f->d[2],
-                                             (int)f->channels, (int)f->batch, (int)f->out_channels));
+                                             (int)f->channels, (int)f->batch,
+                                             (int)f->out_channels));
 }
 
 static void cases_conv_3d(struct conformance *c) {

@@ -10,8 +10,7 @@ static double float_param(const struct ggml_tensor *node, int slot) {
     return value;
 }
 
-// --- rope
-// -------------------------------------------------------------------------------------------
+// --- rope ----------------------------------------------------------------------------------------
 
 // Which of (t, h, w, e) turns the pair, and which power of the base its frequency has.
 static int select_position(const struct ggml_tensor *node, int64_t pair, int64_t *exponent) {
@@ -96,8 +95,7 @@ void oracle_rope(const struct ggml_tensor *node, double *out) {
     }
 }
 
-// --- softmax
-// ----------------------------------------------------------------------------------------
+// --- softmax -------------------------------------------------------------------------------------
 
 static double slope_of(double max_bias, int64_t n_heads, int64_t head) {
     if (max_bias <= 0) return 1;
@@ -150,8 +148,7 @@ void oracle_soft_max(const struct ggml_tensor *node, double *out) {
     }
 }
 
-// --- attention
-// --------------------------------------------------------------------------------------
+// --- attention -----------------------------------------------------------------------------------
 
 enum { MAX_KEYS = 1024 };
 

@@ -7,8 +7,7 @@ static const double ROPE = 1e-12;
 static const double ROPE_F16 = 1e-6; // the result is rounded to 2^-11
 static const double ATTENTION = 1e-11;
 
-// --- softmax
-// ----------------------------------------------------------------------------------------
+// --- softmax -------------------------------------------------------------------------------------
 
 // A mask as attention uses: 0 or a bias, and minus infinity after the diagonal.
 static struct ggml_tensor *new_mask(struct fixture *f, enum ggml_type type, int64_t n_keys,
@@ -64,8 +63,7 @@ static void test_soft_max_of_nothing_is_nan(void **state) {
     fixture_check(f, ggml_soft_max_ext(f->ctx, a, mask, 1.0f, 0.0f), oracle_soft_max, SOFT_MAX);
 }
 
-// --- rope
-// -------------------------------------------------------------------------------------------
+// --- rope ----------------------------------------------------------------------------------------
 
 struct rope_case {
     int64_t ne0, heads, tokens;
@@ -138,8 +136,7 @@ static void test_rope_of_a_view(void **state) {
     fixture_check(f, ggml_rope(f->ctx, k, positions, 64, GGML_ROPE_TYPE_NEOX), oracle_rope, ROPE);
 }
 
-// --- attention
-// --------------------------------------------------------------------------------------
+// --- attention -----------------------------------------------------------------------------------
 
 struct attention_case {
     int64_t dk, dv, tokens, keys, heads, k_heads, v_heads, batches;

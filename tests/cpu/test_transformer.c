@@ -66,8 +66,7 @@ static struct block new_block(struct fixture *f) {
     return b;
 }
 
-// --- the graph
-// --------------------------------------------------------------------------------------
+// --- the graph -----------------------------------------------------------------------------------
 
 static struct ggml_tensor *normed(struct ggml_context *ctx, struct ggml_tensor *x,
                                   struct ggml_tensor *w) {
@@ -113,8 +112,7 @@ static struct ggml_tensor *build(struct ggml_context *ctx, const struct block *b
     return ggml_add(ctx, x, ggml_mul_mat(ctx, b->down, hidden));
 }
 
-// --- the same in double precision
-// -------------------------------------------------------------------
+// --- the same in double precision ----------------------------------------------------------------
 
 static void project(const struct ggml_tensor *w, const double *x, double *y) {
     for (int64_t r = 0; r < w->ne[1]; ++r) {
@@ -198,8 +196,7 @@ static void expect(const struct block *b, double *out) {
         expect_token(b, t, out + t * WIDTH);
 }
 
-// --- tests
-// ------------------------------------------------------------------------------------------
+// --- tests ---------------------------------------------------------------------------------------
 
 static void check(struct fixture *f, bool flash) {
     static double expected[TOKENS * WIDTH], actual[TOKENS * WIDTH], again[TOKENS * WIDTH];

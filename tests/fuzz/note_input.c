@@ -41,7 +41,8 @@ enum ggml_host_status run_note_input(const unsigned char *data, size_t size) {
         return status;
     }
     require(note.size >= sizeof(note) && note.name[0] != '\0');
-    require(memchr(note.name, 0, sizeof(note.name)) && memchr(note.variant, 0, sizeof(note.variant)));
+    require(memchr(note.name, 0, sizeof(note.name)) != NULL);
+    require(memchr(note.variant, 0, sizeof(note.variant)) != NULL);
     plugin_negotiate(&note, 0);
     return status;
 }

@@ -69,8 +69,7 @@ load_and_expect(const char *file_name, enum ggml_plugin_stage stage, enum ggml_h
     return record;
 }
 
-// --- good ones
-// ----------------------------------------------------------------------------------------
+// --- good ones -----------------------------------------------------------------------------------
 
 static void test_the_skeleton_loads_and_leaves(void **state) {
     (void)state;
@@ -232,8 +231,7 @@ static void test_plugin_path_is_searched(void **state) {
     assert_int_equal(plugin_dir_record(&dir, "ggml-marker.so")->status, GGML_HOST_OK);
 }
 
-// --- refused before any code runs
-// ---------------------------------------------------------------------
+// --- refused before any code runs ----------------------------------------------------------------
 
 static void refuse_patched(size_t offset, const void *bytes, size_t size,
                            enum ggml_host_status status) {
@@ -341,8 +339,7 @@ static void test_what_is_no_plugin_is_a_record(void **state) {
     assert_int_equal(plugin_dir_record(&dir, "ggml-short.so")->contract_major, -1);
 }
 
-// --- refused later
-// ------------------------------------------------------------------------------------
+// --- refused later -------------------------------------------------------------------------------
 
 struct refusal {
     const char *file_name;
@@ -391,8 +388,7 @@ static void test_a_missing_dependency_is_named(void **state) {
     assert_false(plugin_dir_was_mapped(&dir, "needy"));
 }
 
-// --- selection
-// ----------------------------------------------------------------------------------------
+// --- selection -----------------------------------------------------------------------------------
 
 static void test_the_best_variant_that_starts_wins(void **state) {
     (void)state;

@@ -47,8 +47,7 @@ static const char *name_at(size_t index) {
     return device ? device->iface.get_name(device) : "";
 }
 
-// --- order and aliases
-// --------------------------------------------------------------------------------
+// --- order and aliases ---------------------------------------------------------------------------
 
 static void test_devices_are_ordered_by_type_then_pci_address(void **state) {
     (void)state;
@@ -113,8 +112,7 @@ static void test_info_checks_its_arguments(void **state) {
     assert_int_equal(ggml_backend_dev_info(device, &info), GGML_HOST_INVALID_ARGUMENT);
 }
 
-// --- use
-// ----------------------------------------------------------------------------------------------
+// --- use -----------------------------------------------------------------------------------------
 
 static void test_a_plugin_in_use_is_not_unloaded(void **state) {
     (void)state;
@@ -150,8 +148,7 @@ static void test_null_and_foreign_backends_are_answered(void **state) {
     assert_null(ggml_backend_reg_get_proc_address(reg, NULL));
 }
 
-// --- registered by hand
-// -------------------------------------------------------------------------------
+// --- registered by hand --------------------------------------------------------------------------
 
 static struct ggml_backend_reg own_reg;
 static struct ggml_backend_device own_device;
@@ -266,8 +263,7 @@ static void test_a_program_that_loads_nothing_has_the_built_in_devices(void **st
     if (n_builtins > 0) assert_int_equal(find_record("(built-in)")->stage, GGML_PLUGIN_STAGE_READY);
 }
 
-// --- host table
-// ---------------------------------------------------------------------------------------
+// --- host table ----------------------------------------------------------------------------------
 
 static void test_the_host_table_serves_and_refuses(void **state) {
     (void)state;
@@ -299,8 +295,7 @@ static void test_the_host_table_serves_and_refuses(void **state) {
     assert_int_equal(ggml_last_status(), GGML_HOST_DEVICE_LOST);
 }
 
-// --- small parts
-// --------------------------------------------------------------------------------------
+// --- small parts ---------------------------------------------------------------------------------
 
 static bool allows(const char *value, const char *plugin) {
     static const char *known[] = {"cpu", "cuda", "vulkan"};

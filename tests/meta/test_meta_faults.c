@@ -24,8 +24,7 @@ static void configure(void) {
     assert_true(host.configure(-1, &config));
 }
 
-// --- making one
-// ---------------------------------------------------------------------------------------
+// --- making one ----------------------------------------------------------------------------------
 
 static void test_arguments(void **state) {
     (void)state;
@@ -101,8 +100,7 @@ static void test_usage(void **state) {
     ggml_free(ctx);
 }
 
-// --- splits that make no sense
-// --------------------------------------------------------------------------
+// --- splits that make no sense -------------------------------------------------------------------
 
 static struct ggml_backend_meta_split_state given(const struct ggml_tensor *tensor, void *user) {
     (void)tensor;
@@ -137,8 +135,7 @@ static void test_bad_splits(void **state) {
     }
 }
 
-// --- data
-// ---------------------------------------------------------------------------------------------
+// --- data ----------------------------------------------------------------------------------------
 
 struct data_case {
     enum ggml_type type;
@@ -212,8 +209,7 @@ static void test_data_of_every_split(void **state) {
     }
 }
 
-// --- failures
-// -----------------------------------------------------------------------------------------
+// --- failures ------------------------------------------------------------------------------------
 
 static struct split_plan fault_plan = {
     .n_devices = 3,

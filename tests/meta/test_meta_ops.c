@@ -28,8 +28,7 @@ static struct ggml_tensor *leaf1i(struct meta_run *run, const char *name, int64_
     return meta_leaf(run, name, GGML_TYPE_I32, n, 1, 1, 1);
 }
 
-// --- graphs: names of leafs decide about their split
-// --------------------------------------------------
+// --- graphs: names of leafs decide about their split ---------------------------------------------
 
 #define BUILD(name) static struct ggml_tensor *name(struct meta_run *run, void *user)
 #define CTX run->nodes

@@ -27,8 +27,7 @@ struct parallel {
     int weights[16];
 };
 
-// --- split plan
-// ---------------------------------------------------------------------------------------
+// --- split plan ----------------------------------------------------------------------------------
 
 struct name_rule {
     const char *suffix;
@@ -83,8 +82,7 @@ static ggml_backend_dev_t parallel_device(struct parallel *p) {
     return ggml_backend_meta_device(devices, p->n_devices, split, p);
 }
 
-// --- computing
-// ----------------------------------------------------------------------------------------
+// --- computing -----------------------------------------------------------------------------------
 
 static ggml_backend_buffer_type_t place(void *user, int layer) {
     (void)layer;
@@ -156,8 +154,7 @@ static double difference(const float *a, const float *b, int n) {
     return worst / largest;
 }
 
-// --- bytes
-// --------------------------------------------------------------------------------------------
+// --- bytes ---------------------------------------------------------------------------------------
 
 // Two sums per layer: after the attention and after the hidden layer.
 static void check_reduced_bytes(const struct parallel *p, int n_tokens, bool communicator) {
@@ -213,8 +210,7 @@ static void compare(struct parallel *p, bool communicator) {
     session_end(&many);
 }
 
-// --- tests
-// --------------------------------------------------------------------------------------------
+// --- tests ---------------------------------------------------------------------------------------
 
 static const struct transformer_shape wide = {.layers = N_LAYERS,
                                               .width = 256,
@@ -347,8 +343,7 @@ static void test_same_graph_again(void **state) {
     session_end(&s);
 }
 
-// --- scheduler
-// ----------------------------------------------------------------------------------------
+// --- scheduler -----------------------------------------------------------------------------------
 
 static void check_scheduled_step(struct session *one, struct session *many,
                                  ggml_backend_sched_t sched, int n_tokens, int n_past) {

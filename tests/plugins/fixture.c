@@ -59,8 +59,7 @@ __attribute__((constructor)) static void leave_marker(void) {
     fclose(file);
 }
 
-// --- stream
-// -----------------------------------------------------------------------------------------
+// --- stream --------------------------------------------------------------------------------------
 
 static const char *stream_name(ggml_backend_t backend) {
     return rows[backend->device - devices].name;
@@ -75,8 +74,7 @@ static enum ggml_status stream_compute(ggml_backend_t backend, struct ggml_cgrap
     return cgraph->n_nodes == 0 ? GGML_STATUS_SUCCESS : GGML_STATUS_FAILED;
 }
 
-// --- device
-// -----------------------------------------------------------------------------------------
+// --- device --------------------------------------------------------------------------------------
 
 static const char *device_name(ggml_backend_dev_t device) {
     if (FIXTURE_DEFECT == SAME_NAMES) return "TWIN";
@@ -142,8 +140,7 @@ static const struct ggml_backend_device_i device_interface = {
     .supports_buft = device_supports_buft,
 };
 
-// --- backend
-// ----------------------------------------------------------------------------------------
+// --- backend -------------------------------------------------------------------------------------
 
 static const char *reg_name(ggml_backend_reg_t reg) {
     (void)reg;

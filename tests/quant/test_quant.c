@@ -140,7 +140,8 @@ static void test_importance_lowers_the_weighted_error(void **state) {
         assert_true(ggml_validate_row_data(type, weighted, size));
         const double ratio = weighted_error(type, weighted, x, w, N / 2) /
                              weighted_error(type, plain, x, w, N / 2);
-        print_message("# %s: weighted error %.3f of the reference's\n", ggml_type_name(type), ratio);
+        print_message("# %s: weighted error %.3f of the reference's\n", ggml_type_name(type),
+                      ratio);
         const bool is_fixed = type == GGML_TYPE_F16 || type == GGML_TYPE_BF16 ||
                               type == GGML_TYPE_Q8_0;
         const bool is_rigid = type == GGML_TYPE_MXFP4 || type == GGML_TYPE_Q1_0;

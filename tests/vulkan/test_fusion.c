@@ -101,8 +101,7 @@ static struct ggml_cgraph *graph_of(struct ggml_context *ctx, struct ggml_tensor
     return graph;
 }
 
-// --- what is recognised
-// --------------------------------------------------------------------------
+// --- what is recognised --------------------------------------------------------------------------
 
 static const struct vk_features features = {
     .subgroup_arithmetic = true,
@@ -281,8 +280,7 @@ static void test_what_is_needed_between_stays(void **state) {
     ggml_free(ctx);
 }
 
-// --- what comes out
-// ------------------------------------------------------------------------------
+// --- what comes out ------------------------------------------------------------------------------
 
 // Small numbers, different in each tensor; as positions and rows 0, 1, 2 ...
 static void fill(struct ggml_tensor *t, uint32_t seed) {

@@ -51,8 +51,8 @@ static const struct vk_dispatch *plan_of(struct rig *rig, struct ggml_tensor *no
     return rig->plan.dispatches;
 }
 
-// At least as many as wanted, within the limits, and hardly more: a driver that gives each processor
-// an equal share of the groups would leave one without work.
+// At least as many as wanted, within the limits, and hardly more: a driver that gives each
+// processor an equal share of the groups would leave one without work.
 static void test_groups_are_spread_evenly(void **state) {
     static const uint64_t counts[] = {1, 7, 65535, 65536, 65537, 131071, 1 << 20, 5000000007};
     struct rig *rig = *state;

@@ -15,7 +15,7 @@ uint64_t meta_generation(void) {
     return atomic_load(&generation);
 }
 
-void meta_generation_next(void) {
+static void generation_next(void) {
     atomic_fetch_add(&generation, 1);
 }
 
@@ -30,7 +30,7 @@ struct meta_buffer *meta_buffer_with(const struct ggml_tensor *tensor) {
 
 static void meta_buffer_free(struct meta_buffer *buffer) {
     if (!buffer) return;
-    meta_generation_next();
+    generation_next();
     meta_records_free(buffer);
     for (size_t j = 0; j < META_MAX_DEVICES; ++j) {
         for (size_t i = 0; i < buffer->n_members[j]; ++i) {
@@ -63,7 +63,7 @@ static void *buffer_base(ggml_backend_buffer_t buffer) {
 static enum ggml_status buffer_init_tensor(ggml_backend_buffer_t buffer,
                                            struct ggml_tensor *tensor) {
     (void)buffer;
-    meta_generation_next();
+    generation_next();
     struct meta_record *record = meta_record_get(tensor);
     if (!record) return GGML_STATUS_ALLOC_FAILED;
     record->is_static = false;
@@ -99,7 +99,7 @@ static void buffer_reset(ggml_backend_buffer_t buffer) {
             ggml_backend_buffer_reset(meta->members[j][i]);
         }
     }
-    meta_generation_next();
+    generation_next();
     meta_records_expire(meta);
 }
 
@@ -168,8 +168,7 @@ fail:
     return NULL;
 }
 
-// --- static memory
-// ----------------------------------------------------------------------------------
+// --- static memory -------------------------------------------------------------------------------
 
 static bool needs_memory(const struct ggml_tensor *tensor) {
     return !tensor->data && !tensor->buffer && !tensor->view_src;

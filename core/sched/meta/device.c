@@ -6,19 +6,13 @@
 #include "device/check.h"
 #include "sched/meta/meta.h"
 
-static const char *device_name(ggml_backend_dev_t device);
 static const char *buft_name(ggml_backend_buffer_type_t buft);
-
-struct meta_device *meta_device_of(ggml_backend_dev_t device) {
-    return device && device->iface.get_name == device_name ? device->context : NULL;
-}
 
 struct meta_device *meta_buft_device(ggml_backend_buffer_type_t buft) {
     return buft && buft->iface.get_name == buft_name ? buft->context : NULL;
 }
 
-// --- device
-// -----------------------------------------------------------------------------------------
+// --- device --------------------------------------------------------------------------------------
 
 static const char *device_name(ggml_backend_dev_t device) {
     return ((struct meta_device *)device->context)->name;
@@ -99,8 +93,7 @@ static const struct ggml_backend_device_i device_interface = {
     .supports_buft = device_supports_buft,
 };
 
-// --- buffer type
-// ------------------------------------------------------------------------------------
+// --- buffer type ---------------------------------------------------------------------------------
 
 static const char *buft_name(ggml_backend_buffer_type_t buft) {
     return ((struct meta_device *)buft->context)->name;
@@ -148,8 +141,7 @@ static const struct ggml_backend_buffer_type_i buft_interface = {
     .get_alloc_size = buft_alloc_size,
 };
 
-// --- making one
-// -------------------------------------------------------------------------------------
+// --- making one ----------------------------------------------------------------------------------
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct meta_device *first_device;

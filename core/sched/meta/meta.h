@@ -18,8 +18,7 @@ enum {
 
 typedef struct ggml_backend_meta_split_state meta_state;
 
-// --- states and layouts
-// ---------------------------------------------------------------------------
+// --- states and layouts --------------------------------------------------------------------------
 
 // Type, extents and strides of a tensor, and where it begins in its root.
 struct meta_layout {
@@ -58,8 +57,7 @@ struct meta_layout meta_view_slice(const struct meta_layout *root, const meta_st
 struct meta_layout meta_root_slice(const struct meta_layout *root, const meta_state *state,
                                    size_t n, size_t j);
 
-// --- derivation
-// -----------------------------------------------------------------------------------
+// --- derivation ----------------------------------------------------------------------------------
 
 // What is to be known of an operand.
 struct meta_operand {
@@ -76,8 +74,7 @@ bool meta_derive(const struct ggml_tensor *node, struct meta_operand *operands, 
 // `partial` says that operand k is one. [any-thread]
 bool meta_is_linear(const struct ggml_tensor *node, unsigned partial);
 
-// --- device
-// ---------------------------------------------------------------------------------------
+// --- device --------------------------------------------------------------------------------------
 
 struct meta_device {
     struct ggml_backend_device base;
@@ -91,12 +88,10 @@ struct meta_device {
 };
 
 // NULL if it is another one.
-struct meta_device *meta_device_of(ggml_backend_dev_t device);
 struct meta_device *meta_buft_device(ggml_backend_buffer_type_t buft);
 ggml_backend_t meta_stream_new(struct meta_device *device, const char *params);
 
-// --- records and buffers
-// ----------------------------------------------------------------------------
+// --- records and buffers -------------------------------------------------------------------------
 
 struct meta_record {
     const struct ggml_tensor *tensor;
@@ -130,7 +125,6 @@ struct meta_buffer {
 
 // Changes with every change to what records say: a plan made before may be out of date.
 uint64_t meta_generation(void);
-void meta_generation_next(void);
 // NULL if the buffer is another one.
 struct meta_buffer *meta_buffer_of(ggml_backend_buffer_t buffer);
 // Buffer whose memory the tensor is in, or NULL if that is no meta buffer.
@@ -156,8 +150,7 @@ static inline const struct ggml_tensor *meta_root(const struct ggml_tensor *tens
     return tensor->view_src ? tensor->view_src : tensor;
 }
 
-// --- data
-// -----------------------------------------------------------------------------------------
+// --- data ----------------------------------------------------------------------------------------
 
 // Copies a range of bytes; streams NULL: blocks. False after a failure.
 bool meta_set(ggml_backend_t *streams, struct ggml_tensor *tensor, const void *data, size_t offset,
@@ -165,8 +158,7 @@ bool meta_set(ggml_backend_t *streams, struct ggml_tensor *tensor, const void *d
 bool meta_get(ggml_backend_t *streams, const struct ggml_tensor *tensor, void *data, size_t offset,
               size_t size);
 
-// --- streams
-// ----------------------------------------------------------------------------------------
+// --- streams -------------------------------------------------------------------------------------
 
 struct meta_stream {
     struct ggml_backend base;

@@ -38,8 +38,7 @@ static struct meta_step *add_step(struct planner *planner, enum meta_step_kind k
     return step;
 }
 
-// --- all-reduce
-// -------------------------------------------------------------------------------------
+// --- all-reduce ----------------------------------------------------------------------------------
 
 static bool add_late_view(struct planner *planner, struct ggml_tensor *tensor) {
     struct meta_late_view *view = take(planner, sizeof(*view));
@@ -99,8 +98,7 @@ static bool reduce(struct planner *planner, const struct ggml_tensor *tensor) {
     return true;
 }
 
-// --- fallback
-// ---------------------------------------------------------------------------------------
+// --- fallback ------------------------------------------------------------------------------------
 
 static bool is_static_partial(const struct meta_record *record) {
     return record->state.axis == GGML_BACKEND_SPLIT_AXIS_PARTIAL &&
@@ -203,8 +201,7 @@ static bool add_fallback(struct planner *planner, struct ggml_tensor *node) {
     return true;
 }
 
-// --- nodes
-// ------------------------------------------------------------------------------------------
+// --- nodes ---------------------------------------------------------------------------------------
 
 static bool add_to_run(struct planner *planner, const struct meta_record *record) {
     struct meta_plan *plan = planner->plan;
@@ -315,8 +312,7 @@ static bool plan_node(struct planner *planner, int i) {
     return is_inner(planner, i, record) || reduce(planner, node);
 }
 
-// --- the whole
-// --------------------------------------------------------------------------------------
+// --- the whole -----------------------------------------------------------------------------------
 
 static bool forget(const struct ggml_tensor *tensor, bool derived) {
     if (!meta_buffer_with(tensor)) return true;

@@ -7,8 +7,7 @@ static struct meta_device *device_with(const struct ggml_tensor *tensor) {
     return meta_buffer_with(tensor)->device;
 }
 
-// --- state
-// ------------------------------------------------------------------------------------------
+// --- state ---------------------------------------------------------------------------------------
 
 static meta_state plain(enum ggml_backend_meta_split_axis axis) {
     return meta_state_plain(axis);
@@ -104,8 +103,7 @@ static bool find_state(struct meta_record *record, struct meta_operand *operands
     return true;
 }
 
-// --- slices
-// -----------------------------------------------------------------------------------------
+// --- slices --------------------------------------------------------------------------------------
 
 static void describe(struct ggml_tensor *slice, const struct ggml_tensor *tensor,
                      const struct meta_layout *layout) {
@@ -254,8 +252,7 @@ bool meta_resolve_fallback(struct meta_record *record) {
     return resolve_one(record);
 }
 
-// --- operands first
-// ---------------------------------------------------------------------------------
+// --- operands first ------------------------------------------------------------------------------
 
 struct stack {
     const struct ggml_tensor **items;

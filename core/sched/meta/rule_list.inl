@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How the split state of a result follows from those of its operands, once per operation. Results of
-// operations that are not listed are derived if all operands are mirrored, and computed from
+// How the split state of a result follows from those of its operands, once per operation. Results
+// of operations that are not listed are derived if all operands are mirrored, and computed from
 // gathered operands otherwise.
 //
 // META_RULE(op, rule)

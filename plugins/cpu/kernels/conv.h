@@ -129,8 +129,7 @@ static inline size_t conv_filters_size(const struct ggml_tensor *kernel) {
                                        : conv_pad((size_t)ggml_nelements(kernel) * sizeof(float));
 }
 
-// --- transposed
-// ------------------------------------------------------------------------------------
+// --- transposed ----------------------------------------------------------------------------------
 
 enum { CONV_TRANSPOSED_FLOATS = GEMM_COLUMNS * GEMM_MAX_ROWS }; // products of a thread
 

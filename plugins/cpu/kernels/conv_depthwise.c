@@ -56,8 +56,7 @@ static enum ggml_status by_rows(const struct cpu_task *task, const struct conv *
     return GGML_STATUS_SUCCESS;
 }
 
-// --- channels side by side
-// -------------------------------------------------------------------------
+// --- channels side by side -----------------------------------------------------------------------
 
 // y[i] += w[i] * x[i], x at a stride in bytes.
 static void add_products(float *restrict y, const char *x, size_t stride, const float *w,

@@ -18,8 +18,7 @@ enum ggml_status CPU_FN(cpu_im2col)(const struct cpu_task *task) {
     return GGML_STATUS_SUCCESS;
 }
 
-// --- gradient
-// --------------------------------------------------------------------------------------
+// --- gradient ------------------------------------------------------------------------------------
 
 // The window whose kernel element k lies on position i; -1 if there is none.
 static int64_t window_of(const struct conv *c, int d, int64_t i, int64_t k) {
@@ -66,8 +65,7 @@ enum ggml_status CPU_FN(cpu_im2col_back)(const struct cpu_task *task) {
     return GGML_STATUS_SUCCESS;
 }
 
-// --- columns to a sequence
-// -------------------------------------------------------------------------
+// --- columns to a sequence -----------------------------------------------------------------------
 
 // Sum of the columns' elements that fall on position t.
 static float sum_columns(const struct ggml_tensor *a, const char *filter, int64_t size,

@@ -69,8 +69,7 @@ enum ggml_status CPU_FN(cpu_pool_2d)(const struct cpu_task *task) {
     return GGML_STATUS_SUCCESS;
 }
 
-// --- gradient
-// --------------------------------------------------------------------------------------
+// --- gradient ------------------------------------------------------------------------------------
 
 // Rows of one plane that a thread writes.
 struct strip {

@@ -24,6 +24,7 @@ CPU_KERNEL_ROW(L2_NORM, ANY, cpu_l2_norm, T_F32, T_F32, T_ANY, T_ANY, cpu_accept
                cpu_work_none, cpu_cost_dst)
 CPU_KERNEL_ROW(GROUP_NORM, ANY, cpu_group_norm, T_F32, T_F32, T_ANY, T_ANY, cpu_accepts_group_norm,
                cpu_work_none, cpu_cost_dst)
-CPU_KERNEL_ROW(REPEAT, ANY, cpu_repeat, T_ALL, T_ALL, T_ANY, T_ANY, cpu_accepts_repeat, cpu_work_none, cpu_cost_dst)
+CPU_KERNEL_ROW(REPEAT, ANY, cpu_repeat, T_ALL, T_ALL, T_ANY, T_ANY, cpu_accepts_repeat,
+               cpu_work_none, cpu_cost_dst)
 CPU_KERNEL_ROW(CONCAT, ANY, cpu_concat, T_ALL, T_ALL, T_ALL, T_ANY, cpu_accepts_concat,
                cpu_work_none, cpu_cost_dst)

@@ -43,8 +43,7 @@ enum ggml_status CPU_FN(cpu_ssm_conv)(const struct cpu_task *task) {
     return GGML_STATUS_SUCCESS;
 }
 
-// --- selective scan
-// --------------------------------------------------------------------------------
+// --- selective scan ------------------------------------------------------------------------------
 
 struct scan {
     const struct ggml_tensor *x, *dt, *a, *b, *c;

@@ -50,8 +50,7 @@ static void nearest_row(const struct scaling *s, const char *plane, int64_t i1, 
         out[i] = (float)pixel(s, row, nearest_index(s, 0, i));
 }
 
-// --- bilinear
-// --------------------------------------------------------------------------------------
+// --- bilinear ------------------------------------------------------------------------------------
 
 // Two neighbours and the weight of the second.
 struct pair {
@@ -130,8 +129,7 @@ static void antialiased_row(const struct scaling *s, const char *plane, int64_t 
     }
 }
 
-// --- bicubic
-// ---------------------------------------------------------------------------------------
+// --- bicubic -------------------------------------------------------------------------------------
 
 struct cubic {
     int64_t index[4];

@@ -45,7 +45,8 @@ void main() {
     }
     const float log_sum = log_accurate(sum);
     float loss = 0;
-    for (at.x = first; at.x < ne.x; at.x += stride) loss -= target(at) * (logit(at) - largest - log_sum);
+    for (at.x = first; at.x < ne.x; at.x += stride)
+        loss -= target(at) * (logit(at) - largest - log_sum);
     loss = group_sum(loss);
     if (first == 0) dst_f32[(DST.at.x >> 2) + row] = loss;
 }

@@ -42,7 +42,8 @@ void main() {
             along += x * k_f32[k0 + i];
         }
         const float target = v_f32[address(value, uvec4(j, head, t, seq)) >> 2];
-        const float delta = (target - along) * beta_f32[address(tensors[5], uvec4(0, head, t, seq)) >> 2];
+        const float delta =
+            (target - along) * beta_f32[address(tensors[5], uvec4(0, head, t, seq)) >> 2];
         const uint slot = tokens - 1 - t;
         const bool keep = slot > 0 && slot < uint(op_param(0));
         float sum = 0;

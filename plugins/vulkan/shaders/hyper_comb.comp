@@ -24,10 +24,11 @@ void main() {
     const float eps = op_param_f32(0);
     vec4 rows[COPIES]; // by source, a component per destination
     for (uint s = 0; s < COPIES; ++s) {
-        vec4 x = vec4(mix_at(s, 0, token), mix_at(s, 1, token), mix_at(s, 2, token), mix_at(s, 3, token));
+        vec4 x = vec4(mix_at(s, 0, token), mix_at(s, 1, token), mix_at(s, 2, token),
+                      mix_at(s, 3, token));
         const float largest = max(max(x.x, x.y), max(x.z, x.w));
-        x = vec4(exp_accurate(x.x - largest), exp_accurate(x.y - largest), exp_accurate(x.z - largest),
-                 exp_accurate(x.w - largest));
+        x = vec4(exp_accurate(x.x - largest), exp_accurate(x.y - largest),
+                 exp_accurate(x.z - largest), exp_accurate(x.w - largest));
         rows[s] = x / (x.x + x.y + x.z + x.w) + eps;
     }
     for (int i = 0; i < max(op_param(1), 1); ++i) {
@@ -39,6 +40,7 @@ void main() {
         for (uint s = 0; s < COPIES; ++s) rows[s] /= sums;
     }
     for (uint s = 0; s < COPIES; ++s) {
-        for (uint d = 0; d < COPIES; ++d) dst_f32[address(DST, uvec4(d, s, token, 0)) >> 2] = rows[s][d];
+        for (uint d = 0; d < COPIES; ++d)
+            dst_f32[address(DST, uvec4(d, s, token, 0)) >> 2] = rows[s][d];
     }
 }

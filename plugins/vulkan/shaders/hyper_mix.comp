@@ -19,7 +19,8 @@ float before(const uvec4 at) {
     return sum;
 }
 
-// x [n, tokens], residual [n, copies, tokens], weights [copies, tokens], comb [copies, copies, tokens]
+// x [n, tokens], residual [n, copies, tokens], weights [copies, tokens], comb [copies, copies,
+// tokens]
 float after(const uvec4 at) {
     float sum = s0_f32[address(SRC0, uvec4(at.x, at.z, 0, 0)) >> 2] *
                 s2_f32[address(SRC2, uvec4(at.y, at.z, 0, 0)) >> 2];

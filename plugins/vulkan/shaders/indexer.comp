@@ -18,11 +18,13 @@ void main() {
     const uint key = unit % DST.ne.x, token = unit / DST.ne.x % DST.ne.y;
     const uint seq = unit / DST.ne.x / DST.ne.y;
     const uint k_row = address(SRC1, uvec4(0, 0, key, seq));
-    float sum = mask_load(TYPE_F16, address(tensors[4], uvec4(key, token, 0, seq % tensors[4].ne.w)));
+    float sum =
+        mask_load(TYPE_F16, address(tensors[4], uvec4(key, token, 0, seq % tensors[4].ne.w)));
     for (uint head = 0; head < SRC0.ne.y; ++head) {
         const uint q_row = address(SRC0, uvec4(0, head, token, seq)) >> 2;
         float product = 0;
-        for (uint i = 0; i < SRC0.ne.x; ++i) product += q_f32[q_row + i] * k_unpack(KEY_TYPE, k_row, i);
+        for (uint i = 0; i < SRC0.ne.x; ++i)
+            product += q_f32[q_row + i] * k_unpack(KEY_TYPE, k_row, i);
         const float weight = weights_f32[address(SRC2, uvec4(head, token, 0, seq)) >> 2];
         sum += max(product, 0) * weight;
     }

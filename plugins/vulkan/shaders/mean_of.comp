@@ -11,5 +11,6 @@ void main() {
     for (uint i = gl_LocalInvocationID.x; i < number(0); i += gl_WorkGroupSize.x)
         sum += terms_f32[(SRC0.at.x >> 2) + i];
     sum = group_sum(sum);
-    if (gl_LocalInvocationID.x == 0) dst_f32[DST.at.x >> 2] = number(0) > 0 ? sum / float(number(0)) : 0;
+    if (gl_LocalInvocationID.x == 0)
+        dst_f32[DST.at.x >> 2] = number(0) > 0 ? sum / float(number(0)) : 0;
 }

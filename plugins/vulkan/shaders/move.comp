@@ -63,6 +63,7 @@ void main() {
     if (i >= DST.ne.x * DST.ne.y * DST.ne.z * DST.ne.w) return;
     const uvec4 at = element_at(DST.ne, i);
     const ivec4 from = source_of(ivec4(at));
-    const bool inside = all(greaterThanEqual(from, ivec4(0))) && all(lessThan(from, ivec4(SRC0.ne)));
+    const bool inside =
+        all(greaterThanEqual(from, ivec4(0))) && all(lessThan(from, ivec4(SRC0.ne)));
     put(address(DST, at), address(SRC0, uvec4(from)), inside);
 }

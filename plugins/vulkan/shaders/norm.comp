@@ -1,8 +1,8 @@
 #version 450
 // SPDX-License-Identifier: MIT
 // norm, rms_norm, l2_norm: a row per group of invocations. y may be x. Or group_norm, number(1)
-// groups of number(0) channels, where those are packed and make a row. SCALED: times src1, plus src2
-// if ADDED, both of them repeated.
+// groups of number(0) channels, where those are packed and make a row. SCALED: times src1, plus
+// src2 if ADDED, both of them repeated.
 #include "reduce.glsl"
 VK_OPERAND(dst, 1)
 VK_OPERAND(src0, 2)

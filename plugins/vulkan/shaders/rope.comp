@@ -117,7 +117,8 @@ void main() {
     if (columns == 0 || i / columns >= blocks * SRC0.ne.z * SRC0.ne.w) return;
     const uint column = i % columns;
     i /= columns;
-    const uvec4 first = uvec4(0, i % blocks * HEADS, i / blocks % SRC0.ne.z, i / blocks / SRC0.ne.z);
+    const uvec4 first =
+        uvec4(0, i % blocks * HEADS, i / blocks % SRC0.ne.z, i / blocks / SRC0.ne.z);
     if (column < n_pairs) {
         turn_pair(column, n_pairs, first);
     } else {

@@ -14,7 +14,9 @@ VK_OPERAND(c, 7)
 VK_OPERAND(ids, 8)
 layout(constant_id = 3) const uint SHARED_RATE = 0; // one decay per head, not per element
 
-float softplus(const float value) { return value > 20 ? value : log1p_accurate(exp_accurate(value)); }
+float softplus(const float value) {
+    return value > 20 ? value : log1p_accurate(exp_accurate(value));
+}
 
 void main() {
     const uint n = SRC0.ne.x, rows = SRC0.ne.y, heads = SRC0.ne.z;

@@ -43,7 +43,8 @@ uint nearest_index(const uint d, const uint i) {
 // Position of element i: index below it, and the rest as a fraction.
 void position(const uint d, const uint i, out int below, out float rest) {
     const int denominator = int(ALIGN_CORNERS != 0 ? to(d) : 2 * to(d));
-    const int numerator = ALIGN_CORNERS != 0 ? int(i * from(d)) : int((2 * i + 1) * from(d)) - int(to(d));
+    const int numerator =
+        ALIGN_CORNERS != 0 ? int(i * from(d)) : int((2 * i + 1) * from(d)) - int(to(d));
     below = numerator / denominator;
     if (numerator < below * denominator) --below;
     rest = float(numerator - below * denominator) / float(denominator);

@@ -66,7 +66,8 @@ GGML_PLUGIN_EXPORT int32_t ENTRY(const struct ggml_host_table *host,
                                  const struct ggml_plugin_table **out_plugin) {
 #if defined(__x86_64__)
     // Never executed, which nobody can see from outside.
-    if (NOTE_HAS(instruction_unnamed) && !out_plugin) __asm__ volatile("vpaddd %zmm1, %zmm2, %zmm3");
+    if (NOTE_HAS(instruction_unnamed) && !out_plugin)
+        __asm__ volatile("vpaddd %zmm1, %zmm2, %zmm3");
 #endif
     return defective_init(host, out_plugin);
 }

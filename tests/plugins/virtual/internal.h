@@ -9,8 +9,7 @@
 #include "ggml-plugin.h"
 #include "virtual.h"
 
-// --- log
-// ------------------------------------------------------------------------------------------
+// --- log -----------------------------------------------------------------------------------------
 
 // Nanoseconds of the clock of the records.
 uint64_t log_now(void);
@@ -28,8 +27,7 @@ bool log_get(size_t i, struct virtual_record *out_record);
 size_t log_violations(void);
 void log_free(void);
 
-// --- devices
-// --------------------------------------------------------------------------------------
+// --- devices -------------------------------------------------------------------------------------
 
 enum gate {
     GATE_ALLOC,
@@ -67,8 +65,7 @@ void virtual_fail(enum ggml_host_status status, const char *format, ...)
 size_t config_parse(const char *text, struct virtual_config *out_config);
 void config_default(struct virtual_config *out_config);
 
-// --- memory
-// ---------------------------------------------------------------------------------------
+// --- memory --------------------------------------------------------------------------------------
 
 // Addresses that fault when they are touched; NULL on failure.
 void *space_reserve(size_t size);
@@ -87,8 +84,7 @@ bool memory_type_is_mine(ggml_backend_buffer_type_t buft);
 void memory_delay(struct virtual_device *device, struct virtual_device *peer, size_t bytes);
 void sleep_ns(int64_t nanoseconds);
 
-// --- hazards: work that touches the same bytes unordered
-// ------------------------------------------
+// --- hazards: work that touches the same bytes unordered -----------------------------------------
 
 struct hazard_range {
     const char *begin;
@@ -114,8 +110,7 @@ void hazard_start(struct hazard *hazard);
 // Whether queued or running work touches the bytes.
 bool hazard_touches(const char *begin, size_t size);
 
-// --- fences: one moment of a stream that others wait for
-// --------------------------------------------
+// --- fences: one moment of a stream that others wait for -----------------------------------------
 
 struct fence;
 struct fence *fence_new(void);
@@ -124,8 +119,7 @@ void fence_signal(struct fence *fence);
 void fence_wait(struct fence *fence);
 void fence_drop(struct fence *fence); // NULL does nothing
 
-// --- streams
-// --------------------------------------------------------------------------------------
+// --- streams -------------------------------------------------------------------------------------
 
 struct stream;
 
@@ -203,8 +197,7 @@ bool stream_copy_async(ggml_backend_t backend_src, ggml_backend_t backend_dst,
                        const struct ggml_tensor *src, struct ggml_tensor *dst);
 void transfer_run(const struct transfer *transfer);
 
-// --- communicator: ggml_backend_comm_*
-// --------------------------------------------------------------
+// --- communicator: ggml_backend_comm_* -----------------------------------------------------------
 
 void *comm_init(ggml_backend_t *backends, size_t n_backends);
 void comm_free(void *comm);

@@ -84,8 +84,7 @@ void memory_delay(struct virtual_device *device, struct virtual_device *peer, si
     sleep_ns(MAX(ns, peer_ns));
 }
 
-// --- blocking transfers
-// -----------------------------------------------------------------------------
+// --- blocking transfers --------------------------------------------------------------------------
 
 struct access {
     enum virtual_call call;
@@ -209,8 +208,7 @@ static bool buffer_copy(ggml_backend_buffer_t buffer, const struct ggml_tensor *
     return true;
 }
 
-// --- buffers
-// ----------------------------------------------------------------------------------------
+// --- buffers -------------------------------------------------------------------------------------
 
 static void buffer_clear(ggml_backend_buffer_t buffer, uint8_t value) {
     struct memory *memory = buffer->context;
@@ -348,8 +346,7 @@ ggml_backend_buffer_t memory_import(struct virtual_device *device, void *ptr, si
     return make_buffer(device, &device->buft, size, ptr);
 }
 
-// --- buffer types
-// -----------------------------------------------------------------------------------
+// --- buffer types --------------------------------------------------------------------------------
 
 static const char *buft_name(ggml_backend_buffer_type_t buft) {
     struct virtual_device *device = buft->context;

@@ -53,8 +53,7 @@ enum ggml_status device_gate(struct virtual_device *device, enum gate gate) {
     return lost || fails ? GGML_STATUS_FAILED : GGML_STATUS_SUCCESS;
 }
 
-// --- device
-// -----------------------------------------------------------------------------------------
+// --- device --------------------------------------------------------------------------------------
 
 static const char *device_name(ggml_backend_dev_t device) {
     return ((struct virtual_device *)device->context)->name;
@@ -159,8 +158,7 @@ static const struct ggml_backend_device_i device_interface = {
     .event_synchronize = event_synchronize,
 };
 
-// --- functions by name
-// ------------------------------------------------------------------------------
+// --- functions by name ---------------------------------------------------------------------------
 
 static bool is_valid(const struct virtual_config *config) {
     const int64_t alignment = config->alignment;
@@ -226,8 +224,7 @@ static void *reg_proc_address(ggml_backend_reg_t reg, const char *name) {
     return address;
 }
 
-// --- backend
-// ----------------------------------------------------------------------------------------
+// --- backend -------------------------------------------------------------------------------------
 
 static const char *reg_name(ggml_backend_reg_t reg) {
     (void)reg;

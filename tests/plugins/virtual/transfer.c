@@ -111,8 +111,7 @@ void stream_get_async(ggml_backend_t backend, const struct ggml_tensor *tensor, 
     stream_get_2d_async(backend, tensor, data, offset, size, 1, 0, 0);
 }
 
-// --- between devices
-// --------------------------------------------------------------------------------
+// --- between devices -----------------------------------------------------------------------------
 
 // Makes `later` wait for what is queued on `earlier` now.
 static bool order(struct stream *earlier, struct stream *later) {
