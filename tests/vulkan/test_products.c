@@ -112,8 +112,8 @@ static void check_choice(const struct choice *choice, bool experts) {
     if (choice->precise) ggml_mul_mat_set_prec(node, GGML_PREC_F32);
     vk_plan_init(&plan, &features);
     assert_true(vk_plan_add(&plan, node));
-    assert_int_equal(plan.n_dispatches, choice->n_launches);
     const char *name = vk_shader_code(plan.dispatches[plan.n_dispatches - 1].shader)->name;
+    assert_int_equal(plan.n_dispatches, choice->n_launches);
     if (strcmp(name, choice->shader) != 0)
         fail_msg("%s, n=%d, flags %d: %s, not %s", ggml_type_name(choice->type), choice->n,
                  choice->flags, name, choice->shader);
@@ -123,31 +123,35 @@ static void check_choice(const struct choice *choice, bool experts) {
     ggml_free(ctx);
 }
 
-// Large tiles where that leaves enough.
+// Large tiles where that leaves enough of them; parts of k where there are few.
 static void test_sizes_of_tiles(void **state) {
     static const struct {
-        int m, n;
-        uint32_t group, span;
+        int m, n, k;
+        uint32_t group, span, parts;
     } tiles[] = {
-        {4096, 512, 256, 2}, {1024, 512, 256, 1}, {4096, 64, 256, 1},
-        {4096, 20, 128, 1},  {64, 16, 64, 1},     {64, 9000, 256, 1},
+        {4096, 512, 512, 256, 2, 1}, {1024, 512, 512, 256, 1, 1},   {4096, 64, 512, 256, 1, 1},
+        {4096, 20, 512, 128, 1, 1},  {64, 16, 512, 64, 1, 1},       {64, 9000, 512, 256, 1, 1},
+        {4096, 16, 4096, 64, 1, 4},  {1024, 64, 16384, 256, 1, 16}, {256, 20, 1536, 128, 1, 3},
     };
     const struct vk_features features = features_of(0);
     (void)state;
     for (size_t i = 0; i < sizeof(tiles) / sizeof(tiles[0]); ++i) {
-        enum { SPEC_SPAN = 7 };
+        enum { SPEC_SPAN = 7, SPEC_SPLIT = 8 };
         struct vk_plan plan;
         struct ggml_context *ctx = new_context();
+        struct ggml_tensor *node = product(ctx, GGML_TYPE_F16, tiles[i].m, tiles[i].n, tiles[i].k);
         vk_plan_init(&plan, &features);
-        assert_true(vk_plan_add(&plan, product(ctx, GGML_TYPE_F16, tiles[i].m, tiles[i].n, 512)));
+        assert_true(vk_plan_add(&plan, node));
         const struct vk_dispatch *d = &plan.dispatches[0];
         const uint32_t rows = 64 * d->specs[SPEC_SPAN];
         const uint32_t columns = d->specs[0] / 4 * d->specs[SPEC_SPAN];
         assert_int_equal(d->specs[0], tiles[i].group);
         assert_int_equal(d->specs[SPEC_SPAN], tiles[i].span);
+        assert_int_equal(d->specs[SPEC_SPLIT], tiles[i].parts > 1);
+        assert_int_equal(plan.n_dispatches, tiles[i].parts > 1 ? 2 : 1);
         assert_true((uint64_t)d->groups[0] * d->groups[1] * d->groups[2] >=
                     ((uint32_t)tiles[i].m + rows - 1) / rows *
-                        (((uint32_t)tiles[i].n + columns - 1) / columns));
+                        (((uint32_t)tiles[i].n + columns - 1) / columns) * tiles[i].parts);
         vk_plan_free(&plan);
         ggml_free(ctx);
     }
@@ -168,24 +172,25 @@ static const struct {
     int m, n, k;
     bool experts;
 } sizes[] = {
-    {GGML_TYPE_F32, 70, 66, 45, false},      {GGML_TYPE_F32, 66, 10, 46, false},
-    {GGML_TYPE_BF16, 5, 30, 68, false},      {GGML_TYPE_F16, 70, 40, 44, true},
-    {GGML_TYPE_F32, 1300, 1100, 36, false},  {GGML_TYPE_F16, 1500, 512, 18, true},
-    {GGML_TYPE_Q4_0, 3, 18, 64, true},       {GGML_TYPE_BF16, 33, 2, 31, false},
-    {GGML_TYPE_Q4_0, 65, 67, 96, false},     {GGML_TYPE_Q4_K, 65, 80, 256, true},
+    {GGML_TYPE_F32, 70, 20, 1101, false},    {GGML_TYPE_F32, 70, 66, 45, false},
+    {GGML_TYPE_F32, 66, 10, 46, false},      {GGML_TYPE_BF16, 5, 30, 68, false},
+    {GGML_TYPE_F16, 70, 40, 44, true},       {GGML_TYPE_F32, 1300, 1100, 36, false},
+    {GGML_TYPE_F16, 1500, 512, 18, true},    {GGML_TYPE_Q4_0, 3, 18, 64, true},
+    {GGML_TYPE_BF16, 33, 2, 31, false},      {GGML_TYPE_Q4_0, 65, 67, 96, false},
+    {GGML_TYPE_Q4_K, 65, 80, 256, true},     {GGML_TYPE_Q5_1, 40, 30, 1600, false},
     {GGML_TYPE_Q8_0, 1300, 1100, 32, false}, {GGML_TYPE_Q8_0, 7, 3, 160, false},
     {GGML_TYPE_Q4_0, 5, 1, 64, false},       {GGML_TYPE_Q4_K, 4, 5, 512, false},
 };
 // Of sizes.
 enum {
     GPU_FIRST = 0,
-    GPU_LAST = 9,
-    FEW_FIRST = 7,
-    FEW_LAST = 8,
-    HALF_FIRST = 8,
-    HALF_LAST = 10,
-    DOT_FIRST = 11,
-    DOT_LAST = 13,
+    GPU_LAST = 10,
+    FEW_FIRST = 8,
+    FEW_LAST = 9,
+    HALF_FIRST = 9,
+    HALF_LAST = 12,
+    DOT_FIRST = 13,
+    DOT_LAST = 15,
 };
 
 static void fill(struct ggml_tensor *y) {

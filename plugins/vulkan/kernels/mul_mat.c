@@ -173,6 +173,32 @@ static struct vk_dispatch *begin_tile(struct vk_plan *plan, const struct ggml_te
     return d;
 }
 
+// Parts of k for groups of their own where a GPU needs more groups than there are.
+static uint32_t parts_of_k(const struct ggml_tensor *node, uint64_t groups) {
+    enum { ENOUGH_GROUPS = 256, LEAST = 512 };
+    const uint64_t wanted = groups ? ENOUGH_GROUPS / groups : 0,
+                   most = (uint64_t)node->src[0]->ne[0] / LEAST;
+    const uint64_t parts = wanted < most ? wanted : most;
+    return parts < 2 ? 1 : (uint32_t)parts;
+}
+
+// Makes the launch leave its parts in scratch memory and adds one that joins them.
+static void split(struct vk_plan *plan, struct vk_dispatch *d, const struct ggml_tensor *node,
+                  uint32_t parts) {
+    enum { GROUP = 256, STEP = 32 };
+    const uint64_t n = vk_nelements(node), k = (uint64_t)node->src[0]->ne[0];
+    const size_t bytes = (size_t)n * parts * sizeof(float);
+    const size_t offset = vk_plan_scratch(plan, bytes);
+    vk_dispatch_scratch(d, 3, offset, bytes, true);
+    d->numbers[0] = parts;
+    d->numbers[1] = (uint32_t)(vk_groups_of(vk_groups_of(k, parts), STEP) * STEP);
+    d = vk_dispatch_new(plan, VK_SHADER_mul_mat_join, node, 1, GROUP);
+    if (!d) return;
+    vk_dispatch_scratch(d, 1, offset, bytes, false);
+    d->numbers[0] = parts;
+    vk_dispatch_groups(plan, d, vk_groups_of(n, GROUP));
+}
+
 static void encode_tile(struct vk_plan *plan, const struct ggml_tensor *node) {
     static const struct tile_shaders shaders = {VK_SHADER_mul_mat_tile, VK_SHADER_mul_mat_tile_fp16,
                                                 VK_SHADER_mul_mat_tile_coopmat};
@@ -180,11 +206,16 @@ static void encode_tile(struct vk_plan *plan, const struct ggml_tensor *node) {
     const uint64_t rows = (uint64_t)node->ne[0], columns = (uint64_t)node->ne[1];
     const uint64_t products = (uint64_t)node->ne[2] * (uint64_t)node->ne[3];
     const struct vk_tile tile = tile_for(shader, node, columns, products);
+    const uint64_t groups =
+        vk_groups_of(rows, tile.rows) * vk_groups_of(columns, tile.columns) * products;
+    const uint32_t parts = parts_of_k(node, groups);
     struct vk_dispatch *d = begin_tile(plan, node, shader, &tile);
-    if (d)
-        vk_dispatch_groups(plan, d,
-                           vk_groups_of(rows, tile.rows) * vk_groups_of(columns, tile.columns) *
-                               products);
+    if (!d) return;
+    d->operands[3].tensor = node;
+    d->n_operands = 4;
+    vk_dispatch_spec(d, parts > 1);
+    vk_dispatch_groups(plan, d, groups * parts);
+    if (parts > 1) split(plan, d, node, parts);
 }
 
 // Whether shared memory pays: on GPUs, when columns enough share what was unpacked.

@@ -76,5 +76,5 @@ void main() {
     const uint mine = min(first_window + gl_LocalInvocationID.x % COLUMNS, windows - 1u);
     window = conv_window_at(mine % conv_windows());
     plane = conv_plane(mine / conv_windows());
-    compute_tile(patch_size());
+    compute_tile(0, patch_size());
 }

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: MIT
 // dst[row, column] = sum over k of src0[k, row] * src1[k, column] for GPUs and many columns: a
 // group computes 64 rows of 16, 32 or 64 columns, or 128 of 128, as tile.glsl says. ID: mul_mat_id,
-// whose columns were sorted by matrix (group_pairs.comp).
+// whose columns were sorted by matrix (group_pairs.comp). SPLIT: a group takes one of number(0)
+// parts of k, of number(1) elements, and mul_mat_join.comp adds them up.
 #include "common.glsl"
 #include "tile.glsl"
 VK_OPERAND(dst, 1)
@@ -12,11 +13,14 @@ VK_OPERAND(src1, 3)
 #define GROUPED
 VK_OPERAND(src2, 4)
 VK_OPERAND(src3, 5)
+#else
+VK_OPERAND(parts_of, 4)
 #endif
 layout(constant_id = 3) const uint A_TYPE = 0;
 layout(constant_id = 4) const uint B_TYPE = 0;
 layout(constant_id = 5) const bool A_WIDE = false; // rows of src0 can be read 16 bytes at a time
 layout(constant_id = 6) const bool B_WIDE = false; // so can those of src1
+layout(constant_id = 8) const bool SPLIT = false;
 #define UNPACK_FROM src0
 #include "unpack.glsl"
 #include "mul_mat_place.glsl"
@@ -73,6 +77,7 @@ void load_step(const uint k) {
         store_b(first + i * (GROUP / QUADS), quad, load_b(b_columns[i], k + 4 * quad));
 }
 
+#ifdef ID
 // An id that names no matrix picks NaN.
 void store_result(const uint row, const uint column, const float sum) {
     if (row < tile.rows && column < tile.columns)
@@ -84,5 +89,29 @@ void main() {
     tile = tile_of(group_linear(), ROWS, COLUMNS);
     if (tile.columns == 0u) return;
     open_tile();
-    compute_tile(SRC0.ne.x);
+    compute_tile(0, SRC0.ne.x);
 }
+#else
+uint part;
+
+void store_result(const uint row, const uint column, const float sum) {
+    if (row >= tile.rows || column >= tile.columns) return;
+    if (SPLIT) {
+        const uint matrix = part * DST.ne.w * DST.ne.z + tile.batch.y * DST.ne.z + tile.batch.x;
+        const uint at = (matrix * DST.ne.y + tile.column + column) * DST.ne.x + tile.row + row;
+        parts_of_f32[(SRC2.at.x >> 2) + at] = sum;
+    } else {
+        dst_f32[(tile_dst(tile, column) >> 2) + tile.row + row] = sum;
+    }
+}
+
+void main() {
+    const uint parts = SPLIT ? number(0) : 1, group = group_linear() / parts;
+    part = group_linear() - group * parts;
+    tile = tile_of(group, ROWS, COLUMNS);
+    if (tile.columns == 0u) return;
+    open_tile();
+    const uint begin = SPLIT ? part * number(1) : 0;
+    compute_tile(begin, SPLIT ? min(begin + number(1), SRC0.ne.x) : SRC0.ne.x);
+}
+#endif

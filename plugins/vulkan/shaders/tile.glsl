@@ -63,13 +63,13 @@ void store_b(const uint column, const uint quad, const vec4 y) {
 }
 #endif
 
-// All results; k ends where the caller says.
+// All results, of the elements from `begin`, a multiple of 32, to before `end`.
 #ifdef COOPMAT
-void compute_tile(const uint end) {
+void compute_tile(const uint begin, const uint end) {
     fcoopmatNV<32, gl_ScopeSubgroup, 16, 16> sums[4];
     [[unroll]] for (uint i = 0; i < 4; ++i) sums[i] = fcoopmatNV<32, gl_ScopeSubgroup, 16, 16>(0.0);
     const uint first_row = gl_SubgroupID % 2 * 32, first_column = gl_SubgroupID / 2 * 32;
-    for (uint k = 0; k < end; k += STEP) {
+    for (uint k = begin; k < end; k += STEP) {
         load_step(k);
         barrier();
         [[unroll]] for (uint from = 0; from < STEP; from += 16) {
@@ -112,10 +112,10 @@ void multiply_step() {
     }
 }
 
-void compute_tile(const uint end) {
+void compute_tile(const uint begin, const uint end) {
     const uint at_row = gl_LocalInvocationID.x % 16, at_column = gl_LocalInvocationID.x / 16;
     [[unroll]] for (uint i = 0; i < 4 * SPAN * SPAN; ++i) sums[i] = vec4(0);
-    for (uint k = 0; k < end; k += STEP) {
+    for (uint k = begin; k < end; k += STEP) {
         load_step(k);
         barrier();
 #ifdef FP16
