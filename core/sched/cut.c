@@ -230,6 +230,7 @@ static bool cut_all(struct ggml_backend_sched *sched) {
         if ((traits & (SCHED_OUTPUT | SCHED_USED)) != SCHED_USED) {
             sched->results[sched->n_results++] = i;
         }
+        if ((traits & SCHED_LOCAL) && sched->items[i].backend == backend) continue;
         if (continues(sched, i, backend)) continue;
         if (!sched_place_sources(sched, i)) return false;
         if (traits & SCHED_VIEW_OP) continue;

@@ -4,7 +4,7 @@
 // the way as far as that depends on nothing behind them.
 #include "sched/fill.h"
 
-enum { PREFETCH_TENSORS = 6, USUAL_SOURCES = 3 };
+enum { USUAL_SOURCES = 3, BLOCK = 64 };
 
 // The scheduler's arrays, which stay where they are during the walk (but for the edges).
 struct walk {
@@ -12,18 +12,21 @@ struct walk {
     struct sched_item *items;
     struct sched_place *places;
     struct item_map map;
-    struct sched_edge *edge; // the next
-    int32_t current;         // stream that spreads to the next node, or -1
-    bool placing;            // without pins
+    int32_t *first_edge;
+    struct sched_edge *edges;
+    int32_t n_edges;
+    int32_t current; // stream that spreads to the next node, or -1
+    bool placing;    // without pins
+    bool settling;   // what is placed on the way stays there
 };
 
-static inline void prefetch_tensor(struct ggml_tensor *const *tensors, int32_t i, int32_t n) {
-    if (i + PREFETCH_TENSORS >= n) return;
-    const char *bytes = (const char *)tensors[i + PREFETCH_TENSORS];
-    for (size_t k = 0; k < offsetof(struct ggml_tensor, name); k += 64) {
-        __builtin_prefetch(bytes + k);
-    }
-}
+// What a node's sources have in common.
+struct sources {
+    int32_t weight;  // the first that is one, or -1
+    int32_t backend; // of the first; -1: none
+    int32_t mixed;   // 0: all have the same
+    bool elsewhere;  // some has other memory than the node
+};
 
 static inline bool enter(struct walk *walk, struct ggml_tensor *tensor, int32_t number) {
     struct sched_item *item = &walk->items[number];
@@ -42,109 +45,138 @@ static inline bool enter(struct walk *walk, struct ggml_tensor *tensor, int32_t 
 }
 
 static bool follow_leafs(struct walk *walk, const struct ggml_cgraph *graph) {
+    struct ggml_backend_sched *sched = walk->sched;
     for (int32_t i = 0; i < graph->n_leafs; ++i) {
         const int32_t number = graph->n_nodes + i;
-        prefetch_tensor(graph->leafs, i, graph->n_leafs);
         if (!enter(walk, graph->leafs[i], number)) return false;
-        if (walk->placing && !sched_place_fixed(walk->sched, number, -1)) return false;
+        if (!walk->placing) continue;
+        const int32_t buft = walk->items[number].buft;
+        const int32_t reader = buft >= 0 ? sched->bufts[buft].first_reader : -1;
+        if (reader >= 0) {
+            sched_assign(sched, number, reader, SCHED_REASON_BUFFER);
+        } else if (!sched_place_fixed(sched, number, -1)) {
+            return false;
+        }
     }
     return true;
 }
 
-// Where the list of sources surely ends.
-static inline int end_of_sources(const struct ggml_tensor *tensor) {
-    uintptr_t rest = 0;
+static inline bool follow_source(struct walk *walk, const struct sched_item *item, int k,
+                                 struct sources *sources) {
+    const struct ggml_tensor *tensor = item->tensor, *src = tensor->src[k];
+    if (!src || src == tensor) return true; // ggml_cast names its own result
+    const int32_t number = *item_map_find(&walk->map, walk->items, src) - 1;
+    if (number < 0) return false;
+    struct sched_item *source = &walk->items[number];
+    if ((source->traits & SCHED_WEIGHT) && sources->weight < 0) sources->weight = number;
+    if (sources->backend < 0) sources->backend = source->backend;
+    sources->mixed |= sources->backend ^ source->backend;
+    sources->elsewhere |= source->root != item->root;
+    source->traits |= SCHED_USED;
+    walk->edges[walk->n_edges++] = (struct sched_edge){
+        .item = number,
+        .entry = source->root,
+        .slot = (int16_t)k,
+        .same_layout = (item->traits & SCHED_IN_PLACE) && same_layout(tensor, src),
+    };
+    return true;
+}
+
+static inline bool follow_sources(struct walk *walk, struct sched_item *item,
+                                  struct sources *sources) {
+    const struct ggml_tensor *tensor = item->tensor;
+    uintptr_t rest = 0; // other than 0: there are more than usual
     for (int k = USUAL_SOURCES; k < GGML_MAX_SRC; ++k) {
         rest |= (uintptr_t)tensor->src[k];
     }
-    return rest == 0 ? USUAL_SOURCES : GGML_MAX_SRC;
-}
-
-// *out_weight: the first source that is one, or -1.
-static inline bool follow_sources(struct walk *walk, int32_t node, int32_t *out_weight) {
-    struct sched_item *item = &walk->items[node];
-    const struct ggml_tensor *tensor = item->tensor;
-    const bool in_place = item->traits & SCHED_IN_PLACE;
-    const int end = end_of_sources(tensor);
-    bool elsewhere = false; // some source has other memory
-    *out_weight = -1;
-    for (int k = 0; k < end; ++k) {
-        const struct ggml_tensor *src = tensor->src[k];
-        if (!src || src == tensor) continue; // ggml_cast names its own result
-        const int32_t number = *item_map_find(&walk->map, walk->items, src) - 1;
-        if (number < 0) return false;
-        struct sched_item *source = &walk->items[number];
-        if ((source->traits & SCHED_WEIGHT) && *out_weight < 0) *out_weight = number;
-        source->traits |= SCHED_USED;
-        elsewhere |= source->root != item->root;
-        *walk->edge++ = (struct sched_edge){
-            .item = number,
-            .entry = source->root,
-            .slot = (int16_t)k,
-            .same_layout = in_place && same_layout(tensor, src),
-        };
+    bool good = follow_source(walk, item, 0, sources) && follow_source(walk, item, 1, sources) &&
+                follow_source(walk, item, 2, sources);
+    for (int k = USUAL_SOURCES; rest != 0 && k < GGML_MAX_SRC && good; ++k) {
+        good = follow_source(walk, item, k, sources);
     }
-    if (!elsewhere && (item->traits & SCHED_VIEW_OP)) item->traits |= SCHED_PLAIN_VIEW;
-    return true;
+    if (!sources->elsewhere && (item->traits & SCHED_VIEW_OP)) item->traits |= SCHED_PLAIN_VIEW;
+    return good;
 }
 
 // What is tied to a place, and else what follows the node before: see place.c.
 static inline bool place(struct walk *walk, int32_t node, int32_t weight) {
     struct ggml_backend_sched *sched = walk->sched;
-    const struct sched_item *item = &walk->items[node];
-    if (walk->items[item->root].buft >= 0 || (item->traits & SCHED_INPUT)) {
+    struct sched_item *item = &walk->items[node];
+    const struct sched_item *root = &walk->items[item->root];
+    if (root->buft >= 0 || (item->traits & SCHED_INPUT)) {
         if (!sched_place_fixed(sched, node, weight)) return false;
     } else if (weight >= 0 && !(item->traits & SCHED_DETACHED)) {
         sched_place_by_weight(sched, node, weight);
     }
-    if (item->traits & SCHED_VIEW_OP) return true;
-    if (item->backend >= 0) {
+    if (item->traits & SCHED_VIEW_OP) {
+        if (!walk->settling || item->backend >= 0 || !(item->traits & SCHED_PLAIN_VIEW)) return true;
+        item->backend = root->backend;
+        item->reason = SCHED_REASON_VIEW;
+    } else if (item->backend >= 0) {
         walk->current = item->backend == sched->n_backends - 1 ? -1 : item->backend;
-    } else if (walk->current >= 0 && sched_supports(sched, node, walk->current)) {
-        sched_assign(sched, node, walk->current, SCHED_REASON_NEIGHBOUR);
+    } else if (walk->current >= 0 && sched_ask(sched, node, walk->current)) {
+        item->backend = walk->current;
+        item->reason = SCHED_REASON_NEIGHBOUR;
     } else {
         sched_note_unplaced(sched, node);
     }
     return true;
 }
 
-static bool grow_edges(struct walk *walk) {
-    struct ggml_backend_sched *sched = walk->sched;
-    const int64_t n = walk->edge - sched->edges;
-    const bool done = sched_grow(&sched->edges, &sched->edges_capacity, n + GGML_MAX_SRC,
-                                 sizeof(sched->edges[0]));
-    walk->edge = sched->edges + n;
-    return done;
+static inline bool follow_node(struct walk *walk, struct ggml_tensor *tensor, int32_t node) {
+    struct sched_item *item = &walk->items[node];
+    struct sources sources = {.weight = -1, .backend = -1};
+    if (!enter(walk, tensor, node)) return false;
+    walk->first_edge[node] = walk->n_edges;
+    if (!follow_sources(walk, item, &sources)) return false;
+    if (!walk->placing) return true;
+    if (!place(walk, node, sources.weight)) return false;
+    const bool local = sources.mixed == 0 && sources.backend == item->backend;
+    if (local && item->backend >= 0 && walk->settling) item->traits |= SCHED_LOCAL;
+    return true;
 }
 
-static inline bool follow_node(struct walk *walk, struct ggml_tensor *tensor, int32_t node) {
+// There is room for their edges.
+static bool follow_nodes(struct walk *shared, struct ggml_tensor *const *nodes, int32_t begin,
+                         int32_t end) {
+    struct walk walk = *shared; // which nothing else points to: it can be kept in registers
+    bool good = true;
+    for (int32_t i = begin; i < end && good; ++i) {
+        good = follow_node(&walk, nodes[i], i);
+    }
+    *shared = walk;
+    return good;
+}
+
+static bool follow_all(struct walk *walk, const struct ggml_cgraph *graph) {
     struct ggml_backend_sched *sched = walk->sched;
-    int32_t weight;
-    if (!enter(walk, tensor, node)) return false;
-    sched->n_early += (walk->items[node].traits & SCHED_EARLY) != 0;
-    const int32_t n_edges = (int32_t)(walk->edge - sched->edges);
-    sched->first_edge[node] = n_edges;
-    if (n_edges + GGML_MAX_SRC > sched->edges_capacity && !grow_edges(walk)) return false;
-    return follow_sources(walk, node, &weight) && (!walk->placing || place(walk, node, weight));
+    bool good = follow_leafs(walk, graph);
+    for (int32_t i = 0; i < graph->n_nodes && good; i += BLOCK) {
+        const int64_t n_edges = (int64_t)walk->n_edges + BLOCK * GGML_MAX_SRC;
+        if (!sched_grow(&sched->edges, &sched->edges_capacity, n_edges, sizeof(sched->edges[0]))) {
+            return false;
+        }
+        walk->edges = sched->edges;
+        good = follow_nodes(walk, graph->nodes, i, MIN(i + BLOCK, graph->n_nodes));
+    }
+    return good;
 }
 
 bool sched_follow(struct ggml_backend_sched *sched, const struct ggml_cgraph *graph) {
+    const bool placing = sched->n_pins == 0;
     struct walk walk = {
         .sched = sched,
         .items = sched->items,
         .places = sched->places,
+        .first_edge = sched->first_edge,
         .map = sched->item_ids,
-        .edge = sched->edges,
         .current = -1,
-        .placing = sched->n_pins == 0,
+        .placing = placing,
+        .settling = placing && !sched->shares_pools && !sched->figures && sched->n_copies == 1,
     };
-    bool good = follow_leafs(&walk, graph);
-    for (int32_t i = 0; i < graph->n_nodes && good; ++i) {
-        prefetch_tensor(graph->nodes, i, graph->n_nodes);
-        good = follow_node(&walk, graph->nodes[i], i);
-    }
+    const bool good = follow_all(&walk, graph);
     sched->is_spread = walk.placing;
-    sched->n_edges = (int32_t)(walk.edge - sched->edges);
+    sched->n_edges = walk.n_edges;
     sched->item_ids.count = (size_t)graph->n_nodes + (size_t)graph->n_leafs;
     return good;
 }

@@ -35,12 +35,18 @@ int32_t sched_buft_id(struct ggml_backend_sched *sched, ggml_backend_buffer_type
         ggml_fail(GGML_HOST_OUT_OF_MEMORY, "scheduler: no memory for buffer type %d", (int)id);
         return -1;
     }
+    int32_t first_reader = -1;
     for (int b = 0; b < sched->n_backends; ++b) {
         const bool reads = ggml_backend_dev_supports_buft(sched->streams[b].device, buft);
         readers[b / 64] |= (uint64_t)reads << (b % 64);
+        if (reads && first_reader < 0) first_reader = b;
     }
     sched->bufts[id] = (struct sched_buft){
-        .buft = buft, .readers = readers, .host = ggml_backend_buft_is_host(buft)};
+        .buft = buft,
+        .readers = readers,
+        .first_reader = first_reader,
+        .host = ggml_backend_buft_is_host(buft),
+    };
     tensor_map_add(&sched->buft_ids, buft, id);
     sched->n_bufts++;
     return id;
@@ -200,7 +206,6 @@ static bool index_any(struct ggml_backend_sched *sched, const struct ggml_cgraph
         if (!find_root(sched, i)) return false;
     }
     for (int32_t i = 0; i < graph->n_nodes; ++i) {
-        sched->n_early += (sched->items[i].traits & SCHED_EARLY) != 0;
         if (!add_edges(sched, i)) return false;
     }
     return true;
@@ -256,7 +261,7 @@ static void begin(struct ggml_backend_sched *sched, const struct ggml_cgraph *gr
     sched->n_nodes = graph->n_nodes;
     sched->n_leafs = graph->n_leafs;
     sched->n_items = graph->n_nodes + graph->n_leafs;
-    sched->n_edges = sched->n_early = 0;
+    sched->n_edges = 0;
     sched->last_buft = NULL;
     sched->n_unplaced = 0;
     sched->is_spread = false;

@@ -197,7 +197,7 @@ static void free_graph(struct ggml_backend_sched *sched) {
         sched->inputs,       sched->waits,       sched->seen_by,    sched->rewrites,
         sched->places,       sched->last,        sched->pool_plans, sched->bases,
         sched->spare.places, sched->known.items, sched->order,      sched->slots.leafs,
-        sched->slot_ids,     sched->early,       sched->events,     sched->results,
+        sched->slot_ids,     sched->early,       sched->takers,     sched->results,
     };
     for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); ++i) {
         ggml_mem_free(arrays[i]);

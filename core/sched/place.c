@@ -5,17 +5,10 @@
 
 bool sched_supports(struct ggml_backend_sched *sched, int32_t node, int32_t backend) {
     if (node >= sched->n_nodes) return true; // holds data, computes nothing
-    if (sched->items[node].traits & (SCHED_VIEW_OP | SCHED_NO_OP)) return true;
-    const uint32_t bit = 2 * (uint32_t)backend;
-    uint8_t *answers = &sched->answers[(size_t)node * sched->answers_stride + bit / 8];
-    const uint8_t asked = (uint8_t)(1u << bit % 8), yes = (uint8_t)(asked << 1);
-    if (!(*answers & asked)) {
-        const ggml_backend_dev_t device = sched->streams[backend].device;
-        const bool answer = ggml_backend_dev_supports_op(device, sched->items[node].tensor);
-        *answers |= asked | (answer ? yes : 0);
-        return answer;
-    }
-    return (*answers & yes) != 0;
+    const uint32_t b = (uint32_t)backend;
+    const uint8_t answer =
+        sched->answers[(size_t)node * sched->answers_stride + b / 4] >> 2 * (b % 4);
+    return answer & 1 ? (answer & 2) != 0 : sched_ask(sched, node, backend);
 }
 
 bool sched_readable(const struct ggml_backend_sched *sched, int32_t item, int32_t backend) {
@@ -66,7 +59,10 @@ void sched_place_by_weight(struct ggml_backend_sched *sched, int32_t node, int32
     const int32_t last = sched->n_backends - 1;
     const int32_t buft = sched->items[sched->items[weight].root].buft;
     if (buft < 0) return;
-    const int32_t backend = first_reader(sched, buft, node);
+    int32_t backend = sched->bufts[buft].first_reader;
+    if (backend >= 0 && !sched_supports(sched, node, backend)) {
+        backend = first_reader(sched, buft, node);
+    }
     sched_assign(sched, node, backend, backend >= 0 ? SCHED_REASON_WEIGHT : SCHED_REASON_NONE);
     if (!sched->op_offload || backend != last || !sched->bufts[buft].host) return;
     const int32_t target = offload_target(sched, node);

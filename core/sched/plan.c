@@ -17,37 +17,6 @@ static inline bool is_decided(const struct sched_pool_plan *plan) {
     return plan->settled || plan->quick.peak >= plan->least;
 }
 
-static inline void place_entry(struct ggml_backend_sched *sched, int32_t entry) {
-    struct sched_place *place = &sched->places[entry];
-    struct sched_pool_plan *plan = &sched->pool_plans[place->pool];
-    if (is_decided(plan)) return;
-    if (place->from >= 0) {
-        place->offset = sched->places[place->from].offset;
-        return;
-    }
-    const int32_t steps =
-        place->until == SCHED_FOREVER ? SCHED_FOREVER : place->until - place->first;
-    place->offset = memory_quick_take(&plan->quick, place->size, steps);
-}
-
-static inline void release(struct ggml_backend_sched *sched, int32_t entry) {
-    const struct sched_place *place = &sched->places[entry];
-    struct sched_pool_plan *plan = &sched->pool_plans[place->pool];
-    if (!is_decided(plan)) memory_quick_release(&plan->quick, place->offset, place->size);
-}
-
-// Leafs, tensors that are only mentioned and inputs are set before the graph is computed.
-static void plan_early(struct ggml_backend_sched *sched) {
-    const int32_t half = sched->n_nodes / 2;
-    for (int pass = 0; pass < 3; ++pass) {
-        for (int32_t k = 0; k < sched->n_early; ++k) {
-            const int32_t until = sched->places[sched->early[k]].until;
-            const int class = until == SCHED_FOREVER ? 0 : until >= half ? 1 : 2;
-            if (class == pass) place_entry(sched, sched->early[k]);
-        }
-    }
-}
-
 static bool all_decided(const struct ggml_backend_sched *sched) {
     bool all = true;
     for (int i = 0; i < sched->galloc->n_pools && all; ++i) {
@@ -56,18 +25,123 @@ static bool all_decided(const struct ggml_backend_sched *sched) {
     return all;
 }
 
-// Places what belongs to pools that are not decided, until all are.
-static void plan_round(struct ggml_backend_sched *sched) {
-    enum { EVENTS_BETWEEN_LOOKS = 64 };
-    plan_early(sched);
-    for (int32_t i = sched->n_events - 1; i >= 0; --i) {
-        if (i % EVENTS_BETWEEN_LOOKS == 0 && all_decided(sched)) return;
-        const int32_t event = sched->events[i];
-        if (event >= 0) {
-            place_entry(sched, event);
-        } else {
-            release(sched, ~event);
+// One walk through the steps, as they will be computed.
+struct round {
+    struct ggml_backend_sched *sched;
+    bool counting; // sums up what lives at once
+    bool too_large;
+};
+
+static inline void count(struct round *round, struct sched_pool_plan *plan, size_t size) {
+    plan->live += size;
+    if (plan->live > plan->most_live) plan->most_live = plan->live;
+    if (plan->live > SIZE_MAX / 4) round->too_large = true;
+}
+
+static inline void take(struct round *round, int32_t entry) {
+    struct ggml_backend_sched *sched = round->sched;
+    struct sched_place *place = &sched->places[entry];
+    struct sched_pool_plan *plan = &sched->pool_plans[place->pool];
+    if (is_decided(plan)) return;
+    place->until = sched_until(sched, entry);
+    if (place->from >= 0) {
+        place->offset = sched->places[place->from].offset;
+        return;
+    }
+    if (round->counting) count(round, plan, place->size);
+    const int32_t steps =
+        place->until == SCHED_FOREVER ? SCHED_FOREVER : place->until - place->first;
+    place->offset = memory_quick_take(&plan->quick, place->size, steps);
+}
+
+static inline void release(struct round *round, int32_t entry) {
+    const struct sched_place *place = &round->sched->places[entry];
+    if (place->pool < 0) return;
+    struct sched_pool_plan *plan = &round->sched->pool_plans[place->pool];
+    if (is_decided(plan)) return;
+    if (round->counting) plan->live -= place->size;
+    memory_quick_release(&plan->quick, place->offset, place->size);
+}
+
+// Leafs, tensors that are only mentioned and inputs are set before the graph is computed.
+static void take_early(struct round *round) {
+    const struct ggml_backend_sched *sched = round->sched;
+    const int32_t half = sched->n_nodes / 2;
+    for (int pass = 0; pass < 3; ++pass) {
+        for (int32_t k = 0; k < sched->n_early; ++k) {
+            const int32_t until = sched_until(sched, sched->early[k]);
+            const int class = until == SCHED_FOREVER ? 0 : until >= half ? 1 : 2;
+            if (class == pass) take(round, sched->early[k]);
         }
+    }
+}
+
+// Those that live long are placed first, as the bottom is theirs.
+static void take_copies(struct round *round, const struct sched_split *split) {
+    const struct ggml_backend_sched *sched = round->sched;
+    const int32_t *inputs = &sched->inputs[split->first_input];
+    int32_t most = split->i_start;
+    for (int32_t k = 0; k < split->n_inputs; ++k) {
+        most = MAX(most, MIN(sched_until(sched, sched->n_items + inputs[k]), sched->n_nodes));
+    }
+    const int32_t half = split->i_start + (most - split->i_start) / 2;
+    for (int32_t k = 0; k < 2 * split->n_inputs; ++k) {
+        const int32_t entry = sched->n_items + inputs[k % split->n_inputs];
+        if ((sched_until(sched, entry) >= half) == (k < split->n_inputs)) take(round, entry);
+    }
+}
+
+static inline void walk_step(struct round *round, int32_t node, int32_t step) {
+    const struct ggml_backend_sched *sched = round->sched;
+    const struct sched_item *item = &sched->items[node];
+    const struct sched_last *last = sched->last;
+    int32_t from = -1; // its memory goes on
+    if (item->root != node) {
+        const struct sched_last *use = &last[item->root];
+        if (use->step == step && use->edge == SCHED_VIEWED) release(round, item->root);
+    } else if (sched->places[node].pool >= 0 && !(item->traits & SCHED_EARLY)) {
+        from = sched->places[node].from;
+        take(round, node);
+    }
+    const int32_t end = sched->first_edge[node + 1];
+    for (int32_t e = sched->first_edge[node]; e < end; ++e) {
+        const int32_t entry = sched->edges[e].entry;
+        if (last[entry].edge == e && entry != from) release(round, entry);
+    }
+}
+
+// What was kept only to be copied.
+static void release_originals(struct round *round, const struct sched_split *split) {
+    const struct ggml_backend_sched *sched = round->sched;
+    const int32_t *inputs = &sched->inputs[split->first_input];
+    for (int32_t k = 0; k < split->n_inputs; ++k) {
+        const int32_t root = sched->items[sched->copies[inputs[k]].item].root;
+        const struct sched_last *use = &sched->last[root];
+        bool done = use->step != split->i_start || use->edge != SCHED_COPIED;
+        for (int32_t other = 0; other < k && !done; ++other) {
+            done = sched->items[sched->copies[inputs[other]].item].root == root;
+        }
+        if (!done) release(round, root);
+    }
+}
+
+static void walk_split(struct round *round, const struct sched_split *split) {
+    enum { STEPS_BETWEEN_LOOKS = 64 };
+    const struct ggml_backend_sched *sched = round->sched;
+    if (sched->n_copies == 1) take_copies(round, split);
+    for (int32_t step = split->i_start; step < split->i_end; ++step) {
+        if (step % STEPS_BETWEEN_LOOKS == 0 && (round->too_large || all_decided(sched))) return;
+        walk_step(round, sched_item_at(sched, step), step);
+        if (step == split->i_start) release_originals(round, split);
+    }
+}
+
+// Places what belongs to pools that are not decided.
+static void plan_round(struct round *round) {
+    const struct ggml_backend_sched *sched = round->sched;
+    take_early(round);
+    for (int32_t s = 0; s < sched->n_splits && !round->too_large; ++s) {
+        walk_split(round, &sched->splits[s]);
     }
 }
 
@@ -85,40 +159,60 @@ static bool is_good(const struct ggml_backend_sched *sched, int pool, bool for_u
            (for_use && fits(sched, pool));
 }
 
-static bool settle(struct ggml_backend_sched *sched, int pool, bool for_use) {
+// Whether the pool need not be planned again. `known`: what lives at once was known before.
+static bool settle(struct ggml_backend_sched *sched, int pool, bool for_use, bool known) {
     struct sched_pool_plan *plan = &sched->pool_plans[pool];
     if (plan->settled) return true;
     plan->settled = is_good(sched, pool, for_use);
     if (plan->settled) plan->way = plan->quick.way;
-    if (plan->quick.peak < plan->least) {
+    if (known && plan->quick.peak < plan->least) {
         plan->least = plan->quick.peak;
         plan->best_way = plan->quick.way;
     }
     return plan->settled;
 }
 
-// Begins with the way that was good for the last graph. Answers whether all pools are settled.
-static bool plan_quickly(struct ggml_backend_sched *sched, bool for_use) {
-    const int n_pools = sched->galloc->n_pools;
-    bool all = false;
-    for (int i = 0; i < n_pools; ++i) {
-        sched->pool_plans[i].settled = false;
-        sched->pool_plans[i].least = SIZE_MAX;
+static void begin_round(struct ggml_backend_sched *sched, int32_t try, bool known) {
+    for (int i = 0; i < sched->galloc->n_pools; ++i) {
+        struct sched_pool_plan *plan = &sched->pool_plans[i];
+        if (plan->settled) continue;
+        const int32_t way = (plan->way + try) % MEMORY_QUICK_WAYS;
+        memory_quick_begin(&plan->quick, way, known ? plan->most_live : plan->expected);
     }
-    for (int32_t try = 0; try < MEMORY_QUICK_WAYS && !all; ++try) {
-        for (int i = 0; i < n_pools; ++i) {
-            struct sched_pool_plan *plan = &sched->pool_plans[i];
-            if (plan->settled) continue;
-            const int32_t way = (plan->way + try) % MEMORY_QUICK_WAYS;
-            memory_quick_begin(&plan->quick, way, plan->most_live);
+}
+
+static void clear(struct ggml_backend_sched *sched) {
+    for (int i = 0; i < sched->galloc->n_pools; ++i) {
+        struct sched_pool_plan *plan = &sched->pool_plans[i];
+        plan->expected = plan->most_live;
+        plan->live = plan->most_live = 0;
+        plan->settled = false;
+        plan->least = SIZE_MAX;
+    }
+}
+
+// *out_all: whether all pools are settled. Begins with the way that was good for the last graph,
+// and with what lived at once then; if that was something else and the plan is not good, again.
+// false with a message.
+static bool plan_quickly(struct ggml_backend_sched *sched, bool for_use, bool *out_all) {
+    clear(sched);
+    *out_all = false;
+    for (int32_t round = 0; round <= MEMORY_QUICK_WAYS && !*out_all; ++round) {
+        const bool known = round > 0;
+        struct round walk = {.sched = sched, .counting = !known};
+        begin_round(sched, known ? round - 1 : 0, known);
+        plan_round(&walk);
+        if (walk.too_large) {
+            ggml_fail(GGML_HOST_OUT_OF_RANGE, "%s: the graph needs more memory than has addresses",
+                      sched->function);
+            return false;
         }
-        plan_round(sched);
-        all = true;
-        for (int i = 0; i < n_pools; ++i) {
-            all &= settle(sched, i, for_use);
+        *out_all = true;
+        for (int i = 0; i < sched->galloc->n_pools; ++i) {
+            *out_all &= settle(sched, i, for_use, known);
         }
     }
-    return all;
+    return true;
 }
 
 // --- the thorough plan
@@ -227,7 +321,7 @@ static bool improve(struct ggml_backend_sched *sched, int pool) {
     plan->settled = false;
     plan->least = SIZE_MAX;
     memory_quick_begin(&plan->quick, plan->best_way, plan->most_live);
-    plan_round(sched);
+    plan_round(&(struct round){.sched = sched});
     plan->settled = true;
     return true;
 }
@@ -247,8 +341,9 @@ static bool improve_all(struct ggml_backend_sched *sched) {
 
 bool sched_plan(struct ggml_backend_sched *sched, bool for_use) {
     sched->spare_used = false;
-    if (!sched_find_lives(sched)) return false;
-    if (plan_quickly(sched, for_use)) return true;
+    bool good;
+    if (!sched_find_lives(sched) || !plan_quickly(sched, for_use, &good)) return false;
+    if (good) return true;
     sched->spare_used = for_use && use_spare(sched);
     if (sched->spare_used) return true;
     return improve_all(sched);

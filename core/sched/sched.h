@@ -35,7 +35,8 @@ enum sched_trait {
     SCHED_USED = 1 << 9,       // is a source of some node
     SCHED_IN_PLACE = 1 << 10,  // the operation may overwrite a source
     SCHED_SLOTTED = 1 << 11,   // is one of its own pipeline copies
-    SCHED_PLAIN_VIEW = 1 << 12 // SCHED_VIEW_OP whose sources all lie in its own memory
+    SCHED_PLAIN_VIEW = 1 << 12, // SCHED_VIEW_OP whose sources all lie in its own memory
+    SCHED_LOCAL = 1 << 13       // it and all its sources are on one stream, for good
 };
 
 struct sched_item {
@@ -63,17 +64,29 @@ struct sched_place {
     int32_t chunk;
     int32_t pool;  // of the allocator; -1: a view, or its memory comes from elsewhere
     int32_t first; // step from which it lives; -1: before all
-    int32_t until; // last step of it and of whoever takes its memory over; SCHED_FOREVER
+    int32_t until; // last step of it and of whoever takes its memory over: see sched_until()
     int32_t from;  // entry whose memory it takes over, or -1
 };
 
-// The last step of an entry that is never released.
-enum { SCHED_FOREVER = INT32_MAX };
+// The last step of an entry that is never released, and the mark of one that nobody takes over.
+enum { SCHED_FOREVER = INT32_MAX, SCHED_AS_LAST = -1 };
+
+// The last use of an entry.
+struct sched_last {
+    int32_t step; // SCHED_FOREVER: it is never released
+    int32_t edge; // the use, or one of:
+};
+enum {
+    SCHED_NOT_USED = -1,
+    SCHED_VIEWED = -2, // the step's node is a view of it
+    SCHED_COPIED = -3, // the split that begins with the step copies it
+};
 
 // The plan of one pool of the allocator. Only where quick planning wastes too much is more tried.
 struct sched_pool_plan {
-    size_t live;      // bytes, while looking for lives
+    size_t live;      // bytes, while they are counted
     size_t most_live; // no plan needs less
+    size_t expected;  // most_live of the graph before
     bool used;        // something lies there, if only without bytes
     bool settled;     // quick planning need not go on
     bool is_open;     // while planning thoroughly: what is to be done
@@ -101,7 +114,8 @@ struct sched_base {
 
 struct sched_buft {
     ggml_backend_buffer_type_t buft;
-    uint64_t *readers; // bit b: stream b can use it
+    uint64_t *readers;    // bit b: stream b can use it
+    int32_t first_reader; // the first of them, or -1
     bool host;
 };
 
@@ -217,9 +231,8 @@ struct ggml_backend_sched {
     struct item_map item_ids;
     int32_t *results; // items that are an output, or that nobody uses
     int32_t n_results, results_capacity;
-    int32_t n_early; // nodes that are SCHED_EARLY; once lives are known what is in `early`
-    int32_t *early;  // entries that have to be there from the start
-    int32_t early_capacity;
+    int32_t *early; // items that have to be there from the start
+    int32_t n_early, early_capacity;
     bool in_order;       // what a node refers to has a smaller number or is no node
     int32_t *first_edge; // of each node, and the end
     int32_t first_edge_capacity;
@@ -251,10 +264,10 @@ struct ggml_backend_sched {
     // memory
     ggml_gallocr_t galloc;
     struct sched_place *places; // by entry
-    int32_t *last;              // by entry: the last step that needs it
-    int32_t *events;            // last first: entries that begin, complements of entries that end
-    int32_t n_events, events_capacity;
+    struct sched_last *last;    // by entry
     int32_t places_capacity, last_capacity;
+    int32_t *takers; // steps of nodes that may take over the memory of a source
+    int32_t n_takers, takers_capacity;
     struct sched_pool_plan *pool_plans; // by pool of the allocator, as the next ones
     struct sched_base *bases;
     struct sched_spare spare;
@@ -335,6 +348,12 @@ static inline int32_t sched_entry_count(const struct ggml_backend_sched *sched) 
     return sched->n_items + sched->n_copied;
 }
 
+// The last step that needs the memory of a placed entry.
+static inline int32_t sched_until(const struct ggml_backend_sched *sched, int32_t entry) {
+    const int32_t until = sched->places[entry].until;
+    return until == SCHED_AS_LAST ? sched->last[entry].step : until;
+}
+
 // Item that is computed at a step.
 static inline int32_t sched_item_at(const struct ggml_backend_sched *sched, int32_t step) {
     return sched->reordered ? sched->order[step] : step;
@@ -403,6 +422,19 @@ bool sched_split_fresh(struct ggml_backend_sched *sched, struct ggml_cgraph *gra
 // alive.
 void sched_restore(struct ggml_backend_sched *sched, struct ggml_cgraph *graph);
 
+// Asks the device, which has not been asked yet.
+static inline bool sched_ask(struct ggml_backend_sched *sched, int32_t node, int32_t backend) {
+    const uint16_t traits = sched->items[node].traits;
+    if (traits & (SCHED_VIEW_OP | SCHED_NO_OP)) return true;
+    const ggml_backend_dev_t device = sched->streams[backend].device;
+    const struct ggml_tensor *tensor = sched->items[node].tensor; // without error: see sched_fill()
+    const bool answer = device->iface.supports_op ? device->iface.supports_op(device, tensor)
+                                                  : ggml_backend_dev_supports_op(device, tensor);
+    sched->answers[(size_t)node * sched->answers_stride + (uint32_t)backend / 4] |=
+        (uint8_t)((1u + 2u * answer) << 2 * ((uint32_t)backend % 4));
+    return answer;
+}
+
 // Asks once per node and stream.
 bool sched_supports(struct ggml_backend_sched *sched, int32_t node, int32_t backend);
 
@@ -412,7 +444,7 @@ bool sched_allocate(struct ggml_backend_sched *sched);
 bool sched_reserve_buffers(struct ggml_backend_sched *sched);
 bool sched_measure(struct ggml_backend_sched *sched, size_t *out_sizes);
 
-// Lifetimes, takeovers and the sums of what lives at once; false with a message.
+// Lifetimes and takeovers; false with a message.
 bool sched_find_lives(struct ggml_backend_sched *sched);
 // Plans the memory of the split graph. If for_use, a plan that fits into the buffers is good
 // enough. false with a message.
