@@ -2,8 +2,7 @@
 // Gives the tensors of a planned graph their places.
 #include "base/mem.h"
 #include "base/status.h"
-#include "graph/gallocr.h"
-#include "sched/sched.h"
+#include "sched/bind.h"
 
 enum { PREFETCH_ITEMS = 8 };
 
@@ -19,6 +18,7 @@ bool sched_reset_buffers(struct ggml_backend_sched *sched) {
         sched->bases[i].buffer = pool->chunks[0];
         sched->bases[i].address = ggml_backend_buffer_get_base(pool->chunks[0]);
         if (!sched->bases[i].address) return false;
+        sched->bases[i].plain = !pool->chunks[0]->iface.init_tensor;
     }
     return true;
 }
@@ -40,30 +40,22 @@ static inline enum plan_result bind_at(const struct ggml_backend_sched *sched,
     if (place->pool < 0) return PLAN_DOES_NOT_FIT;
     const struct sched_base base = base_of(sched, place);
     if (!base.address) return PLAN_FAILED;
-    tensor->buffer = base.buffer;
-    tensor->data = base.address + place->offset;
+    sched_put(tensor, &base, place->offset);
     if (!base.buffer->iface.init_tensor) return PLAN_USED;
     const enum ggml_status status = ggml_backend_buffer_init_tensor(base.buffer, tensor);
     return status == GGML_STATUS_SUCCESS ? PLAN_USED : PLAN_FAILED;
 }
 
-// Views of memory that no buffer owns have their address already.
-static inline enum plan_result bind_view(struct ggml_tensor *view) {
-    const struct ggml_tensor *owner = view->view_src;
-    if (!owner->buffer || view->buffer) return PLAN_USED;
-    if (view->view_offs > owner->buffer->size || owner->buffer->iface.init_tensor) {
-        return ggml_backend_view_init(view) == GGML_STATUS_SUCCESS ? PLAN_USED : PLAN_FAILED;
-    }
-    view->buffer = owner->buffer;
-    view->data = (char *)owner->data + view->view_offs;
-    return PLAN_USED;
-}
-
 static inline enum plan_result bind_item(const struct ggml_backend_sched *sched, int32_t number) {
     const struct sched_item *item = &sched->items[number];
-    if (item->root != number) return bind_view(item->tensor);
-    if (item->traits & (SCHED_HAS_MEMORY | SCHED_SLOTTED)) return PLAN_USED;
-    return bind_at(sched, item->tensor, &sched->places[number]);
+    if (item->root != number) {
+        if (sched_put_view(item)) return PLAN_USED;
+    } else if (item->traits & (SCHED_HAS_MEMORY | SCHED_SLOTTED)) {
+        return PLAN_USED;
+    } else {
+        return bind_at(sched, item->tensor, &sched->places[number]);
+    }
+    return ggml_backend_view_init(item->tensor) == GGML_STATUS_SUCCESS ? PLAN_USED : PLAN_FAILED;
 }
 
 enum plan_result sched_bind_item(const struct ggml_backend_sched *sched, int32_t number) {
@@ -126,6 +118,10 @@ static void undo(const struct ggml_backend_sched *sched) {
         sched_copy_tensor(sched, c)->buffer = NULL;
         sched_copy_tensor(sched, c)->data = NULL;
     }
+}
+
+enum plan_result sched_bind_rest(const struct ggml_backend_sched *sched) {
+    return bind_leafs(sched);
 }
 
 enum plan_result sched_bind(struct ggml_backend_sched *sched) {

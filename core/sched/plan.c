@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "base/status.h"
 #include "ggml-backend.h"
-#include "sched/sched.h"
+#include "sched/bind.h"
 
 // A plan that needs this much more than the lower bound is good enough: 1/50.
 enum { GOOD_ENOUGH = 50 };
@@ -29,6 +29,8 @@ static bool all_decided(const struct ggml_backend_sched *sched) {
 struct round {
     struct ggml_backend_sched *sched;
     bool counting; // sums up what lives at once
+    bool binding;  // to the buffers that there are, in case that they do
+    bool unbound;  // some buffer has to be told about tensors
     bool too_large;
 };
 
@@ -36,6 +38,16 @@ static inline void count(struct round *round, struct sched_pool_plan *plan, size
     plan->live += size;
     if (plan->live > plan->most_live) plan->most_live = plan->live;
     if (plan->live > SIZE_MAX / 4) round->too_large = true;
+}
+
+static inline void bind(struct round *round, int32_t entry, const struct sched_place *place) {
+    const struct ggml_backend_sched *sched = round->sched;
+    const struct sched_base *base = &sched->bases[place->pool];
+    struct ggml_tensor *tensor = entry < sched->n_items
+                                     ? sched->items[entry].tensor
+                                     : sched_copy_tensor(sched, entry - sched->n_items);
+    round->unbound |= !base->plain;
+    if (base->plain) sched_put(tensor, base, place->offset);
 }
 
 static inline void take(struct round *round, int32_t entry) {
@@ -46,12 +58,13 @@ static inline void take(struct round *round, int32_t entry) {
     place->until = sched_until(sched, entry);
     if (place->from >= 0) {
         place->offset = sched->places[place->from].offset;
-        return;
+    } else {
+        if (round->counting) count(round, plan, place->size);
+        const int32_t steps =
+            place->until == SCHED_FOREVER ? SCHED_FOREVER : place->until - place->first;
+        place->offset = memory_quick_take(&plan->quick, place->size, steps);
     }
-    if (round->counting) count(round, plan, place->size);
-    const int32_t steps =
-        place->until == SCHED_FOREVER ? SCHED_FOREVER : place->until - place->first;
-    place->offset = memory_quick_take(&plan->quick, place->size, steps);
+    if (round->binding) bind(round, entry, place);
 }
 
 static inline void release(struct round *round, int32_t entry) {
@@ -99,6 +112,7 @@ static inline void walk_step(struct round *round, int32_t node, int32_t step) {
     if (item->root != node) {
         const struct sched_last *use = &last[item->root];
         if (use->step == step && use->edge == SCHED_VIEWED) release(round, item->root);
+        if (round->binding) round->unbound |= !sched_put_view(item);
     } else if (sched->places[node].pool >= 0 && !(item->traits & SCHED_EARLY)) {
         from = sched->places[node].from;
         take(round, node);
@@ -197,9 +211,10 @@ static void clear(struct ggml_backend_sched *sched) {
 static bool plan_quickly(struct ggml_backend_sched *sched, bool for_use, bool *out_all) {
     clear(sched);
     *out_all = false;
+    sched->bound = for_use && sched->in_order && sched_reset_buffers(sched);
     for (int32_t round = 0; round <= MEMORY_QUICK_WAYS && !*out_all; ++round) {
         const bool known = round > 0;
-        struct round walk = {.sched = sched, .counting = !known};
+        struct round walk = {.sched = sched, .counting = !known, .binding = sched->bound};
         begin_round(sched, known ? round - 1 : 0, known);
         plan_round(&walk);
         if (walk.too_large) {
@@ -207,6 +222,7 @@ static bool plan_quickly(struct ggml_backend_sched *sched, bool for_use, bool *o
                       sched->function);
             return false;
         }
+        sched->bound &= !walk.unbound;
         *out_all = true;
         for (int i = 0; i < sched->galloc->n_pools; ++i) {
             *out_all &= settle(sched, i, for_use, known);
@@ -344,6 +360,7 @@ bool sched_plan(struct ggml_backend_sched *sched, bool for_use) {
     bool good;
     if (!sched_find_lives(sched) || !plan_quickly(sched, for_use, &good)) return false;
     if (good) return true;
+    sched->bound = false;
     sched->spare_used = for_use && use_spare(sched);
     if (sched->spare_used) return true;
     return improve_all(sched);

@@ -110,6 +110,7 @@ struct sched_spare {
 struct sched_base {
     ggml_backend_buffer_t buffer;
     char *address;
+    bool plain; // it need not be told about tensors
 };
 
 struct sched_buft {
@@ -272,6 +273,7 @@ struct ggml_backend_sched {
     struct sched_base *bases;
     struct sched_spare spare;
     bool spare_used; // by the last plan
+    bool bound;      // while it was planned
     struct sched_known known;
     int32_t *order; // if reordered: item by step
     int32_t order_capacity;
@@ -447,7 +449,7 @@ bool sched_measure(struct ggml_backend_sched *sched, size_t *out_sizes);
 // Lifetimes and takeovers; false with a message.
 bool sched_find_lives(struct ggml_backend_sched *sched);
 // Plans the memory of the split graph. If for_use, a plan that fits into the buffers is good
-// enough. false with a message.
+// enough, and tensors are bound on the way as far as that can be: see `bound`. false with a message.
 bool sched_plan(struct ggml_backend_sched *sched, bool for_use);
 // Bytes of the pool's chunks as they were planned last.
 const size_t *sched_planned_chunks(const struct ggml_backend_sched *sched, int pool,
@@ -458,6 +460,8 @@ bool sched_is_provided(const struct ggml_backend_sched *sched);
 bool sched_provide(struct ggml_backend_sched *sched);
 // Gives all tensors their places. On failure none has one.
 enum plan_result sched_bind(struct ggml_backend_sched *sched);
+// What is left to do where tensors were bound while they were planned.
+enum plan_result sched_bind_rest(const struct ggml_backend_sched *sched);
 // The same for one item, and for the copies, after sched_reset_buffers().
 enum plan_result sched_bind_item(const struct ggml_backend_sched *sched, int32_t number);
 enum plan_result sched_bind_copies(const struct ggml_backend_sched *sched);

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// How a planned tensor gets its place, for those who walk over many.
+#ifndef GGML_SCHED_BIND_H
+#define GGML_SCHED_BIND_H
+
+#include "sched/sched.h"
+
+// An entry in a pool's first chunk, where nothing has to be told about it. `base` is plain.
+static inline void sched_put(struct ggml_tensor *tensor, const struct sched_base *base,
+                             size_t offset) {
+    tensor->buffer = base->buffer;
+    tensor->data = base->address + offset;
+}
+
+// A view, after the tensor whose memory it views. Views of memory that no buffer owns have their
+// address already. false: the buffer has to be told about it.
+static inline bool sched_put_view(const struct sched_item *item) {
+    struct ggml_tensor *view = item->tensor;
+    const struct ggml_tensor *owner = view->view_src;
+    if (!owner->buffer || ((item->traits & SCHED_HAS_MEMORY) && view->buffer)) return true;
+    if (view->view_offs > owner->buffer->size || owner->buffer->iface.init_tensor) return false;
+    view->buffer = owner->buffer;
+    view->data = (char *)owner->data + view->view_offs;
+    return true;
+}
+
+#endif
