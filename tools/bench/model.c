@@ -5,7 +5,7 @@
 
 #include "idle.h"
 
-enum { LAYER_NODES = 25, WIDTH = 64, HEADS = 4 };
+enum { LAYER_NODES = 29, WIDTH = 64, HEADS = 4 };
 
 struct layer {
     struct ggml_tensor *norm1, *norm2, *q, *k, *v, *o, *gate, *up, *down;
@@ -89,7 +89,7 @@ static struct ggml_tensor *add_layer(struct ggml_context *ctx, const struct laye
 }
 
 size_t model_graph_size(const struct model *model) {
-    return (size_t)(model->n_layers + 1) * (LAYER_NODES + 10);
+    return (size_t)(model->n_layers + 1) * (LAYER_NODES + 6);
 }
 
 size_t model_graph_bytes(const struct model *model) {
