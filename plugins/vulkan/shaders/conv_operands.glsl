@@ -17,7 +17,7 @@ uvec3 conv_window_at(const uint window) {
 
 uint conv_plane(const uint batch) { return SRC1.at.x + batch * conv_nb_batch(); }
 
-// Address in a channel's plane of what element `at` of a filter meets; false, and that of the plane,
+// Address within a plane of what element `at` of a filter meets; false, and that of the plane,
 // outside of the image.
 bool conv_source(const uvec3 window, const uvec3 at, const uint plane, out uint source) {
     uvec3 i = uvec3(0);
