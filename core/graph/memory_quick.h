@@ -31,6 +31,10 @@ void memory_quick_begin(struct memory_quick *memory, int32_t way, size_t capacit
 // The same by a way of one's own, with the capacity full of blocks that are to be released.
 void memory_quick_begin_full(struct memory_quick *memory, int32_t steps, bool smallest,
                              size_t capacity);
+// Whether its plan depends on the capacity.
+static inline bool memory_quick_uses_capacity(const struct memory_quick *memory) {
+    return memory->steps > 0;
+}
 // Answers the offset of a block that lives for so many steps. Sizes must not add up to more than
 // SIZE_MAX / 2.
 size_t memory_quick_take(struct memory_quick *memory, size_t size, int32_t steps);

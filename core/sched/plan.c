@@ -173,13 +173,19 @@ static bool is_good(const struct ggml_backend_sched *sched, int pool, bool for_u
            (for_use && fits(sched, pool));
 }
 
-// Whether the pool need not be planned again. `known`: what lives at once was known before.
-static bool settle(struct ggml_backend_sched *sched, int pool, bool for_use, bool known) {
+// Whether the round did what a later one would do that knows what lives at once. Otherwise it does
+// not count: equal graphs get equal places, whatever came before them.
+static bool is_sound(const struct sched_pool_plan *plan, bool known) {
+    return known || plan->expected == plan->most_live || !memory_quick_uses_capacity(&plan->quick);
+}
+
+// Whether the pool need not be planned again.
+static bool settle(struct ggml_backend_sched *sched, int pool, bool for_use) {
     struct sched_pool_plan *plan = &sched->pool_plans[pool];
     if (plan->settled) return true;
     plan->settled = is_good(sched, pool, for_use);
     if (plan->settled) plan->way = plan->quick.way;
-    if (known && plan->quick.peak < plan->least) {
+    if (plan->quick.peak < plan->least) {
         plan->least = plan->quick.peak;
         plan->best_way = plan->quick.way;
     }
@@ -206,27 +212,31 @@ static void clear(struct ggml_backend_sched *sched) {
 }
 
 // *out_all: whether all pools are settled. Begins with the way that was good for the last graph,
-// and with what lived at once then; if that was something else and the plan is not good, again.
-// false with a message.
+// and with what lived at once then. false with a message.
 static bool plan_quickly(struct ggml_backend_sched *sched, bool for_use, bool *out_all) {
+    bool known = false; // what lives at once
     clear(sched);
     *out_all = false;
     sched->bound = for_use && sched->in_order && sched_reset_buffers(sched);
-    for (int32_t round = 0; round <= MEMORY_QUICK_WAYS && !*out_all; ++round) {
-        const bool known = round > 0;
-        struct round walk = {.sched = sched, .counting = !known, .binding = sched->bound};
-        begin_round(sched, known ? round - 1 : 0, known);
-        plan_round(&walk);
-        if (walk.too_large) {
+    for (int32_t try = 0; try < MEMORY_QUICK_WAYS && !*out_all;) {
+        struct round round = {.sched = sched, .counting = !known, .binding = sched->bound};
+        begin_round(sched, try, known);
+        plan_round(&round);
+        if (round.too_large) {
             ggml_fail(GGML_HOST_OUT_OF_RANGE, "%s: the graph needs more memory than has addresses",
                       sched->function);
             return false;
         }
-        sched->bound &= !walk.unbound;
+        bool sound = true;
         *out_all = true;
         for (int i = 0; i < sched->galloc->n_pools; ++i) {
-            *out_all &= settle(sched, i, for_use, known);
+            const bool counts = is_sound(&sched->pool_plans[i], known);
+            *out_all &= counts && settle(sched, i, for_use);
+            sound &= counts;
         }
+        sched->bound &= !round.unbound;
+        try += sound;
+        known = true;
     }
     return true;
 }
