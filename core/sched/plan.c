@@ -173,10 +173,9 @@ static bool is_good(const struct ggml_backend_sched *sched, int pool, bool for_u
            (for_use && fits(sched, pool));
 }
 
-// Whether the round did what a later one would do that knows what lives at once. Otherwise it does
-// not count: equal graphs get equal places, whatever came before them.
-static bool is_sound(const struct sched_pool_plan *plan, bool known) {
-    return known || plan->expected == plan->most_live || !memory_quick_uses_capacity(&plan->quick);
+// Whether the round had the capacity that is sure to do: what lives at once.
+static bool is_exact(const struct sched_pool_plan *plan) {
+    return plan->quick.capacity == plan->most_live || !memory_quick_uses_capacity(&plan->quick);
 }
 
 // Whether the pool need not be planned again.
@@ -184,8 +183,11 @@ static bool settle(struct ggml_backend_sched *sched, int pool, bool for_use) {
     struct sched_pool_plan *plan = &sched->pool_plans[pool];
     if (plan->settled) return true;
     plan->settled = is_good(sched, pool, for_use);
-    if (plan->settled) plan->way = plan->quick.way;
-    if (plan->quick.peak < plan->least) {
+    if (plan->settled) {
+        plan->way = plan->quick.way;
+        if (memory_quick_uses_capacity(&plan->quick)) plan->capacity = plan->quick.capacity;
+    }
+    if (is_exact(plan) && plan->quick.peak < plan->least) {
         plan->least = plan->quick.peak;
         plan->best_way = plan->quick.way;
     }
@@ -197,22 +199,21 @@ static void begin_round(struct ggml_backend_sched *sched, int32_t try, bool know
         struct sched_pool_plan *plan = &sched->pool_plans[i];
         if (plan->settled) continue;
         const int32_t way = (plan->way + try) % MEMORY_QUICK_WAYS;
-        memory_quick_begin(&plan->quick, way, known ? plan->most_live : plan->expected);
+        memory_quick_begin(&plan->quick, way, known ? plan->most_live : plan->capacity);
     }
 }
 
 static void clear(struct ggml_backend_sched *sched) {
     for (int i = 0; i < sched->galloc->n_pools; ++i) {
         struct sched_pool_plan *plan = &sched->pool_plans[i];
-        plan->expected = plan->most_live;
         plan->live = plan->most_live = 0;
         plan->settled = false;
         plan->least = SIZE_MAX;
     }
 }
 
-// *out_all: whether all pools are settled. Begins with the way that was good for the last graph,
-// and with what lived at once then. false with a message.
+// *out_all: whether all pools are settled. Begins with what was good for the last graph, so that an
+// equal one gets equal places and a similar one needs no other round. false with a message.
 static bool plan_quickly(struct ggml_backend_sched *sched, bool for_use, bool *out_all) {
     bool known = false; // what lives at once
     clear(sched);
@@ -227,16 +228,16 @@ static bool plan_quickly(struct ggml_backend_sched *sched, bool for_use, bool *o
                       sched->function);
             return false;
         }
-        bool sound = true;
+        bool exact = true;
         *out_all = true;
         for (int i = 0; i < sched->galloc->n_pools; ++i) {
-            const bool counts = is_sound(&sched->pool_plans[i], known);
-            *out_all &= counts && settle(sched, i, for_use);
-            sound &= counts;
+            const bool settled = settle(sched, i, for_use);
+            *out_all &= settled;
+            exact &= settled || is_exact(&sched->pool_plans[i]);
         }
         sched->bound &= !round.unbound;
-        try += sound;
         known = true;
+        try += exact;
     }
     return true;
 }

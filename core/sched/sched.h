@@ -86,7 +86,7 @@ enum {
 struct sched_pool_plan {
     size_t live;      // bytes, while they are counted
     size_t most_live; // no plan needs less
-    size_t expected;  // most_live of the graph before
+    size_t capacity;  // with which quick planning was good for the last graph
     bool used;        // something lies there, if only without bytes
     bool settled;     // quick planning need not go on
     bool is_open;     // while planning thoroughly: what is to be done
