@@ -104,7 +104,8 @@ static bool note_node(struct ggml_backend_sched *sched, int32_t node, int32_t st
     const bool may_take = note_uses(sched, node, step);
     if (item->root != node) return true;
     if (item->traits & SCHED_EARLY) {
-        sched->last[node].step = step; // it is written even if all who read it come before
+        // It is written even if all who read it come before.
+        sched->last[node] = (struct sched_last){step, SCHED_NOT_USED};
         return settle_early(sched, node);
     }
     if (!needs_place(item)) return true;

@@ -268,6 +268,30 @@ static void expect_order_kept(struct setup *setup, struct ggml_cgraph *graph) {
     assert_memory_equal(graph->nodes, nodes, bytes);
 }
 
+// A node that is computed after its only reader still writes its memory: nothing else may lie there.
+static void test_computed_after_its_reader(void **state) {
+    (void)state;
+    struct setup setup;
+    open_setup(&setup, false);
+    struct ggml_tensor *leaf = ggml_new_tensor_2d(setup.ctx, GGML_TYPE_F32, 64, 64);
+    struct ggml_tensor *late = ggml_mul_mat(setup.ctx, leaf, leaf);
+    struct ggml_tensor *reader = ggml_mul_mat(setup.ctx, leaf, late);
+    struct ggml_tensor *between = ggml_mul_mat(setup.ctx, leaf, reader);
+    struct ggml_tensor *last = ggml_mul_mat(setup.ctx, leaf, between);
+    struct ggml_cgraph *graph = ggml_new_graph(setup.ctx);
+    ggml_build_forward_expand(graph, last);
+    assert_int_equal(ggml_graph_n_nodes(graph), 4);
+    graph->nodes[0] = reader;
+    graph->nodes[1] = between;
+    graph->nodes[2] = late;
+    assert_true(ggml_backend_sched_alloc_graph(setup.sched, graph));
+    assert_ptr_equal(late->buffer, between->buffer);
+    const size_t size = ggml_nbytes(late);
+    const char *a = late->data, *b = between->data;
+    assert_true(a + size <= b || b + size <= a);
+    close_setup(&setup);
+}
+
 // Reversing views and what computes nothing is an order that every device may choose.
 static void reverse_views(ggml_backend_t stream, struct ggml_cgraph *part) {
     (void)stream;
@@ -383,6 +407,7 @@ int main(void) {
         cmocka_unit_test(test_random_graphs_after_reserving),
         cmocka_unit_test(test_random_graphs_in_flight),
         cmocka_unit_test(test_any_order),
+        cmocka_unit_test(test_computed_after_its_reader),
         cmocka_unit_test(test_reordering_devices),
         cmocka_unit_test(test_models_stay_near_the_lower_bound),
         cmocka_unit_test(test_reserved_buffers_stay),
