@@ -48,6 +48,7 @@ static bool follow_leafs(struct walk *walk, const struct ggml_cgraph *graph) {
     struct ggml_backend_sched *sched = walk->sched;
     for (int32_t i = 0; i < graph->n_leafs; ++i) {
         const int32_t number = graph->n_nodes + i;
+        if (i + SCHED_FETCH_AHEAD < graph->n_leafs) sched_fetch(graph->leafs[i + SCHED_FETCH_AHEAD]);
         if (!enter(walk, graph->leafs[i], number)) return false;
         if (!walk->placing) continue;
         const int32_t buft = walk->items[number].buft;
@@ -98,6 +99,18 @@ static inline bool follow_sources(struct walk *walk, struct sched_item *item,
     return good;
 }
 
+// As sched_place_by_weight(), for a node that no device was asked about yet.
+static inline void place_by_weight(struct ggml_backend_sched *sched, int32_t node, int32_t weight) {
+    const int32_t buft = sched->items[sched->items[weight].root].buft;
+    const int32_t reader = buft >= 0 ? sched->bufts[buft].first_reader : -1;
+    const bool may_offload = sched->op_offload && reader == sched->n_backends - 1;
+    if (reader >= 0 && !may_offload && sched_ask(sched, node, reader)) {
+        sched_assign(sched, node, reader, SCHED_REASON_WEIGHT);
+    } else {
+        sched_place_by_weight(sched, node, weight);
+    }
+}
+
 // What is tied to a place, and else what follows the node before: see place.c.
 static inline bool place(struct walk *walk, int32_t node, int32_t weight) {
     struct ggml_backend_sched *sched = walk->sched;
@@ -106,7 +119,7 @@ static inline bool place(struct walk *walk, int32_t node, int32_t weight) {
     if (root->buft >= 0 || (item->traits & SCHED_INPUT)) {
         if (!sched_place_fixed(sched, node, weight)) return false;
     } else if (weight >= 0 && !(item->traits & SCHED_DETACHED)) {
-        sched_place_by_weight(sched, node, weight);
+        place_by_weight(sched, node, weight);
     }
     if (item->traits & SCHED_VIEW_OP) {
         if (!walk->settling || item->backend >= 0 || !(item->traits & SCHED_PLAIN_VIEW)) return true;
@@ -140,8 +153,10 @@ static inline bool follow_node(struct walk *walk, struct ggml_tensor *tensor, in
 static bool follow_nodes(struct walk *shared, struct ggml_tensor *const *nodes, int32_t begin,
                          int32_t end) {
     struct walk walk = *shared; // which nothing else points to: it can be kept in registers
+    const int32_t n_nodes = walk.sched->n_nodes;
     bool good = true;
     for (int32_t i = begin; i < end && good; ++i) {
+        if (i + SCHED_FETCH_AHEAD < n_nodes) sched_fetch(nodes[i + SCHED_FETCH_AHEAD]);
         good = follow_node(&walk, nodes[i], i);
     }
     *shared = walk;

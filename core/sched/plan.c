@@ -139,12 +139,21 @@ static void release_originals(struct round *round, const struct sched_split *spl
     }
 }
 
+// What binding writes of a tensor.
+static inline void fetch(const struct ggml_backend_sched *sched, int32_t step) {
+    if (step >= sched->n_nodes) return;
+    const struct ggml_tensor *tensor = sched->items[step].tensor; // or near it in another order
+    __builtin_prefetch(&tensor->buffer, 0, 0);
+    __builtin_prefetch(&tensor->data, 0, 0);
+}
+
 static void walk_split(struct round *round, const struct sched_split *split) {
     enum { STEPS_BETWEEN_LOOKS = 64 };
     const struct ggml_backend_sched *sched = round->sched;
     if (sched->n_copies == 1) take_copies(round, split);
     for (int32_t step = split->i_start; step < split->i_end; ++step) {
         if (step % STEPS_BETWEEN_LOOKS == 0 && (round->too_large || all_decided(sched))) return;
+        if (round->binding) fetch(sched, step + SCHED_FETCH_AHEAD);
         walk_step(round, sched_item_at(sched, step), step);
         if (step == split->i_start) release_originals(round, split);
     }

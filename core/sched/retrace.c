@@ -5,7 +5,7 @@
 #include "base/status.h"
 #include "sched/sched.h"
 
-enum { PREFETCH_TENSORS = 8, MOST_PATIENCE = 64 };
+enum { MOST_PATIENCE = 64 };
 
 static inline bool same_memory(const struct ggml_backend_sched *sched,
                                const struct sched_item *item, const struct ggml_tensor *tensor) {
@@ -55,13 +55,7 @@ static int32_t follow(struct ggml_backend_sched *sched, struct ggml_tensor **ten
                       int32_t first) {
     for (int32_t i = 0; i < n; ++i) {
         struct ggml_tensor *tensor = tensors[i];
-        if (i + PREFETCH_TENSORS < n && tensors[i + PREFETCH_TENSORS]) {
-            const char *ahead = (const char *)tensors[i + PREFETCH_TENSORS];
-            __builtin_prefetch(ahead, 1);
-            __builtin_prefetch(ahead + 64);
-            __builtin_prefetch(ahead + 128);
-            __builtin_prefetch(ahead + 192, 1);
-        }
+        if (i + SCHED_FETCH_AHEAD < n) sched_fetch(tensors[i + SCHED_FETCH_AHEAD]);
         if (!tensor || !same_tensor(sched, first + i, tensor)) return i;
         if (first == 0 && !same_sources(sched, i, tensor)) return i;
         sched->items[first + i].tensor = tensor;

@@ -346,6 +346,16 @@ static inline int32_t item_map_add(struct item_map *map, const struct sched_item
     return number;
 }
 
+// Fetches early what a walk will read of a tensor, and only into the nearest cache: a graph's tensors
+// are read once in order, and would drive the scheduler's own arrays out of the larger ones.
+enum { SCHED_FETCH_AHEAD = 8 }; // tensors
+static inline void sched_fetch(const struct ggml_tensor *tensor) {
+    const char *bytes = (const char *)tensor;
+    for (size_t i = 0; i <= offsetof(struct ggml_tensor, name); i += 64) {
+        __builtin_prefetch(bytes + i, 0, 0);
+    }
+}
+
 static inline int32_t sched_entry_count(const struct ggml_backend_sched *sched) {
     return sched->n_items + sched->n_copied;
 }
