@@ -76,7 +76,7 @@ static inline void prefetch_item(const struct ggml_backend_sched *sched, int32_t
     __builtin_prefetch(ahead + offsetof(struct ggml_tensor, data), 1);
 }
 
-static enum plan_result bind_leafs(const struct ggml_backend_sched *sched) {
+enum plan_result sched_bind_leafs(const struct ggml_backend_sched *sched) {
     enum plan_result result = PLAN_USED;
     for (int32_t i = sched->n_nodes; i < sched->n_items && result == PLAN_USED; ++i) {
         const struct sched_item *item = &sched->items[i];
@@ -120,17 +120,13 @@ static void undo(const struct ggml_backend_sched *sched) {
     }
 }
 
-enum plan_result sched_bind_rest(const struct ggml_backend_sched *sched) {
-    return bind_leafs(sched);
-}
-
 enum plan_result sched_bind(struct ggml_backend_sched *sched) {
     enum plan_result result = sched_reset_buffers(sched) ? PLAN_USED : PLAN_FAILED;
     if (result == PLAN_USED) result = sched_bind_copies(sched);
     if (result == PLAN_USED && !sched->in_order) {
         result = bind_any(sched);
     } else if (result == PLAN_USED) {
-        result = bind_leafs(sched);
+        result = sched_bind_leafs(sched);
         if (result == PLAN_USED) result = bind_nodes(sched);
     }
     if (result != PLAN_USED) undo(sched);

@@ -5,7 +5,7 @@
 
 #include "sched/sched.h"
 
-// An entry in a pool's first chunk, where nothing has to be told about it. `base` is plain.
+// At an offset of a buffer, which is not told about it.
 static inline void sched_put(struct ggml_tensor *tensor, const struct sched_base *base,
                              size_t offset) {
     tensor->buffer = base->buffer;

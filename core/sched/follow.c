@@ -127,7 +127,7 @@ static inline bool place(struct walk *walk, int32_t node, int32_t weight) {
         item->reason = SCHED_REASON_VIEW;
     } else if (item->backend >= 0) {
         walk->current = item->backend == sched->n_backends - 1 ? -1 : item->backend;
-    } else if (walk->current >= 0 && sched_ask(sched, node, walk->current)) {
+    } else if (walk->current >= 0 && sched_supports(sched, node, walk->current)) {
         item->backend = walk->current;
         item->reason = SCHED_REASON_NEIGHBOUR;
     } else {

@@ -71,7 +71,7 @@ static bool allocate(struct ggml_backend_sched *sched) {
     if (!allocate_slots(sched) || !sched_plan(sched, true)) return false;
     const bool provided = sched_is_provided(sched);
     if (!provided && !sched_provide(sched)) return false;
-    if (provided && sched->bound) return sched_bind_rest(sched) == PLAN_USED;
+    if (provided && sched->bound) return sched_bind_leafs(sched) == PLAN_USED;
     return sched_bind(sched) == PLAN_USED;
 }
 

@@ -470,8 +470,8 @@ bool sched_is_provided(const struct ggml_backend_sched *sched);
 bool sched_provide(struct ggml_backend_sched *sched);
 // Gives all tensors their places. On failure none has one.
 enum plan_result sched_bind(struct ggml_backend_sched *sched);
-// What is left to do where tensors were bound while they were planned.
-enum plan_result sched_bind_rest(const struct ggml_backend_sched *sched);
+// The leafs alone: views among them are left where tensors were bound while they were planned.
+enum plan_result sched_bind_leafs(const struct ggml_backend_sched *sched);
 // The same for one item, and for the copies, after sched_reset_buffers().
 enum plan_result sched_bind_item(const struct ggml_backend_sched *sched, int32_t number);
 enum plan_result sched_bind_copies(const struct ggml_backend_sched *sched);
