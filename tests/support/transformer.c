@@ -8,6 +8,17 @@
 #include "ggml-alloc.h"
 #include "ggml.h"
 
+const struct transformer_shape transformer_small = {
+    .layers = 4,
+    .width = 64,
+    .heads = 4,
+    .kv_heads = 2,
+    .hidden = 96,
+    .vocabulary = 40,
+    .capacity = 32,
+    .type = GGML_TYPE_F16,
+};
+
 // --- numbers
 
 static uint64_t next_random(uint64_t *state) {

@@ -19,6 +19,9 @@ struct transformer_shape {
     enum ggml_type type; // of the matrices
 };
 
+// A dense one of four layers, in F16.
+extern const struct transformer_shape transformer_small;
+
 struct transformer_layer {
     struct ggml_context *ctx;
     ggml_backend_buffer_t buffer;

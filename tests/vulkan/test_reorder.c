@@ -348,16 +348,8 @@ static ggml_backend_buffer_type_t nowhere(void *user, int layer) {
 }
 
 static void test_the_transformer_waits_less(void **state) {
-    static const struct transformer_shape shape = {.layers = 4,
-                                                   .width = 64,
-                                                   .heads = 4,
-                                                   .kv_heads = 2,
-                                                   .hidden = 96,
-                                                   .vocabulary = 40,
-                                                   .capacity = 32,
-                                                   .type = GGML_TYPE_F16};
     (void)state;
-    struct transformer *model = transformer_new(&shape, 1, nowhere, NULL, NULL);
+    struct transformer *model = transformer_new(&transformer_small, 1, nowhere, NULL, NULL);
     struct transformer_graph graph;
     assert_non_null(model);
     assert_true(transformer_graph_build(model, 1, 5, &graph));
@@ -366,10 +358,10 @@ static void test_the_transformer_waits_less(void **state) {
     reorder(graph.graph);
     expect_legal_order(nodes, graph.graph);
     const struct figures after = figures_of(graph.graph);
-    printf("# %d layers: %d launches, %d waits; %d launches, %d waits\n", shape.layers,
+    printf("# %d layers: %d launches, %d waits; %d launches, %d waits\n", transformer_small.layers,
            before.n_dispatches, before.n_waits, after.n_dispatches, after.n_waits);
     assert_true(after.n_dispatches <= before.n_dispatches);
-    assert_true(after.n_waits <= before.n_waits - 3 * shape.layers);
+    assert_true(after.n_waits <= before.n_waits - 3 * transformer_small.layers);
     expect_settled(graph.graph);
     shuffle_nodes(graph.graph, 3);
     assert_true(count_dispatches(graph.graph) > after.n_dispatches);

@@ -18,14 +18,6 @@ static ggml_backend_dev_t device;
 static ggml_backend_t streams[2]; // Vulkan, CPU
 static int n_vulkan_layers;
 
-static const struct transformer_shape dense = {.layers = 4,
-                                               .width = 64,
-                                               .heads = 4,
-                                               .kv_heads = 2,
-                                               .hidden = 96,
-                                               .vocabulary = 40,
-                                               .capacity = 32,
-                                               .type = GGML_TYPE_F16};
 static const struct transformer_shape quantised = {.layers = 2,
                                                    .width = 256,
                                                    .heads = 4,
@@ -137,7 +129,7 @@ static void check(const struct transformer_shape *shape, int layers_on_device) {
 
 static void test_dense_on_the_device(void **state) {
     (void)state;
-    check(&dense, dense.layers + 1);
+    check(&transformer_small, transformer_small.layers + 1);
 }
 
 static void test_quantised_on_the_device(void **state) {
@@ -152,7 +144,7 @@ static void test_experts_on_the_device(void **state) {
 
 static void test_dense_on_both(void **state) {
     (void)state;
-    check(&dense, 2);
+    check(&transformer_small, 2);
 }
 
 static void test_experts_on_both(void **state) {
@@ -184,19 +176,20 @@ static struct figures repeat(struct transformer *model) {
 // And what was recorded once is found again, though the graphs are put in another order.
 static void test_order_saves_barriers(void **state) {
     (void)state;
-    n_vulkan_layers = dense.layers + 1;
-    struct transformer *model = transformer_new(&dense, 1, on_both, NULL, NULL);
+    n_vulkan_layers = transformer_small.layers + 1;
+    struct transformer *model = transformer_new(&transformer_small, 1, on_both, NULL, NULL);
     assert_non_null(model);
     const struct figures improved = repeat(model);
     setenv("GGML_VULKAN_DISABLE_REORDER", "1", 1);
     const struct figures plain = repeat(model);
     unsetenv("GGML_VULKAN_DISABLE_REORDER");
-    printf("# %d layers: %d launches, %d barriers; %d launches, %d barriers\n", dense.layers,
-           plain.n_dispatches, plain.n_barriers, improved.n_dispatches, improved.n_barriers);
+    printf("# %d layers: %d launches, %d barriers; %d launches, %d barriers\n",
+           transformer_small.layers, plain.n_dispatches, plain.n_barriers, improved.n_dispatches,
+           improved.n_barriers);
     assert_int_equal(plain.n_recorded, 1);
     assert_int_equal(improved.n_recorded, 1);
     assert_true(improved.n_dispatches <= plain.n_dispatches);
-    assert_true(improved.n_barriers <= plain.n_barriers - 3 * dense.layers);
+    assert_true(improved.n_barriers <= plain.n_barriers - 3 * transformer_small.layers);
     transformer_free(model);
 }
 
