@@ -26,20 +26,33 @@ have_everything() {
     pkg-config --exists cmocka && /usr/bin/env python3 -c '' || return 1
 }
 
+# as_root COMMAND...
+as_root() {
+    if [ "$(id -u)" = 0 ]; then
+        "$@"
+    elif command -v sudo >/dev/null; then
+        sudo "$@"
+    else
+        echo "error: as root, run: $*" >&2
+        exit 2
+    fi
+}
+
 apt_install() {
-    local missing="" name sudo=""
+    local missing="" name
     for name in "$@"; do
         dpkg-query -W -f='${Status}' "$name" 2>/dev/null | grep -q 'install ok installed' || missing+=" $name"
     done
     [ -z "$missing" ] && return 0
-    if [ "$(id -u)" != 0 ]; then
-        command -v sudo >/dev/null || { echo "error: as root, run: apt-get install$missing" >&2; exit 2; }
-        sudo=sudo
-    fi
     say "installing$missing"
-    $sudo env DEBIAN_FRONTEND=noninteractive apt-get update -q
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get update -q
     # shellcheck disable=SC2086
-    $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $missing
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $missing
+}
+
+# add_architecture NAME: lets packages of another architecture be installed, by NAME:ARCHITECTURE.
+add_architecture() {
+    dpkg --print-foreign-architectures | grep -qx "$1" || as_root dpkg --add-architecture "$1"
 }
 
 # ensure_packages build|test [extra Debian packages]: installs on Debian and its kin, elsewhere names what

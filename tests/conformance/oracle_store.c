@@ -53,7 +53,7 @@ static void store_integer(void *element, double value, size_t size) {
     int64_t whole = size == 8 ? INT64_MAX : (int64_t)limit - 1;
     if (isnan(value)) whole = 0;
     if (value < limit) whole = value <= -limit ? (int64_t)-limit : (int64_t)value;
-    for (size_t k = 0; k < size; ++k)
+    for (size_t k = 0; k < size && k < sizeof(whole); ++k)
         ((uint8_t *)element)[k] = (uint8_t)((uint64_t)whole >> 8 * k);
 }
 
