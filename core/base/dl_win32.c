@@ -7,24 +7,34 @@
 #include <string.h>
 
 #include "base/dl.h"
+#include "base/fault.h"
+#include "base/mem.h"
+#include "base/win32.h"
 
-enum { MAX_WIDE = 32768 }; // longest path that the system accepts
-
-static bool to_wide(const char *text, wchar_t *out_wide) {
-    return MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, text, -1, out_wide, MAX_WIDE) > 0;
+// A library that lacks something is a status, not a dialog box. What it needs is looked for beside
+// it, beside the executable and among the system's: not in the working directory, nor along PATH.
+static HMODULE load(const char *path, DWORD *out_code) {
+    DWORD old_mode = 0;
+    HMODULE module = NULL;
+    wchar_t *wide = win32_wide_path(path, 0);
+    *out_code = ERROR_INVALID_NAME;
+    if (!wide) return NULL;
+    SetThreadErrorMode(SEM_FAILCRITICALERRORS | SEM_NOOPENFILEERRORBOX, &old_mode);
+    module = LoadLibraryExW(wide, NULL,
+                            LOAD_LIBRARY_SEARCH_DLL_LOAD_DIR | LOAD_LIBRARY_SEARCH_DEFAULT_DIRS);
+    *out_code = module ? ERROR_SUCCESS : GetLastError();
+    SetThreadErrorMode(old_mode, NULL);
+    ggml_mem_free(wide);
+    return module;
 }
 
 struct dl_library *dl_open(const char *path, char *out_message, size_t size) {
-    static _Thread_local wchar_t wide[MAX_WIDE];
-    HMODULE module = NULL;
-    if (to_wide(path, wide)) {
-        DWORD old_mode;
-        SetThreadErrorMode(SEM_FAILCRITICALERRORS | SEM_NOOPENFILEERRORBOX, &old_mode);
-        module = LoadLibraryExW(wide, NULL, LOAD_WITH_ALTERED_SEARCH_PATH);
-        SetThreadErrorMode(old_mode, NULL);
-    }
+    char text[WIN32_MESSAGE_SIZE];
+    DWORD code = ERROR_ACCESS_DENIED;
+    HMODULE module = ggml_fault(GGML_FAULT_LINK) ? NULL : load(path, &code);
     if (!module && out_message) {
-        snprintf(out_message, size, "LoadLibrary failed with error %lu", GetLastError());
+        snprintf(out_message, size, "%s%s", win32_message(code, text),
+                 code == ERROR_MOD_NOT_FOUND ? ": it or a library that it needs is missing" : "");
     }
     return (struct dl_library *)module;
 }
@@ -52,15 +62,17 @@ void dl_close(struct dl_library *library) {
 }
 
 static bool directory_of(HMODULE module, char *out_path, size_t size) {
-    static _Thread_local wchar_t wide[MAX_WIDE];
-    const DWORD length = GetModuleFileNameW(module, wide, MAX_WIDE);
-    if (length == 0 || length >= MAX_WIDE) return false;
-    if (WideCharToMultiByte(CP_UTF8, 0, wide, -1, out_path, (int)size, NULL, NULL) == 0)
-        return false;
-    char *slash = strrchr(out_path, '\\');
-    if (!slash) return false;
-    *slash = '\0';
-    return true;
+    bool known = false;
+    wchar_t *wide = ggml_mem_alloc(WIN32_PATH_MAX * sizeof(*wide));
+    const DWORD length = wide ? GetModuleFileNameW(module, wide, WIN32_PATH_MAX) : 0;
+    wchar_t *slash = length > 0 && length < WIN32_PATH_MAX ? wcsrchr(wide, L'\\') : NULL;
+    if (slash) {
+        *slash = L'\0';
+        known = WideCharToMultiByte(CP_UTF8, WC_ERR_INVALID_CHARS, wide, -1, out_path, (int)size,
+                                    NULL, NULL) > 0;
+    }
+    ggml_mem_free(wide);
+    return known;
 }
 
 bool dl_executable_dir(char *out_path, size_t size) {
@@ -69,8 +81,8 @@ bool dl_executable_dir(char *out_path, size_t size) {
 
 bool dl_module_dir(const void *address, char *out_path, size_t size) {
     HMODULE module = NULL;
-    const DWORD flags = GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS |
-                        GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT;
+    const DWORD flags =
+        GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT;
     return GetModuleHandleExW(flags, (LPCWSTR)address, &module) &&
            directory_of(module, out_path, size);
 }

@@ -9,7 +9,9 @@
 
 #if defined(__linux__)
 #include <sys/auxv.h>
-#elif !defined(_WIN32)
+#elif defined(_WIN32)
+#include "base/env_win32.h"
+#else
 #include <unistd.h>
 #endif
 
@@ -19,6 +21,13 @@ static const char *const names[GGML_ENV_COUNT] = {
 };
 
 static bool assume_privileged;
+
+#ifndef _WIN32
+static const char *env_read(enum ggml_env variable, const char *name) {
+    (void)variable;
+    return getenv(name);
+}
+#endif
 
 void ggml_env_assume_privileged(bool privileged) {
     assume_privileged = privileged;
@@ -37,7 +46,7 @@ bool ggml_env_privileged(void) {
 
 const char *ggml_env(enum ggml_env variable) {
     if (ggml_env_privileged()) return NULL;
-    const char *value = getenv(names[variable]);
+    const char *value = env_read(variable, names[variable]);
     return value && value[0] != '\0' ? value : NULL;
 }
 

@@ -9,8 +9,10 @@
 #include "ggml-version.h"
 
 #ifdef _WIN32
-#define WIN32_LEAN_AND_MEAN
-#include <windows.h>
+#include <errno.h>
+
+#include "base/mem.h"
+#include "base/win32.h"
 #endif
 
 const char *ggml_version(void) {
@@ -43,11 +45,14 @@ FILE *ggml_fopen(const char *fname, const char *mode) {
     }
     if (ggml_fault(GGML_FAULT_OPEN)) return NULL;
 #ifdef _WIN32
-    wchar_t wide_name[4096];
-    wchar_t wide_mode[16];
-    if (!MultiByteToWideChar(CP_UTF8, 0, fname, -1, wide_name, 4096)) return NULL;
-    if (!MultiByteToWideChar(CP_UTF8, 0, mode, -1, wide_mode, 16)) return NULL;
-    return _wfopen(wide_name, wide_mode);
+    wchar_t *wide_name = win32_wide_path(fname, 0);
+    wchar_t *wide_mode = win32_wide(mode, 0);
+    FILE *file = NULL;
+    errno = EINVAL;
+    if (wide_name && wide_mode) file = _wfopen(wide_name, wide_mode);
+    ggml_mem_free(wide_mode);
+    ggml_mem_free(wide_name);
+    return file;
 #else
     return fopen(fname, mode);
 #endif

@@ -52,10 +52,9 @@ enum ggml_host_status candidate_refuse(struct candidate *candidate, enum ggml_pl
 static void choose_name(struct candidate *candidate) {
     const char *path = candidate->record->path;
     char from_file[GGML_PLUGIN_STRING_SIZE];
-    const char *file = strrchr(path, search_path_separator);
     memcpy(candidate->name, candidate->note.name, sizeof(candidate->name));
     if (candidate->builtin || strcmp(candidate->note.name, "unnamed") != 0) return;
-    if (plugin_file_name_parse(file ? file + 1 : path, from_file, NULL, sizeof(from_file))) {
+    if (plugin_file_name_parse(search_path_file_name(path), from_file, NULL, sizeof(from_file))) {
         memcpy(candidate->name, from_file, sizeof(candidate->name));
         memcpy(candidate->record->name, from_file, sizeof(from_file));
     }

@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "base/status.h"
+#include "base/win32.h"
 #include "host/plugin_file.h"
 
 enum { LABEL_SIZE = 200 }; // of a long path the end says most
@@ -23,7 +24,9 @@ static enum ggml_host_status fail_with_code(const char *path, const char *what, 
     if (code == ERROR_INVALID_NAME || code == ERROR_FILENAME_EXCED_RANGE) {
         status = GGML_HOST_INVALID_ARGUMENT;
     }
-    return ggml_fail(status, "%s: can't be %s: error %lu", label_of(path), what, code);
+    char text[WIN32_MESSAGE_SIZE];
+    return ggml_fail(status, "%s: can't be %s: %s", label_of(path), what,
+                     win32_message(code, text));
 }
 
 static enum ggml_host_status read_handle(void *context, uint64_t offset, void *out, size_t size) {
@@ -35,21 +38,19 @@ static enum ggml_host_status read_handle(void *context, uint64_t offset, void *o
     if (!ReadFile((HANDLE)((const struct plugin_file *)context)->handle, out, (DWORD)size, &n,
                   &place) ||
         n != size) {
-        return ggml_fail(GGML_HOST_IO_ERROR, "reading a plugin file: error %lu", GetLastError());
+        char text[WIN32_MESSAGE_SIZE];
+        return ggml_fail(GGML_HOST_IO_ERROR, "reading a plugin file: %s",
+                         win32_message(GetLastError(), text));
     }
     return GGML_HOST_OK;
 }
 
 static enum ggml_host_status open_regular(const char *path, HANDLE *out_file) {
     *out_file = INVALID_HANDLE_VALUE;
-    const int length = MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, path, -1, NULL, 0);
-    if (length <= 0) {
+    wchar_t *wide = win32_wide_path(path, 0);
+    if (!wide) {
         return ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the path is not UTF-8", label_of(path));
     }
-    wchar_t *wide = ggml_mem_alloc((size_t)length * sizeof(*wide));
-    if (!wide)
-        return ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory for the path", label_of(path));
-    MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, path, -1, wide, length);
     const DWORD attributes = GetFileAttributesW(wide);
     enum ggml_host_status status = GGML_HOST_OK;
     if (attributes == INVALID_FILE_ATTRIBUTES) {

@@ -101,10 +101,10 @@ static const char *plugin_name_in(const char *path, const char *dir) {
     const size_t length = strlen(dir);
     if (strncmp(path, dir, length) != 0) return NULL;
     const char *name = path + length;
-    if (length > 0 && dir[length - 1] != search_path_separator) {
-        if (*name++ != search_path_separator) return NULL;
+    if (length > 0 && !search_path_is_separator(dir[length - 1])) {
+        if (!search_path_is_separator(*name++)) return NULL;
     }
-    const bool nested = strchr(name, search_path_separator) != NULL;
+    const bool nested = search_path_file_name(name) != name;
     return !nested && plugin_file_name_parse(name, NULL, NULL, 0) ? name : NULL;
 }
 

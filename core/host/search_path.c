@@ -136,7 +136,7 @@ static enum ggml_host_status add_file(const char *file_name, void *context) {
     const size_t size = dir_length + strlen(file_name) + 2;
     char *path = grow(list) ? arena_alloc(list->arena, size) : NULL;
     if (!path) return no_memory();
-    if (list->dir[dir_length - 1] == search_path_separator) {
+    if (search_path_is_separator(list->dir[dir_length - 1])) {
         snprintf(path, size, "%s%s", list->dir, file_name);
     } else {
         snprintf(path, size, "%s%c%s", list->dir, search_path_separator, file_name);
@@ -176,6 +176,18 @@ fail:
 }
 
 // --- names
+
+bool search_path_is_separator(char c) {
+    return c == '/' || c == search_path_separator;
+}
+
+const char *search_path_file_name(const char *path) {
+    const char *name = path;
+    for (; *path; ++path) {
+        if (search_path_is_separator(*path)) name = path + 1;
+    }
+    return name;
+}
 
 static bool is_name_byte(char c) {
     return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' ||

@@ -33,6 +33,11 @@ enum ggml_host_status search_dir_list(const char *dir, struct arena *arena, char
 // NULL) take `size` bytes; false if the name is none of a plugin or does not fit. [any-thread]
 bool plugin_file_name_parse(const char *file_name, char *out_name, char *out_variant, size_t size);
 
+// The last part of a path. [any-thread]
+const char *search_path_file_name(const char *path);
+// Whether it separates the parts of a path: '/' does on every system. [any-thread]
+bool search_path_is_separator(char c);
+
 // --- per platform
 
 // What separates the directories of GGML_PLUGIN_PATH, and the parts of a path.

@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "base/status.h"
+#include "base/win32.h"
 #include "host/search_path.h"
 
 const char search_list_separator = ';';
@@ -26,18 +27,15 @@ static enum ggml_host_status fail_with_code(const char *dir, DWORD code) {
         code == ERROR_FILENAME_EXCED_RANGE) {
         status = GGML_HOST_INVALID_ARGUMENT;
     }
-    return ggml_fail(status, "plugin directory %s: can't be read: error %lu",
-                     search_path_label(dir), code);
+    char text[WIN32_MESSAGE_SIZE];
+    return ggml_fail(status, "plugin directory %s: can't be read: %s", search_path_label(dir),
+                     win32_message(code, text));
 }
 
 // The pattern dir\* in UTF-16; freed by the caller, NULL on failure.
 static wchar_t *pattern_of(const char *dir) {
-    const int length = MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, dir, -1, NULL, 0);
-    if (length <= 0) return NULL;
-    wchar_t *pattern = ggml_mem_alloc(((size_t)length + 2) * sizeof(*pattern));
-    if (!pattern) return NULL;
-    MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, dir, -1, pattern, length);
-    memcpy(pattern + length - 1, L"\\*", 3 * sizeof(*pattern));
+    wchar_t *pattern = win32_wide_path(dir, 2);
+    if (pattern) wcscat(pattern, L"\\*");
     return pattern;
 }
 

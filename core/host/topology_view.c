@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "base/status.h"
+#include "host/topology_system.h"
 
 static uint32_t count_within(hwloc_topology_t topology, hwloc_obj_type_t type,
                              hwloc_const_cpuset_t set) {
@@ -52,20 +53,6 @@ static void measure_caches(struct ggml_host_topology *facts, hwloc_topology_t to
     }
 }
 
-static void bound_threads(struct ggml_host_topology *facts, bool affinity_narrows, double quota) {
-    facts->default_threads = facts->n_performance_cores;
-    facts->default_threads_bound =
-        affinity_narrows ? GGML_THREAD_BOUND_AFFINITY : GGML_THREAD_BOUND_CORES;
-    if (quota > 0 && quota < (double)facts->default_threads) {
-        facts->default_threads = (uint32_t)quota;
-        facts->default_threads_bound = GGML_THREAD_BOUND_QUOTA;
-    }
-    if (facts->default_threads < 1) {
-        facts->default_threads = 1;
-        facts->default_threads_bound = GGML_THREAD_BOUND_MINIMUM;
-    }
-}
-
 static void fill_facts(struct topology_view *view, const struct topology_source *source,
                        hwloc_const_cpuset_t performance, hwloc_const_cpuset_t all_performance) {
     struct ggml_host_topology *facts = &view->facts;
@@ -82,7 +69,7 @@ static void fill_facts(struct topology_view *view, const struct topology_source 
     measure_caches(facts, topology, performance);
     const bool narrows =
         facts->n_performance_cores != count_within(topology, type, all_performance);
-    bound_threads(facts, narrows, source->cpu_quota);
+    topology_bound_threads(facts, narrows, source->cpu_quota);
 }
 
 // Appends the allowed part of each core that lies within the set, or of each that does not.

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "absolute_path.h"
 #include "conformance.h"
 #include "ggml-host.h"
+#include "platform.h"
 
 enum { EXIT_USAGE = 2, DEFAULT_SEED = 20240607 };
 
@@ -76,7 +76,7 @@ static bool parse_option(struct arguments *a, const char *option, const char *va
     } else if (strcmp(option, "--plugin-path") == 0) {
         a->plugin_path = absolute_path(value);
     } else if (strcmp(option, "--level") == 0) {
-        setenv("GGML_CPU_LEVEL", value, 1);
+        if (!set_variable("GGML_CPU_LEVEL", value)) return false;
     } else if (strcmp(option, "--op") == 0) {
         a->options.op = value;
     } else if (strcmp(option, "--case") == 0) {
@@ -132,7 +132,7 @@ static ggml_backend_dev_t find_device(const struct arguments *a) {
 
 static bool write_json(const struct arguments *a, ggml_backend_dev_t device,
                        const struct conformance_report *report) {
-    FILE *out = strcmp(a->json, "-") == 0 ? stdout : fopen(a->json, "w");
+    FILE *out = strcmp(a->json, "-") == 0 ? stdout : ggml_fopen(a->json, "w");
     if (!out) {
         perror(a->json);
         return false;
@@ -143,7 +143,7 @@ static bool write_json(const struct arguments *a, ggml_backend_dev_t device,
 
 static bool write_page(const char *path, const struct conformance_report *report,
                        ggml_backend_dev_t device) {
-    FILE *out = fopen(path, "w");
+    FILE *out = ggml_fopen(path, "w");
     if (!out) {
         perror(path);
         return false;
@@ -154,7 +154,7 @@ static bool write_page(const char *path, const struct conformance_report *report
 
 static bool check_page(const char *path, const struct conformance_report *report,
                        ggml_backend_dev_t device, bool claimed) {
-    FILE *expected = tmpfile(), *committed = fopen(path, "rb");
+    FILE *expected = tmpfile(), *committed = ggml_fopen(path, "rb");
     int line = 1, a = 0, b = EOF;
     if (expected && committed) {
         conformance_print_page(expected, report, device, claimed);
@@ -201,6 +201,7 @@ static void print(const struct arguments *a, ggml_backend_dev_t device,
 int main(int argc, char **argv) {
     struct arguments a;
     struct conformance_report report;
+    use_utf8(&argc, &argv);
     if (!parse(&a, argc, argv)) {
         fputs(usage, stderr);
         return EXIT_USAGE;

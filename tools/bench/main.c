@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 // ggml-bench: measures the library, one kind of measurement per subcommand.
+#define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
 #include <string.h>
 
 #include "bench.h"
 #include "ggml.h"
+#include "platform.h"
 
 static const struct {
     const char *name;
@@ -33,6 +35,7 @@ static void print_usage(FILE *stream) {
 }
 
 int main(int argc, char **argv) {
+    use_utf8(&argc, &argv);
     const char *name = argc > 1 ? argv[1] : "";
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
         print_usage(stdout);

@@ -8,12 +8,12 @@
 #include <string.h>
 #include <time.h>
 
-#include "absolute_path.h"
 #include "bench.h"
 #include "bench/floor.h"
 #include "bench/op_cases.h"
 #include "bench/roofline.h"
 #include "ggml-host.h"
+#include "platform.h"
 
 enum { MAX_CASES = 256, MAX_RUNS = 1000, CHAIN = 1024, LEAST_ROUNDS = 15, COPY_FLOATS = 1 << 24 };
 

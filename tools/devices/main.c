@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "absolute_path.h"
+#include "platform.h"
 #include "print.h"
 
 enum exit_code {
@@ -173,7 +173,7 @@ static void log_if_verbose(enum ggml_log_level level, const char *text, void *ve
 }
 
 static bool write_svg(const struct inventory *inventory, const char *file) {
-    FILE *stream = strcmp(file, "-") == 0 ? stdout : fopen(file, "w");
+    FILE *stream = strcmp(file, "-") == 0 ? stdout : ggml_fopen(file, "w");
     if (!stream) {
         fprintf(stderr, "ggml-devices: can't write %s: %s\n", file, strerror(errno));
         return false;
@@ -231,11 +231,12 @@ static int run(const struct options *options) {
 
 int main(int argc, char **argv) {
     struct options options;
+    use_utf8(&argc, &argv);
     const int code = parse_options(argc, argv, &options);
     if (code >= 0) return code;
     ggml_log_set(log_if_verbose, &options.verbose);
     // The filter works before a plugin is initialised, so it has to be there before the library
     // looks.
-    if (options.devices && setenv("GGML_DEVICES", options.devices, 1) != 0) return EXIT_ERROR;
+    if (options.devices && !set_variable("GGML_DEVICES", options.devices)) return EXIT_ERROR;
     return run(&options);
 }

@@ -27,4 +27,8 @@ struct node {
 struct node *tree_build(const struct inventory *inventory);
 void tree_free(struct node *node);
 
+// A new last child of `parent` (may be NULL), for tree_build; NULL when memory gives out.
+struct node *tree_append(struct node *parent, enum node_kind kind);
+struct node *tree_append_device(struct node *parent, const struct device_entry *device);
+
 #endif

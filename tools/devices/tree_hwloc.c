@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
+// The machine as hwloc sees it, with the devices where they hang.
 #include "tree.h"
 
 #include <hwloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "print.h"
 
 struct builder {
     hwloc_topology_t topology;
@@ -15,43 +14,15 @@ struct builder {
     bool failed;
 };
 
-void tree_free(struct node *node) {
-    while (node) {
-        struct node *next = node->next;
-        tree_free(node->first_child);
-        free(node);
-        node = next;
-    }
-}
-
 static struct node *append(struct builder *builder, struct node *parent, enum node_kind kind) {
-    struct node *node = calloc(1, sizeof(*node));
-    if (!node) {
-        builder->failed = true;
-        return NULL;
-    }
-    node->kind = kind;
-    node->count = 1;
-    if (parent) {
-        struct node **end = &parent->first_child;
-        while (*end) {
-            end = &(*end)->next;
-        }
-        *end = node;
-    }
+    struct node *node = tree_append(parent, kind);
+    builder->failed = builder->failed || !node;
     return node;
 }
 
 static void add_device(struct builder *builder, struct node *parent, size_t index) {
-    const struct device_entry *device = &builder->inventory->devices[index];
-    struct node *node = append(builder, parent, NODE_DEVICE);
     builder->placed[index] = true;
-    if (!node) return;
-    char name[64], description[96];
-    sanitise(device->props.name, name, sizeof(name));
-    sanitise(device->props.description, description, sizeof(description));
-    snprintf(node->label, sizeof(node->label), "%s (%s): %s", name,
-             device_type_name(device->props.type), description);
+    if (!tree_append_device(parent, &builder->inventory->devices[index])) builder->failed = true;
 }
 
 // Devices with a PCI address hang below the object that hwloc attaches their bus to.

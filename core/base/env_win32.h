@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: MIT
+#ifndef GGML_BASE_ENV_WIN32_H
+#define GGML_BASE_ENV_WIN32_H
+
+#include "base/env.h"
+
+// The variable's value now, in UTF-8; NULL if it is unset. Stays valid. [any-thread]
+const char *env_read(enum ggml_env variable, const char *name);
+
+#endif
