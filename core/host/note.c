@@ -114,8 +114,8 @@ static enum ggml_host_status parse(const struct image_source *source, bool any_f
     if (!any_format && image.format != NATIVE_FORMAT) {
         out_note->machine = (uint16_t)image.machine;
         return ggml_fail(GGML_HOST_WRONG_MACHINE,
-                         "%s: a %s library for %s, this system loads %s ones", source->label,
-                         format_text(image.format), image.machine_name, format_text(NATIVE_FORMAT));
+                         "%s: a library for %s in the format %s, this system loads %s", source->label,
+                         image.machine_name, format_text(image.format), format_text(NATIVE_FORMAT));
     }
     status = plugin_image_find_note(source, &image);
     if (status != GGML_HOST_OK) return status;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "../../plugins/cpu/level.h"
+#include "support/setenv.h"
 
 struct ggml_context *test_context(size_t megabytes) {
     struct ggml_context *ctx = ggml_init((struct ggml_init_params){.mem_size = megabytes << 20});

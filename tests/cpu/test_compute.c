@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "ggml-impl.h"
 #include "level.h"
+#include "support/setenv.h"
 
 // Small and large nodes by turns, so that threads meet and part: about 20 nodes.
 static struct ggml_tensor *network(struct ggml_context *ctx, int64_t width, int64_t rows) {

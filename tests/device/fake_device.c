@@ -51,7 +51,7 @@ static void buffer_free(ggml_backend_buffer_t buffer) {
     struct fake_device *fake = buffer_fake(buffer);
     fake->calls.free_buffer++;
     fake->n_buffers--;
-    free(buffer->context);
+    ggml_aligned_free(buffer->context, buffer->size);
 }
 
 static void *buffer_base(ggml_backend_buffer_t buffer) {
@@ -130,7 +130,7 @@ static ggml_backend_buffer_t wrap(struct fake_device *fake, ggml_backend_buffer_
     if (buffer) {
         fake->n_buffers++;
     } else {
-        free(memory);
+        ggml_aligned_free(memory, size);
     }
     return buffer;
 }
@@ -142,10 +142,8 @@ static const char *buft_name(ggml_backend_buffer_type_t buft) {
 }
 
 static void *zeroed(size_t size) {
-    enum { BLOCK = 64 };
-    const size_t padded = (size + BLOCK - 1) / BLOCK * BLOCK;
-    void *memory = padded >= size ? aligned_alloc(BLOCK, padded) : NULL;
-    return memory ? memset(memory, 0, padded) : NULL;
+    void *memory = ggml_aligned_malloc(size);
+    return memory ? memset(memory, 0, size) : NULL;
 }
 
 static ggml_backend_buffer_t buft_alloc(ggml_backend_buffer_type_t buft, size_t size) {

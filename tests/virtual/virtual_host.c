@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/setenv.h"
+
 static void require(bool condition, const char *what) {
     if (condition) return;
     fprintf(stderr, "%s: %s\n", what, ggml_last_error());
