@@ -210,10 +210,52 @@ static void test_this_machine_against_the_kernel(void **state) {
     // The kernel shows tiles even where it does not hand them out.
     if (features & BIT(AMX_TILE)) assert_true(has_flag(flags, "amx_tile"));
 }
+#elif defined(__aarch64__) && defined(__linux__)
+#include <sys/auxv.h>
+
+enum { HWCAP_ID_REGISTERS = 1 << 11 };
+
+#define ID_REGISTER(name, encoding)                                                                \
+    static uint64_t name(void) {                                                                   \
+        uint64_t value;                                                                            \
+        __asm__("mrs %0, " encoding : "=r"(value));                                                \
+        return value;                                                                              \
+    }
+ID_REGISTER(id_aa64pfr0, "s3_0_c0_c4_0")
+ID_REGISTER(id_aa64pfr1, "s3_0_c0_c4_1")
+ID_REGISTER(id_aa64zfr0, "s3_0_c0_c4_4")
+ID_REGISTER(id_aa64isar0, "s3_0_c0_c6_0")
+ID_REGISTER(id_aa64isar1, "s3_0_c0_c6_1")
+
+// The kernel lets programs read what it allows of the registers that name the processor's features.
+static void test_this_machine_against_the_kernel(void **state) {
+    (void)state;
+    static const struct {
+        enum ggml_cpu_feature feature;
+        uint64_t (*read)(void);
+        unsigned shift;
+        int64_t least; // of a signed field
+    } rows[] = {
+        {GGML_CPU_AARCH64_ASIMD, id_aa64pfr0, 20, 0},
+        {GGML_CPU_AARCH64_FP16, id_aa64pfr0, 20, 1},
+        {GGML_CPU_AARCH64_DOTPROD, id_aa64isar0, 44, 1},
+        {GGML_CPU_AARCH64_I8MM, id_aa64isar1, 52, 1},
+        {GGML_CPU_AARCH64_BF16, id_aa64isar1, 44, 1},
+        {GGML_CPU_AARCH64_SVE, id_aa64pfr0, 32, 1},
+        {GGML_CPU_AARCH64_SVE2, id_aa64zfr0, 0, 1},
+        {GGML_CPU_AARCH64_SME, id_aa64pfr1, 24, 1},
+    };
+    if (!(getauxval(AT_HWCAP) & HWCAP_ID_REGISTERS)) return;
+    const uint64_t features = ggml_host_cpu_features();
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+        const int64_t field = (int64_t)(rows[i].read() << (60 - rows[i].shift)) >> 60;
+        print_message("# %s: %d\n", ggml_host_cpu_feature_name(rows[i].feature), (int)field);
+        assert_int_equal(features >> rows[i].feature & 1, field >= rows[i].least);
+    }
+}
 #else
 static void test_this_machine_against_the_kernel(void **state) {
     (void)state;
-    skip();
 }
 #endif
 

@@ -131,7 +131,7 @@ void build_fat(struct built_image *out_image, bool is_wide, const struct ggml_pl
     enum { FIRST_AT = 512, SECOND_AT = 1536, SLICE_SIZE = 1024 };
     unsigned char *p = out_image->bytes;
     const size_t width = is_wide ? 8 : 4;
-    const uint32_t cpus[2] = {MACHO_AARCH64, MACHO_X86_64};
+    const uint32_t cpus[2] = {MACHO_OTHER, MACHO_HERE};
     const size_t places[2] = {FIRST_AT, SECOND_AT};
     start(out_image, note);
     put(p, is_wide ? 0xcafebabf : 0xcafebabe, 4, true);

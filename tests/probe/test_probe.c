@@ -112,10 +112,12 @@ static const struct {
     {"ggml-flood.so", GGML_HOST_BAD_PLUGIN, GGML_PLUGIN_STAGE_MAP, "not its own"},
     {"ggml-forge.so", GGML_HOST_BAD_PLUGIN, GGML_PLUGIN_STAGE_MAP, "not its own"},
     {"ggml-close_all.so", GGML_HOST_CRASHED, GGML_PLUGIN_STAGE_MAP, "could not answer"},
+#ifndef EMULATED // by a tracer, which wakes what stopped and knows no limit of memory
+    {"ggml-stop.so", GGML_HOST_TIMED_OUT, GGML_PLUGIN_STAGE_MAP, "2.5 s"},
 #ifndef SANITIZED
     {"ggml-memory.so", GGML_HOST_CRASHED, GGML_PLUGIN_STAGE_MAP, "signal"},
 #endif
-    {"ggml-stop.so", GGML_HOST_TIMED_OUT, GGML_PLUGIN_STAGE_MAP, "2.5 s"},
+#endif
     {"ggml-fork_both.so", GGML_HOST_OK, GGML_PLUGIN_STAGE_READY, ""},
 };
 enum { N_CASES = sizeof(cases) / sizeof(cases[0]) };
@@ -381,8 +383,10 @@ static void test_without_a_helper_this_process_probes_and_says_so(void **state) 
     unsetenv("GGML_ALLOW_UNSAFE_PLUGINS");
     probe_without(path, "can't be trusted");
     if (unsafe) setenv("GGML_ALLOW_UNSAFE_PLUGINS", unsafe, 1);
+#ifndef EMULATED // which starts the interpreter itself
     write_script("helper", "#!/nonexistent/interpreter\n", 0700);
     probe_without(path, "can't be started");
+#endif
     write_script("helper", "#!/bin/sh\nexit 0\n", 0600);
     probe_without(path, "no helper program");
     free(unsafe);

@@ -41,11 +41,11 @@ def check_ops():
           run("ops", "--device", "CPU", "--op", "NOTHING").returncode == 2 and
           run("ops", "--device", "CPU", "--type", "f17").returncode == 2)
     check("ops: an unknown device is exit status 4", run("ops", "--device", "NONE").returncode == 4)
-    done = run("ops", "--device", "CPU", "--op", "MUL_MAT", "--type", "q4_0", "-m", "8", "-k", "128", "-n", "3",
+    done = run("ops", "--device", "CPU", "--op", "MUL_MAT", "--type", "q4_0", "-m", "256", "-k", "128", "-n", "3",
                "--seconds", "0.001", "--json")
     report = json.loads(done.stdout) if done.returncode == 0 else {}
     rows = report.get("results", [])
-    check("ops: one product is measured", [row["case"] for row in rows] == ["q4_0 m=8 k=128 n=3"], done)
+    check("ops: one product is measured", [row["case"] for row in rows] == ["q4_0 m=256 k=128 n=3"], done)
     check("ops: times and rates are positive", rows and rows[0]["milliseconds"] > 0 and rows[0]["gflops"] > 0 and
           rows[0]["gb_per_s"] > 0 and rows[0]["runs"] > 0, rows)
     check("ops: so are the bounds", report and report["peak_gflops"] > 0 and report["copy_gb_per_s"] > 0, report)
@@ -55,7 +55,7 @@ def check_ops():
 
 def check_launch():
     done = run("ops", "--plugin-path", VULKAN_FOLDER, "--device", "Vulkan0", "--op", "MUL_MAT", "--type", "f32",
-               "-m", "8", "-k", "128", "-n", "1", "--seconds", "0.001", "--json")
+               "-m", "256", "-k", "128", "-n", "1", "--seconds", "0.001", "--json")
     report = json.loads(done.stdout) if done.returncode == 0 else {}
     check("ops: the driver's own launches are measured beside the plugin's", report and
           report["launch_microseconds"] > report["launch_submit_microseconds"] > 0 and
