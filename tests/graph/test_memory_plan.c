@@ -55,7 +55,6 @@ static void test_random_blocks_never_overlap(void **state) {
     const size_t limits[] = {SIZE_MAX, 40000, 5000, 32, 1};
     for (uint32_t seed = 0; seed < 60; ++seed) {
         struct memory_chunks chunks;
-        bool gave_up;
         const int32_t n = (int32_t)(seed * 5);
         const size_t limit = limits[seed % 5];
         random_state = seed;
@@ -65,9 +64,6 @@ static void test_random_blocks_never_overlap(void **state) {
         assert_true(memory_chunks_total(&chunks) >= memory_plan_lower_bound(blocks, n));
         memory_chunks_free(&chunks);
         assert_true(memory_plan_by_time(blocks, n, limit, &chunks));
-        check_no_overlap(blocks, n, &chunks);
-        memory_chunks_free(&chunks);
-        assert_true(memory_plan_by_size(blocks, n, limit, 0, &chunks, &gave_up));
         check_no_overlap(blocks, n, &chunks);
         memory_chunks_free(&chunks);
     }
@@ -93,18 +89,13 @@ static void test_lower_bound_by_brute_force(void **state) {
     assert_int_equal(memory_plan_lower_bound(blocks, 2), SIZE_MAX);
 }
 
-// Blocks that all live at once defeat planning by size: it must notice before it gets slow.
-static void test_many_long_lived_blocks_stay_cheap(void **state) {
+static void test_many_long_lived_blocks(void **state) {
     (void)state;
     const int32_t n = 20000;
     struct memory_block *blocks = ggml_mem_alloc((size_t)n * sizeof(*blocks));
     struct memory_chunks chunks = {0};
-    bool gave_up;
     random_state = 5;
     make_random(blocks, n, n, 100);
-    assert_false(memory_plan_by_size(blocks, n, SIZE_MAX / 2, 0, &chunks, &gave_up));
-    assert_true(gave_up);
-    memory_chunks_free(&chunks);
     assert_true(memory_plan(blocks, n, SIZE_MAX, &chunks));
     assert_true(memory_chunks_total(&chunks) < memory_plan_lower_bound(blocks, n) * 3 / 2);
     memory_chunks_free(&chunks);
@@ -163,6 +154,18 @@ static void test_timelines(void **state) {
     }
 }
 
+// What a strategy that uses one chunk answered.
+static void check_one_chunk(struct memory_block *blocks, int32_t n, size_t needed) {
+    const struct memory_chunks chunks = {
+        .sizes = (size_t[]){needed}, .limits = (size_t[]){needed}, .count = 1};
+    for (int i = 0; i < n; ++i) {
+        blocks[i].chunk = 0;
+        if (blocks[i].size == 0) blocks[i].offset = 0;
+    }
+    check_no_overlap(blocks, n, &chunks);
+}
+
+// The usual ways alone, and with the search.
 static void test_outward_plans_never_overlap(void **state) {
     (void)state;
     struct memory_block blocks[200];
@@ -171,20 +174,58 @@ static void test_outward_plans_never_overlap(void **state) {
         random_state = seed;
         make_random(blocks, 200, 100, seed % 40);
         assert_true(memory_timeline_make(blocks, 200, &timeline));
-        size_t limit = seed % 2 == 0 ? 2 * timeline.most : timeline.most + timeline.most / 4;
-        const size_t needed = memory_plan_outward(blocks, &timeline, limit);
+        const size_t most = timeline.most, quarter = most + most / 4;
+        size_t needed = memory_plan_outward(blocks, &timeline, quarter, quarter, false);
         if (needed != SIZE_MAX) {
-            const struct memory_chunks chunks = {
-                .sizes = (size_t[]){needed}, .limits = &limit, .count = 1};
-            for (int i = 0; i < 200; ++i) {
-                blocks[i].chunk = 0;
-                if (blocks[i].size == 0) blocks[i].offset = 0;
-            }
-            check_no_overlap(blocks, 200, &chunks);
+            assert_in_range(needed, most, quarter);
+            check_one_chunk(blocks, 200, needed);
         }
-        assert_true(needed != SIZE_MAX || seed % 2 == 1);
+        needed = memory_plan_outward(blocks, &timeline, most, 2 * most, true);
+        assert_in_range(needed, most, quarter);
+        check_one_chunk(blocks, 200, needed);
+        assert_int_equal(memory_plan_outward(blocks, &timeline, most, most - 1, true), SIZE_MAX);
         memory_timeline_free(&timeline);
     }
+}
+
+// Repeats random blocks; between the repetitions only a few live.
+static int32_t make_parts(struct memory_block *blocks, int32_t n, int32_t repeats) {
+    enum { TIMES = 40 };
+    make_random(blocks, n, TIMES, 10);
+    for (int32_t i = 0; i < n * repeats; ++i) {
+        const int32_t begin = i / n * TIMES;
+        blocks[i].size = blocks[i % n].size;
+        blocks[i].first = begin + blocks[i % n].first % TIMES;
+        blocks[i].last = begin + blocks[i % n].last % TIMES;
+        if (blocks[i].last >= blocks[i].first) continue;
+        blocks[i].last = blocks[i].first;
+    }
+    for (int32_t i = 0; i < repeats; ++i) { // across one cut or all
+        blocks[i * n].size = 32;
+        blocks[i * n].last += i == 0 ? repeats * TIMES : TIMES;
+    }
+    return n * repeats;
+}
+
+static void test_parts_never_overlap(void **state) {
+    (void)state;
+    struct memory_block blocks[400];
+    int n_planned = 0;
+    for (uint32_t seed = 0; seed < 60; ++seed) {
+        struct memory_timeline timeline;
+        random_state = seed;
+        const int32_t n = make_parts(blocks, 20 + (int32_t)seed, 1 + (int32_t)(seed % 5));
+        assert_true(memory_timeline_make(blocks, n, &timeline));
+        const size_t good_enough = timeline.most + timeline.most / 20;
+        const size_t needed = memory_plan_parts(blocks, n, &timeline, good_enough);
+        if (needed != SIZE_MAX) {
+            assert_in_range(needed, timeline.most, good_enough);
+            check_one_chunk(blocks, n, needed);
+            ++n_planned;
+        }
+        memory_timeline_free(&timeline);
+    }
+    assert_true(n_planned > 20);
 }
 
 // Size, first and last of the blocks of real graphs: a U-Net, and a transformer of two layers with
@@ -217,9 +258,8 @@ static const struct row experts[] = {
 };
 
 // Repeats the rows: as layers do, each begins where the one before it ended.
-static void check_model(const struct row *rows, int32_t n, int32_t layers, int32_t steps) {
-    struct memory_block *blocks = ggml_mem_calloc((size_t)(n * layers), sizeof(blocks[0]));
-    struct memory_timeline timeline;
+static int32_t make_model(struct memory_block *blocks, const struct row *rows, int32_t n,
+                          int32_t layers, int32_t steps) {
     for (int32_t i = 0; i < n * layers; ++i) {
         const struct row *row = &rows[i % n];
         const int32_t begin = i / n * steps;
@@ -229,9 +269,18 @@ static void check_model(const struct row *rows, int32_t n, int32_t layers, int32
             .last = row->last == 999 ? begin + steps : begin + row->last,
         };
     }
-    assert_true(memory_timeline_make(blocks, n * layers, &timeline));
-    const size_t needed =
-        memory_plan_outward(blocks, &timeline, timeline.most + timeline.most / 50);
+    return n * layers;
+}
+
+enum { N_UNET = sizeof(unet) / sizeof(unet[0]), N_EXPERTS = sizeof(experts) / sizeof(experts[0]) };
+
+static void check_model(const struct row *rows, int32_t n, int32_t layers, int32_t steps) {
+    struct memory_block *blocks = ggml_mem_calloc((size_t)(n * layers), sizeof(blocks[0]));
+    struct memory_timeline timeline;
+    n = make_model(blocks, rows, n, layers, steps);
+    assert_true(memory_timeline_make(blocks, n, &timeline));
+    const size_t enough = timeline.most + timeline.most / 50;
+    const size_t needed = memory_plan_outward(blocks, &timeline, enough, enough, false);
     assert_true(needed != SIZE_MAX);
     memory_timeline_free(&timeline);
     ggml_mem_free(blocks);
@@ -239,9 +288,25 @@ static void check_model(const struct row *rows, int32_t n, int32_t layers, int32
 
 static void test_models_are_planned_outward(void **state) {
     (void)state;
-    check_model(unet, (int32_t)(sizeof(unet) / sizeof(unet[0])), 1, 150);
-    check_model(experts, (int32_t)(sizeof(experts) / sizeof(experts[0])), 1, 88);
-    check_model(experts, (int32_t)(sizeof(experts) / sizeof(experts[0])), 5, 88);
+    check_model(unet, N_UNET, 1, 150);
+    check_model(experts, N_EXPERTS, 1, 88);
+    check_model(experts, N_EXPERTS, 5, 88);
+}
+
+// A U-Net several times over has as many peaks: no single plan outward is good.
+static void test_repeated_models_are_planned_in_parts(void **state) {
+    (void)state;
+    static struct memory_block blocks[20 * N_UNET];
+    for (int32_t repeats = 2; repeats <= 20; ++repeats) {
+        struct memory_timeline timeline;
+        const int32_t n = make_model(blocks, unet, N_UNET, repeats, 150);
+        assert_true(memory_timeline_make(blocks, n, &timeline));
+        const size_t good_enough = timeline.most + timeline.most / 32;
+        const size_t needed = memory_plan_parts(blocks, n, &timeline, good_enough);
+        assert_in_range(needed, timeline.most, good_enough);
+        check_one_chunk(blocks, n, needed);
+        memory_timeline_free(&timeline);
+    }
 }
 
 static int allocations_left;
@@ -251,33 +316,47 @@ static bool count_down(void *context) {
     return allocations_left-- > 0;
 }
 
+// Whatever is planned although memory runs out must hold.
+static void check_faults(const struct memory_block *blocks, int32_t n, size_t limit) {
+    static struct memory_block planned[400];
+    struct memory_chunks chunks;
+    bool all = false;
+    assert_in_range(n, 1, 400);
+    for (int count = 0; !all && count < 5000; ++count) {
+        memcpy(planned, blocks, (size_t)n * sizeof(planned[0]));
+        allocations_left = count;
+        ggml_mem_set_fault_hook(count_down, NULL);
+        const bool good = memory_plan(planned, n, limit, &chunks);
+        ggml_mem_set_fault_hook(NULL, NULL);
+        all = allocations_left >= 0;
+        if (good) check_no_overlap(planned, n, &chunks);
+        if (!good) assert_null(chunks.sizes);
+        assert_true(good || !all);
+        memory_chunks_free(&chunks);
+    }
+    assert_true(all);
+}
+
 static void test_every_allocation_may_fail(void **state) {
     (void)state;
-    struct memory_block blocks[64];
-    struct memory_chunks chunks;
-    bool good = false;
-    for (int limit = 0; !good && limit < 1000; ++limit) {
-        random_state = 9;
-        make_random(blocks, 64, 20, 30);
-        allocations_left = limit;
-        ggml_mem_set_fault_hook(count_down, NULL);
-        good = memory_plan(blocks, 64, 3000, &chunks);
-        ggml_mem_set_fault_hook(NULL, NULL);
-        if (!good) assert_null(chunks.sizes);
-    }
-    assert_true(good);
-    check_no_overlap(blocks, 64, &chunks);
-    memory_chunks_free(&chunks);
+    static struct memory_block blocks[400];
+    random_state = 9;
+    make_random(blocks, 64, 20, 30);
+    check_faults(blocks, 64, 3000);                                           // in chunks
+    check_faults(blocks, 64, SIZE_MAX);                                       // by search
+    check_faults(blocks, make_model(blocks, unet, N_UNET, 3, 150), SIZE_MAX); // in parts
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_blocks_never_overlap),
         cmocka_unit_test(test_lower_bound_by_brute_force),
-        cmocka_unit_test(test_many_long_lived_blocks_stay_cheap),
+        cmocka_unit_test(test_many_long_lived_blocks),
         cmocka_unit_test(test_timelines),
         cmocka_unit_test(test_outward_plans_never_overlap),
+        cmocka_unit_test(test_parts_never_overlap),
         cmocka_unit_test(test_models_are_planned_outward),
+        cmocka_unit_test(test_repeated_models_are_planned_in_parts),
         cmocka_unit_test(test_every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

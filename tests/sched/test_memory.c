@@ -346,7 +346,7 @@ static void check_family(enum family family, int size) {
     ggml_backend_buffer_set_usage(weights, GGML_BACKEND_BUFFER_USAGE_WEIGHTS);
     ggml_backend_sched_t sched = ggml_backend_sched_new(&stream, NULL, 1, 64, false, false);
     ggml_gallocr_t galloc = ggml_gallocr_new(idle_memory(0));
-    struct ggml_context *ctx = family_context();
+    struct ggml_context *ctx = family_context(family, size);
     struct ggml_cgraph *graph = family_build(ctx, family, size, weights);
     size_t measured = 0;
     ggml_backend_sched_reserve_size(sched, graph, &measured);
@@ -358,7 +358,7 @@ static void check_family(enum family family, int size) {
     }
     check_peak(family, size, "scheduler", peak, graph);
     ggml_free(ctx);
-    ctx = family_context();
+    ctx = family_context(family, size);
     graph = family_build(ctx, family, size, weights);
     assert_true(ggml_gallocr_alloc_graph(galloc, graph));
     check_peak(family, size, "allocator", ggml_gallocr_get_buffer_size(galloc, 0), graph);

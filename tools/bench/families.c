@@ -6,7 +6,7 @@
 
 #include "ggml-impl.h"
 
-enum { MAX_TENSORS = 20000, HEAD = 32 };
+enum { HEAD = 32 };
 
 struct builder {
     struct ggml_context *ctx;
@@ -143,28 +143,136 @@ static struct ggml_tensor *residual(struct builder *b, struct ggml_tensor *x, in
     return ggml_add(b->ctx, x, y);
 }
 
-static struct ggml_tensor *unet(struct builder *b, int depth) {
-    enum { CHANNELS = 16, SIDE = 64, BLOCKS = 2, DEEPEST = 8 };
-    struct ggml_tensor *skips[DEEPEST * BLOCKS];
-    int n_skips = 0;
-    int64_t channels = CHANNELS;
+enum { CHANNELS = 16, SIDE = 64, BLOCKS = 2, DEEPEST = 8 };
+
+static struct ggml_tensor *picture(struct builder *b) {
     struct ggml_tensor *x = ggml_new_tensor_3d(b->ctx, GGML_TYPE_F32, SIDE, SIDE, 4);
     ggml_set_input(x);
-    x = convolve(b, x, channels, 1);
-    for (int level = 0; level < depth && level < DEEPEST; ++level) {
-        for (int i = 0; i < BLOCKS; ++i) {
-            skips[n_skips++] = x = residual(b, x, channels);
-        }
-        channels *= 2;
-        x = convolve(b, x, channels, 2);
+    return x;
+}
+
+struct skips {
+    struct ggml_tensor *all[DEEPEST * BLOCKS];
+    int n;
+};
+
+static struct ggml_tensor *descend(struct builder *b, struct ggml_tensor *x, struct skips *skips) {
+    const int64_t channels = x->ne[2];
+    for (int i = 0; i < BLOCKS; ++i) {
+        skips->all[skips->n++] = x = residual(b, x, channels);
     }
-    x = residual(b, x, channels);
-    while (n_skips > 0) {
-        struct ggml_tensor *skip = skips[--n_skips];
+    return convolve(b, x, 2 * channels, 2);
+}
+
+static struct ggml_tensor *ascend(struct builder *b, struct ggml_tensor *x, struct skips *skips) {
+    for (int i = 0; i < BLOCKS; ++i) {
+        struct ggml_tensor *skip = skips->all[--skips->n];
         if (skip->ne[0] > x->ne[0]) x = ggml_upscale(b->ctx, x, 2, GGML_SCALE_MODE_NEAREST);
         x = residual(b, ggml_concat(b->ctx, x, skip, 2), skip->ne[2]);
     }
+    return x;
+}
+
+static struct ggml_tensor *unet(struct builder *b, struct ggml_tensor *x, int depth) {
+    struct skips skips = {.n = 0};
+    if (depth > DEEPEST) depth = DEEPEST;
+    x = convolve(b, x, CHANNELS, 1);
+    for (int level = 0; level < depth; ++level) {
+        x = descend(b, x, &skips);
+    }
+    x = residual(b, x, x->ne[2]);
+    for (int level = 0; level < depth; ++level) {
+        x = ascend(b, x, &skips);
+    }
     return convolve(b, active(b, x), 4, 1);
+}
+
+// A sampler whose steps are one graph: each takes from the picture what the network sees in it.
+static struct ggml_tensor *sampler(struct builder *b, int steps) {
+    struct ggml_tensor *x = picture(b);
+    for (int i = 0; i < steps; ++i) {
+        struct ggml_tensor *noise = unet(b, x, 3);
+        x = ggml_sub(b->ctx, x, ggml_scale(b->ctx, noise, 0.1f));
+    }
+    return x;
+}
+
+// Two networks, computed level by level in turn.
+static struct ggml_tensor *two_unets(struct builder *b, int depth) {
+    struct skips skips[2] = {{.n = 0}, {.n = 0}};
+    struct ggml_tensor *x[2];
+    for (int i = 0; i < 2; ++i) {
+        x[i] = convolve(b, picture(b), CHANNELS, 1);
+    }
+    for (int level = 0; level < 2 * depth; ++level) {
+        for (int i = 0; i < 2; ++i) {
+            x[i] = level < depth ? descend(b, x[i], &skips[i]) : ascend(b, x[i], &skips[i]);
+            ggml_build_forward_expand(b->graph, x[i]);
+        }
+    }
+    return convolve(b, active(b, ggml_concat(b->ctx, x[0], x[1], 2)), 4, 1);
+}
+
+// To a small picture of many channels and back: each level halves or doubles the bytes.
+static struct ggml_tensor *autoencoder(struct builder *b, int depth) {
+    struct ggml_tensor *x = convolve(b, picture(b), CHANNELS, 1);
+    for (int level = 0; level < depth; ++level) {
+        for (int i = 0; i < BLOCKS; ++i) {
+            x = residual(b, x, x->ne[2]);
+        }
+        x = convolve(b, x, 2 * x->ne[2], 2);
+    }
+    x = convolve(b, active(b, x), 4, 1);
+    x = convolve(b, x, CHANNELS << depth, 1);
+    for (int level = 0; level < depth; ++level) {
+        x = ggml_upscale(b->ctx, residual(b, x, x->ne[2]), 2, GGML_SCALE_MODE_NEAREST);
+        x = convolve(b, x, x->ne[2] / 2, 1);
+        x = residual(b, x, x->ne[2]);
+    }
+    return convolve(b, active(b, x), 3, 1);
+}
+
+// --- speech
+
+static struct ggml_tensor *attend(struct builder *b, struct ggml_tensor *x,
+                                  struct ggml_tensor *seen) {
+    const int64_t n = x->ne[0], n_heads = n / HEAD;
+    struct ggml_tensor *h = norm(b, x);
+    struct ggml_tensor *q = heads(b, linear(b, h, n), NULL);
+    struct ggml_tensor *k = heads(b, linear(b, seen ? seen : h, n), NULL);
+    struct ggml_tensor *v = heads(b, linear(b, seen ? seen : h, n), NULL);
+    k = ggml_permute(b->ctx, k, 0, 2, 1, 3);
+    v = ggml_cont_3d(b->ctx, ggml_permute(b->ctx, v, 1, 2, 0, 3), v->ne[2], HEAD, n_heads);
+    q = ggml_mul_mat(b->ctx, k, ggml_permute(b->ctx, q, 0, 2, 1, 3));
+    q = ggml_mul_mat(b->ctx, v, ggml_soft_max_ext(b->ctx, q, NULL, 0.2f, 0));
+    q = ggml_cont_2d(b->ctx, ggml_permute(b->ctx, q, 0, 2, 1, 3), n, x->ne[1]);
+    return ggml_add(b->ctx, x, linear(b, q, n));
+}
+
+static struct ggml_tensor *think(struct builder *b, struct ggml_tensor *x) {
+    struct ggml_tensor *h = ggml_gelu(b->ctx, linear(b, norm(b, x), 4 * x->ne[0]));
+    return ggml_add(b->ctx, x, linear(b, h, x->ne[0]));
+}
+
+// Each layer of the decoder sees a mixture of what all layers of the encoder answered.
+static struct ggml_tensor *encoder_decoder(struct builder *b, int n_layers) {
+    enum { WIDTH = 128, FRAMES = 48, TOKENS = 16, MOST = 64 };
+    struct ggml_tensor *seen[MOST];
+    struct ggml_tensor *x = linear(b, input(b, GGML_TYPE_F32, 80, FRAMES), WIDTH);
+    if (n_layers > MOST) n_layers = MOST;
+    for (int i = 0; i < n_layers; ++i) {
+        seen[i] = x = think(b, attend(b, x, NULL));
+    }
+    struct ggml_tensor *y = linear(b, input(b, GGML_TYPE_F32, 64, TOKENS), WIDTH);
+    for (int i = 0; i < n_layers; ++i) {
+        struct ggml_tensor *mixture = ggml_mul(b->ctx, seen[0], weight(b, 1, 1, 1, 1));
+        for (int k = 1; k < n_layers; ++k) {
+            struct ggml_tensor *share = ggml_mul(b->ctx, seen[k], weight(b, 1, 1, 1, 1));
+            mixture = ggml_add(b->ctx, mixture, share);
+        }
+        y = think(b, attend(b, attend(b, y, NULL), mixture));
+    }
+    return linear(b, norm(b, y), 1000);
 }
 
 // --- many branches at once
@@ -187,17 +295,50 @@ static struct ggml_tensor *wide(struct builder *b, int n_branches) {
     return x;
 }
 
+// --- no structure at all
+
+static uint32_t next_random(uint32_t *state, uint32_t limit) {
+    *state = *state * 1664525u + 1013904223u;
+    return (uint32_t)(((uint64_t)*state * limit) >> 32);
+}
+
+// Sizes over eight powers of two. Most results are used soon, some much later.
+static struct ggml_tensor *random_graph(struct builder *b, int n_nodes) {
+    enum { RECENT = 256, ROWS = 4 };
+    struct ggml_tensor *recent[RECENT];
+    uint32_t state = (uint32_t)n_nodes;
+    for (int i = 0; i < RECENT; ++i) {
+        recent[i] = NULL;
+    }
+    recent[0] = input(b, GGML_TYPE_F32, 32, ROWS);
+    for (int i = 1; i < n_nodes / 2; ++i) {
+        const int64_t width = (int64_t)32 << next_random(&state, 8);
+        const uint32_t reach = 1u << next_random(&state, 9);
+        const int other = i - 1 - (int)next_random(&state, reach);
+        struct ggml_tensor *x = linear(b, recent[(i - 1) % RECENT], width);
+        struct ggml_tensor *y = recent[(other < 0 ? 0 : other) % RECENT];
+        recent[i % RECENT] = ggml_add(b->ctx, x, y->ne[0] == width ? y : linear(b, y, width));
+    }
+    return recent[(n_nodes / 2 - 1) % RECENT];
+}
+
 // --- all
 
 static const struct {
     const char *name, *unit;
+    int tensors; // at most, per unit
     int sizes[6];
 } families[FAMILY_COUNT] = {
-    [FAMILY_TRANSFORMER] = {"transformer", "layers", {2, 8, 32, 80}},
-    [FAMILY_FLASH] = {"flash transformer", "layers", {2, 8, 32, 80}},
-    [FAMILY_MOE] = {"mixture of experts", "layers", {2, 8, 32, 80}},
-    [FAMILY_UNET] = {"U-Net", "levels", {1, 2, 3, 4}},
-    [FAMILY_WIDE] = {"wide", "branches", {4, 16, 64, 256}},
+    [FAMILY_TRANSFORMER] = {"transformer", "layers", 64, {2, 8, 32, 80}},
+    [FAMILY_FLASH] = {"flash transformer", "layers", 64, {2, 8, 32, 80}},
+    [FAMILY_MOE] = {"mixture of experts", "layers", 80, {2, 8, 32, 80}},
+    [FAMILY_UNET] = {"U-Net", "levels", 400, {1, 2, 3, 4}},
+    [FAMILY_SAMPLER] = {"sampler of a U-Net", "steps", 800, {1, 2, 4, 8, 27}},
+    [FAMILY_TWO_UNETS] = {"two U-Nets", "levels", 800, {1, 2, 3, 4}},
+    [FAMILY_AUTOENCODER] = {"autoencoder", "levels", 400, {1, 2, 3, 4, 5}},
+    [FAMILY_ENCODER_DECODER] = {"encoder-decoder", "layers", 400, {2, 4, 12, 32}},
+    [FAMILY_WIDE] = {"wide", "branches", 64, {4, 16, 64, 256}},
+    [FAMILY_RANDOM] = {"random", "nodes", 4, {100, 300, 1000, 3000, 10000}},
 };
 
 const char *family_name(enum family family) {
@@ -212,105 +353,35 @@ const int *family_sizes(enum family family) {
     return families[family].sizes;
 }
 
-struct ggml_context *family_context(void) {
-    const size_t size =
-        MAX_TENSORS * ggml_tensor_overhead() + ggml_graph_overhead_custom(MAX_TENSORS, false);
-    return ggml_init((struct ggml_init_params){size, NULL, true});
+static size_t most_tensors(enum family family, int size) {
+    return 1000 + (size_t)families[family].tensors * (size_t)size;
+}
+
+struct ggml_context *family_context(enum family family, int size) {
+    const size_t n = most_tensors(family, size);
+    const size_t bytes = n * ggml_tensor_overhead() + ggml_graph_overhead_custom(n, false);
+    return ggml_init((struct ggml_init_params){bytes, NULL, true});
 }
 
 struct ggml_cgraph *family_build(struct ggml_context *ctx, enum family family, int size,
                                  ggml_backend_buffer_t weights) {
     struct builder b = {
         .ctx = ctx,
-        .graph = ggml_new_graph_custom(ctx, MAX_TENSORS, false),
+        .graph = ggml_new_graph_custom(ctx, most_tensors(family, size), false),
         .weights = weights,
     };
     struct ggml_tensor *result;
     switch (family) {
-    case FAMILY_UNET: result = unet(&b, size); break;
+    case FAMILY_UNET: result = unet(&b, picture(&b), size); break;
+    case FAMILY_SAMPLER: result = sampler(&b, size); break;
+    case FAMILY_TWO_UNETS: result = two_unets(&b, size); break;
+    case FAMILY_AUTOENCODER: result = autoencoder(&b, size); break;
+    case FAMILY_ENCODER_DECODER: result = encoder_decoder(&b, size); break;
     case FAMILY_WIDE: result = wide(&b, size); break;
+    case FAMILY_RANDOM: result = random_graph(&b, size); break;
     default: result = transformer(&b, size, family); break;
     }
     ggml_set_output(result);
     ggml_build_forward_expand(b.graph, result);
     return b.graph;
-}
-
-// --- the bound
-
-struct place {
-    const struct ggml_tensor *root;
-    int first, last; // steps; node i is computed at step i + 1
-};
-
-static struct ggml_tensor *root_of(struct ggml_tensor *tensor) {
-    return tensor->view_src ? tensor->view_src : tensor;
-}
-
-static struct place *find(struct place *places, int *n, struct ggml_tensor *tensor, int step) {
-    struct ggml_tensor *root = root_of(tensor);
-    for (int i = *n - 1; i >= 0; --i) {
-        if (places[i].root == root) return &places[i];
-    }
-    places[*n] = (struct place){root, step, -1};
-    return &places[(*n)++];
-}
-
-static bool is_planned(struct ggml_tensor *tensor) {
-    const struct ggml_tensor *root = root_of(tensor);
-    return root->buffer &&
-           ggml_backend_buffer_get_usage(root->buffer) == GGML_BACKEND_BUFFER_USAGE_COMPUTE;
-}
-
-static int collect(struct ggml_cgraph *graph, struct place *places) {
-    int n = 0;
-    for (int i = 0; i < graph->n_leafs; ++i) {
-        if (is_planned(graph->leafs[i])) find(places, &n, graph->leafs[i], 0);
-    }
-    for (int i = 0; i < graph->n_nodes; ++i) {
-        struct ggml_tensor *node = graph->nodes[i];
-        if (is_planned(node)) {
-            struct place *place = find(places, &n, node, i + 1);
-            place->last = i + 1;
-            if (node->flags & GGML_TENSOR_FLAG_OUTPUT) place->last = graph->n_nodes + 1;
-        }
-        for (int k = 0; k < GGML_MAX_SRC; ++k) {
-            if (!node->src[k] || node->src[k] == node || !is_planned(node->src[k])) continue;
-            struct place *place = find(places, &n, node->src[k], 0);
-            if (place->last < i + 1) place->last = i + 1;
-        }
-    }
-    return n;
-}
-
-// A node that overwrites a source lies where that did, which ends where it begins.
-static bool overwrites(const struct place *places, int n, const struct place *place) {
-    for (int i = 0; i < n; ++i) {
-        const struct place *other = &places[i];
-        if (other != place && other->last == place->first && other->first < place->first &&
-            other->root->data == place->root->data && other->root->buffer == place->root->buffer) {
-            return true;
-        }
-    }
-    return false;
-}
-
-size_t family_bound(struct ggml_cgraph *graph, size_t alignment) {
-    const size_t capacity = 4 * ((size_t)graph->n_nodes + (size_t)graph->n_leafs) + 1;
-    struct place *places = calloc(capacity, sizeof(places[0]));
-    size_t *sums = calloc((size_t)graph->n_nodes + 2, sizeof(sums[0]));
-    const int n = places && sums ? collect(graph, places) : 0;
-    size_t most = 0;
-    for (int i = 0; i < n; ++i) {
-        const size_t size = (ggml_nbytes(places[i].root) + alignment - 1) / alignment * alignment;
-        const int begin = places[i].first + overwrites(places, n, &places[i]);
-        const int end = places[i].last < 0 ? graph->n_nodes + 1 : places[i].last;
-        for (int step = begin; step <= end; ++step) {
-            sums[step] += size;
-            if (sums[step] > most) most = sums[step];
-        }
-    }
-    free(places);
-    free(sums);
-    return most;
 }

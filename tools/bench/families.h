@@ -12,7 +12,12 @@ enum family {
     FAMILY_FLASH,
     FAMILY_MOE,
     FAMILY_UNET,
+    FAMILY_SAMPLER,
+    FAMILY_TWO_UNETS,
+    FAMILY_AUTOENCODER,
+    FAMILY_ENCODER_DECODER,
     FAMILY_WIDE,
+    FAMILY_RANDOM,
     FAMILY_COUNT
 };
 
@@ -25,8 +30,8 @@ const int *family_sizes(enum family family);
 // in the buffer, all at one address. NULL with a message on failure.
 struct ggml_cgraph *family_build(struct ggml_context *ctx, enum family family, int size,
                                  ggml_backend_buffer_t weights);
-// A context for one graph. The caller frees it.
-struct ggml_context *family_context(void);
+// A context for one such graph. The caller frees it.
+struct ggml_context *family_context(enum family family, int size);
 
 // The largest sum of the places of tensors that live at once, in an allocated graph, where each
 // place is counted in multiples of the alignment; 0 when memory runs out. Tensors that share a

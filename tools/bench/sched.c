@@ -124,7 +124,7 @@ struct memory_sample {
 
 static bool measure_memory_once(enum family family, int size, struct memory_sample *out_sample) {
     ggml_backend_t stream = idle_stream(0);
-    struct ggml_context *ctx = family_context();
+    struct ggml_context *ctx = family_context(family, size);
     ggml_backend_buffer_t weights = ggml_backend_buft_alloc_buffer(idle_memory(0), 1 << 28);
     ggml_backend_sched_t sched = ggml_backend_sched_new(&stream, NULL, 1, 1024, false, false);
     *out_sample = (struct memory_sample){0};
