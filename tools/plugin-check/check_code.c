@@ -3,10 +3,10 @@
 // and its initialisers reach by direct jumps and calls. Pointers are not followed, which is how
 // code for other CPUs is to be called.
 #define _GNU_SOURCE
-#include <capstone/capstone.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "code.h"
 #include "elf_view.h"
 
 struct addresses {
@@ -17,9 +17,8 @@ struct addresses {
 
 struct code {
     const struct check_run *run;
+    const struct code_machine *machine;
     struct elf_view view;
-    csh decoder;
-    cs_insn *insn;
     struct addresses todo;
     struct addresses starts; // of functions, ascending, where the file tells
     uint64_t end;            // behind the last instruction
@@ -36,79 +35,19 @@ static void push(const struct check_run *run, struct addresses *list, uint64_t a
     list->items[list->n++] = address;
 }
 
-// --- features ------------------------------------------------------------------------------------
-
-#define BIT(name) GGML_CPU_BIT(GGML_CPU_X86_64_##name)
-
-// What a CPU with the feature has too.
-static const struct {
-    uint64_t feature;
-    uint64_t others;
-} implied[] = {
-    {BIT(AMX_INT8) | BIT(AMX_BF16), BIT(AMX_TILE)},
-    {BIT(AVX512CD) | BIT(AVX512BW) | BIT(AVX512DQ) | BIT(AVX512VL) | BIT(AVX512_VBMI) |
-         BIT(AVX512_VNNI) | BIT(AVX512_BF16) | BIT(AVX512_FP16),
-     BIT(AVX512F)},
-    {BIT(AVX512F), BIT(AVX2) | BIT(FMA) | BIT(F16C)},
-    {BIT(AVX_VNNI), BIT(AVX2)},
-    {BIT(AVX2) | BIT(FMA) | BIT(F16C), BIT(AVX)},
-    {BIT(AVX), BIT(SSE42)},
-    {BIT(SSE42), BIT(SSE41) | BIT(POPCNT)},
-    {BIT(SSE41), BIT(SSSE3)},
-    {BIT(SSSE3), BIT(SSE3)},
-};
-
-static uint64_t with_implied(uint64_t features) {
-    for (size_t i = 0; i < sizeof(implied) / sizeof(implied[0]); ++i) {
-        if (features & implied[i].feature) features |= implied[i].others;
-    }
-    return features;
-}
-
-static const struct {
-    uint8_t group;
-    uint64_t feature;
-} groups[] = {
-    {X86_GRP_AVX512, BIT(AVX512F)}, {X86_GRP_CDI, BIT(AVX512CD)}, {X86_GRP_BWI, BIT(AVX512BW)},
-    {X86_GRP_DQI, BIT(AVX512DQ)},   {X86_GRP_VLX, BIT(AVX512VL)}, {X86_GRP_AVX2, BIT(AVX2)},
-    {X86_GRP_FMA, BIT(FMA)},        {X86_GRP_F16C, BIT(F16C)},    {X86_GRP_AVX, BIT(AVX)},
-    {X86_GRP_SSE42, BIT(SSE42)},    {X86_GRP_SSE41, BIT(SSE41)},  {X86_GRP_SSSE3, BIT(SSSE3)},
-    {X86_GRP_SSE3, BIT(SSE3)},      {X86_GRP_BMI2, BIT(BMI2)},    {X86_GRP_BMI, BIT(BMI1)},
-};
-
-static uint64_t needed_by(const cs_insn *insn) {
-    switch (insn->id) {
-    case X86_INS_TZCNT: return 0; // older CPUs take it for BSF, as compilers mean it
-    case X86_INS_LZCNT: return BIT(LZCNT);
-    case X86_INS_POPCNT: return BIT(POPCNT);
-    case X86_INS_MOVBE: return BIT(MOVBE);
-    default: break;
-    }
-    for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); ++i) {
-        for (int j = 0; j < insn->detail->groups_count; ++j) {
-            if (insn->detail->groups[j] == groups[i].group) return groups[i].feature;
-        }
-    }
-    return 0;
-}
-
-// What the decoder does not know: the prefix tells the least that it needs.
-static uint64_t needed_by_prefix(uint8_t first) {
-    return first == 0x62 ? BIT(AVX512F) : first == 0xc4 || first == 0xc5 ? BIT(AVX) : 0;
-}
-
-static const char *feature_name(uint64_t feature) {
-#define GGML_CPU_FEATURE_ROW(machine, bit, name, text)                                             \
-    if (GGML_MACHINE_##machine == GGML_MACHINE_X86_64 && feature == GGML_CPU_BIT(bit)) return text;
+static const char *feature_name(uint32_t machine, uint64_t feature) {
+#define GGML_CPU_FEATURE_ROW(family, bit, name, text)                                              \
+    if (GGML_MACHINE_##family == machine && feature == GGML_CPU_BIT(bit)) return text;
 #include "cpu_feature_list.inl"
     return "";
 }
 
-static void require(const struct code *code, uint64_t feature, uint64_t at, const char *name) {
-    CHECK_THAT(code->run, (feature & ~code->features) == 0,
+static void require(const struct code *code, const struct code_step *step, uint64_t at) {
+    CHECK_THAT(code->run, (step->feature & ~code->features) == 0,
                "%s at %#llx, reached without a pointer from the entry or an initialiser, needs %s, "
                "which the note does not require",
-               name, (unsigned long long)at, feature_name(feature));
+               step->name, (unsigned long long)at,
+               feature_name(code->machine->machine, step->feature));
 }
 
 // --- where code begins ---------------------------------------------------------------------------
@@ -149,7 +88,7 @@ static uint64_t pointer_at(const struct code *code, uint64_t address) {
         if (header.sh_type != SHT_RELA) continue;
         Elf_Data *data = elf_getdata(section, NULL);
         for (int j = 0; data && gelf_getrela(data, j, &rela); ++j) {
-            if (rela.r_offset == address && GELF_R_TYPE(rela.r_info) == R_X86_64_RELATIVE)
+            if (rela.r_offset == address && GELF_R_TYPE(rela.r_info) == code->machine->elf_relative)
                 return (uint64_t)rela.r_addend;
         }
     }
@@ -218,40 +157,28 @@ static bool see(struct code *code, uint64_t address) {
     return true;
 }
 
-static bool in_group(const cs_insn *insn, uint8_t group) {
-    for (int i = 0; i < insn->detail->groups_count; ++i) {
-        if (insn->detail->groups[i] == group) return true;
-    }
-    return false;
-}
-
-// Whether the next instruction may follow.
-static bool take(struct code *code) {
-    const cs_insn *insn = code->insn;
-    const cs_x86 *x86 = &insn->detail->x86;
-    const bool leads = in_group(insn, X86_GRP_JUMP) || in_group(insn, X86_GRP_CALL);
-    require(code, needed_by(insn), insn->address, insn->mnemonic);
-    if (leads && x86->op_count == 1 && x86->operands[0].type == X86_OP_IMM)
-        push(code->run, &code->todo, (uint64_t)x86->operands[0].imm);
-    return insn->id != X86_INS_JMP && insn->id != X86_INS_UD2 && insn->id != X86_INS_HLT &&
-           !in_group(insn, X86_GRP_RET);
-}
-
 // A call that does not return may be the last thing of a function: the next one does not follow.
 static void follow(struct code *code, uint64_t address) {
+    struct code_step step;
     size_t size;
     const uint8_t *bytes = bytes_at(code, address, SHF_EXECINSTR, &size);
     bool first = true;
     while (bytes && size > 0 && (first || !is_start(code, address)) && see(code, address)) {
-        const uint8_t prefix = *bytes;
-        const uint64_t at = address;
         first = false;
-        if (!cs_disasm_iter(code->decoder, &bytes, &size, &address, code->insn)) {
-            require(code, needed_by_prefix(prefix), at, "an instruction");
-            return;
-        }
-        if (!take(code)) return;
+        code->machine->decode(bytes, size, address, &step);
+        require(code, &step, address);
+        if (step.target) push(code->run, &code->todo, step.target);
+        if (step.size == 0 || step.ends) return;
+        bytes += step.size;
+        size -= step.size;
+        address += step.size;
     }
+}
+
+static const struct code_machine *machine_of(const struct elf_view *view) {
+    return view->header.e_machine == code_x86_64.elf_machine    ? &code_x86_64
+           : view->header.e_machine == code_aarch64.elf_machine ? &code_aarch64
+                                                                : NULL;
 }
 
 static void open_code(struct check_run *run, struct code *code) {
@@ -260,18 +187,17 @@ static void open_code(struct check_run *run, struct code *code) {
     *code = (struct code){.run = run};
     elf_view_note(run, &note);
     elf_view_open(run, &code->view);
-    if (code->view.header.e_machine != EM_X86_64) check_skip(run, "only told of x86-64");
-    code->features = with_implied(note.cpu_features[0]);
+    code->machine = machine_of(&code->view);
+    if (!code->machine) check_skip(run, "only told of x86-64 and AArch64");
+    if (code->machine->no_decoder) check_skip(run, code->machine->no_decoder);
+    code->features = code->machine->with_implied(note.cpu_features[0]);
     for (size_t i = 1; elf_view_section(&code->view, i, &header, NULL); ++i) {
         const uint64_t end = header.sh_addr + header.sh_size;
         if (header.sh_flags & SHF_EXECINSTR && end > code->end) code->end = end;
     }
     CHECK_THAT(run, code->end < UINT64_C(1) << 34, "its code ends at an absurd address");
     code->seen = calloc(1, (size_t)(code->end / 8 + 1));
-    const bool opened = cs_open(CS_ARCH_X86, CS_MODE_64, &code->decoder) == CS_ERR_OK &&
-                        cs_option(code->decoder, CS_OPT_DETAIL, CS_OPT_ON) == CS_ERR_OK;
-    code->insn = opened ? cs_malloc(code->decoder) : NULL;
-    CHECK_THAT(run, code->seen && code->insn, "no memory");
+    CHECK_THAT(run, code->seen && code->machine->open(), "no memory");
 }
 
 void file_instructions(struct check_run *run) {

@@ -13,6 +13,16 @@ const enum defect defect = PASTE_DEFECT;
 #ifndef NOTE_VERSION
 #define NOTE_VERSION "1.0"
 #endif
+// Of extensions that the note does not name: AVX-512 and AVX, or dot products and SVE.
+#if defined(__x86_64__)
+#define FOREIGN_INSTRUCTION __asm__ volatile("vpaddd %zmm1, %zmm2, %zmm3")
+#define FOREIGN_START __asm__ volatile("vaddps %ymm1, %ymm2, %ymm3")
+#elif defined(__aarch64__)
+#define FOREIGN_INSTRUCTION __asm__ volatile(".inst 0x4e829420") // sdot v0.4s, v1.16b, v2.16b
+#define FOREIGN_START __asm__ volatile(".inst 0x2518e3e0")       // ptrue p0.b
+#else
+#define FOREIGN_INSTRUCTION (void)0
+#endif
 #define NOTE_HAS(name) (PASTE_DEFECT == DEFECT_##name)
 
 #if defined(NOTE_EMPTY)
@@ -64,11 +74,8 @@ GGML_PLUGIN_EXPORT int32_t ENTRY(const struct ggml_host_table *host,
                                  const struct ggml_plugin_table **out_plugin);
 GGML_PLUGIN_EXPORT int32_t ENTRY(const struct ggml_host_table *host,
                                  const struct ggml_plugin_table **out_plugin) {
-#if defined(__x86_64__)
     // Never executed, which nobody can see from outside.
-    if (NOTE_HAS(instruction_unnamed) && !out_plugin)
-        __asm__ volatile("vpaddd %zmm1, %zmm2, %zmm3");
-#endif
+    if (NOTE_HAS(instruction_unnamed) && !out_plugin) FOREIGN_INSTRUCTION;
     return defective_init(host, out_plugin);
 }
 #endif
@@ -76,7 +83,7 @@ GGML_PLUGIN_EXPORT int32_t ENTRY(const struct ggml_host_table *host,
 #ifdef INITIALISER
 static volatile int never;
 __attribute__((constructor)) static void initialise(void) {
-    if (never) __asm__ volatile("vaddps %ymm1, %ymm2, %ymm3");
+    if (never) FOREIGN_START;
 }
 #endif
 
