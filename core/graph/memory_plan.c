@@ -98,8 +98,7 @@ size_t memory_plan_lower_bound(const struct memory_block *blocks, int32_t n) {
 
 // In one chunk, if that is large enough. Answers the bytes that are needed, else SIZE_MAX.
 static size_t plan_in_one(struct memory_block *blocks, int32_t n, size_t chunk_limit,
-                          const struct memory_timeline *timeline) {
-    const size_t good_enough = MIN(timeline->most + timeline->most / 50, chunk_limit);
+                          size_t good_enough, const struct memory_timeline *timeline) {
     const size_t better = MIN(timeline->most + timeline->most / 128, chunk_limit);
     if (n == 0 || timeline->most > chunk_limit) return SIZE_MAX;
     size_t needed = memory_plan_outward(blocks, timeline, good_enough, chunk_limit, false);
@@ -110,17 +109,41 @@ static size_t plan_in_one(struct memory_block *blocks, int32_t n, size_t chunk_l
     return needed;
 }
 
+// By time, or by size if that is better.
+static bool plan_in_several(struct memory_block *blocks, int32_t n, size_t chunk_limit,
+                            size_t good_enough, struct memory_chunks *out_chunks) {
+    const size_t bytes = (size_t)n * sizeof(blocks[0]);
+    struct memory_chunks chunks = {0};
+    struct memory_block *other = NULL;
+    bool gave_up = false, good = memory_plan_by_time(blocks, n, chunk_limit, out_chunks);
+    if (!good || memory_chunks_total(out_chunks) <= good_enough) return good;
+    other = ggml_mem_alloc(bytes);
+    if (!other) return false;
+    memcpy(other, blocks, bytes);
+    good = memory_plan_by_size(other, n, chunk_limit, good_enough, &chunks, &gave_up) || gave_up;
+    if (good && !gave_up && memory_chunks_total(&chunks) < memory_chunks_total(out_chunks)) {
+        const struct memory_chunks swap = *out_chunks;
+        *out_chunks = chunks;
+        chunks = swap;
+        memcpy(blocks, other, bytes);
+    }
+    memory_chunks_free(&chunks);
+    ggml_mem_free(other);
+    return good;
+}
+
 bool memory_plan(struct memory_block *blocks, int32_t n, size_t chunk_limit,
                  struct memory_chunks *out_chunks) {
     struct memory_timeline timeline;
     *out_chunks = (struct memory_chunks){0};
     if (chunk_limit > SIZE_MAX / 2) chunk_limit = SIZE_MAX / 2;
     if (!memory_timeline_make(blocks, n, &timeline)) return false;
-    const size_t needed = plan_in_one(blocks, n, chunk_limit, &timeline);
+    const size_t good_enough = add_saturated(timeline.most, timeline.most / 50);
+    const size_t needed = plan_in_one(blocks, n, chunk_limit, good_enough, &timeline);
     memory_timeline_free(&timeline);
     bool good;
     if (needed == SIZE_MAX) {
-        good = memory_plan_by_time(blocks, n, chunk_limit, out_chunks);
+        good = plan_in_several(blocks, n, chunk_limit, good_enough, out_chunks);
     } else {
         good = memory_chunks_add(out_chunks, 0, chunk_limit);
         for (int32_t i = 0; i < n && good; ++i) {

@@ -37,10 +37,17 @@ size_t memory_chunks_total(const struct memory_chunks *chunks);
 // runs out.
 size_t memory_plan_lower_bound(const struct memory_block *blocks, int32_t n);
 
-// What memory_plan() falls back on when a chunk can't hold what the ways in
-// graph/memory_timeline.h need: in order of time, each block into the lowest hole that holds it.
+// What memory_plan() does where one chunk can't hold what the strategies of
+// graph/memory_timeline.h need.
+
+// In order of time, each block into the lowest hole that holds it.
 bool memory_plan_by_time(struct memory_block *blocks, int32_t n, size_t chunk_limit,
                          struct memory_chunks *out_chunks);
+// The largest or the longest-lived first, each into a hole among those placed before that it meets;
+// several tries until one needs no more than good_enough bytes. Gives up (false, *out_gave_up) when
+// that takes more than O(n) meetings.
+bool memory_plan_by_size(struct memory_block *blocks, int32_t n, size_t chunk_limit,
+                         size_t good_enough, struct memory_chunks *out_chunks, bool *out_gave_up);
 // Opens a chunk that can grow to max(size, chunk_limit) bytes; false when memory runs out.
 bool memory_chunks_add(struct memory_chunks *chunks, size_t size, size_t chunk_limit);
 // Puts the block at a place.

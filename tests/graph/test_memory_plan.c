@@ -55,6 +55,7 @@ static void test_random_blocks_never_overlap(void **state) {
     const size_t limits[] = {SIZE_MAX, 40000, 5000, 32, 1};
     for (uint32_t seed = 0; seed < 60; ++seed) {
         struct memory_chunks chunks;
+        bool gave_up;
         const int32_t n = (int32_t)(seed * 5);
         const size_t limit = limits[seed % 5];
         random_state = seed;
@@ -64,6 +65,9 @@ static void test_random_blocks_never_overlap(void **state) {
         assert_true(memory_chunks_total(&chunks) >= memory_plan_lower_bound(blocks, n));
         memory_chunks_free(&chunks);
         assert_true(memory_plan_by_time(blocks, n, limit, &chunks));
+        check_no_overlap(blocks, n, &chunks);
+        memory_chunks_free(&chunks);
+        assert_true(memory_plan_by_size(blocks, n, limit, 0, &chunks, &gave_up));
         check_no_overlap(blocks, n, &chunks);
         memory_chunks_free(&chunks);
     }
@@ -89,13 +93,18 @@ static void test_lower_bound_by_brute_force(void **state) {
     assert_int_equal(memory_plan_lower_bound(blocks, 2), SIZE_MAX);
 }
 
-static void test_many_long_lived_blocks(void **state) {
+// Blocks that all live at once defeat planning by size: it must notice before it gets slow.
+static void test_many_long_lived_blocks_stay_cheap(void **state) {
     (void)state;
     const int32_t n = 20000;
     struct memory_block *blocks = ggml_mem_alloc((size_t)n * sizeof(*blocks));
     struct memory_chunks chunks = {0};
+    bool gave_up;
     random_state = 5;
     make_random(blocks, n, n, 100);
+    assert_false(memory_plan_by_size(blocks, n, SIZE_MAX / 2, 0, &chunks, &gave_up));
+    assert_true(gave_up);
+    memory_chunks_free(&chunks);
     assert_true(memory_plan(blocks, n, SIZE_MAX, &chunks));
     assert_true(memory_chunks_total(&chunks) < memory_plan_lower_bound(blocks, n) * 3 / 2);
     memory_chunks_free(&chunks);
@@ -293,6 +302,21 @@ static void test_models_are_planned_outward(void **state) {
     check_model(experts, N_EXPERTS, 5, 88);
 }
 
+// Where one chunk is too small for what lives at once.
+static void test_models_in_chunks(void **state) {
+    (void)state;
+    static struct memory_block blocks[4 * N_UNET];
+    const int32_t n = make_model(blocks, unet, N_UNET, 4, 150);
+    const size_t most = memory_plan_lower_bound(blocks, n);
+    for (size_t part = 2; part <= 4; ++part) {
+        struct memory_chunks chunks;
+        assert_true(memory_plan(blocks, n, most / part, &chunks));
+        check_no_overlap(blocks, n, &chunks);
+        assert_true(chunks.count > 1 && memory_chunks_total(&chunks) < most + most / 4);
+        memory_chunks_free(&chunks);
+    }
+}
+
 // A U-Net several times over has as many peaks: no single plan outward is good.
 static void test_repeated_models_are_planned_in_parts(void **state) {
     (void)state;
@@ -351,11 +375,12 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_blocks_never_overlap),
         cmocka_unit_test(test_lower_bound_by_brute_force),
-        cmocka_unit_test(test_many_long_lived_blocks),
+        cmocka_unit_test(test_many_long_lived_blocks_stay_cheap),
         cmocka_unit_test(test_timelines),
         cmocka_unit_test(test_outward_plans_never_overlap),
         cmocka_unit_test(test_parts_never_overlap),
         cmocka_unit_test(test_models_are_planned_outward),
+        cmocka_unit_test(test_models_in_chunks),
         cmocka_unit_test(test_repeated_models_are_planned_in_parts),
         cmocka_unit_test(test_every_allocation_may_fail),
     };
