@@ -11,6 +11,7 @@
 #else
 #include <sched.h>
 #include <signal.h>
+#include <time.h>
 #include <unistd.h>
 #endif
 #if defined(__APPLE__)
@@ -27,6 +28,11 @@ bool cpu_thread_priority(enum ggml_sched_priority priority) {
                                  THREAD_PRIORITY_ABOVE_NORMAL, THREAD_PRIORITY_HIGHEST,
                                  THREAD_PRIORITY_TIME_CRITICAL};
     return SetThreadPriority(GetCurrentThread(), levels[priority + 1]);
+}
+
+// To sleep takes until the next tick of a clock that ticks a hundred times a second.
+void cpu_thread_rest(void) {
+    SwitchToThread();
 }
 #else
 int cpu_thread_start(pthread_t *out_thread, void *(*run)(void *), void *argument) {
@@ -49,6 +55,11 @@ bool cpu_thread_priority(enum ggml_sched_priority priority) {
 #endif
     return priority == GGML_SCHED_PRIO_LOW ||
            pthread_setschedparam(pthread_self(), SCHED_FIFO, &param) == 0;
+}
+
+void cpu_thread_rest(void) {
+    const struct timespec moment = {0, 50000};
+    nanosleep(&moment, NULL);
 }
 #endif
 

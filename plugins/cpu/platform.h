@@ -13,6 +13,8 @@ int cpu_thread_start(pthread_t *out_thread, void *(*run)(void *), void *argument
 void cpu_thread_name(const char *name);
 // Sets the calling thread's priority; false where that is not permitted. [any-thread]
 bool cpu_thread_priority(enum ggml_sched_priority priority);
+// Lets others run for a moment, also those of lower priority. [any-thread]
+void cpu_thread_rest(void);
 // Model of the CPU, NUL-terminated; false when unknown. [any-thread]
 bool cpu_model(char *out_name, size_t size);
 // Memory of the machine in bytes, free <= total; 0 and 0 when unknown. [any-thread]

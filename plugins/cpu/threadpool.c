@@ -5,7 +5,6 @@
 #include <limits.h>
 #include <sched.h>
 #include <stdio.h>
-#include <time.h>
 
 #include "cpu_api.h"
 #include "kernel.h"
@@ -14,8 +13,7 @@
 
 enum {
     SPINS_BEFORE_YIELD = 256,
-    SPINS_BEFORE_SLEEP = 1024,
-    SLEEP_NS = 50000,
+    SPINS_BEFORE_REST = 1024,
     SPINS_PER_POLL = 1024,
     MAX_IDLE_POOLS = 4,
     // Low bits of the epoch: threads that take part.
@@ -60,16 +58,15 @@ static inline void pause_instruction(void) {
 #endif
 }
 
-// Waits a little: spins first, then lets others run, then sleeps: a real-time thread would
+// Waits a little: spins first, then lets others run, then rests: a real-time thread would
 // otherwise keep the one it waits for from running. *spins counts and begins at 0.
 static void relax(unsigned *spins) {
-    const struct timespec while_others_run = {0, SLEEP_NS};
     if (++*spins < SPINS_BEFORE_YIELD)
         pause_instruction();
-    else if (*spins < SPINS_BEFORE_SLEEP)
+    else if (*spins < SPINS_BEFORE_REST)
         sched_yield();
     else
-        nanosleep(&while_others_run, NULL);
+        cpu_thread_rest();
 }
 
 void cpu_team_barrier(struct cpu_team *team) {

@@ -2,15 +2,16 @@
 # SPDX-License-Identifier: MIT
 """Programs for Windows with the plugins that they find, or must refuse. Speaks TAP.
 
-Usage: check_programs.py STATIC_EXE SHARED_EXE DEVICES_EXE LIBRARY PLUGIN_CPU PLUGIN_NULL [WRAPPER]"""
+Usage: check_programs.py STATIC_EXE SHARED_EXE DEVICES_EXE LIBRARY PLUGIN_CPU PLUGIN_NULL PLUGIN_VULKAN [WRAPPER]
+(PLUGIN_NULL again where there is no PLUGIN_VULKAN)"""
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
 
-STATIC, SHARED, DEVICES, LIBRARY, CPU, NULL = (os.path.abspath(path) for path in sys.argv[1:7])
-WRAPPER = sys.argv[7:]
+STATIC, SHARED, DEVICES, LIBRARY, CPU, NULL, VULKAN = (os.path.abspath(path) for path in sys.argv[1:8])
+WRAPPER = sys.argv[8:]
 ODD = "Größe 文件 имя"  # in no single code page
 EXPECTED = "CPU computed [9, 4]"
 results = []
@@ -75,6 +76,18 @@ def check_sample(folder):
           f"plugin {native(cpu)}: in use" in text and f"plugin {native(null)}: " in text and EXPECTED in text, text)
 
 
+def check_vulkan(folder):
+    """Wine has a driver only where it has a display."""
+    if VULKAN == NULL:
+        return
+    program = put(STATIC, folder, "vulkan", "one-binary.exe")
+    plugin = put(VULKAN, folder, "vulkan", "ggml-plugins", "ggml-vulkan.dll")
+    text = run(program)
+    used = f"plugin {native(plugin)}: in use" in text and "Vulkan0 computed [9, 4]" in text
+    refused = f"plugin {native(plugin)}: plugin 'vulkan' could not start" in text and EXPECTED in text
+    check("static, Vulkan plugin beside it", used or refused, text)
+
+
 def check_refused(folder):
     with open(CPU, "rb") as stream:
         size = len(stream.read())
@@ -104,6 +117,7 @@ def check_devices(folder):
 def main():
     with tempfile.TemporaryDirectory(prefix="ggml-windows-") as folder:
         check_sample(folder)
+        check_vulkan(folder)
         check_refused(os.path.join(folder, "refused " + ODD))
         check_devices(folder)
     print(f"1..{len(results)}")
