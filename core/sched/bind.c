@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Gives the tensors of a planned graph their places.
+#include "sched/bind.h"
 #include "base/mem.h"
 #include "base/status.h"
-#include "sched/bind.h"
 
 enum { PREFETCH_ITEMS = 8 };
 
@@ -78,10 +78,8 @@ static inline void prefetch_item(const struct ggml_backend_sched *sched, int32_t
 
 enum plan_result sched_bind_leafs(const struct ggml_backend_sched *sched) {
     enum plan_result result = PLAN_USED;
-    for (int32_t i = sched->n_nodes; i < sched->n_items && result == PLAN_USED; ++i) {
-        const struct sched_item *item = &sched->items[i];
-        const bool is_weight = item->root == i && (item->traits & SCHED_HAS_MEMORY);
-        if (!is_weight) result = sched_bind_item(sched, i); // else it is not even looked at
+    for (int32_t k = 0; k < sched->n_loose && result == PLAN_USED; ++k) {
+        result = sched_bind_item(sched, sched->loose[k]);
     }
     return result;
 }

@@ -174,7 +174,7 @@ static bool use_copy(struct ggml_backend_sched *sched, int32_t node, struct sche
         return false;
     }
     sched->rewrites[sched->n_rewrites++] =
-        (struct sched_rewrite){node, edge->slot, edge->item, copy};
+        (struct sched_rewrite){node, (int32_t)(edge - sched->edges), copy};
     sched->items[node].tensor->src[edge->slot] = sched_copy_tensor(sched, copy);
     edge->entry = sched->n_items + copy;
     return true;
@@ -225,15 +225,11 @@ static inline bool continues(const struct ggml_backend_sched *sched, int32_t nod
 
 static bool cut_all(struct ggml_backend_sched *sched) {
     int32_t backend = -1; // of the split, where what `continues` compares is all that matters
-    for (int32_t i = 0; i < sched->n_nodes; ++i) {
-        const uint16_t traits = sched->items[i].traits;
-        if ((traits & (SCHED_OUTPUT | SCHED_USED)) != SCHED_USED) {
-            sched->results[sched->n_results++] = i;
-        }
-        if ((traits & SCHED_LOCAL) && sched->items[i].backend == backend) continue;
+    for (int32_t k = 0; k < sched->n_seams; ++k) {
+        const int32_t i = sched->seams[k];
         if (continues(sched, i, backend)) continue;
         if (!sched_place_sources(sched, i)) return false;
-        if (traits & SCHED_VIEW_OP) continue;
+        if (sched->items[i].traits & SCHED_VIEW_OP) continue;
         if (!cut_node(sched, i)) return false;
         if (sched->n_copies == 1) backend = current_split(sched)->backend;
     }
@@ -242,18 +238,10 @@ static bool cut_all(struct ggml_backend_sched *sched) {
 
 bool sched_cut(struct ggml_backend_sched *sched) {
     sched->n_splits = sched->n_inputs = sched->n_waits = sched->n_copied = sched->n_rewrites = 0;
-    sched->n_results = 0;
-    if (!sched_grow(&sched->results, &sched->results_capacity, (int64_t)sched->n_items + 1,
-                    sizeof(sched->results[0]))) {
-        return false;
-    }
     for (int b = 0; b < sched->n_backends; ++b) {
         sched->seen_by[b] = -1;
     }
     if (!cut_all(sched)) return false;
-    for (int32_t i = sched->n_nodes; i < sched->n_items; ++i) {
-        if (sched->items[i].traits & SCHED_OUTPUT) sched->results[sched->n_results++] = i;
-    }
     sched_place_unused(sched);
     if (sched->n_splits == 0 && sched->n_nodes > 0) { // nothing but views
         if (!begin_split(sched, sched->n_backends - 1, 0)) return false;
@@ -265,8 +253,8 @@ bool sched_cut(struct ggml_backend_sched *sched) {
 void sched_restore(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
     for (int32_t i = sched->n_rewrites - 1; i >= 0; --i) {
         const struct sched_rewrite *rewrite = &sched->rewrites[i];
-        struct ggml_tensor *node = sched->items[rewrite->node].tensor;
-        node->src[rewrite->slot] = sched->items[rewrite->item].tensor;
+        const struct sched_edge *edge = &sched->edges[rewrite->edge];
+        sched->items[rewrite->node].tensor->src[edge->slot] = sched->items[edge->item].tensor;
     }
     for (int32_t i = 0; i < sched->n_items && sched->in_place; ++i) {
         if (sched->items[i].traits & SCHED_HAS_MEMORY) continue;

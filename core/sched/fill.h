@@ -25,14 +25,16 @@ static inline uint16_t traits_of(const struct ggml_backend_sched *sched,
 // As ggml_nbytes().
 static inline size_t bytes_of(const struct ggml_backend_sched *sched,
                               const struct ggml_tensor *tensor) {
-    const int64_t *ne = tensor->ne;
+    const uint64_t ne[] = {(uint64_t)tensor->ne[0], (uint64_t)tensor->ne[1],
+                           (uint64_t)tensor->ne[2], (uint64_t)tensor->ne[3]};
+    const uint64_t last[] = {ne[0] - 1, ne[1] - 1, ne[2] - 1, ne[3] - 1};
     const size_t *nb = tensor->nb;
     const size_t block = sched->block_sizes[tensor->type];
-    if (block == 0 || ne[0] <= 0 || ne[1] <= 0 || ne[2] <= 0 || ne[3] <= 0) return 0;
-    const size_t row = block == 1 ? sched->type_sizes[tensor->type] + (size_t)(ne[0] - 1) * nb[0]
-                                  : (size_t)ne[0] * nb[0] / block;
-    return row + (size_t)(ne[1] - 1) * nb[1] + (size_t)(ne[2] - 1) * nb[2] +
-           (size_t)(ne[3] - 1) * nb[3];
+    const uint64_t signs = ne[0] | ne[1] | ne[2] | ne[3] | last[0] | last[1] | last[2] | last[3];
+    if (block == 0 || (int64_t)signs < 0) return 0;
+    const size_t row =
+        block == 1 ? sched->type_sizes[tensor->type] + last[0] * nb[0] : ne[0] * nb[0] / block;
+    return row + last[1] * nb[1] + last[2] * nb[2] + last[3] * nb[3];
 }
 
 static inline bool same_layout(const struct ggml_tensor *node, const struct ggml_tensor *src) {
@@ -52,13 +54,14 @@ static inline int32_t buft_of(struct ggml_backend_sched *sched, const struct ggm
     return buft;
 }
 
-// All of an item but its root.
+// All of an item but its root, and the bytes that it needs. There is room for another result.
 static inline bool sched_fill(struct ggml_backend_sched *sched, struct sched_item *item,
-                              struct sched_place *place, int32_t number,
-                              struct ggml_tensor *tensor) {
-    if ((tensor->flags & GGML_TENSOR_FLAG_ERROR) || (unsigned)tensor->op >= GGML_OP_COUNT ||
-        (unsigned)tensor->type >= GGML_TYPE_COUNT) {
-        return sched_refuse(sched, tensor);
+                              size_t *out_size, int32_t number, struct ggml_tensor *tensor) {
+    const bool is_known =
+        (unsigned)tensor->op < GGML_OP_COUNT && (unsigned)tensor->type < GGML_TYPE_COUNT;
+    if (!is_known || (tensor->flags & GGML_TENSOR_FLAG_ERROR)) {
+        sched_refuse(sched, tensor);
+        return false;
     }
     const int32_t buft = tensor->buffer ? buft_of(sched, tensor) : -1;
     if (buft < -1) return false;
@@ -70,8 +73,8 @@ static inline bool sched_fill(struct ggml_backend_sched *sched, struct sched_ite
         .buft = buft,
         .traits = traits_of(sched, tensor),
     };
-    place->pool = -1;
-    place->size = tensor->view_src || buft >= 0 ? 0 : bytes_of(sched, tensor);
+    if (item->traits & SCHED_OUTPUT) sched->results[sched->n_results++] = number;
+    *out_size = tensor->view_src || buft >= 0 ? 0 : bytes_of(sched, tensor);
     return true;
 }
 

@@ -3,44 +3,62 @@
 // a tensor refers to has its number already. As each tensor is read only once, nodes are placed on
 // the way as far as that depends on nothing behind them.
 #include "sched/fill.h"
+#include "sched/settle.h"
 
-enum { USUAL_SOURCES = 3, BLOCK = 64 };
+enum { USUAL_SOURCES = 2, BLOCK = 64 };
 
 // The scheduler's arrays, which stay where they are during the walk (but for the edges).
 struct walk {
     struct ggml_backend_sched *sched;
     struct sched_item *items;
     struct sched_place *places;
+    struct sched_last *last;
+    uint8_t *used;
+    int32_t *takers;
     struct item_map map;
     int32_t *first_edge;
     struct sched_edge *edges;
-    int32_t n_edges;
+    int32_t n_edges, n_takers;
     int32_t current; // stream that spreads to the next node, or -1
+    int32_t before;  // stream of the last node that computes something, or -1
     bool placing;    // without pins
     bool settling;   // what is placed on the way stays there
+    bool is_noted;
 };
 
 // What a node's sources have in common.
 struct sources {
-    int32_t weight;  // the first that is one, or -1
-    int32_t backend; // of the first; -1: none
-    int32_t mixed;   // 0: all have the same
-    bool elsewhere;  // some has other memory than the node
+    int32_t weight; // the first that is one, or -1
+    int32_t all;    // bits that the numbers of all their streams have
+    int32_t any;    // bits that some have
+    bool may_take;  // the memory of one
 };
 
-static inline bool enter(struct walk *walk, struct ggml_tensor *tensor, int32_t number) {
-    struct sched_item *item = &walk->items[number];
-    if (!tensor || !sched_fill(walk->sched, item, &walk->places[number], number, tensor)) {
-        return false;
-    }
-    if (tensor->view_src) {
-        const int32_t slot = *item_map_find(&walk->map, walk->items, owner_of(tensor));
-        if (slot == 0) return false;
-        item->root = slot - 1;
-    }
-    int32_t *slot = item_map_find(&walk->map, walk->items, tensor);
+static inline bool fill(struct walk *walk, struct sched_item *item, size_t *out_size,
+                        int32_t number, struct ggml_tensor *tensor) {
+    if (!tensor || !sched_fill(walk->sched, item, out_size, number, tensor)) return false;
+    if (!tensor->view_src) return true;
+    item->root = *item_map_find(&walk->map, walk->items, owner_of(tensor)) - 1;
+    return item->root >= 0;
+}
+
+// Member by member: a struct that is copied as a whole is no longer kept in registers.
+static inline void store(struct walk *walk, const struct sched_item *item, int32_t number) {
+    struct sched_item *to = &walk->items[number];
+    to->tensor = item->tensor;
+    to->root = item->root;
+    to->backend = item->backend;
+    to->copies = item->copies;
+    to->buft = item->buft;
+    to->traits = item->traits;
+    to->reason = item->reason;
+}
+
+static inline bool enter(struct walk *walk, const struct sched_item *item, int32_t number) {
+    int32_t *slot = item_map_find(&walk->map, walk->items, item->tensor);
     if (*slot != 0) return false; // listed twice
     *slot = number + 1;
+    store(walk, item, number);
     return true;
 }
 
@@ -48,105 +66,185 @@ static bool follow_leafs(struct walk *walk, const struct ggml_cgraph *graph) {
     struct ggml_backend_sched *sched = walk->sched;
     for (int32_t i = 0; i < graph->n_leafs; ++i) {
         const int32_t number = graph->n_nodes + i;
-        if (i + SCHED_FETCH_AHEAD < graph->n_leafs) sched_fetch(graph->leafs[i + SCHED_FETCH_AHEAD]);
-        if (!enter(walk, graph->leafs[i], number)) return false;
-        if (!walk->placing) continue;
-        const int32_t buft = walk->items[number].buft;
-        const int32_t reader = buft >= 0 ? sched->bufts[buft].first_reader : -1;
-        if (reader >= 0) {
-            sched_assign(sched, number, reader, SCHED_REASON_BUFFER);
-        } else if (!sched_place_fixed(sched, number, -1)) {
-            return false;
+        struct sched_item item;
+        struct sched_place *place = &walk->places[number];
+        if (i + SCHED_FETCH_AHEAD < graph->n_leafs)
+            sched_fetch(graph->leafs[i + SCHED_FETCH_AHEAD]);
+        if (!fill(walk, &item, &place->size, number, graph->leafs[i])) return false;
+        place->pool = -1;
+        walk->last[number] = (struct sched_last){-1, SCHED_NOT_USED};
+        if (walk->placing && item.buft >= 0) {
+            item.backend = sched->bufts[item.buft].first_reader;
+            item.reason = SCHED_REASON_BUFFER;
         }
+        if (!enter(walk, &item, number)) return false;
+        if (item.backend >= 0 && !(item.traits & SCHED_OUTPUT)) continue;
+        sched->loose[sched->n_loose++] = number;
+        if (walk->placing && item.backend < 0 && !sched_place_fixed(sched, number, -1))
+            return false;
     }
     return true;
 }
 
-static inline bool follow_source(struct walk *walk, const struct sched_item *item, int k,
-                                 struct sources *sources) {
+static inline bool follow_source(struct walk *walk, const struct sched_item *item, int32_t node,
+                                 int k, struct sources *sources) {
     const struct ggml_tensor *tensor = item->tensor, *src = tensor->src[k];
     if (!src || src == tensor) return true; // ggml_cast names its own result
     const int32_t number = *item_map_find(&walk->map, walk->items, src) - 1;
     if (number < 0) return false;
-    struct sched_item *source = &walk->items[number];
-    if ((source->traits & SCHED_WEIGHT) && sources->weight < 0) sources->weight = number;
-    if (sources->backend < 0) sources->backend = source->backend;
-    sources->mixed |= sources->backend ^ source->backend;
-    sources->elsewhere |= source->root != item->root;
-    source->traits |= SCHED_USED;
-    walk->edges[walk->n_edges++] = (struct sched_edge){
-        .item = number,
-        .entry = source->root,
-        .slot = (int16_t)k,
-        .same_layout = (item->traits & SCHED_IN_PLACE) && same_layout(tensor, src),
-    };
+    const struct sched_item *source = &walk->items[number];
+    struct sched_last *last = &walk->last[source->root];
+    const int32_t e = walk->n_edges++;
+    const bool same = (item->traits & SCHED_IN_PLACE) && same_layout(tensor, src);
+    if (sources->weight < 0 && (source->traits & SCHED_WEIGHT)) sources->weight = number;
+    sources->all &= source->backend;
+    sources->any |= source->backend;
+    sources->may_take |= same;
+    walk->used[number] = 1;
+    walk->edges[e] = (struct sched_edge){number, source->root, last->edge, (int16_t)k, same};
+    *last = (struct sched_last){node, e};
     return true;
 }
 
-static inline bool follow_sources(struct walk *walk, struct sched_item *item,
+static inline bool follow_sources(struct walk *walk, const struct sched_item *item, int32_t node,
                                   struct sources *sources) {
-    const struct ggml_tensor *tensor = item->tensor;
+    struct ggml_tensor *const *src = item->tensor->src;
     uintptr_t rest = 0; // other than 0: there are more than usual
     for (int k = USUAL_SOURCES; k < GGML_MAX_SRC; ++k) {
-        rest |= (uintptr_t)tensor->src[k];
+        rest |= (uintptr_t)src[k];
     }
-    bool good = follow_source(walk, item, 0, sources) && follow_source(walk, item, 1, sources) &&
-                follow_source(walk, item, 2, sources);
-    for (int k = USUAL_SOURCES; rest != 0 && k < GGML_MAX_SRC && good; ++k) {
-        good = follow_source(walk, item, k, sources);
+    for (int k = 0; k < USUAL_SOURCES; ++k) {
+        if (!follow_source(walk, item, node, k, sources)) return false;
     }
-    if (!sources->elsewhere && (item->traits & SCHED_VIEW_OP)) item->traits |= SCHED_PLAIN_VIEW;
-    return good;
+    if (rest == 0) return true;
+    for (int k = USUAL_SOURCES; k < GGML_MAX_SRC; ++k) {
+        if (!follow_source(walk, item, node, k, sources)) return false;
+    }
+    return true;
 }
 
-// As sched_place_by_weight(), for a node that no device was asked about yet.
-static inline void place_by_weight(struct ggml_backend_sched *sched, int32_t node, int32_t weight) {
-    const int32_t buft = sched->items[sched->items[weight].root].buft;
+static inline bool is_plain_view(const struct walk *walk, const struct sched_item *item,
+                                 int32_t node) {
+    bool plain = true;
+    for (int32_t e = walk->first_edge[node]; e < walk->n_edges; ++e) {
+        plain &= walk->edges[e].entry == item->root;
+    }
+    return plain;
+}
+
+// Asks a device that has not been asked about the node.
+static inline bool ask(const struct walk *walk, const struct sched_item *item, int32_t node,
+                       int32_t backend) {
+    const bool answer =
+        (item->traits & SCHED_NO_OP) || sched_ask(walk->sched, item->tensor, backend);
+    // What is placed for good is not asked about again.
+    if (!answer || !walk->settling) sched_note_answer(walk->sched, node, backend, answer);
+    return answer;
+}
+
+static inline bool place_fixed(struct walk *walk, struct sched_item *item, int32_t node,
+                               int32_t weight) {
+    store(walk, item, node);
+    if (!sched_place_fixed(walk->sched, node, weight)) return false;
+    item->backend = walk->items[node].backend;
+    item->reason = walk->items[node].reason;
+    return true;
+}
+
+static inline void place_by_weight(struct walk *walk, struct sched_item *item, int32_t node,
+                                   int32_t weight) {
+    struct ggml_backend_sched *sched = walk->sched;
+    const int32_t buft = walk->items[walk->items[weight].root].buft;
     const int32_t reader = buft >= 0 ? sched->bufts[buft].first_reader : -1;
     const bool may_offload = sched->op_offload && reader == sched->n_backends - 1;
-    if (reader >= 0 && !may_offload && sched_ask(sched, node, reader)) {
-        sched_assign(sched, node, reader, SCHED_REASON_WEIGHT);
+    if (reader >= 0 && !may_offload && ask(walk, item, node, reader)) {
+        item->backend = reader;
+        item->reason = SCHED_REASON_WEIGHT;
     } else {
+        store(walk, item, node);
         sched_place_by_weight(sched, node, weight);
+        item->backend = walk->items[node].backend;
+        item->reason = walk->items[node].reason;
     }
 }
 
-// What is tied to a place, and else what follows the node before: see place.c.
-static inline bool place(struct walk *walk, int32_t node, int32_t weight) {
+static inline void place_view(struct walk *walk, struct sched_item *item, int32_t node) {
+    if (!is_plain_view(walk, item, node)) return;
+    item->traits |= SCHED_PLAIN_VIEW;
+    if (!walk->settling || item->backend >= 0) return;
+    item->backend = walk->items[item->root].backend;
+    item->reason = SCHED_REASON_VIEW;
+}
+
+// Hands on the stream that the node before is on.
+static inline void place_next(struct walk *walk, struct sched_item *item, int32_t node,
+                              int32_t weight) {
     struct ggml_backend_sched *sched = walk->sched;
-    struct sched_item *item = &walk->items[node];
-    const struct sched_item *root = &walk->items[item->root];
-    if (root->buft >= 0 || (item->traits & SCHED_INPUT)) {
-        if (!sched_place_fixed(sched, node, weight)) return false;
-    } else if (weight >= 0 && !(item->traits & SCHED_DETACHED)) {
-        place_by_weight(sched, node, weight);
-    }
-    if (item->traits & SCHED_VIEW_OP) {
-        if (!walk->settling || item->backend >= 0 || !(item->traits & SCHED_PLAIN_VIEW)) return true;
-        item->backend = root->backend;
-        item->reason = SCHED_REASON_VIEW;
-    } else if (item->backend >= 0) {
+    const int32_t current = walk->current;
+    if (item->backend >= 0) {
         walk->current = item->backend == sched->n_backends - 1 ? -1 : item->backend;
-    } else if (walk->current >= 0 && sched_supports(sched, node, walk->current)) {
-        item->backend = walk->current;
+    } else if (current >= 0 && (weight >= 0 ? sched_supports(sched, node, current)
+                                            : ask(walk, item, node, current))) {
+        item->backend = current;
         item->reason = SCHED_REASON_NEIGHBOUR;
     } else {
         sched_note_unplaced(sched, node);
     }
+}
+
+// What is tied to a place, and else what follows the node before: see place.c.
+static inline bool place(struct walk *walk, struct sched_item *item, int32_t node, int32_t weight) {
+    const int32_t buft = item->root == node ? item->buft : walk->items[item->root].buft;
+    if (buft >= 0 || (item->traits & SCHED_INPUT)) {
+        if (!place_fixed(walk, item, node, weight)) return false;
+    } else if (weight >= 0 && !(item->traits & SCHED_DETACHED)) {
+        place_by_weight(walk, item, node, weight);
+    }
+    if (item->traits & SCHED_VIEW_OP) {
+        place_view(walk, item, node);
+    } else {
+        place_next(walk, item, node, weight);
+    }
     return true;
 }
 
+// Notes what sched_find_lives() needs, unless it has to look at the node again.
+static inline bool note(struct walk *walk, const struct sched_item *item, int32_t node,
+                        const struct sources *sources) {
+    struct ggml_backend_sched *sched = walk->sched;
+    const int32_t backend = item->backend;
+    const bool is_early = (item->traits & SCHED_EARLY) != 0;
+    const int32_t differing =
+        (walk->before ^ backend) | (sources->all ^ backend) | (sources->any ^ backend);
+    const bool goes_on = differing == 0 && backend >= 0 && !is_early;
+    if (!(item->traits & SCHED_VIEW_OP)) walk->before = backend;
+    if (!goes_on) sched->seams[sched->n_seams++] = node;
+    if (item->root != node) {
+        // Cutting could not go back behind a use that is no edge.
+        walk->is_noted &= walk->last[item->root].step == node;
+        return true;
+    }
+    if (!sched_needs_place(item)) return true;
+    if (is_early) {
+        walk->last[node].step = node; // is written even if nobody reads it
+    } else if (sources->may_take) {
+        walk->takers[walk->n_takers++] = node;
+    }
+    return !goes_on || sched_settle(sched, &walk->places[node], item->tensor, backend, node);
+}
+
 static inline bool follow_node(struct walk *walk, struct ggml_tensor *tensor, int32_t node) {
-    struct sched_item *item = &walk->items[node];
-    struct sources sources = {.weight = -1, .backend = -1};
-    if (!enter(walk, tensor, node)) return false;
+    struct sched_item item;
+    struct sched_place *place_of = &walk->places[node];
+    struct sources sources = {.weight = -1, .all = -1};
+    if (!fill(walk, &item, &place_of->size, node, tensor)) return false;
+    place_of->pool = -1;
+    walk->last[node] = (struct sched_last){-1, SCHED_NOT_USED};
     walk->first_edge[node] = walk->n_edges;
-    if (!follow_sources(walk, item, &sources)) return false;
-    if (!walk->placing) return true;
-    if (!place(walk, node, sources.weight)) return false;
-    const bool local = sources.mixed == 0 && sources.backend == item->backend;
-    if (local && item->backend >= 0 && walk->settling) item->traits |= SCHED_LOCAL;
-    return true;
+    if (!follow_sources(walk, &item, node, &sources)) return false;
+    if (walk->placing && !place(walk, &item, node, sources.weight)) return false;
+    if (!enter(walk, &item, node)) return false;
+    return !walk->settling || note(walk, &item, node, &sources);
 }
 
 // There is room for their edges.
@@ -183,15 +281,22 @@ bool sched_follow(struct ggml_backend_sched *sched, const struct ggml_cgraph *gr
         .sched = sched,
         .items = sched->items,
         .places = sched->places,
+        .last = sched->last,
+        .used = sched->used,
+        .takers = sched->takers,
         .first_edge = sched->first_edge,
         .map = sched->item_ids,
         .current = -1,
+        .before = -1,
         .placing = placing,
         .settling = placing && !sched->shares_pools && !sched->figures && sched->n_copies == 1,
     };
+    walk.is_noted = walk.settling;
     const bool good = follow_all(&walk, graph);
     sched->is_spread = walk.placing;
+    sched->is_noted = walk.is_noted;
     sched->n_edges = walk.n_edges;
+    sched->n_takers = walk.n_takers;
     sched->item_ids.count = (size_t)graph->n_nodes + (size_t)graph->n_leafs;
     return good;
 }

@@ -92,7 +92,7 @@ void sched_learn_kinds(struct ggml_backend_sched *sched) {
     }
 }
 
-bool sched_refuse(const struct ggml_backend_sched *sched, const struct ggml_tensor *tensor) {
+void sched_refuse(const struct ggml_backend_sched *sched, const struct ggml_tensor *tensor) {
     if (tensor->flags & GGML_TENSOR_FLAG_ERROR) {
         ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: tensor '%s' is in error: %s", sched->function,
                   tensor->name, tensor->extra ? (const char *)tensor->extra : "no reason given");
@@ -100,7 +100,6 @@ bool sched_refuse(const struct ggml_backend_sched *sched, const struct ggml_tens
         ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: tensor '%s' has op %d and type %d: unknown",
                   sched->function, tensor->name, (int)tensor->op, (int)tensor->type);
     }
-    return false;
 }
 
 static bool is_own_tensor(const struct ggml_backend_sched *sched,
@@ -109,6 +108,29 @@ static bool is_own_tensor(const struct ggml_backend_sched *sched,
         if (tensor_pool_owns(&sched->frames[i].pool, tensor)) return true;
     }
     return false;
+}
+
+static bool room_for_items(struct ggml_backend_sched *sched, int64_t n) {
+    // A node is a result once as an output and once because nobody uses it.
+    return sched_grow(&sched->items, &sched->items_capacity, n, sizeof(sched->items[0])) &&
+           sched_grow(&sched->places, &sched->places_capacity, n, sizeof(sched->places[0])) &&
+           sched_grow(&sched->last, &sched->last_capacity, n, sizeof(sched->last[0])) &&
+           sched_grow(&sched->used, &sched->used_capacity, n, sizeof(sched->used[0])) &&
+           sched_grow(&sched->loose, &sched->loose_capacity, n, sizeof(sched->loose[0])) &&
+           sched_grow(&sched->results, &sched->results_capacity, 2 * n, sizeof(sched->results[0]));
+}
+
+static bool room_for_nodes(struct ggml_backend_sched *sched, int64_t n) {
+    return sched_grow(&sched->first_edge, &sched->first_edge_capacity, n + 1,
+                      sizeof(sched->first_edge[0])) &&
+           sched_grow(&sched->seams, &sched->seams_capacity, n, sizeof(sched->seams[0])) &&
+           sched_grow(&sched->takers, &sched->takers_capacity, n, sizeof(sched->takers[0]));
+}
+
+static bool enter(struct ggml_backend_sched *sched, int32_t number, struct ggml_tensor *tensor) {
+    struct sched_place *place = &sched->places[number];
+    place->pool = -1;
+    return sched_fill(sched, &sched->items[number], &place->size, number, tensor);
 }
 
 // A tensor that is neither a node nor a leaf.
@@ -120,19 +142,13 @@ static int32_t add_mentioned(struct ggml_backend_sched *sched, struct ggml_tenso
         return -1;
     }
     const int32_t number = sched->n_items;
-    if (!sched_grow(&sched->items, &sched->items_capacity, (int64_t)number + 1,
-                    sizeof(sched->items[0])) ||
-        !sched_grow(&sched->places, &sched->places_capacity, (int64_t)number + 1,
-                    sizeof(sched->places[0]))) {
-        return -1;
-    }
+    if (!room_for_items(sched, (int64_t)number + 1)) return -1;
     if (!item_map_grow(&sched->item_ids, sched->items)) {
         ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory for %d tensors", sched->function,
                   (int)number);
         return -1;
     }
-    if (!sched_fill(sched, &sched->items[number], &sched->places[number], number, tensor))
-        return -1;
+    if (!enter(sched, number, tensor)) return -1;
     sched->n_items++;
     item_map_add(&sched->item_ids, sched->items, tensor, number);
     return number;
@@ -166,10 +182,11 @@ static bool add_edges(struct ggml_backend_sched *sched, int32_t node) {
         const int32_t known = sched->n_items;
         const int32_t item = item_of(sched, tensor->src[k]);
         if (item < 0 || (item >= known && !find_root(sched, item))) return false;
-        sched->items[item].traits |= SCHED_USED;
+        sched->used[item] = 1;
         sched->edges[sched->n_edges++] = (struct sched_edge){
             .item = item,
             .entry = sched->items[item].root,
+            .before = -1,
             .slot = (int16_t)k,
             .same_layout =
                 (sched->items[node].traits & SCHED_IN_PLACE) && same_layout(tensor, tensor->src[k]),
@@ -185,10 +202,7 @@ static bool number_tensors(struct ggml_backend_sched *sched, struct ggml_tensor 
             ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the graph lists NULL", sched->function);
             return false;
         }
-        if (!sched_fill(sched, &sched->items[first + i], &sched->places[first + i], first + i,
-                        tensors[i])) {
-            return false;
-        }
+        if (!enter(sched, first + i, tensors[i])) return false;
         if (item_map_add(&sched->item_ids, sched->items, tensors[i], first + i) != first + i) {
             ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the graph lists tensor '%s' twice",
                       sched->function, tensors[i]->name);
@@ -227,10 +241,7 @@ static bool make_room(struct ggml_backend_sched *sched, const struct ggml_cgraph
         return false;
     }
     if (answers > 0) memset(sched->answers, 0, answers);
-    return sched_grow(&sched->items, &sched->items_capacity, n, sizeof(sched->items[0])) &&
-           sched_grow(&sched->places, &sched->places_capacity, n, sizeof(sched->places[0])) &&
-           sched_grow(&sched->first_edge, &sched->first_edge_capacity, (int64_t)graph->n_nodes + 1,
-                      sizeof(sched->first_edge[0]));
+    return room_for_items(sched, n) && room_for_nodes(sched, graph->n_nodes);
 }
 
 static void apply_pins(struct ggml_backend_sched *sched) {
@@ -261,10 +272,31 @@ static void begin(struct ggml_backend_sched *sched, const struct ggml_cgraph *gr
     sched->n_nodes = graph->n_nodes;
     sched->n_leafs = graph->n_leafs;
     sched->n_items = graph->n_nodes + graph->n_leafs;
-    sched->n_edges = 0;
+    sched->n_edges = sched->n_results = sched->n_loose = sched->n_seams = sched->n_takers = 0;
     sched->last_buft = NULL;
     sched->n_unplaced = 0;
-    sched->is_spread = false;
+    sched->is_spread = sched->is_noted = false;
+    if (graph->n_nodes > 0) memset(sched->used, 0, (size_t)graph->n_nodes);
+}
+
+static void find_unused(struct ggml_backend_sched *sched) {
+    const uint8_t *used = sched->used, *end = used + sched->n_nodes;
+    const uint8_t *unused = sched->n_nodes > 0 ? memchr(used, 0, (size_t)(end - used)) : NULL;
+    while (unused) {
+        sched->results[sched->n_results++] = (int32_t)(unused - used);
+        unused = memchr(unused + 1, 0, (size_t)(end - unused - 1));
+    }
+}
+
+// What sched_follow() has not found out: everything may be a seam, or loose.
+static void list_all(struct ggml_backend_sched *sched) {
+    sched->n_loose = sched->n_seams = 0;
+    for (int32_t i = 0; i < sched->n_nodes; ++i) {
+        sched->seams[sched->n_seams++] = i;
+    }
+    for (int32_t i = sched->n_nodes; i < sched->n_items; ++i) {
+        sched->loose[sched->n_loose++] = i;
+    }
 }
 
 bool sched_index(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
@@ -281,6 +313,8 @@ bool sched_index(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
         if (!index_any(sched, graph)) return false;
     }
     sched->first_edge[sched->n_nodes] = sched->n_edges;
+    find_unused(sched);
+    if (!sched->is_noted) list_all(sched);
     apply_pins(sched);
     return true;
 }

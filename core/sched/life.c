@@ -117,6 +117,13 @@ static bool make_allocators(struct ggml_backend_sched *sched) {
     sched->shares_pools = n_pools < n;
     sched->pool_plans = ggml_mem_calloc(n_pools, sizeof(sched->pool_plans[0]));
     sched->bases = ggml_mem_calloc(n_pools, sizeof(sched->bases[0]));
+    for (size_t b = 0; b < n; ++b) {
+        struct sched_stream *stream = &sched->streams[b];
+        stream->plan = sched->galloc->pool_of[b];
+        const struct gallocr_pool *pool = &sched->galloc->pools[stream->plan];
+        stream->asks_size = pool->buft->iface.get_alloc_size != NULL;
+        stream->alignment = pool->alignment;
+    }
     return sched->pool_plans && sched->bases;
 }
 
@@ -198,6 +205,7 @@ static void free_graph(struct ggml_backend_sched *sched) {
         sched->places,       sched->last,        sched->pool_plans, sched->bases,
         sched->spare.places, sched->known.items, sched->order,      sched->slots.leafs,
         sched->slot_ids,     sched->early,       sched->takers,     sched->results,
+        sched->used,         sched->loose,       sched->seams,      sched->spare.last,
     };
     for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); ++i) {
         ggml_mem_free(arrays[i]);

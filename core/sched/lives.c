@@ -2,16 +2,12 @@
 // How long the tensors of a split graph live, and which take over the memory of a source.
 // Everything is found by number: entries are the items and, behind them, the copies; step k
 // computes the k-th node.
-#include "base/status.h"
-#include "ggml-backend.h"
-#include "sched/sched.h"
+#include "sched/settle.h"
 
 static bool make_room(struct ggml_backend_sched *sched) {
     const int64_t n = (int64_t)sched_entry_count(sched) + 1;
     return sched_grow(&sched->places, &sched->places_capacity, n, sizeof(sched->places[0])) &&
            sched_grow(&sched->last, &sched->last_capacity, n, sizeof(sched->last[0])) &&
-           sched_grow(&sched->takers, &sched->takers_capacity, (int64_t)sched->n_nodes + 1,
-                      sizeof(sched->takers[0])) &&
            sched_grow(&sched->early, &sched->early_capacity, (int64_t)sched->n_items + 1,
                       sizeof(sched->early[0]));
 }
@@ -47,40 +43,31 @@ static struct ggml_tensor *tensor_of(const struct ggml_backend_sched *sched, int
                                   : sched_copy_tensor(sched, entry - sched->n_items);
 }
 
-// The entry needs memory of that stream, from step `first` on.
 static inline bool settle(struct ggml_backend_sched *sched, int32_t entry, int32_t backend,
                           int32_t first) {
-    struct sched_place *place = &sched->places[entry];
-    const int32_t pool = sched->galloc->pool_of[backend];
-    const struct gallocr_pool *memory = &sched->galloc->pools[pool];
-    size_t size = place->size;
-    if (memory->buft->iface.get_alloc_size) {
-        size = ggml_backend_buft_get_alloc_size(memory->buft, tensor_of(sched, entry));
-    }
-    if (size > SIZE_MAX / 4 - memory->alignment) {
-        ggml_fail(GGML_HOST_OUT_OF_RANGE, "%s: tensor '%s' of %zu bytes is too large",
-                  sched->function, tensor_of(sched, entry)->name, size);
-        return false;
-    }
-    sched->pool_plans[pool].used = true;
-    *place = (struct sched_place){
-        .size = GGML_PAD(size, memory->alignment),
-        .pool = pool,
-        .first = first,
-        .until = SCHED_AS_LAST,
-        .from = -1,
-    };
-    return true;
-}
-
-static inline bool needs_place(const struct sched_item *item) {
-    return !(item->traits & (SCHED_HAS_MEMORY | SCHED_SLOTTED));
+    return sched_settle(sched, &sched->places[entry], tensor_of(sched, entry), backend, first);
 }
 
 static bool settle_early(struct ggml_backend_sched *sched, int32_t item) {
-    if (!needs_place(&sched->items[item])) return true;
+    if (!sched_needs_place(&sched->items[item])) return true;
     sched->early[sched->n_early++] = item;
     return settle(sched, item, sched->items[item].backend, -1);
+}
+
+// Of a node whose uses are noted.
+static bool settle_node(struct ggml_backend_sched *sched, int32_t node, int32_t step) {
+    const struct sched_item *item = &sched->items[node];
+    if (item->root != node) return true;
+    if (item->traits & SCHED_EARLY) return settle_early(sched, node);
+    return !sched_needs_place(item) || settle(sched, node, item->backend, step);
+}
+
+static bool settle_loose(struct ggml_backend_sched *sched) {
+    for (int32_t k = 0; k < sched->n_loose; ++k) {
+        const int32_t i = sched->loose[k];
+        if (sched->items[i].root == i && !settle_early(sched, i)) return false;
+    }
+    return true;
 }
 
 // --- uses
@@ -102,16 +89,73 @@ static bool note_node(struct ggml_backend_sched *sched, int32_t node, int32_t st
     const struct sched_item *item = &sched->items[node];
     if (item->root != node) sched->last[item->root] = (struct sched_last){step, SCHED_VIEWED};
     const bool may_take = note_uses(sched, node, step);
-    if (item->root != node) return true;
-    if (item->traits & SCHED_EARLY) {
+    if (item->root == node && (item->traits & SCHED_EARLY)) {
         // It is written even if all who read it come before.
         sched->last[node] = (struct sched_last){step, SCHED_NOT_USED};
-        return settle_early(sched, node);
+    } else if (item->root == node && may_take && sched_needs_place(item)) {
+        sched->takers[sched->n_takers++] = step;
     }
-    if (!needs_place(item)) return true;
-    if (may_take) sched->takers[sched->n_takers++] = step;
-    return settle(sched, node, item->backend, step);
+    return settle_node(sched, node, step);
 }
+
+// In any order of steps.
+static bool note_all(struct ggml_backend_sched *sched) {
+    memset(sched->last, 0xFF, (size_t)sched_entry_count(sched) * sizeof(sched->last[0]));
+    sched->n_takers = 0;
+    if (!settle_loose(sched)) return false;
+    for (int32_t step = 0; step < sched->n_nodes; ++step) {
+        if (!note_node(sched, sched_item_at(sched, step), step)) return false;
+    }
+    return true;
+}
+
+// --- uses that numbering has noted, before it was known what is copied
+
+static int32_t node_of(const struct ggml_backend_sched *sched, int32_t edge) {
+    int32_t low = 0, high = sched->n_nodes;
+    while (high - low > 1) {
+        const int32_t middle = low + (high - low) / 2;
+        if (sched->first_edge[middle] <= edge) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+// The last use that still reads the original.
+static void go_back(struct ggml_backend_sched *sched, int32_t root) {
+    struct sched_last *last = &sched->last[root];
+    int32_t e = last->edge;
+    if (e < 0 || sched->edges[e].entry == root) return;
+    while (e >= 0 && sched->edges[e].entry != root) {
+        e = sched->edges[e].before;
+    }
+    const bool is_early_node = root < sched->n_nodes && (sched->items[root].traits & SCHED_EARLY);
+    const int32_t unused = is_early_node ? root : -1;
+    *last = (struct sched_last){e >= 0 ? node_of(sched, e) : unused, e};
+}
+
+static void note_copied_uses(struct ggml_backend_sched *sched) {
+    for (int32_t i = 0; i < sched->n_rewrites; ++i) {
+        const struct sched_rewrite *rewrite = &sched->rewrites[i];
+        const struct sched_edge *edge = &sched->edges[rewrite->edge];
+        go_back(sched, sched->items[edge->item].root);
+        sched->last[edge->entry] = (struct sched_last){rewrite->node, rewrite->edge};
+    }
+}
+
+static bool note_rest(struct ggml_backend_sched *sched) {
+    note_copied_uses(sched);
+    if (!settle_loose(sched)) return false;
+    for (int32_t k = 0; k < sched->n_seams; ++k) {
+        if (!settle_node(sched, sched->seams[k], sched->seams[k])) return false;
+    }
+    return true;
+}
+
+// --- copies and results
 
 static bool note_copies(struct ggml_backend_sched *sched, const struct sched_split *split) {
     for (int32_t k = 0; k < split->n_inputs; ++k) {
@@ -129,13 +173,7 @@ static bool note_copies(struct ggml_backend_sched *sched, const struct sched_spl
     return true;
 }
 
-static bool note_all(struct ggml_backend_sched *sched) {
-    for (int32_t i = sched->n_nodes; i < sched->n_items; ++i) {
-        if (sched->items[i].root == i && !settle_early(sched, i)) return false;
-    }
-    for (int32_t step = 0; step < sched->n_nodes; ++step) {
-        if (!note_node(sched, sched_item_at(sched, step), step)) return false;
-    }
+static bool note_all_copies(struct ggml_backend_sched *sched) {
     for (int32_t s = 0; s < sched->n_splits; ++s) {
         if (!note_copies(sched, &sched->splits[s])) return false;
     }
@@ -190,28 +228,20 @@ static void find_takeovers(struct ggml_backend_sched *sched) {
         const int32_t source = find_source(sched, node);
         if (source < 0) continue;
         sched->places[node].from = source;
-        sched->places[source].until = sched_until(sched, node);
+        sched->last[source].step = sched->last[node].step;
     }
-}
-
-static void clear(struct ggml_backend_sched *sched) {
-    memset(sched->last, 0xFF, (size_t)sched_entry_count(sched) * sizeof(sched->last[0]));
-    for (int32_t c = 0; c < sched->n_copied; ++c) {
-        sched->places[sched->n_items + c].pool = -1;
-    }
-    for (int i = 0; i < sched->galloc->n_pools; ++i) {
-        struct sched_pool_plan *plan = &sched->pool_plans[i];
-        memory_chunks_free(&plan->chunks);
-        plan->used = false;
-    }
-    sched->n_early = sched->n_takers = 0;
 }
 
 bool sched_find_lives(struct ggml_backend_sched *sched) {
     if (!make_room(sched)) return false;
+    const bool is_noted = sched->is_noted && !sched->reordered;
+    sched->n_early = 0;
+    for (int32_t c = 0; c < sched->n_copied; ++c) {
+        sched->places[sched->n_items + c].pool = -1;
+    }
     if (!sched->in_order || sched->reordered) note_early(sched);
-    clear(sched);
-    if (!note_all(sched)) return false;
+    if (!(is_noted ? note_rest(sched) : note_all(sched))) return false;
+    if (!note_all_copies(sched)) return false;
     keep_results(sched);
     keep_unused(sched);
     find_takeovers(sched);

@@ -8,7 +8,11 @@ bool sched_supports(struct ggml_backend_sched *sched, int32_t node, int32_t back
     const uint32_t b = (uint32_t)backend;
     const uint8_t answer =
         sched->answers[(size_t)node * sched->answers_stride + b / 4] >> 2 * (b % 4);
-    return answer & 1 ? (answer & 2) != 0 : sched_ask(sched, node, backend);
+    if (answer & 1) return (answer & 2) != 0;
+    if (sched->items[node].traits & (SCHED_VIEW_OP | SCHED_NO_OP)) return true;
+    const bool supported = sched_ask(sched, sched->items[node].tensor, backend);
+    sched_note_answer(sched, node, backend, supported);
+    return supported;
 }
 
 bool sched_readable(const struct ggml_backend_sched *sched, int32_t item, int32_t backend) {
@@ -231,7 +235,8 @@ bool sched_place_sources(struct ggml_backend_sched *sched, int32_t node) {
 }
 
 void sched_place_unused(struct ggml_backend_sched *sched) {
-    for (int32_t i = sched->n_nodes; i < sched->n_items; ++i) {
+    for (int32_t k = 0; k < sched->n_loose; ++k) {
+        const int32_t i = sched->loose[k];
         if (sched->items[i].backend >= 0) continue;
         sched_assign(sched, i, sched->n_backends - 1, SCHED_REASON_CONSUMER);
     }

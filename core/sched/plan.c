@@ -25,54 +25,68 @@ static bool all_decided(const struct ggml_backend_sched *sched) {
     return all;
 }
 
-// One walk through the steps, as they will be computed.
+// One walk through the steps, as they will be computed. The arrays stay where they are.
 struct round {
-    struct ggml_backend_sched *sched;
-    bool counting; // sums up what lives at once
-    bool binding;  // to the buffers that there are, in case that they do
-    bool unbound;  // some buffer has to be told about tensors
+    const struct ggml_backend_sched *sched;
+    const struct sched_item *items;
+    struct sched_place *places;
+    const struct sched_last *last;
+    const int32_t *first_edge;
+    const struct sched_edge *edges;
+    struct sched_pool_plan *plans;
+    const struct sched_base *bases;
+    bool first;   // no pool is decided; sums up what lives at once
+    bool binding; // to the buffers that there are, in case that they do
+    bool unbound; // some buffer has to be told about tensors
     bool too_large;
 };
 
-static inline void count(struct round *round, struct sched_pool_plan *plan, size_t size) {
-    plan->live += size;
-    if (plan->live > plan->most_live) plan->most_live = plan->live;
-    if (plan->live > SIZE_MAX / 4) round->too_large = true;
+static struct round round_of(struct ggml_backend_sched *sched, bool first, bool binding) {
+    return (struct round){
+        .sched = sched,
+        .items = sched->items,
+        .places = sched->places,
+        .last = sched->last,
+        .first_edge = sched->first_edge,
+        .edges = sched->edges,
+        .plans = sched->pool_plans,
+        .bases = sched->bases,
+        .first = first,
+        .binding = binding,
+    };
 }
 
-static inline void bind(struct round *round, int32_t entry, const struct sched_place *place) {
-    const struct ggml_backend_sched *sched = round->sched;
-    const struct sched_base *base = &sched->bases[place->pool];
-    struct ggml_tensor *tensor = entry < sched->n_items
-                                     ? sched->items[entry].tensor
-                                     : sched_copy_tensor(sched, entry - sched->n_items);
+static inline void count(struct round *round, struct sched_pool_plan *plan, size_t size) {
+    plan->used = true;
+    plan->live += size;
+    if (plan->live > plan->most_live) plan->most_live = plan->live;
+    round->too_large |= plan->live > SIZE_MAX / 4;
+}
+
+static inline void take(struct round *round, int32_t entry, struct ggml_tensor *tensor) {
+    struct sched_place *place = &round->places[entry];
+    struct sched_pool_plan *plan = &round->plans[place->pool];
+    if (!round->first && is_decided(plan)) return;
+    if (place->from >= 0) {
+        place->offset = round->places[place->from].offset;
+    } else {
+        const int32_t until = round->last[entry].step;
+        const int32_t steps = until == SCHED_FOREVER ? SCHED_FOREVER : until - place->first;
+        if (round->first) count(round, plan, place->size);
+        place->offset = memory_quick_take(&plan->quick, place->size, steps);
+    }
+    if (!round->binding) return;
+    const struct sched_base *base = &round->bases[place->pool];
     round->unbound |= !base->plain;
     if (base->plain) sched_put(tensor, base, place->offset);
 }
 
-static inline void take(struct round *round, int32_t entry) {
-    struct ggml_backend_sched *sched = round->sched;
-    struct sched_place *place = &sched->places[entry];
-    struct sched_pool_plan *plan = &sched->pool_plans[place->pool];
-    if (is_decided(plan)) return;
-    place->until = sched_until(sched, entry);
-    if (place->from >= 0) {
-        place->offset = sched->places[place->from].offset;
-    } else {
-        if (round->counting) count(round, plan, place->size);
-        const int32_t steps =
-            place->until == SCHED_FOREVER ? SCHED_FOREVER : place->until - place->first;
-        place->offset = memory_quick_take(&plan->quick, place->size, steps);
-    }
-    if (round->binding) bind(round, entry, place);
-}
-
 static inline void release(struct round *round, int32_t entry) {
-    const struct sched_place *place = &round->sched->places[entry];
+    const struct sched_place *place = &round->places[entry];
     if (place->pool < 0) return;
-    struct sched_pool_plan *plan = &round->sched->pool_plans[place->pool];
-    if (is_decided(plan)) return;
-    if (round->counting) plan->live -= place->size;
+    struct sched_pool_plan *plan = &round->plans[place->pool];
+    if (!round->first && is_decided(plan)) return;
+    if (round->first) plan->live -= place->size;
     memory_quick_release(&plan->quick, place->offset, place->size);
 }
 
@@ -82,9 +96,9 @@ static void take_early(struct round *round) {
     const int32_t half = sched->n_nodes / 2;
     for (int pass = 0; pass < 3; ++pass) {
         for (int32_t k = 0; k < sched->n_early; ++k) {
-            const int32_t until = sched_until(sched, sched->early[k]);
+            const int32_t entry = sched->early[k], until = sched->last[entry].step;
             const int class = until == SCHED_FOREVER ? 0 : until >= half ? 1 : 2;
-            if (class == pass) take(round, sched->early[k]);
+            if (class == pass) take(round, entry, sched->items[entry].tensor);
         }
     }
 }
@@ -95,32 +109,31 @@ static void take_copies(struct round *round, const struct sched_split *split) {
     const int32_t *inputs = &sched->inputs[split->first_input];
     int32_t most = split->i_start;
     for (int32_t k = 0; k < split->n_inputs; ++k) {
-        most = MAX(most, MIN(sched_until(sched, sched->n_items + inputs[k]), sched->n_nodes));
+        most = MAX(most, MIN(sched->last[sched->n_items + inputs[k]].step, sched->n_nodes));
     }
     const int32_t half = split->i_start + (most - split->i_start) / 2;
     for (int32_t k = 0; k < 2 * split->n_inputs; ++k) {
-        const int32_t entry = sched->n_items + inputs[k % split->n_inputs];
-        if ((sched_until(sched, entry) >= half) == (k < split->n_inputs)) take(round, entry);
+        const int32_t copy = inputs[k % split->n_inputs], entry = sched->n_items + copy;
+        if ((sched->last[entry].step >= half) != (k < split->n_inputs)) continue;
+        take(round, entry, sched_copy_tensor(sched, copy));
     }
 }
 
 static inline void walk_step(struct round *round, int32_t node, int32_t step) {
-    const struct ggml_backend_sched *sched = round->sched;
-    const struct sched_item *item = &sched->items[node];
-    const struct sched_last *last = sched->last;
+    const struct sched_item *item = &round->items[node];
     int32_t from = -1; // its memory goes on
     if (item->root != node) {
-        const struct sched_last *use = &last[item->root];
+        const struct sched_last *use = &round->last[item->root];
         if (use->step == step && use->edge == SCHED_VIEWED) release(round, item->root);
         if (round->binding) round->unbound |= !sched_put_view(item);
-    } else if (sched->places[node].pool >= 0 && !(item->traits & SCHED_EARLY)) {
-        from = sched->places[node].from;
-        take(round, node);
+    } else if (round->places[node].pool >= 0 && !(item->traits & SCHED_EARLY)) {
+        from = round->places[node].from;
+        take(round, node, item->tensor);
     }
-    const int32_t end = sched->first_edge[node + 1];
-    for (int32_t e = sched->first_edge[node]; e < end; ++e) {
-        const int32_t entry = sched->edges[e].entry;
-        if (last[entry].edge == e && entry != from) release(round, entry);
+    const int32_t end = round->first_edge[node + 1];
+    for (int32_t e = round->first_edge[node]; e < end; ++e) {
+        const int32_t entry = round->edges[e].entry;
+        if (round->last[entry].edge == e && entry != from) release(round, entry);
     }
 }
 
@@ -140,22 +153,34 @@ static void release_originals(struct round *round, const struct sched_split *spl
 }
 
 // What binding writes of a tensor.
-static inline void fetch(const struct ggml_backend_sched *sched, int32_t step) {
-    if (step >= sched->n_nodes) return;
-    const struct ggml_tensor *tensor = sched->items[step].tensor; // or near it in another order
-    __builtin_prefetch(&tensor->buffer, 0, 0);
-    __builtin_prefetch(&tensor->data, 0, 0);
+static inline void fetch(const struct round *round, int32_t step) {
+    const struct ggml_tensor *tensor = round->items[step].tensor; // or near it in another order
+    __builtin_prefetch(&tensor->buffer);
+    __builtin_prefetch(&tensor->data);
+}
+
+static void walk_steps(struct round *shared, int32_t begin, int32_t end) {
+    struct round round = *shared; // which nothing else points to: it can be kept in registers
+    const struct ggml_backend_sched *sched = round.sched;
+    const int32_t n_fetched = round.binding ? sched->n_nodes - SCHED_FETCH_AHEAD : 0;
+    for (int32_t step = begin; step < end; ++step) {
+        if (step < n_fetched) fetch(&round, step + SCHED_FETCH_AHEAD);
+        walk_step(&round, sched_item_at(sched, step), step);
+    }
+    *shared = round;
 }
 
 static void walk_split(struct round *round, const struct sched_split *split) {
     enum { STEPS_BETWEEN_LOOKS = 64 };
     const struct ggml_backend_sched *sched = round->sched;
     if (sched->n_copies == 1) take_copies(round, split);
-    for (int32_t step = split->i_start; step < split->i_end; ++step) {
-        if (step % STEPS_BETWEEN_LOOKS == 0 && (round->too_large || all_decided(sched))) return;
-        if (round->binding) fetch(sched, step + SCHED_FETCH_AHEAD);
-        walk_step(round, sched_item_at(sched, step), step);
-        if (step == split->i_start) release_originals(round, split);
+    for (int32_t begin = split->i_start; begin < split->i_end;) {
+        const bool starts = begin == split->i_start;
+        const int32_t end = starts ? begin + 1 : MIN(begin + STEPS_BETWEEN_LOOKS, split->i_end);
+        if (round->too_large || (!round->first && all_decided(sched))) return;
+        walk_steps(round, begin, end);
+        if (starts) release_originals(round, split);
+        begin = end;
     }
 }
 
@@ -215,6 +240,8 @@ static void begin_round(struct ggml_backend_sched *sched, int32_t try, bool know
 static void clear(struct ggml_backend_sched *sched) {
     for (int i = 0; i < sched->galloc->n_pools; ++i) {
         struct sched_pool_plan *plan = &sched->pool_plans[i];
+        memory_chunks_free(&plan->chunks);
+        plan->used = false;
         plan->live = plan->most_live = 0;
         plan->settled = false;
         plan->least = SIZE_MAX;
@@ -229,7 +256,7 @@ static bool plan_quickly(struct ggml_backend_sched *sched, bool for_use, bool *o
     *out_all = false;
     sched->bound = for_use && sched->in_order && sched_reset_buffers(sched);
     for (int32_t try = 0; try < MEMORY_QUICK_WAYS && !*out_all;) {
-        struct round round = {.sched = sched, .counting = !known, .binding = sched->bound};
+        struct round round = round_of(sched, !known, sched->bound);
         begin_round(sched, try, known);
         plan_round(&round);
         if (round.too_large) {
@@ -269,8 +296,8 @@ static void add_block(struct thorough *thorough, int32_t entry) {
         return;
     }
     thorough->block_of[entry] = thorough->n;
-    thorough->blocks[thorough->n++] =
-        (struct memory_block){.size = place->size, .first = place->first, .last = place->until};
+    thorough->blocks[thorough->n++] = (struct memory_block){
+        .size = place->size, .first = place->first, .last = thorough->sched->last[entry].step};
 }
 
 // Whoever takes memory over comes behind the one it takes it from.
@@ -323,10 +350,12 @@ const size_t *sched_planned_chunks(const struct ggml_backend_sched *sched, int p
     return plan->chunks.count > 0 ? plan->chunks.sizes : &plan->quick.peak;
 }
 
-static bool same_life(const struct sched_place *a, const struct sched_place *spare) {
-    return a->pool == spare->pool &&
-           (a->pool < 0 || (a->first == spare->first && a->until == spare->until &&
-                            a->from == spare->from && a->size <= spare->size));
+static bool same_life(const struct ggml_backend_sched *sched, int32_t entry) {
+    const struct sched_place *now = &sched->places[entry], *then = &sched->spare.places[entry];
+    return now->pool == then->pool &&
+           (now->pool < 0 ||
+            (now->first == then->first && now->from == then->from && now->size <= then->size &&
+             sched->last[entry].step == sched->spare.last[entry].step));
 }
 
 // The plan that the buffers were made for, if it holds for this graph too.
@@ -335,7 +364,7 @@ static bool use_spare(struct ggml_backend_sched *sched) {
     const int32_t n = sched_entry_count(sched);
     if (!spare->valid || spare->n_entries != n) return false;
     for (int32_t i = 0; i < n; ++i) {
-        if (!same_life(&sched->places[i], &spare->places[i])) return false;
+        if (!same_life(sched, i)) return false;
     }
     for (int32_t i = 0; i < n; ++i) {
         sched->places[i].chunk = spare->places[i].chunk;
@@ -357,7 +386,8 @@ static bool improve(struct ggml_backend_sched *sched, int pool) {
     plan->settled = false;
     plan->least = SIZE_MAX;
     memory_quick_begin(&plan->quick, plan->best_way, plan->most_live);
-    plan_round(&(struct round){.sched = sched});
+    struct round round = round_of(sched, false, false);
+    plan_round(&round);
     plan->settled = true;
     return true;
 }
@@ -392,11 +422,14 @@ bool sched_plan(struct ggml_backend_sched *sched, bool for_use) {
 static void remember_spare(struct ggml_backend_sched *sched) {
     struct sched_spare *spare = &sched->spare;
     const int32_t n = sched_entry_count(sched);
-    spare->valid = sched_grow(&spare->places, &spare->places_capacity, (int64_t)n + 1,
-                              sizeof(spare->places[0]));
+    spare->valid =
+        sched_grow(&spare->places, &spare->places_capacity, (int64_t)n + 1,
+                   sizeof(spare->places[0])) &&
+        sched_grow(&spare->last, &spare->last_capacity, (int64_t)n + 1, sizeof(spare->last[0]));
     if (!spare->valid) return;
     spare->n_entries = n;
     memcpy(spare->places, sched->places, (size_t)n * sizeof(spare->places[0]));
+    memcpy(spare->last, sched->last, (size_t)n * sizeof(spare->last[0]));
 }
 
 bool sched_is_provided(const struct ggml_backend_sched *sched) {

@@ -90,7 +90,7 @@ static bool repeat_rest(struct ggml_backend_sched *sched, struct ggml_cgraph *gr
     for (int32_t i = 0; i < sched->n_rewrites; ++i) {
         const struct sched_rewrite *rewrite = &sched->rewrites[i];
         struct ggml_tensor *node = sched->items[rewrite->node].tensor;
-        node->src[rewrite->slot] = sched->copy_slots[rewrite->copy];
+        node->src[sched->edges[rewrite->edge].slot] = sched->copy_slots[rewrite->copy];
     }
     return true;
 }

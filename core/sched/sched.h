@@ -32,11 +32,9 @@ enum sched_trait {
     SCHED_HAS_MEMORY = 1 << 6, // before the scheduler gave it any
     SCHED_OUTPUT = 1 << 7,     // flagged by the user
     SCHED_EARLY = 1 << 8,      // is set before the first node is computed
-    SCHED_USED = 1 << 9,       // is a source of some node
-    SCHED_IN_PLACE = 1 << 10,  // the operation may overwrite a source
-    SCHED_SLOTTED = 1 << 11,   // is one of its own pipeline copies
-    SCHED_PLAIN_VIEW = 1 << 12, // SCHED_VIEW_OP whose sources all lie in its own memory
-    SCHED_LOCAL = 1 << 13       // it and all its sources are on one stream, for good
+    SCHED_IN_PLACE = 1 << 9,   // the operation may overwrite a source
+    SCHED_SLOTTED = 1 << 10,   // is one of its own pipeline copies
+    SCHED_PLAIN_VIEW = 1 << 11 // SCHED_VIEW_OP whose sources all lie in its own memory
 };
 
 struct sched_item {
@@ -52,7 +50,8 @@ struct sched_item {
 // Use of an item as source `slot` of a node.
 struct sched_edge {
     int32_t item;
-    int32_t entry; // whose memory is read: the item's root, or n_items + the copy
+    int32_t entry;  // whose memory is read: the item's root, or n_items + the copy
+    int32_t before; // the use of the root before this one, or -1: see sched_last
     int16_t slot;
     bool same_layout; // an operation that may overwrite the source can do so
 };
@@ -64,17 +63,16 @@ struct sched_place {
     int32_t chunk;
     int32_t pool;  // of the allocator; -1: a view, or its memory comes from elsewhere
     int32_t first; // step from which it lives; -1: before all
-    int32_t until; // last step of it and of whoever takes its memory over: see sched_until()
     int32_t from;  // entry whose memory it takes over, or -1
 };
 
-// The last step of an entry that is never released, and the mark of one that nobody takes over.
-enum { SCHED_FOREVER = INT32_MAX, SCHED_AS_LAST = -1 };
+// The last step of an entry that is never released.
+enum { SCHED_FOREVER = INT32_MAX };
 
 // The last use of an entry.
 struct sched_last {
-    int32_t step; // SCHED_FOREVER: it is never released
-    int32_t edge; // the use, or one of:
+    int32_t step; // then its memory is released: for the last that takes it over this is later
+    int32_t edge; // the use of the entry itself, or one of:
 };
 enum {
     SCHED_NOT_USED = -1,
@@ -103,7 +101,8 @@ struct sched_spare {
     bool valid;
     int32_t n_entries;
     struct sched_place *places;
-    int32_t places_capacity;
+    struct sched_last *last;
+    int32_t places_capacity, last_capacity;
 };
 
 // Address of a pool's first chunk.
@@ -125,6 +124,9 @@ struct sched_stream {
     ggml_backend_dev_t device;
     int32_t buft;                                       // of its compute buffer
     int32_t pool;                                       // first stream with the same one
+    int32_t plan;                                       // pool of the allocator
+    bool asks_size;                                     // of tensors in its memory
+    size_t alignment;                                   // of its memory
     ggml_backend_event_t events[SCHED_PIPELINE_COPIES]; // by copy; NULL: none
     bool busy;                                          // may have queued work
     bool allowed;                                       // nodes may be placed there
@@ -157,11 +159,10 @@ struct sched_frame {
     uint64_t run; // the last that used it
 };
 
-// Source `slot` of a node was replaced by a copy.
+// A source of a node was replaced by a copy.
 struct sched_rewrite {
     int32_t node;
-    int32_t slot;
-    int32_t item;
+    int32_t edge;
     int32_t copy;
 };
 
@@ -230,8 +231,16 @@ struct ggml_backend_sched {
     int32_t n_nodes, n_leafs, n_items, items_capacity;
     struct sched_item *items;
     struct item_map item_ids;
-    int32_t *results; // items that are an output, or that nobody uses
+    uint8_t *used; // by item: is a source of some node
+    int32_t used_capacity;
+    int32_t *results; // items that are an output, and nodes that nobody uses
     int32_t n_results, results_capacity;
+    int32_t
+        *loose; // items but nodes that have no stream or no memory of their own, or are an output
+    int32_t n_loose, loose_capacity;
+    int32_t *seams; // nodes that cutting has to look at: others go on with the split before them
+    int32_t n_seams, seams_capacity;
+    bool is_noted;  // numbering has noted all uses, and what memory all nodes but seams need
     int32_t *early; // items that have to be there from the start
     int32_t n_early, early_capacity;
     bool in_order;       // what a node refers to has a smaller number or is no node
@@ -346,24 +355,17 @@ static inline int32_t item_map_add(struct item_map *map, const struct sched_item
     return number;
 }
 
-// Fetches early what a walk will read of a tensor, and only into the nearest cache: a graph's tensors
-// are read once in order, and would drive the scheduler's own arrays out of the larger ones.
-enum { SCHED_FETCH_AHEAD = 8 }; // tensors
+// Fetches early what a walk will read of a tensor.
+enum { SCHED_FETCH_AHEAD = 12 }; // tensors
 static inline void sched_fetch(const struct ggml_tensor *tensor) {
     const char *bytes = (const char *)tensor;
     for (size_t i = 0; i <= offsetof(struct ggml_tensor, name); i += 64) {
-        __builtin_prefetch(bytes + i, 0, 0);
+        __builtin_prefetch(bytes + i);
     }
 }
 
 static inline int32_t sched_entry_count(const struct ggml_backend_sched *sched) {
     return sched->n_items + sched->n_copied;
-}
-
-// The last step that needs the memory of a placed entry.
-static inline int32_t sched_until(const struct ggml_backend_sched *sched, int32_t entry) {
-    const int32_t until = sched->places[entry].until;
-    return until == SCHED_AS_LAST ? sched->last[entry].step : until;
 }
 
 // Item that is computed at a step.
@@ -400,8 +402,8 @@ static inline void sched_note_unplaced(struct ggml_backend_sched *sched, int32_t
     sched->last_unplaced = node;
 }
 
-// Fails because the tensor is in error or unknown; false.
-bool sched_refuse(const struct ggml_backend_sched *sched, const struct ggml_tensor *tensor);
+// Fails because the tensor is in error or unknown.
+void sched_refuse(const struct ggml_backend_sched *sched, const struct ggml_tensor *tensor);
 // Fills in what depends on an operation or a type alone.
 void sched_learn_kinds(struct ggml_backend_sched *sched);
 
@@ -430,21 +432,23 @@ void sched_restore_order(struct ggml_backend_sched *sched, struct ggml_cgraph *g
 bool sched_split(struct ggml_backend_sched *sched, struct ggml_cgraph *graph);
 // The same, for a graph that may have been split before.
 bool sched_split_fresh(struct ggml_backend_sched *sched, struct ggml_cgraph *graph);
-// Makes the last graph what it was before it was split: own sources and order, no memory. It must be
-// alive.
+// Makes the last graph what it was before it was split: own sources and order, no memory. It must
+// be alive.
 void sched_restore(struct ggml_backend_sched *sched, struct ggml_cgraph *graph);
 
-// Asks the device, which has not been asked yet.
-static inline bool sched_ask(struct ggml_backend_sched *sched, int32_t node, int32_t backend) {
-    const uint16_t traits = sched->items[node].traits;
-    if (traits & (SCHED_VIEW_OP | SCHED_NO_OP)) return true;
+// Asks the device about a tensor that computes something and is not in error.
+static inline bool sched_ask(const struct ggml_backend_sched *sched,
+                             const struct ggml_tensor *tensor, int32_t backend) {
     const ggml_backend_dev_t device = sched->streams[backend].device;
-    const struct ggml_tensor *tensor = sched->items[node].tensor; // without error: see sched_fill()
-    const bool answer = device->iface.supports_op ? device->iface.supports_op(device, tensor)
-                                                  : ggml_backend_dev_supports_op(device, tensor);
+    return device->iface.supports_op ? device->iface.supports_op(device, tensor)
+                                     : ggml_backend_dev_supports_op(device, tensor);
+}
+
+// Notes that the device has been asked.
+static inline void sched_note_answer(struct ggml_backend_sched *sched, int32_t node,
+                                     int32_t backend, bool answer) {
     sched->answers[(size_t)node * sched->answers_stride + (uint32_t)backend / 4] |=
         (uint8_t)((1u + 2u * answer) << 2 * ((uint32_t)backend % 4));
-    return answer;
 }
 
 // Asks once per node and stream.
@@ -459,7 +463,8 @@ bool sched_measure(struct ggml_backend_sched *sched, size_t *out_sizes);
 // Lifetimes and takeovers; false with a message.
 bool sched_find_lives(struct ggml_backend_sched *sched);
 // Plans the memory of the split graph. If for_use, a plan that fits into the buffers is good
-// enough, and tensors are bound on the way as far as that can be: see `bound`. false with a message.
+// enough, and tensors are bound on the way as far as that can be: see `bound`. false with a
+// message.
 bool sched_plan(struct ggml_backend_sched *sched, bool for_use);
 // Bytes of the pool's chunks as they were planned last.
 const size_t *sched_planned_chunks(const struct ggml_backend_sched *sched, int pool,

@@ -127,16 +127,20 @@ struct setup {
     struct ggml_context *ctx;
 };
 
-static void open_setup(struct setup *setup, bool parallel) {
+static void open_scheduler(struct setup *setup, bool parallel, bool op_offload) {
     ggml_backend_t streams[N_DEVICES];
     for (int i = 0; i < N_DEVICES; ++i) {
         streams[i] = idle_stream((i + 1) % N_DEVICES); // the CPU is the last
         setup->weights[i] = ggml_backend_buft_alloc_buffer(idle_memory(i), 1 << 20);
         ggml_backend_buffer_set_usage(setup->weights[i], GGML_BACKEND_BUFFER_USAGE_WEIGHTS);
     }
-    setup->sched = ggml_backend_sched_new(streams, NULL, N_DEVICES, 64, parallel, false);
+    setup->sched = ggml_backend_sched_new(streams, NULL, N_DEVICES, 64, parallel, op_offload);
     setup->ctx = ggml_init((struct ggml_init_params){1 << 20, NULL, true});
     assert_true(setup->sched && setup->ctx);
+}
+
+static void open_setup(struct setup *setup, bool parallel) {
+    open_scheduler(setup, parallel, false);
 }
 
 static void close_setup(struct setup *setup) {
@@ -258,6 +262,109 @@ static void test_any_order(void **state) {
     close_setup(&setup);
 }
 
+// --- the short way and the long one: with a pin the scheduler places, notes and settles by walks
+// of their own what it does without while it numbers a graph
+
+enum { MAX_QUESTIONS = 4 * MAX_ROOTS };
+
+static struct question {
+    ggml_backend_dev_t device;
+    const struct ggml_tensor *tensor;
+} questions[MAX_QUESTIONS];
+static int n_questions;
+
+// Each device but the CPU refuses something else; nothing is asked twice.
+static bool picky_supports_op(ggml_backend_dev_t device, const struct ggml_tensor *op) {
+    for (int i = 0; i < n_questions; ++i) {
+        assert_false(questions[i].device == device && questions[i].tensor == op);
+    }
+    assert_true(n_questions < MAX_QUESTIONS);
+    questions[n_questions++] = (struct question){device, op};
+    if (device == idle_stream(1)->device) return op->op != GGML_OP_MUL && op->op != GGML_OP_SCALE;
+    if (device == idle_stream(2)->device) return op->op != GGML_OP_ADD;
+    return device != idle_stream(3)->device || op->op != GGML_OP_MUL_MAT;
+}
+
+struct outcome {
+    ggml_backend_t stream;
+    ptrdiff_t offset;
+    int copied; // bit k: source k is a copy
+};
+
+static bool is_in_graph(const struct ggml_cgraph *graph, const struct ggml_tensor *tensor) {
+    for (int i = 0; i < graph->n_nodes; ++i) {
+        if (graph->nodes[i] == tensor) return true;
+    }
+    for (int i = 0; i < graph->n_leafs; ++i) {
+        if (graph->leafs[i] == tensor) return true;
+    }
+    return false;
+}
+
+// Of each node; answers how many there are.
+static int allocate_random(struct setup *setup, uint32_t seed, bool long_way,
+                           struct outcome *outcomes) {
+    static struct ggml_tensor elsewhere; // in no graph
+    struct ggml_cgraph *graph = random_graph(setup, seed);
+    ggml_backend_sched_reset(setup->sched);
+    n_questions = 0;
+    if (long_way) {
+        ggml_backend_sched_set_tensor_backend(setup->sched, &elsewhere, idle_stream(0));
+    }
+    note_results(graph);
+    assert_true(ggml_backend_sched_alloc_graph(setup->sched, graph));
+    check_places(graph);
+    for (int i = 0; i < graph->n_nodes; ++i) {
+        struct ggml_tensor *node = graph->nodes[i];
+        const char *base = ggml_backend_buffer_get_base(node->buffer);
+        outcomes[i].stream = ggml_backend_sched_get_tensor_backend(setup->sched, node);
+        outcomes[i].offset = (const char *)node->data - base;
+        outcomes[i].copied = 0;
+        for (int k = 0; k < GGML_MAX_SRC; ++k) {
+            if (node->src[k] && !is_in_graph(graph, node->src[k])) outcomes[i].copied |= 1 << k;
+        }
+    }
+    return graph->n_nodes;
+}
+
+static void check_both_ways(bool op_offload) {
+    static struct outcome outcomes[2][512];
+    struct setup setups[2];
+    open_scheduler(&setups[0], false, op_offload);
+    open_scheduler(&setups[1], false, op_offload);
+    for (uint32_t seed = 0; seed < 300; ++seed) {
+        const int n = allocate_random(&setups[0], seed, false, outcomes[0]);
+        assert_int_equal(allocate_random(&setups[1], seed, true, outcomes[1]), n);
+        for (int i = 0; i < n; ++i) {
+            if (outcomes[0][i].stream == outcomes[1][i].stream &&
+                outcomes[0][i].offset == outcomes[1][i].offset &&
+                outcomes[0][i].copied == outcomes[1][i].copied) {
+                continue;
+            }
+            fail_msg("seed %u, node %d: on %s at %td, copied %x; the long way: %s at %td, %x", seed,
+                     i, ggml_backend_name(outcomes[0][i].stream), outcomes[0][i].offset,
+                     (unsigned)outcomes[0][i].copied, ggml_backend_name(outcomes[1][i].stream),
+                     outcomes[1][i].offset, (unsigned)outcomes[1][i].copied);
+        }
+    }
+    close_setup(&setups[0]);
+    close_setup(&setups[1]);
+}
+
+static void test_both_ways(void **state) {
+    (void)state;
+    bool (*usual)(ggml_backend_dev_t, const struct ggml_tensor *) =
+        idle_stream(0)->device->iface.supports_op;
+    for (int i = 0; i < N_DEVICES; ++i) {
+        idle_stream(i)->device->iface.supports_op = picky_supports_op;
+    }
+    check_both_ways(false);
+    check_both_ways(true);
+    for (int i = 0; i < N_DEVICES; ++i) {
+        idle_stream(i)->device->iface.supports_op = usual;
+    }
+}
+
 // The graph's own order comes back when it is only measured.
 static void expect_order_kept(struct setup *setup, struct ggml_cgraph *graph) {
     struct ggml_tensor *nodes[MAX_NODES];
@@ -268,7 +375,8 @@ static void expect_order_kept(struct setup *setup, struct ggml_cgraph *graph) {
     assert_memory_equal(graph->nodes, nodes, bytes);
 }
 
-// A node that is computed after its only reader still writes its memory: nothing else may lie there.
+// A node that is computed after its only reader still writes its memory: nothing else may lie
+// there.
 static void test_computed_after_its_reader(void **state) {
     (void)state;
     struct setup setup;
@@ -407,6 +515,7 @@ int main(void) {
         cmocka_unit_test(test_random_graphs_after_reserving),
         cmocka_unit_test(test_random_graphs_in_flight),
         cmocka_unit_test(test_any_order),
+        cmocka_unit_test(test_both_ways),
         cmocka_unit_test(test_computed_after_its_reader),
         cmocka_unit_test(test_reordering_devices),
         cmocka_unit_test(test_models_stay_near_the_lower_bound),
