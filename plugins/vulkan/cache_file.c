@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: MIT
-#define _GNU_SOURCE
 #include "cache_file.h"
 
 #include <errno.h>
 #include <stdio.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#ifdef _WIN32
-#include <direct.h>
-#endif
+#include "cache_disk.h"
 
 #define MOST_BYTES ((size_t)256 << 20)
 
@@ -33,44 +28,14 @@ static uint64_t hash_bytes(const unsigned char *bytes, size_t n) {
 
 // --- where ---------------------------------------------------------------------------------------
 
-// A program with more rights than its caller does not follow the caller's variables.
-static const char *variable(const char *name) {
-#ifdef __GLIBC__
-    const char *value = secure_getenv(name);
-#else
-    const char *value = getenv(name);
-#endif
-    return value ? value : "";
-}
-
-static bool is_absolute(const char *path) {
-#ifdef _WIN32
-    return path[0] && path[1] == ':';
-#else
-    return path[0] == '/';
-#endif
-}
-
 // The directory, "" if there is none.
 static void directory(char *out_path, size_t size) {
     const char *own = vk_config("GGML_VULKAN_CACHE");
-    const char *base = variable("XDG_CACHE_HOME");
-    out_path[0] = '\0';
-    if (*own) {
-        if (is_absolute(own)) snprintf(out_path, size, "%s", own);
-        return;
+    if (*own == '\0') {
+        vk_disk_default_dir(out_path, size);
+    } else {
+        snprintf(out_path, size, "%s", vk_disk_is_absolute(own) ? own : "");
     }
-    if (is_absolute(base)) {
-        snprintf(out_path, size, "%s/ggml-host", base);
-        return;
-    }
-#ifdef _WIN32
-    base = variable("LOCALAPPDATA");
-    if (is_absolute(base)) snprintf(out_path, size, "%s/ggml-host", base);
-#else
-    base = variable("HOME");
-    if (is_absolute(base)) snprintf(out_path, size, "%s/.cache/ggml-host", base);
-#endif
 }
 
 bool vk_cache_file_wanted(void) {
@@ -92,36 +57,17 @@ static bool file_path(const struct vk_probe *probe, char *out_path, size_t size)
     return n > 0 && (size_t)n < size;
 }
 
-static void make_directory(const char *path) {
-#ifdef _WIN32
-    _mkdir(path);
-#else
-    mkdir(path, 0700);
-#endif
-}
-
 // The directories of the file's path that are missing.
 static void make_directories(const char *path) {
     char part[MAX_PATH_BYTES + 128];
-    for (const char *end = strchr(path + 1, '/'); end; end = strchr(end + 1, '/')) {
+    const char *end = path;
+    while ((end = strpbrk(end + 1, VK_DISK_SEPARATORS))) {
         snprintf(part, sizeof(part), "%.*s", (int)(end - path), path);
-        make_directory(part);
+        vk_disk_make_dir(part);
     }
 }
 
 // --- reading -------------------------------------------------------------------------------------
-
-// The file of somebody else is not given to the driver.
-static bool is_own(FILE *file) {
-#ifdef _WIN32
-    (void)file;
-    return true;
-#else
-    struct stat about;
-    return fstat(fileno(file), &about) == 0 && about.st_uid == geteuid() &&
-           S_ISREG(about.st_mode) && (about.st_mode & (S_IWGRP | S_IWOTH)) == 0;
-#endif
-}
 
 // Bytes of a pipeline cache begin with what they were made for.
 static bool is_for(const struct vk_probe *probe, const void *data, size_t size) {
@@ -136,7 +82,7 @@ static bool is_for(const struct vk_probe *probe, const void *data, size_t size) 
 
 static void *read_file(FILE *file, const struct vk_probe *probe, size_t *out_size) {
     struct header header;
-    if (!is_own(file) || fread(&header, sizeof(header), 1, file) != 1 ||
+    if (fread(&header, sizeof(header), 1, file) != 1 ||
         memcmp(header.magic, magic, sizeof(magic)) != 0 || header.size == 0 ||
         header.size > MOST_BYTES)
         return NULL;
@@ -155,7 +101,8 @@ static void *read_file(FILE *file, const struct vk_probe *probe, size_t *out_siz
 void *vk_cache_file_read(const struct vk_probe *probe, size_t *out_size) {
     char path[MAX_PATH_BYTES + 128];
     *out_size = 0;
-    FILE *file = file_path(probe, path, sizeof(path)) ? fopen(path, "rb") : NULL;
+    // The file of somebody else is not given to the driver.
+    FILE *file = file_path(probe, path, sizeof(path)) ? vk_disk_open_own(path) : NULL;
     if (!file) return NULL;
     void *data = read_file(file, probe, out_size);
     fclose(file);
@@ -165,19 +112,6 @@ void *vk_cache_file_read(const struct vk_probe *probe, size_t *out_size) {
 
 // --- writing -------------------------------------------------------------------------------------
 
-static FILE *create_file(char *path, size_t size, const char *target) {
-#ifdef _WIN32
-    snprintf(path, size, "%s.new", target);
-    return fopen(path, "wb");
-#else
-    snprintf(path, size, "%s.XXXXXX", target);
-    const int fd = mkstemp(path); // for the owner only
-    FILE *file = fd >= 0 ? fdopen(fd, "wb") : NULL;
-    if (!file && fd >= 0) close(fd);
-    return file;
-#endif
-}
-
 void vk_cache_file_write(const struct vk_probe *probe, const void *data, size_t size) {
     char path[MAX_PATH_BYTES + 128];
     char temporary[MAX_PATH_BYTES + 160];
@@ -185,17 +119,14 @@ void vk_cache_file_write(const struct vk_probe *probe, const void *data, size_t 
     memcpy(header.magic, magic, sizeof(magic));
     if (size > MOST_BYTES || !file_path(probe, path, sizeof(path))) return;
     make_directories(path);
-    FILE *file = create_file(temporary, sizeof(temporary), path);
+    FILE *file = vk_disk_create_beside(path, temporary, sizeof(temporary));
     if (!file) {
         GGML_LOG_DEBUG("vulkan: can't write %s: %s\n", temporary, strerror(errno));
         return;
     }
     bool ok = fwrite(&header, sizeof(header), 1, file) == 1 && fwrite(data, 1, size, file) == size;
     ok = fclose(file) == 0 && ok;
-#ifdef _WIN32
-    if (ok) remove(path);
-#endif
-    if (ok && rename(temporary, path) == 0) return;
+    if (ok && vk_disk_rename(temporary, path)) return;
     GGML_LOG_DEBUG("vulkan: can't write %s: %s\n", path, strerror(errno));
-    remove(temporary);
+    vk_disk_remove(temporary);
 }
