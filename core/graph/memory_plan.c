@@ -109,27 +109,26 @@ static size_t plan_in_one(struct memory_block *blocks, int32_t n, size_t chunk_l
     return needed;
 }
 
-// By time, or by size if that is better.
-static bool plan_in_several(struct memory_block *blocks, int32_t n, size_t chunk_limit,
-                            size_t good_enough, struct memory_chunks *out_chunks) {
+// By size, if that is better.
+static bool improve(struct memory_block *blocks, int32_t n, size_t chunk_limit, size_t good_enough,
+                    struct memory_chunks *chunks) {
     const size_t bytes = (size_t)n * sizeof(blocks[0]);
-    struct memory_chunks chunks = {0};
-    struct memory_block *other = NULL;
-    bool gave_up = false, good = memory_plan_by_time(blocks, n, chunk_limit, out_chunks);
-    if (!good || memory_chunks_total(out_chunks) <= good_enough) return good;
-    other = ggml_mem_alloc(bytes);
+    struct memory_block *other = ggml_mem_alloc(bytes);
+    struct memory_chunks other_chunks = {0};
+    bool gave_up = false;
     if (!other) return false;
     memcpy(other, blocks, bytes);
-    good = memory_plan_by_size(other, n, chunk_limit, good_enough, &chunks, &gave_up) || gave_up;
-    if (good && !gave_up && memory_chunks_total(&chunks) < memory_chunks_total(out_chunks)) {
-        const struct memory_chunks swap = *out_chunks;
-        *out_chunks = chunks;
-        chunks = swap;
+    const bool good =
+        memory_plan_by_size(other, n, chunk_limit, good_enough, &other_chunks, &gave_up);
+    if (good && memory_chunks_total(&other_chunks) < memory_chunks_total(chunks)) {
+        const struct memory_chunks swap = *chunks;
+        *chunks = other_chunks;
+        other_chunks = swap;
         memcpy(blocks, other, bytes);
     }
-    memory_chunks_free(&chunks);
+    memory_chunks_free(&other_chunks);
     ggml_mem_free(other);
-    return good;
+    return good || gave_up;
 }
 
 bool memory_plan(struct memory_block *blocks, int32_t n, size_t chunk_limit,
@@ -143,13 +142,16 @@ bool memory_plan(struct memory_block *blocks, int32_t n, size_t chunk_limit,
     memory_timeline_free(&timeline);
     bool good;
     if (needed == SIZE_MAX) {
-        good = plan_in_several(blocks, n, chunk_limit, good_enough, out_chunks);
+        good = memory_plan_by_time(blocks, n, chunk_limit, out_chunks);
     } else {
         good = memory_chunks_add(out_chunks, 0, chunk_limit);
         for (int32_t i = 0; i < n && good; ++i) {
             if (blocks[i].size == 0) blocks[i].offset = 0;
             memory_block_place(&blocks[i], out_chunks, 0, blocks[i].offset);
         }
+    }
+    if (good && memory_chunks_total(out_chunks) > good_enough) {
+        good = improve(blocks, n, chunk_limit, good_enough, out_chunks);
     }
     if (!good) memory_chunks_free(out_chunks);
     return good;

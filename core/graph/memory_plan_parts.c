@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Planning in parts. A graph that does the same several times over has as many peaks and between
 // them times at which little lives: the peaks have nothing to do with each other, and what lives
-// across the cuts is out of the way at the bottom.
+// across a cut is out of the way at the bottom, or anywhere if it lives at no peak.
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -10,13 +11,23 @@
 struct parts {
     struct memory_block *blocks;
     const struct memory_timeline *timeline;
-    int32_t *cuts;    // events behind which there is one
-    int32_t *part_of; // by block; n_parts: it lives across a cut; above: it has no bytes
-    int32_t *begins;  // part i begins at begins[i + 1] of `numbers`
-    int32_t *numbers; // of blocks, by part
+    int32_t *cuts;                // events behind which there is one
+    int32_t *part_of;             // by block; from n_parts on: one of the kinds below
+    int32_t *begins;              // part i begins at begins[i + 1] of `numbers`
+    int32_t *numbers;             // of blocks, by part
+    int32_t *live;                // numbers of blocks, in any order
+    int32_t *place;               // of a block there; before: the event at which it begins
     struct memory_block *members; // copies of one part
     int32_t n;
     int32_t n_parts;
+};
+
+// Blocks that belong to no part, added to n_parts.
+enum kind {
+    ACROSS, // cuts, and alive when much is
+    LATE,   // the same, but at no such time: placed when all others are
+    EMPTY,
+    KINDS
 };
 
 static size_t change(const struct parts *parts, int32_t i) {
@@ -42,17 +53,22 @@ static void find_cuts(struct parts *parts, size_t little) {
     }
 }
 
-static void assign(struct parts *parts) {
-    int32_t part = 0;
+static void assign(struct parts *parts, size_t much) {
+    int32_t part = 0, at_much = -1; // event
+    size_t live = 0;
     for (int32_t i = 0; i < parts->n; ++i) {
-        parts->part_of[i] = parts->n_parts + 1;
+        parts->part_of[i] = parts->n_parts + EMPTY;
     }
     for (int32_t i = 0; i < parts->timeline->n_events; ++i) {
         const int32_t event = parts->timeline->events[i];
+        live += change(parts, i);
+        if (live > much) at_much = i;
         if (event >= 0) {
             parts->part_of[event] = part;
+            parts->place[event] = i;
         } else if (parts->part_of[~event] != part) {
-            parts->part_of[~event] = parts->n_parts;
+            const bool late = at_much < parts->place[~event];
+            parts->part_of[~event] = parts->n_parts + (late ? LATE : ACROSS);
         }
         if (part + 1 < parts->n_parts && parts->cuts[part] == i) ++part;
     }
@@ -63,7 +79,9 @@ static void find_most(const struct parts *parts, size_t *out_across, size_t *out
     size_t live[2] = {0, 0}, most[2] = {0, 0};
     for (int32_t i = 0; i < parts->timeline->n_events; ++i) {
         const int32_t event = parts->timeline->events[i];
-        const bool across = parts->part_of[event < 0 ? ~event : event] == parts->n_parts;
+        const int32_t part = parts->part_of[event < 0 ? ~event : event];
+        const bool across = part == parts->n_parts + ACROSS;
+        if (part == parts->n_parts + LATE) continue;
         live[across] += change(parts, i);
         if (live[across] > most[across]) most[across] = live[across];
     }
@@ -72,11 +90,11 @@ static void find_most(const struct parts *parts, size_t *out_across, size_t *out
 }
 
 static void sort(struct parts *parts) {
-    memset(parts->begins, 0, ((size_t)parts->n_parts + 3) * sizeof(parts->begins[0]));
+    memset(parts->begins, 0, ((size_t)parts->n_parts + KINDS + 1) * sizeof(parts->begins[0]));
     for (int32_t i = 0; i < parts->n; ++i) {
         ++parts->begins[parts->part_of[i] + 1];
     }
-    for (int32_t part = 0; part <= parts->n_parts + 1; ++part) {
+    for (int32_t part = 0; part < parts->n_parts + KINDS; ++part) {
         parts->begins[part + 1] += parts->begins[part];
     }
     for (int32_t i = parts->n - 1; i >= 0; --i) {
@@ -102,43 +120,108 @@ static size_t plan_part(struct parts *parts, int32_t part, size_t base, size_t g
     return needed;
 }
 
+// --- what comes last
+
+static int compare_offsets(const void *a, const void *b) {
+    const struct memory_block *x = a, *y = b;
+    return (x->offset > y->offset) - (x->offset < y->offset);
+}
+
+// What is placed and meets the block that begins with event `at`.
+static int32_t collect_met(struct parts *parts, int32_t at, int32_t n_live) {
+    const int32_t *events = parts->timeline->events;
+    int32_t n = 0;
+    for (int32_t i = 0; i < n_live; ++i) {
+        parts->members[n++] = parts->blocks[parts->live[i]];
+    }
+    for (int32_t i = at + 1; events[i] != ~events[at]; ++i) {
+        if (events[i] < 0 || parts->part_of[events[i]] == parts->n_parts + LATE) continue;
+        parts->members[n++] = parts->blocks[events[i]];
+    }
+    return n;
+}
+
+// Answers the end of the block in the lowest hole that holds it.
+static size_t place_late(struct parts *parts, int32_t at, int32_t n_live, int64_t *budget) {
+    struct memory_block *block = &parts->blocks[parts->timeline->events[at]];
+    const int32_t n = collect_met(parts, at, n_live);
+    *budget -= n;
+    qsort(parts->members, (size_t)n, sizeof(parts->members[0]), compare_offsets);
+    block->offset = 0;
+    for (int32_t i = 0; i < n; ++i) {
+        const struct memory_block *met = &parts->members[i];
+        if (met->offset >= block->offset && met->offset - block->offset >= block->size) break;
+        if (met->offset + met->size > block->offset) block->offset = met->offset + met->size;
+    }
+    return block->offset + block->size;
+}
+
+// Answers the bytes that are needed, SIZE_MAX if that takes too long.
+static size_t place_all_late(struct parts *parts) {
+    int64_t budget = 65536 + 64 * (int64_t)parts->n;
+    size_t needed = 0;
+    int32_t n_live = 0;
+    for (int32_t i = 0; i < parts->timeline->n_events; ++i) {
+        const int32_t event = parts->timeline->events[i];
+        if (event < 0) {
+            const int32_t moved = parts->live[--n_live];
+            parts->live[parts->place[~event]] = moved;
+            parts->place[moved] = parts->place[~event];
+            continue;
+        }
+        if (parts->part_of[event] == parts->n_parts + LATE) {
+            const size_t end = place_late(parts, i, n_live, &budget);
+            if (end > needed) needed = end;
+            if (budget < 0) return SIZE_MAX;
+        }
+        parts->place[event] = n_live;
+        parts->live[n_live++] = event;
+    }
+    return needed;
+}
+
+// --- all
+
 static size_t plan_all(struct parts *parts, size_t little, size_t good_enough) {
     size_t most_across, most_others, needed = 0;
     find_cuts(parts, little);
     if (parts->n_parts == 1) return SIZE_MAX;
-    assign(parts);
+    assign(parts, parts->timeline->most / 4 * 3);
     find_most(parts, &most_across, &most_others);
     if (most_across > good_enough || most_others > good_enough - most_across) return SIZE_MAX;
     sort(parts);
-    const size_t base = plan_part(parts, parts->n_parts, 0, good_enough - most_others);
+    const size_t base = plan_part(parts, parts->n_parts + ACROSS, 0, good_enough - most_others);
     for (int32_t i = 0; i < parts->n_parts && base != SIZE_MAX && needed != SIZE_MAX; ++i) {
         const size_t part_needs = plan_part(parts, i, base, good_enough - base);
         if (part_needs > needed) needed = part_needs;
     }
-    return base == SIZE_MAX || needed == SIZE_MAX ? SIZE_MAX : base + needed;
+    if (base == SIZE_MAX || needed == SIZE_MAX) return SIZE_MAX;
+    const size_t late = place_all_late(parts);
+    if (late > good_enough) return SIZE_MAX;
+    return base + needed > late ? base + needed : late;
 }
 
 size_t memory_plan_parts(struct memory_block *blocks, int32_t n,
                          const struct memory_timeline *timeline, size_t good_enough) {
-    enum { LARGEST_SHARE = 4, SMALLEST_SHARE = 64 };
+    enum { LARGEST_SHARE = 4, SMALLEST_SHARE = 64, ARRAYS = 6 };
     struct parts parts = {.blocks = blocks, .n = n, .timeline = timeline};
-    const size_t bytes = ((size_t)n + 4) * sizeof(int32_t);
-    parts.cuts = ggml_mem_alloc(bytes);
-    parts.part_of = ggml_mem_alloc(bytes);
-    parts.begins = ggml_mem_alloc(bytes);
-    parts.numbers = ggml_mem_alloc(bytes);
-    parts.members = ggml_mem_alloc(((size_t)n + 1) * sizeof(parts.members[0]));
+    const size_t room = (size_t)n + KINDS + 2;
+    int32_t *numbers = ggml_mem_alloc(ARRAYS * room * sizeof(numbers[0]));
+    parts.members = ggml_mem_alloc(room * sizeof(parts.members[0]));
     size_t needed = SIZE_MAX;
-    if (parts.cuts && parts.part_of && parts.begins && parts.numbers && parts.members) {
-        for (size_t share = SMALLEST_SHARE; share >= LARGEST_SHARE && needed == SIZE_MAX;
-             share /= 4) {
-            needed = plan_all(&parts, timeline->most / share, good_enough);
-        }
+    if (numbers && parts.members) {
+        parts.cuts = numbers;
+        parts.part_of = numbers + room;
+        parts.begins = numbers + 2 * room;
+        parts.numbers = numbers + 3 * room;
+        parts.live = numbers + 4 * room;
+        parts.place = numbers + 5 * room;
     }
-    ggml_mem_free(parts.cuts);
-    ggml_mem_free(parts.part_of);
-    ggml_mem_free(parts.begins);
-    ggml_mem_free(parts.numbers);
+    for (size_t share = SMALLEST_SHARE; parts.cuts && share >= LARGEST_SHARE && needed == SIZE_MAX;
+         share /= 4) {
+        needed = plan_all(&parts, timeline->most / share, good_enough);
+    }
+    ggml_mem_free(numbers);
     ggml_mem_free(parts.members);
     return needed;
 }

@@ -325,9 +325,8 @@ static void test_repeated_models_are_planned_in_parts(void **state) {
         struct memory_timeline timeline;
         const int32_t n = make_model(blocks, unet, N_UNET, repeats, 150);
         assert_true(memory_timeline_make(blocks, n, &timeline));
-        const size_t good_enough = timeline.most + timeline.most / 32;
-        const size_t needed = memory_plan_parts(blocks, n, &timeline, good_enough);
-        assert_in_range(needed, timeline.most, good_enough);
+        const size_t needed = memory_plan_parts(blocks, n, &timeline, timeline.most);
+        assert_int_equal(needed, timeline.most);
         check_one_chunk(blocks, n, needed);
         memory_timeline_free(&timeline);
     }

@@ -187,11 +187,16 @@ static struct ggml_tensor *unet(struct builder *b, struct ggml_tensor *x, int de
     return convolve(b, active(b, x), 4, 1);
 }
 
-// A sampler whose steps are one graph: each takes from the picture what the network sees in it.
-static struct ggml_tensor *sampler(struct builder *b, int steps) {
+// A sampler whose steps are one graph: each takes from the picture what the network sees in it,
+// guided: with and without a prompt.
+static struct ggml_tensor *sampler(struct builder *b, int steps, bool guided) {
     struct ggml_tensor *x = picture(b);
     for (int i = 0; i < steps; ++i) {
         struct ggml_tensor *noise = unet(b, x, 3);
+        if (guided) {
+            struct ggml_tensor *prompted = unet(b, x, 3);
+            noise = ggml_add(b->ctx, noise, ggml_sub(b->ctx, prompted, noise));
+        }
         x = ggml_sub(b->ctx, x, ggml_scale(b->ctx, noise, 0.1f));
     }
     return x;
@@ -334,6 +339,7 @@ static const struct {
     [FAMILY_MOE] = {"mixture of experts", "layers", 80, {2, 8, 32, 80}},
     [FAMILY_UNET] = {"U-Net", "levels", 400, {1, 2, 3, 4}},
     [FAMILY_SAMPLER] = {"sampler of a U-Net", "steps", 800, {1, 2, 4, 8, 27}},
+    [FAMILY_GUIDED] = {"guided sampler", "steps", 1600, {1, 2, 4, 13}},
     [FAMILY_TWO_UNETS] = {"two U-Nets", "levels", 800, {1, 2, 3, 4}},
     [FAMILY_AUTOENCODER] = {"autoencoder", "levels", 400, {1, 2, 3, 4, 5}},
     [FAMILY_ENCODER_DECODER] = {"encoder-decoder", "layers", 400, {2, 4, 12, 32}},
@@ -373,7 +379,8 @@ struct ggml_cgraph *family_build(struct ggml_context *ctx, enum family family, i
     struct ggml_tensor *result;
     switch (family) {
     case FAMILY_UNET: result = unet(&b, picture(&b), size); break;
-    case FAMILY_SAMPLER: result = sampler(&b, size); break;
+    case FAMILY_SAMPLER: result = sampler(&b, size, false); break;
+    case FAMILY_GUIDED: result = sampler(&b, size, true); break;
     case FAMILY_TWO_UNETS: result = two_unets(&b, size); break;
     case FAMILY_AUTOENCODER: result = autoencoder(&b, size); break;
     case FAMILY_ENCODER_DECODER: result = encoder_decoder(&b, size); break;
