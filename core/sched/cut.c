@@ -223,10 +223,19 @@ static inline bool continues(const struct ggml_backend_sched *sched, int32_t nod
     return true;
 }
 
+// What a copied source is written to.
+static inline void fetch_sources(const struct ggml_backend_sched *sched, int32_t node) {
+    const struct ggml_tensor *tensor = sched->items[node].tensor;
+    __builtin_prefetch(&tensor->src[0], 1);
+    __builtin_prefetch(&sched->edges[sched->first_edge[node]], 1);
+}
+
 static bool cut_all(struct ggml_backend_sched *sched) {
+    enum { AHEAD = 8 };
     int32_t backend = -1; // of the split, where what `continues` compares is all that matters
     for (int32_t k = 0; k < sched->n_seams; ++k) {
         const int32_t i = sched->seams[k];
+        if (k + AHEAD < sched->n_seams) fetch_sources(sched, sched->seams[k + AHEAD]);
         if (continues(sched, i, backend)) continue;
         if (!sched_place_sources(sched, i)) return false;
         if (sched->items[i].traits & SCHED_VIEW_OP) continue;
