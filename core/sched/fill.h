@@ -8,7 +8,7 @@
 static inline uint16_t traits_of(const struct ggml_backend_sched *sched,
                                  const struct ggml_tensor *tensor) {
     uint16_t traits = sched->op_traits[tensor->op];
-    if (tensor->flags & ~GGML_TENSOR_FLAG_COMPUTE) { // few
+    if (RARELY((tensor->flags & ~GGML_TENSOR_FLAG_COMPUTE) != 0)) {
         if (tensor->flags & GGML_TENSOR_FLAG_INPUT) traits |= SCHED_INPUT | SCHED_EARLY;
         if (tensor->flags & GGML_TENSOR_FLAG_PARAM) traits |= SCHED_EARLY;
         if (tensor->flags & GGML_TENSOR_FLAG_OUTPUT) traits |= SCHED_OUTPUT;
@@ -31,7 +31,7 @@ static inline size_t bytes_of(const struct ggml_backend_sched *sched,
     const size_t *nb = tensor->nb;
     const size_t block = sched->block_sizes[tensor->type];
     const uint64_t signs = ne[0] | ne[1] | ne[2] | ne[3] | last[0] | last[1] | last[2] | last[3];
-    if (block == 0 || (int64_t)signs < 0) return 0;
+    if (RARELY(block == 0 || (int64_t)signs < 0)) return 0;
     const size_t row =
         block == 1 ? sched->type_sizes[tensor->type] + last[0] * nb[0] : ne[0] * nb[0] / block;
     return row + last[1] * nb[1] + last[2] * nb[2] + last[3] * nb[3];
@@ -59,12 +59,12 @@ static inline bool sched_fill(struct ggml_backend_sched *sched, struct sched_ite
                               size_t *out_size, int32_t number, struct ggml_tensor *tensor) {
     const bool is_known =
         (unsigned)tensor->op < GGML_OP_COUNT && (unsigned)tensor->type < GGML_TYPE_COUNT;
-    if (!is_known || (tensor->flags & GGML_TENSOR_FLAG_ERROR)) {
+    if (RARELY(!is_known || (tensor->flags & GGML_TENSOR_FLAG_ERROR))) {
         sched_refuse(sched, tensor);
         return false;
     }
     const int32_t buft = tensor->buffer ? buft_of(sched, tensor) : -1;
-    if (buft < -1) return false;
+    if (RARELY(buft < -1)) return false;
     *item = (struct sched_item){
         .tensor = tensor,
         .root = number,
@@ -73,7 +73,7 @@ static inline bool sched_fill(struct ggml_backend_sched *sched, struct sched_ite
         .buft = buft,
         .traits = traits_of(sched, tensor),
     };
-    if (item->traits & SCHED_OUTPUT) sched->results[sched->n_results++] = number;
+    if (RARELY((item->traits & SCHED_OUTPUT) != 0)) sched->results[sched->n_results++] = number;
     *out_size = tensor->view_src || buft >= 0 ? 0 : bytes_of(sched, tensor);
     return true;
 }

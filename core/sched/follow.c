@@ -36,7 +36,7 @@ struct sources {
 
 static inline bool fill(struct walk *walk, struct sched_item *item, size_t *out_size,
                         int32_t number, struct ggml_tensor *tensor) {
-    if (!tensor || !sched_fill(walk->sched, item, out_size, number, tensor)) return false;
+    if (RARELY(!tensor) || !sched_fill(walk->sched, item, out_size, number, tensor)) return false;
     if (!tensor->view_src) return true;
     item->root = *item_map_find(&walk->map, walk->items, owner_of(tensor)) - 1;
     return item->root >= 0;
@@ -56,7 +56,7 @@ static inline void store(struct walk *walk, const struct sched_item *item, int32
 
 static inline bool enter(struct walk *walk, const struct sched_item *item, int32_t number) {
     int32_t *slot = item_map_find(&walk->map, walk->items, item->tensor);
-    if (*slot != 0) return false; // listed twice
+    if (RARELY(*slot != 0)) return false; // listed twice
     *slot = number + 1;
     store(walk, item, number);
     return true;
@@ -89,9 +89,9 @@ static bool follow_leafs(struct walk *walk, const struct ggml_cgraph *graph) {
 static inline bool follow_source(struct walk *walk, const struct sched_item *item, int32_t node,
                                  int k, struct sources *sources) {
     const struct ggml_tensor *tensor = item->tensor, *src = tensor->src[k];
-    if (!src || src == tensor) return true; // ggml_cast names its own result
+    if (!src || RARELY(src == tensor)) return true; // ggml_cast names its own result
     const int32_t number = *item_map_find(&walk->map, walk->items, src) - 1;
-    if (number < 0) return false;
+    if (RARELY(number < 0)) return false;
     const struct sched_item *source = &walk->items[number];
     struct sched_last *last = &walk->last[source->root];
     const int32_t e = walk->n_edges++;
@@ -116,7 +116,7 @@ static inline bool follow_sources(struct walk *walk, const struct sched_item *it
     for (int k = 0; k < USUAL_SOURCES; ++k) {
         if (!follow_source(walk, item, node, k, sources)) return false;
     }
-    if (rest == 0) return true;
+    if (!RARELY(rest != 0)) return true;
     for (int k = USUAL_SOURCES; k < GGML_MAX_SRC; ++k) {
         if (!follow_source(walk, item, node, k, sources)) return false;
     }
@@ -138,7 +138,7 @@ static inline bool ask(const struct walk *walk, const struct sched_item *item, i
     const bool answer =
         (item->traits & SCHED_NO_OP) || sched_ask(walk->sched, item->tensor, backend);
     // What is placed for good is not asked about again.
-    if (!answer || !walk->settling) sched_note_answer(walk->sched, node, backend, answer);
+    if (RARELY(!answer || !walk->settling)) sched_note_answer(walk->sched, node, backend, answer);
     return answer;
 }
 
@@ -195,7 +195,7 @@ static inline void place_next(struct walk *walk, struct sched_item *item, int32_
 // What is tied to a place, and else what follows the node before: see place.c.
 static inline bool place(struct walk *walk, struct sched_item *item, int32_t node, int32_t weight) {
     const int32_t buft = item->root == node ? item->buft : walk->items[item->root].buft;
-    if (buft >= 0 || (item->traits & SCHED_INPUT)) {
+    if (RARELY(buft >= 0 || (item->traits & SCHED_INPUT))) {
         if (!place_fixed(walk, item, node, weight)) return false;
     } else if (weight >= 0 && !(item->traits & SCHED_DETACHED)) {
         place_by_weight(walk, item, node, weight);
@@ -218,19 +218,19 @@ static inline bool note(struct walk *walk, const struct sched_item *item, int32_
         (walk->before ^ backend) | (sources->all ^ backend) | (sources->any ^ backend);
     const bool goes_on = differing == 0 && backend >= 0 && !is_early;
     if (!(item->traits & SCHED_VIEW_OP)) walk->before = backend;
-    if (!goes_on) sched->seams[sched->n_seams++] = node;
+    if (RARELY(!goes_on)) sched->seams[sched->n_seams++] = node;
     if (item->root != node) {
         // Cutting could not go back behind a use that is no edge.
         walk->is_noted &= walk->last[item->root].step == node;
         return true;
     }
     if (!sched_needs_place(item)) return true;
-    if (is_early) {
+    if (RARELY(is_early)) {
         walk->last[node].step = node; // is written even if nobody reads it
     } else if (sources->may_take) {
         walk->takers[walk->n_takers++] = node;
     }
-    return !goes_on || sched_settle(sched, &walk->places[node], item->tensor, backend, node);
+    return RARELY(!goes_on) || sched_settle(sched, &walk->places[node], item->tensor, backend, node);
 }
 
 static inline bool follow_node(struct walk *walk, struct ggml_tensor *tensor, int32_t node) {

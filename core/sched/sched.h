@@ -15,6 +15,9 @@
 #include "sched/tensor_map.h"
 #include "sched/tensor_pool.h"
 
+// A condition that hardly a tensor meets.
+#define RARELY(condition) __builtin_expect((condition), 0)
+
 enum { SCHED_PIPELINE_COPIES = 4, SCHED_FRAMES = 4 };
 
 enum sched_reason {
@@ -330,7 +333,7 @@ static inline int32_t *item_map_find(const struct item_map *map, const struct sc
                                      const struct ggml_tensor *tensor) {
     const uintptr_t address = (uintptr_t)tensor;
     int32_t *slot = &map->slots[item_map_home(map, address)];
-    if (*slot == 0 || items[*slot - 1].tensor == tensor) return slot;
+    if (!RARELY(*slot != 0 && items[*slot - 1].tensor != tensor)) return slot;
     const size_t step = (size_t)(((uint64_t)address * 0xD6E8FEB86659FD93u) >> 32) | 1u;
     do {
         slot = &map->slots[((size_t)(slot - map->slots) + step) & map->mask];

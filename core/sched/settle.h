@@ -13,10 +13,10 @@ static inline bool sched_settle(struct ggml_backend_sched *sched, struct sched_p
     const struct sched_stream *stream = &sched->streams[backend];
     const int32_t pool = stream->plan;
     size_t size = place->size;
-    if (stream->asks_size) {
+    if (RARELY(stream->asks_size)) {
         size = ggml_backend_buft_get_alloc_size(sched->galloc->pools[pool].buft, tensor);
     }
-    if (size > SIZE_MAX / 4 - stream->alignment) {
+    if (RARELY(size > SIZE_MAX / 4 - stream->alignment)) {
         ggml_fail(GGML_HOST_OUT_OF_RANGE, "%s: tensor '%s' of %zu bytes is too large",
                   sched->function, tensor->name, size);
         return false;
