@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -16,6 +14,12 @@
 #include "ggml-backend-impl.h"
 #include "host/builtin.h"
 #include "support/plugin_dir.h"
+#include "support/setenv.h"
+
+#ifndef _WIN32
+#include <sys/stat.h>
+#include <unistd.h>
+#endif
 
 static struct plugin_dir dir;
 
@@ -132,7 +136,10 @@ static void test_scanning_again_finds_what_came_and_went(void **state) {
     assert_int_equal(ggml_plugin_load(plugin_dir_path(&dir, "any-name.so"), NULL), GGML_HOST_OK);
     load_and_expect("ggml-marker.so", GGML_PLUGIN_STAGE_READY, GGML_HOST_OK);
     add("ggml-gpu.so");
-    remove(plugin_dir_path(&dir, "ggml-marker.so"));
+    // Windows does not delete what is mapped.
+    char old_path[600];
+    snprintf(old_path, sizeof(old_path), "%s", plugin_dir_path(&dir, "ggml-marker.so"));
+    assert_int_equal(rename(old_path, plugin_dir_path(&dir, "moved")), 0);
     remove(plugin_dir_path(&dir, "ggml-init_fails.so"));
     assert_int_equal(ggml_plugin_load_all(dir.path, &n_loaded), GGML_HOST_OK);
     assert_int_equal(n_loaded, 1);
@@ -180,7 +187,7 @@ static void test_a_relative_path_is_refused(void **state) {
     assert_int_equal(ggml_plugin_load("./ggml-marker.so", &reg), GGML_HOST_INVALID_ARGUMENT);
     assert_non_null(strstr(ggml_last_error(), "absolute"));
     assert_null(ggml_backend_load("../ggml-marker.so"));
-    assert_int_equal(ggml_plugin_load("/no-such-plugin.so", &reg), GGML_HOST_NOT_FOUND);
+    assert_int_equal(ggml_plugin_load(plugin_dir_path(&dir, "none.so"), &reg), GGML_HOST_NOT_FOUND);
     assert_null(reg);
 }
 
@@ -188,7 +195,7 @@ static void test_a_path_of_5000_characters_is_refused(void **state) {
     (void)state;
     char path[5001];
     memset(path, 'x', sizeof(path) - 1);
-    path[0] = '/';
+    memcpy(path, plugin_dir_path(&dir, ""), strlen(dir.path) + 1);
     path[sizeof(path) - 1] = '\0';
     assert_int_not_equal(ggml_plugin_load(path, NULL), GGML_HOST_OK);
     assert_int_not_equal(ggml_plugin_load_all(path, NULL), GGML_HOST_OK);
@@ -326,18 +333,25 @@ static void test_what_is_no_plugin_is_a_record(void **state) {
     write_text("ggml-text.so", "#!/bin/sh\necho hello\n");
     write_text("ggml-short.so", "\x7f"
                                 "ELF");
-    assert_int_equal(mkfifo(plugin_dir_path(&dir, "ggml-fifo.so"), 0600), 0);
-    assert_int_equal(mkdir(plugin_dir_path(&dir, "ggml-dir.so"), 0700), 0);
-    assert_int_equal(symlink("nowhere", plugin_dir_path(&dir, "ggml-dangling.so")), 0);
     add("ggml-marker.so");
     load_and_expect("ggml-marker.so", GGML_PLUGIN_STAGE_READY, GGML_HOST_OK);
     assert_int_equal(plugin_dir_record(&dir, "ggml-text.so")->status, GGML_HOST_NOT_A_PLUGIN);
-    assert_int_equal(plugin_dir_record(&dir, "ggml-fifo.so")->status, GGML_HOST_NOT_A_PLUGIN);
-    assert_int_equal(plugin_dir_record(&dir, "ggml-dir.so")->status, GGML_HOST_NOT_A_PLUGIN);
-    assert_int_equal(plugin_dir_record(&dir, "ggml-dangling.so")->status, GGML_HOST_NOT_FOUND);
     assert_int_not_equal(plugin_dir_record(&dir, "ggml-empty.so")->status, GGML_HOST_OK);
     assert_int_equal(plugin_dir_record(&dir, "ggml-short.so")->contract_major, -1);
 }
+
+#ifndef _WIN32
+static void test_what_is_no_file_is_a_record(void **state) {
+    (void)state;
+    assert_int_equal(mkfifo(plugin_dir_path(&dir, "ggml-fifo.so"), 0600), 0);
+    assert_int_equal(mkdir(plugin_dir_path(&dir, "ggml-dir.so"), 0700), 0);
+    assert_int_equal(symlink("nowhere", plugin_dir_path(&dir, "ggml-dangling.so")), 0);
+    assert_int_equal(ggml_plugin_load_all(dir.path, NULL), GGML_HOST_OK);
+    assert_int_equal(plugin_dir_record(&dir, "ggml-fifo.so")->status, GGML_HOST_NOT_A_PLUGIN);
+    assert_int_equal(plugin_dir_record(&dir, "ggml-dir.so")->status, GGML_HOST_NOT_A_PLUGIN);
+    assert_int_equal(plugin_dir_record(&dir, "ggml-dangling.so")->status, GGML_HOST_NOT_FOUND);
+}
+#endif
 
 // --- refused later -------------------------------------------------------------------------------
 
@@ -377,6 +391,7 @@ static void test_defective_plugins_are_undone(void **state) {
     assert_int_equal(ggml_backend_dev_count(), n_devices);
 }
 
+#ifndef _WIN32
 static void test_a_missing_dependency_is_named(void **state) {
     (void)state;
     add("ggml-needy.so");
@@ -387,6 +402,7 @@ static void test_a_missing_dependency_is_named(void **state) {
     assert_non_null(strstr(record->message, "libfixture-absent.so"));
     assert_false(plugin_dir_was_mapped(&dir, "needy"));
 }
+#endif
 
 // --- selection -----------------------------------------------------------------------------------
 
@@ -420,6 +436,7 @@ static void test_more_cpu_features_win_then_byte_order(void **state) {
     load_and_expect("ggml-twin-3.so", GGML_PLUGIN_STAGE_NEGOTIATE, GGML_HOST_SUPERSEDED);
 }
 
+#ifndef _WIN32
 static void test_one_file_under_several_names_is_loaded_once(void **state) {
     (void)state;
     char path[600];
@@ -434,6 +451,7 @@ static void test_one_file_under_several_names_is_loaded_once(void **state) {
     assert_int_equal(ggml_plugin_load(path, &reg), GGML_HOST_DUPLICATE);
     assert_ptr_equal(reg, ggml_backend_reg_by_name("marker"));
 }
+#endif
 
 static void test_ggml_devices_filters_before_any_code_runs(void **state) {
     (void)state;
@@ -572,11 +590,14 @@ int main(void) {
         HOST_TEST(test_another_layout_never_runs),
         HOST_TEST(test_a_hundred_unfit_files_are_never_mapped),
         HOST_TEST(test_what_is_no_plugin_is_a_record),
-        HOST_TEST(test_defective_plugins_are_undone),
+#ifndef _WIN32
+        HOST_TEST(test_what_is_no_file_is_a_record),
         HOST_TEST(test_a_missing_dependency_is_named),
+        HOST_TEST(test_one_file_under_several_names_is_loaded_once),
+#endif
+        HOST_TEST(test_defective_plugins_are_undone),
         HOST_TEST(test_the_best_variant_that_starts_wins),
         HOST_TEST(test_more_cpu_features_win_then_byte_order),
-        HOST_TEST(test_one_file_under_several_names_is_loaded_once),
         HOST_TEST(test_ggml_devices_filters_before_any_code_runs),
         HOST_TEST(test_ggml_devices_picks_devices),
         HOST_TEST(test_a_file_beats_the_built_in_of_its_name),

@@ -19,6 +19,7 @@
 #include "host/live.h"
 #include "host/text.h"
 #include "support/plugin_dir.h"
+#include "support/setenv.h"
 
 static struct plugin_dir dir;
 

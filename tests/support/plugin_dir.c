@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT
-#define _GNU_SOURCE
+#define _POSIX_C_SOURCE 200809L
 #include "support/plugin_dir.h"
 
-#include <dirent.h>
-#include <ftw.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
+
+#include "support/setenv.h"
+#include "support/temp_dir.h"
 
 static void require(bool condition, const char *what) {
     if (condition) return;
@@ -19,27 +18,18 @@ static void require(bool condition, const char *what) {
 }
 
 void plugin_dir_open(struct plugin_dir *dir) {
-    const char *base = getenv("TMPDIR");
-    snprintf(dir->path, sizeof(dir->path), "%s/ggml-test-XXXXXX", base ? base : "/tmp");
-    require(mkdtemp(dir->path) != NULL, "mkdtemp");
-    snprintf(dir->marker, sizeof(dir->marker), "%s/marker", dir->path);
+    require(temp_dir_make(dir->path, sizeof(dir->path)), "making a directory");
+    snprintf(dir->marker, sizeof(dir->marker), "%s%cmarker", dir->path, temp_dir_separator);
     setenv("GGML_TEST_MARKER", dir->marker, 1);
 }
 
-static int remove_one(const char *path, const struct stat *info, int type, struct FTW *where) {
-    (void)info;
-    (void)type;
-    (void)where;
-    return remove(path);
-}
-
 void plugin_dir_close(struct plugin_dir *dir) {
-    nftw(dir->path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    temp_dir_remove(dir->path);
     unsetenv("GGML_TEST_MARKER");
 }
 
 const char *plugin_dir_path(struct plugin_dir *dir, const char *file_name) {
-    snprintf(dir->joined, sizeof(dir->joined), "%s/%s", dir->path, file_name);
+    snprintf(dir->joined, sizeof(dir->joined), "%s%c%s", dir->path, temp_dir_separator, file_name);
     return dir->joined;
 }
 
@@ -69,12 +59,20 @@ void plugin_dir_add(struct plugin_dir *dir, const char *built_path, const char *
     free(data);
 }
 
+static unsigned char *find_bytes(unsigned char *data, size_t size, const char *wanted,
+                                 size_t length) {
+    for (size_t i = 0; i + length <= size; ++i) {
+        if (memcmp(data + i, wanted, length) == 0) return data + i;
+    }
+    return NULL;
+}
+
 void plugin_dir_patch(struct plugin_dir *dir, const char *file_name, size_t note_offset,
                       const void *bytes, size_t size) {
     size_t file_size;
     const char *path = plugin_dir_path(dir, file_name);
     unsigned char *data = read_file(path, &file_size);
-    unsigned char *note = memmem(data, file_size, GGML_PLUGIN_MAGIC, GGML_PLUGIN_MAGIC_SIZE);
+    unsigned char *note = find_bytes(data, file_size, GGML_PLUGIN_MAGIC, GGML_PLUGIN_MAGIC_SIZE);
     require(note != NULL, "no note");
     memcpy(note + note_offset, bytes, size);
     write_file(path, data, file_size);
@@ -89,7 +87,7 @@ void plugin_dir_replace(struct plugin_dir *dir, const char *file_name, const cha
     unsigned char *data = read_file(path, &size);
     unsigned char *found = data;
     require(strlen(replacement) == length, "lengths differ");
-    while ((found = memmem(found, size - (size_t)(found - data), text, length)) != NULL) {
+    while ((found = find_bytes(found, size - (size_t)(found - data), text, length)) != NULL) {
         memcpy(found, replacement, length);
     }
     write_file(path, data, size);
@@ -129,43 +127,6 @@ const struct ggml_plugin_record *find_record(const char *path) {
 
 const struct ggml_plugin_record *plugin_dir_record(struct plugin_dir *dir, const char *file_name) {
     return find_record(plugin_dir_path(dir, file_name));
-}
-
-static size_t count_lines(const char *path, const char *wanted) {
-    char line[1024];
-    size_t count = 0;
-    FILE *file = fopen(path, "r");
-    require(file != NULL, path);
-    while (fgets(line, sizeof(line), file))
-        count += !wanted || strstr(line, wanted) != NULL;
-    fclose(file);
-    return count;
-}
-
-bool is_mapped(const char *file_name) {
-    return count_lines("/proc/self/maps", file_name) > 0;
-}
-
-size_t count_mappings(void) {
-    return count_lines("/proc/self/maps", NULL);
-}
-
-static size_t count_entries(const char *path) {
-    size_t count = 0;
-    DIR *dir = opendir(path);
-    require(dir != NULL, path);
-    while (readdir(dir))
-        ++count;
-    closedir(dir);
-    return count;
-}
-
-size_t count_open_files(void) {
-    return count_entries("/proc/self/fd");
-}
-
-size_t count_threads(void) {
-    return count_entries("/proc/self/task");
 }
 
 void unload_everything(void) {
