@@ -61,6 +61,24 @@ static inline void cpu_f32_to_f16(ggml_fp16_t *y, const float *x, int64_t n) {
     for (; i < n; ++i)
         y[i] = (ggml_fp16_t)_cvtss_sh(x[i], 0);
 }
+#elif defined(CPU_NEON)
+#include <arm_neon.h>
+
+static inline void cpu_f16_to_f32(float *y, const ggml_fp16_t *x, int64_t n) {
+    int64_t i = 0;
+    for (; i + 4 <= n; i += 4)
+        vst1q_f32(y + i, vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(x + i))));
+    for (; i < n; ++i)
+        y[i] = vgetq_lane_f32(vcvt_f32_f16(vreinterpret_f16_u16(vdup_n_u16(x[i]))), 0);
+}
+
+static inline void cpu_f32_to_f16(ggml_fp16_t *y, const float *x, int64_t n) {
+    int64_t i = 0;
+    for (; i + 4 <= n; i += 4)
+        vst1_u16(y + i, vreinterpret_u16_f16(vcvt_f16_f32(vld1q_f32(x + i))));
+    for (; i < n; ++i)
+        y[i] = vget_lane_u16(vreinterpret_u16_f16(vcvt_f16_f32(vdupq_n_f32(x[i]))), 0);
+}
 #else
 static inline void cpu_f16_to_f32(float *y, const ggml_fp16_t *x, int64_t n) {
     for (int64_t i = 0; i < n; ++i)

@@ -5,7 +5,7 @@
 
 enum {
     TILE_ROWS = 4,
-    TILE_COLUMNS = LANES == 16 ? 4 : 2, // as many as the vector registers hold accumulators
+    TILE_COLUMNS = VECTORS == 32 ? 4 : 2, // as many as the registers hold accumulators
 };
 
 // y (+)= dot products of n_rows x n_columns; both are constants where this is inlined.

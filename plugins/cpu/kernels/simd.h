@@ -19,6 +19,19 @@ enum {
     LANES = CPU_PASTE(CPU_LANES, CPU_LEVEL),
 };
 
+// Vector registers, by level.
+enum {
+    CPU_VECTORS_scalar = 16,
+    CPU_VECTORS_x86_64_v2 = 16,
+    CPU_VECTORS_x86_64_v3 = 16,
+    CPU_VECTORS_x86_64_v4 = 32,
+    CPU_VECTORS_x86_64_v4_vnni = 32,
+    CPU_VECTORS_neon = 32,
+    CPU_VECTORS_dotprod = 32,
+    CPU_VECTORS_i8mm = 32,
+    VECTORS = CPU_PASTE(CPU_VECTORS, CPU_LEVEL),
+};
+
 typedef float vf __attribute__((vector_size(4 * LANES)));
 typedef int32_t vi __attribute__((vector_size(4 * LANES)));
 
