@@ -2,6 +2,7 @@
 // This level's conversions and dot products by type: what ggml_get_type_traits_cpu() answers.
 #include "ggml-cpu.h"
 #include "ggml-shape.h"
+#include "quant_dot.h"
 #include "simd.h"
 #include "unpack.h"
 
@@ -43,6 +44,7 @@ static float dot(struct operand x, struct operand y, int64_t n) {
         CPU_FN(cpu_pack)(GGML_TYPE_##name)(x, y, n);                                               \
     }
 #define CPU_TRAITS_ROW CPU_ENCODER_ROW
+#define CPU_WHOLE_ROW CPU_ENCODER_ROW
 #include "traits_list.inl"
 
 // nrc rows of x with as many of y: result s[r + c * bs], rows bx and by bytes apart.
@@ -57,12 +59,16 @@ static float dot(struct operand x, struct operand y, int64_t n) {
         }                                                                                          \
     }
 #define CPU_ENCODER_ROW(name, partner)
+#define CPU_WHOLE_ROW(name, partner)
 #include "traits_list.inl"
 
 extern const struct ggml_type_traits_cpu CPU_FN(cpu_type_traits)[];
 const struct ggml_type_traits_cpu CPU_FN(cpu_type_traits)[GGML_TYPE_COUNT] = {
 #define CPU_TRAITS_ROW(name, partner)                                                              \
     [GGML_TYPE_##name] = {from_float_##name, vec_dot_##name, GGML_TYPE_##partner, 1},
+#define CPU_WHOLE_ROW(name, partner)                                                               \
+    [GGML_TYPE_##name] = {from_float_##name, CPU_FN(cpu_quant_dot_##name), GGML_TYPE_##partner,    \
+                          CPU_DOT_ROWS},
 #define CPU_ENCODER_ROW(name, partner)                                                             \
     [GGML_TYPE_##name] = {from_float_##name, NULL, GGML_TYPE_##partner, 1},
 #include "traits_list.inl"

@@ -3,7 +3,7 @@
 
 #include "codec.h"
 #include "convert.h"
-#include "ggml-common.h"
+#include "k_quants.h"
 #include "simd.h"
 
 #if defined(__GNUC__) && !defined(__clang__)
@@ -69,16 +69,7 @@ static void unpack_q6_K(const void *x, float *restrict y, int64_t n) {
     const block_q6_K *b = x;
     for (int64_t i = 0; i < n / QK_K; ++i, ++b, y += QK_K) {
         int8_t q[QK_K];
-        for (int h = 0; h < 2; ++h) {
-            const uint8_t *ql = b->ql + 64 * h;
-            const uint8_t *qh = b->qh + 32 * h;
-            for (int l = 0; l < 32; ++l) {
-                q[128 * h + l] = (int8_t)(((ql[l] & 15) | (qh[l] & 3) << 4) - 32);
-                q[128 * h + l + 32] = (int8_t)(((ql[l + 32] & 15) | (qh[l] >> 2 & 3) << 4) - 32);
-                q[128 * h + l + 64] = (int8_t)((ql[l] >> 4 | (qh[l] >> 4 & 3) << 4) - 32);
-                q[128 * h + l + 96] = (int8_t)((ql[l + 32] >> 4 | qh[l] >> 6 << 4) - 32);
-            }
-        }
+        cpu_q6_K_numbers(b, q);
         const float d = half(b->d);
         for (int g = 0; g < QK_K / 32; ++g) {
             const int8_t *scales = b->scales + 2 * g;
@@ -87,30 +78,21 @@ static void unpack_q6_K(const void *x, float *restrict y, int64_t n) {
     }
 }
 
-// Six-bit scales, then minima, of the eight groups of a Q4_K block.
-static void q4_K_scales(const uint8_t *packed, float *scales, float *mins) {
-    for (int j = 0; j < 4; ++j) {
-        scales[j] = (float)(packed[j] & 63);
-        mins[j] = (float)(packed[j + 4] & 63);
-        scales[j + 4] = (float)((packed[j + 8] & 15) | packed[j] >> 6 << 4);
-        mins[j + 4] = (float)(packed[j + 8] >> 4 | packed[j + 4] >> 6 << 4);
-    }
-}
-
 static void unpack_q4_K(const void *x, float *restrict y, int64_t n) {
     const block_q4_K *b = x;
     for (int64_t i = 0; i < n / QK_K; ++i, ++b) {
-        float scales[8];
-        float mins[8];
-        q4_K_scales(b->scales, scales, mins);
+        uint8_t scales[8];
+        uint8_t mins[8];
+        cpu_q4_K_scales(b->scales, scales, mins);
         const float d = half(b->d);
         const float dmin = half(b->dmin);
         for (int g = 0; g < 8; g += 2, y += 64) {
             const uint8_t *qs = b->qs + 16 * g;
             for (int l = 0; l < 32; ++l)
-                y[l] = d * scales[g] * (float)(qs[l] & 15) - dmin * mins[g];
+                y[l] = d * (float)scales[g] * (float)(qs[l] & 15) - dmin * (float)mins[g];
             for (int l = 0; l < 32; ++l)
-                y[l + 32] = d * scales[g + 1] * (float)(qs[l] >> 4) - dmin * mins[g + 1];
+                y[l + 32] =
+                    d * (float)scales[g + 1] * (float)(qs[l] >> 4) - dmin * (float)mins[g + 1];
         }
     }
 }
