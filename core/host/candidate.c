@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "host/cpu_features.h"
 #include "host/host_table.h"
+#include "host/missing.h"
 #include "host/negotiate.h"
 #include "host/registry.h"
 #include "host/search_path.h"
@@ -187,6 +188,9 @@ void missing_library(const char *message, const char *path, char *out_name, size
 static enum ggml_host_status explain_linker(struct candidate *candidate, const char *message) {
     struct record *record = candidate->record;
     missing_library(message, record->path, record->missing, sizeof(record->missing));
+    if (record->missing[0] == '\0') {
+        missing_import(&candidate->file, record->path, record->missing, sizeof(record->missing));
+    }
     if (record->missing[0] != '\0') {
         return ggml_fail(GGML_HOST_MISSING_DEPENDENCY,
                          "plugin '%s' needs %s, which is not installed or "

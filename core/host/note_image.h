@@ -57,6 +57,11 @@ enum ggml_host_status plugin_image_find_note(const struct image_source *source,
 // $ORIGIN. Also true when that can't be told, and for other formats than ELF. [any-thread]
 bool plugin_image_needs_path(const struct image_source *source);
 
+// The name of library number `index`, from 0, that a PE image needs; false if there are fewer, or
+// it does not fit. [any-thread]
+bool image_import_pe(const struct image_source *source, unsigned index, char *out_name,
+                     size_t size);
+
 // --- between the files of the reader
 
 enum ggml_host_status image_identify_elf(const struct image_source *source,

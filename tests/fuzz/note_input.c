@@ -23,6 +23,9 @@ static void find_note(const struct image_source *source) {
     if (plugin_image_identify(source, &image) != GGML_HOST_OK) return;
     require(image.machine_name != NULL && image.base <= source->size);
     require(image.size <= source->size - image.base);
+    char name[64];
+    for (unsigned i = 0; image_import_pe(source, i, name, sizeof(name)); ++i)
+        require(name[0] != '\0' && memchr(name, 0, sizeof(name)) != NULL);
     if (plugin_image_find_note(source, &image) != GGML_HOST_OK) return;
     require(image.note_offset <= image.size);
     require(image.note_size <= image.size - image.note_offset);

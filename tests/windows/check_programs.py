@@ -100,7 +100,7 @@ def check_refused(folder):
     text = run(DEVICES, "--in-process", "--plugin-path", os.path.basename(folder), cwd=os.path.dirname(folder),
                WINEPATH=native(os.path.dirname(LIBRARY)))
     for name, reason in (("contract", "built for plugin contract 99."), ("short", "damaged"), ("empty", "empty"),
-                         ("needy", "a library that it needs is missing"), ("elf", "ELF"),
+                         ("needy", "needs NOT_HERE.dll, which is not installed"), ("elf", "ELF"),
                          ("program", "a Windows program, not a library")):
         about = text.partition(f"ggml-{name}.dll\n")[2].split("\n  refused ")[0]
         check(f"refused: {name}", reason in about, text)
