@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Numbers a graph that stands in the order of its uses, as graphs do that were built as usual: what
 // a tensor refers to has its number already. As each tensor is read only once, nodes are placed on
-// the way as far as that depends on nothing behind them.
+// the way as far as that depends on nothing behind them, and what lives.c needs is noted as far as
+// cutting can't change it.
 #include "sched/fill.h"
 #include "sched/settle.h"
 
@@ -23,7 +24,7 @@ struct walk {
     int32_t before;  // stream of the last node that computes something, or -1
     bool placing;    // without pins
     bool settling;   // what is placed on the way stays there
-    bool is_noted;
+    bool is_noted;   // so far
 };
 
 // What a node's sources have in common.
