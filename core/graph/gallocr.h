@@ -9,6 +9,7 @@
 #include "ggml-backend-impl.h"
 #include "ggml-impl.h"
 #include "graph/memory_plan.h"
+#include "graph/tensor_index.h"
 
 // One per distinct buffer type.
 struct gallocr_pool {
@@ -58,12 +59,11 @@ struct graph_plan {
 
 // Memory that planning needs, kept for the next plan.
 struct plan_scratch {
-    struct plan_slot *map;
+    struct tensor_index index;
     struct plan_life *lives;
     struct memory_block *blocks;
     struct memory_block *members;
     int32_t *block_pools;
-    size_t map_capacity;
     size_t lives_capacity;
     size_t blocks_capacity;
     size_t members_capacity;

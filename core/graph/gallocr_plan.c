@@ -17,11 +17,6 @@ struct plan_life {
 
 enum { NONE = -1, SETTLED = -2 };
 
-struct plan_slot {
-    const struct ggml_tensor *tensor;
-    int32_t entry; // NONE: free
-};
-
 // Step 0 is before the first node; node i is computed at step i + 1.
 struct planner {
     const struct ggml_gallocr *galloc;
@@ -30,7 +25,6 @@ struct planner {
     const int *leaf_ids;
     struct graph_plan *plan;
     struct plan_scratch *scratch;
-    size_t map_mask; // open addressing
     struct plan_life *lives;
     struct memory_block *blocks;
     int32_t *block_pools;
@@ -56,7 +50,7 @@ void graph_plan_free(struct graph_plan *plan) {
 }
 
 void plan_scratch_free(struct plan_scratch *scratch) {
-    ggml_mem_free(scratch->map);
+    tensor_index_free(&scratch->index);
     ggml_mem_free(scratch->lives);
     ggml_mem_free(scratch->blocks);
     ggml_mem_free(scratch->members);
@@ -81,44 +75,8 @@ static bool make_room(void *array, size_t *capacity, size_t n, size_t element) {
 
 // --- entries
 
-static inline struct plan_slot *map_slot(const struct planner *planner,
-                                         const struct ggml_tensor *tensor) {
-    const uint64_t hash = (uint64_t)((uintptr_t)tensor >> 4) * 0x9E3779B97F4A7C15u;
-    for (size_t i = (size_t)(hash >> 20);; ++i) {
-        struct plan_slot *slot = &planner->scratch->map[i & planner->map_mask];
-        if (slot->tensor == tensor || slot->entry == NONE) return slot;
-    }
-}
-
-static void clear_map(struct planner *planner, size_t size) {
-    planner->map_mask = size - 1;
-    for (size_t i = 0; i < size; ++i) {
-        planner->scratch->map[i] = (struct plan_slot){.entry = NONE};
-    }
-}
-
-// An empty map with room for at least twice as many entries as are expected.
-static bool make_map(struct planner *planner, size_t expected) {
-    size_t size = 128;
-    while (size < 2 * expected) {
-        size *= 2;
-    }
-    struct plan_scratch *scratch = planner->scratch;
-    if (!make_room(&scratch->map, &scratch->map_capacity, size, sizeof(scratch->map[0]))) {
-        return false;
-    }
-    clear_map(planner, size);
-    return true;
-}
-
-static bool grow_map(struct planner *planner) {
-    const struct graph_plan *plan = planner->plan;
-    if (!make_map(planner, planner->map_mask + 1)) return false;
-    for (int32_t i = 0; i < plan->n_entries; ++i) {
-        *map_slot(planner, plan->entries[i].tensor) =
-            (struct plan_slot){plan->entries[i].tensor, i};
-    }
-    return true;
+static struct tensor_list list_of(const struct graph_plan *plan) {
+    return (struct tensor_list){plan->entries, sizeof(plan->entries[0])};
 }
 
 // Makes room for one more entry.
@@ -127,8 +85,8 @@ static bool grow(struct planner *planner) {
     struct plan_scratch *scratch = planner->scratch;
     const size_t n = (size_t)plan->n_entries + 1;
     if (n > INT32_MAX / 8) return false;
-    if (2 * n > planner->map_mask && !grow_map(planner)) return false;
     const bool good =
+        tensor_index_grow(&scratch->index, list_of(plan)) &&
         make_room(&plan->entries, &plan->entries_capacity, n, sizeof(plan->entries[0])) &&
         make_room(&scratch->lives, &scratch->lives_capacity, n, sizeof(scratch->lives[0]));
     planner->lives = scratch->lives;
@@ -138,11 +96,11 @@ static bool grow(struct planner *planner) {
 // Entry of a tensor, made when it is new, with root itself; NONE when memory runs out.
 static inline int32_t add_one(struct planner *planner, struct ggml_tensor *tensor) {
     struct graph_plan *plan = planner->plan;
-    struct plan_slot *slot = map_slot(planner, tensor);
-    if (slot->entry != NONE) return slot->entry;
+    struct tensor_index *index = &planner->scratch->index;
+    const int32_t known = tensor_index_get(index, list_of(plan), tensor);
+    if (known >= 0) return known;
     if (!grow(planner)) return NONE;
     const int32_t entry = plan->n_entries++;
-    *map_slot(planner, tensor) = (struct plan_slot){tensor, entry};
     plan->entries[entry] = (struct plan_entry){
         .tensor = tensor,
         .pool = -1,
@@ -150,6 +108,7 @@ static inline int32_t add_one(struct planner *planner, struct ggml_tensor *tenso
         .inplace_src = -1,
         .traits = plan_traits(tensor),
     };
+    tensor_index_add(index, list_of(plan), tensor, entry);
     planner->lives[entry] =
         (struct plan_life){.last = NONE, .block = needs_memory(tensor) ? NONE : SETTLED};
     return entry;
@@ -194,7 +153,7 @@ static bool add_all(struct planner *planner) {
     const size_t n_nodes = (size_t)plan->n_nodes, n_leafs = (size_t)plan->n_leafs;
     bool good = make_room(&plan->nodes, &plan->nodes_capacity, n_nodes, sizeof(plan->nodes[0])) &&
                 make_room(&plan->leafs, &plan->leafs_capacity, n_leafs, sizeof(plan->leafs[0])) &&
-                make_map(planner, n_nodes + n_leafs);
+                tensor_index_clear(&planner->scratch->index, n_nodes + n_leafs);
     for (int i = 0; i < plan->n_leafs && good; ++i) {
         plan->leafs[i] = add(planner, planner->graph->leafs[i]);
         good = plan->leafs[i] >= 0;

@@ -16,7 +16,7 @@ struct walk {
     struct sched_last *last;
     uint8_t *used;
     int32_t *takers;
-    struct item_map map;
+    struct tensor_index index;
     int32_t *first_edge;
     struct sched_edge *edges;
     int32_t n_edges, n_takers;
@@ -35,11 +35,15 @@ struct sources {
     bool may_take;  // the memory of one
 };
 
+static inline int32_t *find(const struct walk *walk, const struct ggml_tensor *tensor) {
+    return tensor_index_find(&walk->index, sched_list(walk->items), tensor);
+}
+
 static inline bool fill(struct walk *walk, struct sched_item *item, size_t *out_size,
                         int32_t number, struct ggml_tensor *tensor) {
     if (RARELY(!tensor) || !sched_fill(walk->sched, item, out_size, number, tensor)) return false;
     if (!tensor->view_src) return true;
-    item->root = *item_map_find(&walk->map, walk->items, owner_of(tensor)) - 1;
+    item->root = *find(walk, owner_of(tensor)) - 1;
     return item->root >= 0;
 }
 
@@ -56,7 +60,7 @@ static inline void store(struct walk *walk, const struct sched_item *item, int32
 }
 
 static inline bool enter(struct walk *walk, const struct sched_item *item, int32_t number) {
-    int32_t *slot = item_map_find(&walk->map, walk->items, item->tensor);
+    int32_t *slot = find(walk, item->tensor);
     if (RARELY(*slot != 0)) return false; // listed twice
     *slot = number + 1;
     store(walk, item, number);
@@ -91,7 +95,7 @@ static inline bool follow_source(struct walk *walk, const struct sched_item *ite
                                  int k, struct sources *sources) {
     const struct ggml_tensor *tensor = item->tensor, *src = tensor->src[k];
     if (!src || RARELY(src == tensor)) return true; // ggml_cast names its own result
-    const int32_t number = *item_map_find(&walk->map, walk->items, src) - 1;
+    const int32_t number = *find(walk, src) - 1;
     if (RARELY(number < 0)) return false;
     const struct sched_item *source = &walk->items[number];
     struct sched_last *last = &walk->last[source->root];
@@ -231,7 +235,8 @@ static inline bool note(struct walk *walk, const struct sched_item *item, int32_
     } else if (sources->may_take) {
         walk->takers[walk->n_takers++] = node;
     }
-    return RARELY(!goes_on) || sched_settle(sched, &walk->places[node], item->tensor, backend, node);
+    return RARELY(!goes_on) ||
+           sched_settle(sched, &walk->places[node], item->tensor, backend, node);
 }
 
 static inline bool follow_node(struct walk *walk, struct ggml_tensor *tensor, int32_t node) {
@@ -286,7 +291,7 @@ bool sched_follow(struct ggml_backend_sched *sched, const struct ggml_cgraph *gr
         .used = sched->used,
         .takers = sched->takers,
         .first_edge = sched->first_edge,
-        .map = sched->item_ids,
+        .index = sched->item_ids,
         .current = -1,
         .before = -1,
         .placing = placing,

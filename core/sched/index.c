@@ -143,19 +143,19 @@ static int32_t add_mentioned(struct ggml_backend_sched *sched, struct ggml_tenso
     }
     const int32_t number = sched->n_items;
     if (!room_for_items(sched, (int64_t)number + 1)) return -1;
-    if (!item_map_grow(&sched->item_ids, sched->items)) {
+    if (!tensor_index_grow(&sched->item_ids, sched_list(sched->items))) {
         ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory for %d tensors", sched->function,
                   (int)number);
         return -1;
     }
     if (!enter(sched, number, tensor)) return -1;
     sched->n_items++;
-    item_map_add(&sched->item_ids, sched->items, tensor, number);
+    tensor_index_add(&sched->item_ids, sched_list(sched->items), tensor, number);
     return number;
 }
 
 static int32_t item_of(struct ggml_backend_sched *sched, struct ggml_tensor *tensor) {
-    const int32_t number = item_map_get(&sched->item_ids, sched->items, tensor);
+    const int32_t number = tensor_index_get(&sched->item_ids, sched_list(sched->items), tensor);
     return number >= 0 ? number : add_mentioned(sched, tensor);
 }
 
@@ -203,7 +203,8 @@ static bool number_tensors(struct ggml_backend_sched *sched, struct ggml_tensor 
             return false;
         }
         if (!enter(sched, first + i, tensors[i])) return false;
-        if (item_map_add(&sched->item_ids, sched->items, tensors[i], first + i) != first + i) {
+        if (tensor_index_add(&sched->item_ids, sched_list(sched->items), tensors[i], first + i) !=
+            first + i) {
             ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the graph lists tensor '%s' twice",
                       sched->function, tensors[i]->name);
             return false;
@@ -235,7 +236,7 @@ static bool make_room(struct ggml_backend_sched *sched, const struct ggml_cgraph
         sched->answers_capacity = sched->answers ? answers : 0;
     }
     if ((answers > 0 && !sched->answers) || !forget_foreign_bufts(sched) ||
-        !item_map_clear(&sched->item_ids, (size_t)n + (size_t)n / 8)) {
+        !tensor_index_clear(&sched->item_ids, (size_t)n + (size_t)n / 8)) {
         ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory for %lld tensors", sched->function,
                   (long long)n);
         return false;
@@ -246,7 +247,8 @@ static bool make_room(struct ggml_backend_sched *sched, const struct ggml_cgraph
 
 static void apply_pins(struct ggml_backend_sched *sched) {
     for (int32_t i = 0; i < sched->n_pins; ++i) {
-        const int32_t item = item_map_get(&sched->item_ids, sched->items, sched->pins[i].tensor);
+        const int32_t item =
+            tensor_index_get(&sched->item_ids, sched_list(sched->items), sched->pins[i].tensor);
         if (item < 0) continue;
         sched->items[item].backend = sched->pins[i].backend;
         sched->items[item].reason = SCHED_REASON_PINNED;
@@ -321,13 +323,13 @@ bool sched_index(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
 
 int32_t sched_find_item(struct ggml_backend_sched *sched, const struct ggml_tensor *tensor) {
     if (sched->ids_stale) {
-        if (!item_map_clear(&sched->item_ids, (size_t)sched->n_items)) return -1;
+        if (!tensor_index_clear(&sched->item_ids, (size_t)sched->n_items)) return -1;
         for (int32_t i = 0; i < sched->n_items; ++i) {
-            item_map_add(&sched->item_ids, sched->items, sched->items[i].tensor, i);
+            tensor_index_add(&sched->item_ids, sched_list(sched->items), sched->items[i].tensor, i);
         }
         sched->ids_stale = false;
     }
-    const int32_t number = item_map_get(&sched->item_ids, sched->items, tensor);
+    const int32_t number = tensor_index_get(&sched->item_ids, sched_list(sched->items), tensor);
     for (int32_t c = 0; c < sched->n_copied && number < 0; ++c) {
         if (sched_copy_tensor(sched, c) == tensor) return sched->n_items + c;
     }

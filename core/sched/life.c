@@ -146,7 +146,7 @@ static bool prepare(struct ggml_backend_sched *sched, ggml_backend_t *backends,
     sched->known.patience = 1;
     const size_t hint = graph_size < (1u << 24) ? graph_size : (1u << 24);
     return make_allocators(sched) && tensor_map_clear(&sched->pin_ids, 1) &&
-           item_map_clear(&sched->item_ids, hint);
+           tensor_index_clear(&sched->item_ids, hint);
 }
 
 ggml_backend_sched_t ggml_backend_sched_new(ggml_backend_t *backends,
@@ -189,7 +189,7 @@ static void free_streams(struct ggml_backend_sched *sched) {
 }
 
 static void free_graph(struct ggml_backend_sched *sched) {
-    item_map_free(&sched->item_ids);
+    tensor_index_free(&sched->item_ids);
     tensor_map_free(&sched->pin_ids);
     for (int i = 0; i < SCHED_FRAMES; ++i) {
         tensor_pool_free(&sched->frames[i].pool);

@@ -11,7 +11,7 @@
 #include "ggml-impl.h"
 #include "graph/gallocr.h"
 #include "graph/memory_quick.h"
-#include "sched/item_map.h"
+#include "graph/tensor_index.h"
 #include "sched/tensor_map.h"
 #include "sched/tensor_pool.h"
 
@@ -233,7 +233,7 @@ struct ggml_backend_sched {
     bool in_place; // its tensors have the places that the last allocation gave them
     int32_t n_nodes, n_leafs, n_items, items_capacity;
     struct sched_item *items;
-    struct item_map item_ids;
+    struct tensor_index item_ids;
     uint8_t *used; // by item: is a source of some node
     int32_t used_capacity;
     int32_t *results; // items that are an output, and nodes that nobody uses
@@ -323,39 +323,8 @@ static inline int32_t sched_memory(const struct ggml_backend_sched *sched, int32
 // Whether the stream can read the item where it lies.
 bool sched_readable(const struct ggml_backend_sched *sched, int32_t item, int32_t backend);
 
-static inline size_t item_map_home(const struct item_map *map, uintptr_t address) {
-    return (address >> 8) & map->mask; // a tensor is larger than 256 bytes
-}
-
-// Slot of the tensor, or the free one where it belongs. Where two regions of memory share homes the
-// second probe and later ones scatter.
-static inline int32_t *item_map_find(const struct item_map *map, const struct sched_item *items,
-                                     const struct ggml_tensor *tensor) {
-    const uintptr_t address = (uintptr_t)tensor;
-    int32_t *slot = &map->slots[item_map_home(map, address)];
-    if (!RARELY(*slot != 0 && items[*slot - 1].tensor != tensor)) return slot;
-    const size_t step = (size_t)(((uint64_t)address * 0xD6E8FEB86659FD93u) >> 32) | 1u;
-    do {
-        slot = &map->slots[((size_t)(slot - map->slots) + step) & map->mask];
-    } while (*slot != 0 && items[*slot - 1].tensor != tensor);
-    return slot;
-}
-
-// Number of the tensor, or -1.
-static inline int32_t item_map_get(const struct item_map *map, const struct sched_item *items,
-                                   const struct ggml_tensor *tensor) {
-    return map->slots ? *item_map_find(map, items, tensor) - 1 : -1;
-}
-
-// Enters the pair unless the tensor is there, and answers its number. There must be room, and
-// items[number] must name the tensor.
-static inline int32_t item_map_add(struct item_map *map, const struct sched_item *items,
-                                   const struct ggml_tensor *tensor, int32_t number) {
-    int32_t *slot = item_map_find(map, items, tensor);
-    if (*slot != 0) return *slot - 1;
-    *slot = number + 1;
-    map->count++;
-    return number;
+static inline struct tensor_list sched_list(const struct sched_item *items) {
+    return (struct tensor_list){items, sizeof(items[0])};
 }
 
 // Fetches early what a walk will read of a tensor.
