@@ -189,7 +189,7 @@ static void open_code(struct check_run *run, struct code *code) {
     elf_view_open(run, &code->view);
     code->machine = machine_of(&code->view);
     if (!code->machine) check_skip(run, "only told of x86-64 and AArch64");
-    if (code->machine->no_decoder) check_skip(run, code->machine->no_decoder);
+    if (code->machine->no_decoder) check_skip(run, "%s", code->machine->no_decoder);
     code->features = code->machine->with_implied(note.cpu_features[0]);
     for (size_t i = 1; elf_view_section(&code->view, i, &header, NULL); ++i) {
         const uint64_t end = header.sh_addr + header.sh_size;
