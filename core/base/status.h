@@ -10,8 +10,9 @@
 // Records a failure for the calling thread and answers `status`, so that a function can
 // `return ggml_fail(...)`. The message names what was being done and what to do. [any-thread]
 enum ggml_host_status ggml_fail(enum ggml_host_status status, const char *format, ...)
-    GGML_ATTRIBUTE_FORMAT(2, 3);
-enum ggml_host_status ggml_fail_v(enum ggml_host_status status, const char *format, va_list args);
+    GGML_ATTRIBUTE_FORMAT(2, 3) __attribute__((cold));
+enum ggml_host_status ggml_fail_v(enum ggml_host_status status, const char *format, va_list args)
+    __attribute__((cold));
 // Number of failures that the calling thread recorded: a change tells that a callee left a message.
 // [any-thread]
 unsigned long ggml_fail_count(void);
