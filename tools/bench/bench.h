@@ -18,6 +18,8 @@ int bench_sched(int argc, char **argv);
 
 // Nanoseconds of a clock that only goes forward.
 double bench_ns(void);
+// Keeps the processor busy for 0.3 s: one that was idle takes a while to reach its clock.
+void bench_warm_up(void);
 // Sorts the values.
 double bench_median(double *values, int n);
 // Reads a whole number in [low, high] from the text of an option.

@@ -165,5 +165,6 @@ int bench_graph(int argc, char **argv) {
         print_usage(stderr);
         return BENCH_USAGE;
     }
+    bench_warm_up();
     return measure_all(&options);
 }

@@ -12,6 +12,16 @@ double bench_ns(void) {
     return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
 }
 
+void bench_warm_up(void) {
+    const double end = bench_ns() + 3e8;
+    volatile unsigned count = 0;
+    while (bench_ns() < end) {
+        for (int i = 0; i < 1000; ++i) {
+            count = count + 1;
+        }
+    }
+}
+
 static int by_value(const void *a, const void *b) {
     const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);

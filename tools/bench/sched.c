@@ -278,5 +278,6 @@ int bench_sched(int argc, char **argv) {
         print_usage(stderr);
         return BENCH_USAGE;
     }
+    bench_warm_up();
     return measure_all(&options);
 }
