@@ -116,16 +116,24 @@ static bool retrace(struct ggml_backend_sched *sched, struct ggml_cgraph *graph)
     return false;
 }
 
+// What was written down about the last graph was for nothing.
+static void lose_patience(struct sched_known *known) {
+    known->repeatable = false;
+    known->patience = MIN(2 * known->patience, MOST_PATIENCE);
+    known->seen = 0;
+}
+
 bool sched_retrace(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
     struct sched_known *known = &sched->known;
-    if (!may_repeat(sched, graph)) return false;
+    if (!may_repeat(sched, graph)) {
+        if (known->repeatable) lose_patience(known);
+        return false;
+    }
     sched->in_place = false;
     sched->graph = NULL;
     sched->ids_stale = true;
     if (!sched_reset_buffers(sched) || !retrace(sched, graph)) {
-        known->repeatable = false; // the arrays are a mixture now
-        known->patience = MIN(2 * known->patience, MOST_PATIENCE);
-        known->seen = 0;
+        lose_patience(known); // the arrays are a mixture now
         return false;
     }
     known->patience = 1;
