@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Gives the tensors of a planned graph their places.
 #include "sched/bind.h"
+
 #include "base/mem.h"
 #include "base/status.h"
 

@@ -282,8 +282,9 @@ static void begin(struct ggml_backend_sched *sched, const struct ggml_cgraph *gr
 }
 
 static void find_unused(struct ggml_backend_sched *sched) {
+    if (sched->n_nodes == 0) return;
     const uint8_t *used = sched->used, *end = used + sched->n_nodes;
-    const uint8_t *unused = sched->n_nodes > 0 ? memchr(used, 0, (size_t)(end - used)) : NULL;
+    const uint8_t *unused = memchr(used, 0, (size_t)(end - used));
     while (unused) {
         sched->results[sched->n_results++] = (int32_t)(unused - used);
         unused = memchr(unused + 1, 0, (size_t)(end - unused - 1));

@@ -116,26 +116,28 @@ static bool retrace(struct ggml_backend_sched *sched, struct ggml_cgraph *graph)
     return false;
 }
 
-// What was written down about the last graph was for nothing.
-static void lose_patience(struct sched_known *known) {
+// What was written down about the last graph is of no more use; if it never was, the next time is
+// put off.
+static void forget(struct sched_known *known) {
     known->repeatable = false;
-    known->patience = MIN(2 * known->patience, MOST_PATIENCE);
+    if (!known->was_of_use) known->patience = MIN(2 * known->patience, MOST_PATIENCE);
     known->seen = 0;
 }
 
 bool sched_retrace(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
     struct sched_known *known = &sched->known;
     if (!may_repeat(sched, graph)) {
-        if (known->repeatable) lose_patience(known);
+        if (known->repeatable) forget(known);
         return false;
     }
     sched->in_place = false;
     sched->graph = NULL;
     sched->ids_stale = true;
     if (!sched_reset_buffers(sched) || !retrace(sched, graph)) {
-        lose_patience(known); // the arrays are a mixture now
+        forget(known); // the arrays are a mixture now
         return false;
     }
+    known->was_of_use = true;
     known->patience = 1;
     sched->in_place = true;
     sched->graph = graph;
@@ -190,4 +192,5 @@ void sched_remember(struct ggml_backend_sched *sched) {
         remember_item(sched->items[i].tensor, &known->items[i]);
     }
     known->repeatable = true;
+    known->was_of_use = false;
 }

@@ -186,6 +186,7 @@ struct sched_known_item {
 // one before, and less eagerly after that turned out to be for nothing.
 struct sched_known {
     bool repeatable; // `items` and the scheduler's arrays describe the last graph
+    bool was_of_use; // some graph was retraced by them
     struct sched_known_item *items;
     int32_t items_capacity;
     int32_t n_nodes, n_leafs, n_edges, n_splits, n_copied; // of the last graph
