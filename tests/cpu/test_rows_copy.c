@@ -22,6 +22,40 @@ static void test_get_rows_of_every_type(void **state) {
     fixture_check(f, ggml_get_rows(f->ctx, a, ids), oracle_get_rows, 0);
 }
 
+static uint32_t float_bits(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof(bits));
+    return x != x ? UINT32_MAX : bits;
+}
+
+// Whatever bytes a block has, also those that no encoder writes, every level decodes it to the bits
+// of the reference; none is written past the row's end.
+static void test_blocks_of_any_bytes(void **state) {
+    struct fixture *f = *state;
+    enum { N = 768, ROWS = 40 };
+    float expected[N];
+    for (int type = 0; type < GGML_TYPE_COUNT; ++type) {
+        const ggml_to_float_t decode = ggml_get_type_traits((enum ggml_type)type)->to_float;
+        if (!decode) continue;
+        struct ggml_tensor *a = ggml_new_tensor_2d(f->ctx, (enum ggml_type)type, N, ROWS);
+        for (size_t i = 0; i < ggml_nbytes(a); ++i)
+            ((uint8_t *)a->data)[i] = (uint8_t)random_below(&f->random, 256);
+        struct ggml_tensor *ids = fixture_indices(f, ROWS, ROWS, 1, 1);
+        for (int i = 0; i < ROWS; ++i)
+            ((int32_t *)ids->data)[i] = ROWS - 1 - i;
+        struct ggml_tensor *rows = ggml_get_rows(f->ctx, a, ids);
+        assert_int_equal(fixture_compute(f, rows, 2), GGML_STATUS_SUCCESS);
+        for (int row = 0; row < ROWS; ++row) {
+            decode((const char *)a->data + (size_t)row * a->nb[1], expected, N);
+            const float *actual = (const float *)rows->data + (ROWS - 1 - row) * N;
+            for (int i = 0; i < N; ++i)
+                if (float_bits(actual[i]) != float_bits(expected[i]))
+                    fail_msg("%s: element %d of row %d is %a, not %a", ggml_type_name(a->type), i,
+                             row, (double)actual[i], (double)expected[i]);
+        }
+    }
+}
+
 static void test_bad_row_fails_the_graph(void **state) {
     struct fixture *f = *state;
     static const int32_t bad[] = {-1, 19, INT32_MAX, INT32_MIN};
@@ -197,6 +231,7 @@ static void test_f16_limits(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cpu_test(test_get_rows_of_every_type),        cpu_test(test_bad_row_fails_the_graph),
+        cpu_test(test_blocks_of_any_bytes),
         cpu_test(test_set_rows_of_every_type),        cpu_test(test_last_of_equal_rows_stays),
         cpu_test(test_bad_target_row_writes_nothing), cpu_test(test_cont_packs_any_layout),
         cpu_test(test_cpy_keeps_the_logical_order),   cpu_test(test_cpy_encodes_as_the_reference),
