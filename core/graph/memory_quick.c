@@ -30,6 +30,10 @@ void memory_quick_begin_full(struct memory_quick *memory, int32_t steps, bool sm
     memory->capacity = memory->end = memory->peak = capacity;
 }
 
+static size_t size_of(const struct memory_quick_hole *hole) {
+    return hole->end - hole->begin;
+}
+
 static void remove_hole(struct memory_quick *memory, int32_t i) {
     --memory->n_holes;
     memmove(&memory->holes[i], &memory->holes[i + 1],
@@ -40,7 +44,7 @@ static int32_t smallest_hole(const struct memory_quick *memory, size_t size, boo
     int32_t best = -1;
     size_t best_size = SIZE_MAX;
     for (int32_t i = 0; i < memory->n_holes; ++i) {
-        const size_t hole = memory->holes[i].size;
+        const size_t hole = size_of(&memory->holes[i]);
         if (hole < size || hole > best_size || (bottom && hole == best_size)) continue;
         best = i;
         best_size = hole;
@@ -50,7 +54,7 @@ static int32_t smallest_hole(const struct memory_quick *memory, size_t size, boo
 
 static int32_t outermost_hole(const struct memory_quick *memory, size_t size, bool bottom) {
     int32_t i = bottom ? 0 : memory->n_holes - 1;
-    while (i >= 0 && i < memory->n_holes && memory->holes[i].size < size) {
+    while (i >= 0 && i < memory->n_holes && size_of(&memory->holes[i]) < size) {
         i += bottom ? 1 : -1;
     }
     return i < memory->n_holes ? i : -1;
@@ -59,12 +63,8 @@ static int32_t outermost_hole(const struct memory_quick *memory, size_t size, bo
 // At the end, in the hole there if there is one.
 static size_t extend(struct memory_quick *memory, size_t size) {
     size_t offset = memory->end;
-    if (memory->n_holes > 0) {
-        const struct memory_quick_hole *hole = &memory->holes[memory->n_holes - 1];
-        if (hole->offset + hole->size == memory->end) {
-            offset = hole->offset;
-            --memory->n_holes;
-        }
+    if (memory->n_holes > 0 && memory->holes[memory->n_holes - 1].end == memory->end) {
+        offset = memory->holes[--memory->n_holes].begin;
     }
     memory->end = offset + size;
     return offset;
@@ -72,16 +72,18 @@ static size_t extend(struct memory_quick *memory, size_t size) {
 
 static size_t take_from(struct memory_quick *memory, int32_t i, size_t size, bool bottom) {
     struct memory_quick_hole *hole = &memory->holes[i];
-    hole->size -= size;
-    const size_t offset = bottom ? hole->offset : hole->offset + hole->size;
-    if (bottom) hole->offset += size;
-    if (hole->size == 0) remove_hole(memory, i);
+    const size_t offset = bottom ? hole->begin : hole->end - size;
+    if (size_of(hole) == size) {
+        remove_hole(memory, i);
+    } else if (bottom) {
+        hole->begin += size;
+    } else {
+        hole->end -= size;
+    }
     return offset;
 }
 
-size_t memory_quick_take(struct memory_quick *memory, size_t size, int32_t steps) {
-    const bool bottom = steps >= memory->steps;
-    if (size == 0) return 0;
+size_t memory_quick_search(struct memory_quick *memory, size_t size, bool bottom) {
     const int32_t i = memory->smallest ? smallest_hole(memory, size, bottom)
                                        : outermost_hole(memory, size, bottom);
     const size_t offset = i < 0 ? extend(memory, size) : take_from(memory, i, size, bottom);
@@ -89,41 +91,33 @@ size_t memory_quick_take(struct memory_quick *memory, size_t size, int32_t steps
     return offset;
 }
 
-static void add_hole(struct memory_quick *memory, int32_t at, size_t offset, size_t size) {
+static void add_hole(struct memory_quick *memory, int32_t at, size_t begin, size_t end) {
     if (memory->n_holes == MEMORY_QUICK_HOLES) {
         const int32_t smallest = smallest_hole(memory, 0, true);
-        if (size <= memory->holes[smallest].size) return;
+        if (end - begin <= size_of(&memory->holes[smallest])) return;
         remove_hole(memory, smallest);
         if (smallest < at) --at;
     }
     memmove(&memory->holes[at + 1], &memory->holes[at],
             (size_t)(memory->n_holes - at) * sizeof(memory->holes[0]));
-    memory->holes[at] = (struct memory_quick_hole){offset, size};
+    memory->holes[at] = (struct memory_quick_hole){begin, end};
     ++memory->n_holes;
 }
 
-void memory_quick_release(struct memory_quick *memory, size_t offset, size_t size) {
-    if (size == 0) return;
-    int32_t i = memory->n_holes; // the hole above
-    while (i > 0 && memory->holes[i - 1].offset > offset) {
-        --i;
-    }
-    struct memory_quick_hole *below = i > 0 ? &memory->holes[i - 1] : NULL;
-    const bool joins_below = below && below->offset + below->size == offset;
-    if (offset + size == memory->end && memory->capacity == 0) {
-        memory->end = joins_below ? below->offset : offset;
+void memory_quick_insert(struct memory_quick *memory, int32_t at, size_t begin, size_t end) {
+    struct memory_quick_hole *below = at > 0 ? &memory->holes[at - 1] : NULL;
+    struct memory_quick_hole *above = at < memory->n_holes ? &memory->holes[at] : NULL;
+    const bool joins_below = below && below->end == begin;
+    const bool joins_above = above && above->begin == end;
+    if (end == memory->end && memory->capacity == 0) {
+        memory->end = joins_below ? below->begin : begin;
         memory->n_holes -= joins_below;
-        return;
-    }
-    struct memory_quick_hole *above = i < memory->n_holes ? &memory->holes[i] : NULL;
-    const bool joins_above = above && offset + size == above->offset;
-    if (joins_below) {
-        below->size += size + (joins_above ? above->size : 0);
-        if (joins_above) remove_hole(memory, i);
+    } else if (joins_below) {
+        below->end = joins_above ? above->end : end;
+        if (joins_above) remove_hole(memory, at);
     } else if (joins_above) {
-        above->offset = offset;
-        above->size += size;
+        above->begin = begin;
     } else {
-        add_hole(memory, i, offset, size);
+        add_hole(memory, at, begin, end);
     }
 }

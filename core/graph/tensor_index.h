@@ -34,23 +34,36 @@ bool tensor_index_grow(struct tensor_index *index, struct tensor_list list);
 void tensor_index_free(struct tensor_index *index);
 
 static inline const struct ggml_tensor *tensor_list_at(struct tensor_list list, int32_t number) {
-    const char *numbered = (const char *)list.first + (size_t)number * list.stride;
+    const char *numbered = (const char *)list.first + (size_t)(uint32_t)number * list.stride;
     return *(struct ggml_tensor *const *)(const void *)numbered;
+}
+
+static inline int32_t *tensor_index_home(const struct tensor_index *index,
+                                         const struct ggml_tensor *tensor) {
+    // A tensor is larger than 256 bytes.
+    return &index->slots[((uintptr_t)tensor >> 8) & index->mask];
 }
 
 // Slot of the tensor, or the free one where it belongs. Where two regions of memory share homes the
 // second probe and later ones scatter. There must be room.
 static inline int32_t *tensor_index_find(const struct tensor_index *index, struct tensor_list list,
                                          const struct ggml_tensor *tensor) {
-    const uintptr_t address = (uintptr_t)tensor;
-    int32_t *slot =
-        &index->slots[(address >> 8) & index->mask]; // a tensor is larger than 256 bytes
+    int32_t *slot = tensor_index_home(index, tensor);
     if (__builtin_expect(*slot == 0 || tensor_list_at(list, *slot - 1) == tensor, 1)) return slot;
-    const size_t step = (size_t)(((uint64_t)address * 0xD6E8FEB86659FD93u) >> 32) | 1u;
+    const size_t step = (size_t)(((uint64_t)(uintptr_t)tensor * 0xD6E8FEB86659FD93u) >> 32) | 1u;
     do {
         slot = &index->slots[((size_t)(slot - index->slots) + step) & index->mask];
     } while (*slot != 0 && tensor_list_at(list, *slot - 1) != tensor);
     return slot;
+}
+
+// Number of the tensor, or -1, for where it is nearly always there. There must be room.
+static inline int32_t tensor_index_at(const struct tensor_index *index, struct tensor_list list,
+                                      const struct ggml_tensor *tensor) {
+    const int32_t id = *tensor_index_home(index, tensor);
+    if (__builtin_expect(id == 0, 0)) return -1;
+    if (__builtin_expect(tensor_list_at(list, id - 1) == tensor, 1)) return id - 1;
+    return *tensor_index_find(index, list, tensor) - 1;
 }
 
 // Number of the tensor, or -1.

@@ -5,20 +5,11 @@
 
 #include "sched/sched.h"
 
-static inline uint16_t traits_of(const struct ggml_backend_sched *sched,
-                                 const struct ggml_tensor *tensor) {
-    uint16_t traits = sched->op_traits[tensor->op];
-    if (RARELY((tensor->flags & ~GGML_TENSOR_FLAG_COMPUTE) != 0)) {
-        if (tensor->flags & GGML_TENSOR_FLAG_INPUT) traits |= SCHED_INPUT | SCHED_EARLY;
-        if (tensor->flags & GGML_TENSOR_FLAG_PARAM) traits |= SCHED_EARLY;
-        if (tensor->flags & GGML_TENSOR_FLAG_OUTPUT) traits |= SCHED_OUTPUT;
-    }
-    if (tensor->buffer) {
-        traits |= SCHED_HAS_MEMORY;
-        if (tensor->buffer->usage == GGML_BACKEND_BUFFER_USAGE_WEIGHTS) traits |= SCHED_WEIGHT;
-    } else if (tensor->data) {
-        traits |= SCHED_HAS_MEMORY;
-    }
+static inline uint16_t flagged_traits(const struct ggml_tensor *tensor) {
+    uint16_t traits = 0;
+    if (tensor->flags & GGML_TENSOR_FLAG_INPUT) traits |= SCHED_INPUT | SCHED_EARLY;
+    if (tensor->flags & GGML_TENSOR_FLAG_PARAM) traits |= SCHED_EARLY;
+    if (tensor->flags & GGML_TENSOR_FLAG_OUTPUT) traits |= SCHED_OUTPUT;
     return traits;
 }
 
@@ -32,18 +23,22 @@ static inline size_t bytes_of(const struct ggml_backend_sched *sched,
     const size_t block = sched->block_sizes[tensor->type];
     const uint64_t signs = ne[0] | ne[1] | ne[2] | ne[3] | last[0] | last[1] | last[2] | last[3];
     if (RARELY(block == 0 || (int64_t)signs < 0)) return 0;
-    const size_t row =
-        block == 1 ? sched->type_sizes[tensor->type] + last[0] * nb[0] : ne[0] * nb[0] / block;
+    const size_t row = MOSTLY(block == 1) ? sched->type_sizes[tensor->type] + last[0] * nb[0]
+                                          : ne[0] * nb[0] / block;
     return row + last[1] * nb[1] + last[2] * nb[2] + last[3] * nb[3];
 }
 
 static inline bool same_layout(const struct ggml_tensor *node, const struct ggml_tensor *src) {
-    return node->type == src->type && src->view_offs == 0 &&
-           memcmp(node->ne, src->ne, sizeof(node->ne)) == 0 &&
-           memcmp(node->nb, src->nb, sizeof(node->nb)) == 0;
+    uint64_t differing = (uint64_t)node->type ^ (uint64_t)src->type;
+    for (int i = 0; i < GGML_MAX_DIMS; ++i) {
+        differing |= (uint64_t)node->ne[i] ^ (uint64_t)src->ne[i];
+        differing |= node->nb[i] ^ src->nb[i];
+    }
+    return differing == 0 && src->view_offs == 0;
 }
 
-// Number of the memory that the tensor itself lies in; -1: none. -2 with a message on failure.
+// Number of the memory that a tensor with a buffer itself lies in; -1: it is a view. -2 with a
+// message on failure.
 static inline int32_t buft_of(struct ggml_backend_sched *sched, const struct ggml_tensor *tensor) {
     if (tensor->view_src || !tensor->buffer->buft) return -1;
     if (tensor->buffer->buft == sched->last_buft) return sched->last_buft_id;
@@ -57,24 +52,35 @@ static inline int32_t buft_of(struct ggml_backend_sched *sched, const struct ggm
 // All of an item but its root, and the bytes that it needs. There is room for another result.
 static inline bool sched_fill(struct ggml_backend_sched *sched, struct sched_item *item,
                               size_t *out_size, int32_t number, struct ggml_tensor *tensor) {
-    const bool is_known =
-        (unsigned)tensor->op < GGML_OP_COUNT && (unsigned)tensor->type < GGML_TYPE_COUNT;
-    if (RARELY(!is_known || (tensor->flags & GGML_TENSOR_FLAG_ERROR))) {
+    if (RARELY((unsigned)tensor->op >= GGML_OP_COUNT) ||
+        RARELY((unsigned)tensor->type >= GGML_TYPE_COUNT) ||
+        RARELY(tensor->flags & GGML_TENSOR_FLAG_ERROR)) {
         sched_refuse(sched, tensor);
         return false;
     }
-    const int32_t buft = tensor->buffer ? buft_of(sched, tensor) : -1;
-    if (RARELY(buft < -1)) return false;
+    uint16_t traits = sched->op_traits[tensor->op];
+    int32_t buft = -1;
+    if (RARELY(tensor->flags & ~GGML_TENSOR_FLAG_COMPUTE)) {
+        traits |= flagged_traits(tensor);
+        if (traits & SCHED_OUTPUT) sched->results[sched->n_results++] = number;
+    }
+    if (RARELY(tensor->buffer)) { // but for leafs
+        traits |= SCHED_HAS_MEMORY;
+        if (tensor->buffer->usage == GGML_BACKEND_BUFFER_USAGE_WEIGHTS) traits |= SCHED_WEIGHT;
+        buft = buft_of(sched, tensor);
+        if (RARELY(buft < -1)) return false;
+    } else if (RARELY(tensor->data)) {
+        traits |= SCHED_HAS_MEMORY;
+    }
     *item = (struct sched_item){
         .tensor = tensor,
         .root = number,
         .backend = -1,
         .copies = -1,
         .buft = buft,
-        .traits = traits_of(sched, tensor),
+        .traits = traits,
     };
-    if (RARELY((item->traits & SCHED_OUTPUT) != 0)) sched->results[sched->n_results++] = number;
-    *out_size = tensor->view_src || buft >= 0 ? 0 : bytes_of(sched, tensor);
+    *out_size = RARELY(tensor->view_src) || RARELY(buft >= 0) ? 0 : bytes_of(sched, tensor);
     return true;
 }
 

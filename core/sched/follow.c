@@ -35,16 +35,16 @@ struct sources {
     bool may_take;  // the memory of one
 };
 
-static inline int32_t *find(const struct walk *walk, const struct ggml_tensor *tensor) {
-    return tensor_index_find(&walk->index, sched_list(walk->items), tensor);
+static inline int32_t find(const struct walk *walk, const struct ggml_tensor *tensor) {
+    return tensor_index_at(&walk->index, sched_list(walk->items), tensor);
 }
 
 static inline bool fill(struct walk *walk, struct sched_item *item, size_t *out_size,
                         int32_t number, struct ggml_tensor *tensor) {
     if (RARELY(!tensor) || !sched_fill(walk->sched, item, out_size, number, tensor)) return false;
-    if (!tensor->view_src) return true;
-    item->root = *find(walk, owner_of(tensor)) - 1;
-    return item->root >= 0;
+    if (MOSTLY(!tensor->view_src)) return true;
+    item->root = find(walk, owner_of(tensor));
+    return item->root != -1;
 }
 
 // Member by member: a struct that is copied as a whole is no longer kept in registers.
@@ -60,7 +60,7 @@ static inline void store(struct walk *walk, const struct sched_item *item, int32
 }
 
 static inline bool enter(struct walk *walk, const struct sched_item *item, int32_t number) {
-    int32_t *slot = find(walk, item->tensor);
+    int32_t *slot = tensor_index_find(&walk->index, sched_list(walk->items), item->tensor);
     if (RARELY(*slot != 0)) return false; // listed twice
     *slot = number + 1;
     store(walk, item, number);
@@ -73,11 +73,10 @@ static bool follow_leafs(struct walk *walk, const struct ggml_cgraph *graph) {
         const int32_t number = graph->n_nodes + i;
         struct sched_item item;
         struct sched_place *place = &walk->places[number];
-        if (i + SCHED_FETCH_AHEAD < graph->n_leafs)
+        if (MOSTLY(i + SCHED_FETCH_AHEAD < graph->n_leafs))
             sched_fetch(graph->leafs[i + SCHED_FETCH_AHEAD]);
         if (!fill(walk, &item, &place->size, number, graph->leafs[i])) return false;
         place->pool = -1;
-        walk->last[number] = (struct sched_last){-1, SCHED_NOT_USED};
         if (walk->placing && item.buft >= 0) {
             item.backend = sched->bufts[item.buft].first_reader;
             item.reason = SCHED_REASON_BUFFER;
@@ -94,34 +93,50 @@ static bool follow_leafs(struct walk *walk, const struct ggml_cgraph *graph) {
 static inline bool follow_source(struct walk *walk, const struct sched_item *item, int32_t node,
                                  int k, struct sources *sources) {
     const struct ggml_tensor *tensor = item->tensor, *src = tensor->src[k];
-    if (!src || RARELY(src == tensor)) return true; // ggml_cast names its own result
-    const int32_t number = *find(walk, src) - 1;
-    if (RARELY(number < 0)) return false;
-    const struct sched_item *source = &walk->items[number];
-    struct sched_last *last = &walk->last[source->root];
+    if (!src) return true;
+    const int32_t number = find(walk, src);
+    if (RARELY(number == -1)) return src == tensor; // ggml_cast names its own result
+    // Numbers are not negative from here on, and as unsigned ones need no sign extension.
+    const struct sched_item *source = &walk->items[(uint32_t)number];
+    const int32_t root = source->root;
+    struct sched_last *last = &walk->last[(uint32_t)root];
     const int32_t e = walk->n_edges++;
+    struct sched_edge *edge = &walk->edges[(uint32_t)e];
     const bool same = (item->traits & SCHED_IN_PLACE) && same_layout(tensor, src);
     if (sources->weight < 0 && (source->traits & SCHED_WEIGHT)) sources->weight = number;
     sources->all &= source->backend;
     sources->any |= source->backend;
     sources->may_take |= same;
-    walk->used[number] = 1;
-    walk->edges[e] = (struct sched_edge){number, source->root, last->edge, (int16_t)k, same};
-    *last = (struct sched_last){node, e};
+    walk->used[(uint32_t)number] = 1;
+    edge->item = number;
+    edge->entry = root;
+    edge->before = last->edge;
+    edge->slot = (int16_t)k;
+    edge->same_layout = same;
+    last->step = node;
+    last->edge = e;
     return true;
+}
+
+// Whether there are more than usual, found in a way of its own: compilers would keep what was read
+// for the loop that hardly runs.
+static inline bool has_more(struct ggml_tensor *const *src) {
+    typedef uintptr_t few __attribute__((vector_size(2 * sizeof(uintptr_t))));
+    few rest = {0, 0}, two;
+    for (int k = USUAL_SOURCES; k < GGML_MAX_SRC; k += 2) {
+        memcpy(&two, &src[k], sizeof(two));
+        rest |= two;
+    }
+    return (rest[0] | rest[1]) != 0;
 }
 
 static inline bool follow_sources(struct walk *walk, const struct sched_item *item, int32_t node,
                                   struct sources *sources) {
     struct ggml_tensor *const *src = item->tensor->src;
-    uintptr_t rest = 0; // other than 0: there are more than usual
-    for (int k = USUAL_SOURCES; k < GGML_MAX_SRC; ++k) {
-        rest |= (uintptr_t)src[k];
-    }
-    for (int k = 0; k < USUAL_SOURCES; ++k) {
-        if (!follow_source(walk, item, node, k, sources)) return false;
-    }
-    if (!RARELY(rest != 0)) return true;
+    const bool more = has_more(src);
+    if (!follow_source(walk, item, node, 0, sources)) return false;
+    if (!follow_source(walk, item, node, 1, sources)) return false;
+    if (!RARELY(more)) return true;
     for (int k = USUAL_SOURCES; k < GGML_MAX_SRC; ++k) {
         if (!follow_source(walk, item, node, k, sources)) return false;
     }
@@ -219,9 +234,9 @@ static inline bool note(struct walk *walk, const struct sched_item *item, int32_
     struct ggml_backend_sched *sched = walk->sched;
     const int32_t backend = item->backend;
     const bool is_early = (item->traits & SCHED_EARLY) != 0;
-    const int32_t differing =
-        (walk->before ^ backend) | (sources->all ^ backend) | (sources->any ^ backend);
-    const bool goes_on = differing == 0 && backend >= 0 && !is_early;
+    const int32_t differing = (walk->before ^ backend) | (sources->all ^ backend) |
+                              (sources->any ^ backend) | (item->traits & SCHED_EARLY);
+    const bool goes_on = differing == 0 && backend >= 0;
     if (!(item->traits & SCHED_VIEW_OP)) walk->before = backend;
     if (RARELY(!goes_on)) sched->seams[sched->n_seams++] = node;
     if (item->root != node) {
@@ -245,12 +260,11 @@ static inline bool follow_node(struct walk *walk, struct ggml_tensor *tensor, in
     struct sources sources = {.weight = -1, .all = -1};
     if (!fill(walk, &item, &place_of->size, node, tensor)) return false;
     place_of->pool = -1;
-    walk->last[node] = (struct sched_last){-1, SCHED_NOT_USED};
     walk->first_edge[node] = walk->n_edges;
     if (!follow_sources(walk, &item, node, &sources)) return false;
-    if (walk->placing && !place(walk, &item, node, sources.weight)) return false;
+    if (MOSTLY(walk->placing) && !place(walk, &item, node, sources.weight)) return false;
     if (!enter(walk, &item, node)) return false;
-    return !walk->settling || note(walk, &item, node, &sources);
+    return RARELY(!walk->settling) || note(walk, &item, node, &sources);
 }
 
 // There is room for their edges.
@@ -260,7 +274,7 @@ static bool follow_nodes(struct walk *shared, struct ggml_tensor *const *nodes, 
     const int32_t n_nodes = walk.sched->n_nodes;
     bool good = true;
     for (int32_t i = begin; i < end && good; ++i) {
-        if (i + SCHED_FETCH_AHEAD < n_nodes) sched_fetch(nodes[i + SCHED_FETCH_AHEAD]);
+        if (MOSTLY(i + SCHED_FETCH_AHEAD < n_nodes)) sched_fetch(nodes[i + SCHED_FETCH_AHEAD]);
         good = follow_node(&walk, nodes[i], i);
     }
     *shared = walk;
@@ -283,6 +297,7 @@ static bool follow_all(struct walk *walk, const struct ggml_cgraph *graph) {
 
 bool sched_follow(struct ggml_backend_sched *sched, const struct ggml_cgraph *graph) {
     const bool placing = sched->n_pins == 0;
+    const size_t n = (size_t)graph->n_nodes + (size_t)graph->n_leafs;
     struct walk walk = {
         .sched = sched,
         .items = sched->items,
@@ -298,11 +313,13 @@ bool sched_follow(struct ggml_backend_sched *sched, const struct ggml_cgraph *gr
         .settling = placing && !sched->shares_pools && !sched->figures && sched->n_copies == 1,
     };
     walk.is_noted = walk.settling;
+    // Nothing is used yet: -1 and SCHED_NOT_USED.
+    if (n > 0) memset(sched->last, 0xFF, n * sizeof(sched->last[0]));
     const bool good = follow_all(&walk, graph);
     sched->is_spread = walk.placing;
     sched->is_noted = walk.is_noted;
     sched->n_edges = walk.n_edges;
     sched->n_takers = walk.n_takers;
-    sched->item_ids.count = (size_t)graph->n_nodes + (size_t)graph->n_leafs;
+    sched->item_ids.count = n;
     return good;
 }

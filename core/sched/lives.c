@@ -221,14 +221,22 @@ static int32_t find_source(const struct ggml_backend_sched *sched, int32_t node)
     return -1;
 }
 
+static inline void fetch_taker(const struct ggml_backend_sched *sched, int32_t node) {
+    __builtin_prefetch(&sched->places[node], 1);
+    __builtin_prefetch(&sched->edges[sched->first_edge[node]]);
+    __builtin_prefetch(&sched->last[node]);
+}
+
 // Backwards, as memory lives as long as the last that takes it over.
 static void find_takeovers(struct ggml_backend_sched *sched) {
+    enum { AHEAD = 8 };
     for (int32_t k = sched->n_takers - 1; k >= 0; --k) {
         const int32_t node = sched_item_at(sched, sched->takers[k]);
+        if (k >= AHEAD) fetch_taker(sched, sched_item_at(sched, sched->takers[k - AHEAD]));
         const int32_t source = find_source(sched, node);
         if (source < 0) continue;
         sched->places[node].from = source;
-        sched->last[source].step = sched->last[node].step;
+        sched->last[source] = (struct sched_last){sched->last[node].step, SCHED_TAKEN};
     }
 }
 

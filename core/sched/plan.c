@@ -37,6 +37,7 @@ struct round {
     const struct sched_base *bases;
     bool first;   // no pool is decided; sums up what lives at once
     bool binding; // to the buffers that there are, in case that they do
+    bool reordered;
     bool unbound; // some buffer has to be told about tensors
     bool too_large;
 };
@@ -53,6 +54,7 @@ static struct round round_of(struct ggml_backend_sched *sched, bool first, bool 
         .bases = sched->bases,
         .first = first,
         .binding = binding,
+        .reordered = sched->reordered,
     };
 }
 
@@ -77,8 +79,11 @@ static inline void take(struct round *round, int32_t entry, struct ggml_tensor *
     }
     if (!round->binding) return;
     const struct sched_base *base = &round->bases[place->pool];
-    round->unbound |= !base->plain;
-    if (base->plain) sched_put(tensor, base, place->offset);
+    if (MOSTLY(base->plain)) {
+        sched_put(tensor, base, place->offset);
+    } else {
+        round->unbound = true;
+    }
 }
 
 static inline void release(struct round *round, int32_t entry) {
@@ -121,19 +126,17 @@ static void take_copies(struct round *round, const struct sched_split *split) {
 
 static inline void walk_step(struct round *round, int32_t node, int32_t step) {
     const struct sched_item *item = &round->items[node];
-    int32_t from = -1; // its memory goes on
     if (item->root != node) {
         const struct sched_last *use = &round->last[item->root];
         if (use->step == step && use->edge == SCHED_VIEWED) release(round, item->root);
         if (round->binding) round->unbound |= !sched_put_view(item);
     } else if (round->places[node].pool >= 0 && !(item->traits & SCHED_EARLY)) {
-        from = round->places[node].from;
         take(round, node, item->tensor);
     }
     const int32_t end = round->first_edge[node + 1];
     for (int32_t e = round->first_edge[node]; e < end; ++e) {
         const int32_t entry = round->edges[e].entry;
-        if (round->last[entry].edge == e && entry != from) release(round, entry);
+        if (round->last[entry].edge == e) release(round, entry);
     }
 }
 
@@ -165,7 +168,7 @@ static void walk_steps(struct round *shared, int32_t begin, int32_t end) {
     const int32_t n_fetched = round.binding ? sched->n_nodes - SCHED_FETCH_AHEAD : 0;
     for (int32_t step = begin; step < end; ++step) {
         if (step < n_fetched) fetch(&round, step + SCHED_FETCH_AHEAD);
-        walk_step(&round, sched_item_at(sched, step), step);
+        walk_step(&round, RARELY(round.reordered) ? sched->order[step] : step, step);
     }
     *shared = round;
 }

@@ -15,8 +15,10 @@
 #include "sched/tensor_map.h"
 #include "sched/tensor_pool.h"
 
-// A condition that hardly a tensor meets.
-#define RARELY(condition) __builtin_expect((condition), 0)
+// Conditions that hardly a tensor meets, and that nearly all do: walks over graphs consist of
+// branches, and those that are not taken cost least.
+#define RARELY(condition) __builtin_expect(!!(condition), 0)
+#define MOSTLY(condition) __builtin_expect(!!(condition), 1)
 
 enum { SCHED_PIPELINE_COPIES = 4, SCHED_FRAMES = 4 };
 
@@ -81,6 +83,7 @@ enum {
     SCHED_NOT_USED = -1,
     SCHED_VIEWED = -2, // the step's node is a view of it
     SCHED_COPIED = -3, // the split that begins with the step copies it
+    SCHED_TAKEN = -4,  // its memory goes on with another entry
 };
 
 // The plan of one pool of the allocator. Only where quick planning wastes too much is more tried.
