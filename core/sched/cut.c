@@ -223,6 +223,12 @@ static inline bool continues(const struct ggml_backend_sched *sched, int32_t nod
     return true;
 }
 
+// What the next needs.
+static inline void fetch_node(const struct ggml_backend_sched *sched, int32_t node) {
+    __builtin_prefetch(&sched->items[node], 1);
+    __builtin_prefetch(&sched->first_edge[node]);
+}
+
 // What a copied source is written to.
 static inline void fetch_sources(const struct ggml_backend_sched *sched, int32_t node) {
     const struct ggml_tensor *tensor = sched->items[node].tensor;
@@ -231,10 +237,11 @@ static inline void fetch_sources(const struct ggml_backend_sched *sched, int32_t
 }
 
 static bool cut_all(struct ggml_backend_sched *sched) {
-    enum { AHEAD = 8 };
+    enum { AHEAD = 8, FAR_AHEAD = 16 };
     int32_t backend = -1; // of the split, where what `continues` compares is all that matters
     for (int32_t k = 0; k < sched->n_seams; ++k) {
         const int32_t i = sched->seams[k];
+        if (k + FAR_AHEAD < sched->n_seams) fetch_node(sched, sched->seams[k + FAR_AHEAD]);
         if (k + AHEAD < sched->n_seams) fetch_sources(sched, sched->seams[k + AHEAD]);
         if (continues(sched, i, backend)) continue;
         if (!sched_place_sources(sched, i)) return false;

@@ -4,6 +4,8 @@
 // computes the k-th node.
 #include "sched/settle.h"
 
+enum { AHEAD = 8 }; // of a walk, what it will need is fetched
+
 static bool make_room(struct ggml_backend_sched *sched) {
     const int64_t n = (int64_t)sched_entry_count(sched) + 1;
     return sched_grow(&sched->places, &sched->places_capacity, n, sizeof(sched->places[0])) &&
@@ -140,6 +142,7 @@ static void go_back(struct ggml_backend_sched *sched, int32_t root) {
 static void note_copied_uses(struct ggml_backend_sched *sched) {
     for (int32_t i = 0; i < sched->n_rewrites; ++i) {
         const struct sched_rewrite *rewrite = &sched->rewrites[i];
+        if (i + AHEAD < sched->n_rewrites) __builtin_prefetch(&sched->edges[rewrite[AHEAD].edge]);
         const struct sched_edge *edge = &sched->edges[rewrite->edge];
         go_back(sched, sched->items[edge->item].root);
         sched->last[edge->entry] = (struct sched_last){rewrite->node, rewrite->edge};
@@ -150,6 +153,10 @@ static bool note_rest(struct ggml_backend_sched *sched) {
     note_copied_uses(sched);
     if (!settle_loose(sched)) return false;
     for (int32_t k = 0; k < sched->n_seams; ++k) {
+        if (k + AHEAD < sched->n_seams) {
+            __builtin_prefetch(&sched->items[sched->seams[k + AHEAD]]);
+            __builtin_prefetch(&sched->places[sched->seams[k + AHEAD]], 1);
+        }
         if (!settle_node(sched, sched->seams[k], sched->seams[k])) return false;
     }
     return true;
@@ -229,7 +236,6 @@ static inline void fetch_taker(const struct ggml_backend_sched *sched, int32_t n
 
 // Backwards, as memory lives as long as the last that takes it over.
 static void find_takeovers(struct ggml_backend_sched *sched) {
-    enum { AHEAD = 8 };
     for (int32_t k = sched->n_takers - 1; k >= 0; --k) {
         const int32_t node = sched_item_at(sched, sched->takers[k]);
         if (k >= AHEAD) fetch_taker(sched, sched_item_at(sched, sched->takers[k - AHEAD]));

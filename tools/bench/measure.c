@@ -22,6 +22,16 @@ void bench_warm_up(void) {
     }
 }
 
+bool bench_evict(void) {
+    enum { BYTES = 64 << 20, LINE = 64 };
+    static volatile char *other; // kept until the program ends
+    if (!other) other = malloc(BYTES);
+    for (size_t i = 0; other && i < BYTES; i += LINE) {
+        other[i] = (char)(other[i] + 1);
+    }
+    return other != NULL;
+}
+
 static int by_value(const void *a, const void *b) {
     const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);

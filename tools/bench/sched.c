@@ -30,6 +30,7 @@ struct options {
 struct sample {
     double first;     // ns per node of the first graph of a scheduler
     double fresh;     // ns per node of a structure that the scheduler has not seen
+    double cold;      // the same, when the processor's caches are full of something else
     double changed;   // ns per node of the last structure with other extents
     double repeated;  // ns per node of a new graph that is like the last
     double unchanged; // us per graph
@@ -44,15 +45,24 @@ struct bench {
     void *memory; // of graphs
 };
 
+// Graphs that are measured one after the other.
+struct series {
+    uint32_t structure; // of the first
+    bool is_new;        // each has a structure of its own
+    bool changes;       // each has other extents than the one before
+    bool cold;
+};
+
 // One graph: *out_ns of splitting and allocating it, *out_again_ns of the same graph once more.
-static bool measure_once(const struct bench *bench, int n_tokens, uint32_t structure,
+static bool measure_once(const struct bench *bench, int n_tokens, uint32_t structure, bool cold,
                          double *out_ns, double *out_again_ns, int *out_nodes) {
     struct ggml_context *ctx = NULL;
     struct ggml_cgraph *graph =
         model_graph(&bench->model, n_tokens, structure, bench->memory, &ctx);
+    bool done = !cold || bench_evict();
     const double start = bench_ns();
     ggml_backend_sched_reset(bench->sched);
-    bool done = ggml_backend_sched_alloc_graph(bench->sched, graph);
+    done = done && ggml_backend_sched_alloc_graph(bench->sched, graph);
     const double middle = bench_ns();
     ggml_backend_sched_reset(bench->sched);
     done = done && ggml_backend_sched_alloc_graph(bench->sched, graph);
@@ -63,32 +73,39 @@ static bool measure_once(const struct bench *bench, int n_tokens, uint32_t struc
     return done;
 }
 
-static bool measure_runs(const struct bench *bench, int runs, struct sample *out_sample) {
-    double *times = calloc(4 * (size_t)runs, sizeof(times[0]));
-    double *again = times + runs, *changed = times + 2 * runs, *fresh = times + 3 * runs;
-    double ignored;
-    int n = 0;
-    bool done = times && measure_once(bench, TOKENS, USUAL, &out_sample->first, &again[0], &n);
+// The median of graphs like the one before or, as structures are numbered from `structure`, not;
+// *out_again_us: of the same graphs once more, or NULL.
+static bool measure_runs(const struct bench *bench, const struct series *series, int runs,
+                         double *out_ns, double *out_again_us) {
+    double *times = calloc(2 * (size_t)runs, sizeof(times[0]));
+    double *again = times + runs;
+    int n_nodes;
+    bool done = times != NULL;
     for (int i = 0; i < runs && done; ++i) {
-        done = measure_once(bench, TOKENS, (uint32_t)i + 1, &fresh[i], &ignored, &n);
+        const uint32_t structure = series->structure + (series->is_new ? (uint32_t)i : 0);
+        const int n_tokens = TOKENS - (series->changes ? 1 + i % 2 : 0);
+        done =
+            measure_once(bench, n_tokens, structure, series->cold, &times[i], &again[i], &n_nodes);
     }
-    done = done && measure_once(bench, TOKENS, USUAL, &ignored, &ignored, &n) &&
-           measure_once(bench, TOKENS, USUAL, &ignored, &ignored, &n);
-    for (int i = 0; i < runs && done; ++i) {
-        done = measure_once(bench, TOKENS, USUAL, &times[i], &again[i], &n);
-    }
-    for (int i = 0; i < runs && done; ++i) {
-        done = measure_once(bench, TOKENS - 1 - i % 2, USUAL, &changed[i], &ignored, &n);
-    }
-    if (done) {
-        out_sample->n_nodes = n;
-        out_sample->fresh = bench_median(fresh, runs);
-        out_sample->changed = bench_median(changed, runs);
-        out_sample->repeated = bench_median(times, runs);
-        out_sample->unchanged = bench_median(again, runs) / 1000;
-    }
+    if (done) *out_ns = bench_median(times, runs);
+    if (done && out_again_us) *out_again_us = bench_median(again, runs) / 1000;
     free(times);
     return done;
+}
+
+static bool measure_all_series(const struct bench *bench, int runs, struct sample *out_sample) {
+    const struct series fresh = {.structure = 1, .is_new = true};
+    const struct series cold = {.structure = 1 + (uint32_t)runs, .is_new = true, .cold = true};
+    const struct series usual = {.structure = USUAL};
+    const struct series changed = {.structure = USUAL, .changes = true};
+    double ignored;
+    return measure_once(bench, TOKENS, USUAL, false, &out_sample->first, &ignored,
+                        &out_sample->n_nodes) &&
+           measure_runs(bench, &fresh, runs, &out_sample->fresh, NULL) &&
+           measure_runs(bench, &cold, runs, &out_sample->cold, NULL) &&
+           measure_runs(bench, &usual, 2, &ignored, NULL) && // until it is known again
+           measure_runs(bench, &usual, runs, &out_sample->repeated, &out_sample->unchanged) &&
+           measure_runs(bench, &changed, runs, &out_sample->changed, NULL);
 }
 
 static bool measure(int n_nodes, int n_devices, int runs, struct sample *out_sample) {
@@ -102,7 +119,7 @@ static bool measure(int n_nodes, int n_devices, int runs, struct sample *out_sam
     bench.memory = malloc(model_graph_bytes(&bench.model));
     bench.sched = ggml_backend_sched_new(streams, NULL, n_devices, model_graph_size(&bench.model),
                                          false, false);
-    done = done && bench.memory && bench.sched && measure_runs(&bench, runs, out_sample);
+    done = done && bench.memory && bench.sched && measure_all_series(&bench, runs, out_sample);
     if (done) out_sample->n_splits = ggml_backend_sched_get_n_splits(bench.sched);
     for (int i = 0; i < n_devices && done; ++i) {
         out_sample->bytes += ggml_backend_sched_get_buffer_size(bench.sched, streams[i]);
@@ -199,15 +216,16 @@ static void print_sample(const struct options *options, int n_devices, const str
     if (options->json) {
         printf("%s\n    {\"nodes\": %d, \"devices\": %d, \"splits\": %d, "
                "\"first_ns_per_node\": %.1f, \"new_ns_per_node\": %.1f, "
-               "\"changed_ns_per_node\": %.1f, \"repeated_ns_per_node\": %.1f, "
-               "\"unchanged_us\": %.3f, \"bytes\": %zu}",
+               "\"cold_ns_per_node\": %.1f, \"changed_ns_per_node\": %.1f, "
+               "\"repeated_ns_per_node\": %.1f, \"unchanged_us\": %.3f, \"bytes\": %zu}",
                first ? "" : ",", sample->n_nodes, n_devices, sample->n_splits, sample->first,
-               sample->fresh, sample->changed, sample->repeated, sample->unchanged, sample->bytes);
+               sample->fresh, sample->cold, sample->changed, sample->repeated, sample->unchanged,
+               sample->bytes);
         return;
     }
-    printf("%8d %8d %8d %8.1f %8.1f %8.1f %8.1f %12.3f %12zu\n", sample->n_nodes, n_devices,
-           sample->n_splits, sample->first, sample->fresh, sample->changed, sample->repeated,
-           sample->unchanged, sample->bytes);
+    printf("%8d %8d %8d %8.1f %8.1f %8.1f %8.1f %8.1f %12.3f %12zu\n", sample->n_nodes, n_devices,
+           sample->n_splits, sample->first, sample->fresh, sample->cold, sample->changed,
+           sample->repeated, sample->unchanged, sample->bytes);
 }
 
 static int measure_all(const struct options *options) {
@@ -217,8 +235,9 @@ static int measure_all(const struct options *options) {
     if (options->json) {
         printf("{\"runs\": %d, \"samples\": [", options->runs);
     } else {
-        printf("%26s %35s\n%8s %8s %8s %8s %8s %8s %8s %12s %12s\n", "", "ns per node:", "nodes",
-               "devices", "splits", "first", "new", "changed", "repeated", "unchanged us", "bytes");
+        printf("%26s %44s\n%8s %8s %8s %8s %8s %8s %8s %8s %12s %12s\n", "",
+               "ns per node:", "nodes", "devices", "splits", "first", "new", "cold", "changed",
+               "repeated", "unchanged us", "bytes");
     }
     for (int s = 0; s < (options->nodes ? 1 : 4); ++s) {
         for (int c = 0; c < (options->devices ? 1 : 4); ++c) {
