@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What kernels/mul_mat.c and kernels/mul_mat_id.c compute, and their work memory.
 #include "kernel_list.h"
-#include "kernels/gemm_size.h"
 #include "kernels/mul_mat.h"
-
-static size_t panel_size(int n_threads) {
-    return (size_t)n_threads * GEMM_MAX_ROWS * GEMM_DEPTH * sizeof(float);
-}
 
 static bool accepts_operands(const struct ggml_tensor *node) {
     return ggml_rows_dense(node->src[0]) && ggml_rows_separable(node->src[1]) &&
@@ -18,7 +13,8 @@ bool cpu_accepts_mul_mat(const struct ggml_tensor *node) {
 }
 
 size_t cpu_work_mul_mat(const struct ggml_tensor *node, int n_threads) {
-    return mul_mat_pack_size(node->src[1]) + panel_size(n_threads);
+    const size_t floats = mul_mat_thread_floats(mul_mat_columns(node), node->src[0]->ne[0]);
+    return mul_mat_pack_size(node->src[1]) + (size_t)n_threads * floats * sizeof(float);
 }
 
 // A multiplication and an addition per element of src0 and row of src1.
@@ -34,5 +30,6 @@ bool cpu_accepts_mul_mat_id(const struct ggml_tensor *node) {
 }
 
 size_t cpu_work_mul_mat_id(const struct ggml_tensor *node, int n_threads) {
-    return mul_mat_id_layout(node).panels + panel_size(n_threads);
+    const size_t floats = mul_mat_thread_floats(mul_mat_id_columns(node), node->src[0]->ne[0]);
+    return mul_mat_id_layout(node).panels + (size_t)n_threads * floats * sizeof(float);
 }

@@ -46,6 +46,49 @@ static void test_any_depth(void **state) {
     fixture_check(f, ggml_mul_mat(f->ctx, q, b), oracle_mul_mat, EXACT);
 }
 
+// Many columns are computed in panels of rows, strips of columns and parts of the depth, whose
+// sizes depend on the level.
+static void test_edges_of_blocks(void **state) {
+    static const int64_t shapes[][3] = {
+        {1, 31, 40},   {1, 32, 1},     {3, 32, 3},     {4, 33, 4},     {5, 34, 5},
+        {11, 35, 255}, {12, 36, 256},  {13, 37, 257},  {23, 39, 31},   {24, 40, 33},
+        {25, 41, 100}, {33, 47, 100},  {47, 48, 511},  {48, 64, 512},  {49, 65, 513},
+        {95, 33, 7},   {97, 63, 13},   {145, 32, 9},   {9, 511, 65},   {9, 512, 64},
+        {9, 513, 63},  {50, 520, 260}, {13, 32, 4095}, {13, 32, 4097}, {2, 1025, 257},
+    };
+    struct fixture *f = *state;
+    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); ++i) {
+        const int64_t m = shapes[i][0], n = shapes[i][1], k = shapes[i][2];
+        struct ggml_tensor *b = fixture_tensor(f, GGML_TYPE_F32, k, n, 1, 1);
+        struct ggml_tensor *a = fixture_tensor(f, GGML_TYPE_F32, k, m, 1, 1);
+        struct ggml_tensor *h = fixture_tensor(f, GGML_TYPE_BF16, k, m, 1, 1);
+        fixture_check(f, ggml_mul_mat(f->ctx, a, b), oracle_mul_mat, EXACT);
+        fixture_check(f, ggml_mul_mat(f->ctx, h, b), oracle_mul_mat, EXACT);
+    }
+    struct ggml_tensor *q = fixture_tensor(f, GGML_TYPE_Q4_K, 4352, 50, 1, 1);
+    struct ggml_tensor *b = fixture_tensor(f, GGML_TYPE_F32, 4352, 33, 1, 1);
+    fixture_check(f, ggml_mul_mat(f->ctx, q, b), oracle_mul_mat, EXACT);
+}
+
+// Infinities and NaN stay in the rows and columns that they belong to.
+static void test_many_columns_keep_nan_apart(void **state) {
+    enum { M = 50, N = 37, K = 70 };
+    struct fixture *f = *state;
+    struct ggml_tensor *a = fixture_tensor(f, GGML_TYPE_F32, K, M, 1, 1);
+    struct ggml_tensor *b = fixture_tensor(f, GGML_TYPE_F32, K, N, 1, 1);
+    ((float *)a->data)[(M - 1) * K + 69] = INFINITY;
+    ((float *)b->data)[(N - 1) * K + 3] = NAN;
+    struct ggml_tensor *node = ggml_mul_mat(f->ctx, a, b);
+    assert_int_equal(fixture_compute(f, node, 2), GGML_STATUS_SUCCESS);
+    for (int c = 0; c < N; ++c) {
+        for (int r = 0; r < M; ++r) {
+            const float y = ((float *)node->data)[c * M + r];
+            assert_int_equal(isnan(y) != 0, c == N - 1);
+            if (c < N - 1) assert_int_equal(isinf(y) != 0, r == M - 1);
+        }
+    }
+}
+
 static void test_broadcast_divides(void **state) {
     struct fixture *f = *state;
     struct ggml_tensor *a = fixture_tensor(f, GGML_TYPE_F16, 64, 17, 2, 3);
@@ -53,6 +96,9 @@ static void test_broadcast_divides(void **state) {
     fixture_check(f, ggml_mul_mat(f->ctx, a, b), oracle_mul_mat, EXACT);
     struct ggml_tensor *one = fixture_tensor(f, GGML_TYPE_Q4_0, 64, 40, 1, 1);
     fixture_check(f, ggml_mul_mat(f->ctx, one, b), oracle_mul_mat, EXACT);
+    struct ggml_tensor *wide = fixture_tensor(f, GGML_TYPE_F16, 64, 19, 6, 6);
+    fixture_check(f, ggml_mul_mat(f->ctx, a, wide), oracle_mul_mat, EXACT);
+    fixture_check(f, ggml_mul_mat(f->ctx, one, wide), oracle_mul_mat, EXACT);
 }
 
 static void test_permuted_views(void **state) {
@@ -98,6 +144,8 @@ static void test_experts(void **state) {
     check_experts(f, GGML_TYPE_F32, 8, 2, 1, 17);
     check_experts(f, GGML_TYPE_Q4_K, 8, 3, 0, 40);
     check_experts(f, GGML_TYPE_F16, 2, 2, 1, 150);
+    check_experts(f, GGML_TYPE_Q8_0, 8, 3, 0, 90);
+    check_experts(f, GGML_TYPE_F32, 1, 1, 0, 600);
     struct ggml_tensor *a = fixture_tensor(f, GGML_TYPE_Q8_0, 64, 8, 4, 1);
     struct ggml_tensor *b = fixture_tensor(f, GGML_TYPE_F16, 64, 2, 5, 1);
     struct ggml_tensor *ids = fixture_indices(f, 4, 2, 5, 1);
@@ -137,6 +185,8 @@ int main(void) {
         cpu_test(test_every_weight_type),
         cpu_test(test_half_activations),
         cpu_test(test_any_depth),
+        cpu_test(test_edges_of_blocks),
+        cpu_test(test_many_columns_keep_nan_apart),
         cpu_test(test_broadcast_divides),
         cpu_test(test_permuted_views),
         cpu_test(test_empty_operands),

@@ -5,6 +5,7 @@
 #define CPU_GEMM_H
 
 #include "gemm_size.h"
+#include "simd.h"
 #include "unpack.h"
 
 // Dense rows of k elements.
@@ -25,5 +26,13 @@ struct gemm_column {
 // Every result is summed in the same order, whatever rows and columns are computed together.
 void CPU_FN(cpu_gemm)(const struct gemm_rows *rows, int64_t row, int n_rows,
                       const struct gemm_column *columns, int64_t n_columns, float *panel);
+
+// Rows that cpu_gemm_packed computes together: it is best called with a multiple.
+enum { GEMM_PANEL = LANES == 1 ? 4 : 3 * LANES };
+
+// The same for any number of rows and many columns, 1 to PACKED_COLUMNS, summed in another order.
+// work holds gemm_packed_floats(n_columns, rows->k) floats.
+void CPU_FN(cpu_gemm_packed)(const struct gemm_rows *rows, int64_t row, int64_t n_rows,
+                             const struct gemm_column *columns, int64_t n_columns, float *work);
 
 #endif

@@ -4,6 +4,7 @@
 #define CPU_MUL_MAT_H
 
 #include "ggml-shape.h"
+#include "kernels/gemm_size.h"
 
 enum { MUL_MAT_LINE = 64 }; // bytes; keeps threads on cache lines of their own
 
@@ -18,6 +19,24 @@ static inline bool mul_mat_packs(const struct ggml_tensor *b) {
 
 static inline size_t mul_mat_pack_size(const struct ggml_tensor *b) {
     return mul_mat_packs(b) ? mul_mat_pad((size_t)ggml_nelements(b) * sizeof(float)) : 0;
+}
+
+// Columns that share a matrix of src0: j fastest, then the broadcast dims.
+static inline int64_t mul_mat_columns(const struct ggml_tensor *dst) {
+    const int64_t matrices = dst->src[0]->ne[2] * dst->src[0]->ne[3];
+    return matrices > 0 ? ggml_nrows(dst->src[1]) / matrices : 0;
+}
+
+// The most columns that may share an expert.
+static inline int64_t mul_mat_id_columns(const struct ggml_tensor *dst) {
+    return dst->src[2]->ne[0] * dst->src[2]->ne[1];
+}
+
+// Floats of a thread to multiply up to n_columns columns that share a matrix.
+static inline size_t mul_mat_thread_floats(int64_t n_columns, int64_t k) {
+    const size_t few = (size_t)GEMM_MAX_ROWS * GEMM_DEPTH;
+    const size_t many = gemm_packed_floats(n_columns, k);
+    return n_columns < PACKED_MIN_COLUMNS || few > many ? few : many;
 }
 
 // mul_mat_id: a slot of a token.
@@ -35,8 +54,7 @@ struct mul_mat_id_layout {
 };
 
 static inline struct mul_mat_id_layout mul_mat_id_layout(const struct ggml_tensor *dst) {
-    const struct ggml_tensor *ids = dst->src[2];
-    const size_t n_pairs = (size_t)(ids->ne[0] * ids->ne[1]);
+    const size_t n_pairs = (size_t)mul_mat_id_columns(dst);
     struct mul_mat_id_layout layout = {0};
     layout.pairs = mul_mat_pad(((size_t)dst->src[0]->ne[2] + 2) * sizeof(int64_t));
     layout.packed = layout.pairs + mul_mat_pad(n_pairs * sizeof(struct mul_mat_pair));

@@ -4,7 +4,10 @@
 #include "gemm.h"
 #include "mul_mat_pack.h"
 
-enum { ROW_BLOCK = 16 };
+enum {
+    ROW_BLOCK = 16,
+    UNPACK_COST = 8, // of a row, in products with a column
+};
 
 struct experts {
     const struct ggml_tensor *dst;
@@ -52,33 +55,48 @@ static struct gemm_column column_at(const struct experts *x, int64_t i) {
     };
 }
 
-static void compute_unit(const struct experts *x, int64_t expert, int64_t row, int64_t first,
-                         float *panel) {
+// Blocks of some length that begin before a place.
+static int64_t blocks_before(int64_t place, int64_t length, int64_t n_blocks) {
+    return place <= 0 ? 0 : MIN((place + length - 1) / length, n_blocks);
+}
+
+// Rows [row, end) of an expert with pairs [first, first + n), at most as many as are packed at a
+// time.
+static void compute_rows(const struct experts *x, int64_t expert, int64_t row, int64_t end,
+                         int64_t first, int64_t n, float *work) {
     const struct ggml_tensor *a = x->dst->src[0];
     const struct gemm_rows rows = {(const char *)a->data + (size_t)expert * a->nb[2], a->nb[1],
                                    a->type, a->ne[0]};
-    struct gemm_column columns[GEMM_COLUMNS];
-    const int64_t n = MIN(x->starts[expert + 1] - first, GEMM_COLUMNS);
+    struct gemm_column columns[PACKED_COLUMNS];
     for (int64_t c = 0; c < n; ++c)
         columns[c] = column_at(x, first + c);
-    CPU_FN(cpu_gemm)(&rows, row, (int)MIN(ROW_BLOCK, a->ne[1] - row), columns, n, panel);
+    if (n >= PACKED_MIN_COLUMNS) {
+        CPU_FN(cpu_gemm_packed)(&rows, row, end - row, columns, n, work);
+        return;
+    }
+    for (; row < end; row += ROW_BLOCK)
+        CPU_FN(cpu_gemm)(&rows, row, (int)MIN(ROW_BLOCK, end - row), columns, n, work);
 }
 
-// Units are numbered over all experts; this thread computes [begin, end) of them.
-static void compute_units(const struct experts *x, int64_t row_blocks, int64_t begin, int64_t end,
-                          float *panel) {
-    int64_t first_unit = 0;
-    for (int64_t e = 0; e < x->n_experts && first_unit < end; ++e) {
-        const int64_t n = x->starts[e + 1] - x->starts[e];
-        const int64_t units = (n + GEMM_COLUMNS - 1) / GEMM_COLUMNS * row_blocks;
-        const int64_t last = MIN(first_unit + units, end);
-        for (int64_t unit = MAX(first_unit, begin); unit < last; ++unit) {
-            const int64_t i = unit - first_unit;
-            compute_unit(x, e, i % row_blocks * ROW_BLOCK,
-                         x->starts[e] + i / row_blocks * GEMM_COLUMNS, panel);
+// All experts' work, laid end to end, is measured in products of a row with a column; computes what
+// begins in [begin, end) of it, in whole blocks of rows. Answers the length of all.
+static int64_t compute_share(const struct experts *x, int64_t begin, int64_t end, float *work) {
+    const int64_t m = x->dst->src[0]->ne[1];
+    int64_t at = 0;
+    for (int64_t e = 0; e < x->n_experts; ++e) {
+        int64_t n = 0;
+        for (int64_t first = x->starts[e]; first < x->starts[e + 1]; first += n) {
+            n = MIN(x->starts[e + 1] - first, PACKED_COLUMNS);
+            const int64_t block = n >= PACKED_MIN_COLUMNS ? GEMM_PANEL : ROW_BLOCK;
+            const int64_t n_blocks = (m + block - 1) / block;
+            const int64_t length = block * (n + UNPACK_COST);
+            const int64_t row = blocks_before(begin - at, length, n_blocks) * block;
+            const int64_t row_end = MIN(blocks_before(end - at, length, n_blocks) * block, m);
+            if (row < row_end) compute_rows(x, e, row, row_end, first, n, work);
+            at += n_blocks * length;
         }
-        first_unit += units;
     }
+    return at;
 }
 
 enum ggml_status CPU_FN(cpu_mul_mat_id)(const struct cpu_task *task) {
@@ -94,14 +112,11 @@ enum ggml_status CPU_FN(cpu_mul_mat_id)(const struct cpu_task *task) {
     cpu_team_barrier(task->team);
     if (starts[0] != 0) return GGML_STATUS_FAILED;
     const struct experts x = {task->dst, packs ? packed : NULL, a->ne[2], starts, pairs};
-    const int64_t row_blocks = (a->ne[1] + ROW_BLOCK - 1) / ROW_BLOCK;
-    int64_t n_units = 0;
-    for (int64_t e = 0; e < x.n_experts; ++e)
-        n_units += (starts[e + 1] - starts[e] + GEMM_COLUMNS - 1) / GEMM_COLUMNS * row_blocks;
+    float *thread_work =
+        (float *)(void *)(work + layout.panels) +
+        (size_t)task->ith * mul_mat_thread_floats(mul_mat_id_columns(task->dst), a->ne[0]);
     int64_t begin, end;
-    cpu_task_range(task, n_units, &begin, &end);
-    compute_units(&x, row_blocks, begin, end,
-                  (float *)(void *)(work + layout.panels) +
-                      (size_t)task->ith * GEMM_MAX_ROWS * GEMM_DEPTH);
+    cpu_task_range(task, compute_share(&x, 0, 0, NULL), &begin, &end);
+    compute_share(&x, begin, end, thread_work);
     return GGML_STATUS_SUCCESS;
 }
