@@ -24,6 +24,27 @@ static void test_every_weight_type(void **state) {
     }
 }
 
+// Few columns have kernels of their own: rows that do not fill them, rows of one block, several
+// matrices, rows apart from each other.
+static void test_few_columns(void **state) {
+    static const int64_t n_rows[] = {3, 4, 6, 21};
+    struct fixture *f = *state;
+    for (int type = 0; type < GGML_TYPE_COUNT; ++type) {
+        const struct ggml_type_traits *traits = ggml_get_type_traits((enum ggml_type)type);
+        if (!traits->to_float || !traits->from_float_ref) continue;
+        for (int64_t n = 1; n <= 5; ++n) {
+            const int64_t k = traits->blck_size * (traits->blck_size == 1 ? 45 : 2 * n - 1);
+            struct ggml_tensor *a =
+                fixture_tensor(f, (enum ggml_type)type, 2 * k, 2 * n_rows[n % 4], 3, 2);
+            struct ggml_tensor *slice =
+                ggml_view_4d(f->ctx, a, k, n_rows[n % 4], 3, 2, 2 * a->nb[1], a->nb[2], a->nb[3],
+                             a->nb[1] + a->nb[1] / 2);
+            struct ggml_tensor *b = fixture_tensor(f, GGML_TYPE_F32, k, n, 3, 2);
+            fixture_check(f, ggml_mul_mat(f->ctx, slice, b), oracle_mul_mat, EXACT);
+        }
+    }
+}
+
 static void test_half_activations(void **state) {
     check_types(*state, GGML_TYPE_F16, GGML_TYPE_F16, 96);
     check_types(*state, GGML_TYPE_BF16, GGML_TYPE_BF16, 96);
@@ -143,6 +164,7 @@ static void test_experts(void **state) {
     check_experts(f, GGML_TYPE_F32, 1, 1, 0, 1);
     check_experts(f, GGML_TYPE_F32, 8, 2, 1, 17);
     check_experts(f, GGML_TYPE_Q4_K, 8, 3, 0, 40);
+    check_experts(f, GGML_TYPE_Q5_K, 8, 3, 0, 4);
     check_experts(f, GGML_TYPE_F16, 2, 2, 1, 150);
     check_experts(f, GGML_TYPE_Q8_0, 8, 3, 0, 90);
     check_experts(f, GGML_TYPE_F32, 1, 1, 0, 600);
@@ -183,6 +205,7 @@ static void test_unsupported_layouts_are_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cpu_test(test_every_weight_type),
+        cpu_test(test_few_columns),
         cpu_test(test_half_activations),
         cpu_test(test_any_depth),
         cpu_test(test_edges_of_blocks),

@@ -10,41 +10,73 @@
 
 enum { MAX_GROUPS = QK_K / 16 };
 
-// Element i is scale * number - min, with the scale and the minimum of its group.
-struct opened {
-    int8_t numbers[QK_K];
-    float scales[MAX_GROUPS];
-    float mins[MAX_GROUPS];
+// A type, as in block_list.inl.
+struct block_format {
+    enum ggml_type type;
+    int bytes;
+    int size;
+    int group;
+    int scale_at;
+    int offset_at;
 };
 
-CPU_INLINE float half(ggml_half h) {
-    float f;
-    cpu_f16_to_f32(&f, &h, 1);
-    return f;
+#define BLOCK_FORMAT(NAME, name, size, group, scale_at, offset_at)                                 \
+    ((struct block_format){GGML_TYPE_##NAME, sizeof(block_##name), size, group, scale_at,          \
+                           offset_at})
+
+// Element i is scale * number + offset, with the scale and the offset of its group.
+struct opened {
+    int8_t numbers[QK_K];
+    float scales[2 * MAX_GROUPS]; // offsets follow
+};
+
+enum { OFFSETS_16 = 16, OFFSETS_32 = 8 }; // index of the first offset, by group
+
+CPU_INLINE float *offsets(const struct block_format f, struct opened *o) {
+    return o->scales + (f.group == 16 ? OFFSETS_16 : OFFSETS_32);
 }
 
-CPU_INLINE void fill_scales(struct opened *o, int groups, float d) {
-    for (int g = 0; g < groups; ++g)
-        o->scales[g] = d;
+// `first` where lane i has g + i < 8, else `second`.
+CPU_INLINE vf vf_halves(vf first, vf second, const int g) {
+    if (LANES < 16) return g < 8 ? first : second;
+    vi in_first;
+    for (int i = 0; i < LANES; ++i)
+        in_first[i] = i < 8 ? -1 : 0;
+    return vf_select(in_first, first, second);
 }
 
-// MAX_GROUPS numbers are read and scaled at most, also beyond the last group.
-CPU_INLINE void scale_groups(float *y, const int8_t *q, int groups, float d) {
+CPU_INLINE void fill_scales(struct opened *o, int groups) {
+    for (int g = 1; g < groups; ++g)
+        o->scales[g] = o->scales[0];
+}
+
+// y[0] is what the numbers are scaled by. MAX_GROUPS of them are read at most, also beyond the last
+// group.
+CPU_INLINE void scale_groups(float *y, const int8_t *q, int groups) {
+    const float d = y[0];
     for (int g = 0; g < groups; g += LANES)
         vf_store(y + g, d * vf_from_i8(q + g));
 }
 
-// The rest are open_<name>(): each returns where the numbers are.
+// What half a byte stands for.
+static const int8_t cpu_q4_values[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+static const int8_t cpu_q4_0_values[16] = {-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7};
+static const int8_t cpu_fp4_values[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+static const int8_t cpu_iq4_values[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
+                                          1,    13,   25,  38,  53,  69,  89,  113};
+
+// The rest are open_<name>(): the first scale and the first offset hold the block's factors; what
+// is returned is where the numbers are.
 
 CPU_INLINE const int8_t *open_q1_0(const block_q1_0 *b, struct opened *o) {
-    fill_scales(o, QK1_0 / 32, half(b->d));
+    fill_scales(o, QK1_0 / 32);
     for (int j = 0; j < QK1_0; j += BYTES)
         vb_store(o->numbers + j, (vb_mask(b->qs + j / 8) & 2) - 1);
     return o->numbers;
 }
 
 CPU_INLINE const int8_t *open_q2_0(const block_q2_0 *b, struct opened *o) {
-    fill_scales(o, QK2_0 / 32, half(b->d));
+    fill_scales(o, QK2_0 / 32);
     const v16b qs = v16b_load(b->qs);
     v16b q[4], pairs[4];
     for (int i = 0; i < 4; ++i)
@@ -76,33 +108,27 @@ CPU_INLINE void open_32(struct opened *o, const uint8_t *qs, const uint8_t *qh, 
 }
 
 CPU_INLINE const int8_t *open_q4_0(const block_q4_0 *b, struct opened *o) {
-    o->scales[0] = half(b->d);
     open_32(o, b->qs, NULL, 8);
     return o->numbers;
 }
 
 CPU_INLINE const int8_t *open_q4_1(const block_q4_1 *b, struct opened *o) {
-    o->scales[0] = half(b->d);
-    o->mins[0] = -half(b->m);
     open_32(o, b->qs, NULL, 0);
     return o->numbers;
 }
 
 CPU_INLINE const int8_t *open_q5_0(const block_q5_0 *b, struct opened *o) {
-    o->scales[0] = half(b->d);
     open_32(o, b->qs, b->qh, 16);
     return o->numbers;
 }
 
 CPU_INLINE const int8_t *open_q5_1(const block_q5_1 *b, struct opened *o) {
-    o->scales[0] = half(b->d);
-    o->mins[0] = -half(b->m);
     open_32(o, b->qs, b->qh, 0);
     return o->numbers;
 }
 
 CPU_INLINE const int8_t *open_q8_0(const block_q8_0 *b, struct opened *o) {
-    o->scales[0] = half(b->d);
+    (void)o;
     return b->qs;
 }
 
@@ -112,8 +138,9 @@ CPU_INLINE const int8_t *open_q2_K(const block_q2_K *b, struct opened *o) {
     const v16b low = packed & 15, high = packed >> 4;
     memcpy(scales, &low, sizeof(low));
     memcpy(mins, &high, sizeof(high));
-    scale_groups(o->scales, scales, MAX_GROUPS, half(b->d));
-    scale_groups(o->mins, mins, MAX_GROUPS, half(b->dmin));
+    scale_groups(o->scales, scales, MAX_GROUPS);
+    o->scales[OFFSETS_16] = -o->scales[OFFSETS_16];
+    scale_groups(o->scales + OFFSETS_16, mins, MAX_GROUPS);
     for (int j = 0; j < QK_K / 4; j += BYTES) {
         const vb qs = vb_load(b->qs + j);
         int8_t *q = o->numbers + j / 32 * 128 + j % 32;
@@ -135,7 +162,7 @@ CPU_INLINE void open_q3_K_scales(const uint8_t *packed, int8_t *scales) {
 CPU_INLINE const int8_t *open_q3_K(const block_q3_K *b, struct opened *o) {
     int8_t scales[MAX_GROUPS];
     open_q3_K_scales(b->scales, scales);
-    scale_groups(o->scales, scales, MAX_GROUPS, half(b->d));
+    scale_groups(o->scales, scales, MAX_GROUPS);
     for (int j = 0; j < 32; j += BYTES) {
         const vb high = vb_load(b->hmask + j);
         for (int i = 0; i < 8; ++i) {
@@ -148,24 +175,25 @@ CPU_INLINE const int8_t *open_q3_K(const block_q3_K *b, struct opened *o) {
 }
 
 // Six-bit scales, then minima, of the eight groups of a Q4_K or Q5_K block.
-CPU_INLINE void open_k4_scales(const uint8_t *packed, ggml_half d, ggml_half dmin,
-                               struct opened *o) {
-    int8_t q[2][MAX_GROUPS];
+CPU_INLINE void open_k4_scales(const uint8_t *packed, struct opened *o) {
+    int8_t q[2 * OFFSETS_32];
     uint32_t words[3];
+    uint64_t bytes[2];
     memcpy(words, packed, K_SCALE_SIZE);
-    const v4w first = {words[0], words[0], words[1], words[1]};
-    const v4w last = {words[2], words[2], words[2], words[2]};
-    const v4w all = (first & (v4w){0x3F3F3F3F, 0, 0x3F3F3F3F, 0}) |
-                    (first >> 2 & (v4w){0, 0x30303030, 0, 0x30303030}) |
-                    (last & (v4w){0, 0x0F0F0F0F, 0, 0}) | (last >> 4 & (v4w){0, 0, 0, 0x0F0F0F0F});
-    const v4w swapped = __builtin_shufflevector(all, all, 2, 3, 0, 1);
-    memcpy(q[0], &all, sizeof(all));
-    memcpy(q[1], &swapped, sizeof(swapped));
-    scale_groups(o->scales, q[0], 8, half(d));
-    scale_groups(o->mins, q[1], 8, half(dmin));
+    for (int i = 0; i < 2; ++i) {
+        const uint32_t low = words[2] >> (4 * i) & 0x0F0F0F0F;
+        const uint32_t high = words[i] >> 2 & 0x30303030;
+        bytes[i] = join_words(words[i] & 0x3F3F3F3F, low | high);
+    }
+    const v16b all = (v16b)(v2q){bytes[0], bytes[1]};
+    memcpy(q, &all, sizeof(all));
+    const vf scale = vf_set(o->scales[0]), offset = vf_set(-o->scales[OFFSETS_32]);
+    for (int g = 0; g < 2 * OFFSETS_32; g += LANES)
+        vf_store(o->scales + g, vf_from_i8(q + g) * vf_halves(scale, offset, g));
 }
 
-// 64 numbers: the low halves of 32 bytes, then the high halves. Bit g of qh, then g + 1, is a fifth.
+// 64 numbers: the low halves of 32 bytes, then the high halves. Bit g of qh, if not NULL, then
+// g + 1, is a fifth.
 CPU_INLINE void open_64(int8_t *numbers, const uint8_t *qs, const uint8_t *qh, const int g) {
     for (int j = 0; j < 32; j += BYTES) {
         const vb packed = vb_load(qs + j);
@@ -181,21 +209,21 @@ CPU_INLINE void open_64(int8_t *numbers, const uint8_t *qs, const uint8_t *qh, c
 }
 
 CPU_INLINE const int8_t *open_q4_K(const block_q4_K *b, struct opened *o) {
-    open_k4_scales(b->scales, b->d, b->dmin, o);
+    open_k4_scales(b->scales, o);
     for (int g = 0; g < 8; g += 2)
         open_64(o->numbers + 32 * g, b->qs + 16 * g, NULL, g);
     return o->numbers;
 }
 
 CPU_INLINE const int8_t *open_q5_K(const block_q5_K *b, struct opened *o) {
-    open_k4_scales(b->scales, b->d, b->dmin, o);
+    open_k4_scales(b->scales, o);
     for (int g = 0; g < 8; g += 2)
         open_64(o->numbers + 32 * g, b->qs + 16 * g, b->qh, g);
     return o->numbers;
 }
 
 CPU_INLINE const int8_t *open_q6_K(const block_q6_K *b, struct opened *o) {
-    scale_groups(o->scales, b->scales, MAX_GROUPS, half(b->d));
+    scale_groups(o->scales, b->scales, MAX_GROUPS);
     for (int j = 0; j < 64; j += BYTES) {
         const uint8_t *ql = b->ql + 64 * (j / 32) + j % 32;
         int8_t *numbers = o->numbers + 128 * (j / 32) + j % 32;
@@ -208,28 +236,27 @@ CPU_INLINE const int8_t *open_q6_K(const block_q6_K *b, struct opened *o) {
     return o->numbers;
 }
 
-static const int8_t cpu_fp4_values[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
-static const int8_t cpu_iq4_values[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
-                                          1,    13,   25,  38,  53,  69,  89,  113};
-
 CPU_INLINE void look_up_32(int8_t *numbers, const uint8_t *qs, const int8_t *values) {
     for (int j = 0; j < 32; j += BYTES)
         vb_store(numbers + j, vb_lookup(values, vb_nibbles(qs, j)));
 }
 
 CPU_INLINE const int8_t *open_iq4_nl(const block_iq4_nl *b, struct opened *o) {
-    o->scales[0] = half(b->d);
     look_up_32(o->numbers, b->qs, cpu_iq4_values);
     return o->numbers;
 }
 
-CPU_INLINE const int8_t *open_iq4_xs(const block_iq4_xs *b, struct opened *o) {
+CPU_INLINE void open_iq4_xs_scales(const block_iq4_xs *b, struct opened *o) {
     int8_t scales[MAX_GROUPS] = {0};
     for (int g = 0; g < 8; ++g) {
         const int low = b->scales_l[g / 2] >> (4 * (g % 2)) & 15;
         scales[g] = (int8_t)((low | (b->scales_h >> (2 * g) & 3) << 4) - 32);
     }
-    scale_groups(o->scales, scales, 8, half(b->d));
+    scale_groups(o->scales, scales, 8);
+}
+
+CPU_INLINE const int8_t *open_iq4_xs(const block_iq4_xs *b, struct opened *o) {
+    open_iq4_xs_scales(b, o);
     for (int g = 0; g < 8; ++g)
         look_up_32(o->numbers + 32 * g, b->qs + 16 * g, cpu_iq4_values);
     return o->numbers;
@@ -247,7 +274,7 @@ CPU_INLINE void open_trits(int8_t *numbers, const uint8_t *qs, const int n, cons
 }
 
 CPU_INLINE const int8_t *open_tq1_0(const block_tq1_0 *b, struct opened *o) {
-    fill_scales(o, 8, half(b->d));
+    fill_scales(o, 8);
     for (int j = 0; j < 32; j += BYTES)
         open_trits(o->numbers + j, b->qs + j, BYTES, 32, 5);
     open_trits(o->numbers + 160, b->qs + 32, 16, 16, 5);
@@ -256,7 +283,7 @@ CPU_INLINE const int8_t *open_tq1_0(const block_tq1_0 *b, struct opened *o) {
 }
 
 CPU_INLINE const int8_t *open_tq2_0(const block_tq2_0 *b, struct opened *o) {
-    fill_scales(o, 8, half(b->d));
+    fill_scales(o, 8);
     for (int j = 0; j < 64; j += BYTES) {
         const vb qs = vb_load(b->qs + j);
         int8_t *q = o->numbers + j / 32 * 128 + j % 32;
@@ -266,8 +293,12 @@ CPU_INLINE const int8_t *open_tq2_0(const block_tq2_0 *b, struct opened *o) {
     return o->numbers;
 }
 
-CPU_INLINE const int8_t *open_mxfp4(const block_mxfp4 *b, struct opened *o) {
+CPU_INLINE void open_mxfp4_scale(const block_mxfp4 *b, struct opened *o) {
     o->scales[0] = GGML_E8M0_TO_FP32_HALF(b->e);
+}
+
+CPU_INLINE const int8_t *open_mxfp4(const block_mxfp4 *b, struct opened *o) {
+    open_mxfp4_scale(b, o);
     look_up_32(o->numbers, b->qs, cpu_fp4_values);
     return o->numbers;
 }
@@ -296,21 +327,41 @@ CPU_INLINE const int8_t *open_nvfp4(const block_nvfp4 *b, struct opened *o) {
     return o->numbers;
 }
 
-CPU_INLINE const int8_t *open_constant(const enum ggml_type type, const void *b, struct opened *o) {
+CPU_INLINE const int8_t *open_numbers(const enum ggml_type type, const void *b, struct opened *o) {
     switch (type) {
-#define CPU_BLOCK_ROW(NAME, name, size, group, minima)                                             \
+#define CPU_BLOCK_ROW(NAME, name, ...)                                                             \
     case GGML_TYPE_##NAME: return open_##name(b, o);
 #include "block_list.inl"
     default: GGML_UNREACHABLE();
     }
 }
 
-// The block at b; `type` is a constant where this is inlined. Compilers would keep the block in
-// registers and shuffle it apart; loads that widen cost less.
-CPU_INLINE const int8_t *open_block(const enum ggml_type type, const void *b, struct opened *o) {
-    const int8_t *numbers = open_constant(type, b, o);
-    __asm__("" : "+m"(*o));
-    return numbers;
+// The factors of a block each of n <= 4 rows become its first scale and offset.
+CPU_INLINE void open_factors(const struct block_format f, const char *const *blocks, const int n,
+                             struct opened *o) {
+    ggml_half halves[2][4] = {{0}};
+    float factors[2][4];
+    for (int r = 0; r < n; ++r) {
+        if (f.scale_at >= 0) memcpy(&halves[0][r], blocks[r] + f.scale_at, sizeof(ggml_half));
+        if (f.offset_at >= 0) memcpy(&halves[1][r], blocks[r] + f.offset_at, sizeof(ggml_half));
+    }
+    if (f.scale_at >= 0) four_floats(factors[0], halves[0]);
+    if (f.offset_at >= 0) four_floats(factors[1], halves[1]);
+    CPU_IN_MEMORY(factors);
+    for (int r = 0; r < n; ++r) {
+        if (f.scale_at >= 0) o[r].scales[0] = factors[0][r];
+        if (f.offset_at >= 0) *offsets(f, &o[r]) = factors[1][r];
+    }
+}
+
+// A block each of n <= 4 rows; `f` and `n` are constants where this is inlined.
+CPU_INLINE void open_blocks(const struct block_format f, const char *const *blocks, const int n,
+                            struct opened *o, const int8_t **numbers) {
+    open_factors(f, blocks, n, o);
+    for (int r = 0; r < n; ++r) {
+        numbers[r] = open_numbers(f.type, blocks[r], &o[r]);
+        CPU_IN_MEMORY(o[r]);
+    }
 }
 
 #endif

@@ -3,6 +3,7 @@
 #ifndef CPU_BYTES_H
 #define CPU_BYTES_H
 
+#include "convert.h"
 #include "simd.h"
 
 #if defined(__SSE4_1__)
@@ -18,6 +19,10 @@
 #define CPU_UNROLLED
 #endif
 
+// Compilers would keep this in vector registers and shuffle it apart; loads that widen or spread
+// cost less.
+#define CPU_IN_MEMORY(object) __asm__("" : "+m"(object))
+
 // Bytes per vector, by level.
 enum {
     CPU_BYTES_scalar = 16,
@@ -32,9 +37,19 @@ enum {
 };
 
 typedef uint8_t v16b __attribute__((vector_size(16)));
+typedef uint64_t v2q __attribute__((vector_size(16)));
 typedef uint32_t v4w __attribute__((vector_size(16)));
 typedef uint8_t vb __attribute__((vector_size(BYTES)));
 typedef uint16_t vb_pairs __attribute__((vector_size(BYTES)));
+
+// The bytes of `first`, then those of `second`.
+CPU_INLINE uint64_t join_words(uint32_t first, uint32_t second) {
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    return (uint64_t)first << 32 | second;
+#else
+    return (uint64_t)second << 32 | first;
+#endif
+}
 
 CPU_INLINE v16b v16b_load(const void *p) {
     v16b v;
@@ -127,6 +142,16 @@ CPU_INLINE vb vb_mask(const uint8_t *bits) {
 
 #undef BYTES_8
 #undef BITS_8
+
+// Four halves as floats.
+CPU_INLINE void four_floats(float *y, const ggml_fp16_t *x) {
+#if defined(__F16C__)
+    const uint64_t all = x[0] | (uint64_t)x[1] << 16 | (uint64_t)x[2] << 32 | (uint64_t)x[3] << 48;
+    _mm_storeu_ps(y, _mm_cvtph_ps(_mm_cvtsi64_si128((int64_t)all)));
+#else
+    cpu_f16_to_f32(y, x, 4);
+#endif
+}
 
 // As many numbers as a vector of floats has.
 #if defined(__AVX512F__)

@@ -5,6 +5,7 @@
 
 #include "gemm.h"
 #include "mul_mat_pack.h"
+#include "mul_vec.h"
 
 // The columns that one matrix of src0 is multiplied with: j fastest, then the broadcast dims.
 struct product {
@@ -50,7 +51,8 @@ static void compute_unit(const struct product *p, int64_t matrix, int64_t row, i
     struct gemm_column columns[GEMM_COLUMNS];
     const int64_t n = MIN(p->n_columns - column, GEMM_COLUMNS);
     const struct gemm_rows rows = open_matrix(p, matrix, column, n, columns);
-    CPU_FN(cpu_gemm)(&rows, row, n_rows, columns, n, panel);
+    if (!CPU_FN(cpu_mul_vec)(&rows, row, n_rows, columns, n))
+        CPU_FN(cpu_gemm)(&rows, row, n_rows, columns, n, panel);
 }
 
 // Panels of rows are split between the threads, and columns too where there are few panels; a

@@ -3,6 +3,7 @@
 // pairs are first sorted by expert, so that an expert's rows are unpacked once for all its columns.
 #include "gemm.h"
 #include "mul_mat_pack.h"
+#include "mul_vec.h"
 
 enum {
     ROW_BLOCK = 16,
@@ -70,6 +71,7 @@ static void compute_rows(const struct experts *x, int64_t expert, int64_t row, i
     struct gemm_column columns[PACKED_COLUMNS];
     for (int64_t c = 0; c < n; ++c)
         columns[c] = column_at(x, first + c);
+    if (CPU_FN(cpu_mul_vec)(&rows, row, end - row, columns, n)) return;
     if (n >= PACKED_MIN_COLUMNS) {
         CPU_FN(cpu_gemm_packed)(&rows, row, end - row, columns, n, work);
         return;

@@ -22,28 +22,27 @@ static void unpack_i32(const void *x, float *y, int64_t n) {
         y[i] = (float)in[i];
 }
 
-// A product of a scale and a number is exact: fusing it with the subtraction changes nothing.
-CPU_INLINE void unpack_blocks(const enum ggml_type type, const size_t bytes, const int size,
-                              const int group, const bool minima, const char *x, float *y,
-                              int64_t n) {
-    for (int64_t i = 0; i < n; i += size, x += bytes) {
+// A product of a scale and a number is exact: fusing it with the addition changes nothing.
+CPU_INLINE void unpack_blocks(const struct block_format f, const char *x, float *y, int64_t n) {
+    for (int64_t i = 0; i < n; i += f.size, x += f.bytes) {
         struct opened o;
-        const int8_t *q = open_block(type, x, &o);
-        for (int g = 0; g < size / group; ++g) {
+        const int8_t *q;
+        open_blocks(f, &x, 1, &o, &q);
+        for (int g = 0; g < f.size / f.group; ++g) {
             const vf scale = vf_set(o.scales[g]);
-            const vf min = vf_set(minima ? o.mins[g] : 0.0f);
+            const vf offset = vf_set(f.offset_at >= 0 ? offsets(f, &o)[g] : 0.0f);
             CPU_UNROLLED
-            for (int j = 0; j < group; j += LANES) {
-                const vf product = scale * vf_from_i8(q + g * group + j);
-                vf_store(y + i + g * group + j, minima ? product - min : product);
+            for (int j = 0; j < f.group; j += LANES) {
+                const vf product = scale * vf_from_i8(q + g * f.group + j);
+                vf_store(y + i + g * f.group + j, f.offset_at >= 0 ? product + offset : product);
             }
         }
     }
 }
 
-#define CPU_BLOCK_ROW(NAME, name, size, group, minima)                                             \
+#define CPU_BLOCK_ROW(NAME, name, ...)                                                             \
     static void unpack_##name(const void *x, float *y, int64_t n) {                                \
-        unpack_blocks(GGML_TYPE_##NAME, sizeof(block_##name), size, group, minima, x, y, n);       \
+        unpack_blocks(BLOCK_FORMAT(NAME, name, __VA_ARGS__), x, y, n);                             \
     }
 #include "block_list.inl"
 
@@ -53,7 +52,7 @@ cpu_unpack_fn CPU_FN(cpu_unpack)(enum ggml_type type) {
     case GGML_TYPE_F16: return unpack_f16;
     case GGML_TYPE_BF16: return unpack_bf16;
     case GGML_TYPE_I32: return unpack_i32;
-#define CPU_BLOCK_ROW(NAME, name, size, group, minima)                                             \
+#define CPU_BLOCK_ROW(NAME, name, ...)                                                             \
     case GGML_TYPE_##NAME: return unpack_##name;
 #include "block_list.inl"
     default: return cpu_to_float(type);
