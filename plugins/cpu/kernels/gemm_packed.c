@@ -3,15 +3,14 @@
 // broadcast. Packed columns stay in the second-level cache, a panel of rows in the first, a tile of
 // results in registers.
 #include "gemm.h"
+#include "interleave.h"
 
 enum {
-    QUAD = 4, // rows or columns that are interleaved at a time
+    GROUP = LANES == 16 ? 16 : 4, // rows that are interleaved at a time
     PANEL_VECTORS = GEMM_PANEL / LANES,
     STRIP = VECTORS == 32 ? PACKED_STRIP : PACKED_STRIP / 2,
     LINE = 64, // bytes that one prefetch fetches
 };
-
-typedef float quad __attribute__((vector_size(16)));
 
 // Products of rows before `end` with the columns, of which elements [k0, k0 + depth) are packed:
 // element t of column c of strip s at (s * depth + t) * STRIP + c.
@@ -33,37 +32,6 @@ struct tile {
     bool first; // nothing was summed yet
 };
 
-CPU_INLINE quad quad_load(const float *p) {
-    quad v;
-    memcpy(&v, p, sizeof(v));
-    return v;
-}
-
-CPU_INLINE void quad_store(float *p, quad v) {
-    memcpy(p, &v, sizeof(v));
-}
-
-// y[t * stride + i] = x[i][t]
-static void interleave(const float *const x[QUAD], int64_t k, float *y, int64_t stride) {
-    int64_t t = 0;
-    for (; t + QUAD <= k; t += QUAD, y += QUAD * stride) {
-        const quad a = quad_load(x[0] + t);
-        const quad b = quad_load(x[1] + t);
-        const quad c = quad_load(x[2] + t);
-        const quad d = quad_load(x[3] + t);
-        const quad ac0 = __builtin_shufflevector(a, c, 0, 4, 1, 5);
-        const quad ac2 = __builtin_shufflevector(a, c, 2, 6, 3, 7);
-        const quad bd0 = __builtin_shufflevector(b, d, 0, 4, 1, 5);
-        const quad bd2 = __builtin_shufflevector(b, d, 2, 6, 3, 7);
-        quad_store(y, __builtin_shufflevector(ac0, bd0, 0, 4, 1, 5));
-        quad_store(y + stride, __builtin_shufflevector(ac0, bd0, 2, 6, 3, 7));
-        quad_store(y + 2 * stride, __builtin_shufflevector(ac2, bd2, 0, 4, 1, 5));
-        quad_store(y + 3 * stride, __builtin_shufflevector(ac2, bd2, 2, 6, 3, 7));
-    }
-    for (; t < k; ++t, y += stride)
-        quad_store(y, (quad){x[0][t], x[1][t], x[2][t], x[3][t]});
-}
-
 // Columns beyond the last one repeat it; their results are not stored.
 static void pack_columns(const struct product *p) {
     float *to = p->packed;
@@ -72,7 +40,7 @@ static void pack_columns(const struct product *p) {
             const float *x[QUAD];
             for (int i = 0; i < QUAD; ++i)
                 x[i] = p->columns[MIN(strip + q + i, p->n_columns - 1)].x + p->k0;
-            interleave(x, p->depth, to + q, STRIP);
+            interleave_4(x, p->depth, to + q, STRIP);
         }
     }
 }
@@ -89,16 +57,19 @@ static void pack_panel(const struct product *p, int64_t row, int n_rows, int n_l
     const struct gemm_rows *rows = p->rows;
     const cpu_unpack_fn unpack = CPU_FN(cpu_unpack)(rows->type);
     const char *data = rows->data + (size_t)row * rows->stride + bytes_of(rows, k0);
-    for (int r = 0; r < n_lanes; r += QUAD) {
-        const float *x[QUAD];
-        for (int i = 0; i < QUAD; ++i) {
+    for (int r = 0; r < n_lanes; r += GROUP) {
+        const float *x[GROUP];
+        for (int i = 0; i < GROUP; ++i) {
             const char *from = data + (size_t)MIN(r + i, n_rows - 1) * rows->stride;
             x[i] = (const float *)(const void *)from;
             if (rows->type == GGML_TYPE_F32) continue;
-            unpack(from, p->unpacked + i * PACKED_DEPTH, k);
             x[i] = p->unpacked + i * PACKED_DEPTH;
+            unpack(from, p->unpacked + i * PACKED_DEPTH, k);
         }
-        interleave(x, k, p->panel + r, n_lanes);
+        if (LANES == 16)
+            interleave_16(x, k, p->panel + r, n_lanes);
+        else
+            interleave_4(x, k, p->panel + r, n_lanes);
     }
 }
 
@@ -219,7 +190,7 @@ void CPU_FN(cpu_gemm_packed)(const struct gemm_rows *rows, int64_t row, int64_t 
     const int64_t padded = (n_columns + STRIP - 1) / STRIP * STRIP;
     const int64_t depth = PACKED_FLOATS / padded / PACKED_DEPTH * PACKED_DEPTH;
     struct product p = {rows, row + n_rows, columns, n_columns, .unpacked = work};
-    p.panel = work + QUAD * PACKED_DEPTH;
+    p.panel = work + PACKED_GROUP * PACKED_DEPTH;
     p.packed = p.panel + PACKED_PANEL * PACKED_DEPTH;
     do {
         p.depth = MIN(rows->k - p.k0, depth);

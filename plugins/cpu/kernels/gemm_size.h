@@ -15,17 +15,18 @@ enum {
 
 // Products with packed operands.
 enum {
-    PACKED_MIN_COLUMNS = 32, // fewer are not worth the packing
-    PACKED_COLUMNS = 512,   // columns that callers hand over at a time
-    PACKED_DEPTH = 256,     // elements of a row that are packed at a time: whole blocks
-    PACKED_PANEL = 48,      // rows of a panel, at most
-    PACKED_STRIP = 8,       // columns of a strip, at most
+    PACKED_MIN_COLUMNS = 16, // fewer are not worth the packing
+    PACKED_COLUMNS = 512,    // columns that callers hand over at a time
+    PACKED_DEPTH = 256,      // elements of a row that are packed at a time: whole blocks
+    PACKED_GROUP = 16,       // rows that are unpacked before they are laid side by side, at most
+    PACKED_PANEL = 48,       // rows of a panel, at most
+    PACKED_STRIP = 8,        // columns of a strip, at most
     PACKED_FLOATS = PACKED_COLUMNS * PACKED_DEPTH, // packed columns, at most
 };
 
 // Work memory of a thread that multiplies up to n_columns columns of k elements.
 static inline size_t gemm_packed_floats(int64_t n_columns, int64_t k) {
-    const int64_t panel = (PACKED_PANEL + 4) * PACKED_DEPTH;
+    const int64_t panel = (PACKED_PANEL + PACKED_GROUP) * PACKED_DEPTH;
     if (n_columns >= PACKED_COLUMNS || k >= PACKED_FLOATS) return (size_t)panel + PACKED_FLOATS;
     const int64_t padded = (n_columns + PACKED_STRIP - 1) / PACKED_STRIP * PACKED_STRIP;
     const int64_t all = padded * ((k + PACKED_DEPTH - 1) / PACKED_DEPTH * PACKED_DEPTH);
