@@ -177,15 +177,13 @@ CPU_INLINE const int8_t *open_q3_K(const block_q3_K *b, struct opened *o) {
 // Six-bit scales, then minima, of the eight groups of a Q4_K or Q5_K block.
 CPU_INLINE void open_k4_scales(const uint8_t *packed, struct opened *o) {
     int8_t q[2 * OFFSETS_32];
-    uint32_t words[3];
-    uint64_t bytes[2];
-    memcpy(words, packed, K_SCALE_SIZE);
-    for (int i = 0; i < 2; ++i) {
-        const uint32_t low = words[2] >> (4 * i) & 0x0F0F0F0F;
-        const uint32_t high = words[i] >> 2 & 0x30303030;
-        bytes[i] = join_words(words[i] & 0x3F3F3F3F, low | high);
-    }
-    const v16b all = (v16b)(v2q){bytes[0], bytes[1]};
+    uint64_t low; // four scales, four minima; their top bits belong to the next four of each
+    uint32_t rest;
+    memcpy(&low, packed, sizeof(low));
+    memcpy(&rest, packed + sizeof(low), sizeof(rest));
+    const uint64_t next = (rest | (uint64_t)rest << 28) & 0x0F0F0F0F0F0F0F0F;
+    const v4w both = (v4w)(v2q){low & 0x3F3F3F3F3F3F3F3F, next | (low >> 2 & 0x3030303030303030)};
+    const v4w all = __builtin_shufflevector(both, both, 0, 2, 1, 3);
     memcpy(q, &all, sizeof(all));
     const vf scale = vf_set(o->scales[0]), offset = vf_set(-o->scales[OFFSETS_32]);
     for (int g = 0; g < 2 * OFFSETS_32; g += LANES)
@@ -246,12 +244,23 @@ CPU_INLINE const int8_t *open_iq4_nl(const block_iq4_nl *b, struct opened *o) {
     return o->numbers;
 }
 
+// Each of eight fields of `bits` bits becomes a byte: the upper half moves away, then that of each
+// half, then that of each quarter.
+CPU_INLINE uint64_t spread_fields(uint64_t x, const int bits) {
+    const uint64_t field = (UINT64_C(1) << bits) - 1;
+    const uint64_t two = field << bits | field, four = two << 2 * bits | two;
+    x = (x | x << (32 - 4 * bits)) & four * 0x0000000100000001;
+    x = (x | x << (16 - 2 * bits)) & two * 0x0001000100010001;
+    return (x | x << (8 - bits)) & field * 0x0101010101010101;
+}
+
 CPU_INLINE void open_iq4_xs_scales(const block_iq4_xs *b, struct opened *o) {
-    int8_t scales[MAX_GROUPS] = {0};
-    for (int g = 0; g < 8; ++g) {
-        const int low = b->scales_l[g / 2] >> (4 * (g % 2)) & 15;
-        scales[g] = (int8_t)((low | (b->scales_h >> (2 * g) & 3) << 4) - 32);
-    }
+    int8_t scales[MAX_GROUPS];
+    uint32_t low;
+    memcpy(&low, b->scales_l, sizeof(low));
+    const uint64_t both = spread_fields(low, 4) | spread_fields(b->scales_h, 2) << 4;
+    const v16b all = (v16b)(v2q){both, 0} - 32;
+    memcpy(scales, &all, sizeof(all));
     scale_groups(o->scales, scales, 8);
 }
 
@@ -303,16 +312,24 @@ CPU_INLINE const int8_t *open_mxfp4(const block_mxfp4 *b, struct opened *o) {
     return o->numbers;
 }
 
-// Half the value of an unsigned E4M3 byte (bias 7).
-CPU_INLINE float ue4m3_half(uint8_t x) {
-    const float small = (float)(x & 7) * 0x1p-10f;
-    const float large = cpu_bits_float(((uint32_t)(x & 127) << 20) + (119u << 23));
-    return x == 127 ? 0.0f : (x & 120) == 0 ? small : large;
+// Half the values of four unsigned E4M3 bytes (bias 7); 127 stands for none.
+CPU_INLINE void open_ue4m3_scales(const uint8_t *d, struct opened *o) {
+    int8_t codes[16];
+    uint32_t word;
+    memcpy(&word, d, sizeof(word));
+    v16b packed = (v16b)(v4w){word};
+    packed = packed & 127 & ~(v16b)(packed == 127);
+    memcpy(codes, &packed, sizeof(packed));
+    for (int g = 0; g < 4; g += LANES) {
+        const vf small = vf_from_i8(codes + g);
+        const vi code = __builtin_convertvector(small, vi);
+        const vf large = (vf)((code << 20) + (119 << 23));
+        vf_store(o->scales + g, vf_select(code < 8, small * 0x1p-10f, large));
+    }
 }
 
 CPU_INLINE const int8_t *open_nvfp4(const block_nvfp4 *b, struct opened *o) {
-    for (int g = 0; g < QK_NVFP4 / QK_NVFP4_SUB; ++g)
-        o->scales[g] = ue4m3_half(b->d[g]);
+    open_ue4m3_scales(b->d, o);
     for (int j = 0; j < QK_NVFP4 / 2; j += 16) {
         const v16b qs = v16b_load(b->qs + j);
         const v16b low = v16b_lookup(cpu_fp4_values, qs & 15);

@@ -42,15 +42,6 @@ typedef uint32_t v4w __attribute__((vector_size(16)));
 typedef uint8_t vb __attribute__((vector_size(BYTES)));
 typedef uint16_t vb_pairs __attribute__((vector_size(BYTES)));
 
-// The bytes of `first`, then those of `second`.
-CPU_INLINE uint64_t join_words(uint32_t first, uint32_t second) {
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    return (uint64_t)first << 32 | second;
-#else
-    return (uint64_t)second << 32 | first;
-#endif
-}
-
 CPU_INLINE v16b v16b_load(const void *p) {
     v16b v;
     memcpy(&v, p, sizeof(v));

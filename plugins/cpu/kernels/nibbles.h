@@ -47,8 +47,8 @@ CPU_INLINE vf scaled_values(const struct block_format f, vf values, struct opene
 
 // sums[c][r] += products of group g, and of the next where the high halves are that, with column c.
 CPU_INLINE void add_nibble_group(const struct block_format f, vf (*sums)[NIBBLE_ROWS], const int r,
-                                 const char *block, struct opened *o, int g,
-                                 const float *const *x, const int columns) {
+                                 const char *block, struct opened *o, int g, const float *const *x,
+                                 const int columns) {
     const struct nibble_format n = nibble_format(f.type);
     const int groups = n.own_group ? 2 : 1;
     const vf values = vf_from_i8(n.values);
