@@ -33,16 +33,25 @@ CPU_INLINE void tile(const float *const *a, const struct gemm_column *b, int64_t
             sum[c][r] += vf_load_part(a[r] + t, k - t) * y;
     }
     for (int c = 0; c < n_columns; ++c) {
-        for (int r = 0; r < n_rows; ++r) {
-            float *y = b[c].y + row + r;
-            *y = (k0 == 0 ? 0.0f : *y) + vf_sum(sum[c][r]);
+        float *y = b[c].y + row;
+        if (LANES > 1 && n_rows == QUAD) {
+            const quad before = k0 == 0 ? (quad){0} : quad_load(y);
+            quad_store(y, before + vf_sum_each(sum[c]));
+            continue;
         }
+        for (int r = 0; r < n_rows; ++r)
+            y[r] = (k0 == 0 ? 0.0f : y[r]) + vf_sum(sum[c][r]);
     }
 }
 
 static void full_tile(const float *const *a, const struct gemm_column *b, int64_t row, int64_t k0,
                       int64_t k) {
     tile(a, b, row, k0, k, TILE_ROWS, TILE_COLUMNS);
+}
+
+static void pair_tile(const float *const *a, const struct gemm_column *b, int64_t row, int64_t k0,
+                      int64_t k) {
+    tile(a, b, row, k0, k, TILE_ROWS, 2);
 }
 
 static void tall_tile(const float *const *a, const struct gemm_column *b, int64_t row, int64_t k0,
@@ -53,6 +62,14 @@ static void tall_tile(const float *const *a, const struct gemm_column *b, int64_
 static void single_tile(const float *const *a, const struct gemm_column *b, int64_t row, int64_t k0,
                         int64_t k) {
     tile(a, b, row, k0, k, 1, 1);
+}
+
+typedef void (*tile_fn)(const float *const *a, const struct gemm_column *b, int64_t row, int64_t k0,
+                        int64_t k);
+
+// Columns of the largest tile that fits.
+static int widest(int64_t n_columns) {
+    return n_columns >= TILE_COLUMNS ? TILE_COLUMNS : n_columns >= 2 ? 2 : 1;
 }
 
 // Pointers to elements [k0, k0 + k) of the rows as floats, unpacked into the panel unless they are
@@ -80,14 +97,12 @@ void CPU_FN(cpu_gemm)(const struct gemm_rows *rows, int64_t row, int n_rows,
     do {
         const int64_t k = MIN(rows->k - k0, GEMM_DEPTH);
         open_panel(rows, row, n_rows, k0, k, panel, a);
-        int64_t c = 0;
-        for (; c < n_columns;) {
-            const bool full = c + TILE_COLUMNS <= n_columns;
+        for (int64_t c = 0; c < n_columns;) {
+            const int width = widest(n_columns - c);
+            const tile_fn compute = width == 1 ? tall_tile : width == 2 ? pair_tile : full_tile;
             int r = 0;
-            for (; r + TILE_ROWS <= n_rows; r += TILE_ROWS) {
-                (full ? full_tile : tall_tile)(a + r, columns + c, row + r, k0, k);
-            }
-            const int width = full ? TILE_COLUMNS : 1;
+            for (; r + TILE_ROWS <= n_rows; r += TILE_ROWS)
+                compute(a + r, columns + c, row + r, k0, k);
             for (; r < n_rows; ++r) {
                 for (int i = 0; i < width; ++i)
                     single_tile(a + r, columns + c + i, row + r, k0, k);

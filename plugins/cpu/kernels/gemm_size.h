@@ -10,6 +10,7 @@
 enum {
     GEMM_DEPTH = 512,   // elements of a row that are unpacked at a time
     GEMM_MAX_ROWS = 32, // rows per call
+    GEMM_STREAMS = 4,   // rows that are best read side by side from memory
     GEMM_COLUMNS = 128, // columns that callers hand over at a time
 };
 

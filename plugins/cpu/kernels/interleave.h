@@ -5,20 +5,7 @@
 
 #include "simd.h"
 
-enum { QUAD = 4 };
-
-typedef float quad __attribute__((vector_size(16)));
 typedef float four_quads __attribute__((vector_size(64)));
-
-CPU_INLINE quad quad_load(const float *p) {
-    quad v;
-    memcpy(&v, p, sizeof(v));
-    return v;
-}
-
-CPU_INLINE void quad_store(float *p, quad v) {
-    memcpy(p, &v, sizeof(v));
-}
 
 // y[t * stride + i] = x[i][t]
 static inline void interleave_4(const float *const x[QUAD], int64_t k, float *y, int64_t stride) {

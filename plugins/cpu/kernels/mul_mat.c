@@ -51,8 +51,9 @@ static void compute_unit(const struct product *p, int64_t matrix, int64_t row, i
     struct gemm_column columns[GEMM_COLUMNS];
     const int64_t n = MIN(p->n_columns - column, GEMM_COLUMNS);
     const struct gemm_rows rows = open_matrix(p, matrix, column, n, columns);
-    if (!CPU_FN(cpu_mul_vec)(&rows, row, n_rows, columns, n))
-        CPU_FN(cpu_gemm)(&rows, row, n_rows, columns, n, panel);
+    if (CPU_FN(cpu_mul_vec)(&rows, row, n_rows, columns, n)) return;
+    for (int r = 0; r < n_rows; r += GEMM_STREAMS)
+        CPU_FN(cpu_gemm)(&rows, row + r, MIN(n_rows - r, GEMM_STREAMS), columns, n, panel);
 }
 
 // Panels of rows are split between the threads, and columns too where there are few panels; a

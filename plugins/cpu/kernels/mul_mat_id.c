@@ -76,8 +76,8 @@ static void compute_rows(const struct experts *x, int64_t expert, int64_t row, i
         CPU_FN(cpu_gemm_packed)(&rows, row, end - row, columns, n, work);
         return;
     }
-    for (; row < end; row += ROW_BLOCK)
-        CPU_FN(cpu_gemm)(&rows, row, (int)MIN(ROW_BLOCK, end - row), columns, n, work);
+    for (; row < end; row += GEMM_STREAMS)
+        CPU_FN(cpu_gemm)(&rows, row, (int)MIN(GEMM_STREAMS, end - row), columns, n, work);
 }
 
 // All experts' work, laid end to end, is measured in products of a row with a column; computes what

@@ -35,6 +35,9 @@ enum {
 typedef float vf __attribute__((vector_size(4 * LANES)));
 typedef int32_t vi __attribute__((vector_size(4 * LANES)));
 
+enum { QUAD = 4 };
+typedef float quad __attribute__((vector_size(4 * QUAD)));
+
 #define CPU_INLINE static inline __attribute__((always_inline))
 
 CPU_INLINE vf vf_load(const float *p) {
@@ -71,16 +74,44 @@ CPU_INLINE vf vf_max(vf a, vf b) {
     return vf_select(b > a, b, a);
 }
 
-// Quarters are added first, then the four lanes in pairs.
-CPU_INLINE float vf_sum(vf v) {
-    typedef float v4 __attribute__((vector_size(16)));
-    v4 part[LANES / 4 + 1];
-    if (LANES == 1) return v[0];
+CPU_INLINE quad quad_load(const float *p) {
+    quad v;
+    memcpy(&v, p, sizeof(v));
+    return v;
+}
+
+CPU_INLINE void quad_store(float *p, quad v) {
+    memcpy(p, &v, sizeof(v));
+}
+
+CPU_INLINE quad vf_sum_quads(vf v) {
+    quad part[LANES / QUAD + 1];
     memcpy(part, &v, sizeof(v));
-    v4 sum = part[0];
-    for (int i = 1; i < LANES / 4; ++i)
+    quad sum = part[0];
+    for (int i = 1; i < LANES / QUAD; ++i)
         sum += part[i];
+    return sum;
+}
+
+// Groups of four are added first, then the four lanes in pairs.
+CPU_INLINE float vf_sum(vf v) {
+    if (LANES == 1) return v[0];
+    const quad sum = vf_sum_quads(v);
     return (sum[0] + sum[2]) + (sum[1] + sum[3]);
+}
+
+// The sums of four vectors, each as vf_sum adds it. LANES > 1.
+CPU_INLINE quad vf_sum_each(const vf *v) {
+    const quad a = vf_sum_quads(v[0]);
+    const quad b = vf_sum_quads(v[1]);
+    const quad c = vf_sum_quads(v[2]);
+    const quad d = vf_sum_quads(v[3]);
+    const quad ac =
+        __builtin_shufflevector(a, c, 0, 4, 1, 5) + __builtin_shufflevector(a, c, 2, 6, 3, 7);
+    const quad bd =
+        __builtin_shufflevector(b, d, 0, 4, 1, 5) + __builtin_shufflevector(b, d, 2, 6, 3, 7);
+    return __builtin_shufflevector(ac, bd, 0, 4, 1, 5) +
+           __builtin_shufflevector(ac, bd, 2, 6, 3, 7);
 }
 
 CPU_INLINE float vf_largest(vf v) {
