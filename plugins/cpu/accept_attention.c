@@ -35,7 +35,7 @@ bool cpu_accepts_flash_attn(const struct ggml_tensor *node) {
 }
 
 size_t cpu_work_flash_attn(const struct ggml_tensor *node, int n_threads) {
-    return attention_work_floats(node->src[2]->ne[0]) * (size_t)n_threads * sizeof(float);
+    return attention_work_floats(node) * (size_t)n_threads * sizeof(float);
 }
 
 int64_t cpu_cost_flash_attn(const struct ggml_tensor *node) {

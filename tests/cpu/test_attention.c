@@ -156,6 +156,19 @@ static const struct attention_case attention_cases[] = {
     {96, 32, 5, 200, 4, 2, 2, 1, GGML_TYPE_Q4_0, GGML_TYPE_Q8_0, 4, true, 4, 50},
     {576, 512, 3, 50, 4, 1, 1, 1, GGML_TYPE_F16, GGML_TYPE_F16, 1, false, 0, 0},
     {3, 5, 11, 13, 3, 1, 3, 1, GGML_TYPE_F32, GGML_TYPE_F32, 1, false, 0, 0},
+    // Around the borders of tiles (96 rows by 64 keys), and of what is computed in tiles: 8 rows of
+    // up to 1024 elements.
+    {40, 40, 97, 129, 1, 1, 1, 1, GGML_TYPE_F16, GGML_TYPE_F16, 1, false, 0, 0},
+    {64, 64, 24, 64, 4, 1, 1, 1, GGML_TYPE_F32, GGML_TYPE_BF16, 0, false, 0, 0},
+    {64, 80, 25, 63, 4, 1, 1, 1, GGML_TYPE_Q8_0, GGML_TYPE_F16, 4, true, 8, 0},
+    {32, 32, 100, 130, 2, 2, 2, 1, GGML_TYPE_F16, GGML_TYPE_F16, 2, false, 8, 20},
+    {20, 24, 7, 65, 1, 1, 1, 1, GGML_TYPE_F16, GGML_TYPE_F16, 1, true, 0, 0},
+    {20, 24, 8, 65, 1, 1, 1, 1, GGML_TYPE_F16, GGML_TYPE_F16, 1, true, 0, 0},
+    {72, 72, 1, 70, 9, 1, 1, 1, GGML_TYPE_F16, GGML_TYPE_F32, 1, true, 0, 0},
+    {576, 512, 9, 67, 1, 1, 1, 1, GGML_TYPE_F16, GGML_TYPE_F16, 1, false, 0, 0},
+    {1024, 1024, 9, 66, 1, 1, 1, 1, GGML_TYPE_F32, GGML_TYPE_F32, 1, false, 0, 0},
+    {1025, 8, 9, 66, 1, 1, 1, 1, GGML_TYPE_F32, GGML_TYPE_F32, 1, false, 0, 0},
+    {8, 1025, 9, 66, 1, 1, 1, 1, GGML_TYPE_F32, GGML_TYPE_F32, 1, false, 0, 0},
 };
 
 static struct ggml_tensor *build_attention(struct fixture *f, const struct attention_case *c) {
@@ -194,19 +207,19 @@ static void test_attention_on_cache_views(void **state) {
                   oracle_flash_attn_ext, ATTENTION);
 }
 
-static void test_masked_keys_contribute_nothing(void **state) {
-    struct fixture *f = *state;
-    struct ggml_tensor *q = fixture_tensor(f, GGML_TYPE_F32, 32, 40, 2, 1);
+static void check_masked_keys(struct fixture *f, int n_tokens) {
+    struct ggml_tensor *q = fixture_tensor(f, GGML_TYPE_F32, 32, n_tokens, 2, 1);
     struct ggml_tensor *k = fixture_tensor(f, GGML_TYPE_F32, 32, 70, 2, 1);
     struct ggml_tensor *v = fixture_tensor(f, GGML_TYPE_F32, 32, 70, 2, 1);
-    struct ggml_tensor *mask = ggml_new_tensor_2d(f->ctx, GGML_TYPE_F16, 70, 40);
-    for (int i = 0; i < 70 * 40; ++i)
+    struct ggml_tensor *mask = ggml_new_tensor_2d(f->ctx, GGML_TYPE_F16, 70, n_tokens);
+    for (int i = 0; i < 70 * n_tokens; ++i)
         ((uint16_t *)mask->data)[i] = i % 70 >= 45 || i / 70 == 3 ? 0xFC00 : 0;
     struct ggml_tensor *node = ggml_flash_attn_ext(f->ctx, q, k, v, mask, 1.0f, 0, 0);
     // Row 3 sees no key at all: zeros
     fixture_check(f, node, oracle_flash_attn_ext, ATTENTION);
     float before[32 * 2 * 40];
-    memcpy(before, node->data, sizeof(before));
+    assert_true(ggml_nbytes(node) <= sizeof(before));
+    memcpy(before, node->data, ggml_nbytes(node));
     for (int64_t head = 0; head < 2; ++head) {
         for (int64_t i = 45 * 32; i < 70 * 32; ++i) {
             ((float *)k->data)[head * 70 * 32 + i] = NAN;
@@ -214,19 +227,39 @@ static void test_masked_keys_contribute_nothing(void **state) {
         }
     }
     assert_int_equal(fixture_compute(f, node, 2), GGML_STATUS_SUCCESS);
-    assert_memory_equal(before, node->data, sizeof(before));
+    assert_memory_equal(before, node->data, ggml_nbytes(node));
+}
+
+static void test_masked_keys_contribute_nothing(void **state) {
+    check_masked_keys(*state, 5);
+    check_masked_keys(*state, 40);
+}
+
+static void test_nan_value_reaches_those_who_see_it(void **state) {
+    struct fixture *f = *state;
+    struct ggml_tensor *q = fixture_tensor(f, GGML_TYPE_F32, 32, 40, 1, 1);
+    struct ggml_tensor *k = fixture_tensor(f, GGML_TYPE_F32, 32, 70, 1, 1);
+    struct ggml_tensor *mask = ggml_new_tensor_2d(f->ctx, GGML_TYPE_F16, 70, 40);
+    for (int i = 0; i < 70 * 40; ++i)
+        ((uint16_t *)mask->data)[i] = i % 70 == 66 && i / 70 != 13 ? 0xFC00 : 0x3800;
+    struct ggml_tensor *v = fixture_tensor(f, GGML_TYPE_F32, 32, 70, 1, 1);
+    ((float *)v->data)[66 * 32 + 7] = NAN;
+    struct ggml_tensor *node = ggml_flash_attn_ext(f->ctx, q, k, v, mask, 0.1f, 0, 0);
+    assert_int_equal(fixture_compute(f, node, 2), GGML_STATUS_SUCCESS);
+    for (int64_t i = 0; i < 32 * 40; ++i)
+        assert_true(!isnan(((float *)node->data)[i]) == (i != 13 * 32 + 7));
 }
 
 static void test_nan_query_stays_visible(void **state) {
     struct fixture *f = *state;
-    struct ggml_tensor *q = fixture_tensor(f, GGML_TYPE_F32, 32, 2, 1, 1);
-    struct ggml_tensor *k = fixture_tensor(f, GGML_TYPE_F32, 32, 9, 1, 1);
-    ((float *)q->data)[5] = NAN;
-    struct ggml_tensor *node = ggml_flash_attn_ext(f->ctx, q, k, k, NULL, 1.0f, 0, 0);
-    assert_int_equal(fixture_compute(f, node, 1), GGML_STATUS_SUCCESS);
-    for (int64_t c = 0; c < 32; ++c) {
-        assert_true(isnan(oracle_value(node, c, 0, 0, 0)));
-        assert_true(isfinite(oracle_value(node, c, 0, 1, 0)));
+    for (int64_t n = 2; n <= 18; n += 16) {
+        struct ggml_tensor *q = fixture_tensor(f, GGML_TYPE_F32, 32, n, 1, 1);
+        struct ggml_tensor *k = fixture_tensor(f, GGML_TYPE_F32, 32, 9, 1, 1);
+        ((float *)q->data)[5] = NAN;
+        struct ggml_tensor *node = ggml_flash_attn_ext(f->ctx, q, k, k, NULL, 1.0f, 0, 0);
+        assert_int_equal(fixture_compute(f, node, 1), GGML_STATUS_SUCCESS);
+        for (int64_t i = 0; i < 32 * n; ++i)
+            assert_true(!isfinite(((float *)node->data)[i]) == (i < 32));
     }
 }
 
@@ -249,6 +282,7 @@ int main(void) {
         cpu_test(test_attention),
         cpu_test(test_attention_on_cache_views),
         cpu_test(test_masked_keys_contribute_nothing),
+        cpu_test(test_nan_value_reaches_those_who_see_it),
         cpu_test(test_nan_query_stays_visible),
         cpu_test(test_short_mask_is_refused),
     };

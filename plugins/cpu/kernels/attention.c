@@ -3,28 +3,15 @@
 // keys. Query rows that share a head of K and V are computed together, so that a block is unpacked
 // once for all of them; each row's arithmetic is the same however many there are. A masked key
 // contributes nothing, not even its NaN.
-#include "attention.h"
-
 #include "alibi.h"
-#include "convert.h"
+#include "attention_node.h"
 #include "gemm.h"
-#include "ggml-shape.h"
 #include "simd.h"
 #include "vmath.h"
 
-struct attention {
-    const struct ggml_tensor *dst, *q, *k, *v, *mask;
-    const float *sinks;
-    float scale, max_bias, softcap;
-    int64_t group; // heads that share K and V
-};
-
-// Up to ATTENTION_QUERIES rows of one group of heads: row r is head r % group of token r / group.
+// Up to ATTENTION_QUERIES rows.
 struct query_tile {
-    int64_t batch;
-    int64_t first_head;
-    int64_t first_row;
-    int n;
+    struct attention_rows rows;
     struct gemm_column columns[ATTENTION_QUERIES]; // query and its scores
     const char *masks[ATTENTION_QUERIES];
     float slopes[ATTENTION_QUERIES];
@@ -38,7 +25,7 @@ struct scratch {
 };
 
 static struct scratch scratch_at(float *work, int64_t v_size) {
-    struct scratch s = {.panel = work, .stride = (v_size + 15) / 16 * 16};
+    struct scratch s = {.panel = work, .stride = attention_padded(v_size)};
     s.scores = s.panel + ATTENTION_KEYS * GEMM_DEPTH;
     s.masks = s.scores + ATTENTION_QUERIES * ATTENTION_KEYS;
     s.values = s.masks + ATTENTION_QUERIES * ATTENTION_KEYS;
@@ -46,23 +33,15 @@ static struct scratch scratch_at(float *work, int64_t v_size) {
     return s;
 }
 
-static struct ggml_row row_of(const struct attention *a, const struct query_tile *tile, int r) {
-    const int64_t row = tile->first_row + r;
-    return (struct ggml_row){row / a->group, tile->first_head + row % a->group, tile->batch};
-}
-
 static void open_tile(const struct attention *a, struct query_tile *tile, const struct scratch *s) {
-    for (int r = 0; r < tile->n; ++r) {
-        const struct ggml_row at = row_of(a, tile, r); // token, head, batch
+    for (int r = 0; r < tile->rows.n; ++r) {
+        const struct ggml_row at = attention_row(a, &tile->rows, r);
         tile->columns[r].x = (const float *)(const void *)ggml_row_data(a->q, at);
         tile->columns[r].y = s->scores + r * ATTENTION_KEYS;
         tile->slopes[r] = cpu_alibi_slope(a->max_bias, a->q->ne[2], at.i2);
         tile->largest[r] = -INFINITY;
         tile->sums[r] = 0.0f;
-        if (a->mask) {
-            const struct ggml_row from = {at.i1, at.i2 % a->mask->ne[2], at.i3 % a->mask->ne[3]};
-            tile->masks[r] = ggml_row_data(a->mask, from);
-        }
+        if (a->mask) tile->masks[r] = attention_mask(a, at);
         memset(s->out + r * s->stride, 0, (size_t)a->v->ne[0] * sizeof(float));
     }
 }
@@ -71,7 +50,7 @@ static void open_tile(const struct attention *a, struct query_tile *tile, const 
 static bool load_masks(const struct attention *a, const struct query_tile *tile,
                        const struct scratch *s, int64_t key, int n_keys) {
     bool visible = false;
-    for (int r = 0; r < tile->n; ++r) {
+    for (int r = 0; r < tile->rows.n; ++r) {
         float *to = s->masks + r * ATTENTION_KEYS;
         const float *from = cpu_load(to, tile->masks[r], a->mask->type, key, n_keys);
         if (from != to) memcpy(to, from, (size_t)n_keys * sizeof(float));
@@ -171,15 +150,12 @@ static const char *open_values(const struct attention *a, const struct scratch *
 static void compute_block(const struct attention *a, struct query_tile *tile,
                           const struct scratch *s, int64_t key, int n_keys) {
     if (a->mask && !load_masks(a, tile, s, key, n_keys)) return;
-    const int64_t k_head = tile->first_head / (a->q->ne[2] / a->k->ne[2]);
-    const int64_t v_head = tile->first_head / (a->q->ne[2] / a->v->ne[2]);
-    const struct gemm_rows keys = {ggml_row_data(a->k, (struct ggml_row){key, k_head, tile->batch}),
-                                   a->k->nb[1], a->k->type, a->k->ne[0]};
-    CPU_FN(cpu_gemm)(&keys, 0, n_keys, tile->columns, tile->n, s->panel);
+    const struct gemm_rows keys = {attention_keys(a, &tile->rows, key), a->k->nb[1], a->k->type,
+                                   a->k->ne[0]};
+    CPU_FN(cpu_gemm)(&keys, 0, n_keys, tile->columns, tile->rows.n, s->panel);
     size_t stride;
-    const char *values = open_values(
-        a, s, ggml_row_data(a->v, (struct ggml_row){key, v_head, tile->batch}), n_keys, &stride);
-    for (int r = 0; r < tile->n; ++r) {
+    const char *values = open_values(a, s, attention_values(a, &tile->rows, key), n_keys, &stride);
+    for (int r = 0; r < tile->rows.n; ++r) {
         float *scores = s->scores + r * ATTENTION_KEYS;
         float *out = s->out + r * s->stride;
         const float largest =
@@ -189,16 +165,13 @@ static void compute_block(const struct attention *a, struct query_tile *tile,
     }
 }
 
-// Divides by the sum; the sink counts in it, but has no value.
-static void close_row(const struct attention *a, struct query_tile *tile, int r, float *out) {
-    const struct ggml_row at = row_of(a, tile, r);
+void CPU_FN(cpu_attention_store)(const struct attention *a, struct ggml_row at, float largest,
+                                 float sum, float *out) {
     const int64_t n = a->v->ne[0];
-    float sum = tile->sums[r];
     if (a->sinks) {
         const float sink = a->sinks[at.i2];
-        const float before = tile->largest[r];
-        const float now = sink > before ? sink : before;
-        const float factor = before == now ? 1.0f : expf(before - now);
+        const float now = sink > largest ? sink : largest;
+        const float factor = largest == now ? 1.0f : expf(largest - now);
         sum = sum * factor + (sink == now ? 1.0f : expf(sink - now));
         scale_row(out, factor, n);
     }
@@ -207,22 +180,17 @@ static void close_row(const struct attention *a, struct query_tile *tile, int r,
            (size_t)n * sizeof(float));
 }
 
-static void compute_tile(const struct attention *a, struct query_tile *tile,
-                         const struct scratch *s) {
-    open_tile(a, tile, s);
+static void compute_few(const struct attention *a, const struct attention_rows *rows, float *work) {
+    const struct scratch s = scratch_at(work, a->v->ne[0]);
+    struct query_tile tile = {.rows = *rows};
+    open_tile(a, &tile, &s);
     const int64_t n_keys = a->k->ne[1];
     for (int64_t key = 0; key < n_keys; key += ATTENTION_KEYS)
-        compute_block(a, tile, s, key, (int)MIN(n_keys - key, ATTENTION_KEYS));
-    for (int r = 0; r < tile->n; ++r)
-        close_row(a, tile, r, s->out + r * s->stride);
-}
-
-static int64_t choose_group(const struct ggml_tensor *q, const struct ggml_tensor *k,
-                            const struct ggml_tensor *v) {
-    const int64_t per_k = q->ne[2] / k->ne[2];
-    const int64_t per_v = q->ne[2] / v->ne[2];
-    const int64_t smaller = MIN(per_k, per_v);
-    return MAX(per_k, per_v) % smaller == 0 ? smaller : 1;
+        compute_block(a, &tile, &s, key, (int)MIN(n_keys - key, ATTENTION_KEYS));
+    for (int r = 0; r < rows->n; ++r) {
+        CPU_FN(cpu_attention_store)
+        (a, attention_row(a, rows, r), tile.largest[r], tile.sums[r], s.out + r * s.stride);
+    }
 }
 
 static struct attention read_node(const struct ggml_tensor *dst) {
@@ -236,31 +204,35 @@ static struct attention read_node(const struct ggml_tensor *dst) {
         .scale = ggml_get_op_params_f32(dst, 0),
         .max_bias = ggml_get_op_params_f32(dst, 1),
         .softcap = ggml_get_op_params_f32(dst, 2),
-        .group = choose_group(dst->src[0], dst->src[1], dst->src[2]),
+        .group = attention_group(dst),
     };
 }
 
 enum ggml_status CPU_FN(cpu_flash_attn_ext)(const struct cpu_task *task) {
     const struct attention a = read_node(task->dst);
-    const int64_t v_size = a.v->ne[0];
-    const struct scratch s =
-        scratch_at((float *)task->work + (size_t)task->ith * attention_work_floats(v_size), v_size);
-    const int64_t rows = a.q->ne[1] * a.group;
+    const bool many = attention_is_many(task->dst);
+    float *work = (float *)task->work + (size_t)task->ith * attention_work_floats(task->dst);
+    const int64_t n_rows = a.q->ne[1] * a.group;
     const int64_t groups = a.q->ne[2] / a.group;
-    int64_t size = ATTENTION_QUERIES;
-    while (size > 1 && (rows + size - 1) / size * groups * a.q->ne[3] < 2 * (int64_t)task->nth)
+    const int64_t least = many ? ATTENTION_MANY : 1;
+    int64_t size = many ? ATTENTION_ROWS : ATTENTION_QUERIES;
+    while (size / 2 >= least &&
+           (n_rows + size - 1) / size * groups * a.q->ne[3] < 2 * (int64_t)task->nth)
         size /= 2;
-    const int64_t tiles = (rows + size - 1) / size;
+    const int64_t tiles = (n_rows + size - 1) / size;
     int64_t begin, end;
     cpu_task_range(task, tiles * groups * a.q->ne[3], &begin, &end);
     for (int64_t unit = begin; unit < end; ++unit) {
-        struct query_tile tile = {
+        struct attention_rows rows = {
             .batch = unit / tiles / groups,
             .first_head = unit / tiles % groups * a.group,
             .first_row = unit % tiles * size,
         };
-        tile.n = (int)MIN(size, rows - tile.first_row);
-        compute_tile(&a, &tile, &s);
+        rows.n = (int)MIN(size, n_rows - rows.first_row);
+        if (many)
+            CPU_FN(cpu_attention_many)(&a, &rows, work);
+        else
+            compute_few(&a, &rows, work);
     }
     return GGML_STATUS_SUCCESS;
 }
