@@ -71,12 +71,12 @@ static void test_any_depth(void **state) {
 // sizes depend on the level.
 static void test_edges_of_blocks(void **state) {
     static const int64_t shapes[][3] = {
-        {1, 15, 40},    {6, 16, 70},    {7, 17, 71},    {1, 31, 40},   {1, 32, 1},
-        {3, 32, 3},     {4, 33, 4},     {5, 34, 5},     {11, 35, 255}, {12, 36, 256},
-        {13, 37, 257},  {23, 39, 31},   {24, 40, 33},   {25, 41, 100}, {33, 47, 100},
-        {47, 48, 511},  {48, 64, 512},  {49, 65, 513},  {95, 33, 7},   {97, 63, 13},
-        {145, 32, 9},   {9, 511, 65},   {9, 512, 64},   {9, 513, 63},  {50, 520, 260},
-        {13, 32, 4095}, {13, 32, 4097}, {2, 1025, 257},
+        {47, 96, 40},   {48, 85, 40},   {48, 86, 1},    {49, 87, 3},     {50, 88, 4},
+        {51, 89, 5},    {59, 90, 255},  {60, 91, 256},  {61, 92, 257},   {71, 93, 31},
+        {72, 94, 33},   {73, 95, 100},  {81, 96, 100},  {95, 97, 511},   {96, 98, 512},
+        {97, 99, 513},  {143, 100, 7},  {145, 101, 13}, {256, 16, 9},    {257, 17, 70},
+        {300, 15, 71},  {48, 511, 65},  {49, 512, 64},  {50, 513, 63},   {56, 520, 260},
+        {48, 88, 1279}, {48, 87, 1280}, {52, 88, 1281}, {48, 1025, 257},
     };
     struct fixture *f = *state;
     for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); ++i) {
@@ -87,14 +87,14 @@ static void test_edges_of_blocks(void **state) {
         fixture_check(f, ggml_mul_mat(f->ctx, a, b), oracle_mul_mat, EXACT);
         fixture_check(f, ggml_mul_mat(f->ctx, h, b), oracle_mul_mat, EXACT);
     }
-    struct ggml_tensor *q = fixture_tensor(f, GGML_TYPE_Q4_K, 4352, 50, 1, 1);
+    struct ggml_tensor *q = fixture_tensor(f, GGML_TYPE_Q4_K, 4352, 130, 1, 1);
     struct ggml_tensor *b = fixture_tensor(f, GGML_TYPE_F32, 4352, 33, 1, 1);
     fixture_check(f, ggml_mul_mat(f->ctx, q, b), oracle_mul_mat, EXACT);
 }
 
 // Infinities and NaN stay in the rows and columns that they belong to.
 static void test_many_columns_keep_nan_apart(void **state) {
-    enum { M = 50, N = 37, K = 70 };
+    enum { M = 50, N = 97, K = 70 };
     struct fixture *f = *state;
     struct ggml_tensor *a = fixture_tensor(f, GGML_TYPE_F32, K, M, 1, 1);
     struct ggml_tensor *b = fixture_tensor(f, GGML_TYPE_F32, K, N, 1, 1);
@@ -116,10 +116,11 @@ static void test_broadcast_divides(void **state) {
     struct ggml_tensor *a = fixture_tensor(f, GGML_TYPE_F16, 64, 17, 2, 3);
     struct ggml_tensor *b = fixture_tensor(f, GGML_TYPE_F32, 64, 5, 6, 6);
     fixture_check(f, ggml_mul_mat(f->ctx, a, b), oracle_mul_mat, EXACT);
-    struct ggml_tensor *one = fixture_tensor(f, GGML_TYPE_Q4_0, 64, 40, 1, 1);
+    struct ggml_tensor *one = fixture_tensor(f, GGML_TYPE_Q4_0, 64, 54, 1, 1);
     fixture_check(f, ggml_mul_mat(f->ctx, one, b), oracle_mul_mat, EXACT);
+    struct ggml_tensor *tall = fixture_tensor(f, GGML_TYPE_F16, 64, 70, 2, 3);
     struct ggml_tensor *wide = fixture_tensor(f, GGML_TYPE_F16, 64, 19, 6, 6);
-    fixture_check(f, ggml_mul_mat(f->ctx, a, wide), oracle_mul_mat, EXACT);
+    fixture_check(f, ggml_mul_mat(f->ctx, tall, wide), oracle_mul_mat, EXACT);
     fixture_check(f, ggml_mul_mat(f->ctx, one, wide), oracle_mul_mat, EXACT);
 }
 
@@ -153,7 +154,7 @@ static void test_empty_operands(void **state) {
 
 static void check_experts(struct fixture *f, enum ggml_type type, int64_t n_experts, int64_t slots,
                           int64_t shared, int64_t tokens) {
-    struct ggml_tensor *a = fixture_tensor(f, type, 256, 37, n_experts, 1);
+    struct ggml_tensor *a = fixture_tensor(f, type, 256, 53, n_experts, 1);
     struct ggml_tensor *b = fixture_tensor(f, GGML_TYPE_F32, 256, shared ? 1 : slots, tokens, 1);
     struct ggml_tensor *ids = fixture_indices(f, n_experts, slots + 3, tokens, 1);
     struct ggml_tensor *used = ggml_view_2d(f->ctx, ids, slots, tokens, ids->nb[1], 4);

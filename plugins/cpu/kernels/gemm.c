@@ -8,6 +8,12 @@ enum {
     TILE_COLUMNS = VECTORS == 32 ? 4 : 2, // as many as the registers hold accumulators
 };
 
+// Elements [t, k), fewer than LANES, in any lanes; the others 0.
+CPU_INLINE vf load_rest(const float *x, int64_t t, int64_t k) {
+    if (k < LANES) return vf_load_part(x + t, k - t);
+    return vf_select(vi_from(LANES - (int32_t)(k - t)), vf_load(x + k - LANES), (vf){0});
+}
+
 // y (+)= dot products of n_rows x n_columns; both are constants where this is inlined.
 CPU_INLINE void tile(const float *const *a, const struct gemm_column *b, int64_t row, int64_t k0,
                      int64_t k, const int n_rows, const int n_columns) {
@@ -27,10 +33,15 @@ CPU_INLINE void tile(const float *const *a, const struct gemm_column *b, int64_t
                 sum[c][r] += x[r] * y;
         }
     }
-    for (int c = 0; c < n_columns && t < k; ++c) {
-        const vf y = vf_load_part(b[c].x + k0 + t, k - t);
+    if (t < k) {
+        vf x[TILE_ROWS];
         for (int r = 0; r < n_rows; ++r)
-            sum[c][r] += vf_load_part(a[r] + t, k - t) * y;
+            x[r] = load_rest(a[r], t, k);
+        for (int c = 0; c < n_columns; ++c) {
+            const vf y = load_rest(b[c].x + k0, t, k);
+            for (int r = 0; r < n_rows; ++r)
+                sum[c][r] += x[r] * y;
+        }
     }
     for (int c = 0; c < n_columns; ++c) {
         float *y = b[c].y + row;

@@ -4,6 +4,7 @@
 #ifndef CPU_GEMM_SIZE_H
 #define CPU_GEMM_SIZE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,14 +17,22 @@ enum {
 
 // Products with packed operands.
 enum {
-    PACKED_MIN_COLUMNS = 16, // fewer are not worth the packing
-    PACKED_COLUMNS = 512,    // columns that callers hand over at a time
-    PACKED_DEPTH = 256,      // elements of a row that are packed at a time: whole blocks
-    PACKED_GROUP = 16,       // rows that are unpacked before they are laid side by side, at most
-    PACKED_PANEL = 48,       // rows of a panel, at most
-    PACKED_STRIP = 8,        // columns of a strip, at most
+    PACKED_MIN_COLUMNS = 16,   // fewer are not worth the packing
+    PACKED_MIN_ROWS = 48,      // the same
+    PACKED_MIN_RESULTS = 4096, // the same
+    PACKED_COLUMNS = 512,      // columns that callers hand over at a time
+    PACKED_DEPTH = 256,        // elements of a row that are packed at a time: whole blocks
+    PACKED_GROUP = 16,         // rows that are unpacked before they are laid side by side, at most
+    PACKED_PANEL = 48,         // rows of a panel, at most
+    PACKED_STRIP = 8,          // columns of a strip, at most
     PACKED_FLOATS = PACKED_COLUMNS * PACKED_DEPTH, // packed columns, at most
 };
+
+// Whether so many rows and columns are multiplied packed.
+static inline bool gemm_packs(int64_t n_rows, int64_t n_columns) {
+    return n_columns >= PACKED_MIN_COLUMNS && n_rows >= PACKED_MIN_ROWS &&
+           n_columns >= PACKED_MIN_RESULTS / n_rows;
+}
 
 // Work memory of a thread that multiplies up to n_columns columns of k elements.
 static inline size_t gemm_packed_floats(int64_t n_columns, int64_t k) {

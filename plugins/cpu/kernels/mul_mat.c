@@ -94,7 +94,7 @@ enum ggml_status CPU_FN(cpu_mul_mat)(const struct cpu_task *task) {
         mul_mat_pack(task, b, task->work);
         cpu_team_barrier(task->team);
     }
-    if (p.n_columns >= PACKED_MIN_COLUMNS) {
+    if (gemm_packs(a->ne[1], p.n_columns)) {
         compute_panels(&p, task, work);
         return GGML_STATUS_SUCCESS;
     }

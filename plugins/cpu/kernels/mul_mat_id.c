@@ -72,7 +72,7 @@ static void compute_rows(const struct experts *x, int64_t expert, int64_t row, i
     for (int64_t c = 0; c < n; ++c)
         columns[c] = column_at(x, first + c);
     if (CPU_FN(cpu_mul_vec)(&rows, row, end - row, columns, n)) return;
-    if (n >= PACKED_MIN_COLUMNS) {
+    if (gemm_packs(a->ne[1], n)) {
         CPU_FN(cpu_gemm_packed)(&rows, row, end - row, columns, n, work);
         return;
     }
@@ -89,7 +89,7 @@ static int64_t compute_share(const struct experts *x, int64_t begin, int64_t end
         int64_t n = 0;
         for (int64_t first = x->starts[e]; first < x->starts[e + 1]; first += n) {
             n = MIN(x->starts[e + 1] - first, PACKED_COLUMNS);
-            const int64_t block = n >= PACKED_MIN_COLUMNS ? GEMM_PANEL : ROW_BLOCK;
+            const int64_t block = gemm_packs(m, n) ? GEMM_PANEL : ROW_BLOCK;
             const int64_t n_blocks = (m + block - 1) / block;
             const int64_t length = block * (n + UNPACK_COST);
             const int64_t row = blocks_before(begin - at, length, n_blocks) * block;

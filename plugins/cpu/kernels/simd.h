@@ -69,6 +69,14 @@ CPU_INLINE vf vf_select(vi mask, vf yes, vf no) {
     return (vf)((mask & (vi)yes) | (~mask & (vi)no));
 }
 
+// Lanes from the first on.
+CPU_INLINE vi vi_from(int32_t first) {
+    static const int32_t lanes[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    vi v;
+    memcpy(&v, lanes, sizeof(v));
+    return v >= first;
+}
+
 // b where it is larger; NaN in a stays.
 CPU_INLINE vf vf_max(vf a, vf b) {
     return vf_select(b > a, b, a);
