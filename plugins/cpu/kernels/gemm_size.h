@@ -20,12 +20,12 @@ enum {
     PACKED_MIN_COLUMNS = 16,   // fewer are not worth the packing
     PACKED_MIN_ROWS = 48,      // the same
     PACKED_MIN_RESULTS = 4096, // the same
-    PACKED_COLUMNS = 512,      // columns that callers hand over at a time
+    PACKED_COLUMNS = 256,      // columns that callers hand over at a time
     PACKED_DEPTH = 256,        // elements of a row that are packed at a time: whole blocks
     PACKED_GROUP = 16,         // rows that are unpacked before they are laid side by side, at most
     PACKED_PANEL = 48,         // rows of a panel, at most
     PACKED_STRIP = 8,          // columns of a strip, at most
-    PACKED_FLOATS = PACKED_COLUMNS * PACKED_DEPTH, // packed columns, at most
+    PACKED_FLOATS = 131072,    // packed columns, at most: half a megabyte
 };
 
 // Whether so many rows and columns are multiplied packed.
