@@ -436,7 +436,8 @@ bool sched_allocate(struct ggml_backend_sched *sched);
 bool sched_reserve_buffers(struct ggml_backend_sched *sched);
 bool sched_measure(struct ggml_backend_sched *sched, size_t *out_sizes);
 
-// Lifetimes and takeovers; false with a message.
+// Lifetimes and takeovers; false with a message. Once per split: what numbering noted about uses is
+// used up.
 bool sched_find_lives(struct ggml_backend_sched *sched);
 // Plans the memory of the split graph. If for_use, a plan that fits into the buffers is good
 // enough, and tensors are bound on the way as far as that can be: see `bound`. false with a
