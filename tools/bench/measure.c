@@ -3,6 +3,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "bench.h"
 
@@ -22,11 +23,23 @@ void bench_warm_up(void) {
     }
 }
 
+// Twice the largest cache, where the system tells.
+static size_t evicting_bytes(void) {
+    const size_t least = (size_t)64 << 20, most = (size_t)1 << 30;
+    size_t bytes = (size_t)256 << 20;
+#ifdef _SC_LEVEL3_CACHE_SIZE
+    const long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    if (cache > 0) bytes = 2 * (size_t)cache;
+#endif
+    return bytes < least ? least : bytes > most ? most : bytes;
+}
+
 bool bench_evict(void) {
-    enum { BYTES = 64 << 20, LINE = 64 };
+    enum { LINE = 64 };
     static volatile char *other; // kept until the program ends
-    if (!other) other = malloc(BYTES);
-    for (size_t i = 0; other && i < BYTES; i += LINE) {
+    const size_t bytes = evicting_bytes();
+    if (!other) other = malloc(bytes);
+    for (size_t i = 0; other && i < bytes; i += LINE) {
         other[i] = (char)(other[i] + 1);
     }
     return other != NULL;
