@@ -21,8 +21,8 @@ double bench_ns(void);
 // Keeps the processor busy for 0.3 s: one that was idle takes a while to reach its clock.
 void bench_warm_up(void);
 // Leaves nothing of use in the processor's caches, as computing with large weights does. Blocks for
-// up to some tenths of a second; false if there is no memory for that.
-bool bench_evict(void);
+// up to some tenths of a second. Where memory is short some caches keep what they have.
+void bench_evict(void);
 // Sorts the values.
 double bench_median(double *values, int n);
 // Reads a whole number in [low, high] from the text of an option.

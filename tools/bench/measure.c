@@ -34,15 +34,21 @@ static size_t evicting_bytes(void) {
     return bytes < least ? least : bytes > most ? most : bytes;
 }
 
-bool bench_evict(void) {
+void bench_evict(void) {
     enum { LINE = 64 };
     static volatile char *other; // kept until the program ends
-    const size_t bytes = evicting_bytes();
-    if (!other) other = malloc(bytes);
-    for (size_t i = 0; other && i < bytes; i += LINE) {
+    static size_t bytes;
+    if (!other) {
+        bytes = evicting_bytes();
+        other = calloc(bytes, 1);
+    }
+    while (!other && bytes > 0) {
+        bytes /= 2;
+        other = calloc(bytes, 1);
+    }
+    for (size_t i = 0; i < bytes; i += LINE) {
         other[i] = (char)(other[i] + 1);
     }
-    return other != NULL;
 }
 
 static int by_value(const void *a, const void *b) {

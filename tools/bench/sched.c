@@ -59,10 +59,10 @@ static bool measure_once(const struct bench *bench, int n_tokens, uint32_t struc
     struct ggml_context *ctx = NULL;
     struct ggml_cgraph *graph =
         model_graph(&bench->model, n_tokens, structure, bench->memory, &ctx);
-    bool done = !cold || bench_evict();
+    if (cold) bench_evict();
     const double start = bench_ns();
     ggml_backend_sched_reset(bench->sched);
-    done = done && ggml_backend_sched_alloc_graph(bench->sched, graph);
+    bool done = ggml_backend_sched_alloc_graph(bench->sched, graph);
     const double middle = bench_ns();
     ggml_backend_sched_reset(bench->sched);
     done = done && ggml_backend_sched_alloc_graph(bench->sched, graph);
@@ -73,8 +73,8 @@ static bool measure_once(const struct bench *bench, int n_tokens, uint32_t struc
     return done;
 }
 
-// The median of graphs like the one before or, as structures are numbered from `structure`, not;
-// *out_again_us: of the same graphs once more, or NULL.
+// The median over graphs of the series, per node; *out_again_us: of the same graphs once more, each
+// as a whole, or NULL.
 static bool measure_runs(const struct bench *bench, const struct series *series, int runs,
                          double *out_ns, double *out_again_us) {
     double *times = calloc(2 * (size_t)runs, sizeof(times[0]));
