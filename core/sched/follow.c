@@ -7,6 +7,7 @@
 #include "sched/settle.h"
 
 enum { USUAL_SOURCES = 2, BLOCK = 64 };
+_Static_assert((GGML_MAX_SRC - USUAL_SOURCES) % 2 == 0, "has_more() reads two at a time");
 
 // The scheduler's arrays, which stay where they are during the walk (but for the edges).
 struct walk {
@@ -134,7 +135,7 @@ static inline bool follow_sources(struct walk *walk, const struct sched_item *it
                                   struct sources *sources) {
     struct ggml_tensor *const *src = item->tensor->src;
     const bool more = has_more(src);
-    if (!follow_source(walk, item, node, 0, sources)) return false;
+    if (!follow_source(walk, item, node, 0, sources)) return false; // USUAL_SOURCES times
     if (!follow_source(walk, item, node, 1, sources)) return false;
     if (!RARELY(more)) return true;
     for (int k = USUAL_SOURCES; k < GGML_MAX_SRC; ++k) {
