@@ -48,43 +48,95 @@ static const int8_t QUANT_FP4[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4,
 static const int8_t QUANT_IQ4[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
                                      1,    13,   25,  38,  53,  69,  89,  113};
 
-// Half the value of an unsigned E4M3 byte (bias 7).
+// Half the value of an unsigned E4M3 byte (bias 7). Above the subnormals its bits are those of a
+// float at another place.
 static inline float quant_ue4m3_half(uint8_t x) {
     if (x == 0 || x == 0x7F) return 0.0f;
-    const int exponent = (x >> 3) & 15;
-    const float mantissa = (float)(x & 7);
-    const float value =
-        exponent == 0 ? ldexpf(mantissa, -9) : ldexpf(1.0f + mantissa / 8.0f, exponent - 7);
-    return value * 0.5f;
+    if ((x & 0x78) == 0) return (float)(x & 7) * 0.0009765625f; // 2^-10
+    const uint32_t bits = ((uint32_t)(x & 0x7F) << 20) + ((uint32_t)(127 - 7 - 1) << 23);
+    float value;
+    memcpy(&value, &bits, sizeof(value));
+    return value;
 }
 
-// Nearest integer, ties to even, kept in [low, high]; NaN gives low. |low|, |high| < 2^22.
-static inline int quant_nearest(float value, int low, int high) {
-    if (!(value > (float)low)) return low;
-    if (value >= (float)high) return high;
+// Kept in [low, high]; NaN gives low. Loops over it are vectorised.
+static inline float quant_clamp(float value, float low, float high) {
+    value = value > low ? value : low;
+    return value < high ? value : high;
+}
+
+// Nearest integer, ties to even; |value| < 2^22, anything else gives some integer of that size.
+static inline int quant_nearest_small(float value) {
     const float shifted = value + 12582912.0f; // 1.5 * 2^23: the addition rounds
     int32_t bits;
     memcpy(&bits, &shifted, sizeof(bits));
     return (bits & 0x007FFFFF) - 0x00400000;
 }
 
+// The same kept in [low, high]; NaN gives low. |low|, |high| < 2^22.
+static inline int quant_nearest(float value, int low, int high) {
+    return quant_nearest_small(quant_clamp(value, (float)low, (float)high));
+}
+
+// Nearest integer, halves away from zero, kept in [low, high]; NaN gives low. |low|, |high| < 2^22.
+static inline int quant_round(float value, int low, int high) {
+    const float half = 0.49999997f; // What is just below one half must not be lifted over it.
+    value = quant_clamp(value, (float)low, (float)high);
+    return (int)(value + copysignf(half, value));
+}
+
 // Truncated towards zero and kept in [low, high]; NaN gives low.
 static inline int quant_truncate(float value, int low, int high) {
-    if (!(value > (float)low)) return low;
-    return value >= (float)high ? high : (int)value;
+    return (int)quant_clamp(value, (float)low, (float)high);
+}
+
+// Largest magnitude, by the order of the bits, which is that of non-negative numbers; NaN is above
+// infinity.
+static inline float quant_max_abs(const float *x, int n) {
+    int32_t max = 0;
+    for (int j = 0; j < n; ++j) {
+        int32_t bits;
+        memcpy(&bits, x + j, sizeof(bits));
+        bits &= 0x7FFFFFFF;
+        max = max > bits ? max : bits;
+    }
+    float result;
+    memcpy(&result, &max, sizeof(result));
+    return result;
 }
 
 // The element with the largest magnitude, with its sign; the first of equals.
 static inline float quant_signed_max(const float *x, int n) {
-    float max = 0.0f;
-    for (int j = 0; j < n; ++j) {
-        if (fabsf(x[j]) > fabsf(max)) max = x[j];
+    const float max = quant_max_abs(x, n);
+    for (int j = 0; max > 0.0f && j < n; ++j) {
+        if (fabsf(x[j]) == max) return x[j];
     }
     return max;
 }
 
 static inline float quant_inverse(float d) {
     return d != 0.0f ? 1.0f / d : 0.0f;
+}
+
+// Two quants a byte: those of the first half low.
+static inline void quant_pack_nibbles(const uint8_t *q, int n, uint8_t *qs) {
+    for (int j = 0; j < n / 2; ++j)
+        qs[j] = (uint8_t)((q[j] & 15) | q[j + n / 2] << 4);
+}
+
+// The fifth bits of 32 quants.
+static inline void quant_pack_fifth_bits(const uint8_t *q, uint8_t *qh) {
+    memset(qh, 0, 4);
+    for (int j = 0; j < 32; ++j)
+        qh[j / 8] |= (uint8_t)((q[j] >> 4) << (j % 8));
+}
+
+// Four two-bit quants a byte: quant j + k * stride in bits 2 k and up of byte j.
+static inline void quant_pack_pairs(const uint8_t *q, int stride, uint8_t *qs) {
+    for (int j = 0; j < stride; ++j) {
+        qs[j] =
+            (uint8_t)(q[j] | q[j + stride] << 2 | q[j + 2 * stride] << 4 | q[j + 3 * stride] << 6);
+    }
 }
 
 // Six-bit scale and minimum of group j of a Q4_K or Q5_K block.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // ggml_quantize_chunk() and its companions. No type that is encoded here needs tables or an
-// importance matrix; where one is given, each block is the better one of two: as the reference
-// encodes it, and as a search does that weighs every element's error.
+// importance matrix; where one is given, scales are searched that leave the least weighted error.
 #include "base/status.h"
 #include "ggml-common.h"
 #include "ggml-impl.h"
@@ -20,40 +19,10 @@ bool ggml_quantize_requires_imatrix(enum ggml_type type) {
 
 typedef void (*weighted_encoder)(const float *x, const float *w, void *y, int64_t k);
 
-static weighted_encoder weighted_encoder_of(enum ggml_type type) {
-    switch ((int)type) {
-#define GGML_CODEC_ROW(id, decode, encode, weighted) case GGML_TYPE_##id: return weighted;
+static const weighted_encoder weighted_encoders[GGML_TYPE_COUNT] = {
+#define GGML_CODEC_ROW(id, decode, encode, weighted) [GGML_TYPE_##id] = weighted,
 #include "quant/codec_list.inl"
-    default: return NULL;
-    }
-}
-
-static double weighted_error(const struct ggml_type_traits *traits, const float *x, const float *w,
-                             const void *block) {
-    float decoded[QK_K];
-    double sum = 0.0;
-    traits->to_float(block, decoded, traits->blck_size);
-    for (int64_t i = 0; i < traits->blck_size; ++i) {
-        const double diff = (double)decoded[i] - x[i];
-        sum += w[i] * diff * diff;
-    }
-    return sum;
-}
-
-static void encode_weighted(enum ggml_type type, const float *x, const float *w, char *out,
-                            int64_t n) {
-    const struct ggml_type_traits *traits = ggml_get_type_traits(type);
-    const weighted_encoder encode = weighted_encoder_of(type);
-    char candidate[sizeof(block_q8_K)];
-    traits->from_float_ref(x, out, n);
-    for (int64_t i = 0; encode && i < n; i += traits->blck_size, out += traits->type_size) {
-        encode(x + i, w + i, candidate, traits->blck_size);
-        if (weighted_error(traits, x + i, w + i, candidate) <
-            weighted_error(traits, x + i, w + i, out)) {
-            memcpy(out, candidate, traits->type_size);
-        }
-    }
-}
+};
 
 static size_t refuse(const char *why, long long value) {
     ggml_fail(GGML_HOST_INVALID_ARGUMENT, "ggml_quantize_chunk: %s (got %lld)", why, value);
@@ -84,10 +53,10 @@ size_t ggml_quantize_chunk(enum ggml_type type, const float *src, void *dst, int
     char *out = (char *)dst + (size_t)(start / n_per_row) * row_size;
     if (type == GGML_TYPE_F32) {
         memcpy(out, src + start, (size_t)nrows * row_size);
-    } else if (imatrix) {
+    } else if (imatrix && weighted_encoders[type]) {
         for (int64_t i = 0; i < nrows; ++i) {
-            encode_weighted(type, src + start + i * n_per_row, imatrix,
-                            out + (size_t)i * row_size, n_per_row);
+            weighted_encoders[type](src + start + i * n_per_row, imatrix,
+                                    out + (size_t)i * row_size, n_per_row);
         }
     } else {
         traits->from_float_ref(src + start, out, nrows * n_per_row);
