@@ -72,7 +72,7 @@ GGML_API size_t ggml_gallocr_get_buffer_size(ggml_gallocr_t galloc, int buffer_i
 
 // --- all tensors of a context --------------------------------------------------------------------
 
-// Bytes that the next function would allocate. [stream]
+// Bytes that the next function would allocate; 0 on failure. [stream]
 GGML_API size_t ggml_backend_alloc_ctx_tensors_from_buft_size(struct ggml_context *ctx,
                                                               ggml_backend_buffer_type_t buft);
 

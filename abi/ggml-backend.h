@@ -102,6 +102,15 @@ typedef void (*ggml_backend_set_abort_callback_t)(ggml_backend_t backend,
 typedef struct ggml_backend_feature *(*ggml_backend_get_features_t)(ggml_backend_reg_t reg);
 // See ggml_backend_sched_set_eval_callback().
 typedef bool (*ggml_backend_sched_eval_callback)(struct ggml_tensor *t, bool ask, void *user_data);
+// See ggml_backend_sched_set_copy_callback() and ggml_backend_sched_set_realloc_callback().
+typedef bool (*ggml_backend_sched_copy_callback)(ggml_backend_t backend,
+                                                 const struct ggml_tensor *src,
+                                                 struct ggml_tensor *dst, struct ggml_cgraph *graph,
+                                                 void *user_data);
+typedef void (*ggml_backend_sched_realloc_callback)(ggml_backend_sched_t sched,
+                                                    struct ggml_cgraph *graph,
+                                                    bool backend_ids_changed,
+                                                    bool graph_size_changed, void *user_data);
 // How a static tensor is spread over the devices of a meta device.
 typedef struct ggml_backend_meta_split_state (*ggml_backend_meta_get_split_state_t)(
     const struct ggml_tensor *tensor, void *userdata);
@@ -125,6 +134,18 @@ GGML_API ggml_backend_buffer_t ggml_backend_buft_alloc_buffer(ggml_backend_buffe
 // [any-thread]
 GGML_API size_t ggml_backend_buft_get_alignment(ggml_backend_buffer_type_t buft);
 GGML_API size_t ggml_backend_buft_get_max_size(ggml_backend_buffer_type_t buft);
+
+// A buffer for those of the n tensors that have no memory yet and are no views, in which they and
+// their views are placed: as ggml_backend_alloc_ctx_tensors_from_buft() does for a context. The
+// caller frees it. NULL when nothing needed memory or on failure: then no tensor was changed.
+// Blocks. [stream]
+GGML_API ggml_backend_buffer_t ggml_backend_buft_alloc_buffer_n(ggml_backend_buffer_type_t buft,
+                                                                struct ggml_tensor **tensors,
+                                                                int n_tensors);
+
+// Bytes that the previous function would allocate; 0 on failure. [stream]
+GGML_API size_t ggml_backend_buft_get_alloc_size_n(ggml_backend_buffer_type_t buft,
+                                                   struct ggml_tensor **tensors, int n_tensors);
 
 // Bytes that the tensor occupies there, at least ggml_nbytes(). [any-thread]
 GGML_API size_t ggml_backend_buft_get_alloc_size(ggml_backend_buffer_type_t buft,
@@ -430,7 +451,8 @@ GGML_API void ggml_backend_load_all_from_path(const char *dir_path);
 // streams in order of preference, the last on a CPU device; bufts: memory of each, or NULL for the
 // defaults. graph_size: nodes and leafs of the largest graph. parallel: several copies of inputs
 // for pipelining. op_offload: let other devices take operations whose weights are in host memory.
-// NULL on failure. The streams stay the caller's and must outlive it. [any-thread]
+// NULL on failure. The streams stay the caller's, who may free them before the scheduler: from then
+// on it can only be freed. A stream may be listed twice. [any-thread]
 GGML_API ggml_backend_sched_t ggml_backend_sched_new(ggml_backend_t *backends,
                                                      ggml_backend_buffer_type_t *bufts,
                                                      int n_backends, size_t graph_size,
@@ -495,6 +517,21 @@ GGML_API void ggml_backend_sched_reset(ggml_backend_sched_t sched);
 GGML_API void ggml_backend_sched_set_eval_callback(ggml_backend_sched_t sched,
                                                    ggml_backend_sched_eval_callback callback,
                                                    void *user_data);
+
+// Sets what is called for each weight in host memory of which a split needs a copy, after the
+// split's other inputs were copied. `src` is the weight, `dst` its copy on the stream `backend`,
+// and `graph` the split's: the callback queues on that stream the copies of what the split will
+// read, and returns true; false leaves the whole weight to the scheduler. NULL: none. [stream]
+GGML_API void ggml_backend_sched_set_copy_callback(ggml_backend_sched_t sched,
+                                                   ggml_backend_sched_copy_callback callback,
+                                                   void *user_data);
+
+// Sets what is called when the buffers that are there do not suffice for `graph` and are about to
+// be made anew, which waits for all streams: whether streams of its nodes changed since the last
+// graph of as many nodes, and whether their number did. NULL: none. [stream]
+GGML_API void ggml_backend_sched_set_realloc_callback(ggml_backend_sched_t sched,
+                                                      ggml_backend_sched_realloc_callback callback,
+                                                      void *user_data);
 
 // --- several devices as one ----------------------------------------------------------------------
 

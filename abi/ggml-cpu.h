@@ -110,7 +110,7 @@ GGML_BACKEND_API struct ggml_cplan ggml_graph_plan(const struct ggml_cgraph *cgr
 GGML_BACKEND_API enum ggml_status ggml_graph_compute(struct ggml_cgraph *cgraph,
                                                      struct ggml_cplan *cplan);
 
-// The same with a plan of its own whose work memory is taken from ctx. [stream]
+// The same with a plan of its own and work memory of its own: nothing is taken from ctx. [stream]
 GGML_BACKEND_API enum ggml_status
 ggml_graph_compute_with_ctx(struct ggml_context *ctx, struct ggml_cgraph *cgraph, int n_threads);
 

@@ -198,9 +198,11 @@ GGML_API struct ggml_tensor *ggml_leaky_relu(struct ggml_context *ctx, struct gg
 GGML_API struct ggml_tensor *ggml_silu_back(struct ggml_context *ctx, struct ggml_tensor *a,
                                             struct ggml_tensor *b);
 
-// max(min(x, max), min). Always a view of a: it overwrites a. [stream]
+// max(min(x, max), min), like a. [stream]
 GGML_API struct ggml_tensor *ggml_clamp(struct ggml_context *ctx, struct ggml_tensor *a, float min,
                                         float max);
+GGML_API struct ggml_tensor *ggml_clamp_inplace(struct ggml_context *ctx, struct ggml_tensor *a,
+                                                float min, float max);
 
 // s x, and s x + b, like a. Infinities and NaN in a stay: use ggml_fill() to zero. [stream]
 GGML_API struct ggml_tensor *ggml_scale(struct ggml_context *ctx, struct ggml_tensor *a, float s);
@@ -270,6 +272,11 @@ GGML_API struct ggml_tensor *ggml_geglu_quick_split(struct ggml_context *ctx, st
 // one-operand form. F32. [stream]
 GGML_API struct ggml_tensor *ggml_swiglu_oai(struct ggml_context *ctx, struct ggml_tensor *a,
                                              struct ggml_tensor *b, float alpha, float limit);
+
+// silu(x') g', x' = min(x, limit), g' = clamp(g, -limit, limit). b NULL: the one-operand form.
+// [stream]
+GGML_API struct ggml_tensor *ggml_swiglu_clamp(struct ggml_context *ctx, struct ggml_tensor *a,
+                                               struct ggml_tensor *b, float limit);
 
 // --- reductions, repetition, joining -------------------------------------------------------------
 
@@ -343,11 +350,26 @@ GGML_API struct ggml_tensor *ggml_rms_norm_back(struct ggml_context *ctx, struct
 GGML_API struct ggml_tensor *ggml_mul_mat(struct ggml_context *ctx, struct ggml_tensor *a,
                                           struct ggml_tensor *b);
 
-// Precision, and a hint, of a MUL_MAT node; others leave a message. GGML_PREC_F32 asks for
-// accumulation in F32; GGML_HINT_SRC0_IS_HADAMARD permits a fast transform that ignores src0.
-// [stream]
-GGML_API void ggml_mul_mat_set_prec(struct ggml_tensor *a, enum ggml_prec prec);
+// Hint of a MUL_MAT node; another node leaves a message. GGML_HINT_SRC0_IS_HADAMARD permits a fast
+// transform that ignores src0. [stream]
 GGML_API void ggml_mul_mat_set_hint(struct ggml_tensor *a, enum ggml_op_hint hint);
+
+// Sets the least precise accumulator that may compute the result: GGML_PREC_F32, _BF16 (or better),
+// _F16 (or better), or _UNDEFINED, the implementation's choice. Returns false, changes nothing and
+// leaves a message for other values and for operations other than MUL_MAT, MUL_MAT_ID and
+// FLASH_ATTN_EXT. [stream]
+GGML_API bool ggml_prec_set_acc(struct ggml_tensor *a, enum ggml_prec prec);
+
+// Sets the coarsest representation that src[idx] may be converted to while the result is computed:
+// GGML_PREC_F32 (none: as it is, or F32), _BF16, _F16, _Q8 (8-bit blocks such as Q8_0), _Q4 (4-bit
+// blocks), or _UNDEFINED, the implementation's choice. A source that is coarser already stays as it
+// is. Returns false, changes nothing and leaves a message for other values and for sources other
+// than src[1] of MUL_MAT and MUL_MAT_ID. [stream]
+GGML_API bool ggml_prec_set_src(struct ggml_tensor *a, enum ggml_prec prec, int idx);
+
+// The same as ggml_prec_set_acc() for MUL_MAT nodes only. [stream]
+GGML_API GGML_DEPRECATED(void ggml_mul_mat_set_prec(struct ggml_tensor *a, enum ggml_prec prec),
+                         "use ggml_prec_set_acc");
 
 // F32 [m, U, T]: [:, u, t] = as[:, :, ids[u, t]] times b[:, u mod r, t]; as [k, m, E], b [k, r, T],
 // ids I32 [U, T] with values below E, U a multiple of r. An id out of range makes the compute fail.
@@ -561,10 +583,17 @@ GGML_API struct ggml_tensor *ggml_flash_attn_ext(struct ggml_context *ctx, struc
                                                  struct ggml_tensor *mask, float scale,
                                                  float max_bias, float logit_softcap);
 
-// Precision of a FLASH_ATTN_EXT node; setting it on another leaves a message, getting answers
-// GGML_PREC_DEFAULT. [stream]
-GGML_API void ggml_flash_attn_ext_set_prec(struct ggml_tensor *a, enum ggml_prec prec);
+// The accumulator of a FLASH_ATTN_EXT node, see ggml_prec_set_acc(). Another node leaves a message
+// and has GGML_PREC_UNDEFINED. [stream]
+GGML_API GGML_DEPRECATED(void ggml_flash_attn_ext_set_prec(struct ggml_tensor *a,
+                                                           enum ggml_prec prec),
+                         "use ggml_prec_set_acc");
 GGML_API enum ggml_prec ggml_flash_attn_ext_get_prec(const struct ggml_tensor *a);
+
+// Promises that no row of the mask of a FLASH_ATTN_EXT node has more than n_kv_max finite entries,
+// so that a device may skip the other keys; 0 promises nothing. Another node, or a negative number,
+// leaves a message. [stream]
+GGML_API void ggml_flash_attn_ext_set_n_kv_max(struct ggml_tensor *a, int32_t n_kv_max);
 
 // Sinks as in ggml_soft_max_add_sinks(), of a FLASH_ATTN_EXT node. [stream]
 GGML_API void ggml_flash_attn_ext_add_sinks(struct ggml_tensor *a, struct ggml_tensor *sinks);
@@ -619,8 +648,8 @@ GGML_API struct ggml_tensor *ggml_rwkv_wkv7(struct ggml_context *ctx, struct ggm
 
 // Gated delta rule. q, k [S, Hq, T, Bq], v [S, H, T, B], g [1 or S, H, T, B], beta [1, H, T, B],
 // state [S, S, H, B]: s = s exp(g); d = (v - k s) beta; s = s + k d; out = q s / sqrt(S); head h
-// uses q and k of h mod Hq. F32 [S H, T B + K S B]: outputs, then K states, the newest first.
-// [stream]
+// uses q and k of h mod Hq. F32 [S H, T B + K S B]: outputs, then K states, the newest first; with
+// T < K only the first T states are defined, with T > K only the newest one. [stream]
 GGML_API struct ggml_tensor *ggml_gated_delta_net(struct ggml_context *ctx, struct ggml_tensor *q,
                                                   struct ggml_tensor *k, struct ggml_tensor *v,
                                                   struct ggml_tensor *g, struct ggml_tensor *beta,
@@ -633,12 +662,15 @@ GGML_API struct ggml_tensor *ggml_solve_tri(struct ggml_context *ctx, struct ggm
 
 // Hyper-connections. comb: F32 [4, 4, T], mixes [24, T] made doubly stochastic in n_iter > 0
 // rounds. pre: [E, T] = sum_h x[:, h, t] weights[h, t]. post: [E, hc, T] = x post + sum_s residual
-// comb. [stream]
+// comb, comb NULL being the identity. pre_gated: [E, T] = scale sum_h x[:, h, t] sigmoid(gate[:, h,
+// t]). [stream]
 GGML_API struct ggml_tensor *ggml_dsv4_hc_comb(struct ggml_context *ctx, struct ggml_tensor *mixes,
                                                struct ggml_tensor *scale, struct ggml_tensor *base,
                                                float eps, int32_t n_iter);
 GGML_API struct ggml_tensor *ggml_dsv4_hc_pre(struct ggml_context *ctx, struct ggml_tensor *x,
                                               struct ggml_tensor *weights);
+GGML_API struct ggml_tensor *ggml_dsv4_hc_pre_gated(struct ggml_context *ctx, struct ggml_tensor *x,
+                                                    struct ggml_tensor *gate, float scale);
 GGML_API struct ggml_tensor *ggml_dsv4_hc_post(struct ggml_context *ctx, struct ggml_tensor *x,
                                                struct ggml_tensor *residual,
                                                struct ggml_tensor *post, struct ggml_tensor *comb);

@@ -71,8 +71,8 @@ typedef void (*ggml_opt_epoch_callback)(bool train, ggml_opt_context_t opt_ctx,
 // --- data set ------------------------------------------------------------------------------------
 
 // ndata points of ne_datapoint values with ne_label labels each (0: none) in host memory, in shards
-// of ndata_shard points that are shuffled as a whole. NULL on failure. The caller frees it and
-// fills the tensors. [any-thread]
+// of ndata_shard points that are shuffled as a whole; points that fill no shard are in no batch. NULL
+// on failure. The caller frees it and fills the tensors. [any-thread]
 GGML_API ggml_opt_dataset_t ggml_opt_dataset_init(enum ggml_type type_data,
                                                   enum ggml_type type_label, int64_t ne_datapoint,
                                                   int64_t ne_label, int64_t ndata,
@@ -159,7 +159,8 @@ GGML_API void ggml_opt_result_free(ggml_opt_result_t result);
 GGML_API void ggml_opt_result_reset(ggml_opt_result_t result);
 
 // Points evaluated; loss and accuracy with their uncertainties (NaN where they are not known; unc
-// may be NULL); predictions, one per point. [stream]
+// may be NULL; that of a summed loss is the deviation of one evaluation); predictions, one per point.
+// [stream]
 GGML_API void ggml_opt_result_ndata(ggml_opt_result_t result, int64_t *ndata);
 GGML_API void ggml_opt_result_loss(ggml_opt_result_t result, double *loss, double *unc);
 GGML_API void ggml_opt_result_pred(ggml_opt_result_t result, int32_t *pred);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ggml.h: tensors, operations, graphs. Source-compatible with ggml 0.21.
+// ggml.h: tensors, operations, graphs. Source-compatible with ggml 0.27.
 //
 // Compiles alone as C11 and as C++17.
 //
@@ -82,11 +82,12 @@
 #define GGML_MAX_N_THREADS 512
 #define GGML_MAX_OP_PARAMS 64
 
-// The library itself must be built with the same value (meson option max_name): it decides the size
-// of struct ggml_tensor. A plugin built with another value is refused.
-#ifndef GGML_MAX_NAME
-#define GGML_MAX_NAME 64
+// Size of a tensor's name and so part of the layout of struct ggml_tensor: the same for everybody.
+#if defined(GGML_MAX_NAME) && GGML_MAX_NAME != 64
+#error "GGML_MAX_NAME is 64 in ggml-host: remove its definition, longer names are cut to fit"
 #endif
+#undef GGML_MAX_NAME
+#define GGML_MAX_NAME 64
 
 #define GGML_DEFAULT_N_THREADS 4
 #define GGML_DEFAULT_GRAPH_SIZE 2048
@@ -126,7 +127,7 @@ __host__ __device__ constexpr inline void ggml_unused_vars_impl(Args &&...) noex
 #endif
 
 // Rounds x up to a multiple of n; n must be a power of two.
-#define GGML_PAD(x, n) (((x) + (n) - 1) & ~((n) - 1))
+#define GGML_PAD(x, n) (((x) + (n)-1) & ~((n)-1))
 
 #if defined(__GNUC__) || defined(__clang__)
 #define GGML_UNREACHABLE() __builtin_unreachable()
@@ -217,7 +218,7 @@ enum ggml_unary_op {
 enum ggml_glu_op {
 #define GGML_GLU_ROW(number, name) GGML_GLU_OP_##name = number,
 #include "glu_list.inl"
-    GGML_GLU_OP_COUNT = 6,
+    GGML_GLU_OP_COUNT = 7,
 };
 
 enum ggml_type {
@@ -233,9 +234,16 @@ enum ggml_status {
     GGML_STATUS_ABORTED = 1,
 };
 
+// How precisely an operation must be computed: a smaller number demands more. What each grade means
+// for an accumulator and for a source is said at ggml_prec_set_acc() and ggml_prec_set_src().
 enum ggml_prec {
-    GGML_PREC_DEFAULT = 0,
+    GGML_PREC_UNDEFINED = 0, // the implementation's choice
+    GGML_PREC_DEFAULT = 0,   // older name of GGML_PREC_UNDEFINED
     GGML_PREC_F32 = 10,
+    GGML_PREC_BF16 = 15,
+    GGML_PREC_F16 = 20,
+    GGML_PREC_Q8 = 30,
+    GGML_PREC_Q4 = 40,
 };
 
 enum ggml_op_hint {
@@ -437,7 +445,7 @@ GGML_API void ggml_fp32_to_bf16_row(const float *x, ggml_bf16_t *y, int64_t n);
 // Whether two identities are equal. [any-thread]
 GGML_API bool ggml_guid_matches(ggml_guid_t guid_a, ggml_guid_t guid_b);
 
-// Version ("0.21.0") and source revision of the library; constant, never NULL. [any-thread]
+// Version ("0.27.0") and source revision of the library; constant, never NULL. [any-thread]
 GGML_API const char *ggml_version(void);
 GGML_API const char *ggml_commit(void);
 
@@ -793,7 +801,7 @@ GGML_API bool ggml_threadpool_params_match(const struct ggml_threadpool_params *
 }
 #endif
 
-#include "ggml-op.h"
 #include "ggml-op-image.h"
+#include "ggml-op.h"
 
 #endif

@@ -3,7 +3,6 @@
 // change only with the major version of the contract.
 //
 // GGML_PIN_SIZE(type, bytes)    GGML_PIN(type, member, bytes)
-#if GGML_MAX_NAME == 64
 GGML_PIN_SIZE(struct ggml_tensor, 336);
 GGML_PIN(struct ggml_tensor, type, 0);
 GGML_PIN(struct ggml_tensor, buffer, 8);
@@ -19,7 +18,6 @@ GGML_PIN(struct ggml_tensor, data, 248);
 GGML_PIN(struct ggml_tensor, name, 256);
 GGML_PIN(struct ggml_tensor, extra, 320);
 GGML_PIN(struct ggml_tensor, padding, 328);
-#endif
 GGML_PIN_SIZE(struct ggml_backend_buffer_type_i, 112);
 GGML_PIN(struct ggml_backend_buffer_type_i, get_name, 0);
 GGML_PIN(struct ggml_backend_buffer_type_i, alloc_buffer, 8);

@@ -56,13 +56,14 @@ GGML_OP_ROW(27, GROUP_NORM, "group_norm(x)", 1, 1, same, group_norm, elements, 7
 GGML_OP_ROW(28, L2_NORM, "l2_norm(x)", 1, 1, same, norm, elements, 4, NONE, "l2_norm (+inplace)",
             "f32 eps@0")
 GGML_OP_ROW(29, MUL_MAT, "X*Y", 2, 2, f32, mul_mat, mul_mat, 2, NONE,
-            "mul_mat, mul_mat_set_prec, mul_mat_set_hint", "i32 prec@0, i32 hint@1")
+            "mul_mat, prec_set_acc, prec_set_src, mul_mat_set_prec, mul_mat_set_hint",
+            "i32 prec_acc@0, i32 hint@1, i32 prec_src1@3")
 GGML_OP_ROW(30, MUL_MAT_ID, "X[i]*Y", 3, 3, mul_mat_id, mul_mat_id, mul_mat_id, 2, NONE,
-            "mul_mat_id", "")
+            "mul_mat_id, prec_set_acc, prec_set_src", "i32 prec_acc@0, i32 prec_src1@3")
 GGML_OP_ROW(31, OUT_PROD, "X*Y", 2, 2, f32, out_prod, out_prod, 2, NONE, "out_prod", "")
 GGML_OP_ROW(32, SCALE, "x*v", 1, 1, same, scale, elements, 2, REUSE,
             "scale (+inplace), scale_bias (+inplace)", "f32 scale@0, f32 bias@1")
-GGML_OP_ROW(33, SET, "y->view(x)", 2, 2, both_same, region, region, 0, NONE,
+GGML_OP_ROW(33, SET, "y->view(x)", 2, 2, same, region, region, 0, NONE,
             "set (+inplace), set_1d (+inplace), set_2d (+inplace)",
             "i32 nb1@0, i32 nb2@1, i32 nb3@2, i32 offset@3, i32 inplace@4")
 GGML_OP_ROW(34, CPY, "x->y", 2, 2, cpy, cpy, cpy, 0, NONE, "cpy, cast", "")
@@ -99,7 +100,8 @@ GGML_OP_ROW(48, ROPE, "rope(x)", 2, 3, rope, rope, elements, 8, REUSE,
             "i32 sections[4]@11, i32 n_offs@15")
 GGML_OP_ROW(49, ROPE_BACK, "rope_back(x)", 2, 3, rope, rope, elements, 8, REUSE,
             "rope_ext_back, rope_multi_back", "as ROPE")
-GGML_OP_ROW(50, CLAMP, "clamp(x)", 1, 1, same, same, elements, 2, ALIAS, "clamp",
+GGML_OP_ROW(50, CLAMP, "clamp(x)", 1, 1, same, same, elements, 2, NONE,
+            "clamp (+inplace)",
             "f32 min@0, f32 max@1")
 GGML_OP_ROW(51, CONV_TRANSPOSE_1D, "conv_transpose_1d(x)", 2, 2, f32, conv_transpose_1d,
             conv_transpose_1d, 2, NONE, "conv_transpose_1d", "i32 s0@0, i32 p0@1, i32 d0@2")
@@ -157,8 +159,9 @@ GGML_OP_ROW(73, FILL, "fill(x, c)", 1, 1, fill, same_packed, fill, 0, REUSE, "fi
             "f32 c@0")
 GGML_OP_ROW(
     74, FLASH_ATTN_EXT, "flash_attn_ext(x)", 3, 5, flash_attn, flash_attn, flash_attn, 2, NONE,
-    "flash_attn_ext, flash_attn_ext_set_prec, flash_attn_ext_get_prec, flash_attn_ext_add_sinks",
-    "f32 scale@0, f32 max_bias@1, f32 logit_softcap@2, i32 prec@3")
+    "flash_attn_ext, prec_set_acc, flash_attn_ext_set_prec, flash_attn_ext_get_prec, "
+    "flash_attn_ext_set_n_kv_max, flash_attn_ext_add_sinks",
+    "f32 scale@0, f32 max_bias@1, f32 logit_softcap@2, i32 prec_acc@3, i32 n_kv_max@4")
 GGML_OP_ROW(75, FLASH_ATTN_BACK, "flash_attn_back(x)", 4, 4, unsupported, given, none, 0, NONE,
             "flash_attn_back (unsupported)", "")
 GGML_OP_ROW(76, SSM_CONV, "ssm_conv(x)", 2, 2, all_f32, ssm_conv, ssm_conv, 2, NONE, "ssm_conv", "")
@@ -188,8 +191,8 @@ GGML_OP_ROW(87, LIGHTNING_INDEXER, "lightning_indexer(q, k, weights, mask)", 4, 
 GGML_OP_ROW(88, DSV4_HC_COMB, "dsv4_hc_comb(mixes, scale, base)", 3, 3, all_f32, dsv4_hc_comb,
             elements, 8, NONE, "dsv4_hc_comb", "f32 eps@0, i32 n_iter@1")
 GGML_OP_ROW(89, DSV4_HC_PRE, "dsv4_hc_pre(x, weights)", 2, 2, all_f32, dsv4_hc_pre, source, 2, NONE,
-            "dsv4_hc_pre", "")
-GGML_OP_ROW(90, DSV4_HC_POST, "dsv4_hc_post(x, residual, post, comb)", 4, 4, all_f32, dsv4_hc_post,
+            "dsv4_hc_pre, dsv4_hc_pre_gated", "f32 scale@0, i32 gated@1")
+GGML_OP_ROW(90, DSV4_HC_POST, "dsv4_hc_post(x, residual, post, comb)", 3, 4, all_f32, dsv4_hc_post,
             dsv4_hc_post, 2, NONE, "dsv4_hc_post", "")
 GGML_OP_ROW(91, UNARY, "unary(x)", 1, 1, same, unary, elements, 1, REUSE,
             "unary (+inplace); abs, sgn, neg, step, tanh, elu, relu, sigmoid, gelu, gelu_erf, "
@@ -214,6 +217,7 @@ GGML_OP_ROW(99, OPT_STEP_SGD, "sgd(x)", 3, 3, opt_step, opt_step_sgd, elements, 
             "opt_step_sgd", "")
 GGML_OP_ROW(100, GLU, "glu(x)", 1, 2, glu, glu, elements, 2, NONE,
             "glu, reglu, geglu, swiglu, geglu_erf, geglu_quick (each _swapped and _split too), "
-            "glu_split, swiglu_oai",
-            "i32 op@0, i32 swapped@1; SWIGLU_OAI: f32 alpha@2, f32 limit@3")
+            "glu_split, swiglu_oai, swiglu_clamp",
+            "i32 op@0, i32 swapped@1; SWIGLU_OAI: f32 alpha@2, f32 limit@3; SWIGLU_CLAMP: f32 "
+            "limit@3")
 #undef GGML_OP_ROW

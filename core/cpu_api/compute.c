@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "base/mem.h"
 #include "base/status.h"
 #include "cpu_api/find.h"
 
@@ -32,10 +33,17 @@ enum ggml_status ggml_graph_compute(struct ggml_cgraph *cgraph, struct ggml_cpla
 enum ggml_status ggml_graph_compute_with_ctx(struct ggml_context *ctx, struct ggml_cgraph *cgraph,
                                              int n_threads) {
     struct ggml_cplan cplan = ggml_graph_plan(cgraph, n_threads, NULL);
-    if (cplan.n_threads == 0) return GGML_STATUS_FAILED;
-    if (cplan.work_size > 0) {
-        cplan.work_data = ggml_new_buffer(ctx, cplan.work_size);
-        if (!cplan.work_data) return GGML_STATUS_ALLOC_FAILED;
+    if (!ctx) ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the context is NULL", __func__);
+    if (!ctx || cplan.n_threads == 0) return GGML_STATUS_FAILED;
+    // Not from the context: programs leave no more room there than ggml's kernels needed.
+    void *work = cplan.work_size > 0 ? ggml_mem_alloc(cplan.work_size) : NULL;
+    if (!work && cplan.work_size > 0) {
+        ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory for %zu bytes of work", __func__,
+                  cplan.work_size);
+        return GGML_STATUS_ALLOC_FAILED;
     }
-    return ggml_graph_compute(cgraph, &cplan);
+    cplan.work_data = work;
+    const enum ggml_status status = ggml_graph_compute(cgraph, &cplan);
+    ggml_mem_free(work);
+    return status;
 }

@@ -9,6 +9,7 @@
 
 #include "base/status.h"
 #include "ggml-backend-impl.h"
+#include "ggml-impl.h"
 
 // Slot of `reserved` in buffers, streams and events that belongs to the core: the device that the
 // object was counted for as alive, or NULL. An object that a plugin made without a wrapper is never
@@ -53,6 +54,14 @@ struct device_meta_functions {
 };
 const struct device_meta_functions *device_meta_functions(void);
 void device_set_meta_functions(const struct device_meta_functions *functions);
+
+// Whether all of the tensor's bytes are those of the tensor that it is a view of, if any: builders
+// let views reach beyond the end by their strides, since they may be narrowed by other views.
+static inline bool device_is_inside(const struct ggml_tensor *tensor) {
+    if (!tensor->view_src) return true;
+    const size_t room = ggml_nbytes(tensor->view_src), bytes = ggml_nbytes(tensor);
+    return bytes == 0 || (tensor->view_offs <= room && bytes <= room - tensor->view_offs);
+}
 
 // The buffer that holds the tensor's bytes, or NULL; views may be uninitialised.
 static inline ggml_backend_buffer_t device_tensor_buffer(const struct ggml_tensor *tensor) {

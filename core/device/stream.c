@@ -4,6 +4,7 @@
 #include "base/thread_guard.h"
 
 #include "device/check.h"
+#include "device/stream_watch.h"
 #include "host/live.h"
 
 ggml_guid_t ggml_backend_guid(ggml_backend_t backend) {
@@ -23,6 +24,7 @@ const char *ggml_backend_name(ggml_backend_t backend) {
 void ggml_backend_free(ggml_backend_t backend) {
     THREAD_GUARD_END(backend);
     if (!backend) return;
+    stream_watch_end(backend);
     ggml_backend_dev_t counted = backend->reserved[DEVICE_LIVE_SLOT];
     if (!device_offers(backend->iface.free != NULL, __func__, device_stream_label(backend),
                        "free")) {

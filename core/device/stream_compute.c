@@ -23,6 +23,9 @@ static bool usable(const struct graph_check *check, int node, const struct ggml_
         const char *reason = tensor->extra ? tensor->extra : "is in error";
         return refuse(check, node, tensor, reason);
     }
+    if (!device_is_inside(tensor)) {
+        return refuse(check, node, tensor, "is a view that reaches beyond the end of its tensor");
+    }
     if (!tensor->data && !ggml_is_empty(tensor)) {
         return refuse(check, node, tensor, "has no data: allocate the graph first");
     }

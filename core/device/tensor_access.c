@@ -22,6 +22,12 @@ static bool has_memory(const char *function, const struct ggml_tensor *tensor) {
                   tensor->name, reason);
         return false;
     }
+    if (!device_is_inside(tensor)) {
+        ggml_fail(GGML_HOST_OUT_OF_RANGE,
+                  "%s: '%s' is a view that reaches beyond the end of its tensor", function,
+                  tensor->name);
+        return false;
+    }
     if (device_tensor_buffer(tensor) && tensor->data) return true;
     ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: tensor '%s' has no %s: allocate it first", function,
               tensor->name, tensor->data ? "buffer" : "data");

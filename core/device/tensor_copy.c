@@ -11,6 +11,12 @@ enum {
 };
 
 static bool allocated(const char *function, const char *what, const struct ggml_tensor *tensor) {
+    if (!device_is_inside(tensor)) {
+        ggml_fail(GGML_HOST_OUT_OF_RANGE,
+                  "%s: the %s '%s' is a view that reaches beyond the end of its tensor", function,
+                  what, tensor->name);
+        return false;
+    }
     if (device_tensor_buffer(tensor) && tensor->data) return true;
     ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the %s '%s' is not allocated", function, what,
               tensor->name);

@@ -15,8 +15,8 @@ struct ggml_tensor *ggml_new_tensor_impl(struct ggml_context *ctx, enum ggml_typ
                                          size_t view_offs);
 
 // The same as a view with the strides nb[1 .. n_dims-1], in bytes (nb[0] is not read); higher
-// dimensions are packed on top. The bytes it reaches must lie inside the root, unless it has no
-// elements. [stream]
+// dimensions are packed on top. The bytes it reaches, or those that its elements would take side by
+// side, must lie inside the root. [stream]
 struct ggml_tensor *ggml_new_view_impl(struct ggml_context *ctx, enum ggml_type type, int n_dims,
                                        const int64_t *ne, const size_t *nb,
                                        struct ggml_tensor *view_src, size_t view_offs);

@@ -96,10 +96,23 @@ static void lie_in(struct shape *shape, struct ggml_tensor *root, size_t offset)
     shape->offset = offset;
 }
 
-// A window of the root.
+// Bytes of the elements side by side; extents are checked already.
+static size_t packed_bytes(const struct shape *shape) {
+    const struct ggml_type_traits *traits = ggml_get_type_traits(shape->type);
+    size_t bytes = traits->type_size * (size_t)(shape->ne[0] / traits->blck_size);
+    for (int i = 1; i < GGML_MAX_DIMS; ++i) {
+        if (!multiply(bytes, (size_t)shape->ne[i], &bytes)) return SIZE_MAX;
+    }
+    return bytes;
+}
+
+// A window of the root. As in ggml it may reach beyond the end by its strides as long as its
+// elements would have room: views of it may be narrower. Before it is computed with, it is checked
+// again.
 static bool attach_view(struct shape *shape, struct ggml_tensor *view_src, size_t offset) {
     struct ggml_tensor *root = view_src->view_src ? view_src->view_src : view_src;
-    const size_t room = ggml_nbytes(root), bytes = shape->bytes;
+    const size_t packed = packed_bytes(shape);
+    const size_t room = ggml_nbytes(root), bytes = shape->bytes < packed ? shape->bytes : packed;
     const bool wraps = offset > SIZE_MAX - view_src->view_offs;
     const size_t total = wraps ? SIZE_MAX : offset + view_src->view_offs;
     if (wraps || (bytes > 0 && (bytes > room || total > room - bytes))) {

@@ -51,8 +51,7 @@ static void name_features(uint64_t bits, char *out_text, size_t size) {
         const char *separator = used > 0 ? ", " : "";
         const int n = name ? snprintf(out_text + used, size - used, "%s%s", separator, name)
                            : snprintf(out_text + used, size - used,
-                                      "%sfeature %u (unknown to this host)",
-                                      separator, bit);
+                                      "%sfeature %u (unknown to this host)", separator, bit);
         used += n > 0 ? (size_t)n : 0;
     }
 }
@@ -68,11 +67,10 @@ static enum ggml_host_status compare_features(const struct ggml_plugin_note *not
                          GGML_PLUGIN_STRING_SIZE, note->name, names);
     }
     if (note->cpu_features[1] != 0) {
-        return ggml_fail(
-            GGML_HOST_MISSING_CPU_FEATURE,
-            "plugin '%.*s' needs CPU features that this host does not know: update "
-            "the host",
-            GGML_PLUGIN_STRING_SIZE, note->name);
+        return ggml_fail(GGML_HOST_MISSING_CPU_FEATURE,
+                         "plugin '%.*s' needs CPU features that this host does not know: update "
+                         "the host",
+                         GGML_PLUGIN_STRING_SIZE, note->name);
     }
     return GGML_HOST_OK;
 }
@@ -91,8 +89,8 @@ enum ggml_host_status plugin_negotiate(const struct ggml_plugin_note *note, uint
     if (note->layout_hash != GGML_PLUGIN_LAYOUT_HASH) {
         return ggml_fail(
             GGML_HOST_LAYOUT_MISMATCH,
-            "plugin '%.*s' was built with other structure layouts (for example another "
-            "GGML_MAX_NAME): build it with the options of this host",
+            "plugin '%.*s' was built with other structure layouts: build it with the headers of "
+            "this host",
             GGML_PLUGIN_STRING_SIZE, note->name);
     }
     return GGML_HOST_OK;

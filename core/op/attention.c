@@ -41,7 +41,7 @@ bool op_shape_flash_attn(struct op_call *call) {
     const int64_t *v = call->src[2]->ne;
     return op_need_ne(call, 1, 0, q[0], "ne0 of src0, the head size") &&
            op_need_multiple(call, 0, 2, 1, 2) && op_need_multiple(call, 0, 2, 2, 2) &&
-           op_need_ne(call, 2, 1, k[1], "ne1 of src1, the cache length") &&
+           op_need_range(call, "src2 ne1, the cache length", v[1], k[1], INT64_MAX) &&
            op_need_ne(call, 1, 3, q[3], "ne3 of src0, the batch") &&
            op_need_ne(call, 2, 3, q[3], "ne3 of src0, the batch") && check_mask(call) &&
            op_set_ne(call, v[0], q[2], q[1], q[3]);
@@ -56,18 +56,13 @@ struct ggml_tensor *ggml_flash_attn_ext(struct ggml_context *ctx, struct ggml_te
                           .params = {op_bits(scale), op_bits(max_bias), op_bits(logit_softcap)}});
 }
 
-void ggml_flash_attn_ext_set_prec(struct ggml_tensor *a, enum ggml_prec prec) {
+void ggml_flash_attn_ext_set_n_kv_max(struct ggml_tensor *a, int32_t n_kv_max) {
     if (!op_may_set(__func__, a, GGML_OP_FLASH_ATTN_EXT)) return;
-    if (prec != GGML_PREC_DEFAULT && prec != GGML_PREC_F32) {
-        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: there is no precision %d", __func__, (int)prec);
+    if (n_kv_max < 0) {
+        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: n_kv_max = %d is negative", __func__, n_kv_max);
         return;
     }
-    a->op_params[3] = (int32_t)prec;
-}
-
-enum ggml_prec ggml_flash_attn_ext_get_prec(const struct ggml_tensor *a) {
-    if (!op_may_set(__func__, a, GGML_OP_FLASH_ATTN_EXT)) return GGML_PREC_DEFAULT;
-    return (enum ggml_prec)a->op_params[3];
+    a->op_params[4] = n_kv_max;
 }
 
 void ggml_flash_attn_ext_add_sinks(struct ggml_tensor *a, struct ggml_tensor *sinks) {

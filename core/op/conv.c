@@ -2,29 +2,28 @@
 // Convolutions: patches, direct and transposed ones, and the graphs made of them.
 #include "op/op_rules.h"
 
-// Extent of the result along one dimension; 0 or less where no window fits.
+// Result extent of a window of `kernel` elements. The division truncates towards 0 as in ggml, so
+// that a kernel a little larger than the image has a result too.
 static int64_t output_extent(int64_t in, int64_t kernel, int stride, int pad, int dilation) {
     const int64_t reach = op_add(op_mul(dilation, kernel - 1), 1);
-    const int64_t room = op_add(in, 2 * (int64_t)pad) - reach;
-    return room < 0 ? 0 : room / stride + 1;
+    int64_t room;
+    if (reach == INT64_MAX || __builtin_sub_overflow(op_add(in, 2 * (int64_t)pad), reach, &room))
+        return -1;
+    return room / stride + 1;
 }
 
-// The window of an operation along `n` dimensions: strides and dilations at least 1, padding at
-// least 0.
-static bool check_window(struct op_call *call, int n, int s, int p, int d) {
+// The window of an operation along `n` dimensions: strides at least 1. Any padding and dilation
+// will do, since what lies outside the image is 0.
+static bool check_window(struct op_call *call, int n, int s) {
     for (int i = 0; i < n; ++i) {
-        if (!op_need_range(call, "a stride", call->params[s + i], 1, INT32_MAX) ||
-            !op_need_range(call, "a padding", call->params[p + i], 0, INT32_MAX) ||
-            !op_need_range(call, "a dilation", call->params[d + i], 1, INT32_MAX)) {
-            return false;
-        }
+        if (!op_need_range(call, "a stride", call->params[s + i], 1, INT32_MAX)) return false;
     }
     return true;
 }
 
-static bool check_outputs(struct op_call *call, const int64_t *out, int n) {
+static bool check_outputs(struct op_call *call, const int64_t *out, int n, int64_t least) {
     for (int i = 0; i < n; ++i) {
-        if (out[i] > 0) continue;
+        if (out[i] >= least) continue;
         return op_fail(call, "along dimension %d the kernel (src0) is larger than the padded image",
                        i);
     }
@@ -40,7 +39,7 @@ static bool patches_shape(struct op_call *call, const int64_t kernel[4], const i
     const bool is_2d = p[6] != 0;
     out_ne[1] = out_ne[2] = out_ne[3] = 0;
     out_ne[0] = op_mul(is_2d ? op_mul(kernel[2], kernel[1]) : kernel[1], kernel[0]);
-    if (!check_window(call, is_2d ? 2 : 1, 0, 2, 4)) return false;
+    if (!check_window(call, is_2d ? 2 : 1, 0)) return false;
     if (is_2d ? kernel[2] != image[2] : (kernel[1] != image[1] || image[3] != 1)) {
         return op_fail(
             call,
@@ -53,7 +52,7 @@ static bool patches_shape(struct op_call *call, const int64_t kernel[4], const i
     out_ne[1] = output_extent(image[0], kernel[0], p[0], p[2], p[4]);
     out_ne[2] = is_2d ? output_extent(image[1], kernel[1], p[1], p[3], p[5]) : image[2];
     out_ne[3] = is_2d ? image[3] : 1;
-    return check_outputs(call, out_ne + 1, is_2d ? 2 : 1);
+    return check_outputs(call, out_ne + 1, is_2d ? 2 : 1, 1);
 }
 
 bool op_shape_im2col(struct op_call *call) {
@@ -92,16 +91,12 @@ bool op_shape_im2col_3d(struct op_call *call) {
     const int32_t *p = call->params;
     const int64_t channels = p[9];
     int64_t out[3];
-    if (!check_window(call, 3, 0, 3, 6)) return false;
+    if (!check_window(call, 3, 0)) return false;
     if (!op_need_range(call, "IC", channels, 1, INT32_MAX)) return false;
-    if (k[3] % channels != 0 || image[3] % channels != 0) {
-        return op_fail(call, "src0 ne3 = %lld and src1 ne3 = %lld must be multiples of IC = %lld",
-                       (long long)k[3], (long long)image[3], (long long)channels);
-    }
     for (int i = 0; i < 3; ++i) {
         out[i] = output_extent(image[i], k[i], p[i], p[3 + i], p[6 + i]);
     }
-    return check_outputs(call, out, 3) &&
+    return check_outputs(call, out, 3, 0) &&
            op_set_ne(call, op_mul(op_mul(k[0], k[1]), op_mul(k[2], channels)), out[0], out[1],
                      op_mul(out[2], image[3] / channels));
 }
@@ -148,10 +143,10 @@ static bool set_conv_2d(struct op_call *call, int64_t channels) {
     const int64_t *k = call->src[0]->ne;
     const int64_t *image = call->src[1]->ne;
     const int32_t *p = call->params;
-    if (!check_window(call, 2, 0, 2, 4)) return false;
+    if (!check_window(call, 2, 0)) return false;
     const int64_t out[2] = {output_extent(image[0], k[0], p[0], p[2], p[4]),
                             output_extent(image[1], k[1], p[1], p[3], p[5])};
-    return check_outputs(call, out, 2) && op_set_ne(call, out[0], out[1], channels, image[3]);
+    return check_outputs(call, out, 2, 0) && op_set_ne(call, out[0], out[1], channels, image[3]);
 }
 
 bool op_shape_conv_2d(struct op_call *call) {
@@ -196,7 +191,7 @@ bool op_shape_conv_3d(struct op_call *call) {
     const int64_t *image = call->src[1]->ne;
     const int32_t *p = call->params;
     int64_t out[3];
-    if (!check_window(call, 3, 0, 3, 6)) return false;
+    if (!check_window(call, 3, 0)) return false;
     for (int i = 9; i < 12; ++i) {
         if (!op_need_range(call, "a count of channels or images", p[i], 1, INT32_MAX)) return false;
     }
@@ -207,7 +202,7 @@ bool op_shape_conv_3d(struct op_call *call) {
     for (int i = 0; i < 3; ++i) {
         out[i] = output_extent(image[i], k[i], p[i], p[3 + i], p[6 + i]);
     }
-    return check_outputs(call, out, 3) &&
+    return check_outputs(call, out, 3, 0) &&
            op_set_ne(call, out[0], out[1], out[2], op_mul(p[11], p[10]));
 }
 
@@ -222,14 +217,15 @@ struct ggml_tensor *ggml_conv_3d_direct(struct ggml_context *ctx, struct ggml_te
 
 // --- transposed ----------------------------------------------------------------------------------
 
+// As in ggml also where there is no image: of nothing but the kernel's width is left.
 static int64_t transposed_extent(int64_t in, int64_t kernel, int stride) {
-    return in == 0 ? 0 : op_add(op_mul(in - 1, stride), kernel);
+    return op_add(op_mul(in - 1, stride), kernel);
 }
 
 bool op_shape_conv_transpose_1d(struct op_call *call) {
     const int64_t *a = call->src[0]->ne;
     const int64_t *b = call->src[1]->ne;
-    return op_need_range(call, "s0", call->params[0], 1, INT32_MAX) &&
+    return op_need_range(call, "s0", call->params[0], 0, INT32_MAX) &&
            op_need_range(call, "p0", call->params[1], 0, 0) &&
            op_need_range(call, "d0", call->params[2], 1, 1) && op_need_dims(call, 0, 3) &&
            op_need_dims(call, 1, 2) && op_need_ne(call, 1, 1, a[2], "ne2 of src0, the channels") &&
@@ -246,7 +242,7 @@ bool op_shape_conv_transpose_2d(struct op_call *call) {
     const int64_t *a = call->src[0]->ne;
     const int64_t *b = call->src[1]->ne;
     const int stride = call->params[0];
-    return op_need_range(call, "stride", stride, 1, INT32_MAX) &&
+    return op_need_range(call, "stride", stride, 0, INT32_MAX) &&
            op_need_ne(call, 1, 2, a[3], "ne3 of src0, the channels") &&
            op_set_ne(call, transposed_extent(b[0], a[0], stride),
                      transposed_extent(b[1], a[1], stride), a[2], b[3]);

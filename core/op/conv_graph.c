@@ -44,9 +44,13 @@ static struct ggml_tensor *conv_1d(struct ggml_context *ctx, const char *builder
     struct ggml_tensor *rows =
         ggml_reshape_2d(ctx, patches, patches->ne[0], op_mul(patches->ne[2], patches->ne[1]));
     struct ggml_tensor *kernel = ggml_reshape_2d(ctx, a, op_mul(a->ne[0], a->ne[1]), a->ne[2]);
-    struct ggml_tensor *product = ggml_mul_mat(ctx, rows, kernel);
-    return finish(ctx, builder,
-                  ggml_reshape_3d(ctx, product, patches->ne[1], a->ne[2], patches->ne[2]));
+    struct ggml_tensor *product = ggml_mul_mat(ctx, rows, kernel); // [OW N, OC]
+    const int64_t n = patches->ne[2];
+    if (n == 1) {
+        return finish(ctx, builder, ggml_reshape_3d(ctx, product, patches->ne[1], a->ne[2], 1));
+    }
+    struct ggml_tensor *planes = ggml_reshape_3d(ctx, product, patches->ne[1], n, a->ne[2]);
+    return finish(ctx, builder, ggml_cont(ctx, ggml_permute(ctx, planes, 0, 2, 1, 3)));
 }
 
 struct ggml_tensor *ggml_conv_1d(struct ggml_context *ctx, struct ggml_tensor *a,

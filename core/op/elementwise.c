@@ -54,9 +54,8 @@ bool op_type_add_id(struct op_call *call) {
 
 bool op_shape_add_id(struct op_call *call) {
     const int64_t *a = call->src[0]->ne;
-    return op_need_ne(call, 1, 0, a[0], "ne0 of src0") && op_need_dims(call, 1, 2) &&
-           op_need_dims(call, 0, 3) && op_need_shape(call, 2, a[1], a[2], 1, 1) &&
-           op_set_ne_as(call, call->src[0]);
+    return op_need_ne(call, 1, 0, a[0], "ne0 of src0") &&
+           op_need_shape(call, 2, a[1], a[2], 1, 1) && op_set_ne_as(call, call->src[0]);
 }
 
 struct ggml_tensor *ggml_add_id(struct ggml_context *ctx, struct ggml_tensor *a,
@@ -75,7 +74,7 @@ bool op_type_acc(struct op_call *call) {
 bool op_shape_region(struct op_call *call) {
     const struct ggml_tensor *a = call->src[0];
     const struct ggml_tensor *b = call->src[1];
-    if (!op_need_contiguous(call, 0)) return false;
+    if (call->op == GGML_OP_ACC && !op_need_contiguous(call, 0)) return false;
     if (call->offset > INT32_MAX || (call->op == GGML_OP_SET && call->offset >= 1u << 30)) {
         return op_fail(call, "the offset %zu is too large", call->offset);
     }
@@ -172,6 +171,12 @@ SCALE(_inplace, true)
 
 struct ggml_tensor *ggml_clamp(struct ggml_context *ctx, struct ggml_tensor *a, float min,
                                float max) {
+    return op_build(
+        &(struct op_call){OP(ctx, CLAMP), .src = {a}, .params = {op_bits(min), op_bits(max)}});
+}
+
+struct ggml_tensor *ggml_clamp_inplace(struct ggml_context *ctx, struct ggml_tensor *a, float min,
+                                       float max) {
     return op_build_inplace(
         &(struct op_call){OP(ctx, CLAMP), .src = {a}, .params = {op_bits(min), op_bits(max)}});
 }
@@ -234,8 +239,10 @@ struct ggml_tensor *ggml_arange(struct ggml_context *ctx, float start, float sto
 }
 
 bool op_shape_timestep_embedding(struct op_call *call) {
-    return op_need_range(call, "dim", call->params[0], 1, INT32_MAX) &&
-           op_need_range(call, "max_period", call->params[1], 1, INT32_MAX) &&
+    const struct ggml_tensor *timesteps = call->src[0];
+    return op_need_range(call, "dim", call->params[0], 0, INT32_MAX) &&
+           op_need_range(call, "the elements of src0", ggml_nelements(timesteps), timesteps->ne[0],
+                         INT64_MAX) &&
            op_set_ne(call, call->params[0], call->src[0]->ne[0], 1, 1);
 }
 

@@ -20,9 +20,6 @@ bool op_shape_glu(struct op_call *call) {
     if (call->src[1] != NULL) {
         return need_packed_rows(call, 1) && op_need_same_shape(call, 1, 0) && op_set_ne_as(call, a);
     }
-    if (a->ne[0] % 2 != 0) {
-        return op_fail(call, "src0 ne0 = %lld has no halves, it must be even", (long long)a->ne[0]);
-    }
     return op_set_ne(call, a->ne[0] / 2, a->ne[1], a->ne[2], a->ne[3]);
 }
 
@@ -73,4 +70,10 @@ struct ggml_tensor *ggml_swiglu_oai(struct ggml_context *ctx, struct ggml_tensor
     return op_build(
         &(struct op_call){OP(ctx, GLU), .src = {a, b},
                           .params = {GGML_GLU_OP_SWIGLU_OAI, 0, op_bits(alpha), op_bits(limit)}});
+}
+
+struct ggml_tensor *ggml_swiglu_clamp(struct ggml_context *ctx, struct ggml_tensor *a,
+                                      struct ggml_tensor *b, float limit) {
+    return op_build(&(struct op_call){OP(ctx, GLU), .src = {a, b},
+                                      .params = {GGML_GLU_OP_SWIGLU_CLAMP, 0, 0, op_bits(limit)}});
 }

@@ -7,7 +7,7 @@
 // Result extent; the padding may be fractional. Negative: impossible.
 static int64_t pooled_extent(int64_t in, int kernel, int stride, double pad) {
     const double extent = ((double)in + 2.0 * pad - kernel) / stride + 1.0;
-    return extent >= 1.0 && extent < 0x1p53 ? (int64_t)extent : -1;
+    return extent > -1.0 && extent < 0x1p53 ? (int64_t)extent : -1;
 }
 
 static bool check_pool(struct op_call *call, int n, int k, int s) {
@@ -92,8 +92,8 @@ bool op_shape_upscale(struct op_call *call) {
         return op_fail(call, "antialiasing needs the bilinear mode");
     }
     for (int i = 0; i < GGML_MAX_DIMS; ++i) {
-        if (!op_need_range(call, "an extent", call->ne[i], 1, INT64_MAX)) return false;
-        if (call->src[0]->ne[i] == 0)
+        if (!op_need_range(call, "an extent", call->ne[i], 0, INT64_MAX)) return false;
+        if (call->src[0]->ne[i] == 0 && !op_is_empty(call->ne))
             return op_fail(call, "src0 ne%d = 0, there is nothing to scale", i);
     }
     return true;
@@ -129,10 +129,12 @@ bool op_shape_pad(struct op_call *call) {
     const int32_t *p = call->params;
     const bool circular = p[8] != 0;
     for (int i = 0; i < GGML_MAX_DIMS; ++i) {
+        // What a circular form repeats is there once. A negative padding cuts off.
         const int64_t limit = circular ? ne[i] : INT32_MAX;
-        if (!op_need_range(call, "a padding", p[2 * i], 0, limit)) return false;
-        if (!op_need_range(call, "a padding", p[2 * i + 1], 0, limit)) return false;
+        if (!op_need_range(call, "a padding", p[2 * i], INT32_MIN, limit)) return false;
+        if (!op_need_range(call, "a padding", p[2 * i + 1], INT32_MIN, limit)) return false;
         call->ne[i] = op_add(ne[i], (int64_t)p[2 * i] + p[2 * i + 1]);
+        if (!op_need_range(call, "an extent", call->ne[i], 0, INT64_MAX)) return false;
     }
     return true;
 }
@@ -204,9 +206,11 @@ bool op_shape_win_unpart(struct op_call *call) {
     if (!op_need_range(call, "w", w, 1, INT32_MAX)) return false;
     if (!op_need_range(call, "w0", ne[1], 0, INT32_MAX)) return false;
     if (!op_need_range(call, "h0", ne[2], 0, INT32_MAX)) return false;
-    const int64_t channels = call->src[0]->ne[0];
-    return op_need_shape(call, 0, channels, w, w, op_mul(windows(ne[1], w), windows(ne[2], w))) &&
-           op_set_ne(call, channels, ne[1], ne[2], 1);
+    const int64_t *parts = call->src[0]->ne;
+    const int64_t needed = op_mul(windows(ne[1], w), windows(ne[2], w));
+    return op_need_shape(call, 0, parts[0], w, w, parts[3]) &&
+           op_need_range(call, "src0 ne3, the windows", parts[3], needed, INT64_MAX) &&
+           op_set_ne(call, parts[0], ne[1], ne[2], 1);
 }
 
 struct ggml_tensor *ggml_win_unpart(struct ggml_context *ctx, struct ggml_tensor *a, int w0, int h0,
@@ -222,7 +226,7 @@ bool op_shape_get_rel_pos(struct op_call *call) {
                        (long long)n);
     }
     return op_need_range(call, "kh", n, 1, INT32_MAX) &&
-           op_need_ne(call, 0, 1, 2 * n - 1, "2 kh - 1 distances") && op_need_dims(call, 0, 2) &&
+           op_need_ne(call, 0, 1, 2 * n - 1, "2 kh - 1 distances") &&
            op_set_ne(call, call->src[0]->ne[0], n, n, 1);
 }
 

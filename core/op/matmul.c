@@ -20,15 +20,6 @@ struct ggml_tensor *ggml_mul_mat(struct ggml_context *ctx, struct ggml_tensor *a
     return op_build(&(struct op_call){OP(ctx, MUL_MAT), .src = {a, b}});
 }
 
-void ggml_mul_mat_set_prec(struct ggml_tensor *a, enum ggml_prec prec) {
-    if (!op_may_set(__func__, a, GGML_OP_MUL_MAT)) return;
-    if (prec != GGML_PREC_DEFAULT && prec != GGML_PREC_F32) {
-        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: there is no precision %d", __func__, (int)prec);
-        return;
-    }
-    a->op_params[0] = (int32_t)prec;
-}
-
 void ggml_mul_mat_set_hint(struct ggml_tensor *a, enum ggml_op_hint hint) {
     if (!op_may_set(__func__, a, GGML_OP_MUL_MAT)) return;
     if (hint != GGML_HINT_NONE && hint != GGML_HINT_SRC0_IS_HADAMARD) {

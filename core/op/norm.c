@@ -39,6 +39,7 @@ struct ggml_tensor *ggml_count_equal(struct ggml_context *ctx, struct ggml_tenso
 // --- repetition and concatenation ----------------------------------------------------------------
 
 static bool need_multiples(struct op_call *call, const int64_t *whole, const int64_t *part) {
+    if (op_is_empty(part) && op_is_empty(whole)) return true;
     for (int i = 0; i < GGML_MAX_DIMS; ++i) {
         if (part[i] == 0 ? whole[i] == 0 : whole[i] % part[i] == 0) continue;
         return op_fail(call, "%lld along ne%d is not a multiple of %lld", (long long)whole[i], i,
@@ -91,7 +92,7 @@ struct ggml_tensor *ggml_concat(struct ggml_context *ctx, struct ggml_tensor *a,
 // --- normalisation -------------------------------------------------------------------------------
 
 bool op_shape_norm(struct op_call *call) {
-    return op_need_eps(call, 0) && op_set_ne_as(call, call->src[0]);
+    return op_set_ne_as(call, call->src[0]);
 }
 
 #define NORM(name, NAME)                                                                           \
@@ -108,7 +109,7 @@ NORM(rms_norm, RMS_NORM)
 NORM(l2_norm, L2_NORM)
 
 bool op_shape_norm_back(struct op_call *call) {
-    return op_need_eps(call, 0) && op_shape_same_pair(call);
+    return op_shape_same_pair(call);
 }
 
 struct ggml_tensor *ggml_rms_norm_back(struct ggml_context *ctx, struct ggml_tensor *a,
@@ -118,7 +119,7 @@ struct ggml_tensor *ggml_rms_norm_back(struct ggml_context *ctx, struct ggml_ten
 }
 
 bool op_shape_group_norm(struct op_call *call) {
-    return op_need_range(call, "n_groups", call->params[0], 1, INT32_MAX) && op_need_eps(call, 1) &&
+    return op_need_range(call, "n_groups", call->params[0], 1, INT32_MAX) &&
            op_set_ne_as(call, call->src[0]);
 }
 

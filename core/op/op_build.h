@@ -76,7 +76,11 @@ static inline float op_float(const struct op_call *call, int slot) {
 int64_t op_mul(int64_t a, int64_t b);
 int64_t op_add(int64_t a, int64_t b);
 
-// Sets the extents of the result; answers true.
+static inline bool op_is_empty(const int64_t ne[GGML_MAX_DIMS]) {
+    return ne[0] == 0 || ne[1] == 0 || ne[2] == 0 || ne[3] == 0;
+}
+
+// Sets the extents of the result; returns true.
 bool op_set_ne(struct op_call *call, int64_t ne0, int64_t ne1, int64_t ne2, int64_t ne3);
 bool op_set_ne_as(struct op_call *call, const struct ggml_tensor *tensor);
 
@@ -114,7 +118,5 @@ bool op_need_elements(struct op_call *call, const struct ggml_tensor *tensor);
 // Parameter `name` lies in [low, high].
 bool op_need_range(struct op_call *call, const char *name, int64_t value, int64_t low,
                    int64_t high);
-// eps in slot `slot` is a number >= 0.
-bool op_need_eps(struct op_call *call, int slot);
 
 #endif

@@ -64,6 +64,7 @@ bool op_need_multiple(struct op_call *call, int src, int dim, int other, int dim
 }
 
 bool op_need_repeats(struct op_call *call, int src, int other) {
+    if (op_is_empty(call->src[src]->ne) && op_is_empty(call->src[other]->ne)) return true;
     for (int i = 0; i < GGML_MAX_DIMS; ++i) {
         if (!op_need_multiple(call, src, i, other, i)) return false;
     }
@@ -115,9 +116,4 @@ bool op_need_range(struct op_call *call, const char *name, int64_t value, int64_
     if (value >= low && value <= high) return true;
     return op_fail(call, "%s = %lld, it must be in [%lld, %lld]", name, (long long)value,
                    (long long)low, (long long)high);
-}
-
-bool op_need_eps(struct op_call *call, int slot) {
-    const float eps = op_float(call, slot);
-    return eps >= 0.0f || op_fail(call, "eps = %g, it must not be negative", (double)eps);
 }

@@ -217,20 +217,30 @@ struct ggml_tensor *ggml_dsv4_hc_comb(struct ggml_context *ctx, struct ggml_tens
 
 bool op_shape_dsv4_hc_pre(struct op_call *call) {
     const int64_t *x = call->src[0]->ne;
-    return op_need_dims(call, 0, 3) && op_need_shape(call, 1, x[1], x[2], 1, 1) &&
+    const bool gated = call->params[1] != 0;
+    return op_need_dims(call, 0, 3) &&
+           (gated ? op_need_same_shape(call, 1, 0) : op_need_shape(call, 1, x[1], x[2], 1, 1)) &&
            op_set_ne(call, x[0], x[2], 1, 1);
 }
 
 struct ggml_tensor *ggml_dsv4_hc_pre(struct ggml_context *ctx, struct ggml_tensor *x,
                                      struct ggml_tensor *weights) {
-    return op_build(&(struct op_call){OP(ctx, DSV4_HC_PRE), .src = {x, weights}});
+    return op_build(&(struct op_call){OP(ctx, DSV4_HC_PRE), .src = {x, weights},
+                                      .params = {op_bits(1.0f), false}});
+}
+
+struct ggml_tensor *ggml_dsv4_hc_pre_gated(struct ggml_context *ctx, struct ggml_tensor *x,
+                                           struct ggml_tensor *gate, float scale) {
+    return op_build(&(struct op_call){OP(ctx, DSV4_HC_PRE), .src = {x, gate},
+                                      .params = {op_bits(scale), true}});
 }
 
 bool op_shape_dsv4_hc_post(struct op_call *call) {
     const int64_t *residual = call->src[1]->ne;
     const int64_t e = residual[0], hc = residual[1], t = residual[2];
     return op_need_dims(call, 1, 3) && op_need_shape(call, 0, e, t, 1, 1) &&
-           op_need_shape(call, 2, hc, t, 1, 1) && op_need_shape(call, 3, hc, hc, t, 1) &&
+           op_need_shape(call, 2, hc, t, 1, 1) &&
+           (call->src[3] == NULL || op_need_shape(call, 3, hc, hc, t, 1)) &&
            op_set_ne_as(call, call->src[1]);
 }
 

@@ -30,7 +30,8 @@ bool op_shape_get_rows_back(struct op_call *call) {
         return op_fail(call, "the tensor that gives the shape must be a matrix");
     return op_need_dims(call, 0, 2) && op_need_dims(call, 1, 1) &&
            op_need_ne(call, 0, 0, like->ne[0], "ne0 of the tensor that gives the shape") &&
-           op_need_ne(call, 1, 0, call->src[0]->ne[1], "an index per row of src0") &&
+           op_need_range(call, "src1 ne0, the rows of src0 that are added", call->src[1]->ne[0], 0,
+                         call->src[0]->ne[1]) &&
            op_set_ne(call, like->ne[0], like->ne[1], 1, 1);
 }
 

@@ -80,44 +80,14 @@ bool op_type_rope(struct op_call *call) {
            (call->src[2] == NULL || op_need_type(call, 2, GGML_TYPE_F32));
 }
 
-static bool check_sections(struct op_call *call, int64_t ne0) {
-    const int32_t *s = &call->params[SECTIONS];
-    if (s[0] < 0 || s[1] < 0 || s[2] < 0 || s[3] < 0 || (s[0] == 0 && s[1] == 0 && s[2] == 0)) {
-        return op_fail(call,
-                       "sections %d, %d, %d, %d: one of the first three must be positive, none "
-                       "negative",
-                       s[0], s[1], s[2], s[3]);
-    }
-    return op_need_range(call, "the sum of the sections", (int64_t)s[0] + s[1] + s[2] + s[3], 1,
-                         ne0);
-}
-
-static bool check_mode(struct op_call *call, int mode) {
-    switch (mode) {
-    case GGML_ROPE_TYPE_NORMAL:
-    case GGML_ROPE_TYPE_NEOX:
-    case GGML_ROPE_TYPE_MROPE:
-    case GGML_ROPE_TYPE_VISION:
-    case GGML_ROPE_TYPE_IMROPE: return true;
-    default: return op_fail(call, "there is no mode %d", mode);
-    }
-}
-
+// Modes, and sections of those with several positions per token, are left to the devices.
 bool op_shape_rope(struct op_call *call) {
     const struct ggml_tensor *a = call->src[0];
     const int n_dims = call->params[N_DIMS];
-    const int mode = call->params[MODE];
-    const bool multi = (mode & GGML_ROPE_TYPE_MROPE) != 0;
+    const bool multi = (call->params[MODE] & GGML_ROPE_TYPE_MROPE) != 0;
     const int64_t positions = multi ? op_mul(4, a->ne[2]) : a->ne[2];
-    if (!check_mode(call, mode) || !op_need_range(call, "n_dims", n_dims, 1, a->ne[0]))
+    if (!op_need_range(call, "n_dims", n_dims, 0, a->ne[0]) || !op_need_dims(call, 1, 1))
         return false;
-    if (n_dims % 2 != 0) return op_fail(call, "n_dims = %d must be even", n_dims);
-    if (mode == GGML_ROPE_TYPE_VISION && n_dims != a->ne[0] / 2) {
-        return op_fail(call, "n_dims = %d must be half of src0 ne0 = %lld in vision mode", n_dims,
-                       (long long)a->ne[0]);
-    }
-    if (multi && !check_sections(call, a->ne[0])) return false;
-    if (!op_need_dims(call, 1, 1)) return false;
     if (!op_need_ne(call, 1, 0, positions, multi ? "four positions per token" : "one per token")) {
         return false;
     }
@@ -197,6 +167,10 @@ ROPE_EXT(rope_ext_back, ROPE_BACK, false)
                                     int sections[GGML_MROPE_SECTIONS], int mode, int n_ctx_orig,   \
                                     FREQUENCIES) {                                                 \
         struct op_call call = {OP(ctx, NAME), .src = {a, b, c}};                                   \
+        if (sections == NULL) {                                                                    \
+            op_fail(&call, "the sections are NULL");                                               \
+            return call.error;                                                                     \
+        }                                                                                          \
         return build_rope(&call, ROPE_PARAMS(sections), inplace);                                  \
     }
 ROPE_MULTI(rope_multi, ROPE, false)

@@ -44,14 +44,24 @@ struct ggml_tensor *ggml_reshape_4d(struct ggml_context *ctx, struct ggml_tensor
 
 // --- view ----------------------------------------------------------------------------------------
 
+// As in ggml the elements side by side have to fit: a view whose strides reach beyond the end may
+// be narrowed by another view before anything reads it. Streams check what they are given to
+// compute.
 bool op_shape_view(struct op_call *call) {
     const struct ggml_tensor *a = call->src[0];
     const size_t room = ggml_nbytes(a->view_src != NULL ? a->view_src : a);
-    size_t end;
-    if (!call->strided) op_packed_strides(a->type, call->ne, call->nb);
+    size_t end, packed_nb[GGML_MAX_DIMS];
+    op_packed_strides(a->type, call->ne, packed_nb);
+    if (!call->strided) memcpy(call->nb, packed_nb, sizeof(call->nb));
     call->strided = true;
     call->nb[0] = ggml_type_size(a->type);
-    const size_t size = op_region_size(a->type, call->ne, call->nb);
+    const size_t reach = op_region_size(a->type, call->ne, call->nb);
+    const size_t packed = op_region_size(a->type, call->ne, packed_nb);
+    const size_t size = MIN(reach, packed);
+    if (reach == SIZE_MAX) {
+        return op_fail(call, "the strides %zu, %zu, %zu overflow", call->nb[1], call->nb[2],
+                       call->nb[3]);
+    }
     if (__builtin_add_overflow(call->offset, a->view_offs, &end) ||
         __builtin_add_overflow(end, size, &end) || (size > 0 && end > room)) {
         return op_fail(call, "%zu bytes at offset %zu of '%s' reach beyond its %zu bytes", size,

@@ -11,7 +11,8 @@ struct ggml_opt_dataset {
     ggml_backend_buffer_t buffer;
     struct ggml_tensor *data, *labels;
     int64_t n_data;
-    int64_t n_shards;
+    int64_t shard;    // points in each
+    int64_t n_shards; // whole ones: the points behind them are in no batch
     size_t shard_bytes, shard_label_bytes;
     int64_t *order; // shard that stands at each place
 };
@@ -33,14 +34,19 @@ static bool make_tensors(struct ggml_opt_dataset *dataset, enum ggml_type type_d
     return dataset->buffer != NULL;
 }
 
+// More than there are if no shard is whole.
+static size_t shard_bytes(const struct ggml_opt_dataset *dataset,
+                          const struct ggml_tensor *tensor) {
+    return dataset->n_shards > 0 ? (size_t)dataset->shard * tensor->nb[1] : SIZE_MAX;
+}
+
 ggml_opt_dataset_t ggml_opt_dataset_init(enum ggml_type type_data, enum ggml_type type_label,
                                          int64_t ne_datapoint, int64_t ne_label, int64_t ndata,
                                          int64_t ndata_shard) {
-    if (ne_datapoint < 1 || ne_label < 0 || ndata < 1 || ndata_shard < 1 ||
-        ndata % ndata_shard != 0) {
+    if (ne_datapoint < 1 || ne_label < 0 || ndata < 1 || ndata_shard < 1) {
         ggml_fail(GGML_HOST_INVALID_ARGUMENT,
                   "ggml_opt_dataset_init: %lld points of %lld values and %lld labels in shards of "
-                  "%lld; extents must be positive and the points whole shards",
+                  "%lld; extents must be positive",
                   (long long)ndata, (long long)ne_datapoint, (long long)ne_label,
                   (long long)ndata_shard);
         return NULL;
@@ -48,13 +54,13 @@ ggml_opt_dataset_t ggml_opt_dataset_init(enum ggml_type type_data, enum ggml_typ
     struct ggml_opt_dataset *dataset = ggml_mem_calloc(1, sizeof(*dataset));
     if (!dataset) goto fail;
     dataset->n_data = ndata;
+    dataset->shard = ndata_shard;
     dataset->n_shards = ndata / ndata_shard;
-    dataset->order = ggml_mem_calloc((size_t)dataset->n_shards, sizeof(dataset->order[0]));
+    dataset->order = ggml_mem_calloc((size_t)dataset->n_shards + 1, sizeof(dataset->order[0]));
     if (!dataset->order || !make_tensors(dataset, type_data, type_label, ne_datapoint, ne_label))
         goto fail;
-    dataset->shard_bytes = ggml_nbytes(dataset->data) / (size_t)dataset->n_shards;
-    if (dataset->labels)
-        dataset->shard_label_bytes = ggml_nbytes(dataset->labels) / (size_t)dataset->n_shards;
+    dataset->shard_bytes = shard_bytes(dataset, dataset->data);
+    if (dataset->labels) dataset->shard_label_bytes = shard_bytes(dataset, dataset->labels);
     for (int64_t i = 0; i < dataset->n_shards; ++i)
         dataset->order[i] = i;
     return dataset;
@@ -112,7 +118,7 @@ void ggml_opt_dataset_shuffle(ggml_opt_context_t opt_ctx, ggml_opt_dataset_t dat
                   "ggml_opt_dataset_shuffle: no context or data set, or more than its points");
         return;
     }
-    const int64_t shard = dataset->n_data / dataset->n_shards;
+    const int64_t shard = dataset->shard;
     if (idata >= 0 && idata % shard != 0) {
         ggml_fail(GGML_HOST_INVALID_ARGUMENT,
                   "ggml_opt_dataset_shuffle: %lld points are not whole shards of %lld",

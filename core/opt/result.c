@@ -105,7 +105,8 @@ void ggml_opt_result_loss(ggml_opt_result_t result, double *loss, double *unc) {
     const double variance = n > 1 ? squares / (double)(n - 1) : (double)NAN;
     const bool per_datapoint = result && result->per_datapoint;
     if (loss) *loss = n == 0 ? 0.0 : per_datapoint ? mean : mean * (double)n;
-    if (unc) *unc = per_datapoint ? sqrt(variance / (double)n) : sqrt(variance * (double)n);
+    // As ggml, the uncertainty of a sum is that of one evaluation.
+    if (unc) *unc = per_datapoint ? sqrt(variance / (double)n) : sqrt(variance);
 }
 
 void ggml_opt_result_pred(ggml_opt_result_t result, int32_t *pred) {

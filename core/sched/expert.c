@@ -7,11 +7,16 @@
 // Kernels may read a little past the last expert that was copied: what they find must be numbers.
 enum { TAIL_BYTES = 512 };
 
-bool sched_is_expert_copy(const struct ggml_backend_sched *sched, int32_t copy) {
+bool sched_is_host_weight(const struct ggml_backend_sched *sched, int32_t copy) {
     const struct sched_item *item = &sched->items[sched->copies[copy].item];
     const int32_t buft = sched->items[item->root].buft;
-    return sched->copies[copy].expert_ids >= 0 && (item->traits & SCHED_WEIGHT) && buft >= 0 &&
-           sched->bufts[buft].host && item->tensor->ne[3] == 1;
+    return (item->traits & SCHED_WEIGHT) && buft >= 0 && sched->bufts[buft].host;
+}
+
+bool sched_is_expert_copy(const struct ggml_backend_sched *sched, int32_t copy) {
+    const struct ggml_tensor *tensor = sched->items[sched->copies[copy].item].tensor;
+    return sched->copies[copy].expert_ids >= 0 && sched_is_host_weight(sched, copy) &&
+           tensor->ne[3] == 1;
 }
 
 static bool make_room(struct sched_experts *known, int64_t count) {

@@ -17,6 +17,16 @@ const char *sched_stream_label(const struct ggml_backend_sched *sched, int32_t b
     return ggml_backend_dev_name(sched->streams[backend].device);
 }
 
+bool sched_stream_is_live(const struct ggml_backend_sched *sched, int32_t backend,
+                          const char *function) {
+    if (!atomic_load_explicit(&sched->streams[backend].watch.ended, memory_order_acquire))
+        return true;
+    ggml_fail(GGML_HOST_INVALID_ARGUMENT,
+              "%s: stream %d of the scheduler (%s) has been freed; free the scheduler too",
+              function, (int)backend, sched_stream_label(sched, backend));
+    return false;
+}
+
 int32_t sched_find_stream(const struct ggml_backend_sched *sched, ggml_backend_t backend) {
     for (int b = 0; b < sched->n_backends; ++b) {
         if (sched->streams[b].backend == backend) return b;
@@ -36,12 +46,6 @@ static bool check_stream(ggml_backend_t *backends, int b) {
     if (!backends[b] || !backends[b]->device) {
         ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: stream %d is NULL or has no device", function,
                   b);
-        return false;
-    }
-    for (int other = 0; other < b; ++other) {
-        if (backends[other] != backends[b]) continue;
-        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: streams %d and %d are the same (%s)", function,
-                  other, b, ggml_backend_dev_name(backends[b]->device));
         return false;
     }
     return true;
@@ -137,6 +141,7 @@ static bool prepare(struct ggml_backend_sched *sched, ggml_backend_t *backends,
         sched->streams[b].backend = backends[b];
         sched->streams[b].device = backends[b]->device;
         sched->streams[b].allowed = true;
+        stream_watch_start(&sched->streams[b].watch, backends[b]);
     }
     for (int b = 0; b < sched->n_backends; ++b) {
         if (!set_memory(sched, b, bufts ? bufts[b] : NULL) || !add_events(sched, b)) return false;
@@ -176,6 +181,7 @@ fail:
 
 static void free_streams(struct ggml_backend_sched *sched) {
     for (int b = 0; sched->streams && b < sched->n_backends; ++b) {
+        stream_watch_stop(&sched->streams[b].watch);
         for (int c = 0; c < SCHED_PIPELINE_COPIES; ++c) {
             ggml_backend_event_free(sched->streams[b].events[c]);
         }
@@ -232,7 +238,9 @@ int ggml_backend_sched_get_n_backends(ggml_backend_sched_t sched) {
 
 ggml_backend_t ggml_backend_sched_get_backend(ggml_backend_sched_t sched, int i) {
     if (!is_given(sched, __func__, "scheduler")) return NULL;
-    if (i >= 0 && i < sched->n_backends) return sched->streams[i].backend;
+    if (i >= 0 && i < sched->n_backends) {
+        return sched_stream_is_live(sched, i, __func__) ? sched->streams[i].backend : NULL;
+    }
     ggml_fail(GGML_HOST_OUT_OF_RANGE, "%s: stream %d of %d", __func__, i, sched->n_backends);
     return NULL;
 }
@@ -271,6 +279,24 @@ size_t ggml_backend_sched_get_buffer_size(ggml_backend_sched_t sched, ggml_backe
     size_t size = ggml_gallocr_get_buffer_size(sched->galloc, b);
     if (sched->slot_galloc) size += ggml_gallocr_get_buffer_size(sched->slot_galloc, b);
     return size;
+}
+
+void ggml_backend_sched_set_copy_callback(ggml_backend_sched_t sched,
+                                          ggml_backend_sched_copy_callback callback,
+                                          void *user_data) {
+    THREAD_GUARD_VOID(sched);
+    if (!is_given(sched, __func__, "scheduler")) return;
+    sched->copy_callback = callback;
+    sched->copy_callback_data = user_data;
+}
+
+void ggml_backend_sched_set_realloc_callback(ggml_backend_sched_t sched,
+                                             ggml_backend_sched_realloc_callback callback,
+                                             void *user_data) {
+    THREAD_GUARD_VOID(sched);
+    if (!is_given(sched, __func__, "scheduler")) return;
+    sched->realloc_callback = callback;
+    sched->realloc_callback_data = user_data;
 }
 
 void ggml_backend_sched_set_eval_callback(ggml_backend_sched_t sched,

@@ -67,9 +67,33 @@ static bool allocate_slots(struct ggml_backend_sched *sched) {
 
 // --- all
 
+// FNV-1a over the streams of all items: equal graphs that are placed alike have the same.
+static uint64_t hash_placement(const struct ggml_backend_sched *sched) {
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (int32_t i = 0; i < sched->n_nodes + sched->n_leafs; ++i) {
+        hash = (hash ^ (uint32_t)sched->items[i].backend) * 0x100000001b3u;
+    }
+    return hash;
+}
+
+// Tells the application that the buffers are about to be made anew, and what changed since the last
+// graph.
+static void tell_realloc(struct ggml_backend_sched *sched, bool provided) {
+    if (!sched->realloc_callback) return;
+    const uint64_t hash = hash_placement(sched);
+    const bool resized = sched->n_nodes != sched->placement_nodes;
+    const bool moved = sched->placement_nodes > 0 && !resized && hash != sched->placement_hash;
+    sched->placement_hash = hash;
+    sched->placement_nodes = sched->n_nodes;
+    if (provided) return;
+    sched_wait_all(sched);
+    sched->realloc_callback(sched, sched->graph, moved, resized, sched->realloc_callback_data);
+}
+
 static bool allocate(struct ggml_backend_sched *sched) {
     if (!allocate_slots(sched) || !sched_plan(sched, true)) return false;
     const bool provided = sched_is_provided(sched);
+    tell_realloc(sched, provided);
     if (!provided && !sched_provide(sched)) return false;
     if (provided && sched->bound) return sched_bind_leafs(sched) == PLAN_USED;
     return sched_bind(sched) == PLAN_USED;

@@ -11,6 +11,9 @@ static bool enter(ggml_backend_sched_t sched, const struct ggml_cgraph *graph,
                   sched ? "graph" : "scheduler");
         return false;
     }
+    for (int b = 0; b < sched->n_backends; ++b) {
+        if (!sched_stream_is_live(sched, b, function)) return false;
+    }
     sched->function = function;
     return true;
 }

@@ -56,7 +56,17 @@ static void copy_blocking(struct ggml_backend_sched *sched, int32_t from, int32_
     ggml_backend_tensor_copy(src, dst);
 }
 
-static bool copy_input(struct sched_run *run, int32_t copy) {
+// Whether the application copied a weight by itself, perhaps only what the split reads of it.
+static bool application_copied(struct ggml_backend_sched *sched, int32_t copy,
+                               struct ggml_cgraph *graph) {
+    if (!sched->copy_callback || !sched_is_host_weight(sched, copy)) return false;
+    const struct sched_item *item = &sched->items[sched->copies[copy].item];
+    sched_wait(sched, item->backend);
+    return sched->copy_callback(sched->streams[sched->copies[copy].backend].backend, item->tensor,
+                                sched_copy_tensor(sched, copy), graph, sched->copy_callback_data);
+}
+
+static bool copy_input(struct sched_run *run, int32_t copy, struct ggml_cgraph *graph) {
     struct ggml_backend_sched *sched = run->sched;
     const struct sched_copy *input = &sched->copies[copy];
     const struct sched_item *item = &sched->items[input->item];
@@ -77,6 +87,7 @@ static bool copy_input(struct sched_run *run, int32_t copy) {
         sched_wait(sched, to);
     }
     sched->streams[to].busy = true;
+    if (application_copied(sched, copy, graph)) return ggml_fail_count() == told;
     if (sched_is_expert_copy(sched, copy)) return sched_copy_experts(sched, copy, &run->experts);
     if (!stream_copy_async(source, target, item->tensor, dst)) {
         copy_blocking(sched, from, to, item->tensor, dst);
@@ -131,17 +142,31 @@ static enum ggml_status failed(const struct ggml_backend_sched *sched, int32_t n
     return status;
 }
 
+// Copies what the split reads from elsewhere: with a callback for weights those come last.
+static bool copy_inputs(struct sched_run *run, int32_t number) {
+    struct ggml_backend_sched *sched = run->sched;
+    const struct sched_split *split = &sched->splits[number];
+    struct ggml_cgraph *graph = &sched_frame(sched)->graphs[number];
+    const int32_t *inputs = sched->inputs + split->first_input;
+    const bool weights_last = sched->copy_callback != NULL;
+    for (int32_t i = 0; i < split->n_inputs; ++i) {
+        if (weights_last && sched_is_host_weight(sched, inputs[i])) continue;
+        if (!copy_input(run, inputs[i], graph)) return false;
+    }
+    for (int32_t i = 0; weights_last && i < split->n_inputs; ++i) {
+        if (!sched_is_host_weight(sched, inputs[i])) continue;
+        if (!copy_input(run, inputs[i], graph)) return false;
+    }
+    return true;
+}
+
 static enum ggml_status run_split(struct sched_run *run, int32_t number) {
     struct ggml_backend_sched *sched = run->sched;
     const struct sched_split *split = &sched->splits[number];
     const unsigned long told = ggml_fail_count();
     wait_for_others(run, split);
-    for (int32_t i = 0; i < split->n_inputs; ++i) {
-        if (!copy_input(run, sched->inputs[split->first_input + i])) {
-            return failed(sched, number, GGML_STATUS_FAILED);
-        }
-    }
-    if (ggml_fail_count() != told) return failed(sched, number, GGML_STATUS_FAILED);
+    if (!copy_inputs(run, number) || ggml_fail_count() != told)
+        return failed(sched, number, GGML_STATUS_FAILED);
     const enum ggml_status status =
         compute(sched, split->backend, &sched_frame(sched)->graphs[number]);
     if (status == GGML_STATUS_ABORTED) return status;

@@ -5,6 +5,7 @@
 #ifndef GGML_SCHED_SCHED_H
 #define GGML_SCHED_SCHED_H
 
+#include "device/stream_watch.h"
 #include "ggml-alloc.h"
 #include "ggml-backend-impl.h"
 #include "ggml-host.h"
@@ -137,6 +138,7 @@ struct sched_stream {
     bool busy;                                          // may have queued work
     bool allowed;                                       // nodes may be placed there
     uint64_t done_run;                                  // runs up to this one are finished
+    struct stream_watch watch;                          // the application may free it first
 };
 
 // An item's double on a stream that can't read the original.
@@ -214,6 +216,12 @@ struct ggml_backend_sched {
     double predicted_seconds;            // of the last graph
     ggml_backend_sched_eval_callback callback;
     void *callback_data;
+    ggml_backend_sched_copy_callback copy_callback;
+    void *copy_callback_data;
+    ggml_backend_sched_realloc_callback realloc_callback;
+    void *realloc_callback_data;
+    uint64_t placement_hash; // of the last graph that was allocated while realloc_callback was set
+    int32_t placement_nodes; // of that graph
 
     // kinds of memory that were met; the streams' own come first and stay
     struct sched_buft *bufts;
@@ -362,7 +370,10 @@ static inline struct sched_frame *sched_frame(struct ggml_backend_sched *sched) 
 const char *sched_reason_text(enum sched_reason reason);
 // Name of the stream's device, for messages.
 const char *sched_stream_label(const struct ggml_backend_sched *sched, int32_t backend);
-// Index of the stream, or -1.
+// Whether the stream has not been freed; otherwise records that.
+bool sched_stream_is_live(const struct ggml_backend_sched *sched, int32_t backend,
+                          const char *function);
+// Index of the stream, the first of several equal ones, or -1.
 int32_t sched_find_stream(const struct ggml_backend_sched *sched, ggml_backend_t backend);
 // Number of a kind of memory, entered if it is new; -1 with a message when memory runs out.
 int32_t sched_buft_id(struct ggml_backend_sched *sched, ggml_backend_buffer_type_t buft);
@@ -485,6 +496,8 @@ struct sched_experts {
     uint8_t *used; // by expert
     int64_t used_capacity;
 };
+// Whether the input is a weight in host memory.
+bool sched_is_host_weight(const struct ggml_backend_sched *sched, int32_t copy);
 // Whether only some experts of the input have to be copied.
 bool sched_is_expert_copy(const struct ggml_backend_sched *sched, int32_t copy);
 // Queues the copy of the experts that are used; false with a message.

@@ -5,7 +5,8 @@
 void sched_wait(struct ggml_backend_sched *sched, int32_t backend) {
     struct sched_stream *stream = &sched->streams[backend];
     if (!stream->busy) return;
-    ggml_backend_synchronize(stream->backend);
+    // A stream has finished its work before it was freed.
+    if (!stream->watch.ended) ggml_backend_synchronize(stream->backend);
     stream->busy = false;
     stream->done_run = sched->run;
 }

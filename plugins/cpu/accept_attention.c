@@ -30,7 +30,7 @@ bool cpu_accepts_flash_attn(const struct ggml_tensor *node) {
         return false;
     }
     return ggml_rows_dense(q) && ggml_rows_dense(node) && k->ne[0] == q->ne[0] &&
-           v->ne[1] == k->ne[1] && node->ne[0] == v->ne[0] && node->ne[1] == q->ne[2] &&
+           v->ne[1] >= k->ne[1] && node->ne[0] == v->ne[0] && node->ne[1] == q->ne[2] &&
            node->ne[2] == q->ne[1] && node->ne[3] == q->ne[3];
 }
 

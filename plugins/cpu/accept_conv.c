@@ -8,16 +8,15 @@ static int64_t product_cost(double a, double b) {
     return a * b < 1e18 ? (int64_t)(a * b) : INT64_MAX;
 }
 
-// Every window lies inside the padded image.
+// Windows may reach beyond the padded image, or the padding cut the image off: what lies outside is
+// 0. Windows without elements yield 0.
 static bool accepts_window(const struct conv *c) {
     for (int d = 0; d < CONV_DIMS; ++d) {
-        if (c->stride[d] < 1 || c->padding[d] < 0 || c->dilation[d] < 1 || c->kernel[d] < 1 ||
-            c->kernel[d] > INT32_MAX) {
+        if (c->stride[d] < 1 || c->dilation[d] < 0 || c->kernel[d] < 0 || c->kernel[d] > INT32_MAX)
             return false;
-        }
         const int64_t room =
             c->in[d] + 2 * (int64_t)c->padding[d] - c->dilation[d] * (c->kernel[d] - 1) - 1;
-        if (room < 0 || c->out[d] != room / c->stride[d] + 1) return false;
+        if (c->out[d] != room / c->stride[d] + 1) return false;
     }
     return true;
 }
@@ -42,7 +41,7 @@ bool cpu_accepts_im2col(const struct ggml_tensor *node) {
 
 bool cpu_accepts_im2col_3d(const struct ggml_tensor *node) {
     const int64_t channels = node->op_params[9];
-    if (channels < 1 || node->src[1]->ne[3] % channels != 0) return false;
+    if (channels < 1) return false;
     const struct conv c = conv_of_im2col(node);
     return accepts_patches(node, &c);
 }

@@ -8,11 +8,11 @@ static bool is_integer(enum ggml_type type) {
            type == GGML_TYPE_I64;
 }
 
-// Only cpy converts; blocks hold no indices, so that integers do not become blocks.
+// All of them convert; blocks hold no indices, so that integers do not become blocks.
 static bool accepts_types(const struct ggml_tensor *node, enum ggml_type from) {
     const enum ggml_type to = node->type;
     if (from == to) return true;
-    return node->op == GGML_OP_CPY && !(is_integer(from) && ggml_blck_size(to) > 1) &&
+    return !(is_integer(from) && ggml_blck_size(to) > 1) &&
            !(is_integer(to) && ggml_blck_size(from) > 1);
 }
 

@@ -86,6 +86,7 @@ bool cpu_accepts_arange(const struct ggml_tensor *node) {
 }
 
 bool cpu_accepts_timestep_embedding(const struct ggml_tensor *node) {
-    return ggml_rows_dense(node) && node->ne[1] == node->src[0]->ne[0] && node->ne[2] == 1 &&
-           node->ne[3] == 1 && ggml_get_op_params_i32(node, 1) > 0;
+    const struct ggml_tensor *timesteps = node->src[0];
+    return ggml_rows_dense(node) && node->ne[1] == timesteps->ne[0] && node->ne[2] == 1 &&
+           node->ne[3] == 1 && (ggml_nelements(timesteps) > 0 || node->ne[1] == 0);
 }

@@ -5,7 +5,7 @@
 #include "sum_piece.h"
 
 bool cpu_accepts_sum(const struct ggml_tensor *node) {
-    return ggml_nelements(node) == 1 && ggml_rows_dense(node->src[0]);
+    return ggml_nelements(node) == 1;
 }
 
 size_t cpu_work_sum(const struct ggml_tensor *node, int n_threads) {
@@ -15,7 +15,7 @@ size_t cpu_work_sum(const struct ggml_tensor *node, int n_threads) {
 
 bool cpu_accepts_sum_rows(const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
-    return node->ne[0] == 1 && ggml_same_shape_from(node, a, 1) && ggml_rows_dense(a);
+    return node->ne[0] == 1 && ggml_same_shape_from(node, a, 1);
 }
 
 bool cpu_accepts_argmax(const struct ggml_tensor *node) {

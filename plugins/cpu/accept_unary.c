@@ -14,13 +14,6 @@ bool cpu_accepts_unary(const struct ggml_tensor *node) {
 }
 
 bool cpu_accepts_glu(const struct ggml_tensor *node) {
-    const struct ggml_tensor *a = node->src[0];
-    const struct ggml_tensor *b = node->src[1];
     const int32_t op = ggml_get_op_params_i32(node, 0);
-    if (op < 0 || op >= GGML_GLU_OP_COUNT || !ggml_rows_dense(node) || !ggml_rows_dense(a))
-        return false;
-    if (b)
-        return ggml_rows_dense(b) && ggml_are_same_shape(node, a) && ggml_are_same_shape(node, b);
-    return a->ne[0] == 2 * node->ne[0] && a->ne[1] == node->ne[1] && a->ne[2] == node->ne[2] &&
-           a->ne[3] == node->ne[3];
+    return op >= 0 && op < GGML_GLU_OP_COUNT && ggml_fits_glu(node);
 }

@@ -4,5 +4,5 @@
 
 #include "device.h"
 
-GGML_PLUGIN_NOTE("cpu", "", "0.21.0", 0, 0, 0)
+GGML_PLUGIN_NOTE("cpu", "", PLUGIN_VERSION, 0, 0, 0)
 GGML_PLUGIN_ENTRY(cpu_reg, NULL, cpu_shutdown, NULL)

@@ -70,5 +70,7 @@ const struct cpu_kernel *cpu_kernel_find(const struct ggml_tensor *node) {
 
 bool cpu_supports_op(const struct ggml_tensor *node) {
     if (node->flags & GGML_TENSOR_FLAG_ERROR) return false;
-    return ggml_op_is_empty(node->op) || cpu_kernel_find(node) != NULL;
+    const bool nothing_to_do =
+        ggml_op_is_empty(node->op) || (node->op < GGML_OP_COUNT && ggml_nelements(node) == 0);
+    return nothing_to_do || cpu_kernel_find(node) != NULL;
 }

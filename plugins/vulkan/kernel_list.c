@@ -69,5 +69,7 @@ const struct vk_kernel *vk_kernel_find(const struct vk_features *features,
 }
 
 bool vk_supports_op(const struct vk_features *features, const struct ggml_tensor *node) {
-    return ggml_op_is_empty(node->op) || vk_kernel_find(features, node) != NULL;
+    const bool nothing_to_do =
+        ggml_op_is_empty(node->op) || (node->op < GGML_OP_COUNT && vk_nelements(node) == 0);
+    return nothing_to_do || vk_kernel_find(features, node) != NULL;
 }

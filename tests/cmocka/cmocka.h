@@ -50,6 +50,7 @@ void small_range(uintmax_t value, uintmax_t low, uintmax_t high, const char *fil
 #define fail() small_fail(__FILE__, __LINE__, "failed")
 #define skip() small_skip()
 #define print_message printf
+#define print_error(...) fprintf(stderr, __VA_ARGS__)
 
 #define assert_true(c) ((c) ? (void)0 : small_fail(__FILE__, __LINE__, "%s", "not true: " #c))
 #define assert_false(c) ((c) ? small_fail(__FILE__, __LINE__, "%s", "not false: " #c) : (void)0)

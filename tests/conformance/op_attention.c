@@ -89,7 +89,7 @@ static void attention_case(struct conformance *c, const struct attention_form *f
     const float scale = 1 / sqrtf((float)s->dk);
     struct ggml_tensor *node =
         ggml_flash_attn_ext(c->ctx, q, k, v, mask, scale, f->max_bias, f->softcap);
-    ggml_flash_attn_ext_set_prec(node, f->prec);
+    ggml_prec_set_acc(node, f->prec);
     if (f->sinks)
         ggml_flash_attn_ext_add_sinks(
             node, conformance_input(c, GGML_TYPE_F32, extents(s->heads, 1, 1, 1), PACKED));

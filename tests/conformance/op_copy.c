@@ -184,7 +184,32 @@ static void cases_cont(struct conformance *c) {
     copies(c, swapped, "4d", 3);
 }
 
+// Programs make a DUP whose result has another type by hand.
+static void dup_as_case(struct conformance *c, enum ggml_type from, enum ggml_type to,
+                        enum conformance_layout layout) {
+    const struct conformance_extents ne = extents(64, 3, 2, 1);
+    if (!conformance_case(c, "%s,%s/%s/as", ggml_type_name(from), ggml_type_name(to),
+                          conformance_layout_name(layout))) {
+        return;
+    }
+    struct ggml_tensor *a = source(c, from, to, ne, layout);
+    struct ggml_tensor *node = ggml_dup(c->ctx, ggml_new_tensor(c->ctx, to, 4, ne.ne));
+    node->src[0] = a;
+    conformance_bound(c, copy_bound(from, to));
+    conformance_check(c, node);
+}
+
 static void cases_dup(struct conformance *c) {
+    static const enum ggml_type types[] = {GGML_TYPE_F32, GGML_TYPE_F16, GGML_TYPE_I16,
+                                           GGML_TYPE_I32, GGML_TYPE_Q8_0};
+    for (int i = 0; i < 25; ++i) {
+        const enum ggml_type from = types[i / 5], to = types[i % 5];
+        const bool whole = from == GGML_TYPE_I16 || from == GGML_TYPE_I32 || to == GGML_TYPE_I16 ||
+                           to == GGML_TYPE_I32;
+        if (from == to || (whole && (from == GGML_TYPE_Q8_0 || to == GGML_TYPE_Q8_0))) continue;
+        dup_as_case(c, from, to, PACKED);
+        dup_as_case(c, from, to, GAPS);
+    }
     copies(c, ggml_dup, "new", conformance_n_shapes);
     copies(c, ggml_dup_inplace, "inplace", 3);
 }

@@ -21,6 +21,9 @@ static double gate(const struct ggml_tensor *node, double x, double g) {
     case GGML_GLU_OP_SWIGLU_OAI:
         x = fmin(x, limit);
         return x / (1 + exp(-alpha * x)) * (fmin(limit, fmax(-limit, g)) + 1);
+    case GGML_GLU_OP_SWIGLU_CLAMP:
+        x = fmin(x, limit);
+        return x / (1 + exp(-x)) * fmin(limit, fmax(-limit, g));
     default: return NAN;
     }
 }
@@ -52,12 +55,19 @@ static void gelu_magnitude(const struct ggml_tensor *node, double *out) {
     glu(node, out, true);
 }
 
-enum form { SINGLE, SWAPPED, SPLIT };
-static const char *const form_names[] = {"single", "swapped", "split"};
+// The halves of an odd row leave its last element unread.
+enum form { SINGLE, SWAPPED, SPLIT, ODD };
+static const char *const form_names[] = {"single", "swapped", "split", "odd"};
+
+// Whether there is no builder for the swapped form.
+static bool has_limits(enum ggml_glu_op op) {
+    return op == GGML_GLU_OP_SWIGLU_OAI || op == GGML_GLU_OP_SWIGLU_CLAMP;
+}
 
 static struct ggml_tensor *build(struct conformance *c, enum ggml_glu_op op, enum form form,
                                  struct ggml_tensor *a, struct ggml_tensor *b) {
     if (op == GGML_GLU_OP_SWIGLU_OAI) return ggml_swiglu_oai(c->ctx, a, b, 1.702f, 1.5f);
+    if (op == GGML_GLU_OP_SWIGLU_CLAMP) return ggml_swiglu_clamp(c->ctx, a, b, 1.5f);
     if (form == SPLIT) return ggml_glu_split(c->ctx, a, b, op);
     return ggml_glu(c->ctx, a, op, form == SWAPPED);
 }
@@ -66,7 +76,7 @@ static void glu_case(struct conformance *c, enum ggml_glu_op op, enum ggml_type 
                      struct conformance_extents ne, enum form form, enum conformance_layout layout,
                      double range) {
     struct conformance_extents ne_a = ne;
-    if (form != SPLIT) ne_a.ne[0] *= 2;
+    if (form != SPLIT) ne_a.ne[0] = 2 * ne.ne[0] + (form == ODD);
     if (!conformance_case(c, "%s/%s/%s/%s/%g", ggml_type_name(type), conformance_shape(c, ne),
                           form_names[form], conformance_layout_name(layout), range)) {
         return;
@@ -81,8 +91,8 @@ static void glu_cases(struct conformance *c, enum ggml_glu_op op) {
         for (int s = 0; s < conformance_n_shapes; ++s) {
             const struct conformance_extents ne = conformance_shapes[s];
             const bool matrix = ne.ne[2] * ne.ne[3] == 1;
-            for (int form = SINGLE; form <= SPLIT; ++form) {
-                if (op == GGML_GLU_OP_SWIGLU_OAI && form == SWAPPED) continue;
+            for (int form = SINGLE; form <= ODD; ++form) {
+                if ((has_limits(op) && form == SWAPPED) || (form == ODD && !matrix)) continue;
                 glu_case(c, op, conformance_floats[t], ne, (enum form)form, PACKED, 4);
                 if (matrix) glu_case(c, op, conformance_floats[t], ne, (enum form)form, GAPS, 20);
             }
@@ -102,6 +112,7 @@ GLU_ROW(SWIGLU, PLAIN);
 GLU_ROW(SWIGLU_OAI, PLAIN);
 GLU_ROW(GEGLU_ERF, .magnitude = gelu_magnitude);
 GLU_ROW(GEGLU_QUICK, PLAIN);
+GLU_ROW(SWIGLU_CLAMP, PLAIN);
 
 typedef struct ggml_tensor *(*single_fn)(struct ggml_context *, struct ggml_tensor *);
 typedef struct ggml_tensor *(*split_fn)(struct ggml_context *, struct ggml_tensor *,

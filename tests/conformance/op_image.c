@@ -193,8 +193,9 @@ static void oracle_pad(const struct ggml_tensor *node, double *out) {
 
 static void pad_case(struct conformance *c, const int *p, bool circular, enum ggml_type type,
                      struct conformance_extents ne, enum conformance_layout layout) {
-    for (int d = 0; d < 8 && circular; ++d) {
-        if (p[d] > ne.ne[d / 2]) return;
+    for (int d = 0; d < 8; ++d) {
+        if (circular && p[d] > ne.ne[d / 2]) return;
+        if (p[d] + p[d ^ 1] < -ne.ne[d / 2]) return;
     }
     if (!conformance_case(c, "%s/%s/%d,%d/%d,%d/%d,%d/%d,%d/%s/%s", ggml_type_name(type),
                           circular ? "circular" : "zero", p[0], p[1], p[2], p[3], p[4], p[5], p[6],
@@ -219,11 +220,11 @@ static void cases_pad(struct conformance *c) {
     static const enum ggml_type moved[] = {GGML_TYPE_I8, GGML_TYPE_I16, GGML_TYPE_I32,
                                            GGML_TYPE_I64, GGML_TYPE_F64};
     static const int paddings[][8] = {
-        {0, 1, 0, 0, 0, 0, 0, 0}, {0, 3, 0, 2, 0, 1, 0, 1}, {1, 0, 0, 0, 0, 0, 0, 0},
-        {2, 3, 1, 0, 0, 2, 1, 1}, {0, 0, 4, 5, 0, 0, 0, 0}, {0, 0, 0, 0, 0, 0, 0, 0},
-        {1, 1, 1, 1, 1, 1, 1, 1},
+        {0, 1, 0, 0, 0, 0, 0, 0}, {0, 3, 0, 2, 0, 1, 0, 1},   {1, 0, 0, 0, 0, 0, 0, 0},
+        {2, 3, 1, 0, 0, 2, 1, 1}, {0, 0, 4, 5, 0, 0, 0, 0},   {0, 0, 0, 0, 0, 0, 0, 0},
+        {1, 1, 1, 1, 1, 1, 1, 1}, {-1, 2, 0, -1, 0, 0, 0, 0}, {2, -2, -1, 0, 1, -1, 0, -1},
     };
-    for (int p = 0; p < 7; ++p) {
+    for (int p = 0; p < 9; ++p) {
         for (int s = 0; s < 5; ++s) {
             for (int layout = 0; layout < N_LAYOUTS; ++layout) {
                 for (int m = 0; m < 2; ++m)

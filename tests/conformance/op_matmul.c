@@ -51,7 +51,7 @@ static void mul_mat_case(struct conformance *c, enum ggml_type a_type, enum ggml
     struct ggml_tensor *a = conformance_input(c, a_type, ne_a, a_layout);
     struct ggml_tensor *b = conformance_input(c, b_type, ne_b, b_layout);
     struct ggml_tensor *node = ggml_mul_mat(c->ctx, a, b);
-    if (prec == GGML_PREC_F32 && !ggml_tensor_is_error(node)) ggml_mul_mat_set_prec(node, prec);
+    if (prec == GGML_PREC_F32 && !ggml_tensor_is_error(node)) ggml_prec_set_acc(node, prec);
     conformance_bound(c, product_bound(a_type, b_type, k));
     conformance_check(c, node);
 }

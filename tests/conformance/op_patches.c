@@ -40,12 +40,22 @@ struct window_form {
 };
 
 static const struct window_form windows[] = {
-    {3, 3, 8, 7, 3, 2, 1, 1, 1, 1, 1, 1},   {1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 1, 1},
-    {2, 3, 13, 11, 4, 1, 2, 1, 0, 2, 1, 1}, {5, 1, 17, 5, 2, 3, 3, 2, 2, 0, 1, 1},
-    {3, 3, 16, 16, 1, 1, 1, 1, 2, 2, 2, 2}, {3, 2, 11, 13, 5, 2, 2, 3, 3, 1, 3, 2},
-    {7, 7, 7, 7, 2, 1, 1, 1, 0, 0, 1, 1},   {2, 2, 33, 9, 3, 1, 4, 5, 0, 0, 1, 1},
-    {4, 4, 6, 6, 17, 1, 1, 1, 3, 3, 1, 1},  {3, 3, 31, 29, 2, 1, 1, 1, 5, 4, 4, 3},
-    {3, 3, 5, 5, 2, 0, 1, 1, 1, 1, 1, 1},   {3, 1, 64, 1, 8, 2, 1, 1, 1, 0, 1, 1},
+    {3, 3, 8, 7, 3, 2, 1, 1, 1, 1, 1, 1},
+    {1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 1, 1},
+    {2, 3, 13, 11, 4, 1, 2, 1, 0, 2, 1, 1},
+    {5, 1, 17, 5, 2, 3, 3, 2, 2, 0, 1, 1},
+    {3, 3, 16, 16, 1, 1, 1, 1, 2, 2, 2, 2},
+    {3, 2, 11, 13, 5, 2, 2, 3, 3, 1, 3, 2},
+    {7, 7, 7, 7, 2, 1, 1, 1, 0, 0, 1, 1},
+    {2, 2, 33, 9, 3, 1, 4, 5, 0, 0, 1, 1},
+    {4, 4, 6, 6, 17, 1, 1, 1, 3, 3, 1, 1},
+    {3, 3, 31, 29, 2, 1, 1, 1, 5, 4, 4, 3},
+    {3, 3, 5, 5, 2, 0, 1, 1, 1, 1, 1, 1},
+    {3, 1, 64, 1, 8, 2, 1, 1, 1, 0, 1, 1},
+    // as the last of conv_2d, but im2col needs an output
+    {3, 4, 2, 2, 3, 2, 2, 4, 0, 1, 1, 1},
+    {3, 3, 8, 7, 3, 2, 1, 2, 1, 1, 0, 0},
+    {3, 2, 13, 9, 2, 2, 2, 1, -2, -1, 1, 2},
 };
 enum { N_WINDOWS = sizeof(windows) / sizeof(windows[0]) };
 
@@ -196,7 +206,9 @@ static void im2col_3d_case(struct conformance *c, const struct volume_form *f, e
     struct ggml_tensor *kernel = conformance_input(
         c, to, extents(f->k[0], f->k[1], f->k[2], f->out_channels * f->channels), PACKED);
     struct ggml_tensor *image = conformance_input(
-        c, from, extents(f->ne[0], f->ne[1], f->ne[2], f->batch * f->channels), layout);
+        c, from,
+        extents(f->ne[0], f->ne[1], f->ne[2], f->batch * f->channels + f->further_channels),
+        layout);
     conformance_check(c,
                       ggml_im2col_3d(c->ctx, kernel, image, f->channels, f->s[0], f->s[1], f->s[2],
                                      f->p[0], f->p[1], f->p[2], f->d[0], f->d[1], f->d[2], to));

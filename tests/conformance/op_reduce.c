@@ -83,7 +83,7 @@ static void reduce_cases(struct conformance *c, reduce_fn build, int n_types) {
         for (int s = 0; s < conformance_n_shapes; ++s) {
             const struct conformance_extents ne = conformance_shapes[s];
             const bool whole = build == ggml_sum;
-            for (int l = PACKED; l <= ROTATED; ++l) {
+            for (int l = PACKED; l <= (build == ggml_cumsum ? ROTATED : TRANSPOSED); ++l) {
                 if (!conformance_case(c, "%s/%s/%s", ggml_type_name(conformance_floats[t]),
                                       conformance_shape(c, ne),
                                       conformance_layout_name((enum conformance_layout)l))) {

@@ -27,7 +27,7 @@ static void magnitude_rope(const struct ggml_tensor *node, double *out) {
 struct rope_form {
     const char *name;
     int mode;
-    int n_dims; // 0: all
+    int n_dims; // 0: all, -1: none
     int n_offs;
     bool factors, inplace;
     int n_ctx_orig;
@@ -40,6 +40,7 @@ static const struct rope_form rope_forms[] = {
     {"plain", 0, 0, 0, false, false, 0, 1e4f, 1, 0, 1, 0, 0, {0}, 40},
     {"partial", 0, 4, 0, false, true, 0, 1e4f, 1, 0, 1, 0, 0, {0}, 40},
     {"offset", 0, 4, 2, false, false, 0, 1e4f, 1, 0, 1, 0, 0, {0}, 40},
+    {"copied", 0, -1, 0, false, false, 0, 1e4f, 1, 0, 1, 0, 0, {0}, 40},
     {"far", 0, 0, 0, false, false, 0, 5e5f, 1, 0, 1, 0, 0, {0}, 30000},
     {"scaled", 0, 0, 0, false, false, 0, 1e4f, 0.25f, 0, 1.5f, 0, 0, {0}, 90},
     {"factors", 0, 0, 0, true, false, 0, 1e4f, 1, 0, 1, 0, 0, {0}, 40},
@@ -47,6 +48,7 @@ static const struct rope_form rope_forms[] = {
     {"yarn-half", 0, 0, 0, true, false, 512, 1e4f, 0.5f, 0.5f, 0.9f, 8, 2, {0}, 90},
     {"plain", 2, 0, 0, false, true, 0, 1e4f, 1, 0, 1, 0, 0, {0}, 40},
     {"partial", 2, 4, 0, false, false, 0, 1e4f, 1, 0, 1, 0, 0, {0}, 40},
+    {"copied", 2, -1, 0, false, true, 4096, 1e4f, 0.25f, 1, 1, 32, 1, {0}, 40},
     {"offset", 2, 4, 4, true, false, 0, 1e4f, 1, 0, 1, 0, 0, {0}, 40},
     {"far", 2, 0, 0, false, false, 0, 1e6f, 1, 0, 1, 0, 0, {0}, 30000},
     {"factors", 2, 0, 0, true, true, 0, 1e4f, 0.5f, 0, 1, 0, 0, {0}, 40},
@@ -113,7 +115,7 @@ static void rope_case(struct conformance *c, const struct rope_form *f, enum ggm
         return;
     }
     struct rope_sources s = {.n_dims = vision ? (int)ne.ne[0] / 2 : (int)ne.ne[0]};
-    if (f->n_dims > 0) s.n_dims = f->n_dims;
+    if (f->n_dims != 0) s.n_dims = f->n_dims > 0 ? f->n_dims : 0;
     s.a = conformance_input(c, type, ne, layout);
     s.positions = conformance_indices(
         c, GGML_TYPE_I32, extents(ne.ne[2] * (multi ? 4 : 1), 1, 1, 1), PACKED, f->positions);

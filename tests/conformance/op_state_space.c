@@ -316,9 +316,13 @@ static void cases_comb(struct conformance *c) {
 CONFORMANCE_OP(DSV4_HC_COMB, oracle_comb, cases_comb, 1, why_comb, PLAIN);
 
 static void hc_pre_at(const struct ggml_tensor *node, const int64_t i[4], struct oracle_sum *sum) {
-    for (int64_t h = 0; h < node->src[0]->ne[1]; ++h)
-        oracle_add(sum, oracle_value(node->src[0], i[0], h, i[1], 0) *
-                            oracle_value(node->src[1], h, i[1], 0, 0));
+    const bool gated = node->op_params[1] != 0;
+    for (int64_t h = 0; h < node->src[0]->ne[1]; ++h) {
+        const double w = gated ? (double)conformance_param_f32(node, 0) /
+                                     (1 + exp(-oracle_value(node->src[1], i[0], h, i[1], 0)))
+                               : oracle_value(node->src[1], h, i[1], 0, 0);
+        oracle_add(sum, oracle_value(node->src[0], i[0], h, i[1], 0) * w);
+    }
 }
 ORACLE_SUM(hc_pre)
 
@@ -329,26 +333,29 @@ static const int hc_forms[][3] = {
 };
 enum { N_HC_FORMS = sizeof(hc_forms) / sizeof(hc_forms[0]) };
 
-static bool hc_case(struct conformance *c, const int *f, enum conformance_layout layout) {
-    if (!conformance_case(c, "f32/E=%d/hc=%d/T=%d/%s", f[0], f[1], f[2],
+// The gated form has a sigmoid per element, good to 4 units, and a scale.
+static void hc_pre_case(struct conformance *c, const int *f, enum conformance_layout layout,
+                        bool gated) {
+    const enum ggml_type f32 = GGML_TYPE_F32;
+    if (!conformance_case(c, "f32/%sE=%d/hc=%d/T=%d/%s", gated ? "gated/" : "", f[0], f[1], f[2],
                           conformance_layout_name(layout))) {
-        return false;
+        return;
     }
-    conformance_bound(c, oracle_units(f[1] + 2));
-    return true;
+    conformance_bound(c, oracle_units(f[1] + (gated ? 8 : 2)));
+    const struct conformance_extents ne = extents(f[0], f[1], f[2], 1);
+    struct ggml_tensor *x = conformance_input(c, f32, ne, layout);
+    conformance_check(
+        c, gated ? ggml_dsv4_hc_pre_gated(c->ctx, x, conformance_range(c, f32, ne, layout, -8, 8),
+                                          1.7f)
+                 : ggml_dsv4_hc_pre(c->ctx, x,
+                                    conformance_input(c, f32, extents(f[1], f[2], 1, 1), layout)));
 }
 
 static void cases_hc_pre(struct conformance *c) {
     for (int s = 0; s < N_HC_FORMS; ++s) {
         for (int l = 0; l < N_LAYOUTS; ++l) {
-            const int *f = hc_forms[s];
-            const enum conformance_layout layout = (enum conformance_layout)l;
-            if (!hc_case(c, f, layout)) continue;
-            struct ggml_tensor *x =
-                conformance_input(c, GGML_TYPE_F32, extents(f[0], f[1], f[2], 1), layout);
-            struct ggml_tensor *w =
-                conformance_input(c, GGML_TYPE_F32, extents(f[1], f[2], 1, 1), layout);
-            conformance_check(c, ggml_dsv4_hc_pre(c->ctx, x, w));
+            hc_pre_case(c, hc_forms[s], (enum conformance_layout)l, false);
+            hc_pre_case(c, hc_forms[s], (enum conformance_layout)l, true);
         }
     }
 }
@@ -356,29 +363,39 @@ static void cases_hc_pre(struct conformance *c) {
 CONFORMANCE_OP(DSV4_HC_PRE, oracle_hc_pre, cases_hc_pre, 1, why_products,
                .magnitude = magnitude_hc_pre);
 
+// Without a matrix of weights each copy keeps to itself.
 static void hc_post_at(const struct ggml_tensor *node, const int64_t i[4], struct oracle_sum *sum) {
+    const struct ggml_tensor *comb = node->src[3];
     oracle_add(sum, oracle_value(node->src[0], i[0], i[2], 0, 0) *
                         oracle_value(node->src[2], i[1], i[2], 0, 0));
-    for (int64_t s = 0; s < node->ne[1]; ++s)
-        oracle_add(sum, oracle_value(node->src[1], i[0], s, i[2], 0) *
-                            oracle_value(node->src[3], i[1], s, i[2], 0));
+    for (int64_t s = 0; s < node->ne[1]; ++s) {
+        const double weight = comb != NULL ? oracle_value(comb, i[1], s, i[2], 0) : s == i[1];
+        oracle_add(sum, oracle_value(node->src[1], i[0], s, i[2], 0) * weight);
+    }
 }
 ORACLE_SUM(hc_post)
+
+static void hc_post_case(struct conformance *c, const int *f, enum conformance_layout layout,
+                         bool combined) {
+    const enum ggml_type f32 = GGML_TYPE_F32;
+    if (!conformance_case(c, "f32/%sE=%d/hc=%d/T=%d/%s", combined ? "" : "uncombined/", f[0], f[1],
+                          f[2], conformance_layout_name(layout))) {
+        return;
+    }
+    conformance_bound(c, oracle_units(combined ? f[1] + 2 : 3));
+    struct ggml_tensor *x = conformance_input(c, f32, extents(f[0], f[2], 1, 1), layout);
+    struct ggml_tensor *residual = conformance_input(c, f32, extents(f[0], f[1], f[2], 1), layout);
+    struct ggml_tensor *post = conformance_input(c, f32, extents(f[1], f[2], 1, 1), layout);
+    struct ggml_tensor *comb =
+        combined ? conformance_input(c, f32, extents(f[1], f[1], f[2], 1), layout) : NULL;
+    conformance_check(c, ggml_dsv4_hc_post(c->ctx, x, residual, post, comb));
+}
 
 static void cases_hc_post(struct conformance *c) {
     for (int s = 0; s < N_HC_FORMS; ++s) {
         for (int l = 0; l < N_LAYOUTS; ++l) {
-            const int *f = hc_forms[s];
-            const enum conformance_layout layout = (enum conformance_layout)l;
-            const enum ggml_type f32 = GGML_TYPE_F32;
-            if (!hc_case(c, f, layout)) continue;
-            struct ggml_tensor *x = conformance_input(c, f32, extents(f[0], f[2], 1, 1), layout);
-            struct ggml_tensor *residual =
-                conformance_input(c, f32, extents(f[0], f[1], f[2], 1), layout);
-            struct ggml_tensor *post = conformance_input(c, f32, extents(f[1], f[2], 1, 1), layout);
-            struct ggml_tensor *comb =
-                conformance_input(c, f32, extents(f[1], f[1], f[2], 1), layout);
-            conformance_check(c, ggml_dsv4_hc_post(c->ctx, x, residual, post, comb));
+            hc_post_case(c, hc_forms[s], (enum conformance_layout)l, true);
+            hc_post_case(c, hc_forms[s], (enum conformance_layout)l, false);
         }
     }
 }

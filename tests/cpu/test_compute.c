@@ -270,8 +270,11 @@ static void test_plan_of_the_caller(void **state) {
     assert_int_equal(ggml_graph_compute(graph, &plan), GGML_STATUS_FAILED);
     free(memory);
     ggml_set_f32(y, 0);
+    const size_t used = ggml_used_mem(ctx);
     assert_int_equal(ggml_graph_compute_with_ctx(ctx, graph, 3), GGML_STATUS_SUCCESS);
     assert_float_equal(ggml_get_f32_1d(y, 0), sum, 0);
+    assert_int_equal(ggml_used_mem(ctx), used); // programs leave no room for work memory
+    assert_int_equal(ggml_graph_compute_with_ctx(NULL, graph, 3), GGML_STATUS_FAILED);
     assert_int_equal(ggml_graph_compute(graph, NULL), GGML_STATUS_FAILED);
     assert_int_equal(ggml_graph_compute(NULL, &plan), GGML_STATUS_FAILED);
     assert_int_equal(ggml_graph_plan(NULL, 1, NULL).n_threads, 0);

@@ -166,6 +166,11 @@ static void test_compute_refuses_unallocated(void **state) {
     f.a.data = f.graph.nodes;
     f.a.buffer = NULL;
     refused_graph("'a' lies in no buffer");
+    struct ggml_tensor root = f.a;
+    f.a.view_src = &root;
+    f.a.view_offs = 4;
+    refused_graph("'a' is a view that reaches beyond the end");
+    f.a.view_src = NULL;
     f.sum.flags = 0; // not computed, so nothing is needed
     assert_quiet(
         assert_int_equal(ggml_backend_graph_compute(f.stream, &f.graph), GGML_STATUS_SUCCESS));

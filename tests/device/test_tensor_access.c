@@ -117,6 +117,20 @@ static void test_bounds_2d(void **state) {
     assert_int_equal(f.fake.n_queued, 0);
 }
 
+// Builders let views reach beyond the end of their tensor by their strides; nothing may go there.
+static void test_views_beyond_the_end(void **state) {
+    (void)state;
+    const int range = GGML_HOST_OUT_OF_RANGE;
+    struct ggml_tensor view = f.tensor, whole = f.tensor;
+    view.view_src = &f.tensor;
+    view.view_offs = 4;
+    assert_refused(range, "reaches beyond", ggml_backend_tensor_set(&view, f.in, 0, 4));
+    assert_refused(range, "reaches beyond", ggml_backend_tensor_get(&view, f.out, 0, 4));
+    assert_refused(range, "reaches beyond", ggml_backend_tensor_memset(&view, 0, 0, 4));
+    assert_refused(range, "reaches beyond", ggml_backend_tensor_copy(&view, &whole));
+    assert_refused(range, "reaches beyond", ggml_backend_tensor_copy(&whole, &view));
+}
+
 static void test_unusable_tensors(void **state) {
     (void)state;
     const int invalid = GGML_HOST_INVALID_ARGUMENT;
@@ -337,6 +351,7 @@ int main(void) {
         TEST(test_nothing_to_do),
         TEST(test_bounds),
         TEST(test_bounds_2d),
+        TEST(test_views_beyond_the_end),
         TEST(test_unusable_tensors),
         TEST(test_missing_entries),
         TEST(test_2d),

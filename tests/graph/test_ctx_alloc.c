@@ -186,6 +186,40 @@ static void test_an_odd_base_is_rounded_up(void **state) {
     fake_next_base = 1 << 20;
 }
 
+// As ggml 0.27: what has memory already is left out, and views are initialised.
+static void test_array_of_tensors(void **state) {
+    (void)state;
+    struct ggml_tensor *a = leaf(10), *b = leaf(3), *other = leaf(100);
+    struct ggml_tensor *view = ggml_view_tensor(ctx, a);
+    struct ggml_tensor *tensors[] = {view, a, b};
+    assert_int_equal(ggml_backend_buft_get_alloc_size_n(&memory.buft, tensors, 3), 64 + 32);
+    assert_int_equal(ggml_backend_buft_get_alloc_size_n(&memory.buft, tensors, 0), 0);
+    ggml_backend_buffer_t buffer = ggml_backend_buft_alloc_buffer_n(&memory.buft, tensors, 3);
+    assert_int_equal(ggml_backend_buffer_get_size(buffer), 64 + 32);
+    assert_ptr_equal(view->data, a->data);
+    assert_ptr_equal(view->buffer, buffer);
+    assert_ptr_equal(b->data, (char *)a->data + 64);
+    assert_null(other->data);
+    assert_null(ggml_backend_buft_alloc_buffer_n(&memory.buft, tensors, 3));
+    assert_int_equal(ggml_backend_buft_get_alloc_size_n(&memory.buft, tensors, 3), 0);
+    ggml_backend_buffer_free(buffer);
+}
+
+static void test_array_refusals(void **state) {
+    (void)state;
+    struct ggml_tensor *a = leaf(10);
+    struct ggml_tensor *tensors[] = {a, NULL};
+    assert_null(ggml_backend_buft_alloc_buffer_n(&memory.buft, tensors, 2));
+    assert_null(ggml_backend_buft_alloc_buffer_n(&memory.buft, NULL, 1));
+    assert_null(ggml_backend_buft_alloc_buffer_n(NULL, tensors, 1));
+    assert_null(ggml_backend_buft_alloc_buffer_n(&memory.buft, tensors, -1));
+    assert_int_equal(ggml_backend_buft_get_alloc_size_n(NULL, tensors, 1), 0);
+    memory.allocations_left = 0;
+    assert_null(ggml_backend_buft_alloc_buffer_n(&memory.buft, tensors, 1));
+    assert_null(a->data);
+    assert_null(a->buffer);
+}
+
 #define ALLOC_TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int main(void) {
@@ -194,6 +228,8 @@ int main(void) {
         ALLOC_TEST(test_several_buffers_when_one_is_too_small),
         ALLOC_TEST(test_tensors_without_elements_get_an_address),
         ALLOC_TEST(test_refusals),
+        ALLOC_TEST(test_array_of_tensors),
+        ALLOC_TEST(test_array_refusals),
         ALLOC_TEST(test_a_failure_leaves_no_dangling_tensor),
         ALLOC_TEST(test_every_allocation_may_fail),
         ALLOC_TEST(test_linear_allocator_says_when_it_is_full),

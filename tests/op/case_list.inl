@@ -19,7 +19,7 @@
               (c, f->columns))
 #define GLU_CASES(name, NAME)                                                                      \
     OP_CASE(name, (c, f->a), GLU, F32, (4, 4, 3, 2), (f->a), NULL, (GGML_GLU_OP_##NAME),           \
-            (c, f->odd))                                                                           \
+            (c, f->columns))                                                                           \
     OP_CASE(name##_swapped, (c, f->a), GLU, F32, (4, 4, 3, 2), (f->a), NULL,                       \
             (GGML_GLU_OP_##NAME, 1), (c, f->columns))                                              \
     OP_CASE(name##_split, (c, f->a, f->b), GLU, F32, A_NE, (f->a, f->b), NULL,                     \
@@ -46,7 +46,7 @@ OP_CASE(set_inplace, (c, f->a, f->matrix, 32, 128, 384, 128), SET, F32, A_NE, (f
 OP_CASE(set_1d, (c, f->a, f->row, 32), SET, F32, A_NE, (f->a, f->row), NULL, (32, 128, 384, 32, 0),
         (c, f->a, f->row, SIZE_MAX))
 OP_CASE(set_1d_inplace, (c, f->a, f->row, 32), SET, F32, A_NE, (f->a, f->row), f->a,
-        (32, 128, 384, 32, 1), (c, f->columns, f->row, 0))
+        (32, 128, 384, 32, 1), (c, f->a, f->row, 752))
 OP_CASE(set_2d, (c, f->a, f->matrix, 64, 32), SET, F32, A_NE, (f->a, f->matrix), NULL,
         (64, 128, 384, 32, 0), (c, f->a, f->matrix, SIZE_MAX, 0))
 OP_CASE(set_2d_inplace, (c, f->a, f->matrix, 64, 32), SET, F32, A_NE, (f->a, f->matrix), f->a,
@@ -106,14 +106,16 @@ GLU_CASES(swiglu, SWIGLU)
 GLU_CASES(geglu_erf, GEGLU_ERF)
 GLU_CASES(geglu_quick, GEGLU_QUICK)
 OP_CASE(glu, (c, f->a, GGML_GLU_OP_SWIGLU, true), GLU, F32, (4, 4, 3, 2), (f->a), NULL,
-        (GGML_GLU_OP_SWIGLU, 1), (c, f->a, (enum ggml_glu_op)6, true))
+        (GGML_GLU_OP_SWIGLU, 1), (c, f->a, (enum ggml_glu_op)7, true))
 OP_CASE(glu_split, (c, f->a, f->b, GGML_GLU_OP_GEGLU), GLU, F32, A_NE, (f->a, f->b), NULL,
         (GGML_GLU_OP_GEGLU), (c, f->a, f->half, GGML_GLU_OP_GEGLU))
 OP_CASE(swiglu_oai, (c, f->a, f->b, 1.5f, 7.0f), GLU, F32, A_NE, (f->a, f->b), NULL,
-        (GGML_GLU_OP_SWIGLU_OAI, 0, F(1.5f), F(7.0f)), (c, f->odd, NULL, 1.5f, 7.0f))
-PAIR_CASE(norm, (c, f->a, 0.5f), NORM, F32, A_NE, (f->a), f->a, (F(0.5f)), (c, f->a, -1.0f))
-PAIR_CASE(rms_norm, (c, f->a, 0.5f), RMS_NORM, F32, A_NE, (f->a), f->a, (F(0.5f)), (c, f->a, -1.0f))
-PAIR_CASE(l2_norm, (c, f->a, 0.5f), L2_NORM, F32, A_NE, (f->a), f->a, (F(0.5f)), (c, f->a, NAN))
+        (GGML_GLU_OP_SWIGLU_OAI, 0, F(1.5f), F(7.0f)), (c, f->columns, NULL, 1.5f, 7.0f))
+OP_CASE(swiglu_clamp, (c, f->a, f->b, 7.0f), GLU, F32, A_NE, (f->a, f->b), NULL,
+        (GGML_GLU_OP_SWIGLU_CLAMP, 0, 0, F(7.0f)), (c, f->columns, NULL, 7.0f))
+PAIR_CASE(norm, (c, f->a, 0.5f), NORM, F32, A_NE, (f->a), f->a, (F(0.5f)), (c, f->error, 0.5f))
+PAIR_CASE(rms_norm, (c, f->a, 0.5f), RMS_NORM, F32, A_NE, (f->a), f->a, (F(0.5f)), (c, f->error, 0.5f))
+PAIR_CASE(l2_norm, (c, f->a, 0.5f), L2_NORM, F32, A_NE, (f->a), f->a, (F(0.5f)), (c, f->error, 0.5f))
 PAIR_CASE(group_norm, (c, f->a, 2, 0.5f), GROUP_NORM, F32, A_NE, (f->a), f->a, (2, F(0.5f)),
           (c, f->a, 0, 0.5f))
 OP_CASE(rms_norm_back, (c, f->a, f->b, 0.5f), RMS_NORM_BACK, F32, A_NE, (f->a, f->b), NULL,
@@ -153,7 +155,7 @@ PAIR_CASE(soft_max_ext_back, (c, f->a, f->b, 0.5f, 0.0f), SOFT_MAX_BACK, F32, A_
 #define ROPE_FLOATS 5e5f, 2.0f, 0.25f, 1.5f, 32.0f, 1.0f
 #define ROPE_BITS F(5e5f), F(2.0f), F(0.25f), F(1.5f), F(32.0f), F(1.0f)
 PAIR_CASE(rope, (c, f->a, f->positions, 4, 2), ROPE, F32, A_NE, (f->a, f->positions), f->a,
-          (0, 4, 2, 0, 0, F(10000.0f), F(1.0f), 0, F(1.0f)), (c, f->a, f->positions, 3, 2))
+          (0, 4, 2, 0, 0, F(10000.0f), F(1.0f), 0, F(1.0f)), (c, f->a, f->positions, 9, 2))
 PAIR_CASE(rope_custom, (c, f->a, f->positions, 4, 0, 512, ROPE_FLOATS), ROPE, F32, A_NE,
           (f->a, f->positions), f->a, (0, 4, 0, 0, 512, ROPE_BITS),
           (c, f->a, f->times, 4, 0, 512, ROPE_FLOATS))
@@ -162,7 +164,7 @@ PAIR_CASE(rope_ext, (c, f->a, f->positions, f->factors, 4, 2, 512, ROPE_FLOATS),
           (c, f->a, f->positions, f->factors, 6, 2, 512, ROPE_FLOATS))
 OP_CASE(rope_ext_back, (c, f->a, f->positions, NULL, 4, 2, 512, ROPE_FLOATS), ROPE_BACK, F32, A_NE,
         (f->a, f->positions), NULL, (0, 4, 2, 0, 512, ROPE_BITS),
-        (c, f->a, f->positions, NULL, 4, 3, 512, ROPE_FLOATS))
+        (c, f->a, f->positions, NULL, -1, 2, 512, ROPE_FLOATS))
 PAIR_CASE(rope_multi, (c, f->a, f->positions4, NULL, 4, SECTIONS, 8, 512, ROPE_FLOATS), ROPE, F32,
           A_NE, (f->a, f->positions4), f->a, (0, 4, 8, 0, 512, ROPE_BITS, 1, 1, 0, 2),
           (c, f->a, f->positions4, NULL, 4, NULL, 8, 512, ROPE_FLOATS))
@@ -170,8 +172,8 @@ OP_CASE(rope_multi_back, (c, f->a, f->positions4, NULL, 4, SECTIONS, 24, 512, RO
         ROPE_BACK, F32, A_NE, (f->a, f->positions4), NULL,
         (0, 4, 24, 0, 512, ROPE_BITS, 1, 1, 0, 2),
         (c, f->a, f->positions, NULL, 4, SECTIONS, 24, 512, ROPE_FLOATS))
-OP_CASE(clamp, (c, f->a, -1.0f, 2.0f), CLAMP, F32, A_NE, (f->a), f->a, (F(-1.0f), F(2.0f)),
-        (c, f->error, -1.0f, 2.0f))
+PAIR_CASE(clamp, (c, f->a, -1.0f, 2.0f), CLAMP, F32, A_NE, (f->a), f->a, (F(-1.0f), F(2.0f)),
+          (c, f->error, -1.0f, 2.0f))
 OP_CASE(im2col, (c, f->kernel2, f->image2, 2, 1, 1, 0, 1, 2, true, GGML_TYPE_F16), IM2COL, F16,
         (45, 5, 8, 2), (f->kernel2, f->image2), NULL, (2, 1, 1, 0, 1, 2, 1),
         (c, f->kernel2, f->image2, 0, 1, 1, 0, 1, 2, true, GGML_TYPE_F16))
@@ -181,11 +183,11 @@ OP_CASE(im2col_back, (c, f->patches2, f->kernel2, IMAGE2_NE, 1, 1, 1, 1, 1, 1, t
 OP_CASE(im2col_3d, (c, f->kernel3, f->image3, 2, 1, 1, 2, 1, 1, 1, 1, 1, 1, GGML_TYPE_F32),
         IM2COL_3D, F32, (54, 6, 7, 8), (f->kernel3, f->image3), NULL,
         (1, 1, 2, 1, 1, 1, 1, 1, 1, 2),
-        (c, f->kernel3, f->image3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 1, GGML_TYPE_F32))
+        (c, f->kernel3, f->image3, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, GGML_TYPE_F32))
 OP_CASE(col2im_1d, (c, f->columns1, 2, 7, 1), COL2IM_1D, F32, (19, 7, 1, 1), (f->columns1), NULL,
         (2, 7, 1), (c, f->columns1, 2, 8, 1))
 OP_CASE(conv_1d, (c, f->kernel1, f->image1, 1, 1, 1), RESHAPE, F32, (20, 7, 1, 1), (COMPOSED),
-        COMPOSED, (0), (c, f->kernel1, f->image1, 1, -1, 1))
+        COMPOSED, (0), (c, f->kernel1, f->image1, 0, 1, 1))
 OP_CASE(conv_1d_ph, (c, f->kernel1, f->image1, 1, 1), RESHAPE, F32, (20, 7, 1, 1), (COMPOSED),
         COMPOSED, (0), (c, f->kernel1, f->image1, 1, 30))
 OP_CASE(conv_1d_dw, (c, f->kernel1_dw, f->image1, 1, 1, 1), RESHAPE, F32, (20, 5, 1, 1), (COMPOSED),
@@ -218,7 +220,7 @@ OP_CASE(conv_transpose_1d, (c, f->up_kernel1, f->up_image1, 2, 0, 1), CONV_TRANS
 OP_CASE(conv_transpose_2d_p0, (c, f->up_kernel2, f->image2, 2), CONV_TRANSPOSE_2D, F32,
         (20, 24, 7, 2), (f->up_kernel2, f->image2), NULL, (2), (c, f->up_kernel2, f->a, 2))
 OP_CASE(pool_1d, (c, f->a, GGML_OP_POOL_AVG, 3, 2, 1), POOL_1D, F32, (4, 4, 3, 2), (f->a), NULL,
-        (1, 3, 2, 1), (c, f->a, GGML_OP_POOL_AVG, 9, 2, 0))
+        (1, 3, 2, 1), (c, f->a, GGML_OP_POOL_AVG, 12, 2, 0))
 OP_CASE(pool_2d, (c, f->image2, GGML_OP_POOL_MAX, 3, 2, 2, 2, 0.5f, 0.0f), POOL_2D, F32,
         (5, 6, 5, 2), (f->image2), NULL, (0, 3, 2, 2, 2, 0, 0),
         (c, f->image2, GGML_OP_POOL_MAX, 3, 2, 2, 0, 0.0f, 0.0f))
@@ -228,13 +230,13 @@ OP_CASE(pool_2d_back, (c, f->pooled, f->image2, GGML_OP_POOL_MAX, 2, 2, 2, 2, 0.
 OP_CASE(upscale, (c, f->a, 2, GGML_SCALE_MODE_BICUBIC), UPSCALE, F32, (16, 8, 3, 2), (f->a), NULL,
         (2), (c, f->a, 1, GGML_SCALE_MODE_BICUBIC))
 OP_CASE(upscale_ext, (c, f->a, 9, 5, 3, 2, GGML_SCALE_MODE_NEAREST), UPSCALE, F32, (9, 5, 3, 2),
-        (f->a), NULL, (0), (c, f->a, 0, 5, 3, 2, GGML_SCALE_MODE_NEAREST))
+        (f->a), NULL, (0), (c, f->a, -1, 5, 3, 2, GGML_SCALE_MODE_NEAREST))
 OP_CASE(interpolate, (c, f->a, 4, 2, 3, 2, 1 | 256 | 512), UPSCALE, F32, (4, 2, 3, 2), (f->a), NULL,
         (769), (c, f->a, 4, 2, 3, 2, 2 | 512))
 OP_CASE(pad, (c, f->a, 1, 2, 0, 3), PAD, F32, (9, 6, 3, 5), (f->a), NULL, (0, 1, 0, 2, 0, 0, 0, 3),
-        (c, f->a, -1, 0, 0, 0))
+        (c, f->a, -9, 0, 0, 0))
 OP_CASE(pad_ext, (c, f->a, 1, 2, 3, 4, 5, 6, 7, 8), PAD, F32, (11, 11, 14, 17), (f->a), NULL,
-        (1, 2, 3, 4, 5, 6, 7, 8), (c, f->a, 1, 2, 3, 4, 5, 6, 7, -8))
+        (1, 2, 3, 4, 5, 6, 7, 8), (c, f->a, 1, 2, 3, 4, 5, 6, 7, -10))
 OP_CASE(pad_circular, (c, f->a, 1, 2, 0, 2), PAD, F32, (9, 6, 3, 4), (f->a), NULL,
         (0, 1, 0, 2, 0, 0, 0, 2, 1), (c, f->a, 1, 2, 0, 3))
 OP_CASE(pad_ext_circular, (c, f->a, 1, 2, 3, 4, 0, 0, 1, 0), PAD, F32, (11, 11, 3, 3), (f->a), NULL,
@@ -247,7 +249,7 @@ OP_CASE(tri, (c, f->square, GGML_TRI_TYPE_LOWER), TRI, F32, (4, 4, 3, 2), (f->sq
         (c, f->a, GGML_TRI_TYPE_LOWER))
 PAIR_CASE(fill, (c, f->a, 2.5f), FILL, F32, A_NE, (f->a), f->a, (F(2.5f)), (c, f->i32, 2.5f))
 OP_CASE(timestep_embedding, (c, f->times, 9, 1000), TIMESTEP_EMBEDDING, F32, (9, 6, 1, 1),
-        (f->times), NULL, (9, 1000), (c, f->times, 0, 1000))
+        (f->times), NULL, (9, 1000), (c, f->times, -1, 1000))
 OP_CASE(argsort, (c, f->a, GGML_SORT_ORDER_DESC), ARGSORT, I32, A_NE, (f->a), NULL, (1),
         (c, f->a, (enum ggml_sort_order)2))
 OP_CASE(argsort_top_k, (c, f->a, 3), VIEW, I32, (3, 4, 3, 2), (COMPOSED), COMPOSED, (0),
@@ -300,7 +302,9 @@ OP_CASE(dsv4_hc_comb, (c, f->mixes, f->mix_scale, f->mix_base, 0.5f, 3), DSV4_HC
         (4, 4, 6, 1), (f->mixes, f->mix_scale, f->mix_base), NULL, (F(0.5f), 3),
         (c, f->mixes, f->mix_scale, f->mix_base, 0.5f, 0))
 OP_CASE(dsv4_hc_pre, (c, f->streams, f->stream_w), DSV4_HC_PRE, F32, (10, 6, 1, 1),
-        (f->streams, f->stream_w), NULL, (0), (c, f->streams, f->stream))
+        (f->streams, f->stream_w), NULL, (F(1.0f), 0), (c, f->streams, f->stream))
+OP_CASE(dsv4_hc_pre_gated, (c, f->streams, f->streams, 0.5f), DSV4_HC_PRE, F32, (10, 6, 1, 1),
+        (f->streams, f->streams), NULL, (F(0.5f), 1), (c, f->streams, f->stream_w, 0.5f))
 OP_CASE(dsv4_hc_post, (c, f->stream, f->streams, f->stream_w, f->comb), DSV4_HC_POST, F32,
         (10, 4, 6, 1), (f->stream, f->streams, f->stream_w, f->comb), NULL, (0),
         (c, f->stream, f->streams, f->comb, f->stream_w))

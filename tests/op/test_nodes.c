@@ -137,30 +137,95 @@ static void test_optional_operands(void **state) {
             "ggml_flash_attn_back: unsupported");
 }
 
-static void test_precision_and_hints(void **state) {
+static void test_hints(void **state) {
+    (void)state;
+    struct ggml_tensor *product = ggml_mul_mat(ctx, f->weights, f->a);
+    ggml_mul_mat_set_hint(product, GGML_HINT_SRC0_IS_HADAMARD);
+    assert_int_equal(product->op_params[1], 1);
+    ggml_mul_mat_set_hint(product, (enum ggml_op_hint)7);
+    complains("ggml_mul_mat_set_hint:");
+    assert_int_equal(product->op_params[1], 1);
+}
+
+// The slots are those of ggml 0.27.
+static void test_precision(void **state) {
+    (void)state;
+    struct ggml_tensor *product = ggml_mul_mat(ctx, f->weights, f->a);
+    struct ggml_tensor *experts = ggml_mul_mat_id(ctx, f->experts, f->tokens, f->expert_ids);
+    struct ggml_tensor *attn = ggml_flash_attn_ext(ctx, f->q, f->k, f->v, NULL, 1, 0, 0);
+    assert_true(ggml_prec_set_acc(product, GGML_PREC_F32));
+    assert_true(ggml_prec_set_src(product, GGML_PREC_Q8, 1));
+    assert_int_equal(product->op_params[0], 10);
+    assert_int_equal(product->op_params[3], 30);
+    assert_true(ggml_prec_set_acc(experts, GGML_PREC_F16));
+    assert_true(ggml_prec_set_src(experts, GGML_PREC_Q4, 1));
+    assert_int_equal(experts->op_params[0], 20);
+    assert_int_equal(experts->op_params[3], 40);
+    assert_true(ggml_prec_set_acc(attn, GGML_PREC_BF16));
+    assert_int_equal(attn->op_params[3], 15);
+    assert_int_equal(ggml_flash_attn_ext_get_prec(attn), GGML_PREC_BF16);
+    assert_true(ggml_prec_set_acc(attn, GGML_PREC_UNDEFINED));
+    assert_int_equal(attn->op_params[3], 0);
+}
+
+static void test_precision_refused(void **state) {
+    (void)state;
+    struct ggml_tensor *product = ggml_mul_mat(ctx, f->weights, f->a);
+    struct ggml_tensor *attn = ggml_flash_attn_ext(ctx, f->q, f->k, f->v, NULL, 1, 0, 0);
+    static const int bad[] = {GGML_PREC_Q8, GGML_PREC_Q4, 7, 100, -1};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); ++i) {
+        assert_false(ggml_prec_set_acc(product, (enum ggml_prec)bad[i]));
+        complains("ggml_prec_set_acc:");
+        assert_int_equal(product->op_params[0], 0);
+    }
+    assert_false(ggml_prec_set_src(product, (enum ggml_prec)50, 1));
+    complains("ggml_prec_set_src:");
+    assert_false(ggml_prec_set_src(product, GGML_PREC_F32, 0));
+    complains("ggml_prec_set_src: MUL_MAT");
+    assert_false(ggml_prec_set_src(attn, GGML_PREC_F32, 1));
+    complains("ggml_prec_set_src: FLASH_ATTN_EXT");
+    assert_false(ggml_prec_set_acc(f->a, GGML_PREC_F32));
+    complains("ggml_prec_set_acc: NONE");
+    assert_false(ggml_prec_set_acc(NULL, GGML_PREC_F32));
+    complains("ggml_prec_set_acc:");
+    assert_false(ggml_prec_set_src(NULL, GGML_PREC_F32, 1));
+    complains("ggml_prec_set_src:");
+    assert_int_equal(ggml_flash_attn_ext_get_prec(NULL), GGML_PREC_UNDEFINED);
+    complains("ggml_flash_attn_ext_get_prec:");
+}
+
+static void test_sparse_mask(void **state) {
+    (void)state;
+    struct ggml_tensor *attn = ggml_flash_attn_ext(ctx, f->q, f->k, f->v, NULL, 1, 0, 0);
+    ggml_flash_attn_ext_set_n_kv_max(attn, 17);
+    assert_int_equal(attn->op_params[4], 17);
+    ggml_flash_attn_ext_set_n_kv_max(attn, -1);
+    complains("ggml_flash_attn_ext_set_n_kv_max:");
+    ggml_flash_attn_ext_set_n_kv_max(f->a, 3);
+    complains("ggml_flash_attn_ext_set_n_kv_max:");
+    assert_int_equal(attn->op_params[4], 17);
+}
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+static void test_deprecated_precision(void **state) {
     (void)state;
     struct ggml_tensor *product = ggml_mul_mat(ctx, f->weights, f->a);
     struct ggml_tensor *attn = ggml_flash_attn_ext(ctx, f->q, f->k, f->v, NULL, 1, 0, 0);
     ggml_mul_mat_set_prec(product, GGML_PREC_F32);
-    ggml_mul_mat_set_hint(product, GGML_HINT_SRC0_IS_HADAMARD);
     assert_int_equal(product->op_params[0], 10);
-    assert_int_equal(product->op_params[1], 1);
     ggml_flash_attn_ext_set_prec(attn, GGML_PREC_F32);
     assert_int_equal(attn->op_params[3], 10);
-    assert_int_equal(ggml_flash_attn_ext_get_prec(attn), GGML_PREC_F32);
-    ggml_mul_mat_set_prec(attn, GGML_PREC_F32);
+    ggml_mul_mat_set_prec(attn, GGML_PREC_F16);
     complains("ggml_mul_mat_set_prec:");
     ggml_mul_mat_set_prec(NULL, GGML_PREC_F32);
     complains("ggml_mul_mat_set_prec:");
-    ggml_mul_mat_set_hint(product, (enum ggml_op_hint)7);
-    complains("ggml_mul_mat_set_hint:");
-    ggml_flash_attn_ext_set_prec(product, GGML_PREC_F32);
+    ggml_flash_attn_ext_set_prec(product, GGML_PREC_F16);
     complains("ggml_flash_attn_ext_set_prec:");
-    assert_int_equal(ggml_flash_attn_ext_get_prec(NULL), GGML_PREC_DEFAULT);
-    complains("ggml_flash_attn_ext_get_prec:");
+    assert_int_equal(attn->op_params[3], 10);
     assert_int_equal(product->op_params[0], 10);
-    assert_int_equal(product->op_params[1], 1);
 }
+#pragma GCC diagnostic pop
 
 static void test_sinks(void **state) {
     (void)state;
@@ -200,9 +265,6 @@ static void test_rope_offset(void **state) {
     t = ggml_rope_multi(ctx, f->a, f->positions4, NULL, 4, sections, GGML_ROPE_TYPE_VISION, 0, 1e4f,
                         1, 0, 1, 0, 0);
     refused(ggml_rope_set_offset(t, 2), "ggml_rope_set_offset:");
-    refused(ggml_rope_ext(ctx, f->a, f->positions4, NULL, 4, GGML_ROPE_TYPE_MROPE, 0, 1e4f, 1, 0, 1,
-                          0, 0),
-            "ggml_rope_ext: sections");
     refused(ggml_rope(ctx, f->a, f->positions, 10, 0), "ggml_rope: n_dims");
 }
 
@@ -445,7 +507,11 @@ int main(void) {
         TEST(test_errors_run_through_a_chain),
         TEST(test_shape_donors_are_checked),
         TEST(test_optional_operands),
-        TEST(test_precision_and_hints),
+        TEST(test_hints),
+        TEST(test_precision),
+        TEST(test_precision_refused),
+        TEST(test_sparse_mask),
+        TEST(test_deprecated_precision),
         TEST(test_sinks),
         TEST(test_rope_offset),
         TEST(test_yarn_dimensions),

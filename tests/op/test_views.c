@@ -100,13 +100,26 @@ static void test_views_stay_inside_their_root(void **state) {
     refused(ggml_view_1d(ctx, a, 2, size - 4), "ggml_view_1d:");
     refused(ggml_view_1d(ctx, a, 1, SIZE_MAX), "ggml_view_1d:");
     refused(ggml_view_1d(ctx, a, -1, 0), "ggml_view_1d:");
-    refused(ggml_view_2d(ctx, a, 1, 2, size, 0), "ggml_view_2d:");
+    refused(ggml_view_2d(ctx, a, 1, 2, size, size - 4), "ggml_view_2d:");
     refused(ggml_view_2d(ctx, a, 1, INT64_MAX, SIZE_MAX, 0), "ggml_view_2d:");
     refused(ggml_view_3d(ctx, a, 1, 2, 2, SIZE_MAX / 2, SIZE_MAX / 2, 0), "ggml_view_3d:");
     refused(ggml_view_4d(ctx, a, 8, 6, 4, 3, 32, 192, 768, 0), "ggml_view_4d:");
+    // Repeated rows take less than their elements side by side.
+    assert_false(ggml_tensor_is_error(ggml_view_2d(ctx, a, 8, 1000, 0, 0)));
     struct ggml_tensor *tail = ggml_view_1d(ctx, a, 1, size - 4);
     refused(ggml_view_1d(ctx, tail, 2, 0), "ggml_view_1d:");
     assert_false(ggml_tensor_is_error(ggml_view_1d(ctx, a, 0, 0)));
+}
+
+// A program takes a window by its strides first and narrows it afterwards, as whisper's parakeet.
+static void test_a_view_beyond_the_end_may_be_narrowed(void **state) {
+    (void)state;
+    const size_t size = ggml_nbytes(a);
+    struct ggml_tensor *wide = ggml_view_2d(ctx, a, 8, 2, size - 32, 64);
+    assert_false(ggml_tensor_is_error(wide));
+    struct ggml_tensor *narrow = ggml_view_2d(ctx, wide, 8, 1, wide->nb[1], 0);
+    check(narrow, GGML_OP_VIEW, NE(8, 1, 1, 1), NB(4, size - 32, size - 32, size - 32), 64,
+          "a (view) (view)");
 }
 
 static void test_reshape(void **state) {
@@ -255,6 +268,7 @@ int main(void) {
         TEST(test_views),
         TEST(test_view_of_a_view),
         TEST(test_views_stay_inside_their_root),
+        TEST(test_a_view_beyond_the_end_may_be_narrowed),
         TEST(test_reshape),
         TEST(test_permutations),
         TEST(test_permute_keeps_large_strides),

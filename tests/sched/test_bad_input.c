@@ -43,7 +43,6 @@ static void test_streams(void **state) {
     assert_not_made(NULL, 1, "no streams");
     assert_not_made(rig.streams, 0, "no streams");
     assert_not_made((ggml_backend_t[]){device, NULL}, 2, "stream 1 is NULL");
-    assert_not_made((ggml_backend_t[]){device, device, cpu}, 3, "streams 0 and 1 are the same");
     assert_not_made((ggml_backend_t[]){cpu, device}, 2, "must be on a CPU device");
     ggml_backend_buffer_type_t types[] = {ggml_backend_get_default_buffer_type(rig.streams[1]),
                                           NULL};

@@ -72,6 +72,52 @@ static void test_experts_stream(void **state) {
     rig_close(&rig);
 }
 
+// What a callback for copies was called with.
+struct copying {
+    struct rig *rig;
+    int calls;
+    bool copies; // it copies each weight itself
+};
+
+static bool copy_weight(ggml_backend_t backend, const struct ggml_tensor *src,
+                        struct ggml_tensor *dst, struct ggml_cgraph *graph, void *user_data) {
+    struct copying *copying = user_data;
+    ++copying->calls;
+    assert_ptr_equal(backend, copying->rig->streams[0]);
+    assert_true(ggml_backend_buffer_is_host(src->buffer));
+    assert_int_equal(ggml_backend_buffer_get_usage(src->buffer), GGML_BACKEND_BUFFER_USAGE_WEIGHTS);
+    bool is_read = false;
+    for (int i = 0; i < ggml_graph_n_nodes(graph); ++i) {
+        for (int s = 0; s < GGML_MAX_SRC; ++s) {
+            const struct ggml_tensor *read = ggml_graph_node(graph, i)->src[s];
+            is_read |= read == dst || (read && read->view_src == dst);
+        }
+    }
+    assert_true(is_read);
+    if (copying->copies) {
+        ggml_backend_tensor_set_async(backend, dst, src->data, 0, ggml_nbytes(src));
+    }
+    return copying->copies;
+}
+
+static void test_copy_callback(void **state) {
+    (void)state;
+    struct rig rig;
+    open_offloading(&rig, &rig_shape);
+    struct copying copying = {.rig = &rig};
+    ggml_backend_sched_set_copy_callback(rig.sched, copy_weight, &copying);
+    rig_check(&rig, 4, 0, 1);
+    const int calls = copying.calls;
+    assert_true(calls > 8 * rig_shape.layers);
+    copying.copies = true;
+    rig_check(&rig, 4, 0, 2);
+    assert_int_equal(copying.calls, 2 * calls);
+    ggml_backend_sched_set_copy_callback(rig.sched, NULL, NULL);
+    rig_check(&rig, 4, 0, 3);
+    assert_int_equal(copying.calls, 2 * calls);
+    rig_close(&rig);
+}
+
 // A device that reads host memory needs no copy of a weight there.
 static void read_host(struct virtual_config *config) {
     config->offload = 1;
@@ -95,6 +141,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_weights_stream),
         cmocka_unit_test(test_experts_stream),
+        cmocka_unit_test(test_copy_callback),
         cmocka_unit_test(test_read_in_place),
     };
     return cmocka_run_group_tests_name("sched offload", tests, NULL, NULL);

@@ -219,6 +219,80 @@ static void test_without_events(void **state) {
     rig_check(&rig, 1, 5, 3);
 }
 
+struct realloc_calls {
+    int calls;
+    bool ids_changed, size_changed; // of the last
+};
+
+static void count_realloc(ggml_backend_sched_t sched, struct ggml_cgraph *graph, bool ids_changed,
+                          bool size_changed, void *user_data) {
+    struct realloc_calls *counted = user_data;
+    assert_ptr_equal(sched, rig.sched);
+    assert_true(ggml_graph_n_nodes(graph) > 0);
+    *counted = (struct realloc_calls){counted->calls + 1, ids_changed, size_changed};
+}
+
+static void test_realloc_callback(void **state) {
+    (void)state;
+    struct realloc_calls counted = {0};
+    open_two();
+    ggml_backend_sched_set_realloc_callback(rig.sched, count_realloc, &counted);
+    rig_check(&rig, 1, 0, 1);
+    assert_int_equal(counted.calls, 1);
+    assert_true(counted.size_changed);
+    rig_check(&rig, 1, 1, 2); // fits
+    assert_int_equal(counted.calls, 1);
+    rig_check(&rig, 8, 0, 3); // the same nodes, larger
+    assert_int_equal(counted.calls, 2);
+    assert_false(counted.ids_changed);
+    assert_false(counted.size_changed);
+    ggml_backend_sched_set_realloc_callback(rig.sched, NULL, NULL);
+    rig_check(&rig, 16, 0, 4);
+    assert_int_equal(counted.calls, 2);
+}
+
+// Streams and scheduler may be freed in any order.
+static void test_streams_are_freed_first(void **state) {
+    (void)state;
+    open_two();
+    rig_check(&rig, 4, 0, 1);
+    struct transformer_graph graph;
+    assert_true(transformer_graph_build(rig.model, 2, 4, &graph));
+    ggml_backend_t stream = rig.streams[1];
+    rig.streams[1] = ggml_backend_dev_init(virtual_device(&rig.host, 1), NULL);
+    ggml_backend_free(stream);
+    assert_null(ggml_backend_sched_get_backend(rig.sched, 1));
+    assert_non_null(ggml_backend_sched_get_backend(rig.sched, 0));
+    assert_false(ggml_backend_sched_alloc_graph(rig.sched, graph.graph));
+    assert_non_null(strstr(ggml_last_error(), "has been freed"));
+    assert_int_equal(ggml_backend_sched_graph_compute(rig.sched, graph.graph), GGML_STATUS_FAILED);
+    ggml_backend_sched_synchronize(rig.sched);
+    ggml_backend_sched_reset(rig.sched);
+    transformer_graph_free(&graph);
+    for (int i = 0; i < 3; ++i) {
+        ggml_backend_free(rig.streams[i]);
+        rig.streams[i] = NULL;
+    }
+    ggml_backend_sched_free(rig.sched); // with work that was queued on streams that are gone
+    rig.sched = NULL;
+}
+
+static void test_a_stream_twice(void **state) {
+    (void)state;
+    open_two();
+    ggml_backend_t streams[] = {rig.streams[0], rig.streams[2], rig.streams[2]};
+    ggml_backend_sched_free(rig.sched);
+    rig.sched = ggml_backend_sched_new(streams, NULL, 3, 100, false, false);
+    assert_non_null(rig.sched);
+    assert_ptr_equal(ggml_backend_sched_get_backend(rig.sched, 1), rig.streams[2]);
+    assert_ptr_equal(ggml_backend_sched_get_backend(rig.sched, 2), rig.streams[2]);
+    struct transformer *model = rig.model;
+    rig.model = rig.reference; // in the CPU's memory
+    rig_check(&rig, 4, 0, 1);
+    rig_check(&rig, 1, 4, 2);
+    rig.model = model;
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_reserve, end),
@@ -228,6 +302,9 @@ int main(void) {
         cmocka_unit_test_teardown(test_callback, end),
         cmocka_unit_test_teardown(test_pipeline, end),
         cmocka_unit_test_teardown(test_without_events, end),
+        cmocka_unit_test_teardown(test_realloc_callback, end),
+        cmocka_unit_test_teardown(test_streams_are_freed_first, end),
+        cmocka_unit_test_teardown(test_a_stream_twice, end),
     };
     return cmocka_run_group_tests_name("sched sequence", tests, NULL, NULL);
 }

@@ -123,6 +123,27 @@ static void test_batches_follow_the_order(void **state) {
     ggml_opt_dataset_free(set);
 }
 
+// As in ggml the points behind the last whole shard are left out.
+static void test_points_that_fill_no_shard(void **state) {
+    (void)state;
+    ggml_opt_dataset_t dataset = new_points(N_POINTS - 1);
+    assert_non_null(dataset);
+    assert_int_equal(ggml_opt_dataset_ndata(dataset), N_POINTS);
+    static float batch[N_POINTS * N_IN], labels[N_POINTS];
+    const size_t bytes = (N_POINTS - 1) * N_IN * sizeof(float);
+    ggml_clear_error();
+    ggml_opt_dataset_get_batch_host(dataset, batch, bytes, labels, 0);
+    assert_int_equal(ggml_last_status(), GGML_HOST_OK);
+    ggml_opt_dataset_get_batch_host(dataset, batch, bytes, labels, 1);
+    assert_int_equal(ggml_last_status(), GGML_HOST_INVALID_ARGUMENT);
+    ggml_opt_dataset_free(dataset);
+    dataset = new_points(INT64_MAX);
+    assert_non_null(dataset);
+    ggml_opt_dataset_get_batch_host(dataset, batch, bytes, labels, 0);
+    assert_int_equal(ggml_last_status(), GGML_HOST_INVALID_ARGUMENT);
+    ggml_opt_dataset_free(dataset);
+}
+
 // Every shard stays whole and appears once; those behind the shuffled part stay.
 static void test_shuffle_moves_whole_shards(void **state) {
     (void)state;
@@ -162,7 +183,7 @@ static void test_bad_data_sets_are_refused(void **state) {
     assert_null(ggml_opt_dataset_init(f32, f32, 0, 1, 4, 1));
     assert_null(ggml_opt_dataset_init(f32, f32, 1, -1, 4, 1));
     assert_null(ggml_opt_dataset_init(f32, f32, 1, 1, 0, 1));
-    assert_null(ggml_opt_dataset_init(f32, f32, 1, 1, 4, 3));
+    assert_null(ggml_opt_dataset_init(f32, f32, 1, 1, 4, 0));
     assert_null(ggml_opt_dataset_init(f32, f32, INT64_MAX / 2, 1, 4, 1));
     ggml_opt_dataset_free(NULL);
 }
@@ -466,6 +487,7 @@ static int end(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_batches_follow_the_order),
+        cmocka_unit_test(test_points_that_fill_no_shard),
         cmocka_unit_test(test_shuffle_moves_whole_shards),
         cmocka_unit_test(test_bad_data_sets_are_refused),
         cmocka_unit_test(test_accumulated_gradients),

@@ -109,7 +109,7 @@ static void check_choice(const struct choice *choice, bool experts) {
     struct ggml_context *ctx = new_context();
     struct ggml_tensor *node =
         (experts ? expert_product : product)(ctx, choice->type, 256, choice->n, 512);
-    if (choice->precise) ggml_mul_mat_set_prec(node, GGML_PREC_F32);
+    if (choice->precise) ggml_prec_set_acc(node, GGML_PREC_F32);
     vk_plan_init(&plan, &features);
     assert_true(vk_plan_add(&plan, node));
     const char *name = vk_shader_code(plan.dispatches[plan.n_dispatches - 1].shader)->name;

@@ -19,9 +19,15 @@ typedef void (*glu_fn)(float *y, const float *x, const float *g, int64_t n, cons
 // p[2] alpha, p[3] limit
 static inline float swiglu_oai(float x, float g, const float *p) {
     const float limited_x = x < p[3] ? x : p[3];
-    const float low = g < p[3] ? g : p[3];
-    const float limited_g = low > -p[3] ? low : -p[3];
+    const float high = g > -p[3] ? g : -p[3];
+    const float limited_g = high < p[3] ? high : p[3];
     return limited_x / (1.0f + cpu_expf(-p[2] * limited_x)) * (limited_g + 1.0f);
+}
+
+// p[3] limit
+static inline float swiglu_clamp(float x, float g, const float *p) {
+    const float high = g > -p[3] ? g : -p[3];
+    return cpu_siluf(x < p[3] ? x : p[3]) * (high < p[3] ? high : p[3]);
 }
 
 GLU(reglu, (x > 0.0f ? x : 0.0f) * g)
@@ -30,11 +36,16 @@ GLU(swiglu, cpu_siluf(x) * g)
 GLU(swiglu_oai_row, swiglu_oai(x, g, p))
 GLU(geglu_erf, cpu_gelu_erff(x) * g)
 GLU(geglu_quick, cpu_gelu_quickf(x) * g)
+GLU(swiglu_clamp_row, swiglu_clamp(x, g, p))
 
 static const glu_fn glus[GGML_GLU_OP_COUNT] = {
-    [GGML_GLU_OP_REGLU] = reglu,         [GGML_GLU_OP_GEGLU] = geglu,
-    [GGML_GLU_OP_SWIGLU] = swiglu,       [GGML_GLU_OP_SWIGLU_OAI] = swiglu_oai_row,
-    [GGML_GLU_OP_GEGLU_ERF] = geglu_erf, [GGML_GLU_OP_GEGLU_QUICK] = geglu_quick,
+    [GGML_GLU_OP_REGLU] = reglu,
+    [GGML_GLU_OP_GEGLU] = geglu,
+    [GGML_GLU_OP_SWIGLU] = swiglu,
+    [GGML_GLU_OP_SWIGLU_OAI] = swiglu_oai_row,
+    [GGML_GLU_OP_GEGLU_ERF] = geglu_erf,
+    [GGML_GLU_OP_GEGLU_QUICK] = geglu_quick,
+    [GGML_GLU_OP_SWIGLU_CLAMP] = swiglu_clamp_row,
 };
 
 struct glu {

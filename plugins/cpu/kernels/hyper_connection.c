@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "strided.h"
+#include "vmath.h"
 
 enum { COPIES = 4 };
 
@@ -112,6 +113,31 @@ static enum ggml_status for_chunks(const struct cpu_task *task,
     return GGML_STATUS_SUCCESS;
 }
 
+// y[i] += x[i] sigmoid(gate[i]), or = where `first`; both at any stride.
+static void add_gated(float *y, const struct ggml_tensor *x, const char *from,
+                      const struct ggml_tensor *gate, const char *gate_from, int64_t n,
+                      bool first) {
+    float buffers[2][CPU_CHUNK];
+    const float *in = cpu_dense_floats(buffers[0], from, x->nb[0], n);
+    const float *g = cpu_dense_floats(buffers[1], gate_from, gate->nb[0], n);
+    CPU_INDEPENDENT
+    for (int64_t i = 0; i < n; ++i)
+        y[i] = (first ? 0.0f : y[i]) + in[i] / (1.0f + cpu_expf(-g[i]));
+}
+
+static void pre_gated_chunk(const struct ggml_tensor *dst, struct ggml_row at, int64_t i0,
+                            int64_t n, float *y) {
+    const struct ggml_tensor *x = dst->src[0];
+    const struct ggml_tensor *gate = dst->src[1];
+    const float scale = ggml_get_op_params_f32(dst, 0);
+    memset(y, 0, (size_t)n * sizeof(float));
+    for (int64_t h = 0; h < x->ne[1]; ++h) {
+        add_gated(y, x, chunk_of(x, i0, h, at.i1), gate, chunk_of(gate, i0, h, at.i1), n, h == 0);
+    }
+    for (int64_t i = 0; i < n; ++i)
+        y[i] *= scale;
+}
+
 static void pre_chunk(const struct ggml_tensor *dst, struct ggml_row at, int64_t i0, int64_t n,
                       float *y) {
     const struct ggml_tensor *x = dst->src[0];
@@ -123,7 +149,8 @@ static void pre_chunk(const struct ggml_tensor *dst, struct ggml_row at, int64_t
 }
 
 enum ggml_status CPU_FN(cpu_dsv4_hc_pre)(const struct cpu_task *task) {
-    return for_chunks(task, pre_chunk);
+    const bool gated = ggml_get_op_params_i32(task->dst, 1) != 0;
+    return for_chunks(task, gated ? pre_gated_chunk : pre_chunk);
 }
 
 static void post_chunk(const struct ggml_tensor *dst, struct ggml_row at, int64_t i0, int64_t n,
@@ -132,6 +159,10 @@ static void post_chunk(const struct ggml_tensor *dst, struct ggml_row at, int64_
     const struct ggml_tensor *residual = dst->src[1];
     const struct ggml_tensor *comb = dst->src[3];
     add_scaled(y, x, chunk_of(x, i0, at.i2, 0), (float)element(dst->src[2], at.i1, at.i2), n, true);
+    if (comb == NULL) {
+        add_scaled(y, residual, chunk_of(residual, i0, at.i1, at.i2), 1.0f, n, false);
+        return;
+    }
     for (int64_t s = 0; s < residual->ne[1]; ++s) {
         const float weight = cpu_f32_at(chunk_of(comb, at.i1, s, at.i2));
         add_scaled(y, residual, chunk_of(residual, i0, s, at.i2), weight, n, false);

@@ -25,12 +25,14 @@ static bool padded_from(const struct ggml_tensor *dst, struct ggml_row at, bool 
     return true;
 }
 
+// Elements `begin` to `end` of the result come from the source row; a negative padding cuts off.
 static void pad_row(const struct ggml_tensor *dst, struct ggml_row at, bool circular) {
     const struct ggml_tensor *a = dst->src[0];
     const size_t size = ggml_type_size(dst->type);
     const int64_t left = ggml_get_op_params_i32(dst, 0);
-    const int64_t right = ggml_get_op_params_i32(dst, 1);
     const int64_t n = a->ne[0];
+    const int64_t begin = MIN(MAX(left, 0), dst->ne[0]);
+    const int64_t end = MAX(MIN(left + n, dst->ne[0]), begin);
     char *y = ggml_row_data(dst, at);
     struct ggml_row from;
     if (!padded_from(dst, at, circular, &from)) {
@@ -38,13 +40,13 @@ static void pad_row(const struct ggml_tensor *dst, struct ggml_row at, bool circ
         return;
     }
     const char *x = ggml_row_data(a, from);
-    copy_elements(a, y + (size_t)left * size, x, 0, n);
+    copy_elements(a, y + (size_t)begin * size, x, begin - left, end - begin);
     if (circular) {
-        copy_elements(a, y, x, n - left, left);
-        copy_elements(a, y + (size_t)(left + n) * size, x, 0, right);
+        copy_elements(a, y, x, n - begin, begin);
+        copy_elements(a, y + (size_t)end * size, x, 0, dst->ne[0] - end);
     } else {
-        memset(y, 0, (size_t)left * size);
-        memset(y + (size_t)(left + n) * size, 0, (size_t)right * size);
+        memset(y, 0, (size_t)begin * size);
+        memset(y + (size_t)end * size, 0, (size_t)(dst->ne[0] - end) * size);
     }
 }
 

@@ -17,6 +17,9 @@ static inline int64_t conv_ceil_div(int64_t a, int64_t b) {
 }
 
 static inline struct conv_span conv_span(const struct conv *c, int64_t first) {
+    if (c->dilation[0] == 0) { // all columns at one place
+        return (struct conv_span){0, first >= 0 && first < c->in[0] ? c->kernel[0] : 0};
+    }
     const int64_t begin = MAX(conv_ceil_div(-first, c->dilation[0]), 0);
     const int64_t end = MIN(conv_ceil_div(c->in[0] - first, c->dilation[0]), c->kernel[0]);
     return (struct conv_span){MIN(begin, c->kernel[0]), MAX(end, MIN(begin, c->kernel[0]))};

@@ -4,16 +4,24 @@
 
 #include "convert.h"
 #include "ggml-shape.h"
+#include "strided.h"
 #include "sum_piece.h"
 #include "sums.h"
 
-// Sum of elements [i0, i0 + n) of a dense row.
+// Sum of elements [i0, i0 + n) of a row.
 static double sum_range(const struct ggml_tensor *src, const char *row, int64_t i0, int64_t n) {
     float buffer[CPU_CHUNK];
+    const bool dense = ggml_rows_dense(src);
     double sum = 0.0;
-    for (int64_t i = 0; i < n; i += CPU_CHUNK) {
-        const int64_t count = MIN(n - i, CPU_CHUNK);
-        sum += cpu_sum(cpu_load(buffer, row, src->type, i0 + i, count), count);
+    for (int64_t i = i0; i < i0 + n; i += CPU_CHUNK) {
+        const int64_t count = MIN(i0 + n - i, CPU_CHUNK);
+        const float *x = buffer;
+        if (dense) {
+            x = cpu_load(buffer, row, src->type, i, count);
+        } else {
+            cpu_gather_floats(buffer, row + (size_t)i * src->nb[0], src->nb[0], src->type, count);
+        }
+        sum += cpu_sum(x, count);
     }
     return sum;
 }
@@ -59,9 +67,8 @@ static enum ggml_status sum_rows(const struct cpu_task *task, double divisor) {
     cpu_task_range(task, ggml_nrows(src), &begin, &end);
     for (int64_t r = begin; r < end; ++r) {
         const struct ggml_row at = ggml_row_at(src, r);
-        const float *x = (const float *)(const void *)ggml_row_data(src, at);
         float *y = (float *)(void *)ggml_row_data(task->dst, at);
-        *y = (float)(cpu_sum(x, src->ne[0]) / divisor);
+        *y = (float)(sum_range(src, ggml_row_data(src, at), 0, src->ne[0]) / divisor);
     }
     return GGML_STATUS_SUCCESS;
 }

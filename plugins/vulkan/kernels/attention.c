@@ -42,7 +42,7 @@ bool vk_accepts_flash_attn(const struct vk_features *features, const struct ggml
     (void)features;
     return accepts_cache(k, q) && accepts_cache(v, q) && (!mask || accepts_mask(mask, q, k)) &&
            (!sinks || accepts_sinks(sinks, q)) && ggml_rows_dense(q) && ggml_rows_dense(node) &&
-           k->ne[0] == q->ne[0] && v->ne[1] == k->ne[1] && node->ne[0] == v->ne[0] &&
+           k->ne[0] == q->ne[0] && v->ne[1] >= k->ne[1] && node->ne[0] == v->ne[0] &&
            node->ne[1] == q->ne[2] && node->ne[2] == q->ne[1] && node->ne[3] == q->ne[3];
 }
 

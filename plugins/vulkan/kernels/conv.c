@@ -66,15 +66,16 @@ static int64_t pixels(const struct conv *c) {
     return c->out[0] * c->out[1] * c->out[2];
 }
 
-// Every window lies inside the padded image.
+// Windows may reach beyond the padded image, or the padding cut the image off: what lies outside is
+// 0. Windows without elements yield 0.
 static bool has_windows(const struct conv *c) {
     for (int d = 0; d < MAX_DIMS; ++d) {
-        if (c->stride[d] < 1 || c->padding[d] < 0 || c->dilation[d] < 1 || c->kernel[d] < 1 ||
-            c->kernel[d] > INT32_MAX)
+        if (c->stride[d] < 1 || c->dilation[d] < 0 || c->kernel[d] < 0 || c->kernel[d] > INT32_MAX)
             return false;
-        const int64_t room =
-            c->in[d] + 2 * (int64_t)c->padding[d] - c->dilation[d] * (c->kernel[d] - 1) - 1;
-        if (room < 0 || room > INT32_MAX || c->out[d] != room / c->stride[d] + 1) return false;
+        const int64_t reach = c->dilation[d] * (c->kernel[d] - 1) + 1;
+        const int64_t room = c->in[d] + 2 * (int64_t)c->padding[d] - reach;
+        if (reach > INT32_MAX || room > INT32_MAX || c->out[d] != room / c->stride[d] + 1)
+            return false;
     }
     return true;
 }
@@ -135,7 +136,7 @@ bool vk_accepts_im2col(const struct vk_features *features, const struct ggml_ten
 bool vk_accepts_im2col_3d(const struct vk_features *features, const struct ggml_tensor *node) {
     (void)features;
     const int64_t channels = node->op_params[9];
-    return channels >= 1 && node->src[1]->ne[3] % channels == 0 && accepts_patches(node);
+    return channels >= 1 && accepts_patches(node);
 }
 
 void vk_encode_im2col(struct vk_plan *plan, const struct ggml_tensor *node) {

@@ -4,15 +4,8 @@
 
 bool vk_accepts_glu(const struct vk_features *features, const struct ggml_tensor *node) {
     (void)features;
-    const struct ggml_tensor *a = node->src[0];
-    const struct ggml_tensor *b = node->src[1];
     const int32_t op = node->op_params[0];
-    if (op < 0 || op >= GGML_GLU_OP_COUNT || !ggml_rows_dense(node) || !ggml_rows_dense(a))
-        return false;
-    if (b)
-        return ggml_rows_dense(b) && ggml_are_same_shape(node, a) && ggml_are_same_shape(node, b);
-    return a->ne[0] == 2 * node->ne[0] && a->ne[1] == node->ne[1] && a->ne[2] == node->ne[2] &&
-           a->ne[3] == node->ne[3];
+    return op >= 0 && op < GGML_GLU_OP_COUNT && ggml_fits_glu(node);
 }
 
 void vk_encode_glu(struct vk_plan *plan, const struct ggml_tensor *node) {

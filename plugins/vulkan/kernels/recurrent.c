@@ -138,6 +138,9 @@ bool vk_accepts_dsv4_hc_post(const struct vk_features *features, const struct gg
 void vk_encode_dsv4_hc_mix(struct vk_plan *plan, const struct ggml_tensor *node) {
     struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_hyper_mix, node, 4, GROUP);
     if (!d) return;
-    vk_dispatch_spec(d, node->op == GGML_OP_DSV4_HC_POST);
+    const bool post = node->op == GGML_OP_DSV4_HC_POST;
+    vk_dispatch_spec(d, post);
+    vk_dispatch_spec(d, !post && ggml_get_op_params_i32(node, 1) != 0);
+    vk_dispatch_spec(d, node->src[3] != NULL);
     vk_dispatch_groups(plan, d, vk_groups_of(vk_nelements(node), GROUP));
 }

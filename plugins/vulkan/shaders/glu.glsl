@@ -9,9 +9,15 @@
 float swiglu_oai(const float x, const float g) {
     const float limit = op_param_f32(3);
     const float limited = x < limit ? x : limit;
-    const float low = g < limit ? g : limit;
-    const float gate = low > -limit ? low : -limit;
+    const float high = g > -limit ? g : -limit;
+    const float gate = high < limit ? high : limit;
     return limited / (1.0 + exp_accurate(-op_param_f32(2) * limited)) * (gate + 1.0);
+}
+
+float swiglu_clamp(const float x, const float g) {
+    const float limit = op_param_f32(3);
+    const float high = g > -limit ? g : -limit;
+    return silu_accurate(x < limit ? x : limit) * (high < limit ? high : limit);
 }
 
 float glu(const uint op, const float x, const float g) {
@@ -21,7 +27,8 @@ float glu(const uint op, const float x, const float g) {
     case 2: return silu_accurate(x) * g;
     case 3: return swiglu_oai(x, g);
     case 4: return gelu_erf_accurate(x) * g;
-    default: return gelu_quick_accurate(x) * g;
+    case 5: return gelu_quick_accurate(x) * g;
+    default: return swiglu_clamp(x, g);
     }
 }
 
