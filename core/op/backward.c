@@ -85,6 +85,18 @@ void backward_give_region(struct backward *pass, struct ggml_tensor *tensor,
 
 // --- marking -------------------------------------------------------------------------------------
 
+static bool is_piecewise_constant(enum ggml_unary_op op) {
+    switch (op) {
+    case GGML_UNARY_OP_SGN:
+    case GGML_UNARY_OP_STEP:
+    case GGML_UNARY_OP_FLOOR:
+    case GGML_UNARY_OP_CEIL:
+    case GGML_UNARY_OP_ROUND:
+    case GGML_UNARY_OP_TRUNC: return true;
+    default: return false;
+    }
+}
+
 // Whether the node depends differentiably on source i.
 static bool is_relevant(const struct ggml_tensor *node, int i) {
     switch (node->op) {
@@ -94,9 +106,8 @@ static bool is_relevant(const struct ggml_tensor *node, int i) {
     case GGML_OP_GET_ROWS:
     case GGML_OP_GET_ROWS_BACK:
     case GGML_OP_ROPE: return i != 1;
-    case GGML_OP_UNARY:
-        return ggml_get_unary_op(node) != GGML_UNARY_OP_SGN &&
-               ggml_get_unary_op(node) != GGML_UNARY_OP_STEP;
+    case GGML_OP_FILL: return false;
+    case GGML_OP_UNARY: return !is_piecewise_constant(ggml_get_unary_op(node));
     default: return true;
     }
 }

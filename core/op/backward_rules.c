@@ -4,6 +4,7 @@
 #include "op/backward.h"
 
 #include "ggml-host.h"
+#include "op/backward_functions.h"
 #include "op/op_build.h"
 
 typedef struct ggml_tensor *tensor_t;
@@ -179,42 +180,21 @@ static void rule_scale(struct backward *pass, tensor_t node, tensor_t g) {
     backward_give(pass, node->src[0], ggml_scale(pass->ctx, contiguous(pass, g), scale));
 }
 
-static tensor_t unary_slope(struct backward *pass, tensor_t node, tensor_t g) {
+static void rule_unary(struct backward *pass, tensor_t node, tensor_t g) {
     struct ggml_context *ctx = pass->ctx;
     tensor_t a = node->src[0];
-    switch (ggml_get_unary_op(node)) {
-    case GGML_UNARY_OP_ABS: return ggml_mul(ctx, g, ggml_sgn(ctx, a));
-    case GGML_UNARY_OP_NEG: return ggml_neg(ctx, contiguous(pass, g));
-    case GGML_UNARY_OP_RELU: return ggml_mul(ctx, g, ggml_step(ctx, a));
-    case GGML_UNARY_OP_SILU: return ggml_silu_back(ctx, contiguous(pass, g), a);
-    case GGML_UNARY_OP_EXP: return ggml_mul(ctx, g, node);
-    case GGML_UNARY_OP_EXPM1: return ggml_mul(ctx, g, ggml_exp(ctx, a));
-    case GGML_UNARY_OP_SOFTPLUS: return ggml_mul(ctx, g, ggml_sigmoid(ctx, a));
-    default: return NULL;
-    }
-}
-
-static void rule_unary(struct backward *pass, tensor_t node, tensor_t g) {
-    tensor_t slope = unary_slope(pass, node, g);
-    if (slope) {
-        backward_give(pass, node->src[0], slope);
+    const enum ggml_unary_op op = ggml_get_unary_op(node);
+    if (op == GGML_UNARY_OP_NEG) {
+        backward_give(pass, a, ggml_neg(ctx, contiguous(pass, g)));
+    } else if (op == GGML_UNARY_OP_SILU) {
+        backward_give(pass, a, ggml_silu_back(ctx, contiguous(pass, g), a));
     } else {
-        backward_fail(pass, node, "this function has no gradient here");
-    }
-}
-
-static void rule_glu(struct backward *pass, tensor_t node, tensor_t g) {
-    tensor_t a = node->src[0];
-    tensor_t b = node->src[1];
-    if (ggml_get_glu_op(node) != GGML_GLU_OP_SWIGLU || !b) {
-        backward_fail(pass, node, "only SWIGLU of two tensors (ggml_swiglu_split) has a gradient");
-        return;
-    }
-    if (backward_wants(pass, a)) {
-        backward_give(pass, a, ggml_silu_back(pass->ctx, ggml_mul(pass->ctx, g, b), a));
-    }
-    if (backward_wants(pass, b)) {
-        backward_give(pass, b, ggml_mul(pass->ctx, g, ggml_silu(pass->ctx, a)));
+        tensor_t slope = backward_unary_slope(ctx, node);
+        if (slope) {
+            backward_give(pass, a, ggml_mul(ctx, g, slope));
+        } else {
+            backward_fail(pass, node, "this function has no gradient here");
+        }
     }
 }
 
@@ -228,6 +208,15 @@ static void rule_mean(struct backward *pass, tensor_t node, tensor_t g) {
     tensor_t a = node->src[0];
     tensor_t share = ggml_scale(pass->ctx, contiguous(pass, g), 1.0f / (float)a->ne[0]);
     backward_give(pass, a, ggml_repeat(pass->ctx, share, a));
+}
+
+// Each element enters its own sum and all that follow.
+static void rule_cumsum(struct backward *pass, tensor_t node, tensor_t g) {
+    struct ggml_context *ctx = pass->ctx;
+    g = contiguous(pass, g);
+    tensor_t before = ggml_sub(ctx, ggml_cumsum(ctx, g), g);
+    tensor_t all = ggml_repeat(ctx, ggml_sum_rows(ctx, g), g);
+    backward_give(pass, node->src[0], ggml_sub(ctx, all, before));
 }
 
 static void rule_repeat(struct backward *pass, tensor_t node, tensor_t g) {
@@ -270,6 +259,19 @@ static tensor_t sum_batches(struct backward *pass, tensor_t full, tensor_t like)
         full = ggml_repeat_back(ctx, runs, (tensor_t)(uintptr_t)&shape);
     }
     return reshaped(pass, full, like);
+}
+
+static void rule_tri(struct backward *pass, tensor_t node, tensor_t g) {
+    const enum ggml_tri_type part = (enum ggml_tri_type)node->op_params[0];
+    backward_give(pass, node->src[0], ggml_tri(pass->ctx, contiguous(pass, g), part));
+}
+
+static void rule_diag(struct backward *pass, tensor_t node, tensor_t g) {
+    const int64_t *ne = node->ne;
+    g = contiguous(pass, g);
+    tensor_t diagonal = ggml_view_4d(pass->ctx, g, 1, ne[0], ne[2], ne[3], g->nb[0] + g->nb[1],
+                                     g->nb[2], g->nb[3], 0);
+    backward_give(pass, node->src[0], reshaped(pass, diagonal, node->src[0]));
 }
 
 static void rule_mul_mat(struct backward *pass, tensor_t node, tensor_t g) {
@@ -319,6 +321,19 @@ static void rule_im2col(struct backward *pass, tensor_t node, tensor_t g) {
                                    p[1], p[2], p[3], p[4], p[5], p[6] != 0));
 }
 
+// A pool over rows is one over windows of one row, but for a mean that leaves padding out.
+static void rule_pool_1d(struct backward *pass, tensor_t node, tensor_t g) {
+    const int32_t *p = node->op_params;
+    tensor_t a = node->src[0];
+    if (p[0] == GGML_OP_POOL_AVG && p[3] != 0) {
+        backward_fail(pass, node, "a mean with padding has no gradient here");
+        return;
+    }
+    backward_give(pass, a,
+                  ggml_pool_2d_back(pass->ctx, contiguous(pass, g), a, (enum ggml_op_pool)p[0],
+                                    p[1], 1, p[2], 1, (float)p[3], 0.0f));
+}
+
 static void rule_pool_2d(struct backward *pass, tensor_t node, tensor_t g) {
     const int32_t *p = node->op_params;
     tensor_t a = node->src[0];
@@ -352,6 +367,7 @@ backward_rule backward_rule_of(enum ggml_op op) {
         [GGML_OP_COS] = rule_cos,
         [GGML_OP_SUM] = rule_sum,
         [GGML_OP_SUM_ROWS] = rule_sum,
+        [GGML_OP_CUMSUM] = rule_cumsum,
         [GGML_OP_MEAN] = rule_mean,
         [GGML_OP_REPEAT] = rule_repeat,
         [GGML_OP_REPEAT_BACK] = rule_sum,
@@ -366,14 +382,17 @@ backward_rule backward_rule_of(enum ggml_op op) {
         [GGML_OP_PERMUTE] = rule_permute,
         [GGML_OP_TRANSPOSE] = rule_transpose,
         [GGML_OP_GET_ROWS] = rule_get_rows,
+        [GGML_OP_DIAG] = rule_diag,
+        [GGML_OP_TRI] = rule_tri,
         [GGML_OP_DIAG_MASK_INF] = rule_diag_mask,
         [GGML_OP_DIAG_MASK_ZERO] = rule_diag_mask,
         [GGML_OP_SOFT_MAX] = rule_soft_max,
         [GGML_OP_ROPE] = rule_rope,
         [GGML_OP_IM2COL] = rule_im2col,
+        [GGML_OP_POOL_1D] = rule_pool_1d,
         [GGML_OP_POOL_2D] = rule_pool_2d,
         [GGML_OP_UNARY] = rule_unary,
-        [GGML_OP_GLU] = rule_glu,
+        [GGML_OP_GLU] = backward_rule_glu,
         [GGML_OP_CROSS_ENTROPY_LOSS] = rule_cross_entropy_loss,
     };
     return (unsigned)op < GGML_OP_COUNT ? rules[op] : NULL;

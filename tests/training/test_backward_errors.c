@@ -64,12 +64,12 @@ static void refuse(tensor_t y, const char *words) {
 static void test_operations_without_gradient(void **state) {
     (void)state;
     refuse(ggml_norm(ctx, parameter(GGML_TYPE_F32, 4, 4), 1e-5f), "NORM");
-    refuse(ggml_gelu(ctx, parameter(GGML_TYPE_F32, 4, 4)), "GELU");
+    refuse(ggml_hardswish(ctx, parameter(GGML_TYPE_F32, 4, 4)), "HARDSWISH");
     refuse(ggml_win_part(ctx, parameter(GGML_TYPE_F32, 4, 4), 2), "WIN_PART");
     refuse(ggml_concat(ctx, parameter(GGML_TYPE_F32, 4, 4), parameter(GGML_TYPE_F32, 4, 4), 0),
            "CONCAT");
-    refuse(ggml_geglu_split(ctx, parameter(GGML_TYPE_F32, 4, 4), parameter(GGML_TYPE_F32, 4, 4)),
-           "GEGLU");
+    refuse(ggml_geglu(ctx, parameter(GGML_TYPE_F32, 4, 4)), "GEGLU");
+    refuse(ggml_pool_1d(ctx, parameter(GGML_TYPE_F32, 4, 4), GGML_OP_POOL_AVG, 2, 2, 1), "POOL_1D");
     refuse(ggml_swiglu(ctx, parameter(GGML_TYPE_F32, 4, 4)), "SWIGLU");
 }
 

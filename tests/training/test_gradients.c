@@ -29,8 +29,10 @@ typedef tensor_t (*build_fn)(struct ggml_context *ctx, tensor_t *x);
 
 enum values {
     NORMAL,
-    POSITIVE,  // 0.5 .. 2
-    AWAY,      // 0.2 .. 2, either sign: away from kinks
+    POSITIVE, // 0.5 .. 2
+    AWAY,     // 0.2 .. 2, either sign: away from kinks
+    ZERO,
+    OFF_GRID,  // -1.95, -1.85 .. 1.95, 0.05 away from multiples of 0.1
     SPACED,    // no two within 4 steps, for maxima
     CONSTANT,  // NORMAL, and no gradient is asked for
     SHARES,    // rows of 5 that sum to 1, no gradient
@@ -74,6 +76,13 @@ UNARY(silu)
 UNARY(exp)
 UNARY(expm1)
 UNARY(softplus)
+UNARY(tanh)
+UNARY(sigmoid)
+UNARY(gelu)
+UNARY(gelu_erf)
+UNARY(gelu_quick)
+UNARY(cumsum)
+UNARY(diag)
 UNARY(soft_max)
 BINARY(add)
 BINARY(sub)
@@ -82,6 +91,10 @@ BINARY(div)
 BINARY(mul_mat)
 BINARY(get_rows)
 BINARY(swiglu_split)
+BINARY(reglu_split)
+BINARY(geglu_split)
+BINARY(geglu_erf_split)
+BINARY(geglu_quick_split)
 BINARY(cross_entropy_loss)
 
 #pragma GCC diagnostic push
@@ -91,6 +104,37 @@ BINARY(add1)
 
 static tensor_t build_scale(struct ggml_context *ctx, tensor_t *x) {
     return ggml_scale_bias(ctx, x[0], -1.5f, 3.0f);
+}
+
+static tensor_t build_xielu(struct ggml_context *ctx, tensor_t *x) {
+    return ggml_xielu(ctx, x[0], 0.8f, 0.6f, 0.5f, -1e-6f);
+}
+
+static tensor_t build_swiglu_oai(struct ggml_context *ctx, tensor_t *x) {
+    return ggml_swiglu_oai(ctx, x[0], x[1], 1.702f, 1.1f);
+}
+
+static tensor_t build_swiglu_clamp(struct ggml_context *ctx, tensor_t *x) {
+    return ggml_swiglu_clamp(ctx, x[0], x[1], 1.1f);
+}
+
+static tensor_t build_tri(struct ggml_context *ctx, tensor_t *x) {
+    return ggml_tri(ctx, x[0], GGML_TRI_TYPE_LOWER_DIAG);
+}
+
+static tensor_t build_pool_1d(struct ggml_context *ctx, tensor_t *x) {
+    return ggml_pool_1d(ctx, x[0], GGML_OP_POOL_AVG, 3, 2, 0);
+}
+
+static tensor_t build_pool_1d_max(struct ggml_context *ctx, tensor_t *x) {
+    return ggml_pool_1d(ctx, x[0], GGML_OP_POOL_MAX, 3, 2, 1);
+}
+
+// Rounding and filling have no slope, so only the other factor's counts.
+static tensor_t build_rounded(struct ggml_context *ctx, tensor_t *x) {
+    tensor_t steps = ggml_add(ctx, ggml_floor(ctx, x[0]), ggml_ceil(ctx, x[0]));
+    steps = ggml_add(ctx, steps, ggml_add(ctx, ggml_round(ctx, x[0]), ggml_trunc(ctx, x[0])));
+    return ggml_mul(ctx, x[0], ggml_add(ctx, steps, ggml_fill(ctx, x[0], 2.0f)));
 }
 
 static tensor_t build_sgn_and_more(struct ggml_context *ctx, tensor_t *x) {
@@ -273,6 +317,25 @@ static const struct gradient_case cases[] = {
     {"exp", build_exp, {{NORMAL, {5, 3, 1, 1}}}},
     {"expm1", build_expm1, {{NORMAL, {5, 3, 1, 1}}}},
     {"softplus", build_softplus, {{NORMAL, {5, 3, 1, 1}}}},
+    {"tanh", build_tanh, {{NORMAL, {5, 3, 1, 1}}}},
+    {"sigmoid", build_sigmoid, {{NORMAL, {5, 3, 1, 1}}}},
+    {"gelu", build_gelu, {{NORMAL, {5, 30, 1, 1}}}},
+    {"gelu_erf", build_gelu_erf, {{NORMAL, {5, 30, 1, 1}}}},
+    {"gelu_erf at 0", build_gelu_erf, {{ZERO, {5, 3, 1, 1}}}},
+    {"gelu_quick", build_gelu_quick, {{NORMAL, {5, 30, 1, 1}}}},
+    {"xielu", build_xielu, {{AWAY, {5, 30, 1, 1}}}},
+    {"rounding", build_rounded, {{OFF_GRID, {5, 30, 1, 1}}}},
+    {"cumsum", build_cumsum, {{NORMAL, {5, 3, 2, 1}}}},
+    {"diag", build_diag, {{NORMAL, {5, 1, 2, 3}}}},
+    {"tri", build_tri, {{NORMAL, {5, 5, 2, 3}}}},
+    {"pool_1d", build_pool_1d, {{NORMAL, {8, 3, 2, 1}}}},
+    {"pool_1d, max", build_pool_1d_max, {{SPACED, {8, 3, 2, 1}}}},
+    {"reglu", build_reglu_split, {{AWAY, {5, 3, 2, 1}}, {NORMAL, {5, 3, 2, 1}}}},
+    {"geglu", build_geglu_split, {{NORMAL, {5, 3, 2, 1}}, {NORMAL, {5, 3, 2, 1}}}},
+    {"geglu_erf", build_geglu_erf_split, {{NORMAL, {5, 3, 2, 1}}, {NORMAL, {5, 3, 2, 1}}}},
+    {"geglu_quick", build_geglu_quick_split, {{NORMAL, {5, 3, 2, 1}}, {NORMAL, {5, 3, 2, 1}}}},
+    {"swiglu_oai", build_swiglu_oai, {{OFF_GRID, {5, 9, 2, 1}}, {OFF_GRID, {5, 9, 2, 1}}}},
+    {"swiglu_clamp", build_swiglu_clamp, {{OFF_GRID, {5, 9, 2, 1}}, {OFF_GRID, {5, 9, 2, 1}}}},
     {"swiglu", build_swiglu_split, {{NORMAL, {5, 3, 2, 1}}, {NORMAL, {5, 3, 2, 1}}}},
     {"cross_entropy_loss",
      build_cross_entropy_loss,
@@ -287,6 +350,8 @@ static float any_value(struct test_random *random, enum values values, int64_t i
     switch (values) {
     case POSITIVE: return 0.5f + 1.5f * uniform;
     case AWAY: return (0.2f + 1.8f * uniform) * (random_below(random, 2) ? 1.0f : -1.0f);
+    case ZERO: return 0.0f;
+    case OFF_GRID: return 0.1f * (float)random_below(random, 40) - 1.95f;
     case SHARES: return (float[]){0.1f, 0.2f, 0.3f, 0.15f, 0.25f}[i % 5];
     case SPACED: return (float)((i * 37) % 101) * 4.0f * STEP;
     default: return random_normal(random);
