@@ -5,13 +5,18 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/env.h"
 #include "base/status.h"
 #include "host/topology.h"
+#include "host/topology_plain.h"
 #include "host/topology_system.h"
 #include "host/topology_view.h"
 
 static hwloc_topology_t machine;
 static struct topology_view view;
+// hwloc reads a dozen variables of the environment and loads the plugins of a directory that one of
+// them names, in a privileged process too: there, it is never called.
+static bool is_plain;
 
 // --- discovery
 
@@ -28,6 +33,8 @@ static hwloc_topology_t load(enum hwloc_type_filter_e io_filter) {
 
 enum ggml_host_status topology_system_discover(struct ggml_host_topology *out_facts) {
     memset(out_facts, 0, sizeof(*out_facts));
+    is_plain = ggml_env_privileged();
+    if (is_plain) return topology_plain_discover("", out_facts);
     machine = load(HWLOC_TYPE_FILTER_KEEP_NONE);
     if (!machine) return GGML_HOST_UNSUPPORTED;
     hwloc_bitmap_t affinity = hwloc_bitmap_alloc();
@@ -51,7 +58,7 @@ static struct {
 } whole = {.once = PTHREAD_ONCE_INIT};
 
 static void load_whole(void) {
-    whole.topology = load(HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
+    if (!ggml_env_privileged()) whole.topology = load(HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
 }
 
 const void *topology_hwloc(void) {
@@ -72,10 +79,12 @@ static enum ggml_host_status bind_to(hwloc_const_cpuset_t set) {
 }
 
 enum ggml_host_status topology_system_bind_all(void) {
+    if (is_plain) return topology_plain_bind_all();
     return bind_to(view.allowed);
 }
 
 enum ggml_host_status topology_system_bind_worker(uint32_t index, uint32_t count) {
+    if (is_plain) return topology_plain_bind_worker(index, count);
     return bind_to(topology_view_worker(&view, index, count));
 }
 
@@ -89,6 +98,7 @@ static void set_mask(hwloc_bitmap_t set, const uint64_t *mask, size_t n_words) {
 }
 
 enum ggml_host_status topology_system_bind_mask(const uint64_t *mask, size_t n_words) {
+    if (is_plain) return topology_plain_bind_mask(mask, n_words);
     hwloc_bitmap_t set = hwloc_bitmap_alloc();
     if (!set)
         return ggml_fail(GGML_HOST_OUT_OF_MEMORY, "topology_bind_mask: no memory for the mask");

@@ -16,6 +16,7 @@
 #include <sys/xattr.h>
 #endif
 
+#include "base/env.h"
 #include "base/fault.h"
 #include "base/mem.h"
 #include "base/status.h"
@@ -32,11 +33,50 @@ struct walk {
     int n_links;
     struct stat info; // of `at`
     char reason[REASON_SIZE];
+    bool trusts_user; // and not only root
 };
 
 // --- who could write
 
-// The group that a system gives every user for himself, so that umask 002 is harmless.
+// Whom besides root this process trusts: its user; nobody if it has, had or can take back rights
+// that its user does not have, because he could then get them by a plugin of his own.
+static bool trusts_user(void) {
+    if (ggml_env_privileged()) return false;
+#if defined(__linux__) || defined(__FreeBSD__)
+    uid_t real, effective, saved;
+    gid_t real_group, effective_group, saved_group;
+    if (getresuid(&real, &effective, &saved) != 0) return false;
+    if (getresgid(&real_group, &effective_group, &saved_group) != 0) return false;
+    return real == effective && saved == effective && real_group == effective_group &&
+           saved_group == effective_group;
+#else
+    return getuid() == geteuid() && getgid() == getegid();
+#endif
+}
+
+// Whether the user of this name is the only one of the system's own list with this primary group.
+// Users that only a directory service knows are not seen, so that he has to be on the list himself.
+static bool is_alone_in_group(const char *name, gid_t group) {
+    char *line = NULL;
+    size_t size = 0;
+    bool found = false, alone = true;
+    FILE *file = ggml_fault(GGML_FAULT_OPEN) ? NULL : fopen("/etc/passwd", "re");
+    while (file && alone && getline(&line, &size, file) > 0) {
+        char *rest = line;
+        const char *user = strsep(&rest, ":");
+        for (int i = 0; rest && i < 2; ++i)
+            strsep(&rest, ":"); // password, number
+        if (!rest || strtoul(rest, NULL, 10) != (unsigned long)group) continue;
+        found = strcmp(user, name) == 0;
+        alone = found;
+    }
+    free(line);
+    if (file) fclose(file);
+    return found && alone;
+}
+
+// The group that a system gives every user for himself, so that umask 002 is harmless: named after
+// him, without other members, and nobody else's primary group either.
 static bool is_private_group(gid_t group) {
     enum { SIZE = 1 << 14 };
     struct passwd user_entry, *user = NULL;
@@ -51,6 +91,7 @@ static bool is_private_group(gid_t group) {
     for (char **member = found->gr_mem; is_private && *member; ++member) {
         is_private = strcmp(*member, user->pw_name) == 0;
     }
+    is_private = is_private && is_alone_in_group(user->pw_name, group);
 fail:
     ggml_mem_free(text);
     return is_private;
@@ -71,16 +112,36 @@ static bool on_read_only_mount(const char *path) {
     return statvfs(path, &info) == 0 && (info.f_flag & ST_RDONLY) != 0;
 }
 
-static bool owner_is_trusted(const char *path, uid_t owner) {
-    if (owner == 0 || owner == geteuid()) return true;
-    return owner == UNMAPPED_USER && on_read_only_mount(path);
+// Whether this process is in a user namespace that has no such user, so that files of others seem
+// to be his. Elsewhere he is a user like any other ("nobody").
+static bool is_unmapped(uid_t owner) {
+#ifdef __linux__
+    unsigned long long first, outside, count;
+    bool mapped = false;
+    FILE *file = ggml_fault(GGML_FAULT_OPEN) ? NULL : fopen("/proc/self/uid_map", "re");
+    if (!file) return false;
+    while (!mapped && fscanf(file, "%llu %llu %llu", &first, &outside, &count) == 3)
+        mapped = owner >= first && owner - first < count;
+    mapped |= ferror(file) != 0;
+    fclose(file);
+    return !mapped;
+#else
+    (void)owner;
+    return false;
+#endif
+}
+
+static bool owner_is_trusted(const struct walk *walk, const char *path) {
+    const uid_t owner = walk->info.st_uid;
+    if (owner == 0 || (walk->trusts_user && owner == geteuid())) return true;
+    return owner == UNMAPPED_USER && on_read_only_mount(path) && is_unmapped(owner);
 }
 
 // Sets walk->reason when somebody else could change or exchange what is at walk->at.
 static bool is_trusted(struct walk *walk) {
     const struct stat *info = &walk->info;
     const char *path = walk->at[0] ? walk->at : "/";
-    if (!owner_is_trusted(path, info->st_uid)) {
+    if (!owner_is_trusted(walk, path)) {
         snprintf(walk->reason, sizeof(walk->reason), "belongs to user %ld", (long)info->st_uid);
         return false;
     }
@@ -92,7 +153,7 @@ static bool is_trusted(struct walk *walk) {
         return false;
     }
     if (!(info->st_mode & S_IWGRP)) return true;
-    const bool known = info->st_gid == 0 || is_private_group(info->st_gid);
+    const bool known = info->st_gid == 0 || (walk->trusts_user && is_private_group(info->st_gid));
     if (known && !has_access_list(path)) return true;
     snprintf(walk->reason, sizeof(walk->reason), "can be written by group %ld%s",
              (long)info->st_gid, known ? " and an access list" : "");
@@ -161,17 +222,24 @@ static const char *label_of(const char *path) {
 }
 
 static enum ggml_host_status distrust(const char *path, const struct walk *walk) {
+    const char *at = walk->at[0] ? label_of(walk->at) : "/";
+    if (!walk->trusts_user) {
+        return ggml_fail(GGML_HOST_UNTRUSTED,
+                         "%s is not loaded: %s %s; as this process has other rights than its user, "
+                         "only root may be able to change it: use chmod go-w or chown",
+                         label_of(path), at, walk->reason);
+    }
     return ggml_fail(GGML_HOST_UNTRUSTED,
                      "%s is not loaded: %s %s; only root and you (user %ld) may be able to change "
                      "it: use chmod go-w or chown, or allow it with GGML_ALLOW_UNSAFE_PLUGINS=1",
-                     label_of(path), walk->at[0] ? label_of(walk->at) : "/", walk->reason,
-                     (long)geteuid());
+                     label_of(path), at, walk->reason, (long)geteuid());
 }
 
 // On success `walk` is at the end of the path. NOT_FOUND when that does not exist.
 static enum ggml_host_status follow(const char *path, struct walk *walk) {
     char name[NAME_MAX + 1];
     memset(walk, 0, sizeof(*walk));
+    walk->trusts_user = trusts_user();
     if (strlen(path) >= sizeof(walk->rest)) return too_long();
     memcpy(walk->rest, path, strlen(path) + 1);
     do {

@@ -145,8 +145,8 @@ static void test_the_rule_can_be_put_aside(void **state) {
     expect("ggml-marker.so", GGML_HOST_UNTRUSTED, "everyone");
     setenv("GGML_ALLOW_UNSAFE_PLUGINS", "1", 1);
     expect("ggml-marker.so", GGML_HOST_OK, "");
-    ggml_env_assume_privileged(true);
-    expect("ggml-marker.so", GGML_HOST_UNTRUSTED, "everyone");
+    ggml_env_assume_privileged(true); // which trusts root alone
+    expect("ggml-marker.so", GGML_HOST_UNTRUSTED, geteuid() == 0 ? "everyone" : "belongs to");
 }
 
 // --- sums
