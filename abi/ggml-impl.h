@@ -80,6 +80,17 @@ GGML_API bool ggml_are_same_layout(const struct ggml_tensor *a, const struct ggm
 // Whether the result may take the memory of a source with the same layout. [any-thread]
 GGML_API bool ggml_op_can_inplace(enum ggml_op op);
 
+// --- grids of the types IQ1, IQ2 and IQ3 ---------------------------------------------------------
+
+// grid_list.inl as bytes: the coordinates of a point, the first one lowest; those of IQ1, which
+// IQ1_S and IQ1_M share, times 8, in two's complement.
+extern const uint64_t ggml_grid_iq1[2048];
+extern const uint64_t ggml_grid_iq2_xxs[256];
+extern const uint64_t ggml_grid_iq2_xs[512];
+extern const uint64_t ggml_grid_iq2_s[1024];
+extern const uint32_t ggml_grid_iq3_xxs[256];
+extern const uint32_t ggml_grid_iq3_s[512];
+
 // --- scalar conversions --------------------------------------------------------------------------
 
 // IEEE binary16 from binary32: round to nearest even, subnormals kept, NaN becomes quiet.

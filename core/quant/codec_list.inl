@@ -26,5 +26,12 @@ GGML_CODEC_ROW(TQ1_0, dequantize_row_tq1_0, quantize_row_tq1_0_ref, quantize_row
 GGML_CODEC_ROW(TQ2_0, dequantize_row_tq2_0, quantize_row_tq2_0_ref, quantize_row_tq2_0_weighted)
 GGML_CODEC_ROW(MXFP4, dequantize_row_mxfp4, quantize_row_mxfp4_ref, quantize_row_mxfp4_weighted)
 GGML_CODEC_ROW(NVFP4, dequantize_row_nvfp4, quantize_row_nvfp4_ref, quantize_row_nvfp4_weighted)
+GGML_CODEC_ROW(IQ2_XXS, dequantize_row_iq2_xxs, NULL, NULL)
+GGML_CODEC_ROW(IQ2_XS, dequantize_row_iq2_xs, NULL, NULL)
+GGML_CODEC_ROW(IQ2_S, dequantize_row_iq2_s, NULL, NULL)
+GGML_CODEC_ROW(IQ3_XXS, dequantize_row_iq3_xxs, NULL, NULL)
+GGML_CODEC_ROW(IQ3_S, dequantize_row_iq3_s, NULL, NULL)
+GGML_CODEC_ROW(IQ1_S, dequantize_row_iq1_s, NULL, NULL)
+GGML_CODEC_ROW(IQ1_M, dequantize_row_iq1_m, NULL, NULL)
 GGML_CODEC_ROW(Q8_1, NULL, quantize_row_q8_1_ref, NULL)
 #undef GGML_CODEC_ROW

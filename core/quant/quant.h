@@ -27,6 +27,13 @@ void dequantize_row_q5_K(const void *x, float *y, int64_t k);
 void dequantize_row_q6_K(const void *x, float *y, int64_t k);
 void dequantize_row_iq4_nl(const void *x, float *y, int64_t k);
 void dequantize_row_iq4_xs(const void *x, float *y, int64_t k);
+void dequantize_row_iq2_xxs(const void *x, float *y, int64_t k);
+void dequantize_row_iq2_xs(const void *x, float *y, int64_t k);
+void dequantize_row_iq2_s(const void *x, float *y, int64_t k);
+void dequantize_row_iq3_xxs(const void *x, float *y, int64_t k);
+void dequantize_row_iq3_s(const void *x, float *y, int64_t k);
+void dequantize_row_iq1_s(const void *x, float *y, int64_t k);
+void dequantize_row_iq1_m(const void *x, float *y, int64_t k);
 
 void quantize_row_f16_ref(const float *x, void *y, int64_t k);
 void quantize_row_bf16_ref(const float *x, void *y, int64_t k);

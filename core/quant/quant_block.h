@@ -139,6 +139,18 @@ static inline void quant_pack_pairs(const uint8_t *q, int stride, uint8_t *qs) {
     }
 }
 
+// Eight signs from a code of seven: the eighth makes the number of negative ones even.
+static inline uint8_t quant_sign_byte(uint32_t code) {
+    const uint32_t odd = (0x6996u >> ((code ^ code >> 4) & 15)) & 1;
+    return (uint8_t)(code | odd << 7);
+}
+
+// The scale of an IQ1_M block, which is spread over the top nibbles of its scales.
+static inline ggml_half quant_iq1_m_scale(const uint16_t scales[QK_K / 64]) {
+    return (ggml_half)(scales[0] >> 12 | (scales[1] >> 8 & 0x00F0) | (scales[2] >> 4 & 0x0F00) |
+                       (scales[3] & 0xF000));
+}
+
 // Six-bit scale and minimum of group j of a Q4_K or Q5_K block.
 static inline void quant_k4_scale(const uint8_t *scales, int j, int *out_scale, int *out_min) {
     if (j < 4) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // ggml_validate_row_data(): whether the floats and block scales of packed data are finite numbers.
 #include "base/status.h"
-#include "ggml-common.h"
-#include "ggml-impl.h"
+#include "quant/quant_block.h"
 
 static bool is_f16_finite(const char *bytes) {
     uint16_t bits;
@@ -32,13 +31,10 @@ static bool is_e8m0_finite(const char *bytes) {
     return (uint8_t)*bytes != 0xFF;
 }
 
-// The scale of an IQ1_M block is spread over the top nibbles of its scales.
 static bool is_iq1_m_finite(const char *bytes) {
-    uint16_t s[4];
-    memcpy(s, bytes, sizeof(s));
-    const uint16_t bits =
-        (uint16_t)((s[0] >> 12) | ((s[1] >> 8) & 0xF0) | ((s[2] >> 4) & 0xF00) | (s[3] & 0xF000));
-    return (bits & 0x7C00u) != 0x7C00u;
+    uint16_t scales[QK_K / 64];
+    memcpy(scales, bytes, sizeof(scales));
+    return (quant_iq1_m_scale(scales) & 0x7C00u) != 0x7C00u;
 }
 
 // Where a block keeps a number that must be finite.

@@ -8,10 +8,12 @@ static bool is_integer(enum ggml_type type) {
            type == GGML_TYPE_I64;
 }
 
-// All of them convert; blocks hold no indices, so that integers do not become blocks.
+// All of them convert, to all that are encoded to; blocks hold no indices, so that integers do not
+// become blocks.
 static bool accepts_types(const struct ggml_tensor *node, enum ggml_type from) {
     const enum ggml_type to = node->type;
     if (from == to) return true;
+    if (T_GRIDS >> to & 1) return false;
     return !(is_integer(from) && ggml_blck_size(to) > 1) &&
            !(is_integer(to) && ggml_blck_size(from) > 1);
 }

@@ -34,16 +34,17 @@ enum {
      CPU_T(IQ2_XXS) | CPU_T(IQ2_XS) | CPU_T(IQ3_XXS) | CPU_T(IQ1_S) | CPU_T(IQ4_NL) |              \
      CPU_T(IQ3_S) | CPU_T(IQ2_S) | CPU_T(IQ4_XS) | CPU_T(IQ1_M) | CPU_T(TQ1_0) | CPU_T(TQ2_0) |    \
      CPU_T(MXFP4) | CPU_T(NVFP4) | CPU_T(Q1_0) | CPU_T(Q2_0))
-// Of these, the ones that need look-up tables, and the ones that are computed with.
-#define T_TABLES                                                                                   \
+// Of these, the ones that results are not stored in: finding the points of grids is for
+// ggml_quantize_chunk().
+#define T_GRIDS                                                                                    \
     (CPU_T(IQ2_XXS) | CPU_T(IQ2_XS) | CPU_T(IQ3_XXS) | CPU_T(IQ1_S) | CPU_T(IQ3_S) |               \
      CPU_T(IQ2_S) | CPU_T(IQ1_M))
-#define T_CODED (T_QUANTS & ~T_TABLES)
+#define T_ENCODED (T_QUANTS & ~T_GRIDS)
 // Types that rows of quantised weights have dot products with: their vec_dot_type.
 #define T_PARTNERS (CPU_T(Q8_0) | CPU_T(Q8_1) | CPU_T(Q8_K))
 // Types without blocks.
 #define T_PLAIN (T_FLOATS | T_F64 | T_INTS)
-#define T_ALL (T_PLAIN | T_CODED)
+#define T_ALL (T_PLAIN | T_QUANTS)
 
 // A row of kernel_list.inl.
 struct cpu_kernel {

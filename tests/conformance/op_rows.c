@@ -57,9 +57,6 @@ static void cases_get_rows(struct conformance *c) {
     get_rows_of(c, GGML_TYPE_I32);
     for (int q = 0; q < conformance_n_quants; ++q)
         get_rows_of(c, conformance_quants[q]);
-    for (int t = GGML_TYPE_IQ2_XXS; t <= GGML_TYPE_IQ2_S; ++t) {
-        if (t != GGML_TYPE_IQ4_NL) get_rows_case(c, (enum ggml_type)t, 1, PACKED, PACKED);
-    }
 }
 CONFORMANCE_OP(GET_ROWS, oracle_get_rows, cases_get_rows, 0, why_decode, PLAIN);
 

@@ -13,10 +13,11 @@ const struct conformance_extents conformance_shapes[] = {
 const int conformance_n_shapes = sizeof(conformance_shapes) / sizeof(conformance_shapes[0]);
 
 const enum ggml_type conformance_quants[] = {
-    GGML_TYPE_Q4_0,   GGML_TYPE_Q4_1,   GGML_TYPE_Q5_0,  GGML_TYPE_Q5_1,  GGML_TYPE_Q8_0,
-    GGML_TYPE_Q2_K,   GGML_TYPE_Q3_K,   GGML_TYPE_Q4_K,  GGML_TYPE_Q5_K,  GGML_TYPE_Q6_K,
-    GGML_TYPE_IQ4_NL, GGML_TYPE_IQ4_XS, GGML_TYPE_TQ1_0, GGML_TYPE_TQ2_0, GGML_TYPE_MXFP4,
-    GGML_TYPE_NVFP4,  GGML_TYPE_Q1_0,   GGML_TYPE_Q2_0,
+    GGML_TYPE_Q4_0,   GGML_TYPE_Q4_1,    GGML_TYPE_Q5_0,  GGML_TYPE_Q5_1,    GGML_TYPE_Q8_0,
+    GGML_TYPE_Q2_K,   GGML_TYPE_Q3_K,    GGML_TYPE_Q4_K,  GGML_TYPE_Q5_K,    GGML_TYPE_Q6_K,
+    GGML_TYPE_IQ4_NL, GGML_TYPE_IQ4_XS,  GGML_TYPE_TQ1_0, GGML_TYPE_TQ2_0,   GGML_TYPE_MXFP4,
+    GGML_TYPE_NVFP4,  GGML_TYPE_Q1_0,    GGML_TYPE_Q2_0,  GGML_TYPE_IQ2_XXS, GGML_TYPE_IQ2_XS,
+    GGML_TYPE_IQ2_S,  GGML_TYPE_IQ3_XXS, GGML_TYPE_IQ3_S, GGML_TYPE_IQ1_S,   GGML_TYPE_IQ1_M,
 };
 const int conformance_n_quants = sizeof(conformance_quants) / sizeof(conformance_quants[0]);
 const enum ggml_type conformance_floats[3] = {GGML_TYPE_F32, GGML_TYPE_F16, GGML_TYPE_BF16};
@@ -105,13 +106,25 @@ static const struct block_scales block_scales[] = {
     {GGML_TYPE_Q2_K, {80, 82}},  {GGML_TYPE_Q3_K, {108, -1}}, {GGML_TYPE_Q4_K, {0, 2}},
     {GGML_TYPE_Q5_K, {0, 2}},    {GGML_TYPE_Q6_K, {208, -1}}, {GGML_TYPE_IQ4_NL, {0, -1}},
     {GGML_TYPE_IQ4_XS, {0, -1}}, {GGML_TYPE_TQ1_0, {52, -1}}, {GGML_TYPE_TQ2_0, {64, -1}},
-    {GGML_TYPE_Q1_0, {0, -1}},   {GGML_TYPE_Q2_0, {0, -1}},
+    {GGML_TYPE_Q1_0, {0, -1}},   {GGML_TYPE_Q2_0, {0, -1}},   {GGML_TYPE_IQ2_XXS, {0, -1}},
+    {GGML_TYPE_IQ2_XS, {0, -1}}, {GGML_TYPE_IQ2_S, {0, -1}},  {GGML_TYPE_IQ3_XXS, {0, -1}},
+    {GGML_TYPE_IQ3_S, {0, -1}},  {GGML_TYPE_IQ1_S, {0, -1}},
 };
 
 // Bytes of TQ1_0 hold ceil(v * 256 / 243) of five digits v, or of four and a zero.
 static uint8_t ternary_byte(struct test_random *random, bool four) {
     const int64_t v = four ? 3 * random_below(random, 81) : random_below(random, 243);
     return (uint8_t)((v * 256 + 242) / 243);
+}
+
+// The top nibbles of four little-endian words of IQ1_M, the lowest first, are the scale.
+static void write_iq1_m_scale(struct test_random *random, uint8_t *scales) {
+    uint8_t d[2];
+    oracle_store(GGML_TYPE_F16, d, (double)random_uniform(random, 0.01f, 0.1f));
+    for (int k = 0; k < 4; ++k) {
+        const int nibble = d[k / 2] >> 4 * (k % 2) & 15;
+        scales[2 * k + 1] = (uint8_t)((scales[2 * k + 1] & 15) | nibble << 4);
+    }
 }
 
 static void write_block(struct test_random *random, enum ggml_type type, uint8_t *block) {
@@ -128,6 +141,7 @@ static void write_block(struct test_random *random, enum ggml_type type, uint8_t
     if (type == GGML_TYPE_MXFP4) block[0] = (uint8_t)(120 + random_below(random, 8));
     for (int s = 0; s < 4 && type == GGML_TYPE_NVFP4; ++s)
         block[s] = (uint8_t)(24 + random_below(random, 40));
+    if (type == GGML_TYPE_IQ1_M) write_iq1_m_scale(random, block + 48);
     for (int k = 0; k < 52 && type == GGML_TYPE_TQ1_0; ++k)
         block[k] = ternary_byte(random, k >= 48);
     if (type == GGML_TYPE_Q8_K)

@@ -181,6 +181,73 @@ static double iq4_xs(bytes_t b, int j) {
     return half_at(b, 0) * scale * iq4(nibble(b + 8 + 16 * g, j % 32, 32));
 }
 
+#include "oracle_grids.inl"
+
+// Sign of element j of eight by a code of seven: an even number of them is negative.
+static double sign_of(int code, int j) {
+    int odd = 0;
+    for (int k = 0; k < 7; ++k)
+        odd ^= code >> k & 1;
+    return (j < 7 ? code >> j & 1 : odd) ? -1 : 1;
+}
+
+static double iq2_value(const char *point, int j) {
+    static const double value[3] = {8, 25, 43};
+    return value[point[j] - '0'];
+}
+
+static double iq2_xxs(bytes_t b, int j) {
+    bytes_t group = b + 2 + 8 * (j / 32);
+    const int l = j % 32 / 8;
+    const double scale = half_at(b, 0) * (0.5 + bits_at(group, 60, 4)) / 4;
+    return scale * iq2_value(iq2_xxs_points[group[l]], j % 8) *
+           sign_of(bits_at(group, 32 + 7 * l, 7), j % 8);
+}
+
+static double iq2_xs(bytes_t b, int j) {
+    const double scale = half_at(b, 0) * (0.5 + bits_at(b + 66, j / 16 * 4, 4)) / 4;
+    return scale * iq2_value(iq2_xs_points[bits_at(b + 2, j / 8 * 16, 9)], j % 8) *
+           sign_of(bits_at(b + 2, j / 8 * 16 + 9, 7), j % 8);
+}
+
+static double iq2_s(bytes_t b, int j) {
+    const double scale = half_at(b, 0) * (0.5 + bits_at(b + 74, j / 16 * 4, 4)) / 4;
+    const int index = b[2 + j / 8] + 256 * bits_at(b + 66, j / 8 * 2, 2);
+    return scale * iq2_value(iq2_s_points[index], j % 8) * (bits_at(b + 34, j, 1) ? -1 : 1);
+}
+
+static double iq3_xxs(bytes_t b, int j) {
+    static const double value[8] = {4, 12, 20, 28, 36, 44, 52, 62};
+    bytes_t codes = b + 66 + 4 * (j / 32);
+    const double scale = half_at(b, 0) * (0.5 + bits_at(codes, 28, 4)) / 2;
+    return scale * value[iq3_xxs_points[b[2 + j / 4]][j % 4] - '0'] *
+           sign_of(bits_at(codes, j % 32 / 8 * 7, 7), j % 8);
+}
+
+static double iq3_s(bytes_t b, int j) {
+    const double scale = half_at(b, 0) * (1 + 2 * bits_at(b + 106, j / 32 * 4, 4));
+    const int index = b[2 + j / 4] + 256 * bits_at(b + 66, j / 4, 1);
+    const int digit = iq3_s_points[index][j % 4] - '0';
+    return scale * (1 + 2 * digit) * (bits_at(b + 74, j, 1) ? -1 : 1);
+}
+
+static double iq1_s(bytes_t b, int j) {
+    bytes_t high = b + 34 + 2 * (j / 32);
+    const double scale = half_at(b, 0) * (1 + 2 * bits_at(high, 12, 3));
+    const int index = b[2 + j / 8] + 256 * bits_at(high, j % 32 / 8 * 3, 3);
+    return scale * (iq1_s_points[index][j % 8] - '1' + (bits_at(high, 15, 1) ? -0.125 : 0.125));
+}
+
+static double iq1_m(bytes_t b, int j) {
+    bytes_t scales = b + 48;
+    const uint8_t d[2] = {(uint8_t)(scales[1] >> 4 | (scales[3] & 0xF0)),
+                          (uint8_t)(scales[5] >> 4 | (scales[7] & 0xF0))};
+    const double scale = half_at(d, 0) * (1 + 2 * bits_at(scales + 2 * (j / 64), j % 64 / 16 * 3, 3));
+    const int index = b[j / 8] + 256 * bits_at(b + 32, j / 8 * 4, 3);
+    const double delta = bits_at(b + 32, j / 8 * 4 + 3, 1) ? -0.125 : 0.125;
+    return scale * (iq1_s_points[index][j % 8] - '1' + delta);
+}
+
 static double f16(bytes_t b, int j) {
     (void)j;
     return half_at(b, 0);
@@ -255,7 +322,10 @@ static const struct format formats[GGML_TYPE_COUNT] = {
     [GGML_TYPE_Q3_K] = {256, 110, q3_K},     [GGML_TYPE_Q4_K] = {256, 144, q4_K},
     [GGML_TYPE_Q5_K] = {256, 176, q5_K},     [GGML_TYPE_Q6_K] = {256, 210, q6_K},
     [GGML_TYPE_Q8_K] = {256, 292, q8_K},     [GGML_TYPE_IQ4_NL] = {32, 18, iq4_nl},
-    [GGML_TYPE_IQ4_XS] = {256, 136, iq4_xs},
+    [GGML_TYPE_IQ4_XS] = {256, 136, iq4_xs}, [GGML_TYPE_IQ2_XXS] = {256, 66, iq2_xxs},
+    [GGML_TYPE_IQ2_XS] = {256, 74, iq2_xs},  [GGML_TYPE_IQ2_S] = {256, 82, iq2_s},
+    [GGML_TYPE_IQ3_XXS] = {256, 98, iq3_xxs}, [GGML_TYPE_IQ3_S] = {256, 110, iq3_s},
+    [GGML_TYPE_IQ1_S] = {256, 50, iq1_s},    [GGML_TYPE_IQ1_M] = {256, 56, iq1_m},
 };
 
 double oracle_element(enum ggml_type type, const void *row, int64_t i) {

@@ -205,7 +205,6 @@ static void test_traits(void **state) {
         assert_memory_equal(row->data, cast->data, ggml_nbytes(row));
         ggml_free(ctx);
     }
-    assert_null(ggml_get_type_traits_cpu(GGML_TYPE_IQ2_S)->from_float);
 }
 
 static void test_dots_in_whole_numbers_have_the_same_bits_at_every_level(void **state) {
@@ -293,27 +292,63 @@ static void test_copies_between_numbers(void **state) {
     ggml_free(ctx);
 }
 
-static void test_types_with_tables_are_unsupported(void **state) {
+static void test_grid_types_are_read_but_not_stored(void **state) {
     (void)state;
-    static const enum ggml_type tables[] = {GGML_TYPE_IQ1_S,  GGML_TYPE_IQ1_M, GGML_TYPE_IQ2_XXS,
-                                            GGML_TYPE_IQ2_XS, GGML_TYPE_IQ2_S, GGML_TYPE_IQ3_XXS,
-                                            GGML_TYPE_IQ3_S};
+    static const enum ggml_type grids[] = {GGML_TYPE_IQ1_S,  GGML_TYPE_IQ1_M, GGML_TYPE_IQ2_XXS,
+                                           GGML_TYPE_IQ2_XS, GGML_TYPE_IQ2_S, GGML_TYPE_IQ3_XXS,
+                                           GGML_TYPE_IQ3_S};
     struct ggml_context *ctx = test_context(8);
     ggml_backend_t cpu = ggml_backend_cpu_init();
     struct ggml_tensor *ids = ggml_new_tensor_1d(ctx, GGML_TYPE_I32, 2);
     struct ggml_tensor *b = ggml_new_tensor_2d(ctx, GGML_TYPE_F32, 256, 2);
-    for (int k = 0; k < COUNT(tables); ++k) {
-        struct ggml_tensor *a = ggml_new_tensor_2d(ctx, tables[k], 256, 2);
-        assert_false(ggml_backend_supports_op(cpu, ggml_mul_mat(ctx, a, b)));
-        assert_false(ggml_backend_supports_op(cpu, ggml_get_rows(ctx, a, ids)));
-        assert_false(ggml_backend_supports_op(cpu, ggml_out_prod(ctx, a, b)));
+    for (int k = 0; k < COUNT(grids); ++k) {
+        struct ggml_tensor *a = ggml_new_tensor_2d(ctx, grids[k], 256, 2);
+        const struct ggml_type_traits_cpu *traits = ggml_get_type_traits_cpu(grids[k]);
+        assert_true(ggml_backend_supports_op(cpu, ggml_mul_mat(ctx, a, b)));
+        assert_true(ggml_backend_supports_op(cpu, ggml_get_rows(ctx, a, ids)));
+        assert_true(ggml_backend_supports_op(cpu, ggml_out_prod(ctx, a, b)));
+        assert_true(ggml_backend_supports_op(cpu, ggml_cpy(ctx, a, b)));
         assert_false(ggml_backend_supports_op(cpu, ggml_add(ctx, a, b)));
         assert_false(ggml_backend_supports_op(cpu, ggml_cpy(ctx, b, a)));
-        assert_int_equal(test_compute(test_graph(ctx, ggml_mul_mat(ctx, a, b)), 1),
-                         GGML_STATUS_FAILED);
+        assert_int_equal(test_compute(test_graph(ctx, ggml_cpy(ctx, b, a)), 1), GGML_STATUS_FAILED);
+        assert_null(traits->from_float);
+        assert_int_equal(traits->vec_dot_type, GGML_TYPE_Q8_K);
     }
     ggml_backend_free(cpu);
     ggml_free(ctx);
+}
+
+// Dot products with a row of Q8_K, at every level.
+static void test_dots_with_grid_types(void **state) {
+    (void)state;
+    enum { N = 512 };
+    static const enum ggml_type grids[] = {GGML_TYPE_IQ1_S,  GGML_TYPE_IQ1_M, GGML_TYPE_IQ2_XXS,
+                                           GGML_TYPE_IQ2_XS, GGML_TYPE_IQ2_S, GGML_TYPE_IQ3_XXS,
+                                           GGML_TYPE_IQ3_S};
+    uint8_t row[N * 2];
+    for (int k = 0; k < COUNT(grids) * test_level_count(); ++k) {
+        struct ggml_context *ctx = test_context(8);
+        const enum ggml_type type = grids[k % COUNT(grids)];
+        struct ggml_tensor *values;
+        struct ggml_tensor *y =
+            typed_tensor(ctx, GGML_TYPE_Q8_K, (struct extents){{N, 1, 1, 1}}, 7, &values);
+        // Without bit 6 no byte makes a scale that is not finite, whatever its place.
+        for (int i = 0; i < N * 2; ++i)
+            row[i] = (uint8_t)(i * 37 & 0xBF);
+        double want = 0, magnitude = 0;
+        float x[N], dot;
+        ggml_get_type_traits(type)->to_float(row, x, N);
+        for (int i = 0; i < N; ++i) {
+            const double product = (double)x[i] * test_get(values, i, 0, 0, 0);
+            want += product;
+            magnitude += fabs(product);
+        }
+        test_use_level(k / COUNT(grids));
+        ggml_get_type_traits_cpu(type)->vec_dot(N, &dot, 0, row, 0, y->data, 0, 1);
+        assert_true(fabs(dot - want) <= 1e-6 * magnitude);
+        ggml_free(ctx);
+    }
+    test_use_best_level();
 }
 
 // --- losses ----------------------------------------------------------------------------
@@ -485,7 +520,8 @@ int main(void) {
         cmocka_unit_test(test_dots_in_whole_numbers_have_the_same_bits_at_every_level),
         cmocka_unit_test(test_adding_to_a_quantised_tensor_in_place),
         cmocka_unit_test(test_copies_between_numbers),
-        cmocka_unit_test(test_types_with_tables_are_unsupported),
+        cmocka_unit_test(test_grid_types_are_read_but_not_stored),
+        cmocka_unit_test(test_dots_with_grid_types),
         cmocka_unit_test(test_losses),
         cmocka_unit_test(test_optimiser_steps),
         cmocka_unit_test(test_custom_functions),

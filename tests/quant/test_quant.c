@@ -65,6 +65,31 @@ static void test_decoders_follow_the_formats(void **state) {
     }
 }
 
+// Whatever the bits are: all products fit into a float.
+static void test_grid_decoders_are_exact(void **state) {
+    (void)state;
+    static const enum ggml_type grids[] = {GGML_TYPE_IQ2_XXS, GGML_TYPE_IQ2_XS, GGML_TYPE_IQ2_S,
+                                           GGML_TYPE_IQ3_XXS, GGML_TYPE_IQ3_S,  GGML_TYPE_IQ1_S,
+                                           GGML_TYPE_IQ1_M};
+    struct test_random random = {11};
+    uint8_t row[MAX_ROW_BYTES];
+    float y[N];
+    for (int round = 0; round < 50 * 7; ++round) {
+        const enum ggml_type type = grids[round % 7];
+        int n_checked = 0;
+        for (int i = 0; i < MAX_ROW_BYTES; ++i)
+            row[i] = (uint8_t)random_u32(&random);
+        ggml_get_type_traits(type)->to_float(row, y, N);
+        for (int i = 0; i < N; ++i) {
+            const double expected = oracle_element(type, row, i);
+            n_checked += isfinite(expected);
+            if (isfinite(expected) && (double)y[i] != expected)
+                fail_msg("%s[%d] = %g, not %g", ggml_type_name(type), i, (double)y[i], expected);
+        }
+        assert_true(n_checked >= N / 4);
+    }
+}
+
 static void test_decoders_are_exact_on_small_scales(void **state) {
     (void)state;
     struct test_random random = {2};
@@ -138,12 +163,12 @@ static void test_importance_lowers_the_weighted_error(void **state) {
         const size_t size = ggml_quantize_chunk(type, x, plain, 0, 2, N / 2, NULL);
         assert_int_equal(ggml_quantize_chunk(type, x, weighted, 0, 2, N / 2, w), size);
         assert_true(ggml_validate_row_data(type, weighted, size));
-        const double ratio = weighted_error(type, weighted, x, w, N / 2) /
-                             weighted_error(type, plain, x, w, N / 2);
+        const double ratio =
+            weighted_error(type, weighted, x, w, N / 2) / weighted_error(type, plain, x, w, N / 2);
         print_message("# %s: weighted error %.3f of the reference's\n", ggml_type_name(type),
                       ratio);
-        const bool is_fixed = type == GGML_TYPE_F16 || type == GGML_TYPE_BF16 ||
-                              type == GGML_TYPE_Q8_0;
+        const bool is_fixed =
+            type == GGML_TYPE_F16 || type == GGML_TYPE_BF16 || type == GGML_TYPE_Q8_0;
         const bool is_rigid = type == GGML_TYPE_MXFP4 || type == GGML_TYPE_Q1_0;
         const double bound = is_rigid ? 0.995 : 0.97;
         assert_true(is_fixed ? ratio == 1.0 : ratio < bound);
@@ -331,6 +356,7 @@ static void test_validate_finds_bad_scales(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_decoders_follow_the_formats),
+        cmocka_unit_test(test_grid_decoders_are_exact),
         cmocka_unit_test(test_decoders_are_exact_on_small_scales),
         cmocka_unit_test(test_round_trip_error_is_bounded),
         cmocka_unit_test(test_importance_lowers_the_weighted_error),

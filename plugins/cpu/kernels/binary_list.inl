@@ -14,7 +14,7 @@ CPU_BINARY_ROWS(DIV, cpu_div)
 CPU_BINARY_ROWS(ADD1, cpu_add)
 #undef CPU_BINARY_ROWS
 #define CPU_ADD_PACKED_ROW(op)                                                                     \
-    CPU_KERNEL_ROW(op, ANY, cpu_add_packed, T_FLOATS | T_CODED, T_CODED, T_F32,      \
+    CPU_KERNEL_ROW(op, ANY, cpu_add_packed, T_FLOATS | T_ENCODED, T_QUANTS, T_F32,      \
                    T_ANY, cpu_accepts_add_packed, cpu_work_none, cpu_cost_dst)
 CPU_ADD_PACKED_ROW(ADD)
 CPU_ADD_PACKED_ROW(ADD1)

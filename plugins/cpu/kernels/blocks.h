@@ -344,6 +344,8 @@ CPU_INLINE const int8_t *open_nvfp4(const block_nvfp4 *b, struct opened *o) {
     return o->numbers;
 }
 
+#include "blocks_grid.h"
+
 CPU_INLINE const int8_t *open_numbers(const enum ggml_type type, const void *b, struct opened *o) {
     switch (type) {
 #define CPU_BLOCK_ROW(NAME, name, ...)                                                             \

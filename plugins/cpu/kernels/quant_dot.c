@@ -202,6 +202,7 @@ CPU_INLINE void dot_rows(const enum ggml_type type, const struct rows *rows, int
 
 #define CPU_TRAITS_ROW(name, partner)
 #define CPU_ENCODER_ROW(name, partner)
+#define CPU_DECODED_ROW(name, partner)
 #define CPU_WHOLE_ROW(name, partner)                                                               \
     void CPU_FN(cpu_quant_dot_##name)(int n, float *s, size_t bs, const void *x, size_t bx,        \
                                       const void *y, size_t by, int nrc) {                         \

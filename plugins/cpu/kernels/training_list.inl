@@ -14,9 +14,9 @@ CPU_KERNEL_ROW(SOFT_MAX_BACK, ANY, cpu_soft_max_back, T_F32, T_F32, T_F32, T_NON
                cpu_accepts_soft_max_back, cpu_work_none, cpu_cost_dst)
 CPU_KERNEL_ROW(REPEAT_BACK, ANY, cpu_repeat_back, T_F32, T_F32, T_NONE, T_NONE,
                cpu_accepts_repeat_back, cpu_work_none, cpu_cost_src0)
-CPU_KERNEL_ROW(GET_ROWS_BACK, ANY, cpu_get_rows_back, T_F32, T_FLOATS | T_CODED, T_I32, T_NONE,
+CPU_KERNEL_ROW(GET_ROWS_BACK, ANY, cpu_get_rows_back, T_F32, T_FLOATS | T_QUANTS, T_I32, T_NONE,
                cpu_accepts_get_rows_back, cpu_work_none, cpu_cost_src0)
-CPU_KERNEL_ROW(OUT_PROD, ANY, cpu_out_prod, T_F32, T_FLOATS | T_CODED, T_FLOATS, T_NONE,
+CPU_KERNEL_ROW(OUT_PROD, ANY, cpu_out_prod, T_F32, T_FLOATS | T_QUANTS, T_FLOATS, T_NONE,
                cpu_accepts_out_prod, cpu_work_none, cpu_cost_out_prod)
 CPU_KERNEL_ROW(CROSS_ENTROPY_LOSS, ANY, cpu_cross_entropy_loss, T_F32, T_F32, T_F32, T_NONE,
                cpu_accepts_cross_entropy_loss, cpu_work_cross_entropy_loss, cpu_cost_src0)

@@ -45,6 +45,7 @@ static float dot(struct operand x, struct operand y, int64_t n) {
     }
 #define CPU_TRAITS_ROW CPU_ENCODER_ROW
 #define CPU_WHOLE_ROW CPU_ENCODER_ROW
+#define CPU_DECODED_ROW(name, partner)
 #include "traits_list.inl"
 
 // nrc rows of x with as many of y: result s[r + c * bs], rows bx and by bytes apart.
@@ -58,6 +59,7 @@ static float dot(struct operand x, struct operand y, int64_t n) {
                 dot(a, (struct operand){GGML_TYPE_##partner, (const char *)y + c * by}, n);        \
         }                                                                                          \
     }
+#define CPU_DECODED_ROW CPU_TRAITS_ROW
 #define CPU_ENCODER_ROW(name, partner)
 #define CPU_WHOLE_ROW(name, partner)
 #include "traits_list.inl"
@@ -69,6 +71,8 @@ const struct ggml_type_traits_cpu CPU_FN(cpu_type_traits)[GGML_TYPE_COUNT] = {
 #define CPU_WHOLE_ROW(name, partner)                                                               \
     [GGML_TYPE_##name] = {from_float_##name, CPU_FN(cpu_quant_dot_##name), GGML_TYPE_##partner,    \
                           CPU_DOT_ROWS},
+#define CPU_DECODED_ROW(name, partner)                                                             \
+    [GGML_TYPE_##name] = {NULL, vec_dot_##name, GGML_TYPE_##partner, 1},
 #define CPU_ENCODER_ROW(name, partner)                                                             \
     [GGML_TYPE_##name] = {from_float_##name, NULL, GGML_TYPE_##partner, 1},
 #include "traits_list.inl"
