@@ -292,7 +292,7 @@ static enum ggml_host_status check_devices(const struct candidate *candidate,
             !filter_allows_device(filter, plugin->name, device->name, device->device_id);
         n_shown += !device->hidden;
     }
-    if (n_shown > 0) return GGML_HOST_OK;
+    if (n_shown > 0 || plugin->n_devices == 0) return GGML_HOST_OK;
     return ggml_fail(GGML_HOST_FILTERED, "GGML_DEVICES excludes every device of plugin '%s'",
                      candidate->name);
 }
@@ -313,7 +313,8 @@ enum ggml_host_status candidate_start(struct candidate *candidate,
         if (status != GGML_HOST_OK) goto fail;
     }
     status = enter(candidate, plugin);
-    if (status == GGML_HOST_OK && plugin->n_devices == 0) {
+    // Procedures may make devices later, as for those of other machines.
+    if (status == GGML_HOST_OK && plugin->n_devices == 0 && !plugin->reg->iface.get_proc_address) {
         status = ggml_fail(GGML_HOST_NO_DEVICE, "plugin '%s' found no device", candidate->name);
     }
     if (status != GGML_HOST_OK) goto fail;

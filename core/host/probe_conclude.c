@@ -32,6 +32,7 @@ static bool is_shown(const struct probe_run *run, size_t index, size_t device) {
 
 static void check_devices(struct probe_run *run, size_t index) {
     struct candidate *candidate = &run->candidates[index];
+    if (run->outcomes[index].result.n_devices == 0) return; // they come later
     for (size_t i = 0; i < run->outcomes[index].result.n_devices; ++i) {
         if (is_shown(run, index, i)) return;
     }

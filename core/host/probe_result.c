@@ -171,7 +171,7 @@ enum ggml_host_status probe_result_read(const void *bytes, size_t size,
     get_devices(&reader, out_result);
     out_result->stage = (enum ggml_plugin_stage)stage;
     out_result->status = (enum ggml_host_status)status;
-    const bool ready = stage == GGML_PLUGIN_STAGE_READY && out_result->n_devices > 0;
+    const bool ready = stage == GGML_PLUGIN_STAGE_READY;
     const bool whole = !reader.damaged && reader.at == size && stage <= GGML_PLUGIN_STAGE_READY &&
                        is_known_status(status) && (status != GGML_HOST_OK || ready);
     if (whole && !reader.no_memory) return GGML_HOST_OK;

@@ -141,14 +141,13 @@ enum { FEATURES_PER_DEVICE = 6 };
 // Of all devices, with an empty one at the end; made with the devices.
 static struct ggml_backend_feature features[MAX_DEVICES * FEATURES_PER_DEVICE + 1];
 static struct {
-    char name[40];
+    char name[64];
     char value[16];
 } feature_texts[MAX_DEVICES * FEATURES_PER_DEVICE];
 
 static int add_feature(int n, const struct vk_device *device, const char *name, uint32_t value) {
     if (value == 0) return n;
-    snprintf(feature_texts[n].name, sizeof(feature_texts[n].name), "%.20s.%.18s", device->name,
-             name);
+    snprintf(feature_texts[n].name, sizeof(feature_texts[n].name), "%s.%s", device->name, name);
     snprintf(feature_texts[n].value, sizeof(feature_texts[n].value), "%u", value);
     features[n] = (struct ggml_backend_feature){feature_texts[n].name, feature_texts[n].value};
     return n + 1;

@@ -391,6 +391,24 @@ static void test_defective_plugins_are_undone(void **state) {
     assert_int_equal(ggml_backend_dev_count(), n_devices);
 }
 
+static void test_devices_may_come_later(void **state) {
+    (void)state;
+    const size_t n_devices = load_builtins();
+    add("ggml-later.so");
+    load_and_expect("ggml-later.so", GGML_PLUGIN_STAGE_READY, GGML_HOST_OK);
+    ggml_backend_reg_t reg = ggml_backend_reg_by_name("later");
+    assert_non_null(reg);
+    assert_int_equal(ggml_backend_reg_dev_count(reg), 0);
+    assert_int_equal(ggml_backend_dev_count(), n_devices);
+    ggml_backend_dev_t (*find)(void) = NULL;
+    void *procedure = ggml_backend_reg_get_proc_address(reg, "find_device");
+    assert_non_null(procedure);
+    memcpy(&find, &procedure, sizeof(find));
+    ggml_backend_device_register(find());
+    assert_int_equal(ggml_backend_dev_count(), n_devices + 1);
+    assert_ptr_equal(ggml_backend_dev_by_name("later0"), find());
+}
+
 #ifdef _WIN32
 #define LIBRARY_ENDING "dll"
 #else
@@ -600,6 +618,7 @@ int main(void) {
         HOST_TEST(test_one_file_under_several_names_is_loaded_once),
 #endif
         HOST_TEST(test_defective_plugins_are_undone),
+        HOST_TEST(test_devices_may_come_later),
         HOST_TEST(test_a_missing_dependency_is_named),
         HOST_TEST(test_the_best_variant_that_starts_wins),
         HOST_TEST(test_more_cpu_features_win_then_byte_order),

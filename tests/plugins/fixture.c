@@ -11,6 +11,7 @@ enum defect {
     INIT_FAILS,
     NO_TABLE,
     NO_DEVICES,
+    DEVICES_LATER,
     NO_SUPPORTS_OP,
     NO_REG_NAME,
     OLD_API_VERSION,
@@ -149,7 +150,7 @@ static const char *reg_name(ggml_backend_reg_t reg) {
 
 static size_t reg_count(ggml_backend_reg_t reg) {
     (void)reg;
-    return FIXTURE_DEFECT == NO_DEVICES ? 0 : N_ROWS;
+    return FIXTURE_DEFECT == NO_DEVICES || FIXTURE_DEFECT == DEVICES_LATER ? 0 : N_ROWS;
 }
 
 static ggml_backend_dev_t reg_device(ggml_backend_reg_t reg, size_t index) {
@@ -157,11 +158,24 @@ static ggml_backend_dev_t reg_device(ggml_backend_reg_t reg, size_t index) {
     return FIXTURE_DEFECT == NULL_DEVICE ? NULL : &devices[index];
 }
 
+static ggml_backend_dev_t find_device(void) {
+    return &devices[0];
+}
+
+static void *reg_procedure(ggml_backend_reg_t reg, const char *name) {
+    (void)reg;
+    void *procedure = NULL;
+    ggml_backend_dev_t (*const found)(void) = find_device;
+    if (strcmp(name, "find_device") == 0) memcpy(&procedure, &found, sizeof(procedure));
+    return procedure;
+}
+
 static struct ggml_backend_reg fixture_reg = {
     .api_version = FIXTURE_DEFECT == OLD_API_VERSION ? 1 : GGML_BACKEND_API_VERSION,
     .iface = {.get_name = FIXTURE_DEFECT == NO_REG_NAME ? NULL : reg_name,
               .get_device_count = reg_count,
-              .get_device = reg_device},
+              .get_device = reg_device,
+              .get_proc_address = FIXTURE_DEFECT == DEVICES_LATER ? reg_procedure : NULL},
 };
 
 static ggml_backend_reg_t fixture_start(void) {

@@ -270,6 +270,7 @@ static void test_a_probe_answers_what_loading_would(void **state) {
         "ggml-gpu.so",        "ggml-other.so",    "ggml-twin-a.so",     "ggml-twin-b.so",
         "ggml-twin-c.so",     "ggml-no_table.so", "ggml-init_fails.so", "ggml-score_zero.so",
         "ggml-no_devices.so", "ggml-old_api.so",  "ggml-same_names.so", "ggml-no_entry.so",
+        "ggml-later.so",
     };
     (void)state;
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); ++i)
