@@ -113,6 +113,35 @@ class Workshop:
         return os.path.join(folder, "one-binary")
 
 
+    def cmake_all(self):
+        """As programs of ggml ask for all of its backends."""
+        self.use_installed()
+        folder = self.sample("cmake-all")
+        with open(os.path.join(folder, "CMakeLists.txt"), "w", encoding="utf-8") as stream:
+            stream.write("cmake_minimum_required(VERSION 3.16)\nproject(all C)\n"
+                         "find_package(ggml REQUIRED)\nadd_executable(one-binary main.c)\n"
+                         "if(NOT ggml-cpu IN_LIST GGML_AVAILABLE_BACKENDS)\n"
+                         "  message(FATAL_ERROR \"GGML_AVAILABLE_BACKENDS: ${GGML_AVAILABLE_BACKENDS}\")\n"
+                         "endif()\ntarget_link_libraries(one-binary PRIVATE ggml::all)\n")
+        run(["cmake", "-G", "Ninja", "-S", ".", "-B", "out", "-DCMAKE_PREFIX_PATH=" + self.prefix],
+            cwd=folder, env=self.environment)
+        run(["cmake", "--build", "out"], cwd=folder, env=self.environment)
+        return os.path.join(folder, "out", "one-binary")
+
+    def backend(self, package):
+        """A backend of ggml's form, linked with one library."""
+        self.use_installed()
+        flags = run(["pkg-config", "--cflags", package], env=self.environment).split()
+        library = os.path.join(self.folder, f"ggml-tiny-{package}.so")
+        compiler = os.environ.get("CC", "cc").split()
+        link = {"ggml": ["-L" + self.libdir, "-lggml"],
+                "ggml-plugin": run(["pkg-config", "--libs", package], env=self.environment).split()}[package]
+        run(compiler + ["-std=c11", "-shared", "-fPIC", "-fvisibility=hidden", "-DGGML_BACKEND_DL",
+                        '-DGGML_PLUGIN_NAME="tiny"', os.path.join(SAMPLE, "..", "tiny_backend.c"),
+                        "-o", library, "-Wl,-z,defs"] + flags + link, env=self.environment)
+        return library
+
+
 def run_sample(workshop, program):
     elsewhere = tempfile.mkdtemp(dir=workshop.folder)
     done = subprocess.run([program], cwd=elsewhere, env=workshop.environment, text=True, timeout=120,
@@ -159,6 +188,11 @@ def main():
         ways = {"subproject": workshop.subproject, "find_package": workshop.cmake,
                 "pkg-config": workshop.pkg_config,
                 "meson dependency": lambda kind: workshop.meson("meson-" + kind, "-Ddefault_library=" + kind)}
+        for package in ("ggml", "ggml-plugin"):
+            try:
+                check(f"a backend links with {package} alone", os.path.exists(workshop.backend(package)))
+            except subprocess.CalledProcessError as error:
+                check(f"a backend links with {package} alone", False, error.stdout)
         shutil.rmtree(workshop.installed_plugins, ignore_errors=True)
         for way, build in ways.items():
             for kind in ("shared", "static"):
@@ -171,6 +205,9 @@ def main():
                 check(name + ": builds", True)
                 check_linkage(workshop, name, program, kind)
                 check_plugin_states(workshop, name, program)
+        program = workshop.cmake_all()
+        code, text = run_sample(workshop, program)
+        check("ggml::all: computes", code == 0 and EXPECTED in text, text)
     print(f"1..{len(results)}")
     return 0 if all(results) else 1
 

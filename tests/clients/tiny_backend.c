@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// The least backend in the form that ggml's sources have: a function that gives a registry, and one
+// that scores. It has no devices.
+#include "ggml-backend-impl.h"
+
+static const char *name_of(ggml_backend_reg_t reg) {
+    (void)reg;
+    return "tiny";
+}
+
+static size_t device_count(ggml_backend_reg_t reg) {
+    (void)reg;
+    return 0;
+}
+
+static ggml_backend_dev_t device(ggml_backend_reg_t reg, size_t index) {
+    (void)reg;
+    (void)index;
+    return NULL;
+}
+
+static ggml_backend_reg_t tiny_reg(void) {
+    static struct ggml_backend_reg reg = {
+        .api_version = GGML_BACKEND_API_VERSION,
+        .iface = {.get_name = name_of, .get_device_count = device_count, .get_device = device},
+    };
+    return &reg;
+}
+
+static int tiny_score(void) {
+    return 1;
+}
+
+GGML_BACKEND_DL_IMPL(tiny_reg)
+GGML_BACKEND_DL_SCORE_IMPL(tiny_score)
