@@ -4,7 +4,7 @@
 // GGML_CODEC_ROW(NAME, to_float, from_float_ref, weighted)
 //   NAME            as in type_list.inl
 //   to_float        decodes rows of whole blocks, or NULL
-//   from_float_ref  encodes rows of whole blocks, or NULL
+//   from_float_ref  encodes rows of whole blocks, or NULL: none, or only with an importance
 //   weighted        the same with an importance per element, or NULL: it would change nothing
 GGML_CODEC_ROW(F16, dequantize_row_f16, quantize_row_f16_ref, NULL)
 GGML_CODEC_ROW(BF16, dequantize_row_bf16, quantize_row_bf16_ref, NULL)
@@ -26,12 +26,12 @@ GGML_CODEC_ROW(TQ1_0, dequantize_row_tq1_0, quantize_row_tq1_0_ref, quantize_row
 GGML_CODEC_ROW(TQ2_0, dequantize_row_tq2_0, quantize_row_tq2_0_ref, quantize_row_tq2_0_weighted)
 GGML_CODEC_ROW(MXFP4, dequantize_row_mxfp4, quantize_row_mxfp4_ref, quantize_row_mxfp4_weighted)
 GGML_CODEC_ROW(NVFP4, dequantize_row_nvfp4, quantize_row_nvfp4_ref, quantize_row_nvfp4_weighted)
-GGML_CODEC_ROW(IQ2_XXS, dequantize_row_iq2_xxs, NULL, NULL)
-GGML_CODEC_ROW(IQ2_XS, dequantize_row_iq2_xs, NULL, NULL)
-GGML_CODEC_ROW(IQ2_S, dequantize_row_iq2_s, NULL, NULL)
-GGML_CODEC_ROW(IQ3_XXS, dequantize_row_iq3_xxs, NULL, NULL)
-GGML_CODEC_ROW(IQ3_S, dequantize_row_iq3_s, NULL, NULL)
-GGML_CODEC_ROW(IQ1_S, dequantize_row_iq1_s, NULL, NULL)
-GGML_CODEC_ROW(IQ1_M, dequantize_row_iq1_m, NULL, NULL)
+GGML_CODEC_ROW(IQ2_XXS, dequantize_row_iq2_xxs, NULL, quantize_row_iq2_xxs_weighted)
+GGML_CODEC_ROW(IQ2_XS, dequantize_row_iq2_xs, NULL, quantize_row_iq2_xs_weighted)
+GGML_CODEC_ROW(IQ2_S, dequantize_row_iq2_s, quantize_row_iq2_s_ref, quantize_row_iq2_s_weighted)
+GGML_CODEC_ROW(IQ3_XXS, dequantize_row_iq3_xxs, quantize_row_iq3_xxs_ref, quantize_row_iq3_xxs_weighted)
+GGML_CODEC_ROW(IQ3_S, dequantize_row_iq3_s, quantize_row_iq3_s_ref, quantize_row_iq3_s_weighted)
+GGML_CODEC_ROW(IQ1_S, dequantize_row_iq1_s, NULL, quantize_row_iq1_s_weighted)
+GGML_CODEC_ROW(IQ1_M, dequantize_row_iq1_m, quantize_row_iq1_m_ref, quantize_row_iq1_m_weighted)
 GGML_CODEC_ROW(Q8_1, NULL, quantize_row_q8_1_ref, NULL)
 #undef GGML_CODEC_ROW

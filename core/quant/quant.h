@@ -57,6 +57,10 @@ void quantize_row_q5_K_ref(const float *x, void *y, int64_t k);
 void quantize_row_q6_K_ref(const float *x, void *y, int64_t k);
 void quantize_row_iq4_nl_ref(const float *x, void *y, int64_t k);
 void quantize_row_iq4_xs_ref(const float *x, void *y, int64_t k);
+void quantize_row_iq2_s_ref(const float *x, void *y, int64_t k);
+void quantize_row_iq3_xxs_ref(const float *x, void *y, int64_t k);
+void quantize_row_iq3_s_ref(const float *x, void *y, int64_t k);
+void quantize_row_iq1_m_ref(const float *x, void *y, int64_t k);
 
 // With an importance >= 0 per element, which weighs its squared error.
 void quantize_row_q1_0_weighted(const float *x, const float *w, void *y, int64_t k);
@@ -76,5 +80,12 @@ void quantize_row_q5_K_weighted(const float *x, const float *w, void *y, int64_t
 void quantize_row_q6_K_weighted(const float *x, const float *w, void *y, int64_t k);
 void quantize_row_iq4_nl_weighted(const float *x, const float *w, void *y, int64_t k);
 void quantize_row_iq4_xs_weighted(const float *x, const float *w, void *y, int64_t k);
+void quantize_row_iq2_xxs_weighted(const float *x, const float *w, void *y, int64_t k);
+void quantize_row_iq2_xs_weighted(const float *x, const float *w, void *y, int64_t k);
+void quantize_row_iq2_s_weighted(const float *x, const float *w, void *y, int64_t k);
+void quantize_row_iq3_xxs_weighted(const float *x, const float *w, void *y, int64_t k);
+void quantize_row_iq3_s_weighted(const float *x, const float *w, void *y, int64_t k);
+void quantize_row_iq1_s_weighted(const float *x, const float *w, void *y, int64_t k);
+void quantize_row_iq1_m_weighted(const float *x, const float *w, void *y, int64_t k);
 
 #endif

@@ -1,15 +1,27 @@
 // SPDX-License-Identifier: MIT
-// ggml_quantize_chunk() and its companions. No type that is encoded here needs tables or an
-// importance matrix; where one is given, scales are searched that leave the least weighted error.
+// ggml_quantize_chunk() and its companions. Where an importance matrix is given, scales are
+// searched that leave the least weighted error.
 #include "base/status.h"
 #include "ggml-common.h"
 #include "ggml-impl.h"
+#include "quant/grid_search.h"
 #include "quant/quant.h"
 
+// Encoders ask for these tables themselves.
 void ggml_quantize_init(enum ggml_type type) {
-    (void)type;
+    switch (type) {
+    case GGML_TYPE_IQ1_S:
+    case GGML_TYPE_IQ1_M: quant_grid(QUANT_GRID_IQ1); break;
+    case GGML_TYPE_IQ2_XXS: quant_grid(QUANT_GRID_IQ2_XXS); break;
+    case GGML_TYPE_IQ2_XS: quant_grid(QUANT_GRID_IQ2_XS); break;
+    case GGML_TYPE_IQ2_S: quant_grid(QUANT_GRID_IQ2_S); break;
+    case GGML_TYPE_IQ3_XXS: quant_grid(QUANT_GRID_IQ3_XXS); break;
+    case GGML_TYPE_IQ3_S: quant_grid(QUANT_GRID_IQ3_S); break;
+    default: break;
+    }
 }
 
+// The tables are not on the heap.
 void ggml_quantize_free(void) {
 }
 
@@ -32,12 +44,15 @@ static size_t refuse(const char *why, long long value) {
 size_t ggml_quantize_chunk(enum ggml_type type, const float *src, void *dst, int64_t start,
                            int64_t nrows, int64_t n_per_row, const float *imatrix) {
     const struct ggml_type_traits *traits = ggml_get_type_traits(type);
-    if (type != GGML_TYPE_F32 && !traits->from_float_ref) {
+    const weighted_encoder weighted = traits->type_size > 0 ? weighted_encoders[type] : NULL;
+    if (type != GGML_TYPE_F32 && !traits->from_float_ref && !weighted) {
         ggml_fail(GGML_HOST_UNSUPPORTED,
                   "ggml_quantize_chunk: there is no encoder for type %s (%d)", traits->type_name,
                   (int)type);
         return 0;
     }
+    if (!imatrix && ggml_quantize_requires_imatrix(type))
+        return refuse("the type needs an importance matrix", (long long)type);
     if (!src || !dst) return refuse("source and destination must not be NULL", 0);
     if (nrows < 0 || start < 0)
         return refuse("start and nrows must not be negative", MIN(nrows, start));
@@ -53,11 +68,9 @@ size_t ggml_quantize_chunk(enum ggml_type type, const float *src, void *dst, int
     char *out = (char *)dst + (size_t)(start / n_per_row) * row_size;
     if (type == GGML_TYPE_F32) {
         memcpy(out, src + start, (size_t)nrows * row_size);
-    } else if (imatrix && weighted_encoders[type]) {
-        for (int64_t i = 0; i < nrows; ++i) {
-            weighted_encoders[type](src + start + i * n_per_row, imatrix,
-                                    out + (size_t)i * row_size, n_per_row);
-        }
+    } else if (imatrix && weighted) {
+        for (int64_t i = 0; i < nrows; ++i)
+            weighted(src + start + i * n_per_row, imatrix, out + (size_t)i * row_size, n_per_row);
     } else {
         traits->from_float_ref(src + start, out, nrows * n_per_row);
     }

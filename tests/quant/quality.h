@@ -112,12 +112,15 @@ static inline void quality_fill(enum quality_distribution distribution, struct q
 }
 
 // Encodes the data and returns the squared error relative to the squares, both weighted if
-// is_weighted (which the encoder is told, too). *out_hash is FNV-1a of the bytes.
+// is_weighted (which the encoder is told, too). *out_hash is FNV-1a of the bytes. Both are 0 if
+// the type needs weights that it doesn't get.
 static inline double quality_error(quality_quantize quantize, enum ggml_type type,
                                    const struct quality_data *data, bool is_weighted,
                                    uint64_t *out_hash) {
     uint8_t bytes[QUALITY_ELEMENTS * 2];
     const float *importance = is_weighted ? data->w : NULL;
+    *out_hash = 0;
+    if (!is_weighted && ggml_quantize_requires_imatrix(type)) return 0.0;
     const size_t size =
         quantize(type, data->x, bytes, 0, QUALITY_ROWS, QUALITY_COLUMNS, importance);
     *out_hash = UINT64_C(14695981039346656037);

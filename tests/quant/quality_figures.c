@@ -24,8 +24,10 @@ static double round_up(double x) {
 int main(int argc, char **argv) {
     void *library = argc == 2 ? dlopen(argv[1], RTLD_NOW | RTLD_LOCAL) : NULL;
     quality_quantize quantize = NULL;
+    void (*init)(enum ggml_type) = NULL; // where the other library would call this one's
     if (library) *(void **)&quantize = dlsym(library, "ggml_quantize_chunk");
-    if (!quantize) {
+    if (library) *(void **)&init = dlsym(library, "ggml_quantize_init");
+    if (!quantize || !init) {
         fprintf(stderr, "usage: quality-figures LIBRARY (with ggml_quantize_chunk)\n");
         return 1;
     }
@@ -34,9 +36,11 @@ int main(int argc, char **argv) {
         for (int d = 0; d < QUALITY_DISTRIBUTIONS; ++d) {
             uint64_t hash, own_hash, unused;
             quality_fill((enum quality_distribution)d, &data);
-            const double plain = quality_error(quantize, types[t].type, &data, false, &hash);
-            const double weighted = quality_error(quantize, types[t].type, &data, true, &unused);
-            quality_error(ggml_quantize_chunk, types[t].type, &data, false, &own_hash);
+            const enum ggml_type type = types[t].type;
+            init(type);
+            const double plain = quality_error(quantize, type, &data, false, &hash);
+            const double weighted = quality_error(quantize, type, &data, true, &unused);
+            quality_error(ggml_quantize_chunk, type, &data, false, &own_hash);
             printf("QUALITY_ROW(%s, %s, %.4e, %.4e, 0x%016llX)\n", types[t].name, quality_names[d],
                    round_up(plain), round_up(weighted),
                    hash == own_hash ? (unsigned long long)hash : 0ULL);

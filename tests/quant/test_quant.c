@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <float.h>
 #include <math.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,15 +27,26 @@ static const struct {
     enum ggml_type type;
     double nmse;
 } round_trips[] = {
-    {GGML_TYPE_F16, 1e-6},   {GGML_TYPE_BF16, 1e-5},    {GGML_TYPE_Q8_0, 5e-5},
-    {GGML_TYPE_Q6_K, 6e-4},  {GGML_TYPE_Q5_0, 3e-3},    {GGML_TYPE_Q5_1, 3e-3},
-    {GGML_TYPE_Q5_K, 2e-3},  {GGML_TYPE_Q4_0, 1.2e-2},  {GGML_TYPE_Q4_1, 1e-2},
-    {GGML_TYPE_Q4_K, 8e-3},  {GGML_TYPE_IQ4_NL, 8e-3},  {GGML_TYPE_IQ4_XS, 8e-3},
-    {GGML_TYPE_MXFP4, 3e-2}, {GGML_TYPE_NVFP4, 1.5e-2}, {GGML_TYPE_Q3_K, 3e-2},
-    {GGML_TYPE_Q2_K, 0.12},  {GGML_TYPE_Q1_0, 0.45},    {GGML_TYPE_Q2_0, 0.8},
-    {GGML_TYPE_TQ1_0, 0.9},  {GGML_TYPE_TQ2_0, 0.9},
+    {GGML_TYPE_F16, 1e-6},     {GGML_TYPE_BF16, 1e-5},    {GGML_TYPE_Q8_0, 5e-5},
+    {GGML_TYPE_Q6_K, 6e-4},    {GGML_TYPE_Q5_0, 3e-3},    {GGML_TYPE_Q5_1, 3e-3},
+    {GGML_TYPE_Q5_K, 2e-3},    {GGML_TYPE_Q4_0, 1.2e-2},  {GGML_TYPE_Q4_1, 1e-2},
+    {GGML_TYPE_Q4_K, 8e-3},    {GGML_TYPE_IQ4_NL, 8e-3},  {GGML_TYPE_IQ4_XS, 8e-3},
+    {GGML_TYPE_MXFP4, 3e-2},   {GGML_TYPE_NVFP4, 1.5e-2}, {GGML_TYPE_Q3_K, 3e-2},
+    {GGML_TYPE_Q2_K, 0.12},    {GGML_TYPE_Q1_0, 0.45},    {GGML_TYPE_Q2_0, 0.8},
+    {GGML_TYPE_TQ1_0, 0.9},    {GGML_TYPE_TQ2_0, 0.9},    {GGML_TYPE_IQ3_S, 2.5e-2},
+    {GGML_TYPE_IQ3_XXS, 4e-2}, {GGML_TYPE_IQ2_S, 9e-2},   {GGML_TYPE_IQ2_XS, 0.12},
+    {GGML_TYPE_IQ2_XXS, 0.17}, {GGML_TYPE_IQ1_M, 0.26},   {GGML_TYPE_IQ1_S, 0.35},
 };
 enum { N_ROUND_TRIPS = sizeof(round_trips) / sizeof(round_trips[0]) };
+
+// Without importance, or where the type needs it, with an equal one. Returns the size.
+static size_t encode(enum ggml_type type, const float *x, uint8_t *row, int n_rows, int n_per_row) {
+    float even[N];
+    for (int i = 0; i < N; ++i)
+        even[i] = 1.0f;
+    return ggml_quantize_chunk(type, x, row, 0, n_rows, n_per_row,
+                               ggml_quantize_requires_imatrix(type) ? even : NULL);
+}
 
 static void fill_normal(struct test_random *random, float *x, int n) {
     for (int i = 0; i < n; ++i)
@@ -99,7 +111,7 @@ static void test_decoders_are_exact_on_small_scales(void **state) {
     for (int t = 0; t < N_ROUND_TRIPS; ++t) {
         const struct ggml_type_traits *traits = ggml_get_type_traits(round_trips[t].type);
         fill_normal(&random, x, N);
-        traits->from_float_ref(x, row, N);
+        encode(round_trips[t].type, x, row, 1, N);
         traits->to_float(row, y, N);
         for (int i = 0; i < N; ++i) {
             const double expected = oracle_element(round_trips[t].type, row, i);
@@ -121,8 +133,7 @@ static void test_round_trip_error_is_bounded(void **state) {
         for (int round = 0; round < 8; ++round) {
             fill_normal(&random, x, N);
             const size_t size = ggml_row_size(round_trips[t].type, N);
-            assert_int_equal(ggml_quantize_chunk(round_trips[t].type, x, row, 0, 2, N / 2, NULL),
-                             size);
+            assert_int_equal(encode(round_trips[t].type, x, row, 2, N / 2), size);
             for (int i = 0; i < N; ++i) {
                 const double diff = oracle_element(round_trips[t].type, row, i) - x[i];
                 error += diff * diff;
@@ -160,7 +171,7 @@ static void test_importance_lowers_the_weighted_error(void **state) {
         w[i] = powf(10.0f, random_uniform(&random, -1.0f, 1.0f));
     for (int t = 0; t < N_ROUND_TRIPS; ++t) {
         const enum ggml_type type = round_trips[t].type;
-        const size_t size = ggml_quantize_chunk(type, x, plain, 0, 2, N / 2, NULL);
+        const size_t size = encode(type, x, plain, 2, N / 2);
         assert_int_equal(ggml_quantize_chunk(type, x, weighted, 0, 2, N / 2, w), size);
         assert_true(ggml_validate_row_data(type, weighted, size));
         const double ratio =
@@ -202,7 +213,7 @@ static void test_encoders_keep_zero(void **state) {
     uint8_t row[MAX_ROW_BYTES];
     for (int t = 0; t < N_ROUND_TRIPS; ++t) {
         memset(row, 0xAA, sizeof(row));
-        ggml_get_type_traits(round_trips[t].type)->from_float_ref(x, row, N);
+        encode(round_trips[t].type, x, row, 1, N);
         for (int i = 0; i < N; ++i) {
             assert_true(oracle_element(round_trips[t].type, row, i) == 0);
         }
@@ -218,7 +229,9 @@ static void test_encoders_survive_any_input(void **state) {
     uint8_t row[MAX_ROW_BYTES + 64];
     for (int type = 0; type < GGML_TYPE_COUNT; ++type) {
         const struct ggml_type_traits *traits = ggml_get_type_traits((enum ggml_type)type);
-        if (!traits->from_float_ref) continue;
+        const bool is_encoded =
+            traits->from_float_ref || ggml_quantize_requires_imatrix((enum ggml_type)type);
+        if (!is_encoded) continue;
         const size_t size = ggml_row_size((enum ggml_type)type, N);
         for (int p = 0; p < (int)(sizeof(poison) / sizeof(poison[0])); ++p) {
             fill_normal(&random, x, N);
@@ -227,7 +240,10 @@ static void test_encoders_survive_any_input(void **state) {
             for (int i = 0; i < 256; ++i)
                 x[i] = poison[p];
             memset(row, 0x5A, sizeof(row));
-            traits->from_float_ref(x, row, N);
+            if (traits->from_float_ref)
+                traits->from_float_ref(x, row, N);
+            else
+                encode((enum ggml_type)type, x, row, 1, N);
             for (int i = 0; i < 64; ++i)
                 assert_int_equal(row[size + (size_t)i], 0x5A);
         }
@@ -299,6 +315,37 @@ static void test_chunk_writes_its_rows_only(void **state) {
     assert_memory_equal(parts + 2 * row_size, whole + 2 * row_size, row_size);
 }
 
+// The first encoders of these types, in several threads at once, find their tables.
+struct grid_job {
+    pthread_t thread;
+    enum ggml_type type;
+    const float *x;
+    uint8_t row[MAX_ROW_BYTES];
+};
+
+static void *run_grid_job(void *argument) {
+    struct grid_job *job = argument;
+    encode(job->type, job->x, job->row, 1, N);
+    return NULL;
+}
+
+static void test_tables_are_made_once(void **state) {
+    (void)state;
+    static struct grid_job jobs[8];
+    struct test_random random = {12};
+    float x[N];
+    fill_normal(&random, x, N);
+    for (int k = 0; k < 8; ++k) {
+        jobs[k].type = k % 2 ? GGML_TYPE_IQ2_S : GGML_TYPE_IQ1_S;
+        jobs[k].x = x;
+        assert_int_equal(pthread_create(&jobs[k].thread, NULL, run_grid_job, &jobs[k]), 0);
+    }
+    for (int k = 0; k < 8; ++k)
+        assert_int_equal(pthread_join(jobs[k].thread, NULL), 0);
+    for (int k = 2; k < 8; ++k)
+        assert_memory_equal(jobs[k].row, jobs[k % 2].row, sizeof(jobs[k].row));
+}
+
 static void test_chunk_refuses_the_impossible(void **state) {
     (void)state;
     float x[256] = {0};
@@ -339,7 +386,7 @@ static void test_validate_finds_bad_scales(void **state) {
     for (int t = 0; t < N_ROUND_TRIPS; ++t) {
         const enum ggml_type type = round_trips[t].type;
         const size_t size = ggml_row_size(type, N);
-        ggml_quantize_chunk(type, x, row, 0, 1, N, NULL);
+        encode(type, x, row, 1, N);
         assert_true(ggml_validate_row_data(type, row, size));
         assert_false(ggml_validate_row_data(type, row, size - 1));
         memset(row, 0xFF, size);
@@ -355,6 +402,7 @@ static void test_validate_finds_bad_scales(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_tables_are_made_once),
         cmocka_unit_test(test_decoders_follow_the_formats),
         cmocka_unit_test(test_grid_decoders_are_exact),
         cmocka_unit_test(test_decoders_are_exact_on_small_scales),
