@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Writes calls of every graph builder through pointers, and the cases that builder_diff.c starts from.
 
-usage: gen_builder_calls.py FUNCTIONS.tsv CASES.txt OUT.inl
+usage: gen_builder_calls.py GGML.H CASES.txt CALLS.inl NAMES.inl
 
+CALLS.inl gets the calls and the cases, NAMES.inl an enum of the builders.
 Each line of CASES.txt is a builder without "ggml_" and its arguments without the context:
     f32[8,4,3,2]      a tensor; i32[3]<1:2 holds numbers below extent 2 of argument 1, i32[3]<5 below 5, with ! none twice;
                       f32[8]>0 positive numbers
@@ -64,18 +65,23 @@ def argument(text, kind):
     return "{.kind = '%s', .number = %s%s}" % (kind, number(text.lstrip("=")), fixed)
 
 
+def declarations(path):
+    """The builders in a header: names without "ggml_", and parameters."""
+    with open(path, encoding="utf-8") as file:
+        text = re.sub(r"//[^\n]*|/\*.*?\*/", "", file.read(), flags=re.S)
+    pattern = r"GGML_API\s+struct\s+ggml_tensor\s*\*\s*ggml_(\w+)\s*\(\s*(struct\s+ggml_context\s*\*[^;{]*?)\)\s*[;,]"
+    for name, parameters in re.findall(pattern, text):
+        yield name, re.sub(r"\s+", " ", parameters)
+
+
 def main():
-    functions, cases, out_path = sys.argv[1:]
+    header, cases, calls_path, names_path = sys.argv[1:]
     builders = {}
-    with open(functions, encoding="utf-8") as file:
-        for line in file:
-            header, name, returns, parameters = line.rstrip("\n").split("\t")[:4]
-            if returns != "struct ggml_tensor *" or not parameters.startswith("struct ggml_context * ctx"):
-                continue
-            try:
-                builders[name[5:]] = [kind_of(p) for p in parameters.split(",")[1:]]
-            except KeyError:
-                pass  # takes a function of the application
+    for name, parameters in declarations(header):
+        try:
+            builders[name] = [kind_of(p) for p in parameters.split(",")[1:]]
+        except KeyError:
+            pass  # takes a function of the application
     rows, used = [], []
     with open(cases, encoding="utf-8") as file:
         for line in file:
@@ -90,7 +96,9 @@ def main():
                 used.append(name)
             arguments = ", ".join(argument(text, kind) for text, (kind, _) in zip(given, kinds))
             rows.append("    {BUILDER_%s, %d, {%s}}," % (name, len(kinds), arguments))
-    with open(out_path, "w", encoding="utf-8") as out:
+    with open(names_path, "w", encoding="utf-8") as out:
+        out.write("enum { %s, N_BUILDERS };\n" % ", ".join("BUILDER_" + name for name in used))
+    with open(calls_path, "w", encoding="utf-8") as out:
         for name in used:
             kinds = builders[name]
             signature = ", ".join(["struct ggml_context *"] + [ctype for _, ctype in kinds])
@@ -98,8 +106,7 @@ def main():
             out.write("static struct ggml_tensor *call_%s(void *f, struct ggml_context *ctx, const union value *v) {\n"
                       "    (void)v;\n"
                       "    return ((struct ggml_tensor * (*)(%s)) f)(ctx%s);\n}\n" % (name, signature, values))
-        out.write("enum { %s, N_BUILDERS };\n" % ", ".join("BUILDER_" + name for name in used))
-        out.write("static const struct builder builders[] = {\n%s\n};\n" %
+        out.write("const struct builder builders[N_BUILDERS] = {\n%s\n};\n" %
                   "\n".join('    {"ggml_%s", call_%s},' % (name, name) for name in used))
         out.write("static const struct base_case base_cases[] = {\n%s\n};\n" % "\n".join(rows))
     missing = sorted(set(builders) - set(used))

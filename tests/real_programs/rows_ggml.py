@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: MIT
+"""ggml's own tests, and calls of its graph builders."""
+import csv
+import io
+import subprocess
+import sys
+
+from harness import LIBRARIES, OURS, THEIRS, Failure, LeftOut, row
+
+TESTS = "/usr/libexec/x86_64-linux-gnu/llama.cpp-tests/"
+BACKEND_OPS = TESTS + "test-backend-ops"
+MINUTE = 60
+# What a quick run computes: every kind of kernel, few cases of each.
+QUICK_OPS = ("ADD,CPY,SET_ROWS,SOFT_MAX,RMS_NORM,IM2COL,CONV_2D_DW,GATED_DELTA_NET,SSM_SCAN,ARGSORT,CUMSUM,PAD,"
+             "UPSCALE,SUM_ROWS,GEGLU")
+SMALL_PRODUCTS = r"(m=16,n=[18],k=256,bs=\[1,1\],nr=\[1,1\],per=\[0,1,2,3\],k_v=0,o=1)|n_mats=4,n_used=2,b=0,m=16"
+# Drivers that compute on the CPU count as devices when they are named.
+LAVAPIPE = {"GGML_DEVICES": None, "GGML_VK_VISIBLE_DEVICES": "0", "GGML_VULKAN_CACHE": "0",
+            "VK_LOADER_DRIVERS_SELECT": "*lvp*"}
+
+
+def cases(ran):
+    """The rows that test-backend-ops wrote as CSV, by operation and parameters."""
+    found = {}
+    lines = [line for line in ran.stdout.decode(errors="replace").splitlines() if line.startswith('"')]
+    for line in csv.DictReader(io.StringIO("\n".join(lines))):
+        if None not in line.values():
+            found[line["op_name"], line["op_params"], line["test_mode"]] = line
+    return found
+
+
+def supported(found):
+    return {key for key, line in found.items() if line["supported"] == "1"}
+
+
+def failed(found):
+    return [key for key in supported(found) if found[key]["error_message"] not in ("", "yes", "no")]
+
+
+def name_some(keys):
+    return "; ".join("%s(%s)" % key[:2] for key in sorted(keys)[:3])
+
+
+def compare_cases(context, mode, arguments, timeout):
+    argv = [BACKEND_OPS, mode, "-b", "CPU", "--output", "csv"] + arguments
+    theirs, ours = context.both(argv, timeout=timeout)
+    a, b = cases(theirs), cases(ours)
+    text = tuple("%d of %d supported%s" % (len(supported(c)), len(c), "" if r.ok else ", " + r.how())
+                 for c, r in ((a, theirs), (b, ours)))
+    if not ours.ok:
+        raise Failure("%s: %s" % (ours.how(), ours.last_lines()), *text)
+    if not b:
+        raise Failure("no case was run", *text)
+    if failed(b):
+        raise Failure("%d cases failed: %s" % (len(failed(b)), name_some(failed(b))), *text)
+    missing = supported(a) - supported(b)
+    if missing:
+        raise Failure("%d cases that theirs supports: %s" % (len(missing), name_some(missing)), *text)
+    return text
+
+
+@row("test-backend-ops support")
+def backend_ops_support(context):
+    return compare_cases(context, "support", [], 5 * MINUTE)
+
+
+@row("test-backend-ops test, some operations")
+def backend_ops_some(context):
+    return compare_cases(context, "test", ["-o", QUICK_OPS], 10 * MINUTE)
+
+
+@row("test-backend-ops test, products of every type")
+def backend_ops_products(context):
+    return compare_cases(context, "test", ["-o", "MUL_MAT,MUL_MAT_ID", "-p", SMALL_PRODUCTS], 10 * MINUTE)
+
+
+@row("test-backend-ops test", only_all=True)
+def backend_ops_test(context):
+    return compare_cases(context, "test", [], 90 * MINUTE)
+
+
+@row("test-backend-ops grad", only_all=True)
+def backend_ops_grad(context):
+    return compare_cases(context, "grad", [], 60 * MINUTE)
+
+
+def on_lavapipe(context, mode, timeout):
+    """Theirs crashes on lavapipe: ours must not, and must not fail."""
+    argv = [BACKEND_OPS, mode, "-b", "Vulkan0", "--output", "csv"]
+    theirs, ours = (context.run(side, argv, timeout, env=LAVAPIPE) for side in (THEIRS, OURS))
+    text = tuple("%d of %d supported%s" % (len(supported(cases(r))), len(cases(r)), "" if r.ok else ", " + r.how())
+                 for r in (theirs, ours))
+    found = cases(ours)
+    if not ours.ok or not found or failed(found):
+        raise Failure("%s, %d cases failed: %s %s" % (ours.how(), len(failed(found)), name_some(failed(found)),
+                                                      "" if ours.ok else ours.last_lines()), *text)
+    return text
+
+
+@row("test-backend-ops test on Vulkan", only_all=True)
+def backend_ops_vulkan(context):
+    return on_lavapipe(context, "test", 120 * MINUTE)
+
+
+@row("test-backend-ops grad on Vulkan", only_all=True)
+def backend_ops_vulkan_grad(context):
+    return on_lavapipe(context, "grad", 60 * MINUTE)
+
+
+def builder_calls(context):
+    """The calls of every builder, generated from ggml's own header."""
+    scratch = context.outside(context.scratch)
+    subprocess.run([sys.executable, str(context.sources / "gen_builder_calls.py"),
+                    str(context.outside("/usr/include/ggml.h")), str(context.sources / "builder_cases.txt"),
+                    str(scratch / "builder_calls.inl"), str(scratch / "builder_names.inl")],
+                   check=True, stdout=subprocess.DEVNULL)
+    return context.compile("builder_diff.c", ["builder_operands.c", "builder_known.c", "-ldl"])
+
+
+def run_builders(context, count):
+    program = builder_calls(context)
+    ours = next(context.outside(context.home).glob("**/libggml.so.1"))
+    ran = context.run(THEIRS, [program, "--cases", str(count), LIBRARIES + "/libggml-base.so.0",
+                               LIBRARIES + "/libggml.so.0", "/" + str(ours.relative_to(context.root))],
+                      timeout=30 * MINUTE, name="diff")
+    compared = ran.find(r"(\d+) calls compared"), ran.find(r"(\d+) computed")
+    if not ran.ok or compared[0] is None:
+        raise Failure("%s: %s" % (ran.how(), ran.last_lines()), ours=ran.find(r"(\d+ findings)", ran.how()))
+    return "%s calls" % compared[0], "%s equal results, the rest refused alike or known" % compared[1]
+
+
+@row("random builder calls")
+def builders(context):
+    return run_builders(context, 4000)
+
+
+@row("many random builder calls", only_all=True)
+def more_builders(context):
+    return run_builders(context, 40000)
+
+
+def archs(context, arguments, timeout):
+    """BLAS is a device of theirs only: the CPU alone is compared."""
+    theirs, ours = context.both([TESTS + "test-llama-archs", "-s", "7"] + arguments, timeout=timeout)
+    text = tuple(r.find(r"Summary: (.*)", r.how()) for r in (theirs, ours))
+    if not theirs.ok:
+        raise LeftOut("their own library: %s: %s" % (theirs.how(), theirs.last_lines()))
+    counts = [r.text.count("| Dense| ") + r.text.count("|   MoE| ") for r in (theirs, ours)]
+    if not ours.ok or not counts[1]:
+        raise Failure("%s: %s" % (ours.how(), ours.last_lines()), *text)
+    return text
+
+
+@row("test-llama-archs, some architectures")
+def some_archs(context):
+    return archs(context, ["-a", "^(llama|qwen3|qwen3moe|qwen3next|gemma3|mamba2|gpt2|bloom|deepseek2|gpt-oss|phi3)$"],
+                 5 * MINUTE)
+
+
+@row("test-llama-archs", only_all=True)
+def all_archs(context):
+    return archs(context, [], 30 * MINUTE)
+
+
+def small_test(name):
+    @row(name)
+    def run(context):
+        theirs, ours = context.both_well([TESTS + name], timeout=5 * MINUTE)
+        return theirs.how(), ours.how()
+    return run
+
+
+for test in ("test-opt", "test-tiled-mulmat", "test-sampling", "test-batch-alloc", "test-grammar-integration",
+             "test-quant-type-selection"):
+    small_test(test)
