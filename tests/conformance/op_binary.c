@@ -78,9 +78,22 @@ static void binary_case(struct conformance *c, binary_fn build, struct binary_ty
     conformance_check(c, build(c->ctx, a, b));
 }
 
+// Shapes of which every layout is tried: kernels take packed operands as one long row, whose length
+// is none of these extents.
+static const struct conformance_extents unit_shapes[] = {
+    {{1, 1, 8, 3}}, {{1, 5, 3, 2}}, {{1, 64, 1, 1}}, {{2, 1, 1, 9}}, {{1, 1, 1, 7}},
+};
+enum { N_UNIT_SHAPES = sizeof(unit_shapes) / sizeof(unit_shapes[0]) };
+
 static void binary_cases(struct conformance *c, binary_fn build, binary_fn build_inplace) {
     static const int masks[] = {0, 14, 1, 10, 15, 5};
     for (int t = 0; t < N_BINARY_TYPES; ++t) {
+        for (int s = 0; s < 4 * N_UNIT_SHAPES; ++s) {
+            const enum conformance_layout layout = (enum conformance_layout)(s % 4);
+            const struct conformance_extents ne = unit_shapes[s / 4];
+            binary_case(c, build, binary_types[t], ne, 0, layout, "new");
+            binary_case(c, build_inplace, binary_types[t], ne, 4, layout, "inplace");
+        }
         for (int s = 0; s < conformance_n_shapes; ++s) {
             const struct conformance_extents ne = conformance_shapes[s];
             for (int m = 0; m < (s < CONFORMANCE_FEW_SHAPES ? 6 : 2); ++m) {

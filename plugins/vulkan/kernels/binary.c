@@ -18,7 +18,10 @@ static uint32_t function_of(enum ggml_op op) {
     }
 }
 
-static uint32_t repeat_of(const struct ggml_tensor *node, const struct ggml_tensor *b) {
+// How dimension 0 of the run is repeated, which in flat mode has all elements.
+static uint32_t repeat_of(const struct ggml_tensor *node, const struct ggml_tensor *b, bool flat) {
+    if (vk_nelements(b) == 1) return REPEAT_ONE;
+    if (flat) return REPEAT_NOT;
     if (b->ne[0] == 1) return REPEAT_ONE;
     return b->ne[0] == node->ne[0] ? REPEAT_NOT : REPEAT_MANY;
 }
@@ -33,15 +36,14 @@ void vk_encode_binary(struct vk_plan *plan, const struct ggml_tensor *node) {
     if (!d) return;
     const struct ggml_tensor *a = node->src[0];
     const struct ggml_tensor *b = node->src[1];
-    const bool one = vk_nelements(b) == 1;
     const bool flat = ggml_is_packed(node) && ggml_is_packed(a) &&
-                      (one || (ggml_are_same_shape(a, b) && ggml_is_packed(b)));
+                      (vk_nelements(b) == 1 || (ggml_are_same_shape(a, b) && ggml_is_packed(b)));
     vk_dispatch_spec(d, node->type);
     vk_dispatch_spec(d, a->type);
     vk_dispatch_spec(d, vk_run_dims(node, flat));
     vk_dispatch_spec(d, b->type);
     vk_dispatch_spec(d, function_of(node->op));
-    const uint32_t repeat = repeat_of(node, b);
+    const uint32_t repeat = repeat_of(node, b, flat);
     vk_dispatch_spec(d, repeat);
     vk_dispatch_spec(d, repeat != REPEAT_MANY && vk_run_vectors(node, node, flat) &&
                             vk_run_vectors(a, node, flat) &&
