@@ -4,6 +4,10 @@
 
 #include "probe.h"
 
+// Mesa's lavapipe leaves every loop after 65,535 iterations of all loops of an invocation together
+// (Mesa 22.3; later releases don't), silently. Some are left for small loops that nobody counts.
+enum { LAVAPIPE_ITERATIONS = 65535 - 1023 };
+
 // Why the device can't be used, or NULL.
 static const char *reason_against(const struct vk_probe *probe) {
     if (probe->properties.apiVersion < VK_API_VERSION_1_2) return "its driver is below Vulkan 1.2";
@@ -43,6 +47,8 @@ bool vk_probe_judge(const struct vk_probe *probe, struct vk_features *out_featur
         .max_shared_bytes = limits->maxComputeSharedMemorySize,
         .max_range_bytes = limits->maxStorageBufferRange,
         .min_storage_alignment = (uint32_t)MAX(16, limits->minStorageBufferOffsetAlignment),
+        .max_iterations =
+            probe->driver.driverID == VK_DRIVER_ID_MESA_LLVMPIPE ? LAVAPIPE_ITERATIONS : 0,
     };
     return true;
 }

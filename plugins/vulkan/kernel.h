@@ -21,6 +21,7 @@ struct vk_features {
     uint32_t max_shared_bytes;       // of one group
     uint64_t max_range_bytes;        // one operand
     uint32_t min_storage_alignment;  // of an operand's offset
+    uint32_t max_iterations;         // of all loops of an invocation together; 0: no limit
 };
 
 enum vk_shader {
@@ -76,6 +77,13 @@ void vk_dispatch_scratch(struct vk_dispatch *dispatch, int i, size_t offset, siz
 size_t vk_plan_scratch(struct vk_plan *plan, size_t bytes);
 // Of the device that the plan is for.
 const struct vk_features *vk_plan_features(const struct vk_plan *plan);
+
+// Iterations that an invocation may take before the driver leaves its loops.
+static inline uint64_t vk_most_iterations(const struct vk_features *features) {
+    return features->max_iterations ? features->max_iterations : UINT64_MAX;
+}
+// Whether no invocation of the node's shaders takes more. [any-thread]
+bool vk_within_iterations(const struct vk_features *features, const struct ggml_tensor *node);
 
 // A row of kernel_list.inl.
 typedef bool (*vk_accepts_fn)(const struct vk_features *features, const struct ggml_tensor *node);

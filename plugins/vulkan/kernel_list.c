@@ -22,7 +22,8 @@ static uint64_t type_bit(const struct ggml_tensor *t) {
 
 static bool has_types(const struct vk_kernel *kernel, const struct ggml_tensor *node) {
     bool fits = (kernel->dst & type_bit(node)) != 0;
-    for (int i = 0; i < 3 && fits; ++i) fits = (kernel->src[i] & type_bit(node->src[i])) != 0;
+    for (int i = 0; i < 3 && fits; ++i)
+        fits = (kernel->src[i] & type_bit(node->src[i])) != 0;
     return fits;
 }
 
@@ -63,13 +64,22 @@ const struct vk_kernel *vk_kernel_find(const struct vk_features *features,
         const struct vk_kernel *kernel = &kernels[i];
         if (kernel->op == (int)node->op && has_sub(kernel, node) && has_types(kernel, node) &&
             kernel->accepts(features, node))
-            return all_within_reach(features, node) ? kernel : NULL;
+            return all_within_reach(features, node) && vk_within_iterations(features, node) ? kernel
+                                                                                            : NULL;
     }
     return NULL;
 }
 
+static bool has_kernel(enum ggml_op op) {
+    for (int i = 0; i < N_KERNELS; ++i) {
+        if (kernels[i].op == (int)op) return true;
+    }
+    return false;
+}
+
+// A node without elements needs no launch; but an application's function is called all the same.
 bool vk_supports_op(const struct vk_features *features, const struct ggml_tensor *node) {
     const bool nothing_to_do =
-        ggml_op_is_empty(node->op) || (node->op < GGML_OP_COUNT && vk_nelements(node) == 0);
+        ggml_op_is_empty(node->op) || (vk_nelements(node) == 0 && has_kernel(node->op));
     return nothing_to_do || vk_kernel_find(features, node) != NULL;
 }

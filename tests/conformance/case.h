@@ -164,6 +164,11 @@ extern const int conformance_n_shapes;
 // The first ones of them are enough for types and layouts that differ little.
 enum { CONFORMANCE_FEW_SHAPES = 5 };
 
+// Rows so long that a loop over them in one piece, or shared by a few invocations, is cut by
+// drivers that limit loops. For operations whose result or sums run along dimension 0.
+extern const struct conformance_extents conformance_long_rows[];
+extern const int conformance_n_long_rows;
+
 // Every type whose blocks the oracle can decode and that can be a weight.
 extern const enum ggml_type conformance_quants[];
 extern const int conformance_n_quants;

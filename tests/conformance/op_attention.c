@@ -144,7 +144,16 @@ static void cases_flash_attn(struct conformance *c) {
         {64, 64, 3, 17, 4, 2, 2, 1}, {128, 128, 1, 40, 4, 1, 1, 2}, {256, 256, 2, 9, 2, 1, 1, 1},
         {32, 32, 5, 33, 2, 2, 2, 1}, {256, 128, 2, 70, 2, 1, 1, 1},
     };
+    // More keys than drivers that limit loops can take in one; few and odd channels, and many.
+    static const struct attention_shape long_shapes[] = {
+        {68, 68, 2, 20011, 1, 1, 1, 1},
+        {64, 64, 1, 20011, 2, 1, 1, 1},
+        {576, 512, 1, 9001, 2, 1, 1, 1},
+    };
     attention_plain_cases(c);
+    for (int s = 0; s < 3; ++s)
+        attention_case(c, &attention_forms[s], &long_shapes[s], GGML_TYPE_F16, GGML_TYPE_F16,
+                       PACKED, false);
     for (int t = 0; t < conformance_n_quants + 2; ++t) {
         const enum ggml_type quant = t < conformance_n_quants    ? conformance_quants[t]
                                      : t == conformance_n_quants ? GGML_TYPE_Q8_1

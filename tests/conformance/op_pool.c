@@ -106,7 +106,23 @@ static bool pool_2d_case(struct conformance *c, enum ggml_op_pool op, const stru
                             conformance_layout_name(layout));
 }
 
+// One window that covers an image of more pixels than drivers that limit loops can go through.
+static void global_pool_cases(struct conformance *c) {
+    static const struct pool_form whole = {303, 301, 1, 1, 0, 0};
+    const struct conformance_extents ne = extents(303, 301, 1, 1);
+    for (int op = 0; op < 2; ++op) {
+        if (!pool_2d_case(c, (enum ggml_op_pool)op, &whole, GGML_TYPE_F32, ne, PACKED)) continue;
+        // The last pixels are the largest.
+        const struct conformance_fill rising = {FILL_RAMP, 0.5, 0x1p-17, NULL, 0};
+        struct ggml_tensor *a = conformance_filled(c, GGML_TYPE_F32, ne, PACKED, rising);
+        conformance_bound(c, op == GGML_OP_POOL_MAX ? 0 : oracle_units(303 * 301 + 1));
+        conformance_check(
+            c, ggml_pool_2d(c->ctx, a, (enum ggml_op_pool)op, 303, 301, 1, 1, 0.0f, 0.0f));
+    }
+}
+
 static void cases_pool_2d(struct conformance *c) {
+    global_pool_cases(c);
     for (int m = 0; m < 2 * N_POOL_TYPES * 8 * 5; ++m) {
         const enum ggml_op_pool op = (enum ggml_op_pool)(m % 2);
         const enum ggml_type type = conformance_floats[m / 2 % N_POOL_TYPES];

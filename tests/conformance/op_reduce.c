@@ -78,23 +78,26 @@ static void cumsum_magnitude(const struct ggml_tensor *node, double *out) {
 
 typedef struct ggml_tensor *(*reduce_fn)(struct ggml_context *, struct ggml_tensor *);
 
+static void reduce_case(struct conformance *c, reduce_fn build, enum ggml_type type,
+                        struct conformance_extents ne, enum conformance_layout layout) {
+    if (!conformance_case(c, "%s/%s/%s", ggml_type_name(type), conformance_shape(c, ne),
+                          conformance_layout_name(layout))) {
+        return;
+    }
+    struct ggml_tensor *a = conformance_range(c, type, ne, layout, layout == GAPS ? 0 : -1, 1);
+    conformance_bound(c, sum_bound(build == ggml_sum ? ggml_nelements(a) : ne.ne[0]));
+    conformance_check(c, build(c->ctx, a));
+}
+
 static void reduce_cases(struct conformance *c, reduce_fn build, int n_types) {
+    const int last = build == ggml_cumsum ? ROTATED : TRANSPOSED;
+    for (int s = 0; s < conformance_n_long_rows; ++s)
+        reduce_case(c, build, GGML_TYPE_F32, conformance_long_rows[s], PACKED);
     for (int t = 0; t < n_types; ++t) {
         for (int s = 0; s < conformance_n_shapes; ++s) {
-            const struct conformance_extents ne = conformance_shapes[s];
-            const bool whole = build == ggml_sum;
-            for (int l = PACKED; l <= (build == ggml_cumsum ? ROTATED : TRANSPOSED); ++l) {
-                if (!conformance_case(c, "%s/%s/%s", ggml_type_name(conformance_floats[t]),
-                                      conformance_shape(c, ne),
-                                      conformance_layout_name((enum conformance_layout)l))) {
-                    continue;
-                }
-                struct ggml_tensor *a =
-                    conformance_range(c, conformance_floats[t], ne, (enum conformance_layout)l,
-                                      l == GAPS ? 0 : -1, 1);
-                conformance_bound(c, sum_bound(whole ? ggml_nelements(a) : ne.ne[0]));
-                conformance_check(c, build(c->ctx, a));
-            }
+            for (int l = PACKED; l <= last; ++l)
+                reduce_case(c, build, conformance_floats[t], conformance_shapes[s],
+                            (enum conformance_layout)l);
         }
     }
 }
@@ -138,9 +141,17 @@ static void argmax_canonical(const struct ggml_tensor *node, double *actual) {
     }
 }
 
+static void long_argmax(struct conformance *c, struct conformance_extents ne) {
+    if (!conformance_case(c, "f32/%s/packed/random", conformance_shape(c, ne))) return;
+    conformance_check(c,
+                      ggml_argmax(c->ctx, conformance_range(c, GGML_TYPE_F32, ne, PACKED, -3, -1)));
+}
+
 static void cases_argmax(struct conformance *c) {
     static const int64_t widths[] = {1, 2, 7, 31, 32, 33, 64, 100, 257, 1024, 4099};
     static const int64_t heights[] = {1, 3, 64, 0};
+    for (int s = 0; s < conformance_n_long_rows; ++s)
+        long_argmax(c, conformance_long_rows[s]);
     for (size_t w = 0; w < sizeof(widths) / sizeof(widths[0]); ++w) {
         for (int h = 0; h < 4; ++h) {
             for (int l = PACKED; l <= TRANSPOSED; l += l == GAPS ? 3 : 1) {

@@ -95,6 +95,8 @@ static void cases_soft_max(struct conformance *c) {
         for (int s = 0; s < N_SOFT_MAX_SHAPES; ++s)
             soft_max_case(c, &soft_max_forms[f], soft_max_shapes[s]);
     }
+    for (int s = 0; s < conformance_n_long_rows; ++s)
+        soft_max_case(c, &soft_max_forms[0], conformance_long_rows[s]);
     soft_max_special(c, "partly-masked", some, 5, -2, 2, false);
     soft_max_special(c, "partly-masked-sinks", some, 5, -2, 2, true);
     soft_max_special(c, "all-masked", all, 1, -1, 1, false);

@@ -121,9 +121,11 @@ struct ssm_shape {
 };
 
 static const struct ssm_shape ssm_shapes[] = {
-    {16, 4, 6, 2, 5, 2, 3},  {1, 1, 1, 1, 1, 1, 1},    {128, 64, 2, 1, 3, 1, 1},
-    {16, 1, 33, 1, 7, 1, 2}, {7, 5, 4, 4, 2, 3, 3},    {64, 8, 8, 2, 1, 4, 4},
-    {13, 3, 3, 1, 9, 2, 5},  {256, 16, 2, 2, 2, 1, 1},
+    {16, 4, 6, 2, 5, 2, 3},    {1, 1, 1, 1, 1, 1, 1},
+    {128, 64, 2, 1, 3, 1, 1},  {16, 1, 33, 1, 7, 1, 2},
+    {7, 5, 4, 4, 2, 3, 3},     {64, 8, 8, 2, 1, 4, 4},
+    {13, 3, 3, 1, 9, 2, 5},    {256, 16, 2, 2, 2, 1, 1},
+    {128, 2, 3, 1, 600, 1, 1}, // more steps than drivers that limit loops allow
 };
 enum { N_SSM_SHAPES = sizeof(ssm_shapes) / sizeof(ssm_shapes[0]) };
 
@@ -224,10 +226,11 @@ static void fill_triangle(double *values, int64_t n) {
 static void cases_solve_tri(struct conformance *c) {
     static const int forms[][4] = {
         // n, k, b2, b3
-        {8, 5, 2, 3},    {1, 1, 1, 1}, {64, 3, 1, 2}, {33, 64, 1, 1}, {128, 1, 2, 1}, {7, 7, 4, 1},
-        {16, 129, 1, 1}, {2, 2, 1, 9}, {0, 3, 1, 1},  {5, 0, 1, 1},   {257, 2, 1, 1},
+        {8, 5, 2, 3},   {1, 1, 1, 1}, {64, 3, 1, 2},   {33, 64, 1, 1},
+        {128, 1, 2, 1}, {7, 7, 4, 1}, {16, 129, 1, 1}, {2, 2, 1, 9},
+        {0, 3, 1, 1},   {5, 0, 1, 1}, {257, 2, 1, 1},  {403, 3, 1, 1},
     };
-    static double values[257 * 257];
+    static double values[403 * 403];
     for (size_t s = 0; s < sizeof(forms) / sizeof(forms[0]); ++s) {
         const int *f = forms[s];
         const int64_t n = f[0];

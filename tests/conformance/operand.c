@@ -12,6 +12,11 @@ const struct conformance_extents conformance_shapes[] = {
 };
 const int conformance_n_shapes = sizeof(conformance_shapes) / sizeof(conformance_shapes[0]);
 
+const struct conformance_extents conformance_long_rows[] = {{{375960, 1, 1, 1}},
+                                                            {{2200003, 1, 1, 1}}};
+const int conformance_n_long_rows =
+    sizeof(conformance_long_rows) / sizeof(conformance_long_rows[0]);
+
 const enum ggml_type conformance_quants[] = {
     GGML_TYPE_Q4_0,   GGML_TYPE_Q4_1,    GGML_TYPE_Q5_0,  GGML_TYPE_Q5_1,    GGML_TYPE_Q8_0,
     GGML_TYPE_Q2_K,   GGML_TYPE_Q3_K,    GGML_TYPE_Q4_K,  GGML_TYPE_Q5_K,    GGML_TYPE_Q6_K,

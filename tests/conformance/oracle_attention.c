@@ -150,7 +150,7 @@ void oracle_soft_max(const struct ggml_tensor *node, double *out) {
 
 // --- attention -----------------------------------------------------------------------------------
 
-enum { MAX_KEYS = 1024 };
+enum { MAX_KEYS = 32768 };
 
 static void attend(const struct ggml_tensor *node, int64_t head, int64_t token, int64_t batch,
                    double *out) {
@@ -159,7 +159,7 @@ static void attend(const struct ggml_tensor *node, int64_t head, int64_t token, 
     const struct ggml_tensor *v = node->src[2];
     const double softcap = float_param(node, 2);
     const double slope = slope_of(float_param(node, 1), q->ne[2], head);
-    double w[MAX_KEYS];
+    static double w[MAX_KEYS];
     for (int64_t j = 0; j < k->ne[1]; ++j) {
         double dot = 0;
         for (int64_t c = 0; c < q->ne[0]; ++c)

@@ -10,8 +10,9 @@ enum {
     TILE_LANES = 16,
     TILE_LINES = TILE_GROUP / TILE_LANES,
     MIN_TILE_ROWS = 4,
-    ROW_GROUP = 128, // of flash_attn.comp
-    PART_KEYS = 256, // least that are worth a group of their own
+    ROW_GROUP = 128,    // of flash_attn.comp
+    CPU_ROW_GROUP = 32, // on drivers on the CPU
+    PART_KEYS = 256,    // least that are worth a group of their own
     ENOUGH_GROUPS = 256,
     N_SOURCES = 5,
 };
@@ -158,13 +159,32 @@ struct split {
     size_t offset, bytes; // of what they find, in scratch memory
 };
 
+// Iterations of flash_attn.comp on a driver on the CPU per block of keys; finding the largest score
+// and the sum of weights takes some.
+static uint64_t block_iterations(const struct ggml_tensor *node) {
+    const uint64_t k_quads = vk_groups_of((uint64_t)node->src[1]->ne[0], 4);
+    const uint64_t v_quads = vk_groups_of((uint64_t)node->src[2]->ne[0], 4);
+    return k_quads + vk_groups_of(v_quads, CPU_ROW_GROUP) * (CPU_ROW_GROUP + 1) + 64;
+}
+
+static uint64_t choose_parts(const struct vk_features *features, const struct ggml_tensor *node,
+                             uint64_t groups) {
+    const uint64_t n_keys = (uint64_t)node->src[1]->ne[1];
+    if (features->cpu) {
+        const uint64_t iterations = vk_groups_of(n_keys, CPU_ROW_GROUP) * block_iterations(node);
+        // Parts are rounded up to ROW_GROUP keys.
+        return features->max_iterations ? 2 * iterations / features->max_iterations + 1 : 1;
+    }
+    const uint64_t wanted = groups ? ENOUGH_GROUPS / groups : 0, most = n_keys / PART_KEYS;
+    return wanted < most ? wanted : most;
+}
+
 static struct split choose_split(struct vk_plan *plan, const struct ggml_tensor *node,
                                  uint64_t groups) {
     const uint64_t n_keys = (uint64_t)node->src[1]->ne[1];
-    const uint64_t wanted = groups ? ENOUGH_GROUPS / groups : 0, most = n_keys / PART_KEYS;
-    uint64_t parts = wanted < most ? wanted : most;
+    const uint64_t parts = choose_parts(vk_plan_features(plan), node, groups);
     struct split split = {1, (uint32_t)n_keys, 0, 0};
-    if (vk_plan_features(plan)->cpu || parts < 2) return split;
+    if (parts < 2) return split;
     split.keys = (uint32_t)(vk_groups_of(vk_groups_of(n_keys, parts), ROW_GROUP) * ROW_GROUP);
     split.parts = (uint32_t)vk_groups_of(n_keys, split.keys);
     split.bytes = (size_t)(vk_nrows(node->src[0]) * split.parts *
@@ -216,8 +236,8 @@ static void encode_tile(struct vk_plan *plan, const struct ggml_tensor *node, st
 static void encode_rows(struct vk_plan *plan, const struct ggml_tensor *node) {
     const uint64_t groups = vk_nrows(node->src[0]);
     const struct split split = choose_split(plan, node, groups);
-    struct vk_dispatch *d =
-        begin(plan, node, VK_SHADER_flash_attn, vk_plan_features(plan)->cpu ? 32 : ROW_GROUP);
+    struct vk_dispatch *d = begin(plan, node, VK_SHADER_flash_attn,
+                                  vk_plan_features(plan)->cpu ? CPU_ROW_GROUP : ROW_GROUP);
     if (!d) return;
     use_split(plan, d, &split, groups);
     encode_merge(plan, node, &split);

@@ -22,7 +22,7 @@ static uint32_t function_of(enum ggml_op op) {
 // Rows, or what counts as rows, of n elements, in parts of `part`.
 static struct vk_dispatch *encode_rows(struct vk_plan *plan, const struct ggml_tensor *node,
                                        int64_t n, int64_t part, uint64_t rows) {
-    const uint32_t size = vk_row_group(vk_plan_features(plan), n);
+    const uint32_t size = vk_row_group(vk_plan_features(plan), n, VK_ROW_PASSES);
     struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_norm, node, 1, size);
     if (!d) return NULL;
     const struct ggml_tensor *a = node->src[0];
@@ -56,7 +56,7 @@ void vk_encode_group_norm(struct vk_plan *plan, const struct ggml_tensor *node) 
     if (packed_planes(node) && packed_planes(node->src[0])) {
         d = encode_rows(plan, node, n, node->ne[0] * node->ne[1], rows);
     } else {
-        const uint32_t size = vk_row_group(vk_plan_features(plan), n);
+        const uint32_t size = vk_row_group(vk_plan_features(plan), n, VK_ROW_PASSES);
         d = vk_dispatch_new(plan, VK_SHADER_group_norm, node, 1, size);
         if (d) vk_dispatch_groups(plan, d, rows);
     }

@@ -53,7 +53,7 @@ bool vk_accepts_argmax(const struct vk_features *features, const struct ggml_ten
 
 void vk_encode_reduce_rows(struct vk_plan *plan, const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
-    const uint32_t group = vk_row_group(vk_plan_features(plan), a->ne[0]);
+    const uint32_t group = vk_row_group(vk_plan_features(plan), a->ne[0], VK_ROW_PASSES);
     struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_reduce_rows, node, 1, group);
     if (!d) return;
     const float divisor = node->op == GGML_OP_MEAN ? (float)a->ne[0] : 1.0f;
@@ -69,7 +69,7 @@ bool vk_accepts_cumsum(const struct vk_features *features, const struct ggml_ten
 }
 
 void vk_encode_cumsum(struct vk_plan *plan, const struct ggml_tensor *node) {
-    const uint32_t group = vk_row_group(vk_plan_features(plan), node->ne[0]);
+    const uint32_t group = vk_row_group(vk_plan_features(plan), node->ne[0], VK_CUMSUM_PASSES);
     struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_cumsum, node, 1, group);
     if (d) vk_dispatch_groups(plan, d, vk_nrows(node));
 }

@@ -12,7 +12,7 @@ bool vk_accepts_soft_max(const struct vk_features *features, const struct ggml_t
 }
 
 void vk_encode_soft_max(struct vk_plan *plan, const struct ggml_tensor *node) {
-    const uint32_t group = vk_row_group(vk_plan_features(plan), node->ne[0]);
+    const uint32_t group = vk_row_group(vk_plan_features(plan), node->ne[0], VK_ROW_PASSES);
     struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_soft_max, node, 3, group);
     if (!d) return;
     const struct ggml_tensor *mask = node->src[1];

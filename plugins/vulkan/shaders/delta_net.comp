@@ -1,7 +1,8 @@
 #version 450
 // SPDX-License-Identifier: MIT
 // gated_delta_net. An invocation keeps a row of a head's state, in the result behind the outputs:
-// slot 0 is the newest state, slot s the one of s tokens earlier.
+// slot 0 is the newest state, slot s the one of s tokens earlier. A launch takes the tokens from
+// number(0) to before number(1).
 #include "common.glsl"
 #include "math.glsl"
 VK_OPERAND(dst, 1)
@@ -28,8 +29,8 @@ void main() {
     const uint state = out0 + n * heads * tokens * sequences + unit * n;
     const uint from = (tensors[6].at.x >> 2) + unit * n;
     const float scale = 1 / sqrt(float(n));
-    for (uint i = 0; i < n; ++i) dst_f32[state + i] = initial_f32[from + i];
-    for (uint t = 0; t < tokens; ++t) {
+    for (uint i = 0; i < n && number(0) == 0; ++i) dst_f32[state + i] = initial_f32[from + i];
+    for (uint t = number(0); t < number(1); ++t) {
         const uint q0 = shared_row(SRC0, head, t, seq, sequences);
         const uint k0 = shared_row(SRC1, head, t, seq, sequences);
         const uint g0 = address(gates, uvec4(0, head, t, seq)) >> 2;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 // rwkv_wkv6, gated_linear_attn, rwkv_wkv7: a matrix of state per head, updated token by token, in
 // the result behind the outputs. An invocation keeps a column of it (wkv7: a row). All operands are
-// contiguous.
+// contiguous. A launch takes the tokens of each sequence from number(0) to before number(1).
 #include "common.glsl"
 layout(constant_id = 3) const uint MODE = 0;
 VK_OPERAND(dst, 1)
@@ -76,11 +76,11 @@ void main() {
     const uint j = unit % n, head = unit / n % heads, seq = unit / n / heads;
     const uint matrix = unit / n * n * n;
     const uint state = (DST.at.x >> 2) + sequences * tokens * heads * n + matrix;
-    for (uint i = 0; i < n; ++i) {
+    for (uint i = 0; i < n && number(0) == 0; ++i) {
         const uint at = MODE == WKV7 ? j * n + i : i * n + j;
         dst_f32[state + at] = initial_state(matrix + at);
     }
-    for (uint t = seq * tokens; t < (seq + 1) * tokens; ++t) {
+    for (uint t = seq * tokens + number(0); t < seq * tokens + number(1); ++t) {
         const uint row = (t * heads + head) * n;
         float result;
         if (MODE == WKV6) result = step_wkv6(state, n, row, head, j);

@@ -1,6 +1,7 @@
 #version 450
 // SPDX-License-Identifier: MIT
-// Forward substitution; an invocation solves for a column. All operands are contiguous.
+// Forward substitution; an invocation solves for a column, a launch for the rows from number(0) to
+// before number(1). All operands are contiguous.
 #include "common.glsl"
 VK_OPERAND(dst, 1)
 VK_OPERAND(a, 2)
@@ -14,7 +15,7 @@ void main() {
     const uint a0 = (SRC0.at.x >> 2) + matrix * n * n;
     const uint b0 = (SRC1.at.x >> 2) + matrix * n * columns + c;
     const uint x0 = (DST.at.x >> 2) + matrix * n * columns + c;
-    for (uint r = 0; r < n; ++r) {
+    for (uint r = number(0); r < number(1); ++r) {
         float value = b_f32[b0 + r * columns];
         for (uint t = 0; t < r; ++t) value -= a_f32[a0 + r * n + t] * dst_f32[x0 + t * columns];
         dst_f32[x0 + r * columns] = value / a_f32[a0 + r * n + r];

@@ -1,7 +1,8 @@
 #version 450
 // SPDX-License-Identifier: MIT
 // Selective scan. An invocation keeps a row of a head's state, in the result behind the outputs:
-// slot 0 is the newest state, slot s the one of s tokens earlier.
+// slot 0 is the newest state, slot s the one of s tokens earlier. A launch takes the tokens from
+// number(0) to before number(1).
 #include "common.glsl"
 #include "math.glsl"
 VK_OPERAND(dst, 1)
@@ -30,9 +31,9 @@ void main() {
     const uint state = states + unit * n;
     const uint id = ids_u32[(tensors[7].at.x + seq * tensors[7].nb.x) >> 2];
     const uint from = (SRC0.at.x >> 2) + ((id * heads + head) * rows + p) * n;
-    for (uint i = 0; i < n; ++i)
+    for (uint i = 0; i < n && number(0) == 0; ++i)
         dst_f32[state + i] = id < SRC0.ne.w ? initial_f32[from + i] : uintBitsToFloat(0x7fc00000u);
-    for (uint t = 0; t < tokens; ++t) {
+    for (uint t = number(0); t < number(1); ++t) {
         const float delta = softplus(dt_f32[address(tensors[3], uvec4(head, t, seq, 0)) >> 2]);
         const float x_value = x_f32[address(SRC1, uvec4(p, head, t, seq)) >> 2] * delta;
         const uint a0 = address(tensors[4], uvec4(0, head, 0, 0)) >> 2;
