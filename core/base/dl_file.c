@@ -2,15 +2,17 @@
 // Loading by descriptor. The linker takes only paths, so it is given the descriptor's name in
 // /proc. It remembers that name: it compares the names of later loads with it, and shows it to
 // dladdr() and debuggers. So each name is spelled in a way of its own, which no later load repeats
-// when the descriptor's number comes again, and is overwritten by the real path afterwards, for
-// which it is made long enough.
+// when the descriptor's number comes again, be it by another copy of this library in the process,
+// and is overwritten by the real path afterwards, for which it is made long enough.
 #ifndef _WIN32
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/dl.h"
 #include "base/fault.h"
@@ -24,10 +26,19 @@ static const char folder[] = "/proc/self/fd/";
 enum { SERIAL_BITS = 40, SUFFIX_SIZE = 16, MIN_NAME = sizeof(folder) + 2 * SERIAL_BITS };
 
 static atomic_ullong next_serial;
+static pthread_once_t serial_once = PTHREAD_ONCE_INIT;
+
+// Another copy of this library in the process counts from elsewhere.
+static void start_serial(void) {
+    unsigned long long start = (unsigned long long)(uintptr_t)&next_serial;
+    if (getentropy(&start, sizeof(start)) != 0) start *= 0x9e3779b97f4a7c15u;
+    atomic_store(&next_serial, start);
+}
 
 static bool name_of(intptr_t file, const char *path, char out_name[PATH_MAX]) {
     const size_t wanted = strlen(path);
     if (wanted + MIN_NAME + SUFFIX_SIZE > PATH_MAX) return false;
+    pthread_once(&serial_once, start_serial);
     unsigned long long serial = atomic_fetch_add(&next_serial, 1);
     size_t used = sizeof(folder) - 1;
     memcpy(out_name, folder, used);

@@ -50,6 +50,19 @@ struct dl_library *dl_open_file(intptr_t file, const char *path, char *out_messa
     return dl_open(path, out_message, size);
 }
 
+bool dl_takes_path(const char *path) {
+    (void)path;
+    return true;
+}
+
+enum ggml_host_status dl_check_mapping(struct dl_library *library, intptr_t file,
+                                       const char *path) {
+    (void)library;
+    (void)file;
+    (void)path;
+    return GGML_HOST_OK; // the file is open without sharing
+}
+
 void *dl_symbol(struct dl_library *library, const char *name) {
     FARPROC address = GetProcAddress((HMODULE)library, name);
     void *symbol;

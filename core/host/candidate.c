@@ -9,8 +9,10 @@
 #include "base/status.h"
 #include "host/cpu_features.h"
 #include "host/host_table.h"
+#include "host/image_load.h"
 #include "host/missing.h"
 #include "host/negotiate.h"
+#include "host/process_state.h"
 #include "host/registry.h"
 #include "host/search_path.h"
 
@@ -20,7 +22,7 @@ enum ggml_host_status candidate_init(struct candidate *candidate, const char *pa
                                      const struct builtin_plugin *builtin) {
     memset(candidate, 0, sizeof(*candidate));
     candidate->builtin = builtin;
-    candidate->file.handle = -1;
+    candidate->file.handle = candidate->file.original = -1;
     candidate->record = record_new(path);
     return candidate->record ? GGML_HOST_OK : GGML_HOST_OUT_OF_MEMORY;
 }
@@ -71,6 +73,9 @@ static enum ggml_host_status read_file(struct candidate *candidate,
     if (status != GGML_HOST_OK) return status;
     *out_stage = GGML_PLUGIN_STAGE_FILE;
     status = policy_check_file(policy, path, &candidate->file);
+    if (status != GGML_HOST_OK) return status;
+    if (policy->has_set_sums || policy->has_env_sums)
+        status = plugin_file_seal(&candidate->file, path);
     if (status != GGML_HOST_OK) return status;
     status = plugin_note_read_file(&candidate->file, path, &candidate->note);
     if (status != GGML_HOST_OK) return status;
@@ -215,22 +220,46 @@ static enum ggml_host_status compare_again(const struct candidate *candidate, bo
     return plugin_file_unchanged(&candidate->file, path, by_path);
 }
 
+// By path only where the linker has to know it.
+static enum ggml_host_status open_library(struct candidate *candidate, struct host_plugin *plugin,
+                                          bool by_path) {
+    char message[LINKER_MESSAGE_SIZE] = "";
+    const char *path = candidate->record->path;
+    const struct plugin_file *file = &candidate->file;
+    if (by_path && !dl_takes_path(path)) {
+        return ggml_fail(
+            GGML_HOST_LINK_FAILED,
+            "'%s' has a '$', which the dynamic linker would replace by something else: "
+            "rename it",
+            search_path_label(path));
+    }
+    plugin->library = by_path ? dl_open(path, message, sizeof(message))
+                              : dl_open_file(file->handle, path, message, sizeof(message));
+    if (!plugin->library) return explain_linker(candidate, message);
+    reach(candidate, GGML_PLUGIN_STAGE_MAP);
+    const bool is_copy = !by_path || file->original < 0;
+    return dl_check_mapping(plugin->library, is_copy ? file->handle : file->original, path);
+}
+
 // Maps the very file that was examined. Only where its path has to be given to the linker could
 // another have been put in its place, which is looked at before and after.
 static enum ggml_host_status map(struct candidate *candidate, struct host_plugin *plugin) {
-    char message[LINKER_MESSAGE_SIZE] = "";
     const char *path = candidate->record->path;
     const struct image_source source = plugin_file_source(&candidate->file, path);
-    const bool by_path =
-        !dl_can_open_file(candidate->file.handle, path) || plugin_image_needs_path(&source);
-    enum ggml_host_status status = plugin_file_unchanged(&candidate->file, path, by_path);
+    struct image_needs needs;
+    enum ggml_host_status status = plugin_image_check(&source, &needs);
     if (status != GGML_HOST_OK) return status;
-    plugin->library = by_path
-                          ? dl_open(path, message, sizeof(message))
-                          : dl_open_file(candidate->file.handle, path, message, sizeof(message));
-    if (!plugin->library) return explain_linker(candidate, message);
-    reach(candidate, GGML_PLUGIN_STAGE_MAP);
-    return compare_again(candidate, by_path);
+    const bool by_path = needs.path || !dl_can_open_file(candidate->file.handle, path);
+    status = plugin_file_unchanged(&candidate->file, path, by_path);
+    if (status != GGML_HOST_OK) return status;
+    plugin->stays = needs.stays;
+    plugin->library = plugin_kept_library(&candidate->file.id);
+    if (plugin->library) {
+        reach(candidate, GGML_PLUGIN_STAGE_MAP);
+    } else {
+        status = open_library(candidate, plugin, by_path);
+    }
+    return status == GGML_HOST_OK ? compare_again(candidate, by_path) : status;
 }
 
 static enum ggml_host_status find_entry(const struct candidate *candidate,
@@ -270,6 +299,7 @@ static enum ggml_host_status enter(struct candidate *candidate, struct host_plug
     enum ggml_host_status status = find_entry(candidate, plugin, &entry);
     if (status != GGML_HOST_OK) return status;
     plugin->flags = candidate->note.flags;
+    plugin->stays |= (plugin->flags & GGML_PLUGIN_FLAG_NO_UNLOAD) != 0;
     ggml_clear_error();
     const int32_t answer = entry(host_table(), &table);
     reach(candidate, GGML_PLUGIN_STAGE_INIT);
@@ -307,12 +337,12 @@ enum ggml_host_status candidate_start(struct candidate *candidate,
     struct host_plugin *plugin = plugin_new(record->path, candidate->name);
     if (!plugin) goto fail;
     plugin->id = candidate->file.id;
-    if (!candidate->builtin) {
-        status = map(candidate, plugin);
-        plugin_file_close(&candidate->file);
-        if (status != GGML_HOST_OK) goto fail;
-    }
-    status = enter(candidate, plugin);
+    struct process_state state;
+    process_state_save(&state);
+    status = candidate->builtin ? GGML_HOST_OK : map(candidate, plugin);
+    plugin_file_close(&candidate->file);
+    if (status == GGML_HOST_OK) status = enter(candidate, plugin);
+    process_state_restore(&state, candidate->name, "while it was started");
     // Procedures may make devices later, as for those of other machines.
     if (status == GGML_HOST_OK && plugin->n_devices == 0 && !plugin->reg->iface.get_proc_address) {
         status = ggml_fail(GGML_HOST_NO_DEVICE, "plugin '%s' found no device", candidate->name);

@@ -21,7 +21,7 @@ struct candidate {
     enum candidate_state state;
     struct record *record; // owned
     struct ggml_plugin_note note;
-    struct plugin_file file; // open while it is fit
+    struct plugin_file file;              // open while it is fit
     const struct builtin_plugin *builtin; // NULL: a file
     char name[GGML_PLUGIN_STRING_SIZE];   // what its variants have in common
     // (opt) Told each stage from SELECT on as soon as it is reached.

@@ -13,8 +13,8 @@ enum {
     ELF_ORDER_LITTLE = 1,
     ELF_ORDER_BIG = 2,
     ELF_TYPE_SHARED = 3,
-    ELF_SECTION_DYNAMIC = 6,
     ELF_SECTION_NOBITS = 8,
+    ELF_FLAG_COMPRESSED = 0x800,
     ELF_INDEX_ELSEWHERE = 0xffff, // too large for the header: kept in section 0
 };
 
@@ -170,17 +170,21 @@ static bool has_name(const unsigned char *names, uint64_t size, uint32_t offset)
            memcmp(names + offset, wanted, sizeof(wanted)) == 0;
 }
 
-// Index of the section, or `count`.
+// Index of the section, or `count`, and how many have its name.
 static uint64_t find_section(const struct plugin_image *image, const struct section_table *table,
                              const unsigned char *sections, const unsigned char *names,
-                             uint64_t names_size) {
+                             uint64_t names_size, uint64_t *out_found) {
     const struct elf_layout *layout = layout_of(image);
+    uint64_t index = table->count;
+    *out_found = 0;
     for (uint64_t i = 0; i < table->count; ++i) {
         const unsigned char *section = sections + i * layout->section_size;
-        const bool is_wanted = has_name(names, names_size, image_u32(section, image->big_endian));
-        if (is_wanted && image_u32(section + 4, image->big_endian) != ELF_SECTION_NOBITS) return i;
+        if (!has_name(names, names_size, image_u32(section, image->big_endian))) continue;
+        if (image_u32(section + 4, image->big_endian) == ELF_SECTION_NOBITS) continue;
+        if (index == table->count) index = i;
+        ++*out_found;
     }
-    return table->count;
+    return index;
 }
 
 enum ggml_host_status image_find_note_elf(const struct image_source *source,
@@ -197,12 +201,18 @@ enum ggml_host_status image_find_note_elf(const struct image_source *source,
     status = image_read_table(source, image, wide(image, holder + layout->sh_offset), names_size,
                               &names);
     if (status != GGML_HOST_OK) goto fail;
-    const uint64_t index = find_section(image, &table, sections, names, names_size);
+    uint64_t n_found;
+    const uint64_t index = find_section(image, &table, sections, names, names_size, &n_found);
     if (index == table.count) {
         status = image_no_note(source);
         goto fail;
     }
     const unsigned char *section = sections + index * layout->section_size;
+    if (n_found > 1 || wide(image, section + 8) & ELF_FLAG_COMPRESSED) {
+        status = ggml_fail(GGML_HOST_DAMAGED_FILE, "%s: damaged: its note is %s", source->label,
+                           n_found > 1 ? "not the only one" : "compressed");
+        goto fail;
+    }
     status = image_set_note(source, image, wide(image, section + layout->sh_offset),
                             wide(image, section + layout->sh_size));
 fail:
@@ -211,28 +221,32 @@ fail:
     return status;
 }
 
-enum ggml_host_status image_read_dynamic_strings(const struct image_source *source,
-                                                 const struct plugin_image *image,
-                                                 unsigned char **out_strings, size_t *out_size) {
+enum ggml_host_status image_read_sections_elf(const struct image_source *source,
+                                              const struct plugin_image *image,
+                                              struct image_section **out_sections,
+                                              size_t *out_count) {
     const struct elf_layout *layout = layout_of(image);
     struct section_table table;
-    unsigned char *sections = NULL;
-    *out_strings = NULL;
-    *out_size = 0;
-    enum ggml_host_status status = read_sections(source, image, &table, &sections);
+    unsigned char *bytes = NULL;
+    *out_sections = NULL;
+    *out_count = 0;
+    const enum ggml_host_status status = read_sections(source, image, &table, &bytes);
     if (status != GGML_HOST_OK) return status;
-    status = GGML_HOST_NOT_FOUND;
-    for (uint64_t i = 0; i < table.count && status == GGML_HOST_NOT_FOUND; ++i) {
-        const unsigned char *section = sections + i * layout->section_size;
-        if (image_u32(section + 4, image->big_endian) != ELF_SECTION_DYNAMIC) continue;
-        const uint32_t link = image_u32(section + layout->sh_link, image->big_endian);
-        if (link >= table.count) break;
-        const unsigned char *holder = sections + link * layout->section_size;
-        const uint64_t size = wide(image, holder + layout->sh_size);
-        status = image_read_table(source, image, wide(image, holder + layout->sh_offset), size,
-                                  out_strings);
-        if (status == GGML_HOST_OK) *out_size = (size_t)size;
+    struct image_section *sections = ggml_mem_calloc((size_t)table.count, sizeof(*sections));
+    for (uint64_t i = 0; sections && i < table.count; ++i) {
+        const unsigned char *p = bytes + i * layout->section_size;
+        sections[i] = (struct image_section){
+            .type = image_u32(p + 4, image->big_endian),
+            .flags = wide(image, p + 8),
+            .address = wide(image, p + (image->is_64 ? 16 : 12)),
+            .offset = wide(image, p + layout->sh_offset),
+            .size = wide(image, p + layout->sh_size),
+        };
     }
-    ggml_mem_free(sections);
-    return status;
+    ggml_mem_free(bytes);
+    if (!sections)
+        return ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory to look at it", source->label);
+    *out_sections = sections;
+    *out_count = (size_t)table.count;
+    return GGML_HOST_OK;
 }

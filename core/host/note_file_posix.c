@@ -3,9 +3,15 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#ifdef __linux__
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#endif
 
 #include "base/fault.h"
 #include "base/status.h"
@@ -83,7 +89,7 @@ static bool ask(int fd, const char *path, struct stat *out_info) {
 enum ggml_host_status plugin_file_open(const char *path, struct plugin_file *out_file) {
     struct stat info;
     memset(out_file, 0, sizeof(*out_file));
-    out_file->handle = -1;
+    out_file->handle = out_file->original = -1;
     if (!ask(-1, path, &info)) return fail_with_errno(path, "found");
     if (!S_ISREG(info.st_mode)) return refuse_kind(path, info.st_mode);
     const int fd =
@@ -105,8 +111,59 @@ enum ggml_host_status plugin_file_open(const char *path, struct plugin_file *out
 void plugin_file_close(struct plugin_file *file) {
     if (!file || file->handle < 0) return;
     close((int)file->handle);
-    file->handle = -1;
+    if (file->original >= 0) close((int)file->original);
+    file->handle = file->original = -1;
 }
+
+#if defined(__linux__) && defined(F_SEAL_WRITE)
+// Whether all of it was copied; errno is set otherwise.
+static bool copy_all(int from, int to, uint64_t size) {
+    off_t at = 0;
+    errno = EIO; // if it ends too soon
+    while ((uint64_t)at < size) {
+        const ssize_t n = ggml_fault(GGML_FAULT_READ)
+                              ? -1
+                              : sendfile(to, from, &at, (size_t)(size - (uint64_t)at));
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return false;
+    }
+    return true;
+}
+
+static int make_memory_file(const char *path) {
+    const char *slash = strrchr(path, '/');
+    char name[64];
+    snprintf(name, sizeof(name), "%s", slash ? slash + 1 : path);
+    const unsigned may_be_mapped_as_code = 0x10; // MFD_EXEC, which older systems don't know
+    const int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | may_be_mapped_as_code);
+    if (fd >= 0 || errno != EINVAL) return fd;
+    return memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+}
+
+enum ggml_host_status plugin_file_seal(struct plugin_file *file, const char *path) {
+    if (file->original >= 0) return GGML_HOST_OK;
+    const int copy = ggml_fault(GGML_FAULT_OPEN) ? -1 : make_memory_file(path);
+    if (copy < 0) {
+        if (errno != EMFILE && errno != ENFILE && errno != ENOMEM) return GGML_HOST_OK;
+        return fail_with_errno(path, "copied into memory");
+    }
+    const int seals = F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL;
+    if (!copy_all((int)file->handle, copy, file->id.size) || fcntl(copy, F_ADD_SEALS, seals) != 0) {
+        const enum ggml_host_status status = fail_with_errno(path, "copied into memory");
+        close(copy);
+        return status;
+    }
+    file->original = file->handle;
+    file->handle = copy;
+    return GGML_HOST_OK;
+}
+#else
+enum ggml_host_status plugin_file_seal(struct plugin_file *file, const char *path) {
+    (void)file;
+    (void)path;
+    return GGML_HOST_OK;
+}
+#endif
 
 struct image_source plugin_file_source(const struct plugin_file *file, const char *path) {
     return (struct image_source){read_fd, (void *)(uintptr_t)file, file->id.size, label_of(path)};
@@ -115,7 +172,9 @@ struct image_source plugin_file_source(const struct plugin_file *file, const cha
 enum ggml_host_status plugin_file_unchanged(const struct plugin_file *file, const char *path,
                                             bool by_path) {
     struct stat info;
-    if (!ask((int)file->handle, path, &info)) return fail_with_errno(path, "asked for its state");
+    if (file->original >= 0 && !by_path) return GGML_HOST_OK; // nobody can change the copy
+    const intptr_t fd = file->original >= 0 ? file->original : file->handle;
+    if (!ask((int)fd, path, &info)) return fail_with_errno(path, "asked for its state");
     struct plugin_file_id id = identify(&info);
     bool same = plugin_file_is_same(&id, &file->id);
     if (same && by_path) {

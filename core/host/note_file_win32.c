@@ -76,7 +76,7 @@ enum ggml_host_status plugin_file_open(const char *path, struct plugin_file *out
     BY_HANDLE_FILE_INFORMATION info;
     HANDLE file;
     memset(out_file, 0, sizeof(*out_file));
-    out_file->handle = -1;
+    out_file->handle = out_file->original = -1;
     const enum ggml_host_status status = open_regular(path, &file);
     if (status != GGML_HOST_OK) return status;
     if (!GetFileInformationByHandle(file, &info) || GetFileType(file) != FILE_TYPE_DISK) {
@@ -102,6 +102,12 @@ void plugin_file_close(struct plugin_file *file) {
 struct image_source plugin_file_source(const struct plugin_file *file, const char *path) {
     return (struct image_source){read_handle, (void *)(uintptr_t)file, file->id.size,
                                  label_of(path)};
+}
+
+enum ggml_host_status plugin_file_seal(struct plugin_file *file, const char *path) {
+    (void)file;
+    (void)path;
+    return GGML_HOST_OK; // nobody can write to it while it is open
 }
 
 // The system keeps an open file as it is.

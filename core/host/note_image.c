@@ -117,24 +117,3 @@ enum ggml_host_status plugin_image_find_note(const struct image_source *source,
     }
     return image_no_note(source);
 }
-
-static bool contains(const unsigned char *bytes, size_t size, const char *text) {
-    const size_t length = strlen(text);
-    for (size_t i = 0; i + length <= size; ++i) {
-        if (bytes[i] == (unsigned char)text[0] && memcmp(bytes + i, text, length) == 0) return true;
-    }
-    return false;
-}
-
-bool plugin_image_needs_path(const struct image_source *source) {
-    struct plugin_image image;
-    unsigned char *strings = NULL;
-    size_t size = 0;
-    if (plugin_image_identify(source, &image) != GGML_HOST_OK || image.format != IMAGE_ELF) {
-        return true;
-    }
-    if (image_read_dynamic_strings(source, &image, &strings, &size) != GGML_HOST_OK) return true;
-    const bool found = contains(strings, size, "$ORIGIN") || contains(strings, size, "${ORIGIN}");
-    ggml_mem_free(strings);
-    return found;
-}

@@ -53,10 +53,6 @@ enum ggml_host_status plugin_image_identify(const struct image_source *source,
 enum ggml_host_status plugin_image_find_note(const struct image_source *source,
                                              struct plugin_image *image);
 
-// Whether the dynamic linker has to know where the file lies: its run path or dependencies say
-// $ORIGIN. Also true when that can't be told, and for other formats than ELF. [any-thread]
-bool plugin_image_needs_path(const struct image_source *source);
-
 // The name of library number `index`, from 0, that a PE image needs; false if there are fewer, or
 // it does not fit. [any-thread]
 bool image_import_pe(const struct image_source *source, unsigned index, char *out_name,
@@ -72,10 +68,15 @@ enum ggml_host_status image_identify_macho(const struct image_source *source,
                                            struct plugin_image *image);
 enum ggml_host_status image_find_note_elf(const struct image_source *source,
                                           struct plugin_image *image);
-// The strings of its dynamic section, *out_size bytes, freed by the caller with ggml_mem_free.
-enum ggml_host_status image_read_dynamic_strings(const struct image_source *source,
-                                                 const struct plugin_image *image,
-                                                 unsigned char **out_strings, size_t *out_size);
+// Its section headers, freed by the caller with ggml_mem_free.
+struct image_section {
+    uint32_t type;
+    uint64_t flags, address, offset, size;
+};
+enum ggml_host_status image_read_sections_elf(const struct image_source *source,
+                                              const struct plugin_image *image,
+                                              struct image_section **out_sections,
+                                              size_t *out_count);
 enum ggml_host_status image_find_note_pe(const struct image_source *source,
                                          struct plugin_image *image);
 enum ggml_host_status image_find_note_macho(const struct image_source *source,

@@ -7,6 +7,7 @@
 #include "base/status.h"
 #include "ggml-backend-impl.h"
 #include "host/host_table.h"
+#include "host/process_state.h"
 #include "host/text.h"
 
 enum { MAX_DEVICES = 1024, MAX_TABLE_SIZE = 1 << 16 };
@@ -25,10 +26,42 @@ fail:
     return NULL;
 }
 
+// --- libraries that are never unmapped
+
+// Mapping one again would give the linker one name more for it each time.
+struct kept_library {
+    struct kept_library *next;
+    struct plugin_file_id id;
+    struct dl_library *library;
+};
+static struct kept_library *kept; // under the registry's lock
+
+struct dl_library *plugin_kept_library(const struct plugin_file_id *id) {
+    for (const struct kept_library *item = kept; item; item = item->next)
+        if (plugin_file_is_same(&item->id, id)) return item->library;
+    return NULL;
+}
+
+// Without memory it is mapped anew when it comes again, which works as well.
+static void keep_library(const struct host_plugin *plugin) {
+    if (!plugin->library || plugin_kept_library(&plugin->id)) return;
+    struct kept_library *item = ggml_mem_alloc(sizeof(*item));
+    if (!item) return;
+    *item = (struct kept_library){kept, plugin->id, plugin->library};
+    kept = item;
+}
+
 void plugin_free(struct host_plugin *plugin) {
     if (!plugin) return;
+    struct process_state state;
+    process_state_save(&state);
     if (plugin->table && plugin->table->shutdown) plugin->table->shutdown(host_table());
-    if (!(plugin->flags & GGML_PLUGIN_FLAG_NO_UNLOAD)) dl_close(plugin->library);
+    if (plugin->stays) {
+        keep_library(plugin);
+    } else {
+        dl_close(plugin->library);
+    }
+    process_state_restore(&state, plugin->name, "while it was shut down");
     arena_free(&plugin->arena);
     ggml_mem_free(plugin);
 }

@@ -17,7 +17,7 @@ struct host_device {
     const char *device_id; // "" if it has none
     enum ggml_backend_dev_type type;
     bool host_memory; // of a CPU device: its default memory is the host's
-    bool hidden; // excluded by GGML_DEVICES
+    bool hidden;      // excluded by GGML_DEVICES
 };
 
 struct host_plugin {
@@ -27,6 +27,7 @@ struct host_plugin {
     const char *reg_name;
     struct plugin_file_id id; // zero unless from a file
     uint32_t flags;           // enum ggml_plugin_flag
+    bool stays;               // its library is never unmapped
     struct dl_library *library;
     const struct ggml_plugin_table *table;
     ggml_backend_reg_t reg; // NULL for a single device registered by hand
@@ -45,6 +46,9 @@ enum ggml_host_status plugin_adopt_table(struct host_plugin *plugin,
 // The same for a backend, or a single device, that the application registers. [init]
 enum ggml_host_status plugin_adopt_reg(struct host_plugin *plugin, ggml_backend_reg_t reg);
 enum ggml_host_status plugin_adopt_device(struct host_plugin *plugin, ggml_backend_dev_t device);
+// The library of a plugin that was freed but stays mapped, if it was this very file; else NULL.
+// [init]
+struct dl_library *plugin_kept_library(const struct plugin_file_id *id);
 // Shuts it down, unmaps it and frees everything. NULL is ignored. [init]
 void plugin_free(struct host_plugin *plugin);
 

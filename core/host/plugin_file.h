@@ -22,14 +22,19 @@ struct plugin_file_id {
 bool plugin_file_is_same(const struct plugin_file_id *a, const struct plugin_file_id *b);
 
 struct plugin_file {
-    intptr_t handle; // file descriptor, on Windows a HANDLE; -1: not open
-    struct plugin_file_id id;
+    intptr_t handle;   // what is read and mapped: a descriptor, on Windows a HANDLE; -1: not open
+    intptr_t original; // the file if `handle` is a sealed copy of it, else -1
+    struct plugin_file_id id; // of the file
 };
 
 // Opens a regular file for reading; out_file->id is set as soon as it could be opened, and
 // out_file->handle is -1 on failure. Never blocks on a FIFO or device. Statuses as
 // plugin_note_read. [any-thread]
 enum ggml_host_status plugin_file_open(const char *path, struct plugin_file *out_file);
+// Makes a copy in memory that nobody can change and reads from that, so that what is checked is
+// what is mapped even if the file's owner writes to it meanwhile. Where the system has no such
+// copies it goes on with the file. OUT_OF_MEMORY or IO_ERROR. [any-thread]
+enum ggml_host_status plugin_file_seal(struct plugin_file *file, const char *path);
 // NULL or one that is not open does nothing. [stream]
 void plugin_file_close(struct plugin_file *file);
 // What image readers read from; valid while the file is open and the path lives. [any-thread]

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "ggml-backend-impl.h"
 #include "support/plugin_dir.h"
 
 static struct plugin_dir dir;
@@ -92,6 +93,27 @@ static void test_two_cores_use_one_plugin(void **state) {
     plugin_dir_close(&dir);
 }
 
+// F2 of a security review: the linker knew the second copy's first file by the name that the first
+// copy had given to its own. Runs before anything else has been loaded.
+static void test_f2_each_core_gets_its_own_file(void **state) {
+    (void)state;
+    ggml_backend_reg_t first = NULL, second = NULL;
+    struct core opened = {0};
+    void *library = dlopen(SHARED_CORE, RTLD_NOW | RTLD_LOCAL);
+    if (!library) fail_msg("%s", dlerror());
+    plugin_dir_open(&dir);
+    plugin_dir_add(&dir, FIXTURES "/ggml-marker.so", "ggml-n1.so");
+    plugin_dir_add(&dir, FIXTURES "/ggml-other.so", "ggml-n2.so");
+    fill_shared(&opened, library);
+    assert_int_equal(ggml_plugin_load(plugin_dir_path(&dir, "ggml-n1.so"), &first), GGML_HOST_OK);
+    assert_int_equal(opened.load(plugin_dir_path(&dir, "ggml-n2.so"), &second), GGML_HOST_OK);
+    assert_string_equal(ggml_backend_reg_name(first), "marker");
+    assert_string_equal(second->iface.get_name(second), "other");
+    assert_int_equal(ggml_plugin_unload(first), GGML_HOST_OK);
+    assert_int_equal(opened.unload(second), GGML_HOST_OK);
+    plugin_dir_close(&dir);
+}
+
 static void test_this_program_exports_nothing(void **state) {
     (void)state;
     assert_null(dlsym(RTLD_DEFAULT, "ggml_backend_init_best"));
@@ -100,6 +122,7 @@ static void test_this_program_exports_nothing(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_f2_each_core_gets_its_own_file),
         cmocka_unit_test(test_this_program_exports_nothing),
         cmocka_unit_test(test_two_cores_use_one_plugin),
     };

@@ -1,6 +1,15 @@
 // SPDX-License-Identifier: MIT
 // The plugins of the tests: one source, one defect or trait each (see meson.build). Whoever maps
 // one finds its name in the file that GGML_TEST_MARKER names.
+#if defined(FIXTURE_MEDDLES) && !defined(_WIN32)
+#define _GNU_SOURCE
+#include <fenv.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#endif
 #include <stdio.h>
 
 #include "ggml-impl.h"
@@ -59,6 +68,29 @@ __attribute__((constructor)) static void leave_marker(void) {
     fprintf(file, "%s\n", GGML_PLUGIN_NAME GGML_PLUGIN_VARIANT);
     fclose(file);
 }
+
+#if defined(FIXTURE_MEDDLES) && !defined(_WIN32)
+// What constructors of drivers and flags like -Ofast do to the process.
+static void meddle(void) {
+    sigset_t set;
+    struct rlimit limit;
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR1);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    fesetround(FE_UPWARD);
+    umask(077);
+    if (chdir("/") != 0) abort();
+    if (getrlimit(RLIMIT_CORE, &limit) != 0) abort();
+    limit.rlim_cur = limit.rlim_cur == 4096 ? 0 : 4096;
+    setrlimit(RLIMIT_CORE, &limit);
+}
+__attribute__((constructor)) static void meddle_first(void) {
+    meddle();
+}
+__attribute__((destructor)) static void meddle_last(void) {
+    meddle();
+}
+#endif
 
 // --- stream --------------------------------------------------------------------------------------
 

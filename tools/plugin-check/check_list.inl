@@ -73,7 +73,7 @@ CHECK_ROW("file.stack", 90, "file.shared", file_stack, 0, "it wants no executabl
 CHECK_ROW("file.writable-code", 90, "file.shared", file_writable_code, 0,
           "no segment is writable and executable")
 CHECK_ROW("life.map", 15,
-          "file.entry-function file.no-host-symbols file.dependencies file.stack file.text-relocations",
+          "file.entry-function file.no-host-symbols file.dependencies file.run-path file.stack file.text-relocations",
           life_map, 0,
           "it can be mapped with everything bound at once")
 CHECK_ROW("life.map-threads", 16, "life.map", life_map_leaves, STATE_THREADS,

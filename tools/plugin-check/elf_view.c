@@ -68,7 +68,8 @@ bool elf_view_dynamic(const struct elf_view *view, size_t n, GElf_Dyn *out_entry
     Elf_Data *data = section ? elf_getdata(section, NULL) : NULL;
     if (!data || !gelf_getdyn(data, (int)n, out_entry) || out_entry->d_tag == DT_NULL) return false;
     const bool text = out_entry->d_tag == DT_NEEDED || out_entry->d_tag == DT_RPATH ||
-                      out_entry->d_tag == DT_RUNPATH;
+                      out_entry->d_tag == DT_RUNPATH || out_entry->d_tag == DT_AUXILIARY ||
+                      out_entry->d_tag == DT_FILTER;
     const char *string = text ? elf_strptr(view->elf, header.sh_link, out_entry->d_un.d_val) : NULL;
     *out_text = string ? string : "";
     return true;
