@@ -142,6 +142,27 @@ class Context:
         ours.must_end_well()
         return theirs, ours
 
+    def both_output(self, argv, attempts=8, **options):
+        """Standard output of both, repeated while they differ: programs of llama.cpp end now and then, on either
+        library, before the thread that prints is done. What is longest of each is compared."""
+        longest = [b"", b""]
+        for _ in range(attempts):
+            for index, ran in enumerate(self.both_well(argv, **options)):
+                longest[index] = max(longest[index], ran.stdout, key=len)
+            if longest[0] == longest[1]:
+                break
+        return longest
+
+    def both_find(self, argv, pattern, attempts=8, **options):
+        """The first group of the last match in what each prints; repeated while one has not printed it."""
+        found = [None, None]
+        for _ in range(attempts):
+            for index, ran in enumerate(self.both_well(argv, **options)):
+                found[index] = ran.find(pattern) or found[index]
+            if None not in found:
+                return found
+        raise Failure("no line like %r" % pattern, *map(str, found))
+
     def once(self, key, make):
         """The result of make(), which is called once in a run; its failure is that of every row that needs it."""
         if key not in self.made:
