@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/time.h>
@@ -24,6 +25,15 @@ static void *wait_forever(void *unused) {
     for (;;)
         pause();
     return unused;
+}
+
+// A thread that outlives the mapping of this file must not run its code, even in its first moment:
+// it runs the C library's pause(), which takes no notice of the argument.
+static void *(*pause_of_libc(void))(void *) {
+    int (*const start)(void) = pause;
+    void *(*result)(void *);
+    memcpy(&result, &start, sizeof(result));
+    return result;
 }
 
 static pthread_t thread;
@@ -87,7 +97,7 @@ static void replace_input(void) {
 }
 
 void process_begin(void) {
-    if (HAS(leaves_thread)) pthread_create(&thread, NULL, wait_forever, NULL);
+    if (HAS(leaves_thread)) pthread_create(&thread, NULL, pause_of_libc(), NULL);
     if (HAS(leaves_file)) open("/dev/null", O_RDONLY);
     if (HAS(leaves_mapping)) keep_mapped();
     if (HAS(leaves_signal)) signal(SIGUSR1, on_signal);
