@@ -8,6 +8,7 @@
 enum {
     ROWS = NIBBLE_ROWS, // that are computed together
     COLUMNS = 4,
+    LINE = 64, // bytes of the cache
 };
 
 // Rows and columns beyond the last repeat it.
@@ -15,8 +16,17 @@ struct tile {
     const char *a[ROWS];
     const float *x[COLUMNS];
     int64_t k;
+    size_t ahead; // from a row to that of the next tile, in bytes
     float y[COLUMNS][ROWS];
 };
+
+// Weights come from memory, and rows side by side are too many streams for hardware to follow: each
+// part of a tile asks for that of the next tile.
+CPU_INLINE void prefetch_next(const struct tile *t, const char *part, const size_t bytes) {
+    CPU_UNROLLED
+    for (size_t i = 0; i < bytes; i += LINE)
+        __builtin_prefetch(part + t->ahead + i);
+}
 
 CPU_INLINE void open_sums(vf (*sums)[ROWS], const int columns) {
     CPU_UNROLLED
@@ -91,6 +101,9 @@ CPU_INLINE void dot_blocks(const struct block_format f, struct tile *t, const in
         for (int r = 0; r < ROWS; ++r)
             blocks[r] = t->a[r] + i * f.bytes;
         CPU_UNROLLED
+        for (int r = 0; r < ROWS; ++r)
+            prefetch_next(t, blocks[r], (size_t)f.bytes);
+        CPU_UNROLLED
         for (int c = 0; c < columns; ++c)
             x[c] = t->x[c] + i * f.size;
         if (looks_up(f.type))
@@ -113,6 +126,7 @@ CPU_INLINE void dot_halves(const enum ggml_type type, struct tile *t, const int 
         CPU_UNROLLED
         for (int r = 0; r < ROWS; ++r) {
             const char *a = t->a[r] + 2 * i;
+            prefetch_next(t, a, 2 * LANES);
             uint16_t part[LANES] = {0};
             if (n < LANES) a = memcpy(part, a, 2 * (size_t)n);
             const vf value = type == GGML_TYPE_F16 ? vf_from_f16(a) : vf_from_bf16(a);
@@ -173,7 +187,7 @@ bool CPU_FN(cpu_mul_vec)(const struct gemm_rows *rows, int64_t row, int64_t n_ro
     const bool few = LANES > 1 && n_columns <= most_columns(rows->type);
     const dot_fn dot = few ? choose(rows->type) : NULL;
     if (!dot) return false;
-    struct tile t = {.k = rows->k};
+    struct tile t = {.k = rows->k, .ahead = ROWS * rows->stride};
     for (int c = 0; c < COLUMNS; ++c)
         t.x[c] = columns[MIN(c, n_columns - 1)].x;
     for (int64_t first = 0; first < n_rows; first += ROWS) {
