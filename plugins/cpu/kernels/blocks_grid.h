@@ -7,69 +7,11 @@
 #include "bytes.h"
 #include "ggml-impl.h"
 
-typedef uint64_t vb_eights __attribute__((vector_size(BYTES)));
-typedef uint32_t vb_fours __attribute__((vector_size(BYTES)));
-
-// 28 bits: four codes of seven signs become bytes; the eighth sign of each makes their number even.
-CPU_INLINE uint32_t sign_bytes(uint32_t codes) {
-    const uint32_t x = (codes & 0x7F) | (codes << 1 & 0x7F00) | (codes << 2 & 0x7F0000) |
-                       (codes << 3 & 0x7F000000);
-    uint32_t odd = x ^ (x >> 4 & 0x07070707);
-    odd ^= odd >> 2;
-    odd ^= odd >> 1;
-    return x | (odd & 0x01010101) << 7;
-}
-
-// 32 numbers from four points of eight, negated where the 32 bits of `signs` are set.
-CPU_INLINE void store_eights(int8_t *numbers, const uint64_t *points, uint32_t signs) {
-    CPU_UNROLLED
-    for (int j = 0; j < 32; j += BYTES) {
-        const uint32_t bits = signs >> j;
-        uint8_t bytes[4];
-        vb_eights q = {0};
-        memcpy(bytes, &bits, sizeof(bytes));
-        CPU_UNROLLED
-        for (int i = 0; i < BYTES / 8; ++i)
-            q[i] = points[j / 8 + i];
-        const vb mask = vb_mask(bytes);
-        vb_store(numbers + j, ((vb)q ^ mask) - mask);
-    }
-}
-
-// The same from eight points of four.
-CPU_INLINE void store_fours(int8_t *numbers, const uint32_t *points, uint32_t signs) {
-    CPU_UNROLLED
-    for (int j = 0; j < 32; j += BYTES) {
-        const uint32_t bits = signs >> j;
-        uint8_t bytes[4];
-        vb_fours q = {0};
-        memcpy(bytes, &bits, sizeof(bytes));
-        CPU_UNROLLED
-        for (int i = 0; i < BYTES / 4; ++i)
-            q[i] = points[j / 4 + i];
-        const vb mask = vb_mask(bytes);
-        vb_store(numbers + j, ((vb)q ^ mask) - mask);
-    }
-}
-
-// 32 numbers from four points of eight, and what is added to each of them.
-CPU_INLINE void store_moved(int8_t *numbers, const uint64_t *points, const uint64_t *deltas) {
-    CPU_UNROLLED
-    for (int j = 0; j < 32; j += BYTES) {
-        vb_eights q = {0}, delta = {0};
-        CPU_UNROLLED
-        for (int i = 0; i < BYTES / 8; ++i) {
-            q[i] = points[j / 8 + i];
-            delta[i] = deltas[j / 8 + i];
-        }
-        vb_store(numbers + j, (vb)q + (vb)delta);
-    }
-}
-
-// Eight ones of either sign: an eighth, as the points of IQ1 are times eight.
-CPU_INLINE uint64_t eighths(uint32_t negative) {
-    return negative ? UINT64_MAX : UINT64_C(0x0101010101010101);
-}
+typedef uint16_t v8h __attribute__((vector_size(16)));
+typedef uint64_t v4q __attribute__((vector_size(32)));
+typedef uint16_t v16h __attribute__((vector_size(32)));
+typedef uint32_t v8w __attribute__((vector_size(32)));
+typedef uint8_t v8b __attribute__((vector_size(8)));
 
 // Scales (2 s + 1) * factor of 16 nibbles s.
 CPU_INLINE void open_nibbles_16(const uint8_t *packed, float factor, struct opened *o) {
@@ -95,33 +37,103 @@ CPU_INLINE void open_bytes_8(uint64_t s, float factor, struct opened *o) {
     scale_groups(o->scales, scales, 8);
 }
 
+// Eight words of four bytes of seven signs get the eighth signs, which make the number of negative
+// ones even.
+CPU_INLINE void add_eighth_signs(const v8w *sevens, uint32_t *signs) {
+    const v8w x = *sevens;
+    v8w odd = x ^ (x >> 4 & 0x07070707);
+    odd ^= odd >> 2;
+    odd ^= odd >> 1;
+    odd = x | (odd & 0x01010101) << 7;
+    memcpy(signs, &odd, sizeof(odd));
+}
+
+// 28 bits of each word, four codes of seven signs, become four bytes of signs; the others, a scale
+// s, become scales (2 s + 1) * factor.
+CPU_INLINE void open_codes(const v8w *words, uint32_t *signs, float factor, struct opened *o) {
+    const v8w codes = *words;
+    const v8w x = (codes & 0x7F) | (codes << 1 & 0x7F00) | (codes << 2 & 0x7F0000) |
+                  (codes << 3 & 0x7F000000);
+    const v8b s = __builtin_convertvector(codes >> 28, v8b);
+    uint64_t scales;
+    memcpy(&scales, &s, sizeof(s));
+    open_bytes_8(scales, factor, o);
+    add_eighth_signs(&x, signs);
+}
+
+// Eight indices from their low bytes and, of each of two words, four fields that `factors` move to
+// the same place.
+CPU_INLINE void open_indices(const uint8_t *low, uint16_t first, uint16_t second,
+                             const v8h *factors, const int shift, const int mask, uint16_t *index) {
+    const v8h copies = {first, first, first, first, second, second, second, second};
+    v8b bytes;
+    memcpy(&bytes, low, sizeof(bytes));
+    const v8h both =
+        __builtin_convertvector(bytes, v8h) | (copies * *factors >> shift & (uint16_t)mask);
+    memcpy(index, &both, sizeof(both));
+}
+
+// 32 numbers from four points of eight, negated where the 32 bits of `signs` are set.
+CPU_INLINE void store_eights(int8_t *numbers, const uint64_t *points, uint32_t signs) {
+    CPU_UNROLLED
+    for (int j = 0; j < 32; j += BYTES, points += BYTES / 8)
+        vb_store(numbers + j, vb_negate(vb_eights(points), signs >> j));
+}
+
+// The same from eight points of four.
+CPU_INLINE void store_fours(int8_t *numbers, const uint32_t *points, uint32_t signs) {
+    CPU_UNROLLED
+    for (int j = 0; j < 32; j += BYTES, points += BYTES / 4)
+        vb_store(numbers + j, vb_negate(vb_fours(points), signs >> j));
+}
+
+// 32 numbers from four points of eight times an eighth, each moved up by one, or down if bit 3, 7,
+// 11 or 15 of `down` is set.
+CPU_INLINE void store_moved(int8_t *numbers, const uint64_t *points, uint32_t down) {
+    CPU_UNROLLED
+    for (int j = 0; j < 32; j += BYTES, points += BYTES / 8) {
+        const v4q shifts = {3, 7, 11, 15};
+        const v4q flags = ((v4q){0} + (down >> j / 2)) >> shifts & 1;
+        const v4q ones = -flags | UINT64_C(0x0101010101010101);
+        uint64_t moves[4];
+        memcpy(moves, &ones, sizeof(ones));
+        vb_store(numbers + j, vb_eights(points) + vb_eights(moves));
+    }
+}
+
 CPU_INLINE const int8_t *open_iq2_xxs(const block_iq2_xxs *b, struct opened *o) {
-    uint64_t s = 0;
+    v8w first, second;
+    uint32_t signs[8];
+    memcpy(&first, b->qs, sizeof(first));
+    memcpy(&second, b->qs + QK_K / 16, sizeof(second));
+    const v8w codes = __builtin_shufflevector(first, second, 1, 3, 5, 7, 9, 11, 13, 15);
+    open_codes(&codes, signs, 0.125f, o);
     for (int g = 0; g < 8; ++g) {
-        uint32_t words[2];
-        memcpy(words, b->qs + 4 * g, sizeof(words));
+        const uint8_t *indices = (const uint8_t *)(b->qs + 4 * g);
         uint64_t points[4];
         CPU_UNROLLED
         for (int i = 0; i < 4; ++i)
-            points[i] = ggml_grid_iq2_xxs[words[0] >> 8 * i & 255];
-        store_eights(o->numbers + 32 * g, points, sign_bytes(words[1]));
-        s |= (uint64_t)(words[1] >> 28) << 8 * g;
+            points[i] = ggml_grid_iq2_xxs[indices[i]];
+        store_eights(o->numbers + 32 * g, points, signs[g]);
     }
-    open_bytes_8(s, 0.125f, o);
     return o->numbers;
 }
 
 CPU_INLINE const int8_t *open_iq2_xs(const block_iq2_xs *b, struct opened *o) {
+    uint32_t signs[8];
+    v8w bytes;
+    uint8_t codes[QK_K / 8];
+    for (int i = 0; i < QK_K / 8; ++i)
+        codes[i] = (uint8_t)(b->qs[i] >> 9);
+    memcpy(&bytes, codes, sizeof(bytes));
+    add_eighth_signs(&bytes, signs);
     open_nibbles_16(b->scales, 0.125f, o);
     for (int g = 0; g < 8; ++g) {
-        uint64_t qs, points[4];
-        memcpy(&qs, b->qs + 4 * g, sizeof(qs));
+        uint64_t points[4];
         CPU_UNROLLED
         for (int i = 0; i < 4; ++i)
-            points[i] = ggml_grid_iq2_xs[qs >> 16 * i & 511];
-        const uint64_t codes = qs >> 9 & UINT64_C(0x007F007F007F007F);
-        const uint64_t pairs = (codes | codes >> 9) & UINT64_C(0x00003FFF00003FFF);
-        store_eights(o->numbers + 32 * g, points, sign_bytes((uint32_t)(pairs | pairs >> 18)));
+            points[i] = ggml_grid_iq2_xs[b->qs[4 * g + i] & 511];
+        store_eights(o->numbers + 32 * g, points, signs[g]);
     }
     return o->numbers;
 }
@@ -129,63 +141,84 @@ CPU_INLINE const int8_t *open_iq2_xs(const block_iq2_xs *b, struct opened *o) {
 CPU_INLINE const int8_t *open_iq2_s(const block_iq2_s *b, struct opened *o) {
     open_nibbles_16(b->scales, 0.125f, o);
     for (int g = 0; g < 8; ++g) {
-        const uint32_t high = b->qh[g];
+        const uint32_t high = (uint32_t)b->qh[g] << 8;
         uint32_t signs;
         uint64_t points[4];
         memcpy(&signs, b->qs + QK_K / 8 + 4 * g, sizeof(signs));
         CPU_UNROLLED
         for (int i = 0; i < 4; ++i)
-            points[i] = ggml_grid_iq2_s[b->qs[4 * g + i] | (high << (8 - 2 * i) & 0x300)];
+            points[i] = ggml_grid_iq2_s[b->qs[4 * g + i] | (high >> 2 * i & 0x300)];
         store_eights(o->numbers + 32 * g, points, signs);
     }
     return o->numbers;
 }
 
 CPU_INLINE const int8_t *open_iq3_xxs(const block_iq3_xxs *b, struct opened *o) {
-    uint64_t s = 0;
+    v8w codes;
+    uint32_t signs[8];
+    memcpy(&codes, b->qs + QK_K / 4, sizeof(codes));
+    open_codes(&codes, signs, 0.25f, o);
     for (int g = 0; g < 8; ++g) {
-        uint32_t codes, points[8];
-        memcpy(&codes, b->qs + QK_K / 4 + 4 * g, sizeof(codes));
+        uint32_t points[8];
         CPU_UNROLLED
         for (int i = 0; i < 8; ++i)
             points[i] = ggml_grid_iq3_xxs[b->qs[8 * g + i]];
-        store_fours(o->numbers + 32 * g, points, sign_bytes(codes));
-        s |= (uint64_t)(codes >> 28) << 8 * g;
+        store_fours(o->numbers + 32 * g, points, signs[g]);
     }
-    open_bytes_8(s, 0.25f, o);
     return o->numbers;
 }
 
+// Eight indices from their low bytes and a ninth bit each.
+CPU_INLINE void open_nine_bits(const uint8_t *low, uint16_t ninth, uint16_t *index) {
+    const v8h set = {1, 2, 4, 8, 16, 32, 64, 128};
+    const v8h copies = (v8h){0} + ninth;
+    v8b bytes;
+    memcpy(&bytes, low, sizeof(bytes));
+    const v8h both = __builtin_convertvector(bytes, v8h) | ((v8h)((copies & set) == set) & 256);
+    memcpy(index, &both, sizeof(both));
+}
+
 CPU_INLINE const int8_t *open_iq3_s(const block_iq3_s *b, struct opened *o) {
+    uint16_t index[QK_K / 4];
     uint32_t scales;
     memcpy(&scales, b->scales, sizeof(scales));
     open_bytes_8(spread_fields(scales, 4), 1.0f, o);
+    for (int i = 0; i < QK_K / 4; i += 8)
+        open_nine_bits(b->qs + i, b->qh[i / 8], index + i);
+    CPU_IN_MEMORY(index);
     for (int g = 0; g < 8; ++g) {
-        const uint32_t high = b->qh[g];
         uint32_t signs, points[8];
         memcpy(&signs, b->signs + 4 * g, sizeof(signs));
         CPU_UNROLLED
         for (int i = 0; i < 8; ++i)
-            points[i] = ggml_grid_iq3_s[b->qs[8 * g + i] | (high << (8 - i) & 256)];
+            points[i] = ggml_grid_iq3_s[index[8 * g + i]];
         store_fours(o->numbers + 32 * g, points, signs);
     }
     return o->numbers;
 }
 
 CPU_INLINE const int8_t *open_iq1_s(const block_iq1_s *b, struct opened *o) {
-    uint64_t s = 0;
+    v8h words;
+    memcpy(&words, b->qh, sizeof(words));
+    const v8b s = __builtin_convertvector(words >> 12 & 7, v8b);
+    uint64_t scales;
+    memcpy(&scales, &s, sizeof(s));
+    open_bytes_8(scales, 0.125f, o);
+    const v8h factors = {512, 64, 8, 1, 512, 64, 8, 1};
+    uint16_t index[QK_K / 8];
+    for (int i = 0; i < QK_K / 8; i += 8)
+        open_indices(b->qs + i, b->qh[i / 4], b->qh[i / 4 + 1], &factors, 1, 0x700, index + i);
+    CPU_IN_MEMORY(index);
     for (int g = 0; g < 8; ++g) {
-        const uint32_t high = b->qh[g];
-        const uint64_t delta = eighths(high & 0x8000);
-        const uint64_t deltas[4] = {delta, delta, delta, delta};
         uint64_t points[4];
         CPU_UNROLLED
         for (int i = 0; i < 4; ++i)
-            points[i] = ggml_grid_iq1[b->qs[4 * g + i] | (high >> 3 * i & 7) << 8];
-        store_moved(o->numbers + 32 * g, points, deltas);
-        s |= (uint64_t)(high >> 12 & 7) << 8 * g;
+            points[i] = ggml_grid_iq1[index[4 * g + i]];
+        const vb move = (vb){0} + (uint8_t)(1 - (b->qh[g] >> 14 & 2));
+        CPU_UNROLLED
+        for (int j = 0; j < 32; j += BYTES)
+            vb_store(o->numbers + 32 * g + j, vb_eights(points + j / 8) + move);
     }
-    open_bytes_8(s, 0.125f, o);
     return o->numbers;
 }
 
@@ -197,22 +230,31 @@ CPU_INLINE void open_iq1_m_scales(const block_iq1_m *b, struct opened *o) {
                                     (words[2] >> 4 & 0x0F00) | (words[3] & 0xF000));
     cpu_f16_to_f32(o->scales, &d, 1);
     o->scales[0] *= 0.125f;
-    for (int g = 0; g < MAX_GROUPS; ++g)
-        scales[g] = (int8_t)(2 * (words[g / 4] >> 3 * (g % 4) & 7) + 1);
+    // The product moves each of four fields of three bits to bit 9.
+    const v16h factors = {512, 64, 8, 1, 512, 64, 8, 1, 512, 64, 8, 1, 512, 64, 8, 1};
+    const v16h copies = {words[0], words[0], words[0], words[0], words[1], words[1],
+                         words[1], words[1], words[2], words[2], words[2], words[2],
+                         words[3], words[3], words[3], words[3]};
+    const v16b s = __builtin_convertvector(copies * factors >> 9 & 7, v16b);
+    const v16b q = s + s + 1;
+    memcpy(scales, &q, sizeof(q));
     scale_groups(o->scales, scales, MAX_GROUPS);
 }
 
 CPU_INLINE const int8_t *open_iq1_m(const block_iq1_m *b, struct opened *o) {
+    const v8h factors = {4096, 256, 16, 1, 4096, 256, 16, 1};
+    uint16_t index[QK_K / 8], high[QK_K / 32];
+    memcpy(high, b->qh, sizeof(high));
     open_iq1_m_scales(b, o);
+    for (int i = 0; i < QK_K / 8; i += 8)
+        open_indices(b->qs + i, high[i / 4], high[i / 4 + 1], &factors, 4, 0x700, index + i);
+    CPU_IN_MEMORY(index);
     for (int g = 0; g < 8; ++g) {
-        const uint32_t high = b->qh[2 * g] | (uint32_t)b->qh[2 * g + 1] << 8;
-        uint64_t points[4], deltas[4];
+        uint64_t points[4];
         CPU_UNROLLED
-        for (int i = 0; i < 4; ++i) {
-            points[i] = ggml_grid_iq1[b->qs[4 * g + i] | (high >> 4 * i & 7) << 8];
-            deltas[i] = eighths(high & 8u << 4 * i);
-        }
-        store_moved(o->numbers + 32 * g, points, deltas);
+        for (int i = 0; i < 4; ++i)
+            points[i] = ggml_grid_iq1[index[4 * g + i]];
+        store_moved(o->numbers + 32 * g, points, high[g]);
     }
     return o->numbers;
 }

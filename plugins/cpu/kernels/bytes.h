@@ -134,6 +134,38 @@ CPU_INLINE vb vb_mask(const uint8_t *bits) {
 #undef BYTES_8
 #undef BITS_8
 
+// As many bytes as a vector has.
+#if defined(__AVX2__)
+CPU_INLINE vb vb_eights(const uint64_t *x) {
+    return (vb)_mm256_set_m128i((__m128i)(v2q){x[2], x[3]}, (__m128i)(v2q){x[0], x[1]});
+}
+
+CPU_INLINE vb vb_fours(const uint32_t *x) {
+    return (vb)_mm256_set_m128i((__m128i)(v4w){x[4], x[5], x[6], x[7]},
+                                (__m128i)(v4w){x[0], x[1], x[2], x[3]});
+}
+#else
+CPU_INLINE vb vb_eights(const uint64_t *x) {
+    return (vb)(v2q){x[0], x[1]};
+}
+
+CPU_INLINE vb vb_fours(const uint32_t *x) {
+    return (vb)(v4w){x[0], x[1], x[2], x[3]};
+}
+#endif
+
+// Negated where `bits` are set, the lowest first.
+CPU_INLINE vb vb_negate(vb v, uint32_t bits) {
+#if defined(__AVX512VL__) && defined(__AVX512BW__)
+    return (vb)_mm256_mask_sub_epi8((__m256i)v, bits, _mm256_setzero_si256(), (__m256i)v);
+#else
+    uint8_t bytes[4];
+    memcpy(bytes, &bits, sizeof(bytes));
+    const vb mask = vb_mask(bytes);
+    return (v ^ mask) - mask;
+#endif
+}
+
 // Four halves as floats.
 CPU_INLINE void four_floats(float *y, const ggml_fp16_t *x) {
 #if defined(__F16C__)
