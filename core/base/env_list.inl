@@ -12,7 +12,8 @@ GGML_ENV_ROW(GGML_PLUGIN_PATH, "none",
 GGML_ENV_ROW(GGML_DEVICES, "all",
              "Comma-separated list of what to use: plugin names (cpu), device names (CUDA0), PCI "
              "addresses (0000:01:00.0) or UUIDs; an entry starting with '-' excludes. Plugins that "
-             "can't match are not initialised.")
+             "can't match are not initialised. A device of a driver that computes on the CPU counts "
+             "as a GPU for who names it here.")
 GGML_ENV_ROW(GGML_BACKEND_PATH, "none", "One plugin file that load_all loads in addition.")
 GGML_ENV_ROW(GGML_ALLOW_UNSAFE_PLUGINS, "0",
              "1: plugins are loaded although somebody else could have changed the file or a directory "

@@ -48,8 +48,12 @@ static void device_memory(ggml_backend_dev_t handle, size_t *out_free, size_t *o
     }
 }
 
-static enum ggml_backend_dev_type device_type(ggml_backend_dev_t device) {
-    return vk_probe_type(&((struct vk_device *)device->context)->probe);
+// Who names a driver on the CPU wants it used, and programs offload to GPUs only.
+static enum ggml_backend_dev_type device_type(ggml_backend_dev_t handle) {
+    const struct vk_device *device = handle->context;
+    const enum ggml_backend_dev_type type = vk_probe_type(&device->probe);
+    return device->named && type == GGML_BACKEND_DEVICE_TYPE_CPU ? GGML_BACKEND_DEVICE_TYPE_GPU
+                                                                 : type;
 }
 
 static void device_props(ggml_backend_dev_t handle, struct ggml_backend_dev_props *props) {

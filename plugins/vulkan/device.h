@@ -14,6 +14,7 @@ struct vk_device {
     VkPhysicalDevice physical;
     struct vk_probe probe;
     struct vk_features features;
+    bool named; // in GGML_DEVICES
     char name[32], host_name[32], import_name[48];
     char description[1024];
     char id[64];

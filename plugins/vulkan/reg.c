@@ -88,6 +88,32 @@ extern const struct ggml_backend_device_i vk_device_interface;
 
 static void list_features(void);
 
+static bool equal_but_for_case(const char *a, size_t n, const char *b) {
+    if (n != strlen(b)) return false;
+    for (size_t i = 0; i < n; ++i) {
+        const char x = a[i] >= 'A' && a[i] <= 'Z' ? (char)(a[i] - 'A' + 'a') : a[i];
+        const char y = b[i] >= 'A' && b[i] <= 'Z' ? (char)(b[i] - 'A' + 'a') : b[i];
+        if (x != y) return false;
+    }
+    return true;
+}
+
+// Whether GGML_DEVICES asks for the device itself, by its name or id; the host reads the rest of
+// it.
+static bool is_named(const struct vk_device *device) {
+    for (const char *list = vk_config("GGML_DEVICES"); *list;) {
+        list += strspn(list, ", \t");
+        size_t n = strcspn(list, ",");
+        const char *next = list + n;
+        while (n > 0 && (list[n - 1] == ' ' || list[n - 1] == '\t'))
+            --n;
+        if (equal_but_for_case(list, n, device->name) || equal_but_for_case(list, n, device->id))
+            return true;
+        list = next;
+    }
+    return false;
+}
+
 static void init_device(struct vk_device *device, const struct candidate *candidate, int number) {
     memset(device, 0, sizeof(*device));
     device->physical = candidate->physical;
@@ -110,6 +136,7 @@ static void init_device(struct vk_device *device, const struct candidate *candid
                      "#%d", number);
         if (devices[i].physical == device->physical) break;
     }
+    device->named = is_named(device);
     vk_buffer_types_init(device);
 }
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 // The plugin as a file. With the argument "no-loader" the directory of the built tests holds what
 // is no Vulkan loader, and the system's is not found.
+#define _POSIX_C_SOURCE 200809L
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -28,8 +30,11 @@ static void test_it_loads_and_unloads(void **state) {
         assert_non_null(get_features);
         features = get_features(reg);
         int n = 0;
-        for (; features[n].name; ++n)
+        for (; features[n].name; ++n) {
             assert_true(strncmp(features[n].name, "Vulkan", 6) == 0);
+            const char *arithmetic = strstr(features[n].name, ".SUBGROUP_A");
+            if (arithmetic) assert_string_equal(arithmetic, ".SUBGROUP_ARITHMETIC");
+        }
         assert_true(n > 0);
         ggml_backend_t best = ggml_backend_init_best();
         assert_non_null(best);
@@ -43,6 +48,35 @@ static void test_it_loads_and_unloads(void **state) {
     }
 }
 
+// Programs offload to GPUs: a driver on the CPU counts as one for who names its device.
+static void test_a_named_device_is_a_gpu(void **state) {
+    static const struct {
+        const char *names;
+        bool is_gpu;
+    } lists[] = {{"vulkan0", true},
+                 {"CPU, Vulkan0 ,x", true},
+                 {"vulkan", false},
+                 {"-Vulkan1", false},
+                 {"", false}};
+    ggml_backend_reg_t reg = NULL;
+    (void)state;
+    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); ++i) {
+        setenv("GGML_DEVICES", lists[i].names, 1);
+        if (ggml_plugin_load(VULKAN_PLUGIN, &reg) != GGML_HOST_OK)
+            fail_msg("%s: %s", lists[i].names, ggml_last_error());
+        const ggml_backend_dev_t device = ggml_backend_reg_dev_get(reg, 0);
+        struct ggml_backend_dev_props props;
+        ggml_backend_dev_get_props(device, &props);
+        if (strstr(props.description, "computes on the CPU")) {
+            assert_int_equal(props.type == GGML_BACKEND_DEVICE_TYPE_GPU, lists[i].is_gpu);
+            assert_int_equal(ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_GPU) == device,
+                             lists[i].is_gpu);
+        }
+        assert_int_equal(ggml_plugin_unload(reg), GGML_HOST_OK);
+    }
+    unsetenv("GGML_DEVICES");
+}
+
 static void test_no_loader(void **state) {
     ggml_backend_reg_t reg = NULL;
     (void)state;
@@ -52,7 +86,8 @@ static void test_no_loader(void **state) {
 }
 
 int main(int argc, char **argv) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_it_loads_and_unloads)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_it_loads_and_unloads),
+                                       cmocka_unit_test(test_a_named_device_is_a_gpu)};
     const struct CMUnitTest without[] = {cmocka_unit_test(test_no_loader)};
     if (argc > 1 && strcmp(argv[1], "no-loader") == 0)
         return cmocka_run_group_tests(without, NULL, NULL);

@@ -103,6 +103,53 @@ static const struct choice expert_choices[] = {
     {COOPMAT, GGML_TYPE_F16, 64, false, "mul_mat_tile_id_coopmat", 2},
 };
 
+// What an application asks of the sums and of src1 leaves fewer kernels.
+static const struct precision {
+    int flags;
+    enum ggml_type type;
+    int n;
+    enum ggml_prec sums, src1;
+    const char *shader, *expert_shader; // NULL: not asked
+} precisions[] = {
+    {FP16, GGML_TYPE_Q4_0, 64, 0, GGML_PREC_F32, "mul_mat_tile", "mul_mat_tile_id"},
+    {FP16, GGML_TYPE_Q4_0, 64, 0, GGML_PREC_BF16, "mul_mat_tile", "mul_mat_tile_id"},
+    {FP16, GGML_TYPE_Q4_0, 64, 0, GGML_PREC_F16, "mul_mat_tile_fp16", "mul_mat_tile_id_fp16"},
+    {FP16, GGML_TYPE_Q4_0, 64, GGML_PREC_F16, 0, "mul_mat_tile_fp16", "mul_mat_tile_id_fp16"},
+    {FP16, GGML_TYPE_Q4_0, 64, GGML_PREC_BF16, 0, "mul_mat_tile", "mul_mat_tile_id"},
+    {FP16, GGML_TYPE_Q4_0, 64, GGML_PREC_F32, GGML_PREC_F16, "mul_mat_tile", "mul_mat_tile_id"},
+    {COOPMAT, GGML_TYPE_F16, 64, 0, GGML_PREC_F32, "mul_mat_tile", "mul_mat_tile_id"},
+    {COOPMAT, GGML_TYPE_F16, 64, GGML_PREC_F32, GGML_PREC_F16, "mul_mat_tile_coopmat",
+     "mul_mat_tile_id_coopmat"},
+    {INT_DOT, GGML_TYPE_Q8_0, 1, 0, GGML_PREC_F32, "mul_mat_vec_blocks_sum", NULL},
+    {INT_DOT, GGML_TYPE_Q8_0, 1, 0, GGML_PREC_F16, "mul_mat_vec_blocks_sum", NULL},
+    {INT_DOT, GGML_TYPE_Q8_0, 1, 0, GGML_PREC_Q8, "mul_mat_dot", NULL},
+    {INT_DOT, GGML_TYPE_Q8_0, 1, 0, GGML_PREC_Q4, "mul_mat_dot", NULL},
+};
+
+static void check_precision(const struct precision *p, bool experts) {
+    const struct vk_features features = features_of(p->flags);
+    const char *expected = experts ? p->expert_shader : p->shader;
+    if (!expected) return;
+    struct vk_plan plan;
+    struct ggml_context *ctx = new_context();
+    struct ggml_tensor *node = (experts ? expert_product : product)(ctx, p->type, 256, p->n, 512);
+    assert_true(ggml_prec_set_acc(node, p->sums) && ggml_prec_set_src(node, p->src1, 1));
+    vk_plan_init(&plan, &features);
+    assert_true(vk_plan_add(&plan, node));
+    assert_string_equal(vk_shader_code(plan.dispatches[plan.n_dispatches - 1].shader)->name,
+                        expected);
+    vk_plan_free(&plan);
+    ggml_free(ctx);
+}
+
+static void test_precision_that_is_asked_for(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof(precisions) / sizeof(precisions[0]); ++i) {
+        check_precision(&precisions[i], false);
+        check_precision(&precisions[i], true);
+    }
+}
+
 static void check_choice(const struct choice *choice, bool experts) {
     const struct vk_features features = features_of(choice->flags);
     struct vk_plan plan;
@@ -257,6 +304,7 @@ static void test_paths_of_other_devices(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_precision_that_is_asked_for),
         cmocka_unit_test(test_choices),
         cmocka_unit_test(test_sizes_of_tiles),
         cmocka_unit_test(test_paths_of_other_devices),

@@ -12,6 +12,18 @@ enum {
     MAX_MATRICES = 1024,
 };
 
+// Whether src1 may be rounded to `prec`. Where nothing is said of src1, F32 sums ask for F32 terms.
+static bool may_round_src1(const struct ggml_tensor *node, enum ggml_prec prec) {
+    const int32_t sums = ggml_get_op_params_i32(node, 0), src1 = ggml_get_op_params_i32(node, 3);
+    return src1 == GGML_PREC_UNDEFINED ? sums != GGML_PREC_F32 : src1 >= (int32_t)prec;
+}
+
+// Whether sums may be halves.
+static bool may_add_halves(const struct ggml_tensor *node) {
+    const int32_t sums = ggml_get_op_params_i32(node, 0);
+    return sums == GGML_PREC_UNDEFINED || sums >= GGML_PREC_F16;
+}
+
 // What an invocation of a tile keeps in registers.
 struct tile {
     uint32_t rows, columns;
@@ -106,7 +118,7 @@ static bool suits_dot(const struct vk_features *features, const struct ggml_tens
         a->type == GGML_TYPE_Q8_0 || a->type == GGML_TYPE_Q4_0 || a->type == GGML_TYPE_Q4_K;
     return features->int_dot && features->subgroup_arithmetic && type && vk_is_wide(a) &&
            node->ne[1] <= VECTOR_COLUMNS && node->src[1]->type == GGML_TYPE_F32 &&
-           ggml_rows_dense(node->src[1]) && ggml_get_op_params_i32(node, 0) != GGML_PREC_F32;
+           ggml_rows_dense(node->src[1]) && may_round_src1(node, GGML_PREC_Q8);
 }
 
 static void encode_dot(struct vk_plan *plan, const struct ggml_tensor *node) {
@@ -146,11 +158,11 @@ static enum vk_shader tile_shader(const struct vk_features *features,
                                   const struct ggml_tensor *node,
                                   const struct tile_shaders *shaders) {
     const enum ggml_type type = node->src[0]->type;
-    const bool precise = ggml_get_op_params_i32(node, 0) == GGML_PREC_F32;
     const bool blocks = ggml_blck_size(type) > 1;
-    if (precise || !(blocks || type == GGML_TYPE_F16)) return shaders->plain;
+    if (!may_round_src1(node, GGML_PREC_F16) || !(blocks || type == GGML_TYPE_F16))
+        return shaders->plain;
     if (features->coopmat && features->subgroup_size == 32) return shaders->coopmat;
-    return features->fp16 && blocks ? shaders->fp16 : shaders->plain;
+    return features->fp16 && blocks && may_add_halves(node) ? shaders->fp16 : shaders->plain;
 }
 
 static struct vk_tile tile_for(enum vk_shader shader, const struct ggml_tensor *node,
