@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Encodes the BLOCK numbers that the including shader puts into `x` as a block of a type at byte
-// address `at` of dst. Scales come from the extremes, without search.
+// address `at` of dst. The arithmetic is that of the CPU's encoders (core/quant/encode_*.c) without
+// importance, in the same order and rounded alike, so that blocks come out the same; `precise` keeps
+// compilers from contracting it.
 #ifndef PACK_GLSL
 #define PACK_GLSL
 
 float x[BLOCK];
+
+const float TINY = 1e-15;
 
 void put(const uint at, const uint byte) { dst_u8[at] = uint8_t(byte); }
 // A scale; answers it as it will be read.
@@ -15,18 +19,40 @@ float put_half(const uint at, const float value) {
     return unpackHalf2x16(bits).x;
 }
 
-float inverse(const float d) { return d == 0.0 ? 0.0 : 1.0 / d; }
-// To the nearest whole number in a range.
-float nearest(const float value, const float low, const float high) {
-    const float rounded = floor(value + 0.5);
-    return rounded > low ? (rounded < high ? rounded : high) : low;
+float inverse(const float d) {
+    precise float result = 1.0 / d;
+    return d == 0.0 ? 0.0 : result;
 }
 
-// The element of largest magnitude, with its sign.
+// Kept in [low, high].
+float limited(const float value, const float low, const float high) {
+    const float raised = value > low ? value : low;
+    return raised < high ? raised : high;
+}
+// To the nearest whole number in a range, ties to even.
+float nearest_even(const float value, const float low, const float high) {
+    return roundEven(limited(value, low, high));
+}
+// Halves away from zero.
+float nearest_away(const float value, const float low, const float high) {
+    const float kept = limited(value, low, high);
+    precise float moved = kept + (kept < 0.0 ? -0.49999997 : 0.49999997);
+    return trunc(moved);
+}
+
+// The largest magnitude.
+float largest_magnitude(const uint from, const uint n) {
+    uint largest = 0;
+    for (uint i = from; i < from + n; ++i) largest = max(largest, floatBitsToUint(x[i]) & 0x7fffffffu);
+    return uintBitsToFloat(largest);
+}
+
+// The element of largest magnitude, with its sign; of equal ones the first.
 float extreme(const uint from, const uint n) {
-    float largest = 0.0;
-    for (uint i = from; i < from + n; ++i)
-        largest = abs(x[i]) > abs(largest) ? x[i] : largest;
+    const float largest = largest_magnitude(from, n);
+    for (uint i = from; i < from + n; ++i) {
+        if (largest > 0.0 && abs(x[i]) == largest) return x[i];
+    }
     return largest;
 }
 
@@ -40,37 +66,72 @@ vec2 range_of(const uint from, const uint n) {
     return range;
 }
 
-// Index of the nearest value of IQ4_NL's table; the numbers lie half way between its values.
+// --- IQ4_NL --------------------------------------------------------------------------------------
+
+// Index of the nearest value of IQ4_NL's table, of two equally near ones the higher; the numbers
+// lie half way between its values.
 float nearest_iq4(const float v) {
     const float between[15] = float[15](-115.5, -93.5, -74.0, -57.0, -42.0, -28.5, -16.0, -4.5, 7.0,
                                         19.0, 31.5, 45.5, 61.0, 79.0, 101.0);
     float index = 0.0;
-    for (uint i = 0; i < 15; ++i) index += v > between[i] ? 1.0 : 0.0;
+    for (uint i = 0; i < 15; ++i) index += v >= between[i] ? 1.0 : 0.0;
     return index;
 }
 
 float iq4_value(const float index) { return float(unpack_table(UNPACK_IQ4, ivec4(int(index))).x); }
 
-// Turns 32 elements into indices of the table; answers the scale that then fits best.
-float index_iq4(const uint from) {
-    const float first = inverse(extreme(from, 32) / -127.0);
-    float products = 0.0, squares = 0.0;
+// <w x, l> and <w l, l> of 32 elements with the values nearest to x * inverse_scale, w = x^2.
+vec2 sum_iq4(const uint from, const float inverse_scale) {
+    precise float xl = 0.0, l2 = 0.0;
     for (uint i = from; i < from + 32; ++i) {
-        const float index = nearest_iq4(x[i] * first), value = iq4_value(index);
-        const float weight = x[i] * x[i];
-        products += weight * value * x[i];
-        squares += weight * value * value;
-        x[i] = index;
+        precise float scaled = x[i] * inverse_scale;
+        const float l = iq4_value(nearest_iq4(scaled));
+        precise float wl = (x[i] * x[i]) * l;
+        l2 += wl * l;
+        xl += wl * x[i];
     }
-    return squares > 0.0 ? products / squares : 0.0;
+    return vec2(xl, l2);
 }
 
-// Index of the nearest value of the table of four-bit floats, doubled.
-float nearest_fp4(const float v) {
-    const float between[7] = float[7](0.5, 1.5, 2.5, 3.5, 5.0, 7.0, 10.0);
-    float index = v < 0.0 ? 8.0 : 0.0;
-    for (uint i = 0; i < 7; ++i) index += abs(v) > between[i] ? 1.0 : 0.0;
-    return index;
+// The best of 16 scales of 32 elements, by least squares.
+float search_iq4(const uint from) {
+    const float largest = extreme(from, 32);
+    if (abs(largest) < TINY) return 0.0;
+    float d = 0.0, best = 0.0;
+    for (uint k = 0; k < 16; ++k) {
+        precise float trial = k == 0 ? inverse(-largest / -127.0)
+                                     : (float(int(k) - 8) + -127.0) / largest;
+        const vec2 sums = sum_iq4(from, trial);
+        precise float square = sums.x * sums.x, least = best * sums.y;
+        if (sums.y > 0.0 && (k == 0 || square > least)) {
+            d = sums.x / sums.y;
+            precise float gain = d * sums.x;
+            best = gain;
+        }
+    }
+    return d;
+}
+
+// Turns 32 elements into indices of the table.
+void index_iq4(const uint from, const float inverse_scale) {
+    for (uint i = from; i < from + 32; ++i) {
+        precise float scaled = inverse_scale * x[i];
+        x[i] = nearest_iq4(scaled);
+    }
+}
+
+// --- four-bit floats -----------------------------------------------------------------------------
+
+// Index of the value of the table of four-bit floats, doubled, that times d is nearest to v; of two
+// equally near ones the smaller.
+float nearest_fp4(const float v, const float d) {
+    const float values[8] = float[8](0.0, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0);
+    float index = 0.0;
+    for (uint i = 1; i < 8; ++i) {
+        precise float here = values[i] * d - abs(v), before = values[i - 1] * d - abs(v);
+        index += abs(here) < abs(before) ? 1.0 : 0.0;
+    }
+    return v < 0.0 && index > 0.0 ? index + 8.0 : index;
 }
 
 // Nibbles of 32 indices in x: low ones are the first 16.

@@ -5,7 +5,7 @@
 
 // Signs times the mean magnitude.
 void pack_q1_0(const uint at) {
-    float sum = 0.0;
+    precise float sum = 0.0;
     for (uint i = 0; i < BLOCK; ++i) sum += abs(x[i]);
     put_half(at, sum / float(BLOCK));
     for (uint i = 0; i < BLOCK / 8; ++i) {
@@ -17,31 +17,38 @@ void pack_q1_0(const uint at) {
 
 // -1, 0, 1 times the largest magnitude, counted from 0.
 void pack_q2_0(const uint at) {
-    const float d = abs(extreme(0, BLOCK)), id = inverse(d);
+    const float d = largest_magnitude(0, BLOCK), id = inverse(d);
     put_half(at, d);
     for (uint i = 0; i < BLOCK / 4; ++i) {
         uint bits = 0;
-        for (uint k = 0; k < 4; ++k)
-            bits |= uint(nearest(x[4 * i + k] * id, -1.0, 1.0) + 1.0) << (2 * k);
+        for (uint k = 0; k < 4; ++k) {
+            precise float scaled = x[4 * i + k] * id;
+            bits |= uint(nearest_away(scaled, -1.0, 2.0) + 1.0) << (2 * k);
+        }
         put(at + 2 + i, bits);
     }
 }
 
-// Unsigned, with four bits of exponent and three of mantissa; to nearest, ties to even.
+// Unsigned, with four bits of exponent and three of mantissa; to nearest, halves up, at most 448.
 uint ue4m3(const float v) {
-    if (v < 1.0 / 64.0) return uint(roundEven(v * 512.0));
-    const uint bits = floatBitsToUint(v) - (120u << 23);
-    return min((bits + 0x7ffffu + (bits >> 20 & 1u)) >> 20, 0x7eu);
+    if (!(v > 0.0)) return 0u;
+    if (v >= 448.0) return 0x7eu;
+    if (v < 1.0 / 64.0) {
+        precise float q = v * 512.0 + 0.5;
+        return uint(q);
+    }
+    return min(((floatBitsToUint(v) + (1u << 19)) >> 20) - (120u << 3), 0x7eu);
 }
 
 void pack_nvfp4(const uint at) {
     for (uint g = 0; g < BLOCK / 16; ++g) {
-        const uint scale = ue4m3(abs(extreme(16 * g, 16)) / 6.0);
-        const float id = inverse(unpack_ue4m3_half(scale));
+        precise float wanted = largest_magnitude(16 * g, 16) / 6.0;
+        const uint scale = ue4m3(wanted);
+        const float d = unpack_ue4m3_half(scale);
         put(at + g, scale);
         for (uint i = 16 * g; i < 16 * g + 8; ++i)
             put(at + 4 + i - 8 * g,
-                uint(nearest_fp4(x[i] * id)) | uint(nearest_fp4(x[i + 8] * id)) << 4);
+                uint(nearest_fp4(x[i], d)) | uint(nearest_fp4(x[i + 8], d)) << 4);
     }
 }
 
