@@ -176,7 +176,8 @@ GGML_API void gguf_set_tensor_data(struct gguf_context *ctx, const char *name, c
 // --- writing -------------------------------------------------------------------------------------
 
 // Writes the meta data, and with only_meta false the tensors' data, to an open file (which stays
-// open) or to one by name. false on failure. Blocks. [stream]
+// open) or to one by name. false on failure, and if something could not be set or added before:
+// nothing is written then. Blocks. [stream]
 GGML_API bool gguf_write_to_file_ptr(const struct gguf_context *ctx, FILE *file, bool only_meta);
 GGML_API bool gguf_write_to_file(const struct gguf_context *ctx, const char *fname, bool only_meta);
 

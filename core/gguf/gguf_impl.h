@@ -39,7 +39,11 @@ struct gguf_context {
     size_t n_infos;
     size_t infos_capacity;
     struct name_index names;
+    char failure[256]; // why something could not be put in; "": nothing is missing
 };
+
+// What could not be put in, by the error of the last call, so that writing fails. [stream]
+void gguf_note_failure(struct gguf_context *ctx);
 
 // Bytes of an element; 0 for strings, arrays and numbers that are no type. [any-thread]
 size_t gguf_type_size(enum gguf_type type);

@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: MIT
 // Setting pairs. Values are copied first, since they may lie in the pair that is replaced.
+#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/status.h"
 #include "gguf/gguf_impl.h"
+
+void gguf_note_failure(struct gguf_context *ctx) {
+    if (ctx && ctx->failure[0] == '\0')
+        snprintf(ctx->failure, sizeof(ctx->failure), "%s", ggml_last_error());
+}
 
 static bool start(const char *function, const struct gguf_context *ctx, const char *key,
                   struct gguf_pair *out_pair) {
@@ -19,30 +25,29 @@ static bool start(const char *function, const struct gguf_context *ctx, const ch
     return false;
 }
 
-static void set_numbers(struct gguf_context *ctx, struct gguf_pair *pair, const void *data) {
-    if (gguf_bytes_append(&pair->data, data, pair->n * gguf_type_size(pair->type))) {
-        gguf_pair_put(ctx, pair);
-    } else {
-        gguf_pair_free(pair);
-    }
+static bool set_numbers(struct gguf_context *ctx, struct gguf_pair *pair, const void *data) {
+    if (gguf_bytes_append(&pair->data, data, pair->n * gguf_type_size(pair->type)))
+        return gguf_pair_put(ctx, pair);
+    gguf_pair_free(pair);
+    return false;
 }
 
-static void set_scalar(const char *function, struct gguf_context *ctx, const char *key,
+static bool set_scalar(const char *function, struct gguf_context *ctx, const char *key,
                        enum gguf_type type, const void *value) {
     struct gguf_pair pair;
-    if (!start(function, ctx, key, &pair)) return;
+    if (!start(function, ctx, key, &pair)) return false;
     pair.type = type;
     pair.n = 1;
-    set_numbers(ctx, &pair, value);
+    return set_numbers(ctx, &pair, value);
 }
 
 #define GGUF_SCALAR_ROW(NAME, suffix, c_type)                                                      \
     void gguf_set_val_##suffix(struct gguf_context *ctx, const char *key, c_type val) {            \
-        set_scalar(__func__, ctx, key, GGUF_TYPE_##NAME, &val);                                    \
+        if (!set_scalar(__func__, ctx, key, GGUF_TYPE_##NAME, &val)) gguf_note_failure(ctx);       \
     }
 #include "gguf/scalar_list.inl"
 
-static void set_strings(const char *function, struct gguf_context *ctx, struct gguf_pair *pair,
+static bool set_strings(const char *function, struct gguf_context *ctx, struct gguf_pair *pair,
                         const char *const *texts, size_t n) {
     pair->type = GGUF_TYPE_STRING;
     for (; pair->n < n; pair->n++) {
@@ -53,15 +58,16 @@ static void set_strings(const char *function, struct gguf_context *ctx, struct g
         }
         if (!gguf_pair_add_string(pair, texts[pair->n], strlen(texts[pair->n]))) goto fail;
     }
-    gguf_pair_put(ctx, pair);
-    return;
+    return gguf_pair_put(ctx, pair);
 fail:
     gguf_pair_free(pair);
+    return false;
 }
 
 void gguf_set_val_str(struct gguf_context *ctx, const char *key, const char *val) {
     struct gguf_pair pair;
-    if (start(__func__, ctx, key, &pair)) set_strings(__func__, ctx, &pair, &val, 1);
+    if (!start(__func__, ctx, key, &pair) || !set_strings(__func__, ctx, &pair, &val, 1))
+        gguf_note_failure(ctx);
 }
 
 static bool array_is_possible(const char *function, const char *key, const void *data, size_t n) {
@@ -71,27 +77,41 @@ static bool array_is_possible(const char *function, const char *key, const void 
     return false;
 }
 
-void gguf_set_arr_data(struct gguf_context *ctx, const char *key, enum gguf_type type,
-                       const void *data, size_t n) {
+static bool set_array(struct gguf_context *ctx, const char *key, enum gguf_type type,
+                      const void *data, size_t n) {
+    static const char function[] = "gguf_set_arr_data";
     struct gguf_pair pair;
     if (gguf_type_size(type) == 0) {
         ggml_fail(GGML_HOST_INVALID_ARGUMENT,
                   "%s: elements of type %d are not numbers; for strings use gguf_set_arr_str",
-                  __func__, (int)type);
-        return;
+                  function, (int)type);
+        return false;
     }
-    if (!array_is_possible(__func__, key, data, n) || !start(__func__, ctx, key, &pair)) return;
+    if (!array_is_possible(function, key, data, n) || !start(function, ctx, key, &pair))
+        return false;
     pair.type = type;
     pair.is_array = true;
     pair.n = n;
-    set_numbers(ctx, &pair, data);
+    return set_numbers(ctx, &pair, data);
+}
+
+void gguf_set_arr_data(struct gguf_context *ctx, const char *key, enum gguf_type type,
+                       const void *data, size_t n) {
+    if (!set_array(ctx, key, type, data, n)) gguf_note_failure(ctx);
+}
+
+static bool set_array_of_strings(struct gguf_context *ctx, const char *key, const char **data,
+                                 size_t n) {
+    static const char function[] = "gguf_set_arr_str";
+    struct gguf_pair pair;
+    if (!array_is_possible(function, key, data, n) || !start(function, ctx, key, &pair))
+        return false;
+    pair.is_array = true;
+    return set_strings(function, ctx, &pair, data, n);
 }
 
 void gguf_set_arr_str(struct gguf_context *ctx, const char *key, const char **data, size_t n) {
-    struct gguf_pair pair;
-    if (!array_is_possible(__func__, key, data, n) || !start(__func__, ctx, key, &pair)) return;
-    pair.is_array = true;
-    set_strings(__func__, ctx, &pair, data, n);
+    if (!set_array_of_strings(ctx, key, data, n)) gguf_note_failure(ctx);
 }
 
 static bool copy_pair(const struct gguf_pair *src, struct gguf_pair *out_pair) {
@@ -116,6 +136,9 @@ void gguf_set_kv(struct gguf_context *ctx, const struct gguf_context *src) {
     }
     for (size_t i = 0; src != ctx && i < src->n_pairs; ++i) {
         struct gguf_pair pair;
-        if (!copy_pair(&src->pairs[i], &pair) || !gguf_pair_put(ctx, &pair)) return;
+        if (!copy_pair(&src->pairs[i], &pair) || !gguf_pair_put(ctx, &pair)) {
+            gguf_note_failure(ctx);
+            return;
+        }
     }
 }

@@ -103,25 +103,29 @@ bool gguf_infos_place(struct gguf_context *ctx, size_t alignment) {
     return true;
 }
 
-void gguf_add_tensor(struct gguf_context *ctx, const struct ggml_tensor *tensor) {
+static bool add_tensor(struct gguf_context *ctx, const struct ggml_tensor *tensor) {
     struct ggml_tensor packed;
     size_t size;
     if (!ctx || !tensor) {
         ggml_fail(GGML_HOST_INVALID_ARGUMENT, "gguf_add_tensor: the context or tensor is NULL");
-        return;
+        return false;
     }
     if (ggml_tensor_is_error(tensor)) {
         ggml_fail(GGML_HOST_INVALID_ARGUMENT, "gguf_add_tensor: %s", ggml_tensor_error(tensor));
-        return;
+        return false;
     }
     if (!memchr(tensor->name, 0, sizeof(tensor->name)) ||
         gguf_info_find(ctx, tensor->name) != NAME_NOT_FOUND) {
         ggml_fail(GGML_HOST_INVALID_ARGUMENT, "gguf_add_tensor: there is a tensor '%.*s' already",
                   GGML_MAX_NAME, tensor->name);
-        return;
+        return false;
     }
     packed = *tensor;
-    if (gguf_tensor_pack(&packed, &size)) gguf_info_put(ctx, tensor, size);
+    return gguf_tensor_pack(&packed, &size) && gguf_info_put(ctx, tensor, size);
+}
+
+void gguf_add_tensor(struct gguf_context *ctx, const struct ggml_tensor *tensor) {
+    if (!add_tensor(ctx, tensor)) gguf_note_failure(ctx);
 }
 
 static struct gguf_info *named(const char *function, struct gguf_context *ctx, const char *name) {
@@ -140,10 +144,14 @@ static void forget_data(struct gguf_info *info) {
 // A buffer that held the smaller type is too short for the new one.
 void gguf_set_tensor_type(struct gguf_context *ctx, const char *name, enum ggml_type type) {
     struct gguf_info *info = named(__func__, ctx, name);
-    if (!info) return;
+    if (!info) {
+        gguf_note_failure(ctx);
+        return;
+    }
     const struct gguf_info old = *info;
     info->tensor.type = type;
     if (!gguf_tensor_pack(&info->tensor, &info->size) || !gguf_infos_place(ctx, ctx->alignment)) {
+        gguf_note_failure(ctx);
         *info = old;
     } else if (info->size > old.size && info->tensor.buffer) {
         forget_data(info);
@@ -152,7 +160,10 @@ void gguf_set_tensor_type(struct gguf_context *ctx, const char *name, enum ggml_
 
 void gguf_set_tensor_data(struct gguf_context *ctx, const char *name, const void *data) {
     struct gguf_info *info = named(__func__, ctx, name);
-    if (!info) return;
+    if (!info) {
+        gguf_note_failure(ctx);
+        return;
+    }
     forget_data(info);
     info->tensor.data = (void *)(uintptr_t)data;
 }

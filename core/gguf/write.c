@@ -147,6 +147,14 @@ static void put_all(struct sink *sink, const struct gguf_context *ctx, bool only
     ggml_mem_free(piece);
 }
 
+// A file that lacks what the program put in would be taken for whole.
+static bool is_whole(const char *function, const struct gguf_context *ctx) {
+    if (ctx->failure[0] == '\0') return true;
+    ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: not everything could be put in: %s", function,
+              ctx->failure);
+    return false;
+}
+
 bool gguf_write_to_file_ptr(const struct gguf_context *ctx, FILE *file, bool only_meta) {
     struct sink sink = {.file = file, .good = true};
     if (!ctx || !file) {
@@ -154,6 +162,7 @@ bool gguf_write_to_file_ptr(const struct gguf_context *ctx, FILE *file, bool onl
                   "gguf_write_to_file_ptr: the context or the file is NULL");
         return false;
     }
+    if (!is_whole(__func__, ctx)) return false;
     put_all(&sink, ctx, only_meta);
     if (sink.good && fflush(file) != 0) {
         ggml_fail(GGML_HOST_IO_ERROR, "gguf: cannot write: %s", strerror(errno));
@@ -163,6 +172,7 @@ bool gguf_write_to_file_ptr(const struct gguf_context *ctx, FILE *file, bool onl
 }
 
 bool gguf_write_to_file(const struct gguf_context *ctx, const char *fname, bool only_meta) {
+    if (ctx && !is_whole(__func__, ctx)) return false;
     FILE *file = ctx && fname ? ggml_fopen(fname, "wb") : NULL;
     if (!file) {
         ggml_fail(GGML_HOST_IO_ERROR, "gguf_write_to_file: cannot create '%s': %s",

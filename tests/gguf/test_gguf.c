@@ -388,17 +388,52 @@ static void test_types_and_data_can_be_changed(void **state) {
     gguf_set_tensor_data(model.ctx, "tensor.1", values);
     assert_int_equal(gguf_get_tensor_size(model.ctx, 1), sizeof(values));
     assert_int_equal(gguf_get_tensor_offset(model.ctx, 2), 32 + 64);
-    gguf_set_tensor_type(model.ctx, "tensor.0", GGML_TYPE_Q4_0); // 5 elements are no block
-    gguf_set_tensor_type(model.ctx, "tensor.0", GGML_TYPE_COUNT);
-    assert_int_equal(gguf_get_tensor_type(model.ctx, 0), GGML_TYPE_F32);
-    gguf_set_tensor_type(model.ctx, "no such", GGML_TYPE_F32);
-    assert_int_equal(ggml_last_status(), GGML_HOST_NOT_FOUND);
-    gguf_set_tensor_data(model.ctx, NULL, values);
     struct gguf_context *copy = through_file(model.ctx, false, &tensors);
     assert_memory_equal(ggml_get_tensor(tensors, "tensor.1")->data, values, sizeof(values));
     gguf_free(copy);
     ggml_free(tensors);
     free_model(&model);
+}
+
+enum { N_WAYS_TO_FAIL = 8 };
+
+static void fail_to_put(struct gguf_context *ctx, int way) {
+    const char *texts[] = {"a", NULL};
+    struct ggml_context *full = ggml_init((struct ggml_init_params){.mem_size = 512});
+    switch (way) {
+    case 0: gguf_set_tensor_type(ctx, "tensor.0", GGML_TYPE_Q4_0); break; // 5 elements are no block
+    case 1: gguf_set_tensor_type(ctx, "tensor.0", GGML_TYPE_COUNT); break;
+    case 2: gguf_set_tensor_type(ctx, "no such", GGML_TYPE_F32); break;
+    case 3: gguf_set_tensor_data(ctx, NULL, texts); break;
+    case 4: gguf_add_tensor(ctx, ggml_new_tensor_1d(full, GGML_TYPE_F32, 1 << 20)); break;
+    case 5: gguf_set_val_u32(ctx, "general.alignment", 3); break;
+    case 6: gguf_set_arr_str(ctx, "texts", texts, 2); break;
+    case 7: gguf_set_val_str(ctx, NULL, "text"); break;
+    }
+    ggml_free(full);
+}
+
+// A file that lacks a part would be taken for whole.
+static void test_what_could_not_be_put_in_is_not_left_out(void **state) {
+    (void)state;
+    for (int way = 0; way < N_WAYS_TO_FAIL; ++way) {
+        struct model model = build_model();
+        FILE *stream = tmpfile();
+        char why[256];
+        ggml_clear_error();
+        fail_to_put(model.ctx, way);
+        assert_int_not_equal(ggml_last_status(), GGML_HOST_OK);
+        snprintf(why, sizeof(why), "%s", ggml_last_error());
+        assert_int_equal(gguf_get_tensor_type(model.ctx, 0), GGML_TYPE_F32);
+        gguf_set_val_u32(model.ctx, "later", 1); // is put in, but the file stays refused
+        assert_false(gguf_write_to_file_ptr(model.ctx, stream, false));
+        assert_non_null(strstr(ggml_last_error(), why));
+        assert_int_equal(ftell(stream), 0);
+        assert_false(gguf_write_to_file(model.ctx, "/", true));
+        assert_non_null(strstr(ggml_last_error(), why));
+        fclose(stream);
+        free_model(&model);
+    }
 }
 
 static void test_writing_what_has_no_data_fails(void **state) {
@@ -511,6 +546,7 @@ int main(void) {
         cmocka_unit_test(test_setting_the_alignment),
         cmocka_unit_test(test_impossible_tensors_are_refused),
         cmocka_unit_test(test_types_and_data_can_be_changed),
+        cmocka_unit_test(test_what_could_not_be_put_in_is_not_left_out),
         cmocka_unit_test(test_writing_what_has_no_data_fails),
         cmocka_unit_test(test_file_inside_a_file),
         cmocka_unit_test(test_callback_in_chunks_of_any_size),
