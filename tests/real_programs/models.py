@@ -9,10 +9,8 @@ from harness import Failure
 
 NAMES = ("llama", "qwen3", "gemma3", "qwen3moe", "mamba2")
 # Mean squared difference of logits over their mean square. Half-precision caches of keys and values, which both sides
-# round at other places, leave 3e-7 with F32 weights. Products with quantised weights round the other operand to 8 bits,
-# whose error of 1 % on each side is 2e-4 when they are independent.
-BOUNDS = {"F32": 2e-6, "F16": 1e-5, "BF16": 1e-4}
-QUANTISED_BOUND = 1e-3
+# round at other places, leave 1e-6 with F32 weights.
+BOUND = 2e-6
 
 
 def model(context, name):
