@@ -70,16 +70,19 @@ const struct vk_kernel *vk_kernel_find(const struct vk_features *features,
     return NULL;
 }
 
-static bool has_kernel(enum ggml_op op) {
+static bool has_kernel(const struct ggml_tensor *node) {
     for (int i = 0; i < N_KERNELS; ++i) {
-        if (kernels[i].op == (int)op) return true;
+        const struct vk_kernel *kernel = &kernels[i];
+        if (kernel->op == (int)node->op && has_sub(kernel, node) && has_types(kernel, node))
+            return true;
     }
     return false;
 }
 
-// A node without elements needs no launch; but an application's function is called all the same.
+// A node without elements needs no launch, whatever its shape; but what it is said to support is
+// taken for the types of others, and an application's function is called all the same.
 bool vk_supports_op(const struct vk_features *features, const struct ggml_tensor *node) {
     const bool nothing_to_do =
-        ggml_op_is_empty(node->op) || (vk_nelements(node) == 0 && has_kernel(node->op));
+        ggml_op_is_empty(node->op) || (vk_nelements(node) == 0 && has_kernel(node));
     return nothing_to_do || vk_kernel_find(features, node) != NULL;
 }
