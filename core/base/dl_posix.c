@@ -63,11 +63,41 @@ bool dl_executable_dir(char *out_path, size_t size) {
 #endif
 }
 
+#ifdef __linux__
+// The file that is mapped there, as the kernel knows it: always absolute, and neither what the
+// program was told as its own name nor a path that the working directory has moved away from.
+static bool mapped_file(const void *address, char *out_path, size_t size) {
+    char *line = NULL;
+    size_t capacity = 0;
+    bool found = false;
+    FILE *file = fopen("/proc/self/maps", "re");
+    while (file && !found && getline(&line, &capacity, file) > 0) {
+        unsigned long long start, end;
+        if (sscanf(line, "%llx-%llx", &start, &end) != 2) continue;
+        if ((uintptr_t)address < start || (uintptr_t)address >= end) continue;
+        const char *path = strchr(line, '/');
+        const size_t length = path ? strcspn(path, "\n") : size;
+        found = length < size;
+        if (!found) break;
+        memcpy(out_path, path, length);
+        out_path[length] = '\0';
+    }
+    free(line);
+    if (file) fclose(file);
+    return found;
+}
+#endif
+
+// A library that was found by a relative path is where the working directory was at that time.
 bool dl_module_dir(const void *address, char *out_path, size_t size) {
     Dl_info info;
+#ifdef __linux__
+    char path[PATH_MAX];
+    if (mapped_file(address, path, sizeof(path))) return resolve_directory(path, out_path, size);
+#endif
     memset(&info, 0, sizeof(info));
     if (dladdr((void *)(uintptr_t)address, &info) == 0 || !info.dli_fname) return false;
     if (!strchr(info.dli_fname, '/')) return dl_executable_dir(out_path, size);
-    return resolve_directory(info.dli_fname, out_path, size);
+    return info.dli_fname[0] == '/' && resolve_directory(info.dli_fname, out_path, size);
 }
 #endif

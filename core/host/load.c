@@ -221,16 +221,26 @@ static void filter_and_load(struct batch *batch, struct candidate *candidate) {
     if (candidate->state == CANDIDATE_FIT) load_timed(batch, candidate);
 }
 
-// As ggml_plugin_load, with the lock held.
-static enum ggml_host_status load_file(struct batch *batch, const char *path,
-                                       ggml_backend_reg_t *out_reg) {
+// Looks at the file; NULL without memory. Without the lock, because the file may lie on a disk that
+// takes its time.
+static struct candidate *prepare_file(struct batch *batch, const char *path) {
     struct candidate *candidate = add_candidate(batch, path, NULL);
-    if (!candidate) return GGML_HOST_OUT_OF_MEMORY;
+    if (!candidate) return NULL;
+    const int64_t start = ggml_time_us();
     if (batch->policy_status == GGML_HOST_OK) {
-        examine_timed(batch, 0);
+        note_memory(batch, candidate_examine(candidate, &batch->policy));
     } else {
         refuse_for_policy(batch, candidate);
     }
+    candidate->record->microseconds = (double)(ggml_time_us() - start);
+    return candidate;
+}
+
+// As ggml_plugin_load of the file that was prepared, with the lock held.
+static enum ggml_host_status load_file(struct batch *batch, const char *path,
+                                       ggml_backend_reg_t *out_reg) {
+    struct candidate *candidate = &batch->items[0];
+    if (candidate->state == CANDIDATE_FIT) find_duplicate(batch, 0);
     if (candidate->state == CANDIDATE_FIT) filter_and_load(batch, candidate);
     const enum ggml_host_status status = candidate->record->status;
     const struct host_plugin *loaded = registry_find_file(&candidate->file.id);
@@ -255,13 +265,21 @@ enum ggml_host_status ggml_plugin_load(const char *path, ggml_backend_reg_t *out
                          "anybody's: give an absolute path",
                          search_path_label(path));
     }
-    if (!registry_lock("ggml_plugin_load")) return GGML_HOST_BUSY;
     ggml_error_save(&saved);
     get_policy(&batch);
-    const enum ggml_host_status status = load_file(&batch, path, &reg);
+    enum ggml_host_status status = GGML_HOST_OUT_OF_MEMORY;
+    if (prepare_file(&batch, path)) {
+        if (!registry_lock("ggml_plugin_load")) {
+            plugin_file_close(&batch.items[0].file);
+            ggml_mem_free(batch.items[0].record);
+            free_batch(&batch);
+            return GGML_HOST_BUSY;
+        }
+        status = load_file(&batch, path, &reg);
+        registry_unlock();
+    }
     if (status == GGML_HOST_OK) ggml_error_restore(&saved);
     free_batch(&batch);
-    registry_unlock();
     if (out_reg) *out_reg = reg;
     return status;
 }
@@ -298,7 +316,7 @@ static void load_extra(struct batch *batch) {
     extra.policy_status = batch->policy_status;
     memcpy(extra.policy_fault, batch->policy_fault, sizeof(extra.policy_fault));
     if (search_path_is_absolute(path)) {
-        load_file(&extra, path, &reg);
+        if (prepare_file(&extra, path)) load_file(&extra, path, &reg);
     } else if (add_candidate(&extra, path, NULL)) {
         candidate_refuse(&extra.items[0], GGML_PLUGIN_STAGE_FOUND, GGML_HOST_INVALID_ARGUMENT,
                          "GGML_BACKEND_PATH: '%s' is not an absolute path",

@@ -100,6 +100,8 @@ enum ggml_host_status plugin_file_open(const char *path, struct plugin_file *out
         status = fail_with_errno(path, "asked for its state");
     } else if (!S_ISREG(info.st_mode)) {
         status = refuse_kind(path, info.st_mode);
+    } else if ((uint64_t)info.st_size > PLUGIN_FILE_MAX) {
+        status = ggml_fail(GGML_HOST_NOT_A_PLUGIN, "%s: larger than any plugin", label_of(path));
     } else {
         out_file->id = identify(&info);
         out_file->handle = fd;

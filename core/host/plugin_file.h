@@ -9,6 +9,9 @@
 #include "base/sha256.h"
 #include "host/note_image.h"
 
+// Bytes; what is longer, be it only on paper, is not looked at.
+#define PLUGIN_FILE_MAX (UINT64_C(4) << 30)
+
 // Which file it was, however it is named: equal device and inode are the same file.
 struct plugin_file_id {
     uint64_t device;

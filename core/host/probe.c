@@ -160,7 +160,8 @@ static enum ggml_host_status take_loaded(struct probe_run *run, size_t index) {
     return probe_result_take(&outcome->result, candidate->record, plugin);
 }
 
-static enum ggml_host_status examine(struct probe_run *run) {
+// Without the lock: a file may lie on a disk that takes its time.
+static enum ggml_host_status examine_files(struct probe_run *run) {
     for (size_t i = 0; i < run->count; ++i) {
         struct candidate *candidate = &run->candidates[i];
         if (!candidate->builtin && !search_path_is_absolute(candidate->record->path)) {
@@ -172,6 +173,10 @@ static enum ggml_host_status examine(struct probe_run *run) {
         if (status == GGML_HOST_OUT_OF_MEMORY) return status;
         if (status == GGML_HOST_OK) find_duplicate(run, i);
     }
+    return GGML_HOST_OK;
+}
+
+static enum ggml_host_status choose(struct probe_run *run) {
     enum ggml_host_status status =
         candidates_read_filter(run->candidates, run->count, &run->arena, &run->filter);
     for (size_t i = 0; i < run->count && status == GGML_HOST_OK; ++i) {
@@ -212,6 +217,7 @@ static void look_into_cache(struct probe_run *run, const struct probe_cache *cac
 }
 
 static void remember(const struct probe_run *run, const struct probe_cache *cache) {
+    bool any = false;
     for (size_t i = 0; i < run->count; ++i) {
         const struct candidate *candidate = &run->candidates[i];
         struct probe_outcome *outcome = &run->outcomes[i];
@@ -219,7 +225,9 @@ static void remember(const struct probe_run *run, const struct probe_cache *cach
         if (outcome->result.status == GGML_HOST_OUT_OF_MEMORY) continue;
         outcome->probed_at = cache->now; // as the entry says
         probe_cache_put(cache, candidate->record->path, &candidate->file, &outcome->result);
+        any = true;
     }
+    if (any) probe_cache_prune(cache);
 }
 
 static void take_job(struct probe_outcome *outcome, const struct probe_job *job) {
@@ -371,7 +379,8 @@ static enum ggml_host_status conclude(struct probe_run *run) {
 static enum ggml_host_status probe(struct probe_run *run) {
     enum ggml_host_status status = policy_get(&run->arena, &run->policy);
     if (status == GGML_HOST_OK) status = find_candidates(run);
-    if (status == GGML_HOST_OK) status = locked(run, examine);
+    if (status == GGML_HOST_OK) status = examine_files(run);
+    if (status == GGML_HOST_OK) status = locked(run, choose);
     for (size_t i = 0; i < run->count && status == GGML_HOST_OK; ++i)
         run->n_total += is_open(run, i) && !run->candidates[i].builtin;
     if (status == GGML_HOST_OK) status = isolate(run);

@@ -20,6 +20,7 @@ enum {
     DIR_SIZE = 4096,
     DEFAULT_FAILURE_EXPIRY = 3600,
     ENTRY_EXPIRY = 90 * 24 * 3600,
+    SUMMED_MAX = 1 << 30, // bytes of a file; reading takes longer than starting it in a helper
 };
 
 // --- entries -------------------------------------------------------------------------------------
@@ -107,9 +108,11 @@ static void name_of(const char *path, char out_name[NAME_SIZE]) {
         snprintf(out_name + 2 * i, 3, "%02x", digest[i]);
 }
 
-// false: the file can't be read, or it is no longer what it was when it was opened.
+// false: the file is so large that probing it anew is faster, it can't be read, or it is no longer
+// what it was when it was opened.
 static bool sum_file(const char *path, const struct plugin_file *file,
                      uint8_t out_digest[GGML_SHA256_SIZE]) {
+    if (file->id.size > SUMMED_MAX) return false;
     return plugin_file_sha256(file, path, out_digest) == GGML_HOST_OK &&
            plugin_file_unchanged(file, path, true) == GGML_HOST_OK;
 }
@@ -211,5 +214,8 @@ void probe_cache_put(const struct probe_cache *cache, const char *path,
     probe_entry_write(&key, cache->now, result, &bytes);
     if (!bytes.failed) probe_store_write(cache->dir, name, bytes.data, bytes.size);
     probe_writer_free(&bytes);
-    probe_store_prune(cache->dir, ENTRY_EXPIRY);
+}
+
+void probe_cache_prune(const struct probe_cache *cache) {
+    if (cache->dir >= 0) probe_store_prune(cache->dir, ENTRY_EXPIRY);
 }

@@ -55,6 +55,9 @@ bool probe_cache_find(const struct probe_cache *cache, const char *path,
 void probe_cache_put(const struct probe_cache *cache, const char *path,
                      const struct plugin_file *file, const struct probe_result *result);
 
+// Removes entries that were written long ago. Reads the whole directory: once per run. [any-thread]
+void probe_cache_prune(const struct probe_cache *cache);
+
 // --- per platform
 
 // Digest of what drivers depend on: which boot this is, the kernel, its driver modules, devices on

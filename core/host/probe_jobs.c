@@ -88,7 +88,9 @@ static void set_unheard(struct slot *slot) {
     case GGML_HOST_IO_ERROR: set_failure(slot, slot->heard, "its answer could not be read"); break;
     default:
         slot->job->lasting = slot->receiver.greeted;
-        set_failure(slot, GGML_HOST_BAD_PLUGIN, "it wrote to descriptors that are not its own");
+        set_failure(slot, GGML_HOST_BAD_PLUGIN,
+                    "what came over its pipe is no answer: it wrote to descriptors that "
+                    "are not its own, or ran over the helper's memory");
     }
 }
 

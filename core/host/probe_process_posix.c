@@ -132,13 +132,19 @@ static int set_actions(posix_spawn_file_actions_t *actions, int request, int ans
     return error;
 }
 
-// A group of its own, no signal blocked or ignored.
+// A session of its own, so that it has no terminal and no way back into the application's group; no
+// signal blocked or ignored.
 static int set_attributes(posix_spawnattr_t *attributes) {
     sigset_t none, all;
     sigemptyset(&none);
     sigfillset(&all);
+#ifdef POSIX_SPAWN_SETSID
+    const short own_group = POSIX_SPAWN_SETSID;
+#else
+    const short own_group = POSIX_SPAWN_SETPGROUP;
+#endif
     int error = posix_spawnattr_setflags(
-        attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+        attributes, (short)(own_group | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF));
     if (error == 0) error = posix_spawnattr_setpgroup(attributes, 0);
     if (error == 0) error = posix_spawnattr_setsigmask(attributes, &none);
     if (error == 0) error = posix_spawnattr_setsigdefault(attributes, &all);
@@ -277,6 +283,14 @@ void probe_process_collect(void) {
     pthread_mutex_unlock(&left_lock);
 }
 
+// Whether the number is still that of the helper, running or dead. Where the application ignores
+// SIGCHLD, or collects all children itself, it may be somebody else's already.
+static bool is_ours(pid_t pid) {
+    siginfo_t info;
+    memset(&info, 0, sizeof(info));
+    return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
 // While it has not been collected its number can't belong to anybody else.
 void probe_process_end(struct probe_process *process, struct probe_exit *out_exit) {
     enum { PATIENCE_MS = 300 };
@@ -285,8 +299,10 @@ void probe_process_end(struct probe_process *process, struct probe_exit *out_exi
     int status = 0;
     pid_t collected = 0;
     *out_exit = (struct probe_exit){0};
-    kill(-pid, SIGKILL);
-    kill(pid, SIGKILL);
+    if (is_ours(pid)) {
+        kill(-pid, SIGKILL);
+        kill(pid, SIGKILL);
+    }
     for (int i = 0; i < PATIENCE_MS && collected == 0; ++i) {
         collected = waitpid(pid, &status, WNOHANG);
         if (collected == 0) nanosleep(&moment, NULL);

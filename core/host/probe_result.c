@@ -27,6 +27,7 @@ void probe_result_free(struct probe_result *result) {
 static bool take_device(struct probe_result *result, const struct host_device *device) {
     struct ggml_backend_dev_props *props = &result->devices[result->n_devices];
     device->device->iface.get_props(device->device, props);
+    if (props->memory_free > props->memory_total) props->memory_free = props->memory_total;
     const char *description = props->description ? props->description : "";
     props->type = device->type;
     props->name = arena_strdup(&result->arena, device->name);
@@ -79,11 +80,13 @@ void probe_result_fail(struct probe_result *out_result, enum ggml_plugin_stage s
 // --- writing -------------------------------------------------------------------------------------
 
 static uint32_t pack_caps(const struct ggml_backend_dev_caps *caps) {
-    const bool flags[N_CAPS] = {caps->async, caps->host_buffer, caps->buffer_from_host_ptr,
-                                caps->events, caps->mmap_support};
+    // A plugin may have left any byte in a bool.
+    const bool *const flags[N_CAPS] = {&caps->async, &caps->host_buffer,
+                                       &caps->buffer_from_host_ptr, &caps->events,
+                                       &caps->mmap_support};
     uint32_t bits = 0;
     for (int i = 0; i < N_CAPS; ++i)
-        bits |= (uint32_t)flags[i] << i;
+        bits |= (uint32_t)(*(const unsigned char *)flags[i] != 0) << i;
     return bits;
 }
 

@@ -9,7 +9,8 @@
 #include "host/probe_bytes.h"
 #include "host/record.h"
 
-enum { PROBE_RESULT_MAX = 1 << 20, PROBE_DEVICES_MAX = 1024 };
+// Room for as many devices with three texts of PROBE_TEXT_MAX each.
+enum { PROBE_DEVICES_MAX = 1024, PROBE_RESULT_MAX = (PROBE_DEVICES_MAX + 1) * 4 * PROBE_TEXT_MAX };
 
 // Zero-initialised is an empty one. [stream]
 struct probe_result {

@@ -34,38 +34,67 @@ static bool is_private(const struct stat *info) {
 
 // --- directory -----------------------------------------------------------------------------------
 
-static bool make_one(const char *path) {
-    return mkdir(path, S_IRWXU) == 0 || errno == EEXIST;
+static bool is_trusted(const struct stat *info) {
+    return info->st_uid == geteuid() || info->st_uid == 0;
 }
 
-// Creates it with all above it; what exists is left as it is.
-static enum ggml_host_status make_directories(const char *dir) {
-    char *path = ggml_mem_strdup(dir);
-    if (!path) return ggml_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for the probe cache");
-    bool good = true;
-    for (char *slash = strchr(path + 1, '/'); slash && good; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        good = make_one(path);
-        *slash = '/';
+static int denied(void) {
+    errno = EACCES;
+    return -1;
+}
+
+// The directory of this name in another one, which is made if there is none. Directories and links
+// of others than root and the user are not entered, and nothing is made in root's for others: with
+// somebody else's HOME in its environment, root must not write where that one says.
+static int enter(int parent, const char *name) {
+    enum { HOW = O_RDONLY | O_DIRECTORY | O_CLOEXEC };
+    struct stat info;
+    if (ggml_fault(GGML_FAULT_OPEN)) return -1;
+    int fd = openat(parent, name, HOW | O_NOFOLLOW);
+    if (fd < 0 && errno == ENOENT) {
+        if (fstat(parent, &info) != 0) return -1;
+        if (info.st_uid != geteuid()) return denied();
+        if (mkdirat(parent, name, S_IRWXU) != 0 && errno != EEXIST) return -1;
+        fd = openat(parent, name, HOW | O_NOFOLLOW);
+    } else if (fd < 0 && (errno == ELOOP || errno == ENOTDIR)) {
+        if (fstatat(parent, name, &info, AT_SYMLINK_NOFOLLOW) != 0) return -1;
+        if (!S_ISLNK(info.st_mode) || !is_trusted(&info)) return denied();
+        fd = openat(parent, name, HOW);
     }
-    good = good && make_one(path);
-    const enum ggml_host_status status =
-        good ? GGML_HOST_OK : fail_with_errno(dir, "made a directory");
-    ggml_mem_free(path);
-    return status == GGML_HOST_NOT_FOUND ? GGML_HOST_IO_ERROR : status;
+    if (fd < 0) return -1;
+    if (fstat(fd, &info) == 0 && is_trusted(&info)) return fd;
+    close(fd);
+    return denied();
+}
+
+// Component by component; errno is set on failure.
+static int walk(char *path) {
+    int fd = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    char *rest = path;
+    for (char *name; fd >= 0 && (name = strsep(&rest, "/")) != NULL;) {
+        if (name[0] == '\0') continue;
+        const int next = enter(fd, name);
+        const int why = errno;
+        close(fd);
+        errno = why;
+        fd = next;
+    }
+    return fd;
 }
 
 enum ggml_host_status probe_store_open(const char *dir, int *out_dir) {
-    enum { HOW = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
     struct stat info;
     *out_dir = -1;
-    int fd = ggml_fault(GGML_FAULT_OPEN) ? -1 : open(dir, HOW);
-    if (fd < 0 && errno == ENOENT) {
-        const enum ggml_host_status status = make_directories(dir);
-        if (status != GGML_HOST_OK) return status;
-        fd = open(dir, HOW);
+    char *path = ggml_mem_strdup(dir);
+    if (!path) return ggml_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for the probe cache");
+    const int fd = walk(path);
+    const int why = errno;
+    ggml_mem_free(path);
+    errno = why;
+    if (fd < 0) {
+        const enum ggml_host_status status = fail_with_errno(dir, "opened");
+        return status == GGML_HOST_NOT_FOUND ? GGML_HOST_IO_ERROR : status;
     }
-    if (fd < 0) return fail_with_errno(dir, "opened");
     if (fstat(fd, &info) != 0 || !is_private(&info)) {
         close(fd);
         return ggml_fail(GGML_HOST_PERMISSION_DENIED,
@@ -145,9 +174,19 @@ static bool is_old(int dir, const char *name, time_t before) {
     return S_ISREG(info.st_mode) && info.st_mtime < before;
 }
 
+static const char *skip_digits(const char *text) {
+    return text + strspn(text, "0123456789");
+}
+
+// Named as probe_store_write names them, and nothing else: the directory may have other files too.
 static bool is_ours(const char *name) {
     const size_t length = strlen(name);
-    if (strncmp(name, TEMPORARY_PREFIX, sizeof(TEMPORARY_PREFIX) - 1) == 0) return true;
+    if (strncmp(name, TEMPORARY_PREFIX, sizeof(TEMPORARY_PREFIX) - 1) == 0) {
+        const char *process = name + sizeof(TEMPORARY_PREFIX) - 1;
+        const char *dash = skip_digits(process);
+        if (dash == process || *dash != '-') return false;
+        return dash[1] != '\0' && *skip_digits(dash + 1) == '\0';
+    }
     return length == 2 * GGML_SHA256_SIZE && strspn(name, "0123456789abcdef") == length;
 }
 

@@ -378,6 +378,15 @@ static void test_f27_listed_files_are_mapped_from_a_copy(void **state) {
     munmap(mapping, mapping_size);
 }
 
+// --- F16: a file that is large on paper
+
+static void test_f16_a_file_that_is_too_large_is_not_read(void **state) {
+    (void)state;
+    add_as("ggml-marker.so", "ggml-marker.so");
+    if (truncate(plugin_dir_path(&dir, "ggml-marker.so"), (off_t)40 << 30) != 0) return;
+    expect("ggml-marker.so", GGML_HOST_NOT_A_PLUGIN, "larger than any plugin");
+}
+
 // --- F29: a plugin that is never unmapped
 
 static void test_f29_loading_it_again_costs_nothing(void **state) {
@@ -405,6 +414,7 @@ int main(void) {
         TEST(test_f7_the_process_is_left_as_it_was),
         TEST(test_f8_a_path_that_the_linker_would_change_is_refused),
         TEST(test_f27_listed_files_are_mapped_from_a_copy),
+        TEST(test_f16_a_file_that_is_too_large_is_not_read),
         TEST(test_f29_loading_it_again_costs_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -11,10 +12,12 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "base/fault.h"
 #include "base/status.h"
 #include "ggml-alloc.h"
 #include "ggml-backend-impl.h"
@@ -166,10 +169,64 @@ static void test_load_all_from_every_thread_loads_once(void **state) {
     plugin_dir_close(&dir);
 }
 
+// F16 of a security review: a disk that takes its time holds up who wants its file, and nobody
+// else.
+static pthread_t waits_for_disk;
+static sem_t disk, disk_reached;
+
+static bool slow_disk(enum ggml_fault_point point, void *context) {
+    (void)context;
+    if (point == GGML_FAULT_OPEN && pthread_equal(pthread_self(), waits_for_disk)) {
+        sem_post(&disk_reached);
+        sem_wait(&disk);
+        ggml_fault_set_hook(NULL, NULL);
+    }
+    return true;
+}
+
+static void *load_from_slow_disk(void *path) {
+    waits_for_disk = pthread_self();
+    ggml_fault_set_hook(slow_disk, NULL);
+    expect(ggml_plugin_load(path, NULL) == GGML_HOST_OK);
+    return NULL;
+}
+
+static void *load_meanwhile(void *path) {
+    expect(ggml_plugin_load(path, NULL) == GGML_HOST_OK);
+    return NULL;
+}
+
+static void test_f16_a_slow_file_holds_up_nobody_else(void **state) {
+    (void)state;
+    char slow[600], other[600];
+    pthread_t threads[2];
+    struct timespec limit;
+    fill();
+    atomic_store(&n_errors, 0);
+    snprintf(slow, sizeof(slow), "%s", plugin_dir_path(&dir, "ggml-marker.so"));
+    snprintf(other, sizeof(other), "%s", plugin_dir_path(&dir, "ggml-gpu.so"));
+    sem_init(&disk, 0, 0);
+    sem_init(&disk_reached, 0, 0);
+    assert_int_equal(pthread_create(&threads[0], NULL, load_from_slow_disk, slow), 0);
+    sem_wait(&disk_reached);
+    assert_int_equal(pthread_create(&threads[1], NULL, load_meanwhile, other), 0);
+    clock_gettime(CLOCK_REALTIME, &limit);
+    limit.tv_sec += 5;
+    const int late = pthread_timedjoin_np(threads[1], NULL, &limit);
+    sem_post(&disk);
+    pthread_join(threads[0], NULL);
+    if (late) pthread_join(threads[1], NULL);
+    assert_int_equal(late, 0);
+    assert_int_equal(atomic_load(&n_errors), 0);
+    unload_everything();
+    plugin_dir_close(&dir);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_load_all_from_every_thread_loads_once),
         cmocka_unit_test(test_loading_listing_and_unloading_at_once),
+        cmocka_unit_test(test_f16_a_slow_file_holds_up_nobody_else),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -318,6 +318,37 @@ static void test_linker_messages_show_the_path(void **state) {
     assert_null(strstr(ggml_last_error(), "/proc/"));
 }
 
+// F4 of a security review: the library is found by a relative path, then the program goes
+// elsewhere.
+static int load_all_elsewhere(void) {
+    char folder[600], name[300];
+    enum ggml_host_status (*load_all)(const char *dir, size_t *out_loaded);
+    const char *slash = strrchr(SHARED_CORE, '/');
+    snprintf(folder, sizeof(folder), "%.*s", (int)(slash - SHARED_CORE), SHARED_CORE);
+    snprintf(name, sizeof(name), ".%s", slash);
+    void *library = chdir(folder) == 0 ? dlopen(name, RTLD_NOW | RTLD_LOCAL) : NULL;
+    void *symbol = library ? dlsym(library, "ggml_plugin_load_all") : NULL;
+    if (!symbol || chdir(dir.path) != 0) return 1;
+    memcpy(&load_all, &symbol, sizeof(symbol));
+    load_all(NULL, NULL);
+    return 0;
+}
+
+static void test_f4_the_library_is_where_it_was_when_it_was_mapped(void **state) {
+    (void)state;
+    int status = 0;
+    assert_int_equal(mkdir(plugin_dir_path(&dir, "ggml-plugins"), 0755), 0);
+    add_as("ggml-marker.so", "ggml-plugins/ggml-marker.so");
+    FILE *file = fopen(plugin_dir_path(&dir, strrchr(SHARED_CORE, '/') + 1), "w");
+    assert_non_null(file);
+    fclose(file);
+    const pid_t child = fork();
+    if (child == 0) _exit(load_all_elsewhere());
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_false(plugin_dir_was_mapped(&dir, "marker"));
+}
+
 // --- privileged processes
 
 static const char *const variables[] = {
@@ -397,6 +428,7 @@ int main(int argc, char **argv) {
         TEST(test_plugins_know_where_they_lie),
         TEST(test_libraries_beside_the_plugin_are_found),
         TEST(test_linker_messages_show_the_path),
+        TEST(test_f4_the_library_is_where_it_was_when_it_was_mapped),
         TEST(test_privileged_processes_read_no_variable),
         TEST(test_a_setuid_program_reads_no_variable),
     };

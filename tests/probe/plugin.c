@@ -32,6 +32,7 @@ enum habit {
     MEMORY,
     STOP,
     FORK_BOTH,
+    OWN_SESSION,
 };
 
 static struct ggml_backend_device device;
@@ -112,6 +113,9 @@ static void act(enum habit habit) {
     case STOP: raise(SIGSTOP); break;
     case FORK_BOTH:
         if (fork() < 0) abort();
+        break;
+    case OWN_SESSION:
+        if (getsid(0) != getpgrp()) abort();
         break;
     default: break;
     }

@@ -20,6 +20,7 @@
 #include <cmocka.h>
 
 #include "base/status.h"
+#include "host/probe_process.h"
 #include "support/plugin_dir.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -109,6 +110,7 @@ static const struct {
     {"ggml-grandchild.so", GGML_HOST_OK, GGML_PLUGIN_STAGE_READY, ""},
     {"ggml-grandchild_session.so", GGML_HOST_OK, GGML_PLUGIN_STAGE_READY, ""},
     {"ggml-grandchild_only.so", GGML_HOST_CRASHED, GGML_PLUGIN_STAGE_MAP, "exit status 0"},
+    {"ggml-own_session.so", GGML_HOST_OK, GGML_PLUGIN_STAGE_READY, ""}, // F21
     {"ggml-flood.so", GGML_HOST_BAD_PLUGIN, GGML_PLUGIN_STAGE_MAP, "not its own"},
     {"ggml-forge.so", GGML_HOST_BAD_PLUGIN, GGML_PLUGIN_STAGE_MAP, "not its own"},
     {"ggml-close_all.so", GGML_HOST_CRASHED, GGML_PLUGIN_STAGE_MAP, "could not answer"},
@@ -433,6 +435,39 @@ static void test_a_process_without_streams_that_ignores_its_children(void **stat
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
+// F22 of a security review: where children are collected without being asked for, the helper's
+// number may have become somebody else's.
+static void test_f22_no_stranger_is_killed(void **state) {
+    (void)state;
+    int ends[2], status = 0;
+    pid_t stranger = 0;
+    assert_int_equal(pipe(ends), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        stranger = fork(); // no child of ours
+        if (stranger == 0) {
+            alarm(20);
+            pause();
+            _exit(0);
+        }
+        const ssize_t n = write(ends[1], &stranger, sizeof(stranger));
+        (void)n;
+        waitpid(stranger, &status, 0);
+        _exit(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM ? 0 : 1);
+    }
+    assert_int_equal(read(ends[0], &stranger, sizeof(stranger)), sizeof(stranger));
+    struct probe_process process = {.pid = stranger, .fd = -1};
+    struct probe_exit how;
+    probe_process_end(&process, &how);
+    assert_false(how.known);
+    kill(stranger, SIGTERM);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    close(ends[0]);
+    close(ends[1]);
+}
+
 static void *probe_in_thread(void *good) {
     const struct ggml_probe_options options = usual();
     ggml_probe_report_t report = NULL;
@@ -548,6 +583,7 @@ int main(void) {
         WITH_DIR(test_without_a_helper_this_process_probes_and_says_so),
         WITH_DIR(test_in_process_on_request),
         WITH_DIR(test_a_process_without_streams_that_ignores_its_children),
+        WITH_DIR(test_f22_no_stranger_is_killed),
         WITH_DIR(test_threads_probe_at_once),
         WITH_DIR(test_a_helper_inherits_no_descriptor),
         WITH_DIR(test_progress_is_told_once_per_candidate),

@@ -485,8 +485,70 @@ static void test_processes_share_a_cache(void **state) {
 
 #define WITH_DIRS(function) cmocka_unit_test_setup_teardown(function, open_dirs, close_dirs)
 
+// F11 of a security review: only what the cache wrote is removed, whatever else lies there.
+static void test_f11_files_of_others_stay(void **state) {
+    (void)state;
+    const struct ggml_probe_options options = usual();
+    static const char *const names[] = {"new-thesis.tex", "new-12-3", "new-12-", "new-1-2-3"};
+    const struct timespec old[2] = {{.tv_sec = time(NULL) - 120 * 24 * 3600},
+                                    {.tv_sec = time(NULL) - 120 * 24 * 3600}};
+    struct probe_cache cache;
+    assert_int_equal(probe_cache_open(cache_path, helper_path, -1, &cache), GGML_HOST_OK);
+    probe_cache_close(&cache);
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
+        char path[700];
+        snprintf(path, sizeof(path), "%s/%s", cache_path, names[i]);
+        const int fd = open(path, O_WRONLY | O_CREAT, 0600);
+        assert_true(fd >= 0);
+        assert_int_equal(futimens(fd, old), 0);
+        close(fd);
+    }
+    add_from(FIXTURES, "ggml-gpu.so");
+    assert_spawned(&options);
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
+        char path[700];
+        snprintf(path, sizeof(path), "%s/%s", cache_path, names[i]);
+        assert_int_equal(access(path, F_OK), strcmp(names[i], "new-12-3") == 0 ? -1 : 0);
+        unlink(path);
+    }
+}
+
+// F12: root with somebody else's HOME writes nothing there, and follows none of his links.
+static void test_f12_root_enters_no_folder_of_others(void **state) {
+    enum { STRANGER = 12345 };
+    (void)state;
+    struct probe_cache cache;
+    char house[600], path[700], target[600];
+    if (geteuid() != 0) return; // nobody else can give folders away
+    snprintf(house, sizeof(house), "%s", plugin_dir_path(&dir, "house"));
+    snprintf(target, sizeof(target), "%s", plugin_dir_path(&dir, "target"));
+    assert_int_equal(mkdir(house, 0755), 0);
+    assert_int_equal(mkdir(target, 0700), 0);
+    assert_int_equal(chown(house, STRANGER, STRANGER), 0);
+    snprintf(path, sizeof(path), "%s/.cache/ggml-host/probe", house);
+    assert_int_equal(probe_cache_open(path, helper_path, -1, &cache), GGML_HOST_PERMISSION_DENIED);
+    snprintf(path, sizeof(path), "%s/.cache", house);
+    assert_int_equal(access(path, F_OK), -1);
+    // A link of his in a folder of root's.
+    snprintf(path, sizeof(path), "%s", plugin_dir_path(&dir, "link"));
+    assert_int_equal(symlink(target, path), 0);
+    assert_int_equal(lchown(path, STRANGER, STRANGER), 0);
+    snprintf(path, sizeof(path), "%s", plugin_dir_path(&dir, "link/probe"));
+    assert_int_equal(probe_cache_open(path, helper_path, -1, &cache), GGML_HOST_PERMISSION_DENIED);
+    snprintf(path, sizeof(path), "%s/probe", target);
+    assert_int_equal(access(path, F_OK), -1);
+    // One of root's own is root's own affair.
+    snprintf(path, sizeof(path), "%s", plugin_dir_path(&dir, "mine"));
+    assert_int_equal(symlink(target, path), 0);
+    snprintf(path, sizeof(path), "%s", plugin_dir_path(&dir, "mine/probe"));
+    assert_int_equal(probe_cache_open(path, helper_path, -1, &cache), GGML_HOST_OK);
+    probe_cache_close(&cache);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        WITH_DIRS(test_f11_files_of_others_stay),
+        WITH_DIRS(test_f12_root_enters_no_folder_of_others),
         WITH_DIRS(test_a_second_probe_starts_no_helper),
         WITH_DIRS(test_flags_pass_the_cache_by),
         WITH_DIRS(test_the_place_follows_the_environment),

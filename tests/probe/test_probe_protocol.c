@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -188,8 +189,37 @@ static void test_texts_are_cut_to_what_fits(void **state) {
     probe_writer_free(&writer);
 }
 
+// F19 of a security review: as many devices with as long texts as loading takes.
+static void test_f19_the_largest_result_fits(void **state) {
+    (void)state;
+    char text[PROBE_TEXT_MAX];
+    struct ggml_backend_dev_props *devices = calloc(PROBE_DEVICES_MAX, sizeof(*devices));
+    struct probe_result read, result = {.stage = GGML_PLUGIN_STAGE_READY, .message = ""};
+    struct probe_writer writer = {0};
+    assert_non_null(devices);
+    memset(text, 'x', sizeof(text) - 1);
+    text[sizeof(text) - 1] = '\0';
+    for (size_t i = 0; i < PROBE_DEVICES_MAX; ++i) {
+        devices[i].name = devices[i].description = devices[i].device_id = text;
+        memset(&devices[i].caps, 0xaa, sizeof(devices[i].caps)); // any byte may lie in a bool
+    }
+    result.missing = "";
+    result.devices = devices;
+    result.n_devices = PROBE_DEVICES_MAX;
+    probe_result_write(&result, &writer);
+    assert_false(writer.failed);
+    assert_true(writer.size <= PROBE_RESULT_MAX);
+    assert_int_equal(probe_result_read(writer.data, writer.size, &read), GGML_HOST_OK);
+    assert_int_equal(read.n_devices, PROBE_DEVICES_MAX);
+    assert_true(read.devices[7].caps.async && read.devices[7].caps.events);
+    probe_result_free(&read);
+    probe_writer_free(&writer);
+    free(devices);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_f19_the_largest_result_fits),
         cmocka_unit_test(test_a_conversation_in_pieces_of_any_size),
         cmocka_unit_test(test_a_flipped_bit_anywhere_is_noticed),
         cmocka_unit_test(test_nothing_is_believed_without_the_key_or_out_of_order),
