@@ -3,10 +3,12 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/fork_lock.h"
 #include "base/mem.h"
 #include "ggml-impl.h"
 
 static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
+FORK_LOCK(log_lock);
 static ggml_log_callback log_callback; // NULL: the default, stderr
 static void *log_user_data;
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "base/thread_guard.h"
 
+#include "base/fork_lock.h"
 #include "base/status.h"
 
 static pthread_mutex_t calls_lock = PTHREAD_MUTEX_INITIALIZER;
+FORK_LOCK(calls_lock);
 static struct thread_guard *calls; // in progress, of all threads
 
 bool thread_guard_enter(struct thread_guard *out_guard, const void *object, const char *function) {

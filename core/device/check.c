@@ -76,6 +76,42 @@ void device_live_settle(void **slot, ggml_backend_dev_t device) {
     }
 }
 
+static void find_range(struct device_host_range *range, ggml_backend_buffer_t buffer) {
+    ggml_backend_buffer_type_t buft = buffer->buft;
+    *range = (struct device_host_range){.buffer = buffer};
+    if (!buft || !buft->iface.is_host || !buft->iface.is_host(buft)) return;
+    const void *base = buffer->iface.get_base ? buffer->iface.get_base(buffer) : NULL;
+    if (!base || buffer->size > UINTPTR_MAX - (uintptr_t)base) return;
+    range->begin = (uintptr_t)base;
+    range->end = (uintptr_t)base + buffer->size;
+}
+
+// As ggml_nbytes, but what no memory has does not wrap around.
+static size_t span_of(const struct ggml_tensor *tensor) {
+    const size_t block = (size_t)ggml_blck_size(tensor->type);
+    size_t bytes = ggml_type_size(tensor->type), more;
+    if (ggml_is_empty(tensor) || block == 0) return 0;
+    for (int i = 0; i < GGML_MAX_DIMS; ++i) {
+        size_t steps = (size_t)tensor->ne[i] - 1;
+        if (i == 0) steps /= block;
+        if (__builtin_mul_overflow(steps, tensor->nb[i], &more) ||
+            __builtin_add_overflow(bytes, more, &bytes)) {
+            return SIZE_MAX;
+        }
+    }
+    return bytes;
+}
+
+bool device_is_in_buffer(const struct ggml_tensor *tensor, struct device_host_range *range) {
+    ggml_backend_buffer_t buffer = device_tensor_buffer(tensor);
+    if (!buffer || !tensor->data) return true;
+    if (buffer != range->buffer) find_range(range, buffer);
+    if (range->end == 0) return true;
+    const size_t bytes = span_of(tensor);
+    const uintptr_t data = (uintptr_t)tensor->data;
+    return bytes == 0 || (data >= range->begin && data <= range->end && bytes <= range->end - data);
+}
+
 bool device_buft_is_meta(ggml_backend_buffer_type_t buft) {
     ggml_backend_dev_t device = buft ? buft->device : NULL;
     return device && device->iface.get_type &&

@@ -63,6 +63,17 @@ static inline bool device_is_inside(const struct ggml_tensor *tensor) {
     return bytes == 0 || (tensor->view_offs <= room && bytes <= room - tensor->view_offs);
 }
 
+// The memory of the buffer that was asked about last.
+struct device_host_range {
+    ggml_backend_buffer_t buffer;
+    uintptr_t begin, end; // 0 and 0: it is not host memory
+};
+
+// Whether the tensor's bytes lie within its buffer, where that is host memory: somebody may have
+// changed its extents, strides or data by hand. What lies in no buffer, or in memory of a device,
+// passes. Keeps the buffer's range for the next tensor in it.
+bool device_is_in_buffer(const struct ggml_tensor *tensor, struct device_host_range *range);
+
 // The buffer that holds the tensor's bytes, or NULL; views may be uninitialised.
 static inline ggml_backend_buffer_t device_tensor_buffer(const struct ggml_tensor *tensor) {
     return tensor->view_src ? tensor->view_src->buffer : tensor->buffer;

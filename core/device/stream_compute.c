@@ -9,6 +9,7 @@ struct graph_check {
     const char *function;
     const char *label;
     bool needs_buffers; // the device can't address plain host memory
+    struct device_host_range *range;
 };
 
 static bool refuse(const struct graph_check *check, int node, const struct ggml_tensor *tensor,
@@ -31,6 +32,9 @@ static bool usable(const struct graph_check *check, int node, const struct ggml_
     }
     if (check->needs_buffers && tensor->data && !device_tensor_buffer(tensor)) {
         return refuse(check, node, tensor, "lies in no buffer of the device");
+    }
+    if (!device_is_in_buffer(tensor, check->range)) {
+        return refuse(check, node, tensor, "reaches beyond its buffer");
     }
     return true;
 }
@@ -62,8 +66,9 @@ static bool graph_usable(const char *function, ggml_backend_t backend,
         return false;
     }
     if (graph->n_nodes > 0 && !device_given(graph->nodes, function, "list of nodes")) return false;
+    struct device_host_range range = {0};
     const struct graph_check check = {function, device_stream_label(backend),
-                                      !is_on_host(backend->device)};
+                                      !is_on_host(backend->device), &range};
     for (int i = 0; i < graph->n_nodes; ++i) {
         if (!node_usable(&check, i, graph->nodes[i])) return false;
     }

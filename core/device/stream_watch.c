@@ -4,8 +4,11 @@
 #include <pthread.h>
 #include <stddef.h>
 
+#include "base/fork_lock.h"
+
 // One list for all streams: there are few watches, and streams are freed rarely.
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+FORK_LOCK(lock);
 static struct stream_watch *watches;
 
 void stream_watch_start(struct stream_watch *out_watch, ggml_backend_t stream) {

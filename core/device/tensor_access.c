@@ -28,7 +28,13 @@ static bool has_memory(const char *function, const struct ggml_tensor *tensor) {
                   tensor->name);
         return false;
     }
-    if (device_tensor_buffer(tensor) && tensor->data) return true;
+    struct device_host_range range = {0};
+    if (device_tensor_buffer(tensor) && tensor->data) {
+        if (device_is_in_buffer(tensor, &range)) return true;
+        ggml_fail(GGML_HOST_OUT_OF_RANGE, "%s: '%s' reaches beyond its buffer", function,
+                  tensor->name);
+        return false;
+    }
     ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: tensor '%s' has no %s: allocate it first", function,
               tensor->name, tensor->data ? "buffer" : "data");
     return false;

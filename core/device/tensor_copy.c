@@ -17,6 +17,12 @@ static bool allocated(const char *function, const char *what, const struct ggml_
                   what, tensor->name);
         return false;
     }
+    struct device_host_range range = {0};
+    if (!device_is_in_buffer(tensor, &range)) {
+        ggml_fail(GGML_HOST_OUT_OF_RANGE, "%s: the %s '%s' reaches beyond its buffer", function,
+                  what, tensor->name);
+        return false;
+    }
     if (device_tensor_buffer(tensor) && tensor->data) return true;
     ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the %s '%s' is not allocated", function, what,
               tensor->name);

@@ -113,7 +113,8 @@ static bool attach_view(struct shape *shape, struct ggml_tensor *view_src, size_
     struct ggml_tensor *root = view_src->view_src ? view_src->view_src : view_src;
     const size_t packed = packed_bytes(shape);
     const size_t room = ggml_nbytes(root), bytes = shape->bytes < packed ? shape->bytes : packed;
-    const bool wraps = offset > SIZE_MAX - view_src->view_offs;
+    const bool wraps =
+        offset > SIZE_MAX / 2 || view_src->view_offs > SIZE_MAX / 2 - offset; // of pointers
     const size_t total = wraps ? SIZE_MAX : offset + view_src->view_offs;
     if (wraps || (bytes > 0 && (bytes > room || total > room - bytes))) {
         ggml_fail(GGML_HOST_OUT_OF_RANGE,

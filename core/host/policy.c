@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/env.h"
+#include "base/fork_lock.h"
 #include "base/mem.h"
 #include "base/status.h"
 #include "host/search_path.h"
@@ -18,6 +19,7 @@ static struct {
     uint8_t (*sums)[GGML_SHA256_SIZE];
     size_t n_sums;
 } chosen = {.lock = PTHREAD_MUTEX_INITIALIZER};
+FORK_LOCK(chosen.lock);
 
 // --- set
 

@@ -20,6 +20,7 @@
 #include "base/dl.h"
 #include "base/env.h"
 #include "base/fault.h"
+#include "base/fork_lock.h"
 #include "base/status.h"
 #include "ggml-version.h"
 #include "host/probe_process.h"
@@ -263,6 +264,7 @@ bool probe_process_gone(const struct probe_process *process) {
 // Processes that did not go when they were killed: a driver holds them. They are few or the
 // machine has other problems; one that finds no place stays until this process ends.
 static pthread_mutex_t left_lock = PTHREAD_MUTEX_INITIALIZER;
+FORK_LOCK(left_lock);
 static pid_t left[32];
 
 static void leave(pid_t pid) {

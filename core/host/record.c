@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/fork_lock.h"
 #include "base/mem.h"
 #include "base/status.h"
 #include "host/search_path.h"
@@ -20,6 +21,7 @@ struct directory {
 
 // Held only while the lists are read or changed, never while a plugin's code runs.
 static pthread_mutex_t records_lock = PTHREAD_MUTEX_INITIALIZER;
+FORK_LOCK(records_lock);
 static struct record *records;
 static struct directory *directories;
 

@@ -12,6 +12,20 @@
 static pthread_mutex_t change_lock = PTHREAD_MUTEX_INITIALIZER;
 static _Thread_local bool changing;
 
+#ifndef _WIN32
+// The child of a fork has one thread: whoever else was changing something, or reading, is not
+// there. What was being loaded is not known in the child.
+static void forked(void) {
+    pthread_mutex_init(&change_lock, NULL);
+    if (changing) pthread_mutex_lock(&change_lock); // a plugin's start-up forked
+    snapshot_forked();
+}
+
+__attribute__((constructor)) static void watch_forks(void) {
+    pthread_atfork(NULL, NULL, forked);
+}
+#endif
+
 bool registry_lock(const char *function) {
     if (changing) {
         ggml_fail(GGML_HOST_BUSY,

@@ -42,6 +42,11 @@ struct snapshot *snapshot_publish(struct snapshot *next) {
     return old;
 }
 
+void snapshot_forked(void) {
+    for (int i = 0; i < 2; ++i)
+        atomic_store(&readers[i], 0);
+}
+
 // --- order ---------------------------------------------------------------------------------------
 
 // The first CPU device is the one that applications fall back on: host memory comes first.

@@ -39,4 +39,7 @@ struct snapshot *snapshot_current(void);
 // Replaces it and waits until no reader holds the one before, which is answered. [stream]
 struct snapshot *snapshot_publish(struct snapshot *next);
 
+// In the child of a fork: nobody is reading. [init]
+void snapshot_forked(void);
+
 #endif

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fork_lock.h"
 #include "ggml-plugin.h"
 
 enum { MAX_HOSTS = 16 };
@@ -12,6 +13,7 @@ enum { MAX_HOSTS = 16 };
 // Held while the plugin's own start or shutdown runs, so that two hosts can't do both at once.
 static pthread_mutex_t entry_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t hosts_lock = PTHREAD_MUTEX_INITIALIZER;
+FORK_LOCK(hosts_lock);
 static const struct ggml_host_table *hosts[MAX_HOSTS];
 static int n_hosts;
 static struct ggml_sdk_plugin *attached_plugin;

@@ -6,6 +6,10 @@
 #include <sched.h>
 #include <stdio.h>
 
+#ifndef _WIN32
+#include <unistd.h>
+#endif
+
 #include "cpu_api.h"
 #include "kernel.h"
 #include "platform.h"
@@ -44,9 +48,27 @@ struct ggml_threadpool {
     bool started;
     bool caller_placed;
     struct ggml_threadpool *next_idle;
+    long process; // whose workers they are
 };
 
 static _Atomic bool spread_workers;
+
+static pthread_mutex_t idle_lock = PTHREAD_MUTEX_INITIALIZER;
+
+#ifdef __linux__
+// A child must not find it held by a thread that it does not have.
+static void hold_idle(void) {
+    pthread_mutex_lock(&idle_lock);
+}
+
+static void release_idle(void) {
+    pthread_mutex_unlock(&idle_lock);
+}
+
+__attribute__((constructor)) static void watch_forks(void) {
+    pthread_atfork(hold_idle, release_idle, release_idle);
+}
+#endif
 
 // --- waiting ---------------------------------------------------------------------------
 
@@ -193,6 +215,30 @@ static void init_graph_lock(pthread_mutex_t *mutex) {
     pthread_mutexattr_destroy(&attributes);
 }
 
+static long this_process(void) {
+#ifdef _WIN32
+    return 0; // where there is no fork
+#else
+    return (long)getpid();
+#endif
+}
+
+// In the child of a fork the workers are not there, and who held a lock isn't either: starts anew.
+static void take_over(struct ggml_threadpool *pool) {
+    if (pool->process == this_process()) return;
+    pthread_mutex_lock(&idle_lock);
+    if (pool->process != this_process()) {
+        init_graph_lock(&pool->use);
+        pthread_mutex_init(&pool->lock, NULL);
+        pthread_cond_init(&pool->wake, NULL);
+        pool->sleepers = 0;
+        pool->n_workers = 0;
+        pool->started = pool->caller_placed = false;
+        pool->process = this_process();
+    }
+    pthread_mutex_unlock(&idle_lock);
+}
+
 struct ggml_threadpool *cpu_threadpool_new(const struct ggml_threadpool_params *params) {
     if (params->n_threads < 1 || params->n_threads > GGML_MAX_N_THREADS ||
         params->prio < GGML_SCHED_PRIO_LOW || params->prio > GGML_SCHED_PRIO_REALTIME) {
@@ -215,11 +261,13 @@ struct ggml_threadpool *cpu_threadpool_new(const struct ggml_threadpool_params *
     pthread_mutex_init(&pool->lock, NULL);
     pthread_cond_init(&pool->wake, NULL);
     atomic_store(&pool->paused, params->paused);
+    pool->process = this_process();
     return pool;
 }
 
 void cpu_threadpool_free(struct ggml_threadpool *pool) {
     if (!pool) return;
+    take_over(pool);
     pthread_mutex_lock(&pool->use);
     atomic_store(&pool->stop, true);
     wake_workers(pool, 0);
@@ -246,6 +294,7 @@ void cpu_threadpool_resume(struct ggml_threadpool *pool) {
 }
 
 int cpu_threadpool_begin(struct ggml_threadpool *pool, int n_threads) {
+    take_over(pool);
     if (pthread_mutex_lock(&pool->use) != 0) {
         cpu_fail(GGML_STATUS_FAILED, GGML_HOST_BUSY,
                  "a graph can't be computed from inside another one on the same thread pool");
@@ -278,7 +327,6 @@ void cpu_threadpool_end(struct ggml_threadpool *pool) {
 
 // --- pools that are kept ---------------------------------------------------------------
 
-static pthread_mutex_t idle_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct ggml_threadpool *idle; // last used first
 
 struct ggml_threadpool *cpu_threadpool_borrow(int n_threads) {

@@ -127,8 +127,9 @@ static void normalise_group(const struct ggml_tensor *dst, struct group g, doubl
 
 enum ggml_status CPU_FN(cpu_group_norm)(const struct cpu_task *task) {
     const struct ggml_tensor *dst = task->dst;
-    const int64_t groups = ggml_get_op_params_i32(dst, 0);
-    const int64_t channels = (dst->ne[2] + groups - 1) / groups;
+    const int64_t wanted = ggml_get_op_params_i32(dst, 0);
+    const int64_t channels = (dst->ne[2] + wanted - 1) / wanted;
+    const int64_t groups = MIN(wanted, dst->ne[2]); // others have no channel
     int64_t begin, end;
     cpu_task_range(task, groups * dst->ne[3], &begin, &end);
     for (int64_t i = begin; i < end; ++i) {

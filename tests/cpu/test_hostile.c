@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+// Graphs and tensors that nobody should build, and tensors that were changed by hand. The findings'
+// numbers are those of a security review.
+#define _POSIX_C_SOURCE 200809L
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "ggml-alloc.h"
+#include "ggml-cpu.h"
+#include "ggml-host.h"
+
+enum { N = 64 };
+
+struct scene {
+    struct ggml_context *ctx;
+    ggml_backend_t backend;
+    ggml_backend_buffer_t buffer;
+    struct ggml_tensor *a, *b, *sum;
+    struct ggml_cgraph *graph;
+};
+
+static void open_scene(struct scene *scene) {
+    const struct ggml_init_params params = {1 << 20, NULL, true};
+    scene->ctx = ggml_init(params);
+    scene->backend = ggml_backend_cpu_init();
+    assert_true(scene->ctx && scene->backend);
+    scene->a = ggml_new_tensor_2d(scene->ctx, GGML_TYPE_F32, N, 2);
+    scene->b = ggml_new_tensor_2d(scene->ctx, GGML_TYPE_F32, N, 2);
+    scene->sum = ggml_add(scene->ctx, scene->a, scene->b);
+    scene->graph = ggml_new_graph(scene->ctx);
+    ggml_build_forward_expand(scene->graph, scene->sum);
+    scene->buffer = ggml_backend_alloc_ctx_tensors(scene->ctx, scene->backend);
+    assert_non_null(scene->buffer);
+    ggml_backend_buffer_clear(scene->buffer, 0);
+}
+
+static void close_scene(struct scene *scene) {
+    ggml_backend_buffer_free(scene->buffer);
+    ggml_backend_free(scene->backend);
+    ggml_free(scene->ctx);
+}
+
+// Each way to reach outside, of a source and of the result.
+static void change(struct ggml_tensor *tensor, int way) {
+    switch (way) {
+    case 0: tensor->ne[1] = 1 << 20; break;
+    case 1: tensor->nb[1] = (size_t)1 << 40; break;
+    case 2: tensor->nb[1] = SIZE_MAX - 3; break;
+    case 3: tensor->data = (char *)tensor->data + ((size_t)1 << 30); break;
+    case 4: tensor->data = (char *)tensor->data - ((size_t)1 << 30); break;
+    case 5: tensor->ne[3] = INT64_MAX; break;
+    default: break;
+    }
+}
+enum { N_WAYS = 6 };
+
+static void test_f23_tensors_outside_their_buffers_are_not_computed(void **state) {
+    (void)state;
+    struct scene scene;
+    open_scene(&scene);
+    assert_int_equal(ggml_backend_graph_compute(scene.backend, scene.graph), GGML_STATUS_SUCCESS);
+    struct ggml_tensor *const tensors[] = {scene.a, scene.b, scene.sum};
+    for (int i = 0; i < 3; ++i) {
+        const struct ggml_tensor before = *tensors[i];
+        for (int way = 0; way < N_WAYS; ++way) {
+            change(tensors[i], way);
+            assert_int_equal(ggml_backend_graph_compute(scene.backend, scene.graph),
+                             GGML_STATUS_FAILED);
+            assert_non_null(strstr(ggml_last_error(), "beyond its buffer"));
+            *tensors[i] = before;
+        }
+    }
+    assert_int_equal(ggml_backend_graph_compute(scene.backend, scene.graph), GGML_STATUS_SUCCESS);
+    close_scene(&scene);
+}
+
+static void test_f23_nor_are_they_read_or_written(void **state) {
+    (void)state;
+    struct scene scene;
+    float byte = 0;
+    open_scene(&scene);
+    const struct ggml_tensor before = *scene.a;
+    for (int way = 0; way < N_WAYS; ++way) {
+        change(scene.a, way);
+        ggml_clear_error();
+        ggml_backend_tensor_get(scene.a, &byte, 0, sizeof(byte));
+        assert_int_equal(ggml_last_status(), GGML_HOST_OUT_OF_RANGE);
+        ggml_clear_error();
+        ggml_backend_tensor_set(scene.a, &byte, 0, sizeof(byte));
+        assert_int_equal(ggml_last_status(), GGML_HOST_OUT_OF_RANGE);
+        *scene.a = before;
+    }
+    close_scene(&scene);
+}
+
+static double seconds_now(void) {
+    return (double)ggml_time_us() * 1e-6;
+}
+
+static void test_f15_groups_without_channels_take_no_time(void **state) {
+    (void)state;
+    const struct ggml_init_params params = {1 << 20, NULL, false};
+    struct ggml_context *ctx = ggml_init(params);
+    struct ggml_tensor *a = ggml_new_tensor_3d(ctx, GGML_TYPE_F32, 4, 4, 3);
+    for (int i = 0; i < 48; ++i)
+        ((float *)a->data)[i] = (float)(i % 7);
+    struct ggml_tensor *many = ggml_group_norm(ctx, a, INT32_MAX, 1e-5f);
+    struct ggml_tensor *three = ggml_group_norm(ctx, a, 3, 1e-5f);
+    struct ggml_cgraph *graph = ggml_new_graph(ctx);
+    ggml_build_forward_expand(graph, many);
+    ggml_build_forward_expand(graph, three);
+    const double start = seconds_now();
+    assert_int_equal(ggml_graph_compute_with_ctx(ctx, graph, 1), GGML_STATUS_SUCCESS);
+    assert_true(seconds_now() - start < 1.0);
+    assert_memory_equal(many->data, three->data, 48 * sizeof(float)); // a group per channel
+    ggml_free(ctx);
+}
+
+static void test_f15_an_empty_timestep_has_no_rows(void **state) {
+    (void)state;
+    const struct ggml_init_params params = {1 << 20, NULL, false};
+    struct ggml_context *ctx = ggml_init(params);
+    struct ggml_tensor *steps = ggml_new_tensor_2d(ctx, GGML_TYPE_F32, 4, 0);
+    struct ggml_tensor *result = ggml_timestep_embedding(ctx, steps, 8, 100);
+    struct ggml_cgraph *graph = ggml_new_graph(ctx);
+    ggml_build_forward_expand(graph, result);
+    assert_int_equal(ggml_graph_compute_with_ctx(ctx, graph, 1), GGML_STATUS_FAILED);
+    ggml_free(ctx);
+}
+
+static void test_f15_an_empty_view_starts_at_no_absurd_place(void **state) {
+    (void)state;
+    const struct ggml_init_params params = {1 << 20, NULL, true};
+    struct ggml_context *ctx = ggml_init(params);
+    struct ggml_tensor *a = ggml_new_tensor_1d(ctx, GGML_TYPE_F32, N);
+    ggml_clear_error();
+    ggml_view_1d(ctx, a, 0, (size_t)1 << 63);
+    assert_int_equal(ggml_last_status(), GGML_HOST_OUT_OF_RANGE);
+    ggml_clear_error();
+    ggml_view_1d(ctx, a, 0, N * sizeof(float));
+    assert_int_equal(ggml_last_status(), GGML_HOST_OK);
+    ggml_free(ctx);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_f23_tensors_outside_their_buffers_are_not_computed),
+        cmocka_unit_test(test_f23_nor_are_they_read_or_written),
+        cmocka_unit_test(test_f15_groups_without_channels_take_no_time),
+        cmocka_unit_test(test_f15_an_empty_timestep_has_no_rows),
+        cmocka_unit_test(test_f15_an_empty_view_starts_at_no_absurd_place),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
