@@ -4,7 +4,8 @@ import argparse
 import sys
 
 import harness
-import rows_ggml  # noqa: F401 each adds its rows
+import rows_api  # noqa: F401 each adds its rows
+import rows_ggml  # noqa: F401
 import rows_models  # noqa: F401
 import rows_quantize  # noqa: F401
 
