@@ -398,16 +398,16 @@ static void test_types_and_data_can_be_changed(void **state) {
 enum { N_WAYS_TO_FAIL = 8 };
 
 static void fail_to_put(struct gguf_context *ctx, int way) {
-    const char *texts[] = {"a", NULL};
+    const char *unended[] = {"a", NULL};
     struct ggml_context *full = ggml_init((struct ggml_init_params){.mem_size = 512});
     switch (way) {
     case 0: gguf_set_tensor_type(ctx, "tensor.0", GGML_TYPE_Q4_0); break; // 5 elements are no block
     case 1: gguf_set_tensor_type(ctx, "tensor.0", GGML_TYPE_COUNT); break;
     case 2: gguf_set_tensor_type(ctx, "no such", GGML_TYPE_F32); break;
-    case 3: gguf_set_tensor_data(ctx, NULL, texts); break;
+    case 3: gguf_set_tensor_data(ctx, NULL, unended); break;
     case 4: gguf_add_tensor(ctx, ggml_new_tensor_1d(full, GGML_TYPE_F32, 1 << 20)); break;
     case 5: gguf_set_val_u32(ctx, "general.alignment", 3); break;
-    case 6: gguf_set_arr_str(ctx, "texts", texts, 2); break;
+    case 6: gguf_set_arr_str(ctx, "texts", unended, 2); break;
     case 7: gguf_set_val_str(ctx, NULL, "text"); break;
     }
     ggml_free(full);
