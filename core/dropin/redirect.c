@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// libggml.so.0: nothing of its own. Programs that name it find everything in the libraries that it
-// needs.
+// libggml.so.0: nothing of its own but the registry (registry.c). Programs that name it find
+// everything else in the libraries that it needs.
 #include "ggml.h"
 
 void ggml_log_callback_default(enum ggml_log_level level, const char *text, void *user_data);

@@ -19,13 +19,15 @@ PROGRAM = """
 #include "ggml-backend.h"
 int main(int argc, char **argv) {
     printf("%s %s %zu", argv[argc - 1], ggml_version(), ggml_backend_reg_count());
+    ggml_backend_load_all();
+    printf(" %zu", ggml_backend_reg_count());
     return argc + 40;
 }
 """
 # What the program is linked with, in place of ggml: says so if it is called.
 FAKE = "#include <stddef.h>\n{}\n"
 FAKE_BASE = 'const char *ggml_version(void) { return "fake"; } void ggml_no_such_thing(void) {}'
-FAKE_GGML = "size_t ggml_backend_reg_count(void) { return 77; }"
+FAKE_GGML = "size_t ggml_backend_reg_count(void) { return 77; } void ggml_backend_load_all(void) {}"
 
 
 def check(name, condition, text=""):
@@ -70,11 +72,12 @@ def main():
                  for name, text in (("ggml-base", FAKE_BASE), ("ggml", FAKE_GGML))]
         program = compile_c(folder, "program", PROGRAM, "-I", INCLUDE, "-Wl,--no-as-needed", *fakes)
         code, text = run(program, "x", LD_LIBRARY_PATH=folder)
-        check("alone it uses the other library", text == "x fake 77", text)
+        check("alone it uses the other library", text == "x fake 77 77", text)
         code, text = run(EXEC, program, "--help", LD_LIBRARY_PATH=folder)
         words = text.split()
         check("the program runs on this library, with its arguments", words[:2] == ["--help", VERSION], text)
-        check("no call is answered by the other library", len(words) == 3 and words[2] != "77", text)
+        check("no call is answered by the other library", len(words) == 4 and "77" not in words, text)
+        check("no backend is there before it loads", words[2:3] == ["0"] and words[3:] > ["0"], text)
         check("its exit status is kept", code == 42, code)
         code, text = run(EXEC, "--", program, LD_LIBRARY_PATH=folder)
         check("-- ends the options", code == 41, text)
