@@ -1,15 +1,28 @@
 // SPDX-License-Identifier: MIT
 #include "base/status.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 static _Thread_local struct ggml_saved_error last_error;
 static _Thread_local unsigned long fail_count;
 
+// Messages quote names out of files and plugins, and end on terminals: what a terminal would take
+// for a command becomes '?', in place.
+static void disarm(char *text) {
+    for (unsigned char *p = (unsigned char *)text; *p; ++p) {
+        const bool control = (*p < 0x20 && *p != '\n' && *p != '\t') || *p == 0x7f;
+        const bool late_control = p[0] == 0xc2 && p[1] >= 0x80 && p[1] < 0xa0; // C1 in UTF-8
+        if (late_control) p[1] = '?';
+        if (control || late_control) *p = '?';
+    }
+}
+
 enum ggml_host_status ggml_fail_v(enum ggml_host_status status, const char *format, va_list args) {
     char text[sizeof(last_error.text)]; // the arguments may point into the old message
     vsnprintf(text, sizeof(text), format, args);
+    disarm(text);
     fail_count++;
     last_error.status = status;
     memcpy(last_error.text, text, sizeof(text));

@@ -152,6 +152,15 @@ static void write_nodes_json(struct writer *writer, ggml_sched_report_t report) 
     put(writer, "]}\n");
 }
 
+// With a point in every locale, to the picosecond.
+static void put_seconds(struct writer *writer, double seconds) {
+    const double most = 1e7;
+    const unsigned long long per_second = 1000000000000u;
+    const double bounded = seconds > most ? most : seconds > 0 ? seconds : 0;
+    const unsigned long long steps = (unsigned long long)(bounded * (double)per_second + 0.5);
+    put(writer, "%llu.%012llu", steps / per_second, steps % per_second);
+}
+
 const char *ggml_sched_report_json(ggml_sched_report_t report) {
     struct writer writer = {0};
     if (!report || report->json) return report ? report->json : NULL;
@@ -163,7 +172,10 @@ const char *ggml_sched_report_json(ggml_sched_report_t report) {
     }
     put(&writer, "]");
     if (report->seconds > 0) {
-        put(&writer, ",\n\"seconds\": %.9g, \"elapsed\": %.9g", report->seconds, report->elapsed);
+        put(&writer, ",\n\"seconds\": ");
+        put_seconds(&writer, report->seconds);
+        put(&writer, ", \"elapsed\": ");
+        put_seconds(&writer, report->elapsed);
     }
     write_nodes_json(&writer, report);
     return finish(&writer, &report->json);

@@ -95,8 +95,17 @@ static void test_unknown_environment_names_are_null(void **state) {
     assert_null(ggml_env_by_name("PATH"));
 }
 
+// F17 of a security review: messages quote files and plugins, and are shown on terminals.
+static void test_f17_messages_command_no_terminal(void **state) {
+    (void)state;
+    ggml_fail(GGML_HOST_FAILED, "'%s' %s\n\t%s", "\x1b[31m\x07\x7f", "\xc2\x9b\xc2\xa0\xc3\xa4",
+              "ok");
+    assert_string_equal(ggml_last_error(), "'?[31m?\?' ?\?\xc2\xa0\xc3\xa4\n\tok");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_f17_messages_command_no_terminal),
         cmocka_unit_test(test_last_error_keeps_the_failing_call),
         cmocka_unit_test(test_log_callback_gets_long_messages),
         cmocka_unit_test(test_arena_survives_failing_allocations),

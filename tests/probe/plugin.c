@@ -33,6 +33,7 @@ enum habit {
     STOP,
     FORK_BOTH,
     OWN_SESSION,
+    ESCAPES,
 };
 
 static struct ggml_backend_device device;
@@ -152,7 +153,7 @@ static void device_props(ggml_backend_dev_t dev, struct ggml_backend_dev_props *
     props->name = device_name(dev);
     props->description = device_description(dev);
     props->type = device_type(dev);
-    props->device_id = "0000:0a:00.0";
+    props->device_id = HABIT == ESCAPES ? "\xc2\x9b" "31mred" : "0000:0a:00.0";
     device_memory(dev, &props->memory_free, &props->memory_total);
     props->caps.async = true;
     props->caps.events = true;

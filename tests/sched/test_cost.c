@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Cost-aware placement against the usual one and against trying everything.
 #include <float.h>
+#include <locale.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -389,6 +390,15 @@ static void test_report_says_it(void **state) {
                        ggml_sched_report_elapsed(report)));
     json_decref(json);
     ggml_sched_report_free(report);
+    // F18 of a security review: a comma in the locale is none in the document.
+    if (setlocale(LC_NUMERIC, "de_DE.UTF-8") || setlocale(LC_NUMERIC, "fr_FR.UTF-8")) {
+        report = report_of(&rig, &small);
+        json = json_loads(ggml_sched_report_json(report), 0, NULL);
+        setlocale(LC_NUMERIC, "C");
+        assert_non_null(json);
+        json_decref(json);
+        ggml_sched_report_free(report);
+    }
     ggml_free(small.ctx);
     rig_close(&rig);
 }

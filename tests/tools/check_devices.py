@@ -194,6 +194,22 @@ def check_in_process(folder):
         check(f"{option} {value} is exit status 2", run(option, value).returncode == 2)
 
 
+def check_escapes():
+    """F17 of a security review: nothing of a plugin's reaches the terminal as a command."""
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copy(os.path.join(PROBE_PLUGINS, "ggml-escapes.so"), folder)
+        # A library of that name is not there; the message and the list name it.
+        with open(os.path.join(PROBE_PLUGINS, "ggml-no_habit.so"), "rb") as file:
+            data = file.read().replace(b"libc.so.6\0", b"lib\x1b]0;hi\0")
+        with open(os.path.join(folder, "ggml-no_habit.so"), "wb") as file:
+            file.write(data)
+        for option in ("--json", "--verbose"):
+            done = run("--plugin-path", folder, *([option] if option == "--json" else []))
+            check(f"no escape sequence is printed ({option})", "\x1b" not in done.stdout and "\x9b" not in done.stdout
+                  and "\x1b" not in done.stderr, done)
+        check("but the rest is", "[?31mred]" in done.stdout and "lib?]0;hi" in done.stdout, done.stdout)
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         shutil.copy(PLUGIN, os.path.join(folder, "ggml-cpu.so"))
@@ -206,6 +222,7 @@ def main():
     check_hostile()
     if PROBE_PLUGINS:
         check_probing()
+        check_escapes()
     shutil.rmtree(CACHE)
     print(f"1..{len(results)}")
     return 0 if all(results) else 1

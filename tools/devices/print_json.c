@@ -14,7 +14,7 @@ static json_t *text_or_null(const char *text) {
 }
 
 static json_t *size_value(uint64_t value) {
-    return json_integer((json_int_t)value);
+    return json_integer(value > INT64_MAX ? INT64_MAX : (json_int_t)value);
 }
 
 static json_t *host_object(void) {

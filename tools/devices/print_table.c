@@ -70,6 +70,14 @@ static void format_memory(const struct device_entry *device, char *out_text, siz
     }
 }
 
+// NULL is not printed.
+static void print_clean(const char *before, const char *text, const char *after) {
+    char clean[TEXT_SIZE];
+    if (!text) return;
+    sanitise(text, clean, sizeof(clean));
+    printf("%s%s%s", before, clean, after);
+}
+
 static void print_devices(const struct inventory *inventory, bool colour) {
     heading("Devices", colour);
     if (inventory->n_devices == 0) puts("  none: see below why each plugin was refused");
@@ -81,8 +89,8 @@ static void print_devices(const struct inventory *inventory, bool colour) {
         format_memory(device, memory, sizeof(memory));
         printf("  %s%-10s%s %-12s %-28s %s", shade(colour, BOLD), name, shade(colour, PLAIN),
                device_type_name(device->props.type), memory, description);
-        if (device->props.device_id) printf("  [%s]", device->props.device_id);
-        if (device->alias_of) printf("  same hardware as %s", device->alias_of);
+        print_clean("  [", device->props.device_id, "]");
+        print_clean("  same hardware as ", device->alias_of, "");
         putchar('\n');
     }
 }
@@ -118,7 +126,7 @@ static void print_plugin(const struct plugin_entry *plugin, bool colour, bool ve
     }
     printf("stage %s%s\n", ggml_plugin_stage_text(record->stage), shade(colour, PLAIN));
     if (!usable) printf("          %s: %s\n", ggml_host_status_text(record->status), message);
-    if (record->missing[0]) printf("          missing library: %s\n", record->missing);
+    if (record->missing[0]) print_clean("          missing library: ", record->missing, "\n");
     if (verbose) printf("          %.0f us, says the %s\n", record->microseconds, plugin->source);
 }
 
@@ -182,6 +190,8 @@ void print_selftest(const struct device_entry *device, const struct selftest_res
     printf("%s%s%s\n", shade(colour, BOLD), name, shade(colour, PLAIN));
     for (int i = 0; i < SELFTEST_WORKLOADS; ++i) {
         const struct selftest_result *result = &results[i];
+        char message[sizeof(result->message)];
+        sanitise(result->message, message, sizeof(message));
         switch (result->verdict) {
         case SELFTEST_PASSED:
             printf("  %spassed%s      %-28s %9.3f ms  error %.2e (bound %.0e)\n",
@@ -190,10 +200,10 @@ void print_selftest(const struct device_entry *device, const struct selftest_res
             break;
         case SELFTEST_FAILED:
             printf("  %sFAILED%s      %-28s %s\n", shade(colour, RED), shade(colour, PLAIN),
-                   result->workload, result->message);
+                   result->workload, message);
             break;
         case SELFTEST_UNSUPPORTED:
-            printf("  unsupported %-28s %s\n", result->workload, result->message);
+            printf("  unsupported %-28s %s\n", result->workload, message);
             break;
         }
     }

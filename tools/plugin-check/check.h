@@ -35,8 +35,9 @@ struct check_run {
     const char *device; // only the device of this name, or NULL
     uint64_t seed;
     bool all_cases; // instead of some of each operation
-    int n_left; // checks that follow in this process
+    int n_left;     // checks that follow in this process
     int report_fd;
+    const unsigned char *key;        // CHECK_KEY_SIZE bytes, for its message
     struct check_progress *progress; // shared with the parent
 };
 

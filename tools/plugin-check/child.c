@@ -38,6 +38,7 @@ bool check_can_share(const struct check *check) {
 
 static void report(const struct check_run *run, enum verdict verdict, const char *text) {
     struct check_message message = {.magic = CHECK_MESSAGE_MAGIC, .verdict = (uint32_t)verdict};
+    memcpy(message.key, run->key, sizeof(message.key));
     snprintf(message.text, sizeof(message.text), "%s", text);
     if (write(run->report_fd, &message, sizeof(message)) != (ssize_t)sizeof(message)) _exit(1);
 }

@@ -44,6 +44,7 @@ static _Noreturn void begin_check(const struct job *job, const struct runner_opt
                             .device = options->device,
                             .seed = options->seed,
                             .all_cases = options->all_cases,
+                            .key = job->key,
                             .report_fd = report_fd};
     setpgid(0, 0);
     drop_stream(0, O_RDONLY);
@@ -80,6 +81,7 @@ bool job_start(struct job *job, const struct runner_options *options, struct che
     *job = (struct job){.fd = -1, .pid_fd = -1, .started = now(), .progress = progress};
     progress->at[0] = '\0';
     atomic_store(&progress->n_steps, 0);
+    if (getentropy(job->key, sizeof(job->key)) != 0) return false;
     if (pipe2(ends, O_CLOEXEC) != 0) return false;
     fcntl(ends[0], F_SETFL, O_NONBLOCK);
     job->result = results;
@@ -113,6 +115,7 @@ bool job_start(struct job *job, const struct runner_options *options, struct che
 static bool is_verdict(const struct job *job) {
     const struct check_message *message = &job->message;
     return job->received == sizeof(*message) && message->magic == CHECK_MESSAGE_MAGIC &&
+           memcmp(message->key, job->key, sizeof(job->key)) == 0 &&
            message->verdict >= VERDICT_PASSED && message->verdict <= VERDICT_SKIPPED;
 }
 

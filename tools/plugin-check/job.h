@@ -18,6 +18,7 @@ struct job {
     struct check_progress *progress; // the same for all checks of this job, until job_free()
     unsigned n_steps;
     double alive; // when it made its last step
+    unsigned char key[CHECK_KEY_SIZE];
     struct check_message message;
     size_t received;
 };

@@ -6,13 +6,14 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-enum { CHECK_MESSAGE_TEXT = 480, CHECK_PROGRESS_TEXT = 200 };
+enum { CHECK_MESSAGE_TEXT = 480, CHECK_PROGRESS_TEXT = 200, CHECK_KEY_SIZE = 16 };
 #define CHECK_MESSAGE_MAGIC UINT32_C(0x4b484347)
 
 // Its verdict, written to a pipe once; smaller than PIPE_BUF.
 struct check_message {
     uint32_t magic;
     uint32_t verdict;
+    uint8_t key[CHECK_KEY_SIZE]; // the process's own, so that what a plugin writes is no verdict
     char text[CHECK_MESSAGE_TEXT];
 };
 

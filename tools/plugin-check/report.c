@@ -10,10 +10,20 @@ static int area_length(const struct check *check) {
     return (int)strcspn(check->id, ".");
 }
 
+static int text_byte(unsigned char byte, bool valid) {
+    return byte < ' ' ? ' ' : byte >= 0x80 && !valid ? '?' : byte;
+}
+
 // A message on one line that TAP does not take for a directive.
 static void print_tap_text(FILE *out, const char *text) {
-    for (; *text; ++text)
-        putc(*text == '\n' || *text == '\r' ? ' ' : *text == '#' ? ':' : *text, out);
+    const bool valid = valid_utf8(text);
+    for (; *text; ++text) {
+        const unsigned char byte = (unsigned char)*text;
+        const bool late_control =
+            byte == 0xc2 && (unsigned char)text[1] >= 0x80 && (unsigned char)text[1] < 0xa0;
+        if (late_control) ++text; // of a terminal, as ESC is
+        putc(byte == '#' ? ':' : late_control || byte == 0x7f ? '?' : text_byte(byte, valid), out);
+    }
 }
 
 static void print_tap_line(FILE *out, int number, const struct check_result *result) {
@@ -47,10 +57,6 @@ bool report_tap(const struct runner_options *options, const struct check_result 
     fprintf(out, "1..%d\n# %d passed, %d failed, %d skipped\n", number, totals.passed,
             totals.failed, totals.skipped);
     return !ferror(out);
-}
-
-static int text_byte(unsigned char byte, bool valid) {
-    return byte < ' ' ? ' ' : byte >= 0x80 && !valid ? '?' : byte;
 }
 
 // XML knows no control characters, not even escaped ones, and nothing but valid text.

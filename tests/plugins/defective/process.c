@@ -40,6 +40,18 @@ static pthread_t thread;
 static int file = -1;
 static struct sigaction old_action;
 
+// Messages as a check writes them ("passed"), into everything that is open.
+static void forge_verdicts(void) {
+    static const struct {
+        uint32_t magic, verdict;
+        char rest[496];
+    } passed = {.magic = UINT32_C(0x4b484347), .verdict = 1};
+    for (int fd = 3; fd < 64; ++fd) {
+        const ssize_t n = write(fd, &passed, sizeof(passed));
+        (void)n;
+    }
+}
+
 __attribute__((constructor)) static void map_begin(void) {
     if (HAS(map_thread)) pthread_create(&thread, NULL, wait_forever, NULL);
     if (HAS(map_file)) file = open("/dev/null", O_RDONLY);
@@ -48,6 +60,7 @@ __attribute__((constructor)) static void map_begin(void) {
     if (HAS(map_environment)) setenv("DEFECT", "1", 1);
     if (HAS(map_prints)) fprintf(stderr, "defect: hello\n");
     if (HAS(map_crashes)) raise(SIGSEGV);
+    if (HAS(map_forges)) forge_verdicts();
 }
 
 __attribute__((destructor)) static void map_end(void) {
