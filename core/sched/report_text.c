@@ -152,13 +152,22 @@ static void write_nodes_json(struct writer *writer, ggml_sched_report_t report) 
     put(writer, "]}\n");
 }
 
-// With a point in every locale, to the picosecond.
-static void put_seconds(struct writer *writer, double seconds) {
-    const double most = 1e7;
-    const unsigned long long per_second = 1000000000000u;
-    const double bounded = seconds > most ? most : seconds > 0 ? seconds : 0;
-    const unsigned long long steps = (unsigned long long)(bounded * (double)per_second + 0.5);
-    put(writer, "%llu.%012llu", steps / per_second, steps % per_second);
+// With a point in every locale, whatever bytes that one has for it.
+static void put_number(struct writer *writer, double value) {
+    char text[64], plain[64];
+    size_t used = 0;
+    bool has_point = false;
+    snprintf(text, sizeof(text), "%.9g", value);
+    for (const char *c = text; *c; ++c) {
+        if (strchr("0123456789+-eE", *c)) {
+            plain[used++] = *c;
+        } else if (!has_point) {
+            plain[used++] = '.';
+            has_point = true;
+        }
+    }
+    plain[used] = '\0';
+    put(writer, "%s", plain);
 }
 
 const char *ggml_sched_report_json(ggml_sched_report_t report) {
@@ -173,9 +182,9 @@ const char *ggml_sched_report_json(ggml_sched_report_t report) {
     put(&writer, "]");
     if (report->seconds > 0) {
         put(&writer, ",\n\"seconds\": ");
-        put_seconds(&writer, report->seconds);
+        put_number(&writer, report->seconds);
         put(&writer, ", \"elapsed\": ");
-        put_seconds(&writer, report->elapsed);
+        put_number(&writer, report->elapsed);
     }
     write_nodes_json(&writer, report);
     return finish(&writer, &report->json);
