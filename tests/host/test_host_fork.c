@@ -167,7 +167,7 @@ static int compute_and_close(void) {
     free_context(ctx);
     dlclose(library);
     usleep(200000); // its threads go on waiting for work
-    return 0;
+    return count_threads() > 1 && !is_mapped("libggml.so") ? 4 : 0; // in what code?
 }
 
 static void test_f14_the_library_can_be_closed_after_a_graph(void **state) {
