@@ -9,7 +9,7 @@ static int64_t output_extent(int64_t in, int64_t kernel, int stride, int pad, in
     int64_t room;
     if (reach == INT64_MAX || __builtin_sub_overflow(op_add(in, 2 * (int64_t)pad), reach, &room))
         return -1;
-    return room / stride + 1;
+    return op_add(room / stride, 1);
 }
 
 // The window of an operation along `n` dimensions: strides at least 1. Any padding and dilation
@@ -68,6 +68,9 @@ struct ggml_tensor *ggml_im2col(struct ggml_context *ctx, struct ggml_tensor *a,
 
 bool op_shape_im2col_back(struct op_call *call) {
     int64_t patches[4];
+    for (int i = 0; i < GGML_MAX_DIMS; ++i)
+        if (!op_need_range(call, "an extent of the result", call->ne[i], 0, INT64_MAX))
+            return false;
     return patches_shape(call, call->src[1]->ne, call->ne, patches) &&
            op_need_shape(call, 0, patches[0], patches[1], patches[2], patches[3]);
 }

@@ -128,8 +128,22 @@ struct ggml_tensor *op_build(struct op_call *call) {
     return fits ? make_result(call) : call->error;
 }
 
+// Whether some element comes more than once, at a stride of 0: as a result it would be written as
+// often, for as many rows as somebody likes, since they take no memory.
+static bool repeats_itself(const struct ggml_tensor *tensor) {
+    if (!tensor || ggml_is_empty(tensor)) return false;
+    for (int i = 0; i < GGML_MAX_DIMS; ++i)
+        if (tensor->ne[i] > 1 && tensor->nb[i] == 0) return true;
+    return false;
+}
+
 struct ggml_tensor *op_build_inplace(struct op_call *call) {
     call->alias = call->src[0];
+    if (repeats_itself(call->alias)) {
+        op_fail(call, "src0 '%s' repeats its elements and can't be computed in place",
+                call->alias->name);
+        return call->error;
+    }
     return op_build(call);
 }
 

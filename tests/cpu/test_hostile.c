@@ -148,12 +148,46 @@ static void test_f15_an_empty_view_starts_at_no_absurd_place(void **state) {
     ggml_free(ctx);
 }
 
+static void test_f15_what_repeats_itself_is_not_computed_in_place(void **state) {
+    (void)state;
+    const struct ggml_init_params params = {1 << 20, NULL, false};
+    struct ggml_context *ctx = ggml_init(params);
+    struct ggml_tensor *a = ggml_new_tensor_1d(ctx, GGML_TYPE_F32, 4);
+    struct ggml_tensor *view = ggml_view_2d(ctx, a, 4, (int64_t)1 << 40, 0, 0);
+    ggml_clear_error();
+    ggml_scale_inplace(ctx, view, 2);
+    assert_int_equal(ggml_last_status(), GGML_HOST_INVALID_ARGUMENT);
+    ggml_clear_error();
+    ggml_scale_inplace(ctx, a, 2);
+    assert_int_equal(ggml_last_status(), GGML_HOST_OK);
+    ggml_free(ctx);
+}
+
+// Meant to run under a sanitizer as well: the extents were added to before they were looked at.
+static void test_f15_extents_of_a_gradient_are_bounded(void **state) {
+    (void)state;
+    const struct ggml_init_params params = {1 << 20, NULL, true};
+    static const int64_t hostile[] = {INT64_MIN, INT64_MAX, -1};
+    struct ggml_context *ctx = ggml_init(params);
+    struct ggml_tensor *a = ggml_new_tensor_4d(ctx, GGML_TYPE_F32, 9, 2, 2, 1);
+    struct ggml_tensor *kernel = ggml_new_tensor_4d(ctx, GGML_TYPE_F32, 3, 3, 1, 1);
+    for (size_t i = 0; i < sizeof(hostile) / sizeof(hostile[0]); ++i) {
+        int64_t ne[4] = {hostile[i], 4, 1, 1};
+        ggml_clear_error();
+        ggml_im2col_back(ctx, a, kernel, ne, 1, 1, 0, 0, 1, 1, true);
+        assert_int_equal(ggml_last_status(), GGML_HOST_INVALID_ARGUMENT);
+    }
+    ggml_free(ctx);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_f23_tensors_outside_their_buffers_are_not_computed),
         cmocka_unit_test(test_f23_nor_are_they_read_or_written),
         cmocka_unit_test(test_f15_groups_without_channels_take_no_time),
         cmocka_unit_test(test_f15_an_empty_timestep_has_no_rows),
+        cmocka_unit_test(test_f15_what_repeats_itself_is_not_computed_in_place),
+        cmocka_unit_test(test_f15_extents_of_a_gradient_are_bounded),
         cmocka_unit_test(test_f15_an_empty_view_starts_at_no_absurd_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
