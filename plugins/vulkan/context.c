@@ -2,6 +2,7 @@
 #include "context.h"
 
 #include "bridge.h"
+#include "buffer.h"
 #include "pipeline.h"
 #include "timeline.h"
 #include "transfer.h"
@@ -161,6 +162,7 @@ struct vk_context *vk_context_new(VkPhysicalDevice physical, const struct vk_pro
     vk_memory_pool_init(&context->memory);
     pthread_mutex_init(&context->timelines_mutex, NULL);
     pthread_mutex_init(&context->bridge_mutex, NULL);
+    pthread_mutex_init(&context->grids_mutex, NULL);
     bool ok = create_device(context);
     for (uint32_t n = 1; n <= VK_MAX_OPERANDS && ok; ++n)
         ok = create_layout(context, n);
@@ -183,6 +185,7 @@ static void free_device(struct vk_context *context) {
         if (context->set_layouts[n])
             api->vkDestroyDescriptorSetLayout(context->device, context->set_layouts[n], NULL);
     }
+    vk_buffer_free(context->grids);
     vk_memory_pool_free(context);
     for (uint32_t i = 0; i < context->n_queues; ++i)
         pthread_mutex_destroy(&context->queues[i].mutex);
@@ -204,5 +207,6 @@ void vk_context_free(struct vk_context *context) {
         pthread_mutex_destroy(&context->memory.mutex);
     pthread_mutex_destroy(&context->timelines_mutex);
     pthread_mutex_destroy(&context->bridge_mutex);
+    pthread_mutex_destroy(&context->grids_mutex);
     ggml_aligned_free(context, sizeof(*context));
 }

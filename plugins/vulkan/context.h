@@ -24,6 +24,7 @@ struct vk_semaphore {
 };
 
 struct vk_bridge;
+struct vk_buffer;
 struct vk_pipelines;
 struct vk_timeline;
 struct vk_transfer;
@@ -46,6 +47,8 @@ struct vk_context {
     struct vk_pipelines *pipelines;
     struct vk_transfer *transfer;
     atomic_ullong next_buffer_id;
+    pthread_mutex_t grids_mutex;
+    struct vk_buffer *grids; // NULL until a graph needs them
     pthread_mutex_t timelines_mutex;
     struct vk_timeline *timelines; // of all streams
     struct vk_semaphore spare_semaphores[VK_MAX_SPARE_SEMAPHORES];

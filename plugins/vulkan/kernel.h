@@ -36,11 +36,12 @@ enum {
     VK_MAX_NUMBERS = 16,
 };
 
-// A tensor, or bytes of the stream's scratch memory, that a shader reads or writes.
+// A tensor, bytes of the stream's scratch memory, or the grids, that a shader reads or writes.
 struct vk_operand {
-    const struct ggml_tensor *tensor; // NULL: scratch memory
+    const struct ggml_tensor *tensor; // NULL: scratch memory or the grids
     size_t scratch_offset;
     size_t scratch_bytes;
+    bool grids; // what grids.h holds
 };
 
 // One launch of a shader. Its interface is in shaders/common.glsl: operand i is binding i + 1.
@@ -73,6 +74,9 @@ void vk_dispatch_groups(const struct vk_plan *plan, struct vk_dispatch *dispatch
 // Replaces or appends operand i by bytes of scratch memory.
 void vk_dispatch_scratch(struct vk_dispatch *dispatch, int i, size_t offset, size_t bytes,
                          bool written);
+// Where `t` is of a type with a grid, makes operand i the grids: what shaders named <name>_grid
+// want behind their other operands.
+void vk_dispatch_grids(struct vk_dispatch *dispatch, int i, const struct ggml_tensor *t);
 // Reserves scratch memory until the end of this node; answers its offset (256-byte aligned).
 size_t vk_plan_scratch(struct vk_plan *plan, size_t bytes);
 // Of the device that the plan is for.
@@ -132,6 +136,15 @@ enum { ANY = -1 };
 // All block types that shaders/unpack.glsl knows.
 #define T_CODED                                                                                    \
     (T_QUANTS | VK_T(Q8_1) | VK_T(TQ1_0) | VK_T(TQ2_0) | VK_T(NVFP4) | VK_T(Q1_0) | VK_T(Q2_0))
+
+// Types whose blocks index a grid, which shaders of their own unpack (shaders/unpack_grid.glsl).
+#define T_GRIDS                                                                                    \
+    (VK_T(IQ1_S) | VK_T(IQ1_M) | VK_T(IQ2_XXS) | VK_T(IQ2_XS) | VK_T(IQ2_S) | VK_T(IQ3_XXS) |      \
+     VK_T(IQ3_S))
+
+static inline bool vk_has_grid(const struct ggml_tensor *t) {
+    return T_GRIDS >> t->type & 1;
+}
 
 #define VK_KERNEL_ROW(op, sub, name, dst, src0, src1, src2, accepts, encode)                       \
     bool accepts(const struct vk_features *features, const struct ggml_tensor *node);              \

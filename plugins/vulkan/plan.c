@@ -78,9 +78,16 @@ void vk_dispatch_groups(const struct vk_plan *plan, struct vk_dispatch *dispatch
 
 void vk_dispatch_scratch(struct vk_dispatch *dispatch, int i, size_t offset, size_t bytes,
                          bool written) {
-    dispatch->operands[i] = (struct vk_operand){NULL, offset, bytes};
+    dispatch->operands[i] = (struct vk_operand){.scratch_offset = offset, .scratch_bytes = bytes};
     if (i >= dispatch->n_operands) dispatch->n_operands = i + 1;
     if (written) dispatch->writes |= UINT32_C(1) << i;
+}
+
+void vk_dispatch_grids(struct vk_dispatch *dispatch, int i, const struct ggml_tensor *t) {
+    if (!vk_has_grid(t)) return;
+    dispatch->operands[i] = (struct vk_operand){.grids = true};
+    if (i >= dispatch->n_operands) dispatch->n_operands = i + 1;
+    dispatch->writes &= ~(UINT32_C(1) << i);
 }
 
 size_t vk_plan_scratch(struct vk_plan *plan, size_t bytes) {

@@ -2,6 +2,7 @@
 #include "recording.h"
 
 #include "buffer_type.h"
+#include "grids.h"
 #include "pipeline.h"
 #include "timeline.h"
 
@@ -16,6 +17,7 @@ struct binding {
 struct maker {
     const struct vk_recipe *recipe;
     struct vk_recording *recording;
+    const struct vk_buffer *grids; // NULL: the plan has no use for them
     VkPipeline *pipelines;
     VkDescriptorSet *sets;
     VkDescriptorSetLayout *layouts;
@@ -29,6 +31,10 @@ static struct binding place(const struct maker *maker, const struct vk_operand *
     uint64_t offset = operand->scratch_offset;
     binding.bytes = operand->scratch_bytes;
     binding.buffer = maker->recipe->scratch;
+    if (operand->grids) {
+        binding.buffer = maker->grids;
+        binding.bytes = vk_grids_bytes();
+    }
     if (operand->tensor) {
         const struct vk_place at = vk_place_of(operand->tensor);
         if (!at.buffer || at.buffer->context != maker->recipe->context) return (struct binding){0};
@@ -204,6 +210,14 @@ static enum ggml_status record(struct maker *maker) {
                                                                    : GGML_STATUS_FAILED;
 }
 
+static bool wants_grids(const struct vk_plan *plan) {
+    for (int i = 0; i < plan->n_dispatches; ++i) {
+        const struct vk_dispatch *d = &plan->dispatches[i];
+        if (d->operands[d->n_operands - 1].grids) return true;
+    }
+    return false;
+}
+
 static enum ggml_status prepare(struct maker *maker) {
     const struct vk_recipe *recipe = maker->recipe;
     struct vk_context *context = recipe->context;
@@ -216,6 +230,8 @@ static enum ggml_status prepare(struct maker *maker) {
     maker->stride = (uint32_t)stride;
     if (!vk_graph_key_copy(&maker->recording->key, recipe->key)) return GGML_STATUS_ALLOC_FAILED;
     enum ggml_status status = vk_pipelines_find(context->pipelines, recipe->plan, maker->pipelines);
+    if (status == GGML_STATUS_SUCCESS && wants_grids(recipe->plan))
+        status = vk_grids_get(context, &maker->grids);
     if (status != GGML_STATUS_SUCCESS) return status;
     return vk_buffer_new(context, bytes, VK_MEMORY_UPLOAD, &maker->recording->parameters);
 }

@@ -86,6 +86,11 @@ static const struct choice {
     {INT_DOT, GGML_TYPE_Q5_1, 1, false, "mul_mat_vec_blocks_sum", 1},
     {INT_DOT, GGML_TYPE_F16, 1, false, "mul_mat_vec_sum", 1},
     {INT_DOT | NO_SUBGROUPS, GGML_TYPE_Q8_0, 1, false, "mul_mat_vec_blocks", 1},
+    {CPU | INT_DOT, GGML_TYPE_IQ1_S, 1, false, "mul_mat_vec_blocks_sum_grid", 1},
+    {NO_SUBGROUPS, GGML_TYPE_IQ1_M, 1, false, "mul_mat_vec_blocks_grid", 1},
+    {0, GGML_TYPE_IQ2_XXS, 64, false, "mul_mat_tile_grid", 1},
+    {FP16, GGML_TYPE_IQ2_S, 64, false, "mul_mat_tile_fp16_grid", 1},
+    {COOPMAT, GGML_TYPE_IQ3_S, 64, false, "mul_mat_tile_coopmat_grid", 1},
 };
 
 // Of expert_product().
@@ -101,6 +106,12 @@ static const struct choice expert_choices[] = {
     {FP16, GGML_TYPE_Q4_K, 512, false, "mul_mat_tile_id_fp16", 2},
     {FP16, GGML_TYPE_BF16, 512, false, "mul_mat_tile_id", 2},
     {COOPMAT, GGML_TYPE_F16, 64, false, "mul_mat_tile_id_coopmat", 2},
+    {0, GGML_TYPE_IQ2_XS, 1, false, "mul_mat_vec_id_blocks_sum_grid", 1},
+    {NO_SUBGROUPS, GGML_TYPE_IQ2_S, 8, false, "mul_mat_vec_id_blocks_grid", 1},
+    {0, GGML_TYPE_IQ3_XXS, 15, false, "mul_mat_vec_grouped_blocks_sum_grid", 2},
+    {0, GGML_TYPE_IQ3_S, 64, false, "mul_mat_tile_id_grid", 2},
+    {FP16, GGML_TYPE_IQ1_M, 64, false, "mul_mat_tile_id_fp16_grid", 2},
+    {COOPMAT, GGML_TYPE_IQ1_S, 64, false, "mul_mat_tile_id_coopmat_grid", 2},
 };
 
 // What an application asks of the sums and of src1 leaves fewer kernels.
@@ -166,6 +177,10 @@ static void check_choice(const struct choice *choice, bool experts) {
                  choice->flags, name, choice->shader);
     for (int d = 0; d < plan.n_dispatches; ++d)
         assert_true(plan.dispatches[d].specs[0] <= features.max_group_size);
+    const struct vk_dispatch *product_of = &plan.dispatches[experts ? plan.n_dispatches - 1 : 0];
+    // Behind the others, which is the binding that the shader was built with.
+    assert_int_equal(product_of->operands[product_of->n_operands - 1].grids,
+                     strstr(name, "_grid") != NULL);
     vk_plan_free(&plan);
     ggml_free(ctx);
 }
@@ -227,6 +242,8 @@ static const struct {
     {GGML_TYPE_Q4_K, 65, 80, 256, true},     {GGML_TYPE_Q5_1, 40, 30, 1600, false},
     {GGML_TYPE_Q8_0, 1300, 1100, 32, false}, {GGML_TYPE_Q8_0, 7, 3, 160, false},
     {GGML_TYPE_Q4_0, 5, 1, 64, false},       {GGML_TYPE_Q4_K, 4, 5, 512, false},
+    {GGML_TYPE_IQ1_M, 9, 5, 512, false},     {GGML_TYPE_IQ2_S, 65, 20, 256, false},
+    {GGML_TYPE_IQ3_S, 65, 80, 256, true},
 };
 // Of sizes.
 enum {
@@ -238,6 +255,9 @@ enum {
     HALF_LAST = 12,
     DOT_FIRST = 13,
     DOT_LAST = 15,
+    GRID_FIRST = 16,
+    GRID_TILES = 17,
+    GRID_LAST = 18,
 };
 
 static void fill(struct ggml_tensor *y) {
@@ -284,6 +304,9 @@ static void test_paths_of_other_devices(void **state) {
         {"GPU", 0, GPU_FIRST, GPU_LAST},
         {"half precision", FP16, HALF_FIRST, HALF_LAST},
         {"packed bytes", INT_DOT, DOT_FIRST, DOT_LAST},
+        {"grids", 0, GRID_FIRST, GRID_LAST},
+        {"grids, no subgroups", CPU | NO_SUBGROUPS, GRID_FIRST, GRID_FIRST},
+        {"grids, half precision", FP16, GRID_TILES, GRID_LAST},
     };
     (void)state;
     for (size_t p = 0; p < sizeof(paths) / sizeof(paths[0]); ++p) {

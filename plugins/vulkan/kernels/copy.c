@@ -49,9 +49,11 @@ bool vk_accepts_convert(const struct vk_features *features, const struct ggml_te
 }
 
 void vk_encode_convert(struct vk_plan *plan, const struct ggml_tensor *node) {
-    struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_convert, node, 1, VK_RUN_GROUP);
-    if (!d) return;
     const struct ggml_tensor *a = node->src[0];
+    const enum vk_shader shader = vk_has_grid(a) ? VK_SHADER_convert_grid : VK_SHADER_convert;
+    struct vk_dispatch *d = vk_dispatch_new(plan, shader, node, 1, VK_RUN_GROUP);
+    if (!d) return;
+    vk_dispatch_grids(d, 2, a);
     const bool fours = a->ne[0] % VK_RUN == 0 && node->ne[0] % VK_RUN == 0;
     const bool flat = fours && ggml_is_packed(a) && ggml_is_packed(node);
     vk_dispatch_spec(d, node->type);
@@ -109,10 +111,12 @@ bool vk_accepts_get_rows(const struct vk_features *features, const struct ggml_t
 }
 
 void vk_encode_get_rows(struct vk_plan *plan, const struct ggml_tensor *node) {
-    struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_get_rows, node, 2, VK_RUN_GROUP);
-    if (!d) return;
-    vk_dispatch_spec(d, node->src[0]->type);
     const struct ggml_tensor *a = node->src[0];
+    const enum vk_shader shader = vk_has_grid(a) ? VK_SHADER_get_rows_grid : VK_SHADER_get_rows;
+    struct vk_dispatch *d = vk_dispatch_new(plan, shader, node, 2, VK_RUN_GROUP);
+    if (!d) return;
+    vk_dispatch_grids(d, 3, a);
+    vk_dispatch_spec(d, a->type);
     vk_dispatch_spec(d, has_blocks(a));
     vk_dispatch_spec(d, vk_run_vectors(node, node, false) &&
                             (has_blocks(a) || vk_run_vectors(a, node, false)));

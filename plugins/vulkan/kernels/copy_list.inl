@@ -5,13 +5,13 @@
     (T_QUANTS | VK_T(Q8_1) | VK_T(TQ1_0) | VK_T(TQ2_0) | VK_T(NVFP4) | VK_T(Q1_0) | VK_T(Q2_0))
 #define VK_PACKED (VK_UNPACKED & ~VK_T(Q8_1))
 #define VK_PLAIN (T_FLOATS | T_INTS | VK_T(F64))
-#define VK_MOVED (VK_PLAIN | VK_UNPACKED | VK_T(Q8_K))
+#define VK_MOVED (VK_PLAIN | VK_UNPACKED | T_GRIDS | VK_T(Q8_K))
 VK_KERNEL_ROW(CPY, ANY, cpy, VK_MOVED, VK_MOVED, T_ANY, T_ANY, vk_accepts_move, vk_encode_copy)
 VK_KERNEL_ROW(CONT, ANY, cont, VK_MOVED, VK_MOVED, T_ANY, T_ANY, vk_accepts_move, vk_encode_copy)
 VK_KERNEL_ROW(DUP, ANY, dup, VK_MOVED, VK_MOVED, T_ANY, T_ANY, vk_accepts_move, vk_encode_copy)
 #define VK_CONVERSION_ROWS(op)                                                                     \
-    VK_KERNEL_ROW(op, ANY, convert, T_FLOATS, T_FLOATS | T_I8 | T_I16 | VK_UNPACKED, T_ANY, T_ANY, \
-                  vk_accepts_convert, vk_encode_convert)                                           \
+    VK_KERNEL_ROW(op, ANY, convert, T_FLOATS, T_FLOATS | T_I8 | T_I16 | VK_UNPACKED | T_GRIDS,     \
+                  T_ANY, T_ANY, vk_accepts_convert, vk_encode_convert)                             \
     VK_KERNEL_ROW(op, ANY, convert, T_F32, T_I32, T_ANY, T_ANY, vk_accepts_convert,                \
                   vk_encode_convert)                                                               \
     VK_KERNEL_ROW(op, ANY, convert, T_I8 | T_I16 | T_I32, T_FLOATS, T_ANY, T_ANY,                  \
@@ -20,7 +20,7 @@ VK_KERNEL_ROW(DUP, ANY, dup, VK_MOVED, VK_MOVED, T_ANY, T_ANY, vk_accepts_move, 
                   vk_encode_pack)
 VK_CONVERSION_ROWS(CPY)
 VK_CONVERSION_ROWS(DUP)
-VK_KERNEL_ROW(GET_ROWS, ANY, get_rows, T_F32, T_FLOATS | VK_UNPACKED, T_I32, T_ANY,
+VK_KERNEL_ROW(GET_ROWS, ANY, get_rows, T_F32, T_FLOATS | VK_UNPACKED | T_GRIDS, T_I32, T_ANY,
               vk_accepts_get_rows, vk_encode_get_rows)
 VK_KERNEL_ROW(GET_ROWS, ANY, get_rows, T_I32, T_I32, T_I32, T_ANY, vk_accepts_get_rows,
               vk_encode_get_rows)

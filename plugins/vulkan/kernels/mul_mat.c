@@ -63,16 +63,26 @@ static uint32_t group_size(const struct vk_features *features) {
     return features->subgroup_size < MAX_GROUP ? features->subgroup_size : MAX_GROUP;
 }
 
+// What a shader for src0 has to know: plain types, blocks, or blocks with a grid.
+enum kind { PLAIN, BLOCKS, GRID };
+
+static enum kind kind_of(const struct ggml_tensor *a) {
+    if (vk_has_grid(a)) return GRID;
+    return ggml_blck_size(a->type) > 1 ? BLOCKS : PLAIN;
+}
+
 static enum vk_shader vector_shader(const struct vk_features *features,
                                     const struct ggml_tensor *node) {
-    static const enum vk_shader shaders[2][2][2] = {
+    static const enum vk_shader shaders[2][3][2] = {
         {{VK_SHADER_mul_mat_vec, VK_SHADER_mul_mat_vec_sum},
-         {VK_SHADER_mul_mat_vec_blocks, VK_SHADER_mul_mat_vec_blocks_sum}},
+         {VK_SHADER_mul_mat_vec_blocks, VK_SHADER_mul_mat_vec_blocks_sum},
+         {VK_SHADER_mul_mat_vec_blocks_grid, VK_SHADER_mul_mat_vec_blocks_sum_grid}},
         {{VK_SHADER_mul_mat_vec_id, VK_SHADER_mul_mat_vec_id_sum},
-         {VK_SHADER_mul_mat_vec_id_blocks, VK_SHADER_mul_mat_vec_id_blocks_sum}},
+         {VK_SHADER_mul_mat_vec_id_blocks, VK_SHADER_mul_mat_vec_id_blocks_sum},
+         {VK_SHADER_mul_mat_vec_id_blocks_grid, VK_SHADER_mul_mat_vec_id_blocks_sum_grid}},
     };
-    const bool blocks = ggml_blck_size(node->src[0]->type) > 1;
-    return shaders[node->op == GGML_OP_MUL_MAT_ID][blocks][features->subgroup_arithmetic];
+    return shaders[node->op == GGML_OP_MUL_MAT_ID][kind_of(node->src[0])]
+                  [features->subgroup_arithmetic];
 }
 
 static struct vk_dispatch *encode_vector(struct vk_plan *plan, const struct ggml_tensor *node,
@@ -94,6 +104,7 @@ static struct vk_dispatch *encode_vector(struct vk_plan *plan, const struct ggml
     if (extra->second) d->operands[3].tensor = extra->second->src[0];
     if (extra->bias) d->operands[3].tensor = extra->bias;
     if (!node->src[2] && !extra->second && !extra->bias) d->operands[3].tensor = extra->dst;
+    vk_dispatch_grids(d, 4, node->src[0]);
     memcpy(d->op_params, extra->dst->op_params, sizeof(d->op_params));
     vk_dispatch_groups(plan, d,
                        vk_groups_of((uint64_t)node->ne[0], tile.rows) *
@@ -153,6 +164,9 @@ struct tile_shaders {
     enum vk_shader plain, fp16, coopmat;
 };
 
+#define TILE_SHADERS(name, grid)                                                                   \
+    { VK_SHADER_##name##grid, VK_SHADER_##name##_fp16##grid, VK_SHADER_##name##_coopmat##grid }
+
 // Halves suffice where src0 has no more digits than they; sums of halves only for blocks.
 static enum vk_shader tile_shader(const struct vk_features *features,
                                   const struct ggml_tensor *node,
@@ -167,7 +181,9 @@ static enum vk_shader tile_shader(const struct vk_features *features,
 
 static struct vk_tile tile_for(enum vk_shader shader, const struct ggml_tensor *node,
                                uint64_t columns, uint64_t products) {
-    if (shader == VK_SHADER_mul_mat_tile_coopmat || shader == VK_SHADER_mul_mat_tile_id_coopmat)
+    if (shader == VK_SHADER_mul_mat_tile_coopmat || shader == VK_SHADER_mul_mat_tile_id_coopmat ||
+        shader == VK_SHADER_mul_mat_tile_coopmat_grid ||
+        shader == VK_SHADER_mul_mat_tile_id_coopmat_grid)
         return vk_tile_coopmat();
     return vk_tile_for((uint64_t)node->ne[0], columns, products);
 }
@@ -212,9 +228,10 @@ static void split(struct vk_plan *plan, struct vk_dispatch *d, const struct ggml
 }
 
 static void encode_tile(struct vk_plan *plan, const struct ggml_tensor *node) {
-    static const struct tile_shaders shaders = {VK_SHADER_mul_mat_tile, VK_SHADER_mul_mat_tile_fp16,
-                                                VK_SHADER_mul_mat_tile_coopmat};
-    const enum vk_shader shader = tile_shader(vk_plan_features(plan), node, &shaders);
+    static const struct tile_shaders shaders[2] = {TILE_SHADERS(mul_mat_tile, ),
+                                                   TILE_SHADERS(mul_mat_tile, _grid)};
+    const enum vk_shader shader =
+        tile_shader(vk_plan_features(plan), node, &shaders[vk_has_grid(node->src[0])]);
     const uint64_t rows = (uint64_t)node->ne[0], columns = (uint64_t)node->ne[1];
     const uint64_t products = (uint64_t)node->ne[2] * (uint64_t)node->ne[3];
     const struct vk_tile tile = tile_for(shader, node, columns, products);
@@ -225,6 +242,7 @@ static void encode_tile(struct vk_plan *plan, const struct ggml_tensor *node) {
     if (!d) return;
     d->operands[3].tensor = node;
     d->n_operands = 4;
+    vk_dispatch_grids(d, 4, node->src[0]);
     vk_dispatch_spec(d, parts > 1);
     vk_dispatch_groups(plan, d, groups * parts);
     if (parts > 1) split(plan, d, node, parts);
@@ -267,13 +285,14 @@ static bool is_like(const struct ggml_tensor *a, const struct ggml_tensor *b) {
 bool vk_encode_mul_mat_glu(struct vk_plan *plan, const struct ggml_tensor *x,
                            const struct ggml_tensor *gate, const struct ggml_tensor *glu) {
     const struct extra extra = {.dst = glu, .second = gate};
-    const bool blocks = ggml_blck_size(x->src[0]->type) > 1;
+    static const enum vk_shader shaders[] = {VK_SHADER_mul_mat_vec_glu_sum,
+                                             VK_SHADER_mul_mat_vec_glu_blocks_sum,
+                                             VK_SHADER_mul_mat_vec_glu_blocks_sum_grid};
     return vk_plan_features(plan)->subgroup_arithmetic && is_vector(plan, x) &&
            is_vector(plan, gate) && is_like(x->src[0], gate->src[0]) &&
            ggml_are_same_shape(x, glu) &&
            encode_vector(plan, x, &extra, choose_tile(vk_plan_features(plan), x, true),
-                         blocks ? VK_SHADER_mul_mat_vec_glu_blocks_sum
-                                : VK_SHADER_mul_mat_vec_glu_sum) != NULL;
+                         shaders[kind_of(x->src[0])]) != NULL;
 }
 
 // --- mul_mat_id ----------------------------------------------------------------------------------
@@ -323,28 +342,29 @@ static bool encode_pairs(struct vk_plan *plan, const struct ggml_tensor *node, u
 static void use_pairs(const struct vk_plan *plan, struct vk_dispatch *d, const struct pairs *pairs,
                       const struct ggml_tensor *node, uint32_t rows) {
     vk_dispatch_scratch(d, 4, pairs->offset, pairs->bytes, false);
+    vk_dispatch_grids(d, 5, node->src[0]);
     d->numbers[0] = (uint32_t)pairs->n_tiles;
     vk_dispatch_groups(plan, d, vk_groups_of((uint64_t)node->ne[0], rows) * pairs->n_tiles);
 }
 
 static void encode_grouped(struct vk_plan *plan, const struct ggml_tensor *node) {
     const struct vk_features *features = vk_plan_features(plan);
-    const bool blocks = ggml_blck_size(node->src[0]->type) > 1;
+    static const enum vk_shader shaders[] = {VK_SHADER_mul_mat_vec_grouped_sum,
+                                             VK_SHADER_mul_mat_vec_grouped_blocks_sum,
+                                             VK_SHADER_mul_mat_vec_grouped_blocks_sum_grid};
     const struct tile tile = {features->cpu && node->ne[0] >= 8 ? 8 : 2, 4};
     const struct extra extra = {.dst = node};
     struct pairs pairs;
     if (!encode_pairs(plan, node, tile.columns, &pairs)) return;
-    struct vk_dispatch *d = encode_vector(plan, node, &extra, tile,
-                                          blocks ? VK_SHADER_mul_mat_vec_grouped_blocks_sum
-                                                 : VK_SHADER_mul_mat_vec_grouped_sum);
+    struct vk_dispatch *d = encode_vector(plan, node, &extra, tile, shaders[kind_of(node->src[0])]);
     if (d) use_pairs(plan, d, &pairs, node, tile.rows);
 }
 
 static void encode_tile_id(struct vk_plan *plan, const struct ggml_tensor *node) {
-    static const struct tile_shaders shaders = {VK_SHADER_mul_mat_tile_id,
-                                                VK_SHADER_mul_mat_tile_id_fp16,
-                                                VK_SHADER_mul_mat_tile_id_coopmat};
-    const enum vk_shader shader = tile_shader(vk_plan_features(plan), node, &shaders);
+    static const struct tile_shaders shaders[2] = {TILE_SHADERS(mul_mat_tile_id, ),
+                                                   TILE_SHADERS(mul_mat_tile_id, _grid)};
+    const enum vk_shader shader =
+        tile_shader(vk_plan_features(plan), node, &shaders[vk_has_grid(node->src[0])]);
     const uint64_t n_matrices = (uint64_t)node->src[0]->ne[2];
     const struct vk_tile tile =
         tile_for(shader, node, vk_nelements(node->src[2]) / n_matrices, n_matrices);
@@ -378,8 +398,11 @@ bool vk_accepts_out_prod(const struct vk_features *features, const struct ggml_t
 
 void vk_encode_out_prod(struct vk_plan *plan, const struct ggml_tensor *node) {
     enum { GROUP = 64, ROWS = 4, COLUMNS = 8 };
-    struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_out_prod, node, 2, GROUP);
+    const enum vk_shader shader =
+        vk_has_grid(node->src[0]) ? VK_SHADER_out_prod_grid : VK_SHADER_out_prod;
+    struct vk_dispatch *d = vk_dispatch_new(plan, shader, node, 2, GROUP);
     if (!d) return;
+    vk_dispatch_grids(d, 3, node->src[0]);
     vk_dispatch_spec(d, node->src[0]->type);
     vk_dispatch_spec(d, node->src[1]->type);
     const uint64_t tiles =

@@ -7,13 +7,16 @@
 //   vec4  <name>_unpack4(type, row, i)   elements i to i + 3; i a multiple of 4
 //
 // Rows are dense. Rows of plain types may have any stride of whole elements; blocks of types whose
-// size is even lie at even addresses. In a block type x = scale * quant + offset, where four
+// size is even lie at even addresses. The types with grids are known where UNPACK_GRIDS is defined,
+// which the others are not. In a block type x = scale * quant + offset, where four
 // neighbours share scale and offset, so everything is decoded in fours.
 #ifndef UNPACK_GLSL
 #define UNPACK_GLSL
 
 const uint TYPE_Q8_1 = 9, TYPE_TQ1_0 = 34, TYPE_TQ2_0 = 35, TYPE_NVFP4 = 40, TYPE_Q1_0 = 41,
            TYPE_Q2_0 = 42;
+const uint TYPE_IQ2_XXS = 16, TYPE_IQ2_XS = 17, TYPE_IQ3_XXS = 18, TYPE_IQ1_S = 19,
+           TYPE_IQ3_S = 21, TYPE_IQ2_S = 22, TYPE_IQ1_M = 29;
 
 // Elements per block, bytes per block.
 uvec2 unpack_block(const uint type) {
@@ -39,6 +42,13 @@ uvec2 unpack_block(const uint type) {
     case TYPE_NVFP4: return uvec2(64, 36);
     case TYPE_Q1_0: return uvec2(128, 18);
     case TYPE_Q2_0: return uvec2(64, 18);
+    case TYPE_IQ1_S: return uvec2(256, 50);
+    case TYPE_IQ1_M: return uvec2(256, 56);
+    case TYPE_IQ2_XXS: return uvec2(256, 66);
+    case TYPE_IQ2_XS: return uvec2(256, 74);
+    case TYPE_IQ2_S: return uvec2(256, 82);
+    case TYPE_IQ3_XXS: return uvec2(256, 98);
+    case TYPE_IQ3_S: return uvec2(256, 110);
     default: return uvec2(1, 1);
     }
 }
@@ -82,6 +92,9 @@ float unpack_ue4m3_half(const uint e) {
 #define UNPACK_PASTE2(a, b) a##b
 #define UNPACK_PASTE(a, b) UNPACK_PASTE2(a, b)
 #define U(suffix) UNPACK_PASTE(UNPACK_FROM, suffix)
+#ifdef UNPACK_GRIDS
+#include "unpack_grid.glsl"
+#endif
 #endif
 
 // --- once per operand ----------------------------------------------------------------------------
@@ -95,6 +108,9 @@ uint U(_odd_word)(const uint at) {
 }
 float U(_half)(const uint at) { return unpack_half(U(_short)(at)); }
 
+#ifdef UNPACK_GRIDS
+#include "unpack_grid.glsl"
+#else
 // Nibbles of a block of 32: low ones are the first 16 elements.
 ivec4 U(_nibbles)(const uint qs, const uint j) {
     return unpack_fields(U(_word)(qs + (j & 15u)), j < 16u ? 0u : 4u, 15u);
@@ -229,6 +245,8 @@ vec4 U(_unpack_block4)(const uint type, const uint at, const uint j) {
     default: return U(_unpack_small)(type, at, j);
     }
 }
+
+#endif
 
 vec4 U(_unpack4)(const uint type, const uint row, const uint i) {
     const uvec2 block = unpack_block(type);

@@ -32,6 +32,7 @@ uint group_byte(const uvec4 s, const uint g) {
 
 // --- once per operand ----------------------------------------------------------------------------
 
+#ifndef UNPACK_GRIDS
 // The 4 * loads - 4 words that begin at byte address `at`.
 void U(_group_words)(const uint at, const uint loads, const uint alignment, out uint words[12]) {
     uint w[14];
@@ -204,6 +205,7 @@ void U(_group_q6_K)(const uint at, const uint g, out vec4 x[8]) {
     }
 }
 #endif
+#endif
 
 // Elements 32 g to 32 g + 31 of the row of blocks at an address.
 void U(_group_unpack)(const uint type, const bool wide, const uint row, const uint g,
@@ -211,6 +213,13 @@ void U(_group_unpack)(const uint type, const bool wide, const uint row, const ui
     const uvec2 block = unpack_block(type);
     const uint in_block = g % (block.x / 32);
     const uint at = row + g / (block.x / 32) * block.y;
+#ifdef UNPACK_GRIDS
+    [[unroll]] for (uint l = 0; l < 4; ++l) {
+        const GridEight e = U(_grid_eight)(type, at, 4 * in_block + l);
+        x[2 * l] = grid_four(type, e, 0);
+        x[2 * l + 1] = grid_four(type, e, 1);
+    }
+#else
     switch (wide ? type : 0u) {
     case TYPE_Q4_0: case TYPE_Q4_1: U(_group_q4)(type, at, x); break;
     case TYPE_Q5_0: case TYPE_Q5_1: U(_group_q5)(type, at, x); break;
@@ -228,6 +237,7 @@ void U(_group_unpack)(const uint type, const bool wide, const uint row, const ui
             x[i] = U(_unpack_block4)(type, at, 32 * in_block + 4 * i);
 #endif
     }
+#endif
 }
 
 #undef UNPACK_FROM
