@@ -132,6 +132,14 @@ bool is_known(const struct base_case *c, const struct operand *operands,
             if (args[i].number < 0) return true;
         }
         return strcmp(args[1].type, "f32") != 0; // read as F32
+    case BUILDER_rms_norm_back: return args[2].number < 0; // differences near zero
+    case BUILDER_dsv4_hc_comb: return args[3].number < 0;
+    case BUILDER_rope:
+    case BUILDER_rope_ext:
+    case BUILDER_rope_ext_back:
+    case BUILDER_rope_multi:
+    case BUILDER_rope_multi_back: // the last element's partner is the next row's first
+        return args[0].ne[0] % 2 != 0;
     case BUILDER_rwkv_wkv6:
     case BUILDER_rwkv_wkv7:
     case BUILDER_gated_linear_attn:
