@@ -35,6 +35,7 @@ static const char *const good_reasons[] = {
     "p0 = -",                    // pooling outside of the source
     "a padding = ",              // of more than there is to repeat, or a negative result
     "an extent = -",             //
+    "an extent of the result = -",
     "k = ",                      // more than there are
     "dim = -",                   //
     "op = ",                     // no such operation, order or mode
