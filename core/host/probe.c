@@ -282,6 +282,7 @@ static enum ggml_host_status open_cache(struct probe_run *run, const char *helpe
                                         struct probe_cache *out_cache) {
     const uint32_t expiry = run->options.failure_expiry;
     out_cache->dir = -1;
+    out_cache->now = (int64_t)time(NULL);
     if (run->options.flags & GGML_PROBE_NO_CACHE) return GGML_HOST_OK;
     const enum ggml_host_status status =
         probe_cache_open(run->options.cache_dir, helper, expiry ? (int64_t)expiry : -1, out_cache);

@@ -155,10 +155,10 @@ enum ggml_host_status probe_cache_open(const char *dir, const char *helper, int6
     char path[DIR_SIZE];
     memset(out_cache, 0, sizeof(*out_cache));
     out_cache->dir = -1;
+    out_cache->now = (int64_t)time(NULL); // also of what is not kept
     enum ggml_host_status status = find_dir(dir, path);
     if (status == GGML_HOST_OK) status = probe_store_open(path, &out_cache->dir);
     if (status != GGML_HOST_OK) return status;
-    out_cache->now = (int64_t)time(NULL);
     out_cache->failure_expiry = failure_expiry(expiry);
     probe_system_digest(helper, out_cache->system);
     return GGML_HOST_OK;
