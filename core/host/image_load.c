@@ -34,8 +34,8 @@ enum {
 enum { SECTION_WRITABLE = 1, SECTION_ALLOCATED = 2, SECTION_CODE = 4, SECTION_THREAD = 0x400 };
 enum { MAX_SEGMENTS = 128, MAX_DYNAMIC = 1 << 12, MAX_STRING = 4096 };
 enum { BLOCK = 4096, CHUNK = 1 << 16 };
-// What a process can address at most, and more than any plugin or its thread-local part has.
-#define MAX_ADDRESS (UINT64_C(1) << 47)
+// Further than any plugin reaches, and more than any thread-local part has.
+#define MAX_ADDRESS (UINT64_C(1) << 40)
 #define MAX_TLS (UINT64_C(1) << 30)
 
 enum tag {
