@@ -101,6 +101,10 @@ static uint64_t wide(const struct elf *elf, const unsigned char *p) {
     return elf->image.is_64 ? image_u64(p, big) : image_u32(p, big);
 }
 
+static bool is_x86(const struct elf *elf) {
+    return elf->image.machine == GGML_MACHINE_X86_64 || elf->image.machine == GGML_MACHINE_X86;
+}
+
 static uint32_t word(const struct elf *elf, const unsigned char *p) {
     return image_u32(p, elf->image.big_endian);
 }
@@ -207,14 +211,18 @@ static bool is_mapped_as_said(const struct elf *elf, const struct segment *segme
            offset == segment->offset && segment->file_size <= segment->memory_size;
 }
 
-// Its end may be rounded up to a page.
+// Memory that the linker makes read-only: writable before, named by the same place in the file as
+// where it is mapped, zeros only where the file's part of it ends. Its end may be rounded up to a
+// page.
 static bool relro_is_sound(const struct elf *elf, const struct segment *segment) {
     const struct segment *load = find_load(elf, segment->address, 0, false);
-    if (!load || segment->memory_size > MAX_ADDRESS) return false;
+    if (!load || !(load->flags & FLAG_WRITE) || segment->memory_size > MAX_ADDRESS) return false;
+    if (segment->offset - load->offset != segment->address - load->address) return false;
+    const uint64_t file_end = segment->offset + segment->file_size;
+    if (segment->file_size != segment->memory_size && file_end != load->offset + load->file_size)
+        return false;
     const uint64_t end = load->address + load->memory_size;
-    const enum ggml_machine machine = elf->image.machine;
-    const bool is_x86 = machine == GGML_MACHINE_X86_64 || machine == GGML_MACHINE_X86;
-    const uint64_t largest_page = is_x86 ? BLOCK : UINT64_C(1) << 16;
+    const uint64_t largest_page = is_x86(elf) ? BLOCK : UINT64_C(1) << 16;
     return segment->address + segment->memory_size <=
            (end + largest_page - 1) / largest_page * largest_page;
 }
@@ -251,9 +259,7 @@ static enum ggml_host_status check_segments(const struct elf *elf) {
     }
     if (n_dynamic != 1) return damaged(elf, "it does not have one dynamic section");
     // Without a word on it, an executable stack is what the linker of x86 makes.
-    const enum ggml_machine machine = elf->image.machine;
-    const bool by_default = machine == GGML_MACHINE_X86_64 || machine == GGML_MACHINE_X86;
-    if (stack ? (stack->flags & FLAG_EXECUTE) == 0 : !by_default) return GGML_HOST_OK;
+    if (stack ? (stack->flags & FLAG_EXECUTE) == 0 : !is_x86(elf)) return GGML_HOST_OK;
     return ggml_fail(GGML_HOST_LINK_FAILED,
                      "%s: it wants an executable stack, which would make that of the whole process "
                      "executable: link it with -z noexecstack",
@@ -511,21 +517,45 @@ static bool section_agrees(const struct elf *elf, const struct image_section *se
     return table_agrees(elf, section);
 }
 
+// Memory of zeros, as .bss: what the file has in its place must be zeros too.
+static enum ggml_host_status check_zeros(const struct elf *elf,
+                                         const struct image_section *section,
+                                         unsigned char *chunk) {
+    const struct segment *load = find_load(elf, section->address, section->size, false);
+    const uint64_t file_end = load->address + load->file_size;
+    const uint64_t section_end = section->address + section->size;
+    const uint64_t end = section_end < file_end ? section_end : file_end;
+    for (uint64_t at = section->address; at < end;) {
+        const size_t size = end - at < CHUNK ? (size_t)(end - at) : CHUNK;
+        const enum ggml_host_status status =
+            read_at(elf, load->offset + (at - load->address), chunk, size);
+        if (status != GGML_HOST_OK) return status;
+        for (size_t i = 0; i < size; ++i)
+            if (chunk[i] != 0) return damaged(elf, "what has to be zero is not");
+        at += size;
+    }
+    return GGML_HOST_OK;
+}
+
 // The sections are what the linker never looks at: where they contradict what it is told, one of
 // both is damaged.
 static enum ggml_host_status check_sections(const struct elf *elf, unsigned char *chunk) {
     struct image_section *sections = NULL;
     size_t count = 0;
+    // Between functions x86 has instructions that do nothing, others have zeros.
+    const size_t least = is_x86(elf) ? 128 : BLOCK;
     enum ggml_host_status status =
         image_read_sections_elf(elf->source, &elf->image, &sections, &count);
     for (size_t i = 0; i < count && status == GGML_HOST_OK; ++i) {
         const struct image_section *section = &sections[i];
-        const bool is_solid = section->type == SECTION_SYMBOLS ||
-                              (section->flags & SECTION_CODE && section->type != SECTION_NO_BYTES);
         if (!section_agrees(elf, section)) {
             status = damaged(elf, "its sections contradict its program headers");
-        } else if (section->flags & SECTION_ALLOCATED && is_solid) {
-            status = check_hole(elf, section->address, section->size, 128, chunk);
+        } else if (!(section->flags & SECTION_ALLOCATED) || section->size == 0) {
+            continue;
+        } else if (section->type == SECTION_NO_BYTES) {
+            if (!(section->flags & SECTION_THREAD)) status = check_zeros(elf, section, chunk);
+        } else if (section->type == SECTION_SYMBOLS || section->flags & SECTION_CODE) {
+            status = check_hole(elf, section->address, section->size, least, chunk);
         }
     }
     ggml_mem_free(sections);
