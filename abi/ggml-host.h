@@ -158,6 +158,7 @@ enum ggml_probe_flag {
     GGML_PROBE_ISOLATED_ONLY = 2, // never in this process: without a helper a plugin is refused
     GGML_PROBE_NO_CACHE = 4,      // neither use nor remember results
     GGML_PROBE_RESCAN = 8,        // don't use results, but remember the new ones
+    GGML_PROBE_NO_SANDBOX = 16,   // helpers may do what this process may
 };
 
 // All zero but for size is the default of everything.
@@ -219,6 +220,9 @@ GGML_API void ggml_probe_report_free(ggml_probe_report_t report);
 GGML_API const char *ggml_probe_report_not_isolated(ggml_probe_report_t report);
 // Why results are not remembered; "" if they are, or if that was asked for. [any-thread]
 GGML_API const char *ggml_probe_report_not_cached(ggml_probe_report_t report);
+// What helpers could have done although they should not (Linux: which of the kernel's features is
+// missing); "" if they were confined, if none ran, or if that was not asked for. [any-thread]
+GGML_API const char *ggml_probe_report_not_sandboxed(ggml_probe_report_t report);
 // Candidates in the order in which they were found; devices in the order of ggml_backend_dev_get.
 // NULL past the end. [any-thread]
 GGML_API size_t ggml_probe_report_count(ggml_probe_report_t report);

@@ -27,6 +27,9 @@ GGML_ENV_ROW(GGML_PROBE_CACHE, "ggml-host/probe in the user's cache directory",
              "Absolute directory in which results of probes are remembered; off: they are not.")
 GGML_ENV_ROW(GGML_PROBE_FAILURE_SECONDS, "3600",
              "How long the failure of a probe is remembered.")
+GGML_ENV_ROW(GGML_PROBE_SANDBOX, "1",
+             "0: helpers in which plugins are tried out may do what the application may; "
+             "docs/security.md says what they may otherwise.")
 GGML_ENV_ROW(XDG_CACHE_HOME, "~/.cache", "The user's cache directory.")
 GGML_ENV_ROW(HOME, "none", "Below it is .cache, unless XDG_CACHE_HOME is set.")
 GGML_ENV_ROW(GGML_CPU_LEVEL, "best",

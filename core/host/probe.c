@@ -26,6 +26,10 @@ static bool is_absolute_or_null(const char *path) {
     return !path || search_path_is_absolute(path);
 }
 
+static bool is_switched_off(const char *value) {
+    return value && strcmp(value, "0") == 0;
+}
+
 static enum ggml_host_status take_options(const struct ggml_probe_options *given,
                                           struct ggml_probe_options *out_options) {
     const uint64_t least_memory = UINT64_C(2) << 30;
@@ -34,6 +38,8 @@ static enum ggml_host_status take_options(const struct ggml_probe_options *given
         return ggml_fail(GGML_HOST_INVALID_ARGUMENT, "ggml_plugin_probe: options->size is not set");
     }
     if (given) *out_options = *given;
+    if (is_switched_off(ggml_env(GGML_ENV_GGML_PROBE_SANDBOX)))
+        out_options->flags |= GGML_PROBE_NO_SANDBOX;
     if (!is_absolute_or_null(out_options->helper) || !is_absolute_or_null(out_options->cache_dir)) {
         return ggml_fail(GGML_HOST_INVALID_ARGUMENT,
                          "ggml_plugin_probe: the paths of the helper and the cache are absolute");
@@ -239,6 +245,14 @@ static void take_job(struct probe_outcome *outcome, const struct probe_job *job)
     outcome->result = job->result;
 }
 
+// Helpers differ in it only if the machine changes meanwhile.
+static bool take_confinement(struct ggml_probe_report *report, const struct probe_job *job) {
+    if (job->not_confined[0] == '\0' || report->not_sandboxed[0] != '\0') return true;
+    const char *copy = arena_strdup(&report->arena, job->not_confined);
+    if (copy) report->not_sandboxed = copy;
+    return copy != NULL;
+}
+
 static enum ggml_host_status run_helpers(struct probe_run *run, const char *helper) {
     struct probe_job *jobs = arena_alloc(&run->arena, run->count * sizeof(*jobs) + 1);
     size_t *owners = arena_alloc(&run->arena, run->count * sizeof(*owners) + 1);
@@ -255,12 +269,15 @@ static enum ggml_host_status run_helpers(struct probe_run *run, const char *help
         .n_parallel = run->options.jobs,
         .deadline_ms = run->options.deadline_ms,
         .memory_limit = run->options.memory_limit,
+        .sandbox = (run->options.flags & GGML_PROBE_NO_SANDBOX) == 0,
         .progress = job_done,
         .context = run,
     };
     const enum ggml_host_status status = n ? probe_jobs_run(&options, jobs, n) : GGML_HOST_OK;
-    for (size_t i = 0; i < n; ++i)
+    for (size_t i = 0; i < n; ++i) {
         take_job(&run->outcomes[owners[i]], &jobs[i]);
+        if (!take_confinement(run->report, &jobs[i])) return no_memory();
+    }
     return status;
 }
 
@@ -286,6 +303,8 @@ static enum ggml_host_status open_cache(struct probe_run *run, const char *helpe
     if (run->options.flags & GGML_PROBE_NO_CACHE) return GGML_HOST_OK;
     const enum ggml_host_status status =
         probe_cache_open(run->options.cache_dir, helper, expiry ? (int64_t)expiry : -1, out_cache);
+    // A driver that the sandbox disturbs works without.
+    out_cache->system[0] ^= (run->options.flags & GGML_PROBE_NO_SANDBOX) != 0;
     return status == GGML_HOST_OK ? status : keep_reason(run, &run->report->not_cached);
 }
 
@@ -400,7 +419,7 @@ enum ggml_host_status ggml_plugin_probe(const struct ggml_probe_options *options
     if (status != GGML_HOST_OK) return status;
     run.report = ggml_mem_calloc(1, sizeof(*run.report));
     if (!run.report) return no_memory();
-    run.report->not_isolated = run.report->not_cached = "";
+    run.report->not_isolated = run.report->not_cached = run.report->not_sandboxed = "";
     ggml_error_save(&saved);
     status = probe(&run);
     free_run(&run);

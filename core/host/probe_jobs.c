@@ -111,6 +111,7 @@ static void judge(struct work *work, struct slot *slot, const struct probe_exit 
     struct probe_job *job = slot->job;
     if (!is_usable(work, slot, late)) return;
     job->isolated = true;
+    memcpy(job->not_confined, receiver->not_confined, sizeof(job->not_confined));
     job->lasting = receiver->greeted && slot->heard == GGML_HOST_OK;
     const bool failed = receiver->answered && receiver->result.status != GGML_HOST_OK;
     if (slot->heard != GGML_HOST_OK) {
@@ -157,7 +158,8 @@ static void finish(struct work *work, struct slot *slot) {
 }
 
 static struct probe_request new_request(const struct probe_jobs_options *options) {
-    struct probe_request request = {.memory_limit = options->memory_limit};
+    struct probe_request request = {.memory_limit = options->memory_limit,
+                                    .sandbox = options->sandbox};
     request.cpu_seconds = (options->deadline_ms / 1000 + 1) * probe_machine_cpus();
     return request;
 }

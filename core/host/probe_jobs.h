@@ -4,16 +4,18 @@
 #define GGML_HOST_PROBE_JOBS_H
 
 #include "host/plugin_file.h"
+#include "host/probe_protocol.h"
 #include "host/probe_result.h"
 
 enum { PROBE_JOBS_MAX = 64 };
 
 struct probe_job {
     const char *path;
-    struct plugin_file_id file; // what lies there
-    bool isolated;              // set once a helper process had it
-    bool lasting;               // the result speaks of the plugin and not of this moment
-    struct probe_result result; // if isolated
+    struct plugin_file_id file;            // what lies there
+    bool isolated;                         // set once a helper process had it
+    bool lasting;                          // the result speaks of the plugin and not of this moment
+    char not_confined[PROBE_SANDBOX_TEXT]; // what the system could not refuse it
+    struct probe_result result;            // if isolated
 };
 
 struct probe_jobs_options {
@@ -21,6 +23,7 @@ struct probe_jobs_options {
     unsigned n_parallel; // 1 to PROBE_JOBS_MAX
     unsigned deadline_ms;
     uint64_t memory_limit;
+    bool sandbox;
     // (opt) Called whenever one is done. [stream]
     void (*progress)(void *context, const struct probe_job *job);
     void *context;

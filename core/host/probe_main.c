@@ -21,6 +21,7 @@
 #include "host/candidate.h"
 #include "host/plugin.h"
 #include "host/probe_protocol.h"
+#include "host/probe_sandbox.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1
@@ -152,6 +153,15 @@ static void send_result(struct conversation *conversation, const struct record *
     probe_result_free(&result);
 }
 
+static void enter_sandbox(struct conversation *conversation) {
+    struct probe_writer payload = {0};
+    char missing[PROBE_SANDBOX_TEXT];
+    probe_sandbox_enter(missing, sizeof(missing));
+    probe_put_bytes(&payload, missing, strlen(missing));
+    send(conversation, PROBE_FRAME_SANDBOX, &payload);
+    probe_writer_free(&payload);
+}
+
 static void keep_quiet(enum ggml_log_level level, const char *text, void *context) {
     (void)level;
     (void)text;
@@ -202,6 +212,7 @@ int main(int argc, char **argv) {
     limit_resources(&request);
     ggml_log_set(keep_quiet, NULL);
     send_hello(&conversation);
+    if (request.sandbox) enter_sandbox(&conversation);
     probe(&conversation, argv[1], &request.file);
     _exit(0);
 }

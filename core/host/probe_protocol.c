@@ -30,6 +30,7 @@ void probe_request_write(const struct probe_request *request,
     store(out_bytes + 40, request->file.size, 8);
     store(out_bytes + 48, (uint64_t)request->file.mtime_ns, 8);
     store(out_bytes + 56, (uint64_t)request->file.ctime_ns, 8);
+    store(out_bytes + 64, request->sandbox, 4);
     memcpy(out_bytes + REQUEST_FIXED_SIZE, request->key, PROBE_KEY_SIZE);
 }
 
@@ -47,6 +48,8 @@ bool probe_request_read(const unsigned char bytes[PROBE_REQUEST_SIZE],
     out_request->file.size = probe_get_u64(&reader);
     out_request->file.mtime_ns = (int64_t)probe_get_u64(&reader);
     out_request->file.ctime_ns = (int64_t)probe_get_u64(&reader);
+    out_request->sandbox = probe_get_u32(&reader) != 0;
+    reader.at = REQUEST_FIXED_SIZE;
     memcpy(out_request->key, probe_get_bytes(&reader, PROBE_KEY_SIZE), PROBE_KEY_SIZE);
     return true;
 }
@@ -105,6 +108,17 @@ static enum ggml_host_status take_hello(struct probe_receiver *receiver, const v
     return GGML_HOST_OK;
 }
 
+static enum ggml_host_status take_sandbox(struct probe_receiver *receiver, const char *payload,
+                                          size_t size) {
+    if (receiver->confined || receiver->stage != GGML_PLUGIN_STAGE_FOUND || receiver->answered ||
+        size >= PROBE_SANDBOX_TEXT || memchr(payload, '\0', size)) {
+        return damaged("a sandbox that can't be");
+    }
+    memcpy(receiver->not_confined, payload, size);
+    receiver->confined = true;
+    return GGML_HOST_OK;
+}
+
 static enum ggml_host_status take_stage(struct probe_receiver *receiver, const void *payload,
                                         size_t size) {
     struct probe_reader reader = {.data = payload, .size = size};
@@ -135,6 +149,7 @@ static enum ggml_host_status take_frame(struct probe_receiver *receiver, uint32_
     }
     switch (kind) {
     case PROBE_FRAME_HELLO: return take_hello(receiver, payload, size);
+    case PROBE_FRAME_SANDBOX: return take_sandbox(receiver, payload, size);
     case PROBE_FRAME_STAGE: return take_stage(receiver, payload, size);
     case PROBE_FRAME_RESULT: return take_result(receiver, payload, size);
     case PROBE_FRAME_END:

@@ -2,7 +2,8 @@
 // What the host and a helper process say to each other.
 //
 // The host writes one request to the helper's standard input. The helper answers in frames on a
-// pipe of its own: HELLO before anything of the plugin runs, STAGE whenever the plugin got further,
+// pipe of its own: HELLO before anything of the plugin runs, SANDBOX when it is confined as far as
+// the system can, if it is asked to be, STAGE whenever the plugin got further,
 // RESULT, and END when the plugin has been shut down too. A frame carries a digest of its contents
 // and of a random key that came with the request and is in no file, argument or environment: what a
 // plugin happens to write into a descriptor is no frame.
@@ -16,14 +17,15 @@
 #include "host/probe_result.h"
 
 // Raised with every change of a frame, the request or a result.
-#define PROBE_PROTOCOL_VERSION 1
+#define PROBE_PROTOCOL_VERSION 2
 
 enum {
     PROBE_KEY_SIZE = 32,
-    PROBE_REQUEST_SIZE = 64 + PROBE_KEY_SIZE,
+    PROBE_REQUEST_SIZE = 72 + PROBE_KEY_SIZE,
     PROBE_FRAME_HEADER_SIZE = 20 + GGML_SHA256_SIZE,
     PROBE_ANSWER_FD = 3,       // the helper's end of the pipe
     PROBE_EXIT_NO_ANSWER = 74, // the helper's exit status when it can't write into it
+    PROBE_SANDBOX_TEXT = 256,
 };
 
 enum probe_frame_kind {
@@ -31,6 +33,7 @@ enum probe_frame_kind {
     PROBE_FRAME_STAGE = 2,
     PROBE_FRAME_RESULT = 3,
     PROBE_FRAME_END = 4,
+    PROBE_FRAME_SANDBOX = 5, // a text: what the system can't refuse
 };
 
 // Of fixed size, so that writing it into an empty pipe never blocks.
@@ -39,6 +42,7 @@ struct probe_request {
     uint64_t memory_limit;      // bytes; 0: none
     uint32_t cpu_seconds;       // 0: no limit
     uint32_t parent;            // process id
+    bool sandbox;               // the plugin is to be confined
     struct plugin_file_id file; // the only one that is to be started
 };
 
@@ -61,6 +65,8 @@ struct probe_receiver {
     struct probe_writer bytes; // not yet a whole frame
     uint32_t sequence;         // of the next frame
     bool greeted;
+    bool confined;                         // as far as the system can
+    char not_confined[PROBE_SANDBOX_TEXT]; // what it can't
     bool foreign; // the helper is of another build; nothing of the plugin ran
     bool answered;
     bool ended;

@@ -23,6 +23,10 @@ const char *ggml_probe_report_not_cached(ggml_probe_report_t report) {
     return report ? report->not_cached : "";
 }
 
+const char *ggml_probe_report_not_sandboxed(ggml_probe_report_t report) {
+    return report ? report->not_sandboxed : "";
+}
+
 size_t ggml_probe_report_count(ggml_probe_report_t report) {
     return report ? report->n_records : 0;
 }

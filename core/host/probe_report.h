@@ -18,6 +18,7 @@ struct ggml_probe_report {
     struct ggml_plugin_directory *directories;
     const char *not_isolated;
     const char *not_cached;
+    const char *not_sandboxed;
 };
 
 #endif

@@ -43,12 +43,15 @@ PROBE = {
     "missing": b"\1" + frame(3, MISSING) + frame(4),
     "many": b"\1" + frame(3, MANY) + frame(4),
     "no-result": b"\1" + stage(4) + stage(7),
+    "confined": b"\1" + frame(5) + stage(4) + frame(3, BAD) + frame(4),
+    "not-confined": b"\1" + frame(5, b"Landlock: Function not implemented") + stage(4),
+    "confined-late": b"\1" + stage(4) + frame(5),
     "twice": b"\1" + frame(3, GOOD) + frame(3, GOOD),
     "early-end": b"\1" + frame(4),
     "backwards": b"\1" + stage(7) + stage(4),
     "unknown": b"\1" + frame(9, b"abc"),
     "raw-text": b"\x10garbage from a driver\n",
-    "raw-header": b"\0GBRF" + struct.pack("<IIII", 1, 1, 0, 0xFFFFFFFF) + bytes(32),
+    "raw-header": b"\0GBRF" + struct.pack("<IIII", 2, 1, 0, 0xFFFFFFFF) + bytes(32),
     "raw-magic": b"\0GBRF",
 }
 CACHE = {
@@ -57,7 +60,7 @@ CACHE = {
     "many": b"\2" + bytes(32) + struct.pack("<Q", 1) + MANY,
     "future": b"\2" + bytes(32) + struct.pack("<Q", 0xFFFFFFFFFFFFFFFF) + MISSING,
     "short": b"\2" + bytes(16),
-    "other-terms": b"\1" + struct.pack("<I", 1) + text("0.1") + text("unknown"),
+    "other-terms": b"\1" + struct.pack("<I", 2) + text("0.1") + text("unknown"),
     "raw": b"\0GGMLPRB\x1a" + bytes(40),
 }
 

@@ -5,8 +5,16 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#ifdef __linux__
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#endif
 
 #include "ggml-impl.h"
 #include "ggml-plugin.h"
@@ -34,6 +42,7 @@ enum habit {
     FORK_BOTH,
     OWN_SESSION,
     ESCAPES,
+    TRESPASS,
 };
 
 static struct ggml_backend_device device;
@@ -88,6 +97,78 @@ static void fill_memory(void) {
     }
 }
 
+// --- what a probe may not do ---------------------------------------------------------------------
+
+static char trespasses[256] = "did:"; // what worked
+
+static void note(const char *name, bool worked) {
+    const size_t used = strlen(trespasses);
+    if (worked) snprintf(trespasses + used, sizeof(trespasses) - used, " %s", name);
+}
+
+static bool opens_socket(int domain) {
+    const int fd = socket(domain, SOCK_STREAM, 0);
+    if (fd >= 0) close(fd);
+    return fd >= 0;
+}
+
+static bool writes_file(const char *folder, const char *name) {
+    char path[600];
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    const int fd = open(path, O_WRONLY | O_CREAT, 0600);
+    const bool worked = fd >= 0 && write(fd, "x", 1) == 1;
+    if (fd >= 0) close(fd);
+    return worked;
+}
+
+static bool truncates(const char *folder) {
+    char path[600];
+    snprintf(path, sizeof(path), "%s/precious", folder);
+    return truncate(path, 1) == 0;
+}
+
+static bool changes_mode(const char *folder) {
+    char path[600];
+    snprintf(path, sizeof(path), "%s/precious", folder);
+    return chmod(path, 0640) == 0;
+}
+
+#ifdef __linux__
+// Without stopping it; it is let go when this process ends.
+static bool traces(pid_t process) {
+    return ptrace(PTRACE_SEIZE, process, NULL, NULL) == 0;
+}
+
+static bool traces_child(void) {
+    const pid_t child = fork();
+    if (child == 0) hang();
+    if (child < 0) return false;
+    const bool worked = traces(child);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    return worked;
+}
+#endif
+
+static void trespass(void) {
+    const char *home = getenv("HOME");
+    note("inet", opens_socket(AF_INET));
+    note("inet6", opens_socket(AF_INET6));
+    note("unix", opens_socket(AF_UNIX));
+    note("home", writes_file(home ? home : "/nonexistent", "written"));
+    note("cwd", writes_file(".", "written"));
+    note("null", writes_file("/dev", "null"));
+    note("truncate", truncates(home ? home : "/nonexistent"));
+    note("chmod", changes_mode(home ? home : "/nonexistent"));
+#ifdef __linux__
+    const int shared = memfd_create("shared", MFD_CLOEXEC);
+    note("memfd", shared >= 0 && write(shared, "x", 1) == 1);
+    note("signal", kill(getppid(), 0) == 0);
+    note("parent", traces(getppid()));
+    note("child", traces_child());
+#endif
+}
+
 static void act(enum habit habit) {
     switch (habit) {
     case ENDLESS_CONSTRUCTOR:
@@ -118,6 +199,7 @@ static void act(enum habit habit) {
     case OWN_SESSION:
         if (getsid(0) != getpgrp()) abort();
         break;
+    case TRESPASS: trespass(); break;
     default: break;
     }
 }
@@ -135,7 +217,7 @@ static const char *device_name(ggml_backend_dev_t dev) {
 
 static const char *device_description(ggml_backend_dev_t dev) {
     (void)dev;
-    return "A device to be found";
+    return HABIT == TRESPASS ? trespasses : "A device to be found";
 }
 
 static void device_memory(ggml_backend_dev_t dev, size_t *free_bytes, size_t *total) {
@@ -153,7 +235,9 @@ static void device_props(ggml_backend_dev_t dev, struct ggml_backend_dev_props *
     props->name = device_name(dev);
     props->description = device_description(dev);
     props->type = device_type(dev);
-    props->device_id = HABIT == ESCAPES ? "\xc2\x9b" "31mred" : "0000:0a:00.0";
+    props->device_id = HABIT == ESCAPES ? "\xc2\x9b"
+                                          "31mred"
+                                        : "0000:0a:00.0";
     device_memory(dev, &props->memory_free, &props->memory_total);
     props->caps.async = true;
     props->caps.events = true;

@@ -198,12 +198,26 @@ static void test_the_place_follows_the_environment(void **state) {
     unsetenv("XDG_CACHE_HOME");
 }
 
+// What failed because the plugin was confined may work without.
+static void test_a_confined_answer_is_none_for_others(void **state) {
+    (void)state;
+    struct ggml_probe_options options = usual();
+    add_from(FIXTURES, "ggml-gpu.so");
+    assert_spawned(&options);
+    options.flags = GGML_PROBE_NO_SANDBOX;
+    assert_spawned(&options);
+    assert_remembered(&options);
+    options.flags = 0;
+    assert_spawned(&options);
+}
+
 // The helper is started without its environment too.
 static void test_privileged_processes_remember_nothing(void **state) {
     (void)state;
     struct ggml_probe_options options = usual();
     add_from(FIXTURES, "ggml-gpu.so");
     options.helper = HELPER;
+    options.flags = GGML_PROBE_NO_SANDBOX; // the plugin leaves a mark
     ggml_probe_report_free(probe(&options));
     assert_true(plugin_dir_was_mapped(&dir, "gpu"));
     unlink(dir.marker);
@@ -552,6 +566,7 @@ int main(void) {
         WITH_DIRS(test_a_second_probe_starts_no_helper),
         WITH_DIRS(test_flags_pass_the_cache_by),
         WITH_DIRS(test_the_place_follows_the_environment),
+        WITH_DIRS(test_a_confined_answer_is_none_for_others),
         WITH_DIRS(test_privileged_processes_remember_nothing),
         WITH_DIRS(test_a_changed_file_is_probed_again),
         WITH_DIRS(test_a_changed_environment_of_drivers_is_probed_again),

@@ -139,6 +139,35 @@ static void test_nothing_is_believed_without_the_key_or_out_of_order(void **stat
     expect_damaged(&frames);
 }
 
+static void put_sandbox(struct probe_writer *frames, const char *text, uint32_t sequence) {
+    probe_frame_write(frames, key, PROBE_FRAME_SANDBOX, sequence, text, strlen(text));
+}
+
+static void test_what_is_not_confined_is_said_once_and_first(void **state) {
+    (void)state;
+    char text[PROBE_SANDBOX_TEXT + 1];
+    struct probe_writer frames = {0};
+    struct probe_receiver receiver = new_receiver();
+    put_hello(&frames, key, 0);
+    put_sandbox(&frames, "no Landlock", 1);
+    put_stage(&frames, 5, 2);
+    assert_int_equal(probe_receiver_take(&receiver, frames.data, frames.size), GGML_HOST_OK);
+    assert_true(receiver.confined);
+    assert_string_equal(receiver.not_confined, "no Landlock");
+    put_sandbox(&frames, "", 3); // late
+    probe_receiver_free(&receiver);
+    expect_damaged(&frames);
+    put_hello(&frames, key, 0);
+    put_sandbox(&frames, "", 1);
+    put_sandbox(&frames, "", 2); // twice
+    expect_damaged(&frames);
+    memset(text, 'x', sizeof(text) - 1);
+    text[sizeof(text) - 1] = '\0';
+    put_hello(&frames, key, 0);
+    put_sandbox(&frames, text, 1); // too long
+    expect_damaged(&frames);
+}
+
 static void test_another_build_is_recognised(void **state) {
     (void)state;
     struct probe_writer frames = {0};
@@ -157,6 +186,7 @@ static void test_a_request_survives_the_way(void **state) {
     struct probe_request request = {.memory_limit = UINT64_MAX - 1,
                                     .cpu_seconds = 77,
                                     .parent = 4711,
+                                    .sandbox = true,
                                     .file = {1, UINT64_C(1) << 40, 3, -4, INT64_MAX}};
     memcpy(request.key, key, sizeof(key));
     probe_request_write(&request, bytes);
@@ -223,6 +253,7 @@ int main(void) {
         cmocka_unit_test(test_a_conversation_in_pieces_of_any_size),
         cmocka_unit_test(test_a_flipped_bit_anywhere_is_noticed),
         cmocka_unit_test(test_nothing_is_believed_without_the_key_or_out_of_order),
+        cmocka_unit_test(test_what_is_not_confined_is_said_once_and_first),
         cmocka_unit_test(test_another_build_is_recognised),
         cmocka_unit_test(test_a_request_survives_the_way),
         cmocka_unit_test(test_texts_are_cut_to_what_fits),

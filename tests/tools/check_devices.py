@@ -160,7 +160,7 @@ def check_probing():
                                          for n, s in bad.items()), document["plugins"])
         check("the good one is listed", any(d["name"] == "PROBED0" for d in document["devices"]) and
               plugin_of(document, "no_habit")["source"] == "helper", document["plugins"])
-        check("it ran in helpers", document["probing"] == {"isolated": True, "not_isolated": "", "not_cached": ""},
+        check("it ran in helpers", [document["probing"][n] for n in ("isolated", "not_isolated", "not_cached")] == [True, "", ""],
               document["probing"])
         again = load(run(*options))
         check("the second time all is remembered", all(plugin_of(again, n)["source"] == "cache"
@@ -176,6 +176,20 @@ def check_probing():
         document = load(done)
         check("--test loads what works", valid(document) and plugin_of(document, "no_habit")["loaded"] and
               plugin_of(document, "crash_init")["status"] == "CRASHED", done)
+
+
+def check_sandbox():
+    """A plugin that writes into the user's home when it starts."""
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as home:
+        shutil.copy(os.path.join(PROBE_PLUGINS, "ggml-trespass.so"), folder)
+        options = ["--json", "--no-cache", "--plugin-path", folder]
+        document = load(run(*options, HOME=home))
+        missing = document["probing"]["not_sandboxed"]
+        check("a plugin may not write into the home, or it is said", valid(document) and
+              (not os.path.exists(os.path.join(home, "written")) or "Landlock" in missing), document["probing"])
+        document = load(run(*options, "--no-sandbox", HOME=home))
+        check("with --no-sandbox it may", os.path.exists(os.path.join(home, "written")) and
+              document["probing"]["not_sandboxed"] == "", document["probing"])
 
 
 def check_in_process(folder):
@@ -222,6 +236,7 @@ def main():
     check_hostile()
     if PROBE_PLUGINS:
         check_probing()
+        check_sandbox()
         check_escapes()
     shutil.rmtree(CACHE)
     print(f"1..{len(results)}")

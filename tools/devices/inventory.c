@@ -40,6 +40,7 @@ static bool probe(struct inventory *inventory, const struct inventory_options *o
         .user_data = &progress,
     };
     if (options->no_cache) wanted.flags |= GGML_PROBE_NO_CACHE;
+    if (options->no_sandbox) wanted.flags |= GGML_PROBE_NO_SANDBOX;
     if (options->rescan) wanted.flags |= GGML_PROBE_RESCAN;
     const enum ggml_host_status status = ggml_plugin_probe(&wanted, &inventory->probe);
     if (progress.shown) fputs("\r\033[K", stderr);
@@ -164,6 +165,10 @@ const char *inventory_not_isolated(const struct inventory *inventory) {
 
 const char *inventory_not_cached(const struct inventory *inventory) {
     return ggml_probe_report_not_cached(inventory->probe);
+}
+
+const char *inventory_not_sandboxed(const struct inventory *inventory) {
+    return ggml_probe_report_not_sandboxed(inventory->probe);
 }
 
 const char *device_type_name(enum ggml_backend_dev_type type) {

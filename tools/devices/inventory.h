@@ -11,6 +11,7 @@ struct inventory_options {
     bool in_process;         // load the plugins instead of probing them
     bool no_cache;
     bool rescan;
+    bool no_sandbox;
     bool load;          // whatever is found, load what works: devices have handles then
     double timeout;     // seconds per plugin; 0: the default
     unsigned jobs;      // 0: the default
@@ -51,9 +52,11 @@ void inventory_free(struct inventory *inventory);
 // Directories that were searched; NULL past the end.
 const struct ggml_plugin_directory *inventory_directory(const struct inventory *inventory,
                                                         size_t i);
-// Why plugins ran in this process, or why nothing is remembered; "" if there is nothing to say.
+// Why plugins ran in this process, why nothing is remembered, or what helpers could do that they
+// should not; "" if there is nothing to say.
 const char *inventory_not_isolated(const struct inventory *inventory);
 const char *inventory_not_cached(const struct inventory *inventory);
+const char *inventory_not_sandboxed(const struct inventory *inventory);
 
 const char *device_type_name(enum ggml_backend_dev_type type);
 const char *machine_name(enum ggml_machine machine);

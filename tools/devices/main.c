@@ -42,6 +42,7 @@ static const char usage[] =
     "  --in-process        load the plugins into this process instead of trying them in helpers\n"
     "  --rescan            don't believe what is remembered of earlier tries\n"
     "  --no-cache          nor remember anything of these\n"
+    "  --no-sandbox        let the helpers do what this program may do\n"
     "  --timeout SECONDS   how long a plugin may take (default: 15)\n"
     "  --jobs N            how many are tried at a time (default: 4)\n"
     "  --plugin-path DIR   look for plugins in this directory only\n"
@@ -92,6 +93,7 @@ enum long_option {
     IN_PROCESS,
     RESCAN,
     NO_CACHE,
+    NO_SANDBOX,
     TIMEOUT,
     JOBS,
     PLUGIN_PATH,
@@ -108,6 +110,7 @@ static const struct option long_options[] = {
     {"in-process", no_argument, NULL, IN_PROCESS},
     {"rescan", no_argument, NULL, RESCAN},
     {"no-cache", no_argument, NULL, NO_CACHE},
+    {"no-sandbox", no_argument, NULL, NO_SANDBOX},
     {"timeout", required_argument, NULL, TIMEOUT},
     {"jobs", required_argument, NULL, JOBS},
     {"plugin-path", required_argument, NULL, PLUGIN_PATH},
@@ -136,6 +139,7 @@ static int parse_options(int argc, char **argv, struct options *out_options) {
         case IN_PROCESS: out_options->inventory.in_process = true; break;
         case RESCAN: out_options->inventory.rescan = true; break;
         case NO_CACHE: out_options->inventory.no_cache = true; break;
+        case NO_SANDBOX: out_options->inventory.no_sandbox = true; break;
         case TIMEOUT:
             if (!parse_timeout(optarg, &out_options->inventory.timeout))
                 return complain("--timeout: not between 0.001 and 3600 seconds: ", optarg);

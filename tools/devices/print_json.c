@@ -80,9 +80,10 @@ static json_t *plugins_array(const struct inventory *inventory) {
 
 static json_t *probing_object(const struct inventory *inventory) {
     const char *why = inventory_not_isolated(inventory);
-    return json_pack("{s:b, s:o, s:o}", "isolated", inventory->probe && why[0] == '\0',
+    return json_pack("{s:b, s:o, s:o, s:o}", "isolated", inventory->probe && why[0] == '\0',
                      "not_isolated", text_or_null(why), "not_cached",
-                     text_or_null(inventory_not_cached(inventory)));
+                     text_or_null(inventory_not_cached(inventory)), "not_sandboxed",
+                     text_or_null(inventory_not_sandboxed(inventory)));
 }
 
 static json_t *selftest_array(const struct selftest_result *results) {

@@ -179,6 +179,7 @@ void print_table(const struct inventory *inventory, bool colour, bool verbose) {
         print_plugin(&inventory->plugins[i], colour, verbose);
     print_note("run in this process, not in a helper", inventory_not_isolated(inventory));
     if (verbose) print_note("results are not remembered", inventory_not_cached(inventory));
+    if (verbose) print_note("helpers are not wholly confined", inventory_not_sandboxed(inventory));
     print_search(inventory, colour);
     print_machine(inventory, colour);
 }
