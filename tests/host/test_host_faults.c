@@ -19,9 +19,7 @@
 static struct plugin_dir dir;
 
 static void add(const char *file_name) {
-    char path[600];
-    snprintf(path, sizeof(path), FIXTURES "/%s", file_name);
-    plugin_dir_add(&dir, path, file_name);
+    plugin_dir_add_from(&dir, FIXTURES, file_name, file_name);
 }
 
 static void write_sums(void) {

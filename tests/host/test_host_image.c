@@ -52,18 +52,11 @@ static int close_dir(void **state) {
 }
 
 static void add_as(const char *fixture, const char *file_name) {
-    char path[600];
-    snprintf(path, sizeof(path), FIXTURES "/%s", fixture);
-    plugin_dir_add(&dir, path, file_name);
+    plugin_dir_add_from(&dir, FIXTURES, fixture, file_name);
 }
 
 static void expect(const char *file_name, enum ggml_host_status status, const char *word) {
-    const enum ggml_host_status answer = ggml_plugin_load(plugin_dir_path(&dir, file_name), NULL);
-    if (answer != status) print_message("%s: %s\n", file_name, ggml_last_error());
-    assert_int_equal(answer, status);
-    if (status != GGML_HOST_OK && !strstr(ggml_last_error(), word))
-        fail_msg("no '%s': %s", word, ggml_last_error());
-    unload_everything();
+    plugin_dir_expect(&dir, file_name, status, word);
 }
 
 // --- F6: damaged files

@@ -40,15 +40,11 @@ static int close_dir(void **state) {
 }
 
 static void add(const char *file_name) {
-    char path[600];
-    snprintf(path, sizeof(path), FIXTURES "/%s", file_name);
-    plugin_dir_add(&dir, path, file_name);
+    plugin_dir_add_from(&dir, FIXTURES, file_name, file_name);
 }
 
 static void add_as(const char *fixture, const char *file_name) {
-    char path[600];
-    snprintf(path, sizeof(path), FIXTURES "/%s", fixture);
-    plugin_dir_add(&dir, path, file_name);
+    plugin_dir_add_from(&dir, FIXTURES, fixture, file_name);
 }
 
 // Number of devices once the built-in plugins are there.

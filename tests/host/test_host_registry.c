@@ -37,9 +37,7 @@ static int close_dir(void **state) {
 }
 
 static void load(const char *file_name) {
-    char path[600];
-    snprintf(path, sizeof(path), FIXTURES "/%s", file_name);
-    plugin_dir_add(&dir, path, file_name);
+    plugin_dir_add_from(&dir, FIXTURES, file_name, file_name);
     assert_int_equal(ggml_plugin_load(plugin_dir_path(&dir, file_name), NULL), GGML_HOST_OK);
 }
 

@@ -31,12 +31,9 @@ static atomic_int n_errors;
 static void fill(void) {
     static const char *const files[] = {"ggml-marker.so",     "ggml-gpu.so",    "ggml-other.so",
                                         "ggml-init_fails.so", "ggml-twin-a.so", "ggml-twin-b.so"};
-    char path[600];
     plugin_dir_open(&dir);
-    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); ++i) {
-        snprintf(path, sizeof(path), FIXTURES "/%s", files[i]);
-        plugin_dir_add(&dir, path, files[i]);
-    }
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); ++i)
+        plugin_dir_add_from(&dir, FIXTURES, files[i], files[i]);
 }
 
 static void expect(bool condition) {

@@ -2,11 +2,15 @@
 #define _POSIX_C_SOURCE 200809L
 #include "support/plugin_dir.h"
 
+#include <setjmp.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <cmocka.h>
 
 #include "support/setenv.h"
 #include "support/temp_dir.h"
@@ -57,6 +61,23 @@ void plugin_dir_add(struct plugin_dir *dir, const char *built_path, const char *
     unsigned char *data = read_file(built_path, &size);
     write_file(plugin_dir_path(dir, file_name), data, size);
     free(data);
+}
+
+void plugin_dir_add_from(struct plugin_dir *dir, const char *folder, const char *fixture,
+                         const char *file_name) {
+    char path[600];
+    snprintf(path, sizeof(path), "%s/%s", folder, fixture);
+    plugin_dir_add(dir, path, file_name);
+}
+
+void plugin_dir_expect(struct plugin_dir *dir, const char *file_name, enum ggml_host_status status,
+                       const char *word) {
+    const enum ggml_host_status answer = ggml_plugin_load(plugin_dir_path(dir, file_name), NULL);
+    if (answer != status) print_message("%s: %s\n", file_name, ggml_last_error());
+    assert_int_equal(answer, status);
+    if (status != GGML_HOST_OK && !strstr(ggml_last_error(), word))
+        fail_msg("no '%s': %s", word, ggml_last_error());
+    unload_everything();
 }
 
 static unsigned char *find_bytes(unsigned char *data, size_t size, const char *wanted,

@@ -22,6 +22,13 @@ void plugin_dir_close(struct plugin_dir *dir);
 const char *plugin_dir_path(struct plugin_dir *dir, const char *file_name);
 // Copies a built plugin into it under another name.
 void plugin_dir_add(struct plugin_dir *dir, const char *built_path, const char *file_name);
+// The same with the fixture of that name in a folder of built ones.
+void plugin_dir_add_from(struct plugin_dir *dir, const char *folder, const char *fixture,
+                         const char *file_name);
+// Loads it, checks the status and, of a failure, that its message has this word; unloads what was
+// loaded.
+void plugin_dir_expect(struct plugin_dir *dir, const char *file_name, enum ggml_host_status status,
+                       const char *word);
 // Writes bytes over the note of a plugin in it.
 void plugin_dir_patch(struct plugin_dir *dir, const char *file_name, size_t note_offset,
                       const void *bytes, size_t size);
