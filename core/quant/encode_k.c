@@ -44,34 +44,30 @@ static void pack_six_bits(const struct quant_range_block *found, uint8_t *packed
     }
 }
 
-static void pack_low_nibbles(const uint8_t *q, uint8_t *qs) {
+// All of a block but the fifth bits of the quants, which are in `found`.
+static void encode_six_bits(const float *x, const float *w, int top,
+                            struct quant_range_block *found, ggml_half *d, ggml_half *dmin,
+                            uint8_t *scales, uint8_t *qs) {
+    const struct quant_range_format format = {32, top, 63};
+    struct quant_elements e;
+    quant_load(x, w, QK_K, &e);
+    quant_encode_ranges(&format, &e, found);
+    *d = found->d;
+    *dmin = found->dmin;
+    pack_six_bits(found, scales);
     for (int i = 0; i < QK_K; i += 64)
-        quant_pack_nibbles(q + i, 64, qs + i / 2);
+        quant_pack_nibbles(found->q + i, 64, qs + i / 2);
 }
 
 static void encode_block_q4_K(const float *x, const float *w, block_q4_K *b) {
-    static const struct quant_range_format format = {32, 15, 63};
-    struct quant_elements e;
     struct quant_range_block found;
-    quant_load(x, w, QK_K, &e);
-    quant_encode_ranges(&format, &e, &found);
-    b->d = found.d;
-    b->dmin = found.dmin;
-    pack_six_bits(&found, b->scales);
-    pack_low_nibbles(found.q, b->qs);
+    encode_six_bits(x, w, 15, &found, &b->d, &b->dmin, b->scales, b->qs);
 }
 ENCODE_ROW_BOTH(q4_K, QK_K)
 
 static void encode_block_q5_K(const float *x, const float *w, block_q5_K *b) {
-    static const struct quant_range_format format = {32, 31, 63};
-    struct quant_elements e;
     struct quant_range_block found;
-    quant_load(x, w, QK_K, &e);
-    quant_encode_ranges(&format, &e, &found);
-    b->d = found.d;
-    b->dmin = found.dmin;
-    pack_six_bits(&found, b->scales);
-    pack_low_nibbles(found.q, b->qs);
+    encode_six_bits(x, w, 31, &found, &b->d, &b->dmin, b->scales, b->qs);
     memset(b->qh, 0, sizeof(b->qh));
     for (int i = 0; i < QK_K; ++i)
         b->qh[i % 32] |= (uint8_t)((found.q[i] >> 4) << (i / 32));
