@@ -127,10 +127,12 @@ class Context:
             log.write(("\n$ status %d after %.1f s\n" % (process.returncode, seconds)).encode())
         return Ran(side, process.returncode, path, seconds, timed_out)
 
-    def both(self, argv, timeout=120, name="", env=None, stdin=None):
-        """The same program on both libraries at the same time. {side} in an argument is replaced."""
+    def both(self, argv, timeout=120, name="", ours_env=None):
+        """The same program on both libraries at the same time, ours with further variables. {side} in an argument is
+        replaced."""
         def one(side):
-            return self.run(side, [a.replace("{side}", side) for a in argv], timeout, name, env, stdin)
+            return self.run(side, [a.replace("{side}", side) for a in argv], timeout, name,
+                            ours_env if side == OURS else None)
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             return tuple(pool.map(one, SIDES))
 

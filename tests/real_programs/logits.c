@@ -18,7 +18,8 @@ enum { N_PROMPT = 48, N_GENERATED = 32 };
 
 static void quiet(enum ggml_log_level level, const char *text, void *data) {
     (void)data;
-    if (level >= GGML_LOG_LEVEL_ERROR && level != GGML_LOG_LEVEL_CONT) fputs(text, stderr);
+    const bool is_error = level >= GGML_LOG_LEVEL_ERROR && level != GGML_LOG_LEVEL_CONT;
+    if (is_error || strstr(text, "layers to GPU")) fputs(text, stderr);
 }
 
 // Decodes tokens from position `at` on; their logits go to `out_rows`.

@@ -84,13 +84,13 @@ def logits_program(context):
     return context.compile("logits.c", ["-lllama", "-lggml", "-lggml-base"])
 
 
-def logits(context, paths, timeout=300):
+def logits(context, paths, timeout=300, ours_env=None):
     """Logits of models on both libraries: for each path the tokens that were chosen, and files, of each side."""
     program = logits_program(context)
     argv = [program]
     for index, path in enumerate(paths):
         argv += [path, "%s/logits-%d.{side}" % (context.scratch, index)]
-    ran = context.both(argv, timeout=timeout, name="logits")
+    ran = context.both(argv, timeout=timeout, name="logits", ours_env=ours_env)
     found = []
     for side in ran:
         blocks = side.text.split("$ standard output")[-1].split("model ")[1:]

@@ -2,7 +2,7 @@
 """Programs of llama.cpp with models of random weights."""
 import models
 from harness import THEIRS, Failure, LeftOut, row
-from rows_ggml import TESTS
+from rows_ggml import LAVAPIPE, TESTS
 
 # One thread each: the two sides run at the same time.
 COMMON = ["-t", "1", "--no-warmup"]
@@ -14,22 +14,39 @@ ESTIMATE = r"Final estimate: PPL = ([\d.]+)"
 PROMPT = "The water of the day is like the light of the first word, and so"
 
 
+# The driver that computes on the CPU is a GPU for who names its device, and libllama gives all layers to it.
+OFFLOADED = dict(LAVAPIPE, GGML_DEVICES="CPU,Vulkan0")
+
+
+def compare_logits(context, name, ours_env=None):
+    ran, tokens, files = models.logits(context, [models.model(context, name)], ours_env=ours_env)
+    if not ran[0].ok:
+        raise LeftOut("their own library: %s: %s" % (ran[0].how(), ran[0].last_lines()))
+    ran[1].must_end_well()
+    distance = models.distance(files[0][0], files[1][0], tokens[0][0], tokens[1][0])
+    same = tokens[0] == tokens[1]
+    text = "%d tokens" % len(tokens[0][0]), "%s, relative squared distance %.1e" % (
+        "the same" if same else "others", distance)
+    if not distance <= models.BOUND:
+        raise Failure("the distance of the logits is above %g" % models.BOUND, *text)
+    if not same and not models.is_tie(files[0][0], tokens[0][0], tokens[1][0], models.BOUND):
+        raise Failure("other tokens are chosen", *text)
+    if ours_env:
+        layers = ran[1].find(r"offloaded (\d+/\d+) layers")
+        if not layers or len(set(layers.split("/"))) != 1:
+            raise Failure("not every layer was given to the device: %s" % layers, *text)
+        text = text[0], "%s, %s layers offloaded" % (text[1], layers)
+    return text
+
+
 def add_model_rows(name):
     @row("%s: logits" % name)
     def logits(context):
-        ran, tokens, files = models.logits(context, [models.model(context, name)])
-        if not ran[0].ok:
-            raise LeftOut("their own library: %s: %s" % (ran[0].how(), ran[0].last_lines()))
-        ran[1].must_end_well()
-        distance = models.distance(files[0][0], files[1][0], tokens[0][0], tokens[1][0])
-        same = tokens[0] == tokens[1]
-        text = "%d tokens" % len(tokens[0][0]), "%s, relative squared distance %.1e" % (
-            "the same" if same else "others", distance)
-        if not distance <= models.BOUND:
-            raise Failure("the distance of the logits is above %g" % models.BOUND, *text)
-        if not same and not models.is_tie(files[0][0], tokens[0][0], tokens[1][0], models.BOUND):
-            raise Failure("other tokens are chosen", *text)
-        return text
+        return compare_logits(context, name)
+
+    @row("%s: logits, offloaded to Vulkan" % name, only_all=name != "llama")
+    def offloaded(context):
+        return compare_logits(context, name, OFFLOADED)
 
     @row("%s: llama-completion" % name)
     def completion(context):
