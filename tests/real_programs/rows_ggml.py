@@ -80,7 +80,8 @@ def backend_ops_test(context):
     return compare_cases(context, "test", [], 90 * MINUTE)
 
 
-# Finite differences of numbers near the resolution of floats fail by chance, on both sides.
+# Finite differences of numbers near the resolution of floats fail by chance on both sides, those of CPY in three runs of
+# four. What ours lacks fails in every run, and passes in every run of theirs.
 ATTEMPTS = 5
 
 
@@ -99,11 +100,14 @@ def compare_gradients(context, device, operation):
     theirs, good, _ = grad_of(context, THEIRS, "CPU", operation, operation)
     ours, ours_good, ours_bad = grad_of(context, OURS, device, operation, operation)
     lost = good - ours_good - ours_bad if theirs.ok and device == "CPU" else set()
+    worse = ours_bad & good
     for attempt in range(1, ATTEMPTS):
-        if not ours_bad & good:
+        if not worse:
             break
-        ours_bad &= grad_of(context, OURS, device, operation, "%s.%d" % (operation, attempt))[2]
-    return theirs, ours, len(good), len(ours_good), lost | (ours_bad & good)
+        name = "%s.%d" % (operation, attempt)
+        worse &= grad_of(context, OURS, device, operation, name)[2]
+        worse &= grad_of(context, THEIRS, "CPU", operation, name)[1]
+    return theirs, ours, len(good), len(ours_good), lost | worse
 
 
 def compare_all_gradients(context, device):
