@@ -231,6 +231,8 @@ static void take_over(struct ggml_threadpool *pool) {
         init_graph_lock(&pool->use);
         pthread_mutex_init(&pool->lock, NULL);
         pthread_cond_init(&pool->wake, NULL);
+        atomic_store(&pool->epoch, 0); // or new workers would take the parent's work for theirs
+        atomic_store(&pool->running, 0);
         pool->sleepers = 0;
         pool->n_workers = 0;
         pool->started = pool->caller_placed = false;
