@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Runs ggml-bench load once per scenario, figures, graph and ops: that it measures, not how fast. Speaks TAP.
+"""Runs ggml-bench load once per scenario, figures, graph, model and ops: that it measures, not how fast. Speaks TAP.
 
 Usage: check_bench.py PROGRAM PLUGIN [VULKAN_PLUGIN_FOLDER]"""
 import json
@@ -53,6 +53,39 @@ def check_ops():
           report["launch_rounds"] > 0 and "launch_driver_empty_microseconds" not in report, report)
 
 
+def check_weights():
+    """Of a product whose weights a cache would hold, and of one expert of eight."""
+    sizes = ("--device", "CPU", "--type", "q8_0", "-m", "1024", "-k", "1024", "-n", "1", "--seconds", "0.001", "--json")
+    for warm in ([], ["--warm"]):
+        done = run("ops", *sizes, *warm)
+        report = json.loads(done.stdout) if done.returncode == 0 else {}
+        rows = {row["op"]: row for row in report.get("results", [])}
+        check("ops: weights are read" + (", the same again" if warm else " that no cache holds"),
+              rows and report["read_gb_per_s"] > 0 and rows["MUL_MAT"]["gb_per_s"] > 0, done)
+        used = 2 * 256 * 256 * 34 / 32  # of two experts
+        product = rows.get("MUL_MAT_ID")
+        read = product["gb_per_s"] * product["milliseconds"] * 1e6 if product else 0
+        check("ops: experts that no token takes are not counted", used < read < 1.2 * used, product)
+
+
+def check_model():
+    check("model: wrong usage is exit status 2", run("model", "--size", "0.3B").returncode == 2 and
+          run("model", "--type", "f17").returncode == 2 and run("model", "--runs", "0").returncode == 2)
+    check("model: an unknown device is exit status 4", run("model", "--device", "NONE").returncode == 4)
+    done = run("model", "--type", "q4_0", "--prompt", "2", "--context", "3", "--runs", "1", "--json")
+    report = json.loads(done.stdout) if done.returncode == 0 else {}
+    check("model: prompt and token are measured", report and all(
+        report[part]["tokens_per_second"] > 0 and report[part]["cpu_milliseconds"] > 0 for part in ("prompt", "token")), done)
+    check("model: by operation", report and report["token"]["operations"]["MUL_MAT"] > 0 and
+          report["token"]["operations"]["FLASH_ATTN_EXT"] > 0, report)
+    check("model: beside the limits", report and report["peak_gflops"] > 0 and report["read_gb_per_s"] > 0 and
+          report["weight_bytes"] > 50e6, report)
+    check("model: launching is less than computing", report and
+          0 < report["launching"]["least_milliseconds"] < report["token"]["least_milliseconds"], report)
+    done = run("model", "--type", "q4_0", "--prompt", "2", "--runs", "1")
+    check("model: as text", "tokens/s" in done.stdout and "MUL_MAT" in done.stdout and done.returncode == 0, done)
+
+
 def check_launch():
     done = run("ops", "--plugin-path", VULKAN_FOLDER, "--device", "Vulkan0", "--op", "MUL_MAT", "--type", "f32",
                "-m", "256", "-k", "128", "-n", "1", "--seconds", "0.001", "--json")
@@ -90,6 +123,8 @@ def main():
     check_figures()
     check_graph()
     check_ops()
+    check_weights()
+    check_model()
     if VULKAN_FOLDER:
         check_launch()
     print(f"1..{len(results)}")

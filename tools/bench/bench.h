@@ -4,6 +4,9 @@
 #define BENCH_BENCH_H
 
 #include <stdbool.h>
+#include <stddef.h>
+
+#include "ggml.h"
 
 enum bench_exit { BENCH_OK = 0, BENCH_USAGE = 2, BENCH_ERROR = 4 };
 
@@ -13,19 +16,27 @@ int bench_load(int argc, char **argv);
 int bench_load_once(int argc, char **argv);
 int bench_figures(int argc, char **argv);
 int bench_graph(int argc, char **argv);
+int bench_model(int argc, char **argv);
 int bench_ops(int argc, char **argv);
 int bench_sched(int argc, char **argv);
 
 // Nanoseconds of a clock that only goes forward.
 double bench_ns(void);
+// Nanoseconds that all processors together have spent in this process.
+double bench_busy_ns(void);
 // Keeps the processor busy for 0.3 s: one that was idle takes a while to reach its clock.
 void bench_warm_up(void);
 // Leaves nothing of use in the processor's caches, as computing with large weights does. Blocks for
 // up to some tenths of a second. Where memory is short some caches keep what they have.
 void bench_evict(void);
+// Weights of which none is in a cache when it is read in turn: eight times the largest cache, at
+// least 256 MiB, at most 2 GiB.
+size_t bench_cold_bytes(void);
 // Sorts the values.
 double bench_median(double *values, int n);
 // Reads a whole number in [low, high] from the text of an option.
 bool bench_read_number(const char *text, int low, int high, int *out_number);
+// Reads the name of a type of tensors from the text of an option.
+bool bench_read_type(const char *text, enum ggml_type *out_type);
 
 #endif

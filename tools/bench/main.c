@@ -17,6 +17,7 @@ static const struct {
     {"graph", "time to build a graph and to allocate it in one memory", bench_graph},
     {"load", "time to scan a directory and load its plugins", bench_load},
     {"load-once", NULL, bench_load_once},
+    {"model", "tokens per second of a transformer, beside what the machine can do", bench_model},
     {"ops", "operations on a device, beside what the machine can do at most", bench_ops},
     {"sched", "time to split and allocate a graph over several devices", bench_sched},
 };

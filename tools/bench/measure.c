@@ -2,6 +2,7 @@
 // What several measurements need.
 #define _POSIX_C_SOURCE 200809L
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -10,6 +11,12 @@
 double bench_ns(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
+double bench_busy_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
     return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
 }
 
@@ -23,15 +30,19 @@ void bench_warm_up(void) {
     }
 }
 
-// Twice the largest cache, where the system tells.
-static size_t evicting_bytes(void) {
-    const size_t least = (size_t)64 << 20, most = (size_t)1 << 30;
-    size_t bytes = (size_t)256 << 20;
+// So many times the largest cache, where the system tells its size.
+static size_t caches(size_t times, size_t least, size_t most) {
+    size_t bytes = (size_t)128 << 20;
 #ifdef _SC_LEVEL3_CACHE_SIZE
     const long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
-    if (cache > 0) bytes = 2 * (size_t)cache;
+    if (cache > 0) bytes = (size_t)cache;
 #endif
+    bytes *= times;
     return bytes < least ? least : bytes > most ? most : bytes;
+}
+
+size_t bench_cold_bytes(void) {
+    return caches(8, (size_t)256 << 20, (size_t)2 << 30);
 }
 
 void bench_evict(void) {
@@ -39,7 +50,7 @@ void bench_evict(void) {
     static volatile char *other; // kept until the program ends
     static size_t bytes;
     if (!other) {
-        bytes = evicting_bytes();
+        bytes = caches(2, (size_t)64 << 20, (size_t)1 << 30);
         other = calloc(bytes, 1);
     }
     while (!other && bytes > 0) {
@@ -67,4 +78,13 @@ bool bench_read_number(const char *text, int low, int high, int *out_number) {
     if (end == text || *end != '\0' || number < low || number > high) return false;
     *out_number = (int)number;
     return true;
+}
+
+bool bench_read_type(const char *text, enum ggml_type *out_type) {
+    for (int type = 0; type < GGML_TYPE_COUNT; ++type) {
+        *out_type = (enum ggml_type)type;
+        const char *name = ggml_type_name(*out_type);
+        if (name && strcmp(name, text) == 0 && ggml_blck_size(*out_type) > 0) return true;
+    }
+    return false;
 }

@@ -185,6 +185,7 @@ static void add_case(struct list *list, int row, const struct op_sizes *sizes) {
         else
             snprintf(to, room, " %s n=%d", rows[row].what, (int)sizes->n);
         c->flops = count_flops(c);
+        c->has_weights = rows[row].sizes <= CACHE;
     }
     ++list->n;
 }

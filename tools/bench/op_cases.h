@@ -14,17 +14,19 @@ struct op_sizes {
     enum ggml_type type; // of weights; GGML_TYPE_COUNT: several
 };
 
-// One thing to measure. `make` builds its tensors without memory and answers the result; flops:
-// what it computes, 0: not counted.
+// One thing to measure. `make` builds its tensors without memory and returns the result; flops:
+// what it computes, 0: not counted; has_weights: it reads more than a cache holds in use, where
+// other weights have been read since.
 struct op_case {
     const char *op;
     char name[OP_CASE_NAME];
     struct ggml_tensor *(*make)(struct ggml_context *ctx, const struct op_case *c);
     struct op_sizes sizes;
     double flops;
+    bool has_weights;
 };
 
-// Fills at most `max` cases of the operation (NULL: of all) and answers how many there are.
+// Fills at most `max` cases of the operation (NULL: of all) and returns how many there are.
 int op_cases(const char *op, const struct op_sizes *sizes, struct op_case *cases, int max);
 
 #endif

@@ -16,6 +16,7 @@
 #include "platform.h"
 
 enum { MAX_CASES = 256, MAX_RUNS = 1000, CHAIN = 1024, LEAST_ROUNDS = 15, COPY_FLOATS = 1 << 24 };
+enum { MAX_COPIES = 256 };
 
 struct options {
     const char *device;
@@ -23,6 +24,7 @@ struct options {
     const char *op;
     struct op_sizes sizes;
     double seconds; // that each measurement takes at least
+    bool warm;      // the same weights again and again
     bool json;
 };
 
@@ -39,14 +41,16 @@ struct launch {
 struct bounds {
     double flops; // per second; 0: not known
     double bytes; // read and written per second by a copy
+    double reads; // bytes per second that the host's processors read; 0: not known
     struct launch launch;
     int threads;
 };
 
-// A graph on one device, with memory.
+// Graphs on one device, with memory: the same one with weights of its own each.
 struct work {
     struct ggml_context *ctx;
-    struct ggml_cgraph *graph;
+    struct ggml_cgraph *graphs[MAX_COPIES];
+    int n_graphs;
     ggml_backend_t stream;
     ggml_backend_buffer_t buffer;
 };
@@ -59,26 +63,22 @@ struct result {
 };
 
 static double now_seconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+    return bench_ns() * 1e-9;
 }
 
-static double busy_seconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
-static bool begin(struct work *work, ggml_backend_t stream, size_t n_nodes) {
+static bool begin(struct work *work, ggml_backend_t stream, size_t n_nodes, int n_graphs) {
+    const size_t graph_bytes = (2 * n_nodes + 16) * ggml_tensor_overhead() +
+                               ggml_graph_overhead_custom(n_nodes + 16, false);
     const struct ggml_init_params params = {
-        .mem_size = (2 * n_nodes + 16) * ggml_tensor_overhead() +
-                    ggml_graph_overhead_custom(n_nodes + 16, false) + 4096,
+        .mem_size = (size_t)n_graphs * graph_bytes + 4096,
         .no_alloc = true,
     };
     *work = (struct work){.ctx = ggml_init(params), .stream = stream};
-    if (work->ctx) work->graph = ggml_new_graph_custom(work->ctx, n_nodes + 16, false);
-    return work->graph != NULL;
+    for (; work->ctx && work->n_graphs < n_graphs; ++work->n_graphs) {
+        work->graphs[work->n_graphs] = ggml_new_graph_custom(work->ctx, n_nodes + 16, false);
+        if (!work->graphs[work->n_graphs]) return false;
+    }
+    return work->n_graphs == n_graphs;
 }
 
 static void end(struct work *work) {
@@ -86,19 +86,48 @@ static void end(struct work *work) {
     ggml_free(work->ctx);
 }
 
-// Memory with numbers of about one in every type (zeros would be too easy for some kernels), and
-// zeros as indices. False if the device does not compute it or has not so much.
-static bool allocate(struct work *work, struct ggml_tensor *result) {
+// Adds the nodes of one graph. False if the device does not compute it.
+static bool add(struct work *work, int graph, struct ggml_tensor *result) {
     if (!result || !ggml_backend_dev_supports_op(ggml_backend_get_device(work->stream), result))
         return false;
-    ggml_build_forward_expand(work->graph, result);
+    ggml_build_forward_expand(work->graphs[graph], result);
+    return true;
+}
+
+// Rows that the indices of the result's node may name.
+static int64_t count_rows(const struct ggml_tensor *result) {
+    switch (result->op) {
+    case GGML_OP_MUL_MAT_ID: return result->src[0]->ne[2];
+    case GGML_OP_GET_ROWS: return result->src[0]->ne[1];
+    case GGML_OP_SET_ROWS: return result->ne[1];
+    default: return INT32_MAX;
+    }
+}
+
+static void count_up(struct ggml_tensor *indices, int64_t limit) {
+    for (int64_t i = 0; i < ggml_nelements(indices); ++i) {
+        const int64_t wide = i % limit;
+        const int32_t narrow = (int32_t)wide;
+        const bool is_wide = indices->type == GGML_TYPE_I64;
+        const size_t size = is_wide ? sizeof(wide) : sizeof(narrow);
+        const void *value = is_wide ? (const void *)&wide : (const void *)&narrow;
+        ggml_backend_tensor_set(indices, value, (size_t)i * size, size);
+    }
+}
+
+// Memory with numbers of about one in every type (zeros would be too easy for some kernels), and
+// indices that count up. False if the device has not so much.
+static bool allocate(struct work *work) {
     work->buffer = ggml_backend_alloc_ctx_tensors(work->ctx, work->stream);
     if (!work->buffer) return false;
     ggml_backend_buffer_clear(work->buffer, 0x3c);
-    struct ggml_tensor *t = ggml_get_first_tensor(work->ctx);
-    for (; t; t = ggml_get_next_tensor(work->ctx, t)) {
-        const bool index = t->type == GGML_TYPE_I32 || t->type == GGML_TYPE_I64;
-        if (index && t != result) ggml_backend_tensor_memset(t, 0, 0, ggml_nbytes(t));
+    for (int i = 0; i < work->n_graphs; ++i) {
+        struct ggml_tensor *result = ggml_graph_node(work->graphs[i], -1);
+        for (int k = 0; k < GGML_MAX_SRC; ++k) {
+            struct ggml_tensor *t = result->src[k];
+            if (t && (t->type == GGML_TYPE_I32 || t->type == GGML_TYPE_I64))
+                count_up(t, count_rows(result));
+        }
     }
     return true;
 }
@@ -115,6 +144,12 @@ static double tensor_bytes(const struct ggml_tensor *result) {
     for (int i = 0; i < GGML_MAX_SRC; ++i) {
         if (result->src[i]) bytes += (double)ggml_nbytes(result->src[i]);
     }
+    if (result->op == GGML_OP_MUL_MAT_ID) { // experts that no token takes are not read
+        const struct ggml_tensor *weights = result->src[0];
+        const int64_t taken = ggml_nelements(result->src[2]);
+        if (taken < weights->ne[2])
+            bytes -= (double)(weights->ne[2] - taken) * (double)weights->nb[2];
+    }
     return bytes;
 }
 
@@ -123,19 +158,23 @@ static int compare_doubles(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-// The first computation, which may compile, is not counted.
+// The first computation of each graph, which may compile, is not counted. Then they are computed in
+// turn, so that no weights are in a cache from the last time.
 static bool time_graph(const struct work *work, double seconds, struct result *out_result) {
     double times[MAX_RUNS], total = 0;
     int n = 0;
     *out_result = (struct result){0};
-    if (ggml_backend_graph_compute(work->stream, work->graph) != GGML_STATUS_SUCCESS) return false;
-    for (; n < MAX_RUNS && (n == 0 || total < seconds); ++n) {
-        const double start = now_seconds(), busy_start = busy_seconds();
-        if (ggml_backend_graph_compute(work->stream, work->graph) != GGML_STATUS_SUCCESS)
+    for (int i = 0; i < work->n_graphs; ++i) {
+        if (ggml_backend_graph_compute(work->stream, work->graphs[i]) != GGML_STATUS_SUCCESS)
             return false;
+    }
+    for (; n < MAX_RUNS && (n == 0 || total < seconds); ++n) {
+        struct ggml_cgraph *graph = work->graphs[n % work->n_graphs];
+        const double start = now_seconds(), busy_start = bench_busy_ns();
+        if (ggml_backend_graph_compute(work->stream, graph) != GGML_STATUS_SUCCESS) return false;
         times[n] = now_seconds() - start;
         total += times[n];
-        const double busy = busy_seconds() - busy_start;
+        const double busy = (bench_busy_ns() - busy_start) * 1e-9;
         if (n == 0 || busy < out_result->busy) out_result->busy = busy;
     }
     qsort(times, (size_t)n, sizeof(times[0]), compare_doubles);
@@ -153,7 +192,7 @@ enum { WHOLE, SUBMIT, DRIVER, BEYOND = DRIVER + BENCH_FLOOR_KERNELS, N_TIMES };
 static bool time_round(const struct work *work, struct bench_floor *floor,
                        double times[N_TIMES][MAX_RUNS], int round) {
     const double start = now_seconds();
-    if (ggml_backend_graph_compute_async(work->stream, work->graph) != GGML_STATUS_SUCCESS)
+    if (ggml_backend_graph_compute_async(work->stream, work->graphs[0]) != GGML_STATUS_SUCCESS)
         return false;
     times[SUBMIT][round] = now_seconds() - start;
     ggml_backend_synchronize(work->stream);
@@ -195,11 +234,11 @@ static void measure_launch(ggml_backend_dev_t device, ggml_backend_t stream, dou
     struct work work;
     struct result ignored;
     *out_launch = (struct launch){0};
-    if (begin(&work, stream, CHAIN)) {
+    if (begin(&work, stream, CHAIN, 1)) {
         struct ggml_tensor *x = ggml_new_tensor_1d(work.ctx, GGML_TYPE_F32, 16);
         for (int i = 0; i < CHAIN; ++i)
             x = ggml_scale_inplace(work.ctx, x, 0.5f);
-        if (allocate(&work, x) && time_graph(&work, 0, &ignored)) {
+        if (add(&work, 0, x) && allocate(&work) && time_graph(&work, 0, &ignored)) {
             struct bench_floor *floor = NULL;
             if (strcmp(ggml_backend_reg_name(ggml_backend_dev_backend_reg(device)), "Vulkan") == 0)
                 floor = bench_floor_new(ggml_backend_dev_description(device), CHAIN);
@@ -213,10 +252,11 @@ static void measure_launch(ggml_backend_dev_t device, ggml_backend_t stream, dou
 static double copy_rate(ggml_backend_t stream, double seconds) {
     struct work work;
     struct result result = {0};
-    if (begin(&work, stream, 1)) {
+    if (begin(&work, stream, 1, 1)) {
         struct ggml_tensor *x = ggml_new_tensor_1d(work.ctx, GGML_TYPE_F32, COPY_FLOATS);
         struct ggml_tensor *y = ggml_new_tensor_1d(work.ctx, GGML_TYPE_F32, COPY_FLOATS);
-        if (allocate(&work, ggml_cpy(work.ctx, x, y))) time_graph(&work, seconds, &result);
+        if (add(&work, 0, ggml_cpy(work.ctx, x, y)) && allocate(&work))
+            time_graph(&work, seconds, &result);
     }
     end(&work);
     return result.best > 0 ? 8.0 * COPY_FLOATS / result.best : 0;
@@ -226,8 +266,10 @@ static double copy_rate(ggml_backend_t stream, double seconds) {
 static void measure_bounds(ggml_backend_dev_t device, ggml_backend_t stream,
                            const struct options *options, struct bounds *bounds) {
     const enum ggml_backend_dev_type type = ggml_backend_dev_type(device);
-    if (type == GGML_BACKEND_DEVICE_TYPE_CPU || type == GGML_BACKEND_DEVICE_TYPE_ACCEL)
+    if (type == GGML_BACKEND_DEVICE_TYPE_CPU || type == GGML_BACKEND_DEVICE_TYPE_ACCEL) {
         bounds->flops = bench_fma_peak(&bounds->threads);
+        bounds->reads = bench_read_peak(bench_cold_bytes());
+    }
     bounds->bytes = copy_rate(stream, options->seconds);
     measure_launch(device, stream, options->seconds, &bounds->launch);
 }
@@ -262,9 +304,10 @@ static void print_launch(const struct launch *l) {
 static void print_head(ggml_backend_dev_t device, const struct bounds *bounds, bool json) {
     if (json) {
         printf("{\n  \"schema\": \"ggml-bench-ops/1\",\n  \"device\": \"%s\",\n"
-               "  \"description\": \"%s\",\n  \"peak_gflops\": %.2f,\n  \"copy_gb_per_s\": %.3f,\n",
+               "  \"description\": \"%s\",\n  \"peak_gflops\": %.2f,\n  \"read_gb_per_s\": %.3f,\n"
+               "  \"copy_gb_per_s\": %.3f,\n",
                ggml_backend_dev_name(device), ggml_backend_dev_description(device),
-               bounds->flops / 1e9, bounds->bytes / 1e9);
+               bounds->flops / 1e9, bounds->reads / 1e9, bounds->bytes / 1e9);
         print_launch_json(&bounds->launch);
         printf("  \"results\": [");
         return;
@@ -273,10 +316,12 @@ static void print_head(ggml_backend_dev_t device, const struct bounds *bounds, b
     if (bounds->flops > 0)
         printf("fused multiply-adds  %9.1f GFLOP/s, %d processors of the host\n",
                bounds->flops / 1e9, bounds->threads);
+    if (bounds->reads > 0)
+        printf("reading memory       %9.2f GB/s, the same processors\n", bounds->reads / 1e9);
     printf("copy on the device   %9.2f GB/s read and written\n", bounds->bytes / 1e9);
     print_launch(&bounds->launch);
     printf("\n%-14s %-38s %10s %10s %9s %6s %8s %6s\n", "op", "", "ms", "cpu ms", "GFLOP/s",
-           "%peak", "GB/s", "%copy");
+           "%peak", "GB/s", "%mem");
 }
 
 static double percent(double part, double whole) {
@@ -299,21 +344,38 @@ static void print_result(const struct op_case *c, const struct result *r,
         printf("%9.2f %6.1f ", flops / 1e9, percent(flops, bounds->flops));
     else
         printf("%9s %6s ", "-", "-");
-    printf("%8.2f %6.1f\n", bytes / 1e9, percent(bytes, bounds->bytes));
+    const double limit = c->has_weights && bounds->reads > 0 ? bounds->reads : bounds->bytes;
+    printf("%8.2f %6.1f\n", bytes / 1e9, percent(bytes, limit));
 }
 
-// Answers false if the device failed; what it doesn't support is left out.
-static bool measure_case(ggml_backend_t stream, const struct op_case *c, double seconds,
-                         struct result *out_result) {
+// How many weights of a case are more than a cache holds.
+static int count_copies(const struct op_case *c) {
     struct work work;
-    bool good = true;
+    size_t bytes = 0;
+    if (begin(&work, NULL, 8, 1)) {
+        const struct ggml_tensor *result = c->make(work.ctx, c);
+        // Keys and values are the second and third operand.
+        const bool is_attention = result && result->op == GGML_OP_FLASH_ATTN_EXT;
+        if (result) bytes = ggml_nbytes(result->src[is_attention ? 1 : 0]);
+        if (is_attention) bytes += ggml_nbytes(result->src[2]);
+    }
+    end(&work);
+    const size_t n = bytes ? (bench_cold_bytes() + bytes - 1) / bytes : 1;
+    return n > MAX_COPIES ? MAX_COPIES : (int)n;
+}
+
+// Returns false if the device failed; what it doesn't support is left out.
+static bool measure_case(ggml_backend_t stream, const struct op_case *c,
+                         const struct options *options, struct result *out_result) {
+    struct work work;
+    const int n_copies = c->has_weights && !options->warm ? count_copies(c) : 1;
+    bool supported = begin(&work, stream, 8, n_copies), good = true;
     *out_result = (struct result){0};
-    if (begin(&work, stream, 8)) {
-        struct ggml_tensor *result = c->make(work.ctx, c);
-        if (allocate(&work, result)) {
-            good = time_graph(&work, seconds, out_result);
-            out_result->bytes = tensor_bytes(result);
-        }
+    for (int i = 0; i < n_copies && supported; ++i)
+        supported = add(&work, i, c->make(work.ctx, c));
+    if (supported && allocate(&work)) {
+        good = time_graph(&work, options->seconds, out_result);
+        out_result->bytes = tensor_bytes(ggml_graph_node(work.graphs[0], -1));
     }
     end(&work);
     return good;
@@ -332,7 +394,7 @@ static int measure(ggml_backend_dev_t device, const struct options *options) {
     }
     for (int i = 0; i < n && good; ++i) {
         struct result result;
-        good = measure_case(stream, &cases[i], options->seconds, &result);
+        good = measure_case(stream, &cases[i], options, &result);
         if (good && result.runs > 0)
             print_result(&cases[i], &result, &bounds, options->json, shown++ == 0);
         fflush(stdout);
@@ -348,7 +410,8 @@ static int measure(ggml_backend_dev_t device, const struct options *options) {
 
 static const char usage[] =
     "Usage: ggml-bench ops --device NAME [OPTION]...\n"
-    "Measure operations on a device, beside what the machine can do at most.\n"
+    "Measure operations on a device, beside what the machine can do at most. %mem is of reading\n"
+    "memory for operations with weights, where that is known, else of copying on the device.\n"
     "\n"
     "  --device NAME       the device\n"
     "  --plugin-path DIR   load the plugins of this directory too\n"
@@ -357,6 +420,8 @@ static const char usage[] =
     "  -m N, -n N, -k N    rows and columns of weights (4096, 14336) and columns of the other\n"
     "                      operand (1, 8 and 512)\n"
     "  --seconds S         that each measurement takes at least (default 0.3)\n"
+    "  --warm              read the same weights again and again, which caches may hold; without\n"
+    "                      it there are eight times as many as the largest cache holds\n"
     "  --json              print the measurements as JSON\n";
 
 static bool parse_size(const char *text, int64_t *out_size) {
@@ -364,25 +429,17 @@ static bool parse_size(const char *text, int64_t *out_size) {
     return *out_size > 0 && *out_size <= 1 << 20;
 }
 
-static bool parse_type(const char *text, enum ggml_type *out_type) {
-    for (int type = 0; type < GGML_TYPE_COUNT; ++type) {
-        *out_type = (enum ggml_type)type;
-        const char *name = ggml_type_name(*out_type);
-        if (name && strcmp(name, text) == 0 && ggml_blck_size(*out_type) > 0) return true;
-    }
-    return false;
-}
-
 static bool take_option(int option, const char *text, struct options *options) {
     switch (option) {
     case 'd': options->device = text; return true;
     case 'p': options->plugin_path = absolute_path(text); return true;
     case 'o': options->op = text; return true;
-    case 't': return parse_type(text, &options->sizes.type);
+    case 't': return bench_read_type(text, &options->sizes.type);
     case 'm': return parse_size(text, &options->sizes.m);
     case 'n': return parse_size(text, &options->sizes.n);
     case 'k': return parse_size(text, &options->sizes.k);
     case 's': options->seconds = atof(text); return options->seconds > 0;
+    case 'w': options->warm = true; return true;
     case 'j': options->json = true; return true;
     default: return false;
     }
@@ -394,11 +451,15 @@ static bool is_complete(const struct options *options) {
 }
 
 int bench_ops(int argc, char **argv) {
-    static const struct option table[] = {
-        {"device", required_argument, NULL, 'd'},  {"plugin-path", required_argument, NULL, 'p'},
-        {"op", required_argument, NULL, 'o'},      {"type", required_argument, NULL, 't'},
-        {"seconds", required_argument, NULL, 's'}, {"json", no_argument, NULL, 'j'},
-        {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0}};
+    static const struct option table[] = {{"device", required_argument, NULL, 'd'},
+                                          {"plugin-path", required_argument, NULL, 'p'},
+                                          {"op", required_argument, NULL, 'o'},
+                                          {"type", required_argument, NULL, 't'},
+                                          {"seconds", required_argument, NULL, 's'},
+                                          {"json", no_argument, NULL, 'j'},
+                                          {"warm", no_argument, NULL, 'w'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {NULL, 0, NULL, 0}};
     struct options options = {.sizes = {4096, 14336, 0, GGML_TYPE_COUNT}, .seconds = 0.3};
     int option;
     bool valid = true;

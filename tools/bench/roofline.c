@@ -5,6 +5,9 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #if defined(__x86_64__) && defined(__gnu_linux__)
@@ -20,6 +23,8 @@ typedef float vector __attribute__((vector_size(WIDTH * sizeof(float))));
 struct worker {
     pthread_t thread;
     float sum;
+    const vector *part; // that it reads
+    size_t n_vectors;
 };
 
 FOR_EACH_LEVEL
@@ -59,22 +64,74 @@ static int count_processors(void) {
 #endif
 }
 
+// Starts a thread per processor and waits for all: seconds. *n: how many could be started.
+static double run_all(struct worker *workers, int *n, void *(*function)(void *worker)) {
+    int started = 0;
+    const double start = now_seconds();
+    while (started < *n &&
+           pthread_create(&workers[started].thread, NULL, function, &workers[started]) == 0) {
+        ++started;
+    }
+    for (int i = 0; i < started; ++i)
+        pthread_join(workers[i].thread, NULL);
+    *n = started;
+    return now_seconds() - start;
+}
+
 double bench_fma_peak(int *out_threads) {
     static struct worker workers[MAX_THREADS];
-    const int n = count_processors();
     double best = 0;
-    *out_threads = n;
+    *out_threads = count_processors();
     for (int attempt = 0; attempt < 5; ++attempt) {
-        int started = 0;
-        const double start = now_seconds();
-        while (started < n &&
-               pthread_create(&workers[started].thread, NULL, run, &workers[started]) == 0) {
-            ++started;
-        }
-        for (int i = 0; i < started; ++i)
-            pthread_join(workers[i].thread, NULL);
-        const double rate = 2.0 * SUMS * WIDTH * STEPS * 2 * started / (now_seconds() - start);
+        int n = *out_threads;
+        const double seconds = run_all(workers, &n, run);
+        const double rate = 2.0 * SUMS * WIDTH * STEPS * 2 * n / seconds;
         if (rate > best) best = rate;
     }
+    return best;
+}
+
+FOR_EACH_LEVEL
+static float read_all(const vector *part, size_t n_vectors) {
+    enum { STREAMS = 4, AHEAD = 64 };
+    vector sums[STREAMS] = {0};
+    for (size_t i = 0; i + STREAMS <= n_vectors; i += STREAMS) {
+        for (int k = 0; k < STREAMS; ++k) {
+            __builtin_prefetch(part + i + k + AHEAD);
+            sums[k] += part[i + (size_t)k];
+        }
+    }
+    float total = 0;
+    for (int i = 0; i < STREAMS * WIDTH; ++i)
+        total += sums[i / WIDTH][i % WIDTH];
+    return total;
+}
+
+static void *read_part(void *argument) {
+    struct worker *worker = argument;
+    worker->sum = read_all(worker->part, worker->n_vectors);
+    return NULL;
+}
+
+double bench_read_peak(size_t size) {
+    static struct worker workers[MAX_THREADS];
+    const int n = count_processors();
+    const size_t n_vectors = size / sizeof(vector) / (size_t)n;
+    char *memory = malloc((size_t)n * n_vectors * sizeof(vector) + sizeof(vector));
+    double best = 0;
+    if (!memory) return 0;
+    vector *parts = (vector *)((uintptr_t)(memory + sizeof(vector) - 1) & ~(sizeof(vector) - 1));
+    memset(parts, 1, (size_t)n * n_vectors * sizeof(vector));
+    for (int i = 0; i < n; ++i) {
+        workers[i].part = parts + (size_t)i * n_vectors;
+        workers[i].n_vectors = n_vectors;
+    }
+    for (int attempt = 0; attempt < 5; ++attempt) {
+        int started = n;
+        const double seconds = run_all(workers, &started, read_part);
+        const double rate = (double)(n_vectors * sizeof(vector)) * started / seconds;
+        if (rate > best) best = rate;
+    }
+    free(memory);
     return best;
 }

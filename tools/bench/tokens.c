@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: MIT
+// Tokens per second of a transformer through the scheduler, beside what the machine can do at most,
+// and what becomes of the time.
+#define _GNU_SOURCE
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+#include "bench/llama.h"
+#include "bench/roofline.h"
+#include "ggml-host.h"
+#include "platform.h"
+
+enum { MAX_RUNS = 1000, MAX_PROMPT = 1 << 14 };
+
+struct options {
+    const char *device;
+    const char *plugin_path;
+    const char *size;
+    enum ggml_type type;
+    int prompt, context, runs, threads;
+    bool json;
+};
+
+// What computes: the device, and the CPU if that is another.
+struct machine {
+    ggml_backend_t streams[2];
+    int n_streams;
+    double flops, reads; // per second at most; 0: not known
+};
+
+// Of one graph, in seconds.
+struct timing {
+    double best, median;
+    double busy; // of all processors, in the run that took least
+    double by_op[GGML_OP_COUNT];
+    double stepwise; // the sum of these, node by node
+};
+
+// --- the machine
+
+static bool start(struct machine *machine, ggml_backend_dev_t device, int threads) {
+    const enum ggml_backend_dev_type type = ggml_backend_dev_type(device);
+    const bool is_host =
+        type == GGML_BACKEND_DEVICE_TYPE_CPU || type == GGML_BACKEND_DEVICE_TYPE_ACCEL;
+    ggml_backend_dev_t cpu = ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
+    ggml_backend_dev_t devices[] = {device, cpu};
+    *machine = (struct machine){0};
+    for (int i = 0; i < (cpu && cpu != device ? 2 : 1); ++i) {
+        ggml_backend_t stream = ggml_backend_dev_init(devices[i], NULL);
+        if (!stream) return false;
+        machine->streams[machine->n_streams++] = stream;
+        ggml_backend_set_n_threads_t set_threads =
+            (ggml_backend_set_n_threads_t)(uintptr_t)ggml_backend_reg_get_proc_address(
+                ggml_backend_dev_backend_reg(devices[i]), "ggml_backend_set_n_threads");
+        if (set_threads && threads > 0) set_threads(stream, threads);
+    }
+    int ignored;
+    if (is_host) {
+        machine->flops = bench_fma_peak(&ignored);
+        machine->reads = bench_read_peak(bench_cold_bytes());
+    }
+    return true;
+}
+
+static void stop(struct machine *machine) {
+    for (int i = 0; i < machine->n_streams; ++i)
+        ggml_backend_free(machine->streams[i]);
+}
+
+// --- measuring
+
+struct step {
+    struct timing *timing;
+    double start;
+};
+
+// The scheduler computes node by node, as after each it is asked for.
+static bool count_node(struct ggml_tensor *node, bool ask, void *user) {
+    struct step *step = user;
+    if (ask) {
+        step->start = bench_ns();
+        return true;
+    }
+    const double seconds = (bench_ns() - step->start) * 1e-9;
+    step->timing->by_op[node->op] += seconds;
+    step->timing->stepwise += seconds;
+    return true;
+}
+
+static int compare_doubles(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+// Inputs are set before every run: their memory serves other tensors once they have been read.
+static bool time_runs(ggml_backend_sched_t sched, const struct llama_graph *graph, int runs,
+                      struct timing *out_timing) {
+    double times[MAX_RUNS];
+    for (int i = -1; i < runs; ++i) { // the first one is not counted
+        llama_graph_set_inputs(graph);
+        const double start = bench_ns(), busy = bench_busy_ns();
+        if (ggml_backend_sched_graph_compute(sched, graph->graph) != GGML_STATUS_SUCCESS)
+            return false;
+        if (i < 0) continue;
+        times[i] = (bench_ns() - start) * 1e-9;
+        if (i == 0 || times[i] < out_timing->best) {
+            out_timing->best = times[i];
+            out_timing->busy = (bench_busy_ns() - busy) * 1e-9;
+        }
+    }
+    qsort(times, (size_t)runs, sizeof(times[0]), compare_doubles);
+    out_timing->median = times[runs / 2];
+    return true;
+}
+
+static bool measure(const struct machine *machine, const struct llama *llama, int n_tokens,
+                    int n_past, int runs, struct timing *out_timing) {
+    struct llama_graph graph;
+    bool good = llama_graph_init(&graph, llama, n_tokens, n_past);
+    ggml_backend_t streams[2] = {machine->streams[0], machine->streams[1]};
+    ggml_backend_sched_t sched =
+        good ? ggml_backend_sched_new(streams, NULL, machine->n_streams,
+                                      (size_t)ggml_graph_size(graph.graph), false, false)
+             : NULL;
+    struct step step = {out_timing, 0};
+    *out_timing = (struct timing){0};
+    good = sched && ggml_backend_sched_alloc_graph(sched, graph.graph);
+    good = good && time_runs(sched, &graph, runs, out_timing);
+    if (good) {
+        llama_graph_set_inputs(&graph);
+        ggml_backend_sched_set_eval_callback(sched, count_node, &step);
+        good = ggml_backend_sched_graph_compute(sched, graph.graph) == GGML_STATUS_SUCCESS;
+    }
+    ggml_backend_sched_free(sched);
+    llama_graph_free(&graph);
+    return good;
+}
+
+// A graph of as many nodes, in which there is nothing to compute: launching, barriers and waiting.
+static bool measure_launching(const struct machine *machine, int n_layers, int runs,
+                              struct timing *out_timing) {
+    const struct llama_shape shape = {"", n_layers, 32, 2, 1, 32, 32};
+    ggml_backend_buffer_type_t buft = ggml_backend_get_default_buffer_type(machine->streams[0]);
+    struct llama llama;
+    const bool good = llama_init(&llama, &shape, GGML_TYPE_F32, 1, buft) &&
+                      measure(machine, &llama, 1, 0, runs, out_timing);
+    llama_free(&llama);
+    return good;
+}
+
+// --- the report
+
+struct report {
+    const struct options *options;
+    const struct machine *machine;
+    const struct llama *llama;
+    struct timing prompt, token, launching;
+};
+
+static double percent(double part, double whole) {
+    return whole > 0 ? 100 * part / whole : 0;
+}
+
+static double prompt_flops(const struct report *r) {
+    const struct llama_shape *s = &r->llama->shape;
+    const double output = 2.0 * s->width * s->vocabulary;
+    return (r->llama->flops - output) * r->options->prompt + output;
+}
+
+static void print_rows(const struct report *r) {
+    printf("\n%-16s %10s %6s %10s %6s\n", "node by node", "prompt ms", "%", "token ms", "%");
+    bool shown[GGML_OP_COUNT] = {false};
+    for (;;) {
+        int most = -1;
+        for (int op = 0; op < GGML_OP_COUNT; ++op) {
+            const bool counts = r->token.by_op[op] > 0 && !shown[op];
+            if (counts && (most < 0 || r->token.by_op[op] > r->token.by_op[most])) most = op;
+        }
+        if (most < 0) break;
+        shown[most] = true;
+        printf("%-16s %10.3f %6.1f %10.3f %6.1f\n", ggml_op_name((enum ggml_op)most),
+               r->prompt.by_op[most] * 1e3, percent(r->prompt.by_op[most], r->prompt.stepwise),
+               r->token.by_op[most] * 1e3, percent(r->token.by_op[most], r->token.stepwise));
+    }
+    printf("%-16s %10.3f %6s %10.3f\n", "all of these", r->prompt.stepwise * 1e3, "",
+           r->token.stepwise * 1e3);
+}
+
+static void print_text(const struct report *r) {
+    const struct options *o = r->options;
+    const double flops = prompt_flops(r) / r->prompt.median;
+    const double bytes = (double)r->llama->weight_bytes / r->token.median;
+    printf("llama %s, %s, %.0f MB of weights per token, on %s\n", o->size, ggml_type_name(o->type),
+           (double)r->llama->weight_bytes / 1e6, o->device);
+    if (r->machine->flops > 0)
+        printf("fused multiply-adds  %9.1f GFLOP/s\nreading memory       %9.2f GB/s\n",
+               r->machine->flops / 1e9, r->machine->reads / 1e9);
+    printf("\n%-26s %10s %10s %10s %12s %12s %7s\n", "medians", "ms", "least ms", "cpu ms",
+           "tokens/s", "", "%limit");
+    printf("prompt of %-16d %10.2f %10.2f %10.2f %12.2f %7.1f GFLOP/s", o->prompt,
+           r->prompt.median * 1e3, r->prompt.best * 1e3, r->prompt.busy * 1e3,
+           o->prompt / r->prompt.median, flops / 1e9);
+    if (r->machine->flops > 0) printf(" %6.1f", percent(flops, r->machine->flops));
+    printf("\ntoken after %-14d %10.2f %10.2f %10.2f %12.2f %10.2f GB/s", o->context,
+           r->token.median * 1e3, r->token.best * 1e3, r->token.busy * 1e3, 1 / r->token.median,
+           bytes / 1e9);
+    if (r->machine->reads > 0) printf(" %6.1f", percent(bytes, r->machine->reads));
+    printf("\nlaunching and barriers     %10.2f %10.2f %10.2f, %.1f %% of a token\n",
+           r->launching.median * 1e3, r->launching.best * 1e3, r->launching.busy * 1e3,
+           percent(r->launching.median, r->token.median));
+    print_rows(r);
+}
+
+static void print_timing_json(const char *name, const struct timing *t, int n_tokens) {
+    printf("  \"%s\": {\"tokens\": %d, \"milliseconds\": %.4f, \"least_milliseconds\": %.4f, "
+           "\"cpu_milliseconds\": %.4f, \"tokens_per_second\": %.3f,\n    \"operations\": {",
+           name, n_tokens, t->median * 1e3, t->best * 1e3, t->busy * 1e3, n_tokens / t->median);
+    bool first = true;
+    for (int op = 0; op < GGML_OP_COUNT; ++op) {
+        if (t->by_op[op] <= 0) continue;
+        printf("%s\"%s\": %.4f", first ? "" : ", ", ggml_op_name((enum ggml_op)op),
+               t->by_op[op] * 1e3);
+        first = false;
+    }
+    printf("}}");
+}
+
+static void print_json(const struct report *r) {
+    const struct options *o = r->options;
+    printf("{\n  \"schema\": \"ggml-bench-model/1\",\n  \"size\": \"%s\",\n  \"type\": \"%s\",\n"
+           "  \"weight_bytes\": %zu,\n  \"prompt_flops\": %.0f,\n  \"context\": %d,\n"
+           "  \"peak_gflops\": %.2f,\n  \"read_gb_per_s\": %.3f,\n",
+           o->size, ggml_type_name(o->type), r->llama->weight_bytes, prompt_flops(r), o->context,
+           r->machine->flops / 1e9, r->machine->reads / 1e9);
+    print_timing_json("prompt", &r->prompt, o->prompt);
+    printf(",\n");
+    print_timing_json("token", &r->token, 1);
+    printf(",\n");
+    print_timing_json("launching", &r->launching, 1);
+    printf("\n}\n");
+}
+
+static int run(ggml_backend_dev_t device, const struct llama_shape *shape,
+               const struct options *options) {
+    struct machine machine;
+    struct llama llama = {0};
+    struct report report = {.options = options, .machine = &machine, .llama = &llama};
+    const int capacity =
+        options->prompt > options->context + 1 ? options->prompt : options->context + 1;
+    const char *failure = "";
+    if (!start(&machine, device, options->threads)) {
+        failure = "its streams can't be made";
+    } else if (!llama_init(&llama, shape, options->type, capacity,
+                           ggml_backend_get_default_buffer_type(machine.streams[0]))) {
+        failure = "no memory for the model, or its rows are no whole blocks of the type";
+    } else if (!measure(&machine, &llama, options->prompt, 0, options->runs, &report.prompt) ||
+               !measure(&machine, &llama, 1, options->context, 4 * options->runs, &report.token) ||
+               !measure_launching(&machine, shape->layers, 4 * options->runs, &report.launching)) {
+        failure = "it can't compute the model";
+    } else {
+        (options->json ? print_json : print_text)(&report);
+    }
+    if (*failure) {
+        fprintf(stderr, "ggml-bench: %s: %s", options->device, failure);
+        fprintf(stderr, *ggml_last_error() ? ": %s\n" : "%s\n", ggml_last_error());
+    }
+    llama_free(&llama);
+    stop(&machine);
+    return *failure ? BENCH_ERROR : BENCH_OK;
+}
+
+// --- the command
+
+static const char usage[] =
+    "Usage: ggml-bench model [OPTION]...\n"
+    "Measure tokens per second of a llama, whose weights lie in a device's memory, beside what "
+    "the\n"
+    "machine can do at most, and the time of each operation.\n"
+    "\n"
+    "  --device NAME       the device (default CPU)\n"
+    "  --plugin-path DIR   load the plugins of this directory too\n"
+    "  --size SIZE         parameters: 0.2B (default), 1B or 8B\n"
+    "  --type NAME         of the weights (default q4_0)\n"
+    "  --prompt N          tokens of the prompt (default 512)\n"
+    "  --context N         tokens before the single one (default 64)\n"
+    "  --threads N         of the CPU (default: as the library chooses)\n"
+    "  --runs N            of the prompt, and four times as many of the token (default 5)\n"
+    "  --json              print the measurements as JSON\n"
+    "\n"
+    "Launching and barriers is the time of a graph of as many nodes with nothing to compute. "
+    "Times\n"
+    "node by node have a wait after every node.\n";
+
+static bool take_option(int option, const char *text, struct options *options) {
+    switch (option) {
+    case 'd': options->device = text; return true;
+    case 'p': options->plugin_path = absolute_path(text); return true;
+    case 's': options->size = text; return true;
+    case 't': return bench_read_type(text, &options->type);
+    case 'n': return bench_read_number(text, 1, MAX_PROMPT, &options->prompt);
+    case 'c': return bench_read_number(text, 0, MAX_PROMPT, &options->context);
+    case 'T': return bench_read_number(text, 1, 512, &options->threads);
+    case 'r': return bench_read_number(text, 1, MAX_RUNS / 4, &options->runs);
+    case 'j': options->json = true; return true;
+    default: return false;
+    }
+}
+
+int bench_model(int argc, char **argv) {
+    static const struct option table[] = {{"device", required_argument, NULL, 'd'},
+                                          {"plugin-path", required_argument, NULL, 'p'},
+                                          {"size", required_argument, NULL, 's'},
+                                          {"type", required_argument, NULL, 't'},
+                                          {"prompt", required_argument, NULL, 'n'},
+                                          {"context", required_argument, NULL, 'c'},
+                                          {"threads", required_argument, NULL, 'T'},
+                                          {"runs", required_argument, NULL, 'r'},
+                                          {"json", no_argument, NULL, 'j'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {NULL, 0, NULL, 0}};
+    struct options options = {.device = "CPU",
+                              .size = "0.2B",
+                              .type = GGML_TYPE_Q4_0,
+                              .prompt = 512,
+                              .context = 64,
+                              .runs = 5};
+    int option;
+    bool valid = true;
+    while (valid && (option = getopt_long(argc, argv, "h", table, NULL)) != -1) {
+        if (option == 'h') {
+            fputs(usage, stdout);
+            return BENCH_OK;
+        }
+        valid = take_option(option, optarg, &options);
+    }
+    const struct llama_shape *shape = llama_shapes;
+    while (shape->name && strcmp(shape->name, options.size) != 0)
+        ++shape;
+    if (!valid || optind != argc || !shape->name) {
+        fputs(usage, stderr);
+        return BENCH_USAGE;
+    }
+    ggml_plugin_load_all(options.plugin_path, NULL);
+    ggml_backend_dev_t device = ggml_backend_dev_by_name(options.device);
+    if (device) return run(device, shape, &options);
+    fprintf(stderr, "ggml-bench: there is no device %s: ggml-devices lists them\n", options.device);
+    return BENCH_ERROR;
+}
