@@ -235,6 +235,46 @@ GGML_API size_t ggml_probe_report_directory_count(ggml_probe_report_t report);
 GGML_API const struct ggml_plugin_directory *
 ggml_probe_report_directory_get(ggml_probe_report_t report, size_t i);
 
+// --- isolation -----------------------------------------------------------------------------------
+//
+// A device whose driver may crash while it computes can be computed by another process (the helper
+// that also probes plugins). Whatever ends that process loses the device and nothing else.
+// docs/crash-isolation.md says what it costs.
+
+// All zero but for size is the default of everything.
+struct ggml_isolate_options {
+    size_t size;
+    const char *helper;   // absolute path of the helper; NULL: it is looked for
+    uint32_t deadline_ms; // for each call, a graph included, at most an hour: a process that takes
+                          // longer is ended; 0: none, but 15 seconds for the start
+};
+
+// Makes a device that is computed by a process of its own, with the name, type and operations of
+// `device`, which is of a plugin that this process has loaded and stays in use. The new device is
+// not registered; the caller ends it with ggml_host_isolated_free(). It works like any other, but
+// its calls wait, one after the other, until they are done; it computes only on its own memory, and
+// no nodes that call functions of the application. When its process has ended (a crash, a signal,
+// the deadline) every call on it, the one under way included, fails with DEVICE_LOST (a graph with
+// GGML_STATUS_FAILED and that as last status), and its objects can still be freed. The process ends
+// with this one.
+// *out_device is NULL on failure: INVALID_ARGUMENT; UNSUPPORTED (not on this system, no helper, a
+// device that is registered by hand); DAMAGED_FILE (the plugin's file changed since); DEVICE_LOST
+// (its start ended the process or took too long); OUT_OF_MEMORY, BUSY, IO_ERROR; what the plugin's
+// start fails with. options may be NULL. Blocks while the plugin starts. [any-thread]
+GGML_API enum ggml_host_status ggml_host_isolate(ggml_backend_dev_t device,
+                                                 const struct ggml_isolate_options *options,
+                                                 ggml_backend_dev_t *out_device);
+// Ends the process and frees the device. BUSY while streams or buffers of it live, INVALID_ARGUMENT
+// for a device that is not isolated; nothing is changed then. NULL does nothing. Blocks for two
+// seconds at most. [stream]
+GGML_API enum ggml_host_status ggml_host_isolated_free(ggml_backend_dev_t device);
+// Why an isolated device is lost, valid as long as it; NULL while it is not, or for one that is not
+// isolated. [any-thread]
+GGML_API const char *ggml_host_isolated_lost(ggml_backend_dev_t device);
+// Number of the process that computes it; 0 when it is known to have ended, or for a device that is
+// not isolated. [any-thread]
+GGML_API int64_t ggml_host_isolated_process(ggml_backend_dev_t device);
+
 // --- scheduler -----------------------------------------------------------------------------------
 
 // What a scheduler does with a graph, or would do: a copy that outlives both. Strings and arrays in

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // ggml-probe PLUGIN: the helper process. It starts one plugin and says what became of it; what the
-// plugin does to the process is nobody else's trouble.
+// plugin does to the process is nobody else's trouble. With --isolate it serves a device of the
+// plugin instead (core/isolate).
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -22,6 +23,7 @@
 #include "host/plugin.h"
 #include "host/probe_protocol.h"
 #include "host/probe_sandbox.h"
+#include "isolate/serve.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1
@@ -199,6 +201,7 @@ static void probe(struct conversation *conversation, const char *path,
 int main(int argc, char **argv) {
     struct conversation conversation = {.process = getpid()};
     struct probe_request request;
+    if (argc == 3 && strcmp(argv[1], ISOLATE_ARGUMENT) == 0) _exit(isolate_serve(argv[2]));
     if (argc != 2 || isatty(STDIN_FILENO) || !read_request(&request)) {
         fputs("ggml-probe is started by the ggml library to try out a plugin; see "
               "ggml-devices(1)\n",

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Devices to test with: entry, devices, options.
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,6 +33,12 @@ struct virtual_config device_config(struct virtual_device *device) {
     return config;
 }
 
+// Not what a sanitizer makes of it.
+static void crash(void) {
+    signal(SIGSEGV, SIG_DFL);
+    raise(SIGSEGV);
+}
+
 enum ggml_status device_gate(struct virtual_device *device, enum gate gate) {
     static const char *const names[] = {"allocation", "transfer", "graph"};
     pthread_mutex_lock(&device->mutex);
@@ -43,6 +50,8 @@ enum ggml_status device_gate(struct virtual_device *device, enum gate gate) {
     if (device->config.lose_after >= 0 && total >= device->config.lose_after)
         device->is_lost = true;
     const bool lost = device->is_lost;
+    const int64_t crash_after = device->config.crash_after;
+    if (gate == GATE_COMPUTE && crash_after >= 0 && device->n_calls[gate] >= crash_after) crash();
     const bool fails = device->n_calls[gate]++ == limits[gate];
     pthread_mutex_unlock(&device->mutex);
     if (lost) {

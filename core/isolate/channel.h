@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+// The way to the process of an isolated device. A process that ends, or does not answer in time,
+// is lost: it is ended with everything in its group, and every later call fails with DEVICE_LOST.
+#ifndef GGML_ISOLATE_CHANNEL_H
+#define GGML_ISOLATE_CHANNEL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "host/probe_process.h"
+#include "isolate/protocol.h"
+
+struct channel {
+    pthread_mutex_t mutex;
+    char name[64];                // of the device, for messages
+    atomic_bool lost;             // set once, after `why`
+    char why[256];                // what became of the process
+    long owner;                   // process that made it: a child of a fork may not use it
+    uint32_t deadline_ms;         // for an answer; 0: none
+    struct probe_process process; // fd: the socket
+    atomic_long pid;              // its number while it is known to run, else 0
+    char *shared;                 // mapped in both
+    size_t shared_size;
+};
+
+// Memory that another process can map too.
+struct shared_memory {
+    int fd;
+    void *data;
+    size_t size; // whole pages
+};
+
+// Starts the helper. The channel is to be closed even if that fails. UNSUPPORTED, OUT_OF_MEMORY,
+// BUSY, IO_ERROR. [any-thread]
+enum ggml_host_status channel_open(struct channel *channel, const char *helper, const char *plugin,
+                                   const char *name, uint32_t deadline_ms);
+// Lets the process end by itself, or ends it if that takes too long. [stream]
+void channel_close(struct channel *channel);
+
+// Whether it can still be used; fails with DEVICE_LOST if not. [any-thread]
+bool channel_usable(struct channel *channel);
+
+// Between these two nobody else uses `shared`. [any-thread]
+void channel_lock(struct channel *channel);
+void channel_unlock(struct channel *channel);
+
+// With the lock held: makes room for so many bytes in `shared`, whose contents are lost.
+// OUT_OF_MEMORY, DEVICE_LOST. [stream]
+enum ggml_host_status channel_reserve(struct channel *channel, size_t size);
+// With the lock held: asks, and waits for the answer. fd >= 0 goes with the request. Answers the
+// status of the other side, or DEVICE_LOST; out_answer may be NULL. [stream]
+enum ggml_host_status channel_call(struct channel *channel, struct isolate_request *request, int fd,
+                                   struct isolate_answer *out_answer);
+// Takes the lock and calls. [any-thread]
+enum ggml_host_status channel_ask(struct channel *channel, struct isolate_request *request, int fd);
+
+// Zeroed memory of at least that size. Pages are taken at once, so that a lack of memory shows here
+// and not when they are written to. OUT_OF_MEMORY, UNSUPPORTED. [any-thread]
+enum ggml_host_status shared_memory_new(size_t size, struct shared_memory *out_memory);
+void shared_memory_free(struct shared_memory *memory);
+
+#endif

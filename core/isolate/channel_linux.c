@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: MIT
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/env.h"
+#include "base/fault.h"
+#include "base/status.h"
+#include "ggml-impl.h"
+#include "isolate/channel.h"
+
+extern char **environ;
+
+// A process may be gone while something that it left holds the socket: look at least this often.
+enum { TICK_MS = 100, PATIENCE_MS = 2000 };
+
+// --- shared memory -------------------------------------------------------------------------------
+
+static size_t whole_pages(size_t size) {
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    return size > SIZE_MAX - page ? 0 : (size + page - 1) / page * page;
+}
+
+// Sealed: the other process can't shrink it under this one, which would be a bus error.
+enum ggml_host_status shared_memory_new(size_t size, struct shared_memory *out_memory) {
+    *out_memory = (struct shared_memory){.fd = -1};
+    size = whole_pages(size);
+    const int fd = memfd_create("ggml-isolated", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd < 0) {
+        return ggml_fail(GGML_HOST_UNSUPPORTED, "no memory can be shared with a process: %s",
+                         strerror(errno));
+    }
+    int error = size == 0 || size > INT64_MAX ? ENOMEM : posix_fallocate(fd, 0, (off_t)size);
+    if (error == 0 && fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+        error = errno;
+    void *data = MAP_FAILED;
+    if (error == 0) data = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (error == 0 && data == MAP_FAILED) error = errno;
+    if (error == 0) {
+        *out_memory = (struct shared_memory){fd, data, size};
+        return GGML_HOST_OK;
+    }
+    close(fd);
+    return ggml_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for %zu bytes that a process shares: %s",
+                     size, strerror(error));
+}
+
+void shared_memory_free(struct shared_memory *memory) {
+    if (memory->data) munmap(memory->data, memory->size);
+    if (memory->fd >= 0) close(memory->fd);
+    *memory = (struct shared_memory){.fd = -1};
+}
+
+// --- starting ------------------------------------------------------------------------------------
+
+static void close_ends(int ends[2]) {
+    for (int i = 0; i < 2; ++i) {
+        if (ends[i] >= 0) close(ends[i]);
+        ends[i] = -1;
+    }
+}
+
+// Above the number that the helper gets. Waiting for an answer ends after a moment, so that the
+// process can be looked at.
+static bool open_sockets(int out_ends[2]) {
+    enum { FIRST_NUMBER = 10 };
+    const struct timeval tick = {.tv_usec = TICK_MS * 1000};
+    int low[2] = {-1, -1};
+    out_ends[0] = out_ends[1] = -1;
+    if (ggml_fault(GGML_FAULT_PIPE)) return false;
+    bool good = socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, low) == 0;
+    for (int i = 0; i < 2 && good; ++i) {
+        out_ends[i] = fcntl(low[i], F_DUPFD_CLOEXEC, FIRST_NUMBER);
+        good = out_ends[i] >= 0;
+    }
+    if (good) good = setsockopt(out_ends[0], SOL_SOCKET, SO_RCVTIMEO, &tick, sizeof(tick)) == 0;
+    const int error = errno;
+    close_ends(low);
+    if (!good) close_ends(out_ends);
+    errno = error;
+    return good;
+}
+
+// What the driver says on its standard error stays to be seen.
+static int set_actions(posix_spawn_file_actions_t *actions, int socket) {
+    int error = posix_spawn_file_actions_addopen(actions, 0, "/dev/null", O_RDONLY, 0);
+    if (error == 0) error = posix_spawn_file_actions_addopen(actions, 1, "/dev/null", O_WRONLY, 0);
+    if (error == 0) error = posix_spawn_file_actions_adddup2(actions, socket, ISOLATE_SOCKET_FD);
+    return error;
+}
+
+// A session of its own: what a person types ends the application, and with it the helper.
+static int set_attributes(posix_spawnattr_t *attributes) {
+    sigset_t none, all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    int error = posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK |
+                                                         POSIX_SPAWN_SETSIGDEF);
+    if (error == 0) error = posix_spawnattr_setsigmask(attributes, &none);
+    if (error == 0) error = posix_spawnattr_setsigdefault(attributes, &all);
+    return error;
+}
+
+// Answers an errno. As for probing, a privileged process passes nothing of its environment on.
+static int spawn(const char *helper, const char *plugin, int socket, long *out_pid) {
+    static char *const nothing[] = {NULL};
+    char *arguments[] = {"ggml-probe", ISOLATE_ARGUMENT, (char *)plugin, NULL};
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    pid_t pid = 0;
+    if (ggml_fault(GGML_FAULT_SPAWN)) return errno;
+    int error = posix_spawn_file_actions_init(&actions);
+    if (error != 0) return error;
+    error = posix_spawnattr_init(&attributes);
+    if (error != 0) {
+        posix_spawn_file_actions_destroy(&actions);
+        return error;
+    }
+    error = set_actions(&actions, socket);
+    if (error == 0) error = set_attributes(&attributes);
+    if (error == 0) {
+        error = posix_spawn(&pid, helper, &actions, &attributes, arguments,
+                            ggml_env_privileged() ? nothing : environ);
+    }
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    *out_pid = pid;
+    return error;
+}
+
+static enum ggml_host_status fail_with(int error, const char *what) {
+    enum ggml_host_status status = GGML_HOST_IO_ERROR;
+    if (error == ENOENT || error == EACCES || error == EPERM || error == ENOEXEC)
+        status = GGML_HOST_UNSUPPORTED;
+    if (error == ENOMEM) status = GGML_HOST_OUT_OF_MEMORY;
+    if (error == EAGAIN || error == EMFILE || error == ENFILE) status = GGML_HOST_BUSY;
+    return ggml_fail(status, "a process for an isolated device can't be %s: %s", what,
+                     strerror(error));
+}
+
+enum ggml_host_status channel_open(struct channel *channel, const char *helper, const char *plugin,
+                                   const char *name, uint32_t deadline_ms) {
+    int ends[2];
+    memset(channel, 0, sizeof(*channel));
+    pthread_mutex_init(&channel->mutex, NULL);
+    snprintf(channel->name, sizeof(channel->name), "%s", name);
+    channel->owner = (long)getpid();
+    channel->deadline_ms = deadline_ms;
+    channel->process.fd = -1;
+    if (!open_sockets(ends)) return fail_with(errno, "talked to");
+    const int error = spawn(helper, plugin, ends[1], &channel->process.pid);
+    if (error == 0) {
+        atomic_store(&channel->pid, channel->process.pid);
+        channel->process.fd = ends[0];
+        ends[0] = -1;
+    } else {
+        channel->process.pid = 0;
+    }
+    close_ends(ends);
+    return error == 0 ? GGML_HOST_OK : fail_with(error, "started");
+}
+
+// --- ending --------------------------------------------------------------------------------------
+
+static void describe_exit(const struct probe_exit *left, char *text, size_t size) {
+    if (left->signal != 0) {
+        snprintf(text, size, "ended by signal %d (%s)", left->signal,
+                 probe_signal_name(left->signal));
+    } else if (left->known) {
+        snprintf(text, size, "ended with exit status %d", left->code);
+    } else {
+        snprintf(text, size, "ended");
+    }
+}
+
+// With the lock held. `fault`: why it was ended, NULL if it ended by itself.
+static enum ggml_host_status lose(struct channel *channel, const char *fault) {
+    struct probe_exit left = {0};
+    char how[128];
+    if (!atomic_load(&channel->lost)) {
+        atomic_store(&channel->pid, 0);
+        probe_process_end(&channel->process, &left);
+        describe_exit(&left, how, sizeof(how));
+        snprintf(channel->why, sizeof(channel->why), "%s", fault ? fault : how);
+        atomic_store(&channel->lost, true);
+    }
+    channel_usable(channel);
+    return GGML_HOST_DEVICE_LOST;
+}
+
+void channel_close(struct channel *channel) {
+    const struct timespec moment = {.tv_nsec = 1000000};
+    struct probe_exit left;
+    const bool ours = channel->owner == (long)getpid();
+    atomic_store(&channel->pid, 0);
+    if (ours && channel->process.pid != 0 && channel->process.fd >= 0) {
+        shutdown(channel->process.fd, SHUT_RDWR);
+        for (int i = 0; i < PATIENCE_MS && !probe_process_gone(&channel->process); ++i)
+            nanosleep(&moment, NULL);
+        probe_process_end(&channel->process, &left);
+    }
+    if (channel->process.fd >= 0) close(channel->process.fd);
+    if (channel->shared) munmap(channel->shared, channel->shared_size);
+    pthread_mutex_destroy(&channel->mutex);
+    channel->process = (struct probe_process){.fd = -1};
+    channel->shared = NULL;
+}
+
+bool channel_usable(struct channel *channel) {
+    if (atomic_load(&channel->lost)) {
+        ggml_fail(GGML_HOST_DEVICE_LOST, "%s is lost: the process that computed for it %s",
+                  channel->name, channel->why);
+        return false;
+    }
+    if (channel->owner == (long)getpid()) return true;
+    ggml_fail(GGML_HOST_DEVICE_LOST, "%s is lost: it belongs to the process that was forked",
+              channel->name);
+    return false;
+}
+
+// --- talking -------------------------------------------------------------------------------------
+
+void channel_lock(struct channel *channel) {
+    pthread_mutex_lock(&channel->mutex);
+}
+
+void channel_unlock(struct channel *channel) {
+    pthread_mutex_unlock(&channel->mutex);
+}
+
+static bool send_request(const struct channel *channel, const struct isolate_request *request,
+                         int fd) {
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control;
+    const size_t text = strnlen(request->text, sizeof(request->text) - 1) + 1;
+    struct iovec piece = {(void *)request, offsetof(struct isolate_request, text) + text};
+    struct msghdr message = {.msg_iov = &piece, .msg_iovlen = 1};
+    if (fd >= 0) {
+        memset(&control, 0, sizeof(control));
+        message.msg_control = &control;
+        message.msg_controllen = sizeof(control);
+        struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+        header->cmsg_level = SOL_SOCKET;
+        header->cmsg_type = SCM_RIGHTS;
+        header->cmsg_len = CMSG_LEN(sizeof(int));
+        memcpy(CMSG_DATA(header), &fd, sizeof(fd));
+    }
+    ssize_t n;
+    do {
+        n = sendmsg(channel->process.fd, &message, MSG_NOSIGNAL);
+    } while (n < 0 && errno == EINTR);
+    return n == (ssize_t)piece.iov_len;
+}
+
+static enum ggml_host_status receive(struct channel *channel, struct isolate_answer *out_answer) {
+    const int64_t start = ggml_time_us();
+    for (;;) {
+        const ssize_t n = recv(channel->process.fd, out_answer, sizeof(*out_answer), 0);
+        if (n >= (ssize_t)offsetof(struct isolate_answer, text)) {
+            const size_t end = (size_t)n - offsetof(struct isolate_answer, text);
+            out_answer->text[end < ISOLATE_TEXT_SIZE ? end : ISOLATE_TEXT_SIZE - 1] = '\0';
+            return GGML_HOST_OK;
+        }
+        if (n >= 0 || (errno != EINTR && errno != EAGAIN)) return lose(channel, NULL);
+        if (errno == EINTR) continue;
+        if (probe_process_gone(&channel->process)) return lose(channel, NULL);
+        if (channel->deadline_ms > 0 &&
+            ggml_time_us() - start > (int64_t)channel->deadline_ms * 1000) {
+            return lose(channel, "did not answer in time and was ended");
+        }
+    }
+}
+
+enum ggml_host_status channel_call(struct channel *channel, struct isolate_request *request, int fd,
+                                   struct isolate_answer *out_answer) {
+    struct isolate_answer own;
+    struct isolate_answer *answer = out_answer ? out_answer : &own;
+    answer->size = 0;
+    answer->compute = GGML_STATUS_FAILED;
+    if (!channel_usable(channel)) return GGML_HOST_DEVICE_LOST;
+    if (!send_request(channel, request, fd)) return lose(channel, NULL);
+    const enum ggml_host_status status = receive(channel, answer);
+    if (status != GGML_HOST_OK || answer->status == GGML_HOST_OK) return status;
+    return ggml_fail((enum ggml_host_status)answer->status, "%s", answer->text);
+}
+
+enum ggml_host_status channel_ask(struct channel *channel, struct isolate_request *request,
+                                  int fd) {
+    channel_lock(channel);
+    const enum ggml_host_status status = channel_call(channel, request, fd, NULL);
+    channel_unlock(channel);
+    return status;
+}
+
+enum ggml_host_status channel_reserve(struct channel *channel, size_t size) {
+    enum { LEAST = 1 << 16 };
+    struct shared_memory memory;
+    if (size <= channel->shared_size) return GGML_HOST_OK;
+    if (size < 2 * channel->shared_size) size = 2 * channel->shared_size;
+    if (size < LEAST) size = LEAST;
+    enum ggml_host_status status = shared_memory_new(size, &memory);
+    if (status != GGML_HOST_OK) return status;
+    struct isolate_request request = {.kind = ISOLATE_SHARE, .size = memory.size};
+    status = channel_call(channel, &request, memory.fd, NULL);
+    if (status == GGML_HOST_OK) {
+        if (channel->shared) munmap(channel->shared, channel->shared_size);
+        channel->shared = memory.data;
+        channel->shared_size = memory.size;
+        memory.data = NULL;
+    }
+    shared_memory_free(&memory);
+    return status;
+}

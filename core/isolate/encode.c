@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: MIT
+#include "isolate/encode.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "device/check.h"
+
+// What of a tensor matters to a computation; its name and what backends attach do not.
+enum { COMPARED_BYTES = offsetof(struct ggml_tensor, name) };
+
+// --- tensors -------------------------------------------------------------------------------------
+
+void encode_tensor(const struct isolated_device *device, const struct ggml_tensor *tensor,
+                   struct isolate_tensor *out) {
+    const struct isolated_buffer *buffer = isolated_buffer_of(device, tensor);
+    memset(out, 0, sizeof(*out));
+    out->type = (int32_t)tensor->type;
+    out->op = (int32_t)tensor->op;
+    out->flags = tensor->flags;
+    for (int i = 0; i < GGML_MAX_DIMS; ++i) {
+        out->ne[i] = tensor->ne[i];
+        out->nb[i] = tensor->nb[i];
+    }
+    memcpy(out->op_params, tensor->op_params, sizeof(out->op_params));
+    for (int i = 0; i < GGML_MAX_SRC; ++i)
+        out->src[i] = -1;
+    out->view_src = -1;
+    if (buffer && tensor->data) {
+        out->has_data = 1;
+        out->buffer = buffer->id;
+        out->offset = (uint64_t)((const char *)tensor->data - (const char *)buffer->memory.data);
+    }
+    memcpy(out->name, tensor->name, sizeof(out->name));
+    out->name[sizeof(out->name) - 1] = '\0';
+}
+
+// --- comparing -----------------------------------------------------------------------------------
+
+static bool same_references(const struct ggml_tensor *a, const struct ggml_tensor *b) {
+    return a->view_src == b->view_src && memcmp(a->src, b->src, sizeof(a->src)) == 0;
+}
+
+enum difference { SAME, CHANGED, OTHER };
+
+static enum difference compare(const struct known_graph *known, size_t i,
+                               const struct ggml_cgraph *graph) {
+    const struct ggml_tensor *tensor = known->tensors[i], *copy = &known->copies[i];
+    const bool is_node = i < (size_t)known->n_nodes;
+    const int32_t uses = is_node ? ggml_node_get_use_count(graph, (int)i) : 0;
+    if (memcmp(tensor, copy, COMPARED_BYTES) == 0 && (!is_node || uses == known->uses[i]))
+        return SAME;
+    return same_references(tensor, copy) ? CHANGED : OTHER;
+}
+
+// Whether the graph has the same tensors as one that is known, which may have changed otherwise. A
+// tensor is looked at only when one that refers to it was found to do so still: what is known may
+// have been freed.
+static bool has_same_tensors(const struct known_graph *known, const struct ggml_cgraph *graph,
+                             size_t *out_n_changed) {
+    *out_n_changed = 0;
+    if (known->id == 0 || known->n_nodes != graph->n_nodes) return false;
+    for (size_t i = 0; i < known->n_tensors; ++i) {
+        if (i < (size_t)known->n_nodes && known->tensors[i] != graph->nodes[i]) return false;
+        const enum difference difference = compare(known, i, graph);
+        if (difference == OTHER) return false;
+        *out_n_changed += difference == CHANGED;
+    }
+    return true;
+}
+
+// --- collecting ----------------------------------------------------------------------------------
+
+struct collector {
+    struct ggml_hash_set set;
+    int32_t *index; // by slot
+    struct known_graph *known;
+    size_t capacity;
+};
+
+static bool out_of_memory(void) {
+    ggml_fail(GGML_HOST_OUT_OF_MEMORY, "no memory to describe a graph to an isolated device");
+    return false;
+}
+
+static void known_free(struct known_graph *known) {
+    ggml_mem_free(known->tensors);
+    ggml_mem_free(known->copies);
+    ggml_mem_free(known->uses);
+    *known = (struct known_graph){0};
+}
+
+static bool collector_grow(struct collector *collector) {
+    struct known_graph *known = collector->known;
+    const size_t capacity = 2 * collector->capacity;
+    const struct ggml_tensor **tensors =
+        ggml_mem_realloc(known->tensors, capacity * sizeof(*tensors));
+    if (!tensors) return out_of_memory();
+    known->tensors = tensors;
+    struct ggml_hash_set set = ggml_hash_set_new(2 * capacity);
+    int32_t *index = set.size > 0 ? ggml_mem_alloc(set.size * sizeof(*index)) : NULL;
+    if (!index) {
+        ggml_hash_set_free(&set);
+        return out_of_memory();
+    }
+    for (size_t i = 0; i < known->n_tensors; ++i)
+        index[ggml_hash_insert(&set, (struct ggml_tensor *)(uintptr_t)tensors[i])] = (int32_t)i;
+    ggml_hash_set_free(&collector->set);
+    ggml_mem_free(collector->index);
+    collector->set = set;
+    collector->index = index;
+    collector->capacity = capacity;
+    return true;
+}
+
+static bool collector_add(struct collector *collector, const struct ggml_tensor *tensor) {
+    struct ggml_tensor *key = (struct ggml_tensor *)(uintptr_t)tensor;
+    if (!tensor || ggml_hash_contains(&collector->set, key)) return true;
+    struct known_graph *known = collector->known;
+    if (known->n_tensors == collector->capacity && !collector_grow(collector)) return false;
+    collector->index[ggml_hash_insert(&collector->set, key)] = (int32_t)known->n_tensors;
+    known->tensors[known->n_tensors++] = tensor;
+    return true;
+}
+
+// The nodes, their operands, and what those are views of. What operands were computed from may lie
+// on other devices.
+static bool collect(struct collector *collector, const struct ggml_cgraph *graph) {
+    struct known_graph *known = collector->known;
+    collector->capacity = MAX((size_t)graph->n_nodes, 32);
+    if (!collector_grow(collector)) return false;
+    for (int i = 0; i < graph->n_nodes; ++i) {
+        if (!collector_add(collector, graph->nodes[i])) return false;
+    }
+    if (known->n_tensors != (size_t)graph->n_nodes) {
+        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "a node is twice in the graph");
+        return false;
+    }
+    for (size_t i = 0; i < known->n_tensors; ++i) {
+        for (int k = 0; k < GGML_MAX_SRC && i < (size_t)graph->n_nodes; ++k) {
+            if (!collector_add(collector, known->tensors[i]->src[k])) return false;
+        }
+        if (!collector_add(collector, known->tensors[i]->view_src)) return false;
+    }
+    known->n_nodes = graph->n_nodes;
+    known->copies = ggml_mem_alloc(known->n_tensors * sizeof(*known->copies) + 1);
+    known->uses = ggml_mem_alloc((size_t)known->n_nodes * sizeof(*known->uses) + 1);
+    return (known->copies && known->uses) || out_of_memory();
+}
+
+static int32_t index_of(const struct collector *collector, const struct ggml_tensor *tensor) {
+    if (!tensor) return -1;
+    return collector
+        ->index[ggml_hash_find(&collector->set, (struct ggml_tensor *)(uintptr_t)tensor)];
+}
+
+// --- encoding ------------------------------------------------------------------------------------
+
+static bool is_computable(const struct isolated_device *device, const struct ggml_tensor *node) {
+    if (!isolated_calls_application(node)) return true;
+    ggml_fail(GGML_HOST_UNSUPPORTED,
+              "'%s' calls a function of the application, which the process of %s can't", node->name,
+              device->channel.name);
+    return false;
+}
+
+static bool has_place(const struct isolated_device *device, const struct ggml_tensor *tensor) {
+    if (!tensor->data || ggml_is_empty(tensor) || isolated_buffer_of(device, tensor)) return true;
+    ggml_fail(GGML_HOST_INVALID_ARGUMENT, "'%s' does not lie in memory of the isolated device %s",
+              tensor->name, device->channel.name);
+    return false;
+}
+
+// Notes down what the tensor is now and describes it; what it refers to, the caller fills in.
+static bool encode_change(const struct isolated_device *device, struct known_graph *known, size_t i,
+                          const struct ggml_cgraph *graph, struct isolate_change *out_change) {
+    const struct ggml_tensor *tensor = known->tensors[i];
+    const bool is_node = i < (size_t)known->n_nodes;
+    if (!has_place(device, tensor) || (is_node && !is_computable(device, tensor))) return false;
+    encode_tensor(device, tensor, &out_change->tensor);
+    out_change->index = i;
+    out_change->tensor.view_offs = tensor->view_offs;
+    memcpy(&known->copies[i], tensor, sizeof(*tensor));
+    if (is_node) {
+        known->uses[i] = ggml_node_get_use_count(graph, (int)i);
+        out_change->tensor.use_count = known->uses[i];
+    }
+    return true;
+}
+
+static bool encode_all(struct graph_cache *cache, struct collector *collector,
+                       const struct ggml_cgraph *graph) {
+    const struct isolated_device *device = cache->device;
+    struct known_graph *known = collector->known;
+    struct channel *channel = &cache->device->channel;
+    if (!collect(collector, graph)) return false;
+    struct isolate_change *changes;
+    if (channel_reserve(channel, known->n_tensors * sizeof(*changes)) != GGML_HOST_OK) return false;
+    changes = (struct isolate_change *)channel->shared;
+    for (size_t i = 0; i < known->n_tensors; ++i) {
+        const struct ggml_tensor *tensor = known->tensors[i];
+        if (!encode_change(device, known, i, graph, &changes[i])) return false;
+        for (int k = 0; k < GGML_MAX_SRC && i < (size_t)known->n_nodes; ++k)
+            changes[i].tensor.src[k] = index_of(collector, tensor->src[k]);
+        changes[i].tensor.view_src = index_of(collector, tensor->view_src);
+    }
+    return true;
+}
+
+static enum ggml_host_status encode_new(struct graph_cache *cache, struct known_graph *known,
+                                        const struct ggml_cgraph *graph,
+                                        struct isolate_request *request) {
+    struct collector collector = {.known = known};
+    const bool good = encode_all(cache, &collector, graph);
+    ggml_hash_set_free(&collector.set);
+    ggml_mem_free(collector.index);
+    if (!good) {
+        known_free(known);
+        return ggml_last_status();
+    }
+    known->id = atomic_fetch_add(&cache->device->next_id, 1) + 1;
+    known->used = ++cache->clock;
+    request->graph = known->id;
+    request->size = request->n_tensors = known->n_tensors;
+    request->n_nodes = (uint64_t)known->n_nodes;
+    return GGML_HOST_OK;
+}
+
+// References stay as they are: the other side keeps those that it has.
+static enum ggml_host_status encode_changed(struct graph_cache *cache, struct known_graph *known,
+                                            const struct ggml_cgraph *graph, size_t n_changed,
+                                            struct isolate_request *request) {
+    struct channel *channel = &cache->device->channel;
+    enum ggml_host_status status =
+        channel_reserve(channel, n_changed * sizeof(struct isolate_change));
+    if (status != GGML_HOST_OK) return status;
+    struct isolate_change *change = (struct isolate_change *)channel->shared;
+    known->used = ++cache->clock;
+    request->graph = known->id;
+    request->size = n_changed;
+    for (size_t i = 0; i < known->n_tensors && n_changed > 0; ++i) {
+        if (compare(known, i, graph) == SAME) continue;
+        if (!encode_change(cache->device, known, i, graph, change++)) {
+            graph_cache_drop(cache, known->id);
+            return ggml_last_status();
+        }
+    }
+    return GGML_HOST_OK;
+}
+
+// --- cache ---------------------------------------------------------------------------------------
+
+// Tells the other side too, which may be gone.
+static enum ggml_host_status forget(struct graph_cache *cache, struct known_graph *known) {
+    struct isolate_request request = {.kind = ISOLATE_GRAPH_FREE, .graph = known->id};
+    known_free(known);
+    if (request.graph == 0) return GGML_HOST_OK;
+    return channel_call(&cache->device->channel, &request, -1, NULL);
+}
+
+// A graph of the same nodes is not computed any more in its earlier form.
+static struct known_graph *choose_victim(struct graph_cache *cache,
+                                         const struct ggml_cgraph *graph) {
+    struct known_graph *oldest = &cache->graphs[0];
+    for (int i = 0; i < ENCODE_GRAPHS; ++i) {
+        struct known_graph *known = &cache->graphs[i];
+        if (known->id != 0 && known->n_nodes == graph->n_nodes && known->n_nodes > 0 &&
+            known->tensors[0] == graph->nodes[0]) {
+            return known;
+        }
+        if (known->used < oldest->used) oldest = known;
+    }
+    return oldest;
+}
+
+enum ggml_host_status graph_cache_encode(struct graph_cache *cache, const struct ggml_cgraph *graph,
+                                         struct isolate_request *request) {
+    const uint64_t generation = cache->device->generation;
+    size_t n_changed;
+    if (generation != cache->generation) graph_cache_free(cache);
+    cache->generation = generation;
+    for (int i = 0; i < ENCODE_GRAPHS; ++i) {
+        struct known_graph *known = &cache->graphs[i];
+        if (has_same_tensors(known, graph, &n_changed))
+            return encode_changed(cache, known, graph, n_changed, request);
+    }
+    struct known_graph *known = choose_victim(cache, graph);
+    const enum ggml_host_status status = forget(cache, known);
+    return status == GGML_HOST_OK ? encode_new(cache, known, graph, request) : status;
+}
+
+void graph_cache_drop(struct graph_cache *cache, uint64_t id) {
+    for (int i = 0; i < ENCODE_GRAPHS; ++i) {
+        if (id != 0 && cache->graphs[i].id == id) known_free(&cache->graphs[i]);
+    }
+}
+
+void graph_cache_free(struct graph_cache *cache) {
+    for (int i = 0; i < ENCODE_GRAPHS; ++i)
+        known_free(&cache->graphs[i]);
+}

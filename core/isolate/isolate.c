@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: MIT
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/mem.h"
+#include "device/check.h"
+#include "ggml-version.h"
+#include "host/candidate.h"
+#include "host/live.h"
+#include "host/registry.h"
+#include "host/search_path.h"
+#include "isolate/device.h"
+
+enum { START_MS = 15000, MAX_DEADLINE_MS = 3600000 };
+
+// --- device --------------------------------------------------------------------------------------
+//
+// What says something of the device, and not of what is on it, the plugin answers in this process.
+
+static const char *device_name(ggml_backend_dev_t device) {
+    return ((struct isolated_device *)device->context)->channel.name;
+}
+
+struct isolated_device *isolated_device_of(ggml_backend_dev_t device) {
+    return device && device->iface.get_name == device_name ? device->context : NULL;
+}
+
+static ggml_backend_dev_t original(ggml_backend_dev_t device) {
+    return ((struct isolated_device *)device->context)->original;
+}
+
+static const char *device_description(ggml_backend_dev_t device) {
+    return ggml_backend_dev_description(original(device));
+}
+
+static void device_memory(ggml_backend_dev_t device, size_t *out_free, size_t *out_total) {
+    ggml_backend_dev_memory(original(device), out_free, out_total);
+}
+
+static enum ggml_backend_dev_type device_type(ggml_backend_dev_t device) {
+    return ggml_backend_dev_type(original(device));
+}
+
+// Calls wait for their answer: there is nothing to overlap, and nothing to signal.
+static void device_props(ggml_backend_dev_t device, struct ggml_backend_dev_props *props) {
+    ggml_backend_dev_get_props(original(device), props);
+    props->name = device_name(device);
+    memset(&props->caps, 0, sizeof(props->caps));
+}
+
+static ggml_backend_t device_init(ggml_backend_dev_t device, const char *params) {
+    return isolated_stream_new(device->context, params);
+}
+
+static ggml_backend_buffer_type_t device_buffer_type(ggml_backend_dev_t device) {
+    return &((struct isolated_device *)device->context)->buft;
+}
+
+bool isolated_calls_application(const struct ggml_tensor *node) {
+    return node->op == GGML_OP_MAP_CUSTOM1 || node->op == GGML_OP_MAP_CUSTOM2 ||
+           node->op == GGML_OP_MAP_CUSTOM3 || node->op == GGML_OP_CUSTOM;
+}
+
+static bool device_supports_op(ggml_backend_dev_t device, const struct ggml_tensor *op) {
+    return !isolated_calls_application(op) && ggml_backend_dev_supports_op(original(device), op);
+}
+
+static bool device_supports_buft(ggml_backend_dev_t device, ggml_backend_buffer_type_t buft) {
+    return buft == device_buffer_type(device);
+}
+
+static bool device_offload_op(ggml_backend_dev_t device, const struct ggml_tensor *op) {
+    return ggml_backend_dev_offload_op(original(device), op);
+}
+
+static const struct ggml_backend_device_i device_interface = {
+    .get_name = device_name,
+    .get_description = device_description,
+    .get_memory = device_memory,
+    .get_type = device_type,
+    .get_props = device_props,
+    .init_backend = device_init,
+    .get_buffer_type = device_buffer_type,
+    .supports_op = device_supports_op,
+    .supports_buft = device_supports_buft,
+    .offload_op = device_offload_op,
+};
+
+// --- backend of the one device -------------------------------------------------------------------
+
+static const char *reg_name(ggml_backend_reg_t reg) {
+    const struct isolated_device *device = reg->context;
+    return ggml_backend_reg_name(device->original->reg);
+}
+
+static size_t reg_device_count(ggml_backend_reg_t reg) {
+    (void)reg;
+    return 1;
+}
+
+static ggml_backend_dev_t reg_device(ggml_backend_reg_t reg, size_t index) {
+    return index == 0 ? &((struct isolated_device *)reg->context)->base : NULL;
+}
+
+static const struct ggml_backend_reg_i reg_interface = {
+    .get_name = reg_name,
+    .get_device_count = reg_device_count,
+    .get_device = reg_device,
+};
+
+// --- which plugin --------------------------------------------------------------------------------
+
+struct plugin_place {
+    char path[PROBE_PATH_MAX];
+    struct isolate_start start;
+};
+
+static enum ggml_host_status find_plugin(ggml_backend_dev_t device, struct plugin_place *out) {
+    if (!registry_lock("ggml_host_isolate")) return GGML_HOST_BUSY;
+    const struct host_plugin *plugin = registry_find_device(device);
+    const char *path = plugin ? plugin->path : "";
+    const bool is_builtin = strcmp(path, BUILTIN_PATH) == 0;
+    if (plugin && path[0] != '\0' && strlen(path) < sizeof(out->path)) {
+        snprintf(out->path, sizeof(out->path), "%s", path);
+        snprintf(out->start.plugin, sizeof(out->start.plugin), "%s", plugin->name);
+        out->start.is_builtin = is_builtin;
+        out->start.file = plugin->id;
+        for (size_t i = 0; i < plugin->n_devices; ++i)
+            if (plugin->devices[i].device == device) out->start.device = (uint32_t)i;
+    }
+    registry_unlock();
+    if (out->path[0] != '\0') return GGML_HOST_OK;
+    return ggml_fail(GGML_HOST_UNSUPPORTED,
+                     "ggml_host_isolate: device %s is not of a plugin that another process could "
+                     "load",
+                     device_label(device));
+}
+
+// What lies there now must be what is loaded here; the other process compares it by its sum.
+static enum ggml_host_status sum_plugin(struct plugin_place *place) {
+    struct plugin_file file;
+    if (place->start.is_builtin) return GGML_HOST_OK;
+    enum ggml_host_status status = plugin_file_open(place->path, &file);
+    if (status == GGML_HOST_OK && !plugin_file_is_same(&file.id, &place->start.file)) {
+        status = ggml_fail(GGML_HOST_DAMAGED_FILE,
+                           "ggml_host_isolate: '%s' changed since it was loaded", place->path);
+    }
+    if (status == GGML_HOST_OK)
+        status = plugin_file_sha256(&file, place->path, place->start.sha256);
+    plugin_file_close(&file);
+    return status;
+}
+
+// --- starting ------------------------------------------------------------------------------------
+
+static enum ggml_host_status take_options(const struct ggml_isolate_options *given,
+                                          struct ggml_isolate_options *out_options) {
+    *out_options = (struct ggml_isolate_options){.size = sizeof(*out_options)};
+    if (!given) return GGML_HOST_OK;
+    if (given->size < sizeof(*given) || given->deadline_ms > MAX_DEADLINE_MS ||
+        (given->helper && !search_path_is_absolute(given->helper))) {
+        return ggml_fail(GGML_HOST_INVALID_ARGUMENT,
+                         "ggml_host_isolate: options->size is not set, the helper's path is not "
+                         "absolute, or the deadline is beyond %d ms",
+                         MAX_DEADLINE_MS);
+    }
+    *out_options = *given;
+    return GGML_HOST_OK;
+}
+
+static enum ggml_host_status find_helper(const char *given, char out_path[PROBE_PATH_MAX]) {
+    struct arena arena = {0};
+    struct load_policy policy;
+    enum ggml_host_status status = policy_get(&arena, &policy);
+    if (status == GGML_HOST_OK) status = probe_helper_find(given, &policy, out_path);
+    arena_free(&arena);
+    return status;
+}
+
+static enum isolate_memory choose_memory(ggml_backend_dev_t device,
+                                         ggml_backend_buffer_type_t buft) {
+    struct ggml_backend_dev_props props;
+    if (buft == ggml_backend_cpu_buffer_type()) return ISOLATE_MEMORY_HOST;
+    ggml_backend_dev_get_props(device, &props);
+    const bool wraps = props.caps.buffer_from_host_ptr && ggml_backend_buft_is_host(buft);
+    return wraps ? ISOLATE_MEMORY_WRAP : ISOLATE_MEMORY_OWN;
+}
+
+static enum ggml_host_status start_plugin(struct isolated_device *device,
+                                          struct plugin_place *place) {
+    struct channel *channel = &device->channel;
+    struct isolate_request request = {.kind = ISOLATE_START};
+    place->start.parent = (uint32_t)getpid();
+    place->start.layout = GGML_PLUGIN_LAYOUT_HASH;
+    snprintf(place->start.version, sizeof(place->start.version), "%s", ggml_version());
+    snprintf(place->start.commit, sizeof(place->start.commit), "%s", ggml_commit());
+    channel_lock(channel);
+    enum ggml_host_status status = channel_reserve(channel, sizeof(place->start));
+    if (status == GGML_HOST_OK) {
+        memcpy(channel->shared, &place->start, sizeof(place->start));
+        status = channel_call(channel, &request, -1, NULL);
+    }
+    channel_unlock(channel);
+    return status;
+}
+
+static void set_up(struct isolated_device *device, ggml_backend_dev_t of) {
+    device->original = of;
+    device->original_buft = ggml_backend_dev_buffer_type(of);
+    device->memory = choose_memory(of, device->original_buft);
+    device->base = (struct ggml_backend_device){
+        .iface = device_interface, .reg = &device->reg, .context = device};
+    device->reg = (struct ggml_backend_reg){
+        .api_version = GGML_BACKEND_API_VERSION, .iface = reg_interface, .context = device};
+    isolated_buft_init(device);
+}
+
+enum ggml_host_status ggml_host_isolate(ggml_backend_dev_t device,
+                                        const struct ggml_isolate_options *given,
+                                        ggml_backend_dev_t *out_device) {
+    struct ggml_isolate_options options;
+    struct plugin_place place = {.path = ""};
+    char helper[PROBE_PATH_MAX];
+    if (out_device) *out_device = NULL;
+    if (!device_given(device, __func__, "device") || !device_given(out_device, __func__, "result"))
+        return GGML_HOST_INVALID_ARGUMENT;
+    enum ggml_host_status status = take_options(given, &options);
+    if (status == GGML_HOST_OK) status = find_plugin(device, &place);
+    if (status == GGML_HOST_OK) status = find_helper(options.helper, helper);
+    if (status == GGML_HOST_OK) status = sum_plugin(&place);
+    if (status != GGML_HOST_OK) return status;
+    struct isolated_device *isolated = ggml_mem_calloc(1, sizeof(*isolated));
+    if (!isolated) return ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory", __func__);
+    host_live_add(device);
+    const uint32_t start_ms = options.deadline_ms ? options.deadline_ms : START_MS;
+    status = channel_open(&isolated->channel, helper, place.path, device_label(device), start_ms);
+    if (status == GGML_HOST_OK) status = start_plugin(isolated, &place);
+    if (status == GGML_HOST_OK) {
+        isolated->channel.deadline_ms = options.deadline_ms;
+        set_up(isolated, device);
+        *out_device = &isolated->base;
+        return GGML_HOST_OK;
+    }
+    channel_close(&isolated->channel);
+    ggml_mem_free(isolated);
+    host_live_remove(device);
+    return status;
+}
+
+enum ggml_host_status ggml_host_isolated_free(ggml_backend_dev_t device) {
+    if (!device) return GGML_HOST_OK;
+    struct isolated_device *isolated = isolated_device_of(device);
+    if (!isolated) {
+        return ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: %s is not an isolated device", __func__,
+                         device_label(device));
+    }
+    const size_t n_alive = atomic_load(&isolated->n_alive);
+    if (n_alive > 0) {
+        return ggml_fail(GGML_HOST_BUSY,
+                         "%s: %zu streams or buffers of %s are still alive: free them first",
+                         __func__, n_alive, device_label(device));
+    }
+    channel_close(&isolated->channel);
+    host_live_remove(isolated->original);
+    ggml_mem_free(isolated);
+    return GGML_HOST_OK;
+}
+
+const char *ggml_host_isolated_lost(ggml_backend_dev_t device) {
+    struct isolated_device *isolated = isolated_device_of(device);
+    return isolated && atomic_load(&isolated->channel.lost) ? isolated->channel.why : NULL;
+}
+
+int64_t ggml_host_isolated_process(ggml_backend_dev_t device) {
+    struct isolated_device *isolated = isolated_device_of(device);
+    return isolated ? atomic_load(&isolated->channel.pid) : 0;
+}

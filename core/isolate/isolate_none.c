@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// Where devices can't be isolated yet.
+#include "base/status.h"
+#include "device/check.h"
+
+enum ggml_host_status ggml_host_isolate(ggml_backend_dev_t device,
+                                        const struct ggml_isolate_options *options,
+                                        ggml_backend_dev_t *out_device) {
+    (void)device;
+    (void)options;
+    if (out_device) *out_device = NULL;
+    return ggml_fail(GGML_HOST_UNSUPPORTED, "%s: devices are isolated on Linux only", __func__);
+}
+
+enum ggml_host_status ggml_host_isolated_free(ggml_backend_dev_t device) {
+    if (!device) return GGML_HOST_OK;
+    return ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: %s is not an isolated device", __func__,
+                     device_label(device));
+}
+
+const char *ggml_host_isolated_lost(ggml_backend_dev_t device) {
+    (void)device;
+    return NULL;
+}
+
+int64_t ggml_host_isolated_process(ggml_backend_dev_t device) {
+    (void)device;
+    return 0;
+}

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: MIT
+// Buffers of an isolated device: memory that both processes have mapped, or addresses that stand
+// for memory which only the device can address.
+#define _GNU_SOURCE
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "device/check.h"
+#include "isolate/encode.h"
+
+enum { PIECE_BYTES = 4 << 20 }; // of a transfer to memory of the device's own
+
+// --- shared memory -------------------------------------------------------------------------------
+
+static bool usable(ggml_backend_buffer_t buffer) {
+    return channel_usable(&((struct isolated_buffer *)buffer->context)->device->channel);
+}
+
+static void shared_set(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor, const void *data,
+                       size_t offset, size_t size) {
+    if (usable(buffer)) memmove((char *)tensor->data + offset, data, size);
+}
+
+static void shared_get(ggml_backend_buffer_t buffer, const struct ggml_tensor *tensor, void *data,
+                       size_t offset, size_t size) {
+    if (usable(buffer)) memmove(data, (const char *)tensor->data + offset, size);
+}
+
+static void shared_memset(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor, uint8_t value,
+                          size_t offset, size_t size) {
+    if (usable(buffer)) memset((char *)tensor->data + offset, value, size);
+}
+
+static bool shared_copy(ggml_backend_buffer_t buffer, const struct ggml_tensor *src,
+                        struct ggml_tensor *dst) {
+    if (!ggml_backend_buffer_is_host(device_tensor_buffer(src)) || !usable(buffer)) return false;
+    memmove(dst->data, src->data, ggml_nbytes(src));
+    return true;
+}
+
+static void shared_clear(ggml_backend_buffer_t buffer, uint8_t value) {
+    const struct isolated_buffer *isolated = buffer->context;
+    if (usable(buffer)) memset(isolated->memory.data, value, buffer->size);
+}
+
+// --- memory of the device's own ------------------------------------------------------------------
+
+// Describes the tensor in shared memory, with room for `size` bytes after it; NULL on failure. The
+// lock is held.
+static char *describe(const struct isolated_buffer *buffer, const struct ggml_tensor *tensor,
+                      size_t size) {
+    struct channel *channel = &buffer->device->channel;
+    if (channel_reserve(channel, sizeof(struct isolate_tensor) + size) != GGML_HOST_OK) return NULL;
+    encode_tensor(buffer->device, tensor, (struct isolate_tensor *)channel->shared);
+    return channel->shared + sizeof(struct isolate_tensor);
+}
+
+// A piece that begins where another ended, so that blocks stay whole.
+static size_t piece_size(const struct ggml_tensor *tensor, size_t left) {
+    const size_t block = ggml_type_size(tensor->type);
+    return MIN(left, PIECE_BYTES / block * block);
+}
+
+static void own_set(ggml_backend_buffer_t handle, struct ggml_tensor *tensor, const void *data,
+                    size_t offset, size_t size) {
+    const struct isolated_buffer *buffer = handle->context;
+    struct channel *channel = &buffer->device->channel;
+    for (size_t done = 0; done < size;) {
+        const size_t piece = piece_size(tensor, size - done);
+        struct isolate_request request = {
+            .kind = ISOLATE_TENSOR_SET, .offset = offset + done, .size = piece};
+        channel_lock(channel);
+        char *bytes = describe(buffer, tensor, piece);
+        if (bytes) memcpy(bytes, (const char *)data + done, piece);
+        const bool set = bytes && channel_call(channel, &request, -1, NULL) == GGML_HOST_OK;
+        channel_unlock(channel);
+        if (!set) return;
+        done += piece;
+    }
+}
+
+static void own_get(ggml_backend_buffer_t handle, const struct ggml_tensor *tensor, void *data,
+                    size_t offset, size_t size) {
+    const struct isolated_buffer *buffer = handle->context;
+    struct channel *channel = &buffer->device->channel;
+    for (size_t done = 0; done < size;) {
+        const size_t piece = piece_size(tensor, size - done);
+        struct isolate_request request = {
+            .kind = ISOLATE_TENSOR_GET, .offset = offset + done, .size = piece};
+        channel_lock(channel);
+        const char *bytes = describe(buffer, tensor, piece);
+        const bool got = bytes && channel_call(channel, &request, -1, NULL) == GGML_HOST_OK;
+        if (got) memcpy((char *)data + done, bytes, piece);
+        channel_unlock(channel);
+        if (!got) return;
+        done += piece;
+    }
+}
+
+static void own_memset(ggml_backend_buffer_t handle, struct ggml_tensor *tensor, uint8_t value,
+                       size_t offset, size_t size) {
+    const struct isolated_buffer *buffer = handle->context;
+    struct channel *channel = &buffer->device->channel;
+    struct isolate_request request = {
+        .kind = ISOLATE_TENSOR_MEMSET, .offset = offset, .size = size, .flag = value};
+    channel_lock(channel);
+    if (describe(buffer, tensor, 0)) channel_call(channel, &request, -1, NULL);
+    channel_unlock(channel);
+}
+
+// Between tensors of this device; others go through the host.
+static bool own_copy(ggml_backend_buffer_t handle, const struct ggml_tensor *src,
+                     struct ggml_tensor *dst) {
+    const struct isolated_buffer *buffer = handle->context;
+    struct channel *channel = &buffer->device->channel;
+    struct isolate_request request = {.kind = ISOLATE_TENSOR_COPY};
+    if (!isolated_buffer_of(buffer->device, src)) return false;
+    channel_lock(channel);
+    char *second = describe(buffer, src, sizeof(struct isolate_tensor));
+    if (second) encode_tensor(buffer->device, dst, (struct isolate_tensor *)second);
+    const bool copied = second && channel_call(channel, &request, -1, NULL) == GGML_HOST_OK;
+    channel_unlock(channel);
+    return copied;
+}
+
+static void own_clear(ggml_backend_buffer_t handle, uint8_t value) {
+    const struct isolated_buffer *buffer = handle->context;
+    struct isolate_request request = {
+        .kind = ISOLATE_BUFFER_CLEAR, .id = buffer->id, .flag = value};
+    channel_ask(&buffer->device->channel, &request, -1);
+}
+
+// --- buffers -------------------------------------------------------------------------------------
+
+static void *buffer_base(ggml_backend_buffer_t buffer) {
+    return ((struct isolated_buffer *)buffer->context)->memory.data;
+}
+
+// A process that is gone has freed its side; nothing is recorded then.
+static void buffer_free(ggml_backend_buffer_t handle) {
+    struct isolated_buffer *buffer = handle->context;
+    struct isolated_device *device = buffer->device;
+    struct isolate_request request = {.kind = ISOLATE_BUFFER_FREE, .id = buffer->id};
+    struct ggml_saved_error saved;
+    ggml_error_save(&saved);
+    channel_lock(&device->channel);
+    ++device->generation;
+    channel_call(&device->channel, &request, -1, NULL);
+    channel_unlock(&device->channel);
+    ggml_error_restore(&saved);
+    shared_memory_free(&buffer->memory);
+    ggml_mem_free(buffer);
+    atomic_fetch_sub(&device->n_alive, 1);
+}
+
+static const struct ggml_backend_buffer_i shared_interface = {
+    .free_buffer = buffer_free,
+    .get_base = buffer_base,
+    .memset_tensor = shared_memset,
+    .set_tensor = shared_set,
+    .get_tensor = shared_get,
+    .cpy_tensor = shared_copy,
+    .clear = shared_clear,
+};
+
+static const struct ggml_backend_buffer_i own_interface = {
+    .free_buffer = buffer_free,
+    .get_base = buffer_base,
+    .memset_tensor = own_memset,
+    .set_tensor = own_set,
+    .get_tensor = own_get,
+    .cpy_tensor = own_copy,
+    .clear = own_clear,
+};
+
+struct isolated_buffer *isolated_buffer_of(const struct isolated_device *device,
+                                           const struct ggml_tensor *tensor) {
+    ggml_backend_buffer_t buffer = device_tensor_buffer(tensor);
+    return buffer && buffer->buft == &device->buft && buffer->iface.get_base == buffer_base
+               ? buffer->context
+               : NULL;
+}
+
+// Addresses that nobody else has and nobody may use.
+static enum ggml_host_status reserve_addresses(size_t size, struct shared_memory *out_memory) {
+    *out_memory = (struct shared_memory){.fd = -1};
+    void *data = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (data == MAP_FAILED)
+        return ggml_fail(GGML_HOST_OUT_OF_MEMORY, "no addresses for a buffer of %zu bytes", size);
+    *out_memory = (struct shared_memory){-1, data, size};
+    return GGML_HOST_OK;
+}
+
+static ggml_backend_buffer_t type_alloc(ggml_backend_buffer_type_t buft, size_t size) {
+    struct isolated_device *device = buft->context;
+    const bool own = device->memory == ISOLATE_MEMORY_OWN;
+    struct isolated_buffer *buffer = NULL;
+    ggml_backend_buffer_t handle = NULL;
+    if (!channel_usable(&device->channel)) return NULL;
+    buffer = ggml_mem_calloc(1, sizeof(*buffer));
+    if (!buffer) {
+        ggml_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for a buffer of %s", device->channel.name);
+        return NULL;
+    }
+    buffer->device = device;
+    buffer->id = atomic_fetch_add(&device->next_id, 1) + 1;
+    enum ggml_host_status status =
+        own ? reserve_addresses(size, &buffer->memory) : shared_memory_new(size, &buffer->memory);
+    if (status != GGML_HOST_OK) goto fail;
+    struct isolate_request request = {.kind = ISOLATE_BUFFER_NEW,
+                                      .id = buffer->id,
+                                      .size = own ? size : buffer->memory.size,
+                                      .flag = (uint32_t)device->memory};
+    status = channel_ask(&device->channel, &request, buffer->memory.fd);
+    if (status != GGML_HOST_OK) goto fail;
+    if (buffer->memory.fd >= 0) close(buffer->memory.fd);
+    buffer->memory.fd = -1;
+    atomic_fetch_add(&device->n_alive, 1);
+    handle = ggml_backend_buffer_init(buft, own ? own_interface : shared_interface, buffer, size);
+    if (handle) return handle;
+    struct ggml_backend_buffer stand_in = {.context = buffer};
+    buffer_free(&stand_in);
+    return NULL;
+fail:
+    shared_memory_free(&buffer->memory);
+    ggml_mem_free(buffer);
+    return NULL;
+}
+
+// --- type ----------------------------------------------------------------------------------------
+
+static const struct isolated_device *device_of(ggml_backend_buffer_type_t buft) {
+    return buft->context;
+}
+
+static const char *type_name(ggml_backend_buffer_type_t buft) {
+    return device_of(buft)->channel.name;
+}
+
+static size_t type_alignment(ggml_backend_buffer_type_t buft) {
+    return ggml_backend_buft_get_alignment(device_of(buft)->original_buft);
+}
+
+static size_t type_max_size(ggml_backend_buffer_type_t buft) {
+    return ggml_backend_buft_get_max_size(device_of(buft)->original_buft);
+}
+
+static size_t type_alloc_size(ggml_backend_buffer_type_t buft, const struct ggml_tensor *tensor) {
+    return ggml_backend_buft_get_alloc_size(device_of(buft)->original_buft, tensor);
+}
+
+static bool type_is_host(ggml_backend_buffer_type_t buft) {
+    return device_of(buft)->memory != ISOLATE_MEMORY_OWN;
+}
+
+void isolated_buft_init(struct isolated_device *device) {
+    device->buft = (struct ggml_backend_buffer_type){
+        .iface = {.get_name = type_name,
+                  .alloc_buffer = type_alloc,
+                  .get_alignment = type_alignment,
+                  .get_max_size = type_max_size,
+                  .get_alloc_size = type_alloc_size,
+                  .is_host = type_is_host},
+        .device = &device->base,
+        .context = device,
+    };
+}

@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: MIT
+// ggml-probe --isolate PLUGIN: the process of an isolated device. It does what the application
+// asks, one request after the other, and ends with it.
+#define _GNU_SOURCE
+#include "isolate/serve.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/status.h"
+#include "host/candidate.h"
+#include "host/plugin.h"
+
+enum { EXIT_NO_SERVICE = 74 };
+
+// --- the process ---------------------------------------------------------------------------------
+
+static void close_inherited(void) {
+    enum { MOST = 65536 };
+    const int first = ISOLATE_SOCKET_FD + 1;
+#ifdef SYS_close_range
+    if (syscall(SYS_close_range, first, ~0U, 0) == 0) return;
+#endif
+    for (int fd = first; fd < MOST; ++fd)
+        close(fd);
+}
+
+// A crash is to be known at once, and not when all memory has been written to a file. Of one byte:
+// a limit of 0 does not hold for dumps that are piped to a program.
+static void dump_no_core(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_CORE, &limit) != 0) return;
+    if (limit.rlim_cur > 1) limit.rlim_cur = 1;
+    setrlimit(RLIMIT_CORE, &limit);
+}
+
+// Ends the process, and what it started, with the application, whatever the driver is doing. The
+// socket alone would not do: a child of the application may have a copy of it. Nor would the signal
+// for a parent's death, which comes when the thread that started this process ends.
+static void *watch_parent(void *argument) {
+    enum { TICK_MS = 200 };
+    const pid_t parent = (pid_t)(intptr_t)argument;
+    int fd = -1;
+#ifdef SYS_pidfd_open
+    fd = (int)syscall(SYS_pidfd_open, parent, 0);
+#endif
+    while (getppid() == parent) {
+        struct pollfd watched = {.fd = fd, .events = POLLIN};
+        poll(&watched, 1, fd >= 0 ? -1 : TICK_MS);
+        if (fd >= 0 && watched.revents != 0) break;
+    }
+    kill(0, SIGKILL);
+    _exit(EXIT_NO_SERVICE);
+}
+
+// --- lists ---------------------------------------------------------------------------------------
+
+void *server_append(void **list, size_t *count, size_t size) {
+    char *items = ggml_mem_realloc(*list, (*count + 1) * size);
+    if (!items) {
+        ggml_fail(GGML_HOST_OUT_OF_MEMORY, "the process of an isolated device has no memory");
+        return NULL;
+    }
+    *list = items;
+    return items + (*count)++ * size;
+}
+
+struct served_buffer *server_buffer(const struct server *server, uint64_t id) {
+    for (size_t i = 0; i < server->n_buffers; ++i)
+        if (server->buffers[i].id == id) return &server->buffers[i];
+    ggml_fail(GGML_HOST_INVALID_ARGUMENT, "the process of an isolated device has no such buffer");
+    return NULL;
+}
+
+static struct served_stream *find_stream(const struct server *server, uint64_t id) {
+    for (size_t i = 0; i < server->n_streams; ++i)
+        if (server->streams[i].id == id) return &server->streams[i];
+    ggml_fail(GGML_HOST_INVALID_ARGUMENT, "the process of an isolated device has no such stream");
+    return NULL;
+}
+
+// --- starting ------------------------------------------------------------------------------------
+
+static bool is_of_this_build(const struct isolate_start *start) {
+    return start->layout == GGML_PLUGIN_LAYOUT_HASH &&
+           strncmp(start->version, ggml_version(), sizeof(start->version)) == 0 &&
+           strncmp(start->commit, ggml_commit(), sizeof(start->commit)) == 0;
+}
+
+// The application has checked whether the file may be loaded; here it has to be the same.
+static enum ggml_host_status examine(struct candidate *candidate, const struct isolate_start *start,
+                                     const char *path) {
+    const struct load_policy anything = {.allow_unsafe = true};
+    uint8_t sum[GGML_SHA256_SIZE];
+    enum ggml_host_status status = candidate_examine(candidate, &anything);
+    if (status != GGML_HOST_OK || start->is_builtin) return status;
+    status = plugin_file_sha256(&candidate->file, path, sum);
+    if (status != GGML_HOST_OK) return status;
+    if (plugin_file_is_same(&candidate->file.id, &start->file) &&
+        memcmp(sum, start->sha256, sizeof(sum)) == 0) {
+        return GGML_HOST_OK;
+    }
+    return ggml_fail(GGML_HOST_DAMAGED_FILE, "'%s' changed since it was loaded", path);
+}
+
+static enum ggml_host_status start(struct server *server, const char *path) {
+    struct candidate candidate;
+    struct isolate_start start;
+    const struct builtin_plugin *builtin = NULL;
+    pthread_t watcher;
+    if (server->shared_size < sizeof(start) || server->plugin)
+        return ggml_fail(GGML_HOST_INVALID_ARGUMENT, "an isolated device is started once");
+    memcpy(&start, server->shared, sizeof(start));
+    if (!is_of_this_build(&start))
+        return ggml_fail(GGML_HOST_UNSUPPORTED, "the helper is of another build of the library");
+    const void *parent = (void *)(intptr_t)start.parent;
+    if (pthread_create(&watcher, NULL, watch_parent, (void *)(uintptr_t)parent) != 0)
+        return ggml_fail(GGML_HOST_OUT_OF_MEMORY, "no thread to watch the application");
+    size_t n_builtins;
+    const struct builtin_plugin *builtins = builtin_plugins(&n_builtins);
+    for (size_t i = 0; i < n_builtins && start.is_builtin; ++i) {
+        if (strncmp(builtins[i].note->name, start.plugin, sizeof(start.plugin)) == 0)
+            builtin = &builtins[i];
+    }
+    if (start.is_builtin && !builtin)
+        return ggml_fail(GGML_HOST_NOT_FOUND, "the helper has no such plugin built in");
+    enum ggml_host_status status = candidate_init(&candidate, path, builtin);
+    if (status == GGML_HOST_OK) status = examine(&candidate, &start, path);
+    if (status == GGML_HOST_OK) status = candidate_start(&candidate, &server->plugin);
+    if (status != GGML_HOST_OK) return status;
+    if (start.device >= server->plugin->n_devices)
+        return ggml_fail(GGML_HOST_NO_DEVICE, "the plugin has fewer devices in another process");
+    server->device = server->plugin->devices[start.device].device;
+    return GGML_HOST_OK;
+}
+
+// --- memory --------------------------------------------------------------------------------------
+
+static enum ggml_host_status share(struct server *server, const struct isolate_request *request,
+                                   int fd) {
+    void *data =
+        fd < 0 ? MAP_FAILED : mmap(NULL, request->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (data == MAP_FAILED)
+        return ggml_fail(GGML_HOST_OUT_OF_MEMORY, "memory can't be shared: %s", strerror(errno));
+    if (server->shared) munmap(server->shared, server->shared_size);
+    server->shared = data;
+    server->shared_size = request->size;
+    return GGML_HOST_OK;
+}
+
+static void *host_base(ggml_backend_buffer_t buffer) {
+    return buffer->context;
+}
+
+// The host's own type of memory, but shared.
+static ggml_backend_buffer_t host_buffer(void *data, size_t size) {
+    const struct ggml_backend_buffer_i iface = {.get_base = host_base};
+    return ggml_backend_buffer_init(ggml_backend_cpu_buffer_type(), iface, data, size);
+}
+
+static enum ggml_host_status new_buffer(struct server *server,
+                                        const struct isolate_request *request, int fd) {
+    struct served_buffer held = {.id = request->id, .size = request->size};
+    const bool own = request->flag == ISOLATE_MEMORY_OWN;
+    void *list = server->buffers;
+    if (!own) {
+        void *data = mmap(NULL, request->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        if (data == MAP_FAILED)
+            return ggml_fail(GGML_HOST_OUT_OF_MEMORY, "a buffer can't be shared: %s",
+                             strerror(errno));
+        held.mapped = data;
+    }
+    if (own) {
+        held.buffer = ggml_backend_buft_alloc_buffer(ggml_backend_dev_buffer_type(server->device),
+                                                     request->size);
+    } else if (request->flag == ISOLATE_MEMORY_WRAP) {
+        held.buffer = ggml_backend_dev_buffer_from_host_ptr(server->device, held.mapped, held.size,
+                                                            held.size);
+    } else {
+        held.buffer = host_buffer(held.mapped, held.size);
+    }
+    struct served_buffer *added =
+        held.buffer ? server_append(&list, &server->n_buffers, sizeof(held)) : NULL;
+    server->buffers = list;
+    if (added) {
+        *added = held;
+        return GGML_HOST_OK;
+    }
+    ggml_backend_buffer_free(held.buffer);
+    if (held.mapped) munmap(held.mapped, held.size);
+    return ggml_last_status();
+}
+
+static void free_buffer(struct served_buffer *held) {
+    ggml_backend_buffer_free(held->buffer);
+    if (held->mapped) munmap(held->mapped, held->size);
+}
+
+static enum ggml_host_status end_buffer(struct server *server, uint64_t id) {
+    struct served_buffer *held = server_buffer(server, id);
+    if (!held) return ggml_last_status();
+    serve_graph_free(server, 0);
+    free_buffer(held);
+    *held = server->buffers[--server->n_buffers];
+    return GGML_HOST_OK;
+}
+
+// The statuses of calls that have none.
+static enum ggml_host_status settled(unsigned long told) {
+    return ggml_fail_count() == told ? GGML_HOST_OK : ggml_last_status();
+}
+
+static enum ggml_host_status access_tensor(struct server *server,
+                                           const struct isolate_request *request) {
+    struct ggml_tensor tensor, second;
+    const struct isolate_tensor *from = (const struct isolate_tensor *)server->shared;
+    char *bytes = server->shared + sizeof(*from);
+    const bool moves = request->kind != ISOLATE_TENSOR_MEMSET;
+    const size_t needed = sizeof(*from) + (moves ? request->size : 0);
+    if (request->size > SIZE_MAX / 2 || needed > server->shared_size)
+        return ggml_fail(GGML_HOST_INVALID_ARGUMENT, "more bytes than are shared");
+    if (!serve_tensor(server, from, &tensor)) return ggml_last_status();
+    const unsigned long told = ggml_fail_count();
+    switch (request->kind) {
+    case ISOLATE_TENSOR_SET:
+        ggml_backend_tensor_set(&tensor, bytes, request->offset, request->size);
+        break;
+    case ISOLATE_TENSOR_GET:
+        ggml_backend_tensor_get(&tensor, bytes, request->offset, request->size);
+        break;
+    case ISOLATE_TENSOR_COPY:
+        if (!serve_tensor(server, from + 1, &second)) return ggml_last_status();
+        ggml_backend_tensor_copy(&tensor, &second);
+        break;
+    default:
+        ggml_backend_tensor_memset(&tensor, (uint8_t)request->flag, request->offset, request->size);
+    }
+    return settled(told);
+}
+
+// --- streams -------------------------------------------------------------------------------------
+
+static enum ggml_host_status new_stream(struct server *server,
+                                        const struct isolate_request *request) {
+    void *list = server->streams;
+    ggml_backend_t backend =
+        ggml_backend_dev_init(server->device, request->flag ? request->text : NULL);
+    struct served_stream *added =
+        backend ? server_append(&list, &server->n_streams, sizeof(*added)) : NULL;
+    server->streams = list;
+    if (added) {
+        *added = (struct served_stream){request->id, backend};
+        return GGML_HOST_OK;
+    }
+    ggml_backend_free(backend);
+    return ggml_last_status();
+}
+
+static enum ggml_host_status end_stream(struct server *server, uint64_t id) {
+    struct served_stream *stream = find_stream(server, id);
+    if (!stream) return ggml_last_status();
+    ggml_backend_free(stream->backend);
+    *stream = server->streams[--server->n_streams];
+    return GGML_HOST_OK;
+}
+
+// A graph that failed is forgotten on both sides.
+static enum ggml_host_status compute(struct server *server, const struct isolate_request *request,
+                                     struct isolate_answer *answer) {
+    const struct served_stream *stream = find_stream(server, request->id);
+    const struct served_graph *graph = stream ? serve_graph(server, request) : NULL;
+    answer->compute = GGML_STATUS_FAILED;
+    if (graph) answer->compute = (int32_t)ggml_backend_graph_compute(stream->backend, graph->graph);
+    if (graph && answer->compute == GGML_STATUS_SUCCESS) return GGML_HOST_OK;
+    const enum ggml_host_status status = ggml_last_status();
+    serve_graph_free(server, request->graph);
+    return status != GGML_HOST_OK ? status : GGML_HOST_FAILED;
+}
+
+// --- requests ------------------------------------------------------------------------------------
+
+static enum ggml_host_status handle(struct server *server, const char *path,
+                                    const struct isolate_request *request, int fd,
+                                    struct isolate_answer *answer) {
+    const unsigned long told = ggml_fail_count();
+    struct served_buffer *held;
+    if (request->kind > ISOLATE_SHARE && !server->device)
+        return ggml_fail(GGML_HOST_INVALID_ARGUMENT, "the isolated device was not started");
+    switch (request->kind) {
+    case ISOLATE_START: return start(server, path);
+    case ISOLATE_SHARE: return share(server, request, fd);
+    case ISOLATE_BUFFER_NEW: return new_buffer(server, request, fd);
+    case ISOLATE_BUFFER_FREE: return end_buffer(server, request->id);
+    case ISOLATE_BUFFER_CLEAR:
+        held = server_buffer(server, request->id);
+        if (held) ggml_backend_buffer_clear(held->buffer, (uint8_t)request->flag);
+        return settled(told);
+    case ISOLATE_TENSOR_SET:
+    case ISOLATE_TENSOR_GET:
+    case ISOLATE_TENSOR_MEMSET:
+    case ISOLATE_TENSOR_COPY: return access_tensor(server, request);
+    case ISOLATE_STREAM_NEW: return new_stream(server, request);
+    case ISOLATE_STREAM_FREE: return end_stream(server, request->id);
+    case ISOLATE_COMPUTE: return compute(server, request, answer);
+    case ISOLATE_GRAPH_FREE: serve_graph_free(server, request->graph); return GGML_HOST_OK;
+    default: return ggml_fail(GGML_HOST_INVALID_ARGUMENT, "an unknown request");
+    }
+}
+
+// false at the end. *out_fd is -1 if none came.
+static bool receive(struct isolate_request *out_request, int *out_fd) {
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control;
+    struct iovec piece = {out_request, sizeof(*out_request)};
+    struct msghdr message = {.msg_iov = &piece,
+                             .msg_iovlen = 1,
+                             .msg_control = &control,
+                             .msg_controllen = sizeof(control)};
+    ssize_t n;
+    *out_fd = -1;
+    do {
+        n = recvmsg(ISOLATE_SOCKET_FD, &message, MSG_CMSG_CLOEXEC);
+    } while (n < 0 && errno == EINTR);
+    if (n <= (ssize_t)offsetof(struct isolate_request, text)) return false;
+    ((char *)out_request)[n - 1] = '\0';
+    const struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    if (header && header->cmsg_type == SCM_RIGHTS)
+        memcpy(out_fd, CMSG_DATA(header), sizeof(*out_fd));
+    return true;
+}
+
+static bool answer_with(const struct isolate_answer *answer) {
+    const size_t size = offsetof(struct isolate_answer, text) + strlen(answer->text) + 1;
+    ssize_t n;
+    do {
+        n = send(ISOLATE_SOCKET_FD, answer, size, MSG_NOSIGNAL);
+    } while (n < 0 && errno == EINTR);
+    return n == (ssize_t)size;
+}
+
+static void end(struct server *server) {
+    serve_graph_free(server, 0);
+    for (size_t i = 0; i < server->n_streams; ++i)
+        ggml_backend_free(server->streams[i].backend);
+    for (size_t i = 0; i < server->n_buffers; ++i)
+        free_buffer(&server->buffers[i]);
+    plugin_free(server->plugin);
+}
+
+int isolate_serve(const char *path) {
+    struct server server = {0};
+    struct isolate_request request;
+    int fd;
+    const int socket_flags = fcntl(ISOLATE_SOCKET_FD, F_SETFD, FD_CLOEXEC);
+    if (socket_flags != 0) return EXIT_NO_SERVICE;
+    close_inherited();
+    dump_no_core();
+    while (receive(&request, &fd)) {
+        struct isolate_answer answer = {.compute = GGML_STATUS_SUCCESS};
+        answer.status = (int32_t)handle(&server, path, &request, fd, &answer);
+        if (answer.status != GGML_HOST_OK)
+            snprintf(answer.text, sizeof(answer.text), "%s", ggml_last_error());
+        if (fd >= 0) close(fd);
+        if (!answer_with(&answer)) break;
+    }
+    end(&server);
+    return 0;
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// The process of an isolated device: what it holds for the application.
+#ifndef GGML_ISOLATE_SERVE_H
+#define GGML_ISOLATE_SERVE_H
+
+#include "ggml-impl.h"
+#include "isolate/protocol.h"
+
+// Serves until the application closes its end, and answers the exit status. [init]
+int isolate_serve(const char *plugin_path);
+
+struct served_buffer {
+    uint64_t id;
+    ggml_backend_buffer_t buffer;
+    void *mapped; // shared memory, NULL if the device has its own
+    size_t size;
+};
+
+struct served_graph {
+    uint64_t id;
+    struct ggml_context *ctx;
+    struct ggml_cgraph *graph;
+    struct ggml_tensor **tensors;
+    size_t n_tensors;
+};
+
+struct served_stream {
+    uint64_t id;
+    ggml_backend_t backend;
+};
+
+struct server {
+    struct host_plugin *plugin;
+    ggml_backend_dev_t device;
+    char *shared;
+    size_t shared_size;
+    struct served_buffer *buffers;
+    size_t n_buffers;
+    struct served_graph *graphs;
+    size_t n_graphs;
+    struct served_stream *streams;
+    size_t n_streams;
+};
+
+// NULL with a message when there is none. [stream]
+struct served_buffer *server_buffer(const struct server *server, uint64_t id);
+// Appends room for an item of so many bytes to a list; NULL without memory. [stream]
+void *server_append(void **list, size_t *count, size_t size);
+
+// Places one tensor that refers to no other one. [stream]
+bool serve_tensor(const struct server *server, const struct isolate_tensor *from,
+                  struct ggml_tensor *out_tensor);
+// Makes the graph of a request, or changes one that is known. NULL on failure. [stream]
+struct served_graph *serve_graph(struct server *server, const struct isolate_request *request);
+// An id of 0 frees all. [stream]
+void serve_graph_free(struct server *server, uint64_t id);
+
+#endif

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+// Tensors and graphs of the application, made again in the process of an isolated device.
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/status.h"
+#include "isolate/serve.h"
+
+static bool damaged(const char *what) {
+    ggml_fail(GGML_HOST_INVALID_ARGUMENT, "the process of an isolated device was sent %s", what);
+    return false;
+}
+
+// --- tensors -------------------------------------------------------------------------------------
+
+static bool place(const struct server *server, const struct isolate_tensor *from,
+                  struct ggml_tensor *tensor) {
+    tensor->buffer = NULL;
+    tensor->data = NULL;
+    tensor->extra = NULL;
+    if (!from->has_data) return true;
+    const struct served_buffer *held = server_buffer(server, from->buffer);
+    if (!held) return false;
+    if (from->offset > held->size) return damaged("a tensor beyond its buffer");
+    char *base = ggml_backend_buffer_get_base(held->buffer);
+    tensor->buffer = held->buffer;
+    tensor->data = base ? base + from->offset : NULL;
+    return ggml_backend_buffer_init_tensor(held->buffer, tensor) == GGML_STATUS_SUCCESS;
+}
+
+static bool fill(const struct isolate_tensor *from, struct ggml_tensor *tensor) {
+    if (from->type < 0 || from->type >= GGML_TYPE_COUNT) return damaged("an unknown type");
+    if (from->op < 0 || from->op >= GGML_OP_COUNT) return damaged("an unknown operation");
+    tensor->type = (enum ggml_type)from->type;
+    tensor->op = (enum ggml_op)from->op;
+    tensor->flags = from->flags;
+    for (int i = 0; i < GGML_MAX_DIMS; ++i) {
+        tensor->ne[i] = from->ne[i];
+        tensor->nb[i] = from->nb[i];
+    }
+    memcpy(tensor->op_params, from->op_params, sizeof(tensor->op_params));
+    tensor->view_offs = from->view_offs;
+    memcpy(tensor->name, from->name, sizeof(tensor->name));
+    return true;
+}
+
+bool serve_tensor(const struct server *server, const struct isolate_tensor *from,
+                  struct ggml_tensor *out_tensor) {
+    memset(out_tensor, 0, sizeof(*out_tensor));
+    return fill(from, out_tensor) && place(server, from, out_tensor);
+}
+
+// --- graphs --------------------------------------------------------------------------------------
+
+static void free_graph(struct served_graph *graph) {
+    ggml_free(graph->ctx);
+    ggml_mem_free(graph->tensors);
+}
+
+void serve_graph_free(struct server *server, uint64_t id) {
+    size_t kept = 0;
+    for (size_t i = 0; i < server->n_graphs; ++i) {
+        if (id == 0 || server->graphs[i].id == id) {
+            free_graph(&server->graphs[i]);
+        } else {
+            server->graphs[kept++] = server->graphs[i];
+        }
+    }
+    server->n_graphs = kept;
+}
+
+static struct ggml_tensor *referred(const struct served_graph *graph, int32_t index) {
+    return index >= 0 && (size_t)index < graph->n_tensors ? graph->tensors[index] : NULL;
+}
+
+// Fusion asks how often a node is used.
+static void set_uses(struct served_graph *graph, size_t node, int32_t uses) {
+    struct ggml_cgraph *cgraph = graph->graph;
+    const size_t slot = ggml_hash_find_or_insert(&cgraph->visited_hash_set, graph->tensors[node]);
+    if (slot != GGML_HASHSET_FULL) cgraph->use_counts[slot] = uses;
+}
+
+// References of a graph that is known stay as they are.
+static bool change(struct served_graph *graph, const struct isolate_change *from, bool is_new) {
+    if (from->index >= graph->n_tensors) return damaged("a tensor that the graph does not have");
+    struct ggml_tensor *tensor = graph->tensors[from->index];
+    if (!fill(&from->tensor, tensor)) return false;
+    for (int k = 0; k < GGML_MAX_SRC && is_new; ++k)
+        tensor->src[k] = referred(graph, from->tensor.src[k]);
+    if (is_new) tensor->view_src = referred(graph, from->tensor.view_src);
+    if (from->index < (uint64_t)graph->graph->n_nodes)
+        set_uses(graph, from->index, from->tensor.use_count);
+    return true;
+}
+
+// After all have their references: a tensor is placed when what it is a view of is.
+static bool apply(const struct server *server, struct served_graph *graph,
+                  const struct isolate_request *request, bool is_new) {
+    const struct isolate_change *changes = (const struct isolate_change *)server->shared;
+    if (request->size > server->shared_size / sizeof(*changes)) return damaged("too much");
+    for (size_t i = 0; i < request->size; ++i) {
+        if (!change(graph, &changes[i], is_new)) return false;
+    }
+    for (int views = 0; views < 2; ++views) {
+        for (size_t i = 0; i < request->size; ++i) {
+            struct ggml_tensor *tensor = graph->tensors[changes[i].index];
+            if ((tensor->view_src != NULL) != (views == 1)) continue;
+            if (!place(server, &changes[i].tensor, tensor)) return false;
+        }
+    }
+    if (request->size > 0) graph->graph->uid = ggml_graph_next_uid();
+    return true;
+}
+
+static bool allocate(struct served_graph *graph, const struct isolate_request *request) {
+    const size_t n = request->n_tensors, n_nodes = request->n_nodes;
+    const struct ggml_init_params params = {
+        .mem_size = n * ggml_tensor_overhead() + ggml_graph_overhead_custom(n_nodes + 1, false),
+        .no_alloc = true,
+    };
+    if (n_nodes > n || n > INT32_MAX) return damaged("more nodes than tensors");
+    graph->id = request->graph;
+    graph->n_tensors = n;
+    graph->ctx = ggml_init(params);
+    graph->tensors = ggml_mem_calloc(n + 1, sizeof(graph->tensors[0]));
+    if (!graph->ctx || !graph->tensors) return false;
+    for (size_t i = 0; i < n; ++i) {
+        graph->tensors[i] = ggml_new_tensor_1d(graph->ctx, GGML_TYPE_F32, 1);
+        if (!graph->tensors[i]) return false;
+    }
+    graph->graph = ggml_new_graph_custom(graph->ctx, n_nodes + 1, false);
+    if (!graph->graph) return false;
+    for (size_t i = 0; i < n_nodes; ++i)
+        graph->graph->nodes[i] = graph->tensors[i];
+    graph->graph->n_nodes = (int)n_nodes;
+    return true;
+}
+
+static struct served_graph *new_graph(struct server *server,
+                                      const struct isolate_request *request) {
+    struct served_graph graph = {0};
+    void *list = server->graphs;
+    if (allocate(&graph, request) && apply(server, &graph, request, true)) {
+        struct served_graph *added = server_append(&list, &server->n_graphs, sizeof(graph));
+        server->graphs = list;
+        if (added) return memcpy(added, &graph, sizeof(graph));
+    }
+    free_graph(&graph);
+    return NULL;
+}
+
+struct served_graph *serve_graph(struct server *server, const struct isolate_request *request) {
+    if (request->n_tensors > 0) return new_graph(server, request);
+    for (size_t i = 0; i < server->n_graphs; ++i) {
+        struct served_graph *graph = &server->graphs[i];
+        if (graph->id == request->graph) return apply(server, graph, request, false) ? graph : NULL;
+    }
+    damaged("a graph that it does not know");
+    return NULL;
+}

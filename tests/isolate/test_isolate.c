@@ -1,0 +1,561 @@
+// SPDX-License-Identifier: MIT
+// Devices that another process computes: the same results, and what is left when that process ends.
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ggml-alloc.h"
+#include "ggml-impl.h"
+#include "support/transformer.h"
+#include "virtual_host.h"
+
+enum { PROMPT = 5, STEPS = 8, VOCABULARY = 40, SEED = 7 };
+
+static const char *const slow = "devices=1,graph_delay_us=20000000";
+
+static ggml_backend_dev_t cpu(void) {
+    return ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
+}
+
+static ggml_backend_dev_t isolate(ggml_backend_dev_t device, uint32_t deadline_ms) {
+    const struct ggml_isolate_options options = {.size = sizeof(options),
+                                                 .deadline_ms = deadline_ms};
+    ggml_backend_dev_t isolated;
+    const enum ggml_host_status status = ggml_host_isolate(device, &options, &isolated);
+    if (status != GGML_HOST_OK) fail_msg("%s", ggml_last_error());
+    return isolated;
+}
+
+// --- a loop like that of a program for language models -------------------------------------------
+
+struct session {
+    ggml_backend_t stream;
+    ggml_gallocr_t galloc;
+    struct transformer *model;
+};
+
+static ggml_backend_buffer_type_t place(void *user, int layer) {
+    (void)layer;
+    return ggml_backend_dev_buffer_type(user);
+}
+
+static void session_begin(struct session *s, ggml_backend_dev_t device) {
+    s->stream = ggml_backend_dev_init(device, NULL);
+    if (!s->stream) fail_msg("%s", ggml_last_error());
+    s->galloc = ggml_gallocr_new(ggml_backend_dev_buffer_type(device));
+    s->model = transformer_new(&transformer_small, SEED, place, NULL, device);
+    if (!s->model) fail_msg("%s", ggml_last_error());
+}
+
+static void session_end(struct session *s) {
+    ggml_backend_free(s->stream);
+    ggml_gallocr_free(s->galloc);
+    transformer_free(s->model);
+    *s = (struct session){0};
+}
+
+// Tokens from n_past on; the logits of the last one.
+static enum ggml_status step(struct session *s, int n_tokens, int n_past, float *logits) {
+    struct transformer_graph graph;
+    enum ggml_status status = GGML_STATUS_ALLOC_FAILED;
+    assert_true(transformer_graph_build(s->model, n_tokens, n_past, &graph));
+    if (ggml_gallocr_alloc_graph(s->galloc, graph.graph)) {
+        transformer_set_inputs(s->model, &graph, (uint64_t)(SEED + n_past));
+        status = ggml_backend_graph_compute(s->stream, graph.graph);
+        const size_t row = VOCABULARY * sizeof(float);
+        if (status == GGML_STATUS_SUCCESS)
+            ggml_backend_tensor_get(graph.logits, logits, (size_t)(n_tokens - 1) * row, row);
+    }
+    transformer_graph_free(&graph);
+    return status;
+}
+
+static int step_tokens(int i) {
+    return i == 0 ? PROMPT : 1;
+}
+
+static int step_past(int i) {
+    return i == 0 ? 0 : PROMPT + i - 1;
+}
+
+static void generate(ggml_backend_dev_t device, float out[STEPS][VOCABULARY]) {
+    struct session s;
+    session_begin(&s, device);
+    for (int i = 0; i < STEPS; ++i) {
+        if (step(&s, step_tokens(i), step_past(i), out[i]) != GGML_STATUS_SUCCESS)
+            fail_msg("step %d: %s", i, ggml_last_error());
+    }
+    session_end(&s);
+}
+
+static void expect_same(float a[STEPS][VOCABULARY], float b[STEPS][VOCABULARY]) {
+    for (int i = 0; i < STEPS; ++i) {
+        for (int k = 0; k < VOCABULARY; ++k) {
+            if (memcmp(&a[i][k], &b[i][k], sizeof(float)) != 0)
+                fail_msg("step %d, logit %d: %g, not %g", i, k, (double)a[i][k], (double)b[i][k]);
+        }
+    }
+}
+
+static float expected[STEPS][VOCABULARY], computed[STEPS][VOCABULARY];
+
+// --- the same results ----------------------------------------------------------------------------
+
+static void expect_transformer(ggml_backend_dev_t device, bool host_memory) {
+    ggml_backend_dev_t isolated = isolate(device, 0);
+    assert_string_equal(ggml_backend_dev_name(isolated), ggml_backend_dev_name(device));
+    assert_int_equal(ggml_backend_buft_is_host(ggml_backend_dev_buffer_type(isolated)),
+                     host_memory);
+    assert_true(ggml_host_isolated_process(isolated) > 0);
+    memset(computed, 0, sizeof(computed));
+    generate(isolated, computed);
+    expect_same(computed, expected);
+    assert_null(ggml_host_isolated_lost(isolated));
+    assert_int_equal(ggml_host_isolated_free(isolated), GGML_HOST_OK);
+}
+
+static void test_a_transformer_on_the_cpu(void **state) {
+    (void)state;
+    expect_transformer(cpu(), true);
+}
+
+static void test_a_transformer_in_memory_of_the_devices_own(void **state) {
+    struct virtual_host host;
+    (void)state;
+    virtual_open(&host, "devices=2");
+    expect_transformer(virtual_device(&host, 1), false);
+    assert_int_equal(virtual_close(&host), 0);
+}
+
+static void test_a_transformer_in_wrapped_memory(void **state) {
+    struct virtual_host host;
+    (void)state;
+    virtual_open(&host, "devices=1,host_memory=1,host_import=1");
+    expect_transformer(virtual_device(&host, 0), true);
+    assert_int_equal(virtual_close(&host), 0);
+}
+
+// --- crashes -------------------------------------------------------------------------------------
+
+// The graphs so far are computed again on the CPU, as a program would evaluate its tokens again.
+static void test_a_loop_survives_its_plugins_bad_access(void **state) {
+    enum { CRASH = 3 };
+    struct virtual_host host;
+    struct session s;
+    char options[64];
+    (void)state;
+    snprintf(options, sizeof(options), "devices=1,crash_after=%d", CRASH);
+    virtual_open(&host, options);
+    ggml_backend_dev_t isolated = isolate(virtual_device(&host, 0), 0);
+    memset(computed, 0, sizeof(computed));
+    int n_lost = 0;
+    session_begin(&s, isolated);
+    for (int i = 0; i < STEPS; ++i) {
+        const enum ggml_status status = step(&s, step_tokens(i), step_past(i), computed[i]);
+        if (status == GGML_STATUS_SUCCESS) continue;
+        assert_int_equal(i, CRASH);
+        assert_int_equal(status, GGML_STATUS_FAILED);
+        assert_int_equal(ggml_last_status(), GGML_HOST_DEVICE_LOST);
+        assert_non_null(strstr(ggml_last_error(), "signal 11"));
+        ++n_lost;
+        session_end(&s);
+        session_begin(&s, cpu());
+        i = -1;
+    }
+    session_end(&s);
+    assert_int_equal(n_lost, 1);
+    expect_same(computed, expected);
+    assert_non_null(strstr(ggml_host_isolated_lost(isolated), "bad address"));
+    assert_int_equal(ggml_host_isolated_process(isolated), 0);
+    assert_int_equal(ggml_host_isolated_free(isolated), GGML_HOST_OK);
+    assert_int_equal(virtual_close(&host), 0);
+}
+
+// --- one small graph -----------------------------------------------------------------------------
+
+struct small {
+    struct ggml_context *ctx;
+    struct ggml_tensor *x, *y;
+    struct ggml_cgraph *graph;
+    ggml_backend_t stream;
+    ggml_backend_buffer_t buffer;
+};
+
+static void small_begin(struct small *small, ggml_backend_dev_t device) {
+    const struct ggml_init_params params = {
+        .mem_size = 8 * ggml_tensor_overhead() + ggml_graph_overhead(), .no_alloc = true};
+    small->ctx = ggml_init(params);
+    small->x = ggml_new_tensor_1d(small->ctx, GGML_TYPE_F32, 4);
+    small->y = ggml_sqr(small->ctx, small->x);
+    small->graph = ggml_new_graph(small->ctx);
+    ggml_build_forward_expand(small->graph, small->y);
+    small->stream = ggml_backend_dev_init(device, NULL);
+    assert_non_null(small->stream);
+    small->buffer = ggml_backend_alloc_ctx_tensors(small->ctx, small->stream);
+    assert_non_null(small->buffer);
+}
+
+static void small_end(struct small *small) {
+    ggml_backend_buffer_free(small->buffer);
+    ggml_backend_free(small->stream);
+    ggml_free(small->ctx);
+}
+
+static enum ggml_status small_compute(struct small *small, float x, float *out_y) {
+    const float values[4] = {x, 1, 2, 3};
+    float results[4] = {0};
+    ggml_backend_tensor_set(small->x, values, 0, sizeof(values));
+    const enum ggml_status status = ggml_backend_graph_compute(small->stream, small->graph);
+    if (status == GGML_STATUS_SUCCESS)
+        ggml_backend_tensor_get(small->y, results, 0, sizeof(results));
+    *out_y = results[0];
+    return status;
+}
+
+static void expect_lost(enum ggml_host_status *out_status) {
+    *out_status = ggml_last_status();
+    assert_int_equal(*out_status, GGML_HOST_DEVICE_LOST);
+    ggml_clear_error();
+}
+
+static void expect_everything_fails(struct small *small, ggml_backend_dev_t device) {
+    enum ggml_host_status status;
+    float values[4] = {5, 5, 5, 5};
+    ggml_clear_error();
+    assert_int_equal(ggml_backend_graph_compute(small->stream, small->graph), GGML_STATUS_FAILED);
+    expect_lost(&status);
+    ggml_backend_tensor_set(small->x, values, 0, sizeof(values));
+    expect_lost(&status);
+    ggml_backend_tensor_get(small->x, values, 0, sizeof(values));
+    expect_lost(&status);
+    ggml_backend_tensor_memset(small->x, 0, 0, sizeof(values));
+    expect_lost(&status);
+    ggml_backend_buffer_clear(small->buffer, 0);
+    expect_lost(&status);
+    assert_null(ggml_backend_alloc_buffer(small->stream, 64));
+    expect_lost(&status);
+    assert_null(ggml_backend_dev_init(device, NULL));
+    expect_lost(&status);
+}
+
+static double seconds(void) {
+    return (double)ggml_time_us() * 1e-6;
+}
+
+static void *kill_later(void *argument) {
+    const struct timespec pause = {.tv_nsec = 300000000};
+    nanosleep(&pause, NULL);
+    kill((pid_t)ggml_host_isolated_process(argument), SIGKILL);
+    return NULL;
+}
+
+static void test_a_kill_in_the_middle_of_a_graph(void **state) {
+    struct virtual_host host;
+    struct small small;
+    pthread_t thread;
+    float y;
+    (void)state;
+    virtual_open(&host, slow);
+    ggml_backend_dev_t isolated = isolate(virtual_device(&host, 0), 0);
+    small_begin(&small, isolated);
+    assert_int_equal(pthread_create(&thread, NULL, kill_later, isolated), 0);
+    const double start = seconds();
+    assert_int_equal(small_compute(&small, 3, &y), GGML_STATUS_FAILED);
+    const double taken = seconds() - start;
+    pthread_join(thread, NULL);
+    assert_int_equal(ggml_last_status(), GGML_HOST_DEVICE_LOST);
+    if (taken < 0.25 || taken > 1.3) fail_msg("it took %g s", taken);
+    expect_everything_fails(&small, isolated);
+    assert_non_null(strstr(ggml_host_isolated_lost(isolated), "signal 9"));
+    assert_int_equal(ggml_host_isolated_free(isolated), GGML_HOST_BUSY);
+    small_end(&small);
+    assert_int_equal(ggml_host_isolated_free(isolated), GGML_HOST_OK);
+    assert_int_equal(virtual_close(&host), 0);
+}
+
+static void test_a_kill_between_graphs(void **state) {
+    struct small small;
+    float y;
+    (void)state;
+    ggml_backend_dev_t isolated = isolate(cpu(), 0);
+    small_begin(&small, isolated);
+    assert_int_equal(small_compute(&small, 3, &y), GGML_STATUS_SUCCESS);
+    assert_true(y == 9);
+    assert_int_equal(kill((pid_t)ggml_host_isolated_process(isolated), SIGKILL), 0);
+    assert_int_equal(ggml_backend_graph_compute(small.stream, small.graph), GGML_STATUS_FAILED);
+    expect_everything_fails(&small, isolated);
+    // What was computed can still be looked at.
+    assert_true(((const float *)small.y->data)[0] == 9);
+    small_end(&small);
+    assert_int_equal(ggml_host_isolated_free(isolated), GGML_HOST_OK);
+}
+
+static void test_a_deadline(void **state) {
+    struct virtual_host host;
+    struct small small;
+    float y;
+    (void)state;
+    virtual_open(&host, slow);
+    ggml_backend_dev_t isolated = isolate(virtual_device(&host, 0), 1500);
+    small_begin(&small, isolated);
+    const double start = seconds();
+    assert_int_equal(small_compute(&small, 3, &y), GGML_STATUS_FAILED);
+    const double taken = seconds() - start;
+    if (taken < 1.4 || taken > 3) fail_msg("it took %g s", taken);
+    expect_everything_fails(&small, isolated);
+    assert_non_null(strstr(ggml_host_isolated_lost(isolated), "in time"));
+    small_end(&small);
+    assert_int_equal(ggml_host_isolated_free(isolated), GGML_HOST_OK);
+    assert_int_equal(virtual_close(&host), 0);
+}
+
+// --- lifetimes -----------------------------------------------------------------------------------
+
+static bool ends_soon(pid_t pid) {
+    const struct timespec moment = {.tv_nsec = 10000000};
+    char path[64], text[256];
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    for (int i = 0; i < 200; ++i, nanosleep(&moment, NULL)) {
+        FILE *file = fopen(path, "r");
+        if (!file) return true;
+        const char *line = fgets(text, sizeof(text), file);
+        fclose(file);
+        const char *end = line ? strrchr(line, ')') : NULL;
+        if (!end || end[2] == 'Z' || end[2] == 'X') return true; // nobody may collect it here
+    }
+    return false;
+}
+
+// In a process of its own: tells the helper's number and computes until it is killed.
+_Noreturn static void run_application(int out) {
+    struct virtual_host host;
+    struct small small;
+    float y;
+    virtual_open(&host, slow);
+    ggml_backend_dev_t isolated = isolate(virtual_device(&host, 0), 0);
+    small_begin(&small, isolated);
+    const int64_t pid = ggml_host_isolated_process(isolated);
+    if (write(out, &pid, sizeof(pid)) != (ssize_t)sizeof(pid)) _exit(1);
+    small_compute(&small, 1, &y);
+    _exit(0);
+}
+
+static void test_the_process_ends_with_the_application(void **state) {
+    const struct timespec pause = {.tv_nsec = 200000000};
+    int ends[2];
+    int64_t helper = 0;
+    (void)state;
+    assert_int_equal(pipe(ends), 0);
+    const pid_t application = fork();
+    if (application == 0) run_application(ends[1]);
+    close(ends[1]);
+    assert_int_equal(read(ends[0], &helper, sizeof(helper)), sizeof(helper));
+    close(ends[0]);
+    nanosleep(&pause, NULL);
+    assert_int_equal(kill((pid_t)helper, 0), 0);
+    kill(application, SIGKILL);
+    waitpid(application, NULL, 0);
+    assert_true(ends_soon((pid_t)helper));
+}
+
+static void *isolate_cpu(void *argument) {
+    (void)argument;
+    return isolate(cpu(), 0);
+}
+
+static void test_the_process_outlives_the_thread_that_made_it(void **state) {
+    const struct timespec pause = {.tv_nsec = 100000000};
+    struct small small;
+    pthread_t thread;
+    void *isolated;
+    float y;
+    (void)state;
+    assert_int_equal(pthread_create(&thread, NULL, isolate_cpu, NULL), 0);
+    pthread_join(thread, &isolated);
+    nanosleep(&pause, NULL);
+    small_begin(&small, isolated);
+    assert_int_equal(small_compute(&small, 4, &y), GGML_STATUS_SUCCESS);
+    assert_true(y == 16);
+    small_end(&small);
+    const pid_t pid = (pid_t)ggml_host_isolated_process(isolated);
+    assert_int_equal(ggml_host_isolated_free(isolated), GGML_HOST_OK);
+    assert_true(ends_soon(pid));
+}
+
+static void test_a_child_of_a_fork_gets_a_status(void **state) {
+    struct small small;
+    int result;
+    float y;
+    (void)state;
+    ggml_backend_dev_t isolated = isolate(cpu(), 0);
+    small_begin(&small, isolated);
+    const pid_t child = fork();
+    if (child == 0) {
+        const bool failed = small_compute(&small, 2, &y) == GGML_STATUS_FAILED;
+        const bool lost = ggml_last_status() == GGML_HOST_DEVICE_LOST;
+        small_end(&small);
+        ggml_host_isolated_free(isolated);
+        _exit(failed && lost ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &result, 0), child);
+    assert_int_equal(result, 0);
+    assert_int_equal(small_compute(&small, 5, &y), GGML_STATUS_SUCCESS);
+    assert_true(y == 25);
+    small_end(&small);
+    assert_int_equal(ggml_host_isolated_free(isolated), GGML_HOST_OK);
+}
+
+// --- what changes between graphs -----------------------------------------------------------------
+
+static void test_changed_graphs_are_noticed(void **state) {
+    struct small small;
+    float y;
+    (void)state;
+    ggml_backend_dev_t isolated = isolate(cpu(), 0);
+    small_begin(&small, isolated);
+    assert_int_equal(small_compute(&small, 3, &y), GGML_STATUS_SUCCESS);
+    assert_true(y == 9);
+    ggml_set_op_params_i32(small.y, 0, GGML_UNARY_OP_NEG); // parameters alone
+    small.y->op = GGML_OP_UNARY;
+    assert_int_equal(small_compute(&small, 3, &y), GGML_STATUS_SUCCESS);
+    assert_true(y == -3);
+    ggml_set_op_params_i32(small.y, 0, GGML_UNARY_OP_RELU);
+    assert_int_equal(small_compute(&small, 3, &y), GGML_STATUS_SUCCESS);
+    assert_true(y == 3);
+    // The same tensors in another buffer, perhaps at the same addresses.
+    for (int i = 0; i < 3; ++i) {
+        ggml_backend_buffer_free(small.buffer);
+        small.x->buffer = small.y->buffer = NULL;
+        small.x->data = small.y->data = NULL;
+        small.buffer = ggml_backend_alloc_ctx_tensors(small.ctx, small.stream);
+        assert_non_null(small.buffer);
+        assert_int_equal(small_compute(&small, 7, &y), GGML_STATUS_SUCCESS);
+        assert_true(y == 7);
+    }
+    small_end(&small);
+    assert_int_equal(ggml_host_isolated_free(isolated), GGML_HOST_OK);
+}
+
+static void test_more_graphs_than_are_remembered(void **state) {
+    enum { GRAPHS = 40 };
+    struct small small[GRAPHS];
+    float y;
+    (void)state;
+    ggml_backend_dev_t isolated = isolate(cpu(), 0);
+    for (int i = 0; i < GRAPHS; ++i) {
+        small_begin(&small[i], isolated);
+        ggml_backend_free(small[i].stream);
+        small[i].stream = i > 0 ? small[0].stream : ggml_backend_dev_init(isolated, NULL);
+    }
+    for (int round = 0; round < 3; ++round) {
+        for (int i = 0; i < GRAPHS; ++i) {
+            assert_int_equal(small_compute(&small[i], (float)i, &y), GGML_STATUS_SUCCESS);
+            assert_true(y == (float)(i * i));
+        }
+    }
+    for (int i = GRAPHS - 1; i >= 0; --i) {
+        if (i > 0) small[i].stream = NULL;
+        small_end(&small[i]);
+    }
+    assert_int_equal(ggml_host_isolated_free(isolated), GGML_HOST_OK);
+}
+
+// --- what is refused -----------------------------------------------------------------------------
+
+static void custom(struct ggml_tensor *dst, const struct ggml_tensor *a, int ith, int nth,
+                   void *user) {
+    (void)dst;
+    (void)a;
+    (void)ith;
+    (void)nth;
+    (void)user;
+}
+
+static void test_functions_of_the_application_are_refused(void **state) {
+    struct small small;
+    (void)state;
+    ggml_backend_dev_t isolated = isolate(cpu(), 0);
+    small_begin(&small, isolated);
+    struct ggml_tensor *node = ggml_map_custom1(small.ctx, small.x, custom, 1, NULL);
+    assert_true(ggml_backend_dev_supports_op(cpu(), node));
+    assert_false(ggml_backend_dev_supports_op(isolated, node));
+    assert_true(ggml_backend_dev_supports_op(isolated, small.y));
+    assert_false(ggml_backend_dev_supports_buft(isolated, ggml_backend_cpu_buffer_type()));
+    small_end(&small);
+    assert_int_equal(ggml_host_isolated_free(isolated), GGML_HOST_OK);
+}
+
+static void test_bad_arguments(void **state) {
+    struct ggml_isolate_options options = {.size = 1};
+    ggml_backend_dev_t isolated = (ggml_backend_dev_t)&options;
+    (void)state;
+    assert_int_equal(ggml_host_isolate(NULL, NULL, &isolated), GGML_HOST_INVALID_ARGUMENT);
+    assert_null(isolated);
+    assert_int_equal(ggml_host_isolate(cpu(), NULL, NULL), GGML_HOST_INVALID_ARGUMENT);
+    assert_int_equal(ggml_host_isolate(cpu(), &options, &isolated), GGML_HOST_INVALID_ARGUMENT);
+    options = (struct ggml_isolate_options){.size = sizeof(options), .helper = "relative"};
+    assert_int_equal(ggml_host_isolate(cpu(), &options, &isolated), GGML_HOST_INVALID_ARGUMENT);
+    options.helper = "/nonexistent/helper";
+    assert_int_equal(ggml_host_isolate(cpu(), &options, &isolated), GGML_HOST_UNSUPPORTED);
+    options.helper = "/bin/true";
+    assert_int_equal(ggml_host_isolate(cpu(), &options, &isolated), GGML_HOST_DEVICE_LOST);
+    assert_null(isolated);
+    assert_int_equal(ggml_host_isolated_free(NULL), GGML_HOST_OK);
+    assert_int_equal(ggml_host_isolated_free(cpu()), GGML_HOST_INVALID_ARGUMENT);
+    assert_null(ggml_host_isolated_lost(cpu()));
+    assert_int_equal(ggml_host_isolated_process(NULL), 0);
+    isolated = isolate(cpu(), 0);
+    ggml_backend_dev_t twice;
+    assert_int_equal(ggml_host_isolate(isolated, NULL, &twice), GGML_HOST_UNSUPPORTED);
+    assert_int_equal(ggml_host_isolated_free(isolated), GGML_HOST_OK);
+}
+
+static void test_a_plugin_stays_while_a_device_of_it_is_isolated(void **state) {
+    struct virtual_host host;
+    (void)state;
+    virtual_open(&host, "devices=1");
+    ggml_backend_dev_t isolated = isolate(virtual_device(&host, 0), 0);
+    assert_int_equal(ggml_plugin_unload(host.reg), GGML_HOST_BUSY);
+    assert_int_equal(ggml_host_isolated_free(isolated), GGML_HOST_OK);
+    assert_int_equal(virtual_close(&host), 0);
+}
+
+static int compute_expected(void **state) {
+    (void)state;
+    generate(cpu(), expected);
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_transformer_on_the_cpu),
+        cmocka_unit_test(test_a_transformer_in_memory_of_the_devices_own),
+        cmocka_unit_test(test_a_transformer_in_wrapped_memory),
+        cmocka_unit_test(test_a_loop_survives_its_plugins_bad_access),
+        cmocka_unit_test(test_a_kill_in_the_middle_of_a_graph),
+        cmocka_unit_test(test_a_kill_between_graphs),
+        cmocka_unit_test(test_a_deadline),
+        cmocka_unit_test(test_the_process_ends_with_the_application),
+        cmocka_unit_test(test_the_process_outlives_the_thread_that_made_it),
+        cmocka_unit_test(test_a_child_of_a_fork_gets_a_status),
+        cmocka_unit_test(test_changed_graphs_are_noticed),
+        cmocka_unit_test(test_more_graphs_than_are_remembered),
+        cmocka_unit_test(test_functions_of_the_application_are_refused),
+        cmocka_unit_test(test_bad_arguments),
+        cmocka_unit_test(test_a_plugin_stays_while_a_device_of_it_is_isolated),
+    };
+    return cmocka_run_group_tests(tests, compute_expected, NULL);
+}
