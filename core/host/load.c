@@ -15,6 +15,15 @@
 #include "host/search_path.h"
 
 static atomic_bool builtins_seen;
+static atomic_uint n_changes; // calls that loaded or noted something, for those that look meanwhile
+
+// What was seen of one directory.
+struct listing {
+    const struct search_dir *dir;
+    enum ggml_host_status status;
+    char **paths;
+    size_t count;
+};
 
 // Everything that one call looks at.
 struct batch {
@@ -23,6 +32,9 @@ struct batch {
     struct load_policy policy;
     enum ggml_host_status policy_status; // anything but OK: no file may be loaded
     char policy_fault[512];
+    struct listing *listings;
+    size_t n_listings;
+    unsigned seen; // n_changes before anything was looked at
     struct candidate *items;
     size_t count;
     size_t capacity;
@@ -63,20 +75,45 @@ fail:
 }
 
 static enum ggml_host_status add_directory(struct batch *batch, const struct search_dir *dir) {
-    char **paths = NULL;
-    size_t count = 0;
-    enum ggml_host_status status = dir->status;
-    if (status == GGML_HOST_OK) status = policy_check_dir(&batch->policy, dir->path);
-    if (status == GGML_HOST_OK) status = search_dir_list(dir->path, &batch->arena, &paths, &count);
-    note_memory(batch, status);
-    note_memory(batch, records_put_directory(dir->path, dir->origin, status));
-    if (status == GGML_HOST_OK || status == GGML_HOST_NOT_FOUND) {
-        records_note_gone(dir->path, paths, count);
+    struct listing *listing = &batch->listings[batch->n_listings++];
+    *listing = (struct listing){.dir = dir, .status = dir->status};
+    if (dir->status == GGML_HOST_OK) listing->status = policy_check_dir(&batch->policy, dir->path);
+    if (listing->status == GGML_HOST_OK) {
+        listing->status =
+            search_dir_list(dir->path, &batch->arena, &listing->paths, &listing->count);
     }
-    for (size_t i = 0; i < count; ++i) {
-        if (!records_loaded(paths[i])) add_candidate(batch, paths[i], NULL);
+    for (size_t i = 0; i < listing->count; ++i) {
+        if (!records_loaded(listing->paths[i])) add_candidate(batch, listing->paths[i], NULL);
     }
-    return status;
+    return note_memory(batch, listing->status);
+}
+
+// A list from before another call's change may lack what is there now: it tells of nothing gone.
+static void note_directories(struct batch *batch) {
+    const bool is_current = atomic_load(&n_changes) == batch->seen;
+    for (size_t i = 0; i < batch->n_listings; ++i) {
+        const struct listing *listing = &batch->listings[i];
+        const char *path = listing->dir->path;
+        const bool is_known =
+            listing->status == GGML_HOST_OK || listing->status == GGML_HOST_NOT_FOUND;
+        note_memory(batch, records_put_directory(path, listing->dir->origin, listing->status));
+        if (is_known && is_current) records_note_gone(path, listing->paths, listing->count);
+    }
+}
+
+// Those that another call has loaded since.
+static void drop_loaded(struct batch *batch) {
+    size_t kept = 0;
+    for (size_t i = 0; i < batch->count; ++i) {
+        struct candidate *candidate = &batch->items[i];
+        if (records_loaded(candidate->record->path)) {
+            plugin_file_close(&candidate->file);
+            ggml_mem_free(candidate->record);
+        } else {
+            batch->items[kept++] = *candidate;
+        }
+    }
+    batch->count = kept;
 }
 
 static void add_builtins(struct batch *batch) {
@@ -118,8 +155,15 @@ static void examine_timed(struct batch *batch, size_t index) {
     struct candidate *candidate = &batch->items[index];
     const int64_t start = ggml_time_us();
     note_memory(batch, candidate_examine(candidate, &batch->policy));
-    if (candidate->state == CANDIDATE_FIT) find_duplicate(batch, index);
     candidate->record->microseconds += (double)(ggml_time_us() - start);
+}
+
+// Files have been looked at without the lock, what is built in has not.
+static void examine_rest(struct batch *batch) {
+    for (size_t i = 0; i < batch->count; ++i) {
+        if (batch->items[i].state == CANDIDATE_NEW) examine_timed(batch, i);
+        if (batch->items[i].state == CANDIDATE_FIT) find_duplicate(batch, i);
+    }
 }
 
 static enum ggml_host_status load_timed(struct batch *batch, struct candidate *candidate) {
@@ -181,8 +225,7 @@ static void refuse_for_memory(struct candidate *candidate) {
 }
 
 static void load_batch(struct batch *batch) {
-    for (size_t i = 0; i < batch->count; ++i)
-        examine_timed(batch, i);
+    examine_rest(batch);
     if (prepare_filter(batch) == GGML_HOST_OK) {
         for (size_t i = 0; i < batch->count; ++i) {
             struct candidate *candidate = &batch->items[i];
@@ -248,6 +291,7 @@ static enum ggml_host_status load_file(struct batch *batch, const char *path,
     if (status == GGML_HOST_DUPLICATE && loaded) *out_reg = loaded->reg;
     if (status != GGML_HOST_DUPLICATE || !records_loaded(path)) candidate_finish(candidate);
     ggml_mem_free(candidate->record);
+    atomic_fetch_add(&n_changes, 1);
     return status;
 }
 
@@ -290,6 +334,7 @@ enum ggml_host_status ggml_plugin_load(const char *path, ggml_backend_reg_t *out
 static enum ggml_host_status add_found(struct batch *batch, const char *dir) {
     struct search_dir *dirs = NULL;
     size_t count = 0;
+    batch->seen = atomic_load(&n_changes);
     get_policy(batch);
     if (batch->policy_status != GGML_HOST_OK) {
         return ggml_fail(batch->policy_status, "no plugin may be loaded: %s", batch->policy_fault);
@@ -299,6 +344,10 @@ static enum ggml_host_status add_found(struct batch *batch, const char *dir) {
     if (dir && status == GGML_HOST_INVALID_ARGUMENT) {
         note_memory(batch, records_put_directory(dir, "caller", status));
     }
+    batch->listings = arena_alloc(&batch->arena, count * sizeof(*batch->listings) + 1);
+    if (!batch->listings) {
+        return note_memory(batch, ggml_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for directories"));
+    }
     for (size_t i = 0; i < count; ++i) {
         const enum ggml_host_status listed = add_directory(batch, &dirs[i]);
         if (dir) status = listed;
@@ -306,41 +355,72 @@ static enum ggml_host_status add_found(struct batch *batch, const char *dir) {
     return status;
 }
 
-// The file that GGML_BACKEND_PATH names, whatever its name.
-static void load_extra(struct batch *batch) {
+// The file that GGML_BACKEND_PATH names, whatever its name. Without the lock, as all files.
+static void prepare_extra(const struct batch *batch, struct batch *out_extra) {
     const char *path = ggml_env(GGML_ENV_GGML_BACKEND_PATH);
-    struct batch extra = {0};
-    ggml_backend_reg_t reg;
+    memset(out_extra, 0, sizeof(*out_extra));
     if (!path || records_loaded(path)) return;
-    extra.policy = batch->policy;
-    extra.policy_status = batch->policy_status;
-    memcpy(extra.policy_fault, batch->policy_fault, sizeof(extra.policy_fault));
+    out_extra->policy = batch->policy;
+    out_extra->policy_status = batch->policy_status;
+    memcpy(out_extra->policy_fault, batch->policy_fault, sizeof(batch->policy_fault));
     if (search_path_is_absolute(path)) {
-        if (prepare_file(&extra, path)) load_file(&extra, path, &reg);
-    } else if (add_candidate(&extra, path, NULL)) {
-        candidate_refuse(&extra.items[0], GGML_PLUGIN_STAGE_FOUND, GGML_HOST_INVALID_ARGUMENT,
+        prepare_file(out_extra, path);
+    } else if (add_candidate(out_extra, path, NULL)) {
+        candidate_refuse(&out_extra->items[0], GGML_PLUGIN_STAGE_FOUND, GGML_HOST_INVALID_ARGUMENT,
                          "GGML_BACKEND_PATH: '%s' is not an absolute path",
                          search_path_label(path));
-        candidate_finish(&extra.items[0]);
     }
-    batch->n_loaded += extra.n_loaded;
-    batch->out_of_memory |= extra.out_of_memory;
-    free_batch(&extra);
 }
 
+static void load_extra(struct batch *batch, struct batch *extra) {
+    ggml_backend_reg_t reg;
+    drop_loaded(extra);
+    if (extra->count > 0) load_file(extra, extra->items[0].record->path, &reg);
+    batch->n_loaded += extra->n_loaded;
+    batch->out_of_memory |= extra->out_of_memory;
+    free_batch(extra);
+}
+
+// What was found, with the lock held.
+static void load_found(struct batch *batch, struct batch *extra) {
+    note_directories(batch);
+    drop_loaded(batch);
+    add_builtins(batch);
+    load_batch(batch);
+    atomic_fetch_add(&n_changes, 1);
+    load_extra(batch, extra);
+    if (!batch->out_of_memory) atomic_store(&builtins_seen, true);
+}
+
+static void drop_all(struct batch *batch) {
+    for (size_t i = 0; i < batch->count; ++i) {
+        plugin_file_close(&batch->items[i].file);
+        ggml_mem_free(batch->items[i].record);
+    }
+    free_batch(batch);
+}
+
+// Looks at files without the lock: they may lie on a disk that takes its time.
 enum ggml_host_status ggml_plugin_load_all(const char *dir, size_t *out_loaded) {
     struct batch batch = {0};
+    struct batch extra;
     struct ggml_saved_error saved;
     if (out_loaded) *out_loaded = 0;
     if (!registry_lock("ggml_plugin_load_all")) return GGML_HOST_BUSY;
+    registry_unlock();
     ggml_error_save(&saved);
     enum ggml_host_status status = add_found(&batch, dir);
     char why[sizeof(saved.text)];
     memcpy(why, ggml_last_error(), strlen(ggml_last_error()) + 1);
-    add_builtins(&batch);
-    load_batch(&batch);
-    load_extra(&batch);
-    if (!batch.out_of_memory) atomic_store(&builtins_seen, true);
+    for (size_t i = 0; i < batch.count; ++i)
+        examine_timed(&batch, i);
+    prepare_extra(&batch, &extra);
+    if (!registry_lock("ggml_plugin_load_all")) {
+        drop_all(&extra);
+        drop_all(&batch);
+        return GGML_HOST_BUSY;
+    }
+    load_found(&batch, &extra);
     if (out_loaded) *out_loaded = batch.n_loaded;
     if (batch.out_of_memory) {
         status =

@@ -170,10 +170,12 @@ static void test_load_all_from_every_thread_loads_once(void **state) {
 // else.
 static pthread_t waits_for_disk;
 static sem_t disk, disk_reached;
+static int opens_before; // those that the disk answers at once
 
 static bool slow_disk(enum ggml_fault_point point, void *context) {
     (void)context;
-    if (point == GGML_FAULT_OPEN && pthread_equal(pthread_self(), waits_for_disk)) {
+    if (point == GGML_FAULT_OPEN && pthread_equal(pthread_self(), waits_for_disk) &&
+        opens_before-- == 0) {
         sem_post(&disk_reached);
         sem_wait(&disk);
         ggml_fault_set_hook(NULL, NULL);
@@ -202,6 +204,7 @@ static void test_f16_a_slow_file_holds_up_nobody_else(void **state) {
     atomic_store(&n_errors, 0);
     snprintf(slow, sizeof(slow), "%s", plugin_dir_path(&dir, "ggml-marker.so"));
     snprintf(other, sizeof(other), "%s", plugin_dir_path(&dir, "ggml-gpu.so"));
+    opens_before = 0;
     sem_init(&disk, 0, 0);
     sem_init(&disk_reached, 0, 0);
     assert_int_equal(pthread_create(&threads[0], NULL, load_from_slow_disk, slow), 0);
@@ -219,11 +222,61 @@ static void test_f16_a_slow_file_holds_up_nobody_else(void **state) {
     plugin_dir_close(&dir);
 }
 
+static void *load_all_from_slow_disk(void *folder) {
+    waits_for_disk = pthread_self();
+    ggml_fault_set_hook(slow_disk, NULL);
+    expect(ggml_plugin_load_all(folder, NULL) == GGML_HOST_OK);
+    return NULL;
+}
+
+// Wherever the one that looks at all files waits, another loads a file that the first has not seen.
+static void load_beside_all(int n_opens) {
+    char late_path[600];
+    pthread_t threads[2];
+    struct timespec limit;
+    fill();
+    const enum ggml_host_status first = ggml_plugin_load_all(dir.path, NULL);
+    assert_int_equal(first, GGML_HOST_OK);
+    unload_everything();
+    atomic_store(&n_errors, 0);
+    snprintf(late_path, sizeof(late_path), "%s", plugin_dir_path(&dir, "ggml-late.so"));
+    opens_before = n_opens;
+    sem_init(&disk, 0, 0);
+    sem_init(&disk_reached, 0, 0);
+    assert_int_equal(pthread_create(&threads[0], NULL, load_all_from_slow_disk, dir.path), 0);
+    sem_wait(&disk_reached);
+    assert_int_equal(rename(plugin_dir_path(&dir, "ggml-other.so"), late_path), 0);
+    assert_int_equal(pthread_create(&threads[1], NULL, load_meanwhile, late_path), 0);
+    clock_gettime(CLOCK_REALTIME, &limit);
+    limit.tv_sec += 5;
+    const int late = pthread_timedjoin_np(threads[1], NULL, &limit);
+    sem_post(&disk);
+    pthread_join(threads[0], NULL);
+    if (late) pthread_join(threads[1], NULL);
+    assert_int_equal(late, 0);
+    assert_int_equal(atomic_load(&n_errors), 0);
+    const struct ggml_plugin_record *record = plugin_dir_record(&dir, "ggml-late.so");
+    assert_int_equal(record->status, GGML_HOST_OK);
+    assert_non_null(record->reg);
+    assert_string_equal(record->message, "");
+    assert_non_null(ggml_backend_dev_by_name("OTHER0"));
+    assert_non_null(ggml_backend_dev_by_name("GPU0"));
+    unload_everything();
+    plugin_dir_close(&dir);
+}
+
+static void test_f16_looking_at_all_files_holds_up_nobody(void **state) {
+    (void)state;
+    for (int n_opens = 0; n_opens < 4; ++n_opens)
+        load_beside_all(n_opens);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_load_all_from_every_thread_loads_once),
         cmocka_unit_test(test_loading_listing_and_unloading_at_once),
         cmocka_unit_test(test_f16_a_slow_file_holds_up_nobody_else),
+        cmocka_unit_test(test_f16_looking_at_all_files_holds_up_nobody),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

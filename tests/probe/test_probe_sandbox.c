@@ -171,10 +171,23 @@ static long landlock(void) {
     return version > 0 ? version : 0;
 }
 
+// By proot, for instance, which makes other calls of some and can't be nested.
+static bool is_traced(void) {
+    char line[128];
+    long tracer = 0;
+    FILE *file = fopen("/proc/self/status", "r");
+    while (file && fgets(line, sizeof(line), file)) {
+        if (sscanf(line, "TracerPid: %ld", &tracer) == 1) break;
+    }
+    if (file) fclose(file);
+    return tracer != 0;
+}
+
 static void check_confined(const struct outcome *outcome) {
     assert_true(did(outcome, "unix") && did(outcome, "null") && did(outcome, "memfd"));
     if (!strstr(outcome->missing, "seccomp")) {
-        assert_false(did(outcome, "inet") || did(outcome, "inet6") || did(outcome, "chmod"));
+        assert_false(did(outcome, "inet") || did(outcome, "inet6"));
+        if (!is_traced()) assert_false(did(outcome, "chmod"));
 #ifndef SANITIZED
         assert_false(did(outcome, "child"));
 #endif
@@ -193,7 +206,7 @@ static void check_free(const struct outcome *outcome) {
     for (size_t i = 0; i < sizeof(deeds) / sizeof(deeds[0]); ++i)
         assert_true(did(outcome, deeds[i]));
 #if !defined(EMULATED) && !defined(SANITIZED)
-    assert_true(did(outcome, "child"));
+    if (!is_traced()) assert_true(did(outcome, "child"));
 #endif
     assert_true(outcome->written);
     assert_string_equal(outcome->missing, "");
