@@ -141,10 +141,16 @@ void subject_unmap(struct subject *subject) {
     subject->library = NULL;
 }
 
+bool subject_found_no_device(int32_t status) {
+    return status == GGML_HOST_NO_DEVICE ||
+           (status == GGML_HOST_INIT_FAILED &&
+            atomic_load(&host_counters.last_status) == GGML_HOST_NO_DEVICE);
+}
+
 void subject_open(const struct check_run *run, struct subject *subject) {
     if (!subject_map(subject, run->path)) check_fail(run, "can't be mapped: %s", dlerror());
     const int32_t status = subject_init(subject);
-    if (status == GGML_HOST_NO_DEVICE) check_skip(run, "no device: %s", host_counters.last_error);
+    if (subject_found_no_device(status)) check_skip(run, "no device: %s", host_counters.last_error);
     CHECK_THAT(run, status == GGML_HOST_OK, "ggml_backend_init answers status %d: %s", status,
                host_counters.last_error);
     CHECK_THAT(run, subject->table && subject->table->reg, "ggml_backend_init gives no backend");

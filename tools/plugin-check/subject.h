@@ -39,6 +39,9 @@ int32_t subject_init(struct subject *subject);
 void subject_shutdown(struct subject *subject);
 void subject_unmap(struct subject *subject);
 
+// Whether that is how the entry ends without a device: as NO_DEVICE, or as the helper library's
+// entry does, failing with the reason that the plugin set.
+bool subject_found_no_device(int32_t status);
 // Maps and initialises the plugin or ends the check: failed, or skipped if the plugin has no device
 // on this machine.
 void subject_open(const struct check_run *run, struct subject *subject);
