@@ -72,13 +72,26 @@ static size_t count_entries(const char *list) {
     return count;
 }
 
+// Whether a program or library there belongs to the installation that was configured.
+static bool is_in_prefix(const char *dir) {
+    const size_t length = strlen(GGML_HOST_PREFIX);
+    return strncmp(dir, GGML_HOST_PREFIX, length) == 0 &&
+           (dir[length] == '\0' || dir[length] == search_path_separator);
+}
+
+// What lies beside a program or library that was shipped on its own comes before what is installed.
 static void add_default_dirs(struct path_builder *builder, const char *list) {
     static const char anchor; // an address within this library
-    char dir[MAX_PATH_BYTES];
+    char executable[MAX_PATH_BYTES], library[MAX_PATH_BYTES];
+    const bool has_executable = dl_executable_dir(executable, sizeof(executable));
+    const bool has_library = dl_module_dir(&anchor, library, sizeof(library));
     add_list(builder, list, "GGML_PLUGIN_PATH");
+    if (has_executable && !is_in_prefix(executable))
+        add_folder_in(builder, executable, "executable");
+    if (has_library && !is_in_prefix(library)) add_folder_in(builder, library, "library");
     add_dir(builder, GGML_HOST_PLUGIN_DIR, strlen(GGML_HOST_PLUGIN_DIR), "configured");
-    if (dl_module_dir(&anchor, dir, sizeof(dir))) add_folder_in(builder, dir, "library");
-    if (dl_executable_dir(dir, sizeof(dir))) add_folder_in(builder, dir, "executable");
+    if (has_library) add_folder_in(builder, library, "library");
+    if (has_executable) add_folder_in(builder, executable, "executable");
 }
 
 enum ggml_host_status search_path_build(const char *caller_dir, struct arena *arena,

@@ -44,11 +44,13 @@ static void test_order_of_the_default_path(void **state) {
     assert_int_equal(dirs[1].status, GGML_HOST_INVALID_ARGUMENT);
     assert_string_equal(dirs[2].path, "/second");
     assert_int_equal(dirs[2].status, GGML_HOST_OK);
-    assert_string_equal(dirs[3].path, GGML_HOST_PLUGIN_DIR);
-    assert_string_equal(dirs[3].origin, "configured");
+    // This program is not installed: what lies beside it comes before what is.
     assert_true(dl_executable_dir(dir, sizeof(dir)));
     snprintf(beside, sizeof(beside), "%s/ggml-plugins", dir);
-    assert_string_equal(dirs[4].path, beside);
+    assert_string_equal(dirs[3].path, beside);
+    assert_string_equal(dirs[3].origin, "executable");
+    assert_string_equal(dirs[4].path, GGML_HOST_PLUGIN_DIR);
+    assert_string_equal(dirs[4].origin, "configured");
     arena_free(&arena);
 }
 
