@@ -128,6 +128,17 @@ class Workshop:
         run(["cmake", "--build", "out"], cwd=folder, env=self.environment)
         return os.path.join(folder, "out", "one-binary")
 
+    def skeleton(self, documents):
+        """The skeleton of a plugin, by the flags of pkg-config."""
+        self.use_installed()
+        flags = run(["pkg-config", "--cflags", "--libs", "ggml-plugin"], env=self.environment).split()
+        library = os.path.join(self.folder, "ggml-null.so")
+        run(os.environ.get("CC", "cc").split() +
+            ["-std=c11", "-shared", "-fPIC", "-fvisibility=hidden", os.path.join(documents, "skeleton", "null.c"),
+             "-Wl,--version-script=" + os.path.join(documents, "skeleton", "plugin.map"), "-Wl,--no-undefined",
+             "-o", library] + flags, env=self.environment)
+        return library
+
     def backend(self, package):
         """A backend of ggml's form, linked with one library."""
         self.use_installed()
@@ -188,6 +199,14 @@ def main():
         ways = {"subproject": workshop.subproject, "find_package": workshop.cmake,
                 "pkg-config": workshop.pkg_config,
                 "meson dependency": lambda kind: workshop.meson("meson-" + kind, "-Ddefault_library=" + kind)}
+        documents = os.path.join(workshop.prefix, "share", "doc", "ggml-host")
+        wanted = ["LICENSE", "plugin-contract.md", "writing-a-plugin.md", "skeleton/null.c", "skeleton/plugin.map"]
+        missing = [name for name in wanted if not os.path.exists(os.path.join(documents, name))]
+        check("what a plugin's author reads and begins with is installed", not missing, str(missing))
+        try:
+            check("the skeleton builds from there", os.path.exists(workshop.skeleton(documents)))
+        except subprocess.CalledProcessError as error:
+            check("the skeleton builds from there", False, error.stdout)
         for package in ("ggml", "ggml-plugin"):
             try:
                 check(f"a backend links with {package} alone", os.path.exists(workshop.backend(package)))

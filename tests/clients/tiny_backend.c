@@ -27,8 +27,10 @@ static ggml_backend_reg_t tiny_reg(void) {
     return &reg;
 }
 
+// By a function of the library, which needs others.
 static int tiny_score(void) {
-    return 1;
+    const struct ggml_tensor scalar = {.type = GGML_TYPE_F32, .ne = {1, 1, 1, 1}};
+    return ggml_is_contiguous(&scalar) ? (int)ggml_nelements(&scalar) : 0;
 }
 
 GGML_BACKEND_DL_IMPL(tiny_reg)
