@@ -44,11 +44,23 @@ static bool same_references(const struct ggml_tensor *a, const struct ggml_tenso
 
 enum difference { SAME, CHANGED, OTHER };
 
+// As ggml_node_get_use_count, but without a look-up where the node is still in its slot.
+static int32_t count_uses(const struct known_graph *known, size_t i,
+                          const struct ggml_cgraph *graph) {
+    const struct ggml_hash_set *set = &graph->visited_hash_set;
+    const size_t slot = known->slots[i];
+    if (graph->use_counts && slot < set->size && set->keys[slot] == known->tensors[i] &&
+        ggml_bitset_get(set->used, slot)) {
+        return graph->use_counts[slot];
+    }
+    return ggml_node_get_use_count(graph, (int)i);
+}
+
 static enum difference compare(const struct known_graph *known, size_t i,
                                const struct ggml_cgraph *graph) {
     const struct ggml_tensor *tensor = known->tensors[i], *copy = &known->copies[i];
     const bool is_node = i < (size_t)known->n_nodes;
-    const int32_t uses = is_node ? ggml_node_get_use_count(graph, (int)i) : 0;
+    const int32_t uses = is_node ? count_uses(known, i, graph) : 0;
     if (memcmp(tensor, copy, COMPARED_BYTES) == 0 && (!is_node || uses == known->uses[i]))
         return SAME;
     return same_references(tensor, copy) ? CHANGED : OTHER;
@@ -88,6 +100,7 @@ static void known_free(struct known_graph *known) {
     ggml_mem_free(known->tensors);
     ggml_mem_free(known->copies);
     ggml_mem_free(known->uses);
+    ggml_mem_free(known->slots);
     *known = (struct known_graph){0};
 }
 
@@ -146,7 +159,8 @@ static bool collect(struct collector *collector, const struct ggml_cgraph *graph
     known->n_nodes = graph->n_nodes;
     known->copies = ggml_mem_alloc(known->n_tensors * sizeof(*known->copies) + 1);
     known->uses = ggml_mem_alloc((size_t)known->n_nodes * sizeof(*known->uses) + 1);
-    return (known->copies && known->uses) || out_of_memory();
+    known->slots = ggml_mem_alloc((size_t)known->n_nodes * sizeof(*known->slots) + 1);
+    return (known->copies && known->uses && known->slots) || out_of_memory();
 }
 
 static int32_t index_of(const struct collector *collector, const struct ggml_tensor *tensor) {
@@ -183,6 +197,7 @@ static bool encode_change(const struct isolated_device *device, struct known_gra
     out_change->tensor.view_offs = tensor->view_offs;
     memcpy(&known->copies[i], tensor, sizeof(*tensor));
     if (is_node) {
+        known->slots[i] = ggml_hash_find(&graph->visited_hash_set, graph->nodes[i]);
         known->uses[i] = ggml_node_get_use_count(graph, (int)i);
         out_change->tensor.use_count = known->uses[i];
     }

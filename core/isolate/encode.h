@@ -16,6 +16,7 @@ struct known_graph {
     const struct ggml_tensor **tensors; // the nodes, then what they refer to
     struct ggml_tensor *copies;         // of each
     int32_t *uses;                      // of the nodes
+    size_t *slots;                      // where the graph's set had them
 };
 
 struct graph_cache {

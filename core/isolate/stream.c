@@ -53,6 +53,7 @@ static enum ggml_status stream_compute(ggml_backend_t backend, struct ggml_cgrap
     struct isolate_request request = {.kind = ISOLATE_COMPUTE, .id = stream->id};
     struct isolate_answer answer = {.compute = GGML_STATUS_FAILED};
     if (!channel_usable(channel)) return GGML_STATUS_FAILED;
+    if (graph->n_nodes <= 0) return GGML_STATUS_SUCCESS;
     channel_lock(channel);
     enum ggml_host_status status = graph_cache_encode(&stream->cache, graph, &request);
     if (status == GGML_HOST_OK) status = channel_call(channel, &request, -1, &answer);

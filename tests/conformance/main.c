@@ -30,6 +30,7 @@ static const char usage[] =
     "  --check-page FILE    fail if the file is not that page; with --sample, if it is not that "
     "of\n"
     "                       what the device claims\n"
+    "  --isolated           compute in a process of its own (Linux)\n"
     "  --claims             also compute all types that are said to be supported\n"
     "  --threads            also compute with 1, 2, 3 and the default number of threads;\n"
     "                       every byte must come out the same\n"
@@ -45,6 +46,7 @@ struct arguments {
     const char *write_page;
     const char *check_page;
     bool matrix;
+    bool isolated;
 };
 
 static bool parse_corruption(const char *text, enum conformance_corruption *out) {
@@ -63,6 +65,8 @@ static bool parse_flag(struct arguments *a, const char *option) {
         a->options.threads = true;
     } else if (strcmp(option, "--matrix") == 0) {
         a->matrix = true;
+    } else if (strcmp(option, "--isolated") == 0) {
+        a->isolated = true;
     } else {
         return false;
     }
@@ -127,6 +131,9 @@ static ggml_backend_dev_t find_device(const struct arguments *a) {
     ggml_backend_dev_t device = a->device ? ggml_backend_dev_by_name(a->device)
                                           : ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
     if (!device) fprintf(stderr, "no device %s\n", a->device ? a->device : "of type CPU");
+    if (!device || !a->isolated) return device;
+    if (ggml_host_isolate(device, NULL, &device) != GGML_HOST_OK)
+        fprintf(stderr, "%s\n", ggml_last_error());
     return device;
 }
 
@@ -219,5 +226,6 @@ int main(int argc, char **argv) {
     if (a.check_page && !check_page(a.check_page, &report, device, a.options.sample > 0))
         good = false;
     conformance_report_free(&report);
+    if (a.isolated && ggml_host_isolated_free(device) != GGML_HOST_OK) good = false;
     return good ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -184,6 +184,45 @@ static void test_a_loop_survives_its_plugins_bad_access(void **state) {
     assert_int_equal(virtual_close(&host), 0);
 }
 
+// --- several devices -----------------------------------------------------------------------------
+
+// Layers in turn on the isolated device and on the CPU.
+static ggml_backend_buffer_type_t place_in_turn(void *user, int layer) {
+    return layer % 2 == 0 ? ggml_backend_dev_buffer_type(user) : ggml_backend_cpu_buffer_type();
+}
+
+static void test_a_scheduler_with_the_cpu(void **state) {
+    struct virtual_host host;
+    (void)state;
+    virtual_open(&host, "devices=1");
+    ggml_backend_dev_t isolated = isolate(virtual_device(&host, 0), 0);
+    ggml_backend_t streams[2] = {ggml_backend_dev_init(isolated, NULL),
+                                 ggml_backend_dev_init(cpu(), NULL)};
+    struct transformer *model =
+        transformer_new(&transformer_small, SEED, place_in_turn, NULL, isolated);
+    ggml_backend_sched_t sched = ggml_backend_sched_new(streams, NULL, 2, 1024, false, true);
+    if (!model || !sched) fail_msg("%s", ggml_last_error());
+    for (int i = 0; i < STEPS; ++i) {
+        struct transformer_graph graph;
+        assert_true(transformer_graph_build(model, step_tokens(i), step_past(i), &graph));
+        ggml_backend_sched_reset(sched);
+        assert_true(ggml_backend_sched_alloc_graph(sched, graph.graph));
+        assert_true(ggml_backend_sched_get_n_splits(sched) > 2);
+        transformer_set_inputs(model, &graph, (uint64_t)(SEED + step_past(i)));
+        assert_int_equal(ggml_backend_sched_graph_compute(sched, graph.graph), GGML_STATUS_SUCCESS);
+        const size_t row = VOCABULARY * sizeof(float);
+        ggml_backend_tensor_get(graph.logits, computed[i], (size_t)(step_tokens(i) - 1) * row, row);
+        transformer_graph_free(&graph);
+    }
+    expect_same(computed, expected);
+    ggml_backend_sched_free(sched);
+    transformer_free(model);
+    for (int i = 0; i < 2; ++i)
+        ggml_backend_free(streams[i]);
+    assert_int_equal(ggml_host_isolated_free(isolated), GGML_HOST_OK);
+    assert_int_equal(virtual_close(&host), 0);
+}
+
 // --- one small graph -----------------------------------------------------------------------------
 
 struct small {
@@ -196,7 +235,7 @@ struct small {
 
 static void small_begin(struct small *small, ggml_backend_dev_t device) {
     const struct ggml_init_params params = {
-        .mem_size = 8 * ggml_tensor_overhead() + ggml_graph_overhead(), .no_alloc = true};
+        .mem_size = 8 * ggml_tensor_overhead() + 2 * ggml_graph_overhead(), .no_alloc = true};
     small->ctx = ggml_init(params);
     small->x = ggml_new_tensor_1d(small->ctx, GGML_TYPE_F32, 4);
     small->y = ggml_sqr(small->ctx, small->x);
@@ -428,6 +467,8 @@ static void test_changed_graphs_are_noticed(void **state) {
     small_begin(&small, isolated);
     assert_int_equal(small_compute(&small, 3, &y), GGML_STATUS_SUCCESS);
     assert_true(y == 9);
+    struct ggml_cgraph *empty = ggml_new_graph_custom(small.ctx, 1, false);
+    assert_int_equal(ggml_backend_graph_compute(small.stream, empty), GGML_STATUS_SUCCESS);
     ggml_set_op_params_i32(small.y, 0, GGML_UNARY_OP_NEG); // parameters alone
     small.y->op = GGML_OP_UNARY;
     assert_int_equal(small_compute(&small, 3, &y), GGML_STATUS_SUCCESS);
@@ -545,6 +586,7 @@ int main(void) {
         cmocka_unit_test(test_a_transformer_in_memory_of_the_devices_own),
         cmocka_unit_test(test_a_transformer_in_wrapped_memory),
         cmocka_unit_test(test_a_loop_survives_its_plugins_bad_access),
+        cmocka_unit_test(test_a_scheduler_with_the_cpu),
         cmocka_unit_test(test_a_kill_in_the_middle_of_a_graph),
         cmocka_unit_test(test_a_kill_between_graphs),
         cmocka_unit_test(test_a_deadline),
