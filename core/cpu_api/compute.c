@@ -2,6 +2,7 @@
 #include "base/mem.h"
 #include "base/status.h"
 #include "cpu_api/find.h"
+#include "device/check.h"
 
 // The pool's plugin, or the first one.
 static const struct ggml_cpu_api *api_for(struct ggml_threadpool *pool, const char *function) {
@@ -26,6 +27,7 @@ enum ggml_status ggml_graph_compute(struct ggml_cgraph *cgraph, struct ggml_cpla
                   cgraph ? "plan" : "graph");
         return GGML_STATUS_FAILED;
     }
+    if (!device_graph_usable(__func__, "the CPU", false, cgraph)) return GGML_STATUS_FAILED;
     const struct ggml_cpu_api *api = api_for(cplan->threadpool, __func__);
     return api ? api->graph_compute(cgraph, cplan) : GGML_STATUS_FAILED;
 }

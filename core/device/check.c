@@ -102,6 +102,12 @@ static size_t span_of(const struct ggml_tensor *tensor) {
     return bytes;
 }
 
+bool device_is_inside(const struct ggml_tensor *tensor) {
+    if (!tensor->view_src) return true;
+    const size_t room = span_of(tensor->view_src), bytes = span_of(tensor);
+    return bytes == 0 || (tensor->view_offs <= room && bytes <= room - tensor->view_offs);
+}
+
 bool device_is_in_buffer(const struct ggml_tensor *tensor, struct device_host_range *range) {
     ggml_backend_buffer_t buffer = device_tensor_buffer(tensor);
     if (!buffer || !tensor->data) return true;

@@ -57,11 +57,13 @@ void device_set_meta_functions(const struct device_meta_functions *functions);
 
 // Whether all of the tensor's bytes are those of the tensor that it is a view of, if any: builders
 // let views reach beyond the end by their strides, since they may be narrowed by other views.
-static inline bool device_is_inside(const struct ggml_tensor *tensor) {
-    if (!tensor->view_src) return true;
-    const size_t room = ggml_nbytes(tensor->view_src), bytes = ggml_nbytes(tensor);
-    return bytes == 0 || (tensor->view_offs <= room && bytes <= room - tensor->view_offs);
-}
+bool device_is_inside(const struct ggml_tensor *tensor);
+
+// Whether a device may be given the graph: nothing in it is in error, without data or reaches
+// beyond what it lies in. Otherwise the message says what. needs_buffers: the device can't address
+// plain host memory. [any-thread]
+bool device_graph_usable(const char *function, const char *label, bool needs_buffers,
+                         const struct ggml_cgraph *graph);
 
 // The memory of the buffer that was asked about last.
 struct device_host_range {

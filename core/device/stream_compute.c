@@ -59,6 +59,12 @@ static bool is_on_host(ggml_backend_dev_t device) {
 static bool graph_usable(const char *function, ggml_backend_t backend,
                          const struct ggml_cgraph *graph) {
     if (!device_given(backend, function, "stream")) return false;
+    return device_graph_usable(function, device_stream_label(backend), !is_on_host(backend->device),
+                               graph);
+}
+
+bool device_graph_usable(const char *function, const char *label, bool needs_buffers,
+                         const struct ggml_cgraph *graph) {
     if (!device_given(graph, function, "graph")) return false;
     if (graph->error) {
         ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the graph is in error: %s", function,
@@ -67,8 +73,7 @@ static bool graph_usable(const char *function, ggml_backend_t backend,
     }
     if (graph->n_nodes > 0 && !device_given(graph->nodes, function, "list of nodes")) return false;
     struct device_host_range range = {0};
-    const struct graph_check check = {function, device_stream_label(backend),
-                                      !is_on_host(backend->device), &range};
+    const struct graph_check check = {function, label, needs_buffers, &range};
     for (int i = 0; i < graph->n_nodes; ++i) {
         if (!node_usable(&check, i, graph->nodes[i])) return false;
     }

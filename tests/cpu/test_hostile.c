@@ -94,6 +94,13 @@ static void test_f23_nor_are_they_read_or_written(void **state) {
         ggml_clear_error();
         ggml_backend_tensor_set(scene.a, &byte, 0, sizeof(byte));
         assert_int_equal(ggml_last_status(), GGML_HOST_OUT_OF_RANGE);
+        ggml_clear_error();
+        ggml_backend_tensor_memset(scene.a, 1, 0, sizeof(byte));
+        assert_int_equal(ggml_last_status(), GGML_HOST_OUT_OF_RANGE);
+        struct ggml_tensor twin = *scene.a; // of the same layout, so that only the place is wrong
+        ggml_clear_error();
+        ggml_backend_tensor_copy(scene.a, &twin);
+        assert_int_not_equal(ggml_last_status(), GGML_HOST_OK);
         *scene.a = before;
     }
     close_scene(&scene);
@@ -163,6 +170,24 @@ static void test_f15_what_repeats_itself_is_not_computed_in_place(void **state) 
     ggml_free(ctx);
 }
 
+// Also where no stream takes the graph, and tensors lie in the context's own memory.
+static void test_f23_views_outside_their_tensors_are_not_computed(void **state) {
+    (void)state;
+    const struct ggml_init_params params = {1 << 20, NULL, false};
+    static const size_t strides[] = {(size_t)1 << 40, SIZE_MAX / 2 + 1};
+    for (size_t i = 0; i < sizeof(strides) / sizeof(strides[0]); ++i) {
+        struct ggml_context *ctx = ggml_init(params);
+        struct ggml_tensor *a = ggml_new_tensor_1d(ctx, GGML_TYPE_F32, N);
+        struct ggml_tensor *sums = ggml_sum_rows(ctx, ggml_view_2d(ctx, a, 4, 3, strides[i], 0));
+        struct ggml_cgraph *graph = ggml_new_graph(ctx);
+        ggml_build_forward_expand(graph, sums);
+        ggml_clear_error();
+        assert_int_equal(ggml_graph_compute_with_ctx(ctx, graph, 1), GGML_STATUS_FAILED);
+        assert_string_not_equal(ggml_last_error(), "");
+        ggml_free(ctx);
+    }
+}
+
 // Meant to run under a sanitizer as well: the extents were added to before they were looked at.
 static void test_f15_extents_of_a_gradient_are_bounded(void **state) {
     (void)state;
@@ -184,6 +209,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_f23_tensors_outside_their_buffers_are_not_computed),
         cmocka_unit_test(test_f23_nor_are_they_read_or_written),
+        cmocka_unit_test(test_f23_views_outside_their_tensors_are_not_computed),
         cmocka_unit_test(test_f15_groups_without_channels_take_no_time),
         cmocka_unit_test(test_f15_an_empty_timestep_has_no_rows),
         cmocka_unit_test(test_f15_what_repeats_itself_is_not_computed_in_place),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// usage: test-replay PLUGIN: feeds the note reader with damaged copies of a real plugin and of
-// minimal images of every format. GGML_TEST_SEED replays a run.
+// usage: test-replay PLUGIN...: feeds the note reader with damaged copies of a real plugin and of
+// minimal images of every format, and what looks at images before the dynamic linker does with
+// damaged copies of every plugin. GGML_TEST_SEED replays a run.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "fuzz/image_input.h"
 #include "fuzz/note_input.h"
 #include "fuzz/replay.h"
 #include "note/image_builder.h"
@@ -18,6 +20,7 @@
 enum { N_FLIPS = 10000 };
 
 static const char *plugin_path;
+static char **layouts; // of a plugin, NULL at the end
 static uint64_t seed = 20240607;
 
 static enum ggml_host_status last_status;
@@ -106,15 +109,65 @@ static void test_every_byte_of_every_format_extreme(void **state) {
     }
 }
 
+static void run_image(const unsigned char *data, size_t size) {
+    last_status = run_image_input(data, size);
+}
+
+// Three bits of what the linker reads first, or of anywhere.
+static size_t flip_image(unsigned char *data, size_t size, size_t first) {
+    enum { N_BITS = 3 };
+    size_t n_accepted = 0;
+    uint64_t random = seed;
+    for (size_t run = 0; run < N_FLIPS / 2; ++run) {
+        size_t places[N_BITS];
+        for (size_t i = 0; i < N_BITS; ++i) {
+            places[i] = replay_random(&random) % (first * 8);
+            data[places[i] / 8] ^= (unsigned char)(1u << places[i] % 8);
+        }
+        replay_exact(run_image, data, size);
+        n_accepted += last_status == GGML_HOST_OK;
+        for (size_t i = 0; i < N_BITS; ++i)
+            data[places[i] / 8] ^= (unsigned char)(1u << places[i] % 8);
+    }
+    return n_accepted;
+}
+
+static void test_what_the_linker_would_read_damaged(void **state) {
+    enum { HEADERS = 64 + 56 * 9 };
+    (void)state;
+    for (char **path = layouts; *path; ++path) {
+        size_t size;
+        plugin_path = *path;
+        unsigned char *data = read_plugin(&size);
+        replay_exact(run_image, data, size);
+        assert_int_equal(last_status, GGML_HOST_OK);
+        const bool is_elf = memcmp(data,
+                                   "\x7f"
+                                   "ELF",
+                                   4) == 0;
+        for (size_t n = 0; n < size; n += 7) {
+            replay_exact(run_image, data, n);
+            if (is_elf) assert_int_not_equal(last_status, GGML_HOST_OK);
+        }
+        const size_t n_accepted = flip_image(data, size, HEADERS);
+        print_message("# %zu of %d with damaged headers are accepted\n", n_accepted, N_FLIPS / 2);
+        if (is_elf) assert_true(n_accepted < N_FLIPS / 4); // many bits mean nothing
+        flip_image(data, size, size);
+        free(data);
+    }
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_real_plugin_truncated_everywhere),
         cmocka_unit_test(test_real_plugin_with_flipped_bits),
         cmocka_unit_test(test_every_format_damaged),
         cmocka_unit_test(test_every_byte_of_every_format_extreme),
+        cmocka_unit_test(test_what_the_linker_would_read_damaged),
     };
-    if (argc != 2) return 2;
+    if (argc < 2) return 2;
     plugin_path = argv[1];
+    layouts = argv + 1;
     if (getenv("GGML_TEST_SEED")) seed = strtoull(getenv("GGML_TEST_SEED"), NULL, 10) | 1;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
