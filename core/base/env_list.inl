@@ -36,6 +36,9 @@ GGML_ENV_ROW(GGML_CPU_LEVEL, "best",
              "Highest instruction-set level that the CPU plugin may use: scalar, x86-64-v2, "
              "x86-64-v3, x86-64-v4, x86-64-v4-vnni.")
 GGML_ENV_ROW(GGML_CPU_DISABLE_FUSION, "0", "1: the CPU plugin computes every node by itself.")
+GGML_ENV_ROW(GGML_CPU_DISABLE_ROUNDING, "0",
+             "1: the CPU plugin multiplies quantised weights with few columns as F32, not rounded to "
+             "8 bits.")
 GGML_ENV_ROW(GGML_SCHED_DEBUG, "0",
              "The scheduler logs at debug level: 1: the splits of each graph and what they copy; 2: "
              "every node too.")

@@ -13,8 +13,8 @@ bool cpu_accepts_mul_mat(const struct ggml_tensor *node) {
 }
 
 size_t cpu_work_mul_mat(const struct ggml_tensor *node, int n_threads) {
-    const size_t floats = mul_mat_thread_floats(mul_mat_columns(node), node->src[0]->ne[0]);
-    return mul_mat_pack_size(node->src[1]) + (size_t)n_threads * floats * sizeof(float);
+    return mul_mat_pack_size(node->src[1]) +
+           (size_t)n_threads * mul_mat_thread_size(node, mul_mat_columns(node));
 }
 
 // A multiplication and an addition per element of src0 and row of src1.
@@ -30,6 +30,6 @@ bool cpu_accepts_mul_mat_id(const struct ggml_tensor *node) {
 }
 
 size_t cpu_work_mul_mat_id(const struct ggml_tensor *node, int n_threads) {
-    const size_t floats = mul_mat_thread_floats(mul_mat_id_columns(node), node->src[0]->ne[0]);
-    return mul_mat_id_layout(node).panels + (size_t)n_threads * floats * sizeof(float);
+    return mul_mat_id_layout(node).panels +
+           (size_t)n_threads * mul_mat_thread_size(node, mul_mat_id_columns(node));
 }

@@ -36,6 +36,7 @@ struct cpu_task {
     size_t work_size;
     struct cpu_team *team;
     bool use_ref; // no fusion, no shortcuts
+    bool exact;   // operands are not rounded, whatever the node permits
 };
 
 // Waits for the node's other threads. Every thread of the task calls it the same number of times,

@@ -3,6 +3,7 @@
 
 #include "fuse.h"
 #include "ggml-backend-impl.h"
+#include "ggml-plugin.h"
 #include "ggml-shape.h"
 #include "level.h"
 #include "util.h"
@@ -83,6 +84,12 @@ static int plan_node(struct cpu_plan *plan, const struct ggml_cgraph *cgraph, in
     return fusion.kernel ? fusion.n_nodes : 1;
 }
 
+static bool is_rounding_disabled(void) {
+    const struct ggml_host_table *host = ggml_sdk_host();
+    const char *value = host ? host->get_config(host, "GGML_CPU_DISABLE_ROUNDING") : NULL;
+    return value && strcmp(value, "1") == 0;
+}
+
 static bool is_made(const struct cpu_plan *plan, const struct ggml_cgraph *cgraph, int n_threads,
                     bool use_ref) {
     return plan->uid != 0 && plan->uid == cgraph->uid && plan->n_nodes == cgraph->n_nodes &&
@@ -103,6 +110,7 @@ enum ggml_status cpu_plan_make(struct cpu_plan *plan, const struct ggml_cgraph *
     plan->work_size = 0;
     plan->n_threads = n_threads;
     plan->use_ref = use_ref;
+    plan->exact = use_ref || is_rounding_disabled();
     plan->n_nodes = cgraph->n_nodes;
     for (int i = 0; i < cgraph->n_nodes && status == GGML_STATUS_SUCCESS;)
         i += plan_node(plan, cgraph, i, &status);

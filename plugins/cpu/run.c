@@ -37,6 +37,7 @@ static void run_step(struct execution *execution, int i, int ith, int nth) {
         .work_size = execution->plan->work_size,
         .team = step->parallel ? &execution->team : &execution->solo,
         .use_ref = execution->plan->use_ref,
+        .exact = execution->plan->exact,
     };
     const enum ggml_status status = step->kernel(&task);
     if (status != GGML_STATUS_SUCCESS) stop_after(execution, i, status);

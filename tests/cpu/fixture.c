@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "fixture.h"
 
-enum { SEED = 20240607, CONTEXT_SIZE = 64 << 20 };
+enum { SEED = 20240607, CONTEXT_SIZE = 192 << 20 };
 
 int fixture_setup(void **state) {
     struct fixture *f = calloc(1, sizeof(*f));

@@ -5,6 +5,76 @@
 // of about 2^-24 sqrt(k) per result, squared; a lone result may also cancel.
 static const double EXACT = 1e-11;
 
+// --- what is expected where few columns are rounded ----------------------------------------------
+
+static bool type_is_rounded(enum ggml_type type) {
+    const char *level = getenv("GGML_CPU_LEVEL");
+    if (level && strcmp(level, "scalar") == 0) return false;
+    return type == GGML_TYPE_Q4_0 || type == GGML_TYPE_Q8_0 || type == GGML_TYPE_Q4_K ||
+           type == GGML_TYPE_Q5_K || type == GGML_TYPE_Q6_K;
+}
+
+// Groups of 32 are rounded to 127 steps.
+static void round_group(const double *x, float *y) {
+    float largest = 0;
+    for (int i = 0; i < 32; ++i)
+        largest = fmaxf(largest, fabsf((float)x[i]));
+    const float scale = largest / 127, inverse = largest > 0 ? 127 / largest : 0;
+    for (int i = 0; i < 32; ++i)
+        y[i] = rintf((float)x[i] * inverse) * scale;
+}
+
+// The number of columns that element i's matrix is multiplied with.
+static int64_t columns_that_share(const struct ggml_tensor *node, int64_t i) {
+    const struct ggml_tensor *a = node->src[0], *ids = node->src[2];
+    if (!ids) return ggml_nrows(node->src[1]) / (a->ne[2] * a->ne[3]);
+    int64_t i0, slot, token, i3, n = 0;
+    ggml_unravel_index(node, i, &i0, &slot, &token, &i3);
+    const double expert = oracle_value(ids, slot, token, 0, 0);
+    for (int64_t j = 0; j < ids->ne[0] * ids->ne[1]; ++j)
+        n += oracle_value(ids, j % ids->ne[0], j / ids->ne[0], 0, 0) == expert;
+    return n;
+}
+
+static void oracle_exact(const struct ggml_tensor *node, double *out) {
+    (node->src[2] ? oracle_mul_mat_id : oracle_mul_mat)(node, out);
+}
+
+static void oracle_default(const struct ggml_tensor *node, double *out) {
+    const int64_t n = ggml_nelements(node), n_x = ggml_nelements(node->src[1]);
+    oracle_exact(node, out);
+    if (!type_is_rounded(node->src[0]->type) || node->src[1]->type != GGML_TYPE_F32) return;
+    double *x = malloc((size_t)n_x * sizeof(*x)), *rounded = malloc((size_t)n * sizeof(*rounded));
+    float *y = malloc((size_t)n_x * sizeof(*y));
+    oracle_read(node->src[1], x);
+    for (int64_t i = 0; i < n_x; i += 32)
+        round_group(x + i, y + i);
+    struct ggml_tensor b = *node->src[1], product = *node;
+    b.data = y;
+    b.nb[0] = sizeof(float);
+    for (int d = 1; d < GGML_MAX_DIMS; ++d)
+        b.nb[d] = b.nb[d - 1] * (size_t)b.ne[d - 1];
+    product.src[1] = &b;
+    oracle_exact(&product, rounded);
+    for (int64_t i = 0; i < n; ++i) {
+        if (columns_that_share(node, i) <= 4) out[i] = rounded[i];
+    }
+    free(x);
+    free(rounded);
+    free(y);
+}
+
+// With operands as they are, then with what the plugin makes of them by itself.
+static void check(struct fixture *f, struct ggml_tensor *node) {
+    assert_null(ggml_tensor_error(node));
+    ggml_prec_set_src(node, GGML_PREC_F32, 1);
+    fixture_check(f, node, oracle_exact, EXACT);
+    ggml_prec_set_src(node, GGML_PREC_UNDEFINED, 1);
+    fixture_check(f, node, oracle_default, EXACT);
+}
+
+// -------------------------------------------------------------------------------------------------
+
 static void check_types(struct fixture *f, enum ggml_type a_type, enum ggml_type b_type,
                         int64_t k) {
     static const int64_t shapes[][2] = {{1, 1},   {1, 7},    {5, 1},  {13, 3},
@@ -12,7 +82,7 @@ static void check_types(struct fixture *f, enum ggml_type a_type, enum ggml_type
     for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); ++i) {
         struct ggml_tensor *a = fixture_tensor(f, a_type, k, shapes[i][0], 1, 1);
         struct ggml_tensor *b = fixture_tensor(f, b_type, k, shapes[i][1], 1, 1);
-        fixture_check(f, ggml_mul_mat(f->ctx, a, b), oracle_mul_mat, EXACT);
+        check(f, ggml_mul_mat(f->ctx, a, b));
     }
 }
 
@@ -40,7 +110,7 @@ static void test_few_columns(void **state) {
                 ggml_view_4d(f->ctx, a, k, n_rows[n % 4], 3, 2, 2 * a->nb[1], a->nb[2], a->nb[3],
                              a->nb[1] + a->nb[1] / 2);
             struct ggml_tensor *b = fixture_tensor(f, GGML_TYPE_F32, k, n, 3, 2);
-            fixture_check(f, ggml_mul_mat(f->ctx, slice, b), oracle_mul_mat, EXACT);
+            check(f, ggml_mul_mat(f->ctx, slice, b));
         }
     }
 }
@@ -58,13 +128,13 @@ static void test_any_depth(void **state) {
         struct ggml_tensor *a = fixture_tensor(f, GGML_TYPE_F32, depths[i], 11, 1, 1);
         struct ggml_tensor *h = fixture_tensor(f, GGML_TYPE_F16, depths[i], 11, 1, 1);
         struct ggml_tensor *b = fixture_tensor(f, GGML_TYPE_F32, depths[i], 5, 1, 1);
-        fixture_check(f, ggml_mul_mat(f->ctx, a, b), oracle_mul_mat, EXACT);
-        fixture_check(f, ggml_mul_mat(f->ctx, h, b), oracle_mul_mat, EXACT);
+        check(f, ggml_mul_mat(f->ctx, a, b));
+        check(f, ggml_mul_mat(f->ctx, h, b));
     }
     struct fixture *f = *state;
     struct ggml_tensor *q = fixture_tensor(f, GGML_TYPE_Q4_K, 1280, 9, 1, 1);
     struct ggml_tensor *b = fixture_tensor(f, GGML_TYPE_F32, 1280, 3, 1, 1);
-    fixture_check(f, ggml_mul_mat(f->ctx, q, b), oracle_mul_mat, EXACT);
+    check(f, ggml_mul_mat(f->ctx, q, b));
 }
 
 // Many columns are computed in panels of rows, strips of columns and parts of the depth, whose
@@ -85,12 +155,12 @@ static void test_edges_of_blocks(void **state) {
         struct ggml_tensor *b = fixture_tensor(f, GGML_TYPE_F32, k, n, 1, 1);
         struct ggml_tensor *a = fixture_tensor(f, GGML_TYPE_F32, k, m, 1, 1);
         struct ggml_tensor *h = fixture_tensor(f, GGML_TYPE_BF16, k, m, 1, 1);
-        fixture_check(f, ggml_mul_mat(f->ctx, a, b), oracle_mul_mat, EXACT);
-        fixture_check(f, ggml_mul_mat(f->ctx, h, b), oracle_mul_mat, EXACT);
+        check(f, ggml_mul_mat(f->ctx, a, b));
+        check(f, ggml_mul_mat(f->ctx, h, b));
     }
     struct ggml_tensor *q = fixture_tensor(f, GGML_TYPE_Q4_K, 4352, 130, 1, 1);
     struct ggml_tensor *b = fixture_tensor(f, GGML_TYPE_F32, 4352, 33, 1, 1);
-    fixture_check(f, ggml_mul_mat(f->ctx, q, b), oracle_mul_mat, EXACT);
+    check(f, ggml_mul_mat(f->ctx, q, b));
 }
 
 // Infinities and NaN stay in the rows and columns that they belong to.
@@ -116,13 +186,13 @@ static void test_broadcast_divides(void **state) {
     struct fixture *f = *state;
     struct ggml_tensor *a = fixture_tensor(f, GGML_TYPE_F16, 64, 17, 2, 3);
     struct ggml_tensor *b = fixture_tensor(f, GGML_TYPE_F32, 64, 5, 6, 6);
-    fixture_check(f, ggml_mul_mat(f->ctx, a, b), oracle_mul_mat, EXACT);
+    check(f, ggml_mul_mat(f->ctx, a, b));
     struct ggml_tensor *one = fixture_tensor(f, GGML_TYPE_Q4_0, 64, 54, 1, 1);
-    fixture_check(f, ggml_mul_mat(f->ctx, one, b), oracle_mul_mat, EXACT);
+    check(f, ggml_mul_mat(f->ctx, one, b));
     struct ggml_tensor *tall = fixture_tensor(f, GGML_TYPE_F16, 64, 70, 2, 3);
     struct ggml_tensor *wide = fixture_tensor(f, GGML_TYPE_F16, 64, 19, 6, 6);
-    fixture_check(f, ggml_mul_mat(f->ctx, tall, wide), oracle_mul_mat, EXACT);
-    fixture_check(f, ggml_mul_mat(f->ctx, one, wide), oracle_mul_mat, EXACT);
+    check(f, ggml_mul_mat(f->ctx, tall, wide));
+    check(f, ggml_mul_mat(f->ctx, one, wide));
 }
 
 static void test_permuted_views(void **state) {
@@ -132,18 +202,83 @@ static void test_permuted_views(void **state) {
         ggml_permute(f->ctx, fixture_tensor(f, GGML_TYPE_F16, 64, 4, 5, 2), 0, 2, 1, 3);
     struct ggml_tensor *b =
         ggml_permute(f->ctx, fixture_tensor(f, GGML_TYPE_F32, 64, 8, 9, 2), 0, 2, 1, 3);
-    fixture_check(f, ggml_mul_mat(f->ctx, a, b), oracle_mul_mat, EXACT);
+    check(f, ggml_mul_mat(f->ctx, a, b));
     // Activations whose dim 0 is strided, in F32 and F16
     struct ggml_tensor *w = fixture_tensor(f, GGML_TYPE_F32, 24, 10, 1, 1);
     struct ggml_tensor *t = ggml_transpose(f->ctx, fixture_tensor(f, GGML_TYPE_F32, 7, 24, 1, 1));
     struct ggml_tensor *h = ggml_transpose(f->ctx, fixture_tensor(f, GGML_TYPE_F16, 7, 24, 1, 1));
-    fixture_check(f, ggml_mul_mat(f->ctx, w, t), oracle_mul_mat, EXACT);
-    fixture_check(f, ggml_mul_mat(f->ctx, w, h), oracle_mul_mat, EXACT);
+    check(f, ggml_mul_mat(f->ctx, w, t));
+    check(f, ggml_mul_mat(f->ctx, w, h));
     // A slice of rows of a quantised matrix
     struct ggml_tensor *q = fixture_tensor(f, GGML_TYPE_Q8_0, 64, 30, 1, 1);
     struct ggml_tensor *slice = ggml_view_2d(f->ctx, q, 32, 11, 2 * q->nb[1], q->nb[1] + q->nb[0]);
     struct ggml_tensor *c = fixture_tensor(f, GGML_TYPE_F32, 32, 4, 1, 1);
-    fixture_check(f, ggml_mul_mat(f->ctx, slice, c), oracle_mul_mat, EXACT);
+    check(f, ggml_mul_mat(f->ctx, slice, c));
+}
+
+// Whether two precisions of src1 and of the sums give the same bits.
+static bool same_result(struct fixture *f, struct ggml_tensor *node, enum ggml_prec src1,
+                        enum ggml_prec sums, const float *expected) {
+    assert_true(ggml_prec_set_src(node, src1, 1) && ggml_prec_set_acc(node, sums));
+    assert_int_equal(fixture_compute(f, node, 2), GGML_STATUS_SUCCESS);
+    return memcmp(node->data, expected, ggml_nbytes(node)) == 0;
+}
+
+static void test_rounding_is_what_the_node_permits(void **state) {
+    struct fixture *f = *state;
+    struct ggml_tensor *a = fixture_tensor(f, GGML_TYPE_Q4_K, 512, 13, 1, 1);
+    struct ggml_tensor *b = fixture_tensor(f, GGML_TYPE_F32, 512, 2, 1, 1);
+    struct ggml_tensor *node = ggml_mul_mat(f->ctx, a, b);
+    float exact[26], rounded[26];
+    assert_int_equal(fixture_compute(f, node, 1), GGML_STATUS_SUCCESS);
+    memcpy(rounded, node->data, sizeof(rounded));
+    ggml_prec_set_src(node, GGML_PREC_F32, 1);
+    assert_int_equal(fixture_compute(f, node, 1), GGML_STATUS_SUCCESS);
+    memcpy(exact, node->data, sizeof(exact));
+    const bool rounds = memcmp(exact, rounded, sizeof(exact)) != 0;
+    assert_int_equal(rounds, type_is_rounded(GGML_TYPE_Q4_K));
+    assert_true(same_result(f, node, GGML_PREC_F16, GGML_PREC_UNDEFINED, exact));
+    assert_true(same_result(f, node, GGML_PREC_BF16, GGML_PREC_F16, exact));
+    assert_true(same_result(f, node, GGML_PREC_UNDEFINED, GGML_PREC_F32, exact));
+    assert_true(same_result(f, node, GGML_PREC_Q8, GGML_PREC_F32, rounded));
+    assert_true(same_result(f, node, GGML_PREC_Q4, GGML_PREC_UNDEFINED, rounded));
+    ggml_backend_cpu_set_use_ref(f->cpu, true);
+    assert_true(same_result(f, node, GGML_PREC_UNDEFINED, GGML_PREC_UNDEFINED, exact));
+    ggml_backend_cpu_set_use_ref(f->cpu, false);
+    assert_true(same_result(f, node, GGML_PREC_UNDEFINED, GGML_PREC_UNDEFINED, rounded));
+}
+
+// Of any magnitude; what is no number stays in its column.
+static void test_rounded_magnitudes(void **state) {
+    enum { M = 6, N = 4, K = 96 };
+    static const float factors[] = {0x1p-110f, 0x1p-60f, 0x1p100f, 0};
+    struct fixture *f = *state;
+    struct ggml_tensor *a = fixture_tensor(f, GGML_TYPE_Q8_0, K, M, 1, 1);
+    struct ggml_tensor *b = fixture_tensor(f, GGML_TYPE_F32, K, N, 1, 1);
+    struct ggml_tensor *node = ggml_mul_mat(f->ctx, a, b);
+    double expected[M * N], actual[M * N];
+    for (size_t i = 0; i < sizeof(factors) / sizeof(factors[0]); ++i) {
+        fixture_fill(f, b);
+        oracle_default(node, expected);
+        for (int j = 0; j < N * K; ++j)
+            ((float *)b->data)[j] *= factors[i];
+        assert_int_equal(fixture_compute(f, node, 1), GGML_STATUS_SUCCESS);
+        oracle_read(node, actual);
+        for (int j = 0; j < M * N; ++j) {
+            if (factors[i] > 0)
+                actual[j] /= (double)factors[i];
+            else
+                assert_true(actual[j] == 0);
+        }
+        if (factors[i] > 0) assert_true(oracle_nmse(actual, expected, M * N) <= EXACT);
+    }
+    fixture_fill(f, b);
+    ((float *)b->data)[K + 40] = NAN;
+    ((float *)b->data)[3 * K] = -INFINITY;
+    assert_int_equal(fixture_compute(f, node, 1), GGML_STATUS_SUCCESS);
+    oracle_read(node, actual);
+    for (int j = 0; j < M * N; ++j)
+        assert_int_equal(isfinite(actual[j]) != 0, j / M % 2 == 0);
 }
 
 static void test_empty_operands(void **state) {
@@ -159,7 +294,7 @@ static void check_experts(struct fixture *f, enum ggml_type type, int64_t n_expe
     struct ggml_tensor *b = fixture_tensor(f, GGML_TYPE_F32, 256, shared ? 1 : slots, tokens, 1);
     struct ggml_tensor *ids = fixture_indices(f, n_experts, slots + 3, tokens, 1);
     struct ggml_tensor *used = ggml_view_2d(f->ctx, ids, slots, tokens, ids->nb[1], 4);
-    fixture_check(f, ggml_mul_mat_id(f->ctx, a, b, used), oracle_mul_mat_id, EXACT);
+    check(f, ggml_mul_mat_id(f->ctx, a, b, used));
 }
 
 static void test_experts(void **state) {
@@ -174,7 +309,7 @@ static void test_experts(void **state) {
     struct ggml_tensor *a = fixture_tensor(f, GGML_TYPE_Q8_0, 64, 8, 4, 1);
     struct ggml_tensor *b = fixture_tensor(f, GGML_TYPE_F16, 64, 2, 5, 1);
     struct ggml_tensor *ids = fixture_indices(f, 4, 2, 5, 1);
-    fixture_check(f, ggml_mul_mat_id(f->ctx, a, b, ids), oracle_mul_mat_id, EXACT);
+    check(f, ggml_mul_mat_id(f->ctx, a, b, ids));
 }
 
 static void test_unknown_expert_fails_the_graph(void **state) {
@@ -191,7 +326,7 @@ static void test_unknown_expert_fails_the_graph(void **state) {
         assert_true(strlen(ggml_last_error()) > 0);
     }
     ((int32_t *)ids->data)[11] = 3;
-    fixture_check(f, node, oracle_mul_mat_id, EXACT);
+    check(f, node);
 }
 
 // What the builder allows but no kernel computes is told beforehand.
@@ -215,6 +350,8 @@ int main(void) {
         cpu_test(test_many_columns_keep_nan_apart),
         cpu_test(test_broadcast_divides),
         cpu_test(test_permuted_views),
+        cpu_test(test_rounding_is_what_the_node_permits),
+        cpu_test(test_rounded_magnitudes),
         cpu_test(test_empty_operands),
         cpu_test(test_experts),
         cpu_test(test_unknown_expert_fails_the_graph),

@@ -5,6 +5,7 @@
 
 #include "gemm.h"
 #include "mul_mat_pack.h"
+#include "mul_rounded.h"
 #include "mul_vec.h"
 
 // The columns that one matrix of src0 is multiplied with: j fastest, then the broadcast dims.
@@ -82,17 +83,42 @@ static void compute_panels(const struct product *p, const struct cpu_task *task,
     }
 }
 
+// Rows are split between the threads; each rounds the columns for itself, which takes less time
+// than to wait for others.
+static void compute_rounded(const struct product *p, const struct cpu_task *task, void *work) {
+    enum { ROWS = 4 };
+    const struct ggml_tensor *a = task->dst->src[0];
+    const int64_t parts = (a->ne[1] + ROWS - 1) / ROWS;
+    int64_t part, end;
+    cpu_task_range(task, a->ne[2] * a->ne[3] * parts, &part, &end);
+    while (part < end) {
+        struct gemm_column columns[ROUNDED_COLUMNS];
+        const int64_t n = MIN(end - part, parts - part % parts);
+        const int64_t row = part % parts * ROWS;
+        const struct gemm_rows rows = open_matrix(p, part / parts, 0, p->n_columns, columns);
+        CPU_FN(cpu_round_columns)(columns, p->n_columns, rows.k, work);
+        CPU_FN(cpu_mul_rounded)
+        (&rows, row, MIN(a->ne[1] - row, n * ROWS), columns, p->n_columns, work);
+        part += n;
+    }
+}
+
 enum ggml_status CPU_FN(cpu_mul_mat)(const struct cpu_task *task) {
     const struct ggml_tensor *a = task->dst->src[0];
     const struct ggml_tensor *b = task->dst->src[1];
     struct product p = {.dst = task->dst, .r2 = b->ne[2] / a->ne[2], .r3 = b->ne[3] / a->ne[3]};
     p.n_columns = mul_mat_columns(task->dst);
-    float *work = (float *)(void *)((char *)task->work + mul_mat_pack_size(b)) +
-                  (size_t)task->ith * mul_mat_thread_floats(p.n_columns, a->ne[0]);
+    float *work =
+        (float *)(void *)((char *)task->work + mul_mat_pack_size(b) +
+                          (size_t)task->ith * mul_mat_thread_size(task->dst, p.n_columns));
     if (mul_mat_packs(b)) {
         p.packed = task->work;
         mul_mat_pack(task, b, task->work);
         cpu_team_barrier(task->team);
+    }
+    if (LANES > 1 && p.n_columns <= ROUNDED_COLUMNS && !task->exact && rounds_src1(task->dst)) {
+        compute_rounded(&p, task, work);
+        return GGML_STATUS_SUCCESS;
     }
     if (gemm_packs(a->ne[1], p.n_columns)) {
         compute_panels(&p, task, work);

@@ -5,6 +5,7 @@
 
 #include "ggml-shape.h"
 #include "kernels/gemm_size.h"
+#include "kernels/rounded.h"
 
 enum { MUL_MAT_LINE = 64 }; // bytes; keeps threads on cache lines of their own
 
@@ -37,6 +38,15 @@ static inline size_t mul_mat_thread_floats(int64_t n_columns, int64_t k) {
     const size_t few = (size_t)GEMM_MAX_ROWS * GEMM_DEPTH;
     const size_t many = gemm_packed_floats(n_columns, k);
     return n_columns < PACKED_MIN_COLUMNS || few > many ? few : many;
+}
+
+// Bytes of a thread of a product, up to n_columns of whose columns share a matrix.
+static inline size_t mul_mat_thread_size(const struct ggml_tensor *dst, int64_t n_columns) {
+    const int64_t k = dst->src[0]->ne[0];
+    const size_t floats = mul_mat_pad(mul_mat_thread_floats(n_columns, k) * sizeof(float));
+    const int64_t few = n_columns < ROUNDED_COLUMNS ? n_columns : ROUNDED_COLUMNS;
+    const size_t rounded = rounds_src1(dst) ? (size_t)few * rounded_size(k) : 0;
+    return floats > rounded ? floats : rounded;
 }
 
 // mul_mat_id: a slot of a token.

@@ -3,6 +3,7 @@
 // pairs are first sorted by expert, so that an expert's rows are unpacked once for all its columns.
 #include "gemm.h"
 #include "mul_mat_pack.h"
+#include "mul_rounded.h"
 #include "mul_vec.h"
 
 enum {
@@ -13,6 +14,7 @@ enum {
 struct experts {
     const struct ggml_tensor *dst;
     const float *packed;
+    bool rounds; // src1, where few columns share an expert
     int64_t n_experts;
     const int64_t *starts; // expert e has pairs [starts[e], starts[e + 1])
     const struct mul_mat_pair *pairs;
@@ -71,6 +73,11 @@ static void compute_rows(const struct experts *x, int64_t expert, int64_t row, i
     struct gemm_column columns[PACKED_COLUMNS];
     for (int64_t c = 0; c < n; ++c)
         columns[c] = column_at(x, first + c);
+    if (x->rounds && n <= ROUNDED_COLUMNS) {
+        CPU_FN(cpu_round_columns)(columns, n, rows.k, work);
+        CPU_FN(cpu_mul_rounded)(&rows, row, end - row, columns, n, work);
+        return;
+    }
     if (CPU_FN(cpu_mul_vec)(&rows, row, end - row, columns, n)) return;
     if (gemm_packs(a->ne[1], n)) {
         CPU_FN(cpu_gemm_packed)(&rows, row, end - row, columns, n, work);
@@ -113,10 +120,16 @@ enum ggml_status CPU_FN(cpu_mul_mat_id)(const struct cpu_task *task) {
     if (task->ith == 0 && !sort_pairs(task->dst->src[2], a->ne[2], starts, pairs)) starts[0] = -1;
     cpu_team_barrier(task->team);
     if (starts[0] != 0) return GGML_STATUS_FAILED;
-    const struct experts x = {task->dst, packs ? packed : NULL, a->ne[2], starts, pairs};
+    const struct experts x = {.dst = task->dst,
+                              .packed = packs ? packed : NULL,
+                              .rounds = LANES > 1 && !task->exact && rounds_src1(task->dst),
+                              .n_experts = a->ne[2],
+                              .starts = starts,
+                              .pairs = pairs};
     float *thread_work =
-        (float *)(void *)(work + layout.panels) +
-        (size_t)task->ith * mul_mat_thread_floats(mul_mat_id_columns(task->dst), a->ne[0]);
+        (float *)(void *)(work + layout.panels +
+                          (size_t)task->ith *
+                              mul_mat_thread_size(task->dst, mul_mat_id_columns(task->dst)));
     int64_t begin, end;
     cpu_task_range(task, compute_share(&x, 0, 0, NULL), &begin, &end);
     compute_share(&x, begin, end, thread_work);

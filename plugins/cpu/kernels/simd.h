@@ -108,18 +108,20 @@ CPU_INLINE float vf_sum(vf v) {
     return (sum[0] + sum[2]) + (sum[1] + sum[3]);
 }
 
-// The sums of four vectors, each as vf_sum adds it. LANES > 1.
-CPU_INLINE quad vf_sum_each(const vf *v) {
-    const quad a = vf_sum_quads(v[0]);
-    const quad b = vf_sum_quads(v[1]);
-    const quad c = vf_sum_quads(v[2]);
-    const quad d = vf_sum_quads(v[3]);
+// The sums of four quads, lanes added in pairs.
+CPU_INLINE quad quad_sum_each(quad a, quad b, quad c, quad d) {
     const quad ac =
         __builtin_shufflevector(a, c, 0, 4, 1, 5) + __builtin_shufflevector(a, c, 2, 6, 3, 7);
     const quad bd =
         __builtin_shufflevector(b, d, 0, 4, 1, 5) + __builtin_shufflevector(b, d, 2, 6, 3, 7);
     return __builtin_shufflevector(ac, bd, 0, 4, 1, 5) +
            __builtin_shufflevector(ac, bd, 2, 6, 3, 7);
+}
+
+// The sums of four vectors, each as vf_sum adds it. LANES > 1.
+CPU_INLINE quad vf_sum_each(const vf *v) {
+    return quad_sum_each(vf_sum_quads(v[0]), vf_sum_quads(v[1]), vf_sum_quads(v[2]),
+                         vf_sum_quads(v[3]));
 }
 
 CPU_INLINE float vf_largest(vf v) {
