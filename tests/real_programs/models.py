@@ -53,13 +53,17 @@ def read_logits(path):
 N_PROMPT_ROWS = 96  # of logits.c: before those that depend on which tokens were chosen
 
 
-def distance(path_a, path_b, tokens_a, tokens_b):
+def count_same(*tokens):
+    """How many tokens all of them chose alike, before the first that one chose otherwise."""
+    return next((i for i, row in enumerate(zip(*tokens)) if len(set(row)) > 1), min(map(len, tokens)))
+
+
+def distance(path_a, path_b, same):
     """Mean squared difference over the mean square of the first; raises a Failure for what is no number. Rows are
-    compared up to the first token that was chosen otherwise."""
+    those of the prompt and of so many chosen tokens."""
     a, b = read_logits(path_a), read_logits(path_b)
     if a[:2] != b[:2]:
         raise Failure("%d x %d logits, ours %d x %d" % (a[:2] + b[:2]))
-    same = next((i for i, pair in enumerate(zip(tokens_a, tokens_b)) if pair[0] != pair[1]), len(tokens_a))
     count = (N_PROMPT_ROWS + same) * a[1]
     power = sum(x * x for x in a[2][:count])
     error = sum((x - y) * (x - y) for x, y in zip(a[2][:count], b[2][:count]))

@@ -23,7 +23,7 @@ def compare_logits(context, name, ours_env=None):
     if not ran[0].ok:
         raise LeftOut("their own library: %s: %s" % (ran[0].how(), ran[0].last_lines()))
     ran[1].must_end_well()
-    distance = models.distance(files[0][0], files[1][0], tokens[0][0], tokens[1][0])
+    distance = models.distance(files[0][0], files[1][0], models.count_same(tokens[0][0], tokens[1][0]))
     same = tokens[0] == tokens[1]
     text = "%d tokens" % len(tokens[0][0]), "%s, relative squared distance %.1e" % (
         "the same" if same else "others", distance)
@@ -129,7 +129,7 @@ def compare_archs(context, pattern):
             if known[1] is None:
                 wrong.append("%s: not done" % name)
                 continue
-            distance = models.distance(files[0][index], files[1][index], *known)
+            distance = models.distance(files[0][index], files[1][index], models.count_same(*known))
             worst = max(worst, (distance, name))
             if not distance <= models.BOUND:
                 wrong.append("%s: %.1e" % (name, distance))

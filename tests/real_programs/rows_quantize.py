@@ -68,9 +68,10 @@ def judge_logits(context, paths):
     apart, ratio = 0.0, 0.0
     for index in range(len(paths)):
         reference = len(paths) + index
-        apart = max(apart, models.distance(files[0][index], files[1][index], tokens[0][index], tokens[1][index]))
-        from_exact = [models.distance(files[0][reference], files[side][index], tokens[0][reference], tokens[side][index])
-                      for side in (0, 1)]
+        # The same rows on both sides: rows differ in how far they are from exact ones.
+        same = models.count_same(tokens[0][reference], tokens[0][index], tokens[1][index])
+        apart = max(apart, models.distance(files[0][index], files[1][index], same))
+        from_exact = [models.distance(files[0][reference], files[side][index], same) for side in (0, 1)]
         ratio = max(ratio, from_exact[1] / from_exact[0] if from_exact[0] else float(from_exact[1] > 0))
     return apart, ratio
 
