@@ -34,6 +34,30 @@ enum ggml_host_status probe_key_new(uint8_t out_key[PROBE_KEY_SIZE]);
 enum ggml_host_status probe_process_start(const char *helper, const char *plugin,
                                           const struct probe_request *request,
                                           struct probe_process *out_process);
+
+// --- for whoever starts the helper in another way, on POSIX
+
+// What the helper finds open as this number.
+struct probe_descriptor {
+    int fd; // -1: /dev/null
+    int number;
+};
+
+// Two ends that were opened (if `good`) get numbers above those that a helper finds, so that none
+// is in the way of another; what is left of `low` is closed. False with errno. [any-thread]
+bool probe_ends_raise(bool good, int low[2], int out_ends[2]);
+// Closes those that are not -1, and sets both to that. [any-thread]
+void probe_ends_close(int ends[2]);
+// Starts it in a session of its own, where there are such, else in a process group. A privileged
+// process passes nothing of its environment on: the helper would not be privileged and believe it.
+// Returns an errno. [any-thread]
+int probe_process_spawn(const char *helper, const char *const *arguments,
+                        const struct probe_descriptor *given, size_t count, long *out_pid);
+// Fails with the status that the errno of starting a process stands for. [any-thread]
+enum ggml_host_status probe_process_fail(int error, const char *process, const char *what);
+
+// --- running
+
 // Waits until one of them says something, at most so long. [any-thread]
 void probe_process_wait(const struct probe_process *const *processes, size_t count, int timeout_ms);
 // Takes what is there; *out_n is 0 if nothing is. Closes the pipe at its end. IO_ERROR.

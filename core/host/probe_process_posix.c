@@ -29,6 +29,7 @@
 extern char **environ;
 
 #define HELPER_NAME "ggml-probe"
+#define PROCESS "a helper process"
 
 // --- the helper ----------------------------------------------------------------------------------
 
@@ -96,40 +97,48 @@ enum ggml_host_status probe_key_new(uint8_t out_key[PROBE_KEY_SIZE]) {
 
 // --- starting ------------------------------------------------------------------------------------
 
-static void close_ends(int ends[2]) {
+void probe_ends_close(int ends[2]) {
     for (int i = 0; i < 2; ++i) {
         if (ends[i] >= 0) close(ends[i]);
         ends[i] = -1;
     }
 }
 
-// Above the numbers that the helper gets, so that no end is in the way of another.
-static bool open_pipe(int out_ends[2]) {
+bool probe_ends_raise(bool good, int low[2], int out_ends[2]) {
     enum { FIRST_NUMBER = 10 };
-    int low[2] = {-1, -1};
     out_ends[0] = out_ends[1] = -1;
-    if (ggml_fault(GGML_FAULT_PIPE)) return false;
-#ifdef __APPLE__
-    bool good = pipe(low) == 0;
-#else
-    bool good = pipe2(low, O_CLOEXEC) == 0;
-#endif
     for (int i = 0; i < 2 && good; ++i) {
         out_ends[i] = fcntl(low[i], F_DUPFD_CLOEXEC, FIRST_NUMBER);
         good = out_ends[i] >= 0;
     }
     const int error = errno;
-    close_ends(low);
-    if (!good) close_ends(out_ends);
+    probe_ends_close(low);
+    if (!good) probe_ends_close(out_ends);
     errno = error;
     return good;
 }
 
-static int set_actions(posix_spawn_file_actions_t *actions, int request, int answer) {
-    int error = posix_spawn_file_actions_adddup2(actions, request, 0);
-    for (int i = 1; i <= 2 && error == 0; ++i)
-        error = posix_spawn_file_actions_addopen(actions, i, "/dev/null", O_WRONLY, 0);
-    if (error == 0) error = posix_spawn_file_actions_adddup2(actions, answer, PROBE_ANSWER_FD);
+static bool open_pipe(int out_ends[2]) {
+    int low[2] = {-1, -1};
+    if (ggml_fault(GGML_FAULT_PIPE)) return false;
+#ifdef __APPLE__
+    const bool good = pipe(low) == 0;
+#else
+    const bool good = pipe2(low, O_CLOEXEC) == 0;
+#endif
+    return probe_ends_raise(good, low, out_ends);
+}
+
+static int set_actions(posix_spawn_file_actions_t *actions, const struct probe_descriptor *given,
+                       size_t count) {
+    int error = 0;
+    for (size_t i = 0; i < count && error == 0; ++i) {
+        const int number = given[i].number;
+        error = given[i].fd >= 0
+                    ? posix_spawn_file_actions_adddup2(actions, given[i].fd, number)
+                    : posix_spawn_file_actions_addopen(actions, number, "/dev/null",
+                                                       number == 0 ? O_RDONLY : O_WRONLY, 0);
+    }
     return error;
 }
 
@@ -152,11 +161,9 @@ static int set_attributes(posix_spawnattr_t *attributes) {
     return error;
 }
 
-// Answers an errno. A privileged process passes nothing of its environment on: the helper would
-// not be privileged and believe it.
-static int spawn(const char *helper, const char *plugin, int request, int answer, long *out_pid) {
+int probe_process_spawn(const char *helper, const char *const *arguments,
+                        const struct probe_descriptor *given, size_t count, long *out_pid) {
     static char *const nothing[] = {NULL};
-    char *arguments[] = {(char *)HELPER_NAME, (char *)plugin, NULL};
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     pid_t pid = 0;
@@ -168,10 +175,10 @@ static int spawn(const char *helper, const char *plugin, int request, int answer
         posix_spawn_file_actions_destroy(&actions);
         return error;
     }
-    error = set_actions(&actions, request, answer);
+    error = set_actions(&actions, given, count);
     if (error == 0) error = set_attributes(&attributes);
     if (error == 0) {
-        error = posix_spawn(&pid, helper, &actions, &attributes, arguments,
+        error = posix_spawn(&pid, helper, &actions, &attributes, (char *const *)arguments,
                             ggml_env_privileged() ? nothing : environ);
     }
     posix_spawnattr_destroy(&attributes);
@@ -180,7 +187,7 @@ static int spawn(const char *helper, const char *plugin, int request, int answer
     return error;
 }
 
-static enum ggml_host_status fail_with(int error, const char *what) {
+enum ggml_host_status probe_process_fail(int error, const char *process, const char *what) {
     enum ggml_host_status status = GGML_HOST_IO_ERROR;
     if (error == ENOENT || error == EACCES || error == EPERM || error == ENOSYS ||
         error == ENOEXEC) {
@@ -188,7 +195,7 @@ static enum ggml_host_status fail_with(int error, const char *what) {
     }
     if (error == ENOMEM) status = GGML_HOST_OUT_OF_MEMORY;
     if (error == EAGAIN || error == EMFILE || error == ENFILE) status = GGML_HOST_BUSY;
-    return ggml_fail(status, "%s can't be %s: %s", "a helper process", what, strerror(error));
+    return ggml_fail(status, "%s can't be %s: %s", process, what, strerror(error));
 }
 
 static bool write_request(int fd, const struct probe_request *request) {
@@ -208,19 +215,23 @@ enum ggml_host_status probe_process_start(const char *helper, const char *plugin
     *out_process = (struct probe_process){.fd = -1};
     if (!open_pipe(question) || !open_pipe(answer) || !write_request(question[1], request) ||
         fcntl(answer[0], F_SETFL, O_NONBLOCK) != 0) {
-        status = fail_with(errno, "talked to");
+        status = probe_process_fail(errno, PROCESS, "talked to");
         goto fail;
     }
-    const int error = spawn(helper, plugin, question[0], answer[1], &out_process->pid);
+    const char *const arguments[] = {HELPER_NAME, plugin, NULL};
+    const struct probe_descriptor given[] = {
+        {question[0], 0}, {-1, 1}, {-1, 2}, {answer[1], PROBE_ANSWER_FD}};
+    const int error = probe_process_spawn(helper, arguments, given,
+                                          sizeof(given) / sizeof(given[0]), &out_process->pid);
     if (error != 0) {
-        status = fail_with(error, "started");
+        status = probe_process_fail(error, PROCESS, "started");
         goto fail;
     }
     out_process->fd = answer[0];
     answer[0] = -1;
 fail:
-    close_ends(question);
-    close_ends(answer);
+    probe_ends_close(question);
+    probe_ends_close(answer);
     return status;
 }
 

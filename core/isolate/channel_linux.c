@@ -2,8 +2,6 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -11,13 +9,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/env.h"
 #include "base/fault.h"
 #include "base/status.h"
 #include "ggml-impl.h"
 #include "isolate/channel.h"
 
-extern char **environ;
+#define PROCESS "a process for an isolated device"
 
 // A process may be gone while something that it left holds the socket: look at least this often.
 enum { TICK_MS = 100, PATIENCE_MS = 2000 };
@@ -61,89 +58,18 @@ void shared_memory_free(struct shared_memory *memory) {
 
 // --- starting ------------------------------------------------------------------------------------
 
-static void close_ends(int ends[2]) {
-    for (int i = 0; i < 2; ++i) {
-        if (ends[i] >= 0) close(ends[i]);
-        ends[i] = -1;
-    }
-}
-
-// Above the number that the helper gets. Waiting for an answer ends after a moment, so that the
-// process can be looked at.
+// Waiting for an answer ends after a moment, so that the process can be looked at.
 static bool open_sockets(int out_ends[2]) {
-    enum { FIRST_NUMBER = 10 };
     const struct timeval tick = {.tv_usec = TICK_MS * 1000};
     int low[2] = {-1, -1};
-    out_ends[0] = out_ends[1] = -1;
     if (ggml_fault(GGML_FAULT_PIPE)) return false;
-    bool good = socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, low) == 0;
-    for (int i = 0; i < 2 && good; ++i) {
-        out_ends[i] = fcntl(low[i], F_DUPFD_CLOEXEC, FIRST_NUMBER);
-        good = out_ends[i] >= 0;
-    }
-    if (good) good = setsockopt(out_ends[0], SOL_SOCKET, SO_RCVTIMEO, &tick, sizeof(tick)) == 0;
+    const bool good = socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, low) == 0;
+    if (!probe_ends_raise(good, low, out_ends)) return false;
+    if (setsockopt(out_ends[0], SOL_SOCKET, SO_RCVTIMEO, &tick, sizeof(tick)) == 0) return true;
     const int error = errno;
-    close_ends(low);
-    if (!good) close_ends(out_ends);
+    probe_ends_close(out_ends);
     errno = error;
-    return good;
-}
-
-// What the driver says on its standard error stays to be seen.
-static int set_actions(posix_spawn_file_actions_t *actions, int socket) {
-    int error = posix_spawn_file_actions_addopen(actions, 0, "/dev/null", O_RDONLY, 0);
-    if (error == 0) error = posix_spawn_file_actions_addopen(actions, 1, "/dev/null", O_WRONLY, 0);
-    if (error == 0) error = posix_spawn_file_actions_adddup2(actions, socket, ISOLATE_SOCKET_FD);
-    return error;
-}
-
-// A session of its own: what a person types ends the application, and with it the helper.
-static int set_attributes(posix_spawnattr_t *attributes) {
-    sigset_t none, all;
-    sigemptyset(&none);
-    sigfillset(&all);
-    int error = posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK |
-                                                         POSIX_SPAWN_SETSIGDEF);
-    if (error == 0) error = posix_spawnattr_setsigmask(attributes, &none);
-    if (error == 0) error = posix_spawnattr_setsigdefault(attributes, &all);
-    return error;
-}
-
-// Answers an errno. As for probing, a privileged process passes nothing of its environment on.
-static int spawn(const char *helper, const char *plugin, int socket, long *out_pid) {
-    static char *const nothing[] = {NULL};
-    char *arguments[] = {"ggml-probe", ISOLATE_ARGUMENT, (char *)plugin, NULL};
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    pid_t pid = 0;
-    if (ggml_fault(GGML_FAULT_SPAWN)) return errno;
-    int error = posix_spawn_file_actions_init(&actions);
-    if (error != 0) return error;
-    error = posix_spawnattr_init(&attributes);
-    if (error != 0) {
-        posix_spawn_file_actions_destroy(&actions);
-        return error;
-    }
-    error = set_actions(&actions, socket);
-    if (error == 0) error = set_attributes(&attributes);
-    if (error == 0) {
-        error = posix_spawn(&pid, helper, &actions, &attributes, arguments,
-                            ggml_env_privileged() ? nothing : environ);
-    }
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&actions);
-    *out_pid = pid;
-    return error;
-}
-
-static enum ggml_host_status fail_with(int error, const char *what) {
-    enum ggml_host_status status = GGML_HOST_IO_ERROR;
-    if (error == ENOENT || error == EACCES || error == EPERM || error == ENOEXEC)
-        status = GGML_HOST_UNSUPPORTED;
-    if (error == ENOMEM) status = GGML_HOST_OUT_OF_MEMORY;
-    if (error == EAGAIN || error == EMFILE || error == ENFILE) status = GGML_HOST_BUSY;
-    return ggml_fail(status, "a process for an isolated device can't be %s: %s", what,
-                     strerror(error));
+    return false;
 }
 
 enum ggml_host_status channel_open(struct channel *channel, const char *helper, const char *plugin,
@@ -155,8 +81,12 @@ enum ggml_host_status channel_open(struct channel *channel, const char *helper, 
     channel->owner = (long)getpid();
     channel->deadline_ms = deadline_ms;
     channel->process.fd = -1;
-    if (!open_sockets(ends)) return fail_with(errno, "talked to");
-    const int error = spawn(helper, plugin, ends[1], &channel->process.pid);
+    if (!open_sockets(ends)) return probe_process_fail(errno, PROCESS, "talked to");
+    // What the driver says on its standard error stays to be seen.
+    const char *const arguments[] = {"ggml-probe", ISOLATE_ARGUMENT, plugin, NULL};
+    const struct probe_descriptor given[] = {{-1, 0}, {-1, 1}, {ends[1], ISOLATE_SOCKET_FD}};
+    const int error = probe_process_spawn(helper, arguments, given,
+                                          sizeof(given) / sizeof(given[0]), &channel->process.pid);
     if (error == 0) {
         atomic_store(&channel->pid, channel->process.pid);
         channel->process.fd = ends[0];
@@ -164,8 +94,8 @@ enum ggml_host_status channel_open(struct channel *channel, const char *helper, 
     } else {
         channel->process.pid = 0;
     }
-    close_ends(ends);
-    return error == 0 ? GGML_HOST_OK : fail_with(error, "started");
+    probe_ends_close(ends);
+    return error == 0 ? GGML_HOST_OK : probe_process_fail(error, PROCESS, "started");
 }
 
 // --- ending --------------------------------------------------------------------------------------
