@@ -195,29 +195,40 @@ static void *load_meanwhile(void *path) {
     return NULL;
 }
 
+// Starts what waits for the disk once it has opened `opens_before` files.
+static void start_slow(pthread_t *out_thread, void *(*function)(void *argument), char *argument) {
+    atomic_store(&n_errors, 0);
+    sem_init(&disk, 0, 0);
+    sem_init(&disk_reached, 0, 0);
+    assert_int_equal(pthread_create(out_thread, NULL, function, argument), 0);
+    sem_wait(&disk_reached);
+}
+
+// Another thread loads this file before the disk answers the one that waits for it.
+static void expect_meanwhile(pthread_t waits, char *path) {
+    pthread_t other;
+    struct timespec limit;
+    assert_int_equal(pthread_create(&other, NULL, load_meanwhile, path), 0);
+    clock_gettime(CLOCK_REALTIME, &limit);
+    limit.tv_sec += 5;
+    const int late = pthread_timedjoin_np(other, NULL, &limit);
+    sem_post(&disk);
+    pthread_join(waits, NULL);
+    if (late) pthread_join(other, NULL);
+    assert_int_equal(late, 0);
+    assert_int_equal(atomic_load(&n_errors), 0);
+}
+
 static void test_f16_a_slow_file_holds_up_nobody_else(void **state) {
     (void)state;
     char slow[600], other[600];
-    pthread_t threads[2];
-    struct timespec limit;
+    pthread_t waits;
     fill();
-    atomic_store(&n_errors, 0);
     snprintf(slow, sizeof(slow), "%s", plugin_dir_path(&dir, "ggml-marker.so"));
     snprintf(other, sizeof(other), "%s", plugin_dir_path(&dir, "ggml-gpu.so"));
     opens_before = 0;
-    sem_init(&disk, 0, 0);
-    sem_init(&disk_reached, 0, 0);
-    assert_int_equal(pthread_create(&threads[0], NULL, load_from_slow_disk, slow), 0);
-    sem_wait(&disk_reached);
-    assert_int_equal(pthread_create(&threads[1], NULL, load_meanwhile, other), 0);
-    clock_gettime(CLOCK_REALTIME, &limit);
-    limit.tv_sec += 5;
-    const int late = pthread_timedjoin_np(threads[1], NULL, &limit);
-    sem_post(&disk);
-    pthread_join(threads[0], NULL);
-    if (late) pthread_join(threads[1], NULL);
-    assert_int_equal(late, 0);
-    assert_int_equal(atomic_load(&n_errors), 0);
+    start_slow(&waits, load_from_slow_disk, slow);
+    expect_meanwhile(waits, other);
     unload_everything();
     plugin_dir_close(&dir);
 }
@@ -232,29 +243,16 @@ static void *load_all_from_slow_disk(void *folder) {
 // Wherever the one that looks at all files waits, another loads a file that the first has not seen.
 static void load_beside_all(int n_opens) {
     char late_path[600];
-    pthread_t threads[2];
-    struct timespec limit;
+    pthread_t waits;
     fill();
     const enum ggml_host_status first = ggml_plugin_load_all(dir.path, NULL);
     assert_int_equal(first, GGML_HOST_OK);
     unload_everything();
-    atomic_store(&n_errors, 0);
     snprintf(late_path, sizeof(late_path), "%s", plugin_dir_path(&dir, "ggml-late.so"));
     opens_before = n_opens;
-    sem_init(&disk, 0, 0);
-    sem_init(&disk_reached, 0, 0);
-    assert_int_equal(pthread_create(&threads[0], NULL, load_all_from_slow_disk, dir.path), 0);
-    sem_wait(&disk_reached);
+    start_slow(&waits, load_all_from_slow_disk, dir.path);
     assert_int_equal(rename(plugin_dir_path(&dir, "ggml-other.so"), late_path), 0);
-    assert_int_equal(pthread_create(&threads[1], NULL, load_meanwhile, late_path), 0);
-    clock_gettime(CLOCK_REALTIME, &limit);
-    limit.tv_sec += 5;
-    const int late = pthread_timedjoin_np(threads[1], NULL, &limit);
-    sem_post(&disk);
-    pthread_join(threads[0], NULL);
-    if (late) pthread_join(threads[1], NULL);
-    assert_int_equal(late, 0);
-    assert_int_equal(atomic_load(&n_errors), 0);
+    expect_meanwhile(waits, late_path);
     const struct ggml_plugin_record *record = plugin_dir_record(&dir, "ggml-late.so");
     assert_int_equal(record->status, GGML_HOST_OK);
     assert_non_null(record->reg);
