@@ -246,7 +246,7 @@ struct ggml_isolate_options {
     size_t size;
     const char *helper;   // absolute path of the helper; NULL: it is looked for
     uint32_t deadline_ms; // for each call, a graph included, at most an hour: a process that takes
-                          // longer is ended; 0: none, but 15 seconds for the start
+                          // longer is ended; 0: none. The start may take 15 seconds at least
 };
 
 // Makes a device that is computed by a process of its own, with the name, type and operations of

@@ -234,7 +234,7 @@ enum ggml_host_status ggml_host_isolate(ggml_backend_dev_t device,
     struct isolated_device *isolated = ggml_mem_calloc(1, sizeof(*isolated));
     if (!isolated) return ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory", __func__);
     host_live_add(device);
-    const uint32_t start_ms = options.deadline_ms ? options.deadline_ms : START_MS;
+    const uint32_t start_ms = options.deadline_ms > START_MS ? options.deadline_ms : START_MS;
     status = channel_open(&isolated->channel, helper, place.path, device_label(device), start_ms);
     if (status == GGML_HOST_OK) status = start_plugin(isolated, &place);
     if (status == GGML_HOST_OK) {

@@ -49,8 +49,10 @@ static int64_t any_extent(void) {
     return below(6) ? 1 + (int64_t)below(6) : odd[below(sizeof(odd) / sizeof(odd[0]))];
 }
 
+// Aligned for every type, or far out: C does not define what reads other addresses, though most
+// processors do it.
 static size_t any_bytes(void) {
-    static const size_t odd[] = {1, 2, SIZE_MAX, SIZE_MAX / 2, (size_t)1 << 40};
+    static const size_t odd[] = {SIZE_MAX, SIZE_MAX / 2, (size_t)1 << 40};
     return below(6) ? 4 * below(16) : odd[below(sizeof(odd) / sizeof(odd[0]))];
 }
 
