@@ -201,7 +201,7 @@ static void test_this_machine_against_the_kernel(void **state) {
         {BIT(AVX_VNNI), "avx_vnni"},
     };
     static char flags[16384];
-    if (!read_flags(flags, sizeof(flags))) skip();
+    if (!read_flags(flags, sizeof(flags))) return; // the system does not tell
     const uint64_t features = ggml_host_cpu_features();
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
         print_message("# %s\n", rows[i].flag);

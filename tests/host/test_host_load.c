@@ -444,7 +444,7 @@ static void test_more_cpu_features_win_then_byte_order(void **state) {
     add_as("ggml-twin-a.so", "ggml-twin-2.so");
     add_as("ggml-twin-a.so", "ggml-twin-3.so");
     const uint64_t host = ggml_host_cpu_features();
-    if (host == 0) skip();
+    if (host == 0) return;
     const uint64_t one = host & (~host + 1);
     for (int i = 2; i <= 3; ++i) {
         plugin_dir_patch(&dir, i == 2 ? "ggml-twin-2.so" : "ggml-twin-3.so",
