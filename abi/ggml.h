@@ -126,6 +126,13 @@ __host__ __device__ constexpr inline void ggml_unused_vars_impl(Args &&...) noex
     } while (0)
 #endif
 
+// Numbers of operations, sub-operations and types from here on are never used by the contract: each
+// vendor's own, declined by everybody else.
+#define GGML_FIRST_PRIVATE 0x10000
+
+// Of a tensor's flags those that must be understood.
+#define GGML_TENSOR_FLAGS_STRICT 0xffff0000u
+
 // Rounds x up to a multiple of n; n must be a power of two.
 #define GGML_PAD(x, n) (((x) + (n)-1) & ~((n)-1))
 
@@ -210,13 +217,13 @@ enum ggml_op {
 };
 
 enum ggml_unary_op {
-#define GGML_UNARY_ROW(number, name) GGML_UNARY_OP_##name = number,
+#define GGML_UNARY_ROW(number, name, ...) GGML_UNARY_OP_##name = number,
 #include "unary_list.inl"
     GGML_UNARY_OP_COUNT = 22,
 };
 
 enum ggml_glu_op {
-#define GGML_GLU_ROW(number, name) GGML_GLU_OP_##name = number,
+#define GGML_GLU_ROW(number, name, ...) GGML_GLU_OP_##name = number,
 #include "glu_list.inl"
     GGML_GLU_OP_COUNT = 7,
 };
@@ -297,12 +304,10 @@ enum ggml_log_level {
     GGML_LOG_LEVEL_CONT = 5,
 };
 
+// Bits 0 to 15 may be ignored by those who don't know them; the others must be understood.
 enum ggml_tensor_flag {
-    GGML_TENSOR_FLAG_INPUT = 1,
-    GGML_TENSOR_FLAG_OUTPUT = 2,
-    GGML_TENSOR_FLAG_PARAM = 4,
-    GGML_TENSOR_FLAG_LOSS = 8,
-    GGML_TENSOR_FLAG_COMPUTE = 16,
+#define GGML_TENSOR_FLAG_ROW(value, name, since) GGML_TENSOR_FLAG_##name = value,
+#include "flag_list.inl"
 };
 
 enum ggml_tri_type {
@@ -366,6 +371,8 @@ struct ggml_tensor {
     void *data;                   // address on its device; NULL: not allocated
     char name[GGML_MAX_NAME];
     void *extra; // the backend's
+    // Zero. A later minor of the contract may put the address of a struct there that says more of
+    // the tensor: what does not know that struct must not compute with such a tensor.
     char padding[8];
 };
 

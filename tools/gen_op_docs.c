@@ -62,6 +62,41 @@ static bool computes(const char *path, const char *op) {
     return found;
 }
 
+struct sub_op {
+    enum ggml_op op;
+    const char *name;
+    const char *params;
+};
+
+static const struct sub_op sub_ops[] = {
+#define GGML_OP_PARAM(text, word, n, since) text "@" #word ", "
+#define GGML_UNARY_ROW(number, name, since, params) {GGML_OP_UNARY, #name, "" params},
+#include "unary_list.inl"
+#define GGML_OP_PARAM(text, word, n, since) text "@" #word ", "
+#define GGML_GLU_ROW(number, name, since, params) {GGML_OP_GLU, #name, "" params},
+#include "glu_list.inl"
+};
+
+// A list that ends in ", ".
+static void print_list(FILE *out, const char *list) {
+    if (list[0] != '\0') fprintf(out, "%.*s", (int)strlen(list) - 2, list);
+}
+
+static void print_params(FILE *out, const struct ggml_op_info *info, enum ggml_op op) {
+    if (info->params[0] == '\0') {
+        fputs(" | | ", out);
+        return;
+    }
+    fputs(" | `", out);
+    print_list(out, info->params);
+    for (size_t i = 0; i < sizeof(sub_ops) / sizeof(sub_ops[0]); ++i) {
+        if (sub_ops[i].op != op || sub_ops[i].params[0] == '\0') continue;
+        fprintf(out, "; %s: ", sub_ops[i].name);
+        print_list(out, sub_ops[i].params);
+    }
+    fputs("` | ", out);
+}
+
 static void print_head(FILE *out, const struct columns *columns) {
     fputs(introduction, out);
     fputs("| # | op | symbol | sources | parameters | flags | builders |", out);
@@ -79,7 +114,7 @@ static void print_table(FILE *out, const struct columns *columns) {
         const struct ggml_op_info *info = ggml_op_info((enum ggml_op)i);
         fprintf(out, "| %d | %s | `%s` | %d", i, info->name, info->symbol, info->min_src);
         if (info->max_src > info->min_src) fprintf(out, "-%d", info->max_src);
-        fprintf(out, info->params[0] != '\0' ? " | `%s` | " : " | %s| ", info->params);
+        print_params(out, info, (enum ggml_op)i);
         print_flags(out, info->flags);
         fprintf(out, "| %s |", info->builders);
         for (int c = 0; c < columns->n; ++c)
@@ -104,8 +139,10 @@ static int check(const char *path, const struct columns *columns) {
     if (expected != NULL) fclose(expected);
     if (committed != NULL) fclose(committed);
     if (a == b) return 0;
-    fprintf(stderr, "%s differs from abi/op_list.inl at line %d: run gen-op-docs "
-                    "CPU=docs/ops-cpu.md Vulkan=docs/ops-vulkan.md > %s\n", path, line, path);
+    fprintf(stderr,
+            "%s differs from abi/op_list.inl at line %d: run gen-op-docs "
+            "CPU=docs/ops-cpu.md Vulkan=docs/ops-vulkan.md > %s\n",
+            path, line, path);
     return 1;
 }
 

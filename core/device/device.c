@@ -3,7 +3,9 @@
 
 #include "device/check.h"
 #include "ggml-impl.h"
+#include "ggml-plugin.h"
 #include "host/live.h"
+#include "op/op_since.h"
 
 const char *ggml_backend_dev_name(ggml_backend_dev_t device) {
     if (!device_given(device, __func__, "device")) return "NULL";
@@ -154,8 +156,19 @@ static bool op_given(const char *function, const struct ggml_tensor *op) {
     return false;
 }
 
+// Whether the node means something that came after the device's plugin was built. Only an older
+// plugin is asked about: what a newer one does not know it declines itself.
+static bool is_newer(const struct ggml_tensor *op, ggml_backend_dev_t device) {
+    if (GGML_CONTRACT_MINOR == 0) return false;
+    const int needed = op_needs_minor(op);
+    if (needed == 0) return false;
+    const int minor = host_device_minor(device);
+    return minor < GGML_CONTRACT_MINOR && needed > minor;
+}
+
 bool ggml_backend_dev_supports_op(ggml_backend_dev_t device, const struct ggml_tensor *op) {
     if (!device_given(device, __func__, "device") || !op_given(__func__, op)) return false;
+    if (is_newer(op, device)) return false;
     if (device->iface.supports_op) return device->iface.supports_op(device, op);
     return device_offers(false, __func__, device_label(device), "supports_op");
 }

@@ -20,7 +20,7 @@ const char *ggml_op_symbol(enum ggml_op op) {
 
 const char *ggml_unary_op_name(enum ggml_unary_op op) {
     switch ((int)op) {
-#define GGML_UNARY_ROW(number, name) case number: return #name;
+#define GGML_UNARY_ROW(number, name, ...) case number: return #name;
 #include "unary_list.inl"
     default: return "UNKNOWN";
     }
@@ -28,7 +28,7 @@ const char *ggml_unary_op_name(enum ggml_unary_op op) {
 
 const char *ggml_glu_op_name(enum ggml_glu_op op) {
     switch ((int)op) {
-#define GGML_GLU_ROW(number, name) case number: return #name;
+#define GGML_GLU_ROW(number, name, ...) case number: return #name;
 #include "glu_list.inl"
     default: return "UNKNOWN";
     }

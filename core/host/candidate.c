@@ -299,6 +299,7 @@ static enum ggml_host_status enter(struct candidate *candidate, struct host_plug
     enum ggml_host_status status = find_entry(candidate, plugin, &entry);
     if (status != GGML_HOST_OK) return status;
     plugin->flags = candidate->note.flags;
+    plugin->contract_minor = candidate->note.contract_minor;
     plugin->stays |= (plugin->flags & GGML_PLUGIN_FLAG_NO_UNLOAD) != 0;
     ggml_clear_error();
     const int32_t answer = entry(host_table(), &table);

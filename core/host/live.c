@@ -29,3 +29,12 @@ void host_live_add(ggml_backend_dev_t device) {
 void host_live_remove(ggml_backend_dev_t device) {
     count(device, (size_t)-1);
 }
+
+int host_device_minor(ggml_backend_dev_t device) {
+    unsigned section;
+    const struct snapshot *snapshot = snapshot_enter(&section);
+    const struct host_plugin *plugin = find_plugin(snapshot, device);
+    const int minor = plugin ? plugin->contract_minor : GGML_CONTRACT_MINOR;
+    snapshot_leave(section);
+    return minor;
+}

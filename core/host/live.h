@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Counts the streams, buffers, events and plans that live on each plugin's devices, so that a
-// plugin in use is never unloaded.
+// From a device to its plugin: counts the streams, buffers, events and plans that live on each
+// plugin's devices, so that a plugin in use is never unloaded, and tells which contract it knows.
 #ifndef GGML_HOST_LIVE_H
 #define GGML_HOST_LIVE_H
 
@@ -10,5 +10,9 @@
 // ignored. Lock-free. [any-thread]
 void host_live_add(ggml_backend_dev_t device);
 void host_live_remove(ggml_backend_dev_t device);
+
+// Contract minor that the device's plugin was built with; the host's own for a device that belongs
+// to no plugin. Lock-free. [any-thread]
+int host_device_minor(ggml_backend_dev_t device);
 
 #endif

@@ -18,6 +18,7 @@ struct host_plugin *plugin_new(const char *path, const char *name) {
     plugin->path = arena_strdup(&plugin->arena, path);
     plugin->name = arena_strdup(&plugin->arena, name);
     plugin->reg_name = "";
+    plugin->contract_minor = GGML_CONTRACT_MINOR;
     if (plugin->path && plugin->name) return plugin;
 fail:
     if (plugin) arena_free(&plugin->arena);

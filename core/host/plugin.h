@@ -27,6 +27,7 @@ struct host_plugin {
     const char *reg_name;
     struct plugin_file_id id; // zero unless from a file
     uint32_t flags;           // enum ggml_plugin_flag
+    int contract_minor;       // of its note; the host's own if registered by hand
     bool stays;               // its library is never unmapped
     struct dl_library *library;
     const struct ggml_plugin_table *table;

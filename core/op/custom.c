@@ -29,7 +29,11 @@ bool op_shape_custom(struct op_call *call) {
 
 static struct ggml_tensor *build_custom(struct op_call *call, void (*fun)(void), int n_tasks,
                                         void *userdata, bool inplace) {
-    const struct custom_params p = {.fun = fun, .n_tasks = n_tasks, .userdata = userdata};
+    struct custom_params p;
+    memset(&p, 0, sizeof(p)); // the gap between its members is a parameter word without a meaning
+    p.fun = fun;
+    p.n_tasks = n_tasks;
+    p.userdata = userdata;
     memcpy(call->params, &p, sizeof(p));
     return inplace ? op_build_inplace(call) : op_build(call);
 }

@@ -3,7 +3,9 @@
 
 #include "op/op_rules.h"
 
-#define GGML_OP_ROW(number, NAME, symbol, min, max, type, shape, cost, flops, flag, made_by, text) \
+#define GGML_OP_PARAM(text, word, n, since) text "@" #word ", "
+#define GGML_OP_ROW(number, NAME, symbol, min, max, type, shape, cost, flops, flag, made_by,       \
+                    since, more)                                                                   \
     [number] = {#NAME,                                                                             \
                 symbol,                                                                            \
                 min,                                                                               \
@@ -14,7 +16,7 @@
                 flops,                                                                             \
                 GGML_OP_FLAG_##flag,                                                               \
                 made_by,                                                                           \
-                text},
+                "" more},
 static const struct ggml_op_info op_infos[GGML_OP_COUNT] = {
 #include "op_list.inl"
 };

@@ -33,7 +33,7 @@ struct ggml_op_info {
     double flops; // handed to cost_rule
     enum ggml_op_flag flags;
     const char *builders;
-    const char *params;
+    const char *params; // "i32 n_dims@1, i32 mode@2, "
 };
 
 // The row of an op, or NULL for a number outside the list. Constant. [any-thread]

@@ -4,7 +4,7 @@
 #include "quant/quant.h"
 
 static const struct ggml_type_traits type_traits[GGML_TYPE_COUNT] = {
-#define GGML_TYPE_ROW(number, id, name, block, size, quantized)                                    \
+#define GGML_TYPE_ROW(number, id, name, block, size, quantized, since)                             \
     [number].type_name = name, [number].blck_size = block, [number].type_size = size,              \
     [number].is_quantized = quantized,
 #define GGML_TYPE_REMOVED(number, name) [number].type_name = name,

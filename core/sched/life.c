@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "base/status.h"
 #include "base/thread_guard.h"
+#include "host/live.h"
 #include "sched/sched.h"
 
 const char *sched_reason_text(enum sched_reason reason) {
@@ -141,6 +142,7 @@ static bool prepare(struct ggml_backend_sched *sched, ggml_backend_t *backends,
         sched->streams[b].backend = backends[b];
         sched->streams[b].device = backends[b]->device;
         sched->streams[b].allowed = true;
+        sched->streams[b].contract_minor = host_device_minor(backends[b]->device);
         stream_watch_start(&sched->streams[b].watch, backends[b]);
     }
     for (int b = 0; b < sched->n_backends; ++b) {

@@ -10,9 +10,11 @@
 #include "ggml-backend-impl.h"
 #include "ggml-host.h"
 #include "ggml-impl.h"
+#include "ggml-plugin.h"
 #include "graph/gallocr.h"
 #include "graph/memory_quick.h"
 #include "graph/tensor_index.h"
+#include "op/op_since.h"
 #include "sched/tensor_map.h"
 #include "sched/tensor_pool.h"
 
@@ -137,6 +139,7 @@ struct sched_stream {
     ggml_backend_event_t events[SCHED_PIPELINE_COPIES]; // by copy; NULL: none
     bool busy;                                          // may have queued work
     bool allowed;                                       // nodes may be placed there
+    int contract_minor;                                 // that its device was built with
     uint64_t done_run;                                  // runs up to this one are finished
     struct stream_watch watch;                          // the application may free it first
 };
@@ -427,6 +430,8 @@ void sched_restore(struct ggml_backend_sched *sched, struct ggml_cgraph *graph);
 static inline bool sched_ask(const struct ggml_backend_sched *sched,
                              const struct ggml_tensor *tensor, int32_t backend) {
     const ggml_backend_dev_t device = sched->streams[backend].device;
+    const int minor = sched->streams[backend].contract_minor;
+    if (minor < GGML_CONTRACT_MINOR && op_needs_minor(tensor) > minor) return false;
     return device->iface.supports_op ? device->iface.supports_op(device, tensor)
                                      : ggml_backend_dev_supports_op(device, tensor);
 }

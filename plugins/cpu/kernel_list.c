@@ -4,7 +4,7 @@
 #include <pthread.h>
 
 // Neither list of the quantised types may forget one.
-#define GGML_TYPE_ROW(number, name, text, block, size, quantized)                                  \
+#define GGML_TYPE_ROW(number, name, text, block, size, quantized, since)                           \
     _Static_assert(((T_QUANTS >> number) & 1) == quantized, "T_QUANTS and " #name);
 #include "type_list.inl"
 

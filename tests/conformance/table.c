@@ -4,17 +4,17 @@
 
 #define GGML_OP_ROW(number, name, ...) extern const struct conformance_op conformance_op_##name;
 #include "op_list.inl"
-#define GGML_UNARY_ROW(number, name) extern const struct conformance_op conformance_op_##name;
+#define GGML_UNARY_ROW(number, name, ...) extern const struct conformance_op conformance_op_##name;
 #include "unary_list.inl"
-#define GGML_GLU_ROW(number, name) extern const struct conformance_op conformance_op_##name;
+#define GGML_GLU_ROW(number, name, ...) extern const struct conformance_op conformance_op_##name;
 #include "glu_list.inl"
 
 const struct conformance_op *const conformance_table[] = {
 #define GGML_OP_ROW(number, name, ...) &conformance_op_##name,
 #include "op_list.inl"
-#define GGML_UNARY_ROW(number, name) &conformance_op_##name,
+#define GGML_UNARY_ROW(number, name, ...) &conformance_op_##name,
 #include "unary_list.inl"
-#define GGML_GLU_ROW(number, name) &conformance_op_##name,
+#define GGML_GLU_ROW(number, name, ...) &conformance_op_##name,
 #include "glu_list.inl"
 };
 

@@ -297,9 +297,9 @@ CHECK_ROW("op.no-elements", 83, "op.sum", op_no_elements, 0, "tensors without el
               "claimed: every case of " name " is right")
 #define GGML_OP_ROW(number, name, ...) CONFORMANCE_ROW(#name)
 #include "op_list.inl"
-#define GGML_UNARY_ROW(number, name) CONFORMANCE_ROW(#name)
+#define GGML_UNARY_ROW(number, name, ...) CONFORMANCE_ROW(#name)
 #include "unary_list.inl"
-#define GGML_GLU_ROW(number, name) CONFORMANCE_ROW(#name)
+#define GGML_GLU_ROW(number, name, ...) CONFORMANCE_ROW(#name)
 #include "glu_list.inl"
 #undef CONFORMANCE_ROW
 CHECK_ROW("op.bad-index", 69, "op.conformance.GET_ROWS", op_bad_index, 0,

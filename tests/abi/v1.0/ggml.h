@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ggml.h: tensors, operations, graphs. Source-compatible with ggml 0.21.
+// ggml.h: tensors, operations, graphs. Source-compatible with ggml 0.27.
 //
 // Compiles alone as C11 and as C++17.
 //
@@ -82,11 +82,12 @@
 #define GGML_MAX_N_THREADS 512
 #define GGML_MAX_OP_PARAMS 64
 
-// The library itself must be built with the same value (meson option max_name): it decides the size
-// of struct ggml_tensor. A plugin built with another value is refused.
-#ifndef GGML_MAX_NAME
-#define GGML_MAX_NAME 64
+// Size of a tensor's name and so part of the layout of struct ggml_tensor: the same for everybody.
+#if defined(GGML_MAX_NAME) && GGML_MAX_NAME != 64
+#error "GGML_MAX_NAME is 64 in ggml-host: remove its definition, longer names are cut to fit"
 #endif
+#undef GGML_MAX_NAME
+#define GGML_MAX_NAME 64
 
 #define GGML_DEFAULT_N_THREADS 4
 #define GGML_DEFAULT_GRAPH_SIZE 2048
@@ -125,8 +126,15 @@ __host__ __device__ constexpr inline void ggml_unused_vars_impl(Args &&...) noex
     } while (0)
 #endif
 
+// Numbers of operations, sub-operations and types from here on are never used by the contract: each
+// vendor's own, declined by everybody else.
+#define GGML_FIRST_PRIVATE 0x10000
+
+// Of a tensor's flags those that must be understood.
+#define GGML_TENSOR_FLAGS_STRICT 0xffff0000u
+
 // Rounds x up to a multiple of n; n must be a power of two.
-#define GGML_PAD(x, n) (((x) + (n) - 1) & ~((n) - 1))
+#define GGML_PAD(x, n) (((x) + (n)-1) & ~((n)-1))
 
 #if defined(__GNUC__) || defined(__clang__)
 #define GGML_UNREACHABLE() __builtin_unreachable()
@@ -209,15 +217,15 @@ enum ggml_op {
 };
 
 enum ggml_unary_op {
-#define GGML_UNARY_ROW(number, name) GGML_UNARY_OP_##name = number,
+#define GGML_UNARY_ROW(number, name, ...) GGML_UNARY_OP_##name = number,
 #include "unary_list.inl"
     GGML_UNARY_OP_COUNT = 22,
 };
 
 enum ggml_glu_op {
-#define GGML_GLU_ROW(number, name) GGML_GLU_OP_##name = number,
+#define GGML_GLU_ROW(number, name, ...) GGML_GLU_OP_##name = number,
 #include "glu_list.inl"
-    GGML_GLU_OP_COUNT = 6,
+    GGML_GLU_OP_COUNT = 7,
 };
 
 enum ggml_type {
@@ -233,9 +241,16 @@ enum ggml_status {
     GGML_STATUS_ABORTED = 1,
 };
 
+// How precisely an operation must be computed: a smaller number demands more. What each grade means
+// for an accumulator and for a source is said at ggml_prec_set_acc() and ggml_prec_set_src().
 enum ggml_prec {
-    GGML_PREC_DEFAULT = 0,
+    GGML_PREC_UNDEFINED = 0, // the implementation's choice
+    GGML_PREC_DEFAULT = 0,   // older name of GGML_PREC_UNDEFINED
     GGML_PREC_F32 = 10,
+    GGML_PREC_BF16 = 15,
+    GGML_PREC_F16 = 20,
+    GGML_PREC_Q8 = 30,
+    GGML_PREC_Q4 = 40,
 };
 
 enum ggml_op_hint {
@@ -289,12 +304,10 @@ enum ggml_log_level {
     GGML_LOG_LEVEL_CONT = 5,
 };
 
+// Bits 0 to 15 may be ignored by those who don't know them; the others must be understood.
 enum ggml_tensor_flag {
-    GGML_TENSOR_FLAG_INPUT = 1,
-    GGML_TENSOR_FLAG_OUTPUT = 2,
-    GGML_TENSOR_FLAG_PARAM = 4,
-    GGML_TENSOR_FLAG_LOSS = 8,
-    GGML_TENSOR_FLAG_COMPUTE = 16,
+#define GGML_TENSOR_FLAG_ROW(value, name, since) GGML_TENSOR_FLAG_##name = value,
+#include "flag_list.inl"
 };
 
 enum ggml_tri_type {
@@ -358,6 +371,8 @@ struct ggml_tensor {
     void *data;                   // address on its device; NULL: not allocated
     char name[GGML_MAX_NAME];
     void *extra; // the backend's
+    // Zero. A later minor of the contract may put the address of a struct there that says more of
+    // the tensor: what does not know that struct must not compute with such a tensor.
     char padding[8];
 };
 
@@ -437,7 +452,7 @@ GGML_API void ggml_fp32_to_bf16_row(const float *x, ggml_bf16_t *y, int64_t n);
 // Whether two identities are equal. [any-thread]
 GGML_API bool ggml_guid_matches(ggml_guid_t guid_a, ggml_guid_t guid_b);
 
-// Version ("0.21.0") and source revision of the library; constant, never NULL. [any-thread]
+// Version ("0.27.0") and source revision of the library; constant, never NULL. [any-thread]
 GGML_API const char *ggml_version(void);
 GGML_API const char *ggml_commit(void);
 
@@ -793,7 +808,7 @@ GGML_API bool ggml_threadpool_params_match(const struct ggml_threadpool_params *
 }
 #endif
 
-#include "ggml-op.h"
 #include "ggml-op-image.h"
+#include "ggml-op.h"
 
 #endif
