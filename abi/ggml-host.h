@@ -56,6 +56,23 @@ GGML_API enum ggml_host_status ggml_plugin_set_policy(const struct ggml_plugin_p
 // Loads one plugin by its absolute path. *out_reg is set on success, and also with
 // GGML_HOST_DUPLICATE, then to the one loaded before. Runs the plugin's start-up code. [any-thread]
 GGML_API enum ggml_host_status ggml_plugin_load(const char *path, ggml_backend_reg_t *out_reg);
+// Starts a plugin that is linked into the application (its source compiled with
+// GGML_PLUGIN_BUILTIN=name, which gives it ggml_builtin_note_NAME and ggml_builtin_init_NAME), with
+// everything that is looked at in one from a file: contract, CPU features, layouts, devices. Its
+// note and code stay. *out_reg (may be NULL) is set on success; DUPLICATE if a plugin of that name
+// is linked in and running; else as ggml_plugin_load. [any-thread]
+GGML_API enum ggml_host_status ggml_plugin_load_static(const struct ggml_plugin_note *note,
+                                                       ggml_plugin_init_t init,
+                                                       ggml_backend_reg_t *out_reg);
+// Extension table of a plugin by string id, at least of this revision; NULL if it has none. Valid
+// until the plugin is unloaded. [any-thread]
+GGML_API const void *ggml_backend_reg_get_extension(ggml_backend_reg_t reg, const char *id,
+                                                    uint32_t min_revision);
+// Offers a table of the application to every plugin that asks for this id, from now on and until
+// the process ends. The id is copied and begins with a domain of the application's
+// ("org.example.name"). INVALID_ARGUMENT, DUPLICATE, OUT_OF_MEMORY. [any-thread]
+GGML_API enum ggml_host_status ggml_host_offer_extension(const char *id, uint32_t revision,
+                                                         const void *table);
 // Loads every plugin found: in `dir` only, or with NULL along the search path. *out_loaded (may be
 // NULL): number of backends that became available by this call. May be called again: files that
 // were added since are loaded, and of those that went away the record says so (NOT_FOUND; a plugin
@@ -180,10 +197,10 @@ struct ggml_probe_options {
 
 // Where the answer comes from.
 enum ggml_probe_source {
-    GGML_PROBE_SOURCE_FILE = 0,     // the file alone: nothing of the plugin ran
-    GGML_PROBE_SOURCE_HELPER = 1,   // a helper process, just now
-    GGML_PROBE_SOURCE_CACHE = 2,    // a helper process, earlier
-    GGML_PROBE_SOURCE_PROCESS = 3,  // this process, just now: built in, loaded, or without a helper
+    GGML_PROBE_SOURCE_FILE = 0,    // the file alone: nothing of the plugin ran
+    GGML_PROBE_SOURCE_HELPER = 1,  // a helper process, just now
+    GGML_PROBE_SOURCE_CACHE = 2,   // a helper process, earlier
+    GGML_PROBE_SOURCE_PROCESS = 3, // this process, just now: built in, loaded, or without a helper
 };
 
 struct ggml_probe_record {
@@ -229,8 +246,8 @@ GGML_API size_t ggml_probe_report_count(ggml_probe_report_t report);
 GGML_API const struct ggml_probe_record *ggml_probe_report_get(ggml_probe_report_t report,
                                                                size_t i);
 GGML_API size_t ggml_probe_report_device_count(ggml_probe_report_t report);
-GGML_API const struct ggml_probe_device *
-ggml_probe_report_device_get(ggml_probe_report_t report, size_t i);
+GGML_API const struct ggml_probe_device *ggml_probe_report_device_get(ggml_probe_report_t report,
+                                                                      size_t i);
 GGML_API size_t ggml_probe_report_directory_count(ggml_probe_report_t report);
 GGML_API const struct ggml_plugin_directory *
 ggml_probe_report_directory_get(ggml_probe_report_t report, size_t i);

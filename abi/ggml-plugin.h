@@ -7,8 +7,10 @@
 // needs comes in the host table or from the static helper library (SDK). The numbered rules are in
 // docs/plugin-contract.md.
 //
-// How it grows: within a major version every struct here keeps its offsets. The tables begin with
-// their size and are append-only: read a member only if `size` covers it. Reserved fields are zero.
+// How it grows: within a major version every struct here keeps its offsets. A later minor first
+// names reserved slots, which are zero until then, and appends to a sized table when those run out.
+// So an entry of a table is called, and a pointer in it read, only if `size` covers it and it isn't
+// NULL.
 //
 // Thread tags ([any-thread], [stream], [init]) are defined in ggml.h.
 #ifndef GGML_PLUGIN_H
@@ -19,6 +21,7 @@
 #include <stdint.h>
 
 #include "ggml-backend-impl.h"
+#include "ggml-impl.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -42,7 +45,8 @@ enum ggml_host_status {
     GGML_HOST_STATUS_LIMIT = 0x7fffffff, // the enum is 32 bits wide
 };
 
-// Machines, with the ELF e_machine they stand for.
+// Machines. Contract 1 is for 64-bit machines with the default calling convention of their ABI (its
+// floating-point registers included); X86 and ARM are numbers that a note may carry to be refused.
 enum ggml_machine {
     GGML_MACHINE_NONE = 0,
     GGML_MACHINE_X86_64 = 1,
@@ -86,6 +90,7 @@ enum ggml_cpu_feature {
 
 enum ggml_plugin_flag {
     GGML_PLUGIN_FLAG_NO_UNLOAD = 1, // its driver must stay mapped: unload keeps the library open
+    GGML_PLUGIN_FLAG_DYNAMIC_DEVICES = 2, // may have no device yet, and more later: "ggml.registry"
 };
 
 // The note: byte-exact, in the machine's byte order, without pointers, so that it needs no
@@ -141,20 +146,25 @@ struct ggml_host_topology {
     uint64_t reserved[8];
 };
 
-// What the host offers. Valid until the plugin's shutdown returned; the same for all plugins.
+// What the host offers to one plugin, valid until that plugin's shutdown returned. Every call
+// passes the pointer that the plugin was given, by which the host knows who is calling; another
+// plugin, or the same one after its shutdown, may be given another.
 struct ggml_host_table {
     uint32_t size;
     uint16_t contract_major;
     uint16_t contract_minor;
     const char *host_version;
 
-    // Logs text at an enum ggml_log_level; text may be a fragment. [any-thread]
+    // Logs text at an enum ggml_log_level: whole lines, which GGML_LOG_LEVEL_CONT continues.
+    // [any-thread]
     void (*log)(const struct ggml_host_table *host, int32_t level, const char *text);
     // Records why the current call fails, for the calling thread. [any-thread]
     void (*set_error)(const struct ggml_host_table *host, int32_t status, const char *text);
-    // size > 0 bytes, aligned to a power of two; NULL on failure. [any-thread]
+    // size > 0 bytes, aligned to a power of two; NULL on failure, which is not yet a failure of the
+    // plugin's call: that is set_error. [any-thread]
     void *(*alloc)(const struct ggml_host_table *host, size_t size, size_t alignment);
-    // Frees what alloc gave; NULL does nothing. [any-thread]
+    // Frees what alloc gave, be it that of another host in this process, and also when that one has
+    // gone. NULL does nothing. [any-thread]
     void (*free)(const struct ggml_host_table *host, void *memory);
     // Fills out_topology; the first call may take milliseconds. [any-thread]
     int32_t (*get_topology)(const struct ggml_host_table *host,
@@ -165,10 +175,15 @@ struct ggml_host_table {
     // Binds the calling thread to the logical CPUs of a bit mask. [any-thread]
     int32_t (*bind_thread_mask)(const struct ggml_host_table *host, const uint64_t *mask,
                                 size_t n_words);
-    // Value of a variable of the host's environment table, or NULL; valid for the process.
-    // [any-thread]
+    // Value of an environment variable, or NULL: of those that the host documents, and of the
+    // plugin's own, GGML_<NAME>_* with the name of its note in capitals and '_' for what isn't a
+    // letter or digit. Valid until the process changes its environment. NULL in programs with
+    // raised privileges. [any-thread]
     const char *(*get_config)(const struct ggml_host_table *host, const char *name);
-    // Extension table by string id, at least of this revision, or NULL. [any-thread]
+    // Extension table by string id, at least of this revision, or NULL. Ids that begin with "ggml."
+    // are this contract's, others with a domain of whoever defines them ("org.example.name"), be it
+    // the application or a plugin; one that is still a draft keeps its id when it is done.
+    // [any-thread]
     const void *(*get_extension)(const struct ggml_host_table *host, const char *id,
                                  uint32_t min_revision);
     void *reserved[16];
@@ -196,6 +211,19 @@ struct ggml_extension_cpu_features {
     uint32_t revision;
     // As ggml_host_cpu_features(). [any-thread]
     uint64_t (*features)(void);
+};
+
+// Extension "ggml.registry", revision 1: for plugins whose devices become more while they are in
+// use, which their notes say with GGML_PLUGIN_FLAG_DYNAMIC_DEVICES.
+#define GGML_EXTENSION_REGISTRY "ggml.registry"
+#define GGML_EXTENSION_REGISTRY_REVISION 1
+struct ggml_extension_registry {
+    uint32_t size;
+    uint32_t revision;
+    // get_device_count answers more than before: the host asks again, and shows the new devices to
+    // the application, before this returns or when whoever is loading or unloading is done. An enum
+    // ggml_host_status; UNSUPPORTED without the flag. Never blocks. [any-thread]
+    int32_t (*devices_changed)(const struct ggml_host_table *host);
 };
 
 // How fast a device is: declared by its plugin, or measured. flops_of may grow at the end.
@@ -227,18 +255,23 @@ struct ggml_extension_device_figures {
 
 // --- plugin table --------------------------------------------------------------------------------
 
-// What the plugin offers; static, valid until shutdown returned.
+// What the plugin offers; static, valid until shutdown returned. `self` is the table's own address,
+// so that one image can hold several plugins.
 struct ggml_plugin_table {
     uint32_t size;
     uint16_t contract_major;
     uint16_t contract_minor;
     ggml_backend_reg_t reg;
     // (opt: 1) 0: not usable on this machine after all. [init]
-    int (*score)(void);
-    // (opt) Last call: ends threads, frees everything, forgets this host. [init]
-    void (*shutdown)(const struct ggml_host_table *host);
+    int (*score)(const struct ggml_plugin_table *self);
+    // (opt) Last call: ends threads, frees everything, forgets this host. Never while another call
+    // into the plugin is under way on this host's behalf. A process may end without it. [init]
+    void (*shutdown)(const struct ggml_plugin_table *self, const struct ggml_host_table *host);
     // (opt: NULL) Extension table by string id, at least of this revision, or NULL. [any-thread]
-    const void *(*get_extension)(const char *id, uint32_t min_revision);
+    const void *(*get_extension)(const struct ggml_plugin_table *self, const char *id,
+                                 uint32_t min_revision);
+    // (opt: NULL) The note as it is mapped: the same bytes as in the file.
+    const struct ggml_plugin_note *note;
     void *reserved[8];
 };
 
@@ -253,20 +286,33 @@ typedef int32_t (*ggml_plugin_init_t)(const struct ggml_host_table *host,
 
 #define GGML_LAYOUT_MIX(hash, value) (((hash) ^ (uint64_t)(value)) * UINT64_C(1099511628211))
 #define GGML_LAYOUT_TENSOR(hash)                                                                   \
-    GGML_LAYOUT_MIX(GGML_LAYOUT_MIX(GGML_LAYOUT_MIX(GGML_LAYOUT_MIX(hash,                          \
-        sizeof(struct ggml_tensor)), offsetof(struct ggml_tensor, op_params)),                     \
-        offsetof(struct ggml_tensor, data)), offsetof(struct ggml_tensor, extra))
+    GGML_LAYOUT_MIX(                                                                               \
+        GGML_LAYOUT_MIX(GGML_LAYOUT_MIX(GGML_LAYOUT_MIX(hash, sizeof(struct ggml_tensor)),         \
+                                        offsetof(struct ggml_tensor, op_params)),                  \
+                        offsetof(struct ggml_tensor, data)),                                       \
+        offsetof(struct ggml_tensor, extra))
 #define GGML_LAYOUT_INTERFACE(hash)                                                                \
-    GGML_LAYOUT_MIX(GGML_LAYOUT_MIX(GGML_LAYOUT_MIX(GGML_LAYOUT_MIX(GGML_LAYOUT_MIX(hash,          \
-        sizeof(struct ggml_backend_buffer_type)), sizeof(struct ggml_backend_buffer)),             \
-        sizeof(struct ggml_backend)), sizeof(struct ggml_backend_device)),                         \
+    GGML_LAYOUT_MIX(                                                                               \
+        GGML_LAYOUT_MIX(                                                                           \
+            GGML_LAYOUT_MIX(                                                                       \
+                GGML_LAYOUT_MIX(GGML_LAYOUT_MIX(hash, sizeof(struct ggml_backend_buffer_type)),    \
+                                sizeof(struct ggml_backend_buffer)),                               \
+                sizeof(struct ggml_backend)),                                                      \
+            sizeof(struct ggml_backend_device)),                                                   \
         sizeof(struct ggml_backend_reg))
+#define GGML_LAYOUT_TABLES(hash)                                                                   \
+    GGML_LAYOUT_MIX(                                                                               \
+        GGML_LAYOUT_MIX(GGML_LAYOUT_MIX(GGML_LAYOUT_MIX(hash, sizeof(struct ggml_host_table)),     \
+                                        sizeof(struct ggml_plugin_table)),                         \
+                        sizeof(struct ggml_backend_dev_props)),                                    \
+        sizeof(struct ggml_cgraph))
 // Digest of every size that both sides must agree on.
 #define GGML_PLUGIN_LAYOUT_HASH                                                                    \
-    GGML_LAYOUT_INTERFACE(GGML_LAYOUT_TENSOR(UINT64_C(14695981039346656037)))
+    GGML_LAYOUT_TABLES(GGML_LAYOUT_INTERFACE(GGML_LAYOUT_TENSOR(UINT64_C(14695981039346656037))))
 
 // --- how a plugin is written ---------------------------------------------------------------------
 
+// The plugin table refers to the note, so that linkers keep it with --gc-sections as well.
 #if defined(_WIN32)
 #define GGML_PLUGIN_SECTION __attribute__((section(GGML_PLUGIN_SECTION_PE), used))
 #define GGML_PLUGIN_EXPORT __declspec(dllexport)
@@ -281,8 +327,12 @@ typedef int32_t (*ggml_plugin_init_t)(const struct ggml_host_table *host,
 
 #ifdef __cplusplus
 #define GGML_PLUGIN_EXTERN extern "C"
+#define GGML_PLUGIN_ZERO                                                                           \
+    {}
 #else
 #define GGML_PLUGIN_EXTERN
+#define GGML_PLUGIN_ZERO                                                                           \
+    { 0 }
 #endif
 
 // A plugin that is linked into the core instead (GGML_PLUGIN_BUILTIN=name) has the same two symbols
@@ -297,8 +347,9 @@ typedef int32_t (*ggml_plugin_init_t)(const struct ggml_host_table *host,
 #define GGML_PLUGIN_ENTRY_NAME GGML_PLUGIN_PASTE(ggml_builtin_init_, GGML_PLUGIN_BUILTIN)
 #define GGML_PLUGIN_ENTRY_EXPORT
 #else
+#define GGML_PLUGIN_NOTE_NAME ggml_plugin_note_
 #define GGML_PLUGIN_NOTE_OBJECT                                                                    \
-    GGML_PLUGIN_SECTION static const struct ggml_plugin_note ggml_plugin_note_
+    GGML_PLUGIN_SECTION static const struct ggml_plugin_note GGML_PLUGIN_NOTE_NAME
 #define GGML_PLUGIN_ENTRY_NAME ggml_backend_init
 #define GGML_PLUGIN_ENTRY_EXPORT GGML_PLUGIN_EXPORT
 #endif
@@ -326,44 +377,63 @@ typedef int32_t (*ggml_plugin_init_t)(const struct ggml_host_table *host,
 
 // Defines the note. name, variant and version are string literals of less than 32 bytes.
 #define GGML_PLUGIN_NOTE(name_, variant_, version_, priority_, cpu_features_, flags_)              \
-    GGML_PLUGIN_NOTE_OBJECT = {                                                                    \
-        {'G', 'G', 'M', 'L', 'P', 'L', 'G', '\x1a'}, (uint32_t)sizeof(struct ggml_plugin_note),    \
-        GGML_CONTRACT_MAJOR, GGML_CONTRACT_MINOR, GGML_PLUGIN_MIN_MINOR, GGML_MACHINE_HERE,        \
-        flags_, priority_, 0, {cpu_features_, 0}, GGML_PLUGIN_LAYOUT_HASH,                         \
-        name_, variant_, version_, {0}};
+    GGML_PLUGIN_NOTE_OBJECT = {{'G', 'G', 'M', 'L', 'P', 'L', 'G', '\x1a'},                        \
+                               (uint32_t)sizeof(struct ggml_plugin_note),                          \
+                               GGML_CONTRACT_MAJOR,                                                \
+                               GGML_CONTRACT_MINOR,                                                \
+                               GGML_PLUGIN_MIN_MINOR,                                              \
+                               GGML_MACHINE_HERE,                                                  \
+                               flags_,                                                             \
+                               priority_,                                                          \
+                               0,                                                                  \
+                               {cpu_features_, 0},                                                 \
+                               GGML_PLUGIN_LAYOUT_HASH,                                            \
+                               name_,                                                              \
+                               variant_,                                                           \
+                               version_,                                                           \
+                               {0}};
 
-// Defines the entry point. reg_ is a function that answers the backend, or NULL after setting the
-// error; the others may be NULL, see struct ggml_plugin_table.
+// Defines the entry point; the note stands before it in the same file. reg_ is a function that
+// answers the backend, or NULL after setting the error. The others may be NULL: score_, as in
+// struct ggml_plugin_table without self; shutdown_, called when the last host leaves; extension_.
 #define GGML_PLUGIN_ENTRY(reg_, score_, shutdown_, extension_)                                     \
     GGML_PLUGIN_EXTERN GGML_PLUGIN_ENTRY_EXPORT int32_t GGML_PLUGIN_ENTRY_NAME(                    \
         const struct ggml_host_table *host, const struct ggml_plugin_table **out_plugin);          \
     GGML_PLUGIN_EXTERN GGML_PLUGIN_ENTRY_EXPORT int32_t GGML_PLUGIN_ENTRY_NAME(                    \
         const struct ggml_host_table *host, const struct ggml_plugin_table **out_plugin) {         \
-        static struct ggml_sdk_plugin plugin;                                                      \
-        return ggml_sdk_enter(host, &plugin, reg_, score_, shutdown_, extension_, out_plugin);     \
+        static struct ggml_sdk_plugin plugin = {                                                   \
+            &GGML_PLUGIN_NOTE_NAME, reg_, score_, shutdown_, extension_, GGML_PLUGIN_ZERO, 0};     \
+        return ggml_sdk_enter(&plugin, host, out_plugin);                                          \
     }
 
 // --- helper library (core/sdk) -------------------------------------------------------------------
 
-// One per plugin; private to the helper library.
+// One per plugin, static. GGML_PLUGIN_ENTRY sets what stands before the table; the rest is the
+// helper library's.
 struct ggml_sdk_plugin {
-    struct ggml_plugin_table table;
-    // What the plugin gave to GGML_PLUGIN_ENTRY, or NULL. [init]
+    const struct ggml_plugin_note *note;
+    // Answers the backend, or NULL after setting the error. [init]
+    ggml_backend_reg_t (*start)(void);
+    // (opt: 1) As in the table. [init]
+    int (*score)(void);
+    // (opt) Called when the last host leaves. [init]
     void (*shutdown)(void);
+    // (opt: NULL) As in the table. [any-thread]
+    const void *(*get_extension)(const char *id, uint32_t min_revision);
+    struct ggml_plugin_table table;
+    uint32_t n_hosts;
 };
 
 // Does the work of GGML_PLUGIN_ENTRY. [init]
-GGML_API int32_t ggml_sdk_enter(const struct ggml_host_table *host, struct ggml_sdk_plugin *plugin,
-                                ggml_backend_reg_t (*reg)(void), int (*score)(void),
-                                void (*shutdown)(void),
-                                const void *(*get_extension)(const char *id, uint32_t min_revision),
+GGML_API int32_t ggml_sdk_enter(struct ggml_sdk_plugin *plugin, const struct ggml_host_table *host,
                                 const struct ggml_plugin_table **out_plugin);
 
-// The host that is attached last, or NULL before the entry was called. [any-thread]
+// The host that is attached last, or NULL before the entry was called: any of them logs, gives and
+// takes memory and knows the machine. [any-thread]
 GGML_API const struct ggml_host_table *ggml_sdk_host(void);
 
-// Tells that host why the calling thread's current call fails; what exceeds 1023 bytes is cut off.
-// Answers status. [any-thread]
+// Tells every attached host why the calling thread's current call fails, since it isn't known which
+// of them called; what exceeds 1023 bytes is cut off. Answers status. [any-thread]
 GGML_API enum ggml_host_status ggml_sdk_fail_v(enum ggml_host_status status, const char *format,
                                                va_list args);
 

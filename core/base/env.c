@@ -50,6 +50,12 @@ const char *ggml_env(enum ggml_env variable) {
     return value && value[0] != '\0' ? value : NULL;
 }
 
+const char *ggml_env_of_plugin(const char *name) {
+    if (ggml_env_privileged()) return NULL;
+    const char *value = env_read(GGML_ENV_COUNT, name);
+    return value && value[0] != '\0' ? value : NULL;
+}
+
 const char *ggml_env_by_name(const char *name) {
     if (strncmp(name, "GGML_", strlen("GGML_")) != 0) return NULL;
     for (int i = 0; i < GGML_ENV_COUNT; ++i) {

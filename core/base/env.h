@@ -16,6 +16,8 @@ const char *ggml_env(enum ggml_env variable);
 // The same by name, for plugins; NULL for names that are not ggml's or not in the table.
 // [any-thread]
 const char *ggml_env_by_name(const char *name);
+// The same for a variable that a plugin reads, whatever its name. [any-thread]
+const char *ggml_env_of_plugin(const char *name);
 // Whether this process runs with more rights than its caller (setuid, file capabilities).
 // [any-thread]
 bool ggml_env_privileged(void);

@@ -18,7 +18,7 @@ struct value {
     char text[];
 };
 
-static struct value *known[GGML_ENV_COUNT];
+static struct value *known[GGML_ENV_COUNT + 1]; // the last: of variables that plugins name
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static wchar_t *read_wide(const char *name) {

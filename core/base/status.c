@@ -7,6 +7,7 @@
 
 static _Thread_local struct ggml_saved_error last_error;
 static _Thread_local unsigned long fail_count;
+static _Thread_local struct ggml_saved_error noted;
 
 // Messages quote names out of files and plugins, and end on terminals: what a terminal would take
 // for a command becomes '?', in place.
@@ -26,7 +27,22 @@ enum ggml_host_status ggml_fail_v(enum ggml_host_status status, const char *form
     fail_count++;
     last_error.status = status;
     memcpy(last_error.text, text, sizeof(text));
+    noted.status = GGML_HOST_OK;
     return status;
+}
+
+void ggml_fail_note(enum ggml_host_status status, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    vsnprintf(noted.text, sizeof(noted.text), format, args);
+    va_end(args);
+    noted.status = status;
+}
+
+bool ggml_fail_as_noted(void) {
+    if (noted.status == GGML_HOST_OK) return false;
+    ggml_fail(noted.status, "%s", noted.text);
+    return true;
 }
 
 unsigned long ggml_fail_count(void) {
@@ -44,6 +60,7 @@ enum ggml_host_status ggml_last_status(void) {
 void ggml_clear_error(void) {
     last_error.status = GGML_HOST_OK;
     last_error.text[0] = '\0';
+    noted.status = GGML_HOST_OK;
 }
 
 void ggml_error_save(struct ggml_saved_error *out_saved) {

@@ -17,6 +17,12 @@ enum ggml_host_status ggml_fail_v(enum ggml_host_status status, const char *form
 // [any-thread]
 unsigned long ggml_fail_count(void);
 
+// Says why something may be about to fail that isn't the caller's failure yet. [any-thread]
+void ggml_fail_note(enum ggml_host_status status, const char *format, ...)
+    GGML_ATTRIBUTE_FORMAT(2, 3) __attribute__((cold));
+// Records the last note as a failure, if there was one since the last failure. [any-thread]
+bool ggml_fail_as_noted(void);
+
 // For calls that fail on the way and succeed in the end, which leave the last error alone: keeps
 // it, and puts it back. [any-thread]
 struct ggml_saved_error {

@@ -39,7 +39,7 @@ bool device_offers(bool present, const char *function, const char *label, const 
 
 void device_fail_unless_told(unsigned long told, enum ggml_host_status status, const char *format,
                              ...) {
-    if (ggml_fail_count() != told) return;
+    if (ggml_fail_count() != told || ggml_fail_as_noted()) return;
     va_list args;
     va_start(args, format);
     ggml_fail_v(status, format, args);

@@ -302,13 +302,13 @@ static enum ggml_host_status enter(struct candidate *candidate, struct host_plug
     plugin->contract_minor = candidate->note.contract_minor;
     plugin->stays |= (plugin->flags & GGML_PLUGIN_FLAG_NO_UNLOAD) != 0;
     ggml_clear_error();
-    const int32_t answer = entry(host_table(), &table);
+    const int32_t answer = entry(&plugin->host, &table);
     reach(candidate, GGML_PLUGIN_STAGE_INIT);
     if (answer != GGML_HOST_OK) return explain_init(candidate, answer);
     reach(candidate, GGML_PLUGIN_STAGE_VERIFY);
     status = plugin_adopt_table(plugin, table);
     if (status != GGML_HOST_OK) return status;
-    if (!table->score || table->score() != 0) return GGML_HOST_OK;
+    if (!table->score || table->score(table) != 0) return GGML_HOST_OK;
     return ggml_fail(GGML_HOST_UNSUPPORTED,
                      "plugin '%s' says that it can't be used on this machine", candidate->name);
 }
@@ -317,15 +317,22 @@ static enum ggml_host_status check_devices(const struct candidate *candidate,
                                            struct host_plugin *plugin,
                                            const struct device_filter *filter) {
     size_t n_shown = 0;
-    for (size_t i = 0; i < plugin->n_devices; ++i) {
-        struct host_device *device = &plugin->devices[i];
+    struct device_list *list = plugin_devices(plugin);
+    for (size_t i = 0; i < list->count; ++i) {
+        struct host_device *device = &list->items[i];
         device->hidden =
             !filter_allows_device(filter, plugin->name, device->name, device->device_id);
         n_shown += !device->hidden;
     }
-    if (n_shown > 0 || plugin->n_devices == 0) return GGML_HOST_OK;
+    if (n_shown > 0 || list->count == 0) return GGML_HOST_OK;
     return ggml_fail(GGML_HOST_FILTERED, "GGML_DEVICES excludes every device of plugin '%s'",
                      candidate->name);
+}
+
+// Procedures may make devices, as for those of other machines.
+static bool may_have_later(const struct host_plugin *plugin) {
+    const bool says_so = (plugin->flags & GGML_PLUGIN_FLAG_DYNAMIC_DEVICES) != 0;
+    return says_so || plugin->reg->iface.get_proc_address;
 }
 
 enum ggml_host_status candidate_start(struct candidate *candidate,
@@ -344,8 +351,7 @@ enum ggml_host_status candidate_start(struct candidate *candidate,
     plugin_file_close(&candidate->file);
     if (status == GGML_HOST_OK) status = enter(candidate, plugin);
     process_state_restore(&state, candidate->name, "while it was started");
-    // Procedures may make devices later, as for those of other machines.
-    if (status == GGML_HOST_OK && plugin->n_devices == 0 && !plugin->reg->iface.get_proc_address) {
+    if (status == GGML_HOST_OK && plugin_devices(plugin)->count == 0 && !may_have_later(plugin)) {
         status = ggml_fail(GGML_HOST_NO_DEVICE, "plugin '%s' found no device", candidate->name);
     }
     if (status != GGML_HOST_OK) goto fail;

@@ -24,7 +24,7 @@ static struct host_plugin *hold_plugin(ggml_backend_dev_t device) {
 static const struct ggml_extension_device_figures *extension_of(const struct host_plugin *plugin) {
     if (!plugin->table || !plugin->table->get_extension) return NULL;
     const struct ggml_extension_device_figures *extension = plugin->table->get_extension(
-        GGML_EXTENSION_DEVICE_FIGURES, GGML_EXTENSION_DEVICE_FIGURES_REVISION);
+        plugin->table, GGML_EXTENSION_DEVICE_FIGURES, GGML_EXTENSION_DEVICE_FIGURES_REVISION);
     return extension && extension->size >= sizeof(*extension) ? extension : NULL;
 }
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "host/host_table.h"
 
-#include <pthread.h>
 #include <string.h>
 
 #include "base/env.h"
 #include "base/mem.h"
 #include "base/status.h"
 #include "ggml-impl.h"
+#include "host/extensions.h"
+#include "host/plugin.h"
 #include "host/topology.h"
 
 static void table_log(const struct ggml_host_table *host, int32_t level, const char *text) {
@@ -30,7 +31,7 @@ static void *table_alloc(const struct ggml_host_table *host, size_t size, size_t
                   "not be 0 and the alignment a power of two",
                   size, alignment);
     } else if (!memory) {
-        ggml_fail(GGML_HOST_OUT_OF_MEMORY, "host alloc: no memory for %zu bytes", size);
+        ggml_fail_note(GGML_HOST_OUT_OF_MEMORY, "host alloc: no memory for %zu bytes", size);
     }
     return memory;
 }
@@ -58,58 +59,50 @@ static int32_t table_bind_thread_mask(const struct ggml_host_table *host, const 
     return (int32_t)topology_bind_mask(mask, n_words);
 }
 
-static const char *table_get_config(const struct ggml_host_table *host, const char *name) {
-    (void)host;
-    return name ? ggml_env_by_name(name) : NULL;
+static char variable_letter(char c) {
+    if (c >= 'a' && c <= 'z') return (char)(c - 'a' + 'A');
+    const bool plain = (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    return plain ? c : '_';
 }
 
-static const struct ggml_extension_host_memory host_memory = {
-    .size = (uint32_t)sizeof(host_memory),
-    .revision = GGML_EXTENSION_HOST_MEMORY_REVISION,
-    .buffer_type = ggml_backend_cpu_buffer_type,
-    .buffer_from_ptr = ggml_backend_cpu_buffer_from_ptr,
-};
+// GGML_<NAME>_ANYTHING
+static bool is_own_variable(const char *plugin_name, const char *variable) {
+    static const char prefix[] = "GGML_";
+    if (plugin_name[0] == '\0' || strncmp(variable, prefix, strlen(prefix)) != 0) return false;
+    const char *p = variable + strlen(prefix);
+    for (; *plugin_name; ++plugin_name, ++p) {
+        if (*p != variable_letter(*plugin_name)) return false;
+    }
+    return p[0] == '_' && p[1] != '\0';
+}
 
-static const struct ggml_extension_cpu_features cpu_features = {
-    .size = (uint32_t)sizeof(cpu_features),
-    .revision = GGML_EXTENSION_CPU_FEATURES_REVISION,
-    .features = ggml_host_cpu_features,
-};
+static const char *table_get_config(const struct ggml_host_table *host, const char *name) {
+    if (!name) return NULL;
+    const char *value = ggml_env_by_name(name);
+    if (value || !is_own_variable(plugin_of_table(host)->name, name)) return value;
+    return ggml_env_of_plugin(name);
+}
 
 static const void *table_get_extension(const struct ggml_host_table *host, const char *id,
                                        uint32_t min_revision) {
     (void)host;
-    if (!id) return NULL;
-    if (strcmp(id, GGML_EXTENSION_HOST_MEMORY) == 0) {
-        return min_revision <= host_memory.revision ? &host_memory : NULL;
-    }
-    if (strcmp(id, GGML_EXTENSION_CPU_FEATURES) == 0) {
-        return min_revision <= cpu_features.revision ? &cpu_features : NULL;
-    }
-    return NULL;
+    return id ? extension_find(id, min_revision) : NULL;
 }
 
-static struct ggml_host_table table = {
-    .size = (uint32_t)sizeof(table),
-    .contract_major = GGML_CONTRACT_MAJOR,
-    .contract_minor = GGML_CONTRACT_MINOR,
-    .log = table_log,
-    .set_error = table_set_error,
-    .alloc = table_alloc,
-    .free = table_free,
-    .get_topology = table_get_topology,
-    .bind_thread = table_bind_thread,
-    .bind_thread_mask = table_bind_thread_mask,
-    .get_config = table_get_config,
-    .get_extension = table_get_extension,
-};
-
-static void complete_table(void) {
-    table.host_version = ggml_version();
-}
-
-const struct ggml_host_table *host_table(void) {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, complete_table);
-    return &table;
+void host_table_init(struct ggml_host_table *out_table) {
+    *out_table = (struct ggml_host_table){
+        .size = (uint32_t)sizeof(*out_table),
+        .contract_major = GGML_CONTRACT_MAJOR,
+        .contract_minor = GGML_CONTRACT_MINOR,
+        .host_version = ggml_version(),
+        .log = table_log,
+        .set_error = table_set_error,
+        .alloc = table_alloc,
+        .free = table_free,
+        .get_topology = table_get_topology,
+        .bind_thread = table_bind_thread,
+        .bind_thread_mask = table_bind_thread_mask,
+        .get_config = table_get_config,
+        .get_extension = table_get_extension,
+    };
 }

@@ -5,7 +5,7 @@
 
 #include "ggml-plugin.h"
 
-// The table handed to every plugin; lives as long as the process. [any-thread]
-const struct ggml_host_table *host_table(void);
+// Fills the table of a plugin, which is the member `host` of its struct host_plugin. [any-thread]
+void host_table_init(struct ggml_host_table *out_table);
 
 #endif

@@ -6,8 +6,9 @@
 static struct host_plugin *find_plugin(const struct snapshot *snapshot, ggml_backend_dev_t device) {
     for (size_t i = 0; i < snapshot->n_plugins; ++i) {
         struct host_plugin *plugin = snapshot->plugins[i];
-        for (size_t j = 0; j < plugin->n_devices; ++j) {
-            if (plugin->devices[j].device == device) return plugin;
+        const struct device_list *list = plugin_devices(plugin);
+        for (size_t j = 0; j < list->count; ++j) {
+            if (list->items[j].device == device) return plugin;
         }
     }
     return NULL;

@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "ggml-backend-impl.h"
 #include "ggml-impl.h"
+#include "host/announce.h"
 #include "host/candidate.h"
 #include "host/registry.h"
 #include "host/search_path.h"
@@ -328,6 +329,50 @@ enum ggml_host_status ggml_plugin_load(const char *path, ggml_backend_reg_t *out
     return status;
 }
 
+// --- linked in -----------------------------------------------------------------------------------
+
+static enum ggml_host_status load_static(struct batch *batch, const struct builtin_plugin *plugin,
+                                         ggml_backend_reg_t *out_reg) {
+    const struct host_plugin *same = registry_find_name(plugin->note->name);
+    if (same && strcmp(same->path, BUILTIN_PATH) == 0) {
+        *out_reg = same->reg;
+        return ggml_fail(GGML_HOST_DUPLICATE,
+                         "ggml_plugin_load_static: plugin '%s' is linked in and running already",
+                         plugin->note->name);
+    }
+    struct candidate *candidate = add_candidate(batch, BUILTIN_PATH, plugin);
+    if (!candidate) return GGML_HOST_OUT_OF_MEMORY;
+    examine_timed(batch, 0);
+    if (candidate->state == CANDIDATE_FIT) filter_and_load(batch, candidate);
+    const enum ggml_host_status status = candidate->record->status;
+    *out_reg = candidate->record->reg;
+    candidate_finish(candidate);
+    return status;
+}
+
+enum ggml_host_status ggml_plugin_load_static(const struct ggml_plugin_note *note,
+                                              ggml_plugin_init_t init,
+                                              ggml_backend_reg_t *out_reg) {
+    struct batch batch = {0};
+    struct ggml_saved_error saved;
+    ggml_backend_reg_t reg = NULL;
+    if (out_reg) *out_reg = NULL;
+    if (!note || !init) {
+        return ggml_fail(GGML_HOST_INVALID_ARGUMENT,
+                         "ggml_plugin_load_static: the note or the entry is NULL");
+    }
+    const struct builtin_plugin plugin = {note, init};
+    ggml_error_save(&saved);
+    if (!registry_lock("ggml_plugin_load_static")) return GGML_HOST_BUSY;
+    const enum ggml_host_status status = load_static(&batch, &plugin, &reg);
+    atomic_fetch_add(&n_changes, 1);
+    registry_unlock();
+    if (status == GGML_HOST_OK) ggml_error_restore(&saved);
+    free_batch(&batch);
+    if (out_reg) *out_reg = reg;
+    return status;
+}
+
 // --- all -----------------------------------------------------------------------------------------
 
 // The caller's own directory has to be readable; those of the search path need not exist.
@@ -389,6 +434,7 @@ static void load_found(struct batch *batch, struct batch *extra) {
     load_batch(batch);
     atomic_fetch_add(&n_changes, 1);
     load_extra(batch, extra);
+    announce_mark_all();
     if (!batch->out_of_memory) atomic_store(&builtins_seen, true);
 }
 

@@ -19,6 +19,7 @@ struct host_plugin *plugin_new(const char *path, const char *name) {
     plugin->name = arena_strdup(&plugin->arena, name);
     plugin->reg_name = "";
     plugin->contract_minor = GGML_CONTRACT_MINOR;
+    host_table_init(&plugin->host);
     if (plugin->path && plugin->name) return plugin;
 fail:
     if (plugin) arena_free(&plugin->arena);
@@ -56,7 +57,8 @@ void plugin_free(struct host_plugin *plugin) {
     if (!plugin) return;
     struct process_state state;
     process_state_save(&state);
-    if (plugin->table && plugin->table->shutdown) plugin->table->shutdown(host_table());
+    if (plugin->table && plugin->table->shutdown)
+        plugin->table->shutdown(plugin->table, &plugin->host);
     if (plugin->stays) {
         keep_library(plugin);
     } else {
@@ -112,9 +114,19 @@ static const char *copy_name(struct host_plugin *plugin, const char *name, const
     return copy;
 }
 
-static bool name_taken(const struct host_plugin *plugin, const char *name) {
-    for (size_t i = 0; i < plugin->n_devices; ++i) {
-        if (strcmp(plugin->devices[i].name, name) == 0) return true;
+struct host_plugin *plugin_of_table(const struct ggml_host_table *host) {
+    return (struct host_plugin *)((char *)(uintptr_t)host - offsetof(struct host_plugin, host));
+}
+
+struct device_list *plugin_devices(const struct host_plugin *plugin) {
+    static struct device_list none;
+    struct device_list *list = atomic_load_explicit(&plugin->devices, memory_order_acquire);
+    return list ? list : &none;
+}
+
+static bool name_taken(const struct device_list *list, const char *name) {
+    for (size_t i = 0; i < list->count; ++i) {
+        if (strcmp(list->items[i].name, name) == 0) return true;
     }
     return false;
 }
@@ -133,17 +145,18 @@ static bool works_in_host_memory(ggml_backend_dev_t device) {
     return buft && buft->iface.is_host && buft->iface.is_host(buft);
 }
 
-static enum ggml_host_status add_device(struct host_plugin *plugin, ggml_backend_dev_t device) {
+static enum ggml_host_status add_device(struct host_plugin *plugin, struct device_list *list,
+                                        ggml_backend_dev_t device) {
     if (!device) return bad("get_device answers NULL");
     const char *missing = missing_device_entry(&device->iface);
     if (missing) return bad(missing);
     if (device->reg != plugin->reg) return bad("its device does not point back to its backend");
 
     enum ggml_host_status status;
-    struct host_device *added = &plugin->devices[plugin->n_devices];
+    struct host_device *added = &list->items[list->count];
     added->name = copy_name(plugin, device->iface.get_name(device), "device", &status);
     if (!added->name) return status;
-    if (name_taken(plugin, added->name)) return bad("two of its devices have the same name");
+    if (name_taken(list, added->name)) return bad("two of its devices have the same name");
 
     struct ggml_backend_dev_props props;
     memset(&props, 0, sizeof(props));
@@ -155,14 +168,17 @@ static enum ggml_host_status add_device(struct host_plugin *plugin, ggml_backend
         added->type == GGML_BACKEND_DEVICE_TYPE_CPU && works_in_host_memory(device);
     added->device_id = arena_strdup(&plugin->arena, id);
     if (!added->device_id) return ggml_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for a device");
-    ++plugin->n_devices;
+    ++list->count;
     return GGML_HOST_OK;
 }
 
-static enum ggml_host_status reserve_devices(struct host_plugin *plugin, size_t count) {
-    plugin->devices = arena_alloc(&plugin->arena, count * sizeof(*plugin->devices) + 1);
-    if (plugin->devices) return GGML_HOST_OK;
-    return ggml_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for %zu devices", count);
+// An empty list with room for that many; NULL when memory runs out.
+static struct device_list *new_list(struct host_plugin *plugin, size_t capacity) {
+    struct device_list *list =
+        arena_alloc(&plugin->arena, sizeof(*list) + capacity * sizeof(list->items[0]));
+    if (list) memset(list, 0, sizeof(*list) + capacity * sizeof(list->items[0]));
+    if (!list) ggml_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for %zu devices", capacity);
+    return list;
 }
 
 static enum ggml_host_status adopt_reg(struct host_plugin *plugin, ggml_backend_reg_t reg) {
@@ -174,11 +190,45 @@ static enum ggml_host_status adopt_reg(struct host_plugin *plugin, ggml_backend_
 
     const size_t count = reg->iface.get_device_count(reg);
     if (count > MAX_DEVICES) return bad("its number of devices is absurd");
-    status = reserve_devices(plugin, count);
+    struct device_list *list = new_list(plugin, count);
+    if (!list) return GGML_HOST_OUT_OF_MEMORY;
     for (size_t i = 0; i < count && status == GGML_HOST_OK; ++i) {
-        status = add_device(plugin, reg->iface.get_device(reg, i));
+        status = add_device(plugin, list, reg->iface.get_device(reg, i));
     }
+    plugin_set_devices(plugin, list);
     return status;
+}
+
+static bool is_listed(const struct device_list *list, ggml_backend_dev_t device) {
+    for (size_t i = 0; i < list->count; ++i) {
+        if (list->items[i].device == device) return true;
+    }
+    return false;
+}
+
+enum ggml_host_status plugin_find_more(struct host_plugin *plugin, struct device_list **out_list) {
+    ggml_backend_reg_t reg = plugin->reg;
+    const struct device_list *now = plugin_devices(plugin);
+    const size_t count = reg->iface.get_device_count(reg);
+    *out_list = NULL;
+    if (count > MAX_DEVICES) return bad("its number of devices is absurd");
+    struct device_list *list = new_list(plugin, now->count + count);
+    if (!list) return GGML_HOST_OUT_OF_MEMORY;
+    list->count = now->count;
+    memcpy(list->items, now->items, now->count * sizeof(now->items[0]));
+    enum ggml_host_status status = GGML_HOST_OK;
+    for (size_t i = 0; i < count; ++i) {
+        ggml_backend_dev_t device = reg->iface.get_device(reg, i);
+        if (is_listed(list, device)) continue;
+        const enum ggml_host_status added = add_device(plugin, list, device);
+        if (added != GGML_HOST_OK) status = added;
+    }
+    if (list->count > now->count) *out_list = list;
+    return status;
+}
+
+void plugin_set_devices(struct host_plugin *plugin, struct device_list *list) {
+    atomic_store(&plugin->devices, list);
 }
 
 enum ggml_host_status plugin_adopt_reg(struct host_plugin *plugin, ggml_backend_reg_t reg) {
@@ -190,8 +240,10 @@ enum ggml_host_status plugin_adopt_reg(struct host_plugin *plugin, ggml_backend_
 
 enum ggml_host_status plugin_adopt_device(struct host_plugin *plugin, ggml_backend_dev_t device) {
     plugin->reg = device->reg;
-    enum ggml_host_status status = reserve_devices(plugin, 1);
-    if (status == GGML_HOST_OK) status = add_device(plugin, device);
+    struct device_list *list = new_list(plugin, 1);
+    const enum ggml_host_status status =
+        list ? add_device(plugin, list, device) : GGML_HOST_OUT_OF_MEMORY;
+    if (list) plugin_set_devices(plugin, list);
     plugin->reg = NULL;
     return status;
 }

@@ -124,14 +124,14 @@ static enum ggml_host_status stand_in_add(struct probe_run *run, size_t index,
                                           struct stand_in *set) {
     const struct probe_result *result = &run->outcomes[index].result;
     struct host_plugin *plugin = arena_alloc(&run->arena, sizeof(*plugin));
-    struct host_device *devices =
-        arena_alloc(&run->arena, result->n_devices * sizeof(*devices) + 1);
-    if (!plugin || !devices) return no_memory();
+    struct device_list *list =
+        arena_alloc(&run->arena, sizeof(*list) + result->n_devices * sizeof(list->items[0]));
+    if (!plugin || !list) return no_memory();
     for (size_t i = 0; i < result->n_devices; ++i) {
         struct ggml_backend_device *handle = &set->handles[set->n_handles];
         handle->context = &result->devices[i];
         set->owners[set->n_handles++] = index;
-        devices[i] = (struct host_device){
+        list->items[i] = (struct host_device){
             .device = handle,
             .name = result->devices[i].name,
             .device_id = result->devices[i].device_id,
@@ -139,8 +139,8 @@ static enum ggml_host_status stand_in_add(struct probe_run *run, size_t index,
             .hidden = !is_shown(run, index, i),
         };
     }
-    plugin->devices = devices;
-    plugin->n_devices = result->n_devices;
+    list->count = result->n_devices;
+    atomic_init(&plugin->devices, list);
     set->plugins[set->n_plugins++] = plugin;
     return GGML_HOST_OK;
 }

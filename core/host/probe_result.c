@@ -38,10 +38,11 @@ static bool take_device(struct probe_result *result, const struct host_device *d
 }
 
 static bool take_devices(struct probe_result *result, const struct host_plugin *plugin) {
-    const size_t size = plugin->n_devices * sizeof(*result->devices);
+    const struct device_list *list = plugin_devices(plugin);
+    const size_t size = list->count * sizeof(*result->devices);
     result->devices = arena_alloc(&result->arena, size + 1);
-    for (size_t i = 0; result->devices && i < plugin->n_devices; ++i) {
-        if (!take_device(result, &plugin->devices[i])) return false;
+    for (size_t i = 0; result->devices && i < list->count; ++i) {
+        if (!take_device(result, &list->items[i])) return false;
     }
     return result->devices != NULL;
 }

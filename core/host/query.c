@@ -177,9 +177,10 @@ static const struct host_device *shown_device(const struct host_plugin *plugin, 
                                               size_t *out_count) {
     const struct host_device *found = NULL;
     *out_count = 0;
-    for (size_t i = 0; i < plugin->n_devices; ++i) {
-        if (plugin->devices[i].hidden) continue;
-        if ((*out_count)++ == index) found = &plugin->devices[i];
+    const struct device_list *list = plugin_devices(plugin);
+    for (size_t i = 0; i < list->count; ++i) {
+        if (list->items[i].hidden) continue;
+        if ((*out_count)++ == index) found = &list->items[i];
     }
     return found;
 }

@@ -2,15 +2,18 @@
 #include "host/registry.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/status.h"
+#include "host/announce.h"
 #include "host/snapshot.h"
 #include "host/text.h"
 
 static pthread_mutex_t change_lock = PTHREAD_MUTEX_INITIALIZER;
 static _Thread_local bool changing;
+static atomic_bool look_again;
 
 #ifndef _WIN32
 // The child of a fork has one thread: whoever else was changing something, or reading, is not
@@ -39,9 +42,25 @@ bool registry_lock(const char *function) {
     return true;
 }
 
+static bool registry_try_lock(void) {
+    if (changing || pthread_mutex_trylock(&change_lock) != 0) return false;
+    changing = true;
+    return true;
+}
+
+// Whoever comes while the lock is held leaves its wish, and looks whether it was seen: so the wish
+// is looked for once more after the lock was given up.
 void registry_unlock(void) {
-    changing = false;
-    pthread_mutex_unlock(&change_lock);
+    do {
+        if (atomic_exchange(&look_again, false)) announce_new_devices();
+        changing = false;
+        pthread_mutex_unlock(&change_lock);
+    } while (atomic_load(&look_again) && registry_try_lock());
+}
+
+void registry_look_again(void) {
+    atomic_store(&look_again, true);
+    if (registry_try_lock()) registry_unlock();
 }
 
 struct host_plugin *registry_plugin(size_t i) {
@@ -66,6 +85,10 @@ static struct snapshot *changed(struct host_plugin *added, const struct host_plu
     struct snapshot *next = snapshot_new(plugins, count, NULL);
     ggml_mem_free(plugins);
     return next;
+}
+
+enum ggml_host_status registry_refresh(void) {
+    return registry_add(NULL);
 }
 
 enum ggml_host_status registry_add(struct host_plugin *plugin) {
@@ -116,8 +139,9 @@ struct host_plugin *registry_find_reg(ggml_backend_reg_t reg) {
 struct host_plugin *registry_find_device(ggml_backend_dev_t device) {
     struct host_plugin *plugin;
     for (size_t i = 0; (plugin = registry_plugin(i)) != NULL; ++i) {
-        for (size_t j = 0; j < plugin->n_devices; ++j) {
-            if (plugin->devices[j].device == device) return plugin;
+        const struct device_list *list = plugin_devices(plugin);
+        for (size_t j = 0; j < list->count; ++j) {
+            if (list->items[j].device == device) return plugin;
         }
     }
     return NULL;

@@ -9,11 +9,16 @@
 // plugin or a callback that is running inside a change calls back. [any-thread]
 bool registry_lock(const char *function);
 void registry_unlock(void);
+// Has the devices of plugins that are marked as changed looked at: now, or when whoever holds the
+// lock gives it up. Never blocks. [any-thread]
+void registry_look_again(void);
 
 // The functions below are called with the lock held. [stream]
 
 // Shows the plugin to everybody. On failure (GGML_HOST_OUT_OF_MEMORY) it stays the caller's.
 enum ggml_host_status registry_add(struct host_plugin *plugin);
+// Shows what the plugins' lists of devices are by now.
+enum ggml_host_status registry_refresh(void);
 // Takes it out; it is the caller's then. GGML_HOST_BUSY while it is in use,
 // GGML_HOST_OUT_OF_MEMORY; nothing is changed then.
 enum ggml_host_status registry_remove(struct host_plugin *plugin);

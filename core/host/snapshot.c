@@ -101,10 +101,11 @@ static ggml_backend_dev_t find_original(const struct snapshot *snapshot,
 }
 
 static void add_devices(struct snapshot *snapshot, struct host_plugin *plugin) {
-    for (size_t i = 0; i < plugin->n_devices; ++i) {
-        if (plugin->devices[i].hidden) continue;
+    const struct device_list *list = plugin_devices(plugin);
+    for (size_t i = 0; i < list->count; ++i) {
+        if (list->items[i].hidden) continue;
         struct snapshot_device *added = &snapshot->devices[snapshot->n_devices];
-        added->device = &plugin->devices[i];
+        added->device = &list->items[i];
         added->plugin = plugin;
         added->alias_of = find_original(snapshot, added);
         ++snapshot->n_devices;
@@ -122,7 +123,7 @@ struct snapshot *snapshot_new(struct host_plugin *const *plugins, size_t n_plugi
                               const struct host_plugin *hidden) {
     size_t n_devices = 0;
     for (size_t i = 0; i < n_plugins; ++i)
-        n_devices += plugins[i]->n_devices;
+        n_devices += plugin_devices(plugins[i])->count;
     const size_t devices_size = n_devices * sizeof(struct snapshot_device);
     const size_t plugins_size = n_plugins * sizeof(struct host_plugin *);
     struct snapshot *snapshot =

@@ -127,8 +127,9 @@ static enum ggml_host_status find_plugin(ggml_backend_dev_t device, struct plugi
         snprintf(out->start.plugin, sizeof(out->start.plugin), "%s", plugin->name);
         out->start.is_builtin = is_builtin;
         out->start.file = plugin->id;
-        for (size_t i = 0; i < plugin->n_devices; ++i)
-            if (plugin->devices[i].device == device) out->start.device = (uint32_t)i;
+        const struct device_list *list = plugin_devices(plugin);
+        for (size_t i = 0; i < list->count; ++i)
+            if (list->items[i].device == device) out->start.device = (uint32_t)i;
     }
     registry_unlock();
     if (out->path[0] != '\0') return GGML_HOST_OK;

@@ -141,9 +141,10 @@ static enum ggml_host_status start(struct server *server, const char *path) {
     if (status == GGML_HOST_OK) status = examine(&candidate, &start, path);
     if (status == GGML_HOST_OK) status = candidate_start(&candidate, &server->plugin);
     if (status != GGML_HOST_OK) return status;
-    if (start.device >= server->plugin->n_devices)
+    const struct device_list *list = plugin_devices(server->plugin);
+    if (start.device >= list->count)
         return ggml_fail(GGML_HOST_NO_DEVICE, "the plugin has fewer devices in another process");
-    server->device = server->plugin->devices[start.device].device;
+    server->device = list->items[start.device].device;
     return GGML_HOST_OK;
 }
 

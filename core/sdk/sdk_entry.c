@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A plugin's entry point: attaches the host, fills the plugin table. Several hosts (copies of the
-// core) can be attached at once; services go to the one that attached last and is still there.
+// core) can be attached at once, and several plugins of one image to each. Services go to the host
+// that attached last and is still there; failures are told to all.
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,94 +9,137 @@
 #include "base/fork_lock.h"
 #include "ggml-plugin.h"
 
-enum { MAX_HOSTS = 16 };
+enum { MAX_ATTACHED = 64 };
 
-// Held while the plugin's own start or shutdown runs, so that two hosts can't do both at once.
+struct attachment {
+    const struct ggml_host_table *host;
+    const struct ggml_sdk_plugin *plugin;
+};
+
+// Held while a plugin's own start or shutdown runs, so that two hosts can't do both at once.
 static pthread_mutex_t entry_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_mutex_t hosts_lock = PTHREAD_MUTEX_INITIALIZER;
-FORK_LOCK(hosts_lock);
-static const struct ggml_host_table *hosts[MAX_HOSTS];
-static int n_hosts;
-static struct ggml_sdk_plugin *attached_plugin;
+static pthread_mutex_t attached_lock = PTHREAD_MUTEX_INITIALIZER;
+FORK_LOCK(attached_lock);
+static struct attachment attached[MAX_ATTACHED];
+static int n_attached;
 
 const struct ggml_host_table *ggml_sdk_host(void) {
-    pthread_mutex_lock(&hosts_lock);
-    const struct ggml_host_table *host = n_hosts > 0 ? hosts[n_hosts - 1] : NULL;
-    pthread_mutex_unlock(&hosts_lock);
+    pthread_mutex_lock(&attached_lock);
+    const struct ggml_host_table *host = n_attached > 0 ? attached[n_attached - 1].host : NULL;
+    pthread_mutex_unlock(&attached_lock);
     return host;
 }
 
+static const struct ggml_host_table *host_at(int index) {
+    pthread_mutex_lock(&attached_lock);
+    const struct ggml_host_table *host = index < n_attached ? attached[index].host : NULL;
+    pthread_mutex_unlock(&attached_lock);
+    return host;
+}
+
+// Without the lock while a host is called: the one whose call this is stays, since it is calling.
 enum ggml_host_status ggml_sdk_fail_v(enum ggml_host_status status, const char *format,
                                       va_list args) {
     char text[1024];
-    const struct ggml_host_table *host = ggml_sdk_host();
+    const struct ggml_host_table *host;
     vsnprintf(text, sizeof(text), format, args);
-    if (host) host->set_error(host, (int32_t)status, text);
+    for (int i = 0; (host = host_at(i)) != NULL; ++i)
+        host->set_error(host, (int32_t)status, text);
     return status;
 }
 
-// Answers the number of hosts that are left, or -1 if this one was not attached.
-static int detach(const struct ggml_host_table *host) {
-    int left = -1;
-    pthread_mutex_lock(&hosts_lock);
-    for (int i = n_hosts - 1; i >= 0; --i) {
-        if (hosts[i] != host) continue;
-        memmove(&hosts[i], &hosts[i + 1], (size_t)(n_hosts - 1 - i) * sizeof(hosts[0]));
-        left = --n_hosts;
+static void detach(const struct ggml_host_table *host, struct ggml_sdk_plugin *plugin) {
+    pthread_mutex_lock(&attached_lock);
+    for (int i = n_attached - 1; i >= 0; --i) {
+        if (attached[i].host != host || attached[i].plugin != plugin) continue;
+        memmove(&attached[i], &attached[i + 1], (size_t)(n_attached - 1 - i) * sizeof(attached[0]));
+        --n_attached;
+        --plugin->n_hosts;
         break;
     }
-    pthread_mutex_unlock(&hosts_lock);
-    return left;
+    pthread_mutex_unlock(&attached_lock);
 }
 
-static bool attach(const struct ggml_host_table *host) {
-    pthread_mutex_lock(&hosts_lock);
-    const bool room = n_hosts < MAX_HOSTS;
-    if (room) hosts[n_hosts++] = host;
-    pthread_mutex_unlock(&hosts_lock);
-    return room;
+static bool attach(const struct ggml_host_table *host, struct ggml_sdk_plugin *plugin) {
+    pthread_mutex_lock(&attached_lock);
+    const bool has_room = n_attached < MAX_ATTACHED;
+    if (has_room) {
+        attached[n_attached++] = (struct attachment){host, plugin};
+        ++plugin->n_hosts;
+    }
+    pthread_mutex_unlock(&attached_lock);
+    return has_room;
+}
+
+static bool is_attached(const struct ggml_host_table *host, const struct ggml_sdk_plugin *plugin) {
+    bool found = false;
+    pthread_mutex_lock(&attached_lock);
+    for (int i = 0; i < n_attached; ++i)
+        found |= attached[i].host == host && attached[i].plugin == plugin;
+    pthread_mutex_unlock(&attached_lock);
+    return found;
+}
+
+static struct ggml_sdk_plugin *plugin_of(const struct ggml_plugin_table *table) {
+    return (struct ggml_sdk_plugin *)((char *)(uintptr_t)table -
+                                      offsetof(struct ggml_sdk_plugin, table));
+}
+
+static int table_score(const struct ggml_plugin_table *self) {
+    const struct ggml_sdk_plugin *plugin = plugin_of(self);
+    return plugin->score ? plugin->score() : 1;
 }
 
 // The plugin's own shutdown runs with the last host still attached.
-static void shutdown_plugin(const struct ggml_host_table *host) {
+static void table_shutdown(const struct ggml_plugin_table *self,
+                           const struct ggml_host_table *host) {
+    struct ggml_sdk_plugin *plugin = plugin_of(self);
     pthread_mutex_lock(&entry_lock);
-    pthread_mutex_lock(&hosts_lock);
-    const bool last = n_hosts == 1 && hosts[0] == host;
-    pthread_mutex_unlock(&hosts_lock);
-    if (last && attached_plugin->shutdown) attached_plugin->shutdown();
-    detach(host);
+    if (is_attached(host, plugin)) {
+        if (plugin->n_hosts == 1 && plugin->shutdown) plugin->shutdown();
+        detach(host, plugin);
+    }
     pthread_mutex_unlock(&entry_lock);
 }
 
-static void fill_table(struct ggml_plugin_table *table, ggml_backend_reg_t reg, int (*score)(void),
-                       const void *(*get_extension)(const char *id, uint32_t min_revision)) {
+static const void *table_get_extension(const struct ggml_plugin_table *self, const char *id,
+                                       uint32_t min_revision) {
+    const struct ggml_sdk_plugin *plugin = plugin_of(self);
+    return plugin->get_extension ? plugin->get_extension(id, min_revision) : NULL;
+}
+
+static void fill_table(struct ggml_sdk_plugin *plugin, ggml_backend_reg_t reg) {
+    struct ggml_plugin_table *table = &plugin->table;
     table->size = (uint32_t)sizeof(*table);
     table->contract_major = GGML_CONTRACT_MAJOR;
     table->contract_minor = GGML_CONTRACT_MINOR;
     table->reg = reg;
-    table->score = score;
-    table->shutdown = shutdown_plugin;
-    table->get_extension = get_extension;
+    table->score = plugin->score ? table_score : NULL;
+    table->shutdown = table_shutdown;
+    table->get_extension = plugin->get_extension ? table_get_extension : NULL;
+    table->note = plugin->note;
 }
 
-int32_t ggml_sdk_enter(const struct ggml_host_table *host, struct ggml_sdk_plugin *plugin,
-                       ggml_backend_reg_t (*reg)(void), int (*score)(void), void (*shutdown)(void),
-                       const void *(*get_extension)(const char *id, uint32_t min_revision),
+// With a host attached already the table is in use: what it answers stays the same.
+static int32_t start(struct ggml_sdk_plugin *plugin) {
+    const ggml_backend_reg_t reg = plugin->start();
+    if (!reg) return GGML_HOST_INIT_FAILED;
+    if (plugin->n_hosts == 1) fill_table(plugin, reg);
+    return GGML_HOST_OK;
+}
+
+int32_t ggml_sdk_enter(struct ggml_sdk_plugin *plugin, const struct ggml_host_table *host,
                        const struct ggml_plugin_table **out_plugin) {
     int32_t status = GGML_HOST_OUT_OF_RANGE;
     *out_plugin = NULL;
     if (host->size < offsetof(struct ggml_host_table, reserved)) return GGML_HOST_WRONG_CONTRACT;
     pthread_mutex_lock(&entry_lock);
-    if (attach(host)) {
-        attached_plugin = plugin;
-        plugin->shutdown = shutdown;
-        const ggml_backend_reg_t started = reg();
-        fill_table(&plugin->table, started, score, get_extension);
-        status = started ? GGML_HOST_OK : GGML_HOST_INIT_FAILED;
-        if (started) {
+    if (attach(host, plugin)) {
+        status = start(plugin);
+        if (status == GGML_HOST_OK) {
             *out_plugin = &plugin->table;
         } else {
-            detach(host);
+            detach(host, plugin);
         }
     }
     pthread_mutex_unlock(&entry_lock);

@@ -80,9 +80,9 @@ static ggml_backend_reg_t get_reg(void) {
 }
 
 static int attach(void **state) {
-    static struct ggml_sdk_plugin plugin;
+    static struct ggml_sdk_plugin plugin = {.start = get_reg};
     const struct ggml_plugin_table *table;
-    const int status = ggml_sdk_enter(&host, &plugin, get_reg, NULL, NULL, NULL, &table);
+    const int status = ggml_sdk_enter(&plugin, &host, &table);
     *state = (void *)(uintptr_t)table;
     has_extension = true;
     last_error[0] = '\0';
@@ -91,7 +91,7 @@ static int attach(void **state) {
 
 static int detach(void **state) {
     const struct ggml_plugin_table *table = *state;
-    table->shutdown(&host);
+    table->shutdown(table, &host);
     return n_blocks;
 }
 

@@ -10,13 +10,16 @@
 
 #include <cmocka.h>
 
+#include "base/env.h"
 #include "base/status.h"
+#include "device/check.h"
 #include "ggml-backend-impl.h"
 #include "host/builtin.h"
 #include "host/candidate.h"
 #include "host/filter.h"
 #include "host/host_table.h"
 #include "host/live.h"
+#include "host/plugin.h"
 #include "host/text.h"
 #include "support/plugin_dir.h"
 #include "support/setenv.h"
@@ -262,11 +265,114 @@ static void test_a_program_that_loads_nothing_has_the_built_in_devices(void **st
     if (n_builtins > 0) assert_int_equal(find_record("(built-in)")->stage, GGML_PLUGIN_STAGE_READY);
 }
 
+// --- devices that come later ---------------------------------------------------------------------
+
+struct fixture_extension {
+    int32_t (*find_one_more)(void);
+};
+
+static void test_devices_come_while_the_plugin_is_in_use(void **state) {
+    (void)state;
+    ggml_backend_reg_t reg = NULL;
+    plugin_dir_add(&dir, FIXTURES "/ggml-grows.so", "ggml-grows.so");
+    const char *path = plugin_dir_path(&dir, "ggml-grows.so");
+    assert_int_equal(ggml_plugin_load(path, &reg), GGML_HOST_OK);
+    assert_int_equal(ggml_backend_reg_dev_count(reg), 0);
+    assert_null(ggml_backend_reg_get_extension(reg, "org.example.grow", 2));
+    const struct fixture_extension *grow =
+        ggml_backend_reg_get_extension(reg, "org.example.grow", 1);
+    assert_non_null(grow);
+    assert_int_equal(grow->find_one_more(), GGML_HOST_OK);
+    assert_int_equal(ggml_backend_reg_dev_count(reg), 1);
+    ggml_backend_dev_t first = ggml_backend_dev_by_name("FAR0");
+    assert_non_null(first);
+    ggml_backend_t stream = ggml_backend_dev_init(first, NULL);
+    setenv("GGML_DEVICES", "-FAR1", 1);
+    assert_int_equal(grow->find_one_more(), GGML_HOST_OK);
+    unsetenv("GGML_DEVICES");
+    assert_int_equal(ggml_backend_reg_dev_count(reg), 1);
+    assert_null(ggml_backend_dev_by_name("FAR1"));
+    assert_ptr_equal(ggml_backend_dev_by_name("FAR0"), first);
+    ggml_clear_error();
+    assert_int_equal(grow->find_one_more(), GGML_HOST_OK); // a second FAR0, which is left out
+    assert_int_equal(ggml_backend_reg_dev_count(reg), 1);
+    assert_int_equal(ggml_last_status(), GGML_HOST_OK);
+    assert_int_equal(ggml_plugin_unload(reg), GGML_HOST_BUSY);
+    ggml_backend_free(stream);
+    assert_int_equal(ggml_plugin_unload(reg), GGML_HOST_OK);
+    assert_null(ggml_backend_dev_by_name("FAR0"));
+}
+
+static void test_a_plugin_without_the_flag_has_its_devices_at_once(void **state) {
+    (void)state;
+    ggml_backend_reg_t reg = NULL;
+    plugin_dir_add(&dir, FIXTURES "/ggml-grows-unsaid.so", "ggml-grows-unsaid.so");
+    const char *path = plugin_dir_path(&dir, "ggml-grows-unsaid.so");
+    assert_int_equal(ggml_plugin_load(path, &reg), GGML_HOST_NO_DEVICE);
+}
+
+static void test_plugins_get_extensions_of_the_application(void **state) {
+    (void)state;
+    static const int table = 1;
+    ggml_backend_reg_t reg = NULL;
+    assert_int_equal(ggml_host_offer_extension("ggml.mine", 1, &table), GGML_HOST_INVALID_ARGUMENT);
+    assert_int_equal(ggml_host_offer_extension("", 1, &table), GGML_HOST_INVALID_ARGUMENT);
+    assert_int_equal(ggml_host_offer_extension("org.example.application", 2, NULL),
+                     GGML_HOST_INVALID_ARGUMENT);
+    plugin_dir_add(&dir, FIXTURES "/ggml-grows.so", "ggml-grows.so");
+    const char *path = plugin_dir_path(&dir, "ggml-grows.so");
+    assert_int_equal(ggml_plugin_load(path, &reg), GGML_HOST_OK);
+    assert_null(ggml_backend_reg_get_extension(reg, "org.example.echo", 1));
+    assert_int_equal(ggml_host_offer_extension("org.example.application", 2, &table), GGML_HOST_OK);
+    assert_int_equal(ggml_host_offer_extension("org.example.application", 2, &table),
+                     GGML_HOST_DUPLICATE);
+    assert_ptr_equal(ggml_backend_reg_get_extension(reg, "org.example.echo", 2), &table);
+    assert_null(ggml_backend_reg_get_extension(reg, "org.example.echo", 3));
+    assert_null(ggml_backend_reg_get_extension(NULL, "org.example.echo", 1));
+    assert_null(ggml_backend_reg_get_extension(reg, NULL, 1));
+    assert_int_equal(ggml_plugin_unload(reg), GGML_HOST_OK);
+    assert_null(ggml_backend_reg_get_extension(reg, "org.example.echo", 1));
+}
+
+// --- linked into the program ---------------------------------------------------------------------
+
+extern const struct ggml_plugin_note ggml_builtin_note_skeleton;
+int32_t ggml_builtin_init_skeleton(const struct ggml_host_table *host,
+                                   const struct ggml_plugin_table **out_plugin);
+
+static void test_a_plugin_can_be_linked_into_the_program(void **state) {
+    (void)state;
+    const struct ggml_plugin_note *note = &ggml_builtin_note_skeleton;
+    struct ggml_plugin_note foreign = *note;
+    ggml_backend_reg_t reg = NULL, again = NULL;
+    foreign.machine = GGML_MACHINE_NONE;
+    assert_int_equal(ggml_plugin_load_static(&foreign, ggml_builtin_init_skeleton, &reg),
+                     GGML_HOST_WRONG_MACHINE);
+    assert_null(reg);
+    assert_int_equal(ggml_plugin_load_static(NULL, ggml_builtin_init_skeleton, &reg),
+                     GGML_HOST_INVALID_ARGUMENT);
+    for (int i = 0; i < 2; ++i) {
+        assert_int_equal(ggml_plugin_load_static(note, ggml_builtin_init_skeleton, &reg),
+                         GGML_HOST_OK);
+        assert_string_equal(ggml_backend_reg_name(reg), "NULL");
+        assert_non_null(ggml_backend_dev_by_name("NULL0"));
+        assert_int_equal(ggml_plugin_load_static(note, ggml_builtin_init_skeleton, &again),
+                         GGML_HOST_DUPLICATE);
+        assert_ptr_equal(again, reg);
+        ggml_backend_t stream = ggml_backend_init_by_name("NULL0", NULL);
+        assert_int_equal(ggml_plugin_unload(reg), GGML_HOST_BUSY);
+        ggml_backend_free(stream);
+        assert_int_equal(ggml_plugin_unload(reg), GGML_HOST_OK);
+        assert_null(ggml_backend_dev_by_name("NULL0"));
+    }
+}
+
 // --- host table ----------------------------------------------------------------------------------
 
 static void test_the_host_table_serves_and_refuses(void **state) {
     (void)state;
-    const struct ggml_host_table *host = host_table();
+    struct host_plugin *plugin = plugin_new("", "sound-8");
+    const struct ggml_host_table *host = &plugin->host;
     assert_int_equal(host->size, sizeof(*host));
     assert_string_equal(host->host_version, ggml_version());
     void *memory = host->alloc(host, 100, 256);
@@ -276,8 +382,14 @@ static void test_the_host_table_serves_and_refuses(void **state) {
     host->free(host, NULL);
     assert_null(host->alloc(host, 0, 16));
     assert_null(host->alloc(host, 16, 24));
-    assert_null(host->alloc(host, SIZE_MAX - 8, 16));
+    assert_int_equal(ggml_last_status(), GGML_HOST_INVALID_ARGUMENT);
+    const unsigned long told = ggml_fail_count();
+    assert_null(host->alloc(host, SIZE_MAX - 8, 16)); // the plugin may have another way
+    assert_int_equal(ggml_fail_count(), told);
+    device_fail_unless_told(told, GGML_HOST_FAILED, "it failed");
     assert_int_equal(ggml_last_status(), GGML_HOST_OUT_OF_MEMORY);
+    device_fail_unless_told(ggml_fail_count(), GGML_HOST_FAILED, "it failed");
+    assert_int_equal(ggml_last_status(), GGML_HOST_FAILED);
     assert_null(host->get_extension(host, "ggml.unknown", 0));
     assert_null(host->get_extension(host, NULL, 0));
     assert_null(host->get_extension(host, GGML_EXTENSION_HOST_MEMORY, 99));
@@ -289,9 +401,19 @@ static void test_the_host_table_serves_and_refuses(void **state) {
     unsetenv("GGML_CPU_LEVEL");
     assert_null(host->get_config(host, "HOME"));
     assert_null(host->get_config(host, NULL));
+    setenv("GGML_SOUND_8_MODE", "loud", 1);
+    setenv("GGML_SOUND", "no", 1);
+    assert_string_equal(host->get_config(host, "GGML_SOUND_8_MODE"), "loud");
+    assert_null(host->get_config(host, "GGML_SOUND"));
+    assert_null(host->get_config(host, "GGML_SOUND_8_"));
+    assert_null(host->get_config(host, "SOUND_8_MODE"));
+    ggml_env_assume_privileged(true);
+    assert_null(host->get_config(host, "GGML_SOUND_8_MODE"));
+    ggml_env_assume_privileged(false);
     host->set_error(host, GGML_HOST_DEVICE_LOST, "100 % lost %s");
     assert_string_equal(ggml_last_error(), "100 % lost %s");
     assert_int_equal(ggml_last_status(), GGML_HOST_DEVICE_LOST);
+    plugin_free(plugin);
 }
 
 // --- small parts ---------------------------------------------------------------------------------
@@ -371,6 +493,10 @@ int main(void) {
         HOST_TEST(test_a_plugin_in_use_is_not_unloaded),
         HOST_TEST(test_null_and_foreign_backends_are_answered),
         HOST_TEST(test_backends_of_the_application_are_registered_once),
+        HOST_TEST(test_devices_come_while_the_plugin_is_in_use),
+        HOST_TEST(test_a_plugin_without_the_flag_has_its_devices_at_once),
+        HOST_TEST(test_plugins_get_extensions_of_the_application),
+        HOST_TEST(test_a_plugin_can_be_linked_into_the_program),
         cmocka_unit_test(test_the_host_table_serves_and_refuses),
         cmocka_unit_test(test_the_filter_decides_by_plugin_name_where_it_can),
         cmocka_unit_test(test_linker_messages_name_the_missing_library),

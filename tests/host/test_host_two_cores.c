@@ -25,6 +25,7 @@ struct core {
     ggml_backend_buffer_t (*alloc_buffer)(ggml_backend_t backend, size_t size);
     void (*free_buffer)(ggml_backend_buffer_t buffer);
     void (*free)(ggml_backend_t backend);
+    enum ggml_status (*compute)(ggml_backend_t backend, struct ggml_cgraph *graph);
     ggml_backend_buffer_type_t (*cpu_buffer_type)(void);
     ggml_backend_reg_t reg;
     ggml_backend_t backend;
@@ -44,6 +45,7 @@ static void fill_shared(struct core *core, void *library) {
     find(library, "ggml_backend_alloc_buffer", &core->alloc_buffer);
     find(library, "ggml_backend_buffer_free", &core->free_buffer);
     find(library, "ggml_backend_free", &core->free);
+    find(library, "ggml_backend_graph_compute", &core->compute);
     find(library, "ggml_backend_cpu_buffer_type", &core->cpu_buffer_type);
 }
 
@@ -70,6 +72,7 @@ static void test_two_cores_use_one_plugin(void **state) {
                           ggml_backend_alloc_buffer,
                           ggml_backend_buffer_free,
                           ggml_backend_free,
+                          ggml_backend_graph_compute,
                           ggml_backend_cpu_buffer_type,
                           NULL,
                           NULL,
@@ -114,6 +117,45 @@ static void test_f2_each_core_gets_its_own_file(void **state) {
     plugin_dir_close(&dir);
 }
 
+// What a plugin's queued work failed with is told to the host that waits for it, whichever attached
+// last.
+static void test_a_late_failure_reaches_its_caller(void **state) {
+    (void)state;
+    ggml_backend_reg_t first = NULL, second = NULL;
+    struct core opened = {0};
+    enum ggml_host_status (*last_status)(void) = NULL;
+    void *library = dlopen(SHARED_CORE, RTLD_NOW | RTLD_LOCAL);
+    if (!library) fail_msg("%s", dlerror());
+    plugin_dir_open(&dir);
+    plugin_dir_add(&dir, FIXTURES "/ggml-waits.so", "ggml-waits.so");
+    fill_shared(&opened, library);
+    find(library, "ggml_last_status", &last_status);
+    const char *path = plugin_dir_path(&dir, "ggml-waits.so");
+    assert_int_equal(ggml_plugin_load(path, &first), GGML_HOST_OK);
+    assert_int_equal(opened.load(path, &second), GGML_HOST_OK);
+    opened.backend = opened.init_by_name("waits0", NULL);
+    ggml_backend_t stream = ggml_backend_init_by_name("waits0", NULL);
+    struct ggml_context *context = ggml_init((struct ggml_init_params){1 << 20, NULL, true});
+    struct ggml_cgraph *graph = ggml_new_graph(context);
+    assert_non_null(graph);
+    setenv("GGML_WAITS_MODE", "fail", 1);
+    ggml_clear_error();
+    assert_int_equal(ggml_backend_graph_compute(stream, graph), GGML_STATUS_FAILED);
+    assert_int_equal(ggml_last_status(), GGML_HOST_DEVICE_LOST);
+    assert_int_equal(opened.compute(opened.backend, graph), GGML_STATUS_FAILED);
+    assert_int_equal(last_status(), GGML_HOST_DEVICE_LOST);
+    setenv("GGML_WAITS_MODE", "recover", 1);
+    assert_int_equal(ggml_backend_graph_compute(stream, graph), GGML_STATUS_SUCCESS);
+    assert_int_equal(opened.compute(opened.backend, graph), GGML_STATUS_SUCCESS);
+    unsetenv("GGML_WAITS_MODE");
+    ggml_free(context);
+    ggml_backend_free(stream);
+    opened.free(opened.backend);
+    assert_int_equal(ggml_plugin_unload(first), GGML_HOST_OK);
+    assert_int_equal(opened.unload(second), GGML_HOST_OK);
+    plugin_dir_close(&dir);
+}
+
 static void test_this_program_exports_nothing(void **state) {
     (void)state;
     assert_null(dlsym(RTLD_DEFAULT, "ggml_backend_init_best"));
@@ -125,6 +167,7 @@ int main(void) {
         cmocka_unit_test(test_f2_each_core_gets_its_own_file),
         cmocka_unit_test(test_this_program_exports_nothing),
         cmocka_unit_test(test_two_cores_use_one_plugin),
+        cmocka_unit_test(test_a_late_failure_reaches_its_caller),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #endif
+#include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 
 #include "ggml-impl.h"
@@ -30,6 +32,12 @@ enum defect {
     SCORE_ZERO,
     NULL_DEVICE,
     LOGS,
+    WAITS,
+    GROWS,
+};
+
+struct fixture_extension {
+    int32_t (*find_one_more)(void);
 };
 
 #ifndef FIXTURE_DEFECT
@@ -107,6 +115,26 @@ static enum ggml_status stream_compute(ggml_backend_t backend, struct ggml_cgrap
     return cgraph->n_nodes == 0 ? GGML_STATUS_SUCCESS : GGML_STATUS_FAILED;
 }
 
+static void fail(const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    ggml_sdk_fail_v(GGML_HOST_DEVICE_LOST, format, args);
+    va_end(args);
+}
+
+// What GGML_WAITS_MODE says: what was queued has failed, or memory is tight and half of it does.
+static void stream_wait(ggml_backend_t backend) {
+    (void)backend;
+    const struct ggml_host_table *host = ggml_sdk_host();
+    const char *mode = host->get_config(host, "GGML_WAITS_MODE");
+    if (mode && strcmp(mode, "fail") == 0) fail("queued work failed");
+    if (mode && strcmp(mode, "recover") == 0) {
+        void *memory = host->alloc(host, (size_t)1 << 62, 64);
+        if (!memory) memory = host->alloc(host, 64, 64);
+        host->free(host, memory);
+    }
+}
+
 // --- device --------------------------------------------------------------------------------------
 
 static const char *device_name(ggml_backend_dev_t device) {
@@ -143,6 +171,7 @@ static ggml_backend_t device_init(ggml_backend_dev_t device, const char *params)
     backend->iface.get_name = stream_name;
     backend->iface.free = stream_free;
     backend->iface.graph_compute = stream_compute;
+    if (FIXTURE_DEFECT == WAITS) backend->iface.synchronize = stream_wait;
     backend->device = device;
     return backend;
 }
@@ -180,8 +209,11 @@ static const char *reg_name(ggml_backend_reg_t reg) {
     return GGML_PLUGIN_NAME;
 }
 
+static atomic_size_t n_found; // of a plugin that GROWS
+
 static size_t reg_count(ggml_backend_reg_t reg) {
     (void)reg;
+    if (FIXTURE_DEFECT == GROWS) return atomic_load(&n_found);
     return FIXTURE_DEFECT == NO_DEVICES || FIXTURE_DEFECT == DEVICES_LATER ? 0 : N_ROWS;
 }
 
@@ -224,6 +256,24 @@ static ggml_backend_reg_t fixture_start(void) {
     return &fixture_reg;
 }
 
+// What the application calls, and calls itself what that answers.
+static int32_t find_one_more(void) {
+    const struct ggml_host_table *host = ggml_sdk_host();
+    const struct ggml_extension_registry *registry =
+        host->get_extension(host, GGML_EXTENSION_REGISTRY, GGML_EXTENSION_REGISTRY_REVISION);
+    if (atomic_load(&n_found) < N_ROWS) atomic_fetch_add(&n_found, 1);
+    return registry->devices_changed(host);
+}
+
+static const void *fixture_extension(const char *id, uint32_t min_revision) {
+    static const struct fixture_extension table = {find_one_more};
+    const struct ggml_host_table *host = ggml_sdk_host();
+    if (strcmp(id, "org.example.grow") == 0) return min_revision <= 1 ? &table : NULL;
+    if (strcmp(id, "org.example.echo") == 0)
+        return host->get_extension(host, "org.example.application", min_revision);
+    return NULL;
+}
+
 static int fixture_score(void) {
     return FIXTURE_DEFECT == SCORE_ZERO ? 0 : 1 + fixture_helper();
 }
@@ -235,9 +285,12 @@ GGML_PLUGIN_EXPORT int32_t ggml_backend_init(const struct ggml_host_table *host,
                                              const struct ggml_plugin_table **out_plugin);
 GGML_PLUGIN_EXPORT int32_t ggml_backend_init(const struct ggml_host_table *host,
                                              const struct ggml_plugin_table **out_plugin) {
-    static struct ggml_sdk_plugin plugin;
-    const int32_t status =
-        ggml_sdk_enter(host, &plugin, fixture_start, fixture_score, NULL, NULL, out_plugin);
+    static struct ggml_sdk_plugin plugin = {.note = &GGML_PLUGIN_NOTE_NAME,
+                                            .start = fixture_start,
+                                            .score = fixture_score,
+                                            .get_extension =
+                                                FIXTURE_DEFECT == GROWS ? fixture_extension : NULL};
+    const int32_t status = ggml_sdk_enter(&plugin, host, out_plugin);
     if (FIXTURE_DEFECT == SHORT_TABLE) plugin.table.size = 12;
     if (FIXTURE_DEFECT == NO_TABLE) *out_plugin = NULL;
     return status;

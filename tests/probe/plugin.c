@@ -313,6 +313,7 @@ GGML_PLUGIN_EXPORT int32_t ggml_backend_init(const struct ggml_host_table *host,
                                              const struct ggml_plugin_table **out_plugin);
 GGML_PLUGIN_EXPORT int32_t ggml_backend_init(const struct ggml_host_table *host,
                                              const struct ggml_plugin_table **out_plugin) {
-    static struct ggml_sdk_plugin plugin;
-    return ggml_sdk_enter(host, &plugin, start, NULL, stop, NULL, out_plugin);
+    static struct ggml_sdk_plugin plugin = {
+        .note = &GGML_PLUGIN_NOTE_NAME, .start = start, .shutdown = stop};
+    return ggml_sdk_enter(&plugin, host, out_plugin);
 }

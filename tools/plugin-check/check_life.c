@@ -242,18 +242,19 @@ void life_score(struct check_run *run) {
     struct subject subject;
     subject_open(run, &subject);
     if (!subject.table->score) check_skip(run, "it has no score");
-    const int score = subject.table->score();
+    const int score = subject.table->score(subject.table);
     CHECK_THAT(run, score >= 0, "answers %d", score);
-    CHECK_THAT(run, subject.table->score() == score, "answers different scores");
+    CHECK_THAT(run, subject.table->score(subject.table) == score, "answers different scores");
 }
 
 void life_extension(struct check_run *run) {
     struct subject subject;
     subject_open(run, &subject);
     if (!subject.table->get_extension) check_skip(run, "it has no extensions");
-    CHECK_THAT(run, !subject.table->get_extension("no.such-extension", 1),
+    CHECK_THAT(run, !subject.table->get_extension(subject.table, "no.such-extension", 1),
                "answers an extension that does not exist");
-    CHECK_THAT(run, !subject.table->get_extension("", 0), "answers an extension without a name");
+    CHECK_THAT(run, !subject.table->get_extension(subject.table, "", 0),
+               "answers an extension without a name");
 }
 
 void life_host_load(struct check_run *run) {

@@ -132,7 +132,8 @@ int32_t subject_init(struct subject *subject) {
 }
 
 void subject_shutdown(struct subject *subject) {
-    if (subject->table && subject->table->shutdown) subject->table->shutdown(subject->host);
+    if (subject->table && subject->table->shutdown)
+        subject->table->shutdown(subject->table, subject->host);
     subject->table = NULL;
 }
 

@@ -246,11 +246,15 @@ GGML_API void ggml_backend_device_register(ggml_backend_dev_t device);
 
 // --- entry points of a backend that was written for ggml -----------------------------------------
 
+// Such a backend knows no shutdown: it stays mapped once it is loaded. Of variants that all leave
+// GGML_PLUGIN_PRIORITY and GGML_PLUGIN_CPU_FEATURES at 0 the first by name is used, whatever its
+// score above 0.
 #ifdef GGML_BACKEND_DL
 #include "ggml-plugin.h"
 #define GGML_BACKEND_DL_IMPL(reg_fn)                                                               \
     GGML_PLUGIN_NOTE(GGML_PLUGIN_NAME, GGML_PLUGIN_VARIANT, GGML_PLUGIN_VERSION,                   \
-                     GGML_PLUGIN_PRIORITY, GGML_PLUGIN_CPU_FEATURES, 0)                            \
+                     GGML_PLUGIN_PRIORITY, GGML_PLUGIN_CPU_FEATURES,                               \
+                     GGML_PLUGIN_FLAG_NO_UNLOAD)                                                   \
     GGML_PLUGIN_ENTRY(reg_fn, ggml_sdk_score, NULL, NULL)
 #define GGML_BACKEND_DL_SCORE_IMPL(score_fn)                                                       \
     GGML_PLUGIN_EXTERN int ggml_sdk_score(void);                                                   \

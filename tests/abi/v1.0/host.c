@@ -347,7 +347,7 @@ static void check_table(const struct ggml_plugin_table *table) {
     if (!ok(reg && reg->api_version == GGML_BACKEND_API_VERSION, "it has a backend", "")) return;
     for (size_t i = 0; i < reg->iface.get_device_count(reg); ++i)
         check_device(reg->iface.get_device(reg, i));
-    if (table->shutdown) table->shutdown(&host_table);
+    if (table->shutdown) table->shutdown(table, &host_table);
     ok(live_blocks == 0, "its shutdown gives all memory back", "");
 }
 

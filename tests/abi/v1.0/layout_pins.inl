@@ -184,7 +184,7 @@ GGML_PIN_SIZE(struct ggml_extension_device_figures, 16);
 GGML_PIN(struct ggml_extension_device_figures, size, 0);
 GGML_PIN(struct ggml_extension_device_figures, revision, 4);
 GGML_PIN(struct ggml_extension_device_figures, figures, 8);
-GGML_PIN_SIZE(struct ggml_plugin_table, 104);
+GGML_PIN_SIZE(struct ggml_plugin_table, 112);
 GGML_PIN(struct ggml_plugin_table, size, 0);
 GGML_PIN(struct ggml_plugin_table, contract_major, 4);
 GGML_PIN(struct ggml_plugin_table, contract_minor, 6);
@@ -192,6 +192,7 @@ GGML_PIN(struct ggml_plugin_table, reg, 8);
 GGML_PIN(struct ggml_plugin_table, score, 16);
 GGML_PIN(struct ggml_plugin_table, shutdown, 24);
 GGML_PIN(struct ggml_plugin_table, get_extension, 32);
-GGML_PIN(struct ggml_plugin_table, reserved, 40);
+GGML_PIN(struct ggml_plugin_table, note, 40);
+GGML_PIN(struct ggml_plugin_table, reserved, 48);
 #undef GGML_PIN
 #undef GGML_PIN_SIZE

@@ -228,9 +228,10 @@ static const void *extension(const char *id, uint32_t min_revision) {
 
 int32_t defective_init(const struct ggml_host_table *host,
                        const struct ggml_plugin_table **out_plugin) {
-    static struct ggml_sdk_plugin plugin;
+    static struct ggml_sdk_plugin plugin = {
+        .start = start, .score = score, .shutdown = stop, .get_extension = extension};
     table = &plugin.table;
-    const int32_t status = ggml_sdk_enter(host, &plugin, start, score, stop, extension, out_plugin);
+    const int32_t status = ggml_sdk_enter(&plugin, host, out_plugin);
     if (HAS(table_missing)) *out_plugin = NULL;
     if (HAS(table_short)) table->size = 12;
     if (HAS(table_major)) ++table->contract_major;
