@@ -15,6 +15,10 @@ GGML_ENV_ROW(GGML_DEVICES, "all",
              "can't match are not initialised. A device of a driver that computes on the CPU counts "
              "as a GPU for who names it here.")
 GGML_ENV_ROW(GGML_BACKEND_PATH, "none", "One plugin file that load_all loads in addition.")
+GGML_ENV_ROW(GGML_FOREIGN_PATH, "none",
+             "List of absolute paths, separated by ':', of binaries of ggml's own backends, or of folders "
+             "of them, whose devices the plugin foreign offers; docs/foreign.md has the rest. none: it "
+             "offers only to open some later.")
 GGML_ENV_ROW(GGML_ALLOW_UNSAFE_PLUGINS, "0",
              "1: plugins are loaded although somebody else could have changed the file or a directory "
              "of its path; docs/security.md says when that is.")

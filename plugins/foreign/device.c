@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: MIT
+// Devices of ggml's binaries.
+#include <stdio.h>
+
+#include "foreign.h"
+
+static const char *device_name(ggml_backend_dev_t device) {
+    return ((const struct foreign_device *)device)->name;
+}
+
+static const char *device_description(ggml_backend_dev_t device) {
+    return ((const struct foreign_device *)device)->description;
+}
+
+static void device_memory(ggml_backend_dev_t device, size_t *free, size_t *total) {
+    const struct foreign_device *own = (const struct foreign_device *)device;
+    typedef void (*entry_t)(void *, size_t *, size_t *);
+    *free = *total = 0;
+    foreign_lock(own->binary);
+    FOREIGN_ENTRY(own->binary, own->theirs, device_get_memory, entry_t)(own->theirs, free, total);
+    foreign_unlock(own->binary);
+    *free = MIN(*free, *total);
+}
+
+static enum ggml_backend_dev_type device_type(ggml_backend_dev_t device) {
+    const struct foreign_device *own = (const struct foreign_device *)device;
+    typedef enum ggml_backend_dev_type (*entry_t)(void *);
+    return FOREIGN_ENTRY(own->binary, own->theirs, device_get_type, entry_t)(own->theirs);
+}
+
+// The struct of theirs is that of this host's headers, but for what was appended to it.
+static void device_props(ggml_backend_dev_t device, struct ggml_backend_dev_props *props) {
+    const struct foreign_device *own = (const struct foreign_device *)device;
+    typedef void (*entry_t)(void *, struct ggml_backend_dev_props *);
+    const struct ggml_backend_device_i *iface = &device->iface;
+    foreign_lock(own->binary);
+    FOREIGN_ENTRY(own->binary, own->theirs, device_get_props, entry_t)(own->theirs, props);
+    foreign_unlock(own->binary);
+    props->name = own->name;
+    props->description = own->description;
+    props->memory_free = MIN(props->memory_free, props->memory_total);
+    props->caps.host_buffer = iface->get_host_buffer_type && iface->get_host_buffer_type(device);
+    props->caps.buffer_from_host_ptr =
+        props->caps.buffer_from_host_ptr && iface->buffer_from_host_ptr != NULL;
+    props->caps.events = props->caps.events && iface->event_new != NULL;
+}
+
+static ggml_backend_t device_init_backend(ggml_backend_dev_t device, const char *params) {
+    return foreign_stream_new((struct foreign_device *)device, params);
+}
+
+static ggml_backend_buffer_type_t device_buffer_type(ggml_backend_dev_t device) {
+    struct foreign_device *own = (struct foreign_device *)device;
+    typedef void *(*entry_t)(void *);
+    return foreign_buft_of(
+        own->binary,
+        FOREIGN_ENTRY(own->binary, own->theirs, device_get_buffer_type, entry_t)(own->theirs));
+}
+
+static ggml_backend_buffer_type_t device_host_buffer_type(ggml_backend_dev_t device) {
+    struct foreign_device *own = (struct foreign_device *)device;
+    typedef void *(*entry_t)(void *);
+    return foreign_buft_of(
+        own->binary,
+        FOREIGN_ENTRY(own->binary, own->theirs, device_get_host_buffer_type, entry_t)(own->theirs));
+}
+
+static ggml_backend_buffer_t device_buffer_from_host_ptr(ggml_backend_dev_t device, void *ptr,
+                                                         size_t size, size_t max_tensor_size) {
+    struct foreign_device *own = (struct foreign_device *)device;
+    typedef void *(*entry_t)(void *, void *, size_t, size_t);
+    if (device_buffer_type(device) == ggml_backend_cpu_buffer_type())
+        return ggml_backend_cpu_buffer_from_ptr(ptr, size);
+    foreign_lock(own->binary);
+    void *theirs = FOREIGN_ENTRY(own->binary, own->theirs, device_buffer_from_host_ptr,
+                                 entry_t)(own->theirs, ptr, size, max_tensor_size);
+    foreign_unlock(own->binary);
+    if (theirs) return foreign_buffer_adopt(own->binary, theirs);
+    foreign_fail(GGML_HOST_FAILED, "%s: %zu bytes at %p can't be used as they are", own->name, size,
+                 ptr);
+    return NULL;
+}
+
+// --- what it computes ----------------------------------------------------------------------------
+
+static bool is_known(const struct ggml_tensor *tensor) {
+    return (unsigned)tensor->type < FOREIGN_TYPES && ggml_type_size(tensor->type) > 0;
+}
+
+// Functions of the application would see tensors of the other side.
+static bool calls_back(enum ggml_op op) {
+    return op == GGML_OP_MAP_CUSTOM1 || op == GGML_OP_MAP_CUSTOM2 || op == GGML_OP_MAP_CUSTOM3 ||
+           op == GGML_OP_CUSTOM;
+}
+
+// What is new since the binary was built is not for it to judge: it would abort.
+static bool is_for_binary(const struct foreign_binary *binary, const struct ggml_tensor *op) {
+    if ((unsigned)op->op >= FOREIGN_OPS || calls_back(op->op) || !is_known(op)) return false;
+    for (int i = 0; i < GGML_MAX_SRC; ++i) {
+        if (op->src[i] && !is_known(op->src[i])) return false;
+    }
+    const unsigned kind = (unsigned)op->op_params[0];
+    if (op->op == GGML_OP_UNARY) return kind < FOREIGN_UNARY_OPS;
+    return op->op != GGML_OP_GLU || kind < (unsigned)binary->layout->n_glu_ops;
+}
+
+static bool device_supports_op(ggml_backend_dev_t device, const struct ggml_tensor *op) {
+    const struct foreign_device *own = (const struct foreign_device *)device;
+    struct foreign_node node;
+    typedef bool (*entry_t)(void *, const struct ggml_tensor *);
+    if (ggml_op_is_empty(op->op)) return true;
+    if (!is_for_binary(own->binary, op)) return false;
+    const struct ggml_tensor *shadow = foreign_shadow_node(own->binary, op, &node);
+    foreign_lock(own->binary);
+    const bool supported =
+        FOREIGN_ENTRY(own->binary, own->theirs, device_supports_op, entry_t)(own->theirs, shadow);
+    foreign_unlock(own->binary);
+    return supported;
+}
+
+static bool device_supports_buft(ggml_backend_dev_t device, ggml_backend_buffer_type_t buft) {
+    const struct foreign_device *own = (const struct foreign_device *)device;
+    typedef bool (*entry_t)(void *, void *);
+    void *theirs = foreign_buft_theirs(own->binary, buft);
+    return theirs && FOREIGN_ENTRY(own->binary, own->theirs, device_supports_buft,
+                                   entry_t)(own->theirs, theirs);
+}
+
+static bool device_offload_op(ggml_backend_dev_t device, const struct ggml_tensor *op) {
+    const struct foreign_device *own = (const struct foreign_device *)device;
+    struct foreign_node node;
+    typedef bool (*entry_t)(void *, const struct ggml_tensor *);
+    return is_for_binary(own->binary, op) &&
+           FOREIGN_ENTRY(own->binary, own->theirs, device_offload_op,
+                         entry_t)(own->theirs, foreign_shadow_node(own->binary, op, &node));
+}
+
+// --- events --------------------------------------------------------------------------------------
+
+static ggml_backend_event_t device_event_new(ggml_backend_dev_t device) {
+    struct foreign_device *own = (struct foreign_device *)device;
+    typedef void *(*entry_t)(void *);
+    struct foreign_event *event = ggml_aligned_malloc(sizeof(*event));
+    if (!event) {
+        foreign_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory for an event", own->name);
+        return NULL;
+    }
+    memset(event, 0, sizeof(*event));
+    foreign_lock(own->binary);
+    event->event.context =
+        FOREIGN_ENTRY(own->binary, own->theirs, device_event_new, entry_t)(own->theirs);
+    foreign_unlock(own->binary);
+    event->event.device = device;
+    event->device = own;
+    if (event->event.context) return &event->event;
+    foreign_fail(GGML_HOST_FAILED, "%s: %s makes no event", own->name, own->binary->path);
+    ggml_aligned_free(event, sizeof(*event));
+    return NULL;
+}
+
+static void device_event_free(ggml_backend_dev_t device, ggml_backend_event_t event) {
+    const struct foreign_device *own = (const struct foreign_device *)device;
+    typedef void (*entry_t)(void *, void *);
+    foreign_lock(own->binary);
+    FOREIGN_ENTRY(own->binary, own->theirs, device_event_free, entry_t)
+    (own->theirs, event->context);
+    foreign_unlock(own->binary);
+    ggml_aligned_free(event, sizeof(struct foreign_event));
+}
+
+static void device_event_synchronize(ggml_backend_dev_t device, ggml_backend_event_t event) {
+    const struct foreign_device *own = (const struct foreign_device *)device;
+    typedef void (*entry_t)(void *, void *);
+    FOREIGN_ENTRY(own->binary, own->theirs, device_event_synchronize, entry_t)
+    (own->theirs, event->context);
+}
+
+// --- making one ----------------------------------------------------------------------------------
+
+// What the binary leaves out is left out here.
+static struct ggml_backend_device_i interface_of(const struct foreign_binary *binary,
+                                                 const void *theirs) {
+    const struct foreign_layout *layout = binary->layout;
+    struct ggml_backend_device_i iface = {
+        .get_name = device_name,
+        .get_description = device_description,
+        .get_memory = device_memory,
+        .get_type = device_type,
+        .get_props = device_props,
+        .init_backend = device_init_backend,
+        .get_buffer_type = device_buffer_type,
+        .supports_op = device_supports_op,
+        .supports_buft = device_supports_buft,
+    };
+    if (foreign_entry(theirs, layout->device_get_host_buffer_type))
+        iface.get_host_buffer_type = device_host_buffer_type;
+    if (foreign_entry(theirs, layout->device_buffer_from_host_ptr))
+        iface.buffer_from_host_ptr = device_buffer_from_host_ptr;
+    if (foreign_entry(theirs, layout->device_offload_op)) iface.offload_op = device_offload_op;
+    if (foreign_entry(theirs, layout->device_event_new) &&
+        foreign_entry(theirs, layout->device_event_free) &&
+        foreign_entry(theirs, layout->device_event_synchronize)) {
+        iface.event_new = device_event_new;
+        iface.event_free = device_event_free;
+        iface.event_synchronize = device_event_synchronize;
+    }
+    return iface;
+}
+
+void foreign_device_init(struct foreign_device *out_device, struct foreign_binary *binary,
+                         void *theirs, ggml_backend_reg_t reg) {
+    typedef const char *(*entry_t)(void *);
+    out_device->device.iface = interface_of(binary, theirs);
+    out_device->device.reg = reg;
+    out_device->binary = binary;
+    out_device->theirs = theirs;
+    snprintf(out_device->name, sizeof(out_device->name), "foreign-%s",
+             FOREIGN_ENTRY(binary, theirs, device_get_name, entry_t)(theirs));
+    snprintf(out_device->description, sizeof(out_device->description), "%s (foreign: %s, %s)",
+             FOREIGN_ENTRY(binary, theirs, device_get_description, entry_t)(theirs), binary->path,
+             binary->layout->text);
+}

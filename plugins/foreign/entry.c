@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// The plugin's note, entry and services. Neither it nor what it opened is ever unmapped.
+#include "foreign.h"
+
+enum ggml_host_status foreign_fail(enum ggml_host_status status, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    ggml_sdk_fail_v(status, format, args);
+    va_end(args);
+    return status;
+}
+
+void foreign_lock(struct foreign_binary *binary) {
+    pthread_mutex_lock(&binary->lock);
+}
+
+void foreign_unlock(struct foreign_binary *binary) {
+    pthread_mutex_unlock(&binary->lock);
+}
+
+GGML_PLUGIN_NOTE("foreign", "", PLUGIN_VERSION, -100, 0, GGML_PLUGIN_FLAG_NO_UNLOAD)
+GGML_PLUGIN_ENTRY(foreign_reg_all, NULL, NULL, NULL)

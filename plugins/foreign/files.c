@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+#define _GNU_SOURCE
+#include "files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "ggml-plugin.h"
+#include "host/trust.h"
+#include "trial.h"
+
+static bool may_be_unsafe(void) {
+    const struct ggml_host_table *host = ggml_sdk_host();
+    const char *value = host ? host->get_config(host, "GGML_ALLOW_UNSAFE_PLUGINS") : NULL;
+    return value && strcmp(value, "1") == 0;
+}
+
+// The host's rule for plugins; it says by itself what is wrong.
+static bool is_trusted(const char *path, char *out_message) {
+    struct stat info;
+    if (stat(path, &info) != 0 || !S_ISREG(info.st_mode)) {
+        foreign_say(out_message, "%s: %s", path, errno ? strerror(errno) : "not a file");
+        return false;
+    }
+    struct plugin_file file = {.handle = -1, .original = -1};
+    file.id.device = (uint64_t)info.st_dev;
+    file.id.inode = (uint64_t)info.st_ino;
+    if (may_be_unsafe() || trust_check_file(path, &file) == GGML_HOST_OK) return true;
+    foreign_say(
+        out_message,
+        "%s, or a folder that leads to it, can be changed by others: use chmod go-w or chown, "
+        "or allow it with GGML_ALLOW_UNSAFE_PLUGINS=1",
+        path);
+    return false;
+}
+
+// Checks and tries; 0 with a message, else the score.
+static int try_file(const char *path, char *out_message) {
+    char base[PATH_MAX];
+    if (path[0] != '/') {
+        foreign_say(out_message, "%s is not an absolute path", path);
+        return 0;
+    }
+    if (!is_trusted(path, out_message)) return 0;
+    if (!foreign_base_find(path, base, out_message) || !is_trusted(base, out_message)) return 0;
+    return foreign_trial(path, out_message);
+}
+
+struct foreign_binary *foreign_file_open(const char *path, char out_message[FOREIGN_MESSAGE_SIZE]) {
+    return try_file(path, out_message) > 0 ? foreign_binary_open(path, out_message) : NULL;
+}
+
+// --- folders -------------------------------------------------------------------------------------
+
+// The "cpu" of libggml-cpu-haswell.so; false for other files, and for libraries that are no
+// backend.
+static bool backend_of(const char *file_name, char *out_backend, size_t size) {
+    static const char prefix[] = "libggml-";
+    const char *name = file_name + sizeof(prefix) - 1;
+    const char *end = strstr(file_name, ".so");
+    if (strncmp(file_name, prefix, sizeof(prefix) - 1) != 0 || !end || end[3] != '\0') return false;
+    const size_t length = strcspn(name, "-.");
+    snprintf(out_backend, size, "%.*s", (int)length, name);
+    return length > 0 && length < size && strcmp(out_backend, "base") != 0;
+}
+
+static int is_backend(const struct dirent *entry) {
+    char backend[64];
+    return backend_of(entry->d_name, backend, sizeof(backend));
+}
+
+struct choice {
+    char backend[64];
+    char path[PATH_MAX];
+    int score;
+};
+
+static void open_choice(struct choice *choice, foreign_file_fn report, void *context) {
+    char message[FOREIGN_MESSAGE_SIZE];
+    if (choice->score > 0) {
+        struct foreign_binary *binary = foreign_binary_open(choice->path, message);
+        report(choice->path, binary, message, context);
+    }
+    choice->score = 0;
+}
+
+// Of one backend the files are neighbours in the list.
+static void open_folder(const char *folder, foreign_file_fn report, void *context) {
+    struct dirent **entries = NULL;
+    struct choice best = {.score = 0};
+    char message[FOREIGN_MESSAGE_SIZE];
+    const int count = scandir(folder, &entries, is_backend, alphasort);
+    if (count <= 0) report(folder, NULL, "no libggml-NAME.so in this folder", context);
+    for (int i = 0; i < count; ++i) {
+        char backend[64], path[PATH_MAX];
+        backend_of(entries[i]->d_name, backend, sizeof(backend));
+        const int length = snprintf(path, sizeof(path), "%s/%s", folder, entries[i]->d_name);
+        free(entries[i]);
+        if (length >= (int)sizeof(path)) continue;
+        if (strcmp(backend, best.backend) != 0) open_choice(&best, report, context);
+        memcpy(best.backend, backend, sizeof(backend));
+        const int score = try_file(path, message);
+        if (score <= 0) report(path, NULL, message, context);
+        if (score <= best.score) continue;
+        memcpy(best.path, path, sizeof(path));
+        best.score = score;
+    }
+    open_choice(&best, report, context);
+    free(entries);
+}
+
+void foreign_files_open(const char *list, foreign_file_fn report, void *context) {
+    while (*list) {
+        char path[PATH_MAX], message[FOREIGN_MESSAGE_SIZE];
+        struct stat info;
+        const size_t length = strcspn(list, ":");
+        snprintf(path, sizeof(path), "%.*s", (int)length, list);
+        list += length + (list[length] == ':');
+        if (length == 0) continue;
+        if (length >= sizeof(path)) {
+            report(path, NULL, "the path is too long", context);
+        } else if (path[0] == '/' && stat(path, &info) == 0 && S_ISDIR(info.st_mode)) {
+            open_folder(path, report, context);
+        } else {
+            struct foreign_binary *binary = foreign_file_open(path, message);
+            report(path, binary, message, context);
+        }
+    }
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+#define _GNU_SOURCE
+#include "trial.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+extern char **environ;
+
+struct trial {
+    pid_t process;
+    int answers; // read end of the pipe, or -1
+    char text[FOREIGN_MESSAGE_SIZE];
+};
+
+static bool find_helper(char *out_path, size_t size, char *out_message) {
+    static const char anchor;
+    Dl_info info;
+    const char *slash = NULL;
+    if (dladdr(&anchor, &info) != 0) slash = strrchr(info.dli_fname, '/');
+    if (slash) {
+        snprintf(out_path, size, "%.*s/" FOREIGN_TRIAL_HELPER, (int)(slash - info.dli_fname),
+                 info.dli_fname);
+        if (access(out_path, X_OK) == 0) return true;
+    }
+    snprintf(out_path, size, "%s/" FOREIGN_TRIAL_HELPER, FOREIGN_PLUGIN_DIR);
+    if (access(out_path, X_OK) == 0) return true;
+    foreign_say(out_message,
+                FOREIGN_TRIAL_HELPER " is not beside the plugin: nothing is opened untried");
+    return false;
+}
+
+static bool spawn(struct trial *trial, const char *helper, const char *path, char *out_message) {
+    int ends[2];
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t none;
+    char *const arguments[] = {(char *)(uintptr_t)helper, (char *)(uintptr_t)path, NULL};
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        foreign_say(out_message, "no pipe to a helper: %s", strerror(errno));
+        return false;
+    }
+    sigemptyset(&none);
+    posix_spawn_file_actions_init(&actions);
+    posix_spawnattr_init(&attributes);
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+    const int error =
+        posix_spawn(&trial->process, helper, &actions, &attributes, arguments, environ);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    close(ends[1]);
+    trial->answers = ends[0];
+    if (error == 0) return true;
+    close(ends[0]);
+    foreign_say(out_message, "%s can't be started: %s", helper, strerror(error));
+    return false;
+}
+
+static long milliseconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (long)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+// Until the helper closes its end; false when time is up.
+static bool listen_to(struct trial *trial) {
+    const long end = milliseconds() + FOREIGN_TRIAL_SECONDS * 1000L;
+    size_t used = 0;
+    while (used + 1 < sizeof(trial->text)) {
+        struct pollfd wait = {trial->answers, POLLIN, 0};
+        const long left = end - milliseconds();
+        if (left <= 0) return false;
+        if (poll(&wait, 1, (int)left) < 0 && errno != EINTR) return true;
+        if (!(wait.revents & (POLLIN | POLLHUP))) continue;
+        const ssize_t n = read(trial->answers, trial->text + used, sizeof(trial->text) - 1 - used);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return true;
+        used += (size_t)n;
+        trial->text[used] = '\0';
+    }
+    return true;
+}
+
+// The answer is lines: "at STEP" before each step, at last "score N" or "refused MESSAGE".
+static int conclude(const struct trial *trial, const char *path, bool in_time, int status,
+                    char *out_message) {
+    const char *step = "starting", *line = trial->text;
+    int step_length = (int)strlen(step);
+    while (line && *line) {
+        const size_t length = strcspn(line, "\n");
+        if (strncmp(line, "at ", 3) == 0) {
+            step = line + 3;
+            step_length = (int)length - 3;
+        }
+        if (strncmp(line, "score ", 6) == 0 && line[length] == '\n') return atoi(line + 6);
+        if (strncmp(line, "refused ", 8) == 0) {
+            foreign_say(out_message, "%.*s", (int)length - 8, line + 8);
+            return 0;
+        }
+        line += length + (line[length] == '\n');
+    }
+    if (!in_time) {
+        foreign_say(out_message, "%s did not finish within %d seconds in a helper process (%.*s)",
+                    path, FOREIGN_TRIAL_SECONDS, step_length, step);
+    } else if (WIFSIGNALED(status)) {
+        foreign_say(out_message, "%s ended a helper process by signal %d (%s) while it was %.*s",
+                    path, WTERMSIG(status), strsignal(WTERMSIG(status)), step_length, step);
+    } else {
+        foreign_say(out_message, "%s ended a helper process with status %d while it was %.*s", path,
+                    WEXITSTATUS(status), step_length, step);
+    }
+    return 0;
+}
+
+int foreign_trial(const char *path, char out_message[FOREIGN_MESSAGE_SIZE]) {
+    struct trial trial = {.answers = -1};
+    char helper[PATH_MAX];
+    int status = 0;
+    if (!find_helper(helper, sizeof(helper), out_message)) return 0;
+    if (!spawn(&trial, helper, path, out_message)) return 0;
+    const bool in_time = listen_to(&trial);
+    if (!in_time) kill(trial.process, SIGKILL);
+    close(trial.answers);
+    while (waitpid(trial.process, &status, 0) < 0 && errno == EINTR) {
+    }
+    return conclude(&trial, path, in_time, status, out_message);
+}

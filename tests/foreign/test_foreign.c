@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT
+// Binaries built as ggml's are: both generations compute, what would end the process is refused.
+#define _DEFAULT_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "ggml-host.h"
+#include "ggml-impl.h"
+
+enum { N = 100 };
+
+static const struct ggml_plugin_record *load(const char *path) {
+    static ggml_plugin_report_t report;
+    const struct ggml_plugin_record *found = NULL;
+    ggml_backend_reg_t loaded = ggml_backend_reg_by_name("foreign");
+    if (loaded) assert_int_equal(ggml_plugin_unload(loaded), GGML_HOST_OK);
+    if (path) setenv("GGML_FOREIGN_PATH", path, 1);
+    if (!path) unsetenv("GGML_FOREIGN_PATH");
+    ggml_backend_load(FOREIGN_PLUGIN);
+    if (report) ggml_plugin_report_free(report);
+    report = ggml_plugin_report_new();
+    for (size_t i = 0; i < ggml_plugin_report_count(report); ++i) {
+        const struct ggml_plugin_record *record = ggml_plugin_report_get(report, i);
+        if (strcmp(record->path, FOREIGN_PLUGIN) == 0 && (!found || record->reg)) found = record;
+    }
+    assert_non_null(found);
+    return found;
+}
+
+struct sums {
+    struct ggml_context *ctx;
+    struct ggml_tensor *a, *b, *first, *second;
+    struct ggml_cgraph *graph;
+    ggml_backend_buffer_t buffer;
+};
+
+static void sums_new(struct sums *s, ggml_backend_t stream) {
+    s->ctx = ggml_init((struct ggml_init_params){.mem_size = 1 << 20, .no_alloc = true});
+    s->a = ggml_new_tensor_1d(s->ctx, GGML_TYPE_F32, N);
+    s->b = ggml_new_tensor_1d(s->ctx, GGML_TYPE_F32, N);
+    s->first = ggml_add(s->ctx, s->a, s->b);
+    s->second = ggml_add(s->ctx, s->first, s->b);
+    s->graph = ggml_new_graph(s->ctx);
+    ggml_build_forward_expand(s->graph, s->second);
+    s->buffer = ggml_backend_alloc_ctx_tensors(s->ctx, stream);
+    assert_non_null(s->buffer);
+}
+
+static void sums_free(struct sums *s) {
+    ggml_backend_buffer_free(s->buffer);
+    ggml_free(s->ctx);
+}
+
+static void sums_check(struct sums *s, ggml_backend_t stream, float scale) {
+    float a[N], b[N], result[N];
+    for (int i = 0; i < N; ++i) {
+        a[i] = scale * (float)i;
+        b[i] = 0.5f;
+    }
+    ggml_backend_tensor_set(s->a, a, 0, sizeof(a));
+    ggml_backend_tensor_set(s->b, b, 0, sizeof(b));
+    assert_int_equal(ggml_backend_graph_compute(stream, s->graph), GGML_STATUS_SUCCESS);
+    ggml_backend_tensor_get(s->second, result, 0, sizeof(result));
+    for (int i = 0; i < N; ++i)
+        assert_true(result[i] == a[i] + 1.0f);
+}
+
+static int known_graphs(void) {
+    ggml_backend_reg_t reg =
+        ggml_backend_dev_backend_reg(ggml_backend_dev_by_name("foreign-Tiny0"));
+    union {
+        void *address;
+        ggml_backend_get_features_t get;
+    } function = {ggml_backend_reg_get_proc_address(reg, "ggml_backend_foreign_load")};
+    union {
+        void *address;
+        ggml_backend_reg_t (*load)(const char *path);
+    } open = {function.address};
+    // Registered by itself it tells its own features.
+    ggml_backend_reg_t own = open.load(FOREIGN_FOLDER "/v3/libggml-tiny.so");
+    assert_non_null(own);
+    assert_string_equal(ggml_backend_reg_name(own), "Tiny");
+    function.address = ggml_backend_reg_get_proc_address(own, "ggml_backend_get_features");
+    assert_string_equal(function.get(own)->name, "known_graphs");
+    return atoi(function.get(own)->value);
+}
+
+static void check_device(const char *path, const char *generation) {
+    const struct ggml_plugin_record *record = load(path);
+    assert_int_equal(record->status, GGML_HOST_OK);
+    ggml_backend_dev_t device = ggml_backend_dev_by_name("foreign-Tiny0");
+    assert_non_null(device);
+    assert_non_null(strstr(ggml_backend_dev_description(device), path));
+    assert_non_null(strstr(ggml_backend_dev_description(device), generation));
+    // A CPU of others never comes before this host's own.
+    assert_ptr_not_equal(ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU), device);
+
+    struct sums s, other;
+    ggml_backend_t stream = ggml_backend_dev_init(device, NULL);
+    assert_non_null(stream);
+    assert_false(ggml_backend_buft_is_host(ggml_backend_dev_buffer_type(device)));
+    assert_ptr_equal(ggml_backend_buft_get_device(ggml_backend_dev_buffer_type(device)), device);
+    sums_new(&s, stream);
+    sums_check(&s, stream, 1);
+    sums_check(&s, stream, 2);
+    sums_new(&other, stream);
+    sums_check(&other, stream, 3);
+    sums_check(&s, stream, 4);
+    // Memory that was freed and comes again is not taken for the old one.
+    sums_free(&s);
+    sums_new(&s, stream);
+    sums_check(&s, stream, 5);
+    // A part of a graph: what other parts compute is a tensor like any other to it.
+    struct ggml_cgraph part = ggml_graph_view(s.graph, 1, 2);
+    assert_int_equal(ggml_backend_graph_compute(stream, &part), GGML_STATUS_SUCCESS);
+    sums_free(&other);
+    sums_free(&s);
+    ggml_backend_free(stream);
+}
+
+static void test_version_3(void **state) {
+    (void)state;
+    check_device(FOREIGN_FOLDER "/v3/libggml-tiny.so", "interface 3");
+}
+
+static void test_repeated_graph(void **state) {
+    (void)state;
+    ggml_backend_t stream = ggml_backend_dev_init(ggml_backend_dev_by_name("foreign-Tiny0"), NULL);
+    struct sums s;
+    sums_new(&s, stream);
+    sums_check(&s, stream, 1);
+    const int before = known_graphs();
+    sums_check(&s, stream, 2);
+    sums_check(&s, stream, 3);
+    assert_int_equal(known_graphs(), before + 2);
+    // Changed parameters make it another one.
+    s.second->op_params[3] = 7;
+    sums_check(&s, stream, 3);
+    assert_int_equal(known_graphs(), before + 2);
+    sums_free(&s);
+    ggml_backend_free(stream);
+}
+
+static void expect_refused(const char *path, const char *word) {
+    const struct ggml_plugin_record *record = load(path);
+    assert_int_equal(record->status, GGML_HOST_NO_DEVICE);
+    if (!strstr(record->message, word)) fail_msg("%s lacks '%s'", record->message, word);
+    assert_null(ggml_backend_dev_by_name("foreign-Tiny0"));
+}
+
+static void test_refusals(void **state) {
+    (void)state;
+    expect_refused(NULL, "GGML_FOREIGN_PATH");
+    expect_refused(FOREIGN_FOLDER "/v3/libggml-abort.so", "signal 6");
+    expect_refused(FOREIGN_FOLDER "/v3/libggml-unknown.so", "version 99");
+    expect_refused(FOREIGN_FOLDER "/none.so", "No such file");
+    expect_refused("v3/libggml-tiny.so", "not an absolute path");
+    expect_refused(FOREIGN_PLUGIN, "no libggml-base");
+}
+
+static void test_version_2(void **state) {
+    (void)state;
+    check_device(FOREIGN_FOLDER "/v2/libggml-tiny.so", "interface 2");
+}
+
+static void test_folder(void **state) {
+    (void)state;
+    const struct ggml_plugin_record *record = load(FOREIGN_FOLDER "/v3");
+    union {
+        void *address;
+        ggml_backend_get_features_t get;
+    } function;
+    assert_int_equal(record->status, GGML_HOST_OK);
+    assert_int_equal(ggml_backend_reg_dev_count(record->reg), 1);
+    function.address = ggml_backend_reg_get_proc_address(record->reg, "ggml_backend_get_features");
+    const struct ggml_backend_feature *features = function.get(record->reg);
+    assert_non_null(strstr(features[0].name, "libggml-abort.so"));
+    assert_non_null(strstr(features[0].value, "refused: "));
+    assert_non_null(strstr(features[1].name, "libggml-tiny.so"));
+    assert_string_equal(features[1].value, "ggml's backend interface 3, ggml 0.0-test");
+    assert_non_null(strstr(features[2].name, "libggml-unknown.so"));
+    assert_null(features[3].name);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_refusals),       cmocka_unit_test(test_version_3),
+        cmocka_unit_test(test_repeated_graph), cmocka_unit_test(test_folder),
+        cmocka_unit_test(test_version_2),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: MIT
+// A backend built as ggml's are: one device that adds. Its memory keeps every byte inverted, and it
+// fails where it is given anything but objects of its own side. TINY_FAULT makes it one that must
+// be refused.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ggml-impl.h"
+#include "old.h"
+
+static struct old_device device;
+static struct old_buft type;
+static struct old_reg reg;
+static int mark; // what `extra` of its tensors points to
+
+// What tests ask for: how often graphs came with a number that had come before.
+static int n_known_graphs;
+static uint64_t last_uid;
+
+// --- memory
+// ----------------------------------------------------------------------------------------
+
+static const char *type_name(struct old_buft *buft) {
+    return buft == &type ? "Tiny" : NULL;
+}
+
+static size_t type_alignment(struct old_buft *buft) {
+    (void)buft;
+    return 64;
+}
+
+static void buffer_free(struct old_buffer *buffer) {
+    free(buffer->context);
+}
+
+static void *buffer_base(struct old_buffer *buffer) {
+    return buffer->context;
+}
+
+static enum ggml_status buffer_init_tensor(struct old_buffer *buffer, struct ggml_tensor *tensor) {
+    if ((void *)tensor->buffer != buffer) return GGML_STATUS_FAILED;
+    tensor->extra = &mark;
+    return GGML_STATUS_SUCCESS;
+}
+
+static void buffer_set_tensor(struct old_buffer *buffer, struct ggml_tensor *tensor,
+                              const void *data, size_t offset, size_t size) {
+    uint8_t *to = (uint8_t *)tensor->data + offset;
+    if ((void *)tensor->buffer != buffer || tensor->extra != &mark) abort();
+    for (size_t i = 0; i < size; ++i)
+        to[i] = (uint8_t) ~((const uint8_t *)data)[i];
+}
+
+static void buffer_get_tensor(struct old_buffer *buffer, const struct ggml_tensor *tensor,
+                              void *data, size_t offset, size_t size) {
+    const uint8_t *from = (const uint8_t *)tensor->data + offset;
+    if ((void *)tensor->buffer != buffer || tensor->extra != &mark) abort();
+    for (size_t i = 0; i < size; ++i)
+        ((uint8_t *)data)[i] = (uint8_t)~from[i];
+}
+
+static void buffer_clear(struct old_buffer *buffer, uint8_t value) {
+    memset(buffer->context, ~value, buffer->size);
+}
+
+static struct old_buffer *type_alloc(struct old_buft *buft, size_t size) {
+    struct old_buffer *buffer = calloc(1, sizeof(*buffer));
+    buffer->free_buffer = buffer_free;
+    buffer->get_base = buffer_base;
+    buffer->init_tensor = buffer_init_tensor;
+    buffer->set_tensor = buffer_set_tensor;
+    buffer->get_tensor = buffer_get_tensor;
+    buffer->clear = buffer_clear;
+    buffer->buft = buft;
+    buffer->context = aligned_alloc(64, (size + 63) / 64 * 64);
+    buffer->size = size;
+    return buffer;
+}
+
+static struct old_buft type = {
+    .get_name = type_name,
+    .alloc_buffer = type_alloc,
+    .get_alignment = type_alignment,
+    .device = &device,
+};
+
+// --- computing
+// -------------------------------------------------------------------------------------
+
+static float load(const struct ggml_tensor *tensor, size_t i) {
+    uint32_t bits;
+    float value;
+    memcpy(&bits, (const char *)tensor->data + i * sizeof(bits), sizeof(bits));
+    bits = ~bits;
+    memcpy(&value, &bits, sizeof(value));
+    return value;
+}
+
+static void store(struct ggml_tensor *tensor, size_t i, float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof(bits));
+    bits = ~bits;
+    memcpy((char *)tensor->data + i * sizeof(bits), &bits, sizeof(bits));
+}
+
+static bool is_own(const struct ggml_tensor *tensor) {
+    const struct old_buffer *buffer = (const struct old_buffer *)tensor->buffer;
+    return buffer && buffer->buft == &type && tensor->extra == &mark;
+}
+
+static enum ggml_status stream_compute(struct old_stream *stream, struct ggml_cgraph *graph) {
+    (void)stream;
+    n_known_graphs += graph->uid == last_uid;
+    last_uid = graph->uid;
+    for (int i = 0; i < graph->n_nodes; ++i) {
+        struct ggml_tensor *node = graph->nodes[i];
+        const size_t slot = ggml_hash_find(&graph->visited_hash_set, node);
+        if (ggml_op_is_empty(node->op)) continue;
+        if (node->op != GGML_OP_ADD || !is_own(node) || !is_own(node->src[0]) ||
+            !is_own(node->src[1]))
+            return GGML_STATUS_FAILED;
+        // Sources that are computed here are the very nodes; of others nothing is to be seen.
+        if (node->src[0]->op == GGML_OP_ADD && (i == 0 || node->src[0] != graph->nodes[i - 1]))
+            return GGML_STATUS_FAILED;
+        const int uses = i + 1 < graph->n_nodes ? 1 : 0;
+        if (slot == GGML_HASHSET_FULL || graph->use_counts[slot] != uses) return GGML_STATUS_FAILED;
+        for (size_t j = 0; j < (size_t)node->ne[0]; ++j)
+            store(node, j, load(node->src[0], j) + load(node->src[1], j));
+    }
+    return GGML_STATUS_SUCCESS;
+}
+
+static const char *stream_name(struct old_stream *stream) {
+    (void)stream;
+    return "Tiny0";
+}
+
+static void stream_free(struct old_stream *stream) {
+    free(stream);
+}
+
+static struct old_stream *device_init(struct old_device *dev, const char *params) {
+    (void)params;
+    struct old_stream *stream = calloc(1, sizeof(*stream));
+    stream->get_name = stream_name;
+    stream->free = stream_free;
+    stream->graph_compute = stream_compute;
+    stream->device = dev;
+    return stream;
+}
+
+// --- device
+// ----------------------------------------------------------------------------------------
+
+static const char *device_name(struct old_device *dev) {
+    (void)dev;
+    return "Tiny0";
+}
+
+static void device_memory(struct old_device *dev, size_t *free_bytes, size_t *total) {
+    (void)dev;
+    *free_bytes = *total = 1 << 20;
+}
+
+static enum ggml_backend_dev_type device_type(struct old_device *dev) {
+    (void)dev;
+    return GGML_BACKEND_DEVICE_TYPE_CPU;
+}
+
+static void device_props(struct old_device *dev, struct ggml_backend_dev_props *props) {
+    props->name = props->description = device_name(dev);
+    props->memory_free = props->memory_total = 1 << 20;
+    props->type = device_type(dev);
+}
+
+static struct old_buft *device_buffer_type(struct old_device *dev) {
+    (void)dev;
+    return &type;
+}
+
+static bool device_supports_op(struct old_device *dev, const struct ggml_tensor *op) {
+    (void)dev;
+    return op->op == GGML_OP_ADD && op->type == GGML_TYPE_F32 && op->src[0] && op->src[1] &&
+           op->src[0]->type == GGML_TYPE_F32 && op->src[1]->type == GGML_TYPE_F32 &&
+           op->src[1]->ne[0] == op->ne[0] && op->ne[1] == 1;
+}
+
+static bool device_supports_buft(struct old_device *dev, struct old_buft *buft) {
+    (void)dev;
+    return buft == &type;
+}
+
+static struct old_device device = {
+    .get_name = device_name,
+    .get_description = device_name,
+    .get_memory = device_memory,
+    .get_type = device_type,
+    .get_props = device_props,
+    .init_backend = device_init,
+    .get_buffer_type = device_buffer_type,
+    .supports_op = device_supports_op,
+    .supports_buft = device_supports_buft,
+    .reg = &reg,
+};
+
+// --- registration
+// ----------------------------------------------------------------------------------
+
+static const char *reg_name(struct old_reg *self) {
+    (void)self;
+    return "Tiny";
+}
+
+static size_t reg_count(struct old_reg *self) {
+    (void)self;
+    return 1;
+}
+
+static struct old_device *reg_device(struct old_reg *self, size_t index) {
+    (void)self;
+    (void)index;
+    return &device;
+}
+
+static void set_n_threads(struct old_stream *stream, int n_threads) {
+    stream->context = &n_known_graphs;
+    n_known_graphs = n_threads;
+}
+
+static struct ggml_backend_feature *get_features(struct old_reg *self) {
+    static char count[16];
+    static struct ggml_backend_feature features[] = {{"known_graphs", count}, {NULL, NULL}};
+    (void)self;
+    snprintf(count, sizeof(count), "%d", n_known_graphs);
+    return features;
+}
+
+static void *reg_proc_address(struct old_reg *self, const char *name) {
+    void *address = NULL;
+    void (*set)(struct old_stream *, int) = set_n_threads;
+    struct ggml_backend_feature *(*get)(struct old_reg *) = get_features;
+    (void)self;
+    if (strcmp(name, "ggml_backend_set_n_threads") == 0) memcpy(&address, &set, sizeof(set));
+    if (strcmp(name, "ggml_backend_get_features") == 0) memcpy(&address, &get, sizeof(get));
+    return address;
+}
+
+static struct old_reg reg = {
+    .api_version = OLD_VERSION,
+    .get_name = reg_name,
+    .get_device_count = reg_count,
+    .get_device = reg_device,
+    .get_proc_address = reg_proc_address,
+};
+
+OLD_EXPORT struct old_reg *tiny_init(void) __asm__("ggml_backend_init");
+struct old_reg *tiny_init(void) {
+    // Its base, not the host's function of that name.
+    if (old_cpu_buffer_type()->get_name == NULL) abort();
+#ifdef TINY_ABORT
+    abort();
+#endif
+#ifdef TINY_UNKNOWN
+    reg.api_version = 99;
+#endif
+    return &reg;
+}
