@@ -31,7 +31,7 @@ ggml_backend_buffer_t ggml_backend_buffer_init(ggml_backend_buffer_type_t buft,
 void ggml_backend_buffer_free(ggml_backend_buffer_t buffer) {
     THREAD_GUARD_END(buffer);
     if (!buffer) return;
-    ggml_backend_dev_t counted = buffer->reserved[DEVICE_LIVE_SLOT];
+    ggml_backend_dev_t counted = buffer->host;
     if (buffer->iface.free_buffer) buffer->iface.free_buffer(buffer);
     if (buffer->free_wrapper) buffer->free_wrapper(buffer);
     if (counted) host_live_remove(counted);

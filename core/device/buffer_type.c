@@ -100,6 +100,6 @@ ggml_backend_buffer_t ggml_backend_buft_alloc_buffer(ggml_backend_buffer_type_t 
     host_live_add(device);
     ggml_backend_buffer_t buffer =
         size > 0 ? plugin_buffer(__func__, buft, size) : empty_buffer(buft);
-    device_live_settle(buffer ? &buffer->reserved[DEVICE_LIVE_SLOT] : NULL, device);
+    device_live_settle(buffer ? &buffer->host : NULL, device);
     return buffer;
 }

@@ -11,11 +11,6 @@
 #include "ggml-backend-impl.h"
 #include "ggml-impl.h"
 
-// Slot of `reserved` in buffers, streams and events that belongs to the core: the device that the
-// object was counted for as alive, or NULL. An object that a plugin made without a wrapper is never
-// counted.
-enum { DEVICE_LIVE_SLOT = 0 };
-
 // What messages call an object; never NULL. [any-thread]
 const char *device_label(ggml_backend_dev_t device);
 const char *device_buft_label(ggml_backend_buffer_type_t buft);
@@ -37,8 +32,9 @@ enum ggml_status device_status(enum ggml_status status, unsigned long told, cons
                                const char *label);
 
 // Ends what host_live_add(device) began before a plugin was asked for an object. `slot` is the
-// DEVICE_LIVE_SLOT of the object, or NULL if none was made. An object that was counted already,
-// because one wrapper called another, is counted once.
+// member `host` of the object (the device that it was counted for as alive, or NULL), or NULL if
+// none was made. An object that was counted already, because one wrapper called another, is counted
+// once.
 void device_live_settle(void **slot, ggml_backend_dev_t device);
 
 // Whether the buffer belongs to a device that is made of several ones.

@@ -99,7 +99,7 @@ ggml_backend_t ggml_backend_dev_init(ggml_backend_dev_t device, const char *para
     const unsigned long told = ggml_fail_count();
     host_live_add(device);
     ggml_backend_t backend = device->iface.init_backend(device, params);
-    device_live_settle(backend ? &backend->reserved[DEVICE_LIVE_SLOT] : NULL, device);
+    device_live_settle(backend ? &backend->host : NULL, device);
     if (!backend) {
         device_fail_unless_told(told, GGML_HOST_FAILED, "%s: device %s could not open a stream",
                                 __func__, label);
@@ -138,7 +138,7 @@ ggml_backend_buffer_t ggml_backend_dev_buffer_from_host_ptr(ggml_backend_dev_t d
     host_live_add(device);
     ggml_backend_buffer_t buffer =
         device->iface.buffer_from_host_ptr(device, ptr, size, max_tensor_size);
-    device_live_settle(buffer ? &buffer->reserved[DEVICE_LIVE_SLOT] : NULL, device);
+    device_live_settle(buffer ? &buffer->host : NULL, device);
     if (!buffer) {
         device_fail_unless_told(told, GGML_HOST_FAILED,
                                 "%s: device %s could not wrap %zu bytes at %p", __func__, label,

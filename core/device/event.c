@@ -13,7 +13,7 @@ ggml_backend_event_t ggml_backend_event_new(ggml_backend_dev_t device) {
     const unsigned long told = ggml_fail_count();
     host_live_add(device);
     ggml_backend_event_t event = device->iface.event_new(device);
-    device_live_settle(event ? &event->reserved[DEVICE_LIVE_SLOT] : NULL, device);
+    device_live_settle(event ? &event->host : NULL, device);
     if (!event) {
         device_fail_unless_told(told, GGML_HOST_FAILED, "%s: %s could not make an event", __func__,
                                 label);
@@ -27,7 +27,7 @@ void ggml_backend_event_free(ggml_backend_event_t event) {
     THREAD_GUARD_END(event);
     if (!event || !device_given(event->device, __func__, "device of the event")) return;
     ggml_backend_dev_t device = event->device;
-    ggml_backend_dev_t counted = event->reserved[DEVICE_LIVE_SLOT];
+    ggml_backend_dev_t counted = event->host;
     const char *label = device_label(device);
     if (!device_offers(device->iface.event_free != NULL, __func__, label, "event_free")) return;
     device->iface.event_free(device, event);

@@ -25,10 +25,10 @@ void ggml_backend_free(ggml_backend_t backend) {
     THREAD_GUARD_END(backend);
     if (!backend) return;
     stream_watch_end(backend);
-    ggml_backend_dev_t counted = backend->reserved[DEVICE_LIVE_SLOT];
+    ggml_backend_dev_t counted = backend->host;
     if (!device_offers(backend->iface.free != NULL, __func__, device_stream_label(backend),
                        "free")) {
-        backend->reserved[DEVICE_LIVE_SLOT] = NULL;
+        backend->host = NULL;
     } else {
         backend->iface.free(backend);
     }

@@ -79,10 +79,20 @@ bool filter_allows_plugin(const struct device_filter *filter, const char *plugin
     return filter->n_wanted == 0;
 }
 
+// "0000:01:00.0" speaks of every part of that hardware ("0000:01:00.0#1").
+static bool contains_id(const char *const *list, size_t count, const char *device_id) {
+    const size_t length = strcspn(device_id, "#");
+    for (size_t i = 0; i < count && length > 0; ++i) {
+        if (ascii_equal(list[i], device_id)) return true;
+        if (strlen(list[i]) == length && ascii_equal_n(list[i], device_id, length)) return true;
+    }
+    return false;
+}
+
 static bool names_device(const char *const *list, size_t count, const char *plugin_name,
                          const char *device_name, const char *device_id) {
     return contains(list, count, plugin_name) || contains(list, count, device_name) ||
-           contains(list, count, device_id);
+           contains_id(list, count, device_id);
 }
 
 bool filter_allows_device(const struct device_filter *filter, const char *plugin_name,

@@ -86,6 +86,13 @@ static void sort_devices(struct snapshot *snapshot) {
     }
 }
 
+// What follows '#' tells parts of one piece of hardware apart, each plugin in its way: a part of
+// one plugin and the whole, or a part, of another may be the same.
+static bool is_same_hardware(const char *a, const char *b) {
+    const size_t length = strcspn(a, "#");
+    return length == strcspn(b, "#") && ascii_equal_n(a, b, length);
+}
+
 // Runs in load order, so that the later one is the alias.
 static ggml_backend_dev_t find_original(const struct snapshot *snapshot,
                                         const struct snapshot_device *later) {
@@ -93,7 +100,7 @@ static ggml_backend_dev_t find_original(const struct snapshot *snapshot,
     for (size_t i = 0; i < snapshot->n_devices; ++i) {
         const struct snapshot_device *earlier = &snapshot->devices[i];
         if (earlier->alias_of || earlier->plugin == later->plugin) continue;
-        if (ascii_equal(earlier->device->device_id, later->device->device_id)) {
+        if (is_same_hardware(earlier->device->device_id, later->device->device_id)) {
             return earlier->device->device;
         }
     }

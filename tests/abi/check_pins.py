@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""Every struct of the plugin contract and each of its members is pinned in layout_pins.inl.
+"""Every struct of the plugin contract and each of its members is pinned in layout_pins.inl, and the
+layout number that the rules state for other languages is that of the headers.
 
-usage: check_pins.py ABI_DIR CC...
+usage: check_pins.py ABI_DIR CONTRACT_MD CC...
 """
 import os
 import re
+import subprocess
 import sys
+import tempfile
 
 import headers
 from tap import Tap
@@ -20,8 +23,20 @@ def member_name(declaration):
     return pointer.group(1) if pointer else re.findall(r"\w+", re.sub(r"\[.*?\]", "", declaration))[-1]
 
 
+def layout_number(cc, abi_dir):
+    """Found without running anything, so that it works for other machines too: the object has it as data."""
+    source = '#include "ggml-plugin.h"\nconst unsigned long long number[2] = {0x4e524542554d4d47, GGML_PLUGIN_LAYOUT_HASH};\n'
+    with tempfile.TemporaryDirectory() as scratch:
+        path = os.path.join(scratch, "number.o")
+        subprocess.run(cc + ["-std=c11", "-I", abi_dir, "-x", "c", "-c", "-", "-o", path], input=source.encode(), check=True)
+        with open(path, "rb") as file:
+            data = file.read()
+    at = data.index((0x4e524542554d4d47).to_bytes(8, "little")) + 8
+    return "0x%016x" % int.from_bytes(data[at:at + 8], "little")
+
+
 def main():
-    abi_dir, cc = os.path.abspath(sys.argv[1]), sys.argv[2:]
+    abi_dir, rules, cc = os.path.abspath(sys.argv[1]), sys.argv[2], sys.argv[3:]
     tap = Tap()
     with open(os.path.join(abi_dir, "layout_pins.inl"), encoding="utf-8") as file:
         text = file.read()
@@ -35,6 +50,9 @@ def main():
         tap.ok(struct in sizes, "size of struct %s is pinned" % struct)
         tap.same([m for s, m in pins if s == struct], [member_name(f) for f in fields],
                  "members of struct %s are pinned in order" % struct)
+    with open(rules, encoding="utf-8") as file:
+        stated = re.search(r"layout number of contract 1\.0 is `(0x[0-9a-f]+)`", " ".join(file.read().split()))
+    tap.same([stated and stated.group(1)], [layout_number(cc, abi_dir)], "the rules state the layout number")
     tap.done()
 
 

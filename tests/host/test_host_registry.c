@@ -418,6 +418,35 @@ static void test_the_host_table_serves_and_refuses(void **state) {
 
 // --- small parts ---------------------------------------------------------------------------------
 
+static void test_parts_of_one_card_have_its_address(void **state) {
+    (void)state;
+    ggml_backend_reg_t parts, other;
+    plugin_dir_add(&dir, FIXTURES "/ggml-parts.so", "ggml-parts.so");
+    plugin_dir_add(&dir, FIXTURES "/ggml-other.so", "ggml-other.so");
+    const char *path = plugin_dir_path(&dir, "ggml-parts.so");
+    assert_int_equal(ggml_plugin_load(path, &parts), GGML_HOST_OK);
+    assert_int_equal(ggml_plugin_load(plugin_dir_path(&dir, "ggml-other.so"), &other),
+                     GGML_HOST_OK);
+    assert_null(alias_of("PART0"));
+    assert_null(alias_of("PART1")); // of the same card, and another device
+    assert_ptr_equal(alias_of("OTHER0"), ggml_backend_dev_by_name("PART0"));
+    assert_null(alias_of("OTHER1"));
+    assert_int_equal(ggml_plugin_unload(other), GGML_HOST_OK);
+    assert_int_equal(ggml_plugin_unload(parts), GGML_HOST_OK);
+    static const struct {
+        const char *value;
+        size_t n_shown;
+    } rows[] = {{"0000:01:00.0", 2}, {"0000:01:00.0#mig-1", 1}, {"-0000:01:00.0#mig-1", 1}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+        setenv("GGML_DEVICES", rows[i].value, 1);
+        path = plugin_dir_path(&dir, "ggml-parts.so");
+        assert_int_equal(ggml_plugin_load(path, &parts), GGML_HOST_OK);
+        assert_int_equal(ggml_backend_reg_dev_count(parts), rows[i].n_shown);
+        assert_int_equal(ggml_plugin_unload(parts), GGML_HOST_OK);
+    }
+    unsetenv("GGML_DEVICES");
+}
+
 static bool allows(const char *value, const char *plugin) {
     static const char *known[] = {"cpu", "cuda", "vulkan"};
     struct arena arena = {0};
@@ -488,6 +517,7 @@ int main(void) {
         HOST_TEST(test_a_program_that_loads_nothing_has_the_built_in_devices),
         HOST_TEST(test_devices_are_ordered_by_type_then_pci_address),
         HOST_TEST(test_the_same_hardware_through_two_plugins_is_an_alias),
+        HOST_TEST(test_parts_of_one_card_have_its_address),
         HOST_TEST(test_names_are_found_whatever_their_case),
         HOST_TEST(test_info_checks_its_arguments),
         HOST_TEST(test_a_plugin_in_use_is_not_unloaded),

@@ -95,9 +95,9 @@ void buffer_type_device(struct check_run *run) {
     struct bufts bufts;
     FOR_EACH_BUFT(run, bufts, buft) {
         CHECK_THAT(run,
-                   !buft->device || buft->device->reg == bufts.devices.reg ||
-                       buft == ggml_backend_cpu_buffer_type(),
-                   "%s belongs to a device of another plugin", name_of(buft));
+                   buft == ggml_backend_cpu_buffer_type() ||
+                       (buft->device && buft->device->reg == bufts.devices.reg),
+                   "%s belongs to no device of the plugin", name_of(buft));
     }
 }
 

@@ -40,9 +40,10 @@ struct ggml_backend_buffer_type_i {
     void (*reserved[8])(void);
 };
 
+// Of a device, and as that one the same for every host: never written after it was made.
 struct ggml_backend_buffer_type {
     struct ggml_backend_buffer_type_i iface;
-    ggml_backend_dev_t device; // NULL: plain host memory that belongs to no device
+    ggml_backend_dev_t device; // a device of the plugin; NULL only in the host's own plain memory
     void *context;
     void *reserved[4];
 };
@@ -94,7 +95,8 @@ struct ggml_backend_buffer {
     // Frees this struct; set by ggml_backend_buffer_init(), so that whoever allocated it frees it.
     // [stream]
     void (*free_wrapper)(struct ggml_backend_buffer *buffer);
-    void *reserved[4];
+    void *host; // the host's own; NULL when the plugin makes the object
+    void *reserved[3];
 };
 
 // Makes the object for a new buffer. The iface is copied. NULL when memory runs out: the caller
@@ -165,13 +167,15 @@ struct ggml_backend {
     struct ggml_backend_i iface;
     ggml_backend_dev_t device;
     void *context;
-    void *reserved[4];
+    void *host; // the host's own; NULL when the plugin makes the object
+    void *reserved[3];
 };
 
 struct ggml_backend_event {
     struct ggml_backend_device *device;
     void *context;
-    void *reserved[4];
+    void *host; // the host's own; NULL when the plugin makes the object
+    void *reserved[3];
 };
 
 // --- device --------------------------------------------------------------------------------------
@@ -253,8 +257,7 @@ GGML_API void ggml_backend_device_register(ggml_backend_dev_t device);
 #include "ggml-plugin.h"
 #define GGML_BACKEND_DL_IMPL(reg_fn)                                                               \
     GGML_PLUGIN_NOTE(GGML_PLUGIN_NAME, GGML_PLUGIN_VARIANT, GGML_PLUGIN_VERSION,                   \
-                     GGML_PLUGIN_PRIORITY, GGML_PLUGIN_CPU_FEATURES,                               \
-                     GGML_PLUGIN_FLAG_NO_UNLOAD)                                                   \
+                     GGML_PLUGIN_PRIORITY, GGML_PLUGIN_CPU_FEATURES, GGML_PLUGIN_FLAG_NO_UNLOAD)   \
     GGML_PLUGIN_ENTRY(reg_fn, ggml_sdk_score, NULL, NULL)
 #define GGML_BACKEND_DL_SCORE_IMPL(score_fn)                                                       \
     GGML_PLUGIN_EXTERN int ggml_sdk_score(void);                                                   \

@@ -182,7 +182,7 @@ static ggml_backend_buffer_t new_object(ggml_backend_buffer_type_t buft, char *b
         if (!HAS(buffer_half_made)) ggml_aligned_free(memory, sizeof(*memory));
         return NULL;
     }
-    if (HAS(buffer_reserved)) buffer->reserved[3] = buffer;
+    if (HAS(buffer_reserved)) buffer->reserved[2] = buffer;
     if (HAS(buffer_usage)) buffer->usage = GGML_BACKEND_BUFFER_USAGE_COMPUTE;
     return buffer;
 }
@@ -256,7 +256,7 @@ ggml_backend_buffer_type_t memory_type(ggml_backend_dev_t device) {
     type->iface.get_max_size = type_max_size;
     type->iface.get_alloc_size = type_alloc_size;
     type->iface.is_host = type_is_host;
-    type->device = device;
+    type->device = HAS(buft_homeless) ? NULL : device;
     if (HAS(buft_reserved)) type->reserved[0] = type;
     return type;
 }
