@@ -83,7 +83,12 @@ struct ggml_backend_buffer_i {
     void (*clear)(ggml_backend_buffer_t buffer, uint8_t value);
     // (opt) Drops what init_tensor attached. [stream]
     void (*reset)(ggml_backend_buffer_t buffer);
-    void (*reserved[8])(void);
+    // (opt) What the application has said that the buffer is for, in buffer->usage as well.
+    // WEIGHTS: what was set is final until it is set again, so that it may be packed, compiled or
+    // moved. A usage that the plugin doesn't know is ANY. May block; a failure is told by
+    // set_error. [stream]
+    void (*set_usage)(ggml_backend_buffer_t buffer, enum ggml_backend_buffer_usage usage);
+    void (*reserved[7])(void);
 };
 
 struct ggml_backend_buffer {

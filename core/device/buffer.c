@@ -118,6 +118,7 @@ void ggml_backend_buffer_set_usage(ggml_backend_buffer_t buffer,
         return;
     }
     buffer->usage = usage;
+    if (buffer->iface.set_usage) buffer->iface.set_usage(buffer, usage);
     if (ggml_backend_buffer_is_multi_buffer(buffer)) {
         ggml_backend_multi_buffer_set_usage(buffer, usage);
     }

@@ -314,6 +314,25 @@ static void test_hash_set_finds_everything_until_full(void **state) {
     assert_int_equal(ggml_hash_set_new(4).size, 0);
 }
 
+// Compiled into plugins, so that it stays what it is: addresses that are never read, and their
+// slots.
+static void test_the_slots_of_addresses_never_change(void **state) {
+    (void)state;
+    static const struct {
+        uintptr_t address;
+        size_t slot;
+    } rows[] = {{0x1000, 34}, {0x1008, 35}, {0x7f0000000010, 17}, {0x1250, 36}, {0x1260, 0}};
+    ggml_bitset_t used[2] = {0};
+    struct ggml_tensor *keys[37] = {NULL};
+    struct ggml_hash_set set = {37, used, keys};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+        struct ggml_tensor *key = (struct ggml_tensor *)rows[i].address;
+        assert_int_equal(ggml_hash_insert(&set, key), rows[i].slot);
+        assert_ptr_equal(keys[rows[i].slot], key);
+        assert_true(used[rows[i].slot / 32] >> rows[i].slot % 32 & 1);
+    }
+}
+
 static bool is_prime(size_t n) {
     for (size_t i = 2; i * i <= n; ++i) {
         if (n % i == 0) return false;
@@ -435,6 +454,7 @@ int main(void) {
         GRAPH_TEST(test_impossible_graph_sizes),
         GRAPH_TEST(test_copies_keep_order_uses_and_gradients),
         GRAPH_TEST(test_reset_sets_the_loss_to_one),
+        GRAPH_TEST(test_the_slots_of_addresses_never_change),
         GRAPH_TEST(test_hash_set_finds_everything_until_full),
         GRAPH_TEST(test_hash_sizes_are_the_next_primes),
         GRAPH_TEST(test_chains_fuse_only_when_nobody_else_looks),

@@ -547,6 +547,22 @@ void buffer_reset(struct check_run *run) {
     }
 }
 
+void buffer_usage_kept(struct check_run *run) {
+    static const enum ggml_backend_buffer_usage usages[] = {GGML_BACKEND_BUFFER_USAGE_WEIGHTS,
+                                                            GGML_BACKEND_BUFFER_USAGE_COMPUTE,
+                                                            GGML_BACKEND_BUFFER_USAGE_ANY};
+    struct bufts bufts;
+    struct placed p;
+    unsigned char expected[N_BYTES];
+    FOR_EACH_BUFT(run, bufts, buft) {
+        if (!place_random(run, buft, &p, expected)) continue;
+        for (size_t i = 0; i < sizeof(usages) / sizeof(usages[0]); ++i) {
+            ggml_backend_buffer_set_usage(p.buffer, usages[i]);
+            expect(run, buft, p.tensor, expected);
+        }
+    }
+}
+
 // The address of a tensor in host memory can be used by anybody.
 void buffer_host_address(struct check_run *run) {
     struct bufts bufts;

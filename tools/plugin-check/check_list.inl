@@ -227,6 +227,8 @@ CHECK_ROW("buffer.copy-pairs", 55,
 CHECK_ROW("buffer.foreign-extra", 56, "buffer.copy-direct", buffer_foreign_extra, 0,
           "what other plugins attach to tensors is left alone")
 CHECK_ROW("buffer.view", 54, "buffer.host-address", buffer_view, 0, "views lie where they should")
+CHECK_ROW("buffer.usage-kept", 97, "buffer.host-address", buffer_usage_kept, 0,
+          "what was set is read back whatever the buffer is said to be for")
 CHECK_ROW("buffer.reset", 53, "buffer.host-address", buffer_reset, 0,
           "a buffer can be used after its reset")
 CHECK_ROW("buffer.host-address", 47, "buffer.set-complete", buffer_host_address, 0,

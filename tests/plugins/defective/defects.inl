@@ -124,6 +124,7 @@ DEFECT(supports_strange, "enum.supports-strange")
 DEFECT(listing_thread, "enum.no-threads")
 DEFECT(listing_file, "enum.no-files")
 // --- buffers
+DEFECT(usage_packs, "buffer.usage-kept")
 DEFECT(buft_homeless, "buffer.type-device")
 DEFECT(buft_name_null, "buffer.type-name")
 DEFECT(buft_alloc_missing, "buffer.type-entries")

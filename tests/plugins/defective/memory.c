@@ -158,6 +158,13 @@ static void buffer_reset(ggml_backend_buffer_t buffer) {
     if (HAS(reset_loses)) buffer->iface.set_tensor = buffer_set_nothing;
 }
 
+static void buffer_set_usage(ggml_backend_buffer_t buffer, enum ggml_backend_buffer_usage usage) {
+    const struct memory *memory = buffer->context;
+    if (HAS(usage_packs) && usage == GGML_BACKEND_BUFFER_USAGE_WEIGHTS)
+        for (size_t i = 0; i < buffer->size; ++i)
+            memory->base[i] ^= 1;
+}
+
 static const struct ggml_backend_buffer_i buffer_interface = {
     .free_buffer = buffer_free,
     .get_base = buffer_base,
@@ -169,6 +176,7 @@ static const struct ggml_backend_buffer_i buffer_interface = {
     .cpy_tensor = buffer_copy,
     .clear = buffer_clear,
     .reset = buffer_reset,
+    .set_usage = buffer_set_usage,
 };
 
 static ggml_backend_buffer_t new_object(ggml_backend_buffer_type_t buft, char *base, size_t size,
