@@ -232,6 +232,16 @@ static void test_in_place_through_a_reshape(void **state) {
     check_by_playing(g2);
 }
 
+// Rows of the second source are read in any order, after others were written.
+static void test_rows_that_are_picked_keep_their_memory(void **state) {
+    (void)state;
+    struct ggml_tensor *rows = op1(GGML_OP_SQR, 64, leaf(64));
+    struct ggml_tensor *sum = op2(GGML_OP_ADD_ID, 64, weight(64), rows);
+    sum->src[2] = leaf(8);
+    assert_true(ggml_gallocr_alloc_graph(galloc, expand(sum)));
+    assert_ptr_not_equal(sum->data, rows->data);
+}
+
 static void test_outputs_and_unread_results_stay(void **state) {
     (void)state;
     struct ggml_tensor *a = op1(GGML_OP_SQR, 64, leaf(64)), *kept = op1(GGML_OP_SQR, 64, a);
@@ -614,6 +624,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         GALLOCR_TEST(test_in_place_where_nobody_else_looks),
         GALLOCR_TEST(test_in_place_through_a_reshape),
+        GALLOCR_TEST(test_rows_that_are_picked_keep_their_memory),
         GALLOCR_TEST(test_outputs_and_unread_results_stay),
         GALLOCR_TEST(test_a_chain_needs_two_places),
         GALLOCR_TEST(test_random_graphs_keep_their_data),

@@ -33,7 +33,7 @@
 GGML_OP_ROW(0, NONE, "none", 0, 0, given, given, none, 0, NONE, "new_tensor*", 0, )
 GGML_OP_ROW(1, DUP, "x", 1, 1, same, same, elements, 0, NONE, "dup (+inplace)", 0, )
 GGML_OP_ROW(2, ADD, "x+y", 2, 2, add, broadcast, elements, 1, REUSE, "add (+inplace), add_cast", 0, )
-GGML_OP_ROW(3, ADD_ID, "x[i]+y", 3, 3, add_id, add_id, elements, 1, REUSE, "add_id", 0, )
+GGML_OP_ROW(3, ADD_ID, "x[i]+y", 3, 3, add_id, add_id, elements, 1, NONE, "add_id", 0, )
 GGML_OP_ROW(4, ADD1, "x+y", 2, 2, same, add1, elements, 1, REUSE, "add1 (+inplace)", 0, )
 GGML_OP_ROW(5, ACC, "view(x,nb,offset)+=y->x", 2, 2, acc, region, region, 1, NONE, "acc (+inplace)", 0,
             GGML_OP_PARAM("i32 nb1", 0, 1, 0)
