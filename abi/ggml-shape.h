@@ -78,6 +78,109 @@ static inline bool ggml_is_packed(const struct ggml_tensor *t) {
     return ggml_has_whole_blocks(t) && ggml_is_contiguous(t);
 }
 
+// --- what a node means ---------------------------------------------------------------------------
+
+// clang-format off
+#define GGML_WORD_BITS(word, n) (((1u << (n)) - 1u) << (word))
+
+// The words of op_params that an operation gives a meaning to, as bits.
+static inline uint32_t ggml_words_of_op(int op) {
+    switch (op) {
+#define GGML_OP_PARAM(text, word, n, since) | GGML_WORD_BITS(word, n)
+#define GGML_OP_ROW(number, name, symbol, min, max, type, shape, cost, flops, flags, builders,     \
+                    since, more)                                                                   \
+    case number: return 0u more;
+#include "op_list.inl"
+    default: return 0;
+    }
+}
+
+// How many of its slots for sources have a meaning; -1: these headers don't have the operation.
+static inline int ggml_sources_of_op(int op) {
+    switch (op) {
+#define GGML_OP_ROW(number, name, symbol, min, max, ...)                                           \
+    case number: return max;
+#include "op_list.inl"
+    default: return -1;
+    }
+}
+
+// The words of a unary or gated operation, its number among them; 0: these headers don't have it.
+static inline uint32_t ggml_words_of_unary(int32_t op) {
+    switch (op) {
+#define GGML_OP_PARAM(text, word, n, since) | GGML_WORD_BITS(word, n)
+#define GGML_UNARY_ROW(number, name, since, params)                                                \
+    case number: return 1u params;
+#include "unary_list.inl"
+    default: return 0;
+    }
+}
+
+static inline uint32_t ggml_words_of_glu(int32_t op) {
+    switch (op) {
+#define GGML_OP_PARAM(text, word, n, since) | GGML_WORD_BITS(word, n)
+#define GGML_GLU_ROW(number, name, since, params)                                                  \
+    case number: return 1u params;
+#include "glu_list.inl"
+    default: return 0;
+    }
+}
+
+#undef GGML_WORD_BITS
+// clang-format on
+
+// Whether these headers know the type and the flags that must be understood, and nothing extends
+// the tensor.
+static inline bool ggml_tensor_is_known(const struct ggml_tensor *t) {
+#define GGML_TENSOR_FLAG_ROW(value, name, since) | (uint32_t)(value)
+    const uint32_t known = 0u
+#include "flag_list.inl"
+        ;
+    uint64_t extension;
+    memcpy(&extension, t->padding, sizeof(extension));
+    const uint32_t strange = (uint32_t)t->flags & GGML_TENSOR_FLAGS_STRICT & ~known;
+    return (extension | strange | ((unsigned)t->type >= GGML_TYPE_COUNT)) == 0;
+}
+
+// Whether every word of op_params that is not 0 has a meaning for the operation and sub-operation.
+static inline bool ggml_words_are_known(const struct ggml_tensor *node) {
+    enum { N_WORDS = GGML_MAX_OP_PARAMS / 4 };
+    uint32_t known = ggml_words_of_op((int)node->op), used = 0;
+    if (known == 0) { // most operations
+        uint64_t pairs[N_WORDS / 2], any = 0;
+        memcpy(pairs, node->op_params, sizeof(pairs));
+        for (int i = 0; i < N_WORDS / 2; ++i) {
+            any |= pairs[i];
+        }
+        return any == 0;
+    }
+    if (node->op == GGML_OP_UNARY || node->op == GGML_OP_GLU) {
+        const int32_t sub_op = node->op_params[0];
+        const uint32_t words =
+            node->op == GGML_OP_UNARY ? ggml_words_of_unary(sub_op) : ggml_words_of_glu(sub_op);
+        if (words == 0) return false;
+        known |= words;
+    }
+    for (int i = 0; i < N_WORDS; ++i) {
+        used |= (uint32_t)(node->op_params[i] != 0) << i;
+    }
+    return (used & ~known) == 0;
+}
+
+// Whether these headers give a meaning to all that the node says: its operation and sub-operation,
+// every word of op_params that is not 0, every source that is there, and the types and flags of the
+// node and of its sources. Where not, a later contract or a vendor does, and what computes the node
+// by these headers computes something else: the first thing to ask in supports_op.
+static inline bool ggml_node_is_known(const struct ggml_tensor *node) {
+    const int n_src = ggml_sources_of_op((int)node->op);
+    if (n_src < 0 || !ggml_words_are_known(node) || !ggml_tensor_is_known(node)) return false;
+    for (int i = 0; i < GGML_MAX_SRC; ++i) {
+        const struct ggml_tensor *src = node->src[i];
+        if (src && (i >= n_src || !ggml_tensor_is_known(src))) return false;
+    }
+    return true;
+}
+
 // --- rows ----------------------------------------------------------------------------------------
 
 // The indices of a row.

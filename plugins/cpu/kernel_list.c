@@ -2,6 +2,9 @@
 #include "kernel_list.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
+
+#include "ggml-shape.h"
 
 // Neither list of the quantised types may forget one.
 #define GGML_TYPE_ROW(number, name, text, block, size, quantized, since)                           \
@@ -20,12 +23,14 @@ enum { N_KERNELS = sizeof(kernels) / sizeof(kernels[0]) };
 static int16_t first_row[GGML_OP_COUNT];
 static int16_t next_row[N_KERNELS];
 static pthread_once_t chain_once = PTHREAD_ONCE_INIT;
+static atomic_bool chained; // spares look-ups the call
 
 static void chain_rows(void) {
     for (int i = N_KERNELS - 1; i >= 0; --i) {
         next_row[i] = first_row[kernels[i].op];
         first_row[kernels[i].op] = (int16_t)(i + 1);
     }
+    atomic_store_explicit(&chained, true, memory_order_release);
 }
 
 const struct cpu_kernel *cpu_kernels(int *out_count) {
@@ -51,7 +56,8 @@ static bool fits(const struct cpu_kernel *kernel, const struct ggml_tensor *node
 const struct cpu_kernel *cpu_kernel_find_sub(const struct ggml_tensor *node, int sub) {
     if (node->op < 0 || node->op >= GGML_OP_COUNT || node->flags & GGML_TENSOR_FLAG_ERROR)
         return NULL;
-    pthread_once(&chain_once, chain_rows);
+    if (!atomic_load_explicit(&chained, memory_order_acquire))
+        pthread_once(&chain_once, chain_rows);
     for (int i = first_row[node->op]; i != 0; i = next_row[i - 1]) {
         const struct cpu_kernel *kernel = &kernels[i - 1];
         if ((kernel->sub == ANY ? sub < CPU_SUB_RMS_NORM_MUL : kernel->sub == sub) &&
@@ -69,7 +75,7 @@ const struct cpu_kernel *cpu_kernel_find(const struct ggml_tensor *node) {
 }
 
 bool cpu_supports_op(const struct ggml_tensor *node) {
-    if (node->flags & GGML_TENSOR_FLAG_ERROR) return false;
+    if (!ggml_node_is_known(node)) return false;
     const bool nothing_to_do =
         ggml_op_is_empty(node->op) || (node->op < GGML_OP_COUNT && ggml_nelements(node) == 0);
     return nothing_to_do || cpu_kernel_find(node) != NULL;

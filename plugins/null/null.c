@@ -3,6 +3,7 @@
 // "replace" says what to put there; docs/writing-a-plugin.md is the walk through.
 #include "ggml-impl.h"
 #include "ggml-plugin.h"
+#include "ggml-shape.h"
 
 // --- stream --------------------------------------------------------------------------------------
 
@@ -108,10 +109,11 @@ static ggml_backend_buffer_type_t device_buffer_type(ggml_backend_dev_t device) 
 }
 
 // replace: true for the ops, types and layouts that graph_compute runs, and for those that only
-// describe a view. The tensors may have no buffers yet. An op number that you don't know is
-// answered with false.
+// describe a view. The tensors may have no buffers yet. A node that means more than the headers
+// know that you build with is answered with false: that line stays.
 static bool device_supports_op(ggml_backend_dev_t device, const struct ggml_tensor *op) {
     (void)device;
+    if (!ggml_node_is_known(op)) return false;
     return ggml_op_is_empty(op->op);
 }
 

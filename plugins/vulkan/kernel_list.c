@@ -82,6 +82,7 @@ static bool has_kernel(const struct ggml_tensor *node) {
 // A node without elements needs no launch, whatever its shape; but what it is said to support is
 // taken for the types of others, and an application's function is called all the same.
 bool vk_supports_op(const struct vk_features *features, const struct ggml_tensor *node) {
+    if (!ggml_node_is_known(node)) return false;
     const bool nothing_to_do =
         ggml_op_is_empty(node->op) || (vk_nelements(node) == 0 && has_kernel(node));
     return nothing_to_do || vk_kernel_find(features, node) != NULL;

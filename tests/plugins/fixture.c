@@ -16,6 +16,7 @@
 
 #include "ggml-impl.h"
 #include "ggml-plugin.h"
+#include "ggml-shape.h"
 
 enum defect {
     NO_DEFECT,
@@ -183,7 +184,7 @@ static ggml_backend_buffer_type_t device_buffer_type(ggml_backend_dev_t device) 
 
 static bool device_supports_op(ggml_backend_dev_t device, const struct ggml_tensor *op) {
     (void)device;
-    return ggml_op_is_empty(op->op);
+    return ggml_node_is_known(op) && ggml_op_is_empty(op->op);
 }
 
 static bool device_supports_buft(ggml_backend_dev_t device, ggml_backend_buffer_type_t buft) {

@@ -78,6 +78,109 @@ static inline bool ggml_is_packed(const struct ggml_tensor *t) {
     return ggml_has_whole_blocks(t) && ggml_is_contiguous(t);
 }
 
+// --- what a node means ---------------------------------------------------------------------------
+
+// clang-format off
+#define GGML_WORD_BITS(word, n) (((1u << (n)) - 1u) << (word))
+
+// The words of op_params that an operation gives a meaning to, as bits.
+static inline uint32_t ggml_words_of_op(int op) {
+    switch (op) {
+#define GGML_OP_PARAM(text, word, n, since) | GGML_WORD_BITS(word, n)
+#define GGML_OP_ROW(number, name, symbol, min, max, type, shape, cost, flops, flags, builders,     \
+                    since, more)                                                                   \
+    case number: return 0u more;
+#include "op_list.inl"
+    default: return 0;
+    }
+}
+
+// How many of its slots for sources have a meaning; -1: these headers don't have the operation.
+static inline int ggml_sources_of_op(int op) {
+    switch (op) {
+#define GGML_OP_ROW(number, name, symbol, min, max, ...)                                           \
+    case number: return max;
+#include "op_list.inl"
+    default: return -1;
+    }
+}
+
+// The words of a unary or gated operation, its number among them; 0: these headers don't have it.
+static inline uint32_t ggml_words_of_unary(int32_t op) {
+    switch (op) {
+#define GGML_OP_PARAM(text, word, n, since) | GGML_WORD_BITS(word, n)
+#define GGML_UNARY_ROW(number, name, since, params)                                                \
+    case number: return 1u params;
+#include "unary_list.inl"
+    default: return 0;
+    }
+}
+
+static inline uint32_t ggml_words_of_glu(int32_t op) {
+    switch (op) {
+#define GGML_OP_PARAM(text, word, n, since) | GGML_WORD_BITS(word, n)
+#define GGML_GLU_ROW(number, name, since, params)                                                  \
+    case number: return 1u params;
+#include "glu_list.inl"
+    default: return 0;
+    }
+}
+
+#undef GGML_WORD_BITS
+// clang-format on
+
+// Whether these headers know the type and the flags that must be understood, and nothing extends
+// the tensor.
+static inline bool ggml_tensor_is_known(const struct ggml_tensor *t) {
+#define GGML_TENSOR_FLAG_ROW(value, name, since) | (uint32_t)(value)
+    const uint32_t known = 0u
+#include "flag_list.inl"
+        ;
+    uint64_t extension;
+    memcpy(&extension, t->padding, sizeof(extension));
+    const uint32_t strange = (uint32_t)t->flags & GGML_TENSOR_FLAGS_STRICT & ~known;
+    return (extension | strange | ((unsigned)t->type >= GGML_TYPE_COUNT)) == 0;
+}
+
+// Whether every word of op_params that is not 0 has a meaning for the operation and sub-operation.
+static inline bool ggml_words_are_known(const struct ggml_tensor *node) {
+    enum { N_WORDS = GGML_MAX_OP_PARAMS / 4 };
+    uint32_t known = ggml_words_of_op((int)node->op), used = 0;
+    if (known == 0) { // most operations
+        uint64_t pairs[N_WORDS / 2], any = 0;
+        memcpy(pairs, node->op_params, sizeof(pairs));
+        for (int i = 0; i < N_WORDS / 2; ++i) {
+            any |= pairs[i];
+        }
+        return any == 0;
+    }
+    if (node->op == GGML_OP_UNARY || node->op == GGML_OP_GLU) {
+        const int32_t sub_op = node->op_params[0];
+        const uint32_t words =
+            node->op == GGML_OP_UNARY ? ggml_words_of_unary(sub_op) : ggml_words_of_glu(sub_op);
+        if (words == 0) return false;
+        known |= words;
+    }
+    for (int i = 0; i < N_WORDS; ++i) {
+        used |= (uint32_t)(node->op_params[i] != 0) << i;
+    }
+    return (used & ~known) == 0;
+}
+
+// Whether these headers give a meaning to all that the node says: its operation and sub-operation,
+// every word of op_params that is not 0, every source that is there, and the types and flags of the
+// node and of its sources. Where not, a later contract or a vendor does, and what computes the node
+// by these headers computes something else: the first thing to ask in supports_op.
+static inline bool ggml_node_is_known(const struct ggml_tensor *node) {
+    const int n_src = ggml_sources_of_op((int)node->op);
+    if (n_src < 0 || !ggml_words_are_known(node) || !ggml_tensor_is_known(node)) return false;
+    for (int i = 0; i < GGML_MAX_SRC; ++i) {
+        const struct ggml_tensor *src = node->src[i];
+        if (src && (i >= n_src || !ggml_tensor_is_known(src))) return false;
+    }
+    return true;
+}
+
 // --- rows ----------------------------------------------------------------------------------------
 
 // The indices of a row.
@@ -114,8 +217,8 @@ static inline bool ggml_fits_binary(const struct ggml_tensor *node) {
 static inline bool ggml_fits_add_id(const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     const struct ggml_tensor *b = node->src[1];
-    return ggml_are_same_shape(node, a) && node->ne[3] == 1 && b->ne[0] == a->ne[0] &&
-           b->ne[2] == 1 && b->ne[3] == 1 && ggml_has_shape(node->src[2], a->ne[1], a->ne[2], 1, 1);
+    return ggml_are_same_shape(node, a) && b->ne[0] == a->ne[0] && b->ne[2] > 0 && b->ne[3] > 0 &&
+           ggml_has_shape(node->src[2], a->ne[1], a->ne[2], 1, 1);
 }
 
 static inline bool ggml_fits_get_rows(const struct ggml_tensor *node) {
@@ -129,7 +232,7 @@ static inline bool ggml_fits_get_rows(const struct ggml_tensor *node) {
 static inline bool ggml_fits_get_rows_back(const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     const struct ggml_tensor *ids = node->src[1];
-    return ggml_has_whole_blocks(a) && a->ne[0] == node->ne[0] && a->ne[1] == ids->ne[0] &&
+    return ggml_has_whole_blocks(a) && a->ne[0] == node->ne[0] && a->ne[1] >= ids->ne[0] &&
            ggml_nrows(a) == a->ne[1] && ggml_nrows(node) == node->ne[1] && ggml_nrows(ids) == 1;
 }
 
@@ -204,7 +307,7 @@ enum ggml_rope_slot {
 static inline bool ggml_fits_rope_pairs(const struct ggml_tensor *node) {
     const int32_t n_dims = node->op_params[GGML_ROPE_SLOT_N_DIMS];
     const int32_t n_offs = node->op_params[GGML_ROPE_SLOT_N_OFFS];
-    if (n_dims <= 0 || n_dims % 2 != 0 || n_offs < 0) return false;
+    if (n_dims < 0 || n_dims % 2 != 0 || n_offs < 0) return false;
     switch (node->op_params[GGML_ROPE_SLOT_MODE]) {
     case GGML_ROPE_TYPE_NORMAL:
     case GGML_ROPE_TYPE_NEOX:
@@ -293,14 +396,14 @@ static inline bool ggml_fits_upscale(const struct ggml_tensor *node) {
            ggml_nelements(node->src[0]) > 0;
 }
 
-// Of one type; what a circular form repeats is there once.
+// Of one type; what a circular form repeats is there once. A negative padding cuts off.
 static inline bool ggml_fits_pad(const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     const bool circular = node->op_params[8] != 0;
     for (int d = 0; d < GGML_MAX_DIMS; ++d) {
         const int64_t left = node->op_params[2 * d];
         const int64_t right = node->op_params[2 * d + 1];
-        if (left < 0 || right < 0 || node->ne[d] != a->ne[d] + left + right) return false;
+        if (node->ne[d] != a->ne[d] + left + right) return false;
         if (circular && (left > a->ne[d] || right > a->ne[d])) return false;
     }
     return node->type == a->type;
@@ -339,8 +442,13 @@ static inline bool ggml_fits_win_part(const struct ggml_tensor *node) {
     return ggml_fits_windows(node, a, w) && node->op_params[0] == (a->ne[1] + w - 1) / w;
 }
 
+// There may be more windows than are needed.
 static inline bool ggml_fits_win_unpart(const struct ggml_tensor *node) {
-    return ggml_fits_windows(node->src[0], node, node->op_params[0]);
+    struct ggml_tensor used = *node->src[0];
+    const int64_t w = node->op_params[0];
+    const int64_t needed = w > 0 ? (node->ne[1] + w - 1) / w * ((node->ne[2] + w - 1) / w) : 0;
+    if (used.ne[3] > needed) used.ne[3] = needed;
+    return ggml_fits_windows(&used, node, w);
 }
 
 static inline bool ggml_fits_get_rel_pos(const struct ggml_tensor *node) {
@@ -456,18 +564,37 @@ static inline bool ggml_fits_dsv4_hc_comb(const struct ggml_tensor *node) {
 
 static inline bool ggml_fits_dsv4_hc_pre(const struct ggml_tensor *node) {
     const struct ggml_tensor *x = node->src[0];
-    return ggml_has_shape(node->src[1], x->ne[1], x->ne[2], 1, 1) && x->ne[3] == 1 &&
-           ggml_has_shape(node, x->ne[0], x->ne[2], 1, 1);
+    const bool gated = ggml_get_op_params_i32(node, 1) != 0;
+    return (gated ? ggml_are_same_shape(node->src[1], x)
+                  : ggml_has_shape(node->src[1], x->ne[1], x->ne[2], 1, 1)) &&
+           x->ne[3] == 1 && ggml_has_shape(node, x->ne[0], x->ne[2], 1, 1);
 }
 
-// src[3] F32.
+// src[3] F32 or absent.
 static inline bool ggml_fits_dsv4_hc_post(const struct ggml_tensor *node) {
     const struct ggml_tensor *r = node->src[1];
-    return ggml_has_type(node->src[3], GGML_TYPE_F32) && r->ne[3] == 1 &&
-           ggml_has_shape(node->src[0], r->ne[0], r->ne[2], 1, 1) &&
+    const struct ggml_tensor *comb = node->src[3];
+    return r->ne[3] == 1 && ggml_has_shape(node->src[0], r->ne[0], r->ne[2], 1, 1) &&
            ggml_has_shape(node->src[2], r->ne[1], r->ne[2], 1, 1) &&
-           ggml_has_shape(node->src[3], r->ne[1], r->ne[1], r->ne[2], 1) &&
+           (comb == NULL || (ggml_has_type(comb, GGML_TYPE_F32) &&
+                             ggml_has_shape(comb, r->ne[1], r->ne[1], r->ne[2], 1))) &&
            ggml_are_same_shape(node, r);
+}
+
+// --- nodes: gated linear units
+// ---------------------------------------------------------------------
+
+// Two operands like the result, or one of twice its width; an odd row has one element more. Rows
+// are dense.
+static inline bool ggml_fits_glu(const struct ggml_tensor *node) {
+    const struct ggml_tensor *a = node->src[0];
+    const struct ggml_tensor *b = node->src[1];
+    if (!ggml_rows_dense(node) || !ggml_rows_dense(a)) return false;
+    if (b != NULL) {
+        return ggml_rows_dense(b) && ggml_are_same_shape(node, a) && ggml_are_same_shape(node, b);
+    }
+    return a->ne[0] / 2 == node->ne[0] &&
+           ggml_has_shape(a, a->ne[0], node->ne[1], node->ne[2], node->ne[3]);
 }
 
 // --- nodes: training -----------------------------------------------------------------------------
