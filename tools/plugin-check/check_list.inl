@@ -274,6 +274,16 @@ CHECK_ROW("op.unknown-unary", 41, "op.claims-constant", op_declines, STRANGE_UNA
           "unknown unary functions are declined")
 CHECK_ROW("op.unknown-glu", 41, "op.claims-constant", op_declines, STRANGE_GLU,
           "unknown gated functions are declined")
+CHECK_ROW("op.unknown-private", 102, "op.claims-constant", op_declines_private, 0,
+          "private operations and types of others are declined")
+CHECK_ROW("op.unknown-parameter", 99, "op.claims-constant", op_declines_grown, GROWN_PARAMETER,
+          "parameter words without a meaning are declined")
+CHECK_ROW("op.unknown-extra-source", 99, "op.claims-constant", op_declines_grown, GROWN_SOURCE,
+          "sources without a meaning are declined")
+CHECK_ROW("op.unknown-flag", 100, "op.claims-constant", op_declines_grown, GROWN_FLAG,
+          "unknown flags that must be understood are declined")
+CHECK_ROW("op.unknown-padding", 101, "op.claims-constant", op_declines_grown, GROWN_PADDING,
+          "tensors with an extension are declined")
 CHECK_ROW("op.any-node", 40, "op.claims-constant", op_any_node, 0,
           "any operation can be asked about without buffers")
 CHECK_ROW("op.claims-threads", 73, "op.claims-constant", op_claims_threads, 0,
@@ -288,7 +298,7 @@ CHECK_ROW("op.broadcast", 42, "op.sum stream.skips-views", op_compute, CASE_BROA
 CHECK_ROW("op.strided", 42, "op.sum stream.skips-views", op_compute, CASE_STRIDED,
           "claimed: addition of views is right")
 CHECK_ROW("op.in-place", 68, "op.sum", op_in_place, 0,
-          "a result in the memory of a source is right")
+          "claimed: results in the memory of a source are right")
 CHECK_ROW("op.guard", 68, "op.sum", op_guard, 0, "only the result is written")
 CHECK_ROW("op.chain", 67, "op.sum", op_chain, 0, "nodes take effect in order")
 CHECK_ROW("op.non-finite", 83, "op.sum", op_non_finite, 0, "numbers that are not finite do no harm")

@@ -7,16 +7,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "elf_view.h"
 #include "exercise.h"
 #include "ggml-host.h"
 #include "ggml-impl.h"
+#include "ggml-plugin.h"
+#include "ggml-shape.h"
 #include "op_case.h"
 
-enum { COLUMNS = 37, ROWS = 11, N_VALUES = COLUMNS * ROWS, N_THREADS = 4 };
+enum { COLUMNS = 37, ROWS = 11, N_VALUES = COLUMNS * ROWS, N_THREADS = 4, SMALL_GRAPH = 16 };
 
 static struct ggml_context *new_context(const struct check_run *run) {
     struct ggml_context *ctx = ggml_init((struct ggml_init_params){
-        .mem_size = 64 * ggml_tensor_overhead() + 4 * ggml_graph_overhead(), .no_alloc = true});
+        .mem_size = 512 * ggml_tensor_overhead() + 4 * ggml_graph_overhead() +
+                    256 * ggml_graph_overhead_custom(SMALL_GRAPH, false),
+        .no_alloc = true});
     CHECK_THAT(run, ctx, "no memory");
     return ctx;
 }
@@ -277,7 +282,92 @@ void op_declines(struct check_run *run) {
     on_each_device(run, declines_on, NULL);
 }
 
-// Every operation with more sources than it needs: the answer does not matter.
+// Numbers that some vendor may have, but hardly the plugin's.
+static bool declines_private_on(const struct check_run *run, struct bench *bench) {
+    const int far = GGML_FIRST_PRIVATE + 0x5e7711;
+    struct ggml_tensor op = *node_of(&bench->o, CASE_ADD), unary = *node_of(&bench->o, CASE_RELU);
+    struct ggml_tensor type = op;
+    op.op = (enum ggml_op)far;
+    unary.op_params[0] = far;
+    type.type = (enum ggml_type)far;
+    CHECK_THAT(run, !claims(bench->device, &op), "%s claims a private operation",
+               label(bench->device));
+    CHECK_THAT(run, !claims(bench->device, &unary), "%s claims a private unary function",
+               label(bench->device));
+    CHECK_THAT(run, !claims(bench->device, &type), "%s claims a private type",
+               label(bench->device));
+    return true;
+}
+
+void op_declines_private(struct check_run *run) {
+    on_each_device(run, declines_private_on, NULL);
+}
+
+// How many ways there are to give a tensor such a part; from half on it is the source's.
+static int grown_variants(enum grown_part part) {
+    switch (part) {
+    case GROWN_PARAMETER: return GGML_MAX_OP_PARAMS / (int)sizeof(int32_t);
+    case GROWN_SOURCE: return GGML_MAX_SRC;
+    case GROWN_FLAG: return 2 * 14; // bits 16 to 29
+    case GROWN_PADDING: return 2 * (int)sizeof(((struct ggml_tensor *)NULL)->padding);
+    }
+    return 0;
+}
+
+static uint32_t known_words(const struct ggml_tensor *node) {
+    const int32_t sub_op = node->op_params[0];
+    return ggml_words_of_op((int)node->op) |
+           (node->op == GGML_OP_UNARY ? ggml_words_of_unary(sub_op) : 0) |
+           (node->op == GGML_OP_GLU ? ggml_words_of_glu(sub_op) : 0);
+}
+
+// Makes out[0] the node with such a part, out[1] its first source. False: that part has a meaning.
+static bool grow(const struct ggml_tensor *node, enum grown_part part, int variant,
+                 struct ggml_tensor out[2]) {
+    const int half = grown_variants(part) / 2;
+    out[0] = *node;
+    out[1] = *node->src[0];
+    out[0].src[0] = &out[1];
+    struct ggml_tensor *changed = &out[variant >= half];
+    switch (part) {
+    case GROWN_PARAMETER: out[0].op_params[variant] = 1; return !(known_words(node) >> variant & 1);
+    case GROWN_SOURCE:
+        if (variant < ggml_sources_of_op((int)node->op)) return false;
+        out[0].src[variant] = &out[1];
+        return true;
+    case GROWN_FLAG: changed->flags |= 1 << (16 + variant % half); return true;
+    case GROWN_PADDING: changed->padding[variant % half] = 1; return true;
+    }
+    return false;
+}
+
+// argument: enum grown_part.
+static bool declines_grown_on(const struct check_run *run, struct bench *bench) {
+    const enum grown_part part = (enum grown_part)run->check->argument;
+    struct ggml_tensor grown[2];
+    bool any = false;
+    for (int op = 0; op < N_CASES; ++op) {
+        const struct ggml_tensor *node = node_of(&bench->o, (enum op_case)op);
+        if (!claims(bench->device, node)) continue;
+        any = true;
+        for (int i = 0; i < grown_variants(part); ++i) {
+            CHECK_THAT(run, !grow(node, part, i, grown) || !claims(bench->device, &grown[0]),
+                       "%s claims %s that means what no contract defines (number %d): "
+                       "ask ggml_node_is_known() first",
+                       label(bench->device), ggml_op_desc(node), i);
+        }
+    }
+    return any;
+}
+
+void op_declines_grown(struct check_run *run) {
+    struct ggml_plugin_note note;
+    if (elf_view_read_note(run, &note) && note.contract_minor > GGML_CONTRACT_MINOR)
+        check_skip(run, "the plugin may know more than this program");
+    on_each_device(run, declines_grown_on, "no device claims an operation");
+}
+
+// Every operation with more sources than it needs: the answer does not matter here.
 static bool any_node_on(const struct check_run *run, struct bench *bench) {
     (void)run;
     struct ggml_tensor node = *node_of(&bench->o, CASE_ADD);
@@ -318,11 +408,128 @@ void op_claims_threads(struct check_run *run) {
 
 // --- what computing must and must not do ---------------------------------------------------------
 
-static bool in_place_on(const struct check_run *run, struct bench *bench) {
-    if (!bench_place(run, bench, ggml_add_inplace(bench->o.ctx, bench->o.a, bench->o.b)))
-        return false;
+// Its builder is deprecated, the operation is not.
+static struct ggml_tensor *add1(const struct operands *o) {
+    struct ggml_tensor *node = ggml_add(o->ctx, o->a, o->b);
+    node->op = GGML_OP_ADD1;
+    node->src[1] = ggml_view_1d(o->ctx, o->b, 1, 0);
+    return node;
+}
+
+// A node of an operation that may run in place; NULL: there is none here.
+static struct ggml_tensor *reusing_node(const struct operands *o, enum ggml_op op, int sub_op) {
+    struct ggml_context *c = o->ctx;
+    struct ggml_tensor *a = o->a, *b = o->b;
+    struct ggml_tensor *position = ggml_view_1d(c, o->rows, 1, 0);
+    switch (op) {
+    case GGML_OP_ADD: return ggml_add(c, a, b);
+    case GGML_OP_ADD_ID: return ggml_add_id(c, a, b, ggml_view_2d(c, o->rows, ROWS, 1, 0, 0));
+    case GGML_OP_ADD1: return add1(o);
+    case GGML_OP_SUB: return ggml_sub(c, a, b);
+    case GGML_OP_MUL: return ggml_mul(c, a, b);
+    case GGML_OP_DIV: return ggml_div(c, a, b);
+    case GGML_OP_SQR: return ggml_sqr(c, a);
+    case GGML_OP_SQRT: return ggml_sqrt(c, b);
+    case GGML_OP_LOG: return ggml_log(c, b);
+    case GGML_OP_SILU_BACK: return ggml_silu_back(c, a, b);
+    case GGML_OP_RMS_NORM: return ggml_rms_norm(c, a, 1e-5f);
+    case GGML_OP_RMS_NORM_BACK: return ggml_rms_norm_back(c, a, b, 1e-5f);
+    case GGML_OP_SCALE: return ggml_scale_bias(c, a, 2.5f, 0.5f);
+    case GGML_OP_DIAG_MASK_INF: return ggml_diag_mask_inf(c, a, 3);
+    case GGML_OP_DIAG_MASK_ZERO: return ggml_diag_mask_zero(c, a, 3);
+    case GGML_OP_SOFT_MAX: return ggml_soft_max_ext(c, a, b, 1.0f, 0.0f);
+    case GGML_OP_SOFT_MAX_BACK: return ggml_soft_max_ext_back(c, a, b, 1.0f, 0.0f);
+    case GGML_OP_ROPE:
+        return ggml_rope(c, ggml_reshape_3d(c, a, COLUMNS, ROWS, 1), position, COLUMNS - 1, 0);
+    case GGML_OP_ROPE_BACK:
+        return ggml_rope_ext_back(c, ggml_reshape_3d(c, a, COLUMNS, ROWS, 1), position, NULL,
+                                  COLUMNS - 1, 0, 0, 10000.0f, 1.0f, 0.0f, 1.0f, 0.0f, 0.0f);
+    case GGML_OP_FILL: return ggml_fill(c, a, 1.5f);
+    case GGML_OP_UNARY:
+        return sub_op == GGML_UNARY_OP_XIELU ? ggml_xielu(c, a, 0.5f, 0.5f, 0.5f, -1e-6f)
+                                             : ggml_unary(c, a, (enum ggml_unary_op)sub_op);
+    default: return NULL;
+    }
+}
+
+static bool has_layout_of(const struct ggml_tensor *node, const struct ggml_tensor *src) {
+    return src && src->type == node->type && ggml_are_same_shape(src, node) &&
+           ggml_are_same_stride(src, node);
+}
+
+static struct ggml_cgraph *graph_of(const struct operands *o, struct ggml_tensor *node) {
+    struct ggml_cgraph *graph = ggml_new_graph_custom(o->ctx, SMALL_GRAPH, false);
+    ggml_build_forward_expand(graph, node);
+    return graph;
+}
+
+// An operation with a result of its own, and with its result in the memory of a source.
+struct in_place_pair {
+    struct ggml_cgraph *apart;
+    struct ggml_cgraph *in_place;
+    int source;
+};
+
+enum { MAX_PAIRS = 96 };
+
+static int add_pairs(const struct check_run *run, const struct bench *bench, enum ggml_op op,
+                     int sub_op, struct in_place_pair *out) {
+    struct ggml_tensor *node = reusing_node(&bench->o, op, sub_op);
+    int n = 0;
+    CHECK_THAT(run, node && !ggml_tensor_is_error(node), "the check has no node of %s",
+               ggml_op_name(op));
+    if (!claims(bench->device, node)) return 0;
+    for (int i = 0; i < GGML_MAX_SRC; ++i) {
+        if (!has_layout_of(node, node->src[i])) continue;
+        struct ggml_tensor *other = reusing_node(&bench->o, op, sub_op), *src = other->src[i];
+        other->view_src = src->view_src ? src->view_src : src;
+        other->view_offs = src->view_offs;
+        if (!claims(bench->device, other)) continue;
+        out[n++] = (struct in_place_pair){graph_of(&bench->o, node), graph_of(&bench->o, other), i};
+    }
+    return n;
+}
+
+static void compute_pair_member(const struct check_run *run, struct bench *bench,
+                                struct ggml_cgraph *graph, float *out_numbers) {
+    const struct operands *o = &bench->o;
+    const struct values *v = &bench->v;
+    bench->graph = graph;
+    bench->node = ggml_graph_node(graph, -1);
+    ggml_backend_tensor_set(o->a, v->a, 0, sizeof(v->a));
+    ggml_backend_tensor_set(o->b, v->b, 0, sizeof(v->b));
+    ggml_backend_tensor_set(o->rows, v->rows, 0, sizeof(v->rows));
     bench_compute(run, bench);
-    bench_compare(run, bench, CASE_ADD);
+    ggml_backend_tensor_get(bench->node, out_numbers, 0, ggml_nbytes(bench->node));
+}
+
+static void compare_pair(const struct check_run *run, struct bench *bench,
+                         const struct in_place_pair *pair) {
+    float apart[N_VALUES], in_place[N_VALUES];
+    compute_pair_member(run, bench, pair->apart, apart);
+    compute_pair_member(run, bench, pair->in_place, in_place);
+    for (int i = 0; i < N_VALUES; ++i) {
+        const double bound = 1e-6 + 1e-5 * fabs((double)apart[i]);
+        const bool same = memcmp(&apart[i], &in_place[i], sizeof(float)) == 0 ||
+                          fabs((double)apart[i] - (double)in_place[i]) <= bound;
+        CHECK_THAT(run, same, "%s: %s in the memory of source %d: number %d is %g instead of %g",
+                   label(bench->device), ggml_op_desc(bench->node), pair->source, i,
+                   (double)in_place[i], (double)apart[i]);
+    }
+}
+
+static bool in_place_on(const struct check_run *run, struct bench *bench) {
+    struct in_place_pair pairs[MAX_PAIRS];
+    int n = 0;
+    for (int op = 0; op < GGML_OP_COUNT; ++op) {
+        if (!ggml_op_can_inplace((enum ggml_op)op)) continue;
+        const int n_subs = op == GGML_OP_UNARY ? GGML_UNARY_OP_COUNT : 1;
+        for (int sub = 0; sub < n_subs && n + GGML_MAX_SRC <= MAX_PAIRS; ++sub)
+            n += add_pairs(run, bench, (enum ggml_op)op, sub, &pairs[n]);
+    }
+    if (n == 0 || !bench_place(run, bench, node_of(&bench->o, CASE_ADD))) return false;
+    for (int i = 0; i < n; ++i)
+        compare_pair(run, bench, &pairs[i]);
     return true;
 }
 

@@ -36,4 +36,7 @@ enum op_case {
 // What supports_op is asked with: numbers that no contract defines.
 enum strange_node { STRANGE_OP, STRANGE_TYPE, STRANGE_SOURCE, STRANGE_UNARY, STRANGE_GLU };
 
+// The same with what a later contract may give a meaning to in an operation that is known.
+enum grown_part { GROWN_PARAMETER, GROWN_SOURCE, GROWN_FLAG, GROWN_PADDING };
+
 #endif

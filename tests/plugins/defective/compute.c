@@ -3,14 +3,19 @@
 #include <math.h>
 
 #include "defective.h"
+#include "ggml-shape.h"
 
 static bool is_float(const struct ggml_tensor *tensor) {
     return tensor && tensor->type == GGML_TYPE_F32 && tensor->nb[0] == sizeof(float) &&
            tensor->ne[2] == 1 && tensor->ne[3] == 1;
 }
 
+static bool is_unknown(int number, int count) {
+    return number >= count && number < GGML_FIRST_PRIVATE;
+}
+
 static bool is_known(const struct ggml_tensor *tensor) {
-    const bool odd = tensor->type >= GGML_TYPE_COUNT;
+    const bool odd = is_unknown((int)tensor->type, GGML_TYPE_COUNT);
     return tensor->type == GGML_TYPE_F32 || (odd && HAS(claims_unknown_type));
 }
 
@@ -24,6 +29,31 @@ static bool claims_sum(const struct ggml_tensor *node) {
     return types && b->ne[0] == a->ne[0] && (b->ne[1] == a->ne[1] || b->ne[1] == 1);
 }
 
+static void forget_what_is_claimed(struct ggml_tensor *source) {
+    if (HAS(claims_unknown_source) && source->type >= GGML_TYPE_COUNT) source->type = GGML_TYPE_F32;
+    if (HAS(claims_unknown_source_flag)) source->flags &= 0xffff;
+    if (HAS(claims_unknown_source_padding)) memset(source->padding, 0, sizeof(source->padding));
+}
+
+// Whether the headers know all of the node but what the defect lets pass.
+static bool means_what_is_known(const struct ggml_tensor *node) {
+    struct ggml_tensor plain = *node, sources[2];
+    if (HAS(claims_unknown_type) && is_unknown((int)plain.type, GGML_TYPE_COUNT))
+        plain.type = GGML_TYPE_F32;
+    if (HAS(claims_unknown_parameter)) memset(plain.op_params, 0, sizeof(plain.op_params));
+    if (HAS(claims_unknown_flag)) plain.flags &= 0xffff;
+    if (HAS(claims_unknown_padding)) memset(plain.padding, 0, sizeof(plain.padding));
+    for (int i = 2; i < GGML_MAX_SRC && HAS(claims_unknown_extra_source); ++i)
+        plain.src[i] = NULL;
+    for (int i = 0; i < 2; ++i) {
+        if (!plain.src[i]) continue;
+        sources[i] = *plain.src[i];
+        forget_what_is_claimed(&sources[i]);
+        plain.src[i] = &sources[i];
+    }
+    return ggml_node_is_known(&plain);
+}
+
 bool op_is_claimed(ggml_backend_dev_t device, const struct ggml_tensor *node) {
     static int n;
     (void)device;
@@ -34,9 +64,12 @@ bool op_is_claimed(ggml_backend_dev_t device, const struct ggml_tensor *node) {
     if (HAS(claims_change)) return n++ % 2 == 0;
     if (HAS(claims_unplaced) && node->buffer) return false;
     if (HAS(claims_crash) && node->op == GGML_OP_COUNT - 2) abort();
-    if (HAS(claims_unknown_op) && node->op > GGML_OP_COUNT) return true;
-    if (HAS(claims_unknown_unary) && node->op == GGML_OP_UNARY) return node->op_params[0] > 50;
+    if (HAS(claims_unknown_op) && is_unknown((int)node->op, GGML_OP_COUNT)) return true;
+    if (HAS(claims_private) && (int)node->op >= GGML_FIRST_PRIVATE) return true;
+    if (HAS(claims_unknown_unary) && node->op == GGML_OP_UNARY)
+        return is_unknown(node->op_params[0], 50);
     if (HAS(claims_unknown_glu) && node->op == GGML_OP_GLU) return true;
+    if (!means_what_is_known(node)) return false;
     if (ggml_op_is_empty(node->op)) return !(HAS(claims_no_views) && node->op == GGML_OP_PERMUTE);
     switch (node->op) {
     case GGML_OP_ADD:
@@ -58,6 +91,7 @@ static void sum_row(const struct ggml_tensor *node, float *to, const float *a, c
     const float sign = node->op == GGML_OP_SUB && !HAS(difference_wrong) ? -1.0f : 1.0f;
     for (int64_t i = 0; i < node->ne[0]; ++i) {
         if (HAS(in_place_wrong)) to[i] = 0;
+        if (HAS(in_place_difference_wrong) && node->op == GGML_OP_SUB) to[i] = 0;
         to[i] = a[i] + sign * b[i];
         while (HAS(nan_hangs) && isnan(to[i])) {
         }
