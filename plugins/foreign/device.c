@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "foreign.h"
+#include "ggml-shape.h"
 
 static const char *device_name(ggml_backend_dev_t device) {
     return ((const struct foreign_device *)device)->name;
@@ -108,6 +109,7 @@ static bool device_supports_op(ggml_backend_dev_t device, const struct ggml_tens
     const struct foreign_device *own = (const struct foreign_device *)device;
     struct foreign_node node;
     typedef bool (*entry_t)(void *, const struct ggml_tensor *);
+    if (!ggml_node_is_known(op)) return false;
     if (ggml_op_is_empty(op->op)) return true;
     if (!is_for_binary(own->binary, op)) return false;
     const struct ggml_tensor *shadow = foreign_shadow_node(own->binary, op, &node);

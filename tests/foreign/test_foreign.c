@@ -107,6 +107,11 @@ static void check_device(const char *path, const char *generation) {
     assert_false(ggml_backend_buft_is_host(ggml_backend_dev_buffer_type(device)));
     assert_ptr_equal(ggml_backend_buft_get_device(ggml_backend_dev_buffer_type(device)), device);
     sums_new(&s, stream);
+    // A parameter that an addition had not when the binary was made.
+    struct ggml_tensor node = *s.first;
+    assert_true(ggml_backend_dev_supports_op(device, &node));
+    node.op_params[3] = 1;
+    assert_false(ggml_backend_dev_supports_op(device, &node));
     sums_check(&s, stream, 1);
     sums_check(&s, stream, 2);
     sums_new(&other, stream);
