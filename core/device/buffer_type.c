@@ -2,6 +2,7 @@
 #include "device/check.h"
 #include "ggml-impl.h"
 #include "host/live.h"
+#include "host/node_since.h"
 
 const char *ggml_backend_buft_name(ggml_backend_buffer_type_t buft) {
     if (!device_given(buft, __func__, "buffer type")) return "NULL";
@@ -49,6 +50,8 @@ size_t ggml_backend_buft_get_alloc_size(ggml_backend_buffer_type_t buft,
     if (!buft->iface.get_alloc_size) return bytes;
     const size_t size = buft->iface.get_alloc_size(buft, tensor);
     if (size >= bytes) return size;
+    // A plugin can't know the size of a type that came after it.
+    if (op_tensor_needs_minor(tensor) > host_device_minor(buft->device)) return bytes;
     ggml_fail(GGML_HOST_BAD_PLUGIN, "%s: buffer type %s wants %zu bytes for tensor '%s' of %zu",
               __func__, device_buft_label(buft), size, tensor->name, bytes);
     return bytes;

@@ -5,7 +5,7 @@
 #include "ggml-impl.h"
 #include "ggml-plugin.h"
 #include "host/live.h"
-#include "op/op_since.h"
+#include "host/node_since.h"
 
 const char *ggml_backend_dev_name(ggml_backend_dev_t device) {
     if (!device_given(device, __func__, "device")) return "NULL";

@@ -14,7 +14,7 @@
 #include "graph/gallocr.h"
 #include "graph/memory_quick.h"
 #include "graph/tensor_index.h"
-#include "op/op_since.h"
+#include "host/node_since.h"
 #include "sched/tensor_map.h"
 #include "sched/tensor_pool.h"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Inside a plugin nothing is counted: the host counts what it hands to the application.
+#include "ggml-plugin.h"
 #include "host/live.h"
 
 void host_live_add(ggml_backend_dev_t device) {
@@ -8,4 +9,9 @@ void host_live_add(ggml_backend_dev_t device) {
 
 void host_live_remove(ggml_backend_dev_t device) {
     (void)device;
+}
+
+int host_device_minor(ggml_backend_dev_t device) {
+    (void)device;
+    return GGML_CONTRACT_MINOR;
 }

@@ -66,6 +66,37 @@ static ggml_backend_buffer_type_t buffer_type(ggml_backend_dev_t device) {
     return host_memory ? host_memory->buffer_type() : NULL;
 }
 
+// A buffer type for questions alone: there is no memory in it.
+static struct ggml_backend_device plugin_device;
+
+static const char *buft_name(ggml_backend_buffer_type_t buft) {
+    (void)buft;
+    return NAIVE_NAME;
+}
+
+static size_t buft_alignment(ggml_backend_buffer_type_t buft) {
+    (void)buft;
+    return 32;
+}
+
+// Single numbers of 4 bytes, if the headers have the type; nothing else is asked about.
+static size_t buft_alloc_size(ggml_backend_buffer_type_t buft, const struct ggml_tensor *tensor) {
+    (void)buft;
+    return (int)tensor->type < GGML_TYPE_COUNT ? 4 * (size_t)tensor->ne[0] : 0;
+}
+
+static struct ggml_backend_buffer_type questions = {
+    .iface = {.get_name = buft_name,
+              .get_alignment = buft_alignment,
+              .get_alloc_size = buft_alloc_size},
+    .device = &plugin_device,
+};
+
+static ggml_backend_buffer_type_t host_buffer_type(ggml_backend_dev_t device) {
+    (void)device;
+    return &questions;
+}
+
 static bool supports_op(ggml_backend_dev_t device, const struct ggml_tensor *op) {
     (void)device;
     return (int)op->op < GGML_OP_COUNT;
@@ -94,6 +125,7 @@ static struct ggml_backend_device plugin_device = {
               .get_props = props,
               .init_backend = init_backend,
               .get_buffer_type = buffer_type,
+              .get_host_buffer_type = host_buffer_type,
               .supports_op = supports_op,
               .supports_buft = supports_buft},
     .reg = &plugin_reg,

@@ -14,7 +14,7 @@
 #include "ggml-host.h"
 #include "ggml-impl.h"
 #include "ggml-plugin.h"
-#include "op/op_since.h"
+#include "host/node_since.h"
 
 enum { NEWER = GGML_CONTRACT_MINOR };
 
@@ -215,12 +215,29 @@ static void private_numbers_need_no_minor(void **state) {
     ggml_free(o.ctx);
 }
 
+// An older plugin can't know the size of a newer type, and is no bad one for that.
+static void sizes_of_newer_types_are_the_hosts(void **state) {
+    (void)state;
+    struct operands o = operands_new();
+    ggml_backend_buffer_type_t buft = ggml_backend_dev_host_buffer_type(frozen);
+    struct ggml_tensor *newer = ggml_new_tensor_1d(o.ctx, GGML_TYPE_GROWN, 32);
+    struct ggml_tensor *wide = ggml_new_tensor_1d(o.ctx, GGML_TYPE_F64, 32);
+    ggml_clear_error();
+    assert_int_equal(ggml_backend_buft_get_alloc_size(buft, newer), 32 * 4);
+    assert_int_equal(ggml_last_status(), GGML_HOST_OK);
+    assert_int_equal(ggml_backend_buft_get_alloc_size(buft, wide), 32 * 8);
+    assert_int_equal(ggml_last_status(), GGML_HOST_BAD_PLUGIN);
+    ggml_clear_error();
+    ggml_free(o.ctx);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(goes_to_the_newer_plugin),
         cmocka_unit_test(what_did_not_grow_goes_to_the_older_plugin),
         cmocka_unit_test(what_nobody_knows_needs_a_later_minor),
         cmocka_unit_test(private_numbers_need_no_minor),
+        cmocka_unit_test(sizes_of_newer_types_are_the_hosts),
     };
     return cmocka_run_group_tests(tests, load_both, unload_both);
 }

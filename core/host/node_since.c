@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "op/op_since.h"
+#include "host/node_since.h"
 
 #include <stdbool.h>
-#include <string.h>
 
 #include "ggml-plugin.h"
 
@@ -46,47 +45,6 @@ static const struct op_parts unary_parts[GGML_UNARY_OP_COUNT] = {
 static const struct op_parts glu_parts[GGML_GLU_OP_COUNT] = {
 #include "glu_list.inl"
 };
-
-#define GGML_TYPE_ROW(number, name, text, block, size, quantized, since) [number] = since,
-#define GGML_TYPE_REMOVED(number, name) [number] = 0,
-static const uint8_t type_since[GGML_TYPE_COUNT] = {
-#include "type_list.inl"
-};
-
-struct flag_since {
-    uint32_t flag;
-    uint8_t since;
-};
-
-#define GGML_TENSOR_FLAG_ROW(value, name, since) {value, since},
-static const struct flag_since flag_since[] = {
-#include "flag_list.inl"
-};
-
-static int larger(int a, int b) {
-    return a > b ? a : b;
-}
-
-static int flags_need(uint32_t flags) {
-    int needs = 0;
-    flags &= GGML_TENSOR_FLAGS_STRICT;
-    for (size_t i = 0; flags != 0 && i < sizeof(flag_since) / sizeof(flag_since[0]); ++i) {
-        if (flags & flag_since[i].flag) needs = larger(needs, flag_since[i].since);
-        flags &= ~flag_since[i].flag;
-    }
-    return flags != 0 ? NOT_KNOWN : needs;
-}
-
-static int type_needs(int type) {
-    if (type >= GGML_FIRST_PRIVATE) return 0;
-    return type >= 0 && type < GGML_TYPE_COUNT ? type_since[type] : NOT_KNOWN;
-}
-
-static int tensor_needs(const struct ggml_tensor *tensor) {
-    static const char no_extension[sizeof(tensor->padding)];
-    if (memcmp(tensor->padding, no_extension, sizeof(no_extension)) != 0) return NOT_KNOWN;
-    return larger(type_needs((int)tensor->type), flags_need((uint32_t)tensor->flags));
-}
 
 static bool is_used(const struct node_part *part, const struct ggml_tensor *node) {
     if (part->is_src) return node->src[part->first] != NULL;
@@ -143,7 +101,7 @@ static int op_needs(const struct ggml_tensor *node) {
     if (node->op == GGML_OP_UNARY || node->op == GGML_OP_GLU) {
         const struct op_parts *sub_op = find_sub_op(node);
         if (!sub_op) return NOT_KNOWN;
-        needs = larger(needs, parts_need(sub_op, node, &known_words));
+        needs = MAX(needs, parts_need(sub_op, node, &known_words));
     }
     for (int i = op->max_src; i < GGML_MAX_SRC; ++i)
         if (node->src[i]) return NOT_KNOWN;
@@ -151,8 +109,8 @@ static int op_needs(const struct ggml_tensor *node) {
 }
 
 int op_needs_minor(const struct ggml_tensor *node) {
-    int needs = larger(op_needs(node), tensor_needs(node));
+    int needs = MAX(op_needs(node), op_tensor_needs_minor(node));
     for (int i = 0; i < GGML_MAX_SRC; ++i)
-        if (node->src[i]) needs = larger(needs, tensor_needs(node->src[i]));
+        if (node->src[i]) needs = MAX(needs, op_tensor_needs_minor(node->src[i]));
     return needs;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Which minor of the contract brought what a node means.
-#ifndef GGML_OP_OP_SINCE_H
-#define GGML_OP_OP_SINCE_H
+#ifndef GGML_HOST_NODE_SINCE_H
+#define GGML_HOST_NODE_SINCE_H
 
 #include "ggml-impl.h"
 
@@ -11,5 +11,8 @@
 // for what this host gives no meaning to. Private numbers (GGML_FIRST_PRIVATE) need none: who else
 // does not know them declines them. [any-thread]
 int op_needs_minor(const struct ggml_tensor *node);
+
+// The same for what one tensor is: its type, its flags and its padding. [any-thread]
+int op_tensor_needs_minor(const struct ggml_tensor *tensor);
 
 #endif
