@@ -5,6 +5,7 @@
 
 #include "ggml-impl.h"
 #include "ggml-plugin.h"
+#include "ggml-shape.h"
 
 namespace {
 
@@ -110,7 +111,7 @@ ggml_backend_buffer_type_t device_buffer_type(ggml_backend_dev_t) {
 }
 
 bool device_supports_op(ggml_backend_dev_t, const ggml_tensor *node) {
-    return ggml_op_is_empty(node->op) || Stream::computes(node);
+    return ggml_node_is_known(node) && (ggml_op_is_empty(node->op) || Stream::computes(node));
 }
 
 bool device_supports_buft(ggml_backend_dev_t device, ggml_backend_buffer_type_t buft) {
