@@ -112,6 +112,7 @@ static bool device_supports_op(ggml_backend_dev_t device, const struct ggml_tens
     if (!ggml_node_is_known(op)) return false;
     if (ggml_op_is_empty(op->op)) return true;
     if (!is_for_binary(own->binary, op)) return false;
+    if (!foreign_claim_holds(own, op)) return false;
     const struct ggml_tensor *shadow = foreign_shadow_node(own->binary, op, &node);
     foreign_lock(own->binary);
     const bool supported =
@@ -216,6 +217,8 @@ void foreign_device_init(struct foreign_device *out_device, struct foreign_binar
     out_device->device.reg = reg;
     out_device->binary = binary;
     out_device->theirs = theirs;
+    out_device->is_ggml_cpu =
+        strcmp(FOREIGN_ENTRY(binary, theirs, device_get_name, entry_t)(theirs), "CPU") == 0;
     snprintf(out_device->name, sizeof(out_device->name), "foreign-%s",
              FOREIGN_ENTRY(binary, theirs, device_get_name, entry_t)(theirs));
     snprintf(out_device->description, sizeof(out_device->description), "%s (foreign: %s, %s)",

@@ -29,6 +29,7 @@ struct foreign_device {
     struct ggml_backend_device device;
     struct foreign_binary *binary;
     void *theirs;
+    bool is_ggml_cpu; // whose claims are not taken as they are
     char name[FOREIGN_NAME_SIZE];
     char description[FOREIGN_TEXT_SIZE];
     ggml_backend_buffer_type_t extra[FOREIGN_MAX_EXTRA + 1]; // ends with NULL
@@ -127,6 +128,9 @@ void *foreign_stream_theirs(ggml_backend_t backend, struct foreign_binary **out_
 // Fills *out_device, which is all zero; `reg` is where it will be registered. [init]
 void foreign_device_init(struct foreign_device *out_device, struct foreign_binary *binary,
                          void *theirs, ggml_backend_reg_t reg);
+// Whether the device computes the node of a known operation, if it says so. [any-thread]
+bool foreign_claim_holds(const struct foreign_device *device, const struct ggml_tensor *op);
+
 // The device of the binary's, or NULL while it is not offered. [any-thread]
 ggml_backend_dev_t foreign_device_of(const void *theirs);
 

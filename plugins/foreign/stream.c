@@ -183,6 +183,16 @@ static struct ggml_backend_i interface_of(const struct foreign_binary *binary, c
     return iface;
 }
 
+// ggml takes 4 threads on every machine, and they wait for each other busily.
+static void set_threads(const struct foreign_stream *stream) {
+    const struct ggml_host_table *host = ggml_sdk_host();
+    struct ggml_host_topology machine = {.size = (uint32_t)sizeof(machine)};
+    typedef void (*set_t)(void *, int);
+    const set_t set = (set_t)foreign_binary_proc(stream->binary, "ggml_backend_set_n_threads");
+    if (!set || !host || host->get_topology(host, &machine) != GGML_HOST_OK) return;
+    set(stream->theirs, (int)MAX(machine.default_threads, 1u));
+}
+
 static ggml_guid stream_guid = {0x1e, 0x9b, 0x5f, 0x0c, 0xd1, 0x77, 0x4e, 0x02,
                                 0xa3, 0x40, 0x66, 0xc9, 0x2b, 0xee, 0x85, 0x14};
 
@@ -210,5 +220,6 @@ ggml_backend_t foreign_stream_new(struct foreign_device *device, const char *par
     stream->backend.iface = interface_of(binary, stream->theirs);
     stream->backend.device = &device->device;
     stream->backend.context = stream;
+    set_threads(stream);
     return &stream->backend;
 }

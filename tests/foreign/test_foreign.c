@@ -138,6 +138,8 @@ static void test_repeated_graph(void **state) {
     (void)state;
     ggml_backend_t stream = ggml_backend_dev_init(ggml_backend_dev_by_name("foreign-Tiny0"), NULL);
     struct sums s;
+    // This backend counts from the number of threads that it was given.
+    assert_int_equal(known_graphs(), ggml_host_default_threads());
     sums_new(&s, stream);
     sums_check(&s, stream, 1);
     const int before = known_graphs();
@@ -150,6 +152,20 @@ static void test_repeated_graph(void **state) {
     assert_int_equal(known_graphs(), before + 2);
     sums_free(&s);
     ggml_backend_free(stream);
+}
+
+// Conversions that ggml's backends say they have, and end the process over.
+static void test_claims(void **state) {
+    (void)state;
+    ggml_backend_dev_t device = ggml_backend_dev_by_name("foreign-Tiny0");
+    struct ggml_context *ctx =
+        ggml_init((struct ggml_init_params){.mem_size = 1 << 16, .no_alloc = true});
+    struct ggml_tensor *a = ggml_new_tensor_1d(ctx, GGML_TYPE_F32, N);
+    struct ggml_tensor *half = ggml_new_tensor_1d(ctx, GGML_TYPE_F16, N);
+    struct ggml_tensor *whole = ggml_new_tensor_1d(ctx, GGML_TYPE_I16, N);
+    assert_true(ggml_backend_dev_supports_op(device, ggml_cpy(ctx, a, half)));
+    assert_false(ggml_backend_dev_supports_op(device, ggml_cpy(ctx, a, whole)));
+    ggml_free(ctx);
 }
 
 static void expect_refused(const char *path, const char *word) {
@@ -196,8 +212,8 @@ static void test_folder(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_refusals),       cmocka_unit_test(test_version_3),
-        cmocka_unit_test(test_repeated_graph), cmocka_unit_test(test_folder),
-        cmocka_unit_test(test_version_2),
+        cmocka_unit_test(test_repeated_graph), cmocka_unit_test(test_claims),
+        cmocka_unit_test(test_folder),         cmocka_unit_test(test_version_2),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -181,6 +181,7 @@ static struct old_buft *device_buffer_type(struct old_device *dev) {
 
 static bool device_supports_op(struct old_device *dev, const struct ggml_tensor *op) {
     (void)dev;
+    if (op->op == GGML_OP_CPY) return true; // which it does not do, as ggml's
     return op->op == GGML_OP_ADD && op->type == GGML_TYPE_F32 && op->src[0] && op->src[1] &&
            op->src[0]->type == GGML_TYPE_F32 && op->src[1]->type == GGML_TYPE_F32 &&
            op->src[1]->ne[0] == op->ne[0] && op->ne[1] == 1;
