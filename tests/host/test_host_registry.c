@@ -269,6 +269,7 @@ static void test_a_program_that_loads_nothing_has_the_built_in_devices(void **st
 
 struct fixture_extension {
     int32_t (*find_one_more)(void);
+    int32_t (*find_two_more)(void);
 };
 
 static void test_devices_come_while_the_plugin_is_in_use(void **state) {
@@ -301,6 +302,21 @@ static void test_devices_come_while_the_plugin_is_in_use(void **state) {
     ggml_backend_free(stream);
     assert_int_equal(ggml_plugin_unload(reg), GGML_HOST_OK);
     assert_null(ggml_backend_dev_by_name("FAR0"));
+}
+
+// Whoever holds the registry looks once more when it gives it up.
+static void test_a_device_that_comes_while_others_are_looked_at_is_shown(void **state) {
+    (void)state;
+    ggml_backend_reg_t reg = NULL;
+    plugin_dir_add(&dir, FIXTURES "/ggml-swarm.so", "ggml-swarm.so");
+    const char *path = plugin_dir_path(&dir, "ggml-swarm.so");
+    assert_int_equal(ggml_plugin_load(path, &reg), GGML_HOST_OK);
+    const struct fixture_extension *swarm =
+        ggml_backend_reg_get_extension(reg, "org.example.grow", 1);
+    assert_non_null(swarm);
+    assert_int_equal(swarm->find_two_more(), GGML_HOST_OK);
+    assert_int_equal(ggml_backend_reg_dev_count(reg), 2);
+    assert_int_equal(ggml_plugin_unload(reg), GGML_HOST_OK);
 }
 
 static void test_a_plugin_without_the_flag_has_its_devices_at_once(void **state) {
@@ -524,6 +540,7 @@ int main(void) {
         HOST_TEST(test_null_and_foreign_backends_are_answered),
         HOST_TEST(test_backends_of_the_application_are_registered_once),
         HOST_TEST(test_devices_come_while_the_plugin_is_in_use),
+        HOST_TEST(test_a_device_that_comes_while_others_are_looked_at_is_shown),
         HOST_TEST(test_a_plugin_without_the_flag_has_its_devices_at_once),
         HOST_TEST(test_plugins_get_extensions_of_the_application),
         HOST_TEST(test_a_plugin_can_be_linked_into_the_program),

@@ -3,7 +3,9 @@
 // as well.
 #define _GNU_SOURCE
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -143,6 +145,74 @@ static void test_loading_listing_and_unloading_at_once(void **state) {
     plugin_dir_close(&dir);
 }
 
+// --- devices that come meanwhile -----------------------------------------------------------------
+
+enum { N_SWARM = 40 };
+
+struct fixture_extension {
+    int32_t (*find_one_more)(void);
+    int32_t (*find_two_more)(void);
+};
+
+static void *announce(void *argument) {
+    const struct fixture_extension *swarm =
+        ggml_backend_reg_get_extension(argument, "org.example.grow", 1);
+    for (int i = 0; i < N_SWARM / 2; ++i)
+        expect(swarm && swarm->find_one_more() == GGML_HOST_OK);
+    return NULL;
+}
+
+static void *change_others(void *argument) {
+    const char *path = argument;
+    for (int i = 0; i < N_ROUNDS; ++i) {
+        ggml_backend_reg_t reg = NULL;
+        if (ggml_plugin_load(path, &reg) == GGML_HOST_OK)
+            expect(ggml_plugin_unload(reg) == GGML_HOST_OK);
+    }
+    return NULL;
+}
+
+// Their number only grows, and what is listed can be used.
+static void *watch(void *argument) {
+    size_t seen = 0;
+    while (seen < N_SWARM) {
+        const size_t now = ggml_backend_reg_dev_count(argument);
+        expect(now >= seen);
+        for (size_t i = seen; i < now; ++i) {
+            ggml_backend_t backend =
+                ggml_backend_dev_init(ggml_backend_reg_dev_get(argument, i), NULL);
+            expect(backend != NULL);
+            ggml_backend_free(backend);
+        }
+        seen = now;
+        sched_yield();
+    }
+    return NULL;
+}
+
+// Announced from two threads while others load, unload and look: none is lost.
+static void test_devices_come_while_others_load(void **state) {
+    (void)state;
+    ggml_backend_reg_t reg = NULL;
+    pthread_t threads[4];
+    plugin_dir_open(&dir);
+    plugin_dir_add_from(&dir, FIXTURES, "ggml-swarm.so", "ggml-swarm.so");
+    plugin_dir_add_from(&dir, FIXTURES, "ggml-marker.so", "ggml-marker.so");
+    char marker[PATH_MAX];
+    snprintf(marker, sizeof(marker), "%s", plugin_dir_path(&dir, "ggml-marker.so"));
+    assert_int_equal(ggml_plugin_load(plugin_dir_path(&dir, "ggml-swarm.so"), &reg), GGML_HOST_OK);
+    assert_int_equal(pthread_create(&threads[0], NULL, announce, reg), 0);
+    assert_int_equal(pthread_create(&threads[1], NULL, announce, reg), 0);
+    assert_int_equal(pthread_create(&threads[2], NULL, change_others, marker), 0);
+    assert_int_equal(pthread_create(&threads[3], NULL, watch, reg), 0);
+    for (size_t i = 0; i < sizeof(threads) / sizeof(threads[0]); ++i)
+        pthread_join(threads[i], NULL);
+    assert_int_equal(atomic_load(&n_errors), 0);
+    assert_int_equal(ggml_backend_reg_dev_count(reg), N_SWARM);
+    assert_int_equal(ggml_plugin_unload(reg), GGML_HOST_OK);
+    plugin_dir_close(&dir);
+}
+
 static void *load_all(void *argument) {
     ggml_plugin_load_all(dir.path, argument);
     return NULL;
@@ -271,6 +341,7 @@ static void test_f16_looking_at_all_files_holds_up_nobody(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_devices_come_while_others_load),
         cmocka_unit_test(test_load_all_from_every_thread_loads_once),
         cmocka_unit_test(test_loading_listing_and_unloading_at_once),
         cmocka_unit_test(test_f16_a_slow_file_holds_up_nobody_else),

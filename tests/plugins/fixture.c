@@ -39,6 +39,7 @@ enum defect {
 
 struct fixture_extension {
     int32_t (*find_one_more)(void);
+    int32_t (*find_two_more)(void);
 };
 
 #ifndef FIXTURE_DEFECT
@@ -211,10 +212,30 @@ static const char *reg_name(ggml_backend_reg_t reg) {
 }
 
 static atomic_size_t n_found; // of a plugin that GROWS
+static atomic_bool finds_while_asked;
+
+// What the application calls, and calls itself what that answers.
+static int32_t find_one_more(void) {
+    const struct ggml_host_table *host = ggml_sdk_host();
+    const struct ggml_extension_registry *registry =
+        host->get_extension(host, GGML_EXTENSION_REGISTRY, GGML_EXTENSION_REGISTRY_REVISION);
+    if (atomic_load(&n_found) < N_ROWS) atomic_fetch_add(&n_found, 1);
+    return registry->devices_changed(host);
+}
+
+// The second while the host asks about the first.
+static int32_t find_two_more(void) {
+    atomic_store(&finds_while_asked, true);
+    return find_one_more();
+}
 
 static size_t reg_count(ggml_backend_reg_t reg) {
     (void)reg;
-    if (FIXTURE_DEFECT == GROWS) return atomic_load(&n_found);
+    if (FIXTURE_DEFECT == GROWS) {
+        const size_t count = atomic_load(&n_found);
+        if (atomic_exchange(&finds_while_asked, false)) find_one_more();
+        return count;
+    }
     return FIXTURE_DEFECT == NO_DEVICES || FIXTURE_DEFECT == DEVICES_LATER ? 0 : N_ROWS;
 }
 
@@ -257,17 +278,8 @@ static ggml_backend_reg_t fixture_start(void) {
     return &fixture_reg;
 }
 
-// What the application calls, and calls itself what that answers.
-static int32_t find_one_more(void) {
-    const struct ggml_host_table *host = ggml_sdk_host();
-    const struct ggml_extension_registry *registry =
-        host->get_extension(host, GGML_EXTENSION_REGISTRY, GGML_EXTENSION_REGISTRY_REVISION);
-    if (atomic_load(&n_found) < N_ROWS) atomic_fetch_add(&n_found, 1);
-    return registry->devices_changed(host);
-}
-
 static const void *fixture_extension(const char *id, uint32_t min_revision) {
-    static const struct fixture_extension table = {find_one_more};
+    static const struct fixture_extension table = {find_one_more, find_two_more};
     const struct ggml_host_table *host = ggml_sdk_host();
     if (strcmp(id, "org.example.grow") == 0) return min_revision <= 1 ? &table : NULL;
     if (strcmp(id, "org.example.echo") == 0)
