@@ -131,7 +131,7 @@ static void stream_wait(ggml_backend_t backend) {
     const char *mode = host->get_config(host, "GGML_WAITS_MODE");
     if (mode && strcmp(mode, "fail") == 0) fail("queued work failed");
     if (mode && strcmp(mode, "recover") == 0) {
-        void *memory = host->alloc(host, (size_t)1 << 62, 64);
+        void *memory = host->alloc(host, SIZE_MAX - 8, 64);
         if (!memory) memory = host->alloc(host, 64, 64);
         host->free(host, memory);
     }
