@@ -40,6 +40,25 @@ static bool has_memory(const char *function, const struct ggml_tensor *tensor) {
     return false;
 }
 
+size_t tensor_access_unit(const struct ggml_tensor *tensor) {
+    const struct ggml_backend_buffer_type *buft = device_tensor_buffer(tensor)->buft;
+    const size_t unit =
+        buft->iface.get_access_unit
+            ? buft->iface.get_access_unit(device_tensor_buffer(tensor)->buft, tensor)
+            : 1;
+    return unit > 0 ? unit : 1;
+}
+
+// A whole tensor always is in units.
+static bool is_in_units(const struct ggml_tensor *tensor, const struct tensor_pieces *pieces) {
+    const size_t unit = tensor_access_unit(tensor);
+    if (unit == 1) return true;
+    if (pieces->n_copies == 1 && pieces->offset == 0 && pieces->size == ggml_nbytes(tensor))
+        return true;
+    return unit != SIZE_MAX && pieces->offset % unit == 0 && pieces->size % unit == 0 &&
+           (pieces->n_copies == 1 || pieces->stride_tensor % unit == 0);
+}
+
 ggml_backend_buffer_t tensor_access_buffer(const char *function, const struct ggml_tensor *tensor,
                                            const void *data, const struct tensor_pieces *pieces) {
     if (!device_given(tensor, function, "tensor")) return NULL;
@@ -59,7 +78,11 @@ ggml_backend_buffer_t tensor_access_buffer(const char *function, const struct gg
                   device_buft_label(buffer->buft));
         return NULL;
     }
-    return buffer;
+    if (is_in_units(tensor, pieces)) return buffer;
+    ggml_fail(GGML_HOST_UNSUPPORTED,
+              "%s: in %s the %zu bytes of '%s' can't be reached in parts: transfer it as a whole",
+              function, device_buft_label(buffer->buft), bytes, tensor->name);
+    return NULL;
 }
 
 void ggml_backend_tensor_set(struct ggml_tensor *tensor, const void *data, size_t offset,
@@ -140,6 +163,7 @@ void ggml_backend_tensor_memset(struct ggml_tensor *tensor, uint8_t value, size_
         return;
     }
     const char *label = device_buft_label(buffer->buft);
-    if (!device_offers(buffer->iface.set_tensor != NULL, __func__, label, "memset_tensor")) return;
+    const bool in_pieces = buffer->iface.set_tensor && tensor_access_unit(tensor) == 1;
+    if (!device_offers(in_pieces, __func__, label, "memset_tensor")) return;
     fill_in_pieces(buffer, tensor, value, offset, size);
 }

@@ -15,6 +15,9 @@ struct tensor_pieces {
     size_t stride_data;
 };
 
+// Bytes whose multiples can be transferred; SIZE_MAX: only the whole tensor. [any-thread]
+size_t tensor_access_unit(const struct ggml_tensor *tensor);
+
 // The buffer to go through. NULL: there is nothing to transfer, or it is refused, which is
 // recorded. `data` is the host memory. [stream]
 ggml_backend_buffer_t tensor_access_buffer(const char *function, const struct ggml_tensor *tensor,

@@ -3,6 +3,7 @@
 #include "base/thread_guard.h"
 #include "device/check.h"
 #include "device/stream.h"
+#include "device/tensor_access.h"
 #include "ggml-impl.h"
 
 enum {
@@ -54,7 +55,8 @@ static void copy_staged(const struct ggml_tensor *src, struct ggml_tensor *dst, 
                         size_t capacity) {
     const size_t bytes = ggml_nbytes(src);
     const size_t block = ggml_type_size(src->type);
-    const size_t piece = block > 0 && block < capacity ? capacity - capacity % block : capacity;
+    const bool in_blocks = block > 0 && block < capacity && capacity < bytes;
+    const size_t piece = in_blocks ? capacity - capacity % block : capacity;
     for (size_t done = 0; done < bytes; done += MIN(piece, bytes - done)) {
         const unsigned long told = ggml_fail_count();
         ggml_backend_tensor_get(src, staging, done, MIN(piece, bytes - done));
@@ -66,8 +68,15 @@ static void copy_staged(const struct ggml_tensor *src, struct ggml_tensor *dst, 
 
 static void copy_through_host(const struct ggml_tensor *src, struct ggml_tensor *dst) {
     char small[SMALL_STAGING_BYTES];
-    const size_t capacity = MIN(ggml_nbytes(src), (size_t)STAGING_BYTES);
+    // What can't be reached byte by byte goes in one piece.
+    const bool in_pieces = tensor_access_unit(src) == 1 && tensor_access_unit(dst) == 1;
+    const size_t bytes = ggml_nbytes(src);
+    const size_t capacity = in_pieces ? MIN(bytes, (size_t)STAGING_BYTES) : bytes;
     char *staging = capacity > sizeof(small) ? ggml_mem_alloc(capacity) : NULL;
+    if (!staging && !in_pieces && capacity > sizeof(small)) {
+        ggml_fail(GGML_HOST_OUT_OF_MEMORY, "no memory to copy '%s' as a whole", src->name);
+        return;
+    }
     copy_staged(src, dst, staging ? staging : small, staging ? capacity : sizeof(small));
     ggml_mem_free(staging);
 }

@@ -61,6 +61,13 @@ static bool buft_is_host(ggml_backend_buffer_type_t buft) {
     return entry && entry(own->theirs);
 }
 
+// Repacking entries assert that they get all of it.
+static size_t buft_access_unit(ggml_backend_buffer_type_t buft, const struct ggml_tensor *tensor) {
+    const struct foreign_buft *own = buft->context;
+    (void)tensor;
+    return own->repacked ? SIZE_MAX : 1;
+}
+
 static const struct ggml_backend_buffer_type_i buft_interface = {
     .get_name = buft_name,
     .alloc_buffer = buft_alloc_buffer,
@@ -68,6 +75,7 @@ static const struct ggml_backend_buffer_type_i buft_interface = {
     .get_max_size = buft_max_size,
     .get_alloc_size = buft_alloc_size,
     .is_host = buft_is_host,
+    .get_access_unit = buft_access_unit,
 };
 
 static struct foreign_buft *buft_new(struct foreign_binary *binary, void *theirs) {

@@ -75,6 +75,28 @@ static void check(const struct ggml_tensor *tensor) {
     assert_memory_equal(fake_memory(tensor->data), values, N * sizeof(float));
 }
 
+static size_t whole_only(ggml_backend_buffer_type_t buft, const struct ggml_tensor *tensor) {
+    (void)buft;
+    (void)tensor;
+    return SIZE_MAX;
+}
+
+// Memory in which rows are interleaved takes a tensor in one piece, however large.
+static void test_whole_tensors_only(void **state) {
+    (void)state;
+    f.fake[0].refuses_copy = f.fake[1].refuses_copy = true;
+    f.fake[1].buft.iface.get_access_unit = whole_only;
+    ggml_backend_tensor_copy(&f.src[0], &f.dst[1]);
+    assert_int_equal(f.fake[1].calls.set_tensor, 1);
+    check(&f.dst[1]);
+    ggml_backend_tensor_copy(&f.src[1], &f.dst[0]);
+    assert_int_equal(f.fake[1].calls.get_tensor, 1);
+    ggml_clear_error();
+    ggml_backend_tensor_set(&f.dst[1], values, 0, 4);
+    assert_int_equal(ggml_last_status(), GGML_HOST_UNSUPPORTED);
+    assert_int_equal(f.fake[1].calls.set_tensor, 1);
+}
+
 static void test_every_pair_of_places(void **state) {
     (void)state;
     for (int from = 0; from < PLACES; ++from) {
@@ -187,6 +209,7 @@ static void test_empty_tensors(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        TEST(test_whole_tensors_only),
         TEST(test_every_pair_of_places),
         TEST(test_staging_is_bounded),
         TEST(test_staging_without_memory),

@@ -37,7 +37,11 @@ struct ggml_backend_buffer_type_i {
     // (opt: false) Whether tensor->data is an address of the host with the standard layout.
     // [any-thread]
     bool (*is_host)(ggml_backend_buffer_type_t buft);
-    void (*reserved[8])(void);
+    // (opt: 1) Bytes whose multiples the offsets and sizes of transfers from and to the tensor are;
+    // SIZE_MAX: only the whole tensor at once, as where rows are interleaved. The host refuses
+    // others. [any-thread]
+    size_t (*get_access_unit)(ggml_backend_buffer_type_t buft, const struct ggml_tensor *tensor);
+    void (*reserved[7])(void);
 };
 
 // Of a device, and as that one the same for every host: never written after it was made.

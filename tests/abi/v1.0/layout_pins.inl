@@ -3,7 +3,6 @@
 // change only with the major version of the contract.
 //
 // GGML_PIN_SIZE(type, bytes)    GGML_PIN(type, member, bytes)
-#if GGML_MAX_NAME == 64
 GGML_PIN_SIZE(struct ggml_tensor, 336);
 GGML_PIN(struct ggml_tensor, type, 0);
 GGML_PIN(struct ggml_tensor, buffer, 8);
@@ -19,7 +18,6 @@ GGML_PIN(struct ggml_tensor, data, 248);
 GGML_PIN(struct ggml_tensor, name, 256);
 GGML_PIN(struct ggml_tensor, extra, 320);
 GGML_PIN(struct ggml_tensor, padding, 328);
-#endif
 GGML_PIN_SIZE(struct ggml_backend_buffer_type_i, 112);
 GGML_PIN(struct ggml_backend_buffer_type_i, get_name, 0);
 GGML_PIN(struct ggml_backend_buffer_type_i, alloc_buffer, 8);
@@ -27,7 +25,8 @@ GGML_PIN(struct ggml_backend_buffer_type_i, get_alignment, 16);
 GGML_PIN(struct ggml_backend_buffer_type_i, get_max_size, 24);
 GGML_PIN(struct ggml_backend_buffer_type_i, get_alloc_size, 32);
 GGML_PIN(struct ggml_backend_buffer_type_i, is_host, 40);
-GGML_PIN(struct ggml_backend_buffer_type_i, reserved, 48);
+GGML_PIN(struct ggml_backend_buffer_type_i, get_access_unit, 48);
+GGML_PIN(struct ggml_backend_buffer_type_i, reserved, 56);
 GGML_PIN_SIZE(struct ggml_backend_buffer_type, 160);
 GGML_PIN(struct ggml_backend_buffer_type, iface, 0);
 GGML_PIN(struct ggml_backend_buffer_type, device, 112);
@@ -169,6 +168,10 @@ GGML_PIN(struct ggml_extension_host_memory, size, 0);
 GGML_PIN(struct ggml_extension_host_memory, revision, 4);
 GGML_PIN(struct ggml_extension_host_memory, buffer_type, 8);
 GGML_PIN(struct ggml_extension_host_memory, buffer_from_ptr, 16);
+GGML_PIN_SIZE(struct ggml_extension_registry, 16);
+GGML_PIN(struct ggml_extension_registry, size, 0);
+GGML_PIN(struct ggml_extension_registry, revision, 4);
+GGML_PIN(struct ggml_extension_registry, devices_changed, 8);
 GGML_PIN_SIZE(struct ggml_extension_cpu_features, 16);
 GGML_PIN(struct ggml_extension_cpu_features, size, 0);
 GGML_PIN(struct ggml_extension_cpu_features, revision, 4);
@@ -198,5 +201,33 @@ GGML_PIN(struct ggml_plugin_table, shutdown, 24);
 GGML_PIN(struct ggml_plugin_table, get_extension, 32);
 GGML_PIN(struct ggml_plugin_table, note, 40);
 GGML_PIN(struct ggml_plugin_table, reserved, 48);
+GGML_PIN_SIZE(struct ggml_backend_dev_caps, 5);
+GGML_PIN(struct ggml_backend_dev_caps, async, 0);
+GGML_PIN(struct ggml_backend_dev_caps, host_buffer, 1);
+GGML_PIN(struct ggml_backend_dev_caps, buffer_from_host_ptr, 2);
+GGML_PIN(struct ggml_backend_dev_caps, events, 3);
+GGML_PIN(struct ggml_backend_dev_caps, mmap_support, 4);
+GGML_PIN_SIZE(struct ggml_backend_dev_props, 56);
+GGML_PIN(struct ggml_backend_dev_props, name, 0);
+GGML_PIN(struct ggml_backend_dev_props, description, 8);
+GGML_PIN(struct ggml_backend_dev_props, memory_free, 16);
+GGML_PIN(struct ggml_backend_dev_props, memory_total, 24);
+GGML_PIN(struct ggml_backend_dev_props, type, 32);
+GGML_PIN(struct ggml_backend_dev_props, device_id, 40);
+GGML_PIN(struct ggml_backend_dev_props, caps, 48);
+GGML_PIN_SIZE(struct ggml_hash_set, 24);
+GGML_PIN_SIZE(struct ggml_cgraph, 104);
+GGML_PIN(struct ggml_cgraph, size, 0);
+GGML_PIN(struct ggml_cgraph, n_nodes, 4);
+GGML_PIN(struct ggml_cgraph, n_leafs, 8);
+GGML_PIN(struct ggml_cgraph, nodes, 16);
+GGML_PIN(struct ggml_cgraph, grads, 24);
+GGML_PIN(struct ggml_cgraph, grad_accs, 32);
+GGML_PIN(struct ggml_cgraph, leafs, 40);
+GGML_PIN(struct ggml_cgraph, use_counts, 48);
+GGML_PIN(struct ggml_cgraph, visited_hash_set, 56);
+GGML_PIN(struct ggml_cgraph, order, 80);
+GGML_PIN(struct ggml_cgraph, uid, 88);
+GGML_PIN(struct ggml_cgraph, error, 96);
 #undef GGML_PIN
 #undef GGML_PIN_SIZE
