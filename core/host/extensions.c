@@ -102,16 +102,22 @@ const void *extension_find(const char *id, uint32_t min_revision) {
 const void *ggml_backend_reg_get_extension(ggml_backend_reg_t reg, const char *id,
                                            uint32_t min_revision) {
     unsigned section;
-    const struct ggml_plugin_table *table = NULL;
+    struct host_plugin *plugin = NULL;
+    const void *found = NULL;
     if (!reg || !id) {
         ggml_fail(GGML_HOST_INVALID_ARGUMENT,
                   "ggml_backend_reg_get_extension: the backend or the id is NULL");
         return NULL;
     }
     const struct snapshot *snapshot = snapshot_enter(&section);
-    for (size_t i = 0; i < snapshot->n_plugins && !table; ++i) {
-        if (snapshot->plugins[i]->reg == reg) table = snapshot->plugins[i]->table;
+    for (size_t i = 0; i < snapshot->n_plugins && !plugin; ++i) {
+        if (snapshot->plugins[i]->reg == reg) plugin = snapshot->plugins[i];
     }
+    if (plugin) atomic_fetch_add(&plugin->live, 1); // it stays while it is asked
     snapshot_leave(section);
-    return table && table->get_extension ? table->get_extension(table, id, min_revision) : NULL;
+    if (!plugin) return NULL;
+    const struct ggml_plugin_table *table = plugin->table;
+    if (table && table->get_extension) found = table->get_extension(table, id, min_revision);
+    atomic_fetch_sub(&plugin->live, 1);
+    return found;
 }
