@@ -4,6 +4,9 @@
 
 #include "foreign.h"
 
+// What a binary may add to the size of a buffer, unchecked.
+enum { MOST_PADDING = 1 << 20 };
+
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct foreign_buft *list;
 
@@ -21,9 +24,12 @@ static ggml_backend_buffer_t buft_alloc_buffer(ggml_backend_buffer_type_t buft, 
     struct foreign_buft *own = buft->context;
     typedef void *(*entry_t)(void *, size_t);
     const entry_t entry = FOREIGN_ENTRY(own->binary, own->theirs, buft_alloc_buffer, entry_t);
-    foreign_lock(own->binary);
-    void *theirs = entry(own->theirs, size);
-    foreign_unlock(own->binary);
+    void *theirs = NULL;
+    if (size <= PTRDIFF_MAX - MOST_PADDING) {
+        foreign_lock(own->binary);
+        theirs = entry(own->theirs, size);
+        foreign_unlock(own->binary);
+    }
     if (theirs) return foreign_buffer_adopt(own->binary, theirs);
     foreign_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no buffer of %zu bytes", buft_name(buft), size);
     return NULL;

@@ -29,6 +29,11 @@ static bool from_source_on(const struct ggml_tensor *op, int first) {
     return true;
 }
 
+static bool claim_never(const struct ggml_tensor *op) {
+    (void)op;
+    return false;
+}
+
 static bool claim_plain(const struct ggml_tensor *op) {
     return from_source_on(op, 0);
 }

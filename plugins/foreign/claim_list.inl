@@ -4,6 +4,7 @@
 // asked of it. The rule `copy` holds for every binary: the Vulkan backend ends the process as well.
 //
 // CLAIM_ROW(op, rule)
+//   never    not asked
 //   plain    everything contiguous, F32 or I32
 //   float    as plain, and the result is F32
 //   product  src0 of any type with whole rows, src1 F32 with whole rows
@@ -37,6 +38,8 @@ CLAIM_ROW(PAD, float)
 CLAIM_ROW(POOL_1D, plain)
 CLAIM_ROW(POOL_2D, plain)
 CLAIM_ROW(POOL_2D_BACK, plain)
+CLAIM_ROW(ROPE, never)
+CLAIM_ROW(ROPE_BACK, never)
 CLAIM_ROW(RWKV_WKV6, plain)
 CLAIM_ROW(RWKV_WKV7, plain)
 CLAIM_ROW(SCALE, plain)

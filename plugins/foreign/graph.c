@@ -108,6 +108,10 @@ static void link_sources(const struct foreign_binary *binary, struct foreign_gra
     }
     for (size_t i = graph->n_nodes; i < graph->n_tensors; ++i)
         graph->shadows[i].op = GGML_OP_NONE;
+    for (size_t i = 0; i < graph->n_nodes; ++i) { // binaries from before the flag would compute it
+        if (!(graph->from[i]->flags & GGML_TENSOR_FLAG_COMPUTE))
+            graph->shadows[i].op = GGML_OP_NONE;
+    }
 }
 
 struct foreign_graph *foreign_graph_new(const struct foreign_binary *binary,

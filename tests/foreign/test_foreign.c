@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <cmocka.h>
 
@@ -71,6 +72,18 @@ static void sums_check(struct sums *s, ggml_backend_t stream, float scale) {
         assert_true(result[i] == a[i] + 1.0f);
 }
 
+// A node that is not to be computed keeps what it has, also where the binary doesn't know the flag.
+static void check_skipped(struct sums *s, ggml_backend_t stream) {
+    float before[N], after[N], other[N] = {0};
+    ggml_backend_tensor_get(s->second, before, 0, sizeof(before));
+    ggml_backend_tensor_set(s->a, other, 0, sizeof(other));
+    s->second->flags &= ~GGML_TENSOR_FLAG_COMPUTE;
+    assert_int_equal(ggml_backend_graph_compute(stream, s->graph), GGML_STATUS_SUCCESS);
+    ggml_backend_tensor_get(s->second, after, 0, sizeof(after));
+    assert_memory_equal(before, after, sizeof(after));
+    s->second->flags |= GGML_TENSOR_FLAG_COMPUTE;
+}
+
 static int known_graphs(void) {
     ggml_backend_reg_t reg =
         ggml_backend_dev_backend_reg(ggml_backend_dev_by_name("foreign-Tiny0"));
@@ -114,6 +127,8 @@ static void check_device(const char *path, const char *generation) {
     assert_false(ggml_backend_dev_supports_op(device, &node));
     sums_check(&s, stream, 1);
     sums_check(&s, stream, 2);
+    check_skipped(&s, stream);
+    assert_null(ggml_backend_alloc_buffer(stream, SIZE_MAX - 63));
     sums_new(&other, stream);
     sums_check(&other, stream, 3);
     sums_check(&s, stream, 4);
@@ -185,6 +200,21 @@ static void test_refusals(void **state) {
     expect_refused(FOREIGN_PLUGIN, "no libggml-base");
 }
 
+static void test_a_file_that_others_can_write_is_refused(void **state) {
+    (void)state;
+    const char *path = FOREIGN_FOLDER "/v3/libggml-tiny.so";
+    const char *allowed = getenv("GGML_ALLOW_UNSAFE_PLUGINS");
+    // The plugin itself may lie in a checkout of somebody else's.
+    const struct ggml_plugin_policy lax = {.size = sizeof(lax), .allow_unsafe = true};
+    assert_int_equal(ggml_plugin_set_policy(&lax), GGML_HOST_OK);
+    unsetenv("GGML_ALLOW_UNSAFE_PLUGINS");
+    assert_int_equal(chmod(path, 0777), 0);
+    expect_refused(path, "can be changed by others");
+    assert_int_equal(chmod(path, 0755), 0);
+    if (allowed) setenv("GGML_ALLOW_UNSAFE_PLUGINS", "1", 1);
+    assert_int_equal(ggml_plugin_set_policy(NULL), GGML_HOST_OK);
+}
+
 static void test_version_2(void **state) {
     (void)state;
     check_device(FOREIGN_FOLDER "/v2/libggml-tiny.so", "interface 2");
@@ -211,9 +241,13 @@ static void test_folder(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_refusals),       cmocka_unit_test(test_version_3),
-        cmocka_unit_test(test_repeated_graph), cmocka_unit_test(test_claims),
-        cmocka_unit_test(test_folder),         cmocka_unit_test(test_version_2),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_version_3),
+        cmocka_unit_test(test_repeated_graph),
+        cmocka_unit_test(test_claims),
+        cmocka_unit_test(test_folder),
+        cmocka_unit_test(test_a_file_that_others_can_write_is_refused),
+        cmocka_unit_test(test_version_2),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
