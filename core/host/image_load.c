@@ -542,8 +542,9 @@ static enum ggml_host_status check_zeros(const struct elf *elf,
 static enum ggml_host_status check_sections(const struct elf *elf, unsigned char *chunk) {
     struct image_section *sections = NULL;
     size_t count = 0;
-    // Between functions x86 has instructions that do nothing, others have zeros.
-    const size_t least = is_x86(elf) ? 128 : BLOCK;
+    // Between functions x86 has instructions that do nothing, others have zeros: up to the largest
+    // alignment of a function, with room.
+    const size_t least = is_x86(elf) ? 128 : 512;
     enum ggml_host_status status =
         image_read_sections_elf(elf->source, &elf->image, &sections, &count);
     for (size_t i = 0; i < count && status == GGML_HOST_OK; ++i) {
