@@ -23,6 +23,7 @@
 #include "host/plugin.h"
 #include "host/probe_protocol.h"
 #include "host/probe_sandbox.h"
+#include "host/probe_watch.h"
 #include "isolate/serve.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -94,7 +95,7 @@ static void limit_resources(const struct probe_request *request) {
 #endif
 }
 
-// When memory gets scarce this process goes first, and with its parent it goes too.
+// When memory gets scarce this process goes first, and with its parent it goes too, from the start.
 static void be_expendable(const struct probe_request *request) {
 #ifdef __linux__
     const int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
@@ -107,6 +108,16 @@ static void be_expendable(const struct probe_request *request) {
     if (getppid() != (pid_t)request->parent) _exit(PROBE_EXIT_NO_ANSWER);
 #else
     (void)request;
+#endif
+}
+
+// From now on with everything in its group, also if a signal of the plugin's stopped it.
+static void watch_parent(const struct probe_request *request) {
+    const bool watched = probe_watch_parent((long)request->parent);
+#ifdef __linux__
+    if (watched) prctl(PR_SET_PDEATHSIG, SIGCONT);
+#else
+    (void)watched;
 #endif
 }
 
@@ -216,6 +227,7 @@ int main(int argc, char **argv) {
     ggml_log_set(keep_quiet, NULL);
     send_hello(&conversation);
     if (request.sandbox) enter_sandbox(&conversation);
+    watch_parent(&request); // confined as the plugin is, whose process it shares
     probe(&conversation, argv[1], &request.file);
     _exit(0);
 }

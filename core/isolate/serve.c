@@ -6,9 +6,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +20,7 @@
 #include "ggml-backend-impl.h"
 #include "host/candidate.h"
 #include "host/plugin.h"
+#include "host/probe_watch.h"
 
 enum { EXIT_NO_SERVICE = 74 };
 
@@ -45,25 +43,6 @@ static void dump_no_core(void) {
     if (getrlimit(RLIMIT_CORE, &limit) != 0) return;
     if (limit.rlim_cur > 1) limit.rlim_cur = 1;
     setrlimit(RLIMIT_CORE, &limit);
-}
-
-// Ends the process, and what it started, with the application, whatever the driver is doing. The
-// socket alone would not do: a child of the application may have a copy of it. Nor would the signal
-// for a parent's death, which comes when the thread that started this process ends.
-static void *watch_parent(void *argument) {
-    enum { TICK_MS = 200 };
-    const pid_t parent = (pid_t)(intptr_t)argument;
-    int fd = -1;
-#ifdef SYS_pidfd_open
-    fd = (int)syscall(SYS_pidfd_open, parent, 0);
-#endif
-    while (getppid() == parent) {
-        struct pollfd watched = {.fd = fd, .events = POLLIN};
-        poll(&watched, 1, fd >= 0 ? -1 : TICK_MS);
-        if (fd >= 0 && watched.revents != 0) break;
-    }
-    kill(0, SIGKILL);
-    _exit(EXIT_NO_SERVICE);
 }
 
 // --- lists ---------------------------------------------------------------------------------------
@@ -120,14 +99,12 @@ static enum ggml_host_status start(struct server *server, const char *path) {
     struct candidate candidate;
     struct isolate_start start;
     const struct builtin_plugin *builtin = NULL;
-    pthread_t watcher;
     if (server->shared_size < sizeof(start) || server->plugin)
         return ggml_fail(GGML_HOST_INVALID_ARGUMENT, "an isolated device is started once");
     memcpy(&start, server->shared, sizeof(start));
     if (!is_of_this_build(&start))
         return ggml_fail(GGML_HOST_UNSUPPORTED, "the helper is of another build of the library");
-    const void *parent = (void *)(intptr_t)start.parent;
-    if (pthread_create(&watcher, NULL, watch_parent, (void *)(uintptr_t)parent) != 0)
+    if (!probe_watch_parent((long)start.parent))
         return ggml_fail(GGML_HOST_OUT_OF_MEMORY, "no thread to watch the application");
     size_t n_builtins;
     const struct builtin_plugin *builtins = builtin_plugins(&n_builtins);

@@ -43,6 +43,7 @@ enum habit {
     OWN_SESSION,
     ESCAPES,
     TRESPASS,
+    FAMILY,
 };
 
 static struct ggml_backend_device device;
@@ -200,6 +201,11 @@ static void act(enum habit habit) {
         if (getsid(0) != getpgrp()) abort();
         break;
     case TRESPASS: trespass(); break;
+    case FAMILY:
+        leave_child(false);
+        alarm(20);
+        raise(SIGSTOP);
+        hang();
     default: break;
     }
 }

@@ -468,6 +468,60 @@ static void test_f22_no_stranger_is_killed(void **state) {
     close(ends[1]);
 }
 
+#ifdef __linux__
+// How many processes run that this one's child, the application, started in a session of its own
+// (the helper and what is in its session), or that are in `session` if that is not 0.
+static int count_family(pid_t application, pid_t *session) {
+    DIR *stream = opendir("/proc");
+    int count = 0;
+    assert_non_null(stream);
+    for (const struct dirent *entry; (entry = readdir(stream)) != NULL;) {
+        char path[300], text[512], condition = 'X';
+        int parent = 0, group = 0, own_session = 0;
+        snprintf(path, sizeof(path), "/proc/%s/stat", entry->d_name);
+        FILE *file = atoi(entry->d_name) > 0 ? fopen(path, "r") : NULL;
+        const char *line = file ? fgets(text, sizeof(text), file) : NULL;
+        const char *rest = line ? strrchr(line, ')') : NULL;
+        if (file) fclose(file);
+        if (!rest || sscanf(rest, ") %c %d %d %d", &condition, &parent, &group, &own_session) != 4)
+            continue;
+        if (*session == 0 && parent == application && own_session == atoi(entry->d_name))
+            *session = own_session;
+        count += *session != 0 && own_session == *session && condition != 'Z' && condition != 'X';
+    }
+    closedir(stream);
+    return count;
+}
+
+static bool family_becomes(pid_t application, pid_t *session, int count) {
+    const struct timespec moment = {.tv_nsec = 10000000};
+    for (int i = 0; i < 500; ++i, nanosleep(&moment, NULL))
+        if (count_family(application, session) == count) return true;
+    return false;
+}
+
+// F21 of a security review: what a plugin started outlived the application that was killed. The
+// helper itself has been stopped by then.
+static void test_f21_nothing_outlives_a_killed_application(void **state) {
+    (void)state;
+    static const int signals[] = {SIGKILL, SIGTERM};
+    add_from(PLUGINS, "ggml-family.so");
+    for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); ++i) {
+        pid_t session = 0;
+        const pid_t application = fork();
+        if (application == 0) {
+            struct ggml_probe_options options = usual();
+            options.deadline_ms = 15000;
+            _exit(ggml_probe_report_device_count(probe(&options)) > 0);
+        }
+        assert_true(family_becomes(application, &session, 2));
+        kill(application, signals[i]);
+        assert_int_equal(waitpid(application, NULL, 0), application);
+        assert_true(family_becomes(application, &session, 0));
+    }
+}
+#endif
+
 static void *probe_in_thread(void *good) {
     const struct ggml_probe_options options = usual();
     ggml_probe_report_t report = NULL;
@@ -584,6 +638,9 @@ int main(void) {
         WITH_DIR(test_in_process_on_request),
         WITH_DIR(test_a_process_without_streams_that_ignores_its_children),
         WITH_DIR(test_f22_no_stranger_is_killed),
+#ifdef __linux__
+        WITH_DIR(test_f21_nothing_outlives_a_killed_application),
+#endif
         WITH_DIR(test_threads_probe_at_once),
         WITH_DIR(test_a_helper_inherits_no_descriptor),
         WITH_DIR(test_progress_is_told_once_per_candidate),
