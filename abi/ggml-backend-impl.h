@@ -129,62 +129,86 @@ GGML_API void ggml_backend_multi_buffer_set_usage(ggml_backend_buffer_t buffer,
 
 // --- stream --------------------------------------------------------------------------------------
 
-struct ggml_backend_i {
+// What a stream does. One table serves all streams of a kind; it is constant, and stays for as long
+// as the plugin is loaded. Entries that answer int32_t answer an enum ggml_host_status and, when
+// that isn't GGML_HOST_OK, have called set_error with the reason. An entry marked (opt) may also
+// answer GGML_HOST_UNSUPPORTED without a reason, having done nothing: the host then does as if it
+// were NULL.
+struct ggml_stream_table {
+    uint32_t size; // bytes of the table that the plugin knows
+    uint32_t reserved0;
+    uint8_t guid[16]; // of this kind of stream: random bytes, or a name
     // Name, constant. [any-thread]
-    const char *(*get_name)(ggml_backend_t backend);
+    const char *(*get_name)(ggml_backend_t stream);
     // Waits for queued work, then frees everything including the ggml_backend itself. [stream]
-    void (*free)(ggml_backend_t backend);
-    // (opt: synchronize, then the buffer's entry) Queue a transfer; the host memory stays valid
-    // until synchronize. [stream]
-    void (*set_tensor_async)(ggml_backend_t backend, struct ggml_tensor *tensor, const void *data,
-                             size_t offset, size_t size);
-    void (*get_tensor_async)(ggml_backend_t backend, const struct ggml_tensor *tensor, void *data,
-                             size_t offset, size_t size);
-    void (*set_tensor_2d_async)(ggml_backend_t backend, struct ggml_tensor *tensor,
-                                const void *data, size_t offset, size_t size, size_t n_copies,
-                                size_t stride_tensor, size_t stride_data);
-    void (*get_tensor_2d_async)(ggml_backend_t backend, const struct ggml_tensor *tensor,
-                                void *data, size_t offset, size_t size, size_t n_copies,
-                                size_t stride_tensor, size_t stride_data);
-    // (opt: false) Queue a copy after src's queued work; later work on dst waits for it. false: the
-    // host synchronises both and copies itself. [stream]
-    bool (*cpy_tensor_async)(ggml_backend_t backend_src, ggml_backend_t backend_dst,
-                             const struct ggml_tensor *src, struct ggml_tensor *dst);
-    // (opt: nothing queues) Waits for all queued work. [stream]
-    void (*synchronize)(ggml_backend_t backend);
-    // (opt: unsupported) Plans: a graph prepared once, computed often. [stream]
-    ggml_backend_graph_plan_t (*graph_plan_create)(ggml_backend_t backend,
-                                                   const struct ggml_cgraph *cgraph);
-    void (*graph_plan_free)(ggml_backend_t backend, ggml_backend_graph_plan_t plan);
-    void (*graph_plan_update)(ggml_backend_t backend, ggml_backend_graph_plan_t plan,
-                              const struct ggml_cgraph *cgraph);
-    enum ggml_status (*graph_plan_compute)(ggml_backend_t backend, ggml_backend_graph_plan_t plan);
+    void (*free)(ggml_backend_t stream);
+    // (opt: synchronize, then the buffer's entry) Queue a transfer of size bytes at offset; the
+    // host memory stays valid until synchronize. [stream]
+    int32_t (*set_tensor_async)(ggml_backend_t stream, struct ggml_tensor *tensor, const void *data,
+                                size_t offset, size_t size);
+    int32_t (*get_tensor_async)(ggml_backend_t stream, const struct ggml_tensor *tensor, void *data,
+                                size_t offset, size_t size);
+    // (opt: the entries above, piece by piece) n_copies pieces with a stride in bytes on either
+    // side. [stream]
+    int32_t (*set_tensor_2d_async)(ggml_backend_t stream, struct ggml_tensor *tensor,
+                                   const void *data, size_t offset, size_t size, size_t n_copies,
+                                   size_t stride_tensor, size_t stride_data);
+    int32_t (*get_tensor_2d_async)(ggml_backend_t stream, const struct ggml_tensor *tensor,
+                                   void *data, size_t offset, size_t size, size_t n_copies,
+                                   size_t stride_tensor, size_t stride_data);
+    // (opt: the host synchronises both and copies itself) Queue a copy after src's queued work;
+    // later work of dst waits for it. Called through dst's table. [stream]
+    int32_t (*cpy_tensor_async)(ggml_backend_t stream_src, ggml_backend_t stream_dst,
+                                const struct ggml_tensor *src, struct ggml_tensor *dst);
+    // (opt: nothing queues) Waits for all queued work. Answers the first failure of work that was
+    // queued since the last answer, whichever thread it happened on, and then forgets it. [stream]
+    int32_t (*synchronize)(ggml_backend_t stream);
+    // (opt: unsupported) Plans: a graph prepared once, computed often. All three or none. [stream]
+    int32_t (*graph_plan_create)(ggml_backend_t stream, const struct ggml_cgraph *cgraph,
+                                 ggml_backend_graph_plan_t *out_plan);
+    void (*graph_plan_free)(ggml_backend_t stream, ggml_backend_graph_plan_t plan);
+    int32_t (*graph_plan_compute)(ggml_backend_t stream, ggml_backend_graph_plan_t plan);
     // Computes nodes[0..n_nodes) in order, skipping empty ones and those without
-    // GGML_TENSOR_FLAG_COMPUTE; may return before completion. [stream]
-    enum ggml_status (*graph_compute)(ggml_backend_t backend, struct ggml_cgraph *cgraph);
-    // (opt: unsupported) [stream]
-    void (*event_record)(ggml_backend_t backend, ggml_backend_event_t event);
-    // (opt: unsupported) Makes later work of this stream wait; does not block the host. [stream]
-    void (*event_wait)(ggml_backend_t backend, ggml_backend_event_t event);
+    // GGML_TENSOR_FLAG_COMPUTE; may return before completion. The application is told
+    // GGML_STATUS_ALLOC_FAILED for OUT_OF_MEMORY, GGML_STATUS_ABORTED for ABORTED, and
+    // GGML_STATUS_FAILED for everything else. [stream]
+    int32_t (*graph_compute)(ggml_backend_t stream, struct ggml_cgraph *cgraph);
+    // (opt: unsupported) Marks what is queued now. [stream]
+    int32_t (*event_record)(ggml_backend_t stream, ggml_backend_event_t event);
+    // (opt: the host waits instead) Makes later work of this stream wait; does not block the host.
+    // [stream]
+    int32_t (*event_wait)(ggml_backend_t stream, ggml_backend_event_t event);
     // (opt) May reorder the nodes of the graph for fusion and overlap. [stream]
-    void (*graph_optimize)(ggml_backend_t backend, struct ggml_cgraph *cgraph);
+    int32_t (*graph_optimize)(ggml_backend_t stream, struct ggml_cgraph *cgraph);
     void (*reserved[8])(void);
 };
 
+// A stream belongs to the host that had it made. A plugin's own object may begin with it.
 struct ggml_backend {
-    ggml_guid_t guid;
-    struct ggml_backend_i iface;
+    const struct ggml_stream_table *table;
     ggml_backend_dev_t device;
-    void *context;
-    void *host; // the host's own; NULL when the plugin makes the object
-    void *reserved[3];
+    void *context; // the plugin's own
+    void *host;    // the host's own; NULL when the plugin makes the object
+    void *reserved[4];
+};
+
+struct ggml_event_table {
+    uint32_t size; // bytes of the table that the plugin knows
+    uint32_t reserved0;
+    // Frees the event; what waits for it still ends. [stream]
+    void (*free)(ggml_backend_event_t event);
+    // Waits for what was marked last; never recorded: does not block. Answers a failure of that
+    // work that no other entry has answered, as far as it is known. [stream]
+    int32_t (*synchronize)(ggml_backend_event_t event);
+    void (*reserved[4])(void);
 };
 
 struct ggml_backend_event {
-    struct ggml_backend_device *device;
-    void *context;
-    void *host; // the host's own; NULL when the plugin makes the object
-    void *reserved[3];
+    const struct ggml_event_table *table;
+    ggml_backend_dev_t device;
+    void *context; // the plugin's own
+    void *host;    // the host's own; NULL when the plugin makes the object
+    void *reserved[4];
 };
 
 // --- device --------------------------------------------------------------------------------------
@@ -216,11 +240,9 @@ struct ggml_backend_device_i {
     bool (*supports_buft)(ggml_backend_dev_t dev, ggml_backend_buffer_type_t buft);
     // (opt: false) Whether copying the operands over pays. [any-thread]
     bool (*offload_op)(ggml_backend_dev_t dev, const struct ggml_tensor *op);
-    // (opt: NULL) Events. A recorded event can be recorded again; waiting on one never recorded
-    // does not block. [any-thread]
+    // (opt: no events) A new event, or NULL and set_error on failure. A recorded event can be
+    // recorded again; waiting on one never recorded does not block. [any-thread]
     ggml_backend_event_t (*event_new)(ggml_backend_dev_t dev);
-    void (*event_free)(ggml_backend_dev_t dev, ggml_backend_event_t event);
-    void (*event_synchronize)(ggml_backend_dev_t dev, ggml_backend_event_t event);
     void (*reserved[8])(void);
 };
 

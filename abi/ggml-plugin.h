@@ -302,9 +302,12 @@ typedef int32_t (*ggml_plugin_init_t)(const struct ggml_host_table *host,
         sizeof(struct ggml_backend_reg))
 #define GGML_LAYOUT_TABLES(hash)                                                                   \
     GGML_LAYOUT_MIX(                                                                               \
-        GGML_LAYOUT_MIX(GGML_LAYOUT_MIX(GGML_LAYOUT_MIX(hash, sizeof(struct ggml_host_table)),     \
-                                        sizeof(struct ggml_plugin_table)),                         \
-                        sizeof(struct ggml_backend_dev_props)),                                    \
+        GGML_LAYOUT_MIX(                                                                           \
+            GGML_LAYOUT_MIX(                                                                       \
+                GGML_LAYOUT_MIX(GGML_LAYOUT_MIX(hash, sizeof(struct ggml_stream_table)),           \
+                                sizeof(struct ggml_host_table)),                                   \
+                sizeof(struct ggml_plugin_table)),                                                 \
+            sizeof(struct ggml_backend_dev_props)),                                                \
         sizeof(struct ggml_cgraph))
 // Digest of every size that both sides must agree on.
 #define GGML_PLUGIN_LAYOUT_HASH                                                                    \
@@ -436,6 +439,16 @@ GGML_API const struct ggml_host_table *ggml_sdk_host(void);
 // of them called; what exceeds 1023 bytes is cut off. Answers status. [any-thread]
 GGML_API enum ggml_host_status ggml_sdk_fail_v(enum ggml_host_status status, const char *format,
                                                va_list args);
+
+// What an entry answers for the status that computing ended with.
+static inline int32_t ggml_entry_status(enum ggml_status status) {
+    switch (status) {
+    case GGML_STATUS_SUCCESS: return GGML_HOST_OK;
+    case GGML_STATUS_ALLOC_FAILED: return GGML_HOST_OUT_OF_MEMORY;
+    case GGML_STATUS_ABORTED: return GGML_HOST_ABORTED;
+    default: return GGML_HOST_FAILED;
+    }
+}
 
 // Score used by GGML_BACKEND_DL_IMPL: 1, unless GGML_BACKEND_DL_SCORE_IMPL replaces it. [init]
 GGML_API int ggml_sdk_score(void);

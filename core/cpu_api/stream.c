@@ -23,7 +23,7 @@ ggml_backend_t ggml_backend_cpu_init(void) {
 }
 
 bool ggml_backend_is_cpu(ggml_backend_t backend) {
-    return backend && ggml_guid_matches(backend->guid, &cpu_guid);
+    return backend && ggml_guid_matches(ggml_backend_guid(backend), &cpu_guid);
 }
 
 // A function of the stream's own backend, or NULL after telling why `function` fails.

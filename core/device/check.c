@@ -22,7 +22,7 @@ const char *device_buft_label(ggml_backend_buffer_type_t buft) {
 const char *device_stream_label(ggml_backend_t backend) {
     if (!backend) return "NULL";
     if (backend->device) return device_label(backend->device);
-    return named(backend->iface.get_name ? backend->iface.get_name(backend) : NULL);
+    return named(backend->table->get_name ? backend->table->get_name(backend) : NULL);
 }
 
 bool device_given(const void *object, const char *function, const char *what) {
@@ -44,6 +44,38 @@ void device_fail_unless_told(unsigned long told, enum ggml_host_status status, c
     va_start(args, format);
     ggml_fail_v(status, format, args);
     va_end(args);
+}
+
+static const char *const status_texts[] = {
+#define GGML_HOST_STATUS_ROW(number, name, text) [number] = text,
+#include "status_list.inl"
+};
+
+static const char *status_text(int32_t status) {
+    const size_t n = sizeof(status_texts) / sizeof(status_texts[0]);
+    return status >= 0 && (size_t)status < n ? status_texts[status] : NULL;
+}
+
+enum ggml_host_status device_answer(int32_t status, unsigned long told, const char *function,
+                                    const char *label) {
+    if (status == GGML_HOST_OK) return GGML_HOST_OK;
+    if (!status_text(status)) {
+        return ggml_fail(GGML_HOST_BAD_PLUGIN, "%s: %s answered the unknown status %d", function,
+                         label, (int)status);
+    }
+    const enum ggml_host_status known = (enum ggml_host_status)status;
+    device_fail_unless_told(told, known, "%s: %s: %s, without saying more", function, label,
+                            status_text(status));
+    return known;
+}
+
+enum ggml_status device_graph_status(enum ggml_host_status status) {
+    switch (status) {
+    case GGML_HOST_OK: return GGML_STATUS_SUCCESS;
+    case GGML_HOST_OUT_OF_MEMORY: return GGML_STATUS_ALLOC_FAILED;
+    case GGML_HOST_ABORTED: return GGML_STATUS_ABORTED;
+    default: return GGML_STATUS_FAILED;
+    }
 }
 
 enum ggml_status device_status(enum ggml_status status, unsigned long told, const char *function,

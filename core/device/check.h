@@ -26,8 +26,15 @@ bool device_offers(bool present, const char *function, const char *label, const 
 void device_fail_unless_told(unsigned long told, enum ggml_host_status status, const char *format,
                              ...) GGML_ATTRIBUTE_FORMAT(3, 4);
 
-// The status that a plugin answered; records failures, and turns unknown numbers into
-// GGML_STATUS_FAILED. `told` as above.
+// The status that an entry answered; records failures, and turns unknown numbers into
+// GGML_HOST_BAD_PLUGIN. `told` as above.
+enum ggml_host_status device_answer(int32_t status, unsigned long told, const char *function,
+                                    const char *label);
+
+// What an application is told of it.
+enum ggml_status device_graph_status(enum ggml_host_status status);
+
+// As device_answer(), of an entry that answers an enum ggml_status.
 enum ggml_status device_status(enum ggml_status status, unsigned long told, const char *function,
                                const char *label);
 

@@ -99,6 +99,12 @@ ggml_backend_t ggml_backend_dev_init(ggml_backend_dev_t device, const char *para
     const unsigned long told = ggml_fail_count();
     host_live_add(device);
     ggml_backend_t backend = device->iface.init_backend(device, params);
+    if (backend &&
+        !(backend->table && backend->table->size >= offsetof(struct ggml_stream_table, reserved))) {
+        ggml_fail(GGML_HOST_BAD_PLUGIN, "%s: device %s made a stream without a table", __func__,
+                  label);
+        backend = NULL; // nothing of it can be called
+    }
     device_live_settle(backend ? &backend->host : NULL, device);
     if (!backend) {
         device_fail_unless_told(told, GGML_HOST_FAILED, "%s: device %s could not open a stream",

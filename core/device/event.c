@@ -6,13 +6,15 @@
 ggml_backend_event_t ggml_backend_event_new(ggml_backend_dev_t device) {
     if (!device_given(device, __func__, "device")) return NULL;
     const char *label = device_label(device);
-    if (!device_offers(device->iface.event_new && device->iface.event_free, __func__, label,
-                       "events")) {
-        return NULL;
-    }
+    if (!device_offers(device->iface.event_new != NULL, __func__, label, "events")) return NULL;
     const unsigned long told = ggml_fail_count();
     host_live_add(device);
     ggml_backend_event_t event = device->iface.event_new(device);
+    if (event &&
+        !(event->table && event->table->size >= offsetof(struct ggml_event_table, reserved))) {
+        ggml_fail(GGML_HOST_BAD_PLUGIN, "%s: %s made an event without a table", __func__, label);
+        event = NULL; // nothing of it can be called
+    }
     device_live_settle(event ? &event->host : NULL, device);
     if (!event) {
         device_fail_unless_told(told, GGML_HOST_FAILED, "%s: %s could not make an event", __func__,
@@ -25,12 +27,11 @@ ggml_backend_event_t ggml_backend_event_new(ggml_backend_dev_t device) {
 
 void ggml_backend_event_free(ggml_backend_event_t event) {
     THREAD_GUARD_END(event);
-    if (!event || !device_given(event->device, __func__, "device of the event")) return;
-    ggml_backend_dev_t device = event->device;
+    if (!event) return;
     ggml_backend_dev_t counted = event->host;
-    const char *label = device_label(device);
-    if (!device_offers(device->iface.event_free != NULL, __func__, label, "event_free")) return;
-    device->iface.event_free(device, event);
+    const char *label = device_label(event->device);
+    if (!device_offers(event->table->free != NULL, __func__, label, "free of events")) return;
+    event->table->free(event);
     if (counted) host_live_remove(counted);
 }
 
@@ -46,20 +47,18 @@ void ggml_backend_event_record(ggml_backend_event_t event, ggml_backend_t backen
         return;
     }
     const char *label = device_stream_label(backend);
-    if (!device_offers(backend->iface.event_record != NULL, __func__, label, "event_record"))
+    if (!device_offers(backend->table->event_record != NULL, __func__, label, "event_record"))
         return;
-    backend->iface.event_record(backend, event);
+    const unsigned long told = ggml_fail_count();
+    device_answer(backend->table->event_record(backend, event), told, __func__, label);
 }
 
 static void synchronize(const char *function, ggml_backend_event_t event) {
-    ggml_backend_dev_t device = event->device;
-    if (!device_given(device, function, "device of the event")) return;
-    const char *label = device_label(device);
-    if (!device_offers(device->iface.event_synchronize != NULL, function, label,
-                       "event_synchronize")) {
+    const char *label = device_label(event->device);
+    if (!device_offers(event->table->synchronize != NULL, function, label, "waiting for events"))
         return;
-    }
-    device->iface.event_synchronize(device, event);
+    const unsigned long told = ggml_fail_count();
+    device_answer(event->table->synchronize(event), told, function, label);
 }
 
 void ggml_backend_event_synchronize(ggml_backend_event_t event) {
@@ -74,9 +73,13 @@ void ggml_backend_event_wait(ggml_backend_t backend, ggml_backend_event_t event)
     const bool related = event->device && backend->device &&
                          (event->device == backend->device ||
                           (event->device->reg && event->device->reg == backend->device->reg));
-    if (related && backend->iface.event_wait) {
-        backend->iface.event_wait(backend, event);
-    } else {
-        synchronize(__func__, event);
+    if (related && backend->table->event_wait) {
+        const unsigned long told = ggml_fail_count();
+        const int32_t status = backend->table->event_wait(backend, event);
+        if (status != GGML_HOST_UNSUPPORTED || ggml_fail_count() != told) {
+            device_answer(status, told, __func__, device_stream_label(backend));
+            return;
+        }
     }
+    synchronize(__func__, event);
 }

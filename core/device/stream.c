@@ -8,12 +8,12 @@
 #include "host/live.h"
 
 ggml_guid_t ggml_backend_guid(ggml_backend_t backend) {
-    return backend ? backend->guid : NULL;
+    return backend ? (ggml_guid_t)(uintptr_t)backend->table->guid : NULL;
 }
 
 const char *ggml_backend_name(ggml_backend_t backend) {
     if (!backend) return "NULL";
-    const char *name = backend->iface.get_name ? backend->iface.get_name(backend) : NULL;
+    const char *name = backend->table->get_name ? backend->table->get_name(backend) : NULL;
     if (name) return name;
     ggml_fail(GGML_HOST_BAD_PLUGIN, "%s: a stream of device %s has no name", __func__,
               device_label(backend->device));
@@ -26,11 +26,11 @@ void ggml_backend_free(ggml_backend_t backend) {
     if (!backend) return;
     stream_watch_end(backend);
     ggml_backend_dev_t counted = backend->host;
-    if (!device_offers(backend->iface.free != NULL, __func__, device_stream_label(backend),
+    if (!device_offers(backend->table->free != NULL, __func__, device_stream_label(backend),
                        "free")) {
         backend->host = NULL;
     } else {
-        backend->iface.free(backend);
+        backend->table->free(backend);
     }
     if (counted) host_live_remove(counted);
 }
@@ -59,8 +59,15 @@ size_t ggml_backend_get_max_size(ggml_backend_t backend) {
 
 void ggml_backend_synchronize(ggml_backend_t backend) {
     THREAD_GUARD_VOID(backend);
-    if (!device_given(backend, __func__, "stream")) return;
-    if (backend->iface.synchronize) backend->iface.synchronize(backend);
+    if (device_given(backend, __func__, "stream")) stream_synchronize(backend);
+}
+
+enum ggml_host_status stream_synchronize(ggml_backend_t backend) {
+    if (!backend->table->synchronize) return GGML_HOST_OK;
+    const unsigned long told = ggml_fail_count();
+    const int32_t status = backend->table->synchronize(backend);
+    if (status == GGML_HOST_UNSUPPORTED && ggml_fail_count() == told) return GGML_HOST_OK;
+    return device_answer(status, told, "ggml_backend_synchronize", device_stream_label(backend));
 }
 
 bool ggml_backend_supports_op(ggml_backend_t backend, const struct ggml_tensor *op) {
@@ -82,5 +89,9 @@ void stream_graph_optimize(ggml_backend_t backend, struct ggml_cgraph *graph) {
     THREAD_GUARD_VOID(backend);
     if (!device_given(backend, __func__, "stream") || !device_given(graph, __func__, "graph"))
         return;
-    if (backend->iface.graph_optimize) backend->iface.graph_optimize(backend, graph);
+    if (!backend->table->graph_optimize) return;
+    const unsigned long told = ggml_fail_count();
+    const int32_t status = backend->table->graph_optimize(backend, graph);
+    if (status == GGML_HOST_UNSUPPORTED && ggml_fail_count() == told) return;
+    device_answer(status, told, __func__, device_stream_label(backend));
 }

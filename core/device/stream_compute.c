@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "base/thread_guard.h"
 #include "device/check.h"
+#include "device/stream.h"
 #include "ggml-impl.h"
 #include "host/live.h"
 
@@ -84,11 +85,12 @@ static enum ggml_status compute(const char *function, ggml_backend_t backend,
                                 struct ggml_cgraph *graph) {
     if (!graph_usable(function, backend, graph)) return GGML_STATUS_FAILED;
     const char *label = device_stream_label(backend);
-    if (!device_offers(backend->iface.graph_compute != NULL, function, label, "graph_compute")) {
+    if (!device_offers(backend->table->graph_compute != NULL, function, label, "graph_compute")) {
         return GGML_STATUS_FAILED;
     }
     const unsigned long told = ggml_fail_count();
-    return device_status(backend->iface.graph_compute(backend, graph), told, function, label);
+    const int32_t status = backend->table->graph_compute(backend, graph);
+    return device_graph_status(device_answer(status, told, function, label));
 }
 
 enum ggml_status ggml_backend_graph_compute_async(ggml_backend_t backend,
@@ -100,16 +102,15 @@ enum ggml_status ggml_backend_graph_compute_async(ggml_backend_t backend,
 enum ggml_status ggml_backend_graph_compute(ggml_backend_t backend, struct ggml_cgraph *cgraph) {
     THREAD_GUARD(backend, GGML_STATUS_FAILED);
     const enum ggml_status status = compute(__func__, backend, cgraph);
-    const unsigned long told = ggml_fail_count();
-    if (backend) ggml_backend_synchronize(backend);
-    // Waiting has no status: what failed while it was queued has only left its message.
-    return status == GGML_STATUS_SUCCESS && ggml_fail_count() != told ? GGML_STATUS_FAILED : status;
+    if (!backend) return status;
+    const enum ggml_host_status late = stream_synchronize(backend);
+    return status == GGML_STATUS_SUCCESS ? device_graph_status(late) : status;
 }
 
 static bool plans_offered(const char *function, ggml_backend_t backend) {
-    const struct ggml_backend_i *iface = &backend->iface;
-    return device_offers(iface->graph_plan_create && iface->graph_plan_free &&
-                             iface->graph_plan_compute,
+    const struct ggml_stream_table *table = backend->table;
+    return device_offers(table->graph_plan_create && table->graph_plan_free &&
+                             table->graph_plan_compute,
                          function, device_stream_label(backend), "graph plans");
 }
 
@@ -119,13 +120,14 @@ ggml_backend_graph_plan_t ggml_backend_graph_plan_create(ggml_backend_t backend,
     if (!graph_usable(__func__, backend, cgraph) || !plans_offered(__func__, backend)) return NULL;
     const unsigned long told = ggml_fail_count();
     host_live_add(backend->device);
-    ggml_backend_graph_plan_t plan = backend->iface.graph_plan_create(backend, cgraph);
-    if (!plan) {
-        host_live_remove(backend->device);
-        device_fail_unless_told(told, GGML_HOST_FAILED, "%s: %s could not plan the graph", __func__,
-                                device_stream_label(backend));
-    }
-    return plan;
+    ggml_backend_graph_plan_t plan = NULL;
+    const int32_t status = backend->table->graph_plan_create(backend, cgraph, &plan);
+    if (device_answer(status, told, __func__, device_stream_label(backend)) == GGML_HOST_OK && plan)
+        return plan;
+    host_live_remove(backend->device);
+    device_fail_unless_told(told, GGML_HOST_BAD_PLUGIN, "%s: %s gave no plan", __func__,
+                            device_stream_label(backend));
+    return NULL;
 }
 
 void ggml_backend_graph_plan_free(ggml_backend_t backend, ggml_backend_graph_plan_t plan) {
@@ -133,7 +135,7 @@ void ggml_backend_graph_plan_free(ggml_backend_t backend, ggml_backend_graph_pla
     if (!plan || !device_given(backend, __func__, "stream") || !plans_offered(__func__, backend))
         return;
     ggml_backend_dev_t device = backend->device;
-    backend->iface.graph_plan_free(backend, plan);
+    backend->table->graph_plan_free(backend, plan);
     host_live_remove(device);
 }
 
@@ -144,6 +146,6 @@ enum ggml_status ggml_backend_graph_plan_compute(ggml_backend_t backend,
     if (!device_given(plan, __func__, "plan")) return GGML_STATUS_FAILED;
     if (!plans_offered(__func__, backend)) return GGML_STATUS_FAILED;
     const unsigned long told = ggml_fail_count();
-    const enum ggml_status status = backend->iface.graph_plan_compute(backend, plan);
-    return device_status(status, told, __func__, device_stream_label(backend));
+    const int32_t status = backend->table->graph_plan_compute(backend, plan);
+    return device_graph_status(device_answer(status, told, __func__, device_stream_label(backend)));
 }

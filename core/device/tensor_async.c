@@ -9,6 +9,54 @@ static bool owns(ggml_backend_t backend, ggml_backend_buffer_t buffer) {
     return buffer->buft && buffer->buft->device == backend->device;
 }
 
+// Whether the stream has taken the transfer on, be it to fail: otherwise it did nothing.
+static bool answered(const char *function, ggml_backend_t backend, unsigned long told,
+                     int32_t status) {
+    if (status == GGML_HOST_UNSUPPORTED && ggml_fail_count() == told) return false;
+    device_answer(status, told, function, device_stream_label(backend));
+    return true;
+}
+
+static bool queue_set(const char *function, ggml_backend_t backend, struct ggml_tensor *tensor,
+                      const void *data, const struct tensor_pieces *p) {
+    const struct ggml_stream_table *table = backend->table;
+    const unsigned long told = ggml_fail_count();
+    if (p->n_copies > 1 && table->set_tensor_2d_async &&
+        answered(function, backend, told,
+                 table->set_tensor_2d_async(backend, tensor, data, p->offset, p->size, p->n_copies,
+                                            p->stride_tensor, p->stride_data))) {
+        return true;
+    }
+    if (!table->set_tensor_async) return false;
+    for (size_t i = 0; i < p->n_copies && ggml_fail_count() == told; ++i) {
+        const int32_t status =
+            table->set_tensor_async(backend, tensor, (const char *)data + i * p->stride_data,
+                                    p->offset + i * p->stride_tensor, p->size);
+        if (!answered(function, backend, told, status)) return false;
+    }
+    return true;
+}
+
+static bool queue_get(const char *function, ggml_backend_t backend,
+                      const struct ggml_tensor *tensor, void *data, const struct tensor_pieces *p) {
+    const struct ggml_stream_table *table = backend->table;
+    const unsigned long told = ggml_fail_count();
+    if (p->n_copies > 1 && table->get_tensor_2d_async &&
+        answered(function, backend, told,
+                 table->get_tensor_2d_async(backend, tensor, data, p->offset, p->size, p->n_copies,
+                                            p->stride_tensor, p->stride_data))) {
+        return true;
+    }
+    if (!table->get_tensor_async) return false;
+    for (size_t i = 0; i < p->n_copies && ggml_fail_count() == told; ++i) {
+        const int32_t status =
+            table->get_tensor_async(backend, tensor, (char *)data + i * p->stride_data,
+                                    p->offset + i * p->stride_tensor, p->size);
+        if (!answered(function, backend, told, status)) return false;
+    }
+    return true;
+}
+
 void ggml_backend_tensor_set_async(ggml_backend_t backend, struct ggml_tensor *tensor,
                                    const void *data, size_t offset, size_t size) {
     THREAD_GUARD_VOID(backend);
@@ -16,10 +64,7 @@ void ggml_backend_tensor_set_async(ggml_backend_t backend, struct ggml_tensor *t
     if (!device_given(backend, __func__, "stream")) return;
     ggml_backend_buffer_t buffer = tensor_access_buffer(__func__, tensor, data, &pieces);
     if (!buffer) return;
-    if (backend->iface.set_tensor_async && owns(backend, buffer)) {
-        backend->iface.set_tensor_async(backend, tensor, data, offset, size);
-        return;
-    }
+    if (owns(backend, buffer) && queue_set(__func__, backend, tensor, data, &pieces)) return;
     ggml_backend_synchronize(backend);
     ggml_backend_tensor_set(tensor, data, offset, size);
 }
@@ -31,15 +76,11 @@ void ggml_backend_tensor_get_async(ggml_backend_t backend, const struct ggml_ten
     if (!device_given(backend, __func__, "stream")) return;
     ggml_backend_buffer_t buffer = tensor_access_buffer(__func__, tensor, data, &pieces);
     if (!buffer) return;
-    if (backend->iface.get_tensor_async && owns(backend, buffer)) {
-        backend->iface.get_tensor_async(backend, tensor, data, offset, size);
-        return;
-    }
+    if (owns(backend, buffer) && queue_get(__func__, backend, tensor, data, &pieces)) return;
     ggml_backend_synchronize(backend);
     ggml_backend_tensor_get(tensor, data, offset, size);
 }
 
-// One piece, or no 2D entry: queue the pieces one by one if the stream can queue at all.
 void ggml_backend_tensor_set_2d_async(ggml_backend_t backend, struct ggml_tensor *tensor,
                                       const void *data, size_t offset, size_t size, size_t n_copies,
                                       size_t stride_tensor, size_t stride_data) {
@@ -48,19 +89,9 @@ void ggml_backend_tensor_set_2d_async(ggml_backend_t backend, struct ggml_tensor
     if (!device_given(backend, __func__, "stream")) return;
     ggml_backend_buffer_t buffer = tensor_access_buffer(__func__, tensor, data, &pieces);
     if (!buffer) return;
-    if (n_copies > 1 && backend->iface.set_tensor_2d_async && owns(backend, buffer)) {
-        backend->iface.set_tensor_2d_async(backend, tensor, data, offset, size, n_copies,
-                                           stride_tensor, stride_data);
-    } else if (backend->iface.set_tensor_async && owns(backend, buffer)) {
-        for (size_t i = 0; i < n_copies; ++i) {
-            backend->iface.set_tensor_async(backend, tensor, (const char *)data + i * stride_data,
-                                            offset + i * stride_tensor, size);
-        }
-    } else {
-        ggml_backend_synchronize(backend);
-        ggml_backend_tensor_set_2d(tensor, data, offset, size, n_copies, stride_tensor,
-                                   stride_data);
-    }
+    if (owns(backend, buffer) && queue_set(__func__, backend, tensor, data, &pieces)) return;
+    ggml_backend_synchronize(backend);
+    ggml_backend_tensor_set_2d(tensor, data, offset, size, n_copies, stride_tensor, stride_data);
 }
 
 void ggml_backend_tensor_get_2d_async(ggml_backend_t backend, const struct ggml_tensor *tensor,
@@ -71,17 +102,7 @@ void ggml_backend_tensor_get_2d_async(ggml_backend_t backend, const struct ggml_
     if (!device_given(backend, __func__, "stream")) return;
     ggml_backend_buffer_t buffer = tensor_access_buffer(__func__, tensor, data, &pieces);
     if (!buffer) return;
-    if (n_copies > 1 && backend->iface.get_tensor_2d_async && owns(backend, buffer)) {
-        backend->iface.get_tensor_2d_async(backend, tensor, data, offset, size, n_copies,
-                                           stride_tensor, stride_data);
-    } else if (backend->iface.get_tensor_async && owns(backend, buffer)) {
-        for (size_t i = 0; i < n_copies; ++i) {
-            backend->iface.get_tensor_async(backend, tensor, (char *)data + i * stride_data,
-                                            offset + i * stride_tensor, size);
-        }
-    } else {
-        ggml_backend_synchronize(backend);
-        ggml_backend_tensor_get_2d(tensor, data, offset, size, n_copies, stride_tensor,
-                                   stride_data);
-    }
+    if (owns(backend, buffer) && queue_get(__func__, backend, tensor, data, &pieces)) return;
+    ggml_backend_synchronize(backend);
+    ggml_backend_tensor_get_2d(tensor, data, offset, size, n_copies, stride_tensor, stride_data);
 }

@@ -92,10 +92,15 @@ void ggml_backend_tensor_copy(const struct ggml_tensor *src, struct ggml_tensor 
     }
 }
 
-static bool queue_copy(ggml_backend_t backend_src, ggml_backend_t backend_dst,
-                       const struct ggml_tensor *src, struct ggml_tensor *dst) {
-    return backend_dst->iface.cpy_tensor_async &&
-           backend_dst->iface.cpy_tensor_async(backend_src, backend_dst, src, dst);
+// UNSUPPORTED if the stream can't; any other failure is recorded.
+static enum ggml_host_status queue_copy(const char *function, ggml_backend_t backend_src,
+                                        ggml_backend_t backend_dst, const struct ggml_tensor *src,
+                                        struct ggml_tensor *dst) {
+    if (!backend_dst->table->cpy_tensor_async) return GGML_HOST_UNSUPPORTED;
+    const unsigned long told = ggml_fail_count();
+    const int32_t status = backend_dst->table->cpy_tensor_async(backend_src, backend_dst, src, dst);
+    if (status == GGML_HOST_UNSUPPORTED && ggml_fail_count() == told) return GGML_HOST_UNSUPPORTED;
+    return device_answer(status, told, function, device_stream_label(backend_dst));
 }
 
 bool stream_copy_async(ggml_backend_t backend_src, ggml_backend_t backend_dst,
@@ -104,7 +109,8 @@ bool stream_copy_async(ggml_backend_t backend_src, ggml_backend_t backend_dst,
     THREAD_GUARD(backend_dst, false);
     if (!device_given(backend_src, __func__, "source stream")) return false;
     if (!device_given(backend_dst, __func__, "destination stream")) return false;
-    return copyable(__func__, src, dst) && queue_copy(backend_src, backend_dst, src, dst);
+    return copyable(__func__, src, dst) &&
+           queue_copy(__func__, backend_src, backend_dst, src, dst) == GGML_HOST_OK;
 }
 
 void ggml_backend_tensor_copy_async(ggml_backend_t backend_src, ggml_backend_t backend_dst,
@@ -114,7 +120,7 @@ void ggml_backend_tensor_copy_async(ggml_backend_t backend_src, ggml_backend_t b
     if (!device_given(backend_src, __func__, "source stream")) return;
     if (!device_given(backend_dst, __func__, "destination stream")) return;
     if (!copyable(__func__, src, dst)) return;
-    if (queue_copy(backend_src, backend_dst, src, dst)) return;
+    if (queue_copy(__func__, backend_src, backend_dst, src, dst) != GGML_HOST_UNSUPPORTED) return;
     ggml_backend_synchronize(backend_src);
     if (backend_dst != backend_src) ggml_backend_synchronize(backend_dst);
     ggml_backend_tensor_copy(src, dst);

@@ -84,9 +84,6 @@ static const char *missing_device_entry(const struct ggml_backend_device_i *ifac
     if (!iface->get_buffer_type) return "its device has no get_buffer_type";
     if (!iface->supports_op) return "its device has no supports_op";
     if (!iface->supports_buft) return "its device has no supports_buft";
-    if (iface->event_new && (!iface->event_free || !iface->event_synchronize)) {
-        return "its device has event_new without event_free or event_synchronize";
-    }
     return NULL;
 }
 

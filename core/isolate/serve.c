@@ -17,6 +17,8 @@
 
 #include "base/mem.h"
 #include "base/status.h"
+#include "device/check.h"
+#include "device/stream.h"
 #include "ggml-backend-impl.h"
 #include "host/candidate.h"
 #include "host/plugin.h"
@@ -258,9 +260,11 @@ static enum ggml_host_status end_stream(struct server *server, uint64_t id) {
 // Without the checks that it has passed before: nobody but this process changes its tensors.
 static enum ggml_status compute_again(ggml_backend_t backend, struct ggml_cgraph *graph) {
     const unsigned long told = ggml_fail_count();
-    const enum ggml_status status = backend->iface.graph_compute(backend, graph);
-    ggml_backend_synchronize(backend);
-    return status == GGML_STATUS_SUCCESS && ggml_fail_count() != told ? GGML_STATUS_FAILED : status;
+    const int32_t status = backend->table->graph_compute(backend, graph);
+    const enum ggml_host_status answer =
+        device_answer(status, told, __func__, device_stream_label(backend));
+    const enum ggml_host_status late = stream_synchronize(backend);
+    return device_graph_status(answer == GGML_HOST_OK ? late : answer);
 }
 
 // A graph that failed is forgotten on both sides.

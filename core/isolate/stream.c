@@ -41,30 +41,36 @@ static void stream_free(ggml_backend_t backend) {
     atomic_fetch_sub(&device->n_alive, 1);
 }
 
-static enum ggml_status failure(enum ggml_host_status status, const struct isolate_answer *answer) {
-    if (answer->compute == GGML_STATUS_ALLOC_FAILED || status == GGML_HOST_OUT_OF_MEMORY)
-        return GGML_STATUS_ALLOC_FAILED;
-    return answer->compute == GGML_STATUS_ABORTED ? GGML_STATUS_ABORTED : GGML_STATUS_FAILED;
+static enum ggml_host_status failure(enum ggml_host_status status,
+                                     const struct isolate_answer *answer) {
+    if (answer->compute == GGML_STATUS_ALLOC_FAILED) return GGML_HOST_OUT_OF_MEMORY;
+    return answer->compute == GGML_STATUS_ABORTED ? GGML_HOST_ABORTED : status;
 }
 
-static enum ggml_status stream_compute(ggml_backend_t backend, struct ggml_cgraph *graph) {
+static int32_t stream_compute(ggml_backend_t backend, struct ggml_cgraph *graph) {
     struct isolated_stream *stream = backend->context;
     struct channel *channel = &stream->device->channel;
     struct isolate_request request = {.kind = ISOLATE_COMPUTE, .id = stream->id};
     struct isolate_answer answer = {.compute = GGML_STATUS_FAILED};
-    if (!channel_usable(channel)) return GGML_STATUS_FAILED;
-    if (graph->n_nodes <= 0) return GGML_STATUS_SUCCESS;
+    if (!channel_usable(channel)) return ggml_last_status();
+    if (graph->n_nodes <= 0) return GGML_HOST_OK;
     channel_lock(channel);
     enum ggml_host_status status = graph_cache_encode(&stream->cache, graph, &request);
     if (status == GGML_HOST_OK) status = channel_call(channel, &request, -1, &answer);
     channel_unlock(channel);
-    if (status == GGML_HOST_OK) return GGML_STATUS_SUCCESS;
+    if (status == GGML_HOST_OK) return GGML_HOST_OK;
     graph_cache_drop(&stream->cache, request.graph);
     return failure(status, &answer);
 }
 
-static ggml_guid stream_guid = {0x3d, 0x4e, 0x0c, 0x9b, 0x71, 0x2a, 0x45, 0xd8,
-                                0x90, 0x1f, 0x6c, 0xe7, 0x58, 0xb3, 0x24, 0xa6};
+static const struct ggml_stream_table stream_table = {
+    .size = sizeof(struct ggml_stream_table),
+    .guid = {0x3d, 0x4e, 0x0c, 0x9b, 0x71, 0x2a, 0x45, 0xd8, 0x90, 0x1f, 0x6c, 0xe7, 0x58, 0xb3,
+             0x24, 0xa6},
+    .get_name = stream_name,
+    .free = stream_free,
+    .graph_compute = stream_compute,
+};
 
 ggml_backend_t isolated_stream_new(struct isolated_device *device, const char *params) {
     struct isolate_request request = {.kind = ISOLATE_STREAM_NEW, .flag = params != NULL};
@@ -88,8 +94,7 @@ ggml_backend_t isolated_stream_new(struct isolated_device *device, const char *p
     stream->device = device;
     stream->cache.device = device;
     stream->backend = (struct ggml_backend){
-        .guid = &stream_guid,
-        .iface = {.get_name = stream_name, .free = stream_free, .graph_compute = stream_compute},
+        .table = &stream_table,
         .device = &device->base,
         .context = stream,
     };

@@ -98,8 +98,8 @@ static bool add_events(struct ggml_backend_sched *sched, int b) {
     struct ggml_backend_dev_props props;
     if (sched->n_copies == 1) return true;
     ggml_backend_dev_get_props(stream->device, &props);
-    const struct ggml_backend_i *iface = &stream->backend->iface;
-    const bool offered = props.caps.events && iface->event_record && iface->event_wait;
+    const struct ggml_stream_table *table = stream->backend->table;
+    const bool offered = props.caps.events && table->event_record && table->event_wait;
     for (int c = 0; c < sched->n_copies && offered; ++c) {
         stream->events[c] = ggml_backend_event_new(stream->device);
         if (!stream->events[c]) return false;

@@ -40,7 +40,7 @@ static bool make_parts(struct ggml_backend_sched *sched, struct ggml_cgraph *gra
         const struct sched_split *split = &sched->splits[i];
         ggml_backend_t backend = sched->streams[split->backend].backend;
         parts[i] = part_of(sched, graph, i);
-        if (!backend->iface.graph_optimize) continue;
+        if (!backend->table->graph_optimize) continue;
         stream_graph_optimize(backend, &parts[i]);
         for (int32_t k = split->i_start; k < split->i_end; ++k) {
             reordered |= graph->nodes[k] != sched->items[k].tensor;

@@ -67,14 +67,17 @@ static enum ggml_status run_plan(struct cpu_stream *stream, const struct cpu_pla
     return cpu_plan_run(plan, &run);
 }
 
-static enum ggml_status stream_compute(ggml_backend_t backend, struct ggml_cgraph *cgraph) {
-    struct cpu_stream *stream = backend->context;
+static enum ggml_status compute(struct cpu_stream *stream, struct ggml_cgraph *cgraph) {
     const int n_threads = choose_threads(stream->n_threads, stream->pool);
     enum ggml_status status = cpu_plan_make(&stream->plan, cgraph, n_threads, stream->use_ref);
     if (status == GGML_STATUS_SUCCESS) {
         status = reserve_work(&stream->work, &stream->work_size, stream->plan.work_size);
     }
     return status == GGML_STATUS_SUCCESS ? run_plan(stream, &stream->plan, stream->work) : status;
+}
+
+static int32_t stream_compute(ggml_backend_t backend, struct ggml_cgraph *cgraph) {
+    return ggml_entry_status(compute(backend->context, cgraph));
 }
 
 static void stream_plan_free(ggml_backend_t backend, ggml_backend_graph_plan_t handle) {
@@ -86,55 +89,55 @@ static void stream_plan_free(ggml_backend_t backend, ggml_backend_graph_plan_t h
     ggml_aligned_free(plan, sizeof(*plan));
 }
 
-static ggml_backend_graph_plan_t stream_plan_create(ggml_backend_t backend,
-                                                    const struct ggml_cgraph *cgraph) {
+static int32_t stream_plan_create(ggml_backend_t backend, const struct ggml_cgraph *cgraph,
+                                  ggml_backend_graph_plan_t *out_plan) {
     const struct cpu_stream *stream = backend->context;
     struct stream_plan *plan = ggml_aligned_malloc(sizeof(*plan));
-    if (!plan) return NULL;
+    if (!plan) {
+        return ggml_entry_status(cpu_fail(GGML_STATUS_ALLOC_FAILED, GGML_HOST_OUT_OF_MEMORY,
+                                          "no memory for a plan of %d nodes", cgraph->n_nodes));
+    }
     *plan = (struct stream_plan){0};
     const int n_threads = choose_threads(stream->n_threads, stream->pool);
-    if (cpu_plan_make(&plan->plan, cgraph, n_threads, stream->use_ref) != GGML_STATUS_SUCCESS ||
-        reserve_work(&plan->work, &plan->work_size, plan->plan.work_size) != GGML_STATUS_SUCCESS) {
+    enum ggml_status status = cpu_plan_make(&plan->plan, cgraph, n_threads, stream->use_ref);
+    if (status == GGML_STATUS_SUCCESS)
+        status = reserve_work(&plan->work, &plan->work_size, plan->plan.work_size);
+    if (status == GGML_STATUS_SUCCESS) {
+        *out_plan = plan;
+    } else {
         stream_plan_free(backend, plan);
-        return NULL;
     }
-    return plan;
+    return ggml_entry_status(status);
 }
 
-static enum ggml_status stream_plan_compute(ggml_backend_t backend,
-                                            ggml_backend_graph_plan_t handle) {
+static int32_t stream_plan_compute(ggml_backend_t backend, ggml_backend_graph_plan_t handle) {
     const struct stream_plan *plan = handle;
-    return run_plan(backend->context, &plan->plan, plan->work);
+    return ggml_entry_status(run_plan(backend->context, &plan->plan, plan->work));
 }
 
-static ggml_guid stream_guid = {0xaa, 0x67, 0xc7, 0x43, 0x96, 0xe6, 0xa3, 0x8a,
-                                0xe3, 0xaf, 0xea, 0x92, 0x36, 0xbc, 0xfc, 0x89};
+static const struct ggml_stream_table stream_table = {
+    .size = sizeof(struct ggml_stream_table),
+    .guid = {0xaa, 0x67, 0xc7, 0x43, 0x96, 0xe6, 0xa3, 0x8a, 0xe3, 0xaf, 0xea, 0x92, 0x36, 0xbc,
+             0xfc, 0x89},
+    .get_name = stream_name,
+    .free = stream_free,
+    .graph_plan_create = stream_plan_create,
+    .graph_plan_free = stream_plan_free,
+    .graph_plan_compute = stream_plan_compute,
+    .graph_compute = stream_compute,
+};
 
 ggml_backend_t cpu_stream_new(ggml_backend_dev_t device) {
     struct cpu_stream *stream = ggml_aligned_malloc(sizeof(*stream));
     if (!stream) return NULL;
     *stream = (struct cpu_stream){
-        .backend =
-            {
-                .guid = &stream_guid,
-                .iface =
-                    {
-                        .get_name = stream_name,
-                        .free = stream_free,
-                        .graph_plan_create = stream_plan_create,
-                        .graph_plan_free = stream_plan_free,
-                        .graph_plan_compute = stream_plan_compute,
-                        .graph_compute = stream_compute,
-                    },
-                .device = device,
-            },
+        .backend = {.table = &stream_table, .device = device, .context = stream},
     };
-    stream->backend.context = stream;
     return &stream->backend;
 }
 
 static bool is_stream(ggml_backend_t backend) {
-    return backend && backend->iface.graph_compute == stream_compute;
+    return backend && backend->table == &stream_table;
 }
 
 void cpu_stream_set_n_threads(ggml_backend_t backend, int n_threads) {

@@ -140,6 +140,30 @@ static bool device_offload_op(ggml_backend_dev_t device, const struct ggml_tenso
 
 // --- events --------------------------------------------------------------------------------------
 
+static void event_free(ggml_backend_event_t event) {
+    const struct foreign_device *own = ((const struct foreign_event *)event)->device;
+    typedef void (*entry_t)(void *, void *);
+    foreign_lock(own->binary);
+    FOREIGN_ENTRY(own->binary, own->theirs, device_event_free, entry_t)
+    (own->theirs, event->context);
+    foreign_unlock(own->binary);
+    ggml_aligned_free(event, sizeof(struct foreign_event));
+}
+
+static int32_t event_synchronize(ggml_backend_event_t event) {
+    const struct foreign_device *own = ((const struct foreign_event *)event)->device;
+    typedef void (*entry_t)(void *, void *);
+    FOREIGN_ENTRY(own->binary, own->theirs, device_event_synchronize, entry_t)
+    (own->theirs, event->context);
+    return GGML_HOST_OK;
+}
+
+static const struct ggml_event_table event_table = {
+    .size = sizeof(struct ggml_event_table),
+    .free = event_free,
+    .synchronize = event_synchronize,
+};
+
 static ggml_backend_event_t device_event_new(ggml_backend_dev_t device) {
     struct foreign_device *own = (struct foreign_device *)device;
     typedef void *(*entry_t)(void *);
@@ -153,29 +177,13 @@ static ggml_backend_event_t device_event_new(ggml_backend_dev_t device) {
     event->event.context =
         FOREIGN_ENTRY(own->binary, own->theirs, device_event_new, entry_t)(own->theirs);
     foreign_unlock(own->binary);
+    event->event.table = &event_table;
     event->event.device = device;
     event->device = own;
     if (event->event.context) return &event->event;
     foreign_fail(GGML_HOST_FAILED, "%s: %s makes no event", own->name, own->binary->path);
     ggml_aligned_free(event, sizeof(*event));
     return NULL;
-}
-
-static void device_event_free(ggml_backend_dev_t device, ggml_backend_event_t event) {
-    const struct foreign_device *own = (const struct foreign_device *)device;
-    typedef void (*entry_t)(void *, void *);
-    foreign_lock(own->binary);
-    FOREIGN_ENTRY(own->binary, own->theirs, device_event_free, entry_t)
-    (own->theirs, event->context);
-    foreign_unlock(own->binary);
-    ggml_aligned_free(event, sizeof(struct foreign_event));
-}
-
-static void device_event_synchronize(ggml_backend_dev_t device, ggml_backend_event_t event) {
-    const struct foreign_device *own = (const struct foreign_device *)device;
-    typedef void (*entry_t)(void *, void *);
-    FOREIGN_ENTRY(own->binary, own->theirs, device_event_synchronize, entry_t)
-    (own->theirs, event->context);
 }
 
 // --- making one ----------------------------------------------------------------------------------
@@ -204,8 +212,6 @@ static struct ggml_backend_device_i interface_of(const struct foreign_binary *bi
         foreign_entry(theirs, layout->device_event_free) &&
         foreign_entry(theirs, layout->device_event_synchronize)) {
         iface.event_new = device_event_new;
-        iface.event_free = device_event_free;
-        iface.event_synchronize = device_event_synchronize;
     }
     return iface;
 }

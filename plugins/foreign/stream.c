@@ -18,12 +18,14 @@ static const char *stream_name(ggml_backend_t backend) {
     return stream->device->name;
 }
 
-static void stream_synchronize(ggml_backend_t backend) {
+// Theirs answers nothing: what failed in the queue ends the process.
+static int32_t stream_synchronize(ggml_backend_t backend) {
     const struct foreign_stream *stream = backend->context;
     typedef void (*entry_t)(void *);
     const entry_t entry =
         FOREIGN_ENTRY(stream->binary, stream->theirs, stream_synchronize, entry_t);
     if (entry) entry(stream->theirs);
+    return GGML_HOST_OK;
 }
 
 static void stream_free(ggml_backend_t backend) {
@@ -40,6 +42,10 @@ static void stream_free(ggml_backend_t backend) {
 
 // --- transfers -----------------------------------------------------------------------------------
 
+static bool is_offered(const struct foreign_stream *stream, int slot) {
+    return foreign_entry(stream->theirs, slot) != NULL;
+}
+
 // Their entries abort when the memory is not the device's own.
 static bool is_in_own_memory(const struct foreign_stream *stream,
                              const struct ggml_tensor *tensor) {
@@ -52,49 +58,48 @@ static bool is_in_own_memory(const struct foreign_stream *stream,
                                          device_get_buffer_type, entry_t)(stream->device->theirs);
 }
 
-static void stream_set_tensor_async(ggml_backend_t backend, struct ggml_tensor *tensor,
-                                    const void *data, size_t offset, size_t size) {
+static int32_t stream_set_tensor_async(ggml_backend_t backend, struct ggml_tensor *tensor,
+                                       const void *data, size_t offset, size_t size) {
     const struct foreign_stream *stream = backend->context;
     struct foreign_shadow shadow;
     typedef void (*entry_t)(void *, struct ggml_tensor *, const void *, size_t, size_t);
-    if (is_in_own_memory(stream, tensor)) {
-        FOREIGN_ENTRY(stream->binary, stream->theirs, stream_set_tensor_async, entry_t)
-        (stream->theirs, foreign_shadow(stream->binary, tensor, &shadow), data, offset, size);
-        return;
-    }
-    const struct ggml_tensor *owner = tensor->view_src ? tensor->view_src : tensor;
-    stream_synchronize(backend);
-    owner->buffer->iface.set_tensor(owner->buffer, tensor, data, offset, size);
+    if (!is_offered(stream, stream->binary->layout->stream_set_tensor_async) ||
+        !is_in_own_memory(stream, tensor))
+        return GGML_HOST_UNSUPPORTED;
+    FOREIGN_ENTRY(stream->binary, stream->theirs, stream_set_tensor_async, entry_t)
+    (stream->theirs, foreign_shadow(stream->binary, tensor, &shadow), data, offset, size);
+    return GGML_HOST_OK;
 }
 
-static void stream_get_tensor_async(ggml_backend_t backend, const struct ggml_tensor *tensor,
-                                    void *data, size_t offset, size_t size) {
+static int32_t stream_get_tensor_async(ggml_backend_t backend, const struct ggml_tensor *tensor,
+                                       void *data, size_t offset, size_t size) {
     const struct foreign_stream *stream = backend->context;
     struct foreign_shadow shadow;
     typedef void (*entry_t)(void *, const struct ggml_tensor *, void *, size_t, size_t);
-    if (is_in_own_memory(stream, tensor)) {
-        FOREIGN_ENTRY(stream->binary, stream->theirs, stream_get_tensor_async, entry_t)
-        (stream->theirs, foreign_shadow(stream->binary, tensor, &shadow), data, offset, size);
-        return;
-    }
-    const struct ggml_tensor *owner = tensor->view_src ? tensor->view_src : tensor;
-    stream_synchronize(backend);
-    owner->buffer->iface.get_tensor(owner->buffer, tensor, data, offset, size);
+    if (!is_offered(stream, stream->binary->layout->stream_get_tensor_async) ||
+        !is_in_own_memory(stream, tensor))
+        return GGML_HOST_UNSUPPORTED;
+    FOREIGN_ENTRY(stream->binary, stream->theirs, stream_get_tensor_async, entry_t)
+    (stream->theirs, foreign_shadow(stream->binary, tensor, &shadow), data, offset, size);
+    return GGML_HOST_OK;
 }
 
-static bool stream_cpy_tensor_async(ggml_backend_t backend_src, ggml_backend_t backend_dst,
-                                    const struct ggml_tensor *src, struct ggml_tensor *dst) {
+static int32_t stream_cpy_tensor_async(ggml_backend_t backend_src, ggml_backend_t backend_dst,
+                                       const struct ggml_tensor *src, struct ggml_tensor *dst) {
     struct foreign_binary *binary, *binary_dst;
     struct foreign_shadow from, to;
     typedef bool (*entry_t)(void *, void *, const struct ggml_tensor *, struct ggml_tensor *);
     void *stream_src = foreign_stream_theirs(backend_src, &binary);
     void *stream_dst = foreign_stream_theirs(backend_dst, &binary_dst);
-    if (!stream_src || !stream_dst || binary != binary_dst) return false;
-    if (!is_in_own_memory(backend_src->context, src)) return false;
-    if (!is_in_own_memory(backend_dst->context, dst)) return false;
-    return FOREIGN_ENTRY(binary, stream_dst, stream_cpy_tensor_async,
-                         entry_t)(stream_src, stream_dst, foreign_shadow(binary, src, &from),
-                                  foreign_shadow(binary, dst, &to));
+    if (!stream_src || !stream_dst || binary != binary_dst ||
+        !is_offered(backend_dst->context, binary->layout->stream_cpy_tensor_async) ||
+        !is_in_own_memory(backend_src->context, src) ||
+        !is_in_own_memory(backend_dst->context, dst))
+        return GGML_HOST_UNSUPPORTED;
+    const bool done = FOREIGN_ENTRY(binary, stream_dst, stream_cpy_tensor_async, entry_t)(
+        stream_src, stream_dst, foreign_shadow(binary, src, &from),
+        foreign_shadow(binary, dst, &to));
+    return done ? GGML_HOST_OK : GGML_HOST_UNSUPPORTED;
 }
 
 // --- computing -----------------------------------------------------------------------------------
@@ -111,15 +116,15 @@ static struct foreign_graph *find_graph(ggml_backend_t backend, const struct ggm
     return stream->graphs[place];
 }
 
-static enum ggml_status stream_graph_compute(ggml_backend_t backend, struct ggml_cgraph *cgraph) {
+static int32_t stream_graph_compute(ggml_backend_t backend, struct ggml_cgraph *cgraph) {
     struct foreign_stream *stream = backend->context;
     typedef enum ggml_status (*entry_t)(void *, struct ggml_cgraph *);
-    if (cgraph->n_nodes == 0) return GGML_STATUS_SUCCESS;
+    if (cgraph->n_nodes == 0) return GGML_HOST_OK;
     struct foreign_graph *graph = find_graph(backend, cgraph);
     if (!graph) {
         foreign_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory for a copy of a graph of %d nodes",
                      stream->device->name, cgraph->n_nodes);
-        return GGML_STATUS_ALLOC_FAILED;
+        return GGML_HOST_OUT_OF_MEMORY;
     }
     const enum ggml_status status =
         FOREIGN_ENTRY(stream->binary, stream->theirs, stream_graph_compute,
@@ -128,59 +133,61 @@ static enum ggml_status stream_graph_compute(ggml_backend_t backend, struct ggml
         foreign_fail(GGML_HOST_FAILED, "%s: %s could not compute a graph of %d nodes (status %d)",
                      stream->device->name, stream->binary->path, cgraph->n_nodes, (int)status);
     }
-    return status;
+    return ggml_entry_status(status);
 }
 
 // --- events --------------------------------------------------------------------------------------
 
-static void stream_event_record(ggml_backend_t backend, ggml_backend_event_t event) {
+static int32_t stream_event_record(ggml_backend_t backend, ggml_backend_event_t event) {
     const struct foreign_stream *stream = backend->context;
     typedef void (*entry_t)(void *, void *);
     const struct foreign_event *own = (const struct foreign_event *)event;
     if (own->device->binary != stream->binary) {
         foreign_fail(GGML_HOST_UNSUPPORTED, "%s can't record an event of %s", stream->device->name,
                      own->device->name);
-        return;
+        return GGML_HOST_UNSUPPORTED;
     }
     FOREIGN_ENTRY(stream->binary, stream->theirs, stream_event_record, entry_t)
     (stream->theirs, event->context);
+    return GGML_HOST_OK;
 }
 
-static void stream_event_wait(ggml_backend_t backend, ggml_backend_event_t event) {
+static int32_t stream_event_wait(ggml_backend_t backend, ggml_backend_event_t event) {
     const struct foreign_stream *stream = backend->context;
     const struct foreign_event *own = (const struct foreign_event *)event;
     typedef void (*entry_t)(void *, void *);
-    if (own->device->binary == stream->binary) {
-        FOREIGN_ENTRY(stream->binary, stream->theirs, stream_event_wait, entry_t)
-        (stream->theirs, event->context);
-    } else { // another binary's, which this one can't wait for
-        event->device->iface.event_synchronize(event->device, event);
-    }
+    // Another binary's is nothing that this one can wait for.
+    if (own->device->binary != stream->binary ||
+        !is_offered(stream, stream->binary->layout->stream_event_wait))
+        return GGML_HOST_UNSUPPORTED;
+    FOREIGN_ENTRY(stream->binary, stream->theirs, stream_event_wait, entry_t)
+    (stream->theirs, event->context);
+    return GGML_HOST_OK;
 }
+
+static const struct ggml_stream_table stream_table = {
+    .size = sizeof(struct ggml_stream_table),
+    .guid = {0x1e, 0x9b, 0x5f, 0x0c, 0xd1, 0x77, 0x4e, 0x02, 0xa3, 0x40, 0x66, 0xc9, 0x2b, 0xee,
+             0x85, 0x14},
+    .get_name = stream_name,
+    .free = stream_free,
+    .set_tensor_async = stream_set_tensor_async,
+    .get_tensor_async = stream_get_tensor_async,
+    .cpy_tensor_async = stream_cpy_tensor_async,
+    .synchronize = stream_synchronize,
+    .graph_compute = stream_graph_compute,
+    .event_record = stream_event_record,
+    .event_wait = stream_event_wait,
+};
 
 // --- life ----------------------------------------------------------------------------------------
 
 void *foreign_stream_theirs(ggml_backend_t backend, struct foreign_binary **out_binary) {
     *out_binary = NULL;
-    if (!backend || backend->iface.free != stream_free) return NULL;
+    if (!backend || backend->table != &stream_table) return NULL;
     const struct foreign_stream *stream = backend->context;
     *out_binary = stream->binary;
     return stream->theirs;
-}
-
-static struct ggml_backend_i interface_of(const struct foreign_binary *binary, const void *theirs) {
-    struct ggml_backend_i iface = {
-        .get_name = stream_name, .free = stream_free, .graph_compute = stream_graph_compute};
-#define FORWARD(entry)                                                                             \
-    if (foreign_entry(theirs, binary->layout->stream_##entry)) iface.entry = stream_##entry
-    FORWARD(set_tensor_async);
-    FORWARD(get_tensor_async);
-    FORWARD(cpy_tensor_async);
-    FORWARD(synchronize);
-    FORWARD(event_record);
-    FORWARD(event_wait);
-#undef FORWARD
-    return iface;
 }
 
 // ggml takes 4 threads on every machine, and they wait for each other busily.
@@ -192,9 +199,6 @@ static void set_threads(const struct foreign_stream *stream) {
     if (!set || !host || host->get_topology(host, &machine) != GGML_HOST_OK) return;
     set(stream->theirs, (int)MAX(machine.default_threads, 1u));
 }
-
-static ggml_guid stream_guid = {0x1e, 0x9b, 0x5f, 0x0c, 0xd1, 0x77, 0x4e, 0x02,
-                                0xa3, 0x40, 0x66, 0xc9, 0x2b, 0xee, 0x85, 0x14};
 
 ggml_backend_t foreign_stream_new(struct foreign_device *device, const char *params) {
     struct foreign_binary *binary = device->binary;
@@ -216,8 +220,7 @@ ggml_backend_t foreign_stream_new(struct foreign_device *device, const char *par
     }
     stream->device = device;
     stream->binary = binary;
-    stream->backend.guid = &stream_guid;
-    stream->backend.iface = interface_of(binary, stream->theirs);
+    stream->backend.table = &stream_table;
     stream->backend.device = &device->device;
     stream->backend.context = stream;
     set_threads(stream);

@@ -24,21 +24,25 @@ static void stream_free(ggml_backend_t backend) {
 
 // replace: run the nodes in order. Nodes that move no data and those without the flag COMPUTE are
 // skipped; the host sends only nodes that supports_op accepted.
-static enum ggml_status stream_graph_compute(ggml_backend_t backend, struct ggml_cgraph *cgraph) {
+static int32_t stream_graph_compute(ggml_backend_t backend, struct ggml_cgraph *cgraph) {
     struct null_stream *stream = backend->context;
     for (int i = 0; i < cgraph->n_nodes; ++i) {
         const struct ggml_tensor *node = cgraph->nodes[i];
         if (ggml_op_is_empty(node->op) || !(node->flags & GGML_TENSOR_FLAG_COMPUTE)) continue;
-        GGML_LOG_ERROR("null: node %d (op %d) is not supported\n", i, (int)node->op);
-        return GGML_STATUS_FAILED;
+        const struct ggml_host_table *host = ggml_sdk_host();
+        host->set_error(host, GGML_HOST_UNSUPPORTED, "null: it computes nothing");
+        return GGML_HOST_UNSUPPORTED;
     }
     ++stream->n_graphs;
-    return GGML_STATUS_SUCCESS;
+    return GGML_HOST_OK;
 }
 
 // replace: add set_tensor_async, synchronize ... when work can overlap with the host. Entries that
 // are left out mean "not supported", and the host does without.
-static const struct ggml_backend_i stream_interface = {
+static const struct ggml_stream_table stream_table = {
+    .size = sizeof(struct ggml_stream_table),
+    .guid = {0x6e, 0x75, 0x6c, 0x6c, 0x2d, 0x67, 0x67, 0x6d, 0x6c, 0x2d, 0x68, 0x6f, 0x73, 0x74,
+             0x00, 0x01}, // replace: random bytes of your own
     .get_name = stream_name,
     .free = stream_free,
     .graph_compute = stream_graph_compute,
@@ -79,9 +83,6 @@ static void device_props(ggml_backend_dev_t device, struct ggml_backend_dev_prop
     props->type = device_type(device);
 }
 
-static const uint8_t stream_guid[16] = {0x6e, 0x75, 0x6c, 0x6c, 0x2d, 0x67, 0x67, 0x6d,
-                                        0x6c, 0x2d, 0x68, 0x6f, 0x73, 0x74, 0x00, 0x01};
-
 static ggml_backend_t device_init_backend(ggml_backend_dev_t device, const char *params) {
     (void)params;
     struct ggml_backend *backend = ggml_aligned_malloc(sizeof(*backend));
@@ -89,8 +90,7 @@ static ggml_backend_t device_init_backend(ggml_backend_dev_t device, const char 
     if (!backend || !stream) goto fail;
     memset(backend, 0, sizeof(*backend));
     memset(stream, 0, sizeof(*stream));
-    backend->guid = (ggml_guid_t)(uintptr_t)stream_guid; // replace: random bytes of your own
-    backend->iface = stream_interface;
+    backend->table = &stream_table;
     backend->device = device;
     backend->context = stream;
     return backend;

@@ -62,8 +62,7 @@ static enum ggml_status make_recording(struct vk_stream *stream, const struct gg
     return status;
 }
 
-enum ggml_status vk_stream_compute(ggml_backend_t backend, struct ggml_cgraph *graph) {
-    struct vk_stream *stream = backend->context;
+static enum ggml_status compute(struct vk_stream *stream, struct ggml_cgraph *graph) {
     enum ggml_status status = stream->late;
     stream->late = GGML_STATUS_SUCCESS;
     if (status != GGML_STATUS_SUCCESS) {
@@ -83,7 +82,12 @@ enum ggml_status vk_stream_compute(ggml_backend_t backend, struct ggml_cgraph *g
     return status;
 }
 
-void vk_stream_optimize(ggml_backend_t backend, struct ggml_cgraph *graph) {
+int32_t vk_stream_compute(ggml_backend_t backend, struct ggml_cgraph *graph) {
+    return ggml_entry_status(compute(backend->context, graph));
+}
+
+int32_t vk_stream_optimize(ggml_backend_t backend, struct ggml_cgraph *graph) {
     struct vk_stream *stream = backend->context;
     if (!stream->keeps_order) vk_reorder(graph, &stream->plan);
+    return GGML_HOST_OK;
 }

@@ -114,6 +114,4 @@ const struct ggml_backend_device_i vk_device_interface = {
     .supports_op = device_supports_op,
     .supports_buft = device_supports_buft,
     .event_new = vk_event_new,
-    .event_free = vk_event_free,
-    .event_synchronize = vk_event_synchronize,
 };

@@ -11,19 +11,8 @@ struct event {
     uint64_t value;
 };
 
-ggml_backend_event_t vk_event_new(ggml_backend_dev_t device) {
-    struct event *event = ggml_aligned_malloc(sizeof(*event));
-    if (!event) return NULL;
-    memset(event, 0, sizeof(*event));
-    event->base.device = device;
-    event->base.context = event;
-    pthread_mutex_init(&event->mutex, NULL);
-    return &event->base;
-}
-
-void vk_event_free(ggml_backend_dev_t device, ggml_backend_event_t handle) {
+static void event_free(ggml_backend_event_t handle) {
     struct event *event = handle->context;
-    (void)device;
     vk_timeline_drop(event->timeline);
     pthread_mutex_destroy(&event->mutex);
     ggml_aligned_free(event, sizeof(*event));
@@ -39,16 +28,33 @@ static struct vk_timeline *current(ggml_backend_event_t handle, uint64_t *out_va
     return timeline;
 }
 
-void vk_event_synchronize(ggml_backend_dev_t device, ggml_backend_event_t handle) {
+static int32_t event_synchronize(ggml_backend_event_t handle) {
     uint64_t value;
     struct vk_timeline *timeline = current(handle, &value);
-    (void)device;
-    if (timeline) vk_timeline_wait(timeline, value);
+    const enum ggml_status status =
+        timeline ? vk_timeline_wait(timeline, value) : GGML_STATUS_SUCCESS;
     vk_timeline_drop(timeline);
+    return ggml_entry_status(status);
 }
 
-// A failed submission leaves the mark at the work before it; the next graph tells of the failure.
-void vk_event_record(ggml_backend_t backend, ggml_backend_event_t handle) {
+static const struct ggml_event_table event_table = {
+    .size = sizeof(struct ggml_event_table),
+    .free = event_free,
+    .synchronize = event_synchronize,
+};
+
+ggml_backend_event_t vk_event_new(ggml_backend_dev_t device) {
+    struct event *event = ggml_aligned_malloc(sizeof(*event));
+    if (!event) return NULL;
+    memset(event, 0, sizeof(*event));
+    event->base =
+        (struct ggml_backend_event){.table = &event_table, .device = device, .context = event};
+    pthread_mutex_init(&event->mutex, NULL);
+    return &event->base;
+}
+
+// A failed submission leaves the mark at the work before it, and fails the next graph as well.
+int32_t vk_event_record(ggml_backend_t backend, ggml_backend_event_t handle) {
     struct vk_stream *stream = backend->context;
     struct event *event = handle->context;
     uint64_t value;
@@ -60,20 +66,24 @@ void vk_event_record(ggml_backend_t backend, ggml_backend_event_t handle) {
     event->value = atomic_load(&stream->timeline->submitted);
     pthread_mutex_unlock(&event->mutex);
     vk_timeline_drop(old);
+    return ggml_entry_status(status);
 }
 
-void vk_event_wait(ggml_backend_t backend, ggml_backend_event_t handle) {
+int32_t vk_event_wait(ggml_backend_t backend, ggml_backend_event_t handle) {
     struct vk_stream *stream = backend->context;
     uint64_t value;
     struct vk_timeline *timeline = current(handle, &value);
-    if (!timeline) return;
+    enum ggml_status status = GGML_STATUS_SUCCESS;
+    if (!timeline) return GGML_HOST_OK;
     if (timeline->context == stream->context) {
         // Open transfers were queued before: they need not wait.
         uint64_t ignored;
-        if (timeline != stream->timeline) vk_stream_flush(stream, VK_NULL_HANDLE, &ignored);
+        if (timeline != stream->timeline)
+            status = vk_stream_flush(stream, VK_NULL_HANDLE, &ignored);
         vk_stream_wait_for(stream, timeline, value);
     } else {
         vk_bridge_wait(stream, timeline, value);
     }
     vk_timeline_drop(timeline);
+    return ggml_entry_status(status);
 }

@@ -6,9 +6,7 @@
 #include "context.h"
 
 ggml_backend_event_t vk_event_new(ggml_backend_dev_t device);
-void vk_event_free(ggml_backend_dev_t device, ggml_backend_event_t event);
-void vk_event_synchronize(ggml_backend_dev_t device, ggml_backend_event_t event);
-void vk_event_record(ggml_backend_t backend, ggml_backend_event_t event);
-void vk_event_wait(ggml_backend_t backend, ggml_backend_event_t event);
+int32_t vk_event_record(ggml_backend_t backend, ggml_backend_event_t event);
+int32_t vk_event_wait(ggml_backend_t backend, ggml_backend_event_t event);
 
 #endif

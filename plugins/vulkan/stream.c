@@ -9,8 +9,8 @@ static const char *stream_name(ggml_backend_t backend) {
     return stream->device->name;
 }
 
-static void stream_synchronize(ggml_backend_t backend) {
-    vk_stream_finish(backend->context);
+static int32_t stream_synchronize(ggml_backend_t backend) {
+    return ggml_entry_status(vk_stream_finish(backend->context));
 }
 
 // --- submitting ----------------------------------------------------------------------------------
@@ -153,10 +153,10 @@ static void stream_free(ggml_backend_t backend) {
     stream_destroy(stream);
 }
 
-static ggml_guid stream_guid = {0x5d, 0x8e, 0x1f, 0x0b, 0x6c, 0x43, 0x4b, 0x27,
-                                0x9a, 0x52, 0xe7, 0x31, 0xc8, 0x64, 0x0d, 0xf2};
-
-static const struct ggml_backend_i stream_interface = {
+static const struct ggml_stream_table stream_table = {
+    .size = sizeof(struct ggml_stream_table),
+    .guid = {0x5d, 0x8e, 0x1f, 0x0b, 0x6c, 0x43, 0x4b, 0x27, 0x9a, 0x52, 0xe7, 0x31, 0xc8, 0x64,
+             0x0d, 0xf2},
     .get_name = stream_name,
     .free = stream_free,
     .set_tensor_async = vk_stream_set,
@@ -172,7 +172,7 @@ static const struct ggml_backend_i stream_interface = {
 };
 
 struct vk_stream *vk_stream_of(ggml_backend_t backend) {
-    return backend && backend->iface.free == stream_free ? backend->context : NULL;
+    return backend && backend->table == &stream_table ? backend->context : NULL;
 }
 
 ggml_backend_t vk_stream_new(struct vk_device *device) {
@@ -186,10 +186,8 @@ ggml_backend_t vk_stream_new(struct vk_device *device) {
     stream->queue = vk_context_queue(context);
     vk_plan_init(&stream->plan, &device->features);
     stream->keeps_order = strcmp(vk_config("GGML_VULKAN_DISABLE_REORDER"), "1") == 0;
-    stream->backend = (struct ggml_backend){.guid = &stream_guid,
-                                            .iface = stream_interface,
-                                            .device = &device->base,
-                                            .context = stream};
+    stream->backend =
+        (struct ggml_backend){.table = &stream_table, .device = &device->base, .context = stream};
     const VkCommandPoolCreateInfo pool = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
                                           .flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT,
                                           .queueFamilyIndex =

@@ -19,7 +19,7 @@ struct vk_stream {
     struct vk_queue *queue;
     struct vk_timeline *timeline;
     VkCommandPool pool;
-    enum ggml_status late; // a failure that nobody was told of yet
+    enum ggml_status late; // of a transfer: the next graph fails as well
 
     // Transfers.
     VkCommandBuffer open; // being recorded, or VK_NULL_HANDLE
@@ -66,19 +66,19 @@ enum ggml_status vk_stream_finish(struct vk_stream *stream);
 bool vk_stream_is_idle(struct vk_stream *stream);
 
 // Entries of the interface.
-enum ggml_status vk_stream_compute(ggml_backend_t backend, struct ggml_cgraph *graph);
-void vk_stream_optimize(ggml_backend_t backend, struct ggml_cgraph *graph);
-void vk_stream_set_2d(ggml_backend_t backend, struct ggml_tensor *tensor, const void *data,
-                      size_t offset, size_t size, size_t n_copies, size_t stride_tensor,
-                      size_t stride_data);
-void vk_stream_get_2d(ggml_backend_t backend, const struct ggml_tensor *tensor, void *data,
-                      size_t offset, size_t size, size_t n_copies, size_t stride_tensor,
-                      size_t stride_data);
-void vk_stream_set(ggml_backend_t backend, struct ggml_tensor *tensor, const void *data,
-                   size_t offset, size_t size);
-void vk_stream_get(ggml_backend_t backend, const struct ggml_tensor *tensor, void *data,
-                   size_t offset, size_t size);
-bool vk_stream_copy(ggml_backend_t backend_src, ggml_backend_t backend_dst,
-                    const struct ggml_tensor *src, struct ggml_tensor *dst);
+int32_t vk_stream_compute(ggml_backend_t backend, struct ggml_cgraph *graph);
+int32_t vk_stream_optimize(ggml_backend_t backend, struct ggml_cgraph *graph);
+int32_t vk_stream_set_2d(ggml_backend_t backend, struct ggml_tensor *tensor, const void *data,
+                         size_t offset, size_t size, size_t n_copies, size_t stride_tensor,
+                         size_t stride_data);
+int32_t vk_stream_get_2d(ggml_backend_t backend, const struct ggml_tensor *tensor, void *data,
+                         size_t offset, size_t size, size_t n_copies, size_t stride_tensor,
+                         size_t stride_data);
+int32_t vk_stream_set(ggml_backend_t backend, struct ggml_tensor *tensor, const void *data,
+                      size_t offset, size_t size);
+int32_t vk_stream_get(ggml_backend_t backend, const struct ggml_tensor *tensor, void *data,
+                      size_t offset, size_t size);
+int32_t vk_stream_copy(ggml_backend_t backend_src, ggml_backend_t backend_dst,
+                       const struct ggml_tensor *src, struct ggml_tensor *dst);
 
 #endif

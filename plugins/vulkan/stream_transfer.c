@@ -9,9 +9,10 @@ enum {
     FLUSH_BYTES = 4 << 20, // that are worth a submission
 };
 
-// Remembers a failure for the next graph; the current call can't answer it.
-static void fail_late(struct vk_stream *stream, enum ggml_status status) {
+// The next graph fails as well: whoever queued the transfer may not have looked.
+static int32_t answer(struct vk_stream *stream, enum ggml_status status) {
     if (stream->late == GGML_STATUS_SUCCESS) stream->late = status;
+    return ggml_entry_status(status);
 }
 
 static enum ggml_status make_staging(struct vk_stream *stream) {
@@ -76,78 +77,77 @@ static enum ggml_status queue_chunk(struct vk_stream *stream, struct vk_buffer *
     return vk_timeline_read_back(stream->timeline, &readback) ? status : GGML_STATUS_ALLOC_FAILED;
 }
 
-static void queue_move(struct vk_stream *stream, const struct vk_move *move, bool to_host) {
+static enum ggml_status queue_move(struct vk_stream *stream, const struct vk_move *move,
+                                   bool to_host) {
     struct vk_progress progress = {0};
     enum ggml_status status = GGML_STATUS_SUCCESS;
     // With nothing queued there is no order to be kept.
     if (stream->context->direct && move->buffer->mapped && vk_stream_is_idle(stream)) {
-        if (!(to_host ? vk_transfer_get(move) : vk_transfer_set(move)))
-            fail_late(stream, GGML_STATUS_FAILED);
-        return;
+        const bool done = to_host ? vk_transfer_get(move) : vk_transfer_set(move);
+        return done ? GGML_STATUS_SUCCESS : GGML_STATUS_FAILED;
     }
     while (status == GGML_STATUS_SUCCESS) {
         const struct vk_chunk chunk = vk_move_next(move, &progress, CHUNK_BYTES);
         uint64_t ignored;
-        if (chunk.size == 0) return;
+        if (chunk.size == 0) break;
         status = queue_chunk(stream, move->buffer, &chunk, to_host);
         if (status == GGML_STATUS_SUCCESS && stream->open_bytes >= FLUSH_BYTES)
             status = vk_stream_flush(stream, VK_NULL_HANDLE, &ignored);
     }
-    fail_late(stream, status);
+    return status;
 }
 
-static void queue_tensor(struct vk_stream *stream, const struct ggml_tensor *tensor,
-                         struct vk_move *move, bool to_host) {
+static int32_t queue_tensor(struct vk_stream *stream, const struct ggml_tensor *tensor,
+                            struct vk_move *move, bool to_host) {
     const struct vk_place place = vk_place_of(tensor);
     if (!place.buffer || place.buffer->context != stream->context) {
-        fail_late(stream, vk_fail(GGML_HOST_UNSUPPORTED,
-                                  "vulkan: '%.*s' does not lie in memory of this device",
-                                  GGML_MAX_NAME, tensor->name));
-        return;
+        return answer(stream, vk_fail(GGML_HOST_UNSUPPORTED,
+                                      "vulkan: '%.*s' does not lie in memory of this device",
+                                      GGML_MAX_NAME, tensor->name));
     }
     move->buffer = place.buffer;
     move->offset += place.offset;
-    queue_move(stream, move, to_host);
+    return answer(stream, queue_move(stream, move, to_host));
 }
 
-void vk_stream_set_2d(ggml_backend_t backend, struct ggml_tensor *tensor, const void *data,
-                      size_t offset, size_t size, size_t n_copies, size_t stride_tensor,
-                      size_t stride_data) {
+int32_t vk_stream_set_2d(ggml_backend_t backend, struct ggml_tensor *tensor, const void *data,
+                         size_t offset, size_t size, size_t n_copies, size_t stride_tensor,
+                         size_t stride_data) {
     struct vk_move move = {.offset = offset,
                            .host = (char *)(uintptr_t)data,
                            .size = size,
                            .n = n_copies,
                            .stride_buffer = stride_tensor,
                            .stride_host = stride_data};
-    queue_tensor(backend->context, tensor, &move, false);
+    return queue_tensor(backend->context, tensor, &move, false);
 }
 
-void vk_stream_get_2d(ggml_backend_t backend, const struct ggml_tensor *tensor, void *data,
-                      size_t offset, size_t size, size_t n_copies, size_t stride_tensor,
-                      size_t stride_data) {
+int32_t vk_stream_get_2d(ggml_backend_t backend, const struct ggml_tensor *tensor, void *data,
+                         size_t offset, size_t size, size_t n_copies, size_t stride_tensor,
+                         size_t stride_data) {
     struct vk_move move = {.offset = offset,
                            .host = data,
                            .size = size,
                            .n = n_copies,
                            .stride_buffer = stride_tensor,
                            .stride_host = stride_data};
-    queue_tensor(backend->context, tensor, &move, true);
+    return queue_tensor(backend->context, tensor, &move, true);
 }
 
-void vk_stream_set(ggml_backend_t backend, struct ggml_tensor *tensor, const void *data,
-                   size_t offset, size_t size) {
-    vk_stream_set_2d(backend, tensor, data, offset, size, 1, 0, 0);
+int32_t vk_stream_set(ggml_backend_t backend, struct ggml_tensor *tensor, const void *data,
+                      size_t offset, size_t size) {
+    return vk_stream_set_2d(backend, tensor, data, offset, size, 1, 0, 0);
 }
 
-void vk_stream_get(ggml_backend_t backend, const struct ggml_tensor *tensor, void *data,
-                   size_t offset, size_t size) {
-    vk_stream_get_2d(backend, tensor, data, offset, size, 1, 0, 0);
+int32_t vk_stream_get(ggml_backend_t backend, const struct ggml_tensor *tensor, void *data,
+                      size_t offset, size_t size) {
+    return vk_stream_get_2d(backend, tensor, data, offset, size, 1, 0, 0);
 }
 
 // The copy is work of both streams: it comes after what either has queued and before what either
 // queues later.
-bool vk_stream_copy(ggml_backend_t backend_src, ggml_backend_t backend_dst,
-                    const struct ggml_tensor *src, struct ggml_tensor *dst) {
+int32_t vk_stream_copy(ggml_backend_t backend_src, ggml_backend_t backend_dst,
+                       const struct ggml_tensor *src, struct ggml_tensor *dst) {
     struct vk_stream *from = vk_stream_of(backend_src);
     struct vk_stream *to = vk_stream_of(backend_dst);
     const struct vk_place src_place = vk_place_of(src);
@@ -156,17 +156,20 @@ bool vk_stream_copy(ggml_backend_t backend_src, ggml_backend_t backend_dst,
     uint64_t value;
     if (!from || !to || from->context != to->context || !src_place.buffer || !dst_place.buffer ||
         src_place.buffer->context != from->context || dst_place.buffer->context != from->context)
-        return false;
+        return GGML_HOST_UNSUPPORTED;
     if (src_place.buffer == dst_place.buffer && src_place.offset < dst_place.offset + size &&
         dst_place.offset < src_place.offset + size)
-        return false;
+        return GGML_HOST_UNSUPPORTED;
     if (to != from) {
-        if (vk_stream_flush(to, VK_NULL_HANDLE, &value) != GGML_STATUS_SUCCESS) return false;
+        if (vk_stream_flush(to, VK_NULL_HANDLE, &value) != GGML_STATUS_SUCCESS)
+            return GGML_HOST_FAILED;
         vk_stream_wait_for(from, to->timeline, value);
     }
-    if (record_copy(from, &src_place, &dst_place, size) != GGML_STATUS_SUCCESS) return false;
-    if (to == from) return true;
-    if (vk_stream_flush(from, VK_NULL_HANDLE, &value) != GGML_STATUS_SUCCESS) return false;
+    if (record_copy(from, &src_place, &dst_place, size) != GGML_STATUS_SUCCESS)
+        return GGML_HOST_FAILED;
+    if (to == from) return GGML_HOST_OK;
+    if (vk_stream_flush(from, VK_NULL_HANDLE, &value) != GGML_STATUS_SUCCESS)
+        return GGML_HOST_FAILED;
     vk_stream_wait_for(to, from->timeline, value);
-    return true;
+    return GGML_HOST_OK;
 }

@@ -38,6 +38,7 @@ static struct fake_device *fake_of(ggml_backend_dev_t device) {
 static void *object(struct fake_device *fake, size_t size) {
     void *memory = fake->fails ? NULL : ggml_mem_calloc(1, size);
     if (!memory && fake->reason) ggml_fail(GGML_HOST_DEVICE_LOST, "%s", fake->reason);
+    fake->last = memory;
     return memory;
 }
 
@@ -228,79 +229,85 @@ static void stream_free(ggml_backend_t stream) {
     ggml_mem_free(stream);
 }
 
-static void stream_set(ggml_backend_t stream, struct ggml_tensor *tensor, const void *data,
-                       size_t offset, size_t size) {
+static int32_t stream_set(ggml_backend_t stream, struct ggml_tensor *tensor, const void *data,
+                          size_t offset, size_t size) {
     stream_fake(stream)->calls.set_async++;
     enqueue(stream,
             (struct fake_work){WORK_SET, NULL, tensor, (void *)(uintptr_t)data, offset, size});
+    return GGML_HOST_OK;
 }
 
-static void stream_get(ggml_backend_t stream, const struct ggml_tensor *tensor, void *data,
-                       size_t offset, size_t size) {
+static int32_t stream_get(ggml_backend_t stream, const struct ggml_tensor *tensor, void *data,
+                          size_t offset, size_t size) {
     struct ggml_tensor *source = (struct ggml_tensor *)(uintptr_t)tensor;
     stream_fake(stream)->calls.get_async++;
     enqueue(stream, (struct fake_work){WORK_GET, NULL, source, data, offset, size});
+    return GGML_HOST_OK;
 }
 
-static void stream_set_2d(ggml_backend_t stream, struct ggml_tensor *tensor, const void *data,
-                          size_t offset, size_t size, size_t n_copies, size_t stride_tensor,
-                          size_t stride_data) {
+static int32_t stream_set_2d(ggml_backend_t stream, struct ggml_tensor *tensor, const void *data,
+                             size_t offset, size_t size, size_t n_copies, size_t stride_tensor,
+                             size_t stride_data) {
     stream_fake(stream)->calls.set_2d_async++;
     for (size_t i = 0; i < n_copies; ++i) {
         stream_set(stream, tensor, (const char *)data + i * stride_data, offset + i * stride_tensor,
                    size);
     }
     stream_fake(stream)->calls.set_async -= (int)n_copies;
+    return GGML_HOST_OK;
 }
 
-static void stream_get_2d(ggml_backend_t stream, const struct ggml_tensor *tensor, void *data,
-                          size_t offset, size_t size, size_t n_copies, size_t stride_tensor,
-                          size_t stride_data) {
+static int32_t stream_get_2d(ggml_backend_t stream, const struct ggml_tensor *tensor, void *data,
+                             size_t offset, size_t size, size_t n_copies, size_t stride_tensor,
+                             size_t stride_data) {
     stream_fake(stream)->calls.get_2d_async++;
     for (size_t i = 0; i < n_copies; ++i) {
         stream_get(stream, tensor, (char *)data + i * stride_data, offset + i * stride_tensor,
                    size);
     }
     stream_fake(stream)->calls.get_async -= (int)n_copies;
+    return GGML_HOST_OK;
 }
 
-static bool stream_copy(ggml_backend_t from, ggml_backend_t to, const struct ggml_tensor *src,
-                        struct ggml_tensor *dst) {
+static int32_t stream_copy(ggml_backend_t from, ggml_backend_t to, const struct ggml_tensor *src,
+                           struct ggml_tensor *dst) {
     struct fake_device *fake = stream_fake(to);
     fake->calls.cpy_async++;
-    if (fake->refuses_copy || from != to) return false;
+    if (fake->refuses_copy || from != to) return GGML_HOST_UNSUPPORTED;
     enqueue(to,
             (struct fake_work){WORK_SET, NULL, dst, fake_memory(src->data), 0, ggml_nbytes(src)});
-    return true;
+    return GGML_HOST_OK;
 }
 
-static void stream_synchronize(ggml_backend_t stream) {
+static int32_t stream_synchronize(ggml_backend_t stream) {
     stream_fake(stream)->calls.synchronize++;
     run_queued(stream_fake(stream), stream);
+    return GGML_HOST_OK;
 }
 
-static enum ggml_status stream_compute(ggml_backend_t stream, struct ggml_cgraph *graph) {
+static int32_t stream_compute(ggml_backend_t stream, struct ggml_cgraph *graph) {
     struct fake_device *fake = stream_fake(stream);
     fake->calls.graph_compute++;
-    if (fake->status != GGML_STATUS_SUCCESS) return (enum ggml_status)fake->status;
+    if (fake->answer != GGML_HOST_OK) return fake->answer;
     for (int i = 0; i < graph->n_nodes; ++i) {
         struct ggml_tensor *node = graph->nodes[i];
         if (!(node->flags & GGML_TENSOR_FLAG_COMPUTE) || ggml_op_is_empty(node->op)) continue;
-        if (node->op != GGML_OP_ADD) return GGML_STATUS_FAILED;
+        if (node->op != GGML_OP_ADD) return GGML_HOST_UNSUPPORTED;
         enqueue(stream, (struct fake_work){WORK_COMPUTE, NULL, node, NULL, 0, 0});
     }
-    return GGML_STATUS_SUCCESS;
+    return GGML_HOST_OK;
 }
 
-static ggml_backend_graph_plan_t plan_create(ggml_backend_t stream,
-                                             const struct ggml_cgraph *graph) {
+static int32_t plan_create(ggml_backend_t stream, const struct ggml_cgraph *graph,
+                           ggml_backend_graph_plan_t *out_plan) {
     struct fake_device *fake = stream_fake(stream);
     fake->calls.plan_create++;
     struct fake_plan *plan = object(fake, sizeof(*plan));
-    if (!plan) return NULL;
+    if (!plan) return GGML_HOST_FAILED;
     plan->graph = *graph;
     fake->n_plans++;
-    return plan;
+    *out_plan = plan;
+    return GGML_HOST_OK;
 }
 
 static void plan_free(ggml_backend_t stream, ggml_backend_graph_plan_t plan) {
@@ -309,24 +316,27 @@ static void plan_free(ggml_backend_t stream, ggml_backend_graph_plan_t plan) {
     ggml_mem_free(plan);
 }
 
-static enum ggml_status plan_compute(ggml_backend_t stream, ggml_backend_graph_plan_t plan) {
+static int32_t plan_compute(ggml_backend_t stream, ggml_backend_graph_plan_t plan) {
     stream_fake(stream)->calls.plan_compute++;
     return stream_compute(stream, &((struct fake_plan *)plan)->graph);
 }
 
-static void event_record(ggml_backend_t stream, ggml_backend_event_t event) {
+static int32_t event_record(ggml_backend_t stream, ggml_backend_event_t event) {
     (void)event;
     stream_fake(stream)->calls.event_record++;
+    return GGML_HOST_OK;
 }
 
-static void event_wait(ggml_backend_t stream, ggml_backend_event_t event) {
+static int32_t event_wait(ggml_backend_t stream, ggml_backend_event_t event) {
     (void)event;
     stream_fake(stream)->calls.event_wait++;
+    return GGML_HOST_OK;
 }
 
-static void graph_optimize(ggml_backend_t stream, struct ggml_cgraph *graph) {
+static int32_t graph_optimize(ggml_backend_t stream, struct ggml_cgraph *graph) {
     (void)graph;
     stream_fake(stream)->calls.graph_optimize++;
+    return GGML_HOST_OK;
 }
 
 // --- device
@@ -357,7 +367,7 @@ static ggml_backend_t device_stream(ggml_backend_dev_t device, const char *param
     fake->calls.init_backend++;
     ggml_backend_t stream = object(fake, sizeof(*stream));
     if (!stream) return NULL;
-    stream->iface = fake->stream_iface;
+    stream->table = &fake->stream_table;
     stream->device = fake->forgets_device ? NULL : device;
     stream->context = fake;
     fake->n_streams++;
@@ -404,20 +414,23 @@ static ggml_backend_event_t event_new(ggml_backend_dev_t device) {
     fake->calls.event_new++;
     ggml_backend_event_t event = object(fake, sizeof(*event));
     if (!event) return NULL;
+    event->table = &fake->event_table;
+    event->context = fake;
     event->device = fake->forgets_device ? NULL : device;
     fake->n_events++;
     return event;
 }
 
-static void event_free(ggml_backend_dev_t device, ggml_backend_event_t event) {
-    fake_of(device)->calls.event_free++;
-    fake_of(device)->n_events--;
+static void event_free(ggml_backend_event_t event) {
+    struct fake_device *fake = event->context;
+    fake->calls.event_free++;
+    fake->n_events--;
     ggml_mem_free(event);
 }
 
-static void event_synchronize(ggml_backend_dev_t device, ggml_backend_event_t event) {
-    (void)event;
-    fake_of(device)->calls.event_synchronize++;
+static int32_t event_synchronize(ggml_backend_event_t event) {
+    ((struct fake_device *)event->context)->calls.event_synchronize++;
+    return GGML_HOST_OK;
 }
 
 // --- templates
@@ -445,7 +458,8 @@ static const struct ggml_backend_buffer_type_i buft_template = {
     .is_host = buft_is_host,
 };
 
-static const struct ggml_backend_i stream_template = {
+static const struct ggml_stream_table stream_template = {
+    .size = sizeof(struct ggml_stream_table),
     .get_name = stream_name,
     .free = stream_free,
     .set_tensor_async = stream_set,
@@ -463,6 +477,12 @@ static const struct ggml_backend_i stream_template = {
     .graph_optimize = graph_optimize,
 };
 
+static const struct ggml_event_table event_template = {
+    .size = sizeof(struct ggml_event_table),
+    .free = event_free,
+    .synchronize = event_synchronize,
+};
+
 static const struct ggml_backend_device_i device_template = {
     .get_name = device_name,
     .get_description = device_name,
@@ -477,8 +497,6 @@ static const struct ggml_backend_device_i device_template = {
     .supports_buft = device_supports_buft,
     .offload_op = device_offload_op,
     .event_new = event_new,
-    .event_free = event_free,
-    .event_synchronize = event_synchronize,
 };
 
 void fake_device_init(struct fake_device *fake, const char *name) {
@@ -491,7 +509,8 @@ void fake_device_init(struct fake_device *fake, const char *name) {
     fake->buft.device = &fake->device;
     fake->host_buft = fake->buft;
     fake->buffer_iface = buffer_template;
-    fake->stream_iface = stream_template;
+    fake->stream_table = stream_template;
+    fake->event_table = event_template;
     fake->name = name;
     fake->alignment = 64;
     fake->max_size = SIZE_MAX;

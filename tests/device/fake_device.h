@@ -9,6 +9,7 @@
 
 #include "ggml-backend-impl.h"
 #include "ggml-host.h"
+#include "ggml-plugin.h"
 
 enum { FAKE_QUEUE = 256 };
 
@@ -37,11 +38,13 @@ struct fake_device {
     struct ggml_backend_buffer_type buft;
     struct ggml_backend_buffer_type host_buft; // the same, but its memory is the host's
     struct ggml_backend_buffer_i buffer_iface; // of new buffers
-    struct ggml_backend_i stream_iface;        // of new streams
+    struct ggml_stream_table stream_table;     // of all streams
+    struct ggml_event_table event_table;       // of all events
     struct fake_calls calls;
     int n_buffers, n_streams, n_events, n_plans; // alive
     struct fake_work queue[FAKE_QUEUE];
     int n_queued;
+    void *last; // object that was made last
 
     // switches
     const char *name; // NULL: answers no name
@@ -56,7 +59,8 @@ struct fake_device {
     const char *reason;  // what it says then, or NULL
     bool refuses_copy;   // cpy_tensor and cpy_tensor_async answer false
     bool forgets_device; // new streams and events have no device
-    int status;          // of init_tensor, plans and graphs
+    int status;          // of init_tensor: an enum ggml_status
+    int answer;          // of plans and graphs: an enum ggml_host_status
     float error;         // added to every computed element
 };
 

@@ -192,7 +192,7 @@ static void test_async_copy_falls_back(void **state) {
     assert_int_equal(f.fake[1].calls.cpy_async, 1);
     assert_int_equal(f.fake[0].calls.synchronize, 1);
     assert_int_equal(f.fake[1].calls.synchronize, 1);
-    f.stream[1]->iface.cpy_tensor_async = NULL;
+    f.fake[1].stream_table.cpy_tensor_async = NULL;
     ggml_backend_buffer_clear(f.buffer[1], 0);
     ggml_backend_tensor_copy_async(f.stream[0], f.stream[1], &f.src[0], &f.dst[1]);
     check(&f.dst[1]);

@@ -255,7 +255,7 @@ static void test_compare_refuses(void **state) {
                    ggml_backend_compare_graph_backend(f.stream[0], f.stream[1], &f.graph, NULL,
                                                       &seen, NULL, 0));
     assert_refused(invalid, "nodes to test", assert_false(compare(&seen, NULL, 1)));
-    f.stream[1]->iface.graph_compute = NULL;
+    f.fake[1].stream_table.graph_compute = NULL;
     assert_refused(GGML_HOST_UNSUPPORTED, "graph_compute", assert_false(compare(&seen, NULL, 0)));
     f.fake[1].fails = true;
     assert_false(compare(&seen, NULL, 0));

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "base/mem.h"
 #include "device/stream.h"
 #include "fake_device.h"
 #include "ggml-impl.h"
@@ -50,9 +51,8 @@ static int tear_down(void **state) {
 
 static void test_stream_forwards(void **state) {
     (void)state;
-    static ggml_guid guid = {1, 2, 3};
-    f.stream->guid = &guid;
-    assert_ptr_equal(ggml_backend_guid(f.stream), &guid);
+    memcpy(f.fake.stream_table.guid, "0123456789abcdef", 16);
+    assert_memory_equal(ggml_backend_guid(f.stream), "0123456789abcdef", 16);
     assert_string_equal(ggml_backend_name(f.stream), "FAKE");
     assert_ptr_equal(ggml_backend_get_device(f.stream), &f.fake.device);
     assert_ptr_equal(ggml_backend_get_default_buffer_type(f.stream), &f.fake.buft);
@@ -87,7 +87,8 @@ static void test_null_stream(void **state) {
 
 static void test_stream_without_entries(void **state) {
     (void)state;
-    struct ggml_backend bare = {0};
+    static const struct ggml_stream_table table = {.size = sizeof(table)};
+    struct ggml_backend bare = {.table = &table};
     const int invalid = GGML_HOST_INVALID_ARGUMENT;
     assert_refused(GGML_HOST_BAD_PLUGIN, "no name",
                    assert_string_equal(ggml_backend_name(&bare), "unnamed"));
@@ -178,16 +179,65 @@ static void test_compute_refuses_unallocated(void **state) {
 
 static void test_compute_status(void **state) {
     (void)state;
-    f.fake.status = GGML_STATUS_ABORTED;
+    f.fake.answer = GGML_HOST_ABORTED;
     assert_refused(
         GGML_HOST_ABORTED, "FAKE",
         assert_int_equal(ggml_backend_graph_compute(f.stream, &f.graph), GGML_STATUS_ABORTED));
-    f.fake.status = GGML_STATUS_FAILED;
+    f.fake.answer = GGML_HOST_OUT_OF_MEMORY;
+    assert_refused(
+        GGML_HOST_OUT_OF_MEMORY, "out of memory",
+        assert_int_equal(ggml_backend_graph_compute(f.stream, &f.graph), GGML_STATUS_ALLOC_FAILED));
+    f.fake.answer = GGML_HOST_DEVICE_LOST;
+    assert_refused(
+        GGML_HOST_DEVICE_LOST, "device lost",
+        assert_int_equal(ggml_backend_graph_compute(f.stream, &f.graph), GGML_STATUS_FAILED));
+    f.fake.answer = GGML_HOST_FAILED;
     assert_refused(GGML_HOST_FAILED, "FAKE", ggml_backend_graph_compute(f.stream, &f.graph));
-    f.fake.status = 12345;
+    f.fake.answer = 12345;
     assert_refused(
         GGML_HOST_BAD_PLUGIN, "12345",
         assert_int_equal(ggml_backend_graph_compute(f.stream, &f.graph), GGML_STATUS_FAILED));
+}
+
+static int32_t failing_synchronize(ggml_backend_t stream) {
+    (void)stream;
+    return GGML_HOST_OUT_OF_MEMORY;
+}
+
+static int32_t failing_wait(ggml_backend_t stream, ggml_backend_event_t event) {
+    (void)stream, (void)event;
+    return GGML_HOST_DEVICE_LOST;
+}
+
+// By a status alone, as of work that another thread did.
+static void test_late_failures(void **state) {
+    (void)state;
+    ggml_backend_event_t event = ggml_backend_event_new(&f.fake.device);
+    f.fake.stream_table.synchronize = failing_synchronize;
+    assert_refused(
+        GGML_HOST_OUT_OF_MEMORY, "FAKE",
+        assert_int_equal(ggml_backend_graph_compute(f.stream, &f.graph), GGML_STATUS_ALLOC_FAILED));
+    assert_refused(GGML_HOST_OUT_OF_MEMORY, "FAKE", ggml_backend_synchronize(f.stream));
+    f.fake.stream_table.event_wait = failing_wait;
+    assert_refused(GGML_HOST_DEVICE_LOST, "FAKE", ggml_backend_event_wait(f.stream, event));
+    assert_int_equal(f.fake.calls.event_synchronize, 0);
+    ggml_backend_event_free(event);
+}
+
+static void test_streams_and_events_need_tables(void **state) {
+    (void)state;
+    f.fake.stream_table.size = 40;
+    assert_refused(GGML_HOST_BAD_PLUGIN, "table",
+                   assert_null(ggml_backend_dev_init(&f.fake.device, NULL)));
+    ggml_mem_free(f.fake.last); // nobody else can
+    f.fake.event_table.size = 8;
+    assert_refused(GGML_HOST_BAD_PLUGIN, "table",
+                   assert_null(ggml_backend_event_new(&f.fake.device)));
+    assert_int_equal(f.fake.n_streams, 2);
+    assert_int_equal(f.fake.n_events, 1);
+    ggml_mem_free(f.fake.last);
+    f.fake.n_streams = 1;
+    f.fake.n_events = 0;
 }
 
 static void test_plans(void **state) {
@@ -206,7 +256,7 @@ static void test_plans(void **state) {
     f.fake.fails = true;
     assert_refused(GGML_HOST_FAILED, "FAKE",
                    assert_null(ggml_backend_graph_plan_create(f.stream, &f.graph)));
-    f.stream->iface.graph_plan_compute = NULL;
+    f.fake.stream_table.graph_plan_compute = NULL;
     assert_refused(GGML_HOST_UNSUPPORTED, "graph plans",
                    assert_null(ggml_backend_graph_plan_create(f.stream, &f.graph)));
     f.fake.fails = false;
@@ -222,14 +272,14 @@ static void test_events(void **state) {
     assert_int_equal(f.fake.calls.event_record, 1);
     assert_int_equal(f.fake.calls.event_wait, 1);
     assert_int_equal(f.fake.calls.event_synchronize, 1);
-    f.stream->iface.event_wait = NULL;
-    f.stream->iface.event_record = NULL;
+    f.fake.stream_table.event_wait = NULL;
+    f.fake.stream_table.event_record = NULL;
     assert_quiet(ggml_backend_event_wait(f.stream, event));
     assert_int_equal(f.fake.calls.event_synchronize, 2);
     assert_refused(GGML_HOST_UNSUPPORTED, "event_record",
                    ggml_backend_event_record(event, f.stream));
-    f.fake.device.iface.event_synchronize = NULL;
-    assert_refused(GGML_HOST_UNSUPPORTED, "event_synchronize",
+    f.fake.event_table.synchronize = NULL;
+    assert_refused(GGML_HOST_UNSUPPORTED, "waiting for events",
                    ggml_backend_event_synchronize(event));
     ggml_backend_event_free(event);
     assert_quiet(ggml_backend_event_free(NULL));
@@ -280,6 +330,8 @@ int main(void) {
         TEST(test_compute_refuses),
         TEST(test_compute_refuses_unallocated),
         TEST(test_compute_status),
+        TEST(test_late_failures),
+        TEST(test_streams_and_events_need_tables),
         TEST(test_plans),
         TEST(test_events),
         TEST(test_events_refuse),

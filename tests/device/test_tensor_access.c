@@ -247,8 +247,8 @@ static void test_async_is_ordered(void **state) {
 
 static void test_async_2d_falls_back_to_queued_pieces(void **state) {
     (void)state;
-    f.stream->iface.set_tensor_2d_async = NULL;
-    f.stream->iface.get_tensor_2d_async = NULL;
+    f.fake.stream_table.set_tensor_2d_async = NULL;
+    f.fake.stream_table.get_tensor_2d_async = NULL;
     ggml_backend_tensor_set_2d_async(f.stream, &f.tensor, f.in, 0, 4, 4, 32, 4);
     ggml_backend_tensor_get_2d_async(f.stream, &f.tensor, f.out, 0, 4, 4, 32, 4);
     assert_int_equal(f.fake.calls.synchronize, 0);
@@ -257,13 +257,54 @@ static void test_async_2d_falls_back_to_queued_pieces(void **state) {
     assert_int_equal(f.fake.calls.set_async, 4);
 }
 
+static int32_t unsupported_set(ggml_backend_t stream, struct ggml_tensor *tensor, const void *data,
+                               size_t offset, size_t size) {
+    (void)stream, (void)tensor, (void)data, (void)offset, (void)size;
+    return GGML_HOST_UNSUPPORTED;
+}
+
+static int32_t unsupported_get(ggml_backend_t stream, const struct ggml_tensor *tensor, void *data,
+                               size_t offset, size_t size) {
+    (void)stream, (void)tensor, (void)data, (void)offset, (void)size;
+    return GGML_HOST_UNSUPPORTED;
+}
+
+static int32_t failing_set(ggml_backend_t stream, struct ggml_tensor *tensor, const void *data,
+                           size_t offset, size_t size) {
+    (void)stream, (void)tensor, (void)data, (void)offset, (void)size;
+    return GGML_HOST_DEVICE_LOST;
+}
+
+static void test_async_entries_may_decline(void **state) {
+    (void)state;
+    f.fake.stream_table.set_tensor_async = unsupported_set;
+    f.fake.stream_table.get_tensor_async = unsupported_get;
+    assert_quiet(ggml_backend_tensor_set_async(f.stream, &f.tensor, f.in, 0, 128));
+    assert_quiet(ggml_backend_tensor_get_async(f.stream, &f.tensor, f.out, 0, 128));
+    assert_memory_equal(f.out, f.in, 128);
+    assert_int_equal(f.fake.calls.synchronize, 2);
+    assert_int_equal(f.fake.calls.set_tensor, 1);
+}
+
+// The status alone is the failure: nothing falls back, and the application can see it.
+static void test_async_entries_may_fail(void **state) {
+    (void)state;
+    f.fake.stream_table.set_tensor_async = failing_set;
+    f.fake.stream_table.set_tensor_2d_async = NULL;
+    assert_refused(GGML_HOST_DEVICE_LOST, "device lost",
+                   ggml_backend_tensor_set_async(f.stream, &f.tensor, f.in, 0, 128));
+    assert_refused(GGML_HOST_DEVICE_LOST, "device lost",
+                   ggml_backend_tensor_set_2d_async(f.stream, &f.tensor, f.in, 0, 4, 4, 32, 4));
+    assert_int_equal(f.fake.calls.set_tensor, 0);
+}
+
 static void test_async_falls_back_to_blocking(void **state) {
     (void)state;
     ggml_backend_tensor_set_async(f.stream, &f.tensor, f.in, 0, 128);
-    f.stream->iface.set_tensor_async = NULL;
-    f.stream->iface.get_tensor_async = NULL;
-    f.stream->iface.set_tensor_2d_async = NULL;
-    f.stream->iface.get_tensor_2d_async = NULL;
+    f.fake.stream_table.set_tensor_async = NULL;
+    f.fake.stream_table.get_tensor_async = NULL;
+    f.fake.stream_table.set_tensor_2d_async = NULL;
+    f.fake.stream_table.get_tensor_2d_async = NULL;
     ggml_backend_tensor_get_async(f.stream, &f.tensor, f.out, 0, 128);
     assert_memory_equal(f.out, f.in, 128);
     ggml_backend_tensor_set_async(f.stream, &f.tensor, f.in + 1, 0, 4);
@@ -361,6 +402,8 @@ int main(void) {
         TEST(test_async_is_ordered),
         TEST(test_async_2d_falls_back_to_queued_pieces),
         TEST(test_async_falls_back_to_blocking),
+        TEST(test_async_entries_may_decline),
+        TEST(test_async_entries_may_fail),
         TEST(test_stream_never_sees_foreign_memory),
         TEST(test_alloc_refuses),
         TEST(test_refused_placement_leaves_the_tensor_alone),

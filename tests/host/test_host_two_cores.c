@@ -144,6 +144,12 @@ static void test_a_late_failure_reaches_its_caller(void **state) {
     assert_int_equal(ggml_last_status(), GGML_HOST_DEVICE_LOST);
     assert_int_equal(opened.compute(opened.backend, graph), GGML_STATUS_FAILED);
     assert_int_equal(last_status(), GGML_HOST_DEVICE_LOST);
+    setenv("GGML_WAITS_MODE", "fail-silently", 1); // by its status alone
+    ggml_clear_error();
+    assert_int_equal(ggml_backend_graph_compute(stream, graph), GGML_STATUS_FAILED);
+    assert_int_equal(ggml_last_status(), GGML_HOST_DEVICE_LOST);
+    assert_int_equal(opened.compute(opened.backend, graph), GGML_STATUS_FAILED);
+    assert_int_equal(last_status(), GGML_HOST_DEVICE_LOST);
     setenv("GGML_WAITS_MODE", "recover", 1);
     assert_int_equal(ggml_backend_graph_compute(stream, graph), GGML_STATUS_SUCCESS);
     assert_int_equal(opened.compute(opened.backend, graph), GGML_STATUS_SUCCESS);

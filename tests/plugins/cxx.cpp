@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A plugin in C++: classes behind the entries, memory by new, an exception that stays inside.
+#include <cstring>
 #include <new>
 #include <stdexcept>
 
@@ -58,15 +59,27 @@ void stream_free(ggml_backend_t backend) {
     delete backend;
 }
 
-ggml_status stream_compute(ggml_backend_t backend, ggml_cgraph *graph) {
+int32_t stream_compute(ggml_backend_t backend, ggml_cgraph *graph) {
     try {
         static_cast<Stream *>(backend->context)->compute(graph);
-        return GGML_STATUS_SUCCESS;
+        return GGML_HOST_OK;
     } catch (const std::exception &reason) {
         fail(GGML_HOST_FAILED, reason.what());
-        return GGML_STATUS_FAILED;
+        return GGML_HOST_FAILED;
     }
 }
+
+ggml_stream_table make_stream_table() {
+    ggml_stream_table table = {};
+    table.size = sizeof(table);
+    memcpy(table.guid, "ggml-host/c++", 13);
+    table.get_name = stream_name;
+    table.free = stream_free;
+    table.graph_compute = stream_compute;
+    return table;
+}
+
+const ggml_stream_table stream_table = make_stream_table();
 
 // --- device --------------------------------------------------------------------------------------
 
@@ -88,7 +101,6 @@ void device_props(ggml_backend_dev_t device, ggml_backend_dev_props *props) {
 }
 
 ggml_backend_t device_init(ggml_backend_dev_t device, const char *) {
-    static uint8_t guid[16] = {'c', '+', '+'};
     auto *backend = new (std::nothrow) ggml_backend();
     auto *stream = new (std::nothrow) Stream();
     if (!backend || !stream) {
@@ -97,10 +109,7 @@ ggml_backend_t device_init(ggml_backend_dev_t device, const char *) {
         fail(GGML_HOST_OUT_OF_MEMORY, "no memory for a stream");
         return nullptr;
     }
-    backend->guid = &guid;
-    backend->iface.get_name = stream_name;
-    backend->iface.free = stream_free;
-    backend->iface.graph_compute = stream_compute;
+    backend->table = &stream_table;
     backend->device = device;
     backend->context = stream;
     return backend;

@@ -112,9 +112,9 @@ static void stream_free(ggml_backend_t backend) {
     ggml_aligned_free(backend, sizeof(*backend));
 }
 
-static enum ggml_status stream_compute(ggml_backend_t backend, struct ggml_cgraph *cgraph) {
+static int32_t stream_compute(ggml_backend_t backend, struct ggml_cgraph *cgraph) {
     (void)backend;
-    return cgraph->n_nodes == 0 ? GGML_STATUS_SUCCESS : GGML_STATUS_FAILED;
+    return cgraph->n_nodes == 0 ? GGML_HOST_OK : GGML_HOST_FAILED;
 }
 
 static void fail(const char *format, ...) {
@@ -125,17 +125,31 @@ static void fail(const char *format, ...) {
 }
 
 // What GGML_WAITS_MODE says: what was queued has failed, or memory is tight and half of it does.
-static void stream_wait(ggml_backend_t backend) {
+static int32_t stream_wait(ggml_backend_t backend) {
     (void)backend;
     const struct ggml_host_table *host = ggml_sdk_host();
     const char *mode = host->get_config(host, "GGML_WAITS_MODE");
-    if (mode && strcmp(mode, "fail") == 0) fail("queued work failed");
+    if (mode && strcmp(mode, "fail") == 0) {
+        fail("queued work failed");
+        return GGML_HOST_DEVICE_LOST;
+    }
+    if (mode && strcmp(mode, "fail-silently") == 0) return GGML_HOST_DEVICE_LOST;
     if (mode && strcmp(mode, "recover") == 0) {
         void *memory = host->alloc(host, SIZE_MAX - 8, 64);
         if (!memory) memory = host->alloc(host, 64, 64);
         host->free(host, memory);
     }
+    return GGML_HOST_OK;
 }
+
+static const struct ggml_stream_table stream_table = {
+    .size = sizeof(struct ggml_stream_table),
+    .guid = {'f', 'i', 'x'},
+    .get_name = stream_name,
+    .free = stream_free,
+    .synchronize = FIXTURE_DEFECT == WAITS ? stream_wait : NULL,
+    .graph_compute = stream_compute,
+};
 
 // --- device --------------------------------------------------------------------------------------
 
@@ -164,16 +178,11 @@ static void device_props(ggml_backend_dev_t device, struct ggml_backend_dev_prop
 }
 
 static ggml_backend_t device_init(ggml_backend_dev_t device, const char *params) {
-    static uint8_t guid[16] = {'f', 'i', 'x'};
     (void)params;
     struct ggml_backend *backend = ggml_aligned_malloc(sizeof(*backend));
     if (!backend) return NULL;
     memset(backend, 0, sizeof(*backend));
-    backend->guid = &guid;
-    backend->iface.get_name = stream_name;
-    backend->iface.free = stream_free;
-    backend->iface.graph_compute = stream_compute;
-    if (FIXTURE_DEFECT == WAITS) backend->iface.synchronize = stream_wait;
+    backend->table = &stream_table;
     backend->device = device;
     return backend;
 }

@@ -430,7 +430,7 @@ static void test_computed_after_its_reader(void **state) {
 }
 
 // Reversing views and what computes nothing is an order that every device may choose.
-static void reverse_views(ggml_backend_t stream, struct ggml_cgraph *part) {
+static int32_t reverse_views(ggml_backend_t stream, struct ggml_cgraph *part) {
     (void)stream;
     for (int i = 0; i + 1 < part->n_nodes; ++i) {
         struct ggml_tensor *a = part->nodes[i], *b = part->nodes[i + 1];
@@ -443,13 +443,14 @@ static void reverse_views(ggml_backend_t stream, struct ggml_cgraph *part) {
         part->nodes[i + 1] = a;
         ++i;
     }
+    return GGML_HOST_OK;
 }
 
 static void test_reordering_devices(void **state) {
     (void)state;
     struct setup setup;
     for (int i = 0; i < N_DEVICES; ++i) {
-        idle_stream(i)->iface.graph_optimize = reverse_views;
+        idle_optimize_with(i, reverse_views);
     }
     open_setup(&setup, false);
     for (uint32_t seed = 0; seed < 150; ++seed) {
@@ -462,7 +463,7 @@ static void test_reordering_devices(void **state) {
     }
     close_setup(&setup);
     for (int i = 0; i < N_DEVICES; ++i) {
-        idle_stream(i)->iface.graph_optimize = NULL;
+        idle_optimize_with(i, NULL);
     }
 }
 

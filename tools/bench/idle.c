@@ -4,12 +4,13 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "ggml-backend-impl.h"
+#include "ggml-plugin.h"
 
 struct idle_device {
     struct ggml_backend_device device;
     struct ggml_backend_buffer_type buft;
     struct ggml_backend stream;
+    struct ggml_stream_table stream_table;
     char name[16];
 };
 
@@ -58,13 +59,13 @@ static const char *stream_name(ggml_backend_t stream) {
     return device_name(stream->device);
 }
 
-static enum ggml_status stream_compute(ggml_backend_t stream, struct ggml_cgraph *graph) {
-    return stream && graph ? GGML_STATUS_SUCCESS : GGML_STATUS_FAILED;
+static int32_t stream_compute(ggml_backend_t stream, struct ggml_cgraph *graph) {
+    return stream && graph ? GGML_HOST_OK : GGML_HOST_FAILED;
 }
 
-static bool stream_copy(ggml_backend_t from, ggml_backend_t to, const struct ggml_tensor *src,
-                        struct ggml_tensor *dst) {
-    return from && to && src && dst;
+static int32_t stream_copy(ggml_backend_t from, ggml_backend_t to, const struct ggml_tensor *src,
+                           struct ggml_tensor *dst) {
+    return from && to && src && dst ? GGML_HOST_OK : GGML_HOST_FAILED;
 }
 
 static void make_device(struct idle_device *idle, int i) {
@@ -85,7 +86,9 @@ static void make_device(struct idle_device *idle, int i) {
         .get_alignment = buft_alignment,
     };
     idle->stream.device = &idle->device;
-    idle->stream.iface = (struct ggml_backend_i){
+    idle->stream.table = &idle->stream_table;
+    idle->stream_table = (struct ggml_stream_table){
+        .size = sizeof(struct ggml_stream_table),
         .get_name = stream_name,
         .graph_compute = stream_compute,
         .cpy_tensor_async = stream_copy,
@@ -99,6 +102,10 @@ static struct idle_device *idle_device(int i) {
 
 ggml_backend_t idle_stream(int i) {
     return &idle_device(i)->stream;
+}
+
+void idle_optimize_with(int i, int32_t (*optimize)(ggml_backend_t, struct ggml_cgraph *)) {
+    idle_device(i)->stream_table.graph_optimize = optimize;
 }
 
 ggml_backend_buffer_type_t idle_memory(int i) {

@@ -11,5 +11,7 @@ enum { IDLE_DEVICES = 512, IDLE_ALIGNMENT = 128 };
 // Both stay for ever. [init]
 ggml_backend_t idle_stream(int i);
 ggml_backend_buffer_type_t idle_memory(int i);
+// What the stream's entry graph_optimize is from now on; NULL: there is none.
+void idle_optimize_with(int i, int32_t (*optimize)(ggml_backend_t, struct ggml_cgraph *));
 
 #endif

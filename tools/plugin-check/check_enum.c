@@ -158,12 +158,17 @@ void enum_event_entries(struct check_run *run) {
     struct devices devices;
     devices_open(run, &devices);
     for (int i = 0; i < devices.n; ++i) {
-        const struct ggml_backend_device_i *iface = &devices.items[i]->iface;
-        if (!iface->event_new) continue;
-        CHECK_THAT(run, iface->event_free, "%s has event_new without event_free",
-                   label(devices.items[i]));
-        CHECK_THAT(run, iface->event_synchronize, "%s has event_new without event_synchronize",
-                   label(devices.items[i]));
+        ggml_backend_dev_t device = devices.items[i];
+        ggml_backend_event_t event =
+            device->iface.event_new ? device->iface.event_new(device) : NULL;
+        if (!event) continue;
+        CHECK_THAT(
+            run, event->table && event->table->size >= offsetof(struct ggml_event_table, reserved),
+            "%s: an event has no table, or a short one", label(device));
+        CHECK_THAT(run, event->table->free, "%s: an event has no free", label(device));
+        CHECK_THAT(run, event->table->synchronize, "%s: an event has no synchronize",
+                   label(device));
+        event->table->free(event);
     }
 }
 
@@ -319,7 +324,7 @@ void enum_caps_async(struct check_run *run) {
         if (!props_of(device).caps.async) continue;
         ggml_backend_t stream = device->iface.init_backend(device, NULL);
         if (!stream) check_skip(run, "no stream");
-        CHECK_THAT(run, stream->iface.synchronize, "%s queues but has no synchronize",
+        CHECK_THAT(run, stream->table->synchronize, "%s queues but has no synchronize",
                    label(device));
         ggml_backend_free(stream);
     }
@@ -367,7 +372,9 @@ void enum_caps_events(struct check_run *run) {
         CHECK_THAT(run, device->iface.event_new, "%s claims events without entry", label(device));
         ggml_backend_event_t event = device->iface.event_new(device);
         CHECK_THAT(run, event, "%s claims events and makes none", label(device));
-        device->iface.event_free(device, event);
+        CHECK_THAT(run, event->table && event->table->free, "%s: an event has no free",
+                   label(device));
+        event->table->free(event);
     }
 }
 

@@ -239,7 +239,8 @@ CHECK_ROW("buffer.threads", 74, "buffer.host-address", buffer_threads, 0,
           "two buffers work in two threads")
 CHECK_ROW("stream.create", 57, "enum.entries", stream_create, 0,
           "a device makes a stream or says why not")
-CHECK_ROW("stream.entries", 57, "stream.create", stream_entries, 0,
+CHECK_ROW("stream.table", 57, "stream.create", stream_table, 0, "a stream has a table of this contract")
+CHECK_ROW("stream.entries", 57, "stream.table", stream_entries, 0,
           "a stream has the entries that it must")
 CHECK_ROW("stream.plan-entries", 63, "stream.entries", stream_plan_entries, 0,
           "the entries for plans come together")

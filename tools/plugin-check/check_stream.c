@@ -39,11 +39,25 @@ void stream_create(struct check_run *run) {
     }
 }
 
+void stream_table(struct check_run *run) {
+    struct devices devices;
+    devices_open(run, &devices);
+    for (int i = 0; i < devices.n; ++i) {
+        const ggml_backend_dev_t device = devices.items[i];
+        const struct ggml_backend *stream = new_stream(run, device);
+        const struct ggml_stream_table *table = stream->table;
+        CHECK_THAT(run, table, "%s: a stream has no table", label(device));
+        CHECK_THAT(run, table->size >= offsetof(struct ggml_stream_table, reserved),
+                   "%s: the table of a stream is %u bytes long, less than that of contract 1.0",
+                   label(device), (unsigned)table->size);
+    }
+}
+
 void stream_entries(struct check_run *run) {
     struct devices devices;
     devices_open(run, &devices);
     for (int i = 0; i < devices.n; ++i) {
-        const struct ggml_backend_i *iface = &new_stream(run, devices.items[i])->iface;
+        const struct ggml_stream_table *iface = new_stream(run, devices.items[i])->table;
         CHECK_THAT(run, iface->get_name, "%s: get_name is missing", label(devices.items[i]));
         CHECK_THAT(run, iface->free, "%s: free is missing", label(devices.items[i]));
         CHECK_THAT(run, iface->graph_compute, "%s: graph_compute is missing",
@@ -55,7 +69,7 @@ void stream_plan_entries(struct check_run *run) {
     struct devices devices;
     devices_open(run, &devices);
     for (int i = 0; i < devices.n; ++i) {
-        const struct ggml_backend_i *iface = &new_stream(run, devices.items[i])->iface;
+        const struct ggml_stream_table *iface = new_stream(run, devices.items[i])->table;
         const int n = (iface->graph_plan_create != NULL) + (iface->graph_plan_free != NULL) +
                       (iface->graph_plan_compute != NULL);
         CHECK_THAT(run, n == 0 || n == 3, "%s: only %d of the three entries for plans",
@@ -67,7 +81,7 @@ void stream_event_entries(struct check_run *run) {
     struct devices devices;
     devices_open(run, &devices);
     for (int i = 0; i < devices.n; ++i) {
-        const struct ggml_backend_i *iface = &new_stream(run, devices.items[i])->iface;
+        const struct ggml_stream_table *iface = new_stream(run, devices.items[i])->table;
         const bool any = devices.items[i]->iface.event_new != NULL;
         CHECK_THAT(run, !any || (iface->event_record && iface->event_wait),
                    "%s makes events that its streams can't record or wait for",
@@ -80,7 +94,7 @@ void stream_name(struct check_run *run) {
     devices_open(run, &devices);
     for (int i = 0; i < devices.n; ++i) {
         ggml_backend_t stream = new_stream(run, devices.items[i]);
-        const char *name = stream->iface.get_name(stream);
+        const char *name = stream->table->get_name(stream);
         CHECK_THAT(run, name && name[0] && valid_utf8(name), "%s: a stream has no valid name",
                    label(devices.items[i]));
     }
@@ -90,9 +104,10 @@ void stream_guid(struct check_run *run) {
     struct devices devices;
     devices_open(run, &devices);
     for (int i = 0; i < devices.n; ++i) {
-        ggml_guid_t first = new_stream(run, devices.items[i])->guid;
-        CHECK_THAT(run, first, "%s: a stream has no identity", label(devices.items[i]));
-        CHECK_THAT(run, ggml_guid_matches(first, new_stream(run, devices.items[i])->guid),
+        const uint8_t *first = new_stream(run, devices.items[i])->table->guid;
+        CHECK_THAT(run, !all_zero(first, 16), "%s: a stream has no identity",
+                   label(devices.items[i]));
+        CHECK_THAT(run, memcmp(first, new_stream(run, devices.items[i])->table->guid, 16) == 0,
                    "%s: two streams have different identities", label(devices.items[i]));
     }
 }
@@ -113,8 +128,10 @@ void stream_reserved(struct check_run *run) {
         ggml_backend_t stream = new_stream(run, devices.items[i]);
         CHECK_THAT(run,
                    all_zero(stream->reserved, sizeof(stream->reserved)) &&
-                       all_zero(stream->iface.reserved, sizeof(stream->iface.reserved)),
-                   "%s: a reserved slot of a stream is not zero", label(devices.items[i]));
+                       all_zero(stream->table->reserved, sizeof(stream->table->reserved)) &&
+                       stream->table->reserved0 == 0,
+                   "%s: a reserved slot of a stream or of its table is not zero",
+                   label(devices.items[i]));
     }
 }
 
@@ -256,7 +273,7 @@ void op_sum(struct check_run *run) {
 // --- order and transfers -------------------------------------------------------------------------
 
 static bool body_async_set(const struct check_run *run, struct work *work) {
-    if (!work->stream->iface.set_tensor_async) return false;
+    if (!work->stream->table->set_tensor_async) return false;
     ggml_backend_tensor_memset(work->sum.a, 0, 0, sizeof(work->a));
     ggml_backend_tensor_set_async(work->stream, work->sum.a, work->a, 0, sizeof(work->a));
     ggml_backend_synchronize(work->stream);
@@ -271,7 +288,7 @@ void stream_async_set(struct check_run *run) {
 
 static bool body_async_get(const struct check_run *run, struct work *work) {
     float actual[N_NUMBERS] = {0};
-    if (!work->stream->iface.get_tensor_async) return false;
+    if (!work->stream->table->get_tensor_async) return false;
     compute(run, work);
     ggml_backend_tensor_get_async(work->stream, work->sum.sum, actual, 0, sizeof(actual));
     ggml_backend_synchronize(work->stream);
@@ -319,11 +336,15 @@ void stream_copy_queued(struct check_run *run) {
 }
 
 static bool body_copy_foreign(const struct check_run *run, struct work *work) {
-    struct ggml_backend stranger = {.iface.get_name = NULL};
+    static const struct ggml_stream_table strange_table = {.size = sizeof(strange_table)};
+    struct ggml_backend stranger = {.table = &strange_table};
     ggml_backend_t stream = work->stream;
-    if (!stream->iface.cpy_tensor_async) return false;
-    const bool queued = stream->iface.cpy_tensor_async(&stranger, stream, work->sum.b, work->sum.a);
-    CHECK_THAT(run, !queued, "%s: a copy from a strange stream is accepted", label(work->device));
+    if (!stream->table->cpy_tensor_async) return false;
+    const int32_t status =
+        stream->table->cpy_tensor_async(&stranger, stream, work->sum.b, work->sum.a);
+    CHECK_THAT(run, status == GGML_HOST_UNSUPPORTED,
+               "%s: a copy from a strange stream is answered with status %d", label(work->device),
+               (int)status);
     ggml_backend_synchronize(stream);
     compute(run, work);
     read_and_expect_sum(run, work);
@@ -485,7 +506,7 @@ void stream_graph_freed(struct check_run *run) {
 }
 
 static bool body_plan(const struct check_run *run, struct work *work) {
-    if (!work->stream->iface.graph_plan_create) return false;
+    if (!work->stream->table->graph_plan_create) return false;
     ggml_backend_graph_plan_t plan = ggml_backend_graph_plan_create(work->stream, work->sum.graph);
     CHECK_THAT(run, plan, "%s: no plan of an addition: %s", label(work->device),
                host_counters.last_error);
@@ -513,7 +534,7 @@ static bool body_optimize(const struct check_run *run, struct work *work) {
     enum { N_NODES = 6 };
     struct ggml_tensor *before[N_NODES], *after[N_NODES], copies[N_NODES];
     struct ggml_cgraph *graph = ggml_new_graph(work->sum.ctx);
-    if (!work->stream->iface.graph_optimize) return false;
+    if (!work->stream->table->graph_optimize) return false;
     struct ggml_tensor *node = work->sum.sum;
     for (int i = 1; i < N_NODES; ++i)
         node = ggml_add(work->sum.ctx, node, i % 2 ? work->sum.a : work->sum.b);
@@ -523,7 +544,9 @@ static bool body_optimize(const struct check_run *run, struct work *work) {
         before[i] = ggml_graph_node(graph, i);
         copies[i] = *before[i];
     }
-    work->stream->iface.graph_optimize(work->stream, graph);
+    const int32_t status = work->stream->table->graph_optimize(work->stream, graph);
+    CHECK_THAT(run, status == GGML_HOST_OK || status == GGML_HOST_UNSUPPORTED,
+               "%s: graph_optimize answers status %d", label(work->device), (int)status);
     CHECK_THAT(run, ggml_graph_n_nodes(graph) == N_NODES, "%s: %d nodes became %d",
                label(work->device), N_NODES, ggml_graph_n_nodes(graph));
     for (int i = 0; i < N_NODES; ++i) {

@@ -2,16 +2,22 @@
 #include <stdio.h>
 
 #include "base/mem.h"
+#include "device/stream.h"
 #include "sched/meta/meta.h"
 
 static const char *stream_name(ggml_backend_t backend) {
     return ((struct meta_stream *)backend->context)->name;
 }
 
-static void stream_synchronize(ggml_backend_t backend) {
+// The first failure; all are waited for.
+static int32_t meta_synchronize(ggml_backend_t backend) {
     struct meta_stream *stream = backend->context;
-    for (size_t j = 0; j < stream->device->n; ++j)
-        ggml_backend_synchronize(stream->streams[j]);
+    enum ggml_host_status first = GGML_HOST_OK;
+    for (size_t j = 0; j < stream->device->n; ++j) {
+        const enum ggml_host_status status = stream_synchronize(stream->streams[j]);
+        if (first == GGML_HOST_OK) first = status;
+    }
+    return first;
 }
 
 static void stream_end(struct meta_stream *stream) {
@@ -27,46 +33,50 @@ static void stream_end(struct meta_stream *stream) {
 }
 
 static void stream_free(ggml_backend_t backend) {
-    stream_synchronize(backend);
+    meta_synchronize(backend);
     stream_end(backend->context);
 }
 
-static void stream_set_async(ggml_backend_t backend, struct ggml_tensor *tensor, const void *data,
-                             size_t offset, size_t size) {
-    meta_set(((struct meta_stream *)backend->context)->streams, tensor, data, offset, size);
+static int32_t stream_set_async(ggml_backend_t backend, struct ggml_tensor *tensor,
+                                const void *data, size_t offset, size_t size) {
+    struct meta_stream *stream = backend->context;
+    return meta_set(stream->streams, tensor, data, offset, size) ? GGML_HOST_OK
+                                                                 : ggml_last_status();
 }
 
-static void stream_get_async(ggml_backend_t backend, const struct ggml_tensor *tensor, void *data,
-                             size_t offset, size_t size) {
-    meta_get(((struct meta_stream *)backend->context)->streams, tensor, data, offset, size);
+static int32_t stream_get_async(ggml_backend_t backend, const struct ggml_tensor *tensor,
+                                void *data, size_t offset, size_t size) {
+    struct meta_stream *stream = backend->context;
+    return meta_get(stream->streams, tensor, data, offset, size) ? GGML_HOST_OK
+                                                                 : ggml_last_status();
 }
 
-static enum ggml_status stream_graph_compute(ggml_backend_t backend, struct ggml_cgraph *graph) {
+static int32_t stream_graph_compute(ggml_backend_t backend, struct ggml_cgraph *graph) {
     struct meta_stream *stream = backend->context;
     if (!meta_plan_is_for(stream->plan, graph)) {
         // What is queued still uses the slices.
-        stream_synchronize(backend);
+        meta_synchronize(backend);
         meta_plan_free(stream->plan);
         stream->plan = NULL;
         const enum ggml_status status = meta_plan_new(stream, graph, &stream->plan);
-        if (status != GGML_STATUS_SUCCESS) return status;
+        if (status != GGML_STATUS_SUCCESS) return ggml_entry_status(status);
     }
     const enum ggml_status status = meta_plan_run(stream, stream->plan);
-    if (status != GGML_STATUS_SUCCESS) stream_synchronize(backend);
-    return status;
+    if (status != GGML_STATUS_SUCCESS) meta_synchronize(backend);
+    return ggml_entry_status(status);
 }
 
-static const struct ggml_backend_i stream_interface = {
+static const struct ggml_stream_table stream_table = {
+    .size = sizeof(struct ggml_stream_table),
+    .guid = {0xf1, 0x0e, 0x34, 0xcf, 0x9c, 0x6f, 0x43, 0xcb, 0x96, 0x92, 0xbe, 0x8e, 0xbb, 0x71,
+             0x3f, 0xda},
     .get_name = stream_name,
     .free = stream_free,
     .set_tensor_async = stream_set_async,
     .get_tensor_async = stream_get_async,
-    .synchronize = stream_synchronize,
+    .synchronize = meta_synchronize,
     .graph_compute = stream_graph_compute,
 };
-
-static ggml_guid stream_guid = {0xf1, 0x0e, 0x34, 0xcf, 0x9c, 0x6f, 0x43, 0xcb,
-                                0x96, 0x92, 0xbe, 0x8e, 0xbb, 0x71, 0x3f, 0xda};
 
 static void *find_function(const struct meta_stream *stream, const char *name) {
     ggml_backend_reg_t reg = stream->device->devices[0]->reg;
@@ -125,10 +135,8 @@ ggml_backend_t meta_stream_new(struct meta_device *device, const char *params) {
     stream->name = make_name(device, stream->streams);
     if (!stream->name) goto fail;
     find_communicator(stream);
-    stream->base = (struct ggml_backend){.guid = &stream_guid,
-                                         .iface = stream_interface,
-                                         .device = &device->base,
-                                         .context = stream};
+    stream->base =
+        (struct ggml_backend){.table = &stream_table, .device = &device->base, .context = stream};
     return &stream->base;
 fail:
     stream_end(stream);

@@ -42,19 +42,25 @@ static void stream_free(ggml_backend_t stream) {
     free(stream);
 }
 
-static enum ggml_status compute(ggml_backend_t stream, struct ggml_cgraph *graph) {
+static int32_t compute(ggml_backend_t stream, struct ggml_cgraph *graph) {
     (void)stream;
     (void)graph;
-    return GGML_STATUS_SUCCESS;
+    return GGML_HOST_OK;
 }
+
+static const struct ggml_stream_table stream_table = {
+    .size = sizeof(struct ggml_stream_table),
+    .guid = {'g', 'r', 'o', 'w', 'n'},
+    .get_name = stream_name,
+    .free = stream_free,
+    .graph_compute = compute,
+};
 
 static ggml_backend_t init_backend(ggml_backend_dev_t device, const char *params) {
     (void)params;
     struct ggml_backend *stream = calloc(1, sizeof(*stream));
     if (!stream) return NULL;
-    stream->iface.get_name = stream_name;
-    stream->iface.free = stream_free;
-    stream->iface.graph_compute = compute;
+    stream->table = &stream_table;
     stream->device = device;
     return stream;
 }

@@ -296,8 +296,9 @@ static bool sum_compute(struct sum *sum, ggml_backend_t stream) {
         numbers[i] = (float)i;
     for (int i = 0; i < 2; ++i)
         sum->buffer->iface.set_tensor(sum->buffer, &sum->tensors[i], numbers, 0, sizeof(numbers));
-    if (stream->iface.graph_compute(stream, &graph) != GGML_STATUS_SUCCESS) return false;
-    if (stream->iface.synchronize) stream->iface.synchronize(stream);
+    if (stream->table->graph_compute(stream, &graph) != GGML_HOST_OK) return false;
+    if (stream->table->synchronize && stream->table->synchronize(stream) != GGML_HOST_OK)
+        return false;
     sum->buffer->iface.get_tensor(sum->buffer, &sum->tensors[2], numbers, 0, sizeof(numbers));
     for (int i = 0; i < N_NUMBERS; ++i) {
         if (fabsf(numbers[i] - 2 * (float)i) > 0) return false;
@@ -316,7 +317,7 @@ static void check_sum(ggml_backend_dev_t device) {
     if (!ok(stream, "a device that claims additions makes a stream", last_error)) return;
     if (ok(sum_place(&sum, device->iface.get_buffer_type(device)), "and a buffer", last_error))
         ok(sum_compute(&sum, stream), "and computes an addition", last_error);
-    stream->iface.free(stream);
+    stream->table->free(stream);
     if (!sum.buffer) return;
     if (sum.buffer->iface.free_buffer) sum.buffer->iface.free_buffer(sum.buffer);
     sum.buffer->free_wrapper(sum.buffer);

@@ -35,8 +35,6 @@ void memory_flush(void);
 // Streams (stream.c).
 ggml_backend_t stream_new(ggml_backend_dev_t device, const char *params);
 ggml_backend_event_t event_new(ggml_backend_dev_t device);
-void event_free(ggml_backend_dev_t device, ggml_backend_event_t event);
-void event_synchronize(ggml_backend_dev_t device, ggml_backend_event_t event);
 void stream_set_abort(ggml_backend_t stream, ggml_abort_callback callback, void *data);
 
 bool stream_lose(ggml_backend_dev_t device);

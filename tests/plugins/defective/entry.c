@@ -100,8 +100,6 @@ static const struct ggml_backend_device_i device_interface = {
     .supports_op = op_is_claimed,
     .supports_buft = device_supports_buft,
     .event_new = event_new,
-    .event_free = event_free,
-    .event_synchronize = event_synchronize,
 };
 
 static void devices_begin(void) {
@@ -110,7 +108,6 @@ static void devices_begin(void) {
         device->iface = device_interface;
         device->reg = HAS(device_stray) ? NULL : &defective_reg;
         if (HAS(device_entry_missing)) device->iface.get_type = NULL;
-        if (HAS(event_entry_missing)) device->iface.event_synchronize = NULL;
         if (HAS(device_reserved)) device->reserved[1] = device;
     }
 }

@@ -126,12 +126,13 @@ static const char *stream_name(ggml_backend_t backend) {
     return HAS(stream_name_null) ? NULL : "DEFECT";
 }
 
-static void stream_synchronize(ggml_backend_t backend) {
+static int32_t stream_synchronize(ggml_backend_t backend) {
     struct stream *stream = backend->context;
     if (HAS(idle_hangs) && stream->n == 0) hang();
     pthread_mutex_lock(&lock);
     drain(stream);
     pthread_mutex_unlock(&lock);
+    return GGML_HOST_OK;
 }
 
 static void stream_free(ggml_backend_t backend) {
@@ -145,41 +146,45 @@ static void stream_free(ggml_backend_t backend) {
     ggml_aligned_free(backend, sizeof(*backend));
 }
 
-static void stream_set_async(ggml_backend_t backend, struct ggml_tensor *tensor, const void *data,
-                             size_t offset, size_t size) {
+static int32_t stream_set_async(ggml_backend_t backend, struct ggml_tensor *tensor,
+                                const void *data, size_t offset, size_t size) {
     enqueue(backend->context, (struct item){.kind = ITEM_SET,
                                             .tensor = tensor,
                                             .data = (void *)(uintptr_t)data,
                                             .offset = offset,
                                             .size = size});
+    return GGML_HOST_OK;
 }
 
-static void stream_get_async(ggml_backend_t backend, const struct ggml_tensor *tensor, void *data,
-                             size_t offset, size_t size) {
+static int32_t stream_get_async(ggml_backend_t backend, const struct ggml_tensor *tensor,
+                                void *data, size_t offset, size_t size) {
     enqueue(backend->context,
             (struct item){
                 .kind = ITEM_GET, .tensor = tensor, .data = data, .offset = offset, .size = size});
+    return GGML_HOST_OK;
 }
 
-static bool stream_copy(ggml_backend_t from, ggml_backend_t to, const struct ggml_tensor *src,
-                        struct ggml_tensor *dst) {
-    const bool mine = from->iface.get_name == stream_name && to->iface.get_name == stream_name;
-    if (!mine) return HAS(copy_foreign);
+static struct ggml_stream_table stream_table;
+
+static int32_t stream_copy(ggml_backend_t from, ggml_backend_t to, const struct ggml_tensor *src,
+                           struct ggml_tensor *dst) {
+    const bool mine = from->table == &stream_table && to->table == &stream_table;
+    if (!mine) return HAS(copy_foreign) ? GGML_HOST_OK : GGML_HOST_UNSUPPORTED;
     pthread_mutex_lock(&lock);
     drain(from->context);
     pthread_mutex_unlock(&lock);
     enqueue(to->context, (struct item){.kind = ITEM_COPY, .tensor = dst, .src = src});
-    return true;
+    return GGML_HOST_OK;
 }
 
 // What failed before is told by the next graph. An empty queue is worked off at once, so that a
 // graph alone tells its own status.
-static enum ggml_status stream_compute(ggml_backend_t backend, struct ggml_cgraph *graph) {
+static int32_t stream_compute(ggml_backend_t backend, struct ggml_cgraph *graph) {
     struct stream *stream = backend->context;
     if (is_lost[backend->device - defective_devices] && !HAS(lost_silent)) {
         if (HAS(lost_hangs)) hang();
         ggml_sdk_host()->set_error(ggml_sdk_host(), GGML_HOST_DEVICE_LOST, "the device is lost");
-        return GGML_STATUS_FAILED;
+        return GGML_HOST_DEVICE_LOST;
     }
     const bool alone = stream->n == 0 && (graph->n_nodes != 1 || stream->abort ||
                                           graph->nodes[0]->op == GGML_OP_GET_ROWS ||
@@ -190,24 +195,27 @@ static enum ggml_status stream_compute(ggml_backend_t backend, struct ggml_cgrap
     const enum ggml_status status = stream->status;
     stream->status = GGML_STATUS_SUCCESS;
     pthread_mutex_unlock(&lock);
-    return status;
+    return ggml_entry_status(status);
 }
 
-static void stream_record(ggml_backend_t backend, ggml_backend_event_t event) {
+static int32_t stream_record(ggml_backend_t backend, ggml_backend_event_t event) {
     ((struct event *)event->context)->stream = backend->context;
+    return GGML_HOST_OK;
 }
 
-static void stream_wait(ggml_backend_t backend, ggml_backend_event_t event) {
+static int32_t stream_wait(ggml_backend_t backend, ggml_backend_event_t event) {
     struct event *mark = event->context;
     if (HAS(event_of_other_refused) && event->device != backend->device) abort();
     if (HAS(event_unrecorded_hangs) && !mark->stream) hang();
     if (mark->stream && mark->stream != backend->context)
         enqueue(backend->context, (struct item){.kind = ITEM_WAIT, .other = mark->stream});
+    return GGML_HOST_OK;
 }
 
-static void stream_optimize(ggml_backend_t backend, struct ggml_cgraph *graph) {
+static int32_t stream_optimize(ggml_backend_t backend, struct ggml_cgraph *graph) {
     (void)backend;
     if (HAS(optimize_drops)) --graph->n_nodes;
+    return GGML_HOST_OK;
 }
 
 struct plan {
@@ -215,12 +223,14 @@ struct plan {
     int n;
 };
 
-static ggml_backend_graph_plan_t plan_create(ggml_backend_t backend,
-                                             const struct ggml_cgraph *graph) {
+static int32_t plan_create(ggml_backend_t backend, const struct ggml_cgraph *graph,
+                           ggml_backend_graph_plan_t *out_plan) {
     struct plan *plan = ggml_aligned_malloc(sizeof(*plan));
     (void)backend;
-    if (plan) *plan = (struct plan){(struct ggml_cgraph *)(uintptr_t)graph, 0};
-    return plan;
+    if (!plan) return GGML_HOST_OUT_OF_MEMORY;
+    *plan = (struct plan){(struct ggml_cgraph *)(uintptr_t)graph, 0};
+    *out_plan = plan;
+    return GGML_HOST_OK;
 }
 
 static void plan_free(ggml_backend_t backend, ggml_backend_graph_plan_t plan) {
@@ -228,13 +238,15 @@ static void plan_free(ggml_backend_t backend, ggml_backend_graph_plan_t plan) {
     ggml_aligned_free(plan, sizeof(struct plan));
 }
 
-static enum ggml_status plan_compute(ggml_backend_t backend, ggml_backend_graph_plan_t handle) {
+static int32_t plan_compute(ggml_backend_t backend, ggml_backend_graph_plan_t handle) {
     struct plan *plan = handle;
-    if (HAS(plan_once) && plan->n++ > 0) return GGML_STATUS_SUCCESS;
+    if (HAS(plan_once) && plan->n++ > 0) return GGML_HOST_OK;
     return stream_compute(backend, plan->graph);
 }
 
-static const struct ggml_backend_i stream_interface = {
+static struct ggml_stream_table stream_table = {
+    .size = sizeof(struct ggml_stream_table),
+    .guid = {'d', 'e', 'f', 'e', 'c', 't'},
     .get_name = stream_name,
     .free = stream_free,
     .set_tensor_async = stream_set_async,
@@ -251,11 +263,14 @@ static const struct ggml_backend_i stream_interface = {
 };
 
 static void apply_defects(struct ggml_backend *backend) {
-    if (HAS(stream_entry_missing)) backend->iface.free = NULL;
-    if (HAS(caps_async)) backend->iface.synchronize = NULL;
-    if (HAS(plan_entry_missing)) backend->iface.graph_plan_free = NULL;
-    if (HAS(event_record_missing)) backend->iface.event_record = NULL;
-    if (HAS(identity_null)) backend->guid = NULL;
+    if (HAS(stream_entry_missing)) stream_table.free = NULL;
+    if (HAS(caps_async)) stream_table.synchronize = NULL;
+    if (HAS(plan_entry_missing)) stream_table.graph_plan_free = NULL;
+    if (HAS(event_record_missing)) stream_table.event_record = NULL;
+    if (HAS(identity_null)) memset(stream_table.guid, 0, sizeof(stream_table.guid));
+    if (HAS(stream_table_missing)) backend->table = NULL;
+    if (HAS(stream_table_short)) stream_table.size = 64;
+    if (HAS(stream_table_reserved)) stream_table.reserved[7] = (void (*)(void))stream_free;
     if (HAS(stream_device)) backend->device = &defective_devices[0];
     if (HAS(stream_reserved)) backend->reserved[0] = backend;
 }
@@ -283,7 +298,6 @@ static void begin_thread(struct stream *stream) {
 }
 
 ggml_backend_t stream_new(ggml_backend_dev_t device, const char *params) {
-    static uint8_t guid[16] = {'d', 'e', 'f', 'e', 'c', 't'};
     if (HAS(stream_refused)) return NULL;
     if (HAS(parameters_crash) && params && !strchr(params, '=')) abort();
     struct ggml_backend *backend = ggml_aligned_malloc(sizeof(*backend));
@@ -294,8 +308,7 @@ ggml_backend_t stream_new(ggml_backend_dev_t device, const char *params) {
         return NULL;
     }
     memset(stream, 0, sizeof(*stream));
-    *backend = (struct ggml_backend){
-        .guid = &guid, .iface = stream_interface, .device = device, .context = stream};
+    *backend = (struct ggml_backend){.table = &stream_table, .device = device, .context = stream};
     apply_defects(backend);
     begin_thread(stream);
     if (HAS(log_locked)) stream_lock(true);
@@ -312,6 +325,26 @@ void stream_set_abort(ggml_backend_t backend, ggml_abort_callback callback, void
 
 // --- events --------------------------------------------------------------------------------------
 
+static void event_free(ggml_backend_event_t event) {
+    ggml_aligned_free(event->context, sizeof(struct event));
+    ggml_aligned_free(event, sizeof(*event));
+}
+
+static int32_t event_synchronize(ggml_backend_event_t event) {
+    struct event *mark = event->context;
+    if (!mark->stream || HAS(event_ignored)) return GGML_HOST_OK;
+    pthread_mutex_lock(&lock);
+    drain(mark->stream);
+    pthread_mutex_unlock(&lock);
+    return GGML_HOST_OK;
+}
+
+static struct ggml_event_table event_table = {
+    .size = sizeof(struct ggml_event_table),
+    .free = event_free,
+    .synchronize = event_synchronize,
+};
+
 ggml_backend_event_t event_new(ggml_backend_dev_t device) {
     if (HAS(caps_events)) return NULL;
     struct ggml_backend_event *event = ggml_aligned_malloc(sizeof(*event));
@@ -322,21 +355,7 @@ ggml_backend_event_t event_new(ggml_backend_dev_t device) {
         return NULL;
     }
     mark->stream = NULL;
-    *event = (struct ggml_backend_event){.device = device, .context = mark};
+    if (HAS(event_entry_missing)) event_table.synchronize = NULL;
+    *event = (struct ggml_backend_event){.table = &event_table, .device = device, .context = mark};
     return event;
-}
-
-void event_free(ggml_backend_dev_t device, ggml_backend_event_t event) {
-    (void)device;
-    ggml_aligned_free(event->context, sizeof(struct event));
-    ggml_aligned_free(event, sizeof(*event));
-}
-
-void event_synchronize(ggml_backend_dev_t device, ggml_backend_event_t event) {
-    struct event *mark = event->context;
-    (void)device;
-    if (!mark->stream || HAS(event_ignored)) return;
-    pthread_mutex_lock(&lock);
-    drain(mark->stream);
-    pthread_mutex_unlock(&lock);
 }

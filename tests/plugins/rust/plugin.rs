@@ -12,8 +12,6 @@ const OK: i32 = 0;
 const INVALID_ARGUMENT: i32 = 2;
 const OUT_OF_MEMORY: i32 = 3;
 const WRONG_CONTRACT: i32 = 23;
-const STATUS_FAILED: i32 = -1;
-const STATUS_SUCCESS: i32 = 0;
 const TYPE_F32: i32 = 0;
 const OP_ADD: i32 = 2;
 const OPS_WITHOUT_WORK: [i32; 5] = [0, OP_RESHAPE, OP_VIEW, OP_PERMUTE, OP_TRANSPOSE];
@@ -81,7 +79,7 @@ static NOTE: Note = Note {
     version: text(b"1.0"),
     reserved: [0; 16],
 };
-const LAYOUT_NUMBER: u64 = 0xa216727fa629af7b;
+const LAYOUT_NUMBER: u64 = 0x8c43902754358089;
 
 // --- what crosses the boundary ---------------------------------------------------------------------------------------
 
@@ -148,16 +146,23 @@ pub struct Props {
 
 #[repr(C)]
 pub struct Stream {
-    guid: *const [u8; 16],
+    table: *const StreamTable,
+    device: *const Device,
+    context: usize,
+    host: usize,
+    reserved: [usize; 4],
+}
+
+#[repr(C)]
+pub struct StreamTable {
+    size: u32,
+    reserved0: u32,
+    guid: [u8; 16],
     get_name: extern "C" fn(*const Stream) -> *const u8,
     free: extern "C" fn(*mut Stream),
-    before: [usize; 10],
+    before: [usize; 9],
     graph_compute: extern "C" fn(*const Stream, *const Graph) -> i32,
     after: [usize; 11],
-    device: *const Device,
-    context: *const Host,
-    host: usize,
-    reserved: [usize; 3],
 }
 
 #[repr(C)]
@@ -172,7 +177,7 @@ pub struct Device {
     host_memory: [usize; 2],
     supports_op: extern "C" fn(*const Device, *const Tensor) -> bool,
     supports_buft: extern "C" fn(*const Device, *const c_void) -> bool,
-    after: [usize; 12],
+    after: [usize; 10],
     reg: *const Reg,
     context: usize,
     reserved: [usize; 4],
@@ -323,12 +328,23 @@ extern "C" fn stream_compute(_: *const Stream, graph: *const Graph) -> i32 {
         }
         if !adds(node) {
             fail(INVALID_ARGUMENT, b"a node that supports_op declines\0");
-            return STATUS_FAILED;
+            return INVALID_ARGUMENT;
         }
         add(node);
     }
-    STATUS_SUCCESS
+    OK
 }
+
+static STREAM_TABLE: StreamTable = StreamTable {
+    size: size_of::<StreamTable>() as u32,
+    reserved0: 0,
+    guid: *b"ggml-host/rust\0\0",
+    get_name: stream_name,
+    free: stream_free,
+    before: [0; 9],
+    graph_compute: stream_compute,
+    after: [0; 11],
+};
 
 // --- device ----------------------------------------------------------------------------------------------------------
 
@@ -356,7 +372,6 @@ extern "C" fn device_props(device: *const Device, props: *mut Props) {
 }
 
 extern "C" fn device_init(device: *const Device, _: *const u8) -> *mut Stream {
-    static GUID: [u8; 16] = *b"ggml-host/rust\0\0";
     let host = last_host();
     let stream = if host.is_null() {
         null_mut()
@@ -369,16 +384,11 @@ extern "C" fn device_init(device: *const Device, _: *const u8) -> *mut Stream {
     }
     unsafe {
         stream.write(Stream {
-            guid: &GUID,
-            get_name: stream_name,
-            free: stream_free,
-            before: [0; 10],
-            graph_compute: stream_compute,
-            after: [0; 11],
+            table: &STREAM_TABLE,
             device,
-            context: null(),
+            context: 0,
             host: 0,
-            reserved: [0; 3],
+            reserved: [0; 4],
         });
     }
     stream
@@ -419,7 +429,7 @@ static DEVICE: Device = Device {
     host_memory: [0; 2],
     supports_op: device_supports_op,
     supports_buft: device_supports_buft,
-    after: [0; 12],
+    after: [0; 10],
     reg: &REG,
     context: 0,
     reserved: [0; 4],

@@ -27,7 +27,7 @@ struct reduction {
 void *comm_init(ggml_backend_t *backends, size_t n_backends) {
     for (size_t i = 0; i < n_backends; ++i) {
         const struct stream *stream = stream_of(backends[i]);
-        if (!stream || !stream->base.iface.synchronize) return NULL;
+        if (!stream || !stream->base.table->synchronize) return NULL;
         if (!device_config(stream->device).communicator) return NULL;
     }
     struct comm *comm = ggml_aligned_malloc(sizeof(*comm) + n_backends * sizeof(comm->backends[0]));

@@ -109,7 +109,10 @@ static enum ggml_status run_node(struct stream *stream, struct ggml_tensor *node
     const uint64_t ticket = log_add(record);
     log_begin(ticket);
     sleep_ns(node_ns(stream, node));
-    const enum ggml_status status = stream->cpu->iface.graph_compute(stream->cpu, &graph);
+    const int32_t answer = stream->cpu->table->graph_compute(stream->cpu, &graph);
+    const enum ggml_status status = answer == GGML_HOST_OK              ? GGML_STATUS_SUCCESS
+                                    : answer == GGML_HOST_OUT_OF_MEMORY ? GGML_STATUS_ALLOC_FAILED
+                                                                        : GGML_STATUS_FAILED;
     log_end(ticket, status);
     return status;
 }
@@ -163,8 +166,7 @@ static enum ggml_status take_status(struct stream *stream) {
     return status;
 }
 
-enum ggml_status stream_graph_compute(ggml_backend_t backend, struct ggml_cgraph *graph) {
-    struct stream *stream = backend->context;
+static enum ggml_status compute(struct stream *stream, const struct ggml_cgraph *graph) {
     enum ggml_status status = take_status(stream);
     if (status != GGML_STATUS_SUCCESS) return status;
     struct shadow *shadow = shadow_new(graph);
@@ -178,9 +180,13 @@ enum ggml_status stream_graph_compute(ggml_backend_t backend, struct ggml_cgraph
     }
     if (status == GGML_STATUS_SUCCESS) status = queue_graph(stream, shadow, job, bytes);
     if (status == GGML_STATUS_SUCCESS) {
-        return backend->iface.synchronize ? status : take_status(stream);
+        return stream->base.table->synchronize ? status : take_status(stream);
     }
     shadow_free(shadow);
     ggml_aligned_free(job, sizeof(*job));
     return status;
+}
+
+int32_t stream_graph_compute(ggml_backend_t backend, struct ggml_cgraph *graph) {
+    return ggml_entry_status(compute(backend->context, graph));
 }

@@ -8,20 +8,8 @@ struct event {
     struct fence *fence; // NULL: never recorded
 };
 
-ggml_backend_event_t event_new(ggml_backend_dev_t device) {
-    if (!device_config(device->context).events) return NULL;
-    struct event *event = ggml_aligned_malloc(sizeof(*event));
-    if (!event) return NULL;
-    memset(event, 0, sizeof(*event));
-    event->base.device = device;
-    event->base.context = event;
-    pthread_mutex_init(&event->mutex, NULL);
-    return &event->base;
-}
-
-void event_free(ggml_backend_dev_t device, ggml_backend_event_t handle) {
+void event_free(ggml_backend_event_t handle) {
     struct event *event = handle->context;
-    (void)device;
     fence_drop(event->fence);
     pthread_mutex_destroy(&event->mutex);
     ggml_aligned_free(event, sizeof(*event));
@@ -35,11 +23,29 @@ static struct fence *current(ggml_backend_event_t handle) {
     return fence;
 }
 
-void event_synchronize(ggml_backend_dev_t device, ggml_backend_event_t handle) {
+static int32_t event_synchronize(ggml_backend_event_t handle) {
     struct fence *fence = current(handle);
-    log_once(VIRTUAL_CALL_SYNCHRONIZE, virtual_device_of(device)->index, 0, 0, "event");
+    log_once(VIRTUAL_CALL_SYNCHRONIZE, virtual_device_of(handle->device)->index, 0, 0, "event");
     if (fence) fence_wait(fence);
     fence_drop(fence);
+    return GGML_HOST_OK;
+}
+
+static const struct ggml_event_table event_table = {
+    .size = sizeof(struct ggml_event_table),
+    .free = event_free,
+    .synchronize = event_synchronize,
+};
+
+ggml_backend_event_t event_new(ggml_backend_dev_t device) {
+    if (!device_config(device->context).events) return NULL;
+    struct event *event = ggml_aligned_malloc(sizeof(*event));
+    if (!event) return NULL;
+    memset(event, 0, sizeof(*event));
+    event->base =
+        (struct ggml_backend_event){.table = &event_table, .device = device, .context = event};
+    pthread_mutex_init(&event->mutex, NULL);
+    return &event->base;
 }
 
 static enum ggml_status run_record(struct stream *stream, struct job *job) {
@@ -52,7 +58,7 @@ static void release_fence(struct job *job) {
     fence_drop(job->of.fence);
 }
 
-void stream_event_record(ggml_backend_t backend, ggml_backend_event_t handle) {
+int32_t stream_event_record(ggml_backend_t backend, ggml_backend_event_t handle) {
     struct stream *stream = backend->context;
     struct event *event = handle->context;
     struct fence *fence = fence_new();
@@ -60,7 +66,7 @@ void stream_event_record(ggml_backend_t backend, ggml_backend_event_t handle) {
     if (!job) {
         fence_drop(fence);
         stream_wait(stream); // then there is nothing left to wait for
-        return;
+        return GGML_HOST_OK;
     }
     job->run = run_record;
     job->release = release_fence;
@@ -75,9 +81,11 @@ void stream_event_record(ggml_backend_t backend, ggml_backend_event_t handle) {
     pthread_mutex_unlock(&event->mutex);
     fence_drop(old);
     stream_queue(stream, job);
+    return GGML_HOST_OK;
 }
 
-void stream_event_wait(ggml_backend_t backend, ggml_backend_event_t handle) {
+int32_t stream_event_wait(ggml_backend_t backend, ggml_backend_event_t handle) {
     struct fence *fence = current(handle);
     if (fence) stream_wait_for(backend->context, fence);
+    return GGML_HOST_OK;
 }

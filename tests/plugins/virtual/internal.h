@@ -176,25 +176,24 @@ void stream_fail_late(struct stream *stream);
 enum ggml_status stream_gate(struct stream *stream, enum gate gate, struct job *job);
 
 ggml_backend_event_t event_new(ggml_backend_dev_t device);
-void event_free(ggml_backend_dev_t device, ggml_backend_event_t event);
-void event_synchronize(ggml_backend_dev_t device, ggml_backend_event_t event);
-void stream_event_record(ggml_backend_t backend, ggml_backend_event_t event);
-void stream_event_wait(ggml_backend_t backend, ggml_backend_event_t event);
+void event_free(ggml_backend_event_t event);
+int32_t stream_event_record(ggml_backend_t backend, ggml_backend_event_t event);
+int32_t stream_event_wait(ggml_backend_t backend, ggml_backend_event_t event);
 
-enum ggml_status stream_graph_compute(ggml_backend_t backend, struct ggml_cgraph *graph);
+int32_t stream_graph_compute(ggml_backend_t backend, struct ggml_cgraph *graph);
 
-void stream_set_async(ggml_backend_t backend, struct ggml_tensor *tensor, const void *data,
-                      size_t offset, size_t size);
-void stream_get_async(ggml_backend_t backend, const struct ggml_tensor *tensor, void *data,
-                      size_t offset, size_t size);
-void stream_set_2d_async(ggml_backend_t backend, struct ggml_tensor *tensor, const void *data,
-                         size_t offset, size_t size, size_t n_copies, size_t stride_tensor,
-                         size_t stride_data);
-void stream_get_2d_async(ggml_backend_t backend, const struct ggml_tensor *tensor, void *data,
-                         size_t offset, size_t size, size_t n_copies, size_t stride_tensor,
-                         size_t stride_data);
-bool stream_copy_async(ggml_backend_t backend_src, ggml_backend_t backend_dst,
-                       const struct ggml_tensor *src, struct ggml_tensor *dst);
+int32_t stream_set_async(ggml_backend_t backend, struct ggml_tensor *tensor, const void *data,
+                         size_t offset, size_t size);
+int32_t stream_get_async(ggml_backend_t backend, const struct ggml_tensor *tensor, void *data,
+                         size_t offset, size_t size);
+int32_t stream_set_2d_async(ggml_backend_t backend, struct ggml_tensor *tensor, const void *data,
+                            size_t offset, size_t size, size_t n_copies, size_t stride_tensor,
+                            size_t stride_data);
+int32_t stream_get_2d_async(ggml_backend_t backend, const struct ggml_tensor *tensor, void *data,
+                            size_t offset, size_t size, size_t n_copies, size_t stride_tensor,
+                            size_t stride_data);
+int32_t stream_copy_async(ggml_backend_t backend_src, ggml_backend_t backend_dst,
+                          const struct ggml_tensor *src, struct ggml_tensor *dst);
 void transfer_run(const struct transfer *transfer);
 
 // --- communicator: ggml_backend_comm_* -----------------------------------------------------------

@@ -163,8 +163,6 @@ static const struct ggml_backend_device_i device_interface = {
     .supports_buft = device_supports_buft,
     .offload_op = device_offload_op,
     .event_new = event_new,
-    .event_free = event_free,
-    .event_synchronize = event_synchronize,
 };
 
 // --- functions by name ---------------------------------------------------------------------------

@@ -13,7 +13,7 @@ static const char *stream_name(ggml_backend_t backend) {
 }
 
 struct stream *stream_of(ggml_backend_t backend) {
-    return backend && backend->iface.get_name == stream_name ? backend->context : NULL;
+    return backend && backend->table->get_name == stream_name ? backend->context : NULL;
 }
 
 struct job *job_new(void) {
@@ -77,7 +77,7 @@ void stream_queue(struct stream *stream, struct job *job) {
     stream->last = job;
     pthread_cond_broadcast(&stream->changed);
     pthread_mutex_unlock(&stream->mutex);
-    if (!stream->base.iface.synchronize) stream_wait(stream);
+    if (!stream->base.table->synchronize) stream_wait(stream);
 }
 
 void stream_wait(struct stream *stream) {
@@ -116,7 +116,7 @@ bool stream_wait_for(struct stream *stream, struct fence *fence) {
 }
 
 enum ggml_status stream_gate(struct stream *stream, enum gate gate, struct job *job) {
-    const bool late = stream->base.iface.synchronize && device_config(stream->device).fail_late;
+    const bool late = stream->base.table->synchronize && device_config(stream->device).fail_late;
     if (!late) return device_gate(stream->device, gate);
     job->gate = gate;
     return GGML_STATUS_SUCCESS;
@@ -130,7 +130,7 @@ void stream_fail_late(struct stream *stream) {
                  lost ? "the device is lost" : "queued work failed");
 }
 
-static void stream_synchronize(ggml_backend_t backend) {
+static int32_t stream_synchronize(ggml_backend_t backend) {
     struct stream *stream = backend->context;
     const uint64_t ticket = log_add((struct virtual_record){.call = VIRTUAL_CALL_SYNCHRONIZE,
                                                             .device = stream->device->index,
@@ -143,14 +143,15 @@ static void stream_synchronize(ggml_backend_t backend) {
     stream->status = GGML_STATUS_SUCCESS;
     pthread_mutex_unlock(&stream->mutex);
     log_end(ticket, status);
-    if (status == GGML_STATUS_SUCCESS) return;
-    stream_fail_late(stream);
+    if (status != GGML_STATUS_SUCCESS) stream_fail_late(stream);
+    return ggml_entry_status(status);
 }
 
-static void stream_optimize(ggml_backend_t backend, struct ggml_cgraph *graph) {
+static int32_t stream_optimize(ggml_backend_t backend, struct ggml_cgraph *graph) {
     const struct stream *stream = backend->context;
     (void)graph;
     log_once(VIRTUAL_CALL_OPTIMIZE, stream->device->index, stream->number, 0, "");
+    return GGML_HOST_OK;
 }
 
 static void stream_free(ggml_backend_t backend) {
@@ -161,13 +162,21 @@ static void stream_free(ggml_backend_t backend) {
     pthread_mutex_unlock(&stream->mutex);
     pthread_join(stream->worker, NULL);
     log_once(VIRTUAL_CALL_STREAM_FREE, stream->device->index, stream->number, 0, "");
-    stream->cpu->iface.free(stream->cpu);
+    stream->cpu->table->free(stream->cpu);
     pthread_cond_destroy(&stream->changed);
     pthread_mutex_destroy(&stream->mutex);
     ggml_aligned_free(stream, sizeof(*stream));
 }
 
-static const struct ggml_backend_i stream_interface = {
+#define STREAM_GUID                                                                                \
+    {                                                                                              \
+        0x8d, 0x1f, 0x02, 0x5c, 0x61, 0x9a, 0x4e, 0x37, 0xb2, 0x44, 0x90, 0x0e, 0x7b, 0xc3, 0x5a,  \
+            0xd6                                                                                   \
+    }
+
+static const struct ggml_stream_table stream_table = {
+    .size = sizeof(struct ggml_stream_table),
+    .guid = STREAM_GUID,
     .get_name = stream_name,
     .free = stream_free,
     .set_tensor_async = stream_set_async,
@@ -182,7 +191,9 @@ static const struct ggml_backend_i stream_interface = {
     .graph_optimize = stream_optimize,
 };
 
-static const struct ggml_backend_i waiting_interface = {
+static const struct ggml_stream_table waiting_table = {
+    .size = sizeof(struct ggml_stream_table),
+    .guid = STREAM_GUID,
     .get_name = stream_name,
     .free = stream_free,
     .graph_compute = stream_graph_compute,
@@ -190,9 +201,6 @@ static const struct ggml_backend_i waiting_interface = {
     .event_wait = stream_event_wait,
     .graph_optimize = stream_optimize,
 };
-
-static uint8_t stream_guid[16] = {0x8d, 0x1f, 0x02, 0x5c, 0x61, 0x9a, 0x4e, 0x37,
-                                  0xb2, 0x44, 0x90, 0x0e, 0x7b, 0xc3, 0x5a, 0xd6};
 
 ggml_backend_t stream_new(struct virtual_device *device) {
     static _Atomic uint32_t n_streams;
@@ -204,8 +212,7 @@ ggml_backend_t stream_new(struct virtual_device *device) {
     stream->number = atomic_fetch_add(&n_streams, 1) + 1;
     snprintf(stream->name, sizeof(stream->name), "%s", device->name);
     stream->base = (struct ggml_backend){
-        .guid = &stream_guid,
-        .iface = device_config(device).async ? stream_interface : waiting_interface,
+        .table = device_config(device).async ? &stream_table : &waiting_table,
         .device = &device->base,
         .context = stream,
     };
@@ -219,7 +226,7 @@ ggml_backend_t stream_new(struct virtual_device *device) {
     return &stream->base;
 fail:
     virtual_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory or thread for a stream", device->name);
-    if (stream->cpu) stream->cpu->iface.free(stream->cpu);
+    if (stream->cpu) stream->cpu->table->free(stream->cpu);
     ggml_aligned_free(stream, sizeof(*stream));
     return NULL;
 }

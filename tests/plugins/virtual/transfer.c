@@ -79,36 +79,36 @@ static struct virtual_record record_of(const struct stream *stream, enum virtual
     return record;
 }
 
-void stream_set_2d_async(ggml_backend_t backend, struct ggml_tensor *tensor, const void *data,
-                         size_t offset, size_t size, size_t n_copies, size_t stride_tensor,
-                         size_t stride_data) {
+int32_t stream_set_2d_async(ggml_backend_t backend, struct ggml_tensor *tensor, const void *data,
+                            size_t offset, size_t size, size_t n_copies, size_t stride_tensor,
+                            size_t stride_data) {
     struct stream *stream = backend->context;
     struct transfer transfer = {NULL, data, size, n_copies, stride_tensor, stride_data, NULL};
     transfer.dst = memory_resolve(stream->device, tensor, offset, span(&transfer, stride_tensor));
     const struct virtual_record record =
         record_of(stream, VIRTUAL_CALL_SET, tensor, size * n_copies);
-    queue(stream, &transfer, &record);
+    return queue(stream, &transfer, &record) ? GGML_HOST_OK : GGML_HOST_FAILED;
 }
 
-void stream_get_2d_async(ggml_backend_t backend, const struct ggml_tensor *tensor, void *data,
-                         size_t offset, size_t size, size_t n_copies, size_t stride_tensor,
-                         size_t stride_data) {
+int32_t stream_get_2d_async(ggml_backend_t backend, const struct ggml_tensor *tensor, void *data,
+                            size_t offset, size_t size, size_t n_copies, size_t stride_tensor,
+                            size_t stride_data) {
     struct stream *stream = backend->context;
     struct transfer transfer = {data, NULL, size, n_copies, stride_data, stride_tensor, NULL};
     transfer.src = memory_resolve(stream->device, tensor, offset, span(&transfer, stride_tensor));
     const struct virtual_record record =
         record_of(stream, VIRTUAL_CALL_GET, tensor, size * n_copies);
-    queue(stream, &transfer, &record);
+    return queue(stream, &transfer, &record) ? GGML_HOST_OK : GGML_HOST_FAILED;
 }
 
-void stream_set_async(ggml_backend_t backend, struct ggml_tensor *tensor, const void *data,
-                      size_t offset, size_t size) {
-    stream_set_2d_async(backend, tensor, data, offset, size, 1, 0, 0);
+int32_t stream_set_async(ggml_backend_t backend, struct ggml_tensor *tensor, const void *data,
+                         size_t offset, size_t size) {
+    return stream_set_2d_async(backend, tensor, data, offset, size, 1, 0, 0);
 }
 
-void stream_get_async(ggml_backend_t backend, const struct ggml_tensor *tensor, void *data,
-                      size_t offset, size_t size) {
-    stream_get_2d_async(backend, tensor, data, offset, size, 1, 0, 0);
+int32_t stream_get_async(ggml_backend_t backend, const struct ggml_tensor *tensor, void *data,
+                         size_t offset, size_t size) {
+    return stream_get_2d_async(backend, tensor, data, offset, size, 1, 0, 0);
 }
 
 // --- between devices -----------------------------------------------------------------------------
@@ -119,7 +119,7 @@ static bool order(struct stream *earlier, struct stream *later) {
     if (!event) return false;
     stream_event_record(&earlier->base, event);
     stream_event_wait(&later->base, event);
-    event_free(&earlier->device->base, event);
+    event_free(event);
     return true;
 }
 
@@ -133,11 +133,11 @@ static bool is_direct(const struct stream *from, const struct stream *to,
     return from->device == to->device || (a.peer_copy && b.peer_copy && a.events && b.events);
 }
 
-bool stream_copy_async(ggml_backend_t backend_src, ggml_backend_t backend_dst,
-                       const struct ggml_tensor *src, struct ggml_tensor *dst) {
+int32_t stream_copy_async(ggml_backend_t backend_src, ggml_backend_t backend_dst,
+                          const struct ggml_tensor *src, struct ggml_tensor *dst) {
     struct stream *from = stream_of(backend_src);
     struct stream *to = stream_of(backend_dst);
-    if (!is_direct(from, to, src, dst)) return false;
+    if (!is_direct(from, to, src, dst)) return GGML_HOST_UNSUPPORTED;
     const size_t bytes = ggml_nbytes(src);
     const struct transfer transfer = {memory_resolve(to->device, dst, 0, bytes),
                                       memory_resolve(from->device, src, 0, bytes),
@@ -150,6 +150,7 @@ bool stream_copy_async(ggml_backend_t backend_src, ggml_backend_t backend_dst,
     record.device = to->device->index;
     record.peer = from->device->index;
     if (from != to && device_config(to->device).ordered_copies) order(to, from);
-    if (queue(from, &transfer, &record) && from != to) order(from, to);
-    return true;
+    if (!queue(from, &transfer, &record)) return GGML_HOST_FAILED;
+    if (from != to) order(from, to);
+    return GGML_HOST_OK;
 }
