@@ -22,6 +22,8 @@ bool ggml_fault(enum ggml_fault_point point) {
     case GGML_FAULT_READ:
     case GGML_FAULT_STAT:
     case GGML_FAULT_LINK: errno = EIO; break;
+    case GGML_FAULT_WRITE: errno = EPIPE; break;
+    case GGML_FAULT_MAP: errno = ENOMEM; break;
     }
     return true;
 }

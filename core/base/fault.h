@@ -12,6 +12,8 @@ enum ggml_fault_point {
     GGML_FAULT_LINK,  // the dynamic linker
     GGML_FAULT_SPAWN, // a process
     GGML_FAULT_PIPE,
+    GGML_FAULT_WRITE, // to a socket
+    GGML_FAULT_MAP,   // memory that is shared, or addresses
 };
 
 // Asked before each such call: true when it must be left out and count as failed; errno is set

@@ -51,7 +51,8 @@ static void compress(uint32_t state[8], const uint8_t *block) {
         const uint32_t t1 = v[7] + sum1 + choice + round_constants[t] + schedule[t];
         const uint32_t sum0 = rotate(v[0], 2) ^ rotate(v[0], 13) ^ rotate(v[0], 22);
         const uint32_t majority = (v[0] & v[1]) ^ (v[0] & v[2]) ^ (v[1] & v[2]);
-        memmove(v + 1, v, 7 * sizeof(v[0]));
+        for (int i = 7; i > 0; --i) // no memmove, which would be a call
+            v[i] = v[i - 1];
         v[4] += t1;
         v[0] = t1 + sum0 + majority;
     }

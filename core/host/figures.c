@@ -1,11 +1,25 @@
 // SPDX-License-Identifier: MIT
 // How fast a device is, as far as its plugin says so.
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/status.h"
 #include "ggml-backend-impl.h"
+#include "host/figures.h"
 #include "host/load.h"
 #include "host/snapshot.h"
+
+static ggml_backend_dev_t (*_Atomic stand_in)(ggml_backend_dev_t device);
+
+void figures_set_stand_in(ggml_backend_dev_t (*original_of)(ggml_backend_dev_t device)) {
+    atomic_store(&stand_in, original_of);
+}
+
+static ggml_backend_dev_t original_of(ggml_backend_dev_t device) {
+    ggml_backend_dev_t (*ask)(ggml_backend_dev_t) = atomic_load(&stand_in);
+    ggml_backend_dev_t original = ask ? ask(device) : NULL;
+    return original ? original : device;
+}
 
 // The device's plugin, which stays loaded until its live count is taken back; NULL: not registered.
 static struct host_plugin *hold_plugin(ggml_backend_dev_t device) {
@@ -43,15 +57,17 @@ enum ggml_host_status ggml_backend_dev_figures(ggml_backend_dev_t device,
                          __func__);
     }
     clear(out_figures);
-    struct host_plugin *plugin = hold_plugin(device);
+    ggml_backend_dev_t original = original_of(device);
+    struct host_plugin *plugin = hold_plugin(original);
     if (!plugin) {
         return ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: not a registered device", __func__);
     }
     const struct ggml_extension_device_figures *extension = extension_of(plugin);
     const uint32_t size = out_figures->size;
     const int32_t status =
-        extension ? extension->figures(device, out_figures) : GGML_HOST_UNSUPPORTED;
+        extension ? extension->figures(original, out_figures) : GGML_HOST_UNSUPPORTED;
     out_figures->size = size;
+    if (original != device) out_figures->flags &= ~(uint32_t)GGML_DEVICE_FIGURES_DIRECT_COPY;
     const char *name = device->iface.get_name(device);
     enum ggml_host_status answer = GGML_HOST_OK;
     if (status != GGML_HOST_OK) {

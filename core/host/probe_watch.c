@@ -16,6 +16,8 @@
 #include <sys/syscall.h>
 #endif
 
+#include "base/fault.h"
+
 enum { TICK_MS = 200, STACK_BYTES = 64 << 10, EXIT_ORPHANED = 74 };
 
 static void *watch(void *argument) {
@@ -43,7 +45,8 @@ bool probe_watch_parent(long parent) {
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     const size_t stack = STACK_BYTES > PTHREAD_STACK_MIN ? STACK_BYTES : PTHREAD_STACK_MIN;
-    const bool started = pthread_attr_setstacksize(&attributes, stack) == 0 &&
+    const bool started = !ggml_fault(GGML_FAULT_SPAWN) &&
+                         pthread_attr_setstacksize(&attributes, stack) == 0 &&
                          pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED) == 0 &&
                          pthread_create(&thread, &attributes, watch, (void *)(intptr_t)parent) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -19,6 +19,7 @@ struct channel {
     uint32_t deadline_ms;         // for an answer; 0: none
     struct probe_process process; // fd: the socket
     atomic_long pid;              // its number while it is known to run, else 0
+    uint64_t number;              // with the lock held: of the last request
     char *shared;                 // mapped in both
     size_t shared_size;
 };

@@ -30,16 +30,20 @@ static size_t whole_pages(size_t size) {
 enum ggml_host_status shared_memory_new(size_t size, struct shared_memory *out_memory) {
     *out_memory = (struct shared_memory){.fd = -1};
     size = whole_pages(size);
-    const int fd = memfd_create("ggml-isolated", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    const int fd = ggml_fault(GGML_FAULT_OPEN)
+                       ? -1
+                       : memfd_create("ggml-isolated", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0) {
-        return ggml_fail(GGML_HOST_UNSUPPORTED, "no memory can be shared with a process: %s",
-                         strerror(errno));
+        const bool unknown = errno == ENOSYS;
+        return ggml_fail(unknown ? GGML_HOST_UNSUPPORTED : GGML_HOST_OUT_OF_MEMORY,
+                         "no memory can be shared with a process: %s", strerror(errno));
     }
     int error = size == 0 || size > INT64_MAX ? ENOMEM : posix_fallocate(fd, 0, (off_t)size);
     if (error == 0 && fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
         error = errno;
     void *data = MAP_FAILED;
-    if (error == 0) data = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (error == 0 && !ggml_fault(GGML_FAULT_MAP))
+        data = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (error == 0 && data == MAP_FAILED) error = errno;
     if (error == 0) {
         *out_memory = (struct shared_memory){fd, data, size};
@@ -58,14 +62,18 @@ void shared_memory_free(struct shared_memory *memory) {
 
 // --- starting ------------------------------------------------------------------------------------
 
-// Waiting for an answer ends after a moment, so that the process can be looked at.
+// Waiting ends after a moment, so that the process can be looked at: for an answer, and for room
+// for a request, which one that reads nothing never makes.
 static bool open_sockets(int out_ends[2]) {
     const struct timeval tick = {.tv_usec = TICK_MS * 1000};
     int low[2] = {-1, -1};
     if (ggml_fault(GGML_FAULT_PIPE)) return false;
     const bool good = socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, low) == 0;
     if (!probe_ends_raise(good, low, out_ends)) return false;
-    if (setsockopt(out_ends[0], SOL_SOCKET, SO_RCVTIMEO, &tick, sizeof(tick)) == 0) return true;
+    if (setsockopt(out_ends[0], SOL_SOCKET, SO_RCVTIMEO, &tick, sizeof(tick)) == 0 &&
+        setsockopt(out_ends[0], SOL_SOCKET, SO_SNDTIMEO, &tick, sizeof(tick)) == 0) {
+        return true;
+    }
     const int error = errno;
     probe_ends_close(out_ends);
     errno = error;
@@ -166,8 +174,18 @@ void channel_unlock(struct channel *channel) {
     pthread_mutex_unlock(&channel->mutex);
 }
 
-static bool send_request(const struct channel *channel, const struct isolate_request *request,
-                         int fd) {
+// Whether to wait on after a call that failed; loses the process if it is gone, or late. A signal
+// that comes again and again must not put that off.
+static bool patient(struct channel *channel, int64_t start) {
+    if (errno != EINTR && errno != EAGAIN) return lose(channel, NULL), false;
+    if (probe_process_gone(&channel->process)) return lose(channel, NULL), false;
+    const int64_t deadline_us = (int64_t)channel->deadline_ms * 1000;
+    if (deadline_us == 0 || ggml_time_us() - start <= deadline_us) return true;
+    return lose(channel, "did not answer in time and was ended"), false;
+}
+
+static bool send_request(struct channel *channel, const struct isolate_request *request, int fd,
+                         int64_t start) {
     union {
         struct cmsghdr header;
         char bytes[CMSG_SPACE(sizeof(int))];
@@ -185,29 +203,42 @@ static bool send_request(const struct channel *channel, const struct isolate_req
         header->cmsg_len = CMSG_LEN(sizeof(int));
         memcpy(CMSG_DATA(header), &fd, sizeof(fd));
     }
-    ssize_t n;
-    do {
-        n = sendmsg(channel->process.fd, &message, MSG_NOSIGNAL);
-    } while (n < 0 && errno == EINTR);
-    return n == (ssize_t)piece.iov_len;
+    for (;;) { // a whole message or nothing
+        const ssize_t n = ggml_fault(GGML_FAULT_WRITE)
+                              ? -1
+                              : sendmsg(channel->process.fd, &message, MSG_NOSIGNAL);
+        if (n >= 0) return true;
+        if (!patient(channel, start)) return false;
+    }
 }
 
-static enum ggml_host_status receive(struct channel *channel, struct isolate_answer *out_answer) {
-    const int64_t start = ggml_time_us();
+static bool is_status(int32_t number) {
+    switch (number) {
+#define GGML_HOST_STATUS_ROW(number, name, text) case number:
+#include "status_list.inl"
+        return true;
+    default: return false;
+    }
+}
+
+// Whether the message answers the request; ends its text.
+static bool is_answer(struct isolate_answer *answer, size_t size, uint64_t number) {
+    if (size < offsetof(struct isolate_answer, text)) return false;
+    const size_t end = size - offsetof(struct isolate_answer, text);
+    answer->text[end < ISOLATE_TEXT_SIZE ? end : ISOLATE_TEXT_SIZE - 1] = '\0';
+    return answer->number == number && is_status(answer->status);
+}
+
+static bool receive(struct channel *channel, uint64_t number, int64_t start,
+                    struct isolate_answer *out_answer) {
     for (;;) {
-        const ssize_t n = recv(channel->process.fd, out_answer, sizeof(*out_answer), 0);
-        if (n >= (ssize_t)offsetof(struct isolate_answer, text)) {
-            const size_t end = (size_t)n - offsetof(struct isolate_answer, text);
-            out_answer->text[end < ISOLATE_TEXT_SIZE ? end : ISOLATE_TEXT_SIZE - 1] = '\0';
-            return GGML_HOST_OK;
-        }
-        if (n >= 0 || (errno != EINTR && errno != EAGAIN)) return lose(channel, NULL);
-        if (errno == EINTR) continue;
-        if (probe_process_gone(&channel->process)) return lose(channel, NULL);
-        if (channel->deadline_ms > 0 &&
-            ggml_time_us() - start > (int64_t)channel->deadline_ms * 1000) {
-            return lose(channel, "did not answer in time and was ended");
-        }
+        const ssize_t n = ggml_fault(GGML_FAULT_READ)
+                              ? -1
+                              : recv(channel->process.fd, out_answer, sizeof(*out_answer), 0);
+        if (n == 0) return lose(channel, NULL), false;
+        if (n > 0 && is_answer(out_answer, (size_t)n, number)) return true;
+        if (n > 0) return lose(channel, "answered what it was not asked and was ended"), false;
+        if (!patient(channel, start)) return false;
     }
 }
 
@@ -215,13 +246,19 @@ enum ggml_host_status channel_call(struct channel *channel, struct isolate_reque
                                    struct isolate_answer *out_answer) {
     struct isolate_answer own;
     struct isolate_answer *answer = out_answer ? out_answer : &own;
-    answer->size = 0;
     answer->compute = GGML_STATUS_FAILED;
     if (!channel_usable(channel)) return GGML_HOST_DEVICE_LOST;
-    if (!send_request(channel, request, fd)) return lose(channel, NULL);
-    const enum ggml_host_status status = receive(channel, answer);
-    if (status != GGML_HOST_OK || answer->status == GGML_HOST_OK) return status;
-    return ggml_fail((enum ggml_host_status)answer->status, "%s", answer->text);
+    const int64_t start = channel->deadline_ms > 0 ? ggml_time_us() : 0;
+    request->number = ++channel->number;
+    if (!send_request(channel, request, fd, start) ||
+        !receive(channel, request->number, start, answer)) {
+        answer->compute = GGML_STATUS_FAILED;
+        return GGML_HOST_DEVICE_LOST;
+    }
+    if (answer->status == GGML_HOST_OK) return GGML_HOST_OK;
+    const enum ggml_host_status status = (enum ggml_host_status)answer->status;
+    const char *why = answer->text[0] != '\0' ? answer->text : ggml_host_status_text(status);
+    return ggml_fail(status, "%s", why);
 }
 
 enum ggml_host_status channel_ask(struct channel *channel, struct isolate_request *request,

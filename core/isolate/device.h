@@ -23,6 +23,8 @@ struct isolated_device {
 struct isolated_device *isolated_device_of(ggml_backend_dev_t device);
 // Whether the node calls a function of the application, which no other process can.
 bool isolated_calls_application(const struct ggml_tensor *node);
+// Whether its padding says more of the tensor, which is not passed on.
+bool isolated_is_extended(const struct ggml_tensor *tensor);
 
 // --- memory
 

@@ -61,6 +61,7 @@ static enum difference compare(const struct known_graph *known, size_t i,
     const struct ggml_tensor *tensor = known->tensors[i], *copy = &known->copies[i];
     const bool is_node = i < (size_t)known->n_nodes;
     const int32_t uses = is_node ? count_uses(known, i, graph) : 0;
+    if (isolated_is_extended(tensor)) return OTHER;
     if (memcmp(tensor, copy, COMPARED_BYTES) == 0 && (!is_node || uses == known->uses[i]))
         return SAME;
     return same_references(tensor, copy) ? CHANGED : OTHER;
@@ -171,6 +172,14 @@ static int32_t index_of(const struct collector *collector, const struct ggml_ten
 
 // --- encoding ------------------------------------------------------------------------------------
 
+static bool can_be_sent(const struct isolated_device *device, const struct ggml_tensor *tensor) {
+    if (!isolated_is_extended(tensor)) return true;
+    ggml_fail(GGML_HOST_UNSUPPORTED,
+              "'%s' is extended by its padding, which is not sent to the process of %s",
+              tensor->name, device->channel.name);
+    return false;
+}
+
 static bool is_computable(const struct isolated_device *device, const struct ggml_tensor *node) {
     if (!isolated_calls_application(node)) return true;
     ggml_fail(GGML_HOST_UNSUPPORTED,
@@ -191,7 +200,10 @@ static bool encode_change(const struct isolated_device *device, struct known_gra
                           const struct ggml_cgraph *graph, struct isolate_change *out_change) {
     const struct ggml_tensor *tensor = known->tensors[i];
     const bool is_node = i < (size_t)known->n_nodes;
-    if (!has_place(device, tensor) || (is_node && !is_computable(device, tensor))) return false;
+    if (!can_be_sent(device, tensor) || !has_place(device, tensor) ||
+        (is_node && !is_computable(device, tensor))) {
+        return false;
+    }
     encode_tensor(device, tensor, &out_change->tensor);
     out_change->index = i;
     out_change->tensor.view_offs = tensor->view_offs;

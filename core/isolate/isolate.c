@@ -8,6 +8,7 @@
 #include "device/check.h"
 #include "ggml-version.h"
 #include "host/candidate.h"
+#include "host/figures.h"
 #include "host/live.h"
 #include "host/registry.h"
 #include "host/search_path.h"
@@ -63,8 +64,17 @@ bool isolated_calls_application(const struct ggml_tensor *node) {
            node->op == GGML_OP_MAP_CUSTOM3 || node->op == GGML_OP_CUSTOM;
 }
 
+bool isolated_is_extended(const struct ggml_tensor *tensor) {
+    static const char nothing[sizeof(tensor->padding)];
+    return memcmp(tensor->padding, nothing, sizeof(nothing)) != 0;
+}
+
 static bool device_supports_op(ggml_backend_dev_t device, const struct ggml_tensor *op) {
-    return !isolated_calls_application(op) && ggml_backend_dev_supports_op(original(device), op);
+    bool extended = isolated_is_extended(op);
+    for (int i = 0; i < GGML_MAX_SRC; ++i)
+        extended = extended || (op->src[i] && isolated_is_extended(op->src[i]));
+    return !extended && !isolated_calls_application(op) &&
+           ggml_backend_dev_supports_op(original(device), op);
 }
 
 static bool device_supports_buft(ggml_backend_dev_t device, ggml_backend_buffer_type_t buft) {
@@ -154,6 +164,13 @@ static enum ggml_host_status sum_plugin(struct plugin_place *place) {
     return status;
 }
 
+// --- figures -------------------------------------------------------------------------------------
+
+static ggml_backend_dev_t original_of(ggml_backend_dev_t device) {
+    const struct isolated_device *isolated = isolated_device_of(device);
+    return isolated ? isolated->original : NULL;
+}
+
 // --- starting ------------------------------------------------------------------------------------
 
 static enum ggml_host_status take_options(const struct ggml_isolate_options *given,
@@ -235,6 +252,7 @@ enum ggml_host_status ggml_host_isolate(ggml_backend_dev_t device,
     struct isolated_device *isolated = ggml_mem_calloc(1, sizeof(*isolated));
     if (!isolated) return ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory", __func__);
     host_live_add(device);
+    figures_set_stand_in(original_of);
     const uint32_t start_ms = options.deadline_ms > START_MS ? options.deadline_ms : START_MS;
     status = channel_open(&isolated->channel, helper, place.path, device_label(device), start_ms);
     if (status == GGML_HOST_OK) status = start_plugin(isolated, &place);

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/fault.h"
 #include "base/mem.h"
 #include "device/check.h"
 #include "isolate/encode.h"
@@ -132,6 +133,15 @@ static void own_clear(ggml_backend_buffer_t handle, uint8_t value) {
     channel_ask(&buffer->device->channel, &request, -1);
 }
 
+// --- both ----------------------------------------------------------------------------------------
+
+static void set_usage(ggml_backend_buffer_t handle, enum ggml_backend_buffer_usage usage) {
+    const struct isolated_buffer *buffer = handle->context;
+    struct isolate_request request = {
+        .kind = ISOLATE_BUFFER_USAGE, .id = buffer->id, .flag = (uint32_t)usage};
+    channel_ask(&buffer->device->channel, &request, -1);
+}
+
 // --- buffers -------------------------------------------------------------------------------------
 
 static void *buffer_base(ggml_backend_buffer_t buffer) {
@@ -163,6 +173,7 @@ static const struct ggml_backend_buffer_i shared_interface = {
     .get_tensor = shared_get,
     .cpy_tensor = shared_copy,
     .clear = shared_clear,
+    .set_usage = set_usage,
 };
 
 static const struct ggml_backend_buffer_i own_interface = {
@@ -173,6 +184,7 @@ static const struct ggml_backend_buffer_i own_interface = {
     .get_tensor = own_get,
     .cpy_tensor = own_copy,
     .clear = own_clear,
+    .set_usage = set_usage,
 };
 
 struct isolated_buffer *isolated_buffer_of(const struct isolated_device *device,
@@ -186,7 +198,9 @@ struct isolated_buffer *isolated_buffer_of(const struct isolated_device *device,
 // Addresses that nobody else has and nobody may use.
 static enum ggml_host_status reserve_addresses(size_t size, struct shared_memory *out_memory) {
     *out_memory = (struct shared_memory){.fd = -1};
-    void *data = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    enum { FLAGS = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE };
+    void *data =
+        ggml_fault(GGML_FAULT_MAP) ? MAP_FAILED : mmap(NULL, size, PROT_NONE, FLAGS, -1, 0);
     if (data == MAP_FAILED)
         return ggml_fail(GGML_HOST_OUT_OF_MEMORY, "no addresses for a buffer of %zu bytes", size);
     *out_memory = (struct shared_memory){-1, data, size};

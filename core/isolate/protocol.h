@@ -5,6 +5,9 @@
 // request. What is larger (descriptions of tensors, bytes for memory that only the device can
 // address) lies in memory that both have mapped. Both sides are of one build of the library, which
 // the first request makes sure of.
+//
+// The application takes nothing from there but the bytes it asked for and what an answer has: the
+// other process may have been taken over by what it computes. One that breaks the protocol is lost.
 #ifndef GGML_ISOLATE_PROTOCOL_H
 #define GGML_ISOLATE_PROTOCOL_H
 
@@ -36,6 +39,7 @@ enum isolate_request_kind {
     ISOLATE_STREAM_FREE = 11,  // id
     ISOLATE_COMPUTE = 12,      // id: stream, graph, size: struct isolate_change that lie in shared
     ISOLATE_GRAPH_FREE = 13,   // graph
+    ISOLATE_BUFFER_USAGE = 14, // id, flag: enum ggml_backend_buffer_usage
 };
 
 // Where a buffer's bytes are.
@@ -46,7 +50,8 @@ enum isolate_memory {
 };
 
 struct isolate_request {
-    uint32_t kind; // enum isolate_request_kind
+    uint64_t number; // of the request; the answer has the same
+    uint32_t kind;   // enum isolate_request_kind
     uint32_t flag;
     uint64_t id;
     uint64_t graph;
@@ -58,9 +63,9 @@ struct isolate_request {
 };
 
 struct isolate_answer {
+    uint64_t number;
     int32_t status;  // enum ggml_host_status
     int32_t compute; // enum ggml_status
-    uint64_t size;   // of a buffer
     char text[ISOLATE_TEXT_SIZE];
 };
 

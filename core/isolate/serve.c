@@ -15,6 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/fault.h"
 #include "base/mem.h"
 #include "base/status.h"
 #include "device/check.h"
@@ -129,11 +130,16 @@ static enum ggml_host_status start(struct server *server, const char *path) {
 
 // --- memory --------------------------------------------------------------------------------------
 
+static void *map(int fd, size_t size) {
+    if (ggml_fault(GGML_FAULT_MAP)) return NULL;
+    void *data = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    return data == MAP_FAILED ? NULL : data;
+}
+
 static enum ggml_host_status share(struct server *server, const struct isolate_request *request,
                                    int fd) {
-    void *data =
-        fd < 0 ? MAP_FAILED : mmap(NULL, request->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (data == MAP_FAILED)
+    void *data = map(fd, request->size);
+    if (!data)
         return ggml_fail(GGML_HOST_OUT_OF_MEMORY, "memory can't be shared: %s", strerror(errno));
     if (server->shared) munmap(server->shared, server->shared_size);
     server->shared = data;
@@ -157,11 +163,10 @@ static enum ggml_host_status new_buffer(struct server *server,
     const bool own = request->flag == ISOLATE_MEMORY_OWN;
     void *list = server->buffers;
     if (!own) {
-        void *data = mmap(NULL, request->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-        if (data == MAP_FAILED)
+        held.mapped = map(fd, request->size);
+        if (!held.mapped)
             return ggml_fail(GGML_HOST_OUT_OF_MEMORY, "a buffer can't be shared: %s",
                              strerror(errno));
-        held.mapped = data;
     }
     if (own) {
         held.buffer = ggml_backend_buft_alloc_buffer(ggml_backend_dev_buffer_type(server->device),
@@ -302,6 +307,12 @@ static enum ggml_host_status handle(struct server *server, const char *path,
         held = server_buffer(server, request->id);
         if (held) ggml_backend_buffer_clear(held->buffer, (uint8_t)request->flag);
         return settled(told);
+    case ISOLATE_BUFFER_USAGE:
+        held = server_buffer(server, request->id);
+        if (held)
+            ggml_backend_buffer_set_usage(held->buffer,
+                                          (enum ggml_backend_buffer_usage)request->flag);
+        return settled(told);
     case ISOLATE_TENSOR_SET:
     case ISOLATE_TENSOR_GET:
     case ISOLATE_TENSOR_MEMSET:
@@ -328,7 +339,8 @@ static bool receive(struct isolate_request *out_request, int *out_fd) {
     ssize_t n;
     *out_fd = -1;
     do {
-        n = recvmsg(ISOLATE_SOCKET_FD, &message, MSG_CMSG_CLOEXEC);
+        n = ggml_fault(GGML_FAULT_READ) ? -1
+                                        : recvmsg(ISOLATE_SOCKET_FD, &message, MSG_CMSG_CLOEXEC);
     } while (n < 0 && errno == EINTR);
     if (n <= (ssize_t)offsetof(struct isolate_request, text)) return false;
     ((char *)out_request)[n - 1] = '\0';
@@ -342,7 +354,7 @@ static bool answer_with(const struct isolate_answer *answer) {
     const size_t size = offsetof(struct isolate_answer, text) + strlen(answer->text) + 1;
     ssize_t n;
     do {
-        n = send(ISOLATE_SOCKET_FD, answer, size, MSG_NOSIGNAL);
+        n = ggml_fault(GGML_FAULT_WRITE) ? -1 : send(ISOLATE_SOCKET_FD, answer, size, MSG_NOSIGNAL);
     } while (n < 0 && errno == EINTR);
     return n == (ssize_t)size;
 }
@@ -365,7 +377,7 @@ int isolate_serve(const char *path) {
     close_inherited();
     dump_no_core();
     while (receive(&request, &fd)) {
-        struct isolate_answer answer = {.compute = GGML_STATUS_SUCCESS};
+        struct isolate_answer answer = {.number = request.number, .compute = GGML_STATUS_SUCCESS};
         answer.status = (int32_t)handle(&server, path, &request, fd, &answer);
         if (answer.status != GGML_HOST_OK)
             snprintf(answer.text, sizeof(answer.text), "%s", ggml_last_error());

@@ -123,7 +123,11 @@ static bool allocate(struct served_graph *graph, const struct isolate_request *r
     graph->n_tensors = n;
     graph->ctx = ggml_init(params);
     graph->tensors = ggml_mem_calloc(n + 1, sizeof(graph->tensors[0]));
-    if (!graph->ctx || !graph->tensors) return false;
+    if (!graph->ctx) return false;
+    if (!graph->tensors) {
+        ggml_fail(GGML_HOST_OUT_OF_MEMORY, "the process of an isolated device has no memory");
+        return false;
+    }
     for (size_t i = 0; i < n; ++i) {
         graph->tensors[i] = ggml_new_tensor_1d(graph->ctx, GGML_TYPE_F32, 1);
         if (!graph->tensors[i]) return false;

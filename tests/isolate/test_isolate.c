@@ -514,6 +514,47 @@ static void test_more_graphs_than_are_remembered(void **state) {
     assert_int_equal(ggml_host_isolated_free(isolated), GGML_HOST_OK);
 }
 
+// --- what is passed on ---------------------------------------------------------------------------
+
+static void test_the_device_knows_what_memory_is_for(void **state) {
+    struct virtual_host host;
+    struct small small;
+    float y;
+    (void)state;
+    virtual_open(&host, "devices=1,fixed_weights=1");
+    ggml_backend_dev_t isolated = isolate(virtual_device(&host, 0), 0);
+    small_begin(&small, isolated);
+    assert_int_equal(small_compute(&small, 3, &y), GGML_STATUS_SUCCESS);
+    assert_int_equal(ggml_last_status(), GGML_HOST_OK);
+    ggml_backend_buffer_set_usage(small.buffer, GGML_BACKEND_BUFFER_USAGE_WEIGHTS);
+    assert_int_equal(ggml_last_status(), GGML_HOST_OK);
+    assert_int_equal(small_compute(&small, 4, &y), GGML_STATUS_SUCCESS);
+    assert_non_null(strstr(ggml_last_error(), "weights are fixed"));
+    assert_true(y == 9);
+    ggml_clear_error();
+    small_end(&small);
+    assert_int_equal(ggml_host_isolated_free(isolated), GGML_HOST_OK);
+    assert_int_equal(virtual_close(&host), 0);
+}
+
+static void test_the_figures_are_those_of_the_device(void **state) {
+    struct virtual_host host;
+    struct ggml_device_figures figures = {.size = sizeof(figures)};
+    struct ggml_device_figures expected_figures = figures;
+    (void)state;
+    virtual_open(&host, "devices=1,node_ns_per_mflop=500,copy_ns_per_kib=100");
+    ggml_backend_dev_t device = virtual_device(&host, 0), isolated = isolate(device, 0);
+    assert_int_equal(ggml_backend_dev_figures(device, &expected_figures), GGML_HOST_OK);
+    assert_int_equal(expected_figures.flags, GGML_DEVICE_FIGURES_DIRECT_COPY);
+    assert_true(expected_figures.flops > 0);
+    assert_int_equal(ggml_backend_dev_figures(isolated, &figures), GGML_HOST_OK);
+    assert_int_equal(figures.flags, 0); // copies go through the host
+    expected_figures.flags = 0;
+    assert_memory_equal(&figures, &expected_figures, sizeof(figures));
+    assert_int_equal(ggml_host_isolated_free(isolated), GGML_HOST_OK);
+    assert_int_equal(virtual_close(&host), 0);
+}
+
 // --- what is refused -----------------------------------------------------------------------------
 
 static void custom(struct ggml_tensor *dst, const struct ggml_tensor *a, int ith, int nth,
@@ -535,6 +576,29 @@ static void test_functions_of_the_application_are_refused(void **state) {
     assert_false(ggml_backend_dev_supports_op(isolated, node));
     assert_true(ggml_backend_dev_supports_op(isolated, small.y));
     assert_false(ggml_backend_dev_supports_buft(isolated, ggml_backend_cpu_buffer_type()));
+    small_end(&small);
+    assert_int_equal(ggml_host_isolated_free(isolated), GGML_HOST_OK);
+}
+
+// What a later contract puts there would be lost on the way: also in a graph that is known.
+static void test_extended_tensors_are_refused(void **state) {
+    struct small small;
+    float y;
+    (void)state;
+    ggml_backend_dev_t isolated = isolate(cpu(), 0);
+    small_begin(&small, isolated);
+    assert_int_equal(small_compute(&small, 3, &y), GGML_STATUS_SUCCESS);
+    struct ggml_tensor *const tensors[] = {small.x, small.y};
+    for (int i = 0; i < 2; ++i) {
+        tensors[i]->padding[0] = 1;
+        assert_false(ggml_backend_dev_supports_op(isolated, small.y));
+        assert_int_equal(small_compute(&small, 3, &y), GGML_STATUS_FAILED);
+        assert_int_equal(ggml_last_status(), GGML_HOST_UNSUPPORTED);
+        tensors[i]->padding[0] = 0;
+        assert_true(ggml_backend_dev_supports_op(isolated, small.y));
+        assert_int_equal(small_compute(&small, 5, &y), GGML_STATUS_SUCCESS);
+        assert_true(y == 25);
+    }
     small_end(&small);
     assert_int_equal(ggml_host_isolated_free(isolated), GGML_HOST_OK);
 }
@@ -596,6 +660,9 @@ int main(void) {
         cmocka_unit_test(test_changed_graphs_are_noticed),
         cmocka_unit_test(test_more_graphs_than_are_remembered),
         cmocka_unit_test(test_functions_of_the_application_are_refused),
+        cmocka_unit_test(test_the_device_knows_what_memory_is_for),
+        cmocka_unit_test(test_the_figures_are_those_of_the_device),
+        cmocka_unit_test(test_extended_tensors_are_refused),
         cmocka_unit_test(test_bad_arguments),
         cmocka_unit_test(test_a_plugin_stays_while_a_device_of_it_is_isolated),
     };

@@ -136,6 +136,12 @@ static void buffer_set_2d(ggml_backend_buffer_t buffer, struct ggml_tensor *tens
                                   (n_copies - 1) * stride_tensor + size,
                                   n_copies * size,
                                   NULL};
+    if (buffer->usage == GGML_BACKEND_BUFFER_USAGE_WEIGHTS &&
+        device_config(access.memory->device).fixed_weights) {
+        virtual_fail(GGML_HOST_INVALID_ARGUMENT, "%s: weights are fixed",
+                     access.memory->device->name);
+        return;
+    }
     char *dst = access_begin(&access, &hazard, &range, &ticket);
     if (!dst) return;
     const struct transfer transfer = {dst, data, size, n_copies, stride_tensor, stride_data, NULL};

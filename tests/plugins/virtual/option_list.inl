@@ -34,5 +34,6 @@ VIRTUAL_OPTION(fail_copy_after, -1, "the same for transfers")
 VIRTUAL_OPTION(fail_compute_after, -1, "the same for graphs")
 VIRTUAL_OPTION(lose_after, -1, "allocations, transfers and graphs before the device is lost")
 VIRTUAL_OPTION(crash_after, -1, "graphs that are taken before one is a bad access to memory")
+VIRTUAL_OPTION(fixed_weights, 0, "memory whose use is that of weights can't be written to")
 VIRTUAL_OPTION(fail_late, 0, "failures of queued work show when it runs, not when it is queued")
 #undef VIRTUAL_OPTION

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT
+// Figures of devices that stand for a registered one.
+#ifndef GGML_HOST_FIGURES_H
+#define GGML_HOST_FIGURES_H
+
+#include "ggml-backend-impl.h"
+
+// From now on, what a device is that is not registered itself: the one whose plugin knows its
+// figures, or NULL. [any-thread]
+void figures_set_stand_in(ggml_backend_dev_t (*original_of)(ggml_backend_dev_t device));
+
+#endif
