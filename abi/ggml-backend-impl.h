@@ -22,12 +22,16 @@ extern "C" {
 
 // --- buffer type: a kind of memory of a device ---------------------------------------------------
 
-struct ggml_backend_buffer_type_i {
+// One table serves all buffer types of a kind; it is constant, and stays for as long as the plugin
+// is loaded. What is said of statuses at struct ggml_stream_table holds for every table.
+struct ggml_buffer_type_table {
+    uint32_t size; // bytes of the table that the plugin knows
+    uint32_t reserved0;
     // Name, constant. [any-thread]
     const char *(*get_name)(ggml_backend_buffer_type_t buft);
-    // A buffer of size > 0 bytes made with ggml_backend_buffer_init(); NULL and set_error on
-    // failure. [any-thread]
-    ggml_backend_buffer_t (*alloc_buffer)(ggml_backend_buffer_type_t buft, size_t size);
+    // A buffer of size > 0 bytes. [any-thread]
+    int32_t (*alloc_buffer)(ggml_backend_buffer_type_t buft, size_t size,
+                            ggml_backend_buffer_t *out_buffer);
     // Alignment of tensors in bytes, a power of two, constant. [any-thread]
     size_t (*get_alignment)(ggml_backend_buffer_type_t buft);
     // (opt: SIZE_MAX) Largest buffer in bytes. [any-thread]
@@ -41,79 +45,79 @@ struct ggml_backend_buffer_type_i {
     // SIZE_MAX: only the whole tensor at once, as where rows are interleaved. The host refuses
     // others. [any-thread]
     size_t (*get_access_unit)(ggml_backend_buffer_type_t buft, const struct ggml_tensor *tensor);
-    void (*reserved[7])(void);
+    void (*reserved[8])(void);
 };
 
 // Of a device, and as that one the same for every host: never written after it was made.
 struct ggml_backend_buffer_type {
-    struct ggml_backend_buffer_type_i iface;
+    const struct ggml_buffer_type_table *table;
     ggml_backend_dev_t device; // a device of the plugin; NULL only in the host's own plain memory
-    void *context;
-    void *reserved[4];
+    void *context;             // the plugin's own
+    void *reserved[5];
 };
 
 // --- buffer --------------------------------------------------------------------------------------
 
-struct ggml_backend_buffer_i {
-    // (opt) Frees the memory and the context; the host frees the ggml_backend_buffer itself.
-    // [stream]
-    void (*free_buffer)(ggml_backend_buffer_t buffer);
+struct ggml_buffer_table {
+    uint32_t size; // bytes of the table that the plugin knows
+    uint32_t reserved0;
+    // Frees the memory and everything else including the ggml_backend_buffer itself. [stream]
+    void (*free)(ggml_backend_buffer_t buffer);
     // Base address, not NULL for a non-empty buffer; may be an opaque device address. [any-thread]
     void *(*get_base)(ggml_backend_buffer_t buffer);
     // (opt: success) Called once per tensor placed in the buffer, views included. [stream]
-    enum ggml_status (*init_tensor)(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor);
+    int32_t (*init_tensor)(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor);
     // (opt: set_tensor in pieces) Sets size bytes at offset. Blocks. [stream]
-    void (*memset_tensor)(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor, uint8_t value,
-                          size_t offset, size_t size);
+    int32_t (*memset_tensor)(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor,
+                             uint8_t value, size_t offset, size_t size);
     // Copies size bytes from the host to tensor->data + offset. Blocks. [stream]
-    void (*set_tensor)(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor, const void *data,
-                       size_t offset, size_t size);
+    int32_t (*set_tensor)(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor,
+                          const void *data, size_t offset, size_t size);
     // Copies size bytes from tensor->data + offset to the host. Blocks. [stream]
-    void (*get_tensor)(ggml_backend_buffer_t buffer, const struct ggml_tensor *tensor, void *data,
-                       size_t offset, size_t size);
-    // (opt: loop) n_copies pieces of size bytes with a stride in bytes on either side. Blocks.
+    int32_t (*get_tensor)(ggml_backend_buffer_t buffer, const struct ggml_tensor *tensor,
+                          void *data, size_t offset, size_t size);
+    // (opt: the entries above, piece by piece) n_copies pieces of size bytes with a stride in bytes
+    // on either side. Blocks. [stream]
+    int32_t (*set_tensor_2d)(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor,
+                             const void *data, size_t offset, size_t size, size_t n_copies,
+                             size_t stride_tensor, size_t stride_data);
+    int32_t (*get_tensor_2d)(ggml_backend_buffer_t buffer, const struct ggml_tensor *tensor,
+                             void *data, size_t offset, size_t size, size_t n_copies,
+                             size_t stride_tensor, size_t stride_data);
+    // (opt: through the host's memory) Copies src into dst, which lies in this buffer. Blocks.
     // [stream]
-    void (*set_tensor_2d)(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor,
-                          const void *data, size_t offset, size_t size, size_t n_copies,
-                          size_t stride_tensor, size_t stride_data);
-    void (*get_tensor_2d)(ggml_backend_buffer_t buffer, const struct ggml_tensor *tensor,
-                          void *data, size_t offset, size_t size, size_t n_copies,
-                          size_t stride_tensor, size_t stride_data);
-    // (opt: false) Copies src into dst, which lies in this buffer; false: not possible directly.
-    // [stream]
-    bool (*cpy_tensor)(ggml_backend_buffer_t buffer, const struct ggml_tensor *src,
-                       struct ggml_tensor *dst);
+    int32_t (*cpy_tensor)(ggml_backend_buffer_t buffer, const struct ggml_tensor *src,
+                          struct ggml_tensor *dst);
     // Sets every byte of the buffer. Blocks. [stream]
-    void (*clear)(ggml_backend_buffer_t buffer, uint8_t value);
+    int32_t (*clear)(ggml_backend_buffer_t buffer, uint8_t value);
     // (opt) Drops what init_tensor attached. [stream]
-    void (*reset)(ggml_backend_buffer_t buffer);
+    int32_t (*reset)(ggml_backend_buffer_t buffer);
     // (opt) What the application has said that the buffer is for, in buffer->usage as well.
     // WEIGHTS: what was set is final until it is set again, so that it may be packed, compiled or
-    // moved. A usage that the plugin doesn't know is ANY. May block; a failure is told by
-    // set_error. [stream]
-    void (*set_usage)(ggml_backend_buffer_t buffer, enum ggml_backend_buffer_usage usage);
-    void (*reserved[7])(void);
+    // moved. A usage that the plugin doesn't know is ANY. May block. [stream]
+    int32_t (*set_usage)(ggml_backend_buffer_t buffer, enum ggml_backend_buffer_usage usage);
+    void (*reserved[8])(void);
 };
 
+// A buffer belongs to the host that had it made. A plugin's own object may begin with it.
 struct ggml_backend_buffer {
-    struct ggml_backend_buffer_i iface;
+    const struct ggml_buffer_table *table;
     ggml_backend_buffer_type_t buft;
-    void *context;
-    size_t size; // bytes
-    enum ggml_backend_buffer_usage usage;
-    // Frees this struct; set by ggml_backend_buffer_init(), so that whoever allocated it frees it.
-    // [stream]
-    void (*free_wrapper)(struct ggml_backend_buffer *buffer);
-    void *host; // the host's own; NULL when the plugin makes the object
-    void *reserved[3];
+    void *context;  // the plugin's own
+    void *host;     // the host's own; NULL when the plugin makes the object
+    size_t size;    // bytes
+    uint32_t usage; // enum ggml_backend_buffer_usage; ANY when the plugin makes the object
+    uint32_t reserved0;
+    void *reserved[2];
 };
 
-// Makes the object for a new buffer. The iface is copied. NULL when memory runs out: the caller
-// then frees its context itself. Ownership goes to the caller; ggml_backend_buffer_free() ends it.
-// [any-thread]
-GGML_API ggml_backend_buffer_t ggml_backend_buffer_init(ggml_backend_buffer_type_t buft,
-                                                        struct ggml_backend_buffer_i iface,
-                                                        void *context, size_t size);
+// Makes the object for a new buffer; the table's `free` ends it by ggml_sdk_buffer_free(). NULL
+// after set_error when memory runs out: the caller then frees its context itself. [any-thread]
+GGML_API ggml_backend_buffer_t ggml_sdk_buffer_new(ggml_backend_buffer_type_t buft,
+                                                   const struct ggml_buffer_table *table,
+                                                   void *context, size_t size);
+// Frees the object alone. NULL does nothing. [any-thread]
+GGML_API void ggml_sdk_buffer_free(ggml_backend_buffer_t buffer);
 
 // Copies src into dst directly between their buffers; false: it needs staging. Blocks. [stream]
 GGML_API bool ggml_backend_buffer_copy_tensor(const struct ggml_tensor *src,

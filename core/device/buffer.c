@@ -4,13 +4,9 @@
 #include "device/check.h"
 #include "host/live.h"
 
-static void free_wrapper(struct ggml_backend_buffer *buffer) {
-    ggml_mem_free(buffer);
-}
-
-ggml_backend_buffer_t ggml_backend_buffer_init(ggml_backend_buffer_type_t buft,
-                                               struct ggml_backend_buffer_i iface, void *context,
-                                               size_t size) {
+ggml_backend_buffer_t ggml_sdk_buffer_new(ggml_backend_buffer_type_t buft,
+                                          const struct ggml_buffer_table *table, void *context,
+                                          size_t size) {
     if (!device_given(buft, __func__, "buffer type")) return NULL;
     ggml_backend_buffer_t buffer = ggml_mem_calloc(1, sizeof(*buffer));
     if (!buffer) {
@@ -18,13 +14,16 @@ ggml_backend_buffer_t ggml_backend_buffer_init(ggml_backend_buffer_type_t buft,
                   device_buft_label(buft));
         return NULL;
     }
-    buffer->iface = iface;
+    buffer->table = table;
     buffer->buft = buft;
     buffer->context = context;
     buffer->size = size;
     buffer->usage = GGML_BACKEND_BUFFER_USAGE_ANY;
-    buffer->free_wrapper = free_wrapper;
     return buffer;
+}
+
+void ggml_sdk_buffer_free(ggml_backend_buffer_t buffer) {
+    ggml_mem_free(buffer);
 }
 
 // The live count goes last: until then code of the plugin runs.
@@ -32,8 +31,7 @@ void ggml_backend_buffer_free(ggml_backend_buffer_t buffer) {
     THREAD_GUARD_END(buffer);
     if (!buffer) return;
     ggml_backend_dev_t counted = buffer->host;
-    if (buffer->iface.free_buffer) buffer->iface.free_buffer(buffer);
-    if (buffer->free_wrapper) buffer->free_wrapper(buffer);
+    buffer->table->free(buffer);
     if (counted) host_live_remove(counted);
 }
 
@@ -47,13 +45,13 @@ size_t ggml_backend_buffer_get_size(ggml_backend_buffer_t buffer) {
 
 enum ggml_backend_buffer_usage ggml_backend_buffer_get_usage(ggml_backend_buffer_t buffer) {
     if (!device_given(buffer, __func__, "buffer")) return GGML_BACKEND_BUFFER_USAGE_ANY;
-    return buffer->usage;
+    return (enum ggml_backend_buffer_usage)buffer->usage;
 }
 
 void *ggml_backend_buffer_get_base(ggml_backend_buffer_t buffer) {
-    if (!device_given(buffer, __func__, "buffer") || !buffer->iface.get_base) return NULL;
+    if (!device_given(buffer, __func__, "buffer") || !buffer->table->get_base) return NULL;
     if (buffer->size == 0 && !device_buft_is_meta(buffer->buft)) return NULL;
-    void *base = buffer->iface.get_base(buffer);
+    void *base = buffer->table->get_base(buffer);
     if (!base && buffer->size > 0) {
         ggml_fail(GGML_HOST_BAD_PLUGIN,
                   "%s: a buffer of type %s with %zu bytes has no base address", __func__,
@@ -88,14 +86,23 @@ void ggml_backend_buffer_clear(ggml_backend_buffer_t buffer, uint8_t value) {
     THREAD_GUARD_VOID(buffer);
     if (!device_given(buffer, __func__, "buffer") || buffer->size == 0) return;
     const char *label = device_buft_label(buffer->buft);
-    if (!device_offers(buffer->iface.clear != NULL, __func__, label, "clear")) return;
-    buffer->iface.clear(buffer, value);
+    if (!device_offers(buffer->table->clear != NULL, __func__, label, "clear")) return;
+    const unsigned long told = ggml_fail_count();
+    device_answer(buffer->table->clear(buffer, value), told, __func__, label);
+}
+
+// Of an entry that has nothing to do when it answers UNSUPPORTED.
+static enum ggml_host_status optional_answer(int32_t status, unsigned long told,
+                                             const char *function, ggml_backend_buffer_t buffer) {
+    if (status == GGML_HOST_UNSUPPORTED && ggml_fail_count() == told) return GGML_HOST_OK;
+    return device_answer(status, told, function, device_buft_label(buffer->buft));
 }
 
 void ggml_backend_buffer_reset(ggml_backend_buffer_t buffer) {
     THREAD_GUARD_VOID(buffer);
-    if (device_given(buffer, __func__, "buffer") && buffer->iface.reset)
-        buffer->iface.reset(buffer);
+    if (!device_given(buffer, __func__, "buffer") || !buffer->table->reset) return;
+    const unsigned long told = ggml_fail_count();
+    optional_answer(buffer->table->reset(buffer), told, __func__, buffer);
 }
 
 enum ggml_status ggml_backend_buffer_init_tensor(ggml_backend_buffer_t buffer,
@@ -103,10 +110,10 @@ enum ggml_status ggml_backend_buffer_init_tensor(ggml_backend_buffer_t buffer,
     THREAD_GUARD(buffer, GGML_STATUS_FAILED);
     if (!device_given(buffer, __func__, "buffer")) return GGML_STATUS_FAILED;
     if (!device_given(tensor, __func__, "tensor")) return GGML_STATUS_FAILED;
-    if (!buffer->iface.init_tensor) return GGML_STATUS_SUCCESS;
+    if (!buffer->table->init_tensor) return GGML_STATUS_SUCCESS;
     const unsigned long told = ggml_fail_count();
-    const enum ggml_status status = buffer->iface.init_tensor(buffer, tensor);
-    return device_status(status, told, __func__, device_buft_label(buffer->buft));
+    const int32_t status = buffer->table->init_tensor(buffer, tensor);
+    return device_graph_status(optional_answer(status, told, __func__, buffer));
 }
 
 void ggml_backend_buffer_set_usage(ggml_backend_buffer_t buffer,
@@ -118,7 +125,10 @@ void ggml_backend_buffer_set_usage(ggml_backend_buffer_t buffer,
         return;
     }
     buffer->usage = usage;
-    if (buffer->iface.set_usage) buffer->iface.set_usage(buffer, usage);
+    if (buffer->table->set_usage) {
+        const unsigned long told = ggml_fail_count();
+        optional_answer(buffer->table->set_usage(buffer, usage), told, __func__, buffer);
+    }
     if (ggml_backend_buffer_is_multi_buffer(buffer)) {
         ggml_backend_multi_buffer_set_usage(buffer, usage);
     }

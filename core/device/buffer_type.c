@@ -6,7 +6,7 @@
 
 const char *ggml_backend_buft_name(ggml_backend_buffer_type_t buft) {
     if (!device_given(buft, __func__, "buffer type")) return "NULL";
-    const char *name = buft->iface.get_name ? buft->iface.get_name(buft) : NULL;
+    const char *name = buft->table->get_name ? buft->table->get_name(buft) : NULL;
     if (name) return name;
     ggml_fail(GGML_HOST_BAD_PLUGIN, "%s: a buffer type of device %s has no name", __func__,
               device_label(buft->device));
@@ -19,7 +19,7 @@ static bool is_power_of_two(size_t n) {
 
 // 0 if the plugin's answer is useless.
 static size_t alignment_of(ggml_backend_buffer_type_t buft) {
-    const size_t alignment = buft->iface.get_alignment ? buft->iface.get_alignment(buft) : 0;
+    const size_t alignment = buft->table->get_alignment ? buft->table->get_alignment(buft) : 0;
     return is_power_of_two(alignment) ? alignment : 0;
 }
 
@@ -34,8 +34,8 @@ size_t ggml_backend_buft_get_alignment(ggml_backend_buffer_type_t buft) {
 
 size_t ggml_backend_buft_get_max_size(ggml_backend_buffer_type_t buft) {
     if (!device_given(buft, __func__, "buffer type")) return 0;
-    if (!buft->iface.get_max_size) return SIZE_MAX;
-    const size_t size = buft->iface.get_max_size(buft);
+    if (!buft->table->get_max_size) return SIZE_MAX;
+    const size_t size = buft->table->get_max_size(buft);
     if (size > 0) return size;
     ggml_fail(GGML_HOST_BAD_PLUGIN, "%s: buffer type %s allows buffers of 0 bytes only", __func__,
               device_buft_label(buft));
@@ -47,8 +47,8 @@ size_t ggml_backend_buft_get_alloc_size(ggml_backend_buffer_type_t buft,
     if (!device_given(buft, __func__, "buffer type")) return 0;
     if (!device_given(tensor, __func__, "tensor")) return 0;
     const size_t bytes = ggml_nbytes(tensor);
-    if (!buft->iface.get_alloc_size) return bytes;
-    const size_t size = buft->iface.get_alloc_size(buft, tensor);
+    if (!buft->table->get_alloc_size) return bytes;
+    const size_t size = buft->table->get_alloc_size(buft, tensor);
     if (size >= bytes) return size;
     // A plugin can't know the size of a type that came after it.
     if (op_tensor_needs_minor(tensor) > host_device_minor(buft->device)) return bytes;
@@ -59,7 +59,7 @@ size_t ggml_backend_buft_get_alloc_size(ggml_backend_buffer_type_t buft,
 
 bool ggml_backend_buft_is_host(ggml_backend_buffer_type_t buft) {
     if (!device_given(buft, __func__, "buffer type")) return false;
-    return buft->iface.is_host && buft->iface.is_host(buft);
+    return buft->table->is_host && buft->table->is_host(buft);
 }
 
 ggml_backend_dev_t ggml_backend_buft_get_device(ggml_backend_buffer_type_t buft) {
@@ -67,15 +67,31 @@ ggml_backend_dev_t ggml_backend_buft_get_device(ggml_backend_buffer_type_t buft)
 }
 
 // A buffer without memory: tensors of no elements, and queries before anything is allocated.
+static void *no_base(ggml_backend_buffer_t buffer) {
+    (void)buffer;
+    return NULL;
+}
+
+static int32_t clear_nothing(ggml_backend_buffer_t buffer, uint8_t value) {
+    (void)buffer;
+    (void)value;
+    return GGML_HOST_OK;
+}
+
 static ggml_backend_buffer_t empty_buffer(ggml_backend_buffer_type_t buft) {
-    const struct ggml_backend_buffer_i none = {0};
-    return ggml_backend_buffer_init(buft, none, NULL, 0);
+    static const struct ggml_buffer_table table = {
+        .size = sizeof(table),
+        .free = ggml_sdk_buffer_free,
+        .get_base = no_base,
+        .clear = clear_nothing,
+    };
+    return ggml_sdk_buffer_new(buft, &table, NULL, 0);
 }
 
 static ggml_backend_buffer_t plugin_buffer(const char *function, ggml_backend_buffer_type_t buft,
                                            size_t size) {
     const char *label = device_buft_label(buft);
-    if (!device_offers(buft->iface.alloc_buffer != NULL, function, label, "alloc_buffer"))
+    if (!device_offers(buft->table->alloc_buffer != NULL, function, label, "alloc_buffer"))
         return NULL;
     if (!alignment_of(buft)) {
         ggml_fail(GGML_HOST_BAD_PLUGIN, "%s: the alignment of buffer type %s is not a power of two",
@@ -83,12 +99,13 @@ static ggml_backend_buffer_t plugin_buffer(const char *function, ggml_backend_bu
         return NULL;
     }
     const unsigned long told = ggml_fail_count();
-    ggml_backend_buffer_t buffer = buft->iface.alloc_buffer(buft, size);
-    if (!buffer) {
+    ggml_backend_buffer_t buffer = NULL;
+    int32_t status = buft->table->alloc_buffer(buft, size, &buffer);
+    if (status == GGML_HOST_OUT_OF_MEMORY)
         device_fail_unless_told(told, GGML_HOST_OUT_OF_MEMORY,
                                 "%s: %s could not allocate %zu bytes", function, label, size);
-        return NULL;
-    }
+    if (device_answer(status, told, function, label) != GGML_HOST_OK) return NULL;
+    if (!device_buffer_usable(function, label, buffer)) return NULL;
     if (buffer->size >= size) return buffer;
     const size_t got = buffer->size;
     ggml_backend_buffer_free(buffer);

@@ -16,7 +16,7 @@ const char *device_label(ggml_backend_dev_t device) {
 
 const char *device_buft_label(ggml_backend_buffer_type_t buft) {
     if (!buft) return "NULL";
-    return named(buft->iface.get_name ? buft->iface.get_name(buft) : NULL);
+    return named(buft->table && buft->table->get_name ? buft->table->get_name(buft) : NULL);
 }
 
 const char *device_stream_label(ggml_backend_t backend) {
@@ -100,6 +100,17 @@ enum ggml_status device_status(enum ggml_status status, unsigned long told, cons
     return GGML_STATUS_FAILED;
 }
 
+bool device_buffer_usable(const char *function, const char *label, ggml_backend_buffer_t buffer) {
+    const struct ggml_buffer_table *table = buffer ? buffer->table : NULL;
+    if (table && table->size >= offsetof(struct ggml_buffer_table, reserved) && table->free &&
+        table->get_base)
+        return true;
+    ggml_fail(GGML_HOST_BAD_PLUGIN, "%s: %s made %s", function, label,
+              buffer ? "a buffer without a table, or with one that lacks free or get_base"
+                     : "no buffer, and says that it did");
+    return false;
+}
+
 void device_live_settle(void **slot, ggml_backend_dev_t device) {
     if (slot && !*slot) {
         *slot = device;
@@ -111,8 +122,8 @@ void device_live_settle(void **slot, ggml_backend_dev_t device) {
 static void find_range(struct device_host_range *range, ggml_backend_buffer_t buffer) {
     ggml_backend_buffer_type_t buft = buffer->buft;
     *range = (struct device_host_range){.buffer = buffer};
-    if (!buft || !buft->iface.is_host || !buft->iface.is_host(buft)) return;
-    const void *base = buffer->iface.get_base ? buffer->iface.get_base(buffer) : NULL;
+    if (!buft || !buft->table->is_host || !buft->table->is_host(buft)) return;
+    const void *base = buffer->table->get_base ? buffer->table->get_base(buffer) : NULL;
     if (!base || buffer->size > UINTPTR_MAX - (uintptr_t)base) return;
     range->begin = (uintptr_t)base;
     range->end = (uintptr_t)base + buffer->size;

@@ -44,6 +44,15 @@ enum ggml_status device_status(enum ggml_status status, unsigned long told, cons
 // once.
 void device_live_settle(void **slot, ggml_backend_dev_t device);
 
+// Whether a buffer type has a table of this contract. Nothing is recorded.
+static inline bool device_buft_usable(const struct ggml_backend_buffer_type *buft) {
+    return buft && buft->table &&
+           buft->table->size >= offsetof(struct ggml_buffer_type_table, reserved);
+}
+
+// Whether a buffer that a plugin has made can be called; records that it can't.
+bool device_buffer_usable(const char *function, const char *label, ggml_backend_buffer_t buffer);
+
 // Whether the buffer belongs to a device that is made of several ones.
 bool device_buft_is_meta(ggml_backend_buffer_type_t buft);
 

@@ -119,16 +119,18 @@ ggml_backend_buffer_type_t ggml_backend_dev_buffer_type(ggml_backend_dev_t devic
     if (!device_given(device, __func__, "device")) return NULL;
     ggml_backend_buffer_type_t buft =
         device->iface.get_buffer_type ? device->iface.get_buffer_type(device) : NULL;
-    if (!buft) {
-        ggml_fail(GGML_HOST_BAD_PLUGIN, "%s: device %s has no buffer type", __func__,
-                  device_label(device));
+    if (!device_buft_usable(buft)) {
+        ggml_fail(GGML_HOST_BAD_PLUGIN, "%s: device %s has no buffer type, or one without a table",
+                  __func__, device_label(device));
     }
-    return buft;
+    return device_buft_usable(buft) ? buft : NULL;
 }
 
 ggml_backend_buffer_type_t ggml_backend_dev_host_buffer_type(ggml_backend_dev_t device) {
     if (!device_given(device, __func__, "device")) return NULL;
-    return device->iface.get_host_buffer_type ? device->iface.get_host_buffer_type(device) : NULL;
+    ggml_backend_buffer_type_t buft =
+        device->iface.get_host_buffer_type ? device->iface.get_host_buffer_type(device) : NULL;
+    return device_buft_usable(buft) ? buft : NULL;
 }
 
 ggml_backend_buffer_t ggml_backend_dev_buffer_from_host_ptr(ggml_backend_dev_t device, void *ptr,
@@ -144,6 +146,7 @@ ggml_backend_buffer_t ggml_backend_dev_buffer_from_host_ptr(ggml_backend_dev_t d
     host_live_add(device);
     ggml_backend_buffer_t buffer =
         device->iface.buffer_from_host_ptr(device, ptr, size, max_tensor_size);
+    if (buffer && !device_buffer_usable(__func__, label, buffer)) buffer = NULL;
     device_live_settle(buffer ? &buffer->host : NULL, device);
     if (!buffer) {
         device_fail_unless_told(told, GGML_HOST_FAILED,

@@ -14,12 +14,14 @@ static void multi_free(ggml_backend_buffer_t buffer) {
     for (size_t i = 0; i < multi->n_members; ++i)
         ggml_backend_buffer_free(multi->members[i]);
     ggml_mem_free(multi);
+    ggml_sdk_buffer_free(buffer);
 }
 
-static void multi_clear(ggml_backend_buffer_t buffer, uint8_t value) {
+static int32_t multi_clear(ggml_backend_buffer_t buffer, uint8_t value) {
     struct multi_buffer *multi = buffer->context;
     for (size_t i = 0; i < multi->n_members; ++i)
         ggml_backend_buffer_clear(multi->members[i], value);
+    return GGML_HOST_OK;
 }
 
 // Adds up the members' sizes; false after recording what is wrong.
@@ -49,8 +51,9 @@ static struct multi_buffer *multi_new(ggml_backend_buffer_t *buffers, size_t n_b
 
 ggml_backend_buffer_t ggml_backend_multi_buffer_alloc_buffer(ggml_backend_buffer_t *buffers,
                                                              size_t n_buffers) {
-    static const struct ggml_backend_buffer_i iface = {
-        .free_buffer = multi_free,
+    static const struct ggml_buffer_table table = {
+        .size = sizeof(table),
+        .free = multi_free,
         .clear = multi_clear,
     };
     size_t size;
@@ -62,13 +65,13 @@ ggml_backend_buffer_t ggml_backend_multi_buffer_alloc_buffer(ggml_backend_buffer
                   n_buffers);
         return NULL;
     }
-    ggml_backend_buffer_t buffer = ggml_backend_buffer_init(buffers[0]->buft, iface, multi, size);
+    ggml_backend_buffer_t buffer = ggml_sdk_buffer_new(buffers[0]->buft, &table, multi, size);
     if (!buffer) ggml_mem_free(multi);
     return buffer;
 }
 
 bool ggml_backend_buffer_is_multi_buffer(ggml_backend_buffer_t buffer) {
-    return device_given(buffer, __func__, "buffer") && buffer->iface.free_buffer == multi_free;
+    return device_given(buffer, __func__, "buffer") && buffer->table->free == multi_free;
 }
 
 void ggml_backend_multi_buffer_set_usage(ggml_backend_buffer_t buffer,

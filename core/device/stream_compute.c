@@ -54,7 +54,7 @@ static bool node_usable(const struct graph_check *check, int i, const struct ggm
 static bool is_on_host(ggml_backend_dev_t device) {
     if (!device || !device->iface.get_buffer_type) return true;
     ggml_backend_buffer_type_t buft = device->iface.get_buffer_type(device);
-    return buft && buft->iface.is_host && buft->iface.is_host(buft);
+    return device_buft_usable(buft) && buft->table->is_host && buft->table->is_host(buft);
 }
 
 static bool graph_usable(const char *function, ggml_backend_t backend,

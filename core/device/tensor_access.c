@@ -43,8 +43,8 @@ static bool has_memory(const char *function, const struct ggml_tensor *tensor) {
 size_t tensor_access_unit(const struct ggml_tensor *tensor) {
     const struct ggml_backend_buffer_type *buft = device_tensor_buffer(tensor)->buft;
     const size_t unit =
-        buft->iface.get_access_unit
-            ? buft->iface.get_access_unit(device_tensor_buffer(tensor)->buft, tensor)
+        buft->table->get_access_unit
+            ? buft->table->get_access_unit(device_tensor_buffer(tensor)->buft, tensor)
             : 1;
     return unit > 0 ? unit : 1;
 }
@@ -85,14 +85,23 @@ ggml_backend_buffer_t tensor_access_buffer(const char *function, const struct gg
     return NULL;
 }
 
+// Whether an optional entry has done it, be it to fail: otherwise it did nothing.
+static bool answered(const char *function, const char *label, unsigned long told, int32_t status) {
+    if (status == GGML_HOST_UNSUPPORTED && ggml_fail_count() == told) return false;
+    device_answer(status, told, function, label);
+    return true;
+}
+
 void ggml_backend_tensor_set(struct ggml_tensor *tensor, const void *data, size_t offset,
                              size_t size) {
     const struct tensor_pieces pieces = {offset, size, 1, 0, 0};
     ggml_backend_buffer_t buffer = tensor_access_buffer(__func__, tensor, data, &pieces);
     if (!buffer) return;
     const char *label = device_buft_label(buffer->buft);
-    if (!device_offers(buffer->iface.set_tensor != NULL, __func__, label, "set_tensor")) return;
-    buffer->iface.set_tensor(buffer, tensor, data, offset, size);
+    if (!device_offers(buffer->table->set_tensor != NULL, __func__, label, "set_tensor")) return;
+    const unsigned long told = ggml_fail_count();
+    device_answer(buffer->table->set_tensor(buffer, tensor, data, offset, size), told, __func__,
+                  label);
 }
 
 void ggml_backend_tensor_get(const struct ggml_tensor *tensor, void *data, size_t offset,
@@ -101,8 +110,10 @@ void ggml_backend_tensor_get(const struct ggml_tensor *tensor, void *data, size_
     ggml_backend_buffer_t buffer = tensor_access_buffer(__func__, tensor, data, &pieces);
     if (!buffer) return;
     const char *label = device_buft_label(buffer->buft);
-    if (!device_offers(buffer->iface.get_tensor != NULL, __func__, label, "get_tensor")) return;
-    buffer->iface.get_tensor(buffer, tensor, data, offset, size);
+    if (!device_offers(buffer->table->get_tensor != NULL, __func__, label, "get_tensor")) return;
+    const unsigned long told = ggml_fail_count();
+    device_answer(buffer->table->get_tensor(buffer, tensor, data, offset, size), told, __func__,
+                  label);
 }
 
 void ggml_backend_tensor_set_2d(struct ggml_tensor *tensor, const void *data, size_t offset,
@@ -111,16 +122,18 @@ void ggml_backend_tensor_set_2d(struct ggml_tensor *tensor, const void *data, si
     const struct tensor_pieces pieces = {offset, size, n_copies, stride_tensor, stride_data};
     ggml_backend_buffer_t buffer = tensor_access_buffer(__func__, tensor, data, &pieces);
     if (!buffer) return;
-    if (n_copies > 1 && buffer->iface.set_tensor_2d) {
-        buffer->iface.set_tensor_2d(buffer, tensor, data, offset, size, n_copies, stride_tensor,
-                                    stride_data);
-        return;
-    }
     const char *label = device_buft_label(buffer->buft);
-    if (!device_offers(buffer->iface.set_tensor != NULL, __func__, label, "set_tensor")) return;
-    for (size_t i = 0; i < n_copies; ++i) {
-        buffer->iface.set_tensor(buffer, tensor, (const char *)data + i * stride_data,
-                                 offset + i * stride_tensor, size);
+    const unsigned long told = ggml_fail_count();
+    if (n_copies > 1 && buffer->table->set_tensor_2d) {
+        const int32_t status = buffer->table->set_tensor_2d(buffer, tensor, data, offset, size,
+                                                            n_copies, stride_tensor, stride_data);
+        if (answered(__func__, label, told, status)) return;
+    }
+    if (!device_offers(buffer->table->set_tensor != NULL, __func__, label, "set_tensor")) return;
+    for (size_t i = 0; i < n_copies && ggml_fail_count() == told; ++i) {
+        const int32_t status = buffer->table->set_tensor(
+            buffer, tensor, (const char *)data + i * stride_data, offset + i * stride_tensor, size);
+        device_answer(status, told, __func__, label);
     }
 }
 
@@ -130,27 +143,33 @@ void ggml_backend_tensor_get_2d(const struct ggml_tensor *tensor, void *data, si
     const struct tensor_pieces pieces = {offset, size, n_copies, stride_tensor, stride_data};
     ggml_backend_buffer_t buffer = tensor_access_buffer(__func__, tensor, data, &pieces);
     if (!buffer) return;
-    if (n_copies > 1 && buffer->iface.get_tensor_2d) {
-        buffer->iface.get_tensor_2d(buffer, tensor, data, offset, size, n_copies, stride_tensor,
-                                    stride_data);
-        return;
-    }
     const char *label = device_buft_label(buffer->buft);
-    if (!device_offers(buffer->iface.get_tensor != NULL, __func__, label, "get_tensor")) return;
-    for (size_t i = 0; i < n_copies; ++i) {
-        buffer->iface.get_tensor(buffer, tensor, (char *)data + i * stride_data,
-                                 offset + i * stride_tensor, size);
+    const unsigned long told = ggml_fail_count();
+    if (n_copies > 1 && buffer->table->get_tensor_2d) {
+        const int32_t status = buffer->table->get_tensor_2d(buffer, tensor, data, offset, size,
+                                                            n_copies, stride_tensor, stride_data);
+        if (answered(__func__, label, told, status)) return;
+    }
+    if (!device_offers(buffer->table->get_tensor != NULL, __func__, label, "get_tensor")) return;
+    for (size_t i = 0; i < n_copies && ggml_fail_count() == told; ++i) {
+        const int32_t status = buffer->table->get_tensor(
+            buffer, tensor, (char *)data + i * stride_data, offset + i * stride_tensor, size);
+        device_answer(status, told, __func__, label);
     }
 }
 
-static void fill_in_pieces(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor, uint8_t value,
-                           size_t offset, size_t size) {
+static void fill_in_pieces(const char *function, ggml_backend_buffer_t buffer,
+                           struct ggml_tensor *tensor, uint8_t value, size_t offset, size_t size) {
     uint8_t piece[FILL_BYTES];
+    int32_t status = GGML_HOST_OK;
+    const unsigned long told = ggml_fail_count();
     memset(piece, value, sizeof(piece));
-    for (size_t done = 0; done < size; done += MIN(sizeof(piece), size - done)) {
-        buffer->iface.set_tensor(buffer, tensor, piece, offset + done,
-                                 MIN(sizeof(piece), size - done));
+    for (size_t done = 0; done < size && status == GGML_HOST_OK;) {
+        const size_t n = MIN(sizeof(piece), size - done);
+        status = buffer->table->set_tensor(buffer, tensor, piece, offset + done, n);
+        done += n;
     }
+    device_answer(status, told, function, device_buft_label(buffer->buft));
 }
 
 void ggml_backend_tensor_memset(struct ggml_tensor *tensor, uint8_t value, size_t offset,
@@ -158,12 +177,13 @@ void ggml_backend_tensor_memset(struct ggml_tensor *tensor, uint8_t value, size_
     const struct tensor_pieces pieces = {offset, size, 1, 0, 0};
     ggml_backend_buffer_t buffer = tensor_access_buffer(__func__, tensor, &value, &pieces);
     if (!buffer) return;
-    if (buffer->iface.memset_tensor) {
-        buffer->iface.memset_tensor(buffer, tensor, value, offset, size);
-        return;
-    }
     const char *label = device_buft_label(buffer->buft);
-    const bool in_pieces = buffer->iface.set_tensor && tensor_access_unit(tensor) == 1;
+    if (buffer->table->memset_tensor) {
+        const unsigned long told = ggml_fail_count();
+        const int32_t status = buffer->table->memset_tensor(buffer, tensor, value, offset, size);
+        if (answered(__func__, label, told, status)) return;
+    }
+    const bool in_pieces = buffer->table->set_tensor && tensor_access_unit(tensor) == 1;
     if (!device_offers(in_pieces, __func__, label, "memset_tensor")) return;
-    fill_in_pieces(buffer, tensor, value, offset, size);
+    fill_in_pieces(__func__, buffer, tensor, value, offset, size);
 }

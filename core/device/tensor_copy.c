@@ -44,10 +44,20 @@ static bool copyable(const char *function, const struct ggml_tensor *src, struct
     return allocated(function, "source", src) && allocated(function, "destination", dst);
 }
 
+// UNSUPPORTED if the buffer can't; any other failure is recorded.
+static enum ggml_host_status copy_directly(const char *function, ggml_backend_buffer_t buffer,
+                                           const struct ggml_tensor *src, struct ggml_tensor *dst) {
+    if (!buffer->table->cpy_tensor) return GGML_HOST_UNSUPPORTED;
+    const unsigned long told = ggml_fail_count();
+    const int32_t status = buffer->table->cpy_tensor(buffer, src, dst);
+    if (status == GGML_HOST_UNSUPPORTED && ggml_fail_count() == told) return GGML_HOST_UNSUPPORTED;
+    return device_answer(status, told, function, device_buft_label(buffer->buft));
+}
+
 bool ggml_backend_buffer_copy_tensor(const struct ggml_tensor *src, struct ggml_tensor *dst) {
     if (!copyable(__func__, src, dst)) return false;
     ggml_backend_buffer_t buffer = device_tensor_buffer(dst);
-    return buffer->iface.cpy_tensor && buffer->iface.cpy_tensor(buffer, src, dst);
+    return copy_directly(__func__, buffer, src, dst) == GGML_HOST_OK;
 }
 
 // In whole blocks of the type, because a device may store them rearranged.
@@ -87,7 +97,8 @@ void ggml_backend_tensor_copy(const struct ggml_tensor *src, struct ggml_tensor 
         ggml_backend_tensor_set(dst, src->data, 0, ggml_nbytes(src));
     } else if (ggml_backend_buffer_is_host(device_tensor_buffer(dst))) {
         ggml_backend_tensor_get(src, dst->data, 0, ggml_nbytes(src));
-    } else if (!ggml_backend_buffer_copy_tensor(src, dst)) {
+    } else if (copy_directly(__func__, device_tensor_buffer(dst), src, dst) ==
+               GGML_HOST_UNSUPPORTED) {
         copy_through_host(src, dst);
     }
 }

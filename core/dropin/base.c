@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "ggml-backend.h"
+#include "ggml-impl.h"
 #include "gguf/gguf_impl.h"
 #include "quant/block_q8_k.h"
 
@@ -106,4 +107,17 @@ bool ggml_backend_buft_is_meta(ggml_backend_buffer_type_t buft) {
 DROPIN_API bool ggml_backend_buffer_is_meta(ggml_backend_buffer_t buffer);
 bool ggml_backend_buffer_is_meta(ggml_backend_buffer_t buffer) {
     return ggml_backend_buft_is_meta(ggml_backend_buffer_get_type(buffer));
+}
+
+// --- buffers of backends -------------------------------------------------------------------------
+
+// Called by backends alone, with a table of ggml's by value: their objects are not this library's.
+// NULL, after logging what to do instead. [any-thread]
+DROPIN_API ggml_backend_buffer_t ggml_backend_buffer_init(ggml_backend_buffer_type_t buft, ...);
+ggml_backend_buffer_t ggml_backend_buffer_init(ggml_backend_buffer_type_t buft, ...) {
+    (void)buft;
+    ggml_log_internal(GGML_LOG_LEVEL_ERROR,
+                      "ggml_backend_buffer_init: a backend that was built for ggml is loaded by "
+                      "GGML_FOREIGN_PATH, not linked\n");
+    return NULL;
 }

@@ -121,8 +121,8 @@ static inline uint8_t plan_traits(const struct ggml_tensor *tensor) {
 
 // Bytes that a buffer of this type keeps for the tensor.
 static inline size_t plan_size(const struct gallocr_pool *pool, const struct ggml_tensor *tensor) {
-    return pool->buft->iface.get_alloc_size ? ggml_backend_buft_get_alloc_size(pool->buft, tensor)
-                                            : ggml_nbytes(tensor);
+    return pool->buft->table->get_alloc_size ? ggml_backend_buft_get_alloc_size(pool->buft, tensor)
+                                             : ggml_nbytes(tensor);
 }
 
 // Whether a node may overwrite a source of its own layout.

@@ -31,7 +31,7 @@ static inline bool place_at(struct use *use, struct plan_entry *entry, ggml_back
     entry->tensor->buffer = buffer;
     entry->tensor->data = base + entry->offset;
     entry->placed = use->any_placed = true;
-    if (!buffer->iface.init_tensor) return true;
+    if (!buffer->table->init_tensor) return true;
     return ggml_backend_buffer_init_tensor(buffer, entry->tensor) == GGML_STATUS_SUCCESS ||
            fail(use);
 }
@@ -54,7 +54,7 @@ static inline bool place_view(struct use *use, struct plan_entry *entry) {
     if (view->buffer || !owner->buffer || use->compare_only) return true;
     entry->placed = true;
     if (owner->data && view->view_offs <= owner->buffer->size &&
-        !owner->buffer->iface.init_tensor) {
+        !owner->buffer->table->init_tensor) {
         view->buffer = owner->buffer;
         view->data = (char *)owner->data + view->view_offs;
         return true;
@@ -170,7 +170,7 @@ static bool is_reset_needed(const struct ggml_gallocr *galloc) {
     for (int i = 0; i < galloc->n_pools; ++i) {
         const struct gallocr_pool *pool = &galloc->pools[i];
         for (int32_t k = 0; k < pool->n_chunks; ++k) {
-            needed |= pool->chunks[k] && pool->chunks[k]->iface.reset;
+            needed |= pool->chunks[k] && pool->chunks[k]->table->reset;
         }
     }
     return needed;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "device/check.h"
 #include "base/status.h"
 #include "ggml-backend-impl.h"
 #include "host/host_table.h"
@@ -139,7 +140,7 @@ static enum ggml_backend_dev_type known_type(enum ggml_backend_dev_type type) {
 static bool works_in_host_memory(ggml_backend_dev_t device) {
     ggml_backend_buffer_type_t buft =
         device->iface.get_buffer_type ? device->iface.get_buffer_type(device) : NULL;
-    return buft && buft->iface.is_host && buft->iface.is_host(buft);
+    return device_buft_usable(buft) && buft->table->is_host && buft->table->is_host(buft);
 }
 
 static enum ggml_host_status add_device(struct host_plugin *plugin, struct device_list *list,

@@ -19,31 +19,40 @@ static bool usable(ggml_backend_buffer_t buffer) {
     return channel_usable(&((struct isolated_buffer *)buffer->context)->device->channel);
 }
 
-static void shared_set(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor, const void *data,
-                       size_t offset, size_t size) {
-    if (usable(buffer)) memmove((char *)tensor->data + offset, data, size);
+static int32_t shared_set(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor,
+                          const void *data, size_t offset, size_t size) {
+    if (!usable(buffer)) return ggml_last_status();
+    memmove((char *)tensor->data + offset, data, size);
+    return GGML_HOST_OK;
 }
 
-static void shared_get(ggml_backend_buffer_t buffer, const struct ggml_tensor *tensor, void *data,
-                       size_t offset, size_t size) {
-    if (usable(buffer)) memmove(data, (const char *)tensor->data + offset, size);
+static int32_t shared_get(ggml_backend_buffer_t buffer, const struct ggml_tensor *tensor,
+                          void *data, size_t offset, size_t size) {
+    if (!usable(buffer)) return ggml_last_status();
+    memmove(data, (const char *)tensor->data + offset, size);
+    return GGML_HOST_OK;
 }
 
-static void shared_memset(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor, uint8_t value,
-                          size_t offset, size_t size) {
-    if (usable(buffer)) memset((char *)tensor->data + offset, value, size);
+static int32_t shared_memset(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor,
+                             uint8_t value, size_t offset, size_t size) {
+    if (!usable(buffer)) return ggml_last_status();
+    memset((char *)tensor->data + offset, value, size);
+    return GGML_HOST_OK;
 }
 
-static bool shared_copy(ggml_backend_buffer_t buffer, const struct ggml_tensor *src,
-                        struct ggml_tensor *dst) {
-    if (!ggml_backend_buffer_is_host(device_tensor_buffer(src)) || !usable(buffer)) return false;
+static int32_t shared_copy(ggml_backend_buffer_t buffer, const struct ggml_tensor *src,
+                           struct ggml_tensor *dst) {
+    if (!ggml_backend_buffer_is_host(device_tensor_buffer(src))) return GGML_HOST_UNSUPPORTED;
+    if (!usable(buffer)) return ggml_last_status();
     memmove(dst->data, src->data, ggml_nbytes(src));
-    return true;
+    return GGML_HOST_OK;
 }
 
-static void shared_clear(ggml_backend_buffer_t buffer, uint8_t value) {
+static int32_t shared_clear(ggml_backend_buffer_t buffer, uint8_t value) {
     const struct isolated_buffer *isolated = buffer->context;
-    if (usable(buffer)) memset(isolated->memory.data, value, buffer->size);
+    if (!usable(buffer)) return ggml_last_status();
+    memset(isolated->memory.data, value, buffer->size);
+    return GGML_HOST_OK;
 }
 
 // --- memory of the device's own ------------------------------------------------------------------
@@ -64,8 +73,8 @@ static size_t piece_size(const struct ggml_tensor *tensor, size_t left) {
     return MIN(left, PIECE_BYTES / block * block);
 }
 
-static void own_set(ggml_backend_buffer_t handle, struct ggml_tensor *tensor, const void *data,
-                    size_t offset, size_t size) {
+static int32_t own_set(ggml_backend_buffer_t handle, struct ggml_tensor *tensor, const void *data,
+                       size_t offset, size_t size) {
     const struct isolated_buffer *buffer = handle->context;
     struct channel *channel = &buffer->device->channel;
     for (size_t done = 0; done < size;) {
@@ -77,13 +86,14 @@ static void own_set(ggml_backend_buffer_t handle, struct ggml_tensor *tensor, co
         if (bytes) memcpy(bytes, (const char *)data + done, piece);
         const bool set = bytes && channel_call(channel, &request, -1, NULL) == GGML_HOST_OK;
         channel_unlock(channel);
-        if (!set) return;
+        if (!set) return ggml_last_status();
         done += piece;
     }
+    return GGML_HOST_OK;
 }
 
-static void own_get(ggml_backend_buffer_t handle, const struct ggml_tensor *tensor, void *data,
-                    size_t offset, size_t size) {
+static int32_t own_get(ggml_backend_buffer_t handle, const struct ggml_tensor *tensor, void *data,
+                       size_t offset, size_t size) {
     const struct isolated_buffer *buffer = handle->context;
     struct channel *channel = &buffer->device->channel;
     for (size_t done = 0; done < size;) {
@@ -95,51 +105,56 @@ static void own_get(ggml_backend_buffer_t handle, const struct ggml_tensor *tens
         const bool got = bytes && channel_call(channel, &request, -1, NULL) == GGML_HOST_OK;
         if (got) memcpy((char *)data + done, bytes, piece);
         channel_unlock(channel);
-        if (!got) return;
+        if (!got) return ggml_last_status();
         done += piece;
     }
+    return GGML_HOST_OK;
 }
 
-static void own_memset(ggml_backend_buffer_t handle, struct ggml_tensor *tensor, uint8_t value,
-                       size_t offset, size_t size) {
+static int32_t own_memset(ggml_backend_buffer_t handle, struct ggml_tensor *tensor, uint8_t value,
+                          size_t offset, size_t size) {
     const struct isolated_buffer *buffer = handle->context;
     struct channel *channel = &buffer->device->channel;
     struct isolate_request request = {
         .kind = ISOLATE_TENSOR_MEMSET, .offset = offset, .size = size, .flag = value};
     channel_lock(channel);
-    if (describe(buffer, tensor, 0)) channel_call(channel, &request, -1, NULL);
+    const enum ggml_host_status status = describe(buffer, tensor, 0)
+                                             ? channel_call(channel, &request, -1, NULL)
+                                             : ggml_last_status();
     channel_unlock(channel);
+    return status;
 }
 
 // Between tensors of this device; others go through the host.
-static bool own_copy(ggml_backend_buffer_t handle, const struct ggml_tensor *src,
-                     struct ggml_tensor *dst) {
+static int32_t own_copy(ggml_backend_buffer_t handle, const struct ggml_tensor *src,
+                        struct ggml_tensor *dst) {
     const struct isolated_buffer *buffer = handle->context;
     struct channel *channel = &buffer->device->channel;
     struct isolate_request request = {.kind = ISOLATE_TENSOR_COPY};
-    if (!isolated_buffer_of(buffer->device, src)) return false;
+    if (!isolated_buffer_of(buffer->device, src)) return GGML_HOST_UNSUPPORTED;
     channel_lock(channel);
     char *second = describe(buffer, src, sizeof(struct isolate_tensor));
     if (second) encode_tensor(buffer->device, dst, (struct isolate_tensor *)second);
-    const bool copied = second && channel_call(channel, &request, -1, NULL) == GGML_HOST_OK;
+    const enum ggml_host_status status =
+        second ? channel_call(channel, &request, -1, NULL) : ggml_last_status();
     channel_unlock(channel);
-    return copied;
+    return status;
 }
 
-static void own_clear(ggml_backend_buffer_t handle, uint8_t value) {
+static int32_t own_clear(ggml_backend_buffer_t handle, uint8_t value) {
     const struct isolated_buffer *buffer = handle->context;
     struct isolate_request request = {
         .kind = ISOLATE_BUFFER_CLEAR, .id = buffer->id, .flag = value};
-    channel_ask(&buffer->device->channel, &request, -1);
+    return channel_ask(&buffer->device->channel, &request, -1);
 }
 
 // --- both ----------------------------------------------------------------------------------------
 
-static void set_usage(ggml_backend_buffer_t handle, enum ggml_backend_buffer_usage usage) {
+static int32_t set_usage(ggml_backend_buffer_t handle, enum ggml_backend_buffer_usage usage) {
     const struct isolated_buffer *buffer = handle->context;
     struct isolate_request request = {
         .kind = ISOLATE_BUFFER_USAGE, .id = buffer->id, .flag = (uint32_t)usage};
-    channel_ask(&buffer->device->channel, &request, -1);
+    return channel_ask(&buffer->device->channel, &request, -1);
 }
 
 // --- buffers -------------------------------------------------------------------------------------
@@ -149,8 +164,7 @@ static void *buffer_base(ggml_backend_buffer_t buffer) {
 }
 
 // A process that is gone has freed its side; nothing is recorded then.
-static void buffer_free(ggml_backend_buffer_t handle) {
-    struct isolated_buffer *buffer = handle->context;
+static void end_buffer(struct isolated_buffer *buffer) {
     struct isolated_device *device = buffer->device;
     struct isolate_request request = {.kind = ISOLATE_BUFFER_FREE, .id = buffer->id};
     struct ggml_saved_error saved;
@@ -165,8 +179,14 @@ static void buffer_free(ggml_backend_buffer_t handle) {
     atomic_fetch_sub(&device->n_alive, 1);
 }
 
-static const struct ggml_backend_buffer_i shared_interface = {
-    .free_buffer = buffer_free,
+static void buffer_free(ggml_backend_buffer_t handle) {
+    end_buffer(handle->context);
+    ggml_sdk_buffer_free(handle);
+}
+
+static const struct ggml_buffer_table shared_table = {
+    .size = sizeof(shared_table),
+    .free = buffer_free,
     .get_base = buffer_base,
     .memset_tensor = shared_memset,
     .set_tensor = shared_set,
@@ -176,8 +196,9 @@ static const struct ggml_backend_buffer_i shared_interface = {
     .set_usage = set_usage,
 };
 
-static const struct ggml_backend_buffer_i own_interface = {
-    .free_buffer = buffer_free,
+static const struct ggml_buffer_table own_table = {
+    .size = sizeof(own_table),
+    .free = buffer_free,
     .get_base = buffer_base,
     .memset_tensor = own_memset,
     .set_tensor = own_set,
@@ -190,7 +211,7 @@ static const struct ggml_backend_buffer_i own_interface = {
 struct isolated_buffer *isolated_buffer_of(const struct isolated_device *device,
                                            const struct ggml_tensor *tensor) {
     ggml_backend_buffer_t buffer = device_tensor_buffer(tensor);
-    return buffer && buffer->buft == &device->buft && buffer->iface.get_base == buffer_base
+    return buffer && buffer->buft == &device->buft && buffer->table->get_base == buffer_base
                ? buffer->context
                : NULL;
 }
@@ -207,16 +228,16 @@ static enum ggml_host_status reserve_addresses(size_t size, struct shared_memory
     return GGML_HOST_OK;
 }
 
-static ggml_backend_buffer_t type_alloc(ggml_backend_buffer_type_t buft, size_t size) {
+static int32_t type_alloc(ggml_backend_buffer_type_t buft, size_t size,
+                          ggml_backend_buffer_t *out_buffer) {
     struct isolated_device *device = buft->context;
     const bool own = device->memory == ISOLATE_MEMORY_OWN;
     struct isolated_buffer *buffer = NULL;
-    ggml_backend_buffer_t handle = NULL;
-    if (!channel_usable(&device->channel)) return NULL;
+    if (!channel_usable(&device->channel)) return ggml_last_status();
     buffer = ggml_mem_calloc(1, sizeof(*buffer));
     if (!buffer) {
-        ggml_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for a buffer of %s", device->channel.name);
-        return NULL;
+        return ggml_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for a buffer of %s",
+                         device->channel.name);
     }
     buffer->device = device;
     buffer->id = atomic_fetch_add(&device->next_id, 1) + 1;
@@ -232,15 +253,14 @@ static ggml_backend_buffer_t type_alloc(ggml_backend_buffer_type_t buft, size_t 
     if (buffer->memory.fd >= 0) close(buffer->memory.fd);
     buffer->memory.fd = -1;
     atomic_fetch_add(&device->n_alive, 1);
-    handle = ggml_backend_buffer_init(buft, own ? own_interface : shared_interface, buffer, size);
-    if (handle) return handle;
-    struct ggml_backend_buffer stand_in = {.context = buffer};
-    buffer_free(&stand_in);
-    return NULL;
+    *out_buffer = ggml_sdk_buffer_new(buft, own ? &own_table : &shared_table, buffer, size);
+    if (*out_buffer) return GGML_HOST_OK;
+    end_buffer(buffer);
+    return GGML_HOST_OUT_OF_MEMORY;
 fail:
     shared_memory_free(&buffer->memory);
     ggml_mem_free(buffer);
-    return NULL;
+    return status;
 }
 
 // --- type ----------------------------------------------------------------------------------------
@@ -269,14 +289,19 @@ static bool type_is_host(ggml_backend_buffer_type_t buft) {
     return device_of(buft)->memory != ISOLATE_MEMORY_OWN;
 }
 
+static const struct ggml_buffer_type_table type_table = {
+    .size = sizeof(type_table),
+    .get_name = type_name,
+    .alloc_buffer = type_alloc,
+    .get_alignment = type_alignment,
+    .get_max_size = type_max_size,
+    .get_alloc_size = type_alloc_size,
+    .is_host = type_is_host,
+};
+
 void isolated_buft_init(struct isolated_device *device) {
     device->buft = (struct ggml_backend_buffer_type){
-        .iface = {.get_name = type_name,
-                  .alloc_buffer = type_alloc,
-                  .get_alignment = type_alignment,
-                  .get_max_size = type_max_size,
-                  .get_alloc_size = type_alloc_size,
-                  .is_host = type_is_host},
+        .table = &type_table,
         .device = &device->base,
         .context = device,
     };

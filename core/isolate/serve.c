@@ -153,8 +153,9 @@ static void *host_base(ggml_backend_buffer_t buffer) {
 
 // The host's own type of memory, but shared.
 static ggml_backend_buffer_t host_buffer(void *data, size_t size) {
-    const struct ggml_backend_buffer_i iface = {.get_base = host_base};
-    return ggml_backend_buffer_init(ggml_backend_cpu_buffer_type(), iface, data, size);
+    static const struct ggml_buffer_table table = {
+        .size = sizeof(table), .free = ggml_sdk_buffer_free, .get_base = host_base};
+    return ggml_sdk_buffer_new(ggml_backend_cpu_buffer_type(), &table, data, size);
 }
 
 static enum ggml_host_status new_buffer(struct server *server,

@@ -19,7 +19,7 @@ bool sched_reset_buffers(struct ggml_backend_sched *sched) {
         sched->bases[i].buffer = pool->chunks[0];
         sched->bases[i].address = ggml_backend_buffer_get_base(pool->chunks[0]);
         if (!sched->bases[i].address) return false;
-        sched->bases[i].plain = !pool->chunks[0]->iface.init_tensor;
+        sched->bases[i].plain = !pool->chunks[0]->table->init_tensor;
     }
     return true;
 }
@@ -42,7 +42,7 @@ static inline enum plan_result bind_at(const struct ggml_backend_sched *sched,
     const struct sched_base base = base_of(sched, place);
     if (!base.address) return PLAN_FAILED;
     sched_put(tensor, &base, place->offset);
-    if (!base.buffer->iface.init_tensor) return PLAN_USED;
+    if (!base.buffer->table->init_tensor) return PLAN_USED;
     const enum ggml_status status = ggml_backend_buffer_init_tensor(base.buffer, tensor);
     return status == GGML_STATUS_SUCCESS ? PLAN_USED : PLAN_FAILED;
 }

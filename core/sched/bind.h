@@ -18,7 +18,7 @@ static inline bool sched_put_view(const struct sched_item *item) {
     struct ggml_tensor *view = item->tensor;
     const struct ggml_tensor *owner = view->view_src;
     if (!owner->buffer || ((item->traits & SCHED_HAS_MEMORY) && view->buffer)) return true;
-    if (view->view_offs > owner->buffer->size || owner->buffer->iface.init_tensor) return false;
+    if (view->view_offs > owner->buffer->size || owner->buffer->table->init_tensor) return false;
     view->buffer = owner->buffer;
     view->data = (char *)owner->data + view->view_offs;
     return true;

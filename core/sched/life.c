@@ -126,7 +126,7 @@ static bool make_allocators(struct ggml_backend_sched *sched) {
         struct sched_stream *stream = &sched->streams[b];
         stream->plan = sched->galloc->pool_of[b];
         const struct gallocr_pool *pool = &sched->galloc->pools[stream->plan];
-        stream->asks_size = pool->buft->iface.get_alloc_size != NULL;
+        stream->asks_size = pool->buft->table->get_alloc_size != NULL;
         stream->alignment = pool->alignment;
     }
     return sched->pool_plans && sched->bases;

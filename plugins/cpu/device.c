@@ -84,7 +84,7 @@ static bool device_supports_op(ggml_backend_dev_t dev, const struct ggml_tensor 
 
 static bool device_supports_buft(ggml_backend_dev_t dev, ggml_backend_buffer_type_t buft) {
     (void)dev;
-    return buft->iface.is_host && buft->iface.is_host(buft);
+    return buft->table->is_host && buft->table->is_host(buft);
 }
 
 static const char *reg_name(ggml_backend_reg_t reg) {

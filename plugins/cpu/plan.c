@@ -20,7 +20,7 @@ static bool in_host_memory(const struct ggml_tensor *tensor) {
     const struct ggml_tensor *owner = tensor->view_src ? tensor->view_src : tensor;
     const ggml_backend_buffer_t buffer = tensor->buffer ? tensor->buffer : owner->buffer;
     if (!buffer || !buffer->buft) return true;
-    return buffer->buft->iface.is_host && buffer->buft->iface.is_host(buffer->buft);
+    return buffer->buft->table->is_host && buffer->buft->table->is_host(buffer->buft);
 }
 
 static enum ggml_status check_memory(const struct ggml_tensor *node) {

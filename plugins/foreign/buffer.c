@@ -15,18 +15,20 @@ static void buffer_free(ggml_backend_buffer_t buffer) {
     own->binary->base->buffer_free(own->theirs);
     foreign_unlock(own->binary);
     ggml_aligned_free(own, sizeof(*own));
+    ggml_sdk_buffer_free(buffer);
 }
 
 // Of an empty one, which the host makes, only the type is this plugin's.
 struct foreign_buffer *foreign_buffer_own(ggml_backend_buffer_t buffer) {
-    return buffer && buffer->iface.free_buffer == buffer_free ? buffer->context : NULL;
+    return buffer && buffer->table->free == buffer_free ? buffer->context : NULL;
 }
 
 void *foreign_buffer_theirs(const struct foreign_binary *binary, ggml_backend_buffer_t buffer) {
     struct foreign_buffer *own = foreign_buffer_own(buffer);
     if (own) {
         if (own->binary->base != binary->base) return NULL;
-        if (own->usage != buffer->usage) binary->base->buffer_set_usage(own->theirs, buffer->usage);
+        if (own->usage != buffer->usage)
+            binary->base->buffer_set_usage(own->theirs, (int)buffer->usage);
         own->usage = buffer->usage;
         return own->theirs;
     }
@@ -34,9 +36,14 @@ void *foreign_buffer_theirs(const struct foreign_binary *binary, ggml_backend_bu
     const struct foreign_buft *type = foreign_buft_own(buffer->buft);
     if (type) return type->binary->base == binary->base ? type->empty : NULL;
     const bool is_weights = buffer->usage == GGML_BACKEND_BUFFER_USAGE_WEIGHTS;
-    const bool is_host = buffer->buft->iface.is_host && buffer->buft->iface.is_host(buffer->buft);
+    const bool is_host = buffer->buft->table->is_host && buffer->buft->table->is_host(buffer->buft);
     return is_host ? binary->base->host_buffers[is_weights] : NULL;
 }
+
+// Whether the binary has this entry.
+#define is_offered(buffer, entry)                                                                  \
+    (foreign_entry(((const struct foreign_buffer *)(buffer)->context)->theirs,                     \
+                   ((const struct foreign_buffer *)(buffer)->context)->binary->layout->entry))
 
 static void *buffer_base(ggml_backend_buffer_t buffer) {
     const struct foreign_buffer *own = buffer->context;
@@ -45,49 +52,56 @@ static void *buffer_base(ggml_backend_buffer_t buffer) {
     return entry ? entry(own->theirs) : NULL;
 }
 
-static enum ggml_status buffer_init_tensor(ggml_backend_buffer_t buffer,
-                                           struct ggml_tensor *tensor) {
+static int32_t buffer_init_tensor(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor) {
     struct foreign_buffer *own = buffer->context;
     struct foreign_node node;
     typedef enum ggml_status (*entry_t)(void *, struct ggml_tensor *);
+    if (!is_offered(buffer, buffer_init_tensor)) return GGML_HOST_UNSUPPORTED;
     tensor->extra = NULL;
     struct ggml_tensor *shadow = foreign_shadow_node(own->binary, tensor, &node);
     const enum ggml_status status =
         FOREIGN_ENTRY(own->binary, own->theirs, buffer_init_tensor, entry_t)(own->theirs, shadow);
     tensor->extra = shadow->extra;
-    return status;
+    return ggml_entry_status(status);
 }
 
-static void buffer_memset_tensor(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor,
-                                 uint8_t value, size_t offset, size_t size) {
+static int32_t buffer_memset_tensor(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor,
+                                    uint8_t value, size_t offset, size_t size) {
+    if (!is_offered(buffer, buffer_memset_tensor)) return GGML_HOST_UNSUPPORTED;
     const struct foreign_buffer *own = buffer->context;
     struct foreign_shadow shadow;
     typedef void (*entry_t)(void *, struct ggml_tensor *, uint8_t, size_t, size_t);
     FOREIGN_ENTRY(own->binary, own->theirs, buffer_memset_tensor, entry_t)
     (own->theirs, foreign_shadow(own->binary, tensor, &shadow), value, offset, size);
+    return GGML_HOST_OK;
 }
 
-static void buffer_set_tensor(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor,
-                              const void *data, size_t offset, size_t size) {
+static int32_t buffer_set_tensor(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor,
+                                 const void *data, size_t offset, size_t size) {
+    if (!is_offered(buffer, buffer_set_tensor)) return GGML_HOST_UNSUPPORTED;
     const struct foreign_buffer *own = buffer->context;
     struct foreign_shadow shadow;
     typedef void (*entry_t)(void *, struct ggml_tensor *, const void *, size_t, size_t);
     FOREIGN_ENTRY(own->binary, own->theirs, buffer_set_tensor, entry_t)
     (own->theirs, foreign_shadow(own->binary, tensor, &shadow), data, offset, size);
+    return GGML_HOST_OK;
 }
 
-static void buffer_get_tensor(ggml_backend_buffer_t buffer, const struct ggml_tensor *tensor,
-                              void *data, size_t offset, size_t size) {
+static int32_t buffer_get_tensor(ggml_backend_buffer_t buffer, const struct ggml_tensor *tensor,
+                                 void *data, size_t offset, size_t size) {
+    if (!is_offered(buffer, buffer_get_tensor)) return GGML_HOST_UNSUPPORTED;
     const struct foreign_buffer *own = buffer->context;
     struct foreign_shadow shadow;
     typedef void (*entry_t)(void *, const struct ggml_tensor *, void *, size_t, size_t);
     FOREIGN_ENTRY(own->binary, own->theirs, buffer_get_tensor, entry_t)
     (own->theirs, foreign_shadow(own->binary, tensor, &shadow), data, offset, size);
+    return GGML_HOST_OK;
 }
 
-static void buffer_set_tensor_2d(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor,
-                                 const void *data, size_t offset, size_t size, size_t n_copies,
-                                 size_t stride_tensor, size_t stride_data) {
+static int32_t buffer_set_tensor_2d(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor,
+                                    const void *data, size_t offset, size_t size, size_t n_copies,
+                                    size_t stride_tensor, size_t stride_data) {
+    if (!is_offered(buffer, buffer_set_tensor_2d)) return GGML_HOST_UNSUPPORTED;
     const struct foreign_buffer *own = buffer->context;
     struct foreign_shadow shadow;
     typedef void (*entry_t)(void *, struct ggml_tensor *, const void *, size_t, size_t, size_t,
@@ -95,11 +109,13 @@ static void buffer_set_tensor_2d(ggml_backend_buffer_t buffer, struct ggml_tenso
     FOREIGN_ENTRY(own->binary, own->theirs, buffer_set_tensor_2d, entry_t)
     (own->theirs, foreign_shadow(own->binary, tensor, &shadow), data, offset, size, n_copies,
      stride_tensor, stride_data);
+    return GGML_HOST_OK;
 }
 
-static void buffer_get_tensor_2d(ggml_backend_buffer_t buffer, const struct ggml_tensor *tensor,
-                                 void *data, size_t offset, size_t size, size_t n_copies,
-                                 size_t stride_tensor, size_t stride_data) {
+static int32_t buffer_get_tensor_2d(ggml_backend_buffer_t buffer, const struct ggml_tensor *tensor,
+                                    void *data, size_t offset, size_t size, size_t n_copies,
+                                    size_t stride_tensor, size_t stride_data) {
+    if (!is_offered(buffer, buffer_get_tensor_2d)) return GGML_HOST_UNSUPPORTED;
     const struct foreign_buffer *own = buffer->context;
     struct foreign_shadow shadow;
     typedef void (*entry_t)(void *, const struct ggml_tensor *, void *, size_t, size_t, size_t,
@@ -107,49 +123,51 @@ static void buffer_get_tensor_2d(ggml_backend_buffer_t buffer, const struct ggml
     FOREIGN_ENTRY(own->binary, own->theirs, buffer_get_tensor_2d, entry_t)
     (own->theirs, foreign_shadow(own->binary, tensor, &shadow), data, offset, size, n_copies,
      stride_tensor, stride_data);
+    return GGML_HOST_OK;
 }
 
-static bool buffer_cpy_tensor(ggml_backend_buffer_t buffer, const struct ggml_tensor *src,
-                              struct ggml_tensor *dst) {
+static int32_t buffer_cpy_tensor(ggml_backend_buffer_t buffer, const struct ggml_tensor *src,
+                                 struct ggml_tensor *dst) {
     const struct foreign_buffer *own = buffer->context;
     struct foreign_shadow from, to;
     typedef bool (*entry_t)(void *, const struct ggml_tensor *, struct ggml_tensor *);
     const struct ggml_tensor *src_shadow = foreign_shadow(own->binary, src, &from);
-    if (!src_shadow->buffer) return false;
-    return FOREIGN_ENTRY(own->binary, own->theirs, buffer_cpy_tensor,
-                         entry_t)(own->theirs, src_shadow, foreign_shadow(own->binary, dst, &to));
+    if (!src_shadow->buffer || !is_offered(buffer, buffer_cpy_tensor)) return GGML_HOST_UNSUPPORTED;
+    const bool done = FOREIGN_ENTRY(own->binary, own->theirs, buffer_cpy_tensor, entry_t)(
+        own->theirs, src_shadow, foreign_shadow(own->binary, dst, &to));
+    return done ? GGML_HOST_OK : GGML_HOST_UNSUPPORTED;
 }
 
-static void buffer_clear(ggml_backend_buffer_t buffer, uint8_t value) {
+static int32_t buffer_clear(ggml_backend_buffer_t buffer, uint8_t value) {
+    if (!is_offered(buffer, buffer_clear)) return GGML_HOST_UNSUPPORTED;
     const struct foreign_buffer *own = buffer->context;
     typedef void (*entry_t)(void *, uint8_t);
     FOREIGN_ENTRY(own->binary, own->theirs, buffer_clear, entry_t)(own->theirs, value);
+    return GGML_HOST_OK;
 }
 
-static void buffer_reset(ggml_backend_buffer_t buffer) {
+static int32_t buffer_reset(ggml_backend_buffer_t buffer) {
+    if (!is_offered(buffer, buffer_reset)) return GGML_HOST_UNSUPPORTED;
     const struct foreign_buffer *own = buffer->context;
     typedef void (*entry_t)(void *);
     FOREIGN_ENTRY(own->binary, own->theirs, buffer_reset, entry_t)(own->theirs);
+    return GGML_HOST_OK;
 }
 
-// What the binary leaves out is left out here.
-static struct ggml_backend_buffer_i interface_of(const struct foreign_binary *binary,
-                                                 const void *theirs) {
-    struct ggml_backend_buffer_i iface = {.free_buffer = buffer_free, .get_base = buffer_base};
-#define FORWARD(entry)                                                                             \
-    if (foreign_entry(theirs, binary->layout->buffer_##entry)) iface.entry = buffer_##entry
-    FORWARD(init_tensor);
-    FORWARD(memset_tensor);
-    FORWARD(set_tensor);
-    FORWARD(get_tensor);
-    FORWARD(set_tensor_2d);
-    FORWARD(get_tensor_2d);
-    FORWARD(cpy_tensor);
-    FORWARD(clear);
-    FORWARD(reset);
-#undef FORWARD
-    return iface;
-}
+static const struct ggml_buffer_table buffer_table = {
+    .size = sizeof(buffer_table),
+    .free = buffer_free,
+    .get_base = buffer_base,
+    .init_tensor = buffer_init_tensor,
+    .memset_tensor = buffer_memset_tensor,
+    .set_tensor = buffer_set_tensor,
+    .get_tensor = buffer_get_tensor,
+    .set_tensor_2d = buffer_set_tensor_2d,
+    .get_tensor_2d = buffer_get_tensor_2d,
+    .cpy_tensor = buffer_cpy_tensor,
+    .clear = buffer_clear,
+    .reset = buffer_reset,
+};
 
 ggml_backend_buffer_t foreign_buffer_adopt(struct foreign_binary *binary, void *theirs) {
     size_t size;
@@ -160,7 +178,7 @@ ggml_backend_buffer_t foreign_buffer_adopt(struct foreign_binary *binary, void *
     memcpy(&size, foreign_slot(theirs, binary->layout->buffer_size), sizeof(size));
     if (own && buft) {
         *own = (struct foreign_buffer){binary, theirs, GGML_BACKEND_BUFFER_USAGE_ANY};
-        buffer = ggml_backend_buffer_init(buft, interface_of(binary, theirs), own, size);
+        buffer = ggml_sdk_buffer_new(buft, &buffer_table, own, size);
     }
     if (buffer) return buffer;
     if (own) ggml_aligned_free(own, sizeof(*own));

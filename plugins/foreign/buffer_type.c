@@ -17,10 +17,11 @@ static const char *buft_name(ggml_backend_buffer_type_t buft) {
 }
 
 struct foreign_buft *foreign_buft_own(ggml_backend_buffer_type_t buft) {
-    return buft && buft->iface.get_name == buft_name ? buft->context : NULL;
+    return buft && buft->table->get_name == buft_name ? buft->context : NULL;
 }
 
-static ggml_backend_buffer_t buft_alloc_buffer(ggml_backend_buffer_type_t buft, size_t size) {
+static int32_t buft_alloc_buffer(ggml_backend_buffer_type_t buft, size_t size,
+                                 ggml_backend_buffer_t *out_buffer) {
     struct foreign_buft *own = buft->context;
     typedef void *(*entry_t)(void *, size_t);
     const entry_t entry = FOREIGN_ENTRY(own->binary, own->theirs, buft_alloc_buffer, entry_t);
@@ -30,9 +31,10 @@ static ggml_backend_buffer_t buft_alloc_buffer(ggml_backend_buffer_type_t buft, 
         theirs = entry(own->theirs, size);
         foreign_unlock(own->binary);
     }
-    if (theirs) return foreign_buffer_adopt(own->binary, theirs);
+    *out_buffer = theirs ? foreign_buffer_adopt(own->binary, theirs) : NULL;
+    if (*out_buffer) return GGML_HOST_OK;
     foreign_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no buffer of %zu bytes", buft_name(buft), size);
-    return NULL;
+    return GGML_HOST_OUT_OF_MEMORY;
 }
 
 static size_t buft_alignment(ggml_backend_buffer_type_t buft) {
@@ -74,7 +76,8 @@ static size_t buft_access_unit(ggml_backend_buffer_type_t buft, const struct ggm
     return own->repacked ? SIZE_MAX : 1;
 }
 
-static const struct ggml_backend_buffer_type_i buft_interface = {
+static const struct ggml_buffer_type_table buft_table = {
+    .size = sizeof(buft_table),
     .get_name = buft_name,
     .alloc_buffer = buft_alloc_buffer,
     .get_alignment = buft_alignment,
@@ -90,7 +93,7 @@ static struct foreign_buft *buft_new(struct foreign_binary *binary, void *theirs
     own->binary = binary;
     own->theirs = theirs;
     own->empty = binary->base->buft_alloc_buffer(theirs, 0);
-    own->buft.iface = buft_interface;
+    own->buft.table = &buft_table;
     own->buft.context = own;
     own->buft.device = foreign_device_of(foreign_pointer(theirs, binary->layout->buft_device));
     return own;
@@ -116,6 +119,6 @@ ggml_backend_buffer_type_t foreign_buft_of(struct foreign_binary *binary, void *
 void *foreign_buft_theirs(const struct foreign_binary *binary, ggml_backend_buffer_type_t buft) {
     const struct foreign_buft *own = foreign_buft_own(buft);
     if (own) return own->binary->base == binary->base ? own->theirs : NULL;
-    const bool is_host = buft && buft->iface.is_host && buft->iface.is_host(buft);
+    const bool is_host = buft && buft->table->is_host && buft->table->is_host(buft);
     return is_host ? binary->base->cpu_buffer_type() : NULL;
 }

@@ -9,19 +9,19 @@
 
 // What the choice of kernels depends on; read off the device once.
 struct vk_features {
-    bool fp16;               // arithmetic in half precision
-    bool bf16;               // conversions and dot products in hardware
-    bool int_dot;            // packed 4x8-bit dot products, accelerated
-    bool coopmat;            // cooperative matrices of half precision, accumulated in float
+    bool fp16;                // arithmetic in half precision
+    bool bf16;                // conversions and dot products in hardware
+    bool int_dot;             // packed 4x8-bit dot products, accelerated
+    bool coopmat;             // cooperative matrices of half precision, accumulated in float
     bool subgroup_arithmetic; // reductions over a subgroup
-    bool cpu;                // a driver that computes on the CPU
+    bool cpu;                 // a driver that computes on the CPU
     uint32_t subgroup_size;
-    uint32_t max_group_size;         // invocations
-    uint32_t max_groups[3];          // per dispatch
-    uint32_t max_shared_bytes;       // of one group
-    uint64_t max_range_bytes;        // one operand
-    uint32_t min_storage_alignment;  // of an operand's offset
-    uint32_t max_iterations;         // of all loops of an invocation together; 0: no limit
+    uint32_t max_group_size;        // invocations
+    uint32_t max_groups[3];         // per dispatch
+    uint32_t max_shared_bytes;      // of one group
+    uint64_t max_range_bytes;       // one operand
+    uint32_t min_storage_alignment; // of an operand's offset
+    uint32_t max_iterations;        // of all loops of an invocation together; 0: no limit
 };
 
 enum vk_shader {
@@ -48,12 +48,12 @@ struct vk_operand {
 struct vk_dispatch {
     enum vk_shader shader;
     int n_operands;
-    uint32_t writes;                     // bit i: operand i is written; the others are only read
+    uint32_t writes; // bit i: operand i is written; the others are only read
     struct vk_operand operands[VK_MAX_OPERANDS];
     int n_specs;
-    uint32_t specs[VK_MAX_SPECS];        // specialisation constants by id; 0 to 2: the group's size
-    int32_t op_params[16];               // copied from the node
-    uint32_t numbers[VK_MAX_NUMBERS];    // whatever else the shader wants to know
+    uint32_t specs[VK_MAX_SPECS];     // specialisation constants by id; 0 to 2: the group's size
+    int32_t op_params[16];            // copied from the node
+    uint32_t numbers[VK_MAX_NUMBERS]; // whatever else the shader wants to know
     uint32_t groups[3];
 };
 

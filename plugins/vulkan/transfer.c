@@ -219,8 +219,6 @@ bool vk_transfer_copy(struct vk_buffer *src, uint64_t src_offset, struct vk_buff
                       uint64_t dst_offset, uint64_t size) {
     struct vk_transfer *transfer = dst->context->transfer;
     if (!vk_context_alive(dst->context)) return false;
-    if (src == dst && src_offset < dst_offset + size && dst_offset < src_offset + size)
-        return false;
     if (is_direct(src) && is_direct(dst)) {
         memmove(dst->mapped + dst_offset, src->mapped + src_offset, size);
         return true;

@@ -36,7 +36,7 @@ void vk_transfer_free(struct vk_transfer *transfer);
 bool vk_transfer_set(const struct vk_move *move);
 bool vk_transfer_get(const struct vk_move *move);
 bool vk_transfer_fill(struct vk_buffer *buffer, uint64_t offset, uint64_t size, uint8_t value);
-// Inside one context; false also if both overlap.
+// Inside one context, of ranges that don't overlap.
 bool vk_transfer_copy(struct vk_buffer *src, uint64_t src_offset, struct vk_buffer *dst,
                       uint64_t dst_offset, uint64_t size);
 

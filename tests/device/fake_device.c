@@ -53,6 +53,7 @@ static void buffer_free(ggml_backend_buffer_t buffer) {
     fake->calls.free_buffer++;
     fake->n_buffers--;
     ggml_aligned_free(buffer->context, buffer->size);
+    ggml_sdk_buffer_free(buffer);
 }
 
 static void *buffer_base(ggml_backend_buffer_t buffer) {
@@ -62,72 +63,78 @@ static void *buffer_base(ggml_backend_buffer_t buffer) {
     return on_host ? buffer->context : device_address(buffer->context);
 }
 
-static enum ggml_status buffer_init_tensor(ggml_backend_buffer_t buffer,
-                                           struct ggml_tensor *tensor) {
+static int32_t buffer_init_tensor(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor) {
     (void)tensor;
     buffer_fake(buffer)->calls.init_tensor++;
-    return (enum ggml_status)buffer_fake(buffer)->status;
+    return buffer_fake(buffer)->init_answer;
 }
 
-static void buffer_memset(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor, uint8_t value,
-                          size_t offset, size_t size) {
+static int32_t buffer_memset(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor,
+                             uint8_t value, size_t offset, size_t size) {
     buffer_fake(buffer)->calls.memset_tensor++;
     memset((char *)fake_memory(tensor->data) + offset, value, size);
+    return GGML_HOST_OK;
 }
 
-static void buffer_set(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor, const void *data,
-                       size_t offset, size_t size) {
+static int32_t buffer_set(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor,
+                          const void *data, size_t offset, size_t size) {
     buffer_fake(buffer)->calls.set_tensor++;
     memcpy((char *)fake_memory(tensor->data) + offset, data, size);
+    return GGML_HOST_OK;
 }
 
-static void buffer_get(ggml_backend_buffer_t buffer, const struct ggml_tensor *tensor, void *data,
-                       size_t offset, size_t size) {
+static int32_t buffer_get(ggml_backend_buffer_t buffer, const struct ggml_tensor *tensor,
+                          void *data, size_t offset, size_t size) {
     buffer_fake(buffer)->calls.get_tensor++;
     memcpy(data, (const char *)fake_memory(tensor->data) + offset, size);
+    return GGML_HOST_OK;
 }
 
-static void buffer_set_2d(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor,
-                          const void *data, size_t offset, size_t size, size_t n_copies,
-                          size_t stride_tensor, size_t stride_data) {
+static int32_t buffer_set_2d(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor,
+                             const void *data, size_t offset, size_t size, size_t n_copies,
+                             size_t stride_tensor, size_t stride_data) {
     buffer_fake(buffer)->calls.set_tensor_2d++;
     for (size_t i = 0; i < n_copies; ++i) {
         memcpy((char *)fake_memory(tensor->data) + offset + i * stride_tensor,
                (const char *)data + i * stride_data, size);
     }
+    return GGML_HOST_OK;
 }
 
-static void buffer_get_2d(ggml_backend_buffer_t buffer, const struct ggml_tensor *tensor,
-                          void *data, size_t offset, size_t size, size_t n_copies,
-                          size_t stride_tensor, size_t stride_data) {
+static int32_t buffer_get_2d(ggml_backend_buffer_t buffer, const struct ggml_tensor *tensor,
+                             void *data, size_t offset, size_t size, size_t n_copies,
+                             size_t stride_tensor, size_t stride_data) {
     buffer_fake(buffer)->calls.get_tensor_2d++;
     for (size_t i = 0; i < n_copies; ++i) {
         memcpy((char *)data + i * stride_data,
                (const char *)fake_memory(tensor->data) + offset + i * stride_tensor, size);
     }
+    return GGML_HOST_OK;
 }
 
-static bool buffer_copy(ggml_backend_buffer_t buffer, const struct ggml_tensor *src,
-                        struct ggml_tensor *dst) {
+static int32_t buffer_copy(ggml_backend_buffer_t buffer, const struct ggml_tensor *src,
+                           struct ggml_tensor *dst) {
     struct fake_device *fake = buffer_fake(buffer);
     fake->calls.cpy_tensor++;
-    if (fake->refuses_copy) return false;
+    if (fake->refuses_copy) return GGML_HOST_UNSUPPORTED;
     memcpy(fake_memory(dst->data), fake_memory(src->data), ggml_nbytes(src));
-    return true;
+    return GGML_HOST_OK;
 }
 
-static void buffer_clear(ggml_backend_buffer_t buffer, uint8_t value) {
+static int32_t buffer_clear(ggml_backend_buffer_t buffer, uint8_t value) {
     buffer_fake(buffer)->calls.clear++;
     memset(buffer->context, value, buffer->size);
+    return GGML_HOST_OK;
 }
 
-static void buffer_reset(ggml_backend_buffer_t buffer) {
+static int32_t buffer_reset(ggml_backend_buffer_t buffer) {
     buffer_fake(buffer)->calls.reset++;
+    return GGML_HOST_OK;
 }
 
 static ggml_backend_buffer_t wrap(struct fake_device *fake, ggml_backend_buffer_type_t buft,
                                   void *memory, size_t size) {
-    ggml_backend_buffer_t buffer = ggml_backend_buffer_init(buft, fake->buffer_iface, memory, size);
+    ggml_backend_buffer_t buffer = ggml_sdk_buffer_new(buft, &fake->buffer_table, memory, size);
     if (buffer) {
         fake->n_buffers++;
     } else {
@@ -147,13 +154,15 @@ static void *zeroed(size_t size) {
     return memory ? memset(memory, 0, size) : NULL;
 }
 
-static ggml_backend_buffer_t buft_alloc(ggml_backend_buffer_type_t buft, size_t size) {
+static int32_t buft_alloc(ggml_backend_buffer_type_t buft, size_t size,
+                          ggml_backend_buffer_t *out_buffer) {
     struct fake_device *fake = fake_of(buft->device);
     fake->calls.alloc_buffer++;
     void *mark = object(fake, 1);
     ggml_mem_free(mark);
     void *memory = mark ? zeroed(size) : NULL;
-    return memory ? wrap(fake, buft, memory, size - fake->short_by) : NULL;
+    *out_buffer = memory ? wrap(fake, buft, memory, size - fake->short_by) : NULL;
+    return *out_buffer || fake->lies ? GGML_HOST_OK : GGML_HOST_OUT_OF_MEMORY;
 }
 
 static size_t buft_alignment(ggml_backend_buffer_type_t buft) {
@@ -435,8 +444,9 @@ static int32_t event_synchronize(ggml_backend_event_t event) {
 
 // --- templates
 
-static const struct ggml_backend_buffer_i buffer_template = {
-    .free_buffer = buffer_free,
+static const struct ggml_buffer_table buffer_template = {
+    .size = sizeof(buffer_template),
+    .free = buffer_free,
     .get_base = buffer_base,
     .init_tensor = buffer_init_tensor,
     .memset_tensor = buffer_memset,
@@ -449,7 +459,8 @@ static const struct ggml_backend_buffer_i buffer_template = {
     .reset = buffer_reset,
 };
 
-static const struct ggml_backend_buffer_type_i buft_template = {
+static const struct ggml_buffer_type_table buft_template = {
+    .size = sizeof(buft_template),
     .get_name = buft_name,
     .alloc_buffer = buft_alloc,
     .get_alignment = buft_alignment,
@@ -505,10 +516,11 @@ void fake_device_init(struct fake_device *fake, const char *name) {
     fake->device.reg = &fake->reg;
     fake->device.context = fake;
     fake->reg.api_version = GGML_BACKEND_API_VERSION;
-    fake->buft.iface = buft_template;
+    fake->buft_table = buft_template;
+    fake->buft.table = &fake->buft_table;
     fake->buft.device = &fake->device;
     fake->host_buft = fake->buft;
-    fake->buffer_iface = buffer_template;
+    fake->buffer_table = buffer_template;
     fake->stream_table = stream_template;
     fake->event_table = event_template;
     fake->name = name;

@@ -37,7 +37,8 @@ struct fake_device {
     struct ggml_backend_reg reg;
     struct ggml_backend_buffer_type buft;
     struct ggml_backend_buffer_type host_buft; // the same, but its memory is the host's
-    struct ggml_backend_buffer_i buffer_iface; // of new buffers
+    struct ggml_buffer_type_table buft_table;  // of both types
+    struct ggml_buffer_table buffer_table;     // of all buffers
     struct ggml_stream_table stream_table;     // of all streams
     struct ggml_event_table event_table;       // of all events
     struct fake_calls calls;
@@ -59,7 +60,8 @@ struct fake_device {
     const char *reason;  // what it says then, or NULL
     bool refuses_copy;   // cpy_tensor and cpy_tensor_async answer false
     bool forgets_device; // new streams and events have no device
-    int status;          // of init_tensor: an enum ggml_status
+    bool lies;           // says that it made what it didn't
+    int init_answer;     // of init_tensor: an enum ggml_host_status
     int answer;          // of plans and graphs: an enum ggml_host_status
     float error;         // added to every computed element
 };

@@ -31,9 +31,9 @@ static void test_type_defaults(void **state) {
     struct fake_device fake;
     fake_device_init(&fake, "FAKE");
     const struct ggml_tensor tensor = fake_tensor("t", 4, 2);
-    fake.buft.iface.get_max_size = NULL;
-    fake.buft.iface.get_alloc_size = NULL;
-    fake.buft.iface.is_host = NULL;
+    fake.buft_table.get_max_size = NULL;
+    fake.buft_table.get_alloc_size = NULL;
+    fake.buft_table.is_host = NULL;
     assert_quiet(assert_int_equal(ggml_backend_buft_get_max_size(&fake.buft), SIZE_MAX));
     assert_quiet(assert_int_equal(ggml_backend_buft_get_alloc_size(&fake.buft, &tensor), 32));
     assert_quiet(assert_false(ggml_backend_buft_is_host(&fake.buft)));
@@ -81,10 +81,10 @@ static void test_type_misbehaves(void **state) {
     fake.name = NULL;
     assert_refused(bad, "no name",
                    assert_string_equal(ggml_backend_buft_name(&fake.buft), "unnamed"));
-    fake.buft.iface.get_name = NULL;
+    fake.buft_table.get_name = NULL;
     assert_refused(bad, "no name",
                    assert_string_equal(ggml_backend_buft_name(&fake.buft), "unnamed"));
-    fake.buft.iface.get_alignment = NULL;
+    fake.buft_table.get_alignment = NULL;
     assert_refused(bad, "unnamed",
                    assert_int_equal(ggml_backend_buft_get_alignment(&fake.buft), 32));
 }
@@ -104,7 +104,7 @@ static void test_alloc_fails(void **state) {
     assert_refused(GGML_HOST_BAD_PLUGIN, "99 bytes instead of 100",
                    assert_null(ggml_backend_buft_alloc_buffer(&fake.buft, 100)));
     assert_int_equal(fake_device_alive(&fake), 0);
-    fake.buft.iface.alloc_buffer = NULL;
+    fake.buft_table.alloc_buffer = NULL;
     assert_refused(GGML_HOST_UNSUPPORTED, "alloc_buffer",
                    assert_null(ggml_backend_buft_alloc_buffer(&fake.buft, 100)));
 }
@@ -137,10 +137,9 @@ static void test_buffer_life(void **state) {
 static void test_buffer_null(void **state) {
     (void)state;
     struct ggml_tensor tensor = fake_tensor("t", 4, 2);
-    const struct ggml_backend_buffer_i none = {0};
+    static const struct ggml_buffer_table none = {.size = sizeof(none)};
     const int invalid = GGML_HOST_INVALID_ARGUMENT;
-    assert_refused(invalid, "buffer_init",
-                   assert_null(ggml_backend_buffer_init(NULL, none, NULL, 0)));
+    assert_refused(invalid, "buffer_new", assert_null(ggml_sdk_buffer_new(NULL, &none, NULL, 0)));
     assert_refused(invalid, "buffer_name", assert_non_null(ggml_backend_buffer_name(NULL)));
     assert_refused(invalid, "get_type", assert_null(ggml_backend_buffer_get_type(NULL)));
     assert_refused(invalid, "get_size", assert_int_equal(ggml_backend_buffer_get_size(NULL), 0));
@@ -159,14 +158,20 @@ static void test_buffer_null(void **state) {
         assert_int_equal(ggml_backend_buffer_init_tensor(NULL, &tensor), GGML_STATUS_FAILED));
 }
 
+static void *no_base(ggml_backend_buffer_t buffer) {
+    (void)buffer;
+    return NULL;
+}
+
 static void test_buffer_without_entries(void **state) {
     (void)state;
     struct fake_device fake;
     fake_device_init(&fake, "FAKE");
-    const struct ggml_backend_buffer_i none = {0};
-    ggml_backend_buffer_t buffer = ggml_backend_buffer_init(&fake.buft, none, NULL, 16);
+    static const struct ggml_buffer_table none = {
+        .size = sizeof(none), .free = ggml_sdk_buffer_free, .get_base = no_base};
+    ggml_backend_buffer_t buffer = ggml_sdk_buffer_new(&fake.buft, &none, NULL, 16);
     struct ggml_tensor tensor = fake_tensor("t", 4, 1);
-    assert_quiet(assert_null(ggml_backend_buffer_get_base(buffer)));
+    assert_refused(GGML_HOST_BAD_PLUGIN, "base", assert_null(ggml_backend_buffer_get_base(buffer)));
     assert_quiet(assert_int_equal(ggml_backend_buffer_init_tensor(buffer, &tensor), 0));
     assert_quiet(ggml_backend_buffer_reset(buffer));
     assert_refused(GGML_HOST_UNSUPPORTED, "FAKE does not offer clear",
@@ -185,11 +190,11 @@ static void test_buffer_misbehaves(void **state) {
     struct ggml_tensor tensor = fake_tensor("t", 4, 1);
     fake.no_base = true;
     assert_refused(GGML_HOST_BAD_PLUGIN, "FAKE", assert_null(ggml_backend_buffer_get_base(buffer)));
-    fake.status = 77;
+    fake.init_answer = 77;
     assert_refused(
         GGML_HOST_BAD_PLUGIN, "unknown status 77",
         assert_int_equal(ggml_backend_buffer_init_tensor(buffer, &tensor), GGML_STATUS_FAILED));
-    fake.status = GGML_STATUS_ALLOC_FAILED;
+    fake.init_answer = GGML_HOST_OUT_OF_MEMORY;
     assert_refused(GGML_HOST_OUT_OF_MEMORY, "FAKE",
                    ggml_backend_buffer_init_tensor(buffer, &tensor));
     ggml_backend_buffer_free(buffer);
@@ -236,8 +241,9 @@ static void test_multi_buffer_refuses(void **state) {
     (void)state;
     struct fake_device fake;
     fake_device_init(&fake, "FAKE");
-    const struct ggml_backend_buffer_i none = {0};
-    ggml_backend_buffer_t huge = ggml_backend_buffer_init(&fake.buft, none, NULL, SIZE_MAX);
+    static const struct ggml_buffer_table none = {
+        .size = sizeof(none), .free = ggml_sdk_buffer_free, .get_base = no_base};
+    ggml_backend_buffer_t huge = ggml_sdk_buffer_new(&fake.buft, &none, NULL, SIZE_MAX);
     ggml_backend_buffer_t members[2] = {huge, huge};
     assert_refused(GGML_HOST_OUT_OF_RANGE, "overflow",
                    assert_null(ggml_backend_multi_buffer_alloc_buffer(members, 2)));

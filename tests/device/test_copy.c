@@ -85,7 +85,7 @@ static size_t whole_only(ggml_backend_buffer_type_t buft, const struct ggml_tens
 static void test_whole_tensors_only(void **state) {
     (void)state;
     f.fake[0].refuses_copy = f.fake[1].refuses_copy = true;
-    f.fake[1].buft.iface.get_access_unit = whole_only;
+    f.fake[1].buft_table.get_access_unit = whole_only;
     ggml_backend_tensor_copy(&f.src[0], &f.dst[1]);
     assert_int_equal(f.fake[1].calls.set_tensor, 1);
     check(&f.dst[1]);
@@ -127,7 +127,7 @@ static bool never(void *context) {
 
 static void test_staging_without_memory(void **state) {
     (void)state;
-    f.buffer[1]->iface.cpy_tensor = NULL;
+    f.fake[1].buffer_table.cpy_tensor = NULL;
     ggml_mem_set_fault_hook(never, NULL);
     assert_quiet(ggml_backend_tensor_copy(&f.src[0], &f.dst[1]));
     ggml_mem_set_fault_hook(NULL, NULL);
@@ -137,7 +137,7 @@ static void test_staging_without_memory(void **state) {
 static void test_staging_stops_at_a_failure(void **state) {
     (void)state;
     f.fake[1].refuses_copy = true;
-    f.buffer[0]->iface.get_tensor = NULL;
+    f.fake[0].buffer_table.get_tensor = NULL;
     assert_refused(GGML_HOST_UNSUPPORTED, "FAKE0 does not offer get_tensor",
                    ggml_backend_tensor_copy(&f.src[0], &f.dst[1]));
     assert_int_equal(f.fake[1].calls.set_tensor, 0);

@@ -122,15 +122,15 @@ static void test_copy_refuses(void **state) {
 
 static void test_copy_that_fails_on_the_way(void **state) {
     (void)state;
-    f.fake[1].buffer_iface.set_tensor = NULL;
+    f.fake[1].buffer_table.set_tensor = NULL;
     f.fake[1].refuses_copy = true;
     assert_refused(GGML_HOST_UNSUPPORTED, "set_tensor",
                    assert_true(is_nothing(ggml_backend_graph_copy(f.stream[1], &f.graph))));
     fake_device_init(&f.fake[1], "FAKE1");
     f.fake[1].n_streams = 1;
-    f.fake[1].status = GGML_STATUS_FAILED; // of init_tensor
+    f.fake[1].init_answer = GGML_HOST_FAILED;
     assert_true(is_nothing(ggml_backend_graph_copy(f.stream[1], &f.graph)));
-    f.fake[1].status = GGML_STATUS_SUCCESS;
+    f.fake[1].init_answer = GGML_HOST_OK;
     f.fake[1].fails = true;
     assert_true(is_nothing(ggml_backend_graph_copy(f.stream[1], &f.graph)));
     f.fake[1].fails = false;

@@ -47,8 +47,9 @@ static ggml_backend_buffer_type_t buffer_type(void) {
 }
 
 static ggml_backend_buffer_t buffer_from_ptr(void *ptr, size_t size) {
-    const struct ggml_backend_buffer_i iface = {.get_base = memory_base};
-    return ggml_backend_buffer_init(&host_type, iface, ptr, size);
+    static const struct ggml_buffer_table table = {
+        .size = sizeof(table), .free = ggml_sdk_buffer_free, .get_base = memory_base};
+    return ggml_sdk_buffer_new(&host_type, &table, ptr, size);
 }
 
 static const struct ggml_extension_host_memory memory_table = {
@@ -118,9 +119,9 @@ static void test_host_without_the_extension(void **state) {
 
 static void test_without_a_host(void **state) {
     (void)state;
-    const struct ggml_backend_buffer_i none = {0};
+    static const struct ggml_buffer_table none = {.size = sizeof(none)};
     assert_null(ggml_backend_cpu_buffer_type());
-    assert_null(ggml_backend_buffer_init(&host_type, none, NULL, 0));
+    assert_null(ggml_sdk_buffer_new(&host_type, &none, NULL, 0));
 }
 
 int main(void) {

@@ -156,11 +156,11 @@ static void test_unusable_tensors(void **state) {
 static void test_missing_entries(void **state) {
     (void)state;
     const int unsupported = GGML_HOST_UNSUPPORTED;
-    f.buffer->iface.set_tensor = NULL;
-    f.buffer->iface.get_tensor = NULL;
-    f.buffer->iface.set_tensor_2d = NULL;
-    f.buffer->iface.get_tensor_2d = NULL;
-    f.buffer->iface.memset_tensor = NULL;
+    f.fake.buffer_table.set_tensor = NULL;
+    f.fake.buffer_table.get_tensor = NULL;
+    f.fake.buffer_table.set_tensor_2d = NULL;
+    f.fake.buffer_table.get_tensor_2d = NULL;
+    f.fake.buffer_table.memset_tensor = NULL;
     assert_refused(unsupported, "set_tensor", ggml_backend_tensor_set(&f.tensor, f.in, 0, 4));
     assert_refused(unsupported, "get_tensor", ggml_backend_tensor_get(&f.tensor, f.out, 0, 4));
     assert_refused(unsupported, "set_tensor",
@@ -196,8 +196,8 @@ static void test_2d(void **state) {
 
 static void test_2d_falls_back_to_a_loop(void **state) {
     (void)state;
-    f.buffer->iface.set_tensor_2d = NULL;
-    f.buffer->iface.get_tensor_2d = NULL;
+    f.fake.buffer_table.set_tensor_2d = NULL;
+    f.fake.buffer_table.get_tensor_2d = NULL;
     check_columns();
     assert_int_equal(f.fake.calls.set_tensor, 1 + 4);
     assert_int_equal(f.fake.calls.get_tensor, 4 + 1);
@@ -217,7 +217,7 @@ static void test_memset_falls_back_to_pieces(void **state) {
     struct ggml_tensor big = fake_tensor("big", 3000, 1);
     ggml_backend_buffer_t buffer = ggml_backend_buft_alloc_buffer(&f.fake.buft, 12000);
     fake_place(buffer, &big, 0);
-    buffer->iface.memset_tensor = NULL;
+    f.fake.buffer_table.memset_tensor = NULL;
     ggml_backend_tensor_memset(&big, 5, 1, 11998);
     const unsigned char *memory = fake_memory(big.data);
     assert_int_equal(memory[0], 0);
@@ -356,13 +356,13 @@ static void test_refused_placement_leaves_the_tensor_alone(void **state) {
     (void)state;
     struct ggml_tensor t = fake_tensor("t", 4, 1);
     struct ggml_tensor view = fake_view(&f.tensor, 4, 0);
-    f.fake.status = GGML_STATUS_ALLOC_FAILED;
+    f.fake.init_answer = GGML_HOST_OUT_OF_MEMORY;
     assert_int_equal(
         ggml_backend_tensor_alloc(f.buffer, &t, ggml_backend_buffer_get_base(f.buffer)),
         GGML_STATUS_ALLOC_FAILED);
     assert_int_equal(ggml_backend_view_init(&view), GGML_STATUS_ALLOC_FAILED);
     assert_true(!t.buffer && !t.data && !view.buffer && !view.data);
-    f.fake.status = GGML_STATUS_SUCCESS;
+    f.fake.init_answer = GGML_HOST_OK;
     assert_int_equal(ggml_backend_view_init(&view), GGML_STATUS_SUCCESS);
 }
 

@@ -39,37 +39,46 @@ static void fake_free(ggml_backend_buffer_t buffer) {
     struct fake_memory *memory = buffer->buft->context;
     memory->live_bytes -= buffer->size;
     --memory->live_buffers;
+    ggml_sdk_buffer_free(buffer);
 }
 
-static enum ggml_status fake_init(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor) {
+static int32_t fake_init(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor) {
     struct fake_memory *memory = buffer->buft->context;
     (void)tensor;
-    if (memory->inits_left == 0) return GGML_STATUS_FAILED;
+    if (memory->inits_left == 0) return GGML_HOST_FAILED;
     if (memory->inits_left > 0) --memory->inits_left;
-    return GGML_STATUS_SUCCESS;
+    return GGML_HOST_OK;
 }
 
-static void fake_reset(ggml_backend_buffer_t buffer) {
+static int32_t fake_reset(ggml_backend_buffer_t buffer) {
     ++((struct fake_memory *)buffer->buft->context)->resets;
+    return GGML_HOST_OK;
 }
 
-static ggml_backend_buffer_t fake_alloc(ggml_backend_buffer_type_t buft, size_t size) {
+#define FAKE_BUFFER(init_, reset_)                                                                 \
+    {                                                                                              \
+        .size = sizeof(struct ggml_buffer_table), .free = fake_free, .get_base = fake_base,        \
+        .init_tensor = init_, .reset = reset_                                                      \
+    }
+// By what is plain and what has a reset.
+static const struct ggml_buffer_table fake_buffer_tables[2][2] = {
+    {FAKE_BUFFER(fake_init, NULL), FAKE_BUFFER(fake_init, fake_reset)},
+    {FAKE_BUFFER(NULL, NULL), FAKE_BUFFER(NULL, fake_reset)},
+};
+
+static int32_t fake_alloc(ggml_backend_buffer_type_t buft, size_t size,
+                          ggml_backend_buffer_t *out_buffer) {
     struct fake_memory *memory = buft->context;
-    const struct ggml_backend_buffer_i iface = {
-        .free_buffer = fake_free,
-        .get_base = fake_base,
-        .init_tensor = memory->plain ? NULL : fake_init,
-        .reset = memory->has_reset ? fake_reset : NULL,
-    };
-    if (memory->allocations_left == 0) return NULL;
+    if (memory->allocations_left == 0) return GGML_HOST_OUT_OF_MEMORY;
     if (memory->allocations_left > 0) --memory->allocations_left;
-    ggml_backend_buffer_t buffer =
-        ggml_backend_buffer_init(buft, iface, (void *)fake_next_base, size);
-    if (!buffer) return NULL;
+    ggml_backend_buffer_t buffer = ggml_sdk_buffer_new(
+        buft, &fake_buffer_tables[memory->plain][memory->has_reset], (void *)fake_next_base, size);
+    if (!buffer) return GGML_HOST_OUT_OF_MEMORY;
     fake_next_base += GGML_PAD(size, (size_t)4096) + 4096;
     memory->live_bytes += size;
     ++memory->live_buffers;
-    return buffer;
+    *out_buffer = buffer;
+    return GGML_HOST_OK;
 }
 
 static size_t fake_alignment(ggml_backend_buffer_type_t buft) {
@@ -80,12 +89,17 @@ static size_t fake_max_size(ggml_backend_buffer_type_t buft) {
     return ((struct fake_memory *)buft->context)->max_size;
 }
 
+static const struct ggml_buffer_type_table fake_type_table = {
+    .size = sizeof(fake_type_table),
+    .get_name = fake_name,
+    .alloc_buffer = fake_alloc,
+    .get_alignment = fake_alignment,
+    .get_max_size = fake_max_size,
+};
+
 static void fake_memory_init(struct fake_memory *memory, size_t alignment, size_t max_size) {
     *memory = (struct fake_memory){
-        .buft.iface = {.get_name = fake_name,
-                       .alloc_buffer = fake_alloc,
-                       .get_alignment = fake_alignment,
-                       .get_max_size = fake_max_size},
+        .buft.table = &fake_type_table,
         .alignment = alignment,
         .max_size = max_size,
         .allocations_left = -1,

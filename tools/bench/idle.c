@@ -50,10 +50,20 @@ static void *buffer_base(ggml_backend_buffer_t buffer) {
 }
 
 // Addresses only: nothing is ever read or written.
-static ggml_backend_buffer_t buft_alloc(ggml_backend_buffer_type_t buft, size_t size) {
-    const struct ggml_backend_buffer_i iface = {.get_base = buffer_base};
-    return ggml_backend_buffer_init(buft, iface, (void *)((uintptr_t)1 << 40), size);
+static int32_t buft_alloc(ggml_backend_buffer_type_t buft, size_t size,
+                          ggml_backend_buffer_t *out_buffer) {
+    static const struct ggml_buffer_table table = {
+        .size = sizeof(table), .free = ggml_sdk_buffer_free, .get_base = buffer_base};
+    *out_buffer = ggml_sdk_buffer_new(buft, &table, (void *)((uintptr_t)1 << 40), size);
+    return *out_buffer ? GGML_HOST_OK : GGML_HOST_OUT_OF_MEMORY;
 }
+
+static const struct ggml_buffer_type_table buft_table = {
+    .size = sizeof(buft_table),
+    .get_name = buft_name,
+    .alloc_buffer = buft_alloc,
+    .get_alignment = buft_alignment,
+};
 
 static const char *stream_name(ggml_backend_t stream) {
     return device_name(stream->device);
@@ -80,11 +90,7 @@ static void make_device(struct idle_device *idle, int i) {
         .supports_buft = device_supports_buft,
     };
     idle->buft.device = &idle->device;
-    idle->buft.iface = (struct ggml_backend_buffer_type_i){
-        .get_name = buft_name,
-        .alloc_buffer = buft_alloc,
-        .get_alignment = buft_alignment,
-    };
+    idle->buft.table = &buft_table;
     idle->stream.device = &idle->device;
     idle->stream.table = &idle->stream_table;
     idle->stream_table = (struct ggml_stream_table){

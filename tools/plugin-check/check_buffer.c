@@ -18,18 +18,28 @@ enum { N_BYTES = 4000, N_FREES = 100, GUARD = 64 };
     for (int buft##_i = 0; buft##_i < bufts.n; buft = bufts.items[++buft##_i % bufts.n])
 
 static const char *name_of(ggml_backend_buffer_type_t buft) {
-    const char *name = buft->iface.get_name ? buft->iface.get_name(buft) : NULL;
+    const char *name = buft->table->get_name ? buft->table->get_name(buft) : NULL;
     return name ? name : "(unnamed)";
 }
 
 // --- buffer types --------------------------------------------------------------------------------
 
+void buffer_type_table(struct check_run *run) {
+    struct bufts bufts;
+    FOR_EACH_BUFT(run, bufts, buft) {
+        CHECK_THAT(run, buft->table, "a buffer type has no table");
+        CHECK_THAT(run, buft->table->size >= offsetof(struct ggml_buffer_type_table, reserved),
+                   "the table of a buffer type is %u bytes long, less than that of contract 1.0",
+                   (unsigned)buft->table->size);
+    }
+}
+
 void buffer_type_name(struct check_run *run) {
     struct bufts bufts;
     FOR_EACH_BUFT(run, bufts, buft) {
-        const char *name = buft->iface.get_name ? buft->iface.get_name(buft) : NULL;
+        const char *name = buft->table->get_name ? buft->table->get_name(buft) : NULL;
         CHECK_THAT(run, name && name[0] && valid_utf8(name), "a buffer type has no valid name");
-        CHECK_THAT(run, strcmp(buft->iface.get_name(buft), name) == 0, "the name of %s changes",
+        CHECK_THAT(run, strcmp(buft->table->get_name(buft), name) == 0, "the name of %s changes",
                    name);
     }
 }
@@ -37,26 +47,26 @@ void buffer_type_name(struct check_run *run) {
 void buffer_type_entries(struct check_run *run) {
     struct bufts bufts;
     FOR_EACH_BUFT(run, bufts, buft) {
-        CHECK_THAT(run, buft->iface.alloc_buffer, "%s has no alloc_buffer", name_of(buft));
-        CHECK_THAT(run, buft->iface.get_alignment, "%s has no get_alignment", name_of(buft));
+        CHECK_THAT(run, buft->table->alloc_buffer, "%s has no alloc_buffer", name_of(buft));
+        CHECK_THAT(run, buft->table->get_alignment, "%s has no get_alignment", name_of(buft));
     }
 }
 
 void buffer_type_alignment(struct check_run *run) {
     struct bufts bufts;
     FOR_EACH_BUFT(run, bufts, buft) {
-        const size_t alignment = buft->iface.get_alignment(buft);
+        const size_t alignment = buft->table->get_alignment(buft);
         CHECK_THAT(run, alignment > 0 && (alignment & (alignment - 1)) == 0,
                    "the alignment of %s is %zu, not a power of two", name_of(buft), alignment);
-        CHECK_THAT(run, buft->iface.get_alignment(buft) == alignment, "the alignment of %s changes",
-                   name_of(buft));
+        CHECK_THAT(run, buft->table->get_alignment(buft) == alignment,
+                   "the alignment of %s changes", name_of(buft));
     }
 }
 
 void buffer_type_max_size(struct check_run *run) {
     struct bufts bufts;
     FOR_EACH_BUFT(run, bufts, buft) {
-        CHECK_THAT(run, !buft->iface.get_max_size || buft->iface.get_max_size(buft) > 0,
+        CHECK_THAT(run, !buft->table->get_max_size || buft->table->get_max_size(buft) > 0,
                    "the largest buffer of %s has 0 bytes", name_of(buft));
     }
 }
@@ -70,11 +80,11 @@ void buffer_type_alloc_size(struct check_run *run) {
         (struct ggml_init_params){.mem_size = 64 * ggml_tensor_overhead(), .no_alloc = true});
     CHECK_THAT(run, ctx, "no memory");
     FOR_EACH_BUFT(run, bufts, buft) {
-        for (size_t i = 0; buft->iface.get_alloc_size && i < 24; ++i) {
+        for (size_t i = 0; buft->table->get_alloc_size && i < 24; ++i) {
             ggml_reset(ctx);
             const struct ggml_tensor *t =
                 ggml_new_tensor_2d(ctx, types[i / 4], extents[i % 4], 1 + (int64_t)i);
-            const size_t size = buft->iface.get_alloc_size(buft, t);
+            const size_t size = buft->table->get_alloc_size(buft, t);
             CHECK_THAT(run, size >= ggml_nbytes(t), "%s wants %zu bytes for a tensor of %zu",
                        name_of(buft), size, ggml_nbytes(t));
         }
@@ -84,9 +94,9 @@ void buffer_type_alloc_size(struct check_run *run) {
 void buffer_type_is_host(struct check_run *run) {
     struct bufts bufts;
     FOR_EACH_BUFT(run, bufts, buft) {
-        if (!buft->iface.is_host) continue;
-        const bool host = buft->iface.is_host(buft);
-        CHECK_THAT(run, buft->iface.is_host(buft) == host, "%s is host memory now and then",
+        if (!buft->table->is_host) continue;
+        const bool host = buft->table->is_host(buft);
+        CHECK_THAT(run, buft->table->is_host(buft) == host, "%s is host memory now and then",
                    name_of(buft));
     }
 }
@@ -113,18 +123,29 @@ void buffer_type_reserved(struct check_run *run) {
     FOR_EACH_BUFT(run, bufts, buft) {
         CHECK_THAT(run,
                    all_zero(buft->reserved, sizeof(buft->reserved)) &&
-                       all_zero(buft->iface.reserved, sizeof(buft->iface.reserved)),
+                       all_zero(buft->table->reserved, sizeof(buft->table->reserved)),
                    "a reserved slot of %s is not zero", name_of(buft));
     }
 }
 
 // --- buffers -------------------------------------------------------------------------------------
 
+static bool is_refused(ggml_backend_buffer_type_t buft, size_t size) {
+    ggml_backend_buffer_t buffer = NULL;
+    return buft->table->alloc_buffer(buft, size, &buffer) != GGML_HOST_OK && !buffer;
+}
+
 static ggml_backend_buffer_t new_buffer(const struct check_run *run,
                                         ggml_backend_buffer_type_t buft, size_t size) {
-    ggml_backend_buffer_t buffer = buft->iface.alloc_buffer(buft, size);
-    CHECK_THAT(run, buffer, "%s: no buffer of %zu bytes: %s", name_of(buft), size,
-               host_counters.last_error);
+    ggml_backend_buffer_t buffer = NULL;
+    const int32_t status = buft->table->alloc_buffer(buft, size, &buffer);
+    CHECK_THAT(run, status == GGML_HOST_OK && buffer, "%s: no buffer of %zu bytes: status %d, %s",
+               name_of(buft), size, (int)status, host_counters.last_error);
+    CHECK_THAT(run,
+               buffer->table &&
+                   buffer->table->size >= offsetof(struct ggml_buffer_table, reserved) &&
+                   buffer->table->free && buffer->table->get_base,
+               "%s: a buffer has no table of contract 1.0 with free and get_base", name_of(buft));
     return buffer;
 }
 
@@ -145,12 +166,10 @@ void buffer_object(struct check_run *run) {
     struct bufts bufts;
     FOR_EACH_BUFT(run, bufts, buft) {
         const struct ggml_backend_buffer *buffer = new_buffer(run, buft, 100);
-        CHECK_THAT(run, buffer->free_wrapper,
-                   "%s: the buffer was not made with ggml_backend_buffer_init", name_of(buft));
         CHECK_THAT(run, buffer->buft == buft, "%s: the buffer is of another type", name_of(buft));
         CHECK_THAT(run,
                    all_zero(buffer->reserved, sizeof(buffer->reserved)) &&
-                       all_zero(buffer->iface.reserved, sizeof(buffer->iface.reserved)),
+                       all_zero(buffer->table->reserved, sizeof(buffer->table->reserved)),
                    "%s: a reserved slot of a buffer is not zero", name_of(buft));
     }
 }
@@ -172,10 +191,10 @@ void buffer_base(struct check_run *run) {
     struct bufts bufts;
     FOR_EACH_BUFT(run, bufts, buft) {
         ggml_backend_buffer_t buffer = new_buffer(run, buft, 1000);
-        CHECK_THAT(run, buffer->iface.get_base, "%s: a buffer has no get_base", name_of(buft));
-        const void *base = buffer->iface.get_base(buffer);
+        CHECK_THAT(run, buffer->table->get_base, "%s: a buffer has no get_base", name_of(buft));
+        const void *base = buffer->table->get_base(buffer);
         CHECK_THAT(run, base, "%s: the base of a buffer is NULL", name_of(buft));
-        CHECK_THAT(run, buffer->iface.get_base(buffer) == base, "%s: the base of a buffer changes",
+        CHECK_THAT(run, buffer->table->get_base(buffer) == base, "%s: the base of a buffer changes",
                    name_of(buft));
     }
 }
@@ -183,10 +202,10 @@ void buffer_base(struct check_run *run) {
 void buffer_base_aligned(struct check_run *run) {
     struct bufts bufts;
     FOR_EACH_BUFT(run, bufts, buft) {
-        const size_t alignment = buft->iface.get_alignment(buft);
+        const size_t alignment = buft->table->get_alignment(buft);
         for (size_t size = 1; size < 100000; size = size * 3 + 1) {
             ggml_backend_buffer_t buffer = new_buffer(run, buft, size);
-            const uintptr_t base = (uintptr_t)buffer->iface.get_base(buffer);
+            const uintptr_t base = (uintptr_t)buffer->table->get_base(buffer);
             CHECK_THAT(run, base % alignment == 0, "%s: base %#zx is not aligned to %zu",
                        name_of(buft), (size_t)base, alignment);
         }
@@ -196,10 +215,10 @@ void buffer_base_aligned(struct check_run *run) {
 void buffer_over_limit(struct check_run *run) {
     struct bufts bufts;
     FOR_EACH_BUFT(run, bufts, buft) {
-        const size_t most = buft->iface.get_max_size ? buft->iface.get_max_size(buft) : SIZE_MAX;
+        const size_t most = buft->table->get_max_size ? buft->table->get_max_size(buft) : SIZE_MAX;
         if (most > SIZE_MAX - 4096) continue;
-        CHECK_THAT(run, !buft->iface.alloc_buffer(buft, most + 1),
-                   "%s: a buffer larger than the largest one", name_of(buft));
+        CHECK_THAT(run, is_refused(buft, most + 1), "%s: a buffer larger than the largest one",
+                   name_of(buft));
     }
 }
 
@@ -208,8 +227,8 @@ void buffer_absurd(struct check_run *run) {
     struct bufts bufts;
     FOR_EACH_BUFT(run, bufts, buft) {
         for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); ++i) {
-            CHECK_THAT(run, !buft->iface.alloc_buffer(buft, sizes[i]), "%s: a buffer of %zu bytes",
-                       name_of(buft), sizes[i]);
+            CHECK_THAT(run, is_refused(buft, sizes[i]), "%s: a buffer of %zu bytes", name_of(buft),
+                       sizes[i]);
         }
     }
 }
@@ -236,8 +255,12 @@ void buffer_out_of_memory(struct check_run *run) {
         for (long n = 1; n < 50; ++n) {
             const long begun = atomic_load(&host_counters.n_allocs);
             atomic_store(&host_counters.fail_at, begun + n);
-            ggml_backend_buffer_t buffer = buft->iface.alloc_buffer(buft, 1000);
+            ggml_backend_buffer_t buffer = NULL;
+            const int32_t status = buft->table->alloc_buffer(buft, 1000, &buffer);
             atomic_store(&host_counters.fail_at, 0);
+            CHECK_THAT(run, (status == GGML_HOST_OK) == (buffer != NULL),
+                       "%s: status %d, and %s buffer", name_of(buft), (int)status,
+                       buffer ? "a" : "no");
             if (buffer) ggml_backend_buffer_free(buffer);
             const long left = atomic_load(&host_counters.live_blocks) - live;
             CHECK_THAT(run, left <= 0, "%s: %ld blocks are left after allocation %ld failed",
@@ -260,7 +283,7 @@ struct placed {
 static struct ggml_tensor *put(const struct check_run *run, const struct placed *p, int64_t n,
                                size_t offset) {
     struct ggml_tensor *tensor = ggml_new_tensor_1d(p->ctx, GGML_TYPE_I8, n);
-    char *base = p->buffer->iface.get_base(p->buffer);
+    char *base = p->buffer->table->get_base(p->buffer);
     const enum ggml_status status = ggml_backend_tensor_alloc(p->buffer, tensor, base + offset);
     CHECK_THAT(run, status == GGML_STATUS_SUCCESS, "no tensor at offset %zu: %s", offset,
                ggml_last_error());
@@ -271,11 +294,11 @@ static struct ggml_tensor *put(const struct check_run *run, const struct placed 
 // written.
 static bool place(const struct check_run *run, ggml_backend_buffer_type_t buft,
                   struct placed *out_placed) {
-    const size_t alignment = buft->iface.get_alignment(buft);
+    const size_t alignment = buft->table->get_alignment(buft);
     const size_t step = (N_BYTES + GUARD + alignment - 1) / alignment * alignment;
     const size_t first = (GUARD + alignment - 1) / alignment * alignment;
     *out_placed = (struct placed){.buffer = new_buffer(run, buft, first + 2 * step)};
-    if (!out_placed->buffer->iface.set_tensor || !out_placed->buffer->iface.get_tensor)
+    if (!out_placed->buffer->table->set_tensor || !out_placed->buffer->table->get_tensor)
         return false;
     out_placed->ctx = ggml_init(
         (struct ggml_init_params){.mem_size = 16 * ggml_tensor_overhead(), .no_alloc = true});
@@ -457,7 +480,7 @@ void buffer_clear(struct check_run *run) {
     struct placed p;
     unsigned char expected[N_BYTES];
     FOR_EACH_BUFT(run, bufts, buft) {
-        if (!place_random(run, buft, &p, expected) || !p.buffer->iface.clear) continue;
+        if (!place_random(run, buft, &p, expected) || !p.buffer->table->clear) continue;
         const size_t size = (size_t)p.whole->ne[0];
         unsigned char *image = malloc(size);
         CHECK_THAT(run, image, "no memory");
@@ -481,7 +504,7 @@ void buffer_copy_within(struct check_run *run) {
     }
 }
 
-// cpy_tensor: true with everything copied, or false with nothing changed.
+// cpy_tensor: OK with everything copied, or UNSUPPORTED with nothing changed.
 // argument: 0 from memory of the host, 1 from the same buffer.
 void buffer_copy_direct(struct check_run *run) {
     const bool own = run->check->argument == 1;
@@ -490,12 +513,14 @@ void buffer_copy_direct(struct check_run *run) {
     unsigned char expected[N_BYTES];
     FOR_EACH_BUFT(run, bufts, buft) {
         if (!place(run, ggml_backend_cpu_buffer_type(), &host)) continue;
-        if (!place_random(run, buft, &p, expected) || !p.buffer->iface.cpy_tensor) continue;
+        if (!place_random(run, buft, &p, expected) || !p.buffer->table->cpy_tensor) continue;
         memset(host.tensor->data, 0x11, N_BYTES);
         ggml_backend_tensor_memset(p.other, 0x11, 0, N_BYTES);
-        const bool copied =
-            p.buffer->iface.cpy_tensor(p.buffer, own ? p.other : host.tensor, p.tensor);
-        if (copied) memset(expected, 0x11, N_BYTES);
+        const int32_t status =
+            p.buffer->table->cpy_tensor(p.buffer, own ? p.other : host.tensor, p.tensor);
+        CHECK_THAT(run, status == GGML_HOST_OK || status == GGML_HOST_UNSUPPORTED,
+                   "%s: cpy_tensor answers status %d", name_of(buft), (int)status);
+        if (status == GGML_HOST_OK) memset(expected, 0x11, N_BYTES);
         expect(run, buft, p.tensor, expected);
     }
 }
@@ -569,7 +594,7 @@ void buffer_host_address(struct check_run *run) {
     struct placed p;
     unsigned char expected[N_BYTES];
     FOR_EACH_BUFT(run, bufts, buft) {
-        if (!buft->iface.is_host || !buft->iface.is_host(buft)) continue;
+        if (!buft->table->is_host || !buft->table->is_host(buft)) continue;
         if (!place_random(run, buft, &p, expected)) continue;
         CHECK_THAT(run, memcmp(p.tensor->data, expected, N_BYTES) == 0,
                    "%s: the bytes are not at the tensor's address", name_of(buft));

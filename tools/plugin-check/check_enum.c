@@ -340,7 +340,7 @@ void enum_caps_host_buffer(struct check_run *run) {
                    label(device));
         ggml_backend_buffer_type_t buft = device->iface.get_host_buffer_type(device);
         CHECK_THAT(run, buft, "%s claims host buffers and has no type for them", label(device));
-        CHECK_THAT(run, buft->iface.is_host && buft->iface.is_host(buft),
+        CHECK_THAT(run, buft->table->is_host && buft->table->is_host(buft),
                    "the host buffers of %s are not host memory", label(device));
     }
 }
@@ -407,7 +407,9 @@ static const char *stranger_name(ggml_backend_buffer_type_t buft) {
 
 void enum_supports_strange(struct check_run *run) {
     struct ggml_backend_device other = {.context = NULL};
-    struct ggml_backend_buffer_type stranger = {.iface.get_name = stranger_name, .device = &other};
+    static const struct ggml_buffer_type_table table = {.size = sizeof(table),
+                                                        .get_name = stranger_name};
+    struct ggml_backend_buffer_type stranger = {.table = &table, .device = &other};
     struct devices devices;
     devices_open(run, &devices);
     for (int i = 0; i < devices.n; ++i) {

@@ -163,9 +163,11 @@ CHECK_ROW("enum.no-files", 36, "enum.buffer-type", enum_leaves, STATE_FILES,
           "listing opens no file that stays open")
 CHECK_ROW("enum.threads", 73, "enum.buffer-type enum.name-constant", enum_threads, 0,
           "listing works from several threads")
-CHECK_ROW("buffer.type-name", 43, "enum.buffer-type", buffer_type_name, 0,
+CHECK_ROW("buffer.type-table", 44, "enum.buffer-type", buffer_type_table, 0,
+          "buffer types have a table of this contract")
+CHECK_ROW("buffer.type-name", 43, "buffer.type-table", buffer_type_name, 0,
           "a buffer type has a constant name")
-CHECK_ROW("buffer.type-entries", 44, "enum.buffer-type", buffer_type_entries, 0,
+CHECK_ROW("buffer.type-entries", 44, "buffer.type-table", buffer_type_entries, 0,
           "a buffer type allocates and has an alignment")
 CHECK_ROW("buffer.type-alignment", 44, "buffer.type-entries", buffer_type_alignment, 0,
           "the alignment is a constant power of two")

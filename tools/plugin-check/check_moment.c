@@ -132,10 +132,10 @@ void buffer_foreign_extra(struct check_run *run) {
         mine.buffer = ggml_backend_alloc_ctx_tensors_from_buft(mine.ctx, bufts.items[i]);
         foreign.buffer =
             ggml_backend_alloc_ctx_tensors_from_buft(foreign.ctx, ggml_backend_cpu_buffer_type());
-        if (!mine.buffer || !foreign.buffer || !mine.buffer->iface.cpy_tensor) continue;
+        if (!mine.buffer || !foreign.buffer || !mine.buffer->table->cpy_tensor) continue;
         any = true;
         foreign.a->extra = trap;
-        mine.buffer->iface.cpy_tensor(mine.buffer, foreign.a, mine.a);
+        mine.buffer->table->cpy_tensor(mine.buffer, foreign.a, mine.a);
         ggml_backend_tensor_copy(foreign.a, mine.a);
         CHECK_THAT(run, foreign.a->extra == trap, "%s: what another plugin keeps was changed",
                    label(bufts.owners[i]));

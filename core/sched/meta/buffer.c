@@ -20,7 +20,7 @@ static void generation_next(void) {
 }
 
 struct meta_buffer *meta_buffer_of(ggml_backend_buffer_t buffer) {
-    return buffer && buffer->iface.free_buffer == buffer_free ? buffer->context : NULL;
+    return buffer && buffer->table->free == buffer_free ? buffer->context : NULL;
 }
 
 struct meta_buffer *meta_buffer_with(const struct ggml_tensor *tensor) {
@@ -52,6 +52,7 @@ void meta_buffer_set_usage(ggml_backend_buffer_t handle, enum ggml_backend_buffe
 
 static void buffer_free(ggml_backend_buffer_t buffer) {
     meta_buffer_free(buffer->context);
+    ggml_sdk_buffer_free(buffer);
 }
 
 static void *buffer_base(ggml_backend_buffer_t buffer) {
@@ -60,39 +61,39 @@ static void *buffer_base(ggml_backend_buffer_t buffer) {
 }
 
 // Only forgets: operands may be placed later than their results.
-static enum ggml_status buffer_init_tensor(ggml_backend_buffer_t buffer,
-                                           struct ggml_tensor *tensor) {
+static int32_t buffer_init_tensor(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor) {
     (void)buffer;
     generation_next();
     struct meta_record *record = meta_record_get(tensor);
-    if (!record) return GGML_STATUS_ALLOC_FAILED;
+    if (!record) return GGML_HOST_OUT_OF_MEMORY;
     record->is_static = false;
     record->is_resolved = false;
-    return GGML_STATUS_SUCCESS;
+    return GGML_HOST_OK;
 }
 
-static void buffer_set(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor, const void *data,
-                       size_t offset, size_t size) {
+static int32_t buffer_set(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor,
+                          const void *data, size_t offset, size_t size) {
     (void)buffer;
-    meta_set(NULL, tensor, data, offset, size);
+    return meta_set(NULL, tensor, data, offset, size) ? GGML_HOST_OK : ggml_last_status();
 }
 
-static void buffer_get(ggml_backend_buffer_t buffer, const struct ggml_tensor *tensor, void *data,
-                       size_t offset, size_t size) {
+static int32_t buffer_get(ggml_backend_buffer_t buffer, const struct ggml_tensor *tensor,
+                          void *data, size_t offset, size_t size) {
     (void)buffer;
-    meta_get(NULL, tensor, data, offset, size);
+    return meta_get(NULL, tensor, data, offset, size) ? GGML_HOST_OK : ggml_last_status();
 }
 
-static void buffer_clear(ggml_backend_buffer_t buffer, uint8_t value) {
+static int32_t buffer_clear(ggml_backend_buffer_t buffer, uint8_t value) {
     struct meta_buffer *meta = buffer->context;
     for (size_t j = 0; j < meta->device->n; ++j) {
         for (size_t i = 0; i < meta->n_members[j]; ++i) {
             ggml_backend_buffer_clear(meta->members[j][i], value);
         }
     }
+    return GGML_HOST_OK;
 }
 
-static void buffer_reset(ggml_backend_buffer_t buffer) {
+static int32_t buffer_reset(ggml_backend_buffer_t buffer) {
     struct meta_buffer *meta = buffer->context;
     for (size_t j = 0; j < meta->device->n; ++j) {
         for (size_t i = 0; i < meta->n_members[j]; ++i) {
@@ -101,10 +102,12 @@ static void buffer_reset(ggml_backend_buffer_t buffer) {
     }
     generation_next();
     meta_records_expire(meta);
+    return GGML_HOST_OK;
 }
 
-static const struct ggml_backend_buffer_i buffer_interface = {
-    .free_buffer = buffer_free,
+static const struct ggml_buffer_table buffer_table = {
+    .size = sizeof(buffer_table),
+    .free = buffer_free,
     .get_base = buffer_base,
     .init_tensor = buffer_init_tensor,
     .set_tensor = buffer_set,
@@ -148,10 +151,10 @@ static struct meta_buffer *meta_buffer_new(ggml_backend_buffer_type_t buft, bool
     return buffer;
 }
 
-ggml_backend_buffer_t meta_buffer_alloc(ggml_backend_buffer_type_t buft, size_t size) {
+int32_t meta_buffer_alloc(ggml_backend_buffer_type_t buft, size_t size,
+                          ggml_backend_buffer_t *out_buffer) {
     struct meta_buffer *buffer = meta_buffer_new(buft, false);
-    ggml_backend_buffer_t result = NULL;
-    if (!buffer) return NULL;
+    if (!buffer) return ggml_last_status();
     for (size_t j = 0; j < buffer->device->n; ++j) {
         ggml_backend_buffer_type_t member_type =
             ggml_backend_dev_buffer_type(buffer->device->devices[j]);
@@ -161,11 +164,11 @@ ggml_backend_buffer_t meta_buffer_alloc(ggml_backend_buffer_type_t buft, size_t 
         if (!member) goto fail;
         buffer->bases[j] = aligned_base(member);
     }
-    result = ggml_backend_buffer_init(buft, buffer_interface, buffer, size);
-    if (result) return result;
+    *out_buffer = ggml_sdk_buffer_new(buft, &buffer_table, buffer, size);
+    if (*out_buffer) return GGML_HOST_OK;
 fail:
     meta_buffer_free(buffer);
-    return NULL;
+    return ggml_last_status();
 }
 
 // --- static memory -------------------------------------------------------------------------------
@@ -264,8 +267,7 @@ static bool resolve_all(struct ggml_context *ctx, ggml_backend_buffer_t buffer) 
 ggml_backend_buffer_t meta_buffer_alloc_ctx(struct ggml_context *ctx,
                                             ggml_backend_buffer_type_t buft) {
     struct meta_buffer *meta = meta_buffer_new(buft, true);
-    ggml_backend_buffer_t buffer =
-        meta ? ggml_backend_buffer_init(buft, buffer_interface, meta, 0) : NULL;
+    ggml_backend_buffer_t buffer = meta ? ggml_sdk_buffer_new(buft, &buffer_table, meta, 0) : NULL;
     if (!buffer) {
         meta_buffer_free(meta);
         return NULL;

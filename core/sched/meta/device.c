@@ -9,7 +9,7 @@
 static const char *buft_name(ggml_backend_buffer_type_t buft);
 
 struct meta_device *meta_buft_device(ggml_backend_buffer_type_t buft) {
-    return buft && buft->iface.get_name == buft_name ? buft->context : NULL;
+    return buft && buft->table->get_name == buft_name ? buft->context : NULL;
 }
 
 // --- device --------------------------------------------------------------------------------------
@@ -133,7 +133,8 @@ static size_t buft_alloc_size(ggml_backend_buffer_type_t buft, const struct ggml
     return size;
 }
 
-static const struct ggml_backend_buffer_type_i buft_interface = {
+static const struct ggml_buffer_type_table buft_table = {
+    .size = sizeof(buft_table),
     .get_name = buft_name,
     .alloc_buffer = meta_buffer_alloc,
     .get_alignment = buft_alignment,
@@ -191,7 +192,7 @@ static struct meta_device *make_device(ggml_backend_dev_t *devs, size_t n,
     }
     meta->base = (struct ggml_backend_device){.iface = device_interface, .context = meta};
     meta->buft = (struct ggml_backend_buffer_type){
-        .iface = buft_interface, .device = &meta->base, .context = meta};
+        .table = &buft_table, .device = &meta->base, .context = meta};
     meta->n = n;
     memcpy(meta->devices, devs, n * sizeof(devs[0]));
     meta->get_split_state = get_split_state;

@@ -129,7 +129,8 @@ uint64_t meta_generation(void);
 struct meta_buffer *meta_buffer_of(ggml_backend_buffer_t buffer);
 // Buffer whose memory the tensor is in, or NULL if that is no meta buffer.
 struct meta_buffer *meta_buffer_with(const struct ggml_tensor *tensor);
-ggml_backend_buffer_t meta_buffer_alloc(ggml_backend_buffer_type_t buft, size_t size);
+int32_t meta_buffer_alloc(ggml_backend_buffer_type_t buft, size_t size,
+                          ggml_backend_buffer_t *out_buffer);
 // Memory for all tensors of a context, each device with its slices only.
 ggml_backend_buffer_t meta_buffer_alloc_ctx(struct ggml_context *ctx,
                                             ggml_backend_buffer_type_t buft);

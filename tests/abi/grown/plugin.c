@@ -91,10 +91,15 @@ static size_t buft_alloc_size(ggml_backend_buffer_type_t buft, const struct ggml
     return (int)tensor->type < GGML_TYPE_COUNT ? 4 * (size_t)tensor->ne[0] : 0;
 }
 
+static const struct ggml_buffer_type_table buft_table = {
+    .size = sizeof(buft_table),
+    .get_name = buft_name,
+    .get_alignment = buft_alignment,
+    .get_alloc_size = buft_alloc_size,
+};
+
 static struct ggml_backend_buffer_type questions = {
-    .iface = {.get_name = buft_name,
-              .get_alignment = buft_alignment,
-              .get_alloc_size = buft_alloc_size},
+    .table = &buft_table,
     .device = &plugin_device,
 };
 

@@ -167,9 +167,6 @@ static bool memory_is_host(ggml_backend_buffer_type_t buft) {
 
 static void memory_free(ggml_backend_buffer_t buffer) {
     free(buffer->context);
-}
-
-static void memory_free_wrapper(struct ggml_backend_buffer *buffer) {
     free(buffer);
 }
 
@@ -177,40 +174,53 @@ static void *memory_base(ggml_backend_buffer_t buffer) {
     return buffer->context;
 }
 
-static void memory_set(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor, const void *data,
-                       size_t offset, size_t size) {
+static int32_t memory_set(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor,
+                          const void *data, size_t offset, size_t size) {
     (void)buffer;
     memcpy((char *)tensor->data + offset, data, size);
+    return GGML_HOST_OK;
 }
 
-static void memory_get(ggml_backend_buffer_t buffer, const struct ggml_tensor *tensor, void *data,
-                       size_t offset, size_t size) {
+static int32_t memory_get(ggml_backend_buffer_t buffer, const struct ggml_tensor *tensor,
+                          void *data, size_t offset, size_t size) {
     (void)buffer;
     memcpy(data, (const char *)tensor->data + offset, size);
+    return GGML_HOST_OK;
 }
 
-static ggml_backend_buffer_t memory_alloc(ggml_backend_buffer_type_t buft, size_t size) {
+static const struct ggml_buffer_table memory_table = {
+    .size = sizeof(memory_table),
+    .free = memory_free,
+    .get_base = memory_base,
+    .set_tensor = memory_set,
+    .get_tensor = memory_get,
+};
+
+static int32_t memory_alloc(ggml_backend_buffer_type_t buft, size_t size,
+                            ggml_backend_buffer_t *out_buffer) {
     struct ggml_backend_buffer *buffer = calloc(1, sizeof(*buffer));
     void *memory = NULL;
     if (!buffer || posix_memalign(&memory, ALIGNMENT, size) != 0) {
         free(buffer);
-        return NULL;
+        return GGML_HOST_OUT_OF_MEMORY;
     }
-    buffer->iface = (struct ggml_backend_buffer_i){.free_buffer = memory_free,
-                                                   .get_base = memory_base,
-                                                   .set_tensor = memory_set,
-                                                   .get_tensor = memory_get};
+    buffer->table = &memory_table;
     buffer->buft = buft;
     buffer->context = memory;
     buffer->size = size;
-    buffer->free_wrapper = memory_free_wrapper;
-    return buffer;
+    *out_buffer = buffer;
+    return GGML_HOST_OK;
 }
 
-static struct ggml_backend_buffer_type memory_type = {.iface = {.get_name = memory_name,
-                                                                .alloc_buffer = memory_alloc,
-                                                                .get_alignment = memory_alignment,
-                                                                .is_host = memory_is_host}};
+static const struct ggml_buffer_type_table memory_type_table = {
+    .size = sizeof(memory_type_table),
+    .get_name = memory_name,
+    .alloc_buffer = memory_alloc,
+    .get_alignment = memory_alignment,
+    .is_host = memory_is_host,
+};
+
+static struct ggml_backend_buffer_type memory_type = {.table = &memory_type_table};
 
 static ggml_backend_buffer_type_t get_memory_type(void) {
     return &memory_type;
@@ -273,17 +283,15 @@ static void sum_begin(struct sum *sum) {
 }
 
 static bool sum_place(struct sum *sum, ggml_backend_buffer_type_t buft) {
-    const size_t alignment = buft->iface.get_alignment(buft);
+    const size_t alignment = buft->table->get_alignment(buft);
     const size_t step = (N_NUMBERS * sizeof(float) + alignment - 1) / alignment * alignment;
-    sum->buffer = buft->iface.alloc_buffer(buft, 3 * step);
-    if (!sum->buffer) return false;
-    const struct ggml_backend_buffer_i *iface = &sum->buffer->iface;
-    char *base = iface->get_base(sum->buffer);
+    if (buft->table->alloc_buffer(buft, 3 * step, &sum->buffer) != GGML_HOST_OK) return false;
+    const struct ggml_buffer_table *table = sum->buffer->table;
+    char *base = table->get_base(sum->buffer);
     for (int i = 0; i < 3; ++i) {
         sum->tensors[i].buffer = sum->buffer;
         sum->tensors[i].data = base + (size_t)i * step;
-        if (iface->init_tensor &&
-            iface->init_tensor(sum->buffer, &sum->tensors[i]) != GGML_STATUS_SUCCESS)
+        if (table->init_tensor && table->init_tensor(sum->buffer, &sum->tensors[i]) != GGML_HOST_OK)
             return false;
     }
     return true;
@@ -295,11 +303,11 @@ static bool sum_compute(struct sum *sum, ggml_backend_t stream) {
     for (int i = 0; i < N_NUMBERS; ++i)
         numbers[i] = (float)i;
     for (int i = 0; i < 2; ++i)
-        sum->buffer->iface.set_tensor(sum->buffer, &sum->tensors[i], numbers, 0, sizeof(numbers));
+        sum->buffer->table->set_tensor(sum->buffer, &sum->tensors[i], numbers, 0, sizeof(numbers));
     if (stream->table->graph_compute(stream, &graph) != GGML_HOST_OK) return false;
     if (stream->table->synchronize && stream->table->synchronize(stream) != GGML_HOST_OK)
         return false;
-    sum->buffer->iface.get_tensor(sum->buffer, &sum->tensors[2], numbers, 0, sizeof(numbers));
+    sum->buffer->table->get_tensor(sum->buffer, &sum->tensors[2], numbers, 0, sizeof(numbers));
     for (int i = 0; i < N_NUMBERS; ++i) {
         if (fabsf(numbers[i] - 2 * (float)i) > 0) return false;
     }
@@ -319,8 +327,7 @@ static void check_sum(ggml_backend_dev_t device) {
         ok(sum_compute(&sum, stream), "and computes an addition", last_error);
     stream->table->free(stream);
     if (!sum.buffer) return;
-    if (sum.buffer->iface.free_buffer) sum.buffer->iface.free_buffer(sum.buffer);
-    sum.buffer->free_wrapper(sum.buffer);
+    sum.buffer->table->free(sum.buffer);
 }
 
 // --- the plugin ----------------------------------------------------------------------------------

@@ -45,25 +45,26 @@ static bool ends_tensor(const struct ggml_tensor *tensor, size_t end) {
     return !tensor->view_src && end == ggml_nbytes(tensor);
 }
 
-static void buffer_set(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor, const void *data,
-                       size_t offset, size_t size) {
+static int32_t buffer_set(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor,
+                          const void *data, size_t offset, size_t size) {
     (void)buffer;
     if (HAS(set_offset) && offset > 64) offset &= ~(size_t)1;
     if (HAS(set_lazy)) {
         set_later(at(tensor, offset), data, size);
-        return;
+        return GGML_HOST_OK;
     }
     if (HAS(host_elsewhere)) {
         transform(at(tensor, offset), data, size);
-        return;
+        return GGML_HOST_OK;
     }
     memcpy(at(tensor, offset), data, size);
     if (HAS(set_wrong) && size > 8) *at(tensor, offset + 7) ^= 1;
     if (HAS(set_beyond) && ends_tensor(tensor, offset + size)) *at(tensor, offset + size) = 9;
+    return GGML_HOST_OK;
 }
 
-static void buffer_get(ggml_backend_buffer_t buffer, const struct ggml_tensor *tensor, void *data,
-                       size_t offset, size_t size) {
+static int32_t buffer_get(ggml_backend_buffer_t buffer, const struct ggml_tensor *tensor,
+                          void *data, size_t offset, size_t size) {
     (void)buffer;
     memory_flush();
     if (HAS(get_offset) && offset > 64) offset &= ~(size_t)1;
@@ -72,20 +73,22 @@ static void buffer_get(ggml_backend_buffer_t buffer, const struct ggml_tensor *t
     } else {
         memcpy(data, at(tensor, offset), size);
     }
+    return GGML_HOST_OK;
 }
 
-static void buffer_memset(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor, uint8_t value,
-                          size_t offset, size_t size) {
+static int32_t buffer_memset(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor,
+                             uint8_t value, size_t offset, size_t size) {
     (void)buffer;
     memory_flush();
     if (HAS(memset_beyond) && ends_tensor(tensor, offset + size)) ++size;
     if (HAS(memset_short) && size % 2 == 1) --size;
     memset(at(tensor, offset), value, size);
+    return GGML_HOST_OK;
 }
 
-static void buffer_set_2d(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor,
-                          const void *data, size_t offset, size_t size, size_t n_copies,
-                          size_t stride_tensor, size_t stride_data) {
+static int32_t buffer_set_2d(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor,
+                             const void *data, size_t offset, size_t size, size_t n_copies,
+                             size_t stride_tensor, size_t stride_data) {
     (void)buffer;
     memory_flush();
     if (HAS(set_2d_stride)) stride_tensor = stride_data;
@@ -93,35 +96,37 @@ static void buffer_set_2d(ggml_backend_buffer_t buffer, struct ggml_tensor *tens
         *at(tensor, ggml_nbytes(tensor)) = 9;
     for (size_t i = 0; i < n_copies; ++i)
         memcpy(at(tensor, offset + i * stride_tensor), (const char *)data + i * stride_data, size);
+    return GGML_HOST_OK;
 }
 
-static void buffer_get_2d(ggml_backend_buffer_t buffer, const struct ggml_tensor *tensor,
-                          void *data, size_t offset, size_t size, size_t n_copies,
-                          size_t stride_tensor, size_t stride_data) {
+static int32_t buffer_get_2d(ggml_backend_buffer_t buffer, const struct ggml_tensor *tensor,
+                             void *data, size_t offset, size_t size, size_t n_copies,
+                             size_t stride_tensor, size_t stride_data) {
     (void)buffer;
     memory_flush();
     if (HAS(get_2d_stride)) stride_data = size;
     for (size_t i = 0; i < n_copies; ++i)
         memcpy((char *)data + i * stride_data, at(tensor, offset + i * stride_tensor), size);
+    return GGML_HOST_OK;
 }
 
 static bool is_mine(const struct ggml_tensor *tensor) {
     ggml_backend_buffer_t buffer = tensor->view_src ? tensor->view_src->buffer : tensor->buffer;
-    return buffer && buffer->iface.set_tensor == buffer_set;
+    return buffer && buffer->table->set_tensor == buffer_set;
 }
 
-static bool buffer_copy(ggml_backend_buffer_t buffer, const struct ggml_tensor *src,
-                        struct ggml_tensor *dst) {
+static int32_t buffer_copy(ggml_backend_buffer_t buffer, const struct ggml_tensor *src,
+                           struct ggml_tensor *dst) {
     (void)buffer;
     memory_flush();
     if (!is_mine(src)) {
         if (HAS(extra_read) && src->extra) *(volatile char *)src->extra;
         if (HAS(extra_changed)) ((struct ggml_tensor *)(uintptr_t)src)->extra = NULL;
         if (HAS(copy_half_refused)) memset(dst->data, 0, ggml_nbytes(dst) / 2);
-        return false;
+        return GGML_HOST_UNSUPPORTED;
     }
     memcpy(dst->data, src->data, ggml_nbytes(src) / (HAS(copy_partial) ? 2 : 1));
-    return true;
+    return GGML_HOST_OK;
 }
 
 // --- buffers -------------------------------------------------------------------------------------
@@ -133,6 +138,7 @@ static void buffer_free(ggml_backend_buffer_t buffer) {
     if (!memory->is_wrapped && !HAS(buffer_leak))
         ggml_aligned_free(memory->base, memory->size + PADDING);
     ggml_aligned_free(memory, sizeof(*memory));
+    if (!HAS(buffer_object_leak)) ggml_sdk_buffer_free(buffer);
 }
 
 static void *buffer_base(ggml_backend_buffer_t buffer) {
@@ -141,32 +147,41 @@ static void *buffer_base(ggml_backend_buffer_t buffer) {
     return memory->base + (HAS(base_unaligned) ? 8 : 0);
 }
 
-static void buffer_clear(ggml_backend_buffer_t buffer, uint8_t value) {
+static int32_t buffer_clear(ggml_backend_buffer_t buffer, uint8_t value) {
     const struct memory *memory = buffer->context;
     memory_flush();
     memset(memory->base, value, memory->size - (HAS(clear_partial) ? 1 : 0));
+    return GGML_HOST_OK;
 }
 
-static void buffer_set_nothing(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor,
-                               const void *data, size_t offset, size_t size) {
+static int32_t buffer_set_nothing(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor,
+                                  const void *data, size_t offset, size_t size) {
     (void)buffer;
     (void)data;
     memset(at(tensor, offset), 0, size);
+    return GGML_HOST_OK;
 }
 
-static void buffer_reset(ggml_backend_buffer_t buffer) {
-    if (HAS(reset_loses)) buffer->iface.set_tensor = buffer_set_nothing;
+static const struct ggml_buffer_table nothing_table;
+
+static int32_t buffer_reset(ggml_backend_buffer_t buffer) {
+    if (HAS(reset_loses)) buffer->table = &nothing_table;
+    (void)buffer;
+    return GGML_HOST_OK;
 }
 
-static void buffer_set_usage(ggml_backend_buffer_t buffer, enum ggml_backend_buffer_usage usage) {
+static int32_t buffer_set_usage(ggml_backend_buffer_t buffer,
+                                enum ggml_backend_buffer_usage usage) {
     const struct memory *memory = buffer->context;
     if (HAS(usage_packs) && usage == GGML_BACKEND_BUFFER_USAGE_WEIGHTS)
         for (size_t i = 0; i < buffer->size; ++i)
             memory->base[i] ^= 1;
+    return GGML_HOST_OK;
 }
 
-static const struct ggml_backend_buffer_i buffer_interface = {
-    .free_buffer = buffer_free,
+static struct ggml_buffer_table buffer_table = {
+    .size = sizeof(buffer_table),
+    .free = buffer_free,
     .get_base = buffer_base,
     .memset_tensor = buffer_memset,
     .set_tensor = buffer_set,
@@ -179,18 +194,31 @@ static const struct ggml_backend_buffer_i buffer_interface = {
     .set_usage = buffer_set_usage,
 };
 
+// As the other, but that set_tensor loses what it is given.
+static const struct ggml_buffer_table nothing_table = {
+    .size = sizeof(nothing_table),
+    .free = buffer_free,
+    .get_base = buffer_base,
+    .memset_tensor = buffer_memset,
+    .set_tensor = buffer_set_nothing,
+    .get_tensor = buffer_get,
+    .clear = buffer_clear,
+};
+
 static ggml_backend_buffer_t new_object(ggml_backend_buffer_type_t buft, char *base, size_t size,
                                         bool is_wrapped) {
     struct memory *memory = ggml_aligned_malloc(sizeof(*memory));
     if (!memory) return NULL;
     *memory = (struct memory){base, size, is_wrapped};
     const size_t told = HAS(buffer_short) ? size - 1 : size;
-    ggml_backend_buffer_t buffer = ggml_backend_buffer_init(buft, buffer_interface, memory, told);
+    ggml_backend_buffer_t buffer = ggml_sdk_buffer_new(buft, &buffer_table, memory, told);
     if (!buffer) {
         if (!HAS(buffer_half_made)) ggml_aligned_free(memory, sizeof(*memory));
         return NULL;
     }
-    if (HAS(buffer_reserved)) buffer->reserved[2] = buffer;
+    if (HAS(buffer_reserved)) buffer->reserved[1] = buffer;
+    if (HAS(buffer_table_missing)) buffer->table = NULL;
+    if (HAS(buffer_table_short)) buffer_table.size = 40;
     if (HAS(buffer_usage)) buffer->usage = GGML_BACKEND_BUFFER_USAGE_COMPUTE;
     return buffer;
 }
@@ -201,17 +229,19 @@ static bool is_too_large(size_t size) {
            !(HAS(size_overflow) && size > SIZE_MAX - PADDING);
 }
 
-static ggml_backend_buffer_t type_alloc(ggml_backend_buffer_type_t buft, size_t size) {
+static int32_t type_alloc(ggml_backend_buffer_type_t buft, size_t size,
+                          ggml_backend_buffer_t *out_buffer) {
     const struct ggml_host_table *host = ggml_sdk_host();
     if (is_too_large(size)) {
         host->set_error(host, GGML_HOST_OUT_OF_MEMORY, "a buffer that is too large");
-        return NULL;
+        return GGML_HOST_OUT_OF_MEMORY;
     }
     char *base = ggml_aligned_malloc(size + PADDING);
-    if (!base) return NULL;
-    ggml_backend_buffer_t buffer = new_object(buft, base, size, false);
-    if (!buffer) ggml_aligned_free(base, size + PADDING);
-    return buffer;
+    if (!base) return GGML_HOST_OUT_OF_MEMORY;
+    *out_buffer = new_object(buft, base, size, false);
+    if (*out_buffer) return GGML_HOST_OK;
+    ggml_aligned_free(base, size + PADDING);
+    return GGML_HOST_OUT_OF_MEMORY;
 }
 
 ggml_backend_buffer_t memory_wrap(ggml_backend_dev_t device, void *memory, size_t size,
@@ -252,18 +282,25 @@ static bool type_is_host(ggml_backend_buffer_type_t buft) {
     return HAS(host_sometimes) ? n++ % 2 == 0 : true;
 }
 
+static struct ggml_buffer_type_table type_table = {
+    .size = sizeof(type_table),
+    .get_name = type_name,
+    .alloc_buffer = type_alloc,
+    .get_alignment = type_alignment,
+    .get_max_size = type_max_size,
+    .get_alloc_size = type_alloc_size,
+    .is_host = type_is_host,
+};
+
 ggml_backend_buffer_type_t memory_type(ggml_backend_dev_t device) {
     static struct ggml_backend_buffer_type types[2 * N_DEVICES];
     static int n;
     int index = (int)(device - defective_devices);
     if (HAS(type_changes)) index += N_DEVICES * (n++ % 2);
     struct ggml_backend_buffer_type *type = &types[index];
-    type->iface.get_name = type_name;
-    type->iface.alloc_buffer = HAS(buft_alloc_missing) ? NULL : type_alloc;
-    type->iface.get_alignment = type_alignment;
-    type->iface.get_max_size = type_max_size;
-    type->iface.get_alloc_size = type_alloc_size;
-    type->iface.is_host = type_is_host;
+    type->table = HAS(buft_table_missing) ? NULL : &type_table;
+    if (HAS(buft_alloc_missing)) type_table.alloc_buffer = NULL;
+    if (HAS(buft_table_reserved)) type_table.reserved[3] = (void (*)(void))type_alloc;
     type->device = HAS(buft_homeless) ? NULL : device;
     if (HAS(buft_reserved)) type->reserved[0] = type;
     return type;

@@ -79,7 +79,7 @@ static NOTE: Note = Note {
     version: text(b"1.0"),
     reserved: [0; 16],
 };
-const LAYOUT_NUMBER: u64 = 0x8c43902754358089;
+const LAYOUT_NUMBER: u64 = 0xbdec919e7a1b7849;
 
 // --- what crosses the boundary ---------------------------------------------------------------------------------------
 

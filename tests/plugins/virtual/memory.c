@@ -17,11 +17,11 @@ struct memory {
     bool is_imported; // the storage is the caller's
 };
 
-static const struct ggml_backend_buffer_i buffer_interface;
+static const struct ggml_buffer_table buffer_table;
 static const char *buft_name(ggml_backend_buffer_type_t buft);
 
 bool memory_type_is_mine(ggml_backend_buffer_type_t buft) {
-    return buft && buft->iface.get_name == buft_name;
+    return buft && buft->table->get_name == buft_name;
 }
 
 static struct memory *memory_of(const struct ggml_tensor *tensor) {
@@ -36,7 +36,7 @@ struct virtual_device *memory_device(const struct ggml_tensor *tensor) {
 
 static bool is_host(const struct ggml_tensor *tensor) {
     ggml_backend_buffer_t buffer = tensor->view_src ? tensor->view_src->buffer : tensor->buffer;
-    return !buffer || (buffer->buft->iface.is_host && buffer->buft->iface.is_host(buffer->buft));
+    return !buffer || (buffer->buft->table->is_host && buffer->buft->table->is_host(buffer->buft));
 }
 
 // Whether work of the device may touch the tensor where it is.
@@ -123,9 +123,9 @@ static void access_end(struct hazard *hazard, uint64_t ticket) {
     log_end(ticket, GGML_STATUS_SUCCESS);
 }
 
-static void buffer_set_2d(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor,
-                          const void *data, size_t offset, size_t size, size_t n_copies,
-                          size_t stride_tensor, size_t stride_data) {
+static int32_t buffer_set_2d(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor,
+                             const void *data, size_t offset, size_t size, size_t n_copies,
+                             size_t stride_tensor, size_t stride_data) {
     struct hazard hazard;
     struct hazard_range range;
     uint64_t ticket;
@@ -140,18 +140,19 @@ static void buffer_set_2d(ggml_backend_buffer_t buffer, struct ggml_tensor *tens
         device_config(access.memory->device).fixed_weights) {
         virtual_fail(GGML_HOST_INVALID_ARGUMENT, "%s: weights are fixed",
                      access.memory->device->name);
-        return;
+        return GGML_HOST_INVALID_ARGUMENT;
     }
     char *dst = access_begin(&access, &hazard, &range, &ticket);
-    if (!dst) return;
+    if (!dst) return GGML_HOST_FAILED;
     const struct transfer transfer = {dst, data, size, n_copies, stride_tensor, stride_data, NULL};
     transfer_run(&transfer);
     access_end(&hazard, ticket);
+    return GGML_HOST_OK;
 }
 
-static void buffer_get_2d(ggml_backend_buffer_t buffer, const struct ggml_tensor *tensor,
-                          void *data, size_t offset, size_t size, size_t n_copies,
-                          size_t stride_tensor, size_t stride_data) {
+static int32_t buffer_get_2d(ggml_backend_buffer_t buffer, const struct ggml_tensor *tensor,
+                             void *data, size_t offset, size_t size, size_t n_copies,
+                             size_t stride_tensor, size_t stride_data) {
     struct hazard hazard;
     struct hazard_range range;
     uint64_t ticket;
@@ -163,67 +164,70 @@ static void buffer_get_2d(ggml_backend_buffer_t buffer, const struct ggml_tensor
                                   n_copies * size,
                                   NULL};
     const char *src = access_begin(&access, &hazard, &range, &ticket);
-    if (!src) return;
+    if (!src) return GGML_HOST_FAILED;
     const struct transfer transfer = {data, src, size, n_copies, stride_data, stride_tensor, NULL};
     transfer_run(&transfer);
     access_end(&hazard, ticket);
+    return GGML_HOST_OK;
 }
 
-static void buffer_set(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor, const void *data,
-                       size_t offset, size_t size) {
-    buffer_set_2d(buffer, tensor, data, offset, size, 1, 0, 0);
+static int32_t buffer_set(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor,
+                          const void *data, size_t offset, size_t size) {
+    return buffer_set_2d(buffer, tensor, data, offset, size, 1, 0, 0);
 }
 
-static void buffer_get(ggml_backend_buffer_t buffer, const struct ggml_tensor *tensor, void *data,
-                       size_t offset, size_t size) {
-    buffer_get_2d(buffer, tensor, data, offset, size, 1, 0, 0);
+static int32_t buffer_get(ggml_backend_buffer_t buffer, const struct ggml_tensor *tensor,
+                          void *data, size_t offset, size_t size) {
+    return buffer_get_2d(buffer, tensor, data, offset, size, 1, 0, 0);
 }
 
-static void buffer_memset(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor, uint8_t value,
-                          size_t offset, size_t size) {
+static int32_t buffer_memset(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor,
+                             uint8_t value, size_t offset, size_t size) {
     struct hazard hazard;
     struct hazard_range range;
     uint64_t ticket;
     const struct access access = {
         VIRTUAL_CALL_MEMSET, buffer->context, tensor, offset, size, size, NULL};
     char *dst = access_begin(&access, &hazard, &range, &ticket);
-    if (!dst) return;
+    if (!dst) return GGML_HOST_FAILED;
     memset(dst, value, size);
     access_end(&hazard, ticket);
+    return GGML_HOST_OK;
 }
 
-static bool buffer_copy(ggml_backend_buffer_t buffer, const struct ggml_tensor *src,
-                        struct ggml_tensor *dst) {
+static int32_t buffer_copy(ggml_backend_buffer_t buffer, const struct ggml_tensor *src,
+                           struct ggml_tensor *dst) {
     struct hazard hazard;
     struct hazard_range range;
     uint64_t ticket;
     const struct memory *from = memory_of(src);
     struct memory *memory = buffer->context;
-    if (!from) return false;
+    if (!from) return GGML_HOST_UNSUPPORTED;
     if (from->device != memory->device &&
         (!device_config(from->device).peer_copy || !device_config(memory->device).peer_copy)) {
-        return false;
+        return GGML_HOST_UNSUPPORTED;
     }
     const size_t bytes = ggml_nbytes(dst);
     const char *data = memory_resolve(NULL, src, 0, bytes);
     const struct access access = {VIRTUAL_CALL_COPY, memory, dst, 0, bytes, bytes, from->device};
     char *target = data ? access_begin(&access, &hazard, &range, &ticket) : NULL;
-    if (!target) return true; // the failure was told; going through the host would fail too
+    if (!target) return GGML_HOST_FAILED;
     memmove(target, data, bytes);
     access_end(&hazard, ticket);
-    return true;
+    return GGML_HOST_OK;
 }
 
 // --- buffers -------------------------------------------------------------------------------------
 
-static void buffer_clear(ggml_backend_buffer_t buffer, uint8_t value) {
+static int32_t buffer_clear(ggml_backend_buffer_t buffer, uint8_t value) {
     struct memory *memory = buffer->context;
     if (hazard_touches(memory->storage, memory->size)) {
         log_violation(memory->device->index, "a buffer is cleared while queued work touches it");
     }
     log_once(VIRTUAL_CALL_CLEAR, memory->device->index, 0, memory->size, "");
-    if (device_gate(memory->device, GATE_COPY) != GGML_STATUS_SUCCESS) return;
+    if (device_gate(memory->device, GATE_COPY) != GGML_STATUS_SUCCESS) return GGML_HOST_FAILED;
     memset(memory->storage, value, memory->size);
+    return GGML_HOST_OK;
 }
 
 static char *storage_new(size_t size) {
@@ -255,25 +259,26 @@ static void buffer_free(ggml_backend_buffer_t buffer) {
     }
     log_once(VIRTUAL_CALL_FREE, memory->device->index, 0, memory->size, "");
     memory_free(memory);
+    ggml_sdk_buffer_free(buffer);
 }
 
 static void *buffer_base(ggml_backend_buffer_t buffer) {
     return ((struct memory *)buffer->context)->base;
 }
 
-static enum ggml_status buffer_init_tensor(ggml_backend_buffer_t buffer,
-                                           struct ggml_tensor *tensor) {
+static int32_t buffer_init_tensor(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor) {
     const struct memory *memory = buffer->context;
-    const size_t alignment = buffer->buft->iface.get_alignment(buffer->buft);
+    const size_t alignment = buffer->buft->table->get_alignment(buffer->buft);
     if (!tensor->view_src && ((uintptr_t)tensor->data - (uintptr_t)memory->base) % alignment != 0) {
         log_violation(memory->device->index, "tensor '%s' is not aligned to %zu", tensor->name,
                       alignment);
     }
-    return GGML_STATUS_SUCCESS;
+    return GGML_HOST_OK;
 }
 
-static const struct ggml_backend_buffer_i buffer_interface = {
-    .free_buffer = buffer_free,
+static const struct ggml_buffer_table buffer_table = {
+    .size = sizeof(buffer_table),
+    .free = buffer_free,
     .get_base = buffer_base,
     .init_tensor = buffer_init_tensor,
     .memset_tensor = buffer_memset,
@@ -309,11 +314,11 @@ static ggml_backend_buffer_t make_buffer(struct virtual_device *device,
     if (!memory) return NULL;
     *memory = (struct memory){.device = device, .size = size, .is_imported = storage != NULL};
     memory->storage = storage ? storage : storage_new(size);
-    memory->is_reserved = !buft->iface.is_host(buft);
+    memory->is_reserved = !buft->table->is_host(buft);
     memory->base = memory->is_reserved ? space_reserve(size) : memory->storage;
     if (!memory->storage || !memory->base) goto fail;
     if (poison) memset(memory->storage, 0xff, size);
-    buffer = ggml_backend_buffer_init(buft, buffer_interface, memory, size);
+    buffer = ggml_sdk_buffer_new(buft, &buffer_table, memory, size);
     if (buffer) return buffer;
 fail:
     virtual_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory of the host for %zu bytes", device->name,
@@ -324,7 +329,8 @@ fail:
     return NULL;
 }
 
-static ggml_backend_buffer_t buft_alloc(ggml_backend_buffer_type_t buft, size_t size) {
+static int32_t buft_alloc(ggml_backend_buffer_type_t buft, size_t size,
+                          ggml_backend_buffer_t *out_buffer) {
     struct virtual_device *device = virtual_device_of(buft->device);
     struct virtual_record record = {
         .call = VIRTUAL_CALL_ALLOC, .device = device->index, .peer = -1, .bytes = size};
@@ -340,7 +346,8 @@ static ggml_backend_buffer_t buft_alloc(ggml_backend_buffer_type_t buft, size_t 
         }
     }
     log_end(ticket, buffer ? GGML_STATUS_SUCCESS : GGML_STATUS_ALLOC_FAILED);
-    return buffer;
+    *out_buffer = buffer;
+    return buffer ? GGML_HOST_OK : GGML_HOST_OUT_OF_MEMORY;
 }
 
 ggml_backend_buffer_t memory_import(struct virtual_device *device, void *ptr, size_t size) {
@@ -378,7 +385,8 @@ static bool buft_is_host(ggml_backend_buffer_type_t buft) {
     return buft == &device->host_buft || device_config(device).host_memory;
 }
 
-static const struct ggml_backend_buffer_type_i buft_interface = {
+static const struct ggml_buffer_type_table buft_table = {
+    .size = sizeof(buft_table),
     .get_name = buft_name,
     .alloc_buffer = buft_alloc,
     .get_alignment = buft_alignment,
@@ -389,7 +397,7 @@ static const struct ggml_backend_buffer_type_i buft_interface = {
 
 void memory_init_types(struct virtual_device *device) {
     device->buft = (struct ggml_backend_buffer_type){
-        .iface = buft_interface, .device = &device->base, .context = device};
+        .table = &buft_table, .device = &device->base, .context = device};
     device->host_buft = device->buft;
     snprintf(device->host_name, sizeof(device->host_name), "%s_Host", device->name);
 }

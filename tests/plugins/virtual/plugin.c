@@ -141,7 +141,7 @@ static bool device_supports_buft(ggml_backend_dev_t handle, ggml_backend_buffer_
     const struct virtual_config config = device_config(device);
     if (buft->device == handle) return true;
     if (config.reads_peers && memory_type_is_mine(buft)) return true;
-    return config.reads_host && buft->iface.is_host && buft->iface.is_host(buft);
+    return config.reads_host && buft->table->is_host && buft->table->is_host(buft);
 }
 
 static bool device_offload_op(ggml_backend_dev_t device, const struct ggml_tensor *node) {
