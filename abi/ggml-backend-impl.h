@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// ggml-backend-impl.h: the interface tables that a backend implements.
+// ggml-backend-impl.h: the objects that a plugin makes, and their tables.
 //
-// Member names and order are ggml's. Each table and object ends in reserved slots that a plugin
-// leaves zero: a later 1.x contract names them, so no struct here ever changes size or offsets
-// within a major version. A NULL entry marked (opt) means "not supported"; the host then does what
-// the comment says.
+// An object begins with a pointer to the table of its kind; the rest of it that is declared here is
+// what both sides see, and a plugin's own object may begin with it. A table is constant and sized.
+// It and the objects end in reserved slots that a plugin leaves zero: a later 1.x contract names
+// them, so no struct here ever changes size or offsets within a major version. An entry marked
+// (opt) may be NULL, which means "not supported"; the host then does what the comment says.
 //
 // Entries are called only through the host's wrappers, which have checked every argument: no entry
 // sees a NULL object, an offset out of bounds, or a size of 0 where none makes sense.
@@ -16,9 +17,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-// Value of ggml_backend_reg.api_version.
-#define GGML_BACKEND_API_VERSION 2
 
 // --- buffer type: a kind of memory of a device ---------------------------------------------------
 
@@ -217,8 +215,11 @@ struct ggml_backend_event {
 
 // --- device --------------------------------------------------------------------------------------
 
-// Enumeration entries (down to get_props) must not create a compute context.
-struct ggml_backend_device_i {
+// One table serves all devices of a kind. Enumeration entries (down to get_props) must not create a
+// compute context.
+struct ggml_device_table {
+    uint32_t size; // bytes of the table that the plugin knows
+    uint32_t reserved0;
     // Short name, unique in the plugin ("CUDA0"). [any-thread]
     const char *(*get_name)(ggml_backend_dev_t dev);
     // What a person calls it. [any-thread]
@@ -228,41 +229,43 @@ struct ggml_backend_device_i {
     enum ggml_backend_dev_type (*get_type)(ggml_backend_dev_t dev);
     // Fills every field; props is zeroed before. [any-thread]
     void (*get_props)(ggml_backend_dev_t dev, struct ggml_backend_dev_props *props);
-    // A new stream; params is NULL or the plugin's own syntax; NULL and set_error on failure.
-    // [any-thread]
-    ggml_backend_t (*init_backend)(ggml_backend_dev_t dev, const char *params);
+    // A new stream; params is NULL or the plugin's own syntax. [any-thread]
+    int32_t (*init_backend)(ggml_backend_dev_t dev, const char *params, ggml_backend_t *out_stream);
     // The preferred buffer type, constant. [any-thread]
     ggml_backend_buffer_type_t (*get_buffer_type)(ggml_backend_dev_t dev);
     // (opt: NULL) Pinned host memory for fast transfers. [any-thread]
     ggml_backend_buffer_type_t (*get_host_buffer_type)(ggml_backend_dev_t dev);
     // (opt: unsupported) Wraps host memory that stays the caller's. [any-thread]
-    ggml_backend_buffer_t (*buffer_from_host_ptr)(ggml_backend_dev_t dev, void *ptr, size_t size,
-                                                  size_t max_tensor_size);
+    int32_t (*buffer_from_host_ptr)(ggml_backend_dev_t dev, void *ptr, size_t size,
+                                    size_t max_tensor_size, ggml_backend_buffer_t *out_buffer);
     // Whether the device computes this node; callable without any buffers. [any-thread]
     bool (*supports_op)(ggml_backend_dev_t dev, const struct ggml_tensor *op);
     // Whether it can use tensors in this kind of memory. [any-thread]
     bool (*supports_buft)(ggml_backend_dev_t dev, ggml_backend_buffer_type_t buft);
     // (opt: false) Whether copying the operands over pays. [any-thread]
     bool (*offload_op)(ggml_backend_dev_t dev, const struct ggml_tensor *op);
-    // (opt: no events) A new event, or NULL and set_error on failure. A recorded event can be
-    // recorded again; waiting on one never recorded does not block. [any-thread]
-    ggml_backend_event_t (*event_new)(ggml_backend_dev_t dev);
+    // (opt: no events) A new event. It can be recorded again and again; waiting for one that was
+    // never recorded does not block. [any-thread]
+    int32_t (*event_new)(ggml_backend_dev_t dev, ggml_backend_event_t *out_event);
     void (*reserved[8])(void);
 };
 
+// The same for every host: never written after it was made.
 struct ggml_backend_device {
-    struct ggml_backend_device_i iface;
+    const struct ggml_device_table *table;
     ggml_backend_reg_t reg;
-    void *context;
-    void *reserved[4];
+    void *context; // the plugin's own
+    void *reserved[5];
 };
 
-// --- backend (registration) ----------------------------------------------------------------------
+// --- backend: what a plugin's devices belong to --------------------------------------------------
 
-struct ggml_backend_reg_i {
+struct ggml_backend_table {
+    uint32_t size; // bytes of the table that the plugin knows
+    uint32_t reserved0;
     // Name, constant, unique among plugins. [any-thread]
     const char *(*get_name)(ggml_backend_reg_t reg);
-    // Constant after ggml_backend_init. [any-thread]
+    // Constant after ggml_backend_init, unless the note says that devices come later. [any-thread]
     size_t (*get_device_count)(ggml_backend_reg_t reg);
     // Constant objects, index < get_device_count. [any-thread]
     ggml_backend_dev_t (*get_device)(ggml_backend_reg_t reg, size_t index);
@@ -271,11 +274,11 @@ struct ggml_backend_reg_i {
     void (*reserved[8])(void);
 };
 
+// The same for every host: never written after it was made.
 struct ggml_backend_reg {
-    int api_version; // GGML_BACKEND_API_VERSION
-    struct ggml_backend_reg_i iface;
-    void *context;
-    void *reserved[4];
+    const struct ggml_backend_table *table;
+    void *context; // the plugin's own
+    void *reserved[6];
 };
 
 // Registers a backend that is linked into the application. NULL and repetitions are ignored.

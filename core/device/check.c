@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <stdatomic.h>
+#include <stdio.h>
 
 #include "device/check.h"
 
@@ -11,7 +12,7 @@ static const char *named(const char *name) {
 
 const char *device_label(ggml_backend_dev_t device) {
     if (!device) return "NULL";
-    return named(device->iface.get_name ? device->iface.get_name(device) : NULL);
+    return named(device->table && device->table->get_name ? device->table->get_name(device) : NULL);
 }
 
 const char *device_buft_label(ggml_backend_buffer_type_t buft) {
@@ -67,6 +68,19 @@ enum ggml_host_status device_answer(int32_t status, unsigned long told, const ch
     device_fail_unless_told(told, known, "%s: %s: %s, without saying more", function, label,
                             status_text(status));
     return known;
+}
+
+void device_failed_to(int32_t status, unsigned long told, const char *format, ...) {
+    char text[256];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    if (!status_text(status)) {
+        ggml_fail(GGML_HOST_BAD_PLUGIN, "%s: unknown status %d", text, (int)status);
+    } else {
+        device_fail_unless_told(told, (enum ggml_host_status)status, "%s", text);
+    }
 }
 
 enum ggml_status device_graph_status(enum ggml_host_status status) {
@@ -163,8 +177,8 @@ bool device_is_in_buffer(const struct ggml_tensor *tensor, struct device_host_ra
 
 bool device_buft_is_meta(ggml_backend_buffer_type_t buft) {
     ggml_backend_dev_t device = buft ? buft->device : NULL;
-    return device && device->iface.get_type &&
-           device->iface.get_type(device) == GGML_BACKEND_DEVICE_TYPE_META;
+    return device && device->table && device->table->get_type &&
+           device->table->get_type(device) == GGML_BACKEND_DEVICE_TYPE_META;
 }
 
 static _Atomic(const struct device_meta_functions *) meta_functions;

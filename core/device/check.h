@@ -31,6 +31,10 @@ void device_fail_unless_told(unsigned long told, enum ggml_host_status status, c
 enum ggml_host_status device_answer(int32_t status, unsigned long told, const char *function,
                                     const char *label);
 
+// As device_answer(), of an entry that made nothing: what it could not do is the message.
+void device_failed_to(int32_t status, unsigned long told, const char *format, ...)
+    GGML_ATTRIBUTE_FORMAT(3, 4);
+
 // What an application is told of it.
 enum ggml_status device_graph_status(enum ggml_host_status status);
 

@@ -9,7 +9,7 @@
 
 const char *ggml_backend_dev_name(ggml_backend_dev_t device) {
     if (!device_given(device, __func__, "device")) return "NULL";
-    const char *name = device->iface.get_name ? device->iface.get_name(device) : NULL;
+    const char *name = device->table->get_name ? device->table->get_name(device) : NULL;
     if (name) return name;
     ggml_fail(GGML_HOST_BAD_PLUGIN, "%s: a device has no name", __func__);
     return "unnamed";
@@ -17,7 +17,8 @@ const char *ggml_backend_dev_name(ggml_backend_dev_t device) {
 
 const char *ggml_backend_dev_description(ggml_backend_dev_t device) {
     if (!device_given(device, __func__, "device")) return "NULL";
-    const char *text = device->iface.get_description ? device->iface.get_description(device) : NULL;
+    const char *text =
+        device->table->get_description ? device->table->get_description(device) : NULL;
     if (text) return text;
     ggml_fail(GGML_HOST_BAD_PLUGIN, "%s: device %s has no description", __func__,
               device_label(device));
@@ -36,8 +37,8 @@ static void query_memory(const char *function, ggml_backend_dev_t device, size_t
                          size_t *out_total) {
     *out_free = 0;
     *out_total = 0;
-    if (!device->iface.get_memory) return;
-    device->iface.get_memory(device, out_free, out_total);
+    if (!device->table->get_memory) return;
+    device->table->get_memory(device, out_free, out_total);
     clamp_memory(function, device, out_free, *out_total);
 }
 
@@ -65,7 +66,7 @@ static enum ggml_backend_dev_type known_type(const char *function, ggml_backend_
 enum ggml_backend_dev_type ggml_backend_dev_type(ggml_backend_dev_t device) {
     if (!device_given(device, __func__, "device")) return GGML_BACKEND_DEVICE_TYPE_CPU;
     return known_type(__func__, device,
-                      device->iface.get_type ? (int)device->iface.get_type(device) : -1);
+                      device->table->get_type ? (int)device->table->get_type(device) : -1);
 }
 
 void ggml_backend_dev_get_props(ggml_backend_dev_t device, struct ggml_backend_dev_props *props) {
@@ -75,8 +76,8 @@ void ggml_backend_dev_get_props(ggml_backend_dev_t device, struct ggml_backend_d
         props->name = props->description = "NULL";
         return;
     }
-    if (device->iface.get_props) {
-        device->iface.get_props(device, props);
+    if (device->table->get_props) {
+        device->table->get_props(device, props);
         props->type = known_type(__func__, device, (int)props->type);
         clamp_memory(__func__, device, &props->memory_free, props->memory_total);
     } else {
@@ -94,11 +95,16 @@ ggml_backend_reg_t ggml_backend_dev_backend_reg(ggml_backend_dev_t device) {
 ggml_backend_t ggml_backend_dev_init(ggml_backend_dev_t device, const char *params) {
     if (!device_given(device, __func__, "device")) return NULL;
     const char *label = device_label(device);
-    if (!device_offers(device->iface.init_backend != NULL, __func__, label, "init_backend"))
+    if (!device_offers(device->table->init_backend != NULL, __func__, label, "init_backend"))
         return NULL;
     const unsigned long told = ggml_fail_count();
     host_live_add(device);
-    ggml_backend_t backend = device->iface.init_backend(device, params);
+    ggml_backend_t backend = NULL;
+    const int32_t status = device->table->init_backend(device, params, &backend);
+    if (status != GGML_HOST_OK) {
+        backend = NULL;
+        device_failed_to(status, told, "%s: device %s could not open a stream", __func__, label);
+    }
     if (backend &&
         !(backend->table && backend->table->size >= offsetof(struct ggml_stream_table, reserved))) {
         ggml_fail(GGML_HOST_BAD_PLUGIN, "%s: device %s made a stream without a table", __func__,
@@ -107,8 +113,9 @@ ggml_backend_t ggml_backend_dev_init(ggml_backend_dev_t device, const char *para
     }
     device_live_settle(backend ? &backend->host : NULL, device);
     if (!backend) {
-        device_fail_unless_told(told, GGML_HOST_FAILED, "%s: device %s could not open a stream",
-                                __func__, label);
+        device_fail_unless_told(told, GGML_HOST_BAD_PLUGIN,
+                                "%s: device %s made no stream, and says that it did", __func__,
+                                label);
         return NULL;
     }
     if (!backend->device) backend->device = device;
@@ -118,7 +125,7 @@ ggml_backend_t ggml_backend_dev_init(ggml_backend_dev_t device, const char *para
 ggml_backend_buffer_type_t ggml_backend_dev_buffer_type(ggml_backend_dev_t device) {
     if (!device_given(device, __func__, "device")) return NULL;
     ggml_backend_buffer_type_t buft =
-        device->iface.get_buffer_type ? device->iface.get_buffer_type(device) : NULL;
+        device->table->get_buffer_type ? device->table->get_buffer_type(device) : NULL;
     if (!device_buft_usable(buft)) {
         ggml_fail(GGML_HOST_BAD_PLUGIN, "%s: device %s has no buffer type, or one without a table",
                   __func__, device_label(device));
@@ -129,7 +136,7 @@ ggml_backend_buffer_type_t ggml_backend_dev_buffer_type(ggml_backend_dev_t devic
 ggml_backend_buffer_type_t ggml_backend_dev_host_buffer_type(ggml_backend_dev_t device) {
     if (!device_given(device, __func__, "device")) return NULL;
     ggml_backend_buffer_type_t buft =
-        device->iface.get_host_buffer_type ? device->iface.get_host_buffer_type(device) : NULL;
+        device->table->get_host_buffer_type ? device->table->get_host_buffer_type(device) : NULL;
     return device_buft_usable(buft) ? buft : NULL;
 }
 
@@ -138,22 +145,23 @@ ggml_backend_buffer_t ggml_backend_dev_buffer_from_host_ptr(ggml_backend_dev_t d
     if (!device_given(device, __func__, "device") || !device_given(ptr, __func__, "pointer"))
         return NULL;
     const char *label = device_label(device);
-    if (!device_offers(device->iface.buffer_from_host_ptr != NULL, __func__, label,
+    if (!device_offers(device->table->buffer_from_host_ptr != NULL, __func__, label,
                        "buffer_from_host_ptr")) {
         return NULL;
     }
     const unsigned long told = ggml_fail_count();
     host_live_add(device);
-    ggml_backend_buffer_t buffer =
-        device->iface.buffer_from_host_ptr(device, ptr, size, max_tensor_size);
-    if (buffer && !device_buffer_usable(__func__, label, buffer)) buffer = NULL;
-    device_live_settle(buffer ? &buffer->host : NULL, device);
-    if (!buffer) {
-        device_fail_unless_told(told, GGML_HOST_FAILED,
-                                "%s: device %s could not wrap %zu bytes at %p", __func__, label,
-                                size, ptr);
-        return NULL;
+    ggml_backend_buffer_t buffer = NULL;
+    const int32_t status =
+        device->table->buffer_from_host_ptr(device, ptr, size, max_tensor_size, &buffer);
+    if (status != GGML_HOST_OK) {
+        buffer = NULL;
+        device_failed_to(status, told, "%s: device %s could not wrap %zu bytes at %p", __func__,
+                         label, size, ptr);
+    } else if (!device_buffer_usable(__func__, label, buffer)) {
+        buffer = NULL;
     }
+    device_live_settle(buffer ? &buffer->host : NULL, device);
     return buffer;
 }
 
@@ -178,7 +186,7 @@ static bool is_newer(const struct ggml_tensor *op, ggml_backend_dev_t device) {
 bool ggml_backend_dev_supports_op(ggml_backend_dev_t device, const struct ggml_tensor *op) {
     if (!device_given(device, __func__, "device") || !op_given(__func__, op)) return false;
     if (is_newer(op, device)) return false;
-    if (device->iface.supports_op) return device->iface.supports_op(device, op);
+    if (device->table->supports_op) return device->table->supports_op(device, op);
     return device_offers(false, __func__, device_label(device), "supports_op");
 }
 
@@ -186,11 +194,11 @@ bool ggml_backend_dev_supports_buft(ggml_backend_dev_t device, ggml_backend_buff
     if (!device_given(device, __func__, "device")) return false;
     if (!device_given(buft, __func__, "buffer type")) return false;
     const char *label = device_label(device);
-    return device_offers(device->iface.supports_buft != NULL, __func__, label, "supports_buft") &&
-           device->iface.supports_buft(device, buft);
+    return device_offers(device->table->supports_buft != NULL, __func__, label, "supports_buft") &&
+           device->table->supports_buft(device, buft);
 }
 
 bool ggml_backend_dev_offload_op(ggml_backend_dev_t device, const struct ggml_tensor *op) {
     if (!device_given(device, __func__, "device") || !op_given(__func__, op)) return false;
-    return device->iface.offload_op && device->iface.offload_op(device, op);
+    return device->table->offload_op && device->table->offload_op(device, op);
 }

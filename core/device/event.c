@@ -6,10 +6,15 @@
 ggml_backend_event_t ggml_backend_event_new(ggml_backend_dev_t device) {
     if (!device_given(device, __func__, "device")) return NULL;
     const char *label = device_label(device);
-    if (!device_offers(device->iface.event_new != NULL, __func__, label, "events")) return NULL;
+    if (!device_offers(device->table->event_new != NULL, __func__, label, "events")) return NULL;
     const unsigned long told = ggml_fail_count();
     host_live_add(device);
-    ggml_backend_event_t event = device->iface.event_new(device);
+    ggml_backend_event_t event = NULL;
+    const int32_t status = device->table->event_new(device, &event);
+    if (status != GGML_HOST_OK) {
+        event = NULL;
+        device_failed_to(status, told, "%s: %s could not make an event", __func__, label);
+    }
     if (event &&
         !(event->table && event->table->size >= offsetof(struct ggml_event_table, reserved))) {
         ggml_fail(GGML_HOST_BAD_PLUGIN, "%s: %s made an event without a table", __func__, label);
@@ -17,8 +22,8 @@ ggml_backend_event_t ggml_backend_event_new(ggml_backend_dev_t device) {
     }
     device_live_settle(event ? &event->host : NULL, device);
     if (!event) {
-        device_fail_unless_told(told, GGML_HOST_FAILED, "%s: %s could not make an event", __func__,
-                                label);
+        device_fail_unless_told(told, GGML_HOST_BAD_PLUGIN,
+                                "%s: %s made no event, and says that it did", __func__, label);
         return NULL;
     }
     if (!event->device) event->device = device;

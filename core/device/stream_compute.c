@@ -52,8 +52,8 @@ static bool node_usable(const struct graph_check *check, int i, const struct ggm
 }
 
 static bool is_on_host(ggml_backend_dev_t device) {
-    if (!device || !device->iface.get_buffer_type) return true;
-    ggml_backend_buffer_type_t buft = device->iface.get_buffer_type(device);
+    if (!device || !device->table || !device->table->get_buffer_type) return true;
+    ggml_backend_buffer_type_t buft = device->table->get_buffer_type(device);
     return device_buft_usable(buft) && buft->table->is_host && buft->table->is_host(buft);
 }
 

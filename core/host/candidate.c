@@ -332,7 +332,7 @@ static enum ggml_host_status check_devices(const struct candidate *candidate,
 // Procedures may make devices, as for those of other machines.
 static bool may_have_later(const struct host_plugin *plugin) {
     const bool says_so = (plugin->flags & GGML_PLUGIN_FLAG_DYNAMIC_DEVICES) != 0;
-    return says_so || plugin->reg->iface.get_proc_address;
+    return says_so || plugin->reg->table->get_proc_address;
 }
 
 enum ggml_host_status candidate_start(struct candidate *candidate,

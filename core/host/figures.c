@@ -68,7 +68,7 @@ enum ggml_host_status ggml_backend_dev_figures(ggml_backend_dev_t device,
         extension ? extension->figures(original, out_figures) : GGML_HOST_UNSUPPORTED;
     out_figures->size = size;
     if (original != device) out_figures->flags &= ~(uint32_t)GGML_DEVICE_FIGURES_DIRECT_COPY;
-    const char *name = device->iface.get_name(device);
+    const char *name = device->table->get_name(device);
     enum ggml_host_status answer = GGML_HOST_OK;
     if (status != GGML_HOST_OK) {
         clear(out_figures);

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "device/check.h"
 #include "base/status.h"
+#include "device/check.h"
 #include "ggml-backend-impl.h"
 #include "host/host_table.h"
 #include "host/process_state.h"
@@ -75,24 +75,29 @@ static enum ggml_host_status bad(const char *what) {
 }
 
 // Answers what is missing, or NULL.
-static const char *missing_device_entry(const struct ggml_backend_device_i *iface) {
-    if (!iface->get_name) return "its device has no get_name";
-    if (!iface->get_description) return "its device has no get_description";
-    if (!iface->get_memory) return "its device has no get_memory";
-    if (!iface->get_type) return "its device has no get_type";
-    if (!iface->get_props) return "its device has no get_props";
-    if (!iface->init_backend) return "its device has no init_backend";
-    if (!iface->get_buffer_type) return "its device has no get_buffer_type";
-    if (!iface->supports_op) return "its device has no supports_op";
-    if (!iface->supports_buft) return "its device has no supports_buft";
+static const char *missing_device_entry(const struct ggml_device_table *table) {
+    if (!table || table->size < offsetof(struct ggml_device_table, reserved))
+        return "its device has no table of this contract";
+    if (!table->get_name) return "its device has no get_name";
+    if (!table->get_description) return "its device has no get_description";
+    if (!table->get_memory) return "its device has no get_memory";
+    if (!table->get_type) return "its device has no get_type";
+    if (!table->get_props) return "its device has no get_props";
+    if (!table->init_backend) return "its device has no init_backend";
+    if (!table->get_buffer_type) return "its device has no get_buffer_type";
+    if (!table->supports_op) return "its device has no supports_op";
+    if (!table->supports_buft) return "its device has no supports_buft";
     return NULL;
 }
 
 static const char *missing_reg_entry(const struct ggml_backend_reg *reg) {
-    if (reg->api_version != GGML_BACKEND_API_VERSION) return "its api_version is not 2";
-    if (!reg->iface.get_name) return "its backend has no get_name";
-    if (!reg->iface.get_device_count) return "its backend has no get_device_count";
-    if (!reg->iface.get_device) return "its backend has no get_device";
+    // What is written for ggml's own interface begins with its version.
+    if ((uintptr_t)reg->table < 4096 ||
+        reg->table->size < offsetof(struct ggml_backend_table, reserved))
+        return "its backend has no table of this contract";
+    if (!reg->table->get_name) return "its backend has no get_name";
+    if (!reg->table->get_device_count) return "its backend has no get_device_count";
+    if (!reg->table->get_device) return "its backend has no get_device";
     return NULL;
 }
 
@@ -139,29 +144,29 @@ static enum ggml_backend_dev_type known_type(enum ggml_backend_dev_type type) {
 // A driver for GPUs may compute on the CPU, in memory that only it can address.
 static bool works_in_host_memory(ggml_backend_dev_t device) {
     ggml_backend_buffer_type_t buft =
-        device->iface.get_buffer_type ? device->iface.get_buffer_type(device) : NULL;
+        device->table->get_buffer_type ? device->table->get_buffer_type(device) : NULL;
     return device_buft_usable(buft) && buft->table->is_host && buft->table->is_host(buft);
 }
 
 static enum ggml_host_status add_device(struct host_plugin *plugin, struct device_list *list,
                                         ggml_backend_dev_t device) {
     if (!device) return bad("get_device answers NULL");
-    const char *missing = missing_device_entry(&device->iface);
+    const char *missing = missing_device_entry(device->table);
     if (missing) return bad(missing);
     if (device->reg != plugin->reg) return bad("its device does not point back to its backend");
 
     enum ggml_host_status status;
     struct host_device *added = &list->items[list->count];
-    added->name = copy_name(plugin, device->iface.get_name(device), "device", &status);
+    added->name = copy_name(plugin, device->table->get_name(device), "device", &status);
     if (!added->name) return status;
     if (name_taken(list, added->name)) return bad("two of its devices have the same name");
 
     struct ggml_backend_dev_props props;
     memset(&props, 0, sizeof(props));
-    device->iface.get_props(device, &props);
+    device->table->get_props(device, &props);
     const char *id = props.device_id && utf8_valid(props.device_id) ? props.device_id : "";
     added->device = device;
-    added->type = known_type(device->iface.get_type(device));
+    added->type = known_type(device->table->get_type(device));
     added->host_memory =
         added->type == GGML_BACKEND_DEVICE_TYPE_CPU && works_in_host_memory(device);
     added->device_id = arena_strdup(&plugin->arena, id);
@@ -183,15 +188,15 @@ static enum ggml_host_status adopt_reg(struct host_plugin *plugin, ggml_backend_
     const char *missing = missing_reg_entry(reg);
     if (missing) return bad(missing);
     enum ggml_host_status status;
-    plugin->reg_name = copy_name(plugin, reg->iface.get_name(reg), "backend", &status);
+    plugin->reg_name = copy_name(plugin, reg->table->get_name(reg), "backend", &status);
     if (!plugin->reg_name) return status;
 
-    const size_t count = reg->iface.get_device_count(reg);
+    const size_t count = reg->table->get_device_count(reg);
     if (count > MAX_DEVICES) return bad("its number of devices is absurd");
     struct device_list *list = new_list(plugin, count);
     if (!list) return GGML_HOST_OUT_OF_MEMORY;
     for (size_t i = 0; i < count && status == GGML_HOST_OK; ++i) {
-        status = add_device(plugin, list, reg->iface.get_device(reg, i));
+        status = add_device(plugin, list, reg->table->get_device(reg, i));
     }
     plugin_set_devices(plugin, list);
     return status;
@@ -207,7 +212,7 @@ static bool is_listed(const struct device_list *list, ggml_backend_dev_t device)
 enum ggml_host_status plugin_find_more(struct host_plugin *plugin, struct device_list **out_list) {
     ggml_backend_reg_t reg = plugin->reg;
     const struct device_list *now = plugin_devices(plugin);
-    const size_t count = reg->iface.get_device_count(reg);
+    const size_t count = reg->table->get_device_count(reg);
     *out_list = NULL;
     if (count > MAX_DEVICES) return bad("its number of devices is absurd");
     struct device_list *list = new_list(plugin, now->count + count);
@@ -216,7 +221,7 @@ enum ggml_host_status plugin_find_more(struct host_plugin *plugin, struct device
     memcpy(list->items, now->items, now->count * sizeof(now->items[0]));
     enum ggml_host_status status = GGML_HOST_OK;
     for (size_t i = 0; i < count; ++i) {
-        ggml_backend_dev_t device = reg->iface.get_device(reg, i);
+        ggml_backend_dev_t device = reg->table->get_device(reg, i);
         if (is_listed(list, device)) continue;
         const enum ggml_host_status added = add_device(plugin, list, device);
         if (added != GGML_HOST_OK) status = added;

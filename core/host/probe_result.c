@@ -26,7 +26,7 @@ void probe_result_free(struct probe_result *result) {
 
 static bool take_device(struct probe_result *result, const struct host_device *device) {
     struct ggml_backend_dev_props *props = &result->devices[result->n_devices];
-    device->device->iface.get_props(device->device, props);
+    device->device->table->get_props(device->device, props);
     if (props->memory_free > props->memory_total) props->memory_free = props->memory_total;
     const char *description = props->description ? props->description : "";
     props->type = device->type;

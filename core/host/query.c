@@ -170,7 +170,7 @@ static const struct host_plugin *find_reg(const struct snapshot *snapshot, ggml_
 
 const char *ggml_backend_reg_name(ggml_backend_reg_t reg) {
     if (!given(reg, "ggml_backend_reg_name")) return NULL;
-    return reg->iface.get_name(reg);
+    return reg->table->get_name(reg);
 }
 
 static const struct host_device *shown_device(const struct host_plugin *plugin, size_t index,
@@ -192,7 +192,7 @@ size_t ggml_backend_reg_dev_count(ggml_backend_reg_t reg) {
     const struct host_plugin *plugin = find_reg(snapshot_enter(&section), reg);
     if (plugin) shown_device(plugin, 0, &count);
     snapshot_leave(section);
-    return plugin ? count : reg->iface.get_device_count(reg);
+    return plugin ? count : reg->table->get_device_count(reg);
 }
 
 ggml_backend_dev_t ggml_backend_reg_dev_get(ggml_backend_reg_t reg, size_t index) {
@@ -207,8 +207,8 @@ ggml_backend_dev_t ggml_backend_reg_dev_get(ggml_backend_reg_t reg, size_t index
     }
     snapshot_leave(section);
     if (!plugin) {
-        count = reg->iface.get_device_count(reg);
-        device = index < count ? reg->iface.get_device(reg, index) : NULL;
+        count = reg->table->get_device_count(reg);
+        device = index < count ? reg->table->get_device(reg, index) : NULL;
     }
     if (!device) {
         ggml_fail(GGML_HOST_OUT_OF_RANGE,
@@ -226,7 +226,7 @@ void *ggml_backend_reg_get_proc_address(ggml_backend_reg_t reg, const char *name
                   "ggml_backend_reg_get_proc_address: the name is NULL");
         return NULL;
     }
-    return reg->iface.get_proc_address ? reg->iface.get_proc_address(reg, name) : NULL;
+    return reg->table->get_proc_address ? reg->table->get_proc_address(reg, name) : NULL;
 }
 
 // --- information ---------------------------------------------------------------------------------
@@ -234,7 +234,7 @@ void *ggml_backend_reg_get_proc_address(ggml_backend_reg_t reg, const char *name
 static enum ggml_memory_quality memory_quality(ggml_backend_dev_t device) {
     size_t free = 0;
     size_t total = 0;
-    device->iface.get_memory(device, &free, &total);
+    device->table->get_memory(device, &free, &total);
     if (total == 0) return GGML_MEMORY_UNKNOWN;
     return free == total ? GGML_MEMORY_ESTIMATED : GGML_MEMORY_KNOWN;
 }

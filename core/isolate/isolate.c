@@ -25,7 +25,7 @@ static const char *device_name(ggml_backend_dev_t device) {
 }
 
 struct isolated_device *isolated_device_of(ggml_backend_dev_t device) {
-    return device && device->iface.get_name == device_name ? device->context : NULL;
+    return device && device->table->get_name == device_name ? device->context : NULL;
 }
 
 static ggml_backend_dev_t original(ggml_backend_dev_t device) {
@@ -51,8 +51,10 @@ static void device_props(ggml_backend_dev_t device, struct ggml_backend_dev_prop
     memset(&props->caps, 0, sizeof(props->caps));
 }
 
-static ggml_backend_t device_init(ggml_backend_dev_t device, const char *params) {
-    return isolated_stream_new(device->context, params);
+static int32_t device_init(ggml_backend_dev_t device, const char *params,
+                           ggml_backend_t *out_stream) {
+    *out_stream = isolated_stream_new(device->context, params);
+    return *out_stream ? GGML_HOST_OK : ggml_last_status();
 }
 
 static ggml_backend_buffer_type_t device_buffer_type(ggml_backend_dev_t device) {
@@ -85,7 +87,8 @@ static bool device_offload_op(ggml_backend_dev_t device, const struct ggml_tenso
     return ggml_backend_dev_offload_op(original(device), op);
 }
 
-static const struct ggml_backend_device_i device_interface = {
+static const struct ggml_device_table device_table = {
+    .size = sizeof(device_table),
     .get_name = device_name,
     .get_description = device_description,
     .get_memory = device_memory,
@@ -114,7 +117,8 @@ static ggml_backend_dev_t reg_device(ggml_backend_reg_t reg, size_t index) {
     return index == 0 ? &((struct isolated_device *)reg->context)->base : NULL;
 }
 
-static const struct ggml_backend_reg_i reg_interface = {
+static const struct ggml_backend_table reg_table = {
+    .size = sizeof(reg_table),
     .get_name = reg_name,
     .get_device_count = reg_device_count,
     .get_device = reg_device,
@@ -229,9 +233,8 @@ static void set_up(struct isolated_device *device, ggml_backend_dev_t of) {
     device->original_buft = ggml_backend_dev_buffer_type(of);
     device->memory = choose_memory(of, device->original_buft);
     device->base = (struct ggml_backend_device){
-        .iface = device_interface, .reg = &device->reg, .context = device};
-    device->reg = (struct ggml_backend_reg){
-        .api_version = GGML_BACKEND_API_VERSION, .iface = reg_interface, .context = device};
+        .table = &device_table, .reg = &device->reg, .context = device};
+    device->reg = (struct ggml_backend_reg){.table = &reg_table, .context = device};
     isolated_buft_init(device);
 }
 

@@ -432,8 +432,8 @@ static inline bool sched_ask(const struct ggml_backend_sched *sched,
     const ggml_backend_dev_t device = sched->streams[backend].device;
     const int minor = sched->streams[backend].contract_minor;
     if (minor < GGML_CONTRACT_MINOR && op_needs_minor(tensor) > minor) return false;
-    return device->iface.supports_op ? device->iface.supports_op(device, tensor)
-                                     : ggml_backend_dev_supports_op(device, tensor);
+    return device->table->supports_op ? device->table->supports_op(device, tensor)
+                                      : ggml_backend_dev_supports_op(device, tensor);
 }
 
 // Notes that the device has been asked.

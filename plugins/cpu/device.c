@@ -51,9 +51,10 @@ static void device_props(ggml_backend_dev_t dev, struct ggml_backend_dev_props *
     device_memory(dev, &props->memory_free, &props->memory_total);
 }
 
-static ggml_backend_t device_init(ggml_backend_dev_t dev, const char *params) {
+static int32_t device_init(ggml_backend_dev_t dev, const char *params, ggml_backend_t *out_stream) {
     (void)params;
-    return cpu_stream_new(dev);
+    *out_stream = cpu_stream_new(dev);
+    return *out_stream ? GGML_HOST_OK : GGML_HOST_OUT_OF_MEMORY;
 }
 
 static const struct ggml_extension_host_memory *host_memory(void) {
@@ -69,12 +70,13 @@ static ggml_backend_buffer_type_t device_buffer_type(ggml_backend_dev_t dev) {
     return memory ? memory->buffer_type() : NULL;
 }
 
-static ggml_backend_buffer_t device_buffer_from_ptr(ggml_backend_dev_t dev, void *ptr, size_t size,
-                                                    size_t max_tensor_size) {
+static int32_t device_buffer_from_ptr(ggml_backend_dev_t dev, void *ptr, size_t size,
+                                      size_t max_tensor_size, ggml_backend_buffer_t *out_buffer) {
     const struct ggml_extension_host_memory *memory = host_memory();
     (void)dev;
     (void)max_tensor_size;
-    return memory ? memory->buffer_from_ptr(ptr, size) : NULL;
+    *out_buffer = memory ? memory->buffer_from_ptr(ptr, size) : NULL;
+    return *out_buffer ? GGML_HOST_OK : GGML_HOST_INVALID_ARGUMENT;
 }
 
 static bool device_supports_op(ggml_backend_dev_t dev, const struct ggml_tensor *node) {
@@ -99,38 +101,36 @@ static size_t reg_device_count(ggml_backend_reg_t reg) {
 
 static struct ggml_backend_reg reg_object;
 
-static struct ggml_backend_device device_object = {
-    .iface =
-        {
-            .get_name = device_name,
-            .get_description = device_description,
-            .get_memory = device_memory,
-            .get_type = device_type,
-            .get_props = device_props,
-            .init_backend = device_init,
-            .get_buffer_type = device_buffer_type,
-            .buffer_from_host_ptr = device_buffer_from_ptr,
-            .supports_op = device_supports_op,
-            .supports_buft = device_supports_buft,
-        },
-    .reg = &reg_object,
+static const struct ggml_device_table device_table = {
+    .size = sizeof(device_table),
+    .get_name = device_name,
+    .get_description = device_description,
+    .get_memory = device_memory,
+    .get_type = device_type,
+    .get_props = device_props,
+    .init_backend = device_init,
+    .get_buffer_type = device_buffer_type,
+    .buffer_from_host_ptr = device_buffer_from_ptr,
+    .supports_op = device_supports_op,
+    .supports_buft = device_supports_buft,
 };
+
+static struct ggml_backend_device device_object = {.table = &device_table, .reg = &reg_object};
 
 static ggml_backend_dev_t reg_device(ggml_backend_reg_t reg, size_t index) {
     (void)reg;
     return index == 0 ? &device_object : NULL;
 }
 
-static struct ggml_backend_reg reg_object = {
-    .api_version = GGML_BACKEND_API_VERSION,
-    .iface =
-        {
-            .get_name = reg_name,
-            .get_device_count = reg_device_count,
-            .get_device = reg_device,
-            .get_proc_address = cpu_proc_address,
-        },
+static const struct ggml_backend_table reg_table = {
+    .size = sizeof(reg_table),
+    .get_name = reg_name,
+    .get_device_count = reg_device_count,
+    .get_device = reg_device,
+    .get_proc_address = cpu_proc_address,
 };
+
+static struct ggml_backend_reg reg_object = {.table = &reg_table};
 
 ggml_backend_reg_t cpu_reg(void) {
     return &reg_object;

@@ -29,25 +29,37 @@ static enum ggml_backend_dev_type device_type(ggml_backend_dev_t device) {
     return FOREIGN_ENTRY(own->binary, own->theirs, device_get_type, entry_t)(own->theirs);
 }
 
+static bool has_events(const struct foreign_device *device) {
+    const struct foreign_layout *layout = device->binary->layout;
+    return foreign_entry(device->theirs, layout->device_event_new) &&
+           foreign_entry(device->theirs, layout->device_event_free) &&
+           foreign_entry(device->theirs, layout->device_event_synchronize);
+}
+
+static ggml_backend_buffer_type_t device_host_buffer_type(ggml_backend_dev_t device);
+
 // The struct of theirs is that of this host's headers, but for what was appended to it.
 static void device_props(ggml_backend_dev_t device, struct ggml_backend_dev_props *props) {
     const struct foreign_device *own = (const struct foreign_device *)device;
     typedef void (*entry_t)(void *, struct ggml_backend_dev_props *);
-    const struct ggml_backend_device_i *iface = &device->iface;
+    const struct foreign_layout *layout = own->binary->layout;
     foreign_lock(own->binary);
     FOREIGN_ENTRY(own->binary, own->theirs, device_get_props, entry_t)(own->theirs, props);
     foreign_unlock(own->binary);
     props->name = own->name;
     props->description = own->description;
     props->memory_free = MIN(props->memory_free, props->memory_total);
-    props->caps.host_buffer = iface->get_host_buffer_type && iface->get_host_buffer_type(device);
+    props->caps.host_buffer = device_host_buffer_type(device) != NULL;
     props->caps.buffer_from_host_ptr =
-        props->caps.buffer_from_host_ptr && iface->buffer_from_host_ptr != NULL;
-    props->caps.events = props->caps.events && iface->event_new != NULL;
+        props->caps.buffer_from_host_ptr &&
+        foreign_entry(own->theirs, layout->device_buffer_from_host_ptr) != NULL;
+    props->caps.events = props->caps.events && has_events(own);
 }
 
-static ggml_backend_t device_init_backend(ggml_backend_dev_t device, const char *params) {
-    return foreign_stream_new((struct foreign_device *)device, params);
+static int32_t device_init_backend(ggml_backend_dev_t device, const char *params,
+                                   ggml_backend_t *out_stream) {
+    *out_stream = foreign_stream_new((struct foreign_device *)device, params);
+    return *out_stream ? GGML_HOST_OK : GGML_HOST_FAILED;
 }
 
 static ggml_backend_buffer_type_t device_buffer_type(ggml_backend_dev_t device) {
@@ -61,25 +73,32 @@ static ggml_backend_buffer_type_t device_buffer_type(ggml_backend_dev_t device) 
 static ggml_backend_buffer_type_t device_host_buffer_type(ggml_backend_dev_t device) {
     struct foreign_device *own = (struct foreign_device *)device;
     typedef void *(*entry_t)(void *);
+    if (!foreign_entry(own->theirs, own->binary->layout->device_get_host_buffer_type)) return NULL;
     return foreign_buft_of(
         own->binary,
         FOREIGN_ENTRY(own->binary, own->theirs, device_get_host_buffer_type, entry_t)(own->theirs));
 }
 
-static ggml_backend_buffer_t device_buffer_from_host_ptr(ggml_backend_dev_t device, void *ptr,
-                                                         size_t size, size_t max_tensor_size) {
+static int32_t device_buffer_from_host_ptr(ggml_backend_dev_t device, void *ptr, size_t size,
+                                           size_t max_tensor_size,
+                                           ggml_backend_buffer_t *out_buffer) {
     struct foreign_device *own = (struct foreign_device *)device;
     typedef void *(*entry_t)(void *, void *, size_t, size_t);
-    if (device_buffer_type(device) == ggml_backend_cpu_buffer_type())
-        return ggml_backend_cpu_buffer_from_ptr(ptr, size);
+    if (device_buffer_type(device) == ggml_backend_cpu_buffer_type()) {
+        *out_buffer = ggml_backend_cpu_buffer_from_ptr(ptr, size);
+        return *out_buffer ? GGML_HOST_OK : GGML_HOST_FAILED;
+    }
+    if (!foreign_entry(own->theirs, own->binary->layout->device_buffer_from_host_ptr))
+        return GGML_HOST_UNSUPPORTED;
     foreign_lock(own->binary);
     void *theirs = FOREIGN_ENTRY(own->binary, own->theirs, device_buffer_from_host_ptr,
                                  entry_t)(own->theirs, ptr, size, max_tensor_size);
     foreign_unlock(own->binary);
-    if (theirs) return foreign_buffer_adopt(own->binary, theirs);
+    *out_buffer = theirs ? foreign_buffer_adopt(own->binary, theirs) : NULL;
+    if (*out_buffer) return GGML_HOST_OK;
     foreign_fail(GGML_HOST_FAILED, "%s: %zu bytes at %p can't be used as they are", own->name, size,
                  ptr);
-    return NULL;
+    return GGML_HOST_FAILED;
 }
 
 // --- what it computes ----------------------------------------------------------------------------
@@ -133,7 +152,8 @@ static bool device_offload_op(ggml_backend_dev_t device, const struct ggml_tenso
     const struct foreign_device *own = (const struct foreign_device *)device;
     struct foreign_node node;
     typedef bool (*entry_t)(void *, const struct ggml_tensor *);
-    return is_for_binary(own->binary, op) &&
+    return foreign_entry(own->theirs, own->binary->layout->device_offload_op) &&
+           is_for_binary(own->binary, op) &&
            FOREIGN_ENTRY(own->binary, own->theirs, device_offload_op,
                          entry_t)(own->theirs, foreign_shadow_node(own->binary, op, &node));
 }
@@ -164,13 +184,14 @@ static const struct ggml_event_table event_table = {
     .synchronize = event_synchronize,
 };
 
-static ggml_backend_event_t device_event_new(ggml_backend_dev_t device) {
+static int32_t device_event_new(ggml_backend_dev_t device, ggml_backend_event_t *out_event) {
     struct foreign_device *own = (struct foreign_device *)device;
     typedef void *(*entry_t)(void *);
+    if (!has_events(own)) return GGML_HOST_UNSUPPORTED;
     struct foreign_event *event = ggml_aligned_malloc(sizeof(*event));
     if (!event) {
         foreign_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory for an event", own->name);
-        return NULL;
+        return GGML_HOST_OUT_OF_MEMORY;
     }
     memset(event, 0, sizeof(*event));
     foreign_lock(own->binary);
@@ -180,46 +201,38 @@ static ggml_backend_event_t device_event_new(ggml_backend_dev_t device) {
     event->event.table = &event_table;
     event->event.device = device;
     event->device = own;
-    if (event->event.context) return &event->event;
+    if (event->event.context) {
+        *out_event = &event->event;
+        return GGML_HOST_OK;
+    }
     foreign_fail(GGML_HOST_FAILED, "%s: %s makes no event", own->name, own->binary->path);
     ggml_aligned_free(event, sizeof(*event));
-    return NULL;
+    return GGML_HOST_FAILED;
 }
 
 // --- making one ----------------------------------------------------------------------------------
 
-// What the binary leaves out is left out here.
-static struct ggml_backend_device_i interface_of(const struct foreign_binary *binary,
-                                                 const void *theirs) {
-    const struct foreign_layout *layout = binary->layout;
-    struct ggml_backend_device_i iface = {
-        .get_name = device_name,
-        .get_description = device_description,
-        .get_memory = device_memory,
-        .get_type = device_type,
-        .get_props = device_props,
-        .init_backend = device_init_backend,
-        .get_buffer_type = device_buffer_type,
-        .supports_op = device_supports_op,
-        .supports_buft = device_supports_buft,
-    };
-    if (foreign_entry(theirs, layout->device_get_host_buffer_type))
-        iface.get_host_buffer_type = device_host_buffer_type;
-    if (foreign_entry(theirs, layout->device_buffer_from_host_ptr))
-        iface.buffer_from_host_ptr = device_buffer_from_host_ptr;
-    if (foreign_entry(theirs, layout->device_offload_op)) iface.offload_op = device_offload_op;
-    if (foreign_entry(theirs, layout->device_event_new) &&
-        foreign_entry(theirs, layout->device_event_free) &&
-        foreign_entry(theirs, layout->device_event_synchronize)) {
-        iface.event_new = device_event_new;
-    }
-    return iface;
-}
+static const struct ggml_device_table device_table = {
+    .size = sizeof(device_table),
+    .get_name = device_name,
+    .get_description = device_description,
+    .get_memory = device_memory,
+    .get_type = device_type,
+    .get_props = device_props,
+    .init_backend = device_init_backend,
+    .get_buffer_type = device_buffer_type,
+    .get_host_buffer_type = device_host_buffer_type,
+    .buffer_from_host_ptr = device_buffer_from_host_ptr,
+    .supports_op = device_supports_op,
+    .supports_buft = device_supports_buft,
+    .offload_op = device_offload_op,
+    .event_new = device_event_new,
+};
 
 void foreign_device_init(struct foreign_device *out_device, struct foreign_binary *binary,
                          void *theirs, ggml_backend_reg_t reg) {
     typedef const char *(*entry_t)(void *);
-    out_device->device.iface = interface_of(binary, theirs);
+    out_device->device.table = &device_table;
     out_device->device.reg = reg;
     out_device->binary = binary;
     out_device->theirs = theirs;

@@ -175,6 +175,14 @@ static ggml_backend_dev_t reg_device(ggml_backend_reg_t reg, size_t index) {
     return &((const struct foreign_reg *)reg)->devices[index].device;
 }
 
+static const struct ggml_backend_table reg_table = {
+    .size = sizeof(reg_table),
+    .get_name = reg_name,
+    .get_device_count = reg_device_count,
+    .get_device = reg_device,
+    .get_proc_address = reg_proc_address,
+};
+
 static struct foreign_reg *reg_new(struct foreign_binary *binary, void *theirs) {
     struct foreign_reg *own = calloc(1, sizeof(*own));
     const size_t count = count_of(binary, theirs);
@@ -186,11 +194,7 @@ static struct foreign_reg *reg_new(struct foreign_binary *binary, void *theirs) 
                      binary->path);
         return NULL;
     }
-    own->reg.api_version = GGML_BACKEND_API_VERSION;
-    own->reg.iface = (struct ggml_backend_reg_i){.get_name = reg_name,
-                                                 .get_device_count = reg_device_count,
-                                                 .get_device = reg_device,
-                                                 .get_proc_address = reg_proc_address};
+    own->reg.table = &reg_table;
     own->binary = binary;
     own->theirs = theirs;
     own->devices = devices;
@@ -308,10 +312,13 @@ ggml_backend_reg_t foreign_reg_all(void) {
         foreign_fail(GGML_HOST_NO_DEVICE, "%s", opened.first_refusal);
         return NULL;
     }
-    all.api_version = GGML_BACKEND_API_VERSION;
-    all.iface = (struct ggml_backend_reg_i){.get_name = all_name,
-                                            .get_device_count = all_count,
-                                            .get_device = all_device,
-                                            .get_proc_address = reg_proc_address};
+    static const struct ggml_backend_table table = {
+        .size = sizeof(table),
+        .get_name = all_name,
+        .get_device_count = all_count,
+        .get_device = all_device,
+        .get_proc_address = reg_proc_address,
+    };
+    all.table = &table;
     return &all;
 }

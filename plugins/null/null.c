@@ -83,7 +83,8 @@ static void device_props(ggml_backend_dev_t device, struct ggml_backend_dev_prop
     props->type = device_type(device);
 }
 
-static ggml_backend_t device_init_backend(ggml_backend_dev_t device, const char *params) {
+static int32_t device_init_backend(ggml_backend_dev_t device, const char *params,
+                                   ggml_backend_t *out_stream) {
     (void)params;
     struct ggml_backend *backend = ggml_aligned_malloc(sizeof(*backend));
     struct null_stream *stream = ggml_aligned_malloc(sizeof(*stream));
@@ -93,11 +94,12 @@ static ggml_backend_t device_init_backend(ggml_backend_dev_t device, const char 
     backend->table = &stream_table;
     backend->device = device;
     backend->context = stream;
-    return backend;
+    *out_stream = backend;
+    return GGML_HOST_OK;
 fail:
     ggml_aligned_free(stream, sizeof(*stream));
     ggml_aligned_free(backend, sizeof(*backend));
-    return NULL;
+    return GGML_HOST_OUT_OF_MEMORY;
 }
 
 // replace: a buffer type of the device's own memory (struct ggml_backend_buffer_type, made once). A
@@ -122,7 +124,8 @@ static bool device_supports_buft(ggml_backend_dev_t device, ggml_backend_buffer_
     return buft == device_buffer_type(device);
 }
 
-static const struct ggml_backend_device_i device_interface = {
+static const struct ggml_device_table device_table = {
+    .size = sizeof(device_table),
     .get_name = device_name,
     .get_description = device_description,
     .get_memory = device_memory,
@@ -154,16 +157,20 @@ static ggml_backend_dev_t reg_device(ggml_backend_reg_t reg, size_t index) {
     return &null_device;
 }
 
-static struct ggml_backend_reg null_reg = {
-    .api_version = GGML_BACKEND_API_VERSION,
-    .iface = {.get_name = reg_name, .get_device_count = reg_device_count, .get_device = reg_device},
+static const struct ggml_backend_table reg_table = {
+    .size = sizeof(reg_table),
+    .get_name = reg_name,
+    .get_device_count = reg_device_count,
+    .get_device = reg_device,
 };
+
+static struct ggml_backend_reg null_reg = {.table = &reg_table};
 
 // replace: open the driver and look for devices. Without any, set the error and answer NULL:
 // ggml_sdk_host()->set_error(ggml_sdk_host(), GGML_HOST_NO_DEVICE, "no such hardware: ...").
 // It can be called again: after the shutdown, or by a second host in the same process.
 static ggml_backend_reg_t null_start(void) {
-    null_device.iface = device_interface;
+    null_device.table = &device_table;
     null_device.reg = &null_reg;
     return &null_reg;
 }

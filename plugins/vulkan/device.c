@@ -10,7 +10,7 @@ static const char *device_name(ggml_backend_dev_t device) {
 }
 
 struct vk_device *vk_device_of(ggml_backend_dev_t device) {
-    return device && device->iface.get_name == device_name ? device->context : NULL;
+    return device && device->table->get_name == device_name ? device->context : NULL;
 }
 
 struct vk_context *vk_device_context(struct vk_device *device) {
@@ -70,9 +70,11 @@ static void device_props(ggml_backend_dev_t handle, struct ggml_backend_dev_prop
     device_memory(handle, &props->memory_free, &props->memory_total);
 }
 
-static ggml_backend_t device_init(ggml_backend_dev_t device, const char *params) {
+static int32_t device_init(ggml_backend_dev_t device, const char *params,
+                           ggml_backend_t *out_stream) {
     (void)params;
-    return vk_stream_new(device->context);
+    *out_stream = vk_stream_new(device->context);
+    return *out_stream ? GGML_HOST_OK : GGML_HOST_FAILED;
 }
 
 static ggml_backend_buffer_type_t device_buffer_type(ggml_backend_dev_t device) {
@@ -83,10 +85,11 @@ static ggml_backend_buffer_type_t device_host_buffer_type(ggml_backend_dev_t dev
     return &((struct vk_device *)device->context)->host_buft;
 }
 
-static ggml_backend_buffer_t device_from_host(ggml_backend_dev_t device, void *ptr, size_t size,
-                                              size_t max_tensor_size) {
+static int32_t device_from_host(ggml_backend_dev_t device, void *ptr, size_t size,
+                                size_t max_tensor_size, ggml_backend_buffer_t *out_buffer) {
     (void)max_tensor_size;
-    return vk_buffer_from_host(device->context, ptr, size);
+    *out_buffer = vk_buffer_from_host(device->context, ptr, size);
+    return *out_buffer ? GGML_HOST_OK : GGML_HOST_FAILED;
 }
 
 static bool device_supports_op(ggml_backend_dev_t handle, const struct ggml_tensor *node) {
@@ -101,7 +104,13 @@ static bool device_supports_buft(ggml_backend_dev_t handle, ggml_backend_buffer_
     return buft == &device->buft || buft == &device->import_buft;
 }
 
-const struct ggml_backend_device_i vk_device_interface = {
+static int32_t device_event_new(ggml_backend_dev_t device, ggml_backend_event_t *out_event) {
+    *out_event = vk_event_new(device);
+    return *out_event ? GGML_HOST_OK : GGML_HOST_OUT_OF_MEMORY;
+}
+
+const struct ggml_device_table vk_device_table = {
+    .size = sizeof(vk_device_table),
     .get_name = device_name,
     .get_description = device_description,
     .get_memory = device_memory,
@@ -113,5 +122,5 @@ const struct ggml_backend_device_i vk_device_interface = {
     .buffer_from_host_ptr = device_from_host,
     .supports_op = device_supports_op,
     .supports_buft = device_supports_buft,
-    .event_new = vk_event_new,
+    .event_new = device_event_new,
 };

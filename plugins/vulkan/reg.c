@@ -84,7 +84,7 @@ static int read_filter(int *chosen, int n) {
 
 // --- devices -------------------------------------------------------------------------------------
 
-extern const struct ggml_backend_device_i vk_device_interface;
+extern const struct ggml_device_table vk_device_table;
 
 static void list_features(void);
 
@@ -120,7 +120,7 @@ static void init_device(struct vk_device *device, const struct candidate *candid
     device->probe = candidate->probe;
     device->features = candidate->features;
     if (vk_has_word(vk_config("GGML_VULKAN_DEBUG"), "gpu")) device->features.cpu = false;
-    device->base.iface = vk_device_interface;
+    device->base.table = &vk_device_table;
     device->base.reg = &reg_object;
     device->base.context = device;
     pthread_mutex_init(&device->mutex, NULL);
@@ -222,13 +222,15 @@ static ggml_backend_dev_t reg_device(ggml_backend_reg_t reg, size_t index) {
     return index < (size_t)n_devices ? &devices[index].base : NULL;
 }
 
-static struct ggml_backend_reg reg_object = {
-    .api_version = GGML_BACKEND_API_VERSION,
-    .iface = {.get_name = reg_name,
-              .get_device_count = reg_device_count,
-              .get_device = reg_device,
-              .get_proc_address = reg_proc_address},
+static const struct ggml_backend_table reg_table = {
+    .size = sizeof(reg_table),
+    .get_name = reg_name,
+    .get_device_count = reg_device_count,
+    .get_device = reg_device,
+    .get_proc_address = reg_proc_address,
 };
+
+static struct ggml_backend_reg reg_object = {.table = &reg_table};
 
 ggml_backend_reg_t vk_reg_start(void) {
     if (devices) return &reg_object; // for another host

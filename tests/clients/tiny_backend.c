@@ -20,10 +20,13 @@ static ggml_backend_dev_t device(ggml_backend_reg_t reg, size_t index) {
 }
 
 static ggml_backend_reg_t tiny_reg(void) {
-    static struct ggml_backend_reg reg = {
-        .api_version = GGML_BACKEND_API_VERSION,
-        .iface = {.get_name = name_of, .get_device_count = device_count, .get_device = device},
+    static const struct ggml_backend_table table = {
+        .size = sizeof(table),
+        .get_name = name_of,
+        .get_device_count = device_count,
+        .get_device = device,
     };
+    static struct ggml_backend_reg reg = {.table = &table};
     return &reg;
 }
 

@@ -370,17 +370,19 @@ static void device_props(ggml_backend_dev_t device, struct ggml_backend_dev_prop
     device_memory(device, &props->memory_free, &props->memory_total);
 }
 
-static ggml_backend_t device_stream(ggml_backend_dev_t device, const char *params) {
+static int32_t device_stream(ggml_backend_dev_t device, const char *params,
+                             ggml_backend_t *out_stream) {
     (void)params;
     struct fake_device *fake = fake_of(device);
     fake->calls.init_backend++;
     ggml_backend_t stream = object(fake, sizeof(*stream));
-    if (!stream) return NULL;
+    if (!stream) return fake->lies ? GGML_HOST_OK : GGML_HOST_FAILED;
     stream->table = &fake->stream_table;
     stream->device = fake->forgets_device ? NULL : device;
     stream->context = fake;
     fake->n_streams++;
-    return stream;
+    *out_stream = stream;
+    return GGML_HOST_OK;
 }
 
 static ggml_backend_buffer_type_t device_buft(ggml_backend_dev_t device) {
@@ -392,14 +394,15 @@ static ggml_backend_buffer_type_t device_host_buft(ggml_backend_dev_t device) {
 }
 
 // The memory is copied: what is tested is the wrapper.
-static ggml_backend_buffer_t device_from_ptr(ggml_backend_dev_t device, void *ptr, size_t size,
-                                             size_t max_tensor_size) {
+static int32_t device_from_ptr(ggml_backend_dev_t device, void *ptr, size_t size,
+                               size_t max_tensor_size, ggml_backend_buffer_t *out_buffer) {
     (void)max_tensor_size;
     struct fake_device *fake = fake_of(device);
     fake->calls.buffer_from_host_ptr++;
-    if (fake->fails) return NULL;
+    if (fake->fails) return GGML_HOST_FAILED;
     void *memory = malloc(size);
-    return memory ? wrap(fake, &fake->buft, memcpy(memory, ptr, size), size) : NULL;
+    *out_buffer = memory ? wrap(fake, &fake->buft, memcpy(memory, ptr, size), size) : NULL;
+    return *out_buffer ? GGML_HOST_OK : GGML_HOST_OUT_OF_MEMORY;
 }
 
 static bool device_supports_op(ggml_backend_dev_t device, const struct ggml_tensor *op) {
@@ -418,16 +421,17 @@ static bool device_offload_op(ggml_backend_dev_t device, const struct ggml_tenso
     return true;
 }
 
-static ggml_backend_event_t event_new(ggml_backend_dev_t device) {
+static int32_t event_new(ggml_backend_dev_t device, ggml_backend_event_t *out_event) {
     struct fake_device *fake = fake_of(device);
     fake->calls.event_new++;
     ggml_backend_event_t event = object(fake, sizeof(*event));
-    if (!event) return NULL;
+    if (!event) return fake->lies ? GGML_HOST_OK : GGML_HOST_FAILED;
     event->table = &fake->event_table;
     event->context = fake;
     event->device = fake->forgets_device ? NULL : device;
     fake->n_events++;
-    return event;
+    *out_event = event;
+    return GGML_HOST_OK;
 }
 
 static void event_free(ggml_backend_event_t event) {
@@ -494,7 +498,8 @@ static const struct ggml_event_table event_template = {
     .synchronize = event_synchronize,
 };
 
-static const struct ggml_backend_device_i device_template = {
+static const struct ggml_device_table device_template = {
+    .size = sizeof(device_template),
     .get_name = device_name,
     .get_description = device_name,
     .get_memory = device_memory,
@@ -512,10 +517,12 @@ static const struct ggml_backend_device_i device_template = {
 
 void fake_device_init(struct fake_device *fake, const char *name) {
     memset(fake, 0, sizeof(*fake));
-    fake->device.iface = device_template;
+    fake->device_table = device_template;
+    fake->device.table = &fake->device_table;
     fake->device.reg = &fake->reg;
     fake->device.context = fake;
-    fake->reg.api_version = GGML_BACKEND_API_VERSION;
+    fake->reg_table = (struct ggml_backend_table){.size = sizeof(fake->reg_table)};
+    fake->reg.table = &fake->reg_table;
     fake->buft_table = buft_template;
     fake->buft.table = &fake->buft_table;
     fake->buft.device = &fake->device;

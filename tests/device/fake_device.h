@@ -37,6 +37,8 @@ struct fake_device {
     struct ggml_backend_reg reg;
     struct ggml_backend_buffer_type buft;
     struct ggml_backend_buffer_type host_buft; // the same, but its memory is the host's
+    struct ggml_device_table device_table;     // of the device
+    struct ggml_backend_table reg_table;       // of its backend
     struct ggml_buffer_type_table buft_table;  // of both types
     struct ggml_buffer_table buffer_table;     // of all buffers
     struct ggml_stream_table stream_table;     // of all streams

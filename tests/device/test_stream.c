@@ -298,7 +298,7 @@ static void test_events_refuse(void **state) {
     ggml_backend_event_free(event);
     f.fake.fails = true;
     assert_refused(GGML_HOST_FAILED, "FAKE", assert_null(ggml_backend_event_new(&f.fake.device)));
-    f.fake.device.iface.event_new = NULL;
+    f.fake.device_table.event_new = NULL;
     assert_refused(GGML_HOST_UNSUPPORTED, "events",
                    assert_null(ggml_backend_event_new(&f.fake.device)));
     f.fake.fails = false;

@@ -46,7 +46,7 @@ static void load(const char *file_name) {
 
 static const char *name_at(size_t index) {
     ggml_backend_dev_t device = ggml_backend_dev_get(index);
-    return device ? device->iface.get_name(device) : "";
+    return device ? device->table->get_name(device) : "";
 }
 
 // --- order and aliases ---------------------------------------------------------------------------
@@ -61,7 +61,7 @@ static void test_devices_are_ordered_by_type_then_pci_address(void **state) {
     for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); ++i) {
         assert_string_equal(name_at(i), expected[i]);
     }
-    assert_string_equal(ggml_backend_reg_get(0)->iface.get_name(ggml_backend_reg_get(0)), "gpu");
+    assert_string_equal(ggml_backend_reg_get(0)->table->get_name(ggml_backend_reg_get(0)), "gpu");
     assert_ptr_equal(ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_GPU),
                      ggml_backend_dev_get(0));
     assert_null(ggml_backend_dev_get(ggml_backend_dev_count()));
@@ -190,10 +190,12 @@ static void own_props(ggml_backend_dev_t device, struct ggml_backend_dev_props *
     props->name = own_name(device);
 }
 
-static ggml_backend_t own_init(ggml_backend_dev_t device, const char *params) {
+static int32_t own_init(ggml_backend_dev_t device, const char *params,
+                        ggml_backend_t *out_stream) {
     (void)device;
     (void)params;
-    return NULL;
+    (void)out_stream;
+    return GGML_HOST_UNSUPPORTED;
 }
 
 static ggml_backend_buffer_type_t own_buffer_type(ggml_backend_dev_t device) {
@@ -213,7 +215,8 @@ static bool own_supports_buft(ggml_backend_dev_t device, ggml_backend_buffer_typ
     return false;
 }
 
-static const struct ggml_backend_device_i own_interface = {
+static const struct ggml_device_table own_device_table = {
+    .size = sizeof(own_device_table),
     .get_name = own_name,
     .get_description = own_name,
     .get_memory = own_memory,
@@ -234,11 +237,17 @@ static void test_backends_of_the_application_are_registered_once(void **state) {
     assert_int_equal(ggml_last_status(), GGML_HOST_BAD_PLUGIN);
     assert_int_equal(ggml_backend_dev_count(), n_devices);
 
-    own_reg.api_version = GGML_BACKEND_API_VERSION;
-    own_reg.iface.get_name = own_reg_name;
-    own_reg.iface.get_device_count = own_count;
-    own_reg.iface.get_device = own_get;
-    own_device.iface = own_interface;
+    static const struct ggml_backend_table own_table = {
+        .size = sizeof(own_table),
+        .get_name = own_reg_name,
+        .get_device_count = own_count,
+        .get_device = own_get,
+    };
+    own_reg.table = (const struct ggml_backend_table *)2; // as ggml's version of its interface
+    ggml_backend_register(&own_reg);
+    assert_int_equal(ggml_last_status(), GGML_HOST_BAD_PLUGIN);
+    own_reg.table = &own_table;
+    own_device.table = &own_device_table;
     own_device.reg = &own_reg;
     assert_string_equal(ggml_backend_reg_name(&own_reg), "OWN");
     assert_int_equal(ggml_backend_reg_dev_count(&own_reg), 1);

@@ -267,7 +267,7 @@ static void test_a_file_that_is_written_meanwhile_is_refused(void **state) {
 static void expect_known_by(ggml_backend_reg_t reg, const char *path) {
     Dl_info info;
     void *address;
-    memcpy(&address, &reg->iface.get_name, sizeof(address));
+    memcpy(&address, &reg->table->get_name, sizeof(address));
     assert_int_not_equal(dladdr(address, &info), 0);
     assert_string_equal(info.dli_fname, path);
 }

@@ -111,7 +111,7 @@ static void test_f2_each_core_gets_its_own_file(void **state) {
     assert_int_equal(ggml_plugin_load(plugin_dir_path(&dir, "ggml-n1.so"), &first), GGML_HOST_OK);
     assert_int_equal(opened.load(plugin_dir_path(&dir, "ggml-n2.so"), &second), GGML_HOST_OK);
     assert_string_equal(ggml_backend_reg_name(first), "marker");
-    assert_string_equal(second->iface.get_name(second), "other");
+    assert_string_equal(second->table->get_name(second), "other");
     assert_int_equal(ggml_plugin_unload(first), GGML_HOST_OK);
     assert_int_equal(opened.unload(second), GGML_HOST_OK);
     plugin_dir_close(&dir);

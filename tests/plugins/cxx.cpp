@@ -100,19 +100,20 @@ void device_props(ggml_backend_dev_t device, ggml_backend_dev_props *props) {
     props->type = device_type(device);
 }
 
-ggml_backend_t device_init(ggml_backend_dev_t device, const char *) {
+int32_t device_init(ggml_backend_dev_t device, const char *, ggml_backend_t *out_stream) {
     auto *backend = new (std::nothrow) ggml_backend();
     auto *stream = new (std::nothrow) Stream();
     if (!backend || !stream) {
         delete backend;
         delete stream;
         fail(GGML_HOST_OUT_OF_MEMORY, "no memory for a stream");
-        return nullptr;
+        return GGML_HOST_OUT_OF_MEMORY;
     }
     backend->table = &stream_table;
     backend->device = device;
     backend->context = stream;
-    return backend;
+    *out_stream = backend;
+    return GGML_HOST_OK;
 }
 
 ggml_backend_buffer_type_t device_buffer_type(ggml_backend_dev_t) {
@@ -143,22 +144,37 @@ ggml_backend_dev_t reg_device(ggml_backend_reg_t, size_t) {
     return &device;
 }
 
+ggml_backend_table make_backend_table() {
+    ggml_backend_table table = {};
+    table.size = sizeof(table);
+    table.get_name = reg_name;
+    table.get_device_count = reg_count;
+    table.get_device = reg_device;
+    return table;
+}
+
+ggml_device_table make_device_table() {
+    ggml_device_table table = {};
+    table.size = sizeof(table);
+    table.get_name = device_name;
+    table.get_description = device_name;
+    table.get_memory = device_memory;
+    table.get_type = device_type;
+    table.get_props = device_props;
+    table.init_backend = device_init;
+    table.get_buffer_type = device_buffer_type;
+    table.supports_op = device_supports_op;
+    table.supports_buft = device_supports_buft;
+    return table;
+}
+
 ggml_backend_reg_t start() {
+    static const ggml_backend_table backend_table = make_backend_table();
+    static const ggml_device_table device_table = make_device_table();
     static ggml_backend_reg reg;
-    reg.api_version = GGML_BACKEND_API_VERSION;
-    reg.iface.get_name = reg_name;
-    reg.iface.get_device_count = reg_count;
-    reg.iface.get_device = reg_device;
+    reg.table = &backend_table;
+    device.table = &device_table;
     device.reg = &reg;
-    device.iface.get_name = device_name;
-    device.iface.get_description = device_name;
-    device.iface.get_memory = device_memory;
-    device.iface.get_type = device_type;
-    device.iface.get_props = device_props;
-    device.iface.init_backend = device_init;
-    device.iface.get_buffer_type = device_buffer_type;
-    device.iface.supports_op = device_supports_op;
-    device.iface.supports_buft = device_supports_buft;
     return &reg;
 }
 

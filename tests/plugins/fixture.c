@@ -177,14 +177,16 @@ static void device_props(ggml_backend_dev_t device, struct ggml_backend_dev_prop
     device_memory(device, &props->memory_free, &props->memory_total);
 }
 
-static ggml_backend_t device_init(ggml_backend_dev_t device, const char *params) {
+static int32_t device_init(ggml_backend_dev_t device, const char *params,
+                           ggml_backend_t *out_stream) {
     (void)params;
     struct ggml_backend *backend = ggml_aligned_malloc(sizeof(*backend));
-    if (!backend) return NULL;
+    if (!backend) return GGML_HOST_OUT_OF_MEMORY;
     memset(backend, 0, sizeof(*backend));
     backend->table = &stream_table;
     backend->device = device;
-    return backend;
+    *out_stream = backend;
+    return GGML_HOST_OK;
 }
 
 static ggml_backend_buffer_type_t device_buffer_type(ggml_backend_dev_t device) {
@@ -201,7 +203,8 @@ static bool device_supports_buft(ggml_backend_dev_t device, ggml_backend_buffer_
     return buft == device_buffer_type(device);
 }
 
-static const struct ggml_backend_device_i device_interface = {
+static const struct ggml_device_table device_table = {
+    .size = sizeof(device_table),
     .get_name = device_name,
     .get_description = device_name,
     .get_memory = device_memory,
@@ -265,12 +268,17 @@ static void *reg_procedure(ggml_backend_reg_t reg, const char *name) {
     return procedure;
 }
 
+static const struct ggml_backend_table reg_table = {
+    .size = sizeof(reg_table),
+    .get_name = FIXTURE_DEFECT == NO_REG_NAME ? NULL : reg_name,
+    .get_device_count = reg_count,
+    .get_device = reg_device,
+    .get_proc_address = FIXTURE_DEFECT == DEVICES_LATER ? reg_procedure : NULL,
+};
+
+// Of one with ggml's own interface the first member is a version.
 static struct ggml_backend_reg fixture_reg = {
-    .api_version = FIXTURE_DEFECT == OLD_API_VERSION ? 1 : GGML_BACKEND_API_VERSION,
-    .iface = {.get_name = FIXTURE_DEFECT == NO_REG_NAME ? NULL : reg_name,
-              .get_device_count = reg_count,
-              .get_device = reg_device,
-              .get_proc_address = FIXTURE_DEFECT == DEVICES_LATER ? reg_procedure : NULL},
+    .table = FIXTURE_DEFECT == OLD_API_VERSION ? (const struct ggml_backend_table *)2 : &reg_table,
 };
 
 static ggml_backend_reg_t fixture_start(void) {
@@ -281,7 +289,7 @@ static ggml_backend_reg_t fixture_start(void) {
     }
     if (FIXTURE_DEFECT == LOGS) GGML_LOG_INFO("hello from the entry\n");
     for (int i = 0; i < N_ROWS; ++i) {
-        devices[i].iface = device_interface;
+        devices[i].table = &device_table;
         devices[i].reg = &fixture_reg;
     }
     return &fixture_reg;

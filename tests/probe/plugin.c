@@ -249,10 +249,11 @@ static void device_props(ggml_backend_dev_t dev, struct ggml_backend_dev_props *
     props->caps.events = true;
 }
 
-static ggml_backend_t device_init(ggml_backend_dev_t dev, const char *params) {
+static int32_t device_init(ggml_backend_dev_t dev, const char *params, ggml_backend_t *out_stream) {
     (void)dev;
     (void)params;
-    return NULL;
+    (void)out_stream;
+    return GGML_HOST_UNSUPPORTED;
 }
 
 static ggml_backend_buffer_type_t device_buffer_type(ggml_backend_dev_t dev) {
@@ -286,25 +287,32 @@ static ggml_backend_dev_t reg_device(ggml_backend_reg_t reg, size_t index) {
     return &device;
 }
 
-static struct ggml_backend_reg reg = {
-    .api_version = GGML_BACKEND_API_VERSION,
-    .iface = {.get_name = reg_name, .get_device_count = reg_count, .get_device = reg_device},
+static const struct ggml_backend_table reg_table = {
+    .size = sizeof(reg_table),
+    .get_name = reg_name,
+    .get_device_count = reg_count,
+    .get_device = reg_device,
+};
+
+static struct ggml_backend_reg reg = {.table = &reg_table};
+
+static const struct ggml_device_table device_table = {
+    .size = sizeof(device_table),
+    .get_name = device_name,
+    .get_description = device_description,
+    .get_memory = device_memory,
+    .get_type = device_type,
+    .get_props = device_props,
+    .init_backend = device_init,
+    .get_buffer_type = device_buffer_type,
+    .supports_op = device_supports_op,
+    .supports_buft = device_supports_buft,
 };
 
 static ggml_backend_reg_t start(void) {
     act(HABIT);
     device.reg = &reg;
-    device.iface = (struct ggml_backend_device_i){
-        .get_name = device_name,
-        .get_description = device_description,
-        .get_memory = device_memory,
-        .get_type = device_type,
-        .get_props = device_props,
-        .init_backend = device_init,
-        .get_buffer_type = device_buffer_type,
-        .supports_op = device_supports_op,
-        .supports_buft = device_supports_buft,
-    };
+    device.table = &device_table;
     return &reg;
 }
 

@@ -495,7 +495,7 @@ static int count_family(pid_t application, pid_t *session) {
 
 static bool family_becomes(pid_t application, pid_t *session, int count) {
     const struct timespec moment = {.tv_nsec = 10000000};
-    for (int i = 0; i < 500; ++i, nanosleep(&moment, NULL))
+    for (int i = 0; i < 3000; ++i, nanosleep(&moment, NULL))
         if (count_family(application, session) == count) return true;
     return false;
 }

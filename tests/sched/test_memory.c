@@ -351,22 +351,15 @@ static void check_both_ways(bool op_offload) {
     close_setup(&setups[1]);
 }
 
-static bool (*usual_supports_op)(ggml_backend_dev_t device, const struct ggml_tensor *op);
-
 static int make_picky(void **state) {
     (void)state;
-    usual_supports_op = idle_stream(0)->device->iface.supports_op;
-    for (int i = 0; i < N_DEVICES; ++i) {
-        idle_stream(i)->device->iface.supports_op = picky_supports_op;
-    }
+    idle_support_with(picky_supports_op);
     return 0;
 }
 
 static int make_usual(void **state) {
     (void)state;
-    for (int i = 0; i < N_DEVICES; ++i) {
-        idle_stream(i)->device->iface.supports_op = usual_supports_op;
-    }
+    idle_support_with(NULL);
     return 0;
 }
 

@@ -350,8 +350,8 @@ static void test_two_streams(void **state) {
 
 static void test_two_devices(void **state) {
     (void)state;
-    assert_int_equal(reg->iface.get_device_count(reg), 2);
-    order_two_streams(reg->iface.get_device(reg, 0));
+    assert_int_equal(reg->table->get_device_count(reg), 2);
+    order_two_streams(reg->table->get_device(reg, 0));
 }
 
 static void test_copies(void **state) {

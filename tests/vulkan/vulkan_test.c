@@ -40,8 +40,8 @@ void vulkan_stop(void) {
 }
 
 ggml_backend_dev_t vulkan_device(ggml_backend_reg_t reg) {
-    const size_t n = reg ? reg->iface.get_device_count(reg) : 0;
-    return n ? reg->iface.get_device(reg, n - 1) : NULL;
+    const size_t n = reg ? reg->table->get_device_count(reg) : 0;
+    return n ? reg->table->get_device(reg, n - 1) : NULL;
 }
 
 int vulkan_n_messages(void) {

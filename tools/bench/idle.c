@@ -78,17 +78,25 @@ static int32_t stream_copy(ggml_backend_t from, ggml_backend_t to, const struct 
     return from && to && src && dst ? GGML_HOST_OK : GGML_HOST_FAILED;
 }
 
+// Not constant: tests change what it supports.
+static struct ggml_device_table device_table = {
+    .size = sizeof(device_table),
+    .get_name = device_name,
+    .get_description = device_name,
+    .get_type = device_type,
+    .get_buffer_type = device_buft,
+    .supports_op = device_supports_op,
+    .supports_buft = device_supports_buft,
+};
+
+void idle_support_with(bool (*supports_op)(ggml_backend_dev_t, const struct ggml_tensor *)) {
+    device_table.supports_op = supports_op ? supports_op : device_supports_op;
+}
+
 static void make_device(struct idle_device *idle, int i) {
     snprintf(idle->name, sizeof(idle->name), "IDLE%d", i);
     idle->device.context = idle;
-    idle->device.iface = (struct ggml_backend_device_i){
-        .get_name = device_name,
-        .get_description = device_name,
-        .get_type = device_type,
-        .get_buffer_type = device_buft,
-        .supports_op = device_supports_op,
-        .supports_buft = device_supports_buft,
-    };
+    idle->device.table = &device_table;
     idle->buft.device = &idle->device;
     idle->buft.table = &buft_table;
     idle->stream.device = &idle->device;

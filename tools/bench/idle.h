@@ -11,6 +11,8 @@ enum { IDLE_DEVICES = 512, IDLE_ALIGNMENT = 128 };
 // Both stay for ever. [init]
 ggml_backend_t idle_stream(int i);
 ggml_backend_buffer_type_t idle_memory(int i);
+// What says what the devices compute; NULL: everything, as before.
+void idle_support_with(bool (*supports_op)(ggml_backend_dev_t, const struct ggml_tensor *));
 // What the stream's entry graph_optimize is from now on; NULL: there is none.
 void idle_optimize_with(int i, int32_t (*optimize)(ggml_backend_t, struct ggml_cgraph *));
 

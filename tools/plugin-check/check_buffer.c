@@ -614,9 +614,7 @@ void buffer_wrapped_memory(struct check_run *run) {
         CHECK_THAT(run, memory, "no memory");
         memset(memory, 0x21, 65536);
         ggml_backend_buffer_t buffer =
-            device->iface.buffer_from_host_ptr
-                ? device->iface.buffer_from_host_ptr(device, memory, 65536, 65536)
-                : NULL;
+            device->table->buffer_from_host_ptr ? wrap_memory(device, memory, 65536, 65536) : NULL;
         if (!buffer) continue;
         any = true;
         CHECK_THAT(run, buffer->size == 65536, "%s: %zu bytes of 65536 are wrapped", label(device),

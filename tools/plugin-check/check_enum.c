@@ -20,18 +20,20 @@ static void check_text(const struct check_run *run, const char *text, const char
 
 // --- backend -------------------------------------------------------------------------------------
 
-void enum_api_version(struct check_run *run) {
+void enum_backend_table(struct check_run *run) {
     struct subject subject;
     subject_open(run, &subject);
-    const int version = subject.table->reg->api_version;
-    CHECK_THAT(run, version == GGML_BACKEND_API_VERSION, "api_version is %d, not %d", version,
-               GGML_BACKEND_API_VERSION);
+    const struct ggml_backend_table *table = subject.table->reg->table;
+    CHECK_THAT(run, table, "the backend has no table");
+    CHECK_THAT(run, table->size >= offsetof(struct ggml_backend_table, reserved),
+               "the table of the backend is %u bytes long, less than that of contract 1.0",
+               (unsigned)table->size);
 }
 
 void enum_backend_entries(struct check_run *run) {
     struct subject subject;
     subject_open(run, &subject);
-    const struct ggml_backend_reg_i *iface = &subject.table->reg->iface;
+    const struct ggml_backend_table *iface = subject.table->reg->table;
     CHECK_THAT(run, iface->get_name, "get_name is missing");
     CHECK_THAT(run, iface->get_device_count, "get_device_count is missing");
     CHECK_THAT(run, iface->get_device, "get_device is missing");
@@ -41,10 +43,10 @@ void enum_backend_name(struct check_run *run) {
     struct subject subject;
     subject_open(run, &subject);
     ggml_backend_reg_t reg = subject.table->reg;
-    const char *name = reg->iface.get_name(reg);
+    const char *name = reg->table->get_name(reg);
     check_text(run, name, "the backend's name");
     CHECK_THAT(run, strlen(name) < MAX_NAME, "the backend's name has %zu bytes", strlen(name));
-    CHECK_THAT(run, strcmp(reg->iface.get_name(reg), name) == 0, "the backend's name changes");
+    CHECK_THAT(run, strcmp(reg->table->get_name(reg), name) == 0, "the backend's name changes");
 }
 
 static void check_zero(const struct check_run *run, const void *slots, size_t size,
@@ -58,17 +60,17 @@ void enum_backend_reserved(struct check_run *run) {
     subject_open(run, &subject);
     const struct ggml_backend_reg *reg = subject.table->reg;
     check_zero(run, reg->reserved, sizeof(reg->reserved), "the backend");
-    check_zero(run, reg->iface.reserved, sizeof(reg->iface.reserved), "its interface");
+    check_zero(run, reg->table->reserved, sizeof(reg->table->reserved), "its interface");
 }
 
 void enum_unknown_function(struct check_run *run) {
     struct subject subject;
     subject_open(run, &subject);
     ggml_backend_reg_t reg = subject.table->reg;
-    if (!reg->iface.get_proc_address) check_skip(run, "it has no named functions");
-    CHECK_THAT(run, !reg->iface.get_proc_address(reg, "ggml_no_such_function"),
+    if (!reg->table->get_proc_address) check_skip(run, "it has no named functions");
+    CHECK_THAT(run, !reg->table->get_proc_address(reg, "ggml_no_such_function"),
                "answers a function that does not exist");
-    CHECK_THAT(run, !reg->iface.get_proc_address(reg, ""), "answers a function without a name");
+    CHECK_THAT(run, !reg->table->get_proc_address(reg, ""), "answers a function without a name");
 }
 
 void enum_features(struct check_run *run) {
@@ -76,8 +78,8 @@ void enum_features(struct check_run *run) {
     subject_open(run, &subject);
     ggml_backend_reg_t reg = subject.table->reg;
     ggml_backend_get_features_t features = NULL;
-    if (reg->iface.get_proc_address)
-        *(void **)&features = reg->iface.get_proc_address(reg, "ggml_backend_get_features");
+    if (reg->table->get_proc_address)
+        *(void **)&features = reg->table->get_proc_address(reg, "ggml_backend_get_features");
     if (!features) check_skip(run, "it lists no features");
     const struct ggml_backend_feature *feature = features(reg);
     CHECK_THAT(run, feature, "answers NULL");
@@ -94,10 +96,10 @@ void enum_count(struct check_run *run) {
     struct subject subject;
     subject_open(run, &subject);
     ggml_backend_reg_t reg = subject.table->reg;
-    const size_t count = reg->iface.get_device_count(reg);
+    const size_t count = reg->table->get_device_count(reg);
     CHECK_THAT(run, count <= 1024, "%zu devices", count);
     for (int i = 0; i < 10; ++i) {
-        const size_t again = reg->iface.get_device_count(reg);
+        const size_t again = reg->table->get_device_count(reg);
         CHECK_THAT(run, again == count, "%zu devices, then %zu", count, again);
     }
 }
@@ -106,21 +108,21 @@ void enum_objects(struct check_run *run) {
     struct subject subject;
     subject_open(run, &subject);
     ggml_backend_reg_t reg = subject.table->reg;
-    for (size_t i = 0; i < reg->iface.get_device_count(reg); ++i)
-        CHECK_THAT(run, reg->iface.get_device(reg, i), "device %zu is NULL", i);
+    for (size_t i = 0; i < reg->table->get_device_count(reg); ++i)
+        CHECK_THAT(run, reg->table->get_device(reg, i), "device %zu is NULL", i);
 }
 
 void enum_objects_stable(struct check_run *run) {
     struct devices devices;
     devices_open(run, &devices);
     ggml_backend_reg_t reg = devices.reg;
-    const size_t count = reg->iface.get_device_count(reg);
+    const size_t count = reg->table->get_device_count(reg);
     for (size_t i = 0; i < count; ++i) {
-        ggml_backend_dev_t device = reg->iface.get_device(reg, i);
-        CHECK_THAT(run, reg->iface.get_device(reg, i) == device, "device %zu is another each time",
+        ggml_backend_dev_t device = reg->table->get_device(reg, i);
+        CHECK_THAT(run, reg->table->get_device(reg, i) == device, "device %zu is another each time",
                    i);
         for (size_t j = 0; j < i; ++j) {
-            CHECK_THAT(run, reg->iface.get_device(reg, j) != device, "devices %zu and %zu are one",
+            CHECK_THAT(run, reg->table->get_device(reg, j) != device, "devices %zu and %zu are one",
                        j, i);
         }
     }
@@ -141,7 +143,9 @@ void enum_entries(struct check_run *run) {
     any_device.device = NULL;
     devices_open(&any_device, &devices);
     for (int i = 0; i < devices.n; ++i) {
-        const struct ggml_backend_device_i *iface = &devices.items[i]->iface;
+        const struct ggml_device_table *iface = devices.items[i]->table;
+        CHECK_THAT(run, iface && iface->size >= offsetof(struct ggml_device_table, reserved),
+                   "a device has no table of contract 1.0");
         CHECK_THAT(run, iface->get_name, "get_name is missing");
         CHECK_THAT(run, iface->get_description, "get_description is missing");
         CHECK_THAT(run, iface->get_memory, "get_memory is missing");
@@ -159,8 +163,7 @@ void enum_event_entries(struct check_run *run) {
     devices_open(run, &devices);
     for (int i = 0; i < devices.n; ++i) {
         ggml_backend_dev_t device = devices.items[i];
-        ggml_backend_event_t event =
-            device->iface.event_new ? device->iface.event_new(device) : NULL;
+        ggml_backend_event_t event = device->table->event_new ? make_event(device) : NULL;
         if (!event) continue;
         CHECK_THAT(
             run, event->table && event->table->size >= offsetof(struct ggml_event_table, reserved),
@@ -178,7 +181,7 @@ void enum_device_reserved(struct check_run *run) {
     for (int i = 0; i < devices.n; ++i) {
         const struct ggml_backend_device *device = devices.items[i];
         check_zero(run, device->reserved, sizeof(device->reserved), "a device");
-        check_zero(run, device->iface.reserved, sizeof(device->iface.reserved), "its interface");
+        check_zero(run, device->table->reserved, sizeof(device->table->reserved), "its interface");
     }
 }
 
@@ -188,7 +191,7 @@ void enum_name(struct check_run *run) {
     struct devices devices;
     devices_open(run, &devices);
     for (int i = 0; i < devices.n; ++i) {
-        const char *name = devices.items[i]->iface.get_name(devices.items[i]);
+        const char *name = devices.items[i]->table->get_name(devices.items[i]);
         check_text(run, name, "a device's name");
         CHECK_THAT(run, strlen(name) < MAX_NAME, "a device's name has %zu bytes", strlen(name));
     }
@@ -211,10 +214,10 @@ void enum_name_constant(struct check_run *run) {
     devices_open(run, &devices);
     for (int i = 0; i < devices.n; ++i) {
         ggml_backend_dev_t device = devices.items[i];
-        const char *first = device->iface.get_name(device);
+        const char *first = device->table->get_name(device);
         strncpy(name, first, sizeof(name) - 1);
         name[sizeof(name) - 1] = '\0';
-        const char *second = device->iface.get_name(device);
+        const char *second = device->table->get_name(device);
         CHECK_THAT(run, strcmp(second, name) == 0 && strcmp(first, name) == 0,
                    "a device is called %s, then %s", name, second);
     }
@@ -224,7 +227,7 @@ void enum_description(struct check_run *run) {
     struct devices devices;
     devices_open(run, &devices);
     for (int i = 0; i < devices.n; ++i) {
-        const char *text = devices.items[i]->iface.get_description(devices.items[i]);
+        const char *text = devices.items[i]->table->get_description(devices.items[i]);
         CHECK_THAT(run, text && valid_utf8(text), "the description of %s is NULL or not UTF-8",
                    label(devices.items[i]));
     }
@@ -235,7 +238,7 @@ void enum_memory(struct check_run *run) {
     devices_open(run, &devices);
     for (int i = 0; i < devices.n; ++i) {
         size_t free_bytes = SIZE_MAX, total_bytes = 0;
-        devices.items[i]->iface.get_memory(devices.items[i], &free_bytes, &total_bytes);
+        devices.items[i]->table->get_memory(devices.items[i], &free_bytes, &total_bytes);
         CHECK_THAT(run, free_bytes <= total_bytes, "%s: %zu bytes free of %zu",
                    label(devices.items[i]), free_bytes, total_bytes);
     }
@@ -245,10 +248,10 @@ void enum_type(struct check_run *run) {
     struct devices devices;
     devices_open(run, &devices);
     for (int i = 0; i < devices.n; ++i) {
-        const int type = (int)devices.items[i]->iface.get_type(devices.items[i]);
+        const int type = (int)devices.items[i]->table->get_type(devices.items[i]);
         CHECK_THAT(run, type >= 0 && type <= GGML_BACKEND_DEVICE_TYPE_META, "%s: type %d",
                    label(devices.items[i]), type);
-        CHECK_THAT(run, (int)devices.items[i]->iface.get_type(devices.items[i]) == type,
+        CHECK_THAT(run, (int)devices.items[i]->table->get_type(devices.items[i]) == type,
                    "%s: its type changes", label(devices.items[i]));
     }
 }
@@ -256,7 +259,7 @@ void enum_type(struct check_run *run) {
 static struct ggml_backend_dev_props props_of(ggml_backend_dev_t device) {
     struct ggml_backend_dev_props props;
     memset(&props, 0, sizeof(props));
-    device->iface.get_props(device, &props);
+    device->table->get_props(device, &props);
     return props;
 }
 
@@ -272,10 +275,10 @@ void enum_props(struct check_run *run) {
         ggml_backend_dev_t device = devices.items[i];
         const struct ggml_backend_dev_props props = props_of(device);
         size_t free_bytes = 0, total_bytes = 0;
-        device->iface.get_memory(device, &free_bytes, &total_bytes);
-        const bool agrees[] = {same_text(props.name, device->iface.get_name(device)),
-                               same_text(props.description, device->iface.get_description(device)),
-                               props.type == device->iface.get_type(device),
+        device->table->get_memory(device, &free_bytes, &total_bytes);
+        const bool agrees[] = {same_text(props.name, device->table->get_name(device)),
+                               same_text(props.description, device->table->get_description(device)),
+                               props.type == device->table->get_type(device),
                                props.memory_total == total_bytes &&
                                    props.memory_free <= props.memory_total};
         CHECK_THAT(run, agrees[run->check->argument], "get_props of %s answers otherwise",
@@ -322,7 +325,7 @@ void enum_caps_async(struct check_run *run) {
     for (int i = 0; i < devices.n; ++i) {
         ggml_backend_dev_t device = devices.items[i];
         if (!props_of(device).caps.async) continue;
-        ggml_backend_t stream = device->iface.init_backend(device, NULL);
+        ggml_backend_t stream = make_stream(device, NULL);
         if (!stream) check_skip(run, "no stream");
         CHECK_THAT(run, stream->table->synchronize, "%s queues but has no synchronize",
                    label(device));
@@ -336,9 +339,9 @@ void enum_caps_host_buffer(struct check_run *run) {
     for (int i = 0; i < devices.n; ++i) {
         ggml_backend_dev_t device = devices.items[i];
         if (!props_of(device).caps.host_buffer) continue;
-        CHECK_THAT(run, device->iface.get_host_buffer_type, "%s claims host buffers without entry",
+        CHECK_THAT(run, device->table->get_host_buffer_type, "%s claims host buffers without entry",
                    label(device));
-        ggml_backend_buffer_type_t buft = device->iface.get_host_buffer_type(device);
+        ggml_backend_buffer_type_t buft = device->table->get_host_buffer_type(device);
         CHECK_THAT(run, buft, "%s claims host buffers and has no type for them", label(device));
         CHECK_THAT(run, buft->table->is_host && buft->table->is_host(buft),
                    "the host buffers of %s are not host memory", label(device));
@@ -352,10 +355,9 @@ void enum_caps_host_ptr(struct check_run *run) {
         ggml_backend_dev_t device = devices.items[i];
         if (!props_of(device).caps.buffer_from_host_ptr) continue;
         void *memory = aligned_alloc(65536, 65536);
-        CHECK_THAT(run, device->iface.buffer_from_host_ptr, "%s claims it without entry",
+        CHECK_THAT(run, device->table->buffer_from_host_ptr, "%s claims it without entry",
                    label(device));
-        ggml_backend_buffer_t buffer =
-            device->iface.buffer_from_host_ptr(device, memory, 65536, 65536);
+        ggml_backend_buffer_t buffer = wrap_memory(device, memory, 65536, 65536);
         CHECK_THAT(run, buffer, "%s does not wrap host memory: %s", label(device),
                    host_counters.last_error);
         ggml_backend_buffer_free(buffer);
@@ -369,8 +371,8 @@ void enum_caps_events(struct check_run *run) {
     for (int i = 0; i < devices.n; ++i) {
         ggml_backend_dev_t device = devices.items[i];
         if (!props_of(device).caps.events) continue;
-        CHECK_THAT(run, device->iface.event_new, "%s claims events without entry", label(device));
-        ggml_backend_event_t event = device->iface.event_new(device);
+        CHECK_THAT(run, device->table->event_new, "%s claims events without entry", label(device));
+        ggml_backend_event_t event = make_event(device);
         CHECK_THAT(run, event, "%s claims events and makes none", label(device));
         CHECK_THAT(run, event->table && event->table->free, "%s: an event has no free",
                    label(device));
@@ -383,9 +385,9 @@ void enum_buffer_type(struct check_run *run) {
     devices_open(run, &devices);
     for (int i = 0; i < devices.n; ++i) {
         ggml_backend_dev_t device = devices.items[i];
-        ggml_backend_buffer_type_t buft = device->iface.get_buffer_type(device);
+        ggml_backend_buffer_type_t buft = device->table->get_buffer_type(device);
         CHECK_THAT(run, buft, "%s has no buffer type", label(device));
-        CHECK_THAT(run, device->iface.get_buffer_type(device) == buft,
+        CHECK_THAT(run, device->table->get_buffer_type(device) == buft,
                    "%s answers another buffer type each time", label(device));
     }
 }
@@ -395,7 +397,8 @@ void enum_supports_own(struct check_run *run) {
     devices_open(run, &devices);
     for (int i = 0; i < devices.n; ++i) {
         ggml_backend_dev_t device = devices.items[i];
-        CHECK_THAT(run, device->iface.supports_buft(device, device->iface.get_buffer_type(device)),
+        CHECK_THAT(run,
+                   device->table->supports_buft(device, device->table->get_buffer_type(device)),
                    "%s does not support its own buffer type", label(device));
     }
 }
@@ -414,7 +417,7 @@ void enum_supports_strange(struct check_run *run) {
     devices_open(run, &devices);
     for (int i = 0; i < devices.n; ++i) {
         ggml_backend_dev_t device = devices.items[i];
-        CHECK_THAT(run, !device->iface.supports_buft(device, &stranger),
+        CHECK_THAT(run, !device->table->supports_buft(device, &stranger),
                    "%s supports the memory of a strange device", label(device));
     }
 }
@@ -423,12 +426,12 @@ void enum_supports_strange(struct check_run *run) {
 
 static void enumerate(ggml_backend_dev_t device) {
     size_t free_bytes, total_bytes;
-    device->iface.get_name(device);
-    device->iface.get_description(device);
-    device->iface.get_memory(device, &free_bytes, &total_bytes);
-    device->iface.get_type(device);
+    device->table->get_name(device);
+    device->table->get_description(device);
+    device->table->get_memory(device, &free_bytes, &total_bytes);
+    device->table->get_type(device);
     props_of(device);
-    device->iface.get_buffer_type(device);
+    device->table->get_buffer_type(device);
 }
 
 // argument: enum state_kind.

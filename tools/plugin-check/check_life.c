@@ -128,9 +128,9 @@ static void read_line(const char *path, char *out, size_t size) {
 static void use_streams(const struct devices *devices) {
     for (int i = 0; i < devices->n; ++i) {
         struct sum_graph sum;
-        ggml_backend_t stream = devices->items[i]->iface.init_backend(devices->items[i], NULL);
+        ggml_backend_t stream = make_stream(devices->items[i], NULL);
         if (stream && sum_graph_new(&sum, 1 << 20) && sum_graph_place(&sum, devices->items[i]) &&
-            devices->items[i]->iface.supports_op(devices->items[i], sum.sum))
+            devices->items[i]->table->supports_op(devices->items[i], sum.sum))
             ggml_backend_graph_compute(stream, sum.graph);
     }
 }
@@ -391,9 +391,9 @@ void life_no_extensions(struct check_run *run) {
     host_counters.no_extensions = true;
     if (subject_init(&subject) != GGML_HOST_OK || !subject.table) return;
     ggml_backend_reg_t reg = subject.table->reg;
-    for (size_t i = 0; i < reg->iface.get_device_count(reg); ++i) {
-        ggml_backend_dev_t device = reg->iface.get_device(reg, i);
-        device->iface.get_buffer_type(device);
+    for (size_t i = 0; i < reg->table->get_device_count(reg); ++i) {
+        ggml_backend_dev_t device = reg->table->get_device(reg, i);
+        device->table->get_buffer_type(device);
     }
     subject_shutdown(&subject);
 }

@@ -100,9 +100,9 @@ CHECK_ROW("life.score", 23, "life.table-backend", life_score, 0,
 CHECK_ROW("life.extension", 28, "life.table-backend", life_extension, 0,
           "unknown extensions are answered NULL")
 CHECK_ROW("life.shutdown", 21, "life.table-backend", life_shutdown, 0, "shutdown returns")
-CHECK_ROW("enum.api-version", 29, "life.table-backend", enum_api_version, 0,
-          "the interface's version is the contract's")
-CHECK_ROW("enum.backend-entries", 29, "enum.api-version", enum_backend_entries, 0,
+CHECK_ROW("enum.backend-table", 29, "life.table-backend", enum_backend_table, 0,
+          "the backend has a table of this contract")
+CHECK_ROW("enum.backend-entries", 29, "enum.backend-table", enum_backend_entries, 0,
           "the backend has its entries")
 CHECK_ROW("enum.backend-name", 29, "enum.backend-entries", enum_backend_name, 0,
           "the backend's name is valid and constant")

@@ -25,8 +25,8 @@ static bool bench_new(const struct check_run *run, ggml_backend_dev_t device, st
     const float ones[N_NUMBERS] = {1};
     *out = (struct bench){.device = device};
     CHECK_THAT(run, sum_graph_new(&out->sum, N_NUMBERS), "no memory");
-    if (!device->iface.supports_op(device, out->sum.sum)) return false;
-    out->stream = device->iface.init_backend(device, NULL);
+    if (!device->table->supports_op(device, out->sum.sum)) return false;
+    out->stream = make_stream(device, NULL);
     if (!out->stream) return false;
     CHECK_THAT(run, sum_graph_place(&out->sum, device), "%s: no buffer", label(device));
     ggml_backend_tensor_set(out->sum.a, ones, 0, sizeof(ones));
@@ -36,7 +36,7 @@ static bool bench_new(const struct check_run *run, ggml_backend_dev_t device, st
 
 static void *function_of(ggml_backend_dev_t device, const char *name) {
     ggml_backend_reg_t reg = device->reg;
-    return reg->iface.get_proc_address ? reg->iface.get_proc_address(reg, name) : NULL;
+    return reg->table->get_proc_address ? reg->table->get_proc_address(reg, name) : NULL;
 }
 
 // --- while the plugin calls out ------------------------------------------------------------------
@@ -56,10 +56,10 @@ static void *ask_all(void *unused) {
         struct ggml_backend_dev_props props;
         size_t free_bytes, total;
         memset(&props, 0, sizeof(props));
-        device->iface.get_memory(device, &free_bytes, &total);
-        device->iface.get_props(device, &props);
-        device->iface.supports_op(device, outside.node);
-        device->iface.supports_buft(device, device->iface.get_buffer_type(device));
+        device->table->get_memory(device, &free_bytes, &total);
+        device->table->get_props(device, &props);
+        device->table->supports_op(device, outside.node);
+        device->table->supports_buft(device, device->table->get_buffer_type(device));
     }
     return unused;
 }
@@ -145,7 +145,7 @@ void buffer_foreign_extra(struct check_run *run) {
 
 // A device waits for the event of another one.
 static void wait_for_other(const struct check_run *run, struct bench *mine, struct bench *other) {
-    ggml_backend_event_t event = other->device->iface.event_new(other->device);
+    ggml_backend_event_t event = make_event(other->device);
     float sum[N_NUMBERS];
     if (!event) return;
     ggml_backend_graph_compute_async(other->stream, other->sum.graph);
@@ -171,7 +171,7 @@ void stream_event_devices(struct check_run *run) {
     for (int i = 0; i + 1 < devices.n; ++i) {
         bool good = true;
         for (int j = 0; j < 2 && good; ++j)
-            good = devices.items[i + j]->iface.event_new &&
+            good = devices.items[i + j]->table->event_new &&
                    bench_new(run, devices.items[i + j], &benches[j]);
         if (!good) continue;
         any = true;
@@ -206,7 +206,7 @@ void stream_device_lost(struct check_run *run) {
         any = true;
         fail_unless_lost(run, &bench);
         ggml_backend_synchronize(bench.stream);
-        ggml_backend_free(bench.device->iface.init_backend(bench.device, NULL));
+        ggml_backend_free(make_stream(bench.device, NULL));
         ggml_backend_free(bench.stream);
         sum_graph_free(&bench.sum);
     }

@@ -123,7 +123,7 @@ static void bench_begin(const struct check_run *run, ggml_backend_dev_t device, 
 }
 
 static bool claims(ggml_backend_dev_t device, const struct ggml_tensor *node) {
-    return device->iface.supports_op(device, node);
+    return device->table->supports_op(device, node);
 }
 
 // False if the node is not claimed. `node` is built of bench->o.
@@ -136,9 +136,9 @@ static bool bench_place(const struct check_run *run, struct bench *bench,
     bench->graph = ggml_new_graph(bench->o.ctx);
     ggml_build_forward_expand(bench->graph, node);
     bench->buffer = ggml_backend_alloc_ctx_tensors_from_buft(
-        bench->o.ctx, bench->device->iface.get_buffer_type(bench->device));
+        bench->o.ctx, bench->device->table->get_buffer_type(bench->device));
     CHECK_THAT(run, bench->buffer, "%s: no buffer: %s", label(bench->device), ggml_last_error());
-    bench->stream = bench->device->iface.init_backend(bench->device, NULL);
+    bench->stream = make_stream(bench->device, NULL);
     if (!bench->stream) check_skip(run, "%s: no stream", label(bench->device));
     ggml_backend_tensor_set(bench->o.a, bench->v.a, 0, sizeof(bench->v.a));
     ggml_backend_tensor_set(bench->o.b, bench->v.b, 0, sizeof(bench->v.b));
@@ -376,7 +376,8 @@ static bool any_node_on(const struct check_run *run, struct bench *bench) {
     for (int op = 0; op < GGML_OP_COUNT; ++op) {
         node.op = (enum ggml_op)op;
         claims(bench->device, &node);
-        if (bench->device->iface.offload_op) bench->device->iface.offload_op(bench->device, &node);
+        if (bench->device->table->offload_op)
+            bench->device->table->offload_op(bench->device, &node);
     }
     return true;
 }

@@ -12,7 +12,7 @@
 enum { N_NUMBERS = 1000, N_STREAMS = 16, N_ROUNDS = 20 };
 
 static ggml_backend_t new_stream(const struct check_run *run, ggml_backend_dev_t device) {
-    ggml_backend_t stream = device->iface.init_backend(device, NULL);
+    ggml_backend_t stream = make_stream(device, NULL);
     if (!stream) check_skip(run, "%s: no stream: %s", label(device), host_counters.last_error);
     return stream;
 }
@@ -31,7 +31,7 @@ void stream_create(struct check_run *run) {
     devices_open(run, &devices);
     for (int i = 0; i < devices.n; ++i) {
         const long errors = atomic_load(&host_counters.n_errors);
-        ggml_backend_t stream = devices.items[i]->iface.init_backend(devices.items[i], NULL);
+        ggml_backend_t stream = make_stream(devices.items[i], NULL);
         if (stream) continue;
         CHECK_THAT(run, atomic_load(&host_counters.n_errors) > errors,
                    "%s makes no stream and does not say why", label(devices.items[i]));
@@ -82,7 +82,7 @@ void stream_event_entries(struct check_run *run) {
     devices_open(run, &devices);
     for (int i = 0; i < devices.n; ++i) {
         const struct ggml_stream_table *iface = new_stream(run, devices.items[i])->table;
-        const bool any = devices.items[i]->iface.event_new != NULL;
+        const bool any = devices.items[i]->table->event_new != NULL;
         CHECK_THAT(run, !any || (iface->event_record && iface->event_wait),
                    "%s makes events that its streams can't record or wait for",
                    label(devices.items[i]));
@@ -142,7 +142,7 @@ void stream_parameters(struct check_run *run) {
     devices_open(run, &devices);
     for (int i = 0; i < devices.n; ++i) {
         for (size_t j = 0; j < sizeof(texts) / sizeof(texts[0]); ++j)
-            ggml_backend_free(devices.items[i]->iface.init_backend(devices.items[i], texts[j]));
+            ggml_backend_free(make_stream(devices.items[i], texts[j]));
     }
 }
 
@@ -173,7 +173,7 @@ void stream_out_of_memory(struct check_run *run) {
         for (long n = 1; n < 100; ++n) {
             const long begun = atomic_load(&host_counters.n_allocs);
             atomic_store(&host_counters.fail_at, begun + n);
-            ggml_backend_t stream = device->iface.init_backend(device, NULL);
+            ggml_backend_t stream = make_stream(device, NULL);
             atomic_store(&host_counters.fail_at, 0);
             if (stream) ggml_backend_free(stream);
             const long left = atomic_load(&host_counters.live_blocks) - live;
@@ -220,7 +220,7 @@ static void work_fill(const struct check_run *run, struct work *work) {
 static bool work_new(const struct check_run *run, ggml_backend_dev_t device, struct work *out) {
     *out = (struct work){.device = device};
     CHECK_THAT(run, sum_graph_new(&out->sum, N_NUMBERS), "no memory");
-    if (!device->iface.supports_op(device, out->sum.sum)) return false;
+    if (!device->table->supports_op(device, out->sum.sum)) return false;
     out->stream = new_stream(run, device);
     CHECK_THAT(run, sum_graph_place(&out->sum, device), "%s: no buffer: %s", label(device),
                ggml_last_error());
@@ -369,8 +369,8 @@ void stream_free_waits(struct check_run *run) {
 // --- events --------------------------------------------------------------------------------------
 
 static ggml_backend_event_t new_event(const struct check_run *run, ggml_backend_dev_t device) {
-    ggml_backend_event_t event = device->iface.event_new ? device->iface.event_new(device) : NULL;
-    CHECK_THAT(run, event || !device->iface.event_new, "%s makes no event", label(device));
+    ggml_backend_event_t event = device->table->event_new ? make_event(device) : NULL;
+    CHECK_THAT(run, event || !device->table->event_new, "%s makes no event", label(device));
     return event;
 }
 
@@ -576,8 +576,8 @@ static bool body_abort(const struct check_run *run, struct work *work) {
     int n_calls = 0;
     ggml_backend_set_abort_callback_t set = NULL;
     ggml_backend_reg_t reg = work->device->reg;
-    if (reg->iface.get_proc_address)
-        *(void **)&set = reg->iface.get_proc_address(reg, "ggml_backend_set_abort_callback");
+    if (reg->table->get_proc_address)
+        *(void **)&set = reg->table->get_proc_address(reg, "ggml_backend_set_abort_callback");
     if (!set) return false;
     set(work->stream, abort_at_once, &n_calls);
     const enum ggml_status status = ggml_backend_graph_compute(work->stream, work->sum.graph);

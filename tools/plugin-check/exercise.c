@@ -18,8 +18,8 @@ bool sum_graph_new(struct sum_graph *out_graph, int64_t n) {
 }
 
 bool sum_graph_place(struct sum_graph *graph, ggml_backend_dev_t device) {
-    graph->buffer =
-        ggml_backend_alloc_ctx_tensors_from_buft(graph->ctx, device->iface.get_buffer_type(device));
+    graph->buffer = ggml_backend_alloc_ctx_tensors_from_buft(
+        graph->ctx, device->table->get_buffer_type(device));
     return graph->buffer != NULL;
 }
 
@@ -33,21 +33,21 @@ static void enumerate(ggml_backend_dev_t device) {
     struct ggml_backend_dev_props props;
     size_t free_bytes, total_bytes;
     memset(&props, 0, sizeof(props));
-    device->iface.get_name(device);
-    device->iface.get_description(device);
-    device->iface.get_memory(device, &free_bytes, &total_bytes);
-    device->iface.get_type(device);
-    device->iface.get_props(device, &props);
+    device->table->get_name(device);
+    device->table->get_description(device);
+    device->table->get_memory(device, &free_bytes, &total_bytes);
+    device->table->get_type(device);
+    device->table->get_props(device, &props);
 }
 
 static void compute(ggml_backend_dev_t device) {
     const float ones[4] = {1, 1, 1, 1};
     struct sum_graph graph;
-    ggml_backend_t stream = device->iface.init_backend(device, NULL);
+    ggml_backend_t stream = make_stream(device, NULL);
     if (sum_graph_new(&graph, 4) && sum_graph_place(&graph, device)) {
         ggml_backend_tensor_set(graph.a, ones, 0, sizeof(ones));
         ggml_backend_tensor_set(graph.b, ones, 0, sizeof(ones));
-        if (stream && device->iface.supports_op(device, graph.sum))
+        if (stream && device->table->supports_op(device, graph.sum))
             ggml_backend_graph_compute(stream, graph.graph);
     }
     sum_graph_free(&graph);
@@ -56,10 +56,10 @@ static void compute(ggml_backend_dev_t device) {
 
 void exercise(const struct subject *subject) {
     ggml_backend_reg_t reg = subject->table->reg;
-    const size_t count = reg->iface.get_device_count(reg);
-    reg->iface.get_name(reg);
+    const size_t count = reg->table->get_device_count(reg);
+    reg->table->get_name(reg);
     for (size_t i = 0; i < count; ++i) {
-        ggml_backend_dev_t device = reg->iface.get_device(reg, i);
+        ggml_backend_dev_t device = reg->table->get_device(reg, i);
         enumerate(device);
         compute(device);
     }

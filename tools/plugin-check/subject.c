@@ -148,7 +148,10 @@ bool subject_found_no_device(int32_t status) {
             atomic_load(&host_counters.last_status) == GGML_HOST_NO_DEVICE);
 }
 
+static const struct check_run *opened_by; // a check has a process of its own
+
 void subject_open(const struct check_run *run, struct subject *subject) {
+    opened_by = run;
     if (!subject_map(subject, run->path)) check_fail(run, "can't be mapped: %s", dlerror());
     const int32_t status = subject_init(subject);
     if (subject_found_no_device(status)) check_skip(run, "no device: %s", host_counters.last_error);
@@ -158,8 +161,38 @@ void subject_open(const struct check_run *run, struct subject *subject) {
 }
 
 const char *label(ggml_backend_dev_t device) {
-    const char *name = device && device->iface.get_name ? device->iface.get_name(device) : NULL;
+    const char *name = device && device->table->get_name ? device->table->get_name(device) : NULL;
     return name ? name : "(unnamed)";
+}
+
+// An object and a failure, or neither, is what no host can use.
+static void *made(ggml_backend_dev_t device, const char *what, int32_t status, void *object) {
+    if ((status == GGML_HOST_OK) != (object != NULL))
+        check_fail(opened_by, "%s: %s answers status %d and makes %s", label(device), what,
+                   (int)status, object ? "an object" : "none");
+    return object;
+}
+
+ggml_backend_t make_stream(ggml_backend_dev_t device, const char *params) {
+    ggml_backend_t stream = NULL;
+    const int32_t status = device->table->init_backend(device, params, &stream);
+    return made(device, "init_backend", status, stream);
+}
+
+ggml_backend_event_t make_event(ggml_backend_dev_t device) {
+    ggml_backend_event_t event = NULL;
+    if (!device->table->event_new) return NULL;
+    const int32_t status = device->table->event_new(device, &event);
+    return made(device, "event_new", status, event);
+}
+
+ggml_backend_buffer_t wrap_memory(ggml_backend_dev_t device, void *memory, size_t size,
+                                  size_t max_tensor_size) {
+    ggml_backend_buffer_t buffer = NULL;
+    if (!device->table->buffer_from_host_ptr) return NULL;
+    const int32_t status =
+        device->table->buffer_from_host_ptr(device, memory, size, max_tensor_size, &buffer);
+    return made(device, "buffer_from_host_ptr", status, buffer);
 }
 
 void devices_open(const struct check_run *run, struct devices *out_devices) {
@@ -167,9 +200,9 @@ void devices_open(const struct check_run *run, struct devices *out_devices) {
     *devices = (struct devices){.n = 0};
     subject_open(run, &devices->subject);
     devices->reg = devices->subject.table->reg;
-    const size_t count = devices->reg->iface.get_device_count(devices->reg);
+    const size_t count = devices->reg->table->get_device_count(devices->reg);
     for (size_t i = 0; i < count && devices->n < MAX_DEVICES; ++i) {
-        ggml_backend_dev_t device = devices->reg->iface.get_device(devices->reg, i);
+        ggml_backend_dev_t device = devices->reg->table->get_device(devices->reg, i);
         if (!device || (run->device && strcmp(label(device), run->device) != 0)) continue;
         devices->items[devices->n++] = device;
     }
@@ -191,10 +224,10 @@ void bufts_open(const struct check_run *run, struct bufts *out_bufts) {
     devices_open(run, &out_bufts->devices);
     for (int i = 0; i < out_bufts->devices.n; ++i) {
         ggml_backend_dev_t device = out_bufts->devices.items[i];
-        const struct ggml_backend_device_i *iface = &device->iface;
-        add_buft(out_bufts, iface->get_buffer_type(device), device);
-        if (iface->get_host_buffer_type)
-            add_buft(out_bufts, iface->get_host_buffer_type(device), device);
+        const struct ggml_device_table *table = device->table;
+        add_buft(out_bufts, table->get_buffer_type(device), device);
+        if (table->get_host_buffer_type)
+            add_buft(out_bufts, table->get_host_buffer_type(device), device);
     }
     if (out_bufts->n == 0) check_skip(run, "no buffer type");
 }

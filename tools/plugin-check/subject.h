@@ -71,6 +71,13 @@ void bufts_open(const struct check_run *run, struct bufts *out_bufts);
 
 // A name to print, whatever the plugin answers.
 const char *label(ggml_backend_dev_t device);
+
+// What the device's own entries make; NULL if they fail or are not there. An answer that
+// contradicts what was made ends the check.
+ggml_backend_t make_stream(ggml_backend_dev_t device, const char *params);
+ggml_backend_event_t make_event(ggml_backend_dev_t device);
+ggml_backend_buffer_t wrap_memory(ggml_backend_dev_t device, void *memory, size_t size,
+                                  size_t max_tensor_size);
 bool valid_utf8(const char *text);
 
 // Pseudo-random numbers that follow from the seed.

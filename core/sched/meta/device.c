@@ -48,8 +48,10 @@ static void device_props(ggml_backend_dev_t device, struct ggml_backend_dev_prop
     }
 }
 
-static ggml_backend_t device_init(ggml_backend_dev_t device, const char *params) {
-    return meta_stream_new(device->context, params);
+static int32_t device_init(ggml_backend_dev_t device, const char *params,
+                           ggml_backend_t *out_stream) {
+    *out_stream = meta_stream_new(device->context, params);
+    return *out_stream ? GGML_HOST_OK : ggml_last_status();
 }
 
 static ggml_backend_buffer_type_t device_buffer_type(ggml_backend_dev_t device) {
@@ -80,7 +82,8 @@ static bool device_supports_buft(ggml_backend_dev_t device, ggml_backend_buffer_
            memcmp(other->devices, meta->devices, meta->n * sizeof(meta->devices[0])) == 0;
 }
 
-static const struct ggml_backend_device_i device_interface = {
+static const struct ggml_device_table device_table = {
+    .size = sizeof(device_table),
     .get_name = device_name,
     .get_description = device_name,
     .get_memory = device_memory,
@@ -190,7 +193,7 @@ static struct meta_device *make_device(ggml_backend_dev_t *devs, size_t n,
         ggml_mem_free(meta);
         return NULL;
     }
-    meta->base = (struct ggml_backend_device){.iface = device_interface, .context = meta};
+    meta->base = (struct ggml_backend_device){.table = &device_table, .context = meta};
     meta->buft = (struct ggml_backend_buffer_type){
         .table = &buft_table, .device = &meta->base, .context = meta};
     meta->n = n;

@@ -56,13 +56,15 @@ static const struct ggml_stream_table stream_table = {
     .graph_compute = compute,
 };
 
-static ggml_backend_t init_backend(ggml_backend_dev_t device, const char *params) {
+static int32_t init_backend(ggml_backend_dev_t device, const char *params,
+                            ggml_backend_t *out_stream) {
     (void)params;
     struct ggml_backend *stream = calloc(1, sizeof(*stream));
-    if (!stream) return NULL;
+    if (!stream) return GGML_HOST_OUT_OF_MEMORY;
     stream->table = &stream_table;
     stream->device = device;
-    return stream;
+    *out_stream = stream;
+    return GGML_HOST_OK;
 }
 
 static ggml_backend_buffer_type_t buffer_type(ggml_backend_dev_t device) {
@@ -128,17 +130,22 @@ static size_t device_count(ggml_backend_reg_t reg) {
 }
 
 static struct ggml_backend_reg plugin_reg;
+static const struct ggml_device_table device_table = {
+    .size = sizeof(device_table),
+    .get_name = name,
+    .get_description = name,
+    .get_memory = memory,
+    .get_type = type,
+    .get_props = props,
+    .init_backend = init_backend,
+    .get_buffer_type = buffer_type,
+    .get_host_buffer_type = host_buffer_type,
+    .supports_op = supports_op,
+    .supports_buft = supports_buft,
+};
+
 static struct ggml_backend_device plugin_device = {
-    .iface = {.get_name = name,
-              .get_description = name,
-              .get_memory = memory,
-              .get_type = type,
-              .get_props = props,
-              .init_backend = init_backend,
-              .get_buffer_type = buffer_type,
-              .get_host_buffer_type = host_buffer_type,
-              .supports_op = supports_op,
-              .supports_buft = supports_buft},
+    .table = &device_table,
     .reg = &plugin_reg,
 };
 
@@ -147,10 +154,14 @@ static ggml_backend_dev_t get_device(ggml_backend_reg_t reg, size_t index) {
     return index == 0 ? &plugin_device : NULL;
 }
 
-static struct ggml_backend_reg plugin_reg = {
-    .api_version = GGML_BACKEND_API_VERSION,
-    .iface = {.get_name = reg_name, .get_device_count = device_count, .get_device = get_device},
+static const struct ggml_backend_table reg_table = {
+    .size = sizeof(reg_table),
+    .get_name = reg_name,
+    .get_device_count = device_count,
+    .get_device = get_device,
 };
+
+static struct ggml_backend_reg plugin_reg = {.table = &reg_table};
 
 static const struct ggml_plugin_table table = {
     .size = sizeof(table),

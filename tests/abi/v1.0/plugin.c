@@ -29,11 +29,13 @@ static void props(ggml_backend_dev_t device, struct ggml_backend_dev_props *out_
     out_props->type = type(device);
 }
 
-static ggml_backend_t init_backend(ggml_backend_dev_t device, const char *params) {
+static int32_t init_backend(ggml_backend_dev_t device, const char *params,
+                            ggml_backend_t *out_stream) {
+    (void)out_stream;
     (void)device;
     (void)params;
     attached->set_error(attached, GGML_HOST_UNSUPPORTED, "FROZEN0 has no streams");
-    return NULL;
+    return GGML_HOST_UNSUPPORTED;
 }
 
 static ggml_backend_buffer_type_t buffer_type(ggml_backend_dev_t device) {
@@ -70,16 +72,21 @@ static size_t device_count(ggml_backend_reg_t reg) {
 }
 
 static struct ggml_backend_reg frozen_reg;
+static const struct ggml_device_table device_table = {
+    .size = sizeof(device_table),
+    .get_name = name,
+    .get_description = name,
+    .get_memory = memory,
+    .get_type = type,
+    .get_props = props,
+    .init_backend = init_backend,
+    .get_buffer_type = buffer_type,
+    .supports_op = supports_op,
+    .supports_buft = supports_buft,
+};
+
 static struct ggml_backend_device frozen_device = {
-    .iface = {.get_name = name,
-              .get_description = name,
-              .get_memory = memory,
-              .get_type = type,
-              .get_props = props,
-              .init_backend = init_backend,
-              .get_buffer_type = buffer_type,
-              .supports_op = supports_op,
-              .supports_buft = supports_buft},
+    .table = &device_table,
     .reg = &frozen_reg,
 };
 
@@ -88,10 +95,14 @@ static ggml_backend_dev_t get_device(ggml_backend_reg_t reg, size_t index) {
     return index == 0 ? &frozen_device : NULL;
 }
 
-static struct ggml_backend_reg frozen_reg = {
-    .api_version = GGML_BACKEND_API_VERSION,
-    .iface = {.get_name = reg_name, .get_device_count = device_count, .get_device = get_device},
+static const struct ggml_backend_table reg_table = {
+    .size = sizeof(reg_table),
+    .get_name = reg_name,
+    .get_device_count = device_count,
+    .get_device = get_device,
 };
+
+static struct ggml_backend_reg frozen_reg = {.table = &reg_table};
 
 static const struct ggml_plugin_table table = {
     .size = sizeof(table),

@@ -87,27 +87,46 @@ static bool device_supports_buft(ggml_backend_dev_t device, ggml_backend_buffer_
     return buft == memory_type(&defective_devices[0]) || buft == memory_type(&defective_devices[1]);
 }
 
-static const struct ggml_backend_device_i device_interface = {
+static int32_t device_init(ggml_backend_dev_t device, const char *params,
+                           ggml_backend_t *out_stream) {
+    *out_stream = stream_new(device, params);
+    return *out_stream || HAS(stream_invented) ? GGML_HOST_OK : GGML_HOST_OUT_OF_MEMORY;
+}
+
+static int32_t device_wrap(ggml_backend_dev_t device, void *memory, size_t size,
+                           size_t max_tensor_size, ggml_backend_buffer_t *out_buffer) {
+    *out_buffer = memory_wrap(device, memory, size, max_tensor_size);
+    return *out_buffer ? GGML_HOST_OK : GGML_HOST_FAILED;
+}
+
+static int32_t device_event_new(ggml_backend_dev_t device, ggml_backend_event_t *out_event) {
+    *out_event = event_new(device);
+    return *out_event ? GGML_HOST_OK : GGML_HOST_OUT_OF_MEMORY;
+}
+
+static struct ggml_device_table device_table = {
+    .size = sizeof(device_table),
     .get_name = device_name,
     .get_description = device_description,
     .get_memory = device_memory,
     .get_type = device_type,
     .get_props = device_props,
-    .init_backend = stream_new,
+    .init_backend = device_init,
     .get_buffer_type = memory_type,
     .get_host_buffer_type = device_host_buffer_type,
-    .buffer_from_host_ptr = memory_wrap,
+    .buffer_from_host_ptr = device_wrap,
     .supports_op = op_is_claimed,
     .supports_buft = device_supports_buft,
-    .event_new = event_new,
+    .event_new = device_event_new,
 };
 
 static void devices_begin(void) {
     for (int i = 0; i < N_DEVICES; ++i) {
         struct ggml_backend_device *device = &defective_devices[i];
-        device->iface = device_interface;
+        device->table = HAS(device_table_missing) ? NULL : &device_table;
+        if (HAS(device_table_reserved)) device_table.reserved[0] = (void (*)(void))device_init;
         device->reg = HAS(device_stray) ? NULL : &defective_reg;
-        if (HAS(device_entry_missing)) device->iface.get_type = NULL;
+        if (HAS(device_entry_missing)) device_table.get_type = NULL;
         if (HAS(device_reserved)) device->reserved[1] = device;
     }
 }
@@ -153,11 +172,17 @@ static void *reg_function(ggml_backend_reg_t reg, const char *name) {
 struct ggml_backend_reg defective_reg;
 
 static void reg_begin(void) {
-    defective_reg.api_version = HAS(api_version) ? 1 : GGML_BACKEND_API_VERSION;
-    defective_reg.iface.get_name = reg_name;
-    defective_reg.iface.get_device_count = reg_count;
-    defective_reg.iface.get_device = HAS(backend_entry_missing) ? NULL : reg_device;
-    defective_reg.iface.get_proc_address = reg_function;
+    static struct ggml_backend_table backend_table = {
+        .size = sizeof(backend_table),
+        .get_name = reg_name,
+        .get_device_count = reg_count,
+        .get_device = reg_device,
+        .get_proc_address = reg_function,
+    };
+    defective_reg.table = HAS(backend_table_missing) ? NULL : &backend_table;
+    if (HAS(backend_table_short)) backend_table.size = 16;
+    if (HAS(backend_entry_missing)) backend_table.get_device = NULL;
+    if (HAS(backend_table_reserved)) backend_table.reserved[1] = (void (*)(void))reg_count;
     if (HAS(backend_reserved)) defective_reg.reserved[0] = &defective_reg;
 }
 

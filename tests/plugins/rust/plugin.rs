@@ -79,7 +79,7 @@ static NOTE: Note = Note {
     version: text(b"1.0"),
     reserved: [0; 16],
 };
-const LAYOUT_NUMBER: u64 = 0xbdec919e7a1b7849;
+const LAYOUT_NUMBER: u64 = 0xb9166b58ebcf76f1;
 
 // --- what crosses the boundary ---------------------------------------------------------------------------------------
 
@@ -167,32 +167,47 @@ pub struct StreamTable {
 
 #[repr(C)]
 pub struct Device {
+    table: *const DeviceTable,
+    reg: *const Reg,
+    context: usize,
+    reserved: [usize; 5],
+}
+
+#[repr(C)]
+pub struct DeviceTable {
+    size: u32,
+    reserved0: u32,
     get_name: extern "C" fn(*const Device) -> *const u8,
     get_description: extern "C" fn(*const Device) -> *const u8,
     get_memory: extern "C" fn(*const Device, *mut usize, *mut usize),
     get_type: extern "C" fn(*const Device) -> i32,
     get_props: extern "C" fn(*const Device, *mut Props),
-    init_backend: extern "C" fn(*const Device, *const u8) -> *mut Stream,
+    init_backend: extern "C" fn(*const Device, *const u8, *mut *mut Stream) -> i32,
     get_buffer_type: extern "C" fn(*const Device) -> *const c_void,
     host_memory: [usize; 2],
     supports_op: extern "C" fn(*const Device, *const Tensor) -> bool,
     supports_buft: extern "C" fn(*const Device, *const c_void) -> bool,
-    after: [usize; 10],
-    reg: *const Reg,
-    context: usize,
-    reserved: [usize; 4],
+    offload_op: usize,
+    event_new: usize,
+    reserved: [usize; 8],
 }
 
 #[repr(C)]
 pub struct Reg {
-    api_version: i32,
+    table: *const RegTable,
+    context: usize,
+    reserved: [usize; 6],
+}
+
+#[repr(C)]
+pub struct RegTable {
+    size: u32,
+    reserved0: u32,
     get_name: extern "C" fn(*const Reg) -> *const u8,
     get_device_count: extern "C" fn(*const Reg) -> usize,
     get_device: extern "C" fn(*const Reg, usize) -> *const Device,
     get_proc_address: usize,
-    reserved_entries: [usize; 8],
-    context: usize,
-    reserved: [usize; 4],
+    reserved: [usize; 8],
 }
 
 #[repr(C)]
@@ -210,6 +225,8 @@ pub struct Plugin {
 
 unsafe impl Sync for Device {}
 unsafe impl Sync for Reg {}
+unsafe impl Sync for DeviceTable {}
+unsafe impl Sync for RegTable {}
 unsafe impl Sync for Plugin {}
 
 // --- hosts -----------------------------------------------------------------------------------------------------------
@@ -371,7 +388,7 @@ extern "C" fn device_props(device: *const Device, props: *mut Props) {
     }
 }
 
-extern "C" fn device_init(device: *const Device, _: *const u8) -> *mut Stream {
+extern "C" fn device_init(device: *const Device, _: *const u8, out: *mut *mut Stream) -> i32 {
     let host = last_host();
     let stream = if host.is_null() {
         null_mut()
@@ -380,7 +397,7 @@ extern "C" fn device_init(device: *const Device, _: *const u8) -> *mut Stream {
     };
     if stream.is_null() {
         fail(OUT_OF_MEMORY, b"no memory for a stream\0");
-        return null_mut();
+        return OUT_OF_MEMORY;
     }
     unsafe {
         stream.write(Stream {
@@ -391,7 +408,8 @@ extern "C" fn device_init(device: *const Device, _: *const u8) -> *mut Stream {
             reserved: [0; 4],
         });
     }
-    stream
+    unsafe { *out = stream };
+    OK
 }
 
 extern "C" fn device_buffer_type(_: *const Device) -> *const c_void {
@@ -418,7 +436,9 @@ extern "C" fn device_supports_buft(device: *const Device, buft: *const c_void) -
     buft == device_buffer_type(device)
 }
 
-static DEVICE: Device = Device {
+static DEVICE_TABLE: DeviceTable = DeviceTable {
+    size: size_of::<DeviceTable>() as u32,
+    reserved0: 0,
     get_name: device_name,
     get_description: device_name,
     get_memory: device_memory,
@@ -429,11 +449,12 @@ static DEVICE: Device = Device {
     host_memory: [0; 2],
     supports_op: device_supports_op,
     supports_buft: device_supports_buft,
-    after: [0; 10],
-    reg: &REG,
-    context: 0,
-    reserved: [0; 4],
+    offload_op: 0,
+    event_new: 0,
+    reserved: [0; 8],
 };
+
+static DEVICE: Device = Device { table: &DEVICE_TABLE, reg: &REG, context: 0, reserved: [0; 5] };
 
 // --- backend and entry -----------------------------------------------------------------------------------------------
 
@@ -453,16 +474,17 @@ extern "C" fn reg_device(_: *const Reg, index: usize) -> *const Device {
     }
 }
 
-static REG: Reg = Reg {
-    api_version: 2,
+static REG_TABLE: RegTable = RegTable {
+    size: size_of::<RegTable>() as u32,
+    reserved0: 0,
     get_name: reg_name,
     get_device_count: reg_count,
     get_device: reg_device,
     get_proc_address: 0,
-    reserved_entries: [0; 8],
-    context: 0,
-    reserved: [0; 4],
+    reserved: [0; 8],
 };
+
+static REG: Reg = Reg { table: &REG_TABLE, context: 0, reserved: [0; 6] };
 
 extern "C" fn shutdown(_: *const Plugin, host: *const Host) {
     detach(host);

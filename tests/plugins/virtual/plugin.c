@@ -23,7 +23,7 @@ void virtual_fail(enum ggml_host_status status, const char *format, ...) {
 static const char *device_name(ggml_backend_dev_t device);
 
 struct virtual_device *virtual_device_of(ggml_backend_dev_t device) {
-    return device && device->iface.get_name == device_name ? device->context : NULL;
+    return device && device->table->get_name == device_name ? device->context : NULL;
 }
 
 struct virtual_config device_config(struct virtual_device *device) {
@@ -97,9 +97,11 @@ static void device_props(ggml_backend_dev_t device, struct ggml_backend_dev_prop
     props->caps.events = config.events;
 }
 
-static ggml_backend_t device_init(ggml_backend_dev_t device, const char *params) {
+static int32_t device_init(ggml_backend_dev_t device, const char *params,
+                           ggml_backend_t *out_stream) {
     (void)params;
-    return stream_new(device->context);
+    *out_stream = stream_new(device->context);
+    return *out_stream ? GGML_HOST_OK : GGML_HOST_OUT_OF_MEMORY;
 }
 
 static ggml_backend_buffer_type_t device_buffer_type(ggml_backend_dev_t device) {
@@ -111,10 +113,11 @@ static ggml_backend_buffer_type_t device_host_buffer_type(ggml_backend_dev_t han
     return device_config(device).host_buffers ? &device->host_buft : NULL;
 }
 
-static ggml_backend_buffer_t device_import(ggml_backend_dev_t device, void *ptr, size_t size,
-                                           size_t max_tensor_size) {
+static int32_t device_import(ggml_backend_dev_t device, void *ptr, size_t size,
+                             size_t max_tensor_size, ggml_backend_buffer_t *out_buffer) {
     (void)max_tensor_size;
-    return memory_import(device->context, ptr, size);
+    *out_buffer = memory_import(device->context, ptr, size);
+    return *out_buffer ? GGML_HOST_OK : GGML_HOST_FAILED;
 }
 
 static bool in_set(const uint64_t *set, int bit) {
@@ -149,7 +152,13 @@ static bool device_offload_op(ggml_backend_dev_t device, const struct ggml_tenso
     return device_config(device->context).offload;
 }
 
-static const struct ggml_backend_device_i device_interface = {
+static int32_t device_event_new(ggml_backend_dev_t device, ggml_backend_event_t *out_event) {
+    *out_event = event_new(device);
+    return *out_event ? GGML_HOST_OK : GGML_HOST_FAILED;
+}
+
+static const struct ggml_device_table device_table = {
+    .size = sizeof(device_table),
     .get_name = device_name,
     .get_description = device_description,
     .get_memory = device_memory,
@@ -162,7 +171,7 @@ static const struct ggml_backend_device_i device_interface = {
     .supports_op = device_supports_op,
     .supports_buft = device_supports_buft,
     .offload_op = device_offload_op,
-    .event_new = event_new,
+    .event_new = device_event_new,
 };
 
 // --- functions by name ---------------------------------------------------------------------------
@@ -248,22 +257,21 @@ static ggml_backend_dev_t reg_device(ggml_backend_reg_t reg, size_t index) {
     return index < n_devices ? &devices[index].base : NULL;
 }
 
-static struct ggml_backend_reg virtual_reg = {
-    .api_version = GGML_BACKEND_API_VERSION,
-    .iface =
-        {
-            .get_name = reg_name,
-            .get_device_count = reg_device_count,
-            .get_device = reg_device,
-            .get_proc_address = reg_proc_address,
-        },
+static const struct ggml_backend_table reg_table = {
+    .size = sizeof(reg_table),
+    .get_name = reg_name,
+    .get_device_count = reg_device_count,
+    .get_device = reg_device,
+    .get_proc_address = reg_proc_address,
 };
+
+static struct ggml_backend_reg virtual_reg = {.table = &reg_table};
 
 static void device_start(struct virtual_device *device, int index,
                          const struct virtual_config *config) {
     *device = (struct virtual_device){.index = index, .config = *config};
     device->base = (struct ggml_backend_device){
-        .iface = device_interface, .reg = &virtual_reg, .context = device};
+        .table = &device_table, .reg = &virtual_reg, .context = device};
     snprintf(device->name, sizeof(device->name), "VIRTUAL%d", index);
     pthread_mutex_init(&device->mutex, NULL);
     memory_init_types(device);

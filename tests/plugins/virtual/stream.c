@@ -205,7 +205,7 @@ static const struct ggml_stream_table waiting_table = {
 ggml_backend_t stream_new(struct virtual_device *device) {
     static _Atomic uint32_t n_streams;
     struct stream *stream = ggml_aligned_malloc(sizeof(*stream));
-    ggml_backend_dev_t cpu = cpu_reg()->iface.get_device(cpu_reg(), 0);
+    ggml_backend_dev_t cpu = cpu_reg()->table->get_device(cpu_reg(), 0);
     if (!stream) return NULL;
     memset(stream, 0, sizeof(*stream));
     stream->device = device;
