@@ -54,7 +54,7 @@ CHANGES = [
     ("a callback inside the buffer interface", "ggml-backend-impl.h",
      r"void \*\(\*get_base\)\(ggml_backend_buffer_t buffer\);", "void (*inserted)(void);"),
     ("a field inside struct ggml_tensor", "ggml.h", r"size_t view_offs; .*", "int64_t inserted;"),
-    ("a callback inside the host table", "ggml-plugin.h",
+    ("a callback inside the host table", "ggml-plugin-host.h",
      r"void \(\*free\)\(const struct ggml_host_table \*host, void \*memory\);", "void (*inserted)(void);"),
 ]
 

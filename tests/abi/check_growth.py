@@ -52,7 +52,7 @@ def things(cc, folder):
 
 
 def minor(folder):
-    with open(os.path.join(folder, "ggml-plugin.h"), encoding="utf-8") as file:
+    with open(os.path.join(folder, "ggml-plugin-note.h"), encoding="utf-8") as file:
         return int(re.search(r"define GGML_CONTRACT_MINOR (\d+)", file.read()).group(1))
 
 

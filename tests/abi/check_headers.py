@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Compiles every public header alone, as C11 and as C++17, without warnings.
+"""Compiles every public header alone, as C11 and as C++17, without warnings. ggml-plugin.h includes each part of
+the contract, of which the note's needs no other.
 
 usage: check_headers.py ABI_DIR CC...
 """
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,6 +16,8 @@ FLAGS = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only"]
 # In C++ a function may not have a struct's name without shadowing its constructor; ggml's API has one.
 C_FLAGS = ["-Wshadow", "-Wstrict-prototypes"]
 ONLY_CXX = {"ggml-cpp.h"}
+# Only plugins that are the CPU have it.
+NOT_PARTS = {"ggml-plugin-cpu.h"}
 
 
 def compiles(tap, compiler, language, standard, abi_dir, header):
@@ -22,6 +26,11 @@ def compiles(tap, compiler, language, standard, abi_dir, header):
                          input='#include "%s"\nint unused;\n' % header, stdout=subprocess.PIPE,
                          stderr=subprocess.STDOUT, universal_newlines=True)
     tap.ok(run.returncode == 0, "%s alone as %s with %s" % (header, standard, compiler[-1]), run.stdout)
+
+
+def included(abi_dir, header):
+    with open(os.path.join(abi_dir, header), encoding="utf-8") as file:
+        return set(re.findall(r'^#include "([^"]+\.h)"', file.read(), re.M))
 
 
 def installed(names, *others):
@@ -40,6 +49,9 @@ def main():
             compiles(tap, compiler, "c", "c11", abi_dir, header)
         for compiler in cxx_compilers:
             compiles(tap, compiler, "c++", "c++17", abi_dir, header)
+    parts = {n for n in os.listdir(abi_dir) if re.fullmatch(r"ggml-plugin-\w+\.h", n)} - NOT_PARTS
+    tap.same(sorted(parts - included(abi_dir, "ggml-plugin.h")), [], "ggml-plugin.h includes its %d parts" % len(parts))
+    tap.same(sorted(included(abi_dir, "ggml-plugin-note.h")), [], "ggml-plugin-note.h needs no other header")
     if not cxx_compilers:
         tap.skip("headers as C++17", "no C++ compiler")
     tap.done()

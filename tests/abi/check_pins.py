@@ -13,7 +13,8 @@ import tempfile
 import headers
 from tap import Tap
 
-CONTRACT = ["ggml-plugin.h", "ggml-backend-impl.h"]
+CONTRACT = ["ggml-plugin-note.h", "ggml-plugin-host.h", "ggml-plugin-table.h", "ggml-plugin-extensions.h", "ggml-plugin-sdk.h",
+            "ggml-backend-impl.h"]
 # Not part of the contract: what the helper library keeps inside a plugin.
 PRIVATE = {"ggml_sdk_plugin"}
 

@@ -32,11 +32,11 @@ def main():
             shutil.copyfile(os.path.join(abi_dir, name), os.path.join(out_dir, name))
     with open(os.path.join(abi_dir, "ggml.h"), encoding="utf-8") as file:
         header = file.read()
-    with open(os.path.join(abi_dir, "ggml-plugin.h"), encoding="utf-8") as file:
+    with open(os.path.join(abi_dir, "ggml-plugin-note.h"), encoding="utf-8") as file:
         minor = count(file.read(), r"define GGML_CONTRACT_MINOR (\d+)") + 1
     ops, unary, glu, types = (count(header, r"GGML_%sCOUNT = (\d+)" % kind)
                               for kind in ("OP_", "UNARY_OP_", "GLU_OP_", "TYPE_"))
-    edit(out_dir, "ggml-plugin.h", (r"define GGML_CONTRACT_MINOR \d+", "define GGML_CONTRACT_MINOR %d" % minor))
+    edit(out_dir, "ggml-plugin-note.h", (r"define GGML_CONTRACT_MINOR \d+", "define GGML_CONTRACT_MINOR %d" % minor))
     edit(out_dir, "ggml.h", *((r"GGML_%sCOUNT = \d+" % kind, "GGML_%sCOUNT = %d" % (kind, n + 1))
                               for kind, n in (("OP_", ops), ("UNARY_OP_", unary), ("GLU_OP_", glu), ("TYPE_", types))))
     edit(out_dir, "op_list.inl",

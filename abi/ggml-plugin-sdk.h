@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+// ggml-plugin-sdk.h: macros that define a plugin's note and entry point, and the functions of the
+// helper library (core/sdk) that is linked into plugins.
+//
+// A part of ggml-plugin.h. No part of the binary contract: a plugin may do without it.
+#ifndef GGML_PLUGIN_SDK_H
+#define GGML_PLUGIN_SDK_H
+
+#include <stdarg.h>
+#include <stdint.h>
+
+#include "ggml-plugin-host.h"
+#include "ggml-plugin-note.h"
+#include "ggml-plugin-table.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// --- how a plugin is written ---------------------------------------------------------------------
+
+// The plugin table refers to the note, so that linkers keep it with --gc-sections as well.
+#if defined(_WIN32)
+#define GGML_PLUGIN_SECTION __attribute__((section(GGML_PLUGIN_SECTION_PE), used))
+#define GGML_PLUGIN_EXPORT __declspec(dllexport)
+#elif defined(__APPLE__)
+#define GGML_PLUGIN_SECTION                                                                        \
+    __attribute__((section(GGML_PLUGIN_SEGMENT_MACHO "," GGML_PLUGIN_SECTION_MACHO), used))
+#define GGML_PLUGIN_EXPORT __attribute__((visibility("default")))
+#else
+#define GGML_PLUGIN_SECTION __attribute__((section(GGML_PLUGIN_SECTION_ELF), used))
+#define GGML_PLUGIN_EXPORT __attribute__((visibility("default")))
+#endif
+
+#ifdef __cplusplus
+#define GGML_PLUGIN_EXTERN extern "C"
+#define GGML_PLUGIN_ZERO                                                                           \
+    {}
+#else
+#define GGML_PLUGIN_EXTERN
+#define GGML_PLUGIN_ZERO                                                                           \
+    { 0 }
+#endif
+
+// A plugin that is linked into the core instead (GGML_PLUGIN_BUILTIN=name) has the same two symbols
+// under names of its own.
+#ifdef GGML_PLUGIN_BUILTIN
+#define GGML_PLUGIN_PASTE_(a, b) a##b
+#define GGML_PLUGIN_PASTE(a, b) GGML_PLUGIN_PASTE_(a, b)
+#define GGML_PLUGIN_NOTE_NAME GGML_PLUGIN_PASTE(ggml_builtin_note_, GGML_PLUGIN_BUILTIN)
+#define GGML_PLUGIN_NOTE_OBJECT                                                                    \
+    extern const struct ggml_plugin_note GGML_PLUGIN_NOTE_NAME;                                    \
+    const struct ggml_plugin_note GGML_PLUGIN_NOTE_NAME
+#define GGML_PLUGIN_ENTRY_NAME GGML_PLUGIN_PASTE(ggml_builtin_init_, GGML_PLUGIN_BUILTIN)
+#define GGML_PLUGIN_ENTRY_EXPORT
+#else
+#define GGML_PLUGIN_NOTE_NAME ggml_plugin_note_
+#define GGML_PLUGIN_NOTE_OBJECT                                                                    \
+    GGML_PLUGIN_SECTION static const struct ggml_plugin_note GGML_PLUGIN_NOTE_NAME
+#define GGML_PLUGIN_ENTRY_NAME ggml_backend_init
+#define GGML_PLUGIN_ENTRY_EXPORT GGML_PLUGIN_EXPORT
+#endif
+
+// Defaults for backends that only say GGML_BACKEND_DL_IMPL(reg_fn); override with -D.
+#ifndef GGML_PLUGIN_NAME
+#define GGML_PLUGIN_NAME "unnamed"
+#endif
+#ifndef GGML_PLUGIN_VARIANT
+#define GGML_PLUGIN_VARIANT ""
+#endif
+#ifndef GGML_PLUGIN_VERSION
+#define GGML_PLUGIN_VERSION "0"
+#endif
+#ifndef GGML_PLUGIN_PRIORITY
+#define GGML_PLUGIN_PRIORITY 0
+#endif
+#ifndef GGML_PLUGIN_CPU_FEATURES
+#define GGML_PLUGIN_CPU_FEATURES 0
+#endif
+// Raise it in a plugin that calls something which a later minor added.
+#ifndef GGML_PLUGIN_MIN_MINOR
+#define GGML_PLUGIN_MIN_MINOR 0
+#endif
+
+// Defines the note. name, variant and version are string literals of less than 32 bytes.
+#define GGML_PLUGIN_NOTE(name_, variant_, version_, priority_, cpu_features_, flags_)              \
+    GGML_PLUGIN_NOTE_OBJECT = {{'G', 'G', 'M', 'L', 'P', 'L', 'G', '\x1a'},                        \
+                               (uint32_t)sizeof(struct ggml_plugin_note),                          \
+                               GGML_CONTRACT_MAJOR,                                                \
+                               GGML_CONTRACT_MINOR,                                                \
+                               GGML_PLUGIN_MIN_MINOR,                                              \
+                               GGML_MACHINE_HERE,                                                  \
+                               flags_,                                                             \
+                               priority_,                                                          \
+                               0,                                                                  \
+                               {cpu_features_, 0},                                                 \
+                               GGML_PLUGIN_LAYOUT_HASH,                                            \
+                               name_,                                                              \
+                               variant_,                                                           \
+                               version_,                                                           \
+                               {0}};
+
+// Defines the entry point; the note stands before it in the same file. reg_ is a function that
+// answers the backend, or NULL after setting the error. The others may be NULL: score_, as in
+// struct ggml_plugin_table without self; shutdown_, called when the last host leaves; extension_.
+#define GGML_PLUGIN_ENTRY(reg_, score_, shutdown_, extension_)                                     \
+    GGML_PLUGIN_EXTERN GGML_PLUGIN_ENTRY_EXPORT int32_t GGML_PLUGIN_ENTRY_NAME(                    \
+        const struct ggml_host_table *host, const struct ggml_plugin_table **out_plugin);          \
+    GGML_PLUGIN_EXTERN GGML_PLUGIN_ENTRY_EXPORT int32_t GGML_PLUGIN_ENTRY_NAME(                    \
+        const struct ggml_host_table *host, const struct ggml_plugin_table **out_plugin) {         \
+        static struct ggml_sdk_plugin plugin = {                                                   \
+            &GGML_PLUGIN_NOTE_NAME, reg_, score_, shutdown_, extension_, GGML_PLUGIN_ZERO, 0};     \
+        return ggml_sdk_enter(&plugin, host, out_plugin);                                          \
+    }
+
+// --- helper library (core/sdk) -------------------------------------------------------------------
+
+// One per plugin, static. GGML_PLUGIN_ENTRY sets what stands before the table; the rest is the
+// helper library's.
+struct ggml_sdk_plugin {
+    const struct ggml_plugin_note *note;
+    // Answers the backend, or NULL after setting the error. [init]
+    ggml_backend_reg_t (*start)(void);
+    // (opt: 1) As in the table. [init]
+    int (*score)(void);
+    // (opt) Called when the last host leaves. [init]
+    void (*shutdown)(void);
+    // (opt: NULL) As in the table. [any-thread]
+    const void *(*get_extension)(const char *id, uint32_t min_revision);
+    struct ggml_plugin_table table;
+    uint32_t n_hosts;
+};
+
+// Does the work of GGML_PLUGIN_ENTRY. [init]
+GGML_API int32_t ggml_sdk_enter(struct ggml_sdk_plugin *plugin, const struct ggml_host_table *host,
+                                const struct ggml_plugin_table **out_plugin);
+
+// The host that is attached last, or NULL before the entry was called: any of them logs, gives and
+// takes memory and knows the machine. [any-thread]
+GGML_API const struct ggml_host_table *ggml_sdk_host(void);
+
+// Tells every attached host why the calling thread's current call fails, since it isn't known which
+// of them called; what exceeds 1023 bytes is cut off. Answers status. [any-thread]
+GGML_API enum ggml_host_status ggml_sdk_fail_v(enum ggml_host_status status, const char *format,
+                                               va_list args);
+
+// What an entry answers for the status that computing ended with.
+static inline int32_t ggml_entry_status(enum ggml_status status) {
+    switch (status) {
+    case GGML_STATUS_SUCCESS: return GGML_HOST_OK;
+    case GGML_STATUS_ALLOC_FAILED: return GGML_HOST_OUT_OF_MEMORY;
+    case GGML_STATUS_ABORTED: return GGML_HOST_ABORTED;
+    default: return GGML_HOST_FAILED;
+    }
+}
+
+// Score used by GGML_BACKEND_DL_IMPL: 1, unless GGML_BACKEND_DL_SCORE_IMPL replaces it. [init]
+GGML_API int ggml_sdk_score(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

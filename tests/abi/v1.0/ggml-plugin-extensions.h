@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+// ggml-plugin-extensions.h: the extension tables of the contract, those that the host offers and
+// those that plugins do.
+//
+// A part of ggml-plugin.h. Each is found by its id with get_extension of the host table or of the
+// plugin table, and may be missing. `size` and `revision` stand first in each: a revision adds at
+// the end and changes nothing that is there. Thread tags are defined in ggml.h.
+#ifndef GGML_PLUGIN_EXTENSIONS_H
+#define GGML_PLUGIN_EXTENSIONS_H
+
+#include <stdint.h>
+
+#include "ggml-backend-impl.h"
+#include "ggml-plugin-host.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// --- offered by the host -------------------------------------------------------------------------
+
+// Extension "ggml.host-memory", revision 1: the host's own buffer types, so that every plugin and
+// the application see the same objects.
+#define GGML_EXTENSION_HOST_MEMORY "ggml.host-memory"
+#define GGML_EXTENSION_HOST_MEMORY_REVISION 1
+struct ggml_extension_host_memory {
+    uint32_t size;
+    uint32_t revision;
+    // As ggml_backend_cpu_buffer_type(). [any-thread]
+    ggml_backend_buffer_type_t (*buffer_type)(void);
+    // As ggml_backend_cpu_buffer_from_ptr(). [any-thread]
+    ggml_backend_buffer_t (*buffer_from_ptr)(void *ptr, size_t size);
+};
+
+// Extension "ggml.cpu-features", revision 1: what the topology's cpu_features[0] says, without the
+// cost of discovering the rest of the machine.
+#define GGML_EXTENSION_CPU_FEATURES "ggml.cpu-features"
+#define GGML_EXTENSION_CPU_FEATURES_REVISION 1
+struct ggml_extension_cpu_features {
+    uint32_t size;
+    uint32_t revision;
+    // As ggml_host_cpu_features(). [any-thread]
+    uint64_t (*features)(void);
+};
+
+// Extension "ggml.registry", revision 1: for plugins whose devices become more while they are in
+// use, which their notes say with GGML_PLUGIN_FLAG_DYNAMIC_DEVICES.
+#define GGML_EXTENSION_REGISTRY "ggml.registry"
+#define GGML_EXTENSION_REGISTRY_REVISION 1
+struct ggml_extension_registry {
+    uint32_t size;
+    uint32_t revision;
+    // get_device_count answers more than before: the host asks again, and shows the new devices to
+    // the application, before this returns or when whoever is loading or unloading is done. An enum
+    // ggml_host_status; UNSUPPORTED without the flag. Never blocks. [any-thread]
+    int32_t (*devices_changed)(const struct ggml_host_table *host);
+};
+
+// --- offered by plugins --------------------------------------------------------------------------
+
+// How fast a device is: declared by its plugin, or measured. flops_of may grow at the end.
+#define GGML_DEVICE_FIGURES_TYPES 64
+#define GGML_DEVICE_FIGURES_DIRECT_COPY 1u // see `flags`
+struct ggml_device_figures {
+    uint32_t size;  // set by whoever provides the memory
+    uint32_t flags; // DIRECT_COPY: from and to such devices of its plugin, not through the host
+    double flops;   // floating-point operations per second, of types that flops_of leaves out
+    double bytes_per_second;      // of its memory
+    double launch_seconds;        // per node
+    double link_bytes_per_second; // between its memory and the host's; 0: it is the host's
+    double link_seconds;          // per copy over that link
+    uint64_t memory_bytes;        // most that results and copies may take together; 0: no limit
+    uint64_t reserved[8];
+    double flops_of[GGML_DEVICE_FIGURES_TYPES]; // by enum ggml_type of a node's first source
+};
+
+// Extension "ggml.device-figures", revision 1, which plugins offer.
+#define GGML_EXTENSION_DEVICE_FIGURES "ggml.device-figures"
+#define GGML_EXTENSION_DEVICE_FIGURES_REVISION 1
+struct ggml_extension_device_figures {
+    uint32_t size;
+    uint32_t revision;
+    // Sets what is known about a device of this plugin in *out_figures, all zero but `size` so far:
+    // no more than `size` bytes. An enum ggml_host_status; UNSUPPORTED if nothing is. [any-thread]
+    int32_t (*figures)(ggml_backend_dev_t device, struct ggml_device_figures *out_figures);
+};
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+// ggml-plugin-table.h: what a plugin offers to the host: the entry point and the plugin table, and
+// the layout number by which both sides know that their structs are the same.
+//
+// A part of ggml-plugin.h, where it is written how these structs grow. The tables of devices,
+// streams, events and buffers are in ggml-backend-impl.h. Thread tags are defined in ggml.h.
+#ifndef GGML_PLUGIN_TABLE_H
+#define GGML_PLUGIN_TABLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ggml-backend-impl.h"
+#include "ggml-impl.h"
+#include "ggml-plugin-host.h"
+#include "ggml-plugin-note.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// --- plugin table --------------------------------------------------------------------------------
+
+// What the plugin offers; static, valid until shutdown returned. `self` is the table's own address,
+// so that one image can hold several plugins.
+struct ggml_plugin_table {
+    uint32_t size;
+    uint16_t contract_major;
+    uint16_t contract_minor;
+    ggml_backend_reg_t reg;
+    // (opt: 1) 0: not usable on this machine after all. [init]
+    int (*score)(const struct ggml_plugin_table *self);
+    // (opt) Last call: ends threads, frees everything, forgets this host. Never while another call
+    // into the plugin is under way on this host's behalf. A process may end without it. [init]
+    void (*shutdown)(const struct ggml_plugin_table *self, const struct ggml_host_table *host);
+    // (opt: NULL) Extension table by string id, at least of this revision, or NULL. [any-thread]
+    const void *(*get_extension)(const struct ggml_plugin_table *self, const char *id,
+                                 uint32_t min_revision);
+    // (opt: NULL) The note as it is mapped: the same bytes as in the file.
+    const struct ggml_plugin_note *note;
+    void *reserved[8];
+};
+
+// The entry point. Called once per host before anything else, from one thread; it may be called
+// again after shutdown, or by a second host in the same process. On success *out_plugin is set and
+// GGML_HOST_OK answered; otherwise a status after set_error, with everything undone. [init]
+typedef int32_t (*ggml_plugin_init_t)(const struct ggml_host_table *host,
+                                      const struct ggml_plugin_table **out_plugin);
+#define GGML_PLUGIN_ENTRY_SYMBOL "ggml_backend_init"
+
+// --- layout --------------------------------------------------------------------------------------
+
+#define GGML_LAYOUT_MIX(hash, value) (((hash) ^ (uint64_t)(value)) * UINT64_C(1099511628211))
+#define GGML_LAYOUT_TENSOR(hash)                                                                   \
+    GGML_LAYOUT_MIX(                                                                               \
+        GGML_LAYOUT_MIX(GGML_LAYOUT_MIX(GGML_LAYOUT_MIX(hash, sizeof(struct ggml_tensor)),         \
+                                        offsetof(struct ggml_tensor, op_params)),                  \
+                        offsetof(struct ggml_tensor, data)),                                       \
+        offsetof(struct ggml_tensor, extra))
+#define GGML_LAYOUT_INTERFACE(hash)                                                                \
+    GGML_LAYOUT_MIX(                                                                               \
+        GGML_LAYOUT_MIX(                                                                           \
+            GGML_LAYOUT_MIX(                                                                       \
+                GGML_LAYOUT_MIX(GGML_LAYOUT_MIX(hash, sizeof(struct ggml_backend_buffer_type)),    \
+                                sizeof(struct ggml_backend_buffer)),                               \
+                sizeof(struct ggml_backend)),                                                      \
+            sizeof(struct ggml_backend_device)),                                                   \
+        sizeof(struct ggml_backend_reg))
+#define GGML_LAYOUT_TABLES(hash)                                                                   \
+    GGML_LAYOUT_MIX(                                                                               \
+        GGML_LAYOUT_MIX(                                                                           \
+            GGML_LAYOUT_MIX(                                                                       \
+                GGML_LAYOUT_MIX(GGML_LAYOUT_MIX(hash, sizeof(struct ggml_stream_table)),           \
+                                sizeof(struct ggml_host_table)),                                   \
+                sizeof(struct ggml_plugin_table)),                                                 \
+            sizeof(struct ggml_backend_dev_props)),                                                \
+        sizeof(struct ggml_cgraph))
+// Digest of every size that both sides must agree on.
+#define GGML_PLUGIN_LAYOUT_HASH                                                                    \
+    GGML_LAYOUT_TABLES(GGML_LAYOUT_INTERFACE(GGML_LAYOUT_TENSOR(UINT64_C(14695981039346656037))))
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
