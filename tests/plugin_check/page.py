@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""docs/plugin-check.md from the list of checks and the list of defects. Without --write it is only compared, as TAP.
+"""docs/plugin-check.md from the list of checks, the list of defects and the rules. Without --write it is only
+compared, as TAP, and so are the checks that the rules name: each rule names exactly the checks of the list that
+are its own. Of another rule's check it also says which rule that is, and a rule without a check says so.
 
-usage: page.py PROGRAM DEFECTS.inl PAGE [--write]"""
+usage: page.py PROGRAM DEFECTS.inl CONTRACT.md PAGE [--write]"""
 import re
 import subprocess
 import sys
@@ -23,6 +25,7 @@ AREAS = {
     "op": "claims and computing",
 }
 FAMILY = "op.conformance."
+NONE = "no check of its own in `ggml-plugin-check`"
 
 
 def checks(program):
@@ -35,36 +38,106 @@ def defects(path):
         return re.findall(r'^DEFECT\((\w+), "([^"]+)"\)', file.read(), re.M)
 
 
-def render(listed, found):
+def rules(path):
+    """Of each rule its number, in order, and the text of what checks it."""
+    with open(path, encoding="utf-8") as file:
+        parts = re.split(r"^\*\*(GP-\d{3})\.\*\* ", file.read(), flags=re.M)[1:]
+    found = {}
+    for number, text in zip(parts[::2], parts[1::2]):
+        checked = re.search(r"^- Checked by: (.*?)(?=^- |^## |\Z)", text, re.M | re.S)
+        found[number] = " ".join(checked.group(1).split()) if checked else ""
+    return found
+
+
+def family(name):
+    return FAMILY + "*" if name.startswith(FAMILY) else name
+
+
+def by_rule(listed):
+    found = {}
+    for name, rule, _ in listed:
+        own = found.setdefault(rule, [])
+        if family(name) not in own:
+            own.append(family(name))
+    return found
+
+
+def disagreements(listed, stated):
+    """What the rules say of checks and isn't so in the list, or the other way round."""
+    rule_of = {family(name): rule for name, rule, _ in listed}
+    wrong = ["%s: %s is of %s, which has no such number" % (name, rule, rule)
+             for name, rule in rule_of.items() if rule not in stated]
+    for rule, text in stated.items():
+        named = re.findall(r"`((?:%s)\.[\w.*-]+)`(?: \((GP-\d{3})\))?" % "|".join(AREAS), text)
+        own = [name for name, of in rule_of.items() if of == rule]
+        wrong += ["%s does not name %s" % (rule, name) for name in own if (name, "") not in named]
+        wrong += ["%s names %s, which is of %s" % (rule, name, rule_of.get(name, "no rule"))
+                  for name, of in named if rule_of.get(name) != (of or rule)]
+        if (NONE in text) == bool(own):
+            wrong.append("%s %s" % (rule, "has a check and says that it has none" if own else "does not say: " + NONE))
+    return wrong
+
+
+def rule_lines(listed, found, stated):
+    plugins, own = {}, by_rule(listed)
+    for name, check in found:
+        plugins.setdefault(family(check), []).append(name)
+    lines = ["## Rules, checks and defects", "",
+             "Each rule with its checks, and each of these with the plugins of `tests/plugins/defective/` that fail it and",
+             "nothing else. A dash: there is none.", "", "| Rule | Check | Plugins with that defect |", "|---|---|---|"]
+    for rule in stated:
+        if rule not in own:
+            lines.append("| %s | - | - |" % rule)
+        lines += ["| %s | `%s` | %s |" % (rule, name, ", ".join(plugins.get(name, ["-"]))) for name in own.get(rule, [])]
+    names = [name for checks_of in own.values() for name in checks_of]
+    bare = [name for name in names if name not in plugins]
+    lines += ["", "%d of %d rules have a check. %d of %d checks (`%s*` counted once) have a defective plugin; those without are" % (
+        sum(rule in own for rule in stated), len(stated), len(names) - len(bare), len(names), FAMILY),
+              ", ".join("`%s`" % name for name in bare) + "."]
+    return lines
+
+
+def render(listed, found, stated):
     lines = [HEAD, "## How many", "", "| Area | Checks | What |", "|---|---|---|"]
     for area, what in AREAS.items():
         lines.append(f"| `{area}` | {sum(c[0].startswith(area + '.') for c in listed)} | {what} |")
-    family = [c[0][len(FAMILY):] for c in listed if c[0].startswith(FAMILY)]
+    operations = [c[0][len(FAMILY):] for c in listed if c[0].startswith(FAMILY)]
     lines += [f"| together | {len(listed)} | |", "",
-              f"Of `op`, {len(family)} are `{FAMILY}NAME` with one operation or sub-operation each: every case of",
+              f"Of `op`, {len(operations)} are `{FAMILY}NAME` with one operation or sub-operation each: every case of",
               "`ggml-conformance` that the plugin claims, or some of them, against an oracle in double precision.",
               "", "## Each one", "", "| Check | Rule | What has to hold |", "|---|---|---|"]
     lines += [f"| `{name}` | {rule} | {title} |" for name, rule, title in listed if not name.startswith(FAMILY)]
     lines += ["", "## Defects that are found", "",
               f"{len(found)} plugins of `tests/plugins/defective/` with one defect each; each fails exactly its check.",
               "", "| Defect | Check |", "|---|---|"]
-    lines += [f"| {name} | `{check}` |" for name, check in found]
+    lines += [f"| {name} | `{check}` |" if check else f"| {name} | - |" for name, check in found]
+    lines += [""] + rule_lines(listed, found, stated)
     return "\n".join(lines) + "\n"
 
 
 def main():
-    program, inl, page = sys.argv[1:4]
-    text = render(checks(program), defects(inl))
+    program, inl, contract, page = sys.argv[1:5]
+    listed, stated = checks(program), rules(contract)
+    text = render(listed, defects(inl), stated)
     if "--write" in sys.argv:
         with open(page, "w", encoding="utf-8") as file:
             file.write(text)
         return 0
     with open(page, encoding="utf-8") as file:
         same = file.read() == text
-    print(f"1..1\n{'ok' if same else 'not ok'} 1 - {page} is up to date")
+    print(f"1..3\n{'ok' if same else 'not ok'} 1 - {page} is up to date")
     if not same:
-        print(f"# run tests/plugin_check/page.py {program} {inl} {page} --write")
-    return 0 if same else 1
+        print(f"# run tests/plugin_check/page.py {program} {inl} {contract} {page} --write")
+    wrong = disagreements(listed, stated)
+    print(f"{'not ok' if wrong else 'ok'} 2 - {len(stated)} rules name the checks that they have")
+    for line in wrong:
+        print(f"# {line}")
+    # A comparison that finds nothing in lists with a fault would be worth nothing.
+    moved = [(name, "GP-001" if rule == "GP-002" else rule, title) for name, rule, title in listed]
+    fewer = [check for check in listed if check[0] != "life.quiet"]
+    blind = [what for what in (moved, fewer, listed + [("life.new", "GP-011", "")]) if not disagreements(what, stated)]
+    print(f"{'not ok' if blind else 'ok'} 3 - a check that is moved, dropped or added is noticed")
+    return 1 if wrong or blind or not same else 0
 
 
 if __name__ == "__main__":

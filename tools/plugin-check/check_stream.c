@@ -505,6 +505,27 @@ void stream_graph_freed(struct check_run *run) {
     for_each_work(run, body_graph_freed);
 }
 
+// As a host does that computes one graph again and again, and a second host with the same numbers.
+static bool body_graph_uid(const struct check_run *run, struct work *work) {
+    static struct work other;
+    CHECK_THAT(run, work_new(run, work->device, &other), "%s claims a node only once",
+               label(work->device));
+    work->sum.graph->uid = other.sum.graph->uid = 1;
+    for (int i = 0; i < N_ROUNDS; ++i) {
+        work->a[i] = (float)i;
+        ggml_backend_tensor_set(work->sum.a, work->a, 0, sizeof(work->a));
+        compute(run, work);
+        read_and_expect_sum(run, work);
+    }
+    compute(run, &other);
+    read_and_expect_sum(run, &other);
+    return true;
+}
+
+void stream_graph_uid(struct check_run *run) {
+    for_each_work(run, body_graph_uid);
+}
+
 static bool body_plan(const struct check_run *run, struct work *work) {
     if (!work->stream->table->graph_plan_create) return false;
     ggml_backend_graph_plan_t plan = ggml_backend_graph_plan_create(work->stream, work->sum.graph);

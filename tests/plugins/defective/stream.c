@@ -68,6 +68,13 @@ static enum ggml_status run_graph(struct stream *stream, const struct ggml_cgrap
     enum ggml_status status = GGML_STATUS_SUCCESS;
     if (HAS(graph_remembered) && stream->last == graph) return status;
     stream->last = graph;
+    if (HAS(uid_of_other_stream) || HAS(uid_computed_once)) {
+        static const struct ggml_cgraph *known;
+        const bool same = known && graph->uid != 0 && known->uid == graph->uid;
+        if (same && HAS(uid_computed_once)) return status;
+        if (same) graph = known;
+        known = graph->uid ? graph : NULL;
+    }
     if (HAS(empty_graph_fails) && graph->n_nodes == 0) return GGML_STATUS_FAILED;
     const bool reversed = HAS(chain_reversed) && graph->n_nodes > 6;
     for (int i = 0; i < graph->n_nodes && status == GGML_STATUS_SUCCESS; ++i) {
