@@ -9,6 +9,8 @@
 //
 // Entries are called only through the host's wrappers, which have checked every argument: no entry
 // sees a NULL object, an offset out of bounds, or a size of 0 where none makes sense.
+// Backends that were written in C++ for ggml's own interface compile with ggml-port/ggml-backend-impl.h,
+// which adds ggml's members to the objects (GGML_PORT).
 #ifndef GGML_BACKEND_IMPL_H
 #define GGML_BACKEND_IMPL_H
 
@@ -52,6 +54,9 @@ struct ggml_backend_buffer_type {
     ggml_backend_dev_t device; // a device of the plugin; NULL only in the host's own plain memory
     void *context;             // the plugin's own
     void *reserved[5];
+#ifdef GGML_PORT
+    GGML_PORT_MEMBERS_BUFFER_TYPE
+#endif
 };
 
 // --- buffer --------------------------------------------------------------------------------------
@@ -107,6 +112,9 @@ struct ggml_backend_buffer {
     uint32_t usage; // enum ggml_backend_buffer_usage; ANY when the plugin makes the object
     uint32_t reserved0;
     void *reserved[2];
+#ifdef GGML_PORT
+    GGML_PORT_MEMBERS_BUFFER
+#endif
 };
 
 // Makes the object for a new buffer; the table's `free` ends it by ggml_sdk_buffer_free(). NULL
@@ -192,6 +200,9 @@ struct ggml_backend {
     void *context; // the plugin's own
     void *host;    // the host's own; NULL when the plugin makes the object
     void *reserved[4];
+#ifdef GGML_PORT
+    GGML_PORT_MEMBERS_STREAM
+#endif
 };
 
 struct ggml_event_table {
@@ -211,6 +222,9 @@ struct ggml_backend_event {
     void *context; // the plugin's own
     void *host;    // the host's own; NULL when the plugin makes the object
     void *reserved[4];
+#ifdef GGML_PORT
+    GGML_PORT_MEMBERS_EVENT
+#endif
 };
 
 // --- device --------------------------------------------------------------------------------------
@@ -256,6 +270,9 @@ struct ggml_backend_device {
     ggml_backend_reg_t reg;
     void *context; // the plugin's own
     void *reserved[5];
+#ifdef GGML_PORT
+    GGML_PORT_MEMBERS_DEVICE
+#endif
 };
 
 // --- backend: what a plugin's devices belong to --------------------------------------------------
@@ -279,6 +296,9 @@ struct ggml_backend_reg {
     const struct ggml_backend_table *table;
     void *context; // the plugin's own
     void *reserved[6];
+#ifdef GGML_PORT
+    GGML_PORT_MEMBERS_BACKEND
+#endif
 };
 
 // Registers a backend that is linked into the application. NULL and repetitions are ignored.
@@ -286,9 +306,13 @@ struct ggml_backend_reg {
 GGML_API void ggml_backend_register(ggml_backend_reg_t reg);
 GGML_API void ggml_backend_device_register(ggml_backend_dev_t device);
 
+#ifdef __cplusplus
+}
+#endif
+
 // --- entry points of a backend that was written for ggml -----------------------------------------
 
-// Such a backend knows no shutdown: it stays mapped once it is loaded. Of variants that all leave
+// The last line of its sources. Such a backend knows no shutdown: it stays mapped once it is loaded. Of variants that all leave
 // GGML_PLUGIN_PRIORITY and GGML_PLUGIN_CPU_FEATURES at 0 the first by name is used, whatever its
 // score above 0.
 #ifdef GGML_BACKEND_DL
@@ -305,10 +329,6 @@ GGML_API void ggml_backend_device_register(ggml_backend_dev_t device);
 #else
 #define GGML_BACKEND_DL_IMPL(reg_fn)
 #define GGML_BACKEND_DL_SCORE_IMPL(score_fn)
-#endif
-
-#ifdef __cplusplus
-}
 #endif
 
 #endif

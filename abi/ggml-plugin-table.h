@@ -57,15 +57,18 @@ typedef int32_t (*ggml_plugin_init_t)(const struct ggml_host_table *host,
                                         offsetof(struct ggml_tensor, op_params)),                  \
                         offsetof(struct ggml_tensor, data)),                                       \
         offsetof(struct ggml_tensor, extra))
+// Of a struct that ends in reserved slots.
+#define GGML_LAYOUT_SIZE(type) (offsetof(type, reserved) + sizeof(((type *)0)->reserved))
 #define GGML_LAYOUT_INTERFACE(hash)                                                                \
     GGML_LAYOUT_MIX(                                                                               \
         GGML_LAYOUT_MIX(                                                                           \
             GGML_LAYOUT_MIX(                                                                       \
-                GGML_LAYOUT_MIX(GGML_LAYOUT_MIX(hash, sizeof(struct ggml_backend_buffer_type)),    \
-                                sizeof(struct ggml_backend_buffer)),                               \
-                sizeof(struct ggml_backend)),                                                      \
-            sizeof(struct ggml_backend_device)),                                                   \
-        sizeof(struct ggml_backend_reg))
+                GGML_LAYOUT_MIX(                                                                   \
+                    GGML_LAYOUT_MIX(hash, GGML_LAYOUT_SIZE(struct ggml_backend_buffer_type)),      \
+                    GGML_LAYOUT_SIZE(struct ggml_backend_buffer)),                                 \
+                GGML_LAYOUT_SIZE(struct ggml_backend)),                                            \
+            GGML_LAYOUT_SIZE(struct ggml_backend_device)),                                         \
+        GGML_LAYOUT_SIZE(struct ggml_backend_reg))
 #define GGML_LAYOUT_TABLES(hash)                                                                   \
     GGML_LAYOUT_MIX(                                                                               \
         GGML_LAYOUT_MIX(                                                                           \

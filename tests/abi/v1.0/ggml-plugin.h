@@ -26,7 +26,7 @@
 #include "ggml-plugin-sdk.h"
 #include "ggml-plugin-table.h"
 
-#if UINTPTR_MAX > 0xFFFFFFFF
+#if UINTPTR_MAX > 0xFFFFFFFF && !defined(GGML_PORT)
 #ifdef __cplusplus
 #define GGML_STATIC_ASSERT(condition, message) static_assert(condition, message)
 #else
