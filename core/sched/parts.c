@@ -4,22 +4,64 @@
 #include "device/stream.h"
 #include "sched/sched.h"
 
+// Whether the new order has each node of the split once.
+static bool is_permutation(struct ggml_backend_sched *sched, const struct ggml_cgraph *graph,
+                           const struct sched_split *split, int32_t *place) {
+    for (int32_t k = split->i_start; k < split->i_end; ++k)
+        place[k] = -1;
+    for (int32_t k = split->i_start; k < split->i_end; ++k) {
+        const int32_t item = sched_find_item(sched, graph->nodes[k]);
+        if (item < split->i_start || item >= split->i_end || place[item] >= 0) return false;
+        place[item] = k;
+        sched->order[k] = item;
+    }
+    return true;
+}
+
+// Whether an item that computes, or another's memory, was put behind one that needs it.
+static bool is_behind(const struct ggml_backend_sched *sched, const struct sched_split *split,
+                      const int32_t *place, int32_t from, int32_t item) {
+    return from >= split->i_start && from < item && place[from] > place[item] &&
+           !ggml_op_is_empty(sched->items[from].tensor->op);
+}
+
+// Whether each node still comes after what it is computed from; memory is planned by that. Views
+// may come after who reads them: they compute nothing.
+static bool is_in_order(const struct ggml_backend_sched *sched, const struct sched_split *split,
+                        const int32_t *place) {
+    for (int32_t item = split->i_start; item < split->i_end; ++item) {
+        if (is_behind(sched, split, place, sched->items[item].root, item)) return false;
+        for (int32_t e = sched->first_edge[item]; e < sched->first_edge[item + 1]; ++e) {
+            const int32_t from = sched->edges[e].item;
+            if (is_behind(sched, split, place, from, item) ||
+                is_behind(sched, split, place, sched->items[from].root, item)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static bool refuse_order(const struct ggml_backend_sched *sched, const struct sched_split *split,
+                         const char *fault) {
+    ggml_fail(GGML_HOST_BAD_PLUGIN, "%s: graph_optimize of %s %s", sched->function,
+              sched_stream_label(sched, split->backend), fault);
+    return false;
+}
+
 // Devices may change the order of nodes and nothing else.
 static bool note_order(struct ggml_backend_sched *sched, const struct ggml_cgraph *graph) {
-    if (!sched_grow(&sched->order, &sched->order_capacity, sched->n_nodes,
+    if (!sched_grow(&sched->order, &sched->order_capacity, 2 * (int64_t)sched->n_nodes,
                     sizeof(sched->order[0]))) {
         return false;
     }
+    int32_t *place = sched->order + sched->n_nodes; // of each item in the new order
     for (int32_t s = 0; s < sched->n_splits; ++s) {
         const struct sched_split *split = &sched->splits[s];
-        for (int32_t k = split->i_start; k < split->i_end; ++k) {
-            const int32_t item = sched_find_item(sched, graph->nodes[k]);
-            sched->order[k] = item;
-            if (item >= split->i_start && item < split->i_end) continue;
-            ggml_fail(GGML_HOST_BAD_PLUGIN, "%s: graph_optimize of %s changed more than the order",
-                      sched->function, sched_stream_label(sched, split->backend));
-            return false;
-        }
+        if (!is_permutation(sched, graph, split, place))
+            return refuse_order(sched, split, "changed more than the order");
+        if (!is_in_order(sched, split, place))
+            return refuse_order(sched, split, "put a node before one that it needs");
     }
     return true;
 }
@@ -32,21 +74,23 @@ static struct ggml_cgraph part_of(const struct ggml_backend_sched *sched, struct
     return part;
 }
 
-// Answers whether some device changed the order.
+// false: a device changed more than the order, which sched->reordered tells about.
 static bool make_parts(struct ggml_backend_sched *sched, struct ggml_cgraph *graph,
                        struct ggml_cgraph *parts) {
-    bool reordered = false;
     for (int32_t i = 0; i < sched->n_splits; ++i) {
         const struct sched_split *split = &sched->splits[i];
         ggml_backend_t backend = sched->streams[split->backend].backend;
         parts[i] = part_of(sched, graph, i);
         if (!backend->table->graph_optimize) continue;
+        const struct ggml_cgraph before = parts[i];
         stream_graph_optimize(backend, &parts[i]);
         for (int32_t k = split->i_start; k < split->i_end; ++k) {
-            reordered |= graph->nodes[k] != sched->items[k].tensor;
+            sched->reordered |= graph->nodes[k] != sched->items[k].tensor;
         }
+        if (parts[i].n_nodes != before.n_nodes || parts[i].nodes != before.nodes)
+            return refuse_order(sched, split, "changed more than the order");
     }
-    return reordered;
+    return true;
 }
 
 static struct ggml_cgraph *room_for_parts(struct ggml_backend_sched *sched) {
@@ -60,8 +104,8 @@ bool sched_make_parts(struct ggml_backend_sched *sched, struct ggml_cgraph *grap
     struct ggml_cgraph *parts = room_for_parts(sched);
     sched->reordered = false;
     if (!parts) return false;
-    sched->reordered = make_parts(sched, graph, parts);
-    if (!sched->reordered || note_order(sched, graph)) return true;
+    if (make_parts(sched, graph, parts) && (!sched->reordered || note_order(sched, graph)))
+        return true;
     sched_restore_order(sched, graph);
     return false;
 }

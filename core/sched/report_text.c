@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Writes a report for a person and as JSON.
+#include <math.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -61,6 +63,11 @@ static void put_member(struct writer *writer, const char *name, const char *text
     put(writer, ", ");
 }
 
+// Readers of JSON take no more than 63 bits.
+static size_t bounded(size_t size) {
+    return (uint64_t)size > INT64_MAX ? (size_t)INT64_MAX : size;
+}
+
 static const char *finish(struct writer *writer, char **out_text) {
     if (writer->failed) {
         ggml_mem_free(writer->text);
@@ -118,7 +125,7 @@ static void write_streams_json(struct writer *writer, ggml_sched_report_t report
         put_member(writer, "device", stream->device);
         put_member(writer, "memory", stream->memory);
         put(writer, "\"nodes\": %d, \"splits\": %d, \"bytes\": %zu, \"free_bytes\": %zu}",
-            stream->n_nodes, stream->n_splits, stream->bytes, stream->free_bytes);
+            stream->n_nodes, stream->n_splits, bounded(stream->bytes), bounded(stream->free_bytes));
     }
     put(writer, "]");
 }
@@ -126,14 +133,14 @@ static void write_streams_json(struct writer *writer, ggml_sched_report_t report
 static void write_split_json(struct writer *writer, const struct ggml_sched_split_info *split) {
     put_member(writer, "device", split->device);
     put(writer, "\"stream\": %d, \"first_node\": %d, \"nodes\": %d, \"copied_bytes\": %zu, ",
-        split->stream, split->first_node, split->n_nodes, split->copied_bytes);
+        split->stream, split->first_node, split->n_nodes, bounded(split->copied_bytes));
     put(writer, "\"copies\": [");
     for (size_t k = 0; k < split->n_copies; ++k) {
         put(writer, "%s\n    {", k > 0 ? "," : "");
         put_member(writer, "tensor", split->copies[k].tensor);
         put_member(writer, "from", split->copies[k].from);
         put_member(writer, "reason", split->copies[k].reason);
-        put(writer, "\"bytes\": %zu}", split->copies[k].bytes);
+        put(writer, "\"bytes\": %zu}", bounded(split->copies[k].bytes));
     }
     put(writer, "]}");
 }
@@ -157,6 +164,10 @@ static void put_number(struct writer *writer, double value) {
     char text[64], plain[64];
     size_t used = 0;
     bool has_point = false;
+    if (!isfinite(value)) { // by what figures say, the answer may be
+        put(writer, "null");
+        return;
+    }
     snprintf(text, sizeof(text), "%.9g", value);
     for (const char *c = text; *c; ++c) {
         if (strchr("0123456789+-eE", *c)) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Runs ggml-bench load once per scenario, figures, graph, model and ops: that it measures, not how fast. Speaks TAP.
+"""Runs ggml-bench load once per scenario, figures, graph, isolate, model and ops: that it measures, not how fast. Speaks TAP.
 
 Usage: check_bench.py PROGRAM PLUGIN [VULKAN_PLUGIN_FOLDER]"""
 import json
@@ -34,6 +34,19 @@ def check_figures():
     check("figures: it has no link to itself", figures and figures["link_bytes_per_second"] == 0, figures)
     check("figures: rates per type", figures and all(rate > 0 for rate in figures["flops_of"].values()) and
           {"f32", "f16", "q8_0"} <= set(figures["flops_of"]), figures)
+
+
+def check_isolate():
+    check("isolate: wrong usage is exit status 2", run("isolate", "--runs", "0").returncode == 2)
+    check("isolate: an unknown device is exit status 4", run("isolate", "--device", "NONE").returncode == 4)
+    done = run("isolate", "--runs", "5", "--nodes", "20", "--json")
+    if not sys.platform.startswith("linux"):
+        check("isolate: refused where there is none", done.returncode == 4, done)
+        return
+    rows = json.loads(done.stdout)["samples"] if done.returncode == 0 else []
+    check("isolate: one size is measured", [row["nodes"] for row in rows] == [20], done)
+    check("isolate: times are positive", rows and rows[0]["us"] > 0 and rows[0]["isolated_us"] > 0 and
+          rows[0]["changed_us"] > 0 and rows[0]["ratio"] > 0, rows)
 
 
 def check_ops():
@@ -122,6 +135,7 @@ def main():
     check("no unfit file is mapped", rows and rows[-1]["mapped"] == 0, rows)
     check_figures()
     check_graph()
+    check_isolate()
     check_ops()
     check_weights()
     check_model()

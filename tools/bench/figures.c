@@ -9,6 +9,7 @@
 
 #include "bench.h"
 #include "ggml-host.h"
+#include "json_text.h"
 
 enum {
     TINY_NODES = 256,
@@ -218,26 +219,35 @@ static bool measure(struct measured *measured, int runs) {
 
 // --- the command
 
+static void print_json_number(const char *name, double value) {
+    printf(", \"%s\": ", name);
+    json_number_print(stdout, value);
+}
+
 static void print_json_figures(const char *key, const struct ggml_device_figures *figures) {
     const char *separator = "";
-    printf("     \"%s\": {\"direct_copy\": %s, \"flops\": %g, \"bytes_per_second\": %g, "
-           "\"launch_seconds\": %g,\n      \"link_bytes_per_second\": %g, \"link_seconds\": %g, "
-           "\"memory_bytes\": %llu,\n      \"flops_of\": {",
-           key, figures->flags & GGML_DEVICE_FIGURES_DIRECT_COPY ? "true" : "false", figures->flops,
-           figures->bytes_per_second, figures->launch_seconds, figures->link_bytes_per_second,
-           figures->link_seconds, (unsigned long long)figures->memory_bytes);
+    printf("     \"%s\": {\"direct_copy\": %s", key,
+           figures->flags & GGML_DEVICE_FIGURES_DIRECT_COPY ? "true" : "false");
+    print_json_number("flops", figures->flops);
+    print_json_number("bytes_per_second", figures->bytes_per_second);
+    print_json_number("launch_seconds", figures->launch_seconds);
+    print_json_number("link_bytes_per_second", figures->link_bytes_per_second);
+    print_json_number("link_seconds", figures->link_seconds);
+    printf(", \"memory_bytes\": %llu,\n      \"flops_of\": {",
+           (unsigned long long)figures->memory_bytes);
     for (int type = 0; type < GGML_TYPE_COUNT && type < GGML_DEVICE_FIGURES_TYPES; ++type) {
         if (figures->flops_of[type] <= 0) continue;
-        printf("%s\"%s\": %g", separator, ggml_type_name((enum ggml_type)type),
-               figures->flops_of[type]);
+        printf("%s\"%s\": ", separator, ggml_type_name((enum ggml_type)type));
+        json_number_print(stdout, figures->flops_of[type]);
         separator = ", ";
     }
     printf("}}");
 }
 
 static void print_json(const struct measured *measured, bool first) {
-    printf("%s\n    {\"device\": \"%s\",\n", first ? "" : ",",
-           ggml_backend_dev_name(measured->device));
+    printf("%s\n    {\"device\": ", first ? "" : ",");
+    json_text_print(stdout, ggml_backend_dev_name(measured->device));
+    printf(",\n");
     if (measured->declared.flops > 0) {
         print_json_figures("declared", &measured->declared);
         printf(",\n");

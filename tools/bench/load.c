@@ -17,6 +17,7 @@
 
 #include "bench.h"
 #include "ggml-host.h"
+#include "json_text.h"
 
 extern char **environ;
 
@@ -178,10 +179,12 @@ static void print_row(const struct scenario *scenario, const struct options *opt
     const double *us = scenario->microseconds;
     const int n = options->runs;
     if (options->json) {
-        printf("    {\"directory\": \"%s\", \"files\": %d, \"loaded\": %d, \"mapped\": %d, "
+        printf("    {\"directory\": ");
+        json_text_print(stdout, scenario->text);
+        printf(", \"files\": %d, \"loaded\": %d, \"mapped\": %d, "
                "\"microseconds\": {\"min\": %.1f, \"median\": %.1f, \"max\": %.1f}}%s\n",
-               scenario->text, scenario->count, scenario->loaded, scenario->mapped, us[0],
-               us[n / 2], us[n - 1], last ? "" : ",");
+               scenario->count, scenario->loaded, scenario->mapped, us[0], us[n / 2], us[n - 1],
+               last ? "" : ",");
     } else {
         printf("%-18s %7d %7d %11.0f %11.0f %11.0f\n", scenario->text, scenario->loaded,
                scenario->mapped, us[0], us[n / 2], us[n - 1]);

@@ -13,6 +13,7 @@
 #include "bench/op_cases.h"
 #include "bench/roofline.h"
 #include "ggml-host.h"
+#include "json_text.h"
 #include "platform.h"
 
 enum { MAX_CASES = 256, MAX_RUNS = 1000, CHAIN = 1024, LEAST_ROUNDS = 15, COPY_FLOATS = 1 << 24 };
@@ -303,10 +304,12 @@ static void print_launch(const struct launch *l) {
 
 static void print_head(ggml_backend_dev_t device, const struct bounds *bounds, bool json) {
     if (json) {
-        printf("{\n  \"schema\": \"ggml-bench-ops/1\",\n  \"device\": \"%s\",\n"
-               "  \"description\": \"%s\",\n  \"peak_gflops\": %.2f,\n  \"read_gb_per_s\": %.3f,\n"
+        printf("{\n  \"schema\": \"ggml-bench-ops/1\",\n  \"device\": ");
+        json_text_print(stdout, ggml_backend_dev_name(device));
+        printf(",\n  \"description\": ");
+        json_text_print(stdout, ggml_backend_dev_description(device));
+        printf(",\n  \"peak_gflops\": %.2f,\n  \"read_gb_per_s\": %.3f,\n"
                "  \"copy_gb_per_s\": %.3f,\n",
-               ggml_backend_dev_name(device), ggml_backend_dev_description(device),
                bounds->flops / 1e9, bounds->reads / 1e9, bounds->bytes / 1e9);
         print_launch_json(&bounds->launch);
         printf("  \"results\": [");

@@ -11,45 +11,6 @@ static const char *const RED = "\033[31m";
 static const char *const DIM = "\033[2m";
 static const char *const PLAIN = "\033[0m";
 
-// Length of the valid UTF-8 sequence at text, 0 if there is none.
-static size_t utf8_length(const unsigned char *text) {
-    static const struct {
-        unsigned char mask, lead;
-        uint32_t least;
-    } forms[] = {{0x80, 0x00, 0x0}, {0xE0, 0xC0, 0x80}, {0xF0, 0xE0, 0x800}, {0xF8, 0xF0, 0x10000}};
-    for (size_t length = 1; length <= 4; ++length) {
-        if ((text[0] & forms[length - 1].mask) != forms[length - 1].lead) continue;
-        uint32_t code = text[0] & (unsigned char)~forms[length - 1].mask;
-        for (size_t i = 1; i < length; ++i) {
-            if ((text[i] & 0xC0) != 0x80) return 0;
-            code = code << 6 | (text[i] & 0x3F);
-        }
-        const bool surrogate = code >= 0xD800 && code < 0xE000;
-        return code >= forms[length - 1].least && code < 0x110000 && !surrogate ? length : 0;
-    }
-    return 0;
-}
-
-void sanitise(const char *text, char *out_text, size_t size) {
-    const unsigned char *from = (const unsigned char *)text;
-    size_t used = 0;
-    while (*from) {
-        const size_t length = utf8_length(from);
-        const bool control =
-            *from < 0x20 || *from == 0x7F || (length == 2 && from[0] == 0xC2 && from[1] < 0xA0);
-        const size_t step = length ? length : 1;
-        if (used + step >= size) break;
-        if (length == 0 || control) {
-            out_text[used++] = '?';
-        } else {
-            memcpy(out_text + used, from, step);
-            used += step;
-        }
-        from += step;
-    }
-    out_text[used] = '\0';
-}
-
 static const char *shade(bool colour, const char *code) {
     return colour ? code : "";
 }

@@ -232,35 +232,7 @@ void bufts_open(const struct check_run *run, struct bufts *out_bufts) {
     if (out_bufts->n == 0) check_skip(run, "no buffer type");
 }
 
-// --- text and numbers ----------------------------------------------------------------------------
-
-// Bytes of the character at `text`; 0: not valid.
-static int utf8_length(const unsigned char *text) {
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    const int length = text[0] < 0x80             ? 1
-                       : (text[0] & 0xe0) == 0xc0 ? 2
-                       : (text[0] & 0xf0) == 0xe0 ? 3
-                       : (text[0] & 0xf8) == 0xf0 ? 4
-                                                  : 0;
-    if (length < 2) return length;
-    uint32_t code = text[0] & (0x7fu >> length);
-    for (int i = 1; i < length; ++i) {
-        if ((text[i] & 0xc0) != 0x80) return 0;
-        code = code << 6 | (text[i] & 0x3f);
-    }
-    const bool surrogate = code >= 0xd800 && code <= 0xdfff;
-    return code < least[length] || code > 0x10ffff || surrogate ? 0 : length;
-}
-
-bool valid_utf8(const char *text) {
-    const unsigned char *at = (const unsigned char *)text;
-    while (*at) {
-        const int length = utf8_length(at);
-        if (length == 0) return false;
-        at += length;
-    }
-    return true;
-}
+// --- numbers -------------------------------------------------------------------------------------
 
 uint64_t numbers_next(struct numbers *numbers) {
     uint64_t z = (numbers->state += UINT64_C(0x9e3779b97f4a7c15));

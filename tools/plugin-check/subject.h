@@ -9,6 +9,7 @@
 #include "check.h"
 #include "ggml-backend-impl.h"
 #include "ggml-host.h"
+#include "json_text.h"
 
 // What plugins asked of the hosts of this process.
 struct host_counters {
@@ -78,7 +79,6 @@ ggml_backend_t make_stream(ggml_backend_dev_t device, const char *params);
 ggml_backend_event_t make_event(ggml_backend_dev_t device);
 ggml_backend_buffer_t wrap_memory(ggml_backend_dev_t device, void *memory, size_t size,
                                   size_t max_tensor_size);
-bool valid_utf8(const char *text);
 
 // Pseudo-random numbers that follow from the seed.
 struct numbers {

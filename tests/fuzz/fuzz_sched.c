@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT
+// libFuzzer target: schedulers with devices that answer anything.
+#include <stdint.h>
+
+#include "fuzz/sched_input.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    run_sched_input(data, size);
+    return 0;
+}
