@@ -4,12 +4,15 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "ggml-plugin.h"
+#include "host/image_load.h"
 #include "host/trust.h"
 #include "trial.h"
 
@@ -20,7 +23,7 @@ static bool may_be_unsafe(void) {
 }
 
 // The host's rule for plugins; it says by itself what is wrong.
-static bool is_trusted(const char *path, char *out_message) {
+bool foreign_is_trusted(const char *path, char out_message[FOREIGN_MESSAGE_SIZE]) {
     struct stat info;
     if (stat(path, &info) != 0 || !S_ISREG(info.st_mode)) {
         foreign_say(out_message, "%s: %s", path, errno ? strerror(errno) : "not a file");
@@ -38,6 +41,46 @@ static bool is_trusted(const char *path, char *out_message) {
     return false;
 }
 
+static enum ggml_host_status read_image(void *context, uint64_t offset, void *out, size_t size) {
+    const int fd = *(const int *)context;
+    for (size_t done = 0; done < size;) {
+        const ssize_t n = pread(fd, (char *)out + done, size - done, (off_t)(offset + done));
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return GGML_HOST_IO_ERROR;
+        done += (size_t)n;
+    }
+    return GGML_HOST_OK;
+}
+
+// What the dynamic linker is told, as for plugins: nothing damaged, no executable stack, no
+// libraries by relative paths, which would come from the working directory.
+static bool is_sound(const char *path, char *out_message) {
+    struct image_needs needs;
+    struct stat info;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    bool sound = false;
+    if (strchr(path, '$')) { // which the linker would replace
+        foreign_say(out_message, "%s has a '$' in its path", path);
+    } else if (fd < 0 || fstat(fd, &info) != 0) {
+        foreign_say(out_message, "%s: %s", path, strerror(errno));
+    } else {
+        int given = fd;
+        const struct image_source source = {read_image, &given, (uint64_t)info.st_size, path};
+        sound = plugin_image_check(&source, &needs) == GGML_HOST_OK;
+        if (!sound) {
+            foreign_say(out_message,
+                        "%s is damaged, wants an executable stack, or libraries by relative paths",
+                        path);
+        }
+    }
+    if (fd >= 0) close(fd);
+    return sound;
+}
+
+static bool may_be_mapped(const char *path, char *out_message) {
+    return foreign_is_trusted(path, out_message) && is_sound(path, out_message);
+}
+
 // Checks and tries; 0 with a message, else the score.
 static int try_file(const char *path, char *out_message) {
     char base[PATH_MAX];
@@ -45,8 +88,8 @@ static int try_file(const char *path, char *out_message) {
         foreign_say(out_message, "%s is not an absolute path", path);
         return 0;
     }
-    if (!is_trusted(path, out_message)) return 0;
-    if (!foreign_base_find(path, base, out_message) || !is_trusted(base, out_message)) return 0;
+    if (!may_be_mapped(path, out_message)) return 0;
+    if (!foreign_base_find(path, base, out_message) || !may_be_mapped(base, out_message)) return 0;
     return foreign_trial(path, out_message);
 }
 

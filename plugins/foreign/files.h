@@ -6,6 +6,9 @@
 
 #include "binary.h"
 
+// Whether nobody else could have changed the file; it says by itself what is wrong. [any-thread]
+bool foreign_is_trusted(const char *path, char out_message[FOREIGN_MESSAGE_SIZE]);
+
 // Receives a binary that was opened, or NULL and why it was not.
 typedef void (*foreign_file_fn)(const char *path, struct foreign_binary *binary,
                                 const char *message, void *context);

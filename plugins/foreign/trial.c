@@ -15,6 +15,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/env.h"
+#include "files.h"
+
 extern char **environ;
 
 struct trial {
@@ -23,43 +26,54 @@ struct trial {
     char text[FOREIGN_MESSAGE_SIZE];
 };
 
+// The helper runs as this process does: nobody else may have been able to change it.
 static bool find_helper(char *out_path, size_t size, char *out_message) {
     static const char anchor;
     Dl_info info;
     const char *slash = NULL;
     if (dladdr(&anchor, &info) != 0) slash = strrchr(info.dli_fname, '/');
-    if (slash) {
+    if (slash && info.dli_fname[0] == '/') {
         snprintf(out_path, size, "%.*s/" FOREIGN_TRIAL_HELPER, (int)(slash - info.dli_fname),
                  info.dli_fname);
-        if (access(out_path, X_OK) == 0) return true;
+        if (access(out_path, X_OK) == 0) return foreign_is_trusted(out_path, out_message);
     }
     snprintf(out_path, size, "%s/" FOREIGN_TRIAL_HELPER, FOREIGN_PLUGIN_DIR);
-    if (access(out_path, X_OK) == 0) return true;
+    if (access(out_path, X_OK) == 0) return foreign_is_trusted(out_path, out_message);
     foreign_say(out_message,
                 FOREIGN_TRIAL_HELPER " is not beside the plugin: nothing is opened untried");
     return false;
 }
 
+// A privileged process hands its user's environment to nobody: LD_PRELOAD is in it.
+static char **environment(void) {
+    static char *nothing[] = {NULL};
+    return ggml_env_privileged() ? nothing : environ;
+}
+
+// In a session of its own, so that what the binary starts goes with it, and it has no terminal.
 static bool spawn(struct trial *trial, const char *helper, const char *path, char *out_message) {
     int ends[2];
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
-    sigset_t none;
+    sigset_t none, all;
     char *const arguments[] = {(char *)(uintptr_t)helper, (char *)(uintptr_t)path, NULL};
     if (pipe2(ends, O_CLOEXEC) != 0) {
         foreign_say(out_message, "no pipe to a helper: %s", strerror(errno));
         return false;
     }
     sigemptyset(&none);
+    sigfillset(&all);
     posix_spawn_file_actions_init(&actions);
     posix_spawnattr_init(&attributes);
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
     posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
     posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+    posix_spawnattr_setsigdefault(&attributes, &all);
+    posix_spawnattr_setflags(&attributes,
+                             POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
     const int error =
-        posix_spawn(&trial->process, helper, &actions, &attributes, arguments, environ);
+        posix_spawn(&trial->process, helper, &actions, &attributes, arguments, environment());
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     close(ends[1]);
@@ -77,12 +91,11 @@ static long milliseconds(void) {
 }
 
 // Until the helper closes its end; false when time is up.
-static bool listen_to(struct trial *trial) {
-    const long end = milliseconds() + FOREIGN_TRIAL_SECONDS * 1000L;
+static bool listen_to(struct trial *trial, long deadline) {
     size_t used = 0;
     while (used + 1 < sizeof(trial->text)) {
         struct pollfd wait = {trial->answers, POLLIN, 0};
-        const long left = end - milliseconds();
+        const long left = deadline - milliseconds();
         if (left <= 0) return false;
         if (poll(&wait, 1, (int)left) < 0 && errno != EINTR) return true;
         if (!(wait.revents & (POLLIN | POLLHUP))) continue;
@@ -126,15 +139,37 @@ static int conclude(const struct trial *trial, const char *path, bool in_time, i
     return 0;
 }
 
+// Waits until it has ended; false if that had to be helped. One that closed its end may still run.
+// Its number is its own until it is collected, unless the application ignores SIGCHLD.
+static bool end(const struct trial *trial, long deadline) {
+    const struct timespec moment = {.tv_nsec = 1000000};
+    bool by_itself = true;
+    for (;; nanosleep(&moment, NULL)) {
+        siginfo_t info = {.si_pid = 0};
+        const int how = WEXITED | WNOWAIT | (by_itself ? WNOHANG : 0);
+        if (waitid(P_PID, (id_t)trial->process, &info, how) != 0) {
+            if (errno == EINTR) continue;
+            return by_itself;
+        }
+        if (info.si_pid != 0) break;
+        if (milliseconds() < deadline) continue;
+        kill(trial->process, SIGKILL);
+        by_itself = false;
+    }
+    kill(-trial->process, SIGKILL); // what it started
+    return by_itself;
+}
+
 int foreign_trial(const char *path, char out_message[FOREIGN_MESSAGE_SIZE]) {
     struct trial trial = {.answers = -1};
     char helper[PATH_MAX];
     int status = 0;
     if (!find_helper(helper, sizeof(helper), out_message)) return 0;
     if (!spawn(&trial, helper, path, out_message)) return 0;
-    const bool in_time = listen_to(&trial);
-    if (!in_time) kill(trial.process, SIGKILL);
+    const long deadline = milliseconds() + FOREIGN_TRIAL_SECONDS * 1000L;
+    bool in_time = listen_to(&trial, deadline);
     close(trial.answers);
+    in_time = end(&trial, deadline) && in_time;
     while (waitpid(trial.process, &status, 0) < 0 && errno == EINTR) {
     }
     return conclude(&trial, path, in_time, status, out_message);

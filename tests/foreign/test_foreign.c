@@ -5,9 +5,11 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -215,6 +217,49 @@ static void test_a_file_that_others_can_write_is_refused(void **state) {
     assert_int_equal(ggml_plugin_set_policy(NULL), GGML_HOST_OK);
 }
 
+// From the file: a helper's process would show neither.
+static void test_files_that_would_harm_are_not_mapped(void **state) {
+    (void)state;
+    expect_refused(FOREIGN_FOLDER "/v3/hostile/libggml-relative.so", "relative paths");
+    expect_refused(FOREIGN_FOLDER "/v3/hostile/libggml-stack.so", "executable stack");
+}
+
+static bool is_gone(long process) {
+    for (int i = 0; i < 300; ++i, usleep(10000)) {
+        char path[64], text[256] = "";
+        snprintf(path, sizeof(path), "/proc/%ld/stat", process);
+        FILE *file = fopen(path, "r");
+        if (!file) return true;
+        const size_t n = fread(text, 1, sizeof(text) - 1, file);
+        fclose(file);
+        if (n > 0 && strstr(text, ") Z ")) return true; // nobody may collect it here
+    }
+    return false;
+}
+
+static void test_what_a_binary_started_ends_with_its_helper(void **state) {
+    char path[] = "/tmp/ggml-foreign-XXXXXX";
+    long process = 0;
+    (void)state;
+    close(mkstemp(path));
+    unlink(path);
+    setenv("TINY_LEFT", path, 1);
+    expect_refused(FOREIGN_FOLDER "/v3/hostile/libggml-leaves.so", "signal 6");
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%ld", &process), 1);
+    fclose(file);
+    unlink(path);
+    assert_true(process > 0 && is_gone(process));
+}
+
+static void test_a_helper_that_closed_its_end_is_not_waited_for(void **state) {
+    (void)state;
+    const int64_t start = ggml_time_us();
+    expect_refused(FOREIGN_FOLDER "/v3/hostile/libggml-mute.so", "20 seconds");
+    assert_true(ggml_time_us() - start < 25000000);
+}
+
 static void test_version_2(void **state) {
     (void)state;
     check_device(FOREIGN_FOLDER "/v2/libggml-tiny.so", "interface 2");
@@ -247,6 +292,9 @@ int main(void) {
         cmocka_unit_test(test_claims),
         cmocka_unit_test(test_folder),
         cmocka_unit_test(test_a_file_that_others_can_write_is_refused),
+        cmocka_unit_test(test_files_that_would_harm_are_not_mapped),
+        cmocka_unit_test(test_what_a_binary_started_ends_with_its_helper),
+        cmocka_unit_test(test_a_helper_that_closed_its_end_is_not_waited_for),
         cmocka_unit_test(test_version_2),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,9 +2,11 @@
 // A backend built as ggml's are: one device that adds. Its memory keeps every byte inverted, and it
 // fails where it is given anything but objects of its own side. TINY_FAULT makes it one that must
 // be refused.
+#define _DEFAULT_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "ggml-impl.h"
 #include "old.h"
@@ -261,6 +263,25 @@ struct old_reg *tiny_init(void) {
     if (old_cpu_buffer_type()->get_name == NULL) abort();
 #ifdef TINY_ABORT
     abort();
+#endif
+#ifdef TINY_LEAVES // somebody who outlives the helper
+    if (fork() == 0) {
+        FILE *file = fopen(getenv("TINY_LEFT"), "w");
+        if (file) fprintf(file, "%ld", (long)getpid());
+        if (file) fclose(file);
+        for (int fd = 0; fd < 64; ++fd)
+            close(fd);
+        sleep(60);
+        _exit(0);
+    }
+    while (access(getenv("TINY_LEFT"), F_OK) != 0)
+        usleep(1000);
+    abort();
+#endif
+#ifdef TINY_MUTE // ends the answer, and not the process
+    for (int fd = 0; fd < 64; ++fd)
+        close(fd);
+    sleep(60);
 #endif
 #ifdef TINY_UNKNOWN
     reg.api_version = 99;
