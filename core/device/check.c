@@ -92,28 +92,6 @@ enum ggml_status device_graph_status(enum ggml_host_status status) {
     }
 }
 
-enum ggml_status device_status(enum ggml_status status, unsigned long told, const char *function,
-                               const char *label) {
-    switch (status) {
-    case GGML_STATUS_SUCCESS: return status;
-    case GGML_STATUS_ALLOC_FAILED:
-        device_fail_unless_told(told, GGML_HOST_OUT_OF_MEMORY, "%s: %s ran out of memory", function,
-                                label);
-        return status;
-    case GGML_STATUS_FAILED:
-        device_fail_unless_told(told, GGML_HOST_FAILED, "%s: %s failed without saying why",
-                                function, label);
-        return status;
-    case GGML_STATUS_ABORTED:
-        device_fail_unless_told(told, GGML_HOST_ABORTED, "%s: the abort callback stopped %s",
-                                function, label);
-        return status;
-    }
-    ggml_fail(GGML_HOST_BAD_PLUGIN, "%s: %s answered the unknown status %d", function, label,
-              (int)status);
-    return GGML_STATUS_FAILED;
-}
-
 bool device_buffer_usable(const char *function, const char *label, ggml_backend_buffer_t buffer) {
     const struct ggml_buffer_table *table = buffer ? buffer->table : NULL;
     if (table && table->size >= offsetof(struct ggml_buffer_table, reserved) && table->free &&

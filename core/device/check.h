@@ -38,10 +38,6 @@ void device_failed_to(int32_t status, unsigned long told, const char *format, ..
 // What an application is told of it.
 enum ggml_status device_graph_status(enum ggml_host_status status);
 
-// As device_answer(), of an entry that answers an enum ggml_status.
-enum ggml_status device_status(enum ggml_status status, unsigned long told, const char *function,
-                               const char *label);
-
 // Ends what host_live_add(device) began before a plugin was asked for an object. `slot` is the
 // member `host` of the object (the device that it was counted for as alive, or NULL), or NULL if
 // none was made. An object that was counted already, because one wrapper called another, is counted

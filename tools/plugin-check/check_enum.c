@@ -33,10 +33,10 @@ void enum_backend_table(struct check_run *run) {
 void enum_backend_entries(struct check_run *run) {
     struct subject subject;
     subject_open(run, &subject);
-    const struct ggml_backend_table *iface = subject.table->reg->table;
-    CHECK_THAT(run, iface->get_name, "get_name is missing");
-    CHECK_THAT(run, iface->get_device_count, "get_device_count is missing");
-    CHECK_THAT(run, iface->get_device, "get_device is missing");
+    const struct ggml_backend_table *table = subject.table->reg->table;
+    CHECK_THAT(run, table->get_name, "get_name is missing");
+    CHECK_THAT(run, table->get_device_count, "get_device_count is missing");
+    CHECK_THAT(run, table->get_device, "get_device is missing");
 }
 
 void enum_backend_name(struct check_run *run) {
@@ -143,18 +143,18 @@ void enum_entries(struct check_run *run) {
     any_device.device = NULL;
     devices_open(&any_device, &devices);
     for (int i = 0; i < devices.n; ++i) {
-        const struct ggml_device_table *iface = devices.items[i]->table;
-        CHECK_THAT(run, iface && iface->size >= offsetof(struct ggml_device_table, reserved),
+        const struct ggml_device_table *table = devices.items[i]->table;
+        CHECK_THAT(run, table && table->size >= offsetof(struct ggml_device_table, reserved),
                    "a device has no table of contract 1.0");
-        CHECK_THAT(run, iface->get_name, "get_name is missing");
-        CHECK_THAT(run, iface->get_description, "get_description is missing");
-        CHECK_THAT(run, iface->get_memory, "get_memory is missing");
-        CHECK_THAT(run, iface->get_type, "get_type is missing");
-        CHECK_THAT(run, iface->get_props, "get_props is missing");
-        CHECK_THAT(run, iface->init_backend, "init_backend is missing");
-        CHECK_THAT(run, iface->get_buffer_type, "get_buffer_type is missing");
-        CHECK_THAT(run, iface->supports_op, "supports_op is missing");
-        CHECK_THAT(run, iface->supports_buft, "supports_buft is missing");
+        CHECK_THAT(run, table->get_name, "get_name is missing");
+        CHECK_THAT(run, table->get_description, "get_description is missing");
+        CHECK_THAT(run, table->get_memory, "get_memory is missing");
+        CHECK_THAT(run, table->get_type, "get_type is missing");
+        CHECK_THAT(run, table->get_props, "get_props is missing");
+        CHECK_THAT(run, table->init_backend, "init_backend is missing");
+        CHECK_THAT(run, table->get_buffer_type, "get_buffer_type is missing");
+        CHECK_THAT(run, table->supports_op, "supports_op is missing");
+        CHECK_THAT(run, table->supports_buft, "supports_buft is missing");
     }
 }
 

@@ -57,10 +57,10 @@ void stream_entries(struct check_run *run) {
     struct devices devices;
     devices_open(run, &devices);
     for (int i = 0; i < devices.n; ++i) {
-        const struct ggml_stream_table *iface = new_stream(run, devices.items[i])->table;
-        CHECK_THAT(run, iface->get_name, "%s: get_name is missing", label(devices.items[i]));
-        CHECK_THAT(run, iface->free, "%s: free is missing", label(devices.items[i]));
-        CHECK_THAT(run, iface->graph_compute, "%s: graph_compute is missing",
+        const struct ggml_stream_table *table = new_stream(run, devices.items[i])->table;
+        CHECK_THAT(run, table->get_name, "%s: get_name is missing", label(devices.items[i]));
+        CHECK_THAT(run, table->free, "%s: free is missing", label(devices.items[i]));
+        CHECK_THAT(run, table->graph_compute, "%s: graph_compute is missing",
                    label(devices.items[i]));
     }
 }
@@ -69,9 +69,9 @@ void stream_plan_entries(struct check_run *run) {
     struct devices devices;
     devices_open(run, &devices);
     for (int i = 0; i < devices.n; ++i) {
-        const struct ggml_stream_table *iface = new_stream(run, devices.items[i])->table;
-        const int n = (iface->graph_plan_create != NULL) + (iface->graph_plan_free != NULL) +
-                      (iface->graph_plan_compute != NULL);
+        const struct ggml_stream_table *table = new_stream(run, devices.items[i])->table;
+        const int n = (table->graph_plan_create != NULL) + (table->graph_plan_free != NULL) +
+                      (table->graph_plan_compute != NULL);
         CHECK_THAT(run, n == 0 || n == 3, "%s: only %d of the three entries for plans",
                    label(devices.items[i]), n);
     }
@@ -81,9 +81,9 @@ void stream_event_entries(struct check_run *run) {
     struct devices devices;
     devices_open(run, &devices);
     for (int i = 0; i < devices.n; ++i) {
-        const struct ggml_stream_table *iface = new_stream(run, devices.items[i])->table;
+        const struct ggml_stream_table *table = new_stream(run, devices.items[i])->table;
         const bool any = devices.items[i]->table->event_new != NULL;
-        CHECK_THAT(run, !any || (iface->event_record && iface->event_wait),
+        CHECK_THAT(run, !any || (table->event_record && table->event_wait),
                    "%s makes events that its streams can't record or wait for",
                    label(devices.items[i]));
     }
