@@ -326,7 +326,7 @@ void enum_caps_async(struct check_run *run) {
         ggml_backend_dev_t device = devices.items[i];
         if (!props_of(device).caps.async) continue;
         ggml_backend_t stream = make_stream(device, NULL);
-        if (!stream) check_skip(run, "no stream");
+        if (!stream || !stream->table) check_skip(run, "no stream that can be called");
         CHECK_THAT(run, stream->table->synchronize, "%s queues but has no synchronize",
                    label(device));
         ggml_backend_free(stream);
@@ -343,6 +343,7 @@ void enum_caps_host_buffer(struct check_run *run) {
                    label(device));
         ggml_backend_buffer_type_t buft = device->table->get_host_buffer_type(device);
         CHECK_THAT(run, buft, "%s claims host buffers and has no type for them", label(device));
+        if (!buft->table) check_skip(run, "no type that can be called");
         CHECK_THAT(run, buft->table->is_host && buft->table->is_host(buft),
                    "the host buffers of %s are not host memory", label(device));
     }
@@ -360,6 +361,7 @@ void enum_caps_host_ptr(struct check_run *run) {
         ggml_backend_buffer_t buffer = wrap_memory(device, memory, 65536, 65536);
         CHECK_THAT(run, buffer, "%s does not wrap host memory: %s", label(device),
                    host_counters.last_error);
+        if (!buffer->table) check_skip(run, "no buffer that can be called");
         ggml_backend_buffer_free(buffer);
         free(memory);
     }
