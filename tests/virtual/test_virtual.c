@@ -307,6 +307,7 @@ static void test_lost_device(void **state) {
 static void test_race_with_the_host(void **state) {
     struct fixture *f = *state;
     f->config.graph_delay_us = 500000; // whatever else runs on the machine
+    f->config.copy_delay_us = 50000;   // the graph starts while the host writes
     assert_true(f->host.configure(0, &f->config));
     ggml_backend_graph_compute_async(f->stream[0], f->graph[0]);
     fill(f->a[0], 1.0f);

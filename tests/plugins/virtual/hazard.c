@@ -87,11 +87,13 @@ void hazard_start(struct hazard *hazard) {
     bool found = false;
     pthread_mutex_lock(&mutex);
     hazard->runs = true;
-    for (const struct hazard *other = first; other && !found; other = other->next) {
+    for (struct hazard *other = first; other && !found && !hazard->reported; other = other->next) {
         const bool concurrent =
             other != hazard && other->stream != hazard->stream && (other->runs || !hazard->stream);
         found = concurrent && conflict(hazard, other);
-        if (found) memcpy(name, other->name, sizeof(name));
+        if (!found) continue;
+        other->reported = true;
+        memcpy(name, other->name, sizeof(name));
     }
     pthread_mutex_unlock(&mutex);
     if (found) {

@@ -98,6 +98,7 @@ struct hazard {
     size_t n_ranges;
     const void *stream; // NULL: the host itself
     bool runs;
+    bool reported; // in a race; whichever of the two starts first tells of it, once
     int device;
     char name[48];
 };
