@@ -29,11 +29,6 @@ static bool from_source_on(const struct ggml_tensor *op, int first) {
     return true;
 }
 
-static bool claim_never(const struct ggml_tensor *op) {
-    (void)op;
-    return false;
-}
-
 static bool claim_plain(const struct ggml_tensor *op) {
     return from_source_on(op, 0);
 }
@@ -58,13 +53,46 @@ static bool is_float(const struct ggml_tensor *tensor) {
            tensor->type == GGML_TYPE_BF16;
 }
 
+// What a table of an importance matrix is needed for is made by llama-quantize only.
+static bool is_rounded_to(enum ggml_type type) {
+    switch (type) {
+    case GGML_TYPE_IQ1_M:
+    case GGML_TYPE_IQ1_S:
+    case GGML_TYPE_IQ2_S:
+    case GGML_TYPE_IQ2_XS:
+    case GGML_TYPE_IQ2_XXS:
+    case GGML_TYPE_IQ3_S:
+    case GGML_TYPE_IQ3_XXS: return false;
+    default: return true;
+    }
+}
+
+static bool claim_stored(const struct ggml_tensor *op) {
+    return is_rounded_to(op->type);
+}
+
+static bool claim_half(const struct ggml_tensor *op) {
+    return op->src[0]->type == GGML_TYPE_F32 || op->src[0]->type == GGML_TYPE_F16;
+}
+
+static bool claim_outer(const struct ggml_tensor *op) {
+    const struct ggml_tensor *a = op->src[0], *b = op->src[1];
+    if (b->type != GGML_TYPE_F32 || a->type == GGML_TYPE_BF16) return false;
+    return a->type == GGML_TYPE_F32 || (a->ne[2] == b->ne[2] && a->ne[3] == b->ne[3]);
+}
+
 static bool claim_copy(const struct ggml_tensor *op) {
     const struct ggml_tensor *src = op->src[0];
     if (is_float(op) && is_float(src)) return true;
     if (!is_packed(op) || !is_packed(src)) return false;
     if (src->type == op->type) return op->type == GGML_TYPE_I32 || ggml_is_quantized(op->type);
-    return op->op == GGML_OP_CPY && ((op->type == GGML_TYPE_F32 && ggml_is_quantized(src->type)) ||
-                                     (src->type == GGML_TYPE_F32 && ggml_is_quantized(op->type)));
+    return op->op == GGML_OP_CPY &&
+           ((op->type == GGML_TYPE_F32 && ggml_is_quantized(src->type)) ||
+            (src->type == GGML_TYPE_F32 && ggml_is_quantized(op->type) && is_rounded_to(op->type)));
+}
+
+static bool claim_turning(const struct ggml_tensor *op) {
+    return op->op_params[1] > 0;
 }
 
 static bool claim_rows(const struct ggml_tensor *op) {
@@ -86,16 +114,52 @@ static bool claim_kind(const struct ggml_tensor *op) {
     return (kind != GGML_GLU_OP_SWIGLU_OAI && kind != GGML_GLU_OP_SWIGLU_CLAMP) || claim_plain(op);
 }
 
+static bool claim_filled(const struct ggml_tensor *op) {
+    return claim_plain(op) && ggml_nelements(op->src[0]) > 0;
+}
+
+static bool claim_apart(const struct ggml_tensor *op) {
+    return !op->view_src || is_packed(op);
+}
+
 // The rules by operation; NULL: what is said holds.
 typedef bool (*rule_t)(const struct ggml_tensor *op);
-static const rule_t rules[FOREIGN_OPS] = {
+static const rule_t loose_rules[FOREIGN_OPS] = {
     [GGML_OP_UNARY] = claim_kind,
     [GGML_OP_GLU] = claim_kind,
 #define CLAIM_ROW(name, rule) [GGML_OP_##name] = claim_##rule,
 #include "claim_list.inl"
 };
+static const rule_t vulkan_rules[FOREIGN_OPS] = {
+#define VULKAN_ROW(name, rule) [GGML_OP_##name] = claim_##rule,
+#include "claim_list.inl"
+};
+
+static const bool vulkan_aligned[FOREIGN_OPS] = {
+#define ALIGNED_ROW(name) [GGML_OP_##name] = true,
+#include "claim_list.inl"
+};
+
+// Also before there is memory for it, by its place in what it is a view of.
+static bool is_aligned(const struct ggml_tensor *tensor, size_t alignment) {
+    const uintptr_t place = tensor->data ? (uintptr_t)tensor->data : tensor->view_offs;
+    return place % alignment == 0;
+}
+
+static bool are_aligned(const struct foreign_device *device, const struct ggml_tensor *op) {
+    ggml_backend_dev_t offered = (ggml_backend_dev_t)(uintptr_t)&device->device;
+    ggml_backend_buffer_type_t buft = offered->table->get_buffer_type(offered);
+    const size_t alignment = buft ? buft->table->get_alignment(buft) : 1;
+    if (!is_aligned(op, alignment)) return false;
+    for (int i = 0; i < GGML_MAX_SRC; ++i) {
+        if (op->src[i] && !is_aligned(op->src[i], alignment)) return false;
+    }
+    return true;
+}
 
 bool foreign_claim_holds(const struct foreign_device *device, const struct ggml_tensor *op) {
-    const rule_t rule = rules[op->op];
-    return !rule || (!device->is_ggml_cpu && rule != claim_copy) || rule(op);
+    const rule_t loose = loose_rules[op->op], vulkan = vulkan_rules[op->op];
+    if (loose && (device->is_loose || loose == claim_copy) && !loose(op)) return false;
+    if (!device->is_vulkan) return true;
+    return (!vulkan || vulkan(op)) && (!vulkan_aligned[op->op] || are_aligned(device, op));
 }

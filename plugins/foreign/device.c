@@ -232,14 +232,15 @@ static const struct ggml_device_table device_table = {
 void foreign_device_init(struct foreign_device *out_device, struct foreign_binary *binary,
                          void *theirs, ggml_backend_reg_t reg) {
     typedef const char *(*entry_t)(void *);
+    const char *name = FOREIGN_ENTRY(binary, theirs, device_get_name, entry_t)(theirs);
     out_device->device.table = &device_table;
     out_device->device.reg = reg;
     out_device->binary = binary;
     out_device->theirs = theirs;
-    out_device->is_ggml_cpu =
-        strcmp(FOREIGN_ENTRY(binary, theirs, device_get_name, entry_t)(theirs), "CPU") == 0;
-    snprintf(out_device->name, sizeof(out_device->name), "foreign-%s",
-             FOREIGN_ENTRY(binary, theirs, device_get_name, entry_t)(theirs));
+    // Servers claim everything, whatever is behind them: by default that is ggml's CPU backend.
+    out_device->is_loose = strcmp(name, "CPU") == 0 || strncmp(name, "RPC", 3) == 0;
+    out_device->is_vulkan = strncmp(name, "Vulkan", strlen("Vulkan")) == 0;
+    snprintf(out_device->name, sizeof(out_device->name), "foreign-%s", name);
     snprintf(out_device->description, sizeof(out_device->description), "%s (foreign: %s, %s)",
              FOREIGN_ENTRY(binary, theirs, device_get_description, entry_t)(theirs), binary->path,
              binary->layout->text);

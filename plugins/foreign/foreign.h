@@ -27,9 +27,10 @@ struct foreign_buft {
 
 struct foreign_device {
     struct ggml_backend_device device;
+    struct foreign_device *next;
     struct foreign_binary *binary;
     void *theirs;
-    bool is_ggml_cpu; // whose claims are not taken as they are
+    bool is_loose, is_vulkan; // their claims are not taken as they are (claim_list.inl)
     char name[FOREIGN_NAME_SIZE];
     char description[FOREIGN_TEXT_SIZE];
     ggml_backend_buffer_type_t extra[FOREIGN_MAX_EXTRA + 1]; // ends with NULL
@@ -134,9 +135,6 @@ bool foreign_claim_holds(const struct foreign_device *device, const struct ggml_
 // The device of the binary's, or NULL while it is not offered. [any-thread]
 ggml_backend_dev_t foreign_device_of(const void *theirs);
 
-// Offers all devices of a registration of the binary (its own, or one made later); the object stays
-// for good and is the same each time. NULL on failure. [any-thread]
-ggml_backend_reg_t foreign_reg_of(struct foreign_binary *binary, void *theirs);
 // The plugin's own registration: the devices of all files that the environment names. [init]
 ggml_backend_reg_t foreign_reg_all(void);
 
