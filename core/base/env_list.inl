@@ -19,6 +19,9 @@ GGML_ENV_ROW(GGML_FOREIGN_PATH, "none",
              "List of absolute paths, separated by ':', of binaries of ggml's own backends, or of folders "
              "of them, whose devices the plugin foreign offers; docs/foreign.md has the rest. none: it "
              "offers only to open some later.")
+GGML_ENV_ROW(GGML_FOREIGN_RPC, "none",
+             "List of servers host:port, separated by ',', of ggml's RPC backend, whose devices the plugin "
+             "foreign offers; GGML_FOREIGN_PATH names the libggml-rpc.so for it.")
 GGML_ENV_ROW(GGML_ALLOW_UNSAFE_PLUGINS, "0",
              "1: plugins are loaded although somebody else could have changed the file or a directory "
              "of its path; docs/security.md says when that is.")

@@ -101,6 +101,10 @@ static const char *missing_reg_entry(const struct ggml_backend_reg *reg) {
     return NULL;
 }
 
+bool plugin_reg_usable(ggml_backend_reg_t reg) {
+    return !missing_reg_entry(reg);
+}
+
 // A copy of a name that the plugin answers, or NULL with the reason.
 static const char *copy_name(struct host_plugin *plugin, const char *name, const char *of,
                              enum ggml_host_status *out_status) {

@@ -61,6 +61,8 @@ enum ggml_host_status plugin_adopt_table(struct host_plugin *plugin,
 // The same for a backend, or a single device, that the application registers. [init]
 enum ggml_host_status plugin_adopt_reg(struct host_plugin *plugin, ggml_backend_reg_t reg);
 enum ggml_host_status plugin_adopt_device(struct host_plugin *plugin, ggml_backend_dev_t device);
+// Whether its table has what a backend must have. [any-thread]
+bool plugin_reg_usable(ggml_backend_reg_t reg);
 // The list with the devices that its backend has gained in *out_list, for plugin_set_devices();
 // NULL if there are none. What it had stays. A device that is no good is left out: the status and
 // message are then those of the last of them. [init]

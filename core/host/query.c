@@ -55,6 +55,17 @@ ggml_backend_reg_t ggml_backend_reg_get(size_t index) {
     return reg;
 }
 
+// Of a plugin that stands for several backends.
+static ggml_backend_reg_t ask_for_name(ggml_backend_reg_t reg, const char *name) {
+    union {
+        void *address;
+        ggml_backend_reg_t (*find)(const char *name);
+    } function = {NULL};
+    if (reg->table->get_proc_address)
+        function.address = reg->table->get_proc_address(reg, "ggml_backend_reg_by_name");
+    return function.address ? function.find(name) : NULL;
+}
+
 ggml_backend_reg_t ggml_backend_reg_by_name(const char *name) {
     unsigned section;
     ggml_backend_reg_t reg = NULL;
@@ -63,6 +74,8 @@ ggml_backend_reg_t ggml_backend_reg_by_name(const char *name) {
     for (size_t i = 0; i < snapshot->n_regs && !reg; ++i) {
         if (ascii_equal(snapshot->regs[i]->reg_name, name)) reg = snapshot->regs[i]->reg;
     }
+    for (size_t i = 0; i < snapshot->n_regs && !reg; ++i)
+        reg = ask_for_name(snapshot->regs[i]->reg, name);
     snapshot_leave(section);
     return reg;
 }

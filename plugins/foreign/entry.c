@@ -18,5 +18,6 @@ void foreign_unlock(struct foreign_binary *binary) {
     pthread_mutex_unlock(&binary->lock);
 }
 
-GGML_PLUGIN_NOTE("foreign", "", PLUGIN_VERSION, -100, 0, GGML_PLUGIN_FLAG_NO_UNLOAD)
+GGML_PLUGIN_NOTE("foreign", "", PLUGIN_VERSION, -100, 0,
+                 GGML_PLUGIN_FLAG_NO_UNLOAD | GGML_PLUGIN_FLAG_DYNAMIC_DEVICES)
 GGML_PLUGIN_ENTRY(foreign_reg_all, NULL, NULL, NULL)

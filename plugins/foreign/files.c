@@ -90,7 +90,7 @@ static int try_file(const char *path, char *out_message) {
     }
     if (!may_be_mapped(path, out_message)) return 0;
     if (!foreign_base_find(path, base, out_message) || !may_be_mapped(base, out_message)) return 0;
-    return foreign_trial(path, out_message);
+    return foreign_trial(path, NULL, out_message);
 }
 
 struct foreign_binary *foreign_file_open(const char *path, char out_message[FOREIGN_MESSAGE_SIZE]) {

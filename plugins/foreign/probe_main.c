@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// ggml-foreign-probe FILE: opens a binary and asks its devices what the plugin is going to ask, in
-// a process of its own. Whatever it does to that process is told by how far the lines on stdout go.
+// ggml-foreign-probe FILE [SERVER]: opens a binary, adds a server to it and asks the devices what
+// the plugin is going to ask, in a process of its own. Whatever it does to that process is told by
+// how far the lines on stdout go.
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdio.h>
@@ -47,10 +48,25 @@ static void ask_device(const struct foreign_binary *binary, void *device) {
     if (stream) ENTRY(stream, stream_free, free_t)(stream);
 }
 
+static void ask_devices(const struct foreign_binary *binary, void *reg) {
+    typedef size_t (*count_t)(void *);
+    typedef void *(*get_t)(void *, size_t);
+    at("listing", "devices");
+    const size_t count = ENTRY(reg, reg_get_device_count, count_t)(reg);
+    for (size_t i = 0; i < count; ++i)
+        ask_device(binary, ENTRY(reg, reg_get_device, get_t)(reg, i));
+}
+
+static void refuse(const char *message) {
+    fprintf(answers, "refused %s\n", message);
+    fflush(answers);
+    _exit(0);
+}
+
 int main(int argc, char **argv) {
     char message[FOREIGN_MESSAGE_SIZE];
     const struct rlimit no_core = {0, 0};
-    if (argc != 2) {
+    if (argc != 2 && argc != 3) {
         fputs("ggml-foreign-probe is started by the plugin ggml-foreign to try out a file\n",
               stderr);
         return 64;
@@ -63,17 +79,17 @@ int main(int argc, char **argv) {
     if (!answers || dup2(STDERR_FILENO, STDOUT_FILENO) < 0) return 65;
     at("opening", "the file");
     const struct foreign_binary *binary = foreign_binary_open(argv[1], message);
-    if (!binary) {
-        fprintf(answers, "refused %s\n", message);
-        fflush(answers);
-        _exit(0);
+    if (!binary) refuse(message);
+    if (argc == 3) {
+        typedef void *(*add_t)(const char *);
+        const add_t add = (add_t)foreign_binary_proc(binary, "ggml_backend_rpc_add_server");
+        at("connecting to", argv[2]);
+        void *reg = add ? add(argv[2]) : NULL;
+        if (!reg) refuse("no such server");
+        ask_devices(binary, reg);
+    } else {
+        ask_devices(binary, binary->reg);
     }
-    typedef size_t (*count_t)(void *);
-    typedef void *(*get_t)(void *, size_t);
-    at("listing", "devices");
-    const size_t count = ENTRY(binary->reg, reg_get_device_count, count_t)(binary->reg);
-    for (size_t i = 0; i < count; ++i)
-        ask_device(binary, ENTRY(binary->reg, reg_get_device, get_t)(binary->reg, i));
     fprintf(answers, "score %d\n", binary->score);
     fflush(answers);
     _exit(0);

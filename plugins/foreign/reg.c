@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
-// What is registered: the devices of every binary that the environment names under one backend
-// "foreign", and those of a binary that the application opens, or a server that it adds, under the
-// names that they have.
+// What is registered: the devices of every binary that the environment names, and of the servers
+// that are added to them, under one backend "foreign"; those of a binary that the application opens
+// under the name that it has. A binary or server that is part of "foreign" has a backend with the
+// same devices besides, for who looks for it by name.
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
+#include <strings.h>
 
 #include "files.h"
 #include "foreign.h"
+#include "trial.h"
 
 enum { MAX_DEVICES = 256, MAX_FILES = 64 };
 
@@ -17,7 +20,7 @@ struct foreign_reg {
     struct foreign_binary *binary;
     void *theirs;
     size_t n_devices;
-    struct foreign_device *devices;
+    struct foreign_device *devices[];
 };
 
 // The files of the environment, of which the same list is tried once.
@@ -25,8 +28,6 @@ struct opened {
     char *list;
     struct foreign_binary *binaries[MAX_FILES];
     size_t n_binaries;
-    struct foreign_device *devices[MAX_DEVICES];
-    size_t n_devices;
     struct ggml_backend_feature features[MAX_FILES + 1]; // ends with NULLs
     size_t n_features;
     char first_refusal[FOREIGN_MESSAGE_SIZE];
@@ -34,24 +35,24 @@ struct opened {
 
 static pthread_mutex_t regs_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct foreign_reg *regs;
+static struct foreign_device *made; // each has one for good: buffer types point to it
 static struct opened opened;
-static struct foreign_device *made[MAX_DEVICES]; // for it, by this list or an earlier one
-static size_t n_made;
+static struct foreign_device *all_devices[MAX_DEVICES]; // grows while it is read
+static atomic_size_t n_all_devices;
 static struct ggml_backend_reg all;
 
+static struct foreign_device *find_device(const void *theirs) {
+    struct foreign_device *device = made;
+    while (device && device->theirs != theirs)
+        device = device->next;
+    return device;
+}
+
 ggml_backend_dev_t foreign_device_of(const void *theirs) {
-    for (size_t i = 0; theirs && i < n_made; ++i) {
-        if (made[i]->theirs == theirs) return &made[i]->device;
-    }
-    ggml_backend_dev_t found = NULL;
     pthread_mutex_lock(&regs_lock);
-    for (struct foreign_reg *reg = regs; theirs && reg && !found; reg = reg->next) {
-        for (size_t i = 0; i < reg->n_devices; ++i) {
-            if (reg->devices[i].theirs == theirs) found = &reg->devices[i].device;
-        }
-    }
+    struct foreign_device *found = theirs ? find_device(theirs) : NULL;
     pthread_mutex_unlock(&regs_lock);
-    return found;
+    return found ? &found->device : NULL;
 }
 
 static size_t count_of(const struct foreign_binary *binary, void *theirs) {
@@ -108,29 +109,82 @@ static struct ggml_backend_feature *get_features(ggml_backend_reg_t reg) {
     return get ? get(own->theirs) : NULL;
 }
 
-// Servers of ggml-rpc: their devices are offered under a registration of their own.
-static ggml_backend_reg_t rpc_add_server(const char *endpoint) {
-    typedef void *(*add_t)(const char *);
-    for (size_t i = 0; i < opened.n_binaries; ++i) {
-        struct foreign_binary *binary = opened.binaries[i];
-        const add_t add = (add_t)foreign_binary_proc(binary, "ggml_backend_rpc_add_server");
-        if (!add) continue;
-        foreign_lock(binary);
-        void *theirs = add(endpoint);
-        foreign_unlock(binary);
-        if (theirs) return foreign_reg_of(binary, theirs);
-        foreign_fail(GGML_HOST_NO_DEVICE, "%s: no server answers at %s", binary->path, endpoint);
+typedef void *(*add_server_t)(const char *endpoint);
+
+static add_server_t adds_servers(const struct foreign_binary *binary) {
+    return (add_server_t)foreign_binary_proc(binary, "ggml_backend_rpc_add_server");
+}
+
+// The first that the environment names, or else that the application opened.
+static struct foreign_binary *find_rpc(void) {
+    struct foreign_binary *found = NULL;
+    for (size_t i = 0; i < opened.n_binaries && !found; ++i) {
+        if (adds_servers(opened.binaries[i])) found = opened.binaries[i];
+    }
+    pthread_mutex_lock(&regs_lock);
+    for (struct foreign_reg *reg = regs; reg && !found; reg = reg->next) {
+        if (adds_servers(reg->binary)) found = reg->binary;
+    }
+    pthread_mutex_unlock(&regs_lock);
+    return found;
+}
+
+static struct foreign_reg *reg_of(struct foreign_binary *binary, void *theirs,
+                                  ggml_backend_reg_t owner);
+static bool add_to_all(struct foreign_device *device);
+
+// ggml-rpc ends the process over a server that it can't reach or understand: a helper tries it.
+static struct foreign_reg *add_server(const char *endpoint,
+                                      char out_message[FOREIGN_MESSAGE_SIZE]) {
+    struct foreign_binary *binary = find_rpc();
+    out_message[0] = '\0';
+    if (!binary) {
+        foreign_say(out_message, "none of the files in GGML_FOREIGN_PATH knows servers");
         return NULL;
     }
-    foreign_fail(GGML_HOST_UNSUPPORTED, "none of the files in GGML_FOREIGN_PATH knows servers");
-    return NULL;
+    if (foreign_trial(binary->path, endpoint, out_message) <= 0) return NULL;
+    foreign_lock(binary);
+    void *theirs = adds_servers(binary)(endpoint);
+    foreign_unlock(binary);
+    struct foreign_reg *reg = theirs ? reg_of(binary, theirs, &all) : NULL;
+    if (!reg) foreign_say(out_message, "%s: no server at %s", binary->path, endpoint);
+    for (size_t i = 0; reg && i < reg->n_devices; ++i)
+        add_to_all(reg->devices[i]);
+    return reg;
+}
+
+static ggml_backend_reg_t rpc_add_server(const char *endpoint) {
+    const struct ggml_host_table *host = ggml_sdk_host();
+    char message[FOREIGN_MESSAGE_SIZE];
+    struct foreign_reg *reg = add_server(endpoint, message);
+    if (!reg) {
+        foreign_fail(GGML_HOST_NO_DEVICE, "%s", message);
+        return NULL;
+    }
+    const struct ggml_extension_registry *registry =
+        host->get_extension(host, GGML_EXTENSION_REGISTRY, GGML_EXTENSION_REGISTRY_REVISION);
+    if (registry) registry->devices_changed(host);
+    return &reg->reg;
 }
 
 static ggml_backend_reg_t foreign_load(const char *path) {
     char message[FOREIGN_MESSAGE_SIZE];
     struct foreign_binary *binary = foreign_file_open(path, message);
-    if (binary) return foreign_reg_of(binary, binary->reg);
+    struct foreign_reg *reg = binary ? reg_of(binary, binary->reg, NULL) : NULL;
+    if (reg) return &reg->reg;
     foreign_fail(GGML_HOST_INIT_FAILED, "%s", message);
+    return NULL;
+}
+
+static const char *reg_name(ggml_backend_reg_t reg);
+
+// "RPC", as programs look for it.
+static ggml_backend_reg_t find_by_name(const char *name) {
+    for (size_t i = 0; i < opened.n_binaries; ++i) {
+        struct foreign_binary *binary = opened.binaries[i];
+        struct foreign_reg *reg = reg_of(binary, binary->reg, &all);
+        if (reg && strcasecmp(reg_name(&reg->reg), name) == 0) return &reg->reg;
+    }
     return NULL;
 }
 
@@ -151,6 +205,7 @@ static void *reg_proc_address(ggml_backend_reg_t reg, const char *name) {
         {"ggml_backend_get_features", (foreign_fn)get_features},
         {"ggml_backend_rpc_add_server", (foreign_fn)rpc_add_server},
         {"ggml_backend_foreign_load", (foreign_fn)foreign_load},
+        {"ggml_backend_reg_by_name", (foreign_fn)find_by_name},
     };
     (void)reg;
     for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); ++i) {
@@ -172,7 +227,7 @@ static size_t reg_device_count(ggml_backend_reg_t reg) {
 }
 
 static ggml_backend_dev_t reg_device(ggml_backend_reg_t reg, size_t index) {
-    return &((const struct foreign_reg *)reg)->devices[index].device;
+    return &((const struct foreign_reg *)reg)->devices[index]->device;
 }
 
 static const struct ggml_backend_table reg_table = {
@@ -183,13 +238,30 @@ static const struct ggml_backend_table reg_table = {
     .get_proc_address = reg_proc_address,
 };
 
-static struct foreign_reg *reg_new(struct foreign_binary *binary, void *theirs) {
-    struct foreign_reg *own = calloc(1, sizeof(*own));
+// The one for a device of a binary; `owner` is its backend if it is new. regs_lock is held.
+static struct foreign_device *make_device(struct foreign_binary *binary, void *theirs,
+                                          ggml_backend_reg_t owner) {
+    struct foreign_device *device = find_device(theirs);
+    if (device || !(device = calloc(1, sizeof(*device)))) return device;
+    foreign_device_init(device, binary, theirs, owner);
+    device->next = made;
+    return made = device;
+}
+
+static struct foreign_reg *reg_new(struct foreign_binary *binary, void *theirs,
+                                   ggml_backend_reg_t owner) {
     const size_t count = count_of(binary, theirs);
-    struct foreign_device *devices = calloc(count + 1, sizeof(*devices));
-    if (!own || !devices) {
+    struct foreign_reg *own =
+        count <= MAX_DEVICES ? calloc(1, sizeof(*own) + count * sizeof(own->devices[0])) : NULL;
+    for (; own && own->n_devices < count; ++own->n_devices) {
+        struct foreign_device *device = make_device(
+            binary, device_of(binary, theirs, own->n_devices), owner ? owner : &own->reg);
+        own->devices[own->n_devices] = device;
+        if (device) continue;
         free(own);
-        free(devices);
+        own = NULL;
+    }
+    if (!own) {
         foreign_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for %zu devices of %s", count,
                      binary->path);
         return NULL;
@@ -197,24 +269,22 @@ static struct foreign_reg *reg_new(struct foreign_binary *binary, void *theirs) 
     own->reg.table = &reg_table;
     own->binary = binary;
     own->theirs = theirs;
-    own->devices = devices;
-    own->n_devices = count;
-    for (size_t i = 0; i < count; ++i)
-        foreign_device_init(&devices[i], binary, device_of(binary, theirs, i), &own->reg);
     return own;
 }
 
-ggml_backend_reg_t foreign_reg_of(struct foreign_binary *binary, void *theirs) {
+// The same object each time. NULL on failure.
+static struct foreign_reg *reg_of(struct foreign_binary *binary, void *theirs,
+                                  ggml_backend_reg_t owner) {
     pthread_mutex_lock(&regs_lock);
     struct foreign_reg *own = regs;
     while (own && own->theirs != theirs)
         own = own->next;
-    if (!own && (own = reg_new(binary, theirs)) != NULL) {
+    if (!own && (own = reg_new(binary, theirs, owner)) != NULL) {
         own->next = regs;
         regs = own;
     }
     pthread_mutex_unlock(&regs_lock);
-    return own ? &own->reg : NULL;
+    return own;
 }
 
 // --- all files of the environment ----------------------------------------------------------------
@@ -226,12 +296,12 @@ static const char *all_name(ggml_backend_reg_t reg) {
 
 static size_t all_count(ggml_backend_reg_t reg) {
     (void)reg;
-    return opened.n_devices;
+    return atomic_load(&n_all_devices);
 }
 
 static ggml_backend_dev_t all_device(ggml_backend_reg_t reg, size_t index) {
     (void)reg;
-    return &opened.devices[index]->device;
+    return &all_devices[index]->device;
 }
 
 // Two binaries may have a "CPU" each.
@@ -239,8 +309,8 @@ static void make_name_unique(struct foreign_device *device) {
     const size_t length = strlen(device->name);
     for (int number = 2;; ++number) {
         bool taken = false;
-        for (size_t i = 0; i < opened.n_devices; ++i)
-            taken |= strcmp(opened.devices[i]->name, device->name) == 0;
+        for (size_t i = 0; i < atomic_load(&n_all_devices); ++i)
+            taken |= strcmp(all_devices[i]->name, device->name) == 0;
         if (!taken || length + 8 >= sizeof(device->name)) return;
         snprintf(device->name + length, sizeof(device->name) - length, "-%d", number);
     }
@@ -253,24 +323,43 @@ static void add_feature(const char *path, const char *text) {
     opened.n_features += feature->name && feature->value;
 }
 
-// Buffer types point to their devices, so that these stay the same.
-static struct foreign_device *make_device(struct foreign_binary *binary, void *theirs) {
-    for (size_t i = 0; i < n_made; ++i) {
-        if (made[i]->theirs == theirs) return made[i];
+// false if there is no room for it. One that the application opened first stays with its backend.
+static bool add_to_all(struct foreign_device *device) {
+    pthread_mutex_lock(&regs_lock);
+    const size_t count = atomic_load(&n_all_devices);
+    bool known = device->device.reg != &all;
+    for (size_t i = 0; i < count && !known; ++i)
+        known = all_devices[i] == device;
+    if (!known && count < MAX_DEVICES) {
+        make_name_unique(device);
+        all_devices[count] = device;
+        atomic_store(&n_all_devices, count + 1);
     }
-    struct foreign_device *device = n_made < MAX_DEVICES ? calloc(1, sizeof(*device)) : NULL;
-    if (!device) return NULL;
-    foreign_device_init(device, binary, theirs, &all);
-    return made[n_made++] = device;
+    pthread_mutex_unlock(&regs_lock);
+    return known || count < MAX_DEVICES;
 }
 
 static void add_devices(struct foreign_binary *binary) {
-    const size_t count = count_of(binary, binary->reg);
-    for (size_t i = 0; i < count && opened.n_devices < MAX_DEVICES; ++i) {
-        struct foreign_device *device = make_device(binary, device_of(binary, binary->reg, i));
-        if (!device) return;
-        make_name_unique(device);
-        opened.devices[opened.n_devices++] = device;
+    const struct foreign_reg *reg = reg_of(binary, binary->reg, &all);
+    for (size_t i = 0; reg && i < reg->n_devices; ++i) {
+        if (!add_to_all(reg->devices[i])) return;
+    }
+}
+
+// Servers that the environment names, separated by commas.
+static void add_servers(const char *list) {
+    while (*list) {
+        char endpoint[256], message[FOREIGN_MESSAGE_SIZE];
+        const size_t length = strcspn(list, ",");
+        snprintf(endpoint, sizeof(endpoint), "%.*s", (int)length, list);
+        list += length + (list[length] == ',');
+        if (length == 0) continue;
+        const bool added = length < sizeof(endpoint) && add_server(endpoint, message);
+        if (length >= sizeof(endpoint)) foreign_say(message, "its name is too long");
+        if (!added) {
+            GGML_LOG_WARN("foreign: server %s: %s\n", endpoint, message);
+            add_feature(endpoint, message);
+        }
     }
 }
 
@@ -299,14 +388,17 @@ static void note_file(const char *path, struct foreign_binary *binary, const cha
 ggml_backend_reg_t foreign_reg_all(void) {
     const struct ggml_host_table *host = ggml_sdk_host();
     const char *list = host->get_config(host, "GGML_FOREIGN_PATH");
+    const char *servers = host->get_config(host, "GGML_FOREIGN_RPC");
     if (!list) {
         foreign_fail(GGML_HOST_NO_DEVICE, "GGML_FOREIGN_PATH names no binaries of ggml to load");
         return NULL;
     }
     if (!opened.list || strcmp(opened.list, list) != 0) {
         memset(&opened, 0, sizeof(opened));
+        atomic_store(&n_all_devices, 0);
         opened.list = strdup(list);
         if (strcmp(list, "none") != 0) foreign_files_open(list, note_file, NULL);
+        if (servers) add_servers(servers);
     }
     if (opened.n_binaries == 0 && opened.first_refusal[0]) {
         foreign_fail(GGML_HOST_NO_DEVICE, "%s", opened.first_refusal);

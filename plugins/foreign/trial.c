@@ -51,12 +51,14 @@ static char **environment(void) {
 }
 
 // In a session of its own, so that what the binary starts goes with it, and it has no terminal.
-static bool spawn(struct trial *trial, const char *helper, const char *path, char *out_message) {
+static bool spawn(struct trial *trial, const char *helper, const char *path, const char *server,
+                  char *out_message) {
     int ends[2];
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     sigset_t none, all;
-    char *const arguments[] = {(char *)(uintptr_t)helper, (char *)(uintptr_t)path, NULL};
+    char *const arguments[] = {(char *)(uintptr_t)helper, (char *)(uintptr_t)path,
+                               (char *)(uintptr_t)server, NULL};
     if (pipe2(ends, O_CLOEXEC) != 0) {
         foreign_say(out_message, "no pipe to a helper: %s", strerror(errno));
         return false;
@@ -160,12 +162,12 @@ static bool end(const struct trial *trial, long deadline) {
     return by_itself;
 }
 
-int foreign_trial(const char *path, char out_message[FOREIGN_MESSAGE_SIZE]) {
+int foreign_trial(const char *path, const char *server, char out_message[FOREIGN_MESSAGE_SIZE]) {
     struct trial trial = {.answers = -1};
     char helper[PATH_MAX];
     int status = 0;
     if (!find_helper(helper, sizeof(helper), out_message)) return 0;
-    if (!spawn(&trial, helper, path, out_message)) return 0;
+    if (!spawn(&trial, helper, path, server, out_message)) return 0;
     const long deadline = milliseconds() + FOREIGN_TRIAL_SECONDS * 1000L;
     bool in_time = listen_to(&trial, deadline);
     close(trial.answers);

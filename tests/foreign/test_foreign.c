@@ -265,6 +265,75 @@ static void test_version_2(void **state) {
     check_device(FOREIGN_FOLDER "/v2/libggml-tiny.so", "interface 2");
 }
 
+static ggml_backend_reg_t add_server(const char *endpoint) {
+    union {
+        void *address;
+        ggml_backend_reg_t (*add)(const char *endpoint);
+    } function = {ggml_backend_reg_get_proc_address(ggml_backend_reg_by_name("Tiny"),
+                                                    "ggml_backend_rpc_add_server")};
+    assert_non_null(function.address);
+    return function.add(endpoint);
+}
+
+static void check_sums_on(const char *name) {
+    struct sums s;
+    ggml_backend_dev_t device = ggml_backend_dev_by_name(name);
+    assert_non_null(device);
+    ggml_backend_t stream = ggml_backend_dev_init(device, NULL);
+    assert_non_null(stream);
+    sums_new(&s, stream);
+    sums_check(&s, stream, 1);
+    sums_free(&s);
+    ggml_backend_free(stream);
+}
+
+static void test_servers_are_added(void **state) {
+    (void)state;
+    load(FOREIGN_FOLDER "/v3/libggml-tiny.so");
+    const size_t count = ggml_backend_dev_count();
+    // A binary that the environment names is found under its own name too, with the same devices.
+    ggml_backend_reg_t tiny = ggml_backend_reg_by_name("tiny");
+    assert_non_null(tiny);
+    assert_string_equal(ggml_backend_reg_name(tiny), "Tiny");
+    assert_ptr_equal(ggml_backend_reg_dev_get(tiny, 0), ggml_backend_dev_by_name("foreign-Tiny0"));
+    assert_null(ggml_backend_reg_by_name("Tinier"));
+
+    assert_null(add_server("none"));
+    assert_null(add_server("dead")); // which would end this process
+    assert_non_null(strstr(ggml_last_error(), "signal 6"));
+    assert_non_null(strstr(ggml_last_error(), "connecting to dead"));
+    assert_int_equal(ggml_backend_dev_count(), count);
+
+    ggml_backend_reg_t far = add_server("far:1");
+    assert_non_null(far);
+    assert_string_equal(ggml_backend_reg_name(far), "Tiny[far]");
+    assert_int_equal(ggml_backend_dev_count(), count + 1);
+    assert_ptr_equal(ggml_backend_reg_dev_get(far, 0), ggml_backend_dev_by_name("foreign-Tiny1"));
+    // What programs written for ggml do then has nothing left to do.
+    ggml_backend_register(far);
+    assert_int_equal(ggml_backend_dev_count(), count + 1);
+    assert_ptr_equal(add_server("far:1"), far);
+    assert_int_equal(ggml_backend_dev_count(), count + 1);
+    check_sums_on("foreign-Tiny1");
+}
+
+static void test_servers_of_the_environment(void **state) {
+    (void)state;
+    setenv("GGML_FOREIGN_RPC", "dead,far:1", 1);
+    load(FOREIGN_FOLDER "/v2/libggml-tiny.so");
+    unsetenv("GGML_FOREIGN_RPC");
+    check_sums_on("foreign-Tiny0");
+    check_sums_on("foreign-Tiny1");
+    union {
+        void *address;
+        ggml_backend_get_features_t get;
+    } function = {ggml_backend_reg_get_proc_address(ggml_backend_reg_by_name("foreign"),
+                                                    "ggml_backend_get_features")};
+    const struct ggml_backend_feature *features = function.get(ggml_backend_reg_by_name("foreign"));
+    assert_string_equal(features[1].name, "dead");
+    assert_non_null(strstr(features[1].value, "signal 6"));
+}
+
 static void test_folder(void **state) {
     (void)state;
     const struct ggml_plugin_record *record = load(FOREIGN_FOLDER "/v3");
@@ -296,6 +365,8 @@ int main(void) {
         cmocka_unit_test(test_what_a_binary_started_ends_with_its_helper),
         cmocka_unit_test(test_a_helper_that_closed_its_end_is_not_waited_for),
         cmocka_unit_test(test_version_2),
+        cmocka_unit_test(test_servers_are_added),
+        cmocka_unit_test(test_servers_of_the_environment),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,7 +14,8 @@
 static struct old_device device;
 static struct old_buft type;
 static struct old_reg reg;
-static int mark; // what `extra` of its tensors points to
+static struct old_device far_device; // of a server
+static int mark;                     // what `extra` of its tensors points to
 
 // What tests ask for: how often graphs came with a number that had come before.
 static int n_known_graphs;
@@ -156,8 +157,7 @@ static struct old_stream *device_init(struct old_device *dev, const char *params
 // ----------------------------------------------------------------------------------------
 
 static const char *device_name(struct old_device *dev) {
-    (void)dev;
-    return "Tiny0";
+    return dev == &far_device ? "Tiny1" : "Tiny0";
 }
 
 static void device_memory(struct old_device *dev, size_t *free_bytes, size_t *total) {
@@ -226,6 +226,17 @@ static struct old_device *reg_device(struct old_reg *self, size_t index) {
     return &device;
 }
 
+static const char *far_name(struct old_reg *self) {
+    (void)self;
+    return "Tiny[far]";
+}
+
+static struct old_device *far_get(struct old_reg *self, size_t index) {
+    (void)self;
+    (void)index;
+    return &far_device;
+}
+
 static void set_n_threads(struct old_stream *stream, int n_threads) {
     stream->context = &n_known_graphs;
     n_known_graphs = n_threads;
@@ -239,13 +250,28 @@ static struct ggml_backend_feature *get_features(struct old_reg *self) {
     return features;
 }
 
+// Servers: "dead" ends the process, "none" is not there, every other has a device.
+static struct old_reg *add_server(const char *endpoint) {
+    static struct old_reg far;
+    if (strcmp(endpoint, "dead") == 0) abort();
+    if (strcmp(endpoint, "none") == 0) return NULL;
+    far_device = device;
+    far_device.reg = &far;
+    far = reg;
+    far.get_name = far_name;
+    far.get_device = far_get;
+    return &far;
+}
+
 static void *reg_proc_address(struct old_reg *self, const char *name) {
     void *address = NULL;
+    struct old_reg *(*add)(const char *) = add_server;
     void (*set)(struct old_stream *, int) = set_n_threads;
     struct ggml_backend_feature *(*get)(struct old_reg *) = get_features;
     (void)self;
     if (strcmp(name, "ggml_backend_set_n_threads") == 0) memcpy(&address, &set, sizeof(set));
     if (strcmp(name, "ggml_backend_get_features") == 0) memcpy(&address, &get, sizeof(get));
+    if (strcmp(name, "ggml_backend_rpc_add_server") == 0) memcpy(&address, &add, sizeof(add));
     return address;
 }
 

@@ -5,6 +5,7 @@ import sys
 
 import harness
 import rows_api  # noqa: F401 each adds its rows
+import rows_foreign  # noqa: F401
 import rows_ggml  # noqa: F401
 import rows_models  # noqa: F401
 import rows_quantize  # noqa: F401
