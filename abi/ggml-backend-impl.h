@@ -9,12 +9,13 @@
 //
 // Entries are called only through the host's wrappers, which have checked every argument: no entry
 // sees a NULL object, an offset out of bounds, or a size of 0 where none makes sense.
-// Backends that were written in C++ for ggml's own interface compile with ggml-port/ggml-backend-impl.h,
-// which adds ggml's members to the objects (GGML_PORT).
+// Backends that were written in C++ for ggml's own interface compile with
+// ggml-port/ggml-backend-impl.h, which adds ggml's members to the objects (GGML_PORT).
 #ifndef GGML_BACKEND_IMPL_H
 #define GGML_BACKEND_IMPL_H
 
 #include "ggml-backend.h"
+#include "ggml-graph.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -174,7 +175,7 @@ struct ggml_stream_table {
     // queued since the last answer, whichever thread it happened on, and then forgets it. [stream]
     int32_t (*synchronize)(ggml_backend_t stream);
     // (opt: unsupported) Plans: a graph prepared once, computed often. All three or none. [stream]
-    int32_t (*graph_plan_create)(ggml_backend_t stream, const struct ggml_cgraph *cgraph,
+    int32_t (*graph_plan_create)(ggml_backend_t stream, const struct ggml_graph *graph,
                                  ggml_backend_graph_plan_t *out_plan);
     void (*graph_plan_free)(ggml_backend_t stream, ggml_backend_graph_plan_t plan);
     int32_t (*graph_plan_compute)(ggml_backend_t stream, ggml_backend_graph_plan_t plan);
@@ -182,14 +183,15 @@ struct ggml_stream_table {
     // GGML_TENSOR_FLAG_COMPUTE; may return before completion. The application is told
     // GGML_STATUS_ALLOC_FAILED for OUT_OF_MEMORY, GGML_STATUS_ABORTED for ABORTED, and
     // GGML_STATUS_FAILED for everything else. [stream]
-    int32_t (*graph_compute)(ggml_backend_t stream, struct ggml_cgraph *cgraph);
+    int32_t (*graph_compute)(ggml_backend_t stream, const struct ggml_graph *graph);
     // (opt: unsupported) Marks what is queued now. [stream]
     int32_t (*event_record)(ggml_backend_t stream, ggml_backend_event_t event);
     // (opt: the host waits instead) Makes later work of this stream wait; does not block the host.
     // [stream]
     int32_t (*event_wait)(ggml_backend_t stream, ggml_backend_event_t event);
-    // (opt) May reorder the nodes of the graph for fusion and overlap. [stream]
-    int32_t (*graph_optimize)(ggml_backend_t stream, struct ggml_cgraph *cgraph);
+    // (opt) May reorder the nodes of the graph, in graph->nodes, for fusion and overlap; the rest
+    // of it stays as it is. [stream]
+    int32_t (*graph_optimize)(ggml_backend_t stream, struct ggml_graph *graph);
     void (*reserved[8])(void);
 };
 
@@ -312,9 +314,9 @@ GGML_API void ggml_backend_device_register(ggml_backend_dev_t device);
 
 // --- entry points of a backend that was written for ggml -----------------------------------------
 
-// The last line of its sources. Such a backend knows no shutdown: it stays mapped once it is loaded. Of variants that all leave
-// GGML_PLUGIN_PRIORITY and GGML_PLUGIN_CPU_FEATURES at 0 the first by name is used, whatever its
-// score above 0.
+// The last line of its sources. Such a backend knows no shutdown: it stays mapped once it is
+// loaded. Of variants that all leave GGML_PLUGIN_PRIORITY and GGML_PLUGIN_CPU_FEATURES at 0 the
+// first by name is used, whatever its score above 0.
 #ifdef GGML_BACKEND_DL
 #include "ggml-plugin.h"
 #define GGML_BACKEND_DL_IMPL(reg_fn)                                                               \

@@ -254,7 +254,7 @@ enum ggml_cgraph_eval_order {
     GGML_CGRAPH_EVAL_ORDER_COUNT
 };
 
-// Member order is part of the contract; it grows at the end, where old code leaves zeros.
+// As applications build it. Plugins are given a struct ggml_graph instead.
 struct ggml_cgraph {
     int size; // capacity of nodes and of leafs; 0: a view of another graph
     int n_nodes;
@@ -266,7 +266,7 @@ struct ggml_cgraph {
     int32_t *use_counts; // by slot of visited_hash_set
     struct ggml_hash_set visited_hash_set;
     enum ggml_cgraph_eval_order order;
-    uint64_t uid;      // equal and not 0: the same topology and tensors
+    uint64_t uid; // as of struct ggml_graph; whoever changes the graph or its nodes sets it to 0
     const char *error; // why it can't be computed (an error tensor, no room), or NULL
 };
 

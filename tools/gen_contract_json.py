@@ -92,7 +92,7 @@ def layout_number(sizes):
     values = [tensor["bytes"]] + [tensor["members"][member] for member in ("op_params", "data", "extra")]
     values += [sizes[name]["bytes"] for name in
                ("ggml_backend_buffer_type", "ggml_backend_buffer", "ggml_backend", "ggml_backend_device",
-                "ggml_backend_reg", "ggml_stream_table", "ggml_host_table", "ggml_plugin_table", "ggml_backend_dev_props", "ggml_cgraph")]
+                "ggml_backend_reg", "ggml_stream_table", "ggml_host_table", "ggml_plugin_table", "ggml_backend_dev_props", "ggml_graph")]
     number = 14695981039346656037
     for value in values:
         number = ((number ^ value) * 1099511628211) % 2**64

@@ -9,8 +9,8 @@
 //   3  GGML_BACKEND_API_VERSION 3, of ggml 0.27
 //
 // How it works: each of ggml's objects is one of the contract, with ggml's members after it and a
-// table of its own that calls them. An entry that ggml's interface gives no status succeeds: sources
-// for ggml abort, or say nothing. Not carried over: graph_plan_update, alloc_buffer_n,
+// table of its own that calls them. An entry that ggml's interface gives no status succeeds:
+// sources for ggml abort, or say nothing. Not carried over: graph_plan_update, alloc_buffer_n,
 // get_alloc_size_n, and graph_optimize of version 3.
 #ifndef GGML_PORT_BACKEND_IMPL_H
 #define GGML_PORT_BACKEND_IMPL_H
@@ -24,6 +24,8 @@
 
 #include <new>
 
+#include "../ggml-graph.h"
+#include "../ggml-impl.h"
 #include "ggml-backend.h"
 
 #ifndef GGML_PORT_API_VERSION
@@ -147,6 +149,71 @@ struct ggml_backend_reg_i {
     void *(*get_proc_address)(ggml_backend_reg_t reg, const char *name);
 };
 
+// --- ggml's graph --------------------------------------------------------------------------------
+
+// A graph as ggml's entries take it, with memory that is used again for the next one.
+class ggml_port_graph {
+  public:
+    ggml_port_graph() : theirs(), memory(nullptr), bytes(0) {
+    }
+    ~ggml_port_graph() {
+        ggml_aligned_free(memory, bytes);
+    }
+    ggml_port_graph(const ggml_port_graph &) = delete;
+    ggml_port_graph &operator=(const ggml_port_graph &) = delete;
+
+    // Their graph, with nodes that are those of `from` or, if it is to stay, a list of its own.
+    // NULL when memory runs out.
+    struct ggml_cgraph *make(const struct ggml_graph *from, bool stays) {
+        const size_t n = (size_t)from->n_nodes;
+        if (memory && from->uid != 0 && from->uid == theirs.uid &&
+            from->n_nodes == theirs.n_nodes) {
+            theirs.nodes = from->nodes;
+            return &theirs;
+        }
+        if (!reserve(n)) return nullptr;
+        theirs.n_nodes = from->n_nodes;
+        theirs.uid = from->uid;
+        theirs.nodes = from->nodes;
+        if (stays && n > 0) {
+            memcpy(list(), from->nodes, n * sizeof(from->nodes[0]));
+            theirs.nodes = list();
+        }
+        struct ggml_hash_set *set = &theirs.visited_hash_set;
+        memset(set->used, 0, ggml_bitset_size(set->size) * sizeof(set->used[0]));
+        for (size_t i = 0; i < n; ++i)
+            theirs.use_counts[ggml_hash_find_or_insert(set, from->nodes[i])] = from->use_counts[i];
+        return &theirs;
+    }
+
+  private:
+    struct ggml_cgraph theirs;
+    void *memory; // the keys of the set, the list of nodes, the counts, the bits of the set
+    size_t bytes;
+
+    struct ggml_tensor **list() {
+        return theirs.visited_hash_set.keys + theirs.visited_hash_set.size;
+    }
+
+    bool reserve(size_t n) {
+        const size_t slots = ggml_hash_size(2 * n + 1);
+        const size_t needed = (slots + n) * sizeof(struct ggml_tensor *) + slots * sizeof(int32_t) +
+                              ggml_bitset_size(slots) * sizeof(ggml_bitset_t);
+        if (needed > bytes) {
+            ggml_aligned_free(memory, bytes);
+            memory = ggml_aligned_malloc(needed);
+            bytes = memory ? needed : 0;
+        }
+        if (!memory) return false;
+        theirs = ggml_cgraph();
+        theirs.visited_hash_set.size = slots;
+        theirs.visited_hash_set.keys = static_cast<struct ggml_tensor **>(memory);
+        theirs.use_counts = reinterpret_cast<int32_t *>(list() + n);
+        theirs.visited_hash_set.used = reinterpret_cast<ggml_bitset_t *>(theirs.use_counts + slots);
+        return true;
+    }
+};
+
 // --- ggml's members of the objects ---------------------------------------------------------------
 
 // Each object has a table of its own, since the entries that ggml's table leaves out are left out.
@@ -165,6 +232,7 @@ struct ggml_backend_reg_i {
     ggml_guid_t guid;                                                                              \
     struct ggml_backend_i iface;                                                                   \
     struct ggml_stream_table own;                                                                  \
+    ggml_port_graph graph;                                                                         \
     ggml_backend(ggml_guid_t guid_ = nullptr, struct ggml_backend_i iface_ = {},                   \
                  ggml_backend_dev_t device_ = nullptr, void *context_ = nullptr);
 #define GGML_PORT_MEMBERS_EVENT                                                                    \
@@ -334,18 +402,35 @@ inline int32_t stream_synchronize(ggml_backend_t stream) {
     stream->iface.synchronize(stream);
     return GGML_HOST_OK;
 }
-inline int32_t stream_plan_create(ggml_backend_t stream, const struct ggml_cgraph *cgraph,
+// Theirs refers to the graph for as long as it lives.
+struct plan {
+    ggml_port_graph graph;
+    ggml_backend_graph_plan_t theirs;
+};
+inline int32_t stream_plan_create(ggml_backend_t stream, const struct ggml_graph *graph,
                                   ggml_backend_graph_plan_t *out_plan) {
-    *out_plan = stream->iface.graph_plan_create(stream, cgraph);
-    return made(*out_plan);
+    struct plan *own = new (std::nothrow) plan();
+    const struct ggml_cgraph *cgraph = own ? own->graph.make(graph, true) : nullptr;
+    if (cgraph) own->theirs = stream->iface.graph_plan_create(stream, cgraph);
+    if (!cgraph || !own->theirs) {
+        delete own;
+        own = nullptr;
+    }
+    *out_plan = own;
+    return made(own);
 }
-inline void stream_plan_free(ggml_backend_t stream, ggml_backend_graph_plan_t plan) {
-    stream->iface.graph_plan_free(stream, plan);
+inline void stream_plan_free(ggml_backend_t stream, ggml_backend_graph_plan_t plan_) {
+    struct plan *own = static_cast<struct plan *>(plan_);
+    stream->iface.graph_plan_free(stream, own->theirs);
+    delete own;
 }
-inline int32_t stream_plan_compute(ggml_backend_t stream, ggml_backend_graph_plan_t plan) {
-    return ggml_entry_status(stream->iface.graph_plan_compute(stream, plan));
+inline int32_t stream_plan_compute(ggml_backend_t stream, ggml_backend_graph_plan_t plan_) {
+    return ggml_entry_status(
+        stream->iface.graph_plan_compute(stream, static_cast<struct plan *>(plan_)->theirs));
 }
-inline int32_t stream_compute(ggml_backend_t stream, struct ggml_cgraph *cgraph) {
+inline int32_t stream_compute(ggml_backend_t stream, const struct ggml_graph *graph) {
+    struct ggml_cgraph *cgraph = stream->graph.make(graph, false);
+    if (!cgraph) return made(cgraph);
     return ggml_entry_status(stream->iface.graph_compute(stream, cgraph));
 }
 inline int32_t stream_record(ggml_backend_t stream, ggml_backend_event_t event) {
@@ -357,7 +442,9 @@ inline int32_t stream_wait(ggml_backend_t stream, ggml_backend_event_t event) {
     return GGML_HOST_OK;
 }
 #if GGML_PORT_API_VERSION == 2
-inline int32_t stream_optimize(ggml_backend_t stream, struct ggml_cgraph *cgraph) {
+inline int32_t stream_optimize(ggml_backend_t stream, struct ggml_graph *graph) {
+    struct ggml_cgraph *cgraph = stream->graph.make(graph, false);
+    if (!cgraph) return made(cgraph);
     stream->iface.graph_optimize(stream, cgraph);
     return GGML_HOST_OK;
 }
@@ -481,7 +568,7 @@ inline ggml_backend_buffer::ggml_backend_buffer(struct ggml_backend_buffer_i ifa
 inline ggml_backend::ggml_backend(ggml_guid_t guid_, struct ggml_backend_i iface_,
                                   ggml_backend_dev_t device_, void *context_)
     : table(&own), device(device_), context(context_), host(nullptr), reserved(), guid(guid_),
-      iface(iface_), own() {
+      iface(iface_), own(), graph() {
     own.size = (uint32_t)sizeof(own);
     if (guid) memcpy(own.guid, *guid, sizeof(own.guid));
     own.get_name = GGML_PORT_IF(get_name, ggml_port::stream_name);

@@ -3,6 +3,7 @@
 #include "base/status.h"
 #include "cpu_api/find.h"
 #include "device/check.h"
+#include "graph/stream_view.h"
 
 // The pool's plugin, or the first one.
 static const struct ggml_cpu_api *api_for(struct ggml_threadpool *pool, const char *function) {
@@ -18,7 +19,12 @@ struct ggml_cplan ggml_graph_plan(const struct ggml_cgraph *cgraph, int n_thread
         return nothing;
     }
     const struct ggml_cpu_api *api = api_for(threadpool, __func__);
-    return api ? api->graph_plan(cgraph, n_threads, threadpool) : nothing;
+    struct stream_view view;
+    if (!api || !device_graph_whole(__func__, cgraph) || !stream_view_make(&view, cgraph, NULL))
+        return nothing;
+    const struct ggml_cplan cplan = api->graph_plan(&view.graph, n_threads, threadpool);
+    stream_view_end(&view);
+    return cplan;
 }
 
 enum ggml_status ggml_graph_compute(struct ggml_cgraph *cgraph, struct ggml_cplan *cplan) {
@@ -27,9 +33,15 @@ enum ggml_status ggml_graph_compute(struct ggml_cgraph *cgraph, struct ggml_cpla
                   cgraph ? "plan" : "graph");
         return GGML_STATUS_FAILED;
     }
-    if (!device_graph_usable(__func__, "the CPU", false, cgraph)) return GGML_STATUS_FAILED;
-    const struct ggml_cpu_api *api = api_for(cplan->threadpool, __func__);
-    return api ? api->graph_compute(cgraph, cplan) : GGML_STATUS_FAILED;
+    struct stream_view view;
+    if (!device_graph_whole(__func__, cgraph)) return GGML_STATUS_FAILED;
+    if (!stream_view_make(&view, cgraph, NULL)) return GGML_STATUS_ALLOC_FAILED;
+    const bool usable = device_graph_usable(__func__, "the CPU", false, &view.graph);
+    const struct ggml_cpu_api *api = usable ? api_for(cplan->threadpool, __func__) : NULL;
+    const enum ggml_status status =
+        api ? api->graph_compute(&view.graph, cplan) : GGML_STATUS_FAILED;
+    stream_view_end(&view);
+    return status;
 }
 
 enum ggml_status ggml_graph_compute_with_ctx(struct ggml_context *ctx, struct ggml_cgraph *cgraph,

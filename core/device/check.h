@@ -71,11 +71,14 @@ void device_set_meta_functions(const struct device_meta_functions *functions);
 // let views reach beyond the end by their strides, since they may be narrowed by other views.
 bool device_is_inside(const struct ggml_tensor *tensor);
 
-// Whether a device may be given the graph: nothing in it is in error, without data or reaches
-// beyond what it lies in. Otherwise the message says what. needs_buffers: the device can't address
+// Whether the graph is there, is not in error and lists its nodes; otherwise the message says what.
+// [any-thread]
+bool device_graph_whole(const char *function, const struct ggml_cgraph *graph);
+// Whether a device may be given the nodes: none is in error, without data or reaches beyond what it
+// lies in, nor any source. Otherwise the message says what. needs_buffers: the device can't address
 // plain host memory. [any-thread]
 bool device_graph_usable(const char *function, const char *label, bool needs_buffers,
-                         const struct ggml_cgraph *graph);
+                         const struct ggml_graph *graph);
 
 // The memory of the buffer that was asked about last.
 struct device_host_range {

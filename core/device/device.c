@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include <string.h>
 
+#include "base/mem.h"
 #include "device/check.h"
+#include "device/stream.h"
 #include "ggml-impl.h"
 #include "ggml-plugin.h"
 #include "host/live.h"
@@ -92,6 +94,25 @@ ggml_backend_reg_t ggml_backend_dev_backend_reg(ggml_backend_dev_t device) {
     return device_given(device, __func__, "device") ? device->reg : NULL;
 }
 
+// A stream that was counted already, because one wrapper called another, is counted once. false: no
+// memory for the host's own, and the stream is no more.
+static bool settle(ggml_backend_t backend, ggml_backend_dev_t device) {
+    struct stream_host *own = NULL;
+    if (backend && !backend->host) own = ggml_mem_calloc(1, sizeof(*own));
+    if (own) {
+        own->maker = stream_host_maker();
+        backend->host = own;
+    } else if (backend && !backend->host) {
+        if (backend->table->free) backend->table->free(backend);
+        host_live_remove(device);
+        ggml_fail(GGML_HOST_OUT_OF_MEMORY, "ggml_backend_dev_init: no memory for a stream of %s",
+                  device_label(device));
+        return false;
+    }
+    device_live_settle(own ? &own->counted : NULL, device);
+    return true;
+}
+
 ggml_backend_t ggml_backend_dev_init(ggml_backend_dev_t device, const char *params) {
     if (!device_given(device, __func__, "device")) return NULL;
     const char *label = device_label(device);
@@ -111,7 +132,7 @@ ggml_backend_t ggml_backend_dev_init(ggml_backend_dev_t device, const char *para
                   label);
         backend = NULL; // nothing of it can be called
     }
-    device_live_settle(backend ? &backend->host : NULL, device);
+    if (!settle(backend, device)) return NULL;
     if (!backend) {
         device_fail_unless_told(told, GGML_HOST_BAD_PLUGIN,
                                 "%s: device %s made no stream, and says that it did", __func__,

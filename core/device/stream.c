@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: MIT
 #include "device/stream.h"
 
+#include "base/mem.h"
 #include "base/thread_guard.h"
 
 #include "device/check.h"
 #include "device/stream_watch.h"
 #include "host/live.h"
+
+const void *stream_host_maker(void) {
+    static const char maker = 0;
+    return &maker;
+}
 
 ggml_guid_t ggml_backend_guid(ggml_backend_t backend) {
     return backend ? (ggml_guid_t)(uintptr_t)backend->table->guid : NULL;
@@ -25,14 +31,17 @@ void ggml_backend_free(ggml_backend_t backend) {
     THREAD_GUARD_END(backend);
     if (!backend) return;
     stream_watch_end(backend);
-    ggml_backend_dev_t counted = backend->host;
+    struct stream_host *own = stream_host_of(backend);
     if (!device_offers(backend->table->free != NULL, __func__, device_stream_label(backend),
                        "free")) {
         backend->host = NULL;
     } else {
         backend->table->free(backend);
     }
-    if (counted) host_live_remove(counted);
+    if (!own) return;
+    host_live_remove(own->counted);
+    ggml_mem_free(own->uses.counts);
+    ggml_mem_free(own);
 }
 
 ggml_backend_dev_t ggml_backend_get_device(ggml_backend_t backend) {
@@ -85,7 +94,7 @@ bool ggml_backend_offload_op(ggml_backend_t backend, const struct ggml_tensor *o
     return ggml_backend_dev_offload_op(backend->device, op);
 }
 
-void stream_graph_optimize(ggml_backend_t backend, struct ggml_cgraph *graph) {
+void stream_graph_optimize(ggml_backend_t backend, struct ggml_graph *graph) {
     THREAD_GUARD_VOID(backend);
     if (!device_given(backend, __func__, "stream") || !device_given(graph, __func__, "graph"))
         return;

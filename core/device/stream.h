@@ -5,13 +5,37 @@
 
 #include "base/status.h"
 #include "ggml-backend-impl.h"
+#include "graph/stream_view.h"
+
+// What the member `host` of a stream points to.
+struct stream_host {
+    const void *maker; // stream_host_maker(): this copy of the library, or a plugin's
+    void *counted;     // the device that it was counted for as alive
+    struct use_memory uses;
+};
 
 // Waits for all queued work; the first failure of it, which is recorded. A stream that can't queue
 // has nothing to wait for. [stream]
 enum ggml_host_status stream_synchronize(ggml_backend_t backend);
 
+// The same for every stream of this copy of the library. [any-thread]
+const void *stream_host_maker(void);
+// What this copy keeps for the stream; NULL if it was made without a wrapper of this copy.
+// [any-thread]
+static inline struct stream_host *stream_host_of(ggml_backend_t backend) {
+    struct stream_host *own = backend->host;
+    return own && own->maker == stream_host_maker() ? own : NULL;
+}
+
 // Lets the device reorder the nodes of the graph; nothing if it has no opinion. [stream]
-void stream_graph_optimize(ggml_backend_t backend, struct ggml_cgraph *graph);
+void stream_graph_optimize(ggml_backend_t backend, struct ggml_graph *graph);
+
+// As ggml_backend_graph_compute_async(), of a graph as streams see it. [stream]
+enum ggml_status stream_graph_compute(const char *function, ggml_backend_t backend,
+                                      const struct ggml_graph *graph);
+// The same without a check of the nodes, which have passed it before. [stream]
+enum ggml_status stream_graph_enter(const char *function, ggml_backend_t backend,
+                                    const struct ggml_graph *graph);
 
 // Queues a copy behind the source's queued work and before the destination's later work; false: the
 // destination can't, nothing was done, or the copy failed, which is recorded. [stream]

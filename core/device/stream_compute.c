@@ -3,6 +3,7 @@
 #include "device/check.h"
 #include "device/stream.h"
 #include "ggml-impl.h"
+#include "graph/stream_view.h"
 #include "host/live.h"
 
 // What a graph must have before a device may see it.
@@ -57,22 +58,18 @@ static bool is_on_host(ggml_backend_dev_t device) {
     return device_buft_usable(buft) && buft->table->is_host && buft->table->is_host(buft);
 }
 
-static bool graph_usable(const char *function, ggml_backend_t backend,
-                         const struct ggml_cgraph *graph) {
-    if (!device_given(backend, function, "stream")) return false;
-    return device_graph_usable(function, device_stream_label(backend), !is_on_host(backend->device),
-                               graph);
-}
-
-bool device_graph_usable(const char *function, const char *label, bool needs_buffers,
-                         const struct ggml_cgraph *graph) {
+bool device_graph_whole(const char *function, const struct ggml_cgraph *graph) {
     if (!device_given(graph, function, "graph")) return false;
     if (graph->error) {
         ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the graph is in error: %s", function,
                   graph->error);
         return false;
     }
-    if (graph->n_nodes > 0 && !device_given(graph->nodes, function, "list of nodes")) return false;
+    return graph->n_nodes <= 0 || device_given(graph->nodes, function, "list of nodes");
+}
+
+bool device_graph_usable(const char *function, const char *label, bool needs_buffers,
+                         const struct ggml_graph *graph) {
     struct device_host_range range = {0};
     const struct graph_check check = {function, label, needs_buffers, &range};
     for (int i = 0; i < graph->n_nodes; ++i) {
@@ -81,27 +78,61 @@ bool device_graph_usable(const char *function, const char *label, bool needs_buf
     return true;
 }
 
+static bool stream_takes(const char *function, ggml_backend_t backend,
+                         const struct ggml_graph *graph) {
+    return device_graph_usable(function, device_stream_label(backend), !is_on_host(backend->device),
+                               graph);
+}
+
 static enum ggml_status compute(const char *function, ggml_backend_t backend,
-                                struct ggml_cgraph *graph) {
-    if (!graph_usable(function, backend, graph)) return GGML_STATUS_FAILED;
+                                const struct ggml_graph *graph) {
+    if (!stream_takes(function, backend, graph)) return GGML_STATUS_FAILED;
     const char *label = device_stream_label(backend);
     if (!device_offers(backend->table->graph_compute != NULL, function, label, "graph_compute")) {
         return GGML_STATUS_FAILED;
     }
+    return stream_graph_enter(function, backend, graph);
+}
+
+enum ggml_status stream_graph_enter(const char *function, ggml_backend_t backend,
+                                    const struct ggml_graph *graph) {
     const unsigned long told = ggml_fail_count();
     const int32_t status = backend->table->graph_compute(backend, graph);
-    return device_graph_status(device_answer(status, told, function, label));
+    return device_graph_status(device_answer(status, told, function, device_stream_label(backend)));
+}
+
+enum ggml_status stream_graph_compute(const char *function, ggml_backend_t backend,
+                                      const struct ggml_graph *graph) {
+    THREAD_GUARD(backend, GGML_STATUS_FAILED);
+    return compute(function, backend, graph);
+}
+
+// Of a stream that no wrapper made there is nothing to keep memory in.
+static struct use_memory *memory_of(ggml_backend_t backend) {
+    struct stream_host *own = stream_host_of(backend);
+    return own ? &own->uses : NULL;
+}
+
+static enum ggml_status compute_graph(const char *function, ggml_backend_t backend,
+                                      const struct ggml_cgraph *graph) {
+    struct stream_view view;
+    if (!device_given(backend, function, "stream") || !device_graph_whole(function, graph))
+        return GGML_STATUS_FAILED;
+    if (!stream_view_make(&view, graph, memory_of(backend))) return GGML_STATUS_ALLOC_FAILED;
+    const enum ggml_status status = compute(function, backend, &view.graph);
+    stream_view_end(&view);
+    return status;
 }
 
 enum ggml_status ggml_backend_graph_compute_async(ggml_backend_t backend,
                                                   struct ggml_cgraph *cgraph) {
     THREAD_GUARD(backend, GGML_STATUS_FAILED);
-    return compute(__func__, backend, cgraph);
+    return compute_graph(__func__, backend, cgraph);
 }
 
 enum ggml_status ggml_backend_graph_compute(ggml_backend_t backend, struct ggml_cgraph *cgraph) {
     THREAD_GUARD(backend, GGML_STATUS_FAILED);
-    const enum ggml_status status = compute(__func__, backend, cgraph);
+    const enum ggml_status status = compute_graph(__func__, backend, cgraph);
     if (!backend) return status;
     const enum ggml_host_status late = stream_synchronize(backend);
     return status == GGML_STATUS_SUCCESS ? device_graph_status(late) : status;
@@ -114,20 +145,32 @@ static bool plans_offered(const char *function, ggml_backend_t backend) {
                          function, device_stream_label(backend), "graph plans");
 }
 
-ggml_backend_graph_plan_t ggml_backend_graph_plan_create(ggml_backend_t backend,
-                                                         struct ggml_cgraph *cgraph) {
-    THREAD_GUARD(backend, NULL);
-    if (!graph_usable(__func__, backend, cgraph) || !plans_offered(__func__, backend)) return NULL;
+static ggml_backend_graph_plan_t make_plan(const char *function, ggml_backend_t backend,
+                                           const struct ggml_graph *graph) {
+    if (!stream_takes(function, backend, graph) || !plans_offered(function, backend)) return NULL;
     const unsigned long told = ggml_fail_count();
     host_live_add(backend->device);
     ggml_backend_graph_plan_t plan = NULL;
-    const int32_t status = backend->table->graph_plan_create(backend, cgraph, &plan);
-    if (device_answer(status, told, __func__, device_stream_label(backend)) == GGML_HOST_OK && plan)
+    const int32_t status = backend->table->graph_plan_create(backend, graph, &plan);
+    if (device_answer(status, told, function, device_stream_label(backend)) == GGML_HOST_OK && plan)
         return plan;
     host_live_remove(backend->device);
-    device_fail_unless_told(told, GGML_HOST_BAD_PLUGIN, "%s: %s gave no plan", __func__,
+    device_fail_unless_told(told, GGML_HOST_BAD_PLUGIN, "%s: %s gave no plan", function,
                             device_stream_label(backend));
     return NULL;
+}
+
+ggml_backend_graph_plan_t ggml_backend_graph_plan_create(ggml_backend_t backend,
+                                                         struct ggml_cgraph *cgraph) {
+    THREAD_GUARD(backend, NULL);
+    struct stream_view view;
+    if (!device_given(backend, __func__, "stream") || !device_graph_whole(__func__, cgraph) ||
+        !stream_view_make(&view, cgraph, memory_of(backend))) {
+        return NULL;
+    }
+    ggml_backend_graph_plan_t plan = make_plan(__func__, backend, &view.graph);
+    stream_view_end(&view);
+    return plan;
 }
 
 void ggml_backend_graph_plan_free(ggml_backend_t backend, ggml_backend_graph_plan_t plan) {

@@ -44,23 +44,11 @@ static bool same_references(const struct ggml_tensor *a, const struct ggml_tenso
 
 enum difference { SAME, CHANGED, OTHER };
 
-// As ggml_node_get_use_count, but without a look-up where the node is still in its slot.
-static int32_t count_uses(const struct known_graph *known, size_t i,
-                          const struct ggml_cgraph *graph) {
-    const struct ggml_hash_set *set = &graph->visited_hash_set;
-    const size_t slot = known->slots[i];
-    if (graph->use_counts && slot < set->size && set->keys[slot] == known->tensors[i] &&
-        ggml_bitset_get(set->used, slot)) {
-        return graph->use_counts[slot];
-    }
-    return ggml_node_get_use_count(graph, (int)i);
-}
-
 static enum difference compare(const struct known_graph *known, size_t i,
-                               const struct ggml_cgraph *graph) {
+                               const struct ggml_graph *graph) {
     const struct ggml_tensor *tensor = known->tensors[i], *copy = &known->copies[i];
     const bool is_node = i < (size_t)known->n_nodes;
-    const int32_t uses = is_node ? count_uses(known, i, graph) : 0;
+    const int32_t uses = is_node ? graph->use_counts[i] : 0;
     if (isolated_is_extended(tensor)) return OTHER;
     if (memcmp(tensor, copy, COMPARED_BYTES) == 0 && (!is_node || uses == known->uses[i]))
         return SAME;
@@ -70,10 +58,11 @@ static enum difference compare(const struct known_graph *known, size_t i,
 // Whether the graph has the same tensors as one that is known, which may have changed otherwise. A
 // tensor is looked at only when one that refers to it was found to do so still: what is known may
 // have been freed.
-static bool has_same_tensors(const struct known_graph *known, const struct ggml_cgraph *graph,
+static bool has_same_tensors(const struct known_graph *known, const struct ggml_graph *graph,
                              size_t *out_n_changed) {
     *out_n_changed = 0;
     if (known->id == 0 || known->n_nodes != graph->n_nodes) return false;
+    if (known->uid != 0 && known->uid == graph->uid) return true;
     for (size_t i = 0; i < known->n_tensors; ++i) {
         if (i < (size_t)known->n_nodes && known->tensors[i] != graph->nodes[i]) return false;
         const enum difference difference = compare(known, i, graph);
@@ -101,7 +90,6 @@ static void known_free(struct known_graph *known) {
     ggml_mem_free(known->tensors);
     ggml_mem_free(known->copies);
     ggml_mem_free(known->uses);
-    ggml_mem_free(known->slots);
     *known = (struct known_graph){0};
 }
 
@@ -140,7 +128,7 @@ static bool collector_add(struct collector *collector, const struct ggml_tensor 
 
 // The nodes, their operands, and what those are views of. What operands were computed from may lie
 // on other devices.
-static bool collect(struct collector *collector, const struct ggml_cgraph *graph) {
+static bool collect(struct collector *collector, const struct ggml_graph *graph) {
     struct known_graph *known = collector->known;
     collector->capacity = MAX((size_t)graph->n_nodes, 32);
     if (!collector_grow(collector)) return false;
@@ -160,8 +148,7 @@ static bool collect(struct collector *collector, const struct ggml_cgraph *graph
     known->n_nodes = graph->n_nodes;
     known->copies = ggml_mem_alloc(known->n_tensors * sizeof(*known->copies) + 1);
     known->uses = ggml_mem_alloc((size_t)known->n_nodes * sizeof(*known->uses) + 1);
-    known->slots = ggml_mem_alloc((size_t)known->n_nodes * sizeof(*known->slots) + 1);
-    return (known->copies && known->uses && known->slots) || out_of_memory();
+    return (known->copies && known->uses) || out_of_memory();
 }
 
 static int32_t index_of(const struct collector *collector, const struct ggml_tensor *tensor) {
@@ -197,7 +184,7 @@ static bool has_place(const struct isolated_device *device, const struct ggml_te
 
 // Notes down what the tensor is now and describes it; what it refers to, the caller fills in.
 static bool encode_change(const struct isolated_device *device, struct known_graph *known, size_t i,
-                          const struct ggml_cgraph *graph, struct isolate_change *out_change) {
+                          const struct ggml_graph *graph, struct isolate_change *out_change) {
     const struct ggml_tensor *tensor = known->tensors[i];
     const bool is_node = i < (size_t)known->n_nodes;
     if (!can_be_sent(device, tensor) || !has_place(device, tensor) ||
@@ -209,15 +196,14 @@ static bool encode_change(const struct isolated_device *device, struct known_gra
     out_change->tensor.view_offs = tensor->view_offs;
     memcpy(&known->copies[i], tensor, sizeof(*tensor));
     if (is_node) {
-        known->slots[i] = ggml_hash_find(&graph->visited_hash_set, graph->nodes[i]);
-        known->uses[i] = ggml_node_get_use_count(graph, (int)i);
+        known->uses[i] = graph->use_counts[i];
         out_change->tensor.use_count = known->uses[i];
     }
     return true;
 }
 
 static bool encode_all(struct graph_cache *cache, struct collector *collector,
-                       const struct ggml_cgraph *graph) {
+                       const struct ggml_graph *graph) {
     const struct isolated_device *device = cache->device;
     struct known_graph *known = collector->known;
     struct channel *channel = &cache->device->channel;
@@ -236,7 +222,7 @@ static bool encode_all(struct graph_cache *cache, struct collector *collector,
 }
 
 static enum ggml_host_status encode_new(struct graph_cache *cache, struct known_graph *known,
-                                        const struct ggml_cgraph *graph,
+                                        const struct ggml_graph *graph,
                                         struct isolate_request *request) {
     struct collector collector = {.known = known};
     const bool good = encode_all(cache, &collector, graph);
@@ -248,6 +234,7 @@ static enum ggml_host_status encode_new(struct graph_cache *cache, struct known_
     }
     known->id = atomic_fetch_add(&cache->device->next_id, 1) + 1;
     known->used = ++cache->clock;
+    known->uid = graph->uid;
     request->graph = known->id;
     request->size = request->n_tensors = known->n_tensors;
     request->n_nodes = (uint64_t)known->n_nodes;
@@ -256,7 +243,7 @@ static enum ggml_host_status encode_new(struct graph_cache *cache, struct known_
 
 // References stay as they are: the other side keeps those that it has.
 static enum ggml_host_status encode_changed(struct graph_cache *cache, struct known_graph *known,
-                                            const struct ggml_cgraph *graph, size_t n_changed,
+                                            const struct ggml_graph *graph, size_t n_changed,
                                             struct isolate_request *request) {
     struct channel *channel = &cache->device->channel;
     enum ggml_host_status status =
@@ -264,6 +251,7 @@ static enum ggml_host_status encode_changed(struct graph_cache *cache, struct kn
     if (status != GGML_HOST_OK) return status;
     struct isolate_change *change = (struct isolate_change *)channel->shared;
     known->used = ++cache->clock;
+    known->uid = graph->uid;
     request->graph = known->id;
     request->size = n_changed;
     for (size_t i = 0; i < known->n_tensors && n_changed > 0; ++i) {
@@ -288,7 +276,7 @@ static enum ggml_host_status forget(struct graph_cache *cache, struct known_grap
 
 // A graph of the same nodes is not computed any more in its earlier form.
 static struct known_graph *choose_victim(struct graph_cache *cache,
-                                         const struct ggml_cgraph *graph) {
+                                         const struct ggml_graph *graph) {
     struct known_graph *oldest = &cache->graphs[0];
     for (int i = 0; i < ENCODE_GRAPHS; ++i) {
         struct known_graph *known = &cache->graphs[i];
@@ -301,12 +289,13 @@ static struct known_graph *choose_victim(struct graph_cache *cache,
     return oldest;
 }
 
-enum ggml_host_status graph_cache_encode(struct graph_cache *cache, const struct ggml_cgraph *graph,
+enum ggml_host_status graph_cache_encode(struct graph_cache *cache, const struct ggml_graph *graph,
                                          struct isolate_request *request) {
     const uint64_t generation = cache->device->generation;
     size_t n_changed;
     if (generation != cache->generation) graph_cache_free(cache);
     cache->generation = generation;
+    request->structure = graph->structure;
     for (int i = 0; i < ENCODE_GRAPHS; ++i) {
         struct known_graph *known = &cache->graphs[i];
         if (has_same_tensors(known, graph, &n_changed))

@@ -11,12 +11,12 @@ enum { ENCODE_GRAPHS = 16 };
 struct known_graph {
     uint64_t id; // 0: none
     uint64_t used;
+    uint64_t uid; // of the graph then
     int n_nodes;
     size_t n_tensors;
     const struct ggml_tensor **tensors; // the nodes, then what they refer to
     struct ggml_tensor *copies;         // of each
     int32_t *uses;                      // of the nodes
-    size_t *slots;                      // where the graph's set had them
 };
 
 struct graph_cache {
@@ -33,7 +33,7 @@ void encode_tensor(const struct isolated_device *device, const struct ggml_tenso
 // With the channel's lock held: fills in `request`, and shared memory, with what the other side
 // needs to know of the graph to compute it. OUT_OF_MEMORY, UNSUPPORTED, INVALID_ARGUMENT,
 // DEVICE_LOST. [stream]
-enum ggml_host_status graph_cache_encode(struct graph_cache *cache, const struct ggml_cgraph *graph,
+enum ggml_host_status graph_cache_encode(struct graph_cache *cache, const struct ggml_graph *graph,
                                          struct isolate_request *request);
 // Forgets the graph of the request: the other side may not know it.
 void graph_cache_drop(struct graph_cache *cache, uint64_t id);

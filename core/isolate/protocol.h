@@ -59,6 +59,7 @@ struct isolate_request {
     uint64_t size;
     uint64_t n_tensors; // of a graph that is new, else 0
     uint64_t n_nodes;   // the first so many of them
+    uint64_t structure; // of the graph, as in struct ggml_graph
     char text[ISOLATE_TEXT_SIZE];
 };
 

@@ -263,14 +263,14 @@ static enum ggml_host_status end_stream(struct server *server, uint64_t id) {
     return GGML_HOST_OK;
 }
 
-// Without the checks that it has passed before: nobody but this process changes its tensors.
-static enum ggml_status compute_again(ggml_backend_t backend, struct ggml_cgraph *graph) {
-    const unsigned long told = ggml_fail_count();
-    const int32_t status = backend->table->graph_compute(backend, graph);
-    const enum ggml_host_status answer =
-        device_answer(status, told, __func__, device_stream_label(backend));
+// A graph that hasn't changed goes without the checks that it has passed before: nobody but this
+// process changes its tensors.
+static enum ggml_status compute_graph(ggml_backend_t backend, const struct ggml_graph *graph,
+                                      bool has_changed) {
+    const enum ggml_status status = has_changed ? stream_graph_compute(__func__, backend, graph)
+                                                : stream_graph_enter(__func__, backend, graph);
     const enum ggml_host_status late = stream_synchronize(backend);
-    return device_graph_status(answer == GGML_HOST_OK ? late : answer);
+    return status == GGML_STATUS_SUCCESS ? device_graph_status(late) : status;
 }
 
 // A graph that failed is forgotten on both sides.
@@ -279,10 +279,8 @@ static enum ggml_host_status compute(struct server *server, const struct isolate
     const struct served_stream *stream = find_stream(server, request->id);
     const struct served_graph *graph = stream ? serve_graph(server, request) : NULL;
     answer->compute = GGML_STATUS_FAILED;
-    if (graph && request->size > 0)
-        answer->compute = (int32_t)ggml_backend_graph_compute(stream->backend, graph->graph);
-    if (graph && request->size == 0)
-        answer->compute = (int32_t)compute_again(stream->backend, graph->graph);
+    if (graph)
+        answer->compute = (int32_t)compute_graph(stream->backend, &graph->view, request->size > 0);
     if (graph && answer->compute == GGML_STATUS_SUCCESS) return GGML_HOST_OK;
     const enum ggml_host_status status = ggml_last_status();
     serve_graph_free(server, request->graph);

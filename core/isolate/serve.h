@@ -3,6 +3,7 @@
 #ifndef GGML_ISOLATE_SERVE_H
 #define GGML_ISOLATE_SERVE_H
 
+#include "ggml-graph.h"
 #include "ggml-impl.h"
 #include "isolate/protocol.h"
 
@@ -19,8 +20,9 @@ struct served_buffer {
 struct served_graph {
     uint64_t id;
     struct ggml_context *ctx;
-    struct ggml_cgraph *graph;
-    struct ggml_tensor **tensors;
+    struct ggml_graph view;       // over the first tensors
+    struct ggml_tensor **tensors; // nodes, then the others
+    int32_t *use_counts;          // of the nodes
     size_t n_tensors;
 };
 

@@ -55,6 +55,7 @@ bool serve_tensor(const struct server *server, const struct isolate_tensor *from
 static void free_graph(struct served_graph *graph) {
     ggml_free(graph->ctx);
     ggml_mem_free(graph->tensors);
+    ggml_mem_free(graph->use_counts);
 }
 
 void serve_graph_free(struct server *server, uint64_t id) {
@@ -73,13 +74,6 @@ static struct ggml_tensor *referred(const struct served_graph *graph, int32_t in
     return index >= 0 && (size_t)index < graph->n_tensors ? graph->tensors[index] : NULL;
 }
 
-// Fusion asks how often a node is used.
-static void set_uses(struct served_graph *graph, size_t node, int32_t uses) {
-    struct ggml_cgraph *cgraph = graph->graph;
-    const size_t slot = ggml_hash_find_or_insert(&cgraph->visited_hash_set, graph->tensors[node]);
-    if (slot != GGML_HASHSET_FULL) cgraph->use_counts[slot] = uses;
-}
-
 // References of a graph that is known stay as they are.
 static bool change(struct served_graph *graph, const struct isolate_change *from, bool is_new) {
     if (from->index >= graph->n_tensors) return damaged("a tensor that the graph does not have");
@@ -88,8 +82,8 @@ static bool change(struct served_graph *graph, const struct isolate_change *from
     for (int k = 0; k < GGML_MAX_SRC && is_new; ++k)
         tensor->src[k] = referred(graph, from->tensor.src[k]);
     if (is_new) tensor->view_src = referred(graph, from->tensor.view_src);
-    if (from->index < (uint64_t)graph->graph->n_nodes)
-        set_uses(graph, from->index, from->tensor.use_count);
+    if (from->index < (uint64_t)graph->view.n_nodes)
+        graph->use_counts[from->index] = from->tensor.use_count;
     return true;
 }
 
@@ -108,14 +102,15 @@ static bool apply(const struct server *server, struct served_graph *graph,
             if (!place(server, &changes[i].tensor, tensor)) return false;
         }
     }
-    if (request->size > 0) graph->graph->uid = ggml_graph_next_uid();
+    if (request->size > 0) graph->view.uid = ggml_graph_next_uid();
+    graph->view.structure = request->structure;
     return true;
 }
 
 static bool allocate(struct served_graph *graph, const struct isolate_request *request) {
     const size_t n = request->n_tensors, n_nodes = request->n_nodes;
     const struct ggml_init_params params = {
-        .mem_size = n * ggml_tensor_overhead() + ggml_graph_overhead_custom(n_nodes + 1, false),
+        .mem_size = n * ggml_tensor_overhead() + GGML_MEM_ALIGN,
         .no_alloc = true,
     };
     if (n_nodes > n || n > INT32_MAX) return damaged("more nodes than tensors");
@@ -123,8 +118,9 @@ static bool allocate(struct served_graph *graph, const struct isolate_request *r
     graph->n_tensors = n;
     graph->ctx = ggml_init(params);
     graph->tensors = ggml_mem_calloc(n + 1, sizeof(graph->tensors[0]));
+    graph->use_counts = ggml_mem_calloc(n_nodes + 1, sizeof(graph->use_counts[0]));
     if (!graph->ctx) return false;
-    if (!graph->tensors) {
+    if (!graph->tensors || !graph->use_counts) {
         ggml_fail(GGML_HOST_OUT_OF_MEMORY, "the process of an isolated device has no memory");
         return false;
     }
@@ -132,11 +128,12 @@ static bool allocate(struct served_graph *graph, const struct isolate_request *r
         graph->tensors[i] = ggml_new_tensor_1d(graph->ctx, GGML_TYPE_F32, 1);
         if (!graph->tensors[i]) return false;
     }
-    graph->graph = ggml_new_graph_custom(graph->ctx, n_nodes + 1, false);
-    if (!graph->graph) return false;
-    for (size_t i = 0; i < n_nodes; ++i)
-        graph->graph->nodes[i] = graph->tensors[i];
-    graph->graph->n_nodes = (int)n_nodes;
+    graph->view = (struct ggml_graph){
+        .size = sizeof(graph->view),
+        .n_nodes = (int32_t)n_nodes,
+        .nodes = graph->tensors,
+        .use_counts = graph->use_counts,
+    };
     return true;
 }
 

@@ -47,7 +47,7 @@ static enum ggml_host_status failure(enum ggml_host_status status,
     return answer->compute == GGML_STATUS_ABORTED ? GGML_HOST_ABORTED : status;
 }
 
-static int32_t stream_compute(ggml_backend_t backend, struct ggml_cgraph *graph) {
+static int32_t stream_compute(ggml_backend_t backend, const struct ggml_graph *graph) {
     struct isolated_stream *stream = backend->context;
     struct channel *channel = &stream->device->channel;
     struct isolate_request request = {.kind = ISOLATE_COMPUTE, .id = stream->id};

@@ -214,6 +214,7 @@ static void free_graph(struct ggml_backend_sched *sched) {
         sched->spare.places, sched->known.items, sched->order,      sched->slots.leafs,
         sched->slot_ids,     sched->early,       sched->takers,     sched->results,
         sched->used,         sched->loose,       sched->seams,      sched->spare.last,
+        sched->use_counts,
     };
     for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); ++i) {
         ggml_mem_free(arrays[i]);

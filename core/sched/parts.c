@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The parts of a split graph, in the order that the streams' devices want.
+#include <stdatomic.h>
+
 #include "base/status.h"
 #include "device/stream.h"
 #include "sched/sched.h"
@@ -63,37 +65,64 @@ static bool note_order(struct ggml_backend_sched *sched, const struct ggml_cgrap
         if (!is_in_order(sched, split, place))
             return refuse_order(sched, split, "put a node before one that it needs");
     }
+    int32_t *counts = place; // in the new order
+    for (int32_t k = 0; k < sched->n_nodes; ++k)
+        counts[k] = sched->use_counts[sched->order[k]];
+    memcpy(sched->use_counts, counts, (size_t)sched->n_nodes * sizeof(counts[0]));
     return true;
 }
 
-static struct ggml_cgraph part_of(const struct ggml_backend_sched *sched, struct ggml_cgraph *graph,
-                                  int32_t i) {
+static struct ggml_graph part_of(const struct ggml_backend_sched *sched, struct ggml_cgraph *graph,
+                                 int32_t i) {
     const struct sched_split *split = &sched->splits[i];
-    struct ggml_cgraph part = ggml_graph_view(graph, split->i_start, split->i_end);
-    part.uid = ggml_graph_next_uid();
-    return part;
+    return (struct ggml_graph){
+        .size = sizeof(struct ggml_graph),
+        .n_nodes = split->i_end - split->i_start,
+        .nodes = graph->nodes + split->i_start,
+        .use_counts = sched->use_counts + split->i_start,
+        .structure = sched->structure + (uint64_t)i,
+        .uid = ggml_graph_next_uid(),
+    };
+}
+
+// Numbers that no part had before. Streams are of one copy of the library: others have their own.
+static void new_structures(struct ggml_backend_sched *sched) {
+    static atomic_uint_least64_t n_given;
+    sched->structure =
+        atomic_fetch_add_explicit(&n_given, (uint64_t)sched->n_splits, memory_order_relaxed) + 1;
+}
+
+// The uses of a part of another graph may change without the part.
+static bool count_uses(struct ggml_backend_sched *sched, const struct ggml_cgraph *graph) {
+    if (!sched_grow(&sched->use_counts, &sched->use_counts_capacity, sched->n_nodes,
+                    sizeof(sched->use_counts[0]))) {
+        return false;
+    }
+    ggml_graph_count_uses(graph, sched->use_counts);
+    sched->counts_hold = graph->size > 0;
+    return true;
 }
 
 // false: a device changed more than the order, which sched->reordered tells about.
 static bool make_parts(struct ggml_backend_sched *sched, struct ggml_cgraph *graph,
-                       struct ggml_cgraph *parts) {
+                       struct ggml_graph *parts) {
     for (int32_t i = 0; i < sched->n_splits; ++i) {
         const struct sched_split *split = &sched->splits[i];
         ggml_backend_t backend = sched->streams[split->backend].backend;
         parts[i] = part_of(sched, graph, i);
         if (!backend->table->graph_optimize) continue;
-        const struct ggml_cgraph before = parts[i];
+        const struct ggml_graph before = parts[i];
         stream_graph_optimize(backend, &parts[i]);
         for (int32_t k = split->i_start; k < split->i_end; ++k) {
             sched->reordered |= graph->nodes[k] != sched->items[k].tensor;
         }
-        if (parts[i].n_nodes != before.n_nodes || parts[i].nodes != before.nodes)
+        if (memcmp(&parts[i], &before, sizeof(before)) != 0)
             return refuse_order(sched, split, "changed more than the order");
     }
     return true;
 }
 
-static struct ggml_cgraph *room_for_parts(struct ggml_backend_sched *sched) {
+static struct ggml_graph *room_for_parts(struct ggml_backend_sched *sched) {
     struct sched_frame *frame = sched_frame(sched);
     const bool done = sched_grow(&frame->graphs, &frame->graphs_capacity,
                                  (int64_t)sched->n_splits + 1, sizeof(frame->graphs[0]));
@@ -101,9 +130,10 @@ static struct ggml_cgraph *room_for_parts(struct ggml_backend_sched *sched) {
 }
 
 bool sched_make_parts(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
-    struct ggml_cgraph *parts = room_for_parts(sched);
+    struct ggml_graph *parts = room_for_parts(sched);
     sched->reordered = false;
-    if (!parts) return false;
+    if (!parts || !count_uses(sched, graph)) return false;
+    new_structures(sched);
     if (make_parts(sched, graph, parts) && (!sched->reordered || note_order(sched, graph)))
         return true;
     sched_restore_order(sched, graph);
@@ -118,10 +148,15 @@ void sched_restore_order(struct ggml_backend_sched *sched, struct ggml_cgraph *g
 
 // Devices are not asked again: the places that nodes have by now are those of this order.
 bool sched_repeat_parts(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
-    struct ggml_cgraph *parts = room_for_parts(sched);
+    struct ggml_graph *parts = room_for_parts(sched);
     if (!parts) return false;
     for (int32_t k = 0; k < sched->n_nodes && sched->reordered; ++k)
         graph->nodes[k] = sched->items[sched->order[k]].tensor;
+    // Retracing compares nodes and leafs, but no tensor that is only mentioned.
+    const bool compared = sched->n_items == sched->n_nodes + sched->n_leafs;
+    const bool counted = sched->counts_hold && graph->size > 0;
+    if (!counted) count_uses(sched, graph); // in the memory of the last graph, which had as many
+    if (!counted || !compared) new_structures(sched);
     for (int32_t i = 0; i < sched->n_splits; ++i)
         parts[i] = part_of(sched, graph, i);
     return true;

@@ -146,7 +146,7 @@ enum ggml_status ggml_backend_sched_graph_compute_async(ggml_backend_sched_t sch
             __func__);
         return GGML_STATUS_FAILED;
     }
-    return sched_run(sched);
+    return sched_run(sched, graph);
 }
 
 enum ggml_status ggml_backend_sched_graph_compute(ggml_backend_sched_t sched,

@@ -18,6 +18,12 @@ static inline bool same_memory(const struct ggml_backend_sched *sched,
            (item->buft >= 0 && tensor->buffer->buft == sched->bufts[item->buft].buft);
 }
 
+// What its padding refers to isn't compared.
+static inline bool is_extended(const struct ggml_tensor *tensor) {
+    static const char zero[sizeof(tensor->padding)];
+    return memcmp(tensor->padding, zero, sizeof(zero)) != 0;
+}
+
 static inline bool same_tensor(const struct ggml_backend_sched *sched, int32_t number,
                                const struct ggml_tensor *tensor) {
     const struct sched_item *item = &sched->items[number];
@@ -26,7 +32,8 @@ static inline bool same_tensor(const struct ggml_backend_sched *sched, int32_t n
         known->flags != tensor->flags || known->view_offs != tensor->view_offs ||
         memcmp(known->ne, tensor->ne, sizeof(known->ne)) != 0 ||
         memcmp(known->nb, tensor->nb, sizeof(known->nb)) != 0 ||
-        memcmp(known->op_params, tensor->op_params, sizeof(known->op_params)) != 0) {
+        memcmp(known->op_params, tensor->op_params, sizeof(known->op_params)) != 0 ||
+        is_extended(tensor)) {
         return false;
     }
     if (!same_memory(sched, item, tensor)) return false;

@@ -9,6 +9,7 @@
 
 struct sched_run {
     struct ggml_backend_sched *sched;
+    struct ggml_cgraph *graph;
     struct sched_experts experts;
     int32_t *last_in_pool; // by pool: stream of the last split that ran there, or -1
 };
@@ -57,16 +58,19 @@ static void copy_blocking(struct ggml_backend_sched *sched, int32_t from, int32_
 }
 
 // Whether the application copied a weight by itself, perhaps only what the split reads of it.
-static bool application_copied(struct ggml_backend_sched *sched, int32_t copy,
-                               struct ggml_cgraph *graph) {
+static bool application_copied(struct sched_run *run, int32_t copy, int32_t split) {
+    struct ggml_backend_sched *sched = run->sched;
     if (!sched->copy_callback || !sched_is_host_weight(sched, copy)) return false;
     const struct sched_item *item = &sched->items[sched->copies[copy].item];
+    struct ggml_cgraph part =
+        ggml_graph_view(run->graph, sched->splits[split].i_start, sched->splits[split].i_end);
+    part.uid = sched_frame(sched)->graphs[split].uid;
     sched_wait(sched, item->backend);
     return sched->copy_callback(sched->streams[sched->copies[copy].backend].backend, item->tensor,
-                                sched_copy_tensor(sched, copy), graph, sched->copy_callback_data);
+                                sched_copy_tensor(sched, copy), &part, sched->copy_callback_data);
 }
 
-static bool copy_input(struct sched_run *run, int32_t copy, struct ggml_cgraph *graph) {
+static bool copy_input(struct sched_run *run, int32_t copy, int32_t split) {
     struct ggml_backend_sched *sched = run->sched;
     const struct sched_copy *input = &sched->copies[copy];
     const struct sched_item *item = &sched->items[input->item];
@@ -87,7 +91,7 @@ static bool copy_input(struct sched_run *run, int32_t copy, struct ggml_cgraph *
         sched_wait(sched, to);
     }
     sched->streams[to].busy = true;
-    if (application_copied(sched, copy, graph)) return ggml_fail_count() == told;
+    if (application_copied(run, copy, split)) return ggml_fail_count() == told;
     if (sched_is_expert_copy(sched, copy)) return sched_copy_experts(sched, copy, &run->experts);
     if (!stream_copy_async(source, target, item->tensor, dst)) {
         copy_blocking(sched, from, to, item->tensor, dst);
@@ -95,18 +99,27 @@ static bool copy_input(struct sched_run *run, int32_t copy, struct ggml_cgraph *
     return ggml_fail_count() == told;
 }
 
+static enum ggml_status compute_part(ggml_backend_t stream, const struct ggml_graph *graph) {
+    return stream_graph_compute("ggml_backend_graph_compute_async", stream, graph);
+}
+
 // Computes nodes up to and including the first whose data the callback wants; *io_first moves
 // behind it.
 static enum ggml_status compute_until_wanted(struct ggml_backend_sched *sched, int32_t backend,
-                                             struct ggml_cgraph *graph, int *io_first) {
+                                             const struct ggml_graph *graph, int *io_first) {
     int end = *io_first;
     bool wanted = false;
     while (end < graph->n_nodes && !wanted) {
         wanted = sched->callback(graph->nodes[end++], true, sched->callback_data);
     }
-    struct ggml_cgraph part = ggml_graph_view(graph, *io_first, end);
+    const struct ggml_graph part = {
+        .size = sizeof(part),
+        .n_nodes = end - *io_first,
+        .nodes = graph->nodes + *io_first,
+        .use_counts = graph->use_counts + *io_first,
+    };
     ggml_backend_t stream = sched->streams[backend].backend;
-    const enum ggml_status status = ggml_backend_graph_compute_async(stream, &part);
+    const enum ggml_status status = compute_part(stream, &part);
     *io_first = end;
     if (status != GGML_STATUS_SUCCESS) return status;
     ggml_backend_synchronize(stream);
@@ -118,11 +131,11 @@ static enum ggml_status compute_until_wanted(struct ggml_backend_sched *sched, i
 }
 
 static enum ggml_status compute(struct ggml_backend_sched *sched, int32_t backend,
-                                struct ggml_cgraph *graph) {
+                                const struct ggml_graph *graph) {
     enum ggml_status status = GGML_STATUS_SUCCESS;
     sched->streams[backend].busy = true;
     if (!sched->callback) {
-        return ggml_backend_graph_compute_async(sched->streams[backend].backend, graph);
+        return compute_part(sched->streams[backend].backend, graph);
     }
     for (int i = 0; i < graph->n_nodes && status == GGML_STATUS_SUCCESS;) {
         status = compute_until_wanted(sched, backend, graph, &i);
@@ -146,16 +159,15 @@ static enum ggml_status failed(const struct ggml_backend_sched *sched, int32_t n
 static bool copy_inputs(struct sched_run *run, int32_t number) {
     struct ggml_backend_sched *sched = run->sched;
     const struct sched_split *split = &sched->splits[number];
-    struct ggml_cgraph *graph = &sched_frame(sched)->graphs[number];
     const int32_t *inputs = sched->inputs + split->first_input;
     const bool weights_last = sched->copy_callback != NULL;
     for (int32_t i = 0; i < split->n_inputs; ++i) {
         if (weights_last && sched_is_host_weight(sched, inputs[i])) continue;
-        if (!copy_input(run, inputs[i], graph)) return false;
+        if (!copy_input(run, inputs[i], number)) return false;
     }
     for (int32_t i = 0; weights_last && i < split->n_inputs; ++i) {
         if (!sched_is_host_weight(sched, inputs[i])) continue;
-        if (!copy_input(run, inputs[i], graph)) return false;
+        if (!copy_input(run, inputs[i], number)) return false;
     }
     return true;
 }
@@ -188,8 +200,8 @@ static void settle(struct ggml_backend_sched *sched) {
     if (ggml_fail_count() != told) ggml_fail(reason, "%s", message);
 }
 
-enum ggml_status sched_run(struct ggml_backend_sched *sched) {
-    struct sched_run run = {.sched = sched, .experts = {.ids = -1}};
+enum ggml_status sched_run(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
+    struct sched_run run = {.sched = sched, .graph = graph, .experts = {.ids = -1}};
     const size_t n = (size_t)sched->n_backends;
     enum ggml_status status = GGML_STATUS_SUCCESS;
     run.last_in_pool = ggml_mem_alloc(n * sizeof(run.last_in_pool[0]));

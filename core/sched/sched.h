@@ -13,6 +13,7 @@
 #include "ggml-plugin.h"
 #include "graph/gallocr.h"
 #include "graph/memory_quick.h"
+#include "graph/stream_view.h"
 #include "graph/tensor_index.h"
 #include "host/node_since.h"
 #include "sched/tensor_map.h"
@@ -164,8 +165,8 @@ struct sched_split {
 
 // What streams may still look at after a run was queued.
 struct sched_frame {
-    struct tensor_pool pool;    // copies and markers
-    struct ggml_cgraph *graphs; // by split
+    struct tensor_pool pool;   // copies and markers
+    struct ggml_graph *graphs; // by split
     int32_t graphs_capacity;
     uint64_t run; // the last that used it
 };
@@ -304,7 +305,11 @@ struct ggml_backend_sched {
     struct sched_known known;
     int32_t *order; // if reordered: item by step
     int32_t order_capacity;
-    bool reordered;             // a device changed the order of nodes
+    bool reordered;      // a device changed the order of nodes
+    int32_t *use_counts; // by step
+    int32_t use_counts_capacity;
+    bool counts_hold;           // for every graph that repeats this one
+    uint64_t structure;         // of the first split; those of the others follow
     bool ids_stale;             // item_ids is of an earlier graph than items
     bool shares_pools;          // some streams use the same kind of memory
     ggml_gallocr_t slot_galloc; // pipeline copies, which live for ever; NULL without
@@ -492,7 +497,7 @@ void sched_wait_all(struct ggml_backend_sched *sched);
 void sched_next_frame(struct ggml_backend_sched *sched);
 
 // Runs the splits of the allocated graph.
-enum ggml_status sched_run(struct ggml_backend_sched *sched);
+enum ggml_status sched_run(struct ggml_backend_sched *sched, struct ggml_cgraph *graph);
 
 // Expert-only copies: see expert.c. `known` is kept from one copy to the next of a run.
 struct sched_experts {

@@ -9,11 +9,11 @@ static bool is_disabled(void) {
     return value && strcmp(value, "1") == 0;
 }
 
-struct cpu_fusion cpu_fuse(const struct ggml_cgraph *cgraph, int i) {
+struct cpu_fusion cpu_fuse(const struct ggml_graph *graph, int i) {
     static const enum ggml_op ops[] = {GGML_OP_RMS_NORM, GGML_OP_MUL};
     const struct cpu_fusion none = {0};
-    if (cgraph->nodes[i]->op != ops[0] || i + 1 >= cgraph->n_nodes || is_disabled()) return none;
-    if (!ggml_can_fuse(cgraph, i, ops, 2)) return none;
-    struct ggml_tensor *node = cgraph->nodes[i + 1];
+    if (graph->nodes[i]->op != ops[0] || i + 1 >= graph->n_nodes || is_disabled()) return none;
+    if (!ggml_graph_can_fuse(graph, i, ops, 2)) return none;
+    struct ggml_tensor *node = graph->nodes[i + 1];
     return (struct cpu_fusion){cpu_kernel_find_sub(node, CPU_SUB_RMS_NORM_MUL), node, 2};
 }

@@ -3,6 +3,7 @@
 #ifndef CPU_FUSE_H
 #define CPU_FUSE_H
 
+#include "ggml-graph.h"
 #include "kernel_list.h"
 
 struct cpu_fusion {
@@ -12,6 +13,6 @@ struct cpu_fusion {
 };
 
 // Whether node i and those after it are computed in one step. [any-thread]
-struct cpu_fusion cpu_fuse(const struct ggml_cgraph *cgraph, int i);
+struct cpu_fusion cpu_fuse(const struct ggml_graph *graph, int i);
 
 #endif

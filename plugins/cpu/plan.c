@@ -68,12 +68,12 @@ static bool is_idle(const struct ggml_tensor *node) {
 }
 
 // Answers the number of nodes that the step or steps take, or 0 after a failure.
-static int plan_node(struct cpu_plan *plan, const struct ggml_cgraph *cgraph, int i,
+static int plan_node(struct cpu_plan *plan, const struct ggml_graph *graph, int i,
                      enum ggml_status *out_status) {
-    struct ggml_tensor *node = cgraph->nodes[i];
+    struct ggml_tensor *node = graph->nodes[i];
     *out_status = GGML_STATUS_SUCCESS;
     if (!(node->flags & GGML_TENSOR_FLAG_ERROR) && is_idle(node)) return 1;
-    const struct cpu_fusion fusion = plan->use_ref ? (struct cpu_fusion){0} : cpu_fuse(cgraph, i);
+    const struct cpu_fusion fusion = plan->use_ref ? (struct cpu_fusion){0} : cpu_fuse(graph, i);
     const struct cpu_kernel *kernel = fusion.kernel ? fusion.kernel : cpu_kernel_find(node);
     if (!kernel)
         *out_status = unsupported(node);
@@ -90,32 +90,28 @@ static bool is_rounding_disabled(void) {
     return value && strcmp(value, "1") == 0;
 }
 
-static bool is_made(const struct cpu_plan *plan, const struct ggml_cgraph *cgraph, int n_threads,
+static bool is_made(const struct cpu_plan *plan, const struct ggml_graph *graph, int n_threads,
                     bool use_ref) {
-    return plan->uid != 0 && plan->uid == cgraph->uid && plan->n_nodes == cgraph->n_nodes &&
+    return plan->uid != 0 && plan->uid == graph->uid && plan->n_nodes == graph->n_nodes &&
            plan->n_threads == n_threads && plan->use_ref == use_ref;
 }
 
-enum ggml_status cpu_plan_make(struct cpu_plan *plan, const struct ggml_cgraph *cgraph,
-                               int n_threads, bool use_ref) {
-    if (is_made(plan, cgraph, n_threads, use_ref)) return GGML_STATUS_SUCCESS;
+enum ggml_status cpu_plan_make(struct cpu_plan *plan, const struct ggml_graph *graph, int n_threads,
+                               bool use_ref) {
+    if (is_made(plan, graph, n_threads, use_ref)) return GGML_STATUS_SUCCESS;
     plan->uid = 0;
     plan->n_steps = 0;
-    if (cgraph->error) {
-        return cpu_fail(GGML_STATUS_FAILED, GGML_HOST_INVALID_ARGUMENT,
-                        "the graph can't be computed: %s", cgraph->error);
-    }
-    enum ggml_status status = reserve(plan, cgraph->n_nodes);
+    enum ggml_status status = reserve(plan, graph->n_nodes);
     plan->parallel = false;
     plan->work_size = 0;
     plan->n_threads = n_threads;
     plan->use_ref = use_ref;
     plan->exact = use_ref || is_rounding_disabled();
-    plan->n_nodes = cgraph->n_nodes;
-    for (int i = 0; i < cgraph->n_nodes && status == GGML_STATUS_SUCCESS;)
-        i += plan_node(plan, cgraph, i, &status);
+    plan->n_nodes = graph->n_nodes;
+    for (int i = 0; i < graph->n_nodes && status == GGML_STATUS_SUCCESS;)
+        i += plan_node(plan, graph, i, &status);
     if (status == GGML_STATUS_SUCCESS)
-        plan->uid = cgraph->uid;
+        plan->uid = graph->uid;
     else
         plan->n_steps = 0;
     return status;

@@ -4,6 +4,7 @@
 #define CPU_PLAN_H
 
 #include "ggml-cpu.h"
+#include "ggml-graph.h"
 #include "kernel_list.h"
 
 struct cpu_step {
@@ -38,8 +39,8 @@ struct cpu_run {
 // Prepares the graph for n_threads; nothing to do if it is the one prepared before. On failure the
 // plan is empty and the status GGML_STATUS_FAILED (a node that no kernel computes, an invalid
 // graph) or GGML_STATUS_ALLOC_FAILED, after telling the host. [stream]
-enum ggml_status cpu_plan_make(struct cpu_plan *plan, const struct ggml_cgraph *cgraph,
-                               int n_threads, bool use_ref);
+enum ggml_status cpu_plan_make(struct cpu_plan *plan, const struct ggml_graph *graph, int n_threads,
+                               bool use_ref);
 // Computes it; operands' data may have moved since. [stream]
 enum ggml_status cpu_plan_run(const struct cpu_plan *plan, const struct cpu_run *run);
 void cpu_plan_free(struct cpu_plan *plan);

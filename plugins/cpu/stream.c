@@ -67,17 +67,17 @@ static enum ggml_status run_plan(struct cpu_stream *stream, const struct cpu_pla
     return cpu_plan_run(plan, &run);
 }
 
-static enum ggml_status compute(struct cpu_stream *stream, struct ggml_cgraph *cgraph) {
+static enum ggml_status compute(struct cpu_stream *stream, const struct ggml_graph *graph) {
     const int n_threads = choose_threads(stream->n_threads, stream->pool);
-    enum ggml_status status = cpu_plan_make(&stream->plan, cgraph, n_threads, stream->use_ref);
+    enum ggml_status status = cpu_plan_make(&stream->plan, graph, n_threads, stream->use_ref);
     if (status == GGML_STATUS_SUCCESS) {
         status = reserve_work(&stream->work, &stream->work_size, stream->plan.work_size);
     }
     return status == GGML_STATUS_SUCCESS ? run_plan(stream, &stream->plan, stream->work) : status;
 }
 
-static int32_t stream_compute(ggml_backend_t backend, struct ggml_cgraph *cgraph) {
-    return ggml_entry_status(compute(backend->context, cgraph));
+static int32_t stream_compute(ggml_backend_t backend, const struct ggml_graph *graph) {
+    return ggml_entry_status(compute(backend->context, graph));
 }
 
 static void stream_plan_free(ggml_backend_t backend, ggml_backend_graph_plan_t handle) {
@@ -89,17 +89,17 @@ static void stream_plan_free(ggml_backend_t backend, ggml_backend_graph_plan_t h
     ggml_aligned_free(plan, sizeof(*plan));
 }
 
-static int32_t stream_plan_create(ggml_backend_t backend, const struct ggml_cgraph *cgraph,
+static int32_t stream_plan_create(ggml_backend_t backend, const struct ggml_graph *graph,
                                   ggml_backend_graph_plan_t *out_plan) {
     const struct cpu_stream *stream = backend->context;
     struct stream_plan *plan = ggml_aligned_malloc(sizeof(*plan));
     if (!plan) {
         return ggml_entry_status(cpu_fail(GGML_STATUS_ALLOC_FAILED, GGML_HOST_OUT_OF_MEMORY,
-                                          "no memory for a plan of %d nodes", cgraph->n_nodes));
+                                          "no memory for a plan of %d nodes", graph->n_nodes));
     }
     *plan = (struct stream_plan){0};
     const int n_threads = choose_threads(stream->n_threads, stream->pool);
-    enum ggml_status status = cpu_plan_make(&plan->plan, cgraph, n_threads, stream->use_ref);
+    enum ggml_status status = cpu_plan_make(&plan->plan, graph, n_threads, stream->use_ref);
     if (status == GGML_STATUS_SUCCESS)
         status = reserve_work(&plan->work, &plan->work_size, plan->plan.work_size);
     if (status == GGML_STATUS_SUCCESS) {
@@ -167,11 +167,11 @@ void cpu_stream_set_use_ref(ggml_backend_t backend, bool use_ref) {
 
 enum { WORK_ALIGNMENT = 64 };
 
-struct ggml_cplan cpu_graph_plan(const struct ggml_cgraph *cgraph, int n_threads,
+struct ggml_cplan cpu_graph_plan(const struct ggml_graph *graph, int n_threads,
                                  struct ggml_threadpool *pool) {
     struct ggml_cplan cplan = {0};
     struct cpu_plan plan = {0};
-    if (cpu_plan_make(&plan, cgraph, choose_threads(n_threads, pool), false) ==
+    if (cpu_plan_make(&plan, graph, choose_threads(n_threads, pool), false) ==
         GGML_STATUS_SUCCESS) {
         // Callers do not align their memory.
         cplan.work_size = plan.work_size > 0 ? plan.work_size + WORK_ALIGNMENT : 0;
@@ -203,7 +203,7 @@ static enum ggml_status compute_with_plan(const struct cpu_plan *plan,
     return cpu_plan_run(plan, &run);
 }
 
-enum ggml_status cpu_graph_compute(struct ggml_cgraph *cgraph, const struct ggml_cplan *cplan) {
+enum ggml_status cpu_graph_compute(const struct ggml_graph *graph, const struct ggml_cplan *cplan) {
     struct cpu_plan plan = {0};
     if (cplan->n_threads < 1) {
         return cpu_fail(GGML_STATUS_FAILED, GGML_HOST_INVALID_ARGUMENT,
@@ -211,7 +211,7 @@ enum ggml_status cpu_graph_compute(struct ggml_cgraph *cgraph, const struct ggml
                         cplan->n_threads);
     }
     const int n_threads = choose_threads(cplan->n_threads, cplan->threadpool);
-    enum ggml_status status = cpu_plan_make(&plan, cgraph, n_threads, cplan->use_ref);
+    enum ggml_status status = cpu_plan_make(&plan, graph, n_threads, cplan->use_ref);
     if (status == GGML_STATUS_SUCCESS) status = compute_with_plan(&plan, cplan);
     cpu_plan_free(&plan);
     return status;

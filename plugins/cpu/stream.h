@@ -16,8 +16,8 @@ void cpu_stream_set_abort_callback(ggml_backend_t backend, ggml_abort_callback c
 void cpu_stream_set_use_ref(ggml_backend_t backend, bool use_ref);
 
 // Of ggml-plugin-cpu.h.
-struct ggml_cplan cpu_graph_plan(const struct ggml_cgraph *cgraph, int n_threads,
+struct ggml_cplan cpu_graph_plan(const struct ggml_graph *graph, int n_threads,
                                  struct ggml_threadpool *pool);
-enum ggml_status cpu_graph_compute(struct ggml_cgraph *cgraph, const struct ggml_cplan *cplan);
+enum ggml_status cpu_graph_compute(const struct ggml_graph *graph, const struct ggml_cplan *cplan);
 
 #endif

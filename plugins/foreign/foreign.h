@@ -111,9 +111,9 @@ void foreign_shadow_copy(const struct foreign_binary *binary, const struct ggml_
 struct foreign_graph;
 // The shadow of a graph; NULL on failure. [stream]
 struct foreign_graph *foreign_graph_new(const struct foreign_binary *binary,
-                                        const struct ggml_cgraph *cgraph);
+                                        const struct ggml_graph *original);
 // Whether it still is the shadow of this graph. [stream]
-bool foreign_graph_is_of(const struct foreign_graph *graph, const struct ggml_cgraph *cgraph);
+bool foreign_graph_is_of(const struct foreign_graph *graph, const struct ggml_graph *original);
 // What the binary computes. [stream]
 struct ggml_cgraph *foreign_graph_theirs(struct foreign_graph *graph);
 // NULL does nothing. [stream]

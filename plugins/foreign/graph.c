@@ -14,17 +14,18 @@ struct foreign_graph {
     const struct ggml_tensor **from; // the originals, the nodes first, in their order
     struct ggml_tensor *before;      // the originals as they were
     struct ggml_tensor *shadows;
-    int32_t *slots; // by slot of `set`: index of the tensor
+    int32_t *use_counts; // of the nodes
+    int32_t *slots;      // by slot of `set`: index of the tensor
     struct ggml_hash_set set;
 };
 
 static atomic_ullong next_uid;
 
 // As many as there could be: nodes, sources, and the owners of both.
-static size_t most_tensors(const struct ggml_cgraph *cgraph) {
+static size_t most_tensors(const struct ggml_graph *original) {
     size_t count = 0;
-    for (int i = 0; i < cgraph->n_nodes; ++i) {
-        const struct ggml_tensor *node = cgraph->nodes[i];
+    for (int i = 0; i < original->n_nodes; ++i) {
+        const struct ggml_tensor *node = original->nodes[i];
         count += 1 + (node->view_src != NULL);
         for (int j = 0; j < GGML_MAX_SRC; ++j) {
             if (node->src[j]) count += 1 + (node->src[j]->view_src != NULL);
@@ -49,6 +50,7 @@ static size_t place(struct foreign_graph *graph, char *base, size_t n_nodes, siz
     graph->from = take(base, &offset, n_tensors * sizeof(graph->from[0]));
     graph->before = take(base, &offset, n_tensors * sizeof(graph->before[0]));
     graph->shadows = take(base, &offset, n_tensors * sizeof(graph->shadows[0]));
+    graph->use_counts = take(base, &offset, n_nodes * sizeof(graph->use_counts[0]));
     graph->slots = take(base, &offset, n_slots * sizeof(graph->slots[0]));
     graph->set.size = n_slots;
     graph->set.keys = take(base, &offset, n_slots * sizeof(graph->set.keys[0]));
@@ -82,14 +84,11 @@ static struct ggml_tensor *shadow_of(const struct foreign_binary *binary,
 
 // How often it is used counts over the whole graph, of which this may be a part: what is used
 // elsewhere must not be fused away.
-static void count_uses(struct foreign_graph *graph, const struct ggml_cgraph *cgraph) {
+static void count_uses(struct foreign_graph *graph, const struct ggml_graph *original) {
     struct ggml_hash_set *theirs = &graph->theirs.visited_hash_set;
-    for (size_t i = 0; i < graph->n_tensors; ++i) {
-        const size_t slot = ggml_hash_find(&cgraph->visited_hash_set, graph->from[i]);
-        if (slot == GGML_HASHSET_FULL || !ggml_bitset_get(cgraph->visited_hash_set.used, slot))
-            continue;
+    for (size_t i = 0; i < graph->n_nodes; ++i) {
         const size_t added = ggml_hash_insert(theirs, &graph->shadows[i]);
-        graph->theirs.use_counts[added] = cgraph->use_counts ? cgraph->use_counts[slot] : 0;
+        graph->theirs.use_counts[added] = graph->use_counts[i] = original->use_counts[i];
     }
 }
 
@@ -115,9 +114,9 @@ static void link_sources(const struct foreign_binary *binary, struct foreign_gra
 }
 
 struct foreign_graph *foreign_graph_new(const struct foreign_binary *binary,
-                                        const struct ggml_cgraph *cgraph) {
-    const size_t n_nodes = (size_t)cgraph->n_nodes;
-    const size_t capacity = most_tensors(cgraph) + 1;
+                                        const struct ggml_graph *original) {
+    const size_t n_nodes = (size_t)original->n_nodes;
+    const size_t capacity = most_tensors(original) + 1;
     const size_t bytes = place(NULL, NULL, n_nodes, capacity);
     struct foreign_graph *graph = ggml_aligned_malloc(bytes);
     if (!graph) return NULL;
@@ -129,16 +128,15 @@ struct foreign_graph *foreign_graph_new(const struct foreign_binary *binary,
     graph->bytes = bytes;
     graph->capacity = capacity;
     graph->n_nodes = n_nodes;
-    graph->uid = cgraph->uid;
+    graph->uid = original->uid;
     graph->n_freed = foreign_buffers_freed();
     for (size_t i = 0; i < n_nodes; ++i)
-        graph->theirs.nodes[i] = shadow_of(binary, graph, cgraph->nodes[i]);
+        graph->theirs.nodes[i] = shadow_of(binary, graph, original->nodes[i]);
     if (graph->n_tensors != n_nodes) goto fail; // a node comes twice
     link_sources(binary, graph);
-    count_uses(graph, cgraph);
+    count_uses(graph, original);
     graph->theirs.size = 0;
-    graph->theirs.n_nodes = cgraph->n_nodes;
-    graph->theirs.order = cgraph->order;
+    graph->theirs.n_nodes = original->n_nodes;
     graph->theirs.uid = atomic_fetch_add(&next_uid, 1) + 1;
     return graph;
 fail:
@@ -153,14 +151,15 @@ static bool is_unchanged(const struct foreign_graph *graph, size_t i) {
            now->extra == before->extra;
 }
 
-bool foreign_graph_is_of(const struct foreign_graph *graph, const struct ggml_cgraph *cgraph) {
-    if (!graph || graph->n_nodes != (size_t)cgraph->n_nodes) return false;
+bool foreign_graph_is_of(const struct foreign_graph *graph, const struct ggml_graph *original) {
+    if (!graph || graph->n_nodes != (size_t)original->n_nodes) return false;
     if (graph->n_freed != foreign_buffers_freed()) return false;
-    if (graph->uid != 0 || cgraph->uid != 0) return graph->uid == cgraph->uid;
+    if (graph->uid != 0 || original->uid != 0) return graph->uid == original->uid;
     // Of a tensor that is freed nothing may be read: an original is looked at only once what leads
     // to it is known to be as it was.
     for (size_t i = 0; i < graph->n_nodes; ++i) {
-        if (graph->from[i] != cgraph->nodes[i] || !is_unchanged(graph, i)) return false;
+        if (graph->from[i] != original->nodes[i] || !is_unchanged(graph, i)) return false;
+        if (graph->use_counts[i] != original->use_counts[i]) return false;
     }
     for (size_t i = graph->n_nodes; i < graph->n_tensors; ++i) {
         if (!is_unchanged(graph, i)) return false;

@@ -104,34 +104,34 @@ static int32_t stream_cpy_tensor_async(ggml_backend_t backend_src, ggml_backend_
 
 // --- computing -----------------------------------------------------------------------------------
 
-static struct foreign_graph *find_graph(ggml_backend_t backend, const struct ggml_cgraph *cgraph) {
+static struct foreign_graph *find_graph(ggml_backend_t backend, const struct ggml_graph *graph) {
     struct foreign_stream *stream = backend->context;
     for (int i = 0; i < KEPT_GRAPHS; ++i) {
-        if (foreign_graph_is_of(stream->graphs[i], cgraph)) return stream->graphs[i];
+        if (foreign_graph_is_of(stream->graphs[i], graph)) return stream->graphs[i];
     }
     const unsigned place = stream->next++ % KEPT_GRAPHS;
     if (stream->graphs[place]) stream_synchronize(backend); // it may still be at work
     foreign_graph_free(stream->graphs[place]);
-    stream->graphs[place] = foreign_graph_new(stream->binary, cgraph);
+    stream->graphs[place] = foreign_graph_new(stream->binary, graph);
     return stream->graphs[place];
 }
 
-static int32_t stream_graph_compute(ggml_backend_t backend, struct ggml_cgraph *cgraph) {
+static int32_t stream_graph_compute(ggml_backend_t backend, const struct ggml_graph *graph) {
     struct foreign_stream *stream = backend->context;
     typedef enum ggml_status (*entry_t)(void *, struct ggml_cgraph *);
-    if (cgraph->n_nodes == 0) return GGML_HOST_OK;
-    struct foreign_graph *graph = find_graph(backend, cgraph);
-    if (!graph) {
+    if (graph->n_nodes == 0) return GGML_HOST_OK;
+    struct foreign_graph *shadow = find_graph(backend, graph);
+    if (!shadow) {
         foreign_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory for a copy of a graph of %d nodes",
-                     stream->device->name, cgraph->n_nodes);
+                     stream->device->name, graph->n_nodes);
         return GGML_HOST_OUT_OF_MEMORY;
     }
     const enum ggml_status status =
         FOREIGN_ENTRY(stream->binary, stream->theirs, stream_graph_compute,
-                      entry_t)(stream->theirs, foreign_graph_theirs(graph));
+                      entry_t)(stream->theirs, foreign_graph_theirs(shadow));
     if (status != GGML_STATUS_SUCCESS) {
         foreign_fail(GGML_HOST_FAILED, "%s: %s could not compute a graph of %d nodes (status %d)",
-                     stream->device->name, stream->binary->path, cgraph->n_nodes, (int)status);
+                     stream->device->name, stream->binary->path, graph->n_nodes, (int)status);
     }
     return ggml_entry_status(status);
 }

@@ -24,10 +24,10 @@ static void stream_free(ggml_backend_t backend) {
 
 // replace: run the nodes in order. Nodes that move no data and those without the flag COMPUTE are
 // skipped; the host sends only nodes that supports_op accepted.
-static int32_t stream_graph_compute(ggml_backend_t backend, struct ggml_cgraph *cgraph) {
+static int32_t stream_graph_compute(ggml_backend_t backend, const struct ggml_graph *graph) {
     struct null_stream *stream = backend->context;
-    for (int i = 0; i < cgraph->n_nodes; ++i) {
-        const struct ggml_tensor *node = cgraph->nodes[i];
+    for (int i = 0; i < graph->n_nodes; ++i) {
+        const struct ggml_tensor *node = graph->nodes[i];
         if (ggml_op_is_empty(node->op) || !(node->flags & GGML_TENSOR_FLAG_COMPUTE)) continue;
         const struct ggml_host_table *host = ggml_sdk_host();
         host->set_error(host, GGML_HOST_UNSUPPORTED, "null: it computes nothing");

@@ -38,7 +38,7 @@ static enum ggml_status reserve_scratch(struct vk_stream *stream, size_t bytes) 
     return vk_buffer_new(stream->context, bytes, VK_MEMORY_DEVICE, &stream->scratch);
 }
 
-static enum ggml_status make_recording(struct vk_stream *stream, const struct ggml_cgraph *graph,
+static enum ggml_status make_recording(struct vk_stream *stream, const struct ggml_graph *graph,
                                        struct vk_recording **out_recording) {
     enum ggml_status status = vk_plan_graph(&stream->plan, graph);
     *out_recording = NULL;
@@ -62,7 +62,7 @@ static enum ggml_status make_recording(struct vk_stream *stream, const struct gg
     return status;
 }
 
-static enum ggml_status compute(struct vk_stream *stream, struct ggml_cgraph *graph) {
+static enum ggml_status compute(struct vk_stream *stream, const struct ggml_graph *graph) {
     enum ggml_status status = stream->late;
     stream->late = GGML_STATUS_SUCCESS;
     if (status != GGML_STATUS_SUCCESS) {
@@ -72,7 +72,7 @@ static enum ggml_status compute(struct vk_stream *stream, struct ggml_cgraph *gr
     }
     if (!vk_context_alive(stream->context)) return GGML_STATUS_FAILED;
     if (!vk_graph_key_make(&stream->key, graph, vk_place_id)) return GGML_STATUS_ALLOC_FAILED;
-    struct vk_recording *recording = graph->error ? NULL : find_recording(stream);
+    struct vk_recording *recording = find_recording(stream);
     if (!recording) status = make_recording(stream, graph, &recording);
     if (!recording) return status;
     uint64_t value;
@@ -82,11 +82,11 @@ static enum ggml_status compute(struct vk_stream *stream, struct ggml_cgraph *gr
     return status;
 }
 
-int32_t vk_stream_compute(ggml_backend_t backend, struct ggml_cgraph *graph) {
+int32_t vk_stream_compute(ggml_backend_t backend, const struct ggml_graph *graph) {
     return ggml_entry_status(compute(backend->context, graph));
 }
 
-int32_t vk_stream_optimize(ggml_backend_t backend, struct ggml_cgraph *graph) {
+int32_t vk_stream_optimize(ggml_backend_t backend, struct ggml_graph *graph) {
     struct vk_stream *stream = backend->context;
     if (!stream->keeps_order) vk_reorder(graph, &stream->plan);
     return GGML_HOST_OK;

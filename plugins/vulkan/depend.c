@@ -14,7 +14,7 @@ struct range {
 
 struct builder {
     struct vk_depend *depend;
-    const struct ggml_cgraph *graph;
+    const struct ggml_graph *graph;
     const struct ggml_tensor **tensors; // by number: nodes, then roots that are no nodes
     int n_tensors;
     int32_t *slots; // hash table: numbers plus one
@@ -48,7 +48,7 @@ struct counts {
     size_t n, touches, slots;
 };
 
-static struct counts count(const struct ggml_cgraph *graph) {
+static struct counts count(const struct ggml_graph *graph) {
     struct counts counts = {.n = (size_t)graph->n_nodes, .slots = 64};
     for (int i = 0; i < graph->n_nodes; ++i) {
         counts.touches++;
@@ -257,7 +257,7 @@ static void link_nodes(struct builder *b) {
 
 // Whether it is a result, or other graphs read it.
 static bool is_kept(const struct builder *b, int32_t i) {
-    const int32_t uses = ggml_node_get_use_count(b->graph, i);
+    const int32_t uses = b->graph->use_counts[i];
     const struct ggml_tensor *node = b->graph->nodes[i];
     return (node->flags & GGML_TENSOR_FLAG_OUTPUT) || uses > b->uses[i] ||
            (b->uses[i] == 0 && writes(node));
@@ -278,7 +278,7 @@ static void measure(struct builder *b) {
     }
 }
 
-bool vk_depend_make(struct vk_depend *out_depend, const struct ggml_cgraph *graph) {
+bool vk_depend_make(struct vk_depend *out_depend, const struct ggml_graph *graph) {
     struct builder b = {.depend = out_depend, .graph = graph};
     *out_depend = (struct vk_depend){.graph = graph, .n = graph->n_nodes};
     const bool made = make_room(&b) && number_nodes(&b);

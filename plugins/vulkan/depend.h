@@ -4,12 +4,13 @@
 #ifndef VK_DEPEND_H
 #define VK_DEPEND_H
 
+#include "ggml-graph.h"
 #include "ggml-impl.h"
 
 // Nodes go by their number: the index in the graph that this was made of. So does memory, with
 // numbers of its own: a tensor that is no view, or several whose bytes overlap.
 struct vk_depend {
-    const struct ggml_cgraph *graph;
+    const struct ggml_graph *graph;
     int n;
     int32_t *first_before;  // of each node, and the end
     int32_t *before;        // nodes that must come before it, some more than once; all smaller
@@ -25,7 +26,7 @@ struct vk_depend {
 
 // False: no memory, or no order can be told (a node comes twice). vk_depend_free() ends it.
 // [stream]
-bool vk_depend_make(struct vk_depend *out_depend, const struct ggml_cgraph *graph);
+bool vk_depend_make(struct vk_depend *out_depend, const struct ggml_graph *graph);
 void vk_depend_free(struct vk_depend *depend);
 
 // Nodes that must come before the node.

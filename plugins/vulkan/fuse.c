@@ -17,7 +17,7 @@ enum { MAX_TERMS = VK_MAX_FUSED + 1 }; // of a chain of additions, as in shaders
 
 // Nodes with the ops of a fusion.
 struct window {
-    const struct ggml_cgraph *graph;
+    const struct ggml_graph *graph;
     const int *idxs;
     int n;
     enum ggml_op ops[VK_MAX_FUSED];
@@ -29,12 +29,12 @@ static const struct ggml_tensor *node_at(const struct window *w, int k) {
 
 // Whether the first n nodes each feed only the next.
 static bool is_chain(const struct window *w, int n) {
-    return n <= w->n && ggml_can_fuse_ext(w->graph, w->idxs, w->ops, n);
+    return n <= w->n && ggml_graph_can_fuse_at(w->graph, w->idxs, w->ops, n);
 }
 
 // Whether nothing but the last node is used elsewhere.
 static bool is_closed(const struct window *w) {
-    return ggml_can_fuse_subgraph_ext(w->graph, w->idxs, w->n, w->ops, &w->idxs[w->n - 1], 1);
+    return ggml_graph_can_fuse_subgraph_at(w->graph, w->idxs, w->n, w->ops, &w->idxs[w->n - 1], 1);
 }
 
 // The source of a sum or product that is not `known`.
@@ -320,7 +320,7 @@ uint32_t vk_fusions_disabled(void) {
     return disabled;
 }
 
-static int fuse_by(struct vk_plan *plan, const struct ggml_cgraph *graph, int k, const int *idxs,
+static int fuse_by(struct vk_plan *plan, const struct ggml_graph *graph, int k, const int *idxs,
                    int n) {
     struct window w = {.graph = graph, .idxs = idxs};
     if (plan->fusions_disabled >> k & 1) return 0;
@@ -331,7 +331,7 @@ static int fuse_by(struct vk_plan *plan, const struct ggml_cgraph *graph, int k,
     return w.n >= fusions[k].least ? functions[k](plan, &w) : 0;
 }
 
-int vk_fuse(struct vk_plan *plan, const struct ggml_cgraph *graph, int i) {
+int vk_fuse(struct vk_plan *plan, const struct ggml_graph *graph, int i) {
     int idxs[VK_MAX_FUSED], n = 0;
     for (; n < VK_MAX_FUSED && i + n < graph->n_nodes; ++n)
         idxs[n] = i + n;
@@ -342,7 +342,7 @@ int vk_fuse(struct vk_plan *plan, const struct ggml_cgraph *graph, int i) {
     return 0;
 }
 
-int vk_fuse_ask(struct vk_plan *plan, const struct ggml_cgraph *graph, int k, const int *idxs,
+int vk_fuse_ask(struct vk_plan *plan, const struct ggml_graph *graph, int k, const int *idxs,
                 int n) {
     vk_plan_clear(plan);
     const int fused = fuse_by(plan, graph, k, idxs, n);

@@ -26,11 +26,11 @@ uint32_t vk_fusions_disabled(void);
 // Appends a launch for node i and those after it, if there is one that computes them together.
 // Answers how many nodes these are, 0: nothing was appended. What only they use is then not
 // written. [stream]
-int vk_fuse(struct vk_plan *plan, const struct ggml_cgraph *graph, int i);
+int vk_fuse(struct vk_plan *plan, const struct ggml_graph *graph, int i);
 // How many of the nodes at idxs[0] ... idxs[n - 1], from the first on, fusion number k would
 // compute together if they came one after the other; 0: none. The plan is empty afterwards.
 // [stream]
-int vk_fuse_ask(struct vk_plan *plan, const struct ggml_cgraph *graph, int k, const int *idxs,
+int vk_fuse_ask(struct vk_plan *plan, const struct ggml_graph *graph, int k, const int *idxs,
                 int n);
 
 #endif

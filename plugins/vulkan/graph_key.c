@@ -32,14 +32,14 @@ static uint64_t *put_tensor(uint64_t *at, const struct ggml_tensor *tensor,
 }
 
 // The number of uses and the sources decide on what is fused.
-static uint64_t *put_node(uint64_t *at, const struct ggml_cgraph *graph, int i,
+static uint64_t *put_node(uint64_t *at, const struct ggml_graph *graph, int i,
                           uint64_t (*buffer_id)(const struct ggml_tensor *tensor)) {
     const struct ggml_tensor *node = graph->nodes[i];
     uint64_t sources = 0;
     for (int s = 0; s < GGML_MAX_SRC; ++s)
         sources |= (uint64_t)(node->src[s] != NULL) << s;
     *at++ = (uint64_t)(uint32_t)node->op << 32 | sources;
-    *at++ = (uint64_t)(uint32_t)ggml_node_get_use_count(graph, i);
+    *at++ = (uint64_t)(uint32_t)graph->use_counts[i];
     memcpy(at, node->op_params, PARAMETER_WORDS * sizeof(*at));
     at = put_tensor(at + PARAMETER_WORDS, node, buffer_id);
     for (int s = 0; s < GGML_MAX_SRC; ++s) {
@@ -68,7 +68,7 @@ static uint64_t hash_words(const uint64_t *words, size_t n) {
     return hash;
 }
 
-bool vk_graph_key_make(struct vk_graph_key *key, const struct ggml_cgraph *graph,
+bool vk_graph_key_make(struct vk_graph_key *key, const struct ggml_graph *graph,
                        uint64_t (*buffer_id)(const struct ggml_tensor *tensor)) {
     key->n = 0;
     for (int i = 0; i < graph->n_nodes; ++i) {
@@ -79,7 +79,7 @@ bool vk_graph_key_make(struct vk_graph_key *key, const struct ggml_cgraph *graph
         uint64_t *at = key->words + key->n;
         if (ggml_op_is_empty(node->op)) {
             *at++ = (uint64_t)(uint32_t)node->op << 32 | (uint32_t)node->flags;
-            *at++ = (uint64_t)(uint32_t)ggml_node_get_use_count(graph, i);
+            *at++ = (uint64_t)(uint32_t)graph->use_counts[i];
         } else {
             at = put_node(at, graph, i, buffer_id);
         }

@@ -16,7 +16,7 @@ struct vk_graph_key {
 
 // Makes the key anew in the memory that it has. buffer_id answers a number that stands for the
 // memory of a tensor. False: no memory. [stream]
-bool vk_graph_key_make(struct vk_graph_key *key, const struct ggml_cgraph *graph,
+bool vk_graph_key_make(struct vk_graph_key *key, const struct ggml_graph *graph,
                        uint64_t (*buffer_id)(const struct ggml_tensor *tensor));
 bool vk_graph_key_equal(const struct vk_graph_key *a, const struct vk_graph_key *b);
 // A copy without room to spare. False: no memory.

@@ -5,6 +5,7 @@
 #ifndef VK_KERNEL_H
 #define VK_KERNEL_H
 
+#include "ggml-graph.h"
 #include "ggml-impl.h"
 
 // What the choice of kernels depends on; read off the device once.

@@ -10,7 +10,7 @@
 // Nodes go by their number, see depend.h. A unit is one node, or several that one launch computes:
 // they stand side by side.
 struct vk_order {
-    const struct ggml_cgraph *graph;
+    const struct ggml_graph *graph;
     const struct vk_depend *depend;
     int n;
     int32_t *at;    // number of the node at each place

@@ -115,7 +115,7 @@ static bool is_idle(const struct ggml_tensor *node) {
 }
 
 // Appends what node i begins. Answers the number of nodes that this takes, or 0 after a failure.
-static int add_from(struct vk_plan *plan, const struct ggml_cgraph *graph, int i) {
+static int add_from(struct vk_plan *plan, const struct ggml_graph *graph, int i) {
     const struct ggml_tensor *node = graph->nodes[i];
     const bool error = (node->flags & GGML_TENSOR_FLAG_ERROR) != 0;
     if (!error && is_idle(node)) return 1;
@@ -131,11 +131,8 @@ static int add_from(struct vk_plan *plan, const struct ggml_cgraph *graph, int i
     return 0;
 }
 
-enum ggml_status vk_plan_graph(struct vk_plan *plan, const struct ggml_cgraph *graph) {
+enum ggml_status vk_plan_graph(struct vk_plan *plan, const struct ggml_graph *graph) {
     vk_plan_clear(plan);
-    if (graph->error) {
-        return vk_fail(GGML_HOST_INVALID_ARGUMENT, "the graph can't be computed: %s", graph->error);
-    }
     for (int i = 0; i < graph->n_nodes;) {
         const int n = add_from(plan, graph, i);
         if (n == 0) return plan->out_of_memory ? GGML_STATUS_ALLOC_FAILED : GGML_STATUS_FAILED;

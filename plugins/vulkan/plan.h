@@ -24,6 +24,6 @@ void vk_plan_free(struct vk_plan *plan);
 // Appends the dispatches that compute the node. False when no kernel does, or memory ran out.
 bool vk_plan_add(struct vk_plan *plan, const struct ggml_tensor *node);
 // Appends the dispatches of the whole graph, leaving out what moves no data. [stream]
-enum ggml_status vk_plan_graph(struct vk_plan *plan, const struct ggml_cgraph *graph);
+enum ggml_status vk_plan_graph(struct vk_plan *plan, const struct ggml_graph *graph);
 
 #endif

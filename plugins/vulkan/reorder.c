@@ -55,9 +55,9 @@ static bool improve(struct reordering *r, struct vk_plan *plan) {
     return vk_order_group(order, limit) || n_moved > 0;
 }
 
-void vk_reorder(struct ggml_cgraph *graph, struct vk_plan *plan) {
+void vk_reorder(struct ggml_graph *graph, struct vk_plan *plan) {
     struct reordering r = {.block = NULL};
-    if (graph->error || graph->n_nodes < 3) return;
+    if (graph->n_nodes < 3) return;
     if (vk_depend_make(&r.depend, graph) && make_room(&r)) {
         begin(&r);
         if (improve(&r, plan)) {

@@ -10,6 +10,6 @@
 // through views or addresses included. The fusions that count are those of the plan, which is empty
 // afterwards. The same graph gets the same order each time. Without memory nothing changes.
 // [stream]
-void vk_reorder(struct ggml_cgraph *graph, struct vk_plan *plan);
+void vk_reorder(struct ggml_graph *graph, struct vk_plan *plan);
 
 #endif

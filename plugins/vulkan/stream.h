@@ -66,8 +66,8 @@ enum ggml_status vk_stream_finish(struct vk_stream *stream);
 bool vk_stream_is_idle(struct vk_stream *stream);
 
 // Entries of the interface.
-int32_t vk_stream_compute(ggml_backend_t backend, struct ggml_cgraph *graph);
-int32_t vk_stream_optimize(ggml_backend_t backend, struct ggml_cgraph *graph);
+int32_t vk_stream_compute(ggml_backend_t backend, const struct ggml_graph *graph);
+int32_t vk_stream_optimize(ggml_backend_t backend, struct ggml_graph *graph);
 int32_t vk_stream_set_2d(ggml_backend_t backend, struct ggml_tensor *tensor, const void *data,
                          size_t offset, size_t size, size_t n_copies, size_t stride_tensor,
                          size_t stride_data);

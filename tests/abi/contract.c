@@ -20,7 +20,7 @@ struct contract {
     struct ggml_backend_reg reg;
     struct ggml_backend_feature feature;
     struct ggml_tensor tensor;
-    struct ggml_cgraph graph;
+    struct ggml_graph graph;
     ggml_plugin_init_t entry;
     enum ggml_host_status status;
     enum ggml_machine machine;

@@ -19,7 +19,8 @@ static const uintptr_t BIAS = (uintptr_t)1 << (sizeof(uintptr_t) * 8 - 4);
 enum { WORK_SET = 1, WORK_GET, WORK_COMPUTE };
 
 struct fake_plan {
-    struct ggml_cgraph graph;
+    struct ggml_graph graph;
+    struct ggml_tensor *nodes[16];
 };
 
 static void *device_address(void *memory) {
@@ -294,7 +295,7 @@ static int32_t stream_synchronize(ggml_backend_t stream) {
     return GGML_HOST_OK;
 }
 
-static int32_t stream_compute(ggml_backend_t stream, struct ggml_cgraph *graph) {
+static int32_t stream_compute(ggml_backend_t stream, const struct ggml_graph *graph) {
     struct fake_device *fake = stream_fake(stream);
     fake->calls.graph_compute++;
     if (fake->answer != GGML_HOST_OK) return fake->answer;
@@ -307,13 +308,18 @@ static int32_t stream_compute(ggml_backend_t stream, struct ggml_cgraph *graph) 
     return GGML_HOST_OK;
 }
 
-static int32_t plan_create(ggml_backend_t stream, const struct ggml_cgraph *graph,
+static int32_t plan_create(ggml_backend_t stream, const struct ggml_graph *graph,
                            ggml_backend_graph_plan_t *out_plan) {
     struct fake_device *fake = stream_fake(stream);
     fake->calls.plan_create++;
     struct fake_plan *plan = object(fake, sizeof(*plan));
     if (!plan) return GGML_HOST_FAILED;
+    if (graph->n_nodes > (int32_t)(sizeof(plan->nodes) / sizeof(plan->nodes[0]))) abort();
     plan->graph = *graph;
+    plan->graph.nodes = plan->nodes;
+    plan->graph.use_counts = NULL;
+    for (int i = 0; i < graph->n_nodes; ++i)
+        plan->nodes[i] = graph->nodes[i];
     fake->n_plans++;
     *out_plan = plan;
     return GGML_HOST_OK;
@@ -342,7 +348,7 @@ static int32_t event_wait(ggml_backend_t stream, ggml_backend_event_t event) {
     return GGML_HOST_OK;
 }
 
-static int32_t graph_optimize(ggml_backend_t stream, struct ggml_cgraph *graph) {
+static int32_t graph_optimize(ggml_backend_t stream, struct ggml_graph *graph) {
     (void)graph;
     stream_fake(stream)->calls.graph_optimize++;
     return GGML_HOST_OK;

@@ -11,6 +11,7 @@
 #include "device/stream.h"
 #include "fake_device.h"
 #include "ggml-impl.h"
+#include "support/seen.h"
 
 // sum = a + b on the fake device, allocated.
 struct fixture {
@@ -61,7 +62,8 @@ static void test_stream_forwards(void **state) {
     assert_true(ggml_backend_supports_op(f.stream, &f.sum));
     assert_true(ggml_backend_supports_buft(f.stream, &f.fake.buft));
     assert_true(ggml_backend_offload_op(f.stream, &f.sum));
-    stream_graph_optimize(f.stream, &f.graph);
+    struct ggml_graph view = seen(&f.graph);
+    stream_graph_optimize(f.stream, &view);
     assert_int_equal(f.fake.calls.graph_optimize, 1);
 }
 
@@ -81,7 +83,8 @@ static void test_null_stream(void **state) {
     assert_refused(invalid, "supports_buft",
                    assert_false(ggml_backend_supports_buft(NULL, &f.fake.buft)));
     assert_refused(invalid, "offload_op", assert_false(ggml_backend_offload_op(NULL, &f.sum)));
-    assert_refused(invalid, "optimize", stream_graph_optimize(NULL, &f.graph));
+    struct ggml_graph view = seen(&f.graph);
+    assert_refused(invalid, "optimize", stream_graph_optimize(NULL, &view));
     assert_refused(invalid, "optimize", stream_graph_optimize(f.stream, NULL));
 }
 
@@ -94,7 +97,8 @@ static void test_stream_without_entries(void **state) {
                    assert_string_equal(ggml_backend_name(&bare), "unnamed"));
     assert_refused(GGML_HOST_UNSUPPORTED, "free", ggml_backend_free(&bare));
     assert_quiet(ggml_backend_synchronize(&bare));
-    assert_quiet(stream_graph_optimize(&bare, &f.graph));
+    struct ggml_graph view = seen(&f.graph);
+    assert_quiet(stream_graph_optimize(&bare, &view));
     assert_refused(invalid, "device is NULL", assert_null(ggml_backend_alloc_buffer(&bare, 8)));
     assert_refused(invalid, "device is NULL",
                    assert_false(ggml_backend_supports_op(&bare, &f.sum)));

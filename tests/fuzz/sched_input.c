@@ -270,7 +270,7 @@ static bool was_computed(const struct ggml_tensor *node) {
 
 // Reads all of the operands and writes all of the result, so that a sanitizer sees memory that the
 // scheduler did not give.
-static int32_t stream_compute(ggml_backend_t stream, struct ggml_cgraph *graph) {
+static int32_t stream_compute(ggml_backend_t stream, const struct ggml_graph *graph) {
     (void)stream;
     for (int i = 0; i < graph->n_nodes; ++i) {
         struct ggml_tensor *node = graph->nodes[i];
@@ -293,7 +293,7 @@ static int32_t stream_event(ggml_backend_t stream, ggml_backend_event_t event) {
     return status();
 }
 
-static int32_t stream_optimize(ggml_backend_t stream, struct ggml_cgraph *graph) {
+static int32_t stream_optimize(ggml_backend_t stream, struct ggml_graph *graph) {
     (void)stream;
     if (graph->n_nodes <= 0) return status();
     const unsigned n = (unsigned)graph->n_nodes;
@@ -309,7 +309,7 @@ static int32_t stream_optimize(ggml_backend_t stream, struct ggml_cgraph *graph)
     case 11: *a = *b; break;
     case 12: *a = NULL; break;
     case 13: --graph->n_nodes; break;
-    case 14: graph->n_nodes = graph->n_nodes < graph->size ? graph->n_nodes + 1 : 0; break;
+    case 14: graph->use_counts = NULL; break;
     case 15: *a = first && first->src[0] ? first->src[0] : first; break;
     default: break;
     }

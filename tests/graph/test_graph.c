@@ -314,8 +314,8 @@ static void test_hash_set_finds_everything_until_full(void **state) {
     assert_int_equal(ggml_hash_set_new(4).size, 0);
 }
 
-// Compiled into plugins, so that it stays what it is: addresses that are never read, and their
-// slots.
+// Compiled into programs that include ggml-impl.h, so that it stays what it is: addresses that are
+// never read, and their slots.
 static void test_the_slots_of_addresses_never_change(void **state) {
     (void)state;
     static const struct {

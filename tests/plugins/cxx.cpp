@@ -20,7 +20,7 @@ class Stream {
                ggml_are_same_shape(node, a) && ggml_are_same_shape(a, b);
     }
 
-    void compute(const ggml_cgraph *graph) {
+    void compute(const ggml_graph *graph) {
         for (int i = 0; i < graph->n_nodes; ++i) {
             const ggml_tensor *node = graph->nodes[i];
             if (ggml_op_is_empty(node->op) || !(node->flags & GGML_TENSOR_FLAG_COMPUTE)) continue;
@@ -59,7 +59,7 @@ void stream_free(ggml_backend_t backend) {
     delete backend;
 }
 
-int32_t stream_compute(ggml_backend_t backend, ggml_cgraph *graph) {
+int32_t stream_compute(ggml_backend_t backend, const ggml_graph *graph) {
     try {
         static_cast<Stream *>(backend->context)->compute(graph);
         return GGML_HOST_OK;

@@ -112,9 +112,9 @@ static void stream_free(ggml_backend_t backend) {
     ggml_aligned_free(backend, sizeof(*backend));
 }
 
-static int32_t stream_compute(ggml_backend_t backend, struct ggml_cgraph *cgraph) {
+static int32_t stream_compute(ggml_backend_t backend, const struct ggml_graph *graph) {
     (void)backend;
-    return cgraph->n_nodes == 0 ? GGML_HOST_OK : GGML_HOST_FAILED;
+    return graph->n_nodes == 0 ? GGML_HOST_OK : GGML_HOST_FAILED;
 }
 
 static void fail(const char *format, ...) {

@@ -423,7 +423,7 @@ static void test_computed_after_its_reader(void **state) {
 }
 
 // Reversing views and what computes nothing is an order that every device may choose.
-static int32_t reverse_views(ggml_backend_t stream, struct ggml_cgraph *part) {
+static int32_t reverse_views(ggml_backend_t stream, struct ggml_graph *part) {
     (void)stream;
     for (int i = 0; i + 1 < part->n_nodes; ++i) {
         struct ggml_tensor *a = part->nodes[i], *b = part->nodes[i + 1];

@@ -8,6 +8,7 @@
 #include "ggml-cpu.h"
 #include "node_order.h"
 #include "reorder.h"
+#include "support/seen.h"
 #include "vulkan_test.h"
 
 enum { WIDTH = 64, TOKENS = 5, HEADS = 4 };
@@ -116,9 +117,10 @@ static const struct vk_features features = {
 
 static int count_dispatches(const struct ggml_cgraph *graph, uint32_t disabled) {
     struct vk_plan plan;
+    const struct ggml_graph view = seen(graph);
     vk_plan_init(&plan, &features);
     plan.fusions_disabled = disabled;
-    assert_int_equal(vk_plan_graph(&plan, graph), GGML_STATUS_SUCCESS);
+    assert_int_equal(vk_plan_graph(&plan, &view), GGML_STATUS_SUCCESS);
     const int n = plan.n_dispatches;
     vk_plan_free(&plan);
     return n;
@@ -184,8 +186,9 @@ static void test_glu_over_its_operand(void **state) {
         placed[i]->data = memory + 8192 * i;
     y->data = x->src[1]->data;
     struct vk_plan plan;
+    const struct ggml_graph view = seen(graph);
     vk_plan_init(&plan, &features);
-    assert_int_equal(vk_plan_graph(&plan, graph), GGML_STATUS_SUCCESS);
+    assert_int_equal(vk_plan_graph(&plan, &view), GGML_STATUS_SUCCESS);
     assert_int_equal(plan.n_dispatches, 2);
     assert_ptr_equal(plan.dispatches[0].operands[0].tensor, x);
     assert_ptr_equal(plan.dispatches[1].operands[0].tensor, y);
@@ -213,9 +216,10 @@ static struct ggml_cgraph *scatter(struct ggml_context *ctx, int pattern, uint32
 
 static void reorder(struct ggml_cgraph *graph, uint32_t disabled) {
     struct vk_plan plan;
+    struct ggml_graph view = seen(graph);
     vk_plan_init(&plan, &features);
     plan.fusions_disabled = disabled;
-    vk_reorder(graph, &plan);
+    vk_reorder(&view, &plan);
     vk_plan_free(&plan);
 }
 

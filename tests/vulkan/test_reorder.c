@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "ggml-cpu.h"
 #include "node_order.h"
+#include "support/seen.h"
 #include "support/transformer.h"
 #include "vulkan_test.h"
 
@@ -24,16 +25,18 @@ static const struct vk_features features = {
 
 static void reorder(struct ggml_cgraph *graph) {
     struct vk_plan plan;
+    struct ggml_graph view = seen(graph);
     vk_plan_init(&plan, &features);
-    vk_reorder(graph, &plan);
+    vk_reorder(&view, &plan);
     assert_int_equal(plan.n_dispatches, 0);
     vk_plan_free(&plan);
 }
 
 static int count_dispatches(const struct ggml_cgraph *graph) {
     struct vk_plan plan;
+    const struct ggml_graph view = seen(graph);
     vk_plan_init(&plan, &features);
-    assert_int_equal(vk_plan_graph(&plan, graph), GGML_STATUS_SUCCESS);
+    assert_int_equal(vk_plan_graph(&plan, &view), GGML_STATUS_SUCCESS);
     const int n = plan.n_dispatches;
     vk_plan_free(&plan);
     return n;
@@ -294,8 +297,9 @@ static bool conflict(const struct vk_dispatch *a, const struct vk_dispatch *b) {
 static struct figures figures_of(const struct ggml_cgraph *graph) {
     struct vk_plan plan;
     int n_waits = 0, begin = 0;
+    const struct ggml_graph view = seen(graph);
     vk_plan_init(&plan, &features);
-    assert_int_equal(vk_plan_graph(&plan, graph), GGML_STATUS_SUCCESS);
+    assert_int_equal(vk_plan_graph(&plan, &view), GGML_STATUS_SUCCESS);
     for (int k = 0; k < plan.n_dispatches; ++k) {
         bool waits = false;
         for (int i = begin; i < k; ++i)

@@ -69,7 +69,7 @@ static const char *stream_name(ggml_backend_t stream) {
     return device_name(stream->device);
 }
 
-static int32_t stream_compute(ggml_backend_t stream, struct ggml_cgraph *graph) {
+static int32_t stream_compute(ggml_backend_t stream, const struct ggml_graph *graph) {
     return stream && graph ? GGML_HOST_OK : GGML_HOST_FAILED;
 }
 
@@ -118,8 +118,12 @@ ggml_backend_t idle_stream(int i) {
     return &idle_device(i)->stream;
 }
 
-void idle_optimize_with(int i, int32_t (*optimize)(ggml_backend_t, struct ggml_cgraph *)) {
+void idle_optimize_with(int i, int32_t (*optimize)(ggml_backend_t, struct ggml_graph *)) {
     idle_device(i)->stream_table.graph_optimize = optimize;
+}
+
+void idle_compute_with(int i, int32_t (*compute)(ggml_backend_t, const struct ggml_graph *)) {
+    idle_device(i)->stream_table.graph_compute = compute ? compute : stream_compute;
 }
 
 ggml_backend_buffer_type_t idle_memory(int i) {

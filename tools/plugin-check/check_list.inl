@@ -349,6 +349,10 @@ CHECK_ROW("stream.graph-freed", 71, "op.sum", stream_graph_freed, 0,
           "the graph can be freed after synchronize")
 CHECK_ROW("stream.graph-uid", 71, "stream.repeat", stream_graph_uid, 0,
           "a graph is known by its uid on one stream only, and computed each time")
+CHECK_ROW("stream.graph-structure", 103, "stream.repeat", stream_graph_structure, 0,
+          "graphs of equal structure are computed where they lie")
+CHECK_ROW("stream.use-counts", 98, "stream.repeat", stream_use_counts, 0,
+          "results that are used outside are there")
 CHECK_ROW("stream.plan", 63, "stream.repeat stream.plan-entries", stream_plan, 0,
           "a plan computes, again and again")
 CHECK_ROW("stream.optimize", 72, "op.sum", stream_optimize, 0, "optimising keeps the nodes")

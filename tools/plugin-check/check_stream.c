@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Streams: queues of work, events, graphs.
 #define _GNU_SOURCE
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -526,6 +527,144 @@ void stream_graph_uid(struct check_run *run) {
     for_each_work(run, body_graph_uid);
 }
 
+static void compute_as(const struct check_run *run, const struct work *work,
+                       const struct ggml_graph *graph) {
+    const int32_t status = work->stream->table->graph_compute(work->stream, graph);
+    CHECK_THAT(run, status == GGML_HOST_OK, "%s: claimed nodes fail: %s", label(work->device),
+               host_counters.last_error);
+    ggml_backend_synchronize(work->stream);
+}
+
+static void compute_structure(const struct check_run *run, const struct work *work, uint64_t uid) {
+    static const int32_t use_counts[1];
+    const struct ggml_graph graph = {.size = sizeof(graph),
+                                     .n_nodes = 1,
+                                     .nodes = ggml_graph_nodes(work->sum.graph),
+                                     .use_counts = use_counts,
+                                     .structure = 7,
+                                     .uid = uid};
+    compute_as(run, work, &graph);
+    read_and_expect_sum(run, work);
+}
+
+// As a scheduler does whose graph is built anew for each step: other tensors, other memory. The
+// first graph's is gone in the end.
+static bool body_graph_structure(const struct check_run *run, struct work *work) {
+    static struct work others[2];
+    for (int i = 0; i < 2; ++i) {
+        others[i] = (struct work){.device = work->device, .stream = work->stream};
+        CHECK_THAT(run,
+                   sum_graph_new(&others[i].sum, N_NUMBERS) &&
+                       sum_graph_place(&others[i].sum, work->device),
+                   "no memory");
+    }
+    for (uint64_t i = 0; i < N_ROUNDS; ++i) {
+        struct work *next = i % 3 == 0 ? work : &others[i % 3 - 1];
+        work_fill(run, next);
+        compute_structure(run, next, i % 2 * i);
+    }
+    sum_graph_free(&work->sum);
+    work_fill(run, &others[0]);
+    compute_structure(run, &others[0], 0);
+    return true;
+}
+
+void stream_graph_structure(struct check_run *run) {
+    for_each_work(run, body_graph_structure);
+}
+
+// --- use counts
+
+enum { SIDE = 32 };
+
+// Two nodes, the first of them a source of the second, that plugins often compute at once.
+static struct ggml_tensor *make_pair(struct ggml_context *ctx, int kind, struct ggml_tensor *a,
+                                     struct ggml_tensor *b) {
+    switch (kind) {
+    case 0: return ggml_add(ctx, ggml_add(ctx, a, b), b);
+    case 1: return ggml_mul(ctx, ggml_rms_norm(ctx, a, 1e-5f), b);
+    case 2: return ggml_add(ctx, ggml_mul_mat(ctx, a, b), b);
+    case 3: return ggml_add(ctx, ggml_mul(ctx, a, b), b);
+    case 4: return ggml_mul(ctx, ggml_silu(ctx, a), b);
+    default: return NULL;
+    }
+}
+
+static void fill_side(const struct check_run *run, struct ggml_tensor *tensor) {
+    float values[SIDE * SIDE];
+    struct numbers numbers = {run->seed};
+    for (int i = 0; i < SIDE * SIDE; ++i)
+        values[i] = numbers_float(&numbers);
+    ggml_backend_tensor_set(tensor, values, 0, sizeof(values));
+}
+
+static void compute_nodes(const struct check_run *run, const struct work *work,
+                          struct ggml_tensor **nodes, int n, int32_t first_uses) {
+    const int32_t use_counts[2] = {first_uses, 0};
+    const struct ggml_graph graph = {
+        .size = sizeof(graph), .n_nodes = n, .nodes = nodes, .use_counts = use_counts};
+    for (int i = 0; i < n; ++i)
+        ggml_backend_tensor_memset(nodes[i], 0xff, 0, ggml_nbytes(nodes[i]));
+    compute_as(run, work, &graph);
+}
+
+// The first node is read by a third one, which another graph has.
+static void expect_both(const struct check_run *run, const struct work *work,
+                        struct ggml_tensor **nodes) {
+    float expected[2][SIDE * SIDE], actual[SIDE * SIDE];
+    for (int i = 0; i < 2; ++i) {
+        compute_nodes(run, work, &nodes[i], 1, 2);
+        ggml_backend_tensor_get(nodes[i], expected[i], 0, sizeof(expected[i]));
+    }
+    compute_nodes(run, work, nodes, 2, 2);
+    for (int i = 0; i < 2; ++i) {
+        ggml_backend_tensor_get(nodes[i], actual, 0, sizeof(actual));
+        for (int k = 0; k < SIDE * SIDE; ++k) {
+            const double want = (double)expected[i][k], found = (double)actual[k];
+            CHECK_THAT(run, fabs(found - want) <= 1e-3 * (1 + fabs(want)),
+                       "%s: of a %s that is used twice number %d is %g, alone %g",
+                       label(work->device), ggml_op_desc(nodes[i]), k, found, want);
+        }
+    }
+}
+
+static bool pair_on(const struct check_run *run, const struct work *work, int kind) {
+    const struct ggml_init_params params = {.mem_size = 8 * ggml_tensor_overhead(),
+                                            .no_alloc = true};
+    struct ggml_context *ctx = ggml_init(params);
+    CHECK_THAT(run, ctx, "no memory");
+    struct ggml_tensor *a = ggml_new_tensor_2d(ctx, GGML_TYPE_F32, SIDE, SIDE);
+    struct ggml_tensor *b = ggml_new_tensor_2d(ctx, GGML_TYPE_F32, SIDE, SIDE);
+    struct ggml_tensor *last = make_pair(ctx, kind, a, b);
+    if (!last) return false;
+    struct ggml_tensor *nodes[] = {last->src[0], last};
+    bool claimed = true;
+    for (int i = 0; i < 2; ++i) {
+        nodes[i]->flags |= GGML_TENSOR_FLAG_COMPUTE;
+        claimed = claimed && work->device->table->supports_op(work->device, nodes[i]);
+    }
+    if (!claimed) return true;
+    ggml_backend_buffer_t buffer =
+        ggml_backend_alloc_ctx_tensors_from_buft(ctx, ggml_backend_dev_buffer_type(work->device));
+    CHECK_THAT(run, buffer, "%s: no buffer: %s", label(work->device), ggml_last_error());
+    fill_side(run, a);
+    fill_side(run, b);
+    expect_both(run, work, nodes);
+    ggml_backend_buffer_free(buffer);
+    ggml_free(ctx);
+    return true;
+}
+
+static bool body_use_counts(const struct check_run *run, struct work *work) {
+    for (int kind = 0; pair_on(run, work, kind); ++kind) {
+    }
+    return true;
+}
+
+void stream_use_counts(struct check_run *run) {
+    for_each_work(run, body_use_counts);
+}
+
 static bool body_plan(const struct check_run *run, struct work *work) {
     if (!work->stream->table->graph_plan_create) return false;
     ggml_backend_graph_plan_t plan = ggml_backend_graph_plan_create(work->stream, work->sum.graph);
@@ -565,11 +704,22 @@ static bool body_optimize(const struct check_run *run, struct work *work) {
         before[i] = ggml_graph_node(graph, i);
         copies[i] = *before[i];
     }
-    const int32_t status = work->stream->table->graph_optimize(work->stream, graph);
+    int32_t use_counts[N_NODES];
+    for (int i = 0; i < N_NODES; ++i)
+        use_counts[i] = ggml_node_get_use_count(graph, i);
+    const struct ggml_graph given = {.size = sizeof(given),
+                                     .n_nodes = N_NODES,
+                                     .nodes = ggml_graph_nodes(graph),
+                                     .use_counts = use_counts};
+    struct ggml_graph view = given;
+    const int32_t status = work->stream->table->graph_optimize(work->stream, &view);
     CHECK_THAT(run, status == GGML_HOST_OK || status == GGML_HOST_UNSUPPORTED,
                "%s: graph_optimize answers status %d", label(work->device), (int)status);
-    CHECK_THAT(run, ggml_graph_n_nodes(graph) == N_NODES, "%s: %d nodes became %d",
-               label(work->device), N_NODES, ggml_graph_n_nodes(graph));
+    CHECK_THAT(run, view.n_nodes == N_NODES, "%s: %d nodes became %d", label(work->device), N_NODES,
+               view.n_nodes);
+    CHECK_THAT(run, memcmp(&view, &given, sizeof(view)) == 0,
+               "%s: more of the graph than the order of its nodes was changed",
+               label(work->device));
     for (int i = 0; i < N_NODES; ++i) {
         after[i] = ggml_graph_node(graph, i);
         CHECK_THAT(run, memcmp(before[i], &copies[i], sizeof(copies[i])) == 0,

@@ -8,6 +8,7 @@
 #define GGML_SCHED_META_H
 
 #include "base/status.h"
+#include "device/stream.h"
 #include "ggml-backend-impl.h"
 #include "ggml-impl.h"
 
@@ -175,9 +176,9 @@ struct meta_stream {
 
 // What is to be done for a graph, in order.
 struct meta_plan;
-enum ggml_status meta_plan_new(struct meta_stream *stream, struct ggml_cgraph *graph,
+enum ggml_status meta_plan_new(struct meta_stream *stream, const struct ggml_graph *graph,
                                struct meta_plan **out_plan);
-bool meta_plan_is_for(const struct meta_plan *plan, const struct ggml_cgraph *graph);
+bool meta_plan_is_for(const struct meta_plan *plan, const struct ggml_graph *graph);
 enum ggml_status meta_plan_run(struct meta_stream *stream, struct meta_plan *plan);
 void meta_plan_free(struct meta_plan *plan); // NULL does nothing
 

@@ -9,7 +9,8 @@ enum { WHOLE_ALIGNMENT = 4096 };
 
 struct planner {
     struct meta_stream *stream;
-    struct ggml_cgraph *graph;
+    const struct ggml_graph *graph;
+    const int32_t *counts; // 0 for each node: not known
     struct meta_plan *plan;
     struct meta_step *run; // that further nodes join, or NULL
 };
@@ -193,7 +194,10 @@ static bool add_fallback(struct planner *planner, struct ggml_tensor *node) {
     for (size_t j = 0; j < n; ++j) {
         nodes[j] = fallback_node(planner, step, node, j);
         if (!nodes[j]) return false;
-        step->graphs[j] = (struct ggml_cgraph){.size = 1, .n_nodes = 1, .nodes = &nodes[j]};
+        step->graphs[j] = (struct ggml_graph){.size = sizeof(step->graphs[j]),
+                                              .n_nodes = 1,
+                                              .nodes = &nodes[j],
+                                              .use_counts = planner->counts};
     }
     if (needs_whole(node)) mark_written(step, node);
     GGML_LOG_DEBUG("meta device: '%s' (op %s) is computed from gathered operands\n", node->name,
@@ -209,14 +213,15 @@ static bool add_to_run(struct planner *planner, const struct meta_record *record
         struct meta_step *step = add_step(planner, META_STEP_RUN);
         if (!step) return false;
         for (size_t j = 0; j < plan->n; ++j) {
+            step->graphs[j].size = sizeof(step->graphs[j]);
             step->graphs[j].nodes = plan->nodes[j] + plan->n_nodes;
+            step->graphs[j].use_counts = planner->counts;
             step->graphs[j].uid = ggml_graph_next_uid();
         }
     }
     for (size_t j = 0; j < plan->n; ++j) {
-        struct ggml_cgraph *graph = &planner->run->graphs[j];
         plan->nodes[j][plan->n_nodes] = &record->slices[j];
-        graph->size = ++graph->n_nodes;
+        ++planner->run->graphs[j].n_nodes;
     }
     ++plan->n_nodes;
     return true;
@@ -226,7 +231,7 @@ static bool add_to_run(struct planner *planner, const struct meta_record *record
 static bool is_inner(const struct planner *planner, int i, const struct meta_record *record) {
     const struct ggml_tensor *node = planner->graph->nodes[i];
     return !(node->flags & GGML_TENSOR_FLAG_OUTPUT) && record->n_uses > 0 &&
-           record->n_uses == ggml_node_get_use_count(planner->graph, i);
+           record->n_uses == planner->graph->use_counts[i];
 }
 
 // Which operands are partial sums; *out_zero: on which devices they are not written.
@@ -326,7 +331,7 @@ static bool forget(const struct ggml_tensor *tensor, bool derived) {
 
 // Starts every record that the graph touches anew and counts the uses.
 static bool prepare(struct planner *planner) {
-    const struct ggml_cgraph *graph = planner->graph;
+    const struct ggml_graph *graph = planner->graph;
     for (int i = 0; i < graph->n_nodes; ++i) {
         const struct ggml_tensor *node = graph->nodes[i];
         if (!forget(node, true) || !forget(meta_root(node), false)) return false;
@@ -389,14 +394,15 @@ static bool make(struct planner *planner) {
         plan->nodes[j] = take(planner, (size_t)planner->graph->n_nodes * sizeof(*plan->nodes[j]));
         if (!plan->nodes[j]) return false;
     }
-    if (!prepare(planner)) return false;
+    planner->counts = take(planner, MAX((size_t)planner->graph->n_nodes, 1) * sizeof(int32_t));
+    if (!planner->counts || !prepare(planner)) return false;
     for (int i = 0; i < planner->graph->n_nodes; ++i) {
         if (!plan_node(planner, i)) return false;
     }
     return place_all(planner);
 }
 
-enum ggml_status meta_plan_new(struct meta_stream *stream, struct ggml_cgraph *graph,
+enum ggml_status meta_plan_new(struct meta_stream *stream, const struct ggml_graph *graph,
                                struct meta_plan **out_plan) {
     struct meta_plan *plan = ggml_mem_calloc(1, sizeof(*plan));
     struct planner planner = {.stream = stream, .graph = graph, .plan = plan};
@@ -417,7 +423,7 @@ enum ggml_status meta_plan_new(struct meta_stream *stream, struct ggml_cgraph *g
     return GGML_STATUS_SUCCESS;
 }
 
-bool meta_plan_is_for(const struct meta_plan *plan, const struct ggml_cgraph *graph) {
+bool meta_plan_is_for(const struct meta_plan *plan, const struct ggml_graph *graph) {
     return plan && plan->uid != 0 && plan->uid == graph->uid &&
            plan->generation == meta_generation();
 }

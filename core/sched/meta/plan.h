@@ -23,7 +23,7 @@ struct meta_whole {
 
 struct meta_step {
     enum meta_step_kind kind;
-    struct ggml_cgraph *graphs; // RUN, FALLBACK: one per device
+    struct ggml_graph *graphs; // RUN, FALLBACK: one per device
     struct meta_reduction reduction;
     struct meta_whole *wholes; // FALLBACK
     struct meta_step *next;

@@ -2,10 +2,10 @@
 #include "base/mem.h"
 #include "sched/meta/plan.h"
 
-static enum ggml_status run_graphs(struct meta_stream *stream, struct ggml_cgraph *graphs) {
+static enum ggml_status run_graphs(struct meta_stream *stream, const struct ggml_graph *graphs) {
     enum ggml_status status = GGML_STATUS_SUCCESS;
     for (size_t j = 0; j < stream->device->n && status == GGML_STATUS_SUCCESS; ++j) {
-        status = ggml_backend_graph_compute_async(stream->streams[j], &graphs[j]);
+        status = stream_graph_compute("meta device", stream->streams[j], &graphs[j]);
     }
     return status;
 }

@@ -25,8 +25,10 @@ static void order(struct meta_stream *stream, size_t after, size_t before) {
 
 static enum ggml_status add_received(struct group *group, size_t j) {
     struct ggml_tensor *sum = &group->reduction->sums[j];
-    struct ggml_cgraph graph = {.size = 1, .n_nodes = 1, .nodes = &sum};
-    return ggml_backend_graph_compute_async(group->stream->streams[j], &graph);
+    static const int32_t not_known = 0;
+    const struct ggml_graph graph = {
+        .size = sizeof(graph), .n_nodes = 1, .nodes = &sum, .use_counts = &not_known};
+    return stream_graph_compute("meta device", group->stream->streams[j], &graph);
 }
 
 // Copies between pairs of members, in both directions at once where both are listed. A copy waits

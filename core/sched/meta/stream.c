@@ -51,7 +51,7 @@ static int32_t stream_get_async(ggml_backend_t backend, const struct ggml_tensor
                                                                  : ggml_last_status();
 }
 
-static int32_t stream_graph_compute(ggml_backend_t backend, struct ggml_cgraph *graph) {
+static int32_t meta_graph_compute(ggml_backend_t backend, const struct ggml_graph *graph) {
     struct meta_stream *stream = backend->context;
     if (!meta_plan_is_for(stream->plan, graph)) {
         // What is queued still uses the slices.
@@ -75,7 +75,7 @@ static const struct ggml_stream_table stream_table = {
     .set_tensor_async = stream_set_async,
     .get_tensor_async = stream_get_async,
     .synchronize = meta_synchronize,
-    .graph_compute = stream_graph_compute,
+    .graph_compute = meta_graph_compute,
 };
 
 static void *find_function(const struct meta_stream *stream, const char *name) {

@@ -42,7 +42,7 @@ static void stream_free(ggml_backend_t stream) {
     free(stream);
 }
 
-static int32_t compute(ggml_backend_t stream, struct ggml_cgraph *graph) {
+static int32_t compute(ggml_backend_t stream, const struct ggml_graph *graph) {
     (void)stream;
     (void)graph;
     return GGML_HOST_OK;

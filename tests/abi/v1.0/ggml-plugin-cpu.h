@@ -6,6 +6,7 @@
 #define GGML_PLUGIN_CPU_H
 
 #include "ggml-cpu.h"
+#include "ggml-graph.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -28,10 +29,11 @@ struct ggml_cpu_api {
     void (*threadpool_pause)(struct ggml_threadpool *pool);
     void (*threadpool_resume)(struct ggml_threadpool *pool);
     // See ggml_graph_plan(); pool may be NULL. [any-thread]
-    struct ggml_cplan (*graph_plan)(const struct ggml_cgraph *cgraph, int n_threads,
+    struct ggml_cplan (*graph_plan)(const struct ggml_graph *graph, int n_threads,
                                     struct ggml_threadpool *pool);
     // See ggml_graph_compute(). [stream]
-    enum ggml_status (*graph_compute)(struct ggml_cgraph *cgraph, const struct ggml_cplan *cplan);
+    enum ggml_status (*graph_compute)(const struct ggml_graph *graph,
+                                      const struct ggml_cplan *cplan);
     // By type, or NULL where there is none; constant. [any-thread]
     const struct ggml_type_traits_cpu *(*type_traits)(enum ggml_type type);
     // Features (GGML_CPU_BIT) of the code in use, and its level's name. [any-thread]

@@ -77,7 +77,7 @@ typedef int32_t (*ggml_plugin_init_t)(const struct ggml_host_table *host,
                                 sizeof(struct ggml_host_table)),                                   \
                 sizeof(struct ggml_plugin_table)),                                                 \
             sizeof(struct ggml_backend_dev_props)),                                                \
-        sizeof(struct ggml_cgraph))
+        GGML_LAYOUT_SIZE(struct ggml_graph))
 // Digest of every size that both sides must agree on.
 #define GGML_PLUGIN_LAYOUT_HASH                                                                    \
     GGML_LAYOUT_TABLES(GGML_LAYOUT_INTERFACE(GGML_LAYOUT_TENSOR(UINT64_C(14695981039346656037))))

@@ -298,7 +298,9 @@ static bool sum_place(struct sum *sum, ggml_backend_buffer_type_t buft) {
 }
 
 static bool sum_compute(struct sum *sum, ggml_backend_t stream) {
-    struct ggml_cgraph graph = {.size = 1, .n_nodes = 1, .nodes = sum->nodes};
+    static const int32_t use_counts[1];
+    const struct ggml_graph graph = {
+        .size = sizeof(graph), .n_nodes = 1, .nodes = sum->nodes, .use_counts = use_counts};
     float numbers[N_NUMBERS];
     for (int i = 0; i < N_NUMBERS; ++i)
         numbers[i] = (float)i;

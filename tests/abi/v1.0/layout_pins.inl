@@ -228,19 +228,13 @@ GGML_PIN(struct ggml_backend_dev_props, memory_total, 24);
 GGML_PIN(struct ggml_backend_dev_props, type, 32);
 GGML_PIN(struct ggml_backend_dev_props, device_id, 40);
 GGML_PIN(struct ggml_backend_dev_props, caps, 48);
-GGML_PIN_SIZE(struct ggml_hash_set, 24);
-GGML_PIN_SIZE(struct ggml_cgraph, 104);
-GGML_PIN(struct ggml_cgraph, size, 0);
-GGML_PIN(struct ggml_cgraph, n_nodes, 4);
-GGML_PIN(struct ggml_cgraph, n_leafs, 8);
-GGML_PIN(struct ggml_cgraph, nodes, 16);
-GGML_PIN(struct ggml_cgraph, grads, 24);
-GGML_PIN(struct ggml_cgraph, grad_accs, 32);
-GGML_PIN(struct ggml_cgraph, leafs, 40);
-GGML_PIN(struct ggml_cgraph, use_counts, 48);
-GGML_PIN(struct ggml_cgraph, visited_hash_set, 56);
-GGML_PIN(struct ggml_cgraph, order, 80);
-GGML_PIN(struct ggml_cgraph, uid, 88);
-GGML_PIN(struct ggml_cgraph, error, 96);
+GGML_PIN_SIZE(struct ggml_graph, 128);
+GGML_PIN(struct ggml_graph, size, 0);
+GGML_PIN(struct ggml_graph, n_nodes, 4);
+GGML_PIN(struct ggml_graph, nodes, 8);
+GGML_PIN(struct ggml_graph, use_counts, 16);
+GGML_PIN(struct ggml_graph, structure, 24);
+GGML_PIN(struct ggml_graph, uid, 32);
+GGML_PIN(struct ggml_graph, reserved, 40);
 #undef GGML_PIN
 #undef GGML_PIN_SIZE

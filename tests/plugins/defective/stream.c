@@ -12,13 +12,20 @@ enum { MAX_QUEUE = 64 };
 
 enum item_kind { ITEM_SET, ITEM_GET, ITEM_COPY, ITEM_GRAPH, ITEM_WAIT };
 
+// A graph that is computed later than it is passed: a copy.
+struct kept_graph {
+    struct ggml_graph graph;
+    const void *original;        // list of nodes
+    struct ggml_tensor *nodes[]; // and the use counts
+};
+
 struct item {
     enum item_kind kind;
     const struct ggml_tensor *tensor;
     void *data;
     size_t offset, size;
     const struct ggml_tensor *src;
-    struct ggml_cgraph *graph;
+    struct kept_graph *graph;
     struct stream *other;
 };
 
@@ -28,7 +35,7 @@ struct stream {
     enum ggml_status status; // of what was worked off since it was asked for
     ggml_abort_callback abort;
     void *abort_data;
-    const struct ggml_cgraph *last; // computed last
+    const void *last; // list of nodes that was computed last
     pthread_t thread;
     bool has_thread;
     atomic_bool ends;
@@ -64,22 +71,74 @@ static bool is_aborted(const struct stream *stream) {
     return aborted;
 }
 
-static enum ggml_status run_graph(struct stream *stream, const struct ggml_cgraph *graph) {
+static size_t kept_bytes(const struct ggml_graph *graph) {
+    return sizeof(struct kept_graph) +
+           (size_t)graph->n_nodes * (sizeof(graph->nodes[0]) + sizeof(graph->use_counts[0]));
+}
+
+static struct kept_graph *keep_graph(const struct ggml_graph *graph) {
+    struct kept_graph *kept = ggml_aligned_malloc(kept_bytes(graph));
+    if (!kept) abort();
+    kept->graph = *graph;
+    kept->graph.nodes = kept->nodes;
+    kept->graph.use_counts = (const int32_t *)memcpy(
+        kept->nodes + graph->n_nodes, graph->use_counts, (size_t)graph->n_nodes * sizeof(int32_t));
+    kept->original = graph->nodes;
+    for (int i = 0; i < graph->n_nodes; ++i)
+        kept->nodes[i] = graph->nodes[i];
+    return kept;
+}
+
+static void free_kept(struct kept_graph *kept) {
+    if (kept) ggml_aligned_free(kept, kept_bytes(&kept->graph));
+}
+
+// A node whose result is kept in registers until the next node has read it, if that one alone does.
+static bool is_fused(const struct ggml_graph *graph, int i) {
+    const struct ggml_tensor *node = graph->nodes[i];
+    int n_uses = 0;
+    if (!HAS(use_counts_ignored) || node->flags & GGML_TENSOR_FLAG_OUTPUT) return false;
+    for (int k = 0; k < graph->n_nodes; ++k) {
+        for (int s = 0; s < GGML_MAX_SRC; ++s)
+            n_uses += graph->nodes[k]->src[s] == node;
+    }
+    return n_uses == 1 && i + 1 < graph->n_nodes && graph->nodes[i + 1]->src[0] == node &&
+           graph->nodes[i + 1]->op == GGML_OP_ADD && graph->nodes[i + 1]->data != node->data;
+}
+
+static void forget_node(struct ggml_tensor *node) {
+    memset(node->data, 0, ggml_nbytes(node));
+}
+
+static enum ggml_status run_graph(struct stream *stream, const struct kept_graph *kept) {
     enum ggml_status status = GGML_STATUS_SUCCESS;
-    if (HAS(graph_remembered) && stream->last == graph) return status;
-    stream->last = graph;
+    const struct ggml_graph *graph = &kept->graph;
+    if (HAS(graph_remembered) && stream->last == kept->original) return status;
+    stream->last = kept->original;
     if (HAS(uid_of_other_stream) || HAS(uid_computed_once)) {
-        static const struct ggml_cgraph *known;
-        const bool same = known && graph->uid != 0 && known->uid == graph->uid;
+        static struct kept_graph *known;
+        const bool same = known && graph->uid != 0 && known->graph.uid == graph->uid;
         if (same && HAS(uid_computed_once)) return status;
-        if (same) graph = known;
-        known = graph->uid ? graph : NULL;
+        if (!same) {
+            free_kept(known);
+            known = graph->uid ? keep_graph(graph) : NULL;
+        }
+        if (same) graph = &known->graph;
+    }
+    if (HAS(structure_addresses_kept) && graph->structure != 0) {
+        static struct kept_graph *known;
+        if (!known || known->graph.structure != graph->structure) {
+            free_kept(known);
+            known = keep_graph(graph);
+        }
+        graph = &known->graph;
     }
     if (HAS(empty_graph_fails) && graph->n_nodes == 0) return GGML_STATUS_FAILED;
     const bool reversed = HAS(chain_reversed) && graph->n_nodes > 6;
     for (int i = 0; i < graph->n_nodes && status == GGML_STATUS_SUCCESS; ++i) {
         if (is_aborted(stream) && !HAS(abort_denied)) return GGML_STATUS_ABORTED;
         status = op_compute(graph->nodes[reversed ? graph->n_nodes - 1 - i : i]);
+        if (i > 0 && is_fused(graph, i - 1)) forget_node(graph->nodes[i - 1]);
     }
     return status;
 }
@@ -103,6 +162,7 @@ static void run_item(struct stream *stream, const struct item *item) {
     case ITEM_GRAPH: {
         const enum ggml_status status = run_graph(stream, item->graph);
         if (status != GGML_STATUS_SUCCESS) stream->status = status;
+        free_kept(item->graph);
         break;
     }
     case ITEM_WAIT:
@@ -186,7 +246,7 @@ static int32_t stream_copy(ggml_backend_t from, ggml_backend_t to, const struct 
 
 // What failed before is told by the next graph. An empty queue is worked off at once, so that a
 // graph alone tells its own status.
-static int32_t stream_compute(ggml_backend_t backend, struct ggml_cgraph *graph) {
+static int32_t stream_compute(ggml_backend_t backend, const struct ggml_graph *graph) {
     struct stream *stream = backend->context;
     if (is_lost[backend->device - defective_devices] && !HAS(lost_silent)) {
         if (HAS(lost_hangs)) hang();
@@ -196,7 +256,7 @@ static int32_t stream_compute(ggml_backend_t backend, struct ggml_cgraph *graph)
     const bool alone = stream->n == 0 && (graph->n_nodes != 1 || stream->abort ||
                                           graph->nodes[0]->op == GGML_OP_GET_ROWS ||
                                           ggml_nelements(graph->nodes[0]) == 0);
-    enqueue(stream, (struct item){.kind = ITEM_GRAPH, .graph = graph});
+    enqueue(stream, (struct item){.kind = ITEM_GRAPH, .graph = keep_graph(graph)});
     pthread_mutex_lock(&lock);
     if (alone) drain(stream);
     const enum ggml_status status = stream->status;
@@ -219,36 +279,37 @@ static int32_t stream_wait(ggml_backend_t backend, ggml_backend_event_t event) {
     return GGML_HOST_OK;
 }
 
-static int32_t stream_optimize(ggml_backend_t backend, struct ggml_cgraph *graph) {
+static int32_t stream_optimize(ggml_backend_t backend, struct ggml_graph *graph) {
     (void)backend;
     if (HAS(optimize_drops)) --graph->n_nodes;
     return GGML_HOST_OK;
 }
 
 struct plan {
-    struct ggml_cgraph *graph;
+    struct kept_graph *graph;
     int n;
 };
 
-static int32_t plan_create(ggml_backend_t backend, const struct ggml_cgraph *graph,
+static int32_t plan_create(ggml_backend_t backend, const struct ggml_graph *graph,
                            ggml_backend_graph_plan_t *out_plan) {
     struct plan *plan = ggml_aligned_malloc(sizeof(*plan));
     (void)backend;
     if (!plan) return GGML_HOST_OUT_OF_MEMORY;
-    *plan = (struct plan){(struct ggml_cgraph *)(uintptr_t)graph, 0};
+    *plan = (struct plan){keep_graph(graph), 0};
     *out_plan = plan;
     return GGML_HOST_OK;
 }
 
 static void plan_free(ggml_backend_t backend, ggml_backend_graph_plan_t plan) {
     (void)backend;
+    free_kept(((struct plan *)plan)->graph);
     ggml_aligned_free(plan, sizeof(struct plan));
 }
 
 static int32_t plan_compute(ggml_backend_t backend, ggml_backend_graph_plan_t handle) {
     struct plan *plan = handle;
     if (HAS(plan_once) && plan->n++ > 0) return GGML_HOST_OK;
-    return stream_compute(backend, plan->graph);
+    return stream_compute(backend, &plan->graph->graph);
 }
 
 static struct ggml_stream_table stream_table = {

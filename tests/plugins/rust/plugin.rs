@@ -79,7 +79,7 @@ static NOTE: Note = Note {
     version: text(b"1.0"),
     reserved: [0; 16],
 };
-const LAYOUT_NUMBER: u64 = 0xb9166b58ebcf76f1;
+const LAYOUT_NUMBER: u64 = 0xb915c358ebce5979;
 
 // --- what crosses the boundary ---------------------------------------------------------------------------------------
 
@@ -127,10 +127,13 @@ pub struct Tensor {
 
 #[repr(C)]
 pub struct Graph {
-    size: i32,
+    size: u32,
     n_nodes: i32,
-    n_leafs: i32,
     nodes: *const *const Tensor,
+    use_counts: *const i32,
+    structure: u64,
+    uid: u64,
+    reserved: [usize; 11],
 }
 
 #[repr(C)]

@@ -25,7 +25,7 @@ static bool computes(const struct ggml_tensor *node) {
            !ggml_is_empty(node);
 }
 
-static struct shadow *shadow_new(const struct ggml_cgraph *graph) {
+static struct shadow *shadow_new(const struct ggml_graph *graph) {
     struct shadow *shadow = ggml_aligned_malloc(sizeof(*shadow));
     if (!shadow) return NULL;
     *shadow = (struct shadow){0};
@@ -98,7 +98,9 @@ static int64_t node_ns(struct stream *stream, const struct ggml_tensor *node) {
 }
 
 static enum ggml_status run_node(struct stream *stream, struct ggml_tensor *node) {
-    struct ggml_cgraph graph = {.size = 1, .n_nodes = 1, .nodes = &node};
+    static const int32_t not_known = 0;
+    const struct ggml_graph graph = {
+        .size = sizeof(graph), .n_nodes = 1, .nodes = &node, .use_counts = &not_known};
     struct virtual_record record = {.call = VIRTUAL_CALL_NODE,
                                     .device = stream->device->index,
                                     .peer = -1,
@@ -166,7 +168,7 @@ static enum ggml_status take_status(struct stream *stream) {
     return status;
 }
 
-static enum ggml_status compute(struct stream *stream, const struct ggml_cgraph *graph) {
+static enum ggml_status compute(struct stream *stream, const struct ggml_graph *graph) {
     enum ggml_status status = take_status(stream);
     if (status != GGML_STATUS_SUCCESS) return status;
     struct shadow *shadow = shadow_new(graph);
@@ -187,6 +189,6 @@ static enum ggml_status compute(struct stream *stream, const struct ggml_cgraph 
     return status;
 }
 
-int32_t stream_graph_compute(ggml_backend_t backend, struct ggml_cgraph *graph) {
+int32_t stream_graph_compute(ggml_backend_t backend, const struct ggml_graph *graph) {
     return ggml_entry_status(compute(backend->context, graph));
 }

@@ -181,7 +181,7 @@ void event_free(ggml_backend_event_t event);
 int32_t stream_event_record(ggml_backend_t backend, ggml_backend_event_t event);
 int32_t stream_event_wait(ggml_backend_t backend, ggml_backend_event_t event);
 
-int32_t stream_graph_compute(ggml_backend_t backend, struct ggml_cgraph *graph);
+int32_t stream_graph_compute(ggml_backend_t backend, const struct ggml_graph *graph);
 
 int32_t stream_set_async(ggml_backend_t backend, struct ggml_tensor *tensor, const void *data,
                          size_t offset, size_t size);

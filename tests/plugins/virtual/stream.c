@@ -147,7 +147,7 @@ static int32_t stream_synchronize(ggml_backend_t backend) {
     return ggml_entry_status(status);
 }
 
-static int32_t stream_optimize(ggml_backend_t backend, struct ggml_cgraph *graph) {
+static int32_t stream_optimize(ggml_backend_t backend, struct ggml_graph *graph) {
     const struct stream *stream = backend->context;
     (void)graph;
     log_once(VIRTUAL_CALL_OPTIMIZE, stream->device->index, stream->number, 0, "");
