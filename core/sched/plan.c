@@ -111,6 +111,7 @@ static void take_early(struct round *round) {
 // Those that live long are placed first, as the bottom is theirs.
 static void take_copies(struct round *round, const struct sched_split *split) {
     const struct ggml_backend_sched *sched = round->sched;
+    if (split->n_inputs == 0) return; // and then the list may be NULL
     const int32_t *inputs = &sched->inputs[split->first_input];
     int32_t most = split->i_start;
     for (int32_t k = 0; k < split->n_inputs; ++k) {
@@ -143,6 +144,7 @@ static inline void walk_step(struct round *round, int32_t node, int32_t step) {
 // What was kept only to be copied.
 static void release_originals(struct round *round, const struct sched_split *split) {
     const struct ggml_backend_sched *sched = round->sched;
+    if (split->n_inputs == 0) return; // and then the list may be NULL
     const int32_t *inputs = &sched->inputs[split->first_input];
     for (int32_t k = 0; k < split->n_inputs; ++k) {
         const int32_t root = sched->items[sched->copies[inputs[k]].item].root;
