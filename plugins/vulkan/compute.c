@@ -4,12 +4,27 @@
 #include "reorder.h"
 #include "stream.h"
 
-static struct vk_recording *find_recording(const struct vk_stream *stream) {
+static bool is_current(const struct vk_stream *stream, const struct vk_recording *recording) {
+    return recording->scratch_id == 0 ||
+           (stream->scratch && recording->scratch_id == stream->scratch->id);
+}
+
+static struct vk_recording *find_by_places(const struct vk_stream *stream) {
+    for (int i = 0; i < stream->n_recordings && stream->places.n > 0; ++i) {
+        struct vk_recording *recording = stream->recordings[i];
+        if (is_current(stream, recording) &&
+            vk_graph_key_equal(&recording->places, &stream->places)) {
+            return recording;
+        }
+    }
+    return NULL;
+}
+
+static struct vk_recording *find_by_key(const struct vk_stream *stream) {
     for (int i = 0; i < stream->n_recordings; ++i) {
         struct vk_recording *recording = stream->recordings[i];
-        const bool current = recording->scratch_id == 0 ||
-                             (stream->scratch && recording->scratch_id == stream->scratch->id);
-        if (current && vk_graph_key_equal(&recording->key, &stream->key)) return recording;
+        if (is_current(stream, recording) && vk_graph_key_equal(&recording->key, &stream->key))
+            return recording;
     }
     return NULL;
 }
@@ -62,6 +77,28 @@ static enum ggml_status make_recording(struct vk_stream *stream, const struct gg
     return status;
 }
 
+// A graph of known structure is looked for by where it lies alone, which is a fraction of the
+// words. The structure may be new although the recording is not, as after the host has met another
+// graph.
+static enum ggml_status get_recording(struct vk_stream *stream, const struct ggml_graph *graph,
+                                      struct vk_recording **out_recording) {
+    enum ggml_status status = GGML_STATUS_SUCCESS;
+    *out_recording = NULL;
+    stream->places.n = 0;
+    if (graph->structure != 0 && !vk_graph_key_make_places(&stream->places, graph, vk_place_id)) {
+        return GGML_STATUS_ALLOC_FAILED;
+    }
+    *out_recording = find_by_places(stream);
+    if (*out_recording) return status;
+    if (!vk_graph_key_make(&stream->key, graph, vk_place_id)) return GGML_STATUS_ALLOC_FAILED;
+    *out_recording = find_by_key(stream);
+    if (!*out_recording) status = make_recording(stream, graph, out_recording);
+    // Without memory for a copy it is found by its key again.
+    if (*out_recording && stream->places.n > 0)
+        vk_graph_key_copy(&(*out_recording)->places, &stream->places);
+    return status;
+}
+
 static enum ggml_status compute(struct vk_stream *stream, const struct ggml_graph *graph) {
     enum ggml_status status = stream->late;
     stream->late = GGML_STATUS_SUCCESS;
@@ -71,9 +108,8 @@ static enum ggml_status compute(struct vk_stream *stream, const struct ggml_grap
                        "vulkan: a transfer that was queued before this graph failed");
     }
     if (!vk_context_alive(stream->context)) return GGML_STATUS_FAILED;
-    if (!vk_graph_key_make(&stream->key, graph, vk_place_id)) return GGML_STATUS_ALLOC_FAILED;
-    struct vk_recording *recording = find_recording(stream);
-    if (!recording) status = make_recording(stream, graph, &recording);
+    struct vk_recording *recording;
+    status = get_recording(stream, graph, &recording);
     if (!recording) return status;
     uint64_t value;
     recording->last_use = ++stream->n_graphs;

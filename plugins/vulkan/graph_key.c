@@ -2,7 +2,8 @@
 #include "graph_key.h"
 
 enum {
-    TENSOR_WORDS = 3 + 2 * GGML_MAX_DIMS,
+    PLACE_WORDS = 2,
+    TENSOR_WORDS = 1 + PLACE_WORDS + 2 * GGML_MAX_DIMS,
     PARAMETER_WORDS = GGML_MAX_OP_PARAMS / sizeof(uint64_t),
     NODE_WORDS = 2 + PARAMETER_WORDS + (1 + GGML_MAX_SRC) * TENSOR_WORDS, // at most
     HASH_LANES = 4,
@@ -19,11 +20,17 @@ static bool reserve(struct vk_graph_key *key, size_t n) {
     return true;
 }
 
+static uint64_t *put_place(uint64_t *at, const struct ggml_tensor *tensor,
+                           uint64_t (*buffer_id)(const struct ggml_tensor *tensor)) {
+    *at++ = buffer_id(tensor) << 1 | (tensor->view_src != NULL);
+    *at++ = (uintptr_t)tensor->data;
+    return at;
+}
+
 static uint64_t *put_tensor(uint64_t *at, const struct ggml_tensor *tensor,
                             uint64_t (*buffer_id)(const struct ggml_tensor *tensor)) {
     *at++ = (uint64_t)(uint32_t)tensor->type << 32 | (uint32_t)tensor->flags;
-    *at++ = buffer_id(tensor) << 1 | (tensor->view_src != NULL);
-    *at++ = (uintptr_t)tensor->data;
+    at = put_place(at, tensor, buffer_id);
     for (int i = 0; i < GGML_MAX_DIMS; ++i)
         *at++ = (uint64_t)tensor->ne[i];
     for (int i = 0; i < GGML_MAX_DIMS; ++i)
@@ -89,13 +96,36 @@ bool vk_graph_key_make(struct vk_graph_key *key, const struct ggml_graph *graph,
     return true;
 }
 
+bool vk_graph_key_make_places(struct vk_graph_key *key, const struct ggml_graph *graph,
+                              uint64_t (*buffer_id)(const struct ggml_tensor *tensor)) {
+    key->n = 0;
+    if (!reserve(key, 16)) return false;
+    key->words[key->n++] = graph->structure;
+    for (int i = 0; i < graph->n_nodes; ++i) {
+        const struct ggml_tensor *node = graph->nodes[i];
+        if (ggml_op_is_empty(node->op)) continue;
+        if (key->max - key->n < (1 + GGML_MAX_SRC) * PLACE_WORDS &&
+            !reserve(key, 2 * key->max + (1 + GGML_MAX_SRC) * PLACE_WORDS)) {
+            return false;
+        }
+        uint64_t *at = put_place(key->words + key->n, node, buffer_id);
+        for (int s = 0; s < GGML_MAX_SRC; ++s) {
+            if (node->src[s]) at = put_place(at, node->src[s], buffer_id);
+        }
+        key->n = (size_t)(at - key->words);
+    }
+    key->hash = hash_words(key->words, key->n);
+    return true;
+}
+
 bool vk_graph_key_equal(const struct vk_graph_key *a, const struct vk_graph_key *b) {
     return a->hash == b->hash && a->n == b->n &&
            (a->n == 0 || memcmp(a->words, b->words, a->n * sizeof(*a->words)) == 0);
 }
 
 bool vk_graph_key_copy(struct vk_graph_key *out_copy, const struct vk_graph_key *key) {
-    *out_copy = (struct vk_graph_key){0};
+    out_copy->n = 0;
+    out_copy->hash = 0;
     if (key->n == 0) return true;
     if (!reserve(out_copy, key->n)) return false;
     memcpy(out_copy->words, key->words, key->n * sizeof(*key->words));

@@ -18,8 +18,13 @@ struct vk_graph_key {
 // memory of a tensor. False: no memory. [stream]
 bool vk_graph_key_make(struct vk_graph_key *key, const struct ggml_graph *graph,
                        uint64_t (*buffer_id)(const struct ggml_tensor *tensor));
+// The same of a graph whose structure is known, with that in the place of what graphs of equal
+// structure have alike: where its tensors lie is the rest. Such keys are equal only among
+// themselves. False: no memory. [stream]
+bool vk_graph_key_make_places(struct vk_graph_key *key, const struct ggml_graph *graph,
+                              uint64_t (*buffer_id)(const struct ggml_tensor *tensor));
 bool vk_graph_key_equal(const struct vk_graph_key *a, const struct vk_graph_key *b);
-// A copy without room to spare. False: no memory.
+// A copy, without room to spare where it had none; out_copy is a key. False: no memory.
 bool vk_graph_key_copy(struct vk_graph_key *out_copy, const struct vk_graph_key *key);
 void vk_graph_key_free(struct vk_graph_key *key);
 

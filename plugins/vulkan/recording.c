@@ -273,5 +273,6 @@ void vk_recording_free(struct vk_recording *recording) {
         context->api.vkDestroyDescriptorPool(context->device, recording->pool, NULL);
     vk_buffer_free(recording->parameters);
     vk_graph_key_free(&recording->key);
+    vk_graph_key_free(&recording->places);
     ggml_aligned_free(recording, sizeof(*recording));
 }

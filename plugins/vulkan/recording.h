@@ -11,6 +11,7 @@
 struct vk_recording {
     struct vk_context *context;
     struct vk_graph_key key;
+    struct vk_graph_key places; // by which it was found last; no words: never
     VkCommandPool command_pool;
     VkCommandBuffer commands;
     VkDescriptorPool pool;

@@ -144,6 +144,7 @@ static void stream_destroy(struct vk_stream *stream) {
     vk_timeline_drop(stream->timeline);
     vk_plan_free(&stream->plan);
     vk_graph_key_free(&stream->key);
+    vk_graph_key_free(&stream->places);
     ggml_aligned_free(stream, sizeof(*stream));
 }
 

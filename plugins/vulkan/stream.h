@@ -40,8 +40,9 @@ struct vk_stream {
 
     // Graphs.
     struct vk_plan plan;
-    bool keeps_order;        // of graphs, whatever would be better
-    struct vk_graph_key key; // of the graph that is being computed
+    bool keeps_order;           // of graphs, whatever would be better
+    struct vk_graph_key key;    // of the graph that is being computed
+    struct vk_graph_key places; // of it, if its structure is known; else no words
     struct vk_recording *recordings[VK_MAX_RECORDINGS];
     int n_recordings;
     uint64_t n_graphs;

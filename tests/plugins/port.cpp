@@ -132,14 +132,33 @@ void stream_free(ggml_backend_t backend) {
     delete backend;
 }
 
+void add(const struct ggml_tensor *node, float *result, const float *a) {
+    const float *b = static_cast<const float *>(node->src[1]->data);
+    for (int64_t k = 0; k < ggml_nelements(node); ++k)
+        result[k] = a[k] + b[k];
+}
+
+// Two sums in one go leave the first result where the second one comes.
+bool add_twice(struct ggml_cgraph *cgraph, int i) {
+    if (!ggml_can_fuse(cgraph, i, {GGML_OP_ADD, GGML_OP_ADD})) return false;
+    const struct ggml_tensor *first = cgraph->nodes[i], *second = cgraph->nodes[i + 1];
+    float *result = static_cast<float *>(second->data);
+    if (second->src[0] != first || second->src[1] == first || second->src[1]->data == result)
+        return false;
+    add(first, result, static_cast<const float *>(first->src[0]->data));
+    add(second, result, result);
+    return true;
+}
+
 enum ggml_status stream_compute(ggml_backend_t, struct ggml_cgraph *cgraph) {
     for (int i = 0; i < cgraph->n_nodes; ++i) {
         const struct ggml_tensor *node = cgraph->nodes[i];
         if (node->op != GGML_OP_ADD || !(node->flags & GGML_TENSOR_FLAG_COMPUTE)) continue;
-        const float *a = static_cast<const float *>(node->src[0]->data);
-        const float *b = static_cast<const float *>(node->src[1]->data);
-        for (int64_t k = 0; k < ggml_nelements(node); ++k)
-            static_cast<float *>(node->data)[k] = a[k] + b[k];
+        if (add_twice(cgraph, i)) {
+            ++i;
+            continue;
+        }
+        add(node, static_cast<float *>(node->data), static_cast<const float *>(node->src[0]->data));
     }
     return GGML_STATUS_SUCCESS;
 }

@@ -163,6 +163,43 @@ static uint64_t buffer_id(const struct ggml_tensor *tensor) {
     return buffer_number;
 }
 
+// Of a graph whose structure is known only that and where its tensors lie is looked at.
+static void test_keys_of_places(void **state) {
+    const struct ggml_init_params params = {.mem_size = 1 << 20, .no_alloc = true};
+    struct ggml_context *ctx = ggml_init(params);
+    struct ggml_tensor *x = ggml_new_tensor_2d(ctx, GGML_TYPE_F32, 8, 4);
+    struct ggml_tensor *y = ggml_scale(ctx, x, 2);
+    struct ggml_cgraph *graph = ggml_new_graph(ctx);
+    struct vk_graph_key first = {0}, key = {0}, whole = {0};
+    (void)state;
+    ggml_build_forward_expand(graph, y);
+    struct ggml_graph view = seen(graph);
+    view.structure = 5;
+    assert_true(vk_graph_key_make_places(&first, &view, buffer_id));
+#define FINDS(object, value, expected)                                                             \
+    do {                                                                                           \
+        const __typeof__(object) old = object;                                                     \
+        object = value;                                                                            \
+        assert_true(vk_graph_key_make_places(&key, &view, buffer_id));                             \
+        assert_int_equal(vk_graph_key_equal(&first, &key), expected);                              \
+        object = old;                                                                              \
+    } while (0)
+    FINDS(y->op_params[0], 7, true); // the structure would be another one
+    FINDS(view.structure, 6, false);
+    FINDS(y->data, (void *)&key, false);
+    FINDS(x->data, (void *)&key, false);
+    FINDS(buffer_number, 9, false);
+#undef FINDS
+    assert_true(vk_graph_key_make(&whole, &view, buffer_id));
+    assert_false(vk_graph_key_equal(&first, &whole));
+    assert_true(vk_graph_key_copy(&whole, &first)); // into a key that was used
+    assert_true(vk_graph_key_equal(&first, &whole));
+    vk_graph_key_free(&first);
+    vk_graph_key_free(&key);
+    vk_graph_key_free(&whole);
+    ggml_free(ctx);
+}
+
 static void test_keys_tell_graphs_apart(void **state) {
     const struct ggml_init_params params = {.mem_size = 1 << 20, .no_alloc = true};
     struct ggml_context *ctx = ggml_init(params);
@@ -212,6 +249,7 @@ int main(void) {
         cmocka_unit_test(test_only_dependent_work_waits),
         cmocka_unit_test(test_ring),
         cmocka_unit_test(test_keys_tell_graphs_apart),
+        cmocka_unit_test(test_keys_of_places),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
