@@ -160,6 +160,11 @@ GGML_API enum ggml_host_status ggml_backend_dev_info(ggml_backend_dev_t device,
 // declared: *out_figures is zero then, but for its size. [any-thread]
 GGML_API enum ggml_host_status ggml_backend_dev_figures(ggml_backend_dev_t device,
                                                         struct ggml_device_figures *out_figures);
+// What the device's plugin says of it beyond its properties (extension "ggml.device-info"): keys
+// and values up to a key that is NULL, valid until the plugin is unloaded. NULL if it says nothing;
+// also after INVALID_ARGUMENT, if the device is not registered, and BAD_PLUGIN, if the list breaks
+// the contract. [any-thread]
+GGML_API const struct ggml_backend_feature *ggml_backend_dev_details(ggml_backend_dev_t device);
 
 // --- probing -------------------------------------------------------------------------------------
 //
@@ -214,6 +219,7 @@ struct ggml_probe_device {
     enum ggml_memory_quality memory;     // estimated at best if it comes from the cache
     size_t record;                       // index of its plugin's record
     size_t alias_of;                     // index of a device, the same hardware; SIZE_MAX: none
+    const struct ggml_backend_feature *details; // as ggml_backend_dev_details()
 };
 
 typedef struct ggml_probe_report *ggml_probe_report_t;

@@ -35,6 +35,21 @@ static const struct ggml_extension_registry registry = {
     .devices_changed = devices_changed,
 };
 
+static const char *plugin_file(const struct ggml_host_table *host) {
+    return plugin_of_table(host)->path;
+}
+
+static const char *plugin_folder(const struct ggml_host_table *host) {
+    return plugin_of_table(host)->folder;
+}
+
+static const struct ggml_extension_plugin_path plugin_path = {
+    .size = (uint32_t)sizeof(plugin_path),
+    .revision = GGML_EXTENSION_PLUGIN_PATH_REVISION,
+    .file = plugin_file,
+    .folder = plugin_folder,
+};
+
 // --- the application's ---------------------------------------------------------------------------
 
 // Never taken out: a plugin may keep what it was given.
@@ -80,7 +95,8 @@ enum ggml_host_status ggml_host_offer_extension(const char *id, uint32_t revisio
 
 // --- both ----------------------------------------------------------------------------------------
 
-const void *extension_find(const char *id, uint32_t min_revision) {
+const void *extension_find(const struct host_plugin *plugin, const char *id,
+                           uint32_t min_revision) {
     const struct offered *offered = find_offered(id);
     if (offered) return min_revision <= offered->revision ? offered->table : NULL;
     const struct own {
@@ -91,6 +107,7 @@ const void *extension_find(const char *id, uint32_t min_revision) {
         {GGML_EXTENSION_HOST_MEMORY, host_memory.revision, &host_memory},
         {GGML_EXTENSION_CPU_FEATURES, cpu_features.revision, &cpu_features},
         {GGML_EXTENSION_REGISTRY, registry.revision, &registry},
+        {GGML_EXTENSION_PLUGIN_PATH, plugin_path.revision, plugin->folder ? &plugin_path : NULL},
     };
     for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); ++i) {
         if (strcmp(own[i].id, id) == 0)

@@ -5,7 +5,9 @@
 
 #include <stdint.h>
 
-// As get_extension of struct ggml_host_table. [any-thread]
-const void *extension_find(const char *id, uint32_t min_revision);
+struct host_plugin;
+
+// As get_extension of struct ggml_host_table, for that plugin. [any-thread]
+const void *extension_find(const struct host_plugin *plugin, const char *id, uint32_t min_revision);
 
 #endif

@@ -6,8 +6,9 @@
 #include "base/status.h"
 #include "ggml-backend-impl.h"
 #include "host/figures.h"
+#include "host/live.h"
 #include "host/load.h"
-#include "host/snapshot.h"
+#include "host/plugin.h"
 
 static ggml_backend_dev_t (*_Atomic stand_in)(ggml_backend_dev_t device);
 
@@ -15,24 +16,10 @@ void figures_set_stand_in(ggml_backend_dev_t (*original_of)(ggml_backend_dev_t d
     atomic_store(&stand_in, original_of);
 }
 
-static ggml_backend_dev_t original_of(ggml_backend_dev_t device) {
+ggml_backend_dev_t figures_original_of(ggml_backend_dev_t device) {
     ggml_backend_dev_t (*ask)(ggml_backend_dev_t) = atomic_load(&stand_in);
     ggml_backend_dev_t original = ask ? ask(device) : NULL;
     return original ? original : device;
-}
-
-// The device's plugin, which stays loaded until its live count is taken back; NULL: not registered.
-static struct host_plugin *hold_plugin(ggml_backend_dev_t device) {
-    unsigned section;
-    struct host_plugin *plugin = NULL;
-    load_builtins_once();
-    const struct snapshot *snapshot = snapshot_enter(&section);
-    for (size_t i = 0; i < snapshot->n_devices && !plugin; ++i) {
-        if (snapshot->devices[i].device->device == device) plugin = snapshot->devices[i].plugin;
-    }
-    if (plugin) atomic_fetch_add(&plugin->live, 1);
-    snapshot_leave(section);
-    return plugin;
 }
 
 static const struct ggml_extension_device_figures *extension_of(const struct host_plugin *plugin) {
@@ -57,8 +44,9 @@ enum ggml_host_status ggml_backend_dev_figures(ggml_backend_dev_t device,
                          __func__);
     }
     clear(out_figures);
-    ggml_backend_dev_t original = original_of(device);
-    struct host_plugin *plugin = hold_plugin(original);
+    ggml_backend_dev_t original = figures_original_of(device);
+    load_builtins_once();
+    struct host_plugin *plugin = host_live_hold(original);
     if (!plugin) {
         return ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: not a registered device", __func__);
     }

@@ -85,8 +85,7 @@ static const char *table_get_config(const struct ggml_host_table *host, const ch
 
 static const void *table_get_extension(const struct ggml_host_table *host, const char *id,
                                        uint32_t min_revision) {
-    (void)host;
-    return id ? extension_find(id, min_revision) : NULL;
+    return id ? extension_find(plugin_of_table(host), id, min_revision) : NULL;
 }
 
 void host_table_init(struct ggml_host_table *out_table) {

@@ -31,6 +31,14 @@ void host_live_remove(ggml_backend_dev_t device) {
     count(device, (size_t)-1);
 }
 
+struct host_plugin *host_live_hold(ggml_backend_dev_t device) {
+    unsigned section;
+    struct host_plugin *plugin = find_plugin(snapshot_enter(&section), device);
+    if (plugin) atomic_fetch_add(&plugin->live, 1);
+    snapshot_leave(section);
+    return plugin;
+}
+
 int host_device_minor(ggml_backend_dev_t device) {
     unsigned section;
     const struct snapshot *snapshot = snapshot_enter(&section);

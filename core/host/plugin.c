@@ -9,19 +9,33 @@
 #include "ggml-backend-impl.h"
 #include "host/host_table.h"
 #include "host/process_state.h"
+#include "host/search_path.h"
 #include "host/text.h"
 
 enum { MAX_DEVICES = 1024, MAX_TABLE_SIZE = 1 << 16 };
+
+// What stands before the last separator of an absolute path, and that one too where it is the root.
+static char *folder_of(struct arena *arena, const char *path) {
+    char *folder = arena_strdup(arena, path);
+    if (!folder) return NULL;
+    char *end = folder + (search_path_file_name(path) - path);
+    while (end > folder + 1 && search_path_is_separator(end[-1]) && end[-2] != ':')
+        --end;
+    *end = '\0';
+    return folder;
+}
 
 struct host_plugin *plugin_new(const char *path, const char *name) {
     struct host_plugin *plugin = ggml_mem_calloc(1, sizeof(*plugin));
     if (!plugin) goto fail;
     plugin->path = arena_strdup(&plugin->arena, path);
     plugin->name = arena_strdup(&plugin->arena, name);
+    const bool is_file = search_path_is_absolute(path);
+    if (is_file) plugin->folder = folder_of(&plugin->arena, path);
     plugin->reg_name = "";
     plugin->contract_minor = GGML_CONTRACT_MINOR;
     host_table_init(&plugin->host);
-    if (plugin->path && plugin->name) return plugin;
+    if (plugin->path && plugin->name && (plugin->folder || !is_file)) return plugin;
 fail:
     if (plugin) arena_free(&plugin->arena);
     ggml_mem_free(plugin);

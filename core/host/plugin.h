@@ -30,6 +30,7 @@ struct device_list {
 struct host_plugin {
     struct arena arena; // holds the strings and the lists of devices
     const char *path;   // BUILTIN_PATH, or "" if registered by hand
+    const char *folder; // of that file; NULL unless from a file
     const char *name;   // "" if registered by hand
     const char *reg_name;
     struct plugin_file_id id; // zero unless from a file

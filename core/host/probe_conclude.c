@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/status.h"
 #include "ggml-backend-impl.h"
+#include "host/details.h"
 #include "host/plugin.h"
 #include "host/probe_run.h"
 #include "host/snapshot.h"
@@ -189,7 +190,11 @@ static bool report_device(struct probe_run *run, const struct stand_in *set,
     }
     device->memory = quality(props, run->outcomes[device->record].source);
     device->alias_of = place_of(snapshot, from->alias_of);
-    return device->props.name && device->props.description;
+    const struct probe_result *result = &run->outcomes[device->record].result;
+    const struct ggml_backend_feature *details =
+        result->details ? result->details[props - result->devices] : NULL;
+    return details_copy(arena, details, &device->details) && device->props.name &&
+           device->props.description;
 }
 
 static enum ggml_host_status report_devices(struct probe_run *run) {

@@ -17,7 +17,7 @@
 #include "host/probe_result.h"
 
 // Raised with every change of a frame, the request or a result.
-#define PROBE_PROTOCOL_VERSION 2
+#define PROBE_PROTOCOL_VERSION 3
 
 enum {
     PROBE_KEY_SIZE = 32,

@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "ggml-backend-impl.h"
+#include "host/details.h"
 
 enum { MESSAGE_SIZE = 1024, N_CAPS = 5 };
 
@@ -37,6 +38,16 @@ static bool take_device(struct probe_result *result, const struct host_device *d
     return props->name && props->device_id && props->description;
 }
 
+static bool take_details(struct probe_result *result, const struct host_plugin *plugin,
+                         const struct device_list *list) {
+    result->details = arena_alloc(&result->arena, list->count * sizeof(*result->details) + 1);
+    for (size_t i = 0; result->details && i < list->count; ++i) {
+        const struct ggml_backend_feature *from = plugin_details(plugin, list->items[i].device);
+        if (!details_copy(&result->arena, from, &result->details[i])) return false;
+    }
+    return result->details != NULL;
+}
+
 static bool take_devices(struct probe_result *result, const struct host_plugin *plugin) {
     const struct device_list *list = plugin_devices(plugin);
     const size_t size = list->count * sizeof(*result->devices);
@@ -44,7 +55,7 @@ static bool take_devices(struct probe_result *result, const struct host_plugin *
     for (size_t i = 0; result->devices && i < list->count; ++i) {
         if (!take_device(result, &list->items[i])) return false;
     }
-    return result->devices != NULL;
+    return result->devices && take_details(result, plugin, list);
 }
 
 enum ggml_host_status probe_result_take(struct probe_result *out_result,
@@ -99,6 +110,17 @@ static void unpack_caps(uint32_t bits, struct ggml_backend_dev_caps *out_caps) {
     out_caps->mmap_support = bits >> 4 & 1;
 }
 
+static void put_details(struct probe_writer *writer, const struct ggml_backend_feature *list) {
+    uint32_t n = 0;
+    while (list && list[n].name)
+        ++n;
+    probe_put_u32(writer, n);
+    for (uint32_t i = 0; i < n; ++i) {
+        probe_put_text(writer, list[i].name);
+        probe_put_text(writer, list[i].value);
+    }
+}
+
 void probe_result_write(const struct probe_result *result, struct probe_writer *writer) {
     probe_put_u32(writer, (uint32_t)result->stage);
     probe_put_u32(writer, (uint32_t)result->status);
@@ -115,6 +137,7 @@ void probe_result_write(const struct probe_result *result, struct probe_writer *
         probe_put_u64(writer, props->memory_free);
         probe_put_u64(writer, props->memory_total);
         probe_put_u32(writer, pack_caps(&props->caps));
+        put_details(writer, result->details ? result->details[i] : NULL);
     }
 }
 
@@ -151,14 +174,33 @@ static void get_device(struct probe_reader *reader, struct arena *arena,
     unpack_caps(caps, &out_props->caps);
 }
 
+static const struct ggml_backend_feature *get_details(struct probe_reader *reader,
+                                                      struct arena *arena) {
+    const uint32_t n = probe_get_u32(reader);
+    if (n > GGML_DEVICE_INFO_MAX_PAIRS) reader->damaged = true;
+    if (n == 0 || reader->damaged || reader->no_memory) return NULL;
+    struct ggml_backend_feature *list = arena_alloc(arena, (n + 1) * sizeof(*list));
+    if (!list) reader->no_memory = true;
+    for (uint32_t i = 0; list && i < n; ++i) {
+        list[i].name = probe_get_text(reader, arena);
+        list[i].value = probe_get_text(reader, arena);
+    }
+    if (list) list[n] = (struct ggml_backend_feature){NULL, NULL};
+    return list;
+}
+
 static void get_devices(struct probe_reader *reader, struct probe_result *result) {
     const uint32_t count = probe_get_u32(reader);
     if (count > PROBE_DEVICES_MAX) reader->damaged = true;
     if (reader->damaged || reader->no_memory) return;
     result->devices = arena_alloc(&result->arena, count * sizeof(*result->devices) + 1);
-    if (!result->devices) reader->no_memory = true;
-    for (; result->n_devices < count && !reader->damaged && !reader->no_memory; ++result->n_devices)
-        get_device(reader, &result->arena, &result->devices[result->n_devices]);
+    result->details = arena_alloc(&result->arena, count * sizeof(*result->details) + 1);
+    if (!result->devices || !result->details) reader->no_memory = true;
+    for (size_t i = 0; i < count && !reader->damaged && !reader->no_memory; ++i) {
+        get_device(reader, &result->arena, &result->devices[i]);
+        result->details[i] = get_details(reader, &result->arena);
+        ++result->n_devices;
+    }
 }
 
 enum ggml_host_status probe_result_read(const void *bytes, size_t size,

@@ -9,8 +9,12 @@
 #include "host/probe_bytes.h"
 #include "host/record.h"
 
-// Room for as many devices with three texts of PROBE_TEXT_MAX each.
-enum { PROBE_DEVICES_MAX = 1024, PROBE_RESULT_MAX = (PROBE_DEVICES_MAX + 1) * 4 * PROBE_TEXT_MAX };
+// Room for as many devices with three texts of PROBE_TEXT_MAX each, and their details.
+enum {
+    PROBE_DEVICES_MAX = 1024,
+    PROBE_DETAILS_MAX = GGML_DEVICE_INFO_MAX_PAIRS * 2 * (GGML_DEVICE_INFO_MAX_TEXT + 8),
+    PROBE_RESULT_MAX = (PROBE_DEVICES_MAX + 1) * (4 * PROBE_TEXT_MAX + PROBE_DETAILS_MAX),
+};
 
 // Zero-initialised is an empty one. [stream]
 struct probe_result {
@@ -22,6 +26,8 @@ struct probe_result {
     double microseconds;
     size_t n_devices;
     struct ggml_backend_dev_props *devices; // texts are never NULL; an id may be ""
+    // Of each device up to a key that is NULL, or NULL; the array is NULL if none has any.
+    const struct ggml_backend_feature **details;
 };
 
 // Takes over what the record says of a candidate and, if `plugin` is not NULL, what its devices say

@@ -6,6 +6,12 @@
 
 #include "context.h"
 
+struct vk_details {
+    int n;
+    char texts[8][GGML_DEVICE_INFO_MAX_TEXT];
+    struct ggml_backend_feature list[9]; // ends with one without a name
+};
+
 struct vk_device {
     struct ggml_backend_device base;
     struct ggml_backend_buffer_type buft;      // the device's memory
@@ -18,10 +24,13 @@ struct vk_device {
     char name[32], host_name[32], import_name[48];
     char description[1024];
     char id[64];
+    struct vk_details details;
     pthread_mutex_t mutex;
     struct vk_context *context; // NULL until it is needed
 };
 
+// What the probe says for people and programs.
+void vk_details_fill(struct vk_details *out_details, const struct vk_probe *probe);
 // The backend with all devices, or NULL after telling why. [init]
 ggml_backend_reg_t vk_reg_start(void);
 // Frees every device and the instance. [init]

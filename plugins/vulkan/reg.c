@@ -136,6 +136,7 @@ static void init_device(struct vk_device *device, const struct candidate *candid
                      "#%d", number);
         if (devices[i].physical == device->physical) break;
     }
+    vk_details_fill(&device->details, &device->probe);
     device->named = is_named(device);
     vk_buffer_types_init(device);
 }

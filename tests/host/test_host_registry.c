@@ -190,8 +190,7 @@ static void own_props(ggml_backend_dev_t device, struct ggml_backend_dev_props *
     props->name = own_name(device);
 }
 
-static int32_t own_init(ggml_backend_dev_t device, const char *params,
-                        ggml_backend_t *out_stream) {
+static int32_t own_init(ggml_backend_dev_t device, const char *params, ggml_backend_t *out_stream) {
     (void)device;
     (void)params;
     (void)out_stream;
@@ -392,6 +391,76 @@ static void test_a_plugin_can_be_linked_into_the_program(void **state) {
     }
 }
 
+// The plugin is mapped from a copy in memory, where it is sealed.
+static void test_a_plugin_knows_where_its_file_lies(void **state) {
+    (void)state;
+    ggml_backend_reg_t reg = NULL;
+    plugin_dir_add(&dir, FIXTURES "/ggml-grows.so", "ggml-grows.so");
+    const char *path = plugin_dir_path(&dir, "ggml-grows.so");
+    char file[4096];
+    snprintf(file, sizeof(file), "%s", path);
+    assert_int_equal(ggml_plugin_load(file, &reg), GGML_HOST_OK);
+    const char *folder = ggml_backend_reg_get_extension(reg, "org.example.folder", 1);
+    assert_string_equal(ggml_backend_reg_get_extension(reg, "org.example.file", 1), file);
+    assert_non_null(folder);
+    assert_true(strncmp(folder, file, strlen(folder)) == 0);
+    assert_string_equal(file + strlen(folder) + 1, "ggml-grows.so");
+    assert_int_equal(ggml_plugin_unload(reg), GGML_HOST_OK);
+}
+
+static void check_folder(const char *path, const char *folder) {
+    struct host_plugin *plugin = plugin_new(path, "placed");
+    const struct ggml_host_table *host = &plugin->host;
+    const struct ggml_extension_plugin_path *place =
+        host->get_extension(host, GGML_EXTENSION_PLUGIN_PATH, 1);
+    assert_true((place != NULL) == (folder != NULL));
+    if (place) assert_string_equal(place->folder(host), folder);
+    if (place) assert_string_equal(place->file(host), path);
+    plugin_free(plugin);
+}
+
+static void test_only_plugins_from_files_have_a_folder(void **state) {
+    (void)state;
+    check_folder("(built-in)", NULL);
+    check_folder("", NULL);
+#ifdef _WIN32
+    check_folder("C:\\ggml-x.dll", "C:\\");
+    check_folder("C:\\a b\\ggml-x.dll", "C:\\a b");
+#else
+    check_folder("/ggml-x.so", "/");
+    check_folder("/usr/lib//ggml-x.so", "/usr/lib");
+#endif
+}
+
+static void test_details_of_a_device_are_the_plugins(void **state) {
+    (void)state;
+    ggml_backend_reg_t reg = NULL;
+    struct ggml_backend_device stranger = {.context = NULL};
+    plugin_dir_add(&dir, FIXTURES "/ggml-grows.so", "ggml-grows.so");
+    assert_int_equal(ggml_plugin_load(plugin_dir_path(&dir, "ggml-grows.so"), &reg), GGML_HOST_OK);
+    const struct fixture_extension *grow =
+        ggml_backend_reg_get_extension(reg, "org.example.grow", 1);
+    assert_int_equal(grow->find_one_more(), GGML_HOST_OK);
+    assert_int_equal(grow->find_one_more(), GGML_HOST_OK);
+    ggml_backend_dev_t device = ggml_backend_dev_by_name("FAR0");
+    const struct ggml_backend_feature *details = ggml_backend_dev_details(device);
+    assert_non_null(details);
+    assert_string_equal(details[0].name, "driver");
+    assert_string_equal(details[0].value, "fixture");
+    assert_null(details[1].name);
+    ggml_clear_error();
+    assert_null(ggml_backend_dev_details(ggml_backend_dev_by_name("FAR1")));
+    assert_int_equal(ggml_last_status(), GGML_HOST_OK);
+    setenv("GGML_GROWS_DETAILS", "broken", 1);
+    assert_null(ggml_backend_dev_details(device));
+    assert_int_equal(ggml_last_status(), GGML_HOST_BAD_PLUGIN);
+    unsetenv("GGML_GROWS_DETAILS");
+    assert_null(ggml_backend_dev_details(&stranger));
+    assert_int_equal(ggml_last_status(), GGML_HOST_INVALID_ARGUMENT);
+    assert_null(ggml_backend_dev_details(NULL));
+    assert_int_equal(ggml_plugin_unload(reg), GGML_HOST_OK);
+}
+
 // --- host table ----------------------------------------------------------------------------------
 
 static void test_the_host_table_serves_and_refuses(void **state) {
@@ -552,6 +621,9 @@ int main(void) {
         HOST_TEST(test_a_device_that_comes_while_others_are_looked_at_is_shown),
         HOST_TEST(test_a_plugin_without_the_flag_has_its_devices_at_once),
         HOST_TEST(test_plugins_get_extensions_of_the_application),
+        HOST_TEST(test_a_plugin_knows_where_its_file_lies),
+        HOST_TEST(test_only_plugins_from_files_have_a_folder),
+        HOST_TEST(test_details_of_a_device_are_the_plugins),
         HOST_TEST(test_a_plugin_can_be_linked_into_the_program),
         cmocka_unit_test(test_the_host_table_serves_and_refuses),
         cmocka_unit_test(test_the_filter_decides_by_plugin_name_where_it_can),

@@ -295,10 +295,27 @@ static ggml_backend_reg_t fixture_start(void) {
     return &fixture_reg;
 }
 
+// Valid, or as GGML_GROWS_DETAILS says.
+static const struct ggml_backend_feature *fixture_details(ggml_backend_dev_t device) {
+    static char endless[256];
+    static const struct ggml_backend_feature list[] = {{"driver", "fixture"}, {NULL, NULL}};
+    static const struct ggml_backend_feature broken[] = {{"driver", endless}, {NULL, NULL}};
+    const struct ggml_host_table *host = ggml_sdk_host();
+    const char *mode = host->get_config(host, "GGML_GROWS_DETAILS");
+    memset(endless, 'x', sizeof(endless) - 1);
+    if (mode && strcmp(mode, "broken") == 0) return broken;
+    return device == &devices[0] ? list : NULL;
+}
+
 static const void *fixture_extension(const char *id, uint32_t min_revision) {
+    static const struct ggml_extension_device_info info = {
+        .size = sizeof(info), .revision = 1, .info = fixture_details};
     static const struct fixture_extension table = {find_one_more, find_two_more};
     const struct ggml_host_table *host = ggml_sdk_host();
     if (strcmp(id, "org.example.grow") == 0) return min_revision <= 1 ? &table : NULL;
+    if (strcmp(id, "org.example.file") == 0) return ggml_sdk_plugin_file();
+    if (strcmp(id, "org.example.folder") == 0) return ggml_sdk_plugin_folder();
+    if (strcmp(id, GGML_EXTENSION_DEVICE_INFO) == 0) return min_revision <= 1 ? &info : NULL;
     if (strcmp(id, "org.example.echo") == 0)
         return host->get_extension(host, "org.example.application", min_revision);
     return NULL;

@@ -31,11 +31,15 @@ static void put_stage(struct probe_writer *frames, uint32_t stage, uint32_t sequ
 
 static void put_result(struct probe_writer *frames, uint32_t sequence) {
     struct ggml_backend_dev_props props = {.name = "GPU0", .description = "x", .device_id = ""};
+    static const struct ggml_backend_feature list[] = {
+        {"driver", "probed"}, {"link", "pci"}, {NULL, NULL}};
+    const struct ggml_backend_feature *details = list;
     struct probe_result result = {.stage = GGML_PLUGIN_STAGE_READY,
                                   .message = "",
                                   .missing = "",
                                   .n_devices = 1,
-                                  .devices = &props};
+                                  .devices = &props,
+                                  .details = &details};
     struct probe_writer payload = {0};
     probe_result_write(&result, &payload);
     probe_frame_write(frames, key, PROBE_FRAME_RESULT, sequence, payload.data, payload.size);
@@ -74,6 +78,9 @@ static void test_a_conversation_in_pieces_of_any_size(void **state) {
         assert_true(receiver.greeted && receiver.answered && receiver.ended);
         assert_false(receiver.foreign);
         assert_string_equal(receiver.result.devices[0].name, "GPU0");
+        assert_string_equal(receiver.result.details[0][1].name, "link");
+        assert_string_equal(receiver.result.details[0][1].value, "pci");
+        assert_null(receiver.result.details[0][2].name);
         assert_int_equal(receiver.stage, GGML_PLUGIN_STAGE_READY);
         probe_receiver_free(&receiver);
     }
@@ -224,17 +231,25 @@ static void test_f19_the_largest_result_fits(void **state) {
     (void)state;
     char text[PROBE_TEXT_MAX];
     struct ggml_backend_dev_props *devices = calloc(PROBE_DEVICES_MAX, sizeof(*devices));
+    const struct ggml_backend_feature **details = calloc(PROBE_DEVICES_MAX, sizeof(*details));
+    struct ggml_backend_feature list[GGML_DEVICE_INFO_MAX_PAIRS + 1] = {{NULL, NULL}};
     struct probe_result read, result = {.stage = GGML_PLUGIN_STAGE_READY, .message = ""};
     struct probe_writer writer = {0};
     assert_non_null(devices);
+    assert_non_null(details);
     memset(text, 'x', sizeof(text) - 1);
     text[sizeof(text) - 1] = '\0';
+    const char *longest = text + PROBE_TEXT_MAX - GGML_DEVICE_INFO_MAX_TEXT;
+    for (int i = 0; i < GGML_DEVICE_INFO_MAX_PAIRS; ++i)
+        list[i] = (struct ggml_backend_feature){longest, longest};
     for (size_t i = 0; i < PROBE_DEVICES_MAX; ++i) {
+        details[i] = list;
         devices[i].name = devices[i].description = devices[i].device_id = text;
         memset(&devices[i].caps, 0xaa, sizeof(devices[i].caps)); // any byte may lie in a bool
     }
     result.missing = "";
     result.devices = devices;
+    result.details = details;
     result.n_devices = PROBE_DEVICES_MAX;
     probe_result_write(&result, &writer);
     assert_false(writer.failed);
@@ -244,6 +259,7 @@ static void test_f19_the_largest_result_fits(void **state) {
     assert_true(read.devices[7].caps.async && read.devices[7].caps.events);
     probe_result_free(&read);
     probe_writer_free(&writer);
+    free(details);
     free(devices);
 }
 

@@ -87,6 +87,8 @@ def check_json(folder):
     check("free memory is at most total", 0 < device["memory"]["free"] <= device["memory"]["total"], device)
     done = run("--json", "--test", "--plugin-path", folder)
     document = load(done)
+    check("--json says what the CPU plugin knows of its device", device["details"].get("unified-memory") == "yes" and
+          device["details"].get("cpu-level"), device)
     tests = document["devices"][0]["self_test"]
     check("--test --json is valid and passes", valid(document) and done.returncode == 0 and
           all(t["verdict"] == "passed" for t in tests), tests)
@@ -198,8 +200,8 @@ def check_in_process(folder):
     document = load(done)
     check("--in-process is valid and says so", valid(document) and not document["probing"]["isolated"] and
           plugin_of(document, "cpu")["source"] == "process", done)
-    check("it finds the same", [(d["name"], d["type"], d["id"], d["caps"]) for d in probed["devices"]] ==
-          [(d["name"], d["type"], d["id"], d["caps"]) for d in document["devices"]], document["devices"])
+    check("it finds the same", [(d["name"], d["type"], d["id"], d["caps"], d["details"]) for d in probed["devices"]] ==
+          [(d["name"], d["type"], d["id"], d["caps"], d["details"]) for d in document["devices"]], document["devices"])
     done = run("--json", "--plugin-path", folder, GGML_PROBE_HELPER="/nonexistent/helper")
     document = load(done)
     check("without a helper it says so and goes on", valid(document) and not document["probing"]["isolated"] and

@@ -2,6 +2,7 @@
 // What follows from a device's properties, without any device; and the parts of the runtime that
 // know nothing of Vulkan.
 #include "barrier.h"
+#include "device.h"
 #include "graph_key.h"
 #include "plan.h"
 #include "recorded.h"
@@ -45,6 +46,30 @@ static void test_drivers_on_the_cpu_come_last(void **state) {
         last = vk_probe_rank(&probe);
     }
     assert_true(vk_probe_unified(&probe));
+}
+
+static const char *detail(const struct vk_details *details, const char *key) {
+    for (int i = 0; i < details->n; ++i)
+        if (strcmp(details->list[i].name, key) == 0) return details->list[i].value;
+    return NULL;
+}
+
+static void test_what_is_known_of_a_device_is_told(void **state) {
+    (void)state;
+    for (int i = 0; i < n_recorded_devices; ++i) {
+        struct vk_probe probe;
+        struct vk_details details;
+        recorded_probe(&recorded_devices[i], &probe);
+        vk_details_fill(&details, &probe);
+        assert_null(details.list[details.n].name);
+        if (probe.driver.driverName[0] != '\0')
+            assert_string_equal(detail(&details, "driver"), probe.driver.driverName);
+        assert_non_null(detail(&details, "driver-version"));
+        assert_non_null(detail(&details, "api-version"));
+        assert_string_equal(detail(&details, "unified-memory"),
+                            vk_probe_unified(&probe) ? "yes" : "no");
+        assert_true((detail(&details, "link") != NULL) == probe.has.pci);
+    }
 }
 
 // Every kernel's choice on every device: what is claimed can be planned, within the limits.
@@ -245,6 +270,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_which_devices_are_offered),
         cmocka_unit_test(test_drivers_on_the_cpu_come_last),
+        cmocka_unit_test(test_what_is_known_of_a_device_is_told),
         cmocka_unit_test(test_what_is_claimed_is_planned),
         cmocka_unit_test(test_only_dependent_work_waits),
         cmocka_unit_test(test_ring),

@@ -59,6 +59,7 @@ static void take_probed_device(struct inventory *inventory, size_t i) {
         .plugin_path = plugin->path,
         .plugin_name = plugin->name,
         .alias_of = original ? original->props.name : NULL,
+        .details = from->details,
     };
 }
 
@@ -88,6 +89,7 @@ static void take_loaded_device(struct inventory *inventory, size_t i) {
     entry->memory = info.memory;
     entry->plugin_path = info.plugin_path;
     entry->plugin_name = info.plugin_name;
+    entry->details = ggml_backend_dev_details(entry->handle);
     entry->alias_of = info.alias_of ? ggml_backend_dev_name(info.alias_of) : NULL;
 }
 

@@ -24,7 +24,8 @@ struct device_entry {
     enum ggml_memory_quality memory;
     const char *plugin_path;
     const char *plugin_name;
-    const char *alias_of; // name of the device; NULL
+    const char *alias_of;                       // name of the device; NULL
+    const struct ggml_backend_feature *details; // up to a key that is NULL; NULL
 };
 
 struct plugin_entry {

@@ -104,6 +104,16 @@ static json_t *selftest_array(const struct selftest_result *results) {
     return array;
 }
 
+static json_t *details_object(const struct ggml_backend_feature *details) {
+    char key[2 * GGML_DEVICE_INFO_MAX_TEXT * 4];
+    json_t *object = json_object();
+    for (; details && details->name; ++details) {
+        sanitise(details->name, key, sizeof(key));
+        json_object_set_new(object, key, text_or_null(details->value));
+    }
+    return object;
+}
+
 static json_t *device_object(const struct device_entry *device) {
     const struct ggml_backend_dev_props *props = &device->props;
     const struct ggml_backend_dev_caps *caps = &props->caps;
@@ -114,12 +124,13 @@ static json_t *device_object(const struct device_entry *device) {
         json_pack("{s:b, s:b, s:b, s:b, s:b}", "async", caps->async, "host_buffer",
                   caps->host_buffer, "buffer_from_host_ptr", caps->buffer_from_host_ptr, "events",
                   caps->events, "mmap_support", caps->mmap_support);
-    return json_pack("{s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o}", "name",
+    return json_pack("{s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
                      text_or_null(props->name), "plugin", text_or_null(device->plugin_name),
                      "plugin_path", text_or_null(device->plugin_path), "type",
                      device_type_name(props->type), "description", text_or_null(props->description),
                      "id", text_or_null(props->device_id), "memory", memory, "caps", caps_object,
-                     "alias_of", text_or_null(device->alias_of));
+                     "alias_of", text_or_null(device->alias_of), "details",
+                     details_object(device->details));
 }
 
 bool print_json(const struct inventory *inventory, const struct selftest_result *results,

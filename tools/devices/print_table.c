@@ -39,7 +39,16 @@ static void print_clean(const char *before, const char *text, const char *after)
     printf("%s%s%s", before, clean, after);
 }
 
-static void print_devices(const struct inventory *inventory, bool colour) {
+static void print_details(const struct ggml_backend_feature *details) {
+    if (!details || !details->name) return;
+    printf("            ");
+    for (; details->name; ++details) {
+        print_clean(" ", details->name, "");
+        print_clean(" ", details->value, details[1].name ? "," : "\n");
+    }
+}
+
+static void print_devices(const struct inventory *inventory, bool colour, bool verbose) {
     heading("Devices", colour);
     if (inventory->n_devices == 0) puts("  none: see below why each plugin was refused");
     for (size_t i = 0; i < inventory->n_devices; ++i) {
@@ -53,6 +62,7 @@ static void print_devices(const struct inventory *inventory, bool colour) {
         print_clean("  [", device->props.device_id, "]");
         print_clean("  same hardware as ", device->alias_of, "");
         putchar('\n');
+        if (verbose) print_details(device->details);
     }
 }
 
@@ -133,7 +143,7 @@ static void print_machine(const struct inventory *inventory, bool colour) {
 }
 
 void print_table(const struct inventory *inventory, bool colour, bool verbose) {
-    print_devices(inventory, colour);
+    print_devices(inventory, colour, verbose);
     heading("Plugins", colour);
     if (inventory->n_plugins == 0) puts("  none found");
     for (size_t i = 0; i < inventory->n_plugins; ++i)

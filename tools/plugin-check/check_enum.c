@@ -317,6 +317,53 @@ void enum_id_constant(struct check_run *run) {
     }
 }
 
+static bool is_detail(const char *text) {
+    return text && strnlen(text, GGML_DEVICE_INFO_MAX_TEXT) < GGML_DEVICE_INFO_MAX_TEXT &&
+           valid_utf8(text);
+}
+
+static bool is_detail_key(const char *text) {
+    return is_detail(text) && text[0] != '\0' &&
+           text[strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-")] == '\0';
+}
+
+static void check_details(const struct check_run *run, const struct ggml_backend_feature *list,
+                          const char *device) {
+    int n = 0;
+    for (; list[n].name; ++n) {
+        CHECK_THAT(run, n < GGML_DEVICE_INFO_MAX_PAIRS, "%s: the list has no end, or over %d keys",
+                   device, GGML_DEVICE_INFO_MAX_PAIRS);
+        CHECK_THAT(run, is_detail_key(list[n].name),
+                   "%s: key %d is not lower-case letters, digits and '-'", device, n);
+        CHECK_THAT(run, is_detail(list[n].value), "%s: the value of %s is no text", device,
+                   list[n].name);
+        for (int i = 0; i < n; ++i) {
+            CHECK_THAT(run, strcmp(list[i].name, list[n].name) != 0, "%s: %s comes twice", device,
+                       list[n].name);
+        }
+    }
+}
+
+void enum_details(struct check_run *run) {
+    struct devices devices;
+    devices_open(run, &devices);
+    const struct ggml_plugin_table *table = devices.subject.table;
+    if (!table->get_extension) check_skip(run, "it has no extensions");
+    const struct ggml_extension_device_info *extension = table->get_extension(
+        table, GGML_EXTENSION_DEVICE_INFO, GGML_EXTENSION_DEVICE_INFO_REVISION);
+    if (!extension) check_skip(run, "it does not offer " GGML_EXTENSION_DEVICE_INFO);
+    CHECK_THAT(run, extension->size >= sizeof(*extension) && extension->info,
+               "the table of the extension is short, or its entry NULL");
+    for (int i = 0; i < devices.n; ++i) {
+        ggml_backend_dev_t device = devices.items[i];
+        const struct ggml_backend_feature *list = extension->info(device);
+        if (!list) continue;
+        check_details(run, list, label(device));
+        CHECK_THAT(run, extension->info(device) == list, "%s: another list each time",
+                   label(device));
+    }
+}
+
 // --- claims --------------------------------------------------------------------------------------
 
 void enum_caps_async(struct check_run *run) {

@@ -143,6 +143,8 @@ CHECK_ROW("enum.props-memory", 92, "enum.memory", enum_props, 3,
           "the properties have the device's memory")
 CHECK_ROW("enum.id", 35, "enum.entries", enum_id, 0, "the devices' ids are well-formed")
 CHECK_ROW("enum.id-constant", 35, "enum.id", enum_id_constant, 0, "the devices' ids are constant")
+CHECK_ROW("enum.details", 104, "enum.entries life.extension", enum_details, 0,
+          "keys and values about the devices are well-formed and constant")
 CHECK_ROW("enum.caps-async", 39, "enum.entries", enum_caps_async, 0,
           "who claims to queue can be waited for")
 CHECK_ROW("enum.caps-host-buffer", 39, "enum.entries", enum_caps_host_buffer, 0,

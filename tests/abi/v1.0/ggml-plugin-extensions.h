@@ -56,6 +56,20 @@ struct ggml_extension_registry {
     int32_t (*devices_changed)(const struct ggml_host_table *host);
 };
 
+// Extension "ggml.plugin-path", revision 1: where a plugin's own file lies, for data that is
+// installed beside it. Missing in a plugin that is linked into the host.
+#define GGML_EXTENSION_PLUGIN_PATH "ggml.plugin-path"
+#define GGML_EXTENSION_PLUGIN_PATH_REVISION 1
+struct ggml_extension_plugin_path {
+    uint32_t size;
+    uint32_t revision;
+    // Absolute path of the file that this plugin was loaded from, and of the folder it lies in, as
+    // the host found them: links are not resolved, and the file need not be what is mapped, which
+    // may be a copy in memory. Valid until shutdown returns. [any-thread]
+    const char *(*file)(const struct ggml_host_table *host);
+    const char *(*folder)(const struct ggml_host_table *host);
+};
+
 // --- offered by plugins --------------------------------------------------------------------------
 
 // How fast a device is: declared by its plugin, or measured. flops_of may grow at the end.
@@ -83,6 +97,28 @@ struct ggml_extension_device_figures {
     // Sets what is known about a device of this plugin in *out_figures, all zero but `size` so far:
     // no more than `size` bytes. An enum ggml_host_status; UNSUPPORTED if nothing is. [any-thread]
     int32_t (*figures)(ggml_backend_dev_t device, struct ggml_device_figures *out_figures);
+};
+
+// Extension "ggml.device-info", revision 1, which plugins offer: what is worth knowing about a
+// device beyond its properties, for people and for programs that place work.
+//
+// Keys are lower-case letters, digits and '-'. Those with a meaning here:
+//   driver, driver-version, api-version  of what runs the device, as it says itself
+//   unified-memory   "yes": its memory is the host's; "no"
+//   numa-node        number of the node that it is attached to, as the system counts them
+//   link             how it is attached: "pci", "usb", "network", or a word of the plugin's
+//   peers            names of devices of this plugin that it copies to directly, with commas
+// Others begin with the plugin's name and a '-'.
+#define GGML_EXTENSION_DEVICE_INFO "ggml.device-info"
+#define GGML_EXTENSION_DEVICE_INFO_REVISION 1
+enum { GGML_DEVICE_INFO_MAX_PAIRS = 32, GGML_DEVICE_INFO_MAX_TEXT = 128 };
+struct ggml_extension_device_info {
+    uint32_t size;
+    uint32_t revision;
+    // Keys (name) and values of a device of this plugin, up to a key that is NULL: no key twice, at
+    // most MAX_PAIRS, each text valid UTF-8 of less than MAX_TEXT bytes. NULL: nothing is known.
+    // The list stays the same until shutdown. [any-thread]
+    const struct ggml_backend_feature *(*info)(ggml_backend_dev_t device);
 };
 
 #ifdef __cplusplus

@@ -63,7 +63,8 @@ struct ggml_host_table {
     int32_t (*get_topology)(const struct ggml_host_table *host,
                             struct ggml_host_topology *out_topology);
     // Binds the calling thread as worker `index` of `count`, spread over performance cores first. A
-    // count of 0 undoes it. [any-thread]
+    // count of 0 undoes it. The place depends on index and count alone: no core is handed out, and
+    // two plugins with as many workers share the same ones. [any-thread]
     int32_t (*bind_thread)(const struct ggml_host_table *host, uint32_t index, uint32_t count);
     // Binds the calling thread to the logical CPUs of a bit mask. [any-thread]
     int32_t (*bind_thread_mask)(const struct ggml_host_table *host, const uint64_t *mask,

@@ -139,6 +139,11 @@ GGML_API int32_t ggml_sdk_enter(struct ggml_sdk_plugin *plugin, const struct ggm
 // takes memory and knows the machine. [any-thread]
 GGML_API const struct ggml_host_table *ggml_sdk_host(void);
 
+// The file that this plugin was loaded from and the folder it lies in, as in the extension
+// "ggml.plugin-path"; NULL if it is linked into the host, or the host doesn't say. [any-thread]
+GGML_API const char *ggml_sdk_plugin_file(void);
+GGML_API const char *ggml_sdk_plugin_folder(void);
+
 // Tells every attached host why the calling thread's current call fails, since it isn't known which
 // of them called; what exceeds 1023 bytes is cut off. Answers status. [any-thread]
 GGML_API enum ggml_host_status ggml_sdk_fail_v(enum ggml_host_status status, const char *format,

@@ -242,10 +242,21 @@ static int score(void) {
     return HAS(score_changes) ? n++ : 1;
 }
 
+static const struct ggml_backend_feature *device_details(ggml_backend_dev_t device) {
+    static const struct ggml_backend_feature sound[] = {{"driver", "defective"}, {NULL, NULL}};
+    static const struct ggml_backend_feature twice[] = {
+        {"driver", "defective"}, {"driver", "another"}, {NULL, NULL}};
+    static const struct ggml_backend_feature spaced[] = {{"The Driver", "defective"}, {NULL, NULL}};
+    (void)device;
+    if (HAS(details_twice)) return twice;
+    return HAS(details_key) ? spaced : sound;
+}
+
 static const void *extension(const char *id, uint32_t min_revision) {
-    (void)id;
-    (void)min_revision;
-    return HAS(extension_invented) ? &table : NULL;
+    static const struct ggml_extension_device_info info = {
+        .size = sizeof(info), .revision = 1, .info = device_details};
+    if (HAS(extension_invented)) return &table;
+    return strcmp(id, GGML_EXTENSION_DEVICE_INFO) == 0 && min_revision <= 1 ? &info : NULL;
 }
 
 int32_t defective_init(const struct ggml_host_table *host,

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: MIT
+#ifndef CPU_DETAILS_H
+#define CPU_DETAILS_H
+
+#include "ggml-plugin-extensions.h"
+
+extern const struct ggml_extension_device_info cpu_device_info;
+
+#endif
