@@ -4,6 +4,7 @@
 // other headers in the search path; nothing more is linked than for any plugin (libggml-sdk).
 //
 // GGML_PORT_API_VERSION says which of ggml's interfaces the sources are written for:
+//   0  late 2023: streams that allocate, no devices; in C too (ggml-backend-2023.h)
 //   1  late 2024: registrations and devices, no version in them
 //   2  GGML_BACKEND_API_VERSION 2, of ggml 0.21 (default)
 //   3  GGML_BACKEND_API_VERSION 3, of ggml 0.27
@@ -14,6 +15,10 @@
 // get_alloc_size_n, and graph_optimize of version 3.
 #ifndef GGML_PORT_BACKEND_IMPL_H
 #define GGML_PORT_BACKEND_IMPL_H
+
+#if defined(GGML_PORT_API_VERSION) && GGML_PORT_API_VERSION == 0
+#include "ggml-backend-2023.h"
+#else
 
 #ifndef __cplusplus
 #error                                                                                             \
@@ -642,5 +647,7 @@ inline ggml_backend_buffer_t ggml_backend_buffer_init(ggml_backend_buffer_type_t
 }
 
 #undef GGML_PORT_IF
+
+#endif // GGML_PORT_API_VERSION
 
 #endif
