@@ -217,7 +217,10 @@ static bool start(struct foreign_binary *binary, void *handle, char *out_message
     symbol = dlsym(handle, "ggml_backend_init");
     memcpy(&init, &symbol, sizeof(symbol));
     if (!init) {
-        foreign_say(out_message, "%s exports no ggml_backend_init", binary->path);
+        foreign_say(out_message,
+                    "%s exports no ggml_backend_init, as backends of before 2025 that are to be "
+                    "linked in",
+                    binary->path);
         return false;
     }
     binary->score = score ? score() : 1;
@@ -233,6 +236,12 @@ static bool start(struct foreign_binary *binary, void *handle, char *out_message
     memcpy(&version, binary->reg, sizeof(version));
     binary->layout = foreign_layout_of(version);
     if (binary->layout) return true;
+    if (version < 1 || version > 1000) { // half of a pointer
+        foreign_say(out_message,
+                    "%s has ggml's backend interface of before its version 1; 2 and 3 are known",
+                    binary->path);
+        return false;
+    }
     foreign_say(out_message, "%s has version %d of ggml's backend interface; 2 and 3 are known",
                 binary->path, (int)version);
     return false;

@@ -197,6 +197,9 @@ static void test_refusals(void **state) {
     expect_refused(NULL, "GGML_FOREIGN_PATH");
     expect_refused(FOREIGN_FOLDER "/v3/libggml-abort.so", "signal 6");
     expect_refused(FOREIGN_FOLDER "/v3/libggml-unknown.so", "version 99");
+    expect_refused(FOREIGN_FOLDER "/v3/hostile/libggml-first.so", "version 1");
+    expect_refused(FOREIGN_FOLDER "/v3/hostile/libggml-unversioned.so", "before its version 1");
+    expect_refused(FOREIGN_FOLDER "/v3/hostile/libggml-linked.so", "before 2025");
     expect_refused(FOREIGN_FOLDER "/none.so", "No such file");
     expect_refused("v3/libggml-tiny.so", "not an absolute path");
     expect_refused(FOREIGN_PLUGIN, "no libggml-base");

@@ -283,7 +283,10 @@ static struct old_reg reg = {
     .get_proc_address = reg_proc_address,
 };
 
-OLD_EXPORT struct old_reg *tiny_init(void) __asm__("ggml_backend_init");
+#ifndef TINY_INIT // late 2023: what is linked in is called by its own name
+#define TINY_INIT "ggml_backend_init"
+#endif
+OLD_EXPORT struct old_reg *tiny_init(void) __asm__(TINY_INIT);
 struct old_reg *tiny_init(void) {
     // Its base, not the host's function of that name.
     if (old_cpu_buffer_type()->get_name == NULL) abort();
@@ -310,7 +313,10 @@ struct old_reg *tiny_init(void) {
     sleep(60);
 #endif
 #ifdef TINY_UNKNOWN
-    reg.api_version = 99;
+    reg.api_version = TINY_UNKNOWN;
+#endif
+#ifdef TINY_UNVERSIONED // late 2024: the table comes first
+    return (struct old_reg *)(uintptr_t)&reg.get_name;
 #endif
     return &reg;
 }
