@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // The machine as hwloc sees it.
+#define _DEFAULT_SOURCE
 #include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/env.h"
 #include "base/status.h"
@@ -15,15 +17,25 @@
 static hwloc_topology_t machine;
 static struct topology_view view;
 // hwloc reads a dozen variables of the environment and loads the plugins of a directory that one of
-// them names, in a privileged process too: there, it is never called.
+// them names, in a privileged process too: there, it is never called, nor where memory is short.
 static bool is_plain;
 
 // --- discovery
 
+// hwloc crashes, or never returns, where an allocation fails. So as much as it needs for a large
+// machine must be there. Not from malloc, which would take other sizes from the system afterwards.
+static bool has_memory(void) {
+    enum { NEEDED = 32 << 20 };
+    void *memory = mmap(NULL, NEEDED, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) return false;
+    munmap(memory, NEEDED);
+    return true;
+}
+
 // NULL on failure.
 static hwloc_topology_t load(enum hwloc_type_filter_e io_filter) {
     hwloc_topology_t topology = NULL;
-    if (hwloc_topology_init(&topology) != 0) return NULL;
+    if (!has_memory() || hwloc_topology_init(&topology) != 0) return NULL;
     hwloc_topology_set_flags(topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
     hwloc_topology_set_io_types_filter(topology, io_filter);
     if (hwloc_topology_load(topology) == 0) return topology;
@@ -34,9 +46,9 @@ static hwloc_topology_t load(enum hwloc_type_filter_e io_filter) {
 enum ggml_host_status topology_system_discover(struct ggml_host_topology *out_facts) {
     memset(out_facts, 0, sizeof(*out_facts));
     is_plain = ggml_env_privileged();
+    if (!is_plain) machine = load(HWLOC_TYPE_FILTER_KEEP_NONE);
+    is_plain = !machine;
     if (is_plain) return topology_plain_discover("", out_facts);
-    machine = load(HWLOC_TYPE_FILTER_KEEP_NONE);
-    if (!machine) return GGML_HOST_UNSUPPORTED;
     hwloc_bitmap_t affinity = hwloc_bitmap_alloc();
     const bool has_affinity =
         affinity && hwloc_get_cpubind(machine, affinity, HWLOC_CPUBIND_PROCESS) == 0;

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -12,6 +13,9 @@
 #include <hwloc/cpukinds.h>
 #include <pthread.h>
 #include <sched.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "base/status.h"
@@ -253,6 +257,58 @@ static void test_bound_thread_runs_where_it_was_put(void **state) {
 }
 #endif
 
+// F24 of a security review: hwloc crashes where its allocations fail, and is not called there.
+#if defined(__linux__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+enum { BLOCK = 1024 };
+
+// Takes all memory that malloc can get, but for so many blocks that it can give.
+static void leave_blocks(size_t count) {
+    void **newest = NULL;
+    const struct rlimit limit = {0, 0};
+    setrlimit(RLIMIT_AS, &limit);
+    for (void **block = malloc(BLOCK); block; block = malloc(BLOCK)) {
+        *block = newest;
+        newest = block;
+    }
+    for (size_t i = 0; i < count && newest; ++i) {
+        void **next = *newest;
+        free(newest);
+        newest = next;
+    }
+}
+
+static int discover_within(size_t n_blocks) {
+    int status = -1;
+    const pid_t child = fork();
+    if (child == 0) {
+        struct ggml_host_topology facts = {.size = sizeof(facts)};
+        const struct rlimit no_core = {0, 0};
+        setrlimit(RLIMIT_CORE, &no_core);
+        alarm(20);
+        leave_blocks(n_blocks);
+        const bool known = ggml_host_get_topology(&facts) == GGML_HOST_OK;
+        const bool told = ggml_last_status() == GGML_HOST_OUT_OF_MEMORY;
+        _exit((known ? facts.n_pus > 0 : told) && ggml_host_default_threads() > 0 ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return status;
+}
+
+static void test_f24_without_memory_the_topology_is_plain(void **state) {
+    (void)state;
+    enum { N_SIZES = 64 };
+    for (size_t i = 0; i < N_SIZES; ++i) {
+        const int status = discover_within(i);
+        if (status != 0) fail_msg("%zu blocks: status %#x", i, (unsigned)status);
+    }
+}
+#else
+static void test_f24_without_memory_the_topology_is_plain(void **state) {
+    (void)state;
+    skip();
+}
+#endif
+
 static void *ask(void *out_threads) {
     *(int *)out_threads = ggml_host_default_threads();
     return NULL;
@@ -274,7 +330,9 @@ static void test_discovery_by_several_threads(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_discovery_by_several_threads), // first, so that it does discover
+        // First, so that they do discover.
+        cmocka_unit_test(test_f24_without_memory_the_topology_is_plain),
+        cmocka_unit_test(test_discovery_by_several_threads),
         cmocka_unit_test(test_machines),
         cmocka_unit_test(test_workers_prefer_performance_cores),
         cmocka_unit_test(test_few_workers_are_spread_over_packages),
