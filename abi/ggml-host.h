@@ -59,8 +59,9 @@ GGML_API enum ggml_host_status ggml_plugin_load(const char *path, ggml_backend_r
 // Starts a plugin that is linked into the application (its source compiled with
 // GGML_PLUGIN_BUILTIN=name, which gives it ggml_builtin_note_NAME and ggml_builtin_init_NAME), with
 // everything that is looked at in one from a file: contract, CPU features, layouts, devices. Its
-// note and code stay. *out_reg (may be NULL) is set on success; DUPLICATE if a plugin of that name
-// is linked in and running; else as ggml_plugin_load. [any-thread]
+// note and code stay. *out_reg (may be NULL) is set on success, and with DUPLICATE (a plugin of
+// that name, or with that `init`, is linked in and running) to that one; DAMAGED_FILE if the note
+// contradicts itself; else as ggml_plugin_load. [any-thread]
 GGML_API enum ggml_host_status ggml_plugin_load_static(const struct ggml_plugin_note *note,
                                                        ggml_plugin_init_t init,
                                                        ggml_backend_reg_t *out_reg);

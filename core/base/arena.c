@@ -41,6 +41,15 @@ char *arena_strdup(struct arena *arena, const char *text) {
     return copy ? memcpy(copy, text, size) : NULL;
 }
 
+void arena_take(struct arena *to, struct arena *from) {
+    struct arena_block **end = &from->blocks;
+    while (*end)
+        end = &(*end)->next;
+    *end = to->blocks;
+    to->blocks = from->blocks;
+    from->blocks = NULL;
+}
+
 void arena_free(struct arena *arena) {
     while (arena->blocks) {
         struct arena_block *next = arena->blocks->next;

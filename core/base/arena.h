@@ -15,6 +15,8 @@ struct arena {
 // Zeroed memory aligned for any object; NULL on failure.
 void *arena_alloc(struct arena *arena, size_t size);
 char *arena_strdup(struct arena *arena, const char *text);
+// Moves all that `from` holds to `to`; `from` is empty then.
+void arena_take(struct arena *to, struct arena *from);
 // Frees everything; the arena is empty and ready again.
 void arena_free(struct arena *arena);
 

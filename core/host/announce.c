@@ -47,7 +47,7 @@ static void hide_unwanted(const struct host_plugin *plugin, struct device_list *
     arena_free(&arena);
 }
 
-static void show_more(struct host_plugin *plugin) {
+static bool show_more(struct host_plugin *plugin) {
     struct device_list *now = plugin_devices(plugin);
     struct device_list *list;
     enum ggml_host_status status = plugin_find_more(plugin, &list);
@@ -60,14 +60,17 @@ static void show_more(struct host_plugin *plugin) {
     if (status != GGML_HOST_OK)
         GGML_LOG_WARN("a device of plugin '%s' can't be used: %s\n", plugin->name,
                       ggml_last_error());
+    return list != NULL;
 }
 
-void announce_new_devices(void) {
+bool announce_new_devices(void) {
+    bool any = false;
     struct ggml_saved_error saved;
     struct host_plugin *plugin;
     ggml_error_save(&saved);
     for (size_t i = 0; (plugin = registry_plugin(i)) != NULL; ++i) {
-        if (atomic_exchange(&plugin->changed, false)) show_more(plugin);
+        if (atomic_exchange(&plugin->changed, false)) any |= show_more(plugin);
     }
     ggml_error_restore(&saved);
+    return any;
 }

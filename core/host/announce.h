@@ -12,7 +12,7 @@ enum ggml_host_status announce_devices(struct host_plugin *plugin);
 // given up. [stream]
 void announce_mark_all(void);
 // Shows the devices of those that are marked; the registry's lock is held. Leaves the last error
-// alone: what is no good is logged. [stream]
-void announce_new_devices(void);
+// alone: what is no good is logged. Whether there are any. [stream]
+bool announce_new_devices(void);
 
 #endif

@@ -301,6 +301,7 @@ static enum ggml_host_status enter(struct candidate *candidate, struct host_plug
     plugin->flags = candidate->note.flags;
     plugin->contract_minor = candidate->note.contract_minor;
     plugin->stays |= (plugin->flags & GGML_PLUGIN_FLAG_NO_UNLOAD) != 0;
+    plugin->entry = entry;
     ggml_clear_error();
     const int32_t answer = entry(&plugin->host, &table);
     reach(candidate, GGML_PLUGIN_STAGE_INIT);
@@ -308,6 +309,14 @@ static enum ggml_host_status enter(struct candidate *candidate, struct host_plug
     reach(candidate, GGML_PLUGIN_STAGE_VERIFY);
     status = plugin_adopt_table(plugin, table);
     if (status != GGML_HOST_OK) return status;
+    const struct host_plugin *owner = registry_find_reg(plugin->reg);
+    if (owner) {
+        if (owner->table == table) plugin->table = NULL; // not to be shut down by this one
+        return ggml_fail(GGML_HOST_BAD_PLUGIN,
+                         "plugin '%s' answers the backend of '%s', which is running: report it to "
+                         "the plugin's author",
+                         candidate->name, owner->reg_name);
+    }
     if (!table->score || table->score(table) != 0) return GGML_HOST_OK;
     return ggml_fail(GGML_HOST_UNSUPPORTED,
                      "plugin '%s' says that it can't be used on this machine", candidate->name);

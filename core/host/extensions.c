@@ -26,6 +26,7 @@ static const struct ggml_extension_cpu_features cpu_features = {
 };
 
 static int32_t devices_changed(const struct ggml_host_table *host) {
+    if (!host) return GGML_HOST_INVALID_ARGUMENT;
     return (int32_t)announce_devices(plugin_of_table(host));
 }
 

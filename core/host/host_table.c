@@ -77,7 +77,7 @@ static bool is_own_variable(const char *plugin_name, const char *variable) {
 }
 
 static const char *table_get_config(const struct ggml_host_table *host, const char *name) {
-    if (!name) return NULL;
+    if (!host || !name) return NULL;
     const char *value = ggml_env_by_name(name);
     if (value || !is_own_variable(plugin_of_table(host)->name, name)) return value;
     return ggml_env_of_plugin(name);

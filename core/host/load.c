@@ -333,12 +333,13 @@ enum ggml_host_status ggml_plugin_load(const char *path, ggml_backend_reg_t *out
 
 static enum ggml_host_status load_static(struct batch *batch, const struct builtin_plugin *plugin,
                                          ggml_backend_reg_t *out_reg) {
-    const struct host_plugin *same = registry_find_name(plugin->note->name);
+    const struct host_plugin *same = registry_find_entry(plugin->init);
+    if (!same) same = registry_find_name(plugin->note->name);
     if (same && strcmp(same->path, BUILTIN_PATH) == 0) {
         *out_reg = same->reg;
         return ggml_fail(GGML_HOST_DUPLICATE,
                          "ggml_plugin_load_static: plugin '%s' is linked in and running already",
-                         plugin->note->name);
+                         same->name);
     }
     struct candidate *candidate = add_candidate(batch, BUILTIN_PATH, plugin);
     if (!candidate) return GGML_HOST_OUT_OF_MEMORY;
@@ -361,10 +362,12 @@ enum ggml_host_status ggml_plugin_load_static(const struct ggml_plugin_note *not
         return ggml_fail(GGML_HOST_INVALID_ARGUMENT,
                          "ggml_plugin_load_static: the note or the entry is NULL");
     }
+    enum ggml_host_status status = plugin_note_check(note, "ggml_plugin_load_static");
+    if (status != GGML_HOST_OK) return status;
     const struct builtin_plugin plugin = {note, init};
     ggml_error_save(&saved);
     if (!registry_lock("ggml_plugin_load_static")) return GGML_HOST_BUSY;
-    const enum ggml_host_status status = load_static(&batch, &plugin, &reg);
+    status = load_static(&batch, &plugin, &reg);
     atomic_fetch_add(&n_changes, 1);
     registry_unlock();
     if (status == GGML_HOST_OK) ggml_error_restore(&saved);

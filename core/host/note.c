@@ -114,12 +114,19 @@ static enum ggml_host_status parse(const struct image_source *source, bool any_f
     if (!any_format && image.format != NATIVE_FORMAT) {
         out_note->machine = (uint16_t)image.machine;
         return ggml_fail(GGML_HOST_WRONG_MACHINE,
-                         "%s: a library for %s in the format %s, this system loads %s", source->label,
-                         image.machine_name, format_text(image.format), format_text(NATIVE_FORMAT));
+                         "%s: a library for %s in the format %s, this system loads %s",
+                         source->label, image.machine_name, format_text(image.format),
+                         format_text(NATIVE_FORMAT));
     }
     status = plugin_image_find_note(source, &image);
     if (status != GGML_HOST_OK) return status;
     return read_note(source, &image, out_note);
+}
+
+enum ggml_host_status plugin_note_check(const struct ggml_plugin_note *note, const char *label) {
+    const char *fault = fault_of(note, UINT64_MAX);
+    if (!fault) return GGML_HOST_OK;
+    return ggml_fail(GGML_HOST_DAMAGED_FILE, "%s: %s", label, fault);
 }
 
 enum ggml_host_status plugin_note_parse(const struct image_source *source,

@@ -28,4 +28,7 @@ enum ggml_host_status plugin_note_read_file(const struct plugin_file *file, cons
 enum ggml_host_status plugin_note_parse(const struct image_source *source,
                                         struct ggml_plugin_note *out_note);
 
+// Validates a note in memory; `label` begins the message. DAMAGED_FILE. [any-thread]
+enum ggml_host_status plugin_note_check(const struct ggml_plugin_note *note, const char *label);
+
 #endif

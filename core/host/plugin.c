@@ -88,9 +88,14 @@ static enum ggml_host_status bad(const char *what) {
     return ggml_fail(GGML_HOST_BAD_PLUGIN, "%s: report it to the plugin's author", what);
 }
 
+// NULL, or a number, with which what is written for ggml's own interface begins.
+static bool is_no_table(const void *table) {
+    return (uintptr_t)table < 4096;
+}
+
 // Answers what is missing, or NULL.
 static const char *missing_device_entry(const struct ggml_device_table *table) {
-    if (!table || table->size < offsetof(struct ggml_device_table, reserved))
+    if (is_no_table(table) || table->size < offsetof(struct ggml_device_table, reserved))
         return "its device has no table of this contract";
     if (!table->get_name) return "its device has no get_name";
     if (!table->get_description) return "its device has no get_description";
@@ -105,9 +110,7 @@ static const char *missing_device_entry(const struct ggml_device_table *table) {
 }
 
 static const char *missing_reg_entry(const struct ggml_backend_reg *reg) {
-    // What is written for ggml's own interface begins with its version.
-    if ((uintptr_t)reg->table < 4096 ||
-        reg->table->size < offsetof(struct ggml_backend_table, reserved))
+    if (is_no_table(reg->table) || reg->table->size < offsetof(struct ggml_backend_table, reserved))
         return "its backend has no table of this contract";
     if (!reg->table->get_name) return "its backend has no get_name";
     if (!reg->table->get_device_count) return "its backend has no get_device_count";
@@ -120,7 +123,7 @@ bool plugin_reg_usable(ggml_backend_reg_t reg) {
 }
 
 // A copy of a name that the plugin answers, or NULL with the reason.
-static const char *copy_name(struct host_plugin *plugin, const char *name, const char *of,
+static const char *copy_name(struct arena *arena, const char *name, const char *of,
                              enum ggml_host_status *out_status) {
     *out_status = GGML_HOST_BAD_PLUGIN;
     if (!name || name[0] == '\0' || !utf8_valid(name)) {
@@ -130,7 +133,7 @@ static const char *copy_name(struct host_plugin *plugin, const char *name, const
                                 of);
         return NULL;
     }
-    const char *copy = arena_strdup(&plugin->arena, name);
+    const char *copy = arena_strdup(arena, name);
     *out_status = copy ? GGML_HOST_OK : ggml_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for a name");
     return copy;
 }
@@ -166,8 +169,8 @@ static bool works_in_host_memory(ggml_backend_dev_t device) {
     return device_buft_usable(buft) && buft->table->is_host && buft->table->is_host(buft);
 }
 
-static enum ggml_host_status add_device(struct host_plugin *plugin, struct device_list *list,
-                                        ggml_backend_dev_t device) {
+static enum ggml_host_status add_device(const struct host_plugin *plugin, struct arena *arena,
+                                        struct device_list *list, ggml_backend_dev_t device) {
     if (!device) return bad("get_device answers NULL");
     const char *missing = missing_device_entry(device->table);
     if (missing) return bad(missing);
@@ -175,7 +178,7 @@ static enum ggml_host_status add_device(struct host_plugin *plugin, struct devic
 
     enum ggml_host_status status;
     struct host_device *added = &list->items[list->count];
-    added->name = copy_name(plugin, device->table->get_name(device), "device", &status);
+    added->name = copy_name(arena, device->table->get_name(device), "device", &status);
     if (!added->name) return status;
     if (name_taken(list, added->name)) return bad("two of its devices have the same name");
 
@@ -187,16 +190,16 @@ static enum ggml_host_status add_device(struct host_plugin *plugin, struct devic
     added->type = known_type(device->table->get_type(device));
     added->host_memory =
         added->type == GGML_BACKEND_DEVICE_TYPE_CPU && works_in_host_memory(device);
-    added->device_id = arena_strdup(&plugin->arena, id);
+    added->device_id = arena_strdup(arena, id);
     if (!added->device_id) return ggml_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for a device");
     ++list->count;
     return GGML_HOST_OK;
 }
 
 // An empty list with room for that many; NULL when memory runs out.
-static struct device_list *new_list(struct host_plugin *plugin, size_t capacity) {
+static struct device_list *new_list(struct arena *arena, size_t capacity) {
     struct device_list *list =
-        arena_alloc(&plugin->arena, sizeof(*list) + capacity * sizeof(list->items[0]));
+        arena_alloc(arena, sizeof(*list) + capacity * sizeof(list->items[0]));
     if (list) memset(list, 0, sizeof(*list) + capacity * sizeof(list->items[0]));
     if (!list) ggml_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for %zu devices", capacity);
     return list;
@@ -206,15 +209,15 @@ static enum ggml_host_status adopt_reg(struct host_plugin *plugin, ggml_backend_
     const char *missing = missing_reg_entry(reg);
     if (missing) return bad(missing);
     enum ggml_host_status status;
-    plugin->reg_name = copy_name(plugin, reg->table->get_name(reg), "backend", &status);
+    plugin->reg_name = copy_name(&plugin->arena, reg->table->get_name(reg), "backend", &status);
     if (!plugin->reg_name) return status;
 
     const size_t count = reg->table->get_device_count(reg);
     if (count > MAX_DEVICES) return bad("its number of devices is absurd");
-    struct device_list *list = new_list(plugin, count);
+    struct device_list *list = new_list(&plugin->arena, count);
     if (!list) return GGML_HOST_OUT_OF_MEMORY;
     for (size_t i = 0; i < count && status == GGML_HOST_OK; ++i) {
-        status = add_device(plugin, list, reg->table->get_device(reg, i));
+        status = add_device(plugin, &plugin->arena, list, reg->table->get_device(reg, i));
     }
     plugin_set_devices(plugin, list);
     return status;
@@ -227,24 +230,40 @@ static bool is_listed(const struct device_list *list, ggml_backend_dev_t device)
     return false;
 }
 
+static size_t count_new(ggml_backend_reg_t reg, size_t count, const struct device_list *now) {
+    size_t n_new = 0;
+    for (size_t i = 0; i < count; ++i)
+        n_new += !is_listed(now, reg->table->get_device(reg, i));
+    return n_new;
+}
+
+// Plugins may announce as often as they like: memory is kept only for what is new, and good.
 enum ggml_host_status plugin_find_more(struct host_plugin *plugin, struct device_list **out_list) {
     ggml_backend_reg_t reg = plugin->reg;
     const struct device_list *now = plugin_devices(plugin);
     const size_t count = reg->table->get_device_count(reg);
+    struct arena arena = {0};
     *out_list = NULL;
     if (count > MAX_DEVICES) return bad("its number of devices is absurd");
-    struct device_list *list = new_list(plugin, now->count + count);
+    const size_t n_new = count_new(reg, count, now);
+    if (n_new == 0) return GGML_HOST_OK;
+    if (n_new > MAX_DEVICES - now->count) return bad("it announces too many devices");
+    struct device_list *list = new_list(&arena, now->count + n_new);
     if (!list) return GGML_HOST_OUT_OF_MEMORY;
     list->count = now->count;
     memcpy(list->items, now->items, now->count * sizeof(now->items[0]));
     enum ggml_host_status status = GGML_HOST_OK;
-    for (size_t i = 0; i < count; ++i) {
+    for (size_t i = 0; i < count && list->count < now->count + n_new; ++i) {
         ggml_backend_dev_t device = reg->table->get_device(reg, i);
         if (is_listed(list, device)) continue;
-        const enum ggml_host_status added = add_device(plugin, list, device);
+        const enum ggml_host_status added = add_device(plugin, &arena, list, device);
         if (added != GGML_HOST_OK) status = added;
     }
-    if (list->count > now->count) *out_list = list;
+    if (list->count > now->count) {
+        arena_take(&plugin->arena, &arena);
+        *out_list = list;
+    }
+    arena_free(&arena);
     return status;
 }
 
@@ -261,9 +280,9 @@ enum ggml_host_status plugin_adopt_reg(struct host_plugin *plugin, ggml_backend_
 
 enum ggml_host_status plugin_adopt_device(struct host_plugin *plugin, ggml_backend_dev_t device) {
     plugin->reg = device->reg;
-    struct device_list *list = new_list(plugin, 1);
+    struct device_list *list = new_list(&plugin->arena, 1);
     const enum ggml_host_status status =
-        list ? add_device(plugin, list, device) : GGML_HOST_OUT_OF_MEMORY;
+        list ? add_device(plugin, &plugin->arena, list, device) : GGML_HOST_OUT_OF_MEMORY;
     if (list) plugin_set_devices(plugin, list);
     plugin->reg = NULL;
     return status;
@@ -271,7 +290,7 @@ enum ggml_host_status plugin_adopt_device(struct host_plugin *plugin, ggml_backe
 
 enum ggml_host_status plugin_adopt_table(struct host_plugin *plugin,
                                          const struct ggml_plugin_table *table) {
-    if (!table) return bad("ggml_backend_init succeeded without a plugin table");
+    if (is_no_table(table)) return bad("ggml_backend_init succeeded without a plugin table");
     if (table->size < offsetof(struct ggml_plugin_table, reserved) ||
         table->size > MAX_TABLE_SIZE) {
         return bad("the size of its plugin table is impossible");

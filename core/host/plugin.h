@@ -40,7 +40,8 @@ struct host_plugin {
     struct dl_library *library;
     struct ggml_host_table host; // what it is given
     const struct ggml_plugin_table *table;
-    ggml_backend_reg_t reg; // NULL for a single device registered by hand
+    ggml_plugin_init_t entry; // NULL if registered by hand
+    ggml_backend_reg_t reg;   // NULL for a single device registered by hand
     _Atomic(struct device_list *) devices;
     atomic_bool changed; // it said that it has more devices, which are to be looked at
     atomic_size_t live;  // streams, buffers, events and calls in progress on its devices

@@ -49,13 +49,16 @@ static bool registry_try_lock(void) {
 }
 
 // Whoever comes while the lock is held leaves its wish, and looks whether it was seen: so the wish
-// is looked for once more after the lock was given up.
+// is looked for once more after the lock was given up. A plugin that announces devices whenever it
+// is asked for them, and has none, would be asked for ever.
 void registry_unlock(void) {
+    enum { MAX_IN_VAIN = 100 };
+    unsigned in_vain = 0;
     do {
-        if (atomic_exchange(&look_again, false)) announce_new_devices();
+        if (atomic_exchange(&look_again, false)) in_vain = announce_new_devices() ? 0 : in_vain + 1;
         changing = false;
         pthread_mutex_unlock(&change_lock);
-    } while (atomic_load(&look_again) && registry_try_lock());
+    } while (in_vain < MAX_IN_VAIN && atomic_load(&look_again) && registry_try_lock());
 }
 
 void registry_look_again(void) {
@@ -152,6 +155,14 @@ struct host_plugin *registry_find_file(const struct plugin_file_id *id) {
     for (size_t i = 0; (plugin = registry_plugin(i)) != NULL; ++i) {
         const bool same = plugin->id.device == id->device && plugin->id.inode == id->inode;
         if (plugin->library && same) return plugin;
+    }
+    return NULL;
+}
+
+struct host_plugin *registry_find_entry(ggml_plugin_init_t entry) {
+    struct host_plugin *plugin;
+    for (size_t i = 0; (plugin = registry_plugin(i)) != NULL; ++i) {
+        if (plugin->entry == entry) return plugin;
     }
     return NULL;
 }

@@ -26,6 +26,7 @@ enum ggml_host_status registry_remove(struct host_plugin *plugin);
 struct host_plugin *registry_find_reg(ggml_backend_reg_t reg);
 struct host_plugin *registry_find_device(ggml_backend_dev_t device);
 struct host_plugin *registry_find_file(const struct plugin_file_id *id);
+struct host_plugin *registry_find_entry(ggml_plugin_init_t entry);
 struct host_plugin *registry_find_name(const char *plugin_name);
 // The i-th in load order, NULL past the end.
 struct host_plugin *registry_plugin(size_t i);
