@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "context.h"
 
+#ifndef _WIN32
+#include <pthread.h>
+#endif
+
 #include "bridge.h"
 #include "buffer.h"
 #include "pipeline.h"
@@ -14,9 +18,30 @@ bool vk_context_check(struct vk_context *context, VkResult result, const char *c
     return false;
 }
 
+// Of a fork's processes the parent alone has the driver's threads.
+static atomic_bool in_child;
+
+#ifndef _WIN32
+static void note_child(void) {
+    atomic_store(&in_child, true);
+}
+
+__attribute__((constructor)) static void watch_forks(void) {
+    pthread_atfork(NULL, NULL, note_child);
+}
+#endif
+
+bool vk_context_lost(const struct vk_context *context) {
+    return atomic_load(&context->lost) || atomic_load(&in_child);
+}
+
 bool vk_context_alive(struct vk_context *context) {
-    if (!atomic_load(&context->lost)) return true;
-    vk_fail_call(VK_ERROR_DEVICE_LOST, "vulkan");
+    if (!vk_context_lost(context)) return true;
+    if (atomic_load(&in_child)) {
+        vk_fail(GGML_HOST_DEVICE_LOST, "vulkan: there is no device in the child of a fork");
+    } else {
+        vk_fail_call(VK_ERROR_DEVICE_LOST, "vulkan");
+    }
     return false;
 }
 

@@ -78,6 +78,8 @@ void vk_context_free(struct vk_context *context);
 bool vk_context_check(struct vk_context *context, VkResult result, const char *call);
 // Whether the device still works; otherwise tells so. [any-thread]
 bool vk_context_alive(struct vk_context *context);
+// Whether nothing that is queued will end, and nothing else can be queued. [any-thread]
+bool vk_context_lost(const struct vk_context *context);
 // The next queue in turn. [any-thread]
 struct vk_queue *vk_context_queue(struct vk_context *context);
 

@@ -60,7 +60,7 @@ void vk_pipelines_save(struct vk_pipelines *pipelines) {
     const bool changed = pipelines->changed;
     pipelines->changed = false;
     pthread_mutex_unlock(&pipelines->mutex);
-    if (!changed || !vk_cache_file_wanted() || atomic_load(&context->lost)) return;
+    if (!changed || !vk_cache_file_wanted() || vk_context_lost(context)) return;
     VkResult result =
         context->api.vkGetPipelineCacheData(context->device, pipelines->cache, &size, NULL);
     void *data = result == VK_SUCCESS && size > 0 ? ggml_aligned_malloc(size) : NULL;

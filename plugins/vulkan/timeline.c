@@ -230,9 +230,9 @@ void vk_timeline_drain(struct vk_context *context) {
     }
     const bool all = !timeline;
     pthread_mutex_unlock(&context->timelines_mutex);
-    if (!all && !atomic_load(&context->lost)) wait_for_device(context);
+    if (!all && !vk_context_lost(context)) wait_for_device(context);
     for (int i = 0; i < n; ++i) {
-        if (!atomic_load(&context->lost)) vk_timeline_wait(timelines[i], values[i]);
+        if (!vk_context_lost(context)) vk_timeline_wait(timelines[i], values[i]);
         vk_timeline_drop(timelines[i]);
     }
 }
