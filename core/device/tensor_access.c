@@ -92,16 +92,22 @@ static bool answered(const char *function, const char *label, unsigned long told
     return true;
 }
 
+// The name is asked for only where it is told.
+static bool buffer_offers(ggml_backend_buffer_t buffer, bool present, const char *function,
+                          const char *entry) {
+    return present || device_offers(false, function, device_buft_label(buffer->buft), entry);
+}
+
 void ggml_backend_tensor_set(struct ggml_tensor *tensor, const void *data, size_t offset,
                              size_t size) {
     const struct tensor_pieces pieces = {offset, size, 1, 0, 0};
     ggml_backend_buffer_t buffer = tensor_access_buffer(__func__, tensor, data, &pieces);
     if (!buffer) return;
-    const char *label = device_buft_label(buffer->buft);
-    if (!device_offers(buffer->table->set_tensor != NULL, __func__, label, "set_tensor")) return;
+    if (!buffer_offers(buffer, buffer->table->set_tensor != NULL, __func__, "set_tensor")) return;
     const unsigned long told = ggml_fail_count();
-    device_answer(buffer->table->set_tensor(buffer, tensor, data, offset, size), told, __func__,
-                  label);
+    const int32_t status = buffer->table->set_tensor(buffer, tensor, data, offset, size);
+    if (status != GGML_HOST_OK)
+        device_answer(status, told, __func__, device_buft_label(buffer->buft));
 }
 
 void ggml_backend_tensor_get(const struct ggml_tensor *tensor, void *data, size_t offset,
@@ -109,11 +115,11 @@ void ggml_backend_tensor_get(const struct ggml_tensor *tensor, void *data, size_
     const struct tensor_pieces pieces = {offset, size, 1, 0, 0};
     ggml_backend_buffer_t buffer = tensor_access_buffer(__func__, tensor, data, &pieces);
     if (!buffer) return;
-    const char *label = device_buft_label(buffer->buft);
-    if (!device_offers(buffer->table->get_tensor != NULL, __func__, label, "get_tensor")) return;
+    if (!buffer_offers(buffer, buffer->table->get_tensor != NULL, __func__, "get_tensor")) return;
     const unsigned long told = ggml_fail_count();
-    device_answer(buffer->table->get_tensor(buffer, tensor, data, offset, size), told, __func__,
-                  label);
+    const int32_t status = buffer->table->get_tensor(buffer, tensor, data, offset, size);
+    if (status != GGML_HOST_OK)
+        device_answer(status, told, __func__, device_buft_label(buffer->buft));
 }
 
 void ggml_backend_tensor_set_2d(struct ggml_tensor *tensor, const void *data, size_t offset,
