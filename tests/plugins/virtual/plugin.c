@@ -99,8 +99,16 @@ static void device_props(ggml_backend_dev_t device, struct ggml_backend_dev_prop
 
 static int32_t device_init(ggml_backend_dev_t device, const char *params,
                            ggml_backend_t *out_stream) {
+    struct virtual_device *mine = device->context;
     (void)params;
-    *out_stream = stream_new(device->context);
+    pthread_mutex_lock(&mine->mutex);
+    const bool lost = mine->is_lost;
+    pthread_mutex_unlock(&mine->mutex);
+    if (lost) {
+        virtual_fail(GGML_HOST_DEVICE_LOST, "%s: the device is lost", mine->name);
+        return GGML_HOST_DEVICE_LOST;
+    }
+    *out_stream = stream_new(mine);
     return *out_stream ? GGML_HOST_OK : GGML_HOST_OUT_OF_MEMORY;
 }
 
