@@ -19,7 +19,17 @@ extern "C" {
 
 // --- how a plugin is written ---------------------------------------------------------------------
 
-// The plugin table refers to the note, so that linkers keep it with --gc-sections as well.
+// Linkers keep the note with --gc-sections, whoever refers to it: by its `retain`; where the
+// compiler has no such word, because GGML_PLUGIN_ENTRY refers to it, and an entry of one's own has
+// to.
+#if !defined(_WIN32) && !defined(__APPLE__) && defined(__has_attribute)
+#if __has_attribute(retain)
+#define GGML_PLUGIN_RETAIN , retain
+#endif
+#endif
+#ifndef GGML_PLUGIN_RETAIN
+#define GGML_PLUGIN_RETAIN
+#endif
 #if defined(_WIN32)
 #define GGML_PLUGIN_SECTION __attribute__((section(GGML_PLUGIN_SECTION_PE), used))
 #define GGML_PLUGIN_EXPORT __declspec(dllexport)
@@ -28,7 +38,8 @@ extern "C" {
     __attribute__((section(GGML_PLUGIN_SEGMENT_MACHO "," GGML_PLUGIN_SECTION_MACHO), used))
 #define GGML_PLUGIN_EXPORT __attribute__((visibility("default")))
 #else
-#define GGML_PLUGIN_SECTION __attribute__((section(GGML_PLUGIN_SECTION_ELF), used))
+#define GGML_PLUGIN_SECTION                                                                        \
+    __attribute__((section(GGML_PLUGIN_SECTION_ELF), used GGML_PLUGIN_RETAIN))
 #define GGML_PLUGIN_EXPORT __attribute__((visibility("default")))
 #endif
 
