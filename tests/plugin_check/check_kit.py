@@ -52,13 +52,14 @@ def path_of(name):
 
 
 def absent_checks():
-    """What is not checked on this machine: instructions without a decoder, affinities with one CPU, processes in an
-    emulator."""
+    """What is not checked on this machine: instructions without a decoder, what linkers note of x86-64 alone,
+    affinities with one CPU, processes in an emulator."""
     absent = ["life.threads-bound"] if len(os.sched_getaffinity(0)) < 2 else []
     if "MESON_EXE_WRAPPER" in os.environ:
         absent.append("life.leaves-process")
-    if "# SKIP" in run("--only", "file.instructions", path_of("none")).stdout:
-        absent.append("file.instructions")
+    for check_id, name in (("file.instructions", "none"), ("file.note-cpu-honest", "isa_unnamed")):
+        if "# SKIP" in run("--only", check_id, path_of(name)).stdout:
+            absent.append(check_id)
     return absent
 
 

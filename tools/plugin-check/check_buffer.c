@@ -5,7 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include "elf_view.h"
 #include "ggml-host.h"
 #include "subject.h"
 
@@ -14,6 +17,13 @@ enum { N_BYTES = 4000, N_FREES = 100, GUARD = 64 };
 // The bufts that a check goes through, opened; ends the check without any.
 #define FOR_EACH_BUFT(run, bufts, buft)                                                            \
     bufts_open(run, &bufts);                                                                       \
+    ggml_backend_buffer_type_t buft = bufts.items[0];                                              \
+    for (int buft##_i = 0; buft##_i < bufts.n; buft = bufts.items[++buft##_i % bufts.n])
+
+// Those for weights as well, which applications ask for by name.
+#define FOR_EACH_BUFT_AND_EXTRA(run, bufts, buft)                                                  \
+    bufts_open(run, &bufts);                                                                       \
+    bufts_add_extra(&bufts);                                                                       \
     ggml_backend_buffer_type_t buft = bufts.items[0];                                              \
     for (int buft##_i = 0; buft##_i < bufts.n; buft = bufts.items[++buft##_i % bufts.n])
 
@@ -26,7 +36,7 @@ static const char *name_of(ggml_backend_buffer_type_t buft) {
 
 void buffer_type_table(struct check_run *run) {
     struct bufts bufts;
-    FOR_EACH_BUFT(run, bufts, buft) {
+    FOR_EACH_BUFT_AND_EXTRA(run, bufts, buft) {
         CHECK_THAT(run, buft->table, "a buffer type has no table");
         CHECK_THAT(run, buft->table->size >= offsetof(struct ggml_buffer_type_table, reserved),
                    "the table of a buffer type is %u bytes long, less than that of contract 1.0",
@@ -36,7 +46,7 @@ void buffer_type_table(struct check_run *run) {
 
 void buffer_type_name(struct check_run *run) {
     struct bufts bufts;
-    FOR_EACH_BUFT(run, bufts, buft) {
+    FOR_EACH_BUFT_AND_EXTRA(run, bufts, buft) {
         const char *name = buft->table->get_name ? buft->table->get_name(buft) : NULL;
         CHECK_THAT(run, name && name[0] && valid_utf8(name), "a buffer type has no valid name");
         CHECK_THAT(run, strcmp(buft->table->get_name(buft), name) == 0, "the name of %s changes",
@@ -46,7 +56,7 @@ void buffer_type_name(struct check_run *run) {
 
 void buffer_type_entries(struct check_run *run) {
     struct bufts bufts;
-    FOR_EACH_BUFT(run, bufts, buft) {
+    FOR_EACH_BUFT_AND_EXTRA(run, bufts, buft) {
         CHECK_THAT(run, buft->table->alloc_buffer, "%s has no alloc_buffer", name_of(buft));
         CHECK_THAT(run, buft->table->get_alignment, "%s has no get_alignment", name_of(buft));
     }
@@ -54,7 +64,7 @@ void buffer_type_entries(struct check_run *run) {
 
 void buffer_type_alignment(struct check_run *run) {
     struct bufts bufts;
-    FOR_EACH_BUFT(run, bufts, buft) {
+    FOR_EACH_BUFT_AND_EXTRA(run, bufts, buft) {
         const size_t alignment = buft->table->get_alignment(buft);
         CHECK_THAT(run, alignment > 0 && (alignment & (alignment - 1)) == 0,
                    "the alignment of %s is %zu, not a power of two", name_of(buft), alignment);
@@ -65,7 +75,7 @@ void buffer_type_alignment(struct check_run *run) {
 
 void buffer_type_max_size(struct check_run *run) {
     struct bufts bufts;
-    FOR_EACH_BUFT(run, bufts, buft) {
+    FOR_EACH_BUFT_AND_EXTRA(run, bufts, buft) {
         CHECK_THAT(run, !buft->table->get_max_size || buft->table->get_max_size(buft) > 0,
                    "the largest buffer of %s has 0 bytes", name_of(buft));
     }
@@ -93,7 +103,7 @@ void buffer_type_alloc_size(struct check_run *run) {
 
 void buffer_type_is_host(struct check_run *run) {
     struct bufts bufts;
-    FOR_EACH_BUFT(run, bufts, buft) {
+    FOR_EACH_BUFT_AND_EXTRA(run, bufts, buft) {
         if (!buft->table->is_host) continue;
         const bool host = buft->table->is_host(buft);
         CHECK_THAT(run, buft->table->is_host(buft) == host, "%s is host memory now and then",
@@ -103,7 +113,7 @@ void buffer_type_is_host(struct check_run *run) {
 
 void buffer_type_device(struct check_run *run) {
     struct bufts bufts;
-    FOR_EACH_BUFT(run, bufts, buft) {
+    FOR_EACH_BUFT_AND_EXTRA(run, bufts, buft) {
         CHECK_THAT(run,
                    buft == ggml_backend_cpu_buffer_type() ||
                        (buft->device && buft->device->reg == bufts.devices.reg),
@@ -120,7 +130,8 @@ static bool all_zero(const void *memory, size_t size) {
 
 void buffer_type_reserved(struct check_run *run) {
     struct bufts bufts;
-    FOR_EACH_BUFT(run, bufts, buft) {
+    if (elf_view_is_newer(run)) check_skip(run, "the plugin may know more than this program");
+    FOR_EACH_BUFT_AND_EXTRA(run, bufts, buft) {
         CHECK_THAT(run,
                    all_zero(buft->reserved, sizeof(buft->reserved)) &&
                        all_zero(buft->table->reserved, sizeof(buft->table->reserved)),
@@ -164,12 +175,13 @@ void buffer_alloc(struct check_run *run) {
 
 void buffer_object(struct check_run *run) {
     struct bufts bufts;
+    const bool newer = elf_view_is_newer(run);
     FOR_EACH_BUFT(run, bufts, buft) {
         const struct ggml_backend_buffer *buffer = new_buffer(run, buft, 100);
         CHECK_THAT(run, buffer->buft == buft, "%s: the buffer is of another type", name_of(buft));
         CHECK_THAT(run,
-                   all_zero(buffer->reserved, sizeof(buffer->reserved)) &&
-                       all_zero(buffer->table->reserved, sizeof(buffer->table->reserved)),
+                   newer || (all_zero(buffer->reserved, sizeof(buffer->reserved)) &&
+                             all_zero(buffer->table->reserved, sizeof(buffer->table->reserved))),
                    "%s: a reserved slot of a buffer is not zero", name_of(buft));
     }
 }
@@ -288,6 +300,17 @@ static struct ggml_tensor *put(const struct check_run *run, const struct placed 
     CHECK_THAT(run, status == GGML_STATUS_SUCCESS, "no tensor at offset %zu: %s", offset,
                ggml_last_error());
     return tensor;
+}
+
+static bool status_is_known(int32_t status) {
+    static const int32_t known[] = {
+#define GGML_HOST_STATUS_ROW(number, name, text) number,
+#include "status_list.inl"
+    };
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); ++i) {
+        if (known[i] == status) return true;
+    }
+    return false;
 }
 
 // Two tensors with bytes on either side that belong to none. False if this memory can't be read and
@@ -492,19 +515,24 @@ void buffer_clear(struct check_run *run) {
     }
 }
 
-void buffer_copy_within(struct check_run *run) {
-    struct bufts bufts;
-    struct placed p;
-    unsigned char expected[N_BYTES];
-    FOR_EACH_BUFT(run, bufts, buft) {
-        if (!place_random(run, buft, &p, expected)) continue;
-        ggml_backend_tensor_copy(p.tensor, p.other);
-        expect(run, buft, p.other, expected);
-        expect(run, buft, p.tensor, expected);
-    }
+// cpy_tensor: OK with everything copied, or UNSUPPORTED with nothing changed. In `expected` is what
+// lies in `to`, and then what has to.
+static void copy_directly(const struct check_run *run, const struct placed *from,
+                          const struct placed *to, const struct ggml_tensor *src,
+                          unsigned char *expected) {
+    unsigned char data[N_BYTES];
+    struct numbers numbers = {run->seed + 3};
+    const char *name = name_of(to->buffer->buft);
+    numbers_fill(&numbers, data, sizeof(data));
+    ggml_backend_tensor_set(from->other, data, 0, N_BYTES);
+    const int32_t status = to->buffer->table->cpy_tensor(to->buffer, src, to->tensor);
+    CHECK_THAT(run, status == GGML_HOST_OK || status == GGML_HOST_UNSUPPORTED,
+               "%s: cpy_tensor answers status %d", name, (int)status);
+    if (status == GGML_HOST_OK) memcpy(expected, data, N_BYTES);
+    expect(run, to->buffer->buft, to->tensor, expected);
+    expect(run, from->buffer->buft, from->other, data);
 }
 
-// cpy_tensor: OK with everything copied, or UNSUPPORTED with nothing changed.
 // argument: 0 from memory of the host, 1 from the same buffer.
 void buffer_copy_direct(struct check_run *run) {
     const bool own = run->check->argument == 1;
@@ -514,33 +542,105 @@ void buffer_copy_direct(struct check_run *run) {
     FOR_EACH_BUFT(run, bufts, buft) {
         if (!place(run, ggml_backend_cpu_buffer_type(), &host)) continue;
         if (!place_random(run, buft, &p, expected) || !p.buffer->table->cpy_tensor) continue;
-        memset(host.tensor->data, 0x11, N_BYTES);
-        ggml_backend_tensor_memset(p.other, 0x11, 0, N_BYTES);
-        const int32_t status =
-            p.buffer->table->cpy_tensor(p.buffer, own ? p.other : host.tensor, p.tensor);
-        CHECK_THAT(run, status == GGML_HOST_OK || status == GGML_HOST_UNSUPPORTED,
-                   "%s: cpy_tensor answers status %d", name_of(buft), (int)status);
-        if (status == GGML_HOST_OK) memset(expected, 0x11, N_BYTES);
-        expect(run, buft, p.tensor, expected);
+        const struct placed *from = own ? &p : &host;
+        copy_directly(run, from, &p, from->other, expected);
     }
 }
 
+// Between two buffers, of one type or of two.
 void buffer_copy_pairs(struct check_run *run) {
     struct bufts bufts;
     struct placed from, to;
     unsigned char expected[N_BYTES];
     FOR_EACH_BUFT(run, bufts, buft) {
-        for (int i = 0; i <= bufts.n; ++i) {
-            ggml_backend_buffer_type_t other =
-                i < bufts.n ? bufts.items[i] : ggml_backend_cpu_buffer_type();
-            if (!place_random(run, buft, &from, expected) || !place(run, other, &to)) continue;
-            ggml_backend_tensor_copy(from.tensor, to.tensor);
-            expect(run, other, to.tensor, expected);
-            ggml_backend_tensor_memset(from.tensor, 0, 0, N_BYTES);
-            ggml_backend_tensor_copy(to.tensor, from.tensor);
-            expect(run, buft, from.tensor, expected);
+        for (int i = 0; i < bufts.n; ++i) {
+            if (!place_random(run, buft, &to, expected) || !to.buffer->table->cpy_tensor) continue;
+            if (!place(run, bufts.items[i], &from)) continue;
+            copy_directly(run, &from, &to, from.other, expected);
         }
     }
+}
+
+// Every entry that answers a status, used as it may be used.
+void buffer_statuses(struct check_run *run) {
+    struct bufts bufts;
+    struct placed p;
+    unsigned char data[N_BYTES] = {0};
+    FOR_EACH_BUFT(run, bufts, buft) {
+        if (!place(run, buft, &p)) continue;
+        const struct ggml_buffer_table *table = p.buffer->table;
+        ggml_backend_buffer_t b = p.buffer;
+        const struct {
+            const char *name;
+            int32_t status;
+        } answers[] = {
+            {"set_tensor", table->set_tensor(b, p.tensor, data, 0, N_BYTES)},
+            {"get_tensor", table->get_tensor(b, p.tensor, data, 0, N_BYTES)},
+            {"memset_tensor",
+             table->memset_tensor ? table->memset_tensor(b, p.tensor, 1, 0, N_BYTES) : 0},
+            {"set_tensor_2d",
+             table->set_tensor_2d ? table->set_tensor_2d(b, p.tensor, data, 0, 4, 8, 16, 8) : 0},
+            {"get_tensor_2d",
+             table->get_tensor_2d ? table->get_tensor_2d(b, p.tensor, data, 0, 4, 8, 16, 8) : 0},
+            {"cpy_tensor", table->cpy_tensor ? table->cpy_tensor(b, p.other, p.tensor) : 0},
+            {"clear", table->clear ? table->clear(b, 0) : 0},
+            {"set_usage",
+             table->set_usage ? table->set_usage(b, GGML_BACKEND_BUFFER_USAGE_COMPUTE) : 0},
+            {"reset", table->reset ? table->reset(b) : 0},
+        };
+        for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); ++i)
+            CHECK_THAT(run, status_is_known(answers[i].status), "%s: %s answers %d, no status",
+                       name_of(buft), answers[i].name, (int)answers[i].status);
+    }
+}
+
+// Whole rows of quantised numbers, in as many transfers as the type allows. False: it takes no such
+// tensor.
+static bool transfer_quantised(const struct check_run *run, ggml_backend_buffer_type_t buft,
+                               enum ggml_type type) {
+    struct ggml_context *ctx = ggml_init(
+        (struct ggml_init_params){.mem_size = 4 * ggml_tensor_overhead(), .no_alloc = true});
+    CHECK_THAT(run, ctx, "no memory");
+    struct ggml_tensor *tensor = ggml_new_tensor_2d(ctx, type, 256, 64);
+    const size_t size = ggml_nbytes(tensor);
+    size_t unit = buft->table->get_access_unit ? buft->table->get_access_unit(buft, tensor) : 1;
+    if (unit > size) unit = size;
+    CHECK_THAT(run, unit > 0, "%s: the unit of access is 0", name_of(buft));
+    const size_t room =
+        buft->table->get_alloc_size ? buft->table->get_alloc_size(buft, tensor) : size;
+    ggml_backend_buffer_t buffer = new_buffer(run, buft, room);
+    const struct ggml_buffer_table *table = buffer->table;
+    unsigned char *data = malloc(2 * size);
+    CHECK_THAT(run, data, "no memory");
+    if (!table->set_tensor || !table->get_tensor ||
+        ggml_backend_tensor_alloc(buffer, tensor, table->get_base(buffer)) != GGML_STATUS_SUCCESS)
+        return false;
+    struct numbers numbers = {run->seed + 4};
+    numbers_fill(&numbers, data, size);
+    const size_t part = (size / 3 + unit) / unit * unit;
+    for (size_t at = 0; at < size; at += part)
+        ggml_backend_tensor_set(tensor, data + at, at, at + part > size ? size - at : part);
+    if (table->get_tensor(buffer, tensor, data + size, 0, size) == GGML_HOST_UNSUPPORTED)
+        return false;
+    CHECK_THAT(run, memcmp(data, data + size, size) == 0,
+               "%s: a tensor of %s is not read as it was set", name_of(buft), ggml_type_name(type));
+    ggml_backend_buffer_free(buffer);
+    ggml_free(ctx);
+    free(data);
+    return true;
+}
+
+void buffer_quantised(struct check_run *run) {
+    static const enum ggml_type types[] = {GGML_TYPE_Q4_0, GGML_TYPE_Q8_0, GGML_TYPE_Q4_K};
+    struct bufts bufts;
+    bool any = false;
+    bufts_open(run, &bufts);
+    bufts_add_extra(&bufts);
+    for (int i = 0; i < bufts.n; ++i) {
+        for (size_t j = 0; j < sizeof(types) / sizeof(types[0]); ++j)
+            any = transfer_quantised(run, bufts.items[i], types[j]) || any;
+    }
+    if (!any) check_skip(run, "no buffer takes quantised tensors");
 }
 
 void buffer_view(struct check_run *run) {
@@ -623,6 +723,27 @@ void buffer_wrapped_memory(struct check_run *run) {
         for (size_t j = 0; j < 65536; ++j)
             CHECK_THAT(run, memory[j] == 0x21, "%s changed the wrapped memory", label(device));
         free(memory);
+    }
+    if (!any) check_skip(run, "no device wraps host memory");
+}
+
+// Of memory that can only be read.
+void buffer_wrapped_read_only(struct check_run *run) {
+    enum { SIZE = 65536 };
+    struct devices devices;
+    bool any = false;
+    devices_open(run, &devices);
+    for (int i = 0; i < devices.n; ++i) {
+        ggml_backend_dev_t device = devices.items[i];
+        unsigned char *memory =
+            mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        CHECK_THAT(run, memory != MAP_FAILED, "no memory");
+        memset(memory, 0x21, SIZE);
+        CHECK_THAT(run, mprotect(memory, SIZE, PROT_READ) == 0, "no memory");
+        any = any || device->table->buffer_from_host_ptr;
+        ggml_backend_buffer_t buffer = wrap_memory(device, memory, SIZE, SIZE);
+        if (buffer) ggml_backend_buffer_free(buffer);
+        munmap(memory, SIZE);
     }
     if (!any) check_skip(run, "no device wraps host memory");
 }

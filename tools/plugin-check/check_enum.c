@@ -3,9 +3,12 @@
 #define _GNU_SOURCE
 #include <ctype.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "elf_view.h"
+#include "exercise.h"
 #include "ggml-host.h"
 #include "state.h"
 #include "subject.h"
@@ -57,6 +60,7 @@ static void check_zero(const struct check_run *run, const void *slots, size_t si
 
 void enum_backend_reserved(struct check_run *run) {
     struct subject subject;
+    if (elf_view_is_newer(run)) check_skip(run, "the plugin may know more than this program");
     subject_open(run, &subject);
     const struct ggml_backend_reg *reg = subject.table->reg;
     check_zero(run, reg->reserved, sizeof(reg->reserved), "the backend");
@@ -92,15 +96,20 @@ void enum_features(struct check_run *run) {
 
 // --- device objects ------------------------------------------------------------------------------
 
+// With the flag for it the number may grow.
 void enum_count(struct check_run *run) {
     struct subject subject;
+    struct ggml_plugin_note note;
+    const bool grows =
+        elf_view_read_note(run, &note) && note.flags & GGML_PLUGIN_FLAG_DYNAMIC_DEVICES;
     subject_open(run, &subject);
     ggml_backend_reg_t reg = subject.table->reg;
     const size_t count = reg->table->get_device_count(reg);
     CHECK_THAT(run, count <= 1024, "%zu devices", count);
     for (int i = 0; i < 10; ++i) {
         const size_t again = reg->table->get_device_count(reg);
-        CHECK_THAT(run, again == count, "%zu devices, then %zu", count, again);
+        CHECK_THAT(run, again == count || (grows && again > count), "%zu devices, then %zu", count,
+                   again);
     }
 }
 
@@ -177,6 +186,7 @@ void enum_event_entries(struct check_run *run) {
 
 void enum_device_reserved(struct check_run *run) {
     struct devices devices;
+    if (elf_view_is_newer(run)) check_skip(run, "the plugin may know more than this program");
     devices_open(run, &devices);
     for (int i = 0; i < devices.n; ++i) {
         const struct ggml_backend_device *device = devices.items[i];
@@ -385,7 +395,13 @@ void enum_caps_host_buffer(struct check_run *run) {
     devices_open(run, &devices);
     for (int i = 0; i < devices.n; ++i) {
         ggml_backend_dev_t device = devices.items[i];
-        if (!props_of(device).caps.host_buffer) continue;
+        if (!props_of(device).caps.host_buffer) {
+            CHECK_THAT(run,
+                       !device->table->get_host_buffer_type ||
+                           !device->table->get_host_buffer_type(device),
+                       "%s has host buffers and does not say so", label(device));
+            continue;
+        }
         CHECK_THAT(run, device->table->get_host_buffer_type, "%s claims host buffers without entry",
                    label(device));
         ggml_backend_buffer_type_t buft = device->table->get_host_buffer_type(device);
@@ -401,8 +417,13 @@ void enum_caps_host_ptr(struct check_run *run) {
     devices_open(run, &devices);
     for (int i = 0; i < devices.n; ++i) {
         ggml_backend_dev_t device = devices.items[i];
-        if (!props_of(device).caps.buffer_from_host_ptr) continue;
         void *memory = aligned_alloc(65536, 65536);
+        CHECK_THAT(run, memory, "no memory");
+        if (!props_of(device).caps.buffer_from_host_ptr) {
+            CHECK_THAT(run, !wrap_memory(device, memory, 65536, 65536),
+                       "%s wraps host memory and does not say so", label(device));
+            continue;
+        }
         CHECK_THAT(run, device->table->buffer_from_host_ptr, "%s claims it without entry",
                    label(device));
         ggml_backend_buffer_t buffer = wrap_memory(device, memory, 65536, 65536);
@@ -419,7 +440,11 @@ void enum_caps_events(struct check_run *run) {
     devices_open(run, &devices);
     for (int i = 0; i < devices.n; ++i) {
         ggml_backend_dev_t device = devices.items[i];
-        if (!props_of(device).caps.events) continue;
+        if (!props_of(device).caps.events) {
+            CHECK_THAT(run, !make_event(device), "%s makes events and does not say so",
+                       label(device));
+            continue;
+        }
         CHECK_THAT(run, device->table->event_new, "%s claims events without entry", label(device));
         ggml_backend_event_t event = make_event(device);
         CHECK_THAT(run, event, "%s claims events and makes none", label(device));
@@ -473,46 +498,104 @@ void enum_supports_strange(struct check_run *run) {
 
 // --- cost and threads ----------------------------------------------------------------------------
 
-static void enumerate(ggml_backend_dev_t device) {
+// `node` is any node.
+static void enumerate(ggml_backend_dev_t device, const struct ggml_tensor *node) {
     size_t free_bytes, total_bytes;
     device->table->get_name(device);
     device->table->get_description(device);
     device->table->get_memory(device, &free_bytes, &total_bytes);
     device->table->get_type(device);
     props_of(device);
-    device->table->get_buffer_type(device);
+    device->table->supports_buft(device, device->table->get_buffer_type(device));
+    device->table->supports_op(device, node);
 }
 
 // argument: enum state_kind.
 void enum_leaves(struct check_run *run) {
     const enum state_kind kind = (enum state_kind)run->check->argument;
     struct devices devices;
+    struct sum_graph sum;
     devices_open(run, &devices);
+    CHECK_THAT(run, sum_graph_new(&sum, 64), "no memory");
     const char *before = state_text(kind, run->path);
     for (int i = 0; i < devices.n; ++i)
-        enumerate(devices.items[i]);
+        enumerate(devices.items[i], sum.sum);
     const char *after = state_text(kind, run->path);
     CHECK_THAT(run, before && after && strcmp(before, after) == 0, "'%s' became '%s'",
                before ? before : "", after ? after : "");
 }
 
+// What a device says when one thread asks alone.
+struct answers {
+    ggml_backend_dev_t device;
+    char name[MAX_NAME];
+    char description[MAX_NAME];
+    char id[MAX_NAME];
+    enum ggml_backend_dev_type type;
+    ggml_backend_buffer_type_t buft;
+    size_t total_bytes;
+};
+
+static struct answers answers_of(ggml_backend_dev_t device) {
+    struct answers answers = {.device = device};
+    size_t free_bytes;
+    const char *id = props_of(device).device_id;
+    snprintf(answers.name, MAX_NAME, "%s", label(device));
+    snprintf(answers.description, MAX_NAME, "%s", device->table->get_description(device));
+    snprintf(answers.id, MAX_NAME, "%s", id ? id : "");
+    answers.type = device->table->get_type(device);
+    answers.buft = device->table->get_buffer_type(device);
+    device->table->get_memory(device, &free_bytes, &answers.total_bytes);
+    return answers;
+}
+
+static bool same_answers(const struct answers *a, const struct answers *b) {
+    return strcmp(a->name, b->name) == 0 && strcmp(a->description, b->description) == 0 &&
+           strcmp(a->id, b->id) == 0 && a->type == b->type && a->buft == b->buft &&
+           a->total_bytes == b->total_bytes;
+}
+
+struct listing {
+    struct answers of[MAX_DEVICES];
+    int n;
+};
+
+// A thread, and the device that it begins with.
+struct lister {
+    struct listing *listing;
+    int first;
+};
+
+// What was answered otherwise, or NULL.
 static void *enumerate_often(void *argument) {
-    const struct devices *devices = argument;
-    for (int round = 0; round < N_ROUNDS; ++round) {
-        for (int i = 0; i < devices->n; ++i)
-            enumerate(devices->items[i]);
+    const struct lister *lister = argument;
+    struct listing *listing = lister->listing;
+    for (int i = 0; i < N_ROUNDS * listing->n; ++i) {
+        struct answers *expected = &listing->of[(lister->first + i) % listing->n];
+        const struct answers actual = answers_of(expected->device);
+        if (!same_answers(expected, &actual)) return expected;
     }
     return NULL;
 }
 
 void enum_threads(struct check_run *run) {
+    static struct listing listing;
     struct devices devices;
     pthread_t threads[N_THREADS];
+    struct lister listers[N_THREADS];
     devices_open(run, &devices);
+    listing.n = devices.n;
+    for (int i = 0; i < devices.n; ++i)
+        listing.of[i] = answers_of(devices.items[i]);
     for (int i = 0; i < N_THREADS; ++i) {
-        CHECK_THAT(run, pthread_create(&threads[i], NULL, enumerate_often, &devices) == 0,
+        listers[i] = (struct lister){&listing, i};
+        CHECK_THAT(run, pthread_create(&threads[i], NULL, enumerate_often, &listers[i]) == 0,
                    "no thread");
     }
-    for (int i = 0; i < N_THREADS; ++i)
-        pthread_join(threads[i], NULL);
+    for (int i = 0; i < N_THREADS; ++i) {
+        void *wrong;
+        pthread_join(threads[i], &wrong);
+        CHECK_THAT(run, !wrong, "%s answers otherwise while other threads ask",
+                   wrong ? ((const struct answers *)wrong)->name : "");
+    }
 }

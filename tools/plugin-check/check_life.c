@@ -3,11 +3,13 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "elf_view.h"
@@ -143,18 +145,23 @@ static void check_thread_name(const struct check_run *run, pid_t id) {
     CHECK_THAT(run, strcmp(name, own) != 0, "a thread has no name of its own");
 }
 
-static void check_thread_affinity(const struct check_run *run, pid_t id) {
-    cpu_set_t allowed, used;
-    if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0 ||
-        sched_getaffinity(id, sizeof(used), &used) != 0)
-        return;
-    CHECK_THAT(run, CPU_EQUAL(&used, &allowed), "a thread is bound, and not by the host");
+static void check_thread_affinity(const struct check_run *run, pid_t id, const cpu_set_t *allowed) {
+    cpu_set_t wanted, used;
+    if (sched_getaffinity(id, sizeof(used), &used) != 0) return;
+    if (!subject_bound_to(id, &wanted)) {
+        CHECK_THAT(run, CPU_EQUAL(&used, allowed), "a thread is bound, and not by the host");
+    } else {
+        CHECK_THAT(run, CPU_EQUAL(&used, &wanted), "a thread is not where the host has bound it");
+    }
 }
 
 // argument: 0 names, 1 affinity.
 void life_threads(struct check_run *run) {
     struct devices devices;
     pid_t ids[MAX_WATCHED_THREADS];
+    cpu_set_t allowed;
+    CHECK_THAT(run, sched_getaffinity(0, sizeof(allowed), &allowed) == 0, "no affinity");
+    host_counters.binds = true;
     if (!threads_watch(run->path)) check_skip(run, "not told with a sanitizer");
     devices_open(run, &devices);
     use_streams(&devices);
@@ -162,7 +169,7 @@ void life_threads(struct check_run *run) {
     if (n == 0) check_skip(run, "it starts no thread");
     for (int i = 0; i < n; ++i)
         run->check->argument == 0 ? check_thread_name(run, ids[i])
-                                  : check_thread_affinity(run, ids[i]);
+                                  : check_thread_affinity(run, ids[i], &allowed);
 }
 
 // --- entry ---------------------------------------------------------------------------------------
@@ -224,6 +231,7 @@ void life_table_reg(struct check_run *run) {
 void life_table_reserved(struct check_run *run) {
     struct subject subject;
     const struct ggml_plugin_table *table = table_of(run, &subject);
+    if (elf_view_is_newer(run)) check_skip(run, "the plugin may know more than this program");
     for (int i = 0; i < 8; ++i)
         CHECK_THAT(run, !table->reserved[i], "reserved slot %d is not zero", i);
 }
@@ -262,6 +270,7 @@ void life_host_load(struct check_run *run) {
     const enum ggml_host_status status = ggml_plugin_load(run->path, &reg);
     if (status == GGML_HOST_DUPLICATE) check_skip(run, "the host library has it built in");
     if (status == GGML_HOST_NO_DEVICE) check_skip(run, "no device on this machine");
+    if (status == GGML_HOST_UNSUPPORTED) check_skip(run, "its score here is 0");
     CHECK_THAT(run, status == GGML_HOST_OK && reg, "the host refuses it: %s", ggml_last_error());
 }
 
@@ -276,42 +285,129 @@ void life_host_unload(struct check_run *run) {
 
 // --- again, and several hosts --------------------------------------------------------------------
 
+// Whether as many devices work as before.
+static void expect_good(const struct check_run *run, const struct subject *subject, int n_good,
+                        const char *when) {
+    const int n = exercise(subject);
+    CHECK_THAT(run, n == n_good, "%s %d devices work instead of %d", when, n, n_good);
+}
+
 void life_init_again(struct check_run *run) {
     struct subject subject;
     subject_open(run, &subject);
+    const int n_good = exercise(&subject);
     subject_shutdown(&subject);
     const int32_t status = subject_init(&subject);
     CHECK_THAT(run, status == GGML_HOST_OK && subject.table,
                "after its shutdown the entry answers status %d: %s", status,
                host_counters.last_error);
-    exercise(&subject);
+    expect_good(run, &subject, n_good, "after its shutdown");
     subject_shutdown(&subject);
+}
+
+static void attach_second(const struct check_run *run, struct subject hosts[2]) {
+    hosts[1] = (struct subject){.library = hosts[0].library, .init = hosts[0].init};
+    const int32_t status = subject_init(&hosts[1]);
+    CHECK_THAT(run, status == GGML_HOST_OK && hosts[1].table,
+               "a second host is answered status %d: %s", status, host_counters.last_error);
 }
 
 // argument: the host that goes first.
 void life_two_hosts(struct check_run *run) {
     struct subject hosts[2];
     subject_open(run, &hosts[0]);
-    hosts[1] = (struct subject){.library = hosts[0].library, .init = hosts[0].init};
-    const int32_t status = subject_init(&hosts[1]);
-    CHECK_THAT(run, status == GGML_HOST_OK && hosts[1].table,
-               "a second host is answered status %d: %s", status, host_counters.last_error);
+    const int n_good = exercise(&hosts[0]);
+    attach_second(run, hosts);
     const int first = run->check->argument;
-    exercise(&hosts[1 - first]);
+    expect_good(run, &hosts[1 - first], n_good, "with two hosts");
     subject_shutdown(&hosts[first]);
-    exercise(&hosts[1 - first]);
+    expect_good(run, &hosts[1 - first], n_good, "once one of two hosts has gone");
     subject_shutdown(&hosts[1 - first]);
+}
+
+// What fails is a buffer that can't be.
+void life_two_hosts_told(struct check_run *run) {
+    struct subject hosts[2];
+    bool any = false;
+    subject_open(run, &hosts[0]);
+    attach_second(run, hosts);
+    ggml_backend_reg_t reg = hosts[0].table->reg;
+    for (int i = 0; i < 2; ++i)
+        host_counters.hosts[i] = hosts[i].host;
+    for (size_t i = 0; i < reg->table->get_device_count(reg); ++i) {
+        ggml_backend_dev_t device = reg->table->get_device(reg, i);
+        ggml_backend_buffer_type_t buft = device->table->get_buffer_type(device);
+        ggml_backend_buffer_t buffer = NULL;
+        for (int j = 0; j < 2; ++j)
+            atomic_store(&host_counters.n_told[j], 0);
+        buft->table->alloc_buffer(buft, SIZE_MAX / 2 + 1, &buffer);
+        const bool told[2] = {atomic_load(&host_counters.n_told[0]) > 0,
+                              atomic_load(&host_counters.n_told[1]) > 0};
+        any = any || told[0] || told[1];
+        CHECK_THAT(run, told[0] == told[1], "%s: only the %s of two hosts is told of a failure",
+                   label(device), told[0] ? "first" : "second");
+    }
+    if (!any) check_skip(run, "no device tells why there is no such buffer");
+}
+
+// What a thread of the application does that ends after the plugin has gone.
+static void *load_use_and_unload(void *argument) {
+    struct subject subject;
+    subject_open(argument, &subject);
+    exercise(&subject);
+    subject_shutdown(&subject);
+    subject_unmap(&subject);
+    return NULL;
 }
 
 void life_reload(struct check_run *run) {
     struct subject subject;
+    pthread_t thread;
     if (stays_mapped(run)) check_skip(run, "its flag NO_UNLOAD is set");
+    subject_open(run, &subject);
+    subject_shutdown(&subject);
+    subject_unmap(&subject);
     for (int i = 0; i < 2; ++i) {
-        subject_open(run, &subject);
-        exercise(&subject);
-        subject_shutdown(&subject);
-        subject_unmap(&subject);
+        CHECK_THAT(run, pthread_create(&thread, NULL, load_use_and_unload, run) == 0, "no thread");
+        pthread_join(thread, NULL);
     }
+}
+
+// --- without shutdown, and in a child ------------------------------------------------------------
+
+static void expect_ended(const struct check_run *run, pid_t child, const char *what) {
+    int status = 0;
+    CHECK_THAT(run, child > 0 && waitpid(child, &status, 0) == child, "no process");
+    CHECK_THAT(run, !WIFSIGNALED(status), "%s: signal %d ends it", what, WTERMSIG(status));
+    CHECK_THAT(run, WEXITSTATUS(status) == 0, "%s: its exit status is %d", what,
+               WEXITSTATUS(status));
+}
+
+// The check's own process maps nothing, so that only the child has what the plugin leaves to
+// exit().
+void life_exit(struct check_run *run) {
+    check_step(run, "a process that ends without shutdown");
+    const pid_t child = fork();
+    if (child == 0) {
+        struct subject subject;
+        if (!subject_map(&subject, run->path) || subject_init(&subject) != GGML_HOST_OK) _exit(0);
+        exercise(&subject);
+        exit(0);
+    }
+    expect_ended(run, child, "a process that ends without shutdown");
+}
+
+void life_fork(struct check_run *run) {
+    struct devices devices;
+    devices_open(run, &devices);
+    use_streams(&devices);
+    check_step(run, "the child of a fork");
+    const pid_t child = fork();
+    if (child == 0) {
+        exercise(&devices.subject);
+        _exit(0);
+    }
+    expect_ended(run, child, "the child of a fork");
 }
 
 // argument: enum state_kind that may not grow.
@@ -374,15 +470,43 @@ void life_failure_told(struct check_run *run) {
     }
 }
 
-void life_small_host(struct check_run *run) {
+static void use_with(const struct check_run *run, struct ggml_host_table *host, const char *what) {
     struct subject subject;
+    CHECK_THAT(run, host, "no memory");
     map(run, &subject);
-    subject.host = subject_new_host(offsetof(struct ggml_host_table, reserved));
+    subject.host = host;
     const int32_t status = subject_init(&subject);
     if (subject_found_no_device(status)) check_skip(run, "no device on this machine");
-    CHECK_THAT(run, status == GGML_HOST_OK, "a host of contract 1.0 is answered status %d", status);
+    CHECK_THAT(run, status == GGML_HOST_OK, "%s is answered status %d", what, status);
     exercise(&subject);
     subject_shutdown(&subject);
+}
+
+static uint16_t lower(uint16_t a, uint16_t b) {
+    return a < b ? a : b;
+}
+
+// The oldest that the plugin says it works with, and nothing more than its size says.
+void life_small_host(struct check_run *run) {
+    struct ggml_plugin_note note = {.contract_min_minor = 0};
+    elf_view_read_note(run, &note);
+    const uint16_t minor = lower(note.contract_min_minor, GGML_CONTRACT_MINOR);
+    host_counters.small = true;
+    use_with(run, subject_new_host(offsetof(struct ggml_host_table, reserved), minor),
+             "the oldest host that the note names");
+}
+
+void life_later_host(struct check_run *run) {
+    const size_t size = sizeof(struct ggml_host_table) + 16 * sizeof(void (*)(void));
+    use_with(run, subject_new_host(size, GGML_CONTRACT_MINOR + 7), "a host of a later minor");
+}
+
+void life_sizes_told(struct check_run *run) {
+    struct subject subject;
+    subject_open(run, &subject);
+    exercise(&subject);
+    CHECK_THAT(run, atomic_load(&host_counters.n_unsized) == 0,
+               "a struct was given to be filled without its size");
 }
 
 void life_no_extensions(struct check_run *run) {

@@ -205,8 +205,11 @@ void stream_device_lost(struct check_run *run) {
         if (!lose || !bench_new(run, devices.items[i], &bench) || !lose(bench.device)) continue;
         any = true;
         fail_unless_lost(run, &bench);
+        ggml_backend_t another = NULL;
+        const int32_t status = bench.device->table->init_backend(bench.device, NULL, &another);
+        CHECK_THAT(run, status == GGML_HOST_DEVICE_LOST && !another,
+                   "%s: a lost device makes a stream, status %d", label(bench.device), (int)status);
         ggml_backend_synchronize(bench.stream);
-        ggml_backend_free(make_stream(bench.device, NULL));
         ggml_backend_free(bench.stream);
         sum_graph_free(&bench.sum);
     }

@@ -361,9 +361,7 @@ static bool declines_grown_on(const struct check_run *run, struct bench *bench) 
 }
 
 void op_declines_grown(struct check_run *run) {
-    struct ggml_plugin_note note;
-    if (elf_view_read_note(run, &note) && note.contract_minor > GGML_CONTRACT_MINOR)
-        check_skip(run, "the plugin may know more than this program");
+    if (elf_view_is_newer(run)) check_skip(run, "the plugin may know more than this program");
     on_each_device(run, declines_grown_on, "no device claims an operation");
 }
 
@@ -386,20 +384,47 @@ void op_any_node(struct check_run *run) {
     on_each_device(run, any_node_on, NULL);
 }
 
+// What one thread asks, and what it was answered when it asked alone.
+struct questions {
+    ggml_backend_dev_t device;
+    const struct ggml_tensor *nodes[N_CASES];
+    bool claimed[N_CASES];
+    int first;
+};
+
+// The node that was answered otherwise, or NULL.
 static void *claim_often(void *argument) {
-    const struct bench *bench = argument;
-    for (int i = 0; i < 200; ++i)
-        claims(bench->device, bench->node);
+    const struct questions *questions = argument;
+    for (int i = 0; i < 100 * N_CASES; ++i) {
+        const int op = (questions->first + i) % N_CASES;
+        if (claims(questions->device, questions->nodes[op]) != questions->claimed[op])
+            return (void *)(uintptr_t)questions->nodes[op];
+    }
     return NULL;
 }
 
+// Each thread begins with another node.
 static bool claims_threads_on(const struct check_run *run, struct bench *bench) {
     pthread_t threads[N_THREADS];
-    bench->node = node_of(&bench->o, CASE_MUL_MAT);
-    for (int j = 0; j < N_THREADS; ++j)
-        CHECK_THAT(run, pthread_create(&threads[j], NULL, claim_often, bench) == 0, "no thread");
-    for (int j = 0; j < N_THREADS; ++j)
-        pthread_join(threads[j], NULL);
+    struct questions questions[N_THREADS] = {{.device = bench->device}};
+    for (int op = 0; op < N_CASES; ++op) {
+        questions[0].nodes[op] = node_of(&bench->o, (enum op_case)op);
+        questions[0].claimed[op] = claims(bench->device, questions[0].nodes[op]);
+    }
+    for (int j = 0; j < N_THREADS; ++j) {
+        questions[j] = questions[0];
+        questions[j].first = j;
+    }
+    for (int j = 0; j < N_THREADS; ++j) {
+        CHECK_THAT(run, pthread_create(&threads[j], NULL, claim_often, &questions[j]) == 0,
+                   "no thread");
+    }
+    for (int j = 0; j < N_THREADS; ++j) {
+        void *wrong;
+        pthread_join(threads[j], &wrong);
+        CHECK_THAT(run, !wrong, "%s: %s is answered otherwise while other threads ask",
+                   label(bench->device), ggml_op_desc(wrong));
+    }
     return true;
 }
 

@@ -3,9 +3,14 @@
 #define _GNU_SOURCE
 #include <math.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
 
+#include "elf_view.h"
 #include "exercise.h"
 #include "ggml-host.h"
 #include "ggml-impl.h"
@@ -124,6 +129,7 @@ void stream_device(struct check_run *run) {
 
 void stream_reserved(struct check_run *run) {
     struct devices devices;
+    if (elf_view_is_newer(run)) check_skip(run, "the plugin may know more than this program");
     devices_open(run, &devices);
     for (int i = 0; i < devices.n; ++i) {
         ggml_backend_t stream = new_stream(run, devices.items[i]);
@@ -380,8 +386,10 @@ static bool body_event(const struct check_run *run, struct work *work) {
     ggml_backend_event_t event = new_event(run, work->device);
     if (!event) return false;
     for (int i = 0; i < run->check->argument; ++i) {
+        ggml_backend_tensor_memset(work->sum.sum, 0, 0, sizeof(work->a));
         ggml_backend_graph_compute_async(work->stream, work->sum.graph);
         ggml_backend_event_record(event, work->stream);
+        if (i + 1 < run->check->argument) ggml_backend_event_synchronize(event);
     }
     if (run->check->argument == 0) {
         ggml_backend_t other = new_stream(run, work->device);
@@ -420,6 +428,69 @@ static bool body_event_across(const struct check_run *run, struct work *work) {
 
 void stream_event_across(struct check_run *run) {
     for_each_work(run, body_event_across);
+}
+
+// Work that stays unfinished while event_wait runs, as long as another thread does it.
+static struct {
+    pthread_t caller;
+    atomic_bool waits, has_waited;
+    atomic_bool was_stuck, was_done_here, was_waited_for;
+} stuck;
+
+enum { BRIEF_MS = 100, LONG_MS = 2000 };
+
+static void sleep_ms(void) {
+    nanosleep(&(struct timespec){0, 1000000}, NULL);
+}
+
+// The abort callback of that work.
+static bool abort_never(void *unused) {
+    (void)unused;
+    if (pthread_equal(pthread_self(), stuck.caller)) {
+        if (stuck.waits) stuck.was_done_here = true;
+        return false;
+    }
+    // A device that computes before it returns gets no further than this.
+    for (int i = 0; i < BRIEF_MS && !stuck.waits && !stuck.has_waited; ++i)
+        sleep_ms();
+    for (int i = 0; i < LONG_MS && stuck.waits; ++i) {
+        stuck.was_stuck = true;
+        sleep_ms();
+    }
+    if (stuck.waits) stuck.was_waited_for = true;
+    return false;
+}
+
+static bool body_event_wait_returns(const struct check_run *run, struct work *work) {
+    ggml_backend_set_abort_callback_t set = NULL;
+    ggml_backend_reg_t reg = work->device->reg;
+    ggml_backend_event_t event = new_event(run, work->device);
+    if (reg->table->get_proc_address)
+        *(void **)&set = reg->table->get_proc_address(reg, "ggml_backend_set_abort_callback");
+    if (!event || !set) return false;
+    ggml_backend_t other = new_stream(run, work->device);
+    stuck.caller = pthread_self();
+    stuck.has_waited = false;
+    set(work->stream, abort_never, NULL);
+    ggml_backend_tensor_set_async(work->stream, work->sum.a, work->a, 0, sizeof(work->a));
+    ggml_backend_graph_compute_async(work->stream, work->sum.graph);
+    ggml_backend_event_record(event, work->stream);
+    stuck.waits = true;
+    ggml_backend_event_wait(other, event);
+    stuck.waits = false;
+    stuck.has_waited = true;
+    CHECK_THAT(run, !stuck.was_done_here && !stuck.was_waited_for,
+               "%s: event_wait returns only when the work is done", label(work->device));
+    ggml_backend_synchronize(other);
+    ggml_backend_synchronize(work->stream);
+    set(work->stream, NULL, NULL);
+    ggml_backend_event_free(event);
+    ggml_backend_free(other);
+    return true;
+}
+
+void stream_event_wait_returns(struct check_run *run) {
+    for_each_work(run, body_event_wait_returns);
 }
 
 // --- graphs --------------------------------------------------------------------------------------
@@ -486,19 +557,30 @@ void stream_repeat(struct check_run *run) {
     for_each_work(run, body_repeat);
 }
 
-// The graph is gone after synchronize, and another one lies in its place.
+// After synchronize nobody can touch the graph, while another one is computed; then a third one
+// lies where it was.
 static bool body_graph_freed(const struct check_run *run, struct work *work) {
-    ggml_backend_graph_compute_async(work->stream, work->sum.graph);
-    ggml_backend_synchronize(work->stream);
-    read_and_expect_sum(run, work);
-    sum_graph_free(&work->sum);
-    CHECK_THAT(run,
-               sum_graph_new(&work->sum, N_NUMBERS) && sum_graph_place(&work->sum, work->device),
-               "no memory");
-    work_fill(run, work);
-    compute(run, work);
-    read_and_expect_sum(run, work);
-    ggml_backend_synchronize(work->stream);
+    static struct work other;
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    const size_t size = (sum_graph_bytes() + page - 1) / page * page;
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK_THAT(run, memory != MAP_FAILED, "no memory");
+    for (int i = 0; i < 2; ++i) {
+        other = (struct work){.device = work->device, .stream = work->stream};
+        CHECK_THAT(run,
+                   sum_graph_new_in(&other.sum, N_NUMBERS, memory) &&
+                       sum_graph_place(&other.sum, other.device),
+                   "no memory");
+        work_fill(run, &other);
+        ggml_backend_graph_compute_async(other.stream, other.sum.graph);
+        ggml_backend_synchronize(other.stream);
+        read_and_expect_sum(run, &other);
+        CHECK_THAT(run, mprotect(memory, size, PROT_NONE) == 0, "no memory");
+        compute(run, work);
+        read_and_expect_sum(run, work);
+        CHECK_THAT(run, mprotect(memory, size, PROT_READ | PROT_WRITE) == 0, "no memory");
+        memset(memory, 0, size);
+    }
     return true;
 }
 
@@ -773,6 +855,7 @@ struct worker {
 static void *work_often(void *argument) {
     struct worker *worker = argument;
     for (int i = 0; i < N_ROUNDS; ++i) {
+        ggml_backend_tensor_memset(worker->work.sum.sum, 0, 0, sizeof(worker->work.a));
         compute(worker->run, &worker->work);
         read_and_expect_sum(worker->run, &worker->work);
     }

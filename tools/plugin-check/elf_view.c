@@ -94,3 +94,9 @@ bool elf_view_read_note(const struct check_run *run, struct ggml_plugin_note *ou
 void elf_view_note(const struct check_run *run, struct ggml_plugin_note *out_note) {
     CHECK_THAT(run, elf_view_read_note(run, out_note), "has no note in the file");
 }
+
+bool elf_view_is_newer(const struct check_run *run) {
+    struct ggml_plugin_note note;
+    return elf_view_read_note(run, &note) && note.contract_major == GGML_CONTRACT_MAJOR &&
+           note.contract_minor > GGML_CONTRACT_MINOR;
+}

@@ -36,7 +36,10 @@ bool elf_view_dynamic(const struct elf_view *view, size_t n, GElf_Dyn *out_entry
                       const char **out_text);
 // The note's bytes; false if the file has none. The file is closed again.
 bool elf_view_read_note(const struct check_run *run, struct ggml_plugin_note *out_note);
-// The same, or a failed check. Fields behind what the file has are zero.
+// Whether the plugin was built for a later contract, so that it may use what this program takes for
+// reserved.
+bool elf_view_is_newer(const struct check_run *run);
+// The same as elf_view_read_note(), or a failed check. Fields behind what the file has are zero.
 void elf_view_note(const struct check_run *run, struct ggml_plugin_note *out_note);
 
 #endif

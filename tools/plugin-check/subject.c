@@ -3,6 +3,7 @@
 #include "subject.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,9 @@ static void host_log(const struct ggml_host_table *host, int32_t level, const ch
 
 static void host_set_error(const struct ggml_host_table *host, int32_t status, const char *text) {
     (void)host;
+    for (int i = 0; i < 2; ++i) {
+        if (host == host_counters.hosts[i]) atomic_fetch_add(&host_counters.n_told[i], 1);
+    }
     atomic_fetch_add(&host_counters.n_errors, 1);
     atomic_store(&host_counters.last_status, status);
     snprintf(host_counters.last_error, sizeof(host_counters.last_error), "%s", text ? text : "");
@@ -47,27 +51,82 @@ static void host_free(const struct ggml_host_table *host, void *memory) {
 static int32_t host_get_topology(const struct ggml_host_table *host,
                                  struct ggml_host_topology *out_topology) {
     (void)host;
+    const size_t least = offsetof(struct ggml_host_topology, n_packages), most = 1 << 16;
+    if (out_topology->size <= least || out_topology->size > most)
+        atomic_fetch_add(&host_counters.n_unsized, 1);
     return (int32_t)ggml_host_get_topology(out_topology);
+}
+
+// Who was bound to what.
+enum { MAX_BOUND = 256 };
+static pthread_mutex_t bound_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+    pid_t thread;
+    cpu_set_t set;
+} bound[MAX_BOUND];
+static int n_bound;
+
+static void bind_here(const cpu_set_t *set) {
+    const pid_t thread = gettid();
+    int i = 0;
+    if (!host_counters.binds || sched_setaffinity(thread, sizeof(*set), set) != 0) return;
+    pthread_mutex_lock(&bound_lock);
+    while (i < n_bound && bound[i].thread != thread)
+        ++i;
+    if (i < MAX_BOUND) {
+        bound[i].thread = thread;
+        bound[i].set = *set;
+        if (i == n_bound) ++n_bound;
+    }
+    pthread_mutex_unlock(&bound_lock);
+}
+
+bool subject_bound_to(pid_t thread, cpu_set_t *out_set) {
+    bool found = false;
+    pthread_mutex_lock(&bound_lock);
+    for (int i = 0; i < n_bound; ++i) {
+        if (bound[i].thread != thread) continue;
+        *out_set = bound[i].set;
+        found = true;
+    }
+    pthread_mutex_unlock(&bound_lock);
+    return found;
+}
+
+// The CPUs of this process, before anything was bound.
+static cpu_set_t allowed;
+__attribute__((constructor)) static void see_allowed(void) {
+    sched_getaffinity(0, sizeof(allowed), &allowed);
 }
 
 static int32_t host_bind_thread(const struct ggml_host_table *host, uint32_t index,
                                 uint32_t count) {
+    const uint32_t n = (uint32_t)CPU_COUNT(&allowed);
+    cpu_set_t set;
+    uint32_t number = 0;
     (void)host;
-    (void)index;
-    (void)count;
+    CPU_ZERO(&set);
+    for (int i = 0; i < CPU_SETSIZE && count > 0 && n > 0; ++i) {
+        if (CPU_ISSET(i, &allowed) && number++ == index % n) CPU_SET(i, &set);
+    }
+    bind_here(count > 0 ? &set : &allowed);
     return GGML_HOST_OK;
 }
 
 static int32_t host_bind_mask(const struct ggml_host_table *host, const uint64_t *mask, size_t n) {
+    cpu_set_t set;
     (void)host;
-    (void)mask;
-    (void)n;
+    CPU_ZERO(&set);
+    for (size_t i = 0; i < 64 * n && i < CPU_SETSIZE; ++i) {
+        if (mask[i / 64] >> i % 64 & 1) CPU_SET((int)i, &set);
+    }
+    bind_here(&set);
     return GGML_HOST_OK;
 }
 
 static const char *host_get_config(const struct ggml_host_table *host, const char *name) {
     (void)host;
-    return name ? getenv(name) : NULL;
+    return name && strncmp(name, "GGML_", 5) == 0 ? getenv(name) : NULL;
 }
 
 static const struct ggml_extension_host_memory host_memory = {
@@ -83,23 +142,42 @@ static const struct ggml_extension_cpu_features cpu_features = {
     .features = ggml_host_cpu_features,
 };
 
+// Memory of `size` bytes behind which nothing can be read. NULL without memory.
+static void *new_before_nothing(size_t size) {
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    char *pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages == MAP_FAILED || mprotect(pages + page, page, PROT_NONE) != 0) return NULL;
+    return pages + page - size;
+}
+
+static const void *offered(const void *extension, size_t size) {
+    void *copy = host_counters.small ? new_before_nothing(size) : NULL;
+    return copy ? memcpy(copy, extension, size) : extension;
+}
+
 static const void *host_get_extension(const struct ggml_host_table *host, const char *id,
                                       uint32_t min_revision) {
     (void)host;
     if (host_counters.no_extensions || min_revision > 1) return NULL;
-    if (strcmp(id, GGML_EXTENSION_HOST_MEMORY) == 0) return &host_memory;
-    if (strcmp(id, GGML_EXTENSION_CPU_FEATURES) == 0) return &cpu_features;
+    if (strcmp(id, GGML_EXTENSION_HOST_MEMORY) == 0)
+        return offered(&host_memory, sizeof(host_memory));
+    if (strcmp(id, GGML_EXTENSION_CPU_FEATURES) == 0)
+        return offered(&cpu_features, sizeof(cpu_features));
     return NULL;
 }
 
-struct ggml_host_table *subject_new_host(size_t size) {
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    char *pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (pages == MAP_FAILED || mprotect(pages + page, page, PROT_NONE) != 0) return NULL;
+// What a later minor has put where this contract has nothing.
+static void later_entry(void) {
+}
+
+struct ggml_host_table *subject_new_host(size_t size, uint16_t minor) {
+    const bool later = minor > GGML_CONTRACT_MINOR;
+    char *table = new_before_nothing(size);
+    if (!table) return NULL;
     const struct ggml_host_table whole = {
         .size = (uint32_t)size,
         .contract_major = GGML_CONTRACT_MAJOR,
-        .contract_minor = GGML_CONTRACT_MINOR,
+        .contract_minor = minor,
         .host_version = ggml_version(),
         .log = host_log,
         .set_error = host_set_error,
@@ -111,8 +189,11 @@ struct ggml_host_table *subject_new_host(size_t size) {
         .get_config = host_get_config,
         .get_extension = host_get_extension,
     };
-    char *table = pages + page - size;
-    memcpy(table, &whole, size);
+    void (*const entry)(void) = later_entry;
+    memcpy(table, &whole, size < sizeof(whole) ? size : sizeof(whole));
+    for (size_t at = offsetof(struct ggml_host_table, reserved); later && at < size;
+         at += sizeof(entry))
+        memcpy(table + at, &entry, sizeof(entry));
     return (struct ggml_host_table *)(void *)table;
 }
 
@@ -127,7 +208,8 @@ bool subject_map(struct subject *subject, const char *path) {
 
 int32_t subject_init(struct subject *subject) {
     subject->table = NULL;
-    if (!subject->host) subject->host = subject_new_host(sizeof(*subject->host));
+    if (!subject->host)
+        subject->host = subject_new_host(sizeof(*subject->host), GGML_CONTRACT_MINOR);
     return subject->host ? subject->init(subject->host, &subject->table) : GGML_HOST_OUT_OF_MEMORY;
 }
 
@@ -230,6 +312,19 @@ void bufts_open(const struct check_run *run, struct bufts *out_bufts) {
             add_buft(out_bufts, table->get_host_buffer_type(device), device);
     }
     if (out_bufts->n == 0) check_skip(run, "no buffer type");
+}
+
+void bufts_add_extra(struct bufts *bufts) {
+    ggml_backend_reg_t reg = bufts->devices.reg;
+    ggml_backend_dev_get_extra_bufts_t extra = NULL;
+    if (reg->table->get_proc_address)
+        *(void **)&extra = reg->table->get_proc_address(reg, "ggml_backend_dev_get_extra_bufts");
+    for (int i = 0; i < bufts->devices.n && extra; ++i) {
+        ggml_backend_dev_t device = bufts->devices.items[i];
+        const ggml_backend_buffer_type_t *types = extra(device);
+        for (int j = 0; types && types[j]; ++j)
+            add_buft(bufts, types[j], device);
+    }
 }
 
 // --- numbers -------------------------------------------------------------------------------------

@@ -4,7 +4,9 @@
 #ifndef PLUGIN_CHECK_SUBJECT_H
 #define PLUGIN_CHECK_SUBJECT_H
 
+#include <sched.h>
 #include <stdatomic.h>
+#include <sys/types.h>
 
 #include "check.h"
 #include "ggml-backend-impl.h"
@@ -18,8 +20,13 @@ struct host_counters {
     atomic_long live_blocks;
     atomic_long n_errors; // calls of set_error
     atomic_int last_status;
-    char last_error[256]; // of the last call; one thread at a time
-    bool no_extensions;   // get_extension answers NULL
+    char last_error[256];                   // of the last call; one thread at a time
+    bool no_extensions;                     // get_extension answers NULL
+    bool small;                             // extensions lie before memory that nobody may read
+    bool binds;                             // threads are really bound
+    atomic_int n_unsized;                   // structs without a size that were given to be filled
+    const struct ggml_host_table *hosts[2]; // whose errors are counted apart
+    atomic_long n_told[2];
     void (*on_log)(void); // called by log, unless NULL
 };
 extern struct host_counters host_counters;
@@ -33,8 +40,11 @@ struct subject {
 
 // Maps the plugin, or tells why not by NULL and dlerror(). [init]
 bool subject_map(struct subject *subject, const char *path);
-// A host table of `size` bytes, with nothing readable behind it; never freed. NULL without memory.
-struct ggml_host_table *subject_new_host(size_t size);
+// A host table of `size` bytes and that minor, with nothing readable behind it; never freed. Slots
+// that this contract has no name for are set in tables of a later minor. NULL without memory.
+struct ggml_host_table *subject_new_host(size_t size, uint16_t minor);
+// The CPUs that a thread was bound to through the host table; false: it was not. [any-thread]
+bool subject_bound_to(pid_t thread, cpu_set_t *out_set);
 // Calls the entry with subject->host, made if there is none. [init]
 int32_t subject_init(struct subject *subject);
 void subject_shutdown(struct subject *subject);
@@ -69,6 +79,8 @@ struct bufts {
     int n;
 };
 void bufts_open(const struct check_run *run, struct bufts *out_bufts);
+// Adds those that ggml_backend_dev_get_extra_bufts answers.
+void bufts_add_extra(struct bufts *bufts);
 
 // A name to print, whatever the plugin answers.
 const char *label(ggml_backend_dev_t device);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Additions, subtractions and picked rows.
+#include <fcntl.h>
 #include <math.h>
+#include <sched.h>
 
 #include "defective.h"
 #include "ggml-shape.h"
@@ -56,6 +58,13 @@ static bool means_what_is_known(const struct ggml_tensor *node) {
 
 bool op_is_claimed(ggml_backend_dev_t device, const struct ggml_tensor *node) {
     static int n;
+    static const struct ggml_tensor *volatile asked;
+    if (HAS(asking_file)) open("/dev/null", O_RDONLY);
+    if (HAS(claims_shared)) {
+        asked = node;
+        sched_yield();
+        node = asked;
+    }
     (void)device;
     if (HAS(callback_locked) || HAS(log_locked)) {
         stream_lock(true);
@@ -112,13 +121,12 @@ static enum ggml_status compute_sum(const struct ggml_tensor *node) {
 }
 
 static enum ggml_status compute_rows(const struct ggml_tensor *node) {
-    const struct ggml_host_table *host = ggml_sdk_host();
     const int32_t *rows = node->src[1]->data;
     for (int64_t i = 0; i < node->ne[1]; ++i) {
         int32_t row = rows[i];
         const bool inside = row >= 0 && row < node->src[0]->ne[1];
         if (!inside && !HAS(index_unchecked)) {
-            host->set_error(host, GGML_HOST_OUT_OF_RANGE, "GET_ROWS: there is no such row");
+            fail(GGML_HOST_OUT_OF_RANGE, "GET_ROWS: there is no such row");
             return GGML_STATUS_FAILED;
         }
         if (!inside) row = 0;

@@ -24,6 +24,12 @@ int32_t defective_init(const struct ggml_host_table *host,
                        const struct ggml_plugin_table **out_plugin);
 // What the plugin does to its process; undone in process_end() unless that is the defect.
 void process_begin(void);
+// Called when a stream is made: what the process was given for as long as nothing is used ends.
+void process_use(void);
+bool is_attached(void);
+bool is_forked(void);
+// Tells every host that is attached; answers status.
+int32_t fail(enum ggml_host_status status, const char *text, ...);
 
 // Memory (memory.c).
 ggml_backend_buffer_type_t memory_type(ggml_backend_dev_t device);
@@ -38,6 +44,7 @@ ggml_backend_event_t event_new(ggml_backend_dev_t device);
 void stream_set_abort(ggml_backend_t stream, ggml_abort_callback callback, void *data);
 
 bool stream_lose(ggml_backend_dev_t device);
+bool stream_is_lost(ggml_backend_dev_t device);
 // For as long as a defect has it: a lock that is held over callbacks.
 void stream_lock(bool lock);
 

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -58,6 +59,7 @@ static void device_props(ggml_backend_dev_t device, struct ggml_backend_dev_prop
     static const char *const ids[] = {"0000:0a:00.0", "0000:0b:00.0"};
     static char id[32];
     static int n;
+    static const char *volatile shared;
     props->name = HAS(props_name) ? "ANOTHER" : device_name(device);
     props->description = HAS(props_description) ? "another" : device_description(device);
     props->type = HAS(props_type) ? GGML_BACKEND_DEVICE_TYPE_GPU : device_type(device);
@@ -65,19 +67,24 @@ static void device_props(ggml_backend_dev_t device, struct ggml_backend_dev_prop
     if (HAS(props_memory)) props->memory_total = 12345 + (3u << 20);
     if (HAS(memory_free)) props->memory_free = 0;
     props->device_id = ids[device - defective_devices];
+    if (HAS(listing_shared)) {
+        shared = props->device_id;
+        sched_yield();
+        props->device_id = shared;
+    }
     if (HAS(id_upper_case)) props->device_id = "0000:0A:00.0";
     if (HAS(id_changes)) {
         snprintf(id, sizeof(id), "serial-%d", n++);
         props->device_id = id;
     }
     props->caps.async = true;
-    props->caps.host_buffer = !HAS(host_sometimes);
-    props->caps.buffer_from_host_ptr = true;
-    props->caps.events = true;
+    props->caps.host_buffer = !HAS(host_sometimes) && !HAS(caps_host_buffer_hidden);
+    props->caps.buffer_from_host_ptr = !HAS(caps_host_ptr_hidden);
+    props->caps.events = !HAS(caps_events_hidden);
 }
 
 static ggml_backend_buffer_type_t device_host_buffer_type(ggml_backend_dev_t device) {
-    return HAS(caps_host_buffer) ? NULL : memory_type(device);
+    return HAS(caps_host_buffer) || HAS(host_sometimes) ? NULL : memory_type(device);
 }
 
 static bool device_supports_buft(ggml_backend_dev_t device, ggml_backend_buffer_type_t buft) {
@@ -89,6 +96,8 @@ static bool device_supports_buft(ggml_backend_dev_t device, ggml_backend_buffer_
 
 static int32_t device_init(ggml_backend_dev_t device, const char *params,
                            ggml_backend_t *out_stream) {
+    if (stream_is_lost(device) && !HAS(lost_opens))
+        return fail(GGML_HOST_DEVICE_LOST, "the device is lost");
     *out_stream = stream_new(device, params);
     return *out_stream || HAS(stream_invented) ? GGML_HOST_OK : GGML_HOST_OUT_OF_MEMORY;
 }
@@ -126,6 +135,7 @@ static void devices_begin(void) {
         device->table = HAS(device_table_missing) ? NULL : &device_table;
         if (HAS(device_table_reserved)) device_table.reserved[0] = (void (*)(void))device_init;
         device->reg = HAS(device_stray) ? NULL : &defective_reg;
+        if (HAS(newer)) device_table.reserved[0] = (void (*)(void))device_init;
         if (HAS(device_entry_missing)) device_table.get_type = NULL;
         if (HAS(device_reserved)) device->reserved[1] = device;
     }
@@ -189,6 +199,30 @@ static void reg_begin(void) {
 // --- entry ---------------------------------------------------------------------------------------
 
 static int n_attached;
+static pid_t process; // that of the first host
+static bool is_gone;  // as a defect has it
+static const struct ggml_host_table *newest;
+
+bool is_attached(void) {
+    return n_attached > 0 && !is_gone;
+}
+
+bool is_forked(void) {
+    return getpid() != process;
+}
+
+int32_t fail(enum ggml_host_status status, const char *text, ...) {
+    const struct ggml_host_table *host = ggml_sdk_host();
+    va_list none;
+    if (HAS(one_host_told)) {
+        host->set_error(host, status, text);
+        return status;
+    }
+    va_start(none, text);
+    ggml_sdk_fail_v(status, text, none);
+    va_end(none);
+    return status;
+}
 
 static bool state_begin(void) {
     const struct ggml_host_table *host = ggml_sdk_host();
@@ -202,19 +236,40 @@ static bool state_begin(void) {
     return state != NULL;
 }
 
+// Whether the host's extension for more devices does what the defect takes for granted.
+static bool registry_pleases(const struct ggml_host_table *host) {
+    static bool is_known;
+    const struct ggml_extension_registry *registry =
+        host->get_extension(host, GGML_EXTENSION_REGISTRY, 1);
+    if (!registry) return true;
+    if (HAS(registry_required)) return registry->devices_changed(host) == GGML_HOST_OK;
+    const bool is_first = !is_known;
+    is_known = true;
+    return is_first || !HAS(registry_kept);
+}
+
 static bool may_start(const struct ggml_host_table *host) {
     static int n_started;
     if (HAS(init_hangs)) hang();
     if (HAS(init_crashes)) abort();
     if (HAS(init_exits)) exit(0);
     const bool refused =
-        HAS(init_fails) || (HAS(init_once) && n_started > 0) || (HAS(one_host) && n_attached > 0);
-    if (refused) host->set_error(host, GGML_HOST_FAILED, "the driver is on strike");
+        HAS(init_fails) || (HAS(init_once) && n_started > 0) || (HAS(one_host) && n_attached > 0) ||
+        (HAS(host_exact) && host->contract_minor != GGML_CONTRACT_MINOR) || !registry_pleases(host);
+    if (refused) fail(GGML_HOST_FAILED, "the driver is on strike");
     if (HAS(host_beyond) && host->reserved[3]) abort();
     if (HAS(extension_assumed)) {
         const struct ggml_extension_host_memory *memory =
             host->get_extension(host, GGML_EXTENSION_HOST_MEMORY, 1);
         memory->buffer_type();
+    }
+    if (HAS(extension_beyond)) {
+        const volatile char *features = host->get_extension(host, GGML_EXTENSION_CPU_FEATURES, 1);
+        if (features) (void)features[sizeof(struct ggml_extension_cpu_features)];
+    }
+    if (HAS(topology_unsized)) {
+        struct ggml_host_topology topology = {0};
+        host->get_topology(host, &topology);
     }
     ++n_started;
     return !refused;
@@ -223,6 +278,7 @@ static bool may_start(const struct ggml_host_table *host) {
 static ggml_backend_reg_t start(void) {
     if (!may_start(ggml_sdk_host()) || !state_begin()) return NULL;
     if (n_attached++ > 0) return &defective_reg;
+    process = getpid();
     process_begin();
     reg_begin();
     devices_begin();
@@ -259,12 +315,30 @@ static const void *extension(const char *id, uint32_t min_revision) {
     return strcmp(id, GGML_EXTENSION_DEVICE_INFO) == 0 && min_revision <= 1 ? &info : NULL;
 }
 
+static void (*detach)(const struct ggml_plugin_table *self, const struct ggml_host_table *host);
+
+// As the helper library's, but that the newest host takes everything with it.
+static void leave(const struct ggml_plugin_table *self, const struct ggml_host_table *host) {
+    is_gone = host == newest;
+    detach(self, host);
+}
+
 int32_t defective_init(const struct ggml_host_table *host,
                        const struct ggml_plugin_table **out_plugin) {
     static struct ggml_sdk_plugin plugin = {
         .start = start, .score = score, .shutdown = stop, .get_extension = extension};
     table = &plugin.table;
     const int32_t status = ggml_sdk_enter(&plugin, host, out_plugin);
+    newest = host;
+    is_gone = false;
+    if (HAS(host_of_newest)) {
+        if (!detach) detach = table->shutdown;
+        table->shutdown = leave;
+    }
+    if (HAS(newer)) {
+        ++table->contract_minor;
+        table->reserved[0] = table;
+    }
     if (HAS(table_missing)) *out_plugin = NULL;
     if (HAS(table_short)) table->size = 12;
     if (HAS(table_major)) ++table->contract_major;

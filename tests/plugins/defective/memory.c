@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Buffers in host memory.
+#include <sched.h>
+
 #include "defective.h"
 
 enum { ALIGNMENT = 64, PADDING = 256, LARGEST = 64 << 20 };
@@ -45,9 +47,22 @@ static bool ends_tensor(const struct ggml_tensor *tensor, size_t end) {
     return !tensor->view_src && end == ggml_nbytes(tensor);
 }
 
+// By a memory that all buffers share.
+static void set_staged(char *to, const void *from, size_t size) {
+    static char staging[4096];
+    memcpy(staging, from, size);
+    sched_yield();
+    memcpy(to, staging, size);
+}
+
 static int32_t buffer_set(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor,
                           const void *data, size_t offset, size_t size) {
     (void)buffer;
+    if (HAS(view_ignored) && tensor->view_src) tensor = tensor->view_src;
+    if (HAS(staging_shared) && size <= 4096) {
+        set_staged(at(tensor, offset), data, size);
+        return GGML_HOST_OK;
+    }
     if (HAS(set_offset) && offset > 64) offset &= ~(size_t)1;
     if (HAS(set_lazy)) {
         set_later(at(tensor, offset), data, size);
@@ -59,6 +74,7 @@ static int32_t buffer_set(ggml_backend_buffer_t buffer, struct ggml_tensor *tens
     }
     memcpy(at(tensor, offset), data, size);
     if (HAS(set_wrong) && size > 8) *at(tensor, offset + 7) ^= 1;
+    if (HAS(quantised_wrong) && tensor->type == GGML_TYPE_Q4_0) *at(tensor, offset) ^= 1;
     if (HAS(set_beyond) && ends_tensor(tensor, offset + size)) *at(tensor, offset + size) = 9;
     return GGML_HOST_OK;
 }
@@ -125,7 +141,16 @@ static int32_t buffer_copy(ggml_backend_buffer_t buffer, const struct ggml_tenso
         if (HAS(copy_half_refused)) memset(dst->data, 0, ggml_nbytes(dst) / 2);
         return GGML_HOST_UNSUPPORTED;
     }
-    memcpy(dst->data, src->data, ggml_nbytes(src) / (HAS(copy_partial) ? 2 : 1));
+    const size_t size = ggml_nbytes(src);
+    if (HAS(copy_within) && src->buffer != dst->buffer) {
+        // As if src had its place in the buffer of dst.
+        const char *from = dst->buffer->table->get_base(dst->buffer);
+        const char *base = src->buffer->table->get_base(src->buffer);
+        memmove(dst->data, from + ((const char *)src->data - base), size);
+        return GGML_HOST_OK;
+    }
+    memcpy(dst->data, src->data, size / (HAS(copy_partial) ? 2 : 1));
+    if (HAS(copy_first_byte)) memset(dst->data, *(const char *)src->data, size);
     return GGML_HOST_OK;
 }
 
@@ -167,7 +192,7 @@ static const struct ggml_buffer_table nothing_table;
 static int32_t buffer_reset(ggml_backend_buffer_t buffer) {
     if (HAS(reset_loses)) buffer->table = &nothing_table;
     (void)buffer;
-    return GGML_HOST_OK;
+    return HAS(status_unknown) ? 1000 : GGML_HOST_OK;
 }
 
 static int32_t buffer_set_usage(ggml_backend_buffer_t buffer,
@@ -231,11 +256,7 @@ static bool is_too_large(size_t size) {
 
 static int32_t type_alloc(ggml_backend_buffer_type_t buft, size_t size,
                           ggml_backend_buffer_t *out_buffer) {
-    const struct ggml_host_table *host = ggml_sdk_host();
-    if (is_too_large(size)) {
-        host->set_error(host, GGML_HOST_OUT_OF_MEMORY, "a buffer that is too large");
-        return GGML_HOST_OUT_OF_MEMORY;
-    }
+    if (is_too_large(size)) return fail(GGML_HOST_OUT_OF_MEMORY, "a buffer that is too large");
     char *base = ggml_aligned_malloc(size + PADDING);
     if (!base) return GGML_HOST_OUT_OF_MEMORY;
     *out_buffer = new_object(buft, base, size, false);
@@ -246,10 +267,10 @@ static int32_t type_alloc(ggml_backend_buffer_type_t buft, size_t size,
 
 ggml_backend_buffer_t memory_wrap(ggml_backend_dev_t device, void *memory, size_t size,
                                   size_t max_tensor_size) {
-    const struct ggml_host_table *host = ggml_sdk_host();
     (void)max_tensor_size;
+    if (HAS(wrapped_written)) *(volatile char *)memory = *(volatile char *)memory;
     if (!HAS(caps_host_ptr)) return new_object(memory_type(device), memory, size, true);
-    host->set_error(host, GGML_HOST_UNSUPPORTED, "host memory can't be wrapped");
+    fail(GGML_HOST_UNSUPPORTED, "host memory can't be wrapped");
     return NULL;
 }
 

@@ -34,7 +34,8 @@ struct note_and_pointer {
     struct ggml_plugin_note note;
     const void *pointer;
 };
-__attribute__((section(NOTE_SECTION), used)) static struct note_and_pointer note = {
+__attribute__((section(NOTE_SECTION),
+               used GGML_PLUGIN_RETAIN)) static struct note_and_pointer note = {
     .note = {{'G', 'G', 'M', 'L', 'P', 'L', 'G', '\x1a'},
              sizeof(struct ggml_plugin_note),
              GGML_CONTRACT_MAJOR,
@@ -47,16 +48,19 @@ __attribute__((section(NOTE_SECTION), used)) static struct note_and_pointer note
              .version = NOTE_VERSION},
     .pointer = &note};
 #else
-__attribute__((section(NOTE_SECTION), used)) static const struct ggml_plugin_note note = {
+__attribute__((section(NOTE_SECTION),
+               used GGML_PLUGIN_RETAIN)) static const struct ggml_plugin_note note = {
     .magic = {NOTE_HAS(note_magic) ? 'X' : 'G', 'G', 'M', 'L', 'P', 'L', 'G', '\x1a'},
     .size = NOTE_HAS(note_size_zero)     ? 0
             : NOTE_HAS(note_size_beyond) ? 4096
                                          : sizeof(struct ggml_plugin_note),
     .contract_major = GGML_CONTRACT_MAJOR + NOTE_HAS(note_major),
-    .contract_minor = GGML_CONTRACT_MINOR,
+    .contract_minor = GGML_CONTRACT_MINOR + NOTE_HAS(newer),
     .contract_min_minor = NOTE_HAS(note_min_minor) ? GGML_CONTRACT_MINOR + 1 : 0,
     .machine = NOTE_HAS(note_machine) ? GGML_MACHINE_NONE : GGML_MACHINE_HERE,
-    .flags = NOTE_HAS(note_flags) ? 0x80 : 0,
+    .flags = NOTE_HAS(note_flags) || NOTE_HAS(newer) ? 0x80
+             : NOTE_HAS(registry_kept)               ? GGML_PLUGIN_FLAG_NO_UNLOAD
+                                                     : 0,
     .cpu_features = {NOTE_HAS(note_cpu_unknown) ? UINT64_C(1) << 63 : 0, 0},
     .layout_hash = GGML_PLUGIN_LAYOUT_HASH ^ (NOTE_HAS(note_layout) ? 1 : 0),
     .name = NOTE_NAME,
@@ -101,6 +105,10 @@ GGML_PLUGIN_EXPORT int defective_extra(void);
 GGML_PLUGIN_EXPORT int defective_extra(void) {
     return 1;
 }
+#endif
+
+#ifdef INTERPRETER
+__attribute__((section(".interp"), used)) static const char interpreter[] = "/lib/ld.so";
 #endif
 
 #ifdef TEXT_RELOCATION

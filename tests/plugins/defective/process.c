@@ -6,6 +6,7 @@
 #include <fenv.h>
 #include <locale.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -110,7 +111,48 @@ static void replace_input(void) {
     close(null);
 }
 
+// The lowest priority can't be lowered further.
+static void lower_priority(void) {
+    const int nice_level = getpriority(PRIO_PROCESS, 0);
+    if (nice_level < 19) {
+        setpriority(PRIO_PROCESS, 0, nice_level + 1);
+    } else {
+        const int other = sched_getscheduler(0) == SCHED_BATCH ? SCHED_OTHER : SCHED_BATCH;
+        sched_setscheduler(0, other, &(struct sched_param){0});
+    }
+}
+
+// --- what only use ends --------------------------------------------------------------------------
+
+static int unused_file = -1;
+static pthread_t unused_thread;
+static bool has_unused_thread;
+static pthread_key_t key;
+
+static void forget(void *value) {
+    (void)value;
+}
+
+void process_use(void) {
+    if (unused_file >= 0) close(unused_file);
+    unused_file = -1;
+    if (has_unused_thread) {
+        pthread_cancel(unused_thread);
+        pthread_join(unused_thread, NULL);
+    }
+    has_unused_thread = false;
+    if (HAS(leaves_key)) pthread_setspecific(key, &key);
+}
+
+__attribute__((destructor)) static void check_attached(void) {
+    if (HAS(exit_crashes) && is_attached()) abort();
+}
+
 void process_begin(void) {
+    if (HAS(unused_leaves_file)) unused_file = open("/dev/null", O_RDONLY);
+    if (HAS(unused_leaves_thread))
+        has_unused_thread = pthread_create(&unused_thread, NULL, pause_of_libc(), NULL) == 0;
+    if (HAS(leaves_key)) pthread_key_create(&key, forget);
     if (HAS(leaves_thread)) pthread_create(&thread, NULL, pause_of_libc(), NULL);
     if (HAS(leaves_file)) open("/dev/null", O_RDONLY);
     if (HAS(leaves_mapping)) keep_mapped();
@@ -121,7 +163,7 @@ void process_begin(void) {
     if (HAS(leaves_umask)) umask(077);
     if (HAS(leaves_directory) && chdir("/") != 0) abort();
     if (HAS(leaves_environment)) setenv("DEFECT", "1", 1);
-    if (HAS(leaves_priority)) setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + 1);
+    if (HAS(leaves_priority)) lower_priority();
     if (HAS(leaves_stream)) replace_input();
     if (HAS(leaves_limit)) limit_files();
     if (HAS(leaves_timer)) start_timer();

@@ -30,6 +30,8 @@ struct item {
 };
 
 struct stream {
+    pid_t user;                     // the thread that computed first
+    const struct ggml_tensor *kept; // of the last graph
     struct item queue[MAX_QUEUE];
     int n;
     enum ggml_status status; // of what was worked off since it was asked for
@@ -38,11 +40,12 @@ struct stream {
     const void *last; // list of nodes that was computed last
     pthread_t thread;
     bool has_thread;
-    atomic_bool ends;
+    atomic_bool has_begun, ends;
 };
 
 struct event {
     struct stream *stream; // NULL: never recorded
+    int n_waits;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -56,6 +59,10 @@ void stream_lock(bool locked) {
     } else {
         pthread_mutex_unlock(&extra_lock);
     }
+}
+
+bool stream_is_lost(ggml_backend_dev_t device) {
+    return is_lost[device - defective_devices];
 }
 
 bool stream_lose(ggml_backend_dev_t device) {
@@ -247,11 +254,22 @@ static int32_t stream_copy(ggml_backend_t from, ggml_backend_t to, const struct 
 // What failed before is told by the next graph. An empty queue is worked off at once, so that a
 // graph alone tells its own status.
 static int32_t stream_compute(ggml_backend_t backend, const struct ggml_graph *graph) {
+    static const struct ggml_graph *volatile shared;
     struct stream *stream = backend->context;
+    if (stream->user == 0) stream->user = gettid();
+    if (HAS(thread_of_first_use) && stream->user != gettid()) return GGML_HOST_FAILED;
+    if (HAS(graph_shared)) {
+        shared = graph;
+        usleep(500);
+        graph = shared;
+    }
+    if (HAS(graph_kept)) {
+        if (stream->kept && stream->kept->op == GGML_OP_COUNT) return GGML_HOST_FAILED;
+        stream->kept = graph->n_nodes > 0 ? graph->nodes[0] : NULL;
+    }
     if (is_lost[backend->device - defective_devices] && !HAS(lost_silent)) {
         if (HAS(lost_hangs)) hang();
-        ggml_sdk_host()->set_error(ggml_sdk_host(), GGML_HOST_DEVICE_LOST, "the device is lost");
-        return GGML_HOST_DEVICE_LOST;
+        return fail(GGML_HOST_DEVICE_LOST, "the device is lost");
     }
     const bool alone = stream->n == 0 && (graph->n_nodes != 1 || stream->abort ||
                                           graph->nodes[0]->op == GGML_OP_GET_ROWS ||
@@ -270,10 +288,13 @@ static int32_t stream_record(ggml_backend_t backend, ggml_backend_event_t event)
     return GGML_HOST_OK;
 }
 
+static int32_t event_synchronize(ggml_backend_event_t event);
+
 static int32_t stream_wait(ggml_backend_t backend, ggml_backend_event_t event) {
     struct event *mark = event->context;
     if (HAS(event_of_other_refused) && event->device != backend->device) abort();
     if (HAS(event_unrecorded_hangs) && !mark->stream) hang();
+    if (HAS(event_wait_blocks) && mark->stream) return event_synchronize(event);
     if (mark->stream && mark->stream != backend->context)
         enqueue(backend->context, (struct item){.kind = ITEM_WAIT, .other = mark->stream});
     return GGML_HOST_OK;
@@ -345,6 +366,13 @@ static void apply_defects(struct ggml_backend *backend) {
 
 static void *wait_for_end(void *argument) {
     struct stream *stream = argument;
+    if (HAS(thread_rebound)) {
+        cpu_set_t set;
+        const bool known = sched_getaffinity(0, sizeof(set), &set) == 0;
+        ggml_sdk_host()->bind_thread(ggml_sdk_host(), 0, 2);
+        if (known) sched_setaffinity(0, sizeof(set), &set);
+    }
+    atomic_store(&stream->has_begun, true);
     while (!atomic_load(&stream->ends))
         usleep(1000);
     return NULL;
@@ -352,10 +380,13 @@ static void *wait_for_end(void *argument) {
 
 static void begin_thread(struct stream *stream) {
     cpu_set_t set;
-    if (!HAS(thread_unnamed) && !HAS(thread_bound)) return;
+    if (!HAS(thread_unnamed) && !HAS(thread_bound) && !HAS(thread_rebound)) return;
     stream->has_thread = pthread_create(&stream->thread, NULL, wait_for_end, stream) == 0;
     if (!stream->has_thread || HAS(thread_unnamed)) return;
     pthread_setname_np(stream->thread, "defect");
+    while (HAS(thread_rebound) && !atomic_load(&stream->has_begun))
+        sched_yield();
+    if (HAS(thread_rebound)) return;
     sched_getaffinity(0, sizeof(set), &set);
     for (int i = 0; i < CPU_SETSIZE; ++i) {
         if (!CPU_ISSET(i, &set)) continue;
@@ -367,6 +398,9 @@ static void begin_thread(struct stream *stream) {
 
 ggml_backend_t stream_new(ggml_backend_dev_t device, const char *params) {
     if (HAS(stream_refused)) return NULL;
+    if (HAS(host_of_newest) && !is_attached()) return NULL;
+    if (HAS(fork_hangs) && is_forked()) hang();
+    process_use();
     if (HAS(parameters_crash) && params && !strchr(params, '=')) abort();
     struct ggml_backend *backend = ggml_aligned_malloc(sizeof(*backend));
     struct stream *stream = ggml_aligned_malloc(sizeof(*stream));
@@ -401,6 +435,7 @@ static void event_free(ggml_backend_event_t event) {
 static int32_t event_synchronize(ggml_backend_event_t event) {
     struct event *mark = event->context;
     if (!mark->stream || HAS(event_ignored)) return GGML_HOST_OK;
+    if (HAS(event_once) && mark->n_waits++ > 0) return GGML_HOST_OK;
     pthread_mutex_lock(&lock);
     drain(mark->stream);
     pthread_mutex_unlock(&lock);
@@ -422,7 +457,7 @@ ggml_backend_event_t event_new(ggml_backend_dev_t device) {
         ggml_aligned_free(event, sizeof(*event));
         return NULL;
     }
-    mark->stream = NULL;
+    *mark = (struct event){NULL, 0};
     if (HAS(event_entry_missing)) event_table.synchronize = NULL;
     *event = (struct ggml_backend_event){.table = &event_table, .device = device, .context = mark};
     return event;
