@@ -278,6 +278,5 @@ int main(void) {
         TEST(test_parts_of_graphs_count_all_uses),
         TEST(test_a_graph_of_an_application),
     };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests_name("sched structure", tests, NULL, NULL);
 }
