@@ -258,7 +258,8 @@ static void test_bound_thread_runs_where_it_was_put(void **state) {
 #endif
 
 // F24 of a security review: hwloc crashes where its allocations fail, and is not called there.
-#if defined(__linux__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if defined(__linux__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) &&       \
+    !defined(EMULATED)
 enum { BLOCK = 1024 };
 
 // Takes all memory that malloc can get, but for so many blocks that it can give.
@@ -326,7 +327,7 @@ static void test_discovery_by_several_threads(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        // First, so that they do discover.
+    // First, so that they do discover.
 #ifdef MEMORY_CAN_BE_SHORT
         cmocka_unit_test(test_f24_without_memory_the_topology_is_plain),
 #endif
