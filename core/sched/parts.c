@@ -92,14 +92,12 @@ static void new_structures(struct ggml_backend_sched *sched) {
         atomic_fetch_add_explicit(&n_given, (uint64_t)sched->n_splits, memory_order_relaxed) + 1;
 }
 
-// The uses of a part of another graph may change without the part.
 static bool count_uses(struct ggml_backend_sched *sched, const struct ggml_cgraph *graph) {
     if (!sched_grow(&sched->use_counts, &sched->use_counts_capacity, sched->n_nodes,
                     sizeof(sched->use_counts[0]))) {
         return false;
     }
     ggml_graph_count_uses(graph, sched->use_counts);
-    sched->counts_hold = graph->size > 0;
     return true;
 }
 
@@ -152,11 +150,6 @@ bool sched_repeat_parts(struct ggml_backend_sched *sched, struct ggml_cgraph *gr
     if (!parts) return false;
     for (int32_t k = 0; k < sched->n_nodes && sched->reordered; ++k)
         graph->nodes[k] = sched->items[sched->order[k]].tensor;
-    // Retracing compares nodes and leafs, but no tensor that is only mentioned.
-    const bool compared = sched->n_items == sched->n_nodes + sched->n_leafs;
-    const bool counted = sched->counts_hold && graph->size > 0;
-    if (!counted) count_uses(sched, graph); // in the memory of the last graph, which had as many
-    if (!counted || !compared) new_structures(sched);
     for (int32_t i = 0; i < sched->n_splits; ++i)
         parts[i] = part_of(sched, graph, i);
     return true;

@@ -18,6 +18,11 @@ static inline bool same_memory(const struct ggml_backend_sched *sched,
            (item->buft >= 0 && tensor->buffer->buft == sched->bufts[item->buft].buft);
 }
 
+// What else uses nodes of a part of another graph may change without the part.
+static inline bool is_part(const struct ggml_cgraph *graph) {
+    return graph->size == 0;
+}
+
 // What its padding refers to isn't compared.
 static inline bool is_extended(const struct ggml_tensor *tensor) {
     static const char zero[sizeof(tensor->padding)];
@@ -104,7 +109,7 @@ static bool repeat_rest(struct ggml_backend_sched *sched, struct ggml_cgraph *gr
 
 static bool may_repeat(const struct ggml_backend_sched *sched, const struct ggml_cgraph *graph) {
     const struct sched_known *known = &sched->known;
-    return known->repeatable && sched->n_pins == 0 && !graph->error &&
+    return known->repeatable && sched->n_pins == 0 && !graph->error && !is_part(graph) &&
            graph->n_nodes == known->n_nodes && graph->n_leafs == known->n_leafs;
 }
 
@@ -187,7 +192,7 @@ static bool looks_alike(struct ggml_backend_sched *sched) {
 void sched_remember(struct ggml_backend_sched *sched) {
     struct sched_known *known = &sched->known;
     known->repeatable = false;
-    if (sched->n_copies > 1 || sched->n_pins > 0) return;
+    if (sched->n_copies > 1 || sched->n_pins > 0 || is_part(sched->graph)) return;
     known->seen = looks_alike(sched) ? known->seen + 1 : 0;
     // A walk over leafs and then nodes has to meet everything before it is referred to.
     if (known->seen < known->patience || !sched->in_order) return;

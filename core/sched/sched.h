@@ -308,7 +308,6 @@ struct ggml_backend_sched {
     bool reordered;      // a device changed the order of nodes
     int32_t *use_counts; // by step
     int32_t use_counts_capacity;
-    bool counts_hold;           // for every graph that repeats this one
     uint64_t structure;         // of the first split; those of the others follow
     bool ids_stale;             // item_ids is of an earlier graph than items
     bool shares_pools;          // some streams use the same kind of memory

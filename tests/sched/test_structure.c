@@ -250,6 +250,22 @@ static void test_parts_of_graphs_count_all_uses(void **state) {
     }
 }
 
+// All that such a part refers to is in it, as in a whole graph.
+static void test_parts_without_sources_count_all_uses(void **state) {
+    (void)state;
+    for (int i = 0; i < 8; ++i) {
+        const struct ggml_init_params params = {.mem_size = 1 << 18, .no_alloc = true};
+        ggml_free(ctx);
+        ctx = ggml_init(params);
+        struct ggml_tensor *a = ggml_arange(ctx, 0, 32, 1), *b = ggml_arange(ctx, 0, 32, 1);
+        struct ggml_cgraph *graph = ggml_new_graph_custom(ctx, MOST_NODES, false);
+        ggml_build_forward_expand(graph, ggml_add(ctx, a, b));
+        if (i % 2 == 1) ggml_build_forward_expand(graph, ggml_sqr(ctx, a));
+        struct ggml_cgraph view = ggml_graph_view(graph, 0, 2);
+        compute(graph, &view);
+    }
+}
+
 static void test_a_graph_of_an_application(void **state) {
     (void)state;
     struct ggml_cgraph *graph = build(&plain);
@@ -276,6 +292,7 @@ int main(void) {
         TEST(test_what_padding_says_is_not_compared),
         TEST(test_counts_follow_the_order),
         TEST(test_parts_of_graphs_count_all_uses),
+        TEST(test_parts_without_sources_count_all_uses),
         TEST(test_a_graph_of_an_application),
     };
     return cmocka_run_group_tests_name("sched structure", tests, NULL, NULL);
