@@ -3,7 +3,7 @@
 #include "base/status.h"
 #include "cpu_api/find.h"
 #include "device/check.h"
-#include "graph/stream_view.h"
+#include "device/stream_view.h"
 
 // The pool's plugin, or the first one.
 static const struct ggml_cpu_api *api_for(struct ggml_threadpool *pool, const char *function) {

@@ -4,7 +4,7 @@
 #include "ggml-backend.h"
 #include "ggml-cpu.h"
 #include "ggml-impl.h"
-#include "graph/error_tensor.h"
+#include "tensor/error_tensor.h"
 
 // Why the elements of a tensor can't be reached, or NULL.
 static const char *obstacle(const struct ggml_tensor *tensor) {

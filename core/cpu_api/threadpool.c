@@ -3,7 +3,7 @@
 
 #include "base/status.h"
 #include "cpu_api/find.h"
-#include "host/live.h"
+#include "plugin/registry/live.h"
 
 void ggml_threadpool_params_init(struct ggml_threadpool_params *p, int n_threads) {
     if (!p) {

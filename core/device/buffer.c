@@ -2,7 +2,7 @@
 #include "base/mem.h"
 #include "base/thread_guard.h"
 #include "device/check.h"
-#include "host/live.h"
+#include "plugin/registry/live.h"
 
 ggml_backend_buffer_t ggml_sdk_buffer_new(ggml_backend_buffer_type_t buft,
                                           const struct ggml_buffer_table *table, void *context,

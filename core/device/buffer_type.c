@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "device/check.h"
 #include "ggml-impl.h"
-#include "host/live.h"
-#include "host/node_since.h"
+#include "plugin/registry/live.h"
+#include "tensor/node_since.h"
 
 const char *ggml_backend_buft_name(ggml_backend_buffer_type_t buft) {
     if (!device_given(buft, __func__, "buffer type")) return "NULL";

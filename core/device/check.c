@@ -4,7 +4,7 @@
 
 #include "device/check.h"
 
-#include "host/live.h"
+#include "plugin/registry/live.h"
 
 static const char *named(const char *name) {
     return name && name[0] ? name : "unnamed";

@@ -6,8 +6,8 @@
 #include "device/stream.h"
 #include "ggml-impl.h"
 #include "ggml-plugin.h"
-#include "host/live.h"
-#include "host/node_since.h"
+#include "plugin/registry/live.h"
+#include "tensor/node_since.h"
 
 const char *ggml_backend_dev_name(ggml_backend_dev_t device) {
     if (!device_given(device, __func__, "device")) return "NULL";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "base/thread_guard.h"
 #include "device/check.h"
-#include "host/live.h"
+#include "plugin/registry/live.h"
 
 ggml_backend_event_t ggml_backend_event_new(ggml_backend_dev_t device) {
     if (!device_given(device, __func__, "device")) return NULL;

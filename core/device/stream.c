@@ -6,7 +6,7 @@
 
 #include "device/check.h"
 #include "device/stream_watch.h"
-#include "host/live.h"
+#include "plugin/registry/live.h"
 
 const void *stream_host_maker(void) {
     static const char maker = 0;

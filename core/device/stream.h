@@ -4,8 +4,8 @@
 #define GGML_DEVICE_STREAM_H
 
 #include "base/status.h"
+#include "device/stream_view.h"
 #include "ggml-backend-impl.h"
-#include "graph/stream_view.h"
 
 // What the member `host` of a stream points to.
 struct stream_host {

@@ -2,9 +2,9 @@
 #include "base/thread_guard.h"
 #include "device/check.h"
 #include "device/stream.h"
+#include "device/stream_view.h"
 #include "ggml-impl.h"
-#include "graph/stream_view.h"
-#include "host/live.h"
+#include "plugin/registry/live.h"
 
 // What a graph must have before a device may see it.
 struct graph_check {

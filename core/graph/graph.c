@@ -7,7 +7,7 @@
 #include "base/status.h"
 #include "base/thread_guard.h"
 #include "ggml-backend.h"
-#include "graph/context.h"
+#include "tensor/context.h"
 
 // Bytes of the object that holds a graph and its arrays, 0 if there can't be such a graph.
 static size_t graph_size(size_t size, bool grads) {

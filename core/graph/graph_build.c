@@ -4,10 +4,10 @@
 #include "base/mem.h"
 #include "base/status.h"
 #include "base/thread_guard.h"
-#include "graph/context.h"
-#include "graph/error_tensor.h"
 #include "graph/graph.h"
-#include "graph/name.h"
+#include "tensor/context.h"
+#include "tensor/error_tensor.h"
+#include "tensor/name.h"
 
 struct frame {
     struct ggml_tensor *tensor;

@@ -7,8 +7,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "host/probe_process.h"
 #include "isolate/protocol.h"
+#include "plugin/probe/probe_process.h"
 
 struct channel {
     pthread_mutex_t mutex;

@@ -7,12 +7,12 @@
 #include "base/mem.h"
 #include "device/check.h"
 #include "ggml-version.h"
-#include "host/candidate.h"
-#include "host/figures.h"
-#include "host/live.h"
-#include "host/registry.h"
-#include "host/search_path.h"
 #include "isolate/device.h"
+#include "plugin/discover/search_path.h"
+#include "plugin/load/candidate.h"
+#include "plugin/query/figures.h"
+#include "plugin/registry/live.h"
+#include "plugin/registry/registry.h"
 
 enum { START_MS = 15000, MAX_DEADLINE_MS = 3600000 };
 

@@ -15,7 +15,7 @@
 
 #include "base/sha256.h"
 #include "ggml-host.h"
-#include "host/plugin_file.h"
+#include "plugin/image/plugin_file.h"
 
 enum {
     ISOLATE_SOCKET_FD = 3, // the helper's end

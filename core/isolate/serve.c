@@ -21,9 +21,9 @@
 #include "device/check.h"
 #include "device/stream.h"
 #include "ggml-backend-impl.h"
-#include "host/candidate.h"
-#include "host/plugin.h"
-#include "host/probe_watch.h"
+#include "plugin/load/candidate.h"
+#include "plugin/probe/probe_watch.h"
+#include "plugin/registry/plugin.h"
 
 enum { EXIT_NO_SERVICE = 74 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "host/builtin.h"
+#include "plugin/registry/builtin.h"
 
 #define GGML_BUILTIN_ROW(name)                                                                     \
     extern const struct ggml_plugin_note ggml_builtin_note_##name;                                 \

@@ -4,8 +4,8 @@
 
 #include "base/mem.h"
 #include "base/status.h"
-#include "graph/error_tensor.h"
 #include "graph/graph.h"
+#include "tensor/error_tensor.h"
 
 // Slot of a tensor in the graph, or GGML_HASHSET_FULL.
 static size_t slot_of(const struct ggml_cgraph *graph, const struct ggml_tensor *tensor) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Convolutions that are small graphs: patches, a matrix product and reshapes.
 #include "base/status.h"
-#include "graph/error_tensor.h"
 #include "op/op_rules.h"
+#include "tensor/error_tensor.h"
 
 static enum ggml_type patch_type(const struct ggml_tensor *kernel) {
     return kernel->type == GGML_TYPE_BF16 ? GGML_TYPE_F32 : GGML_TYPE_F16;

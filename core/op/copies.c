@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copies and conversions.
-#include "graph/name.h"
 #include "op/op_rules.h"
+#include "tensor/name.h"
 
 struct ggml_tensor *ggml_dup(struct ggml_context *ctx, struct ggml_tensor *a) {
     return op_build(&(struct op_call){OP(ctx, DUP), .src = {a}});

@@ -6,11 +6,11 @@
 
 #include "base/status.h"
 #include "base/thread_guard.h"
-#include "graph/context.h"
-#include "graph/error_tensor.h"
-#include "graph/name.h"
-#include "graph/tensor_impl.h"
 #include "op/op_table.h"
+#include "tensor/context.h"
+#include "tensor/error_tensor.h"
+#include "tensor/name.h"
+#include "tensor/tensor_impl.h"
 
 bool op_fail(struct op_call *call, const char *format, ...) {
     char message[512];

@@ -3,8 +3,8 @@
 #include <math.h>
 
 #include "base/status.h"
-#include "graph/error_tensor.h"
 #include "op/op_rules.h"
+#include "tensor/error_tensor.h"
 
 // --- softmax -------------------------------------------------------------------------------------
 

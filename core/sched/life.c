@@ -3,7 +3,7 @@
 #include "base/mem.h"
 #include "base/status.h"
 #include "base/thread_guard.h"
-#include "host/live.h"
+#include "plugin/registry/live.h"
 #include "sched/sched.h"
 
 const char *sched_reason_text(enum sched_reason reason) {

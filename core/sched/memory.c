@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Memory for a split graph.
+#include "alloc/gallocr.h"
 #include "base/mem.h"
 #include "base/status.h"
-#include "graph/gallocr.h"
 #include "sched/sched.h"
 
 // --- pipeline copies: they live for ever, in buffers of their own

@@ -5,19 +5,19 @@
 #ifndef GGML_SCHED_SCHED_H
 #define GGML_SCHED_SCHED_H
 
+#include "alloc/gallocr.h"
+#include "alloc/memory_quick.h"
+#include "base/tensor_index.h"
+#include "device/stream_view.h"
 #include "device/stream_watch.h"
 #include "ggml-alloc.h"
 #include "ggml-backend-impl.h"
 #include "ggml-host.h"
 #include "ggml-impl.h"
 #include "ggml-plugin.h"
-#include "graph/gallocr.h"
-#include "graph/memory_quick.h"
-#include "graph/stream_view.h"
-#include "graph/tensor_index.h"
-#include "host/node_since.h"
 #include "sched/tensor_map.h"
 #include "sched/tensor_pool.h"
+#include "tensor/node_since.h"
 
 // Conditions that hardly a tensor meets, and that nearly all do: walks over graphs consist of
 // branches, and those that are not taken cost least.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Inside a plugin nothing is counted: the host counts what it hands to the application.
 #include "ggml-plugin.h"
-#include "host/live.h"
+#include "plugin/registry/live.h"
 
 void host_live_add(ggml_backend_dev_t device) {
     (void)device;

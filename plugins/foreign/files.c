@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "ggml-plugin.h"
-#include "host/image_load.h"
-#include "host/trust.h"
+#include "plugin/image/image_load.h"
+#include "plugin/trust/trust.h"
 #include "trial.h"
 
 static bool may_be_unsafe(void) {

@@ -11,7 +11,7 @@
 #include "device/check.h"
 #include "fake_device.h"
 #include "ggml-impl.h"
-#include "host/live.h"
+#include "plugin/registry/live.h"
 
 // The linker sends the wrappers' calls here.
 void __wrap_host_live_add(ggml_backend_dev_t device);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/status.h"
-#include "host/image_load.h"
+#include "plugin/image/image_load.h"
 
 static void require(bool holds) {
     if (!holds) abort();

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/status.h"
-#include "host/negotiate.h"
-#include "host/note.h"
+#include "plugin/image/note.h"
+#include "plugin/load/negotiate.h"
 
 static enum ggml_host_status read_memory(void *context, uint64_t offset, void *out, size_t size) {
     memcpy(out, (const unsigned char *)context + offset, size);

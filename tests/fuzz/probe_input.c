@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/sha256.h"
-#include "host/probe_cache.h"
-#include "host/probe_protocol.h"
+#include "plugin/probe/probe_cache.h"
+#include "plugin/probe/probe_protocol.h"
 
 static void require(bool condition) {
     if (!condition) abort();

@@ -6,9 +6,9 @@
 
 #include "base/arena.h"
 #include "base/status.h"
-#include "host/cgroup.h"
-#include "host/filter.h"
-#include "host/sum_list.h"
+#include "machine/cgroup.h"
+#include "plugin/discover/filter.h"
+#include "plugin/trust/sum_list.h"
 
 static void require(bool holds) {
     if (!holds) abort();

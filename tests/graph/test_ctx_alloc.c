@@ -9,7 +9,7 @@
 
 #include "ggml-host.h"
 #include "graph/fake_memory.h"
-#include "graph/tensor_impl.h"
+#include "tensor/tensor_impl.h"
 
 static struct ggml_context *ctx;
 static struct fake_memory memory;

@@ -9,8 +9,8 @@
 #include <cmocka.h>
 
 #include "ggml-host.h"
-#include "graph/error_tensor.h"
 #include "graph/fake_memory.h"
+#include "tensor/error_tensor.h"
 
 static struct ggml_context *ctx;
 static struct fake_memory memory;

@@ -12,7 +12,7 @@
 #include "ggml-backend-impl.h"
 #include "ggml-host.h"
 #include "ggml-impl.h"
-#include "graph/error_tensor.h"
+#include "tensor/error_tensor.h"
 
 static struct ggml_context *ctx;
 

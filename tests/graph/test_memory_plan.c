@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
+#include "alloc/memory_plan.h"
+#include "alloc/memory_timeline.h"
 #include "base/mem.h"
-#include "graph/memory_plan.h"
-#include "graph/memory_timeline.h"
 
 static uint64_t random_state;
 

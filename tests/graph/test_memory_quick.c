@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "graph/memory_quick.h"
+#include "alloc/memory_quick.h"
 
 enum { MOST = 400 };
 

@@ -10,8 +10,8 @@
 #include "base/mem.h"
 #include "ggml-host.h"
 #include "ggml-impl.h"
-#include "graph/error_tensor.h"
-#include "graph/tensor_impl.h"
+#include "tensor/error_tensor.h"
+#include "tensor/tensor_impl.h"
 
 static struct ggml_context *new_context(size_t size, bool no_alloc) {
     struct ggml_context *ctx = ggml_init((struct ggml_init_params){size, NULL, no_alloc});

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "graph/tensor_index.h"
+#include "base/tensor_index.h"
 
 enum { N = 3000 };
 

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "ggml-host.h"
-#include "host/cpu_features.h"
+#include "machine/cpu_features.h"
 
 struct recorded_leaf {
     uint32_t leaf;

@@ -12,7 +12,7 @@
 
 #include "base/status.h"
 #include "ggml-backend-impl.h"
-#include "host/builtin.h"
+#include "plugin/registry/builtin.h"
 #include "support/plugin_dir.h"
 #include "support/setenv.h"
 

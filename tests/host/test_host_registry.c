@@ -12,15 +12,15 @@
 
 #include "base/env.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "device/check.h"
 #include "ggml-backend-impl.h"
-#include "host/builtin.h"
-#include "host/candidate.h"
-#include "host/filter.h"
-#include "host/host_table.h"
-#include "host/live.h"
-#include "host/plugin.h"
-#include "host/text.h"
+#include "plugin/discover/filter.h"
+#include "plugin/load/candidate.h"
+#include "plugin/offer/host_table.h"
+#include "plugin/registry/builtin.h"
+#include "plugin/registry/live.h"
+#include "plugin/registry/plugin.h"
 #include "support/plugin_dir.h"
 #include "support/setenv.h"
 
@@ -411,6 +411,7 @@ static void test_a_plugin_knows_where_its_file_lies(void **state) {
 static void check_folder(const char *path, const char *folder) {
     struct host_plugin *plugin = plugin_new(path, "placed");
     const struct ggml_host_table *host = &plugin->host;
+    host_table_init(&plugin->host);
     const struct ggml_extension_plugin_path *place =
         host->get_extension(host, GGML_EXTENSION_PLUGIN_PATH, 1);
     assert_true((place != NULL) == (folder != NULL));
@@ -467,6 +468,7 @@ static void test_the_host_table_serves_and_refuses(void **state) {
     (void)state;
     struct host_plugin *plugin = plugin_new("", "sound-8");
     const struct ggml_host_table *host = &plugin->host;
+    host_table_init(&plugin->host);
     assert_int_equal(host->size, sizeof(*host));
     assert_string_equal(host->host_version, ggml_version());
     void *memory = host->alloc(host, 100, 256);

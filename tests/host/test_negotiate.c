@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "base/status.h"
-#include "host/negotiate.h"
 #include "note/image_builder.h"
+#include "plugin/load/negotiate.h"
 
 static void assert_says(const char *word) {
     if (!strstr(ggml_last_error(), word)) fail_msg("no '%s' in: %s", word, ggml_last_error());

@@ -16,8 +16,8 @@
 
 #include "base/mem.h"
 #include "base/status.h"
-#include "host/note.h"
 #include "note/image_builder.h"
+#include "plugin/image/note.h"
 #include "support/temp_folder.h"
 
 static enum ggml_host_status parse(const struct built_image *image,

@@ -16,7 +16,7 @@
 #include "base/mem.h"
 #include "base/status.h"
 #include "ggml-version.h"
-#include "host/search_path.h"
+#include "plugin/discover/search_path.h"
 #include "support/temp_folder.h"
 
 static void touch(const char *name) {

@@ -14,8 +14,8 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
+#include "meta/meta.h"
 #include "meta_test.h"
-#include "sched/meta/meta.h"
 
 static struct virtual_host host;
 static struct virtual_config config;

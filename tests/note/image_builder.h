@@ -3,7 +3,7 @@
 #ifndef GGML_TESTS_IMAGE_BUILDER_H
 #define GGML_TESTS_IMAGE_BUILDER_H
 
-#include "host/note_image.h"
+#include "plugin/image/note_image.h"
 
 struct built_image {
     unsigned char bytes[4096];

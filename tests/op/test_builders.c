@@ -12,8 +12,8 @@
 
 #include "fixture.h"
 #include "ggml-host.h"
-#include "graph/error_tensor.h"
 #include "op/op_table.h"
+#include "tensor/error_tensor.h"
 
 #if defined(__GNUC__)
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"

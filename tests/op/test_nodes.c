@@ -11,8 +11,8 @@
 
 #include "fixture.h"
 #include "ggml-host.h"
-#include "graph/error_tensor.h"
 #include "op/op_table.h"
+#include "tensor/error_tensor.h"
 
 static struct ggml_context *ctx;
 static struct fixture fixture;

@@ -11,7 +11,7 @@
 
 #include "ggml-host.h"
 #include "ggml-impl.h"
-#include "graph/error_tensor.h"
+#include "tensor/error_tensor.h"
 
 static struct ggml_context *ctx;
 static struct ggml_tensor *a; // f32 [8, 6, 4, 2], "a"

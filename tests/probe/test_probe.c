@@ -20,7 +20,7 @@
 #include <cmocka.h>
 
 #include "base/status.h"
-#include "host/probe_process.h"
+#include "plugin/probe/probe_process.h"
 #include "support/plugin_dir.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

@@ -20,7 +20,7 @@
 
 #include <cmocka.h>
 
-#include "host/probe_sandbox.h"
+#include "plugin/probe/probe_sandbox.h"
 #include "support/plugin_dir.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "host/cgroup.h"
+#include "machine/cgroup.h"
 #include "support/temp_folder.h"
 
 // Creates the folders that the path lies in.

@@ -20,8 +20,8 @@
 #include "base/mem.h"
 #include "base/status.h"
 #include "ggml-host.h"
-#include "host/topology.h"
-#include "host/topology_view.h"
+#include "machine/topology.h"
+#include "machine/topology_view.h"
 
 struct machine {
     const char *name;

@@ -14,7 +14,7 @@
 #include "ggml-host.h"
 #include "ggml-impl.h"
 #include "ggml-plugin.h"
-#include "host/node_since.h"
+#include "tensor/node_since.h"
 
 enum { NEWER = GGML_CONTRACT_MINOR };
 

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+#include "alloc/memory_plan.h"
+
+#include <string.h>
+
+#include "alloc/memory_timeline.h"
+#include "base/mem.h"
+
+void memory_chunks_free(struct memory_chunks *chunks) {
+    ggml_mem_free(chunks->sizes);
+    ggml_mem_free(chunks->limits);
+    *chunks = (struct memory_chunks){0};
+}
+
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+
+static size_t add_saturated(size_t a, size_t b) {
+    return a > SIZE_MAX - b ? SIZE_MAX : a + b;
+}
+
+size_t memory_chunks_total(const struct memory_chunks *chunks) {
+    size_t total = 0;
+    for (int32_t i = 0; i < chunks->count; ++i) {
+        total = add_saturated(total, chunks->sizes[i]);
+    }
+    return total;
+}
+
+bool memory_chunks_add(struct memory_chunks *chunks, size_t size, size_t chunk_limit) {
+    if (chunks->count == chunks->capacity) {
+        const int32_t capacity = chunks->capacity > 0 ? 2 * chunks->capacity : 4;
+        const size_t bytes = (size_t)capacity * sizeof(chunks->sizes[0]);
+        size_t *sizes = ggml_mem_realloc(chunks->sizes, bytes);
+        if (!sizes) return false;
+        chunks->sizes = sizes;
+        size_t *limits = ggml_mem_realloc(chunks->limits, bytes);
+        if (!limits) return false;
+        chunks->limits = limits;
+        chunks->capacity = capacity;
+    }
+    chunks->sizes[chunks->count] = 0;
+    chunks->limits[chunks->count++] = size > chunk_limit ? size : chunk_limit;
+    return true;
+}
+
+void memory_block_place(struct memory_block *block, struct memory_chunks *chunks, int32_t chunk,
+                        size_t offset) {
+    block->chunk = chunk;
+    block->offset = offset;
+    if (offset + block->size > chunks->sizes[chunk]) chunks->sizes[chunk] = offset + block->size;
+}
+
+// One merge of runs [low, middle) and [middle, high).
+static void merge(const struct memory_block *blocks, memory_block_before before,
+                  const int32_t *from, int32_t *to, const int64_t range[3]) {
+    int64_t left = range[0], right = range[1];
+    for (int64_t k = range[0]; k < range[2]; ++k) {
+        const bool take_right =
+            left == range[1] ||
+            (right < range[2] && before(&blocks[from[right]], &blocks[from[left]]));
+        to[k] = take_right ? from[right++] : from[left++];
+    }
+}
+
+int32_t *memory_blocks_sorted(const struct memory_block *blocks, int32_t n,
+                              memory_block_before before) {
+    const size_t bytes = ((size_t)n + 1) * sizeof(int32_t);
+    int32_t *from = ggml_mem_alloc(bytes);
+    int32_t *to = ggml_mem_alloc(bytes);
+    if (!from || !to) {
+        ggml_mem_free(from);
+        ggml_mem_free(to);
+        return NULL;
+    }
+    for (int32_t i = 0; i < n; ++i) {
+        from[i] = i;
+    }
+    for (int64_t run = 1; run < n; run *= 2) {
+        for (int64_t low = 0; low < n; low += 2 * run) {
+            const int64_t middle = low + run < n ? low + run : n;
+            const int64_t high = low + 2 * run < n ? low + 2 * run : n;
+            merge(blocks, before, from, to, (const int64_t[]){low, middle, high});
+        }
+        int32_t *swap = from;
+        from = to;
+        to = swap;
+    }
+    ggml_mem_free(to);
+    return from;
+}
+
+size_t memory_plan_lower_bound(const struct memory_block *blocks, int32_t n) {
+    struct memory_timeline timeline;
+    const size_t most = memory_timeline_make(blocks, n, &timeline) ? timeline.most : SIZE_MAX;
+    memory_timeline_free(&timeline);
+    return most;
+}
+
+// In one chunk, if that is large enough. Answers the bytes that are needed, else SIZE_MAX.
+static size_t plan_in_one(struct memory_block *blocks, int32_t n, size_t chunk_limit,
+                          size_t good_enough, const struct memory_timeline *timeline) {
+    const size_t better = MIN(timeline->most + timeline->most / 128, chunk_limit);
+    if (n == 0 || timeline->most > chunk_limit) return SIZE_MAX;
+    size_t needed = memory_plan_outward(blocks, timeline, good_enough, chunk_limit, false);
+    if (needed == SIZE_MAX) needed = memory_plan_parts(blocks, n, timeline, better);
+    if (needed == SIZE_MAX) {
+        needed = memory_plan_outward(blocks, timeline, good_enough, chunk_limit, true);
+    }
+    return needed;
+}
+
+// By size, if that is better.
+static bool improve(struct memory_block *blocks, int32_t n, size_t chunk_limit, size_t good_enough,
+                    struct memory_chunks *chunks) {
+    const size_t bytes = (size_t)n * sizeof(blocks[0]);
+    struct memory_block *other = ggml_mem_alloc(bytes);
+    struct memory_chunks other_chunks = {0};
+    bool gave_up = false;
+    if (!other) return false;
+    memcpy(other, blocks, bytes);
+    const bool good =
+        memory_plan_by_size(other, n, chunk_limit, good_enough, &other_chunks, &gave_up);
+    if (good && memory_chunks_total(&other_chunks) < memory_chunks_total(chunks)) {
+        const struct memory_chunks swap = *chunks;
+        *chunks = other_chunks;
+        other_chunks = swap;
+        memcpy(blocks, other, bytes);
+    }
+    memory_chunks_free(&other_chunks);
+    ggml_mem_free(other);
+    return good || gave_up;
+}
+
+bool memory_plan(struct memory_block *blocks, int32_t n, size_t chunk_limit,
+                 struct memory_chunks *out_chunks) {
+    struct memory_timeline timeline;
+    *out_chunks = (struct memory_chunks){0};
+    if (chunk_limit > SIZE_MAX / 2) chunk_limit = SIZE_MAX / 2;
+    if (!memory_timeline_make(blocks, n, &timeline)) return false;
+    const size_t good_enough = add_saturated(timeline.most, timeline.most / 50);
+    const size_t needed = plan_in_one(blocks, n, chunk_limit, good_enough, &timeline);
+    memory_timeline_free(&timeline);
+    bool good;
+    if (needed == SIZE_MAX) {
+        good = memory_plan_by_time(blocks, n, chunk_limit, out_chunks);
+    } else {
+        good = memory_chunks_add(out_chunks, 0, chunk_limit);
+        for (int32_t i = 0; i < n && good; ++i) {
+            if (blocks[i].size == 0) blocks[i].offset = 0;
+            memory_block_place(&blocks[i], out_chunks, 0, blocks[i].offset);
+        }
+    }
+    if (good && memory_chunks_total(out_chunks) > good_enough) {
+        good = improve(blocks, n, chunk_limit, good_enough, out_chunks);
+    }
+    if (!good) memory_chunks_free(out_chunks);
+    return good;
+}

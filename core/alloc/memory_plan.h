@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+// Where to put blocks whose lifetimes are known beforehand, so that blocks that live at the same
+// time never overlap and the peak stays low.
+#ifndef GGML_ALLOC_MEMORY_PLAN_H
+#define GGML_ALLOC_MEMORY_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// A block that lives from `first` to `last`, both included. chunk and offset are the answer.
+struct memory_block {
+    size_t size; // a multiple of the alignment
+    int32_t first;
+    int32_t last;
+    int32_t chunk;
+    size_t offset;
+};
+
+// Bytes needed of each chunk.
+struct memory_chunks {
+    size_t *sizes;
+    size_t *limits;
+    int32_t count;
+    int32_t capacity;
+};
+
+// Places n blocks into chunks of at most chunk_limit bytes (a larger block gets a chunk of its
+// size); as few bytes as it finds in O(n log n). false when memory runs out. The caller frees
+// *out_chunks, which is empty on failure. [any-thread]
+bool memory_plan(struct memory_block *blocks, int32_t n, size_t chunk_limit,
+                 struct memory_chunks *out_chunks);
+void memory_chunks_free(struct memory_chunks *chunks);
+size_t memory_chunks_total(const struct memory_chunks *chunks);
+
+// The largest sum of blocks that live at the same time; no plan needs less. SIZE_MAX when memory
+// runs out.
+size_t memory_plan_lower_bound(const struct memory_block *blocks, int32_t n);
+
+// What memory_plan() does where one chunk can't hold what the strategies of
+// alloc/memory_timeline.h need.
+
+// In order of time, each block into the lowest hole that holds it.
+bool memory_plan_by_time(struct memory_block *blocks, int32_t n, size_t chunk_limit,
+                         struct memory_chunks *out_chunks);
+// The largest or the longest-lived first, each into a hole among those placed before that it meets;
+// several tries until one needs no more than good_enough bytes. Gives up (false, *out_gave_up) when
+// that takes more than O(n) meetings.
+bool memory_plan_by_size(struct memory_block *blocks, int32_t n, size_t chunk_limit,
+                         size_t good_enough, struct memory_chunks *out_chunks, bool *out_gave_up);
+// Opens a chunk that can grow to max(size, chunk_limit) bytes; false when memory runs out.
+bool memory_chunks_add(struct memory_chunks *chunks, size_t size, size_t chunk_limit);
+// Puts the block at a place.
+void memory_block_place(struct memory_block *block, struct memory_chunks *chunks, int32_t chunk,
+                        size_t offset);
+// Sorts the numbers 0 .. n-1 so that before(blocks[i], blocks[j]) holds in order; equal ones keep
+// theirs. NULL when memory runs out; the caller frees it.
+typedef bool (*memory_block_before)(const struct memory_block *a, const struct memory_block *b);
+int32_t *memory_blocks_sorted(const struct memory_block *blocks, int32_t n,
+                              memory_block_before before);
+
+#endif

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+#include "alloc/memory_timeline.h"
+
+#include "base/mem.h"
+
+// Times that are counted: two slots each, for those that begin and those that end.
+struct span {
+    int32_t first;
+    int32_t last; // time at which a block begins; later ends are as good as this
+};
+
+static struct span find_span(const struct memory_block *blocks, int32_t n) {
+    struct span span = {INT32_MAX, INT32_MIN};
+    for (int32_t i = 0; i < n; ++i) {
+        if (blocks[i].first < span.first) span.first = blocks[i].first;
+        if (blocks[i].first > span.last) span.last = blocks[i].first;
+    }
+    return span;
+}
+
+static int64_t begin_slot(const struct span *span, const struct memory_block *block) {
+    return 2 * ((int64_t)block->first - span->first);
+}
+
+static int64_t end_slot(const struct span *span, const struct memory_block *block) {
+    const int32_t last = block->last < span->last ? block->last : span->last;
+    return 2 * ((int64_t)last - span->first) + 1;
+}
+
+// Counting sort. Ends of one time go from the block that began last to the one that began first:
+// whoever walks backwards meets the long-lived ones first.
+static bool sort_by_counting(const struct memory_block *blocks, int32_t n, const struct span *span,
+                             struct memory_timeline *timeline) {
+    const size_t slots = 2 * ((size_t)((int64_t)span->last - span->first) + 1);
+    int32_t *places = ggml_mem_calloc(slots, sizeof(places[0]));
+    if (!places) return false;
+    for (int32_t i = 0; i < n; ++i) {
+        if (blocks[i].size == 0) continue;
+        ++places[begin_slot(span, &blocks[i])];
+        ++places[end_slot(span, &blocks[i])];
+    }
+    int32_t total = 0;
+    for (size_t i = 0; i < slots; ++i) {
+        const int32_t count = places[i];
+        places[i] = i % 2 == 0 ? total : total + count; // ends are filled from behind
+        total += count;
+    }
+    for (int32_t i = 0; i < n; ++i) {
+        if (blocks[i].size == 0) continue;
+        timeline->events[places[begin_slot(span, &blocks[i])]++] = i;
+        timeline->events[--places[end_slot(span, &blocks[i])]] = ~i;
+    }
+    timeline->n_events = total;
+    ggml_mem_free(places);
+    return true;
+}
+
+static bool starts_before(const struct memory_block *a, const struct memory_block *b) {
+    return a->first < b->first;
+}
+
+static bool ends_before(const struct memory_block *a, const struct memory_block *b) {
+    return a->last != b->last ? a->last < b->last : a->first > b->first;
+}
+
+static bool sort_by_merging(const struct memory_block *blocks, int32_t n,
+                            struct memory_timeline *timeline) {
+    int32_t *starts = memory_blocks_sorted(blocks, n, starts_before);
+    int32_t *ends = memory_blocks_sorted(blocks, n, ends_before);
+    const bool good = starts && ends;
+    int32_t begun = 0;
+    for (int32_t ended = 0; good && ended < n; ++ended) {
+        for (; begun < n && blocks[starts[begun]].first <= blocks[ends[ended]].last; ++begun) {
+            if (blocks[starts[begun]].size == 0) continue;
+            timeline->events[timeline->n_events++] = starts[begun];
+        }
+        if (blocks[ends[ended]].size > 0) timeline->events[timeline->n_events++] = ~ends[ended];
+    }
+    ggml_mem_free(starts);
+    ggml_mem_free(ends);
+    return good;
+}
+
+static void find_peaks(const struct memory_block *blocks, struct memory_timeline *timeline) {
+    size_t live = 0;
+    for (int32_t i = 0; i < timeline->n_events; ++i) {
+        const int32_t event = timeline->events[i];
+        if (event < 0) {
+            live -= blocks[~event].size;
+            continue;
+        }
+        if (live > SIZE_MAX - blocks[event].size) {
+            timeline->most = SIZE_MAX;
+            return;
+        }
+        live += blocks[event].size;
+        if (live < timeline->most) continue;
+        if (live > timeline->most) timeline->first_peak = i;
+        timeline->last_peak = i;
+        timeline->most = live;
+    }
+}
+
+bool memory_timeline_make(const struct memory_block *blocks, int32_t n,
+                          struct memory_timeline *out_timeline) {
+    *out_timeline = (struct memory_timeline){.first_peak = -1, .last_peak = -1};
+    out_timeline->events = ggml_mem_alloc((2 * (size_t)n + 1) * sizeof(out_timeline->events[0]));
+    bool good = out_timeline->events != NULL;
+    if (good && n > 0) {
+        const struct span span = find_span(blocks, n);
+        const int64_t times = (int64_t)span.last - span.first + 1;
+        good = times <= 8 * (int64_t)n + 64 ? sort_by_counting(blocks, n, &span, out_timeline)
+                                            : sort_by_merging(blocks, n, out_timeline);
+    }
+    if (!good) {
+        memory_timeline_free(out_timeline);
+        return false;
+    }
+    find_peaks(blocks, out_timeline);
+    return true;
+}
+
+void memory_timeline_free(struct memory_timeline *timeline) {
+    ggml_mem_free(timeline->events);
+    *timeline = (struct memory_timeline){0};
+}

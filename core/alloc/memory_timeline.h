@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// The order in which blocks begin and end, on which planning walks to and fro.
+#ifndef GGML_ALLOC_MEMORY_TIMELINE_H
+#define GGML_ALLOC_MEMORY_TIMELINE_H
+
+#include "alloc/memory_plan.h"
+
+struct memory_timeline {
+    // Block numbers where they begin and complements where they end. At one time all begin before
+    // any ends. Blocks without bytes are left out.
+    int32_t *events;
+    int32_t n_events;
+    size_t most;        // largest sum of blocks that live at once; SIZE_MAX: it has no address
+    int32_t first_peak; // events after which that many bytes live: the first and the last
+    int32_t last_peak;
+};
+
+// In O(n) when the times are not much more than the blocks, else O(n log n). false when memory runs
+// out, with an empty timeline. The caller frees it. [any-thread]
+bool memory_timeline_make(const struct memory_block *blocks, int32_t n,
+                          struct memory_timeline *out_timeline);
+void memory_timeline_free(struct memory_timeline *timeline);
+
+// Plans outward from a peak: what lives there is stacked without a gap, and the times after and
+// before it, which don't meet, are planned away from it. A few ways that suit most models are tried
+// until one needs no more than good_enough bytes; thorough: many others too. Answers the bytes that
+// are needed, SIZE_MAX when nothing good enough was found - thorough: within the limit, which is at
+// most SIZE_MAX / 2 - or memory ran out; then offsets mean nothing. [any-thread]
+size_t memory_plan_outward(struct memory_block *blocks, const struct memory_timeline *timeline,
+                           size_t good_enough, size_t limit, bool thorough);
+
+// Cuts the time where little lives and plans the parts, each on its own, above what lives across
+// the cuts. Answers the bytes that are needed, SIZE_MAX when that is more than good_enough, at most
+// SIZE_MAX / 2, or memory ran out; then offsets mean nothing. [any-thread]
+size_t memory_plan_parts(struct memory_block *blocks, int32_t n,
+                         const struct memory_timeline *timeline, size_t good_enough);
+
+#endif

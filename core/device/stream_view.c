@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+#include "device/stream_view.h"
+
+#include "base/mem.h"
+#include "base/status.h"
+
+// The remainder by a divisor that is known for many numbers, by its reciprocal: exact after one
+// correction for numbers below 2^60, which addresses divided by 16 are.
+struct divisor {
+    uint64_t value, reciprocal;
+};
+
+static inline uint64_t remainder_of(uint64_t number, const struct divisor *by) {
+    __extension__ typedef unsigned __int128 wide;
+    const uint64_t quotient = (uint64_t)(((wide)number * by->reciprocal) >> 64);
+    const uint64_t rest = number - quotient * by->value;
+    return rest >= by->value ? rest - by->value : rest;
+}
+
+void ggml_graph_count_uses(const struct ggml_cgraph *graph, int32_t *out_counts) {
+    const struct ggml_hash_set *set = &graph->visited_hash_set;
+    const size_t n = (size_t)MAX(graph->n_nodes, 0);
+    if (!graph->use_counts || set->size == 0) {
+        memset(out_counts, 0, n * sizeof(out_counts[0]));
+        return;
+    }
+    const struct divisor size = {set->size, UINT64_MAX / set->size};
+    for (size_t i = 0; i < n; ++i) {
+        struct ggml_tensor *node = graph->nodes[i];
+        // Nearly all are in their first slot, as ggml_hash_find() would begin.
+        size_t slot = (size_t)remainder_of((uintptr_t)node >> 4, &size);
+        if (!ggml_bitset_get(set->used, slot) || set->keys[slot] != node)
+            slot = ggml_hash_find(set, node);
+        const bool visited = slot != GGML_HASHSET_FULL && ggml_bitset_get(set->used, slot);
+        out_counts[i] = visited ? graph->use_counts[slot] : 0;
+    }
+}
+
+static int32_t *room_for(struct stream_view *view, struct use_memory *kept, int32_t n) {
+    if (n <= STREAM_VIEW_FEW) return view->few;
+    if (!kept) return view->own = ggml_mem_alloc((size_t)n * sizeof(view->own[0]));
+    if (n > kept->capacity) {
+        const size_t wanted = (size_t)n + (size_t)n / 4;
+        ggml_mem_free(kept->counts);
+        kept->counts = ggml_mem_alloc(wanted * sizeof(kept->counts[0]));
+        kept->capacity = kept->counts ? (int32_t)MIN(wanted, INT32_MAX) : 0;
+    }
+    return kept->counts;
+}
+
+bool stream_view_make(struct stream_view *out_view, const struct ggml_cgraph *graph,
+                      struct use_memory *kept) {
+    out_view->own = NULL;
+    int32_t *counts = room_for(out_view, kept, graph->n_nodes);
+    if (!counts) {
+        ggml_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for the use counts of %d nodes",
+                  graph->n_nodes);
+        return false;
+    }
+    ggml_graph_count_uses(graph, counts);
+    out_view->graph = (struct ggml_graph){
+        .size = sizeof(out_view->graph),
+        .n_nodes = MAX(graph->n_nodes, 0),
+        .nodes = graph->nodes,
+        .use_counts = counts,
+        .uid = graph->uid,
+    };
+    return true;
+}
+
+void stream_view_end(struct stream_view *view) {
+    ggml_mem_free(view->own);
+}

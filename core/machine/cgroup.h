@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+// CPU time that control groups (versions 1 and 2) grant this process.
+#ifndef GGML_MACHINE_CGROUP_H
+#define GGML_MACHINE_CGROUP_H
+
+// What the kernel says, or a recording of it.
+struct cgroup_view {
+    const char *root;        // before every path: "" here, a directory when replayed
+    const char *self_cgroup; // text of /proc/self/cgroup; NULL: none
+    const char *mountinfo;   // text of /proc/self/mountinfo; NULL: the usual mount points
+};
+
+// CPUs' worth of time of the process's group and all its ancestors, the tightest of them; 0: no
+// limit. Missing or unreadable files don't limit. [any-thread]
+double cgroup_cpu_limit(const struct cgroup_view *view);
+
+// The same of this process. [any-thread]
+double cgroup_cpu_limit_here(void);
+
+#endif

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+// What topology.c needs of the system: with hwloc, or by Windows' own calls.
+#ifndef GGML_MACHINE_TOPOLOGY_SYSTEM_H
+#define GGML_MACHINE_TOPOLOGY_SYSTEM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "ggml-plugin.h"
+
+// Everything but cpu_features. OUT_OF_MEMORY, or UNSUPPORTED if the machine can't be discovered or
+// nothing of it may be used. Called once, before the others. [init]
+enum ggml_host_status topology_system_discover(struct ggml_host_topology *out_facts);
+
+// Bind the calling thread: to everything that the process may use; as worker `index` of `count`
+// (index < count); to CPUs of a mask, INVALID_ARGUMENT if there are none. UNSUPPORTED or FAILED
+// where the system refuses. [any-thread]
+enum ggml_host_status topology_system_bind_all(void);
+enum ggml_host_status topology_system_bind_worker(uint32_t index, uint32_t count);
+enum ggml_host_status topology_system_bind_mask(const uint64_t *mask, size_t n_words);
+
+// Fills in default_threads, and what bounds it, from n_performance_cores; `quota` counts CPUs,
+// 0: none. [any-thread]
+void topology_bound_threads(struct ggml_host_topology *facts, bool affinity_narrows, double quota);
+
+#endif

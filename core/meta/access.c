@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+// Data in and out of meta tensors: split ones in the pieces that their devices hold.
+#include "meta/meta.h"
+
+struct access {
+    ggml_backend_t *streams; // NULL: blocking
+    const struct meta_record *record;
+    char *data;
+    bool writes;
+};
+
+// n_rows rows of size bytes on device j.
+static void copy(const struct access *access, size_t j, size_t slice_offset, char *data,
+                 size_t size, size_t n_rows, size_t slice_stride, size_t data_stride) {
+    struct ggml_tensor *slice = &access->record->slices[j];
+    if (size == 0 || n_rows == 0) return;
+    if (access->streams && access->writes) {
+        ggml_backend_tensor_set_2d_async(access->streams[j], slice, data, slice_offset, size,
+                                         n_rows, slice_stride, data_stride);
+    } else if (access->streams) {
+        ggml_backend_tensor_get_2d_async(access->streams[j], slice, data, slice_offset, size,
+                                         n_rows, slice_stride, data_stride);
+    } else if (access->writes) {
+        ggml_backend_tensor_set_2d(slice, data, slice_offset, size, n_rows, slice_stride,
+                                   data_stride);
+    } else {
+        ggml_backend_tensor_get_2d(slice, data, slice_offset, size, n_rows, slice_stride,
+                                   data_stride);
+    }
+}
+
+// Walks over the pieces of one row in memory order.
+struct piece {
+    size_t segment, device;
+    uint32_t repetition;
+    size_t size;                    // bytes
+    size_t start;                   // in the row of the whole
+    size_t local[META_MAX_DEVICES]; // where the device's next piece goes in its row
+    size_t unit_bytes;
+    int64_t unit; // elements of unit_bytes
+};
+
+static bool next_piece(const meta_state *state, size_t n, struct piece *piece, bool first) {
+    if (!first) {
+        piece->start += piece->size;
+        piece->local[piece->device] += piece->size;
+        if (++piece->device == n) {
+            piece->device = 0;
+            if (++piece->repetition >= state->nr[piece->segment]) {
+                piece->repetition = 0;
+                ++piece->segment;
+            }
+        }
+    }
+    while (piece->segment < state->n_segments && state->nr[piece->segment] == 0)
+        ++piece->segment;
+    if (piece->segment >= state->n_segments) return false;
+    const int64_t ne = state->ne[piece->segment * n + piece->device];
+    piece->size = (size_t)(ne / piece->unit) * piece->unit_bytes;
+    return true;
+}
+
+struct rows {
+    size_t bytes;                         // of a row of the whole
+    size_t slice_bytes[META_MAX_DEVICES]; // of a device's row
+    struct piece first;
+};
+
+static struct rows rows_of(const struct meta_record *record, size_t n) {
+    const struct ggml_tensor *tensor = record->tensor;
+    const int axis = (int)record->state.axis;
+    struct rows rows = {0};
+    rows.first.unit = axis == 0 ? ggml_blck_size(tensor->type) : 1;
+    rows.first.unit_bytes = tensor->nb[axis];
+    rows.bytes = tensor->nb[axis] * (size_t)(tensor->ne[axis] / rows.first.unit);
+    for (size_t j = 0; j < n; ++j) {
+        rows.slice_bytes[j] =
+            (size_t)(meta_share(&record->state, n, j) / rows.first.unit) * tensor->nb[axis];
+    }
+    return rows;
+}
+
+// Rows [first, first + count), whole.
+static void copy_rows(const struct access *access, const struct rows *rows, size_t n, size_t first,
+                      size_t count, char *data) {
+    struct piece piece = rows->first;
+    for (bool more = next_piece(&access->record->state, n, &piece, true); more;
+         more = next_piece(&access->record->state, n, &piece, false)) {
+        const size_t j = piece.device;
+        copy(access, j, first * rows->slice_bytes[j] + piece.local[j], data + piece.start,
+             piece.size, count, rows->slice_bytes[j], rows->bytes);
+    }
+}
+
+// Bytes [begin, end) of one row.
+static void copy_part(const struct access *access, const struct rows *rows, size_t n, size_t row,
+                      size_t begin, size_t end, char *data) {
+    struct piece piece = rows->first;
+    for (bool more = next_piece(&access->record->state, n, &piece, true); more;
+         more = next_piece(&access->record->state, n, &piece, false)) {
+        const size_t j = piece.device;
+        const size_t low = MAX(begin, piece.start);
+        const size_t high = MIN(end, piece.start + piece.size);
+        if (low >= high) continue;
+        copy(access, j, row * rows->slice_bytes[j] + piece.local[j] + (low - piece.start),
+             data + (low - begin), high - low, 1, 0, 0);
+    }
+}
+
+static void copy_split(const struct access *access, size_t n, size_t offset, size_t size) {
+    const struct rows rows = rows_of(access->record, n);
+    char *data = access->data;
+    size_t done = 0;
+    while (done < size) {
+        const size_t row = (offset + done) / rows.bytes;
+        const size_t begin = (offset + done) % rows.bytes;
+        const size_t whole = begin == 0 ? (size - done) / rows.bytes : 0;
+        if (whole > 0) {
+            copy_rows(access, &rows, n, row, whole, data + done);
+            done += whole * rows.bytes;
+            continue;
+        }
+        const size_t end = MIN(rows.bytes, begin + (size - done));
+        copy_part(access, &rows, n, row, begin, end, data + done);
+        done += end - begin;
+    }
+}
+
+// Device 0 has the value of a partial sum, the others zero.
+static void copy_whole(const struct access *access, size_t n, size_t offset, size_t size) {
+    const bool partial = access->record->state.axis == GGML_BACKEND_SPLIT_AXIS_PARTIAL;
+    copy(access, 0, offset, access->data, size, 1, 0, 0);
+    for (size_t j = 1; j < n && access->writes; ++j) {
+        if (partial)
+            ggml_backend_tensor_memset(&access->record->slices[j], 0, offset, size);
+        else
+            copy(access, j, offset, access->data, size, 1, 0, 0);
+    }
+}
+
+static bool transfer(struct access *access, const struct ggml_tensor *tensor, size_t offset,
+                     size_t size) {
+    access->record = meta_resolve(tensor);
+    if (!access->record) return false;
+    const meta_state *state = &access->record->state;
+    const size_t n = meta_buffer_with(tensor)->device->n;
+    const unsigned long told = ggml_fail_count();
+    if (state->axis == GGML_BACKEND_SPLIT_AXIS_UNKNOWN ||
+        (meta_is_axis(state) && !ggml_is_contiguous(tensor))) {
+        ggml_fail(GGML_HOST_UNSUPPORTED,
+                  "meta device: '%s' is a view with gaps or across devices of split memory: access "
+                  "the tensor that it views",
+                  tensor->name);
+        return false;
+    }
+    if (meta_is_axis(state))
+        copy_split(access, n, offset, size);
+    else
+        copy_whole(access, n, offset, size);
+    return ggml_fail_count() == told;
+}
+
+bool meta_set(ggml_backend_t *streams, struct ggml_tensor *tensor, const void *data, size_t offset,
+              size_t size) {
+    struct access access = {.streams = streams, .data = (char *)(uintptr_t)data, .writes = true};
+    return transfer(&access, tensor, offset, size);
+}
+
+bool meta_get(ggml_backend_t *streams, const struct ggml_tensor *tensor, void *data, size_t offset,
+              size_t size) {
+    struct access access = {.streams = streams, .data = data};
+    return transfer(&access, tensor, offset, size);
+}

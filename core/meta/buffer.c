@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: MIT
+// Memory of the meta device. Addresses in it mean nothing: a graph's buffer is as large on every
+// device, and what lies at an offset here lies at that offset there; static tensors get memory for
+// their slices only.
+#include <stdatomic.h>
+
+#include "base/mem.h"
+#include "meta/meta.h"
+
+static void buffer_free(ggml_backend_buffer_t buffer);
+
+static _Atomic uint64_t generation = 1;
+
+uint64_t meta_generation(void) {
+    return atomic_load(&generation);
+}
+
+static void generation_next(void) {
+    atomic_fetch_add(&generation, 1);
+}
+
+struct meta_buffer *meta_buffer_of(ggml_backend_buffer_t buffer) {
+    return buffer && buffer->table->free == buffer_free ? buffer->context : NULL;
+}
+
+struct meta_buffer *meta_buffer_with(const struct ggml_tensor *tensor) {
+    const struct ggml_tensor *root = meta_root(tensor);
+    return meta_buffer_of(root->buffer ? root->buffer : tensor->buffer);
+}
+
+static void meta_buffer_free(struct meta_buffer *buffer) {
+    if (!buffer) return;
+    generation_next();
+    meta_records_free(buffer);
+    for (size_t j = 0; j < META_MAX_DEVICES; ++j) {
+        for (size_t i = 0; i < buffer->n_members[j]; ++i) {
+            ggml_backend_buffer_free(buffer->members[j][i]);
+        }
+        ggml_mem_free(buffer->members[j]);
+    }
+    ggml_mem_free(buffer);
+}
+
+void meta_buffer_set_usage(ggml_backend_buffer_t handle, enum ggml_backend_buffer_usage usage) {
+    struct meta_buffer *buffer = meta_buffer_of(handle);
+    for (size_t j = 0; buffer && j < META_MAX_DEVICES; ++j) {
+        for (size_t i = 0; i < buffer->n_members[j]; ++i) {
+            ggml_backend_buffer_set_usage(buffer->members[j][i], usage);
+        }
+    }
+}
+
+static void buffer_free(ggml_backend_buffer_t buffer) {
+    meta_buffer_free(buffer->context);
+    ggml_sdk_buffer_free(buffer);
+}
+
+static void *buffer_base(ggml_backend_buffer_t buffer) {
+    (void)buffer;
+    return META_BASE;
+}
+
+// Only forgets: operands may be placed later than their results.
+static int32_t buffer_init_tensor(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor) {
+    (void)buffer;
+    generation_next();
+    struct meta_record *record = meta_record_get(tensor);
+    if (!record) return GGML_HOST_OUT_OF_MEMORY;
+    record->is_static = false;
+    record->is_resolved = false;
+    return GGML_HOST_OK;
+}
+
+static int32_t buffer_set(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor,
+                          const void *data, size_t offset, size_t size) {
+    (void)buffer;
+    return meta_set(NULL, tensor, data, offset, size) ? GGML_HOST_OK : ggml_last_status();
+}
+
+static int32_t buffer_get(ggml_backend_buffer_t buffer, const struct ggml_tensor *tensor,
+                          void *data, size_t offset, size_t size) {
+    (void)buffer;
+    return meta_get(NULL, tensor, data, offset, size) ? GGML_HOST_OK : ggml_last_status();
+}
+
+static int32_t buffer_clear(ggml_backend_buffer_t buffer, uint8_t value) {
+    struct meta_buffer *meta = buffer->context;
+    for (size_t j = 0; j < meta->device->n; ++j) {
+        for (size_t i = 0; i < meta->n_members[j]; ++i) {
+            ggml_backend_buffer_clear(meta->members[j][i], value);
+        }
+    }
+    return GGML_HOST_OK;
+}
+
+static int32_t buffer_reset(ggml_backend_buffer_t buffer) {
+    struct meta_buffer *meta = buffer->context;
+    for (size_t j = 0; j < meta->device->n; ++j) {
+        for (size_t i = 0; i < meta->n_members[j]; ++i) {
+            ggml_backend_buffer_reset(meta->members[j][i]);
+        }
+    }
+    generation_next();
+    meta_records_expire(meta);
+    return GGML_HOST_OK;
+}
+
+static const struct ggml_buffer_table buffer_table = {
+    .size = sizeof(buffer_table),
+    .free = buffer_free,
+    .get_base = buffer_base,
+    .init_tensor = buffer_init_tensor,
+    .set_tensor = buffer_set,
+    .get_tensor = buffer_get,
+    .clear = buffer_clear,
+    .reset = buffer_reset,
+};
+
+// Another buffer on device j.
+static ggml_backend_buffer_t add_member(struct meta_buffer *buffer, size_t j, size_t size) {
+    ggml_backend_buffer_type_t buft = ggml_backend_dev_buffer_type(buffer->device->devices[j]);
+    const size_t n = buffer->n_members[j];
+    ggml_backend_buffer_t *members =
+        ggml_mem_realloc(buffer->members[j], (n + 1) * sizeof(members[0]));
+    if (!members) {
+        ggml_fail(GGML_HOST_OUT_OF_MEMORY, "meta device: no memory to list its buffers");
+        return NULL;
+    }
+    buffer->members[j] = members;
+    members[n] = buft ? ggml_backend_buft_alloc_buffer(buft, size) : NULL;
+    if (!members[n]) return NULL;
+    buffer->n_members[j] = n + 1;
+    return members[n];
+}
+
+static char *aligned_base(ggml_backend_buffer_t buffer) {
+    const uintptr_t alignment = ggml_backend_buffer_get_alignment(buffer);
+    const uintptr_t base = (uintptr_t)ggml_backend_buffer_get_base(buffer);
+    return (char *)((base + alignment - 1) & ~(alignment - 1));
+}
+
+static struct meta_buffer *meta_buffer_new(ggml_backend_buffer_type_t buft, bool is_static) {
+    struct meta_buffer *buffer = ggml_mem_calloc(1, sizeof(*buffer));
+    if (!buffer) {
+        ggml_fail(GGML_HOST_OUT_OF_MEMORY, "meta device: no memory for a buffer object");
+        return NULL;
+    }
+    buffer->device = meta_buft_device(buft);
+    buffer->is_static = is_static;
+    buffer->epoch = 1;
+    return buffer;
+}
+
+int32_t meta_buffer_alloc(ggml_backend_buffer_type_t buft, size_t size,
+                          ggml_backend_buffer_t *out_buffer) {
+    struct meta_buffer *buffer = meta_buffer_new(buft, false);
+    if (!buffer) return ggml_last_status();
+    for (size_t j = 0; j < buffer->device->n; ++j) {
+        ggml_backend_buffer_type_t member_type =
+            ggml_backend_dev_buffer_type(buffer->device->devices[j]);
+        const size_t alignment = ggml_backend_buft_get_alignment(member_type);
+        if (size > SIZE_MAX - alignment) goto fail;
+        ggml_backend_buffer_t member = add_member(buffer, j, size + alignment);
+        if (!member) goto fail;
+        buffer->bases[j] = aligned_base(member);
+    }
+    *out_buffer = ggml_sdk_buffer_new(buft, &buffer_table, buffer, size);
+    if (*out_buffer) return GGML_HOST_OK;
+fail:
+    meta_buffer_free(buffer);
+    return ggml_last_status();
+}
+
+// --- static memory -------------------------------------------------------------------------------
+
+static bool needs_memory(const struct ggml_tensor *tensor) {
+    return !tensor->data && !tensor->buffer && !tensor->view_src;
+}
+
+static void forget(struct ggml_context *ctx, ggml_backend_buffer_t buffer) {
+    for (struct ggml_tensor *t = ggml_get_first_tensor(ctx); t; t = ggml_get_next_tensor(ctx, t)) {
+        if (t->buffer != buffer) continue;
+        t->buffer = NULL;
+        t->data = NULL;
+    }
+}
+
+// Gives the tensors their addresses that mean nothing; answers the bytes, 0 if there are none.
+static size_t enter(struct ggml_context *ctx, ggml_backend_buffer_t buffer) {
+    const size_t alignment = ggml_backend_buffer_get_alignment(buffer);
+    size_t size = 0;
+    for (struct ggml_tensor *t = ggml_get_first_tensor(ctx); t; t = ggml_get_next_tensor(ctx, t)) {
+        if (!needs_memory(t)) continue;
+        t->buffer = buffer;
+        t->data = META_BASE + size;
+        size += GGML_PAD(MAX(ggml_nbytes(t), 1), alignment);
+    }
+    for (struct ggml_tensor *t = ggml_get_first_tensor(ctx); t; t = ggml_get_next_tensor(ctx, t)) {
+        if (!t->view_src || t->buffer || t->view_src->buffer != buffer) continue;
+        t->buffer = buffer;
+        t->data = (char *)t->view_src->data + t->view_offs;
+    }
+    return size;
+}
+
+static bool is_owner(const struct ggml_tensor *tensor, ggml_backend_buffer_t buffer) {
+    return tensor->buffer == buffer && !tensor->view_src;
+}
+
+// The tensor after the last of those that fit one buffer on device j.
+static struct ggml_tensor *range_end(struct ggml_context *ctx, ggml_backend_buffer_t buffer,
+                                     size_t j, struct ggml_tensor *first, size_t *out_size) {
+    struct meta_buffer *meta = buffer->context;
+    ggml_backend_buffer_type_t buft = ggml_backend_dev_buffer_type(meta->device->devices[j]);
+    const size_t alignment = ggml_backend_buft_get_alignment(buft);
+    const size_t limit = ggml_backend_buft_get_max_size(buft);
+    size_t size = alignment;
+    struct ggml_tensor *t = first;
+    for (; t; t = ggml_get_next_tensor(ctx, t)) {
+        if (!is_owner(t, buffer)) continue;
+        const struct meta_record *record = meta_record_get(t);
+        const size_t bytes = ggml_backend_buft_get_alloc_size(buft, &record->slices[j]);
+        const size_t padded = GGML_PAD(MAX(bytes, 1), alignment);
+        if (size > alignment && (size > limit || padded > limit - size)) break;
+        size += padded;
+    }
+    *out_size = size;
+    return t;
+}
+
+static bool place_range(struct ggml_context *ctx, ggml_backend_buffer_t buffer, size_t j,
+                        struct ggml_tensor *first, const struct ggml_tensor *end, size_t size) {
+    ggml_backend_buffer_t member = add_member(buffer->context, j, size);
+    if (!member) return false;
+    const size_t alignment = ggml_backend_buffer_get_alignment(member);
+    char *address = aligned_base(member);
+    for (struct ggml_tensor *t = first; t != end; t = ggml_get_next_tensor(ctx, t)) {
+        if (!is_owner(t, buffer)) continue;
+        struct ggml_tensor *slice = &meta_record_get(t)->slices[j];
+        if (ggml_backend_tensor_alloc(member, slice, address) != GGML_STATUS_SUCCESS) return false;
+        address += GGML_PAD(MAX(ggml_backend_buffer_get_alloc_size(member, slice), 1), alignment);
+    }
+    return true;
+}
+
+static bool place_all(struct ggml_context *ctx, ggml_backend_buffer_t buffer, size_t j) {
+    struct ggml_tensor *first = ggml_get_first_tensor(ctx);
+    while (first) {
+        size_t size;
+        struct ggml_tensor *end = range_end(ctx, buffer, j, first, &size);
+        if (!place_range(ctx, buffer, j, first, end, size)) return false;
+        first = end;
+    }
+    return true;
+}
+
+static bool resolve_all(struct ggml_context *ctx, ggml_backend_buffer_t buffer) {
+    for (struct ggml_tensor *t = ggml_get_first_tensor(ctx); t; t = ggml_get_next_tensor(ctx, t)) {
+        if (!is_owner(t, buffer)) continue;
+        struct meta_record *record = meta_resolve(t);
+        if (!record) return false;
+        record->is_static = true;
+    }
+    return true;
+}
+
+ggml_backend_buffer_t meta_buffer_alloc_ctx(struct ggml_context *ctx,
+                                            ggml_backend_buffer_type_t buft) {
+    struct meta_buffer *meta = meta_buffer_new(buft, true);
+    ggml_backend_buffer_t buffer = meta ? ggml_sdk_buffer_new(buft, &buffer_table, meta, 0) : NULL;
+    if (!buffer) {
+        meta_buffer_free(meta);
+        return NULL;
+    }
+    buffer->size = enter(ctx, buffer);
+    bool placed = buffer->size > 0 && resolve_all(ctx, buffer);
+    for (size_t j = 0; j < meta->device->n && placed; ++j)
+        placed = place_all(ctx, buffer, j);
+    if (placed) {
+        // Views that were resolved on the way have no memory yet.
+        ++meta->epoch;
+        return buffer;
+    }
+    forget(ctx, buffer);
+    ggml_backend_buffer_free(buffer);
+    return NULL;
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT
+// All-reduce: by the plugins' communicator, or with copies and additions. The generic way is a
+// butterfly over the largest power of two of the devices that take part; the others add theirs to a
+// partner's before and receive the result afterwards.
+#include "base/mem.h"
+#include "meta/meta.h"
+
+struct group {
+    struct meta_stream *stream;
+    struct meta_reduction *reduction;
+    size_t members[META_MAX_DEVICES]; // devices whose part counts
+    size_t n;
+};
+
+// Later work of `after` waits for what is queued on `before`.
+static void order(struct meta_stream *stream, size_t after, size_t before) {
+    const ggml_backend_dev_t *devices = stream->device->devices;
+    if (stream->events[before] && devices[after]->reg == devices[before]->reg) {
+        ggml_backend_event_record(stream->events[before], stream->streams[before]);
+        ggml_backend_event_wait(stream->streams[after], stream->events[before]);
+    } else {
+        ggml_backend_synchronize(stream->streams[before]);
+    }
+}
+
+static enum ggml_status add_received(struct group *group, size_t j) {
+    struct ggml_tensor *sum = &group->reduction->sums[j];
+    static const int32_t not_known = 0;
+    const struct ggml_graph graph = {
+        .size = sizeof(graph), .n_nodes = 1, .nodes = &sum, .use_counts = &not_known};
+    return stream_graph_compute("meta device", group->stream->streams[j], &graph);
+}
+
+// Copies between pairs of members, in both directions at once where both are listed. A copy waits
+// for the receiver to be ready, and the sender's later work waits for the copy.
+static void exchange(struct group *group, const size_t (*pairs)[2], size_t n_pairs, bool adds) {
+    for (size_t i = 0; i < n_pairs; ++i)
+        order(group->stream, pairs[i][0], pairs[i][1]);
+    for (size_t i = 0; i < n_pairs; ++i) {
+        const size_t from = pairs[i][0], to = pairs[i][1];
+        ggml_backend_tensor_copy_async(
+            group->stream->streams[from], group->stream->streams[to], group->reduction->parts[from],
+            adds ? &group->reduction->received[to] : group->reduction->parts[to]);
+    }
+    for (size_t i = 0; i < n_pairs; ++i)
+        order(group->stream, pairs[i][0], pairs[i][1]);
+}
+
+static enum ggml_status exchange_and_add(struct group *group, const size_t (*pairs)[2],
+                                         size_t n_pairs) {
+    enum ggml_status status = GGML_STATUS_SUCCESS;
+    exchange(group, pairs, n_pairs, true);
+    for (size_t i = 0; i < n_pairs && status == GGML_STATUS_SUCCESS; ++i) {
+        status = add_received(group, pairs[i][1]);
+    }
+    return status;
+}
+
+static enum ggml_status butterfly(struct group *group, size_t power) {
+    size_t pairs[META_MAX_DEVICES][2];
+    enum ggml_status status = GGML_STATUS_SUCCESS;
+    const size_t rest = group->n - power;
+    for (size_t i = 0; i < rest; ++i) {
+        pairs[i][0] = group->members[power + i];
+        pairs[i][1] = group->members[i];
+    }
+    if (rest > 0) status = exchange_and_add(group, (const size_t(*)[2])pairs, rest);
+    for (size_t offset = power / 2; offset > 0 && status == GGML_STATUS_SUCCESS; offset /= 2) {
+        for (size_t i = 0; i < power; ++i) {
+            pairs[i][0] = group->members[i];
+            pairs[i][1] = group->members[i ^ offset];
+        }
+        status = exchange_and_add(group, (const size_t(*)[2])pairs, power);
+    }
+    return status;
+}
+
+// To those outside the butterfly, from its members in turn.
+static void spread(struct group *group, size_t power) {
+    size_t pairs[META_MAX_DEVICES][2];
+    size_t n_pairs = 0;
+    for (size_t j = 0; j < group->stream->device->n; ++j) {
+        bool has_it = false;
+        for (size_t i = 0; i < power; ++i)
+            has_it = has_it || group->members[i] == j;
+        if (has_it) continue;
+        pairs[n_pairs][0] = group->members[n_pairs % power];
+        pairs[n_pairs++][1] = j;
+    }
+    exchange(group, (const size_t(*)[2])pairs, n_pairs, false);
+}
+
+static void synchronize_all(struct meta_stream *stream) {
+    for (size_t j = 0; j < stream->device->n; ++j)
+        ggml_backend_synchronize(stream->streams[j]);
+}
+
+// Adds one part to the sum: `raw` has room for it as it is stored, `part` for its numbers.
+static void add_part(const struct ggml_tensor *tensor, void *raw, float *part, float *sum) {
+    const int64_t n = ggml_nelements(tensor);
+    const bool stored = tensor->type != GGML_TYPE_F32;
+    ggml_backend_tensor_get(tensor, stored ? raw : part, 0, ggml_nbytes(tensor));
+    if (stored) ggml_get_type_traits(tensor->type)->to_float(raw, part, n);
+    for (int64_t k = 0; k < n; ++k)
+        sum[k] += part[k];
+}
+
+static void add_up(struct group *group, void *raw, float *sum, int64_t n) {
+    const enum ggml_type type = group->reduction->parts[0]->type;
+    const void *result = type == GGML_TYPE_F32 ? sum : raw;
+    synchronize_all(group->stream);
+    for (size_t i = 0; i < group->n; ++i) {
+        add_part(group->reduction->parts[group->members[i]], raw, sum + n, sum);
+    }
+    if (type != GGML_TYPE_F32) ggml_get_type_traits(type)->from_float_ref(sum, raw, n);
+    for (size_t j = 0; j < group->stream->device->n; ++j) {
+        struct ggml_tensor *part = group->reduction->parts[j];
+        ggml_backend_tensor_set(part, result, 0, ggml_nbytes(part));
+    }
+}
+
+// Devices that can't add, or nothing to add.
+static enum ggml_status reduce_on_host(struct group *group) {
+    const struct ggml_tensor *first = group->reduction->parts[0];
+    const struct ggml_type_traits *traits = ggml_get_type_traits(first->type);
+    const size_t n = (size_t)ggml_nelements(first);
+    const unsigned long told = ggml_fail_count();
+    if (first->type != GGML_TYPE_F32 && (!traits->to_float || !traits->from_float_ref)) {
+        ggml_fail(GGML_HOST_UNSUPPORTED, "meta device: '%s' of type %s can't be added up",
+                  first->name, traits->type_name);
+        return GGML_STATUS_FAILED;
+    }
+    float *sum = ggml_mem_calloc(n, 2 * sizeof(*sum));
+    void *raw = ggml_mem_alloc(ggml_nbytes(first));
+    const bool allocated = sum && raw;
+    if (allocated) {
+        add_up(group, raw, sum, (int64_t)n);
+    } else {
+        ggml_fail(GGML_HOST_OUT_OF_MEMORY, "meta device: no memory to add up %zu elements", n);
+    }
+    ggml_mem_free(sum);
+    ggml_mem_free(raw);
+    if (!allocated) return GGML_STATUS_ALLOC_FAILED;
+    return ggml_fail_count() == told ? GGML_STATUS_SUCCESS : GGML_STATUS_FAILED;
+}
+
+static bool can_add(const struct group *group) {
+    for (size_t i = 0; i < group->n; ++i) {
+        const size_t j = group->members[i];
+        if (!ggml_backend_dev_supports_op(group->stream->device->devices[j],
+                                          &group->reduction->sums[j])) {
+            return false;
+        }
+    }
+    return group->n > 0;
+}
+
+enum ggml_status meta_reduce(struct meta_stream *stream, struct meta_reduction *reduction) {
+    struct group group = {.stream = stream, .reduction = reduction};
+    const size_t n = stream->device->n;
+    if (stream->comm && stream->comm_allreduce(stream->comm, reduction->parts)) {
+        return GGML_STATUS_SUCCESS;
+    }
+    for (size_t j = 0; j < n; ++j) {
+        if (reduction->parts[j]->flags & GGML_TENSOR_FLAG_COMPUTE) group.members[group.n++] = j;
+    }
+    if (!can_add(&group)) return reduce_on_host(&group);
+    size_t power = 1;
+    while (2 * power <= group.n)
+        power *= 2;
+    const unsigned long told = ggml_fail_count();
+    const enum ggml_status status = butterfly(&group, power);
+    if (status != GGML_STATUS_SUCCESS) return status;
+    spread(&group, power);
+    return ggml_fail_count() == told ? GGML_STATUS_SUCCESS : GGML_STATUS_FAILED;
+}

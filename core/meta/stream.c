@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+#include <stdio.h>
+
+#include "base/mem.h"
+#include "device/stream.h"
+#include "meta/meta.h"
+
+static const char *stream_name(ggml_backend_t backend) {
+    return ((struct meta_stream *)backend->context)->name;
+}
+
+// The first failure; all are waited for.
+static int32_t meta_synchronize(ggml_backend_t backend) {
+    struct meta_stream *stream = backend->context;
+    enum ggml_host_status first = GGML_HOST_OK;
+    for (size_t j = 0; j < stream->device->n; ++j) {
+        const enum ggml_host_status status = stream_synchronize(stream->streams[j]);
+        if (first == GGML_HOST_OK) first = status;
+    }
+    return first;
+}
+
+static void stream_end(struct meta_stream *stream) {
+    if (!stream) return;
+    if (stream->comm) stream->comm_free(stream->comm);
+    meta_plan_free(stream->plan);
+    for (size_t j = 0; j < stream->device->n; ++j) {
+        ggml_backend_event_free(stream->events[j]);
+        ggml_backend_free(stream->streams[j]);
+    }
+    ggml_mem_free(stream->name);
+    ggml_mem_free(stream);
+}
+
+static void stream_free(ggml_backend_t backend) {
+    meta_synchronize(backend);
+    stream_end(backend->context);
+}
+
+static int32_t stream_set_async(ggml_backend_t backend, struct ggml_tensor *tensor,
+                                const void *data, size_t offset, size_t size) {
+    struct meta_stream *stream = backend->context;
+    return meta_set(stream->streams, tensor, data, offset, size) ? GGML_HOST_OK
+                                                                 : ggml_last_status();
+}
+
+static int32_t stream_get_async(ggml_backend_t backend, const struct ggml_tensor *tensor,
+                                void *data, size_t offset, size_t size) {
+    struct meta_stream *stream = backend->context;
+    return meta_get(stream->streams, tensor, data, offset, size) ? GGML_HOST_OK
+                                                                 : ggml_last_status();
+}
+
+static int32_t meta_graph_compute(ggml_backend_t backend, const struct ggml_graph *graph) {
+    struct meta_stream *stream = backend->context;
+    if (!meta_plan_is_for(stream->plan, graph)) {
+        // What is queued still uses the slices.
+        meta_synchronize(backend);
+        meta_plan_free(stream->plan);
+        stream->plan = NULL;
+        const enum ggml_status status = meta_plan_new(stream, graph, &stream->plan);
+        if (status != GGML_STATUS_SUCCESS) return ggml_entry_status(status);
+    }
+    const enum ggml_status status = meta_plan_run(stream, stream->plan);
+    if (status != GGML_STATUS_SUCCESS) meta_synchronize(backend);
+    return ggml_entry_status(status);
+}
+
+static const struct ggml_stream_table stream_table = {
+    .size = sizeof(struct ggml_stream_table),
+    .guid = {0xf1, 0x0e, 0x34, 0xcf, 0x9c, 0x6f, 0x43, 0xcb, 0x96, 0x92, 0xbe, 0x8e, 0xbb, 0x71,
+             0x3f, 0xda},
+    .get_name = stream_name,
+    .free = stream_free,
+    .set_tensor_async = stream_set_async,
+    .get_tensor_async = stream_get_async,
+    .synchronize = meta_synchronize,
+    .graph_compute = meta_graph_compute,
+};
+
+static void *find_function(const struct meta_stream *stream, const char *name) {
+    ggml_backend_reg_t reg = stream->device->devices[0]->reg;
+    return reg ? ggml_backend_reg_get_proc_address(reg, name) : NULL;
+}
+
+// One plugin's devices may know a better way to add up.
+static void find_communicator(struct meta_stream *stream) {
+    const struct meta_device *device = stream->device;
+    ggml_backend_comm_init_t comm_init = NULL;
+    for (size_t j = 1; j < device->n; ++j) {
+        if (device->devices[j]->reg != device->devices[0]->reg) return;
+    }
+    void *init = find_function(stream, "ggml_backend_comm_init");
+    void *end = find_function(stream, "ggml_backend_comm_free");
+    void *reduce = find_function(stream, "ggml_backend_comm_allreduce_tensor");
+    if (device->n < 2 || !init || !end || !reduce) return;
+    memcpy(&comm_init, &init, sizeof(init));
+    memcpy(&stream->comm_free, &end, sizeof(end));
+    memcpy(&stream->comm_allreduce, &reduce, sizeof(reduce));
+    stream->comm = comm_init(stream->streams, device->n);
+}
+
+static bool has_events(ggml_backend_dev_t device) {
+    struct ggml_backend_dev_props props;
+    ggml_backend_dev_get_props(device, &props);
+    return props.caps.events;
+}
+
+static char *make_name(const struct meta_device *device, ggml_backend_t *streams) {
+    size_t size = sizeof("Meta()");
+    for (size_t j = 0; j < device->n; ++j)
+        size += strlen(ggml_backend_name(streams[j])) + 1;
+    char *name = ggml_mem_alloc(size);
+    if (!name) return NULL;
+    size_t used = (size_t)snprintf(name, size, "Meta(");
+    for (size_t j = 0; j < device->n; ++j) {
+        used += (size_t)snprintf(name + used, size - used, "%s%s", j > 0 ? "," : "",
+                                 ggml_backend_name(streams[j]));
+    }
+    snprintf(name + used, size - used, ")");
+    return name;
+}
+
+ggml_backend_t meta_stream_new(struct meta_device *device, const char *params) {
+    struct meta_stream *stream = ggml_mem_calloc(1, sizeof(*stream));
+    if (!stream) return NULL;
+    stream->device = device;
+    for (size_t j = 0; j < device->n; ++j) {
+        stream->streams[j] = ggml_backend_dev_init(device->devices[j], params);
+        if (!stream->streams[j]) goto fail;
+        if (has_events(device->devices[j])) {
+            stream->events[j] = ggml_backend_event_new(device->devices[j]);
+        }
+    }
+    stream->name = make_name(device, stream->streams);
+    if (!stream->name) goto fail;
+    find_communicator(stream);
+    stream->base =
+        (struct ggml_backend){.table = &stream_table, .device = &device->base, .context = stream};
+    return &stream->base;
+fail:
+    stream_end(stream);
+    return NULL;
+}

@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: MIT
+#include "plugin/load/candidate.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/env.h"
+#include "base/status.h"
+#include "machine/cpu_features.h"
+#include "plugin/discover/search_path.h"
+#include "plugin/image/image_load.h"
+#include "plugin/load/missing.h"
+#include "plugin/load/negotiate.h"
+#include "plugin/offer/host_table.h"
+#include "plugin/registry/process_state.h"
+#include "plugin/registry/registry.h"
+
+enum { LINKER_MESSAGE_SIZE = 768 };
+
+enum ggml_host_status candidate_init(struct candidate *candidate, const char *path,
+                                     const struct builtin_plugin *builtin) {
+    memset(candidate, 0, sizeof(*candidate));
+    candidate->builtin = builtin;
+    candidate->file.handle = candidate->file.original = -1;
+    candidate->record = record_new(path);
+    return candidate->record ? GGML_HOST_OK : GGML_HOST_OUT_OF_MEMORY;
+}
+
+void candidate_finish(struct candidate *candidate) {
+    if (candidate->record) records_put(candidate->record);
+    candidate->record = NULL;
+    plugin_file_close(&candidate->file);
+}
+
+static enum ggml_host_status refuse(struct candidate *candidate, enum ggml_plugin_stage stage,
+                                    enum ggml_host_status status) {
+    candidate->state = CANDIDATE_DONE;
+    plugin_file_close(&candidate->file);
+    return record_refuse(candidate->record, stage, status);
+}
+
+enum ggml_host_status candidate_refuse(struct candidate *candidate, enum ggml_plugin_stage stage,
+                                       enum ggml_host_status status, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    ggml_fail_v(status, format, args);
+    va_end(args);
+    return refuse(candidate, stage, status);
+}
+
+// --- examine -------------------------------------------------------------------------------------
+
+// Backends that were written for ggml have no name of their own in the note; their file name tells.
+static void choose_name(struct candidate *candidate) {
+    const char *path = candidate->record->path;
+    char from_file[GGML_PLUGIN_STRING_SIZE];
+    memcpy(candidate->name, candidate->note.name, sizeof(candidate->name));
+    if (candidate->builtin || strcmp(candidate->note.name, "unnamed") != 0) return;
+    if (plugin_file_name_parse(search_path_file_name(path), from_file, NULL, sizeof(from_file))) {
+        memcpy(candidate->name, from_file, sizeof(candidate->name));
+        memcpy(candidate->record->name, from_file, sizeof(from_file));
+    }
+}
+
+// The stage is that of a failure.
+static enum ggml_host_status read_file(struct candidate *candidate,
+                                       const struct load_policy *policy,
+                                       enum ggml_plugin_stage *out_stage) {
+    const char *path = candidate->record->path;
+    *out_stage = GGML_PLUGIN_STAGE_FOUND;
+    enum ggml_host_status status = plugin_file_open(path, &candidate->file);
+    if (status != GGML_HOST_OK) return status;
+    *out_stage = GGML_PLUGIN_STAGE_FILE;
+    status = policy_check_file(policy, path, &candidate->file);
+    if (status != GGML_HOST_OK) return status;
+    if (policy->has_set_sums || policy->has_env_sums)
+        status = plugin_file_seal(&candidate->file, path);
+    if (status != GGML_HOST_OK) return status;
+    status = plugin_note_read_file(&candidate->file, path, &candidate->note);
+    if (status != GGML_HOST_OK) return status;
+    *out_stage = GGML_PLUGIN_STAGE_NOTE;
+    return policy_check_sum(policy, path, &candidate->file);
+}
+
+enum ggml_host_status candidate_examine(struct candidate *candidate,
+                                        const struct load_policy *policy) {
+    struct record *record = candidate->record;
+    enum ggml_plugin_stage stage = GGML_PLUGIN_STAGE_NOTE;
+    enum ggml_host_status status = GGML_HOST_OK;
+    if (candidate->builtin) {
+        candidate->note = *candidate->builtin->note;
+    } else {
+        status = read_file(candidate, policy, &stage);
+    }
+    if (stage < GGML_PLUGIN_STAGE_NOTE) {
+        record->machine = (enum ggml_machine)candidate->note.machine;
+    } else {
+        record_set_note(record, &candidate->note);
+        choose_name(candidate);
+    }
+    if (status != GGML_HOST_OK) return refuse(candidate, stage, status);
+    status = plugin_negotiate(&candidate->note, cpu_features_detect());
+    if (status != GGML_HOST_OK) return refuse(candidate, GGML_PLUGIN_STAGE_NEGOTIATE, status);
+    record->stage = GGML_PLUGIN_STAGE_NEGOTIATE;
+    candidate->state = CANDIDATE_FIT;
+    return GGML_HOST_OK;
+}
+
+// --- choice --------------------------------------------------------------------------------------
+
+bool candidate_is_same_file(const struct candidate *a, const struct candidate *b) {
+    return !a->builtin && !b->builtin && a->state == CANDIDATE_FIT &&
+           a->file.id.device == b->file.id.device && a->file.id.inode == b->file.id.inode;
+}
+
+static unsigned count_bits(uint64_t bits) {
+    unsigned count = 0;
+    for (; bits; bits &= bits - 1)
+        ++count;
+    return count;
+}
+
+bool candidate_is_better(const struct candidate *a, const struct candidate *b) {
+    if (!a->builtin != !b->builtin) return !a->builtin;
+    if (a->note.priority != b->note.priority) return a->note.priority > b->note.priority;
+    return count_bits(a->note.cpu_features[0]) > count_bits(b->note.cpu_features[0]);
+}
+
+enum ggml_host_status candidates_read_filter(const struct candidate *items, size_t count,
+                                             struct arena *arena,
+                                             struct device_filter *out_filter) {
+    const enum ggml_host_status status = registry_read_filter(count, arena, out_filter);
+    for (size_t i = 0; status == GGML_HOST_OK && i < count; ++i) {
+        if (items[i].state == CANDIDATE_FIT) filter_add_plugin_name(out_filter, items[i].name);
+    }
+    return status;
+}
+
+void candidate_apply_filter(struct candidate *candidate, const struct device_filter *filter) {
+    if (filter_allows_plugin(filter, candidate->name)) return;
+    candidate_refuse(candidate, GGML_PLUGIN_STAGE_NEGOTIATE, GGML_HOST_FILTERED,
+                     "GGML_DEVICES does not ask for plugin '%s'", candidate->name);
+}
+
+// --- load ----------------------------------------------------------------------------------------
+
+static void reach(struct candidate *candidate, enum ggml_plugin_stage stage) {
+    candidate->record->stage = stage;
+    if (candidate->on_stage) candidate->on_stage(candidate->stage_context, stage);
+}
+
+void missing_library(const char *message, const char *path, char *out_name, size_t size) {
+    static const char glibc[] = ": cannot open shared object file";
+    static const char musl[] = "Error loading shared library ";
+    static const char macos[] = "Library not loaded: ";
+    const char *start = NULL;
+    const char *end = NULL;
+    out_name[0] = '\0';
+    if ((end = strstr(message, glibc)) != NULL) {
+        start = message;
+    } else if ((start = strstr(message, musl)) != NULL) {
+        start += sizeof(musl) - 1;
+        end = strstr(start, ": ");
+    } else if ((start = strstr(message, macos)) != NULL) {
+        start += sizeof(macos) - 1;
+        end = start + strcspn(start, "\r\n");
+    }
+    if (!start || !end || end == start) return;
+    const size_t length = (size_t)(end - start);
+    if (strlen(path) == length && memcmp(start, path, length) == 0) return;
+    snprintf(out_name, size, "%.*s", (int)(length < size ? length : size), start);
+}
+
+static enum ggml_host_status explain_linker(struct candidate *candidate, const char *message) {
+    struct record *record = candidate->record;
+    missing_library(message, record->path, record->missing, sizeof(record->missing));
+    if (record->missing[0] == '\0') {
+        missing_import(&candidate->file, record->path, record->missing, sizeof(record->missing));
+    }
+    if (record->missing[0] != '\0') {
+        return ggml_fail(GGML_HOST_MISSING_DEPENDENCY,
+                         "plugin '%s' needs %s, which is not installed or "
+                         "not in the linker's path: install it (%s)",
+                         candidate->name, record->missing, message);
+    }
+    return ggml_fail(GGML_HOST_LINK_FAILED, "the dynamic linker refuses plugin '%s': %s",
+                     candidate->name, message);
+}
+
+// The open file may have been written to since its note was read.
+static enum ggml_host_status compare_again(const struct candidate *candidate, bool by_path) {
+    struct ggml_plugin_note note;
+    const char *path = candidate->record->path;
+    enum ggml_host_status status = plugin_note_read_file(&candidate->file, path, &note);
+    if (status != GGML_HOST_OK) return status;
+    if (memcmp(&note, &candidate->note, sizeof(note)) != 0) {
+        return ggml_fail(GGML_HOST_DAMAGED_FILE,
+                         "'%s' changed while it was being loaded: try again",
+                         search_path_label(path));
+    }
+    return plugin_file_unchanged(&candidate->file, path, by_path);
+}
+
+// By path only where the linker has to know it.
+static enum ggml_host_status open_library(struct candidate *candidate, struct host_plugin *plugin,
+                                          bool by_path) {
+    char message[LINKER_MESSAGE_SIZE] = "";
+    const char *path = candidate->record->path;
+    const struct plugin_file *file = &candidate->file;
+    if (by_path && !dl_takes_path(path)) {
+        return ggml_fail(
+            GGML_HOST_LINK_FAILED,
+            "'%s' has a '$', which the dynamic linker would replace by something else: "
+            "rename it",
+            search_path_label(path));
+    }
+    plugin->library = by_path ? dl_open(path, message, sizeof(message))
+                              : dl_open_file(file->handle, path, message, sizeof(message));
+    if (!plugin->library) return explain_linker(candidate, message);
+    reach(candidate, GGML_PLUGIN_STAGE_MAP);
+    const bool is_copy = !by_path || file->original < 0;
+    return dl_check_mapping(plugin->library, is_copy ? file->handle : file->original, path);
+}
+
+// Maps the very file that was examined. Only where its path has to be given to the linker could
+// another have been put in its place, which is looked at before and after.
+static enum ggml_host_status map(struct candidate *candidate, struct host_plugin *plugin) {
+    const char *path = candidate->record->path;
+    const struct image_source source = plugin_file_source(&candidate->file, path);
+    struct image_needs needs;
+    enum ggml_host_status status = plugin_image_check(&source, &needs);
+    if (status != GGML_HOST_OK) return status;
+    const bool by_path = needs.path || !dl_can_open_file(candidate->file.handle, path);
+    status = plugin_file_unchanged(&candidate->file, path, by_path);
+    if (status != GGML_HOST_OK) return status;
+    plugin->stays = needs.stays;
+    plugin->library = plugin_kept_library(&candidate->file.id);
+    if (plugin->library) {
+        reach(candidate, GGML_PLUGIN_STAGE_MAP);
+    } else {
+        status = open_library(candidate, plugin, by_path);
+    }
+    return status == GGML_HOST_OK ? compare_again(candidate, by_path) : status;
+}
+
+static enum ggml_host_status find_entry(const struct candidate *candidate,
+                                        const struct host_plugin *plugin,
+                                        ggml_plugin_init_t *out_entry) {
+    if (candidate->builtin) {
+        *out_entry = candidate->builtin->init;
+        return GGML_HOST_OK;
+    }
+    void *symbol = dl_symbol(plugin->library, GGML_PLUGIN_ENTRY_SYMBOL);
+    memcpy(out_entry, &symbol, sizeof(symbol));
+    if (symbol) return GGML_HOST_OK;
+    return ggml_fail(GGML_HOST_NO_ENTRY,
+                     "plugin '%s' does not export " GGML_PLUGIN_ENTRY_SYMBOL ": "
+                     "report it to the plugin's author",
+                     candidate->name);
+}
+
+// The plugin's own word on why counts most; a few statuses say more than "failed".
+static enum ggml_host_status explain_init(const struct candidate *candidate, int32_t answer) {
+    char text[512];
+    const enum ggml_host_status said = ggml_last_status();
+    enum ggml_host_status status = GGML_HOST_INIT_FAILED;
+    if (said == GGML_HOST_NO_DEVICE || said == GGML_HOST_OUT_OF_MEMORY) status = said;
+    if (answer == GGML_HOST_NO_DEVICE || answer == GGML_HOST_OUT_OF_MEMORY) {
+        status = (enum ggml_host_status)answer;
+    }
+    snprintf(text, sizeof(text), "%s",
+             said != GGML_HOST_OK ? ggml_last_error()
+                                  : ggml_host_status_text((enum ggml_host_status)answer));
+    return ggml_fail(status, "plugin '%s' could not start: %s", candidate->name, text);
+}
+
+static enum ggml_host_status enter(struct candidate *candidate, struct host_plugin *plugin) {
+    const struct ggml_plugin_table *table = NULL;
+    ggml_plugin_init_t entry = NULL;
+    enum ggml_host_status status = find_entry(candidate, plugin, &entry);
+    if (status != GGML_HOST_OK) return status;
+    plugin->flags = candidate->note.flags;
+    plugin->contract_minor = candidate->note.contract_minor;
+    plugin->stays |= (plugin->flags & GGML_PLUGIN_FLAG_NO_UNLOAD) != 0;
+    plugin->entry = entry;
+    ggml_clear_error();
+    const int32_t answer = entry(&plugin->host, &table);
+    reach(candidate, GGML_PLUGIN_STAGE_INIT);
+    if (answer != GGML_HOST_OK) return explain_init(candidate, answer);
+    reach(candidate, GGML_PLUGIN_STAGE_VERIFY);
+    status = plugin_adopt_table(plugin, table);
+    if (status != GGML_HOST_OK) return status;
+    const struct host_plugin *owner = registry_find_reg(plugin->reg);
+    if (owner) {
+        if (owner->table == table) plugin->table = NULL; // not to be shut down by this one
+        return ggml_fail(GGML_HOST_BAD_PLUGIN,
+                         "plugin '%s' answers the backend of '%s', which is running: report it to "
+                         "the plugin's author",
+                         candidate->name, owner->reg_name);
+    }
+    if (!table->score || table->score(table) != 0) return GGML_HOST_OK;
+    return ggml_fail(GGML_HOST_UNSUPPORTED,
+                     "plugin '%s' says that it can't be used on this machine", candidate->name);
+}
+
+static enum ggml_host_status check_devices(const struct candidate *candidate,
+                                           struct host_plugin *plugin,
+                                           const struct device_filter *filter) {
+    size_t n_shown = 0;
+    struct device_list *list = plugin_devices(plugin);
+    for (size_t i = 0; i < list->count; ++i) {
+        struct host_device *device = &list->items[i];
+        device->hidden =
+            !filter_allows_device(filter, plugin->name, device->name, device->device_id);
+        n_shown += !device->hidden;
+    }
+    if (n_shown > 0 || list->count == 0) return GGML_HOST_OK;
+    return ggml_fail(GGML_HOST_FILTERED, "GGML_DEVICES excludes every device of plugin '%s'",
+                     candidate->name);
+}
+
+// Procedures may make devices, as for those of other machines.
+static bool may_have_later(const struct host_plugin *plugin) {
+    const bool says_so = (plugin->flags & GGML_PLUGIN_FLAG_DYNAMIC_DEVICES) != 0;
+    return says_so || plugin->reg->table->get_proc_address;
+}
+
+enum ggml_host_status candidate_start(struct candidate *candidate,
+                                      struct host_plugin **out_plugin) {
+    struct record *record = candidate->record;
+    enum ggml_host_status status = GGML_HOST_OUT_OF_MEMORY;
+    *out_plugin = NULL;
+    candidate->state = CANDIDATE_DONE;
+    reach(candidate, GGML_PLUGIN_STAGE_SELECT);
+    struct host_plugin *plugin = plugin_new(record->path, candidate->name);
+    if (!plugin) goto fail;
+    host_table_init(&plugin->host);
+    plugin->id = candidate->file.id;
+    struct process_state state;
+    process_state_save(&state);
+    status = candidate->builtin ? GGML_HOST_OK : map(candidate, plugin);
+    plugin_file_close(&candidate->file);
+    if (status == GGML_HOST_OK) status = enter(candidate, plugin);
+    process_state_restore(&state, candidate->name, "while it was started");
+    if (status == GGML_HOST_OK && plugin_devices(plugin)->count == 0 && !may_have_later(plugin)) {
+        status = ggml_fail(GGML_HOST_NO_DEVICE, "plugin '%s' found no device", candidate->name);
+    }
+    if (status != GGML_HOST_OK) goto fail;
+    *out_plugin = plugin;
+    return GGML_HOST_OK;
+fail:
+    plugin_file_close(&candidate->file);
+    record_refuse(record, record->stage, status);
+    plugin_free(plugin);
+    return status;
+}
+
+enum ggml_host_status candidate_load(struct candidate *candidate,
+                                     const struct device_filter *filter) {
+    struct record *record = candidate->record;
+    struct host_plugin *plugin;
+    enum ggml_host_status status = candidate_start(candidate, &plugin);
+    if (status != GGML_HOST_OK) return status;
+    status = check_devices(candidate, plugin, filter);
+    if (status == GGML_HOST_OK) status = registry_add(plugin);
+    if (status != GGML_HOST_OK) goto fail;
+    reach(candidate, GGML_PLUGIN_STAGE_READY);
+    record->reg = plugin->reg;
+    return GGML_HOST_OK;
+fail:
+    record_refuse(record, record->stage, status);
+    plugin_free(plugin);
+    return status;
+}

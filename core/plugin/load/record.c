@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: MIT
+#include "plugin/load/record.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/fork_lock.h"
+#include "base/mem.h"
+#include "base/status.h"
+#include "plugin/discover/search_path.h"
+
+struct directory {
+    struct directory *next;
+    const char *origin; // constant
+    enum ggml_host_status status;
+    char path[];
+};
+
+// Held only while the lists are read or changed, never while a plugin's code runs.
+static pthread_mutex_t records_lock = PTHREAD_MUTEX_INITIALIZER;
+FORK_LOCK(records_lock);
+static struct record *records;
+static struct directory *directories;
+
+struct record *record_new(const char *path) {
+    const size_t length = strlen(path);
+    struct record *record = ggml_mem_calloc(1, sizeof(*record) + length + 1);
+    if (!record) {
+        ggml_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for the record of '%s'", path);
+        return NULL;
+    }
+    memcpy(record->path, path, length + 1);
+    record->contract_major = -1;
+    record->contract_minor = -1;
+    return record;
+}
+
+static void copy_string(char *out_text, const char *text) {
+    snprintf(out_text, GGML_PLUGIN_STRING_SIZE + 1, "%.*s", GGML_PLUGIN_STRING_SIZE, text);
+}
+
+void record_set_note(struct record *record, const struct ggml_plugin_note *note) {
+    copy_string(record->name, note->name);
+    copy_string(record->variant, note->variant);
+    copy_string(record->version, note->version);
+    record->contract_major = note->contract_major;
+    record->contract_minor = note->contract_minor;
+    record->machine = (enum ggml_machine)note->machine;
+}
+
+enum ggml_host_status record_refuse(struct record *record, enum ggml_plugin_stage stage,
+                                    enum ggml_host_status status) {
+    record->stage = stage;
+    record->status = status;
+    snprintf(record->message, sizeof(record->message), "%s", ggml_last_error());
+    return status;
+}
+
+static bool same_candidate(const struct record *a, const struct record *b) {
+    if (strcmp(a->path, b->path) != 0) return false;
+    return strcmp(a->path, BUILTIN_PATH) != 0 || strcmp(a->name, b->name) == 0;
+}
+
+void records_put(struct record *record) {
+    struct record *old = NULL;
+    pthread_mutex_lock(&records_lock);
+    struct record **link = &records;
+    while (*link && !same_candidate(*link, record))
+        link = &(*link)->next;
+    old = *link;
+    record->next = old ? old->next : NULL;
+    *link = record;
+    pthread_mutex_unlock(&records_lock);
+    ggml_mem_free(old);
+}
+
+bool records_loaded(const char *path) {
+    pthread_mutex_lock(&records_lock);
+    const struct record *record = records;
+    while (record && !(record->reg && strcmp(record->path, path) == 0))
+        record = record->next;
+    pthread_mutex_unlock(&records_lock);
+    return record != NULL;
+}
+
+void records_forget(ggml_backend_reg_t reg) {
+    struct record *found = NULL;
+    pthread_mutex_lock(&records_lock);
+    struct record **link = &records;
+    while (*link && (*link)->reg != reg)
+        link = &(*link)->next;
+    found = *link;
+    if (found) *link = found->next;
+    pthread_mutex_unlock(&records_lock);
+    ggml_mem_free(found);
+}
+
+// The file's name if its path is that of a plugin directly in `dir`, else NULL.
+static const char *plugin_name_in(const char *path, const char *dir) {
+    const size_t length = strlen(dir);
+    if (strncmp(path, dir, length) != 0) return NULL;
+    const char *name = path + length;
+    if (length > 0 && !search_path_is_separator(dir[length - 1])) {
+        if (!search_path_is_separator(*name++)) return NULL;
+    }
+    const bool nested = search_path_file_name(name) != name;
+    return !nested && plugin_file_name_parse(name, NULL, NULL, 0) ? name : NULL;
+}
+
+static int compare_path(const void *key, const void *element) {
+    return strcmp(key, *(char *const *)element);
+}
+
+static void note_gone(struct record *record, bool is_there) {
+    static const char in_use[] = "its file is gone; it stays in use until it is unloaded";
+    if (record->reg) {
+        snprintf(record->message, sizeof(record->message), "%s", is_there ? "" : in_use);
+    } else if (!is_there) {
+        record->stage = GGML_PLUGIN_STAGE_FOUND;
+        record->status = GGML_HOST_NOT_FOUND;
+        snprintf(record->message, sizeof(record->message), "its file went away");
+    }
+}
+
+void records_note_gone(const char *dir, char *const *paths, size_t count) {
+    pthread_mutex_lock(&records_lock);
+    for (struct record *record = records; record; record = record->next) {
+        if (!plugin_name_in(record->path, dir)) continue;
+        const bool is_there =
+            count > 0 && bsearch(record->path, paths, count, sizeof(*paths), compare_path);
+        note_gone(record, is_there);
+    }
+    pthread_mutex_unlock(&records_lock);
+}
+
+enum ggml_host_status records_put_directory(const char *path, const char *origin,
+                                            enum ggml_host_status status) {
+    const size_t length = strlen(path);
+    struct directory *added = ggml_mem_calloc(1, sizeof(*added) + length + 1);
+    if (!added) return ggml_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for directory '%s'", path);
+    memcpy(added->path, path, length + 1);
+    added->origin = origin;
+    added->status = status;
+
+    pthread_mutex_lock(&records_lock);
+    struct directory **link = &directories;
+    while (*link && strcmp((*link)->path, path) != 0)
+        link = &(*link)->next;
+    struct directory *old = *link;
+    added->next = old ? old->next : NULL;
+    *link = added;
+    pthread_mutex_unlock(&records_lock);
+    ggml_mem_free(old);
+    return GGML_HOST_OK;
+}
+
+// --- report --------------------------------------------------------------------------------------
+
+struct ggml_plugin_report {
+    struct arena arena; // holds everything, this struct excepted
+    size_t n_records;
+    size_t n_directories;
+    struct ggml_plugin_record *records;
+    struct ggml_plugin_directory *directories;
+};
+
+bool record_copy(struct arena *arena, const struct record *from,
+                 struct ggml_plugin_record *out_record) {
+    *out_record = (struct ggml_plugin_record){
+        .path = arena_strdup(arena, from->path),
+        .name = arena_strdup(arena, from->name),
+        .variant = arena_strdup(arena, from->variant),
+        .version = arena_strdup(arena, from->version),
+        .contract_major = from->contract_major,
+        .contract_minor = from->contract_minor,
+        .machine = from->machine,
+        .stage = from->stage,
+        .status = from->status,
+        .message = arena_strdup(arena, from->message),
+        .missing = arena_strdup(arena, from->missing),
+        .reg = from->reg,
+        .microseconds = from->microseconds,
+    };
+    return out_record->path && out_record->name && out_record->variant && out_record->version &&
+           out_record->message && out_record->missing;
+}
+
+static bool copy_records(struct ggml_plugin_report *report) {
+    size_t count = 0;
+    for (const struct record *record = records; record; record = record->next)
+        ++count;
+    report->records = arena_alloc(&report->arena, count * sizeof(*report->records) + 1);
+    if (!report->records) return false;
+    for (const struct record *record = records; record; record = record->next) {
+        if (!record_copy(&report->arena, record, &report->records[report->n_records++]))
+            return false;
+    }
+    return true;
+}
+
+static bool copy_directories(struct ggml_plugin_report *report) {
+    size_t count = 0;
+    for (const struct directory *dir = directories; dir; dir = dir->next)
+        ++count;
+    report->directories = arena_alloc(&report->arena, count * sizeof(*report->directories) + 1);
+    if (!report->directories) return false;
+    for (const struct directory *dir = directories; dir; dir = dir->next) {
+        struct ggml_plugin_directory *copy = &report->directories[report->n_directories++];
+        copy->path = arena_strdup(&report->arena, dir->path);
+        copy->origin = dir->origin;
+        copy->status = dir->status;
+        if (!copy->path) return false;
+    }
+    return true;
+}
+
+ggml_plugin_report_t ggml_plugin_report_new(void) {
+    struct ggml_plugin_report *report = ggml_mem_calloc(1, sizeof(*report));
+    bool complete = false;
+    if (report) {
+        pthread_mutex_lock(&records_lock);
+        complete = copy_records(report) && copy_directories(report);
+        pthread_mutex_unlock(&records_lock);
+    }
+    if (complete) return report;
+    ggml_plugin_report_free(report);
+    ggml_fail(GGML_HOST_OUT_OF_MEMORY, "ggml_plugin_report_new: no memory for the report");
+    return NULL;
+}
+
+void ggml_plugin_report_free(ggml_plugin_report_t report) {
+    if (!report) return;
+    arena_free(&report->arena);
+    ggml_mem_free(report);
+}
+
+size_t ggml_plugin_report_count(ggml_plugin_report_t report) {
+    return report ? report->n_records : 0;
+}
+
+const struct ggml_plugin_record *ggml_plugin_report_get(ggml_plugin_report_t report, size_t i) {
+    return report && i < report->n_records ? &report->records[i] : NULL;
+}
+
+size_t ggml_plugin_report_directory_count(ggml_plugin_report_t report) {
+    return report ? report->n_directories : 0;
+}
+
+const struct ggml_plugin_directory *ggml_plugin_report_directory_get(ggml_plugin_report_t report,
+                                                                     size_t i) {
+    return report && i < report->n_directories ? &report->directories[i] : NULL;
+}
+
+const char *ggml_plugin_stage_text(enum ggml_plugin_stage stage) {
+    switch ((int)stage) {
+    case GGML_PLUGIN_STAGE_FOUND: return "found";
+    case GGML_PLUGIN_STAGE_FILE: return "file";
+    case GGML_PLUGIN_STAGE_NOTE: return "note";
+    case GGML_PLUGIN_STAGE_NEGOTIATE: return "negotiate";
+    case GGML_PLUGIN_STAGE_SELECT: return "select";
+    case GGML_PLUGIN_STAGE_MAP: return "map";
+    case GGML_PLUGIN_STAGE_INIT: return "init";
+    case GGML_PLUGIN_STAGE_VERIFY: return "verify";
+    case GGML_PLUGIN_STAGE_READY: return "ready";
+    default: return "unknown stage";
+    }
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+#include "plugin/probe/probe_bytes.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+
+static bool reserve(struct probe_writer *writer, size_t size) {
+    enum { FIRST_CAPACITY = 256 };
+    if (writer->failed) return false;
+    if (size <= writer->capacity - writer->size) return true;
+    size_t capacity = writer->capacity ? writer->capacity : FIRST_CAPACITY;
+    while (capacity - writer->size < size && capacity <= SIZE_MAX / 2)
+        capacity *= 2;
+    unsigned char *data = NULL;
+    if (capacity - writer->size >= size) data = ggml_mem_realloc(writer->data, capacity);
+    writer->failed = !data;
+    if (!data) return false;
+    writer->data = data;
+    writer->capacity = capacity;
+    return true;
+}
+
+void probe_put_bytes(struct probe_writer *writer, const void *bytes, size_t size) {
+    if (size == 0 || !reserve(writer, size)) return;
+    memcpy(writer->data + writer->size, bytes, size);
+    writer->size += size;
+}
+
+static void put_number(struct probe_writer *writer, uint64_t value, size_t size) {
+    unsigned char bytes[sizeof(value)];
+    for (size_t i = 0; i < size; ++i)
+        bytes[i] = (unsigned char)(value >> 8 * i);
+    probe_put_bytes(writer, bytes, size);
+}
+
+void probe_put_u32(struct probe_writer *writer, uint32_t value) {
+    put_number(writer, value, sizeof(value));
+}
+
+void probe_put_u64(struct probe_writer *writer, uint64_t value) {
+    put_number(writer, value, sizeof(value));
+}
+
+void probe_put_text(struct probe_writer *writer, const char *text) {
+    const char *given = text ? text : "";
+    const char *end = memchr(given, '\0', PROBE_TEXT_MAX);
+    const size_t length = end ? (size_t)(end - given) : PROBE_TEXT_MAX;
+    probe_put_u32(writer, (uint32_t)length);
+    probe_put_bytes(writer, given, length);
+}
+
+void probe_writer_free(struct probe_writer *writer) {
+    ggml_mem_free(writer->data);
+    memset(writer, 0, sizeof(*writer));
+}
+
+const unsigned char *probe_get_bytes(struct probe_reader *reader, size_t size) {
+    if (size > reader->size - reader->at) reader->damaged = true;
+    if (reader->damaged || reader->no_memory) return NULL;
+    const unsigned char *bytes = reader->data + reader->at;
+    reader->at += size;
+    return bytes;
+}
+
+static uint64_t get_number(struct probe_reader *reader, size_t size) {
+    const unsigned char *bytes = probe_get_bytes(reader, size);
+    uint64_t value = 0;
+    for (size_t i = 0; bytes && i < size; ++i)
+        value |= (uint64_t)bytes[i] << 8 * i;
+    return value;
+}
+
+uint32_t probe_get_u32(struct probe_reader *reader) {
+    return (uint32_t)get_number(reader, sizeof(uint32_t));
+}
+
+uint64_t probe_get_u64(struct probe_reader *reader) {
+    return get_number(reader, sizeof(uint64_t));
+}
+
+const char *probe_get_text(struct probe_reader *reader, struct arena *arena) {
+    const uint32_t length = probe_get_u32(reader);
+    if (length > PROBE_TEXT_MAX) reader->damaged = true;
+    const unsigned char *bytes = probe_get_bytes(reader, length);
+    if (!bytes || length == 0) return "";
+    if (memchr(bytes, '\0', length)) {
+        reader->damaged = true;
+        return "";
+    }
+    char *text = arena_alloc(arena, (size_t)length + 1);
+    if (!text) {
+        reader->no_memory = true;
+        return "";
+    }
+    memcpy(text, bytes, length);
+    return text;
+}

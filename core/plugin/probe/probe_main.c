@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: MIT
+// ggml-probe PLUGIN: the helper process. It starts one plugin and says what became of it; what the
+// plugin does to the process is nobody else's trouble. With --isolate it serves a device of the
+// plugin instead (core/isolate).
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#ifdef __linux__
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#endif
+
+#include "base/status.h"
+#include "ggml-impl.h"
+#include "isolate/serve.h"
+#include "plugin/load/candidate.h"
+#include "plugin/probe/probe_protocol.h"
+#include "plugin/probe/probe_sandbox.h"
+#include "plugin/probe/probe_watch.h"
+#include "plugin/registry/plugin.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+
+enum { EXIT_USAGE = 64, FILE_SIZE_LIMIT = 256 << 20, OPEN_FILES_LIMIT = 4096 };
+
+struct conversation {
+    uint8_t key[PROBE_KEY_SIZE];
+    uint32_t sequence;
+    pid_t process; // a plugin may fork: only the first of them speaks
+};
+
+// --- the process ---------------------------------------------------------------------------------
+
+static bool read_request(struct probe_request *out_request) {
+    unsigned char bytes[PROBE_REQUEST_SIZE];
+    size_t done = 0;
+    while (done < sizeof(bytes)) {
+        const ssize_t n = read(STDIN_FILENO, bytes + done, sizeof(bytes) - done);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return false;
+        done += (size_t)n;
+    }
+    return probe_request_read(bytes, out_request);
+}
+
+// Whatever the application left open to its children is none of the plugin's business.
+static void close_inherited(void) {
+    enum { MOST = 65536 };
+    const int first = PROBE_ANSWER_FD + 1;
+#if defined(__linux__) && defined(SYS_close_range)
+    if (syscall(SYS_close_range, first, ~0U, 0) == 0) return;
+#endif
+    const long limit = sysconf(_SC_OPEN_MAX);
+    for (int fd = first; fd < (limit > 0 && limit < MOST ? (int)limit : MOST); ++fd)
+        close(fd);
+}
+
+static bool settle_descriptors(void) {
+    const int null = open("/dev/null", O_RDONLY);
+    if (null < 0 || dup2(null, STDIN_FILENO) < 0) return false;
+    close_inherited();
+    return fcntl(PROBE_ANSWER_FD, F_SETFD, FD_CLOEXEC) == 0;
+}
+
+static void lower(int resource, rlim_t value) {
+    struct rlimit limit;
+    if (getrlimit(resource, &limit) != 0) return;
+    if (limit.rlim_max == RLIM_INFINITY || limit.rlim_max > value) limit.rlim_max = value;
+    if (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur > value) limit.rlim_cur = value;
+    setrlimit(resource, &limit);
+}
+
+// The address space is not limited: drivers of GPUs reserve hundreds of gigabytes of it, and so do
+// sanitizers. What counts is memory that can be written to, which RLIMIT_DATA bounds on Linux.
+static void limit_resources(const struct probe_request *request) {
+    lower(RLIMIT_CORE, 0);
+    lower(RLIMIT_FSIZE, FILE_SIZE_LIMIT);
+    lower(RLIMIT_NOFILE, OPEN_FILES_LIMIT);
+    if (request->cpu_seconds > 0) lower(RLIMIT_CPU, request->cpu_seconds);
+#ifndef SANITIZED
+    if (request->memory_limit > 0) lower(RLIMIT_DATA, (rlim_t)request->memory_limit);
+#endif
+}
+
+// When memory gets scarce this process goes first, and with its parent it goes too, from the start.
+static void be_expendable(const struct probe_request *request) {
+#ifdef __linux__
+    const int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        const ssize_t written = write(fd, "1000", 4);
+        (void)written; // a sandbox may forbid it
+        close(fd);
+    }
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != (pid_t)request->parent) _exit(PROBE_EXIT_NO_ANSWER);
+#else
+    (void)request;
+#endif
+}
+
+// From now on with everything in its group, also if a signal of the plugin's stopped it.
+static void watch_parent(const struct probe_request *request) {
+    const bool watched = probe_watch_parent((long)request->parent);
+#ifdef __linux__
+    if (watched) prctl(PR_SET_PDEATHSIG, SIGCONT);
+#else
+    (void)watched;
+#endif
+}
+
+// --- the answer ----------------------------------------------------------------------------------
+
+// There is nobody to tell when that fails: then the process ends, and that tells.
+static void send(struct conversation *conversation, enum probe_frame_kind kind,
+                 const struct probe_writer *payload) {
+    struct probe_writer frame = {0};
+    if (getpid() != conversation->process) _exit(0);
+    if (payload->failed) _exit(PROBE_EXIT_NO_ANSWER);
+    probe_frame_write(&frame, conversation->key, kind, conversation->sequence++, payload->data,
+                      payload->size);
+    if (frame.failed) _exit(PROBE_EXIT_NO_ANSWER);
+    for (size_t done = 0; done < frame.size;) {
+        const ssize_t n = write(PROBE_ANSWER_FD, frame.data + done, frame.size - done);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) _exit(PROBE_EXIT_NO_ANSWER);
+        done += (size_t)n;
+    }
+    probe_writer_free(&frame);
+}
+
+static void send_stage(void *context, enum ggml_plugin_stage stage) {
+    struct probe_writer payload = {0};
+    probe_put_u32(&payload, (uint32_t)stage);
+    send(context, PROBE_FRAME_STAGE, &payload);
+    probe_writer_free(&payload);
+}
+
+static void send_hello(struct conversation *conversation) {
+    struct probe_writer payload = {0};
+    probe_hello_write(&payload);
+    send(conversation, PROBE_FRAME_HELLO, &payload);
+    probe_writer_free(&payload);
+}
+
+static void send_result(struct conversation *conversation, const struct record *record,
+                        const struct host_plugin *plugin) {
+    struct probe_result result;
+    struct probe_writer payload = {0};
+    if (probe_result_take(&result, record, plugin) != GGML_HOST_OK) _exit(PROBE_EXIT_NO_ANSWER);
+    probe_result_write(&result, &payload);
+    send(conversation, PROBE_FRAME_RESULT, &payload);
+    probe_writer_free(&payload);
+    probe_result_free(&result);
+}
+
+static void enter_sandbox(struct conversation *conversation) {
+    struct probe_writer payload = {0};
+    char missing[PROBE_SANDBOX_TEXT];
+    probe_sandbox_enter(missing, sizeof(missing));
+    probe_put_bytes(&payload, missing, strlen(missing));
+    send(conversation, PROBE_FRAME_SANDBOX, &payload);
+    probe_writer_free(&payload);
+}
+
+static void keep_quiet(enum ggml_log_level level, const char *text, void *context) {
+    (void)level;
+    (void)text;
+    (void)context;
+}
+
+// The host has checked whether the file may be loaded; here it only has to be the same.
+static enum ggml_host_status examine(struct candidate *candidate,
+                                     const struct plugin_file_id *expected) {
+    const struct load_policy anything = {.allow_unsafe = true};
+    const enum ggml_host_status status = candidate_examine(candidate, &anything);
+    if (status != GGML_HOST_OK || plugin_file_is_same(&candidate->file.id, expected)) return status;
+    return candidate_refuse(candidate, GGML_PLUGIN_STAGE_FILE, GGML_HOST_DAMAGED_FILE,
+                            "'%s' changed while it was being probed: try again",
+                            candidate->record->path);
+}
+
+static void probe(struct conversation *conversation, const char *path,
+                  const struct plugin_file_id *file) {
+    const struct probe_writer nothing = {0};
+    struct candidate candidate;
+    struct host_plugin *plugin = NULL;
+    if (candidate_init(&candidate, path, NULL) != GGML_HOST_OK) _exit(PROBE_EXIT_NO_ANSWER);
+    candidate.on_stage = send_stage;
+    candidate.stage_context = conversation;
+    if (examine(&candidate, file) == GGML_HOST_OK &&
+        candidate_start(&candidate, &plugin) == GGML_HOST_OK) {
+        candidate.record->stage = GGML_PLUGIN_STAGE_READY;
+    }
+    send_result(conversation, candidate.record, plugin);
+    plugin_free(plugin);
+    send(conversation, PROBE_FRAME_END, &nothing);
+}
+
+int main(int argc, char **argv) {
+    struct conversation conversation = {.process = getpid()};
+    struct probe_request request;
+    if (argc == 3 && strcmp(argv[1], ISOLATE_ARGUMENT) == 0) _exit(isolate_serve(argv[2]));
+    if (argc != 2 || isatty(STDIN_FILENO) || !read_request(&request)) {
+        fputs("ggml-probe is started by the ggml library to try out a plugin; see "
+              "ggml-devices(1)\n",
+              stderr);
+        return EXIT_USAGE;
+    }
+    memcpy(conversation.key, request.key, sizeof(conversation.key));
+    memset(&request.key, 0, sizeof(request.key));
+    if (!settle_descriptors()) return PROBE_EXIT_NO_ANSWER;
+    be_expendable(&request);
+    limit_resources(&request);
+    ggml_log_set(keep_quiet, NULL);
+    send_hello(&conversation);
+    if (request.sandbox) enter_sandbox(&conversation);
+    watch_parent(&request); // confined as the plugin is, whose process it shares
+    probe(&conversation, argv[1], &request.file);
+    _exit(0);
+}

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MIT
+#include "plugin/probe/probe_result.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "ggml-backend-impl.h"
+#include "plugin/query/details.h"
+
+enum { MESSAGE_SIZE = 1024, N_CAPS = 5 };
+
+// Times are kept as doubles, which hold whole numbers up to here.
+#define EXACT_MAX (UINT64_C(1) << 53)
+
+static enum ggml_host_status no_memory(void) {
+    return ggml_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for what a plugin says of itself");
+}
+
+void probe_result_free(struct probe_result *result) {
+    arena_free(&result->arena);
+    memset(result, 0, sizeof(*result));
+}
+
+// --- taking --------------------------------------------------------------------------------------
+
+static bool take_device(struct probe_result *result, const struct host_device *device) {
+    struct ggml_backend_dev_props *props = &result->devices[result->n_devices];
+    device->device->table->get_props(device->device, props);
+    if (props->memory_free > props->memory_total) props->memory_free = props->memory_total;
+    const char *description = props->description ? props->description : "";
+    props->type = device->type;
+    props->name = arena_strdup(&result->arena, device->name);
+    props->device_id = arena_strdup(&result->arena, device->device_id);
+    props->description = arena_strdup(&result->arena, description);
+    ++result->n_devices;
+    return props->name && props->device_id && props->description;
+}
+
+static bool take_details(struct probe_result *result, const struct host_plugin *plugin,
+                         const struct device_list *list) {
+    result->details = arena_alloc(&result->arena, list->count * sizeof(*result->details) + 1);
+    for (size_t i = 0; result->details && i < list->count; ++i) {
+        const struct ggml_backend_feature *from = plugin_details(plugin, list->items[i].device);
+        if (!details_copy(&result->arena, from, &result->details[i])) return false;
+    }
+    return result->details != NULL;
+}
+
+static bool take_devices(struct probe_result *result, const struct host_plugin *plugin) {
+    const struct device_list *list = plugin_devices(plugin);
+    const size_t size = list->count * sizeof(*result->devices);
+    result->devices = arena_alloc(&result->arena, size + 1);
+    for (size_t i = 0; result->devices && i < list->count; ++i) {
+        if (!take_device(result, &list->items[i])) return false;
+    }
+    return result->devices && take_details(result, plugin, list);
+}
+
+enum ggml_host_status probe_result_take(struct probe_result *out_result,
+                                        const struct record *record,
+                                        const struct host_plugin *plugin) {
+    memset(out_result, 0, sizeof(*out_result));
+    out_result->stage = record->stage;
+    out_result->status = record->status;
+    out_result->microseconds = record->microseconds;
+    out_result->message = arena_strdup(&out_result->arena, record->message);
+    out_result->missing = arena_strdup(&out_result->arena, record->missing);
+    const bool taken =
+        out_result->message && out_result->missing && (!plugin || take_devices(out_result, plugin));
+    if (taken) return GGML_HOST_OK;
+    probe_result_free(out_result);
+    return no_memory();
+}
+
+void probe_result_fail(struct probe_result *out_result, enum ggml_plugin_stage stage,
+                       enum ggml_host_status status, const char *format, ...) {
+    char text[MESSAGE_SIZE];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    memset(out_result, 0, sizeof(*out_result));
+    out_result->stage = stage;
+    out_result->status = status;
+    out_result->message = arena_strdup(&out_result->arena, text);
+    if (!out_result->message) out_result->message = "";
+    out_result->missing = "";
+}
+
+// --- writing -------------------------------------------------------------------------------------
+
+static uint32_t pack_caps(const struct ggml_backend_dev_caps *caps) {
+    // A plugin may have left any byte in a bool.
+    const bool *const flags[N_CAPS] = {&caps->async, &caps->host_buffer,
+                                       &caps->buffer_from_host_ptr, &caps->events,
+                                       &caps->mmap_support};
+    uint32_t bits = 0;
+    for (int i = 0; i < N_CAPS; ++i)
+        bits |= (uint32_t)(*(const unsigned char *)flags[i] != 0) << i;
+    return bits;
+}
+
+static void unpack_caps(uint32_t bits, struct ggml_backend_dev_caps *out_caps) {
+    out_caps->async = bits & 1;
+    out_caps->host_buffer = bits >> 1 & 1;
+    out_caps->buffer_from_host_ptr = bits >> 2 & 1;
+    out_caps->events = bits >> 3 & 1;
+    out_caps->mmap_support = bits >> 4 & 1;
+}
+
+static void put_details(struct probe_writer *writer, const struct ggml_backend_feature *list) {
+    uint32_t n = 0;
+    while (list && list[n].name)
+        ++n;
+    probe_put_u32(writer, n);
+    for (uint32_t i = 0; i < n; ++i) {
+        probe_put_text(writer, list[i].name);
+        probe_put_text(writer, list[i].value);
+    }
+}
+
+void probe_result_write(const struct probe_result *result, struct probe_writer *writer) {
+    probe_put_u32(writer, (uint32_t)result->stage);
+    probe_put_u32(writer, (uint32_t)result->status);
+    probe_put_u64(writer, (uint64_t)result->microseconds);
+    probe_put_text(writer, result->message);
+    probe_put_text(writer, result->missing);
+    probe_put_u32(writer, (uint32_t)result->n_devices);
+    for (size_t i = 0; i < result->n_devices; ++i) {
+        const struct ggml_backend_dev_props *props = &result->devices[i];
+        probe_put_text(writer, props->name);
+        probe_put_text(writer, props->description);
+        probe_put_text(writer, props->device_id);
+        probe_put_u32(writer, (uint32_t)props->type);
+        probe_put_u64(writer, props->memory_free);
+        probe_put_u64(writer, props->memory_total);
+        probe_put_u32(writer, pack_caps(&props->caps));
+        put_details(writer, result->details ? result->details[i] : NULL);
+    }
+}
+
+// --- reading -------------------------------------------------------------------------------------
+
+static bool is_known_status(uint32_t status) {
+    switch (status) {
+#define GGML_HOST_STATUS_ROW(number, name, text) case number:
+#include "status_list.inl"
+        return true;
+    default: return false;
+    }
+}
+
+static size_t get_size(struct probe_reader *reader) {
+    const uint64_t value = probe_get_u64(reader);
+    if (value > SIZE_MAX) reader->damaged = true;
+    return (size_t)value;
+}
+
+static void get_device(struct probe_reader *reader, struct arena *arena,
+                       struct ggml_backend_dev_props *out_props) {
+    out_props->name = probe_get_text(reader, arena);
+    out_props->description = probe_get_text(reader, arena);
+    out_props->device_id = probe_get_text(reader, arena);
+    const uint32_t type = probe_get_u32(reader);
+    out_props->memory_free = get_size(reader);
+    out_props->memory_total = get_size(reader);
+    const uint32_t caps = probe_get_u32(reader);
+    if (out_props->name[0] == '\0' || type > GGML_BACKEND_DEVICE_TYPE_META || caps >> N_CAPS) {
+        reader->damaged = true;
+    }
+    out_props->type = (enum ggml_backend_dev_type)type;
+    unpack_caps(caps, &out_props->caps);
+}
+
+static const struct ggml_backend_feature *get_details(struct probe_reader *reader,
+                                                      struct arena *arena) {
+    const uint32_t n = probe_get_u32(reader);
+    if (n > GGML_DEVICE_INFO_MAX_PAIRS) reader->damaged = true;
+    if (n == 0 || reader->damaged || reader->no_memory) return NULL;
+    struct ggml_backend_feature *list = arena_alloc(arena, (n + 1) * sizeof(*list));
+    if (!list) reader->no_memory = true;
+    for (uint32_t i = 0; list && i < n; ++i) {
+        list[i].name = probe_get_text(reader, arena);
+        list[i].value = probe_get_text(reader, arena);
+    }
+    if (list) list[n] = (struct ggml_backend_feature){NULL, NULL};
+    return list;
+}
+
+static void get_devices(struct probe_reader *reader, struct probe_result *result) {
+    const uint32_t count = probe_get_u32(reader);
+    if (count > PROBE_DEVICES_MAX) reader->damaged = true;
+    if (reader->damaged || reader->no_memory) return;
+    result->devices = arena_alloc(&result->arena, count * sizeof(*result->devices) + 1);
+    result->details = arena_alloc(&result->arena, count * sizeof(*result->details) + 1);
+    if (!result->devices || !result->details) reader->no_memory = true;
+    for (size_t i = 0; i < count && !reader->damaged && !reader->no_memory; ++i) {
+        get_device(reader, &result->arena, &result->devices[i]);
+        result->details[i] = get_details(reader, &result->arena);
+        ++result->n_devices;
+    }
+}
+
+enum ggml_host_status probe_result_read(const void *bytes, size_t size,
+                                        struct probe_result *out_result) {
+    struct probe_reader reader = {.data = bytes, .size = size};
+    memset(out_result, 0, sizeof(*out_result));
+    const uint32_t stage = probe_get_u32(&reader);
+    const uint32_t status = probe_get_u32(&reader);
+    const uint64_t microseconds = probe_get_u64(&reader);
+    if (microseconds > EXACT_MAX) reader.damaged = true;
+    out_result->microseconds = (double)microseconds;
+    out_result->message = probe_get_text(&reader, &out_result->arena);
+    out_result->missing = probe_get_text(&reader, &out_result->arena);
+    get_devices(&reader, out_result);
+    out_result->stage = (enum ggml_plugin_stage)stage;
+    out_result->status = (enum ggml_host_status)status;
+    const bool ready = stage == GGML_PLUGIN_STAGE_READY;
+    const bool whole = !reader.damaged && reader.at == size && stage <= GGML_PLUGIN_STAGE_READY &&
+                       is_known_status(status) && (status != GGML_HOST_OK || ready);
+    if (whole && !reader.no_memory) return GGML_HOST_OK;
+    probe_result_free(out_result);
+    if (reader.no_memory) return no_memory();
+    return ggml_fail(GGML_HOST_DAMAGED_FILE, "the %zu bytes are no result of a probe", size);
+}

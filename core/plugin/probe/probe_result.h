@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// What a probe found out about one candidate.
+#ifndef GGML_PLUGIN_PROBE_PROBE_RESULT_H
+#define GGML_PLUGIN_PROBE_PROBE_RESULT_H
+
+#include "base/arena.h"
+#include "ggml-host.h"
+#include "plugin/load/record.h"
+#include "plugin/probe/probe_bytes.h"
+#include "plugin/registry/plugin.h"
+
+// Room for as many devices with three texts of PROBE_TEXT_MAX each, and their details.
+enum {
+    PROBE_DEVICES_MAX = 1024,
+    PROBE_DETAILS_MAX = GGML_DEVICE_INFO_MAX_PAIRS * 2 * (GGML_DEVICE_INFO_MAX_TEXT + 8),
+    PROBE_RESULT_MAX = (PROBE_DEVICES_MAX + 1) * (4 * PROBE_TEXT_MAX + PROBE_DETAILS_MAX),
+};
+
+// Zero-initialised is an empty one. [stream]
+struct probe_result {
+    struct arena arena; // holds the texts and the devices
+    enum ggml_plugin_stage stage;
+    enum ggml_host_status status;
+    const char *message;
+    const char *missing;
+    double microseconds;
+    size_t n_devices;
+    struct ggml_backend_dev_props *devices; // texts are never NULL; an id may be ""
+    // Of each device up to a key that is NULL, or NULL; the array is NULL if none has any.
+    const struct ggml_backend_feature **details;
+};
+
+// Takes over what the record says of a candidate and, if `plugin` is not NULL, what its devices say
+// of themselves, which runs the plugin's code. OUT_OF_MEMORY. [init]
+enum ggml_host_status probe_result_take(struct probe_result *out_result,
+                                        const struct record *record,
+                                        const struct host_plugin *plugin);
+// A result without devices; the message is formatted. When memory runs out there is none. [stream]
+void probe_result_fail(struct probe_result *out_result, enum ggml_plugin_stage stage,
+                       enum ggml_host_status status, const char *format, ...)
+    GGML_ATTRIBUTE_FORMAT(4, 5);
+void probe_result_free(struct probe_result *result);
+
+// Appends it. [stream]
+void probe_result_write(const struct probe_result *result, struct probe_writer *writer);
+// The reverse, for bytes that somebody else may have written; the result is empty on failure.
+// DAMAGED_FILE: they are not one whole result. OUT_OF_MEMORY. [stream]
+enum ggml_host_status probe_result_read(const void *bytes, size_t size,
+                                        struct probe_result *out_result);
+
+#endif

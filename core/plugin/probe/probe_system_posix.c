@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+#ifndef _WIN32
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/env.h"
+#include "machine/cpu_features.h"
+#include "plugin/probe/probe_cache.h"
+
+extern char **environ;
+
+// Takes a text with the zero at its end, so that two texts can't run into one.
+static void add_text(struct ggml_sha256 *sum, const char *text) {
+    ggml_sha256_update(sum, text, strlen(text) + 1);
+}
+
+static void add_content(struct ggml_sha256 *sum, const char *path) {
+    char text[512];
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    const ssize_t n = fd >= 0 ? read(fd, text, sizeof(text)) : -1;
+    if (fd >= 0) close(fd);
+    if (n <= 0) return;
+    add_text(sum, path);
+    ggml_sha256_update(sum, text, (size_t)n);
+}
+
+static void add_identity(struct ggml_sha256 *sum, const char *path) {
+    struct stat info;
+    if (stat(path, &info) != 0) return;
+    const int64_t numbers[] = {(int64_t)info.st_dev, (int64_t)info.st_ino, (int64_t)info.st_size,
+#ifdef __APPLE__
+                               (int64_t)info.st_mtimespec.tv_sec, info.st_mtimespec.tv_nsec};
+#else
+                               (int64_t)info.st_mtim.tv_sec, info.st_mtim.tv_nsec};
+#endif
+    add_text(sum, path);
+    ggml_sha256_update(sum, numbers, sizeof(numbers));
+}
+
+// Texts in whatever order, as one number.
+static void mix(uint64_t *out_total, const char *text) {
+    uint8_t digest[GGML_SHA256_SIZE];
+    uint64_t value;
+    struct ggml_sha256 sum;
+    ggml_sha256_init(&sum);
+    add_text(&sum, text);
+    ggml_sha256_final(&sum, digest);
+    memcpy(&value, digest, sizeof(value));
+    *out_total += value;
+}
+
+static void add_names(struct ggml_sha256 *sum, const char *path) {
+    uint64_t total = 0;
+    DIR *stream = opendir(path);
+    if (!stream) return;
+    for (const struct dirent *entry; (entry = readdir(stream)) != NULL;)
+        mix(&total, entry->d_name);
+    closedir(stream);
+    add_text(sum, path);
+    ggml_sha256_update(sum, &total, sizeof(total));
+}
+
+static void add_variables(struct ggml_sha256 *sum, const char *prefix) {
+    uint64_t total = 0;
+    for (char **variable = environ; variable && *variable; ++variable) {
+        if (strncmp(*variable, prefix, strlen(prefix)) == 0) mix(&total, *variable);
+    }
+    ggml_sha256_update(sum, &total, sizeof(total));
+}
+
+void probe_system_digest(const char *helper, uint8_t out_digest[GGML_SHA256_SIZE]) {
+    const uint64_t features = cpu_features_detect();
+    struct ggml_sha256 sum;
+    ggml_sha256_init(&sum);
+    ggml_sha256_update(&sum, &features, sizeof(features));
+    add_identity(&sum, helper);
+#define PROBE_CONTENT(path) add_content(&sum, path);
+#define PROBE_IDENTITY(path) add_identity(&sum, path);
+#define PROBE_NAMES(path) add_names(&sum, path);
+#define PROBE_VARIABLES(text) add_variables(&sum, text);
+#include "plugin/probe/probe_system_list.inl"
+    ggml_sha256_final(&sum, out_digest);
+}
+#endif

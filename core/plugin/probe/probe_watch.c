@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+// A closed pipe or socket would not tell: a child of the application may have a copy of it. Nor
+// would PR_SET_PDEATHSIG alone: it comes when the thread that started this process ends, and not to
+// what this process started.
+#define _GNU_SOURCE
+#include "plugin/probe/probe_watch.h"
+
+#include <limits.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#ifdef __linux__
+#include <sys/syscall.h>
+#endif
+
+#include "base/fault.h"
+
+enum { TICK_MS = 200, STACK_BYTES = 64 << 10, EXIT_ORPHANED = 74 };
+
+static void *watch(void *argument) {
+    const pid_t parent = (pid_t)(intptr_t)argument;
+    int fd = -1;
+#ifdef SYS_pidfd_open
+    fd = (int)syscall(SYS_pidfd_open, parent, 0);
+#endif
+    while (getppid() == parent) {
+        struct pollfd watched = {.fd = fd, .events = POLLIN};
+        poll(&watched, 1, fd >= 0 ? -1 : TICK_MS);
+        // The driver may have closed it, and its number may be another file's.
+        if (watched.revents != 0) fd = -1;
+    }
+    kill(0, SIGKILL);
+    _exit(EXIT_ORPHANED);
+}
+
+// Little stack, which counts against the limit of memory. The driver's signals are not for it.
+bool probe_watch_parent(long parent) {
+    pthread_attr_t attributes;
+    pthread_t thread;
+    sigset_t all, before;
+    if (pthread_attr_init(&attributes) != 0) return false;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const size_t stack = STACK_BYTES > PTHREAD_STACK_MIN ? STACK_BYTES : PTHREAD_STACK_MIN;
+    const bool started = !ggml_fault(GGML_FAULT_SPAWN) &&
+                         pthread_attr_setstacksize(&attributes, stack) == 0 &&
+                         pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED) == 0 &&
+                         pthread_create(&thread, &attributes, watch, (void *)(intptr_t)parent) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    return started;
+}

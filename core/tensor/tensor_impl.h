@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+// Creation of tensors and views, for builders.
+#ifndef GGML_TENSOR_TENSOR_IMPL_H
+#define GGML_TENSOR_TENSOR_IMPL_H
+
+#include "ggml-impl.h"
+
+// New packed tensor of n_dims (1..4) extents; with view_src a view at view_offs bytes from it (of
+// the root, if view_src is itself a view), with data as soon as the root has it. Op NONE, no
+// sources, no name. Impossible types, extents (negative, not whole blocks, overflowing) or windows
+// and a full context answer an error tensor; a view of an error tensor is one too. Never NULL.
+// [stream]
+struct ggml_tensor *ggml_new_tensor_impl(struct ggml_context *ctx, enum ggml_type type, int n_dims,
+                                         const int64_t *ne, struct ggml_tensor *view_src,
+                                         size_t view_offs);
+
+// The same as a view with the strides nb[1 .. n_dims-1], in bytes (nb[0] is not read); higher
+// dimensions are packed on top. The bytes it reaches, or those that its elements would take side by
+// side, must lie inside the root. [stream]
+struct ggml_tensor *ggml_new_view_impl(struct ggml_context *ctx, enum ggml_type type, int n_dims,
+                                       const int64_t *ne, const size_t *nb,
+                                       struct ggml_tensor *view_src, size_t view_offs);
+
+// The same bytes with the extents and strides of another tensor, under no name. [stream]
+struct ggml_tensor *ggml_new_alias_impl(struct ggml_context *ctx, struct ggml_tensor *src);
+
+// Whether extents are whole blocks of the type and the sizes and strides of a packed tensor of them
+// are far from every limit, which is quick to tell. false: one has to look closer. [any-thread]
+static inline bool ggml_shape_is_small(const struct ggml_type_traits *type,
+                                       const int64_t ne[GGML_MAX_DIMS]) {
+    const uint64_t n0 = (uint64_t)ne[0], n1 = (uint64_t)ne[1];
+    const uint64_t n2 = (uint64_t)ne[2], n3 = (uint64_t)ne[3];
+    if ((n0 | n1) >> 31 != 0 || (n2 | n3) >> 13 != 0) return false;
+    if ((n0 * n1) >> 40 != 0 || (n2 * n3) >> 13 != 0) return false;
+    const int64_t block = type->blck_size;
+    return block == 1 || (block > 0 && ne[0] % block == 0);
+}
+
+#endif

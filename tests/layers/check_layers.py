@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Checks that folders depend on lower ones only, by the symbols that their objects need and define.
+
+Includes prove nothing here: most declarations are in abi/, whoever defines them.
+
+usage: check_layers.py [--upside-down] ROOMS BUILD OBJECTS FOLDER...
+ROOMS lists folders, lowest first; folders on one line may not use one another. BUILD has compile_commands.json, OBJECTS is
+the part of the objects' path that tells the target (core/lib/libggml.so.). Every source in a FOLDER has to lie in one of them.
+--upside-down reads the list as highest first: a test that this finds arrows upwards."""
+import collections
+import json
+import os
+import subprocess
+import sys
+
+
+def read_rooms(path, upside_down):
+    """Returns {folder: level}."""
+    levels = {}
+    with open(path, encoding="utf-8") as file:
+        rows = [line.split("#")[0].split() for line in file]
+    rows = [row for row in rows if row]
+    for level, row in enumerate(reversed(rows) if upside_down else rows):
+        for folder in row:
+            levels[folder] = level
+    return levels
+
+
+def read_objects(build, target, folders):
+    """Returns [(source relative to the source root, object)]."""
+    with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as file:
+        commands = json.load(file)
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    objects = []
+    for command in commands:
+        source = os.path.relpath(os.path.normpath(os.path.join(command["directory"], command["file"])), root)
+        if target in command["output"] and source.startswith(tuple(folder + "/" for folder in folders)):
+            objects.append((source, os.path.join(command["directory"], command["output"])))
+    return objects
+
+
+def read_symbols(objects):
+    """Returns {source: (global names that its object defines, names that it needs)}."""
+    sources = {path: source for source, path in objects}
+    symbols = {source: (set(), set()) for source in sources.values()}
+    listing = subprocess.run(["nm", "-g", "-A", *sources], check=True, capture_output=True, text=True).stdout
+    for line in listing.splitlines():
+        path, row = line.split(":", 1)
+        *_, kind, name = row.split()
+        symbols[sources[path]][kind in "Uvw"].add(name)
+    return symbols
+
+
+def find_arrows(objects):
+    """Returns {(source that needs, source that defines): names}."""
+    symbols = read_symbols(objects)
+    home = {name: source for source, (defined, _) in symbols.items() for name in defined}
+    arrows = collections.defaultdict(set)
+    for source, (_, needed) in symbols.items():
+        for name in needed:
+            if home.get(name, source) != source:
+                arrows[source, home[name]].add(name)
+    return arrows
+
+
+def main():
+    arguments = sys.argv[1:]
+    upside_down = arguments[0] == "--upside-down"
+    rooms_path, build, target, *folders = arguments[1:] if upside_down else arguments
+    levels = read_rooms(rooms_path, upside_down)
+    objects = read_objects(build, target, folders)
+    if not objects:
+        print(f"no objects of {target}")
+        return 1
+    problems = [f"{source} lies in no folder of {rooms_path}" for source, _ in objects
+                if os.path.dirname(source) not in levels]
+    for (user, used), names in sorted(find_arrows(objects).items()):
+        upper, lower = os.path.dirname(user), os.path.dirname(used)
+        if upper != lower and levels.get(lower, -1) >= levels.get(upper, len(levels)):
+            problems.append(f"{user} uses {', '.join(sorted(names))} of {used}, which is not below it")
+    for problem in problems:
+        print(problem)
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
