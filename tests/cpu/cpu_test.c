@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../../plugins/cpu/level.h"
+#include "runtime/level.h"
 #include "support/setenv.h"
 
 struct ggml_context *test_context(size_t megabytes) {

@@ -11,7 +11,7 @@
 
 #include "base/mem.h"
 #include "ggml-impl.h"
-#include "level.h"
+#include "runtime/level.h"
 #include "support/setenv.h"
 
 // Small and large nodes by turns, so that threads meet and part: about 20 nodes.

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "cpu_test.h"
-#include "level.h"
+#include "runtime/level.h"
 
 static const char *expected;
 

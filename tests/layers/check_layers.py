@@ -5,8 +5,8 @@
 Includes prove nothing here: most declarations are in abi/, whoever defines them.
 
 usage: check_layers.py [--upside-down] ROOMS BUILD OBJECTS FOLDER...
-ROOMS lists folders, lowest first; folders on one line may not use one another. BUILD has compile_commands.json, OBJECTS is
-the part of the objects' path that tells the target (core/lib/libggml.so.). Every source in a FOLDER has to lie in one of them.
+ROOMS lists folders, lowest first; folders on one line may not use one another. BUILD has compile_commands.json, OBJECTS
+is parts of the objects' paths that tell the targets (core/lib/libggml.so.), with commas between them. Every source in a FOLDER has to lie in one of them.
 --upside-down reads the list as highest first: a test that this finds arrows upwards."""
 import collections
 import json
@@ -27,7 +27,7 @@ def read_rooms(path, upside_down):
     return levels
 
 
-def read_objects(build, target, folders):
+def read_objects(build, targets, folders):
     """Returns [(source relative to the source root, object)]."""
     with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as file:
         commands = json.load(file)
@@ -35,7 +35,7 @@ def read_objects(build, target, folders):
     objects = []
     for command in commands:
         source = os.path.relpath(os.path.normpath(os.path.join(command["directory"], command["file"])), root)
-        if target in command["output"] and source.startswith(tuple(folder + "/" for folder in folders)):
+        if any(target in command["output"] for target in targets) and source.startswith(tuple(folder + "/" for folder in folders)):
             objects.append((source, os.path.join(command["directory"], command["output"])))
     return objects
 
@@ -67,11 +67,11 @@ def find_arrows(objects):
 def main():
     arguments = sys.argv[1:]
     upside_down = arguments[0] == "--upside-down"
-    rooms_path, build, target, *folders = arguments[1:] if upside_down else arguments
+    rooms_path, build, targets, *folders = arguments[1:] if upside_down else arguments
     levels = read_rooms(rooms_path, upside_down)
-    objects = read_objects(build, target, folders)
+    objects = read_objects(build, targets.split(","), folders)
     if not objects:
-        print(f"no objects of {target}")
+        print(f"no objects of {targets}")
         return 1
     problems = [f"{source} lies in no folder of {rooms_path}" for source, _ in objects
                 if os.path.dirname(source) not in levels]

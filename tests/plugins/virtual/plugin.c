@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "device.h"
+#include "runtime/device.h"
 #include "internal.h"
-#include "kernel_list.h"
+#include "runtime/kernel_list.h"
 
 static struct virtual_device *devices;
 static size_t n_devices;

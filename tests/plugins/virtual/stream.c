@@ -4,9 +4,9 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-#include "device.h"
+#include "runtime/device.h"
 #include "internal.h"
-#include "stream.h"
+#include "runtime/stream.h"
 
 static const char *stream_name(ggml_backend_t backend) {
     return ((struct stream *)backend->context)->name;

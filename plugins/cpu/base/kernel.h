@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+// What a kernel of the CPU plugin sees, and how kernels are listed.
+//
+// Every source of cpu_kernels is compiled once per instruction-set level, with that level's flags and
+// CPU_LEVEL defined to its name; it names its functions with CPU_FN so that the copies do not
+// collide. kernel_list.inl has one row per kernel; "is this node supported" and "run this node" are
+// one look-up in it.
+#ifndef CPU_KERNEL_H
+#define CPU_KERNEL_H
+
+#include "ggml-impl.h"
+
+#define CPU_PASTE_(a, b) a##_##b
+#define CPU_PASTE(a, b) CPU_PASTE_(a, b)
+#define CPU_FN(name) CPU_PASTE(name, CPU_LEVEL)
+
+// Put before a loop whose iterations are independent: operands may be the same memory, never
+// shifted.
+#if defined(__clang__)
+#define CPU_INDEPENDENT _Pragma("clang loop vectorize(assume_safety) interleave(assume_safety)")
+#elif defined(__GNUC__)
+#define CPU_INDEPENDENT _Pragma("GCC ivdep")
+#else
+#define CPU_INDEPENDENT
+#endif
+
+struct cpu_team; // the threads that compute one graph
+
+// One thread's share of one node.
+struct cpu_task {
+    struct ggml_tensor *dst; // the node; operands in dst->src
+    int ith;                 // this thread, 0 <= ith < nth
+    int nth;
+    void *work; // shared by the node's threads, 64-byte aligned, as large as the kernel's work
+                // function asked
+    size_t work_size;
+    struct cpu_team *team;
+    bool use_ref; // no fusion, no shortcuts
+    bool exact;   // operands are not rounded, whatever the node permits
+};
+
+// Waits for the node's other threads. Every thread of the task calls it the same number of times,
+// also one that failed. [stream]
+void cpu_team_barrier(struct cpu_team *team);
+
+// Runs this thread's share; all nth threads of the task call it. The result must not depend on nth.
+// A failure is told by any one of them.
+typedef enum ggml_status (*cpu_kernel_fn)(const struct cpu_task *task);
+// Whether the kernel computes this node, beyond the types that its row lists: shapes, layout and
+// limits. Operands may be without buffers.
+typedef bool (*cpu_accepts_fn)(const struct ggml_tensor *node);
+// Bytes of work memory for n_threads; must not shrink when n_threads grows.
+typedef size_t (*cpu_work_fn)(const struct ggml_tensor *node, int n_threads);
+// Rough number of elementary operations. A node below CPU_COST_PARALLEL runs on one thread (nth ==
+// 1), any other on all threads of the graph.
+typedef int64_t (*cpu_cost_fn)(const struct ggml_tensor *node);
+
+#define CPU_COST_PARALLEL 16384
+
+// This thread's half-open range of n items, split evenly.
+static inline void cpu_task_range(const struct cpu_task *task, int64_t n, int64_t *out_begin,
+                                  int64_t *out_end) {
+    *out_begin = n * task->ith / task->nth;
+    *out_end = n * (task->ith + 1) / task->nth;
+}
+
+#ifdef CPU_LEVEL
+// Every entry of this level.
+#define CPU_KERNEL_ROW(op, sub, entry, ...)                                                        \
+    enum ggml_status CPU_FN(entry)(const struct cpu_task *task);
+#include "runtime/kernel_list.inl"
+#endif
+
+#endif

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+#define _GNU_SOURCE
+#include "base/platform.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#if defined(_WIN32)
+#define WIN32_LEAN_AND_MEAN
+#include <windows.h>
+#else
+#include <sched.h>
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+#endif
+#if defined(__APPLE__)
+#include <sys/sysctl.h>
+#endif
+
+#if defined(_WIN32)
+int cpu_thread_start(pthread_t *out_thread, void *(*run)(void *), void *argument) {
+    return pthread_create(out_thread, NULL, run, argument);
+}
+
+bool cpu_thread_priority(enum ggml_sched_priority priority) {
+    static const int levels[] = {THREAD_PRIORITY_BELOW_NORMAL, THREAD_PRIORITY_NORMAL,
+                                 THREAD_PRIORITY_ABOVE_NORMAL, THREAD_PRIORITY_HIGHEST,
+                                 THREAD_PRIORITY_TIME_CRITICAL};
+    return SetThreadPriority(GetCurrentThread(), levels[priority + 1]);
+}
+
+// To sleep takes until the next tick of a clock that ticks a hundred times a second.
+void cpu_thread_rest(void) {
+    SwitchToThread();
+}
+#else
+int cpu_thread_start(pthread_t *out_thread, void *(*run)(void *), void *argument) {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const int failure = pthread_create(out_thread, NULL, run, argument);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return failure;
+}
+
+bool cpu_thread_priority(enum ggml_sched_priority priority) {
+    static const int levels[] = {0, 0, 40, 80, 90};
+    struct sched_param param = {.sched_priority = levels[priority + 1]};
+    if (priority == GGML_SCHED_PRIO_NORMAL) return true;
+#ifdef SCHED_BATCH
+    if (priority == GGML_SCHED_PRIO_LOW) {
+        return pthread_setschedparam(pthread_self(), SCHED_BATCH, &param) == 0;
+    }
+#endif
+    return priority == GGML_SCHED_PRIO_LOW ||
+           pthread_setschedparam(pthread_self(), SCHED_FIFO, &param) == 0;
+}
+
+void cpu_thread_rest(void) {
+    const struct timespec moment = {0, 50000};
+    nanosleep(&moment, NULL);
+}
+#endif
+
+void cpu_thread_name(const char *name) {
+#if defined(__APPLE__)
+    pthread_setname_np(name);
+#else
+    pthread_setname_np(pthread_self(), name);
+#endif
+}
+
+#if defined(__linux__)
+// Reads the beginning of a file as text.
+static bool read_text(const char *path, char *out_text, size_t size) {
+    FILE *file = fopen(path, "re");
+    if (!file) return false;
+    setvbuf(file, NULL, _IONBF, 0);
+    const size_t n = fread(out_text, 1, size - 1, file);
+    out_text[n] = '\0';
+    fclose(file);
+    return n > 0;
+}
+
+bool cpu_model(char *out_name, size_t size) {
+    char text[2048];
+    if (!read_text("/proc/cpuinfo", text, sizeof(text))) return false;
+    const char *line = strstr(text, "model name");
+    const char *value = line ? strchr(line, ':') : NULL;
+    if (!value) return false;
+    value += 1 + strspn(value + 1, " \t");
+    snprintf(out_name, size, "%.*s", (int)strcspn(value, "\n"), value);
+    return out_name[0] != '\0';
+}
+
+static size_t meminfo_bytes(const char *text, const char *key) {
+    unsigned long long kib = 0;
+    const char *line = strstr(text, key);
+    return line && sscanf(line + strlen(key), " %llu", &kib) == 1 ? (size_t)kib * 1024 : 0;
+}
+
+void cpu_memory(size_t *out_free, size_t *out_total) {
+    char text[4096];
+    *out_free = *out_total = 0;
+    if (!read_text("/proc/meminfo", text, sizeof(text))) return;
+    *out_total = meminfo_bytes(text, "MemTotal:");
+    *out_free = meminfo_bytes(text, "MemAvailable:");
+    if (*out_free > *out_total) *out_free = *out_total;
+}
+#elif defined(_WIN32)
+bool cpu_model(char *out_name, size_t size) {
+    DWORD length = (DWORD)size;
+    return RegGetValueA(HKEY_LOCAL_MACHINE, "HARDWARE\\DESCRIPTION\\System\\CentralProcessor\\0",
+                        "ProcessorNameString", RRF_RT_REG_SZ, NULL, out_name, &length) == 0;
+}
+
+void cpu_memory(size_t *out_free, size_t *out_total) {
+    MEMORYSTATUSEX status = {.dwLength = sizeof(status)};
+    *out_free = *out_total = 0;
+    if (!GlobalMemoryStatusEx(&status)) return;
+    *out_total = (size_t)status.ullTotalPhys;
+    *out_free = (size_t)status.ullAvailPhys;
+}
+#else
+bool cpu_model(char *out_name, size_t size) {
+#if defined(__APPLE__)
+    return sysctlbyname("machdep.cpu.brand_string", out_name, &size, NULL, 0) == 0;
+#else
+    (void)out_name;
+    (void)size;
+    return false;
+#endif
+}
+
+void cpu_memory(size_t *out_free, size_t *out_total) {
+    const long pages = sysconf(_SC_PHYS_PAGES);
+    const long bytes = sysconf(_SC_PAGESIZE);
+    *out_total = pages > 0 && bytes > 0 ? (size_t)pages * (size_t)bytes : 0;
+    *out_free = *out_total;
+}
+#endif

@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: MIT
+#define _POSIX_C_SOURCE 200809L
+#include "base/threadpool.h"
+
+#include <limits.h>
+#include <sched.h>
+#include <stdio.h>
+
+#ifndef _WIN32
+#include <unistd.h>
+#endif
+
+#include "base/kernel.h"
+#include "base/platform.h"
+#include "base/util.h"
+
+enum {
+    SPINS_BEFORE_YIELD = 256,
+    SPINS_BEFORE_REST = 1024,
+    SPINS_PER_POLL = 1024,
+    MAX_IDLE_POOLS = 4,
+    // Low bits of the epoch: threads that take part.
+    EPOCH_SHIFT = 16,
+};
+
+struct worker {
+    struct ggml_threadpool *pool;
+    pthread_t thread;
+    int index; // in the team, from 1
+};
+
+struct ggml_threadpool {
+    struct ggml_threadpool_head head;
+    struct ggml_threadpool_params params;
+    pthread_mutex_t use; // held while a graph is computed
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    _Atomic uint64_t epoch; // changes with every piece of work; low bits: its number of threads
+    _Atomic bool paused;
+    _Atomic bool stop;
+    _Atomic int running; // workers that have not finished this piece of work
+    int sleepers;        // under lock
+    cpu_share_fn share;
+    void *context;
+    struct worker *workers;
+    int n_workers; // started
+    bool started;
+    bool caller_placed;
+    struct ggml_threadpool *next_idle;
+    long process; // whose workers they are
+};
+
+static _Atomic bool spread_workers;
+
+static pthread_mutex_t idle_lock = PTHREAD_MUTEX_INITIALIZER;
+
+#ifdef __linux__
+// A child must not find it held by a thread that it does not have.
+static void hold_idle(void) {
+    pthread_mutex_lock(&idle_lock);
+}
+
+static void release_idle(void) {
+    pthread_mutex_unlock(&idle_lock);
+}
+
+__attribute__((constructor)) static void watch_forks(void) {
+    pthread_atfork(hold_idle, release_idle, release_idle);
+}
+#endif
+
+// --- waiting ---------------------------------------------------------------------------
+
+static inline void pause_instruction(void) {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+// Waits a little: spins first, then lets others run, then rests: a real-time thread would
+// otherwise keep the one it waits for from running. *spins counts and begins at 0.
+static void relax(unsigned *spins) {
+    if (++*spins < SPINS_BEFORE_YIELD)
+        pause_instruction();
+    else if (*spins < SPINS_BEFORE_REST)
+        sched_yield();
+    else
+        cpu_thread_rest();
+}
+
+void cpu_team_barrier(struct cpu_team *team) {
+    if (team->n <= 1) return;
+    const uint32_t generation = atomic_load_explicit(&team->generation, memory_order_relaxed);
+    if (atomic_fetch_add_explicit(&team->arrived, 1, memory_order_acq_rel) == team->n - 1) {
+        atomic_store_explicit(&team->arrived, 0, memory_order_relaxed);
+        atomic_store_explicit(&team->generation, generation + 1, memory_order_release);
+        return;
+    }
+    unsigned spins = 0;
+    while (atomic_load_explicit(&team->generation, memory_order_acquire) == generation)
+        relax(&spins);
+}
+
+// --- workers ---------------------------------------------------------------------------
+
+static uint64_t wait_for_work(struct ggml_threadpool *pool, uint64_t seen) {
+    uint64_t epoch = seen;
+    const uint64_t spins = (uint64_t)pool->params.poll * SPINS_PER_POLL;
+    for (uint64_t i = 0; i < spins && !atomic_load(&pool->paused); ++i) {
+        epoch = atomic_load_explicit(&pool->epoch, memory_order_acquire);
+        if (epoch != seen) return epoch;
+        pause_instruction();
+    }
+    pthread_mutex_lock(&pool->lock);
+    ++pool->sleepers;
+    while ((epoch = atomic_load(&pool->epoch)) == seen)
+        pthread_cond_wait(&pool->wake, &pool->lock);
+    --pool->sleepers;
+    pthread_mutex_unlock(&pool->lock);
+    return epoch;
+}
+
+static bool mask_is_empty(const bool *mask) {
+    for (int i = 0; i < GGML_MAX_N_THREADS; ++i) {
+        if (mask[i]) return false;
+    }
+    return true;
+}
+
+// The set bit for thread `index` when every thread gets a CPU of its own; wraps around.
+static int strict_cpu(const bool *mask, int index) {
+    for (int i = 0, seen = 0;; i = (i + 1) % GGML_MAX_N_THREADS) {
+        if (mask[i] && seen++ == index) return i;
+    }
+}
+
+static void bind_to_mask(const struct ggml_host_table *host, const struct ggml_threadpool *pool,
+                         int index) {
+    const bool *mask = pool->params.cpumask;
+    uint64_t words[GGML_MAX_N_THREADS / 64] = {0};
+    const int only = pool->params.strict_cpu ? strict_cpu(mask, index) : -1;
+    for (int i = 0; i < GGML_MAX_N_THREADS; ++i) {
+        if (mask[i] && (only < 0 || only == i)) words[i / 64] |= UINT64_C(1) << (i % 64);
+    }
+    if (host->bind_thread_mask(host, words, GGML_MAX_N_THREADS / 64) != GGML_HOST_OK) {
+        GGML_LOG_WARN("CPU thread pool: worker %d can't be bound to the CPUs of its mask\n", index);
+    }
+}
+
+static void place_thread(const struct ggml_threadpool *pool, int index) {
+    const struct ggml_host_table *host = ggml_sdk_host();
+    if (!host) return;
+    if (!mask_is_empty(pool->params.cpumask)) {
+        bind_to_mask(host, pool, index);
+    } else if (pool->params.strict_cpu || atomic_load(&spread_workers)) {
+        host->bind_thread(host, (uint32_t)index, (uint32_t)pool->params.n_threads);
+    }
+}
+
+static void *worker_main(void *argument) {
+    const struct worker *worker = argument;
+    struct ggml_threadpool *pool = worker->pool;
+    char name[16];
+    snprintf(name, sizeof(name), "ggml-cpu-%d", worker->index);
+    cpu_thread_name(name);
+    place_thread(pool, worker->index);
+    if (!cpu_thread_priority(pool->params.prio) && worker->index == 1) {
+        GGML_LOG_WARN("CPU thread pool: no permission for priority %d\n", (int)pool->params.prio);
+    }
+    uint64_t seen = 0;
+    for (;;) {
+        seen = wait_for_work(pool, seen);
+        if (atomic_load(&pool->stop)) return NULL;
+        const int n_threads = (int)(seen & ((1u << EPOCH_SHIFT) - 1));
+        if (worker->index >= n_threads) continue;
+        pool->share(pool->context, worker->index, n_threads);
+        atomic_fetch_sub_explicit(&pool->running, 1, memory_order_release);
+    }
+}
+
+// What can't be started is left out: the graph then runs on fewer threads.
+static void start_workers(struct ggml_threadpool *pool) {
+    pool->started = true;
+    while (pool->n_workers < pool->params.n_threads - 1) {
+        struct worker *worker = &pool->workers[pool->n_workers];
+        *worker = (struct worker){.pool = pool, .index = pool->n_workers + 1};
+        if (cpu_thread_start(&worker->thread, worker_main, worker) != 0) {
+            GGML_LOG_WARN("CPU thread pool: only %d of %d threads could be started\n",
+                          pool->n_workers + 1, pool->params.n_threads);
+            return;
+        }
+        ++pool->n_workers;
+    }
+}
+
+static void wake_workers(struct ggml_threadpool *pool, int n_threads) {
+    pthread_mutex_lock(&pool->lock);
+    const uint64_t count = (atomic_load(&pool->epoch) >> EPOCH_SHIFT) + 1;
+    atomic_store(&pool->epoch, count << EPOCH_SHIFT | (uint64_t)n_threads);
+    if (pool->sleepers > 0) pthread_cond_broadcast(&pool->wake);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+// --- pool ------------------------------------------------------------------------------
+
+// One that notices when its owner wants it again.
+static void init_graph_lock(pthread_mutex_t *mutex) {
+    pthread_mutexattr_t attributes;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_ERRORCHECK);
+    pthread_mutex_init(mutex, &attributes);
+    pthread_mutexattr_destroy(&attributes);
+}
+
+static long this_process(void) {
+#ifdef _WIN32
+    return 0; // where there is no fork
+#else
+    return (long)getpid();
+#endif
+}
+
+// In the child of a fork the workers are not there, and who held a lock isn't either: starts anew.
+static void take_over(struct ggml_threadpool *pool) {
+    if (pool->process == this_process()) return;
+    pthread_mutex_lock(&idle_lock);
+    if (pool->process != this_process()) {
+        init_graph_lock(&pool->use);
+        pthread_mutex_init(&pool->lock, NULL);
+        pthread_cond_init(&pool->wake, NULL);
+        atomic_store(&pool->epoch, 0); // or new workers would take the parent's work for theirs
+        atomic_store(&pool->running, 0);
+        pool->sleepers = 0;
+        pool->n_workers = 0;
+        pool->started = pool->caller_placed = false;
+        pool->process = this_process();
+    }
+    pthread_mutex_unlock(&idle_lock);
+}
+
+struct ggml_threadpool *cpu_threadpool_new(const struct ggml_threadpool_params *params) {
+    if (params->n_threads < 1 || params->n_threads > GGML_MAX_N_THREADS ||
+        params->prio < GGML_SCHED_PRIO_LOW || params->prio > GGML_SCHED_PRIO_REALTIME) {
+        cpu_fail(GGML_STATUS_FAILED, GGML_HOST_INVALID_ARGUMENT,
+                 "ggml_threadpool_new: %d threads, priority %d; 1 to %d threads are possible",
+                 params->n_threads, (int)params->prio, GGML_MAX_N_THREADS);
+        return NULL;
+    }
+    struct ggml_threadpool *pool = ggml_aligned_malloc(sizeof(*pool));
+    if (!pool) return NULL;
+    memset(pool, 0, sizeof(*pool));
+    pool->params = *params;
+    pool->workers = ggml_aligned_malloc((size_t)params->n_threads * sizeof(*pool->workers));
+    if (!pool->workers) {
+        ggml_aligned_free(pool, sizeof(*pool));
+        return NULL;
+    }
+    init_graph_lock(&pool->use);
+    pthread_mutex_init(&pool->lock, NULL);
+    pthread_cond_init(&pool->wake, NULL);
+    atomic_store(&pool->paused, params->paused);
+    pool->process = this_process();
+    return pool;
+}
+
+void cpu_threadpool_free(struct ggml_threadpool *pool) {
+    if (!pool) return;
+    take_over(pool);
+    pthread_mutex_lock(&pool->use);
+    atomic_store(&pool->stop, true);
+    wake_workers(pool, 0);
+    for (int i = 0; i < pool->n_workers; ++i)
+        pthread_join(pool->workers[i].thread, NULL);
+    pthread_mutex_unlock(&pool->use);
+    pthread_cond_destroy(&pool->wake);
+    pthread_mutex_destroy(&pool->lock);
+    pthread_mutex_destroy(&pool->use);
+    ggml_aligned_free(pool->workers, (size_t)pool->params.n_threads * sizeof(*pool->workers));
+    ggml_aligned_free(pool, sizeof(*pool));
+}
+
+int cpu_threadpool_get_n_threads(struct ggml_threadpool *pool) {
+    return pool->params.n_threads;
+}
+
+void cpu_threadpool_pause(struct ggml_threadpool *pool) {
+    atomic_store(&pool->paused, true);
+}
+
+void cpu_threadpool_resume(struct ggml_threadpool *pool) {
+    atomic_store(&pool->paused, false);
+}
+
+int cpu_threadpool_begin(struct ggml_threadpool *pool, int n_threads) {
+    take_over(pool);
+    if (pthread_mutex_lock(&pool->use) != 0) {
+        cpu_fail(GGML_STATUS_FAILED, GGML_HOST_BUSY,
+                 "a graph can't be computed from inside another one on the same thread pool");
+        return 0;
+    }
+    atomic_store(&pool->paused, false);
+    if (n_threads > 1 && !pool->started) start_workers(pool);
+    if (!pool->caller_placed && !mask_is_empty(pool->params.cpumask)) place_thread(pool, 0);
+    pool->caller_placed = true;
+    return MAX(1, MIN(n_threads, pool->n_workers + 1));
+}
+
+void cpu_threadpool_run(struct ggml_threadpool *pool, int n_threads, cpu_share_fn share,
+                        void *context) {
+    if (n_threads > 1) {
+        pool->share = share;
+        pool->context = context;
+        atomic_store(&pool->running, n_threads - 1);
+        wake_workers(pool, n_threads);
+    }
+    share(context, 0, n_threads);
+    unsigned spins = 0;
+    while (n_threads > 1 && atomic_load_explicit(&pool->running, memory_order_acquire) > 0)
+        relax(&spins);
+}
+
+void cpu_threadpool_end(struct ggml_threadpool *pool) {
+    pthread_mutex_unlock(&pool->use);
+}
+
+// --- pools that are kept ---------------------------------------------------------------
+
+static struct ggml_threadpool *idle; // last used first
+
+struct ggml_threadpool *cpu_threadpool_borrow(int n_threads) {
+    pthread_mutex_lock(&idle_lock);
+    struct ggml_threadpool **link = &idle;
+    while (*link && (*link)->params.n_threads < n_threads)
+        link = &(*link)->next_idle;
+    struct ggml_threadpool *pool = *link;
+    if (pool) *link = pool->next_idle;
+    pthread_mutex_unlock(&idle_lock);
+    if (pool) return pool;
+    const struct ggml_threadpool_params params = {.n_threads = MIN(n_threads, GGML_MAX_N_THREADS),
+                                                  .poll = 50};
+    return cpu_threadpool_new(&params);
+}
+
+void cpu_threadpool_give_back(struct ggml_threadpool *pool) {
+    pthread_mutex_lock(&idle_lock);
+    pool->next_idle = idle;
+    idle = pool;
+    struct ggml_threadpool **link = &idle;
+    for (int i = 0; i < MAX_IDLE_POOLS && *link; ++i)
+        link = &(*link)->next_idle;
+    struct ggml_threadpool *surplus = *link;
+    *link = NULL;
+    pthread_mutex_unlock(&idle_lock);
+    cpu_threadpool_free(surplus);
+}
+
+void cpu_threadpool_shutdown(void) {
+    for (;;) {
+        pthread_mutex_lock(&idle_lock);
+        struct ggml_threadpool *pool = idle;
+        if (pool) idle = pool->next_idle;
+        pthread_mutex_unlock(&idle_lock);
+        if (!pool) return;
+        cpu_threadpool_free(pool);
+    }
+}
+
+int cpu_default_threads(void) {
+    static _Atomic int threads;
+    int n = atomic_load(&threads);
+    if (n > 0) return n;
+    const struct ggml_host_table *host = ggml_sdk_host();
+    struct ggml_host_topology topology = {.size = sizeof(topology)};
+    const bool known = host && host->get_topology(host, &topology) == GGML_HOST_OK;
+    n = known && topology.default_threads > 0 ? (int)topology.default_threads : 1;
+    n = MIN(n, GGML_MAX_N_THREADS);
+    atomic_store(&threads, n);
+    return n;
+}
+
+void cpu_threadpool_set_spread(bool spread) {
+    atomic_store(&spread_workers, spread);
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT
+// Products with many columns, from packed operands: lanes hold rows, the columns' elements are
+// broadcast. Packed columns stay in the second-level cache, a panel of rows in the first, a tile of
+// results in registers.
+#include "gemm/gemm.h"
+#include "gemm/interleave.h"
+
+enum {
+    GROUP = LANES == 16 ? 16 : 4, // rows that are interleaved at a time
+    PANEL_VECTORS = GEMM_PANEL / LANES,
+    STRIP = VECTORS == 32 ? PACKED_STRIP : PACKED_STRIP / 2,
+    LINE = 64, // bytes that one prefetch fetches
+};
+
+// Products of rows before `end` with the columns, of which elements [k0, k0 + depth) are packed:
+// element t of column c of strip s at (s * depth + t) * STRIP + c.
+struct product {
+    const struct gemm_rows *rows;
+    int64_t end;
+    const struct gemm_column *columns;
+    int64_t n_columns;
+    int64_t k0, depth;
+    float *unpacked, *panel, *packed;
+};
+
+// Results of a tile: row r of column c at columns[c].y[row + r].
+struct tile {
+    const struct gemm_column *columns;
+    int n_columns;
+    int64_t row;
+    int n_rows;
+    bool first; // nothing was summed yet
+};
+
+// Columns beyond the last one repeat it; their results are not stored.
+static void pack_columns(const struct product *p) {
+    float *to = p->packed;
+    for (int64_t strip = 0; strip < p->n_columns; strip += STRIP, to += STRIP * p->depth) {
+        for (int64_t q = 0; q < STRIP; q += QUAD) {
+            const float *x[QUAD];
+            for (int i = 0; i < QUAD; ++i)
+                x[i] = p->columns[MIN(strip + q + i, p->n_columns - 1)].x + p->k0;
+            interleave_4(x, p->depth, to + q, STRIP);
+        }
+    }
+}
+
+static size_t bytes_of(const struct gemm_rows *rows, int64_t k) {
+    const struct ggml_type_traits *traits = ggml_get_type_traits(rows->type);
+    return (size_t)(k / traits->blck_size) * traits->type_size;
+}
+
+// Elements [k0, k0 + k) of n_rows rows, side by side for each element; n_lanes >= n_rows of them,
+// where the last row is repeated.
+static void pack_panel(const struct product *p, int64_t row, int n_rows, int n_lanes, int64_t k0,
+                       int64_t k) {
+    const struct gemm_rows *rows = p->rows;
+    const cpu_unpack_fn unpack = CPU_FN(cpu_unpack)(rows->type);
+    const char *data = rows->data + (size_t)row * rows->stride + bytes_of(rows, k0);
+    for (int r = 0; r < n_lanes; r += GROUP) {
+        const float *x[GROUP];
+        for (int i = 0; i < GROUP; ++i) {
+            const char *from = data + (size_t)MIN(r + i, n_rows - 1) * rows->stride;
+            x[i] = (const float *)(const void *)from;
+            if (rows->type == GGML_TYPE_F32) continue;
+            x[i] = p->unpacked + i * PACKED_DEPTH;
+            unpack(from, p->unpacked + i * PACKED_DEPTH, k);
+        }
+        if (LANES == 16)
+            interleave_16(x, k, p->panel + r, n_lanes);
+        else
+            interleave_4(x, k, p->panel + r, n_lanes);
+    }
+}
+
+static void add_part(const struct tile *to, float sum[][GEMM_PANEL]) {
+    for (int c = 0; c < to->n_columns; ++c) {
+        float *y = to->columns[c].y + to->row;
+        for (int r = 0; r < to->n_rows; ++r)
+            y[r] = to->first ? sum[c][r] : y[r] + sum[c][r];
+    }
+}
+
+// The last two are constants where this is inlined.
+CPU_INLINE void multiply_tile(const float *a, const float *b, int64_t k, const struct tile *to,
+                              const int n_vectors, const int width) {
+    vf sum[STRIP][PANEL_VECTORS];
+    for (int c = 0; c < width; ++c) {
+        for (int v = 0; v < n_vectors; ++v)
+            sum[c][v] = (vf){0};
+    }
+    for (int64_t t = 0; t < k; ++t) {
+        vf x[PANEL_VECTORS];
+        for (int v = 0; v < n_vectors; ++v)
+            x[v] = vf_load(a + (t * n_vectors + v) * LANES);
+        for (int c = 0; c < width; ++c) {
+            const vf y = vf_set(b[t * STRIP + c]);
+            for (int v = 0; v < n_vectors; ++v)
+                sum[c][v] += x[v] * y;
+        }
+    }
+    if (to->n_columns < width || to->n_rows < n_vectors * LANES) {
+        float y[STRIP][GEMM_PANEL];
+        for (int c = 0; c < width; ++c) {
+            for (int v = 0; v < n_vectors; ++v)
+                vf_store(y[c] + v * LANES, sum[c][v]);
+        }
+        add_part(to, y);
+        return;
+    }
+    for (int c = 0; c < width; ++c) {
+        for (int v = 0; v < n_vectors; ++v) {
+            float *y = to->columns[c].y + to->row + v * LANES;
+            vf_store(y, to->first ? sum[c][v] : vf_load(y) + sum[c][v]);
+        }
+    }
+}
+
+#define MULTIPLY(name, n_vectors)                                                                  \
+    static void name(const float *a, const float *b, int64_t k, const struct tile *to) {           \
+        if (to->n_columns <= STRIP / 2)                                                            \
+            multiply_tile(a, b, k, to, n_vectors, STRIP / 2);                                      \
+        else                                                                                       \
+            multiply_tile(a, b, k, to, n_vectors, STRIP);                                          \
+    }
+MULTIPLY(multiply_one, 1)
+MULTIPLY(multiply_two, 2)
+MULTIPLY(multiply_all, PANEL_VECTORS)
+
+static void multiply(const float *a, const float *b, int64_t k, const struct tile *to,
+                     int n_vectors) {
+    switch (n_vectors) {
+    case 1: multiply_one(a, b, k, to); break;
+    case 2: multiply_two(a, b, k, to); break;
+    default: multiply_all(a, b, k, to); break;
+    }
+}
+
+// Parts of rows that are read next.
+struct ahead {
+    const char *data;
+    size_t size; // bytes of each
+    int64_t n_rows;
+};
+
+// What follows elements [k0, k0 + k) of the rows from `row` on: the rest of the packed depth, then
+// its beginning in the next rows.
+static struct ahead ahead_of(const struct product *p, int64_t row, int64_t k0, int64_t k) {
+    const bool last = k0 + k == p->k0 + p->depth;
+    const int64_t first = last ? MIN(row + GEMM_PANEL, p->end) : row;
+    const int64_t from = last ? p->k0 : k0 + k;
+    const struct gemm_rows *rows = p->rows;
+    return (struct ahead){rows->data + (size_t)first * rows->stride + bytes_of(rows, from),
+                          bytes_of(rows, MIN(p->k0 + p->depth - from, PACKED_DEPTH)),
+                          MIN(p->end - first, GEMM_PANEL)};
+}
+
+// The part-th of n_parts shares.
+static void fetch(const struct ahead *next, size_t stride, int64_t part, int64_t n_parts) {
+    const int64_t end = next->n_rows * (part + 1) / n_parts;
+    for (int64_t r = next->n_rows * part / n_parts; r < end; ++r) {
+        for (size_t i = 0; i < next->size; i += LINE)
+            __builtin_prefetch(next->data + (size_t)r * stride + i, 0, 2);
+    }
+}
+
+// A panel of rows with all columns, over the packed depth. Memory is kept busy meanwhile.
+static void compute_panel(const struct product *p, int64_t row) {
+    const int n_rows = (int)MIN(p->end - row, GEMM_PANEL);
+    const int n_vectors = LANES == 1 ? PANEL_VECTORS : (n_rows + LANES - 1) / LANES;
+    const int64_t n_strips = (p->n_columns + STRIP - 1) / STRIP;
+    int64_t t = 0;
+    do {
+        const int64_t k = MIN(p->depth - t, PACKED_DEPTH);
+        const struct ahead next = ahead_of(p, row, p->k0 + t, k);
+        pack_panel(p, row, n_rows, n_vectors * LANES, p->k0 + t, k);
+        for (int64_t s = 0; s < n_strips; ++s) {
+            const struct tile to = {p->columns + s * STRIP,
+                                    (int)MIN(p->n_columns - s * STRIP, STRIP), row, n_rows,
+                                    p->k0 + t == 0};
+            fetch(&next, p->rows->stride, s, n_strips);
+            multiply(p->panel, p->packed + (s * p->depth + t) * STRIP, k, &to, n_vectors);
+        }
+        t += PACKED_DEPTH;
+    } while (t < p->depth);
+}
+
+void CPU_FN(cpu_gemm_packed)(const struct gemm_rows *rows, int64_t row, int64_t n_rows,
+                             const struct gemm_column *columns, int64_t n_columns, float *work) {
+    const int64_t padded = (n_columns + STRIP - 1) / STRIP * STRIP;
+    const int64_t depth = PACKED_FLOATS / padded / PACKED_DEPTH * PACKED_DEPTH;
+    struct product p = {rows, row + n_rows, columns, n_columns, .unpacked = work};
+    p.panel = work + PACKED_GROUP * PACKED_DEPTH;
+    p.packed = p.panel + PACKED_PANEL * PACKED_DEPTH;
+    do {
+        p.depth = MIN(rows->k - p.k0, depth);
+        pack_columns(&p);
+        for (int64_t r = row; r < p.end; r += GEMM_PANEL)
+            compute_panel(&p, r);
+        p.k0 += depth;
+    } while (p.k0 < rows->k);
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+// conv_2d and conv_3d: blocks of patches times all filters, which are in F32. The products of a
+// block of neighbouring pixels with a filter lie side by side in the result.
+#include "gemm/gemm.h"
+#include "ops/conv/filters.h"
+#include "ops/conv/patches.h"
+
+struct direct {
+    const struct ggml_tensor *dst;
+    struct conv conv;
+    const float *filters;
+    int64_t patch, pixels;
+    float *block;                     // this thread's patches
+    int64_t block_first, block_image; // what it holds
+    float *results;                   // this thread's; NULL: in place, for F32
+    int block_size;
+};
+
+static void load_block(struct direct *d, int64_t image, int64_t first, int64_t n) {
+    if (d->block_image == image && d->block_first == first) return;
+    for (int64_t i = 0; i < n; ++i)
+        conv_patch_at(&d->conv, image * d->pixels + first + i, d->block + i * d->patch);
+    d->block_image = image;
+    d->block_first = first;
+}
+
+static void multiply(const struct direct *d, int64_t channel, int64_t n_patches) {
+    struct gemm_column columns[GEMM_COLUMNS];
+    const int64_t n = MIN(d->conv.channels_out - channel, GEMM_COLUMNS);
+    const struct gemm_rows rows = {(const char *)d->block, (size_t)d->patch * sizeof(float),
+                                   GGML_TYPE_F32, d->patch};
+    const int64_t first =
+        (d->block_image * d->conv.channels_out + channel) * d->pixels + d->block_first;
+    float *y = d->results ? d->results : (float *)d->dst->data + first;
+    const int64_t stride = d->results ? d->block_size : d->pixels;
+    for (int64_t c = 0; c < n; ++c)
+        columns[c] = (struct gemm_column){d->filters + (channel + c) * d->patch, y + c * stride};
+    CPU_FN(cpu_gemm)(&rows, 0, (int)n_patches, columns, n, NULL);
+    for (int64_t c = 0; c < n && d->results; ++c)
+        cpu_store(d->dst->data, d->dst->type, first + c * d->pixels, columns[c].y, n_patches);
+}
+
+enum ggml_status CPU_FN(cpu_conv)(const struct cpu_task *task) {
+    struct direct d = {.dst = task->dst, .conv = conv_of_direct(task->dst), .block_image = -1};
+    const struct ggml_tensor *kernel = task->dst->src[0];
+    d.patch = conv_patch(&d.conv);
+    d.pixels = conv_pixels(&d.conv);
+    d.filters = conv_filters_direct(kernel) ? kernel->data : task->work;
+    if (!conv_filters_direct(kernel)) {
+        conv_pack_filters(task, kernel, task->work);
+        cpu_team_barrier(task->team);
+    }
+    const int block = d.block_size = conv_block(&d.conv);
+    d.block = (float *)(void *)((char *)task->work + conv_filters_size(kernel)) +
+              (size_t)task->ith * conv_thread_floats(&d.conv, task->dst->type);
+    if (task->dst->type != GGML_TYPE_F32) d.results = d.block + block * d.patch;
+    const int64_t blocks = (d.pixels + block - 1) / block;
+    const int64_t groups = (d.conv.channels_out + GEMM_COLUMNS - 1) / GEMM_COLUMNS;
+    int64_t begin, end;
+    cpu_task_range(task, d.conv.batch * blocks * groups, &begin, &end);
+    for (int64_t unit = begin; unit < end; ++unit) {
+        const int64_t first = unit / groups % blocks * block;
+        const int64_t n = MIN(d.pixels - first, block);
+        load_block(&d, unit / groups / blocks, first, n);
+        multiply(&d, unit % groups * GEMM_COLUMNS, n);
+    }
+    return GGML_STATUS_SUCCESS;
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+// Patches of an image as rows of floats: im2col and the direct convolutions.
+#ifndef CPU_PATCHES_H
+#define CPU_PATCHES_H
+
+#include "ops/conv/conv.h"
+#include "simd/strided.h"
+
+// Kernel columns [begin, end) of a window lie inside the image.
+struct conv_span {
+    int64_t begin, end;
+};
+
+// ceil(a / b) for b > 0.
+static inline int64_t conv_ceil_div(int64_t a, int64_t b) {
+    return a > 0 ? (a - 1) / b + 1 : -(-a / b);
+}
+
+static inline struct conv_span conv_span(const struct conv *c, int64_t first) {
+    if (c->dilation[0] == 0) { // all columns at one place
+        return (struct conv_span){0, first >= 0 && first < c->in[0] ? c->kernel[0] : 0};
+    }
+    const int64_t begin = MAX(conv_ceil_div(-first, c->dilation[0]), 0);
+    const int64_t end = MIN(conv_ceil_div(c->in[0] - first, c->dilation[0]), c->kernel[0]);
+    return (struct conv_span){MIN(begin, c->kernel[0]), MAX(end, MIN(begin, c->kernel[0]))};
+}
+
+// Position of a window's first element along dim d.
+static inline int64_t conv_first(const struct conv *c, int d, int64_t out) {
+    return out * c->stride[d] - c->padding[d];
+}
+
+// A line of a window whose plane starts at `plane`; NULL: outside.
+static inline void conv_line(const struct conv *c, const char *row, int64_t first,
+                             struct conv_span span, float *y) {
+    if (!row || span.begin == span.end) {
+        memset(y, 0, (size_t)c->kernel[0] * sizeof(float));
+        return;
+    }
+    const int64_t x = first + span.begin * c->dilation[0];
+    for (int64_t k = 0; k < span.begin; ++k)
+        y[k] = 0.0f;
+    cpu_gather_floats(y + span.begin, row + (size_t)x * c->nb[0], c->nb[0] * (size_t)c->dilation[0],
+                      c->image->type, span.end - span.begin);
+    for (int64_t k = span.end; k < c->kernel[0]; ++k)
+        y[k] = 0.0f;
+}
+
+// Patch `index` of the node, out[0] fastest and the batch slowest: conv_patch(c) floats, kernel
+// columns fastest and channels slowest.
+static inline void conv_patch_at(const struct conv *c, int64_t index, float *y) {
+    const int64_t above = index / c->out[0];
+    const int64_t first[CONV_DIMS] = {
+        conv_first(c, 0, index % c->out[0]),
+        conv_first(c, 1, above % c->out[1]),
+        conv_first(c, 2, above / c->out[1] % c->out[2]),
+    };
+    const char *image =
+        (const char *)c->image->data + (size_t)(above / c->out[1] / c->out[2]) * c->nb_batch;
+    const struct conv_span span = conv_span(c, first[0]);
+    const int64_t planes = c->kernel[1] * c->kernel[2];
+    for (int64_t i = 0; i < c->channels * planes; ++i, y += c->kernel[0]) {
+        const int64_t iy = first[1] + i % c->kernel[1] * c->dilation[1];
+        const int64_t iz = first[2] + i / c->kernel[1] % c->kernel[2] * c->dilation[2];
+        const bool inside = iy >= 0 && iy < c->in[1] && iz >= 0 && iz < c->in[2];
+        const char *channel = image + (size_t)(i / planes) * c->nb_channel;
+        conv_line(c, inside ? channel + (size_t)iy * c->nb[1] + (size_t)iz * c->nb[2] : NULL,
+                  first[0], span, y);
+    }
+}
+
+#endif

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+// mul_mat: dst[i, j] = <row i of src0, row j of src1>, accumulated in F32. Rows of src0 are
+// unpacked to F32 a panel at a time and used for all columns that share their matrix.
+#include "ops/mul_mat/mul_mat.h"
+
+#include "gemm/gemm.h"
+#include "ops/mul_mat/mul_mat_pack.h"
+#include "ops/mul_mat/mul_rounded.h"
+#include "ops/mul_mat/mul_vec.h"
+
+// The columns that one matrix of src0 is multiplied with: j fastest, then the broadcast dims.
+struct product {
+    const struct ggml_tensor *dst;
+    const float *packed;
+    int64_t r2, r3; // matrices of src1 per matrix of src0
+    int64_t n_columns;
+};
+
+static struct gemm_column column_at(const struct product *p, int64_t i2, int64_t i3, int64_t c) {
+    const struct ggml_tensor *b = p->dst->src[1];
+    const int64_t above = c / b->ne[1];
+    const struct ggml_row at = {c % b->ne[1], i2 * p->r2 + above % p->r2,
+                                i3 * p->r3 + above / p->r2};
+    return (struct gemm_column){
+        .x = mul_mat_column(b, p->packed, at),
+        .y = (float *)(void *)ggml_row_data(p->dst, at),
+    };
+}
+
+// Few rows at a time where few columns share them or threads would go without.
+static int choose_rows(int64_t n_rows, int64_t n_columns, int64_t other_units, int nth) {
+    int rows = n_columns < 8 ? 4 : GEMM_MAX_ROWS;
+    while (rows > 4 && (n_rows + rows - 1) / rows * other_units < 4 * (int64_t)nth)
+        rows /= 2;
+    return rows;
+}
+
+// Rows of a matrix, and n of its columns.
+static struct gemm_rows open_matrix(const struct product *p, int64_t matrix, int64_t column,
+                                    int64_t n, struct gemm_column *columns) {
+    const struct ggml_tensor *a = p->dst->src[0];
+    const int64_t i2 = matrix % a->ne[2];
+    const int64_t i3 = matrix / a->ne[2];
+    for (int64_t c = 0; c < n; ++c)
+        columns[c] = column_at(p, i2, i3, column + c);
+    return (struct gemm_rows){ggml_row_data(a, (struct ggml_row){0, i2, i3}), a->nb[1], a->type,
+                              a->ne[0]};
+}
+
+static void compute_unit(const struct product *p, int64_t matrix, int64_t row, int n_rows,
+                         int64_t column, float *panel) {
+    struct gemm_column columns[GEMM_COLUMNS];
+    const int64_t n = MIN(p->n_columns - column, GEMM_COLUMNS);
+    const struct gemm_rows rows = open_matrix(p, matrix, column, n, columns);
+    if (CPU_FN(cpu_mul_vec)(&rows, row, n_rows, columns, n)) return;
+    for (int r = 0; r < n_rows; r += GEMM_STREAMS)
+        CPU_FN(cpu_gemm)(&rows, row + r, MIN(n_rows - r, GEMM_STREAMS), columns, n, panel);
+}
+
+// Panels of rows are split between the threads, and columns too where there are few panels; a
+// thread packs the columns for as many panels as it may.
+static void compute_panels(const struct product *p, const struct cpu_task *task, float *work) {
+    const struct ggml_tensor *a = task->dst->src[0];
+    const int64_t matrices = a->ne[2] * a->ne[3];
+    const int64_t panels = (a->ne[1] + GEMM_PANEL - 1) / GEMM_PANEL;
+    int64_t width = MIN(p->n_columns, PACKED_COLUMNS);
+    while (width >= 64 && matrices * panels * (p->n_columns / width) < 4 * (int64_t)task->nth)
+        width = width / 2;
+    const int64_t blocks = (p->n_columns + width - 1) / width;
+    int64_t unit, end;
+    cpu_task_range(task, matrices * blocks * panels, &unit, &end);
+    while (unit < end) {
+        const int64_t row = unit % panels * GEMM_PANEL;
+        const int64_t column = unit / panels % blocks * width;
+        const int64_t n = MIN(end - unit, panels - unit % panels);
+        const int64_t n_columns = MIN(p->n_columns - column, width);
+        struct gemm_column columns[PACKED_COLUMNS];
+        const struct gemm_rows rows =
+            open_matrix(p, unit / panels / blocks, column, n_columns, columns);
+        CPU_FN(cpu_gemm_packed)
+        (&rows, row, MIN(a->ne[1] - row, n * GEMM_PANEL), columns, n_columns, work);
+        unit += n;
+    }
+}
+
+// Rows are split between the threads; each rounds the columns for itself, which takes less time
+// than to wait for others.
+static void compute_rounded(const struct product *p, const struct cpu_task *task, void *work) {
+    enum { ROWS = 4 };
+    const struct ggml_tensor *a = task->dst->src[0];
+    const int64_t parts = (a->ne[1] + ROWS - 1) / ROWS;
+    int64_t part, end;
+    cpu_task_range(task, a->ne[2] * a->ne[3] * parts, &part, &end);
+    while (part < end) {
+        struct gemm_column columns[ROUNDED_COLUMNS];
+        const int64_t n = MIN(end - part, parts - part % parts);
+        const int64_t row = part % parts * ROWS;
+        const struct gemm_rows rows = open_matrix(p, part / parts, 0, p->n_columns, columns);
+        CPU_FN(cpu_round_columns)(columns, p->n_columns, rows.k, work);
+        CPU_FN(cpu_mul_rounded)
+        (&rows, row, MIN(a->ne[1] - row, n * ROWS), columns, p->n_columns, work);
+        part += n;
+    }
+}
+
+enum ggml_status CPU_FN(cpu_mul_mat)(const struct cpu_task *task) {
+    const struct ggml_tensor *a = task->dst->src[0];
+    const struct ggml_tensor *b = task->dst->src[1];
+    struct product p = {.dst = task->dst, .r2 = b->ne[2] / a->ne[2], .r3 = b->ne[3] / a->ne[3]};
+    p.n_columns = mul_mat_columns(task->dst);
+    float *work =
+        (float *)(void *)((char *)task->work + mul_mat_pack_size(b) +
+                          (size_t)task->ith * mul_mat_thread_size(task->dst, p.n_columns));
+    if (mul_mat_packs(b)) {
+        p.packed = task->work;
+        mul_mat_pack(task, b, task->work);
+        cpu_team_barrier(task->team);
+    }
+    if (LANES > 1 && p.n_columns <= ROUNDED_COLUMNS && !task->exact && rounds_src1(task->dst)) {
+        compute_rounded(&p, task, work);
+        return GGML_STATUS_SUCCESS;
+    }
+    if (gemm_packs(a->ne[1], p.n_columns)) {
+        compute_panels(&p, task, work);
+        return GGML_STATUS_SUCCESS;
+    }
+    const int64_t matrices = a->ne[2] * a->ne[3];
+    const int64_t column_blocks = (p.n_columns + GEMM_COLUMNS - 1) / GEMM_COLUMNS;
+    const int block = choose_rows(a->ne[1], p.n_columns, matrices * column_blocks, task->nth);
+    const int64_t row_blocks = (a->ne[1] + block - 1) / block;
+    int64_t begin, end;
+    cpu_task_range(task, matrices * row_blocks * column_blocks, &begin, &end);
+    for (int64_t unit = begin; unit < end; ++unit) {
+        const int64_t row = unit / column_blocks % row_blocks * block;
+        compute_unit(&p, unit / column_blocks / row_blocks, row, (int)MIN(block, a->ne[1] - row),
+                     unit % column_blocks * GEMM_COLUMNS, work);
+    }
+    return GGML_STATUS_SUCCESS;
+}

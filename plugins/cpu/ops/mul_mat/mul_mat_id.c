@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+// mul_mat_id: each token's slots are multiplied with the expert that ids names. The (slot, token)
+// pairs are first sorted by expert, so that an expert's rows are unpacked once for all its columns.
+#include "gemm/gemm.h"
+#include "ops/mul_mat/mul_mat_pack.h"
+#include "ops/mul_mat/mul_rounded.h"
+#include "ops/mul_mat/mul_vec.h"
+
+enum {
+    ROW_BLOCK = 16,
+    UNPACK_COST = 8, // of a row, in products with a column
+};
+
+struct experts {
+    const struct ggml_tensor *dst;
+    const float *packed;
+    bool rounds; // src1, where few columns share an expert
+    int64_t n_experts;
+    const int64_t *starts; // expert e has pairs [starts[e], starts[e + 1])
+    const struct mul_mat_pair *pairs;
+};
+
+static int32_t id_at(const struct ggml_tensor *ids, int64_t slot, int64_t token) {
+    int32_t id;
+    memcpy(&id, (const char *)ids->data + (size_t)slot * ids->nb[0] + (size_t)token * ids->nb[1],
+           sizeof(id));
+    return id;
+}
+
+// Counting sort, in token-major order within an expert; false if an id names no expert. starts has
+// room for n_experts + 2.
+static bool sort_pairs(const struct ggml_tensor *ids, int64_t n_experts, int64_t *starts,
+                       struct mul_mat_pair *pairs) {
+    memset(starts, 0, ((size_t)n_experts + 2) * sizeof(*starts));
+    for (int64_t i = 0; i < ids->ne[0] * ids->ne[1]; ++i) {
+        const int32_t id = id_at(ids, i % ids->ne[0], i / ids->ne[0]);
+        if (id < 0 || id >= n_experts) return false;
+        ++starts[id + 2];
+    }
+    for (int64_t e = 2; e < n_experts + 2; ++e)
+        starts[e] += starts[e - 1];
+    for (int64_t i = 0; i < ids->ne[0] * ids->ne[1]; ++i) {
+        const int64_t slot = i % ids->ne[0];
+        const int64_t token = i / ids->ne[0];
+        pairs[starts[id_at(ids, slot, token) + 1]++] =
+            (struct mul_mat_pair){(int32_t)slot, (int32_t)token};
+    }
+    return true;
+}
+
+static struct gemm_column column_at(const struct experts *x, int64_t i) {
+    const struct ggml_tensor *b = x->dst->src[1];
+    const struct mul_mat_pair pair = x->pairs[i];
+    const struct ggml_row to = {pair.slot, pair.token, 0};
+    return (struct gemm_column){
+        .x = mul_mat_column(b, x->packed, (struct ggml_row){pair.slot % b->ne[1], pair.token, 0}),
+        .y = (float *)(void *)ggml_row_data(x->dst, to),
+    };
+}
+
+// Blocks of some length that begin before a place.
+static int64_t blocks_before(int64_t place, int64_t length, int64_t n_blocks) {
+    return place <= 0 ? 0 : MIN((place + length - 1) / length, n_blocks);
+}
+
+// Rows [row, end) of an expert with pairs [first, first + n), at most as many as are packed at a
+// time.
+static void compute_rows(const struct experts *x, int64_t expert, int64_t row, int64_t end,
+                         int64_t first, int64_t n, float *work) {
+    const struct ggml_tensor *a = x->dst->src[0];
+    const struct gemm_rows rows = {(const char *)a->data + (size_t)expert * a->nb[2], a->nb[1],
+                                   a->type, a->ne[0]};
+    struct gemm_column columns[PACKED_COLUMNS];
+    for (int64_t c = 0; c < n; ++c)
+        columns[c] = column_at(x, first + c);
+    if (x->rounds && n <= ROUNDED_COLUMNS) {
+        CPU_FN(cpu_round_columns)(columns, n, rows.k, work);
+        CPU_FN(cpu_mul_rounded)(&rows, row, end - row, columns, n, work);
+        return;
+    }
+    if (CPU_FN(cpu_mul_vec)(&rows, row, end - row, columns, n)) return;
+    if (gemm_packs(a->ne[1], n)) {
+        CPU_FN(cpu_gemm_packed)(&rows, row, end - row, columns, n, work);
+        return;
+    }
+    for (; row < end; row += GEMM_STREAMS)
+        CPU_FN(cpu_gemm)(&rows, row, (int)MIN(GEMM_STREAMS, end - row), columns, n, work);
+}
+
+// All experts' work, laid end to end, is measured in products of a row with a column; computes what
+// begins in [begin, end) of it, in whole blocks of rows. Answers the length of all.
+static int64_t compute_share(const struct experts *x, int64_t begin, int64_t end, float *work) {
+    const int64_t m = x->dst->src[0]->ne[1];
+    int64_t at = 0;
+    for (int64_t e = 0; e < x->n_experts; ++e) {
+        int64_t n = 0;
+        for (int64_t first = x->starts[e]; first < x->starts[e + 1]; first += n) {
+            n = MIN(x->starts[e + 1] - first, PACKED_COLUMNS);
+            const int64_t block = gemm_packs(m, n) ? GEMM_PANEL : ROW_BLOCK;
+            const int64_t n_blocks = (m + block - 1) / block;
+            const int64_t length = block * (n + UNPACK_COST);
+            const int64_t row = blocks_before(begin - at, length, n_blocks) * block;
+            const int64_t row_end = MIN(blocks_before(end - at, length, n_blocks) * block, m);
+            if (row < row_end) compute_rows(x, e, row, row_end, first, n, work);
+            at += n_blocks * length;
+        }
+    }
+    return at;
+}
+
+enum ggml_status CPU_FN(cpu_mul_mat_id)(const struct cpu_task *task) {
+    const struct ggml_tensor *a = task->dst->src[0];
+    const struct mul_mat_id_layout layout = mul_mat_id_layout(task->dst);
+    char *work = task->work;
+    int64_t *starts = (int64_t *)(void *)(work + layout.starts);
+    struct mul_mat_pair *pairs = (struct mul_mat_pair *)(void *)(work + layout.pairs);
+    float *packed = (float *)(void *)(work + layout.packed);
+    const bool packs = mul_mat_packs(task->dst->src[1]);
+    if (packs) mul_mat_pack(task, task->dst->src[1], packed);
+    if (task->ith == 0 && !sort_pairs(task->dst->src[2], a->ne[2], starts, pairs)) starts[0] = -1;
+    cpu_team_barrier(task->team);
+    if (starts[0] != 0) return GGML_STATUS_FAILED;
+    const struct experts x = {.dst = task->dst,
+                              .packed = packs ? packed : NULL,
+                              .rounds = LANES > 1 && !task->exact && rounds_src1(task->dst),
+                              .n_experts = a->ne[2],
+                              .starts = starts,
+                              .pairs = pairs};
+    float *thread_work =
+        (float *)(void *)(work + layout.panels +
+                          (size_t)task->ith *
+                              mul_mat_thread_size(task->dst, mul_mat_id_columns(task->dst)));
+    int64_t begin, end;
+    cpu_task_range(task, compute_share(&x, 0, 0, NULL), &begin, &end);
+    compute_share(&x, begin, end, thread_work);
+    return GGML_STATUS_SUCCESS;
+}

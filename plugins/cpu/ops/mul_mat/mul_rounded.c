@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: MIT
+// The products of a group are added as whole numbers, which is exact; then they are scaled and
+// added as floats.
+#include "ops/mul_mat/mul_rounded.h"
+
+#include <math.h>
+
+#include "ops/mul_mat/dot_bytes.h"
+#include "ops/mul_mat/rounded_rows.h"
+#include "types/blocks.h"
+
+// --- columns -------------------------------------------------------------------------------------
+
+static float largest_magnitude(const float *x) {
+    int32_t largest = 0; // NaN is above infinity
+    for (int j = 0; j < ROUNDED_GROUP; ++j) {
+        int32_t bits;
+        memcpy(&bits, x + j, sizeof(bits));
+        largest = MAX(largest, bits & INT32_MAX);
+    }
+    float value;
+    memcpy(&value, &largest, sizeof(value));
+    return value;
+}
+
+// What the quick way can't: infinities and NaN, which make the group NaN, and magnitudes whose
+// reciprocal is no float.
+static float round_unusual(const float *x, float largest, int8_t *numbers) {
+    const bool finite = isfinite(largest) != 0;
+    for (int j = 0; j < ROUNDED_GROUP; ++j) {
+        const bool any = finite && largest > 0;
+        numbers[j] = (int8_t)(any ? lrint((double)x[j] / (double)largest * 127) : 0);
+    }
+    return finite ? (float)((double)largest / 127) : NAN;
+}
+
+// A product is rounded before anything is added, at every level.
+static float round_group(const float *x, int8_t *numbers) {
+    enum { TO_WHOLE = 0x4B400000 }; // bits of 1.5 * 2^23: the last one stands for 1
+    const float largest = largest_magnitude(x);
+    if (!(largest >= 0x1p-100f && largest <= 0x1p127f)) return round_unusual(x, largest, numbers);
+    const float inverse = 127 / largest;
+    float scaled[ROUNDED_GROUP];
+    for (int j = 0; j < ROUNDED_GROUP; ++j)
+        scaled[j] = x[j] * inverse;
+    CPU_IN_MEMORY(scaled);
+    for (int j = 0; j < ROUNDED_GROUP; ++j) {
+        const float shifted = scaled[j] + 0x1.8p23f;
+        int32_t bits;
+        memcpy(&bits, &shifted, sizeof(bits));
+        numbers[j] = (int8_t)(bits - TO_WHOLE);
+    }
+    return largest / 127;
+}
+
+static void round_column(const float *x, int64_t k, const struct rounded *out) {
+    for (int64_t g = 0; g < k / ROUNDED_GROUP; ++g) {
+        int8_t *numbers = out->numbers + g * ROUNDED_GROUP;
+        const float scale = round_group(x + g * ROUNDED_GROUP, numbers);
+        int32_t sums[2] = {0};
+        for (int j = 0; j < 16; ++j) {
+            sums[0] += numbers[j];
+            sums[1] += numbers[j + 16];
+        }
+        out->scales[g] = scale;
+        out->sums[2 * g] = scale * (float)sums[0];
+        out->sums[2 * g + 1] = scale * (float)sums[1];
+        out->sums32[g] = scale * (float)(sums[0] + sums[1]);
+    }
+}
+
+void CPU_FN(cpu_round_columns)(const struct gemm_column *columns, int64_t n_columns, int64_t k,
+                               void *memory) {
+    for (int64_t c = 0; c < n_columns; ++c) {
+        const struct rounded out = rounded_at(memory, k, c);
+        round_column(columns[c].x, k, &out);
+    }
+}
+
+// --- rows ----------------------------------------------------------------------------------------
+
+enum {
+    ROWS = 4, // that are computed together
+    COLUMNS = ROUNDED_COLUMNS,
+    LINE = 64, // bytes of the cache
+    AHEAD = 16384,
+};
+
+// Rows and columns beyond the last repeat it.
+struct tile {
+    const char *a[ROWS];
+    struct rounded x[COLUMNS];
+    int64_t k;
+    size_t ahead; // from a row to what is asked for, in bytes
+    float y[COLUMNS][ROWS];
+};
+
+struct sums {
+    vdf products[COLUMNS][ROWS];
+    float offsets[COLUMNS][ROWS];
+};
+
+// What is multiplied with the sums of numbers from `first` on: the scale of their group, or of
+// their two groups.
+CPU_INLINE vdf scale_part(const struct block_format f, const float *scales, const int first) {
+    if (f.group >= DOT_BYTES) return vdf_set(scales[first / f.group]);
+    vd in_first;
+    for (int i = 0; i < DOTS; ++i)
+        in_first[i] = i < DOTS / 2 ? -1 : 0;
+    const vd low = (vd)vdf_set(scales[first / f.group]);
+    const vd high = (vd)vdf_set(scales[first / f.group + 1]);
+    return (vdf)((in_first & low) | (~in_first & high));
+}
+
+// 32 numbers each of all rows with those of a column; what they are scaled by belongs to the column
+// too.
+CPU_INLINE void add_group(const struct block_format f, vdf *sums, const int8_t *const *q,
+                          const float (*scales)[MAX_GROUPS], const int first, const int8_t *x) {
+    enum { PARTS = ROUNDED_GROUP / DOT_BYTES };
+    const int step = f.group > DOT_BYTES ? f.group : DOT_BYTES;
+    CPU_UNROLLED
+    for (int from = first; from < first + ROUNDED_GROUP; from += step) {
+        vd start[PARTS];
+        CPU_UNROLLED
+        for (int i = 0; i < step / DOT_BYTES; ++i)
+            start[i] = dot_start(x + from - first + i * DOT_BYTES);
+        CPU_UNROLLED
+        for (int r = 0; r < ROWS; ++r) {
+            vd dots = {0};
+            CPU_UNROLLED
+            for (int i = 0; i < step / DOT_BYTES; ++i) {
+                const int j = i * DOT_BYTES;
+                dots = dot_add(i == 0 ? start[0] : dots + start[i], q[r] + from + j,
+                               x + from - first + j);
+            }
+            sums[r] += __builtin_convertvector(dots, vdf) * scale_part(f, scales[r], from);
+        }
+    }
+}
+
+// scaled[r][g] = the scale of group g of row r times that of the column.
+CPU_INLINE void scale_columns(const struct block_format f, struct opened *o, const float *scales,
+                              float (*scaled)[MAX_GROUPS]) {
+    const int groups = f.size / f.group;
+    for (int r = 0; r < ROWS; ++r) {
+        for (int g = 0; g < groups; ++g)
+            scaled[r][g] = o[r].scales[g] * scales[g * f.group / ROUNDED_GROUP];
+    }
+}
+
+// Sums of the groups from element `first` on.
+CPU_INLINE const float *group_sums(const struct block_format f, const struct rounded *x,
+                                   int64_t first) {
+    return f.group == 16 ? x->sums + first / 16 : x->sums32 + first / 32;
+}
+
+CPU_INLINE void add_offsets(const struct block_format f, float *sums, struct opened *o,
+                            const float *of_column) {
+    CPU_UNROLLED
+    for (int r = 0; r < ROWS; ++r) {
+        float sum = 0;
+        for (int g = 0; g < f.size / f.group; ++g) {
+            sum += offsets(f, &o[r])[g] * of_column[g];
+        }
+        sums[r] += sum;
+    }
+}
+
+CPU_INLINE void add_block(const struct block_format f, struct sums *sums, const char *const *blocks,
+                          const struct rounded *x, int64_t first, const int columns) {
+    struct opened o[ROWS];
+    const int8_t *q[ROWS];
+    open_blocks(f, blocks, ROWS, o, q);
+    CPU_UNROLLED
+    for (int c = 0; c < columns; ++c) {
+        float scaled[ROWS][MAX_GROUPS];
+        scale_columns(f, o, x[c].scales + first / ROUNDED_GROUP, scaled);
+        for (int from = 0; from < f.size; from += ROUNDED_GROUP)
+            add_group(f, sums->products[c], q, (const float(*)[MAX_GROUPS])scaled, from,
+                      x[c].numbers + first + from);
+        if (f.offset_at >= 0) add_offsets(f, sums->offsets[c], o, group_sums(f, &x[c], first));
+    }
+}
+
+// Each block asks for that of a tile to come, as in mul_vec.c.
+CPU_INLINE void prefetch_next(const struct block_format f, const struct tile *t,
+                              const char *const *blocks) {
+    CPU_UNROLLED
+    for (int r = 0; r < ROWS; ++r) {
+        CPU_UNROLLED
+        for (int i = 0; i < f.bytes; i += LINE)
+            __builtin_prefetch(blocks[r] + t->ahead + i);
+    }
+}
+
+CPU_INLINE void dot_blocks(const struct block_format f, struct tile *t, const int columns) {
+    struct sums sums = {0};
+    for (int64_t i = 0; i < t->k / f.size; ++i) {
+        const char *blocks[ROWS];
+        CPU_UNROLLED
+        for (int r = 0; r < ROWS; ++r)
+            blocks[r] = t->a[r] + i * f.bytes;
+        prefetch_next(f, t, blocks);
+        add_block(f, &sums, blocks, t->x, i * f.size, columns);
+    }
+    CPU_UNROLLED
+    for (int c = 0; c < columns; ++c) {
+        CPU_UNROLLED
+        for (int r = 0; r < ROWS; ++r)
+            t->y[c][r] = vdf_sum(sums.products[c][r]) + sums.offsets[c][r];
+    }
+}
+
+#if defined(__AVX512BW__)
+CPU_INLINE bool lies_in_quarters(const enum ggml_type type) {
+#if !defined(__AVX512VNNI__)
+    if (type == GGML_TYPE_Q8_0) return false; // its numbers need eight bits
+#endif
+    return type == GGML_TYPE_Q4_0 || type == GGML_TYPE_Q8_0 || type == GGML_TYPE_Q4_K ||
+           type == GGML_TYPE_Q5_K || type == GGML_TYPE_Q6_K;
+}
+
+CPU_INLINE void dot_quartered(const struct block_format f, struct tile *t, const int columns) {
+    struct quarter_sums sums[COLUMNS] = {0};
+    for (int64_t i = 0; i < t->k / f.size; ++i) {
+        const char *blocks[ROWS];
+        CPU_UNROLLED
+        for (int r = 0; r < ROWS; ++r)
+            blocks[r] = t->a[r] + i * f.bytes;
+        if (2 * f.bytes > LINE || i % 2 == 0) prefetch_next(f, t, blocks);
+        add_quarters(f, sums, blocks, t->x, i * f.size, columns);
+    }
+    CPU_UNROLLED
+    for (int c = 0; c < columns; ++c)
+        close_quarters(f, &sums[c], t->y[c]);
+}
+#else
+CPU_INLINE bool lies_in_quarters(const enum ggml_type type) {
+    (void)type;
+    return false;
+}
+
+CPU_INLINE void dot_quartered(const struct block_format f, struct tile *t, const int columns) {
+    (void)f, (void)t, (void)columns;
+}
+#endif
+
+CPU_INLINE void dot_tile(const struct block_format f, struct tile *t, const int columns) {
+    if (lies_in_quarters(f.type))
+        dot_quartered(f, t, columns);
+    else
+        dot_blocks(f, t, columns);
+}
+
+typedef void (*dot_fn)(struct tile *t, int64_t columns);
+
+#define CPU_BLOCK_ROW(NAME, name, ...)                                                             \
+    static void dot_##name(struct tile *t, int64_t columns) {                                      \
+        const struct block_format f = BLOCK_FORMAT(NAME, name, __VA_ARGS__);                       \
+        if (columns == 1)                                                                          \
+            dot_tile(f, t, 1);                                                                     \
+        else if (columns == 2)                                                                     \
+            dot_tile(f, t, 2);                                                                     \
+        else                                                                                       \
+            dot_tile(f, t, COLUMNS);                                                               \
+    }
+#include "ops/mul_mat/rounded_list.inl"
+
+static const dot_fn dot_of[GGML_TYPE_COUNT] = {
+#define CPU_BLOCK_ROW(NAME, name, ...) [GGML_TYPE_##NAME] = dot_##name,
+#include "ops/mul_mat/rounded_list.inl"
+};
+
+// Whole tiles: the next one, or as many as memory needs where rows are short.
+static size_t distance_ahead(size_t stride) {
+    const size_t tile = ROWS * stride;
+    return (1 + AHEAD / tile) * tile;
+}
+
+void CPU_FN(cpu_mul_rounded)(const struct gemm_rows *rows, int64_t row, int64_t n_rows,
+                             const struct gemm_column *columns, int64_t n_columns, void *memory) {
+    struct tile t = {.k = rows->k, .ahead = distance_ahead(rows->stride)};
+    for (int c = 0; c < COLUMNS; ++c)
+        t.x[c] = rounded_at(memory, rows->k, MIN(c, n_columns - 1));
+    for (int64_t first = 0; first < n_rows; first += ROWS) {
+        const int64_t count = MIN(n_rows - first, ROWS);
+        for (int r = 0; r < ROWS; ++r)
+            t.a[r] = rows->data + (size_t)(row + first + MIN(r, count - 1)) * rows->stride;
+        dot_of[rows->type](&t, n_columns);
+        for (int c = 0; c < n_columns; ++c) {
+            for (int64_t r = 0; r < count; ++r)
+                columns[c].y[row + first + r] = t.y[c][r];
+        }
+    }
+}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+// Products of quantised rows with few columns that are rounded to bytes: whole numbers are
+// multiplied.
+#ifndef CPU_MUL_ROUNDED_H
+#define CPU_MUL_ROUNDED_H
+
+#include "gemm/gemm.h"
+#include "ops/mul_mat/rounded.h"
+
+// Rounds each column to the nearest multiples of its groups' scales; memory holds rounded_size(k)
+// per column. A group with an infinity keeps only the infinities, one with NaN is NaN.
+void CPU_FN(cpu_round_columns)(const struct gemm_column *columns, int64_t n_columns, int64_t k,
+                               void *memory);
+
+// As cpu_mul_vec() with columns that were rounded, for every type of blocks; n_columns <=
+// ROUNDED_COLUMNS.
+void CPU_FN(cpu_mul_rounded)(const struct gemm_rows *rows, int64_t row, int64_t n_rows,
+                             const struct gemm_column *columns, int64_t n_columns, void *memory);
+
+#endif

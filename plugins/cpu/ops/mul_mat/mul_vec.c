@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT
+// Blocks are multiplied as they are opened: per group of equal scale, the products of the numbers
+// with the columns are added before they are scaled.
+#include "ops/mul_mat/mul_vec.h"
+
+#include "types/nibbles.h"
+
+enum {
+    ROWS = NIBBLE_ROWS, // that are computed together
+    COLUMNS = 4,
+    LINE = 64, // bytes of the cache
+};
+
+// Rows and columns beyond the last repeat it.
+struct tile {
+    const char *a[ROWS];
+    const float *x[COLUMNS];
+    int64_t k;
+    size_t ahead; // from a row to that of the next tile, in bytes
+    float y[COLUMNS][ROWS];
+};
+
+// Weights come from memory, and rows side by side are too many streams for hardware to follow: each
+// part of a tile asks for that of the next tile.
+CPU_INLINE void prefetch_next(const struct tile *t, const char *part, const size_t bytes) {
+    CPU_UNROLLED
+    for (size_t i = 0; i < bytes; i += LINE)
+        __builtin_prefetch(part + t->ahead + i);
+}
+
+CPU_INLINE void open_sums(vf (*sums)[ROWS], const int columns) {
+    CPU_UNROLLED
+    for (int c = 0; c < columns; ++c) {
+        CPU_UNROLLED
+        for (int r = 0; r < ROWS; ++r)
+            sums[c][r] = (vf){0};
+    }
+}
+
+CPU_INLINE void close_tile(struct tile *t, vf (*sums)[ROWS], const int columns) {
+    CPU_UNROLLED
+    for (int c = 0; c < columns; ++c) {
+        CPU_UNROLLED
+        for (int r = 0; r < ROWS; ++r)
+            t->y[c][r] = vf_sum(sums[c][r]);
+    }
+}
+
+CPU_INLINE void add_group(const struct block_format f, vf (*sums)[ROWS], const int8_t *const *q,
+                          struct opened *o, int g, const float *const *x, const int columns) {
+    const int first = g * f.group;
+    vf totals[COLUMNS];
+    for (int c = 0; c < columns && f.offset_at >= 0; ++c) {
+        totals[c] = vf_load(x[c] + first);
+        CPU_UNROLLED
+        for (int j = LANES; j < f.group; j += LANES)
+            totals[c] += vf_load(x[c] + first + j);
+    }
+    CPU_UNROLLED
+    for (int r = 0; r < ROWS; ++r) {
+        vf parts[COLUMNS][2]; // short chains round less
+        CPU_UNROLLED
+        for (int j = 0; j < f.group; j += LANES) {
+            const vf number = vf_from_i8(q[r] + first + j);
+            const int i = f.group > 2 * LANES ? j / LANES % 2 : 0;
+            CPU_UNROLLED
+            for (int c = 0; c < columns; ++c) {
+                const vf product = number * vf_load(x[c] + first + j);
+                parts[c][i] = j <= i * LANES ? product : parts[c][i] + product;
+            }
+        }
+        CPU_UNROLLED
+        for (int c = 0; c < columns; ++c) {
+            if (f.group > 2 * LANES) parts[c][0] += parts[c][1];
+            sums[c][r] += o[r].scales[g] * parts[c][0];
+            if (f.offset_at >= 0) sums[c][r] += offsets(f, &o[r])[g] * totals[c];
+        }
+    }
+}
+
+CPU_INLINE void add_block(const struct block_format f, vf (*sums)[ROWS], const char *const *blocks,
+                          const float *const *x, const int columns) {
+    struct opened o[ROWS];
+    const int8_t *q[ROWS];
+    open_blocks(f, blocks, ROWS, o, q);
+    for (int g = 0; g < f.size / f.group; ++g)
+        add_group(f, sums, q, o, g, x, columns);
+}
+
+CPU_INLINE bool looks_up(const enum ggml_type type) {
+    return LANES == 16 && nibble_format(type).values;
+}
+
+CPU_INLINE void dot_blocks(const struct block_format f, struct tile *t, const int columns) {
+    vf sums[COLUMNS][ROWS];
+    open_sums(sums, columns);
+    for (int64_t i = 0; i < t->k / f.size; ++i) {
+        const char *blocks[ROWS];
+        const float *x[COLUMNS];
+        CPU_UNROLLED
+        for (int r = 0; r < ROWS; ++r)
+            blocks[r] = t->a[r] + i * f.bytes;
+        CPU_UNROLLED
+        for (int r = 0; r < ROWS; ++r)
+            prefetch_next(t, blocks[r], (size_t)f.bytes);
+        CPU_UNROLLED
+        for (int c = 0; c < columns; ++c)
+            x[c] = t->x[c] + i * f.size;
+        if (looks_up(f.type))
+            add_nibbles(f, sums, blocks, x, columns);
+        else
+            add_block(f, sums, blocks, x, columns);
+    }
+    close_tile(t, sums, columns);
+}
+
+CPU_INLINE void dot_halves(const enum ggml_type type, struct tile *t, const int columns) {
+    vf sums[COLUMNS][ROWS];
+    open_sums(sums, columns);
+    for (int64_t i = 0; i < t->k; i += LANES) {
+        const int64_t n = MIN(t->k - i, LANES);
+        vf x[COLUMNS];
+        CPU_UNROLLED
+        for (int c = 0; c < columns; ++c)
+            x[c] = n == LANES ? vf_load(t->x[c] + i) : vf_load_part(t->x[c] + i, n);
+        CPU_UNROLLED
+        for (int r = 0; r < ROWS; ++r) {
+            const char *a = t->a[r] + 2 * i;
+            prefetch_next(t, a, 2 * LANES);
+            uint16_t part[LANES] = {0};
+            if (n < LANES) a = memcpy(part, a, 2 * (size_t)n);
+            const vf value = type == GGML_TYPE_F16 ? vf_from_f16(a) : vf_from_bf16(a);
+            CPU_UNROLLED
+            for (int c = 0; c < columns; ++c)
+                sums[c][r] += value * x[c];
+        }
+    }
+    close_tile(t, sums, columns);
+}
+
+typedef void (*dot_fn)(struct tile *t, int64_t columns);
+
+#define CPU_BLOCK_ROW(NAME, name, ...)                                                             \
+    static void dot_##name(struct tile *t, int64_t columns) {                                      \
+        const struct block_format f = BLOCK_FORMAT(NAME, name, __VA_ARGS__);                       \
+        if (columns == 1)                                                                          \
+            dot_blocks(f, t, 1);                                                                   \
+        else if (columns == 2 || !looks_up(GGML_TYPE_##NAME))                                      \
+            dot_blocks(f, t, 2);                                                                   \
+        else                                                                                       \
+            dot_blocks(f, t, COLUMNS);                                                             \
+    }
+#include "types/block_list.inl"
+
+static void dot_f16(struct tile *t, int64_t columns) {
+    if (columns == 1)
+        dot_halves(GGML_TYPE_F16, t, 1);
+    else
+        dot_halves(GGML_TYPE_F16, t, COLUMNS);
+}
+
+static void dot_bf16(struct tile *t, int64_t columns) {
+    if (columns == 1)
+        dot_halves(GGML_TYPE_BF16, t, 1);
+    else
+        dot_halves(GGML_TYPE_BF16, t, COLUMNS);
+}
+
+static dot_fn choose(enum ggml_type type) {
+    switch (type) {
+    case GGML_TYPE_F16: return dot_f16;
+    case GGML_TYPE_BF16: return dot_bf16;
+#define CPU_BLOCK_ROW(NAME, name, ...)                                                             \
+    case GGML_TYPE_##NAME: return dot_##name;
+#include "types/block_list.inl"
+    default: return NULL;
+    }
+}
+
+// With more, unpacking pays: the numbers would be made floats once more for each few.
+static int most_columns(enum ggml_type type) {
+    return looks_up(type) || type == GGML_TYPE_F16 || type == GGML_TYPE_BF16 ? COLUMNS : 2;
+}
+
+bool CPU_FN(cpu_mul_vec)(const struct gemm_rows *rows, int64_t row, int64_t n_rows,
+                         const struct gemm_column *columns, int64_t n_columns) {
+    const bool few = LANES > 1 && n_columns <= most_columns(rows->type);
+    const dot_fn dot = few ? choose(rows->type) : NULL;
+    if (!dot) return false;
+    struct tile t = {.k = rows->k, .ahead = ROWS * rows->stride};
+    for (int c = 0; c < COLUMNS; ++c)
+        t.x[c] = columns[MIN(c, n_columns - 1)].x;
+    for (int64_t first = 0; first < n_rows; first += ROWS) {
+        const int64_t count = MIN(n_rows - first, ROWS);
+        for (int r = 0; r < ROWS; ++r)
+            t.a[r] = rows->data + (size_t)(row + first + MIN(r, count - 1)) * rows->stride;
+        dot(&t, n_columns);
+        for (int c = 0; c < n_columns; ++c) {
+            for (int64_t r = 0; r < count; ++r)
+                columns[c].y[row + first + r] = t.y[c][r];
+        }
+    }
+    return true;
+}

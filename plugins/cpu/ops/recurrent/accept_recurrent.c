@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+// What the kernels of state-space models, linear attention and other special ops compute.
+#include "ggml-shape.h"
+#include "ops/recurrent/indexer.h"
+#include "ops/recurrent/linear_attention.h"
+#include "ops/recurrent/ssm.h"
+#include "runtime/kernel_list.h"
+
+static int64_t limited_cost(double cost) {
+    return cost < 1e18 ? (int64_t)cost : INT64_MAX;
+}
+
+// --- state-space models --------------------------------------------------------------------------
+
+bool cpu_accepts_ssm_conv(const struct ggml_tensor *node) {
+    return ggml_fits_ssm_conv(node) && ggml_rows_dense(node);
+}
+
+bool cpu_accepts_ssm_scan(const struct ggml_tensor *node) {
+    return ggml_fits_ssm_scan(node) && ggml_rows_dense(node->src[1]);
+}
+
+int64_t cpu_cost_ssm_scan(const struct ggml_tensor *node) {
+    return limited_cost(2.0 * (double)ggml_nelements(node->src[1]) * (double)node->src[0]->ne[0]);
+}
+
+// --- linear attention ----------------------------------------------------------------------------
+
+bool cpu_accepts_rwkv_wkv6(const struct ggml_tensor *node) {
+    return ggml_fits_linear_attention(node, 5, 3);
+}
+
+bool cpu_accepts_rwkv_wkv7(const struct ggml_tensor *node) {
+    return ggml_fits_linear_attention(node, 6, -1);
+}
+
+bool cpu_accepts_gated_linear_attn(const struct ggml_tensor *node) {
+    return ggml_fits_linear_attention(node, 4, -1);
+}
+
+int64_t cpu_cost_state(const struct ggml_tensor *node) {
+    const struct ggml_tensor *k = node->src[0];
+    return limited_cost(2.0 * (double)ggml_nelements(k) * (double)k->ne[0]);
+}
+
+bool cpu_accepts_gated_delta_net(const struct ggml_tensor *node) {
+    return ggml_fits_gated_delta_net(node) && ggml_rows_dense(node->src[2]);
+}
+
+size_t cpu_work_gated_delta_net(const struct ggml_tensor *node, int n_threads) {
+    return (size_t)node->src[2]->ne[0] * sizeof(float) * (size_t)n_threads;
+}
+
+int64_t cpu_cost_gated_delta_net(const struct ggml_tensor *node) {
+    const struct ggml_tensor *v = node->src[2];
+    return limited_cost(4.0 * (double)ggml_nelements(v) * (double)v->ne[0]);
+}
+
+// --- triangular systems, indexer -----------------------------------------------------------------
+
+bool cpu_accepts_solve_tri(const struct ggml_tensor *node) {
+    return ggml_fits_solve_tri(node);
+}
+
+int64_t cpu_cost_solve_tri(const struct ggml_tensor *node) {
+    return limited_cost((double)ggml_nelements(node) * (double)node->ne[1] / 2);
+}
+
+bool cpu_accepts_lightning_indexer(const struct ggml_tensor *node) {
+    const struct ggml_tensor *k = node->src[1];
+    return ggml_fits_lightning_indexer(node) && ggml_rows_dense(node) &&
+           (k->type == GGML_TYPE_F32 || ggml_get_type_traits(k->type)->to_float);
+}
+
+size_t cpu_work_lightning_indexer(const struct ggml_tensor *node, int n_threads) {
+    (void)node;
+    return (size_t)n_threads * INDEXER_FLOATS * sizeof(float);
+}
+
+int64_t cpu_cost_lightning_indexer(const struct ggml_tensor *node) {
+    const struct ggml_tensor *q = node->src[0];
+    return limited_cost((double)ggml_nelements(node) * (double)q->ne[0] * (double)q->ne[1]);
+}
+
+// --- hyper-connections ---------------------------------------------------------------------------
+
+bool cpu_accepts_dsv4_hc_comb(const struct ggml_tensor *node) {
+    return ggml_fits_dsv4_hc_comb(node) && ggml_rows_dense(node);
+}
+
+bool cpu_accepts_dsv4_hc_pre(const struct ggml_tensor *node) {
+    return ggml_fits_dsv4_hc_pre(node) && ggml_rows_dense(node);
+}
+
+bool cpu_accepts_dsv4_hc_post(const struct ggml_tensor *node) {
+    return ggml_fits_dsv4_hc_post(node) && ggml_rows_dense(node);
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+// argsort and top_k. Numbers become integer keys whose order is theirs; NaN comes last in either
+// order, and equal numbers stay in the order of their indices.
+#include "ops/sort/sort.h"
+
+#include "ggml-shape.h"
+#include "simd/convert.h"
+
+enum { DIGIT_BITS = 8, DIGITS = 4, DIGIT_VALUES = 1 << DIGIT_BITS, SMALL = 48 };
+
+static uint32_t digit_of(uint32_t key, int digit) {
+    return key >> (digit * DIGIT_BITS) & (DIGIT_VALUES - 1);
+}
+
+// Smaller keys come first.
+static uint32_t key_of(float x, bool descending) {
+    if (x != x) return UINT32_MAX;
+    const uint32_t bits = cpu_float_bits(x + 0.0f); // of zeros only the positive one
+    const uint32_t ascending = bits >> 31 ? ~bits : bits | 0x80000000u;
+    return descending ? ~ascending : ascending;
+}
+
+static void load_items(struct sort_item *items, const struct ggml_tensor *src, struct ggml_row at,
+                       bool descending) {
+    const char *x = ggml_row_data(src, at);
+    for (int64_t i = 0; i < src->ne[0]; ++i) {
+        float value;
+        memcpy(&value, x + (size_t)i * src->nb[0], sizeof(value));
+        items[i] = (struct sort_item){key_of(value, descending), (int32_t)i};
+    }
+}
+
+static void insertion_sort(struct sort_item *items, int64_t n) {
+    for (int64_t i = 1; i < n; ++i) {
+        const struct sort_item item = items[i];
+        int64_t j = i;
+        for (; j > 0 && items[j - 1].key > item.key; --j)
+            items[j] = items[j - 1];
+        items[j] = item;
+    }
+}
+
+// From `from` to `to` by one digit.
+static void distribute(const struct sort_item *from, struct sort_item *to, int64_t n, int digit) {
+    int64_t starts[DIGIT_VALUES + 1] = {0};
+    for (int64_t i = 0; i < n; ++i)
+        ++starts[digit_of(from[i].key, digit) + 1];
+    for (int value = 1; value < DIGIT_VALUES; ++value)
+        starts[value] += starts[value - 1];
+    for (int64_t i = 0; i < n; ++i)
+        to[starts[digit_of(from[i].key, digit)]++] = from[i];
+}
+
+// Stable; `other` holds n items too.
+static void sort_items(struct sort_item *items, struct sort_item *other, int64_t n) {
+    if (n <= SMALL) {
+        insertion_sort(items, n);
+        return;
+    }
+    for (int digit = 0; digit < DIGITS; digit += 2) {
+        distribute(items, other, n, digit);
+        distribute(other, items, n, digit + 1);
+    }
+}
+
+// Moves the k first in order to the front, in their former order: digit by digit, from the highest,
+// it finds the last key that is among them.
+static void select_items(struct sort_item *items, int64_t n, int64_t k) {
+    uint32_t last = 0;
+    int64_t ties = k; // of the keys that begin like `last`, how many are among the first
+    for (int digit = DIGITS - 1; digit >= 0; --digit) {
+        int64_t counts[DIGIT_VALUES] = {0};
+        const uint32_t known = digit == DIGITS - 1 ? 0 : UINT32_MAX << ((digit + 1) * DIGIT_BITS);
+        for (int64_t i = 0; i < n; ++i) {
+            if ((items[i].key & known) == last) ++counts[digit_of(items[i].key, digit)];
+        }
+        uint32_t value = 0;
+        for (; counts[value] < ties; ++value)
+            ties -= counts[value];
+        last |= value << (digit * DIGIT_BITS);
+    }
+    int64_t kept = 0;
+    for (int64_t i = 0; i < n && kept < k; ++i) {
+        const uint32_t key = items[i].key;
+        if (key < last || (key == last && ties-- > 0)) items[kept++] = items[i];
+    }
+}
+
+static void store_indices(const struct ggml_tensor *dst, struct ggml_row at,
+                          const struct sort_item *items) {
+    int32_t *y = (int32_t *)(void *)ggml_row_data(dst, at);
+    for (int64_t i = 0; i < dst->ne[0]; ++i)
+        y[i] = items[i].index;
+}
+
+static struct sort_item *thread_items(const struct cpu_task *task, int64_t n) {
+    return (struct sort_item *)task->work + 2 * n * task->ith;
+}
+
+enum ggml_status CPU_FN(cpu_argsort)(const struct cpu_task *task) {
+    const struct ggml_tensor *dst = task->dst;
+    const bool descending = ggml_get_op_params_i32(dst, 0) == GGML_SORT_ORDER_DESC;
+    const int64_t n = dst->ne[0];
+    struct sort_item *items = thread_items(task, n);
+    int64_t begin, end;
+    cpu_task_range(task, ggml_nrows(dst), &begin, &end);
+    for (int64_t r = begin; r < end; ++r) {
+        const struct ggml_row at = ggml_row_at(dst, r);
+        load_items(items, dst->src[0], at, descending);
+        sort_items(items, items + n, n);
+        store_indices(dst, at, items);
+    }
+    return GGML_STATUS_SUCCESS;
+}
+
+// The largest first, though callers may not count on an order.
+enum ggml_status CPU_FN(cpu_top_k)(const struct cpu_task *task) {
+    const struct ggml_tensor *dst = task->dst;
+    const int64_t n = dst->src[0]->ne[0];
+    struct sort_item *items = thread_items(task, n);
+    int64_t begin, end;
+    cpu_task_range(task, ggml_nrows(dst), &begin, &end);
+    for (int64_t r = begin; r < end; ++r) {
+        const struct ggml_row at = ggml_row_at(dst, r);
+        load_items(items, dst->src[0], at, true);
+        select_items(items, n, dst->ne[0]);
+        sort_items(items, items + n, dst->ne[0]);
+        store_indices(dst, at, items);
+    }
+    return GGML_STATUS_SUCCESS;
+}

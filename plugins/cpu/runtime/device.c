@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/device.h"
+
+#include <pthread.h>
+#include <stdio.h>
+
+#include "runtime/cpu_api.h"
+#include "runtime/kernel_list.h"
+#include "runtime/level.h"
+#include "base/platform.h"
+#include "runtime/stream.h"
+#include "base/threadpool.h"
+#include "base/util.h"
+
+static const char *device_name(ggml_backend_dev_t dev) {
+    (void)dev;
+    return "CPU";
+}
+
+static char description[128];
+
+static void read_description(void) {
+    if (!cpu_model(description, sizeof(description)))
+        snprintf(description, sizeof(description), "CPU");
+}
+
+static const char *device_description(ggml_backend_dev_t dev) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    (void)dev;
+    pthread_once(&once, read_description);
+    return description;
+}
+
+static void device_memory(ggml_backend_dev_t dev, size_t *out_free, size_t *out_total) {
+    (void)dev;
+    cpu_memory(out_free, out_total);
+}
+
+static enum ggml_backend_dev_type device_type(ggml_backend_dev_t dev) {
+    (void)dev;
+    return GGML_BACKEND_DEVICE_TYPE_CPU;
+}
+
+static void device_props(ggml_backend_dev_t dev, struct ggml_backend_dev_props *props) {
+    props->name = device_name(dev);
+    props->description = device_description(dev);
+    props->type = device_type(dev);
+    props->device_id = NULL;
+    props->caps =
+        (struct ggml_backend_dev_caps){.buffer_from_host_ptr = true, .mmap_support = true};
+    device_memory(dev, &props->memory_free, &props->memory_total);
+}
+
+static int32_t device_init(ggml_backend_dev_t dev, const char *params, ggml_backend_t *out_stream) {
+    (void)params;
+    *out_stream = cpu_stream_new(dev);
+    return *out_stream ? GGML_HOST_OK : GGML_HOST_OUT_OF_MEMORY;
+}
+
+static const struct ggml_extension_host_memory *host_memory(void) {
+    const struct ggml_host_table *host = ggml_sdk_host();
+    return host ? host->get_extension(host, GGML_EXTENSION_HOST_MEMORY,
+                                      GGML_EXTENSION_HOST_MEMORY_REVISION)
+                : NULL;
+}
+
+static ggml_backend_buffer_type_t device_buffer_type(ggml_backend_dev_t dev) {
+    const struct ggml_extension_host_memory *memory = host_memory();
+    (void)dev;
+    return memory ? memory->buffer_type() : NULL;
+}
+
+static int32_t device_buffer_from_ptr(ggml_backend_dev_t dev, void *ptr, size_t size,
+                                      size_t max_tensor_size, ggml_backend_buffer_t *out_buffer) {
+    const struct ggml_extension_host_memory *memory = host_memory();
+    (void)dev;
+    (void)max_tensor_size;
+    *out_buffer = memory ? memory->buffer_from_ptr(ptr, size) : NULL;
+    return *out_buffer ? GGML_HOST_OK : GGML_HOST_INVALID_ARGUMENT;
+}
+
+static bool device_supports_op(ggml_backend_dev_t dev, const struct ggml_tensor *node) {
+    (void)dev;
+    return cpu_supports_op(node);
+}
+
+static bool device_supports_buft(ggml_backend_dev_t dev, ggml_backend_buffer_type_t buft) {
+    (void)dev;
+    return buft->table->is_host && buft->table->is_host(buft);
+}
+
+static const char *reg_name(ggml_backend_reg_t reg) {
+    (void)reg;
+    return "CPU";
+}
+
+static size_t reg_device_count(ggml_backend_reg_t reg) {
+    (void)reg;
+    return 1;
+}
+
+static struct ggml_backend_reg reg_object;
+
+static const struct ggml_device_table device_table = {
+    .size = sizeof(device_table),
+    .get_name = device_name,
+    .get_description = device_description,
+    .get_memory = device_memory,
+    .get_type = device_type,
+    .get_props = device_props,
+    .init_backend = device_init,
+    .get_buffer_type = device_buffer_type,
+    .buffer_from_host_ptr = device_buffer_from_ptr,
+    .supports_op = device_supports_op,
+    .supports_buft = device_supports_buft,
+};
+
+static struct ggml_backend_device device_object = {.table = &device_table, .reg = &reg_object};
+
+static ggml_backend_dev_t reg_device(ggml_backend_reg_t reg, size_t index) {
+    (void)reg;
+    return index == 0 ? &device_object : NULL;
+}
+
+static const struct ggml_backend_table reg_table = {
+    .size = sizeof(reg_table),
+    .get_name = reg_name,
+    .get_device_count = reg_device_count,
+    .get_device = reg_device,
+    .get_proc_address = cpu_proc_address,
+};
+
+static struct ggml_backend_reg reg_object = {.table = &reg_table};
+
+ggml_backend_reg_t cpu_reg(void) {
+    return &reg_object;
+}
+
+void cpu_shutdown(void) {
+    cpu_threadpool_shutdown();
+    cpu_level_reset();
+}

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+// The plugin's note and entry. It needs nothing of the CPU itself: levels are chosen when it runs.
+#include <string.h>
+
+#include "ggml-plugin.h"
+
+#include "runtime/details.h"
+#include "runtime/device.h"
+
+static const void *extension(const char *id, uint32_t min_revision) {
+    const bool known =
+        strcmp(id, GGML_EXTENSION_DEVICE_INFO) == 0 && min_revision <= cpu_device_info.revision;
+    return known ? &cpu_device_info : NULL;
+}
+
+GGML_PLUGIN_NOTE("cpu", "", PLUGIN_VERSION, 0, 0, 0)
+GGML_PLUGIN_ENTRY(cpu_reg, NULL, cpu_shutdown, extension)

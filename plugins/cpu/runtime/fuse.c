@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/fuse.h"
+
+#include "ggml-plugin.h"
+
+static bool is_disabled(void) {
+    const struct ggml_host_table *host = ggml_sdk_host();
+    const char *value = host ? host->get_config(host, "GGML_CPU_DISABLE_FUSION") : NULL;
+    return value && strcmp(value, "1") == 0;
+}
+
+struct cpu_fusion cpu_fuse(const struct ggml_graph *graph, int i) {
+    static const enum ggml_op ops[] = {GGML_OP_RMS_NORM, GGML_OP_MUL};
+    const struct cpu_fusion none = {0};
+    if (graph->nodes[i]->op != ops[0] || i + 1 >= graph->n_nodes || is_disabled()) return none;
+    if (!ggml_graph_can_fuse(graph, i, ops, 2)) return none;
+    struct ggml_tensor *node = graph->nodes[i + 1];
+    return (struct cpu_fusion){cpu_kernel_find_sub(node, CPU_SUB_RMS_NORM_MUL), node, 2};
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/level.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "ggml-plugin.h"
+
+#define CPU_LEVEL_ROW(name, text, features)                                                        \
+    extern const cpu_kernel_fn cpu_kernel_table_##name[];                                          \
+    extern const struct ggml_type_traits_cpu cpu_type_traits_##name[];
+#include "runtime/level_list.inl"
+
+static const struct cpu_level levels[] = {
+#define CPU_LEVEL_ROW(name, text, features)                                                        \
+    {text, features, cpu_kernel_table_##name, cpu_type_traits_##name},
+#include "runtime/level_list.inl"
+};
+
+enum { N_LEVELS = sizeof(levels) / sizeof(levels[0]) };
+
+static _Atomic(const struct cpu_level *) chosen;
+
+const struct cpu_level *cpu_levels(int *out_count) {
+    *out_count = N_LEVELS;
+    return levels;
+}
+
+static int level_by_name(const char *name) {
+    for (int i = 0; i < N_LEVELS; ++i) {
+        if (strcmp(levels[i].name, name) == 0) return i;
+    }
+    return -1;
+}
+
+const struct cpu_level *cpu_level_choose(uint64_t features, const char *limit) {
+    int last = limit ? level_by_name(limit) : N_LEVELS - 1;
+    if (last < 0) {
+        GGML_LOG_WARN(
+            "GGML_CPU_LEVEL: there is no level \"%s\" on this machine; the best is used\n", limit);
+        last = N_LEVELS - 1;
+    }
+    while (last > 0 && (levels[last].features & ~features) != 0)
+        --last;
+    return &levels[last];
+}
+
+uint64_t cpu_features(void) {
+    const struct ggml_host_table *host = ggml_sdk_host();
+    const struct ggml_extension_cpu_features *extension =
+        host ? host->get_extension(host, GGML_EXTENSION_CPU_FEATURES,
+                                   GGML_EXTENSION_CPU_FEATURES_REVISION)
+             : NULL;
+    return extension ? extension->features() : 0;
+}
+
+const struct cpu_level *cpu_level(void) {
+    const struct cpu_level *level = atomic_load_explicit(&chosen, memory_order_acquire);
+    if (level) return level;
+    const struct ggml_host_table *host = ggml_sdk_host();
+    level =
+        cpu_level_choose(cpu_features(), host ? host->get_config(host, "GGML_CPU_LEVEL") : NULL);
+    atomic_store_explicit(&chosen, level, memory_order_release);
+    return level;
+}
+
+void cpu_level_reset(void) {
+    atomic_store(&chosen, NULL);
+}

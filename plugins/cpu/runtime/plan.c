@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/plan.h"
+
+#include "ggml-backend-impl.h"
+#include "ggml-plugin.h"
+#include "ggml-shape.h"
+#include "runtime/fuse.h"
+#include "runtime/level.h"
+#include "base/util.h"
+
+static enum ggml_status unsupported(const struct ggml_tensor *node) {
+    const char *type = ggml_blck_size(node->type) ? "" : " (of an unknown type)";
+    return cpu_fail(GGML_STATUS_FAILED, GGML_HOST_UNSUPPORTED,
+                    "the CPU plugin does not compute node '%.*s' (%s)%s with these types and "
+                    "layouts; ask ggml_backend_supports_op() before building the graph",
+                    GGML_MAX_NAME, node->name, ggml_op_name(node->op), type);
+}
+
+static bool in_host_memory(const struct ggml_tensor *tensor) {
+    const struct ggml_tensor *owner = tensor->view_src ? tensor->view_src : tensor;
+    const ggml_backend_buffer_t buffer = tensor->buffer ? tensor->buffer : owner->buffer;
+    if (!buffer || !buffer->buft) return true;
+    return buffer->buft->table->is_host && buffer->buft->table->is_host(buffer->buft);
+}
+
+static enum ggml_status check_memory(const struct ggml_tensor *node) {
+    bool host = in_host_memory(node);
+    for (int i = 0; i < GGML_MAX_SRC && host; ++i)
+        host = !node->src[i] || in_host_memory(node->src[i]);
+    if (host) return GGML_STATUS_SUCCESS;
+    return cpu_fail(GGML_STATUS_FAILED, GGML_HOST_UNSUPPORTED,
+                    "node '%.*s' (%s) or an operand is in another device's memory: copy it to host "
+                    "memory first",
+                    GGML_MAX_NAME, node->name, ggml_op_name(node->op));
+}
+
+static enum ggml_status reserve(struct cpu_plan *plan, int n) {
+    if (n <= plan->capacity) return GGML_STATUS_SUCCESS;
+    struct cpu_step *steps = ggml_aligned_malloc((size_t)n * sizeof(*steps));
+    if (!steps) {
+        return cpu_fail(GGML_STATUS_ALLOC_FAILED, GGML_HOST_OUT_OF_MEMORY,
+                        "no memory to plan a graph of %d nodes", n);
+    }
+    cpu_plan_free(plan);
+    plan->steps = steps;
+    plan->capacity = n;
+    return GGML_STATUS_SUCCESS;
+}
+
+static void add_step(struct cpu_plan *plan, struct ggml_tensor *node,
+                     const struct cpu_kernel *kernel) {
+    const bool parallel = plan->n_threads > 1 && kernel->cost(node) >= CPU_COST_PARALLEL;
+    const size_t work = kernel->work(node, parallel ? plan->n_threads : 1);
+    const bool after_parallel = plan->n_steps > 0 && plan->steps[plan->n_steps - 1].parallel;
+    plan->steps[plan->n_steps] = (struct cpu_step){
+        .node = node,
+        .kernel = cpu_level()->kernels[cpu_kernel_index(kernel)],
+        .parallel = parallel,
+        .barrier = plan->n_steps > 0 && (parallel || after_parallel),
+    };
+    ++plan->n_steps;
+    plan->parallel = plan->parallel || parallel;
+    plan->work_size = MAX(plan->work_size, work);
+}
+
+static bool is_idle(const struct ggml_tensor *node) {
+    return ggml_op_is_empty(node->op) || ggml_nelements(node) == 0;
+}
+
+// Answers the number of nodes that the step or steps take, or 0 after a failure.
+static int plan_node(struct cpu_plan *plan, const struct ggml_graph *graph, int i,
+                     enum ggml_status *out_status) {
+    struct ggml_tensor *node = graph->nodes[i];
+    *out_status = GGML_STATUS_SUCCESS;
+    if (!(node->flags & GGML_TENSOR_FLAG_ERROR) && is_idle(node)) return 1;
+    const struct cpu_fusion fusion = plan->use_ref ? (struct cpu_fusion){0} : cpu_fuse(graph, i);
+    const struct cpu_kernel *kernel = fusion.kernel ? fusion.kernel : cpu_kernel_find(node);
+    if (!kernel)
+        *out_status = unsupported(node);
+    else
+        *out_status = check_memory(node);
+    if (*out_status != GGML_STATUS_SUCCESS) return 0;
+    add_step(plan, fusion.kernel ? fusion.node : node, kernel);
+    return fusion.kernel ? fusion.n_nodes : 1;
+}
+
+static bool is_rounding_disabled(void) {
+    const struct ggml_host_table *host = ggml_sdk_host();
+    const char *value = host ? host->get_config(host, "GGML_CPU_DISABLE_ROUNDING") : NULL;
+    return value && strcmp(value, "1") == 0;
+}
+
+static bool is_made(const struct cpu_plan *plan, const struct ggml_graph *graph, int n_threads,
+                    bool use_ref) {
+    return plan->uid != 0 && plan->uid == graph->uid && plan->n_nodes == graph->n_nodes &&
+           plan->n_threads == n_threads && plan->use_ref == use_ref;
+}
+
+enum ggml_status cpu_plan_make(struct cpu_plan *plan, const struct ggml_graph *graph, int n_threads,
+                               bool use_ref) {
+    if (is_made(plan, graph, n_threads, use_ref)) return GGML_STATUS_SUCCESS;
+    plan->uid = 0;
+    plan->n_steps = 0;
+    enum ggml_status status = reserve(plan, graph->n_nodes);
+    plan->parallel = false;
+    plan->work_size = 0;
+    plan->n_threads = n_threads;
+    plan->use_ref = use_ref;
+    plan->exact = use_ref || is_rounding_disabled();
+    plan->n_nodes = graph->n_nodes;
+    for (int i = 0; i < graph->n_nodes && status == GGML_STATUS_SUCCESS;)
+        i += plan_node(plan, graph, i, &status);
+    if (status == GGML_STATUS_SUCCESS)
+        plan->uid = graph->uid;
+    else
+        plan->n_steps = 0;
+    return status;
+}
+
+void cpu_plan_free(struct cpu_plan *plan) {
+    ggml_aligned_free(plan->steps, (size_t)plan->capacity * sizeof(*plan->steps));
+    *plan = (struct cpu_plan){0};
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+// Computes a plan on the threads of a pool.
+#include <limits.h>
+
+#include "ggml-shape.h"
+#include "runtime/plan.h"
+#include "base/threadpool.h"
+#include "base/util.h"
+
+struct execution {
+    const struct cpu_plan *plan;
+    const struct cpu_run *run;
+    struct cpu_team team; // all threads
+    struct cpu_team solo; // thread 0 alone
+    // Steps after this one are not computed. It is set before the next barrier and read after it,
+    // so that every thread leaves at the same step.
+    _Atomic int last_step;
+    _Atomic int status;
+};
+
+static void stop_after(struct execution *execution, int step, enum ggml_status status) {
+    int expected = GGML_STATUS_SUCCESS;
+    atomic_compare_exchange_strong(&execution->status, &expected, (int)status);
+    int last = atomic_load(&execution->last_step);
+    while (last > step && !atomic_compare_exchange_weak(&execution->last_step, &last, step)) {
+    }
+}
+
+static void run_step(struct execution *execution, int i, int ith, int nth) {
+    const struct cpu_step *step = &execution->plan->steps[i];
+    if (!(step->node->flags & GGML_TENSOR_FLAG_COMPUTE) || (!step->parallel && ith != 0)) return;
+    const struct cpu_task task = {
+        .dst = step->node,
+        .ith = ith,
+        .nth = step->parallel ? nth : 1,
+        .work = execution->run->work,
+        .work_size = execution->plan->work_size,
+        .team = step->parallel ? &execution->team : &execution->solo,
+        .use_ref = execution->plan->use_ref,
+        .exact = execution->plan->exact,
+    };
+    const enum ggml_status status = step->kernel(&task);
+    if (status != GGML_STATUS_SUCCESS) stop_after(execution, i, status);
+}
+
+static void run_share(void *context, int ith, int nth) {
+    struct execution *execution = context;
+    const struct cpu_run *run = execution->run;
+    for (int i = 0; i < execution->plan->n_steps; ++i) {
+        if (execution->plan->steps[i].barrier) cpu_team_barrier(&execution->team);
+        if (atomic_load(&execution->last_step) < i) {
+            if (nth == 1) return;
+            continue;
+        }
+        run_step(execution, i, ith, nth);
+        if (ith == 0 && run->abort_callback && run->abort_callback(run->abort_data)) {
+            stop_after(execution, i, GGML_STATUS_ABORTED);
+        }
+    }
+}
+
+static bool has_data(const struct ggml_tensor *tensor) {
+    return !tensor || tensor->data || ggml_nelements(tensor) == 0;
+}
+
+// The kernels take data for granted.
+static enum ggml_status check_data(const struct cpu_plan *plan) {
+    for (int i = 0; i < plan->n_steps; ++i) {
+        const struct ggml_tensor *node = plan->steps[i].node;
+        bool present = has_data(node);
+        for (int s = 0; s < GGML_MAX_SRC && present; ++s)
+            present = has_data(node->src[s]);
+        if (!present) {
+            return cpu_fail(GGML_STATUS_FAILED, GGML_HOST_INVALID_ARGUMENT,
+                            "node '%.*s' (%s) or an operand has no data: allocate the graph before "
+                            "computing it",
+                            GGML_MAX_NAME, node->name, ggml_op_name(node->op));
+        }
+    }
+    return GGML_STATUS_SUCCESS;
+}
+
+static enum ggml_status report(struct execution *execution) {
+    const enum ggml_status status = (enum ggml_status)atomic_load(&execution->status);
+    if (status == GGML_STATUS_SUCCESS) return status;
+    const struct ggml_tensor *node =
+        execution->plan->steps[atomic_load(&execution->last_step)].node;
+    if (status == GGML_STATUS_ABORTED) {
+        return cpu_fail(status, GGML_HOST_ABORTED,
+                        "the abort callback ended the graph after node '%.*s'", GGML_MAX_NAME,
+                        node->name);
+    }
+    return cpu_fail(status,
+                    status == GGML_STATUS_ALLOC_FAILED ? GGML_HOST_OUT_OF_MEMORY : GGML_HOST_FAILED,
+                    "the kernel of node '%.*s' (%s) failed: its operands hold invalid values",
+                    GGML_MAX_NAME, node->name, ggml_op_name(node->op));
+}
+
+static enum ggml_status run_on_pool(struct execution *execution, struct ggml_threadpool *pool) {
+    const int n = cpu_threadpool_begin(pool, execution->plan->n_threads);
+    if (n < 1) return GGML_STATUS_FAILED;
+    execution->team.n = n;
+    cpu_threadpool_run(pool, n, run_share, execution);
+    cpu_threadpool_end(pool);
+    return report(execution);
+}
+
+enum ggml_status cpu_plan_run(const struct cpu_plan *plan, const struct cpu_run *run) {
+    struct execution execution = {.plan = plan, .run = run, .team = {.n = 1}, .solo = {.n = 1}};
+    atomic_init(&execution.last_step, INT_MAX);
+    atomic_init(&execution.status, GGML_STATUS_SUCCESS);
+    const enum ggml_status status = check_data(plan);
+    if (status != GGML_STATUS_SUCCESS) return status;
+    if (!plan->parallel) {
+        run_share(&execution, 0, 1);
+        return report(&execution);
+    }
+    if (run->pool) return run_on_pool(&execution, run->pool);
+    struct ggml_threadpool *pool = cpu_threadpool_borrow(plan->n_threads);
+    if (!pool) return GGML_STATUS_ALLOC_FAILED;
+    const enum ggml_status result = run_on_pool(&execution, pool);
+    cpu_threadpool_give_back(pool);
+    return result;
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+// Vectors of this level's width, in the vector language of gcc and clang: one source for every
+// level.
+#ifndef CPU_SIMD_H
+#define CPU_SIMD_H
+
+#include "base/kernel.h"
+
+// Floats per vector, by level.
+enum {
+    CPU_LANES_scalar = 1,
+    CPU_LANES_x86_64_v2 = 4,
+    CPU_LANES_x86_64_v3 = 8,
+    CPU_LANES_x86_64_v4 = 16,
+    CPU_LANES_x86_64_v4_vnni = 16,
+    CPU_LANES_neon = 4,
+    CPU_LANES_dotprod = 4,
+    CPU_LANES_i8mm = 4,
+    LANES = CPU_PASTE(CPU_LANES, CPU_LEVEL),
+};
+
+// Vector registers, by level.
+enum {
+    CPU_VECTORS_scalar = 16,
+    CPU_VECTORS_x86_64_v2 = 16,
+    CPU_VECTORS_x86_64_v3 = 16,
+    CPU_VECTORS_x86_64_v4 = 32,
+    CPU_VECTORS_x86_64_v4_vnni = 32,
+    CPU_VECTORS_neon = 32,
+    CPU_VECTORS_dotprod = 32,
+    CPU_VECTORS_i8mm = 32,
+    VECTORS = CPU_PASTE(CPU_VECTORS, CPU_LEVEL),
+};
+
+typedef float vf __attribute__((vector_size(4 * LANES)));
+typedef int32_t vi __attribute__((vector_size(4 * LANES)));
+
+enum { QUAD = 4 };
+typedef float quad __attribute__((vector_size(4 * QUAD)));
+
+#define CPU_INLINE static inline __attribute__((always_inline))
+
+CPU_INLINE vf vf_load(const float *p) {
+    vf v;
+    memcpy(&v, p, sizeof(v));
+    return v;
+}
+
+CPU_INLINE void vf_store(float *p, vf v) {
+    memcpy(p, &v, sizeof(v));
+}
+
+CPU_INLINE vf vf_set(float x) {
+    return x - (vf){0};
+}
+
+// The first n < LANES floats, the others 0.
+CPU_INLINE vf vf_load_part(const float *p, int64_t n) {
+    vf v = {0};
+    memcpy(&v, p, (size_t)n * sizeof(float));
+    return v;
+}
+
+CPU_INLINE void vf_store_part(float *p, vf v, int64_t n) {
+    memcpy(p, &v, (size_t)n * sizeof(float));
+}
+
+CPU_INLINE vf vf_select(vi mask, vf yes, vf no) {
+    return (vf)((mask & (vi)yes) | (~mask & (vi)no));
+}
+
+// Lanes from the first on.
+CPU_INLINE vi vi_from(int32_t first) {
+    static const int32_t lanes[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    vi v;
+    memcpy(&v, lanes, sizeof(v));
+    return v >= first;
+}
+
+// b where it is larger; NaN in a stays.
+CPU_INLINE vf vf_max(vf a, vf b) {
+    return vf_select(b > a, b, a);
+}
+
+CPU_INLINE quad quad_load(const float *p) {
+    quad v;
+    memcpy(&v, p, sizeof(v));
+    return v;
+}
+
+CPU_INLINE void quad_store(float *p, quad v) {
+    memcpy(p, &v, sizeof(v));
+}
+
+CPU_INLINE quad vf_sum_quads(vf v) {
+    quad part[LANES / QUAD + 1];
+    memcpy(part, &v, sizeof(v));
+    quad sum = part[0];
+    for (int i = 1; i < LANES / QUAD; ++i)
+        sum += part[i];
+    return sum;
+}
+
+// Groups of four are added first, then the four lanes in pairs.
+CPU_INLINE float vf_sum(vf v) {
+    if (LANES == 1) return v[0];
+    const quad sum = vf_sum_quads(v);
+    return (sum[0] + sum[2]) + (sum[1] + sum[3]);
+}
+
+// The sums of four quads, lanes added in pairs.
+CPU_INLINE quad quad_sum_each(quad a, quad b, quad c, quad d) {
+    const quad ac =
+        __builtin_shufflevector(a, c, 0, 4, 1, 5) + __builtin_shufflevector(a, c, 2, 6, 3, 7);
+    const quad bd =
+        __builtin_shufflevector(b, d, 0, 4, 1, 5) + __builtin_shufflevector(b, d, 2, 6, 3, 7);
+    return __builtin_shufflevector(ac, bd, 0, 4, 1, 5) +
+           __builtin_shufflevector(ac, bd, 2, 6, 3, 7);
+}
+
+// The sums of four vectors, each as vf_sum adds it. LANES > 1.
+CPU_INLINE quad vf_sum_each(const vf *v) {
+    return quad_sum_each(vf_sum_quads(v[0]), vf_sum_quads(v[1]), vf_sum_quads(v[2]),
+                         vf_sum_quads(v[3]));
+}
+
+CPU_INLINE float vf_largest(vf v) {
+    float lane[LANES];
+    vf_store(lane, v);
+    for (int i = 1; i < LANES; ++i)
+        lane[0] = lane[i] > lane[0] ? lane[i] : lane[0];
+    return lane[0];
+}
+
+CPU_INLINE float vf_sum_row(const float *x, int64_t n) {
+    vf sum = {0};
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        sum += vf_load(x + i);
+    return vf_sum(sum + vf_load_part(x + i, n - i));
+}
+
+#endif
