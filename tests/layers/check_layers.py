@@ -5,8 +5,9 @@
 Includes prove nothing here: most declarations are in abi/, whoever defines them.
 
 usage: check_layers.py [--upside-down] ROOMS BUILD OBJECTS FOLDER...
-ROOMS lists folders, lowest first; folders on one line may not use one another. BUILD has compile_commands.json, OBJECTS
-is parts of the objects' paths that tell the targets (core/lib/libggml.so.), with commas between them. Every source in a FOLDER has to lie in one of them.
+ROOMS lists folders, lowest first; folders on one line may not use one another, unless + joins them into one room.
+BUILD has compile_commands.json, OBJECTS is parts of the objects' paths that tell the targets (core/lib/libggml.so.), with
+commas between them. Every source in a FOLDER has to lie in one of ROOMS.
 --upside-down reads the list as highest first: a test that this finds arrows upwards."""
 import collections
 import json
@@ -16,15 +17,16 @@ import sys
 
 
 def read_rooms(path, upside_down):
-    """Returns {folder: level}."""
-    levels = {}
+    """Returns {folder: (level, room)}."""
+    rooms = {}
     with open(path, encoding="utf-8") as file:
         rows = [line.split("#")[0].split() for line in file]
     rows = [row for row in rows if row]
     for level, row in enumerate(reversed(rows) if upside_down else rows):
-        for folder in row:
-            levels[folder] = level
-    return levels
+        for room in row:
+            for folder in room.split("+"):
+                rooms[folder] = (level, room)
+    return rooms
 
 
 def read_objects(build, targets, folders):
@@ -68,16 +70,16 @@ def main():
     arguments = sys.argv[1:]
     upside_down = arguments[0] == "--upside-down"
     rooms_path, build, targets, *folders = arguments[1:] if upside_down else arguments
-    levels = read_rooms(rooms_path, upside_down)
+    rooms = read_rooms(rooms_path, upside_down)
     objects = read_objects(build, targets.split(","), folders)
     if not objects:
         print(f"no objects of {targets}")
         return 1
     problems = [f"{source} lies in no folder of {rooms_path}" for source, _ in objects
-                if os.path.dirname(source) not in levels]
+                if os.path.dirname(source) not in rooms]
     for (user, used), names in sorted(find_arrows(objects).items()):
-        upper, lower = os.path.dirname(user), os.path.dirname(used)
-        if upper != lower and levels.get(lower, -1) >= levels.get(upper, len(levels)):
+        upper, lower = rooms.get(os.path.dirname(user)), rooms.get(os.path.dirname(used))
+        if upper and lower and upper[1] != lower[1] and lower[0] >= upper[0]:
             problems.append(f"{user} uses {', '.join(sorted(names))} of {used}, which is not below it")
     for problem in problems:
         print(problem)

@@ -3,7 +3,7 @@
 #ifndef VULKAN_RECORDED_H
 #define VULKAN_RECORDED_H
 
-#include "probe.h"
+#include "device/probe.h"
 
 struct recorded {
     const char *name;

@@ -4,9 +4,9 @@
 #define _POSIX_C_SOURCE 200809L
 #include <math.h>
 
-#include "plan.h"
+#include "pipeline/shaders.h"
+#include "plan/plan.h"
 #include "recorded.h"
-#include "shaders.h"
 #include "vulkan_test.h"
 
 struct shape {

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cache_file.h"
+#include "pipeline/cache_file.h"
 #include "vulkan_test.h"
 
 static char directory[64];

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // What follows from a device's properties, without any device; and the parts of the runtime that
 // know nothing of Vulkan.
-#include "barrier.h"
-#include "device.h"
-#include "graph_key.h"
-#include "plan.h"
+#include "device/device.h"
+#include "plan/plan.h"
+#include "queue/barrier.h"
+#include "queue/graph_key.h"
+#include "queue/ring.h"
 #include "recorded.h"
-#include "ring.h"
 #include "support/seen.h"
 #include "vulkan_test.h"
 

@@ -4,10 +4,10 @@
 #define _POSIX_C_SOURCE 200809L
 #include <math.h>
 
-#include "fuse.h"
 #include "ggml-cpu.h"
 #include "node_order.h"
-#include "reorder.h"
+#include "plan/fuse.h"
+#include "plan/reorder.h"
 #include "support/seen.h"
 #include "vulkan_test.h"
 

@@ -2,9 +2,9 @@
 // Which kernels of convolutions and sorting recorded devices choose, without one; and that those
 // for GPUs compute what the CPU does.
 #define _POSIX_C_SOURCE 200809L
-#include "plan.h"
+#include "pipeline/shaders.h"
+#include "plan/plan.h"
 #include "recorded.h"
-#include "shaders.h"
 #include "vulkan_test.h"
 
 static struct ggml_context *new_context(void) {

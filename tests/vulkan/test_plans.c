@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Which shaders compute a node, in what shape: moves, sorts, sums, on devices with other limits.
-#include "plan.h"
+#include "plan/plan.h"
 #include "vulkan_test.h"
 
 static const struct vk_features gpu = {

@@ -4,8 +4,8 @@
 #define _POSIX_C_SOURCE 200809L
 #include <math.h>
 
-#include "plan.h"
-#include "shaders.h"
+#include "pipeline/shaders.h"
+#include "plan/plan.h"
 #include "vulkan_test.h"
 
 static struct ggml_context *new_context(void) {

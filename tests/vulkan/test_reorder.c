@@ -2,7 +2,7 @@
 // The order that the plugin prefers, without a device: legal, the same each time, better, and no
 // more memory than is reasonable.
 #define _POSIX_C_SOURCE 200809L
-#include "reorder.h"
+#include "plan/reorder.h"
 
 #include "base/mem.h"
 #include "ggml-cpu.h"

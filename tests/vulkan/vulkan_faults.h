@@ -4,7 +4,7 @@
 #ifndef VULKAN_FAULTS_H
 #define VULKAN_FAULTS_H
 
-#include "loader.h"
+#include "device/loader.h"
 
 // Puts them in place from the next start of the plugin on.
 void vulkan_faults_install(void);

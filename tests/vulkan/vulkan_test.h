@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "device.h"
+#include "device/device.h"
 #include "ggml-alloc.h"
 #include "ggml-backend-impl.h"
 #include "ggml-host.h"

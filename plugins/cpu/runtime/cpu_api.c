@@ -3,10 +3,10 @@
 
 #include <stdatomic.h>
 
-#include "runtime/level.h"
-#include "runtime/stream.h"
 #include "base/threadpool.h"
 #include "base/util.h"
+#include "runtime/level.h"
+#include "runtime/stream.h"
 
 static const struct ggml_type_traits_cpu *type_traits(enum ggml_type type) {
     return (unsigned)type < GGML_TYPE_COUNT ? &cpu_level()->traits[type] : NULL;

@@ -4,13 +4,13 @@
 #include <pthread.h>
 #include <stdio.h>
 
+#include "base/platform.h"
+#include "base/threadpool.h"
+#include "base/util.h"
 #include "runtime/cpu_api.h"
 #include "runtime/kernel_list.h"
 #include "runtime/level.h"
-#include "base/platform.h"
 #include "runtime/stream.h"
-#include "base/threadpool.h"
-#include "base/util.h"
 
 static const char *device_name(ggml_backend_dev_t dev) {
     (void)dev;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/plan.h"
 
+#include "base/util.h"
 #include "ggml-backend-impl.h"
 #include "ggml-plugin.h"
 #include "ggml-shape.h"
 #include "runtime/fuse.h"
 #include "runtime/level.h"
-#include "base/util.h"
 
 static enum ggml_status unsupported(const struct ggml_tensor *node) {
     const char *type = ggml_blck_size(node->type) ? "" : " (of an unknown type)";

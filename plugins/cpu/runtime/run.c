@@ -2,10 +2,10 @@
 // Computes a plan on the threads of a pool.
 #include <limits.h>
 
-#include "ggml-shape.h"
-#include "runtime/plan.h"
 #include "base/threadpool.h"
 #include "base/util.h"
+#include "ggml-shape.h"
+#include "runtime/plan.h"
 
 struct execution {
     const struct cpu_plan *plan;

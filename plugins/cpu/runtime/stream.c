@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/stream.h"
 
-#include "runtime/plan.h"
 #include "base/threadpool.h"
 #include "base/util.h"
+#include "runtime/plan.h"
 
 struct cpu_stream {
     struct ggml_backend backend;

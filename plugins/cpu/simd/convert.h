@@ -3,8 +3,8 @@
 #ifndef CPU_CONVERT_H
 #define CPU_CONVERT_H
 
-#include "ggml-shape.h"
 #include "base/kernel.h"
+#include "ggml-shape.h"
 
 // Elements that skeletons convert at a time.
 enum { CPU_CHUNK = 512 };

@@ -3,8 +3,8 @@
 #ifndef CPU_K_QUANTS_H
 #define CPU_K_QUANTS_H
 
-#include "ggml-common.h"
 #include "base/kernel.h"
+#include "ggml-common.h"
 
 // Six-bit scales, then minima, of the eight groups of a Q4_K block.
 static inline void cpu_q4_K_scales(const uint8_t *packed, uint8_t *scales, uint8_t *mins) {

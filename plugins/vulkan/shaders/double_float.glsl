@@ -3,8 +3,8 @@
 #ifndef DOUBLE_FLOAT_GLSL
 #define DOUBLE_FLOAT_GLSL
 
-#include "common.glsl"
-#include "math.glsl"
+#include "shaders/common.glsl"
+#include "shaders/math.glsl"
 
 // x + y exactly.
 vec2 two_sum(const float x, const float y) {

@@ -3,8 +3,8 @@
 #ifndef GLU_GLSL
 #define GLU_GLSL
 
-#include "common.glsl"
-#include "math.glsl"
+#include "shaders/common.glsl"
+#include "shaders/math.glsl"
 
 float swiglu_oai(const float x, const float g) {
     const float limit = op_param_f32(3);

@@ -4,7 +4,7 @@
 #ifndef REDUCE_GLSL
 #define REDUCE_GLSL
 
-#include "common.glsl"
+#include "shaders/common.glsl"
 
 const uint REDUCE_COLUMNS = 32;
 shared float reduce_values[gl_WorkGroupSize.x];

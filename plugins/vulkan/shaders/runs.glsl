@@ -4,7 +4,7 @@
 #ifndef RUNS_GLSL
 #define RUNS_GLSL
 
-#include "common.glsl"
+#include "shaders/common.glsl"
 
 const uint RUN = 4;
 

@@ -7,7 +7,7 @@
 #ifndef TILE_GLSL
 #define TILE_GLSL
 
-#include "common.glsl"
+#include "shaders/common.glsl"
 #ifdef COOPMAT
 #extension GL_KHR_memory_scope_semantics : require
 #extension GL_KHR_shader_subgroup_basic : require

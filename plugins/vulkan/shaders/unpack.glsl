@@ -93,7 +93,7 @@ float unpack_ue4m3_half(const uint e) {
 #define UNPACK_PASTE(a, b) UNPACK_PASTE2(a, b)
 #define U(suffix) UNPACK_PASTE(UNPACK_FROM, suffix)
 #ifdef UNPACK_GRIDS
-#include "unpack_grid.glsl"
+#include "shaders/unpack_grid.glsl"
 #endif
 #endif
 
@@ -109,7 +109,7 @@ uint U(_odd_word)(const uint at) {
 float U(_half)(const uint at) { return unpack_half(U(_short)(at)); }
 
 #ifdef UNPACK_GRIDS
-#include "unpack_grid.glsl"
+#include "shaders/unpack_grid.glsl"
 #else
 // Nibbles of a block of 32: low ones are the first 16 elements.
 ivec4 U(_nibbles)(const uint qs, const uint j) {

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "runtime/device.h"
 #include "internal.h"
+#include "runtime/device.h"
 #include "runtime/kernel_list.h"
 
 static struct virtual_device *devices;

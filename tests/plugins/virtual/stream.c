@@ -4,8 +4,8 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-#include "runtime/device.h"
 #include "internal.h"
+#include "runtime/device.h"
 #include "runtime/stream.h"
 
 static const char *stream_name(ggml_backend_t backend) {

@@ -3,8 +3,8 @@
 #ifndef CPU_ATTENTION_NODE_H
 #define CPU_ATTENTION_NODE_H
 
-#include "ops/attention/attention.h"
 #include "base/kernel.h"
+#include "ops/attention/attention.h"
 #include "simd/convert.h"
 
 struct attention {

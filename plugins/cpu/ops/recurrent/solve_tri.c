@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // solve_tri: forward substitution. Columns do not depend on each other: threads share blocks of
 // them.
-#include "ggml-shape.h"
 #include "base/kernel.h"
+#include "ggml-shape.h"
 
 enum { SOLVE_COLUMNS = 64 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // concat: two operands one after the other along a dimension; any type.
-#include "ggml-shape.h"
 #include "base/kernel.h"
+#include "ggml-shape.h"
 
 // A row, or for types without blocks elements at any stride.
 static void copy_row(char *y, const char *x, const struct ggml_tensor *src) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // repeat: the operand tiled to the result's shape; any type.
-#include "ggml-shape.h"
 #include "base/kernel.h"
+#include "ggml-shape.h"
 
 enum ggml_status CPU_FN(cpu_repeat)(const struct cpu_task *task) {
     const struct ggml_tensor *dst = task->dst;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // count_equal: how many elements of two tensors of integers are the same.
-#include "ggml-shape.h"
 #include "base/kernel.h"
+#include "ggml-shape.h"
 
 static int64_t count_row(const char *a, size_t a_step, const char *b, size_t b_step, int64_t n) {
     int64_t count = 0;

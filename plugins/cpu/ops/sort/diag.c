@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // tri and diag: parts of matrices kept or filled, the rest 0.
-#include "ggml-shape.h"
 #include "base/kernel.h"
+#include "ggml-shape.h"
 
 struct columns {
     int64_t begin, end;

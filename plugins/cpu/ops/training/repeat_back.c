@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // repeat_back: the tiles of src0 added up.
-#include "ggml-shape.h"
 #include "base/kernel.h"
+#include "ggml-shape.h"
 
 enum { CHUNK = 128 };
 

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// What a physical device says of itself, and what follows from it. The first needs a driver, the
+// second doesn't, so that devices which are not at hand can be tested from a recording.
+#ifndef VK_PROBE_H
+#define VK_PROBE_H
+
+#include "device/loader.h"
+#include "plan/kernel.h"
+
+struct vk_probe {
+    // As the driver answers them; the pNext members are NULL.
+    VkPhysicalDeviceProperties properties;
+    VkPhysicalDeviceDriverProperties driver;
+    VkPhysicalDeviceIDProperties id;
+    VkPhysicalDeviceSubgroupProperties subgroup;
+    VkPhysicalDeviceMaintenance3Properties maintenance3;
+    VkPhysicalDeviceFeatures base;
+    VkPhysicalDevice16BitStorageFeatures storage16;
+    VkPhysicalDevice8BitStorageFeatures storage8;
+    VkPhysicalDeviceShaderFloat16Int8Features float16;
+    VkPhysicalDeviceTimelineSemaphoreFeatures timeline;
+    VkPhysicalDeviceMemoryProperties memory;
+    VkPhysicalDevicePCIBusInfoPropertiesEXT pci;               // valid if has.pci
+    VkPhysicalDeviceShaderIntegerDotProductProperties int_dot; // valid if has.int_dot
+    uint64_t host_pointer_alignment;                           // valid if has.host_pointer
+    int32_t queue_family; // that computes and is to be used, -1: none
+    uint32_t n_queues;    // of that family
+    struct {
+        bool pci;
+        bool memory_budget;
+        bool host_pointer;
+        bool int_dot;
+        bool coopmat;
+        bool bf16;
+        bool portability;
+    } has;
+};
+
+enum { VK_MAX_REASON = 128 };
+
+// Asks the driver. False: it did not answer. [any-thread]
+bool vk_probe_read(VkPhysicalDevice device, struct vk_probe *out_probe);
+// Whether the device can be used. If so, fills the features, else the reason.
+bool vk_probe_judge(const struct vk_probe *probe, struct vk_features *out_features,
+                    char out_reason[VK_MAX_REASON]);
+// What the host takes the device for. A driver that computes on the CPU is an accelerator, so that
+// no program takes it for the best device.
+enum ggml_backend_dev_type vk_probe_type(const struct vk_probe *probe);
+// Rank for listing: discrete devices first, those on the CPU last.
+int vk_probe_rank(const struct vk_probe *probe);
+// Whether the host's memory is the device's.
+bool vk_probe_unified(const struct vk_probe *probe);
+// PCI address or UUID.
+void vk_probe_id(const struct vk_probe *probe, char *out_text, size_t size);
+// Name, driver and version for people.
+void vk_probe_description(const struct vk_probe *probe, char *out_text, size_t size);
+
+#endif

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+#include "memory/buffer.h"
+
+#include "memory/space.h"
+
+// Shaders read whole vectors, so that an operand's last one may reach beyond its tensor.
+enum { PADDING = 64 };
+
+static const VkBufferUsageFlags usage =
+    VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT |
+    VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
+
+static struct vk_buffer *make(struct vk_context *context, uint64_t size, const void *next) {
+    struct vk_buffer *buffer = ggml_aligned_malloc(sizeof(*buffer));
+    if (!buffer) return NULL;
+    *buffer = (struct vk_buffer){.context = context, .size = size};
+    buffer->id = atomic_fetch_add(&context->next_buffer_id, 1);
+    const VkBufferCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
+                                     .pNext = next,
+                                     .size = size,
+                                     .usage = usage,
+                                     .sharingMode = VK_SHARING_MODE_EXCLUSIVE};
+    const VkResult result =
+        context->api.vkCreateBuffer(context->device, &info, NULL, &buffer->handle);
+    if (vk_context_check(context, result, "vkCreateBuffer")) return buffer;
+    ggml_aligned_free(buffer, sizeof(*buffer));
+    return NULL;
+}
+
+uint64_t vk_buffer_most(const struct vk_probe *probe) {
+    return probe->maintenance3.maxMemoryAllocationSize - 2 * PADDING;
+}
+
+enum ggml_status vk_buffer_new(struct vk_context *context, uint64_t size, enum vk_memory_use use,
+                               struct vk_buffer **out_buffer) {
+    *out_buffer = NULL;
+    const uint64_t most = vk_buffer_most(context->probe);
+    if (size > most) {
+        return vk_fail(GGML_HOST_OUT_OF_MEMORY,
+                       "vulkan: a buffer of %llu bytes is over the driver's limit of %llu",
+                       (unsigned long long)size, (unsigned long long)most);
+    }
+    size = (size + 2 * PADDING - 1) / PADDING * PADDING;
+    struct vk_buffer *buffer = make(context, size, NULL);
+    if (!buffer) return GGML_STATUS_ALLOC_FAILED;
+    VkMemoryRequirements needs;
+    context->api.vkGetBufferMemoryRequirements(context->device, buffer->handle, &needs);
+    enum ggml_status status = vk_memory_take(context, &needs, use, &buffer->memory);
+    if (status != GGML_STATUS_SUCCESS) goto fail;
+    const VkResult result = context->api.vkBindBufferMemory(
+        context->device, buffer->handle, buffer->memory.handle, buffer->memory.offset);
+    if (!vk_context_check(context, result, "vkBindBufferMemory")) {
+        status = GGML_STATUS_FAILED;
+        goto fail;
+    }
+    buffer->mapped = buffer->base = buffer->memory.mapped;
+    *out_buffer = buffer;
+    return GGML_STATUS_SUCCESS;
+fail:
+    vk_buffer_free(buffer);
+    return status;
+}
+
+// --- memory of the host --------------------------------------------------------------------------
+
+static int import_type(struct vk_context *context, void *ptr, uint32_t allowed) {
+    VkMemoryHostPointerPropertiesEXT pointer = {
+        .sType = VK_STRUCTURE_TYPE_MEMORY_HOST_POINTER_PROPERTIES_EXT};
+    const VkResult result = context->api.vkGetMemoryHostPointerPropertiesEXT(
+        context->device, VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT, ptr, &pointer);
+    if (!vk_context_check(context, result, "vkGetMemoryHostPointerPropertiesEXT")) return -1;
+    const VkPhysicalDeviceMemoryProperties *memory = &context->probe->memory;
+    for (uint32_t i = 0; i < memory->memoryTypeCount; ++i) {
+        const VkMemoryPropertyFlags flags = memory->memoryTypes[i].propertyFlags;
+        if ((pointer.memoryTypeBits & allowed) >> i & 1 &&
+            (flags & VK_MEMORY_PROPERTY_HOST_COHERENT_BIT))
+            return (int)i;
+    }
+    vk_fail(GGML_HOST_UNSUPPORTED, "vulkan: the driver can't import this memory");
+    return -1;
+}
+
+static bool import_memory(struct vk_buffer *buffer, void *ptr) {
+    struct vk_context *context = buffer->context;
+    VkMemoryRequirements needs;
+    context->api.vkGetBufferMemoryRequirements(context->device, buffer->handle, &needs);
+    const int type = import_type(context, ptr, needs.memoryTypeBits);
+    if (type < 0) return false;
+    const VkImportMemoryHostPointerInfoEXT pointer = {
+        .sType = VK_STRUCTURE_TYPE_IMPORT_MEMORY_HOST_POINTER_INFO_EXT,
+        .handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT,
+        .pHostPointer = ptr};
+    const VkMemoryAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
+                                       .pNext = &pointer,
+                                       .allocationSize = buffer->size,
+                                       .memoryTypeIndex = (uint32_t)type};
+    VkResult result =
+        context->api.vkAllocateMemory(context->device, &info, NULL, &buffer->memory.handle);
+    if (result != VK_SUCCESS) buffer->memory.handle = VK_NULL_HANDLE;
+    if (!vk_context_check(context, result, "vkAllocateMemory")) return false;
+    buffer->memory.size = buffer->size;
+    result =
+        context->api.vkBindBufferMemory(context->device, buffer->handle, buffer->memory.handle, 0);
+    return vk_context_check(context, result, "vkBindBufferMemory");
+}
+
+enum ggml_status vk_buffer_import(struct vk_context *context, void *ptr, size_t size,
+                                  struct vk_buffer **out_buffer) {
+    const VkExternalMemoryBufferCreateInfo external = {
+        .sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO,
+        .handleTypes = VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT};
+    *out_buffer = NULL;
+    struct vk_buffer *buffer = make(context, size, &external);
+    if (!buffer) return GGML_STATUS_ALLOC_FAILED;
+    if (!import_memory(buffer, ptr)) {
+        vk_buffer_free(buffer);
+        return GGML_STATUS_FAILED;
+    }
+    buffer->mapped = buffer->base = ptr;
+    *out_buffer = buffer;
+    return GGML_STATUS_SUCCESS;
+}
+
+void vk_buffer_free(struct vk_buffer *buffer) {
+    if (!buffer) return;
+    struct vk_context *context = buffer->context;
+    if (buffer->handle) context->api.vkDestroyBuffer(context->device, buffer->handle, NULL);
+    vk_memory_give_back(context, &buffer->memory);
+    if (buffer->space) vk_space_release(buffer->base, buffer->space);
+    ggml_aligned_free(buffer, sizeof(*buffer));
+}
+
+enum ggml_status vk_buffer_reserve_space(struct vk_buffer *buffer, size_t size) {
+    void *base = vk_space_reserve(size);
+    if (!base)
+        return vk_fail(GGML_HOST_OUT_OF_MEMORY, "vulkan: no address space for %zu bytes", size);
+    buffer->base = base;
+    buffer->space = size;
+    return GGML_STATUS_SUCCESS;
+}

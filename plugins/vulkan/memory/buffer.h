@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// A piece of memory that shaders and copies work on.
+#ifndef VK_BUFFER_H
+#define VK_BUFFER_H
+
+#include "device/context.h"
+
+struct vk_buffer {
+    struct vk_context *context;
+    VkBuffer handle;
+    struct vk_memory memory;
+    uint64_t id;   // never given twice in a context
+    uint64_t size; // bytes that may be bound, at least what was asked for
+    char *mapped;  // address of its first byte for the host, or NULL
+    char *base;    // what the data of its tensors counts from
+    size_t space;  // bytes of address space reserved at base; 0: base is mapped memory
+};
+
+// Bytes of the largest buffer. [any-thread]
+uint64_t vk_buffer_most(const struct vk_probe *probe);
+// size > 0 bytes. [any-thread]
+enum ggml_status vk_buffer_new(struct vk_context *context, uint64_t size, enum vk_memory_use use,
+                               struct vk_buffer **out_buffer);
+// The size bytes at ptr, which stay the caller's and must be aligned as the driver wants it.
+enum ggml_status vk_buffer_import(struct vk_context *context, void *ptr, size_t size,
+                                  struct vk_buffer **out_buffer);
+// Frees it; nothing uses it any more. NULL is ignored. [any-thread]
+void vk_buffer_free(struct vk_buffer *buffer);
+// Gives it an address range of its own, so that tensors can lie in it.
+enum ggml_status vk_buffer_reserve_space(struct vk_buffer *buffer, size_t size);
+
+#endif

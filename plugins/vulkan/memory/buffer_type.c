@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT
+#include "memory/buffer_type.h"
+
+#include "memory/transfer.h"
+#include "queue/timeline.h"
+
+static void buffer_free(ggml_backend_buffer_t buffer);
+
+struct vk_place vk_place_of(const struct ggml_tensor *tensor) {
+    const ggml_backend_buffer_t owner = tensor->buffer     ? tensor->buffer
+                                        : tensor->view_src ? tensor->view_src->buffer
+                                                           : NULL;
+    if (!owner || owner->table->free != buffer_free) return (struct vk_place){0};
+    struct vk_buffer *buffer = owner->context;
+    return (struct vk_place){buffer, (uint64_t)((char *)tensor->data - buffer->base)};
+}
+
+uint64_t vk_place_id(const struct ggml_tensor *tensor) {
+    const struct vk_place place = vk_place_of(tensor);
+    return place.buffer ? place.buffer->id : 0;
+}
+
+// --- buffers -------------------------------------------------------------------------------------
+
+static void buffer_free(ggml_backend_buffer_t handle) {
+    struct vk_buffer *buffer = handle->context;
+    vk_timeline_drain(buffer->context);
+    vk_buffer_free(buffer);
+    ggml_sdk_buffer_free(handle);
+}
+
+static void *buffer_base(ggml_backend_buffer_t handle) {
+    return ((struct vk_buffer *)handle->context)->base;
+}
+
+static uint64_t offset_of(ggml_backend_buffer_t handle, const struct ggml_tensor *tensor,
+                          size_t offset) {
+    const struct vk_buffer *buffer = handle->context;
+    return (uint64_t)((char *)tensor->data - buffer->base) + offset;
+}
+
+static int32_t answer(bool done) {
+    return done ? GGML_HOST_OK : GGML_HOST_FAILED;
+}
+
+static int32_t buffer_memset(ggml_backend_buffer_t handle, struct ggml_tensor *tensor,
+                             uint8_t value, size_t offset, size_t size) {
+    return answer(
+        vk_transfer_fill(handle->context, offset_of(handle, tensor, offset), size, value));
+}
+
+static int32_t buffer_set_2d(ggml_backend_buffer_t handle, struct ggml_tensor *tensor,
+                             const void *data, size_t offset, size_t size, size_t n_copies,
+                             size_t stride_tensor, size_t stride_data) {
+    const struct vk_move move = {.buffer = handle->context,
+                                 .offset = offset_of(handle, tensor, offset),
+                                 .host = (char *)(uintptr_t)data,
+                                 .size = size,
+                                 .n = n_copies,
+                                 .stride_buffer = stride_tensor,
+                                 .stride_host = stride_data};
+    return answer(vk_transfer_set(&move));
+}
+
+static int32_t buffer_get_2d(ggml_backend_buffer_t handle, const struct ggml_tensor *tensor,
+                             void *data, size_t offset, size_t size, size_t n_copies,
+                             size_t stride_tensor, size_t stride_data) {
+    const struct vk_move move = {.buffer = handle->context,
+                                 .offset = offset_of(handle, tensor, offset),
+                                 .host = data,
+                                 .size = size,
+                                 .n = n_copies,
+                                 .stride_buffer = stride_tensor,
+                                 .stride_host = stride_data};
+    return answer(vk_transfer_get(&move));
+}
+
+static int32_t buffer_set(ggml_backend_buffer_t handle, struct ggml_tensor *tensor,
+                          const void *data, size_t offset, size_t size) {
+    return buffer_set_2d(handle, tensor, data, offset, size, 1, 0, 0);
+}
+
+static int32_t buffer_get(ggml_backend_buffer_t handle, const struct ggml_tensor *tensor,
+                          void *data, size_t offset, size_t size) {
+    return buffer_get_2d(handle, tensor, data, offset, size, 1, 0, 0);
+}
+
+static int32_t buffer_copy(ggml_backend_buffer_t handle, const struct ggml_tensor *src,
+                           struct ggml_tensor *dst) {
+    struct vk_buffer *buffer = handle->context;
+    const struct vk_place from = vk_place_of(src);
+    const uint64_t to = offset_of(handle, dst, 0), size = ggml_nbytes(dst);
+    if (!from.buffer || from.buffer->context != buffer->context) return GGML_HOST_UNSUPPORTED;
+    // What overlaps goes through the host.
+    if (from.buffer == buffer && from.offset < to + size && to < from.offset + size)
+        return GGML_HOST_UNSUPPORTED;
+    return answer(vk_transfer_copy(from.buffer, from.offset, buffer, to, size));
+}
+
+static int32_t buffer_clear(ggml_backend_buffer_t handle, uint8_t value) {
+    return answer(vk_transfer_fill(handle->context, 0, handle->size, value));
+}
+
+static const struct ggml_buffer_table buffer_table = {
+    .size = sizeof(buffer_table),
+    .free = buffer_free,
+    .get_base = buffer_base,
+    .memset_tensor = buffer_memset,
+    .set_tensor = buffer_set,
+    .get_tensor = buffer_get,
+    .set_tensor_2d = buffer_set_2d,
+    .get_tensor_2d = buffer_get_2d,
+    .cpy_tensor = buffer_copy,
+    .clear = buffer_clear,
+};
+
+// --- types ---------------------------------------------------------------------------------------
+
+static struct vk_device *device_of(ggml_backend_buffer_type_t buft) {
+    return buft->context;
+}
+
+static ggml_backend_buffer_t wrap(ggml_backend_buffer_type_t buft, struct vk_buffer *buffer,
+                                  size_t size) {
+    ggml_backend_buffer_t handle = ggml_sdk_buffer_new(buft, &buffer_table, buffer, size);
+    if (!handle) vk_buffer_free(buffer);
+    return handle;
+}
+
+static int32_t buft_alloc(ggml_backend_buffer_type_t buft, size_t size,
+                          ggml_backend_buffer_t *out_buffer) {
+    struct vk_device *device = device_of(buft);
+    struct vk_context *context = vk_device_context(device);
+    const bool host = buft != &device->buft;
+    struct vk_buffer *buffer;
+    if (!context || !vk_context_alive(context)) return GGML_HOST_FAILED;
+    if (size > buft->table->get_max_size(buft)) {
+        vk_fail(GGML_HOST_OUT_OF_MEMORY,
+                "%s: %zu bytes are above the driver's limit of %zu: "
+                "spread the tensors over several buffers",
+                device->name, size, buft->table->get_max_size(buft));
+        return GGML_HOST_OUT_OF_MEMORY;
+    }
+    const enum vk_memory_use use = host ? VK_MEMORY_HOST : VK_MEMORY_DEVICE;
+    enum ggml_status status = vk_buffer_new(context, size, use, &buffer);
+    if (status != GGML_STATUS_SUCCESS) return ggml_entry_status(status);
+    if (!host) status = vk_buffer_reserve_space(buffer, size);
+    if (status != GGML_STATUS_SUCCESS) {
+        vk_buffer_free(buffer);
+        return ggml_entry_status(status);
+    }
+    *out_buffer = wrap(buft, buffer, size);
+    return *out_buffer ? GGML_HOST_OK : GGML_HOST_OUT_OF_MEMORY;
+}
+
+ggml_backend_buffer_t vk_buffer_from_host(struct vk_device *device, void *ptr, size_t size) {
+    const uint64_t alignment = device->probe.host_pointer_alignment;
+    struct vk_context *context = vk_device_context(device);
+    struct vk_buffer *buffer;
+    if (!context || !vk_context_alive(context)) return NULL;
+    if (!device->probe.has.host_pointer || alignment == 0 || (uintptr_t)ptr % alignment != 0 ||
+        size % alignment != 0) {
+        vk_fail(GGML_HOST_UNSUPPORTED,
+                "%s: host memory can be used in place only if its address and size are multiples "
+                "of %llu and the driver imports it: copy the tensors instead",
+                device->name, (unsigned long long)(alignment ? alignment : 4096));
+        return NULL;
+    }
+    if (vk_buffer_import(context, ptr, size, &buffer) != GGML_STATUS_SUCCESS) return NULL;
+    return wrap(&device->import_buft, buffer, size);
+}
+
+static const char *buft_name(ggml_backend_buffer_type_t buft) {
+    const struct vk_device *device = device_of(buft);
+    return buft == &device->buft        ? device->name
+           : buft == &device->host_buft ? device->host_name
+                                        : device->import_name;
+}
+
+// At least as much as whole vectors need, so that most operands begin at an aligned offset.
+static size_t buft_alignment(ggml_backend_buffer_type_t buft) {
+    return MAX(device_of(buft)->features.min_storage_alignment, 64);
+}
+
+static size_t buft_max_size(ggml_backend_buffer_type_t buft) {
+    return (size_t)MIN(vk_buffer_most(&device_of(buft)->probe), (uint64_t)SIZE_MAX);
+}
+
+static bool buft_is_host(ggml_backend_buffer_type_t buft) {
+    return buft != &device_of(buft)->buft;
+}
+
+static const struct ggml_buffer_type_table buft_table = {
+    .size = sizeof(buft_table),
+    .get_name = buft_name,
+    .alloc_buffer = buft_alloc,
+    .get_alignment = buft_alignment,
+    .get_max_size = buft_max_size,
+    .is_host = buft_is_host,
+};
+
+void vk_buffer_types_init(struct vk_device *device) {
+    device->buft = (struct ggml_backend_buffer_type){
+        .table = &buft_table, .device = &device->base, .context = device};
+    device->host_buft = device->import_buft = device->buft;
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// Memory as the host sees it: buffers in which tensors lie.
+#ifndef VK_BUFFER_TYPE_H
+#define VK_BUFFER_TYPE_H
+
+#include "device/device.h"
+#include "memory/buffer.h"
+
+struct vk_place {
+    struct vk_buffer *buffer; // NULL: not in memory of this plugin
+    uint64_t offset;
+};
+
+// Fills in the device's buffer types. [init]
+void vk_buffer_types_init(struct vk_device *device);
+// Where a tensor lies. [any-thread]
+struct vk_place vk_place_of(const struct ggml_tensor *tensor);
+// A number that stands for the memory that the tensor lies in, 0: not of this plugin. [any-thread]
+uint64_t vk_place_id(const struct ggml_tensor *tensor);
+// Buffer over the caller's memory, NULL after telling why. [any-thread]
+ggml_backend_buffer_t vk_buffer_from_host(struct vk_device *device, void *ptr, size_t size);
+
+#endif

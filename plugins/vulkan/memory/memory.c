@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: MIT
+#include "memory/memory.h"
+
+#include "device/context.h"
+
+#define BLOCK_BYTES (UINT64_C(32) << 20)
+#define SMALL_BYTES (UINT64_C(4) << 20) // larger ones get an allocation of their own
+
+// Free bytes of a block.
+struct gap {
+    uint64_t begin, end;
+    struct gap *next; // behind it
+};
+
+struct vk_block {
+    VkDeviceMemory handle;
+    uint32_t type;
+    char *mapped;
+    int n_used;
+    struct gap *gaps;
+    struct vk_block *next;
+};
+
+void vk_memory_pool_init(struct vk_memory_pool *pool) {
+    pool->blocks = NULL;
+    pthread_mutex_init(&pool->mutex, NULL);
+}
+
+// --- kinds of memory -----------------------------------------------------------------------------
+
+struct wish {
+    VkMemoryPropertyFlags has, lacks;
+};
+
+enum {
+    LOCAL = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT,
+    VISIBLE = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT,
+    MAPPED = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT,
+    CACHED = VK_MEMORY_PROPERTY_HOST_CACHED_BIT,
+    MAX_WISHES = 3,
+};
+
+static int find_type(const VkPhysicalDeviceMemoryProperties *memory, uint32_t allowed,
+                     struct wish wish) {
+    for (uint32_t i = 0; i < memory->memoryTypeCount; ++i) {
+        const VkMemoryPropertyFlags flags = memory->memoryTypes[i].propertyFlags;
+        if ((allowed >> i & 1) && (flags & wish.has) == wish.has && !(flags & wish.lacks))
+            return (int)i;
+    }
+    return -1;
+}
+
+static int choose_type(const struct vk_context *context, uint32_t allowed, enum vk_memory_use use) {
+    static const struct wish local[MAX_WISHES] = {{LOCAL, VISIBLE}, {LOCAL, 0}, {0, 0}};
+    static const struct wish shared[MAX_WISHES] = {{LOCAL | MAPPED, 0}, {LOCAL, 0}, {0, 0}};
+    static const struct wish upload[MAX_WISHES] = {{LOCAL | MAPPED, 0}, {MAPPED, 0}, {MAPPED, 0}};
+    static const struct wish host[MAX_WISHES] = {{MAPPED | CACHED, 0}, {MAPPED, 0}, {MAPPED, 0}};
+    const struct wish *wishes = use == VK_MEMORY_UPLOAD ? upload
+                                : use == VK_MEMORY_HOST ? host
+                                : context->direct       ? shared
+                                                        : local;
+    int type = -1;
+    for (int i = 0; i < MAX_WISHES && type < 0; ++i)
+        type = find_type(&context->probe->memory, allowed, wishes[i]);
+    return type;
+}
+
+// --- allocations ---------------------------------------------------------------------------------
+
+static enum ggml_status allocate(struct vk_context *context, int type, uint64_t size,
+                                 VkDeviceMemory *out_handle, char **out_mapped) {
+    const VkMemoryAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
+                                       .allocationSize = size,
+                                       .memoryTypeIndex = (uint32_t)type};
+    void *mapped = NULL;
+    *out_handle = VK_NULL_HANDLE;
+    *out_mapped = NULL;
+    VkResult result = context->api.vkAllocateMemory(context->device, &info, NULL, out_handle);
+    if (result != VK_SUCCESS) {
+        *out_handle = VK_NULL_HANDLE;
+        vk_context_check(context, result, "vkAllocateMemory");
+        return vk_fail(GGML_HOST_OUT_OF_MEMORY,
+                       "vkAllocateMemory: no %llu bytes of memory (%s): free buffers, use a "
+                       "smaller model or fewer layers on this device",
+                       (unsigned long long)size, vk_result_name(result));
+    }
+    const VkMemoryPropertyFlags flags = context->probe->memory.memoryTypes[type].propertyFlags;
+    if ((flags & MAPPED) != MAPPED) return GGML_STATUS_SUCCESS;
+    result = context->api.vkMapMemory(context->device, *out_handle, 0, VK_WHOLE_SIZE, 0, &mapped);
+    if (result != VK_SUCCESS) {
+        context->api.vkFreeMemory(context->device, *out_handle, NULL);
+        *out_handle = VK_NULL_HANDLE;
+        return vk_fail_call(result, "vkMapMemory");
+    }
+    *out_mapped = mapped;
+    return GGML_STATUS_SUCCESS;
+}
+
+static struct gap *gap_new(uint64_t begin, uint64_t end, struct gap *next) {
+    struct gap *gap = ggml_aligned_malloc(sizeof(*gap));
+    if (gap) *gap = (struct gap){begin, end, next};
+    return gap;
+}
+
+static void block_free(struct vk_context *context, struct vk_block *block) {
+    while (block->gaps) {
+        struct gap *next = block->gaps->next;
+        ggml_aligned_free(block->gaps, sizeof(*next));
+        block->gaps = next;
+    }
+    if (block->handle) context->api.vkFreeMemory(context->device, block->handle, NULL);
+    ggml_aligned_free(block, sizeof(*block));
+}
+
+static enum ggml_status block_new(struct vk_context *context, int type,
+                                  struct vk_block **out_block) {
+    struct vk_block *block = ggml_aligned_malloc(sizeof(*block));
+    *out_block = NULL;
+    if (!block) return GGML_STATUS_ALLOC_FAILED;
+    *block = (struct vk_block){.type = (uint32_t)type};
+    block->gaps = gap_new(0, BLOCK_BYTES, NULL);
+    const enum ggml_status status =
+        block->gaps ? allocate(context, type, BLOCK_BYTES, &block->handle, &block->mapped)
+                    : GGML_STATUS_ALLOC_FAILED;
+    if (status != GGML_STATUS_SUCCESS) {
+        block_free(context, block);
+        return status;
+    }
+    *out_block = block;
+    return GGML_STATUS_SUCCESS;
+}
+
+void vk_memory_pool_free(struct vk_context *context) {
+    struct vk_memory_pool *pool = &context->memory;
+    while (pool->blocks) {
+        struct vk_block *next = pool->blocks->next;
+        block_free(context, pool->blocks);
+        pool->blocks = next;
+    }
+    pthread_mutex_destroy(&pool->mutex);
+}
+
+// --- pieces of a block ---------------------------------------------------------------------------
+
+static uint64_t align_up(uint64_t value, uint64_t alignment) {
+    return (value + alignment - 1) & ~(alignment - 1);
+}
+
+// Cuts [begin, begin + size) out of the gap at *link. False: no memory to remember two gaps.
+static bool cut(struct gap **link, uint64_t begin, uint64_t size) {
+    struct gap *gap = *link;
+    const uint64_t end = begin + size;
+    if (begin > gap->begin && end < gap->end) {
+        struct gap *behind = gap_new(end, gap->end, gap->next);
+        if (!behind) return false;
+        gap->end = begin;
+        gap->next = behind;
+    } else if (begin > gap->begin) {
+        gap->end = begin;
+    } else if (end < gap->end) {
+        gap->begin = end;
+    } else {
+        *link = gap->next;
+        ggml_aligned_free(gap, sizeof(*gap));
+    }
+    return true;
+}
+
+static bool take_piece(struct vk_block *block, uint64_t size, uint64_t alignment,
+                       struct vk_memory *out_memory) {
+    for (struct gap **link = &block->gaps; *link; link = &(*link)->next) {
+        const uint64_t begin = align_up((*link)->begin, alignment);
+        if (begin > (*link)->end || (*link)->end - begin < size) continue;
+        if (!cut(link, begin, size)) return false;
+        *out_memory = (struct vk_memory){.handle = block->handle,
+                                         .offset = begin,
+                                         .size = size,
+                                         .mapped = block->mapped ? block->mapped + begin : NULL,
+                                         .block = block};
+        block->n_used++;
+        return true;
+    }
+    return false;
+}
+
+static enum ggml_status take_small(struct vk_context *context, int type,
+                                   const VkMemoryRequirements *needs,
+                                   struct vk_memory *out_memory) {
+    struct vk_memory_pool *pool = &context->memory;
+    // Pieces end where others may begin, so that gaps stay aligned.
+    const uint64_t alignment = MAX(needs->alignment, 256);
+    const uint64_t size = align_up(needs->size, alignment);
+    enum ggml_status status = GGML_STATUS_SUCCESS;
+    bool found = false;
+    pthread_mutex_lock(&pool->mutex);
+    for (struct vk_block *b = pool->blocks; b && !found; b = b->next)
+        found = b->type == (uint32_t)type && take_piece(b, size, alignment, out_memory);
+    if (!found) {
+        struct vk_block *block;
+        status = block_new(context, type, &block);
+        if (block) {
+            block->next = pool->blocks;
+            pool->blocks = block;
+            if (!take_piece(block, size, alignment, out_memory)) status = GGML_STATUS_ALLOC_FAILED;
+        }
+    }
+    pthread_mutex_unlock(&pool->mutex);
+    return status;
+}
+
+enum ggml_status vk_memory_take(struct vk_context *context, const VkMemoryRequirements *needs,
+                                enum vk_memory_use use, struct vk_memory *out_memory) {
+    const int type = choose_type(context, needs->memoryTypeBits, use);
+    *out_memory = (struct vk_memory){0};
+    if (type < 0)
+        return vk_fail(GGML_HOST_FAILED, "vulkan: the driver offers no fitting kind of memory");
+    if (needs->size <= SMALL_BYTES && needs->alignment <= SMALL_BYTES)
+        return take_small(context, type, needs, out_memory);
+    out_memory->size = needs->size;
+    return allocate(context, type, needs->size, &out_memory->handle, &out_memory->mapped);
+}
+
+// Joins the piece with the gaps beside it. False: no memory to remember it, it stays lost until the
+// block is freed.
+static bool put_gap(struct vk_block *block, uint64_t begin, uint64_t end) {
+    struct gap **link = &block->gaps;
+    struct gap *before = NULL;
+    while (*link && (*link)->end <= begin) {
+        before = *link;
+        link = &before->next;
+    }
+    struct gap *behind = *link;
+    if (before && before->end == begin) {
+        before->end = end;
+        if (!behind || behind->begin != end) return true;
+        before->end = behind->end;
+        before->next = behind->next;
+        ggml_aligned_free(behind, sizeof(*behind));
+        return true;
+    }
+    if (behind && behind->begin == end) {
+        behind->begin = begin;
+        return true;
+    }
+    struct gap *gap = gap_new(begin, end, behind);
+    if (gap) *link = gap;
+    return gap != NULL;
+}
+
+// Empty blocks but the first are freed.
+static void drop_if_empty(struct vk_context *context, struct vk_block *block) {
+    struct vk_memory_pool *pool = &context->memory;
+    int n_same = 0;
+    for (const struct vk_block *b = pool->blocks; b; b = b->next)
+        n_same += b->type == block->type;
+    if (block->n_used > 0 || n_same < 2) return;
+    struct vk_block **link = &pool->blocks;
+    while (*link != block)
+        link = &(*link)->next;
+    *link = block->next;
+    block_free(context, block);
+}
+
+void vk_memory_give_back(struct vk_context *context, struct vk_memory *memory) {
+    if (!memory->handle) return;
+    if (memory->block) {
+        pthread_mutex_lock(&context->memory.mutex);
+        memory->block->n_used--;
+        put_gap(memory->block, memory->offset, memory->offset + memory->size);
+        drop_if_empty(context, memory->block);
+        pthread_mutex_unlock(&context->memory.mutex);
+    } else {
+        context->api.vkFreeMemory(context->device, memory->handle, NULL);
+    }
+    *memory = (struct vk_memory){0};
+}

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: MIT
+#include "plan/kernel.h"
+#include "plan/shape.h"
+
+enum {
+    MAX_CHANNELS = 1024, // as many as flash_attn.comp keeps in shared memory
+    MAX_LANE_CHANNELS = 256,
+    LANE_ROWS = 4,
+    TILE_GROUP = 128, // of flash_attn_tile.comp, in lines of TILE_LANES
+    TILE_LANES = 16,
+    TILE_LINES = TILE_GROUP / TILE_LANES,
+    MIN_TILE_ROWS = 4,
+    ROW_GROUP = 128,    // of flash_attn.comp
+    CPU_ROW_GROUP = 32, // on drivers on the CPU
+    PART_KEYS = 256,    // least that are worth a group of their own
+    ENOUGH_GROUPS = 256,
+    N_SOURCES = 5,
+};
+
+// Rows of K or V: dense, and a whole number of query heads for each of their heads.
+static bool accepts_cache(const struct ggml_tensor *t, const struct ggml_tensor *q) {
+    return ggml_rows_dense(t) && t->ne[0] % ggml_blck_size(t->type) == 0 && t->ne[2] > 0 &&
+           t->ne[0] <= MAX_CHANNELS && q->ne[2] % t->ne[2] == 0 && t->ne[3] == q->ne[3];
+}
+
+static bool accepts_mask(const struct ggml_tensor *mask, const struct ggml_tensor *q,
+                         const struct ggml_tensor *k) {
+    return (mask->type == GGML_TYPE_F16 || mask->type == GGML_TYPE_F32) && ggml_rows_dense(mask) &&
+           mask->ne[0] >= k->ne[1] && mask->ne[1] >= q->ne[1] && mask->ne[2] > 0 &&
+           mask->ne[3] > 0 && q->ne[2] % mask->ne[2] == 0 && q->ne[3] % mask->ne[3] == 0;
+}
+
+static bool accepts_sinks(const struct ggml_tensor *sinks, const struct ggml_tensor *q) {
+    return sinks->type == GGML_TYPE_F32 && ggml_is_packed(sinks) && sinks->ne[0] >= q->ne[2];
+}
+
+bool vk_accepts_flash_attn(const struct vk_features *features, const struct ggml_tensor *node) {
+    const struct ggml_tensor *q = node->src[0];
+    const struct ggml_tensor *k = node->src[1];
+    const struct ggml_tensor *v = node->src[2];
+    const struct ggml_tensor *mask = node->src[3];
+    const struct ggml_tensor *sinks = node->src[4];
+    (void)features;
+    return accepts_cache(k, q) && accepts_cache(v, q) && (!mask || accepts_mask(mask, q, k)) &&
+           (!sinks || accepts_sinks(sinks, q)) && ggml_rows_dense(q) && ggml_rows_dense(node) &&
+           k->ne[0] == q->ne[0] && v->ne[1] >= k->ne[1] && node->ne[0] == v->ne[0] &&
+           node->ne[1] == q->ne[2] && node->ne[2] == q->ne[1] && node->ne[3] == q->ne[3];
+}
+
+static uint32_t power_of_two_within(int64_t n) {
+    uint32_t power = 1;
+    while (2 * (int64_t)power <= n)
+        power *= 2;
+    return power;
+}
+
+// Query heads that share a head of K and one of V.
+static int64_t shared_heads(const struct ggml_tensor *node) {
+    const int64_t heads = node->src[0]->ne[2];
+    const int64_t per_k = heads / node->src[1]->ne[2];
+    const int64_t per_v = heads / node->src[2]->ne[2];
+    const int64_t fewer = per_k < per_v ? per_k : per_v;
+    return (per_k < per_v ? per_v : per_k) % fewer == 0 ? fewer : 1;
+}
+
+// Whether flash_attn_lanes.comp reads rows of the type: whole loads from aligned addresses.
+static bool has_lane_rows(const struct ggml_tensor *t) {
+    const bool blocks = t->type == GGML_TYPE_Q4_0 || t->type == GGML_TYPE_Q4_1 ||
+                        t->type == GGML_TYPE_Q5_0 || t->type == GGML_TYPE_Q5_1 ||
+                        t->type == GGML_TYPE_Q8_0 || t->type == GGML_TYPE_IQ4_NL;
+    return t->ne[0] <= MAX_LANE_CHANNELS && vk_is_wide(t) &&
+           (blocks || ggml_blck_size(t->type) == 1);
+}
+
+// Large products only: the code is unrolled by the number of channels and long to compile.
+static bool suits_lanes(const struct vk_features *features, const struct ggml_tensor *node) {
+    const struct ggml_tensor *k = node->src[1];
+    const struct ggml_tensor *v = node->src[2];
+    const bool blocks = ggml_blck_size(k->type) > 1 || ggml_blck_size(v->type) > 1;
+    const int64_t step = blocks ? 32 : 8;
+    const double products = (double)vk_nelements(node->src[0]) * (double)k->ne[1];
+    return features->cpu && features->subgroup_arithmetic && features->subgroup_size == 8 &&
+           products >= 262144 && k->ne[0] % step == 0 && v->ne[0] % step == 0 && has_lane_rows(k) &&
+           has_lane_rows(v) && vk_is_wide(node->src[0]);
+}
+
+static struct vk_dispatch *begin(struct vk_plan *plan, const struct ggml_tensor *node,
+                                 enum vk_shader shader, uint32_t group_size) {
+    const struct ggml_tensor *mask = node->src[3];
+    struct vk_dispatch *d = vk_dispatch_new(plan, shader, node, N_SOURCES, group_size);
+    if (!d) return NULL;
+    vk_dispatch_spec(d, node->src[1]->type);
+    vk_dispatch_spec(d, node->src[2]->type);
+    vk_dispatch_spec(d, mask ? mask->type : 0);
+    vk_dispatch_spec(d, mask != NULL);
+    vk_dispatch_spec(d, ggml_get_op_params_f32(node, 2) != 0.0f);
+    vk_dispatch_spec(d, node->src[4] != NULL);
+    d->numbers[0] = power_of_two_within(node->src[0]->ne[2]);
+    return d;
+}
+
+static void encode_lanes(struct vk_plan *plan, const struct ggml_tensor *node) {
+    const struct ggml_tensor *q = node->src[0];
+    const bool blocks =
+        ggml_blck_size(node->src[1]->type) > 1 || ggml_blck_size(node->src[2]->type) > 1;
+    const int64_t heads = shared_heads(node);
+    const int64_t rows = q->ne[1] * heads;
+    const uint32_t tile = rows >= LANE_ROWS ? LANE_ROWS : 1;
+    struct vk_dispatch *d =
+        begin(plan, node, blocks ? VK_SHADER_flash_attn_lanes_blocks : VK_SHADER_flash_attn_lanes,
+              vk_plan_features(plan)->subgroup_size);
+    if (!d) return;
+    vk_dispatch_spec(d, (uint32_t)(node->src[1]->ne[0] / 4));
+    vk_dispatch_spec(d, (uint32_t)(node->src[2]->ne[0] / 4));
+    vk_dispatch_spec(d, tile);
+    d->numbers[1] = (uint32_t)heads;
+    vk_dispatch_groups(plan, d,
+                       vk_groups_of((uint64_t)rows, tile) * (uint64_t)(q->ne[2] / heads) *
+                           (uint64_t)q->ne[3]);
+}
+
+// --- GPUs ----------------------------------------------------------------------------------------
+
+// What an invocation of flash_attn_tile.comp takes; 0 rows: it does not suit.
+struct tile {
+    uint32_t rows, keys;
+};
+
+static uint32_t quads_of(const struct ggml_tensor *t) {
+    return (uint32_t)(t->ne[0] / 4);
+}
+
+static uint64_t shared_bytes(const struct ggml_tensor *node, struct tile tile) {
+    const uint64_t k = quads_of(node->src[1]) | 1, v = quads_of(node->src[2]) | 1;
+    const uint64_t rows = TILE_LINES * tile.rows, keys = TILE_LANES * tile.keys;
+    return 16 * (rows * k + keys * (k > v ? k : v)) + 4 * rows * (keys + TILE_LANES) + 16;
+}
+
+// The largest tile that is not more than half empty and fits into shared memory.
+static struct tile choose_tile(const struct vk_features *features, const struct ggml_tensor *node) {
+    static const struct tile tiles[] = {{4, 2}, {4, 1}, {2, 2}, {2, 1}, {1, 2}, {1, 1}};
+    const struct tile none = {0, 0};
+    const int64_t rows = node->src[0]->ne[1] * shared_heads(node);
+    if (features->cpu || features->max_group_size < TILE_GROUP || rows < MIN_TILE_ROWS ||
+        node->src[1]->ne[0] % 4 != 0 || node->src[2]->ne[0] % 4 != 0)
+        return none;
+    for (size_t i = 0; i < sizeof(tiles) / sizeof(tiles[0]); ++i) {
+        const bool filled = rows > TILE_LINES * (int64_t)tiles[i].rows / 2;
+        if ((filled || tiles[i].rows == 1) &&
+            shared_bytes(node, tiles[i]) <= features->max_shared_bytes)
+            return tiles[i];
+    }
+    return none;
+}
+
+// Keys over several groups, where there are fewer groups than a GPU needs.
+struct split {
+    uint32_t parts, keys;
+    size_t offset, bytes; // of what they find, in scratch memory
+};
+
+// Iterations of flash_attn.comp on a driver on the CPU per block of keys; finding the largest score
+// and the sum of weights takes some.
+static uint64_t block_iterations(const struct ggml_tensor *node) {
+    const uint64_t k_quads = vk_groups_of((uint64_t)node->src[1]->ne[0], 4);
+    const uint64_t v_quads = vk_groups_of((uint64_t)node->src[2]->ne[0], 4);
+    return k_quads + vk_groups_of(v_quads, CPU_ROW_GROUP) * (CPU_ROW_GROUP + 1) + 64;
+}
+
+static uint64_t choose_parts(const struct vk_features *features, const struct ggml_tensor *node,
+                             uint64_t groups) {
+    const uint64_t n_keys = (uint64_t)node->src[1]->ne[1];
+    if (features->cpu) {
+        const uint64_t iterations = vk_groups_of(n_keys, CPU_ROW_GROUP) * block_iterations(node);
+        // Parts are rounded up to ROW_GROUP keys.
+        return features->max_iterations ? 2 * iterations / features->max_iterations + 1 : 1;
+    }
+    const uint64_t wanted = groups ? ENOUGH_GROUPS / groups : 0, most = n_keys / PART_KEYS;
+    return wanted < most ? wanted : most;
+}
+
+static struct split choose_split(struct vk_plan *plan, const struct ggml_tensor *node,
+                                 uint64_t groups) {
+    const uint64_t n_keys = (uint64_t)node->src[1]->ne[1];
+    const uint64_t parts = choose_parts(vk_plan_features(plan), node, groups);
+    struct split split = {1, (uint32_t)n_keys, 0, 0};
+    if (parts < 2) return split;
+    split.keys = (uint32_t)(vk_groups_of(vk_groups_of(n_keys, parts), ROW_GROUP) * ROW_GROUP);
+    split.parts = (uint32_t)vk_groups_of(n_keys, split.keys);
+    split.bytes = (size_t)(vk_nrows(node->src[0]) * split.parts *
+                           (vk_groups_of((uint64_t)node->src[2]->ne[0], 4) + 1) * 16);
+    split.offset = vk_plan_scratch(plan, split.bytes);
+    return split;
+}
+
+// `groups` of them do all keys.
+static void use_split(const struct vk_plan *plan, struct vk_dispatch *d, const struct split *split,
+                      uint64_t groups) {
+    vk_dispatch_spec(d, split->parts > 1);
+    d->numbers[2] = split->parts;
+    d->numbers[3] = split->keys;
+    if (split->parts > 1) vk_dispatch_scratch(d, 0, split->offset, split->bytes, true);
+    vk_dispatch_groups(plan, d, groups * split->parts);
+}
+
+static void encode_merge(struct vk_plan *plan, const struct ggml_tensor *node,
+                         const struct split *split) {
+    if (split->parts <= 1) return;
+    struct vk_dispatch *d = begin(plan, node, VK_SHADER_flash_attn_merge, 64);
+    if (!d) return;
+    vk_dispatch_scratch(d, 2, split->offset, split->bytes, false);
+    d->numbers[2] = split->parts;
+    vk_dispatch_groups(plan, d, vk_nrows(node->src[0]));
+}
+
+static void encode_tile(struct vk_plan *plan, const struct ggml_tensor *node, struct tile tile) {
+    const struct ggml_tensor *q = node->src[0];
+    const int64_t heads = shared_heads(node);
+    const uint64_t groups =
+        vk_groups_of((uint64_t)(q->ne[1] * heads), (uint64_t)TILE_LINES * tile.rows) *
+        (uint64_t)(q->ne[2] / heads) * (uint64_t)q->ne[3];
+    const struct split split = choose_split(plan, node, groups);
+    struct vk_dispatch *d = begin(plan, node, VK_SHADER_flash_attn_tile, TILE_GROUP);
+    if (!d) return;
+    d->numbers[1] = (uint32_t)heads;
+    use_split(plan, d, &split, groups);
+    vk_dispatch_spec(d, quads_of(node->src[1]));
+    vk_dispatch_spec(d, quads_of(node->src[2]));
+    vk_dispatch_spec(d, tile.rows);
+    vk_dispatch_spec(d, tile.keys);
+    vk_dispatch_spec(d, vk_is_wide(node->src[1]));
+    vk_dispatch_spec(d, vk_is_wide(node->src[2]));
+    encode_merge(plan, node, &split);
+}
+
+static void encode_rows(struct vk_plan *plan, const struct ggml_tensor *node) {
+    const uint64_t groups = vk_nrows(node->src[0]);
+    const struct split split = choose_split(plan, node, groups);
+    struct vk_dispatch *d = begin(plan, node, VK_SHADER_flash_attn,
+                                  vk_plan_features(plan)->cpu ? CPU_ROW_GROUP : ROW_GROUP);
+    if (!d) return;
+    use_split(plan, d, &split, groups);
+    encode_merge(plan, node, &split);
+}
+
+void vk_encode_flash_attn(struct vk_plan *plan, const struct ggml_tensor *node) {
+    const struct vk_features *features = vk_plan_features(plan);
+    const struct tile tile = choose_tile(features, node);
+    if (suits_lanes(features, node))
+        encode_lanes(plan, node);
+    else if (tile.rows > 0)
+        encode_tile(plan, node, tile);
+    else
+        encode_rows(plan, node);
+}

@@ -1,0 +1,30 @@
+#version 450
+// SPDX-License-Identifier: MIT
+// Joins what groups found for number(2) parts of the keys: the sums of each, relative to its
+// largest score, then that score and the sum of the weights. A query row per group.
+#include "ops/attention/attention.glsl"
+
+void main() {
+    const uint number_of_row = group_linear();
+    if (number_of_row >= SRC0.ne.y * SRC0.ne.z * SRC0.ne.w) return;
+    const uvec3 row = row_at(SRC0.ne, number_of_row).yzw;
+    const uint channels = DST.ne.x, parts = number(2), size = part_size();
+    const uint from = (SRC1.at.x >> 2) + part_index(row, 0) * size;
+    float largest = -FLT_INFINITY;
+    for (uint i = 0; i < parts; ++i)
+        largest = max(largest, src1_f32[from + i * size + size - 4]);
+    float total = 0;
+    for (uint i = 0; i < parts; ++i) {
+        const float most = src1_f32[from + i * size + size - 4];
+        total += rescale(most, largest) * src1_f32[from + i * size + size - 3];
+    }
+    const float closing = closing_factor(largest, total, row.y);
+    for (uint c = gl_LocalInvocationID.x; c < channels; c += gl_WorkGroupSize.x) {
+        float sum = 0;
+        for (uint i = 0; i < parts; ++i) {
+            const float factor = rescale(src1_f32[from + i * size + size - 4], largest);
+            sum += factor * src1_f32[from + i * size + c];
+        }
+        dst_f32[(dst_address(row) >> 2) + c] = sum * closing;
+    }
+}

@@ -1,0 +1,23 @@
+#version 450
+// SPDX-License-Identifier: MIT
+// Sum of the columns' elements that fall on each position of a sequence.
+#include "shaders/common.glsl"
+VK_OPERAND(dst, 1)
+VK_OPERAND(columns, 2)
+layout(constant_id = 3) const uint TYPE = 0;
+
+void main() {
+    const uint i = invocation_linear();
+    if (i >= DST.ne.x * DST.ne.y) return;
+    const uint stride = uint(op_param(0));
+    const uint size = SRC0.ne.x / DST.ne.y;
+    const uint channel = i / DST.ne.x;
+    const uint t = i % DST.ne.x + uint(op_param(2));
+    const uint end = min(t / stride + 1, SRC0.ne.y);
+    float sum = 0;
+    for (uint column = t + 1 > size ? (t + stride - size) / stride : 0; column < end; ++column) {
+        const uint k = t - column * stride;
+        sum += columns_load(TYPE, address(SRC0, uvec4(channel * size + k, column, 0, 0)));
+    }
+    dst_store(TYPE, address(DST, uvec4(i % DST.ne.x, channel, 0, 0)), sum);
+}

@@ -1,0 +1,16 @@
+#version 450
+// SPDX-License-Identifier: MIT
+// Adds src1 to the region of the result that has its extents, strides of its own (op_param(0) to
+// (2)) and begins at byte op_param(3).
+#include "shaders/common.glsl"
+VK_OPERAND(dst, 1)
+VK_OPERAND(src1, 3)
+
+void main() {
+    const uint i = invocation_linear();
+    if (i >= SRC1.ne.x * SRC1.ne.y * SRC1.ne.z * SRC1.ne.w) return;
+    const uvec4 at = element_at(SRC1.ne, i);
+    const uint y = DST.at.x + uint(op_param(3)) + at.x * 4 + at.y * uint(op_param(0)) +
+                   at.z * uint(op_param(1)) + at.w * uint(op_param(2));
+    dst_f32[y >> 2] += src1_f32[address(SRC1, at) >> 2];
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+// concat, repeat, set, acc, diag: elements to other places.
+#include "ops/move.h"
+#include "plan/shape.h"
+
+enum { GROUP = 64 };
+
+bool vk_accepts_concat(const struct vk_features *features, const struct ggml_tensor *node) {
+    (void)features;
+    return ggml_fits_concat(node);
+}
+
+void vk_encode_concat(struct vk_plan *plan, const struct ggml_tensor *node) {
+    const struct ggml_tensor *a = node->src[0];
+    const struct ggml_tensor *b = node->src[1];
+    const int dim = node->op_params[0];
+    const int64_t steps = dim == 0 ? a->ne[0] / ggml_blck_size(a->type) : a->ne[dim];
+    vk_encode_move(plan, node, a, vk_move_of(a, node->nb, 0));
+    vk_encode_move(plan, node, b, vk_move_of(b, node->nb, (size_t)steps * node->nb[dim]));
+}
+
+bool vk_accepts_repeat(const struct vk_features *features, const struct ggml_tensor *node) {
+    (void)features;
+    const struct ggml_tensor *a = node->src[0];
+    return a->type == node->type && ggml_repeats(a, node) && ggml_rows_separable(a) &&
+           ggml_rows_separable(node);
+}
+
+void vk_encode_repeat(struct vk_plan *plan, const struct ggml_tensor *node) {
+    const struct ggml_tensor *a = node->src[0];
+    const struct vk_move from = vk_move_of(a, a->nb, 0);
+    struct vk_move move = vk_move_of(node, node->nb, 0);
+    move.mode = VK_MOVE_REPEAT;
+    for (int d = 0; d < GGML_MAX_DIMS; ++d) {
+        move.from[d] = from.from[d];
+        move.other[d] = from.ne[d];
+    }
+    vk_encode_move(plan, node, a, move);
+}
+
+// --- regions -------------------------------------------------------------------------------------
+
+struct region {
+    size_t nb[GGML_MAX_DIMS];
+    size_t offset;
+};
+
+static struct region region_of(const struct ggml_tensor *node) {
+    return (struct region){
+        .nb = {ggml_type_size(node->type), (uint32_t)node->op_params[0],
+               (uint32_t)node->op_params[1], (uint32_t)node->op_params[2]},
+        .offset = (uint32_t)node->op_params[3],
+    };
+}
+
+// Bytes from the region's first to behind its last; 0 if rows overlap or blocks are cut.
+static size_t region_extent(const struct ggml_tensor *b, const struct region *region) {
+    const struct ggml_type_traits *type = ggml_get_type_traits(b->type);
+    size_t extent = (size_t)(b->ne[0] / type->blck_size) * type->type_size;
+    for (int d = 1; d < GGML_MAX_DIMS; ++d) {
+        const size_t steps = (size_t)(b->ne[d] - 1);
+        if (steps == 0) continue;
+        if (region->nb[d] % type->type_size != 0 || region->nb[d] < extent) return 0;
+        if (steps > (SIZE_MAX - extent) / region->nb[d]) return 0;
+        extent += steps * region->nb[d];
+    }
+    return extent;
+}
+
+bool vk_accepts_region(const struct vk_features *features, const struct ggml_tensor *node) {
+    (void)features;
+    const struct ggml_tensor *a = node->src[0];
+    const struct ggml_tensor *b = node->src[1];
+    const struct region region = region_of(node);
+    if (a->type != node->type || b->type != node->type || !ggml_are_same_shape(node, a) ||
+        !ggml_is_packed(node) || !ggml_is_packed(a) || !ggml_rows_separable(b))
+        return false;
+    if (vk_nelements(b) == 0) return true;
+    const struct ggml_type_traits *type = ggml_get_type_traits(node->type);
+    const size_t extent = region_extent(b, &region);
+    const size_t size = (size_t)(vk_nelements(node) / (uint64_t)type->blck_size) * type->type_size;
+    return extent > 0 && region.offset % type->type_size == 0 && extent <= size &&
+           region.offset <= size - extent;
+}
+
+static void copy_source(struct vk_plan *plan, const struct ggml_tensor *node) {
+    const bool in_place = node->op_params[4] != 0;
+    if (!in_place) vk_encode_move(plan, node, node->src[0], vk_move_of(node->src[0], node->nb, 0));
+}
+
+void vk_encode_set(struct vk_plan *plan, const struct ggml_tensor *node) {
+    const struct region region = region_of(node);
+    copy_source(plan, node);
+    vk_encode_move(plan, node, node->src[1], vk_move_of(node->src[1], region.nb, region.offset));
+}
+
+void vk_encode_acc(struct vk_plan *plan, const struct ggml_tensor *node) {
+    copy_source(plan, node);
+    struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_accumulate, node, 2, GROUP);
+    if (d) vk_dispatch_groups(plan, d, vk_groups_of(vk_nelements(node->src[1]), GROUP));
+}
+
+bool vk_accepts_diag(const struct vk_features *features, const struct ggml_tensor *node) {
+    (void)features;
+    return ggml_fits_diag(node);
+}
+
+void vk_encode_diag(struct vk_plan *plan, const struct ggml_tensor *node) {
+    struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_diag, node, 1, GROUP);
+    if (!d) return;
+    const uint32_t size = (uint32_t)ggml_type_size(node->type);
+    const uint32_t unit = size < 4 ? size : 4;
+    vk_dispatch_spec(d, unit);
+    vk_dispatch_spec(d, size / unit);
+    vk_dispatch_groups(plan, d, vk_groups_of(vk_nelements(node), GROUP));
+}

@@ -1,0 +1,47 @@
+#version 450
+// SPDX-License-Identifier: MIT
+// Rows by index, as F32 or unchanged words; rows that the source does not have become NaN or 0.
+#include "shaders/math.glsl"
+#include "shaders/runs.glsl"
+VK_OPERAND(dst, 1)
+VK_OPERAND(src0, 2)
+VK_OPERAND(src1, 3)
+VK_RUNS(dst)
+VK_RUNS(src0)
+#define UNPACK_FROM src0
+#include "shaders/unpack.glsl"
+layout(constant_id = 3) const uint SRC0_TYPE = 0;
+layout(constant_id = 4) const bool SRC0_BLOCKS = false;
+layout(constant_id = 5) const bool VECTORS = false; // runs are whole and aligned
+layout(constant_id = 6) const uint DIMS = 4;
+
+void main() {
+    const Run run = run_at(DST.ne, invocation_linear(), DIMS);
+    if (run.n == 0) return;
+    const uvec4 at = run.at;
+    const uint id_at = SRC1.at.x + at.y * SRC1.nb.x + at.z * SRC1.nb.y + at.w * SRC1.nb.z;
+    const uint id = src1_u32[id_at >> 2];
+    const bool known = id < SRC0.ne.y;
+    const uint row = address(SRC0, uvec4(0, known ? id : 0, at.zw)), y = address(DST, at);
+    if (SRC0_BLOCKS) {
+        const vec4 v = known ? src0_unpack4(SRC0_TYPE, row, at.x) : vec4(FLT_NAN);
+        if (VECTORS) {
+            dst_store4(TYPE_F32, y, v);
+        } else {
+            for (uint i = 0; i < 4; ++i) dst_f32[(y >> 2) + i] = v[i];
+        }
+        return;
+    }
+    if (VECTORS && SRC0_TYPE != TYPE_I32) {
+        const uint x = row + at.x * SRC0.nb.x;
+        dst_store4(TYPE_F32, y, known ? src0_load4(SRC0_TYPE, x) : vec4(FLT_NAN));
+        return;
+    }
+    for (uint i = 0; i < run.n; ++i) {
+        const uint x = row + (at.x + i) * SRC0.nb.x;
+        if (SRC0_TYPE == TYPE_I32)
+            dst_u32[(y >> 2) + i] = known ? src0_u32[x >> 2] : 0u;
+        else
+            dst_f32[(y >> 2) + i] = known ? src0_load(SRC0_TYPE, x) : FLT_NAN;
+    }
+}

@@ -1,0 +1,29 @@
+#version 450
+// SPDX-License-Identifier: MIT
+// Rows of F32 or F16 to rows of F32, F16 or BF16 by index; an index that the result does not have
+// writes nothing.
+#include "shaders/runs.glsl"
+VK_OPERAND(dst, 1)
+VK_OPERAND(src0, 2)
+VK_OPERAND(src1, 3)
+VK_RUNS(dst)
+VK_RUNS(src0)
+#include "ops/copy/rows.glsl"
+layout(constant_id = 3) const uint DST_TYPE = 0;
+layout(constant_id = 4) const uint SRC0_TYPE = 0;
+layout(constant_id = 5) const bool WIDE = false; // indices of 64 bits
+layout(constant_id = 6) const bool VECTORS = false; // runs are whole and aligned
+layout(constant_id = 7) const uint DIMS = 4;
+
+void main() {
+    const Run run = run_at(SRC0.ne, invocation_linear(), DIMS);
+    uint row;
+    if (run.n == 0 || !target_row(run.at, WIDE, row)) return;
+    const uint x = address(SRC0, run.at), y = address(DST, uvec4(run.at.x, row, run.at.zw));
+    if (VECTORS) {
+        dst_store4(DST_TYPE, y, src0_load4(SRC0_TYPE, x));
+        return;
+    }
+    for (uint i = 0; i < run.n; ++i)
+        dst_store(DST_TYPE, y + i * DST.nb.x, src0_load(SRC0_TYPE, x + i * SRC0.nb.x));
+}

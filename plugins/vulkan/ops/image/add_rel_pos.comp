@@ -1,0 +1,18 @@
+#version 450
+// SPDX-License-Identifier: MIT
+// y = a + ph + pw, by column and row of a window; all operands contiguous.
+#include "shaders/common.glsl"
+VK_OPERAND(dst, 1)
+VK_OPERAND(a, 2)
+VK_OPERAND(pw, 3)
+VK_OPERAND(ph, 4)
+
+void main() {
+    const uint i = invocation_linear();
+    if (i >= DST.ne.x * DST.ne.y * DST.ne.z) return;
+    const uint n = SRC1.ne.x;
+    const uint line = i / n;
+    const float w = pw_f32[(SRC1.at.x >> 2) + line / n * n + i % n];
+    dst_f32[(DST.at.x >> 2) + i] =
+        a_f32[(SRC0.at.x >> 2) + i] + ph_f32[(SRC2.at.x >> 2) + line] + w;
+}

@@ -1,0 +1,29 @@
+#version 450
+// SPDX-License-Identifier: MIT
+// pool_1d divides by what a window covers of the source, pool_2d by its whole size.
+#include "shaders/common.glsl"
+layout(constant_id = 3) const uint SRC_TYPE = 0;
+#include "ops/image/pool.glsl"
+VK_OPERAND(dst, 1)
+VK_OPERAND(src0, 2)
+
+void main() {
+    const uint i = invocation_linear();
+    if (i >= DST.ne.x * DST.ne.y * DST.ne.z * DST.ne.w) return;
+    const uvec4 at = element_at(DST.ne, i);
+    int x0, x1, y0 = int(at.y), y1 = int(at.y) + 1;
+    pool_span(0, at.x, SRC0.ne.x, x0, x1);
+    if (DIMS == 2) pool_span(1, at.y, SRC0.ne.y, y0, y1);
+    float largest = LOWEST;
+    float sum = 0;
+    for (int y = y0; y < y1; ++y) {
+        for (int x = x0; x < x1; ++x) {
+            const float value = src0_load(SRC_TYPE, address(SRC0, uvec4(x, y, at.zw)));
+            largest = value > largest ? value : largest;
+            sum += value;
+        }
+    }
+    const int divisor = DIMS == 2 ? pool_size(0) * pool_size(1) : x1 - x0;
+    const float mean = divisor > 0 ? sum / float(divisor) : 0;
+    dst_store(TYPE_F32, address(DST, at), pool_takes_largest() ? largest : mean);
+}

@@ -1,0 +1,27 @@
+#version 450
+// SPDX-License-Identifier: MIT
+// y = a + b + c + ...: terms of the same shape, all dense, added in order.
+#include "shaders/common.glsl"
+VK_OPERAND(dst, 1)
+VK_OPERAND(src0, 2)
+VK_OPERAND(src1, 3)
+VK_OPERAND(src2, 4)
+VK_OPERAND(src3, 5)
+VK_OPERAND(src4, 6)
+VK_OPERAND(src5, 7)
+VK_OPERAND(src6, 8)
+layout(constant_id = 3) const uint TERMS = 3;
+
+void main() {
+    const uint n = DST.ne.x * DST.ne.y * DST.ne.z * DST.ne.w;
+    const uint first = 4 * invocation_linear();
+    for (uint i = first; i < min(first + 4, n); ++i) {
+        float sum = src0_f32[(tensors[1].at.x >> 2) + i] + src1_f32[(tensors[2].at.x >> 2) + i];
+        if (TERMS > 2) sum += src2_f32[(tensors[3].at.x >> 2) + i];
+        if (TERMS > 3) sum += src3_f32[(tensors[4].at.x >> 2) + i];
+        if (TERMS > 4) sum += src4_f32[(tensors[5].at.x >> 2) + i];
+        if (TERMS > 5) sum += src5_f32[(tensors[6].at.x >> 2) + i];
+        if (TERMS > 6) sum += src6_f32[(tensors[7].at.x >> 2) + i];
+        dst_f32[(DST.at.x >> 2) + i] = sum;
+    }
+}

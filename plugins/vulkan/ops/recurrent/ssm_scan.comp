@@ -1,0 +1,55 @@
+#version 450
+// SPDX-License-Identifier: MIT
+// Selective scan. An invocation keeps a row of a head's state, in the result behind the outputs:
+// slot 0 is the newest state, slot s the one of s tokens earlier. A launch takes the tokens from
+// number(0) to before number(1).
+#include "shaders/common.glsl"
+#include "shaders/math.glsl"
+VK_OPERAND(dst, 1)
+VK_OPERAND(initial, 2)
+VK_OPERAND(x, 3)
+VK_OPERAND(dt, 4)
+VK_OPERAND(a, 5)
+VK_OPERAND(b, 6)
+VK_OPERAND(c, 7)
+VK_OPERAND(ids, 8)
+layout(constant_id = 3) const uint SHARED_RATE = 0; // one decay per head, not per element
+
+float softplus(const float value) {
+    return value > 20 ? value : log1p_accurate(exp_accurate(value));
+}
+
+void main() {
+    const uint n = SRC0.ne.x, rows = SRC0.ne.y, heads = SRC0.ne.z;
+    const uint tokens = SRC1.ne.z, sequences = SRC1.ne.w;
+    const uint unit = invocation_linear();
+    if (unit >= rows * heads * sequences) return;
+    const uint p = unit % rows, head = unit / rows % heads, seq = unit / rows / heads;
+    const uint group = head / (heads / tensors[5].ne.y);
+    const uint states = (DST.at.x >> 2) + rows * heads * tokens * sequences;
+    const uint slot_size = n * rows * heads * sequences;
+    const uint state = states + unit * n;
+    const uint id = ids_u32[(tensors[7].at.x + seq * tensors[7].nb.x) >> 2];
+    const uint from = (SRC0.at.x >> 2) + ((id * heads + head) * rows + p) * n;
+    for (uint i = 0; i < n && number(0) == 0; ++i)
+        dst_f32[state + i] = id < SRC0.ne.w ? initial_f32[from + i] : uintBitsToFloat(0x7fc00000u);
+    for (uint t = number(0); t < number(1); ++t) {
+        const float delta = softplus(dt_f32[address(tensors[3], uvec4(head, t, seq, 0)) >> 2]);
+        const float x_value = x_f32[address(SRC1, uvec4(p, head, t, seq)) >> 2] * delta;
+        const uint a0 = address(tensors[4], uvec4(0, head, 0, 0)) >> 2;
+        const uint b0 = address(tensors[5], uvec4(0, group, t, seq)) >> 2;
+        const uint c0 = address(tensors[6], uvec4(0, group, t, seq)) >> 2;
+        float decay = SHARED_RATE != 0 ? exp_accurate(delta * a_f32[a0]) : 0;
+        const uint slot = tokens - 1 - t;
+        const bool keep = slot > 0 && slot < uint(op_param(0));
+        float sum = 0;
+        for (uint i = 0; i < n; ++i) {
+            if (SHARED_RATE == 0) decay = exp_accurate(delta * a_f32[a0 + i]);
+            const float value = dst_f32[state + i] * decay + b_f32[b0 + i] * x_value;
+            dst_f32[state + i] = value;
+            if (keep) dst_f32[state + slot * slot_size + i] = value;
+            sum += value * c_f32[c0 + i];
+        }
+        dst_f32[(DST.at.x >> 2) + ((seq * tokens + t) * heads + head) * rows + p] = sum;
+    }
+}

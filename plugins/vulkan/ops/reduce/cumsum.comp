@@ -1,0 +1,33 @@
+#version 450
+// SPDX-License-Identifier: MIT
+// Running sums along dimension 0: a row per group. Sums of parts are added in pairs, and what the
+// sum up to here lost to rounding is carried along.
+#include "shaders/common.glsl"
+VK_OPERAND(dst, 1)
+VK_OPERAND(src0, 2)
+
+shared float sums[gl_WorkGroupSize.x];
+
+void main() {
+    const uint row = group_linear(), id = gl_LocalInvocationID.x, size = gl_WorkGroupSize.x;
+    if (row >= DST.ne.y * DST.ne.z * DST.ne.w) return;
+    const uvec4 at = row_at(DST.ne, row);
+    const uint x = address(SRC0, at) >> 2, y = address(DST, at) >> 2, n = DST.ne.x;
+    precise float before = 0.0, lost = 0.0;
+    for (uint from = 0; from < n; from += size) {
+        sums[id] = from + id < n ? src0_f32[x + from + id] : 0.0;
+        barrier();
+        for (uint step = 1; step < size; step *= 2) {
+            const float left = id >= step ? sums[id - step] : 0.0;
+            barrier();
+            sums[id] += left;
+            barrier();
+        }
+        if (from + id < n) dst_f32[y + from + id] = before + (sums[id] + lost);
+        precise float term = sums[size - 1] + lost;
+        precise float next = before + term;
+        lost = term - (next - before);
+        before = next;
+        barrier();
+    }
+}

@@ -1,0 +1,23 @@
+#version 450
+// SPDX-License-Identifier: MIT
+// Adds each row of src0 to the row of the result that src1 names; an invocation per element of the
+// result, so that the order is always the same.
+#include "shaders/common.glsl"
+layout(constant_id = 3) const uint SRC_TYPE = 0;
+VK_OPERAND(dst, 1)
+VK_OPERAND(src0, 2)
+#define UNPACK_FROM src0
+#include "shaders/unpack.glsl"
+VK_OPERAND(ids, 3)
+
+void main() {
+    const uint i = invocation_linear();
+    if (i >= DST.ne.x * DST.ne.y) return;
+    const uvec4 at = element_at(DST.ne, i);
+    float sum = 0;
+    for (uint row = 0; row < SRC1.ne.x; ++row) {
+        if (ids_u32[(SRC1.at.x + row * SRC1.nb.x) >> 2] == at.y)
+            sum += src0_unpack(SRC_TYPE, SRC0.at.x + row * SRC0.nb.y, at.x);
+    }
+    dst_f32[address(DST, at) >> 2] = sum;
+}

@@ -1,0 +1,16 @@
+#version 450
+// SPDX-License-Identifier: MIT
+// Mean of number(0) floats in scratch memory; one group.
+#include "shaders/common.glsl"
+#include "shaders/reduce.glsl"
+VK_OPERAND(dst, 1)
+VK_OPERAND(terms, 2)
+
+void main() {
+    float sum = 0;
+    for (uint i = gl_LocalInvocationID.x; i < number(0); i += gl_WorkGroupSize.x)
+        sum += terms_f32[(SRC0.at.x >> 2) + i];
+    sum = group_sum(sum);
+    if (gl_LocalInvocationID.x == 0)
+        dst_f32[DST.at.x >> 2] = number(0) > 0 ? sum / float(number(0)) : 0;
+}

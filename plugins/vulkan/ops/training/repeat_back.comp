@@ -1,0 +1,24 @@
+#version 450
+// SPDX-License-Identifier: MIT
+// The tiles of src0 added up.
+#include "shaders/common.glsl"
+VK_OPERAND(dst, 1)
+VK_OPERAND(src0, 2)
+
+void main() {
+    const uint i = invocation_linear();
+    if (i >= DST.ne.x * DST.ne.y * DST.ne.z * DST.ne.w) return;
+    const uvec4 at = element_at(DST.ne, i);
+    const uvec4 tiles = SRC0.ne / DST.ne;
+    const uint n = tiles.x * tiles.y * tiles.z * tiles.w;
+    float sum = 0, lost = 0; // what rounding takes from the sum
+    for (uint tile = 0; tile < n; ++tile) {
+        const uvec4 from = at + element_at(tiles, tile) * DST.ne;
+        precise float term = src0_f32[address(SRC0, from) >> 2] - lost;
+        precise float next = sum + term;
+        precise float error = (next - sum) - term;
+        lost = error;
+        sum = next;
+    }
+    dst_f32[address(DST, at) >> 2] = sum;
+}

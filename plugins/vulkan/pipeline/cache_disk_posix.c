@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "pipeline/cache_disk.h"
+
+// A program with more rights than its caller does not follow the caller's variables.
+static const char *variable(const char *name) {
+#ifdef __GLIBC__
+    const char *value = secure_getenv(name);
+#else
+    const char *value = getenv(name);
+#endif
+    return value ? value : "";
+}
+
+bool vk_disk_is_absolute(const char *path) {
+    return path[0] == '/';
+}
+
+void vk_disk_default_dir(char *out_path, size_t size) {
+    const char *base = variable("XDG_CACHE_HOME");
+    const char *home = variable("HOME");
+    out_path[0] = '\0';
+    if (vk_disk_is_absolute(base)) {
+        snprintf(out_path, size, "%s/ggml-host", base);
+    } else if (vk_disk_is_absolute(home)) {
+        snprintf(out_path, size, "%s/.cache/ggml-host", home);
+    }
+}
+
+void vk_disk_make_dir(const char *path) {
+    mkdir(path, 0700);
+}
+
+FILE *vk_disk_open_own(const char *path) {
+    struct stat about;
+    FILE *file = fopen(path, "rb");
+    if (!file) return NULL;
+    if (fstat(fileno(file), &about) == 0 && about.st_uid == geteuid() && S_ISREG(about.st_mode) &&
+        (about.st_mode & (S_IWGRP | S_IWOTH)) == 0) {
+        return file;
+    }
+    fclose(file);
+    return NULL;
+}
+
+FILE *vk_disk_create_beside(const char *target, char *out_path, size_t size) {
+    snprintf(out_path, size, "%s.XXXXXX", target);
+    const int fd = mkstemp(out_path);
+    FILE *file = fd >= 0 ? fdopen(fd, "wb") : NULL;
+    if (!file && fd >= 0) close(fd);
+    return file;
+}
+
+bool vk_disk_rename(const char *path, const char *target) {
+    return rename(path, target) == 0;
+}
+
+void vk_disk_remove(const char *path) {
+    remove(path);
+}

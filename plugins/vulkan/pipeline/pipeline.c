@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: MIT
+#include "pipeline/pipeline.h"
+
+#include <stdio.h>
+
+#include "pipeline/cache_file.h"
+#include "pipeline/shaders.h"
+
+enum { N_BUCKETS = 512, MAX_THREADS = 8 };
+
+struct pipeline {
+    enum vk_shader shader;
+    int n_operands;
+    int n_specs;
+    uint32_t specs[VK_MAX_SPECS];
+    VkPipeline handle;
+    VkResult result;          // of compiling it
+    struct pipeline *next;    // of the bucket
+    struct pipeline *missing; // next one to be compiled
+};
+
+struct vk_pipelines {
+    struct vk_context *context;
+    VkPipelineCache cache;
+    bool changed; // since it was saved
+    pthread_mutex_t mutex;
+    struct pipeline *buckets[N_BUCKETS];
+};
+
+static VkResult create_cache(struct vk_pipelines *pipelines) {
+    struct vk_context *context = pipelines->context;
+    size_t size;
+    void *data = vk_cache_file_read(context->probe, &size);
+    const VkPipelineCacheCreateInfo info = {.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO,
+                                            .initialDataSize = size,
+                                            .pInitialData = data};
+    const VkResult result =
+        context->api.vkCreatePipelineCache(context->device, &info, NULL, &pipelines->cache);
+    ggml_aligned_free(data, size);
+    return result;
+}
+
+struct vk_pipelines *vk_pipelines_new(struct vk_context *context) {
+    struct vk_pipelines *pipelines = ggml_aligned_malloc(sizeof(*pipelines));
+    if (!pipelines) return NULL;
+    memset(pipelines, 0, sizeof(*pipelines));
+    pipelines->context = context;
+    if (!vk_context_check(context, create_cache(pipelines), "vkCreatePipelineCache")) {
+        ggml_aligned_free(pipelines, sizeof(*pipelines));
+        return NULL;
+    }
+    pthread_mutex_init(&pipelines->mutex, NULL);
+    return pipelines;
+}
+
+void vk_pipelines_save(struct vk_pipelines *pipelines) {
+    struct vk_context *context = pipelines->context;
+    size_t size = 0;
+    pthread_mutex_lock(&pipelines->mutex);
+    const bool changed = pipelines->changed;
+    pipelines->changed = false;
+    pthread_mutex_unlock(&pipelines->mutex);
+    if (!changed || !vk_cache_file_wanted() || vk_context_lost(context)) return;
+    VkResult result =
+        context->api.vkGetPipelineCacheData(context->device, pipelines->cache, &size, NULL);
+    void *data = result == VK_SUCCESS && size > 0 ? ggml_aligned_malloc(size) : NULL;
+    const size_t allocated = size;
+    if (!data) return;
+    result = context->api.vkGetPipelineCacheData(context->device, pipelines->cache, &size, data);
+    if (result == VK_SUCCESS) vk_cache_file_write(context->probe, data, size);
+    ggml_aligned_free(data, allocated);
+}
+
+static void free_list(struct vk_context *context, struct pipeline *first) {
+    while (first) {
+        struct pipeline *next = first->next;
+        if (first->handle) context->api.vkDestroyPipeline(context->device, first->handle, NULL);
+        ggml_aligned_free(first, sizeof(*first));
+        first = next;
+    }
+}
+
+void vk_pipelines_free(struct vk_pipelines *pipelines) {
+    if (!pipelines) return;
+    struct vk_context *context = pipelines->context;
+    vk_pipelines_save(pipelines);
+    for (int i = 0; i < N_BUCKETS; ++i)
+        free_list(context, pipelines->buckets[i]);
+    context->api.vkDestroyPipelineCache(context->device, pipelines->cache, NULL);
+    pthread_mutex_destroy(&pipelines->mutex);
+    ggml_aligned_free(pipelines, sizeof(*pipelines));
+}
+
+// --- compiling -----------------------------------------------------------------------------------
+
+static VkResult compile_module(struct vk_pipelines *pipelines, struct pipeline *pipeline,
+                               VkShaderModule module) {
+    struct vk_context *context = pipelines->context;
+    VkSpecializationMapEntry entries[VK_MAX_SPECS];
+    for (uint32_t i = 0; i < (uint32_t)pipeline->n_specs; ++i)
+        entries[i] =
+            (VkSpecializationMapEntry){i, i * (uint32_t)sizeof(uint32_t), sizeof(uint32_t)};
+    const VkSpecializationInfo specs = {.mapEntryCount = (uint32_t)pipeline->n_specs,
+                                        .pMapEntries = entries,
+                                        .dataSize = sizeof(pipeline->specs),
+                                        .pData = pipeline->specs};
+    const VkComputePipelineCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
+        .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
+                  .stage = VK_SHADER_STAGE_COMPUTE_BIT,
+                  .module = module,
+                  .pName = "main",
+                  .pSpecializationInfo = &specs},
+        .layout = context->layouts[pipeline->n_operands]};
+    const VkResult result = context->api.vkCreateComputePipelines(
+        context->device, pipelines->cache, 1, &info, NULL, &pipeline->handle);
+    if (result != VK_SUCCESS) pipeline->handle = VK_NULL_HANDLE;
+    return result;
+}
+
+static void compile(struct vk_pipelines *pipelines, struct pipeline *pipeline) {
+    struct vk_context *context = pipelines->context;
+    const struct vk_shader_code *code = vk_shader_code(pipeline->shader);
+    const VkShaderModuleCreateInfo info = {.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
+                                           .codeSize = code->bytes,
+                                           .pCode = code->words};
+    VkShaderModule module;
+    pipeline->result = context->api.vkCreateShaderModule(context->device, &info, NULL, &module);
+    if (pipeline->result != VK_SUCCESS) return;
+    pipeline->result = compile_module(pipelines, pipeline, module);
+    context->api.vkDestroyShaderModule(context->device, module, NULL);
+}
+
+struct team {
+    struct vk_pipelines *pipelines;
+    pthread_mutex_t mutex;
+    struct pipeline *next; // to be compiled
+};
+
+static void *compile_some(void *argument);
+
+static void *compile_in_thread(void *argument) {
+    vk_name_thread("ggml-vk-compile");
+    return compile_some(argument);
+}
+
+static void *compile_some(void *argument) {
+    struct team *team = argument;
+    for (;;) {
+        pthread_mutex_lock(&team->mutex);
+        struct pipeline *pipeline = team->next;
+        if (pipeline) team->next = pipeline->missing;
+        pthread_mutex_unlock(&team->mutex);
+        if (!pipeline) return NULL;
+        compile(team->pipelines, pipeline);
+    }
+}
+
+static int team_size(const struct pipeline *first) {
+    const struct ggml_host_table *host = ggml_sdk_host();
+    struct ggml_host_topology topology = {.size = sizeof(topology)};
+    int n = 0;
+    for (; first && n < MAX_THREADS; first = first->missing)
+        ++n;
+    if (n < 2 || !host || host->get_topology(host, &topology) != GGML_HOST_OK) return n ? 1 : 0;
+    return MIN(n, MAX(1, (int)topology.default_threads));
+}
+
+static void compile_all(struct vk_pipelines *pipelines, struct pipeline *first) {
+    struct team team = {.pipelines = pipelines, .next = first};
+    pthread_t threads[MAX_THREADS];
+    const int n = team_size(first);
+    int n_started = 0;
+    pthread_mutex_init(&team.mutex, NULL);
+    while (n_started + 1 < n &&
+           pthread_create(&threads[n_started], NULL, compile_in_thread, &team) == 0)
+        ++n_started;
+    compile_some(&team);
+    for (int i = 0; i < n_started; ++i)
+        pthread_join(threads[i], NULL);
+    pthread_mutex_destroy(&team.mutex);
+}
+
+// --- finding -------------------------------------------------------------------------------------
+
+static uint32_t bucket_of(const struct vk_dispatch *d) {
+    uint32_t hash = (uint32_t)d->shader * UINT32_C(2654435761);
+    for (int i = 0; i < d->n_specs; ++i)
+        hash = (hash ^ d->specs[i]) * UINT32_C(16777619);
+    return (hash ^ hash >> 16) % N_BUCKETS;
+}
+
+static bool is_for(const struct pipeline *pipeline, const struct vk_dispatch *d) {
+    return pipeline->shader == d->shader && pipeline->n_operands == d->n_operands &&
+           pipeline->n_specs == d->n_specs &&
+           memcmp(pipeline->specs, d->specs, (size_t)d->n_specs * sizeof(d->specs[0])) == 0;
+}
+
+static struct pipeline *find(struct pipeline *first, const struct vk_dispatch *d) {
+    while (first && !is_for(first, d))
+        first = first->next;
+    return first;
+}
+
+static struct pipeline *pipeline_new(const struct vk_dispatch *d) {
+    struct pipeline *pipeline = ggml_aligned_malloc(sizeof(*pipeline));
+    if (!pipeline) return NULL;
+    *pipeline =
+        (struct pipeline){.shader = d->shader, .n_operands = d->n_operands, .n_specs = d->n_specs};
+    memcpy(pipeline->specs, d->specs, sizeof(pipeline->specs));
+    return pipeline;
+}
+
+// Adds what the plan lacks, uncompiled, and answers it as a list.
+static struct pipeline *add_missing(struct vk_pipelines *pipelines, const struct vk_plan *plan,
+                                    enum ggml_status *out_status) {
+    struct pipeline *missing = NULL;
+    *out_status = GGML_STATUS_SUCCESS;
+    for (int i = 0; i < plan->n_dispatches; ++i) {
+        struct pipeline **bucket = &pipelines->buckets[bucket_of(&plan->dispatches[i])];
+        if (find(*bucket, &plan->dispatches[i])) continue;
+        struct pipeline *pipeline = pipeline_new(&plan->dispatches[i]);
+        if (!pipeline) {
+            *out_status = GGML_STATUS_ALLOC_FAILED;
+            break;
+        }
+        pipeline->result = VK_NOT_READY;
+        pipeline->next = *bucket;
+        *bucket = pipeline;
+        pipeline->missing = missing;
+        missing = pipeline;
+    }
+    return missing;
+}
+
+static void remove_pipeline(struct vk_pipelines *pipelines, struct pipeline *pipeline) {
+    for (int i = 0; i < N_BUCKETS; ++i) {
+        struct pipeline **link = &pipelines->buckets[i];
+        while (*link && *link != pipeline)
+            link = &(*link)->next;
+        if (!*link) continue;
+        *link = pipeline->next;
+        pipeline->next = NULL;
+        free_list(pipelines->context, pipeline);
+        return;
+    }
+}
+
+// Takes those out again that could not be compiled.
+static enum ggml_status check_compiled(struct vk_pipelines *pipelines, struct pipeline *first,
+                                       enum ggml_status status) {
+    while (first) {
+        struct pipeline *next = first->missing;
+        const VkResult result = first->result;
+        if (result == VK_SUCCESS) {
+            pipelines->changed = true;
+        } else {
+            char text[96];
+            snprintf(text, sizeof(text), "compiling the shader %.60s",
+                     vk_shader_code(first->shader)->name);
+            remove_pipeline(pipelines, first);
+            if (status == GGML_STATUS_SUCCESS) {
+                vk_context_check(pipelines->context, result, text);
+                status = GGML_STATUS_FAILED;
+            }
+        }
+        first = next;
+    }
+    return status;
+}
+
+enum ggml_status vk_pipelines_find(struct vk_pipelines *pipelines, const struct vk_plan *plan,
+                                   VkPipeline *out_handles) {
+    enum ggml_status status;
+    pthread_mutex_lock(&pipelines->mutex);
+    struct pipeline *missing = add_missing(pipelines, plan, &status);
+    if (missing) compile_all(pipelines, missing);
+    status = check_compiled(pipelines, missing, status);
+    for (int i = 0; i < plan->n_dispatches && status == GGML_STATUS_SUCCESS; ++i) {
+        const struct vk_dispatch *d = &plan->dispatches[i];
+        out_handles[i] = find(pipelines->buckets[bucket_of(d)], d)->handle;
+    }
+    pthread_mutex_unlock(&pipelines->mutex);
+    return status;
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+// How many iterations the loops of a node's shaders take, for drivers that leave them too early. An
+// estimate from above; kernels that can are launched several times instead (ops/recurrent/recurrent.c,
+// ops/attention/attention.c).
+#include "ops/group.h"
+#include "plan/shape.h"
+
+enum { TRAINING_GROUP = 128 }; // of rows_back.comp and cross_entropy.comp
+
+static uint64_t extent(const struct ggml_tensor *t, int d) {
+    return (uint64_t)t->ne[d];
+}
+
+static uint64_t row_iterations(const struct vk_features *features, uint64_t n, int passes) {
+    const uint64_t most = MIN(features->max_group_size, (uint32_t)VK_MAX_ROW_GROUP);
+    return (n / (most ? most : 1) + 1) * (uint64_t)passes;
+}
+
+// Channels of a group of group_norm, and their elements.
+static uint64_t group_elements(const struct ggml_tensor *node) {
+    const uint64_t groups = (uint64_t)MAX(node->op_params[0], 1);
+    return extent(node, 0) * extent(node, 1) * vk_groups_of(extent(node, 2), groups);
+}
+
+// Of the input a window of a pool covers this much at most.
+static uint64_t pool_window(const struct ggml_tensor *in, const int32_t *p, int dims) {
+    uint64_t n = 1;
+    for (int d = 0; d < dims; ++d)
+        n *= MIN((uint64_t)MAX(p[1 + d], 1), extent(in, d)) + 1;
+    return n;
+}
+
+// The gradient of a largest element looks through every window that covers it.
+static uint64_t pool_back_iterations(const struct ggml_tensor *node) {
+    const int32_t *p = node->op_params;
+    uint64_t covering = 1;
+    for (int d = 0; d < 2; ++d)
+        covering *= MIN((uint64_t)(MAX(p[1 + d], 1) / MAX(p[3 + d], 1)), extent(node, d)) + 1;
+    return covering * (pool_window(node, p, 2) + 1);
+}
+
+static uint64_t iterations_of(const struct vk_features *features, const struct ggml_tensor *node) {
+    const struct ggml_tensor *a = node->src[0];
+    const struct ggml_tensor *b = node->src[1];
+    switch (node->op) {
+    case GGML_OP_SUM_ROWS:
+    case GGML_OP_MEAN:
+    case GGML_OP_ARGMAX:
+    case GGML_OP_NORM:
+    case GGML_OP_RMS_NORM:
+    case GGML_OP_L2_NORM:
+    case GGML_OP_SOFT_MAX: return row_iterations(features, extent(a, 0), VK_ROW_PASSES);
+    case GGML_OP_CUMSUM: return row_iterations(features, extent(a, 0), VK_CUMSUM_PASSES);
+    case GGML_OP_GROUP_NORM: return row_iterations(features, group_elements(node), VK_ROW_PASSES);
+    case GGML_OP_RMS_NORM_BACK:
+    case GGML_OP_SOFT_MAX_BACK: return VK_ROW_PASSES * (extent(node, 0) / TRAINING_GROUP + 1);
+    case GGML_OP_CROSS_ENTROPY_LOSS:
+        return VK_ROW_PASSES * (extent(a, 0) / TRAINING_GROUP + 1) + vk_nrows(a) / TRAINING_GROUP;
+    case GGML_OP_CROSS_ENTROPY_LOSS_BACK:
+        return VK_ROW_PASSES * (extent(node, 0) / TRAINING_GROUP + 1);
+    case GGML_OP_POOL_1D: return pool_window(a, node->op_params, 1);
+    case GGML_OP_POOL_2D: return pool_window(a, node->op_params, 2);
+    case GGML_OP_POOL_2D_BACK: return pool_back_iterations(node);
+    case GGML_OP_CONV_2D:
+    case GGML_OP_CONV_3D:
+        return extent(a, 0) * extent(a, 1) * extent(a, 2) *
+               (node->op == GGML_OP_CONV_3D ? extent(a, 3) : 1);
+    case GGML_OP_CONV_TRANSPOSE_1D: return extent(a, 0) * extent(a, 2);
+    case GGML_OP_CONV_TRANSPOSE_2D: return extent(a, 0) * extent(a, 1) * extent(a, 3);
+    case GGML_OP_CONV_2D_DW: return extent(a, 0) * extent(a, 1);
+    case GGML_OP_IM2COL_BACK: return extent(b, 0) * extent(b, 1);
+    case GGML_OP_SSM_CONV: return extent(b, 0);
+    case GGML_OP_MUL_MAT:
+    case GGML_OP_MUL_MAT_ID: return extent(a, 0) / 8 + 8;
+    case GGML_OP_OUT_PROD: return extent(a, 1);
+    case GGML_OP_REPEAT_BACK: return vk_nelements(a) / MAX(vk_nelements(node), 1);
+    case GGML_OP_GET_ROWS_BACK: return vk_nelements(b);
+    case GGML_OP_LIGHTNING_INDEXER: return extent(a, 0) * extent(a, 1);
+    default: return 0;
+    }
+}
+
+bool vk_within_iterations(const struct vk_features *features, const struct ggml_tensor *node) {
+    return iterations_of(features, node) <= vk_most_iterations(features);
+}

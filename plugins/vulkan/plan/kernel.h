@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+// How a kernel says what it computes and which shaders do it. Nothing here touches Vulkan: a plan
+// is made from a graph and a device's features alone, so that the choice of shaders can be tested
+// without a device.
+#ifndef VK_KERNEL_H
+#define VK_KERNEL_H
+
+#include "ggml-graph.h"
+#include "ggml-impl.h"
+
+// What the choice of kernels depends on; read off the device once.
+struct vk_features {
+    bool fp16;                // arithmetic in half precision
+    bool bf16;                // conversions and dot products in hardware
+    bool int_dot;             // packed 4x8-bit dot products, accelerated
+    bool coopmat;             // cooperative matrices of half precision, accumulated in float
+    bool subgroup_arithmetic; // reductions over a subgroup
+    bool cpu;                 // a driver that computes on the CPU
+    uint32_t subgroup_size;
+    uint32_t max_group_size;        // invocations
+    uint32_t max_groups[3];         // per dispatch
+    uint32_t max_shared_bytes;      // of one group
+    uint64_t max_range_bytes;       // one operand
+    uint32_t min_storage_alignment; // of an operand's offset
+    uint32_t max_iterations;        // of all loops of an invocation together; 0: no limit
+};
+
+enum vk_shader {
+#define VK_SHADER_ROW(name) VK_SHADER_##name,
+#include "shader_list.inl"
+    VK_SHADER_COUNT,
+};
+
+enum {
+    VK_MAX_OPERANDS = 9,
+    VK_MAX_SPECS = 16,
+    VK_MAX_NUMBERS = 16,
+};
+
+// A tensor, bytes of the stream's scratch memory, or the grids, that a shader reads or writes.
+struct vk_operand {
+    const struct ggml_tensor *tensor; // NULL: scratch memory or the grids
+    size_t scratch_offset;
+    size_t scratch_bytes;
+    bool grids; // what grids.h holds
+};
+
+// One launch of a shader. Its interface is in shaders/common.glsl: operand i is binding i + 1.
+struct vk_dispatch {
+    enum vk_shader shader;
+    int n_operands;
+    uint32_t writes; // bit i: operand i is written; the others are only read
+    struct vk_operand operands[VK_MAX_OPERANDS];
+    int n_specs;
+    uint32_t specs[VK_MAX_SPECS];     // specialisation constants by id; 0 to 2: the group's size
+    int32_t op_params[16];            // copied from the node
+    uint32_t numbers[VK_MAX_NUMBERS]; // whatever else the shader wants to know
+    uint32_t groups[3];
+};
+
+struct vk_plan; // a list of dispatches, see plan.h
+
+// Starts a dispatch of `shader` for the node: operand 0 is the node, written, then its sources up
+// to and including n_sources; a source that is absent takes the node's place, so that every binding
+// is valid. The group's size is (group_size, 1, 1). op_params are copied. NULL when memory ran out,
+// which the plan remembers. The answer is valid until the next call for this plan.
+struct vk_dispatch *vk_dispatch_new(struct vk_plan *plan, enum vk_shader shader,
+                                    const struct ggml_tensor *node, int n_sources,
+                                    uint32_t group_size);
+// Appends a specialisation constant, a number.
+void vk_dispatch_spec(struct vk_dispatch *dispatch, uint32_t value);
+// Sets the groups so that there are at least n of them, spread over dimensions within the device's
+// limits; shaders count them with group_linear() and must check it against their own bound.
+void vk_dispatch_groups(const struct vk_plan *plan, struct vk_dispatch *dispatch, uint64_t n);
+// Replaces or appends operand i by bytes of scratch memory.
+void vk_dispatch_scratch(struct vk_dispatch *dispatch, int i, size_t offset, size_t bytes,
+                         bool written);
+// Where `t` is of a type with a grid, makes operand i the grids: what shaders named <name>_grid
+// want behind their other operands.
+void vk_dispatch_grids(struct vk_dispatch *dispatch, int i, const struct ggml_tensor *t);
+// Reserves scratch memory until the end of this node; answers its offset (256-byte aligned).
+size_t vk_plan_scratch(struct vk_plan *plan, size_t bytes);
+// Of the device that the plan is for.
+const struct vk_features *vk_plan_features(const struct vk_plan *plan);
+
+// Iterations that an invocation may take before the driver leaves its loops.
+static inline uint64_t vk_most_iterations(const struct vk_features *features) {
+    return features->max_iterations ? features->max_iterations : UINT64_MAX;
+}
+// Whether no invocation of the node's shaders takes more. [any-thread]
+bool vk_within_iterations(const struct vk_features *features, const struct ggml_tensor *node);
+
+// A row of kernel_list.inl.
+typedef bool (*vk_accepts_fn)(const struct vk_features *features, const struct ggml_tensor *node);
+typedef void (*vk_encode_fn)(struct vk_plan *plan, const struct ggml_tensor *node);
+struct vk_kernel {
+    int16_t op;
+    int16_t sub;
+    uint64_t dst;
+    uint64_t src[3];
+    vk_accepts_fn accepts;
+    vk_encode_fn encode;
+    const char *name; // for messages and tests
+};
+
+// All rows, in order.
+const struct vk_kernel *vk_kernels(int *out_count);
+// The row that computes the node, or NULL: not supported. Operands may be without buffers.
+// [any-thread]
+const struct vk_kernel *vk_kernel_find(const struct vk_features *features,
+                                       const struct ggml_tensor *node);
+// Whether the device computes the node, view operations included. [any-thread]
+bool vk_supports_op(const struct vk_features *features, const struct ggml_tensor *node);
+
+// --- columns of kernel_list.inl ------------------------------------------------------------------
+
+enum { ANY = -1 };
+
+// Sets of types: one bit per type number, bit 63 for an absent operand.
+#define VK_T(name) (UINT64_C(1) << GGML_TYPE_##name)
+#define T_NONE (UINT64_C(1) << 63)
+#define T_ANY (~UINT64_C(0))
+#define T_SOME (T_ANY & ~T_NONE)
+#define T_F32 VK_T(F32)
+#define T_F16 VK_T(F16)
+#define T_BF16 VK_T(BF16)
+#define T_I8 VK_T(I8)
+#define T_I16 VK_T(I16)
+#define T_I32 VK_T(I32)
+#define T_I64 VK_T(I64)
+#define T_FLOATS (T_F32 | T_F16 | T_BF16)
+#define T_INTS (T_I8 | T_I16 | T_I32 | T_I64)
+// Types with block scales that shaders unpack (shaders/unpack.glsl).
+#define T_QUANTS                                                                                   \
+    (VK_T(Q4_0) | VK_T(Q4_1) | VK_T(Q5_0) | VK_T(Q5_1) | VK_T(Q8_0) | VK_T(Q2_K) | VK_T(Q3_K) |    \
+     VK_T(Q4_K) | VK_T(Q5_K) | VK_T(Q6_K) | VK_T(IQ4_NL) | VK_T(IQ4_XS) | VK_T(MXFP4))
+// All block types that shaders/unpack.glsl knows.
+#define T_CODED                                                                                    \
+    (T_QUANTS | VK_T(Q8_1) | VK_T(TQ1_0) | VK_T(TQ2_0) | VK_T(NVFP4) | VK_T(Q1_0) | VK_T(Q2_0))
+
+// Types whose blocks index a grid, which shaders of their own unpack (shaders/unpack_grid.glsl).
+#define T_GRIDS                                                                                    \
+    (VK_T(IQ1_S) | VK_T(IQ1_M) | VK_T(IQ2_XXS) | VK_T(IQ2_XS) | VK_T(IQ2_S) | VK_T(IQ3_XXS) |      \
+     VK_T(IQ3_S))
+
+static inline bool vk_has_grid(const struct ggml_tensor *t) {
+    return T_GRIDS >> t->type & 1;
+}
+
+#define VK_KERNEL_ROW(op, sub, name, dst, src0, src1, src2, accepts, encode)                       \
+    bool accepts(const struct vk_features *features, const struct ggml_tensor *node);              \
+    void encode(struct vk_plan *plan, const struct ggml_tensor *node);
+#include "plan/kernel_list.inl"
+
+#endif

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+#include "queue/event.h"
+
+#include "queue/bridge.h"
+#include "queue/stream.h"
+
+struct event {
+    struct ggml_backend_event base;
+    pthread_mutex_t mutex;
+    struct vk_timeline *timeline; // NULL: never recorded
+    uint64_t value;
+};
+
+static void event_free(ggml_backend_event_t handle) {
+    struct event *event = handle->context;
+    vk_timeline_drop(event->timeline);
+    pthread_mutex_destroy(&event->mutex);
+    ggml_aligned_free(event, sizeof(*event));
+}
+
+// What was recorded last, with an ownership of its own; NULL: nothing.
+static struct vk_timeline *current(ggml_backend_event_t handle, uint64_t *out_value) {
+    struct event *event = handle->context;
+    pthread_mutex_lock(&event->mutex);
+    struct vk_timeline *timeline = event->timeline ? vk_timeline_share(event->timeline) : NULL;
+    *out_value = event->value;
+    pthread_mutex_unlock(&event->mutex);
+    return timeline;
+}
+
+static int32_t event_synchronize(ggml_backend_event_t handle) {
+    uint64_t value;
+    struct vk_timeline *timeline = current(handle, &value);
+    const enum ggml_status status =
+        timeline ? vk_timeline_wait(timeline, value) : GGML_STATUS_SUCCESS;
+    vk_timeline_drop(timeline);
+    return ggml_entry_status(status);
+}
+
+static const struct ggml_event_table event_table = {
+    .size = sizeof(struct ggml_event_table),
+    .free = event_free,
+    .synchronize = event_synchronize,
+};
+
+ggml_backend_event_t vk_event_new(ggml_backend_dev_t device) {
+    struct event *event = ggml_aligned_malloc(sizeof(*event));
+    if (!event) return NULL;
+    memset(event, 0, sizeof(*event));
+    event->base =
+        (struct ggml_backend_event){.table = &event_table, .device = device, .context = event};
+    pthread_mutex_init(&event->mutex, NULL);
+    return &event->base;
+}
+
+// A failed submission leaves the mark at the work before it, and fails the next graph as well.
+int32_t vk_event_record(ggml_backend_t backend, ggml_backend_event_t handle) {
+    struct vk_stream *stream = backend->context;
+    struct event *event = handle->context;
+    uint64_t value;
+    const enum ggml_status status = vk_stream_flush(stream, VK_NULL_HANDLE, &value);
+    if (status != GGML_STATUS_SUCCESS && stream->late == GGML_STATUS_SUCCESS) stream->late = status;
+    pthread_mutex_lock(&event->mutex);
+    struct vk_timeline *old = event->timeline;
+    event->timeline = vk_timeline_share(stream->timeline);
+    event->value = atomic_load(&stream->timeline->submitted);
+    pthread_mutex_unlock(&event->mutex);
+    vk_timeline_drop(old);
+    return ggml_entry_status(status);
+}
+
+int32_t vk_event_wait(ggml_backend_t backend, ggml_backend_event_t handle) {
+    struct vk_stream *stream = backend->context;
+    uint64_t value;
+    struct vk_timeline *timeline = current(handle, &value);
+    enum ggml_status status = GGML_STATUS_SUCCESS;
+    if (!timeline) return GGML_HOST_OK;
+    if (timeline->context == stream->context) {
+        // Open transfers were queued before: they need not wait.
+        uint64_t ignored;
+        if (timeline != stream->timeline)
+            status = vk_stream_flush(stream, VK_NULL_HANDLE, &ignored);
+        vk_stream_wait_for(stream, timeline, value);
+    } else {
+        vk_bridge_wait(stream, timeline, value);
+    }
+    vk_timeline_drop(timeline);
+    return ggml_entry_status(status);
+}

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: MIT
+#include "queue/recording.h"
+
+#include "memory/buffer_type.h"
+#include "memory/grids.h"
+#include "pipeline/pipeline.h"
+#include "queue/timeline.h"
+
+// Where an operand lies, as it is bound.
+struct binding {
+    const struct vk_buffer *buffer;
+    uint64_t offset, size; // aligned as the device wants it
+    uint32_t inside;       // address of the first byte in the binding
+    uint64_t bytes;        // that are touched from there
+};
+
+struct maker {
+    const struct vk_recipe *recipe;
+    struct vk_recording *recording;
+    const struct vk_buffer *grids; // NULL: the plan has no use for them
+    VkPipeline *pipelines;
+    VkDescriptorSet *sets;
+    VkDescriptorSetLayout *layouts;
+    uint32_t stride;  // between the parameters of two dispatches
+    VkPipeline bound; // last
+};
+
+static struct binding place(const struct maker *maker, const struct vk_operand *operand) {
+    const uint64_t alignment = maker->recipe->context->features->min_storage_alignment;
+    struct binding binding = {0};
+    uint64_t offset = operand->scratch_offset;
+    binding.bytes = operand->scratch_bytes;
+    binding.buffer = maker->recipe->scratch;
+    if (operand->grids) {
+        binding.buffer = maker->grids;
+        binding.bytes = vk_grids_bytes();
+    }
+    if (operand->tensor) {
+        const struct vk_place at = vk_place_of(operand->tensor);
+        if (!at.buffer || at.buffer->context != maker->recipe->context) return (struct binding){0};
+        binding.buffer = at.buffer;
+        binding.bytes = ggml_nbytes(operand->tensor);
+        offset = at.offset;
+    }
+    if (!binding.buffer || offset > binding.buffer->size) return (struct binding){0};
+    binding.inside = (uint32_t)(offset % alignment);
+    binding.offset = offset - binding.inside;
+    // Whole vectors, as far as the buffer goes.
+    const uint64_t size = (binding.inside + binding.bytes + 15) & ~UINT64_C(15);
+    binding.size = MIN(size, binding.buffer->size - binding.offset);
+    binding.size = MIN(binding.size, maker->recipe->context->features->max_range_bytes);
+    if (binding.size < binding.inside + binding.bytes) return (struct binding){0};
+    return binding;
+}
+
+static enum ggml_status fail_place(const struct vk_operand *operand) {
+    const char *name = operand->tensor ? operand->tensor->name : "scratch memory";
+    return vk_fail(GGML_HOST_UNSUPPORTED,
+                   "vulkan: '%.*s' does not lie in memory of this device: copy it there first",
+                   GGML_MAX_NAME, name);
+}
+
+// --- parameters and descriptors ------------------------------------------------------------------
+
+static void fill_parameters(struct vk_parameters *to, const struct vk_dispatch *d,
+                            const struct binding *bindings) {
+    memset(to, 0, sizeof(*to));
+    for (int i = 0; i < d->n_operands; ++i) {
+        const struct ggml_tensor *t = d->operands[i].tensor;
+        to->tensors[i].at[0] = bindings[i].inside;
+        for (int k = 0; t && k < GGML_MAX_DIMS; ++k) {
+            to->tensors[i].ne[k] = (uint32_t)t->ne[k];
+            to->tensors[i].nb[k] = (uint32_t)t->nb[k];
+        }
+        if (t) to->tensors[i].at[1] = (uint32_t)t->type;
+    }
+    memcpy(to->op_params, d->op_params, sizeof(to->op_params));
+    memcpy(to->numbers, d->numbers, sizeof(to->numbers));
+}
+
+static void write_set(const struct maker *maker, VkDescriptorSet set,
+                      const struct binding *bindings, int n) {
+    struct vk_context *context = maker->recipe->context;
+    VkWriteDescriptorSet writes[VK_MAX_OPERANDS + 1];
+    VkDescriptorBufferInfo infos[VK_MAX_OPERANDS + 1];
+    for (int i = 0; i <= n; ++i) {
+        if (i == 0)
+            infos[i] = (VkDescriptorBufferInfo){maker->recording->parameters->handle, 0,
+                                                sizeof(struct vk_parameters)};
+        else
+            infos[i] = (VkDescriptorBufferInfo){bindings[i - 1].buffer->handle,
+                                                bindings[i - 1].offset, bindings[i - 1].size};
+        writes[i] = (VkWriteDescriptorSet){.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
+                                           .dstSet = set,
+                                           .dstBinding = (uint32_t)i,
+                                           .descriptorCount = 1,
+                                           .descriptorType =
+                                               i == 0 ? VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER_DYNAMIC
+                                                      : VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
+                                           .pBufferInfo = &infos[i]};
+    }
+    context->api.vkUpdateDescriptorSets(context->device, (uint32_t)n + 1, writes, 0, NULL);
+}
+
+static bool allocate_sets(struct maker *maker) {
+    const struct vk_plan *plan = maker->recipe->plan;
+    struct vk_context *context = maker->recipe->context;
+    const uint32_t n = (uint32_t)plan->n_dispatches;
+    VkDescriptorPoolSize sizes[2] = {{VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER_DYNAMIC, n},
+                                     {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 0}};
+    for (uint32_t i = 0; i < n; ++i) {
+        maker->layouts[i] = context->set_layouts[plan->dispatches[i].n_operands];
+        sizes[1].descriptorCount += (uint32_t)plan->dispatches[i].n_operands;
+    }
+    const VkDescriptorPoolCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO,
+                                             .maxSets = n,
+                                             .poolSizeCount = 2,
+                                             .pPoolSizes = sizes};
+    VkDescriptorPool *pool = &maker->recording->pool;
+    VkResult result = context->api.vkCreateDescriptorPool(context->device, &info, NULL, pool);
+    if (result != VK_SUCCESS) *pool = VK_NULL_HANDLE;
+    if (!vk_context_check(context, result, "vkCreateDescriptorPool")) return false;
+    const VkDescriptorSetAllocateInfo sets = {.sType =
+                                                  VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
+                                              .descriptorPool = *pool,
+                                              .descriptorSetCount = n,
+                                              .pSetLayouts = maker->layouts};
+    result = context->api.vkAllocateDescriptorSets(context->device, &sets, maker->sets);
+    return vk_context_check(context, result, "vkAllocateDescriptorSets");
+}
+
+// --- commands ------------------------------------------------------------------------------------
+
+static bool begin(struct maker *maker) {
+    struct vk_context *context = maker->recipe->context;
+    const VkCommandBufferAllocateInfo info = {.sType =
+                                                  VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
+                                              .commandPool = maker->recipe->command_pool,
+                                              .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
+                                              .commandBufferCount = 1};
+    VkCommandBuffer *commands = &maker->recording->commands;
+    VkResult result = context->api.vkAllocateCommandBuffers(context->device, &info, commands);
+    if (result != VK_SUCCESS) *commands = VK_NULL_HANDLE;
+    if (!vk_context_check(context, result, "vkAllocateCommandBuffers")) return false;
+    // The next submission may come before the last one is done.
+    const VkCommandBufferBeginInfo start = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
+                                            .flags = VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT};
+    result = context->api.vkBeginCommandBuffer(*commands, &start);
+    if (!vk_context_check(context, result, "vkBeginCommandBuffer")) return false;
+    vk_barrier_full(context, *commands);
+    vk_tracker_clear(maker->recipe->tracker);
+    return true;
+}
+
+static void order(struct maker *maker, const struct vk_dispatch *d,
+                  const struct binding *bindings) {
+    struct vk_tracker *tracker = maker->recipe->tracker;
+    struct vk_touch touches[VK_MAX_OPERANDS];
+    for (int i = 0; i < d->n_operands; ++i) {
+        // All that is bound, since shaders read whole vectors and words.
+        touches[i] =
+            (struct vk_touch){bindings[i].buffer->id, bindings[i].offset,
+                              bindings[i].offset + bindings[i].size, (d->writes >> i & 1) != 0};
+    }
+    if (vk_tracker_conflicts(tracker, touches, d->n_operands)) {
+        vk_barrier_full(maker->recipe->context, maker->recording->commands);
+        vk_tracker_clear(tracker);
+        maker->recording->n_barriers++;
+    }
+    vk_tracker_add(tracker, touches, d->n_operands);
+}
+
+static enum ggml_status add_dispatch(struct maker *maker, uint32_t i) {
+    struct vk_context *context = maker->recipe->context;
+    const struct vk_dispatch *d = &maker->recipe->plan->dispatches[i];
+    const VkCommandBuffer commands = maker->recording->commands;
+    const uint32_t offset = i * maker->stride;
+    struct binding bindings[VK_MAX_OPERANDS];
+    for (int k = 0; k < d->n_operands; ++k) {
+        bindings[k] = place(maker, &d->operands[k]);
+        if (!bindings[k].buffer) return fail_place(&d->operands[k]);
+    }
+    if (d->groups[0] == 0 || d->groups[1] == 0 || d->groups[2] == 0) return GGML_STATUS_SUCCESS;
+    fill_parameters((struct vk_parameters *)(maker->recording->parameters->mapped + offset), d,
+                    bindings);
+    write_set(maker, maker->sets[i], bindings, d->n_operands);
+    order(maker, d, bindings);
+    if (maker->bound != maker->pipelines[i])
+        context->api.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE,
+                                       maker->pipelines[i]);
+    maker->bound = maker->pipelines[i];
+    context->api.vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE,
+                                         context->layouts[d->n_operands], 0, 1, &maker->sets[i], 1,
+                                         &offset);
+    context->api.vkCmdDispatch(commands, d->groups[0], d->groups[1], d->groups[2]);
+    return GGML_STATUS_SUCCESS;
+}
+
+static enum ggml_status record(struct maker *maker) {
+    struct vk_context *context = maker->recipe->context;
+    const uint32_t n = (uint32_t)maker->recipe->plan->n_dispatches;
+    enum ggml_status status =
+        allocate_sets(maker) && begin(maker) ? GGML_STATUS_SUCCESS : GGML_STATUS_FAILED;
+    for (uint32_t i = 0; i < n && status == GGML_STATUS_SUCCESS; ++i)
+        status = add_dispatch(maker, i);
+    if (status != GGML_STATUS_SUCCESS) return status;
+    vk_barrier_full(context, maker->recording->commands);
+    const VkResult result = context->api.vkEndCommandBuffer(maker->recording->commands);
+    return vk_context_check(context, result, "vkEndCommandBuffer") ? GGML_STATUS_SUCCESS
+                                                                   : GGML_STATUS_FAILED;
+}
+
+static bool wants_grids(const struct vk_plan *plan) {
+    for (int i = 0; i < plan->n_dispatches; ++i) {
+        const struct vk_dispatch *d = &plan->dispatches[i];
+        if (d->operands[d->n_operands - 1].grids) return true;
+    }
+    return false;
+}
+
+static enum ggml_status prepare(struct maker *maker) {
+    const struct vk_recipe *recipe = maker->recipe;
+    struct vk_context *context = recipe->context;
+    const uint64_t least = context->probe->properties.limits.minUniformBufferOffsetAlignment;
+    const uint64_t stride = (sizeof(struct vk_parameters) + least - 1) / least * least;
+    const uint64_t bytes = stride * (uint64_t)recipe->plan->n_dispatches;
+    if (bytes > UINT32_MAX)
+        return vk_fail(GGML_HOST_OUT_OF_RANGE, "vulkan: a graph of %d dispatches is too large",
+                       recipe->plan->n_dispatches);
+    maker->stride = (uint32_t)stride;
+    if (!vk_graph_key_copy(&maker->recording->key, recipe->key)) return GGML_STATUS_ALLOC_FAILED;
+    enum ggml_status status = vk_pipelines_find(context->pipelines, recipe->plan, maker->pipelines);
+    if (status == GGML_STATUS_SUCCESS && wants_grids(recipe->plan))
+        status = vk_grids_get(context, &maker->grids);
+    if (status != GGML_STATUS_SUCCESS) return status;
+    return vk_buffer_new(context, bytes, VK_MEMORY_UPLOAD, &maker->recording->parameters);
+}
+
+enum ggml_status vk_recording_new(const struct vk_recipe *recipe,
+                                  struct vk_recording **out_recording) {
+    const size_t n = (size_t)recipe->plan->n_dispatches;
+    struct maker maker = {.recipe = recipe,
+                          .recording = ggml_aligned_malloc(sizeof(*maker.recording)),
+                          .pipelines = ggml_aligned_malloc(n * sizeof(*maker.pipelines)),
+                          .sets = ggml_aligned_malloc(n * sizeof(*maker.sets)),
+                          .layouts = ggml_aligned_malloc(n * sizeof(*maker.layouts))};
+    enum ggml_status status = GGML_STATUS_ALLOC_FAILED;
+    *out_recording = NULL;
+    if (maker.recording)
+        *maker.recording =
+            (struct vk_recording){.context = recipe->context,
+                                  .command_pool = recipe->command_pool,
+                                  .scratch_id = recipe->scratch ? recipe->scratch->id : 0};
+    if (maker.recording && maker.pipelines && maker.sets && maker.layouts) status = prepare(&maker);
+    if (status == GGML_STATUS_SUCCESS) status = record(&maker);
+    ggml_aligned_free(maker.layouts, n * sizeof(*maker.layouts));
+    ggml_aligned_free(maker.sets, n * sizeof(*maker.sets));
+    ggml_aligned_free(maker.pipelines, n * sizeof(*maker.pipelines));
+    if (status == GGML_STATUS_SUCCESS)
+        *out_recording = maker.recording;
+    else
+        vk_recording_free(maker.recording);
+    return status;
+}
+
+void vk_recording_free(struct vk_recording *recording) {
+    if (!recording) return;
+    struct vk_context *context = recording->context;
+    if (recording->commands)
+        context->api.vkFreeCommandBuffers(context->device, recording->command_pool, 1,
+                                          &recording->commands);
+    if (recording->pool)
+        context->api.vkDestroyDescriptorPool(context->device, recording->pool, NULL);
+    vk_buffer_free(recording->parameters);
+    vk_graph_key_free(&recording->key);
+    vk_graph_key_free(&recording->places);
+    ggml_aligned_free(recording, sizeof(*recording));
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// A graph as a command buffer: recorded once, submitted as often as the same graph comes again.
+#ifndef VK_RECORDING_H
+#define VK_RECORDING_H
+
+#include "memory/buffer.h"
+#include "plan/plan.h"
+#include "queue/barrier.h"
+#include "queue/graph_key.h"
+
+struct vk_recording {
+    struct vk_context *context;
+    struct vk_graph_key key;
+    struct vk_graph_key places; // by which it was found last; no words: never
+    VkCommandPool command_pool;
+    VkCommandBuffer commands;
+    VkDescriptorPool pool;
+    struct vk_buffer *parameters;
+    uint64_t scratch_id; // of the scratch memory that it uses, 0: none
+    uint64_t last_value; // of its last submission
+    uint64_t last_use;   // for choosing the one to be dropped
+    int n_barriers;
+};
+
+// What a recording is made from.
+struct vk_recipe {
+    struct vk_context *context;
+    VkCommandPool command_pool;
+    const struct vk_graph_key *key;
+    const struct vk_plan *plan; // with dispatches
+    const struct vk_buffer *scratch;
+    struct vk_tracker *tracker;
+};
+
+// [stream]
+enum ggml_status vk_recording_new(const struct vk_recipe *recipe,
+                                  struct vk_recording **out_recording);
+// The device is done with it. NULL is ignored. [stream]
+void vk_recording_free(struct vk_recording *recording);
+
+#endif

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+// A queue of work. Transfers are gathered in a command buffer that goes to the device with the next
+// graph, event or wait, or when it is large enough to be worth it.
+#ifndef VK_STREAM_H
+#define VK_STREAM_H
+
+#include "device/device.h"
+#include "memory/transfer.h"
+#include "queue/recording.h"
+#include "queue/ring.h"
+#include "queue/timeline.h"
+
+enum { VK_MAX_RECORDINGS = 32, VK_MAX_SPARES = 16 };
+
+struct vk_stream {
+    struct ggml_backend backend;
+    struct vk_device *device;
+    struct vk_context *context;
+    struct vk_queue *queue;
+    struct vk_timeline *timeline;
+    VkCommandPool pool;
+    enum ggml_status late; // of a transfer: the next graph fails as well
+
+    // Transfers.
+    VkCommandBuffer open; // being recorded, or VK_NULL_HANDLE
+    size_t open_bytes;
+    struct vk_tracker open_tracker;
+    struct {
+        VkCommandBuffer handle;
+        uint64_t value; // of its last submission
+    } spares[VK_MAX_SPARES];
+    int n_spares;
+    int open_spare;
+    struct vk_buffer *staging; // NULL until it is needed
+    struct vk_ring ring;       // over staging
+
+    // What the next submission waits for.
+    struct vk_wait waits[VK_MAX_WAITS];
+    uint32_t n_waits;
+
+    // Graphs.
+    struct vk_plan plan;
+    bool keeps_order;           // of graphs, whatever would be better
+    struct vk_graph_key key;    // of the graph that is being computed
+    struct vk_graph_key places; // of it, if its structure is known; else no words
+    struct vk_recording *recordings[VK_MAX_RECORDINGS];
+    int n_recordings;
+    uint64_t n_graphs;
+    struct vk_buffer *scratch;
+    struct vk_tracker tracker;
+};
+
+// NULL after telling why. [any-thread]
+ggml_backend_t vk_stream_new(struct vk_device *device);
+// The stream behind the host's object, NULL if it is not of this plugin. [any-thread]
+struct vk_stream *vk_stream_of(ggml_backend_t backend);
+// The command buffer that transfers are recorded into. VK_NULL_HANDLE after telling why. [stream]
+VkCommandBuffer vk_stream_commands(struct vk_stream *stream);
+// Submits what is open and then the commands, if there are any. [stream]
+enum ggml_status vk_stream_flush(struct vk_stream *stream, VkCommandBuffer commands,
+                                 uint64_t *out_value);
+// Lets later work wait for that of another stream, whose ownership it shares. [stream]
+void vk_stream_wait_for(struct vk_stream *stream, struct vk_timeline *timeline, uint64_t value);
+// Waits for all queued work. [stream]
+enum ggml_status vk_stream_finish(struct vk_stream *stream);
+// Whether nothing is queued. [stream]
+bool vk_stream_is_idle(struct vk_stream *stream);
+
+// Entries of the interface.
+int32_t vk_stream_compute(ggml_backend_t backend, const struct ggml_graph *graph);
+int32_t vk_stream_optimize(ggml_backend_t backend, struct ggml_graph *graph);
+int32_t vk_stream_set_2d(ggml_backend_t backend, struct ggml_tensor *tensor, const void *data,
+                         size_t offset, size_t size, size_t n_copies, size_t stride_tensor,
+                         size_t stride_data);
+int32_t vk_stream_get_2d(ggml_backend_t backend, const struct ggml_tensor *tensor, void *data,
+                         size_t offset, size_t size, size_t n_copies, size_t stride_tensor,
+                         size_t stride_data);
+int32_t vk_stream_set(ggml_backend_t backend, struct ggml_tensor *tensor, const void *data,
+                      size_t offset, size_t size);
+int32_t vk_stream_get(ggml_backend_t backend, const struct ggml_tensor *tensor, void *data,
+                      size_t offset, size_t size);
+int32_t vk_stream_copy(ggml_backend_t backend_src, ggml_backend_t backend_dst,
+                       const struct ggml_tensor *src, struct ggml_tensor *dst);
+
+#endif

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT
+// Queued transfers.
+#include "memory/buffer_type.h"
+#include "queue/stream.h"
+
+enum {
+    STAGING_BYTES = 16 << 20,
+    CHUNK_BYTES = 1 << 20, // that one copy moves
+    FLUSH_BYTES = 4 << 20, // that are worth a submission
+};
+
+// The next graph fails as well: whoever queued the transfer may not have looked.
+static int32_t answer(struct vk_stream *stream, enum ggml_status status) {
+    if (stream->late == GGML_STATUS_SUCCESS) stream->late = status;
+    return ggml_entry_status(status);
+}
+
+static enum ggml_status make_staging(struct vk_stream *stream) {
+    if (stream->staging) return GGML_STATUS_SUCCESS;
+    vk_ring_init(&stream->ring, STAGING_BYTES);
+    return vk_buffer_new(stream->context, STAGING_BYTES, VK_MEMORY_HOST, &stream->staging);
+}
+
+// Staging bytes for the work that is submitted next; waits for older work if there is no room.
+static enum ggml_status take_staging(struct vk_stream *stream, size_t size, uint64_t *out_offset) {
+    enum ggml_status status = make_staging(stream);
+    *out_offset = 0;
+    while (status == GGML_STATUS_SUCCESS) {
+        const uint64_t next = atomic_load(&stream->timeline->submitted) + 1;
+        uint64_t ignored;
+        if (vk_ring_take(&stream->ring, size, next, out_offset)) return status;
+        const uint64_t oldest = vk_ring_oldest(&stream->ring);
+        if (oldest == next) status = vk_stream_flush(stream, VK_NULL_HANDLE, &ignored);
+        if (status == GGML_STATUS_SUCCESS) status = vk_timeline_wait(stream->timeline, oldest);
+        if (status == GGML_STATUS_SUCCESS) vk_ring_reach(&stream->ring, oldest);
+    }
+    return status;
+}
+
+// Records a copy, after a barrier if it depends on one that is open.
+static enum ggml_status record_copy(struct vk_stream *stream, const struct vk_place *src,
+                                    const struct vk_place *dst, uint64_t size) {
+    const VkCommandBuffer commands = vk_stream_commands(stream);
+    if (!commands) return GGML_STATUS_FAILED;
+    const struct vk_touch touches[2] = {{src->buffer->id, src->offset, src->offset + size, false},
+                                        {dst->buffer->id, dst->offset, dst->offset + size, true}};
+    if (vk_tracker_conflicts(&stream->open_tracker, touches, 2)) {
+        vk_barrier_full(stream->context, commands);
+        vk_tracker_clear(&stream->open_tracker);
+    }
+    vk_tracker_add(&stream->open_tracker, touches, 2);
+    const VkBufferCopy region = {src->offset, dst->offset, size};
+    stream->context->api.vkCmdCopyBuffer(commands, src->buffer->handle, dst->buffer->handle, 1,
+                                         &region);
+    stream->open_bytes += size;
+    return GGML_STATUS_SUCCESS;
+}
+
+static enum ggml_status queue_chunk(struct vk_stream *stream, struct vk_buffer *buffer,
+                                    const struct vk_chunk *chunk, bool to_host) {
+    const struct vk_place device = {buffer, chunk->offset};
+    struct vk_place staging = {NULL, 0};
+    enum ggml_status status = take_staging(stream, chunk->size, &staging.offset);
+    if (status != GGML_STATUS_SUCCESS) return status;
+    staging.buffer = stream->staging;
+    char *bytes = stream->staging->mapped + staging.offset;
+    if (!to_host) {
+        memcpy(bytes, chunk->host, chunk->size);
+        return record_copy(stream, &staging, &device, chunk->size);
+    }
+    status = record_copy(stream, &device, &staging, chunk->size);
+    if (status != GGML_STATUS_SUCCESS) return status;
+    const struct vk_readback readback = {.value = atomic_load(&stream->timeline->submitted) + 1,
+                                         .to = chunk->host,
+                                         .from = bytes,
+                                         .size = chunk->size};
+    return vk_timeline_read_back(stream->timeline, &readback) ? status : GGML_STATUS_ALLOC_FAILED;
+}
+
+static enum ggml_status queue_move(struct vk_stream *stream, const struct vk_move *move,
+                                   bool to_host) {
+    struct vk_progress progress = {0};
+    enum ggml_status status = GGML_STATUS_SUCCESS;
+    // With nothing queued there is no order to be kept.
+    if (stream->context->direct && move->buffer->mapped && vk_stream_is_idle(stream)) {
+        const bool done = to_host ? vk_transfer_get(move) : vk_transfer_set(move);
+        return done ? GGML_STATUS_SUCCESS : GGML_STATUS_FAILED;
+    }
+    while (status == GGML_STATUS_SUCCESS) {
+        const struct vk_chunk chunk = vk_move_next(move, &progress, CHUNK_BYTES);
+        uint64_t ignored;
+        if (chunk.size == 0) break;
+        status = queue_chunk(stream, move->buffer, &chunk, to_host);
+        if (status == GGML_STATUS_SUCCESS && stream->open_bytes >= FLUSH_BYTES)
+            status = vk_stream_flush(stream, VK_NULL_HANDLE, &ignored);
+    }
+    return status;
+}
+
+static int32_t queue_tensor(struct vk_stream *stream, const struct ggml_tensor *tensor,
+                            struct vk_move *move, bool to_host) {
+    const struct vk_place place = vk_place_of(tensor);
+    if (!place.buffer || place.buffer->context != stream->context) {
+        return answer(stream, vk_fail(GGML_HOST_UNSUPPORTED,
+                                      "vulkan: '%.*s' does not lie in memory of this device",
+                                      GGML_MAX_NAME, tensor->name));
+    }
+    move->buffer = place.buffer;
+    move->offset += place.offset;
+    return answer(stream, queue_move(stream, move, to_host));
+}
+
+int32_t vk_stream_set_2d(ggml_backend_t backend, struct ggml_tensor *tensor, const void *data,
+                         size_t offset, size_t size, size_t n_copies, size_t stride_tensor,
+                         size_t stride_data) {
+    struct vk_move move = {.offset = offset,
+                           .host = (char *)(uintptr_t)data,
+                           .size = size,
+                           .n = n_copies,
+                           .stride_buffer = stride_tensor,
+                           .stride_host = stride_data};
+    return queue_tensor(backend->context, tensor, &move, false);
+}
+
+int32_t vk_stream_get_2d(ggml_backend_t backend, const struct ggml_tensor *tensor, void *data,
+                         size_t offset, size_t size, size_t n_copies, size_t stride_tensor,
+                         size_t stride_data) {
+    struct vk_move move = {.offset = offset,
+                           .host = data,
+                           .size = size,
+                           .n = n_copies,
+                           .stride_buffer = stride_tensor,
+                           .stride_host = stride_data};
+    return queue_tensor(backend->context, tensor, &move, true);
+}
+
+int32_t vk_stream_set(ggml_backend_t backend, struct ggml_tensor *tensor, const void *data,
+                      size_t offset, size_t size) {
+    return vk_stream_set_2d(backend, tensor, data, offset, size, 1, 0, 0);
+}
+
+int32_t vk_stream_get(ggml_backend_t backend, const struct ggml_tensor *tensor, void *data,
+                      size_t offset, size_t size) {
+    return vk_stream_get_2d(backend, tensor, data, offset, size, 1, 0, 0);
+}
+
+// The copy is work of both streams: it comes after what either has queued and before what either
+// queues later.
+int32_t vk_stream_copy(ggml_backend_t backend_src, ggml_backend_t backend_dst,
+                       const struct ggml_tensor *src, struct ggml_tensor *dst) {
+    struct vk_stream *from = vk_stream_of(backend_src);
+    struct vk_stream *to = vk_stream_of(backend_dst);
+    const struct vk_place src_place = vk_place_of(src);
+    const struct vk_place dst_place = vk_place_of(dst);
+    const uint64_t size = ggml_nbytes(dst);
+    uint64_t value;
+    if (!from || !to || from->context != to->context || !src_place.buffer || !dst_place.buffer ||
+        src_place.buffer->context != from->context || dst_place.buffer->context != from->context)
+        return GGML_HOST_UNSUPPORTED;
+    if (src_place.buffer == dst_place.buffer && src_place.offset < dst_place.offset + size &&
+        dst_place.offset < src_place.offset + size)
+        return GGML_HOST_UNSUPPORTED;
+    if (to != from) {
+        if (vk_stream_flush(to, VK_NULL_HANDLE, &value) != GGML_STATUS_SUCCESS)
+            return GGML_HOST_FAILED;
+        vk_stream_wait_for(from, to->timeline, value);
+    }
+    if (record_copy(from, &src_place, &dst_place, size) != GGML_STATUS_SUCCESS)
+        return GGML_HOST_FAILED;
+    if (to == from) return GGML_HOST_OK;
+    if (vk_stream_flush(from, VK_NULL_HANDLE, &value) != GGML_STATUS_SUCCESS)
+        return GGML_HOST_FAILED;
+    vk_stream_wait_for(to, from->timeline, value);
+    return GGML_HOST_OK;
+}
