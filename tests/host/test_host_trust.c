@@ -84,6 +84,54 @@ static void test_a_directory_that_everyone_can_write_is_refused(void **state) {
     expect("ggml-marker.so", GGML_HOST_OK, "");
 }
 
+static const struct ggml_plugin_record *record_of(ggml_plugin_report_t report, const char *path) {
+    const struct ggml_plugin_record *record = NULL;
+    for (size_t i = 0; (record = ggml_plugin_report_get(report, i)) != NULL; ++i)
+        if (strcmp(record->path, path) == 0) return record;
+    return NULL;
+}
+
+static const struct ggml_plugin_record *probed_record_of(ggml_probe_report_t report,
+                                                         const char *path) {
+    const struct ggml_probe_record *probed = NULL;
+    for (size_t i = 0; (probed = ggml_probe_report_get(report, i)) != NULL; ++i)
+        if (strcmp(probed->plugin->path, path) == 0) return probed->plugin;
+    return NULL;
+}
+
+static void test_a_directory_that_is_refused_has_a_record_that_says_why(void **state) {
+    (void)state;
+    const struct ggml_probe_options options = {
+        .size = sizeof(options), .flags = GGML_PROBE_NO_CACHE | GGML_PROBE_IN_PROCESS};
+    add_as("ggml-marker.so", "ggml-marker.so");
+    chmod(dir.path, 0777);
+    setenv("GGML_PLUGIN_PATH", dir.path, 1);
+    assert_int_equal(ggml_plugin_load_all(NULL, NULL), GGML_HOST_OK);
+    ggml_plugin_report_t report = ggml_plugin_report_new();
+    const struct ggml_plugin_record *record = record_of(report, dir.path);
+    assert_non_null(record);
+    assert_int_equal(record->status, GGML_HOST_UNTRUSTED);
+    assert_int_equal(record->stage, GGML_PLUGIN_STAGE_FOUND);
+    assert_non_null(strstr(record->message, "can be written by everyone"));
+    assert_non_null(strstr(record->message, "chmod go-w"));
+    ggml_plugin_report_free(report);
+
+    ggml_probe_report_t probed = NULL;
+    assert_int_equal(ggml_plugin_probe(&options, &probed), GGML_HOST_OK);
+    record = probed_record_of(probed, dir.path);
+    assert_non_null(record);
+    assert_int_equal(record->status, GGML_HOST_UNTRUSTED);
+    assert_non_null(strstr(record->message, "can be written by everyone"));
+    ggml_probe_report_free(probed);
+
+    chmod(dir.path, 0755);
+    assert_int_equal(ggml_plugin_load_all(NULL, NULL), GGML_HOST_OK);
+    report = ggml_plugin_report_new();
+    assert_null(record_of(report, dir.path));
+    assert_non_null(record_of(report, plugin_dir_path(&dir, "ggml-marker.so")));
+    ggml_plugin_report_free(report);
+}
+
 static void test_what_a_stranger_owns_or_shares_is_refused(void **state) {
     (void)state;
     if (geteuid() != 0) return; // nobody else can give files away
@@ -409,6 +457,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         TEST(test_a_file_that_everyone_can_write_is_refused),
         TEST(test_a_directory_that_everyone_can_write_is_refused),
+        TEST(test_a_directory_that_is_refused_has_a_record_that_says_why),
         TEST(test_what_a_stranger_owns_or_shares_is_refused),
         TEST(test_links_are_followed_with_open_eyes),
         TEST(test_the_rule_can_be_put_aside),

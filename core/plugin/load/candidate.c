@@ -49,6 +49,10 @@ enum ggml_host_status candidate_refuse(struct candidate *candidate, enum ggml_pl
     return refuse(candidate, stage, status);
 }
 
+void candidate_refuse_directory(struct candidate *candidate) {
+    refuse(candidate, GGML_PLUGIN_STAGE_FOUND, GGML_HOST_UNTRUSTED);
+}
+
 // --- examine -------------------------------------------------------------------------------------
 
 // Backends that were written for ggml have no name of their own in the note; their file name tells.

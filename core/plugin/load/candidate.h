@@ -57,6 +57,9 @@ enum ggml_host_status candidate_load(struct candidate *candidate,
 enum ggml_host_status candidate_refuse(struct candidate *candidate, enum ggml_plugin_stage stage,
                                        enum ggml_host_status status, const char *format, ...)
     GGML_ATTRIBUTE_FORMAT(4, 5);
+// For a directory that nothing is loaded from because others could change it: its record has the
+// thread's last error.
+void candidate_refuse_directory(struct candidate *candidate);
 // Hands the record over to the list and closes the file.
 void candidate_finish(struct candidate *candidate);
 

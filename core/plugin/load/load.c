@@ -79,6 +79,10 @@ static enum ggml_host_status add_directory(struct batch *batch, const struct sea
     struct listing *listing = &batch->listings[batch->n_listings++];
     *listing = (struct listing){.dir = dir, .status = dir->status};
     if (dir->status == GGML_HOST_OK) listing->status = policy_check_dir(&batch->policy, dir->path);
+    if (listing->status == GGML_HOST_UNTRUSTED) {
+        struct candidate *refused = add_candidate(batch, dir->path, NULL);
+        if (refused) candidate_refuse_directory(refused);
+    }
     if (listing->status == GGML_HOST_OK) {
         listing->status =
             search_dir_list(dir->path, &batch->arena, &listing->paths, &listing->count);
@@ -462,7 +466,7 @@ enum ggml_host_status ggml_plugin_load_all(const char *dir, size_t *out_loaded) 
     char why[sizeof(saved.text)];
     memcpy(why, ggml_last_error(), strlen(ggml_last_error()) + 1);
     for (size_t i = 0; i < batch.count; ++i)
-        examine_timed(&batch, i);
+        if (batch.items[i].state == CANDIDATE_NEW) examine_timed(&batch, i);
     prepare_extra(&batch, &extra);
     if (!registry_lock("ggml_plugin_load_all")) {
         drop_all(&extra);

@@ -136,6 +136,21 @@ void records_note_gone(const char *dir, char *const *paths, size_t count) {
     pthread_mutex_unlock(&records_lock);
 }
 
+static bool is_refused_directory(const struct record *record, const char *path) {
+    return record->status == GGML_HOST_UNTRUSTED && record->stage == GGML_PLUGIN_STAGE_FOUND &&
+           strcmp(record->path, path) == 0;
+}
+
+// With the lock held: takes the record of a directory itself out of the list; NULL if it has none.
+static struct record *take_directory_record(const char *path) {
+    struct record **link = &records;
+    while (*link && !is_refused_directory(*link, path))
+        link = &(*link)->next;
+    struct record *found = *link;
+    if (found) *link = found->next;
+    return found;
+}
+
 enum ggml_host_status records_put_directory(const char *path, const char *origin,
                                             enum ggml_host_status status) {
     const size_t length = strlen(path);
@@ -152,7 +167,9 @@ enum ggml_host_status records_put_directory(const char *path, const char *origin
     struct directory *old = *link;
     added->next = old ? old->next : NULL;
     *link = added;
+    struct record *outdated = status == GGML_HOST_UNTRUSTED ? NULL : take_directory_record(path);
     pthread_mutex_unlock(&records_lock);
+    ggml_mem_free(outdated);
     ggml_mem_free(old);
     return GGML_HOST_OK;
 }

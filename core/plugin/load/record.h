@@ -51,7 +51,8 @@ void records_forget(ggml_backend_reg_t reg);
 // those that are there now. One that is loaded stays so and gets a message; another becomes
 // NOT_FOUND. [any-thread]
 void records_note_gone(const char *dir, char *const *paths, size_t count);
-// Remembers a directory of the search path. [any-thread]
+// Remembers a directory of the search path; a record of itself, that it is not trusted, goes when
+// it is. [any-thread]
 enum ggml_host_status records_put_directory(const char *path, const char *origin,
                                             enum ggml_host_status status);
 

@@ -60,10 +60,11 @@ static enum ggml_host_status take_options(const struct ggml_probe_options *given
 
 // --- candidates ----------------------------------------------------------------------------------
 
-// Files of one directory.
+// Files of one directory, or why nothing of it may be loaded.
 struct found {
     char **paths;
     size_t count;
+    const char *distrust; // NULL: trusted
 };
 
 static enum ggml_host_status list_directories(struct probe_run *run, struct search_dir *dirs,
@@ -81,6 +82,10 @@ static enum ggml_host_status list_directories(struct probe_run *run, struct sear
         }
         if (status == GGML_HOST_OUT_OF_MEMORY) return status;
         if (status != GGML_HOST_OK && run->options.dir) return status;
+        if (status == GGML_HOST_UNTRUSTED) {
+            out_found[i].distrust = arena_strdup(&run->arena, ggml_last_error());
+            if (!out_found[i].distrust) return no_memory();
+        }
         struct ggml_plugin_directory *listed = &report->directories[report->n_directories++];
         listed->path = arena_strdup(&report->arena, dirs[i].path);
         listed->origin = dirs[i].origin;
@@ -104,19 +109,31 @@ static enum ggml_host_status reserve(struct probe_run *run, size_t capacity) {
     return run->candidates && run->outcomes ? GGML_HOST_OK : no_memory();
 }
 
-static enum ggml_host_status add_all(struct probe_run *run, const struct found *found,
-                                     size_t n_found) {
+static enum ggml_host_status add_directory(struct probe_run *run, const char *path,
+                                           const struct found *found) {
+    enum ggml_host_status status = GGML_HOST_OK;
+    for (size_t i = 0; i < found->count && status == GGML_HOST_OK; ++i)
+        status = add(run, found->paths[i], NULL);
+    if (!found->distrust || status != GGML_HOST_OK) return status;
+    status = add(run, path, NULL);
+    if (status == GGML_HOST_OK) {
+        candidate_refuse(&run->candidates[run->count - 1], GGML_PLUGIN_STAGE_FOUND,
+                         GGML_HOST_UNTRUSTED, "%s", found->distrust);
+    }
+    return status;
+}
+
+static enum ggml_host_status add_all(struct probe_run *run, const struct search_dir *dirs,
+                                     const struct found *found, size_t n_found) {
     size_t n_builtins;
     size_t capacity = 1; // GGML_BACKEND_PATH
     const char *extra = ggml_env(GGML_ENV_GGML_BACKEND_PATH);
     const struct builtin_plugin *builtins = builtin_plugins(&n_builtins);
     for (size_t i = 0; i < n_found; ++i)
-        capacity += found[i].count;
+        capacity += found[i].count + 1;
     enum ggml_host_status status = reserve(run, capacity + n_builtins);
-    for (size_t i = 0; i < n_found; ++i) {
-        for (size_t j = 0; j < found[i].count && status == GGML_HOST_OK; ++j)
-            status = add(run, found[i].paths[j], NULL);
-    }
+    for (size_t i = 0; i < n_found && status == GGML_HOST_OK; ++i)
+        status = add_directory(run, dirs[i].path, &found[i]);
     for (size_t i = 0; i < n_builtins && status == GGML_HOST_OK; ++i)
         status = add(run, BUILTIN_PATH, &builtins[i]);
     if (extra && status == GGML_HOST_OK) status = add(run, extra, NULL);
@@ -131,7 +148,7 @@ static enum ggml_host_status find_candidates(struct probe_run *run) {
     struct found *found = arena_alloc(&run->arena, count * sizeof(*found) + 1);
     if (!found) return no_memory();
     status = list_directories(run, dirs, count, found);
-    return status == GGML_HOST_OK ? add_all(run, found, count) : status;
+    return status == GGML_HOST_OK ? add_all(run, dirs, found, count) : status;
 }
 
 // --- what can be told without running anything ---------------------------------------------------
@@ -170,6 +187,7 @@ static enum ggml_host_status take_loaded(struct probe_run *run, size_t index) {
 static enum ggml_host_status examine_files(struct probe_run *run) {
     for (size_t i = 0; i < run->count; ++i) {
         struct candidate *candidate = &run->candidates[i];
+        if (candidate->state != CANDIDATE_NEW) continue;
         if (!candidate->builtin && !search_path_is_absolute(candidate->record->path)) {
             candidate_refuse(candidate, GGML_PLUGIN_STAGE_FOUND, GGML_HOST_INVALID_ARGUMENT,
                              "GGML_BACKEND_PATH is not an absolute path");
