@@ -3,12 +3,19 @@
 """Runs ggml-devices as a user would. Speaks TAP.
 
 Usage: check_devices.py PROGRAM SCHEMA PLUGIN [PROBE_PLUGIN_FOLDER]"""
+import fcntl
 import json
 import os
+import pty
+import re
+import select
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
+import time
 import xml.etree.ElementTree as ElementTree
 
 try:
@@ -18,6 +25,7 @@ except ImportError:
 
 PROGRAM, SCHEMA, PLUGIN = sys.argv[1:4]
 PROBE_PLUGINS = sys.argv[4] if len(sys.argv) > 4 else None
+BUILD = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(PLUGIN))))
 CACHE = tempfile.mkdtemp()
 results = []
 
@@ -62,7 +70,13 @@ def check_usage():
     check("--version names the version", "ggml-devices " in run("--version").stdout)
     done = run("--no-such-option")
     check("an unknown option is exit status 2", done.returncode == 2 and "--help" in done.stderr, done)
-    check("a stray argument is exit status 2", run("stray").returncode == 2)
+    check("the unknown option is named", "--no-such-option" in done.stderr, done)
+    check("two devices are exit status 2", run("one", "two").returncode == 2)
+    for forms in (("--json", "--tree"), ("--dot", "--json"), ("--svg", "x.svg", "--names"), ("--tree", "CPU"),
+                  ("--tree", "--test")):
+        done = run(*forms)
+        check(" ".join(forms) + " is exit status 2, and nothing is printed",
+              done.returncode == 2 and done.stdout == "" and forms[0] in done.stderr, done)
     done = run("--plugin-path", "relative/folder")
     check("a relative plugin path is taken from the working directory",
           done.returncode == 4 and os.path.join(os.getcwd(), "relative/folder") in done.stderr, done)
@@ -75,6 +89,131 @@ def check_plain(folder):
     check("no colours without a terminal", "\033[" not in done.stdout)
     check("--color=always colours", "\033[" in run("--plugin-path", folder, "--color=always").stdout)
     check("nothing on the standard error", done.stderr == "", done.stderr)
+    check("one line each", "stage ready" not in done.stdout)
+    done = run("--names", "--plugin-path", folder)
+    check("--names prints names alone", done.stdout == "CPU\n" and done.returncode == 0, done)
+    done = run("CPU", "--plugin-path", folder)
+    check("one device in detail", done.returncode == 0 and all(
+        text in done.stdout for text in ("capabilities", "cpu-level", "GiB free", folder)), done)
+    done = run("NOPE", "--plugin-path", folder)
+    check("an unknown device is exit status 3, and the known ones are named",
+          done.returncode == 3 and "NOPE" in done.stderr and "CPU" in done.stderr, done)
+
+
+def run_in_terminal(columns, *arguments, **environment):
+    """On a terminal of that width; what it shows."""
+    base = {k: v for k, v in os.environ.items() if not k.startswith("GGML_") and k != "NO_COLOR"}
+    base.update({"XDG_CACHE_HOME": CACHE, "TERM": "xterm", **environment})
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    with subprocess.Popen([PROGRAM, *arguments], env=base, stdin=subprocess.DEVNULL, stdout=theirs,
+                          stderr=theirs) as process:
+        os.close(theirs)
+        shown = b""
+        while select.select([ours], [], [], 120)[0]:
+            try:
+                data = os.read(ours, 65536)
+            except OSError:
+                break
+            if not data:
+                break
+            shown += data
+    os.close(ours)
+    return shown.decode("utf-8", "replace").replace("\r\n", "\n")
+
+
+def check_terminal(folder):
+    for columns in (40, 50, 80, 200):
+        shown = run_in_terminal(columns, "--plugin-path", folder)
+        plain = re.sub(r"\x1b\[[0-9;]*[mK]", "", shown)
+        wide = [line for line in plain.split("\n") if len(line) > columns and " " in line.strip()]
+        # A path is never broken.
+        wide = [line for line in wide if not any(len(word) + 12 > columns for word in line.split())]
+        check(f"lines fit {columns} columns", not wide and "CPU" in plain, wide or plain)
+    check("a terminal has colours", "\033[1m" in shown)
+    shown = run_in_terminal(80, "--plugin-path", folder, TERM="dumb")
+    check("a dumb one is sent none", "\033" not in shown and "CPU" in shown, shown)
+    if PROBE_PLUGINS:
+        with tempfile.TemporaryDirectory() as slow:
+            shutil.copy(os.path.join(PROBE_PLUGINS, "ggml-endless_constructor.so"), slow)
+            options = ["--plugin-path", slow, "--no-cache", "--timeout", "2.5"]
+            shown = run_in_terminal(80, *options)
+            check("what takes long is said meanwhile", re.search(r"\r[^\r\n]*tr[a-z]+[^\r\n]*, [12] s", shown), repr(shown))
+            shown = run_in_terminal(80, *options, TERM="dumb")
+            check("but not on a dumb terminal", "\r" not in shown, repr(shown))
+
+
+def check_output():
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        for option in ("--verbose", "--json", "--tree", "--names"):
+            done = subprocess.run([PROGRAM, option], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+            check(f"a full disk is exit status 4 and told ({option})", done.returncode == 4 and
+                  "No space left" in done.stderr, done)
+    for locale, line in (("C", "|-"), ("C.UTF-8", "\u251c")):
+        done = run("--tree", LC_ALL=locale)
+        check(f"--tree draws in the encoding of {locale}", line in done.stdout and
+              (locale != "C" or done.stdout.isascii()), done)
+
+
+def gpu(folder, address, vendor, device, class_code, driver=None):
+    place = os.path.join(folder, "sys/bus/pci/devices", address)
+    os.makedirs(place)
+    for name, value in (("vendor", vendor), ("device", device), ("class", class_code)):
+        with open(os.path.join(place, name), "w", encoding="ascii") as stream:
+            stream.write(f"0x{value:04x}\n")
+    if driver:
+        os.symlink("../../../../bus/pci/drivers/" + driver, os.path.join(place, "driver"))
+
+
+def check_gpus(plugins):
+    with tempfile.TemporaryDirectory() as folder:
+        gpu(folder, "0000:41:00.0", 0x1002, 0x73bf, 0x030000, "amdgpu")
+        gpu(folder, "0000:01:00.0", 0x10de, 0x2335, 0x030200)
+        gpu(folder, "0000:02:00.0", 0x10de, 0x2335, 0x030200, "vfio-pci")
+        gpu(folder, "0000:03:00.0", 0x1a03, 0x2000, 0x030000, "ast")
+        gpu(folder, "0000:04:00.0", 0xfade, 0x0001, 0x120000, "fade")
+        gpu(folder, "0000:05:00.0", 0x8086, 0x1533, 0x020000, "igb")  # a network card
+        names = os.path.join(folder, "usr/share/misc")
+        os.makedirs(names)
+        with open(os.path.join(names, "pci.ids"), "w", encoding="ascii") as stream:
+            stream.write("# a list\n1002  AMD/ATI\n\t73bf  Navi 21\n\t\t1002 0001  A board\nfade  Fade Ltd\n")
+        done = run("--json", "--sysfs", folder, "--plugin-path", plugins)
+        document = load(done)
+        check("GPUs without a device are in the JSON", valid(document), done)
+        gpus = {g["address"]: g for g in document["gpus_without_device"]}
+        check("by address, and nothing else", list(gpus) == ["0000:01:00.0", "0000:02:00.0", "0000:03:00.0",
+                                                             "0000:04:00.0", "0000:41:00.0"], gpus)
+        check("with vendor, model and driver", gpus["0000:41:00.0"]["model"] == "Navi 21" and
+              gpus["0000:41:00.0"]["driver"] == "amdgpu" and gpus["0000:01:00.0"]["driver"] is None and
+              gpus["0000:04:00.0"]["vendor"] == "Fade Ltd", gpus)
+        check("and what is missing", "nvidia-driver" in gpus["0000:01:00.0"]["advice"] and
+              "virtual machine" in gpus["0000:02:00.0"]["advice"] and gpus["0000:03:00.0"]["display_only"] and
+              "mesa-vulkan-drivers" in gpus["0000:41:00.0"]["advice"] and
+              "not found" in gpus["0000:41:00.0"]["advice"], gpus)
+        table = run("--sysfs", folder, "--plugin-path", plugins).stdout
+        check("the table has those that compute", "0000:41:00.0" in table and "Navi 21" in table and
+              "ASPEED" not in table, table)
+        tree = run("--tree", "--sysfs", folder, "--plugin-path", plugins).stdout
+        check("so has the tree", "PCI 0000:41:00.0" in tree and "0000:03:00.0" not in tree, tree)
+
+
+def check_refusals():
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copy(PLUGIN, os.path.join(folder, "mine.so"))
+        shutil.copy(PLUGIN, os.path.join(folder, "ggml-cpu.so"))
+        done = run("--plugin-path", folder)
+        check("a library that is not named like a plugin is said to be ignored", "ignored: mine.so" in done.stdout and
+              "ggml-NAME" in done.stdout, done)
+        document = load(run("--json", "--plugin-path", folder))
+        check("in the JSON too", valid(document) and document["search"][0]["ignored"] == ["mine.so"],
+              document["search"])
+        os.chmod(folder, 0o777)
+        table = run(GGML_PLUGIN_PATH=folder).stdout
+        check("an unsafe directory is refused with the reason and what to do", all(
+            text in table for text in ("refused " + folder, "can be written by everyone", "chmod go-w",
+                                       "GGML_ALLOW_UNSAFE_PLUGINS", "others could change it")), table)
+        check("and nothing speaks of sums", "its sum is not allowed" not in table, table)
+        os.chmod(folder, 0o755)
 
 
 def check_json(folder):
@@ -94,6 +233,35 @@ def check_json(folder):
           all(t["verdict"] == "passed" for t in tests), tests)
 
 
+def overlap(a, b):
+    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
+
+
+def inside(a, b):
+    return b[0] <= a[0] and b[1] <= a[1] and a[2] <= b[2] and a[3] <= b[3]
+
+
+def check_boxes(path, name):
+    """Texts fit their boxes; boxes are in each other or apart."""
+    root = ElementTree.parse(path).getroot()
+    boxes, bad = [], []
+    for element in root:
+        if element.tag.endswith("rect"):
+            x, y, w, h = (int(element.get(key)) for key in ("x", "y", "width", "height"))
+            boxes.append((x, y, x + w, y + h))
+        elif element.tag.endswith("text"):
+            x, y, length = (int(element.get(key)) for key in ("x", "y", "textLength"))
+            box = boxes[-1]
+            if length < 7.2 * len(element.text) or x < box[0] or x + length > box[2] or not box[1] < y < box[3]:
+                bad.append(element.text)
+    width, height = int(root.get("width")), int(root.get("height"))
+    bad += [b for b in boxes if not inside(b, (0, 0, width, height))]
+    bad += [(a, b) for a in boxes for b in boxes
+            if a != b and overlap(a, b) and not inside(a, b) and not inside(b, a)]
+    check("texts fit their boxes, and boxes their place: " + name, boxes and not bad, bad)
+    return width, height
+
+
 def check_drawings(folder):
     done = run("--tree", "--plugin-path", folder)
     check("--tree shows the machine and the device", "Machine" in done.stdout and "* CPU" in done.stdout, done)
@@ -103,6 +271,11 @@ def check_drawings(folder):
     done = run("--svg", path, "--plugin-path", folder)
     texts = [e.text for e in ElementTree.parse(path).iter() if e.tag.endswith("text")]
     check("--svg is XML with the device in it", any("CPU" in t for t in texts), texts)
+    check_boxes(path, "this machine")
+    for machine, widest in (("package:2 [numa] l3:8 core:8 pu:2", 3), ("package:1 core:4 pu:1", 6)):
+        done = run("--svg", path, "--plugin-path", folder, HWLOC_SYNTHETIC=machine)
+        width, height = check_boxes(path, machine)
+        check(f"is not taller than wide, nor too wide ({machine})", height < width < widest * height, (width, height))
     done = run("--svg", "/nonexistent/out.svg")
     check("an unwritable SVG is exit status 4", done.returncode == 4 and "can't write" in done.stderr, done)
 
@@ -169,6 +342,10 @@ def check_probing():
                                                        for n in ["no_habit", *bad]), again["plugins"])
         check("free memory is estimated then", [d["memory"]["quality"] for d in again["devices"]
                                                 if d["name"] == "PROBED0"] == ["estimated"], again["devices"])
+        time.sleep(1.1)
+        memory = [d["memory"] for d in load(run(*options))["devices"] if d["name"] == "PROBED0"][0]
+        check("and has an age", memory["age_seconds"] >= 1, memory)
+        check("which the table has", re.search(r"GiB free \(\d+ s ago\)", run(*options[1:]).stdout), memory)
         for option in ("--rescan", "--no-cache"):
             again = load(run(*options, option))
             check(option + " tries again", plugin_of(again, "no_habit")["source"] == "helper", again["plugins"])
@@ -176,8 +353,40 @@ def check_probing():
         check("the table has the reasons", "signal 11" in table and "did not answer in time" in table, table)
         done = run("--json", "--test", "--plugin-path", folder)
         document = load(done)
-        check("--test loads what works", valid(document) and plugin_of(document, "no_habit")["loaded"] and
+        check("--test goes by what works", valid(document) and plugin_of(document, "no_habit")["loaded"] and
               plugin_of(document, "crash_init")["status"] == "CRASHED", done)
+
+
+def self_test(name, *arguments):
+    """The self-test of one device of the fixtures, and the outcome."""
+    with tempfile.TemporaryDirectory() as folder:
+        fixture = os.path.join(BUILD, name)
+        shutil.copy(fixture, folder)
+        path = os.path.join(folder, os.path.basename(fixture))
+        done = run("--test", "--json", "--plugin-path", folder, *arguments)
+        document = load(done)
+        return done, valid(document) and [d for d in document["devices"] if d["plugin_path"] == path][0]["self_test"]
+
+
+def check_self_tests():
+    done, tests = self_test("plugins/null/ggml-null.so")
+    check("a device that computes nothing of the self-test is no success", done.returncode == 1 and
+          {t["verdict"] for t in tests} == {"unsupported"}, done)
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copy(os.path.join(BUILD, "plugins/null/ggml-null.so"), folder)
+        done = run("--test", "--plugin-path", folder)
+        check("and is said not to be tested", "not tested" in done.stdout and "ggml-conformance" in done.stdout, done)
+    defects = "tests/plugins/defective/ggml-defect-"
+    if not os.path.exists(os.path.join(BUILD, defects + "sum_wrong.so")):
+        return
+    done, tests = self_test(defects + "sum_wrong.so")
+    check("a wrong sum is a failed test", done.returncode == 1 and tests[0]["workload"] == "addition, F32" and
+          tests[0]["verdict"] == "failed" and "above" in tests[0]["message"], done)
+    done, tests = self_test(defects + "sum_crashes.so")
+    check("a crash is a failed test, and the next device goes on", done.returncode == 1 and
+          [t["verdict"] for t in tests] == ["failed"] + 4 * ["not_run"] and
+          re.search(r"signal \d+|exit status [1-9]", tests[0]["message"]) and
+          load(done)["devices"][-1]["self_test"][0]["verdict"] == "passed", done)
 
 
 def check_sandbox():
@@ -233,13 +442,18 @@ def main():
         check_plain(folder)
         check_json(folder)
         check_drawings(folder)
+        check_terminal(folder)
+        check_gpus(folder)
         check_filter(folder)
         check_in_process(folder)
     check_hostile()
+    check_output()
+    check_refusals()
     if PROBE_PLUGINS:
         check_probing()
         check_sandbox()
         check_escapes()
+        check_self_tests()
     shutil.rmtree(CACHE)
     print(f"1..{len(results)}")
     return 0 if all(results) else 1

@@ -3,30 +3,32 @@
 #include <string.h>
 
 #include "print.h"
+#include "terminal.h"
 #include "tree.h"
 
 enum { MAX_DEPTH = 32 };
 
 // `open[i]`: whether a sibling follows the ancestor at depth i.
-static void draw_lines(const struct node *node, bool open[MAX_DEPTH], int depth, FILE *stream) {
+static void draw_lines(const struct node *node, bool open[MAX_DEPTH], int depth, bool utf8,
+                       FILE *stream) {
     if (depth == MAX_DEPTH) return;
     for (const struct node *child = node->first_child; child; child = child->next) {
         for (int i = 0; i < depth; ++i) {
-            fputs(open[i] ? "│  " : "   ", stream);
+            fputs(!open[i] ? "   " : utf8 ? "│  " : "|  ", stream);
         }
         open[depth] = child->next != NULL;
-        fprintf(stream, "%s%s%s\n", child->next ? "├─ " : "└─ ",
-                child->kind == NODE_DEVICE ? "* " : "", child->label);
-        draw_lines(child, open, depth + 1, stream);
+        const char *branch = !utf8 ? (child->next ? "|- " : "`- ") : child->next ? "├─ " : "└─ ";
+        fprintf(stream, "%s%s%s\n", branch, child->kind == NODE_DEVICE ? "* " : "", child->label);
+        draw_lines(child, open, depth + 1, utf8, stream);
     }
 }
 
-bool draw_tree(const struct inventory *inventory, FILE *stream) {
+bool draw_tree(const struct inventory *inventory, const struct page *page, FILE *stream) {
     bool open[MAX_DEPTH] = {false};
     struct node *root = tree_build(inventory);
     if (!root) return false;
     fprintf(stream, "%s\n", root->label);
-    draw_lines(root, open, 0, stream);
+    draw_lines(root, open, 0, page->utf8, stream);
     tree_free(root);
     return !ferror(stream);
 }
@@ -78,57 +80,87 @@ bool draw_dot(const struct inventory *inventory, FILE *stream) {
     return !ferror(stream);
 }
 
-// --- SVG: boxes in boxes; leaves beside each other, everything else stacked ---
+// --- SVG: boxes in boxes, leaves and what has boxes of its own in rows apart
 
-enum { PADDING = 10, TITLE = 22, GAP = 8, CHARACTER = 7 };
+// A character of a monospaced font of 12 pixels takes 7.2; texts are fitted to that.
+enum { PADDING = 10, TITLE = 22, GAP = 8, CHARACTER_TENTHS = 72, ROW_LIMIT = 1400 };
 
 struct extent {
     unsigned width, height;
 };
 
+static unsigned text_width(const char *text) {
+    return (text_columns(text) * CHARACTER_TENTHS + 9) / 10;
+}
+
 static bool is_leaf(const struct node *node) {
     return node->first_child == NULL;
 }
 
-static struct extent measure(const struct node *node) {
-    struct extent box = {(unsigned)strlen(node->label) * CHARACTER + 2 * PADDING, TITLE + PADDING};
-    unsigned row_width = 0, row_height = 0;
-    for (const struct node *child = node->first_child; child; child = child->next) {
-        const struct extent inner = measure(child);
-        row_width += inner.width + GAP;
-        if (inner.height > row_height) row_height = inner.height;
-        const bool row_goes_on = is_leaf(child) && child->next && is_leaf(child->next);
-        if (row_goes_on) continue;
-        if (row_width - GAP + 2 * PADDING > box.width) box.width = row_width - GAP + 2 * PADDING;
-        box.height += row_height + GAP;
-        row_width = row_height = 0;
+// Where the children of a box are; rows are filled from the left.
+struct rows {
+    unsigned left, top, height; // of the next child and of its row
+    struct extent used;
+};
+
+static void begin_rows(struct rows *rows) {
+    *rows = (struct rows){.left = PADDING, .top = TITLE + GAP / 2};
+}
+
+// Finds the place of a child, relative to its parent.
+static void place(struct rows *rows, const struct node *before, const struct node *child,
+                  struct extent box, unsigned *out_x, unsigned *out_y) {
+    const bool fits = rows->left + box.width + PADDING <= ROW_LIMIT;
+    if (before && (!fits || is_leaf(before) != is_leaf(child))) {
+        rows->left = PADDING;
+        rows->top += rows->height + GAP;
+        rows->height = 0;
     }
+    *out_x = rows->left;
+    *out_y = rows->top;
+    rows->left += box.width + GAP;
+    if (box.height > rows->height) rows->height = box.height;
+    if (*out_x + box.width + PADDING > rows->used.width)
+        rows->used.width = *out_x + box.width + PADDING;
+    rows->used.height = rows->top + rows->height + PADDING;
+}
+
+static struct extent measure(const struct node *node) {
+    struct extent box = {text_width(node->label) + 2 * PADDING, TITLE + PADDING};
+    const struct node *before = NULL;
+    struct rows rows;
+    begin_rows(&rows);
+    for (const struct node *child = node->first_child; child; child = child->next) {
+        unsigned x, y;
+        place(&rows, before, child, measure(child), &x, &y);
+        before = child;
+    }
+    if (rows.used.width > box.width) box.width = rows.used.width;
+    if (rows.used.height > box.height) box.height = rows.used.height;
     return box;
 }
 
 static void svg_box(const struct node *node, unsigned x, unsigned y, struct extent box,
                     FILE *stream) {
     static const char *const entities[] = {"&lt;", "&gt;", "&amp;", "&quot;"};
-    fprintf(
-        stream,
-        "<rect x=\"%u\" y=\"%u\" width=\"%u\" height=\"%u\" rx=\"4\" fill=\"%s\" stroke=\"#555\"/>",
-        x, y, box.width, box.height, fill_colour(node->kind));
-    fprintf(stream, "<text x=\"%u\" y=\"%u\">", x + PADDING, y + TITLE - 5);
+    fprintf(stream,
+            "<rect x=\"%u\" y=\"%u\" width=\"%u\" height=\"%u\" rx=\"4\" fill=\"%s\" "
+            "stroke=\"#555\"/>",
+            x, y, box.width, box.height, fill_colour(node->kind));
+    fprintf(stream, "<text x=\"%u\" y=\"%u\" textLength=\"%u\" lengthAdjust=\"spacingAndGlyphs\">",
+            x + PADDING, y + TITLE - 5, text_width(node->label));
     put_escaped(node->label, "<>&\"", entities, stream);
     fputs("</text>\n", stream);
 
-    unsigned left = x + PADDING, top = y + TITLE + GAP / 2, row_height = 0;
+    const struct node *before = NULL;
+    struct rows rows;
+    begin_rows(&rows);
     for (const struct node *child = node->first_child; child; child = child->next) {
+        unsigned child_x, child_y;
         const struct extent inner = measure(child);
-        svg_box(child, left, top, inner, stream);
-        if (inner.height > row_height) row_height = inner.height;
-        if (is_leaf(child) && child->next && is_leaf(child->next)) {
-            left += inner.width + GAP;
-            continue;
-        }
-        left = x + PADDING;
-        top += row_height + GAP;
-        row_height = 0;
+        place(&rows, before, child, inner, &child_x, &child_y);
+        svg_box(child, x + child_x, y + child_y, inner, stream);
+        before = child;
     }
 }
 

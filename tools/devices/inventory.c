@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: MIT
+#define _POSIX_C_SOURCE 200809L
 #include "inventory.h"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include <time.h>
+
+#include "progress.h"
 
 static bool complain(const char *text) {
     fprintf(stderr, "ggml-devices: %s\n", text);
@@ -12,55 +18,64 @@ static bool complain(const char *text) {
 
 // --- progress ------------------------------------------------------------------------------------
 
-struct progress {
-    int64_t started;
-    bool shown;
-};
-
 static void show_progress(void *user_data, size_t done, size_t total, const char *path) {
-    enum { PATIENCE_MS = 500 };
-    struct progress *progress = user_data;
-    const char *slash = strrchr(path, '/');
-    if (ggml_time_ms() - progress->started < PATIENCE_MS) return;
-    fprintf(stderr, "\rprobed %zu of %zu plugins, %.40s\033[K", done, total,
-            slash ? slash + 1 : path);
-    progress->shown = true;
+    char text[160];
+    (void)user_data;
+    (void)path;
+    snprintf(text, sizeof(text), "%zu of %zu plugins tried", done, total);
+    progress_set(text);
 }
 
 // --- what was probed -----------------------------------------------------------------------------
 
 static bool probe(struct inventory *inventory, const struct inventory_options *options) {
-    struct progress progress = {.started = ggml_time_ms()};
     struct ggml_probe_options wanted = {
         .size = sizeof(wanted),
         .dir = options->plugin_path,
         .jobs = options->jobs,
         .deadline_ms = (uint32_t)(options->timeout * 1000.0),
-        .progress = options->show_progress ? show_progress : NULL,
-        .user_data = &progress,
+        .progress = show_progress,
     };
     if (options->no_cache) wanted.flags |= GGML_PROBE_NO_CACHE;
     if (options->no_sandbox) wanted.flags |= GGML_PROBE_NO_SANDBOX;
     if (options->rescan) wanted.flags |= GGML_PROBE_RESCAN;
+    progress_begin("trying plugins");
     const enum ggml_host_status status = ggml_plugin_probe(&wanted, &inventory->probe);
-    if (progress.shown) fputs("\r\033[K", stderr);
+    progress_end();
     return status == GGML_HOST_OK || complain(ggml_last_error());
+}
+
+// Those of one plugin follow each other.
+static size_t index_in_plugin(const struct inventory *inventory, const char *plugin_path) {
+    size_t index = 0;
+    for (size_t i = 0; i < inventory->n_devices; ++i)
+        index += strcmp(inventory->devices[i].plugin_path, plugin_path) == 0;
+    return index;
+}
+
+static int64_t memory_age(const struct ggml_probe_record *record) {
+    const int64_t now = (int64_t)time(NULL);
+    if (record->source != GGML_PROBE_SOURCE_CACHE || record->probed_at <= 0) return 0;
+    return now > record->probed_at ? now - record->probed_at : 0;
 }
 
 static void take_probed_device(struct inventory *inventory, size_t i) {
     const struct ggml_probe_device *from = ggml_probe_report_device_get(inventory->probe, i);
-    const struct ggml_plugin_record *plugin =
-        ggml_probe_report_get(inventory->probe, from->record)->plugin;
+    const struct ggml_probe_record *record = ggml_probe_report_get(inventory->probe, from->record);
+    const struct ggml_plugin_record *plugin = record->plugin;
     const struct ggml_probe_device *original =
         ggml_probe_report_device_get(inventory->probe, from->alias_of);
-    inventory->devices[inventory->n_devices++] = (struct device_entry){
+    inventory->devices[inventory->n_devices] = (struct device_entry){
         .props = from->props,
         .memory = from->memory,
+        .memory_age = memory_age(record),
+        .index = index_in_plugin(inventory, plugin->path),
         .plugin_path = plugin->path,
         .plugin_name = plugin->name,
         .alias_of = original ? original->props.name : NULL,
         .details = from->details,
     };
+    ++inventory->n_devices;
 }
 
 static void take_probed(struct inventory *inventory) {
@@ -107,6 +122,101 @@ static void take_loaded(struct inventory *inventory, size_t n_devices) {
     }
 }
 
+// --- what is not used ----------------------------------------------------------------------------
+
+static bool is_at(const struct device_entry *device, const char *address) {
+    const char *id = device->props.device_id;
+    return id && strncasecmp(id, address, strlen(address)) == 0;
+}
+
+static const char *device_without_address(const struct inventory *inventory) {
+    for (size_t i = 0; i < inventory->n_devices; ++i) {
+        const struct ggml_backend_dev_props *props = &inventory->devices[i].props;
+        const bool is_gpu = props->type == GGML_BACKEND_DEVICE_TYPE_GPU ||
+                            props->type == GGML_BACKEND_DEVICE_TYPE_IGPU;
+        if (is_gpu && (!props->device_id || !strchr(props->device_id, ':'))) return props->name;
+    }
+    return NULL;
+}
+
+static enum gpu_plugin state_of(const struct inventory *inventory, const char *plugin) {
+    enum gpu_plugin state = GPU_PLUGIN_MISSING;
+    for (size_t i = 0; plugin && i < inventory->n_plugins; ++i) {
+        if (strcmp(inventory->plugins[i].record->name, plugin) != 0) continue;
+        if (inventory->plugins[i].usable) return GPU_PLUGIN_USED;
+        state = GPU_PLUGIN_REFUSED;
+    }
+    return state;
+}
+
+static void take_gpus(struct inventory *inventory, const char *sysfs) {
+    struct gpu *gpus;
+    const size_t count = gpus_find(sysfs ? sysfs : "", &gpus);
+    inventory->gpus = calloc(count + 1, sizeof(*inventory->gpus));
+    for (size_t i = 0; inventory->gpus && i < count; ++i) {
+        bool served = false;
+        for (size_t j = 0; j < inventory->n_devices; ++j)
+            served |= is_at(&inventory->devices[j], gpus[i].address);
+        if (served) continue;
+        struct unserved_gpu *added = &inventory->gpus[inventory->n_gpus++];
+        added->gpu = gpus[i];
+        if (!gpus[i].display_only) added->perhaps = device_without_address(inventory);
+        gpu_advise(&gpus[i], state_of(inventory, gpu_plugin_name(&gpus[i])), added->advice,
+                   sizeof(added->advice));
+    }
+    free(gpus);
+}
+
+static bool is_library_name(const char *name) {
+#if defined(_WIN32)
+    static const char suffix[] = ".dll";
+#elif defined(__APPLE__)
+    static const char suffix[] = ".dylib";
+#else
+    static const char suffix[] = ".so";
+#endif
+    const size_t length = strlen(name), n = strlen(suffix);
+    return length > n && strcmp(name + length - n, suffix) == 0;
+}
+
+// Files with the name of a plugin have a record.
+static bool has_record(const struct inventory *inventory, const char *directory, const char *name) {
+    const size_t length = strlen(directory);
+    for (size_t i = 0; i < inventory->n_plugins; ++i) {
+        const char *path = inventory->plugins[i].record->path;
+        if (strncmp(path, directory, length) != 0) continue;
+        path += length;
+        if (strcmp(path + strspn(path, "/\\"), name) == 0) return true;
+    }
+    return false;
+}
+
+static void take_ignored(struct inventory *inventory, size_t index,
+                         const struct ggml_plugin_directory *directory) {
+    DIR *folder = directory->status == GGML_HOST_OK ? opendir(directory->path) : NULL;
+    const struct dirent *entry;
+    while (folder && (entry = readdir(folder)) != NULL) {
+        if (!is_library_name(entry->d_name)) continue;
+        if (has_record(inventory, directory->path, entry->d_name)) continue;
+        struct ignored_file *grown =
+            realloc(inventory->ignored, (inventory->n_ignored + 1) * sizeof(*grown));
+        if (!grown) break;
+        inventory->ignored = grown;
+        char *name = malloc(strlen(entry->d_name) + 1);
+        if (!name) break;
+        strcpy(name, entry->d_name);
+        grown[inventory->n_ignored++] = (struct ignored_file){index, name};
+    }
+    if (folder) closedir(folder);
+}
+
+static void take_unused(struct inventory *inventory, const struct inventory_options *options) {
+    const struct ggml_plugin_directory *directory;
+    take_gpus(inventory, options->sysfs);
+    for (size_t i = 0; (directory = inventory_directory(inventory, i)) != NULL; ++i)
+        take_ignored(inventory, i, directory);
+}
+
 // --- all of it -----------------------------------------------------------------------------------
 
 static bool find_plugins(struct inventory *inventory, const struct inventory_options *options) {
@@ -137,6 +247,7 @@ static bool gather(struct inventory *inventory, const struct inventory_options *
     } else {
         take_probed(inventory);
     }
+    take_unused(inventory, options);
     return true;
 }
 
@@ -150,6 +261,10 @@ bool inventory_gather(struct inventory *out_inventory, const struct inventory_op
 void inventory_free(struct inventory *inventory) {
     free(inventory->devices);
     free(inventory->plugins);
+    free(inventory->gpus);
+    for (size_t i = 0; i < inventory->n_ignored; ++i)
+        free(inventory->ignored[i].name);
+    free(inventory->ignored);
     ggml_plugin_report_free(inventory->report);
     ggml_probe_report_free(inventory->probe);
     *inventory = (struct inventory){0};

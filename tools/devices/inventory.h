@@ -4,6 +4,7 @@
 #define DEVICES_INVENTORY_H
 
 #include "ggml-host.h"
+#include "gpus.h"
 
 // How to find out.
 struct inventory_options {
@@ -12,16 +13,18 @@ struct inventory_options {
     bool no_cache;
     bool rescan;
     bool no_sandbox;
-    bool load;          // whatever is found, load what works: devices have handles then
-    double timeout;     // seconds per plugin; 0: the default
-    unsigned jobs;      // 0: the default
-    bool show_progress; // on the standard error
+    bool load;         // whatever is found, load what works: devices have handles then
+    double timeout;    // seconds per plugin; 0: the default
+    unsigned jobs;     // 0: the default
+    const char *sysfs; // folder with a copy of /sys, in which GPUs are looked for; NULL: /sys
 };
 
 struct device_entry {
     ggml_backend_dev_t handle; // NULL: its plugin was probed and is not loaded
     struct ggml_backend_dev_props props;
     enum ggml_memory_quality memory;
+    int64_t memory_age; // seconds since free memory was asked for; 0: just now
+    size_t index;       // among the devices of its plugin
     const char *plugin_path;
     const char *plugin_name;
     const char *alias_of;                       // name of the device; NULL
@@ -35,6 +38,19 @@ struct plugin_entry {
     int64_t probed_at;  // seconds since 1970; 0: unknown
 };
 
+// A GPU that no device stands for.
+struct unserved_gpu {
+    struct gpu gpu;
+    const char *perhaps; // name of a device whose plugin tells no PCI address; NULL
+    char advice[320];
+};
+
+// A shared library in a directory of plugins whose name is none of a plugin.
+struct ignored_file {
+    size_t directory; // index for inventory_directory()
+    char *name;
+};
+
 struct inventory {
     ggml_plugin_report_t report; // of the plugins that were loaded, or NULL
     ggml_probe_report_t probe;   // of the plugins that were probed, or NULL
@@ -43,6 +59,10 @@ struct inventory {
     size_t n_devices;
     struct plugin_entry *plugins;
     size_t n_plugins;
+    struct unserved_gpu *gpus;
+    size_t n_gpus;
+    struct ignored_file *ignored;
+    size_t n_ignored;
 };
 
 // Finds the plugins and gathers. False after a message on stderr when that is impossible.

@@ -9,6 +9,8 @@
 
 #include "platform.h"
 #include "print.h"
+#include "progress.h"
+#include "terminal.h"
 
 enum exit_code {
     EXIT_ALL_WELL = 0,
@@ -17,11 +19,13 @@ enum exit_code {
     EXIT_NO_DEVICE = 3,
     EXIT_ERROR = 4
 };
-enum view { VIEW_TABLE, VIEW_JSON, VIEW_TREE, VIEW_DOT, VIEW_SVG };
+enum view { VIEW_TABLE, VIEW_JSON, VIEW_TREE, VIEW_DOT, VIEW_SVG, VIEW_NAMES, VIEW_DEVICE };
 enum colour { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER };
 
 struct options {
     enum view view;
+    const char *view_option; // that asked for the view; NULL: none did
+    const char *device;      // of VIEW_DEVICE
     enum colour colour;
     bool test;
     bool verbose;
@@ -31,14 +35,18 @@ struct options {
 };
 
 static const char usage[] =
-    "Usage: ggml-devices [OPTION]...\n"
-    "Show the devices that ggml can compute on, and what became of every plugin.\n"
+    "Usage: ggml-devices [OPTION]... [DEVICE]\n"
+    "Show the devices that ggml can compute on, and what became of every plugin; or all that is\n"
+    "known of one device.\n"
     "\n"
-    "  --json              print everything as JSON (docs/ggml-devices.schema.json)\n"
+    "  --json              print everything as JSON (ggml-devices.schema.json in the\n"
+    "                      documentation)\n"
+    "  --names             print the devices' names alone, one a line\n"
     "  --tree              print the machine's topology with the devices where they hang\n"
     "  --dot               the same for Graphviz\n"
     "  --svg FILE          the same as a drawing; - is the standard output\n"
-    "  --test              let every device compute something that is checked\n"
+    "  --test              let every device compute something that is checked, each in a process\n"
+    "                      of its own\n"
     "  --in-process        load the plugins into this process instead of trying them in helpers\n"
     "  --rescan            don't believe what is remembered of earlier tries\n"
     "  --no-cache          nor remember anything of these\n"
@@ -48,13 +56,14 @@ static const char usage[] =
     "  --plugin-path DIR   look for plugins in this directory only\n"
     "  --device LIST       only these: plugin names, device names, PCI addresses, UUIDs;\n"
     "                      an entry starting with '-' excludes\n"
+    "  --sysfs DIR         look for GPUs in a copy of /sys below this directory\n"
     "  --color WHEN        auto, always or never\n"
     "  -v, --verbose       also what the library logs and how long each plugin took\n"
     "  -h, --help          this text\n"
     "  -V, --version       the library's version\n"
     "\n"
-    "Exit status: 0 all is well, 1 a self-test failed, 2 wrong usage, 3 no device, 4 another "
-    "error.\n";
+    "Exit status: 0 all is well, 1 a self-test failed or a device computed nothing of it,\n"
+    "2 wrong usage, 3 no such device, or none at all, 4 another error.\n";
 
 static int complain(const char *text, const char *value) {
     fprintf(stderr, "ggml-devices: %s%s; see ggml-devices --help\n", text, value);
@@ -86,6 +95,7 @@ static bool parse_jobs(const char *text, unsigned *out_jobs) {
 
 enum long_option {
     JSON = 256,
+    NAMES,
     TREE,
     DOT,
     SVG,
@@ -98,11 +108,13 @@ enum long_option {
     JOBS,
     PLUGIN_PATH,
     DEVICE,
+    SYSFS,
     COLOR
 };
 
 static const struct option long_options[] = {
     {"json", no_argument, NULL, JSON},
+    {"names", no_argument, NULL, NAMES},
     {"tree", no_argument, NULL, TREE},
     {"dot", no_argument, NULL, DOT},
     {"svg", required_argument, NULL, SVG},
@@ -115,6 +127,7 @@ static const struct option long_options[] = {
     {"jobs", required_argument, NULL, JOBS},
     {"plugin-path", required_argument, NULL, PLUGIN_PATH},
     {"device", required_argument, NULL, DEVICE},
+    {"sysfs", required_argument, NULL, SYSFS},
     {"color", required_argument, NULL, COLOR},
     {"verbose", no_argument, NULL, 'v'},
     {"help", no_argument, NULL, 'h'},
@@ -122,19 +135,51 @@ static const struct option long_options[] = {
     {NULL, 0, NULL, 0},
 };
 
+// One form of output at a time.
+static bool choose_view(struct options *options, enum view view, const char *option) {
+    if (options->view_option && options->view != view) {
+        fprintf(stderr, "ggml-devices: %s and %s exclude each other; see ggml-devices --help\n",
+                options->view_option, option);
+        return false;
+    }
+    options->view = view;
+    options->view_option = option;
+    return true;
+}
+
+// Answers -1 to go on, else the exit code.
+static int parse_arguments(int argc, char **argv, struct options *options) {
+    if (optind + 1 < argc) return complain("unexpected argument ", argv[optind + 1]);
+    if (optind < argc && !choose_view(options, VIEW_DEVICE, "the name of a device"))
+        return EXIT_USAGE;
+    options->device = argv[optind];
+    if (!options->test || options->view == VIEW_TABLE || options->view == VIEW_JSON) return -1;
+    return complain("--test does not go with ", options->view_option);
+}
+
 // Answers -1 to go on, else the exit code.
 static int parse_options(int argc, char **argv, struct options *out_options) {
     *out_options = (struct options){0};
     int option;
     while ((option = getopt_long(argc, argv, "vhV", long_options, NULL)) != -1) {
         switch (option) {
-        case JSON: out_options->view = VIEW_JSON; break;
-        case TREE: out_options->view = VIEW_TREE; break;
-        case DOT: out_options->view = VIEW_DOT; break;
+        case JSON:
+            if (!choose_view(out_options, VIEW_JSON, "--json")) return EXIT_USAGE;
+            break;
+        case NAMES:
+            if (!choose_view(out_options, VIEW_NAMES, "--names")) return EXIT_USAGE;
+            break;
+        case TREE:
+            if (!choose_view(out_options, VIEW_TREE, "--tree")) return EXIT_USAGE;
+            break;
+        case DOT:
+            if (!choose_view(out_options, VIEW_DOT, "--dot")) return EXIT_USAGE;
+            break;
         case SVG:
-            out_options->view = VIEW_SVG;
+            if (!choose_view(out_options, VIEW_SVG, "--svg")) return EXIT_USAGE;
             out_options->svg_file = optarg;
             break;
+        case SYSFS: out_options->inventory.sysfs = optarg; break;
         case TEST: out_options->test = true; break;
         case IN_PROCESS: out_options->inventory.in_process = true; break;
         case RESCAN: out_options->inventory.rescan = true; break;
@@ -159,16 +204,16 @@ static int parse_options(int argc, char **argv, struct options *out_options) {
         case 'V':
             printf("ggml-devices %s (%s)\n", ggml_version(), ggml_commit());
             return EXIT_ALL_WELL;
-        default: return complain("wrong usage", "");
+        default: return complain("wrong usage", ""); // getopt has said which option
         }
     }
-    return optind < argc ? complain("unexpected argument ", argv[optind]) : -1;
+    return parse_arguments(argc, argv, out_options);
 }
 
 static bool use_colour(enum colour colour) {
     const char *no_color = getenv("NO_COLOR");
     if (colour != COLOUR_AUTO) return colour == COLOUR_ALWAYS;
-    return isatty(STDOUT_FILENO) && !(no_color && no_color[0] != '\0');
+    return terminal_is_capable(stdout) && !(no_color && no_color[0] != '\0');
 }
 
 static void log_if_verbose(enum ggml_log_level level, const char *text, void *verbose) {
@@ -188,19 +233,99 @@ static bool write_svg(const struct inventory *inventory, const char *file) {
     return drawn && closed;
 }
 
+static const struct device_entry *find_entry(const struct inventory *inventory, const char *name) {
+    for (size_t i = 0; name && i < inventory->n_devices; ++i) {
+        const struct device_entry *device = &inventory->devices[i];
+        const char *id = device->props.device_id;
+        if (strcmp(device->props.name, name) == 0 || (id && strcmp(id, name) == 0)) return device;
+    }
+    return NULL;
+}
+
+static void list_names(const struct inventory *inventory) {
+    for (size_t i = 0; i < inventory->n_devices; ++i) {
+        char name[128];
+        sanitise(inventory->devices[i].props.name, name, sizeof(name));
+        fprintf(stderr, "%s%s", i > 0 ? ", " : "", name);
+    }
+    fputs(inventory->n_devices > 0 ? "\n" : "none\n", stderr);
+}
+
+// No device was found, or not the one that was asked for: says which there are.
+static void complain_of_devices(const struct inventory *inventory, const struct options *options) {
+    struct inventory all;
+    struct inventory_options how = options->inventory;
+    if (options->device) {
+        fprintf(stderr, "ggml-devices: there is no device '%s'; there are: ", options->device);
+        list_names(inventory);
+        return;
+    }
+    if (!options->devices) {
+        fputs("ggml-devices: there is no device: ggml-devices says why each plugin was refused\n",
+              stderr);
+        return;
+    }
+    how.load = false;
+    set_variable("GGML_DEVICES", "");
+    if (!inventory_gather(&all, &how)) return;
+    fprintf(stderr,
+            "ggml-devices: no device is left by --device '%s'; there are: ", options->devices);
+    list_names(&all);
+    inventory_free(&all);
+}
+
 static bool show(const struct inventory *inventory, const struct options *options,
                  const struct selftest_result *results) {
-    const bool colour = use_colour(options->colour);
+    const struct page page = {
+        .colour = use_colour(options->colour),
+        .verbose = options->verbose,
+        .utf8 = terminal_has_utf8(),
+        .width = terminal_width(stdout),
+    };
     switch (options->view) {
     case VIEW_JSON: return print_json(inventory, results, stdout);
-    case VIEW_TREE: return draw_tree(inventory, stdout);
+    case VIEW_TREE: return draw_tree(inventory, &page, stdout);
     case VIEW_DOT: return draw_dot(inventory, stdout);
     case VIEW_SVG: return write_svg(inventory, options->svg_file);
+    case VIEW_NAMES: print_names(inventory); return true;
+    case VIEW_DEVICE: print_device_page(find_entry(inventory, options->device), &page); return true;
     case VIEW_TABLE: break;
     }
-    if (!results) print_table(inventory, colour, options->verbose);
+    if (!results) print_table(inventory, &page);
     for (size_t i = 0; results && i < inventory->n_devices; ++i) {
-        print_selftest(&inventory->devices[i], results + i * SELFTEST_WORKLOADS, colour);
+        print_selftest(&inventory->devices[i], results + i * SELFTEST_WORKLOADS, &page);
+    }
+    return true;
+}
+
+static struct selftest_result *test_all(const struct inventory *inventory, bool in_process) {
+    struct selftest_result *results =
+        calloc(inventory->n_devices + 1, sizeof(*results) * SELFTEST_WORKLOADS);
+    if (!results) return NULL;
+    progress_begin("");
+    for (size_t i = 0; i < inventory->n_devices; ++i) {
+        const struct device_entry *device = &inventory->devices[i];
+        struct selftest_result *of_device = results + i * SELFTEST_WORKLOADS;
+        char text[160];
+        snprintf(text, sizeof(text), "testing %.100s", device->props.name);
+        progress_set(text);
+        if (in_process || !selftest_run_apart(device, of_device))
+            selftest_run(device->handle, of_device, NULL, NULL);
+    }
+    progress_end();
+    return results;
+}
+
+// Every device has to compute something, and that correctly.
+static bool all_passed(const struct inventory *inventory, const struct selftest_result *results) {
+    for (size_t i = 0; i < inventory->n_devices; ++i) {
+        bool any = false;
+        for (int j = 0; j < SELFTEST_WORKLOADS; ++j) {
+            const enum selftest_verdict verdict = results[i * SELFTEST_WORKLOADS + j].verdict;
+            if (verdict == SELFTEST_FAILED) return false;
+            any |= verdict == SELFTEST_PASSED;
+        }
+        if (!any) return false;
     }
     return true;
 }
@@ -210,23 +335,20 @@ static int run(const struct options *options) {
     struct inventory_options how = options->inventory;
     struct selftest_result *results = NULL;
     int code = EXIT_ALL_WELL;
-    how.load = options->test;
-    how.show_progress = isatty(STDERR_FILENO) == 1;
+    how.load = options->test && !selftest_is_apart;
     if (!inventory_gather(&inventory, &how)) return EXIT_ERROR;
 
-    if (options->test) {
-        results = calloc(inventory.n_devices + 1, sizeof(*results) * SELFTEST_WORKLOADS);
-        for (size_t i = 0; results && i < inventory.n_devices; ++i) {
-            selftest_run(inventory.devices[i].handle, results + i * SELFTEST_WORKLOADS);
-        }
-    }
-    for (size_t i = 0; results && i < inventory.n_devices * SELFTEST_WORKLOADS; ++i) {
-        if (results[i].verdict == SELFTEST_FAILED) code = EXIT_TEST_FAILED;
-    }
-    if (!show(&inventory, options, results) || fflush(stdout) != 0 || (options->test && !results)) {
+    if (options->test) results = test_all(&inventory, how.load || how.in_process);
+    const bool is_known = !options->device || find_entry(&inventory, options->device);
+    if (results && !all_passed(&inventory, results)) code = EXIT_TEST_FAILED;
+    if (inventory.n_devices == 0 || !is_known) code = EXIT_NO_DEVICE;
+    const bool shown = !is_known || show(&inventory, options, results);
+    if (code == EXIT_NO_DEVICE) complain_of_devices(&inventory, options);
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        fprintf(stderr, "ggml-devices: writing failed: %s\n", strerror(errno));
         code = EXIT_ERROR;
-    } else if (inventory.n_devices == 0) {
-        code = EXIT_NO_DEVICE;
+    } else if (!shown || (options->test && !results)) {
+        code = EXIT_ERROR;
     }
     free(results);
     inventory_free(&inventory);
@@ -236,6 +358,7 @@ static int run(const struct options *options) {
 int main(int argc, char **argv) {
     struct options options;
     use_utf8(&argc, &argv);
+    if (argc > 1 && strcmp(argv[1], SELFTEST_CHILD) == 0) return selftest_child_main(argc, argv);
     const int code = parse_options(argc, argv, &options);
     if (code >= 0) return code;
     ggml_log_set(log_if_verbose, &options.verbose);

@@ -43,13 +43,41 @@ static json_t *topology_object(const struct ggml_host_topology *topology) {
                      threads);
 }
 
+static json_t *ignored_array(const struct inventory *inventory, size_t directory) {
+    json_t *array = json_array();
+    for (size_t i = 0; i < inventory->n_ignored; ++i) {
+        if (inventory->ignored[i].directory != directory) continue;
+        json_array_append_new(array, text_or_null(inventory->ignored[i].name));
+    }
+    return array;
+}
+
+static json_t *gpus_array(const struct inventory *inventory) {
+    json_t *array = json_array();
+    for (size_t i = 0; i < inventory->n_gpus; ++i) {
+        const struct unserved_gpu *entry = &inventory->gpus[i];
+        const struct gpu *gpu = &entry->gpu;
+        json_array_append_new(
+            array,
+            json_pack("{s:s, s:[i,i], s:o, s:o, s:o, s:b, s:o, s:o, s:s}", "address", gpu->address,
+                      "pci_id", (int)gpu->vendor, (int)gpu->device, "vendor",
+                      text_or_null(gpu->vendor_name), "model", text_or_null(gpu->model), "driver",
+                      text_or_null(gpu->driver[0] ? gpu->driver : NULL), "display_only",
+                      gpu->display_only, "plugin", text_or_null(gpu_plugin_name(gpu)), "perhaps",
+                      text_or_null(entry->perhaps), "advice", entry->advice));
+    }
+    return array;
+}
+
 static json_t *search_array(const struct inventory *inventory) {
     const struct ggml_plugin_directory *directory;
     json_t *array = json_array();
     for (size_t i = 0; (directory = inventory_directory(inventory, i)) != NULL; ++i) {
-        json_array_append_new(
-            array, json_pack("{s:o, s:s, s:s}", "path", text_or_null(directory->path), "origin",
-                             directory->origin, "status", status_identifier(directory->status)));
+        json_array_append_new(array,
+                              json_pack("{s:o, s:s, s:s, s:o}", "path",
+                                        text_or_null(directory->path), "origin", directory->origin,
+                                        "status", status_identifier(directory->status), "ignored",
+                                        ignored_array(inventory, i)));
     }
     return array;
 }
@@ -87,7 +115,7 @@ static json_t *probing_object(const struct inventory *inventory) {
 }
 
 static json_t *selftest_array(const struct selftest_result *results) {
-    static const char *const verdicts[] = {"passed", "failed", "unsupported"};
+    static const char *const verdicts[] = {"passed", "failed", "unsupported", "not_run"};
     json_t *array = json_array();
     for (int i = 0; i < SELFTEST_WORKLOADS; ++i) {
         const struct selftest_result *result = &results[i];
@@ -118,8 +146,9 @@ static json_t *device_object(const struct device_entry *device) {
     const struct ggml_backend_dev_props *props = &device->props;
     const struct ggml_backend_dev_caps *caps = &props->caps;
     json_t *memory =
-        json_pack("{s:s, s:o, s:o}", "quality", memory_quality_name(device->memory), "free",
-                  size_value(props->memory_free), "total", size_value(props->memory_total));
+        json_pack("{s:s, s:o, s:o, s:o}", "quality", memory_quality_name(device->memory), "free",
+                  size_value(props->memory_free), "total", size_value(props->memory_total),
+                  "age_seconds", json_integer(device->memory_age));
     json_t *caps_object =
         json_pack("{s:b, s:b, s:b, s:b, s:b}", "async", caps->async, "host_buffer",
                   caps->host_buffer, "buffer_from_host_ptr", caps->buffer_from_host_ptr, "events",
@@ -145,9 +174,10 @@ bool print_json(const struct inventory *inventory, const struct selftest_result 
         json_array_append_new(devices, object);
     }
     json_t *root = json_pack(
-        "{s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "schema", "ggml-devices/1", "host", host_object(),
-        "topology", topology_object(&inventory->topology), "probing", probing_object(inventory),
-        "search", search_array(inventory), "plugins", plugins_array(inventory), "devices", devices);
+        "{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema", "ggml-devices/1", "host",
+        host_object(), "topology", topology_object(&inventory->topology), "probing",
+        probing_object(inventory), "search", search_array(inventory), "plugins",
+        plugins_array(inventory), "devices", devices, "gpus_without_device", gpus_array(inventory));
     const bool written = root &&
                          json_dumpf(root, stream, JSON_INDENT(2) | JSON_PRESERVE_ORDER) == 0 &&
                          fputc('\n', stream) != EOF;

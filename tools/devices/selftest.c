@@ -32,6 +32,17 @@ static struct ggml_tensor *build_product(struct ggml_context *ctx, struct ggml_t
     return ggml_mul_mat(ctx, a, b);
 }
 
+static struct ggml_tensor *build_sum(struct ggml_context *ctx, struct ggml_tensor *a,
+                                     struct ggml_tensor *b) {
+    (void)a;
+    return ggml_add(ctx, b, b);
+}
+
+static void expect_sum(struct operands *operands) {
+    for (int i = 0; i < COLUMNS * INNER; ++i)
+        operands->expected[i] = 2.0 * operands->b[i];
+}
+
 static void expect_product(struct operands *operands) {
     for (int column = 0; column < COLUMNS; ++column) {
         for (int row = 0; row < ROWS; ++row) {
@@ -70,6 +81,7 @@ static void expect_attention_weights(struct operands *operands) {
 // Bounds: F32 sums of 256 terms stay near 1e-13; F16 weights and activations round to 2^-11 (1e-7);
 // Q8_0 activations round to 1/254 of a block's largest value (about 1e-5).
 static const struct workload workloads[SELFTEST_WORKLOADS] = {
+    {"addition, F32", GGML_TYPE_F32, 1e-10, (int64_t)INNER *COLUMNS, build_sum, expect_sum},
     {"matrix product, F32", GGML_TYPE_F32, 1e-10, (int64_t)ROWS *COLUMNS, build_product,
      expect_product},
     {"matrix product, F16", GGML_TYPE_F16, 1e-6, (int64_t)ROWS *COLUMNS, build_product,
@@ -175,8 +187,32 @@ static void run_on(ggml_backend_dev_t device, ggml_backend_t stream,
     ggml_free(ctx);
 }
 
-void selftest_run(ggml_backend_dev_t device,
-                  struct selftest_result out_results[SELFTEST_WORKLOADS]) {
+const char *selftest_workload(int i) {
+    return workloads[i].name;
+}
+
+static void run_workload(ggml_backend_dev_t device, ggml_backend_t stream,
+                         const struct workload *workload, struct operands *operands, void *encoded,
+                         struct selftest_result *result) {
+    if (!operands || !encoded || !stream) {
+        give_up(result, SELFTEST_FAILED, "no stream on the device");
+        return;
+    }
+    fill(operands->a, ROWS * INNER, 1);
+    fill(operands->b, COLUMNS * INNER, 2);
+    if (!encode_weights(workload->type, operands->a, encoded)) {
+        give_up(result, SELFTEST_UNSUPPORTED, "this build can't encode the type");
+        return;
+    }
+    workload->expect(operands);
+    ggml_clear_error();
+    run_on(device, stream, workload, operands, encoded, result);
+    if (result->verdict == SELFTEST_PASSED) result->message[0] = '\0';
+}
+
+void selftest_run(ggml_backend_dev_t device, struct selftest_result out_results[SELFTEST_WORKLOADS],
+                  void (*done)(void *context, const struct selftest_result *result),
+                  void *context) {
     struct operands *operands = malloc(sizeof(*operands));
     void *encoded = malloc(sizeof(operands->a));
     ggml_clear_error();
@@ -186,20 +222,8 @@ void selftest_run(ggml_backend_dev_t device,
         const struct workload *workload = &workloads[i];
         struct selftest_result *result = &out_results[i];
         *result = (struct selftest_result){.workload = workload->name, .bound = workload->bound};
-        if (!operands || !encoded || !stream) {
-            give_up(result, SELFTEST_FAILED, "no stream on the device");
-            continue;
-        }
-        fill(operands->a, ROWS * INNER, 1);
-        fill(operands->b, COLUMNS * INNER, 2);
-        if (!encode_weights(workload->type, operands->a, encoded)) {
-            give_up(result, SELFTEST_UNSUPPORTED, "this build can't encode the type");
-            continue;
-        }
-        workload->expect(operands);
-        ggml_clear_error();
-        run_on(device, stream, workload, operands, encoded, result);
-        if (result->verdict == SELFTEST_PASSED) result->message[0] = '\0';
+        run_workload(device, stream, workload, operands, encoded, result);
+        if (done) done(context, result);
     }
     ggml_backend_free(stream);
     free(encoded);

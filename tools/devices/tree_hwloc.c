@@ -156,6 +156,7 @@ struct node *tree_build(const struct inventory *inventory) {
     for (size_t i = 0; i < inventory->n_devices; ++i) {
         if (!builder.placed[i]) add_device(&builder, root, i);
     }
+    if (!tree_append_gpus(root, inventory)) builder.failed = true;
     number_cores(root);
     if (builder.failed) goto fail;
     goto done;

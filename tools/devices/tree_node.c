@@ -39,3 +39,17 @@ struct node *tree_append_device(struct node *parent, const struct device_entry *
              device_type_name(device->props.type), description);
     return node;
 }
+
+bool tree_append_gpus(struct node *root, const struct inventory *inventory) {
+    for (size_t i = 0; i < inventory->n_gpus; ++i) {
+        const struct gpu *gpu = &inventory->gpus[i].gpu;
+        char name[128];
+        if (gpu->display_only) continue;
+        struct node *slot = tree_append(root, NODE_PCI);
+        if (!slot) return false;
+        sanitise(gpu->model[0] ? gpu->model : "GPU", name, sizeof(name));
+        snprintf(slot->label, sizeof(slot->label), "PCI %s: %s %s, without a device", gpu->address,
+                 gpu->vendor_name, name);
+    }
+    return true;
+}

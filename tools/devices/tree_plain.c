@@ -20,6 +20,7 @@ struct node *tree_build(const struct inventory *inventory) {
     for (size_t i = 0; i < inventory->n_devices; ++i) {
         if (!tree_append_device(root, &inventory->devices[i])) goto fail;
     }
+    if (!tree_append_gpus(root, inventory)) goto fail;
     return root;
 fail:
     fputs("ggml-devices: the topology can't be read\n", stderr);

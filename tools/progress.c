@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+#define _POSIX_C_SOURCE 200809L
+#include "progress.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "terminal.h"
+
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t ended;
+    pthread_t thread;
+    bool is_running; // the thread
+    bool is_over;
+    bool is_shown;
+    struct timespec start;
+    char text[160];
+} state = {.lock = PTHREAD_MUTEX_INITIALIZER, .ended = PTHREAD_COND_INITIALIZER};
+
+static void show(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    const long seconds = (long)(now.tv_sec - state.start.tv_sec);
+    const unsigned width = terminal_width(stderr);
+    char line[200];
+    snprintf(line, sizeof(line), "%s, %ld s", state.text, seconds);
+    fprintf(stderr, "\r%.*s\033[K", width > 1 ? (int)width - 1 : (int)sizeof(line), line);
+    fflush(stderr);
+    state.is_shown = true;
+}
+
+static void *run(void *unused) {
+    struct timespec next = state.start;
+    next.tv_sec += 1;
+    pthread_mutex_lock(&state.lock);
+    while (!state.is_over) {
+        if (pthread_cond_timedwait(&state.ended, &state.lock, &next) == 0) continue;
+        if (!state.is_over) show();
+        ++next.tv_sec;
+    }
+    pthread_mutex_unlock(&state.lock);
+    return unused;
+}
+
+void progress_set(const char *text) {
+    pthread_mutex_lock(&state.lock);
+    snprintf(state.text, sizeof(state.text), "%s", text);
+    if (state.is_shown) show();
+    pthread_mutex_unlock(&state.lock);
+}
+
+void progress_begin(const char *text) {
+    progress_set(text);
+    if (state.is_running || !terminal_is_capable(stderr)) return;
+    clock_gettime(CLOCK_REALTIME, &state.start);
+    state.is_over = state.is_shown = false;
+    state.is_running = pthread_create(&state.thread, NULL, run, NULL) == 0;
+}
+
+void progress_end(void) {
+    if (!state.is_running) return;
+    pthread_mutex_lock(&state.lock);
+    state.is_over = true;
+    pthread_cond_signal(&state.ended);
+    pthread_mutex_unlock(&state.lock);
+    pthread_join(state.thread, NULL);
+    state.is_running = false;
+    if (state.is_shown) fputs("\r\033[K", stderr);
+    state.is_shown = false;
+}
