@@ -83,6 +83,8 @@ void conformance_report_free(struct conformance_report *report);
 
 // Rows of the table. [any-thread]
 int conformance_op_count(void);
+// Its name; NULL past the end.
+const char *conformance_op_name(int i);
 
 // One line per group, and the failures. [stream]
 void conformance_print_tap(FILE *out, const struct conformance_report *report);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // ggml-conformance: compares every operation of a device with an oracle.
 #define _POSIX_C_SOURCE 200809L
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,10 +10,12 @@
 #include "ggml-host.h"
 #include "platform.h"
 
-enum { EXIT_USAGE = 2, DEFAULT_SEED = 20240607 };
+enum { EXIT_USAGE = 2, EXIT_NO_DEVICE = 3, EXIT_ERROR = 4, DEFAULT_SEED = 20240607 };
 
 static const char usage[] =
-    "usage: ggml-conformance [options]\n"
+    "Usage: ggml-conformance [OPTION]...\n"
+    "Compare every operation of a device with double-precision oracles.\n"
+    "\n"
     "  --device NAME        device to check (default: the CPU)\n"
     "  --plugin-path DIR    load plugins from this directory first\n"
     "  --level NAME         instruction-set level of the CPU plugin (GGML_CPU_LEVEL)\n"
@@ -36,7 +39,12 @@ static const char usage[] =
     "                       every byte must come out the same\n"
     "  --corrupt result     change an element of each result; every case must then fail\n"
     "  --corrupt guard      change a byte that no result owns; every case must then fail\n"
-    "Exit status: 0 all cases passed, 1 a case failed or none ran, 2 usage or no such device.\n";
+    "  -h, --help           this text\n"
+    "  -V, --version        the library's version\n"
+    "\n"
+    "Exit status: 0 all cases passed, 1 a case failed or none ran, 2 wrong usage, 3 no such "
+    "device,\n"
+    "4 another error.\n";
 
 struct arguments {
     struct conformance_options options;
@@ -113,14 +121,97 @@ static bool fits_page(const struct arguments *a) {
     return !a->check_page || all;
 }
 
-static bool parse(struct arguments *a, int argc, char **argv) {
+static bool has_op(const char *name) {
+    for (int i = 0; i < conformance_op_count(); ++i)
+        if (strcmp(conformance_op_name(i), name) == 0) return true;
+    return false;
+}
+
+static void complain_of_op(const char *name) {
+    fprintf(stderr, "ggml-conformance: no operation is called '%s'; there are:", name);
+    for (int i = 0; i < conformance_op_count(); ++i)
+        fprintf(stderr, " %s", conformance_op_name(i));
+    fputc('\n', stderr);
+}
+
+static int complain(const char *text, const char *value) {
+    fprintf(stderr, "ggml-conformance: %s%s; see ggml-conformance --help\n", text, value);
+    return EXIT_USAGE;
+}
+
+// Returns -1 to go on, else the exit code.
+static int parse(struct arguments *a, int argc, char **argv) {
     *a = (struct arguments){.options.seed = DEFAULT_SEED};
     for (int i = 1; i < argc; ++i) {
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+            fputs(usage, stdout);
+            return EXIT_SUCCESS;
+        }
+        if (strcmp(argv[i], "--version") == 0 || strcmp(argv[i], "-V") == 0) {
+            printf("ggml-conformance %s (%s)\n", ggml_version(), ggml_commit());
+            return EXIT_SUCCESS;
+        }
         if (parse_flag(a, argv[i])) continue;
-        if (!parse_option(a, argv[i], i + 1 < argc ? argv[i + 1] : NULL)) return false;
+        if (!parse_option(a, argv[i], i + 1 < argc ? argv[i + 1] : NULL))
+            return complain("no such option, or not with that value: ", argv[i]);
         ++i;
     }
-    return fits_page(a);
+    if (!fits_page(a)) return complain("a page is about all cases: with --claims alone", "");
+    if (!a->options.op || has_op(a->options.op)) return -1;
+    complain_of_op(a->options.op);
+    return EXIT_USAGE;
+}
+
+// --- what ends the process
+
+static char current_case[256];
+static bool prints_tap;
+
+static void remember_case(void *unused, const char *name) {
+    (void)unused;
+    snprintf(current_case, sizeof(current_case), "%s", name);
+}
+
+#ifdef _WIN32
+static void tell_crashes(void) {
+}
+#else
+static const int crashes[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
+enum { N_CRASHES = sizeof(crashes) / sizeof(crashes[0]) };
+static struct sigaction before[N_CRASHES];
+
+static void put_text(const char *text) {
+    const ssize_t ignored = write(prints_tap ? STDOUT_FILENO : STDERR_FILENO, text, strlen(text));
+    (void)ignored;
+}
+
+// Whoever handled it before goes on with it.
+static void tell_crash(int number) {
+    char digits[] = {(char)('0' + number / 10), (char)('0' + number % 10), '\0'};
+    put_text("Bail out! the plugin ended the process by signal ");
+    put_text(digits + (number < 10));
+    put_text(current_case[0] ? " in case " : " before the first case");
+    put_text(current_case);
+    put_text("\n");
+    for (int i = 0; i < N_CRASHES; ++i)
+        if (crashes[i] == number) sigaction(number, &before[i], NULL);
+    if (number == SIGABRT) raise(number);
+}
+
+static void tell_crashes(void) {
+    struct sigaction action = {.sa_handler = tell_crash};
+    sigemptyset(&action.sa_mask);
+    for (int i = 0; i < N_CRASHES; ++i)
+        sigaction(crashes[i], &action, &before[i]);
+}
+#endif
+
+static void complain_of_device(const char *name) {
+    fprintf(stderr,
+            "ggml-conformance: there is no device %s; there are: ", name ? name : "of type CPU");
+    for (size_t i = 0; i < ggml_backend_dev_count(); ++i)
+        fprintf(stderr, "%s%s", i > 0 ? ", " : "", ggml_backend_dev_name(ggml_backend_dev_get(i)));
+    fputs(ggml_backend_dev_count() > 0 ? "\n" : "none\n", stderr);
 }
 
 static ggml_backend_dev_t find_device(const struct arguments *a) {
@@ -130,7 +221,7 @@ static ggml_backend_dev_t find_device(const struct arguments *a) {
     }
     ggml_backend_dev_t device = a->device ? ggml_backend_dev_by_name(a->device)
                                           : ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
-    if (!device) fprintf(stderr, "no device %s\n", a->device ? a->device : "of type CPU");
+    if (!device) complain_of_device(a->device);
     if (!device || !a->isolated) return device;
     if (ggml_host_isolate(device, NULL, &device) != GGML_HOST_OK)
         fprintf(stderr, "%s\n", ggml_last_error());
@@ -209,16 +300,19 @@ int main(int argc, char **argv) {
     struct arguments a;
     struct conformance_report report;
     use_utf8(&argc, &argv);
-    if (!parse(&a, argc, argv)) {
-        fputs(usage, stderr);
-        return EXIT_USAGE;
-    }
+    const int code = parse(&a, argc, argv);
+    if (code >= 0) return code;
+    prints_tap = !a.matrix && !a.options.list && !(a.json && strcmp(a.json, "-") == 0);
+    a.options.progress = remember_case;
+    tell_crashes();
     ggml_backend_dev_t device = find_device(&a);
-    if (!device) return EXIT_USAGE;
+    if (!device) return EXIT_NO_DEVICE;
     if (!conformance_run(device, &a.options, &report)) {
         fprintf(stderr, "%s: %s\n", ggml_backend_dev_name(device), ggml_last_error());
-        return EXIT_USAGE;
+        return EXIT_ERROR;
     }
+    if (report.n_cases == 0 && a.options.name)
+        complain("no case is called so (--list prints their names): ", a.options.name);
     if (!a.options.list) print(&a, device, &report);
     bool good = is_good(&a, &report);
     if (a.json && !write_json(&a, device, &report)) good = false;

@@ -12,6 +12,10 @@ int conformance_op_count(void) {
     return conformance_table_size;
 }
 
+const char *conformance_op_name(int i) {
+    return i >= 0 && i < conformance_table_size ? conformance_table[i]->name : NULL;
+}
+
 static uint64_t hash_text(const char *text, uint64_t seed) {
     uint64_t hash = seed ^ UINT64_C(14695981039346656037);
     for (; *text; ++text)

@@ -22,9 +22,15 @@ def run(*arguments):
                           timeout=200, check=False)
 
 
+def check_unknown_device(measurement):
+    done = run(measurement, "--device", "NONE")
+    check(measurement + ": an unknown device is exit status 3, and those there are are named",
+          done.returncode == 3 and "NONE" in done.stderr and "CPU" in done.stderr, done)
+
+
 def check_figures():
     check("figures: wrong usage is exit status 2", run("figures", "--runs", "0").returncode == 2)
-    check("figures: an unknown device is exit status 4", run("figures", "--device", "NONE").returncode == 4)
+    check_unknown_device("figures")
     done = run("figures", "--plugin", PLUGIN, "--device", "CPU", "--runs", "1", "--json")
     devices = json.loads(done.stdout)["devices"] if done.returncode == 0 else []
     check("figures: the CPU is measured", [device["device"] for device in devices] == ["CPU"], done)
@@ -38,7 +44,7 @@ def check_figures():
 
 def check_isolate():
     check("isolate: wrong usage is exit status 2", run("isolate", "--runs", "0").returncode == 2)
-    check("isolate: an unknown device is exit status 4", run("isolate", "--device", "NONE").returncode == 4)
+    check_unknown_device("isolate")
     done = run("isolate", "--runs", "5", "--nodes", "20", "--json")
     if not sys.platform.startswith("linux"):
         check("isolate: refused where there is none", done.returncode == 4, done)
@@ -53,7 +59,16 @@ def check_ops():
     check("ops: wrong usage is exit status 2", run("ops").returncode == 2 and
           run("ops", "--device", "CPU", "--op", "NOTHING").returncode == 2 and
           run("ops", "--device", "CPU", "--type", "f17").returncode == 2)
-    check("ops: an unknown device is exit status 4", run("ops", "--device", "NONE").returncode == 4)
+    done = run("ops", "--device", "CPU", "--op", "NOTHING")
+    check("ops: an unknown operation is named, and the known ones", "NOTHING" in done.stderr and
+          "FLASH_ATTN_EXT" in done.stderr and "Usage" not in done.stderr, done)
+    done = run("ops", "--device", "CPU", "--seconds", "x")
+    check("ops: what is wrong is said", "'x'" in done.stderr and "Usage" not in done.stderr, done)
+    done = run("ops")
+    check("ops: without a device they are named", done.returncode == 2 and "CPU" in done.stderr, done)
+    done = run("ops", "--device", "CPU", "--type", "i8", "--op", "MUL_MAT")
+    check("ops: nothing measured is exit status 4", done.returncode == 4 and "supports none" in done.stderr, done)
+    check_unknown_device("ops")
     done = run("ops", "--device", "CPU", "--op", "MUL_MAT", "--type", "q4_0", "-m", "256", "-k", "128", "-n", "3",
                "--seconds", "0.001", "--json")
     report = json.loads(done.stdout) if done.returncode == 0 else {}
@@ -84,7 +99,7 @@ def check_weights():
 def check_model():
     check("model: wrong usage is exit status 2", run("model", "--size", "0.3B").returncode == 2 and
           run("model", "--type", "f17").returncode == 2 and run("model", "--runs", "0").returncode == 2)
-    check("model: an unknown device is exit status 4", run("model", "--device", "NONE").returncode == 4)
+    check_unknown_device("model")
     done = run("model", "--type", "q4_0", "--prompt", "2", "--context", "3", "--runs", "1", "--json")
     report = json.loads(done.stdout) if done.returncode == 0 else {}
     check("model: prompt and token are measured", report and all(

@@ -6,9 +6,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "ggml-backend.h"
 #include "ggml.h"
 
-enum bench_exit { BENCH_OK = 0, BENCH_USAGE = 2, BENCH_ERROR = 4 };
+enum bench_exit { BENCH_OK = 0, BENCH_USAGE = 2, BENCH_NO_DEVICE = 3, BENCH_ERROR = 4 };
 
 // argv[0] is the measurement's name, argv[1..argc) its options. Answers an exit code.
 int bench_load(int argc, char **argv);
@@ -39,5 +40,12 @@ double bench_median(double *values, int n);
 bool bench_read_number(const char *text, int low, int high, int *out_number);
 // Reads the name of a type of tensors from the text of an option.
 bool bench_read_type(const char *text, enum ggml_type *out_type);
+// The device of this name (NULL: the CPU); NULL after a message that names those there are.
+ggml_backend_dev_t bench_find_device(const char *name);
+// Ends a line of stderr with the devices that there are.
+void bench_list_devices(void);
+// Says on stderr what getopt_long() stopped at: the value of the last option if that is not valid,
+// else an argument that is not expected.
+enum bench_exit bench_usage_error(int argc, char **argv, bool valid);
 
 #endif

@@ -296,8 +296,8 @@ static int measure_all(const struct options *options) {
     }
     if (options->json) printf("\n]}\n");
     if (n > 0) return BENCH_OK;
-    fprintf(stderr, "ggml-bench: there is no %s\n", options->device ? options->device : "device");
-    return BENCH_ERROR;
+    bench_find_device(options->device); // says which there are
+    return BENCH_NO_DEVICE;
 }
 
 static void print_usage(FILE *stream) {
@@ -331,10 +331,7 @@ int bench_figures(int argc, char **argv) {
         default: valid = false;
         }
     }
-    if (!valid || optind < argc) {
-        print_usage(stderr);
-        return BENCH_USAGE;
-    }
+    if (!valid || optind < argc) return bench_usage_error(argc, argv, valid);
     if (options.plugin && !ggml_backend_load(options.plugin)) {
         fprintf(stderr, "ggml-bench: %s\n", ggml_last_error());
         return BENCH_ERROR;

@@ -160,13 +160,8 @@ static bool measure_all(const struct options *options, ggml_backend_dev_t device
 static int run(const struct options *options) {
     ggml_backend_dev_t isolated = NULL;
     if (options->plugin_path) ggml_plugin_load_all(options->plugin_path, NULL);
-    ggml_backend_dev_t device = options->device
-                                    ? ggml_backend_dev_by_name(options->device)
-                                    : ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
-    if (!device) {
-        fprintf(stderr, "ggml-bench: no device %s\n", options->device ? options->device : "CPU");
-        return BENCH_ERROR;
-    }
+    ggml_backend_dev_t device = bench_find_device(options->device);
+    if (!device) return BENCH_NO_DEVICE;
     const bool good = ggml_host_isolate(device, NULL, &isolated) == GGML_HOST_OK &&
                       measure_all(options, device, isolated);
     if (!good) fprintf(stderr, "ggml-bench: %s\n", ggml_last_error());
@@ -211,10 +206,7 @@ int bench_isolate(int argc, char **argv) {
         default: valid = false;
         }
     }
-    if (!valid || optind < argc) {
-        print_usage(stderr);
-        return BENCH_USAGE;
-    }
+    if (!valid || optind < argc) return bench_usage_error(argc, argv, valid);
     bench_warm_up();
     return run(&options);
 }

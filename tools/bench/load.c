@@ -234,13 +234,16 @@ static int parse_options(int argc, char **argv, struct options *out_options) {
         case 'r': out_options->runs = atoi(optarg); break;
         case 'j': out_options->json = true; break;
         case 'h': fputs(usage, stdout); return BENCH_OK;
-        default: fputs(usage, stderr); return BENCH_USAGE;
+        default: return bench_usage_error(argc, argv, false);
         }
     }
     if (out_options->plugin && out_options->runs >= 1 && out_options->runs < MAX_RUNS &&
         optind == argc)
         return -1;
-    fputs(usage, stderr);
+    if (optind < argc) return bench_usage_error(argc, argv, true);
+    fputs("ggml-bench: --plugin is missing, or --runs not between 1 and 1000; see ggml-bench load "
+          "--help\n",
+          stderr);
     return BENCH_USAGE;
 }
 

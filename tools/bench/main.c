@@ -32,7 +32,8 @@ static void print_usage(FILE *stream) {
             fprintf(stream, "  %-8s %s\n", measurements[i].name, measurements[i].text);
     }
     fputs("\nggml-bench MEASUREMENT --help explains its options.\n"
-          "Exit status: 0 everything was measured, 2 wrong usage, 4 another error.\n",
+          "Exit status: 0 everything was measured, 2 wrong usage, 3 no such device, 4 another "
+          "error.\n",
           stream);
 }
 
@@ -50,6 +51,13 @@ int main(int argc, char **argv) {
     for (int i = 0; i < N_MEASUREMENTS; ++i) {
         if (strcmp(name, measurements[i].name) == 0) return measurements[i].run(argc - 1, argv + 1);
     }
-    print_usage(stderr);
+    if (name[0] == '\0') {
+        print_usage(stderr);
+        return BENCH_USAGE;
+    }
+    fprintf(stderr, "ggml-bench: nothing is measured by the name '%s'; there are:", name);
+    for (int i = 0; i < N_MEASUREMENTS; ++i)
+        if (measurements[i].text) fprintf(stderr, " %s", measurements[i].name);
+    fputc('\n', stderr);
     return BENCH_USAGE;
 }

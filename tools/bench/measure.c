@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What several measurements need.
 #define _POSIX_C_SOURCE 200809L
+#include <getopt.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -87,4 +89,27 @@ bool bench_read_type(const char *text, enum ggml_type *out_type) {
         if (name && strcmp(name, text) == 0 && ggml_blck_size(*out_type) > 0) return true;
     }
     return false;
+}
+
+void bench_list_devices(void) {
+    fputs("; there are:", stderr);
+    for (size_t i = 0; i < ggml_backend_dev_count(); ++i)
+        fprintf(stderr, " %s", ggml_backend_dev_name(ggml_backend_dev_get(i)));
+    fputs(ggml_backend_dev_count() > 0 ? "\n" : " none\n", stderr);
+}
+
+ggml_backend_dev_t bench_find_device(const char *name) {
+    ggml_backend_dev_t device = name ? ggml_backend_dev_by_name(name)
+                                     : ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
+    if (device) return device;
+    fprintf(stderr, "ggml-bench: there is no device %s", name ? name : "CPU");
+    bench_list_devices();
+    return NULL;
+}
+
+enum bench_exit bench_usage_error(int argc, char **argv, bool valid) {
+    const int at = valid ? optind : optind - 1;
+    fprintf(stderr, "ggml-bench: %s '%s'; see ggml-bench %s --help\n",
+            valid ? "unexpected argument" : "wrong usage at", at < argc ? argv[at] : "", argv[0]);
+    return BENCH_USAGE;
 }

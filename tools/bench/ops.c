@@ -404,6 +404,11 @@ static int measure(ggml_backend_dev_t device, const struct options *options) {
     }
     if (options->json && stream) printf("\n  ]\n}\n");
     ggml_backend_free(stream);
+    if (good && shown == 0) {
+        fprintf(stderr, "ggml-bench: %s supports none of these operations with these types\n",
+                options->device);
+        return BENCH_ERROR;
+    }
     if (good) return BENCH_OK;
     fprintf(stderr, "ggml-bench: %s: %s\n", options->device, ggml_last_error());
     return BENCH_ERROR;
@@ -448,9 +453,17 @@ static bool take_option(int option, const char *text, struct options *options) {
     }
 }
 
-static bool is_complete(const struct options *options) {
-    struct op_case ignored;
-    return options->device && op_cases(options->op, &options->sizes, &ignored, 0) > 0;
+static int complain_of_op(const struct options *options) {
+    static struct op_case cases[MAX_CASES];
+    int n = op_cases(NULL, &options->sizes, cases, MAX_CASES);
+    if (n > MAX_CASES) n = MAX_CASES;
+    fprintf(stderr, "ggml-bench: no operation '%s' is measured; there are:", options->op);
+    for (int i = 0; i < n; ++i) {
+        if (i == 0 || strcmp(cases[i].op, cases[i - 1].op) != 0)
+            fprintf(stderr, " %s", cases[i].op);
+    }
+    fputc('\n', stderr);
+    return BENCH_USAGE;
 }
 
 int bench_ops(int argc, char **argv) {
@@ -473,13 +486,15 @@ int bench_ops(int argc, char **argv) {
         }
         valid = take_option(option, optarg, &options);
     }
-    if (!valid || optind != argc || !is_complete(&options)) {
-        fputs(usage, stderr);
+    struct op_case ignored;
+    if (!valid || optind < argc) return bench_usage_error(argc, argv, valid);
+    if (op_cases(options.op, &options.sizes, &ignored, 0) == 0) return complain_of_op(&options);
+    ggml_plugin_load_all(options.plugin_path, NULL);
+    if (!options.device) {
+        fputs("ggml-bench: ops needs --device", stderr);
+        bench_list_devices();
         return BENCH_USAGE;
     }
-    ggml_plugin_load_all(options.plugin_path, NULL);
-    ggml_backend_dev_t device = ggml_backend_dev_by_name(options.device);
-    if (device) return measure(device, &options);
-    fprintf(stderr, "ggml-bench: there is no device %s: ggml-devices lists them\n", options.device);
-    return BENCH_ERROR;
+    ggml_backend_dev_t device = bench_find_device(options.device);
+    return device ? measure(device, &options) : BENCH_NO_DEVICE;
 }

@@ -295,10 +295,7 @@ int bench_sched(int argc, char **argv) {
         default: valid = false;
         }
     }
-    if (!valid || optind < argc) {
-        print_usage(stderr);
-        return BENCH_USAGE;
-    }
+    if (!valid || optind < argc) return bench_usage_error(argc, argv, valid);
     bench_warm_up();
     return measure_all(&options);
 }

@@ -309,6 +309,14 @@ static bool take_option(int option, const char *text, struct options *options) {
     }
 }
 
+static int complain_of_size(const char *size) {
+    fprintf(stderr, "ggml-bench: no model has the size '%s'; there are:", size);
+    for (const struct llama_shape *shape = llama_shapes; shape->name; ++shape)
+        fprintf(stderr, " %s", shape->name);
+    fputc('\n', stderr);
+    return BENCH_USAGE;
+}
+
 int bench_model(int argc, char **argv) {
     static const struct option table[] = {{"device", required_argument, NULL, 'd'},
                                           {"plugin-path", required_argument, NULL, 'p'},
@@ -339,13 +347,9 @@ int bench_model(int argc, char **argv) {
     const struct llama_shape *shape = llama_shapes;
     while (shape->name && strcmp(shape->name, options.size) != 0)
         ++shape;
-    if (!valid || optind != argc || !shape->name) {
-        fputs(usage, stderr);
-        return BENCH_USAGE;
-    }
+    if (!valid || optind < argc) return bench_usage_error(argc, argv, valid);
+    if (!shape->name) return complain_of_size(options.size);
     ggml_plugin_load_all(options.plugin_path, NULL);
-    ggml_backend_dev_t device = ggml_backend_dev_by_name(options.device);
-    if (device) return run(device, shape, &options);
-    fprintf(stderr, "ggml-bench: there is no device %s: ggml-devices lists them\n", options.device);
-    return BENCH_ERROR;
+    ggml_backend_dev_t device = bench_find_device(options.device);
+    return device ? run(device, shape, &options) : BENCH_NO_DEVICE;
 }

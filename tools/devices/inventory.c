@@ -160,8 +160,9 @@ static void take_gpus(struct inventory *inventory, const char *sysfs) {
         if (served) continue;
         struct unserved_gpu *added = &inventory->gpus[inventory->n_gpus++];
         added->gpu = gpus[i];
+        added->plugin = gpu_plugin_name(&gpus[i]);
         if (!gpus[i].display_only) added->perhaps = device_without_address(inventory);
-        gpu_advise(&gpus[i], state_of(inventory, gpu_plugin_name(&gpus[i])), added->advice,
+        gpu_advise(&gpus[i], state_of(inventory, added->plugin), added->advice,
                    sizeof(added->advice));
     }
     free(gpus);

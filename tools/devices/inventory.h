@@ -41,6 +41,7 @@ struct plugin_entry {
 // A GPU that no device stands for.
 struct unserved_gpu {
     struct gpu gpu;
+    const char *plugin;  // that would serve it; NULL
     const char *perhaps; // name of a device whose plugin tells no PCI address; NULL
     char advice[320];
 };

@@ -63,7 +63,7 @@ static json_t *gpus_array(const struct inventory *inventory) {
                       "pci_id", (int)gpu->vendor, (int)gpu->device, "vendor",
                       text_or_null(gpu->vendor_name), "model", text_or_null(gpu->model), "driver",
                       text_or_null(gpu->driver[0] ? gpu->driver : NULL), "display_only",
-                      gpu->display_only, "plugin", text_or_null(gpu_plugin_name(gpu)), "perhaps",
+                      gpu->display_only, "plugin", text_or_null(entry->plugin), "perhaps",
                       text_or_null(entry->perhaps), "advice", entry->advice));
     }
     return array;

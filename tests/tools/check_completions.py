@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The completions know every option that the tools print, and their values. Speaks TAP.
+
+Usage: check_completions.py BASH_FILE ZSH_FILE FISH_FILE PROGRAM..."""
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+BASH, ZSH, FISH = sys.argv[1:4]
+PROGRAMS = sys.argv[4:]
+results = []
+
+
+def check(name, condition, text=""):
+    results.append(bool(condition))
+    print(("ok" if condition else "not ok"), len(results), "-", name, flush=True)
+    if not condition:
+        print("".join(f"# {line}\n" for line in str(text).splitlines()[-20:]), flush=True)
+
+
+def help_of(program, *names):
+    done = subprocess.run([program, *names, "--help"], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          check=False, timeout=60)
+    return done.stdout if done.returncode == 0 else ""
+
+
+def options_of(text):
+    return set(re.findall(r"^ {2,6}(?:-\w, )?(--[\w-]+)", text, re.M))
+
+
+def complete(tool, *words):
+    """What bash would offer for the last word."""
+    tools = os.path.dirname(PROGRAMS[0])
+    script = (f'source "{BASH}"; COMP_WORDS=({tool} ' + " ".join(f"'{word}'" for word in words) +
+              f"); COMP_CWORD={len(words)}; _{tool.replace('-', '_')}; printf '%s\\n' \"${{COMPREPLY[@]}}\"")
+    done = subprocess.run(["bash", "-c", script], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
+                          timeout=60, env={**os.environ, "PATH": tools + ":" + os.environ["PATH"]})
+    return set(done.stdout.split()) if not done.stderr else {done.stderr}
+
+
+def subcommands(text):
+    return re.findall(r"^  ([a-z]+) +\S", text.split("Measurements:", 1)[1].split("\n\n", 1)[0], re.M) \
+        if "Measurements:" in text else [None]
+
+
+def main():
+    with open(ZSH, encoding="utf-8") as stream:
+        zsh = stream.read()
+    with open(FISH, encoding="utf-8") as stream:
+        fish = stream.read()
+    for program in PROGRAMS:
+        tool = os.path.basename(program)
+        for name in subcommands(help_of(program)):
+            sub = [name] if name else []
+            known = options_of(help_of(program, *sub))
+            offered = complete(tool, *sub, "--")
+            check(f"bash: {' '.join([tool, *sub])} has the options that it prints", known and known == {
+                word for word in offered if word.startswith("--")}, known ^ offered)
+            lines = [line for line in fish.splitlines() if f" {tool} " in line and (not name or f"_from {name}'" in line)]
+            check(f"fish: {' '.join([tool, *sub])}", known == {"--" + o for line in lines for o in re.findall(" -l ([\\w-]+)", line)},
+                  lines)
+            block = zsh.split(f"\n{tool})\n", 1)[1]
+            block = block.split(f"    {name})\n", 1)[1] if name else block
+            block = block.split(";;", 1)[0]
+            check(f"zsh: {' '.join([tool, *sub])}", known == set(re.findall(r"'(--[\w-]+)\[", block)), block)
+    check("choices are offered", complete("ggml-devices", "--color", "a") == {"auto", "always"})
+    check("operations are offered", {"MUL_MAT", "MUL_MAT_ID"} == complete("ggml-conformance", "--op", "MUL_M"))
+    check("types are offered", "q4_0" in complete("ggml-bench", "ops", "--type", "q4"))
+    check("measurements are offered", complete("ggml-bench", "s") == {"sched"})
+    check("devices are offered", "CPU" in complete("ggml-devices", "C") and
+          "CPU" in complete("ggml-bench", "ops", "--device", "C"))
+    for shell, path in (("bash", BASH), ("zsh", ZSH), ("fish", FISH)):
+        if shutil.which(shell):
+            done = subprocess.run([shell, "-n", path], check=False, stderr=subprocess.PIPE, timeout=60)
+            check(f"{shell} reads it", done.returncode == 0, done)
+    print(f"1..{len(results)}")
+    return 0 if all(results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
