@@ -44,7 +44,7 @@ GGML_ENV_ROW(GGML_CPU_LEVEL, "best",
              "x86-64-v3, x86-64-v4, x86-64-v4-vnni.")
 GGML_ENV_ROW(GGML_CPU_DISABLE_FUSION, "0", "1: the CPU plugin computes every node by itself.")
 GGML_ENV_ROW(GGML_CPU_DISABLE_ROUNDING, "0",
-             "1: the CPU plugin multiplies quantised weights with few columns as F32, not rounded to "
+             "1: the CPU plugin multiplies quantised weights with columns as F32, never rounded to "
              "8 bits.")
 GGML_ENV_ROW(GGML_SCHED_DEBUG, "0",
              "The scheduler logs at debug level: 1: the splits of each graph and what they copy; 2: "

@@ -5,10 +5,19 @@
 // of about 2^-24 sqrt(k) per result, squared; a lone result may also cancel.
 static const double EXACT = 1e-11;
 
-// --- what is expected where few columns are rounded ----------------------------------------------
+// --- what is expected where columns are rounded --------------------------------------------------
 
-static bool type_is_rounded(enum ggml_type type) {
+enum { FEW = 4 }; // columns that share a matrix and are multiplied by kernels of their own
+
+static bool level_multiplies_bytes(void) {
     const char *level = getenv("GGML_CPU_LEVEL");
+    const bool best = !level || strcmp(level, "best") == 0 || strcmp(level, "x86-64-v4-vnni") == 0;
+    return best && ggml_cpu_has_avx512_vnni() && ggml_cpu_has_avx512_bf16();
+}
+
+static bool type_is_rounded(enum ggml_type type, int64_t columns) {
+    const char *level = getenv("GGML_CPU_LEVEL");
+    if (columns > FEW) return ggml_is_quantized(type) && level_multiplies_bytes();
     if (level && strcmp(level, "scalar") == 0) return false;
     return type == GGML_TYPE_Q4_0 || type == GGML_TYPE_Q8_0 || type == GGML_TYPE_Q4_K ||
            type == GGML_TYPE_Q5_K || type == GGML_TYPE_Q6_K;
@@ -43,7 +52,7 @@ static void oracle_exact(const struct ggml_tensor *node, double *out) {
 static void oracle_default(const struct ggml_tensor *node, double *out) {
     const int64_t n = ggml_nelements(node), n_x = ggml_nelements(node->src[1]);
     oracle_exact(node, out);
-    if (!type_is_rounded(node->src[0]->type) || node->src[1]->type != GGML_TYPE_F32) return;
+    if (!ggml_is_quantized(node->src[0]->type) || node->src[1]->type != GGML_TYPE_F32) return;
     double *x = malloc((size_t)n_x * sizeof(*x)), *rounded = malloc((size_t)n * sizeof(*rounded));
     float *y = malloc((size_t)n_x * sizeof(*y));
     oracle_read(node->src[1], x);
@@ -57,7 +66,7 @@ static void oracle_default(const struct ggml_tensor *node, double *out) {
     product.src[1] = &b;
     oracle_exact(&product, rounded);
     for (int64_t i = 0; i < n; ++i) {
-        if (columns_that_share(node, i) <= 4) out[i] = rounded[i];
+        if (type_is_rounded(node->src[0]->type, columns_that_share(node, i))) out[i] = rounded[i];
     }
     free(x);
     free(rounded);
@@ -163,6 +172,26 @@ static void test_edges_of_blocks(void **state) {
     check(f, ggml_mul_mat(f->ctx, q, b));
 }
 
+// Rounded columns are computed in panels of 16 to 48 rows, strips of four columns, parts of 256
+// elements, and in blocks of up to 512 columns.
+static void test_edges_of_strips(void **state) {
+    static const int64_t shapes[][3] = {
+        {1, 5, 32},    {15, 6, 64},    {16, 7, 256},  {17, 8, 288},   {31, 9, 512},  {33, 15, 224},
+        {47, 16, 768}, {48, 255, 544}, {49, 130, 32}, {97, 511, 256}, {64, 513, 96}, {52, 1030, 64},
+    };
+    static const enum ggml_type types[] = {GGML_TYPE_Q4_0, GGML_TYPE_Q8_0, GGML_TYPE_Q5_1,
+                                           GGML_TYPE_IQ4_NL, GGML_TYPE_MXFP4};
+    struct fixture *f = *state;
+    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); ++i) {
+        const int64_t m = shapes[i][0], n = shapes[i][1], k = shapes[i][2];
+        const enum ggml_type type = types[i % (sizeof(types) / sizeof(types[0]))];
+        struct ggml_tensor *b = fixture_tensor(f, GGML_TYPE_F32, k, n, 1, 1);
+        check(f, ggml_mul_mat(f->ctx, fixture_tensor(f, type, k, m, 1, 1), b));
+    }
+    struct ggml_tensor *q = fixture_tensor(f, GGML_TYPE_Q6_K, 1280, 50, 2, 1);
+    check(f, ggml_mul_mat(f->ctx, q, fixture_tensor(f, GGML_TYPE_F32, 1280, 70, 4, 3)));
+}
+
 // Infinities and NaN stay in the rows and columns that they belong to.
 static void test_many_columns_keep_nan_apart(void **state) {
     enum { M = 50, N = 97, K = 70 };
@@ -224,19 +253,20 @@ static bool same_result(struct fixture *f, struct ggml_tensor *node, enum ggml_p
     return memcmp(node->data, expected, ggml_nbytes(node)) == 0;
 }
 
-static void test_rounding_is_what_the_node_permits(void **state) {
-    struct fixture *f = *state;
-    struct ggml_tensor *a = fixture_tensor(f, GGML_TYPE_Q4_K, 512, 13, 1, 1);
-    struct ggml_tensor *b = fixture_tensor(f, GGML_TYPE_F32, 512, 2, 1, 1);
+static void check_permits(struct fixture *f, int64_t columns) {
+    enum { M = 13, MOST = 40 };
+    struct ggml_tensor *a = fixture_tensor(f, GGML_TYPE_Q4_K, 512, M, 1, 1);
+    struct ggml_tensor *b = fixture_tensor(f, GGML_TYPE_F32, 512, columns, 1, 1);
     struct ggml_tensor *node = ggml_mul_mat(f->ctx, a, b);
-    float exact[26], rounded[26];
+    float exact[M * MOST], rounded[M * MOST];
+    assert_true(columns <= MOST);
     assert_int_equal(fixture_compute(f, node, 1), GGML_STATUS_SUCCESS);
-    memcpy(rounded, node->data, sizeof(rounded));
+    memcpy(rounded, node->data, ggml_nbytes(node));
     ggml_prec_set_src(node, GGML_PREC_F32, 1);
     assert_int_equal(fixture_compute(f, node, 1), GGML_STATUS_SUCCESS);
-    memcpy(exact, node->data, sizeof(exact));
-    const bool rounds = memcmp(exact, rounded, sizeof(exact)) != 0;
-    assert_int_equal(rounds, type_is_rounded(GGML_TYPE_Q4_K));
+    memcpy(exact, node->data, ggml_nbytes(node));
+    const bool rounds = memcmp(exact, rounded, ggml_nbytes(node)) != 0;
+    assert_int_equal(rounds, type_is_rounded(GGML_TYPE_Q4_K, columns));
     assert_true(same_result(f, node, GGML_PREC_F16, GGML_PREC_UNDEFINED, exact));
     assert_true(same_result(f, node, GGML_PREC_BF16, GGML_PREC_F16, exact));
     assert_true(same_result(f, node, GGML_PREC_UNDEFINED, GGML_PREC_F32, exact));
@@ -248,37 +278,47 @@ static void test_rounding_is_what_the_node_permits(void **state) {
     assert_true(same_result(f, node, GGML_PREC_UNDEFINED, GGML_PREC_UNDEFINED, rounded));
 }
 
+static void test_rounding_is_what_the_node_permits(void **state) {
+    check_permits(*state, 2);
+    check_permits(*state, 40);
+}
+
 // Of any magnitude; what is no number stays in its column.
-static void test_rounded_magnitudes(void **state) {
-    enum { M = 6, N = 4, K = 96 };
+static void check_magnitudes(struct fixture *f, const int n) {
+    enum { M = 6, MOST = 22, K = 96 };
     static const float factors[] = {0x1p-110f, 0x1p-60f, 0x1p100f, 0};
-    struct fixture *f = *state;
     struct ggml_tensor *a = fixture_tensor(f, GGML_TYPE_Q8_0, K, M, 1, 1);
-    struct ggml_tensor *b = fixture_tensor(f, GGML_TYPE_F32, K, N, 1, 1);
+    struct ggml_tensor *b = fixture_tensor(f, GGML_TYPE_F32, K, n, 1, 1);
     struct ggml_tensor *node = ggml_mul_mat(f->ctx, a, b);
-    double expected[M * N], actual[M * N];
+    double expected[M * MOST], actual[M * MOST];
+    assert_true(n <= MOST);
     for (size_t i = 0; i < sizeof(factors) / sizeof(factors[0]); ++i) {
         fixture_fill(f, b);
         oracle_default(node, expected);
-        for (int j = 0; j < N * K; ++j)
+        for (int j = 0; j < n * K; ++j)
             ((float *)b->data)[j] *= factors[i];
         assert_int_equal(fixture_compute(f, node, 1), GGML_STATUS_SUCCESS);
         oracle_read(node, actual);
-        for (int j = 0; j < M * N; ++j) {
+        for (int j = 0; j < M * n; ++j) {
             if (factors[i] > 0)
                 actual[j] /= (double)factors[i];
             else
                 assert_true(actual[j] == 0);
         }
-        if (factors[i] > 0) assert_true(oracle_nmse(actual, expected, M * N) <= EXACT);
+        if (factors[i] > 0) assert_true(oracle_nmse(actual, expected, M * n) <= EXACT);
     }
     fixture_fill(f, b);
     ((float *)b->data)[K + 40] = NAN;
     ((float *)b->data)[3 * K] = -INFINITY;
     assert_int_equal(fixture_compute(f, node, 1), GGML_STATUS_SUCCESS);
     oracle_read(node, actual);
-    for (int j = 0; j < M * N; ++j)
-        assert_int_equal(isfinite(actual[j]) != 0, j / M % 2 == 0);
+    for (int j = 0; j < M * n; ++j)
+        assert_int_equal(isfinite(actual[j]) != 0, j / M != 1 && j / M != 3);
+}
+
+static void test_rounded_magnitudes(void **state) {
+    check_magnitudes(*state, 4);
+    check_magnitudes(*state, 22);
 }
 
 static void test_empty_operands(void **state) {
@@ -305,6 +345,7 @@ static void test_experts(void **state) {
     check_experts(f, GGML_TYPE_Q5_K, 8, 3, 0, 4);
     check_experts(f, GGML_TYPE_F16, 2, 2, 1, 150);
     check_experts(f, GGML_TYPE_Q8_0, 8, 3, 0, 90);
+    check_experts(f, GGML_TYPE_Q2_K, 3, 2, 1, 450);
     check_experts(f, GGML_TYPE_F32, 1, 1, 0, 600);
     struct ggml_tensor *a = fixture_tensor(f, GGML_TYPE_Q8_0, 64, 8, 4, 1);
     struct ggml_tensor *b = fixture_tensor(f, GGML_TYPE_F16, 64, 2, 5, 1);
@@ -347,6 +388,7 @@ int main(void) {
         cpu_test(test_half_activations),
         cpu_test(test_any_depth),
         cpu_test(test_edges_of_blocks),
+        cpu_test(test_edges_of_strips),
         cpu_test(test_many_columns_keep_nan_apart),
         cpu_test(test_broadcast_divides),
         cpu_test(test_permuted_views),

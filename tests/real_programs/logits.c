@@ -2,8 +2,9 @@
 // Runs a model by libllama and writes every logit: of a prompt in one batch, of the same tokens one
 // by one, then of tokens that are chosen greedily.
 //
-// usage: logits MODEL OUT [MODEL OUT]...
+// usage: logits N MODEL OUT [MODEL OUT]...
 //
+// Graphs are computed of at most N tokens at a time.
 // The file holds the number of rows and of columns as two 64-bit numbers, then 32-bit floats. What
 // a model can't do it reports, and goes on with the next.
 #include <stdint.h>
@@ -51,13 +52,14 @@ static int largest(const float *row, int n) {
     return best;
 }
 
-static bool run(struct llama_model *model, const char *path) {
+static bool run(struct llama_model *model, uint32_t n_ubatch, const char *path) {
     const int n_vocab = llama_vocab_n_tokens(llama_model_get_vocab(model));
     const int n_rows = 2 * N_PROMPT + N_GENERATED;
     llama_token tokens[N_PROMPT];
     struct llama_context_params params = llama_context_default_params();
     params.n_ctx = 256;
-    params.n_batch = params.n_ubatch = 64;
+    params.n_batch = 64;
+    params.n_ubatch = n_ubatch;
     params.n_threads = params.n_threads_batch = 1;
     struct llama_context *ctx = llama_init_from_model(model, params);
     if (ctx == NULL) return false;
@@ -93,12 +95,13 @@ int main(int argc, char **argv) {
     llama_log_set(quiet, NULL);
     ggml_backend_load_all();
     llama_backend_init();
-    for (int i = 1; i + 1 < argc; i += 2) {
+    const uint32_t n_ubatch = argc > 1 ? (uint32_t)atoi(argv[1]) : 0;
+    for (int i = 2; i + 1 < argc; i += 2) {
         printf("model %s\n", argv[i]);
         fflush(stdout);
         struct llama_model *model =
             llama_model_load_from_file(argv[i], llama_model_default_params());
-        const bool done = model != NULL && run(model, argv[i + 1]);
+        const bool done = model != NULL && run(model, n_ubatch, argv[i + 1]);
         if (!done) {
             printf("not done\n");
             ++failures;

@@ -88,10 +88,10 @@ def logits_program(context):
     return context.compile("logits.c", ["-lllama", "-lggml", "-lggml-base"])
 
 
-def logits(context, paths, timeout=300, ours_env=None):
+def logits(context, paths, timeout=300, ours_env=None, at_a_time=64):
     """Logits of models on both libraries: for each path the tokens that were chosen, and files, of each side."""
     program = logits_program(context)
-    argv = [program]
+    argv = [program, str(at_a_time)]
     for index, path in enumerate(paths):
         argv += [path, "%s/logits-%d.{side}" % (context.scratch, index)]
     ran = context.both(argv, timeout=timeout, name="logits", ours_env=ours_env)

@@ -12,6 +12,8 @@ QUICK = ("F16", "Q8_0", "Q4_0", "Q2_K", "Q4_K_M", "Q6_K", "IQ4_XS", "IQ3_S", "IQ
 # in the square, as half-precision caches make the distance of F16 and BF16 files a matter of chance.
 # Sums of errors are equal but for the order in which they are added.
 ROUNDING = 1e-6
+# Of 32 tokens and more their BLAS computes the products, in single precision.
+FEW_TOKENS = 16
 
 
 def importance(context, name):
@@ -61,7 +63,7 @@ def judge_logits(context, paths):
         exact.append(path.replace(".gguf", ".exact.gguf"))
         context.run(THEIRS, ["llama-quantize", "--allow-requantize", path, exact[-1], "F32", "2"],
                     name="decode").must_end_well()
-    ran, tokens, files = models.logits(context, paths + exact)
+    ran, tokens, files = models.logits(context, paths + exact, at_a_time=FEW_TOKENS)
     if not ran[0].ok:
         raise LeftOut("their own library does not run what was made: %s" % ran[0].last_lines())
     ran[1].must_end_well()

@@ -13,7 +13,7 @@ bool cpu_accepts_mul_mat(const struct ggml_tensor *node) {
 }
 
 size_t cpu_work_mul_mat(const struct ggml_tensor *node, int n_threads) {
-    return mul_mat_pack_size(node->src[1]) +
+    return mul_mat_pack_size(node->src[1]) + mul_mat_strips_size(node) +
            (size_t)n_threads * mul_mat_thread_size(node, mul_mat_columns(node));
 }
 
@@ -30,6 +30,5 @@ bool cpu_accepts_mul_mat_id(const struct ggml_tensor *node) {
 }
 
 size_t cpu_work_mul_mat_id(const struct ggml_tensor *node, int n_threads) {
-    return mul_mat_id_layout(node).panels +
-           (size_t)n_threads * mul_mat_thread_size(node, mul_mat_id_columns(node));
+    return mul_mat_id_layout(node).panels + (size_t)n_threads * mul_mat_id_thread_size(node);
 }

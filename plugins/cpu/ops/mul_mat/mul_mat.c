@@ -4,6 +4,7 @@
 #include "ops/mul_mat/mul_mat.h"
 
 #include "gemm/gemm.h"
+#include "ops/mul_mat/gemm_rounded.h"
 #include "ops/mul_mat/mul_mat_pack.h"
 #include "ops/mul_mat/mul_rounded.h"
 #include "ops/mul_mat/mul_vec.h"
@@ -12,7 +13,8 @@
 struct product {
     const struct ggml_tensor *dst;
     const float *packed;
-    int64_t r2, r3; // matrices of src1 per matrix of src0
+    struct strip *strips; // of all matrices' columns, where they are rounded so
+    int64_t r2, r3;       // matrices of src1 per matrix of src0
     int64_t n_columns;
 };
 
@@ -103,21 +105,86 @@ static void compute_rounded(const struct product *p, const struct cpu_task *task
     }
 }
 
+// All threads round the columns together: strip s, d deep, of a matrix is strip_at() of it.
+static struct strip *strip_at(const struct product *p, int64_t matrix, int64_t d, int64_t s) {
+    const int64_t deep = strips_deep(p->dst->src[0]->ne[0]);
+    return p->strips + (matrix * deep + d) * strips_across(p->n_columns) + s;
+}
+
+static void round_strips(const struct product *p, const struct cpu_task *task) {
+    const struct ggml_tensor *a = task->dst->src[0];
+    const int64_t across = strips_across(p->n_columns), deep = strips_deep(a->ne[0]);
+    int64_t unit, end;
+    cpu_task_range(task, a->ne[2] * a->ne[3] * across * deep, &unit, &end);
+    for (; unit < end; ++unit) {
+        const int64_t s = unit % across, d = unit / across % deep, matrix = unit / across / deep;
+        const int64_t n = MIN(p->n_columns - s * STRIP_COLUMNS, STRIP_COLUMNS);
+        struct gemm_column columns[STRIP_COLUMNS];
+        open_matrix(p, matrix, s * STRIP_COLUMNS, n, columns);
+        CPU_FN(cpu_round_strip)
+        (a->type, columns, n, d * STRIP_DEPTH, MIN(a->ne[0] - d * STRIP_DEPTH, STRIP_DEPTH),
+         strip_at(p, matrix, d, s));
+    }
+}
+
+// Panels are split as in compute_panels(); as much of the depth as stays in the second-level cache
+// is multiplied with all of a thread's panels first.
+static void compute_strips(const struct product *p, const struct cpu_task *task, void *panel) {
+    const struct ggml_tensor *a = task->dst->src[0];
+    const int64_t matrices = a->ne[2] * a->ne[3];
+    const int64_t panels = (a->ne[1] + STRIP_PANEL - 1) / STRIP_PANEL;
+    int64_t width = MIN(p->n_columns, STRIP_WIDTH);
+    while (width >= 64 && matrices * panels * (p->n_columns / width) < 4 * (int64_t)task->nth)
+        width = width / 2;
+    width = strips_across(width) * STRIP_COLUMNS;
+    const int64_t blocks = (p->n_columns + width - 1) / width;
+    const int64_t depth = strips_at_a_time(width) * STRIP_DEPTH;
+    int64_t unit, end;
+    cpu_task_range(task, matrices * blocks * panels, &unit, &end);
+    while (unit < end) {
+        const int64_t row = unit % panels * STRIP_PANEL;
+        const int64_t matrix = unit / panels / blocks;
+        const int64_t column = unit / panels % blocks * width;
+        const int64_t n = MIN(end - unit, panels - unit % panels);
+        const int64_t n_columns = MIN(p->n_columns - column, width);
+        struct gemm_column columns[STRIP_WIDTH + STRIP_COLUMNS];
+        const struct gemm_rows rows = open_matrix(p, matrix, column, n_columns, columns);
+        for (int64_t k0 = 0; k0 < rows.k; k0 += depth) {
+            const struct strips strips = {
+                strip_at(p, matrix, k0 / STRIP_DEPTH, column / STRIP_COLUMNS),
+                strips_across(p->n_columns)};
+            CPU_FN(cpu_gemm_rounded)
+            (&rows, row, MIN(a->ne[1] - row, n * STRIP_PANEL), columns, n_columns, k0,
+             MIN(k0 + depth, rows.k), &strips, panel);
+        }
+        unit += n;
+    }
+}
+
 enum ggml_status CPU_FN(cpu_mul_mat)(const struct cpu_task *task) {
     const struct ggml_tensor *a = task->dst->src[0];
     const struct ggml_tensor *b = task->dst->src[1];
     struct product p = {.dst = task->dst, .r2 = b->ne[2] / a->ne[2], .r3 = b->ne[3] / a->ne[3]};
     p.n_columns = mul_mat_columns(task->dst);
+    char *strips = (char *)task->work + mul_mat_pack_size(b);
     float *work =
-        (float *)(void *)((char *)task->work + mul_mat_pack_size(b) +
+        (float *)(void *)(strips + mul_mat_strips_size(task->dst) +
                           (size_t)task->ith * mul_mat_thread_size(task->dst, p.n_columns));
     if (mul_mat_packs(b)) {
         p.packed = task->work;
         mul_mat_pack(task, b, task->work);
         cpu_team_barrier(task->team);
     }
-    if (LANES > 1 && p.n_columns <= ROUNDED_COLUMNS && !task->exact && rounds_src1(task->dst)) {
+    if (LANES > 1 && p.n_columns <= ROUNDED_COLUMNS && !task->exact && rounds_few(task->dst)) {
         compute_rounded(&p, task, work);
+        return GGML_STATUS_SUCCESS;
+    }
+    if (CPU_STRIPS && p.n_columns > ROUNDED_COLUMNS && !task->exact && rounds_many(task->dst) &&
+        a->ne[0] > 0) {
+        p.strips = (struct strip *)(void *)strips;
+        round_strips(&p, task);
+        cpu_team_barrier(task->team);
+        compute_strips(&p, task, work);
         return GGML_STATUS_SUCCESS;
     }
     if (gemm_packs(a->ne[1], p.n_columns)) {

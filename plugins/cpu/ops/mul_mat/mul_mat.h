@@ -45,8 +45,32 @@ static inline size_t mul_mat_thread_size(const struct ggml_tensor *dst, int64_t 
     const int64_t k = dst->src[0]->ne[0];
     const size_t floats = mul_mat_pad(mul_mat_thread_floats(n_columns, k) * sizeof(float));
     const int64_t few = n_columns < ROUNDED_COLUMNS ? n_columns : ROUNDED_COLUMNS;
-    const size_t rounded = rounds_src1(dst) ? (size_t)few * rounded_size(k) : 0;
+    const size_t rounded = rounds_few(dst) ? (size_t)few * rounded_size(k) : 0;
     return floats > rounded ? floats : rounded;
+}
+
+// src1 as strips, by matrix of src0: bytes.
+static inline size_t mul_mat_strips_size(const struct ggml_tensor *dst) {
+    const struct ggml_tensor *a = dst->src[0];
+    const int64_t n_columns = mul_mat_columns(dst);
+    if (!rounds_many(dst) || n_columns <= ROUNDED_COLUMNS) return 0;
+    return (size_t)(a->ne[2] * a->ne[3] * strips_across(n_columns) * strips_deep(a->ne[0])) *
+           sizeof(struct strip);
+}
+
+// Bytes of a thread of mul_mat_id: where it rounds many columns, it does so a part of the depth at
+// a time, for itself; a panel follows.
+static inline size_t mul_mat_id_thread_size(const struct ggml_tensor *dst) {
+    int64_t n_columns = mul_mat_id_columns(dst);
+    const size_t size = mul_mat_thread_size(dst, n_columns);
+    if (!rounds_many(dst) || n_columns <= ROUNDED_COLUMNS) return size;
+    n_columns = n_columns < PACKED_COLUMNS ? n_columns : PACKED_COLUMNS;
+    const int64_t across = strips_across(n_columns);
+    const int64_t all = across * strips_deep(dst->src[0]->ne[0]);
+    const int64_t most = (int64_t)(STRIPS_SIZE / sizeof(struct strip)) + across;
+    const size_t strips =
+        (size_t)(all < most ? all : most) * sizeof(struct strip) + sizeof(struct strip_panel);
+    return size > strips ? size : strips;
 }
 
 // mul_mat_id: a slot of a token.

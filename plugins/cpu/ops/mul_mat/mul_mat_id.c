@@ -2,6 +2,7 @@
 // mul_mat_id: each token's slots are multiplied with the expert that ids names. The (slot, token)
 // pairs are first sorted by expert, so that an expert's rows are unpacked once for all its columns.
 #include "gemm/gemm.h"
+#include "ops/mul_mat/gemm_rounded.h"
 #include "ops/mul_mat/mul_mat_pack.h"
 #include "ops/mul_mat/mul_rounded.h"
 #include "ops/mul_mat/mul_vec.h"
@@ -14,7 +15,7 @@ enum {
 struct experts {
     const struct ggml_tensor *dst;
     const float *packed;
-    bool rounds; // src1, where few columns share an expert
+    bool rounds_few, rounds_many; // src1, where so many columns share an expert
     int64_t n_experts;
     const int64_t *starts; // expert e has pairs [starts[e], starts[e + 1])
     const struct mul_mat_pair *pairs;
@@ -63,6 +64,25 @@ static int64_t blocks_before(int64_t place, int64_t length, int64_t n_blocks) {
     return place <= 0 ? 0 : MIN((place + length - 1) / length, n_blocks);
 }
 
+// Rounds a part of the depth at a time.
+static void compute_strips(const struct gemm_rows *rows, int64_t row, int64_t n_rows,
+                           const struct gemm_column *columns, int64_t n_columns, void *work) {
+    const struct strips strips = {(struct strip *)((struct strip_panel *)work + 1),
+                                  strips_across(n_columns)};
+    const int64_t depth = strips_at_a_time(n_columns) * STRIP_DEPTH;
+    for (int64_t k0 = 0; k0 < rows->k; k0 += depth) {
+        const int64_t k1 = MIN(k0 + depth, rows->k);
+        struct strip *to = strips.at;
+        for (int64_t from = k0; from < k1; from += STRIP_DEPTH) {
+            for (int64_t c = 0; c < n_columns; c += STRIP_COLUMNS)
+                CPU_FN(cpu_round_strip)
+            (rows->type, columns + c, MIN(n_columns - c, STRIP_COLUMNS), from,
+             MIN(k1 - from, STRIP_DEPTH), to++);
+        }
+        CPU_FN(cpu_gemm_rounded)(rows, row, n_rows, columns, n_columns, k0, k1, &strips, work);
+    }
+}
+
 // Rows [row, end) of an expert with pairs [first, first + n), at most as many as are packed at a
 // time.
 static void compute_rows(const struct experts *x, int64_t expert, int64_t row, int64_t end,
@@ -73,9 +93,13 @@ static void compute_rows(const struct experts *x, int64_t expert, int64_t row, i
     struct gemm_column columns[PACKED_COLUMNS];
     for (int64_t c = 0; c < n; ++c)
         columns[c] = column_at(x, first + c);
-    if (x->rounds && n <= ROUNDED_COLUMNS) {
+    if (x->rounds_few && n <= ROUNDED_COLUMNS) {
         CPU_FN(cpu_round_columns)(columns, n, rows.k, work);
         CPU_FN(cpu_mul_rounded)(&rows, row, end - row, columns, n, work);
+        return;
+    }
+    if (x->rounds_many && n > ROUNDED_COLUMNS) {
+        compute_strips(&rows, row, end - row, columns, n, work);
         return;
     }
     if (CPU_FN(cpu_mul_vec)(&rows, row, end - row, columns, n)) return;
@@ -96,7 +120,8 @@ static int64_t compute_share(const struct experts *x, int64_t begin, int64_t end
         int64_t n = 0;
         for (int64_t first = x->starts[e]; first < x->starts[e + 1]; first += n) {
             n = MIN(x->starts[e + 1] - first, PACKED_COLUMNS);
-            const int64_t block = gemm_packs(m, n) ? GEMM_PANEL : ROW_BLOCK;
+            const bool strips = x->rounds_many && n > ROUNDED_COLUMNS;
+            const int64_t block = strips || gemm_packs(m, n) ? GEMM_PANEL : ROW_BLOCK;
             const int64_t n_blocks = (m + block - 1) / block;
             const int64_t length = block * (n + UNPACK_COST);
             const int64_t row = blocks_before(begin - at, length, n_blocks) * block;
@@ -122,14 +147,13 @@ enum ggml_status CPU_FN(cpu_mul_mat_id)(const struct cpu_task *task) {
     if (starts[0] != 0) return GGML_STATUS_FAILED;
     const struct experts x = {.dst = task->dst,
                               .packed = packs ? packed : NULL,
-                              .rounds = LANES > 1 && !task->exact && rounds_src1(task->dst),
+                              .rounds_few = LANES > 1 && !task->exact && rounds_few(task->dst),
+                              .rounds_many = CPU_STRIPS && !task->exact && rounds_many(task->dst),
                               .n_experts = a->ne[2],
                               .starts = starts,
                               .pairs = pairs};
-    float *thread_work =
-        (float *)(void *)(work + layout.panels +
-                          (size_t)task->ith *
-                              mul_mat_thread_size(task->dst, mul_mat_id_columns(task->dst)));
+    float *thread_work = (float *)(void *)(work + layout.panels +
+                                           (size_t)task->ith * mul_mat_id_thread_size(task->dst));
     int64_t begin, end;
     cpu_task_range(task, compute_share(&x, 0, 0, NULL), &begin, &end);
     compute_share(&x, begin, end, thread_work);

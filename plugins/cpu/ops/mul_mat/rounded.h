@@ -43,6 +43,45 @@ static inline struct rounded rounded_at(void *memory, int64_t k, int64_t column)
                             .sums32 = (float *)(void *)(scales + 3 * step)};
 }
 
+// Strips of columns, as they are multiplied with panels of rows.
+enum {
+    STRIP_COLUMNS = 4,
+    STRIP_DEPTH = 256,       // elements of each column: whole blocks of src0
+    STRIP_GROUPS = 16,       // of a block's numbers, at most
+    STRIP_PANEL = 48,        // rows of a panel, at most
+    STRIP_WIDTH = 512,       // columns that a panel is multiplied with at a time
+    STRIPS_SIZE = 512 << 10, // bytes of strips that are read again for each panel, about
+};
+
+// STRIP_COLUMNS columns, STRIP_DEPTH elements deep; what lies beyond the last one is 0.
+struct strip {
+    uint8_t numbers[STRIP_DEPTH / 4][STRIP_COLUMNS][4]; // larger by 128
+    float scales[STRIP_DEPTH / ROUNDED_GROUP][STRIP_COLUMNS];
+    float sums[STRIP_GROUPS][STRIP_COLUMNS]; // after rounding, of the groups of src0
+};
+
+// Rows that are multiplied with strips, STRIP_DEPTH elements deep: vectors side by side.
+struct strip_panel {
+    int8_t numbers[STRIP_DEPTH * STRIP_PANEL]; // four of a row, then of the next
+    float scales[STRIP_GROUPS * STRIP_PANEL];
+    float offsets[STRIP_GROUPS * STRIP_PANEL];
+    int32_t starts[STRIP_GROUPS * STRIP_PANEL]; // -128 times the sum of the numbers
+};
+
+static inline int64_t strips_across(int64_t n_columns) {
+    return (n_columns + STRIP_COLUMNS - 1) / STRIP_COLUMNS;
+}
+
+static inline int64_t strips_deep(int64_t k) {
+    return (k + STRIP_DEPTH - 1) / STRIP_DEPTH;
+}
+
+// How deep so many columns are multiplied before the next panel, in strips.
+static inline int64_t strips_at_a_time(int64_t n_columns) {
+    const int64_t n = STRIPS_SIZE / (int64_t)sizeof(struct strip) / strips_across(n_columns);
+    return n < 1 ? 1 : n;
+}
+
 // Whether src1 of a product may be rounded so. Where nothing is said of src1, F32 sums ask for F32
 // terms.
 static inline bool may_round_src1(const struct ggml_tensor *node) {
@@ -52,10 +91,20 @@ static inline bool may_round_src1(const struct ggml_tensor *node) {
 
 // Whether src1 is rounded where few columns share a matrix, at levels with vectors: for the types
 // that gain by it.
-static inline bool rounds_src1(const struct ggml_tensor *node) {
+static inline bool rounds_few(const struct ggml_tensor *node) {
     switch ((int)node->src[0]->type) {
 #define CPU_BLOCK_ROW(NAME, ...) case GGML_TYPE_##NAME:
 #include "ops/mul_mat/rounded_list.inl"
+        return node->src[1]->type == GGML_TYPE_F32 && may_round_src1(node);
+    default: return false;
+    }
+}
+
+// Whether src1 is rounded where more share it, at levels with products of bytes: for all blocks.
+static inline bool rounds_many(const struct ggml_tensor *node) {
+    switch ((int)node->src[0]->type) {
+#define CPU_BLOCK_ROW(NAME, ...) case GGML_TYPE_##NAME:
+#include "types/block_list.inl"
         return node->src[1]->type == GGML_TYPE_F32 && may_round_src1(node);
     default: return false;
     }
