@@ -20,7 +20,7 @@ say() {
 have_everything() {
     local tool
     for tool in cc meson ninja pkg-config; do command -v $tool >/dev/null || return 1; done
-    pkg-config --exists 'hwloc >= 2.1' jansson || return 1
+    pkg-config --exists 'hwloc >= 2.4' jansson || return 1
     [ "$1" = build ] && return 0
     for tool in c++ cmake python3 nm; do command -v $tool >/dev/null || return 1; done
     pkg-config --exists cmocka && /usr/bin/env python3 -c '' || return 1

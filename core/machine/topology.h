@@ -24,9 +24,4 @@ enum ggml_host_status topology_bind_thread(uint32_t index, uint32_t count);
 // none of them may be used here. [any-thread]
 enum ggml_host_status topology_bind_mask(const uint64_t *mask, size_t n_words);
 
-// The whole machine with its I/O devices and what this process may not use, as a loaded
-// hwloc_topology_t; NULL on failure. For tools that draw it: loads a second topology, which takes
-// longer. Valid for the life of the process, read-only. [any-thread]
-const void *topology_hwloc(void);
-
 #endif

@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: MIT
-// The machine as hwloc sees it.
+// The machine as hwloc sees it, where it is installed.
 #define _DEFAULT_SOURCE
 #include <errno.h>
-#include <pthread.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/env.h"
 #include "base/status.h"
+#include "machine/cgroup.h"
 #include "machine/topology.h"
 #include "machine/topology_plain.h"
 #include "machine/topology_system.h"
 #include "machine/topology_view.h"
 
+static const struct hwloc_calls *hwloc;
 static hwloc_topology_t machine;
 static struct topology_view view;
 // hwloc reads a dozen variables of the environment and loads the plugins of a directory that one of
-// them names, in a privileged process too: there, it is never called, nor where memory is short.
+// them names, in a privileged process too: there, it is not even mapped, nor where memory is short.
 static bool is_plain;
 
 // --- discovery
@@ -32,27 +34,42 @@ static bool has_memory(void) {
     return true;
 }
 
+// Without /sys hwloc finds nothing and writes to the standard error.
+static bool has_system_files(void) {
+#ifdef __linux__
+    return access("/sys/devices/system/cpu", R_OK | X_OK) == 0;
+#else
+    return true;
+#endif
+}
+
 // NULL on failure.
-static hwloc_topology_t load(enum hwloc_type_filter_e io_filter) {
+static hwloc_topology_t load(void) {
     hwloc_topology_t topology = NULL;
-    if (!has_memory() || hwloc_topology_init(&topology) != 0) return NULL;
-    hwloc_topology_set_flags(topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
-    hwloc_topology_set_io_types_filter(topology, io_filter);
-    if (hwloc_topology_load(topology) == 0) return topology;
-    hwloc_topology_destroy(topology);
+    if (!has_memory() || !has_system_files()) return NULL;
+    hwloc = hwloc_calls_open();
+    if (!hwloc || hwloc->topology_init(&topology) != 0) return NULL;
+    hwloc->topology_set_flags(topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
+    hwloc->topology_set_io_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_NONE);
+    if (hwloc->topology_load(topology) == 0) return topology;
+    hwloc->topology_destroy(topology);
     return NULL;
 }
 
 enum ggml_host_status topology_system_discover(struct ggml_host_topology *out_facts) {
     memset(out_facts, 0, sizeof(*out_facts));
-    is_plain = ggml_env_privileged();
-    if (!is_plain) machine = load(HWLOC_TYPE_FILTER_KEEP_NONE);
+    if (!ggml_env_privileged()) machine = load();
     is_plain = !machine;
-    if (is_plain) return topology_plain_discover("", out_facts);
-    hwloc_bitmap_t affinity = hwloc_bitmap_alloc();
+    if (is_plain) {
+        const struct topology_plain_source here = {.root = "",
+                                                   .cpu_quota = cgroup_cpu_limit_here()};
+        return topology_plain_discover(&here, out_facts);
+    }
+    hwloc_bitmap_t affinity = hwloc->bitmap_alloc();
     const bool has_affinity =
-        affinity && hwloc_get_cpubind(machine, affinity, HWLOC_CPUBIND_PROCESS) == 0;
+        affinity && hwloc->get_cpubind(machine, affinity, HWLOC_CPUBIND_PROCESS) == 0;
     const struct topology_source source = {
+        .hwloc = hwloc,
         .topology = machine,
         .affinity = has_affinity ? affinity : NULL,
         .cpu_quota = cgroup_cpu_limit_here(),
@@ -60,31 +77,14 @@ enum ggml_host_status topology_system_discover(struct ggml_host_topology *out_fa
     const enum ggml_host_status status = topology_view_init(&view, &source);
     *out_facts = view.facts;
     if (status != GGML_HOST_OK) topology_view_free(&view);
-    hwloc_bitmap_free(affinity);
+    hwloc->bitmap_free(affinity);
     return status;
-}
-
-static struct {
-    pthread_once_t once;
-    hwloc_topology_t topology;
-} whole = {.once = PTHREAD_ONCE_INIT};
-
-static void load_whole(void) {
-    if (!ggml_env_privileged()) whole.topology = load(HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
-}
-
-const void *topology_hwloc(void) {
-    pthread_once(&whole.once, load_whole);
-    if (!whole.topology) {
-        ggml_fail(GGML_HOST_UNSUPPORTED, "topology_hwloc: the machine could not be discovered");
-    }
-    return whole.topology;
 }
 
 // --- binding
 
 static enum ggml_host_status bind_to(hwloc_const_cpuset_t set) {
-    if (hwloc_set_cpubind(machine, set, HWLOC_CPUBIND_THREAD) == 0) return GGML_HOST_OK;
+    if (hwloc->set_cpubind(machine, set, HWLOC_CPUBIND_THREAD) == 0) return GGML_HOST_OK;
     const bool is_missing = errno == ENOSYS;
     return ggml_fail(is_missing ? GGML_HOST_UNSUPPORTED : GGML_HOST_FAILED, "binding a thread: %s",
                      strerror(errno));
@@ -102,24 +102,24 @@ enum ggml_host_status topology_system_bind_worker(uint32_t index, uint32_t count
 
 // Sets the CPUs of the mask that control groups leave to this process.
 static void set_mask(hwloc_bitmap_t set, const uint64_t *mask, size_t n_words) {
-    const int last = hwloc_bitmap_last(hwloc_topology_get_allowed_cpuset(machine));
+    const int last = hwloc->bitmap_last(hwloc->topology_get_allowed_cpuset(machine));
     for (int cpu = 0; cpu <= last && (size_t)cpu / 64 < n_words; ++cpu) {
-        if (mask[cpu / 64] >> (cpu % 64) & 1) hwloc_bitmap_set(set, (unsigned)cpu);
+        if (mask[cpu / 64] >> (cpu % 64) & 1) hwloc->bitmap_set(set, (unsigned)cpu);
     }
-    hwloc_bitmap_and(set, set, hwloc_topology_get_allowed_cpuset(machine));
+    hwloc->bitmap_and(set, set, hwloc->topology_get_allowed_cpuset(machine));
 }
 
 enum ggml_host_status topology_system_bind_mask(const uint64_t *mask, size_t n_words) {
     if (is_plain) return topology_plain_bind_mask(mask, n_words);
-    hwloc_bitmap_t set = hwloc_bitmap_alloc();
+    hwloc_bitmap_t set = hwloc->bitmap_alloc();
     if (!set)
         return ggml_fail(GGML_HOST_OUT_OF_MEMORY, "topology_bind_mask: no memory for the mask");
     set_mask(set, mask, n_words);
     const enum ggml_host_status status =
-        hwloc_bitmap_iszero(set)
+        hwloc->bitmap_iszero(set)
             ? ggml_fail(GGML_HOST_INVALID_ARGUMENT,
                         "topology_bind_mask: the mask names no CPU that this process may use")
             : bind_to(set);
-    hwloc_bitmap_free(set);
+    hwloc->bitmap_free(set);
     return status;
 }

@@ -10,22 +10,22 @@
 
 #include "base/fault.h"
 #include "base/status.h"
-#include "machine/cgroup.h"
 #include "machine/topology_system.h"
 
 #ifdef __linux__
 #include <sched.h>
 
-enum { MAX_CPUS = 8192, MAX_NODES = 1024, WORD_BITS = 64, N_WORDS = MAX_CPUS / WORD_BITS };
+enum { WORD_BITS = 64, MAX_CPUS = TOPOLOGY_PLAIN_WORDS * WORD_BITS, MAX_NODES = 1024 };
 enum { MAX_CACHES = 8, TEXT_SIZE = 4096 };
 
 struct cpu_set {
-    uint64_t words[N_WORDS];
+    uint64_t words[TOPOLOGY_PLAIN_WORDS];
 };
 
 static struct {
     struct cpu_set allowed;
-    struct cpu_set cores[2]; // first CPU of each core: performance cores, the others
+    struct cpu_set cores[2];        // first CPU of each core: performance cores, the others
+    uint16_t core_of_cpu[MAX_CPUS]; // first allowed CPU of its core
     struct ggml_host_topology facts;
 } machine;
 
@@ -45,7 +45,7 @@ static uint32_t count(const struct cpu_set *set) {
 }
 
 static bool intersects(const struct cpu_set *a, const struct cpu_set *b) {
-    for (size_t i = 0; i < N_WORDS; ++i)
+    for (size_t i = 0; i < TOPOLOGY_PLAIN_WORDS; ++i)
         if (a->words[i] & b->words[i]) return true;
     return false;
 }
@@ -129,62 +129,107 @@ static uint32_t count_nodes(const char *root) {
     return n > 0 ? n : 1;
 }
 
-// The first CPU of a core that is allowed stands for it.
-static unsigned core_of(const char *root, unsigned cpu) {
+// The first CPU of a core that is in the set stands for it.
+static unsigned core_of(const char *root, unsigned cpu, const struct cpu_set *among) {
     char path[512];
     struct cpu_set siblings;
     snprintf(path, sizeof(path), "%s/sys/devices/system/cpu/cpu%u/topology/thread_siblings_list",
              root, cpu);
     if (!read_list(path, &siblings)) return cpu;
     for (unsigned other = 0; other < cpu; ++other)
-        if (has(&siblings, other) && has(&machine.allowed, other)) return other;
+        if (has(&siblings, other) && has(among, other)) return other;
     return cpu;
 }
 
-static void find_cores(const char *root) {
-    struct cpu_set fast_kind, packages;
+// Of a set of CPUs, which belong to the fastest kind among them, and the first of these.
+struct kinds {
+    struct cpu_set fast_kind;
+    bool has_kinds;
+    long fastest;
+    unsigned representative;
+};
+
+static void find_kinds(const char *root, const struct cpu_set *among, struct kinds *out_kinds) {
     char path[512];
-    long fastest = -1;
-    unsigned representative = MAX_CPUS;
-    memset(&packages, 0, sizeof(packages));
     snprintf(path, sizeof(path), "%s/sys/devices/cpu_core/cpus", root);
-    const bool has_kinds = read_list(path, &fast_kind) && intersects(&fast_kind, &machine.allowed);
+    out_kinds->has_kinds =
+        read_list(path, &out_kinds->fast_kind) && intersects(&out_kinds->fast_kind, among);
+    out_kinds->fastest = -1;
+    out_kinds->representative = MAX_CPUS;
+    for (unsigned cpu = 0; cpu < MAX_CPUS; ++cpu) {
+        if (!has(among, cpu)) continue;
+        const long speed = speed_of(root, cpu, &out_kinds->fast_kind, out_kinds->has_kinds);
+        if (out_kinds->representative == MAX_CPUS || speed > out_kinds->fastest)
+            out_kinds->representative = cpu;
+        if (speed > out_kinds->fastest) out_kinds->fastest = speed;
+    }
+}
+
+static bool is_fastest(const char *root, unsigned cpu, const struct kinds *kinds) {
+    return speed_of(root, cpu, &kinds->fast_kind, kinds->has_kinds) >= kinds->fastest;
+}
+
+// Performance cores of the whole machine, whether or not they may be used.
+static uint32_t count_performance_cores(const char *root) {
+    char path[512];
+    struct cpu_set online;
+    struct kinds kinds;
+    uint32_t n = 0;
+    snprintf(path, sizeof(path), "%s/sys/devices/system/cpu/online", root);
+    if (!read_list(path, &online)) return 0;
+    find_kinds(root, &online, &kinds);
+    for (unsigned cpu = 0; cpu < MAX_CPUS; ++cpu) {
+        n += has(&online, cpu) && core_of(root, cpu, &online) == cpu &&
+             is_fastest(root, cpu, &kinds);
+    }
+    return n;
+}
+
+static void find_cores(const char *root) {
+    struct cpu_set packages;
+    struct kinds kinds;
+    memset(&packages, 0, sizeof(packages));
+    find_kinds(root, &machine.allowed, &kinds);
     for (unsigned cpu = 0; cpu < MAX_CPUS; ++cpu) {
         if (!has(&machine.allowed, cpu)) continue;
-        const long speed = speed_of(root, cpu, &fast_kind, has_kinds);
-        if (representative == MAX_CPUS || speed > fastest) representative = cpu;
-        if (speed > fastest) fastest = speed;
         const long package = read_cpu_number(root, cpu, "topology/physical_package_id");
         add(&packages, package > 0 && package < MAX_CPUS ? (unsigned)package : 0);
-    }
-    for (unsigned cpu = 0; cpu < MAX_CPUS; ++cpu) {
-        if (!has(&machine.allowed, cpu) || core_of(root, cpu) != cpu) continue;
-        add(&machine.cores[speed_of(root, cpu, &fast_kind, has_kinds) < fastest], cpu);
+        const unsigned core = core_of(root, cpu, &machine.allowed);
+        machine.core_of_cpu[cpu] = (uint16_t)core;
+        if (core == cpu) add(&machine.cores[!is_fastest(root, cpu, &kinds)], cpu);
     }
     struct ggml_host_topology *facts = &machine.facts;
     facts->n_packages = count(&packages);
     facts->n_performance_cores = count(&machine.cores[0]);
     facts->n_cores = facts->n_performance_cores + count(&machine.cores[1]);
-    measure_caches(root, representative, facts);
+    measure_caches(root, kinds.representative, facts);
 }
 
-enum ggml_host_status topology_plain_discover(const char *root,
-                                              struct ggml_host_topology *out_facts) {
-    memset(&machine, 0, sizeof(machine));
-    memset(out_facts, 0, sizeof(*out_facts));
+static enum ggml_host_status find_allowed(const struct topology_plain_source *source) {
     struct cpu_set *allowed = &machine.allowed;
-    if (sched_getaffinity(0, sizeof(*allowed), (cpu_set_t *)allowed) != 0) {
+    if (source->allowed) {
+        memcpy(allowed, source->allowed, sizeof(*allowed));
+    } else if (sched_getaffinity(0, sizeof(*allowed), (cpu_set_t *)allowed) != 0) {
         return ggml_fail(GGML_HOST_UNSUPPORTED, "topology: the affinity is not known: %s",
                          strerror(errno));
     }
+    if (count(allowed) > 0) return GGML_HOST_OK;
+    return ggml_fail(GGML_HOST_UNSUPPORTED, "topology: none of the machine's CPUs is allowed");
+}
+
+enum ggml_host_status topology_plain_discover(const struct topology_plain_source *source,
+                                              struct ggml_host_topology *out_facts) {
+    memset(&machine, 0, sizeof(machine));
+    memset(out_facts, 0, sizeof(*out_facts));
+    const enum ggml_host_status status = find_allowed(source);
+    if (status != GGML_HOST_OK) return status;
     struct ggml_host_topology *facts = &machine.facts;
     facts->size = (uint32_t)sizeof(*facts);
-    facts->n_pus = count(allowed);
-    facts->n_numa_nodes = count_nodes(root);
-    find_cores(root);
-    const long online = sysconf(_SC_NPROCESSORS_ONLN);
-    topology_bound_threads(facts, online > 0 && (uint32_t)online > facts->n_pus,
-                           cgroup_cpu_limit_here());
+    facts->n_pus = count(&machine.allowed);
+    facts->n_numa_nodes = count_nodes(source->root);
+    find_cores(source->root);
+    const bool narrows = count_performance_cores(source->root) > facts->n_performance_cores;
+    topology_bound_threads(facts, narrows, source->cpu_quota);
     *out_facts = *facts;
     return GGML_HOST_OK;
 }
@@ -200,27 +245,39 @@ enum ggml_host_status topology_plain_bind_all(void) {
 }
 
 // As topology_view_worker: spread over the performance cores, then over all.
-enum ggml_host_status topology_plain_bind_worker(uint32_t index, uint32_t count_) {
+static struct cpu_set worker(uint32_t index, uint32_t n_workers) {
     const uint64_t n_performance = machine.facts.n_performance_cores;
-    uint64_t wanted =
-        count_ <= n_performance ? index * n_performance / count_ : index % machine.facts.n_cores;
+    uint64_t wanted = n_workers <= n_performance ? index * n_performance / n_workers
+                                                 : index % machine.facts.n_cores;
     struct cpu_set one;
     memset(&one, 0, sizeof(one));
     for (int kind = 0; kind < 2; ++kind) {
         for (unsigned cpu = 0; cpu < MAX_CPUS; ++cpu) {
             if (!has(&machine.cores[kind], cpu) || wanted-- > 0) continue;
             for (unsigned other = cpu; other < MAX_CPUS; ++other)
-                if (has(&machine.allowed, other) && core_of("", other) == cpu) add(&one, other);
-            return bind_to(&one);
+                if (has(&machine.allowed, other) && machine.core_of_cpu[other] == cpu)
+                    add(&one, other);
+            return one;
         }
     }
-    return bind_to(&machine.allowed);
+    return machine.allowed;
+}
+
+void topology_plain_worker(uint32_t index, uint32_t n_workers,
+                           uint64_t out_mask[TOPOLOGY_PLAIN_WORDS]) {
+    const struct cpu_set set = worker(index, n_workers);
+    memcpy(out_mask, set.words, sizeof(set.words));
+}
+
+enum ggml_host_status topology_plain_bind_worker(uint32_t index, uint32_t n_workers) {
+    const struct cpu_set set = worker(index, n_workers);
+    return bind_to(&set);
 }
 
 enum ggml_host_status topology_plain_bind_mask(const uint64_t *mask, size_t n_words) {
     struct cpu_set set;
     memset(&set, 0, sizeof(set));
-    for (size_t i = 0; i < n_words && i < N_WORDS; ++i)
+    for (size_t i = 0; i < n_words && i < TOPOLOGY_PLAIN_WORDS; ++i)
         set.words[i] = mask[i];
     if (count(&set) > 0) return bind_to(&set);
     return ggml_fail(GGML_HOST_INVALID_ARGUMENT,
@@ -229,21 +286,27 @@ enum ggml_host_status topology_plain_bind_mask(const uint64_t *mask, size_t n_wo
 
 #else
 
-enum ggml_host_status topology_plain_discover(const char *root,
+enum ggml_host_status topology_plain_discover(const struct topology_plain_source *source,
                                               struct ggml_host_topology *out_facts) {
-    (void)root;
     memset(out_facts, 0, sizeof(*out_facts));
     const long online = sysconf(_SC_NPROCESSORS_ONLN);
     out_facts->size = (uint32_t)sizeof(*out_facts);
     out_facts->n_packages = out_facts->n_numa_nodes = 1;
     out_facts->n_pus = online > 0 ? (uint32_t)online : 1;
     out_facts->n_cores = out_facts->n_performance_cores = out_facts->n_pus;
-    topology_bound_threads(out_facts, false, 0);
+    topology_bound_threads(out_facts, false, source->cpu_quota);
     return GGML_HOST_OK;
 }
 
 static enum ggml_host_status no_binding(void) {
-    return ggml_fail(GGML_HOST_UNSUPPORTED, "binding a thread: not in a privileged process");
+    return ggml_fail(GGML_HOST_UNSUPPORTED, "binding a thread: not without hwloc");
+}
+
+void topology_plain_worker(uint32_t index, uint32_t n_workers,
+                           uint64_t out_mask[TOPOLOGY_PLAIN_WORDS]) {
+    (void)index;
+    (void)n_workers;
+    memset(out_mask, 0xff, TOPOLOGY_PLAIN_WORDS * sizeof(*out_mask));
 }
 
 enum ggml_host_status topology_plain_bind_all(void) {

@@ -3,18 +3,18 @@
 #ifndef GGML_MACHINE_TOPOLOGY_VIEW_H
 #define GGML_MACHINE_TOPOLOGY_VIEW_H
 
-#include <hwloc.h>
-
 #include "ggml-plugin.h"
-#include "machine/cgroup.h"
+#include "machine/hwloc_calls.h"
 
 struct topology_source {
+    const struct hwloc_calls *hwloc;
     hwloc_topology_t topology;     // loaded, with HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED
     hwloc_const_cpuset_t affinity; // NULL: everything
     double cpu_quota;              // cgroup_cpu_limit(); 0: none
 };
 
 struct topology_view {
+    const struct hwloc_calls *hwloc;
     struct ggml_host_topology facts; // without cpu_features
     hwloc_bitmap_t allowed;          // logical CPUs that this process may use
     hwloc_bitmap_t *cores;           // their cores, performance cores first

@@ -211,11 +211,6 @@ enum ggml_host_status topology_system_discover(struct ggml_host_topology *out_fa
     return status;
 }
 
-const void *topology_hwloc(void) {
-    ggml_fail(GGML_HOST_UNSUPPORTED, "topology_hwloc: built without hwloc");
-    return NULL;
-}
-
 // --- binding
 
 static enum ggml_host_status bind_to(WORD group, KAFFINITY mask) {

@@ -73,11 +73,22 @@ static void expect_held(int status) {
 
 // --- F1: hwloc's environment
 
+static bool maps_library(const char *name) {
+    char line[1024];
+    bool found = false;
+    FILE *maps = fopen("/proc/self/maps", "r");
+    while (maps && !found && fgets(line, sizeof(line), maps))
+        found = strstr(line, name) != NULL;
+    if (maps) fclose(maps);
+    return found;
+}
+
 // HELD if the machine is what it is without the variables.
 static int ask_for_topology(const char *n_threads) {
     struct ggml_host_topology facts = {.size = sizeof(facts)};
     if (!ggml_env_privileged()) return NOT_PRIVILEGED;
     if (ggml_host_get_topology(&facts) != GGML_HOST_OK) return BROKEN;
+    if (maps_library("libhwloc")) return BROKEN;
     const bool same = ggml_host_default_threads() == atoi(n_threads) && facts.n_cores > 0 &&
                       facts.n_performance_cores <= facts.n_cores && facts.n_cores <= facts.n_pus;
     return same ? HELD : BROKEN;

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +22,10 @@
 #include "base/status.h"
 #include "ggml-host.h"
 #include "machine/topology.h"
+#include "machine/topology_plain.h"
 #include "machine/topology_view.h"
+#include "support/temp_folder.h"
+#include "topology/system_files.h"
 
 struct machine {
     const char *name;
@@ -43,6 +47,7 @@ static const struct machine machines[] = {
      l1d,      l2,        l3},
 #include "topology/data/machine_list.inl"
 };
+static const struct hwloc_calls *hwloc;
 enum { N_MACHINES = sizeof(machines) / sizeof(machines[0]) };
 
 // Set of a list like "0-3,8"; freed by the caller. NULL for "".
@@ -126,7 +131,7 @@ static void test_machines(void **state) {
         print_message("# %s\n", machines[i].name);
         hwloc_topology_t topology = build(&machines[i]);
         hwloc_bitmap_t affinity = set_of(machines[i].affinity);
-        const struct topology_source source = {topology, affinity, machines[i].quota};
+        const struct topology_source source = {hwloc, topology, affinity, machines[i].quota};
         assert_int_equal(topology_view_init(&view, &source), GGML_HOST_OK);
         check_facts(&machines[i], &view.facts);
         check_workers(&view);
@@ -142,7 +147,7 @@ static void test_workers_prefer_performance_cores(void **state) {
     struct machine hybrid = {.synthetic = "pack:1 core:4 pu:1", .removed = "", .allowed = ""};
     hybrid.slow = "0,1"; // the slow ones come first here
     hwloc_topology_t topology = build(&hybrid);
-    const struct topology_source source = {topology, NULL, 0};
+    const struct topology_source source = {hwloc, topology, NULL, 0};
     assert_int_equal(topology_view_init(&view, &source), GGML_HOST_OK);
     assert_int_equal(hwloc_bitmap_first(topology_view_worker(&view, 0, 2)), 2);
     assert_int_equal(hwloc_bitmap_first(topology_view_worker(&view, 1, 2)), 3);
@@ -158,7 +163,7 @@ static void test_few_workers_are_spread_over_packages(void **state) {
     const struct machine server = {
         .synthetic = "pack:2 core:8 pu:1", .removed = "", .slow = "", .allowed = ""};
     hwloc_topology_t topology = build(&server);
-    const struct topology_source source = {topology, NULL, 0};
+    const struct topology_source source = {hwloc, topology, NULL, 0};
     assert_int_equal(topology_view_init(&view, &source), GGML_HOST_OK);
     assert_int_equal(hwloc_bitmap_first(topology_view_worker(&view, 0, 2)), 0);
     assert_int_equal(hwloc_bitmap_first(topology_view_worker(&view, 1, 2)), 8);
@@ -176,10 +181,10 @@ static void test_views_that_can_not_be_made(void **state) {
     struct topology_view view;
     hwloc_topology_t topology = build(&machines[0]);
     hwloc_bitmap_t elsewhere = set_of("1000");
-    const struct topology_source nothing = {topology, elsewhere, 0};
+    const struct topology_source nothing = {hwloc, topology, elsewhere, 0};
     assert_int_equal(topology_view_init(&view, &nothing), GGML_HOST_UNSUPPORTED);
     topology_view_free(&view);
-    const struct topology_source source = {topology, NULL, 0};
+    const struct topology_source source = {hwloc, topology, NULL, 0};
     ggml_mem_set_fault_hook(never, NULL);
     const enum ggml_host_status status = topology_view_init(&view, &source);
     ggml_mem_set_fault_hook(NULL, NULL);
@@ -188,6 +193,104 @@ static void test_views_that_can_not_be_made(void **state) {
     hwloc_bitmap_free(elsewhere);
     hwloc_topology_destroy(topology);
 }
+
+// --- without hwloc
+
+#ifdef __linux__
+static void words_of(hwloc_const_bitmap_t set, uint64_t out_words[TOPOLOGY_PLAIN_WORDS]) {
+    memset(out_words, 0, TOPOLOGY_PLAIN_WORDS * sizeof(*out_words));
+    int cpu;
+    hwloc_bitmap_foreach_begin(cpu, set) {
+        out_words[cpu / 64] |= UINT64_C(1) << cpu % 64;
+    }
+    hwloc_bitmap_foreach_end();
+}
+
+// What hwloc's view leaves to the process, by the same rules as there.
+static void discover_plain(const struct machine *machine, const char *root,
+                           struct ggml_host_topology *out_facts) {
+    uint64_t words[TOPOLOGY_PLAIN_WORDS];
+    hwloc_topology_t topology = build(machine);
+    hwloc_bitmap_t slow = set_of(machine->slow), affinity = set_of(machine->affinity);
+    hwloc_bitmap_t allowed = hwloc_bitmap_dup(hwloc_topology_get_allowed_cpuset(topology));
+    hwloc_bitmap_t fast = hwloc_bitmap_dup(hwloc_topology_get_topology_cpuset(topology));
+    if (slow) hwloc_bitmap_andnot(fast, fast, slow);
+    if (affinity) hwloc_bitmap_and(allowed, allowed, affinity);
+    words_of(allowed, words);
+    system_files_write(root, topology, slow ? fast : NULL);
+    const struct topology_plain_source source = {root, words, machine->quota};
+    assert_int_equal(topology_plain_discover(&source, out_facts), GGML_HOST_OK);
+    hwloc_bitmap_free(fast);
+    hwloc_bitmap_free(allowed);
+    hwloc_bitmap_free(affinity);
+    hwloc_bitmap_free(slow);
+    hwloc_topology_destroy(topology);
+}
+
+static bool any_common(const uint64_t *a, const uint64_t *b) {
+    for (int i = 0; i < TOPOLOGY_PLAIN_WORDS; ++i)
+        if (a[i] & b[i]) return true;
+    return false;
+}
+
+static uint32_t count_bits(const uint64_t *words) {
+    uint32_t n = 0;
+    for (int i = 0; i < TOPOLOGY_PLAIN_WORDS; ++i)
+        n += (uint32_t)__builtin_popcountll(words[i]);
+    return n;
+}
+
+// As check_workers.
+static void check_plain_workers(const struct ggml_host_topology *facts) {
+    const uint32_t counts[] = {1, 2, facts->n_performance_cores, facts->n_cores,
+                               facts->n_cores + 3};
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); ++i) {
+        uint64_t seen[TOPOLOGY_PLAIN_WORDS] = {0}, set[TOPOLOGY_PLAIN_WORDS];
+        for (uint32_t k = 0; k < counts[i]; ++k) {
+            topology_plain_worker(k, counts[i], set);
+            assert_true(count_bits(set) > 0);
+            if (k < facts->n_cores && counts[i] <= facts->n_cores)
+                assert_false(any_common(set, seen));
+            for (int word = 0; word < TOPOLOGY_PLAIN_WORDS; ++word)
+                seen[word] |= set[word];
+        }
+        if (counts[i] >= facts->n_cores) assert_int_equal(count_bits(seen), facts->n_pus);
+    }
+}
+
+static void test_the_same_machines_from_the_system_s_own_files(void **state) {
+    (void)state;
+    for (size_t i = 0; i < N_MACHINES; ++i) {
+        struct ggml_host_topology facts;
+        char root[sizeof(temp_folder) + 24];
+        print_message("# %s\n", machines[i].name);
+        snprintf(root, sizeof(root), "%s/%zu", temp_folder, i);
+        discover_plain(&machines[i], root, &facts);
+        check_facts(&machines[i], &facts);
+        check_plain_workers(&facts);
+    }
+}
+
+static void test_performance_cores_come_first_without_hwloc_too(void **state) {
+    (void)state;
+    struct ggml_host_topology facts;
+    uint64_t set[TOPOLOGY_PLAIN_WORDS];
+    struct machine hybrid = {.synthetic = "pack:1 core:4 pu:1", .removed = "", .allowed = ""};
+    char root[sizeof(temp_folder) + 24];
+    hybrid.slow = "0,1";
+    hybrid.affinity = "";
+    snprintf(root, sizeof(root), "%s/hybrid", temp_folder);
+    discover_plain(&hybrid, root, &facts);
+    const uint32_t workers[][3] = {{0, 2, 2}, {1, 2, 3}, {2, 3, 0}, {4, 5, 2}};
+    for (size_t i = 0; i < 4; ++i) {
+        topology_plain_worker(workers[i][0], workers[i][1], set);
+        assert_int_equal(set[0], UINT64_C(1) << workers[i][2]);
+    }
+    const uint64_t none[TOPOLOGY_PLAIN_WORDS] = {0};
+    const struct topology_plain_source nothing = {root, none, 0};
+    assert_int_equal(topology_plain_discover(&nothing, &facts), GGML_HOST_UNSUPPORTED);
+}
+#endif
 
 // --- this machine
 
@@ -201,7 +304,6 @@ static void test_this_machine_is_plausible(void **state) {
     assert_true(facts.default_threads >= 1 && facts.default_threads <= facts.n_performance_cores);
     assert_int_equal(ggml_host_default_threads(), facts.default_threads);
     assert_int_equal(facts.cpu_features[0], ggml_host_cpu_features());
-    assert_non_null(topology_hwloc());
 }
 
 static void test_callers_of_another_size(void **state) {
@@ -333,6 +435,10 @@ int main(void) {
 #endif
         cmocka_unit_test(test_discovery_by_several_threads),
         cmocka_unit_test(test_machines),
+#ifdef __linux__
+        cmocka_unit_test(test_the_same_machines_from_the_system_s_own_files),
+        cmocka_unit_test(test_performance_cores_come_first_without_hwloc_too),
+#endif
         cmocka_unit_test(test_workers_prefer_performance_cores),
         cmocka_unit_test(test_few_workers_are_spread_over_packages),
         cmocka_unit_test(test_views_that_can_not_be_made),
@@ -340,5 +446,7 @@ int main(void) {
         cmocka_unit_test(test_callers_of_another_size),
         cmocka_unit_test(test_bound_thread_runs_where_it_was_put),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    hwloc = hwloc_calls_open();
+    if (!hwloc) return 1;
+    return cmocka_run_group_tests(tests, temp_folder_make, temp_folder_remove);
 }

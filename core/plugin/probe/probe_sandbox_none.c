@@ -9,5 +9,5 @@ bool probe_sandbox_prevents_devices(const char *root) {
 }
 
 void probe_sandbox_enter(char *out_missing, size_t size) {
-    snprintf(out_missing, size, "this system has no Landlock and no seccomp");
+    snprintf(out_missing, size, "this system has no Landlock and no seccomp, or the helper was built without");
 }

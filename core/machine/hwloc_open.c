@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+#include <stddef.h>
+#include <string.h>
+
+#include "base/dl.h"
+#include "machine/hwloc_calls.h"
+
+// The number is that of the binary interface of every hwloc 2.
+#define HWLOC_LIBRARY "libhwloc.so.15"
+
+static const struct {
+    const char *symbol;
+    size_t offset;
+} rows[] = {
+#define HWLOC_ROW(name) {"hwloc_" #name, offsetof(struct hwloc_calls, name)},
+#include "machine/hwloc_list.inl"
+};
+
+const struct hwloc_calls *hwloc_calls_open(void) {
+    static struct hwloc_calls calls;
+    struct dl_library *library = dl_open(HWLOC_LIBRARY, NULL, 0);
+    if (!library) return NULL;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+        void *symbol = dl_symbol(library, rows[i].symbol);
+        if (!symbol) goto fail;
+        memcpy((char *)&calls + rows[i].offset, &symbol, sizeof(symbol));
+    }
+    if (calls.get_api_version() >> 16 != HWLOC_API_VERSION >> 16) goto fail;
+    return &calls;
+fail:
+    dl_close(library);
+    return NULL;
+}
