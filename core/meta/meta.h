@@ -11,6 +11,7 @@
 #include "device/stream.h"
 #include "ggml-backend-impl.h"
 #include "ggml-impl.h"
+#include "ggml-plugin-comm.h"
 
 enum {
     META_MAX_SEGMENTS = 16,
@@ -168,10 +169,9 @@ struct meta_stream {
     char *name;
     ggml_backend_t streams[META_MAX_DEVICES];
     ggml_backend_event_t events[META_MAX_DEVICES]; // NULL: the device has none
-    void *comm;                                    // NULL: the generic way
-    ggml_backend_comm_free_t comm_free;
-    ggml_backend_comm_allreduce_tensor_t comm_allreduce;
-    struct meta_plan *plan; // of the last graph, or NULL
+    const struct ggml_extension_comm *comm;        // of the devices' plugin; NULL: the generic way
+    ggml_comm_group_t group;                       // of all streams, or NULL
+    struct meta_plan *plan;                        // of the last graph, or NULL
 };
 
 // What is to be done for a graph, in order.
@@ -188,6 +188,10 @@ struct meta_reduction {
     struct ggml_tensor *received; // one per device
     struct ggml_tensor *sums;     // one per device: part += received
 };
+
+// A group of the streams, where one plugin has all the devices and offers "ggml.comm".
+void meta_group_begin(struct meta_stream *stream);
+void meta_group_end(struct meta_stream *stream);
 
 // Sums the parts in place on all devices; ones without the flag COMPUTE count as zero.
 enum ggml_status meta_reduce(struct meta_stream *stream, struct meta_reduction *reduction);

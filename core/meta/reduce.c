@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// All-reduce: by the plugins' communicator, or with copies and additions. The generic way is a
+// All-reduce: by the plugin's "ggml.comm", or with copies and additions. The generic way is a
 // butterfly over the largest power of two of the devices that take part; the others add theirs to a
 // partner's before and receive the result afterwards.
 #include "base/mem.h"
+#include "ggml-host.h"
 #include "meta/meta.h"
 
 struct group {
@@ -155,12 +156,57 @@ static bool can_add(const struct group *group) {
     return group->n > 0;
 }
 
+// --- by the plugin -------------------------------------------------------------------------------
+
+void meta_group_begin(struct meta_stream *stream) {
+    const struct meta_device *device = stream->device;
+    ggml_backend_reg_t reg = device->devices[0]->reg;
+    for (size_t j = 1; j < device->n; ++j) {
+        if (device->devices[j]->reg != reg) return;
+    }
+    if (device->n < 2 || !reg || stream->group) return;
+    const struct ggml_extension_comm *comm =
+        ggml_backend_reg_get_extension(reg, GGML_EXTENSION_COMM, GGML_EXTENSION_COMM_REVISION);
+    if (!comm || comm->size < sizeof(*comm)) return;
+    const struct ggml_comm_ranks ranks = {.size = sizeof(ranks),
+                                          .n_ranks = (uint32_t)device->n,
+                                          .n_streams = (uint32_t)device->n,
+                                          .streams = stream->streams};
+    ggml_comm_group_t group = NULL;
+    const int32_t status = comm->group_new(&ranks, &group);
+    // Another status than OK is no failure of the stream, which adds up without a group.
+    stream->group = status == GGML_HOST_OK ? group : NULL;
+    stream->comm = status == GGML_HOST_UNSUPPORTED ? NULL : comm;
+}
+
+void meta_group_end(struct meta_stream *stream) {
+    if (stream->group) stream->comm->group_free(stream->group);
+    stream->group = NULL;
+}
+
+// UNSUPPORTED: nothing is done. A group that fails is replaced for the next sum.
+static enum ggml_host_status reduce_by_plugin(struct meta_stream *stream,
+                                              const struct meta_reduction *reduction) {
+    uint8_t counts[META_MAX_DEVICES];
+    if (stream->comm && !stream->group) meta_group_begin(stream);
+    if (!stream->group) return GGML_HOST_UNSUPPORTED;
+    for (size_t j = 0; j < stream->device->n; ++j) {
+        if (!ggml_is_contiguous(reduction->parts[j])) return GGML_HOST_UNSUPPORTED;
+        counts[j] = (reduction->parts[j]->flags & GGML_TENSOR_FLAG_COMPUTE) != 0;
+    }
+    const int32_t status =
+        stream->comm->all_reduce(stream->group, GGML_COMM_SUM, reduction->parts, counts);
+    if (status != GGML_HOST_OK && status != GGML_HOST_UNSUPPORTED) meta_group_end(stream);
+    return (enum ggml_host_status)status;
+}
+
 enum ggml_status meta_reduce(struct meta_stream *stream, struct meta_reduction *reduction) {
     struct group group = {.stream = stream, .reduction = reduction};
     const size_t n = stream->device->n;
-    if (stream->comm && stream->comm_allreduce(stream->comm, reduction->parts)) {
-        return GGML_STATUS_SUCCESS;
-    }
+    const enum ggml_host_status by_plugin = reduce_by_plugin(stream, reduction);
+    if (by_plugin == GGML_HOST_OK) return GGML_STATUS_SUCCESS;
+    if (by_plugin == GGML_HOST_OUT_OF_MEMORY) return GGML_STATUS_ALLOC_FAILED;
+    if (by_plugin != GGML_HOST_UNSUPPORTED) return GGML_STATUS_FAILED;
     for (size_t j = 0; j < n; ++j) {
         if (reduction->parts[j]->flags & GGML_TENSOR_FLAG_COMPUTE) group.members[group.n++] = j;
     }

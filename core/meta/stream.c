@@ -17,12 +17,14 @@ static int32_t meta_synchronize(ggml_backend_t backend) {
         const enum ggml_host_status status = stream_synchronize(stream->streams[j]);
         if (first == GGML_HOST_OK) first = status;
     }
+    // It may have been the group that failed; the next sum makes another.
+    if (first != GGML_HOST_OK) meta_group_end(stream);
     return first;
 }
 
 static void stream_end(struct meta_stream *stream) {
     if (!stream) return;
-    if (stream->comm) stream->comm_free(stream->comm);
+    meta_group_end(stream);
     meta_plan_free(stream->plan);
     for (size_t j = 0; j < stream->device->n; ++j) {
         ggml_backend_event_free(stream->events[j]);
@@ -78,28 +80,6 @@ static const struct ggml_stream_table stream_table = {
     .graph_compute = meta_graph_compute,
 };
 
-static void *find_function(const struct meta_stream *stream, const char *name) {
-    ggml_backend_reg_t reg = stream->device->devices[0]->reg;
-    return reg ? ggml_backend_reg_get_proc_address(reg, name) : NULL;
-}
-
-// One plugin's devices may know a better way to add up.
-static void find_communicator(struct meta_stream *stream) {
-    const struct meta_device *device = stream->device;
-    ggml_backend_comm_init_t comm_init = NULL;
-    for (size_t j = 1; j < device->n; ++j) {
-        if (device->devices[j]->reg != device->devices[0]->reg) return;
-    }
-    void *init = find_function(stream, "ggml_backend_comm_init");
-    void *end = find_function(stream, "ggml_backend_comm_free");
-    void *reduce = find_function(stream, "ggml_backend_comm_allreduce_tensor");
-    if (device->n < 2 || !init || !end || !reduce) return;
-    memcpy(&comm_init, &init, sizeof(init));
-    memcpy(&stream->comm_free, &end, sizeof(end));
-    memcpy(&stream->comm_allreduce, &reduce, sizeof(reduce));
-    stream->comm = comm_init(stream->streams, device->n);
-}
-
 static bool has_events(ggml_backend_dev_t device) {
     struct ggml_backend_dev_props props;
     ggml_backend_dev_get_props(device, &props);
@@ -134,7 +114,7 @@ ggml_backend_t meta_stream_new(struct meta_device *device, const char *params) {
     }
     stream->name = make_name(device, stream->streams);
     if (!stream->name) goto fail;
-    find_communicator(stream);
+    meta_group_begin(stream);
     stream->base =
         (struct ggml_backend){.table = &stream_table, .device = &device->base, .context = stream};
     return &stream->base;

@@ -17,7 +17,8 @@ import check_growth
 import headers
 from tap import Tap
 
-HEADERS = ["ggml-plugin-note.h", "ggml-plugin-host.h", "ggml-plugin-table.h", "ggml-plugin-extensions.h", "ggml-backend-impl.h"]
+HEADERS = ["ggml-plugin-note.h", "ggml-plugin-host.h", "ggml-plugin-table.h", "ggml-plugin-extensions.h",
+           "ggml-plugin-comm.h", "ggml-backend-impl.h"]
 SHARED = {"ggml.h": ["ggml_tensor"], "ggml-backend.h": ["ggml_backend_dev_props", "ggml_backend_dev_caps", "ggml_backend_feature"]}
 LISTS = ["op_list.inl", "unary_list.inl", "glu_list.inl", "type_list.inl", "flag_list.inl", "status_list.inl", "cpu_feature_list.inl"]
 ROW = r"^\s*((?:GGML_\w+_ROW|GGML_CPU_FEATURE\w*)\([^\n]*)"

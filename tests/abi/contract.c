@@ -14,6 +14,8 @@ struct contract {
     struct ggml_device_figures figures;
     struct ggml_extension_plugin_path plugin_path;
     struct ggml_extension_device_info device_info;
+    struct ggml_extension_comm comm;
+    struct ggml_comm_ranks comm_ranks;
     struct ggml_backend_buffer_type buffer_type;
     struct ggml_backend_buffer buffer;
     struct ggml_backend stream;

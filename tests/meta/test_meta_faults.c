@@ -270,6 +270,29 @@ static void test_failing_devices(void **state) {
     }
 }
 
+// A rank fails while the sum is made: the graph fails, and the next has a group again.
+static void test_failing_group(void **state) {
+    (void)state;
+    struct meta_run run;
+    struct virtual_config of_one = config;
+    meta_run_begin(&run, &host, &fault_plan, two_layers, NULL);
+    float *expected = meta_run_result(&run);
+    assert_true(virtual_count(&host, VIRTUAL_CALL_REDUCE, -1, NULL) > 0);
+    of_one.fail_late = 1;
+    of_one.fail_copy_after = 0;
+    assert_true(host.configure(1, &of_one));
+    assert_int_equal(ggml_backend_graph_compute(run.stream, run.graph), GGML_STATUS_FAILED);
+    configure();
+    host.log_clear();
+    assert_int_equal(ggml_backend_graph_compute(run.stream, run.graph), GGML_STATUS_SUCCESS);
+    assert_true(virtual_count(&host, VIRTUAL_CALL_REDUCE, -1, NULL) > 0);
+    float *values = meta_run_result(&run);
+    assert_memory_equal(values, expected, ggml_nbytes(run.result));
+    free(values);
+    free(expected);
+    meta_run_end(&run);
+}
+
 // Nothing was filled: whatever was computed is finite all the same, as the inputs are zero.
 static void check_result(const struct meta_run *run) {
     float value = 1.0f;
@@ -379,6 +402,7 @@ int main(void) {
         FAULT_TEST(test_bad_splits),          FAULT_TEST(test_data_of_every_split),
         FAULT_TEST(test_view_across_devices), FAULT_TEST(test_failing_devices),
         FAULT_TEST(test_failing_allocations), FAULT_TEST(test_usage),
+        FAULT_TEST(test_failing_group),
     };
     ggml_log_set(ignore, NULL);
     return cmocka_run_group_tests(tests, begin, end);

@@ -24,6 +24,7 @@ AREAS = {
     "buffer": "buffer types and buffers",
     "stream": "streams and events",
     "op": "claims and computing",
+    "comm": "groups of streams",
 }
 FAMILY = "op.conformance."
 NONE = "no check of its own in `ggml-plugin-check`"

@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "ggml-plugin-comm.h"
 #include "virtual_host.h"
 
 enum { N = 1024 };
@@ -352,31 +353,107 @@ static void test_host_memory_options(void **state) {
     ggml_backend_buffer_free(buffer);
 }
 
-static void test_all_reduce(void **state) {
-    struct fixture *f = *state;
-    ggml_backend_comm_init_t comm_init;
-    ggml_backend_comm_free_t comm_free;
-    ggml_backend_comm_allreduce_tensor_t allreduce;
-    void *address = ggml_backend_reg_get_proc_address(f->host.reg, "ggml_backend_comm_init");
-    memcpy(&comm_init, &address, sizeof(address));
-    address = ggml_backend_reg_get_proc_address(f->host.reg, "ggml_backend_comm_free");
-    memcpy(&comm_free, &address, sizeof(address));
-    address = ggml_backend_reg_get_proc_address(f->host.reg, "ggml_backend_comm_allreduce_tensor");
-    memcpy(&allreduce, &address, sizeof(address));
-    void *comm = comm_init(f->stream, 2);
+// --- groups of streams ---------------------------------------------------------------------------
+
+static const struct ggml_extension_comm *comm_of(struct fixture *f) {
+    const struct ggml_extension_comm *comm =
+        ggml_backend_reg_get_extension(f->host.reg, GGML_EXTENSION_COMM, 1);
     assert_non_null(comm);
+    return comm;
+}
+
+static ggml_comm_group_t group_of(struct fixture *f) {
+    const struct ggml_comm_ranks ranks = {
+        .size = sizeof(ranks), .n_ranks = 2, .n_streams = 2, .streams = f->stream};
+    ggml_comm_group_t group = NULL;
+    assert_int_equal(comm_of(f)->group_new(&ranks, &group), GGML_HOST_OK);
+    return group;
+}
+
+static void queue_sums(struct fixture *f) {
     for (int i = 0; i < 2; ++i) {
         fill(f->a[i], 1.0f + (float)i);
         fill(f->b[i], 10.0f);
         ggml_backend_graph_compute_async(f->stream[i], f->graph[i]);
     }
-    assert_true(allreduce(comm, f->sum));
+}
+
+static void test_all_reduce(void **state) {
+    struct fixture *f = *state;
+    const struct ggml_extension_comm *comm = comm_of(f);
+    ggml_comm_group_t group = group_of(f);
+    queue_sums(f);
+    assert_int_equal(comm->all_reduce(group, GGML_COMM_SUM, f->sum, NULL), GGML_HOST_OK);
     for (int i = 0; i < 2; ++i) {
         ggml_backend_synchronize(f->stream[i]);
         assert_true(first(f->sum[i]) == 23.0f);
     }
     assert_int_equal(virtual_count(&f->host, VIRTUAL_CALL_REDUCE, -1, NULL), 2);
-    comm_free(comm);
+    comm->group_free(group);
+}
+
+static void test_exchanges_follow_queued_work(void **state) {
+    struct fixture *f = *state;
+    const struct ggml_extension_comm *comm = comm_of(f);
+    ggml_comm_group_t group = group_of(f);
+    f->config.graph_delay_us = 2000;
+    assert_true(f->host.configure(-1, &f->config));
+    queue_sums(f);
+    assert_int_equal(comm->send(group, 0, 1, f->sum[0]), GGML_HOST_OK);
+    assert_int_equal(comm->receive(group, 1, 0, f->a[1]), GGML_HOST_OK);
+    assert_int_equal(comm->broadcast(group, 1, f->sum), GGML_HOST_OK);
+    comm->group_free(group); // what is queued goes on
+    ggml_backend_graph_compute_async(f->stream[1], f->graph[1]);
+    for (int i = 0; i < 2; ++i)
+        ggml_backend_synchronize(f->stream[i]);
+    assert_true(first(f->a[1]) == 11.0f);
+    assert_true(first(f->sum[0]) == 12.0f);
+    assert_true(first(f->sum[1]) == 21.0f);
+    assert_int_equal(virtual_count(&f->host, VIRTUAL_CALL_EXCHANGE, -1, NULL), 4);
+}
+
+// The others don't wait for a rank whose work fails: they are told, and so are later calls.
+static void test_a_rank_fails(void **state) {
+    struct fixture *f = *state;
+    const struct ggml_extension_comm *comm = comm_of(f);
+    for (int late = 0; late < 2; ++late) {
+        ggml_comm_group_t group = group_of(f);
+        queue_sums(f);
+        for (int i = 0; i < 2; ++i)
+            ggml_backend_synchronize(f->stream[i]);
+        f->config.fail_late = late;
+        f->config.fail_copy_after = 0;
+        assert_true(f->host.configure(1, &f->config));
+        const int32_t status = comm->all_reduce(group, GGML_COMM_SUM, f->sum, NULL);
+        assert_int_equal(status, late ? GGML_HOST_OK : GGML_HOST_FAILED);
+        for (int i = 0; i < 2; ++i) {
+            ggml_clear_error();
+            ggml_backend_synchronize(f->stream[i]);
+            assert_int_equal(ggml_last_status(), late ? GGML_HOST_FAILED : GGML_HOST_OK);
+        }
+        assert_int_equal(comm->broadcast(group, 0, f->sum), GGML_HOST_FAILED);
+        comm->group_free(group);
+        f->config.fail_late = 0;
+        f->config.fail_copy_after = -1;
+        assert_true(f->host.configure(1, &f->config));
+        group = group_of(f);
+        assert_int_equal(comm->broadcast(group, 1, f->sum), GGML_HOST_OK);
+        for (int i = 0; i < 2; ++i)
+            ggml_backend_synchronize(f->stream[i]);
+        assert_true(first(f->sum[0]) == 12.0f);
+        comm->group_free(group);
+    }
+}
+
+static void test_no_groups(void **state) {
+    struct fixture *f = *state;
+    const struct ggml_comm_ranks ranks = {
+        .size = sizeof(ranks), .n_ranks = 2, .n_streams = 2, .streams = f->stream};
+    ggml_comm_group_t group = NULL;
+    f->config.communicator = 0;
+    assert_true(f->host.configure(1, &f->config));
+    assert_int_equal(comm_of(f)->group_new(&ranks, &group), GGML_HOST_UNSUPPORTED);
+    assert_null(group);
 }
 
 static void test_streams_that_do_not_queue(void **state) {
@@ -463,6 +540,9 @@ int main(void) {
         VIRTUAL_TEST(test_foreign_memory),
         VIRTUAL_TEST(test_host_memory_options),
         VIRTUAL_TEST(test_all_reduce),
+        VIRTUAL_TEST(test_exchanges_follow_queued_work),
+        VIRTUAL_TEST(test_a_rank_fails),
+        VIRTUAL_TEST(test_no_groups),
         VIRTUAL_TEST(test_streams_that_do_not_queue),
         VIRTUAL_TEST(test_figures),
     };

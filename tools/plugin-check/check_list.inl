@@ -2,7 +2,7 @@
 // Every check, once, in the order in which they are reported.
 //
 // CHECK_ROW(id, rule, needs, function, argument, title)
-//   id        "area.name", stable; areas: file, life, enum, buffer, stream, op
+//   id        "area.name", stable; areas: file, life, enum, buffer, stream, op, comm
 //   rule      number of the rule in docs/plugin-contract.md that is checked
 //   needs     checks without whose success this one would only repeat their failure; "area.*": all
 //             of an area. They come earlier in this list
@@ -378,6 +378,28 @@ CHECK_ROW("stream.device-lost", 84,
 CHECK_ROW("stream.threads", 74, "stream.repeat", stream_threads, 0, "two streams work in two threads")
 CHECK_ROW("stream.other-thread", 74, "stream.repeat", stream_other_thread, 0,
           "a stream can be used by one thread after the other")
+// Groups of streams.
+#define NEEDS_GROUP "comm.table buffer.* stream.free stream.device stream.order enum.caps-async"
+CHECK_ROW("comm.table", 105, "life.extension enum.entries", comm_table, 0,
+          "the table of ggml.comm is of its size, with all entries")
+CHECK_ROW("comm.group-refused", 105, NEEDS_GROUP, comm_group_refused, 0,
+          "what can't be a group is refused")
+CHECK_ROW("comm.all-reduce", 106, NEEDS_GROUP " comm.group-refused", comm_all_reduce, 0,
+          "all ranks get the sum or the maximum of what counts")
+CHECK_ROW("comm.broadcast", 106, NEEDS_GROUP " comm.group-refused", comm_broadcast, 0,
+          "all ranks get what the root has")
+CHECK_ROW("comm.all-gather", 106, NEEDS_GROUP " comm.group-refused", comm_all_gather, 0,
+          "all ranks get all parts, in order of the ranks")
+CHECK_ROW("comm.messages", 106, NEEDS_GROUP " comm.group-refused", comm_messages, 0,
+          "what is sent is received, in order from each rank")
+CHECK_ROW("comm.order", 107, NEEDS_GROUP " comm.all-reduce", comm_order, 0,
+          "work of a group stands in the order of its streams")
+CHECK_ROW("comm.refused", 108, NEEDS_GROUP " comm.all-reduce comm.broadcast comm.all-gather comm.messages",
+          comm_refused, 0,
+          "unequal types and sizes and wrong ranks are refused, without effect")
+CHECK_ROW("comm.group-free", 105, NEEDS_GROUP " comm.group-refused comm.all-reduce", comm_group_free, 0,
+          "freeing groups frees their memory")
+#undef NEEDS_GROUP
 // What using the plugin leaves behind, once it is known to work.
 CHECK_ROW("life.leaves-thread", 21, NEEDS_WORK, life_leaves, STATE_THREADS,
           "its use leaves no thread")

@@ -4,13 +4,16 @@
 
 #include "ggml-plugin.h"
 
+#include "runtime/comm.h"
 #include "runtime/details.h"
 #include "runtime/device.h"
 
 static const void *extension(const char *id, uint32_t min_revision) {
-    const bool known =
-        strcmp(id, GGML_EXTENSION_DEVICE_INFO) == 0 && min_revision <= cpu_device_info.revision;
-    return known ? &cpu_device_info : NULL;
+    if (strcmp(id, GGML_EXTENSION_DEVICE_INFO) == 0)
+        return min_revision <= cpu_device_info.revision ? &cpu_device_info : NULL;
+    if (strcmp(id, GGML_EXTENSION_COMM) == 0)
+        return min_revision <= cpu_comm.revision ? &cpu_comm : NULL;
+    return NULL;
 }
 
 GGML_PLUGIN_NOTE("cpu", "", PLUGIN_VERSION, 0, 0, 0)

@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stdint.h>
 
+#include "ggml-plugin-comm.h"
 #include "ggml-plugin-host.h"
 #include "ggml-plugin-note.h"
 #include "ggml-plugin-table.h"
@@ -172,6 +173,28 @@ static inline int32_t ggml_entry_status(enum ggml_status status) {
 
 // Score used by GGML_BACKEND_DL_IMPL: 1, unless GGML_BACKEND_DL_SCORE_IMPL replaces it. [init]
 GGML_API int ggml_sdk_score(void);
+
+// --- for plugins that offer "ggml.comm" ----------------------------------------------------------
+
+// Whether the streams can be all the ranks of a group of this backend: OK; UNSUPPORTED if other
+// callers hold ranks; INVALID_ARGUMENT after set_error. [any-thread]
+GGML_API int32_t ggml_sdk_comm_check_ranks(const struct ggml_comm_ranks *ranks,
+                                           ggml_backend_reg_t reg);
+// Whether the n tensors, one per stream, are what the extension says of tensors: OK, or
+// INVALID_ARGUMENT after set_error. [any-thread]
+GGML_API int32_t ggml_sdk_comm_check_tensors(const ggml_backend_t *streams, uint32_t n,
+                                             const struct ggml_tensor *const *tensors);
+// Whether `to` is of the type and holds n_parts times the elements of `part`, without overlap: as
+// before. [any-thread]
+GGML_API int32_t ggml_sdk_comm_check_copy(const struct ggml_tensor *part, uint32_t n_parts,
+                                          const struct ggml_tensor *to);
+// Whether ggml_sdk_comm_combine() knows both; types are F32, F16, BF16. [any-thread]
+GGML_API bool ggml_sdk_comm_combines(enum ggml_comm_reduction reduction, enum ggml_type type);
+// Combines elements [begin, end) of n_parts parts in host memory: in order, in F32, rounded once,
+// into `out`, which may be one of them. Parts that are NULL don't count. [any-thread]
+GGML_API void ggml_sdk_comm_combine(enum ggml_comm_reduction reduction, enum ggml_type type,
+                                    const void *const *parts, size_t n_parts, size_t begin,
+                                    size_t end, void *out);
 
 #ifdef __cplusplus
 }

@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "ggml-backend-impl.h"
+#include "ggml-plugin-comm.h"
 #include "ggml-plugin-extensions.h"
 #include "ggml-plugin-host.h"
 #include "ggml-plugin-note.h"

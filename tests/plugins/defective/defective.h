@@ -43,10 +43,15 @@ ggml_backend_t stream_new(ggml_backend_dev_t device, const char *params);
 ggml_backend_event_t event_new(ggml_backend_dev_t device);
 void stream_set_abort(ggml_backend_t stream, ggml_abort_callback callback, void *data);
 
+// Works off what is queued.
+void stream_drain(ggml_backend_t stream);
 bool stream_lose(ggml_backend_dev_t device);
 bool stream_is_lost(ggml_backend_dev_t device);
 // For as long as a defect has it: a lock that is held over callbacks.
 void stream_lock(bool lock);
+
+// Groups of streams (comm.c).
+const struct ggml_extension_comm *comm_extension(void);
 
 // Operations (compute.c).
 bool op_is_claimed(ggml_backend_dev_t device, const struct ggml_tensor *node);

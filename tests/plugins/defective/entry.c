@@ -312,7 +312,9 @@ static const void *extension(const char *id, uint32_t min_revision) {
     static const struct ggml_extension_device_info info = {
         .size = sizeof(info), .revision = 1, .info = device_details};
     if (HAS(extension_invented)) return &table;
-    return strcmp(id, GGML_EXTENSION_DEVICE_INFO) == 0 && min_revision <= 1 ? &info : NULL;
+    if (strcmp(id, GGML_EXTENSION_DEVICE_INFO) == 0) return min_revision <= 1 ? &info : NULL;
+    if (strcmp(id, GGML_EXTENSION_COMM) == 0) return min_revision <= 1 ? comm_extension() : NULL;
+    return NULL;
 }
 
 static void (*detach)(const struct ggml_plugin_table *self, const struct ggml_host_table *host);

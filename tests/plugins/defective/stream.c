@@ -200,12 +200,16 @@ static const char *stream_name(ggml_backend_t backend) {
     return HAS(stream_name_null) ? NULL : "DEFECT";
 }
 
-static int32_t stream_synchronize(ggml_backend_t backend) {
-    struct stream *stream = backend->context;
-    if (HAS(idle_hangs) && stream->n == 0) hang();
+void stream_drain(ggml_backend_t backend) {
     pthread_mutex_lock(&lock);
-    drain(stream);
+    drain(backend->context);
     pthread_mutex_unlock(&lock);
+}
+
+static int32_t stream_synchronize(ggml_backend_t backend) {
+    const struct stream *stream = backend->context;
+    if (HAS(idle_hangs) && stream->n == 0) hang();
+    stream_drain(backend);
     return GGML_HOST_OK;
 }
 
@@ -244,9 +248,7 @@ static int32_t stream_copy(ggml_backend_t from, ggml_backend_t to, const struct 
                            struct ggml_tensor *dst) {
     const bool mine = from->table == &stream_table && to->table == &stream_table;
     if (!mine) return HAS(copy_foreign) ? GGML_HOST_OK : GGML_HOST_UNSUPPORTED;
-    pthread_mutex_lock(&lock);
-    drain(from->context);
-    pthread_mutex_unlock(&lock);
+    stream_drain(from);
     enqueue(to->context, (struct item){.kind = ITEM_COPY, .tensor = dst, .src = src});
     return GGML_HOST_OK;
 }

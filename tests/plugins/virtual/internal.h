@@ -140,10 +140,8 @@ struct job {
         } transfer;
         struct fence *fence;
         struct shadow *shadow;
-        struct {
-            struct reduction *reduction;
-            size_t rank;
-        } share;
+        struct share *share;
+        struct message *message;
     } of;
 };
 
@@ -197,10 +195,8 @@ int32_t stream_copy_async(ggml_backend_t backend_src, ggml_backend_t backend_dst
                           const struct ggml_tensor *src, struct ggml_tensor *dst);
 void transfer_run(const struct transfer *transfer);
 
-// --- communicator: ggml_backend_comm_* -----------------------------------------------------------
+// --- groups of streams ---------------------------------------------------------------------------
 
-void *comm_init(ggml_backend_t *backends, size_t n_backends);
-void comm_free(void *comm);
-bool comm_allreduce_tensor(void *comm, struct ggml_tensor **tensors);
+extern const struct ggml_extension_comm comm_extension;
 
 #endif

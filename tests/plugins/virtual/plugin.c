@@ -235,9 +235,6 @@ static void *reg_proc_address(ggml_backend_reg_t reg, const char *name) {
         {"virtual_violations", (any_function)log_violations},
         {"ggml_backend_test_lose_device", (any_function)lose},
         {"virtual_storage", (any_function)storage},
-        {"ggml_backend_comm_init", (any_function)comm_init},
-        {"ggml_backend_comm_free", (any_function)comm_free},
-        {"ggml_backend_comm_allreduce_tensor", (any_function)comm_allreduce_tensor},
     };
     (void)reg;
     void *address = NULL;
@@ -315,9 +312,11 @@ static const struct ggml_extension_device_figures figures_extension = {
 };
 
 static const void *get_extension(const char *id, uint32_t min_revision) {
-    const bool known = strcmp(id, GGML_EXTENSION_DEVICE_FIGURES) == 0 &&
-                       min_revision <= GGML_EXTENSION_DEVICE_FIGURES_REVISION;
-    return known ? &figures_extension : NULL;
+    if (strcmp(id, GGML_EXTENSION_DEVICE_FIGURES) == 0)
+        return min_revision <= figures_extension.revision ? &figures_extension : NULL;
+    if (strcmp(id, GGML_EXTENSION_COMM) == 0)
+        return min_revision <= comm_extension.revision ? &comm_extension : NULL;
+    return NULL;
 }
 
 static void virtual_shutdown(void) {

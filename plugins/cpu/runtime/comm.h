@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: MIT
+#ifndef CPU_COMM_H
+#define CPU_COMM_H
+
+#include "ggml-plugin-comm.h"
+
+extern const struct ggml_extension_comm cpu_comm;
+
+#endif
