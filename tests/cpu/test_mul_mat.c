@@ -11,16 +11,34 @@ enum { FEW = 4 }; // columns that share a matrix and are multiplied by kernels o
 
 static bool level_multiplies_bytes(void) {
     const char *level = getenv("GGML_CPU_LEVEL");
-    const bool best = !level || strcmp(level, "best") == 0 || strcmp(level, "x86-64-v4-vnni") == 0;
+    const bool best = !level || strcmp(level, "x86-64-v4-vnni") == 0;
     return best && ggml_cpu_has_avx512_vnni() && ggml_cpu_has_avx512_bf16();
+}
+
+static bool level_is_wide(void) {
+    const char *level = getenv("GGML_CPU_LEVEL");
+    return (!level || strncmp(level, "x86-64-v4", 9) == 0) && ggml_cpu_has_avx512();
 }
 
 static bool type_is_rounded(enum ggml_type type, int64_t columns) {
     const char *level = getenv("GGML_CPU_LEVEL");
     if (columns > FEW) return ggml_is_quantized(type) && level_multiplies_bytes();
     if (level && strcmp(level, "scalar") == 0) return false;
-    return type == GGML_TYPE_Q4_0 || type == GGML_TYPE_Q8_0 || type == GGML_TYPE_Q4_K ||
-           type == GGML_TYPE_Q5_K || type == GGML_TYPE_Q6_K;
+    switch (type) {
+    case GGML_TYPE_Q4_0:
+    case GGML_TYPE_Q4_1:
+    case GGML_TYPE_Q5_0:
+    case GGML_TYPE_Q5_1:
+    case GGML_TYPE_Q8_0:
+    case GGML_TYPE_Q3_K:
+    case GGML_TYPE_Q4_K:
+    case GGML_TYPE_Q5_K:
+    case GGML_TYPE_Q6_K: return true;
+    case GGML_TYPE_Q2_K: return level_is_wide();
+    case GGML_TYPE_IQ4_NL:
+    case GGML_TYPE_IQ4_XS: return !level_is_wide() || level_multiplies_bytes();
+    default: return false;
+    }
 }
 
 // Groups of 32 are rounded to 127 steps.

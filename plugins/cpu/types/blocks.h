@@ -132,7 +132,7 @@ CPU_INLINE const int8_t *open_q8_0(const block_q8_0 *b, struct opened *o) {
     return b->qs;
 }
 
-CPU_INLINE const int8_t *open_q2_K(const block_q2_K *b, struct opened *o) {
+CPU_INLINE void open_q2_K_scales(const block_q2_K *b, struct opened *o) {
     int8_t scales[MAX_GROUPS], mins[MAX_GROUPS];
     const v16b packed = v16b_load(b->scales);
     const v16b low = packed & 15, high = packed >> 4;
@@ -141,6 +141,10 @@ CPU_INLINE const int8_t *open_q2_K(const block_q2_K *b, struct opened *o) {
     scale_groups(o->scales, scales, MAX_GROUPS);
     o->scales[OFFSETS_16] = -o->scales[OFFSETS_16];
     scale_groups(o->scales + OFFSETS_16, mins, MAX_GROUPS);
+}
+
+CPU_INLINE const int8_t *open_q2_K(const block_q2_K *b, struct opened *o) {
+    open_q2_K_scales(b, o);
     for (int j = 0; j < QK_K / 4; j += BYTES) {
         const vb qs = vb_load(b->qs + j);
         int8_t *q = o->numbers + j / 32 * 128 + j % 32;

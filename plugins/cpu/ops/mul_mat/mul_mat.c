@@ -175,7 +175,8 @@ enum ggml_status CPU_FN(cpu_mul_mat)(const struct cpu_task *task) {
         mul_mat_pack(task, b, task->work);
         cpu_team_barrier(task->team);
     }
-    if (LANES > 1 && p.n_columns <= ROUNDED_COLUMNS && !task->exact && rounds_few(task->dst)) {
+    if (rounding_pays(a->type) && p.n_columns <= ROUNDED_COLUMNS && !task->exact &&
+        rounds_few(task->dst)) {
         compute_rounded(&p, task, work);
         return GGML_STATUS_SUCCESS;
     }

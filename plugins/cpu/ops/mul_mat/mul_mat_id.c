@@ -147,7 +147,8 @@ enum ggml_status CPU_FN(cpu_mul_mat_id)(const struct cpu_task *task) {
     if (starts[0] != 0) return GGML_STATUS_FAILED;
     const struct experts x = {.dst = task->dst,
                               .packed = packs ? packed : NULL,
-                              .rounds_few = LANES > 1 && !task->exact && rounds_few(task->dst),
+                              .rounds_few =
+                                  rounding_pays(a->type) && !task->exact && rounds_few(task->dst),
                               .rounds_many = CPU_STRIPS && !task->exact && rounds_many(task->dst),
                               .n_experts = a->ne[2],
                               .starts = starts,

@@ -171,10 +171,23 @@ CPU_INLINE void dot_blocks(const struct block_format f, struct tile *t, const in
 #if defined(__AVX512BW__)
 CPU_INLINE bool lies_in_quarters(const enum ggml_type type) {
 #if !defined(__AVX512VNNI__)
-    if (type == GGML_TYPE_Q8_0) return false; // its numbers need eight bits
+    if (quarter_bias(type) > 64) return false; // numbers need eight bits
 #endif
-    return type == GGML_TYPE_Q4_0 || type == GGML_TYPE_Q8_0 || type == GGML_TYPE_Q4_K ||
-           type == GGML_TYPE_Q5_K || type == GGML_TYPE_Q6_K;
+    switch (type) {
+    case GGML_TYPE_Q4_0:
+    case GGML_TYPE_Q4_1:
+    case GGML_TYPE_Q5_0:
+    case GGML_TYPE_Q5_1:
+    case GGML_TYPE_Q8_0:
+    case GGML_TYPE_IQ4_NL:
+    case GGML_TYPE_Q2_K:
+    case GGML_TYPE_Q3_K:
+    case GGML_TYPE_Q4_K:
+    case GGML_TYPE_Q5_K:
+    case GGML_TYPE_Q6_K:
+    case GGML_TYPE_IQ4_XS: return true;
+    default: return false;
+    }
 }
 
 CPU_INLINE void dot_quartered(const struct block_format f, struct tile *t, const int columns) {

@@ -5,7 +5,17 @@
 #define CPU_MUL_ROUNDED_H
 
 #include "gemm/gemm.h"
+#include "ops/mul_mat/gemm_rounded.h"
 #include "ops/mul_mat/rounded.h"
+
+// Whether the level is faster with whole numbers, of the types of rounded_list.inl: Q2_K is not
+// without four rows in a vector, nor is IQ4 where they can't be and tables of floats can.
+static inline bool rounding_pays(enum ggml_type type) {
+    if (type == GGML_TYPE_Q2_K) return LANES == 16;
+    if (type == GGML_TYPE_IQ4_NL || type == GGML_TYPE_IQ4_XS)
+        return (LANES > 1 && LANES < 16) || CPU_STRIPS;
+    return LANES > 1;
+}
 
 // Rounds each column to the nearest multiples of its groups' scales; memory holds rounded_size(k)
 // per column. A group with an infinity keeps only the infinities, one with NaN is NaN.

@@ -71,21 +71,91 @@ CPU_INLINE __m512 quarters_halves(const char *const *blocks, const int at) {
 
 // --- blocks of 32 with one scale -----------------------------------------------------------------
 
+// Entries of a table of 16 for the lower halves of bytes, larger by a bias.
+CPU_INLINE __m512i quarters_lookup(const int8_t *values, const int bias, __m512i index) {
+    const __m128i table = _mm_loadu_si128((const __m128i *)(const void *)values);
+    return _mm512_shuffle_epi8(
+        _mm512_broadcast_i32x4(_mm_add_epi8(table, _mm_set1_epi8((char)bias))), index);
+}
+
+// What numbers without sign are larger by.
+CPU_INLINE float quarter_bias(const enum ggml_type type) {
+    switch (type) {
+    case GGML_TYPE_Q4_0: return 8;
+    case GGML_TYPE_Q5_0: return 16;
+    case GGML_TYPE_Q3_K: return 4;
+    case GGML_TYPE_Q6_K: return 32;
+    case GGML_TYPE_Q8_0:
+    case GGML_TYPE_IQ4_NL:
+    case GGML_TYPE_IQ4_XS: return 128;
+    default: return 0;
+    }
+}
+
+// The factor of the products of scales or offsets with the sums of a column.
+CPU_INLINE float quarter_sign(const struct block_format f) {
+    return f.offset_at >= 0 ? 1.0f : -quarter_bias(f.type);
+}
+
+// Where the halves of bytes lie in a block of 32, and the 32 fifth bits or -1.
+CPU_INLINE int quarter_qs_at(const enum ggml_type type) {
+    switch (type) {
+    case GGML_TYPE_Q4_0: return offsetof(block_q4_0, qs);
+    case GGML_TYPE_Q4_1: return offsetof(block_q4_1, qs);
+    case GGML_TYPE_Q5_0: return offsetof(block_q5_0, qs);
+    case GGML_TYPE_Q5_1: return offsetof(block_q5_1, qs);
+    case GGML_TYPE_IQ4_NL: return offsetof(block_iq4_nl, qs);
+    default: return offsetof(block_q8_0, qs);
+    }
+}
+
+CPU_INLINE int quarter_qh_at(const enum ggml_type type) {
+    if (type == GGML_TYPE_Q5_0) return offsetof(block_q5_0, qh);
+    return type == GGML_TYPE_Q5_1 ? (int)offsetof(block_q5_1, qh) : -1;
+}
+
+// 16 where bit 16 * half + i of 32 of a row's is set, for byte i of its quarter.
+CPU_INLINE __m512i quarters_fifth(const char *const *blocks, const int at, const int half) {
+    __mmask64 mask = 0;
+    CPU_UNROLLED
+    for (int r = 0; r < QUARTERS; ++r) {
+        uint16_t bits;
+        memcpy(&bits, blocks[r] + at + 2 * half, sizeof(bits));
+        mask |= (__mmask64)bits << 16 * r;
+    }
+    return _mm512_maskz_set1_epi8(mask, 16);
+}
+
+CPU_INLINE void quarters_numbers_32(const enum ggml_type type, const char *const *blocks,
+                                    __m512i *low, __m512i *high) {
+    const __m512i nibble = _mm512_set1_epi8(15);
+    const int qs_at = quarter_qs_at(type), qh_at = quarter_qh_at(type);
+    const __m512i qs = quarters_load(blocks, qs_at);
+    if (type == GGML_TYPE_Q8_0) {
+        const __m512i sign = _mm512_set1_epi8(-128);
+        *low = qs ^ sign;
+        *high = quarters_load(blocks, qs_at + 16) ^ sign;
+        return;
+    }
+    *low = qs & nibble;
+    *high = move_bits(qs, 4, 0) & nibble;
+    if (type == GGML_TYPE_IQ4_NL) {
+        *low = quarters_lookup(cpu_iq4_values, (int)quarter_bias(type), *low);
+        *high = quarters_lookup(cpu_iq4_values, (int)quarter_bias(type), *high);
+    }
+    if (qh_at >= 0) {
+        *low |= quarters_fifth(blocks, qh_at, 0);
+        *high |= quarters_fifth(blocks, qh_at, 1);
+    }
+}
+
 CPU_INLINE void add_quarters_32(const struct block_format f, struct quarter_sums *sums,
                                 const char *const *blocks, const struct rounded *x, int64_t first,
                                 const int columns) {
     const __m512 scales = quarters_halves(blocks, f.scale_at);
+    const __m512 of_sums = f.offset_at >= 0 ? quarters_halves(blocks, f.offset_at) : scales;
     __m512i low, high;
-    if (f.type == GGML_TYPE_Q8_0) {
-        const __m512i sign = _mm512_set1_epi8(-128);
-        low = quarters_load(blocks, offsetof(block_q8_0, qs)) ^ sign;
-        high = quarters_load(blocks, offsetof(block_q8_0, qs) + 16) ^ sign;
-    } else {
-        const __m512i nibble = _mm512_set1_epi8(15);
-        const __m512i qs = quarters_load(blocks, offsetof(block_q4_0, qs));
-        low = qs & nibble;
-        high = move_bits(qs, 4, 0) & nibble;
-    }
+    quarters_numbers_32(f.type, blocks, &low, &high);
     CPU_UNROLLED
     for (int c = 0; c < columns; ++c) {
         const int8_t *numbers = x[c].numbers + first;
@@ -94,7 +164,7 @@ CPU_INLINE void add_quarters_32(const struct block_format f, struct quarter_sums
         const __m512 scale = _mm512_set1_ps(x[c].scales[first / 32]);
         const __m512 sum = _mm512_set1_ps(x[c].sums32[first / 32]);
         sums[c].products += _mm512_cvtepi32_ps(dots) * scale * scales;
-        sums[c].biases += scales * sum;
+        sums[c].biases += of_sums * sum;
     }
 }
 
@@ -111,10 +181,29 @@ CPU_INLINE void transpose_scales(const __m512 *rows, __m512 *table) {
     table[3] = _mm512_shuffle_ps(b, d, 0xEE);
 }
 
+// As quarters_part().
+CPU_INLINE __m512i quarters_part_q2_K(const char *const *blocks, const int half, const int i) {
+    const __m512i qs = quarters_load(blocks, offsetof(block_q2_K, qs) + 32 * half + 16 * (i % 2));
+    return move_bits(qs, 2 * (i / 2), 0) & _mm512_set1_epi8(3);
+}
+
+CPU_INLINE __m512i quarters_part_q3_K(const char *const *blocks, const int half, const int i) {
+    const __m512i qs = quarters_load(blocks, offsetof(block_q3_K, qs) + 32 * half + 16 * (i % 2));
+    const __m512i high = quarters_load(blocks, offsetof(block_q3_K, hmask) + 16 * (i % 2));
+    return (move_bits(qs, 2 * (i / 2), 0) & _mm512_set1_epi8(3)) |
+           (move_bits(high, 4 * half + i / 2, 2) & _mm512_set1_epi8(4));
+}
+
 // Numbers of 16 elements of each row, `part` of 16 parts of the block, without sign.
 CPU_INLINE __m512i quarters_part(const enum ggml_type type, const char *const *blocks,
                                  const int part) {
     const __m512i nibble = _mm512_set1_epi8(15);
+    if (type == GGML_TYPE_Q2_K) return quarters_part_q2_K(blocks, part / 8, part % 8);
+    if (type == GGML_TYPE_Q3_K) return quarters_part_q3_K(blocks, part / 8, part % 8);
+    if (type == GGML_TYPE_IQ4_XS) {
+        const __m512i qs = quarters_load(blocks, offsetof(block_iq4_xs, qs) + 16 * (part / 2));
+        return quarters_lookup(cpu_iq4_values, 128, (part % 2 ? move_bits(qs, 4, 0) : qs) & nibble);
+    }
     if (type == GGML_TYPE_Q6_K) {
         const int half = part / 8, i = part % 8;
         const __m512i ql =
@@ -135,29 +224,41 @@ CPU_INLINE __m512i quarters_part(const enum ggml_type type, const char *const *b
     return low | (move_bits(qh, g, 4) & _mm512_set1_epi8(16));
 }
 
-CPU_INLINE void open_quarter_scales(const struct block_format f, const char *const *blocks,
-                                    __m512 *rows) {
-    struct opened o[QUARTERS];
-    open_factors(f, blocks, QUARTERS, o);
-    for (int r = 0; r < QUARTERS; ++r) {
-        if (f.type == GGML_TYPE_Q4_K)
-            open_k4_scales(((const block_q4_K *)(const void *)blocks[r])->scales, &o[r]);
-        else if (f.type == GGML_TYPE_Q5_K)
-            open_k4_scales(((const block_q5_K *)(const void *)blocks[r])->scales, &o[r]);
-        else
-            scale_groups(o[r].scales, ((const block_q6_K *)(const void *)blocks[r])->scales,
-                         MAX_GROUPS);
-        rows[r] = _mm512_loadu_ps(o[r].scales);
+CPU_INLINE void open_scales_256(const enum ggml_type type, const void *b, struct opened *o) {
+    int8_t scales[MAX_GROUPS];
+    switch (type) {
+    case GGML_TYPE_Q2_K: open_q2_K_scales(b, o); break;
+    case GGML_TYPE_Q3_K:
+        open_q3_K_scales(((const block_q3_K *)b)->scales, scales);
+        scale_groups(o->scales, scales, MAX_GROUPS);
+        break;
+    case GGML_TYPE_Q4_K: open_k4_scales(((const block_q4_K *)b)->scales, o); break;
+    case GGML_TYPE_Q5_K: open_k4_scales(((const block_q5_K *)b)->scales, o); break;
+    case GGML_TYPE_IQ4_XS: open_iq4_xs_scales(b, o); break;
+    default: scale_groups(o->scales, ((const block_q6_K *)b)->scales, MAX_GROUPS); break;
     }
 }
 
-// What the scales and offsets of a row are multiplied with: for groups of 32 the sums of the
-// column in the lanes of the offsets, for groups of 16 the sums in all lanes.
+// By row: scales, and what is multiplied with the sums of a column: Q2_K has 16 offsets, Q4_K and
+// Q5_K have 8, behind 8 scales, the others have none but a bias of the numbers.
+CPU_INLINE void open_quarter_scales(const struct block_format f, const char *const *blocks,
+                                    __m512 *rows, __m512 *of_sums) {
+    struct opened o[QUARTERS];
+    open_factors(f, blocks, QUARTERS, o);
+    for (int r = 0; r < QUARTERS; ++r) {
+        open_scales_256(f.type, blocks[r], &o[r]);
+        rows[r] = _mm512_loadu_ps(o[r].scales);
+        of_sums[r] = f.type == GGML_TYPE_Q2_K ? _mm512_loadu_ps(o[r].scales + OFFSETS_16) : rows[r];
+    }
+}
+
+// Sums of a column in the lanes of what they are multiplied with; 0 in the others.
 CPU_INLINE __m512 quarter_column_sums(const struct block_format f, const struct rounded *x,
                                       int64_t first) {
     if (f.group == 16) return _mm512_loadu_ps(x->sums + first / 16);
     const __m256 sums = _mm256_loadu_ps(x->sums32 + first / 32);
-    return _mm512_insertf32x8(_mm512_setzero_ps(), sums, 1);
+    return f.offset_at >= 0 ? _mm512_insertf32x8(_mm512_setzero_ps(), sums, 1)
+                            : _mm512_zextps256_ps512(sums);
 }
 
 CPU_INLINE void add_quarters_group(const struct block_format f, struct quarter_sums *sums,
@@ -184,15 +285,15 @@ CPU_INLINE void add_quarters_group(const struct block_format f, struct quarter_s
 CPU_INLINE void add_quarters_256(const struct block_format f, struct quarter_sums *sums,
                                  const char *const *blocks, const struct rounded *x, int64_t first,
                                  const int columns) {
-    __m512 rows[QUARTERS], table[4];
-    open_quarter_scales(f, blocks, rows);
+    __m512 rows[QUARTERS], of_sums[QUARTERS], table[4];
+    open_quarter_scales(f, blocks, rows, of_sums);
     transpose_scales(rows, table);
     CPU_UNROLLED
     for (int c = 0; c < columns; ++c) {
         const __m512 of_column = quarter_column_sums(f, &x[c], first);
         CPU_UNROLLED
         for (int r = 0; r < QUARTERS; ++r)
-            sums[c].offsets[r] += rows[r] * of_column;
+            sums[c].offsets[r] += of_sums[r] * of_column;
     }
     CPU_UNROLLED
     for (int i = 0; i < QK_K / f.group / 4; ++i) {
@@ -211,21 +312,16 @@ CPU_INLINE void add_quarters(const struct block_format f, struct quarter_sums *s
         add_quarters_256(f, sums, blocks, x, first, columns);
 }
 
-// What numbers without sign are larger by.
-CPU_INLINE float quarter_bias(const enum ggml_type type) {
-    return type == GGML_TYPE_Q8_0 ? 128.0f : type == GGML_TYPE_Q4_0 ? 8.0f : 32.0f;
-}
-
 CPU_INLINE void close_quarters(const struct block_format f, const struct quarter_sums *sums,
                                float *y) {
     __m512 v = sums->products;
-    if (f.size == 32) v -= sums->biases * (quarter_bias(f.type) / 4); // in four lanes each
+    if (f.size == 32) v += sums->biases * (quarter_sign(f) / 4); // in four lanes each
     quad lanes[QUARTERS];
     memcpy(lanes, &v, sizeof(v));
     quad result = quad_sum_each(lanes[0], lanes[1], lanes[2], lanes[3]);
     if (f.size > 32) {
         const quad offset = vf_sum_each((const vf *)sums->offsets);
-        result += f.group == 16 ? offset * -quarter_bias(f.type) : offset;
+        result += offset * quarter_sign(f);
     }
     quad_store(y, result);
 }
