@@ -383,6 +383,69 @@ GGML_API double ggml_sched_report_seconds(ggml_sched_report_t report);
 // Predicted seconds from start to end, with streams that queue work side by side. [any-thread]
 GGML_API double ggml_sched_report_elapsed(ggml_sched_report_t report);
 
+// --- when nodes are computed ---------------------------------------------------------------------
+//
+// What a scheduler's streams and the scheduler itself were busy with, from begin to end. Streams
+// whose plugin offers the extension "ggml.profile" tell it of each node; of others it is known how
+// long the call took that gave them their nodes, which for a device that queues is not the time
+// that these take. docs/profiling.md has an example.
+
+enum ggml_sched_slice_kind {
+    GGML_SCHED_SLICE_NODE = 0,  // a node, or several that are fused, on the stream
+    GGML_SCHED_SLICE_SPLIT = 1, // the call that computes nodes on a stream without "ggml.profile"
+    GGML_SCHED_SLICE_COPY = 2,  // the host copies a tensor to the stream, or queues that
+    GGML_SCHED_SLICE_WAIT = 3,  // the host waits for the stream
+};
+
+struct ggml_sched_slice {
+    enum ggml_sched_slice_kind kind;
+    int stream;         // index among the scheduler's
+    int from;           // COPY: the stream where the tensor lies; else -1
+    int node;           // NODE, SPLIT: the first, by order in the graph; else -1
+    int n_nodes;        // NODE: that it computed; SPLIT: of the graph given, views included; else 0
+    uint64_t run;       // the computation of a graph, counted from 1; 0: between them
+    const char *device; // of the stream
+    const char *name;   // of the first node, or of the tensor that is copied; "" for WAIT
+    const char *op;     // of the first node; else ""
+    const char *type;   // of the tensor; else ""
+    int64_t ne[4];      // of the tensor
+    uint64_t bytes;     // of the tensor
+    uint64_t begin_ns;  // since ggml_sched_profile_begin
+    uint64_t end_ns;
+};
+
+typedef struct ggml_sched_profile *ggml_sched_profile_t;
+
+// From now on records what the scheduler computes. A stream keeps up to max_slices slices that
+// aren't collected, which happens before each graph: as many as the computed nodes of the graphs
+// that are queued at once will do; 0: 65,536. Collected ones take memory until the end. Waits for
+// the streams. BUSY if it records already, or if something else does on one of the streams;
+// INVALID_ARGUMENT, OUT_OF_MEMORY, what the plugin fails with; nothing is recorded then. [stream]
+GGML_API enum ggml_host_status ggml_sched_profile_begin(ggml_backend_sched_t sched,
+                                                        size_t max_slices);
+// Waits for the streams, stops, and answers what was recorded; the caller frees it, before or after
+// the scheduler. NULL if nothing is being recorded or memory runs out, it is lost then. A scheduler
+// that is freed stops too. [stream]
+GGML_API ggml_sched_profile_t ggml_sched_profile_end(ggml_backend_sched_t sched);
+// NULL does nothing. [any-thread]
+GGML_API void ggml_sched_profile_free(ggml_sched_profile_t profile);
+// Slices in the order in which they begin, of all streams; NULL past the end. They belong to the
+// profile. [any-thread]
+GGML_API size_t ggml_sched_profile_count(ggml_sched_profile_t profile);
+GGML_API const struct ggml_sched_slice *ggml_sched_profile_get(ggml_sched_profile_t profile,
+                                                               size_t i);
+// Slices that are missing because there was no room for them. [any-thread]
+GGML_API uint64_t ggml_sched_profile_lost(ggml_sched_profile_t profile);
+// Time by device and operation for a person, and all slices in Chrome's trace event format (JSON,
+// which Perfetto opens too): a track for the host and one per stream. They belong to the profile.
+// NULL when memory runs out. [stream]
+GGML_API const char *ggml_sched_profile_text(ggml_sched_profile_t profile);
+GGML_API const char *ggml_sched_profile_json(ggml_sched_profile_t profile);
+// Writes the JSON to a file, replacing it. INVALID_ARGUMENT, OUT_OF_MEMORY, IO_ERROR: the file may
+// be incomplete then. Blocks. [stream]
+GGML_API enum ggml_host_status ggml_sched_profile_write(ggml_sched_profile_t profile,
+                                                        const char *path);
+
 // --- machine -------------------------------------------------------------------------------------
 
 // Topology of this machine as far as this process may use it. The first call discovers it

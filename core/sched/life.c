@@ -4,6 +4,7 @@
 #include "base/status.h"
 #include "base/thread_guard.h"
 #include "plugin/registry/live.h"
+#include "sched/profile.h"
 #include "sched/sched.h"
 
 const char *sched_reason_text(enum sched_reason reason) {
@@ -225,6 +226,7 @@ void ggml_backend_sched_free(ggml_backend_sched_t sched) {
     THREAD_GUARD_END(sched);
     if (!sched) return;
     if (sched->galloc) sched_wait_all(sched);
+    sched_profile_drop(sched);
     free_streams(sched);
     free_graph(sched);
     ggml_gallocr_free(sched->galloc);

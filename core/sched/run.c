@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/status.h"
 #include "device/stream.h"
+#include "sched/profile.h"
 #include "sched/sched.h"
 
 struct sched_run {
@@ -22,7 +23,7 @@ static ggml_backend_event_t event_of(const struct ggml_backend_sched *sched, int
 static void wait_for_copy(struct ggml_backend_sched *sched, int32_t backend) {
     ggml_backend_event_t event = event_of(sched, backend);
     if (event) {
-        ggml_backend_event_synchronize(event);
+        sched_wait_event(sched, backend, event);
     } else {
         sched_wait(sched, backend);
     }
@@ -70,7 +71,7 @@ static bool application_copied(struct sched_run *run, int32_t copy, int32_t spli
                                 sched_copy_tensor(sched, copy), &part, sched->copy_callback_data);
 }
 
-static bool copy_input(struct sched_run *run, int32_t copy, int32_t split) {
+static bool make_copy(struct sched_run *run, int32_t copy, int32_t split) {
     struct ggml_backend_sched *sched = run->sched;
     const struct sched_copy *input = &sched->copies[copy];
     const struct sched_item *item = &sched->items[input->item];
@@ -99,13 +100,28 @@ static bool copy_input(struct sched_run *run, int32_t copy, int32_t split) {
     return ggml_fail_count() == told;
 }
 
-static enum ggml_status compute_part(ggml_backend_t stream, const struct ggml_graph *graph) {
-    return stream_graph_compute("ggml_backend_graph_compute_async", stream, graph);
+static bool copy_input(struct sched_run *run, int32_t copy, int32_t split) {
+    const uint64_t begin = sched_profile_clock(run->sched);
+    const bool done = make_copy(run, copy, split);
+    if (RARELY(begin)) sched_profile_copy(run->sched, copy, begin);
+    return done;
+}
+
+// `first` is the number of its first node in the graph that was split.
+static enum ggml_status compute_part(struct ggml_backend_sched *sched, int32_t backend,
+                                     const struct ggml_graph *graph, int first) {
+    const uint64_t begin = sched_profile_clock(sched);
+    if (RARELY(begin)) sched_profile_enter(sched, backend, graph, first);
+    const enum ggml_status status = stream_graph_compute("ggml_backend_graph_compute_async",
+                                                         sched->streams[backend].backend, graph);
+    if (RARELY(begin)) sched_profile_leave(sched, backend, begin);
+    return status;
 }
 
 // Computes nodes up to and including the first whose data the callback wants; *io_first moves
 // behind it.
-static enum ggml_status compute_until_wanted(struct ggml_backend_sched *sched, int32_t backend,
+static enum ggml_status compute_until_wanted(struct ggml_backend_sched *sched,
+                                             const struct sched_split *split,
                                              const struct ggml_graph *graph, int *io_first) {
     int end = *io_first;
     bool wanted = false;
@@ -118,11 +134,11 @@ static enum ggml_status compute_until_wanted(struct ggml_backend_sched *sched, i
         .nodes = graph->nodes + *io_first,
         .use_counts = graph->use_counts + *io_first,
     };
-    ggml_backend_t stream = sched->streams[backend].backend;
-    const enum ggml_status status = compute_part(stream, &part);
+    const enum ggml_status status =
+        compute_part(sched, split->backend, &part, split->i_start + *io_first);
     *io_first = end;
     if (status != GGML_STATUS_SUCCESS) return status;
-    ggml_backend_synchronize(stream);
+    ggml_backend_synchronize(sched->streams[split->backend].backend);
     if (!wanted || sched->callback(graph->nodes[end - 1], false, sched->callback_data))
         return status;
     ggml_fail(GGML_HOST_ABORTED, "%s: the callback stopped it after '%s'", sched->function,
@@ -130,15 +146,13 @@ static enum ggml_status compute_until_wanted(struct ggml_backend_sched *sched, i
     return GGML_STATUS_ABORTED;
 }
 
-static enum ggml_status compute(struct ggml_backend_sched *sched, int32_t backend,
+static enum ggml_status compute(struct ggml_backend_sched *sched, const struct sched_split *split,
                                 const struct ggml_graph *graph) {
     enum ggml_status status = GGML_STATUS_SUCCESS;
-    sched->streams[backend].busy = true;
-    if (!sched->callback) {
-        return compute_part(sched->streams[backend].backend, graph);
-    }
+    sched->streams[split->backend].busy = true;
+    if (!sched->callback) return compute_part(sched, split->backend, graph, split->i_start);
     for (int i = 0; i < graph->n_nodes && status == GGML_STATUS_SUCCESS;) {
-        status = compute_until_wanted(sched, backend, graph, &i);
+        status = compute_until_wanted(sched, split, graph, &i);
     }
     return status;
 }
@@ -179,8 +193,7 @@ static enum ggml_status run_split(struct sched_run *run, int32_t number) {
     wait_for_others(run, split);
     if (!copy_inputs(run, number) || ggml_fail_count() != told)
         return failed(sched, number, GGML_STATUS_FAILED);
-    const enum ggml_status status =
-        compute(sched, split->backend, &sched_frame(sched)->graphs[number]);
+    const enum ggml_status status = compute(sched, split, &sched_frame(sched)->graphs[number]);
     if (status == GGML_STATUS_ABORTED) return status;
     if (status != GGML_STATUS_SUCCESS) return failed(sched, number, status);
     if (event_of(sched, split->backend)) {
@@ -210,6 +223,7 @@ enum ggml_status sched_run(struct ggml_backend_sched *sched, struct ggml_cgraph 
         return GGML_STATUS_ALLOC_FAILED;
     }
     sched_frame(sched)->run = ++sched->run;
+    if (RARELY(sched->profile)) sched_profile_collect(sched);
     for (size_t b = 0; b < n; ++b) {
         sched->streams[b].busy = true;
         run.last_in_pool[b] = -1;

@@ -316,8 +316,9 @@ struct ggml_backend_sched {
     int32_t slots_capacity;
     int *slot_ids;
     int32_t slot_ids_capacity;
-    int32_t n_planned_slots; // that the plan was made for
-    bool slots_changed;      // some moved to other memory since the plan was made
+    int32_t n_planned_slots;       // that the plan was made for
+    bool slots_changed;            // some moved to other memory since the plan was made
+    struct sched_profile *profile; // NULL: no times are recorded
 };
 
 // Makes an array of `element` bytes hold `needed` elements, doubling; `array` points to the
@@ -492,6 +493,9 @@ int32_t sched_find_item(struct ggml_backend_sched *sched, const struct ggml_tens
 // Waits for a stream, or for all.
 void sched_wait(struct ggml_backend_sched *sched, int32_t backend);
 void sched_wait_all(struct ggml_backend_sched *sched);
+// Waits for an event that the stream recorded.
+void sched_wait_event(struct ggml_backend_sched *sched, int32_t backend,
+                      ggml_backend_event_t event);
 // Takes the next frame, when nothing looks at it any more.
 void sched_next_frame(struct ggml_backend_sched *sched);
 

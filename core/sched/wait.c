@@ -1,14 +1,24 @@
 // SPDX-License-Identifier: MIT
 // Waiting on the host.
+#include "sched/profile.h"
 #include "sched/sched.h"
 
 void sched_wait(struct ggml_backend_sched *sched, int32_t backend) {
     struct sched_stream *stream = &sched->streams[backend];
     if (!stream->busy) return;
+    const uint64_t begin = sched_profile_clock(sched);
     // A stream has finished its work before it was freed.
     if (!stream->watch.ended) ggml_backend_synchronize(stream->backend);
+    if (RARELY(begin)) sched_profile_wait(sched, backend, begin);
     stream->busy = false;
     stream->done_run = sched->run;
+}
+
+void sched_wait_event(struct ggml_backend_sched *sched, int32_t backend,
+                      ggml_backend_event_t event) {
+    const uint64_t begin = sched_profile_clock(sched);
+    ggml_backend_event_synchronize(event);
+    if (RARELY(begin)) sched_profile_wait(sched, backend, begin);
 }
 
 // The streams may have work from elsewhere too.
@@ -24,7 +34,7 @@ static void wait_for_run(struct ggml_backend_sched *sched, int32_t backend, uint
     if (stream->done_run >= run) return;
     ggml_backend_event_t event = stream->events[sched->cur_copy];
     if (event) {
-        ggml_backend_event_synchronize(event);
+        sched_wait_event(sched, backend, event);
         stream->done_run = run;
     } else {
         sched_wait(sched, backend);

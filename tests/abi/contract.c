@@ -16,6 +16,8 @@ struct contract {
     struct ggml_extension_device_info device_info;
     struct ggml_extension_comm comm;
     struct ggml_comm_ranks comm_ranks;
+    struct ggml_profile_slice profile_slice;
+    struct ggml_extension_profile profile;
     struct ggml_backend_buffer_type buffer_type;
     struct ggml_backend_buffer buffer;
     struct ggml_backend stream;

@@ -378,6 +378,19 @@ CHECK_ROW("stream.device-lost", 84,
 CHECK_ROW("stream.threads", 74, "stream.repeat", stream_threads, 0, "two streams work in two threads")
 CHECK_ROW("stream.other-thread", 74, "stream.repeat", stream_other_thread, 0,
           "a stream can be used by one thread after the other")
+// When nodes are computed.
+#define NEEDS_PROFILE "stream.profile-table stream.repeat stream.skips-unflagged stream.graph-freed op.chain"
+CHECK_ROW("stream.profile-table", 110, "life.extension stream.entries", profile_table, 0,
+          "the table of ggml.profile is of its size, with all entries")
+CHECK_ROW("stream.profile-nodes", 110, NEEDS_PROFILE, profile_nodes, 0,
+          "each computed node is in one slice, under the tag of its graph")
+CHECK_ROW("stream.profile-times", 111, NEEDS_PROFILE " stream.profile-nodes", profile_times, 0,
+          "slices follow one another, within the time of their graph")
+CHECK_ROW("stream.profile-capacity", 111, NEEDS_PROFILE " stream.profile-nodes", profile_capacity, 0,
+          "slices that find no room are counted")
+CHECK_ROW("stream.profile-end", 111, NEEDS_PROFILE " stream.profile-nodes", profile_end, 0,
+          "recording begins once, and nothing is left after its end")
+#undef NEEDS_PROFILE
 // Groups of streams.
 #define NEEDS_GROUP "comm.table buffer.* stream.free stream.device stream.order enum.caps-async"
 CHECK_ROW("comm.table", 105, "life.extension enum.entries", comm_table, 0,

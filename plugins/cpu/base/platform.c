@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #if defined(_WIN32)
 #define WIN32_LEAN_AND_MEAN
@@ -11,12 +12,17 @@
 #else
 #include <sched.h>
 #include <signal.h>
-#include <time.h>
 #include <unistd.h>
 #endif
 #if defined(__APPLE__)
 #include <sys/sysctl.h>
 #endif
+
+uint64_t cpu_clock_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now); // of the performance counter on Windows
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
 
 #if defined(_WIN32)
 int cpu_thread_start(pthread_t *out_thread, void *(*run)(void *), void *argument) {

@@ -15,6 +15,8 @@ void cpu_thread_name(const char *name);
 bool cpu_thread_priority(enum ggml_sched_priority priority);
 // Lets others run for a moment, also those of lower priority. [any-thread]
 void cpu_thread_rest(void);
+// The clock of extension "ggml.profile" in nanoseconds. [any-thread]
+uint64_t cpu_clock_ns(void);
 // Model of the CPU, NUL-terminated; false when unknown. [any-thread]
 bool cpu_model(char *out_name, size_t size);
 // Memory of the machine in bytes, free <= total; 0 and 0 when unknown. [any-thread]

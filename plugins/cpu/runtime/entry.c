@@ -7,12 +7,15 @@
 #include "runtime/comm.h"
 #include "runtime/details.h"
 #include "runtime/device.h"
+#include "runtime/profile.h"
 
 static const void *extension(const char *id, uint32_t min_revision) {
     if (strcmp(id, GGML_EXTENSION_DEVICE_INFO) == 0)
         return min_revision <= cpu_device_info.revision ? &cpu_device_info : NULL;
     if (strcmp(id, GGML_EXTENSION_COMM) == 0)
         return min_revision <= cpu_comm.revision ? &cpu_comm : NULL;
+    if (strcmp(id, GGML_EXTENSION_PROFILE) == 0)
+        return min_revision <= cpu_profile_extension.revision ? &cpu_profile_extension : NULL;
     return NULL;
 }
 

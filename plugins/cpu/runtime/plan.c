@@ -48,7 +48,7 @@ static enum ggml_status reserve(struct cpu_plan *plan, int n) {
 }
 
 static void add_step(struct cpu_plan *plan, struct ggml_tensor *node,
-                     const struct cpu_kernel *kernel) {
+                     const struct cpu_kernel *kernel, int first_node, int n_nodes) {
     const bool parallel = plan->n_threads > 1 && kernel->cost(node) >= CPU_COST_PARALLEL;
     const size_t work = kernel->work(node, parallel ? plan->n_threads : 1);
     const bool after_parallel = plan->n_steps > 0 && plan->steps[plan->n_steps - 1].parallel;
@@ -57,6 +57,8 @@ static void add_step(struct cpu_plan *plan, struct ggml_tensor *node,
         .kernel = cpu_level()->kernels[cpu_kernel_index(kernel)],
         .parallel = parallel,
         .barrier = plan->n_steps > 0 && (parallel || after_parallel),
+        .first_node = first_node,
+        .n_nodes = n_nodes,
     };
     ++plan->n_steps;
     plan->parallel = plan->parallel || parallel;
@@ -65,6 +67,13 @@ static void add_step(struct cpu_plan *plan, struct ggml_tensor *node,
 
 static bool is_idle(const struct ggml_tensor *node) {
     return ggml_op_is_empty(node->op) || ggml_nelements(node) == 0;
+}
+
+static int count_computed(const struct ggml_graph *graph, int begin, int end) {
+    int n = 0;
+    for (int i = begin; i < end; ++i)
+        n += !is_idle(graph->nodes[i]) && graph->nodes[i]->flags & GGML_TENSOR_FLAG_COMPUTE;
+    return n;
 }
 
 // Answers the number of nodes that the step or steps take, or 0 after a failure.
@@ -80,8 +89,10 @@ static int plan_node(struct cpu_plan *plan, const struct ggml_graph *graph, int 
     else
         *out_status = check_memory(node);
     if (*out_status != GGML_STATUS_SUCCESS) return 0;
-    add_step(plan, fusion.kernel ? fusion.node : node, kernel);
-    return fusion.kernel ? fusion.n_nodes : 1;
+    const int n_nodes = fusion.kernel ? fusion.n_nodes : 1;
+    add_step(plan, fusion.kernel ? fusion.node : node, kernel, i,
+             count_computed(graph, i, i + n_nodes));
+    return n_nodes;
 }
 
 static bool is_rounding_disabled(void) {

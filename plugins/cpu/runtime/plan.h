@@ -6,12 +6,15 @@
 #include "ggml-cpu.h"
 #include "ggml-graph.h"
 #include "runtime/kernel_list.h"
+#include "runtime/profile.h"
 
 struct cpu_step {
     struct ggml_tensor *node;
     cpu_kernel_fn kernel;
-    bool parallel; // on all threads; otherwise on thread 0
-    bool barrier;  // all threads meet before it
+    bool parallel;  // on all threads; otherwise on thread 0
+    bool barrier;   // all threads meet before it
+    int first_node; // index in the graph of the first node that it computes
+    int n_nodes;    // that it computes
 };
 
 // Zero-initialised is empty and ready.
@@ -34,6 +37,7 @@ struct cpu_run {
     void *work;                         // plan->work_size bytes, 64-byte aligned
     ggml_abort_callback abort_callback; // asked after each node, or NULL
     void *abort_data;
+    struct cpu_profile *profile; // NULL: no times are recorded
 };
 
 // Prepares the graph for n_threads; nothing to do if it is the one prepared before. On failure the

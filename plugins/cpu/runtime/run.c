@@ -43,8 +43,9 @@ static void run_step(struct execution *execution, int i, int ith, int nth) {
     if (status != GGML_STATUS_SUCCESS) stop_after(execution, i, status);
 }
 
-static void run_share(void *context, int ith, int nth) {
-    struct execution *execution = context;
+// Compiled twice, so that graphs whose times nobody wants do not ask for it at each step.
+static inline void run_steps(struct execution *execution, int ith, int nth,
+                             struct cpu_profile *profile) {
     const struct cpu_run *run = execution->run;
     for (int i = 0; i < execution->plan->n_steps; ++i) {
         if (execution->plan->steps[i].barrier) cpu_team_barrier(&execution->team);
@@ -52,11 +53,23 @@ static void run_share(void *context, int ith, int nth) {
             if (nth == 1) return;
             continue;
         }
+        if (profile) cpu_profile_step(profile, &execution->plan->steps[i]);
         run_step(execution, i, ith, nth);
         if (ith == 0 && run->abort_callback && run->abort_callback(run->abort_data)) {
             stop_after(execution, i, GGML_STATUS_ABORTED);
         }
     }
+}
+
+static void run_share(void *context, int ith, int nth) {
+    run_steps(context, ith, nth, NULL);
+}
+
+static void run_share_timed(void *context, int ith, int nth) {
+    struct execution *execution = context;
+    run_steps(execution, ith, nth, ith == 0 ? execution->run->profile : NULL);
+    // The others may still be busy with the last step: on a pool it ends when they do.
+    if (nth == 1) cpu_profile_stop(execution->run->profile);
 }
 
 static bool has_data(const struct ggml_tensor *tensor) {
@@ -100,7 +113,9 @@ static enum ggml_status run_on_pool(struct execution *execution, struct ggml_thr
     const int n = cpu_threadpool_begin(pool, execution->plan->n_threads);
     if (n < 1) return GGML_STATUS_FAILED;
     execution->team.n = n;
-    cpu_threadpool_run(pool, n, run_share, execution);
+    struct cpu_profile *profile = execution->run->profile;
+    cpu_threadpool_run(pool, n, profile ? run_share_timed : run_share, execution);
+    if (profile) cpu_profile_stop(profile);
     cpu_threadpool_end(pool);
     return report(execution);
 }
@@ -112,7 +127,7 @@ enum ggml_status cpu_plan_run(const struct cpu_plan *plan, const struct cpu_run 
     const enum ggml_status status = check_data(plan);
     if (status != GGML_STATUS_SUCCESS) return status;
     if (!plan->parallel) {
-        run_share(&execution, 0, 1);
+        (run->profile ? run_share_timed : run_share)(&execution, 0, 1);
         return report(&execution);
     }
     if (run->pool) return run_on_pool(&execution, run->pool);

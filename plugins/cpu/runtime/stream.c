@@ -15,6 +15,7 @@ struct cpu_stream {
     struct cpu_plan plan; // of the graph computed last
     void *work;
     size_t work_size;
+    struct cpu_profile profile;
 };
 
 // A plan made by the caller, with work memory of its own.
@@ -52,6 +53,7 @@ static const char *stream_name(ggml_backend_t backend) {
 static void stream_free(ggml_backend_t backend) {
     struct cpu_stream *stream = backend->context;
     cpu_plan_free(&stream->plan);
+    cpu_profile_free(&stream->profile);
     ggml_aligned_free(stream->work, stream->work_size);
     ggml_aligned_free(stream, sizeof(*stream));
 }
@@ -63,6 +65,7 @@ static enum ggml_status run_plan(struct cpu_stream *stream, const struct cpu_pla
         .work = work,
         .abort_callback = stream->abort_callback,
         .abort_data = stream->abort_data,
+        .profile = stream->profile.slices ? &stream->profile : NULL,
     };
     return cpu_plan_run(plan, &run);
 }
@@ -138,6 +141,10 @@ ggml_backend_t cpu_stream_new(ggml_backend_dev_t device) {
 
 static bool is_stream(ggml_backend_t backend) {
     return backend && backend->table == &stream_table;
+}
+
+struct cpu_profile *cpu_stream_profile(ggml_backend_t backend) {
+    return is_stream(backend) ? &((struct cpu_stream *)backend->context)->profile : NULL;
 }
 
 void cpu_stream_set_n_threads(ggml_backend_t backend, int n_threads) {

@@ -5,9 +5,13 @@
 
 #include "ggml-backend-impl.h"
 #include "ggml-cpu.h"
+#include "runtime/profile.h"
 
 // A stream on the device; NULL after telling the host. [any-thread]
 ggml_backend_t cpu_stream_new(ggml_backend_dev_t device);
+
+// Where its times are recorded; NULL if it is no stream of this plugin. [stream]
+struct cpu_profile *cpu_stream_profile(ggml_backend_t backend);
 
 void cpu_stream_set_n_threads(ggml_backend_t backend, int n_threads);
 void cpu_stream_set_threadpool(ggml_backend_t backend, ggml_threadpool_t pool);

@@ -50,6 +50,16 @@ bool stream_is_lost(ggml_backend_dev_t device);
 // For as long as a defect has it: a lock that is held over callbacks.
 void stream_lock(bool lock);
 
+// When nodes are computed (profile.c): NULL until the stream has been asked for it.
+struct profile;
+struct profile **stream_profile(ggml_backend_t stream);
+uint64_t profile_tag(const struct profile *profile);
+uint64_t profile_begin(const struct profile *profile);
+void profile_node(struct profile *profile, const struct ggml_graph *graph, int i, uint64_t tag,
+                  uint64_t begin_ns);
+void profile_free(struct profile *profile);
+const struct ggml_extension_profile *profile_extension(void);
+
 // Groups of streams (comm.c).
 const struct ggml_extension_comm *comm_extension(void);
 

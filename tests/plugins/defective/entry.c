@@ -313,6 +313,8 @@ static const void *extension(const char *id, uint32_t min_revision) {
         .size = sizeof(info), .revision = 1, .info = device_details};
     if (HAS(extension_invented)) return &table;
     if (strcmp(id, GGML_EXTENSION_DEVICE_INFO) == 0) return min_revision <= 1 ? &info : NULL;
+    if (strcmp(id, GGML_EXTENSION_PROFILE) == 0)
+        return min_revision <= 1 ? profile_extension() : NULL;
     if (strcmp(id, GGML_EXTENSION_COMM) == 0) return min_revision <= 1 ? comm_extension() : NULL;
     return NULL;
 }

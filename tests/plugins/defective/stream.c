@@ -16,6 +16,7 @@ enum item_kind { ITEM_SET, ITEM_GET, ITEM_COPY, ITEM_GRAPH, ITEM_WAIT };
 struct kept_graph {
     struct ggml_graph graph;
     const void *original;        // list of nodes
+    uint64_t tag;                // of its times
     struct ggml_tensor *nodes[]; // and the use counts
 };
 
@@ -38,6 +39,7 @@ struct stream {
     ggml_abort_callback abort;
     void *abort_data;
     const void *last; // list of nodes that was computed last
+    struct profile *profile;
     pthread_t thread;
     bool has_thread;
     atomic_bool has_begun, ends;
@@ -144,7 +146,10 @@ static enum ggml_status run_graph(struct stream *stream, const struct kept_graph
     const bool reversed = HAS(chain_reversed) && graph->n_nodes > 6;
     for (int i = 0; i < graph->n_nodes && status == GGML_STATUS_SUCCESS; ++i) {
         if (is_aborted(stream) && !HAS(abort_denied)) return GGML_STATUS_ABORTED;
-        status = op_compute(graph->nodes[reversed ? graph->n_nodes - 1 - i : i]);
+        const int node = reversed ? graph->n_nodes - 1 - i : i;
+        const uint64_t begin_ns = profile_begin(stream->profile);
+        status = op_compute(graph->nodes[node]);
+        profile_node(stream->profile, graph, node, kept->tag, begin_ns);
         if (i > 0 && is_fused(graph, i - 1)) forget_node(graph->nodes[i - 1]);
     }
     return status;
@@ -200,6 +205,10 @@ static const char *stream_name(ggml_backend_t backend) {
     return HAS(stream_name_null) ? NULL : "DEFECT";
 }
 
+struct profile **stream_profile(ggml_backend_t backend) {
+    return &((struct stream *)backend->context)->profile;
+}
+
 void stream_drain(ggml_backend_t backend) {
     pthread_mutex_lock(&lock);
     drain(backend->context);
@@ -220,6 +229,7 @@ static void stream_free(ggml_backend_t backend) {
     pthread_mutex_unlock(&lock);
     atomic_store(&stream->ends, true);
     if (stream->has_thread) pthread_join(stream->thread, NULL);
+    profile_free(stream->profile);
     if (!HAS(stream_leak)) ggml_aligned_free(stream, sizeof(*stream));
     ggml_aligned_free(backend, sizeof(*backend));
 }
@@ -276,7 +286,9 @@ static int32_t stream_compute(ggml_backend_t backend, const struct ggml_graph *g
     const bool alone = stream->n == 0 && (graph->n_nodes != 1 || stream->abort ||
                                           graph->nodes[0]->op == GGML_OP_GET_ROWS ||
                                           ggml_nelements(graph->nodes[0]) == 0);
-    enqueue(stream, (struct item){.kind = ITEM_GRAPH, .graph = keep_graph(graph)});
+    struct kept_graph *kept = keep_graph(graph);
+    kept->tag = profile_tag(stream->profile);
+    enqueue(stream, (struct item){.kind = ITEM_GRAPH, .graph = kept});
     pthread_mutex_lock(&lock);
     if (alone) drain(stream);
     const enum ggml_status status = stream->status;
