@@ -4,8 +4,10 @@
 
 Usage: check_bench.py PROGRAM PLUGIN [VULKAN_PLUGIN_FOLDER]"""
 import json
+import os
 import subprocess
 import sys
+import tempfile
 
 PROGRAM, PLUGIN = sys.argv[1:3]
 VULKAN_FOLDER = sys.argv[3] if len(sys.argv) > 3 else None
@@ -96,6 +98,28 @@ def check_weights():
         check("ops: experts that no token takes are not counted", used < read < 1.2 * used, product)
 
 
+def check_trace(path, done):
+    """Nodes of three computations, one after the other on their stream, as the table on standard error sums them up."""
+    events = json.load(open(path, encoding="utf-8"))["traceEvents"] if done.returncode == 0 else []
+    nodes = [event for event in events if event.get("cat") == "node"]
+    check("profile: nodes of each computation", {event["args"]["run"] for event in nodes} == {1, 2, 3}, done)
+    check("profile: operations, names, shapes and types", any(
+        event["args"]["op"] == "MUL_MAT" and event["name"] == "MUL_MAT " + event["args"]["tensor"] and
+        len(event["args"]["shape"]) == 4 and event["args"]["type"] == "f32" for event in nodes))
+    ends = {}
+    ordered = True
+    for event in sorted(nodes, key=lambda event: event["ts"]):
+        ordered = ordered and event["ts"] >= ends.get(event["tid"], 0) - 0.001 and event["dur"] >= 0
+        ends[event["tid"]] = event["ts"] + event["dur"]
+    check("profile: nodes of a stream follow one another", ordered and ends)
+    begin = min((event["ts"] for event in nodes), default=0)
+    busy = sum(event["dur"] for event in nodes)
+    check("profile: nodes take no longer than from the first to the last", 0 < busy <= max(ends.values(), default=0) - begin + 1)
+    rows = [line.split() for line in done.stderr.splitlines() if " MUL_MAT " in line]
+    count = sum(event["args"]["op"] == "MUL_MAT" for event in nodes)
+    check("profile: the table counts the same slices", rows and sum(int(row[3]) for row in rows) == count, done)
+
+
 def check_model():
     check("model: wrong usage is exit status 2", run("model", "--size", "0.3B").returncode == 2 and
           run("model", "--type", "f17").returncode == 2 and run("model", "--runs", "0").returncode == 2)
@@ -111,6 +135,12 @@ def check_model():
     check("model: launching is less than computing", report and
           0 < report["launching"]["least_milliseconds"] < report["token"]["least_milliseconds"], report)
     done = run("model", "--type", "q4_0", "--prompt", "2", "--runs", "1")
+    with tempfile.TemporaryDirectory() as folder:
+        trace = os.path.join(folder, "trace.json")
+        profiled = run("model", "--type", "q4_0", "--prompt", "2", "--context", "3", "--runs", "1", "--profile", trace)
+        check_trace(trace, profiled)
+        check("model: a profile that can't be written is exit status 4",
+              run("model", "--prompt", "2", "--runs", "1", "--profile", os.path.join(folder, "none", "x")).returncode == 4)
     check("model: as text", "tokens/s" in done.stdout and "MUL_MAT" in done.stdout and done.returncode == 0, done)
 
 

@@ -19,6 +19,7 @@ struct options {
     const char *device;
     const char *plugin_path;
     const char *size;
+    const char *profile; // file; NULL: none
     enum ggml_type type;
     int prompt, context, runs, threads;
     bool json;
@@ -136,6 +137,43 @@ static bool measure(const struct machine *machine, const struct llama *llama, in
     }
     ggml_backend_sched_free(sched);
     llama_graph_free(&graph);
+    return good;
+}
+
+// A prompt and a token behind it, with the times of their nodes to a file and in sums to the
+// standard error, so that the standard output stays what it is. They are computed once before.
+static bool write_profile(const struct machine *machine, const struct llama *llama,
+                          const struct options *options) {
+    struct llama_graph graphs[2] = {{0}, {0}};
+    const int n_tokens[] = {options->prompt, 1};
+    const int n_past[] = {0, options->context};
+    ggml_backend_t streams[2] = {machine->streams[0], machine->streams[1]};
+    ggml_sched_profile_t profile = NULL;
+    bool good = llama_graph_init(&graphs[0], llama, n_tokens[0], n_past[0]) &&
+                llama_graph_init(&graphs[1], llama, n_tokens[1], n_past[1]);
+    ggml_backend_sched_t sched =
+        good ? ggml_backend_sched_new(streams, NULL, machine->n_streams,
+                                      (size_t)ggml_graph_size(graphs[0].graph), false, false)
+             : NULL;
+    good = sched != NULL;
+    for (int i = 0; i < 2 && good; ++i) {
+        ggml_backend_sched_reset(sched);
+        good = ggml_backend_sched_alloc_graph(sched, graphs[i].graph);
+        for (int k = 0; k < 2 && good; ++k) {
+            llama_graph_set_inputs(&graphs[i]);
+            if (i == 0 && k == 1) good = ggml_sched_profile_begin(sched, 0) == GGML_HOST_OK;
+            good = good && ggml_backend_sched_graph_compute(sched, graphs[i].graph) ==
+                               GGML_STATUS_SUCCESS;
+        }
+    }
+    if (good) profile = ggml_sched_profile_end(sched);
+    const char *text = ggml_sched_profile_text(profile);
+    good = text && ggml_sched_profile_write(profile, options->profile) == GGML_HOST_OK;
+    if (good) fputs(text, stderr);
+    ggml_sched_profile_free(profile);
+    ggml_backend_sched_free(sched);
+    llama_graph_free(&graphs[0]);
+    llama_graph_free(&graphs[1]);
     return good;
 }
 
@@ -260,6 +298,8 @@ static int run(ggml_backend_dev_t device, const struct llama_shape *shape,
                !measure(&machine, &llama, 1, options->context, 4 * options->runs, &report.token) ||
                !measure_launching(&machine, shape->layers, 4 * options->runs, &report.launching)) {
         failure = "it can't compute the model";
+    } else if (options->profile && !write_profile(&machine, &llama, options)) {
+        failure = "no profile";
     } else {
         (options->json ? print_json : print_text)(&report);
     }
@@ -288,6 +328,8 @@ static const char usage[] =
     "  --context N         tokens before the single one (default 64)\n"
     "  --threads N         of the CPU (default: as the library chooses)\n"
     "  --runs N            of the prompt, and four times as many of the token (default 5)\n"
+    "  --profile FILE      also write when each node of a prompt and of two tokens was computed, as\n"
+    "                      JSON that Perfetto opens, and print the sums on standard error\n"
     "  --json              print the measurements as JSON\n"
     "\n"
     "Launching and barriers is the time of a graph of as many nodes with nothing to compute. "
@@ -304,6 +346,7 @@ static bool take_option(int option, const char *text, struct options *options) {
     case 'c': return bench_read_number(text, 0, MAX_PROMPT, &options->context);
     case 'T': return bench_read_number(text, 1, 512, &options->threads);
     case 'r': return bench_read_number(text, 1, MAX_RUNS / 4, &options->runs);
+    case 'P': options->profile = text; return true;
     case 'j': options->json = true; return true;
     default: return false;
     }
@@ -326,6 +369,7 @@ int bench_model(int argc, char **argv) {
                                           {"context", required_argument, NULL, 'c'},
                                           {"threads", required_argument, NULL, 'T'},
                                           {"runs", required_argument, NULL, 'r'},
+                                          {"profile", required_argument, NULL, 'P'},
                                           {"json", no_argument, NULL, 'j'},
                                           {"help", no_argument, NULL, 'h'},
                                           {NULL, 0, NULL, 0}};
