@@ -339,33 +339,38 @@ void file_depends_host(struct check_run *run) {
 
 // --- what the loader makes of it -----------------------------------------------------------------
 
-// Whether a directory of the list has the library. $ORIGIN is the plugin's own one.
-static bool found_along(const struct check_run *run, const char *list, const char *library) {
+enum { PATH_SIZE = 4096 };
+
+// Whether a directory of the list has the library, and where. $ORIGIN is the plugin's own one.
+static bool found_along(const struct check_run *run, const char *list, const char *library,
+                        char out_path[PATH_SIZE]) {
     const char *slash = strrchr(run->path, '/');
     while (*list) {
         const int length = (int)strcspn(list, ":");
         const int origin = strncmp(list, "$ORIGIN", 7) == 0     ? 7
                            : strncmp(list, "${ORIGIN}", 9) == 0 ? 9
                                                                 : 0;
-        char path[4096];
-        snprintf(path, sizeof(path), "%.*s%.*s/%s", origin ? (int)(slash - run->path) : 0,
+        snprintf(out_path, PATH_SIZE, "%.*s%.*s/%s", origin ? (int)(slash - run->path) : 0,
                  run->path, length - origin, list + origin, library);
-        if (access(path, R_OK) == 0) return true;
+        if (access(out_path, R_OK) == 0) return true;
         list += length;
         list += *list == ':';
     }
     return false;
 }
 
-static bool has_library(const struct check_run *run, const struct elf_view *view,
-                        const char *library) {
+// NULL if it is not found. Its constructors run.
+static void *open_library(const struct check_run *run, const struct elf_view *view,
+                          const char *library) {
+    char path[PATH_SIZE];
     GElf_Dyn entry;
     const char *text;
     for (size_t i = 0; elf_view_dynamic(view, i, &entry, &text); ++i) {
         const bool list = entry.d_tag == DT_RPATH || entry.d_tag == DT_RUNPATH;
-        if (list && found_along(run, text, library)) return true;
+        if (list && found_along(run, text, library, path))
+            return dlopen(path, RTLD_LAZY | RTLD_LOCAL);
     }
-    return dlopen(library, RTLD_LAZY | RTLD_LOCAL) != NULL;
+    return dlopen(library, RTLD_LAZY | RTLD_LOCAL);
 }
 
 static bool starts_fixed(const char *text) {
@@ -384,7 +389,47 @@ void file_dependencies(struct check_run *run) {
     elf_view_open(run, &view);
     for (size_t i = 0; elf_view_dynamic(&view, i, &entry, &text); ++i) {
         if (entry.d_tag != DT_NEEDED || !name_is_fixed(text)) continue; // see file_run_path
-        CHECK_THAT(run, has_library(run, &view, text), "needs %s, which is not found", text);
+        CHECK_THAT(run, open_library(run, &view, text), "needs %s, which is not found", text);
+    }
+}
+
+// A sanitizer's functions are in the program.
+static bool is_of_a_sanitizer(const char *name) {
+    static const char *const prefixes[] = {"__asan_",      "__hwasan_", "__lsan_", "__msan_",
+                                           "__sanitizer_", "__tsan_",   "__ubsan_"};
+    for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); ++i)
+        if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0) return true;
+    return false;
+}
+
+static bool any_has(void *const *libraries, size_t count, const char *name) {
+    for (size_t i = 0; i < count; ++i)
+        if (dlsym(libraries[i], name)) return true;
+    return false;
+}
+
+// What another library of the process happens to have, this program's mathematical one, say, is not
+// there in every application.
+void file_symbols(struct check_run *run) {
+    enum { MAX_LIBRARIES = 64 };
+    void *libraries[MAX_LIBRARIES];
+    size_t n = 0;
+    struct elf_view view;
+    struct elf_symbol symbol;
+    GElf_Dyn entry;
+    const char *text;
+    elf_view_open(run, &view);
+    for (size_t i = 0; elf_view_dynamic(&view, i, &entry, &text) && n < MAX_LIBRARIES; ++i) {
+        if (entry.d_tag != DT_NEEDED || !name_is_fixed(text)) continue;
+        void *library = open_library(run, &view, text);
+        if (library) libraries[n++] = library;
+    }
+    for (size_t i = 1; elf_view_symbol(&view, i, &symbol); ++i) {
+        if (!is_undefined(&symbol) || GELF_ST_BIND(symbol.sym.st_info) == STB_WEAK) continue;
+        CHECK_THAT(run, is_of_a_sanitizer(symbol.name) || any_has(libraries, n, symbol.name),
+                   "needs %s, which none of its libraries has (-lm, -lstdc++?): link with "
+                   "-Wl,--no-undefined",
+                   symbol.name);
     }
 }
 

@@ -66,6 +66,8 @@ CHECK_ROW("file.no-host-library", 15, "file.shared", file_depends_host, 0,
           "it does not depend on the host library")
 CHECK_ROW("file.dependencies", 91, "file.shared", file_dependencies, 0,
           "the libraries that it needs are found")
+CHECK_ROW("file.symbols", 91, "file.dependencies file.no-host-symbols", file_symbols, 0,
+          "every symbol that it needs is in one of these")
 CHECK_ROW("file.run-path", 91, "file.shared", file_run_path, 0,
           "libraries are searched at fixed places")
 CHECK_ROW("file.text-relocations", 90, "file.shared", file_text_relocations, 0,
@@ -74,7 +76,7 @@ CHECK_ROW("file.stack", 90, "file.shared", file_stack, 0, "it wants no executabl
 CHECK_ROW("file.writable-code", 90, "file.shared", file_writable_code, 0,
           "no segment is writable and executable")
 CHECK_ROW("life.map", 15,
-          "file.machine file.entry-function file.no-host-symbols file.dependencies file.run-path file.stack file.text-relocations",
+          "file.machine file.entry-function file.no-host-symbols file.symbols file.run-path file.stack file.text-relocations",
           life_map, 0,
           "it can be mapped with everything bound at once")
 CHECK_ROW("life.map-threads", 16, "life.map", life_map_leaves, STATE_THREADS,
