@@ -139,6 +139,9 @@ def check_options():
           all(run(*a).returncode == 2 for a in ([], ["a", "b"], ["--format=x", good], ["--only", "no.such", good],
                                                 ["--skip", "file.name", good], ["--skip", "no.such=x", good],
                                                 ["--jobs", "0", good], ["--seed", "-1", good])))
+    crash = run("--only", "life.init", path_of("init_crashes")).stdout
+    check("a crash names its place in the file", re.search(r"ended by signal \d+ .*ggml-defect-init_crashes\.so at 0x[0-9a-f]+",
+                                                          crash), crash)
     check("a file that is not there is exit status 4", run("/nonexistent.so").returncode == 4)
     check("no executed check is a failure", run("--only", "file.note-cpu-honest", good).returncode == 1)
     check("an exclusion hides a failure", run("--only", "file.*", "--skip", "file.note-flags=known", bad).returncode == 0)

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "crash.h"
 #include "message.h"
 #include "op_case.h"
 #include "state.h"
@@ -71,6 +72,7 @@ void check_skip(const struct check_run *run, const char *format, ...) {
 void check_execute(struct check_run *run, int n) {
     const struct rlimit no_core = {0, 0};
     setrlimit(RLIMIT_CORE, &no_core);
+    crash_watch(run);
     for (run->n_left = n - 1; run->n_left >= 0; --run->n_left, ++run->check) {
         run->progress->at[0] = '\0';
         if (setjmp(next_check) != 0) continue;

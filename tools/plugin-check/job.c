@@ -189,8 +189,8 @@ static void judge(struct job *job, int status, bool late, double deadline) {
         snprintf(result->text, sizeof(result->text), "did not end within %g s%s%.199s", deadline,
                  of, at);
     } else if (WIFSIGNALED(status)) {
-        snprintf(result->text, sizeof(result->text), "ended by signal %d (%s)%s%.199s",
-                 WTERMSIG(status), strsignal(WTERMSIG(status)), of, at);
+        snprintf(result->text, sizeof(result->text), "ended by signal %d (%s)%.119s%s%.199s",
+                 WTERMSIG(status), strsignal(WTERMSIG(status)), job->progress->crash, of, at);
     } else {
         snprintf(result->text, sizeof(result->text), "the process exited with status %d%s%.199s",
                  WEXITSTATUS(status), of, at);

@@ -6,7 +6,12 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-enum { CHECK_MESSAGE_TEXT = 480, CHECK_PROGRESS_TEXT = 200, CHECK_KEY_SIZE = 16 };
+enum {
+    CHECK_MESSAGE_TEXT = 480,
+    CHECK_PROGRESS_TEXT = 200,
+    CHECK_CRASH_TEXT = 120,
+    CHECK_KEY_SIZE = 16
+};
 #define CHECK_MESSAGE_MAGIC UINT32_C(0x4b484347)
 
 // Its verdict, written to a pipe once; smaller than PIPE_BUF.
@@ -21,6 +26,7 @@ struct check_message {
 struct check_progress {
     atomic_uint n_steps;
     char at[CHECK_PROGRESS_TEXT];
+    char crash[CHECK_CRASH_TEXT]; // where in the plugin's file; "" if not known
 };
 
 #endif
