@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A plugin in C++: classes behind the entries, memory by new, an exception that stays inside.
+// The skeleton of a plugin in C++, to be cloned: classes behind the entries, memory by new, an
+// exception that stays inside. Its device adds; null.c says at each "replace" what else to put.
 #include <cstring>
 #include <new>
 #include <stdexcept>

@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""A plugin of one's own from an installed copy alone: made by ggml-plugin-new, built by Meson and CMake, in C and C++,
+checked and loaded. Speaks TAP.
+
+Usage: check_plugin_new.py BUILD_ROOT"""
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+BUILD = os.path.abspath(sys.argv[1])
+results = []
+
+
+def check(name, condition, text=""):
+    results.append(bool(condition))
+    print(("ok" if condition else "not ok"), len(results), "-", name, flush=True)
+    if not condition:
+        print("".join(f"# {line}\n" for line in str(text).splitlines()[-30:]), flush=True)
+
+
+class Place:
+    def __init__(self, folder):
+        self.folder = folder
+        self.env = {key: value for key, value in os.environ.items() if not key.startswith("GGML_") and key != "DESTDIR"}
+
+    def run(self, *command, cwd=None):
+        done = subprocess.run(command, cwd=cwd or self.folder, env=self.env, text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, check=False, timeout=600)
+        return done.returncode == 0, done.stdout
+
+    def install(self):
+        """In a prefix of its own, as --destdir has it; pkg-config's files say where they are."""
+        root = os.path.join(self.folder, "root")
+        self.run("meson", "install", "-C", BUILD, "--no-rebuild", "--destdir", root)
+        tool = glob.glob(root + "/**/bin/ggml-plugin-new", recursive=True)[0]
+        prefix = os.path.dirname(os.path.dirname(tool))
+        packages = os.path.dirname(glob.glob(prefix + "/**/ggml-plugin.pc", recursive=True)[0])
+        for path in glob.glob(packages + "/*.pc"):
+            with open(path, encoding="utf-8") as stream:
+                text = re.sub(r"^prefix=.*$", "prefix=" + prefix, stream.read(), flags=re.M)
+            with open(path, "w", encoding="utf-8") as stream:
+                stream.write(text)
+        self.env.update({"PKG_CONFIG_PATH": packages, "CMAKE_PREFIX_PATH": prefix,
+                         "PATH": os.path.join(prefix, "bin") + ":" + self.env["PATH"]})
+        return prefix
+
+
+def check_project(place, name, *options):
+    made, text = place.run("ggml-plugin-new", *options, name)
+    check(f"{name} is made", made, text)
+    folder = os.path.join(place.folder, "ggml-" + name)
+    good, text = place.run("meson", "setup", "by-meson", "--werror", cwd=folder)
+    good = good and place.run("meson", "compile", "-C", "by-meson", cwd=folder)[0]
+    check(f"{name} builds by Meson, without a warning", good, text)
+    good, text = place.run("meson", "test", "-C", "by-meson", "--print-errorlogs", cwd=folder)
+    check(f"{name} keeps the contract", good and re.search(r"contract +OK", text), text)
+    if shutil.which("cmake"):
+        good, text = place.run("cmake", "-S", ".", "-B", "by-cmake", cwd=folder)
+        good = good and place.run("cmake", "--build", "by-cmake", cwd=folder)[0]
+        check(f"{name} builds by CMake", good, text)
+        good, text = place.run("ctest", "--output-on-failure", cwd=os.path.join(folder, "by-cmake"))
+        check(f"{name} keeps the contract there", good and "1 tests passed" in text or "100% tests passed" in text, text)
+    good, text = place.run("ggml-devices", "--names", "--plugin-path", "by-meson", cwd=folder)
+    check(f"{name} has a device", good and name.upper() + "0" in text.split(), text)
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix="ggml-plugin-new-") as folder:
+        place = Place(folder)
+        place.install()
+        check_project(place, "mine")
+        check_project(place, "mine_too", "--c++")
+        for wrong in ((), ("Mine",), ("--pascal", "mine"), ("a-b",), ("a", "b", "c")):
+            made, text = place.run("ggml-plugin-new", *wrong)
+            check(f"wrong usage is told: {' '.join(wrong) or 'nothing'}", not made and "--help" in text, text)
+        made, text = place.run("ggml-plugin-new", "mine")
+        check("what is there stays", not made and "is there already" in text, text)
+    print(f"1..{len(results)}")
+    return 0 if all(results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
