@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// ggml_tallocr: places tensors one after the other in a buffer.
 #include "base/status.h"
 #include "ggml-alloc.h"
 #include "ggml-backend.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Opening libraries by dlopen(), and where this program lies.
 #ifndef _WIN32
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Opening libraries by LoadLibraryEx(), and where this program lies.
 #ifdef _WIN32
 #define WIN32_LEAN_AND_MEAN
 #include <windows.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// One environment variable of Windows, as UTF-8.
 #ifndef GGML_BASE_ENV_WIN32_H
 #define GGML_BASE_ENV_WIN32_H
 

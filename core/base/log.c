@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// ggml_log_set() and the messages of the core and of plugins.
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>

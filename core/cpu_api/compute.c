@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// ggml_graph_plan() and ggml_graph_compute(), by the functions of the CPU plugin.
 #include "base/mem.h"
 #include "base/status.h"
 #include "cpu_api/find.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Conversions of rows between F32, F16, BF16 and I32.
 #include "ggml-cpu.h"
 #include "ggml-impl.h"
 

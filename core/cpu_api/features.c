@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// ggml_cpu_has_*() and ggml_get_type_traits_cpu().
 #include "cpu_api/find.h"
 #include "ggml-plugin.h"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Streams of the CPU device, and their settings.
 #include <stdint.h>
 
 #include "base/status.h"

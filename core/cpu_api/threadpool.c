@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Thread pools of the CPU device that the application keeps.
 #include <string.h>
 
 #include "base/status.h"

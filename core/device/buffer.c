@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Buffers: validating wrappers of struct ggml_buffer_table.
 #include "base/mem.h"
 #include "base/thread_guard.h"
 #include "device/check.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Buffer types: validating wrappers of struct ggml_buffer_type_table; allocation.
 #include "device/check.h"
 #include "ggml-impl.h"
 #include "plugin/registry/live.h"

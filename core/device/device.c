@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Devices: validating wrappers of struct ggml_device_table; new streams.
 #include <string.h>
 
 #include "base/mem.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Events: validating wrappers of struct ggml_event_table.
 #include "base/thread_guard.h"
 #include "device/check.h"
 #include "plugin/registry/live.h"

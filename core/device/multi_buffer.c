@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// A buffer made of several, for allocations above the size that one may have.
 #include <string.h>
 
 #include "base/mem.h"

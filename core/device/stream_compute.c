@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Computes graphs and plans on a stream, after checking that they are whole and can be reached.
 #include "base/thread_guard.h"
 #include "device/check.h"
 #include "device/stream.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Copies between tensors: within a buffer, by the plugin, or through host memory.
 #include "base/mem.h"
 #include "base/thread_guard.h"
 #include "device/check.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Data of tensors that lie in host memory, and setting tensors to zero.
 #include "base/status.h"
 #include "ggml-backend.h"
 #include "ggml-impl.h"

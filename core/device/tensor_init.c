@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Placing a tensor or a view in a buffer.
 #include <stdint.h>
 
 #include "device/check.h"

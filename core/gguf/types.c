@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Size and name of the types of GGUF metadata.
 #include "gguf/gguf_impl.h"
 
 size_t gguf_type_size(enum gguf_type type) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Failures of building a graph.
 #ifndef GGML_GRAPH_GRAPH_H
 #define GGML_GRAPH_GRAPH_H
 

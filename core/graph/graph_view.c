@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Views of a range of nodes, and identities of graphs.
 #include <stdatomic.h>
 
 #include "base/status.h"

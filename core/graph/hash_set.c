@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// ggml's hash set of tensors: open addressing, prime sizes.
 #include "base/mem.h"
 #include "base/status.h"
 #include "ggml-impl.h"

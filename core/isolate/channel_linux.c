@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Shared memory and a socket pair between the application and the helper.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

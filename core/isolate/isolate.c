@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// The isolated device: tables that send each call to the helper, and ggml_host_isolate().
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

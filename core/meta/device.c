@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// The meta device and its buffer type: the tables, and creation from several devices.
 #include <pthread.h>
 #include <stdio.h>
 

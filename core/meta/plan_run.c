@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Runs a plan of the meta device: graphs of the shards, and reductions between them.
 #include "base/mem.h"
 #include "meta/plan.h"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// How a tensor is split among devices: operations on that state.
 #include "meta/meta.h"
 
 meta_state meta_state_plain(enum ggml_backend_meta_split_axis axis) {

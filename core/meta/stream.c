@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Streams of the meta device: one stream per member, and the groups that reduce among them.
 #include <stdio.h>
 
 #include "base/mem.h"

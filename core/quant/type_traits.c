@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Size, block size, name and conversions of each type.
 #include "base/status.h"
 #include "ggml-impl.h"
 #include "quant/quant.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Tensors and views in a context: shape checks, strides, memory.
 #include "base/status.h"
 #include "base/thread_guard.h"
 #include "tensor/context.h"

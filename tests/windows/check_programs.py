@@ -108,7 +108,7 @@ def check_refused(folder):
 
 def check_devices(folder):
     text = run(DEVICES, "--test", WINEPATH=native(os.path.dirname(LIBRARY)))
-    check("self-test of ggml-devices", text.count("passed ") == 4 and "status 0" in text, text)
+    check("self-test of ggml-devices", text.count("passed ") == 5 and "status 0" in text, text)
     drawing = os.path.join(folder, ODD + ".svg")
     text = run(DEVICES, "--svg", native(drawing), WINEPATH=native(os.path.dirname(LIBRARY)))
     check("a drawing in a file of any name", os.path.exists(drawing) and "status 0" in text, text)

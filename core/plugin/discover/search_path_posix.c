@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Absolute paths and the files of a directory, on POSIX systems.
 #ifndef _WIN32
 #define _POSIX_C_SOURCE 200809L
 #include <dirent.h>

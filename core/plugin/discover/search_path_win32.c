@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Absolute paths and the files of a directory, on Windows.
 #ifdef _WIN32
 #define WIN32_LEAN_AND_MEAN
 #include <windows.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Opens a plugin file once, tells which file it is, and reads it within bounds, on POSIX systems.
 #ifndef _WIN32
 #define _GNU_SOURCE
 #include <errno.h>

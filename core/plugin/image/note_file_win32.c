@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Opens a plugin file once, tells which file it is, and reads it within bounds, on Windows.
 #ifdef _WIN32
 #define WIN32_LEAN_AND_MEAN
 #include <windows.h>

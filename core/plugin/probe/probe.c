@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// ggml_plugin_probe(): lists the candidates, uses the cache, and tries the others in helpers.
 #include <string.h>
 #include <time.h>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Finds the helper program and starts it, with pipes for question and result.
 #ifndef _WIN32
 #define _GNU_SOURCE
 #ifdef __APPLE__

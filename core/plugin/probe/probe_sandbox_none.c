@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// The sandbox of helpers on systems that have none.
 #include <stdio.h>
 
 #include "plugin/probe/probe_sandbox.h"

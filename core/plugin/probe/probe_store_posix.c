@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// The cache's directory: opened component by component, files replaced in one step.
 #ifndef _WIN32
 #define _GNU_SOURCE
 #include <dirent.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// A digest of the system's state (boot, kernel, drivers), on which results of probes depend.
 #ifndef _WIN32
 #define _GNU_SOURCE
 #include <dirent.h>

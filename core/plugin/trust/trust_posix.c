@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Owners and permissions of a path: who else could have changed the file.
 #ifndef _WIN32
 #define _GNU_SOURCE
 #include <errno.h>

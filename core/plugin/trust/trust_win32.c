@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// On Windows, owners and access lists are not checked.
 #ifdef _WIN32
 #include "plugin/trust/trust.h"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Directories and files of the pipeline cache, on POSIX systems.
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <sys/stat.h>

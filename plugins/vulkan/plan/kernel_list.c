@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// The rows of all families: which kernel computes a node, and whether one does.
 #include "plan/kernel.h"
 #include "plan/shape.h"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// FLASH_ATTN_EXT: what is computed, by which shader, and in how many launches.
 #include "plan/kernel.h"
 #include "plan/shape.h"
 
