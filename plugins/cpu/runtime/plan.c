@@ -117,7 +117,7 @@ enum ggml_status cpu_plan_make(struct cpu_plan *plan, const struct ggml_graph *g
     plan->work_size = 0;
     plan->n_threads = n_threads;
     plan->use_ref = use_ref;
-    plan->exact = use_ref || is_rounding_disabled();
+    plan->exact = is_rounding_disabled();
     plan->n_nodes = graph->n_nodes;
     for (int i = 0; i < graph->n_nodes && status == GGML_STATUS_SUCCESS;)
         i += plan_node(plan, graph, i, &status);
