@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The graph allocator's public face and its buffers.
+// ggml_gallocr: the public functions of the graph allocator, and its buffers.
 #include "alloc/gallocr.h"
 
 #include "base/mem.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Inside the graph allocator. A plan gives every tensor that a graph mentions an entry; building
-// one reads the graph, using one binds the tensors of a graph with the same structure to the
-// entries.
+// Internals of the graph allocator. A plan has an entry for every tensor that a graph mentions.
+// gallocr_plan.c makes a plan from a graph; gallocr_use.c binds the tensors of a graph with the
+// same structure to its entries.
 #ifndef GGML_ALLOC_GALLOCR_H
 #define GGML_ALLOC_GALLOCR_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// From a graph to lifetimes to places.
+// Makes a plan: the live range of every tensor, in-place reuse, then offsets from the planner.
 #include <limits.h>
 
 #include "alloc/gallocr.h"

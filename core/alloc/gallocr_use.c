@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Giving the tensors of a graph the places of a plan, if it has the structure that the plan was
-// made for. One walk compares and places; what it has done is undone where the graph turns out to
-// be another. Buffers that must be reset first, which can't be undone, take a walk of their own.
+// Binds the tensors of a graph to a plan, if the graph has the structure that the plan was made
+// for. One walk compares and binds, and is undone where the structures differ. Buffers that must be
+// reset first, which can't be undone, take a walk of their own.
 #include <stdlib.h>
 
 #include "alloc/gallocr.h"

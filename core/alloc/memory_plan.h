@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Where to put blocks whose lifetimes are known beforehand, so that blocks that live at the same
-// time never overlap and the peak stays low.
+// Offline memory planning (dynamic storage allocation with known live ranges, an NP-hard problem):
+// finds offsets for blocks so that blocks which live at the same time never overlap, and the peak
+// is small. memory_plan() tries the heuristics of the memory_plan_*.c files and keeps the best
+// plan.
 #ifndef GGML_ALLOC_MEMORY_PLAN_H
 #define GGML_ALLOC_MEMORY_PLAN_H
 
@@ -40,11 +42,12 @@ size_t memory_plan_lower_bound(const struct memory_block *blocks, int32_t n);
 // What memory_plan() does where one chunk can't hold what the strategies of
 // alloc/memory_timeline.h need.
 
-// In order of time, each block into the lowest hole that holds it.
+// First fit in execution order: each block goes to the lowest free range that holds it.
 bool memory_plan_by_time(struct memory_block *blocks, int32_t n, size_t chunk_limit,
                          struct memory_chunks *out_chunks);
-// The largest or the longest-lived first, each into a hole among those placed before that it meets;
-// several tries until one needs no more than good_enough bytes. Gives up (false, *out_gave_up) when
+// Greedy by size or by lifetime, largest first: each block goes to a free range among those blocks
+// placed before whose live ranges overlap its own; several orders until one needs no more than
+// good_enough bytes. Gives up (false, *out_gave_up) when
 // that takes more than O(n) meetings.
 bool memory_plan_by_size(struct memory_block *blocks, int32_t n, size_t chunk_limit,
                          size_t good_enough, struct memory_chunks *out_chunks, bool *out_gave_up);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Planning by size, into chunks. Blocks are ordered by when they start, under a tree that knows the
-// latest end of the placed blocks below each node: those that meet a given block are enumerated
-// without the others.
+// Greedy planning by size, into chunks. An interval tree (blocks ordered by their first step; each
+// node has the latest last step below it) enumerates the placed blocks whose live ranges overlap a
+// given one, without visiting the others.
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Planning in order of time. Holes are kept in a treap ordered by address in which every node knows
-// the largest hole below it, so that the lowest one that fits is found in O(log n).
+// First fit in execution order. Free ranges are kept in a treap ordered by address; every node has
+// the largest free range below it, so that the lowest one that fits is found in O(log n).
 #include "alloc/memory_plan.h"
 #include "base/mem.h"
 

@@ -4,26 +4,26 @@
 #include <string.h>
 
 // Blocks that live for at least `steps` lie at the bottom, others at the top.
-static const struct way {
+static const struct policy {
     int32_t steps; // 0: all at the bottom, which then ends where they end
     bool smallest; // in the smallest hole, else in the outermost
-} ways[MEMORY_QUICK_WAYS] = {
+} policies[MEMORY_QUICK_POLICIES] = {
     {0, true}, {5, true}, {3, false}, {5, false}, {10, false}, {16, false}, {8, true},
 };
 
-void memory_quick_begin(struct memory_quick *memory, int32_t way, size_t capacity) {
-    memory->way = way;
-    memory->steps = ways[way].steps;
-    memory->smallest = ways[way].smallest;
+void memory_quick_begin(struct memory_quick *memory, int32_t policy, size_t capacity) {
+    memory->policy = policy;
+    memory->steps = policies[policy].steps;
+    memory->smallest = policies[policy].smallest;
     memory->peak = 0;
-    memory->capacity = memory->end = ways[way].steps > 0 ? capacity : 0;
+    memory->capacity = memory->end = policies[policy].steps > 0 ? capacity : 0;
     memory->n_holes = memory->end > 0;
     memory->holes[0] = (struct memory_quick_hole){0, memory->end};
 }
 
 void memory_quick_begin_full(struct memory_quick *memory, int32_t steps, bool smallest,
                              size_t capacity) {
-    memory->way = 0;
+    memory->policy = 0;
     memory->steps = steps;
     memory->smallest = smallest;
     memory->n_holes = 0;

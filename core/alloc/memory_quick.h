@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// One stretch of memory that is handed out as time goes by. Blocks that live long lie at one end
-// and short-lived ones at the other: which lifetime is long decides how much is wasted, and is
-// tried out. Where a way was good for one graph it is good for the next.
+// A free list that is walked in execution order, the fast planner: O(1) per block for the few free
+// ranges that graphs have. Long-lived blocks are allocated from one end of the range and
+// short-lived ones from the other. The policy says from how many steps on a block counts as
+// long-lived; callers try several, and begin with the one that suited their last graph.
 #ifndef GGML_ALLOC_MEMORY_QUICK_H
 #define GGML_ALLOC_MEMORY_QUICK_H
 
@@ -9,14 +10,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { MEMORY_QUICK_HOLES = 48, MEMORY_QUICK_WAYS = 7 };
+enum { MEMORY_QUICK_HOLES = 48, MEMORY_QUICK_POLICIES = 7 };
 
 // Zero-initialised is empty. [any-thread]
 struct memory_quick {
     size_t capacity; // what the long and the short-lived share; more is added as needed
     size_t end;      // everything behind it is free
     size_t peak;     // largest end of a block
-    int32_t way;     // below MEMORY_QUICK_WAYS
+    int32_t policy;  // below MEMORY_QUICK_POLICIES
     int32_t steps;   // blocks that live for at least as many lie at the bottom
     bool smallest;   // they take the smallest hole, else the outermost
     int32_t n_holes;
@@ -27,15 +28,15 @@ struct memory_quick {
 };
 
 // Empties it. capacity: the largest sum of blocks that live at once.
-void memory_quick_begin(struct memory_quick *memory, int32_t way, size_t capacity);
-// The same by a way of one's own, with the capacity full of blocks that are to be released.
+void memory_quick_begin(struct memory_quick *memory, int32_t policy, size_t capacity);
+// Like memory_quick_begin(), with an explicit policy; [0, capacity) is occupied at the start.
 void memory_quick_begin_full(struct memory_quick *memory, int32_t steps, bool smallest,
                              size_t capacity);
 // Whether its plan depends on the capacity.
 static inline bool memory_quick_uses_capacity(const struct memory_quick *memory) {
     return memory->steps > 0;
 }
-// What the next two do where the shortest way does not: blocks of no bytes are left to them.
+// Slow paths of the next two functions, which leave blocks of 0 bytes to them.
 size_t memory_quick_search(struct memory_quick *memory, size_t size, bool bottom);
 void memory_quick_insert(struct memory_quick *memory, int32_t at, size_t begin, size_t end);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The order in which blocks begin and end, on which planning walks to and fro.
+// The steps at which blocks begin and end, in order, for planners that sweep forward and backward.
 #ifndef GGML_ALLOC_MEMORY_TIMELINE_H
 #define GGML_ALLOC_MEMORY_TIMELINE_H
 

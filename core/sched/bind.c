@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Gives the tensors of a planned graph their places.
+// Sets data and buffer of every tensor of a planned graph.
 #include "sched/bind.h"
 
 #include "base/mem.h"
@@ -48,39 +48,40 @@ static inline enum plan_result bind_at(const struct ggml_backend_sched *sched,
 }
 
 static inline enum plan_result bind_item(const struct ggml_backend_sched *sched, int32_t number) {
-    const struct sched_item *item = &sched->items[number];
-    if (item->root != number) {
-        if (sched_put_view(item)) return PLAN_USED;
-    } else if (item->traits & (SCHED_HAS_MEMORY | SCHED_SLOTTED)) {
+    const struct sched_value *value = &sched->values[number];
+    if (value->root != number) {
+        if (sched_put_view(value)) return PLAN_USED;
+    } else if (value->traits & (SCHED_HAS_MEMORY | SCHED_SLOTTED)) {
         return PLAN_USED;
     } else {
-        return bind_at(sched, item->tensor, &sched->places[number]);
+        return bind_at(sched, value->tensor, &sched->places[number]);
     }
-    return ggml_backend_view_init(item->tensor) == GGML_STATUS_SUCCESS ? PLAN_USED : PLAN_FAILED;
+    return ggml_backend_view_init(value->tensor) == GGML_STATUS_SUCCESS ? PLAN_USED : PLAN_FAILED;
 }
 
-enum plan_result sched_bind_item(const struct ggml_backend_sched *sched, int32_t number) {
+enum plan_result sched_bind_value(const struct ggml_backend_sched *sched, int32_t number) {
     return bind_item(sched, number);
 }
 
 enum plan_result sched_bind_copies(const struct ggml_backend_sched *sched) {
     enum plan_result result = PLAN_USED;
-    for (int32_t c = 0; c < sched->n_copied && sched->n_copies == 1 && result == PLAN_USED; ++c) {
-        result = bind_at(sched, sched_copy_tensor(sched, c), &sched->places[sched->n_items + c]);
+    for (int32_t c = 0; c < sched->n_copies && sched->pipeline_depth == 1 && result == PLAN_USED;
+         ++c) {
+        result = bind_at(sched, sched_copy_tensor(sched, c), &sched->places[sched->n_values + c]);
     }
     return result;
 }
 
 static inline void prefetch_item(const struct ggml_backend_sched *sched, int32_t number) {
-    char *ahead = (char *)sched->items[number].tensor;
+    char *ahead = (char *)sched->values[number].tensor;
     __builtin_prefetch(ahead, 1);
     __builtin_prefetch(ahead + offsetof(struct ggml_tensor, data), 1);
 }
 
 enum plan_result sched_bind_leafs(const struct ggml_backend_sched *sched) {
     enum plan_result result = PLAN_USED;
-    for (int32_t k = 0; k < sched->n_loose && result == PLAN_USED; ++k) {
-        result = sched_bind_item(sched, sched->loose[k]);
+    for (int32_t k = 0; k < sched->n_unassigned && result == PLAN_USED; ++k) {
+        result = sched_bind_value(sched, sched->unassigned[k]);
     }
     return result;
 }
@@ -97,9 +98,9 @@ static enum plan_result bind_nodes(const struct ggml_backend_sched *sched) {
 // Owners first, then views: where nodes stand in any order.
 static enum plan_result bind_any(const struct ggml_backend_sched *sched) {
     for (int pass = 0; pass < 2; ++pass) {
-        for (int32_t i = 0; i < sched->n_items; ++i) {
-            if ((sched->items[i].tensor->view_src != NULL) != (pass == 1)) continue;
-            const enum plan_result result = sched_bind_item(sched, i);
+        for (int32_t i = 0; i < sched->n_values; ++i) {
+            if ((sched->values[i].tensor->view_src != NULL) != (pass == 1)) continue;
+            const enum plan_result result = sched_bind_value(sched, i);
             if (result != PLAN_USED) return result;
         }
     }
@@ -108,12 +109,12 @@ static enum plan_result bind_any(const struct ggml_backend_sched *sched) {
 
 // As before: nothing has a place.
 static void undo(const struct ggml_backend_sched *sched) {
-    for (int32_t i = 0; i < sched->n_items; ++i) {
-        if (sched->items[i].traits & SCHED_HAS_MEMORY) continue;
-        sched->items[i].tensor->buffer = NULL;
-        sched->items[i].tensor->data = NULL;
+    for (int32_t i = 0; i < sched->n_values; ++i) {
+        if (sched->values[i].traits & SCHED_HAS_MEMORY) continue;
+        sched->values[i].tensor->buffer = NULL;
+        sched->values[i].tensor->data = NULL;
     }
-    for (int32_t c = 0; c < sched->n_copied; ++c) {
+    for (int32_t c = 0; c < sched->n_copies; ++c) {
         sched_copy_tensor(sched, c)->buffer = NULL;
         sched_copy_tensor(sched, c)->data = NULL;
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How a planned tensor gets its place, for those who walk over many.
+// Inline functions that give a planned tensor its memory, for per-node loops.
 #ifndef GGML_SCHED_BIND_H
 #define GGML_SCHED_BIND_H
 
@@ -14,10 +14,10 @@ static inline void sched_put(struct ggml_tensor *tensor, const struct sched_base
 
 // A view, after the tensor whose memory it views. Views of memory that no buffer owns have their
 // address already. false: the buffer has to be told about it.
-static inline bool sched_put_view(const struct sched_item *item) {
-    struct ggml_tensor *view = item->tensor;
+static inline bool sched_put_view(const struct sched_value *value) {
+    struct ggml_tensor *view = value->tensor;
     const struct ggml_tensor *owner = view->view_src;
-    if (!owner->buffer || ((item->traits & SCHED_HAS_MEMORY) && view->buffer)) return true;
+    if (!owner->buffer || ((value->traits & SCHED_HAS_MEMORY) && view->buffer)) return true;
     if (view->view_offs > owner->buffer->size || owner->buffer->table->init_tensor) return false;
     view->buffer = owner->buffer;
     view->data = (char *)owner->data + view->view_offs;

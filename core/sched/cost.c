@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Cost-aware placement: the best of what the searches find, and the caller's figures.
+// Cost-aware placement: compares what beam search, local search and the placement rules predict,
+// and keeps the cheapest. The figures are the caller's (ggml_backend_dev_figures).
 #include "sched/cost.h"
 
 #include <math.h>
@@ -10,7 +11,7 @@
 
 struct choice {
     const struct cost_model *model;
-    int32_t *tried, *best; // [item]: stream, of roots
+    int32_t *tried, *best; // [value]: stream, of roots
     struct cost_result result;
 };
 
@@ -24,7 +25,7 @@ static void keep_if_better(struct choice *choice, const struct cost_result *resu
     if (!is_better(result, &choice->result)) return;
     choice->result = *result;
     memcpy(choice->best, choice->tried,
-           (size_t)choice->model->sched->n_items * sizeof(choice->best[0]));
+           (size_t)choice->model->sched->n_values * sizeof(choice->best[0]));
 }
 
 // Improves `tried` and keeps the result if it is the best.
@@ -38,7 +39,7 @@ static bool improve_and_keep(struct choice *choice) {
 
 static bool search(struct choice *choice) {
     const struct cost_model *model = choice->model;
-    const size_t bytes = (size_t)model->sched->n_items * sizeof(choice->best[0]);
+    const size_t bytes = (size_t)model->sched->n_values * sizeof(choice->best[0]);
     struct cost_result result;
     memcpy(choice->best, model->usual, bytes);
     if (!cost_walk(model, choice->best, &choice->result)) return false;
@@ -53,15 +54,15 @@ static void apply(const struct choice *choice) {
     const struct cost_model *model = choice->model;
     struct ggml_backend_sched *sched = model->sched;
     for (int32_t i = 0; i < sched->n_nodes; ++i) {
-        struct sched_item *item = &sched->items[i];
+        struct sched_value *value = &sched->values[i];
         const bool free = model->kinds[i] == COST_FREE || model->kinds[i] == COST_FOLLOWS;
-        if (!free || choice->best[item->root] == item->backend) continue;
-        item->backend = choice->best[item->root];
-        item->reason = SCHED_REASON_COST;
+        if (!free || choice->best[value->root] == value->backend) continue;
+        value->backend = choice->best[value->root];
+        value->reason = SCHED_REASON_COST;
     }
-    for (int32_t i = 0; i < sched->n_items; ++i) {
-        struct sched_item *item = &sched->items[i];
-        if (item->reason == SCHED_REASON_VIEW) item->backend = sched->items[item->root].backend;
+    for (int32_t i = 0; i < sched->n_values; ++i) {
+        struct sched_value *value = &sched->values[i];
+        if (value->reason == SCHED_REASON_VIEW) value->backend = sched->values[value->root].backend;
     }
     sched->predicted_seconds = choice->result.seconds;
     if (!choice->result.fits) {
@@ -71,12 +72,12 @@ static void apply(const struct choice *choice) {
 }
 
 bool sched_place_by_cost(struct ggml_backend_sched *sched) {
-    const size_t items = (size_t)sched->n_items + 1;
+    const size_t values = (size_t)sched->n_values + 1;
     struct cost_model model;
     struct choice choice = {.model = &model};
     bool done = cost_model_init(&model, sched);
-    choice.tried = ggml_mem_calloc(items, sizeof(choice.tried[0]));
-    choice.best = ggml_mem_calloc(items, sizeof(choice.best[0]));
+    choice.tried = ggml_mem_calloc(values, sizeof(choice.tried[0]));
+    choice.best = ggml_mem_calloc(values, sizeof(choice.best[0]));
     done = done && choice.tried && choice.best && search(&choice);
     if (done) {
         apply(&choice);
@@ -147,6 +148,6 @@ enum ggml_host_status ggml_sched_set_costs(ggml_backend_sched_t sched,
     ggml_mem_free(sched->figures);
     sched->figures = copy;
     sched->predicted_seconds = 0;
-    sched->known.repeatable = false;
+    sched->cache.repeatable = false;
     return GGML_HOST_OK;
 }

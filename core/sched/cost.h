@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Cost-aware placement: what a graph costs where, and the two searches over that.
+// Cost-aware placement: the performance model and the two searches (beam, local) over it.
 //
 // The prediction of a placement is the sum over the nodes of what each takes on its stream, and
-// over the copies, of which an item has one per stream that reads it and can't reach it.
+// over the copies, of which a value has one per stream that reads it and can't reach it.
 #ifndef GGML_SCHED_COST_H
 #define GGML_SCHED_COST_H
 
@@ -28,12 +28,12 @@ struct cost_model {
     bool limited;            // a stream may hold only so much
     struct cost_link *links; // [from][to]
     double *seconds;         // [node][stream]; negative: not possible
-    double *bytes;           // [item] as it is allocated
+    double *bytes;           // [value] as it is allocated
     double *held;            // [stream]: what lies there from the start
-    int32_t *usual;          // [item] stream
-    int32_t *last_read;      // [item]: last node that reads it, or -1
-    int32_t *last_touch;     // [item]: of a root, last node that uses its memory, or -1
-    int32_t *n_readers;      // [item]
+    int32_t *usual;          // [value] stream
+    int32_t *last_read;      // [value]: last node that reads it, or -1
+    int32_t *last_touch;     // [value]: of a root, last node that uses its memory, or -1
+    int32_t *n_readers;      // [value]
     uint8_t *kinds;          // [node]
     bool *has_followers;     // [node]
 };
@@ -49,26 +49,26 @@ bool cost_elapsed(const struct ggml_backend_sched *sched, double *out_seconds);
 bool cost_model_init(struct cost_model *model, struct ggml_backend_sched *sched);
 void cost_model_free(struct cost_model *model);
 
-// Whether stream b reaches the item where it lies if its root is on stream `from`.
-static inline bool cost_reaches(const struct cost_model *model, int32_t item, int32_t from,
+// Whether stream b reaches the value where it lies if its root is on stream `from`.
+static inline bool cost_reaches(const struct cost_model *model, int32_t value, int32_t from,
                                 int32_t b) {
     const struct ggml_backend_sched *sched = model->sched;
-    const int32_t buft = sched->items[sched->items[item].root].buft;
+    const int32_t buft = sched->values[sched->values[value].root].buft;
     return from == b || sched_reads(sched, buft >= 0 ? buft : sched->streams[from].buft, b);
 }
 
-static inline double cost_of_copy(const struct cost_model *model, int32_t item, int32_t from,
+static inline double cost_of_copy(const struct cost_model *model, int32_t value, int32_t from,
                                   int32_t to) {
     const struct cost_link *link = &model->links[from * model->n_streams + to];
     return link->seconds +
-           link->seconds_per_byte * (double)ggml_nbytes(model->sched->items[item].tensor);
+           link->seconds_per_byte * (double)ggml_nbytes(model->sched->values[value].tensor);
 }
 
 static inline double cost_of_node(const struct cost_model *model, int32_t node, int32_t b) {
     return model->seconds[(int64_t)node * model->n_streams + b];
 }
 
-// Whether the edge is the first of its node to its item: the same source twice counts once.
+// Whether the edge is the first of its node to its value: the same source twice counts once.
 bool cost_is_first_edge(const struct ggml_backend_sched *sched, int32_t node, int32_t edge);
 
 struct cost_result {

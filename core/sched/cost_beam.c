@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Dynamic programming over the graph's cuts. Before each node only this matters of the nodes
-// placed so far: on which stream the results lie that are still to be read, and on which streams
-// there are copies that are still to be read. Partial placements that agree in that are one state,
-// of which only the cheapest is kept; if there are more states than fit, the cheapest ones.
+// Placement by beam search: dynamic programming over the nodes in order. The state before a node is
+// the stream of every result that is still to be read, and the streams that hold a copy which is
+// still to be read. Of all partial placements with the same state only the cheapest is kept
+// (exact); if there are more states than the beam is wide, the cheapest of them (a heuristic).
 #include "base/mem.h"
 #include "sched/cost.h"
 
@@ -40,14 +40,14 @@ struct beam {
     const int32_t *forced; // [root]: placement to follow, or NULL
     bool limited;
     int32_t width;            // most states
-    int32_t n_slots;          // items that states remember
+    int32_t n_slots;          // values that states remember
     int32_t words;            // of a set of streams
     size_t stride;            // words of a state: per slot its stream, and the streams with copies
     int32_t n_steps;          // nodes that compute
-    int32_t *slot_of;         // [item] or -1
-    int32_t *first_unread;    // [node]: first item that it is the last to read, or -1
+    int32_t *slot_of;         // [value] or -1
+    int32_t *first_unread;    // [node]: first value that it is the last to read, or -1
     int32_t *first_untouched; // [node]: first root whose memory it is the last to use, or -1
-    int32_t *next_unread, *next_untouched; // [item]
+    int32_t *next_unread, *next_untouched; // [value]
     struct state *states, *next_states;
     uint64_t *slots, *next_slots;
     double *held, *next_held; // [state][stream]: bytes, with limits
@@ -59,8 +59,8 @@ struct beam {
     struct choice *choices; // [step][state]
 };
 
-static uint64_t mix(int32_t item, int32_t stream, bool copy) {
-    uint64_t x = ((uint64_t)(uint32_t)item << 20) ^ ((uint64_t)(uint32_t)stream << 1) ^ copy;
+static uint64_t mix(int32_t value, int32_t stream, bool copy) {
+    uint64_t x = ((uint64_t)(uint32_t)value << 20) ^ ((uint64_t)(uint32_t)stream << 1) ^ copy;
     x = (x + 0x9E3779B97F4A7C15u) * 0xBF58476D1CE4E5B9u;
     x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
     return x ^ (x >> 31);
@@ -68,9 +68,9 @@ static uint64_t mix(int32_t item, int32_t stream, bool copy) {
 
 // --- states
 
-static uint64_t *slot(const struct beam *beam, uint64_t *slots, int32_t state, int32_t item) {
+static uint64_t *slot(const struct beam *beam, uint64_t *slots, int32_t state, int32_t value) {
     const size_t size = 1 + (size_t)beam->words;
-    return &slots[(size_t)state * beam->stride + (size_t)beam->slot_of[item] * size];
+    return &slots[(size_t)state * beam->stride + (size_t)beam->slot_of[value] * size];
 }
 
 static bool in_set(const uint64_t *set, int32_t b) {
@@ -81,34 +81,34 @@ static bool is_free(const struct beam *beam, int32_t root) {
     return root < beam->model->sched->n_nodes && beam->model->kinds[root] == COST_FREE;
 }
 
-static int32_t stream_of(const struct beam *beam, int32_t state, int32_t item) {
-    const int32_t root = beam->model->sched->items[item].root;
+static int32_t stream_of(const struct beam *beam, int32_t state, int32_t value) {
+    const int32_t root = beam->model->sched->values[value].root;
     if (!is_free(beam, root)) return beam->model->usual[root];
     return (int32_t)*slot(beam, beam->slots, state, root);
 }
 
-// Whether a node on b needs a copy of the item that the state lacks.
-static bool needs_copy(const struct beam *beam, int32_t state, int32_t item, int32_t b,
+// Whether a node on b needs a copy of the value that the state lacks.
+static bool needs_copy(const struct beam *beam, int32_t state, int32_t value, int32_t b,
                        int32_t *out_from) {
-    *out_from = stream_of(beam, state, item);
-    if (cost_reaches(beam->model, item, *out_from, b)) return false;
-    return beam->slot_of[item] < 0 || !in_set(slot(beam, beam->slots, state, item) + 1, b);
+    *out_from = stream_of(beam, state, value);
+    if (cost_reaches(beam->model, value, *out_from, b)) return false;
+    return beam->slot_of[value] < 0 || !in_set(slot(beam, beam->slots, state, value) + 1, b);
 }
 
 // Pipeline copies exist several times and for ever.
-static double copy_bytes(const struct beam *beam, int32_t item) {
-    return beam->model->bytes[item] * beam->model->sched->n_copies;
+static double copy_bytes(const struct beam *beam, int32_t value) {
+    return beam->model->bytes[value] * beam->model->sched->pipeline_depth;
 }
 
 static bool is_kept(const struct beam *beam, int32_t root) {
-    const struct sched_item *item = &beam->model->sched->items[root];
-    return (item->traits & SCHED_HAS_MEMORY) || root >= beam->model->sched->n_nodes ||
-           (item->tensor->flags & GGML_TENSOR_FLAG_OUTPUT) != 0;
+    const struct sched_value *value = &beam->model->sched->values[root];
+    return (value->traits & SCHED_HAS_MEMORY) || root >= beam->model->sched->n_nodes ||
+           (value->tensor->flags & GGML_TENSOR_FLAG_OUTPUT) != 0;
 }
 
 static double result_bytes(const struct beam *beam, int32_t node) {
-    const struct sched_item *item = &beam->model->sched->items[node];
-    if (item->root != node || (item->traits & SCHED_HAS_MEMORY)) return 0;
+    const struct sched_value *value = &beam->model->sched->values[node];
+    if (value->root != node || (value->traits & SCHED_HAS_MEMORY)) return 0;
     return beam->model->bytes[node];
 }
 
@@ -167,14 +167,14 @@ static void try_stream(struct beam *beam, int32_t state, int32_t node, int32_t b
                                   b};
     double copied = 0;
     for (int32_t e = sched->first_edge[node]; e < sched->first_edge[node + 1]; ++e) {
-        const int32_t item = sched->edges[e].item;
+        const int32_t value = sched->edges[e].value;
         int32_t from;
-        if (!cost_is_first_edge(sched, node, e) || !needs_copy(beam, state, item, b, &from)) {
+        if (!cost_is_first_edge(sched, node, e) || !needs_copy(beam, state, value, b, &from)) {
             continue;
         }
-        candidate.seconds += cost_of_copy(model, item, from, b);
-        copied += copy_bytes(beam, item);
-        if (model->last_read[item] != node) candidate.key ^= mix(item, b, true);
+        candidate.seconds += cost_of_copy(model, value, from, b);
+        copied += copy_bytes(beam, value);
+        if (model->last_read[value] != node) candidate.key ^= mix(value, b, true);
     }
     if (is_free(beam, node) && model->last_touch[node] != node) {
         candidate.key ^= mix(node, b, false);
@@ -215,7 +215,7 @@ static int32_t choose_some(const struct beam *beam, int32_t state, int32_t node,
         n = add_choice(out_streams, n, fastest[i]);
     }
     for (int32_t e = sched->first_edge[node]; e < sched->first_edge[node + 1]; ++e) {
-        const int32_t b = stream_of(beam, state, sched->edges[e].item);
+        const int32_t b = stream_of(beam, state, sched->edges[e].value);
         if (cost_of_node(beam->model, node, b) >= 0) n = add_choice(out_streams, n, b);
     }
     return n;
@@ -292,15 +292,15 @@ static void make_copies(struct beam *beam, int32_t state, const struct candidate
                         int32_t node) {
     const struct ggml_backend_sched *sched = beam->model->sched;
     for (int32_t e = sched->first_edge[node]; e < sched->first_edge[node + 1]; ++e) {
-        const int32_t item = sched->edges[e].item;
+        const int32_t value = sched->edges[e].value;
         int32_t ignored;
         if (!cost_is_first_edge(sched, node, e)) continue;
-        if (!needs_copy(beam, from->parent, item, from->stream, &ignored)) continue;
-        const bool passing = beam->slot_of[item] < 0 && sched->n_copies == 1;
-        if (!passing) add_held(beam, state, from->stream, copy_bytes(beam, item));
-        if (beam->slot_of[item] < 0) continue;
-        slot(beam, beam->next_slots, state, item)[1 + from->stream / 64] |= (uint64_t)1
-                                                                            << (from->stream % 64);
+        if (!needs_copy(beam, from->parent, value, from->stream, &ignored)) continue;
+        const bool passing = beam->slot_of[value] < 0 && sched->pipeline_depth == 1;
+        if (!passing) add_held(beam, state, from->stream, copy_bytes(beam, value));
+        if (beam->slot_of[value] < 0) continue;
+        slot(beam, beam->next_slots, state, value)[1 + from->stream / 64] |= (uint64_t)1
+                                                                             << (from->stream % 64);
     }
 }
 
@@ -309,7 +309,7 @@ static void forget_copies(struct beam *beam, int32_t state, int32_t node) {
         if (beam->slot_of[i] < 0) continue;
         uint64_t *copies = slot(beam, beam->next_slots, state, i) + 1;
         for (int32_t b = 0; b < beam->model->n_streams && beam->limited; ++b) {
-            if (!in_set(copies, b) || beam->model->sched->n_copies > 1) continue;
+            if (!in_set(copies, b) || beam->model->sched->pipeline_depth > 1) continue;
             add_held(beam, state, b, -copy_bytes(beam, i));
         }
         memset(copies, 0, (size_t)beam->words * sizeof(copies[0]));
@@ -331,8 +331,8 @@ static double bytes_to_copy(const struct beam *beam, int32_t state, int32_t node
     for (int32_t e = sched->first_edge[node]; e < sched->first_edge[node + 1]; ++e) {
         int32_t ignored;
         if (!cost_is_first_edge(sched, node, e)) continue;
-        if (!needs_copy(beam, state, sched->edges[e].item, b, &ignored)) continue;
-        bytes += copy_bytes(beam, sched->edges[e].item);
+        if (!needs_copy(beam, state, sched->edges[e].value, b, &ignored)) continue;
+        bytes += copy_bytes(beam, sched->edges[e].value);
     }
     return bytes;
 }
@@ -387,18 +387,18 @@ static void keep_best(struct beam *beam, int32_t node, int32_t step) {
 
 // --- setting up
 
-static bool is_remembered(const struct beam *beam, int32_t item) {
+static bool is_remembered(const struct beam *beam, int32_t value) {
     const struct cost_model *model = beam->model;
-    if (is_free(beam, item) && model->last_touch[item] > item) return true;
-    return model->n_readers[item] > 1;
+    if (is_free(beam, value) && model->last_touch[value] > value) return true;
+    return model->n_readers[value] > 1;
 }
 
 static void list_ends(struct beam *beam) {
     const struct cost_model *model = beam->model;
-    for (int32_t i = 0; i <= model->sched->n_items; ++i) {
+    for (int32_t i = 0; i <= model->sched->n_values; ++i) {
         beam->first_unread[i] = beam->first_untouched[i] = -1;
     }
-    for (int32_t i = 0; i < model->sched->n_items; ++i) {
+    for (int32_t i = 0; i < model->sched->n_values; ++i) {
         const int32_t read = model->last_read[i];
         const int32_t touched = model->last_touch[i];
         if (read >= 0) {
@@ -412,15 +412,15 @@ static void list_ends(struct beam *beam) {
     }
 }
 
-// An item has its slot from the first node that makes or reads it to the last that does.
-static void give_slot(struct beam *beam, int32_t item, int32_t *free_slots, int32_t *n_free) {
-    if (beam->slot_of[item] >= 0 || !is_remembered(beam, item)) return;
-    beam->slot_of[item] = *n_free > 0 ? free_slots[--*n_free] : beam->n_slots++;
+// A value has its slot from the first node that makes or reads it to the last that does.
+static void give_slot(struct beam *beam, int32_t value, int32_t *free_slots, int32_t *n_free) {
+    if (beam->slot_of[value] >= 0 || !is_remembered(beam, value)) return;
+    beam->slot_of[value] = *n_free > 0 ? free_slots[--*n_free] : beam->n_slots++;
 }
 
-static int32_t last_use(const struct beam *beam, int32_t item) {
-    const int32_t read = beam->model->last_read[item];
-    const int32_t touch = is_free(beam, item) ? beam->model->last_touch[item] : -1;
+static int32_t last_use(const struct beam *beam, int32_t value) {
+    const int32_t read = beam->model->last_read[value];
+    const int32_t touch = is_free(beam, value) ? beam->model->last_touch[value] : -1;
     return MAX(read, touch);
 }
 
@@ -441,8 +441,8 @@ static void take_slots(const struct beam *beam, int32_t node, int32_t *free_slot
 static bool assign_slots(struct beam *beam) {
     const struct ggml_backend_sched *sched = beam->model->sched;
     int32_t n_free = 0;
-    int32_t *free_slots = ggml_mem_alloc(((size_t)sched->n_items + 1) * sizeof(free_slots[0]));
-    for (int32_t i = 0; i < sched->n_items; ++i) {
+    int32_t *free_slots = ggml_mem_alloc(((size_t)sched->n_values + 1) * sizeof(free_slots[0]));
+    for (int32_t i = 0; i < sched->n_values; ++i) {
         beam->slot_of[i] = -1;
     }
     for (int32_t i = 0; i < sched->n_nodes && free_slots; ++i) {
@@ -450,7 +450,7 @@ static bool assign_slots(struct beam *beam) {
         beam->n_steps++;
         give_slot(beam, i, free_slots, &n_free);
         for (int32_t e = sched->first_edge[i]; e < sched->first_edge[i + 1]; ++e) {
-            give_slot(beam, sched->edges[e].item, free_slots, &n_free);
+            give_slot(beam, sched->edges[e].value, free_slots, &n_free);
         }
         take_slots(beam, i, free_slots, &n_free);
     }
@@ -494,11 +494,11 @@ static void beam_free(struct beam *beam) {
 }
 
 static bool make_lists(struct beam *beam) {
-    const size_t items = (size_t)beam->model->sched->n_items + 1;
+    const size_t values = (size_t)beam->model->sched->n_values + 1;
     int32_t **const lists[] = {&beam->slot_of, &beam->first_unread, &beam->first_untouched,
                                &beam->next_unread, &beam->next_untouched};
     for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); ++i) {
-        *lists[i] = ggml_mem_alloc(items * sizeof(int32_t));
+        *lists[i] = ggml_mem_alloc(values * sizeof(int32_t));
         if (!*lists[i]) return false;
     }
     return true;
@@ -585,7 +585,7 @@ static double best_seconds(const struct beam *beam) {
 bool cost_beam(const struct cost_model *model, int32_t *place, struct cost_result *out_result) {
     struct beam beam = {.model = model, .limited = model->limited};
     *out_result = (struct cost_result){0};
-    memcpy(place, model->usual, (size_t)model->sched->n_items * sizeof(place[0]));
+    memcpy(place, model->usual, (size_t)model->sched->n_values * sizeof(place[0]));
     const bool done = beam_init(&beam);
     if (done) run(&beam);
     if (done && beam.n_states > 0) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// From start to end: replays what run.c does with the splits, on streams that are free at a time.
+// Predicted time from start to end: list scheduling of the splits in the order of run.c, where each
+// stream has a time from which it is free.
 #include "base/mem.h"
 #include "sched/cost.h"
 
@@ -32,11 +33,12 @@ static void order_after(struct timeline *line, int32_t b, int32_t other) {
 static void copy_input(struct timeline *line, int32_t number) {
     const struct ggml_backend_sched *sched = line->sched;
     const struct sched_copy *copy = &sched->copies[number];
-    const struct sched_item *item = &sched->items[copy->item];
-    const int32_t from = item->backend, to = copy->backend;
+    const struct sched_value *value = &sched->values[copy->value];
+    const int32_t from = value->backend, to = copy->backend;
     const struct cost_link link = cost_link_between(sched, from, to);
-    const double seconds = link.seconds + link.seconds_per_byte * (double)ggml_nbytes(item->tensor);
-    if ((item->traits & SCHED_INPUT) || !link.direct) {
+    const double seconds =
+        link.seconds + link.seconds_per_byte * (double)ggml_nbytes(value->tensor);
+    if ((value->traits & SCHED_INPUT) || !link.direct) {
         wait_for(line, MAX(line->free[from], line->free[to]));
         line->host += seconds;
         return;
@@ -57,9 +59,9 @@ static void run_split(struct timeline *line, const struct sched_split *split) {
     }
     double seconds = 0;
     for (int32_t i = split->i_start; i < split->i_end; ++i) {
-        const struct sched_item *item = &sched->items[sched_item_at(sched, i)];
-        if (item->traits & (SCHED_VIEW_OP | SCHED_NO_OP)) continue;
-        seconds += cost_node_seconds(&sched->figures[b], item->tensor);
+        const struct sched_value *value = &sched->values[sched_value_at(sched, i)];
+        if (value->traits & (SCHED_VIEW_OP | SCHED_NO_OP)) continue;
+        seconds += cost_node_seconds(&sched->figures[b], value->tensor);
     }
     line->free[b] = MAX(line->free[b], line->host) + seconds;
     if (!queues(sched, b)) wait_for(line, line->free[b]);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Local search: runs of consecutive nodes are moved to another stream, as far as that pays.
+// Local search (hill climbing): moves runs of consecutive nodes to another stream as long as the
+// predicted cost falls.
 #include "base/mem.h"
 #include "sched/cost.h"
 
@@ -13,32 +14,32 @@ enum {
 
 struct search {
     const struct cost_model *model;
-    int32_t *place;      // [item], of roots
-    int32_t *uses;       // [item][stream]: how many nodes there read it
-    uint64_t *used;      // [item]: set of streams where some do
+    int32_t *place;      // [value], of roots
+    int32_t *uses;       // [value][stream]: how many nodes there read it
+    uint64_t *used;      // [value]: set of streams where some do
     int32_t words;       // of such a set
-    int32_t *first_view; // [item]: first item that views it, or -1
+    int32_t *first_view; // [value]: first value that views it, or -1
     int32_t *next_view;
 };
 
-static double item_copies(const struct search *s, int32_t item) {
-    const int32_t from = s->place[s->model->sched->items[item].root];
+static double item_copies(const struct search *s, int32_t value) {
+    const int32_t from = s->place[s->model->sched->values[value].root];
     double seconds = 0;
     for (int32_t w = 0; w < s->words; ++w) {
-        uint64_t set = s->used[(int64_t)item * s->words + w];
+        uint64_t set = s->used[(int64_t)value * s->words + w];
         for (; set; set &= set - 1) {
             const int32_t b = 64 * w + __builtin_ctzll(set);
-            if (!cost_reaches(s->model, item, from, b)) {
-                seconds += cost_of_copy(s->model, item, from, b);
+            if (!cost_reaches(s->model, value, from, b)) {
+                seconds += cost_of_copy(s->model, value, from, b);
             }
         }
     }
     return seconds;
 }
 
-static void add_use(struct search *s, int32_t item, int32_t b, int32_t change) {
-    int32_t *uses = &s->uses[(int64_t)item * s->model->n_streams + b];
-    uint64_t *set = &s->used[(int64_t)item * s->words + b / 64];
+static void add_use(struct search *s, int32_t value, int32_t b, int32_t change) {
+    int32_t *uses = &s->uses[(int64_t)value * s->model->n_streams + b];
+    uint64_t *set = &s->used[(int64_t)value * s->words + b / 64];
     const uint64_t bit = (uint64_t)1 << (b % 64);
     *uses += change;
     *set = *uses > 0 ? *set | bit : *set & ~bit;
@@ -52,7 +53,7 @@ static double copies_around(const struct search *s, int32_t node) {
         seconds += item_copies(s, view);
     }
     for (int32_t e = sched->first_edge[node]; e < sched->first_edge[node + 1]; ++e) {
-        if (cost_is_first_edge(sched, node, e)) seconds += item_copies(s, sched->edges[e].item);
+        if (cost_is_first_edge(sched, node, e)) seconds += item_copies(s, sched->edges[e].value);
     }
     return seconds;
 }
@@ -64,8 +65,8 @@ static double move(struct search *s, int32_t node, int32_t b) {
     double change = cost_of_node(s->model, node, b) - cost_of_node(s->model, node, before);
     change -= copies_around(s, node);
     for (int32_t e = sched->first_edge[node]; e < sched->first_edge[node + 1]; ++e) {
-        add_use(s, sched->edges[e].item, before, -1);
-        add_use(s, sched->edges[e].item, b, 1);
+        add_use(s, sched->edges[e].value, before, -1);
+        add_use(s, sched->edges[e].value, b, 1);
     }
     s->place[node] = b;
     return change + copies_around(s, node);
@@ -113,7 +114,7 @@ static int32_t list_neighbours(const struct search *s, int32_t node, int32_t *ou
     const struct ggml_backend_sched *sched = s->model->sched;
     int32_t n = 0;
     for (int32_t e = sched->first_edge[node]; e < sched->first_edge[node + 1]; ++e) {
-        add_neighbour(out_streams, &n, s->place[sched->items[sched->edges[e].item].root]);
+        add_neighbour(out_streams, &n, s->place[sched->values[sched->edges[e].value].root]);
     }
     for (int32_t i = MAX(node - 1, 0); i <= node + 1 && i < sched->n_nodes; ++i) {
         if (is_movable(s, i)) add_neighbour(out_streams, &n, s->place[i]);
@@ -146,33 +147,33 @@ static void improve(struct search *s) {
 static void set_up(struct search *s) {
     const struct cost_model *model = s->model;
     const struct ggml_backend_sched *sched = model->sched;
-    for (int32_t i = 0; i < sched->n_items; ++i) {
+    for (int32_t i = 0; i < sched->n_values; ++i) {
         s->first_view[i] = s->next_view[i] = -1;
     }
-    for (int32_t i = 0; i < sched->n_items; ++i) {
-        const int32_t root = sched->items[i].root;
+    for (int32_t i = 0; i < sched->n_values; ++i) {
+        const int32_t root = sched->values[i].root;
         if (root == i) continue;
         s->next_view[i] = s->first_view[root];
         s->first_view[root] = i;
     }
     for (int32_t i = 0; i < sched->n_nodes; ++i) {
         if (model->kinds[i] == COST_SKIPPED) continue;
-        const int32_t b = model->kinds[i] == COST_FOLLOWS ? s->place[sched->items[i].root]
+        const int32_t b = model->kinds[i] == COST_FOLLOWS ? s->place[sched->values[i].root]
                           : model->kinds[i] == COST_FREE  ? s->place[i]
                                                           : model->usual[i];
         for (int32_t e = sched->first_edge[i]; e < sched->first_edge[i + 1]; ++e) {
-            add_use(s, sched->edges[e].item, b, 1);
+            add_use(s, sched->edges[e].value, b, 1);
         }
     }
 }
 
 bool cost_improve(const struct cost_model *model, int32_t *place) {
-    const size_t items = (size_t)model->sched->n_items + 1;
+    const size_t values = (size_t)model->sched->n_values + 1;
     struct search s = {.model = model, .place = place, .words = (model->n_streams + 63) / 64};
-    s.uses = ggml_mem_calloc(items * (size_t)model->n_streams, sizeof(s.uses[0]));
-    s.used = ggml_mem_calloc(items * (size_t)s.words, sizeof(s.used[0]));
-    s.first_view = ggml_mem_alloc(items * sizeof(s.first_view[0]));
-    s.next_view = ggml_mem_alloc(items * sizeof(s.next_view[0]));
+    s.uses = ggml_mem_calloc(values * (size_t)model->n_streams, sizeof(s.uses[0]));
+    s.used = ggml_mem_calloc(values * (size_t)s.words, sizeof(s.used[0]));
+    s.first_view = ggml_mem_alloc(values * sizeof(s.first_view[0]));
+    s.next_view = ggml_mem_alloc(values * sizeof(s.next_view[0]));
     const bool done = s.uses && s.used && s.first_view && s.next_view;
     if (done) {
         set_up(&s);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// What the nodes, copies and memory of a graph cost on each stream.
+// The performance model: predicted seconds of each node and copy, and bytes, on each stream.
 #include "base/mem.h"
 #include "op/op_table.h"
 #include "sched/cost.h"
 
 bool cost_is_first_edge(const struct ggml_backend_sched *sched, int32_t node, int32_t edge) {
     for (int32_t e = sched->first_edge[node]; e < edge; ++e) {
-        if (sched->edges[e].item == sched->edges[edge].item) return false;
+        if (sched->edges[e].value == sched->edges[edge].value) return false;
     }
     return true;
 }
@@ -56,65 +56,65 @@ void cost_model_free(struct cost_model *model) {
 
 static bool make_arrays(struct cost_model *model) {
     const size_t n = (size_t)model->n_streams;
-    const size_t items = (size_t)model->sched->n_items + 1;
-    if (items > SIZE_MAX / sizeof(double) / n) return false;
+    const size_t values = (size_t)model->sched->n_values + 1;
+    if (values > SIZE_MAX / sizeof(double) / n) return false;
     model->links = ggml_mem_calloc(n * n, sizeof(model->links[0]));
-    model->seconds = ggml_mem_calloc(items * n, sizeof(model->seconds[0]));
-    model->bytes = ggml_mem_calloc(items, sizeof(model->bytes[0]));
+    model->seconds = ggml_mem_calloc(values * n, sizeof(model->seconds[0]));
+    model->bytes = ggml_mem_calloc(values, sizeof(model->bytes[0]));
     model->held = ggml_mem_calloc(n, sizeof(model->held[0]));
-    model->usual = ggml_mem_calloc(items, sizeof(model->usual[0]));
-    model->last_read = ggml_mem_alloc(items * sizeof(model->last_read[0]));
-    model->last_touch = ggml_mem_alloc(items * sizeof(model->last_touch[0]));
-    model->n_readers = ggml_mem_calloc(items, sizeof(model->n_readers[0]));
-    model->kinds = ggml_mem_calloc(items, sizeof(model->kinds[0]));
-    model->has_followers = ggml_mem_calloc(items, sizeof(model->has_followers[0]));
+    model->usual = ggml_mem_calloc(values, sizeof(model->usual[0]));
+    model->last_read = ggml_mem_alloc(values * sizeof(model->last_read[0]));
+    model->last_touch = ggml_mem_alloc(values * sizeof(model->last_touch[0]));
+    model->n_readers = ggml_mem_calloc(values, sizeof(model->n_readers[0]));
+    model->kinds = ggml_mem_calloc(values, sizeof(model->kinds[0]));
+    model->has_followers = ggml_mem_calloc(values, sizeof(model->has_followers[0]));
     return model->links && model->seconds && model->bytes && model->held && model->usual &&
            model->last_read && model->last_touch && model->n_readers && model->kinds &&
            model->has_followers;
 }
 
-// --- items
+// --- values
 
 static enum cost_kind kind_of(const struct ggml_backend_sched *sched, int32_t node) {
-    const struct sched_item *item = &sched->items[node];
-    if (item->traits & (SCHED_VIEW_OP | SCHED_NO_OP)) return COST_SKIPPED;
-    const bool fixed = (item->traits & SCHED_HAS_MEMORY) || item->reason == SCHED_REASON_PINNED ||
-                       item->reason == SCHED_REASON_INPUT;
-    return fixed || item->root != node ? COST_FIXED : COST_FREE;
+    const struct sched_value *value = &sched->values[node];
+    if (value->traits & (SCHED_VIEW_OP | SCHED_NO_OP)) return COST_SKIPPED;
+    const bool fixed = (value->traits & SCHED_HAS_MEMORY) || value->reason == SCHED_REASON_PINNED ||
+                       value->reason == SCHED_REASON_INPUT;
+    return fixed || value->root != node ? COST_FIXED : COST_FREE;
 }
 
 static void set_up_item(struct cost_model *model, int32_t i, size_t alignment) {
     const struct ggml_backend_sched *sched = model->sched;
-    const struct sched_item *item = &sched->items[i];
-    const size_t size = ggml_nbytes(item->tensor);
+    const struct sched_value *value = &sched->values[i];
+    const size_t size = ggml_nbytes(value->tensor);
     const size_t padded = size > SIZE_MAX - alignment ? size : GGML_PAD(size, alignment);
     model->last_read[i] = model->last_touch[i] = -1;
     model->bytes[i] = (double)padded;
-    model->usual[i] = i < sched->n_nodes ? item->backend : sched->items[item->root].backend;
-    if (i >= sched->n_nodes && item->root == i && !(item->traits & SCHED_HAS_MEMORY)) {
-        model->held[item->backend] += (double)padded;
+    model->usual[i] = i < sched->n_nodes ? value->backend : sched->values[value->root].backend;
+    if (i >= sched->n_nodes && value->root == i && !(value->traits & SCHED_HAS_MEMORY)) {
+        model->held[value->backend] += (double)padded;
     }
 }
 
-static void touch(struct cost_model *model, int32_t item, int32_t node) {
-    model->last_touch[model->sched->items[item].root] = node;
+static void touch(struct cost_model *model, int32_t value, int32_t node) {
+    model->last_touch[model->sched->values[value].root] = node;
 }
 
 static void set_up_node(struct cost_model *model, int32_t i) {
     struct ggml_backend_sched *sched = model->sched;
-    const struct sched_item *item = &sched->items[i];
+    const struct sched_value *value = &sched->values[i];
     model->kinds[i] = (uint8_t)kind_of(sched, i);
     if (model->kinds[i] == COST_SKIPPED) return;
     for (int32_t b = 0; b < model->n_streams; ++b) {
         const bool possible =
-            b == item->backend || (model->kinds[i] == COST_FREE && sched->streams[b].allowed &&
-                                   sched_supports(sched, i, b));
+            b == value->backend || (model->kinds[i] == COST_FREE && sched->streams[b].allowed &&
+                                    sched_supports(sched, i, b));
         model->seconds[(int64_t)i * model->n_streams + b] =
-            possible ? cost_node_seconds(&model->figures[b], item->tensor) : -1;
+            possible ? cost_node_seconds(&model->figures[b], value->tensor) : -1;
     }
     touch(model, i, i);
     for (int32_t e = sched->first_edge[i]; e < sched->first_edge[i + 1]; ++e) {
-        const int32_t source = sched->edges[e].item;
+        const int32_t source = sched->edges[e].value;
         if (!cost_is_first_edge(sched, i, e)) continue;
         model->last_read[source] = i;
         model->n_readers[source]++;
@@ -125,19 +125,19 @@ static void set_up_node(struct cost_model *model, int32_t i) {
 // A node that writes into a computed tensor goes where that goes, or both stay.
 static void tie(struct cost_model *model, int32_t i) {
     struct ggml_backend_sched *sched = model->sched;
-    const struct sched_item *item = &sched->items[i];
-    const int32_t root = item->root;
+    const struct sched_value *value = &sched->values[i];
+    const int32_t root = value->root;
     if (model->kinds[i] != COST_FIXED || root == i || root >= sched->n_nodes) return;
     if (model->kinds[root] != COST_FREE) return;
-    if (item->reason == SCHED_REASON_PINNED || item->backend != sched->items[root].backend) {
+    if (value->reason == SCHED_REASON_PINNED || value->backend != sched->values[root].backend) {
         model->kinds[root] = COST_FIXED;
         return;
     }
     for (int32_t b = 0; b < model->n_streams; ++b) {
         double *own = &model->seconds[(int64_t)i * model->n_streams + b];
         double *whole = &model->seconds[(int64_t)root * model->n_streams + b];
-        *own = cost_node_seconds(&model->figures[b], item->tensor);
-        if (b == item->backend) continue;
+        *own = cost_node_seconds(&model->figures[b], value->tensor);
+        if (b == value->backend) continue;
         if (!sched->streams[b].allowed || !sched_supports(sched, i, b)) *whole = -1;
     }
     model->kinds[i] = COST_FOLLOWS;
@@ -149,7 +149,7 @@ static void settle_followers(struct cost_model *model) {
     const struct ggml_backend_sched *sched = model->sched;
     for (int32_t i = 0; i < sched->n_nodes; ++i) {
         if (model->kinds[i] != COST_FOLLOWS) continue;
-        if (model->kinds[sched->items[i].root] != COST_FREE) model->kinds[i] = COST_FIXED;
+        if (model->kinds[sched->values[i].root] != COST_FREE) model->kinds[i] = COST_FIXED;
     }
 }
 
@@ -174,7 +174,7 @@ bool cost_model_init(struct cost_model *model, struct ggml_backend_sched *sched)
         }
     }
     const size_t alignment = largest_alignment(sched);
-    for (int32_t i = 0; i < sched->n_items; ++i) {
+    for (int32_t i = 0; i < sched->n_values; ++i) {
         set_up_item(model, i, alignment);
     }
     for (int32_t i = 0; i < sched->n_nodes; ++i) {

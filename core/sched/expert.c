@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Copying of only those experts of a weight that the graph is about to use.
+// Copies only those experts of a weight (MUL_MAT_ID) that the graph is about to use: the ids are
+// read back before the copy.
 #include "base/mem.h"
 #include "base/status.h"
 #include "sched/sched.h"
@@ -8,13 +9,13 @@
 enum { TAIL_BYTES = 512 };
 
 bool sched_is_host_weight(const struct ggml_backend_sched *sched, int32_t copy) {
-    const struct sched_item *item = &sched->items[sched->copies[copy].item];
-    const int32_t buft = sched->items[item->root].buft;
-    return (item->traits & SCHED_WEIGHT) && buft >= 0 && sched->bufts[buft].host;
+    const struct sched_value *value = &sched->values[sched->copies[copy].value];
+    const int32_t buft = sched->values[value->root].buft;
+    return (value->traits & SCHED_WEIGHT) && buft >= 0 && sched->bufts[buft].host;
 }
 
 bool sched_is_expert_copy(const struct ggml_backend_sched *sched, int32_t copy) {
-    const struct ggml_tensor *tensor = sched->items[sched->copies[copy].item].tensor;
+    const struct ggml_tensor *tensor = sched->values[sched->copies[copy].value].tensor;
     return sched->copies[copy].expert_ids >= 0 && sched_is_host_weight(sched, copy) &&
            tensor->ne[3] == 1;
 }
@@ -48,10 +49,10 @@ static bool mark(const struct ggml_backend_sched *sched, const struct ggml_tenso
     return true;
 }
 
-static bool read_ids(struct ggml_backend_sched *sched, int32_t item, int64_t count,
+static bool read_ids(struct ggml_backend_sched *sched, int32_t value, int64_t count,
                      struct sched_experts *known) {
-    if (known->ids == item && known->count == count) return true;
-    const struct ggml_tensor *ids = sched->items[item].tensor;
+    if (known->ids == value && known->count == count) return true;
+    const struct ggml_tensor *ids = sched->values[value].tensor;
     const size_t bytes = ggml_nbytes(ids);
     const unsigned long told = ggml_fail_count();
     known->ids = -1;
@@ -63,26 +64,26 @@ static bool read_ids(struct ggml_backend_sched *sched, int32_t item, int64_t cou
         return false;
     }
     if (bytes > 0) {
-        sched_wait(sched, sched->items[item].backend);
+        sched_wait(sched, sched->values[value].backend);
         ggml_backend_tensor_get(ids, data, 0, bytes);
     }
     const bool done = ggml_fail_count() == told && mark(sched, ids, data, known);
     ggml_mem_free(data);
-    if (done) known->ids = item;
+    if (done) known->ids = value;
     return done;
 }
 
 bool sched_copy_experts(struct ggml_backend_sched *sched, int32_t copy,
                         struct sched_experts *known) {
     const struct sched_copy *input = &sched->copies[copy];
-    const struct sched_item *item = &sched->items[input->item];
-    const struct ggml_tensor *weight = item->tensor;
+    const struct sched_value *value = &sched->values[input->value];
+    const struct ggml_tensor *weight = value->tensor;
     ggml_backend_t stream = sched->streams[input->backend].backend;
     struct ggml_tensor *dst = sched_copy_tensor(sched, copy);
     const int64_t count = weight->ne[2];
     const size_t stride = weight->nb[2];
     const unsigned long told = ggml_fail_count();
-    sched_wait(sched, item->backend);
+    sched_wait(sched, value->backend);
     if (!read_ids(sched, input->expert_ids, count, known)) return false;
     for (int64_t first = 0; first < count; ++first) {
         if (!known->used[first]) continue;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// From a graph to arrays.
+// Numbering: turns a graph into arrays of values and edges. The general case; graphs whose nodes
+// stand in the order of their uses take number_in_order.c.
 #include <limits.h>
 
 #include "base/mem.h"
 #include "base/status.h"
-#include "sched/fill.h"
+#include "sched/classify.h"
 
 bool sched_grow(void *array, int32_t *capacity, int64_t needed, size_t element) {
     if (needed <= *capacity) return true;
@@ -112,25 +113,28 @@ static bool is_own_tensor(const struct ggml_backend_sched *sched,
 
 static bool room_for_items(struct ggml_backend_sched *sched, int64_t n) {
     // A node is a result once as an output and once because nobody uses it.
-    return sched_grow(&sched->items, &sched->items_capacity, n, sizeof(sched->items[0])) &&
+    return sched_grow(&sched->values, &sched->values_capacity, n, sizeof(sched->values[0])) &&
            sched_grow(&sched->places, &sched->places_capacity, n, sizeof(sched->places[0])) &&
            sched_grow(&sched->last, &sched->last_capacity, n, sizeof(sched->last[0])) &&
            sched_grow(&sched->used, &sched->used_capacity, n, sizeof(sched->used[0])) &&
-           sched_grow(&sched->loose, &sched->loose_capacity, n, sizeof(sched->loose[0])) &&
+           sched_grow(&sched->unassigned, &sched->unassigned_capacity, n,
+                      sizeof(sched->unassigned[0])) &&
            sched_grow(&sched->results, &sched->results_capacity, 2 * n, sizeof(sched->results[0]));
 }
 
 static bool room_for_nodes(struct ggml_backend_sched *sched, int64_t n) {
     return sched_grow(&sched->first_edge, &sched->first_edge_capacity, n + 1,
                       sizeof(sched->first_edge[0])) &&
-           sched_grow(&sched->seams, &sched->seams_capacity, n, sizeof(sched->seams[0])) &&
-           sched_grow(&sched->takers, &sched->takers_capacity, n, sizeof(sched->takers[0]));
+           sched_grow(&sched->boundaries, &sched->boundaries_capacity, n,
+                      sizeof(sched->boundaries[0])) &&
+           sched_grow(&sched->inplace_steps, &sched->inplace_steps_capacity, n,
+                      sizeof(sched->inplace_steps[0]));
 }
 
 static bool enter(struct ggml_backend_sched *sched, int32_t number, struct ggml_tensor *tensor) {
     struct sched_place *place = &sched->places[number];
     place->pool = -1;
-    return sched_fill(sched, &sched->items[number], &place->size, number, tensor);
+    return sched_fill(sched, &sched->values[number], &place->size, number, tensor);
 }
 
 // A tensor that is neither a node nor a leaf.
@@ -141,21 +145,21 @@ static int32_t add_mentioned(struct ggml_backend_sched *sched, struct ggml_tenso
                   sched->function);
         return -1;
     }
-    const int32_t number = sched->n_items;
+    const int32_t number = sched->n_values;
     if (!room_for_items(sched, (int64_t)number + 1)) return -1;
-    if (!tensor_index_grow(&sched->item_ids, sched_list(sched->items))) {
+    if (!tensor_index_grow(&sched->value_ids, sched_list(sched->values))) {
         ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory for %d tensors", sched->function,
                   (int)number);
         return -1;
     }
     if (!enter(sched, number, tensor)) return -1;
-    sched->n_items++;
-    tensor_index_add(&sched->item_ids, sched_list(sched->items), tensor, number);
+    sched->n_values++;
+    tensor_index_add(&sched->value_ids, sched_list(sched->values), tensor, number);
     return number;
 }
 
 static int32_t item_of(struct ggml_backend_sched *sched, struct ggml_tensor *tensor) {
-    const int32_t number = tensor_index_get(&sched->item_ids, sched_list(sched->items), tensor);
+    const int32_t number = tensor_index_get(&sched->value_ids, sched_list(sched->values), tensor);
     return number >= 0 ? number : add_mentioned(sched, tensor);
 }
 
@@ -165,31 +169,31 @@ static bool room_for_edges(struct ggml_backend_sched *sched) {
 }
 
 static bool find_root(struct ggml_backend_sched *sched, int32_t number) {
-    struct ggml_tensor *tensor = sched->items[number].tensor;
+    struct ggml_tensor *tensor = sched->values[number].tensor;
     if (!tensor->view_src) return true;
     struct ggml_tensor *owner = tensor->view_src;
     const int32_t root = item_of(sched, owner->view_src ? owner->view_src : owner);
-    if (root >= 0) sched->items[number].root = root;
+    if (root >= 0) sched->values[number].root = root;
     return root >= 0;
 }
 
 static bool add_edges(struct ggml_backend_sched *sched, int32_t node) {
-    struct ggml_tensor *tensor = sched->items[node].tensor;
+    struct ggml_tensor *tensor = sched->values[node].tensor;
     sched->first_edge[node] = sched->n_edges;
     if (!room_for_edges(sched)) return false;
     for (int k = 0; k < GGML_MAX_SRC; ++k) {
         if (!tensor->src[k] || tensor->src[k] == tensor) continue;
-        const int32_t known = sched->n_items;
-        const int32_t item = item_of(sched, tensor->src[k]);
-        if (item < 0 || (item >= known && !find_root(sched, item))) return false;
-        sched->used[item] = 1;
+        const int32_t known = sched->n_values;
+        const int32_t value = item_of(sched, tensor->src[k]);
+        if (value < 0 || (value >= known && !find_root(sched, value))) return false;
+        sched->used[value] = 1;
         sched->edges[sched->n_edges++] = (struct sched_edge){
-            .item = item,
-            .entry = sched->items[item].root,
+            .value = value,
+            .entry = sched->values[value].root,
             .before = -1,
             .slot = (int16_t)k,
-            .same_layout =
-                (sched->items[node].traits & SCHED_IN_PLACE) && same_layout(tensor, tensor->src[k]),
+            .same_layout = (sched->values[node].traits & SCHED_IN_PLACE) &&
+                           same_layout(tensor, tensor->src[k]),
         };
     }
     return true;
@@ -203,7 +207,7 @@ static bool number_tensors(struct ggml_backend_sched *sched, struct ggml_tensor 
             return false;
         }
         if (!enter(sched, first + i, tensors[i])) return false;
-        if (tensor_index_add(&sched->item_ids, sched_list(sched->items), tensors[i], first + i) !=
+        if (tensor_index_add(&sched->value_ids, sched_list(sched->values), tensors[i], first + i) !=
             first + i) {
             ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the graph lists tensor '%s' twice",
                       sched->function, tensors[i]->name);
@@ -236,7 +240,7 @@ static bool make_room(struct ggml_backend_sched *sched, const struct ggml_cgraph
         sched->answers_capacity = sched->answers ? answers : 0;
     }
     if ((answers > 0 && !sched->answers) || !forget_foreign_bufts(sched) ||
-        !tensor_index_clear(&sched->item_ids, (size_t)n + (size_t)n / 8)) {
+        !tensor_index_clear(&sched->value_ids, (size_t)n + (size_t)n / 8)) {
         ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory for %lld tensors", sched->function,
                   (long long)n);
         return false;
@@ -247,11 +251,11 @@ static bool make_room(struct ggml_backend_sched *sched, const struct ggml_cgraph
 
 static void apply_pins(struct ggml_backend_sched *sched) {
     for (int32_t i = 0; i < sched->n_pins; ++i) {
-        const int32_t item =
-            tensor_index_get(&sched->item_ids, sched_list(sched->items), sched->pins[i].tensor);
-        if (item < 0) continue;
-        sched->items[item].backend = sched->pins[i].backend;
-        sched->items[item].reason = SCHED_REASON_PINNED;
+        const int32_t value =
+            tensor_index_get(&sched->value_ids, sched_list(sched->values), sched->pins[i].tensor);
+        if (value < 0) continue;
+        sched->values[value].backend = sched->pins[i].backend;
+        sched->values[value].reason = SCHED_REASON_PINNED;
     }
 }
 
@@ -273,11 +277,12 @@ static bool is_usable(const struct ggml_backend_sched *sched, const struct ggml_
 static void begin(struct ggml_backend_sched *sched, const struct ggml_cgraph *graph) {
     sched->n_nodes = graph->n_nodes;
     sched->n_leafs = graph->n_leafs;
-    sched->n_items = graph->n_nodes + graph->n_leafs;
-    sched->n_edges = sched->n_results = sched->n_loose = sched->n_seams = sched->n_takers = 0;
+    sched->n_values = graph->n_nodes + graph->n_leafs;
+    sched->n_edges = sched->n_results = sched->n_unassigned = sched->n_boundaries =
+        sched->n_inplace_steps = 0;
     sched->last_buft = NULL;
     sched->n_unplaced = 0;
-    sched->is_spread = sched->is_noted = false;
+    sched->is_spread = sched->uses_recorded = false;
     if (graph->n_nodes > 0) memset(sched->used, 0, (size_t)graph->n_nodes);
 }
 
@@ -291,25 +296,25 @@ static void find_unused(struct ggml_backend_sched *sched) {
     }
 }
 
-// What sched_follow() has not found out: everything may be a seam, or loose.
+// What sched_number_in_order() has not found out: everything may be a boundary, or unassigned.
 static void list_all(struct ggml_backend_sched *sched) {
-    sched->n_loose = sched->n_seams = 0;
+    sched->n_unassigned = sched->n_boundaries = 0;
     for (int32_t i = 0; i < sched->n_nodes; ++i) {
-        sched->seams[sched->n_seams++] = i;
+        sched->boundaries[sched->n_boundaries++] = i;
     }
-    for (int32_t i = sched->n_nodes; i < sched->n_items; ++i) {
-        sched->loose[sched->n_loose++] = i;
+    for (int32_t i = sched->n_nodes; i < sched->n_values; ++i) {
+        sched->unassigned[sched->n_unassigned++] = i;
     }
 }
 
 bool sched_index(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
-    sched->n_nodes = sched->n_leafs = sched->n_items = sched->n_edges = 0;
-    sched->known.repeatable = false;
+    sched->n_nodes = sched->n_leafs = sched->n_values = sched->n_edges = 0;
+    sched->cache.repeatable = false;
     sched->ids_stale = false;
     if (!is_usable(sched, graph) || !make_room(sched, graph)) return false;
     const unsigned long told = ggml_fail_count();
     begin(sched, graph);
-    sched->in_order = sched_follow(sched, graph);
+    sched->in_order = sched_number_in_order(sched, graph);
     if (!sched->in_order) {
         if (ggml_fail_count() != told || !make_room(sched, graph)) return false;
         begin(sched, graph);
@@ -317,22 +322,23 @@ bool sched_index(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
     }
     sched->first_edge[sched->n_nodes] = sched->n_edges;
     find_unused(sched);
-    if (!sched->is_noted) list_all(sched);
+    if (!sched->uses_recorded) list_all(sched);
     apply_pins(sched);
     return true;
 }
 
-int32_t sched_find_item(struct ggml_backend_sched *sched, const struct ggml_tensor *tensor) {
+int32_t sched_find_value(struct ggml_backend_sched *sched, const struct ggml_tensor *tensor) {
     if (sched->ids_stale) {
-        if (!tensor_index_clear(&sched->item_ids, (size_t)sched->n_items)) return -1;
-        for (int32_t i = 0; i < sched->n_items; ++i) {
-            tensor_index_add(&sched->item_ids, sched_list(sched->items), sched->items[i].tensor, i);
+        if (!tensor_index_clear(&sched->value_ids, (size_t)sched->n_values)) return -1;
+        for (int32_t i = 0; i < sched->n_values; ++i) {
+            tensor_index_add(&sched->value_ids, sched_list(sched->values), sched->values[i].tensor,
+                             i);
         }
         sched->ids_stale = false;
     }
-    const int32_t number = tensor_index_get(&sched->item_ids, sched_list(sched->items), tensor);
-    for (int32_t c = 0; c < sched->n_copied && number < 0; ++c) {
-        if (sched_copy_tensor(sched, c) == tensor) return sched->n_items + c;
+    const int32_t number = tensor_index_get(&sched->value_ids, sched_list(sched->values), tensor);
+    for (int32_t c = 0; c < sched->n_copies && number < 0; ++c) {
+        if (sched_copy_tensor(sched, c) == tensor) return sched->n_values + c;
     }
     return number;
 }

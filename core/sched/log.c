@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What was decided, for a person who asked for it with GGML_SCHED_DEBUG.
+// Logs placement and splits for GGML_SCHED_DEBUG.
 #include "base/env.h"
 #include "sched/sched.h"
 
@@ -10,20 +10,20 @@ static void log_split(const struct ggml_backend_sched *sched, int32_t number) {
                    (int)split->i_end - 1, (int)split->n_inputs);
     for (int32_t i = 0; i < split->n_inputs; ++i) {
         const struct sched_copy *input = &sched->copies[sched->inputs[split->first_input + i]];
-        const struct sched_item *item = &sched->items[input->item];
-        GGML_LOG_DEBUG("    input %s (%zu bytes) from %s\n", item->tensor->name,
-                       ggml_nbytes(item->tensor), sched_stream_label(sched, item->backend));
+        const struct sched_value *value = &sched->values[input->value];
+        GGML_LOG_DEBUG("    input %s (%zu bytes) from %s\n", value->tensor->name,
+                       ggml_nbytes(value->tensor), sched_stream_label(sched, value->backend));
     }
 }
 
 static void log_node(const struct ggml_backend_sched *sched, int32_t node) {
-    const struct sched_item *item = &sched->items[node];
+    const struct sched_value *value = &sched->values[node];
     GGML_LOG_DEBUG("node %d: %s %s (%zu bytes)%s on %s: %s\n", (int)node,
-                   ggml_op_desc(item->tensor), item->tensor->name, ggml_nbytes(item->tensor),
-                   item->tensor->flags & GGML_TENSOR_FLAG_COMPUTE ? "" : " not computed",
-                   sched_stream_label(sched, item->backend), sched_reason_text(item->reason));
+                   ggml_op_desc(value->tensor), value->tensor->name, ggml_nbytes(value->tensor),
+                   value->tensor->flags & GGML_TENSOR_FLAG_COMPUTE ? "" : " not computed",
+                   sched_stream_label(sched, value->backend), sched_reason_text(value->reason));
     for (int32_t e = sched->first_edge[node]; e < sched->first_edge[node + 1]; ++e) {
-        const struct sched_item *src = &sched->items[sched->edges[e].item];
+        const struct sched_value *src = &sched->values[sched->edges[e].value];
         GGML_LOG_DEBUG("    source %s on %s\n", src->tensor->name,
                        sched_stream_label(sched, src->backend));
     }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Memory for a split graph.
+// Allocates a partitioned graph: its plan, the buffers behind it, and the pipeline copies.
 #include "alloc/gallocr.h"
 #include "base/mem.h"
 #include "base/status.h"
 #include "sched/sched.h"
 
-// --- pipeline copies: they live for ever, in buffers of their own
+// --- pipeline copies: never released, in buffers of their own
 
 static bool add_slot(struct ggml_backend_sched *sched, struct ggml_tensor *tensor,
                      int32_t backend) {
@@ -18,7 +18,8 @@ static bool add_slot(struct ggml_backend_sched *sched, struct ggml_tensor *tenso
     }
     if (n < sched->n_planned_slots) {
         const struct sched_stream *streams = sched->streams;
-        sched->slots_changed |= streams[sched->slot_ids[n]].pool != streams[backend].pool;
+        sched->slots_changed |=
+            streams[sched->slot_ids[n]].pool_stream != streams[backend].pool_stream;
     }
     sched->slots.leafs[n] = tensor;
     sched->slot_ids[n] = backend;
@@ -29,9 +30,9 @@ static bool add_slot(struct ggml_backend_sched *sched, struct ggml_tensor *tenso
 static bool collect_slots(struct ggml_backend_sched *sched) {
     sched->slots.n_leafs = 0;
     sched->slots_changed = false;
-    for (int32_t i = 0; i < sched->n_copied; ++i) {
-        for (int c = 0; c < sched->n_copies; ++c) {
-            struct ggml_tensor *tensor = sched->copy_slots[(int64_t)i * sched->n_copies + c];
+    for (int32_t i = 0; i < sched->n_copies; ++i) {
+        for (int c = 0; c < sched->pipeline_depth; ++c) {
+            struct ggml_tensor *tensor = sched->copy_slots[(int64_t)i * sched->pipeline_depth + c];
             if (!add_slot(sched, tensor, sched->copies[i].backend)) return false;
         }
     }
@@ -67,11 +68,11 @@ static bool allocate_slots(struct ggml_backend_sched *sched) {
 
 // --- all
 
-// FNV-1a over the streams of all items: equal graphs that are placed alike have the same.
+// FNV-1a over the streams of all values: equal graphs that are placed alike have the same.
 static uint64_t hash_placement(const struct ggml_backend_sched *sched) {
     uint64_t hash = 0xcbf29ce484222325u;
     for (int32_t i = 0; i < sched->n_nodes + sched->n_leafs; ++i) {
-        hash = (hash ^ (uint32_t)sched->items[i].backend) * 0x100000001b3u;
+        hash = (hash ^ (uint32_t)sched->values[i].backend) * 0x100000001b3u;
     }
     return hash;
 }
@@ -92,9 +93,9 @@ static void tell_realloc(struct ggml_backend_sched *sched, bool provided) {
 
 static bool allocate(struct ggml_backend_sched *sched) {
     if (!allocate_slots(sched) || !sched_plan(sched, true)) return false;
-    const bool provided = sched_is_provided(sched);
+    const bool provided = sched_buffers_fit(sched);
     tell_realloc(sched, provided);
-    if (!provided && !sched_provide(sched)) return false;
+    if (!provided && !sched_grow_buffers(sched)) return false;
     if (provided && sched->bound) return sched_bind_leafs(sched) == PLAN_USED;
     return sched_bind(sched) == PLAN_USED;
 }
@@ -117,7 +118,7 @@ bool sched_allocate(struct ggml_backend_sched *sched) {
 bool sched_reserve_buffers(struct ggml_backend_sched *sched) {
     sched_wait_all(sched);
     if (sched->slot_galloc && !(collect_slots(sched) && reserve_slots(sched))) return false;
-    return sched_plan(sched, false) && sched_provide(sched);
+    return sched_plan(sched, false) && sched_grow_buffers(sched);
 }
 
 static size_t add_saturated(size_t a, size_t b) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which stream computes which node.
+// Placement by rules: which stream computes which node. Pins, weights, graph inputs and streams
+// that support the operation decide in that order; the rest is spread along the edges.
 #include "base/status.h"
 #include "sched/sched.h"
 
@@ -9,14 +10,14 @@ bool sched_supports(struct ggml_backend_sched *sched, int32_t node, int32_t back
     const uint8_t answer =
         sched->answers[(size_t)node * sched->answers_stride + b / 4] >> 2 * (b % 4);
     if (answer & 1) return (answer & 2) != 0;
-    if (sched->items[node].traits & (SCHED_VIEW_OP | SCHED_NO_OP)) return true;
-    const bool supported = sched_ask(sched, sched->items[node].tensor, backend);
+    if (sched->values[node].traits & (SCHED_VIEW_OP | SCHED_NO_OP)) return true;
+    const bool supported = sched_ask(sched, sched->values[node].tensor, backend);
     sched_note_answer(sched, node, backend, supported);
     return supported;
 }
 
-bool sched_readable(const struct ggml_backend_sched *sched, int32_t item, int32_t backend) {
-    const int32_t buft = sched_memory(sched, item);
+bool sched_readable(const struct ggml_backend_sched *sched, int32_t value, int32_t backend) {
+    const int32_t buft = sched_memory(sched, value);
     return buft >= 0 && sched_reads(sched, buft, backend);
 }
 
@@ -34,11 +35,11 @@ static int32_t first_reader(struct ggml_backend_sched *sched, int32_t buft, int3
 
 // --- 1: what is tied to a place
 
-static bool place_by_buffer(struct ggml_backend_sched *sched, int32_t item, int32_t buft) {
-    const int32_t backend = first_reader(sched, buft, item);
-    sched_assign(sched, item, backend, SCHED_REASON_BUFFER);
+static bool place_by_buffer(struct ggml_backend_sched *sched, int32_t value, int32_t buft) {
+    const int32_t backend = first_reader(sched, buft, value);
+    sched_assign(sched, value, backend, SCHED_REASON_BUFFER);
     if (backend >= 0) return true;
-    const struct ggml_tensor *tensor = sched->items[item].tensor;
+    const struct ggml_tensor *tensor = sched->values[value].tensor;
     ggml_fail(GGML_HOST_UNSUPPORTED,
               "%s: tensor '%s' (%s) lies in %s memory, and no stream that can use it computes it: "
               "add a stream of that device, or place the tensor elsewhere",
@@ -49,7 +50,7 @@ static bool place_by_buffer(struct ggml_backend_sched *sched, int32_t item, int3
 
 // A weight in host memory may be worth copying to a device for one operation.
 static int32_t offload_target(struct ggml_backend_sched *sched, int32_t node) {
-    const struct ggml_tensor *tensor = sched->items[node].tensor;
+    const struct ggml_tensor *tensor = sched->values[node].tensor;
     for (int32_t b = 0; b < sched->n_backends - 1; ++b) {
         if (sched_supports(sched, node, b) &&
             ggml_backend_dev_offload_op(sched->streams[b].device, tensor)) {
@@ -61,7 +62,7 @@ static int32_t offload_target(struct ggml_backend_sched *sched, int32_t node) {
 
 void sched_place_by_weight(struct ggml_backend_sched *sched, int32_t node, int32_t weight) {
     const int32_t last = sched->n_backends - 1;
-    const int32_t buft = sched->items[sched->items[weight].root].buft;
+    const int32_t buft = sched->values[sched->values[weight].root].buft;
     if (buft < 0) return;
     int32_t backend = sched->bufts[buft].first_reader;
     if (backend >= 0 && !sched_supports(sched, node, backend)) {
@@ -74,12 +75,12 @@ void sched_place_by_weight(struct ggml_backend_sched *sched, int32_t node, int32
 }
 
 bool sched_place_fixed(struct ggml_backend_sched *sched, int32_t number, int32_t weight) {
-    const struct sched_item *item = &sched->items[number];
-    const int32_t buft = sched->items[item->root].buft;
+    const struct sched_value *value = &sched->values[number];
+    const int32_t buft = sched->values[value->root].buft;
     if (buft >= 0) return place_by_buffer(sched, number, buft);
-    if (item->traits & SCHED_INPUT) {
+    if (value->traits & SCHED_INPUT) {
         sched_assign(sched, number, sched->n_backends - 1, SCHED_REASON_INPUT);
-    } else if (weight >= 0 && !(item->traits & SCHED_DETACHED)) {
+    } else if (weight >= 0 && !(value->traits & SCHED_DETACHED)) {
         sched_place_by_weight(sched, number, weight);
     }
     return true;
@@ -87,17 +88,18 @@ bool sched_place_fixed(struct ggml_backend_sched *sched, int32_t number, int32_t
 
 static int32_t first_weight(const struct ggml_backend_sched *sched, int32_t node) {
     for (int32_t e = sched->first_edge[node]; e < sched->first_edge[node + 1]; ++e) {
-        if (sched->items[sched->edges[e].item].traits & SCHED_WEIGHT) return sched->edges[e].item;
+        if (sched->values[sched->edges[e].value].traits & SCHED_WEIGHT)
+            return sched->edges[e].value;
     }
     return -1;
 }
 
 static bool place_all_fixed(struct ggml_backend_sched *sched) {
-    for (int32_t i = sched->n_nodes; i < sched->n_items; ++i) {
-        if (sched->items[i].backend < 0 && !sched_place_fixed(sched, i, -1)) return false;
+    for (int32_t i = sched->n_nodes; i < sched->n_values; ++i) {
+        if (sched->values[i].backend < 0 && !sched_place_fixed(sched, i, -1)) return false;
     }
     for (int32_t i = 0; i < sched->n_nodes; ++i) {
-        if (sched->items[i].backend >= 0) continue;
+        if (sched->values[i].backend >= 0) continue;
         if (!sched_place_fixed(sched, i, first_weight(sched, i))) return false;
     }
     return true;
@@ -108,8 +110,8 @@ static bool place_all_fixed(struct ggml_backend_sched *sched) {
 static void find_unplaced(struct ggml_backend_sched *sched) {
     sched->n_unplaced = 0;
     for (int32_t i = 0; i < sched->n_nodes; ++i) {
-        const struct sched_item *item = &sched->items[i];
-        if (item->backend < 0 && !(item->traits & SCHED_VIEW_OP)) sched_note_unplaced(sched, i);
+        const struct sched_value *value = &sched->values[i];
+        if (value->backend < 0 && !(value->traits & SCHED_VIEW_OP)) sched_note_unplaced(sched, i);
     }
 }
 
@@ -120,15 +122,15 @@ static void expand(struct ggml_backend_sched *sched, int32_t step, bool spread_l
     const int32_t begin = step > 0 ? sched->first_unplaced : sched->last_unplaced;
     int32_t current = -1;
     int32_t i = begin - step; // back to the placed node that stands before them
-    while (i >= 0 && i < sched->n_nodes && (sched->items[i].traits & SCHED_VIEW_OP)) {
+    while (i >= 0 && i < sched->n_nodes && (sched->values[i].traits & SCHED_VIEW_OP)) {
         i -= step;
     }
     if (i < 0 || i >= sched->n_nodes) i = begin;
     for (; i >= 0 && i < sched->n_nodes && sched->n_unplaced > 0; i += step) {
-        const struct sched_item *item = &sched->items[i];
-        if (item->traits & SCHED_VIEW_OP) continue;
-        if (item->backend >= 0) {
-            current = item->backend == last && !spread_last ? -1 : item->backend;
+        const struct sched_value *value = &sched->values[i];
+        if (value->traits & SCHED_VIEW_OP) continue;
+        if (value->backend >= 0) {
+            current = value->backend == last && !spread_last ? -1 : value->backend;
         } else if (current >= 0 && sched_supports(sched, i, current)) {
             sched_assign(sched, i, current, SCHED_REASON_NEIGHBOUR);
             sched->n_unplaced--;
@@ -138,16 +140,17 @@ static void expand(struct ggml_backend_sched *sched, int32_t step, bool spread_l
 
 // --- 3: the rest, and better places
 
-static bool is_located(const struct ggml_backend_sched *sched, int32_t item) {
-    return sched->items[item].backend >= 0 || sched->items[sched->items[item].root].backend >= 0;
+static bool is_located(const struct ggml_backend_sched *sched, int32_t value) {
+    return sched->values[value].backend >= 0 ||
+           sched->values[sched->values[value].root].backend >= 0;
 }
 
 static int32_t count_readable(const struct ggml_backend_sched *sched, int32_t node,
                               int32_t backend) {
     int32_t count = 0;
     for (int32_t e = sched->first_edge[node]; e < sched->first_edge[node + 1]; ++e) {
-        const int32_t item = sched->edges[e].item;
-        count += is_located(sched, item) && sched_readable(sched, item, backend);
+        const int32_t value = sched->edges[e].value;
+        count += is_located(sched, value) && sched_readable(sched, value, backend);
     }
     return count;
 }
@@ -168,7 +171,7 @@ static void place_best_fit(struct ggml_backend_sched *sched, int32_t node) {
 static bool reads_all_sources(const struct ggml_backend_sched *sched, int32_t node,
                               int32_t backend) {
     for (int32_t e = sched->first_edge[node]; e < sched->first_edge[node + 1]; ++e) {
-        if (!sched_readable(sched, sched->edges[e].item, backend)) return false;
+        if (!sched_readable(sched, sched->edges[e].value, backend)) return false;
     }
     return true;
 }
@@ -176,9 +179,9 @@ static bool reads_all_sources(const struct ggml_backend_sched *sched, int32_t no
 // A preferred stream whose memory is the same takes the node over (say, a matrix library before the
 // CPU).
 static void upgrade(struct ggml_backend_sched *sched, int32_t node) {
-    const int32_t now = sched->items[node].backend;
+    const int32_t now = sched->values[node].backend;
     const int32_t buft = sched->streams[now].buft;
-    for (int32_t b = sched->streams[now].pool; b < now; ++b) {
+    for (int32_t b = sched->streams[now].pool_stream; b < now; ++b) {
         if (sched->streams[b].buft != buft || !sched_supports(sched, node, b)) continue;
         if (!reads_all_sources(sched, node, b)) continue;
         sched_assign(sched, node, b, SCHED_REASON_UPGRADE);
@@ -188,10 +191,11 @@ static void upgrade(struct ggml_backend_sched *sched, int32_t node) {
 
 static void place_or_upgrade(struct ggml_backend_sched *sched) {
     for (int32_t i = 0; i < sched->n_nodes; ++i) {
-        if (sched->items[i].traits & SCHED_VIEW_OP) continue;
-        if (sched->items[i].backend < 0) {
+        if (sched->values[i].traits & SCHED_VIEW_OP) continue;
+        if (sched->values[i].backend < 0) {
             place_best_fit(sched, i);
-        } else if (sched->streams[sched->items[i].backend].pool < sched->items[i].backend) {
+        } else if (sched->streams[sched->values[i].backend].pool_stream <
+                   sched->values[i].backend) {
             upgrade(sched, i);
         }
     }
@@ -199,20 +203,20 @@ static void place_or_upgrade(struct ggml_backend_sched *sched) {
 
 // --- 4: views and what nodes bring with them
 
-static void place_view(struct ggml_backend_sched *sched, int32_t item) {
-    const int32_t root = sched->items[item].root;
-    if (sched->items[item].backend < 0 && root != item) {
-        sched_assign(sched, item, sched->items[root].backend, SCHED_REASON_VIEW);
+static void place_view(struct ggml_backend_sched *sched, int32_t value) {
+    const int32_t root = sched->values[value].root;
+    if (sched->values[value].backend < 0 && root != value) {
+        sched_assign(sched, value, sched->values[root].backend, SCHED_REASON_VIEW);
     }
 }
 
 static bool place_leftover(struct ggml_backend_sched *sched, int32_t node) {
     place_view(sched, node);
-    for (int32_t b = 0; b < sched->n_backends && sched->items[node].backend < 0; ++b) {
+    for (int32_t b = 0; b < sched->n_backends && sched->values[node].backend < 0; ++b) {
         if (sched_supports(sched, node, b)) sched_assign(sched, node, b, SCHED_REASON_FIRST);
     }
-    if (sched->items[node].backend >= 0) return true;
-    const struct ggml_tensor *tensor = sched->items[node].tensor;
+    if (sched->values[node].backend >= 0) return true;
+    const struct ggml_tensor *tensor = sched->values[node].tensor;
     ggml_fail(GGML_HOST_UNSUPPORTED,
               "%s: node %d '%s' (%s, %s) is supported by none of the %d streams", sched->function,
               (int)node, tensor->name, ggml_op_desc(tensor), ggml_type_name(tensor->type),
@@ -221,23 +225,23 @@ static bool place_leftover(struct ggml_backend_sched *sched, int32_t node) {
 }
 
 bool sched_place_sources(struct ggml_backend_sched *sched, int32_t node) {
-    if (sched->items[node].backend < 0 && !place_leftover(sched, node)) return false;
-    const int32_t backend = sched->items[node].backend;
+    if (sched->values[node].backend < 0 && !place_leftover(sched, node)) return false;
+    const int32_t backend = sched->values[node].backend;
     for (int32_t e = sched->first_edge[node]; e < sched->first_edge[node + 1]; ++e) {
-        const int32_t item = sched->edges[e].item;
-        if (sched->items[item].backend >= 0) continue;
-        place_view(sched, item);
-        if (sched->items[item].backend < 0) {
-            sched_assign(sched, item, backend, SCHED_REASON_CONSUMER);
+        const int32_t value = sched->edges[e].value;
+        if (sched->values[value].backend >= 0) continue;
+        place_view(sched, value);
+        if (sched->values[value].backend < 0) {
+            sched_assign(sched, value, backend, SCHED_REASON_CONSUMER);
         }
     }
     return true;
 }
 
 void sched_place_unused(struct ggml_backend_sched *sched) {
-    for (int32_t k = 0; k < sched->n_loose; ++k) {
-        const int32_t i = sched->loose[k];
-        if (sched->items[i].backend >= 0) continue;
+    for (int32_t k = 0; k < sched->n_unassigned; ++k) {
+        const int32_t i = sched->unassigned[k];
+        if (sched->values[i].backend >= 0) continue;
         sched_assign(sched, i, sched->n_backends - 1, SCHED_REASON_CONSUMER);
     }
 }
@@ -252,21 +256,21 @@ static bool place_leftovers(struct ggml_backend_sched *sched) {
 
 static bool is_allowed(const struct ggml_backend_sched *sched) {
     for (int32_t i = 0; i < sched->n_nodes && sched->restricted; ++i) {
-        const struct sched_item *item = &sched->items[i];
-        if ((item->traits & (SCHED_VIEW_OP | SCHED_NO_OP)) ||
-            sched->streams[item->backend].allowed) {
+        const struct sched_value *value = &sched->values[i];
+        if ((value->traits & (SCHED_VIEW_OP | SCHED_NO_OP)) ||
+            sched->streams[value->backend].allowed) {
             continue;
         }
         ggml_fail(GGML_HOST_UNSUPPORTED,
                   "%s: node %d '%s' (%s) would run on %s (%s), which is not allowed",
-                  sched->function, (int)i, item->tensor->name, ggml_op_desc(item->tensor),
-                  sched_stream_label(sched, item->backend), sched_reason_text(item->reason));
+                  sched->function, (int)i, value->tensor->name, ggml_op_desc(value->tensor),
+                  sched_stream_label(sched, value->backend), sched_reason_text(value->reason));
         return false;
     }
     return true;
 }
 
-// Leaves what is left to sched_cut(), if nothing has to know it before.
+// Leaves what is left to sched_partition(), if nothing has to know it before.
 bool sched_place(struct ggml_backend_sched *sched) {
     if (!sched->is_spread) {
         if (!place_all_fixed(sched)) return false;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Where the tensors of a split graph lie. The quick plan looks at each use once; a better one is
-// sought only where the quick one wastes memory that has yet to be allocated.
+// The memory plan of a partitioned graph: an offset for every entry. The quick plan is a free list
+// that is walked in execution order, once per policy; core/alloc's offline planner runs only where
+// the quick plan needs new memory and exceeds the lower bound (the bytes live at once) by too much.
 #include "base/mem.h"
 #include "base/status.h"
 #include "ggml-backend.h"
@@ -11,7 +12,7 @@ enum { GOOD_ENOUGH = 50 };
 
 // --- the quick plan
 
-// Whether a round has nothing more to find out about a pool: another way needs no more than this
+// Whether a round has nothing more to find out about a pool: another policy needs no more than this
 // one by now.
 static inline bool is_decided(const struct sched_pool_plan *plan) {
     return plan->settled || plan->quick.peak >= plan->least;
@@ -28,7 +29,7 @@ static bool all_decided(const struct ggml_backend_sched *sched) {
 // One walk through the steps, as they will be computed. The arrays stay where they are.
 struct round {
     const struct ggml_backend_sched *sched;
-    const struct sched_item *items;
+    const struct sched_value *values;
     struct sched_place *places;
     const struct sched_last *last;
     const int32_t *first_edge;
@@ -45,7 +46,7 @@ struct round {
 static struct round round_of(struct ggml_backend_sched *sched, bool first, bool binding) {
     return (struct round){
         .sched = sched,
-        .items = sched->items,
+        .values = sched->values,
         .places = sched->places,
         .last = sched->last,
         .first_edge = sched->first_edge,
@@ -79,7 +80,7 @@ static inline void take(struct round *round, int32_t entry, struct ggml_tensor *
     }
     if (!round->binding) return;
     const struct sched_base *base = &round->bases[place->pool];
-    if (MOSTLY(base->plain)) {
+    if (LIKELY(base->plain)) {
         sched_put(tensor, base, place->offset);
     } else {
         round->unbound = true;
@@ -103,7 +104,7 @@ static void take_early(struct round *round) {
         for (int32_t k = 0; k < sched->n_early; ++k) {
             const int32_t entry = sched->early[k], until = sched->last[entry].step;
             const int class = until == SCHED_FOREVER ? 0 : until >= half ? 1 : 2;
-            if (class == pass) take(round, entry, sched->items[entry].tensor);
+            if (class == pass) take(round, entry, sched->values[entry].tensor);
         }
     }
 }
@@ -115,24 +116,24 @@ static void take_copies(struct round *round, const struct sched_split *split) {
     const int32_t *inputs = &sched->inputs[split->first_input];
     int32_t most = split->i_start;
     for (int32_t k = 0; k < split->n_inputs; ++k) {
-        most = MAX(most, MIN(sched->last[sched->n_items + inputs[k]].step, sched->n_nodes));
+        most = MAX(most, MIN(sched->last[sched->n_values + inputs[k]].step, sched->n_nodes));
     }
     const int32_t half = split->i_start + (most - split->i_start) / 2;
     for (int32_t k = 0; k < 2 * split->n_inputs; ++k) {
-        const int32_t copy = inputs[k % split->n_inputs], entry = sched->n_items + copy;
+        const int32_t copy = inputs[k % split->n_inputs], entry = sched->n_values + copy;
         if ((sched->last[entry].step >= half) != (k < split->n_inputs)) continue;
         take(round, entry, sched_copy_tensor(sched, copy));
     }
 }
 
 static inline void walk_step(struct round *round, int32_t node, int32_t step) {
-    const struct sched_item *item = &round->items[node];
-    if (item->root != node) {
-        const struct sched_last *use = &round->last[item->root];
-        if (use->step == step && use->edge == SCHED_VIEWED) release(round, item->root);
-        if (round->binding) round->unbound |= !sched_put_view(item);
-    } else if (round->places[node].pool >= 0 && !(item->traits & SCHED_EARLY)) {
-        take(round, node, item->tensor);
+    const struct sched_value *value = &round->values[node];
+    if (value->root != node) {
+        const struct sched_last *use = &round->last[value->root];
+        if (use->step == step && use->edge == SCHED_VIEWED) release(round, value->root);
+        if (round->binding) round->unbound |= !sched_put_view(value);
+    } else if (round->places[node].pool >= 0 && !(value->traits & SCHED_EARLY)) {
+        take(round, node, value->tensor);
     }
     const int32_t end = round->first_edge[node + 1];
     for (int32_t e = round->first_edge[node]; e < end; ++e) {
@@ -147,11 +148,11 @@ static void release_originals(struct round *round, const struct sched_split *spl
     if (split->n_inputs == 0) return; // and then the list may be NULL
     const int32_t *inputs = &sched->inputs[split->first_input];
     for (int32_t k = 0; k < split->n_inputs; ++k) {
-        const int32_t root = sched->items[sched->copies[inputs[k]].item].root;
+        const int32_t root = sched->values[sched->copies[inputs[k]].value].root;
         const struct sched_last *use = &sched->last[root];
         bool done = use->step != split->i_start || use->edge != SCHED_COPIED;
         for (int32_t other = 0; other < k && !done; ++other) {
-            done = sched->items[sched->copies[inputs[other]].item].root == root;
+            done = sched->values[sched->copies[inputs[other]].value].root == root;
         }
         if (!done) release(round, root);
     }
@@ -159,7 +160,7 @@ static void release_originals(struct round *round, const struct sched_split *spl
 
 // What binding writes of a tensor.
 static inline void fetch(const struct round *round, int32_t step) {
-    const struct ggml_tensor *tensor = round->items[step].tensor; // or near it in another order
+    const struct ggml_tensor *tensor = round->values[step].tensor; // or near it in another order
     __builtin_prefetch(&tensor->buffer);
     __builtin_prefetch(&tensor->data);
 }
@@ -170,7 +171,7 @@ static void walk_steps(struct round *shared, int32_t begin, int32_t end) {
     const int32_t n_fetched = round.binding ? sched->n_nodes - SCHED_FETCH_AHEAD : 0;
     for (int32_t step = begin; step < end; ++step) {
         if (step < n_fetched) fetch(&round, step + SCHED_FETCH_AHEAD);
-        walk_step(&round, RARELY(round.reordered) ? sched->order[step] : step, step);
+        walk_step(&round, UNLIKELY(round.reordered) ? sched->order[step] : step, step);
     }
     *shared = round;
 }
@@ -178,7 +179,7 @@ static void walk_steps(struct round *shared, int32_t begin, int32_t end) {
 static void walk_split(struct round *round, const struct sched_split *split) {
     enum { STEPS_BETWEEN_LOOKS = 64 };
     const struct ggml_backend_sched *sched = round->sched;
-    if (sched->n_copies == 1) take_copies(round, split);
+    if (sched->pipeline_depth == 1) take_copies(round, split);
     for (int32_t begin = split->i_start; begin < split->i_end;) {
         const bool starts = begin == split->i_start;
         const int32_t end = starts ? begin + 1 : MIN(begin + STEPS_BETWEEN_LOOKS, split->i_end);
@@ -223,12 +224,12 @@ static bool settle(struct ggml_backend_sched *sched, int pool, bool for_use) {
     if (plan->settled) return true;
     plan->settled = is_good(sched, pool, for_use);
     if (plan->settled) {
-        plan->way = plan->quick.way;
+        plan->policy = plan->quick.policy;
         if (memory_quick_uses_capacity(&plan->quick)) plan->capacity = plan->quick.capacity;
     }
     if (is_exact(plan) && plan->quick.peak < plan->least) {
         plan->least = plan->quick.peak;
-        plan->best_way = plan->quick.way;
+        plan->best_policy = plan->quick.policy;
     }
     return plan->settled;
 }
@@ -237,8 +238,8 @@ static void begin_round(struct ggml_backend_sched *sched, int32_t try, bool know
     for (int i = 0; i < sched->galloc->n_pools; ++i) {
         struct sched_pool_plan *plan = &sched->pool_plans[i];
         if (plan->settled) continue;
-        const int32_t way = (plan->way + try) % MEMORY_QUICK_WAYS;
-        memory_quick_begin(&plan->quick, way, known ? plan->most_live : plan->capacity);
+        const int32_t policy = (plan->policy + try) % MEMORY_QUICK_POLICIES;
+        memory_quick_begin(&plan->quick, policy, known ? plan->most_live : plan->capacity);
     }
 }
 
@@ -260,7 +261,7 @@ static bool plan_quickly(struct ggml_backend_sched *sched, bool for_use, bool *o
     clear(sched);
     *out_all = false;
     sched->bound = for_use && sched->in_order && sched_reset_buffers(sched);
-    for (int32_t try = 0; try < MEMORY_QUICK_WAYS && !*out_all;) {
+    for (int32_t try = 0; try < MEMORY_QUICK_POLICIES && !*out_all;) {
         struct round round = round_of(sched, !known, sched->bound);
         begin_round(sched, try, known);
         plan_round(&round);
@@ -312,7 +313,7 @@ static void add_blocks(struct thorough *thorough) {
         add_block(thorough, i);
     }
     for (int32_t step = 0; step < sched->n_nodes; ++step) {
-        add_block(thorough, sched_item_at(sched, step));
+        add_block(thorough, sched_value_at(sched, step));
     }
 }
 
@@ -356,16 +357,16 @@ const size_t *sched_planned_chunks(const struct ggml_backend_sched *sched, int p
 }
 
 static bool same_life(const struct ggml_backend_sched *sched, int32_t entry) {
-    const struct sched_place *now = &sched->places[entry], *then = &sched->spare.places[entry];
+    const struct sched_place *now = &sched->places[entry], *then = &sched->saved.places[entry];
     return now->pool == then->pool &&
            (now->pool < 0 ||
             (now->first == then->first && now->from == then->from && now->size <= then->size &&
-             sched->last[entry].step == sched->spare.last[entry].step));
+             sched->last[entry].step == sched->saved.last[entry].step));
 }
 
 // The plan that the buffers were made for, if it holds for this graph too.
 static bool use_spare(struct ggml_backend_sched *sched) {
-    const struct sched_spare *spare = &sched->spare;
+    const struct sched_saved_plan *spare = &sched->saved;
     const int32_t n = sched_entry_count(sched);
     if (!spare->valid || spare->n_entries != n) return false;
     for (int32_t i = 0; i < n; ++i) {
@@ -390,7 +391,7 @@ static bool improve(struct ggml_backend_sched *sched, int pool) {
     }
     plan->settled = false;
     plan->least = SIZE_MAX;
-    memory_quick_begin(&plan->quick, plan->best_way, plan->most_live);
+    memory_quick_begin(&plan->quick, plan->best_policy, plan->most_live);
     struct round round = round_of(sched, false, false);
     plan_round(&round);
     plan->settled = true;
@@ -411,13 +412,13 @@ static bool improve_all(struct ggml_backend_sched *sched) {
 }
 
 bool sched_plan(struct ggml_backend_sched *sched, bool for_use) {
-    sched->spare_used = false;
+    sched->saved_plan_used = false;
     bool good;
-    if (!sched_find_lives(sched) || !plan_quickly(sched, for_use, &good)) return false;
+    if (!sched_find_liveness(sched) || !plan_quickly(sched, for_use, &good)) return false;
     if (good) return true;
     sched->bound = false;
-    sched->spare_used = for_use && use_spare(sched);
-    if (sched->spare_used) return true;
+    sched->saved_plan_used = for_use && use_spare(sched);
+    if (sched->saved_plan_used) return true;
     return improve_all(sched);
 }
 
@@ -425,7 +426,7 @@ bool sched_plan(struct ggml_backend_sched *sched, bool for_use) {
 
 // It need not succeed: without it the next graph is only planned anew.
 static void remember_spare(struct ggml_backend_sched *sched) {
-    struct sched_spare *spare = &sched->spare;
+    struct sched_saved_plan *spare = &sched->saved;
     const int32_t n = sched_entry_count(sched);
     spare->valid =
         sched_grow(&spare->places, &spare->places_capacity, (int64_t)n + 1,
@@ -437,17 +438,17 @@ static void remember_spare(struct ggml_backend_sched *sched) {
     memcpy(spare->last, sched->last, (size_t)n * sizeof(spare->last[0]));
 }
 
-bool sched_is_provided(const struct ggml_backend_sched *sched) {
+bool sched_buffers_fit(const struct ggml_backend_sched *sched) {
     bool enough = true;
-    for (int i = 0; i < sched->galloc->n_pools && enough && !sched->spare_used; ++i) {
+    for (int i = 0; i < sched->galloc->n_pools && enough && !sched->saved_plan_used; ++i) {
         enough = fits(sched, i);
     }
     return enough;
 }
 
-bool sched_provide(struct ggml_backend_sched *sched) {
+bool sched_grow_buffers(struct ggml_backend_sched *sched) {
     sched_wait_all(sched);
-    sched->spare.valid = false;
+    sched->saved.valid = false;
     for (int i = 0; i < sched->galloc->n_pools; ++i) {
         int32_t n;
         const size_t *sizes = sched_planned_chunks(sched, i, &n);

@@ -37,7 +37,7 @@ struct profile_span {
 };
 
 struct list {
-    void *items;
+    void *values;
     size_t n, capacity;
 };
 
@@ -69,12 +69,12 @@ uint64_t sched_clock_ns(void) {
 static void *list_add(struct list *list, size_t n, size_t element) {
     if (list->n + n > list->capacity) {
         const size_t capacity = 2 * (list->n + n) + 64;
-        void *items = ggml_mem_realloc(list->items, capacity * element);
-        if (!items) return NULL;
-        list->items = items;
+        void *values = ggml_mem_realloc(list->values, capacity * element);
+        if (!values) return NULL;
+        list->values = values;
         list->capacity = capacity;
     }
-    void *added = (char *)list->items + list->n * element;
+    void *added = (char *)list->values + list->n * element;
     list->n += n;
     return added;
 }
@@ -102,7 +102,7 @@ static void add_span(struct sched_profile *profile, struct profile_span span) {
 
 // Where the same nodes are described already: in the run before, if that was of the same graph.
 static size_t find_described(const struct sched_profile *profile, const struct ggml_graph *graph) {
-    const struct profile_part *parts = profile->parts.items;
+    const struct profile_part *parts = profile->parts.values;
     if (graph->uid == 0) return NO_TENSOR;
     const size_t place = profile->parts.n - profile->first_part_of_run;
     const size_t before = profile->first_part_of_last_run + place;
@@ -149,7 +149,7 @@ void sched_profile_leave(struct ggml_backend_sched *sched, int32_t backend, uint
     const struct ggml_extension_profile *extension = profile->streams[backend].extension;
     if (profile->part == 0) return;
     const struct profile_part *part =
-        (const struct profile_part *)profile->parts.items + profile->part - 1;
+        (const struct profile_part *)profile->parts.values + profile->part - 1;
     if (extension) { // what the application computes there is not the scheduler's
         extension->tag(sched->streams[backend].backend, 0);
     } else {
@@ -170,16 +170,16 @@ void sched_profile_leave(struct ggml_backend_sched *sched, int32_t backend, uint
 
 void sched_profile_copy(struct ggml_backend_sched *sched, int32_t copy, uint64_t begin_ns) {
     struct sched_profile *profile = sched->profile;
-    const struct sched_item *item = &sched->items[sched->copies[copy].item];
+    const struct sched_value *value = &sched->values[sched->copies[copy].value];
     struct profile_tensor *tensor = list_add(&profile->tensors, 1, sizeof(*tensor));
     if (tensor) {
-        describe(tensor, item->tensor);
+        describe(tensor, value->tensor);
         tensor->op = "";
     }
     add_span(profile, (struct profile_span){
                           .kind = GGML_SCHED_SLICE_COPY,
                           .backend = sched->copies[copy].backend,
-                          .from = item->backend,
+                          .from = value->backend,
                           .node = -1,
                           .run = profile->run,
                           .tensor = tensor ? profile->tensors.n - 1 : NO_TENSOR,
@@ -204,7 +204,7 @@ void sched_profile_wait(struct ggml_backend_sched *sched, int32_t backend, uint6
 // --- from the streams
 
 static void add_slice(struct sched_profile *profile, const struct ggml_profile_slice *slice) {
-    const struct profile_part *parts = profile->parts.items;
+    const struct profile_part *parts = profile->parts.values;
     if (slice->tag == 0) return;
     const struct profile_part *part =
         slice->tag <= profile->parts.n ? &parts[slice->tag - 1] : NULL;
@@ -273,9 +273,9 @@ void sched_profile_drop(struct ggml_backend_sched *sched) {
         if (extension) extension->end(sched->streams[b].backend);
     }
     ggml_mem_free(profile->streams);
-    ggml_mem_free(profile->parts.items);
-    ggml_mem_free(profile->spans.items);
-    ggml_mem_free(profile->tensors.items);
+    ggml_mem_free(profile->parts.values);
+    ggml_mem_free(profile->spans.values);
+    ggml_mem_free(profile->tensors.values);
     ggml_mem_free(profile);
     sched->profile = NULL;
 }
@@ -384,11 +384,11 @@ static ggml_sched_profile_t make_result(struct ggml_backend_sched *sched) {
         ggml_sched_profile_free(result);
         return NULL;
     }
-    result->tensors = profile->tensors.items;
-    profile->tensors.items = NULL;
+    result->tensors = profile->tensors.values;
+    profile->tensors.values = NULL;
     for (size_t i = 0; i < n; ++i) {
         result->slices[i] = make_slice(
-            result, (const struct profile_span *)profile->spans.items + i, profile->begin_ns);
+            result, (const struct profile_span *)profile->spans.values + i, profile->begin_ns);
     }
     result->n_slices = n;
     result->n_streams = sched->n_backends;

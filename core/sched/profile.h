@@ -30,7 +30,7 @@ uint64_t sched_clock_ns(void);
 
 // The time, above 0, or 0 while nothing is recorded.
 static inline uint64_t sched_profile_clock(const struct ggml_backend_sched *sched) {
-    return RARELY(sched->profile != NULL) ? sched_clock_ns() : 0;
+    return UNLIKELY(sched->profile != NULL) ? sched_clock_ns() : 0;
 }
 
 // Before and after nodes are given to a stream; `first` is the number of the first in the graph

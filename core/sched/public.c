@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The sequence of calls: reserve, reset, split, allocate, compute.
+// The public functions, and which of them may follow which: reserve, reset, split, allocate,
+// compute.
 #include "base/status.h"
 #include "base/thread_guard.h"
 #include "sched/sched.h"
@@ -111,17 +112,17 @@ bool ggml_backend_sched_alloc_graph(ggml_backend_sched_t sched, struct ggml_cgra
         return false;
     }
     if (is_last_graph(sched, graph) && sched->in_place && sched->n_pins == 0 &&
-        sched->n_copies == 1) {
+        sched->pipeline_depth == 1) {
         sched->state = SCHED_ALLOCATED;
         return true;
     }
     if (!make_fresh(sched, graph)) return false;
-    if (sched_retrace(sched, graph)) {
+    if (sched_replay(sched, graph)) {
         sched->state = SCHED_ALLOCATED;
         return true;
     }
     sched->cur_copy = sched->next_copy;
-    sched->next_copy = (sched->next_copy + 1) % sched->n_copies;
+    sched->next_copy = (sched->next_copy + 1) % sched->pipeline_depth;
     if (!sched_split(sched, graph)) return false;
     if (!sched_allocate(sched)) {
         sched_restore(sched, graph);

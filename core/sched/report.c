@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Copies what was decided about a graph into a report.
+// Makes a report of placement, splits, copies and memory.
 #include "sched/report.h"
 
 #include <stdio.h>
@@ -17,13 +17,13 @@ struct collector {
 };
 
 static const char *copy_reason(const struct ggml_backend_sched *sched, int32_t copy) {
-    const struct sched_item *item = &sched->items[sched->copies[copy].item];
+    const struct sched_value *value = &sched->values[sched->copies[copy].value];
     if (sched_is_expert_copy(sched, copy)) {
         return "a weight that the device can't read there; only the experts that are used";
     }
-    if (item->traits & SCHED_WEIGHT) return "a weight that the device can't read there";
-    if (item->traits & SCHED_INPUT) return "an input of the graph";
-    if (sched->copies[copy].item >= sched->n_nodes) return "data that the device can't read there";
+    if (value->traits & SCHED_WEIGHT) return "a weight that the device can't read there";
+    if (value->traits & SCHED_INPUT) return "an input of the graph";
+    if (sched->copies[copy].value >= sched->n_nodes) return "data that the device can't read there";
     return "a result that the device can't read there";
 }
 
@@ -41,7 +41,7 @@ static bool add_streams(struct collector *c, const size_t *sizes) {
         c->devices[b] = info->device = arena_strdup(arena, ggml_backend_dev_name(stream->device));
         info->memory = arena_strdup(arena, ggml_backend_buft_name(sched->bufts[stream->buft].buft));
         if (!info->device || !info->memory) return false;
-        info->bytes = (size_t)stream->pool == b ? sizes[b] : 0;
+        info->bytes = (size_t)stream->pool_stream == b ? sizes[b] : 0;
         ggml_backend_dev_memory(stream->device, &info->free_bytes, NULL);
     }
     return true;
@@ -66,29 +66,29 @@ static bool add_split(struct collector *c, int32_t number) {
     c->report->streams[split->backend].n_splits++;
     for (size_t i = 0; i < n; ++i) {
         const int32_t copy = sched->inputs[(size_t)split->first_input + i];
-        const struct sched_item *item = &sched->items[sched->copies[copy].item];
-        copies[i].tensor = arena_strdup(&c->report->arena, item->tensor->name);
+        const struct sched_value *value = &sched->values[sched->copies[copy].value];
+        copies[i].tensor = arena_strdup(&c->report->arena, value->tensor->name);
         if (!copies[i].tensor) return false;
-        copies[i].from = c->devices[item->backend];
+        copies[i].from = c->devices[value->backend];
         copies[i].reason = copy_reason(sched, copy);
-        copies[i].bytes = ggml_nbytes(item->tensor);
+        copies[i].bytes = ggml_nbytes(value->tensor);
         info->copied_bytes += copies[i].bytes;
     }
     return true;
 }
 
 static bool add_node(struct collector *c, int32_t node, int32_t split) {
-    const struct sched_item *item = &c->sched->items[node];
+    const struct sched_value *value = &c->sched->values[node];
     struct ggml_sched_node_info *info = &c->report->nodes[node];
-    const bool computes = !(item->traits & (SCHED_VIEW_OP | SCHED_NO_OP));
-    const int32_t stream = computes ? item->backend : c->sched->splits[split].backend;
+    const bool computes = !(value->traits & (SCHED_VIEW_OP | SCHED_NO_OP));
+    const int32_t stream = computes ? value->backend : c->sched->splits[split].backend;
     *info = (struct ggml_sched_node_info){
-        .name = arena_strdup(&c->report->arena, item->tensor->name),
-        .op = ggml_op_desc(item->tensor),
+        .name = arena_strdup(&c->report->arena, value->tensor->name),
+        .op = ggml_op_desc(value->tensor),
         .device = c->devices[stream],
         .stream = stream,
         .split = split,
-        .reason = computes ? sched_reason_text(item->reason) : "moves no data",
+        .reason = computes ? sched_reason_text(value->reason) : "moves no data",
     };
     c->report->streams[stream].n_nodes += computes;
     return info->name != NULL;
@@ -216,6 +216,6 @@ enum ggml_host_status ggml_sched_set_allowed(ggml_backend_sched_t sched,
         sched->streams[sched_find_stream(sched, allowed[i])].allowed = true;
     }
     sched->restricted = n_allowed > 0;
-    sched->known.repeatable = false;
+    sched->cache.repeatable = false;
     return GGML_HOST_OK;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A placement report and how it is written down.
+// Reports of placement, and their forms as text and JSON.
 #ifndef GGML_SCHED_REPORT_H
 #define GGML_SCHED_REPORT_H
 

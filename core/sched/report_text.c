@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Writes a report for a person and as JSON.
+// Prints a report as text or as JSON.
 #include <math.h>
 #include <stdarg.h>
 #include <stdint.h>

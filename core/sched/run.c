@@ -46,7 +46,7 @@ static void wait_for_others(struct sched_run *run, const struct sched_split *spl
     for (int32_t i = 0; i < split->n_waits; ++i) {
         order_after(sched, backend, sched->waits[split->first_wait + i]);
     }
-    int32_t *last = &run->last_in_pool[sched->streams[backend].pool];
+    int32_t *last = &run->last_in_pool[sched->streams[backend].pool_stream];
     if (*last >= 0 && *last != backend) order_after(sched, backend, *last);
     *last = backend;
 }
@@ -62,28 +62,28 @@ static void copy_blocking(struct ggml_backend_sched *sched, int32_t from, int32_
 static bool application_copied(struct sched_run *run, int32_t copy, int32_t split) {
     struct ggml_backend_sched *sched = run->sched;
     if (!sched->copy_callback || !sched_is_host_weight(sched, copy)) return false;
-    const struct sched_item *item = &sched->items[sched->copies[copy].item];
+    const struct sched_value *value = &sched->values[sched->copies[copy].value];
     struct ggml_cgraph part =
         ggml_graph_view(run->graph, sched->splits[split].i_start, sched->splits[split].i_end);
     part.uid = sched_frame(sched)->graphs[split].uid;
-    sched_wait(sched, item->backend);
-    return sched->copy_callback(sched->streams[sched->copies[copy].backend].backend, item->tensor,
+    sched_wait(sched, value->backend);
+    return sched->copy_callback(sched->streams[sched->copies[copy].backend].backend, value->tensor,
                                 sched_copy_tensor(sched, copy), &part, sched->copy_callback_data);
 }
 
 static bool make_copy(struct sched_run *run, int32_t copy, int32_t split) {
     struct ggml_backend_sched *sched = run->sched;
     const struct sched_copy *input = &sched->copies[copy];
-    const struct sched_item *item = &sched->items[input->item];
-    const int32_t from = item->backend;
+    const struct sched_value *value = &sched->values[input->value];
+    const int32_t from = value->backend;
     const int32_t to = input->backend;
     ggml_backend_t source = sched->streams[from].backend;
     ggml_backend_t target = sched->streams[to].backend;
     struct ggml_tensor *dst = sched_copy_tensor(sched, copy);
     const unsigned long told = ggml_fail_count();
-    if (ggml_nbytes(item->tensor) == 0) return true;
-    if (item->traits & SCHED_INPUT) { // the user may overwrite it as soon as the call returns
-        copy_blocking(sched, from, to, item->tensor, dst);
+    if (ggml_nbytes(value->tensor) == 0) return true;
+    if (value->traits & SCHED_INPUT) { // the user may overwrite it as soon as the call returns
+        copy_blocking(sched, from, to, value->tensor, dst);
         return ggml_fail_count() == told;
     }
     if (event_of(sched, to)) {
@@ -94,8 +94,8 @@ static bool make_copy(struct sched_run *run, int32_t copy, int32_t split) {
     sched->streams[to].busy = true;
     if (application_copied(run, copy, split)) return ggml_fail_count() == told;
     if (sched_is_expert_copy(sched, copy)) return sched_copy_experts(sched, copy, &run->experts);
-    if (!stream_copy_async(source, target, item->tensor, dst)) {
-        copy_blocking(sched, from, to, item->tensor, dst);
+    if (!stream_copy_async(source, target, value->tensor, dst)) {
+        copy_blocking(sched, from, to, value->tensor, dst);
     }
     return ggml_fail_count() == told;
 }
@@ -103,7 +103,7 @@ static bool make_copy(struct sched_run *run, int32_t copy, int32_t split) {
 static bool copy_input(struct sched_run *run, int32_t copy, int32_t split) {
     const uint64_t begin = sched_profile_clock(run->sched);
     const bool done = make_copy(run, copy, split);
-    if (RARELY(begin)) sched_profile_copy(run->sched, copy, begin);
+    if (UNLIKELY(begin)) sched_profile_copy(run->sched, copy, begin);
     return done;
 }
 
@@ -111,10 +111,10 @@ static bool copy_input(struct sched_run *run, int32_t copy, int32_t split) {
 static enum ggml_status compute_part(struct ggml_backend_sched *sched, int32_t backend,
                                      const struct ggml_graph *graph, int first) {
     const uint64_t begin = sched_profile_clock(sched);
-    if (RARELY(begin)) sched_profile_enter(sched, backend, graph, first);
+    if (UNLIKELY(begin)) sched_profile_enter(sched, backend, graph, first);
     const enum ggml_status status = stream_graph_compute("ggml_backend_graph_compute_async",
                                                          sched->streams[backend].backend, graph);
-    if (RARELY(begin)) sched_profile_leave(sched, backend, begin);
+    if (UNLIKELY(begin)) sched_profile_leave(sched, backend, begin);
     return status;
 }
 
@@ -223,7 +223,7 @@ enum ggml_status sched_run(struct ggml_backend_sched *sched, struct ggml_cgraph 
         return GGML_STATUS_ALLOC_FAILED;
     }
     sched_frame(sched)->run = ++sched->run;
-    if (RARELY(sched->profile)) sched_profile_collect(sched);
+    if (UNLIKELY(sched->profile)) sched_profile_collect(sched);
     for (size_t b = 0; b < n; ++b) {
         sched->streams[b].busy = true;
         run.last_in_pool[b] = -1;

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Inside the scheduler. A graph is turned into arrays once: every tensor it mentions gets a number
-// (an "item"): nodes first, in order, then leafs, then tensors that are only mentioned. From there
-// on everything is found by number.
+// Internals of the scheduler. sched_index() turns a graph into arrays once. Every tensor that the
+// graph mentions becomes a "value" with a number: the nodes first, in order, then the leafs, then
+// tensors that are only referred to. All later passes work on these numbers.
+//
+// Passes: index.c (numbering; number_in_order.c is its fast path) -> place.c, cost*.c (placement)
+// -> partition.c (splits, copies, waits) -> subgraphs.c (one graph per split) -> liveness.c, plan.c
+// (memory) -> bind.c -> run.c. replay.c skips all of them for a graph that repeats the last one.
 #ifndef GGML_SCHED_SCHED_H
 #define GGML_SCHED_SCHED_H
 
@@ -19,10 +23,9 @@
 #include "sched/tensor_pool.h"
 #include "tensor/node_since.h"
 
-// Conditions that hardly a tensor meets, and that nearly all do: walks over graphs consist of
-// branches, and those that are not taken cost least.
-#define RARELY(condition) __builtin_expect(!!(condition), 0)
-#define MOSTLY(condition) __builtin_expect(!!(condition), 1)
+// Branch hints for loops over all nodes.
+#define UNLIKELY(condition) __builtin_expect(!!(condition), 0)
+#define LIKELY(condition) __builtin_expect(!!(condition), 1)
 
 enum { SCHED_PIPELINE_COPIES = 4, SCHED_FRAMES = 4 };
 
@@ -46,9 +49,9 @@ enum sched_trait {
     SCHED_PLAIN_VIEW = 1 << 11 // SCHED_VIEW_OP whose sources all lie in its own memory
 };
 
-struct sched_item {
+struct sched_value {
     struct ggml_tensor *tensor;
-    int32_t root;    // item that owns the memory; itself unless it is a view
+    int32_t root;    // value that owns the memory; itself unless it is a view
     int32_t backend; // -1: not known (yet)
     int32_t copies;  // first of its copies, or -1
     int32_t buft;    // of its own buffer, or -1
@@ -56,18 +59,18 @@ struct sched_item {
     uint8_t reason;
 };
 
-// Use of an item as source `slot` of a node.
+// Use of a value as source `slot` of a node.
 struct sched_edge {
-    int32_t item;
-    int32_t entry;  // whose memory is read: the item's root, or n_items + the copy
+    int32_t value;
+    int32_t entry;  // whose memory is read: the value's root, or n_values + the copy
     int32_t before; // the use of the root before this one, or -1: see sched_last
     int16_t slot;
     bool same_layout; // an operation that may overwrite the source can do so
 };
 
-// Where an entry lies: entries are the items and, from n_items on, the copies.
+// Where an entry lies: entries are the values and, from n_values on, the copies.
 struct sched_place {
-    size_t size; // padded; until it is planned the bytes of an item that is no view
+    size_t size; // padded; until it is planned the bytes of a value that is no view
     size_t offset;
     int32_t chunk;
     int32_t pool;  // of the allocator; -1: a view, or its memory comes from elsewhere
@@ -92,22 +95,22 @@ enum {
 
 // The plan of one pool of the allocator. Only where quick planning wastes too much is more tried.
 struct sched_pool_plan {
-    size_t live;      // bytes, while they are counted
-    size_t most_live; // no plan needs less
-    size_t capacity;  // with which quick planning was good for the last graph
-    bool used;        // something lies there, if only without bytes
-    bool settled;     // quick planning need not go on
-    bool is_open;     // while planning thoroughly: what is to be done
-    int32_t way;      // of quick planning to try first
-    int32_t best_way; // of this graph
-    size_t least;     // what it needs
+    size_t live;         // bytes, while they are counted
+    size_t most_live;    // no plan needs less
+    size_t capacity;     // with which quick planning was good for the last graph
+    bool used;           // something lies there, if only without bytes
+    bool settled;        // quick planning need not go on
+    bool is_open;        // while planning thoroughly: what is to be done
+    int32_t policy;      // of quick planning to try first
+    int32_t best_policy; // of this graph
+    size_t least;        // what it needs
     struct memory_quick quick;
     struct memory_chunks chunks; // of the thorough plan; empty: the quick one holds
 };
 
 // The plan that the buffers were made for: it is used again for graphs whose tensors live as long
 // and are no larger, when their own plan would need larger buffers.
-struct sched_spare {
+struct sched_saved_plan {
     bool valid;
     int32_t n_entries;
     struct sched_place *places;
@@ -132,11 +135,11 @@ struct sched_buft {
 struct sched_stream {
     ggml_backend_t backend;
     ggml_backend_dev_t device;
-    int32_t buft;                                       // of its compute buffer
-    int32_t pool;                                       // first stream with the same one
-    int32_t plan;                                       // pool of the allocator
-    bool asks_size;                                     // of tensors in its memory
-    size_t alignment;                                   // of its memory
+    int32_t buft;        // of its compute buffer
+    int32_t pool_stream; // first stream whose memory is of the same pool
+    int32_t pool;        // of the allocator
+    bool asks_size;      // of tensors in its memory
+    size_t alignment;    // of its memory
     ggml_backend_event_t events[SCHED_PIPELINE_COPIES]; // by copy; NULL: none
     bool busy;                                          // may have queued work
     bool allowed;                                       // nodes may be placed there
@@ -145,12 +148,12 @@ struct sched_stream {
     struct stream_watch watch;                          // the application may free it first
 };
 
-// An item's double on a stream that can't read the original.
+// A value's double on a stream that can't read the original.
 struct sched_copy {
-    int32_t item;
+    int32_t value;
     int32_t backend;
-    int32_t next;       // further copies of the item, or -1
-    int32_t expert_ids; // item with the only experts that are used; -1: all
+    int32_t next;       // further copies of the value, or -1
+    int32_t expert_ids; // value with the only experts that are used; -1: all
 };
 
 struct sched_split {
@@ -183,7 +186,7 @@ struct sched_pin {
     int32_t backend;
 };
 
-struct sched_known_item {
+struct sched_cached_value {
     int64_t ne[GGML_MAX_DIMS];
     size_t nb[GGML_MAX_DIMS];
     size_t view_offs;
@@ -191,26 +194,26 @@ struct sched_known_item {
     int32_t type, op, flags;
 };
 
-// What a graph must look like for sched_retrace(). It is written down when a graph looks like the
+// What a graph must look like for sched_replay(). It is written down when a graph looks like the
 // one before, and less eagerly after that turned out to be for nothing.
-struct sched_known {
-    bool repeatable; // `items` and the scheduler's arrays describe the last graph
-    bool was_of_use; // some graph was retraced by them
-    struct sched_known_item *items;
-    int32_t items_capacity;
-    int32_t n_nodes, n_leafs, n_edges, n_splits, n_copied; // of the last graph
+struct sched_cache {
+    bool repeatable; // `values` and the scheduler's arrays describe the last graph
+    bool had_hit;    // some graph was retraced by them
+    struct sched_cached_value *values;
+    int32_t values_capacity;
+    int32_t n_nodes, n_leafs, n_edges, n_splits, n_copies; // of the last graph
     size_t bytes;
-    int seen;     // graphs in a row that looked like this
-    int patience; // how many of them it takes
+    int streak;  // graphs in a row that looked like this
+    int backoff; // how many of them it takes
 };
 
 enum sched_state { SCHED_RESET, SCHED_SPLIT, SCHED_ALLOCATED };
 
 struct ggml_backend_sched {
     enum sched_state state;
-    const char *function; // public function under way, for messages
+    const char *function; // public function under policy, for messages
     int n_backends;
-    int n_copies;
+    int pipeline_depth;
     int cur_copy;
     int next_copy;
     bool op_offload;
@@ -247,20 +250,21 @@ struct ggml_backend_sched {
     struct ggml_cgraph *graph; // only compared after the call that it was passed to
     uint64_t graph_uid;
     bool in_place; // its tensors have the places that the last allocation gave them
-    int32_t n_nodes, n_leafs, n_items, items_capacity;
-    struct sched_item *items;
-    struct tensor_index item_ids;
-    uint8_t *used; // by item: is a source of some node
+    int32_t n_nodes, n_leafs, n_values, values_capacity;
+    struct sched_value *values;
+    struct tensor_index value_ids;
+    uint8_t *used; // by value: is a source of some node
     int32_t used_capacity;
-    int32_t *results; // items that are an output, and nodes that nobody uses
+    int32_t *results; // values that are an output, and nodes that nobody uses
     int32_t n_results, results_capacity;
-    int32_t
-        *loose; // items but nodes that have no stream or no memory of their own, or are an output
-    int32_t n_loose, loose_capacity;
-    int32_t *seams; // nodes that cutting has to look at: others go on with the split before them
-    int32_t n_seams, seams_capacity;
-    bool is_noted;  // numbering has noted all uses, and what memory all nodes but seams need
-    int32_t *early; // items that have to be there from the start
+    int32_t *unassigned; // values other than nodes that have no stream or no memory of their own,
+                         // or are an output
+    int32_t n_unassigned, unassigned_capacity;
+    int32_t *boundaries; // nodes that may begin a split; every other continues the one before it
+    int32_t n_boundaries, boundaries_capacity;
+    bool uses_recorded; // numbering has noted all uses, and what memory all nodes but boundaries
+                        // need
+    int32_t *early;     // values that have to be there from the start
     int32_t n_early, early_capacity;
     bool in_order;       // what a node refers to has a smaller number or is no node
     int32_t *first_edge; // of each node, and the end
@@ -276,8 +280,8 @@ struct ggml_backend_sched {
     struct sched_split *splits;
     int32_t n_splits, splits_capacity;
     struct sched_copy *copies;
-    int32_t n_copied, copies_capacity;
-    struct ggml_tensor **copy_slots; // n_copies per copy
+    int32_t n_copies, copies_capacity;
+    struct ggml_tensor **copy_slots; // pipeline_depth per copy
     int32_t copy_slots_capacity;
     int32_t *inputs; // copies that a split makes
     int32_t n_inputs, inputs_capacity;
@@ -295,21 +299,21 @@ struct ggml_backend_sched {
     struct sched_place *places; // by entry
     struct sched_last *last;    // by entry
     int32_t places_capacity, last_capacity;
-    int32_t *takers; // steps of nodes that may take over the memory of a source
-    int32_t n_takers, takers_capacity;
+    int32_t *inplace_steps; // steps of nodes that may take over the memory of a source
+    int32_t n_inplace_steps, inplace_steps_capacity;
     struct sched_pool_plan *pool_plans; // by pool of the allocator, as the next ones
     struct sched_base *bases;
-    struct sched_spare spare;
-    bool spare_used; // by the last plan
-    bool bound;      // while it was planned
-    struct sched_known known;
-    int32_t *order; // if reordered: item by step
+    struct sched_saved_plan saved;
+    bool saved_plan_used; // by the last plan
+    bool bound;           // while it was planned
+    struct sched_cache cache;
+    int32_t *order; // if reordered: value by step
     int32_t order_capacity;
     bool reordered;      // a device changed the order of nodes
     int32_t *use_counts; // by step
     int32_t use_counts_capacity;
     uint64_t structure;         // of the first split; those of the others follow
-    bool ids_stale;             // item_ids is of an earlier graph than items
+    bool ids_stale;             // value_ids is of an earlier graph than values
     bool shares_pools;          // some streams use the same kind of memory
     ggml_gallocr_t slot_galloc; // pipeline copies, which live for ever; NULL without
     struct ggml_cgraph slots;   // the pipeline copies as leafs
@@ -331,20 +335,20 @@ static inline bool sched_reads(const struct ggml_backend_sched *sched, int32_t b
     return (sched->bufts[buft].readers[backend / 64] >> (backend % 64)) & 1u;
 }
 
-// Kind of memory where the item lies or will lie, or -1.
-static inline int32_t sched_memory(const struct ggml_backend_sched *sched, int32_t item) {
-    const struct sched_item *root = &sched->items[sched->items[item].root];
+// Kind of memory where the value lies or will lie, or -1.
+static inline int32_t sched_memory(const struct ggml_backend_sched *sched, int32_t value) {
+    const struct sched_value *root = &sched->values[sched->values[value].root];
     if (root->buft >= 0) return root->buft;
     const int32_t backend =
-        sched->items[item].backend >= 0 ? sched->items[item].backend : root->backend;
+        sched->values[value].backend >= 0 ? sched->values[value].backend : root->backend;
     return backend >= 0 ? sched->streams[backend].buft : -1;
 }
 
-// Whether the stream can read the item where it lies.
-bool sched_readable(const struct ggml_backend_sched *sched, int32_t item, int32_t backend);
+// Whether the stream can read the value where it lies.
+bool sched_readable(const struct ggml_backend_sched *sched, int32_t value, int32_t backend);
 
-static inline struct tensor_list sched_list(const struct sched_item *items) {
-    return (struct tensor_list){items, sizeof(items[0])};
+static inline struct tensor_list sched_list(const struct sched_value *values) {
+    return (struct tensor_list){values, sizeof(values[0])};
 }
 
 // Fetches early what a walk will read of a tensor.
@@ -357,18 +361,18 @@ static inline void sched_fetch(const struct ggml_tensor *tensor) {
 }
 
 static inline int32_t sched_entry_count(const struct ggml_backend_sched *sched) {
-    return sched->n_items + sched->n_copied;
+    return sched->n_values + sched->n_copies;
 }
 
 // Item that is computed at a step.
-static inline int32_t sched_item_at(const struct ggml_backend_sched *sched, int32_t step) {
+static inline int32_t sched_value_at(const struct ggml_backend_sched *sched, int32_t step) {
     return sched->reordered ? sched->order[step] : step;
 }
 
 // The tensor that the current run uses for a copy.
 static inline struct ggml_tensor *sched_copy_tensor(const struct ggml_backend_sched *sched,
                                                     int32_t copy) {
-    return sched->copy_slots[(int64_t)copy * sched->n_copies + sched->cur_copy];
+    return sched->copy_slots[(int64_t)copy * sched->pipeline_depth + sched->cur_copy];
 }
 
 static inline struct sched_frame *sched_frame(struct ggml_backend_sched *sched) {
@@ -386,10 +390,10 @@ int32_t sched_find_stream(const struct ggml_backend_sched *sched, ggml_backend_t
 // Number of a kind of memory, entered if it is new; -1 with a message when memory runs out.
 int32_t sched_buft_id(struct ggml_backend_sched *sched, ggml_backend_buffer_type_t buft);
 
-static inline void sched_assign(struct ggml_backend_sched *sched, int32_t item, int32_t backend,
+static inline void sched_assign(struct ggml_backend_sched *sched, int32_t value, int32_t backend,
                                 enum sched_reason reason) {
-    sched->items[item].backend = backend;
-    sched->items[item].reason = (uint8_t)reason;
+    sched->values[value].backend = backend;
+    sched->values[value].reason = (uint8_t)reason;
 }
 
 static inline void sched_note_unplaced(struct ggml_backend_sched *sched, int32_t node) {
@@ -405,22 +409,22 @@ void sched_learn_kinds(struct ggml_backend_sched *sched);
 // The stages, in order. Each answers false with a message.
 bool sched_index(struct ggml_backend_sched *sched, struct ggml_cgraph *graph);
 // Numbers a graph in the order of its uses. false without a message if it is in another order.
-bool sched_follow(struct ggml_backend_sched *sched, const struct ggml_cgraph *graph);
+bool sched_number_in_order(struct ggml_backend_sched *sched, const struct ggml_cgraph *graph);
 bool sched_place(struct ggml_backend_sched *sched);
-// Places an item that is tied to a place; `weight` is a node's first source that is one, or -1.
-bool sched_place_fixed(struct ggml_backend_sched *sched, int32_t item, int32_t weight);
+// Places a value that is tied to a place; `weight` is a node's first source that is one, or -1.
+bool sched_place_fixed(struct ggml_backend_sched *sched, int32_t value, int32_t weight);
 void sched_place_by_weight(struct ggml_backend_sched *sched, int32_t node, int32_t weight);
 // Places what nodes bring with them when their turn comes, and at the end what nobody uses.
 bool sched_place_sources(struct ggml_backend_sched *sched, int32_t node);
 void sched_place_unused(struct ggml_backend_sched *sched);
 // Improves the placement by the caller's figures.
 bool sched_place_by_cost(struct ggml_backend_sched *sched);
-bool sched_cut(struct ggml_backend_sched *sched);
+bool sched_partition(struct ggml_backend_sched *sched);
 // The parts of the graph that streams compute, in the order that their devices prefer.
-bool sched_make_parts(struct ggml_backend_sched *sched, struct ggml_cgraph *graph);
+bool sched_make_subgraphs(struct ggml_backend_sched *sched, struct ggml_cgraph *graph);
 // The same for a graph that repeats the last one, in the order of that; false, and nothing was
 // changed, when memory runs out.
-bool sched_repeat_parts(struct ggml_backend_sched *sched, struct ggml_cgraph *graph);
+bool sched_repeat_subgraphs(struct ggml_backend_sched *sched, struct ggml_cgraph *graph);
 // The order that the last graph had before devices changed it.
 void sched_restore_order(struct ggml_backend_sched *sched, struct ggml_cgraph *graph);
 // All of these stages. On failure the graph is as it was.
@@ -459,36 +463,36 @@ bool sched_measure(struct ggml_backend_sched *sched, size_t *out_sizes);
 
 // Lifetimes and takeovers; false with a message. Once per split: what numbering noted about uses is
 // used up.
-bool sched_find_lives(struct ggml_backend_sched *sched);
+bool sched_find_liveness(struct ggml_backend_sched *sched);
 // Plans the memory of the split graph. If for_use, a plan that fits into the buffers is good
-// enough, and tensors are bound on the way as far as that can be: see `bound`. false with a
+// enough, and tensors are bound on the policy as far as that can be: see `bound`. false with a
 // message.
 bool sched_plan(struct ggml_backend_sched *sched, bool for_use);
 // Bytes of the pool's chunks as they were planned last.
 const size_t *sched_planned_chunks(const struct ggml_backend_sched *sched, int pool,
                                    int32_t *out_count);
 // Whether the buffers are as large as planned.
-bool sched_is_provided(const struct ggml_backend_sched *sched);
+bool sched_buffers_fit(const struct ggml_backend_sched *sched);
 // Makes them so, and remembers the plan; false with a message.
-bool sched_provide(struct ggml_backend_sched *sched);
+bool sched_grow_buffers(struct ggml_backend_sched *sched);
 // Gives all tensors their places. On failure none has one.
 enum plan_result sched_bind(struct ggml_backend_sched *sched);
 // The leafs alone: views among them are left where tensors were bound while they were planned.
 enum plan_result sched_bind_leafs(const struct ggml_backend_sched *sched);
-// The same for one item, and for the copies, after sched_reset_buffers().
-enum plan_result sched_bind_item(const struct ggml_backend_sched *sched, int32_t number);
+// The same for one value, and for the copies, after sched_reset_buffers().
+enum plan_result sched_bind_value(const struct ggml_backend_sched *sched, int32_t number);
 enum plan_result sched_bind_copies(const struct ggml_backend_sched *sched);
 bool sched_reset_buffers(struct ggml_backend_sched *sched);
-// The shortest way: splits and allocates a graph that repeats the last one in everything but the
+// The shortest policy: splits and allocates a graph that repeats the last one in everything but the
 // addresses of its tensors. false without effect if it does not.
-bool sched_retrace(struct ggml_backend_sched *sched, struct ggml_cgraph *graph);
+bool sched_replay(struct ggml_backend_sched *sched, struct ggml_cgraph *graph);
 // Remembers the graph that was allocated for it, if that may be worth it.
 void sched_remember(struct ggml_backend_sched *sched);
 // A tensor for a copy on that stream; NULL with a message when memory runs out.
 struct ggml_tensor *sched_duplicate(struct ggml_backend_sched *sched,
                                     const struct ggml_tensor *tensor, int32_t backend, int slot);
-// Item of a tensor of the last graph, or -1; copies have numbers from n_items.
-int32_t sched_find_item(struct ggml_backend_sched *sched, const struct ggml_tensor *tensor);
+// Item of a tensor of the last graph, or -1; copies have numbers from n_values.
+int32_t sched_find_value(struct ggml_backend_sched *sched, const struct ggml_tensor *tensor);
 
 // Waits for a stream, or for all.
 void sched_wait(struct ggml_backend_sched *sched, int32_t backend);
@@ -504,7 +508,7 @@ enum ggml_status sched_run(struct ggml_backend_sched *sched, struct ggml_cgraph 
 
 // Expert-only copies: see expert.c. `known` is kept from one copy to the next of a run.
 struct sched_experts {
-    int32_t ids;   // item that `used` was read from, or -1
+    int32_t ids;   // value that `used` was read from, or -1
     int64_t count; // of experts
     uint8_t *used; // by expert
     int64_t used_capacity;

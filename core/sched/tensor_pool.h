@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tensor structs that are made anew for every graph, at addresses that stay mapped.
+// Arena of tensor structs that is emptied for every graph; its addresses stay mapped.
 #ifndef GGML_SCHED_TENSOR_POOL_H
 #define GGML_SCHED_TENSOR_POOL_H
 

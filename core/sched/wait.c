@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Waiting on the host.
+// Waits of the calling thread for streams and frames.
 #include "sched/profile.h"
 #include "sched/sched.h"
 
@@ -9,7 +9,7 @@ void sched_wait(struct ggml_backend_sched *sched, int32_t backend) {
     const uint64_t begin = sched_profile_clock(sched);
     // A stream has finished its work before it was freed.
     if (!stream->watch.ended) ggml_backend_synchronize(stream->backend);
-    if (RARELY(begin)) sched_profile_wait(sched, backend, begin);
+    if (UNLIKELY(begin)) sched_profile_wait(sched, backend, begin);
     stream->busy = false;
     stream->done_run = sched->run;
 }
@@ -18,7 +18,7 @@ void sched_wait_event(struct ggml_backend_sched *sched, int32_t backend,
                       ggml_backend_event_t event) {
     const uint64_t begin = sched_profile_clock(sched);
     ggml_backend_event_synchronize(event);
-    if (RARELY(begin)) sched_profile_wait(sched, backend, begin);
+    if (UNLIKELY(begin)) sched_profile_wait(sched, backend, begin);
 }
 
 // The streams may have work from elsewhere too.
@@ -42,7 +42,7 @@ static void wait_for_run(struct ggml_backend_sched *sched, int32_t backend, uint
 }
 
 void sched_next_frame(struct ggml_backend_sched *sched) {
-    sched->cur_frame = sched->n_copies > 1 ? sched->cur_copy : !sched->cur_frame;
+    sched->cur_frame = sched->pipeline_depth > 1 ? sched->cur_copy : !sched->cur_frame;
     struct sched_frame *frame = sched_frame(sched);
     for (int b = 0; b < sched->n_backends; ++b) {
         wait_for_run(sched, b, frame->run);

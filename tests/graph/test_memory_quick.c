@@ -66,7 +66,7 @@ static void play(struct memory_quick *memory, int span) {
 static void test_blocks_never_overlap(void **state) {
     (void)state;
     static struct memory_quick memory;
-    for (int way = 0; way < MEMORY_QUICK_WAYS; ++way) {
+    for (int way = 0; way < MEMORY_QUICK_POLICIES; ++way) {
         for (uint32_t seed = 0; seed < 8; ++seed) {
             random_state = seed;
             memory_quick_begin(&memory, way, seed % 2 == 0 ? 2000 : 100000);
@@ -78,7 +78,7 @@ static void test_blocks_never_overlap(void **state) {
 static void test_neighbours_merge(void **state) {
     (void)state;
     static struct memory_quick memory;
-    for (int way = 0; way < MEMORY_QUICK_WAYS; ++way) {
+    for (int way = 0; way < MEMORY_QUICK_POLICIES; ++way) {
         size_t offsets[8];
         memory_quick_begin(&memory, way, 8 * 64);
         for (int i = 0; i < 8; ++i) {

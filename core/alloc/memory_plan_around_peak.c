@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Planning outward from a peak. Peaks are where a gap can't be afforded, and there is none where
-// the plan begins; elsewhere there is room. What is in the way of a later peak was placed shortly
-// before: a sweep that gets stuck goes back a little and goes on in another way, as long as it
-// takes, so that most of the plan stands when the next peak is reached.
+// Offline allocation around the peak. The blocks that live at a peak are packed without gaps, since
+// only there every byte counts; then two sweeps, forward and backward in time, place the others by
+// first or best fit. A sweep that exceeds the limit rewinds a random number of steps and goes on with
+// another policy; after enough failures, or once the budget of steps is spent, the limit is raised.
 #include <string.h>
 
 #include "alloc/memory_quick.h"
@@ -14,7 +14,7 @@
 enum layout { LAST_TO_END, FIRST_TO_BEGIN, LARGEST, LONGEST, LAYOUTS };
 
 // Which blocks go to the bottom: all that live for at least `steps`. Others go to the top.
-struct way {
+struct policy {
     int32_t steps;   // TO_NEXT_PEAK: those that live until one comes near
     bool smallest;   // hole, else the outermost
     uint32_t chance; // percent of the blocks that go to either end and into either hole
@@ -27,7 +27,7 @@ enum { ALL_AT_TOP = INT32_MAX, TO_NEXT_PEAK = -1 };
 static const struct start {
     bool from_last; // peak, else from the first
     enum layout layout;
-    struct way way;
+    struct policy policy;
 } starts[] = {
     {false, LAST_TO_END, {3, false, 0}},  {true, FIRST_TO_BEGIN, {ALL_AT_TOP, false, 0}},
     {false, LARGEST, {5, true, 0}},       {false, LAST_TO_END, {ALL_AT_TOP, false, 0}},
@@ -66,7 +66,7 @@ struct outward {
 // Where a sweep is.
 struct sweep {
     struct memory_quick memory;
-    struct way way;
+    struct policy policy;
     int32_t from, step; // event i is from + i * step
     int32_t n;
     int32_t i;
@@ -167,12 +167,12 @@ static void find_peaks(struct outward *plan) {
     }
 }
 
-static struct way random_way(struct outward *plan) {
+static struct policy random_policy(struct outward *plan) {
     static const int32_t steps[] = {0, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 64, ALL_AT_TOP};
     static const uint32_t chances[] = {0, 0, 0, 10, 10, 30, 30, 100};
     const uint32_t n_steps = sizeof(steps) / sizeof(steps[0]);
     const uint32_t n_chances = sizeof(chances) / sizeof(chances[0]);
-    return (struct way){
+    return (struct policy){
         .steps = next_random(plan, 2) ? TO_NEXT_PEAK : steps[next_random(plan, n_steps)],
         .smallest = next_random(plan, 2),
         .chance = chances[next_random(plan, n_chances)],
@@ -181,7 +181,7 @@ static struct way random_way(struct outward *plan) {
 
 static bool is_for_bottom(const struct outward *plan, const struct sweep *sweep, int32_t at,
                           const struct memory_block *block) {
-    if (sweep->way.steps != TO_NEXT_PEAK) return lifetime(block) >= sweep->way.steps;
+    if (sweep->policy.steps != TO_NEXT_PEAK) return lifetime(block) >= sweep->policy.steps;
     return sweep->step > 0 ? block->last >= plan->next_peak[at]
                            : block->first <= plan->previous_peak[at];
 }
@@ -189,12 +189,12 @@ static bool is_for_bottom(const struct outward *plan, const struct sweep *sweep,
 static void place(struct outward *plan, struct sweep *sweep, int32_t at,
                   struct memory_block *block) {
     bool bottom;
-    if (sweep->way.chance > 0 && next_random(plan, 100) < sweep->way.chance) {
+    if (sweep->policy.chance > 0 && next_random(plan, 100) < sweep->policy.chance) {
         bottom = next_random(plan, 2);
         sweep->memory.smallest = next_random(plan, 2);
     } else {
         bottom = is_for_bottom(plan, sweep, at, block);
-        sweep->memory.smallest = sweep->way.smallest;
+        sweep->memory.smallest = sweep->policy.smallest;
     }
     block->offset = memory_quick_take(&sweep->memory, block->size, bottom);
 }
@@ -228,17 +228,17 @@ static bool go_back(struct outward *plan, struct sweep *sweep) {
     const int32_t stride = sweep->i / STRIDE > back ? sweep->i / STRIDE - back : 0;
     copy(&sweep->memory, &plan->saved[stride]);
     sweep->i = stride * STRIDE;
-    sweep->way = random_way(plan);
+    sweep->policy = random_policy(plan);
     return true;
 }
 
 // From an event to the end, step 1, or to the beginning, step -1, where ends begin and beginnings
 // end. Raises the limit where it must.
-static bool sweep_from(struct outward *plan, struct way way, int32_t from, int32_t step) {
+static bool sweep_from(struct outward *plan, struct policy policy, int32_t from, int32_t step) {
     const struct memory_timeline *timeline = plan->timeline;
-    struct sweep sweep = {.way = way, .from = from, .step = step, .furthest = -1};
+    struct sweep sweep = {.policy = policy, .from = from, .step = step, .furthest = -1};
     sweep.n = step > 0 ? timeline->n_events - from : from + 1;
-    memory_quick_begin_full(&sweep.memory, 1, way.smallest, timeline->most);
+    memory_quick_begin_full(&sweep.memory, 1, policy.smallest, timeline->most);
     while (sweep.i < sweep.n) {
         if (plan->saved && sweep.i % STRIDE == 0) {
             copy(&plan->saved[sweep.i / STRIDE], &sweep.memory);
@@ -265,14 +265,15 @@ static bool sweep_from(struct outward *plan, struct way way, int32_t from, int32
 
 // Within the limit, or what that has to become. The longer sweep is first: most other peaks are
 // there.
-static bool plan_from(struct outward *plan, int32_t start, enum layout layout, struct way way,
+static bool plan_from(struct outward *plan, int32_t start, enum layout layout, struct policy policy,
                       size_t limit) {
     const bool back_first = start > plan->timeline->n_events / 2;
     plan->limit = limit;
     plan->needed = 0;
     if (!stack_up(plan, layout, start)) return false;
-    return (!back_first || sweep_from(plan, way, start, -1)) &&
-           sweep_from(plan, way, start + 1, 1) && (back_first || sweep_from(plan, way, start, -1));
+    return (!back_first || sweep_from(plan, policy, start, -1)) &&
+           sweep_from(plan, policy, start + 1, 1) &&
+           (back_first || sweep_from(plan, policy, start, -1));
 }
 
 static bool plan_usually(struct outward *plan, size_t good_enough) {
@@ -281,7 +282,7 @@ static bool plan_usually(struct outward *plan, size_t good_enough) {
     for (int i = 0; i < N_STARTS && !done; ++i) {
         const int32_t start =
             starts[i].from_last ? plan->timeline->last_peak : plan->timeline->first_peak;
-        done = plan_from(plan, start, starts[i].layout, starts[i].way, good_enough);
+        done = plan_from(plan, start, starts[i].layout, starts[i].policy, good_enough);
     }
     return done;
 }
@@ -315,7 +316,7 @@ static bool search(struct outward *plan, size_t good_enough, size_t limit) {
                               << MIN(round, 3);
         const int32_t start = next_random(plan, 2) ? timeline->last_peak : timeline->first_peak;
         const enum layout layout = (enum layout)next_random(plan, LAYOUTS);
-        if (plan_from(plan, start, layout, random_way(plan), enough)) keep(plan);
+        if (plan_from(plan, start, layout, random_policy(plan), enough)) keep(plan);
     }
     if (plan->best > limit) return false;
     use_best(plan);

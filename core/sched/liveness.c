@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// How long the tensors of a split graph live, and which take over the memory of a source.
-// Everything is found by number: entries are the items and, behind them, the copies; step k
-// computes the k-th node.
-#include "sched/settle.h"
+// Live ranges of the tensors of a partitioned graph, and which nodes reuse the memory of a source
+// (in place). Linear in nodes and edges. Entries are the values and, behind them, the copies; step
+// k computes the k-th node, and a live range is [first step, last step].
+#include "sched/reserve.h"
 
 enum { AHEAD = 8 }; // of a walk, what it will need is fetched
 
@@ -10,7 +10,7 @@ static bool make_room(struct ggml_backend_sched *sched) {
     const int64_t n = (int64_t)sched_entry_count(sched) + 1;
     return sched_grow(&sched->places, &sched->places_capacity, n, sizeof(sched->places[0])) &&
            sched_grow(&sched->last, &sched->last_capacity, n, sizeof(sched->last[0])) &&
-           sched_grow(&sched->early, &sched->early_capacity, (int64_t)sched->n_items + 1,
+           sched_grow(&sched->early, &sched->early_capacity, (int64_t)sched->n_values + 1,
                       sizeof(sched->early[0]));
 }
 
@@ -20,20 +20,20 @@ static void note_need(struct ggml_backend_sched *sched, int32_t node, int32_t en
     const struct sched_last *computed = sched->last;
     if (entry >= sched->n_nodes || entry == node) return;
     if (computed[entry].step < computed[node].step) return;
-    if (sched->items[entry].traits & SCHED_EARLY) return;
-    sched->items[entry].traits |= SCHED_EARLY;
+    if (sched->values[entry].traits & SCHED_EARLY) return;
+    sched->values[entry].traits |= SCHED_EARLY;
 }
 
 // They have to be there from the start.
 static void note_early(struct ggml_backend_sched *sched) {
     const int32_t n = sched->n_nodes;
     for (int32_t step = 0; step < n; ++step) {
-        sched->last[sched_item_at(sched, step)].step = step; // not used for anything else yet
+        sched->last[sched_value_at(sched, step)].step = step; // not used for anything else yet
     }
     for (int32_t i = 0; i < n; ++i) {
-        note_need(sched, i, sched->items[i].root);
+        note_need(sched, i, sched->values[i].root);
         for (int32_t e = sched->first_edge[i]; e < sched->first_edge[i + 1]; ++e) {
-            note_need(sched, i, sched->items[sched->edges[e].item].root);
+            note_need(sched, i, sched->values[sched->edges[e].value].root);
         }
     }
 }
@@ -41,33 +41,34 @@ static void note_early(struct ggml_backend_sched *sched) {
 // --- sizes
 
 static struct ggml_tensor *tensor_of(const struct ggml_backend_sched *sched, int32_t entry) {
-    return entry < sched->n_items ? sched->items[entry].tensor
-                                  : sched_copy_tensor(sched, entry - sched->n_items);
+    return entry < sched->n_values ? sched->values[entry].tensor
+                                   : sched_copy_tensor(sched, entry - sched->n_values);
 }
 
 static inline bool settle(struct ggml_backend_sched *sched, int32_t entry, int32_t backend,
                           int32_t first) {
-    return sched_settle(sched, &sched->places[entry], tensor_of(sched, entry), backend, first);
+    return sched_reserve_entry(sched, &sched->places[entry], tensor_of(sched, entry), backend,
+                               first);
 }
 
-static bool settle_early(struct ggml_backend_sched *sched, int32_t item) {
-    if (!sched_needs_place(&sched->items[item])) return true;
-    sched->early[sched->n_early++] = item;
-    return settle(sched, item, sched->items[item].backend, -1);
+static bool settle_early(struct ggml_backend_sched *sched, int32_t value) {
+    if (!sched_needs_place(&sched->values[value])) return true;
+    sched->early[sched->n_early++] = value;
+    return settle(sched, value, sched->values[value].backend, -1);
 }
 
 // Of a node whose uses are noted.
 static bool settle_node(struct ggml_backend_sched *sched, int32_t node, int32_t step) {
-    const struct sched_item *item = &sched->items[node];
-    if (item->root != node) return true;
-    if (item->traits & SCHED_EARLY) return settle_early(sched, node);
-    return !sched_needs_place(item) || settle(sched, node, item->backend, step);
+    const struct sched_value *value = &sched->values[node];
+    if (value->root != node) return true;
+    if (value->traits & SCHED_EARLY) return settle_early(sched, node);
+    return !sched_needs_place(value) || settle(sched, node, value->backend, step);
 }
 
 static bool settle_loose(struct ggml_backend_sched *sched) {
-    for (int32_t k = 0; k < sched->n_loose; ++k) {
-        const int32_t i = sched->loose[k];
-        if (sched->items[i].root == i && !settle_early(sched, i)) return false;
+    for (int32_t k = 0; k < sched->n_unassigned; ++k) {
+        const int32_t i = sched->unassigned[k];
+        if (sched->values[i].root == i && !settle_early(sched, i)) return false;
     }
     return true;
 }
@@ -88,14 +89,14 @@ static inline bool note_uses(struct ggml_backend_sched *sched, int32_t node, int
 }
 
 static bool note_node(struct ggml_backend_sched *sched, int32_t node, int32_t step) {
-    const struct sched_item *item = &sched->items[node];
-    if (item->root != node) sched->last[item->root] = (struct sched_last){step, SCHED_VIEWED};
+    const struct sched_value *value = &sched->values[node];
+    if (value->root != node) sched->last[value->root] = (struct sched_last){step, SCHED_VIEWED};
     const bool may_take = note_uses(sched, node, step);
-    if (item->root == node && (item->traits & SCHED_EARLY)) {
+    if (value->root == node && (value->traits & SCHED_EARLY)) {
         // It is written even if all who read it come before.
         sched->last[node] = (struct sched_last){step, SCHED_NOT_USED};
-    } else if (item->root == node && may_take && sched_needs_place(item)) {
-        sched->takers[sched->n_takers++] = step;
+    } else if (value->root == node && may_take && sched_needs_place(value)) {
+        sched->inplace_steps[sched->n_inplace_steps++] = step;
     }
     return settle_node(sched, node, step);
 }
@@ -103,10 +104,10 @@ static bool note_node(struct ggml_backend_sched *sched, int32_t node, int32_t st
 // In any order of steps.
 static bool note_all(struct ggml_backend_sched *sched) {
     memset(sched->last, 0xFF, (size_t)sched_entry_count(sched) * sizeof(sched->last[0]));
-    sched->n_takers = 0;
+    sched->n_inplace_steps = 0;
     if (!settle_loose(sched)) return false;
     for (int32_t step = 0; step < sched->n_nodes; ++step) {
-        if (!note_node(sched, sched_item_at(sched, step), step)) return false;
+        if (!note_node(sched, sched_value_at(sched, step), step)) return false;
     }
     return true;
 }
@@ -134,7 +135,7 @@ static void go_back(struct ggml_backend_sched *sched, int32_t root) {
     while (e >= 0 && sched->edges[e].entry != root) {
         e = sched->edges[e].before;
     }
-    const bool is_early_node = root < sched->n_nodes && (sched->items[root].traits & SCHED_EARLY);
+    const bool is_early_node = root < sched->n_nodes && (sched->values[root].traits & SCHED_EARLY);
     const int32_t unused = is_early_node ? root : -1;
     *last = (struct sched_last){e >= 0 ? node_of(sched, e) : unused, e};
 }
@@ -144,7 +145,7 @@ static void note_copied_uses(struct ggml_backend_sched *sched) {
         const struct sched_rewrite *rewrite = &sched->rewrites[i];
         if (i + AHEAD < sched->n_rewrites) __builtin_prefetch(&sched->edges[rewrite[AHEAD].edge]);
         const struct sched_edge *edge = &sched->edges[rewrite->edge];
-        go_back(sched, sched->items[edge->item].root);
+        go_back(sched, sched->values[edge->value].root);
         sched->last[edge->entry] = (struct sched_last){rewrite->node, rewrite->edge};
     }
 }
@@ -152,12 +153,12 @@ static void note_copied_uses(struct ggml_backend_sched *sched) {
 static bool note_rest(struct ggml_backend_sched *sched) {
     note_copied_uses(sched);
     if (!settle_loose(sched)) return false;
-    for (int32_t k = 0; k < sched->n_seams; ++k) {
-        if (k + AHEAD < sched->n_seams) {
-            __builtin_prefetch(&sched->items[sched->seams[k + AHEAD]]);
-            __builtin_prefetch(&sched->places[sched->seams[k + AHEAD]], 1);
+    for (int32_t k = 0; k < sched->n_boundaries; ++k) {
+        if (k + AHEAD < sched->n_boundaries) {
+            __builtin_prefetch(&sched->values[sched->boundaries[k + AHEAD]]);
+            __builtin_prefetch(&sched->places[sched->boundaries[k + AHEAD]], 1);
         }
-        if (!settle_node(sched, sched->seams[k], sched->seams[k])) return false;
+        if (!settle_node(sched, sched->boundaries[k], sched->boundaries[k])) return false;
     }
     return true;
 }
@@ -168,12 +169,12 @@ static bool note_copies(struct ggml_backend_sched *sched, const struct sched_spl
     for (int32_t k = 0; k < split->n_inputs; ++k) {
         const int32_t number = sched->inputs[split->first_input + k];
         const struct sched_copy *copy = &sched->copies[number];
-        const int32_t root = sched->items[copy->item].root, entry = sched->n_items + number;
+        const int32_t root = sched->values[copy->value].root, entry = sched->n_values + number;
         // The original is kept until it has been copied: through the first step of the split.
         if (sched->last[root].step < split->i_start) {
             sched->last[root] = (struct sched_last){split->i_start, SCHED_COPIED};
         }
-        if (sched->n_copies > 1) continue; // they live for ever, elsewhere
+        if (sched->pipeline_depth > 1) continue; // they live for ever, elsewhere
         sched->places[entry].size = ggml_nbytes(tensor_of(sched, entry));
         if (!settle(sched, entry, copy->backend, split->i_start)) return false;
     }
@@ -192,10 +193,10 @@ static bool note_all_copies(struct ggml_backend_sched *sched) {
 static void keep_results(struct ggml_backend_sched *sched) {
     for (int32_t k = 0; k < sched->n_results; ++k) {
         const int32_t i = sched->results[k];
-        const struct sched_item *item = &sched->items[i];
-        const bool marker = item->root != i && (item->traits & SCHED_NO_OP);
-        if (marker && !(item->traits & SCHED_OUTPUT)) continue;
-        sched->last[item->root] = (struct sched_last){SCHED_FOREVER, SCHED_NOT_USED};
+        const struct sched_value *value = &sched->values[i];
+        const bool marker = value->root != i && (value->traits & SCHED_NO_OP);
+        if (marker && !(value->traits & SCHED_OUTPUT)) continue;
+        sched->last[value->root] = (struct sched_last){SCHED_FOREVER, SCHED_NOT_USED};
     }
 }
 
@@ -236,9 +237,9 @@ static inline void fetch_taker(const struct ggml_backend_sched *sched, int32_t n
 
 // Backwards, as memory lives as long as the last that takes it over.
 static void find_takeovers(struct ggml_backend_sched *sched) {
-    for (int32_t k = sched->n_takers - 1; k >= 0; --k) {
-        const int32_t node = sched_item_at(sched, sched->takers[k]);
-        if (k >= AHEAD) fetch_taker(sched, sched_item_at(sched, sched->takers[k - AHEAD]));
+    for (int32_t k = sched->n_inplace_steps - 1; k >= 0; --k) {
+        const int32_t node = sched_value_at(sched, sched->inplace_steps[k]);
+        if (k >= AHEAD) fetch_taker(sched, sched_value_at(sched, sched->inplace_steps[k - AHEAD]));
         const int32_t source = find_source(sched, node);
         if (source < 0) continue;
         sched->places[node].from = source;
@@ -246,15 +247,15 @@ static void find_takeovers(struct ggml_backend_sched *sched) {
     }
 }
 
-bool sched_find_lives(struct ggml_backend_sched *sched) {
+bool sched_find_liveness(struct ggml_backend_sched *sched) {
     if (!make_room(sched)) return false;
-    const bool is_noted = sched->is_noted && !sched->reordered;
+    const bool uses_recorded = sched->uses_recorded && !sched->reordered;
     sched->n_early = 0;
-    for (int32_t c = 0; c < sched->n_copied; ++c) {
-        sched->places[sched->n_items + c].pool = -1;
+    for (int32_t c = 0; c < sched->n_copies; ++c) {
+        sched->places[sched->n_values + c].pool = -1;
     }
     if (!sched->in_order || sched->reordered) note_early(sched);
-    if (!(is_noted ? note_rest(sched) : note_all(sched))) return false;
+    if (!(uses_recorded ? note_rest(sched) : note_all(sched))) return false;
     if (!note_all_copies(sched)) return false;
     keep_results(sched);
     keep_unused(sched);

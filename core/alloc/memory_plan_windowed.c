@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Planning in parts. A graph that does the same several times over has as many peaks and between
-// them times at which little lives: the peaks have nothing to do with each other, and what lives
-// across a cut is out of the way at the bottom, or anywhere if it lives at no peak.
+// Planning by windows. A graph of repeated layers has a peak in each layer and little alive between
+// layers: the timeline is cut there, and each window is planned by itself. Blocks that live across
+// a cut lie at the bottom, or anywhere if they live at no peak.
 #include <stdlib.h>
 #include <string.h>
 

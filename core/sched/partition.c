@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: MIT
-// From placed nodes to splits: runs of nodes on one stream, and the copies that each needs.
+// Partition: cuts the placed nodes into splits, maximal runs of nodes on one stream, and finds the
+// copies and waits that each split needs. Linear in nodes and edges.
 #include "base/status.h"
 #include "sched/sched.h"
 
-// The item's copy for a stream, or -1. It is moved to the front: neighbours ask for the same.
-static int32_t find_copy(struct ggml_backend_sched *sched, int32_t item, int32_t backend) {
+// The value's copy for a stream, or -1. It is moved to the front: neighbours ask for the same.
+static int32_t find_copy(struct ggml_backend_sched *sched, int32_t value, int32_t backend) {
     int32_t previous = -1;
-    int32_t copy = sched->items[item].copies;
+    int32_t copy = sched->values[value].copies;
     while (copy >= 0 && sched->copies[copy].backend != backend) {
         previous = copy;
         copy = sched->copies[copy].next;
     }
     if (copy < 0 || previous < 0) return copy;
     sched->copies[previous].next = sched->copies[copy].next;
-    sched->copies[copy].next = sched->items[item].copies;
-    sched->items[item].copies = copy;
+    sched->copies[copy].next = sched->values[value].copies;
+    sched->values[value].copies = copy;
     return copy;
 }
 
@@ -48,17 +49,17 @@ struct ggml_tensor *sched_duplicate(struct ggml_backend_sched *sched,
     memcpy(copy->ne, tensor->ne, sizeof(copy->ne));
     memcpy(copy->nb, tensor->nb, sizeof(copy->nb));
     name_copy(copy->name, sched_stream_label(sched, backend), tensor->name, slot);
-    if (sched->n_copies > 1) copy->flags = GGML_TENSOR_FLAG_INPUT | GGML_TENSOR_FLAG_OUTPUT;
+    if (sched->pipeline_depth > 1) copy->flags = GGML_TENSOR_FLAG_INPUT | GGML_TENSOR_FLAG_OUTPUT;
     return copy;
 }
 
-// Makes an entry with n_copies tensors; the original is one of them if it lies on this stream
+// Makes an entry with pipeline_depth tensors; the original is one of them if it lies on this stream
 // anyway.
-static int32_t add_copy(struct ggml_backend_sched *sched, int32_t item, int32_t backend,
+static int32_t add_copy(struct ggml_backend_sched *sched, int32_t value, int32_t backend,
                         bool with_original) {
-    const int32_t copy = sched->n_copied;
-    const int n = sched->n_copies;
-    struct ggml_tensor *tensor = sched->items[item].tensor;
+    const int32_t copy = sched->n_copies;
+    const int n = sched->pipeline_depth;
+    struct ggml_tensor *tensor = sched->values[value].tensor;
     if (!sched_grow(&sched->copies, &sched->copies_capacity, (int64_t)copy + 1,
                     sizeof(sched->copies[0])) ||
         !sched_grow(&sched->copy_slots, &sched->copy_slots_capacity, ((int64_t)copy + 1) * n,
@@ -73,23 +74,24 @@ static int32_t add_copy(struct ggml_backend_sched *sched, int32_t item, int32_t 
         if (!slots[c]) return -1;
     }
     sched->copies[copy] = (struct sched_copy){
-        .item = item,
+        .value = value,
         .backend = backend,
-        .next = sched->items[item].copies,
+        .next = sched->values[value].copies,
         .expert_ids = -1,
     };
-    sched->items[item].copies = copy;
-    sched->n_copied++;
+    sched->values[value].copies = copy;
+    sched->n_copies++;
     return copy;
 }
 
 // With several copies the user's inputs alternate too, so that he may write the next one early.
-static bool add_input_slots(struct ggml_backend_sched *sched, int32_t item) {
-    const struct sched_item *input = &sched->items[item];
-    if (sched->n_copies == 1 || !(input->traits & SCHED_INPUT) || input->tensor->data) return true;
-    if (input->tensor->view_src || find_copy(sched, item, input->backend) >= 0) return true;
-    if (add_copy(sched, item, input->backend, true) < 0) return false;
-    sched->items[item].traits |= SCHED_SLOTTED;
+static bool add_input_slots(struct ggml_backend_sched *sched, int32_t value) {
+    const struct sched_value *input = &sched->values[value];
+    if (sched->pipeline_depth == 1 || !(input->traits & SCHED_INPUT) || input->tensor->data)
+        return true;
+    if (input->tensor->view_src || find_copy(sched, value, input->backend) >= 0) return true;
+    if (add_copy(sched, value, input->backend, true) < 0) return false;
+    sched->values[value].traits |= SCHED_SLOTTED;
     input->tensor->flags |= GGML_TENSOR_FLAG_INPUT | GGML_TENSOR_FLAG_OUTPUT;
     return true;
 }
@@ -117,9 +119,9 @@ static struct sched_split *current_split(struct ggml_backend_sched *sched) {
 // again.
 static bool brings_weight(const struct ggml_backend_sched *sched, int32_t node, int32_t backend) {
     for (int32_t e = sched->first_edge[node]; e < sched->first_edge[node + 1]; ++e) {
-        const struct sched_item *item = &sched->items[sched->edges[e].item];
-        if ((item->traits & SCHED_WEIGHT) && item->backend != backend &&
-            !sched_readable(sched, sched->edges[e].item, backend)) {
+        const struct sched_value *value = &sched->values[sched->edges[e].value];
+        if ((value->traits & SCHED_WEIGHT) && value->backend != backend &&
+            !sched_readable(sched, sched->edges[e].value, backend)) {
             return true;
         }
     }
@@ -143,24 +145,24 @@ static bool wait_for(struct ggml_backend_sched *sched, int32_t backend) {
 // A copied weight of experts needs only those that `ids` names, as long as every use says the same.
 static void note_use(struct ggml_backend_sched *sched, int32_t node, const struct sched_edge *edge,
                      struct sched_copy *copy, bool first) {
-    const bool experts = (sched->items[node].traits & SCHED_EXPERTS) && edge->slot == 0;
+    const bool experts = (sched->values[node].traits & SCHED_EXPERTS) && edge->slot == 0;
     int32_t ids = -1;
     for (int32_t e = sched->first_edge[node]; experts && e < sched->first_edge[node + 1]; ++e) {
-        if (sched->edges[e].slot == 2) ids = sched->edges[e].item;
+        if (sched->edges[e].slot == 2) ids = sched->edges[e].value;
     }
     const bool computed_here = ids >= 0 && ids < sched->n_nodes &&
-                               sched->items[ids].root < sched->n_nodes &&
-                               sched->items[ids].root >= current_split(sched)->i_start;
+                               sched->values[ids].root < sched->n_nodes &&
+                               sched->values[ids].root >= current_split(sched)->i_start;
     if (first) copy->expert_ids = computed_here ? -1 : ids;
     if (copy->expert_ids != ids) copy->expert_ids = -1;
 }
 
 static bool use_copy(struct ggml_backend_sched *sched, int32_t node, struct sched_edge *edge,
                      int32_t backend) {
-    int32_t copy = find_copy(sched, edge->item, backend);
+    int32_t copy = find_copy(sched, edge->value, backend);
     const bool first = copy < 0;
     if (first) {
-        copy = add_copy(sched, edge->item, backend, false);
+        copy = add_copy(sched, edge->value, backend, false);
         if (copy < 0 || !sched_grow(&sched->inputs, &sched->inputs_capacity,
                                     (int64_t)sched->n_inputs + 1, sizeof(sched->inputs[0]))) {
             return false;
@@ -175,22 +177,22 @@ static bool use_copy(struct ggml_backend_sched *sched, int32_t node, struct sche
     }
     sched->rewrites[sched->n_rewrites++] =
         (struct sched_rewrite){node, (int32_t)(edge - sched->edges), copy};
-    sched->items[node].tensor->src[edge->slot] = sched_copy_tensor(sched, copy);
-    edge->entry = sched->n_items + copy;
+    sched->values[node].tensor->src[edge->slot] = sched_copy_tensor(sched, copy);
+    edge->entry = sched->n_values + copy;
     return true;
 }
 
 static bool connect(struct ggml_backend_sched *sched, int32_t node, int32_t backend) {
     for (int32_t e = sched->first_edge[node]; e < sched->first_edge[node + 1]; ++e) {
         struct sched_edge *edge = &sched->edges[e];
-        const struct sched_item *item = &sched->items[edge->item];
-        if (sched->n_copies > 1 && (item->traits & SCHED_INPUT) &&
-            !add_input_slots(sched, edge->item))
+        const struct sched_value *value = &sched->values[edge->value];
+        if (sched->pipeline_depth > 1 && (value->traits & SCHED_INPUT) &&
+            !add_input_slots(sched, edge->value))
             return false;
-        if (item->backend == backend) continue;
-        if (!sched_readable(sched, edge->item, backend)) {
+        if (value->backend == backend) continue;
+        if (!sched_readable(sched, edge->value, backend)) {
             if (!use_copy(sched, node, edge, backend)) return false;
-        } else if (edge->item < sched->n_nodes && !wait_for(sched, item->backend)) {
+        } else if (edge->value < sched->n_nodes && !wait_for(sched, value->backend)) {
             return false;
         }
     }
@@ -198,7 +200,7 @@ static bool connect(struct ggml_backend_sched *sched, int32_t node, int32_t back
 }
 
 static bool cut_node(struct ggml_backend_sched *sched, int32_t node) {
-    const int32_t backend = sched->items[node].backend;
+    const int32_t backend = sched->values[node].backend;
     const struct sched_split *split = sched->n_splits > 0 ? current_split(sched) : NULL;
     const bool opens = !split || split->backend != backend ||
                        (split->n_inputs > 0 && brings_weight(sched, node, backend));
@@ -209,29 +211,29 @@ static bool cut_node(struct ggml_backend_sched *sched, int32_t node) {
 // Whether the node goes on with the split as it is: everything it uses is on the same stream.
 static inline bool continues(const struct ggml_backend_sched *sched, int32_t node,
                              int32_t backend) {
-    struct sched_item *items = sched->items;
-    if (items[node].backend < 0 && (items[node].traits & SCHED_PLAIN_VIEW)) {
-        items[node].backend = items[items[node].root].backend;
-        items[node].reason = SCHED_REASON_VIEW;
+    struct sched_value *values = sched->values;
+    if (values[node].backend < 0 && (values[node].traits & SCHED_PLAIN_VIEW)) {
+        values[node].backend = values[values[node].root].backend;
+        values[node].reason = SCHED_REASON_VIEW;
     }
-    if (backend < 0 || items[node].backend != backend) return false;
+    if (backend < 0 || values[node].backend != backend) return false;
     const struct sched_edge *edge = &sched->edges[sched->first_edge[node]];
     const struct sched_edge *end = &sched->edges[sched->first_edge[node + 1]];
     for (; edge < end; ++edge) {
-        if (items[edge->item].backend != backend) return false;
+        if (values[edge->value].backend != backend) return false;
     }
     return true;
 }
 
 // What the next needs.
 static inline void fetch_node(const struct ggml_backend_sched *sched, int32_t node) {
-    __builtin_prefetch(&sched->items[node], 1);
+    __builtin_prefetch(&sched->values[node], 1);
     __builtin_prefetch(&sched->first_edge[node]);
 }
 
 // What a copied source is written to.
 static inline void fetch_sources(const struct ggml_backend_sched *sched, int32_t node) {
-    const struct ggml_tensor *tensor = sched->items[node].tensor;
+    const struct ggml_tensor *tensor = sched->values[node].tensor;
     __builtin_prefetch(&tensor->src[0], 1);
     __builtin_prefetch(&sched->edges[sched->first_edge[node]], 1);
 }
@@ -239,21 +241,22 @@ static inline void fetch_sources(const struct ggml_backend_sched *sched, int32_t
 static bool cut_all(struct ggml_backend_sched *sched) {
     enum { AHEAD = 8, FAR_AHEAD = 16 };
     int32_t backend = -1; // of the split, where what `continues` compares is all that matters
-    for (int32_t k = 0; k < sched->n_seams; ++k) {
-        const int32_t i = sched->seams[k];
-        if (k + FAR_AHEAD < sched->n_seams) fetch_node(sched, sched->seams[k + FAR_AHEAD]);
-        if (k + AHEAD < sched->n_seams) fetch_sources(sched, sched->seams[k + AHEAD]);
+    for (int32_t k = 0; k < sched->n_boundaries; ++k) {
+        const int32_t i = sched->boundaries[k];
+        if (k + FAR_AHEAD < sched->n_boundaries)
+            fetch_node(sched, sched->boundaries[k + FAR_AHEAD]);
+        if (k + AHEAD < sched->n_boundaries) fetch_sources(sched, sched->boundaries[k + AHEAD]);
         if (continues(sched, i, backend)) continue;
         if (!sched_place_sources(sched, i)) return false;
-        if (sched->items[i].traits & SCHED_VIEW_OP) continue;
+        if (sched->values[i].traits & SCHED_VIEW_OP) continue;
         if (!cut_node(sched, i)) return false;
-        if (sched->n_copies == 1) backend = current_split(sched)->backend;
+        if (sched->pipeline_depth == 1) backend = current_split(sched)->backend;
     }
     return true;
 }
 
-bool sched_cut(struct ggml_backend_sched *sched) {
-    sched->n_splits = sched->n_inputs = sched->n_waits = sched->n_copied = sched->n_rewrites = 0;
+bool sched_partition(struct ggml_backend_sched *sched) {
+    sched->n_splits = sched->n_inputs = sched->n_waits = sched->n_copies = sched->n_rewrites = 0;
     for (int b = 0; b < sched->n_backends; ++b) {
         sched->seen_by[b] = -1;
     }
@@ -270,16 +273,16 @@ void sched_restore(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) 
     for (int32_t i = sched->n_rewrites - 1; i >= 0; --i) {
         const struct sched_rewrite *rewrite = &sched->rewrites[i];
         const struct sched_edge *edge = &sched->edges[rewrite->edge];
-        sched->items[rewrite->node].tensor->src[edge->slot] = sched->items[edge->item].tensor;
+        sched->values[rewrite->node].tensor->src[edge->slot] = sched->values[edge->value].tensor;
     }
-    for (int32_t i = 0; i < sched->n_items && sched->in_place; ++i) {
-        if (sched->items[i].traits & SCHED_HAS_MEMORY) continue;
-        sched->items[i].tensor->buffer = NULL;
-        sched->items[i].tensor->data = NULL;
+    for (int32_t i = 0; i < sched->n_values && sched->in_place; ++i) {
+        if (sched->values[i].traits & SCHED_HAS_MEMORY) continue;
+        sched->values[i].tensor->buffer = NULL;
+        sched->values[i].tensor->data = NULL;
     }
     sched_restore_order(sched, graph);
     sched->n_rewrites = 0;
-    sched->known.repeatable = false;
+    sched->cache.repeatable = false;
     sched->in_place = false;
     sched->graph = NULL;
     sched->graph_uid = 0;

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: MIT
-// What memory an entry needs, for those who walk over many.
-#ifndef GGML_SCHED_SETTLE_H
-#define GGML_SCHED_SETTLE_H
+// Inline function that sets an entry's size and pool, for per-node loops.
+#ifndef GGML_SCHED_RESERVE_H
+#define GGML_SCHED_RESERVE_H
 
 #include "base/status.h"
 #include "ggml-backend.h"
 #include "sched/sched.h"
 
 // The entry needs memory of that stream, from step `first` on; false with a message.
-static inline bool sched_settle(struct ggml_backend_sched *sched, struct sched_place *place,
-                                const struct ggml_tensor *tensor, int32_t backend, int32_t first) {
+static inline bool sched_reserve_entry(struct ggml_backend_sched *sched, struct sched_place *place,
+                                       const struct ggml_tensor *tensor, int32_t backend,
+                                       int32_t first) {
     const struct sched_stream *stream = &sched->streams[backend];
-    const int32_t pool = stream->plan;
+    const int32_t pool = stream->pool;
     size_t size = place->size;
-    if (RARELY(stream->asks_size)) {
+    if (UNLIKELY(stream->asks_size)) {
         size = ggml_backend_buft_get_alloc_size(sched->galloc->pools[pool].buft, tensor);
     }
-    if (RARELY(size > SIZE_MAX / 4 - stream->alignment)) {
+    if (UNLIKELY(size > SIZE_MAX / 4 - stream->alignment)) {
         ggml_fail(GGML_HOST_OUT_OF_RANGE, "%s: tensor '%s' of %zu bytes is too large",
                   sched->function, tensor->name, size);
         return false;
@@ -30,8 +31,8 @@ static inline bool sched_settle(struct ggml_backend_sched *sched, struct sched_p
     return true;
 }
 
-static inline bool sched_needs_place(const struct sched_item *item) {
-    return !(item->traits & (SCHED_HAS_MEMORY | SCHED_SLOTTED));
+static inline bool sched_needs_place(const struct sched_value *value) {
+    return !(value->traits & (SCHED_HAS_MEMORY | SCHED_SLOTTED));
 }
 
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The parts of a split graph, in the order that the streams' devices want.
+// One graph per split, as streams compute it. Devices may reorder their nodes (graph_optimize); the
+// new order is checked against the dependences before it is used.
 #include <stdatomic.h>
 
 #include "base/status.h"
@@ -12,31 +13,31 @@ static bool is_permutation(struct ggml_backend_sched *sched, const struct ggml_c
     for (int32_t k = split->i_start; k < split->i_end; ++k)
         place[k] = -1;
     for (int32_t k = split->i_start; k < split->i_end; ++k) {
-        const int32_t item = sched_find_item(sched, graph->nodes[k]);
-        if (item < split->i_start || item >= split->i_end || place[item] >= 0) return false;
-        place[item] = k;
-        sched->order[k] = item;
+        const int32_t value = sched_find_value(sched, graph->nodes[k]);
+        if (value < split->i_start || value >= split->i_end || place[value] >= 0) return false;
+        place[value] = k;
+        sched->order[k] = value;
     }
     return true;
 }
 
-// Whether an item that computes, or another's memory, was put behind one that needs it.
+// Whether a value that computes, or another's memory, was put behind one that needs it.
 static bool is_behind(const struct ggml_backend_sched *sched, const struct sched_split *split,
-                      const int32_t *place, int32_t from, int32_t item) {
-    return from >= split->i_start && from < item && place[from] > place[item] &&
-           !ggml_op_is_empty(sched->items[from].tensor->op);
+                      const int32_t *place, int32_t from, int32_t value) {
+    return from >= split->i_start && from < value && place[from] > place[value] &&
+           !ggml_op_is_empty(sched->values[from].tensor->op);
 }
 
 // Whether each node still comes after what it is computed from; memory is planned by that. Views
 // may come after who reads them: they compute nothing.
 static bool is_in_order(const struct ggml_backend_sched *sched, const struct sched_split *split,
                         const int32_t *place) {
-    for (int32_t item = split->i_start; item < split->i_end; ++item) {
-        if (is_behind(sched, split, place, sched->items[item].root, item)) return false;
-        for (int32_t e = sched->first_edge[item]; e < sched->first_edge[item + 1]; ++e) {
-            const int32_t from = sched->edges[e].item;
-            if (is_behind(sched, split, place, from, item) ||
-                is_behind(sched, split, place, sched->items[from].root, item)) {
+    for (int32_t value = split->i_start; value < split->i_end; ++value) {
+        if (is_behind(sched, split, place, sched->values[value].root, value)) return false;
+        for (int32_t e = sched->first_edge[value]; e < sched->first_edge[value + 1]; ++e) {
+            const int32_t from = sched->edges[e].value;
+            if (is_behind(sched, split, place, from, value) ||
+                is_behind(sched, split, place, sched->values[from].root, value)) {
                 return false;
             }
         }
@@ -57,7 +58,7 @@ static bool note_order(struct ggml_backend_sched *sched, const struct ggml_cgrap
                     sizeof(sched->order[0]))) {
         return false;
     }
-    int32_t *place = sched->order + sched->n_nodes; // of each item in the new order
+    int32_t *place = sched->order + sched->n_nodes; // of each value in the new order
     for (int32_t s = 0; s < sched->n_splits; ++s) {
         const struct sched_split *split = &sched->splits[s];
         if (!is_permutation(sched, graph, split, place))
@@ -112,7 +113,7 @@ static bool make_parts(struct ggml_backend_sched *sched, struct ggml_cgraph *gra
         const struct ggml_graph before = parts[i];
         stream_graph_optimize(backend, &parts[i]);
         for (int32_t k = split->i_start; k < split->i_end; ++k) {
-            sched->reordered |= graph->nodes[k] != sched->items[k].tensor;
+            sched->reordered |= graph->nodes[k] != sched->values[k].tensor;
         }
         if (memcmp(&parts[i], &before, sizeof(before)) != 0)
             return refuse_order(sched, split, "changed more than the order");
@@ -127,7 +128,7 @@ static struct ggml_graph *room_for_parts(struct ggml_backend_sched *sched) {
     return done ? frame->graphs : NULL;
 }
 
-bool sched_make_parts(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
+bool sched_make_subgraphs(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
     struct ggml_graph *parts = room_for_parts(sched);
     sched->reordered = false;
     if (!parts || !count_uses(sched, graph)) return false;
@@ -140,16 +141,16 @@ bool sched_make_parts(struct ggml_backend_sched *sched, struct ggml_cgraph *grap
 
 void sched_restore_order(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
     for (int32_t k = 0; k < sched->n_nodes && sched->reordered; ++k)
-        graph->nodes[k] = sched->items[k].tensor;
+        graph->nodes[k] = sched->values[k].tensor;
     sched->reordered = false;
 }
 
 // Devices are not asked again: the places that nodes have by now are those of this order.
-bool sched_repeat_parts(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
+bool sched_repeat_subgraphs(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
     struct ggml_graph *parts = room_for_parts(sched);
     if (!parts) return false;
     for (int32_t k = 0; k < sched->n_nodes && sched->reordered; ++k)
-        graph->nodes[k] = sched->items[sched->order[k]].tensor;
+        graph->nodes[k] = sched->values[sched->order[k]].tensor;
     for (int32_t i = 0; i < sched->n_splits; ++i)
         parts[i] = part_of(sched, graph, i);
     return true;
@@ -159,10 +160,10 @@ bool sched_split(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
     sched->graph = NULL;
     sched->in_place = false;
     sched->reordered = false;
-    sched->n_rewrites = sched->n_splits = sched->n_copied = 0;
+    sched->n_rewrites = sched->n_splits = sched->n_copies = 0;
     sched_next_frame(sched);
-    if (sched_index(sched, graph) && sched_place(sched) && sched_cut(sched) &&
-        sched_make_parts(sched, graph)) {
+    if (sched_index(sched, graph) && sched_place(sched) && sched_partition(sched) &&
+        sched_make_subgraphs(sched, graph)) {
         graph->uid = ggml_graph_next_uid();
         sched->graph = graph;
         sched->graph_uid = graph->uid;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Creation, end and plain questions.
+// Creation and end of a scheduler, and its getters.
 #include "base/mem.h"
 #include "base/status.h"
 #include "base/thread_guard.h"
@@ -85,7 +85,7 @@ static bool set_memory(struct ggml_backend_sched *sched, int b, ggml_backend_buf
     if (!buft) return false;
     stream->buft = sched_buft_id(sched, buft);
     if (stream->buft < 0) return false;
-    stream->pool = find_pool(sched, b);
+    stream->pool_stream = find_pool(sched, b);
     if (sched_reads(sched, stream->buft, b)) return true;
     ggml_fail(GGML_HOST_INVALID_ARGUMENT,
               "ggml_backend_sched_new: %s can't use the %s memory chosen for it",
@@ -97,11 +97,11 @@ static bool set_memory(struct ggml_backend_sched *sched, int b, ggml_backend_buf
 static bool add_events(struct ggml_backend_sched *sched, int b) {
     struct sched_stream *stream = &sched->streams[b];
     struct ggml_backend_dev_props props;
-    if (sched->n_copies == 1) return true;
+    if (sched->pipeline_depth == 1) return true;
     ggml_backend_dev_get_props(stream->device, &props);
     const struct ggml_stream_table *table = stream->backend->table;
     const bool offered = props.caps.events && table->event_record && table->event_wait;
-    for (int c = 0; c < sched->n_copies && offered; ++c) {
+    for (int c = 0; c < sched->pipeline_depth && offered; ++c) {
         stream->events[c] = ggml_backend_event_new(stream->device);
         if (!stream->events[c]) return false;
     }
@@ -116,17 +116,18 @@ static bool make_allocators(struct ggml_backend_sched *sched) {
         bufts[b] = sched->bufts[sched->streams[b].buft].buft;
     }
     sched->galloc = ggml_gallocr_new_n(bufts, sched->n_backends);
-    if (sched->n_copies > 1) sched->slot_galloc = ggml_gallocr_new_n(bufts, sched->n_backends);
+    if (sched->pipeline_depth > 1)
+        sched->slot_galloc = ggml_gallocr_new_n(bufts, sched->n_backends);
     ggml_mem_free(bufts);
-    if (!sched->galloc || (!sched->slot_galloc && sched->n_copies > 1)) return false;
+    if (!sched->galloc || (!sched->slot_galloc && sched->pipeline_depth > 1)) return false;
     const size_t n_pools = (size_t)sched->galloc->n_pools;
     sched->shares_pools = n_pools < n;
     sched->pool_plans = ggml_mem_calloc(n_pools, sizeof(sched->pool_plans[0]));
     sched->bases = ggml_mem_calloc(n_pools, sizeof(sched->bases[0]));
     for (size_t b = 0; b < n; ++b) {
         struct sched_stream *stream = &sched->streams[b];
-        stream->plan = sched->galloc->pool_of[b];
-        const struct gallocr_pool *pool = &sched->galloc->pools[stream->plan];
+        stream->pool = sched->galloc->pool_of[b];
+        const struct gallocr_pool *pool = &sched->galloc->pools[stream->pool];
         stream->asks_size = pool->buft->table->get_alloc_size != NULL;
         stream->alignment = pool->alignment;
     }
@@ -151,10 +152,10 @@ static bool prepare(struct ggml_backend_sched *sched, ggml_backend_t *backends,
     }
     sched->n_own_bufts = sched->n_bufts;
     sched_learn_kinds(sched);
-    sched->known.patience = 1;
+    sched->cache.backoff = 1;
     const size_t hint = graph_size < (1u << 24) ? graph_size : (1u << 24);
     return make_allocators(sched) && tensor_map_clear(&sched->pin_ids, 1) &&
-           tensor_index_clear(&sched->item_ids, hint);
+           tensor_index_clear(&sched->value_ids, hint);
 }
 
 ggml_backend_sched_t ggml_backend_sched_new(ggml_backend_t *backends,
@@ -166,7 +167,7 @@ ggml_backend_sched_t ggml_backend_sched_new(ggml_backend_t *backends,
     if (!sched) goto fail;
     sched->function = __func__;
     sched->n_backends = n_backends;
-    sched->n_copies = parallel ? SCHED_PIPELINE_COPIES : 1;
+    sched->pipeline_depth = parallel ? SCHED_PIPELINE_COPIES : 1;
     sched->op_offload = op_offload;
     sched->mask_words = (n_backends + 63) / 64;
     sched->n_planned_slots = -1;
@@ -198,7 +199,7 @@ static void free_streams(struct ggml_backend_sched *sched) {
 }
 
 static void free_graph(struct ggml_backend_sched *sched) {
-    tensor_index_free(&sched->item_ids);
+    tensor_index_free(&sched->value_ids);
     tensor_map_free(&sched->pin_ids);
     for (int i = 0; i < SCHED_FRAMES; ++i) {
         tensor_pool_free(&sched->frames[i].pool);
@@ -208,13 +209,13 @@ static void free_graph(struct ggml_backend_sched *sched) {
         memory_chunks_free(&sched->pool_plans[i].chunks);
     }
     void *const arrays[] = {
-        sched->pins,         sched->items,       sched->first_edge, sched->edges,
-        sched->answers,      sched->splits,      sched->copies,     sched->copy_slots,
-        sched->inputs,       sched->waits,       sched->seen_by,    sched->rewrites,
-        sched->places,       sched->last,        sched->pool_plans, sched->bases,
-        sched->spare.places, sched->known.items, sched->order,      sched->slots.leafs,
-        sched->slot_ids,     sched->early,       sched->takers,     sched->results,
-        sched->used,         sched->loose,       sched->seams,      sched->spare.last,
+        sched->pins,         sched->values,       sched->first_edge,    sched->edges,
+        sched->answers,      sched->splits,       sched->copies,        sched->copy_slots,
+        sched->inputs,       sched->waits,        sched->seen_by,       sched->rewrites,
+        sched->places,       sched->last,         sched->pool_plans,    sched->bases,
+        sched->saved.places, sched->cache.values, sched->order,         sched->slots.leafs,
+        sched->slot_ids,     sched->early,        sched->inplace_steps, sched->results,
+        sched->used,         sched->unassigned,   sched->boundaries,    sched->saved.last,
         sched->use_counts,
     };
     for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); ++i) {
@@ -256,7 +257,7 @@ int ggml_backend_sched_get_n_splits(ggml_backend_sched_t sched) {
 }
 
 int ggml_backend_sched_get_n_copies(ggml_backend_sched_t sched) {
-    return is_given(sched, __func__, "scheduler") ? sched->n_copies : 0;
+    return is_given(sched, __func__, "scheduler") ? sched->pipeline_depth : 0;
 }
 
 static int32_t known_stream(ggml_backend_sched_t sched, ggml_backend_t backend,
@@ -346,11 +347,11 @@ ggml_backend_t ggml_backend_sched_get_tensor_backend(ggml_backend_sched_t sched,
     THREAD_GUARD(sched, NULL);
     if (!is_given(sched, __func__, "scheduler") || !is_given(node, __func__, "node")) return NULL;
     int32_t b = -1;
-    const int32_t item = sched->state != SCHED_RESET ? sched_find_item(sched, node) : -1;
-    if (item >= sched->n_items) {
-        b = sched->copies[item - sched->n_items].backend;
-    } else if (item >= 0) {
-        b = sched->items[item].backend;
+    const int32_t value = sched->state != SCHED_RESET ? sched_find_value(sched, node) : -1;
+    if (value >= sched->n_values) {
+        b = sched->copies[value - sched->n_values].backend;
+    } else if (value >= 0) {
+        b = sched->values[value].backend;
     }
     const int32_t pin = tensor_map_get(&sched->pin_ids, node);
     if (b < 0 && pin >= 0) b = sched->pins[pin].backend;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// From a tensor to an item.
-#ifndef GGML_SCHED_FILL_H
-#define GGML_SCHED_FILL_H
+// Fills a value from its tensor: traits, memory, stream.
+#ifndef GGML_SCHED_CLASSIFY_H
+#define GGML_SCHED_CLASSIFY_H
 
 #include "sched/sched.h"
 
@@ -22,8 +22,8 @@ static inline size_t bytes_of(const struct ggml_backend_sched *sched,
     const size_t *nb = tensor->nb;
     const size_t block = sched->block_sizes[tensor->type];
     const uint64_t signs = ne[0] | ne[1] | ne[2] | ne[3] | last[0] | last[1] | last[2] | last[3];
-    if (RARELY(block == 0 || (int64_t)signs < 0)) return 0;
-    const size_t row = MOSTLY(block == 1) ? sched->type_sizes[tensor->type] + last[0] * nb[0]
+    if (UNLIKELY(block == 0 || (int64_t)signs < 0)) return 0;
+    const size_t row = LIKELY(block == 1) ? sched->type_sizes[tensor->type] + last[0] * nb[0]
                                           : ne[0] * nb[0] / block;
     return row + last[1] * nb[1] + last[2] * nb[2] + last[3] * nb[3];
 }
@@ -49,30 +49,30 @@ static inline int32_t buft_of(struct ggml_backend_sched *sched, const struct ggm
     return buft;
 }
 
-// All of an item but its root, and the bytes that it needs. There is room for another result.
-static inline bool sched_fill(struct ggml_backend_sched *sched, struct sched_item *item,
+// All of a value but its root, and the bytes that it needs. There is room for another result.
+static inline bool sched_fill(struct ggml_backend_sched *sched, struct sched_value *value,
                               size_t *out_size, int32_t number, struct ggml_tensor *tensor) {
-    if (RARELY((unsigned)tensor->op >= GGML_OP_COUNT) ||
-        RARELY((unsigned)tensor->type >= GGML_TYPE_COUNT) ||
-        RARELY(tensor->flags & GGML_TENSOR_FLAG_ERROR)) {
+    if (UNLIKELY((unsigned)tensor->op >= GGML_OP_COUNT) ||
+        UNLIKELY((unsigned)tensor->type >= GGML_TYPE_COUNT) ||
+        UNLIKELY(tensor->flags & GGML_TENSOR_FLAG_ERROR)) {
         sched_refuse(sched, tensor);
         return false;
     }
     uint16_t traits = sched->op_traits[tensor->op];
     int32_t buft = -1;
-    if (RARELY(tensor->flags & ~GGML_TENSOR_FLAG_COMPUTE)) {
+    if (UNLIKELY(tensor->flags & ~GGML_TENSOR_FLAG_COMPUTE)) {
         traits |= flagged_traits(tensor);
         if (traits & SCHED_OUTPUT) sched->results[sched->n_results++] = number;
     }
-    if (RARELY(tensor->buffer)) { // but for leafs
+    if (UNLIKELY(tensor->buffer)) { // but for leafs
         traits |= SCHED_HAS_MEMORY;
         if (tensor->buffer->usage == GGML_BACKEND_BUFFER_USAGE_WEIGHTS) traits |= SCHED_WEIGHT;
         buft = buft_of(sched, tensor);
-        if (RARELY(buft < -1)) return false;
-    } else if (RARELY(tensor->data)) {
+        if (UNLIKELY(buft < -1)) return false;
+    } else if (UNLIKELY(tensor->data)) {
         traits |= SCHED_HAS_MEMORY;
     }
-    *item = (struct sched_item){
+    *value = (struct sched_value){
         .tensor = tensor,
         .root = number,
         .backend = -1,
@@ -80,7 +80,7 @@ static inline bool sched_fill(struct ggml_backend_sched *sched, struct sched_ite
         .buft = buft,
         .traits = traits,
     };
-    *out_size = RARELY(tensor->view_src) || RARELY(buft >= 0) ? 0 : bytes_of(sched, tensor);
+    *out_size = UNLIKELY(tensor->view_src) || UNLIKELY(buft >= 0) ? 0 : bytes_of(sched, tensor);
     return true;
 }
 
