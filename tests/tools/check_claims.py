@@ -28,7 +28,7 @@ def is_run(path, texts):
 
 def check_token(claim, token, tests, texts):
     if "/" in token:
-        found = tests / token
+        found = tests / token.removeprefix("tests/")
         if not (found.is_dir() or found.is_file()):
             faults.append(f"'{claim}': tests/{token} is not there")
         elif found.is_file() and not is_run(found, texts):
