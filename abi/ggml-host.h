@@ -167,6 +167,25 @@ GGML_API enum ggml_host_status ggml_backend_dev_figures(ggml_backend_dev_t devic
 // the contract. [any-thread]
 GGML_API const struct ggml_backend_feature *ggml_backend_dev_details(ggml_backend_dev_t device);
 
+// --- memory that others use too ------------------------------------------------------------------
+//
+// Buffers that several hosts or processes use in place, on one physical device whose plugin offers
+// "ggml.external-memory" (ggml-plugin-extensions.h, where ownership and order are written).
+// Statuses: INVALID_ARGUMENT, also for devices that are not registered; UNSUPPORTED; what the
+// plugin says.
+
+// A buffer of `bytes` > 0 that can be exported, or NULL. [any-thread]
+GGML_API ggml_backend_buffer_t ggml_backend_dev_alloc_external(ggml_backend_dev_t device,
+                                                               size_t bytes);
+// Names the memory of such a buffer. The caller sets out_memory->size, and closes out_memory->fd,
+// which is -1 after a failure. [any-thread]
+GGML_API enum ggml_host_status ggml_backend_buffer_export(ggml_backend_buffer_t buffer,
+                                                          enum ggml_external_type type,
+                                                          struct ggml_external_memory *out_memory);
+// A buffer in the memory that is named, or NULL. memory->fd stays the caller's. [any-thread]
+GGML_API ggml_backend_buffer_t ggml_backend_dev_import_external(
+    ggml_backend_dev_t device, const struct ggml_external_memory *memory);
+
 // --- probing -------------------------------------------------------------------------------------
 //
 // Finds out which plugins work and what devices they offer without running any of their code in

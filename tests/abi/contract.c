@@ -14,6 +14,8 @@ struct contract {
     struct ggml_device_figures figures;
     struct ggml_extension_plugin_path plugin_path;
     struct ggml_extension_device_info device_info;
+    struct ggml_extension_external_memory external_memory;
+    struct ggml_external_memory memory_handle;
     struct ggml_extension_comm comm;
     struct ggml_comm_ranks comm_ranks;
     struct ggml_profile_slice profile_slice;

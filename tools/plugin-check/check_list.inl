@@ -393,6 +393,12 @@ CHECK_ROW("stream.profile-capacity", 111, NEEDS_PROFILE " stream.profile-nodes",
 CHECK_ROW("stream.profile-end", 111, NEEDS_PROFILE " stream.profile-nodes", profile_end, 0,
           "recording begins once, and nothing is left after its end")
 #undef NEEDS_PROFILE
+// Memory that others use too.
+CHECK_ROW("buffer.external", 112, "life.extension buffer.host-address buffer.free stream.free op.sum",
+          buffer_external, 0,
+          "two buffers of the same external memory see what the other writes")
+CHECK_ROW("buffer.external-refused", 113, "buffer.external", buffer_external_refused, 0,
+          "external memory that isn't the device's, or doesn't fit, is refused")
 // Groups of streams.
 #define NEEDS_GROUP "comm.table buffer.* stream.free stream.device stream.order enum.caps-async"
 CHECK_ROW("comm.table", 105, "life.extension enum.entries", comm_table, 0,

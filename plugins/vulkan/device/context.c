@@ -88,6 +88,8 @@ static void want_optional(struct wanted *wanted, const struct vk_probe *probe,
     }
     if (probe->has.host_pointer)
         wanted->extensions[wanted->n_extensions++] = VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME;
+    if (probe->has.memory_fd)
+        wanted->extensions[wanted->n_extensions++] = VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME;
     if (probe->has.portability)
         wanted->extensions[wanted->n_extensions++] = "VK_KHR_portability_subset";
 }

@@ -4,6 +4,7 @@
 
 #include "device/device.h"
 #include "ggml-plugin.h"
+#include "memory/external.h"
 
 static const struct ggml_backend_feature *device_info(ggml_backend_dev_t device) {
     return vk_device_of(device)->details.list;
@@ -12,8 +13,13 @@ static const struct ggml_backend_feature *device_info(ggml_backend_dev_t device)
 static const void *extension(const char *id, uint32_t min_revision) {
     static const struct ggml_extension_device_info info = {
         .size = sizeof(info), .revision = GGML_EXTENSION_DEVICE_INFO_REVISION, .info = device_info};
-    const bool known = strcmp(id, GGML_EXTENSION_DEVICE_INFO) == 0 && min_revision <= info.revision;
-    return known ? &info : NULL;
+    if (strcmp(id, GGML_EXTENSION_DEVICE_INFO) == 0)
+        return min_revision <= info.revision ? &info : NULL;
+#ifndef _WIN32
+    if (strcmp(id, GGML_EXTENSION_EXTERNAL_MEMORY) == 0)
+        return min_revision <= vk_external_memory.revision ? &vk_external_memory : NULL;
+#endif
+    return NULL;
 }
 
 GGML_PLUGIN_NOTE("vulkan", "", PLUGIN_VERSION, 0, 0, GGML_PLUGIN_FLAG_NO_UNLOAD)

@@ -21,6 +21,7 @@ static bool read_extensions(VkPhysicalDevice device, struct vk_probe *probe) {
         probe->has.memory_budget = has_extension(list, n, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
         probe->has.host_pointer =
             has_extension(list, n, VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME);
+        probe->has.memory_fd = has_extension(list, n, VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);
         probe->has.int_dot =
             v13 || has_extension(list, n, VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME);
         probe->has.coopmat = has_extension(list, n, VK_NV_COOPERATIVE_MATRIX_EXTENSION_NAME);

@@ -29,6 +29,7 @@ struct vk_probe {
         bool pci;
         bool memory_budget;
         bool host_pointer;
+        bool memory_fd;
         bool int_dot;
         bool coopmat;
         bool bf16;

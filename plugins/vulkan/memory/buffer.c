@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "memory/buffer.h"
 
+#ifndef _WIN32
+#include <unistd.h>
+#endif
+
 #include "memory/space.h"
 
 // Shaders read whole vectors, so that an operand's last one may reach beyond its tensor.
@@ -31,6 +35,10 @@ uint64_t vk_buffer_most(const struct vk_probe *probe) {
     return probe->maintenance3.maxMemoryAllocationSize - 2 * PADDING;
 }
 
+static uint64_t padded(uint64_t size) {
+    return (size + 2 * PADDING - 1) / PADDING * PADDING;
+}
+
 enum ggml_status vk_buffer_new(struct vk_context *context, uint64_t size, enum vk_memory_use use,
                                struct vk_buffer **out_buffer) {
     *out_buffer = NULL;
@@ -40,8 +48,7 @@ enum ggml_status vk_buffer_new(struct vk_context *context, uint64_t size, enum v
                        "vulkan: a buffer of %llu bytes is over the driver's limit of %llu",
                        (unsigned long long)size, (unsigned long long)most);
     }
-    size = (size + 2 * PADDING - 1) / PADDING * PADDING;
-    struct vk_buffer *buffer = make(context, size, NULL);
+    struct vk_buffer *buffer = make(context, padded(size), NULL);
     if (!buffer) return GGML_STATUS_ALLOC_FAILED;
     VkMemoryRequirements needs;
     context->api.vkGetBufferMemoryRequirements(context->device, buffer->handle, &needs);
@@ -120,6 +127,83 @@ enum ggml_status vk_buffer_import(struct vk_context *context, void *ptr, size_t 
     *out_buffer = buffer;
     return GGML_STATUS_SUCCESS;
 }
+
+// --- memory that others use too ------------------------------------------------------------------
+
+static const VkExternalMemoryBufferCreateInfo as_fd = {
+    .sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO,
+    .handleTypes = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT};
+
+static enum ggml_status bind(struct vk_buffer *buffer) {
+    struct vk_context *context = buffer->context;
+    const VkResult result =
+        context->api.vkBindBufferMemory(context->device, buffer->handle, buffer->memory.handle, 0);
+    buffer->mapped = buffer->base = buffer->memory.mapped;
+    buffer->is_external = true;
+    return vk_context_check(context, result, "vkBindBufferMemory") ? GGML_STATUS_SUCCESS
+                                                                   : GGML_STATUS_FAILED;
+}
+
+enum ggml_status vk_buffer_new_external(struct vk_context *context, uint64_t size,
+                                        struct vk_buffer **out_buffer) {
+    const VkExportMemoryAllocateInfo exported = {
+        .sType = VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO,
+        .handleTypes = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT};
+    enum ggml_status status = GGML_STATUS_FAILED;
+    VkMemoryRequirements needs;
+    *out_buffer = NULL;
+    struct vk_buffer *buffer = make(context, padded(size), &as_fd);
+    if (!buffer) return GGML_STATUS_ALLOC_FAILED;
+    context->api.vkGetBufferMemoryRequirements(context->device, buffer->handle, &needs);
+    const int type = vk_memory_choose(context, needs.memoryTypeBits, VK_MEMORY_DEVICE);
+    if (type < 0)
+        vk_fail(GGML_HOST_FAILED, "vulkan: the driver offers no fitting kind of memory");
+    else
+        status = vk_memory_allocate(context, type, needs.size, &exported, &buffer->memory);
+    if (status == GGML_STATUS_SUCCESS) status = bind(buffer);
+    if (status != GGML_STATUS_SUCCESS) {
+        vk_buffer_free(buffer);
+        return status;
+    }
+    buffer->memory_type = (uint32_t)type;
+    *out_buffer = buffer;
+    return status;
+}
+
+#ifndef _WIN32
+enum ggml_status vk_buffer_import_fd(struct vk_context *context, int fd, uint64_t size,
+                                     uint64_t allocation, uint32_t memory_type,
+                                     struct vk_buffer **out_buffer) {
+    const VkImportMemoryFdInfoKHR imported = {.sType = VK_STRUCTURE_TYPE_IMPORT_MEMORY_FD_INFO_KHR,
+                                              .handleType =
+                                                  VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT,
+                                              .fd = fd};
+    enum ggml_status status = GGML_STATUS_FAILED;
+    VkMemoryRequirements needs = {0};
+    *out_buffer = NULL;
+    struct vk_buffer *buffer = make(context, padded(size), &as_fd);
+    if (buffer) context->api.vkGetBufferMemoryRequirements(context->device, buffer->handle, &needs);
+    const bool fits = memory_type < context->probe->memory.memoryTypeCount &&
+                      needs.memoryTypeBits >> memory_type & 1 && needs.size <= allocation;
+    if (fits)
+        status =
+            vk_memory_allocate(context, (int)memory_type, allocation, &imported, &buffer->memory);
+    else
+        vk_fail(GGML_HOST_INVALID_ARGUMENT,
+                "vulkan: %llu bytes of memory of kind %u can't hold a buffer of %llu",
+                (unsigned long long)allocation, memory_type, (unsigned long long)size);
+    // The driver has it only if there is memory, mapped or not.
+    if (!buffer || !buffer->memory.handle) close(fd);
+    if (status == GGML_STATUS_SUCCESS) status = bind(buffer);
+    if (status != GGML_STATUS_SUCCESS) {
+        vk_buffer_free(buffer);
+        return status;
+    }
+    buffer->memory_type = memory_type;
+    *out_buffer = buffer;
+    return status;
+}
+#endif
 
 void vk_buffer_free(struct vk_buffer *buffer) {
     if (!buffer) return;

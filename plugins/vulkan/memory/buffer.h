@@ -9,11 +9,13 @@ struct vk_buffer {
     struct vk_context *context;
     VkBuffer handle;
     struct vk_memory memory;
-    uint64_t id;   // never given twice in a context
-    uint64_t size; // bytes that may be bound, at least what was asked for
-    char *mapped;  // address of its first byte for the host, or NULL
-    char *base;    // what the data of its tensors counts from
-    size_t space;  // bytes of address space reserved at base; 0: base is mapped memory
+    uint64_t id;          // never given twice in a context
+    uint64_t size;        // bytes that may be bound, at least what was asked for
+    char *mapped;         // address of its first byte for the host, or NULL
+    char *base;           // what the data of its tensors counts from
+    size_t space;         // bytes of address space reserved at base; 0: base is mapped memory
+    bool is_external;     // its memory can be exported
+    uint32_t memory_type; // of external memory
 };
 
 // Bytes of the largest buffer. [any-thread]
@@ -24,6 +26,14 @@ enum ggml_status vk_buffer_new(struct vk_context *context, uint64_t size, enum v
 // The size bytes at ptr, which stay the caller's and must be aligned as the driver wants it.
 enum ggml_status vk_buffer_import(struct vk_context *context, void *ptr, size_t size,
                                   struct vk_buffer **out_buffer);
+// size > 0 bytes of memory that can be exported. [any-thread]
+enum ggml_status vk_buffer_new_external(struct vk_context *context, uint64_t size,
+                                        struct vk_buffer **out_buffer);
+// size > 0 bytes in memory that was exported, `allocation` bytes of the kind memory_type. Takes the
+// file descriptor, also when it fails. [any-thread]
+enum ggml_status vk_buffer_import_fd(struct vk_context *context, int fd, uint64_t size,
+                                     uint64_t allocation, uint32_t memory_type,
+                                     struct vk_buffer **out_buffer);
 // Frees it; nothing uses it any more. NULL is ignored. [any-thread]
 void vk_buffer_free(struct vk_buffer *buffer);
 // Gives it an address range of its own, so that tensors can lie in it.

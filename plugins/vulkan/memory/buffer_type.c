@@ -142,15 +142,26 @@ static int32_t buft_alloc(ggml_backend_buffer_type_t buft, size_t size,
         return GGML_HOST_OUT_OF_MEMORY;
     }
     const enum vk_memory_use use = host ? VK_MEMORY_HOST : VK_MEMORY_DEVICE;
-    enum ggml_status status = vk_buffer_new(context, size, use, &buffer);
+    const enum ggml_status status = vk_buffer_new(context, size, use, &buffer);
     if (status != GGML_STATUS_SUCCESS) return ggml_entry_status(status);
-    if (!host) status = vk_buffer_reserve_space(buffer, size);
+    if (!host) return vk_buffer_wrap(device, buffer, size, out_buffer);
+    *out_buffer = wrap(buft, buffer, size);
+    return *out_buffer ? GGML_HOST_OK : GGML_HOST_OUT_OF_MEMORY;
+}
+
+int32_t vk_buffer_wrap(struct vk_device *device, struct vk_buffer *buffer, size_t size,
+                       ggml_backend_buffer_t *out_buffer) {
+    const enum ggml_status status = vk_buffer_reserve_space(buffer, size);
     if (status != GGML_STATUS_SUCCESS) {
         vk_buffer_free(buffer);
         return ggml_entry_status(status);
     }
-    *out_buffer = wrap(buft, buffer, size);
+    *out_buffer = wrap(&device->buft, buffer, size);
     return *out_buffer ? GGML_HOST_OK : GGML_HOST_OUT_OF_MEMORY;
+}
+
+struct vk_buffer *vk_buffer_of(ggml_backend_buffer_t handle) {
+    return handle && handle->table->free == buffer_free ? handle->context : NULL;
 }
 
 ggml_backend_buffer_t vk_buffer_from_host(struct vk_device *device, void *ptr, size_t size) {

@@ -17,6 +17,11 @@ void vk_buffer_types_init(struct vk_device *device);
 struct vk_place vk_place_of(const struct ggml_tensor *tensor);
 // A number that stands for the memory that the tensor lies in, 0: not of this plugin. [any-thread]
 uint64_t vk_place_id(const struct ggml_tensor *tensor);
+// Wraps a buffer of the device's own memory for the host, and frees it if that fails. [any-thread]
+int32_t vk_buffer_wrap(struct vk_device *device, struct vk_buffer *buffer, size_t size,
+                       ggml_backend_buffer_t *out_buffer);
+// What is behind the host's object; NULL: another plugin's. [any-thread]
+struct vk_buffer *vk_buffer_of(ggml_backend_buffer_t handle);
 // Buffer over the caller's memory, NULL after telling why. [any-thread]
 ggml_backend_buffer_t vk_buffer_from_host(struct vk_device *device, void *ptr, size_t size);
 

@@ -50,7 +50,7 @@ static int find_type(const VkPhysicalDeviceMemoryProperties *memory, uint32_t al
     return -1;
 }
 
-static int choose_type(const struct vk_context *context, uint32_t allowed, enum vk_memory_use use) {
+int vk_memory_choose(const struct vk_context *context, uint32_t allowed, enum vk_memory_use use) {
     static const struct wish local[MAX_WISHES] = {{LOCAL, VISIBLE}, {LOCAL, 0}, {0, 0}};
     static const struct wish shared[MAX_WISHES] = {{LOCAL | MAPPED, 0}, {LOCAL, 0}, {0, 0}};
     static const struct wish upload[MAX_WISHES] = {{LOCAL | MAPPED, 0}, {MAPPED, 0}, {MAPPED, 0}};
@@ -68,8 +68,9 @@ static int choose_type(const struct vk_context *context, uint32_t allowed, enum 
 // --- allocations ---------------------------------------------------------------------------------
 
 static enum ggml_status allocate(struct vk_context *context, int type, uint64_t size,
-                                 VkDeviceMemory *out_handle, char **out_mapped) {
+                                 const void *next, VkDeviceMemory *out_handle, char **out_mapped) {
     const VkMemoryAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
+                                       .pNext = next,
                                        .allocationSize = size,
                                        .memoryTypeIndex = (uint32_t)type};
     void *mapped = NULL;
@@ -87,11 +88,7 @@ static enum ggml_status allocate(struct vk_context *context, int type, uint64_t 
     const VkMemoryPropertyFlags flags = context->probe->memory.memoryTypes[type].propertyFlags;
     if ((flags & MAPPED) != MAPPED) return GGML_STATUS_SUCCESS;
     result = context->api.vkMapMemory(context->device, *out_handle, 0, VK_WHOLE_SIZE, 0, &mapped);
-    if (result != VK_SUCCESS) {
-        context->api.vkFreeMemory(context->device, *out_handle, NULL);
-        *out_handle = VK_NULL_HANDLE;
-        return vk_fail_call(result, "vkMapMemory");
-    }
+    if (result != VK_SUCCESS) return vk_fail_call(result, "vkMapMemory"); // freed with its owner
     *out_mapped = mapped;
     return GGML_STATUS_SUCCESS;
 }
@@ -120,7 +117,7 @@ static enum ggml_status block_new(struct vk_context *context, int type,
     *block = (struct vk_block){.type = (uint32_t)type};
     block->gaps = gap_new(0, BLOCK_BYTES, NULL);
     const enum ggml_status status =
-        block->gaps ? allocate(context, type, BLOCK_BYTES, &block->handle, &block->mapped)
+        block->gaps ? allocate(context, type, BLOCK_BYTES, NULL, &block->handle, &block->mapped)
                     : GGML_STATUS_ALLOC_FAILED;
     if (status != GGML_STATUS_SUCCESS) {
         block_free(context, block);
@@ -210,14 +207,19 @@ static enum ggml_status take_small(struct vk_context *context, int type,
 
 enum ggml_status vk_memory_take(struct vk_context *context, const VkMemoryRequirements *needs,
                                 enum vk_memory_use use, struct vk_memory *out_memory) {
-    const int type = choose_type(context, needs->memoryTypeBits, use);
+    const int type = vk_memory_choose(context, needs->memoryTypeBits, use);
     *out_memory = (struct vk_memory){0};
     if (type < 0)
         return vk_fail(GGML_HOST_FAILED, "vulkan: the driver offers no fitting kind of memory");
     if (needs->size <= SMALL_BYTES && needs->alignment <= SMALL_BYTES)
         return take_small(context, type, needs, out_memory);
-    out_memory->size = needs->size;
-    return allocate(context, type, needs->size, &out_memory->handle, &out_memory->mapped);
+    return vk_memory_allocate(context, type, needs->size, NULL, out_memory);
+}
+
+enum ggml_status vk_memory_allocate(struct vk_context *context, int type, uint64_t size,
+                                    const void *next, struct vk_memory *out_memory) {
+    *out_memory = (struct vk_memory){.size = size};
+    return allocate(context, type, size, next, &out_memory->handle, &out_memory->mapped);
 }
 
 // Joins the piece with the gaps beside it. False: no memory to remember it, it stays lost until the

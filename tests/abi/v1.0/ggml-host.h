@@ -56,6 +56,24 @@ GGML_API enum ggml_host_status ggml_plugin_set_policy(const struct ggml_plugin_p
 // Loads one plugin by its absolute path. *out_reg is set on success, and also with
 // GGML_HOST_DUPLICATE, then to the one loaded before. Runs the plugin's start-up code. [any-thread]
 GGML_API enum ggml_host_status ggml_plugin_load(const char *path, ggml_backend_reg_t *out_reg);
+// Starts a plugin that is linked into the application (its source compiled with
+// GGML_PLUGIN_BUILTIN=name, which gives it ggml_builtin_note_NAME and ggml_builtin_init_NAME), with
+// everything that is looked at in one from a file: contract, CPU features, layouts, devices. Its
+// note and code stay. *out_reg (may be NULL) is set on success, and with DUPLICATE (a plugin of
+// that name, or with that `init`, is linked in and running) to that one; DAMAGED_FILE if the note
+// contradicts itself; else as ggml_plugin_load. [any-thread]
+GGML_API enum ggml_host_status ggml_plugin_load_static(const struct ggml_plugin_note *note,
+                                                       ggml_plugin_init_t init,
+                                                       ggml_backend_reg_t *out_reg);
+// Extension table of a plugin by string id, at least of this revision; NULL if it has none. Valid
+// until the plugin is unloaded. [any-thread]
+GGML_API const void *ggml_backend_reg_get_extension(ggml_backend_reg_t reg, const char *id,
+                                                    uint32_t min_revision);
+// Offers a table of the application to every plugin that asks for this id, from now on and until
+// the process ends. The id is copied and begins with a domain of the application's
+// ("org.example.name"). INVALID_ARGUMENT, DUPLICATE, OUT_OF_MEMORY. [any-thread]
+GGML_API enum ggml_host_status ggml_host_offer_extension(const char *id, uint32_t revision,
+                                                         const void *table);
 // Loads every plugin found: in `dir` only, or with NULL along the search path. *out_loaded (may be
 // NULL): number of backends that became available by this call. May be called again: files that
 // were added since are loaded, and of those that went away the record says so (NOT_FOUND; a plugin
@@ -149,6 +167,25 @@ GGML_API enum ggml_host_status ggml_backend_dev_figures(ggml_backend_dev_t devic
 // the contract. [any-thread]
 GGML_API const struct ggml_backend_feature *ggml_backend_dev_details(ggml_backend_dev_t device);
 
+// --- memory that others use too ------------------------------------------------------------------
+//
+// Buffers that several hosts or processes use in place, on one physical device whose plugin offers
+// "ggml.external-memory" (ggml-plugin-extensions.h, where ownership and order are written).
+// Statuses: INVALID_ARGUMENT, also for devices that are not registered; UNSUPPORTED; what the
+// plugin says.
+
+// A buffer of `bytes` > 0 that can be exported, or NULL. [any-thread]
+GGML_API ggml_backend_buffer_t ggml_backend_dev_alloc_external(ggml_backend_dev_t device,
+                                                               size_t bytes);
+// Names the memory of such a buffer. The caller sets out_memory->size, and closes out_memory->fd,
+// which is -1 after a failure. [any-thread]
+GGML_API enum ggml_host_status ggml_backend_buffer_export(ggml_backend_buffer_t buffer,
+                                                          enum ggml_external_type type,
+                                                          struct ggml_external_memory *out_memory);
+// A buffer in the memory that is named, or NULL. memory->fd stays the caller's. [any-thread]
+GGML_API ggml_backend_buffer_t ggml_backend_dev_import_external(
+    ggml_backend_dev_t device, const struct ggml_external_memory *memory);
+
 // --- probing -------------------------------------------------------------------------------------
 //
 // Finds out which plugins work and what devices they offer without running any of their code in
@@ -163,6 +200,7 @@ enum ggml_probe_flag {
     GGML_PROBE_ISOLATED_ONLY = 2, // never in this process: without a helper a plugin is refused
     GGML_PROBE_NO_CACHE = 4,      // neither use nor remember results
     GGML_PROBE_RESCAN = 8,        // don't use results, but remember the new ones
+    GGML_PROBE_NO_SANDBOX = 16,   // helpers may do what this process may
 };
 
 // All zero but for size is the default of everything.
@@ -184,10 +222,10 @@ struct ggml_probe_options {
 
 // Where the answer comes from.
 enum ggml_probe_source {
-    GGML_PROBE_SOURCE_FILE = 0,     // the file alone: nothing of the plugin ran
-    GGML_PROBE_SOURCE_HELPER = 1,   // a helper process, just now
-    GGML_PROBE_SOURCE_CACHE = 2,    // a helper process, earlier
-    GGML_PROBE_SOURCE_PROCESS = 3,  // this process, just now: built in, loaded, or without a helper
+    GGML_PROBE_SOURCE_FILE = 0,    // the file alone: nothing of the plugin ran
+    GGML_PROBE_SOURCE_HELPER = 1,  // a helper process, just now
+    GGML_PROBE_SOURCE_CACHE = 2,   // a helper process, earlier
+    GGML_PROBE_SOURCE_PROCESS = 3, // this process, just now: built in, loaded, or without a helper
 };
 
 struct ggml_probe_record {
@@ -225,17 +263,60 @@ GGML_API void ggml_probe_report_free(ggml_probe_report_t report);
 GGML_API const char *ggml_probe_report_not_isolated(ggml_probe_report_t report);
 // Why results are not remembered; "" if they are, or if that was asked for. [any-thread]
 GGML_API const char *ggml_probe_report_not_cached(ggml_probe_report_t report);
+// What helpers could have done although they should not (Linux: which of the kernel's features is
+// missing); "" if they were confined, if none ran, or if that was not asked for. [any-thread]
+GGML_API const char *ggml_probe_report_not_sandboxed(ggml_probe_report_t report);
 // Candidates in the order in which they were found; devices in the order of ggml_backend_dev_get.
 // NULL past the end. [any-thread]
 GGML_API size_t ggml_probe_report_count(ggml_probe_report_t report);
 GGML_API const struct ggml_probe_record *ggml_probe_report_get(ggml_probe_report_t report,
                                                                size_t i);
 GGML_API size_t ggml_probe_report_device_count(ggml_probe_report_t report);
-GGML_API const struct ggml_probe_device *
-ggml_probe_report_device_get(ggml_probe_report_t report, size_t i);
+GGML_API const struct ggml_probe_device *ggml_probe_report_device_get(ggml_probe_report_t report,
+                                                                      size_t i);
 GGML_API size_t ggml_probe_report_directory_count(ggml_probe_report_t report);
 GGML_API const struct ggml_plugin_directory *
 ggml_probe_report_directory_get(ggml_probe_report_t report, size_t i);
+
+// --- isolation -----------------------------------------------------------------------------------
+//
+// A device whose driver may crash while it computes can be computed by another process (the helper
+// that also probes plugins). Whatever ends that process loses the device and nothing else.
+// docs/crash-isolation.md says what it costs.
+
+// All zero but for size is the default of everything.
+struct ggml_isolate_options {
+    size_t size;
+    const char *helper;   // absolute path of the helper; NULL: it is looked for
+    uint32_t deadline_ms; // for each call, a graph included, at most an hour: a process that takes
+                          // longer is ended; 0: none. The start may take 15 seconds at least
+};
+
+// Makes a device that is computed by a process of its own, with the name, type and operations of
+// `device`, which is of a plugin that this process has loaded and stays in use. The new device is
+// not registered; the caller ends it with ggml_host_isolated_free(). It works like any other, but
+// its calls wait, one after the other, until they are done; it computes only on its own memory, and
+// no nodes that call functions of the application. When its process has ended (a crash, a signal,
+// the deadline) every call on it, the one under way included, fails with DEVICE_LOST (a graph with
+// GGML_STATUS_FAILED and that as last status), and its objects can still be freed. The process ends
+// with this one.
+// *out_device is NULL on failure: INVALID_ARGUMENT; UNSUPPORTED (not on this system, no helper, a
+// device that is registered by hand); DAMAGED_FILE (the plugin's file changed since); DEVICE_LOST
+// (its start ended the process or took too long); OUT_OF_MEMORY, BUSY, IO_ERROR; what the plugin's
+// start fails with. options may be NULL. Blocks while the plugin starts. [any-thread]
+GGML_API enum ggml_host_status ggml_host_isolate(ggml_backend_dev_t device,
+                                                 const struct ggml_isolate_options *options,
+                                                 ggml_backend_dev_t *out_device);
+// Ends the process and frees the device. BUSY while streams or buffers of it live, INVALID_ARGUMENT
+// for a device that is not isolated; nothing is changed then. NULL does nothing. Blocks for two
+// seconds at most. [stream]
+GGML_API enum ggml_host_status ggml_host_isolated_free(ggml_backend_dev_t device);
+// Why an isolated device is lost, valid as long as it; NULL while it is not, or for one that is not
+// isolated. [any-thread]
+GGML_API const char *ggml_host_isolated_lost(ggml_backend_dev_t device);
+// Number of the process that computes it; 0 when it is known to have ended, or for a device that is
+// not isolated. [any-thread]
+GGML_API int64_t ggml_host_isolated_process(ggml_backend_dev_t device);
 
 // --- scheduler -----------------------------------------------------------------------------------
 

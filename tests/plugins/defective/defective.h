@@ -63,6 +63,9 @@ const struct ggml_extension_profile *profile_extension(void);
 // Groups of streams (comm.c).
 const struct ggml_extension_comm *comm_extension(void);
 
+// Memory that others use too (external.c).
+const struct ggml_extension_external_memory *external_extension(void);
+
 // Operations (compute.c).
 bool op_is_claimed(ggml_backend_dev_t device, const struct ggml_tensor *node);
 enum ggml_status op_compute(const struct ggml_tensor *node);

@@ -311,4 +311,12 @@ DEFECT(comm_unordered, "comm.order")
 DEFECT(comm_sizes_unchecked, "comm.refused")
 DEFECT(comm_refuses_by_crash, "comm.refused")
 DEFECT(comm_message_invented, "comm.refused")
+// --- memory that others use too
+DEFECT(external_copied, "buffer.external")
+DEFECT(external_takes_file, "buffer.external")
+DEFECT(external_not_cloexec, "buffer.external")
+DEFECT(external_id_unchecked, "buffer.external-refused")
+DEFECT(external_size_unchecked, "buffer.external-refused")
+DEFECT(external_leaks_files, "buffer.external-refused")
+DEFECT(external_refuses_by_crash, "buffer.external-refused")
 #undef DEFECT

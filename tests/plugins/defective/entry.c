@@ -316,6 +316,8 @@ static const void *extension(const char *id, uint32_t min_revision) {
     if (strcmp(id, GGML_EXTENSION_PROFILE) == 0)
         return min_revision <= 1 ? profile_extension() : NULL;
     if (strcmp(id, GGML_EXTENSION_COMM) == 0) return min_revision <= 1 ? comm_extension() : NULL;
+    if (strcmp(id, GGML_EXTENSION_EXTERNAL_MEMORY) == 0)
+        return min_revision <= 1 ? external_extension() : NULL;
     return NULL;
 }
 
