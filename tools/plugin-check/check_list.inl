@@ -384,7 +384,7 @@ CHECK_ROW("stream.other-thread", 74, "stream.repeat", stream_other_thread, 0,
 #define NEEDS_PROFILE "stream.profile-table stream.repeat stream.skips-unflagged stream.graph-freed op.chain"
 CHECK_ROW("stream.profile-table", 110, "life.extension stream.entries", profile_table, 0,
           "the table of ggml.profile is of its size, with all entries")
-CHECK_ROW("stream.profile-nodes", 110, NEEDS_PROFILE, profile_nodes, 0,
+CHECK_ROW("stream.profile-nodes", 110, NEEDS_PROFILE " stream.skips-views", profile_nodes, 0,
           "each computed node is in one slice, under the tag of its graph")
 CHECK_ROW("stream.profile-times", 111, NEEDS_PROFILE " stream.profile-nodes", profile_times, 0,
           "slices follow one another, within the time of their graph")
@@ -394,7 +394,7 @@ CHECK_ROW("stream.profile-end", 111, NEEDS_PROFILE " stream.profile-nodes", prof
           "recording begins once, and nothing is left after its end")
 #undef NEEDS_PROFILE
 // Memory that others use too.
-CHECK_ROW("buffer.external", 112, "life.extension buffer.host-address buffer.free stream.free op.sum",
+CHECK_ROW("buffer.external", 112, "life.extension enum.caps-host-ptr buffer.host-address buffer.free stream.free op.sum",
           buffer_external, 0,
           "two buffers of the same external memory see what the other writes")
 CHECK_ROW("buffer.external-refused", 113, "buffer.external", buffer_external_refused, 0,
