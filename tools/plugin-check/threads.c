@@ -10,14 +10,20 @@
 #include <string.h>
 #include <unistd.h>
 
-static atomic_int n_ids;
+static atomic_int n_started;
+// By the order of their start; 0 until the thread runs, -1 if it could not be started.
 static _Atomic pid_t ids[MAX_WATCHED_THREADS];
 
 int threads_watched(pid_t out_ids[MAX_WATCHED_THREADS]) {
-    int n = atomic_load(&n_ids);
-    if (n > MAX_WATCHED_THREADS) n = MAX_WATCHED_THREADS;
-    for (int i = 0; i < n; ++i)
-        out_ids[i] = atomic_load(&ids[i]);
+    int n = 0, n_slots = atomic_load(&n_started);
+    if (n_slots > MAX_WATCHED_THREADS) n_slots = MAX_WATCHED_THREADS;
+    for (int i = 0; i < n_slots; ++i) {
+        pid_t id;
+        // On a busy machine a thread that was started may not have run yet.
+        while ((id = atomic_load(&ids[i])) == 0)
+            usleep(100);
+        if (id > 0) out_ids[n++] = id;
+    }
     return n;
 }
 
@@ -36,13 +42,17 @@ typedef int (*create_function)(pthread_t *thread, const pthread_attr_t *attribut
 struct start {
     start_routine routine;
     void *argument;
+    int slot;
 };
+
+static void note_id(int slot, pid_t id) {
+    if (slot < MAX_WATCHED_THREADS) atomic_store(&ids[slot], id);
+}
 
 static void *remember_and_run(void *argument) {
     const struct start start = *(struct start *)argument;
-    const int i = atomic_fetch_add(&n_ids, 1);
     free(argument);
-    if (i < MAX_WATCHED_THREADS) atomic_store(&ids[i], gettid());
+    note_id(start.slot, gettid());
     return start.routine(start.argument);
 }
 
@@ -59,9 +69,13 @@ __attribute__((visibility("default"))) int pthread_create(pthread_t *thread,
     *(void **)&create = dlsym(RTLD_NEXT, "pthread_create");
     struct start *start = is_watched(__builtin_return_address(0)) ? malloc(sizeof(*start)) : NULL;
     if (!start) return create(thread, attributes, routine, argument);
-    *start = (struct start){routine, argument};
+    const int slot = atomic_fetch_add(&n_started, 1);
+    *start = (struct start){routine, argument, slot};
     const int failure = create(thread, attributes, remember_and_run, start);
-    if (failure) free(start);
+    if (failure) {
+        note_id(slot, -1);
+        free(start);
+    }
     return failure;
 }
 #else

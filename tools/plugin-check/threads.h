@@ -11,7 +11,8 @@ enum { MAX_WATCHED_THREADS = 256 };
 // From here on, remembers the threads that the file with this path starts through pthread_create.
 // False if that can't be told here: the program is built with a sanitizer. [init]
 bool threads_watch(const char *path);
-// Fills in their ids, also of those that have ended, and answers how many. [any-thread]
+// Fills in their ids, also of those that have ended, and returns how many. Waits until each of them
+// has begun to run. [any-thread]
 int threads_watched(pid_t out_ids[MAX_WATCHED_THREADS]);
 
 #endif
