@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+// The part of the CUDA driver's interface that is used, declared here so that no toolkit is needed
+// to build, and found in libcuda.so.1 when the program runs. Names and types are the driver's;
+// numbers are those of its binary interface.
+#ifndef CUDA_BASE_DRIVER_API_H
+#define CUDA_BASE_DRIVER_API_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef int CUresult;
+typedef int CUdevice;
+typedef uint64_t CUdeviceptr;
+typedef struct CUctx_st *CUcontext;
+typedef struct CUmod_st *CUmodule;
+typedef struct CUfunc_st *CUfunction;
+typedef struct CUstream_st *CUstream;
+typedef struct CUevent_st *CUevent;
+typedef struct {
+    char bytes[16];
+} CUuuid;
+
+enum {
+    CUDA_SUCCESS = 0,
+    CUDA_ERROR_INVALID_VALUE = 1,
+    CUDA_ERROR_OUT_OF_MEMORY = 2,
+    CUDA_ERROR_NOT_INITIALIZED = 3,
+    CUDA_ERROR_NO_DEVICE = 100,
+    CUDA_ERROR_INVALID_IMAGE = 200,
+    CUDA_ERROR_INVALID_CONTEXT = 201,
+    CUDA_ERROR_NO_BINARY_FOR_GPU = 209,
+    CUDA_ERROR_INVALID_HANDLE = 400,
+    CUDA_ERROR_NOT_FOUND = 500,
+    CUDA_ERROR_ILLEGAL_ADDRESS = 700, // from here on the context is lost
+    CUDA_ERROR_LAUNCH_FAILED = 719,
+};
+enum {
+    CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 16,
+    CU_DEVICE_ATTRIBUTE_INTEGRATED = 18,
+    CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75,
+    CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76,
+};
+enum { CU_STREAM_NON_BLOCKING = 1, CU_EVENT_DISABLE_TIMING = 2, CU_EVENT_BLOCKING_SYNC = 1 };
+
+// CU_FUNCTION(name, symbol, parameters): what it is called here, in the library.
+#define CU_FUNCTIONS(CU_FUNCTION)                                                                  \
+    CU_FUNCTION(cuInit, cuInit, (unsigned flags))                                                  \
+    CU_FUNCTION(cuDriverGetVersion, cuDriverGetVersion, (int *out_version))                        \
+    CU_FUNCTION(cuGetErrorName, cuGetErrorName, (CUresult error, const char **out_name))           \
+    CU_FUNCTION(cuDeviceGetCount, cuDeviceGetCount, (int *out_count))                              \
+    CU_FUNCTION(cuDeviceGet, cuDeviceGet, (CUdevice * out_device, int index))                      \
+    CU_FUNCTION(cuDeviceGetName, cuDeviceGetName, (char *out_name, int size, CUdevice device))     \
+    CU_FUNCTION(cuDeviceGetAttribute, cuDeviceGetAttribute,                                        \
+                (int *out_value, int attribute, CUdevice device))                                  \
+    CU_FUNCTION(cuDeviceGetUuid, cuDeviceGetUuid_v2, (CUuuid * out_uuid, CUdevice device))         \
+    CU_FUNCTION(cuDeviceGetPCIBusId, cuDeviceGetPCIBusId,                                          \
+                (char *out_address, int size, CUdevice device))                                    \
+    CU_FUNCTION(cuDeviceTotalMem, cuDeviceTotalMem_v2, (size_t * out_bytes, CUdevice device))      \
+    CU_FUNCTION(cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain,                                \
+                (CUcontext * out_context, CUdevice device))                                        \
+    CU_FUNCTION(cuDevicePrimaryCtxRelease, cuDevicePrimaryCtxRelease_v2, (CUdevice device))        \
+    CU_FUNCTION(cuCtxPushCurrent, cuCtxPushCurrent_v2, (CUcontext context))                        \
+    CU_FUNCTION(cuCtxPopCurrent, cuCtxPopCurrent_v2, (CUcontext * out_context))                    \
+    CU_FUNCTION(cuCtxSynchronize, cuCtxSynchronize, (void))                                        \
+    CU_FUNCTION(cuMemGetInfo, cuMemGetInfo_v2, (size_t * out_free, size_t * out_total))            \
+    CU_FUNCTION(cuMemAlloc, cuMemAlloc_v2, (CUdeviceptr * out_pointer, size_t size))               \
+    CU_FUNCTION(cuMemFree, cuMemFree_v2, (CUdeviceptr pointer))                                    \
+    CU_FUNCTION(cuMemHostAlloc, cuMemHostAlloc, (void **out_pointer, size_t size, unsigned flags)) \
+    CU_FUNCTION(cuMemFreeHost, cuMemFreeHost, (void *pointer))                                     \
+    CU_FUNCTION(cuMemcpyHtoDAsync, cuMemcpyHtoDAsync_v2,                                           \
+                (CUdeviceptr to, const void *from, size_t size, CUstream stream))                  \
+    CU_FUNCTION(cuMemcpyDtoHAsync, cuMemcpyDtoHAsync_v2,                                           \
+                (void *to, CUdeviceptr from, size_t size, CUstream stream))                        \
+    CU_FUNCTION(cuMemcpyDtoDAsync, cuMemcpyDtoDAsync_v2,                                           \
+                (CUdeviceptr to, CUdeviceptr from, size_t size, CUstream stream))                  \
+    CU_FUNCTION(cuMemsetD8Async, cuMemsetD8Async,                                                  \
+                (CUdeviceptr to, unsigned char value, size_t size, CUstream stream))               \
+    CU_FUNCTION(cuStreamCreate, cuStreamCreate, (CUstream * out_stream, unsigned flags))           \
+    CU_FUNCTION(cuStreamDestroy, cuStreamDestroy_v2, (CUstream stream))                            \
+    CU_FUNCTION(cuStreamSynchronize, cuStreamSynchronize, (CUstream stream))                       \
+    CU_FUNCTION(cuStreamWaitEvent, cuStreamWaitEvent,                                              \
+                (CUstream stream, CUevent event, unsigned flags))                                  \
+    CU_FUNCTION(cuEventCreate, cuEventCreate, (CUevent * out_event, unsigned flags))               \
+    CU_FUNCTION(cuEventRecord, cuEventRecord, (CUevent event, CUstream stream))                    \
+    CU_FUNCTION(cuEventSynchronize, cuEventSynchronize, (CUevent event))                           \
+    CU_FUNCTION(cuEventDestroy, cuEventDestroy_v2, (CUevent event))                                \
+    CU_FUNCTION(cuModuleLoadData, cuModuleLoadData, (CUmodule * out_module, const void *image))    \
+    CU_FUNCTION(cuModuleUnload, cuModuleUnload, (CUmodule module))                                 \
+    CU_FUNCTION(cuModuleGetFunction, cuModuleGetFunction,                                          \
+                (CUfunction * out_function, CUmodule module, const char *name))                    \
+    CU_FUNCTION(cuLaunchKernel, cuLaunchKernel,                                                    \
+                (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,           \
+                 unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,      \
+                 CUstream stream, void **params, void **extra))
+
+struct cu_api {
+#define CU_FUNCTION_MEMBER(name, symbol, parameters) CUresult(*name) parameters;
+    CU_FUNCTIONS(CU_FUNCTION_MEMBER)
+#undef CU_FUNCTION_MEMBER
+};
+
+#endif

@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: MIT
+// The emulator: the threads of a block are fibers of one thread of the operating system, which
+// change over at barriers and exchanges alone. A warp's exchange is done by the lane that arrives
+// last.
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <atomic>
+#include <map>
+#include <mutex>
+
+#include "emulator_state.h"
+
+#if defined(__SANITIZE_THREAD__)
+extern "C" {
+void *__tsan_get_current_fiber(void);
+void *__tsan_create_fiber(unsigned flags);
+void __tsan_destroy_fiber(void *fiber);
+void __tsan_switch_to_fiber(void *fiber, unsigned flags);
+void __tsan_acquire(void *address);
+void __tsan_release(void *address);
+}
+#define TSAN(code) code
+#else
+#define TSAN(code)
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+extern "C" {
+void __sanitizer_start_switch_fiber(void **fake, const void *bottom, size_t size);
+void __sanitizer_finish_switch_fiber(void *fake, const void **bottom, size_t *size);
+}
+#define ASAN(code) code
+#else
+#define ASAN(code)
+#endif
+
+thread_local simt_self simt_me __attribute__((tls_model("initial-exec")));
+thread_local simt_block *simt_here __attribute__((tls_model("initial-exec")));
+
+// --- changing stacks -----------------------------------------------------------------------------
+
+// Stores the registers that a call keeps on the stack, and the stack's address in *save; goes on
+// where `load` was stored.
+extern "C" void simt_switch(void **save, void *load);
+#if defined(__x86_64__)
+enum { SPARE_WORDS = 1, FRAME_WORDS = 7, RETURN_WORD = 6 };
+asm(".text\n.globl simt_switch\n.hidden simt_switch\n.type simt_switch,@function\nsimt_switch:\n"
+    "push %rbp; push %rbx; push %r12; push %r13; push %r14; push %r15\n"
+    "mov %rsp,(%rdi); mov %rsi,%rsp\n"
+    "pop %r15; pop %r14; pop %r13; pop %r12; pop %rbx; pop %rbp; ret\n"
+    ".size simt_switch,.-simt_switch\n");
+#elif defined(__aarch64__)
+enum { SPARE_WORDS = 2, FRAME_WORDS = 20, RETURN_WORD = 11 };
+asm(".text\n.globl simt_switch\n.hidden simt_switch\n.type simt_switch,%function\nsimt_switch:\n"
+    "sub sp,sp,#160\n"
+    "stp x19,x20,[sp]\nstp x21,x22,[sp,#16]\nstp x23,x24,[sp,#32]\nstp x25,x26,[sp,#48]\n"
+    "stp x27,x28,[sp,#64]\nstp x29,x30,[sp,#80]\n"
+    "stp d8,d9,[sp,#96]\nstp d10,d11,[sp,#112]\nstp d12,d13,[sp,#128]\nstp d14,d15,[sp,#144]\n"
+    "mov x2,sp\nstr x2,[x0]\nmov sp,x1\n"
+    "ldp x19,x20,[sp]\nldp x21,x22,[sp,#16]\nldp x23,x24,[sp,#32]\nldp x25,x26,[sp,#48]\n"
+    "ldp x27,x28,[sp,#64]\nldp x29,x30,[sp,#80]\n"
+    "ldp d8,d9,[sp,#96]\nldp d10,d11,[sp,#112]\nldp d12,d13,[sp,#128]\nldp d14,d15,[sp,#144]\n"
+    "add sp,sp,#160\nret\n.size simt_switch,.-simt_switch\n");
+#endif
+
+// To another thread of the block, or NULL: out of it.
+static void go(simt_block *b, simt_thread *to) {
+    simt_thread *from = b->current;
+    b->current = to;
+    if (to) simt_me = to->self;
+    TSAN(__tsan_switch_to_fiber(to ? to->tsan_fiber : b->main_tsan_fiber, 1);)
+    ASAN(__sanitizer_start_switch_fiber(
+             from ? (from->done ? nullptr : &from->asan_fake_stack) : &b->main_asan_fake_stack,
+             to ? to->stack : b->main_bottom, to ? (size_t)SIMT_STACK_BYTES : b->main_size);)
+    ASAN(if (from && from->done) from->asan_fake_stack = nullptr;)
+    simt_switch(from ? &from->stack_pointer : &b->main_stack_pointer,
+                to ? to->stack_pointer : b->main_stack_pointer);
+    ASAN(__sanitizer_finish_switch_fiber(from ? from->asan_fake_stack : b->main_asan_fake_stack,
+                                         nullptr, nullptr);)
+}
+
+// --- which thread runs ---------------------------------------------------------------------------
+
+static uint64_t seed = getenv("SIMT_SEED") ? strtoull(getenv("SIMT_SEED"), nullptr, 10) : 0;
+
+void simt_set_seed(uint64_t value) {
+    seed = value;
+}
+
+// Xorshift (Marsaglia 2003).
+static uint64_t next_random(simt_block *b) {
+    b->random ^= b->random << 13;
+    b->random ^= b->random >> 7;
+    b->random ^= b->random << 17;
+    return b->random;
+}
+
+static void wake(simt_block *b, unsigned i) {
+    b->ready[(b->first_ready + b->n_ready++) % SIMT_MAX_THREADS] = i;
+}
+
+static simt_thread *pick(simt_block *b) {
+    if (b->n_ready == 0) return nullptr;
+    unsigned *first = &b->ready[b->first_ready];
+    if (seed) {
+        unsigned *other =
+            &b->ready[(b->first_ready + next_random(b) % b->n_ready) % SIMT_MAX_THREADS];
+        const unsigned i = *other;
+        *other = *first;
+        *first = i;
+    }
+    b->first_ready = (b->first_ready + 1) % SIMT_MAX_THREADS;
+    --b->n_ready;
+    return &b->threads[*first];
+}
+
+void simt_fail(const char *format, ...) {
+    simt_block *b = simt_here;
+    va_list args;
+    va_start(args, format);
+    if (!b->message[0]) vsnprintf(b->message, sizeof(b->message), format, args);
+    va_end(args);
+    if (b->current) go(b, nullptr);
+}
+
+static void wait_for_others(simt_block *b) {
+    simt_thread *next = pick(b);
+    if (!next)
+        simt_fail("deadlock: %u of %u threads wait, thread %u of block %u among them", b->n_alive,
+                  b->n, simt_me.tid, b->index);
+    if (next != b->current) go(b, next);
+}
+
+// A fiber that has ended begins again here with the next block.
+static void fiber_main(void) {
+    ASAN(__sanitizer_finish_switch_fiber(nullptr, &simt_here->main_bottom, &simt_here->main_size);)
+    for (;;) {
+        simt_block *b = simt_here;
+        TSAN(__tsan_acquire(b);)
+        b->body(b->args);
+        TSAN(__tsan_release(b);)
+        b->current->done = true;
+        --b->n_alive;
+        simt_thread *next = pick(b);
+        if (!next && b->n_alive && !b->message[0])
+            snprintf(b->message, sizeof(b->message),
+                     "deadlock: %u of %u threads of block %u wait for ones that have ended",
+                     b->n_alive, b->n, b->index);
+        go(b, next);
+    }
+}
+
+// --- blocks --------------------------------------------------------------------------------------
+
+static void start_stack(simt_thread *t) {
+    if (!t->stack) {
+        void *stack = mmap(nullptr, SIMT_STACK_BYTES, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (stack == MAP_FAILED) abort();
+        t->stack = (char *)stack;
+        mprotect(t->stack, 4096, PROT_NONE);
+    }
+    TSAN(if (t->tsan_fiber) __tsan_destroy_fiber(t->tsan_fiber);
+         t->tsan_fiber = __tsan_create_fiber(0);)
+    uint64_t *top =
+        (uint64_t *)(t->stack + SIMT_STACK_BYTES) - SPARE_WORDS; // aligned as after a call
+    top -= FRAME_WORDS;
+    memset(top, 0, (FRAME_WORDS + SPARE_WORDS) * sizeof(*top));
+    top[RETURN_WORD] = (uint64_t)(uintptr_t)fiber_main;
+    t->stack_pointer = top;
+}
+
+static void init_block(simt_block *b, const simt_launch *l, unsigned index) {
+    b->index = index;
+    b->n = b->n_alive = l->threads;
+    b->n_ready = b->first_ready = b->at_barrier = b->n_objects = 0;
+    memset(b->at_exchange, 0, sizeof(b->at_exchange));
+    b->phase = 0;
+    b->shared_used = 0;
+    b->current = nullptr;
+    b->message[0] = '\0';
+    b->random = seed * 0x9e3779b97f4a7c15ull + index + 1;
+    for (unsigned i = 0; i < b->n; ++i) {
+        simt_thread *t = &b->threads[i];
+        if (!t->done) start_stack(t);
+        t->index = i;
+        t->done = false;
+        t->warp_phase = 0;
+        t->self = {i,
+                   b->n,
+                   index % l->grid[0],
+                   index / l->grid[0] % l->grid[1],
+                   index / l->grid[0] / l->grid[1],
+                   l->grid[0]};
+        wake(b, i);
+    }
+}
+
+static void run_block(simt_block *b, const simt_launch *l, unsigned index) {
+    init_block(b, l, index);
+    if (simt_checks_begin_block) simt_checks_begin_block();
+    simt_here = b;
+    TSAN(b->main_tsan_fiber = __tsan_get_current_fiber(); __tsan_release(b);)
+    go(b, pick(b));
+    TSAN(__tsan_acquire(b);)
+    b->current = nullptr;
+    simt_here = nullptr;
+}
+
+static simt_block *block_of_this_thread(void) {
+    static thread_local simt_block *block;
+    if (!block) {
+        block = new simt_block();
+        block->shared = (char *)mmap(nullptr, SIMT_SHARED_BYTES + SIMT_GAP, PROT_READ | PROT_WRITE,
+                                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    }
+    return block;
+}
+
+// --- kernels -------------------------------------------------------------------------------------
+
+static simt_kernel *kernels;
+
+void simt_register(simt_kernel *kernel) {
+    kernel->next = kernels;
+    kernels = kernel;
+}
+
+static const simt_kernel *find(const char *name) {
+    const simt_kernel *k = kernels;
+    while (k && strcmp(k->name, name) != 0)
+        k = k->next;
+    return k;
+}
+
+size_t simt_args_size(const char *name) {
+    const simt_kernel *k = find(name);
+    return k ? k->args_size : 0;
+}
+
+unsigned simt_max_threads(const char *name) {
+    const simt_kernel *k = find(name);
+    return k ? k->max_threads : 0;
+}
+
+bool simt_run(const simt_launch *l, char *message, size_t message_size) {
+    const simt_kernel *k = find(l->kernel);
+    const uint64_t n = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
+    if (!k || l->threads == 0 || l->threads > k->max_threads) {
+        snprintf(message, message_size, "%s: %s", l->kernel,
+                 k ? "too many threads in a block" : "no such kernel");
+        return false;
+    }
+    simt_block *b = block_of_this_thread();
+    b->kernel = k->name;
+    b->body = k->body;
+    b->args = (const char *)l->args;
+    b->args_size = k->args_size;
+    for (uint64_t i = 0; i < n; ++i) {
+        run_block(b, l, (unsigned)(seed ? n - 1 - i : i));
+        if (!b->message[0]) continue;
+        snprintf(message, message_size, "%s: %s", l->kernel, b->message);
+        return false;
+    }
+    return true;
+}
+
+// --- what kernels call ---------------------------------------------------------------------------
+
+void *simt_shared(const void *key, size_t bytes) {
+    simt_block *b = simt_here;
+    for (unsigned i = 0; i < b->n_objects; ++i) {
+        if (b->objects[i].key == key) return b->shared + b->objects[i].offset;
+    }
+    const size_t offset = (b->shared_used + SIMT_GAP + 15) / 16 * 16;
+    // The gaps are the emulator's, and don't count.
+    if (b->n_objects == SIMT_MAX_SHARED || offset + bytes > SIMT_SHARED_BYTES)
+        simt_fail("more than %d bytes of shared memory", (int)SIMT_SHARED_BYTES);
+    b->objects[b->n_objects++] = {key, offset, bytes};
+    b->shared_used = offset + bytes;
+    memset(b->shared + offset, 0xff, bytes); // not a number
+    return b->shared + offset;
+}
+
+void simt_barrier(void) {
+    simt_block *b = simt_here;
+    TSAN(__tsan_release(&b->at_barrier);)
+    b->waiting[b->at_barrier++] = simt_me.tid;
+    if (b->at_barrier == b->n) {
+        const unsigned n = b->at_barrier - 1; // the last one, this one, goes on
+        b->at_barrier = 0;
+        ++b->phase;
+        for (unsigned i = 0; i < n; ++i)
+            wake(b, b->waiting[i]);
+    } else {
+        wait_for_others(b);
+    }
+    TSAN(__tsan_acquire(&b->at_barrier);)
+}
+
+u32 simt_shfl_xor(u32 value, int mask) {
+    simt_block *b = simt_here;
+    simt_thread *me = b->current;
+    const unsigned warp = me->index / SIMT_WARP, first = warp * SIMT_WARP;
+    const unsigned n = b->n - first < SIMT_WARP ? b->n - first : (unsigned)SIMT_WARP;
+    me->value = value;
+    me->mask = mask;
+    if (n < SIMT_WARP) simt_fail("an exchange in a warp of %u lanes", n);
+    if (++b->at_exchange[warp] < n) {
+        wait_for_others(b);
+        return me->value;
+    }
+    u32 given[SIMT_WARP];
+    b->at_exchange[warp] = 0;
+    for (unsigned i = 0; i < n; ++i)
+        given[i] = b->threads[first + i].value;
+    for (unsigned i = 0; i < n; ++i) {
+        simt_thread *t = &b->threads[first + i];
+        if (t->mask != mask) simt_fail("lanes of warp %u at different exchanges", warp);
+        t->value = given[i ^ (unsigned)mask];
+        ++t->warp_phase;
+        if (t != me) wake(b, t->index);
+    }
+    return me->value;
+}
+
+// --- memory --------------------------------------------------------------------------------------
+
+static std::mutex memory_lock;
+static std::map<const char *, size_t> *memory; // by its beginning
+static std::atomic<unsigned> memory_changes;
+
+void simt_memory_add(void *begin, size_t size) {
+    std::lock_guard<std::mutex> hold(memory_lock);
+    if (!memory) memory = new std::map<const char *, size_t>();
+    memset(begin, 0xff, size);
+    (*memory)[(const char *)begin] = size;
+    ++memory_changes;
+}
+
+void simt_memory_remove(void *begin) {
+    std::lock_guard<std::mutex> hold(memory_lock);
+    if (memory) memory->erase((const char *)begin);
+    ++memory_changes;
+}
+
+bool simt_memory_has(const void *begin, size_t size) {
+    static thread_local struct {
+        const char *begin, *end;
+        unsigned changes;
+    } last;
+    const char *p = (const char *)begin;
+    if (last.begin && last.changes == memory_changes && p >= last.begin && p + size <= last.end)
+        return true;
+    std::lock_guard<std::mutex> hold(memory_lock);
+    if (!memory) return false;
+    auto after = memory->upper_bound(p);
+    if (after == memory->begin()) return false;
+    --after;
+    if (p + size > after->first + after->second) return false;
+    last = {after->first, after->first + after->second, memory_changes};
+    return true;
+}

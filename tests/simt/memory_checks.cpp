@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+// The ends of the compiler's memory instrumentation (-fsanitize=thread) of emulated kernels,
+// without libtsan: every access is checked for bounds and alignment, and those of shared memory for
+// races: two threads of a block, at least one of which writes, with no barrier (or, in one warp,
+// exchange) between them.
+#include <link.h>
+#include <string.h>
+
+#include "emulator_state.h"
+
+// The last write and the last reads of each word of shared memory. Reads by several threads of one
+// phase count as one by a thread that nobody is.
+struct word_use {
+    uint16_t thread; // number + 1
+    uint32_t phase, warp_phase;
+};
+enum { MANY = 0xffff };
+static thread_local struct {
+    word_use written[SIMT_SHARED_BYTES / 4], read[SIMT_SHARED_BYTES / 4];
+    size_t n; // words up to the highest that was used
+} uses;
+
+void simt_checks_begin_block(void) {
+    memset(uses.written, 0, uses.n * sizeof(word_use));
+    memset(uses.read, 0, uses.n * sizeof(word_use));
+    uses.n = 0;
+}
+
+// Whether nothing orders what `use` says before what this thread does now.
+static bool races(const word_use *use, const simt_block *b, const simt_thread *me) {
+    if (use->thread == 0 || use->thread == me->index + 1 || use->phase != b->phase) return false;
+    const bool same_warp =
+        use->thread != MANY && (use->thread - 1u) / SIMT_WARP == me->index / SIMT_WARP;
+    return !(same_warp && use->warp_phase != me->warp_phase);
+}
+
+static void check_race(simt_block *b, const simt_thread *me, size_t word, bool write) {
+    if (word >= uses.n) uses.n = word + 1;
+    word_use *written = &uses.written[word], *read = &uses.read[word];
+    const word_use now = {(uint16_t)(me->index + 1), b->phase, me->warp_phase};
+    if (races(written, b, me) || (write && races(read, b, me)))
+        simt_fail("a race: thread %u of block %u %s shared memory that thread %d %s, without a "
+                  "barrier between",
+                  me->index, b->index, write ? "writes" : "reads",
+                  (int)(races(written, b, me) ? written->thread : read->thread) - 1,
+                  races(written, b, me) ? "wrote" : "reads");
+    if (write) {
+        *written = now;
+    } else if (read->thread == 0 || read->phase != b->phase || read->thread == now.thread) {
+        *read = now;
+    } else {
+        read->thread = MANY;
+    }
+}
+
+static bool check_shared(simt_block *b, const char *p, size_t size, bool write) {
+    const size_t offset = (size_t)(p - b->shared);
+    for (unsigned i = 0; i < b->n_objects; ++i) {
+        const simt_object *o = &b->objects[i];
+        if (offset < o->offset || offset + size > o->offset + o->size) continue;
+        for (size_t word = offset / 4; word <= (offset + size - 1) / 4; ++word)
+            check_race(b, b->current, word, write);
+        return true;
+    }
+    return false;
+}
+
+// Constants of the kernels' own.
+static bool is_constant(const char *p, size_t size) {
+    struct range {
+        uintptr_t begin, end;
+    };
+    static const range image = [] {
+        range r = {0, 0};
+        dl_iterate_phdr(
+            [](dl_phdr_info *info, size_t, void *out) {
+                uintptr_t low = UINTPTR_MAX, high = 0;
+                for (int i = 0; i < info->dlpi_phnum; ++i) {
+                    const ElfW(Phdr) *h = &info->dlpi_phdr[i];
+                    if (h->p_type != PT_LOAD || (h->p_flags & PF_W)) continue;
+                    low = low < info->dlpi_addr + h->p_vaddr ? low : info->dlpi_addr + h->p_vaddr;
+                    high = high > info->dlpi_addr + h->p_vaddr + h->p_memsz
+                               ? high
+                               : info->dlpi_addr + h->p_vaddr + h->p_memsz;
+                }
+                const uintptr_t here = (uintptr_t)&simt_run;
+                if (here < low || here >= high) return 0;
+                *(range *)out = {low, high};
+                return 1;
+            },
+            &r);
+        return r;
+    }();
+    return (uintptr_t)p >= image.begin && (uintptr_t)p + size <= image.end;
+}
+
+static void seen(const void *address, size_t size, bool write) {
+    simt_block *b = simt_here;
+    if (!b || !b->current) return;
+    const char *p = (const char *)address;
+    if (p >= b->current->stack && p < b->current->stack + SIMT_STACK_BYTES) return;
+    if (p >= (const char *)&simt_me && p < (const char *)(&simt_me + 1)) return;
+    if (!write && p >= b->args && p + size <= b->args + b->args_size) return;
+    const bool is_shared = p >= b->shared && p < b->shared + SIMT_SHARED_BYTES + SIMT_GAP;
+    const bool good = is_shared ? check_shared(b, p, size, write)
+                                : simt_memory_has(p, size) || (!write && is_constant(p, size));
+    if (!good)
+        simt_fail("thread %u of block %u %s %zu bytes of %s memory outside of any object",
+                  b->current->index, b->index, write ? "writes" : "reads", size,
+                  is_shared ? "shared" : "global");
+    if ((uintptr_t)p % size != 0)
+        simt_fail(
+            "thread %u of block %u accesses %zu bytes at an address that is no multiple of it",
+            b->current->index, b->index, size);
+}
+
+#define ENDS(n)                                                                                    \
+    extern "C" void __tsan_read##n(void *p) {                                                      \
+        seen(p, n, false);                                                                         \
+    }                                                                                              \
+    extern "C" void __tsan_write##n(void *p) {                                                     \
+        seen(p, n, true);                                                                          \
+    }                                                                                              \
+    extern "C" void __tsan_unaligned_read##n(void *p) {                                            \
+        seen(p, n, false);                                                                         \
+    }                                                                                              \
+    extern "C" void __tsan_unaligned_write##n(void *p) {                                           \
+        seen(p, n, true);                                                                          \
+    }
+ENDS(1)
+ENDS(2)
+ENDS(4)
+ENDS(8)
+ENDS(16)
+extern "C" void __tsan_init(void) {
+}
+extern "C" void __tsan_func_entry(void *) {
+}
+extern "C" void __tsan_func_exit(void) {
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+// The SIMT emulator: kernels that were written for GPUs, compiled for the host, run block by block
+// with a fiber for each thread. The fake driver launches by it.
+#ifndef SIMT_H
+#define SIMT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct simt_launch {
+    const char *kernel;
+    unsigned grid[3];
+    unsigned threads; // of a block
+    const void *args;
+};
+
+// Bytes of the arguments of the kernel with this name; 0: there is none.
+size_t simt_args_size(const char *kernel);
+// Largest block that the kernel was declared for.
+unsigned simt_max_threads(const char *kernel);
+// Runs all blocks. False: one of them did something wrong, which `message` says.
+bool simt_run(const struct simt_launch *launch, char *message, size_t message_size);
+// Order of blocks and of the threads that can run. 0: in turn. Before: that of SIMT_SEED.
+void simt_set_seed(uint64_t seed);
+// What kernels may read and write besides their shared memory. Poisoned with NaN when it is added.
+void simt_memory_add(void *begin, size_t size);
+void simt_memory_remove(void *begin);
+bool simt_memory_has(const void *begin, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

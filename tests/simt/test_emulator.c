@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+// The emulator: what kernels compute in any order of threads, and that each planted defect is
+// found.
+// clang-format off
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+// clang-format on
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "simt.h"
+#include "test_kernels.h"
+
+enum { ROWS = 3, N = 100 };
+
+static float x[ROWS * N], y[ROWS];
+static char message[300];
+
+static bool run(const char *kernel, unsigned threads) {
+    const struct sum_args args = {(uintptr_t)x, (uintptr_t)y, N};
+    const struct simt_launch launch = {kernel, {ROWS, 1, 1}, threads, &args};
+    simt_memory_add(x, sizeof(x));
+    simt_memory_add(y, sizeof(y));
+    for (int i = 0; i < ROWS * N; ++i)
+        x[i] = (float)(i % 17) - 3.0f;
+    message[0] = '\0';
+    const bool ok = simt_run(&launch, message, sizeof(message));
+    simt_memory_remove(x);
+    simt_memory_remove(y);
+    return ok;
+}
+
+static void test_sums(void **state) {
+    (void)state;
+    for (uint64_t seed = 0; seed < 10; ++seed) {
+        simt_set_seed(seed);
+        for (unsigned threads = 32; threads <= 256; threads *= 2) {
+            if (!run("sum_rows_good", threads)) fail_msg("seed %d: %s", (int)seed, message);
+            for (int r = 0; r < ROWS; ++r) {
+                float sum = 0.0f;
+                for (int i = 0; i < N; ++i)
+                    sum += x[r * N + i];
+                assert_true(y[r] == sum);
+            }
+        }
+    }
+    simt_set_seed(0);
+}
+
+static void test_defects(void **state) {
+    static const struct {
+        const char *kernel, *says;
+    } defects[] = {
+        {"sum_rows_no_barrier", "race"},
+        {"sum_rows_no_second_barrier", "race"},
+        {"sum_rows_past_end", "reads 4 bytes of global memory outside"},
+        {"sum_rows_past_shared", "bytes of shared memory outside"},
+        {"sum_rows_some_wait", "deadlock"},
+        {"sum_rows_some_lanes", "deadlock"},
+        {"sum_rows_misaligned", "no multiple"},
+    };
+    (void)state;
+#if defined(__SANITIZE_THREAD__)
+    skip(); // what is told of memory is libtsan's to tell then
+#endif
+    for (uint64_t seed = 0; seed < 4; ++seed) {
+        simt_set_seed(seed);
+        for (size_t i = 0; i < sizeof(defects) / sizeof(defects[0]); ++i) {
+            if (run(defects[i].kernel, 64))
+                fail_msg("%s: not found, seed %d", defects[i].kernel, (int)seed);
+            if (!strstr(message, defects[i].says)) fail_msg("%s: %s", defects[i].kernel, message);
+        }
+        // The emulator goes on after each.
+        assert_true(run("sum_rows_good", 64));
+    }
+    simt_set_seed(0);
+}
+
+static void test_poison(void **state) {
+    (void)state;
+    assert_true(run("sum_rows_not_set", 64));
+    assert_true(isnan(y[0]));
+}
+
+static void test_launches(void **state) {
+    (void)state;
+    assert_false(run("no_such_kernel", 32));
+    assert_false(run("sum_rows_good", 512));
+    assert_non_null(strstr(message, "too many threads"));
+    assert_false(run("sum_rows_good", 48));
+    assert_non_null(strstr(message, "a warp of 16 lanes"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sums),
+        cmocka_unit_test(test_defects),
+        cmocka_unit_test(test_poison),
+        cmocka_unit_test(test_launches),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

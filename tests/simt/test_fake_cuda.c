@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+// The fake driver: work is done as late as it may be, each call can be made to fail, and what isn't
+// freed is counted.
+#define _DEFAULT_SOURCE
+// clang-format off
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+// clang-format on
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/driver_api.h"
+#include "fake_cuda.h"
+#include "test_kernels.h"
+
+#define DECLARE(name, symbol, parameters) CUresult symbol parameters;
+CU_FUNCTIONS(DECLARE)
+
+enum { N = 256 };
+
+struct run {
+    CUcontext context;
+    CUmodule module;
+    CUfunction function;
+    CUdeviceptr x, y;
+    CUstream streams[2];
+    CUevent event;
+    float in[N], out;
+};
+
+#define TRY(call)                                                                                  \
+    if ((result = (call)) != CUDA_SUCCESS) return result
+
+static CUresult start(struct run *r) {
+    CUresult result;
+    CUdevice device;
+    TRY(cuInit(0));
+    TRY(cuDeviceGet(&device, 0));
+    TRY(cuDevicePrimaryCtxRetain(&r->context, device));
+    TRY(cuCtxPushCurrent_v2(r->context));
+    TRY(cuModuleLoadData(&r->module, ".version 7.0"));
+    TRY(cuModuleGetFunction(&r->function, r->module, "sum_rows_good"));
+    TRY(cuMemAlloc_v2(&r->x, sizeof(r->in)));
+    TRY(cuMemAlloc_v2(&r->y, sizeof(r->out)));
+    TRY(cuStreamCreate(&r->streams[0], CU_STREAM_NON_BLOCKING));
+    TRY(cuStreamCreate(&r->streams[1], CU_STREAM_NON_BLOCKING));
+    TRY(cuEventCreate(&r->event, CU_EVENT_DISABLE_TIMING));
+    for (int i = 0; i < N; ++i)
+        r->in[i] = 1.0f;
+    r->out = -1.0f;
+    return CUDA_SUCCESS;
+}
+
+// In on the first stream, the sum and out on the second, which waits for the first if it is told
+// to.
+static CUresult compute(struct run *r, int waits) {
+    const struct sum_args args = {r->x, r->y, N};
+    void *params[] = {(void *)(uintptr_t)&args};
+    CUresult result;
+    TRY(cuMemcpyHtoDAsync_v2(r->x, r->in, sizeof(r->in), r->streams[0]));
+    TRY(cuEventRecord(r->event, r->streams[0]));
+    if (waits) TRY(cuStreamWaitEvent(r->streams[1], r->event, 0));
+    TRY(cuLaunchKernel(r->function, 1, 1, 1, 64, 1, 1, 0, r->streams[1], params, NULL));
+    TRY(cuMemcpyDtoHAsync_v2(&r->out, r->y, sizeof(r->out), r->streams[1]));
+    return CUDA_SUCCESS;
+}
+
+static void stop(struct run *r) {
+    if (r->event) cuEventDestroy_v2(r->event);
+    for (int i = 0; i < 2; ++i) {
+        if (r->streams[i]) cuStreamDestroy_v2(r->streams[i]);
+    }
+    if (r->y) cuMemFree_v2(r->y);
+    if (r->x) cuMemFree_v2(r->x);
+    if (r->module) cuModuleUnload(r->module);
+    cuCtxPopCurrent_v2(NULL);
+    if (r->context) cuDevicePrimaryCtxRelease_v2(0);
+}
+
+static void test_late(void **state) {
+    struct run r = {0};
+    (void)state;
+    assert_int_equal(start(&r), CUDA_SUCCESS);
+    assert_int_equal(compute(&r, 1), CUDA_SUCCESS);
+    assert_true(r.out == -1.0f);
+    assert_int_equal(cuStreamSynchronize(r.streams[1]), CUDA_SUCCESS);
+    assert_true(r.out == (float)N);
+    stop(&r);
+    assert_int_equal(fake_cuda_live(), 0);
+}
+
+static void test_missing_wait(void **state) {
+    struct run r = {0};
+    (void)state;
+    assert_int_equal(start(&r), CUDA_SUCCESS);
+    assert_int_equal(compute(&r, 0), CUDA_SUCCESS);
+    assert_int_equal(cuStreamSynchronize(r.streams[1]), CUDA_SUCCESS);
+    assert_true(isnan(r.out));
+    stop(&r);
+}
+
+static void test_failures(void **state) {
+    static const int errors[] = {CUDA_ERROR_OUT_OF_MEMORY, CUDA_ERROR_LAUNCH_FAILED};
+    (void)state;
+    for (int e = 0; e < 2; ++e) {
+        for (long n = 0;; ++n) {
+            struct run r = {0};
+            fake_cuda_fail(n, errors[e]);
+            CUresult result = start(&r);
+            if (result == CUDA_SUCCESS) result = compute(&r, 1);
+            if (result == CUDA_SUCCESS) result = cuStreamSynchronize(r.streams[1]);
+            const char *failed = fake_cuda_failed();
+            stop(&r);
+            assert_int_equal(fake_cuda_live(), 0);
+            fake_cuda_fail(-1, 0);
+            if (!failed) {
+                assert_int_equal(result, CUDA_SUCCESS);
+                assert_true(n > 15);
+                break;
+            }
+            assert_int_equal(result, errors[e]);
+        }
+    }
+}
+
+static void test_misuse(void **state) {
+    struct run r = {0};
+    CUdeviceptr p;
+    (void)state;
+    assert_int_equal(cuMemAlloc_v2(&p, 16), CUDA_ERROR_INVALID_CONTEXT);
+    assert_int_equal(start(&r), CUDA_SUCCESS);
+    assert_int_equal(cuMemAlloc_v2(&p, 0), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(cuMemAlloc_v2(&p, (size_t)1 << 40), CUDA_ERROR_OUT_OF_MEMORY);
+    assert_int_equal(cuMemcpyHtoDAsync_v2(r.x, r.in, sizeof(r.in) + 4, r.streams[0]),
+                     CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(cuModuleGetFunction(&r.function, r.module, "no_such_kernel"),
+                     CUDA_ERROR_NOT_FOUND);
+    stop(&r);
+    assert_int_equal(fake_cuda_live(), 0);
+}
+
+int main(void) {
+    setenv("FAKE_CUDA_QUIET", "1", 1);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_late),
+        cmocka_unit_test(test_missing_wait),
+        cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_misuse),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
