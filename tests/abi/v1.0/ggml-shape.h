@@ -5,9 +5,29 @@
 //
 // Rules for all functions. They only read the tensors that they are given, never their data, and
 // may be called from any thread. Tensors may be without buffers, and are not NULL unless a contract
-// says so. Extents are not negative. What ggml_fits_*() answers true for can be computed without
+// says so. Extents are not negative. What ggml_fits_*() returns true for can be computed without
 // reading or writing outside of a tensor and without dividing by an extent of 0; types and layouts
 // that a contract does not name, and the values of index tensors, are the caller's to check.
+//
+// Why ask at all, where builders have checked? A node need not come from a builder of this host: a
+// program may set src[] and op_params by hand, and a plugin may be given nodes that another process
+// built. A plugin that trusts them reads out of bounds (docs/plugin-contract.md).
+//
+// Typical use, in the supports_op entry of a device:
+//
+//     static bool supports_op(ggml_backend_dev_t dev, const struct ggml_tensor *op) {
+//         if (!ggml_node_is_known(op)) return false; // means something these headers don't have
+//         switch (op->op) {
+//         case GGML_OP_MUL:
+//             return ggml_has_type(op, GGML_TYPE_F32) && ggml_has_type(op->src[0], GGML_TYPE_F32)
+//             &&
+//                    ggml_has_type(op->src[1], GGML_TYPE_F32) && ggml_rows_dense(op) &&
+//                    ggml_rows_dense(op->src[0]) && ggml_rows_dense(op->src[1]) &&
+//                    ggml_fits_binary(op);
+//         ...
+//
+// Below, a, b, c are src[0], src[1], src[2] of the node, "dense rows" is ggml_rows_dense() and
+// "packed" ggml_is_packed().
 #ifndef GGML_SHAPE_H
 #define GGML_SHAPE_H
 
@@ -24,7 +44,7 @@ static inline bool ggml_has_type(const struct ggml_tensor *t, enum ggml_type typ
     return t && t->type == type;
 }
 
-// Whether t has these extents.
+// Whether t has these four extents.
 static inline bool ggml_has_shape(const struct ggml_tensor *t, int64_t ne0, int64_t ne1,
                                   int64_t ne2, int64_t ne3) {
     return t->ne[0] == ne0 && t->ne[1] == ne1 && t->ne[2] == ne2 && t->ne[3] == ne3;
@@ -48,7 +68,8 @@ static inline bool ggml_repeats(const struct ggml_tensor *b, const struct ggml_t
     return true;
 }
 
-// Whether, from dimension `first` on, b has elements and a whole number of a's share each.
+// Whether, from dimension `first` on, b has elements and a whole number of a's share each: the
+// batches of a product, by i / (a.ne / b.ne), or of a mask, by i mod b.ne.
 static inline bool ggml_is_shared_from(const struct ggml_tensor *b, const struct ggml_tensor *a,
                                        int first) {
     for (int d = first; d < GGML_MAX_DIMS; ++d) {
@@ -57,33 +78,40 @@ static inline bool ggml_is_shared_from(const struct ggml_tensor *b, const struct
     return true;
 }
 
-// Whether rows are whole blocks of a known type.
+// Whether rows are whole blocks of a known type. False for removed and unknown types.
 static inline bool ggml_has_whole_blocks(const struct ggml_tensor *t) {
     const int64_t block = ggml_blck_size(t->type);
     return block > 0 && t->ne[0] % block == 0;
 }
 
-// Whether the elements (blocks) of each row lie side by side.
+// Whether the elements (blocks) of each row lie side by side: nb[0] is the size of one. Higher
+// strides are free.
 static inline bool ggml_rows_dense(const struct ggml_tensor *t) {
     return t->nb[0] == ggml_type_size(t->type);
 }
 
-// Whether elements can be taken one by one, or else blocks, whole and from dense rows.
+// Whether elements can be taken one by one (plain types, any strides), or else blocks, whole and
+// from dense rows: what copies of any type need.
 static inline bool ggml_rows_separable(const struct ggml_tensor *t) {
     return ggml_has_whole_blocks(t) && (ggml_blck_size(t->type) == 1 || ggml_rows_dense(t));
 }
 
-// Whether whole blocks lie side by side in logical order.
+// Whether whole blocks lie side by side in logical order, without gaps: kernels may go through the
+// data from begin to end.
 static inline bool ggml_is_packed(const struct ggml_tensor *t) {
     return ggml_has_whole_blocks(t) && ggml_is_contiguous(t);
 }
 
 // --- what a node means ---------------------------------------------------------------------------
 
+// From the lists (op_list.inl and others) as these headers have them: a plugin's answers are those
+// of the contract that it was built for, also under a host that knows more.
+
 // clang-format off
 #define GGML_WORD_BITS(word, n) (((1u << (n)) - 1u) << (word))
 
-// The words of op_params that an operation gives a meaning to, as bits.
+// The words of op_params that an operation gives a meaning to, as bits: bit i is word i. 0: none,
+// or the operation is not in these headers.
 static inline uint32_t ggml_words_of_op(int op) {
     switch (op) {
 #define GGML_OP_PARAM(text, word, n, since) | GGML_WORD_BITS(word, n)
@@ -96,6 +124,7 @@ static inline uint32_t ggml_words_of_op(int op) {
 }
 
 // How many of its slots for sources have a meaning; -1: these headers don't have the operation.
+// Those up to its least number may not be empty.
 static inline int ggml_sources_of_op(int op) {
     switch (op) {
 #define GGML_OP_ROW(number, name, symbol, min, max, ...)                                           \
@@ -116,6 +145,7 @@ static inline uint32_t ggml_words_of_unary(int32_t op) {
     }
 }
 
+// The same of a gated operation.
 static inline uint32_t ggml_words_of_glu(int32_t op) {
     switch (op) {
 #define GGML_OP_PARAM(text, word, n, since) | GGML_WORD_BITS(word, n)
@@ -129,8 +159,9 @@ static inline uint32_t ggml_words_of_glu(int32_t op) {
 #undef GGML_WORD_BITS
 // clang-format on
 
-// Whether these headers know the type and the flags that must be understood, and nothing extends
-// the tensor.
+// Whether these headers know the type and the flags that must be understood
+// (GGML_TENSOR_FLAGS_STRICT), and nothing extends the tensor through its padding. Says nothing
+// about the operation.
 static inline bool ggml_tensor_is_known(const struct ggml_tensor *t) {
 #define GGML_TENSOR_FLAG_ROW(value, name, since) | (uint32_t)(value)
     const uint32_t known = 0u
@@ -143,6 +174,8 @@ static inline bool ggml_tensor_is_known(const struct ggml_tensor *t) {
 }
 
 // Whether every word of op_params that is not 0 has a meaning for the operation and sub-operation.
+// A new parameter of a later contract is 0 where it changes nothing, so a plugin without it need
+// not care.
 static inline bool ggml_words_are_known(const struct ggml_tensor *node) {
     enum { N_WORDS = GGML_MAX_OP_PARAMS / 4 };
     uint32_t known = ggml_words_of_op((int)node->op), used = 0;
@@ -183,19 +216,20 @@ static inline bool ggml_node_is_known(const struct ggml_tensor *node) {
 
 // --- rows ----------------------------------------------------------------------------------------
 
-// The indices of a row.
+// The indices of a row in dimensions 1 to 3.
 struct ggml_row {
     int64_t i1, i2, i3;
 };
 
-// Row 0 <= row < ggml_nrows(t), counted with dimension 1 fastest.
+// Row 0 <= row < ggml_nrows(t), counted with dimension 1 fastest: for dividing the rows of a result
+// among threads.
 static inline struct ggml_row ggml_row_at(const struct ggml_tensor *t, int64_t row) {
     const int64_t above = row / t->ne[1];
     const struct ggml_row at = {row % t->ne[1], above % t->ne[2], above / t->ne[2]};
     return at;
 }
 
-// Its first byte; t has data.
+// Its first byte; t has data in memory that the caller can address. Not checked: at is inside t.
 static inline char *ggml_row_data(const struct ggml_tensor *t, struct ggml_row at) {
     return (char *)t->data + (size_t)at.i1 * t->nb[1] + (size_t)at.i2 * t->nb[2] +
            (size_t)at.i3 * t->nb[3];
@@ -209,11 +243,13 @@ static inline char *ggml_row_data_repeated(const struct ggml_tensor *t, struct g
 
 // --- nodes: element-wise, rows -------------------------------------------------------------------
 
-// add, sub, mul, div: src[1] is repeated to src[0].
+// add, sub, mul, div: a like the node, b repeats in all dimensions.
 static inline bool ggml_fits_binary(const struct ggml_tensor *node) {
     return ggml_are_same_shape(node, node->src[0]) && ggml_repeats(node->src[1], node->src[0]);
 }
 
+// add_id: a like the node [n, U, T], b [n, E, > 0, > 0], ids [U, T]. Values of ids are below E: for
+// the kernel to check.
 static inline bool ggml_fits_add_id(const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     const struct ggml_tensor *b = node->src[1];
@@ -221,6 +257,8 @@ static inline bool ggml_fits_add_id(const struct ggml_tensor *node) {
            ggml_has_shape(node->src[2], a->ne[1], a->ne[2], 1, 1);
 }
 
+// get_rows: node [a.ne0, ids.ne0, ids.ne1, ids.ne2], a's batches are ids' dimensions 1 and 2, rows
+// of a whole blocks. Indices are below a.ne1: for the kernel to check.
 static inline bool ggml_fits_get_rows(const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     const struct ggml_tensor *ids = node->src[1];
@@ -229,6 +267,7 @@ static inline bool ggml_fits_get_rows(const struct ggml_tensor *node) {
            a->ne[2] == ids->ne[1] && a->ne[3] == ids->ne[2];
 }
 
+// get_rows_back: a [n, >= indices], ids one row, node [n, rows], all matrices.
 static inline bool ggml_fits_get_rows_back(const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     const struct ggml_tensor *ids = node->src[1];
@@ -236,6 +275,9 @@ static inline bool ggml_fits_get_rows_back(const struct ggml_tensor *node) {
            ggml_nrows(a) == a->ne[1] && ggml_nrows(node) == node->ne[1] && ggml_nrows(ids) == 1;
 }
 
+// set_rows, whose sources are b (rows), ids and the tensor written to, of which the node is a view:
+// equal rows and batches, one index per row of b, indices shared by whole numbers of batches. Their
+// values are below node.ne1: for the kernel to check.
 static inline bool ggml_fits_set_rows(const struct ggml_tensor *node) {
     const struct ggml_tensor *b = node->src[0];
     const struct ggml_tensor *ids = node->src[1];
@@ -245,7 +287,8 @@ static inline bool ggml_fits_set_rows(const struct ggml_tensor *node) {
            ids->ne[3] == 1;
 }
 
-// Of one type, and ggml_rows_separable().
+// concat: the extents add up along dimension op_params[0] and are equal in the others. Of one type,
+// and ggml_rows_separable().
 static inline bool ggml_fits_concat(const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     const struct ggml_tensor *b = node->src[1];
@@ -259,26 +302,29 @@ static inline bool ggml_fits_concat(const struct ggml_tensor *node) {
     return ggml_rows_separable(node) && ggml_rows_separable(a) && ggml_rows_separable(b);
 }
 
-// Of one type.
+// diag: a has one row per matrix, the node [n, n, ..]. Of one type.
 static inline bool ggml_fits_diag(const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     return a->type == node->type && a->ne[1] == 1 &&
            ggml_has_shape(node, a->ne[0], a->ne[0], a->ne[2], a->ne[3]);
 }
 
+// tri: a like the node, and op_params[0] is an enum ggml_tri_type.
 static inline bool ggml_fits_tri(const struct ggml_tensor *node) {
     return node->op_params[0] >= GGML_TRI_TYPE_UPPER_DIAG &&
            node->op_params[0] <= GGML_TRI_TYPE_LOWER && ggml_are_same_shape(node, node->src[0]);
 }
 
-// Result indices are I32.
+// argmax: a is a matrix, the node [a.ne1]; indices fit the I32 of the result.
 static inline bool ggml_fits_argmax(const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     return ggml_has_shape(node, a->ne[1], 1, 1, 1) && a->ne[2] == 1 && a->ne[3] == 1 &&
            a->ne[0] <= INT32_MAX;
 }
 
-// A mask has dense rows, sinks are packed.
+// soft_max, its mask b and sinks c, each of which may be missing: a like the node; a mask [ne0, >=
+// ne1] with dense rows, shared by whole numbers of heads and batches; sinks packed, one per head
+// (ne2) at least.
 static inline bool ggml_fits_soft_max(const struct ggml_tensor *node) {
     const struct ggml_tensor *mask = node->src[1];
     const struct ggml_tensor *sinks = node->src[2];
@@ -288,22 +334,23 @@ static inline bool ggml_fits_soft_max(const struct ggml_tensor *node) {
                      mask->ne[1] >= node->ne[1] && ggml_is_shared_from(mask, node, 2));
 }
 
-// Slots of op_params of rope and rope_back; 3 is free.
+// Words of op_params of rope and rope_back; 0 and 3 are free.
 enum ggml_rope_slot {
-    GGML_ROPE_SLOT_N_DIMS = 1,
-    GGML_ROPE_SLOT_MODE = 2,
-    GGML_ROPE_SLOT_N_CTX_ORIG = 4,
-    GGML_ROPE_SLOT_FREQ_BASE = 5, // f32, as the next five
-    GGML_ROPE_SLOT_FREQ_SCALE = 6,
-    GGML_ROPE_SLOT_EXT_FACTOR = 7,
-    GGML_ROPE_SLOT_ATTN_FACTOR = 8,
-    GGML_ROPE_SLOT_BETA_FAST = 9,
-    GGML_ROPE_SLOT_BETA_SLOW = 10,
-    GGML_ROPE_SLOT_SECTIONS = 11, // GGML_MROPE_SECTIONS of them
-    GGML_ROPE_SLOT_N_OFFS = 15,
+    GGML_ROPE_SLOT_N_DIMS = 1,      // channels that are rotated
+    GGML_ROPE_SLOT_MODE = 2,        // GGML_ROPE_TYPE_*
+    GGML_ROPE_SLOT_N_CTX_ORIG = 4,  // for YaRN's ramp
+    GGML_ROPE_SLOT_FREQ_BASE = 5,   // f32, as the next five
+    GGML_ROPE_SLOT_FREQ_SCALE = 6,  // of the angle
+    GGML_ROPE_SLOT_EXT_FACTOR = 7,  // 0: no YaRN
+    GGML_ROPE_SLOT_ATTN_FACTOR = 8, // magnitude
+    GGML_ROPE_SLOT_BETA_FAST = 9,   // begin of the ramp
+    GGML_ROPE_SLOT_BETA_SLOW = 10,  // its end
+    GGML_ROPE_SLOT_SECTIONS = 11,   // GGML_MROPE_SECTIONS of them
+    GGML_ROPE_SLOT_N_OFFS = 15,     // first channel that is rotated
 };
 
-// The first element of each pair and its partner are within the row.
+// Part of ggml_fits_rope(): a mode of this contract, n_dims even, and the first element of each
+// pair and its partner within the row.
 static inline bool ggml_fits_rope_pairs(const struct ggml_tensor *node) {
     const int32_t n_dims = node->op_params[GGML_ROPE_SLOT_N_DIMS];
     const int32_t n_offs = node->op_params[GGML_ROPE_SLOT_N_OFFS];
@@ -318,6 +365,8 @@ static inline bool ggml_fits_rope_pairs(const struct ggml_tensor *node) {
     }
 }
 
+// Part of ggml_fits_rope(): sections are not negative, and there are some but no more than
+// channels.
 static inline bool ggml_fits_rope_sections(const struct ggml_tensor *node) {
     int64_t sum = 0;
     for (int s = 0; s < GGML_MROPE_SECTIONS; ++s) {
@@ -328,7 +377,8 @@ static inline bool ggml_fits_rope_sections(const struct ggml_tensor *node) {
     return sum > 0 && sum <= node->ne[0];
 }
 
-// rope, rope_back: positions and factors are packed; src[2] may be NULL.
+// rope, rope_back: a like the node; positions b, one per token (ne2) or four in modes with
+// sections, and factors c, one per pair, are packed and enough; c may be missing.
 static inline bool ggml_fits_rope(const struct ggml_tensor *node) {
     const struct ggml_tensor *positions = node->src[1];
     const struct ggml_tensor *factors = node->src[2];
@@ -345,6 +395,8 @@ static inline bool ggml_fits_rope(const struct ggml_tensor *node) {
 
 // --- nodes: products -----------------------------------------------------------------------------
 
+// mul_mat: a [k, m, ..], b [k, n, ..], node [m, n, b.ne2, b.ne3]; batches of a are shared by whole
+// numbers of b's; rows of a are whole blocks.
 static inline bool ggml_fits_mul_mat(const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     const struct ggml_tensor *b = node->src[1];
@@ -352,6 +404,8 @@ static inline bool ggml_fits_mul_mat(const struct ggml_tensor *node) {
            ggml_has_shape(node, a->ne[1], b->ne[1], b->ne[2], b->ne[3]);
 }
 
+// mul_mat_id: a [k, m, E], b [k, r, T], ids [U, T] with U a multiple of r, node [m, U, T]. Values
+// of ids are below E: for the kernel to check.
 static inline bool ggml_fits_mul_mat_id(const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     const struct ggml_tensor *b = node->src[1];
@@ -361,7 +415,7 @@ static inline bool ggml_fits_mul_mat_id(const struct ggml_tensor *node) {
            ids->ne[0] % b->ne[1] == 0 && ggml_has_shape(node, a->ne[1], ids->ne[0], ids->ne[1], 1);
 }
 
-// Packed.
+// solve_tri: a square [n, n, ..], b and node [k, n, ..], equal batches. All packed.
 static inline bool ggml_fits_solve_tri(const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     const struct ggml_tensor *b = node->src[1];
@@ -373,8 +427,9 @@ static inline bool ggml_fits_solve_tri(const struct ggml_tensor *node) {
 // --- nodes: images -------------------------------------------------------------------------------
 
 // pool_1d, pool_2d and, with out and in exchanged, pool_2d_back: whether each window of `dims`
-// dimensions begins inside the padded image; params is op_params. The padding may have been
-// fractional.
+// dimensions begins inside the padded image; params is op_params: kind, then windows k, strides s
+// and paddings p of `dims` dimensions each. Dimensions above are equal. The padding may have been
+// fractional, hence p + 1.
 static inline bool ggml_fits_pool(const struct ggml_tensor *out, const struct ggml_tensor *in,
                                   const int32_t *params, int dims) {
     if (params[0] != GGML_OP_POOL_MAX && params[0] != GGML_OP_POOL_AVG) return false;
@@ -386,7 +441,7 @@ static inline bool ggml_fits_pool(const struct ggml_tensor *out, const struct gg
     return ggml_same_shape_from(out, in, dims);
 }
 
-// Of one type, from at least one element, in a known mode.
+// upscale: op_params[0] is a known mode with known flags. Of one type, from at least one element.
 static inline bool ggml_fits_upscale(const struct ggml_tensor *node) {
     const uint32_t flags = GGML_SCALE_FLAG_ALIGN_CORNERS | GGML_SCALE_FLAG_ANTIALIAS;
     const uint32_t bits = (uint32_t)node->op_params[0];
@@ -396,7 +451,8 @@ static inline bool ggml_fits_upscale(const struct ggml_tensor *node) {
            ggml_nelements(node->src[0]) > 0;
 }
 
-// Of one type; what a circular form repeats is there once. A negative padding cuts off.
+// pad: op_params holds left and right of each dimension, then whether it is circular; extents add
+// up. Of one type; what a circular form repeats is there once. A negative padding cuts off.
 static inline bool ggml_fits_pad(const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     const bool circular = node->op_params[8] != 0;
@@ -409,6 +465,7 @@ static inline bool ggml_fits_pad(const struct ggml_tensor *node) {
     return node->type == a->type;
 }
 
+// pad_reflect_1d: left and right in op_params[0..1] are below ne0, and extents add up.
 static inline bool ggml_fits_pad_reflect_1d(const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     const int64_t left = node->op_params[0];
@@ -417,7 +474,8 @@ static inline bool ggml_fits_pad_reflect_1d(const struct ggml_tensor *node) {
            node->ne[0] == a->ne[0] + left + right && ggml_same_shape_from(node, a, 1);
 }
 
-// Of one type.
+// roll: a like the node, shifts in op_params[0..3] below the extents either way, so that one
+// addition brings an index back into range. Of one type.
 static inline bool ggml_fits_roll(const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     for (int d = 0; d < GGML_MAX_DIMS; ++d) {
@@ -436,13 +494,15 @@ static inline bool ggml_fits_windows(const struct ggml_tensor *parts,
     return ggml_has_shape(parts, whole->ne[0], w, w, n_x * n_y);
 }
 
+// win_part: node is all windows of a; op_params: windows along ne1, along ne2, w.
 static inline bool ggml_fits_win_part(const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     const int64_t w = node->op_params[2];
     return ggml_fits_windows(node, a, w) && node->op_params[0] == (a->ne[1] + w - 1) / w;
 }
 
-// There may be more windows than are needed.
+// win_unpart: a has at least the windows w = op_params[0] of the node; there may be more than are
+// needed.
 static inline bool ggml_fits_win_unpart(const struct ggml_tensor *node) {
     struct ggml_tensor used = *node->src[0];
     const int64_t w = node->op_params[0];
@@ -451,13 +511,14 @@ static inline bool ggml_fits_win_unpart(const struct ggml_tensor *node) {
     return ggml_fits_windows(&used, node, w);
 }
 
+// get_rel_pos: a [C, 2 n - 1], node [C, n, n].
 static inline bool ggml_fits_get_rel_pos(const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     const int64_t n = node->ne[1];
     return node->ne[2] == n && node->ne[3] == 1 && a->ne[0] == node->ne[0] && a->ne[1] == 2 * n - 1;
 }
 
-// Packed.
+// add_rel_pos: a like the node [n n, H W, B], b and c [n, H, W, B]. All packed.
 static inline bool ggml_fits_add_rel_pos(const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     const struct ggml_tensor *pw = node->src[1];
@@ -469,6 +530,7 @@ static inline bool ggml_fits_add_rel_pos(const struct ggml_tensor *node) {
 
 // --- nodes: recurrences and special forms --------------------------------------------------------
 
+// ssm_conv: a [d_conv - 1 + T, d_inner, S], b [d_conv, d_inner], node [d_inner, T, S].
 static inline bool ggml_fits_ssm_conv(const struct ggml_tensor *node) {
     const struct ggml_tensor *x = node->src[0];
     const struct ggml_tensor *filter = node->src[1];
@@ -476,7 +538,9 @@ static inline bool ggml_fits_ssm_conv(const struct ggml_tensor *node) {
            ggml_has_shape(node, x->ne[1], x->ne[0] - filter->ne[0] + 1, x->ne[2], 1);
 }
 
-// Sources 3 to 5 F32 in dense rows, 6 I32; the state and the result are packed.
+// ssm_scan: shapes as at ggml_ssm_scan(), node as many elements as outputs and op_params[0] states
+// have. Sources 3 to 5 F32 in dense rows, 6 I32; the state and the result are packed. Values of
+// src[6] are below src[0]->ne[3]: for the kernel to check.
 static inline bool ggml_fits_ssm_scan(const struct ggml_tensor *node) {
     struct ggml_tensor *const *src = node->src;
     for (int i = 3; i < 6; ++i) {
@@ -498,8 +562,9 @@ static inline bool ggml_fits_ssm_scan(const struct ggml_tensor *node) {
                ggml_nelements(src[1]) + snapshots * n * rows * heads * sequences;
 }
 
-// rwkv_wkv6, rwkv_wkv7, gated_linear_attn: F32, packed; src[state] is the state, the sources before
-// it have the shape of source 0, but for `bonus` (-1: none).
+// rwkv_wkv6, rwkv_wkv7, gated_linear_attn: F32, packed; src[state] is the state [S S H, sequences],
+// the sources before it have the shape of source 0, but for `bonus` (-1: none), which has one row
+// of it. Tokens divide evenly among the sequences.
 static inline bool ggml_fits_linear_attention(const struct ggml_tensor *node, int state,
                                               int bonus) {
     const struct ggml_tensor *k = node->src[0];
@@ -524,7 +589,8 @@ static inline bool ggml_fits_delta_net_shared(const struct ggml_tensor *t,
            v->ne[1] % t->ne[1] == 0 && v->ne[3] % t->ne[3] == 0 && ggml_rows_dense(t);
 }
 
-// Sources 3 to 5 F32; q, k and g in dense rows; the state and the result are packed.
+// gated_delta_net: shapes as at ggml_gated_delta_net(), op_params[0] >= 1 snapshots. Sources 3 to 5
+// F32; q, k and g in dense rows; the state and the result are packed.
 static inline bool ggml_fits_gated_delta_net(const struct ggml_tensor *node) {
     struct ggml_tensor *const *src = node->src;
     const struct ggml_tensor *v = src[2];
@@ -542,7 +608,8 @@ static inline bool ggml_fits_gated_delta_net(const struct ggml_tensor *node) {
            ggml_nelements(node) == ggml_nelements(v) + snapshots * states;
 }
 
-// Mask F16; q and k in dense rows.
+// lightning_indexer: shapes as at ggml_lightning_indexer(). Mask F16; q and k in dense rows, k of
+// whole blocks.
 static inline bool ggml_fits_lightning_indexer(const struct ggml_tensor *node) {
     const struct ggml_tensor *q = node->src[0];
     const struct ggml_tensor *k = node->src[1];
@@ -556,12 +623,15 @@ static inline bool ggml_fits_lightning_indexer(const struct ggml_tensor *node) {
            ggml_has_shape(node, k->ne[2], q->ne[2], 1, q->ne[3]);
 }
 
+// dsv4_hc_comb: mixes [24, T], scale [>= 3], base [24], node [4, 4, T].
 static inline bool ggml_fits_dsv4_hc_comb(const struct ggml_tensor *node) {
     const int64_t tokens = node->src[0]->ne[1];
     return ggml_has_shape(node->src[0], 24, tokens, 1, 1) && node->src[1]->ne[0] >= 3 &&
            node->src[2]->ne[0] == 24 && ggml_has_shape(node, 4, 4, tokens, 1);
 }
 
+// dsv4_hc_pre: x [E, hc, T], node [E, T]; weights [hc, T], or like x if op_params[1] says that it
+// is gated.
 static inline bool ggml_fits_dsv4_hc_pre(const struct ggml_tensor *node) {
     const struct ggml_tensor *x = node->src[0];
     const bool gated = ggml_get_op_params_i32(node, 1) != 0;
@@ -570,7 +640,8 @@ static inline bool ggml_fits_dsv4_hc_pre(const struct ggml_tensor *node) {
            x->ne[3] == 1 && ggml_has_shape(node, x->ne[0], x->ne[2], 1, 1);
 }
 
-// src[3] F32 or absent.
+// dsv4_hc_post: residual like the node [E, hc, T], x [E, T], post [hc, T]; src[3] F32 [hc, hc, T]
+// or missing.
 static inline bool ggml_fits_dsv4_hc_post(const struct ggml_tensor *node) {
     const struct ggml_tensor *r = node->src[1];
     const struct ggml_tensor *comb = node->src[3];
@@ -584,8 +655,8 @@ static inline bool ggml_fits_dsv4_hc_post(const struct ggml_tensor *node) {
 // --- nodes: gated linear units
 // ---------------------------------------------------------------------
 
-// Two operands like the result, or one of twice its width; an odd row has one element more. Rows
-// are dense.
+// glu: two operands like the result, or one of twice its width; an odd row has one element more.
+// Rows are dense.
 static inline bool ggml_fits_glu(const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     const struct ggml_tensor *b = node->src[1];
@@ -599,7 +670,8 @@ static inline bool ggml_fits_glu(const struct ggml_tensor *node) {
 
 // --- nodes: training -----------------------------------------------------------------------------
 
-// opt_step_adamw, opt_step_sgd: all F32; the hyperparameters lie side by side.
+// opt_step_adamw, opt_step_sgd: all F32, parameter, gradient and momenta like the node; the
+// hyperparameters, at least 7 or 2, lie side by side.
 static inline bool ggml_fits_opt_step(const struct ggml_tensor *node) {
     const bool adamw = node->op == GGML_OP_OPT_STEP_ADAMW;
     const struct ggml_tensor *params = node->src[adamw ? 4 : 2];
