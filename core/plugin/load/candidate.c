@@ -49,6 +49,22 @@ enum ggml_host_status candidate_refuse(struct candidate *candidate, enum ggml_pl
     return refuse(candidate, stage, status);
 }
 
+void candidate_supersede(struct candidate *candidate, const char *winner, const char *verb) {
+    candidate_refuse(candidate, GGML_PLUGIN_STAGE_NEGOTIATE, GGML_HOST_SUPERSEDED,
+                     "of the files with the plugin name '%s', '%s' %s loaded", candidate->name,
+                     winner, verb);
+}
+
+void candidate_refuse_duplicate(struct candidate *candidate, const char *other_path) {
+    candidate_refuse(candidate, GGML_PLUGIN_STAGE_NOTE, GGML_HOST_DUPLICATE,
+                     "'%s' is the same file as '%s'", candidate->record->path, other_path);
+}
+
+void candidate_refuse_filtered(struct candidate *candidate) {
+    candidate_refuse(candidate, GGML_PLUGIN_STAGE_VERIFY, GGML_HOST_FILTERED,
+                     "GGML_DEVICES excludes every device of plugin '%s'", candidate->name);
+}
+
 void candidate_refuse_directory(struct candidate *candidate) {
     refuse(candidate, GGML_PLUGIN_STAGE_FOUND, GGML_HOST_UNTRUSTED);
 }
@@ -129,16 +145,6 @@ bool candidate_is_better(const struct candidate *a, const struct candidate *b) {
     if (!a->builtin != !b->builtin) return !a->builtin;
     if (a->note.priority != b->note.priority) return a->note.priority > b->note.priority;
     return count_bits(a->note.cpu_features[0]) > count_bits(b->note.cpu_features[0]);
-}
-
-enum ggml_host_status candidates_read_filter(const struct candidate *items, size_t count,
-                                             struct arena *arena,
-                                             struct device_filter *out_filter) {
-    const enum ggml_host_status status = registry_read_filter(count, arena, out_filter);
-    for (size_t i = 0; status == GGML_HOST_OK && i < count; ++i) {
-        if (items[i].state == CANDIDATE_FIT) filter_add_plugin_name(out_filter, items[i].name);
-    }
-    return status;
 }
 
 void candidate_apply_filter(struct candidate *candidate, const struct device_filter *filter) {
@@ -308,9 +314,7 @@ static enum ggml_host_status enter(struct candidate *candidate, struct host_plug
                      "plugin '%s' says that it can't be used on this machine", candidate->name);
 }
 
-static enum ggml_host_status check_devices(const struct candidate *candidate,
-                                           struct host_plugin *plugin,
-                                           const struct device_filter *filter) {
+static bool hide_devices(struct host_plugin *plugin, const struct device_filter *filter) {
     size_t n_shown = 0;
     struct device_list *list = plugin_devices(plugin);
     for (size_t i = 0; i < list->count; ++i) {
@@ -319,9 +323,7 @@ static enum ggml_host_status check_devices(const struct candidate *candidate,
             !filter_allows_device(filter, plugin->name, device->name, device->device_id);
         n_shown += !device->hidden;
     }
-    if (n_shown > 0 || list->count == 0) return GGML_HOST_OK;
-    return ggml_fail(GGML_HOST_FILTERED, "GGML_DEVICES excludes every device of plugin '%s'",
-                     candidate->name);
+    return n_shown > 0 || list->count == 0;
 }
 
 // Procedures may make devices, as for those of other machines.
@@ -366,14 +368,18 @@ enum ggml_host_status candidate_load(struct candidate *candidate,
     struct host_plugin *plugin;
     enum ggml_host_status status = candidate_start(candidate, &plugin);
     if (status != GGML_HOST_OK) return status;
-    status = check_devices(candidate, plugin, filter);
-    if (status == GGML_HOST_OK) status = registry_add(plugin);
-    if (status != GGML_HOST_OK) goto fail;
+    if (hide_devices(plugin, filter)) {
+        status = registry_add(plugin);
+        if (status != GGML_HOST_OK) record_refuse(record, record->stage, status);
+    } else {
+        candidate_refuse_filtered(candidate);
+        status = GGML_HOST_FILTERED;
+    }
+    if (status != GGML_HOST_OK) {
+        plugin_free(plugin);
+        return status;
+    }
     reach(candidate, GGML_PLUGIN_STAGE_READY);
     record->reg = plugin->reg;
     return GGML_HOST_OK;
-fail:
-    record_refuse(record, record->stage, status);
-    plugin_free(plugin);
-    return status;
 }

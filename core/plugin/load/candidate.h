@@ -40,10 +40,6 @@ enum ggml_host_status candidate_examine(struct candidate *candidate,
 bool candidate_is_same_file(const struct candidate *a, const struct candidate *b);
 // Whether, of two with one name, a is preferred to b, which was found earlier. [any-thread]
 bool candidate_is_better(const struct candidate *a, const struct candidate *b);
-// Reads GGML_DEVICES with the registry lock held; the names of all plugins in sight, those of the
-// registry too, tell what its entries mean. OUT_OF_MEMORY. [stream]
-enum ggml_host_status candidates_read_filter(const struct candidate *items, size_t count,
-                                             struct arena *arena, struct device_filter *out_filter);
 // Refuses a fit one that GGML_DEVICES does not ask for.
 void candidate_apply_filter(struct candidate *candidate, const struct device_filter *filter);
 // Maps, starts and checks a fit one, without registering it. It is done then; on failure everything
@@ -57,6 +53,13 @@ enum ggml_host_status candidate_load(struct candidate *candidate,
 enum ggml_host_status candidate_refuse(struct candidate *candidate, enum ggml_plugin_stage stage,
                                        enum ggml_host_status status, const char *format, ...)
     GGML_ATTRIBUTE_FORMAT(4, 5);
+// Refuses one that another file of its name, `winner`, was preferred to. verb: "is" or "would be".
+// [init]
+void candidate_supersede(struct candidate *candidate, const char *winner, const char *verb);
+// Refuses one that is the same file as `other_path`. [init]
+void candidate_refuse_duplicate(struct candidate *candidate, const char *other_path);
+// Refuses one of whose devices GGML_DEVICES excludes each. [init]
+void candidate_refuse_filtered(struct candidate *candidate);
 // For a directory that nothing is loaded from because others could change it: its record has the
 // thread's last error.
 void candidate_refuse_directory(struct candidate *candidate);

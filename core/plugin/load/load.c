@@ -5,26 +5,17 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/env.h"
 #include "base/mem.h"
 #include "base/status.h"
 #include "ggml-backend-impl.h"
 #include "ggml-impl.h"
 #include "plugin/discover/search_path.h"
-#include "plugin/load/candidate.h"
+#include "plugin/load/candidates.h"
 #include "plugin/registry/announce.h"
 #include "plugin/registry/registry.h"
 
 static atomic_bool builtins_seen;
 static atomic_uint n_changes; // calls that loaded or noted something, for those that look meanwhile
-
-// What was seen of one directory.
-struct listing {
-    const struct search_dir *dir;
-    enum ggml_host_status status;
-    char **paths;
-    size_t count;
-};
 
 // Everything that one call looks at.
 struct batch {
@@ -33,12 +24,10 @@ struct batch {
     struct load_policy policy;
     enum ggml_host_status policy_status; // anything but OK: no file may be loaded
     char policy_fault[512];
-    struct listing *listings;
-    size_t n_listings;
+    struct candidates_dir *dirs;
+    size_t n_dirs;
     unsigned seen; // n_changes before anything was looked at
-    struct candidate *items;
-    size_t count;
-    size_t capacity;
+    struct candidates set;
     size_t n_loaded;
     bool out_of_memory;
 };
@@ -56,108 +45,59 @@ static void get_policy(struct batch *batch) {
     snprintf(batch->policy_fault, sizeof(batch->policy_fault), "%s", ggml_last_error());
 }
 
-static struct candidate *add_candidate(struct batch *batch, const char *path,
-                                       const struct builtin_plugin *builtin) {
-    enum { FIRST_CAPACITY = 16 };
-    if (batch->count == batch->capacity) {
-        const size_t capacity = batch->capacity ? 2 * batch->capacity : FIRST_CAPACITY;
-        struct candidate *items = ggml_mem_realloc(batch->items, capacity * sizeof(*items));
-        if (!items) goto fail;
-        batch->items = items;
-        batch->capacity = capacity;
-    }
-    struct candidate *added = &batch->items[batch->count];
-    if (candidate_init(added, path, builtin) != GGML_HOST_OK) goto fail;
-    ++batch->count;
-    return added;
-fail:
-    note_memory(batch, ggml_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for plugin '%s'", path));
-    return NULL;
-}
-
-static enum ggml_host_status add_directory(struct batch *batch, const struct search_dir *dir) {
-    struct listing *listing = &batch->listings[batch->n_listings++];
-    *listing = (struct listing){.dir = dir, .status = dir->status};
-    if (dir->status == GGML_HOST_OK) listing->status = policy_check_dir(&batch->policy, dir->path);
-    if (listing->status == GGML_HOST_UNTRUSTED) {
-        struct candidate *refused = add_candidate(batch, dir->path, NULL);
-        if (refused) candidate_refuse_directory(refused);
-    }
-    if (listing->status == GGML_HOST_OK) {
-        listing->status =
-            search_dir_list(dir->path, &batch->arena, &listing->paths, &listing->count);
-    }
-    for (size_t i = 0; i < listing->count; ++i) {
-        if (!records_loaded(listing->paths[i])) add_candidate(batch, listing->paths[i], NULL);
-    }
-    return note_memory(batch, listing->status);
-}
-
 // A list from before another call's change may lack what is there now: it tells of nothing gone.
 static void note_directories(struct batch *batch) {
     const bool is_current = atomic_load(&n_changes) == batch->seen;
-    for (size_t i = 0; i < batch->n_listings; ++i) {
-        const struct listing *listing = &batch->listings[i];
-        const char *path = listing->dir->path;
-        const bool is_known =
-            listing->status == GGML_HOST_OK || listing->status == GGML_HOST_NOT_FOUND;
-        note_memory(batch, records_put_directory(path, listing->dir->origin, listing->status));
-        if (is_known && is_current) records_note_gone(path, listing->paths, listing->count);
+    for (size_t i = 0; i < batch->n_dirs; ++i) {
+        const struct candidates_dir *dir = &batch->dirs[i];
+        const bool is_known = dir->status == GGML_HOST_OK || dir->status == GGML_HOST_NOT_FOUND;
+        note_memory(batch, records_put_directory(dir->path, dir->origin, dir->status));
+        if (is_known && is_current) records_note_gone(dir->path, dir->paths, dir->count);
     }
 }
 
 // Those that another call has loaded since.
 static void drop_loaded(struct batch *batch) {
     size_t kept = 0;
-    for (size_t i = 0; i < batch->count; ++i) {
-        struct candidate *candidate = &batch->items[i];
+    for (size_t i = 0; i < batch->set.count; ++i) {
+        struct candidate *candidate = &batch->set.items[i];
         if (records_loaded(candidate->record->path)) {
             plugin_file_close(&candidate->file);
             ggml_mem_free(candidate->record);
         } else {
-            batch->items[kept++] = *candidate;
+            batch->set.items[kept++] = *candidate;
         }
     }
-    batch->count = kept;
+    batch->set.count = kept;
+}
+
+static bool runs_already(const struct builtin_plugin *builtin) {
+    const struct host_plugin *same = registry_find_name(builtin->note->name);
+    return same && strcmp(same->path, BUILTIN_PATH) == 0;
 }
 
 static void add_builtins(struct batch *batch) {
-    size_t count;
-    const struct builtin_plugin *builtins = builtin_plugins(&count);
-    for (size_t i = 0; i < count; ++i) {
-        const struct host_plugin *same = registry_find_name(builtins[i].note->name);
-        if (same && strcmp(same->path, BUILTIN_PATH) == 0) continue;
-        add_candidate(batch, BUILTIN_PATH, &builtins[i]);
-    }
+    note_memory(batch, candidates_add_builtins(&batch->set, runs_already));
 }
 
-static void set_duplicate(struct candidate *candidate, const char *other_path) {
-    candidate_refuse(candidate, GGML_PLUGIN_STAGE_NOTE, GGML_HOST_DUPLICATE,
-                     "'%s' is the same file as '%s'", candidate->record->path, other_path);
-}
-
-static void find_duplicate(struct batch *batch, size_t index) {
-    struct candidate *candidate = &batch->items[index];
+static void refuse_if_same(struct batch *batch, size_t index) {
+    struct candidate *candidate = &batch->set.items[index];
     const struct host_plugin *loaded = registry_find_file(&candidate->file.id);
+    const struct candidate *same = candidates_find_same(&batch->set, index);
     if (loaded && !candidate->builtin) {
         candidate->record->reg = NULL;
-        set_duplicate(candidate, loaded->path);
-        return;
-    }
-    for (size_t i = 0; i < index; ++i) {
-        if (!candidate_is_same_file(&batch->items[i], candidate)) continue;
-        set_duplicate(candidate, batch->items[i].record->path);
-        return;
+        candidate_refuse_duplicate(candidate, loaded->path);
+    } else if (same) {
+        candidate_refuse_duplicate(candidate, same->record->path);
     }
 }
 
 static enum ggml_host_status prepare_filter(struct batch *batch) {
-    return note_memory(
-        batch, candidates_read_filter(batch->items, batch->count, &batch->arena, &batch->filter));
+    return note_memory(batch, candidates_read_filter(&batch->set, &batch->arena, &batch->filter));
 }
 
 static void examine_timed(struct batch *batch, size_t index) {
-    struct candidate *candidate = &batch->items[index];
+    struct candidate *candidate = &batch->set.items[index];
     const int64_t start = ggml_time_us();
     note_memory(batch, candidate_examine(candidate, &batch->policy));
     candidate->record->microseconds += (double)(ggml_time_us() - start);
@@ -165,9 +105,9 @@ static void examine_timed(struct batch *batch, size_t index) {
 
 // Files have been looked at without the lock, what is built in has not.
 static void examine_rest(struct batch *batch) {
-    for (size_t i = 0; i < batch->count; ++i) {
-        if (batch->items[i].state == CANDIDATE_NEW) examine_timed(batch, i);
-        if (batch->items[i].state == CANDIDATE_FIT) find_duplicate(batch, i);
+    for (size_t i = 0; i < batch->set.count; ++i) {
+        if (batch->set.items[i].state == CANDIDATE_NEW) examine_timed(batch, i);
+        if (batch->set.items[i].state == CANDIDATE_FIT) refuse_if_same(batch, i);
     }
 }
 
@@ -182,18 +122,14 @@ static enum ggml_host_status load_timed(struct batch *batch, struct candidate *c
 
 // --- variants ------------------------------------------------------------------------------------
 
-static bool is_variant(const struct candidate *candidate, const char *name) {
-    return candidate->state == CANDIDATE_FIT && strcmp(candidate->name, name) == 0;
+static int rank_fit(const void *context, size_t index) {
+    const struct candidates *set = context;
+    return set->items[index].state == CANDIDATE_FIT;
 }
 
 static struct candidate *best_variant(struct batch *batch, const char *name) {
-    struct candidate *best = NULL;
-    for (size_t i = 0; i < batch->count; ++i) {
-        struct candidate *candidate = &batch->items[i];
-        if (is_variant(candidate, name) && (!best || candidate_is_better(candidate, best)))
-            best = candidate;
-    }
-    return best;
+    const size_t best = candidates_best(&batch->set, name, rank_fit, &batch->set);
+    return best < batch->set.count ? &batch->set.items[best] : NULL;
 }
 
 static void supersede(struct candidate *candidate, const char *winner) {
@@ -204,9 +140,7 @@ static void supersede(struct candidate *candidate, const char *winner) {
             "the devices",
             candidate->name);
     } else {
-        candidate_refuse(candidate, GGML_PLUGIN_STAGE_NEGOTIATE, GGML_HOST_SUPERSEDED,
-                         "of the files with the plugin name '%s', '%s' is loaded", candidate->name,
-                         winner);
+        candidate_supersede(candidate, winner, "is");
     }
 }
 
@@ -232,24 +166,25 @@ static void refuse_for_memory(struct candidate *candidate) {
 static void load_batch(struct batch *batch) {
     examine_rest(batch);
     if (prepare_filter(batch) == GGML_HOST_OK) {
-        for (size_t i = 0; i < batch->count; ++i) {
-            struct candidate *candidate = &batch->items[i];
+        for (size_t i = 0; i < batch->set.count; ++i) {
+            struct candidate *candidate = &batch->set.items[i];
             if (candidate->state == CANDIDATE_FIT) {
                 candidate_apply_filter(candidate, &batch->filter);
             }
         }
-        for (size_t i = 0; i < batch->count; ++i) {
-            if (batch->items[i].state == CANDIDATE_FIT) load_variants(batch, batch->items[i].name);
+        for (size_t i = 0; i < batch->set.count; ++i) {
+            if (batch->set.items[i].state == CANDIDATE_FIT)
+                load_variants(batch, batch->set.items[i].name);
         }
     }
-    for (size_t i = 0; i < batch->count; ++i) {
-        if (batch->items[i].state == CANDIDATE_FIT) refuse_for_memory(&batch->items[i]);
-        candidate_finish(&batch->items[i]);
+    for (size_t i = 0; i < batch->set.count; ++i) {
+        if (batch->set.items[i].state == CANDIDATE_FIT) refuse_for_memory(&batch->set.items[i]);
+        candidate_finish(&batch->set.items[i]);
     }
 }
 
 static void free_batch(struct batch *batch) {
-    ggml_mem_free(batch->items);
+    candidates_free(&batch->set);
     arena_free(&batch->arena);
 }
 
@@ -269,33 +204,27 @@ static void filter_and_load(struct batch *batch, struct candidate *candidate) {
     if (candidate->state == CANDIDATE_FIT) load_timed(batch, candidate);
 }
 
-// Looks at the file; NULL without memory. Without the lock, because the file may lie on a disk that
-// takes its time.
-static struct candidate *prepare_file(struct batch *batch, const char *path) {
-    struct candidate *candidate = add_candidate(batch, path, NULL);
-    if (!candidate) return NULL;
-    const int64_t start = ggml_time_us();
+// Looks at the only candidate. Without the lock, because the file may lie on a disk that takes its
+// time.
+static void prepare_file(struct batch *batch) {
     if (batch->policy_status == GGML_HOST_OK) {
-        note_memory(batch, candidate_examine(candidate, &batch->policy));
+        examine_timed(batch, 0);
     } else {
-        refuse_for_policy(batch, candidate);
+        refuse_for_policy(batch, &batch->set.items[0]);
     }
-    candidate->record->microseconds = (double)(ggml_time_us() - start);
-    return candidate;
 }
 
 // As ggml_plugin_load of the file that was prepared, with the lock held.
 static enum ggml_host_status load_file(struct batch *batch, const char *path,
                                        ggml_backend_reg_t *out_reg) {
-    struct candidate *candidate = &batch->items[0];
-    if (candidate->state == CANDIDATE_FIT) find_duplicate(batch, 0);
+    struct candidate *candidate = &batch->set.items[0];
+    if (candidate->state == CANDIDATE_FIT) refuse_if_same(batch, 0);
     if (candidate->state == CANDIDATE_FIT) filter_and_load(batch, candidate);
     const enum ggml_host_status status = candidate->record->status;
     const struct host_plugin *loaded = registry_find_file(&candidate->file.id);
     *out_reg = candidate->record->reg;
     if (status == GGML_HOST_DUPLICATE && loaded) *out_reg = loaded->reg;
     if (status != GGML_HOST_DUPLICATE || !records_loaded(path)) candidate_finish(candidate);
-    ggml_mem_free(candidate->record);
     atomic_fetch_add(&n_changes, 1);
     return status;
 }
@@ -317,10 +246,9 @@ enum ggml_host_status ggml_plugin_load(const char *path, ggml_backend_reg_t *out
     ggml_error_save(&saved);
     get_policy(&batch);
     enum ggml_host_status status = GGML_HOST_OUT_OF_MEMORY;
-    if (prepare_file(&batch, path)) {
+    if (candidates_add(&batch.set, path, NULL)) {
+        prepare_file(&batch);
         if (!registry_lock("ggml_plugin_load")) {
-            plugin_file_close(&batch.items[0].file);
-            ggml_mem_free(batch.items[0].record);
             free_batch(&batch);
             return GGML_HOST_BUSY;
         }
@@ -345,7 +273,7 @@ static enum ggml_host_status load_static(struct batch *batch, const struct built
                          "ggml_plugin_load_static: plugin '%s' is linked in and running already",
                          same->name);
     }
-    struct candidate *candidate = add_candidate(batch, BUILTIN_PATH, plugin);
+    struct candidate *candidate = candidates_add(&batch->set, BUILTIN_PATH, plugin);
     if (!candidate) return GGML_HOST_OUT_OF_MEMORY;
     examine_timed(batch, 0);
     if (candidate->state == CANDIDATE_FIT) filter_and_load(batch, candidate);
@@ -383,51 +311,35 @@ enum ggml_host_status ggml_plugin_load_static(const struct ggml_plugin_note *not
 // --- all -----------------------------------------------------------------------------------------
 
 // The caller's own directory has to be readable; those of the search path need not exist.
-static enum ggml_host_status add_found(struct batch *batch, const char *dir) {
-    struct search_dir *dirs = NULL;
-    size_t count = 0;
+static enum ggml_host_status discover(struct batch *batch, const char *dir) {
     batch->seen = atomic_load(&n_changes);
     get_policy(batch);
     if (batch->policy_status != GGML_HOST_OK) {
         return ggml_fail(batch->policy_status, "no plugin may be loaded: %s", batch->policy_fault);
     }
-    enum ggml_host_status status = search_path_build(dir, &batch->arena, &dirs, &count);
-    note_memory(batch, status);
-    if (dir && status == GGML_HOST_INVALID_ARGUMENT) {
+    const enum ggml_host_status status =
+        note_memory(batch, candidates_discover(&batch->set, dir, &batch->policy, records_loaded,
+                                               &batch->arena, &batch->dirs, &batch->n_dirs));
+    if (dir && status == GGML_HOST_INVALID_ARGUMENT)
         note_memory(batch, records_put_directory(dir, "caller", status));
-    }
-    batch->listings = arena_alloc(&batch->arena, count * sizeof(*batch->listings) + 1);
-    if (!batch->listings) {
-        return note_memory(batch, ggml_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for directories"));
-    }
-    for (size_t i = 0; i < count; ++i) {
-        const enum ggml_host_status listed = add_directory(batch, &dirs[i]);
-        if (dir) status = listed;
-    }
-    return status;
+    return dir && batch->n_dirs == 1 ? batch->dirs[0].status : status;
 }
 
 // The file that GGML_BACKEND_PATH names, whatever its name. Without the lock, as all files.
 static void prepare_extra(const struct batch *batch, struct batch *out_extra) {
-    const char *path = ggml_env(GGML_ENV_GGML_BACKEND_PATH);
     memset(out_extra, 0, sizeof(*out_extra));
-    if (!path || records_loaded(path)) return;
     out_extra->policy = batch->policy;
     out_extra->policy_status = batch->policy_status;
     memcpy(out_extra->policy_fault, batch->policy_fault, sizeof(batch->policy_fault));
-    if (search_path_is_absolute(path)) {
-        prepare_file(out_extra, path);
-    } else if (add_candidate(out_extra, path, NULL)) {
-        candidate_refuse(&out_extra->items[0], GGML_PLUGIN_STAGE_FOUND, GGML_HOST_INVALID_ARGUMENT,
-                         "GGML_BACKEND_PATH: '%s' is not an absolute path",
-                         search_path_label(path));
-    }
+    note_memory(out_extra, candidates_add_named_file(&out_extra->set, records_loaded));
+    if (out_extra->set.count > 0 && out_extra->set.items[0].state == CANDIDATE_NEW)
+        prepare_file(out_extra);
 }
 
 static void load_extra(struct batch *batch, struct batch *extra) {
     ggml_backend_reg_t reg;
     drop_loaded(extra);
-    if (extra->count > 0) load_file(extra, extra->items[0].record->path, &reg);
+    if (extra->set.count > 0) load_file(extra, extra->set.items[0].record->path, &reg);
     batch->n_loaded += extra->n_loaded;
     batch->out_of_memory |= extra->out_of_memory;
     free_batch(extra);
@@ -445,14 +357,6 @@ static void load_found(struct batch *batch, struct batch *extra) {
     if (!batch->out_of_memory) atomic_store(&builtins_seen, true);
 }
 
-static void drop_all(struct batch *batch) {
-    for (size_t i = 0; i < batch->count; ++i) {
-        plugin_file_close(&batch->items[i].file);
-        ggml_mem_free(batch->items[i].record);
-    }
-    free_batch(batch);
-}
-
 // Looks at files without the lock: they may lie on a disk that takes its time.
 enum ggml_host_status ggml_plugin_load_all(const char *dir, size_t *out_loaded) {
     struct batch batch = {0};
@@ -462,15 +366,15 @@ enum ggml_host_status ggml_plugin_load_all(const char *dir, size_t *out_loaded) 
     if (!registry_lock("ggml_plugin_load_all")) return GGML_HOST_BUSY;
     registry_unlock();
     ggml_error_save(&saved);
-    enum ggml_host_status status = add_found(&batch, dir);
+    enum ggml_host_status status = discover(&batch, dir);
     char why[sizeof(saved.text)];
     memcpy(why, ggml_last_error(), strlen(ggml_last_error()) + 1);
-    for (size_t i = 0; i < batch.count; ++i)
-        if (batch.items[i].state == CANDIDATE_NEW) examine_timed(&batch, i);
+    for (size_t i = 0; i < batch.set.count; ++i)
+        if (batch.set.items[i].state == CANDIDATE_NEW) examine_timed(&batch, i);
     prepare_extra(&batch, &extra);
     if (!registry_lock("ggml_plugin_load_all")) {
-        drop_all(&extra);
-        drop_all(&batch);
+        free_batch(&extra);
+        free_batch(&batch);
         return GGML_HOST_BUSY;
     }
     load_found(&batch, &extra);

@@ -61,109 +61,35 @@ static enum ggml_host_status take_options(const struct ggml_probe_options *given
 
 // --- candidates ----------------------------------------------------------------------------------
 
-// Files of one directory, or why nothing of it may be loaded.
-struct found {
-    char **paths;
-    size_t count;
-    const char *distrust; // NULL: trusted
-};
-
-static enum ggml_host_status list_directories(struct probe_run *run, struct search_dir *dirs,
-                                              size_t count, struct found *out_found) {
-    struct ggml_probe_report *report = run->report;
-    const size_t size = count * sizeof(*report->directories);
-    report->directories = arena_alloc(&report->arena, size + 1);
+static enum ggml_host_status report_directories(struct ggml_probe_report *report,
+                                                const struct candidates_dir *dirs, size_t count) {
+    report->directories = arena_alloc(&report->arena, count * sizeof(*report->directories) + 1);
     if (!report->directories) return no_memory();
     for (size_t i = 0; i < count; ++i) {
-        enum ggml_host_status status = dirs[i].status;
-        if (status == GGML_HOST_OK) status = policy_check_dir(&run->policy, dirs[i].path);
-        if (status == GGML_HOST_OK) {
-            status = search_dir_list(dirs[i].path, &run->arena, &out_found[i].paths,
-                                     &out_found[i].count);
-        }
-        if (status == GGML_HOST_OUT_OF_MEMORY) return status;
-        if (status != GGML_HOST_OK && run->options.dir) return status;
-        if (status == GGML_HOST_UNTRUSTED) {
-            out_found[i].distrust = arena_strdup(&run->arena, ggml_last_error());
-            if (!out_found[i].distrust) return no_memory();
-        }
         struct ggml_plugin_directory *listed = &report->directories[report->n_directories++];
         listed->path = arena_strdup(&report->arena, dirs[i].path);
         listed->origin = dirs[i].origin;
-        listed->status = status;
+        listed->status = dirs[i].status;
         if (!listed->path) return no_memory();
     }
     return GGML_HOST_OK;
 }
 
-static enum ggml_host_status add(struct probe_run *run, const char *path,
-                                 const struct builtin_plugin *builtin) {
-    const enum ggml_host_status status =
-        candidate_init(&run->candidates[run->count], path, builtin);
-    if (status == GGML_HOST_OK) ++run->count;
-    return status;
-}
-
-static enum ggml_host_status reserve(struct probe_run *run, size_t capacity) {
-    run->candidates = arena_alloc(&run->arena, capacity * sizeof(*run->candidates) + 1);
-    run->outcomes = arena_alloc(&run->arena, capacity * sizeof(*run->outcomes) + 1);
-    return run->candidates && run->outcomes ? GGML_HOST_OK : no_memory();
-}
-
-static enum ggml_host_status add_directory(struct probe_run *run, const char *path,
-                                           const struct found *found) {
-    enum ggml_host_status status = GGML_HOST_OK;
-    for (size_t i = 0; i < found->count && status == GGML_HOST_OK; ++i)
-        status = add(run, found->paths[i], NULL);
-    if (!found->distrust || status != GGML_HOST_OK) return status;
-    status = add(run, path, NULL);
-    if (status == GGML_HOST_OK) {
-        candidate_refuse(&run->candidates[run->count - 1], GGML_PLUGIN_STAGE_FOUND,
-                         GGML_HOST_UNTRUSTED, "%s", found->distrust);
-    }
-    return status;
-}
-
-static enum ggml_host_status add_all(struct probe_run *run, const struct search_dir *dirs,
-                                     const struct found *found, size_t n_found) {
-    size_t n_builtins;
-    size_t capacity = 1; // GGML_BACKEND_PATH
-    const char *extra = ggml_env(GGML_ENV_GGML_BACKEND_PATH);
-    const struct builtin_plugin *builtins = builtin_plugins(&n_builtins);
-    for (size_t i = 0; i < n_found; ++i)
-        capacity += found[i].count + 1;
-    enum ggml_host_status status = reserve(run, capacity + n_builtins);
-    for (size_t i = 0; i < n_found && status == GGML_HOST_OK; ++i)
-        status = add_directory(run, dirs[i].path, &found[i]);
-    for (size_t i = 0; i < n_builtins && status == GGML_HOST_OK; ++i)
-        status = add(run, BUILTIN_PATH, &builtins[i]);
-    if (extra && status == GGML_HOST_OK) status = add(run, extra, NULL);
-    return status;
-}
-
 static enum ggml_host_status find_candidates(struct probe_run *run) {
-    struct search_dir *dirs = NULL;
-    size_t count = 0;
-    enum ggml_host_status status = search_path_build(run->options.dir, &run->arena, &dirs, &count);
+    struct candidates_dir *dirs;
+    size_t n_dirs;
+    enum ggml_host_status status = candidates_discover(&run->set, run->options.dir, &run->policy,
+                                                       NULL, &run->arena, &dirs, &n_dirs);
+    if (status == GGML_HOST_OK && run->options.dir) status = dirs[0].status;
+    if (status == GGML_HOST_OK) status = report_directories(run->report, dirs, n_dirs);
+    if (status == GGML_HOST_OK) status = candidates_add_builtins(&run->set, NULL);
+    if (status == GGML_HOST_OK) status = candidates_add_named_file(&run->set, NULL);
     if (status != GGML_HOST_OK) return status;
-    struct found *found = arena_alloc(&run->arena, count * sizeof(*found) + 1);
-    if (!found) return no_memory();
-    status = list_directories(run, dirs, count, found);
-    return status == GGML_HOST_OK ? add_all(run, dirs, found, count) : status;
+    run->outcomes = arena_alloc(&run->arena, run->set.count * sizeof(*run->outcomes) + 1);
+    return run->outcomes ? GGML_HOST_OK : no_memory();
 }
 
 // --- what can be told without running anything ---------------------------------------------------
-
-static void find_duplicate(struct probe_run *run, size_t index) {
-    struct candidate *candidate = &run->candidates[index];
-    for (size_t i = 0; i < index; ++i) {
-        if (!candidate_is_same_file(&run->candidates[i], candidate)) continue;
-        candidate_refuse(candidate, GGML_PLUGIN_STAGE_NOTE, GGML_HOST_DUPLICATE,
-                         "'%s' is the same file as '%s'", candidate->record->path,
-                         run->candidates[i].record->path);
-        return;
-    }
-}
 
 static const struct host_plugin *find_loaded(const struct candidate *candidate) {
     if (!candidate->builtin) return registry_find_file(&candidate->file.id);
@@ -173,7 +99,7 @@ static const struct host_plugin *find_loaded(const struct candidate *candidate) 
 
 // With the registry lock held.
 static enum ggml_host_status take_loaded(struct probe_run *run, size_t index) {
-    struct candidate *candidate = &run->candidates[index];
+    struct candidate *candidate = &run->set.items[index];
     struct probe_outcome *outcome = &run->outcomes[index];
     const struct host_plugin *plugin = find_loaded(candidate);
     if (!plugin) return GGML_HOST_OK;
@@ -186,26 +112,22 @@ static enum ggml_host_status take_loaded(struct probe_run *run, size_t index) {
 
 // Without the lock: a file may lie on a disk that takes its time.
 static enum ggml_host_status examine_files(struct probe_run *run) {
-    for (size_t i = 0; i < run->count; ++i) {
-        struct candidate *candidate = &run->candidates[i];
+    for (size_t i = 0; i < run->set.count; ++i) {
+        struct candidate *candidate = &run->set.items[i];
         if (candidate->state != CANDIDATE_NEW) continue;
-        if (!candidate->builtin && !search_path_is_absolute(candidate->record->path)) {
-            candidate_refuse(candidate, GGML_PLUGIN_STAGE_FOUND, GGML_HOST_INVALID_ARGUMENT,
-                             "GGML_BACKEND_PATH is not an absolute path");
-            continue;
-        }
         const enum ggml_host_status status = candidate_examine(candidate, &run->policy);
         if (status == GGML_HOST_OUT_OF_MEMORY) return status;
-        if (status == GGML_HOST_OK) find_duplicate(run, i);
+        const struct candidate *same = candidates_find_same(&run->set, i);
+        if (status == GGML_HOST_OK && same)
+            candidate_refuse_duplicate(candidate, same->record->path);
     }
     return GGML_HOST_OK;
 }
 
 static enum ggml_host_status choose(struct probe_run *run) {
-    enum ggml_host_status status =
-        candidates_read_filter(run->candidates, run->count, &run->arena, &run->filter);
-    for (size_t i = 0; i < run->count && status == GGML_HOST_OK; ++i) {
-        struct candidate *candidate = &run->candidates[i];
+    enum ggml_host_status status = candidates_read_filter(&run->set, &run->arena, &run->filter);
+    for (size_t i = 0; i < run->set.count && status == GGML_HOST_OK; ++i) {
+        struct candidate *candidate = &run->set.items[i];
         if (candidate->state == CANDIDATE_FIT) candidate_apply_filter(candidate, &run->filter);
         if (candidate->state == CANDIDATE_FIT) status = take_loaded(run, i);
     }
@@ -213,7 +135,7 @@ static enum ggml_host_status choose(struct probe_run *run) {
 }
 
 static bool is_open(const struct probe_run *run, size_t i) {
-    return run->candidates[i].state == CANDIDATE_FIT && !run->outcomes[i].known;
+    return run->set.items[i].state == CANDIDATE_FIT && !run->outcomes[i].known;
 }
 
 // --- helper processes ----------------------------------------------------------------------------
@@ -229,8 +151,8 @@ static void job_done(void *context, const struct probe_job *job) {
 }
 
 static void look_into_cache(struct probe_run *run, const struct probe_cache *cache) {
-    for (size_t i = 0; i < run->count; ++i) {
-        const struct candidate *candidate = &run->candidates[i];
+    for (size_t i = 0; i < run->set.count; ++i) {
+        const struct candidate *candidate = &run->set.items[i];
         struct probe_outcome *outcome = &run->outcomes[i];
         if (!is_open(run, i) || candidate->builtin) continue;
         outcome->known = probe_cache_find(cache, candidate->record->path, &candidate->file,
@@ -243,8 +165,8 @@ static void look_into_cache(struct probe_run *run, const struct probe_cache *cac
 
 static void remember(const struct probe_run *run, const struct probe_cache *cache) {
     bool any = false;
-    for (size_t i = 0; i < run->count; ++i) {
-        const struct candidate *candidate = &run->candidates[i];
+    for (size_t i = 0; i < run->set.count; ++i) {
+        const struct candidate *candidate = &run->set.items[i];
         struct probe_outcome *outcome = &run->outcomes[i];
         if (outcome->source != GGML_PROBE_SOURCE_HELPER || !outcome->lasting) continue;
         if (outcome->result.status == GGML_HOST_OUT_OF_MEMORY) continue;
@@ -273,15 +195,15 @@ static bool take_confinement(struct ggml_probe_report *report, const struct prob
 }
 
 static enum ggml_host_status run_helpers(struct probe_run *run, const char *helper) {
-    struct probe_job *jobs = arena_alloc(&run->arena, run->count * sizeof(*jobs) + 1);
-    size_t *owners = arena_alloc(&run->arena, run->count * sizeof(*owners) + 1);
+    struct probe_job *jobs = arena_alloc(&run->arena, run->set.count * sizeof(*jobs) + 1);
+    size_t *owners = arena_alloc(&run->arena, run->set.count * sizeof(*owners) + 1);
     size_t n = 0;
     if (!jobs || !owners) return no_memory();
-    for (size_t i = 0; i < run->count; ++i) {
-        if (!is_open(run, i) || run->candidates[i].builtin) continue;
+    for (size_t i = 0; i < run->set.count; ++i) {
+        if (!is_open(run, i) || run->set.items[i].builtin) continue;
         owners[n] = i;
-        jobs[n].file = run->candidates[i].file.id;
-        jobs[n++].path = run->candidates[i].record->path;
+        jobs[n].file = run->set.items[i].file.id;
+        jobs[n++].path = run->set.items[i].record->path;
     }
     const struct probe_jobs_options options = {
         .helper = helper,
@@ -308,8 +230,8 @@ static enum ggml_host_status keep_reason(struct probe_run *run, const char **out
 }
 
 static bool any_file_open(const struct probe_run *run) {
-    for (size_t i = 0; i < run->count; ++i) {
-        if (is_open(run, i) && !run->candidates[i].builtin) return true;
+    for (size_t i = 0; i < run->set.count; ++i) {
+        if (is_open(run, i) && !run->set.items[i].builtin) return true;
     }
     return false;
 }
@@ -347,7 +269,7 @@ static enum ggml_host_status isolate(struct probe_run *run) {
 // --- this process --------------------------------------------------------------------------------
 
 static enum ggml_host_status probe_here(struct probe_run *run, size_t index) {
-    struct candidate *candidate = &run->candidates[index];
+    struct candidate *candidate = &run->set.items[index];
     struct probe_outcome *outcome = &run->outcomes[index];
     struct host_plugin *plugin;
     const int64_t start = ggml_time_us();
@@ -375,8 +297,8 @@ static enum ggml_host_status probe_rest(struct probe_run *run) {
     const char *why = run->report->not_isolated;
     enum ggml_host_status status = GGML_HOST_OK;
     if (why[0] != '\0') GGML_LOG_WARN("plugins are not probed in a helper process: %s\n", why);
-    for (size_t i = 0; i < run->count && status == GGML_HOST_OK; ++i) {
-        struct candidate *candidate = &run->candidates[i];
+    for (size_t i = 0; i < run->set.count && status == GGML_HOST_OK; ++i) {
+        struct candidate *candidate = &run->set.items[i];
         if (is_open(run, i)) status = take_loaded(run, i);
         if (status != GGML_HOST_OK || !is_open(run, i)) continue;
         if (!candidate->builtin && (run->options.flags & GGML_PROBE_ISOLATED_ONLY)) {
@@ -391,11 +313,9 @@ static enum ggml_host_status probe_rest(struct probe_run *run) {
 // --- all of it -----------------------------------------------------------------------------------
 
 static void free_run(struct probe_run *run) {
-    for (size_t i = 0; i < run->count; ++i) {
-        ggml_mem_free(run->candidates[i].record);
-        plugin_file_close(&run->candidates[i].file);
+    for (size_t i = 0; run->outcomes && i < run->set.count; ++i)
         probe_result_free(&run->outcomes[i].result);
-    }
+    candidates_free(&run->set);
     arena_free(&run->arena);
 }
 
@@ -411,7 +331,7 @@ static enum ggml_host_status conclude(struct probe_run *run) {
     enum ggml_host_status status = probe_rest(run);
     if (status != GGML_HOST_OK) return status;
     // Again: the names that it holds may belong to plugins that have been unloaded since.
-    status = candidates_read_filter(run->candidates, run->count, &run->arena, &run->filter);
+    status = candidates_read_filter(&run->set, &run->arena, &run->filter);
     return status == GGML_HOST_OK ? probe_run_conclude(run) : status;
 }
 
@@ -420,15 +340,15 @@ static enum ggml_host_status probe(struct probe_run *run) {
     if (status == GGML_HOST_OK) status = find_candidates(run);
     if (status == GGML_HOST_OK) status = examine_files(run);
     if (status == GGML_HOST_OK) status = locked(run, choose);
-    for (size_t i = 0; i < run->count && status == GGML_HOST_OK; ++i)
-        run->n_total += is_open(run, i) && !run->candidates[i].builtin;
+    for (size_t i = 0; i < run->set.count && status == GGML_HOST_OK; ++i)
+        run->n_total += is_open(run, i) && !run->set.items[i].builtin;
     if (status == GGML_HOST_OK) status = isolate(run);
     return status == GGML_HOST_OK ? locked(run, conclude) : status;
 }
 
 enum ggml_host_status ggml_plugin_probe(const struct ggml_probe_options *options,
                                         ggml_probe_report_t *out_report) {
-    struct probe_run run = {.count = 0};
+    struct probe_run run = {.set = {0}};
     struct ggml_saved_error saved;
     if (!out_report) {
         return ggml_fail(GGML_HOST_INVALID_ARGUMENT, "ggml_plugin_probe: out_report is NULL");

@@ -27,51 +27,40 @@ static void take_result(struct record *record, const struct probe_result *result
 
 static bool is_shown(const struct probe_run *run, size_t index, size_t device) {
     const struct ggml_backend_dev_props *props = &run->outcomes[index].result.devices[device];
-    return filter_allows_device(&run->filter, run->candidates[index].name, props->name,
+    return filter_allows_device(&run->filter, run->set.items[index].name, props->name,
                                 props->device_id);
 }
 
 static void check_devices(struct probe_run *run, size_t index) {
-    struct candidate *candidate = &run->candidates[index];
     if (run->outcomes[index].result.n_devices == 0) return; // they come later
     for (size_t i = 0; i < run->outcomes[index].result.n_devices; ++i) {
         if (is_shown(run, index, i)) return;
     }
-    candidate_refuse(candidate, GGML_PLUGIN_STAGE_VERIFY, GGML_HOST_FILTERED,
-                     "GGML_DEVICES excludes every device of plugin '%s'", candidate->name);
+    candidate_refuse_filtered(&run->set.items[index]);
 }
 
 static bool is_good(const struct probe_run *run, size_t index) {
-    return run->outcomes[index].known && run->candidates[index].record->status == GGML_HOST_OK;
+    return run->outcomes[index].known && run->set.items[index].record->status == GGML_HOST_OK;
 }
 
-// What is loaded stays; else the best that works.
-static bool is_preferred(const struct probe_run *run, size_t a, size_t b) {
-    if (run->outcomes[a].loaded != run->outcomes[b].loaded) return run->outcomes[a].loaded;
-    return candidate_is_better(&run->candidates[a], &run->candidates[b]);
-}
-
-static size_t find_winner(const struct probe_run *run, size_t index) {
-    const char *name = run->candidates[index].name;
-    size_t winner = run->count;
-    for (size_t i = 0; i < run->count; ++i) {
-        if (!is_good(run, i) || strcmp(run->candidates[i].name, name) != 0) continue;
-        if (winner == run->count || is_preferred(run, i, winner)) winner = i;
-    }
-    return winner;
+// A plugin that is loaded stays; otherwise the best one that works is taken.
+static int rank_good(const void *context, size_t index) {
+    const struct probe_run *run = context;
+    if (!is_good(run, index)) return 0;
+    return run->outcomes[index].loaded ? 2 : 1;
 }
 
 static enum ggml_host_status choose(struct probe_run *run) {
-    size_t *winners = arena_alloc(&run->arena, run->count * sizeof(*winners) + 1);
+    size_t *winners = arena_alloc(&run->arena, run->set.count * sizeof(*winners) + 1);
     if (!winners) return no_memory();
-    for (size_t i = 0; i < run->count; ++i)
-        winners[i] = is_good(run, i) ? find_winner(run, i) : i;
-    for (size_t i = 0; i < run->count; ++i) {
-        struct candidate *candidate = &run->candidates[i];
+    for (size_t i = 0; i < run->set.count; ++i)
+        winners[i] = is_good(run, i)
+                         ? candidates_best(&run->set, run->set.items[i].name, rank_good, run)
+                         : i;
+    for (size_t i = 0; i < run->set.count; ++i) {
+        struct candidate *candidate = &run->set.items[i];
         if (winners[i] == i) continue;
-        candidate_refuse(candidate, GGML_PLUGIN_STAGE_NEGOTIATE, GGML_HOST_SUPERSEDED,
-                         "of the files with the plugin name '%s', '%s' would be loaded",
-                         candidate->name, run->candidates[winners[i]].record->path);
+        candidate_supersede(candidate, run->set.items[winners[i]].record->path, "would be");
     }
     return GGML_HOST_OK;
 }
@@ -85,15 +74,15 @@ static bool copy_record(struct arena *arena, const struct record *from,
 
 static enum ggml_host_status report_records(struct probe_run *run) {
     struct ggml_probe_report *report = run->report;
-    report->records = arena_alloc(&report->arena, run->count * sizeof(*report->records) + 1);
-    report->files = arena_alloc(&report->arena, run->count * sizeof(*report->files) + 1);
+    report->records = arena_alloc(&report->arena, run->set.count * sizeof(*report->records) + 1);
+    report->files = arena_alloc(&report->arena, run->set.count * sizeof(*report->files) + 1);
     if (!report->records || !report->files) return no_memory();
-    for (size_t i = 0; i < run->count; ++i) {
+    for (size_t i = 0; i < run->set.count; ++i) {
         struct ggml_probe_record *record = &report->records[i];
         record->source = run->outcomes[i].source;
         record->probed_at = run->outcomes[i].probed_at;
-        report->files[i] = run->candidates[i].file.id;
-        if (!copy_record(&report->arena, run->candidates[i].record, record)) return no_memory();
+        report->files[i] = run->set.items[i].file.id;
+        if (!copy_record(&report->arena, run->set.items[i].record, record)) return no_memory();
         ++report->n_records;
     }
     return GGML_HOST_OK;
@@ -112,10 +101,10 @@ struct stand_in {
 
 static enum ggml_host_status reserve(struct probe_run *run, struct stand_in *out_set) {
     size_t n = 1;
-    for (size_t i = 0; i < run->count; ++i)
+    for (size_t i = 0; i < run->set.count; ++i)
         n += run->outcomes[i].result.n_devices;
     memset(out_set, 0, sizeof(*out_set));
-    out_set->plugins = arena_alloc(&run->arena, (run->count + 1) * sizeof(*out_set->plugins));
+    out_set->plugins = arena_alloc(&run->arena, (run->set.count + 1) * sizeof(*out_set->plugins));
     out_set->handles = arena_alloc(&run->arena, n * sizeof(*out_set->handles));
     out_set->owners = arena_alloc(&run->arena, n * sizeof(*out_set->owners));
     return out_set->plugins && out_set->handles && out_set->owners ? GGML_HOST_OK : no_memory();
@@ -150,7 +139,7 @@ static enum ggml_host_status stand_in_add(struct probe_run *run, size_t index,
 static enum ggml_host_status stand_in_fill(struct probe_run *run, struct stand_in *out_set) {
     enum ggml_host_status status = reserve(run, out_set);
     for (int pass = 0; pass < 2; ++pass) {
-        for (size_t i = 0; i < run->count && status == GGML_HOST_OK; ++i) {
+        for (size_t i = 0; i < run->set.count && status == GGML_HOST_OK; ++i) {
             const bool now = run->outcomes[i].loaded == (pass == 0);
             if (is_good(run, i) && now) status = stand_in_add(run, i, out_set);
         }
@@ -216,9 +205,9 @@ static enum ggml_host_status report_devices(struct probe_run *run) {
 }
 
 enum ggml_host_status probe_run_conclude(struct probe_run *run) {
-    for (size_t i = 0; i < run->count; ++i) {
+    for (size_t i = 0; i < run->set.count; ++i) {
         if (!run->outcomes[i].known) continue;
-        take_result(run->candidates[i].record, &run->outcomes[i].result);
+        take_result(run->set.items[i].record, &run->outcomes[i].result);
         if (is_good(run, i)) check_devices(run, i);
     }
     enum ggml_host_status status = choose(run);

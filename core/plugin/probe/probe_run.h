@@ -3,7 +3,7 @@
 #ifndef GGML_PLUGIN_PROBE_PROBE_RUN_H
 #define GGML_PLUGIN_PROBE_PROBE_RUN_H
 
-#include "plugin/load/candidate.h"
+#include "plugin/load/candidates.h"
 #include "plugin/probe/probe_report.h"
 #include "plugin/probe/probe_result.h"
 
@@ -22,9 +22,8 @@ struct probe_run {
     struct arena arena;
     struct device_filter filter;
     struct load_policy policy;
-    struct candidate *candidates;
-    struct probe_outcome *outcomes;
-    size_t count;
+    struct candidates set;
+    struct probe_outcome *outcomes; // one for each candidate
     struct ggml_probe_report *report;
     size_t n_done; // for the caller's progress
     size_t n_total;

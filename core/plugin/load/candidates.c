@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+// The set of candidates of one call: see the header for the pipeline that it goes through.
+#include "plugin/load/candidates.h"
+
+#include <string.h>
+
+#include "base/env.h"
+#include "base/mem.h"
+#include "base/status.h"
+#include "plugin/discover/search_path.h"
+#include "plugin/registry/registry.h"
+
+static struct candidate *fail_without_memory(const char *path) {
+    ggml_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for plugin '%s'", path);
+    return NULL;
+}
+
+// --- discover ------------------------------------------------------------------------------------
+
+struct candidate *candidates_add(struct candidates *set, const char *path,
+                                 const struct builtin_plugin *builtin) {
+    enum { FIRST_CAPACITY = 16 };
+    if (set->count == set->capacity) {
+        const size_t capacity = set->capacity ? 2 * set->capacity : FIRST_CAPACITY;
+        struct candidate *items = ggml_mem_realloc(set->items, capacity * sizeof(*items));
+        if (!items) return fail_without_memory(path);
+        set->items = items;
+        set->capacity = capacity;
+    }
+    struct candidate *added = &set->items[set->count];
+    if (candidate_init(added, path, builtin) != GGML_HOST_OK) return fail_without_memory(path);
+    ++set->count;
+    return added;
+}
+
+static enum ggml_host_status add_directory(struct candidates *set, struct candidates_dir *dir,
+                                           const struct load_policy *policy,
+                                           bool (*skip)(const char *path), struct arena *arena) {
+    bool complete = true;
+    if (dir->status == GGML_HOST_OK) dir->status = policy_check_dir(policy, dir->path);
+    if (dir->status == GGML_HOST_UNTRUSTED) {
+        struct candidate *refused = candidates_add(set, dir->path, NULL);
+        if (!refused) return GGML_HOST_OUT_OF_MEMORY;
+        candidate_refuse_directory(refused);
+    }
+    if (dir->status == GGML_HOST_OK)
+        dir->status = search_dir_list(dir->path, arena, &dir->paths, &dir->count);
+    for (size_t i = 0; i < dir->count; ++i) {
+        if (skip && skip(dir->paths[i])) continue;
+        complete &= candidates_add(set, dir->paths[i], NULL) != NULL;
+    }
+    return complete && dir->status != GGML_HOST_OUT_OF_MEMORY ? GGML_HOST_OK
+                                                              : GGML_HOST_OUT_OF_MEMORY;
+}
+
+enum ggml_host_status candidates_discover(struct candidates *set, const char *dir,
+                                          const struct load_policy *policy,
+                                          bool (*skip)(const char *path), struct arena *arena,
+                                          struct candidates_dir **out_dirs, size_t *out_count) {
+    struct search_dir *path = NULL;
+    size_t count = 0;
+    *out_dirs = NULL;
+    *out_count = 0;
+    enum ggml_host_status status = search_path_build(dir, arena, &path, &count);
+    if (status != GGML_HOST_OK) return status;
+    struct candidates_dir *dirs = arena_alloc(arena, count * sizeof(*dirs) + 1);
+    if (!dirs) return ggml_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for directories");
+    for (size_t i = 0; i < count; ++i) {
+        dirs[i] = (struct candidates_dir){
+            .path = path[i].path, .origin = path[i].origin, .status = path[i].status};
+        if (add_directory(set, &dirs[i], policy, skip, arena) != GGML_HOST_OK)
+            status = GGML_HOST_OUT_OF_MEMORY;
+    }
+    *out_dirs = dirs;
+    *out_count = count;
+    return status;
+}
+
+enum ggml_host_status candidates_add_builtins(struct candidates *set,
+                                              bool (*skip)(const struct builtin_plugin *builtin)) {
+    size_t count;
+    enum ggml_host_status status = GGML_HOST_OK;
+    const struct builtin_plugin *builtins = builtin_plugins(&count);
+    for (size_t i = 0; i < count; ++i) {
+        if (skip && skip(&builtins[i])) continue;
+        if (!candidates_add(set, BUILTIN_PATH, &builtins[i])) status = GGML_HOST_OUT_OF_MEMORY;
+    }
+    return status;
+}
+
+enum ggml_host_status candidates_add_named_file(struct candidates *set,
+                                                bool (*skip)(const char *path)) {
+    const char *path = ggml_env(GGML_ENV_GGML_BACKEND_PATH);
+    if (!path || (skip && skip(path))) return GGML_HOST_OK;
+    struct candidate *candidate = candidates_add(set, path, NULL);
+    if (!candidate) return GGML_HOST_OUT_OF_MEMORY;
+    if (!search_path_is_absolute(path)) {
+        candidate_refuse(candidate, GGML_PLUGIN_STAGE_FOUND, GGML_HOST_INVALID_ARGUMENT,
+                         "GGML_BACKEND_PATH: '%s' is not an absolute path",
+                         search_path_label(path));
+    }
+    return GGML_HOST_OK;
+}
+
+// --- select --------------------------------------------------------------------------------------
+
+const struct candidate *candidates_find_same(const struct candidates *set, size_t index) {
+    for (size_t i = 0; i < index; ++i) {
+        if (candidate_is_same_file(&set->items[i], &set->items[index])) return &set->items[i];
+    }
+    return NULL;
+}
+
+size_t candidates_best(const struct candidates *set, const char *name,
+                       int (*rank)(const void *context, size_t index), const void *context) {
+    size_t best = set->count;
+    int best_rank = 0;
+    for (size_t i = 0; i < set->count; ++i) {
+        const int own_rank = strcmp(set->items[i].name, name) == 0 ? rank(context, i) : 0;
+        if (own_rank == 0 || own_rank < best_rank) continue;
+        if (own_rank == best_rank && !candidate_is_better(&set->items[i], &set->items[best]))
+            continue;
+        best = i;
+        best_rank = own_rank;
+    }
+    return best;
+}
+
+enum ggml_host_status candidates_read_filter(const struct candidates *set, struct arena *arena,
+                                             struct device_filter *out_filter) {
+    const enum ggml_host_status status = registry_read_filter(set->count, arena, out_filter);
+    for (size_t i = 0; status == GGML_HOST_OK && i < set->count; ++i) {
+        if (set->items[i].state == CANDIDATE_FIT)
+            filter_add_plugin_name(out_filter, set->items[i].name);
+    }
+    return status;
+}
+
+void candidates_free(struct candidates *set) {
+    for (size_t i = 0; i < set->count; ++i) {
+        plugin_file_close(&set->items[i].file);
+        ggml_mem_free(set->items[i].record);
+    }
+    ggml_mem_free(set->items);
+    memset(set, 0, sizeof(*set));
+}
