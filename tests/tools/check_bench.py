@@ -57,6 +57,24 @@ def check_isolate():
           rows[0]["changed_us"] > 0 and rows[0]["ratio"] > 0, rows)
 
 
+def check_kernels():
+    check("kernels: wrong usage is exit status 2", run("kernels", "--kernel", "none").returncode == 2)
+    done = run("kernels", "--level", "none")
+    check("kernels: an unknown level is exit status 2, and those there are are named",
+          done.returncode == 2 and "scalar" in done.stderr, done)
+    done = run("kernels", "--check", "--kernel", "unpack", "--level", "scalar")
+    check("kernels: compared only", done.returncode == 0 and done.stdout.startswith("scalar: 0 kernels differ") and
+          done.stdout.count("\n") == 1, done)
+    done = run("kernels", "--kernel", "rounded", "--type", "q4_0", "-m", "9", "-k", "64", "-n", "2", "--seconds", "0.001",
+               "--json")
+    report = json.loads(done.stdout) if done.returncode == 0 else {}
+    rows = report.get("results", [])
+    check("kernels: one is measured", report.get("checks", 0) > 0 and report.get("different") == 0 and len(rows) == 1 and
+          (rows[0]["kernel"], rows[0]["of"], rows[0]["rows"], rows[0]["columns"]) == ("rounded", "q4_0", 9, 2), done)
+    check("kernels: times and rates are positive", rows and rows[0]["nanoseconds"] > 0 and rows[0]["gb_per_s"] > 0 and
+          rows[0]["gflops"] > 0 and rows[0]["scalar_nanoseconds"] > 0, rows)
+
+
 def check_ops():
     check("ops: wrong usage is exit status 2", run("ops").returncode == 2 and
           run("ops", "--device", "CPU", "--op", "NOTHING").returncode == 2 and
@@ -181,6 +199,7 @@ def main():
     check_figures()
     check_graph()
     check_isolate()
+    check_kernels()
     check_ops()
     check_weights()
     check_model()

@@ -18,6 +18,7 @@ int bench_load_once(int argc, char **argv);
 int bench_figures(int argc, char **argv);
 int bench_graph(int argc, char **argv);
 int bench_isolate(int argc, char **argv);
+int bench_kernels(int argc, char **argv);
 int bench_model(int argc, char **argv);
 int bench_ops(int argc, char **argv);
 int bench_sched(int argc, char **argv);

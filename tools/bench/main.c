@@ -16,6 +16,8 @@ static const struct {
     {"figures", "how fast devices are, for cost-aware placement", bench_figures},
     {"graph", "time to build a graph and to allocate it in one memory", bench_graph},
     {"isolate", "what a graph loses when another process computes it", bench_isolate},
+    {"kernels", "inner kernels of the CPU plugin against their scalar twins, one by one",
+     bench_kernels},
     {"load", "time to scan a directory and load its plugins", bench_load},
     {"load-once", NULL, bench_load_once},
     {"model", "tokens per second of a transformer, beside what the machine can do", bench_model},

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+// This level's kernels in the form of kernels.h. Compiled once per level, as the kernels are.
+#include "kernels.h"
+
+#include "gemm/gemm.h"
+#include "ggml-cpu.h"
+#include "ops/mul_mat/gemm_rounded.h"
+#include "ops/mul_mat/mul_rounded.h"
+#include "ops/mul_mat/mul_vec.h"
+#include "types/unpack.h"
+
+static void unpack(enum ggml_type type, const void *x, float *y, int64_t n) {
+    CPU_FN(cpu_unpack)(type)(x, y, n);
+}
+
+static void pack(enum ggml_type type, const float *x, void *y, int64_t n) {
+    CPU_FN(cpu_pack)(type)(x, y, n);
+}
+
+static void map(enum ggml_unary_op op, const float *x, float *y, int64_t n) {
+    const size_t size = (size_t)n * sizeof(float);
+    struct ggml_tensor from = {.type = GGML_TYPE_F32,
+                               .ne = {n, 1, 1, 1},
+                               .nb = {sizeof(float), size, size, size},
+                               .data = (void *)(uintptr_t)x};
+    struct ggml_tensor to = from;
+    to.op = GGML_OP_UNARY;
+    to.op_params[0] = op;
+    to.src[0] = &from;
+    to.data = y;
+    CPU_FN(cpu_unary)(&(struct cpu_task){.dst = &to, .nth = 1});
+}
+
+extern const struct ggml_type_traits_cpu CPU_FN(cpu_type_traits)[];
+
+static bool dot(enum ggml_type type, const void *x, const void *y, int n, float *out_sum) {
+    const ggml_vec_dot_t function = CPU_FN(cpu_type_traits)[type].vec_dot;
+    if (function) function(n, out_sum, 0, x, 0, y, 0, 1);
+    return function != NULL;
+}
+
+static struct gemm_rows open_product(const struct kernel_product *p, struct gemm_column *columns) {
+    for (int64_t c = 0; c < p->n_columns; ++c)
+        columns[c] = (struct gemm_column){p->x + c * p->x_stride, p->y + c * p->y_stride};
+    return (struct gemm_rows){p->rows, p->row_stride, p->type, p->k};
+}
+
+static bool multiply_vector(const struct kernel_product *p) {
+    struct gemm_column columns[KERNEL_MAX_COLUMNS];
+    const struct gemm_rows rows = open_product(p, columns);
+    return CPU_FN(cpu_mul_vec)(&rows, 0, p->n_rows, columns, p->n_columns);
+}
+
+static bool is_rounded(enum ggml_type type) {
+    switch ((int)type) {
+#define CPU_BLOCK_ROW(NAME, ...) case GGML_TYPE_##NAME:
+#include "ops/mul_mat/rounded_list.inl"
+        return true;
+    default: return false;
+    }
+}
+
+static bool multiply_rounded(const struct kernel_product *p) {
+    struct gemm_column columns[KERNEL_MAX_COLUMNS];
+    if (!is_rounded(p->type) || p->n_columns > ROUNDED_COLUMNS) return false;
+    const struct gemm_rows rows = open_product(p, columns);
+    CPU_FN(cpu_round_columns)(columns, p->n_columns, p->k, p->work);
+    CPU_FN(cpu_mul_rounded)(&rows, 0, p->n_rows, columns, p->n_columns, p->work);
+    return true;
+}
+
+static void round_floats(const float *x, int8_t *numbers, float *scales, int64_t n) {
+    enum { PART = 512 };
+    char work[2 * PART + 16 * PART / ROUNDED_GROUP + ROUNDED_LINE * 8]
+        __attribute__((aligned(ROUNDED_LINE)));
+    for (int64_t i = 0; i < n; i += PART) {
+        const int64_t k = MIN(n - i, PART);
+        CPU_FN(cpu_round_columns)(&(struct gemm_column){.x = x + i}, 1, k, work);
+        const struct rounded out = rounded_at(work, k, 0);
+        memcpy(numbers + i, out.numbers, (size_t)k);
+        memcpy(scales + i / ROUNDED_GROUP, out.scales, (size_t)k / ROUNDED_GROUP * sizeof(float));
+    }
+}
+
+static bool multiply_tiles(const struct kernel_product *p) {
+    struct gemm_column columns[KERNEL_MAX_COLUMNS];
+    const struct gemm_rows rows = open_product(p, columns);
+    CPU_FN(cpu_gemm)(&rows, 0, (int)p->n_rows, columns, p->n_columns, p->work);
+    return true;
+}
+
+static bool multiply_packed(const struct kernel_product *p) {
+    struct gemm_column columns[KERNEL_MAX_COLUMNS];
+    const struct gemm_rows rows = open_product(p, columns);
+    CPU_FN(cpu_gemm_packed)(&rows, 0, p->n_rows, columns, p->n_columns, p->work);
+    return true;
+}
+
+static bool multiply_strips(const struct kernel_product *p) {
+    struct gemm_column columns[KERNEL_MAX_COLUMNS];
+    if (!CPU_STRIPS || ggml_blck_size(p->type) == 1) return false;
+    const struct gemm_rows rows = open_product(p, columns);
+    const int64_t across = strips_across(p->n_columns), deep = strips_deep(p->k);
+    struct strip_panel *panel = p->work;
+    struct strip *strips = (struct strip *)(void *)(panel + 1);
+    for (int64_t d = 0; d < deep; ++d) {
+        for (int64_t s = 0; s < across; ++s)
+            CPU_FN(cpu_round_strip)
+        (p->type, columns + s * STRIP_COLUMNS, MIN(p->n_columns - s * STRIP_COLUMNS, STRIP_COLUMNS),
+         d * STRIP_DEPTH, MIN(p->k - d * STRIP_DEPTH, STRIP_DEPTH), strips + d * across + s);
+    }
+    CPU_FN(cpu_gemm_rounded)
+    (&rows, 0, p->n_rows, columns, p->n_columns, 0, p->k, &(struct strips){strips, across}, panel);
+    return true;
+}
+
+extern const struct kernel_table CPU_FN(kernel_table);
+const struct kernel_table CPU_FN(kernel_table) = {
+    .lanes = LANES,
+    .unpack = unpack,
+    .pack = pack,
+    .map = map,
+    .round = round_floats,
+    .dot = dot,
+    .multiply = {[KERNEL_VECTOR] = multiply_vector,
+                 [KERNEL_ROUNDED] = multiply_rounded,
+                 [KERNEL_TILES] = multiply_tiles,
+                 [KERNEL_PACKED] = multiply_packed,
+                 [KERNEL_STRIPS] = multiply_strips},
+};
