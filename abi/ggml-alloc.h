@@ -34,9 +34,9 @@
 extern "C" {
 #endif
 
-typedef struct ggml_backend_buffer_type *ggml_backend_buffer_type_t;
-typedef struct ggml_backend_buffer *ggml_backend_buffer_t;
-typedef struct ggml_backend *ggml_backend_t;
+typedef struct ggml_backend_buffer_type *ggml_backend_buffer_type_t; // kind of memory
+typedef struct ggml_backend_buffer *ggml_backend_buffer_t;           // piece of it
+typedef struct ggml_backend *ggml_backend_t;                         // stream: ggml-backend.h
 
 // A linear tensor allocator over one buffer, by value: copying it forks it. Members are for
 // reading.

@@ -36,11 +36,11 @@ extern "C" {
 #define GGML_BACKEND_META_MAX_DEVICES 16
 
 // Handles. NULL is none; what a function makes of NULL is said there.
-typedef struct ggml_backend_event *ggml_backend_event_t;
-typedef void *ggml_backend_graph_plan_t;
-typedef struct ggml_backend_reg *ggml_backend_reg_t;
-typedef struct ggml_backend_device *ggml_backend_dev_t;
-typedef struct ggml_backend_sched *ggml_backend_sched_t;
+typedef struct ggml_backend_event *ggml_backend_event_t; // mark in the work of a stream
+typedef void *ggml_backend_graph_plan_t;                 // graph prepared by a stream
+typedef struct ggml_backend_reg *ggml_backend_reg_t;     // backend
+typedef struct ggml_backend_device *ggml_backend_dev_t;  // device
+typedef struct ggml_backend_sched *ggml_backend_sched_t; // scheduler
 
 // What a buffer is for, which guides placement and fusion.
 enum ggml_backend_buffer_usage {
@@ -52,7 +52,8 @@ enum ggml_backend_buffer_usage {
 // Kind of device; CPU for NULL, ACCEL with a message for one that this library does not know.
 // [any-thread]
 enum ggml_backend_dev_type {
-    GGML_BACKEND_DEVICE_TYPE_CPU = 0,  // the host's processor, with its memory; computes everything
+    GGML_BACKEND_DEVICE_TYPE_CPU =
+        0, // the host's processor, with its memory; computes what others don't
     GGML_BACKEND_DEVICE_TYPE_GPU = 1,  // with memory of its own
     GGML_BACKEND_DEVICE_TYPE_IGPU = 2, // a GPU that shares the host's memory
     // helps the CPU with some operations, as a BLAS library does
@@ -68,7 +69,7 @@ enum ggml_backend_meta_split_axis {
     GGML_BACKEND_SPLIT_AXIS_3 = 3,
     GGML_BACKEND_SPLIT_AXIS_MIRRORED = 10, // each holds all of it
     GGML_BACKEND_SPLIT_AXIS_PARTIAL = 11,  // the sum of what they hold is the tensor
-    GGML_BACKEND_SPLIT_AXIS_NONE = 98,     // not shared: no meta device is involved
+    GGML_BACKEND_SPLIT_AXIS_NONE = 98,     // not shared
     GGML_BACKEND_SPLIT_AXIS_UNKNOWN = 99,  // can't be derived from the sources
 };
 
@@ -156,7 +157,7 @@ typedef void (*ggml_backend_sched_realloc_callback)(ggml_backend_sched_t sched,
                                                     bool graph_size_changed, void *user_data);
 
 // Says how a static tensor (a weight, a cache) is to be spread over the devices of a meta device.
-// Must give the same answer for the same tensor each time; may be called from any thread that uses
+// Must give the same result for the same tensor each time; may be called from any thread that uses
 // the device.
 typedef struct ggml_backend_meta_split_state (*ggml_backend_meta_get_split_state_t)(
     const struct ggml_tensor *tensor, void *userdata);
@@ -176,8 +177,8 @@ typedef bool (*ggml_backend_eval_callback)(int node_index, struct ggml_tensor *t
 GGML_API const char *ggml_backend_buft_name(ggml_backend_buffer_type_t buft);
 
 // A buffer of `size` bytes with usage ANY, which the caller frees; NULL on failure. A size of 0
-// gives an empty buffer without asking the device. Its content is undefined. May be slow, of a GPU
-// as long as milliseconds: make few large ones. Blocks. [any-thread]
+// gives an empty buffer without asking the device. Its content is undefined. Devices allocate
+// slowly: make few large ones. Blocks. [any-thread]
 GGML_API ggml_backend_buffer_t ggml_backend_buft_alloc_buffer(ggml_backend_buffer_type_t buft,
                                                               size_t size);
 

@@ -2,6 +2,14 @@
 // What ggml-cuda.h, ggml-vulkan.h and their kin are made of: a program that names a backend in its
 // source finds that backend among the plugins that are loaded. Without the plugin there is no
 // device: counts are 0, pointers NULL.
+//
+// Why in line: the functions of such headers are exported by ggml's backends themselves; here no
+// library has them, so that a program written for ggml compiles and links without any backend being
+// there.
+//
+// Names of backends are compared as ggml_backend_reg_by_name() does. Nothing here loads plugins:
+// call ggml_backend_load_all() before. Calls that return a pointer or false leave a message where
+// they fail, but for a backend that is not there.
 #ifndef GGML_BY_NAME_H
 #define GGML_BY_NAME_H
 
@@ -14,7 +22,8 @@
 extern "C" {
 #endif
 
-// Device `index` of the backend, or NULL. [any-thread]
+// Device `index` of the backend, in its own order; NULL if there are not so many, or no backend.
+// [any-thread]
 static inline ggml_backend_dev_t ggml_by_name_device(const char *backend, size_t index) {
     ggml_backend_reg_t reg = ggml_backend_reg_by_name(backend);
     if (!reg || index >= ggml_backend_reg_dev_count(reg)) return NULL;
@@ -33,7 +42,7 @@ static inline ggml_backend_t ggml_by_name_init(const char *backend, size_t index
     return device ? ggml_backend_dev_init(device, NULL) : NULL;
 }
 
-// Whether a stream belongs to the backend; false for NULL. [any-thread]
+// Whether a stream belongs to the backend, by its exact name; false for NULL. [any-thread]
 static inline bool ggml_by_name_is(const char *backend, ggml_backend_t stream) {
     ggml_backend_dev_t device = stream ? ggml_backend_get_device(stream) : NULL;
     ggml_backend_reg_t reg = device ? ggml_backend_dev_backend_reg(device) : NULL;
@@ -53,8 +62,8 @@ static inline ggml_backend_buffer_type_t ggml_by_name_host_buffer_type(const cha
     return device ? ggml_backend_dev_host_buffer_type(device) : NULL;
 }
 
-// The device's description as a string of up to `size` bytes with its end; "" without the device.
-// [any-thread]
+// The device's description, cut to `size` bytes with its end; "" without the device. A size of 0
+// writes nothing. [any-thread]
 static inline void ggml_by_name_description(const char *backend, int index, char *out_text,
                                             size_t size) {
     ggml_backend_dev_t device = index < 0 ? NULL : ggml_by_name_device(backend, (size_t)index);
@@ -62,7 +71,8 @@ static inline void ggml_by_name_description(const char *backend, int index, char
         snprintf(out_text, size, "%s", device ? ggml_backend_dev_description(device) : "");
 }
 
-// The device's memory in bytes; 0 without the device. May block. [any-thread]
+// The device's memory in bytes, free and total; 0 without the device. Neither pointer may be NULL.
+// May block. [any-thread]
 static inline void ggml_by_name_memory(const char *backend, int index, size_t *out_free,
                                        size_t *out_total) {
     ggml_backend_dev_t device = index < 0 ? NULL : ggml_by_name_device(backend, (size_t)index);
@@ -71,7 +81,8 @@ static inline void ggml_by_name_memory(const char *backend, int index, size_t *o
 }
 
 // Stores the address of the backend's procedure, of size sizeof(a function pointer), at
-// out_procedure; false if it has none of that name. [any-thread]
+// out_procedure, NULL if it has none of that name; returns whether it has. As memory, since C
+// converts no object pointers to function pointers. [any-thread]
 static inline bool ggml_by_name_procedure(const char *backend, const char *name,
                                           void *out_procedure) {
     ggml_backend_reg_t reg = ggml_backend_reg_by_name(backend);

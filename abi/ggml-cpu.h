@@ -34,7 +34,7 @@ enum ggml_numa_strategy {
     GGML_NUMA_STRATEGY_ISOLATE = 2,    // as DISABLED: start the process on one node (numactl)
     GGML_NUMA_STRATEGY_NUMACTL = 3,    // as DISABLED: the process's own affinity holds
     GGML_NUMA_STRATEGY_MIRROR = 4,     // as DISABLED; in ggml too
-    GGML_NUMA_STRATEGY_COUNT = 5,
+    GGML_NUMA_STRATEGY_COUNT = 5,      // number of them; no value
 };
 
 // *s = dot product of n elements of x and y; with nrc == 2 four of them, at s[r + c * bs], of rows
@@ -61,9 +61,6 @@ struct ggml_type_traits_cpu {
     enum ggml_type vec_dot_type;  // type that the other operand is rounded to for it
     int64_t nrows;                // rows per call: 1, or 2 where nrc may be 2
 };
-
-// The CPU device is a plugin too. These functions find it in the registry (it is loaded on demand);
-// where there is none they answer as on failure, with a message.
 
 // --- NUMA ----------------------------------------------------------------------------------------
 
@@ -157,32 +154,32 @@ ggml_graph_compute_with_ctx(struct ggml_context *ctx, struct ggml_cgraph *cgraph
 
 // 1 if the kernels in use employ the instruction set, 0 if not, as for those of other machines.
 // [any-thread]
-GGML_BACKEND_API int ggml_cpu_has_sse3(void);
-GGML_BACKEND_API int ggml_cpu_has_ssse3(void);
-GGML_BACKEND_API int ggml_cpu_has_avx(void);
-GGML_BACKEND_API int ggml_cpu_has_avx_vnni(void);
-GGML_BACKEND_API int ggml_cpu_has_avx2(void);
-GGML_BACKEND_API int ggml_cpu_has_bmi2(void);
-GGML_BACKEND_API int ggml_cpu_has_f16c(void);
-GGML_BACKEND_API int ggml_cpu_has_fma(void);
-GGML_BACKEND_API int ggml_cpu_has_avx512(void);
-GGML_BACKEND_API int ggml_cpu_has_avx512_vbmi(void);
-GGML_BACKEND_API int ggml_cpu_has_avx512_vnni(void);
-GGML_BACKEND_API int ggml_cpu_has_avx512_bf16(void);
-GGML_BACKEND_API int ggml_cpu_has_amx_int8(void);
-GGML_BACKEND_API int ggml_cpu_has_neon(void);
-GGML_BACKEND_API int ggml_cpu_has_arm_fma(void);
-GGML_BACKEND_API int ggml_cpu_has_fp16_va(void);
-GGML_BACKEND_API int ggml_cpu_has_dotprod(void);
-GGML_BACKEND_API int ggml_cpu_has_matmul_int8(void);
-GGML_BACKEND_API int ggml_cpu_has_sve(void);
-GGML_BACKEND_API int ggml_cpu_has_sme(void);
-GGML_BACKEND_API int ggml_cpu_has_sme2(void);
-GGML_BACKEND_API int ggml_cpu_has_riscv_v(void);
-GGML_BACKEND_API int ggml_cpu_has_vsx(void);
-GGML_BACKEND_API int ggml_cpu_has_vxe(void);
-GGML_BACKEND_API int ggml_cpu_has_wasm_simd(void);
-GGML_BACKEND_API int ggml_cpu_has_llamafile(void);
+GGML_BACKEND_API int ggml_cpu_has_sse3(void);        // x86-64
+GGML_BACKEND_API int ggml_cpu_has_ssse3(void);       // byte shuffles
+GGML_BACKEND_API int ggml_cpu_has_avx(void);         // 256-bit floats
+GGML_BACKEND_API int ggml_cpu_has_avx_vnni(void);    // dot products of bytes, 256-bit encoding
+GGML_BACKEND_API int ggml_cpu_has_avx2(void);        // 256-bit integers
+GGML_BACKEND_API int ggml_cpu_has_bmi2(void);        // bit fields
+GGML_BACKEND_API int ggml_cpu_has_f16c(void);        // conversions of binary16
+GGML_BACKEND_API int ggml_cpu_has_fma(void);         // fused multiply and add
+GGML_BACKEND_API int ggml_cpu_has_avx512(void);      // 512-bit vectors
+GGML_BACKEND_API int ggml_cpu_has_avx512_vbmi(void); // byte permutations
+GGML_BACKEND_API int ggml_cpu_has_avx512_vnni(void); // dot products of bytes
+GGML_BACKEND_API int ggml_cpu_has_avx512_bf16(void); // dot products of bfloat16
+GGML_BACKEND_API int ggml_cpu_has_amx_int8(void);    // tile products of bytes
+GGML_BACKEND_API int ggml_cpu_has_neon(void);        // Arm, from here on
+GGML_BACKEND_API int ggml_cpu_has_arm_fma(void);     // fused multiply and add
+GGML_BACKEND_API int ggml_cpu_has_fp16_va(void);     // arithmetic of binary16
+GGML_BACKEND_API int ggml_cpu_has_dotprod(void);     // dot products of bytes
+GGML_BACKEND_API int ggml_cpu_has_matmul_int8(void); // 2 x 2 products of bytes
+GGML_BACKEND_API int ggml_cpu_has_sve(void);         // scalable vectors
+GGML_BACKEND_API int ggml_cpu_has_sme(void);         // scalable matrices
+GGML_BACKEND_API int ggml_cpu_has_sme2(void);        // their second edition; 0, as what follows
+GGML_BACKEND_API int ggml_cpu_has_riscv_v(void);     // RISC-V vectors
+GGML_BACKEND_API int ggml_cpu_has_vsx(void);         // POWER
+GGML_BACKEND_API int ggml_cpu_has_vxe(void);         // IBM Z
+GGML_BACKEND_API int ggml_cpu_has_wasm_simd(void);   // WebAssembly
+GGML_BACKEND_API int ggml_cpu_has_llamafile(void);   // matrix kernels of that project
 
 // Bytes of an SVE / RISC-V vector register; 0 without. [any-thread]
 GGML_BACKEND_API int ggml_cpu_get_sve_cnt(void);
@@ -205,7 +202,7 @@ GGML_BACKEND_API ggml_backend_t ggml_backend_cpu_init(void);
 GGML_BACKEND_API bool ggml_backend_is_cpu(ggml_backend_t backend);
 
 // Number of threads from the next compute on, at most the pool's; <= 0: the pool's size, else the
-// default, which is the number of performance cores that the process may use. [stream]
+// default, default_threads of struct ggml_host_topology. [stream]
 GGML_BACKEND_API void ggml_backend_cpu_set_n_threads(ggml_backend_t backend_cpu, int n_threads);
 
 // The pool to compute with, which stays the caller's and must outlive its use; NULL: the device's

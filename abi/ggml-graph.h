@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 // ggml-graph.h: a graph as a stream sees it. The host makes it for each call from the graph that an
 // application built, or from a part of it.
+//
+// Why not struct ggml_cgraph: that is ggml's, changes with it, and has a hash table that parts of a
+// graph don't have. This one has what a stream needs and may grow.
 #ifndef GGML_GRAPH_H
 #define GGML_GRAPH_H
 
@@ -14,6 +17,10 @@ extern "C" {
 // tensors until the stream is synchronised, or until the plan is freed that they were passed for.
 // Nothing is written, but the order of `nodes` by graph_optimize. A later 1.x contract names the
 // reserved slots, which are zero until then: the struct never changes size or offsets.
+//
+// What `structure` and `uid` are for: a stream that records commands for a device keeps them under
+// `structure`, and replays them for the next graph with the same number after exchanging addresses;
+// with an equal `uid` not even that is needed.
 struct ggml_graph {
     uint32_t size;   // bytes of the struct that the host knows
     int32_t n_nodes; // >= 0
@@ -34,10 +41,14 @@ struct ggml_graph {
     // Two graphs that one stream is given, with this equal and not 0, have the same nodes in the
     // same order, in which and in whose sources nothing has changed but the data. 0: not known.
     uint64_t uid;
-    void *reserved[11];
+    void *reserved[11]; // NULL
 };
 
 // --- fusion queries ------------------------------------------------------------------------------
+
+// For kernels that compute several nodes as one: whether the results between are read by nobody
+// else. A host that does not know the uses of a node says 0, and these return false. Indices out of
+// range: false.
 
 // Uses of node i; 0 if there is no such node. [any-thread]
 GGML_API int32_t ggml_graph_use_count(const struct ggml_graph *graph, int i);

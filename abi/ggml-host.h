@@ -16,6 +16,18 @@ extern "C" {
 
 // --- errors --------------------------------------------------------------------------------------
 
+// Every failing call of the library leaves a message in the terms of the program: what was being
+// done, with which object, and what helps. It is per thread and kept until the next failure, so a
+// program looks when it knows that something failed; calls that return nothing need the status to
+// be cleared before:
+//
+//     ggml_backend_buffer_t buffer = ggml_backend_alloc_ctx_tensors(ctx, stream);
+//     if (!buffer) fprintf(stderr, "%s\n", ggml_last_error());
+//
+//     ggml_clear_error();
+//     ggml_backend_tensor_set(x, data, 0, size); // returns nothing
+//     if (ggml_last_status() == GGML_HOST_OUT_OF_RANGE) ...
+
 // Message of the last call that failed on this thread; "" if none did. Valid until the next failing
 // call on this thread. Successful calls leave it alone. [any-thread]
 GGML_API const char *ggml_last_error(void);
@@ -28,6 +40,14 @@ GGML_API const char *ggml_host_status_text(enum ggml_host_status status);
 
 // --- graphs --------------------------------------------------------------------------------------
 
+// The first thing that went wrong while a graph was built is what these say: later builders pass it
+// on.
+//
+//     y = build_model(ctx, x);
+//     if (ggml_tensor_is_error(y)) fprintf(stderr, "%s\n", ggml_tensor_error(y));
+//     // "ggml_mul_mat: src0 ne0 = 4096 differs from src1 ne0 = 2048, the length of the dot
+//     product"
+
 // Whether a builder refused its operands: such a tensor can be passed on but not computed.
 // [any-thread]
 GGML_API bool ggml_tensor_is_error(const struct ggml_tensor *tensor);
@@ -38,16 +58,27 @@ GGML_API const char *ggml_graph_error(const struct ggml_cgraph *cgraph);
 
 // --- plugins -------------------------------------------------------------------------------------
 
+// Which plugins there are, and why some are not used:
+//
+//     size_t loaded;
+//     ggml_plugin_load_all(NULL, &loaded);
+//     ggml_plugin_report_t report = ggml_plugin_report_new();
+//     for (size_t i = 0; report && i < ggml_plugin_report_count(report); ++i) {
+//         const struct ggml_plugin_record *r = ggml_plugin_report_get(report, i);
+//         if (r->status != GGML_HOST_OK) fprintf(stderr, "%s: %s\n", r->path, r->message);
+//     }
+//     ggml_plugin_report_free(report);
+
 // What may be loaded. By default a plugin is refused (GGML_HOST_UNTRUSTED) when its file, or a
 // directory on the way to it, belongs to somebody else than root and the effective user or can be
 // written by others; docs/security.md has the whole rule.
 struct ggml_plugin_policy {
-    size_t size;
+    size_t size;       // sizeof, set by the caller
     bool allow_unsafe; // load such plugins all the same
     // SHA-256 sums of the files that may be loaded, 64 hexadecimal digits each; NULL: any file.
     // What GGML_PLUGIN_SHA256 lists restricts them further.
     const char *const *sha256;
-    size_t n_sha256;
+    size_t n_sha256; // 0 with NULL
 };
 // Holds for what this process loads from now on; NULL: the default. The sums are copied.
 // INVALID_ARGUMENT, OUT_OF_MEMORY: nothing is changed. [any-thread]
@@ -101,13 +132,13 @@ GGML_API const char *ggml_plugin_stage_text(enum ggml_plugin_stage stage);
 
 // What is known of a candidate. Strings are never NULL; "" where unknown.
 struct ggml_plugin_record {
-    const char *path; // "(built-in)" for a plugin linked into the library
-    const char *name;
-    const char *variant;
-    const char *version;
-    int contract_major; // -1 where the note could not be read
-    int contract_minor;
-    enum ggml_machine machine;
+    const char *path;             // "(built-in)" for a plugin linked into the library
+    const char *name;             // of its note
+    const char *variant;          // of its note
+    const char *version;          // of its note: the plugin's own
+    int contract_major;           // -1 where the note could not be read
+    int contract_minor;           // likewise
+    enum ggml_machine machine;    // of its note
     enum ggml_plugin_stage stage; // the last one reached
     enum ggml_host_status status; // why it stopped there; GGML_HOST_OK when loaded
     const char *message;          // for a person: what happened and what to do
@@ -139,18 +170,20 @@ ggml_plugin_report_directory_get(ggml_plugin_report_t report, size_t i);
 
 // --- devices -------------------------------------------------------------------------------------
 
+// What ggml_backend_dev_memory() is worth.
 enum ggml_memory_quality {
     GGML_MEMORY_UNKNOWN = 0,   // nothing reported
     GGML_MEMORY_ESTIMATED = 1, // free is an estimate
-    GGML_MEMORY_KNOWN = 2,
+    GGML_MEMORY_KNOWN = 2,     // as the driver counts it
 };
 
+// What the host knows of a device beyond its properties.
 struct ggml_device_info {
-    size_t size;
+    size_t size;                 // sizeof, set by the caller
     const char *plugin_path;     // "(built-in)" for one in the library, "" if registered by hand
     const char *plugin_name;     // "" if registered by hand
     ggml_backend_dev_t alias_of; // the same hardware through a plugin found earlier, or NULL
-    enum ggml_memory_quality memory;
+    enum ggml_memory_quality memory; // what its numbers of bytes are worth
 };
 // Fills out_info; GGML_HOST_INVALID_ARGUMENT if the device is not registered. Strings are valid
 // until the plugin is unloaded. [any-thread]
@@ -190,7 +223,7 @@ GGML_API ggml_backend_buffer_t ggml_backend_dev_import_external(
 //
 // Finds out which plugins work and what devices they offer without running any of their code in
 // this process: each candidate is tried in a helper process (ggml-probe) with a deadline, which is
-// ended with everything that it started. A driver that crashes or never answers costs a record.
+// ended with everything that it started. A driver that crashes or hangs costs a record.
 // Results are remembered per user and hold until the plugin's file, the library, the kernel, its
 // drivers or the machine's devices change; a failure is remembered for an hour. docs/probing.md
 // says more.
@@ -259,7 +292,7 @@ GGML_API enum ggml_host_status ggml_plugin_load_probed(ggml_probe_report_t repor
 // NULL does nothing. [any-thread]
 GGML_API void ggml_probe_report_free(ggml_probe_report_t report);
 // Why plugins were probed in this process although a helper was asked for; "" if none was.
-// Everything that a report answers belongs to it. [any-thread]
+// Everything that these functions return belongs to it. [any-thread]
 GGML_API const char *ggml_probe_report_not_isolated(ggml_probe_report_t report);
 // Why results are not remembered; "" if they are, or if that was asked for. [any-thread]
 GGML_API const char *ggml_probe_report_not_cached(ggml_probe_report_t report);
@@ -321,7 +354,7 @@ GGML_API int64_t ggml_host_isolated_process(ggml_backend_dev_t device);
 // --- scheduler -----------------------------------------------------------------------------------
 
 // What a scheduler does with a graph, or would do: a copy that outlives both. Strings and arrays in
-// the structs below belong to the report; indexes past the end answer NULL.
+// the structs below belong to the report; indexes past the end give NULL.
 typedef struct ggml_sched_report *ggml_sched_report_t;
 
 // A tensor that is copied at the start of a split.
@@ -442,7 +475,7 @@ typedef struct ggml_sched_profile *ggml_sched_profile_t;
 // INVALID_ARGUMENT, OUT_OF_MEMORY, what the plugin fails with; nothing is recorded then. [stream]
 GGML_API enum ggml_host_status ggml_sched_profile_begin(ggml_backend_sched_t sched,
                                                         size_t max_slices);
-// Waits for the streams, stops, and answers what was recorded; the caller frees it, before or after
+// Waits for the streams, stops, and returns what was recorded; the caller frees it, before or after
 // the scheduler. NULL if nothing is being recorded or memory runs out, it is lost then. A scheduler
 // that is freed stops too. [stream]
 GGML_API ggml_sched_profile_t ggml_sched_profile_end(ggml_backend_sched_t sched);

@@ -30,8 +30,8 @@ extern "C" {
 // tensors of mapped files need not be moved.
 #define TENSOR_ALIGNMENT 32
 
-// Set on the harmless tensor that a builder answers when its operands are impossible; its `extra`
-// points to the message. It has no elements, no data, and every operation on it answers it again.
+// Set on the harmless tensor that a builder returns when its operands are impossible; its `extra`
+// points to the message. It has no elements, no data, and every operation on it returns it again.
 #define GGML_TENSOR_FLAG_ERROR (1 << 30)
 
 // --- log -----------------------------------------------------------------------------------------
@@ -42,7 +42,7 @@ extern "C" {
 GGML_API void ggml_log_internal(enum ggml_log_level level, const char *format, ...)
     GGML_ATTRIBUTE_FORMAT(2, 3);
 
-#define GGML_LOG(...) ggml_log_internal(GGML_LOG_LEVEL_NONE, __VA_ARGS__)
+#define GGML_LOG(...) ggml_log_internal(GGML_LOG_LEVEL_NONE, __VA_ARGS__) // text without a level
 #define GGML_LOG_INFO(...) ggml_log_internal(GGML_LOG_LEVEL_INFO, __VA_ARGS__)
 #define GGML_LOG_WARN(...) ggml_log_internal(GGML_LOG_LEVEL_WARN, __VA_ARGS__)
 #define GGML_LOG_ERROR(...) ggml_log_internal(GGML_LOG_LEVEL_ERROR, __VA_ARGS__)
@@ -52,8 +52,8 @@ GGML_API void ggml_log_internal(enum ggml_log_level level, const char *format, .
 // --- memory and mutual exclusion -----------------------------------------------------------------
 
 // size bytes aligned to 64, or NULL with a message; freed by ggml_aligned_free with the same size,
-// also by a plugin if the host gave it and the other way round. A size of 0 gives an address too;
-// freeing NULL does nothing. [any-thread]
+// on the same side (core or plugin). A size of 0 gives an address too; freeing NULL does nothing.
+// [any-thread]
 GGML_API void *ggml_aligned_malloc(size_t size);
 GGML_API void ggml_aligned_free(void *ptr, size_t size);
 
@@ -104,12 +104,12 @@ GGML_API bool ggml_op_can_inplace(enum ggml_op op);
 
 // grid_list.inl as bytes: the coordinates of a point, the first one lowest; those of IQ1, which
 // IQ1_S and IQ1_M share, times 8, in two's complement.
-extern const uint64_t ggml_grid_iq1[2048];
-extern const uint64_t ggml_grid_iq2_xxs[256];
-extern const uint64_t ggml_grid_iq2_xs[512];
-extern const uint64_t ggml_grid_iq2_s[1024];
-extern const uint32_t ggml_grid_iq3_xxs[256];
-extern const uint32_t ggml_grid_iq3_s[512];
+extern const uint64_t ggml_grid_iq1[2048];    // eight coordinates each
+extern const uint64_t ggml_grid_iq2_xxs[256]; // eight
+extern const uint64_t ggml_grid_iq2_xs[512];  // eight
+extern const uint64_t ggml_grid_iq2_s[1024];  // eight
+extern const uint32_t ggml_grid_iq3_xxs[256]; // four
+extern const uint32_t ggml_grid_iq3_s[512];   // four
 
 // --- scalar conversions --------------------------------------------------------------------------
 
@@ -120,16 +120,16 @@ static inline ggml_fp16_t ggml_compute_fp32_to_fp16(float f) {
     uint32_t x;
     memcpy(&x, &f, sizeof(x));
     const uint32_t sign = (x >> 16) & 0x8000u;
-    const uint32_t mag = x & 0x7FFFFFFFu;
-    if (mag > 0x7F800000u) return (ggml_fp16_t)(sign | 0x7E00u);
-    if (mag >= 0x477FF000u) return (ggml_fp16_t)(sign | 0x7C00u); // rounds to 2^16 or above
-    if (mag >= 0x38800000u) {                                     // normal
-        const uint32_t rounded = mag + 0xFFFu + ((mag >> 13) & 1u);
+    const uint32_t mag = x & 0x7FFFFFFFu; // without the sign: ordered like the magnitudes
+    if (mag > 0x7F800000u) return (ggml_fp16_t)(sign | 0x7E00u);    // NaN, made quiet
+    if (mag >= 0x477FF000u) return (ggml_fp16_t)(sign | 0x7C00u);   // rounds to 2^16 or above
+    if (mag >= 0x38800000u) {                                       // normal
+        const uint32_t rounded = mag + 0xFFFu + ((mag >> 13) & 1u); // ties to the even neighbour
         return (ggml_fp16_t)(sign | ((rounded - 0x38000000u) >> 13));
     }
     float scaled; // subnormal: the addition of 0.5 lets the hardware round at 2^-24
     memcpy(&scaled, &mag, sizeof(scaled));
-    scaled += 0.5f;
+    scaled += 0.5f; // of which the last bit is 2^-24, as the smallest subnormal
     uint32_t bits;
     memcpy(&bits, &scaled, sizeof(bits));
     return (ggml_fp16_t)(sign | (bits - 0x3F000000u));
@@ -141,10 +141,10 @@ static inline float ggml_compute_fp16_to_fp32(ggml_fp16_t h) {
     const uint32_t mag = h & 0x7FFFu;
     uint32_t x;
     if (mag >= 0x7C00u) {
-        x = sign | 0x7F800000u | ((mag & 0x3FFu) << 13);
+        x = sign | 0x7F800000u | ((mag & 0x3FFu) << 13); // infinity and NaN
     } else if (mag >= 0x0400u) {
-        x = sign | ((mag << 13) + 0x38000000u);
-    } else { // subnormal: exact in binary32
+        x = sign | ((mag << 13) + 0x38000000u); // the exponent's bias grows by 112
+    } else {                                    // subnormal: exact in binary32
         const float value = (float)mag * 5.9604644775390625e-8f;
         memcpy(&x, &value, sizeof(x));
         x |= sign;
@@ -160,9 +160,9 @@ static inline ggml_bf16_t ggml_compute_fp32_to_bf16(float f) {
     memcpy(&x, &f, sizeof(x));
     ggml_bf16_t h;
     if ((x & 0x7FFFFFFFu) > 0x7F800000u) {
-        h.bits = (uint16_t)((x >> 16) | 64u);
+        h.bits = (uint16_t)((x >> 16) | 64u); // the bit that makes NaN quiet
     } else {
-        h.bits = (uint16_t)((x + 0x7FFFu + ((x >> 16) & 1u)) >> 16);
+        h.bits = (uint16_t)((x + 0x7FFFu + ((x >> 16) & 1u)) >> 16); // ties to the even neighbour
     }
     return h;
 }
@@ -178,13 +178,14 @@ static inline float ggml_compute_bf16_to_fp32(ggml_bf16_t h) {
 // E8M0 byte: 2^(x - 127), 2^-127 (a subnormal) for 0; 255, which means NaN in files, gives
 // infinity. The half form is half of that, for the values of MXFP4 that are stored doubled.
 static inline float ggml_e8m0_to_fp32(uint8_t x) {
-    const uint32_t bits = x == 0 ? 0x00400000u : (uint32_t)x << 23;
+    const uint32_t bits = x == 0 ? 0x00400000u : (uint32_t)x << 23; // 2^-127 is subnormal
     float f;
     memcpy(&f, &bits, sizeof(f));
     return f;
 }
 
 static inline float ggml_e8m0_to_fp32_half(uint8_t x) {
+    // so are 2^-128 and 2^-127
     const uint32_t bits = x < 2 ? 0x00200000u << x : (uint32_t)(x - 1) << 23;
     float f;
     memcpy(&f, &bits, sizeof(f));
@@ -217,8 +218,8 @@ struct ggml_hash_set {
 };
 
 // What functions return instead of a slot: there is no free one; and the key was there before.
-#define GGML_HASHSET_FULL ((size_t)-1)
-#define GGML_HASHSET_ALREADY_EXISTS ((size_t)-2)
+#define GGML_HASHSET_FULL ((size_t)-1)           // no free slot
+#define GGML_HASHSET_ALREADY_EXISTS ((size_t)-2) // of ggml_hash_insert() only
 
 // Bit i; setting it; words that n bits take.
 static inline bool ggml_bitset_get(const ggml_bitset_t *bits, size_t i) {
@@ -250,11 +251,11 @@ GGML_API void ggml_hash_set_reset(struct ggml_hash_set *hash_set);
 static inline size_t ggml_hash_find(const struct ggml_hash_set *set,
                                     const struct ggml_tensor *key) {
     if (set->size == 0) return GGML_HASHSET_FULL;
-    const size_t home = ((uintptr_t)key >> 4) % set->size;
+    const size_t home = ((uintptr_t)key >> 4) % set->size; // tensors are 16 bytes apart at least
     size_t i = home;
     while (ggml_bitset_get(set->used, i) && set->keys[i] != key) {
-        i = i + 1 == set->size ? 0 : i + 1;
-        if (i == home) return GGML_HASHSET_FULL;
+        i = i + 1 == set->size ? 0 : i + 1;      // linear probing
+        if (i == home) return GGML_HASHSET_FULL; // all slots are others'
     }
     return i;
 }
@@ -292,7 +293,7 @@ static inline size_t ggml_hash_find_or_insert(struct ggml_hash_set *set, struct 
 enum ggml_cgraph_eval_order {
     GGML_CGRAPH_EVAL_ORDER_LEFT_TO_RIGHT = 0, // src[0] first; what new graphs have
     GGML_CGRAPH_EVAL_ORDER_RIGHT_TO_LEFT,     // src[9] first
-    GGML_CGRAPH_EVAL_ORDER_COUNT
+    GGML_CGRAPH_EVAL_ORDER_COUNT              // number of them; no value
 };
 
 // As applications build it. Plugins are given a struct ggml_graph instead. Arrays lie behind it in
@@ -331,7 +332,7 @@ static inline bool ggml_op_is_empty(enum ggml_op op) {
 
 // Whether a backend may compute several nodes as one without anybody missing the results between.
 // For sources written for ggml; plugins use those of ggml-graph.h. A graph that was made of parts
-// (as views are) knows less than it might: then these return false, never true by mistake.
+// (as views are) knows less than it might: then these return false.
 
 // Uses of node i inside the graph; 0 if it was added without being visited, or there is no such
 // node. [any-thread]

@@ -40,8 +40,11 @@ extern "C" {
 
 // --- copies and casts ----------------------------------------------------------------------------
 
-// Packed copy of a, like a. In place it is a node that leaves a as it is, for ordering. Devices:
-// any type. [stream]
+// All of these move data when they are computed; ggml_reshape() and the other views don't. What has
+// to be copied: operands that an operation wants packed, another type, other memory.
+
+// Packed copy of a, like a. In place it is a node that leaves a as it is, for ordering.
+// Devices: any type. [stream]
 GGML_API struct ggml_tensor *ggml_dup(struct ggml_context *ctx, struct ggml_tensor *a);
 GGML_API struct ggml_tensor *ggml_dup_inplace(struct ggml_context *ctx, struct ggml_tensor *a);
 
@@ -49,10 +52,10 @@ GGML_API struct ggml_tensor *ggml_dup_inplace(struct ggml_context *ctx, struct g
 // are taken in logical order (dimension 0 fastest) and converted to b's type, so the shapes may
 // differ; a and b have as many elements. Nodes that are to see the new content use the result, not
 // b: only that makes the graph order them. Floats become integers by truncation; F16 overflows to
-// infinity; coded types are written in whole blocks. Devices: any type to any other, but for
-// integers to or from coded types, and for what is not of the same type to IQ1, IQ2 and IQ3 (which
-// need more than a row to be encoded well). The typical use is a cache: cpy(new_rows,
-// view_2d(cache, ...)). [stream]
+// infinity; coded types are written in whole blocks.
+// Devices: any type to any other, but for integers to or from coded types, and for what is not of
+// the same type to IQ1, IQ2 and IQ3 (which need more than a row to be encoded well). The typical
+// use is a cache: cpy(new_rows, view_2d(cache, ...)). [stream]
 GGML_API struct ggml_tensor *ggml_cpy(struct ggml_context *ctx, struct ggml_tensor *a,
                                       struct ggml_tensor *b);
 
@@ -81,9 +84,9 @@ GGML_API struct ggml_tensor *ggml_cont_4d(struct ggml_context *ctx, struct ggml_
 
 //   add: a + b    sub: a - b    mul: a * b    div: a / b
 // Element by element, like a; b repeats. The types may differ: the result has a's type, the
-// computation is in F32 and is rounded once. Division by 0 gives infinities or NaN. Devices: F with
-// F; for add also a coded and b in F, which is decoded, added and encoded again (a's type needs an
-// encoder: not IQ1, IQ2, IQ3). The usual bias: a [n, tokens] + b [n]. [stream]
+// computation is in F32 and is rounded once. Division by 0 gives infinities or NaN.
+// Devices: F with F; for add also a coded and b in F, which is decoded, added and encoded again
+// (a's type needs an encoder: not IQ1, IQ2, IQ3). The usual bias: a [n, tokens] + b [n]. [stream]
 GGML_API struct ggml_tensor *ggml_add(struct ggml_context *ctx, struct ggml_tensor *a,
                                       struct ggml_tensor *b);
 GGML_API struct ggml_tensor *ggml_add_inplace(struct ggml_context *ctx, struct ggml_tensor *a,
@@ -125,11 +128,12 @@ GGML_API GGML_DEPRECATED(struct ggml_tensor *ggml_add1_inplace(struct ggml_conte
                                                                struct ggml_tensor *b),
                          "use ggml_add_inplace");
 
-// Adds b to a region of a: a copy of a (or a itself) in which
-//   region[i] += b[i]
-// The region has b's extents, element (0, 0, 0, 0) `offset` bytes after a's first, and strides nb1,
-// nb2, nb3 in bytes; dimension 0 is packed. It must lie inside a, b has no more elements than a,
-// and the offset and the strides that count are below 2^31. a is contiguous, both are F32. [stream]
+// Adds b to a region of a: a copy of a (or a itself) in which region[i] += b[i].
+//   a       contiguous F32
+//   b       F32, no more elements than a
+//   nb1..3  strides of the region in bytes; dimension 0 is packed
+//   offset  bytes from a's first element to the region's; below 2^31, as strides that count
+// The region has b's extents and must lie inside a. [stream]
 GGML_API struct ggml_tensor *ggml_acc(struct ggml_context *ctx, struct ggml_tensor *a,
                                       struct ggml_tensor *b, size_t nb1, size_t nb2, size_t nb3,
                                       size_t offset);
@@ -158,6 +162,8 @@ GGML_API struct ggml_tensor *ggml_set_2d_inplace(struct ggml_context *ctx, struc
 
 // --- element-wise, one operand -------------------------------------------------------------------
 
+// Computed in F32 and rounded to the operand's type once, whatever that is.
+
 //   sqr: x^2    sqrt: square root of x    log: natural logarithm    sin, cos: x in radians
 // Element by element, like a. sqrt and log of a negative number give NaN, log(0) is -infinity.
 // Devices: F. [stream]
@@ -175,7 +181,8 @@ GGML_API struct ggml_tensor *ggml_cos_inplace(struct ggml_context *ctx, struct g
 // The sub-operation `op` of enum ggml_unary_op, element by element, like a. The rows of a are
 // packed, higher dimensions may be strided. The named forms below are this call with their number;
 // they make the same node (op UNARY, op_params[0] = number). XIELU has parameters: use
-// ggml_xielu(). Devices: F, computed in F32. [stream]
+// ggml_xielu().
+// Devices: F, computed in F32. [stream]
 GGML_API struct ggml_tensor *ggml_unary(struct ggml_context *ctx, struct ggml_tensor *a,
                                         enum ggml_unary_op op);
 GGML_API struct ggml_tensor *ggml_unary_inplace(struct ggml_context *ctx, struct ggml_tensor *a,
@@ -363,6 +370,9 @@ GGML_API struct ggml_tensor *ggml_swiglu_clamp(struct ggml_context *ctx, struct 
 
 // --- reductions, repetition, joining -------------------------------------------------------------
 
+// Sums of floats are made in an order that is the device's: equal inputs give equal results on one
+// device and number of threads, not bit by bit the same on others.
+
 // Sum of all elements: [1], of a's type; of F16 and BF16 it is added up in F32 and rounded once.
 // The order of the additions is the device's. Devices: F. [stream]
 GGML_API struct ggml_tensor *ggml_sum(struct ggml_context *ctx, struct ggml_tensor *a);
@@ -406,9 +416,9 @@ GGML_API struct ggml_tensor *ggml_concat(struct ggml_context *ctx, struct ggml_t
 // --- normalisation -------------------------------------------------------------------------------
 
 // Over each row, like a, without weights: multiply by a weight and add a bias with ggml_mul() and
-// ggml_add(); devices fuse the three nodes if nothing else uses the ones between. Devices: F32. eps
-// is added so that nothing is divided by 0, typically 1e-5 or 1e-6; ggml 0.27 aborts over a
-// negative one, here its meaning is the formula's.
+// ggml_add(); devices fuse the three nodes if nothing else uses the ones between.
+// Devices: F32. eps is added so that nothing is divided by 0, typically 1e-5 or 1e-6; ggml 0.27
+// aborts over a negative one, here its meaning is the formula's.
 
 // Layer norm: (x - mean) / sqrt(variance + eps), the variance being mean((x - mean)^2). [stream]
 GGML_API struct ggml_tensor *ggml_norm(struct ggml_context *ctx, struct ggml_tensor *a, float eps);
@@ -444,17 +454,31 @@ GGML_API struct ggml_tensor *ggml_rms_norm_back(struct ggml_context *ctx, struct
 
 // --- matrix products -----------------------------------------------------------------------------
 
+// A feed-forward layer, and the same as a mixture of E experts of which each token takes U:
+//
+//     h = ggml_swiglu_split(ctx, ggml_mul_mat(ctx, w_gate, x), ggml_mul_mat(ctx, w_up, x));
+//     y = ggml_mul_mat(ctx, w_down, h); // x and y are [n, T]
+//
+//     p = ggml_soft_max(ctx, ggml_mul_mat(ctx, w_router, x));                   // [E, T]
+//     ids = ggml_argsort_top_k(ctx, p, U);                                      // [U, T]
+//     x3 = ggml_reshape_3d(ctx, x, n, 1, T);                                    // one input for
+//     all U h = ggml_swiglu_split(ctx, ggml_mul_mat_id(ctx, w_gates, x3, ids),        // [f, U, T]
+//                           ggml_mul_mat_id(ctx, w_ups, x3, ids));
+//     y3 = ggml_mul_mat_id(ctx, w_downs, h, ids);                               // [n, U, T]
+//     p3 = ggml_get_rows(ctx, ggml_reshape_3d(ctx, p, 1, E, T), ids);           // [1, U, T]
+//     y3 = ggml_mul(ctx, y3, p3); // then the sum over U: ggml_add() of ggml_view_2d() of each
+
 // Matrix product of each row of a with each row of b: F32 [a.ne1, b.ne1, b.ne2, b.ne3],
 //   result[i, j, p, q] = sum over t of a[t, i, p / r2, q / r3] b[t, j, p, q]
 // with r2 = b.ne2 / a.ne2 and r3 = b.ne3 / a.ne3, which are whole numbers: batches of a are shared
 // by neighbouring ones of b, as heads of a key are by the heads of its group. Both operands hold
 // the summed index in dimension 0, so a.ne0 == b.ne0. A weight that maps k to m numbers is stored
 // as [k, m] and comes first; tokens [k, n] come second and give [m, n]. In row-major terms that is
-// B A^T. a must not be transposed (nb[0] <= nb[1]): use ggml_cont() first. Devices: a in F or coded
-// (k in whole blocks), b in F or in the type that a's would be rounded with; dimension 0 of a
-// packed, higher ones with any strides. Rounding: with a coded or in half precision devices may
-// round b to match, to 8-bit blocks or to a's type; ggml_prec_set_src() limits that,
-// ggml_prec_set_acc() what the sum is kept in. [stream]
+// B A^T. a must not be transposed (nb[0] <= nb[1]): use ggml_cont() first.
+// Devices: a in F or coded (k in whole blocks), b in F or in the type that a's would be rounded
+// with; dimension 0 of a packed, higher ones with any strides. Rounding: with a coded or in half
+// precision devices may round b to match, to 8-bit blocks or to a's type; ggml_prec_set_src()
+// limits that, ggml_prec_set_acc() what the sum is kept in. [stream]
 GGML_API struct ggml_tensor *ggml_mul_mat(struct ggml_context *ctx, struct ggml_tensor *a,
                                           struct ggml_tensor *b);
 
@@ -577,11 +601,12 @@ GGML_API struct ggml_tensor *ggml_get_rows_back(struct ggml_context *ctx, struct
 
 // Scatters rows of b into a, encoding them, and returns a view of a:
 //   a[:, c[i, j mod c.ne1, l mod c.ne2], j, l] = b[:, i, j, l]
-// b is F32 or F16 [n, R, .., ..] with a's extents but for dimension 1; c is I64 or I32 with c.ne0
-// == b.ne1, c.ne3 == 1 and c.ne1, c.ne2 dividing b.ne2, b.ne3. Rows of a and b are packed. a is of
-// any type with an encoder. Rows that c does not name stay as they are; of equal indices any one
-// may win; an index out of range makes the compute fail. The usual write to a key cache. The node's
-// sources are, in this order, b, c, a. [stream]
+//   a  [n, rows, B1, B2] of any type with an encoder, packed rows
+//   b  [n, R, B1, B2], F32 or F16, packed rows
+//   c  [R, c1, c2], I64 or I32, c1 and c2 dividing B1 and B2, values in [0, rows)
+// Rows that c does not name stay as they are; of equal indices any one may win; an index out of
+// range makes the compute fail. The usual write to a key cache. The node's sources are, in this
+// order, b, c, a. [stream]
 GGML_API struct ggml_tensor *ggml_set_rows(struct ggml_context *ctx, struct ggml_tensor *a,
                                            struct ggml_tensor *b, struct ggml_tensor *c);
 
@@ -603,6 +628,8 @@ GGML_API struct ggml_tensor *ggml_top_k(struct ggml_context *ctx, struct ggml_te
 
 // --- generators ----------------------------------------------------------------------------------
 
+// Tensors that depend on numbers only. They are computed anew with each graph.
+
 // F32 vector of ceil((stop - start) / step) elements: start + step i. stop > start, step > 0.
 // [stream]
 GGML_API struct ggml_tensor *ggml_arange(struct ggml_context *ctx, float start, float stop,
@@ -618,15 +645,22 @@ GGML_API struct ggml_tensor *ggml_timestep_embedding(struct ggml_context *ctx,
 
 // --- softmax -------------------------------------------------------------------------------------
 
+// Attention in single steps: for gradients, and where ggml_flash_attn_ext() has no kernel for a
+// shape.
+
 // Per row: exp(a - max a) / sum exp(a - max a), like a, which is contiguous. Devices: F32. [stream]
 GGML_API struct ggml_tensor *ggml_soft_max(struct ggml_context *ctx, struct ggml_tensor *a);
 GGML_API struct ggml_tensor *ggml_soft_max_inplace(struct ggml_context *ctx, struct ggml_tensor *a);
 
-// Soft max of z, like a, which is contiguous [KV, N, H, B]:
-//   z = scale a + slope(h) mask[:, n, h mod m2, b mod m3]
-// mask: contiguous F32 or F16 [KV, >= N, m2, m3], m2 and m3 dividing H and B, or NULL; -infinity
-// hides an element. scale is typically 1 / sqrt(head size). slope is 1, or with max_bias > 0 (which
-// needs a mask) ALiBi's: of H heads and L = 2^floor(log2 H),
+// Soft max of scaled and masked scores, like a, which is contiguous:
+//   a         [KV, N, H, B]: scores of keys, for each token, head and sequence
+//   mask      contiguous F32 or F16 [KV, >= N, m2, m3], m2 and m3 dividing H and B, or NULL;
+//   -infinity
+//             hides an element
+//   scale     typically 1 / sqrt(head size)
+//   max_bias  0, or of ALiBi, typically 8; needs a mask then
+//   z = scale a + slope(h) mask[:, n, h mod m2, b mod m3],  result = soft max of each row of z
+// slope is 1, or with max_bias > 0, of H heads and L = 2^floor(log2 H),
 //   h < L:  2^(-max_bias (h + 1) / L)      else:  2^(-max_bias (2 (h - L) + 1) / (2 L))
 // A row that is masked as a whole gives NaN, unlike in ggml_flash_attn_ext(). [stream]
 GGML_API struct ggml_tensor *ggml_soft_max_ext(struct ggml_context *ctx, struct ggml_tensor *a,
@@ -759,6 +793,25 @@ GGML_API void ggml_rope_yarn_corr_dims(int n_dims, int n_ctx_orig, float freq_ba
                                        float beta_slow, float dims[2]);
 
 // --- attention -----------------------------------------------------------------------------------
+
+// One layer over a cache, for tokens at positions of the I32 vector `pos`, in a model with H heads
+// of DK channels of which Hk are kept:
+//
+//     q = ggml_rope_ext(ctx, ggml_reshape_3d(ctx, ggml_mul_mat(ctx, wq, x), DK, H, T), pos, NULL,
+//     ...); k = ggml_rope_ext(ctx, ggml_reshape_3d(ctx, ggml_mul_mat(ctx, wk, x), DK, Hk, T), pos,
+//     NULL, ...); v = ggml_mul_mat(ctx, wv, x); // [DK Hk, T]
+//     // rows idx of the caches [DK Hk, KV] get the new keys and values, whatever the caches' type
+//     k_all = ggml_set_rows(ctx, k_cache, ggml_reshape_2d(ctx, k, DK * Hk, T), idx);
+//     v_all = ggml_set_rows(ctx, v_cache, v, idx);
+//     k_all = ggml_reshape_3d(ctx, k_all, DK, Hk, KV); // a cache [DK Hk, KV] as heads
+//     v_all = ggml_reshape_3d(ctx, v_all, DK, Hk, KV);
+//     out = ggml_flash_attn_ext(ctx, ggml_permute(ctx, q, 0, 2, 1, 3),     // [DK, T, H]
+//                               ggml_permute(ctx, k_all, 0, 2, 1, 3),      // [DK, KV, Hk]
+//                               ggml_permute(ctx, v_all, 0, 2, 1, 3),      // likewise
+//                               mask, 1.0f / sqrtf(DK), 0.0f, 0.0f);       // [DK, H, T]
+//     x = ggml_add(ctx, x, ggml_mul_mat(ctx, wo, ggml_reshape_2d(ctx, out, DK * H, T)));
+//
+// mask [KV, T] is an input in F16, with -infinity where a token must not look.
 
 // Attention without the matrix of scores in memory: F32 [DV, H, N, B] (heads and tokens change
 // places).
@@ -919,6 +972,19 @@ GGML_API struct ggml_tensor *ggml_dsv4_hc_post(struct ggml_context *ctx, struct 
 
 // --- custom operations ---------------------------------------------------------------------------
 
+// For what no operation does; it runs on the CPU only. An example, each task with its share of the
+// rows:
+//
+//     static void halve(struct ggml_tensor *dst, const struct ggml_tensor *a, int ith, int nth,
+//                       void *userdata) {
+//         const int64_t rows = ggml_nrows(a); // a and dst packed F32, as this program makes them
+//         for (int64_t r = rows * ith / nth; r < rows * (ith + 1) / nth; ++r)
+//             for (int64_t i = 0; i < a->ne[0]; ++i)
+//                 ((float *)dst->data)[r * a->ne[0] + i] = 0.5f * ((float *)a->data)[r * a->ne[0] +
+//                 i];
+//     }
+//     y = ggml_map_custom1(ctx, x, halve, GGML_N_TASKS_MAX, NULL);
+
 // What a custom operation calls: dst is the node, a to c its sources, all in host memory with data;
 // the general form reads them from dst->src[]. Task ith of nth does its part of the work and no
 // other's; several run at once. Writes nothing but dst's data (and that of other operands in place,
@@ -972,6 +1038,8 @@ GGML_API struct ggml_tensor *ggml_custom_inplace(struct ggml_context *ctx, struc
                                                  ggml_custom_op_t fun, int n_tasks, void *userdata);
 
 // --- training ------------------------------------------------------------------------------------
+
+// Used by ggml-opt.h. Gradients of other operations are built by ggml_build_backward_expand().
 
 // Scalar of a's type: -1 / rows times the sum over all rows of sum b log softmax(a). a are logits,
 // b target probabilities, of equal extents. Devices: F32. [stream]

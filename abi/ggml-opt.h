@@ -44,9 +44,9 @@ extern "C" {
 
 // Handles: data sets, training contexts and results of evaluations. Each is made and freed by the
 // caller.
-typedef struct ggml_opt_dataset *ggml_opt_dataset_t;
-typedef struct ggml_opt_context *ggml_opt_context_t;
-typedef struct ggml_opt_result *ggml_opt_result_t;
+typedef struct ggml_opt_dataset *ggml_opt_dataset_t; // points and labels
+typedef struct ggml_opt_context *ggml_opt_context_t; // what a training keeps
+typedef struct ggml_opt_result *ggml_opt_result_t;   // losses and predictions
 
 // What is minimised, with n = number of elements of the outputs of an evaluation.
 enum ggml_opt_loss_type {
@@ -68,7 +68,7 @@ enum ggml_opt_build_type {
 enum ggml_opt_optimizer_type {
     GGML_OPT_OPTIMIZER_TYPE_ADAMW = 0, // two momenta per parameter: three times its memory
     GGML_OPT_OPTIMIZER_TYPE_SGD = 1,   // no state
-    GGML_OPT_OPTIMIZER_TYPE_COUNT = 2,
+    GGML_OPT_OPTIMIZER_TYPE_COUNT = 2, // number of them; no value
 };
 
 // Parameters of both optimisers; only those of the one in use are looked at, and must be in range:

@@ -3,7 +3,11 @@
 // topology.
 //
 // A part of ggml-plugin.h, where it is written how these structs grow. Thread tags are defined in
-// ggml.h.
+// ggml.h; a plugin may call every entry from its first line in ggml_backend_init until its shutdown
+// returned, on any thread, also from inside another entry.
+//
+// Why a table: a plugin links nothing of the host, so that it loads into any host of the contract,
+// and two hosts in one process do not mix.
 #ifndef GGML_PLUGIN_HOST_H
 #define GGML_PLUGIN_HOST_H
 
@@ -22,31 +26,32 @@ enum ggml_thread_bound {
     GGML_THREAD_BOUND_MINIMUM = 3,  // raised to 1
 };
 
-// The machine as a plugin needs to know it; `size` is set by the caller.
+// The machine as a plugin needs to know it; `size` is set by the caller, who is given no more than
+// that. Numbers are at least 1, sizes 0 where unknown. Does not change while the process runs.
 struct ggml_host_topology {
-    uint32_t size;
-    uint32_t n_packages;
-    uint32_t n_cores;             // physical, allowed to this process
-    uint32_t n_performance_cores; // of those, of the fastest kind
-    uint32_t n_pus;               // logical CPUs allowed to this process
-    uint32_t n_numa_nodes;
-    uint32_t default_threads;
+    uint32_t size;                  // sizeof, set by the caller
+    uint32_t n_packages;            // sockets
+    uint32_t n_cores;               // physical, allowed to this process
+    uint32_t n_performance_cores;   // of those, of the fastest kind
+    uint32_t n_pus;                 // logical CPUs allowed to this process
+    uint32_t n_numa_nodes;          // with memory that this process may use
+    uint32_t default_threads;       // that compute best by themselves
     uint32_t default_threads_bound; // enum ggml_thread_bound
     uint64_t l1d_bytes;             // of one performance core; 0: unknown
-    uint64_t l2_bytes;
-    uint64_t l3_bytes;
-    uint64_t cpu_features[2]; // usable: CPU and operating system
-    uint64_t reserved[8];
+    uint64_t l2_bytes;              // likewise
+    uint64_t l3_bytes;              // likewise, though cores share it
+    uint64_t cpu_features[2];       // by enum ggml_cpu_feature: CPU and operating system; [1] is 0
+    uint64_t reserved[8];           // 0
 };
 
 // What the host offers to one plugin, valid until that plugin's shutdown returned. Every call
 // passes the pointer that the plugin was given, by which the host knows who is calling; another
 // plugin, or the same one after its shutdown, may be given another.
 struct ggml_host_table {
-    uint32_t size;
-    uint16_t contract_major;
-    uint16_t contract_minor;
-    const char *host_version;
+    uint32_t size;            // bytes of the table that the host knows
+    uint16_t contract_major;  // of the host; equal to the plugin's
+    uint16_t contract_minor;  // may be above or below the plugin's
+    const char *host_version; // of the host, for messages
 
     // Logs text at an enum ggml_log_level: whole lines, which GGML_LOG_LEVEL_CONT continues.
     // [any-thread]

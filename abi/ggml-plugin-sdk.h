@@ -3,6 +3,29 @@
 // helper library (core/sdk) that is linked into plugins.
 //
 // A part of ggml-plugin.h. No part of the binary contract: a plugin may do without it.
+//
+// A whole plugin's frame, compiled with -DGGML_PLUGIN_BUILD and linked with libggml-sdk
+// (plugins/null is one to copy; docs/writing-a-plugin.md goes through it):
+//
+//     #include "ggml-plugin.h"
+//
+//     static struct ggml_backend_device device = {.table = &device_table};
+//     static struct ggml_backend_reg backend = {.table = &backend_table};
+//
+//     static ggml_backend_reg_t start(void) {
+//         if (!driver_is_there()) { // said to the host, which records it
+//             const struct ggml_host_table *host = ggml_sdk_host();
+//             host->set_error(host, GGML_HOST_NO_DEVICE, "no driver: install libexample");
+//             return NULL;
+//         }
+//         device.reg = &backend;
+//         return &backend;
+//     }
+//
+//     static void stop(void) { driver_close(); }
+//
+//     GGML_PLUGIN_NOTE("example", "", "1.0", 0, 0, 0)
+//     GGML_PLUGIN_ENTRY(start, NULL, stop, NULL)
 #ifndef GGML_PLUGIN_SDK_H
 #define GGML_PLUGIN_SDK_H
 
@@ -20,12 +43,14 @@ extern "C" {
 
 // --- how a plugin is written ---------------------------------------------------------------------
 
+// Macros for gcc, clang and MinGW.
+
 // Linkers keep the note with --gc-sections, whoever refers to it: by its `retain`; where the
 // compiler has no such word, because GGML_PLUGIN_ENTRY refers to it, and an entry of one's own has
 // to.
 #if !defined(_WIN32) && !defined(__APPLE__) && defined(__has_attribute)
 #if __has_attribute(retain)
-#define GGML_PLUGIN_RETAIN , retain
+#define GGML_PLUGIN_RETAIN , retain // gcc 11, clang 13
 #endif
 #endif
 #ifndef GGML_PLUGIN_RETAIN
@@ -45,7 +70,9 @@ extern "C" {
 #endif
 
 #ifdef __cplusplus
-#define GGML_PLUGIN_EXTERN extern "C"
+
+// C linkage, and an initialiser with nothing in it, in both languages.
+#define GGML_PLUGIN_EXTERN extern "C" // C++
 #define GGML_PLUGIN_ZERO                                                                           \
     {}
 #else
@@ -69,32 +96,38 @@ extern "C" {
 #define GGML_PLUGIN_NOTE_NAME ggml_plugin_note_
 #define GGML_PLUGIN_NOTE_OBJECT                                                                    \
     GGML_PLUGIN_SECTION static const struct ggml_plugin_note GGML_PLUGIN_NOTE_NAME
-#define GGML_PLUGIN_ENTRY_NAME ggml_backend_init
-#define GGML_PLUGIN_ENTRY_EXPORT GGML_PLUGIN_EXPORT
+#define GGML_PLUGIN_ENTRY_NAME ggml_backend_init    // GGML_PLUGIN_ENTRY_SYMBOL
+#define GGML_PLUGIN_ENTRY_EXPORT GGML_PLUGIN_EXPORT // the only symbol that is
 #endif
 
 // Defaults for backends that only say GGML_BACKEND_DL_IMPL(reg_fn); override with -D.
 #ifndef GGML_PLUGIN_NAME
-#define GGML_PLUGIN_NAME "unnamed"
+
+// Defaults for backends that only say GGML_BACKEND_DL_IMPL(reg_fn); override with -D. They mean
+// what the arguments of GGML_PLUGIN_NOTE() do.
+#define GGML_PLUGIN_NAME "unnamed" // lower case, as in the file's name
 #endif
 #ifndef GGML_PLUGIN_VARIANT
-#define GGML_PLUGIN_VARIANT ""
+#define GGML_PLUGIN_VARIANT "" // the only one
 #endif
 #ifndef GGML_PLUGIN_VERSION
-#define GGML_PLUGIN_VERSION "0"
+#define GGML_PLUGIN_VERSION "0" // none
 #endif
 #ifndef GGML_PLUGIN_PRIORITY
-#define GGML_PLUGIN_PRIORITY 0
+#define GGML_PLUGIN_PRIORITY 0 // the generic one
 #endif
 #ifndef GGML_PLUGIN_CPU_FEATURES
-#define GGML_PLUGIN_CPU_FEATURES 0
+#define GGML_PLUGIN_CPU_FEATURES 0 // runs on any CPU of the machine
 #endif
 // Raise it in a plugin that calls something which a later minor added.
 #ifndef GGML_PLUGIN_MIN_MINOR
-#define GGML_PLUGIN_MIN_MINOR 0
+#define GGML_PLUGIN_MIN_MINOR 0 // any host of the major
 #endif
 
-// Defines the note. name, variant and version are string literals of less than 32 bytes.
+// Defines the note. name, variant and version are string literals of less than 32 bytes: NAME and
+// VARIANT of the file's name, and the plugin's own version. priority: of variants of one name the
+// highest that fits the machine is used. cpu_features: GGML_CPU_BIT() of all that any code of the
+// file needs. flags: enum ggml_plugin_flag.
 #define GGML_PLUGIN_NOTE(name_, variant_, version_, priority_, cpu_features_, flags_)              \
     GGML_PLUGIN_NOTE_OBJECT = {{'G', 'G', 'M', 'L', 'P', 'L', 'G', '\x1a'},                        \
                                (uint32_t)sizeof(struct ggml_plugin_note),                          \
@@ -113,8 +146,9 @@ extern "C" {
                                {0}};
 
 // Defines the entry point; the note stands before it in the same file. reg_ is a function that
-// answers the backend, or NULL after setting the error. The others may be NULL: score_, as in
-// struct ggml_plugin_table without self; shutdown_, called when the last host leaves; extension_.
+// returns the backend, or NULL after setting the error; it runs for each host that enters, one at a
+// time, and returns the same each time. The others may be NULL: score_, as in struct
+// ggml_plugin_table without self; shutdown_, called when the last host leaves; extension_.
 #define GGML_PLUGIN_ENTRY(reg_, score_, shutdown_, extension_)                                     \
     GGML_PLUGIN_EXTERN GGML_PLUGIN_ENTRY_EXPORT int32_t GGML_PLUGIN_ENTRY_NAME(                    \
         const struct ggml_host_table *host, const struct ggml_plugin_table **out_plugin);          \
@@ -130,8 +164,8 @@ extern "C" {
 // One per plugin, static. GGML_PLUGIN_ENTRY sets what stands before the table; the rest is the
 // helper library's.
 struct ggml_sdk_plugin {
-    const struct ggml_plugin_note *note;
-    // Answers the backend, or NULL after setting the error. [init]
+    const struct ggml_plugin_note *note; // of the same file
+    // Returns the backend, or NULL after setting the error. [init]
     ggml_backend_reg_t (*start)(void);
     // (opt: 1) As in the table. [init]
     int (*score)(void);
@@ -139,16 +173,17 @@ struct ggml_sdk_plugin {
     void (*shutdown)(void);
     // (opt: NULL) As in the table. [any-thread]
     const void *(*get_extension)(const char *id, uint32_t min_revision);
-    struct ggml_plugin_table table;
-    uint32_t n_hosts;
+    struct ggml_plugin_table table; // what hosts are given
+    uint32_t n_hosts;               // that are attached
 };
 
-// Does the work of GGML_PLUGIN_ENTRY. [init]
+// Does the work of GGML_PLUGIN_ENTRY: remembers the host, calls the plugin's start, and fills the
+// table for the first host. Returns what an entry point does. [init]
 GGML_API int32_t ggml_sdk_enter(struct ggml_sdk_plugin *plugin, const struct ggml_host_table *host,
                                 const struct ggml_plugin_table **out_plugin);
 
 // The host that is attached last, or NULL before the entry was called: any of them logs, gives and
-// takes memory and knows the machine. [any-thread]
+// takes memory and knows the machine. Ask again for each use: it may leave. [any-thread]
 GGML_API const struct ggml_host_table *ggml_sdk_host(void);
 
 // The file that this plugin was loaded from and the folder it lies in, as in the extension
@@ -157,11 +192,12 @@ GGML_API const char *ggml_sdk_plugin_file(void);
 GGML_API const char *ggml_sdk_plugin_folder(void);
 
 // Tells every attached host why the calling thread's current call fails, since it isn't known which
-// of them called; what exceeds 1023 bytes is cut off. Answers status. [any-thread]
+// of them called; what exceeds 1023 bytes is cut off. Returns status, so that an entry can end with
+// return ggml_sdk_fail_v(...). [any-thread]
 GGML_API enum ggml_host_status ggml_sdk_fail_v(enum ggml_host_status status, const char *format,
                                                va_list args);
 
-// What an entry answers for the status that computing ended with.
+// What an entry returns for the status that computing ended with. The host translates it back.
 static inline int32_t ggml_entry_status(enum ggml_status status) {
     switch (status) {
     case GGML_STATUS_SUCCESS: return GGML_HOST_OK;
@@ -171,10 +207,13 @@ static inline int32_t ggml_entry_status(enum ggml_status status) {
     }
 }
 
-// Score used by GGML_BACKEND_DL_IMPL: 1, unless GGML_BACKEND_DL_SCORE_IMPL replaces it. [init]
+// Score used by GGML_BACKEND_DL_IMPL: 1, unless GGML_BACKEND_DL_SCORE_IMPL replaces it; 0 keeps the
+// plugin from being used. [init]
 GGML_API int ggml_sdk_score(void);
 
 // --- for plugins that offer "ggml.comm" ----------------------------------------------------------
+
+// What every implementation of ggml-plugin-comm.h checks and adds up, written once.
 
 // Whether the streams can be all the ranks of a group of this backend: OK; UNSUPPORTED if other
 // callers hold ranks; INVALID_ARGUMENT after set_error. [any-thread]

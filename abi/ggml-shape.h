@@ -179,8 +179,8 @@ static inline bool ggml_tensor_is_known(const struct ggml_tensor *t) {
 static inline bool ggml_words_are_known(const struct ggml_tensor *node) {
     enum { N_WORDS = GGML_MAX_OP_PARAMS / 4 };
     uint32_t known = ggml_words_of_op((int)node->op), used = 0;
-    if (known == 0) { // most operations
-        uint64_t pairs[N_WORDS / 2], any = 0;
+    if (known == 0) {                         // most operations: without parameters
+        uint64_t pairs[N_WORDS / 2], any = 0; // two words at a time
         memcpy(pairs, node->op_params, sizeof(pairs));
         for (int i = 0; i < N_WORDS / 2; ++i) {
             any |= pairs[i];
@@ -224,7 +224,7 @@ struct ggml_row {
 // Row 0 <= row < ggml_nrows(t), counted with dimension 1 fastest: for dividing the rows of a result
 // among threads.
 static inline struct ggml_row ggml_row_at(const struct ggml_tensor *t, int64_t row) {
-    const int64_t above = row / t->ne[1];
+    const int64_t above = row / t->ne[1]; // rows of whole matrices before it
     const struct ggml_row at = {row % t->ne[1], above % t->ne[2], above / t->ne[2]};
     return at;
 }
@@ -248,8 +248,10 @@ static inline bool ggml_fits_binary(const struct ggml_tensor *node) {
     return ggml_are_same_shape(node, node->src[0]) && ggml_repeats(node->src[1], node->src[0]);
 }
 
-// add_id: a like the node [n, U, T], b [n, E, > 0, > 0], ids [U, T]. Values of ids are below E: for
-// the kernel to check.
+// add_id:
+//   a     like the node, [n, U, T]
+//   b     [n, E], at least one batch: b's higher dimensions are not walked
+//   ids   [U, T]; values below E are for the kernel to check
 static inline bool ggml_fits_add_id(const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     const struct ggml_tensor *b = node->src[1];
@@ -257,8 +259,10 @@ static inline bool ggml_fits_add_id(const struct ggml_tensor *node) {
            ggml_has_shape(node->src[2], a->ne[1], a->ne[2], 1, 1);
 }
 
-// get_rows: node [a.ne0, ids.ne0, ids.ne1, ids.ne2], a's batches are ids' dimensions 1 and 2, rows
-// of a whole blocks. Indices are below a.ne1: for the kernel to check.
+// get_rows:
+//   a     [n, rows, B1, B2], rows of whole blocks
+//   ids   [R, B1, B2]; values below a.ne1 are for the kernel to check
+//   node  [n, R, B1, B2]
 static inline bool ggml_fits_get_rows(const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     const struct ggml_tensor *ids = node->src[1];
@@ -267,7 +271,10 @@ static inline bool ggml_fits_get_rows(const struct ggml_tensor *node) {
            a->ne[2] == ids->ne[1] && a->ne[3] == ids->ne[2];
 }
 
-// get_rows_back: a [n, >= indices], ids one row, node [n, rows], all matrices.
+// get_rows_back:
+//   a     [n, >= R], rows of whole blocks
+//   ids   [R]; values below node.ne1 are for the kernel to check
+//   node  [n, rows]
 static inline bool ggml_fits_get_rows_back(const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     const struct ggml_tensor *ids = node->src[1];
@@ -275,9 +282,11 @@ static inline bool ggml_fits_get_rows_back(const struct ggml_tensor *node) {
            ggml_nrows(a) == a->ne[1] && ggml_nrows(node) == node->ne[1] && ggml_nrows(ids) == 1;
 }
 
-// set_rows, whose sources are b (rows), ids and the tensor written to, of which the node is a view:
-// equal rows and batches, one index per row of b, indices shared by whole numbers of batches. Their
-// values are below node.ne1: for the kernel to check.
+// set_rows, whose sources are the rows b, ids and the tensor written to, of which the node is a
+// view:
+//   b     [n, R, B1, B2]
+//   ids   [R, b1, b2], b1 and b2 dividing B1 and B2; values below node.ne1 are for the kernel to
+//   check node  [n, rows, B1, B2], rows of whole blocks
 static inline bool ggml_fits_set_rows(const struct ggml_tensor *node) {
     const struct ggml_tensor *b = node->src[0];
     const struct ggml_tensor *ids = node->src[1];
@@ -322,13 +331,15 @@ static inline bool ggml_fits_argmax(const struct ggml_tensor *node) {
            a->ne[0] <= INT32_MAX;
 }
 
-// soft_max, its mask b and sinks c, each of which may be missing: a like the node; a mask [ne0, >=
-// ne1] with dense rows, shared by whole numbers of heads and batches; sinks packed, one per head
-// (ne2) at least.
+// soft_max, whose mask b and sinks c may be missing:
+//   a     like the node, [n, r, H, B]
+//   mask  [n, >= r, h, b], h and b dividing H and B, dense rows
+//   sinks [>= H], packed
 static inline bool ggml_fits_soft_max(const struct ggml_tensor *node) {
     const struct ggml_tensor *mask = node->src[1];
     const struct ggml_tensor *sinks = node->src[2];
     if (!ggml_are_same_shape(node, node->src[0])) return false;
+    // one per head
     if (sinks && !(ggml_is_packed(sinks) && sinks->ne[0] >= node->ne[2])) return false;
     return !mask || (ggml_rows_dense(mask) && mask->ne[0] == node->ne[0] &&
                      mask->ne[1] >= node->ne[1] && ggml_is_shared_from(mask, node, 2));
@@ -360,6 +371,7 @@ static inline bool ggml_fits_rope_pairs(const struct ggml_tensor *node) {
     case GGML_ROPE_TYPE_NEOX:
     case GGML_ROPE_TYPE_MROPE:
     case GGML_ROPE_TYPE_IMROPE: return (int64_t)n_offs + n_dims <= node->ne[0];
+    // the whole row
     case GGML_ROPE_TYPE_VISION: return n_offs == 0 && (int64_t)n_dims * 2 == node->ne[0];
     default: return false;
     }
@@ -377,8 +389,11 @@ static inline bool ggml_fits_rope_sections(const struct ggml_tensor *node) {
     return sum > 0 && sum <= node->ne[0];
 }
 
-// rope, rope_back: a like the node; positions b, one per token (ne2) or four in modes with
-// sections, and factors c, one per pair, are packed and enough; c may be missing.
+// rope, rope_back:
+//   a          like the node, [ne0, heads, tokens, ..]
+//   positions  at least one per token, or four in modes with sections; packed
+//   factors    missing, or at least one per pair; packed
+// Mode, pairs and sections by the two functions above.
 static inline bool ggml_fits_rope(const struct ggml_tensor *node) {
     const struct ggml_tensor *positions = node->src[1];
     const struct ggml_tensor *factors = node->src[2];
@@ -387,7 +402,7 @@ static inline bool ggml_fits_rope(const struct ggml_tensor *node) {
     if (!ggml_are_same_shape(node, node->src[0]) || !ggml_fits_rope_pairs(node)) return false;
     if (multi && !ggml_fits_rope_sections(node)) return false;
     const int64_t n_dims = node->op_params[GGML_ROPE_SLOT_N_DIMS];
-    const int64_t n_pairs = mode == GGML_ROPE_TYPE_VISION ? n_dims : n_dims / 2;
+    const int64_t n_pairs = mode == GGML_ROPE_TYPE_VISION ? n_dims : n_dims / 2; // and so factors
     return ggml_is_packed(positions) &&
            ggml_nelements(positions) >= node->ne[2] * (multi ? GGML_MROPE_SECTIONS : 1) &&
            (!factors || (ggml_is_packed(factors) && factors->ne[0] >= n_pairs));
@@ -395,8 +410,10 @@ static inline bool ggml_fits_rope(const struct ggml_tensor *node) {
 
 // --- nodes: products -----------------------------------------------------------------------------
 
-// mul_mat: a [k, m, ..], b [k, n, ..], node [m, n, b.ne2, b.ne3]; batches of a are shared by whole
-// numbers of b's; rows of a are whole blocks.
+// mul_mat:
+//   a     [k, m, B1, B2], rows of whole blocks
+//   b     [k, n, C1, C2], multiples of B1 and B2, which are not 0
+//   node  [m, n, C1, C2]
 static inline bool ggml_fits_mul_mat(const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     const struct ggml_tensor *b = node->src[1];
@@ -404,8 +421,11 @@ static inline bool ggml_fits_mul_mat(const struct ggml_tensor *node) {
            ggml_has_shape(node, a->ne[1], b->ne[1], b->ne[2], b->ne[3]);
 }
 
-// mul_mat_id: a [k, m, E], b [k, r, T], ids [U, T] with U a multiple of r, node [m, U, T]. Values
-// of ids are below E: for the kernel to check.
+// mul_mat_id:
+//   a     [k, m, E], rows of whole blocks
+//   b     [k, r, T], r above 0
+//   ids   [U, T], U a multiple of r; values below E are for the kernel to check
+//   node  [m, U, T]
 static inline bool ggml_fits_mul_mat_id(const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     const struct ggml_tensor *b = node->src[1];
@@ -415,7 +435,9 @@ static inline bool ggml_fits_mul_mat_id(const struct ggml_tensor *node) {
            ids->ne[0] % b->ne[1] == 0 && ggml_has_shape(node, a->ne[1], ids->ne[0], ids->ne[1], 1);
 }
 
-// solve_tri: a square [n, n, ..], b and node [k, n, ..], equal batches. All packed.
+// solve_tri, all packed:
+//   a     [n, n, B1, B2]
+//   b     [k, n, B1, B2], like the node
 static inline bool ggml_fits_solve_tri(const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     const struct ggml_tensor *b = node->src[1];
@@ -427,16 +449,19 @@ static inline bool ggml_fits_solve_tri(const struct ggml_tensor *node) {
 // --- nodes: images -------------------------------------------------------------------------------
 
 // pool_1d, pool_2d and, with out and in exchanged, pool_2d_back: whether each window of `dims`
-// dimensions begins inside the padded image; params is op_params: kind, then windows k, strides s
-// and paddings p of `dims` dimensions each. Dimensions above are equal. The padding may have been
-// fractional, hence p + 1.
+// dimensions begins inside the padded image. params is op_params:
+//   0           enum ggml_op_pool
+//   1 ..        windows k, above 0, one per dimension
+//   then        strides s, above 0
+//   then        paddings p, rounded down from what may have been fractions, hence p + 1 here
+// Extents of dimensions above are equal.
 static inline bool ggml_fits_pool(const struct ggml_tensor *out, const struct ggml_tensor *in,
                                   const int32_t *params, int dims) {
     if (params[0] != GGML_OP_POOL_MAX && params[0] != GGML_OP_POOL_AVG) return false;
     for (int d = 0; d < dims; ++d) {
         const int64_t k = params[1 + d], s = params[1 + dims + d], p = params[1 + 2 * dims + d];
         if (k <= 0 || s <= 0 || p < 0) return false;
-        if (out->ne[d] - 1 > (in->ne[d] + 2 * (p + 1) - k) / s) return false;
+        if (out->ne[d] - 1 > (in->ne[d] + 2 * (p + 1) - k) / s) return false; // begins too late
     }
     return ggml_same_shape_from(out, in, dims);
 }
@@ -455,7 +480,7 @@ static inline bool ggml_fits_upscale(const struct ggml_tensor *node) {
 // up. Of one type; what a circular form repeats is there once. A negative padding cuts off.
 static inline bool ggml_fits_pad(const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
-    const bool circular = node->op_params[8] != 0;
+    const bool circular = node->op_params[8] != 0; // filled from the other end
     for (int d = 0; d < GGML_MAX_DIMS; ++d) {
         const int64_t left = node->op_params[2 * d];
         const int64_t right = node->op_params[2 * d + 1];
@@ -489,36 +514,44 @@ static inline bool ggml_fits_roll(const struct ggml_tensor *node) {
 static inline bool ggml_fits_windows(const struct ggml_tensor *parts,
                                      const struct ggml_tensor *whole, int64_t w) {
     if (w <= 0 || whole->ne[3] != 1 || parts->type != whole->type) return false;
-    const int64_t n_x = (whole->ne[1] + w - 1) / w;
-    const int64_t n_y = (whole->ne[2] + w - 1) / w;
+    const int64_t n_x = (whole->ne[1] + w - 1) / w; // windows along dimension 1
+    const int64_t n_y = (whole->ne[2] + w - 1) / w; // and along dimension 2
     return ggml_has_shape(parts, whole->ne[0], w, w, n_x * n_y);
 }
 
-// win_part: node is all windows of a; op_params: windows along ne1, along ne2, w.
+// win_part:
+//   a     [C, W, H]
+//   node  [C, w, w, windows], all that cover a
+// op_params: windows along dimension 1, along dimension 2 (which follows), w.
 static inline bool ggml_fits_win_part(const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     const int64_t w = node->op_params[2];
     return ggml_fits_windows(node, a, w) && node->op_params[0] == (a->ne[1] + w - 1) / w;
 }
 
-// win_unpart: a has at least the windows w = op_params[0] of the node; there may be more than are
-// needed.
+// win_unpart:
+//   a     [C, w, w, >= windows], w = op_params[0]; there may be more than are needed
+//   node  [C, W, H]
 static inline bool ggml_fits_win_unpart(const struct ggml_tensor *node) {
     struct ggml_tensor used = *node->src[0];
     const int64_t w = node->op_params[0];
     const int64_t needed = w > 0 ? (node->ne[1] + w - 1) / w * ((node->ne[2] + w - 1) / w) : 0;
-    if (used.ne[3] > needed) used.ne[3] = needed;
+    if (used.ne[3] > needed) used.ne[3] = needed; // the others are not read
     return ggml_fits_windows(&used, node, w);
 }
 
-// get_rel_pos: a [C, 2 n - 1], node [C, n, n].
+// get_rel_pos:
+//   a     [C, 2 n - 1]
+//   node  [C, n, n]
 static inline bool ggml_fits_get_rel_pos(const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     const int64_t n = node->ne[1];
     return node->ne[2] == n && node->ne[3] == 1 && a->ne[0] == node->ne[0] && a->ne[1] == 2 * n - 1;
 }
 
-// add_rel_pos: a like the node [n n, H W, B], b and c [n, H, W, B]. All packed.
+// add_rel_pos, all packed:
+//   a       [n n, H W, B], like the node
+//   pw, ph  [n, H, W, B]
 static inline bool ggml_fits_add_rel_pos(const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     const struct ggml_tensor *pw = node->src[1];
@@ -530,7 +563,10 @@ static inline bool ggml_fits_add_rel_pos(const struct ggml_tensor *node) {
 
 // --- nodes: recurrences and special forms --------------------------------------------------------
 
-// ssm_conv: a [d_conv - 1 + T, d_inner, S], b [d_conv, d_inner], node [d_inner, T, S].
+// ssm_conv:
+//   x       [d_conv - 1 + T, d_inner, S]
+//   filter  [d_conv, d_inner], d_conv from 1
+//   node    [d_inner, T, S]
 static inline bool ggml_fits_ssm_conv(const struct ggml_tensor *node) {
     const struct ggml_tensor *x = node->src[0];
     const struct ggml_tensor *filter = node->src[1];
@@ -538,9 +574,14 @@ static inline bool ggml_fits_ssm_conv(const struct ggml_tensor *node) {
            ggml_has_shape(node, x->ne[1], x->ne[0] - filter->ne[0] + 1, x->ne[2], 1);
 }
 
-// ssm_scan: shapes as at ggml_ssm_scan(), node as many elements as outputs and op_params[0] states
-// have. Sources 3 to 5 F32 in dense rows, 6 I32; the state and the result are packed. Values of
-// src[6] are below src[0]->ne[3]: for the kernel to check.
+// ssm_scan, with N state size, P head size, H heads, G groups that divide them:
+//   0 state   [N, P, H, states], packed
+//   1 x       [P, H, T, S]
+//   2 dt      [H, T, S]
+//   3 A       F32 [1 or N, H], dense rows; N only with one snapshot
+//   4 B, 5 C  F32 [N, G, T, S], dense rows
+//   6 ids     I32 [S]; values below the number of states are for the kernel to check
+//   node      packed, as many elements as x and op_params[0] >= 1 snapshots of N P H S
 static inline bool ggml_fits_ssm_scan(const struct ggml_tensor *node) {
     struct ggml_tensor *const *src = node->src;
     for (int i = 3; i < 6; ++i) {
@@ -550,7 +591,7 @@ static inline bool ggml_fits_ssm_scan(const struct ggml_tensor *node) {
     const int64_t n = src[0]->ne[0], rows = src[0]->ne[1], heads = src[0]->ne[2];
     const int64_t tokens = src[1]->ne[2], sequences = src[1]->ne[3], groups = src[4]->ne[1];
     const int64_t snapshots = node->op_params[0];
-    const bool shared_rate = src[3]->ne[0] == 1;
+    const bool shared_rate = src[3]->ne[0] == 1; // one decay per head (Mamba-2)
     return ggml_has_shape(src[1], rows, heads, tokens, sequences) &&
            ggml_has_shape(src[2], heads, tokens, sequences, 1) &&
            ggml_has_shape(src[3], shared_rate ? 1 : n, heads, 1, 1) &&
@@ -576,6 +617,7 @@ static inline bool ggml_fits_linear_attention(const struct ggml_tensor *node, in
     const int64_t sequences = node->src[state]->ne[1];
     if (sequences < 1 || k->ne[2] % sequences != 0 || k->ne[3] != 1) return false;
     if (bonus >= 0 && ggml_nelements(node->src[bonus]) != k->ne[0] * k->ne[1]) return false;
+    // S x S per head and sequence
     const int64_t states = k->ne[0] * k->ne[0] * k->ne[1] * sequences;
     return ggml_nelements(node->src[state]) == states &&
            ggml_has_shape(node, k->ne[0] * k->ne[1], k->ne[2] + k->ne[0] * sequences, 1, 1) &&
@@ -589,8 +631,13 @@ static inline bool ggml_fits_delta_net_shared(const struct ggml_tensor *t,
            v->ne[1] % t->ne[1] == 0 && v->ne[3] % t->ne[3] == 0 && ggml_rows_dense(t);
 }
 
-// gated_delta_net: shapes as at ggml_gated_delta_net(), op_params[0] >= 1 snapshots. Sources 3 to 5
-// F32; q, k and g in dense rows; the state and the result are packed.
+// gated_delta_net, with S channels, H heads, T tokens, B sequences:
+//   0 q, 1 k  [S, h, T, b], h and b dividing H and B, dense rows
+//   2 v       [S, H, T, B]
+//   3 g       F32 [1 or S, H, T, B], dense rows
+//   4 beta    F32 [1, H, T, B]
+//   5 state   F32, S S H B elements, packed
+//   node      packed, as many elements as v and op_params[0] >= 1 snapshots of the state
 static inline bool ggml_fits_gated_delta_net(const struct ggml_tensor *node) {
     struct ggml_tensor *const *src = node->src;
     const struct ggml_tensor *v = src[2];
@@ -598,7 +645,7 @@ static inline bool ggml_fits_gated_delta_net(const struct ggml_tensor *node) {
     for (int i = 3; i < 6; ++i) {
         if (!ggml_has_type(src[i], GGML_TYPE_F32)) return false;
     }
-    const int64_t rates = src[3]->ne[0] == 1 ? 1 : v->ne[0];
+    const int64_t rates = src[3]->ne[0] == 1 ? 1 : v->ne[0]; // per head, or per channel
     const int64_t states = v->ne[0] * v->ne[0] * v->ne[1] * v->ne[3];
     return snapshots >= 1 && ggml_fits_delta_net_shared(src[0], v) &&
            ggml_fits_delta_net_shared(src[1], v) && ggml_rows_dense(src[3]) &&
@@ -608,8 +655,12 @@ static inline bool ggml_fits_gated_delta_net(const struct ggml_tensor *node) {
            ggml_nelements(node) == ggml_nelements(v) + snapshots * states;
 }
 
-// lightning_indexer: shapes as at ggml_lightning_indexer(). Mask F16; q and k in dense rows, k of
-// whole blocks.
+// lightning_indexer:
+//   q        [D, H, T, S], dense rows
+//   k        [D, 1, KV, S], dense rows of whole blocks
+//   weights  [H, T, 1, S]
+//   mask     F16 [KV, T, 1, s], s dividing S
+//   node     [KV, T, 1, S]
 static inline bool ggml_fits_lightning_indexer(const struct ggml_tensor *node) {
     const struct ggml_tensor *q = node->src[0];
     const struct ggml_tensor *k = node->src[1];
@@ -623,25 +674,34 @@ static inline bool ggml_fits_lightning_indexer(const struct ggml_tensor *node) {
            ggml_has_shape(node, k->ne[2], q->ne[2], 1, q->ne[3]);
 }
 
-// dsv4_hc_comb: mixes [24, T], scale [>= 3], base [24], node [4, 4, T].
+// dsv4_hc_comb:
+//   mixes  [24, T]
+//   scale  [>= 3]
+//   base   [24]
+//   node   [4, 4, T]
 static inline bool ggml_fits_dsv4_hc_comb(const struct ggml_tensor *node) {
     const int64_t tokens = node->src[0]->ne[1];
     return ggml_has_shape(node->src[0], 24, tokens, 1, 1) && node->src[1]->ne[0] >= 3 &&
            node->src[2]->ne[0] == 24 && ggml_has_shape(node, 4, 4, tokens, 1);
 }
 
-// dsv4_hc_pre: x [E, hc, T], node [E, T]; weights [hc, T], or like x if op_params[1] says that it
-// is gated.
+// dsv4_hc_pre:
+//   x        [E, hc, T]
+//   weights  [hc, T], or like x if op_params[1] says that it is a gate
+//   node     [E, T]
 static inline bool ggml_fits_dsv4_hc_pre(const struct ggml_tensor *node) {
     const struct ggml_tensor *x = node->src[0];
-    const bool gated = ggml_get_op_params_i32(node, 1) != 0;
+    const bool gated = ggml_get_op_params_i32(node, 1) != 0; // dsv4_hc_pre_gated
     return (gated ? ggml_are_same_shape(node->src[1], x)
                   : ggml_has_shape(node->src[1], x->ne[1], x->ne[2], 1, 1)) &&
            x->ne[3] == 1 && ggml_has_shape(node, x->ne[0], x->ne[2], 1, 1);
 }
 
-// dsv4_hc_post: residual like the node [E, hc, T], x [E, T], post [hc, T]; src[3] F32 [hc, hc, T]
-// or missing.
+// dsv4_hc_post:
+//   x         [E, T]
+//   residual  [E, hc, T], like the node
+//   post      [hc, T]
+//   comb      F32 [hc, hc, T], or missing
 static inline bool ggml_fits_dsv4_hc_post(const struct ggml_tensor *node) {
     const struct ggml_tensor *r = node->src[1];
     const struct ggml_tensor *comb = node->src[3];
@@ -673,7 +733,7 @@ static inline bool ggml_fits_glu(const struct ggml_tensor *node) {
 // opt_step_adamw, opt_step_sgd: all F32, parameter, gradient and momenta like the node; the
 // hyperparameters, at least 7 or 2, lie side by side.
 static inline bool ggml_fits_opt_step(const struct ggml_tensor *node) {
-    const bool adamw = node->op == GGML_OP_OPT_STEP_ADAMW;
+    const bool adamw = node->op == GGML_OP_OPT_STEP_ADAMW; // else SGD
     const struct ggml_tensor *params = node->src[adamw ? 4 : 2];
     for (int i = 0; i < (adamw ? 4 : 2); ++i) {
         const struct ggml_tensor *src = node->src[i];

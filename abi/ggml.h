@@ -262,18 +262,18 @@ extern "C" {
 
 // Opaque here: the header of each object in a context's arena, contexts, graphs (ggml-impl.h),
 // buffers (ggml-backend-impl.h) and thread pools.
-struct ggml_object;
-struct ggml_context;
-struct ggml_cgraph;
-struct ggml_backend_buffer;
-struct ggml_threadpool;
+struct ggml_object;         // header of each object in an arena
+struct ggml_context;        // ggml_init()
+struct ggml_cgraph;         // ggml_new_graph(); ggml-impl.h has its members
+struct ggml_backend_buffer; // memory of a device: ggml-backend.h
+struct ggml_threadpool;     // ggml_threadpool_new() in ggml-cpu.h
 
 // IEEE 754 binary16, as bits.
 typedef uint16_t ggml_fp16_t;
 
 // Upper half of an IEEE 754 binary32, as bits.
 typedef struct {
-    uint16_t bits;
+    uint16_t bits; // sign, eight bits of exponent, seven of fraction
 } ggml_bf16_t;
 
 // What computes a tensor. Names, sources, parameters and rules of each are in op_list.inl; the
@@ -283,21 +283,21 @@ typedef struct {
 enum ggml_op {
 #define GGML_OP_ROW(number, name, ...) GGML_OP_##name = number,
 #include "op_list.inl"
-    GGML_OP_COUNT = 101,
+    GGML_OP_COUNT = 101, // number of them, as in the following; no value
 };
 
 // Element-wise functions of GGML_OP_UNARY, which op_params[0] holds.
 enum ggml_unary_op {
 #define GGML_UNARY_ROW(number, name, ...) GGML_UNARY_OP_##name = number,
 #include "unary_list.inl"
-    GGML_UNARY_OP_COUNT = 22,
+    GGML_UNARY_OP_COUNT = 22, // no value
 };
 
 // Activations of GGML_OP_GLU, which op_params[0] holds.
 enum ggml_glu_op {
 #define GGML_GLU_ROW(number, name, ...) GGML_GLU_OP_##name = number,
 #include "glu_list.inl"
-    GGML_GLU_OP_COUNT = 7,
+    GGML_GLU_OP_COUNT = 7, // no value
 };
 
 // How elements are stored: plain numbers, or blocks of several that share scales ("coded").
@@ -307,7 +307,7 @@ enum ggml_glu_op {
 enum ggml_type {
 #define GGML_TYPE_ROW(number, name, ...) GGML_TYPE_##name = number,
 #include "type_list.inl"
-    GGML_TYPE_COUNT = 43,
+    GGML_TYPE_COUNT = 43, // no value; some below are retired
 };
 
 // What became of a computation. The reason for anything but SUCCESS is in ggml_last_error().
@@ -339,10 +339,10 @@ enum ggml_op_hint {
 // What most tensors of a model file are stored as ("general.file_type", where programs define
 // further numbers). ggml_ftype_to_ggml_type() gives the type. The gaps are retired formats.
 enum ggml_ftype {
-    GGML_FTYPE_UNKNOWN = -1,   // the file doesn't say
-    GGML_FTYPE_ALL_F32 = 0,    // no exceptions
-    GGML_FTYPE_MOSTLY_F16 = 1, // but for vectors, which are F32 in all of these
-    GGML_FTYPE_MOSTLY_Q4_0 = 2,
+    GGML_FTYPE_UNKNOWN = -1,    // the file doesn't say
+    GGML_FTYPE_ALL_F32 = 0,     // no exceptions
+    GGML_FTYPE_MOSTLY_F16 = 1,  // but for vectors, which are F32 in all of these
+    GGML_FTYPE_MOSTLY_Q4_0 = 2, // each of the following names a type of type_list.inl
     GGML_FTYPE_MOSTLY_Q4_1 = 3,
     GGML_FTYPE_MOSTLY_Q4_1_SOME_F16 = 4, // embedding and output in F16
     GGML_FTYPE_MOSTLY_Q8_0 = 7,
@@ -404,9 +404,9 @@ enum ggml_tri_type {
 
 // What ggml_pool_1d() and ggml_pool_2d() make of a window.
 enum ggml_op_pool {
-    GGML_OP_POOL_MAX = 0, // the largest element
-    GGML_OP_POOL_AVG = 1, // the mean
-    GGML_OP_POOL_COUNT = 2,
+    GGML_OP_POOL_MAX = 0,   // the largest element
+    GGML_OP_POOL_AVG = 1,   // the mean
+    GGML_OP_POOL_COUNT = 2, // no value
 };
 
 // How ggml_interpolate() finds a value between elements.
@@ -414,7 +414,7 @@ enum ggml_scale_mode {
     GGML_SCALE_MODE_NEAREST = 0,  // the element at or before the place
     GGML_SCALE_MODE_BILINEAR = 1, // between 2 x 2
     GGML_SCALE_MODE_BICUBIC = 2,  // between 4 x 4, Keys' kernel with a = -0.75
-    GGML_SCALE_MODE_COUNT = 3,
+    GGML_SCALE_MODE_COUNT = 3,    // no value
 };
 
 // Or-ed to a mode.
@@ -523,7 +523,7 @@ struct ggml_threadpool_params {
     bool paused;                   // starts asleep: the first graph wakes it
 };
 
-typedef struct ggml_threadpool *ggml_threadpool_t;
+typedef struct ggml_threadpool *ggml_threadpool_t; // NULL: none
 
 // --- failure -------------------------------------------------------------------------------------
 
@@ -555,7 +555,7 @@ GGML_API void ggml_fp16_to_fp32_row(const ggml_fp16_t *x, float *y, int64_t n);
 GGML_API void ggml_fp32_to_fp16_row(const float *x, ggml_fp16_t *y, int64_t n);
 
 // bfloat16 <-> binary32: round to nearest even, NaN is made quiet. Rows as above; the _ref row is
-// the scalar twin of the plain one and answers the same bits. [any-thread]
+// the scalar twin of the plain one and gives the same bits. [any-thread]
 GGML_API ggml_bf16_t ggml_fp32_to_bf16(float x);
 GGML_API float ggml_bf16_to_fp32(ggml_bf16_t x);
 GGML_API void ggml_bf16_to_fp32_row(const ggml_bf16_t *x, float *y, int64_t n);
@@ -612,7 +612,7 @@ GGML_API size_t ggml_row_size(enum ggml_type type, int64_t ne);
 // Bytes per element as a fraction; 0 for numbers that name no type. [any-thread]
 GGML_API GGML_DEPRECATED(double ggml_type_sizef(enum ggml_type type), "use ggml_row_size");
 
-// "f32", "q4_K" ...; a removed type answers why it is gone, no type "NONE". Constant. [any-thread]
+// "f32", "q4_K" ...; of a removed type why it is gone, of none "NONE". Constant. [any-thread]
 GGML_API const char *ggml_type_name(enum ggml_type type);
 
 // Whether blocks of the type share scales; false for numbers that name no type. [any-thread]
@@ -658,7 +658,7 @@ GGML_API enum ggml_glu_op ggml_get_glu_op(const struct ggml_tensor *tensor);
 //   view_2d(ctx, t, 2, 4, t->nb[1], 0)     2, 4, 1, 1    4, 32, 128, 128   no        packed
 //   transpose(ctx, t)                      4, 8, 1, 1    32, 4, 128, 128   no        strided
 
-// These only read a tensor's type, ne and nb; NULL and error tensors answer 0 or false.
+// These only read a tensor's type, ne and nb; NULL and error tensors give 0 or false.
 
 // Product of all extents; product of ne[1..3]. Extents of real tensors never overflow it.
 // [any-thread]
@@ -778,9 +778,9 @@ GGML_API void ggml_print_objects(const struct ggml_context *ctx);
 
 // The number of dimensions of the last four is in their names; ggml_new_tensor() takes it.
 
-// All functions that answer a tensor of a context: it belongs to the context and lives as long.
-// They never answer NULL: for impossible arguments (NULL context or operand, unknown type, negative
-// or overflowing extents, partial blocks) and when the arena is full they answer the context's
+// All functions that return a tensor of a context: it belongs to the context and lives as long.
+// They never return NULL: for impossible arguments (NULL context or operand, unknown type, negative
+// or overflowing extents, partial blocks) and when the arena is full they return the context's
 // error tensor (ggml_tensor_is_error() in ggml-host.h), which can be passed on safely but not
 // computed.
 

@@ -58,24 +58,24 @@ extern "C" {
 #define GGUF_KEY_GENERAL_ALIGNMENT "general.alignment"
 #define GGUF_DEFAULT_ALIGNMENT 32
 
-struct gguf_context;
+struct gguf_context; // pairs, and descriptions of tensors
 
 // Types of values. The numbers are those in files.
 enum gguf_type {
-    GGUF_TYPE_UINT8 = 0,
-    GGUF_TYPE_INT8 = 1,
-    GGUF_TYPE_UINT16 = 2,
-    GGUF_TYPE_INT16 = 3,
-    GGUF_TYPE_UINT32 = 4,
-    GGUF_TYPE_INT32 = 5,
-    GGUF_TYPE_FLOAT32 = 6,
-    GGUF_TYPE_BOOL = 7,   // one byte, 0 or not
-    GGUF_TYPE_STRING = 8, // length and bytes; at most 2^30
-    GGUF_TYPE_ARRAY = 9,  // of one of the others; at most 2^30 elements
-    GGUF_TYPE_UINT64 = 10,
-    GGUF_TYPE_INT64 = 11,
-    GGUF_TYPE_FLOAT64 = 12,
-    GGUF_TYPE_COUNT = 13,
+    GGUF_TYPE_UINT8 = 0,    // one byte
+    GGUF_TYPE_INT8 = 1,     // one byte
+    GGUF_TYPE_UINT16 = 2,   // two bytes
+    GGUF_TYPE_INT16 = 3,    // two bytes
+    GGUF_TYPE_UINT32 = 4,   // four bytes
+    GGUF_TYPE_INT32 = 5,    // four bytes
+    GGUF_TYPE_FLOAT32 = 6,  // IEEE binary32
+    GGUF_TYPE_BOOL = 7,     // one byte, 0 or not
+    GGUF_TYPE_STRING = 8,   // length and bytes; at most 2^30
+    GGUF_TYPE_ARRAY = 9,    // of one of the others; at most 2^30 elements
+    GGUF_TYPE_UINT64 = 10,  // eight bytes
+    GGUF_TYPE_INT64 = 11,   // eight bytes
+    GGUF_TYPE_FLOAT64 = 12, // IEEE binary64
+    GGUF_TYPE_COUNT = 13,   // number of them; no value
 };
 
 // What is read beside the pairs.
@@ -93,7 +93,7 @@ typedef size_t (*gguf_reader_callback_t)(void *userdata, void *output, uint64_t 
 // --- reading -------------------------------------------------------------------------------------
 
 // Files are not trusted: every count, size and offset is checked before it is used. On failure
-// these answer NULL, *params.ctx is NULL, and the message says what and where. The caller frees the
+// these return NULL, *params.ctx is NULL, and the message says what and where. The caller frees the
 // context; where params.ctx is given, *params.ctx too, which holds the tensors (with their data
 // unless no_alloc).
 
@@ -125,10 +125,8 @@ GGML_API void gguf_free(struct gguf_context *ctx);
 
 // --- pairs ---------------------------------------------------------------------------------------
 
-// Reading does not change a context: several threads may read one at the same time.
-
-// Pointers answered below are valid until the context changes. Ids run from 0; one out of range, or
-// a value of another type, answers 0, false or NULL with a message.
+// Pointers returned below are valid until the context changes. Ids run from 0; one out of range, or
+// a value of another type, gives 0, false or NULL with a message.
 
 // "u8", "str" ...; constant, NULL for numbers out of range. [any-thread]
 GGML_API const char *gguf_type_name(enum gguf_type type);

@@ -26,40 +26,48 @@
 
 // --- ggml's tables -------------------------------------------------------------------------------
 
+// What a backend keeps in a stream, and in a buffer.
 typedef void *ggml_backend_context_t;
 typedef void *ggml_backend_buffer_context_t;
 
+// Entries of a buffer, as in ggml of that time.
 struct ggml_backend_buffer_i {
-    void (*free_buffer)(ggml_backend_buffer_t buffer);
-    void *(*get_base)(ggml_backend_buffer_t buffer);
+    void (*free_buffer)(ggml_backend_buffer_t buffer); // frees what context holds; may be NULL
+    void *(*get_base)(ggml_backend_buffer_t buffer);   // address, perhaps opaque
+    // NULL: ggml_nbytes()
     size_t (*get_alloc_size)(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor);
-    void (*init_tensor)(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor);
-    void (*free_tensor)(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor);
+    void (*init_tensor)(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor); // may be NULL
+    void (*free_tensor)(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor); // never called
 };
 
+// Entries of a stream, which also stands for the device.
 struct ggml_backend_i {
     const char *(*get_name)(ggml_backend_t backend);
     void (*free)(ggml_backend_t backend);
-    ggml_backend_buffer_t (*alloc_buffer)(ggml_backend_t backend, size_t size);
-    size_t (*get_alignment)(ggml_backend_t backend);
+    ggml_backend_buffer_t (*alloc_buffer)(ggml_backend_t backend, size_t size); // NULL on failure
+    size_t (*get_alignment)(ggml_backend_t backend); // bytes, a power of two
     void (*set_tensor_async)(ggml_backend_t backend, struct ggml_tensor *tensor, const void *data,
                              size_t offset, size_t size);
     void (*get_tensor_async)(ggml_backend_t backend, const struct ggml_tensor *tensor, void *data,
                              size_t offset, size_t size);
-    void (*synchronize)(ggml_backend_t backend);
+    void (*synchronize)(ggml_backend_t backend); // NULL: nothing queues
     void (*cpy_tensor_from)(ggml_backend_t backend, struct ggml_tensor *src,
                             struct ggml_tensor *dst);
     void (*cpy_tensor_to)(ggml_backend_t backend, struct ggml_tensor *src, struct ggml_tensor *dst);
     ggml_backend_graph_plan_t (*graph_plan_create)(ggml_backend_t backend,
                                                    struct ggml_cgraph *cgraph);
-    void (*graph_plan_free)(ggml_backend_t backend, ggml_backend_graph_plan_t plan);
+    void (*graph_plan_free)(ggml_backend_t backend, ggml_backend_graph_plan_t plan); // never called
+    // never called
     void (*graph_plan_compute)(ggml_backend_t backend, ggml_backend_graph_plan_t plan);
+    // no status: it succeeds
     void (*graph_compute)(ggml_backend_t backend, struct ggml_cgraph *cgraph);
+    // of nodes that the headers know
     bool (*supports_op)(ggml_backend_t backend, const struct ggml_tensor *op);
 };
 
 // --- ggml's members of the objects ---------------------------------------------------------------
 
+// What ggml's sources expect behind the contract's members of an object.
 #define GGML_PORT_MEMBERS_BUFFER_TYPE
 #define GGML_PORT_MEMBERS_BUFFER                                                                   \
     struct ggml_backend_buffer_i iface;                                                            \
@@ -99,17 +107,18 @@ static inline ggml_backend_buffer_t ggml_backend_buffer_init(struct ggml_backend
 
 // --- the device ----------------------------------------------------------------------------------
 
+// One device: all that belongs to it, static.
 struct ggml_port_device {
-    struct ggml_backend_device device;
-    struct ggml_backend_buffer_type buft;
-    struct ggml_backend_reg reg;
-    struct ggml_stream_table stream_table;
-    const char *name, *description;
-    enum ggml_backend_dev_type type;
-    ggml_backend_t (*init)(void);
-    pthread_mutex_t lock;        // of what follows, and of every call of the backend
-    ggml_backend_t theirs;       // the stream of the backend
-    ggml_backend_buffer_t probe; // a small buffer that is asked for sizes
+    struct ggml_backend_device device;     // what the host sees
+    struct ggml_backend_buffer_type buft;  // its memory
+    struct ggml_backend_reg reg;           // its backend
+    struct ggml_stream_table stream_table; // of its streams, with the backend's name and guid
+    const char *name, *description;        // as GGML_PORT_DEVICE says
+    enum ggml_backend_dev_type type;       // likewise
+    ggml_backend_t (*init)(void);          // makes the backend's stream, or NULL
+    pthread_mutex_t lock;                  // of what follows, and of every call of the backend
+    ggml_backend_t theirs;                 // the stream of the backend
+    ggml_backend_buffer_t probe;           // a small buffer that is asked for sizes
 };
 
 // Their stream, with the lock held; NULL, without it, if none can be made.
@@ -120,14 +129,17 @@ static inline ggml_backend_t ggml_port_enter(struct ggml_port_device *own) {
     return own->theirs;
 }
 
+// Lets the next call in.
 static inline void ggml_port_leave(struct ggml_port_device *own) {
     pthread_mutex_unlock(&own->lock);
 }
 
+// Waits for what the backend has queued; the lock is held.
 static inline void ggml_port_wait(ggml_backend_t theirs) {
     if (theirs->iface.synchronize) theirs->iface.synchronize(theirs);
 }
 
+// The device of an object.
 static inline struct ggml_port_device *ggml_port_of_buft(ggml_backend_buffer_type_t buft) {
     return (struct ggml_port_device *)buft->context;
 }
@@ -138,6 +150,8 @@ static inline struct ggml_port_device *ggml_port_of(ggml_backend_dev_t device) {
 
 // --- buffers
 
+// Entries of buffers: each enters, calls the backend's and leaves. FAILED where no stream can be
+// made.
 static inline void ggml_port_buffer_free(ggml_backend_buffer_t buffer) {
     struct ggml_port_device *own = ggml_port_of_buft(buffer->buft);
     if (ggml_port_enter(own)) {
@@ -161,6 +175,7 @@ static inline int32_t ggml_port_buffer_init_tensor(ggml_backend_buffer_t buffer,
     return GGML_HOST_OK;
 }
 
+// Set and get at once, since a buffer of that time has no such entries: by the stream.
 static inline int32_t ggml_port_buffer_set(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor,
                                            const void *data, size_t offset, size_t size) {
     struct ggml_port_device *own = ggml_port_of_buft(buffer->buft);
@@ -184,6 +199,7 @@ static inline int32_t ggml_port_buffer_get(ggml_backend_buffer_t buffer,
     return GGML_HOST_OK;
 }
 
+// In pieces of a small array.
 static inline int32_t ggml_port_buffer_memset(ggml_backend_buffer_t buffer,
                                               struct ggml_tensor *tensor, uint8_t value,
                                               size_t offset, size_t size) {
@@ -214,6 +230,7 @@ static inline int32_t ggml_port_buffer_clear(ggml_backend_buffer_t buffer, uint8
     return ggml_port_buffer_memset(buffer, &whole, value, 0, buffer->size);
 }
 
+// The table of all buffers; made when it is first needed, always the same.
 static inline const struct ggml_buffer_table *ggml_port_buffer_table(void) {
     static struct ggml_buffer_table table;
     table.size = (uint32_t)sizeof(table);
@@ -233,6 +250,7 @@ static inline const char *ggml_port_buft_name(ggml_backend_buffer_type_t buft) {
     return ggml_port_of_buft(buft)->name;
 }
 
+// A buffer of the backend, completed to one of the contract. OUT_OF_MEMORY where it gives none.
 static inline int32_t ggml_port_buft_alloc(ggml_backend_buffer_type_t buft, size_t size,
                                            ggml_backend_buffer_t *out_buffer) {
     struct ggml_port_device *own = ggml_port_of_buft(buft);
@@ -248,6 +266,7 @@ static inline int32_t ggml_port_buft_alloc(ggml_backend_buffer_type_t buft, size
     return GGML_HOST_OK;
 }
 
+// 1 where no stream can be made: nothing can be allocated either.
 static inline size_t ggml_port_buft_alignment(ggml_backend_buffer_type_t buft) {
     struct ggml_port_device *own = ggml_port_of_buft(buft);
     ggml_backend_t theirs = ggml_port_enter(own);
@@ -290,6 +309,7 @@ static inline const char *ggml_port_stream_name(ggml_backend_t stream) {
     return ggml_port_of(stream->device)->name;
 }
 
+// Every stream of the host's stands for the one of the backend.
 static inline int32_t ggml_port_stream_synchronize(ggml_backend_t stream) {
     struct ggml_port_device *own = ggml_port_of(stream->device);
     ggml_backend_t theirs = ggml_port_enter(own);
@@ -304,6 +324,8 @@ static inline void ggml_port_stream_free(ggml_backend_t stream) {
     free(stream);
 }
 
+// Computes at once: the graph that ggml's entry is shown ends with the call. OUT_OF_MEMORY for the
+// list of nodes, FAILED without a stream; the backend's own failures can't be seen.
 static inline int32_t ggml_port_stream_compute(ggml_backend_t stream,
                                                const struct ggml_graph *graph) {
     struct ggml_port_device *own = ggml_port_of(stream->device);
@@ -447,7 +469,7 @@ static inline ggml_backend_reg_t ggml_port_start(struct ggml_port_device *own) {
 }
 
 // The plugin's device, once in one source file: name and description are literals, `type_` an enum
-// ggml_backend_dev_type, `init_` makes a stream or answers NULL.
+// ggml_backend_dev_type, `init_` makes a stream or returns NULL.
 #define GGML_PORT_DEVICE(name_, description_, type_, init_)                                        \
     static ggml_backend_reg_t ggml_port_reg(void) {                                                \
         static struct ggml_port_device own;                                                        \

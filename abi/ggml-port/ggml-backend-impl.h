@@ -50,37 +50,49 @@ struct ggml_port_ignored {
 };
 
 #if GGML_PORT_API_VERSION >= 2
+
+// What init_tensor returned at the time.
 typedef enum ggml_status ggml_port_init_status;
 #else
 typedef void ggml_port_init_status;
 #endif
 
+// Entries of a buffer type. get_max_size, get_alloc_size and is_host may be NULL.
 struct ggml_backend_buffer_type_i {
-    const char *(*get_name)(ggml_backend_buffer_type_t buft);
+    const char *(*get_name)(ggml_backend_buffer_type_t buft); // Constant.
+    // NULL on failure; the host then says OUT_OF_MEMORY.
     ggml_backend_buffer_t (*alloc_buffer)(ggml_backend_buffer_type_t buft, size_t size);
 #if GGML_PORT_API_VERSION >= 3
-    ggml_port_ignored alloc_buffer_n;
+    ggml_port_ignored alloc_buffer_n; // Not carried over: one buffer is made for several tensors.
 #endif
-    size_t (*get_alignment)(ggml_backend_buffer_type_t buft);
-    size_t (*get_max_size)(ggml_backend_buffer_type_t buft);
+    size_t (*get_alignment)(ggml_backend_buffer_type_t buft); // Bytes, a power of two.
+    size_t (*get_max_size)(ggml_backend_buffer_type_t buft);  // Bytes; NULL: SIZE_MAX.
+    // Bytes, at least ggml_nbytes(), which is what NULL means.
     size_t (*get_alloc_size)(ggml_backend_buffer_type_t buft, const struct ggml_tensor *tensor);
 #if GGML_PORT_API_VERSION >= 3
-    ggml_port_ignored get_alloc_size_n;
+    ggml_port_ignored get_alloc_size_n;               // Not carried over.
 #endif
-    bool (*is_host)(ggml_backend_buffer_type_t buft);
+    bool (*is_host)(ggml_backend_buffer_type_t buft); // NULL: false.
 };
 
+// Entries of a buffer. Only get_base, set_tensor, get_tensor and clear must be there.
 struct ggml_backend_buffer_i {
+    // Frees what context holds; the object itself is deleted here.
     void (*free_buffer)(ggml_backend_buffer_t buffer);
-    void *(*get_base)(ggml_backend_buffer_t buffer);
+    void *(*get_base)(ggml_backend_buffer_t buffer); // Address, perhaps opaque.
+    // NULL: nothing to prepare.
     ggml_port_init_status (*init_tensor)(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor);
+    // NULL: the host sets pieces.
     void (*memset_tensor)(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor, uint8_t value,
                           size_t offset, size_t size);
+    // From host memory; blocks.
     void (*set_tensor)(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor, const void *data,
                        size_t offset, size_t size);
+    // To host memory; blocks.
     void (*get_tensor)(ggml_backend_buffer_t buffer, const struct ggml_tensor *tensor, void *data,
                        size_t offset, size_t size);
 #if GGML_PORT_API_VERSION >= 2
+    // NULL: piece by piece, as get_tensor_2d.
     void (*set_tensor_2d)(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor,
                           const void *data, size_t offset, size_t size, size_t n_copies,
                           size_t stride_tensor, size_t stride_data);
@@ -88,20 +100,25 @@ struct ggml_backend_buffer_i {
                           void *data, size_t offset, size_t size, size_t n_copies,
                           size_t stride_tensor, size_t stride_data);
 #endif
+    // false, or NULL: the host copies through its own memory.
     bool (*cpy_tensor)(ggml_backend_buffer_t buffer, const struct ggml_tensor *src,
                        struct ggml_tensor *dst);
-    void (*clear)(ggml_backend_buffer_t buffer, uint8_t value);
-    void (*reset)(ggml_backend_buffer_t buffer);
+    void (*clear)(ggml_backend_buffer_t buffer, uint8_t value); // Sets every byte.
+    void (*reset)(ggml_backend_buffer_t buffer);                // NULL: nothing to drop.
 };
 
+// Entries of a stream. Only get_name, free and graph_compute must be there.
 struct ggml_backend_i {
-    const char *(*get_name)(ggml_backend_t backend);
-    void (*free)(ggml_backend_t backend);
+    const char *(*get_name)(ggml_backend_t backend); // Constant.
+    void (*free)(ggml_backend_t backend);            // Frees the object too.
+    // NULL: synchronised, then set at once.
     void (*set_tensor_async)(ggml_backend_t backend, struct ggml_tensor *tensor, const void *data,
                              size_t offset, size_t size);
+    // Likewise.
     void (*get_tensor_async)(ggml_backend_t backend, const struct ggml_tensor *tensor, void *data,
                              size_t offset, size_t size);
 #if GGML_PORT_API_VERSION >= 2
+    // NULL: piece by piece, as get_tensor_2d_async.
     void (*set_tensor_2d_async)(ggml_backend_t backend, struct ggml_tensor *tensor,
                                 const void *data, size_t offset, size_t size, size_t n_copies,
                                 size_t stride_tensor, size_t stride_data);
@@ -109,49 +126,67 @@ struct ggml_backend_i {
                                 void *data, size_t offset, size_t size, size_t n_copies,
                                 size_t stride_tensor, size_t stride_data);
 #endif
+    // false, or NULL: both streams are synchronised, and the host copies.
     bool (*cpy_tensor_async)(ggml_backend_t backend_src, ggml_backend_t backend_dst,
                              const struct ggml_tensor *src, struct ggml_tensor *dst);
-    void (*synchronize)(ggml_backend_t backend);
+    void (*synchronize)(ggml_backend_t backend); // NULL: nothing queues.
+    // All three of create, free and compute, or none.
     ggml_backend_graph_plan_t (*graph_plan_create)(ggml_backend_t backend,
                                                    const struct ggml_cgraph *cgraph);
-    void (*graph_plan_free)(ggml_backend_t backend, ggml_backend_graph_plan_t plan);
+    void (*graph_plan_free)(ggml_backend_t backend, ggml_backend_graph_plan_t plan); // Ends a plan.
+    // Never called.
     void (*graph_plan_update)(ggml_backend_t backend, ggml_backend_graph_plan_t plan,
                               const struct ggml_cgraph *cgraph);
+    // Its status is passed on.
     enum ggml_status (*graph_plan_compute)(ggml_backend_t backend, ggml_backend_graph_plan_t plan);
+    // Its status is passed on; may queue.
     enum ggml_status (*graph_compute)(ggml_backend_t backend, struct ggml_cgraph *cgraph);
-    void (*event_record)(ggml_backend_t backend, ggml_backend_event_t event);
-    void (*event_wait)(ggml_backend_t backend, ggml_backend_event_t event);
+    void (*event_record)(ggml_backend_t backend, ggml_backend_event_t event); // NULL: no events.
+    void (*event_wait)(ggml_backend_t backend, ggml_backend_event_t event); // NULL: the host waits.
 #if GGML_PORT_API_VERSION == 2
+    // May change the order of nodes; NULL: it stays.
     void (*graph_optimize)(ggml_backend_t backend, struct ggml_cgraph *cgraph);
 #elif GGML_PORT_API_VERSION >= 3
     ggml_port_ignored graph_optimize;
 #endif
 };
 
+// Entries of a device. get_host_buffer_type, buffer_from_host_ptr, offload_op and those of events
+// may be NULL.
 struct ggml_backend_device_i {
-    const char *(*get_name)(ggml_backend_dev_t dev);
-    const char *(*get_description)(ggml_backend_dev_t dev);
+    const char *(*get_name)(ggml_backend_dev_t dev);        // Constant, unique in the plugin.
+    const char *(*get_description)(ggml_backend_dev_t dev); // For people.
+    // Bytes; 0 and 0: not reported.
     void (*get_memory)(ggml_backend_dev_t dev, size_t *free, size_t *total);
-    enum ggml_backend_dev_type (*get_type)(ggml_backend_dev_t dev);
+    enum ggml_backend_dev_type (*get_type)(ggml_backend_dev_t dev); // Kind of device.
+    // Fills all fields; they are zero before.
     void (*get_props)(ggml_backend_dev_t dev, struct ggml_backend_dev_props *props);
+    // A stream, NULL on failure.
     ggml_backend_t (*init_backend)(ggml_backend_dev_t dev, const char *params);
-    ggml_backend_buffer_type_t (*get_buffer_type)(ggml_backend_dev_t dev);
+    ggml_backend_buffer_type_t (*get_buffer_type)(ggml_backend_dev_t dev); // Of its own memory.
+    // Pinned host memory; NULL: none.
     ggml_backend_buffer_type_t (*get_host_buffer_type)(ggml_backend_dev_t dev);
+    // NULL on failure.
     ggml_backend_buffer_t (*buffer_from_host_ptr)(ggml_backend_dev_t dev, void *ptr, size_t size,
                                                   size_t max_tensor_size);
+    // Asked before graph_compute sees a node.
     bool (*supports_op)(ggml_backend_dev_t dev, const struct ggml_tensor *op);
+    // Whether it can use that memory.
     bool (*supports_buft)(ggml_backend_dev_t dev, ggml_backend_buffer_type_t buft);
-    bool (*offload_op)(ggml_backend_dev_t dev, const struct ggml_tensor *op);
-    ggml_backend_event_t (*event_new)(ggml_backend_dev_t dev);
-    void (*event_free)(ggml_backend_dev_t dev, ggml_backend_event_t event);
+    bool (*offload_op)(ggml_backend_dev_t dev, const struct ggml_tensor *op); // NULL: false.
+    ggml_backend_event_t (*event_new)(ggml_backend_dev_t dev);                // NULL on failure.
+    void (*event_free)(ggml_backend_dev_t dev, ggml_backend_event_t event);   // Ends an event.
+    // Blocks until what was recorded is done.
     void (*event_synchronize)(ggml_backend_dev_t dev, ggml_backend_event_t event);
 };
 
+// Entries of a backend.
 struct ggml_backend_reg_i {
-    const char *(*get_name)(ggml_backend_reg_t reg);
-    size_t (*get_device_count)(ggml_backend_reg_t reg);
+    const char *(*get_name)(ggml_backend_reg_t reg);    // Constant.
+    size_t (*get_device_count)(ggml_backend_reg_t reg); // Constant.
+    // index below that; static.
     ggml_backend_dev_t (*get_device)(ggml_backend_reg_t reg, size_t index);
-    void *(*get_proc_address)(ggml_backend_reg_t reg, const char *name);
+    void *(*get_proc_address)(ggml_backend_reg_t reg, const char *name); // NULL: no functions.
 };
 
 // --- ggml's graph --------------------------------------------------------------------------------
@@ -273,6 +308,7 @@ namespace ggml_port {
 // Whether `entry` is there.
 #define GGML_PORT_IF(entry, function) (iface.entry ? function : nullptr)
 
+// Status of an entry that returned an object, or NULL.
 inline int32_t made(const void *object) {
     return object ? GGML_HOST_OK : GGML_HOST_OUT_OF_MEMORY;
 }
@@ -281,6 +317,8 @@ inline int32_t made(const void *object) {
 inline const char *buft_name(ggml_backend_buffer_type_t buft) {
     return buft->iface.get_name(buft);
 }
+
+// OUT_OF_MEMORY whatever the reason was: ggml's interface has none.
 inline int32_t buft_alloc(ggml_backend_buffer_type_t buft, size_t size,
                           ggml_backend_buffer_t *out_buffer) {
     *out_buffer = buft->iface.alloc_buffer(buft, size);
@@ -299,7 +337,7 @@ inline bool buft_is_host(ggml_backend_buffer_type_t buft) {
     return buft->iface.is_host(buft);
 }
 
-// buffers
+// Frees what the sources keep, then the object, which was made by new.
 inline void buffer_free(ggml_backend_buffer_t buffer) {
     if (buffer->iface.free_buffer) buffer->iface.free_buffer(buffer);
     delete buffer;
@@ -307,6 +345,8 @@ inline void buffer_free(ggml_backend_buffer_t buffer) {
 inline void *buffer_base(ggml_backend_buffer_t buffer) {
     return buffer->iface.get_base ? buffer->iface.get_base(buffer) : nullptr;
 }
+
+// From version 2 on with a status.
 inline int32_t buffer_init(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor) {
 #if GGML_PORT_API_VERSION >= 2
     return ggml_entry_status(buffer->iface.init_tensor(buffer, tensor));
@@ -320,6 +360,8 @@ inline int32_t buffer_memset(ggml_backend_buffer_t buffer, struct ggml_tensor *t
     buffer->iface.memset_tensor(buffer, tensor, value, offset, size);
     return GGML_HOST_OK;
 }
+
+// The sources abort where they fail; what returns has succeeded.
 inline int32_t buffer_set(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor,
                           const void *data, size_t offset, size_t size) {
     buffer->iface.set_tensor(buffer, tensor, data, offset, size);
@@ -346,6 +388,8 @@ inline int32_t buffer_get_2d(ggml_backend_buffer_t buffer, const struct ggml_ten
     return GGML_HOST_OK;
 }
 #endif
+
+// UNSUPPORTED where the sources say false: the host then copies through its own memory.
 inline int32_t buffer_copy(ggml_backend_buffer_t buffer, const struct ggml_tensor *src,
                            struct ggml_tensor *dst) {
     // Its own only: ggml's entries look into the object of the source.
@@ -366,6 +410,8 @@ inline int32_t buffer_reset(ggml_backend_buffer_t buffer) {
 inline const char *stream_name(ggml_backend_t stream) {
     return stream->iface.get_name(stream);
 }
+
+// The sources delete the object.
 inline void stream_free(ggml_backend_t stream) {
     if (stream->iface.synchronize) stream->iface.synchronize(stream);
     stream->iface.free(stream);
@@ -433,6 +479,8 @@ inline int32_t stream_plan_compute(ggml_backend_t stream, ggml_backend_graph_pla
     return ggml_entry_status(
         stream->iface.graph_plan_compute(stream, static_cast<struct plan *>(plan_)->theirs));
 }
+
+// The graph is made anew unless it is the one before: struct ggml_port_graph.
 inline int32_t stream_compute(ggml_backend_t stream, const struct ggml_graph *graph) {
     struct ggml_cgraph *cgraph = stream->graph.make(graph, false);
     if (!cgraph) return made(cgraph);
@@ -482,6 +530,8 @@ inline void device_memory(ggml_backend_dev_t dev, size_t *free, size_t *total) {
 inline enum ggml_backend_dev_type device_type(ggml_backend_dev_t dev) {
     return dev->iface.get_type(dev);
 }
+
+// What the sources don't set stays zero.
 inline void device_props(ggml_backend_dev_t dev, struct ggml_backend_dev_props *props) {
     dev->iface.get_props(dev, props);
 }
@@ -495,6 +545,8 @@ inline ggml_backend_buffer_type_t device_buft(ggml_backend_dev_t dev) {
 inline ggml_backend_buffer_type_t device_host_buft(ggml_backend_dev_t dev) {
     return dev->iface.get_host_buffer_type(dev);
 }
+
+// Memory stays the caller's.
 inline int32_t device_wrap(ggml_backend_dev_t dev, void *ptr, size_t size, size_t max_tensor_size,
                            ggml_backend_buffer_t *out_buffer) {
     *out_buffer = dev->iface.buffer_from_host_ptr(dev, ptr, size, max_tensor_size);

@@ -144,6 +144,12 @@ GGML_API struct ggml_tensor *ggml_conv_3d_direct(struct ggml_context *ctx, struc
 
 // --- pooling, scaling, padding, windows ----------------------------------------------------------
 
+// A block of an autoencoder: twice the size, then a convolution that keeps it, with zeros around:
+//
+//     x = ggml_upscale(ctx, x, 2, GGML_SCALE_MODE_NEAREST); // [2 W, 2 H, C, N]
+//     x = ggml_conv_2d_direct(ctx, kernel, x, 1, 1, 1, 1, 1, 1); // 3 x 3: padding 1
+//     x = ggml_add(ctx, x, ggml_reshape_4d(ctx, bias, 1, 1, channels, 1)); // bias repeats
+
 // Pooling of dimension 0: F32, of windows of k0 with stride s0 and padding p0 on either side, so
 // that ne0 becomes (ne0 + 2 p0 - k0) / s0 + 1. MAX: the largest, padding never counting, the
 // smallest float where there is nothing. AVG: the mean of the elements that are there. k0, s0 >= 1,

@@ -20,8 +20,8 @@ extern "C" {
 
 // How an all-reduce combines elements.
 enum ggml_comm_reduction {
-    GGML_COMM_SUM = 0,
-    GGML_COMM_MAX = 1,
+    GGML_COMM_SUM = 0, // added up
+    GGML_COMM_MAX = 1, // the largest
 };
 
 // A group; the plugin's own.
@@ -37,14 +37,14 @@ struct ggml_comm_ranks {
     uint32_t n_streams; // ranks of the caller, above 0
     // Each of a device of the plugin, none twice. They outlive the group.
     const ggml_backend_t *streams;
-    // What id_new answered, GGML_COMM_ID_BYTES of it and the same for all callers, where others
+    // What id_new returned, GGML_COMM_ID_BYTES of it and the same for all callers, where others
     // hold the remaining ranks; NULL where the caller holds all.
     const uint8_t *id;
 };
 
 // Extension "ggml.comm", revision 1.
 //
-// Statuses. Entries answer an enum ggml_host_status, after set_error unless it is OK or
+// Statuses. Entries return an enum ggml_host_status, after set_error unless it is OK or
 // UNSUPPORTED. With OK the work of every rank of the caller is queued on that rank's stream, after
 // what the stream has queued and before what it queues later; nothing is queued after any other
 // status:
@@ -54,16 +54,16 @@ struct ggml_comm_ranks {
 //   any other         the group has failed, as after a rank whose queued work fails
 //
 // Failed groups. When a rank fails while queued work runs (its device is lost, its process ends),
-// the group fails for all ranks: `synchronize` of each stream with such work answers a status,
+// the group fails for all ranks: `synchronize` of each stream with such work returns a status,
 // DEVICE_LOST where the device or the process is gone; what the tensors hold is undefined; work of
 // the streams that is not the group's goes on. No stream waits for ever: a transport gives up on
-// ranks that don't come. Every later call answers a status that is not OK, and the group can only
+// ranks that don't come. Every later call returns a status that is not OK, and the group can only
 // be freed.
 //
 // Tensors. Each entry takes one per rank of the caller, in order of the ranks, in an array that may
 // go when the call returns; so may the tensors, but not their memory before the work is done. A
 // tensor is contiguous and in memory of its rank's device. Where the ranks of one caller differ in
-// type or number of elements, and for a rank that isn't in the group, entries answer
+// type or number of elements, and for a rank that isn't in the group, entries return
 // INVALID_ARGUMENT; where ranks of different callers differ, the group fails.
 //
 // Order. All callers call the same entries for the whole group (all but send and receive) in the

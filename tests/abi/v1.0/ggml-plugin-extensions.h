@@ -19,6 +19,12 @@ extern "C" {
 
 // --- offered by the host -------------------------------------------------------------------------
 
+// How a plugin asks, in its entry or later (a host may lack any of them):
+//
+//     const struct ggml_extension_plugin_path *paths =
+//         host->get_extension(host, GGML_EXTENSION_PLUGIN_PATH, 1);
+//     if (paths) load_kernels(paths->folder(host));
+
 // Extension "ggml.host-memory", revision 1: the host's own buffer types, so that every plugin and
 // the application see the same objects.
 #define GGML_EXTENSION_HOST_MEMORY "ggml.host-memory"
@@ -50,7 +56,7 @@ struct ggml_extension_cpu_features {
 struct ggml_extension_registry {
     uint32_t size;
     uint32_t revision;
-    // get_device_count answers more than before: the host asks again, and shows the new devices to
+    // get_device_count returns more than before: the host asks again, and shows the new devices to
     // the application, before this returns or when whoever is loading or unloading is done. An enum
     // ggml_host_status; UNSUPPORTED without the flag. Never blocks. [any-thread]
     int32_t (*devices_changed)(const struct ggml_host_table *host);
@@ -72,6 +78,21 @@ struct ggml_extension_plugin_path {
 
 // --- offered by plugins --------------------------------------------------------------------------
 
+// How a plugin offers one, by the function that it names in GGML_PLUGIN_ENTRY(), and how a program
+// asks:
+//
+//     static const void *extension(const char *id, uint32_t min_revision) {
+//         static const struct ggml_extension_device_info info = {sizeof(info), 1, device_info};
+//         if (strcmp(id, GGML_EXTENSION_DEVICE_INFO) == 0 && min_revision <= info.revision) return
+//         &info; return NULL;
+//     }
+//
+//     const struct ggml_extension_device_info *info =
+//         ggml_backend_reg_get_extension(reg, GGML_EXTENSION_DEVICE_INFO, 1); // ggml-host.h
+//
+// `size` of a table is for those who read a later revision's entries; an entry of the revision that
+// was asked for is always there.
+
 // How fast a device is: declared by its plugin, or measured. flops_of may grow at the end.
 #define GGML_DEVICE_FIGURES_TYPES 64
 #define GGML_DEVICE_FIGURES_DIRECT_COPY 1u // see `flags`
@@ -84,7 +105,7 @@ struct ggml_device_figures {
     double link_bytes_per_second; // between its memory and the host's; 0: it is the host's
     double link_seconds;          // per copy over that link
     uint64_t memory_bytes;        // most that results and copies may take together; 0: no limit
-    uint64_t reserved[8];
+    uint64_t reserved[8];         // 0
     double flops_of[GGML_DEVICE_FIGURES_TYPES]; // by enum ggml_type of a node's first source
 };
 
@@ -127,7 +148,7 @@ struct ggml_profile_slice {
     int32_t first_node; // index in the graph of the first node that was computed in it
     int32_t n_nodes;    // that were computed in it, wherever in the graph; several where fused
     uint64_t begin_ns;  // of the host's clock, see struct ggml_extension_profile
-    uint64_t end_ns;
+    uint64_t end_ns;    // not before begin_ns
 };
 
 // Extension "ggml.profile", revision 1, which plugins offer: when the nodes of graphs are computed.
@@ -183,7 +204,7 @@ struct ggml_external_memory {
 // Extension "ggml.external-memory", revision 1, which plugins offer: buffers that several instances
 // of a plugin use, in one process or in several, on one physical device.
 //
-// Entries answer an enum ggml_host_status, after set_error unless it is OK or UNSUPPORTED. Work on
+// Entries return an enum ggml_host_status, after set_error unless it is OK or UNSUPPORTED. Work on
 // either side isn't ordered with that of the other: whoever reads waits on the host until the
 // writer's streams were synchronized. Each side frees its buffer; the memory goes with the last.
 #define GGML_EXTENSION_EXTERNAL_MEMORY "ggml.external-memory"

@@ -2,7 +2,12 @@
 // Sizes and offsets of every struct that crosses the plugin boundary, on 64-bit machines. They
 // change only with the major version of the contract.
 //
-// GGML_PIN_SIZE(type, bytes)    GGML_PIN(type, member, bytes)
+//   GGML_PIN_SIZE(type, bytes)     sizeof
+//   GGML_PIN(type, member, bytes)  offsetof
+//
+// ggml-plugin.h makes static assertions of them, in the order of the members; a test sees that no
+// struct and no member is left out (tests/abi/check_pins.py). Headers that declare them stand above.
+// ggml.h
 GGML_PIN_SIZE(struct ggml_tensor, 336);
 GGML_PIN(struct ggml_tensor, type, 0);
 GGML_PIN(struct ggml_tensor, buffer, 8);
@@ -18,6 +23,7 @@ GGML_PIN(struct ggml_tensor, data, 248);
 GGML_PIN(struct ggml_tensor, name, 256);
 GGML_PIN(struct ggml_tensor, extra, 320);
 GGML_PIN(struct ggml_tensor, padding, 328);
+// ggml-backend-impl.h
 GGML_PIN_SIZE(struct ggml_buffer_type_table, 128);
 GGML_PIN(struct ggml_buffer_type_table, size, 0);
 GGML_PIN(struct ggml_buffer_type_table, reserved0, 4);
@@ -131,6 +137,7 @@ GGML_PIN_SIZE(struct ggml_backend_reg, 64);
 GGML_PIN(struct ggml_backend_reg, table, 0);
 GGML_PIN(struct ggml_backend_reg, context, 8);
 GGML_PIN(struct ggml_backend_reg, reserved, 16);
+// ggml-plugin-note.h
 GGML_PIN_SIZE(struct ggml_plugin_note, 216);
 GGML_PIN(struct ggml_plugin_note, magic, 0);
 GGML_PIN(struct ggml_plugin_note, size, 8);
@@ -147,6 +154,7 @@ GGML_PIN(struct ggml_plugin_note, name, 56);
 GGML_PIN(struct ggml_plugin_note, variant, 88);
 GGML_PIN(struct ggml_plugin_note, version, 120);
 GGML_PIN(struct ggml_plugin_note, reserved, 152);
+// ggml-plugin-host.h
 GGML_PIN_SIZE(struct ggml_host_topology, 136);
 GGML_PIN(struct ggml_host_topology, size, 0);
 GGML_PIN(struct ggml_host_topology, n_packages, 4);
@@ -176,6 +184,7 @@ GGML_PIN(struct ggml_host_table, bind_thread_mask, 64);
 GGML_PIN(struct ggml_host_table, get_config, 72);
 GGML_PIN(struct ggml_host_table, get_extension, 80);
 GGML_PIN(struct ggml_host_table, reserved, 88);
+// ggml-plugin-extensions.h
 GGML_PIN_SIZE(struct ggml_extension_host_memory, 24);
 GGML_PIN(struct ggml_extension_host_memory, size, 0);
 GGML_PIN(struct ggml_extension_host_memory, revision, 4);
@@ -228,6 +237,7 @@ GGML_PIN(struct ggml_extension_external_memory, revision, 4);
 GGML_PIN(struct ggml_extension_external_memory, buffer_new, 8);
 GGML_PIN(struct ggml_extension_external_memory, buffer_export, 16);
 GGML_PIN(struct ggml_extension_external_memory, buffer_import, 24);
+// ggml-plugin-comm.h
 GGML_PIN_SIZE(struct ggml_comm_ranks, 32);
 GGML_PIN(struct ggml_comm_ranks, size, 0);
 GGML_PIN(struct ggml_comm_ranks, n_ranks, 4);
@@ -246,6 +256,7 @@ GGML_PIN(struct ggml_extension_comm, broadcast, 40);
 GGML_PIN(struct ggml_extension_comm, all_gather, 48);
 GGML_PIN(struct ggml_extension_comm, send, 56);
 GGML_PIN(struct ggml_extension_comm, receive, 64);
+// ggml-plugin-extensions.h
 GGML_PIN_SIZE(struct ggml_profile_slice, 32);
 GGML_PIN(struct ggml_profile_slice, tag, 0);
 GGML_PIN(struct ggml_profile_slice, first_node, 8);
@@ -259,6 +270,7 @@ GGML_PIN(struct ggml_extension_profile, begin, 8);
 GGML_PIN(struct ggml_extension_profile, tag, 16);
 GGML_PIN(struct ggml_extension_profile, read, 24);
 GGML_PIN(struct ggml_extension_profile, end, 32);
+// ggml-plugin-table.h
 GGML_PIN_SIZE(struct ggml_plugin_table, 112);
 GGML_PIN(struct ggml_plugin_table, size, 0);
 GGML_PIN(struct ggml_plugin_table, contract_major, 4);
@@ -269,6 +281,7 @@ GGML_PIN(struct ggml_plugin_table, shutdown, 24);
 GGML_PIN(struct ggml_plugin_table, get_extension, 32);
 GGML_PIN(struct ggml_plugin_table, note, 40);
 GGML_PIN(struct ggml_plugin_table, reserved, 48);
+// ggml-backend.h
 GGML_PIN_SIZE(struct ggml_backend_dev_caps, 5);
 GGML_PIN(struct ggml_backend_dev_caps, async, 0);
 GGML_PIN(struct ggml_backend_dev_caps, host_buffer, 1);
@@ -283,6 +296,7 @@ GGML_PIN(struct ggml_backend_dev_props, memory_total, 24);
 GGML_PIN(struct ggml_backend_dev_props, type, 32);
 GGML_PIN(struct ggml_backend_dev_props, device_id, 40);
 GGML_PIN(struct ggml_backend_dev_props, caps, 48);
+// ggml-graph.h
 GGML_PIN_SIZE(struct ggml_graph, 128);
 GGML_PIN(struct ggml_graph, size, 0);
 GGML_PIN(struct ggml_graph, n_nodes, 4);
