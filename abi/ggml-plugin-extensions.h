@@ -76,6 +76,17 @@ struct ggml_extension_plugin_path {
     const char *(*folder)(const struct ggml_host_table *host);
 };
 
+// Extension "ggml.trial", revision 1: offered where a plugin is started only to see what becomes of
+// it, in a process that soon ends. A plugin that could disturb others by that (by taking part in a
+// job, by holding what only one process can) leaves it out and shows the devices that it knows
+// without, or none if its note has GGML_PLUGIN_FLAG_DYNAMIC_DEVICES.
+#define GGML_EXTENSION_TRIAL "ggml.trial"
+#define GGML_EXTENSION_TRIAL_REVISION 1
+struct ggml_extension_trial {
+    uint32_t size;
+    uint32_t revision;
+};
+
 // --- offered by plugins --------------------------------------------------------------------------
 
 // How a plugin offers one, by the function that it names in GGML_PLUGIN_ENTRY(), and how a program

@@ -69,4 +69,9 @@ GGML_ENV_ROW(GGML_VULKAN_DEBUG, "none",
              "Comma-separated list: staging: the Vulkan plugin copies through staging memory even "
              "where it could reach the device's; record: logs every graph that is recorded; gpu: "
              "chooses kernels on drivers that compute on the CPU as for a GPU.")
+GGML_ENV_ROW(GGML_MPI_NODES, "every other process of the job",
+             "How many ggml-node the MPI plugin waits for at start; docs/mpi.md says when to set it.")
+GGML_ENV_ROW(GGML_MPI_START_SECONDS, "30", "How long the MPI plugin waits for them.")
+GGML_ENV_ROW(GGML_MPI_DEADLINE, "30",
+             "Seconds after which a node of which nothing is heard, while it owes an answer, is lost.")
 #undef GGML_ENV_ROW

@@ -13,6 +13,7 @@ struct contract {
     struct ggml_extension_device_figures device_figures;
     struct ggml_device_figures figures;
     struct ggml_extension_plugin_path plugin_path;
+    struct ggml_extension_trial trial;
     struct ggml_extension_device_info device_info;
     struct ggml_extension_external_memory external_memory;
     struct ggml_external_memory memory_handle;

@@ -51,6 +51,16 @@ static const struct ggml_extension_plugin_path plugin_path = {
     .folder = plugin_folder,
 };
 
+static const struct ggml_extension_trial trial = {
+    .size = (uint32_t)sizeof(trial),
+    .revision = GGML_EXTENSION_TRIAL_REVISION,
+};
+static atomic_bool is_trial;
+
+void extensions_set_trial(void) {
+    atomic_store(&is_trial, true);
+}
+
 // --- the application's ---------------------------------------------------------------------------
 
 // Never taken out: a plugin may keep what it was given.
@@ -109,6 +119,7 @@ const void *extension_find(const struct host_plugin *plugin, const char *id,
         {GGML_EXTENSION_CPU_FEATURES, cpu_features.revision, &cpu_features},
         {GGML_EXTENSION_REGISTRY, registry.revision, &registry},
         {GGML_EXTENSION_PLUGIN_PATH, plugin_path.revision, plugin->folder ? &plugin_path : NULL},
+        {GGML_EXTENSION_TRIAL, trial.revision, atomic_load(&is_trial) ? &trial : NULL},
     };
     for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); ++i) {
         if (strcmp(own[i].id, id) == 0)

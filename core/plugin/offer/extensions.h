@@ -10,4 +10,7 @@ struct host_plugin;
 // As get_extension of struct ggml_host_table, for that plugin. [any-thread]
 const void *extension_find(const struct host_plugin *plugin, const char *id, uint32_t min_revision);
 
+// From now on this process only tries plugins out: "ggml.trial" is offered. [any-thread]
+void extensions_set_trial(void);
+
 #endif

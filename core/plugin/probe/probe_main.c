@@ -21,6 +21,7 @@
 #include "ggml-impl.h"
 #include "isolate/serve.h"
 #include "plugin/load/candidate.h"
+#include "plugin/offer/extensions.h"
 #include "plugin/probe/probe_protocol.h"
 #include "plugin/probe/probe_sandbox.h"
 #include "plugin/probe/probe_watch.h"
@@ -197,6 +198,7 @@ static void probe(struct conversation *conversation, const char *path,
     const struct probe_writer nothing = {0};
     struct candidate candidate;
     struct host_plugin *plugin = NULL;
+    extensions_set_trial();
     if (candidate_init(&candidate, path, NULL) != GGML_HOST_OK) _exit(PROBE_EXIT_NO_ANSWER);
     candidate.on_stage = send_stage;
     candidate.stage_context = conversation;

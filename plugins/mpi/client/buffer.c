@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: MIT
+// Buffers that live at a node. Their addresses here are reserved and may not be used.
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "client.h"
+
+static void *buffer_base(ggml_backend_buffer_t buffer) {
+    return ((struct remote_buffer *)buffer->context)->base;
+}
+
+struct remote_buffer *remote_buffer_of(const struct ggml_tensor *tensor) {
+    ggml_backend_buffer_t buffer = tensor->view_src ? tensor->view_src->buffer : tensor->buffer;
+    return buffer && buffer->table->get_base == buffer_base ? buffer->context : NULL;
+}
+
+bool remote_describe(const struct node *node, const struct ggml_tensor *tensor,
+                     struct wire_tensor *out) {
+    const struct remote_buffer *buffer = remote_buffer_of(tensor);
+    wire_describe(tensor, out);
+    if (!tensor->data) return true;
+    if (buffer && buffer->node == node) {
+        out->buffer = buffer->id;
+        out->offset = (uint64_t)((const char *)tensor->data - buffer->base);
+        return true;
+    }
+    if (ggml_is_empty(tensor)) return true;
+    mpi_fail(GGML_HOST_INVALID_ARGUMENT, "'%s' does not lie in memory of MPI%d", tensor->name,
+             node->peer);
+    return false;
+}
+
+// --- transfers -----------------------------------------------------------------------------------
+
+int32_t remote_set(struct node *node, struct line *line, uint32_t queue,
+                   const struct ggml_tensor *tensor, const void *data, size_t offset, size_t size) {
+    struct wire_message message = {
+        .kind = WIRE_SET, .queue = queue, .offset = offset, .size = size};
+    struct wire_tensor described;
+    struct parts parts = {.first = &described, .first_size = sizeof(described)};
+    if (!remote_describe(node, tensor, &described)) return GGML_HOST_INVALID_ARGUMENT;
+    if (size <= WIRE_INLINE_BYTES) {
+        parts.second = data;
+        parts.second_size = size;
+    } else {
+        message.tag = client_new_tag(node->client);
+        parts.send = data;
+        parts.bytes = size;
+    }
+    return client_post(node, line, &message, &parts);
+}
+
+int32_t remote_get(struct node *node, struct line *line, uint32_t queue,
+                   const struct ggml_tensor *tensor, void *data, size_t offset, size_t size) {
+    struct wire_message message = {
+        .kind = WIRE_GET, .queue = queue, .offset = offset, .size = size};
+    struct wire_tensor described;
+    struct parts parts = {.first = &described, .first_size = sizeof(described)};
+    if (!remote_describe(node, tensor, &described)) return GGML_HOST_INVALID_ARGUMENT;
+    if (size <= WIRE_INLINE_BYTES)
+        return client_post_into(node, line, &message, &parts, data, size);
+    message.tag = client_new_tag(node->client);
+    parts.receive = data;
+    parts.bytes = size;
+    return client_post(node, line, &message, &parts);
+}
+
+// --- the table's entries -------------------------------------------------------------------------
+
+static int32_t finish(struct remote_buffer *buffer, struct line *line, int32_t posted) {
+    const int32_t status = line_wait(buffer->node, line);
+    return posted != GGML_HOST_OK ? posted : status;
+}
+
+static int32_t set_tensor(ggml_backend_buffer_t handle, struct ggml_tensor *tensor,
+                          const void *data, size_t offset, size_t size) {
+    struct remote_buffer *buffer = handle->context;
+    struct line line = {0};
+    return finish(buffer, &line, remote_set(buffer->node, &line, 0, tensor, data, offset, size));
+}
+
+static int32_t get_tensor(ggml_backend_buffer_t handle, const struct ggml_tensor *tensor,
+                          void *data, size_t offset, size_t size) {
+    struct remote_buffer *buffer = handle->context;
+    struct line line = {0};
+    return finish(buffer, &line, remote_get(buffer->node, &line, 0, tensor, data, offset, size));
+}
+
+static int32_t memset_tensor(ggml_backend_buffer_t handle, struct ggml_tensor *tensor,
+                             uint8_t value, size_t offset, size_t size) {
+    struct remote_buffer *buffer = handle->context;
+    struct wire_message message = {
+        .kind = WIRE_MEMSET, .offset = offset, .size = size, .value = value};
+    struct wire_tensor described;
+    const struct parts parts = {.first = &described, .first_size = sizeof(described)};
+    if (!remote_describe(buffer->node, tensor, &described)) return GGML_HOST_INVALID_ARGUMENT;
+    return client_call(buffer->node, &message, &parts, NULL);
+}
+
+// --- copies --------------------------------------------------------------------------------------
+
+int32_t remote_copy_within(struct node *node, struct line *line, uint32_t queue,
+                           const struct ggml_tensor *src, const struct ggml_tensor *dst) {
+    struct wire_message message = {.kind = WIRE_COPY, .queue = queue};
+    struct wire_tensor described[2];
+    const struct parts parts = {.first = described, .first_size = sizeof(described)};
+    if (!remote_describe(node, src, &described[0]) || !remote_describe(node, dst, &described[1]))
+        return GGML_HOST_INVALID_ARGUMENT;
+    return client_post(node, line, &message, &parts);
+}
+
+static int32_t post_half(struct node *node, struct line *line, uint32_t queue,
+                         const struct ggml_tensor *tensor, enum wire_kind kind, int peer,
+                         uint32_t tag) {
+    struct wire_message message = {.kind = kind,
+                                   .queue = queue,
+                                   .size = ggml_nbytes(tensor),
+                                   .peer = (uint32_t)peer,
+                                   .tag = tag};
+    struct wire_tensor described;
+    const struct parts parts = {.first = &described, .first_size = sizeof(described)};
+    if (!remote_describe(node, tensor, &described)) return GGML_HOST_INVALID_ARGUMENT;
+    return client_post(node, line, &message, &parts);
+}
+
+// Both halves of a copy enter their queues before those of any later copy: so there is an order of
+// all copies that every queue keeps, and no two queues wait for each other.
+static pthread_mutex_t copying = PTHREAD_MUTEX_INITIALIZER;
+
+int32_t remote_copy_between(const struct remote_end *from, const struct remote_end *to) {
+    const uint32_t tag = client_new_tag(from->node->client);
+    if (!node_usable(from->node) || !node_usable(to->node)) return GGML_HOST_DEVICE_LOST;
+    pthread_mutex_lock(&copying);
+    int32_t status = post_half(from->node, from->line, from->queue, from->tensor, WIRE_SEND,
+                               to->node->peer, tag);
+    if (status == GGML_HOST_OK)
+        status = post_half(to->node, to->line, to->queue, to->tensor, WIRE_RECEIVE,
+                           from->node->peer, tag);
+    pthread_mutex_unlock(&copying);
+    return status;
+}
+
+static int32_t copy_tensor(ggml_backend_buffer_t handle, const struct ggml_tensor *src,
+                           struct ggml_tensor *dst) {
+    struct remote_buffer *buffer = handle->context;
+    const struct remote_buffer *other = remote_buffer_of(src);
+    struct line from = {0}, to = {0};
+    if (!other) return GGML_HOST_UNSUPPORTED;
+    if (other->node == buffer->node)
+        return finish(buffer, &to, remote_copy_within(buffer->node, &to, 0, src, dst));
+    if (!ggml_is_contiguous(src) || !ggml_is_contiguous(dst)) return GGML_HOST_UNSUPPORTED;
+    const int32_t posted = remote_copy_between(&(struct remote_end){other->node, &from, 0, src},
+                                               &(struct remote_end){buffer->node, &to, 0, dst});
+    const int32_t sent = line_wait(other->node, &from);
+    const int32_t received = line_wait(buffer->node, &to);
+    if (posted != GGML_HOST_OK) return posted;
+    return sent != GGML_HOST_OK ? sent : received;
+}
+
+static int32_t clear(ggml_backend_buffer_t handle, uint8_t value) {
+    const struct remote_buffer *buffer = handle->context;
+    struct wire_message message = {.kind = WIRE_BUFFER_CLEAR, .object = buffer->id, .value = value};
+    return client_call(buffer->node, &message, NULL, NULL);
+}
+
+static int32_t set_usage(ggml_backend_buffer_t handle, enum ggml_backend_buffer_usage usage) {
+    const struct remote_buffer *buffer = handle->context;
+    struct wire_message message = {
+        .kind = WIRE_BUFFER_USAGE, .object = buffer->id, .value = (uint32_t)usage};
+    return client_call(buffer->node, &message, NULL, NULL);
+}
+
+// --- buffers -------------------------------------------------------------------------------------
+
+static void release(struct remote_buffer *buffer) {
+    if (buffer->base) munmap(buffer->base, buffer->size);
+    free(buffer);
+}
+
+// A node that is lost has freed its side. No failure is told, as there is nobody to tell.
+static void buffer_free(ggml_backend_buffer_t handle) {
+    struct remote_buffer *buffer = handle->context;
+    struct node *node = buffer->node;
+    struct wire_message message = {.kind = WIRE_BUFFER_FREE, .object = buffer->id};
+    atomic_fetch_add(&node->generation, 1);
+    if (!atomic_load(&node->lost)) client_post(node, &node->buffers, &message, NULL);
+    release(buffer);
+    ggml_sdk_buffer_free(handle);
+}
+
+static const struct ggml_buffer_table buffer_table = {
+    .size = sizeof(buffer_table),
+    .free = buffer_free,
+    .get_base = buffer_base,
+    .memset_tensor = memset_tensor,
+    .set_tensor = set_tensor,
+    .get_tensor = get_tensor,
+    .cpy_tensor = copy_tensor,
+    .clear = clear,
+    .set_usage = set_usage,
+};
+
+// --- type ----------------------------------------------------------------------------------------
+
+static struct remote_device *device_of(ggml_backend_buffer_type_t buft) {
+    return buft->context;
+}
+
+static int32_t alloc_buffer(ggml_backend_buffer_type_t buft, size_t size,
+                            ggml_backend_buffer_t *out_buffer) {
+    enum { FLAGS = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE };
+    struct remote_device *device = device_of(buft);
+    struct node *node = device->node;
+    if (!node_usable(node)) return GGML_HOST_DEVICE_LOST;
+    struct remote_buffer *buffer = calloc(1, sizeof(*buffer));
+    void *base = buffer ? mmap(NULL, size, PROT_NONE, FLAGS, -1, 0) : MAP_FAILED;
+    if (base == MAP_FAILED) {
+        free(buffer);
+        return mpi_fail(GGML_HOST_OUT_OF_MEMORY, "no addresses for %zu bytes of %s", size,
+                        device->name);
+    }
+    *buffer = (struct remote_buffer){
+        .node = node,
+        .device = device,
+        .id = atomic_fetch_add(&node->client->next_object, 1) + 1,
+        .base = base,
+        .size = size,
+    };
+    struct wire_message message = {
+        .kind = WIRE_BUFFER_NEW, .device = device->index, .object = buffer->id, .size = size};
+    int32_t status = client_call(node, &message, NULL, NULL);
+    if (status != GGML_HOST_OK) {
+        release(buffer);
+        return status;
+    }
+    *out_buffer = ggml_sdk_buffer_new(buft, &buffer_table, buffer, size);
+    if (*out_buffer) return GGML_HOST_OK;
+    message = (struct wire_message){.kind = WIRE_BUFFER_FREE, .object = buffer->id};
+    client_call(node, &message, NULL, NULL);
+    release(buffer);
+    return GGML_HOST_OUT_OF_MEMORY;
+}
+
+static const char *type_name(ggml_backend_buffer_type_t buft) {
+    return device_of(buft)->name;
+}
+
+static size_t type_alignment(ggml_backend_buffer_type_t buft) {
+    return (size_t)device_of(buft)->about.alignment;
+}
+
+static size_t type_max_size(ggml_backend_buffer_type_t buft) {
+    return (size_t)device_of(buft)->about.max_size;
+}
+
+static size_t type_alloc_size(ggml_backend_buffer_type_t buft, const struct ggml_tensor *tensor) {
+    return remote_alloc_size(device_of(buft), tensor);
+}
+
+static const struct ggml_buffer_type_table type_table = {
+    .size = sizeof(type_table),
+    .get_name = type_name,
+    .alloc_buffer = alloc_buffer,
+    .get_alignment = type_alignment,
+    .get_max_size = type_max_size,
+    .get_alloc_size = type_alloc_size,
+};
+
+void remote_buft_init(struct remote_device *device) {
+    device->buft = (struct ggml_backend_buffer_type){
+        .table = &type_table, .device = &device->base, .context = device};
+}

@@ -1,0 +1,484 @@
+// SPDX-License-Identifier: MIT
+// Requests to nodes and their answers.
+#include "client.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct client the_client;
+static bool is_running;
+
+struct client *client_get(void) {
+    return is_running ? &the_client : NULL;
+}
+
+int32_t mpi_fail(enum ggml_host_status status, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    ggml_sdk_fail_v(status, format, args);
+    va_end(args);
+    return status;
+}
+
+// --- requests, under the lock --------------------------------------------------------------------
+
+static struct request *find(struct node *node, uint64_t id) {
+    for (struct request *request = node->waiting; request; request = request->next)
+        if (request->id == id) return request;
+    return NULL;
+}
+
+static void take_out(struct request *request) {
+    struct node *node = request->node;
+    struct request **at = &node->waiting;
+    while (*at && *at != request)
+        at = &(*at)->next;
+    if (!*at) return;
+    *at = request->next;
+    atomic_fetch_sub(&node->client->n_waiting, 1);
+}
+
+void request_free(struct request *request) {
+    if (!request) return;
+    free(request->bytes);
+    free(request->copy);
+    free(request);
+}
+
+static void note_failure(struct line *line, const struct request *request) {
+    if (request->status == GGML_HOST_OK || line->status != GGML_HOST_OK) return;
+    line->status = request->status;
+    memcpy(line->why, request->why, sizeof(line->why));
+}
+
+// When both the answer and the bytes have come.
+static void settle(struct request *request) {
+    if (!request->answered || (request->has_op && !request->op_done)) return;
+    struct node *node = request->node;
+    if (request->op.failed && request->status == GGML_HOST_OK) {
+        request->status = GGML_HOST_DEVICE_LOST;
+        snprintf(request->why, sizeof(request->why), "%s", node->why);
+    }
+    take_out(request);
+    pthread_cond_broadcast(&node->client->answered);
+    if (!request->line) {
+        request->done = true;
+        return;
+    }
+    note_failure(request->line, request);
+    --request->line->n_waiting;
+    request_free(request);
+}
+
+static void op_done(struct link_op *op) {
+    struct request *request = op->context;
+    struct client *client = request->node->client;
+    pthread_mutex_lock(&client->lock);
+    request->op_done = true;
+    settle(request);
+    pthread_mutex_unlock(&client->lock);
+}
+
+// --- nodes that are gone -------------------------------------------------------------------------
+
+static void tell_others(struct node *lost) {
+    struct client *client = lost->client;
+    for (int i = 0; i < client->n_nodes; ++i) {
+        if (atomic_load(&client->nodes[i].lost)) continue;
+        struct wire_message *message = calloc(1, sizeof(*message));
+        if (!message) continue;
+        *message = (struct wire_message){
+            .magic = WIRE_MAGIC, .kind = WIRE_LOST, .peer = (uint32_t)lost->peer};
+        link_send(client->link, client->nodes[i].peer, message, sizeof(*message));
+    }
+}
+
+static void lose(struct node *node, const char *why) {
+    if (atomic_load(&node->lost)) return;
+    snprintf(node->why, sizeof(node->why), "MPI%d on %s is lost: %s", node->peer, node->about.host,
+             why);
+    atomic_store(&node->lost, true);
+    GGML_LOG_WARN("%s\n", node->why);
+    link_drop(node->client->link, node->peer);
+    struct request *next;
+    for (struct request *request = node->waiting; request; request = next) {
+        next = request->next;
+        if (request->answered) continue;
+        request->answered = true;
+        request->status = GGML_HOST_DEVICE_LOST;
+        snprintf(request->why, sizeof(request->why), "%s", node->why);
+        settle(request);
+    }
+    tell_others(node);
+}
+
+static void on_failure(void *context, int peer, const char *why) {
+    struct client *client = context;
+    if (peer < 1 || peer > client->n_nodes) return;
+    pthread_mutex_lock(&client->lock);
+    if (!client->ends) lose(&client->nodes[peer - 1], why);
+    pthread_mutex_unlock(&client->lock);
+}
+
+bool node_usable(const struct node *node) {
+    if (!atomic_load(&node->lost)) return true;
+    mpi_fail(GGML_HOST_DEVICE_LOST, "%s", node->why);
+    return false;
+}
+
+static void ping(struct node *node, double now) {
+    struct wire_message *message = calloc(1, sizeof(*message));
+    node->last_asked = now;
+    if (!message) return;
+    *message = (struct wire_message){.magic = WIRE_MAGIC, .kind = WIRE_PING};
+    link_send(node->client->link, node->peer, message, sizeof(*message));
+}
+
+// A node that owes an answer has to show in time that it lives, however long it computes.
+static void watch(struct node *node, double now) {
+    const double deadline = node->client->deadline;
+    if (!node->waiting || atomic_load(&node->lost)) {
+        node->first_waiting = 0;
+        return;
+    }
+    if (node->first_waiting == 0) node->first_waiting = now;
+    const double since =
+        node->last_heard > node->first_waiting ? node->last_heard : node->first_waiting;
+    if (now - since > deadline) {
+        char why[64];
+        snprintf(why, sizeof(why), "nothing was heard of it for %.1f s", now - since);
+        lose(node, why);
+    } else if (now - since > deadline / 4 && now - node->last_asked > deadline / 4) {
+        ping(node, now);
+    }
+}
+
+static bool on_tick(void *context, double now) {
+    struct client *client = context;
+    if (atomic_load(&client->n_waiting) == 0) return false;
+    pthread_mutex_lock(&client->lock);
+    for (int i = 0; i < client->n_nodes; ++i)
+        watch(&client->nodes[i], now);
+    pthread_mutex_unlock(&client->lock);
+    return true;
+}
+
+// --- answers -------------------------------------------------------------------------------------
+
+static void take_answer(struct request *request, void *bytes, const struct wire_message *answer,
+                        const void *rest, size_t rest_size) {
+    request->bytes = bytes;
+    request->answer = *answer;
+    request->rest = rest;
+    request->rest_size = rest_size;
+    request->status = answer->status;
+    request->answered = true;
+    if (answer->status != GGML_HOST_OK) {
+        const int length = rest_size < CLIENT_TEXT - 1 ? (int)rest_size : CLIENT_TEXT - 1;
+        snprintf(request->why, sizeof(request->why), "%.*s", length, (const char *)rest);
+    } else if (request->into && rest_size == request->into_size) {
+        memcpy(request->into, rest, rest_size);
+    } else if (request->into) {
+        request->status = GGML_HOST_FAILED;
+        snprintf(request->why, sizeof(request->why), "MPI%d answered %zu bytes instead of %zu",
+                 request->node->peer, rest_size, request->into_size);
+    }
+    settle(request);
+}
+
+static void on_message(void *context, int peer, void *bytes, size_t size) {
+    struct client *client = context;
+    struct wire_message answer;
+    const void *rest;
+    const char *why;
+    if (peer < 1 || peer > client->n_nodes) {
+        free(bytes);
+        return;
+    }
+    struct node *node = &client->nodes[peer - 1];
+    const bool sound = wire_read(bytes, size, &answer, &rest, &why) && answer.kind == WIRE_ANSWER;
+    pthread_mutex_lock(&client->lock);
+    node->last_heard = link_now();
+    struct request *request = sound && answer.id != 0 ? find(node, answer.id) : NULL;
+    if (request && !request->answered) {
+        take_answer(request, bytes, &answer, rest, size - sizeof(answer));
+    } else {
+        free(bytes);
+        if (!sound) lose(node, "it sent something that is no answer");
+    }
+    pthread_mutex_unlock(&client->lock);
+}
+
+// --- asking --------------------------------------------------------------------------------------
+
+static struct request *new_request(struct node *node, struct line *line,
+                                   const struct parts *parts) {
+    struct request *request = calloc(1, sizeof(*request));
+    if (!request) return NULL;
+    request->node = node;
+    request->line = line;
+    if (!parts->send && !parts->receive) return request;
+    request->has_op = true;
+    if (parts->copies) {
+        request->copy = malloc(parts->bytes);
+        if (!request->copy) {
+            free(request);
+            return NULL;
+        }
+        memcpy(request->copy, parts->send, parts->bytes);
+    }
+    void *data = request->copy ? request->copy
+                 : parts->send ? (void *)(uintptr_t)parts->send
+                               : parts->receive;
+    request->op = (struct link_op){.peer = node->peer,
+                                   .receives = parts->receive != NULL,
+                                   .data = data,
+                                   .size = parts->bytes,
+                                   .on_done = op_done,
+                                   .context = request};
+    return request;
+}
+
+static char *assemble(const struct parts *parts, size_t *out_size) {
+    const size_t head = sizeof(struct wire_message);
+    *out_size = head + parts->first_size + parts->second_size;
+    char *bytes = *out_size <= WIRE_MAX_MESSAGE ? malloc(*out_size) : NULL;
+    if (bytes && parts->first_size > 0) memcpy(bytes + head, parts->first, parts->first_size);
+    if (bytes && parts->second_size > 0)
+        memcpy(bytes + head + parts->first_size, parts->second, parts->second_size);
+    return bytes;
+}
+
+static void enter(struct request *request, struct wire_message *message, char *bytes, size_t size) {
+    struct node *node = request->node;
+    struct client *client = node->client;
+    struct line *line = request->line;
+    message->magic = WIRE_MAGIC;
+    message->id = request->id = ++client->next_id;
+    if (request->has_op) request->op.tag = (int)message->tag;
+    memcpy(bytes, message, sizeof(*message));
+    if (line) {
+        ++line->n_waiting;
+        line->last = request->id;
+    }
+    if (!node->waiting) node->first_waiting = 0;
+    request->next = node->waiting;
+    node->waiting = request;
+    atomic_fetch_add(&client->n_waiting, 1);
+    link_send(client->link, node->peer, bytes, size);
+    if (request->has_op) link_post(client->link, &request->op);
+}
+
+static struct request *post(struct node *node, struct line *line, struct wire_message *message,
+                            const struct parts *parts, void *into, size_t into_size) {
+    static const struct parts nothing = {0};
+    size_t size;
+    if (!parts) parts = &nothing;
+    if (!node_usable(node)) return NULL;
+    struct request *request = new_request(node, line, parts);
+    char *bytes = request ? assemble(parts, &size) : NULL;
+    if (!bytes) {
+        request_free(request);
+        mpi_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for a request to MPI%d", node->peer);
+        return NULL;
+    }
+    request->into = into;
+    request->into_size = into_size;
+    pthread_mutex_lock(&node->client->lock);
+    const bool lost = atomic_load(&node->lost);
+    if (!lost) enter(request, message, bytes, size);
+    pthread_mutex_unlock(&node->client->lock);
+    if (!lost) return request;
+    free(bytes);
+    request_free(request);
+    node_usable(node);
+    return NULL;
+}
+
+int32_t client_call(struct node *node, struct wire_message *message, const struct parts *parts,
+                    struct request **out_request) {
+    struct client *client = node->client;
+    struct request *request = post(node, NULL, message, parts, NULL, 0);
+    if (out_request) *out_request = NULL;
+    if (!request) return atomic_load(&node->lost) ? GGML_HOST_DEVICE_LOST : GGML_HOST_OUT_OF_MEMORY;
+    pthread_mutex_lock(&client->lock);
+    while (!request->done)
+        pthread_cond_wait(&client->answered, &client->lock);
+    pthread_mutex_unlock(&client->lock);
+    const int32_t status = request->status;
+    if (status != GGML_HOST_OK) mpi_fail((enum ggml_host_status)status, "%s", request->why);
+    if (status == GGML_HOST_OK && out_request) {
+        *out_request = request;
+    } else {
+        request_free(request);
+    }
+    return status;
+}
+
+static int32_t posted(const struct node *node, const struct request *request) {
+    if (request) return GGML_HOST_OK;
+    return atomic_load(&node->lost) ? GGML_HOST_DEVICE_LOST : GGML_HOST_OUT_OF_MEMORY;
+}
+
+int32_t client_post(struct node *node, struct line *line, struct wire_message *message,
+                    const struct parts *parts) {
+    return posted(node, post(node, line, message, parts, NULL, 0));
+}
+
+int32_t client_post_into(struct node *node, struct line *line, struct wire_message *message,
+                         const struct parts *parts, void *into, size_t into_size) {
+    return posted(node, post(node, line, message, parts, into, into_size));
+}
+
+int32_t line_wait(struct node *node, struct line *line) {
+    struct client *client = node->client;
+    char why[CLIENT_TEXT];
+    pthread_mutex_lock(&client->lock);
+    while (line->n_waiting > 0)
+        pthread_cond_wait(&client->answered, &client->lock);
+    const int32_t status = line->status;
+    memcpy(why, line->why, sizeof(why));
+    line->status = GGML_HOST_OK;
+    pthread_mutex_unlock(&client->lock);
+    if (status != GGML_HOST_OK) mpi_fail((enum ggml_host_status)status, "%s", why);
+    return status;
+}
+
+static bool is_waiting(const struct node *node, const struct line *line, uint64_t id) {
+    for (const struct request *request = node->waiting; request; request = request->next)
+        if (request->line == line && request->id <= id) return true;
+    return false;
+}
+
+void line_wait_for(struct node *node, const struct line *line, uint64_t id) {
+    struct client *client = node->client;
+    pthread_mutex_lock(&client->lock);
+    while (is_waiting(node, line, id))
+        pthread_cond_wait(&client->answered, &client->lock);
+    pthread_mutex_unlock(&client->lock);
+}
+
+uint32_t client_new_tag(struct client *client) {
+    pthread_mutex_lock(&client->lock);
+    const uint32_t tag = LINK_FIRST_TAG + client->next_tag++ % LINK_TAGS;
+    pthread_mutex_unlock(&client->lock);
+    return tag;
+}
+
+// --- start and end -------------------------------------------------------------------------------
+
+static double seconds_of(const char *name, double otherwise) {
+    const struct ggml_host_table *host = ggml_sdk_host();
+    const char *value = host ? host->get_config(host, name) : NULL;
+    const double seconds = value && value[0] != '\0' ? atof(value) : otherwise;
+    return seconds > 0 && seconds < 1e6 ? seconds : otherwise;
+}
+
+static bool describe(struct node *node) {
+    struct wire_message message = {.kind = WIRE_DESCRIBE};
+    struct request *request;
+    struct wire_device *devices = NULL;
+    const char *why = "no memory";
+    if (client_call(node, &message, NULL, &request) != GGML_HOST_OK) return false;
+    bool good = wire_read_node(request->rest, request->rest_size, &node->about, NULL, &why);
+    if (good) devices = calloc(node->about.n_devices + 1, sizeof(*devices));
+    good =
+        devices && wire_read_node(request->rest, request->rest_size, &node->about, devices, &why);
+    request_free(request);
+    if (good) node->devices = calloc(node->about.n_devices + 1, sizeof(*node->devices));
+    good = good && node->devices;
+    if (good) node->n_devices = node->about.n_devices;
+    for (uint32_t i = 0; i < node->n_devices; ++i)
+        node->devices[i].about = devices[i];
+    free(devices);
+    if (!good) mpi_fail(GGML_HOST_FAILED, "MPI%d described itself with %s", node->peer, why);
+    return good;
+}
+
+static void set_up(struct client *client, int count) {
+    client->n_nodes = count - 1;
+    for (int i = 0; i < client->n_nodes; ++i) {
+        client->nodes[i].client = client;
+        client->nodes[i].peer = i + 1;
+        snprintf(client->nodes[i].about.host, WIRE_TEXT, "?");
+    }
+}
+
+// Whether MPI may be started: nobody may wait for processes that don't.
+static bool may_start(unsigned *out_n_expected) {
+    static const char how[] = "start the program with mpirun -n 1 PROGRAM : -n NODES ggml-node";
+    const struct ggml_host_table *host = ggml_sdk_host();
+    const char *nodes = host ? host->get_config(host, "GGML_MPI_NODES") : NULL;
+    int rank, size, programs;
+    *out_n_expected = nodes && atoi(nodes) > 0 ? (unsigned)atoi(nodes) : 0;
+    if (!link_launched(&rank, &size, &programs)) {
+        mpi_fail(GGML_HOST_NO_DEVICE, "no MPI job: %s", how);
+    } else if (rank > 0) {
+        mpi_fail(GGML_HOST_NO_DEVICE, "rank %d of an MPI job: only rank 0 uses nodes", rank);
+    } else if (size == 1 || (programs == 1 && *out_n_expected == 0)) {
+        mpi_fail(GGML_HOST_NO_DEVICE, "the MPI job has no ggml-node: %s", how);
+    } else {
+        return true;
+    }
+    return false;
+}
+
+struct client *client_start(void) {
+    struct client *client = &the_client;
+    char why[LINK_TEXT];
+    unsigned n_expected;
+    if (is_running) return client;
+    if (!may_start(&n_expected)) return NULL;
+    *client = (struct client){.deadline = seconds_of("GGML_MPI_DEADLINE", 30)};
+    pthread_mutex_init(&client->lock, NULL);
+    pthread_cond_init(&client->answered, NULL);
+    client->nodes = calloc(LINK_MAX_PEERS, sizeof(*client->nodes));
+    if (!client->nodes) {
+        mpi_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for the nodes of an MPI job");
+        return NULL;
+    }
+    const struct link_options options = {
+        .n_expected = n_expected,
+        .start_seconds = seconds_of("GGML_MPI_START_SECONDS", 30),
+        .on_message = on_message,
+        .on_failure = on_failure,
+        .on_tick = on_tick,
+        .context = client,
+        .out_link = &client->link,
+    };
+    if (!link_open(&options, why)) {
+        mpi_fail(GGML_HOST_NO_DEVICE, "%s", why);
+        return NULL;
+    }
+    set_up(client, link_count(client->link));
+    is_running = true;
+    int n_alive = 0;
+    for (int i = 0; i < client->n_nodes; ++i)
+        n_alive += describe(&client->nodes[i]);
+    if (n_alive > 0) return client;
+    client_end();
+    return NULL;
+}
+
+void client_end(void) {
+    struct client *client = &the_client;
+    bool lost = false;
+    if (!is_running) return;
+    is_running = false;
+    pthread_mutex_lock(&client->lock);
+    client->ends = true;
+    pthread_mutex_unlock(&client->lock);
+    for (int i = 0; i < client->n_nodes; ++i) {
+        struct wire_message *message = calloc(1, sizeof(*message));
+        lost = lost || atomic_load(&client->nodes[i].lost);
+        if (!message || atomic_load(&client->nodes[i].lost)) {
+            free(message);
+            continue;
+        }
+        *message = (struct wire_message){.magic = WIRE_MAGIC, .kind = WIRE_BYE};
+        link_send(client->link, client->nodes[i].peer, message, sizeof(*message));
+    }
+    // Ending MPI waits for every process of the job.
+    link_close(client->link, !lost);
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT
+// The program's side: nodes, what was asked of them, and the objects that the host sees.
+#ifndef GGML_MPI_CLIENT_H
+#define GGML_MPI_CLIENT_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "ggml-plugin.h"
+#include "link/link.h"
+#include "wire/wire.h"
+
+enum { CLIENT_TEXT = 320, CLIENT_GRAPHS = 16 };
+
+struct client;
+struct node;
+
+// Work in order: a stream, or the buffers of a node. Under the client's lock.
+struct line {
+    uint64_t n_waiting; // requests without an answer
+    uint64_t last;      // id of the newest request
+    int32_t status;     // of the first one that failed since it was asked for
+    char why[CLIENT_TEXT];
+};
+
+struct request {
+    uint64_t id;
+    struct node *node;
+    struct line *line; // NULL: somebody waits for this one
+    struct link_op op; // the bytes that come or go by themselves
+    void *copy;        // memory of the request's own that op works on, or NULL
+    bool has_op, op_done, answered, done;
+    int32_t status;
+    char why[CLIENT_TEXT];
+    void *bytes; // the answer as it came
+    struct wire_message answer;
+    const void *rest;
+    size_t rest_size;
+    void *into; // where bytes that follow the answer go
+    size_t into_size;
+    struct request *next;
+};
+
+struct remote_device {
+    struct ggml_backend_device base;
+    struct ggml_backend_buffer_type buft;
+    struct node *node;
+    uint32_t index;
+    struct wire_device about;
+    char name[WIRE_TEXT + 16];
+    char description[2 * WIRE_TEXT];
+    struct ggml_backend_feature info[8];
+    char rank_text[16], process_text[16];
+    struct known_ops *ops;
+};
+
+struct node {
+    struct client *client;
+    int peer;
+    struct wire_node about;
+    struct remote_device *devices;
+    uint32_t n_devices;
+    _Atomic bool lost;
+    char why[CLIENT_TEXT]; // of lost
+    struct request *waiting;
+    double last_heard, last_asked, first_waiting;
+    struct line buffers;
+    atomic_uint_fast64_t generation;       // rises when a buffer is freed
+    uint64_t queues[WIRE_MAX_QUEUES / 64]; // in use
+};
+
+struct client {
+    struct link *link;
+    pthread_mutex_t lock;
+    pthread_cond_t answered;
+    struct node *nodes; // of peer 1 and on
+    int n_nodes;
+    double deadline;
+    uint64_t next_id;
+    uint32_t next_tag;
+    atomic_uint_fast64_t next_object;
+    atomic_int n_waiting;
+    bool ends;
+};
+
+// The one client of this process, or NULL. [any-thread]
+struct client *client_get(void);
+// Meets the nodes and asks what they have; NULL after the error was set. [init]
+struct client *client_start(void);
+// Says goodbye; the nodes end. At exit. [init]
+void client_end(void);
+
+int32_t mpi_fail(enum ggml_host_status status, const char *format, ...) GGML_ATTRIBUTE_FORMAT(2, 3);
+
+// What goes with a request.
+struct parts {
+    const void *first, *second; // follow the message
+    size_t first_size, second_size;
+    const void *send; // bytes that travel by themselves, until the request is done
+    void *receive;
+    size_t bytes;
+    bool copies; // the bytes are copied: the memory may be used again at once
+};
+
+// Sends a request and waits for its answer. A status that is not OK was set as the error. On
+// success *out_request, if not NULL, has the answer: request_free() it. [any-thread]
+int32_t client_call(struct node *node, struct wire_message *message, const struct parts *parts,
+                    struct request **out_request);
+// Sends a request whose outcome is told by line_wait(). [any-thread]
+int32_t client_post(struct node *node, struct line *line, struct wire_message *message,
+                    const struct parts *parts);
+// The same; `size` bytes that follow the answer go to `into`.
+int32_t client_post_into(struct node *node, struct line *line, struct wire_message *message,
+                         const struct parts *parts, void *into, size_t into_size);
+void request_free(struct request *request);
+// Waits for everything of the line; answers the first failure and forgets it. [any-thread]
+int32_t line_wait(struct node *node, struct line *line);
+// Waits until request `id` of the line is done. [any-thread]
+void line_wait_for(struct node *node, const struct line *line, uint64_t id);
+// Whether the node can be asked; sets the error if not. [any-thread]
+bool node_usable(const struct node *node);
+uint32_t client_new_tag(struct client *client);
+
+// Devices, buffers and streams. [any-thread]
+void remote_device_init(struct remote_device *device, struct node *node, uint32_t index,
+                        const struct wire_device *about, ggml_backend_reg_t reg);
+void remote_buft_init(struct remote_device *device);
+int32_t remote_stream_new(struct remote_device *device, const char *params,
+                          ggml_backend_t *out_stream);
+int32_t remote_event_new(struct remote_device *device, ggml_backend_event_t *out_event);
+bool remote_supports(struct remote_device *device, const struct ggml_tensor *op, uint32_t which);
+
+struct remote_buffer {
+    struct node *node;
+    struct remote_device *device;
+    uint64_t id;
+    char *base; // addresses that nobody may use
+    size_t size;
+};
+// The buffer of this plugin in which the tensor lies, or NULL. [any-thread]
+struct remote_buffer *remote_buffer_of(const struct ggml_tensor *tensor);
+// Describes a tensor with where it lies; false after the error was set. [any-thread]
+bool remote_describe(const struct node *node, const struct ggml_tensor *tensor,
+                     struct wire_tensor *out_tensor);
+// Transfers within a line of requests. [any-thread]
+int32_t remote_set(struct node *node, struct line *line, uint32_t queue,
+                   const struct ggml_tensor *tensor, const void *data, size_t offset, size_t size);
+int32_t remote_get(struct node *node, struct line *line, uint32_t queue,
+                   const struct ggml_tensor *tensor, void *data, size_t offset, size_t size);
+
+int32_t remote_copy_within(struct node *node, struct line *line, uint32_t queue,
+                           const struct ggml_tensor *src, const struct ggml_tensor *dst);
+// One end of a copy between nodes.
+struct remote_end {
+    struct node *node;
+    struct line *line;
+    uint32_t queue;
+    const struct ggml_tensor *tensor;
+};
+int32_t remote_copy_between(const struct remote_end *from, const struct remote_end *to);
+size_t remote_alloc_size(struct remote_device *device, const struct ggml_tensor *tensor);
+
+// Graphs that a node knows. [stream]
+struct known_graph {
+    uint64_t id; // 0: none
+    uint64_t used, uid, structure;
+    uint32_t n_nodes;
+    size_t n_tensors;
+    struct wire_tensor *tensors;
+};
+struct graph_cache {
+    uint64_t generation, clock;
+    struct known_graph graphs[CLIENT_GRAPHS];
+};
+// Fills in the message, and *out_changes (free), for the node to compute the graph. *out_forgotten
+// is a graph that the node may forget, 0: none.
+int32_t graph_encode(struct graph_cache *cache, struct node *node, const struct ggml_graph *graph,
+                     struct wire_message *message, struct wire_change **out_changes,
+                     uint64_t *out_forgotten);
+void graph_cache_drop(struct graph_cache *cache, uint64_t id);
+void graph_cache_free(struct graph_cache *cache);
+
+#endif

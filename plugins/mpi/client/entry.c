@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+// The plugin: note, entry, backend, extensions.
+#include <stdlib.h>
+#include <string.h>
+
+#include "client.h"
+
+static struct ggml_backend_reg mpi_reg;
+
+static const char *reg_name(ggml_backend_reg_t reg) {
+    (void)reg;
+    return "MPI";
+}
+
+static size_t reg_device_count(ggml_backend_reg_t reg) {
+    const struct client *client = client_get();
+    size_t count = 0;
+    (void)reg;
+    for (int i = 0; client && i < client->n_nodes; ++i)
+        count += client->nodes[i].n_devices;
+    return count;
+}
+
+static ggml_backend_dev_t reg_device(ggml_backend_reg_t reg, size_t index) {
+    struct client *client = client_get();
+    (void)reg;
+    for (int i = 0; client && i < client->n_nodes; ++i) {
+        struct node *node = &client->nodes[i];
+        if (index < node->n_devices) return &node->devices[index].base;
+        index -= node->n_devices;
+    }
+    return NULL;
+}
+
+static const struct ggml_backend_table reg_table = {
+    .size = sizeof(reg_table),
+    .get_name = reg_name,
+    .get_device_count = reg_device_count,
+    .get_device = reg_device,
+};
+
+// --- extensions ----------------------------------------------------------------------------------
+
+static const struct ggml_backend_feature *device_info(ggml_backend_dev_t device) {
+    return ((struct remote_device *)device->context)->info;
+}
+
+static const struct ggml_extension_device_info info_extension = {
+    .size = sizeof(info_extension),
+    .revision = GGML_EXTENSION_DEVICE_INFO_REVISION,
+    .info = device_info,
+};
+
+static const void *get_extension(const char *id, uint32_t min_revision) {
+    if (strcmp(id, GGML_EXTENSION_DEVICE_INFO) == 0 &&
+        min_revision <= GGML_EXTENSION_DEVICE_INFO_REVISION) {
+        return &info_extension;
+    }
+    return NULL;
+}
+
+// --- start and end -------------------------------------------------------------------------------
+
+static void make_devices(struct client *client) {
+    for (int i = 0; i < client->n_nodes; ++i) {
+        struct node *node = &client->nodes[i];
+        for (uint32_t k = 0; k < node->n_devices; ++k) {
+            const struct wire_device about = node->devices[k].about;
+            remote_device_init(&node->devices[k], node, k, &about, &mpi_reg);
+        }
+    }
+}
+
+// MPI can't be started again once it has ended: it runs until the process ends.
+static ggml_backend_reg_t mpi_start(void) {
+    static bool ends_at_exit;
+    mpi_reg.table = &reg_table;
+    const struct ggml_host_table *host = ggml_sdk_host();
+    if (host->get_extension(host, GGML_EXTENSION_TRIAL, 1)) return &mpi_reg;
+    const bool was_running = client_get() != NULL;
+    struct client *client = client_start();
+    if (!client) return NULL;
+    if (!was_running) make_devices(client);
+    if (!ends_at_exit) atexit(client_end);
+    ends_at_exit = true;
+    return &mpi_reg;
+}
+
+GGML_PLUGIN_NOTE("mpi", "", PLUGIN_VERSION, 0, 0,
+                 GGML_PLUGIN_FLAG_NO_UNLOAD | GGML_PLUGIN_FLAG_DYNAMIC_DEVICES)
+GGML_PLUGIN_ENTRY(mpi_start, NULL, NULL, get_extension)

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: MIT
+// Graphs without addresses, and which of them the node knows already: of a graph like an earlier
+// one only the tensors that differ are sent, of one that is the same none.
+#include <stdlib.h>
+#include <string.h>
+
+#include "client.h"
+
+// --- collecting ----------------------------------------------------------------------------------
+
+// The nodes, then what they refer to, in the order in which they do.
+struct collector {
+    struct ggml_hash_set set;
+    int32_t *index; // by slot
+    const struct ggml_tensor **tensors;
+    size_t count, capacity;
+};
+
+static bool grow(struct collector *collector, size_t capacity) {
+    const struct ggml_tensor **tensors = realloc(collector->tensors, capacity * sizeof(*tensors));
+    if (!tensors) return false;
+    collector->tensors = tensors;
+    struct ggml_hash_set set = ggml_hash_set_new(2 * capacity);
+    int32_t *index = set.size > 0 ? malloc(set.size * sizeof(*index)) : NULL;
+    if (!index) {
+        ggml_hash_set_free(&set);
+        return false;
+    }
+    for (size_t i = 0; i < collector->count; ++i)
+        index[ggml_hash_insert(&set, (struct ggml_tensor *)(uintptr_t)tensors[i])] = (int32_t)i;
+    ggml_hash_set_free(&collector->set);
+    free(collector->index);
+    collector->set = set;
+    collector->index = index;
+    collector->capacity = capacity;
+    return true;
+}
+
+static bool add(struct collector *collector, const struct ggml_tensor *tensor) {
+    struct ggml_tensor *key = (struct ggml_tensor *)(uintptr_t)tensor;
+    if (!tensor || ggml_hash_contains(&collector->set, key)) return true;
+    if (collector->count == collector->capacity && !grow(collector, 2 * collector->capacity))
+        return false;
+    collector->index[ggml_hash_insert(&collector->set, key)] = (int32_t)collector->count;
+    collector->tensors[collector->count++] = tensor;
+    return true;
+}
+
+// What operands were computed from may lie on other devices.
+static bool collect(struct collector *collector, const struct ggml_graph *graph) {
+    const size_t n_nodes = (size_t)graph->n_nodes;
+    if (!grow(collector, n_nodes < 32 ? 64 : 2 * n_nodes)) return false;
+    for (size_t i = 0; i < n_nodes; ++i)
+        if (!add(collector, graph->nodes[i])) return false;
+    for (size_t i = 0; i < collector->count; ++i) {
+        const struct ggml_tensor *tensor = collector->tensors[i];
+        for (int k = 0; k < GGML_MAX_SRC && i < n_nodes; ++k)
+            if (!add(collector, tensor->src[k])) return false;
+        if (!add(collector, tensor->view_src)) return false;
+    }
+    return true;
+}
+
+static int32_t index_of(const struct collector *collector, const struct ggml_tensor *tensor) {
+    if (!tensor) return -1;
+    return collector
+        ->index[ggml_hash_find(&collector->set, (struct ggml_tensor *)(uintptr_t)tensor)];
+}
+
+// --- describing ----------------------------------------------------------------------------------
+
+static bool describe(const struct node *node, const struct collector *collector, size_t i,
+                     const struct ggml_graph *graph, struct wire_tensor *out) {
+    const struct ggml_tensor *tensor = collector->tensors[i];
+    const bool is_node = i < (size_t)graph->n_nodes;
+    if (!remote_describe(node, tensor, out)) return false;
+    if (wire_calls_program(out->op)) {
+        if (is_node) {
+            mpi_fail(GGML_HOST_UNSUPPORTED, "'%s' calls a function of the program", tensor->name);
+            return false;
+        }
+        out->op = GGML_OP_NONE; // where it comes from is nobody's business
+        memset(out->op_params, 0, sizeof(out->op_params));
+    }
+    for (int k = 0; k < GGML_MAX_SRC && is_node; ++k)
+        out->src[k] = index_of(collector, tensor->src[k]);
+    out->view_src = index_of(collector, tensor->view_src);
+    out->use_count = is_node ? graph->use_counts[i] : 0;
+    return true;
+}
+
+static struct wire_tensor *describe_all(const struct node *node, const struct ggml_graph *graph,
+                                        size_t *out_count) {
+    struct collector collector = {0};
+    struct wire_tensor *tensors = NULL;
+    bool good = collect(&collector, graph);
+    if (good && collector.count < (size_t)graph->n_nodes) good = false;
+    if (good) tensors = calloc(collector.count + 1, sizeof(*tensors));
+    if (!tensors)
+        mpi_fail(GGML_HOST_OUT_OF_MEMORY, "no memory to describe a graph to MPI%d", node->peer);
+    good = good && tensors;
+    for (size_t i = 0; good && i < collector.count; ++i)
+        good = describe(node, &collector, i, graph, &tensors[i]);
+    *out_count = collector.count;
+    ggml_hash_set_free(&collector.set);
+    free(collector.index);
+    free(collector.tensors);
+    if (good) return tensors;
+    free(tensors);
+    return NULL;
+}
+
+// --- comparing -----------------------------------------------------------------------------------
+
+static void forget(struct known_graph *known) {
+    free(known->tensors);
+    *known = (struct known_graph){0};
+}
+
+void graph_cache_free(struct graph_cache *cache) {
+    for (int i = 0; i < CLIENT_GRAPHS; ++i)
+        forget(&cache->graphs[i]);
+}
+
+void graph_cache_drop(struct graph_cache *cache, uint64_t id) {
+    for (int i = 0; i < CLIENT_GRAPHS; ++i)
+        if (id != 0 && cache->graphs[i].id == id) forget(&cache->graphs[i]);
+}
+
+// References stay as they are in a graph that is known: only what the tensors are may differ.
+static bool same_references(const struct wire_tensor *a, const struct wire_tensor *b) {
+    return a->view_src == b->view_src && memcmp(a->src, b->src, sizeof(a->src)) == 0;
+}
+
+static bool differs(const struct known_graph *known, const struct wire_tensor *tensors,
+                    size_t *out_n_changed) {
+    *out_n_changed = 0;
+    for (size_t i = 0; i < known->n_tensors; ++i) {
+        if (!same_references(&known->tensors[i], &tensors[i])) return true;
+        *out_n_changed += memcmp(&known->tensors[i], &tensors[i], sizeof(tensors[i])) != 0;
+    }
+    return false;
+}
+
+static struct known_graph *find_alike(struct graph_cache *cache, const struct ggml_graph *graph,
+                                      const struct wire_tensor *tensors, size_t count,
+                                      size_t *out_n_changed) {
+    struct known_graph *best = NULL;
+    for (int i = 0; i < CLIENT_GRAPHS; ++i) {
+        struct known_graph *known = &cache->graphs[i];
+        size_t n_changed;
+        if (known->id == 0 || known->n_tensors != count ||
+            known->n_nodes != (uint32_t)graph->n_nodes || differs(known, tensors, &n_changed)) {
+            continue;
+        }
+        if (best && *out_n_changed <= n_changed) continue;
+        best = known;
+        *out_n_changed = n_changed;
+    }
+    return best;
+}
+
+// --- cache ---------------------------------------------------------------------------------------
+
+static struct known_graph *oldest(struct graph_cache *cache) {
+    struct known_graph *found = &cache->graphs[0];
+    for (int i = 1; i < CLIENT_GRAPHS; ++i)
+        if (cache->graphs[i].used < found->used) found = &cache->graphs[i];
+    return found;
+}
+
+static struct wire_change *list_changes(const struct known_graph *known,
+                                        const struct wire_tensor *tensors, size_t count,
+                                        size_t n_changed) {
+    struct wire_change *changes = calloc(n_changed + 1, sizeof(*changes));
+    size_t n = 0;
+    for (size_t i = 0; changes && i < count && n < n_changed; ++i) {
+        if (known && memcmp(&known->tensors[i], &tensors[i], sizeof(tensors[i])) == 0) continue;
+        changes[n++] = (struct wire_change){i, tensors[i]};
+    }
+    return changes;
+}
+
+static void remember(struct graph_cache *cache, struct known_graph *known,
+                     const struct ggml_graph *graph, struct wire_tensor *tensors) {
+    free(known->tensors);
+    known->tensors = tensors;
+    known->used = ++cache->clock;
+    known->uid = graph->uid;
+}
+
+static bool by_uid(struct graph_cache *cache, const struct ggml_graph *graph,
+                   struct wire_message *message) {
+    for (int i = 0; i < CLIENT_GRAPHS; ++i) {
+        struct known_graph *known = &cache->graphs[i];
+        if (known->id == 0 || graph->uid == 0 || known->uid != graph->uid) continue;
+        known->used = ++cache->clock;
+        message->object = known->id;
+        return true;
+    }
+    return false;
+}
+
+int32_t graph_encode(struct graph_cache *cache, struct node *node, const struct ggml_graph *graph,
+                     struct wire_message *message, struct wire_change **out_changes,
+                     uint64_t *out_forgotten) {
+    const uint64_t generation = atomic_load(&node->generation);
+    size_t count, n_changed = 0;
+    *out_changes = NULL;
+    *out_forgotten = 0;
+    message->structure = graph->structure;
+    if (generation != cache->generation) graph_cache_free(cache);
+    cache->generation = generation;
+    if (by_uid(cache, graph, message)) return GGML_HOST_OK;
+    struct wire_tensor *tensors = describe_all(node, graph, &count);
+    if (!tensors) return GGML_HOST_FAILED;
+    struct known_graph *known = find_alike(cache, graph, tensors, count, &n_changed);
+    const bool is_new = !known;
+    if (is_new) n_changed = count;
+    *out_changes = list_changes(known, tensors, count, n_changed);
+    if (!*out_changes) {
+        free(tensors);
+        return mpi_fail(GGML_HOST_OUT_OF_MEMORY, "no memory to describe a graph");
+    }
+    if (is_new) {
+        known = oldest(cache);
+        *out_forgotten = known->id;
+        forget(known);
+        known->id = atomic_fetch_add(&node->client->next_object, 1) + 1;
+        known->n_tensors = count;
+        known->n_nodes = (uint32_t)graph->n_nodes;
+        message->n_tensors = (uint32_t)count;
+        message->n_nodes = known->n_nodes;
+    }
+    message->object = known->id;
+    message->size = n_changed;
+    remember(cache, known, graph, tensors);
+    return GGML_HOST_OK;
+}

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: MIT
+// Streams and events. What a stream is given it sends on at once; synchronize waits for the
+// answers.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client.h"
+
+struct remote_stream {
+    struct ggml_backend backend;
+    struct remote_device *device;
+    uint32_t queue;
+    struct line line;
+    struct graph_cache cache;
+};
+
+struct remote_event {
+    struct ggml_backend_event event;
+    struct node *node;
+    struct remote_stream *stream; // that recorded it last
+    uint32_t queue;
+    uint64_t id; // of the request that it was recorded after
+};
+
+static const char *stream_name(ggml_backend_t backend) {
+    return ((struct remote_stream *)backend->context)->device->name;
+}
+
+// --- queues of a node ----------------------------------------------------------------------------
+
+static uint32_t take_queue(struct node *node) {
+    uint32_t found = 0;
+    pthread_mutex_lock(&node->client->lock);
+    for (uint32_t i = 1; i < WIRE_MAX_QUEUES && found == 0; ++i) {
+        const uint64_t bit = UINT64_C(1) << i % 64;
+        if (node->queues[i / 64] & bit) continue;
+        node->queues[i / 64] |= bit;
+        found = i;
+    }
+    pthread_mutex_unlock(&node->client->lock);
+    return found;
+}
+
+static void give_queue(struct node *node, uint32_t queue) {
+    pthread_mutex_lock(&node->client->lock);
+    node->queues[queue / 64] &= ~(UINT64_C(1) << queue % 64);
+    pthread_mutex_unlock(&node->client->lock);
+}
+
+// --- work ----------------------------------------------------------------------------------------
+
+static int32_t set_async(ggml_backend_t backend, struct ggml_tensor *tensor, const void *data,
+                         size_t offset, size_t size) {
+    struct remote_stream *stream = backend->context;
+    return remote_set(stream->device->node, &stream->line, stream->queue, tensor, data, offset,
+                      size);
+}
+
+static int32_t get_async(ggml_backend_t backend, const struct ggml_tensor *tensor, void *data,
+                         size_t offset, size_t size) {
+    struct remote_stream *stream = backend->context;
+    return remote_get(stream->device->node, &stream->line, stream->queue, tensor, data, offset,
+                      size);
+}
+
+static int32_t wait_for(struct remote_stream *stream, uint32_t queue, uint64_t id) {
+    struct wire_message message = {
+        .kind = WIRE_WAIT, .queue = stream->queue, .object = queue, .offset = id};
+    return client_post(stream->device->node, &stream->line, &message, NULL);
+}
+
+static int32_t copy_async(ggml_backend_t backend_src, ggml_backend_t backend_dst,
+                          const struct ggml_tensor *src, struct ggml_tensor *dst) {
+    if (backend_src->table != backend_dst->table) return GGML_HOST_UNSUPPORTED;
+    struct remote_stream *from = backend_src->context, *to = backend_dst->context;
+    struct node *node_from = from->device->node, *node_to = to->device->node;
+    if (!remote_buffer_of(src) || !remote_buffer_of(dst) || !ggml_is_contiguous(src) ||
+        !ggml_is_contiguous(dst)) {
+        return GGML_HOST_UNSUPPORTED;
+    }
+    if (node_from != node_to) {
+        return remote_copy_between(&(struct remote_end){node_from, &from->line, from->queue, src},
+                                   &(struct remote_end){node_to, &to->line, to->queue, dst});
+    }
+    int32_t status = from == to ? GGML_HOST_OK : wait_for(to, from->queue, from->line.last);
+    if (status == GGML_HOST_OK)
+        status = remote_copy_within(node_to, &to->line, to->queue, src, dst);
+    // What the source's stream does next may change what is still to be copied.
+    if (status == GGML_HOST_OK && from != to) status = wait_for(from, to->queue, to->line.last);
+    return status;
+}
+
+// A graph that failed is forgotten there, and it isn't known here which one it was.
+static void forget_graphs(struct remote_stream *stream) {
+    struct node *node = stream->device->node;
+    for (int i = 0; i < CLIENT_GRAPHS && !atomic_load(&node->lost); ++i) {
+        struct wire_message message = {
+            .kind = WIRE_GRAPH_FREE, .queue = stream->queue, .object = stream->cache.graphs[i].id};
+        if (message.object != 0) client_post(node, &stream->line, &message, NULL);
+    }
+    graph_cache_free(&stream->cache);
+}
+
+static int32_t synchronize(ggml_backend_t backend) {
+    struct remote_stream *stream = backend->context;
+    const int32_t status = line_wait(stream->device->node, &stream->line);
+    if (status != GGML_HOST_OK) forget_graphs(stream);
+    return status;
+}
+
+static int32_t compute(ggml_backend_t backend, const struct ggml_graph *graph) {
+    struct remote_stream *stream = backend->context;
+    struct node *node = stream->device->node;
+    struct wire_message message = {.kind = WIRE_COMPUTE, .queue = stream->queue};
+    struct wire_change *changes;
+    uint64_t forgotten;
+    if (!node_usable(node)) return GGML_HOST_DEVICE_LOST;
+    if (graph->n_nodes <= 0) return GGML_HOST_OK;
+    int32_t status = graph_encode(&stream->cache, node, graph, &message, &changes, &forgotten);
+    if (status != GGML_HOST_OK) return status;
+    const struct parts parts = {.first = changes,
+                                .first_size = (size_t)message.size * sizeof(*changes)};
+    if (forgotten != 0) {
+        struct wire_message forget = {
+            .kind = WIRE_GRAPH_FREE, .queue = stream->queue, .object = forgotten};
+        status = client_post(node, &stream->line, &forget, NULL);
+    }
+    if (status == GGML_HOST_OK) status = client_post(node, &stream->line, &message, &parts);
+    free(changes);
+    if (status != GGML_HOST_OK) graph_cache_drop(&stream->cache, message.object);
+    return status;
+}
+
+// --- events --------------------------------------------------------------------------------------
+
+static void event_free(ggml_backend_event_t event) {
+    free(event->context);
+}
+
+static int32_t event_synchronize(ggml_backend_event_t handle) {
+    const struct remote_event *event = handle->context;
+    if (event->stream) line_wait_for(event->node, &event->stream->line, event->id);
+    return GGML_HOST_OK;
+}
+
+static const struct ggml_event_table event_table = {
+    .size = sizeof(event_table), .free = event_free, .synchronize = event_synchronize};
+
+int32_t remote_event_new(struct remote_device *device, ggml_backend_event_t *out_event) {
+    struct remote_event *event = calloc(1, sizeof(*event));
+    if (!event) return mpi_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for an event");
+    event->node = device->node;
+    event->event = (struct ggml_backend_event){
+        .table = &event_table, .device = &device->base, .context = event};
+    *out_event = &event->event;
+    return GGML_HOST_OK;
+}
+
+static int32_t event_record(ggml_backend_t backend, ggml_backend_event_t handle) {
+    struct remote_stream *stream = backend->context;
+    struct remote_event *event = handle->context;
+    event->stream = stream;
+    event->queue = stream->queue;
+    event->id = stream->line.last;
+    return GGML_HOST_OK;
+}
+
+// Work of another node is waited for here: nodes don't know how far others are.
+static int32_t event_wait(ggml_backend_t backend, ggml_backend_event_t handle) {
+    struct remote_stream *stream = backend->context;
+    const struct remote_event *event = handle->context;
+    if (!event->stream || event->stream == stream || event->id == 0) return GGML_HOST_OK;
+    if (event->node != stream->device->node) return event_synchronize(handle);
+    return wait_for(stream, event->queue, event->id);
+}
+
+// --- streams -------------------------------------------------------------------------------------
+
+static void stream_free(ggml_backend_t backend) {
+    struct remote_stream *stream = backend->context;
+    struct node *node = stream->device->node;
+    struct wire_message message = {.kind = WIRE_STREAM_FREE, .queue = stream->queue};
+    if (!atomic_load(&node->lost)) client_post(node, &stream->line, &message, NULL);
+    struct client *client = node->client;
+    pthread_mutex_lock(&client->lock);
+    while (stream->line.n_waiting > 0)
+        pthread_cond_wait(&client->answered, &client->lock);
+    pthread_mutex_unlock(&client->lock);
+    give_queue(node, stream->queue);
+    graph_cache_free(&stream->cache);
+    free(stream);
+}
+
+static const struct ggml_stream_table stream_table = {
+    .size = sizeof(stream_table),
+    .guid = {0x1f, 0x0a, 0x8c, 0x52, 0xe3, 0x94, 0x4b, 0x76, 0xa1, 0x0d, 0x3e, 0xc8, 0x77, 0x25,
+             0xb9, 0x60},
+    .get_name = stream_name,
+    .free = stream_free,
+    .set_tensor_async = set_async,
+    .get_tensor_async = get_async,
+    .cpy_tensor_async = copy_async,
+    .synchronize = synchronize,
+    .graph_compute = compute,
+    .event_record = event_record,
+    .event_wait = event_wait,
+};
+
+int32_t remote_stream_new(struct remote_device *device, const char *params,
+                          ggml_backend_t *out_stream) {
+    struct node *node = device->node;
+    struct wire_message message = {.kind = WIRE_STREAM_NEW, .device = device->index};
+    const struct parts parts = {.first = params, .first_size = params ? strlen(params) + 1 : 0};
+    if (!node_usable(node)) return GGML_HOST_DEVICE_LOST;
+    struct remote_stream *stream = calloc(1, sizeof(*stream));
+    if (!stream) return mpi_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for a stream");
+    stream->device = device;
+    stream->queue = message.queue = take_queue(node);
+    int32_t status =
+        stream->queue != 0
+            ? client_call(node, &message, &parts, NULL)
+            : mpi_fail(GGML_HOST_BUSY, "MPI%d has no room for more streams", node->peer);
+    if (status != GGML_HOST_OK) {
+        if (stream->queue != 0) give_queue(node, stream->queue);
+        free(stream);
+        return status;
+    }
+    stream->backend =
+        (struct ggml_backend){.table = &stream_table, .device = &device->base, .context = stream};
+    *out_stream = &stream->backend;
+    return GGML_HOST_OK;
+}

@@ -1,0 +1,420 @@
+// SPDX-License-Identifier: MIT
+// The thread that calls MPI.
+#define _GNU_SOURCE
+#include "link.h"
+
+#include <mpi.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "link_meet.h"
+#include "wire/wire.h"
+
+enum {
+    TAG_MESSAGE = 1,
+    BURST = 64, // messages that are taken before transfers are looked at again
+};
+// For so long after the last message the thread looks without sleeping, then it sleeps longer and
+// longer between two looks.
+static const double SPIN_SECONDS = 0.0005, SHORT_SLEEP = 20e-6, LONG_SLEEP = 0.002;
+static const double TICK_SECONDS = 0.02;
+
+struct active {
+    struct link_op *op;
+};
+
+struct link {
+    struct link_options options;
+    struct link_meeting meeting;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t wake, done;
+    struct link_op *posted, **posted_end;
+    bool started, failed, stops, finalizes, ended, woken;
+    char why[LINK_TEXT];
+    uint8_t dropped[LINK_MAX_PEERS]; // 1: to be dropped, 2: it was
+    bool drops;
+    // The thread's own.
+    MPI_Request *requests;
+    struct active *actives;
+    int *finished;
+    size_t n_active, capacity;
+    double last_active;
+};
+
+double link_now(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+// --- transfers, by the link's thread -------------------------------------------------------------
+
+static void complete(struct link *link, struct link_op *op) {
+    void (*on_done)(struct link_op *) = op->on_done;
+    if (op->is_message) {
+        free(op->data);
+        free(op);
+    } else if (on_done) {
+        on_done(op);
+    } else {
+        pthread_mutex_lock(&link->lock);
+        op->done = true;
+        pthread_cond_broadcast(&link->done);
+        pthread_mutex_unlock(&link->lock);
+    }
+}
+
+static bool grow(struct link *link) {
+    const size_t capacity = 2 * link->capacity + 64;
+    MPI_Request *requests = realloc(link->requests, capacity * sizeof(*requests));
+    if (requests) link->requests = requests;
+    struct active *actives = realloc(link->actives, capacity * sizeof(*actives));
+    if (actives) link->actives = actives;
+    int *finished = realloc(link->finished, capacity * sizeof(*finished));
+    if (finished) link->finished = finished;
+    if (!requests || !actives || !finished) return false;
+    link->capacity = capacity;
+    return true;
+}
+
+static void end_piece(struct link *link, size_t i, bool failed) {
+    struct link_op *op = link->actives[i].op;
+    const int peer = op->peer;
+    const bool tell = failed && link->dropped[peer] == 0;
+    op->failed = op->failed || failed;
+    if (--op->pending == 0) complete(link, op);
+    if (tell) link->options.on_failure(link->options.context, peer, "MPI reports an error");
+}
+
+// Takes what is finished out of the lists.
+static void compact(struct link *link) {
+    size_t kept = 0;
+    for (size_t i = 0; i < link->n_active; ++i) {
+        if (!link->actives[i].op) continue;
+        link->actives[kept] = link->actives[i];
+        link->requests[kept++] = link->requests[i];
+    }
+    link->n_active = kept;
+}
+
+// A message is one piece, whatever its size: its bounds tell where it ends.
+static size_t piece_of(const struct link_op *op) {
+    return op->is_message ? WIRE_MAX_MESSAGE : LINK_PIECE;
+}
+
+static bool start_piece(struct link *link, struct link_op *op, size_t offset) {
+    const size_t left = op->size - offset;
+    const int count = (int)(left < piece_of(op) ? left : piece_of(op));
+    const int tag = op->is_message ? TAG_MESSAGE : op->tag;
+    char *data = (char *)op->data + offset;
+    const MPI_Comm comm = link->meeting.comm;
+    if (link->n_active == link->capacity && !grow(link)) return false;
+    MPI_Request *request = &link->requests[link->n_active];
+    const int status = op->receives
+                           ? MPI_Irecv(data, count, MPI_BYTE, op->peer, tag, comm, request)
+                           : MPI_Isend(data, count, MPI_BYTE, op->peer, tag, comm, request);
+    if (status != MPI_SUCCESS) return false;
+    link->actives[link->n_active++].op = op;
+    ++op->pending;
+    return true;
+}
+
+static void start(struct link *link, struct link_op *op) {
+    const bool reachable = link->dropped[op->peer] == 0;
+    op->pending = 1; // so that it doesn't end while it is started
+    op->failed = !reachable;
+    for (size_t offset = 0; offset < op->size && !op->failed; offset += piece_of(op))
+        op->failed = !start_piece(link, op, offset);
+    const bool failed = op->failed;
+    const int peer = op->peer;
+    if (--op->pending == 0) complete(link, op);
+    if (failed && reachable)
+        link->options.on_failure(link->options.context, peer, "MPI can't send to it");
+}
+
+static bool start_posted(struct link *link) {
+    pthread_mutex_lock(&link->lock);
+    struct link_op *op = link->posted;
+    link->posted = NULL;
+    link->posted_end = &link->posted;
+    link->woken = false;
+    pthread_mutex_unlock(&link->lock);
+    const bool any = op != NULL;
+    while (op) {
+        struct link_op *next = op->next;
+        start(link, op);
+        op = next;
+    }
+    return any;
+}
+
+static bool test(struct link *link) {
+    int n = 0;
+    const size_t before = link->n_active;
+    if (before == 0) return false;
+    MPI_Status *statuses = MPI_STATUSES_IGNORE;
+    const int code = MPI_Testsome((int)before, link->requests, &n, link->finished, statuses);
+    if (n == MPI_UNDEFINED || n <= 0) return false;
+    for (int k = 0; k < n; ++k) {
+        const size_t i = (size_t)link->finished[k];
+        struct link_op *op = link->actives[i].op;
+        if (op) end_piece(link, i, code != MPI_SUCCESS);
+        link->actives[i].op = NULL;
+    }
+    compact(link);
+    return true;
+}
+
+// What is received is cancelled, what is sent is left to MPI: the other side is gone.
+static void drop(struct link *link, int peer) {
+    link->dropped[peer] = 2;
+    for (size_t i = 0; i < link->n_active; ++i) {
+        struct link_op *op = link->actives[i].op;
+        if (!op || op->peer != peer) continue;
+        if (op->receives) MPI_Cancel(&link->requests[i]);
+        MPI_Request_free(&link->requests[i]);
+        end_piece(link, i, true);
+        link->actives[i].op = NULL;
+    }
+    compact(link);
+}
+
+static void drop_all(struct link *link) {
+    pthread_mutex_lock(&link->lock);
+    const bool drops = link->drops;
+    link->drops = false;
+    pthread_mutex_unlock(&link->lock);
+    for (int i = 0; drops && i < link->meeting.count; ++i)
+        if (link->dropped[i] == 1) drop(link, i);
+}
+
+// --- messages, by the link's thread --------------------------------------------------------------
+
+static bool receive_one(struct link *link) {
+    int found = 0, size = 0;
+    MPI_Message message;
+    MPI_Status status;
+    if (MPI_Improbe(MPI_ANY_SOURCE, TAG_MESSAGE, link->meeting.comm, &found, &message, &status) !=
+            MPI_SUCCESS ||
+        !found) {
+        return false;
+    }
+    MPI_Get_count(&status, MPI_BYTE, &size);
+    void *bytes = size >= 0 ? malloc((size_t)size + 1) : NULL;
+    if (!bytes) {
+        link->options.on_failure(link->options.context, status.MPI_SOURCE,
+                                 "no memory for its message");
+        return false;
+    }
+    if (MPI_Mrecv(bytes, size, MPI_BYTE, &message, MPI_STATUS_IGNORE) != MPI_SUCCESS) {
+        free(bytes);
+        return false;
+    }
+    link->options.on_message(link->options.context, status.MPI_SOURCE, bytes, (size_t)size);
+    return true;
+}
+
+static bool receive(struct link *link) {
+    int n = 0;
+    while (n < BURST && receive_one(link))
+        ++n;
+    return n > 0;
+}
+
+// --- the thread ----------------------------------------------------------------------------------
+
+static void sleep_for(struct link *link, double seconds) {
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    const double end = (double)until.tv_nsec * 1e-9 + seconds;
+    until.tv_sec += (time_t)end;
+    until.tv_nsec = (long)((end - (double)(time_t)end) * 1e9);
+    pthread_mutex_lock(&link->lock);
+    if (!link->posted && !link->woken && !link->stops && !link->drops)
+        pthread_cond_timedwait(&link->wake, &link->lock, &until);
+    pthread_mutex_unlock(&link->lock);
+}
+
+// Sleeps less the more recently something happened.
+static void rest(struct link *link, double now, bool expects) {
+    const double idle = now - link->last_active;
+    if (link->n_active == 0 && !expects) {
+        sleep_for(link, 0.25);
+    } else if (idle < SPIN_SECONDS) {
+        sched_yield();
+    } else {
+        const double wanted = SHORT_SLEEP + idle * 0.05;
+        sleep_for(link, wanted < LONG_SLEEP ? wanted : LONG_SLEEP);
+    }
+}
+
+static bool stopped(struct link *link) {
+    pthread_mutex_lock(&link->lock);
+    const bool stops = link->stops && !link->posted;
+    pthread_mutex_unlock(&link->lock);
+    return stops;
+}
+
+// What was sent last still arrives; what nobody takes is not waited for.
+static void flush(struct link *link) {
+    const double end = link_now() + 2;
+    while (link->n_active > 0 && link_now() < end) {
+        if (!test(link)) sched_yield();
+    }
+}
+
+static void work(struct link *link) {
+    double next_tick = 0;
+    bool expects = true;
+    link->last_active = link_now();
+    while (!stopped(link)) {
+        bool busy = start_posted(link);
+        drop_all(link);
+        busy = test(link) || busy;
+        busy = receive(link) || busy;
+        const double now = link_now();
+        if (busy) link->last_active = now;
+        if (now >= next_tick || busy) {
+            expects = link->options.on_tick(link->options.context, now);
+            next_tick = now + TICK_SECONDS;
+        }
+        if (!busy) rest(link, now, expects);
+    }
+    flush(link);
+}
+
+static void *run(void *context) {
+    struct link *link = context;
+    pthread_setname_np(pthread_self(), "ggml-mpi");
+    const bool met = link_meet(&link->meeting, &link->options, link->why);
+    pthread_mutex_lock(&link->lock);
+    link->started = met;
+    link->failed = !met;
+    pthread_cond_broadcast(&link->done);
+    pthread_mutex_unlock(&link->lock);
+    if (!met) return NULL;
+    work(link);
+    pthread_mutex_lock(&link->lock);
+    const bool finalizes = link->finalizes;
+    pthread_mutex_unlock(&link->lock);
+    link_part(&link->meeting, finalizes);
+    return NULL;
+}
+
+// --- any thread ----------------------------------------------------------------------------------
+
+struct link *link_open(const struct link_options *options, char out_why[LINK_TEXT]) {
+    struct link *link = calloc(1, sizeof(*link));
+    pthread_condattr_t attributes;
+    struct timespec until;
+    snprintf(out_why, LINK_TEXT, "no memory, or no thread, for MPI");
+    if (!link) return NULL;
+    link->options = *options;
+    link->posted_end = &link->posted;
+    pthread_mutex_init(&link->lock, NULL);
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&link->wake, &attributes);
+    pthread_cond_init(&link->done, &attributes);
+    pthread_condattr_destroy(&attributes);
+    *options->out_link = link;
+    if (pthread_create(&link->thread, NULL, run, link) != 0) {
+        *options->out_link = NULL;
+        free(link);
+        return NULL;
+    }
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += (time_t)(options->start_seconds + 1);
+    pthread_mutex_lock(&link->lock);
+    int late = 0;
+    while (!link->started && !link->failed && late == 0)
+        late = pthread_cond_timedwait(&link->done, &link->lock, &until);
+    const bool failed = link->failed, started = link->started;
+    snprintf(out_why, LINK_TEXT, "%s",
+             failed ? link->why : "MPI did not start: did every process of the job start it?");
+    pthread_mutex_unlock(&link->lock);
+    if (started) return link;
+    *options->out_link = NULL;
+    if (failed) {
+        pthread_join(link->thread, NULL);
+        free(link);
+    } else {
+        pthread_detach(link->thread); // it hangs inside of MPI
+    }
+    return NULL;
+}
+
+int link_count(const struct link *link) {
+    return link->meeting.count;
+}
+
+int link_self(const struct link *link) {
+    return link->meeting.self;
+}
+
+void link_close(struct link *link, bool finalize) {
+    pthread_mutex_lock(&link->lock);
+    link->stops = true;
+    link->finalizes = finalize;
+    pthread_cond_broadcast(&link->wake);
+    pthread_mutex_unlock(&link->lock);
+    pthread_join(link->thread, NULL);
+    pthread_mutex_destroy(&link->lock);
+    pthread_cond_destroy(&link->wake);
+    pthread_cond_destroy(&link->done);
+    free(link->requests);
+    free(link->actives);
+    free(link->finished);
+    free(link);
+}
+
+void link_post(struct link *link, struct link_op *op) {
+    op->next = NULL;
+    op->pending = 0;
+    op->failed = op->done = false;
+    pthread_mutex_lock(&link->lock);
+    *link->posted_end = op;
+    link->posted_end = &op->next;
+    pthread_cond_signal(&link->wake);
+    pthread_mutex_unlock(&link->lock);
+}
+
+bool link_wait(struct link *link, struct link_op *op) {
+    pthread_mutex_lock(&link->lock);
+    while (!op->done)
+        pthread_cond_wait(&link->done, &link->lock);
+    const bool good = !op->failed;
+    pthread_mutex_unlock(&link->lock);
+    return good;
+}
+
+bool link_send(struct link *link, int peer, void *bytes, size_t size) {
+    struct link_op *op = size <= WIRE_MAX_MESSAGE ? calloc(1, sizeof(*op)) : NULL;
+    if (!op) {
+        free(bytes);
+        return false;
+    }
+    *op = (struct link_op){.peer = peer, .data = bytes, .size = size, .is_message = true};
+    link_post(link, op);
+    return true;
+}
+
+void link_drop(struct link *link, int peer) {
+    pthread_mutex_lock(&link->lock);
+    if (link->dropped[peer] == 0) link->dropped[peer] = 1;
+    link->drops = true;
+    pthread_cond_signal(&link->wake);
+    pthread_mutex_unlock(&link->lock);
+}
+
+void link_wake(struct link *link) {
+    pthread_mutex_lock(&link->lock);
+    link->woken = true;
+    pthread_cond_signal(&link->wake);
+    pthread_mutex_unlock(&link->lock);
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+// The one thread of a process that calls MPI, and what it does for the others: messages, and
+// transfers straight from and to their memory. Used by the plugin and by ggml-node.
+//
+// MPI is started by this thread if nobody has. All traffic, but the first meeting, goes over a
+// communicator of its own, so the program may use MPI for itself.
+#ifndef GGML_MPI_LINK_H
+#define GGML_MPI_LINK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct link;
+
+enum {
+    LINK_MAX_PEERS = 4096,
+    LINK_FIRST_TAG = 16,
+    LINK_TAGS = 16384,
+    LINK_TEXT = 256,
+    LINK_PIECE = 4 << 20, // what is longer travels in pieces of so many bytes, on both sides
+};
+
+// A transfer. Its memory, and this struct, stay the caller's until it is done.
+struct link_op {
+    int peer;
+    int tag; // from LINK_FIRST_TAG, less than LINK_FIRST_TAG + LINK_TAGS
+    bool receives;
+    void *data;
+    size_t size;
+    // NULL, or called by the link's thread when it is done, which then touches it no more.
+    void (*on_done)(struct link_op *op);
+    void *context; // the caller's
+    // The link's:
+    unsigned pending;
+    bool failed, done, is_message;
+    struct link_op *next;
+};
+
+struct link_options {
+    bool is_node;
+    unsigned n_expected;  // nodes that are waited for; 0: every other process of the job
+    double start_seconds; // how long
+    // A message came; its bytes are the callee's from now on (free). By the link's thread.
+    void (*on_message)(void *context, int peer, void *bytes, size_t size);
+    // A transfer with this peer failed. By the link's thread.
+    void (*on_failure)(void *context, int peer, const char *why);
+    // Time passed, in seconds of the monotonic clock. Returns whether messages are expected: if
+    // not, the thread sleeps until it is given something to do. By the link's thread.
+    bool (*on_tick)(void *context, double now);
+    void *context;
+    struct link **out_link; // set before any of them is called
+};
+
+// Whether this process was started by an MPI launcher that names the processes, or MPI runs in it
+// already; *out_rank and *out_size may be -1 for not known, *out_programs is how many different
+// programs were started, 0: not known. Calls nothing of MPI that starts it. [any-thread]
+bool link_launched(int *out_rank, int *out_size, int *out_programs);
+
+// Starts the thread, MPI if need be, and meets the others. A client (rank 0) meets nodes. NULL with
+// the reason in out_why. Blocks for at most start_seconds; MPI that did not start in time is left
+// alone. [any-thread]
+struct link *link_open(const struct link_options *options, char out_why[LINK_TEXT]);
+// Number of peers: the client is 0, nodes are 1 to count - 1. Own number. [any-thread]
+int link_count(const struct link *link);
+int link_self(const struct link *link);
+// Ends the thread, and MPI if the link started it and `finalize`. [any-thread]
+void link_close(struct link *link, bool finalize);
+
+// Queues a transfer. [any-thread]
+void link_post(struct link *link, struct link_op *op);
+// Waits until a transfer without on_done is done; false: it failed. [any-thread]
+bool link_wait(struct link *link, struct link_op *op);
+// Sends a message, which it frees. [any-thread]
+bool link_send(struct link *link, int peer, void *bytes, size_t size);
+// Makes every transfer with that peer fail, from now on. [any-thread]
+void link_drop(struct link *link, int peer);
+// Makes the thread look at on_tick again. [any-thread]
+void link_wake(struct link *link);
+
+double link_now(void);
+
+#endif

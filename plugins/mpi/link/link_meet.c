@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT
+// How the processes of a job find each other.
+//
+// A node says hello to rank 0, the client collects hellos and tells each node who the members are,
+// and the members make a communicator: the program's other processes, if there are any, take no
+// part (MPI_Comm_create_group).
+#define _GNU_SOURCE
+#include "link_meet.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "wire/wire.h"
+
+enum { TAG_HELLO = 26477, TAG_MEMBERS = 26478, TAG_GROUP = 26479 };
+
+struct hello {
+    uint32_t magic;
+    uint32_t order; // 1: of this byte order
+    uint32_t major, minor;
+    uint32_t tensor_size;
+};
+
+static const struct hello own_hello = {WIRE_MAGIC, 1, WIRE_MAJOR, WIRE_MINOR,
+                                       sizeof(struct wire_tensor)};
+
+static int number_of(const char *name) {
+    const char *value = getenv(name);
+    return value && value[0] != '\0' ? atoi(value) : -1;
+}
+
+bool link_launched(int *out_rank, int *out_size, int *out_programs) {
+    static const char *const ranks[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"};
+    static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"};
+    int started = 0, ended = 0;
+    *out_rank = *out_size = -1;
+    *out_programs = number_of("OMPI_NUM_APP_CTX");
+    if (*out_programs < 0) *out_programs = 0;
+    for (size_t i = 0; i < sizeof(ranks) / sizeof(ranks[0]) && *out_rank < 0; ++i)
+        *out_rank = number_of(ranks[i]);
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]) && *out_size < 0; ++i)
+        *out_size = number_of(sizes[i]);
+    MPI_Finalized(&ended);
+    if (!ended) MPI_Initialized(&started);
+    if (started && *out_rank < 0) MPI_Comm_rank(MPI_COMM_WORLD, out_rank);
+    return !ended && (started || *out_rank >= 0);
+}
+
+static bool fail(char out_why[LINK_TEXT], const char *why) {
+    snprintf(out_why, LINK_TEXT, "%s", why);
+    return false;
+}
+
+static bool start_mpi(struct link_meeting *meeting, char out_why[LINK_TEXT]) {
+    int started = 0, level = 0;
+    MPI_Initialized(&started);
+    if (!started) {
+        meeting->owns = true;
+        if (MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &level) != MPI_SUCCESS)
+            return fail(out_why, "MPI can't be started");
+        // Nobody else knows of MPI yet: one thread that calls it is enough.
+        return level >= MPI_THREAD_FUNNELED || fail(out_why, "MPI was built without threads");
+    }
+    MPI_Query_thread(&level);
+    return level == MPI_THREAD_MULTIPLE ||
+           fail(out_why, "the program started MPI without MPI_THREAD_MULTIPLE, which a thread "
+                         "beside its own needs");
+}
+
+// Waits for a message without keeping a core busy; false at the deadline.
+static bool await(int source, int tag, double deadline, MPI_Status *out_status) {
+    int found = 0;
+    const struct timespec pause = {0, 200000};
+    while (MPI_Iprobe(source, tag, MPI_COMM_WORLD, &found, out_status) == MPI_SUCCESS && !found) {
+        if (link_now() >= deadline) return false;
+        nanosleep(&pause, NULL);
+    }
+    return found;
+}
+
+static bool is_ours(const struct hello *hello) {
+    return hello->magic == WIRE_MAGIC && hello->order == 1 && hello->major == WIRE_MAJOR &&
+           hello->tensor_size == own_hello.tensor_size;
+}
+
+// --- client --------------------------------------------------------------------------------------
+
+static int by_number(const void *a, const void *b) {
+    return *(const int *)a - *(const int *)b;
+}
+
+// A node of another version is told that it isn't a member.
+static int collect(int *members, int most, double deadline) {
+    int n = 1;
+    members[0] = 0;
+    while (n < most) {
+        MPI_Status status;
+        struct hello hello = {0};
+        if (!await(MPI_ANY_SOURCE, TAG_HELLO, deadline, &status)) break;
+        MPI_Recv(&hello, (int)sizeof(hello), MPI_BYTE, status.MPI_SOURCE, TAG_HELLO, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
+        if (is_ours(&hello)) {
+            members[n++] = status.MPI_SOURCE;
+        } else {
+            const int none = 0;
+            MPI_Send(&none, 1, MPI_INT, status.MPI_SOURCE, TAG_MEMBERS, MPI_COMM_WORLD);
+            --most;
+        }
+    }
+    qsort(members, (size_t)n, sizeof(*members), by_number);
+    return n;
+}
+
+static bool make_comm(struct link_meeting *meeting, const int *members, char out_why[LINK_TEXT]) {
+    MPI_Group world, group;
+    MPI_Comm_group(MPI_COMM_WORLD, &world);
+    MPI_Group_incl(world, meeting->count, members, &group);
+    const int status = MPI_Comm_create_group(MPI_COMM_WORLD, group, TAG_GROUP, &meeting->comm);
+    MPI_Group_free(&group);
+    MPI_Group_free(&world);
+    if (status != MPI_SUCCESS) return fail(out_why, "MPI makes no communicator");
+    MPI_Comm_set_errhandler(meeting->comm, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(meeting->comm, &meeting->self);
+    return true;
+}
+
+static bool meet_nodes(struct link_meeting *meeting, const struct link_options *options, int size,
+                       char out_why[LINK_TEXT]) {
+    int *members = malloc((size_t)size * sizeof(*members));
+    if (!members) return fail(out_why, "no memory for the processes of the job");
+    int most = options->n_expected > 0 ? (int)options->n_expected + 1 : size;
+    if (most > size) most = size;
+    if (most > LINK_MAX_PEERS) most = LINK_MAX_PEERS;
+    meeting->count = collect(members, most, link_now() + options->start_seconds);
+    bool good = meeting->count > 1;
+    for (int i = 1; i < meeting->count; ++i)
+        MPI_Send(members, meeting->count, MPI_INT, members[i], TAG_MEMBERS, MPI_COMM_WORLD);
+    if (!good) {
+        fail(out_why, "no other process of the job is a ggml-node: start with mpirun -n 1 "
+                      "PROGRAM : -n NODES ggml-node");
+    }
+    good = good && make_comm(meeting, members, out_why);
+    free(members);
+    return good;
+}
+
+// --- node ----------------------------------------------------------------------------------------
+
+static bool meet_client(struct link_meeting *meeting, const struct link_options *options,
+                        char out_why[LINK_TEXT]) {
+    MPI_Status status;
+    int members[LINK_MAX_PEERS], count = 0;
+    MPI_Send(&own_hello, (int)sizeof(own_hello), MPI_BYTE, 0, TAG_HELLO, MPI_COMM_WORLD);
+    if (!await(0, TAG_MEMBERS, link_now() + options->start_seconds, &status))
+        return fail(out_why, "no program asked for nodes: is the first one of the job linked with "
+                             "ggml-host, and does it load plugins?");
+    MPI_Get_count(&status, MPI_INT, &count);
+    if (count < 1 || count > LINK_MAX_PEERS) return fail(out_why, "damaged list of nodes");
+    MPI_Recv(members, count, MPI_INT, 0, TAG_MEMBERS, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (count == 1) return fail(out_why, "the program speaks another version of the protocol");
+    meeting->count = count;
+    return make_comm(meeting, members, out_why);
+}
+
+// --- both ----------------------------------------------------------------------------------------
+
+bool link_meet(struct link_meeting *meeting, const struct link_options *options,
+               char out_why[LINK_TEXT]) {
+    int rank = 0, size = 0;
+    *meeting = (struct link_meeting){.comm = MPI_COMM_NULL};
+    if (!start_mpi(meeting, out_why)) return false;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    bool good = false;
+    if (options->is_node && rank == 0) {
+        fail(out_why, "rank 0 has to be the program that uses the nodes: mpirun -n 1 PROGRAM : -n "
+                      "NODES ggml-node");
+    } else if (options->is_node) {
+        good = meet_client(meeting, options, out_why);
+    } else if (rank != 0) {
+        fail(out_why, "only the process of rank 0 uses nodes");
+    } else {
+        good = meet_nodes(meeting, options, size, out_why);
+    }
+    if (!good) link_part(meeting, true);
+    return good;
+}
+
+void link_part(struct link_meeting *meeting, bool finalize) {
+    int ended = 0;
+    MPI_Finalized(&ended);
+    if (ended) return;
+    if (finalize && meeting->comm != MPI_COMM_NULL) MPI_Comm_free(&meeting->comm);
+    if (finalize && meeting->owns) MPI_Finalize();
+}

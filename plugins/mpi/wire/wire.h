@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+// What a program and the nodes that compute for it say to each other, and whether bytes that came
+// from elsewhere are such a message. Nothing here knows MPI.
+//
+// Every message begins with a struct wire_message; what follows it is told by its kind. A request
+// has an answer with the same id. Requests with the same queue are done in the order in which they
+// were sent, those of different queues at the same time. Both sides are little-endian and of one
+// major version.
+#ifndef GGML_MPI_WIRE_H
+#define GGML_MPI_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ggml-impl.h"
+
+enum {
+    WIRE_MAGIC = 0x4d4c4747, // "GGLM"
+    WIRE_MAJOR = 1,
+    WIRE_MINOR = 0,
+    WIRE_TEXT = 128,
+    WIRE_MAX_DEVICES = 256,
+    WIRE_MAX_QUEUES = 256,      // queue 0 is there from the start, the others are streams
+    WIRE_MAX_TENSORS = 1 << 20, // of a graph
+    // Bytes that travel within their message; more of them come by themselves, under the tag that
+    // the message names.
+    WIRE_INLINE_BYTES = 16384,
+};
+#define WIRE_MAX_MESSAGE ((size_t)512 << 20)
+
+enum wire_kind {
+    WIRE_ANSWER = 1,      // status; what follows depends on the request, a text if it failed
+    WIRE_DESCRIBE = 2,    // answer: struct wire_node, its struct wire_device
+    WIRE_PING = 3,        // answer: nothing
+    WIRE_BYE = 4,         // the node ends; no answer
+    WIRE_MEMORY = 5,      // device; answer: struct wire_memory
+    WIRE_BUFFER_NEW = 6,  // device, object, size
+    WIRE_BUFFER_FREE = 7, // object
+    WIRE_BUFFER_CLEAR = 8,
+    WIRE_BUFFER_USAGE = 9,
+    WIRE_ALLOC_SIZE = 10, // device, one tensor; answer: uint64_t
+    WIRE_SUPPORTS = 11,   // device, tensors, the first is the node; answer: uint32_t of enum
+                          // wire_support
+    WIRE_STREAM_NEW = 12, // device, queue; follows: parameters, if any
+    WIRE_STREAM_FREE = 13,
+    WIRE_SET = 14, // queue, offset, size, one tensor; follow: bytes, or tag
+    WIRE_GET = 15, // queue, offset, size, one tensor; the bytes follow the answer, or come by tag
+    WIRE_MEMSET = 16,  // queue, offset, size, value, one tensor
+    WIRE_COPY = 17,    // queue, two tensors: source and destination
+    WIRE_COMPUTE = 18, // queue, object: the graph; n_tensors, n_nodes if it is new; follow: changes
+    WIRE_GRAPH_FREE = 19, // object
+    WIRE_SEND = 20,       // queue, size, peer, tag, one tensor: its bytes go to another node
+    WIRE_RECEIVE = 21,    // queue, size, peer, tag, one tensor: they come from another node
+    WIRE_WAIT = 22,       // queue, object: waits until that queue has done request number `offset`
+    WIRE_LOST = 23,       // peer: that node is gone; no answer
+    WIRE_KINDS = 24,
+};
+
+enum wire_support {
+    WIRE_SUPPORTED = 1,
+    WIRE_OFFLOADED = 2,
+};
+
+struct wire_message {
+    uint32_t magic;
+    uint32_t kind; // enum wire_kind
+    uint64_t id;
+    int32_t status; // enum ggml_host_status, of an answer
+    uint32_t queue;
+    uint32_t device;
+    uint32_t value;
+    uint64_t object;
+    uint64_t offset;
+    uint64_t size;
+    uint32_t tag; // under which bytes come by themselves; 0: they are in the message
+    uint32_t peer;
+    uint32_t n_tensors;
+    uint32_t n_nodes;
+    uint64_t structure; // as in struct ggml_graph
+};
+
+// A tensor without addresses. Numbers of others are indices into the same list, -1: none.
+struct wire_tensor {
+    int32_t type;
+    int32_t op;
+    int32_t flags;
+    int32_t use_count;
+    int64_t ne[GGML_MAX_DIMS];
+    uint64_t nb[GGML_MAX_DIMS];
+    int32_t op_params[GGML_MAX_OP_PARAMS / sizeof(int32_t)];
+    int32_t src[GGML_MAX_SRC];
+    int32_t view_src;
+    uint32_t reserved;
+    uint64_t view_offs;
+    uint64_t buffer; // id, 0: it lies nowhere
+    uint64_t offset; // of its data from the buffer's base
+    char name[GGML_MAX_NAME];
+};
+
+struct wire_change {
+    uint64_t index;
+    struct wire_tensor tensor;
+};
+
+struct wire_memory {
+    uint64_t free;
+    uint64_t total;
+};
+
+struct wire_node {
+    char host[WIRE_TEXT];
+    char version[WIRE_TEXT];
+    uint32_t process;
+    uint32_t n_devices;
+};
+
+// What a client needs to know of a device before it uses it.
+struct wire_device {
+    char name[WIRE_TEXT];
+    char description[WIRE_TEXT];
+    char id[WIRE_TEXT]; // "": none
+    struct wire_memory memory;
+    uint64_t alignment;
+    uint64_t max_size;
+    uint32_t type;        // enum ggml_backend_dev_type
+    uint32_t plain_sizes; // 1: tensors take ggml_nbytes()
+    uint32_t async;
+    uint32_t has_figures;
+    double flops; // as struct ggml_device_figures
+    double bytes_per_second;
+    double launch_seconds;
+    double flops_of[64];
+};
+
+// Reads what came into *out_message; *out_rest is what follows it. Checks everything that can be
+// told from the bytes alone: sizes, numbers of things, kinds, types, operations, extents, strides,
+// references. On failure *out_why says what is wrong. [any-thread]
+bool wire_read(const void *bytes, size_t size, struct wire_message *out_message,
+               const void **out_rest, const char **out_why);
+// Reads tensor i of those that follow a message which wire_read() has accepted. [any-thread]
+void wire_read_tensor(const void *rest, size_t i, struct wire_tensor *out_tensor);
+void wire_read_change(const void *rest, size_t i, struct wire_change *out_change);
+// How many tensors or changes follow an accepted message; the bytes after them. [any-thread]
+size_t wire_count(const struct wire_message *message);
+size_t wire_fixed_size(const struct wire_message *message);
+// As wire_read(), what follows the answer to WIRE_DESCRIBE. [any-thread]
+bool wire_read_node(const void *rest, size_t size, struct wire_node *out_node,
+                    struct wire_device *out_devices, const char **out_why);
+
+// Whether the tensor is sound by itself: a list has `count` of them. *out_span: bytes from its
+// first to its last one. [any-thread]
+bool wire_tensor_sound(const struct wire_tensor *tensor, size_t count, uint64_t *out_span,
+                       const char **out_why);
+
+// Whether the operation calls a function of the program, whose address means nothing elsewhere.
+// [any-thread]
+bool wire_calls_program(int32_t op);
+
+// Describes a tensor that refers to no other one; where it lies, the caller says. [any-thread]
+void wire_describe(const struct ggml_tensor *tensor, struct wire_tensor *out_tensor);
+// The opposite: a tensor that lies nowhere and refers to none. [any-thread]
+void wire_restore(const struct wire_tensor *from, struct ggml_tensor *tensor);
+
+#endif

@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: MIT
+// Devices of other processes through MPI, as a program sees them. Started by run.py as the first
+// process of a job; the others are ggml-node. The argument says which tests run.
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ggml-alloc.h"
+#include "ggml-host.h"
+#include "ggml-impl.h"
+#include "ggml-plugin.h"
+#include "support/transformer.h"
+
+enum { PROMPT = 5, STEPS = 8, VOCABULARY = 40, SEED = 7, MOST_NODES = 8 };
+
+static ggml_backend_dev_t remote[MOST_NODES]; // the CPU of each node
+static int n_remote;
+
+static int start(void **state) {
+    (void)state;
+    ggml_backend_load_all();
+    for (n_remote = 0; n_remote < MOST_NODES; ++n_remote) {
+        char name[32];
+        snprintf(name, sizeof(name), "MPI%d:CPU", n_remote + 1);
+        remote[n_remote] = ggml_backend_dev_by_name(name);
+        if (!remote[n_remote]) break;
+    }
+    return n_remote > 0 ? 0 : -1;
+}
+
+static ggml_backend_dev_t cpu(void) {
+    return ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
+}
+
+static const char *info_of(ggml_backend_dev_t device, const char *key) {
+    const struct ggml_extension_device_info *extension = ggml_backend_reg_get_extension(
+        ggml_backend_dev_backend_reg(device), GGML_EXTENSION_DEVICE_INFO, 1);
+    assert_non_null(extension);
+    for (const struct ggml_backend_feature *pair = extension->info(device); pair->name; ++pair)
+        if (strcmp(pair->name, key) == 0) return pair->value;
+    fail_msg("%s has no %s", ggml_backend_dev_name(device), key);
+    return NULL;
+}
+
+static double seconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+// --- what there is -------------------------------------------------------------------------------
+
+static void test_devices_have_hosts_ranks_and_memory(void **state) {
+    (void)state;
+    char host[256];
+    assert_int_equal(gethostname(host, sizeof(host)), 0);
+    for (int i = 0; i < n_remote; ++i) {
+        struct ggml_backend_dev_props props;
+        ggml_backend_dev_get_props(remote[i], &props);
+        assert_true(props.memory_total > 0 && props.memory_free <= props.memory_total);
+        assert_true(props.memory_free > 0);
+        assert_non_null(strstr(props.description, host));
+        assert_string_equal(info_of(remote[i], "mpi-host"), host);
+        assert_int_equal(atoi(info_of(remote[i], "mpi-rank")), i + 1);
+        assert_true(atoi(info_of(remote[i], "mpi-process")) != getpid());
+    }
+}
+
+// --- bytes ---------------------------------------------------------------------------------------
+
+struct area {
+    struct ggml_context *ctx;
+    ggml_backend_buffer_t buffer;
+    struct ggml_tensor *tensor;
+};
+
+static void area_new(struct area *area, ggml_backend_dev_t device, size_t bytes) {
+    const struct ggml_init_params params = {.mem_size = 4 * ggml_tensor_overhead(),
+                                            .no_alloc = true};
+    area->ctx = ggml_init(params);
+    area->tensor = ggml_new_tensor_1d(area->ctx, GGML_TYPE_I8, (int64_t)bytes);
+    area->buffer =
+        ggml_backend_alloc_ctx_tensors_from_buft(area->ctx, ggml_backend_dev_buffer_type(device));
+    if (!area->buffer) fail_msg("%s", ggml_last_error());
+}
+
+static void area_free(struct area *area) {
+    ggml_backend_buffer_free(area->buffer);
+    ggml_free(area->ctx);
+}
+
+static void fill(uint8_t *bytes, size_t n, uint32_t seed) {
+    for (size_t i = 0; i < n; ++i) {
+        seed = seed * 1664525u + 1013904223u;
+        bytes[i] = (uint8_t)(seed >> 24);
+    }
+}
+
+// Around what travels within a message, and around the pieces of what doesn't.
+static const size_t sizes[] = {1,       16384,       16385,           100003,
+                               4 << 20, 4194304 + 1, 3 * 4194304 + 5, 2 * 4194304};
+
+static void test_bytes_come_back(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); ++i) {
+        const size_t n = sizes[i], offset = n / 3, part = n - offset;
+        struct area area;
+        uint8_t *out = malloc(n), *in = calloc(1, n);
+        fill(out, n, (uint32_t)i);
+        area_new(&area, remote[i % (size_t)n_remote], n);
+        ggml_backend_tensor_set(area.tensor, out, 0, n);
+        fill(out + offset, part, 99);
+        ggml_backend_tensor_set(area.tensor, out + offset, offset, part);
+        ggml_backend_tensor_get(area.tensor, in, 0, n);
+        assert_memory_equal(in, out, n);
+        ggml_backend_tensor_memset(area.tensor, 0x5a, 0, n / 2);
+        memset(out, 0x5a, n / 2);
+        ggml_backend_tensor_get(area.tensor, in, 0, n);
+        assert_memory_equal(in, out, n);
+        area_free(&area);
+        free(out);
+        free(in);
+    }
+}
+
+// From each node to the next one, whose bytes never come here on the way.
+static void test_bytes_go_from_node_to_node(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); ++i) {
+        const size_t n = sizes[i];
+        struct area areas[MOST_NODES];
+        uint8_t *out = malloc(n), *in = calloc(1, n);
+        fill(out, n, (uint32_t)i + 5);
+        for (int k = 0; k < n_remote; ++k)
+            area_new(&areas[k], remote[k], n);
+        ggml_backend_tensor_set(areas[0].tensor, out, 0, n);
+        for (int k = 1; k < n_remote; ++k)
+            assert_true(ggml_backend_buffer_copy_tensor(areas[k - 1].tensor, areas[k].tensor));
+        ggml_backend_tensor_get(areas[n_remote - 1].tensor, in, 0, n);
+        assert_memory_equal(in, out, n);
+        for (int k = 0; k < n_remote; ++k)
+            area_free(&areas[k]);
+        free(out);
+        free(in);
+    }
+}
+
+// --- a transformer -------------------------------------------------------------------------------
+
+struct session {
+    ggml_backend_t streams[MOST_NODES + 1];
+    ggml_backend_dev_t devices[MOST_NODES + 1];
+    int n_streams;
+    ggml_backend_sched_t sched;
+    struct transformer *model;
+};
+
+// Layer by layer to one device after the other, from -1, which is the embedding.
+static ggml_backend_buffer_type_t place(void *user, int layer) {
+    const struct session *s = user;
+    const int n = s->n_streams - 1;
+    return ggml_backend_dev_buffer_type(s->devices[n > 0 ? (layer + 1) % n : 0]);
+}
+
+// The host's CPU is the last one, as the scheduler wants it.
+static void session_begin(struct session *s, ggml_backend_dev_t const *devices, int n) {
+    *s = (struct session){0};
+    for (int i = 0; i <= n; ++i) {
+        s->devices[i] = i < n ? devices[i] : cpu();
+        s->streams[i] = ggml_backend_dev_init(s->devices[i], NULL);
+        if (!s->streams[i]) fail_msg("%s", ggml_last_error());
+    }
+    s->n_streams = n + 1;
+    s->sched = ggml_backend_sched_new(s->streams, NULL, s->n_streams, 4096, true, false);
+    assert_non_null(s->sched);
+    s->model = transformer_new(&transformer_small, SEED, place, NULL, s);
+    if (!s->model) fail_msg("%s", ggml_last_error());
+}
+
+static void session_end(struct session *s) {
+    transformer_free(s->model);
+    ggml_backend_sched_free(s->sched);
+    for (int i = 0; i < s->n_streams; ++i)
+        ggml_backend_free(s->streams[i]);
+}
+
+static void generate(struct session *s, float out[STEPS][VOCABULARY]) {
+    for (int i = 0; i < STEPS; ++i) {
+        struct transformer_graph graph;
+        const int n_tokens = i == 0 ? PROMPT : 1, n_past = i == 0 ? 0 : PROMPT + i - 1;
+        assert_true(transformer_graph_build(s->model, n_tokens, n_past, &graph));
+        ggml_backend_sched_reset(s->sched);
+        assert_true(ggml_backend_sched_alloc_graph(s->sched, graph.graph));
+        transformer_set_inputs(s->model, &graph, (uint64_t)(SEED + n_past));
+        const enum ggml_status status = ggml_backend_sched_graph_compute(s->sched, graph.graph);
+        if (status != GGML_STATUS_SUCCESS) fail_msg("step %d: %s", i, ggml_last_error());
+        const size_t row = VOCABULARY * sizeof(float);
+        ggml_backend_tensor_get(graph.logits, out[i], (size_t)(n_tokens - 1) * row, row);
+        transformer_graph_free(&graph);
+    }
+}
+
+static void expect_same(float a[STEPS][VOCABULARY], float b[STEPS][VOCABULARY]) {
+    for (int i = 0; i < STEPS; ++i) {
+        for (int k = 0; k < VOCABULARY; ++k) {
+            if (memcmp(&a[i][k], &b[i][k], sizeof(float)) != 0)
+                fail_msg("step %d, logit %d: %g, not %g", i, k, (double)a[i][k], (double)b[i][k]);
+        }
+    }
+}
+
+static void test_a_transformer_over_all_nodes_equals_one_host(void **state) {
+    (void)state;
+    static float expected[STEPS][VOCABULARY], computed[STEPS][VOCABULARY];
+    struct session s;
+    session_begin(&s, NULL, 0);
+    generate(&s, expected);
+    session_end(&s);
+    for (int n = 1; n <= n_remote; ++n) {
+        session_begin(&s, remote, n);
+        generate(&s, computed);
+        // Every node has had a part in it.
+        assert_true(n == 1 || ggml_backend_sched_get_n_splits(s.sched) >= n);
+        session_end(&s);
+        expect_same(computed, expected);
+    }
+}
+
+// --- streams -------------------------------------------------------------------------------------
+
+// Adds 1 to a tensor again and again; how often is told by the number of graphs.
+struct counter {
+    struct area area;
+    struct ggml_context *ctx;
+    struct ggml_cgraph *graph;
+    ggml_backend_t stream;
+};
+
+static void counter_new(struct counter *counter, ggml_backend_dev_t device, int64_t n) {
+    const struct ggml_init_params params = {
+        .mem_size = 8 * ggml_tensor_overhead() + ggml_graph_overhead(), .no_alloc = true};
+    counter->ctx = ggml_init(params);
+    struct ggml_tensor *value = ggml_new_tensor_1d(counter->ctx, GGML_TYPE_F32, n);
+    struct ggml_tensor *next = ggml_scale_bias_inplace(counter->ctx, value, 1.0f, 1.0f);
+    counter->area.tensor = value;
+    counter->area.buffer = ggml_backend_alloc_ctx_tensors_from_buft(
+        counter->ctx, ggml_backend_dev_buffer_type(device));
+    assert_non_null(counter->area.buffer);
+    counter->graph = ggml_new_graph(counter->ctx);
+    ggml_build_forward_expand(counter->graph, next);
+    counter->stream = ggml_backend_dev_init(device, NULL);
+    assert_non_null(counter->stream);
+    ggml_backend_buffer_clear(counter->area.buffer, 0);
+}
+
+static void counter_free(struct counter *counter) {
+    ggml_backend_free(counter->stream);
+    ggml_backend_buffer_free(counter->area.buffer);
+    ggml_free(counter->ctx);
+}
+
+// Nothing is waited for but the end.
+static void test_a_stream_keeps_its_order(void **state) {
+    (void)state;
+    enum { N = 20000, TIMES = 200 };
+    static float out[N], in[N];
+    struct counter counter;
+    counter_new(&counter, remote[0], N);
+    for (int i = 0; i < N; ++i)
+        in[i] = (float)i;
+    ggml_backend_tensor_set_async(counter.stream, counter.area.tensor, in, 0, sizeof(in));
+    for (int i = 0; i < TIMES; ++i) {
+        assert_int_equal(ggml_backend_graph_compute_async(counter.stream, counter.graph),
+                         GGML_STATUS_SUCCESS);
+    }
+    ggml_backend_tensor_get_async(counter.stream, counter.area.tensor, out, 0, sizeof(out));
+    ggml_backend_synchronize(counter.stream);
+    for (int i = 0; i < N; ++i)
+        assert_true(out[i] == (float)(i + TIMES));
+    counter_free(&counter);
+}
+
+// --- what a node refuses -------------------------------------------------------------------------
+
+static void test_a_failure_of_queued_work_is_told(void **state) {
+    (void)state;
+    struct counter counter;
+    counter_new(&counter, remote[0], 16);
+    struct ggml_tensor *node = ggml_graph_node(counter.graph, 0);
+    node->nb[0] = 1; // elements that overlap: not what an operation takes
+    ggml_clear_error();
+    const enum ggml_status status = ggml_backend_graph_compute(counter.stream, counter.graph);
+    assert_int_not_equal(status, GGML_STATUS_SUCCESS);
+    assert_non_null(strstr(ggml_last_error(), "does not support"));
+    node->nb[0] = sizeof(float);
+    counter.graph->uid = 0;
+    assert_int_equal(ggml_backend_graph_compute(counter.stream, counter.graph),
+                     GGML_STATUS_SUCCESS);
+    counter_free(&counter);
+}
+
+// --- a node that is lost -------------------------------------------------------------------------
+
+struct blow {
+    pid_t process;
+    int signal;
+};
+
+static void *strike(void *context) {
+    const struct blow *blow = context;
+    usleep(300000);
+    kill(blow->process, blow->signal);
+    return NULL;
+}
+
+// Products that take long.
+static void lose_while_computing(int signal) {
+    enum { SIDE = 2048, TIMES = 100 };
+    const double deadline = atof(getenv("GGML_MPI_DEADLINE"));
+    const struct ggml_init_params params = {
+        .mem_size = (TIMES + 8) * ggml_tensor_overhead() + ggml_graph_overhead(), .no_alloc = true};
+    struct ggml_context *ctx = ggml_init(params);
+    struct ggml_tensor *a = ggml_new_tensor_2d(ctx, GGML_TYPE_F32, SIDE, SIDE), *product = a;
+    for (int i = 0; i < TIMES; ++i)
+        product = ggml_mul_mat(ctx, a, product);
+    ggml_backend_buffer_t buffer =
+        ggml_backend_alloc_ctx_tensors_from_buft(ctx, ggml_backend_dev_buffer_type(remote[0]));
+    assert_non_null(buffer);
+    ggml_backend_buffer_clear(buffer, 0);
+    struct ggml_cgraph *graph = ggml_new_graph(ctx);
+    ggml_build_forward_expand(graph, product);
+    ggml_backend_t stream = ggml_backend_dev_init(remote[0], NULL);
+    struct blow blow = {(pid_t)atoi(info_of(remote[0], "mpi-process")), signal};
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, strike, &blow), 0);
+    const double begin = seconds();
+    assert_int_equal(ggml_backend_graph_compute(stream, graph), GGML_STATUS_FAILED);
+    const double took = seconds() - begin;
+    pthread_join(thread, NULL);
+    kill(blow.process, SIGKILL); // the launcher waits for one that is stopped
+    assert_int_equal(ggml_last_status(), GGML_HOST_DEVICE_LOST);
+    assert_non_null(strstr(ggml_last_error(), info_of(remote[0], "mpi-host")));
+    if (took > 0.3 + deadline + 2) fail_msg("it took %.1f s to be told", took);
+    float value;
+    ggml_clear_error();
+    ggml_backend_tensor_get(a, &value, 0, sizeof(value));
+    assert_int_equal(ggml_last_status(), GGML_HOST_DEVICE_LOST);
+    ggml_backend_free(stream);
+    ggml_backend_buffer_free(buffer);
+    ggml_free(ctx);
+    // The others go on.
+    static float expected[STEPS][VOCABULARY], computed[STEPS][VOCABULARY];
+    struct session s;
+    session_begin(&s, NULL, 0);
+    generate(&s, expected);
+    session_end(&s);
+    session_begin(&s, remote + 1, n_remote - 1);
+    generate(&s, computed);
+    session_end(&s);
+    expect_same(computed, expected);
+}
+
+static void test_a_node_that_hangs_is_lost(void **state) {
+    (void)state;
+    lose_while_computing(SIGSTOP);
+}
+
+static void test_a_node_that_is_killed_is_lost(void **state) {
+    (void)state;
+    lose_while_computing(SIGKILL);
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest usual[] = {
+        cmocka_unit_test(test_devices_have_hosts_ranks_and_memory),
+        cmocka_unit_test(test_bytes_come_back),
+        cmocka_unit_test(test_bytes_go_from_node_to_node),
+        cmocka_unit_test(test_a_transformer_over_all_nodes_equals_one_host),
+        cmocka_unit_test(test_a_stream_keeps_its_order),
+        cmocka_unit_test(test_a_failure_of_queued_work_is_told),
+    };
+    const struct CMUnitTest hung[] = {cmocka_unit_test(test_a_node_that_hangs_is_lost)};
+    const struct CMUnitTest killed[] = {cmocka_unit_test(test_a_node_that_is_killed_is_lost)};
+    const char *which = argc > 1 ? argv[1] : "usual";
+    if (strcmp(which, "hung") == 0) return cmocka_run_group_tests(hung, start, NULL);
+    if (strcmp(which, "killed") == 0) return cmocka_run_group_tests(killed, start, NULL);
+    return cmocka_run_group_tests(usual, start, NULL);
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+// Answers to the program, and why a request fails.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server.h"
+
+static _Thread_local enum ggml_host_status noted;
+static _Thread_local char text[LINK_TEXT];
+
+enum ggml_host_status fail(enum ggml_host_status status, const char *why) {
+    noted = status;
+    snprintf(text, sizeof(text), "ggml-node: %.240s", why);
+    return status;
+}
+
+enum ggml_host_status refuse(const char *why) {
+    char sentence[LINK_TEXT - 16];
+    snprintf(sentence, sizeof(sentence), "the program sent %s", why);
+    return fail(GGML_HOST_INVALID_ARGUMENT, sentence);
+}
+
+void forget_failure(void) {
+    noted = GGML_HOST_OK;
+    ggml_clear_error();
+}
+
+enum ggml_host_status last_status(void) {
+    return noted != GGML_HOST_OK ? noted : ggml_last_status();
+}
+
+static const char *last_text(enum ggml_host_status status) {
+    if (noted != GGML_HOST_OK) return text;
+    const char *said = ggml_last_error();
+    return said && said[0] != '\0' ? said : ggml_host_status_text(status);
+}
+
+void answer(struct server *server, uint64_t id, enum ggml_host_status status, const void *data,
+            size_t size) {
+    struct wire_message message = {
+        .magic = WIRE_MAGIC, .kind = WIRE_ANSWER, .id = id, .status = (int32_t)status};
+    if (status != GGML_HOST_OK) {
+        data = last_text(status);
+        size = strlen(data);
+    }
+    char *bytes = malloc(sizeof(message) + size);
+    if (!bytes) return; // the program waits until its deadline
+    memcpy(bytes, &message, sizeof(message));
+    if (size > 0) memcpy(bytes + sizeof(message), data, size);
+    link_send(server->link, 0, bytes, sizeof(message) + size);
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+// ggml-node: lends the devices of this machine to a program of the same MPI job.
+#define _GNU_SOURCE
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server.h"
+
+enum { EXIT_USAGE = 2, EXIT_NO_JOB = 3, EXIT_NO_DEVICES = 4, EXIT_PROGRAM_LOST = 5 };
+
+static const char usage[] =
+    "Usage: ggml-node [OPTION]...\n"
+    "Lend the devices of this machine to a program of the same MPI job:\n"
+    "mpirun -n 1 PROGRAM : -n NODES ggml-node\n"
+    "\n"
+    "  --device LIST       only these: plugin names, device names, PCI addresses, UUIDs;\n"
+    "                      an entry starting with '-' excludes\n"
+    "  --plugin-path DIR   look for plugins in this directory only\n"
+    "  --timeout SECONDS   how long the program may take to ask for nodes (default: 60)\n"
+    "  -v, --verbose       say what is lent\n"
+    "  -h, --help          this text\n"
+    "  -V, --version       the library's version\n"
+    "\n"
+    "Exit status: 0 the program said goodbye, 2 wrong usage, 3 no MPI job or no program in it,\n"
+    "4 no devices, 5 the program is gone.\n";
+
+struct settings {
+    const char *plugin_path;
+    double timeout;
+    bool verbose;
+};
+
+static int complain(const char *text, const char *value) {
+    fprintf(stderr, "ggml-node: %s%s\n", text, value);
+    return EXIT_USAGE;
+}
+
+// -1: go on.
+static int parse(int argc, char **argv, struct settings *settings) {
+    enum { DEVICE = 256, PLUGIN_PATH, TIMEOUT };
+    static const struct option options[] = {
+        {"device", required_argument, NULL, DEVICE},
+        {"plugin-path", required_argument, NULL, PLUGIN_PATH},
+        {"timeout", required_argument, NULL, TIMEOUT},
+        {"verbose", no_argument, NULL, 'v'},
+        {"help", no_argument, NULL, 'h'},
+        {"version", no_argument, NULL, 'V'},
+        {NULL, 0, NULL, 0},
+    };
+    int option;
+    while ((option = getopt_long(argc, argv, "hvV", options, NULL)) != -1) {
+        switch (option) {
+        case DEVICE: setenv("GGML_DEVICES", optarg, 1); break;
+        case PLUGIN_PATH: settings->plugin_path = optarg; break;
+        case TIMEOUT:
+            settings->timeout = atof(optarg);
+            if (!(settings->timeout > 0)) return complain("no number of seconds: ", optarg);
+            break;
+        case 'v': settings->verbose = true; break;
+        case 'h': fputs(usage, stdout); return EXIT_SUCCESS;
+        case 'V': printf("ggml-node %s\n", ggml_version()); return EXIT_SUCCESS;
+        default: return EXIT_USAGE;
+        }
+    }
+    return optind == argc ? -1 : complain("what is this? ", argv[optind]);
+}
+
+static bool load(struct server *server, const struct settings *settings) {
+    char *path = settings->plugin_path ? realpath(settings->plugin_path, NULL) : NULL;
+    ggml_plugin_load_all(path, NULL);
+    free(path);
+    for (size_t i = 0; i < ggml_backend_dev_count() && i < WIRE_MAX_DEVICES; ++i)
+        server->devices[server->n_devices++] = ggml_backend_dev_get(i);
+    for (uint32_t i = 0; i < server->n_devices && settings->verbose; ++i)
+        fprintf(stderr, "ggml-node: lends %s\n", ggml_backend_dev_name(server->devices[i]));
+    return server->n_devices > 0;
+}
+
+static void on_failure(void *context, int peer, const char *why) {
+    struct server *server = context;
+    link_drop(server->link, peer);
+    if (peer == 0) server_end(server, why);
+}
+
+static bool on_tick(void *context, double now) {
+    (void)context;
+    (void)now;
+    return true;
+}
+
+int main(int argc, char **argv) {
+    static struct server server;
+    struct settings settings = {.timeout = 60};
+    char why[LINK_TEXT];
+    int rank, size, programs;
+    unsetenv("GGML_DEVICES"); // the program's choice is not this one's
+    const int early = parse(argc, argv, &settings);
+    if (early >= 0) return early;
+    if (!link_launched(&rank, &size, &programs)) {
+        complain("no MPI job: start with mpirun -n 1 PROGRAM : -n NODES ggml-node", "");
+        return EXIT_NO_JOB;
+    }
+    server_init(&server);
+    if (!load(&server, &settings)) {
+        complain("no devices to lend", "");
+        return EXIT_NO_DEVICES;
+    }
+    const struct link_options options = {
+        .is_node = true,
+        .start_seconds = settings.timeout,
+        .on_message = server_take,
+        .on_failure = on_failure,
+        .on_tick = on_tick,
+        .context = &server,
+        .out_link = &server.link,
+    };
+    if (!link_open(&options, why)) {
+        complain(why, "");
+        return EXIT_NO_JOB;
+    }
+    server_wait(&server);
+    for (int i = 0; i < link_count(server.link); ++i)
+        if (i != link_self(server.link)) link_drop(server.link, i);
+    server_free(&server);
+    link_close(server.link, server.was_told);
+    return server.was_told ? EXIT_SUCCESS : EXIT_PROGRAM_LOST;
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+// Messages of the program, put into queues; a thread for each queue that is used.
+#define _GNU_SOURCE
+#include "server.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void server_init(struct server *server) {
+    memset(server, 0, sizeof(*server));
+    pthread_mutex_init(&server->lock, NULL);
+    pthread_cond_init(&server->progress, NULL);
+}
+
+// --- queues --------------------------------------------------------------------------------------
+
+static void free_job(struct job *job) {
+    free(job->bytes);
+    free(job);
+}
+
+static struct job *next_job(struct queue *queue) {
+    struct server *server = queue->server;
+    pthread_mutex_lock(&server->lock);
+    while (!queue->first && !server->ends)
+        pthread_cond_wait(&queue->filled, &server->lock);
+    struct job *job = server->ends ? NULL : queue->first;
+    if (job) queue->first = job->next;
+    if (!queue->first) queue->end = &queue->first;
+    pthread_mutex_unlock(&server->lock);
+    return job;
+}
+
+static void *run(void *context) {
+    struct queue *queue = context;
+    struct server *server = queue->server;
+    struct job *job;
+    while ((job = next_job(queue)) != NULL) {
+        work_do(queue, job);
+        pthread_mutex_lock(&server->lock);
+        queue->last_done = job->message.id;
+        pthread_cond_broadcast(&server->progress);
+        pthread_mutex_unlock(&server->lock);
+        free_job(job);
+    }
+    return NULL;
+}
+
+// Under the lock.
+static bool start(struct server *server, uint32_t index) {
+    struct queue *queue = &server->queues[index];
+    if (queue->runs) return true;
+    queue->server = server;
+    queue->index = index;
+    queue->first = NULL;
+    queue->end = &queue->first;
+    pthread_cond_init(&queue->filled, NULL);
+    queue->runs = pthread_create(&queue->thread, NULL, run, queue) == 0;
+    return queue->runs;
+}
+
+static bool enqueue(struct server *server, struct job *job) {
+    pthread_mutex_lock(&server->lock);
+    struct queue *queue = &server->queues[job->message.queue];
+    const bool started = !server->ends && start(server, job->message.queue);
+    if (started) {
+        *queue->end = job;
+        queue->end = &job->next;
+        pthread_cond_signal(&queue->filled);
+    }
+    pthread_mutex_unlock(&server->lock);
+    return started;
+}
+
+// --- messages ------------------------------------------------------------------------------------
+
+// Told at once, whatever is being computed.
+static bool is_urgent(struct server *server, const struct wire_message *message) {
+    switch (message->kind) {
+    case WIRE_PING: answer(server, message->id, GGML_HOST_OK, NULL, 0); return true;
+    case WIRE_BYE: server_end(server, NULL); return true;
+    case WIRE_LOST:
+        if (message->peer > 0 && (int)message->peer < link_count(server->link))
+            link_drop(server->link, (int)message->peer);
+        return true;
+    default: return false;
+    }
+}
+
+void server_take(void *context, int peer, void *bytes, size_t size) {
+    struct server *server = context;
+    struct job *job = peer == 0 ? calloc(1, sizeof(*job)) : NULL; // nodes ask nothing
+    const char *why = "no memory";
+    if (!job) {
+        free(bytes);
+        return;
+    }
+    job->bytes = bytes;
+    forget_failure();
+    if (!wire_read(bytes, size, &job->message, &job->rest, &why)) {
+        refuse(why);
+        answer(server, job->message.id, GGML_HOST_INVALID_ARGUMENT, NULL, 0);
+    } else if (!is_urgent(server, &job->message)) {
+        job->rest_size = size - sizeof(job->message);
+        if (enqueue(server, job)) return;
+        fail(GGML_HOST_OUT_OF_MEMORY, "no thread for a queue");
+        answer(server, job->message.id, GGML_HOST_OUT_OF_MEMORY, NULL, 0);
+    }
+    free_job(job);
+}
+
+// --- end -----------------------------------------------------------------------------------------
+
+void server_end(struct server *server, const char *why) {
+    pthread_mutex_lock(&server->lock);
+    if (!server->ends) {
+        server->ends = true;
+        server->was_told = why == NULL;
+        for (int i = 0; i < WIRE_MAX_QUEUES; ++i)
+            if (server->queues[i].runs) pthread_cond_broadcast(&server->queues[i].filled);
+        pthread_cond_broadcast(&server->progress);
+    }
+    pthread_mutex_unlock(&server->lock);
+}
+
+void server_wait(struct server *server) {
+    pthread_mutex_lock(&server->lock);
+    while (!server->ends)
+        pthread_cond_wait(&server->progress, &server->lock);
+    pthread_mutex_unlock(&server->lock);
+}
+
+void server_free(struct server *server) {
+    for (int i = 0; i < WIRE_MAX_QUEUES; ++i) {
+        struct queue *queue = &server->queues[i];
+        if (!queue->runs) continue;
+        pthread_join(queue->thread, NULL);
+        ggml_backend_free(queue->backend);
+        while (queue->first) {
+            struct job *next = queue->first->next;
+            free_job(queue->first);
+            queue->first = next;
+        }
+        pthread_cond_destroy(&queue->filled);
+    }
+    while (server->graphs)
+        graph_forget(server, server->graphs->id, NULL);
+    while (server->buffers)
+        buffer_end(server, server->buffers->id);
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+// ggml-node: what it holds for the program, and how it does what it is told. Requests of one queue
+// are done by a thread of its own, one after the other.
+#ifndef GGML_NODE_SERVER_H
+#define GGML_NODE_SERVER_H
+
+#include <pthread.h>
+
+#include "ggml-backend-impl.h"
+#include "ggml-host.h"
+#include "ggml-impl.h"
+#include "link/link.h"
+#include "wire/wire.h"
+
+// The program's buffer. What uses it holds a reference, so that it is there while it is used.
+struct held_buffer {
+    uint64_t id;
+    unsigned n_references;
+    ggml_backend_buffer_t buffer;
+    size_t size;
+    bool is_host;
+    struct held_buffer *next;
+};
+
+struct held_graph {
+    uint64_t id;
+    uint32_t queue; // that computes it
+    unsigned n_references;
+    struct ggml_context *ctx;
+    struct ggml_cgraph *graph;
+    struct ggml_tensor **tensors; // the nodes, then what they refer to
+    struct held_buffer **buffers; // of each tensor, NULL: none
+    uint32_t n_tensors, n_nodes;
+    struct held_graph *next;
+};
+
+struct job {
+    void *bytes;
+    struct wire_message message;
+    const void *rest;
+    size_t rest_size;
+    struct job *next;
+};
+
+struct queue {
+    struct server *server;
+    uint32_t index;
+    pthread_t thread;
+    bool runs;
+    struct job *first, **end;
+    pthread_cond_t filled;
+    ggml_backend_t backend; // of a stream; the queue's thread alone uses it
+    uint32_t device;
+    uint64_t last_done; // request
+};
+
+struct server {
+    struct link *link;
+    pthread_mutex_t lock;
+    pthread_cond_t progress; // a request was done, or the end has come
+    bool ends, was_told;
+    ggml_backend_dev_t devices[WIRE_MAX_DEVICES];
+    uint32_t n_devices;
+    struct held_buffer *buffers;
+    struct held_graph *graphs;
+    struct queue queues[WIRE_MAX_QUEUES];
+};
+
+// --- server.c ------------------------------------------------------------------------------------
+
+void server_init(struct server *server);
+// What a link calls when a message came.
+void server_take(void *context, int peer, void *bytes, size_t size);
+// Waits until the program has said goodbye, or is gone.
+void server_wait(struct server *server);
+void server_end(struct server *server, const char *why);
+// Frees everything; nothing comes any more.
+void server_free(struct server *server);
+
+// --- answer.c ------------------------------------------------------------------------------------
+
+// Answers a request with the status; data follows if it is OK, else the last error's text.
+void answer(struct server *server, uint64_t id, enum ggml_host_status status, const void *data,
+            size_t size);
+// Notes why the current request fails, for its answer; refuse() is INVALID_ARGUMENT. Returns the
+// status.
+enum ggml_host_status fail(enum ggml_host_status status, const char *why);
+enum ggml_host_status refuse(const char *why);
+// Forgets what failed before.
+void forget_failure(void);
+// The status that was noted or that the library set last, OK if there is none.
+enum ggml_host_status last_status(void);
+
+// --- hold.c --------------------------------------------------------------------------------------
+
+enum ggml_host_status buffer_make(struct server *server, const struct wire_message *message);
+enum ggml_host_status buffer_end(struct server *server, uint64_t id);
+// With a reference, NULL after a failure; buffer_release() gives it back.
+struct held_buffer *buffer_find(struct server *server, uint64_t id);
+void buffer_release(struct server *server, struct held_buffer *buffer);
+// A tensor that was described, in its buffer, which is referred to until it is released. false
+// after a failure: then nothing is to be released.
+bool tensor_place(struct server *server, const struct wire_tensor *from, struct ggml_tensor *tensor,
+                  struct held_buffer **out_buffer);
+
+// --- graph.c -------------------------------------------------------------------------------------
+
+// The graph of a request, made or changed as it says, with a reference; NULL after a failure.
+struct held_graph *graph_take(struct server *server, const struct wire_message *message,
+                              const void *rest);
+void graph_release(struct server *server, struct held_graph *graph);
+// Forgets a graph, or every one that uses the buffer.
+void graph_forget(struct server *server, uint64_t id, const struct held_buffer *buffer);
+
+// --- transfer.c ----------------------------------------------------------------------------------
+
+// Bytes of a tensor to or from a peer, by themselves. They travel whatever happens, so that the
+// other side doesn't wait: `status` is what went wrong before.
+enum ggml_host_status transfer_out(struct server *server, const struct wire_message *message,
+                                   const struct ggml_tensor *tensor,
+                                   const struct held_buffer *buffer, int peer,
+                                   enum ggml_host_status status);
+enum ggml_host_status transfer_in(struct server *server, const struct wire_message *message,
+                                  struct ggml_tensor *tensor, const struct held_buffer *buffer,
+                                  int peer, enum ggml_host_status status);
+
+// --- work.c --------------------------------------------------------------------------------------
+
+// Does what a request says and answers it. By the queue's thread.
+void work_do(struct queue *queue, const struct job *job);
+
+#endif

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+// Bytes that travel by themselves: straight from and to memory of the host, else in pieces, of
+// which one is on its way while the device copies the other.
+#include <stdlib.h>
+#include <string.h>
+
+#include "server.h"
+
+struct pieces {
+    struct server *server;
+    struct link_op ops[2];
+    char *memory[2];
+    bool posted[2];
+};
+
+static enum ggml_host_status lost(void) {
+    return fail(GGML_HOST_DEVICE_LOST, "the other side of a transfer is gone");
+}
+
+static bool begin(struct pieces *pieces, struct server *server, size_t size, int peer, uint32_t tag,
+                  bool receives) {
+    const size_t most = size < LINK_PIECE ? size : LINK_PIECE;
+    *pieces = (struct pieces){.server = server};
+    for (int i = 0; i < 2; ++i) {
+        pieces->memory[i] = calloc(1, most);
+        if (!pieces->memory[i]) return false;
+        pieces->ops[i] = (struct link_op){
+            .peer = peer, .tag = (int)tag, .receives = receives, .data = pieces->memory[i]};
+    }
+    return true;
+}
+
+static void post(struct pieces *pieces, int i, size_t size) {
+    pieces->ops[i].size = size;
+    pieces->posted[i] = true;
+    link_post(pieces->server->link, &pieces->ops[i]);
+}
+
+static bool await(struct pieces *pieces, int i) {
+    if (!pieces->posted[i]) return true;
+    pieces->posted[i] = false;
+    return link_wait(pieces->server->link, &pieces->ops[i]);
+}
+
+static bool end(struct pieces *pieces) {
+    bool good = true;
+    for (int i = 0; i < 2; ++i) {
+        good = await(pieces, i) && good;
+        free(pieces->memory[i]);
+    }
+    return good;
+}
+
+static size_t piece_at(const struct wire_message *message, size_t at) {
+    const size_t left = (size_t)message->size - at;
+    return left < LINK_PIECE ? left : LINK_PIECE;
+}
+
+static bool is_direct(const struct held_buffer *buffer, enum ggml_host_status status) {
+    return status == GGML_HOST_OK && buffer && buffer->is_host;
+}
+
+static enum ggml_host_status directly(struct server *server, const struct wire_message *message,
+                                      const struct ggml_tensor *tensor, int peer, bool receives) {
+    struct link_op op = {.peer = peer,
+                         .tag = (int)message->tag,
+                         .receives = receives,
+                         .data = (char *)tensor->data + message->offset,
+                         .size = (size_t)message->size};
+    link_post(server->link, &op);
+    return link_wait(server->link, &op) ? GGML_HOST_OK : lost();
+}
+
+enum ggml_host_status transfer_out(struct server *server, const struct wire_message *message,
+                                   const struct ggml_tensor *tensor,
+                                   const struct held_buffer *buffer, int peer,
+                                   enum ggml_host_status status) {
+    struct pieces pieces;
+    if (is_direct(buffer, status)) return directly(server, message, tensor, peer, false);
+    bool good = begin(&pieces, server, (size_t)message->size, peer, message->tag, false);
+    for (size_t at = 0, n; good && at < message->size; at += n) {
+        const int i = (int)(at / LINK_PIECE % 2);
+        n = piece_at(message, at);
+        good = await(&pieces, i);
+        if (good && status == GGML_HOST_OK) {
+            ggml_backend_tensor_get(tensor, pieces.memory[i], (size_t)message->offset + at, n);
+            status = last_status();
+        }
+        if (good) post(&pieces, i, n);
+    }
+    good = end(&pieces) && good;
+    return good ? status : lost();
+}
+
+enum ggml_host_status transfer_in(struct server *server, const struct wire_message *message,
+                                  struct ggml_tensor *tensor, const struct held_buffer *buffer,
+                                  int peer, enum ggml_host_status status) {
+    struct pieces pieces;
+    if (is_direct(buffer, status)) return directly(server, message, tensor, peer, true);
+    bool good = begin(&pieces, server, (size_t)message->size, peer, message->tag, true);
+    for (size_t at = 0; good && at < message->size && at < 2 * (size_t)LINK_PIECE; at += LINK_PIECE)
+        post(&pieces, (int)(at / LINK_PIECE), piece_at(message, at));
+    for (size_t at = 0, n; good && at < message->size; at += n) {
+        const int i = (int)(at / LINK_PIECE % 2);
+        const size_t next = at + 2 * (size_t)LINK_PIECE;
+        n = piece_at(message, at);
+        good = await(&pieces, i);
+        if (good && status == GGML_HOST_OK) {
+            ggml_backend_tensor_set(tensor, pieces.memory[i], (size_t)message->offset + at, n);
+            status = last_status();
+        }
+        if (good && next < message->size) post(&pieces, i, piece_at(message, next));
+    }
+    good = end(&pieces) && good;
+    return good ? status : lost();
+}

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: MIT
+// What each request makes this process do. By the thread of its queue.
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "server.h"
+
+// The statuses of calls that have none.
+static enum ggml_host_status settle(struct server *server, const struct job *job) {
+    const enum ggml_host_status status = last_status();
+    answer(server, job->message.id, status, NULL, 0);
+    return status;
+}
+
+static void answer_status(struct server *server, const struct job *job,
+                          enum ggml_host_status status) {
+    answer(server, job->message.id, status, NULL, 0);
+}
+
+static ggml_backend_dev_t device_of(const struct server *server, const struct job *job) {
+    if (job->message.device < server->n_devices) return server->devices[job->message.device];
+    refuse("a device that there is not");
+    return NULL;
+}
+
+// --- what there is -------------------------------------------------------------------------------
+
+static void copy_text(char *to, const char *from) {
+    strncpy(to, from ? from : "", WIRE_TEXT - 1);
+    to[WIRE_TEXT - 1] = '\0';
+}
+
+static void describe_device(ggml_backend_dev_t device, struct wire_device *out) {
+    struct ggml_backend_dev_props props;
+    struct ggml_device_figures figures = {.size = sizeof(figures)};
+    ggml_backend_buffer_type_t buft = ggml_backend_dev_buffer_type(device);
+    memset(out, 0, sizeof(*out));
+    ggml_backend_dev_get_props(device, &props);
+    copy_text(out->name, props.name);
+    copy_text(out->description, props.description);
+    copy_text(out->id, props.device_id);
+    out->memory = (struct wire_memory){props.memory_free, props.memory_total};
+    out->alignment = ggml_backend_buft_get_alignment(buft);
+    out->max_size = ggml_backend_buft_get_max_size(buft);
+    out->type = (uint32_t)props.type;
+    out->plain_sizes = buft->table->get_alloc_size == NULL;
+    out->async = props.caps.async;
+    if (ggml_backend_dev_figures(device, &figures) != GGML_HOST_OK) return;
+    out->has_figures = 1;
+    out->flops = figures.flops;
+    out->bytes_per_second = figures.bytes_per_second;
+    out->launch_seconds = figures.launch_seconds;
+    memcpy(out->flops_of, figures.flops_of, sizeof(out->flops_of));
+}
+
+static void describe(struct server *server, const struct job *job) {
+    struct wire_node node = {.process = (uint32_t)getpid(), .n_devices = server->n_devices};
+    const size_t size = sizeof(node) + server->n_devices * sizeof(struct wire_device);
+    char *bytes = malloc(size);
+    if (!bytes) {
+        answer_status(server, job, fail(GGML_HOST_OUT_OF_MEMORY, "no memory"));
+        return;
+    }
+    gethostname(node.host, sizeof(node.host) - 1);
+    copy_text(node.version, ggml_version());
+    memcpy(bytes, &node, sizeof(node));
+    for (uint32_t i = 0; i < server->n_devices; ++i) {
+        struct wire_device device;
+        describe_device(server->devices[i], &device);
+        memcpy(bytes + sizeof(node) + i * sizeof(device), &device, sizeof(device));
+    }
+    answer(server, job->message.id, GGML_HOST_OK, bytes, size);
+    free(bytes);
+}
+
+static void tell_memory(struct server *server, const struct job *job) {
+    ggml_backend_dev_t device = device_of(server, job);
+    size_t free_bytes = 0, total = 0;
+    if (device) ggml_backend_dev_memory(device, &free_bytes, &total);
+    const struct wire_memory memory = {free_bytes, total};
+    answer(server, job->message.id, device ? GGML_HOST_OK : last_status(), &memory, sizeof(memory));
+}
+
+// --- questions -----------------------------------------------------------------------------------
+
+// Tensors that lie nowhere, in memory of their own.
+static bool restore_list(const struct job *job, struct ggml_tensor *tensors, size_t count) {
+    struct wire_tensor from;
+    for (size_t i = 0; i < count; ++i) {
+        wire_read_tensor(job->rest, i, &from);
+        wire_restore(&from, &tensors[i]);
+        for (int k = 0; k < GGML_MAX_SRC; ++k)
+            tensors[i].src[k] = from.src[k] >= 0 ? &tensors[from.src[k]] : NULL;
+        tensors[i].view_src = from.view_src >= 0 ? &tensors[from.view_src] : NULL;
+    }
+    for (size_t i = 0; i < count; ++i) {
+        if (!tensors[i].view_src) continue;
+        if (tensors[i].view_src == &tensors[i] || tensors[i].view_src->view_src) return false;
+    }
+    return true;
+}
+
+static void tell_support(struct server *server, const struct job *job) {
+    enum { MOST = GGML_MAX_SRC + 2 };
+    struct ggml_tensor tensors[MOST];
+    ggml_backend_dev_t device = device_of(server, job);
+    uint64_t support = 0;
+    if (!device || job->message.n_tensors > MOST ||
+        !restore_list(job, tensors, job->message.n_tensors)) {
+        answer_status(server, job, refuse("a node that can't be"));
+        return;
+    }
+    if (ggml_backend_dev_supports_op(device, tensors)) support |= WIRE_SUPPORTED;
+    if (ggml_backend_dev_offload_op(device, tensors)) support |= WIRE_OFFLOADED;
+    answer(server, job->message.id, GGML_HOST_OK, &support, sizeof(support));
+}
+
+static void tell_size(struct server *server, const struct job *job) {
+    struct wire_tensor from;
+    struct ggml_tensor tensor;
+    ggml_backend_dev_t device = device_of(server, job);
+    uint64_t size = 0;
+    wire_read_tensor(job->rest, 0, &from);
+    wire_restore(&from, &tensor);
+    if (device)
+        size = ggml_backend_buft_get_alloc_size(ggml_backend_dev_buffer_type(device), &tensor);
+    answer(server, job->message.id, device ? GGML_HOST_OK : last_status(), &size, sizeof(size));
+}
+
+// --- buffers -------------------------------------------------------------------------------------
+
+static void change_buffer(struct server *server, const struct job *job) {
+    struct held_buffer *held = buffer_find(server, job->message.object);
+    if (held && job->message.kind == WIRE_BUFFER_CLEAR)
+        ggml_backend_buffer_clear(held->buffer, (uint8_t)job->message.value);
+    if (held && job->message.kind == WIRE_BUFFER_USAGE)
+        ggml_backend_buffer_set_usage(held->buffer,
+                                      (enum ggml_backend_buffer_usage)job->message.value);
+    settle(server, job);
+    buffer_release(server, held);
+}
+
+// --- transfers -----------------------------------------------------------------------------------
+
+static void give_inline(struct server *server, const struct job *job,
+                        const struct ggml_tensor *tensor) {
+    const size_t size = (size_t)job->message.size;
+    if (size > WIRE_INLINE_BYTES) {
+        answer_status(server, job, refuse("a large transfer without a tag"));
+        return;
+    }
+    char bytes[WIRE_INLINE_BYTES];
+    ggml_backend_tensor_get(tensor, bytes, (size_t)job->message.offset, size);
+    answer(server, job->message.id, last_status(), bytes, size);
+}
+
+static bool is_tag(const struct wire_message *message) {
+    return message->tag >= LINK_FIRST_TAG && message->tag < LINK_FIRST_TAG + LINK_TAGS;
+}
+
+static bool is_peer(const struct server *server, const struct wire_message *message) {
+    return message->peer > 0 && (int)message->peer < link_count(server->link) &&
+           (int)message->peer != link_self(server->link);
+}
+
+static void transfer_alone(struct server *server, const struct job *job, struct ggml_tensor *tensor,
+                           const struct held_buffer *held, bool comes) {
+    const struct wire_message *message = &job->message;
+    const bool from_program = message->kind == WIRE_SET || message->kind == WIRE_GET;
+    const int peer = from_program ? 0 : (int)message->peer;
+    if (!is_tag(message) || (!from_program && !is_peer(server, message))) {
+        answer_status(server, job, refuse("a transfer by a tag or peer that there is not"));
+        return;
+    }
+    const enum ggml_host_status before = held ? GGML_HOST_OK : last_status();
+    const enum ggml_host_status status =
+        comes ? transfer_in(server, message, tensor, held, peer, before)
+              : transfer_out(server, message, tensor, held, peer, before);
+    answer_status(server, job, status);
+}
+
+static void access_tensor(struct server *server, const struct job *job) {
+    const struct wire_message *message = &job->message;
+    struct wire_tensor from;
+    struct ggml_tensor tensor;
+    struct held_buffer *held;
+    const size_t offset = (size_t)message->offset, size = (size_t)message->size;
+    const bool comes = message->kind == WIRE_SET || message->kind == WIRE_RECEIVE;
+    wire_read_tensor(job->rest, 0, &from);
+    wire_restore(&from, &tensor);
+    const bool placed = tensor_place(server, &from, &tensor, &held);
+    if (message->tag != 0 || message->kind == WIRE_SEND || message->kind == WIRE_RECEIVE) {
+        transfer_alone(server, job, &tensor, held, comes);
+    } else if (!placed) {
+        answer_status(server, job, last_status());
+    } else if (message->kind == WIRE_GET) {
+        give_inline(server, job, &tensor);
+    } else if (message->kind == WIRE_SET) {
+        ggml_backend_tensor_set(&tensor, (const char *)job->rest + sizeof(from), offset, size);
+        settle(server, job);
+    } else {
+        ggml_backend_tensor_memset(&tensor, (uint8_t)message->value, offset, size);
+        settle(server, job);
+    }
+    buffer_release(server, held);
+}
+
+static void copy_tensor(struct server *server, const struct job *job) {
+    struct wire_tensor from[2];
+    struct ggml_tensor tensors[2];
+    struct held_buffer *held[2] = {NULL, NULL};
+    bool placed = true;
+    for (int i = 0; i < 2; ++i) {
+        wire_read_tensor(job->rest, (size_t)i, &from[i]);
+        wire_restore(&from[i], &tensors[i]);
+        placed = placed && tensor_place(server, &from[i], &tensors[i], &held[i]);
+    }
+    if (placed) ggml_backend_tensor_copy(&tensors[0], &tensors[1]);
+    settle(server, job);
+    buffer_release(server, held[0]);
+    buffer_release(server, held[1]);
+}
+
+// --- streams -------------------------------------------------------------------------------------
+
+static void new_stream(struct queue *queue, const struct job *job) {
+    struct server *server = queue->server;
+    ggml_backend_dev_t device = device_of(server, job);
+    char params[4097] = "";
+    if (queue->index == 0 || queue->backend) {
+        answer_status(server, job, refuse("a stream that there is already"));
+        return;
+    }
+    memcpy(params, job->rest, job->rest_size);
+    if (device) queue->backend = ggml_backend_dev_init(device, job->rest_size > 0 ? params : NULL);
+    queue->device = job->message.device;
+    answer_status(server, job, queue->backend ? GGML_HOST_OK : last_status());
+}
+
+static enum ggml_host_status status_of(enum ggml_status status) {
+    if (status == GGML_STATUS_SUCCESS) return GGML_HOST_OK;
+    const enum ggml_host_status said = last_status();
+    if (said != GGML_HOST_OK) return said;
+    return status == GGML_STATUS_ALLOC_FAILED ? GGML_HOST_OUT_OF_MEMORY
+           : status == GGML_STATUS_ABORTED    ? GGML_HOST_ABORTED
+                                              : GGML_HOST_FAILED;
+}
+
+static void compute(struct queue *queue, const struct job *job) {
+    struct server *server = queue->server;
+    if (!queue->backend) {
+        answer_status(server, job, refuse("a graph for a queue that is no stream"));
+        return;
+    }
+    struct held_graph *graph = graph_take(server, &job->message, job->rest);
+    enum ggml_host_status status = GGML_HOST_OK;
+    if (graph) {
+        status = status_of(ggml_backend_graph_compute(queue->backend, graph->graph));
+        graph_release(server, graph);
+    } else {
+        status = last_status();
+        if (status == GGML_HOST_OK) status = fail(GGML_HOST_OUT_OF_MEMORY, "no memory for a graph");
+    }
+    answer_status(server, job, status);
+}
+
+// What it waits for was asked for earlier, so queues don't wait for each other.
+static void wait_for(struct queue *queue, const struct job *job) {
+    struct server *server = queue->server;
+    const uint64_t other = job->message.object;
+    if (other >= WIRE_MAX_QUEUES || job->message.offset >= job->message.id) {
+        answer_status(server, job, refuse("a wait for what comes later"));
+        return;
+    }
+    pthread_mutex_lock(&server->lock);
+    while (server->queues[other].last_done < job->message.offset && !server->ends)
+        pthread_cond_wait(&server->progress, &server->lock);
+    pthread_mutex_unlock(&server->lock);
+    answer_status(server, job, GGML_HOST_OK);
+}
+
+// --- requests ------------------------------------------------------------------------------------
+
+void work_do(struct queue *queue, const struct job *job) {
+    struct server *server = queue->server;
+    forget_failure();
+    switch (job->message.kind) {
+    case WIRE_DESCRIBE: describe(server, job); break;
+    case WIRE_MEMORY: tell_memory(server, job); break;
+    case WIRE_BUFFER_NEW: answer_status(server, job, buffer_make(server, &job->message)); break;
+    case WIRE_BUFFER_FREE:
+        answer_status(server, job, buffer_end(server, job->message.object));
+        break;
+    case WIRE_BUFFER_CLEAR:
+    case WIRE_BUFFER_USAGE: change_buffer(server, job); break;
+    case WIRE_ALLOC_SIZE: tell_size(server, job); break;
+    case WIRE_SUPPORTS: tell_support(server, job); break;
+    case WIRE_STREAM_NEW: new_stream(queue, job); break;
+    case WIRE_STREAM_FREE:
+        ggml_backend_free(queue->backend);
+        queue->backend = NULL;
+        settle(server, job);
+        break;
+    case WIRE_SET:
+    case WIRE_GET:
+    case WIRE_MEMSET:
+    case WIRE_SEND:
+    case WIRE_RECEIVE: access_tensor(server, job); break;
+    case WIRE_COPY: copy_tensor(server, job); break;
+    case WIRE_COMPUTE: compute(queue, job); break;
+    case WIRE_GRAPH_FREE:
+        graph_forget(server, job->message.object, NULL);
+        settle(server, job);
+        break;
+    case WIRE_WAIT: wait_for(queue, job); break;
+    default: answer_status(server, job, refuse("a request that there is not"));
+    }
+}
