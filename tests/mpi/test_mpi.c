@@ -14,6 +14,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -311,6 +312,34 @@ static void test_a_failure_of_queued_work_is_told(void **state) {
     counter_free(&counter);
 }
 
+// --- the child of a fork -------------------------------------------------------------------------
+
+// Every call fails there, and none waits for a thread that is not there.
+static void test_calls_in_the_child_of_a_fork_fail(void **state) {
+    (void)state;
+    struct counter counter;
+    counter_new(&counter, remote[0], 16);
+    const pid_t child = fork();
+    if (child == 0) {
+        float value = 0;
+        alarm(10);
+        ggml_clear_error();
+        ggml_backend_tensor_get(counter.area.tensor, &value, 0, sizeof(value));
+        const bool refused = ggml_last_status() == GGML_HOST_DEVICE_LOST;
+        const bool failed =
+            ggml_backend_graph_compute(counter.stream, counter.graph) == GGML_STATUS_FAILED;
+        ggml_backend_free(counter.stream);
+        exit(refused && failed ? 0 : 1);
+    }
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    assert_int_equal(ggml_backend_graph_compute(counter.stream, counter.graph),
+                     GGML_STATUS_SUCCESS);
+    counter_free(&counter);
+}
+
 // --- a node that is lost -------------------------------------------------------------------------
 
 struct blow {
@@ -390,6 +419,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_a_transformer_over_all_nodes_equals_one_host),
         cmocka_unit_test(test_a_stream_keeps_its_order),
         cmocka_unit_test(test_a_failure_of_queued_work_is_told),
+        cmocka_unit_test(test_calls_in_the_child_of_a_fork_fail),
     };
     const struct CMUnitTest hung[] = {cmocka_unit_test(test_a_node_that_hangs_is_lost)};
     const struct CMUnitTest killed[] = {cmocka_unit_test(test_a_node_that_is_killed_is_lost)};

@@ -331,12 +331,23 @@ int32_t client_post_into(struct node *node, struct line *line, struct wire_messa
     return posted(node, post(node, line, message, parts, into, into_size));
 }
 
+// Under the lock. In the child of a fork nothing comes any more.
+static void drain(struct client *client, const struct line *line) {
+    while (line->n_waiting > 0 && !client->is_child)
+        pthread_cond_wait(&client->answered, &client->lock);
+}
+
+void line_drain(struct node *node, struct line *line) {
+    pthread_mutex_lock(&node->client->lock);
+    drain(node->client, line);
+    pthread_mutex_unlock(&node->client->lock);
+}
+
 int32_t line_wait(struct node *node, struct line *line) {
     struct client *client = node->client;
     char why[CLIENT_TEXT];
     pthread_mutex_lock(&client->lock);
-    while (line->n_waiting > 0)
-        pthread_cond_wait(&client->answered, &client->lock);
+    drain(client, line);
     const int32_t status = line->status;
     memcpy(why, line->why, sizeof(why));
     line->status = GGML_HOST_OK;
@@ -354,7 +365,7 @@ static bool is_waiting(const struct node *node, const struct line *line, uint64_
 void line_wait_for(struct node *node, const struct line *line, uint64_t id) {
     struct client *client = node->client;
     pthread_mutex_lock(&client->lock);
-    while (is_waiting(node, line, id))
+    while (is_waiting(node, line, id) && !client->is_child)
         pthread_cond_wait(&client->answered, &client->lock);
     pthread_mutex_unlock(&client->lock);
 }
@@ -406,17 +417,18 @@ static void set_up(struct client *client, int count) {
 }
 
 // Whether MPI may be started: nobody may wait for processes that don't.
-static bool may_start(unsigned *out_n_expected) {
+bool client_may_start(unsigned *out_n_expected) {
     static const char how[] = "start the program with mpirun -n 1 PROGRAM : -n NODES ggml-node";
     const struct ggml_host_table *host = ggml_sdk_host();
     const char *nodes = host ? host->get_config(host, "GGML_MPI_NODES") : NULL;
     int rank, size, programs;
-    *out_n_expected = nodes && atoi(nodes) > 0 ? (unsigned)atoi(nodes) : 0;
+    const unsigned n_expected = nodes && atoi(nodes) > 0 ? (unsigned)atoi(nodes) : 0;
+    if (out_n_expected) *out_n_expected = n_expected;
     if (!link_launched(&rank, &size, &programs)) {
         mpi_fail(GGML_HOST_NO_DEVICE, "no MPI job: %s", how);
     } else if (rank > 0) {
         mpi_fail(GGML_HOST_NO_DEVICE, "rank %d of an MPI job: only rank 0 uses nodes", rank);
-    } else if (size == 1 || (programs == 1 && *out_n_expected == 0)) {
+    } else if (size == 1 || (programs == 1 && n_expected == 0)) {
         mpi_fail(GGML_HOST_NO_DEVICE, "the MPI job has no ggml-node: %s", how);
     } else {
         return true;
@@ -424,12 +436,27 @@ static bool may_start(unsigned *out_n_expected) {
     return false;
 }
 
+// Locks may be held by threads that are not here.
+static void note_child(void) {
+    struct client *client = &the_client;
+    if (!is_running) return;
+    client->is_child = true;
+    pthread_mutex_init(&client->lock, NULL);
+    pthread_cond_init(&client->answered, NULL);
+    for (int i = 0; i < client->n_nodes; ++i) {
+        struct node *node = &client->nodes[i];
+        snprintf(node->why, sizeof(node->why), "MPI%d is out of reach in the child of a fork",
+                 node->peer);
+        atomic_store(&node->lost, true);
+    }
+}
+
 struct client *client_start(void) {
     struct client *client = &the_client;
     char why[LINK_TEXT];
     unsigned n_expected;
     if (is_running) return client;
-    if (!may_start(&n_expected)) return NULL;
+    if (!client_may_start(&n_expected)) return NULL;
     *client = (struct client){.deadline = seconds_of("GGML_MPI_DEADLINE", 30)};
     pthread_mutex_init(&client->lock, NULL);
     pthread_cond_init(&client->answered, NULL);
@@ -452,10 +479,13 @@ struct client *client_start(void) {
         return NULL;
     }
     set_up(client, link_count(client->link));
+    pthread_atfork(NULL, NULL, note_child);
     is_running = true;
     int n_alive = 0;
     for (int i = 0; i < client->n_nodes; ++i)
         n_alive += describe(&client->nodes[i]);
+    for (int i = 0; i < client->n_nodes; ++i)
+        if (client->nodes[i].devices) node_measure(&client->nodes[i]);
     if (n_alive > 0) return client;
     client_end();
     return NULL;
@@ -464,7 +494,7 @@ struct client *client_start(void) {
 void client_end(void) {
     struct client *client = &the_client;
     bool lost = false;
-    if (!is_running) return;
+    if (!is_running || client->is_child) return;
     is_running = false;
     pthread_mutex_lock(&client->lock);
     client->ends = true;

@@ -49,8 +49,8 @@ struct remote_device {
     struct wire_device about;
     char name[WIRE_TEXT + 16];
     char description[2 * WIRE_TEXT];
-    struct ggml_backend_feature info[8];
-    char rank_text[16], process_text[16];
+    struct ggml_backend_feature info[12];
+    char rank_text[16], process_text[16], latency_text[32], rate_text[32];
     struct known_ops *ops;
 };
 
@@ -61,7 +61,8 @@ struct node {
     struct remote_device *devices;
     uint32_t n_devices;
     _Atomic bool lost;
-    char why[CLIENT_TEXT]; // of lost
+    char why[CLIENT_TEXT];                      // of lost
+    double link_seconds, link_bytes_per_second; // measured; 0: not known
     struct request *waiting;
     double last_heard, last_asked, first_waiting;
     struct line buffers;
@@ -81,12 +82,15 @@ struct client {
     atomic_uint_fast64_t next_object;
     atomic_int n_waiting;
     bool ends;
+    bool is_child; // of a fork: the link's thread is not here, and neither is MPI
 };
 
 // The one client of this process, or NULL. [any-thread]
 struct client *client_get(void);
 // Meets the nodes and asks what they have; NULL after the error was set. [init]
 struct client *client_start(void);
+// Whether there is a job with nodes, without starting MPI; the error says why not. [init]
+bool client_may_start(unsigned *out_n_expected);
 // Says goodbye; the nodes end. At exit. [init]
 void client_end(void);
 
@@ -115,11 +119,15 @@ int32_t client_post_into(struct node *node, struct line *line, struct wire_messa
 void request_free(struct request *request);
 // Waits for everything of the line; answers the first failure and forgets it. [any-thread]
 int32_t line_wait(struct node *node, struct line *line);
+// The same, without looking at what came of it. [any-thread]
+void line_drain(struct node *node, struct line *line);
 // Waits until request `id` of the line is done. [any-thread]
 void line_wait_for(struct node *node, const struct line *line, uint64_t id);
 // Whether the node can be asked; sets the error if not. [any-thread]
 bool node_usable(const struct node *node);
 uint32_t client_new_tag(struct client *client);
+// Measures the way to it, after it has described itself. [init]
+void node_measure(struct node *node);
 
 // Devices, buffers and streams. [any-thread]
 void remote_device_init(struct remote_device *device, struct node *node, uint32_t index,

@@ -34,12 +34,12 @@ static void device_memory(ggml_backend_dev_t handle, size_t *free, size_t *total
     *free = (size_t)(memory.free < memory.total ? memory.free : memory.total);
 }
 
-// Its memory is not the program's, whatever it is there.
+// Its memory is not the program's, whatever it is there: programs give layers to GPUs alone, and
+// take an accelerator for a helper of the CPU.
 static enum ggml_backend_dev_type device_type(ggml_backend_dev_t device) {
     const enum ggml_backend_dev_type type =
         (enum ggml_backend_dev_type)device_of(device)->about.type;
-    if (type == GGML_BACKEND_DEVICE_TYPE_CPU) return GGML_BACKEND_DEVICE_TYPE_ACCEL;
-    return type == GGML_BACKEND_DEVICE_TYPE_IGPU ? GGML_BACKEND_DEVICE_TYPE_GPU : type;
+    return type == GGML_BACKEND_DEVICE_TYPE_ACCEL ? type : GGML_BACKEND_DEVICE_TYPE_GPU;
 }
 
 static void device_props(ggml_backend_dev_t handle, struct ggml_backend_dev_props *props) {
@@ -111,6 +111,12 @@ void remote_device_init(struct remote_device *device, struct node *node, uint32_
     device->info[n++] = (struct ggml_backend_feature){"mpi-version", node->about.version};
     snprintf(device->process_text, sizeof(device->process_text), "%u", node->about.process);
     device->info[n++] = (struct ggml_backend_feature){"mpi-process", device->process_text};
+    snprintf(device->latency_text, sizeof(device->latency_text), "%.1f us",
+             node->link_seconds * 1e6);
+    snprintf(device->rate_text, sizeof(device->rate_text), "%.2f GB/s",
+             node->link_bytes_per_second * 1e-9);
+    device->info[n++] = (struct ggml_backend_feature){"mpi-round-trip", device->latency_text};
+    device->info[n++] = (struct ggml_backend_feature){"mpi-rate", device->rate_text};
     if (about->id[0] != '\0')
         device->info[n++] = (struct ggml_backend_feature){"mpi-device-id", device->about.id};
     remote_buft_init(device);

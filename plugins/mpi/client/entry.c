@@ -51,10 +51,39 @@ static const struct ggml_extension_device_info info_extension = {
     .info = device_info,
 };
 
+// The node's plugin says how fast the device is, what was measured how far away it is.
+static int32_t device_figures(ggml_backend_dev_t handle, struct ggml_device_figures *out) {
+    const struct remote_device *device = handle->context;
+    const struct wire_device *about = &device->about;
+    struct ggml_device_figures figures = {
+        .size = out->size,
+        .flags = GGML_DEVICE_FIGURES_DIRECT_COPY,
+        .flops = about->flops,
+        .bytes_per_second = about->bytes_per_second,
+        .launch_seconds = about->launch_seconds,
+        .link_bytes_per_second = device->node->link_bytes_per_second,
+        .link_seconds = device->node->link_seconds,
+    };
+    if (!about->has_figures) return GGML_HOST_UNSUPPORTED;
+    memcpy(figures.flops_of, about->flops_of, sizeof(figures.flops_of));
+    memcpy(out, &figures, out->size < sizeof(figures) ? out->size : sizeof(figures));
+    return GGML_HOST_OK;
+}
+
+static const struct ggml_extension_device_figures figures_extension = {
+    .size = sizeof(figures_extension),
+    .revision = GGML_EXTENSION_DEVICE_FIGURES_REVISION,
+    .figures = device_figures,
+};
+
 static const void *get_extension(const char *id, uint32_t min_revision) {
     if (strcmp(id, GGML_EXTENSION_DEVICE_INFO) == 0 &&
         min_revision <= GGML_EXTENSION_DEVICE_INFO_REVISION) {
         return &info_extension;
+    }
+    if (strcmp(id, GGML_EXTENSION_DEVICE_FIGURES) == 0 &&
+        min_revision <= GGML_EXTENSION_DEVICE_FIGURES_REVISION) {
+        return &figures_extension;
     }
     return NULL;
 }
@@ -76,7 +105,9 @@ static ggml_backend_reg_t mpi_start(void) {
     static bool ends_at_exit;
     mpi_reg.table = &reg_table;
     const struct ggml_host_table *host = ggml_sdk_host();
-    if (host->get_extension(host, GGML_EXTENSION_TRIAL, 1)) return &mpi_reg;
+    // A helper that took part in the job would be taken for the program.
+    if (host->get_extension(host, GGML_EXTENSION_TRIAL, 1))
+        return client_may_start(NULL) ? &mpi_reg : NULL;
     const bool was_running = client_get() != NULL;
     struct client *client = client_start();
     if (!client) return NULL;

@@ -182,11 +182,7 @@ static void stream_free(ggml_backend_t backend) {
     struct node *node = stream->device->node;
     struct wire_message message = {.kind = WIRE_STREAM_FREE, .queue = stream->queue};
     if (!atomic_load(&node->lost)) client_post(node, &stream->line, &message, NULL);
-    struct client *client = node->client;
-    pthread_mutex_lock(&client->lock);
-    while (stream->line.n_waiting > 0)
-        pthread_cond_wait(&client->answered, &client->lock);
-    pthread_mutex_unlock(&client->lock);
+    line_drain(node, &stream->line);
     give_queue(node, stream->queue);
     graph_cache_free(&stream->cache);
     free(stream);

@@ -131,7 +131,7 @@ size_t remote_alloc_size(struct remote_device *device, const struct ggml_tensor 
     struct wire_tensor described;
     size_t count = 0;
     uint64_t answer;
-    if (device->about.plain_sizes) return plain;
+    if (device->about.plain_sizes || atomic_load(&device->node->lost)) return plain;
     add(&described, &count, tensor);
     described.op = GGML_OP_NONE;
     memset(described.op_params, 0, sizeof(described.op_params));

@@ -27,7 +27,7 @@ static const struct hello own_hello = {WIRE_MAGIC, 1, WIRE_MAJOR, WIRE_MINOR,
                                        sizeof(struct wire_tensor)};
 
 static int number_of(const char *name) {
-    const char *value = getenv(name);
+    const char *value = secure_getenv(name);
     return value && value[0] != '\0' ? atoi(value) : -1;
 }
 
