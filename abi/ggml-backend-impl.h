@@ -14,15 +14,14 @@
 //
 // Who makes and ends what:
 //
-//   object        made by                          ended by                      at most
-//   backend       the plugin, static               never                         one per plugin
-//   device        the plugin, static               never                         as
-//   get_device_count says buffer type   the plugin, static               never a few per device
-//   buffer        alloc_buffer, and by extensions  its table's free              as memory allows
-//   stream        init_backend                     its table's free              any number per
-//   device event         event_new                        its table's free              any number
-//   per device plan          graph_plan_create                graph_plan_free               any
-//   number per stream
+//   object        made by                          ended by            how many
+//   backend       the plugin, static               never               one per plugin
+//   device        the plugin, static               never               as get_device_count says
+//   buffer type   the plugin, static               never               a few per device
+//   buffer        alloc_buffer, and by extensions  its table's free    as memory allows
+//   stream        init_backend                     its table's free    any number per device
+//   event         event_new                        its table's free    any number per device
+//   plan          graph_plan_create                graph_plan_free     any number per stream
 //
 // Static objects are made before ggml_backend_init returns (devices may come later if the note says
 // so) and are valid until shutdown returned. The host frees all others before it calls shutdown.

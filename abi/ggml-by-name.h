@@ -82,7 +82,12 @@ static inline void ggml_by_name_memory(const char *backend, int index, size_t *o
 
 // Stores the address of the backend's procedure, of size sizeof(a function pointer), at
 // out_procedure, NULL if it has none of that name; returns whether it has. As memory, since C
-// converts no object pointers to function pointers. [any-thread]
+// converts no object pointers to function pointers:
+//
+//     void (*set_n_threads)(ggml_backend_t, int);
+//     if (ggml_by_name_procedure("BLAS", "ggml_backend_set_n_threads", &set_n_threads))
+//         set_n_threads(stream, 8);
+// [any-thread]
 static inline bool ggml_by_name_procedure(const char *backend, const char *name,
                                           void *out_procedure) {
     ggml_backend_reg_t reg = ggml_backend_reg_by_name(backend);

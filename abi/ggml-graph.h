@@ -54,8 +54,16 @@ struct ggml_graph {
 GGML_API int32_t ggml_graph_use_count(const struct ggml_graph *graph, int i);
 // Exactly n_uses, not a view, not an output. [any-thread]
 GGML_API bool ggml_graph_has_n_uses(const struct ggml_graph *graph, int i, int32_t n_uses);
+
 // Whether the n nodes from node i form the chain `ops`: of one shape, each fed by the one before,
-// which nothing else uses. [any-thread]
+// which nothing else uses. As in graph_compute:
+//
+//     static const enum ggml_op norm_mul[] = {GGML_OP_RMS_NORM, GGML_OP_MUL};
+//     if (ggml_graph_can_fuse(graph, i, norm_mul, 2)) {
+//         rms_norm_mul(graph->nodes[i], graph->nodes[i + 1]); // writes the second node's result
+//         only i += 2;
+//     }
+// [any-thread]
 GGML_API bool ggml_graph_can_fuse(const struct ggml_graph *graph, int i, const enum ggml_op *ops,
                                   int n);
 // The same for the nodes at idxs. [any-thread]

@@ -45,8 +45,7 @@ GGML_API const char *ggml_host_status_text(enum ggml_host_status status);
 //
 //     y = build_model(ctx, x);
 //     if (ggml_tensor_is_error(y)) fprintf(stderr, "%s\n", ggml_tensor_error(y));
-//     // "ggml_mul_mat: src0 ne0 = 4096 differs from src1 ne0 = 2048, the length of the dot
-//     product"
+//     // "ggml_mul_mat: src0 ne0 = 8 differs from src1 ne0 = 4, the length of the dot product"
 
 // Whether a builder refused its operands: such a tensor can be passed on but not computed.
 // [any-thread]

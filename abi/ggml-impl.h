@@ -42,6 +42,8 @@ extern "C" {
 GGML_API void ggml_log_internal(enum ggml_log_level level, const char *format, ...)
     GGML_ATTRIBUTE_FORMAT(2, 3);
 
+// Formats like printf, and logs at a level. A newline ends a message; GGML_LOG_CONT goes on with
+// the one before. Whether anybody sees it, and where, is the application's matter: ggml_log_set().
 #define GGML_LOG(...) ggml_log_internal(GGML_LOG_LEVEL_NONE, __VA_ARGS__) // text without a level
 #define GGML_LOG_INFO(...) ggml_log_internal(GGML_LOG_LEVEL_INFO, __VA_ARGS__)
 #define GGML_LOG_WARN(...) ggml_log_internal(GGML_LOG_LEVEL_WARN, __VA_ARGS__)
@@ -293,7 +295,7 @@ static inline size_t ggml_hash_find_or_insert(struct ggml_hash_set *set, struct 
 enum ggml_cgraph_eval_order {
     GGML_CGRAPH_EVAL_ORDER_LEFT_TO_RIGHT = 0, // src[0] first; what new graphs have
     GGML_CGRAPH_EVAL_ORDER_RIGHT_TO_LEFT,     // src[9] first
-    GGML_CGRAPH_EVAL_ORDER_COUNT              // number of them; no value
+    GGML_CGRAPH_EVAL_ORDER_COUNT              // how many there are
 };
 
 // As applications build it. Plugins are given a struct ggml_graph instead. Arrays lie behind it in

@@ -4,16 +4,14 @@
 // Rules for all builders.
 //
 //   - A builder computes nothing. It returns a new tensor of `ctx`, which belongs to the context
-//   and
-//     remembers the operation (op), its operands (src[]) and its parameters (op_params). The work
-//     is done when a graph that holds the tensor is computed.
+//     and remembers the operation (op), its operands (src[]) and its parameters (op_params). The
+//     work is done when a graph that holds the tensor is computed.
 //   - It never returns NULL. Impossible operands (NULL, an error tensor, or against the conditions
 //     given below) and a full arena give the context's error tensor and a message (see ggml.h):
 //     ggml_tensor_is_error() tells. ggml 0.27 aborts the process instead.
 //   - It checks what the shape of the result depends on. Which types and layouts a device computes
-//   is
-//     for the device to say: ask ggml_backend_dev_supports_op(). "Devices:" below names what the
-//     CPU device of this project takes; docs/ops-cpu.md and docs/ops-vulkan.md are the whole
+//     is for the device to say: ask ggml_backend_dev_supports_op(). "Devices:" below names what
+//     the CPU device of this project takes; docs/ops-cpu.md and docs/ops-vulkan.md have the whole
 //     tables.
 //   - A result of its own is packed. "like a" is such a tensor of a's type and extents.
 //   - An _inplace form returns a view of a instead, with a's strides: computing it overwrites a. It
@@ -417,8 +415,8 @@ GGML_API struct ggml_tensor *ggml_concat(struct ggml_context *ctx, struct ggml_t
 
 // Over each row, like a, without weights: multiply by a weight and add a bias with ggml_mul() and
 // ggml_add(); devices fuse the three nodes if nothing else uses the ones between.
-// Devices: F32. eps is added so that nothing is divided by 0, typically 1e-5 or 1e-6; ggml 0.27
-// aborts over a negative one, here its meaning is the formula's.
+// Devices: F32. eps is added so that nothing is divided by 0, typically 1e-5 or 1e-6; a
+// negative one is not refused and means what the formula makes of it.
 
 // Layer norm: (x - mean) / sqrt(variance + eps), the variance being mean((x - mean)^2). [stream]
 GGML_API struct ggml_tensor *ggml_norm(struct ggml_context *ctx, struct ggml_tensor *a, float eps);
@@ -459,13 +457,13 @@ GGML_API struct ggml_tensor *ggml_rms_norm_back(struct ggml_context *ctx, struct
 //     h = ggml_swiglu_split(ctx, ggml_mul_mat(ctx, w_gate, x), ggml_mul_mat(ctx, w_up, x));
 //     y = ggml_mul_mat(ctx, w_down, h); // x and y are [n, T]
 //
-//     p = ggml_soft_max(ctx, ggml_mul_mat(ctx, w_router, x));                   // [E, T]
-//     ids = ggml_argsort_top_k(ctx, p, U);                                      // [U, T]
-//     x3 = ggml_reshape_3d(ctx, x, n, 1, T);                                    // one input for
-//     all U h = ggml_swiglu_split(ctx, ggml_mul_mat_id(ctx, w_gates, x3, ids),        // [f, U, T]
+//     p = ggml_soft_max(ctx, ggml_mul_mat(ctx, w_router, x));            // [E, T]
+//     ids = ggml_argsort_top_k(ctx, p, U);                               // [U, T]
+//     x3 = ggml_reshape_3d(ctx, x, n, 1, T);                             // one input for all U
+//     h = ggml_swiglu_split(ctx, ggml_mul_mat_id(ctx, w_gates, x3, ids), // [f, U, T]
 //                           ggml_mul_mat_id(ctx, w_ups, x3, ids));
-//     y3 = ggml_mul_mat_id(ctx, w_downs, h, ids);                               // [n, U, T]
-//     p3 = ggml_get_rows(ctx, ggml_reshape_3d(ctx, p, 1, E, T), ids);           // [1, U, T]
+//     y3 = ggml_mul_mat_id(ctx, w_downs, h, ids);                        // [n, U, T]
+//     p3 = ggml_get_rows(ctx, ggml_reshape_3d(ctx, p, 1, E, T), ids);    // [1, U, T]
 //     y3 = ggml_mul(ctx, y3, p3); // then the sum over U: ggml_add() of ggml_view_2d() of each
 
 // Matrix product of each row of a with each row of b: F32 [a.ne1, b.ne1, b.ne2, b.ne3],
@@ -515,7 +513,7 @@ GGML_API GGML_DEPRECATED(void ggml_mul_mat_set_prec(struct ggml_tensor *a, enum 
 //   as [k, m, E]   E matrices of experts, not transposed
 //   b [k, r, T]    r = 1: every expert of a token gets the same input; r = U: its own
 //   ids I32 [U, T] U experts of each of T tokens, with values in [0, E); may be a strided view
-// U is a multiple of r. An id out of range makes the compute fail (ggml 0.27 reads out of bounds).
+// U is a multiple of r. An id out of range makes the compute fail (ggml 0.27 does not notice).
 // The same expert twice for one token is undefined unless a device says otherwise. Types and
 // rounding as ggml_mul_mat(). [stream]
 GGML_API struct ggml_tensor *ggml_mul_mat_id(struct ggml_context *ctx, struct ggml_tensor *as,
@@ -655,8 +653,7 @@ GGML_API struct ggml_tensor *ggml_soft_max_inplace(struct ggml_context *ctx, str
 // Soft max of scaled and masked scores, like a, which is contiguous:
 //   a         [KV, N, H, B]: scores of keys, for each token, head and sequence
 //   mask      contiguous F32 or F16 [KV, >= N, m2, m3], m2 and m3 dividing H and B, or NULL;
-//   -infinity
-//             hides an element
+//             -infinity hides an element
 //   scale     typically 1 / sqrt(head size)
 //   max_bias  0, or of ALiBi, typically 8; needs a mask then
 //   z = scale a + slope(h) mask[:, n, h mod m2, b mod m3],  result = soft max of each row of z
@@ -719,8 +716,8 @@ GGML_API struct ggml_tensor *ggml_rope_inplace(struct ggml_context *ctx, struct 
 //   freq_base    typically 10000 to 1000000
 //   freq_scale   1, or the reciprocal of a linear scaling of the context
 //   ext_factor   0, or YaRN: how much of the unscaled angle is mixed in by a ramp over the pairs
-//                between ggml_rope_yarn_corr_dims(); then m is multiplied by 1 + 0.1 ln(1 /
-//                freq_scale)
+//                between ggml_rope_yarn_corr_dims(); then m is multiplied by
+//                1 + 0.1 ln(1 / freq_scale)
 //   attn_factor  m, the magnitude, typically 1
 //   beta_fast, beta_slow  ends of the ramp in rotations, typically 32 and 1
 // [stream]
@@ -797,9 +794,11 @@ GGML_API void ggml_rope_yarn_corr_dims(int n_dims, int n_ctx_orig, float freq_ba
 // One layer over a cache, for tokens at positions of the I32 vector `pos`, in a model with H heads
 // of DK channels of which Hk are kept:
 //
-//     q = ggml_rope_ext(ctx, ggml_reshape_3d(ctx, ggml_mul_mat(ctx, wq, x), DK, H, T), pos, NULL,
-//     ...); k = ggml_rope_ext(ctx, ggml_reshape_3d(ctx, ggml_mul_mat(ctx, wk, x), DK, Hk, T), pos,
-//     NULL, ...); v = ggml_mul_mat(ctx, wv, x); // [DK Hk, T]
+//     q = ggml_reshape_3d(ctx, ggml_mul_mat(ctx, wq, x), DK, H, T);
+//     q = ggml_rope_ext(ctx, q, pos, NULL, DK, GGML_ROPE_TYPE_NEOX, 0, 10000, 1, 0, 1, 32, 1);
+//     k = ggml_reshape_3d(ctx, ggml_mul_mat(ctx, wk, x), DK, Hk, T);
+//     k = ggml_rope_ext(ctx, k, pos, NULL, DK, GGML_ROPE_TYPE_NEOX, 0, 10000, 1, 0, 1, 32, 1);
+//     v = ggml_mul_mat(ctx, wv, x); // [DK Hk, T]
 //     // rows idx of the caches [DK Hk, KV] get the new keys and values, whatever the caches' type
 //     k_all = ggml_set_rows(ctx, k_cache, ggml_reshape_2d(ctx, k, DK * Hk, T), idx);
 //     v_all = ggml_set_rows(ctx, v_cache, v, idx);
@@ -977,11 +976,11 @@ GGML_API struct ggml_tensor *ggml_dsv4_hc_post(struct ggml_context *ctx, struct 
 //
 //     static void halve(struct ggml_tensor *dst, const struct ggml_tensor *a, int ith, int nth,
 //                       void *userdata) {
-//         const int64_t rows = ggml_nrows(a); // a and dst packed F32, as this program makes them
-//         for (int64_t r = rows * ith / nth; r < rows * (ith + 1) / nth; ++r)
-//             for (int64_t i = 0; i < a->ne[0]; ++i)
-//                 ((float *)dst->data)[r * a->ne[0] + i] = 0.5f * ((float *)a->data)[r * a->ne[0] +
-//                 i];
+//         const int64_t rows = ggml_nrows(a), n = a->ne[0]; // packed F32, as this program makes it
+//         const float *x = a->data;
+//         float *y = dst->data;
+//         for (int64_t i = rows * ith / nth * n; i < rows * (ith + 1) / nth * n; ++i)
+//             y[i] = 0.5f * x[i];
 //     }
 //     y = ggml_map_custom1(ctx, x, halve, GGML_N_TASKS_MAX, NULL);
 

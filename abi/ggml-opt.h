@@ -3,9 +3,8 @@
 //
 // The short way is ggml_opt_fit(), the long one a loop over ggml_opt_alloc() and ggml_opt_eval():
 //
-//     // inputs [n, n_batch] and outputs [n_classes, n_batch] are in ctx, parameters are marked
-//     with
-//     // ggml_set_param(); inputs and parameters are allocated and set. ctx is no_alloc.
+//     // inputs [n, n_batch] and outputs [n_classes, n_batch] are in ctx, which is no_alloc;
+//     // parameters are marked with ggml_set_param(); both and the inputs are allocated and set
 //     ggml_opt_dataset_t data = ggml_opt_dataset_init(GGML_TYPE_F32, GGML_TYPE_F32, n, n_classes,
 //                                                     n_points, n_batch);
 //     fill(ggml_opt_dataset_data(data), ggml_opt_dataset_labels(data));
@@ -68,7 +67,7 @@ enum ggml_opt_build_type {
 enum ggml_opt_optimizer_type {
     GGML_OPT_OPTIMIZER_TYPE_ADAMW = 0, // two momenta per parameter: three times its memory
     GGML_OPT_OPTIMIZER_TYPE_SGD = 1,   // no state
-    GGML_OPT_OPTIMIZER_TYPE_COUNT = 2, // number of them; no value
+    GGML_OPT_OPTIMIZER_TYPE_COUNT = 2, // how many there are
 };
 
 // Parameters of both optimisers; only those of the one in use are looked at, and must be in range:

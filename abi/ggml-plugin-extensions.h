@@ -94,8 +94,9 @@ struct ggml_extension_trial {
 //
 //     static const void *extension(const char *id, uint32_t min_revision) {
 //         static const struct ggml_extension_device_info info = {sizeof(info), 1, device_info};
-//         if (strcmp(id, GGML_EXTENSION_DEVICE_INFO) == 0 && min_revision <= info.revision) return
-//         &info; return NULL;
+//         if (strcmp(id, GGML_EXTENSION_DEVICE_INFO) == 0 && min_revision <= info.revision)
+//             return &info;
+//         return NULL;
 //     }
 //
 //     const struct ggml_extension_device_info *info =

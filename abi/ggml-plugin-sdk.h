@@ -56,6 +56,8 @@ extern "C" {
 #ifndef GGML_PLUGIN_RETAIN
 #define GGML_PLUGIN_RETAIN
 #endif
+// Where the note goes, and how the entry point is exported, in each system's words. `used` keeps
+// the compiler from leaving the note out, since nothing may refer to it.
 #if defined(_WIN32)
 #define GGML_PLUGIN_SECTION __attribute__((section(GGML_PLUGIN_SECTION_PE), used))
 #define GGML_PLUGIN_EXPORT __declspec(dllexport)

@@ -12,8 +12,7 @@
 //   entered    ggml_backend_init(host, &table) runs once; returning OK makes it live
 //   live       every other entry may be called, from any thread as tagged
 //   shut down  shutdown(table, host) has returned; the host calls nothing more, and unmaps it
-//   unless the
-//              note says NO_UNLOAD
+//              unless the note says NO_UNLOAD
 //
 // Several hosts in one process each enter and shut down by themselves; the plugin keeps apart what
 // is theirs. [init] entries are called by one thread at a time per host.

@@ -204,9 +204,8 @@ __host__ __device__ constexpr inline void ggml_unused_vars_impl(Args &&...) noex
 #define GGML_UNREACHABLE() ((void)0)
 #endif
 
-// Ends the process after "file:line: message", cut to 2047 bytes, went to the abort callback or to
-// stderr. For GGML_ABORT and GGML_ASSERT; no other function of this library reaches it.
-// [any-thread]
+// For clients' own checks: print and abort, GGML_ASSERT() where the condition is false, also in
+// release builds. The library itself uses them for its own bugs only.
 #define GGML_ABORT(...) ggml_abort(__FILE__, __LINE__, __VA_ARGS__)
 #define GGML_ASSERT(x)                                                                             \
     do {                                                                                           \
@@ -283,21 +282,21 @@ typedef struct {
 enum ggml_op {
 #define GGML_OP_ROW(number, name, ...) GGML_OP_##name = number,
 #include "op_list.inl"
-    GGML_OP_COUNT = 101, // number of them, as in the following; no value
+    GGML_OP_COUNT = 101, // how many there are, as in the following
 };
 
 // Element-wise functions of GGML_OP_UNARY, which op_params[0] holds.
 enum ggml_unary_op {
 #define GGML_UNARY_ROW(number, name, ...) GGML_UNARY_OP_##name = number,
 #include "unary_list.inl"
-    GGML_UNARY_OP_COUNT = 22, // no value
+    GGML_UNARY_OP_COUNT = 22,
 };
 
 // Activations of GGML_OP_GLU, which op_params[0] holds.
 enum ggml_glu_op {
 #define GGML_GLU_ROW(number, name, ...) GGML_GLU_OP_##name = number,
 #include "glu_list.inl"
-    GGML_GLU_OP_COUNT = 7, // no value
+    GGML_GLU_OP_COUNT = 7,
 };
 
 // How elements are stored: plain numbers, or blocks of several that share scales ("coded").
@@ -307,7 +306,7 @@ enum ggml_glu_op {
 enum ggml_type {
 #define GGML_TYPE_ROW(number, name, ...) GGML_TYPE_##name = number,
 #include "type_list.inl"
-    GGML_TYPE_COUNT = 43, // no value; some below are retired
+    GGML_TYPE_COUNT = 43, // more than there are: some are retired
 };
 
 // What became of a computation. The reason for anything but SUCCESS is in ggml_last_error().
@@ -404,9 +403,9 @@ enum ggml_tri_type {
 
 // What ggml_pool_1d() and ggml_pool_2d() make of a window.
 enum ggml_op_pool {
-    GGML_OP_POOL_MAX = 0,   // the largest element
-    GGML_OP_POOL_AVG = 1,   // the mean
-    GGML_OP_POOL_COUNT = 2, // no value
+    GGML_OP_POOL_MAX = 0, // the largest element
+    GGML_OP_POOL_AVG = 1, // the mean
+    GGML_OP_POOL_COUNT = 2,
 };
 
 // How ggml_interpolate() finds a value between elements.
@@ -414,7 +413,7 @@ enum ggml_scale_mode {
     GGML_SCALE_MODE_NEAREST = 0,  // the element at or before the place
     GGML_SCALE_MODE_BILINEAR = 1, // between 2 x 2
     GGML_SCALE_MODE_BICUBIC = 2,  // between 4 x 4, Keys' kernel with a = -0.75
-    GGML_SCALE_MODE_COUNT = 3,    // no value
+    GGML_SCALE_MODE_COUNT = 3,
 };
 
 // Or-ed to a mode.

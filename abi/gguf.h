@@ -6,9 +6,10 @@
 //
 //   header    "GGUF", u32 version, i64 number of tensors, i64 number of pairs
 //   pairs     key (string), i32 type, and the value; of an array: i32 element type, u64 count,
-//   elements tensors   name (string), u32 n_dims, i64 ne[n_dims], i32 ggml_type, u64 offset in the
-//   data padding   zeros up to the alignment data      of the tensors, in the same order, each
-//   padded with zeros to the alignment
+//             elements
+//   tensors   name (string), u32 n_dims, i64 ne[n_dims], i32 ggml_type, u64 offset in the data
+//   padding   zeros up to the alignment
+//   data      of the tensors, in the same order, each padded with zeros to the alignment
 //
 // A string is a u64 length and its bytes, UTF-8, without a NUL. A bool is one byte. Arrays do not
 // nest.
@@ -54,9 +55,9 @@ extern "C" {
 // First bytes of a file; the version that is written; the pair that says the alignment of tensor
 // data (u32, a power of two), and what holds without it, in bytes.
 #define GGUF_MAGIC "GGUF"
-#define GGUF_VERSION 3
+#define GGUF_VERSION 3 // 2 is read too
 #define GGUF_KEY_GENERAL_ALIGNMENT "general.alignment"
-#define GGUF_DEFAULT_ALIGNMENT 32
+#define GGUF_DEFAULT_ALIGNMENT 32 // bytes
 
 struct gguf_context; // pairs, and descriptions of tensors
 
@@ -75,7 +76,7 @@ enum gguf_type {
     GGUF_TYPE_UINT64 = 10,  // eight bytes
     GGUF_TYPE_INT64 = 11,   // eight bytes
     GGUF_TYPE_FLOAT64 = 12, // IEEE binary64
-    GGUF_TYPE_COUNT = 13,   // number of them; no value
+    GGUF_TYPE_COUNT = 13,   // how many there are
 };
 
 // What is read beside the pairs.

@@ -2,13 +2,10 @@
 // ggml-alloc.h: linear and graph allocators, which give tensors memory in buffers.
 //
 // Which to use:
-//   weights, inputs, caches    ggml_backend_alloc_ctx_tensors(): all tensors of a no_alloc context
-//   at
-//                              once, each with memory of its own
+//   weights, inputs, caches    ggml_backend_alloc_ctx_tensors(): all tensors of a no_alloc context,
+//                              each with memory of its own
 //   results of a graph         ggml_gallocr: results that are not needed at the same time share
-//   memory;
-//                              on several devices the scheduler (ggml-backend.h), which does it
-//                              itself
+//                              memory; on several devices the scheduler (ggml-backend.h) does it
 //   anything else              ggml_tallocr: one after the other in a buffer of the program's
 //
 // A graph with weights in one context and results in another:

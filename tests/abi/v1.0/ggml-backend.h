@@ -7,9 +7,8 @@
 //   device (ggml_backend_dev_t)    a processor with memory: "CUDA0"; static
 //   buffer type                    a kind of memory of a device; static
 //   buffer                         a piece of that memory, which holds tensors; the caller frees it
-//   stream (ggml_backend_t)        an ordered queue of work on a device; the caller frees it. ggml
-//   calls
-//                                  it a backend, hence the names of functions
+//   stream (ggml_backend_t)        an ordered queue of work on a device; the caller frees it. In
+//                                  ggml it is a backend, hence the names of functions
 //   event                          a mark in a stream's work; the caller frees it
 //   scheduler                      runs one graph on several streams; the caller frees it
 //
@@ -125,12 +124,12 @@ struct ggml_backend_graph_copy {
 //
 //   comm_init              a group of streams, one per device, that add tensors up; NULL: it can't
 //   comm_free              ends it
-//   comm_allreduce_tensor  replaces tensors[i], one per stream, by their sum; false: nothing was
-//   done split_buffer_type      memory that spreads the rows of a matrix over devices by given
-//   weights set_n_threads          threads of a stream, from its next graph on dev_get_extra_bufts
-//   further memory of a device, up to a NULL, for weights in layouts of its own set_abort_callback
-//   what a stream asks between nodes; true ends the graph with ABORTED get_features properties of
-//   the build, static
+//   comm_allreduce_tensor  replaces tensors[i], one per stream, by their sum; false: did nothing
+//   split_buffer_type      memory that spreads the rows of a matrix over devices by given weights
+//   set_n_threads          threads of a stream, from its next graph on
+//   dev_get_extra_bufts    further memory of a device, up to a NULL: weights in layouts of its own
+//   set_abort_callback     what a stream asks between nodes; true ends the graph with ABORTED
+//   get_features           properties of the build, static
 typedef void *(*ggml_backend_comm_init_t)(ggml_backend_t *backends, size_t n_backends);
 typedef void (*ggml_backend_comm_free_t)(void *comm_ctx);
 typedef bool (*ggml_backend_comm_allreduce_tensor_t)(void *comm_ctx, struct ggml_tensor **tensors);
@@ -427,8 +426,8 @@ GGML_API bool ggml_backend_offload_op(ggml_backend_t backend, const struct ggml_
 
 // An event lets one stream wait for another's work without stopping the host:
 //
-//     ggml_backend_event_t event = ggml_backend_event_new(device_a); // NULL: none, synchronise
-//     instead ggml_backend_graph_compute_async(stream_a, producer);
+//     ggml_backend_event_t event = ggml_backend_event_new(device_a); // NULL: it has none
+//     ggml_backend_graph_compute_async(stream_a, producer);
 //     ggml_backend_event_record(event, stream_a);
 //     ggml_backend_event_wait(stream_b, event); // stream_b goes on when the producer is done
 //     ggml_backend_graph_compute_async(stream_b, consumer);

@@ -9,8 +9,7 @@
 //   lo(b), hi(b)   lower and upper four bits of a byte
 //   bits(x, i, n)  n bits of x from bit i on; of an array of bytes bit i is bit i % 8 of byte i / 8
 //   nib(j)         4-bit code of element j where the first half of a block is in low nibbles and
-//   the
-//                  second in high ones: j < n/2 ? lo(qs[j]) : hi(qs[j - n/2])
+//                  the second in high ones: j < n/2 ? lo(qs[j]) : hi(qs[j - n/2])
 // core/quant decodes them, as the reference; the number of elements per block is in type_list.inl.
 //
 // Which to take for a kernel's other operand: Q8_0, Q8_1 and Q8_K are made while computing, so that

@@ -34,7 +34,7 @@ enum ggml_numa_strategy {
     GGML_NUMA_STRATEGY_ISOLATE = 2,    // as DISABLED: start the process on one node (numactl)
     GGML_NUMA_STRATEGY_NUMACTL = 3,    // as DISABLED: the process's own affinity holds
     GGML_NUMA_STRATEGY_MIRROR = 4,     // as DISABLED; in ggml too
-    GGML_NUMA_STRATEGY_COUNT = 5,      // number of them; no value
+    GGML_NUMA_STRATEGY_COUNT = 5,      // how many there are
 };
 
 // *s = dot product of n elements of x and y; with nrc == 2 four of them, at s[r + c * bs], of rows

@@ -36,8 +36,8 @@ extern "C" {
 // are used.
 //   2D: [IC KH KW, OW, OH, N]  element (ic KH + kh) KW + kw of column (ow, oh) is
 //       b[ow s0 + kw d0 - p0, oh s1 + kh d1 - p1, ic, n], or 0 outside of the image
-//   1D: [IC K, OW, N]          of a kernel [K, IC, ..] and an image [W, IC, N]; s1, p1, d1 are not
-//   used
+//   1D: [IC K, OW, N]          of a kernel [K, IC, ..] and an image [W, IC, N]; s1, p1, d1 do not
+//                              count
 // Channels of kernel and image agree. Devices: b and the result in F. [stream]
 GGML_API struct ggml_tensor *ggml_im2col(struct ggml_context *ctx, struct ggml_tensor *a,
                                          struct ggml_tensor *b, int s0, int s1, int p0, int p1,
@@ -65,8 +65,7 @@ GGML_API struct ggml_tensor *ggml_im2col_3d(struct ggml_context *ctx, struct ggm
 GGML_API struct ggml_tensor *ggml_col2im_1d(struct ggml_context *ctx, struct ggml_tensor *a, int s0,
                                             int oc, int p0);
 
-// Convolution in one dimension: [OW, OC, N] of kernel [K, IC, OC] and image [W, IC, N]. (In ggml
-// 0.27 the result is in the wrong order for N above 1.) [stream]
+// Convolution in one dimension: [OW, OC, N] of kernel [K, IC, OC] and image [W, IC, N]. [stream]
 GGML_API struct ggml_tensor *ggml_conv_1d(struct ggml_context *ctx, struct ggml_tensor *a,
                                           struct ggml_tensor *b, int s0, int p0, int d0);
 
@@ -123,7 +122,7 @@ GGML_API struct ggml_tensor *ggml_conv_2d_dw_direct(struct ggml_context *ctx, st
                                                     int dilation1);
 
 // F32 [(W - 1) stride + KW, (H - 1) stride + KH, OC, N] of kernel a [KW, KH, OC, IC] and image b
-// [W, H, IC, N], without padding. (ggml 0.27 computes only the first image on the CPU.) Devices: F.
+// [W, H, IC, N], without padding. stride >= 0. Devices: F.
 // [stream]
 GGML_API struct ggml_tensor *ggml_conv_transpose_2d_p0(struct ggml_context *ctx,
                                                        struct ggml_tensor *a, struct ggml_tensor *b,

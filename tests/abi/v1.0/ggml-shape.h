@@ -19,10 +19,9 @@
 //         if (!ggml_node_is_known(op)) return false; // means something these headers don't have
 //         switch (op->op) {
 //         case GGML_OP_MUL:
-//             return ggml_has_type(op, GGML_TYPE_F32) && ggml_has_type(op->src[0], GGML_TYPE_F32)
-//             &&
-//                    ggml_has_type(op->src[1], GGML_TYPE_F32) && ggml_rows_dense(op) &&
-//                    ggml_rows_dense(op->src[0]) && ggml_rows_dense(op->src[1]) &&
+//             return ggml_has_type(op, GGML_TYPE_F32) && ggml_rows_dense(op) &&
+//                    ggml_has_type(op->src[0], GGML_TYPE_F32) && ggml_rows_dense(op->src[0]) &&
+//                    ggml_has_type(op->src[1], GGML_TYPE_F32) && ggml_rows_dense(op->src[1]) &&
 //                    ggml_fits_binary(op);
 //         ...
 //
@@ -286,7 +285,8 @@ static inline bool ggml_fits_get_rows_back(const struct ggml_tensor *node) {
 // view:
 //   b     [n, R, B1, B2]
 //   ids   [R, b1, b2], b1 and b2 dividing B1 and B2; values below node.ne1 are for the kernel to
-//   check node  [n, rows, B1, B2], rows of whole blocks
+//         check
+//   node  [n, rows, B1, B2], rows of whole blocks
 static inline bool ggml_fits_set_rows(const struct ggml_tensor *node) {
     const struct ggml_tensor *b = node->src[0];
     const struct ggml_tensor *ids = node->src[1];
