@@ -34,7 +34,10 @@ static bool type_is_rounded(enum ggml_type type, int64_t columns) {
     case GGML_TYPE_Q4_K:
     case GGML_TYPE_Q5_K:
     case GGML_TYPE_Q6_K: return true;
-    case GGML_TYPE_Q2_K: return level_is_wide();
+    case GGML_TYPE_Q2_K:
+    case GGML_TYPE_TQ2_0:
+    case GGML_TYPE_MXFP4:
+    case GGML_TYPE_NVFP4: return level_is_wide();
     case GGML_TYPE_IQ4_NL:
     case GGML_TYPE_IQ4_XS: return !level_is_wide() || level_multiplies_bytes();
     default: return false;

@@ -180,6 +180,9 @@ CPU_INLINE bool lies_in_quarters(const enum ggml_type type) {
     case GGML_TYPE_Q5_1:
     case GGML_TYPE_Q8_0:
     case GGML_TYPE_IQ4_NL:
+    case GGML_TYPE_TQ2_0:
+    case GGML_TYPE_MXFP4:
+    case GGML_TYPE_NVFP4:
     case GGML_TYPE_Q2_K:
     case GGML_TYPE_Q3_K:
     case GGML_TYPE_Q4_K:

@@ -12,4 +12,7 @@ CPU_BLOCK_ROW(Q5_K, q5_K, QK_K, 32, offsetof(block_q5_K, d), offsetof(block_q5_K
 CPU_BLOCK_ROW(Q6_K, q6_K, QK_K, 16, offsetof(block_q6_K, d), -1)
 CPU_BLOCK_ROW(IQ4_NL, iq4_nl, QK4_NL, 32, offsetof(block_iq4_nl, d), -1)
 CPU_BLOCK_ROW(IQ4_XS, iq4_xs, QK_K, 32, offsetof(block_iq4_xs, d), -1)
+CPU_BLOCK_ROW(TQ2_0, tq2_0, QK_K, 32, offsetof(block_tq2_0, d), -1)
+CPU_BLOCK_ROW(MXFP4, mxfp4, QK_MXFP4, 32, -1, -1)
+CPU_BLOCK_ROW(NVFP4, nvfp4, QK_NVFP4, 16, -1, -1)
 #undef CPU_BLOCK_ROW

@@ -14,7 +14,7 @@ enum { QUARTERS = 4 };
 // Of one column: four lanes per row, and by row what is due to offsets, by group.
 struct quarter_sums {
     __m512 products;
-    __m512 biases; // scale * sum of the column, for numbers with a bias
+    __m512 biases; // scale * sum of the column, for numbers with a bias, once in quarter_share()
     __m512 offsets[QUARTERS];
 };
 
@@ -42,16 +42,20 @@ CPU_INLINE __m512i move_bits(__m512i v, const int from, const int to) {
 }
 
 #if defined(__AVX512VNNI__)
-CPU_INLINE __m512i dot_quarters(__m512i sum, __m512i w, const int8_t *x) {
-    return _mm512_dpbusd_epi32(sum, w, quarters_spread(x));
+CPU_INLINE __m512i dot_vectors(__m512i sum, __m512i w, __m512i x) {
+    return _mm512_dpbusd_epi32(sum, w, x);
 }
 #else
 // Two products fit 16 bits where w is below 128.
-CPU_INLINE __m512i dot_quarters(__m512i sum, __m512i w, const int8_t *x) {
-    const __m512i pairs = _mm512_maddubs_epi16(w, quarters_spread(x));
+CPU_INLINE __m512i dot_vectors(__m512i sum, __m512i w, __m512i x) {
+    const __m512i pairs = _mm512_maddubs_epi16(w, x);
     return _mm512_add_epi32(sum, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)));
 }
 #endif
+
+CPU_INLINE __m512i dot_quarters(__m512i sum, __m512i w, const int8_t *x) {
+    return dot_vectors(sum, w, quarters_spread(x));
+}
 
 // Lanes 4 * i + row of v become those of row `row`.
 CPU_INLINE __m512 quarters_of(__m512 v, const int i) {
@@ -81,7 +85,10 @@ CPU_INLINE __m512i quarters_lookup(const int8_t *values, const int bias, __m512i
 // What numbers without sign are larger by.
 CPU_INLINE float quarter_bias(const enum ggml_type type) {
     switch (type) {
+    case GGML_TYPE_TQ2_0: return 1;
     case GGML_TYPE_Q4_0: return 8;
+    case GGML_TYPE_MXFP4:
+    case GGML_TYPE_NVFP4: return 12;
     case GGML_TYPE_Q5_0: return 16;
     case GGML_TYPE_Q3_K: return 4;
     case GGML_TYPE_Q6_K: return 32;
@@ -97,6 +104,12 @@ CPU_INLINE float quarter_sign(const struct block_format f) {
     return f.offset_at >= 0 ? 1.0f : -quarter_bias(f.type);
 }
 
+// What `biases` are multiplied with, which have each row's in some of its four lanes.
+CPU_INLINE float quarter_share(const struct block_format f) {
+    if (f.type == GGML_TYPE_TQ2_0) return quarter_sign(f);
+    return quarter_sign(f) / (f.type == GGML_TYPE_NVFP4 ? 2 : 4);
+}
+
 // Where the halves of bytes lie in a block of 32, and the 32 fifth bits or -1.
 CPU_INLINE int quarter_qs_at(const enum ggml_type type) {
     switch (type) {
@@ -105,6 +118,7 @@ CPU_INLINE int quarter_qs_at(const enum ggml_type type) {
     case GGML_TYPE_Q5_0: return offsetof(block_q5_0, qs);
     case GGML_TYPE_Q5_1: return offsetof(block_q5_1, qs);
     case GGML_TYPE_IQ4_NL: return offsetof(block_iq4_nl, qs);
+    case GGML_TYPE_MXFP4: return offsetof(block_mxfp4, qs);
     default: return offsetof(block_q8_0, qs);
     }
 }
@@ -143,16 +157,34 @@ CPU_INLINE void quarters_numbers_32(const enum ggml_type type, const char *const
         *low = quarters_lookup(cpu_iq4_values, (int)quarter_bias(type), *low);
         *high = quarters_lookup(cpu_iq4_values, (int)quarter_bias(type), *high);
     }
+    if (type == GGML_TYPE_MXFP4) {
+        *low = quarters_lookup(cpu_fp4_values, (int)quarter_bias(type), *low);
+        *high = quarters_lookup(cpu_fp4_values, (int)quarter_bias(type), *high);
+    }
     if (qh_at >= 0) {
         *low |= quarters_fifth(blocks, qh_at, 0);
         *high |= quarters_fifth(blocks, qh_at, 1);
     }
 }
 
+// As GGML_E8M0_TO_FP32_HALF() of each row's exponent: the two smallest are subnormal.
+CPU_INLINE __m512 quarters_scales_mxfp4(const char *const *blocks) {
+    uint8_t e[QUARTERS];
+    for (int r = 0; r < QUARTERS; ++r)
+        e[r] = (uint8_t)blocks[r][offsetof(block_mxfp4, e)];
+    const __m128i codes = _mm_setr_epi32(e[0], e[1], e[2], e[3]);
+    const __m128i small = _mm_sllv_epi32(_mm_set1_epi32(0x200000), codes);
+    const __m128i normal = _mm_slli_epi32(_mm_sub_epi32(codes, _mm_set1_epi32(1)), 23);
+    const __mmask8 is_normal = _mm_cmpgt_epi32_mask(codes, _mm_set1_epi32(1));
+    const __m128 scales = _mm_castsi128_ps(_mm_mask_mov_epi32(small, is_normal, normal));
+    return quarters_of(_mm512_castps128_ps512(scales), 0);
+}
+
 CPU_INLINE void add_quarters_32(const struct block_format f, struct quarter_sums *sums,
                                 const char *const *blocks, const struct rounded *x, int64_t first,
                                 const int columns) {
-    const __m512 scales = quarters_halves(blocks, f.scale_at);
+    const __m512 scales = f.type == GGML_TYPE_MXFP4 ? quarters_scales_mxfp4(blocks)
+                                                    : quarters_halves(blocks, f.scale_at);
     const __m512 of_sums = f.offset_at >= 0 ? quarters_halves(blocks, f.offset_at) : scales;
     __m512i low, high;
     quarters_numbers_32(f.type, blocks, &low, &high);
@@ -165,6 +197,54 @@ CPU_INLINE void add_quarters_32(const struct block_format f, struct quarter_sums
         const __m512 sum = _mm512_set1_ps(x[c].sums32[first / 32]);
         sums[c].products += _mm512_cvtepi32_ps(dots) * scale * scales;
         sums[c].biases += of_sums * sum;
+    }
+}
+
+// --- NVFP4 ---------------------------------------------------------------------------------------
+
+// Half the values of unsigned E4M3 codes of groups 2 * half and the next, in two lanes of a row
+// each. Their bits are those of a float whose exponent has another bias; 127 stands for 0.
+CPU_INLINE __m512 quarters_scales_nvfp4(__m128i codes, const int half) {
+    const int i = 2 * half;
+    const __m128i at = _mm_setr_epi8(i, i, i + 1, i + 1, i + 4, i + 4, i + 5, i + 5, i + 8, i + 8,
+                                     i + 9, i + 9, i + 12, i + 12, i + 13, i + 13);
+    const __m512i lanes =
+        _mm512_and_si512(_mm512_cvtepu8_epi32(_mm_shuffle_epi8(codes, at)), _mm512_set1_epi32(127));
+    const __mmask16 any = _mm512_cmpneq_epi32_mask(lanes, _mm512_set1_epi32(127));
+    const __m512i bits = _mm512_maskz_slli_epi32(any, lanes, 20);
+    return _mm512_castsi512_ps(bits) * _mm512_set1_ps(0x1p119f);
+}
+
+// Eight bytes have a group, the low halves first: what lies in a row's 16 is of two groups.
+CPU_INLINE void add_quarters_nvfp4(struct quarter_sums *sums, const char *const *blocks,
+                                   const struct rounded *x, int64_t first, const int columns) {
+    const __m512i nibble = _mm512_set1_epi8(15);
+    int32_t d[QUARTERS];
+    for (int r = 0; r < QUARTERS; ++r)
+        memcpy(&d[r], blocks[r] + offsetof(block_nvfp4, d), sizeof(d[r]));
+    const __m128i codes = _mm_setr_epi32(d[0], d[1], d[2], d[3]);
+    CPU_UNROLLED
+    for (int half = 0; half < 2; ++half) {
+        const int bias = (int)quarter_bias(GGML_TYPE_NVFP4);
+        const __m512 scales = quarters_scales_nvfp4(codes, half);
+        const __m512i qs = quarters_load(blocks, offsetof(block_nvfp4, qs) + 16 * half);
+        const __m512i low = quarters_lookup(cpu_fp4_values, bias, qs & nibble);
+        const __m512i high = quarters_lookup(cpu_fp4_values, bias, move_bits(qs, 4, 0) & nibble);
+        const int64_t at = first + 32 * half;
+        CPU_UNROLLED
+        for (int c = 0; c < columns; ++c) {
+            const __m512i numbers = _mm512_broadcast_i64x4(
+                _mm256_loadu_si256((const __m256i *)(const void *)(x[c].numbers + at)));
+            const __m512i dots = dot_vectors(
+                dot_vectors(_mm512_setzero_si512(), low, _mm512_permutex_epi64(numbers, 0x88)),
+                high, _mm512_permutex_epi64(numbers, 0xDD));
+            double both; // sums of two groups
+            memcpy(&both, x[c].sums + at / 16, sizeof(both));
+            const __m512 sum = _mm512_castpd_ps(_mm512_set1_pd(both));
+            const __m512 scale = _mm512_set1_ps(x[c].scales[at / 32]);
+            sums[c].products += _mm512_cvtepi32_ps(dots) * scale * scales;
+            sums[c].biases += _mm512_permute_ps(sum, 0x50) * scales;
+        }
     }
 }
 
@@ -303,10 +383,52 @@ CPU_INLINE void add_quarters_256(const struct block_format f, struct quarter_sum
     }
 }
 
+// One scale for all groups.
+CPU_INLINE void add_quarters_tq2_0(struct quarter_sums *sums, const char *const *blocks,
+                                   const struct rounded *x, int64_t first, const int columns) {
+    const __m512 scales = quarters_halves(blocks, offsetof(block_tq2_0, d));
+    __m512 dots[ROUNDED_COLUMNS];
+    CPU_UNROLLED
+    for (int c = 0; c < columns; ++c) {
+        const float *of_column = x[c].sums32 + first / 32;
+        const __m512 sum = _mm512_broadcast_f32x4(_mm_loadu_ps(of_column)) +
+                           _mm512_broadcast_f32x4(_mm_loadu_ps(of_column + 4));
+        sums[c].biases += sum * scales;
+        dots[c] = _mm512_setzero_ps();
+    }
+    CPU_UNROLLED
+    for (int i = 0; i < 4; ++i) {
+        __m512i qs[2];
+        for (int j = 0; j < 2; ++j)
+            qs[j] = quarters_load(blocks, offsetof(block_tq2_0, qs) + 32 * (i / 2) + 16 * j);
+        CPU_UNROLLED
+        for (int g = 2 * i; g < 2 * i + 2; ++g) {
+            const __m512i two = _mm512_set1_epi8(3);
+            const __m512i low = move_bits(qs[0], 2 * (g % 4), 0) & two;
+            const __m512i high = move_bits(qs[1], 2 * (g % 4), 0) & two;
+            CPU_UNROLLED
+            for (int c = 0; c < columns; ++c) {
+                const int8_t *numbers = x[c].numbers + first + 32 * g;
+                const __m512i products = dot_quarters(
+                    dot_quarters(_mm512_setzero_si512(), low, numbers), high, numbers + 16);
+                dots[c] +=
+                    _mm512_cvtepi32_ps(products) * _mm512_set1_ps(x[c].scales[first / 32 + g]);
+            }
+        }
+    }
+    CPU_UNROLLED
+    for (int c = 0; c < columns; ++c)
+        sums[c].products += dots[c] * scales;
+}
+
 CPU_INLINE void add_quarters(const struct block_format f, struct quarter_sums *sums,
                              const char *const *blocks, const struct rounded *x, int64_t first,
                              const int columns) {
-    if (f.size == 32)
+    if (f.type == GGML_TYPE_NVFP4)
+        add_quarters_nvfp4(sums, blocks, x, first, columns);
+    else if (f.type == GGML_TYPE_TQ2_0)
+        add_quarters_tq2_0(sums, blocks, x, first, columns);
+    else if (f.size == 32)
         add_quarters_32(f, sums, blocks, x, first, columns);
     else
         add_quarters_256(f, sums, blocks, x, first, columns);
@@ -315,11 +437,12 @@ CPU_INLINE void add_quarters(const struct block_format f, struct quarter_sums *s
 CPU_INLINE void close_quarters(const struct block_format f, const struct quarter_sums *sums,
                                float *y) {
     __m512 v = sums->products;
-    if (f.size == 32) v += sums->biases * (quarter_sign(f) / 4); // in four lanes each
+    const bool is_biased = f.size < 256 || f.type == GGML_TYPE_TQ2_0;
+    if (is_biased) v += sums->biases * quarter_share(f);
     quad lanes[QUARTERS];
     memcpy(lanes, &v, sizeof(v));
     quad result = quad_sum_each(lanes[0], lanes[1], lanes[2], lanes[3]);
-    if (f.size > 32) {
+    if (!is_biased) {
         const quad offset = vf_sum_each((const vf *)sums->offsets);
         result += offset * quarter_sign(f);
     }
