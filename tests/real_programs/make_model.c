@@ -28,8 +28,17 @@ enum {
     N_CTX = 2048,
 };
 
+// Of a llama; the other architectures have the numbers above.
+struct sizes {
+    int n_embd, n_ff, n_layers, n_heads, n_heads_kv, head_dim;
+};
+
+static const struct sizes small = {N_EMBD, N_FF, N_LAYERS, N_HEADS, N_HEADS_KV, HEAD_DIM};
+static const struct sizes of_200_million = {1024, 2816, 16, 16, 4, 64};
+
 struct maker {
     const char *arch;
+    struct sizes sizes;
     struct gguf_context *file;
     struct ggml_context *ctx;
     uint64_t random;
@@ -103,19 +112,19 @@ static void set_common(struct maker *m) {
     gguf_set_val_str(m->file, "general.architecture", m->arch);
     gguf_set_val_str(m->file, "general.name", "random weights");
     set_u32(m, "context_length", N_CTX);
-    set_u32(m, "embedding_length", N_EMBD);
-    set_u32(m, "block_count", N_LAYERS);
-    set_u32(m, "feed_forward_length", N_FF);
+    set_u32(m, "embedding_length", (uint32_t)m->sizes.n_embd);
+    set_u32(m, "block_count", (uint32_t)m->sizes.n_layers);
+    set_u32(m, "feed_forward_length", (uint32_t)m->sizes.n_ff);
     set_u32(m, "vocab_size", (uint32_t)m->n_vocab);
     set_f32(m, "attention.layer_norm_rms_epsilon", 1e-6f);
 }
 
 static void set_attention(struct maker *m) {
-    set_u32(m, "attention.head_count", N_HEADS);
-    set_u32(m, "attention.head_count_kv", N_HEADS_KV);
-    set_u32(m, "attention.key_length", HEAD_DIM);
-    set_u32(m, "attention.value_length", HEAD_DIM);
-    set_u32(m, "rope.dimension_count", HEAD_DIM);
+    set_u32(m, "attention.head_count", (uint32_t)m->sizes.n_heads);
+    set_u32(m, "attention.head_count_kv", (uint32_t)m->sizes.n_heads_kv);
+    set_u32(m, "attention.key_length", (uint32_t)m->sizes.head_dim);
+    set_u32(m, "attention.value_length", (uint32_t)m->sizes.head_dim);
+    set_u32(m, "rope.dimension_count", (uint32_t)m->sizes.head_dim);
     set_f32(m, "rope.freq_base", 10000);
 }
 
@@ -196,31 +205,31 @@ static void set_bpe_vocabulary(struct maker *m) {
 // --- architectures -------------------------------------------------------------------------------
 
 static void add_ends(struct maker *m, int tied) {
-    // Embeddings of size 1, which a model with tied ones multiplies by sqrt(N_EMBD); logits of a
+    // Embeddings of size 1, which a model with tied ones multiplies by sqrt(n_embd); logits of a
     // few units.
-    const float small = 1.0f / sqrtf(N_EMBD);
-    add(m, 0, tied ? small : 1, N_EMBD, m->n_vocab, 1, 2, "token_embd.weight");
-    add(m, tied ? 3 : 1, 0.2f, N_EMBD, 1, 1, 1, "output_norm.weight");
-    if (!tied) add(m, 0, 3 * small, N_EMBD, m->n_vocab, 1, 2, "output.weight");
+    const float size = 1.0f / sqrtf((float)m->sizes.n_embd);
+    add(m, 0, tied ? size : 1, m->sizes.n_embd, m->n_vocab, 1, 2, "token_embd.weight");
+    add(m, tied ? 3 : 1, 0.2f, m->sizes.n_embd, 1, 1, 1, "output_norm.weight");
+    if (!tied) add(m, 0, 3 * size, m->sizes.n_embd, m->n_vocab, 1, 2, "output.weight");
 }
 
 static void add_attention(struct maker *m, int layer, int norms) {
-    add_norm(m, N_EMBD, 1, "attn_norm", layer);
-    add_matrix(m, N_EMBD, N_HEADS * HEAD_DIM, "attn_q", layer);
-    add_matrix(m, N_EMBD, N_HEADS_KV * HEAD_DIM, "attn_k", layer);
-    add_matrix(m, N_EMBD, N_HEADS_KV * HEAD_DIM, "attn_v", layer);
-    add_matrix(m, N_HEADS * HEAD_DIM, N_EMBD, "attn_output", layer);
+    add_norm(m, m->sizes.n_embd, 1, "attn_norm", layer);
+    add_matrix(m, m->sizes.n_embd, m->sizes.n_heads * m->sizes.head_dim, "attn_q", layer);
+    add_matrix(m, m->sizes.n_embd, m->sizes.n_heads_kv * m->sizes.head_dim, "attn_k", layer);
+    add_matrix(m, m->sizes.n_embd, m->sizes.n_heads_kv * m->sizes.head_dim, "attn_v", layer);
+    add_matrix(m, m->sizes.n_heads * m->sizes.head_dim, m->sizes.n_embd, "attn_output", layer);
     if (norms) {
-        add_norm(m, HEAD_DIM, 1, "attn_q_norm", layer);
-        add_norm(m, HEAD_DIM, 1, "attn_k_norm", layer);
+        add_norm(m, m->sizes.head_dim, 1, "attn_q_norm", layer);
+        add_norm(m, m->sizes.head_dim, 1, "attn_k_norm", layer);
     }
 }
 
 static void add_feed_forward(struct maker *m, int layer) {
-    add_norm(m, N_EMBD, 1, "ffn_norm", layer);
-    add_matrix(m, N_EMBD, N_FF, "ffn_gate", layer);
-    add_matrix(m, N_EMBD, N_FF, "ffn_up", layer);
-    add_matrix(m, N_FF, N_EMBD, "ffn_down", layer);
+    add_norm(m, m->sizes.n_embd, 1, "ffn_norm", layer);
+    add_matrix(m, m->sizes.n_embd, m->sizes.n_ff, "ffn_gate", layer);
+    add_matrix(m, m->sizes.n_embd, m->sizes.n_ff, "ffn_up", layer);
+    add_matrix(m, m->sizes.n_ff, m->sizes.n_embd, "ffn_down", layer);
 }
 
 // Grouped heads, and factors of the rotations' frequencies as in Llama 3.1.
@@ -229,8 +238,8 @@ static void make_llama(struct maker *m) {
     set_common(m);
     set_attention(m);
     add_ends(m, 0);
-    add(m, 3, 0.5f, HEAD_DIM / 2, 1, 1, 1, "rope_freqs.weight");
-    for (int layer = 0; layer < N_LAYERS; ++layer) {
+    add(m, 3, 0.5f, m->sizes.head_dim / 2, 1, 1, 1, "rope_freqs.weight");
+    for (int layer = 0; layer < m->sizes.n_layers; ++layer) {
         add_attention(m, layer, 0);
         add_feed_forward(m, layer);
     }
@@ -307,19 +316,27 @@ static void make_mamba2(struct maker *m) {
 }
 
 static const struct {
-    const char *name;
+    const char *name, *arch;
     void (*make)(struct maker *m);
+    const struct sizes *sizes;
+    size_t megabytes; // for the tensors
 } architectures[] = {
-    {"llama", make_llama},       {"qwen3", make_qwen3},   {"gemma3", make_gemma3},
-    {"qwen3moe", make_qwen3moe}, {"mamba2", make_mamba2},
+    {"llama", "llama", make_llama, &small, 96},
+    {"llama-0.2B", "llama", make_llama, &of_200_million, 800},
+    {"qwen3", "qwen3", make_qwen3, &small, 96},
+    {"gemma3", "gemma3", make_gemma3, &small, 96},
+    {"qwen3moe", "qwen3moe", make_qwen3moe, &small, 96},
+    {"mamba2", "mamba2", make_mamba2, &small, 96},
 };
 
 int main(int argc, char **argv) {
     for (size_t i = 0; argc >= 3 && i < sizeof(architectures) / sizeof(architectures[0]); ++i) {
         if (strcmp(argv[1], architectures[i].name) != 0) continue;
-        struct maker m = {.arch = argv[1], .random = argc > 3 ? strtoull(argv[3], NULL, 10) : 1};
+        struct maker m = {.arch = architectures[i].arch,
+                          .sizes = *architectures[i].sizes,
+                          .random = argc > 3 ? strtoull(argv[3], NULL, 10) : 1};
         m.file = gguf_init_empty();
-        m.ctx = ggml_init((struct ggml_init_params){96u << 20, NULL, false});
+        m.ctx = ggml_init((struct ggml_init_params){architectures[i].megabytes << 20, NULL, false});
         if (m.file == NULL || m.ctx == NULL) return 1;
         architectures[i].make(&m);
         const bool written = gguf_write_to_file(m.file, argv[2], false);
@@ -328,6 +345,7 @@ int main(int argc, char **argv) {
         if (!written) fprintf(stderr, "make_model: %s: not written\n", argv[2]);
         return written ? 0 : 1;
     }
-    fprintf(stderr, "usage: make_model llama|qwen3|gemma3|qwen3moe|mamba2 OUT.gguf [SEED]\n");
+    fprintf(stderr,
+            "usage: make_model llama|llama-0.2B|qwen3|gemma3|qwen3moe|mamba2 OUT.gguf [SEED]\n");
     return 2;
 }

@@ -3,6 +3,7 @@
 import argparse
 import sys
 
+import bench
 import harness
 import rows_api  # noqa: F401 each adds its rows
 import rows_foreign  # noqa: F401
@@ -17,6 +18,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--all", action="store_true")
+    parser.add_argument("--bench", action="store_true")
     parser.add_argument("--only", action="append", default=[])
     parser.add_argument("--json")
     for name in ("--root", "--home", "--build", "--results"):
@@ -27,6 +29,9 @@ def main():
             print(name + ("  (--all)" if only_all else ""))
         return 0
     context = harness.Context(options.root, options.home, options.build, options.results, options.all)
+    if options.bench:
+        bench.run(context, options.only, options.json)
+        return 0
     return 1 if harness.run_rows(context, options.only, options.json) else 0
 
 

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: MIT
+"""llama-bench of Debian on Debian's library and on this one in turn: tokens per second of a prompt of 512 and of single tokens,
+for a llama of 0.2 billion random weights in several types. Runs are paired, so that what else the machine does weighs on both."""
+import datetime
+import fnmatch
+import json
+import os
+import re
+import statistics
+import sys
+
+import models
+from harness import OURS, SIDES, THEIRS, Failure, row
+
+TYPES = ("F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_K_M", "Q5_K_M", "Q6_K", "Q2_K", "Q3_K_M", "IQ4_XS")
+RUNS = 5
+PARTS = ("prompt", "token")
+
+
+def measure(context, side, path, n_prompt, n_tokens, name):
+    """Tokens per second by part."""
+    ran = context.run(side, ["llama-bench", "-m", path, "-p", str(n_prompt), "-n", str(n_tokens), "-r", "1", "-t",
+                             str(os.cpu_count()), "-o", "json"], name=name, timeout=900).must_end_well()
+    rates = {}
+    for test in json.loads(ran.stdout):
+        rates["token" if test["n_gen"] else "prompt"] = test["avg_ts"]
+    if sorted(rates) != sorted(PARTS) or min(rates.values()) <= 0:
+        raise Failure("llama-bench on %s prints no rates: %s" % (side, rates))
+    return rates
+
+
+@row("llama-bench: rates")
+def check_llama_bench(context):
+    path = models.model(context, "llama")
+    return tuple("%.0f and %.0f tokens per second" % tuple(rates[part] for part in PARTS)
+                 for rates in (measure(context, side, path, 32, 4, "") for side in SIDES))
+
+
+def model_of(context, type_name):
+    original = models.model(context, "llama-0.2B")
+    if type_name == "F32":
+        return original
+    path = "%s/llama-0.2B.%s.gguf" % (context.scratch, type_name)
+    context.run(THEIRS, ["llama-quantize", original, path, type_name], timeout=900, name="make-" + type_name).must_end_well()
+    return path
+
+
+def summary(pairs, part):
+    """Cells of both sides, smallest, median and largest, and of the pairs' ratios."""
+    cells = []
+    for side in SIDES:
+        values = [pair[side][part] for pair in pairs]
+        cells.append("%.0f %.0f %.0f" % (min(values), statistics.median(values), max(values)))
+    ratios = [pair[OURS][part] / pair[THEIRS][part] for pair in pairs]
+    return cells + ["%.2f %.2f %.2f" % (min(ratios), statistics.median(ratios), max(ratios))]
+
+
+def describe_machine():
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            name = re.search(r"model name\s*: (.*)", file.read())
+    except OSError:
+        name = None
+    return "%s, %d threads" % (name.group(1) if name else "unknown processor", os.cpu_count())
+
+
+def run(context, patterns, json_path):
+    context.row = "bench"
+    types = [t for t in TYPES if not patterns or any(fnmatch.fnmatch(t, "*%s*" % p) for p in patterns)]
+    print("%s, %s; load average %s" % (datetime.date.today().isoformat(), describe_machine(),
+                                       " ".join("%.1f" % load for load in os.getloadavg())))
+    print("Tokens per second, smallest, median and largest of %d runs; ratios of each pair of runs.\n" % RUNS)
+    print("| weights | prompt: theirs | ours | ratio | token: theirs | ours | ratio | load |")
+    print("|---|---|---|---|---|---|---|---|", flush=True)
+    results = {}
+    for type_name in types:
+        path = model_of(context, type_name)
+        pairs, loads = [], []
+        for i in range(RUNS):
+            order = SIDES if i % 2 == 0 else SIDES[::-1]
+            pairs.append({side: measure(context, side, path, 512, 64, "%s-%d" % (type_name, i)) for side in order})
+            loads.append(os.getloadavg()[0])
+            if sys.stderr.isatty():
+                print("%s %d/%d" % (type_name, i + 1, RUNS), end="\r", file=sys.stderr)
+        cells = [cell for part in PARTS for cell in summary(pairs, part)]
+        print("| %s | %s | %.1f |" % (type_name, " | ".join(cells), statistics.median(loads)), flush=True)
+        results[type_name] = pairs
+        if type_name != "F32":
+            context.outside(path).unlink()
+    if json_path:
+        with open(json_path, "w", encoding="utf-8") as file:
+            json.dump(results, file, indent=1)
