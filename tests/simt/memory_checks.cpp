@@ -15,15 +15,19 @@ struct word_use {
     uint32_t phase, warp_phase;
 };
 enum { MANY = 0xffff };
-static thread_local struct {
+struct shared_uses {
     word_use written[SIMT_SHARED_BYTES / 4], read[SIMT_SHARED_BYTES / 4];
     size_t n; // words up to the highest that was used
-} uses;
+};
+// One for each thread that runs blocks, never freed; too large for the static TLS of a library that
+// is opened.
+static thread_local shared_uses *uses;
 
 void simt_checks_begin_block(void) {
-    memset(uses.written, 0, uses.n * sizeof(word_use));
-    memset(uses.read, 0, uses.n * sizeof(word_use));
-    uses.n = 0;
+    if (!uses) uses = new shared_uses();
+    memset(uses->written, 0, uses->n * sizeof(word_use));
+    memset(uses->read, 0, uses->n * sizeof(word_use));
+    uses->n = 0;
 }
 
 // Whether nothing orders what `use` says before what this thread does now.
@@ -35,8 +39,8 @@ static bool races(const word_use *use, const simt_block *b, const simt_thread *m
 }
 
 static void check_race(simt_block *b, const simt_thread *me, size_t word, bool write) {
-    if (word >= uses.n) uses.n = word + 1;
-    word_use *written = &uses.written[word], *read = &uses.read[word];
+    if (word >= uses->n) uses->n = word + 1;
+    word_use *written = &uses->written[word], *read = &uses->read[word];
     const word_use now = {(uint16_t)(me->index + 1), b->phase, me->warp_phase};
     if (races(written, b, me) || (write && races(read, b, me)))
         simt_fail("a race: thread %u of block %u %s shared memory that thread %d %s, without a "
@@ -94,7 +98,7 @@ static bool is_constant(const char *p, size_t size) {
     return (uintptr_t)p >= image.begin && (uintptr_t)p + size <= image.end;
 }
 
-static void seen(const void *address, size_t size, bool write) {
+static void seen(const void *address, size_t size, bool write, bool aligned = true) {
     simt_block *b = simt_here;
     if (!b || !b->current) return;
     const char *p = (const char *)address;
@@ -108,7 +112,7 @@ static void seen(const void *address, size_t size, bool write) {
         simt_fail("thread %u of block %u %s %zu bytes of %s memory outside of any object",
                   b->current->index, b->index, write ? "writes" : "reads", size,
                   is_shared ? "shared" : "global");
-    if ((uintptr_t)p % size != 0)
+    if (aligned && (uintptr_t)p % size != 0)
         simt_fail(
             "thread %u of block %u accesses %zu bytes at an address that is no multiple of it",
             b->current->index, b->index, size);
@@ -132,6 +136,12 @@ ENDS(2)
 ENDS(4)
 ENDS(8)
 ENDS(16)
+extern "C" void __tsan_read_range(void *p, unsigned long n) {
+    seen(p, n, false, false);
+}
+extern "C" void __tsan_write_range(void *p, unsigned long n) {
+    seen(p, n, true, false);
+}
 extern "C" void __tsan_init(void) {
 }
 extern "C" void __tsan_func_entry(void *) {

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+#include "device/context.h"
+
+#include "device/image.h"
+#include "device/loader.h"
+
+static enum ggml_host_status status_of(CUresult result) {
+    switch (result) {
+    case CUDA_SUCCESS: return GGML_HOST_OK;
+    case CUDA_ERROR_OUT_OF_MEMORY: return GGML_HOST_OUT_OF_MEMORY;
+    case CUDA_ERROR_NO_DEVICE: return GGML_HOST_NO_DEVICE;
+    case CUDA_ERROR_INVALID_IMAGE:
+    case CUDA_ERROR_NO_BINARY_FOR_GPU: return GGML_HOST_UNSUPPORTED;
+    default:
+        return result >= CUDA_ERROR_ILLEGAL_ADDRESS && result < 800 ? GGML_HOST_DEVICE_LOST
+                                                                    : GGML_HOST_FAILED;
+    }
+}
+
+enum ggml_host_status cuda_context_check(struct cuda_context *context, CUresult result,
+                                         const char *call) {
+    const enum ggml_host_status status = status_of(result);
+    if (status == GGML_HOST_OK) return status;
+    if (status == GGML_HOST_DEVICE_LOST) atomic_store(&context->lost, true);
+    return cuda_fail(status, "cuda: %s fails: %s (%d)", call, cuda_error_name(result), result);
+}
+
+enum ggml_host_status cuda_context_enter(struct cuda_context *context) {
+    if (!cuda_in_owner())
+        return cuda_fail(
+            GGML_HOST_FAILED,
+            "cuda: the driver does not work in a child of the process that started it");
+    if (atomic_load(&context->lost))
+        return cuda_fail(GGML_HOST_DEVICE_LOST, "cuda: the device was lost by an earlier failure");
+    return cuda_context_check(context, cuda_api()->cuCtxPushCurrent(context->handle),
+                              "cuCtxPushCurrent");
+}
+
+void cuda_context_leave(void) {
+    CUcontext ignored;
+    cuda_api()->cuCtxPopCurrent(&ignored);
+}
+
+static enum ggml_host_status load(struct cuda_context *context) {
+    const struct cu_api *api = cuda_api();
+    enum ggml_host_status status = cuda_context_check(
+        context, api->cuModuleLoadData(&context->module, cuda_image()), "cuModuleLoadData");
+    for (int i = 0; i < CUDA_KERNEL_COUNT && status == GGML_HOST_OK; ++i)
+        status = cuda_context_check(
+            context,
+            api->cuModuleGetFunction(&context->functions[i], context->module, cuda_kernel_names[i]),
+            cuda_kernel_names[i]);
+    if (status == GGML_HOST_OK)
+        status = cuda_context_check(
+            context, api->cuStreamCreate(&context->transfers, CU_STREAM_NON_BLOCKING),
+            "cuStreamCreate");
+    return status;
+}
+
+struct cuda_context *cuda_context_new(CUdevice device) {
+    struct cuda_context *context = ggml_aligned_malloc(sizeof(*context));
+    if (!context) return NULL;
+    memset(context, 0, sizeof(*context));
+    context->device = device;
+    pthread_mutex_init(&context->mutex, NULL);
+    CUcontext handle = NULL;
+    enum ggml_host_status status = cuda_context_check(
+        context, cuda_api()->cuDevicePrimaryCtxRetain(&handle, device), "cuDevicePrimaryCtxRetain");
+    if (status == GGML_HOST_OK) {
+        context->handle = handle;
+        status = cuda_context_enter(context);
+    }
+    if (status == GGML_HOST_OK) {
+        status = load(context);
+        cuda_context_leave();
+    }
+    if (status == GGML_HOST_OK) return context;
+    cuda_context_free(context);
+    return NULL;
+}
+
+// Also of a lost device, whose objects the driver still counts.
+void cuda_context_free(struct cuda_context *context) {
+    const struct cu_api *api = cuda_api();
+    if (!context) return;
+    const bool here = cuda_in_owner();
+    if (here && context->handle && api->cuCtxPushCurrent(context->handle) == CUDA_SUCCESS) {
+        if (context->transfers) api->cuStreamDestroy(context->transfers);
+        if (context->module) api->cuModuleUnload(context->module);
+        cuda_context_leave();
+    }
+    if (here && context->handle) api->cuDevicePrimaryCtxRelease(context->device);
+    pthread_mutex_destroy(&context->mutex);
+    ggml_aligned_free(context, sizeof(*context));
+}

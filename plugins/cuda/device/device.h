@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// A device of the plugin.
+#ifndef CUDA_DEVICE_DEVICE_H
+#define CUDA_DEVICE_DEVICE_H
+
+#include "device/context.h"
+
+enum { CUDA_MAX_DETAILS = 8 };
+
+struct cuda_device {
+    struct ggml_backend_device base;
+    struct ggml_backend_buffer_type buft, host_buft;
+    CUdevice handle;
+    size_t memory;
+    bool integrated;
+    char name[16], host_name[24], description[128], id[32];
+    char texts[CUDA_MAX_DETAILS][64];
+    struct ggml_backend_feature details[CUDA_MAX_DETAILS + 1];
+    int n_details;
+    pthread_mutex_t mutex;        // of the next
+    struct cuda_context *context; // NULL: not made yet
+};
+
+extern const struct ggml_device_table cuda_device_table;
+
+// The device behind a handle, NULL if it is none of this plugin. [any-thread]
+struct cuda_device *cuda_device_of(ggml_backend_dev_t device);
+// Its context, which is made at the first call. NULL after set_error. [any-thread]
+struct cuda_context *cuda_device_context(struct cuda_device *device);
+
+// Finds the devices. NULL after set_error. [init]
+ggml_backend_reg_t cuda_reg_start(void);
+void cuda_reg_stop(void);
+
+#endif

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+#include "device/loader.h"
+
+#include <dlfcn.h>
+
+#include "base/util.h"
+
+enum { LEAST_VERSION = 11040 }; // the first with all functions of driver_api.h
+
+static struct cu_api api;
+static int version;
+static void *library;
+
+const struct cu_api *cuda_api(void) {
+    return &api;
+}
+
+int cuda_driver_version(void) {
+    return version;
+}
+
+const char *cuda_error_name(CUresult error) {
+    const char *name = NULL;
+    if (api.cuGetErrorName) api.cuGetErrorName(error, &name);
+    return name ? name : "unknown error";
+}
+
+static bool find_functions(void) {
+    void *found;
+#define FIND(name, symbol, parameters)                                                             \
+    found = dlsym(library, #symbol);                                                               \
+    if (!found) {                                                                                  \
+        cuda_fail(GGML_HOST_NO_DEVICE, "the CUDA driver has no %s: update it", #symbol);           \
+        return false;                                                                              \
+    }                                                                                              \
+    memcpy(&api.name, &found, sizeof(found));
+    CU_FUNCTIONS(FIND)
+#undef FIND
+    return true;
+}
+
+bool cuda_loader_start(void) {
+    if (!library) library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        cuda_fail(GGML_HOST_NO_DEVICE, "no CUDA driver: install NVIDIA's (%s)", dlerror());
+        return false;
+    }
+    if (!find_functions()) return false;
+    const CUresult result = api.cuInit(0);
+    if (result != CUDA_SUCCESS) {
+        cuda_fail(result == CUDA_ERROR_OUT_OF_MEMORY ? GGML_HOST_OUT_OF_MEMORY
+                                                     : GGML_HOST_NO_DEVICE,
+                  "the CUDA driver does not start: %s", cuda_error_name(result));
+        return false;
+    }
+    if (api.cuDriverGetVersion(&version) == CUDA_SUCCESS && version >= LEAST_VERSION) return true;
+    cuda_fail(GGML_HOST_NO_DEVICE,
+              "the CUDA driver is of version %d.%d, %d.%d is needed: update it", version / 1000,
+              version % 1000 / 10, LEAST_VERSION / 1000, LEAST_VERSION % 1000 / 10);
+    return false;
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+// One thread per element of the result: functions of one and of two operands, gated units.
+#include "tensor.h"
+
+// --- one operand ---------------------------------------------------------------------------------
+
+GPU_FN float hard_sigmoid(float x) {
+    const float y = (x + 3.0f) / 6.0f;
+    return y > 0.0f ? (y < 1.0f ? y : 1.0f) : 0.0f;
+}
+GPU_FN float xielu(const cuda_args &p, float x) {
+    const float alpha_n = gpu_param(p, 1), alpha_p = gpu_param(p, 2), beta = gpu_param(p, 3),
+                eps = gpu_param(p, 4);
+    if (x > 0.0f) return alpha_p * x * x + beta * x;
+    return (gpu_expm1(x < eps ? x : eps) - x) * alpha_n + beta * x;
+}
+GPU_FN float round_half_away(float x) {
+    const float a = gpu_abs(x), whole = gpu_floor(a), y = a - whole >= 0.5f ? whole + 1.0f : whole;
+    return gpu_is_nan(x) || a >= 8388608.0f ? x : x < 0.0f ? -y : y;
+}
+GPU_FN float truncated(float x) {
+    return x < 0.0f ? -gpu_floor(-x) : gpu_floor(x);
+}
+GPU_FN float clamped(const cuda_args &p, float x) {
+    const float high = x < gpu_param(p, 1) ? x : gpu_param(p, 1); // NaN: the upper limit
+    return high > gpu_param(p, 0) ? high : gpu_param(p, 0);
+}
+
+// By GGML_UNARY_OP_x, and from 32 on by enum function of ops/elementwise.c.
+GPU_FN float unary(const cuda_args &p, int op, float x) {
+    switch (op) {
+    case 0: return gpu_abs(x);
+    case 1: return x > 0.0f ? 1.0f : x < 0.0f ? -1.0f : 0.0f;
+    case 2: return -x;
+    case 3: return x > 0.0f ? 1.0f : 0.0f;
+    case 4: return gpu_tanh(x);
+    case 5: return x > 0.0f ? x : gpu_expm1(x);
+    case 6: return x > 0.0f ? x : 0.0f;
+    case 7: return gpu_sigmoid(x);
+    case 8: return gpu_gelu(x);
+    case 9: return gpu_gelu_quick(x);
+    case 10: return gpu_silu(x);
+    case 11: return x * hard_sigmoid(x);
+    case 12: return hard_sigmoid(x);
+    case 13: return gpu_exp(x);
+    case 14: return gpu_expm1(x);
+    case 15: return x > 20.0f ? x : gpu_log1p(gpu_exp(x));
+    case 16: return gpu_gelu_erf(x);
+    case 17: return xielu(p, x);
+    case 18: return gpu_floor(x);
+    case 19: return -gpu_floor(-x);
+    case 20: return round_half_away(x);
+    case 21: return truncated(x);
+    case 32: return x * x;
+    case 33: return gpu_sqrt(x);
+    case 34: return gpu_log(x);
+    case 35: return gpu_cos_sin(x).sine;
+    case 36: return gpu_cos_sin(x).cosine;
+    case 37: return x > 0.0f ? x : gpu_param(p, 0) * x;
+    case 38: return x * gpu_param(p, 0) + gpu_param(p, 1);
+    case 39: return clamped(p, x);
+    default: return gpu_param(p, 0);
+    }
+}
+
+// numbers[0]: which function.
+GPU_KERNEL(cuda_unary, 256, cuda_args, p) {
+    const cuda_operand &y = p.operands[0], &x = p.operands[1];
+    const u64 i = gpu_index();
+    if (i >= gpu_count(y)) return;
+    const gpu_at at = gpu_element_at(y, i);
+    gpu_store(y.type, gpu_address(y, at),
+              unary(p, (int)p.numbers[0], gpu_load(x.type, gpu_address(x, at))));
+}
+
+// --- two operands --------------------------------------------------------------------------------
+
+// numbers[0]: 0 add, 1 subtract, 2 multiply, 3 divide. The second one is repeated.
+GPU_KERNEL(cuda_binary, 256, cuda_args, p) {
+    const cuda_operand &y = p.operands[0], &a = p.operands[1], &b = p.operands[2];
+    const u64 i = gpu_index();
+    if (i >= gpu_count(y)) return;
+    const gpu_at at = gpu_element_at(y, i);
+    const float u = gpu_load(a.type, gpu_address(a, at)),
+                v = gpu_load(b.type, gpu_address_repeated(b, at));
+    const float sum = p.numbers[0] == 0   ? u + v
+                      : p.numbers[0] == 1 ? u - v
+                      : p.numbers[0] == 2 ? u * v
+                                          : u / v;
+    gpu_store(y.type, gpu_address(y, at), sum);
+}
+
+// y[:, u, t] = a[:, u, t] + b[:, ids[u, t]]; an index that b does not have adds NaN.
+GPU_KERNEL(cuda_add_id, 256, cuda_args, p) {
+    const cuda_operand &y = p.operands[0], &a = p.operands[1], &b = p.operands[2],
+                       &ids = p.operands[3];
+    const u64 i = gpu_index();
+    if (i >= gpu_count(y)) return;
+    const gpu_at at = gpu_element_at(y, i), id_at = {at.y, at.z, 0, 0};
+    const i32 id = *(const i32 *)gpu_address(ids, id_at);
+    float value = GPU_NAN;
+    if (id >= 0 && id < b.ne[1]) {
+        const gpu_at from = {at.x, (u64)id, 0, 0};
+        value = *(const float *)gpu_address(a, at) + *(const float *)gpu_address(b, from);
+    }
+    *(float *)gpu_address(y, at) = value;
+}
+
+// --- gated units ---------------------------------------------------------------------------------
+
+GPU_FN float limited(float x, float limit) {
+    const float high = x > -limit ? x : -limit;
+    return high < limit ? high : limit;
+}
+// By GGML_GLU_OP_x.
+GPU_FN float glu(const cuda_args &p, float x, float g) {
+    const float limit = gpu_param(p, 3);
+    switch (p.params[0]) {
+    case 0: return (x > 0.0f ? x : 0.0f) * g;
+    case 1: return gpu_gelu(x) * g;
+    case 2: return gpu_silu(x) * g;
+    case 3: {
+        const float low = x < limit ? x : limit;
+        return low / (1.0f + gpu_exp(-gpu_param(p, 2) * low)) * (limited(g, limit) + 1.0f);
+    }
+    case 4: return gpu_gelu_erf(x) * g;
+    case 5: return gpu_gelu_quick(x) * g;
+    default: return gpu_silu(x < limit ? x : limit) * limited(g, limit);
+    }
+}
+
+GPU_KERNEL(cuda_glu, 256, cuda_args, p) {
+    const cuda_operand &y = p.operands[0], &a = p.operands[1], &b = p.operands[2];
+    const u64 i = gpu_index();
+    if (i >= gpu_count(y)) return;
+    const gpu_at at = gpu_element_at(y, i);
+    gpu_at x_at = at, g_at = at;
+    const bool split = b.data != 0;
+    if (!split) (p.params[1] ? x_at : g_at).x += (u64)y.ne[0];
+    const cuda_operand &gate = split ? b : a;
+    const float x = gpu_load(a.type, gpu_address(a, x_at)),
+                g = gpu_load(gate.type, gpu_address(gate, g_at));
+    gpu_store(y.type, gpu_address(y, at), glu(p, x, g));
+}

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: MIT
+#include "memory/buffer.h"
+
+#include "device/loader.h"
+
+enum { ALIGNMENT = 256 };
+
+// --- memory of the device ------------------------------------------------------------------------
+
+// Work that is queued may still use it. In a child of the process nothing is done: the memory is
+// the parent's.
+static void release(struct cuda_buffer *buffer) {
+    const struct cu_api *api = cuda_api();
+    if (cuda_in_owner() && api->cuCtxPushCurrent(buffer->context->handle) == CUDA_SUCCESS) {
+        api->cuCtxSynchronize();
+        if (buffer->host)
+            api->cuMemFreeHost(buffer->host);
+        else
+            api->cuMemFree(buffer->base);
+        cuda_context_leave();
+    }
+    ggml_aligned_free(buffer, sizeof(*buffer));
+}
+
+static void device_free(ggml_backend_buffer_t handle) {
+    release(handle->context);
+    ggml_sdk_buffer_free(handle);
+}
+
+static void *device_base(ggml_backend_buffer_t handle) {
+    return (void *)(uintptr_t)((struct cuda_buffer *)handle->context)->base;
+}
+
+struct cuda_buffer *cuda_buffer_of(const struct ggml_tensor *tensor) {
+    const ggml_backend_buffer_t owner = tensor->buffer     ? tensor->buffer
+                                        : tensor->view_src ? tensor->view_src->buffer
+                                                           : NULL;
+    return owner && owner->table->free == device_free ? owner->context : NULL;
+}
+
+// One blocking transfer: the stream is the context's own and idle between calls.
+struct transfer {
+    enum { SET, GET, FILL, COPY } kind;
+    CUdeviceptr to, from;
+    void *host;
+    size_t size, n, stride_device, stride_host;
+    uint8_t value;
+};
+
+static CUresult queue_piece(const struct transfer *t, size_t i, CUstream stream) {
+    const struct cu_api *api = cuda_api();
+    char *host = (char *)t->host + i * t->stride_host;
+    const size_t at = i * t->stride_device;
+    switch (t->kind) {
+    case SET: return api->cuMemcpyHtoDAsync(t->to + at, host, t->size, stream);
+    case GET: return api->cuMemcpyDtoHAsync(host, t->from + at, t->size, stream);
+    case FILL: return api->cuMemsetD8Async(t->to + at, t->value, t->size, stream);
+    default: return api->cuMemcpyDtoDAsync(t->to + at, t->from + at, t->size, stream);
+    }
+}
+
+static int32_t run_transfer(struct cuda_context *context, const struct transfer *t) {
+    enum ggml_host_status status = cuda_context_enter(context);
+    if (status != GGML_HOST_OK) return status;
+    pthread_mutex_lock(&context->mutex);
+    CUresult result = CUDA_SUCCESS;
+    for (size_t i = 0; i < t->n && result == CUDA_SUCCESS && t->size > 0; ++i)
+        result = queue_piece(t, i, context->transfers);
+    // What was queued before a failure must not go on behind the caller's back.
+    const CUresult waited = cuda_api()->cuStreamSynchronize(context->transfers);
+    pthread_mutex_unlock(&context->mutex);
+    status = cuda_context_check(context, result != CUDA_SUCCESS ? result : waited, "a transfer");
+    cuda_context_leave();
+    return status;
+}
+
+static CUdeviceptr address(const struct ggml_tensor *tensor, size_t offset) {
+    return (CUdeviceptr)(uintptr_t)tensor->data + offset;
+}
+
+static int32_t device_memset(ggml_backend_buffer_t handle, struct ggml_tensor *tensor,
+                             uint8_t value, size_t offset, size_t size) {
+    const struct transfer t = {
+        .kind = FILL, .to = address(tensor, offset), .size = size, .n = 1, .value = value};
+    return run_transfer(((struct cuda_buffer *)handle->context)->context, &t);
+}
+
+static int32_t device_set_2d(ggml_backend_buffer_t handle, struct ggml_tensor *tensor,
+                             const void *data, size_t offset, size_t size, size_t n_copies,
+                             size_t stride_tensor, size_t stride_data) {
+    const struct transfer t = {.kind = SET,
+                               .to = address(tensor, offset),
+                               .host = (void *)(uintptr_t)data,
+                               .size = size,
+                               .n = n_copies,
+                               .stride_device = stride_tensor,
+                               .stride_host = stride_data};
+    return run_transfer(((struct cuda_buffer *)handle->context)->context, &t);
+}
+
+static int32_t device_get_2d(ggml_backend_buffer_t handle, const struct ggml_tensor *tensor,
+                             void *data, size_t offset, size_t size, size_t n_copies,
+                             size_t stride_tensor, size_t stride_data) {
+    const struct transfer t = {.kind = GET,
+                               .from = address(tensor, offset),
+                               .host = data,
+                               .size = size,
+                               .n = n_copies,
+                               .stride_device = stride_tensor,
+                               .stride_host = stride_data};
+    return run_transfer(((struct cuda_buffer *)handle->context)->context, &t);
+}
+
+static int32_t device_set(ggml_backend_buffer_t handle, struct ggml_tensor *tensor,
+                          const void *data, size_t offset, size_t size) {
+    return device_set_2d(handle, tensor, data, offset, size, 1, 0, 0);
+}
+
+static int32_t device_get(ggml_backend_buffer_t handle, const struct ggml_tensor *tensor,
+                          void *data, size_t offset, size_t size) {
+    return device_get_2d(handle, tensor, data, offset, size, 1, 0, 0);
+}
+
+static int32_t device_copy(ggml_backend_buffer_t handle, const struct ggml_tensor *src,
+                           struct ggml_tensor *dst) {
+    struct cuda_buffer *buffer = handle->context;
+    const struct cuda_buffer *from = cuda_buffer_of(src);
+    const struct transfer t = {.kind = COPY,
+                               .to = address(dst, 0),
+                               .from = address(src, 0),
+                               .size = ggml_nbytes(dst),
+                               .n = 1};
+    // What overlaps, or is another device's, goes through the host.
+    if (!from || from->context != buffer->context ||
+        (t.from < t.to + t.size && t.to < t.from + t.size))
+        return GGML_HOST_UNSUPPORTED;
+    return run_transfer(buffer->context, &t);
+}
+
+static int32_t device_clear(ggml_backend_buffer_t handle, uint8_t value) {
+    struct cuda_buffer *buffer = handle->context;
+    const struct transfer t = {
+        .kind = FILL, .to = buffer->base, .size = buffer->size, .n = 1, .value = value};
+    return run_transfer(buffer->context, &t);
+}
+
+static const struct ggml_buffer_table device_buffer_table = {
+    .size = sizeof(device_buffer_table),
+    .free = device_free,
+    .get_base = device_base,
+    .memset_tensor = device_memset,
+    .set_tensor = device_set,
+    .get_tensor = device_get,
+    .set_tensor_2d = device_set_2d,
+    .get_tensor_2d = device_get_2d,
+    .cpy_tensor = device_copy,
+    .clear = device_clear,
+};
+
+// --- pinned memory of the host -------------------------------------------------------------------
+
+static void host_free(ggml_backend_buffer_t handle) {
+    release(handle->context);
+    ggml_sdk_buffer_free(handle);
+}
+
+static void *host_base(ggml_backend_buffer_t handle) {
+    return ((struct cuda_buffer *)handle->context)->host;
+}
+
+static int32_t host_memset(ggml_backend_buffer_t handle, struct ggml_tensor *tensor, uint8_t value,
+                           size_t offset, size_t size) {
+    (void)handle;
+    memset((char *)tensor->data + offset, value, size);
+    return GGML_HOST_OK;
+}
+
+static int32_t host_set(ggml_backend_buffer_t handle, struct ggml_tensor *tensor, const void *data,
+                        size_t offset, size_t size) {
+    (void)handle;
+    memcpy((char *)tensor->data + offset, data, size);
+    return GGML_HOST_OK;
+}
+
+static int32_t host_get(ggml_backend_buffer_t handle, const struct ggml_tensor *tensor, void *data,
+                        size_t offset, size_t size) {
+    (void)handle;
+    memcpy(data, (const char *)tensor->data + offset, size);
+    return GGML_HOST_OK;
+}
+
+static int32_t host_clear(ggml_backend_buffer_t handle, uint8_t value) {
+    const struct cuda_buffer *buffer = handle->context;
+    memset(buffer->host, value, buffer->size);
+    return GGML_HOST_OK;
+}
+
+static const struct ggml_buffer_table host_buffer_table = {
+    .size = sizeof(host_buffer_table),
+    .free = host_free,
+    .get_base = host_base,
+    .memset_tensor = host_memset,
+    .set_tensor = host_set,
+    .get_tensor = host_get,
+    .clear = host_clear,
+};
+
+// --- types ---------------------------------------------------------------------------------------
+
+static bool is_host(ggml_backend_buffer_type_t buft) {
+    return buft != &((struct cuda_device *)buft->context)->buft;
+}
+
+static enum ggml_host_status allocate(struct cuda_buffer *buffer, bool host) {
+    const struct cu_api *api = cuda_api();
+    enum ggml_host_status status = cuda_context_enter(buffer->context);
+    if (status != GGML_HOST_OK) return status;
+    const CUresult result = host ? api->cuMemHostAlloc(&buffer->host, buffer->size, 0)
+                                 : api->cuMemAlloc(&buffer->base, buffer->size);
+    status = cuda_context_check(buffer->context, result, host ? "cuMemHostAlloc" : "cuMemAlloc");
+    cuda_context_leave();
+    return status;
+}
+
+static int32_t buft_alloc(ggml_backend_buffer_type_t buft, size_t size,
+                          ggml_backend_buffer_t *out_buffer) {
+    const bool host = is_host(buft);
+    struct cuda_context *context = cuda_device_context(buft->context);
+    if (!context) return GGML_HOST_FAILED;
+    if (size > buft->table->get_max_size(buft))
+        return cuda_fail(GGML_HOST_OUT_OF_MEMORY, "cuda: %zu bytes are more than there can be",
+                         size);
+    struct cuda_buffer *buffer = ggml_aligned_malloc(sizeof(*buffer));
+    if (!buffer) return GGML_HOST_OUT_OF_MEMORY;
+    *buffer = (struct cuda_buffer){.context = context, .size = size};
+    const enum ggml_host_status status = allocate(buffer, host);
+    if (status != GGML_HOST_OK) {
+        ggml_aligned_free(buffer, sizeof(*buffer));
+        return status;
+    }
+    *out_buffer =
+        ggml_sdk_buffer_new(buft, host ? &host_buffer_table : &device_buffer_table, buffer, size);
+    if (*out_buffer) return GGML_HOST_OK;
+    release(buffer);
+    return GGML_HOST_OUT_OF_MEMORY;
+}
+
+static const char *buft_name(ggml_backend_buffer_type_t buft) {
+    const struct cuda_device *device = buft->context;
+    return is_host(buft) ? device->host_name : device->name;
+}
+
+static size_t buft_alignment(ggml_backend_buffer_type_t buft) {
+    (void)buft;
+    return ALIGNMENT;
+}
+
+static size_t buft_max_size(ggml_backend_buffer_type_t buft) {
+    return is_host(buft) ? SIZE_MAX / 2 : ((struct cuda_device *)buft->context)->memory;
+}
+
+static const struct ggml_buffer_type_table buft_table = {
+    .size = sizeof(buft_table),
+    .get_name = buft_name,
+    .alloc_buffer = buft_alloc,
+    .get_alignment = buft_alignment,
+    .get_max_size = buft_max_size,
+    .is_host = is_host,
+};
+
+void cuda_buffer_types_init(struct cuda_device *device) {
+    device->buft = (struct ggml_backend_buffer_type){
+        .table = &buft_table, .device = &device->base, .context = device};
+    device->host_buft = device->buft;
+}

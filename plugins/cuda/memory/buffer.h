@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+// Buffers in the device's memory, and in pinned memory of the host.
+#ifndef CUDA_MEMORY_BUFFER_H
+#define CUDA_MEMORY_BUFFER_H
+
+#include "device/device.h"
+
+struct cuda_buffer {
+    struct cuda_context *context;
+    CUdeviceptr base; // of device memory, which tensor->data has addresses of
+    void *host;       // of pinned memory
+    size_t size;
+};
+
+void cuda_buffer_types_init(struct cuda_device *device);
+// The buffer of this plugin's device memory that the tensor lies in, or NULL. [any-thread]
+struct cuda_buffer *cuda_buffer_of(const struct ggml_tensor *tensor);
+
+#endif

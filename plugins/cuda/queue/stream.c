@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT
+#include "queue/stream.h"
+
+#include "device/loader.h"
+#include "memory/buffer.h"
+#include "queue/event.h"
+
+static const char *stream_name(ggml_backend_t backend) {
+    return ((struct cuda_stream *)backend->context)->device->name;
+}
+
+static void stream_free(ggml_backend_t backend) {
+    struct cuda_stream *stream = backend->context;
+    const struct cu_api *api = cuda_api();
+    if (cuda_in_owner() && api->cuCtxPushCurrent(stream->context->handle) == CUDA_SUCCESS) {
+        if (stream->handle) {
+            api->cuStreamSynchronize(stream->handle);
+            api->cuStreamDestroy(stream->handle);
+        }
+        if (stream->mark) api->cuEventDestroy(stream->mark);
+        cuda_context_leave();
+    }
+    ggml_aligned_free(stream, sizeof(*stream));
+}
+
+static int32_t stream_synchronize(ggml_backend_t backend) {
+    struct cuda_stream *stream = backend->context;
+    enum ggml_host_status status = cuda_context_enter(stream->context);
+    if (status != GGML_HOST_OK) return status;
+    status = cuda_context_check(stream->context, cuda_api()->cuStreamSynchronize(stream->handle),
+                                "work that was queued");
+    cuda_context_leave();
+    return status;
+}
+
+// --- transfers -----------------------------------------------------------------------------------
+
+// n pieces between the tensor and the host, which may be gone before they are done only after
+// synchronize.
+static int32_t queue_pieces(struct cuda_stream *stream, const struct ggml_tensor *tensor,
+                            size_t offset, char *host, bool to_host, size_t size, size_t n,
+                            size_t stride_tensor, size_t stride_host) {
+    const struct cu_api *api = cuda_api();
+    const struct cuda_buffer *buffer = cuda_buffer_of(tensor);
+    if (!buffer || buffer->context != stream->context)
+        return cuda_fail(GGML_HOST_UNSUPPORTED,
+                         "cuda: '%.*s' does not lie in memory of this device", GGML_MAX_NAME,
+                         tensor->name);
+    enum ggml_host_status status = cuda_context_enter(stream->context);
+    if (status != GGML_HOST_OK) return status;
+    CUresult result = CUDA_SUCCESS;
+    for (size_t i = 0; i < n && size > 0 && result == CUDA_SUCCESS; ++i) {
+        const CUdeviceptr at = (CUdeviceptr)(uintptr_t)tensor->data + offset + i * stride_tensor;
+        result = to_host ? api->cuMemcpyDtoHAsync(host + i * stride_host, at, size, stream->handle)
+                         : api->cuMemcpyHtoDAsync(at, host + i * stride_host, size, stream->handle);
+    }
+    status = cuda_context_check(stream->context, result, "a transfer");
+    cuda_context_leave();
+    return status;
+}
+
+static int32_t stream_set_2d(ggml_backend_t backend, struct ggml_tensor *tensor, const void *data,
+                             size_t offset, size_t size, size_t n_copies, size_t stride_tensor,
+                             size_t stride_data) {
+    return queue_pieces(backend->context, tensor, offset, (char *)(uintptr_t)data, false, size,
+                        n_copies, stride_tensor, stride_data);
+}
+
+static int32_t stream_get_2d(ggml_backend_t backend, const struct ggml_tensor *tensor, void *data,
+                             size_t offset, size_t size, size_t n_copies, size_t stride_tensor,
+                             size_t stride_data) {
+    return queue_pieces(backend->context, tensor, offset, data, true, size, n_copies, stride_tensor,
+                        stride_data);
+}
+
+static int32_t stream_set(ggml_backend_t backend, struct ggml_tensor *tensor, const void *data,
+                          size_t offset, size_t size) {
+    return stream_set_2d(backend, tensor, data, offset, size, 1, 0, 0);
+}
+
+static int32_t stream_get(ggml_backend_t backend, const struct ggml_tensor *tensor, void *data,
+                          size_t offset, size_t size) {
+    return stream_get_2d(backend, tensor, data, offset, size, 1, 0, 0);
+}
+
+// What `stream` queues from now on comes after what `other` has queued.
+static CUresult follow(struct cuda_stream *stream, struct cuda_stream *other) {
+    const struct cu_api *api = cuda_api();
+    const CUresult result = api->cuEventRecord(other->mark, other->handle);
+    return result == CUDA_SUCCESS ? api->cuStreamWaitEvent(stream->handle, other->mark, 0) : result;
+}
+
+// The copy is work of both streams: it comes after what either has queued and before what either
+// queues later.
+static int32_t stream_copy(ggml_backend_t backend_src, ggml_backend_t backend_dst,
+                           const struct ggml_tensor *src, struct ggml_tensor *dst) {
+    struct cuda_stream *from = cuda_stream_of(backend_src), *to = cuda_stream_of(backend_dst);
+    const struct cuda_buffer *a = cuda_buffer_of(src), *b = cuda_buffer_of(dst);
+    if (!from || !to || from->context != to->context || !a || !b || a->context != to->context ||
+        b->context != to->context)
+        return GGML_HOST_UNSUPPORTED;
+    const CUdeviceptr x = (CUdeviceptr)(uintptr_t)src->data, y = (CUdeviceptr)(uintptr_t)dst->data;
+    const size_t size = ggml_nbytes(dst);
+    if (x < y + size && y < x + size) return GGML_HOST_UNSUPPORTED;
+    enum ggml_host_status status = cuda_context_enter(to->context);
+    if (status != GGML_HOST_OK) return status;
+    CUresult result = from == to ? CUDA_SUCCESS : follow(to, from);
+    if (result == CUDA_SUCCESS) result = cuda_api()->cuMemcpyDtoDAsync(y, x, size, to->handle);
+    if (result == CUDA_SUCCESS && from != to) result = follow(from, to);
+    status = cuda_context_check(to->context, result, "a copy");
+    cuda_context_leave();
+    return status;
+}
+
+// --- making --------------------------------------------------------------------------------------
+
+static const struct ggml_stream_table stream_table = {
+    .size = sizeof(struct ggml_stream_table),
+    .guid = {0xc3, 0x1a, 0x77, 0x5e, 0x09, 0xd4, 0x4c, 0x8b, 0xb2, 0x60, 0x1f, 0xe5, 0x93, 0x28,
+             0x7a, 0x46},
+    .get_name = stream_name,
+    .free = stream_free,
+    .set_tensor_async = stream_set,
+    .get_tensor_async = stream_get,
+    .set_tensor_2d_async = stream_set_2d,
+    .get_tensor_2d_async = stream_get_2d,
+    .cpy_tensor_async = stream_copy,
+    .synchronize = stream_synchronize,
+    .graph_compute = cuda_stream_compute,
+    .event_record = cuda_event_record,
+    .event_wait = cuda_event_wait,
+};
+
+struct cuda_stream *cuda_stream_of(ggml_backend_t backend) {
+    return backend && backend->table == &stream_table ? backend->context : NULL;
+}
+
+int32_t cuda_stream_new(struct cuda_device *device, ggml_backend_t *out_stream) {
+    const struct cu_api *api = cuda_api();
+    struct cuda_context *context = cuda_device_context(device);
+    if (!context) return GGML_HOST_FAILED;
+    enum ggml_host_status status = cuda_context_enter(context);
+    if (status != GGML_HOST_OK) return status;
+    struct cuda_stream *stream = ggml_aligned_malloc(sizeof(*stream));
+    if (!stream) {
+        cuda_context_leave();
+        return GGML_HOST_OUT_OF_MEMORY;
+    }
+    memset(stream, 0, sizeof(*stream));
+    stream->device = device;
+    stream->context = context;
+    stream->backend =
+        (struct ggml_backend){.table = &stream_table, .device = &device->base, .context = stream};
+    status = cuda_context_check(
+        context, api->cuStreamCreate(&stream->handle, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+    if (status == GGML_HOST_OK)
+        status = cuda_context_check(
+            context, api->cuEventCreate(&stream->mark, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
+    cuda_context_leave();
+    if (status == GGML_HOST_OK) {
+        *out_stream = &stream->backend;
+        return status;
+    }
+    stream_free(&stream->backend);
+    return status;
+}
