@@ -14,7 +14,8 @@
 
 #include "emulator_state.h"
 
-#if defined(__SANITIZE_THREAD__)
+// With libtsan, which is told of fibers, this file itself is not instrumented.
+#if defined(SIMT_TSAN)
 extern "C" {
 void *__tsan_get_current_fiber(void);
 void *__tsan_create_fiber(unsigned flags);
@@ -123,6 +124,7 @@ void simt_fail(const char *format, ...) {
     va_start(args, format);
     if (!b->message[0]) vsnprintf(b->message, sizeof(b->message), format, args);
     va_end(args);
+    TSAN(__tsan_release(b);)
     if (b->current) go(b, nullptr);
 }
 
@@ -273,7 +275,9 @@ bool simt_run(const simt_launch *l, char *message, size_t message_size) {
 void *simt_shared(const void *key, size_t bytes) {
     simt_block *b = simt_here;
     for (unsigned i = 0; i < b->n_objects; ++i) {
-        if (b->objects[i].key == key) return b->shared + b->objects[i].offset;
+        if (b->objects[i].key != key) continue;
+        TSAN(__tsan_acquire(&b->objects[i]);)
+        return b->shared + b->objects[i].offset;
     }
     const size_t offset = (b->shared_used + SIMT_GAP + 15) / 16 * 16;
     // The gaps are the emulator's, and don't count.
@@ -282,6 +286,7 @@ void *simt_shared(const void *key, size_t bytes) {
     b->objects[b->n_objects++] = {key, offset, bytes};
     b->shared_used = offset + bytes;
     memset(b->shared + offset, 0xff, bytes); // not a number
+    TSAN(__tsan_release(&b->objects[b->n_objects - 1]);)
     return b->shared + offset;
 }
 

@@ -6,3 +6,5 @@
 #include "mul_mat.cu"
 #include "reduce.cu"
 #include "rope.cu"
+#include "sort.cu"
+#include "training.cu"

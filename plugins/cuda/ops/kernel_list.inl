@@ -13,6 +13,7 @@
 #define CUDA_ROW(...)
 #endif
 // clang-format off
+CUDA_KERNEL(adamw)
 CUDA_KERNEL(add_id)
 CUDA_KERNEL(arange)
 CUDA_KERNEL(argmax)
@@ -32,10 +33,15 @@ CUDA_KERNEL(norm)
 CUDA_KERNEL(out_prod)
 CUDA_KERNEL(pad)
 CUDA_KERNEL(repeat)
+CUDA_KERNEL(repeat_back)
 CUDA_KERNEL(roll)
 CUDA_KERNEL(rope)
+CUDA_KERNEL(row_back)
 CUDA_KERNEL(set_rows)
+CUDA_KERNEL(sgd)
+CUDA_KERNEL(silu_back)
 CUDA_KERNEL(soft_max)
+CUDA_KERNEL(sort)
 CUDA_KERNEL(sum)
 CUDA_KERNEL(sum_rows)
 CUDA_KERNEL(triangle)
@@ -115,6 +121,17 @@ CUDA_ROW(MUL_MAT, mul_mat, T_F32, T_FLOATS | T_CODED, T_FLOATS, cuda_accepts_mul
 CUDA_ROW(MUL_MAT_ID, mul_mat_id, T_F32, T_FLOATS | T_CODED, T_FLOATS, cuda_accepts_mul_mat_id, cuda_launch_warps)
 CUDA_ROW(OUT_PROD, out_prod, T_F32, T_FLOATS | T_CODED, T_FLOATS, cuda_accepts_out_prod, cuda_launch_elements)
 CUDA_ROW(FLASH_ATTN_EXT, flash_attn, T_F32, T_F32, T_FLOATS | T_CODED, cuda_accepts_flash_attn, cuda_launch_flash_attn)
+
+CUDA_ROW(ARGSORT, sort, T_I32, T_F32, T_ANY, cuda_accepts_sort, cuda_launch_sort)
+CUDA_ROW(TOP_K, sort, T_I32, T_F32, T_ANY, cuda_accepts_sort, cuda_launch_sort)
+CUDA_ROW(SILU_BACK, silu_back, T_F32, T_F32, T_F32, cuda_accepts_same_pair, cuda_launch_elements)
+CUDA_ROW(SILU_BACK, silu_back, T_F16, T_F16, T_F16, cuda_accepts_same_pair, cuda_launch_elements)
+CUDA_ROW(SILU_BACK, silu_back, T_BF16, T_BF16, T_BF16, cuda_accepts_same_pair, cuda_launch_elements)
+CUDA_ROW(RMS_NORM_BACK, row_back, T_F32, T_F32, T_F32, cuda_accepts_same_pair, cuda_launch_row_back)
+CUDA_ROW(SOFT_MAX_BACK, row_back, T_F32, T_F32, T_F32, cuda_accepts_soft_max_back, cuda_launch_row_back)
+CUDA_ROW(REPEAT_BACK, repeat_back, T_F32, T_F32, T_ANY, cuda_accepts_repeat_back, cuda_launch_elements)
+CUDA_ROW(OPT_STEP_ADAMW, adamw, T_F32, T_F32, T_F32, cuda_accepts_opt_step, cuda_launch_elements)
+CUDA_ROW(OPT_STEP_SGD, sgd, T_F32, T_F32, T_F32, cuda_accepts_opt_step, cuda_launch_elements)
 // clang-format on
 #undef CUDA_KERNEL
 #undef CUDA_ROW

@@ -53,6 +53,11 @@ CUDA_ACCEPTS(mul_mat_vec)
 CUDA_ACCEPTS(mul_mat_id)
 CUDA_ACCEPTS(out_prod)
 CUDA_ACCEPTS(flash_attn)
+CUDA_ACCEPTS(sort)
+CUDA_ACCEPTS(same_pair)
+CUDA_ACCEPTS(soft_max_back)
+CUDA_ACCEPTS(repeat_back)
+CUDA_ACCEPTS(opt_step)
 #undef CUDA_ACCEPTS
 
 // n threads in all; n blocks for rows of `length` elements.
@@ -79,6 +84,8 @@ CUDA_LAUNCH(soft_max)
 CUDA_LAUNCH(rope)
 CUDA_LAUNCH(mul_mat)
 CUDA_LAUNCH(flash_attn)
+CUDA_LAUNCH(sort)
+CUDA_LAUNCH(row_back)
 #undef CUDA_LAUNCH
 
 #endif
