@@ -118,6 +118,7 @@ static void seen(const void *address, size_t size, bool write, bool aligned = tr
             b->current->index, b->index, size);
 }
 
+// The unaligned ones are of accesses that the compiler joined.
 #define ENDS(n)                                                                                    \
     extern "C" void __tsan_read##n(void *p) {                                                      \
         seen(p, n, false);                                                                         \
@@ -126,10 +127,10 @@ static void seen(const void *address, size_t size, bool write, bool aligned = tr
         seen(p, n, true);                                                                          \
     }                                                                                              \
     extern "C" void __tsan_unaligned_read##n(void *p) {                                            \
-        seen(p, n, false);                                                                         \
+        seen(p, n, false, false);                                                                  \
     }                                                                                              \
     extern "C" void __tsan_unaligned_write##n(void *p) {                                           \
-        seen(p, n, true);                                                                          \
+        seen(p, n, true, false);                                                                   \
     }
 ENDS(1)
 ENDS(2)

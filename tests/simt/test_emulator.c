@@ -15,16 +15,16 @@
 #include "simt.h"
 #include "test_kernels.h"
 
-enum { ROWS = 3, N = 100 };
+enum { ROWS = 3, N = 100, GAP = 16 };
 
-static float x[ROWS * N], y[ROWS];
+static float x[ROWS * N + GAP], y[ROWS + GAP]; // kernels have no right to the gaps
 static char message[300];
 
 static bool run(const char *kernel, unsigned threads) {
     const struct sum_args args = {(uintptr_t)x, (uintptr_t)y, N};
     const struct simt_launch launch = {kernel, {ROWS, 1, 1}, threads, &args};
-    simt_memory_add(x, sizeof(x));
-    simt_memory_add(y, sizeof(y));
+    simt_memory_add(x, ROWS * N * sizeof(x[0]));
+    simt_memory_add(y, ROWS * sizeof(y[0]));
     for (int i = 0; i < ROWS * N; ++i)
         x[i] = (float)(i % 17) - 3.0f;
     message[0] = '\0';
