@@ -312,6 +312,26 @@ static void test_a_failure_of_queued_work_is_told(void **state) {
     counter_free(&counter);
 }
 
+// A view in the host's memory, which computes nothing, among nodes that do.
+static void test_nodes_that_compute_nothing_may_lie_elsewhere(void **state) {
+    (void)state;
+    struct counter counter;
+    struct area area;
+    float value = 0;
+    counter_new(&counter, remote[0], 16);
+    area_new(&area, cpu(), 64);
+    struct ggml_tensor *view = ggml_view_1d(counter.ctx, area.tensor, 16, 16);
+    assert_int_equal(ggml_backend_view_init(view), GGML_STATUS_SUCCESS);
+    ggml_build_forward_expand(counter.graph, view);
+    assert_int_equal(ggml_graph_n_nodes(counter.graph), 2);
+    if (ggml_backend_graph_compute(counter.stream, counter.graph) != GGML_STATUS_SUCCESS)
+        fail_msg("%s", ggml_last_error());
+    ggml_backend_tensor_get(counter.area.tensor, &value, 0, sizeof(value));
+    assert_true(value == 1.0f);
+    counter_free(&counter);
+    area_free(&area);
+}
+
 // --- the child of a fork -------------------------------------------------------------------------
 
 // Every call fails there, and none waits for a thread that is not there.
@@ -419,6 +439,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_a_transformer_over_all_nodes_equals_one_host),
         cmocka_unit_test(test_a_stream_keeps_its_order),
         cmocka_unit_test(test_a_failure_of_queued_work_is_told),
+        cmocka_unit_test(test_nodes_that_compute_nothing_may_lie_elsewhere),
         cmocka_unit_test(test_calls_in_the_child_of_a_fork_fail),
     };
     const struct CMUnitTest hung[] = {cmocka_unit_test(test_a_node_that_hangs_is_lost)};

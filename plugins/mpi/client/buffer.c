@@ -16,20 +16,32 @@ struct remote_buffer *remote_buffer_of(const struct ggml_tensor *tensor) {
     return buffer && buffer->table->get_base == buffer_base ? buffer->context : NULL;
 }
 
-bool remote_describe(const struct node *node, const struct ggml_tensor *tensor,
-                     struct wire_tensor *out) {
+// Whether the node can reach it.
+static bool lies_at(const struct node *node, const struct ggml_tensor *tensor) {
     const struct remote_buffer *buffer = remote_buffer_of(tensor);
-    wire_describe(tensor, out);
-    if (!tensor->data) return true;
-    if (buffer && buffer->node == node) {
-        out->buffer = buffer->id;
-        out->offset = (uint64_t)((const char *)tensor->data - buffer->base);
-        return true;
-    }
-    if (ggml_is_empty(tensor)) return true;
+    return (buffer && buffer->node == node) || !tensor->data || ggml_is_empty(tensor);
+}
+
+bool remote_lies_at(const struct node *node, const struct ggml_tensor *tensor) {
+    if (lies_at(node, tensor)) return true;
     mpi_fail(GGML_HOST_INVALID_ARGUMENT, "'%s' does not lie in memory of MPI%d", tensor->name,
              node->peer);
     return false;
+}
+
+void remote_describe_any(const struct node *node, const struct ggml_tensor *tensor,
+                         struct wire_tensor *out) {
+    const struct remote_buffer *buffer = remote_buffer_of(tensor);
+    wire_describe(tensor, out);
+    if (!tensor->data || !buffer || buffer->node != node) return;
+    out->buffer = buffer->id;
+    out->offset = (uint64_t)((const char *)tensor->data - buffer->base);
+}
+
+bool remote_describe(const struct node *node, const struct ggml_tensor *tensor,
+                     struct wire_tensor *out_tensor) {
+    remote_describe_any(node, tensor, out_tensor);
+    return remote_lies_at(node, tensor);
 }
 
 // --- transfers -----------------------------------------------------------------------------------

@@ -147,6 +147,11 @@ struct remote_buffer {
 };
 // The buffer of this plugin in which the tensor lies, or NULL. [any-thread]
 struct remote_buffer *remote_buffer_of(const struct ggml_tensor *tensor);
+// Whether it lies in memory of that node, or nowhere; false after the error was set. [any-thread]
+bool remote_lies_at(const struct node *node, const struct ggml_tensor *tensor);
+// Describes a tensor; one of other memory as lying nowhere. [any-thread]
+void remote_describe_any(const struct node *node, const struct ggml_tensor *tensor,
+                         struct wire_tensor *out_tensor);
 // Describes a tensor with where it lies; false after the error was set. [any-thread]
 bool remote_describe(const struct node *node, const struct ggml_tensor *tensor,
                      struct wire_tensor *out_tensor);

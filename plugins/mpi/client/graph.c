@@ -69,11 +69,21 @@ static int32_t index_of(const struct collector *collector, const struct ggml_ten
 
 // --- describing ----------------------------------------------------------------------------------
 
+// Nodes that compute nothing, as views, may lie in other memory: so may what they refer to.
+static bool can_reach(const struct node *node, const struct ggml_tensor *tensor) {
+    if (!(tensor->flags & GGML_TENSOR_FLAG_COMPUTE) || ggml_op_is_empty(tensor->op)) return true;
+    bool good = remote_lies_at(node, tensor);
+    for (int k = 0; good && k < GGML_MAX_SRC; ++k)
+        good = !tensor->src[k] || remote_lies_at(node, tensor->src[k]);
+    return good;
+}
+
 static bool describe(const struct node *node, const struct collector *collector, size_t i,
                      const struct ggml_graph *graph, struct wire_tensor *out) {
     const struct ggml_tensor *tensor = collector->tensors[i];
     const bool is_node = i < (size_t)graph->n_nodes;
-    if (!remote_describe(node, tensor, out)) return false;
+    if (is_node && !can_reach(node, tensor)) return false;
+    remote_describe_any(node, tensor, out);
     if (wire_calls_program(out->op)) {
         if (is_node) {
             mpi_fail(GGML_HOST_UNSUPPORTED, "'%s' calls a function of the program", tensor->name);
