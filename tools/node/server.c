@@ -78,7 +78,10 @@ static bool enqueue(struct server *server, struct job *job) {
 static bool is_urgent(struct server *server, const struct wire_message *message) {
     switch (message->kind) {
     case WIRE_PING: answer(server, message->id, GGML_HOST_OK, NULL, 0); return true;
-    case WIRE_BYE: server_end(server, NULL); return true;
+    case WIRE_BYE:
+        server->leaves_mpi = message->value != 0;
+        server_end(server, NULL);
+        return true;
     case WIRE_LOST:
         if (message->peer > 0 && (int)message->peer < link_count(server->link))
             link_drop(server->link, (int)message->peer);

@@ -59,6 +59,7 @@ struct server {
     pthread_mutex_t lock;
     pthread_cond_t progress; // a request was done, or the end has come
     bool ends, was_told;
+    bool leaves_mpi; // somebody is lost for whom ending MPI would wait
     ggml_backend_dev_t devices[WIRE_MAX_DEVICES];
     uint32_t n_devices;
     struct held_buffer *buffers;

@@ -499,16 +499,17 @@ void client_end(void) {
     pthread_mutex_lock(&client->lock);
     client->ends = true;
     pthread_mutex_unlock(&client->lock);
+    for (int i = 0; i < client->n_nodes; ++i)
+        lost = lost || atomic_load(&client->nodes[i].lost);
     for (int i = 0; i < client->n_nodes; ++i) {
         struct wire_message *message = calloc(1, sizeof(*message));
-        lost = lost || atomic_load(&client->nodes[i].lost);
         if (!message || atomic_load(&client->nodes[i].lost)) {
             free(message);
             continue;
         }
-        *message = (struct wire_message){.magic = WIRE_MAGIC, .kind = WIRE_BYE};
+        *message = (struct wire_message){.magic = WIRE_MAGIC, .kind = WIRE_BYE, .value = lost};
         link_send(client->link, client->nodes[i].peer, message, sizeof(*message));
     }
-    // Ending MPI waits for every process of the job.
+    // Ending MPI waits for every process of the job, so nobody does when one is lost.
     link_close(client->link, !lost);
 }

@@ -33,7 +33,7 @@ enum wire_kind {
     WIRE_ANSWER = 1,      // status; what follows depends on the request, a text if it failed
     WIRE_DESCRIBE = 2,    // answer: struct wire_node, its struct wire_device
     WIRE_PING = 3,        // answer: nothing
-    WIRE_BYE = 4,         // the node ends; no answer
+    WIRE_BYE = 4,         // the node ends, without ending MPI if value isn't 0; no answer
     WIRE_MEMORY = 5,      // device; answer: struct wire_memory
     WIRE_BUFFER_NEW = 6,  // device, object, size
     WIRE_BUFFER_FREE = 7, // object
