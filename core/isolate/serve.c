@@ -22,6 +22,7 @@
 #include "device/stream.h"
 #include "ggml-backend-impl.h"
 #include "plugin/load/candidate.h"
+#include "plugin/probe/probe_group.h"
 #include "plugin/probe/probe_watch.h"
 #include "plugin/registry/plugin.h"
 
@@ -375,6 +376,7 @@ int isolate_serve(const char *path) {
     if (socket_flags != 0) return EXIT_NO_SERVICE;
     close_inherited();
     dump_no_core();
+    probe_group_enter();
     while (receive(&request, &fd)) {
         struct isolate_answer answer = {.number = request.number, .compute = GGML_STATUS_SUCCESS};
         answer.status = (int32_t)handle(&server, path, &request, fd, &answer);

@@ -44,6 +44,7 @@ enum habit {
     ESCAPES,
     TRESPASS,
     FAMILY,
+    FAMILY_SESSION,
 };
 
 static struct ggml_backend_device device;
@@ -202,7 +203,8 @@ static void act(enum habit habit) {
         break;
     case TRESPASS: trespass(); break;
     case FAMILY:
-        leave_child(false);
+    case FAMILY_SESSION:
+        leave_child(habit == FAMILY_SESSION);
         alarm(20);
         raise(SIGSTOP);
         hang();

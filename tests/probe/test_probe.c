@@ -15,6 +15,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#ifdef __linux__
+#include <sys/xattr.h>
+#endif
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -520,6 +523,106 @@ static void test_f21_nothing_outlives_a_killed_application(void **state) {
         assert_true(family_becomes(application, &session, 0));
     }
 }
+
+// A control group that says it is ours, as systemd's Delegate= makes one. False where none can be
+// made: that takes root and a writable hierarchy of version 2.
+static bool make_group(char *folder, size_t size) {
+    static const char *const mounts[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
+    char file[300];
+    for (size_t i = 0; i < sizeof(mounts) / sizeof(mounts[0]); ++i) {
+        snprintf(folder, size, "%s/ggml-test-%ld", mounts[i], (long)getpid());
+        snprintf(file, sizeof(file), "%s/cgroup.kill", folder);
+        if (mkdir(folder, S_IRWXU) != 0) continue;
+        if (access(file, W_OK) == 0 && setxattr(folder, "user.delegate", "1", 1, 0) == 0)
+            return true;
+        rmdir(folder);
+    }
+    return false;
+}
+
+static bool enter_group(const char *folder) {
+    char file[300];
+    snprintf(file, sizeof(file), "%s/cgroup.procs", folder);
+    FILE *stream = fopen(file, "w");
+    return stream && fputs("0", stream) >= 0 && fclose(stream) == 0;
+}
+
+static bool has_processes(const char *folder) {
+    char file[300], text[256] = "";
+    snprintf(file, sizeof(file), "%s/cgroup.events", folder);
+    FILE *stream = fopen(file, "r");
+    if (stream) text[fread(text, 1, sizeof(text) - 1, stream)] = '\0';
+    if (stream) fclose(stream);
+    return strstr(text, "populated 1") != NULL;
+}
+
+// How many processes there are in the groups of helpers within it, and how many such groups.
+static int count_helped(const char *folder, int *out_groups) {
+    int count = 0;
+    DIR *stream = opendir(folder);
+    assert_non_null(stream);
+    *out_groups = 0;
+    for (const struct dirent *entry; (entry = readdir(stream)) != NULL;) {
+        char file[600], line[32];
+        if (strncmp(entry->d_name, "ggml-helper-", 12) != 0) continue;
+        ++*out_groups;
+        snprintf(file, sizeof(file), "%s/%s/cgroup.procs", folder, entry->d_name);
+        FILE *members = fopen(file, "r");
+        while (members && fgets(line, sizeof(line), members))
+            ++count;
+        if (members) fclose(members);
+    }
+    closedir(stream);
+    return count;
+}
+
+static pid_t probe_in_group(const char *folder) {
+    const pid_t application = fork();
+    if (application == 0) {
+        const struct ggml_probe_options options = usual();
+        alarm(20);
+        _exit(enter_group(folder) && probe(&options) ? 0 : 1);
+    }
+    return application;
+}
+
+// F20 and F21: what a plugin starts in a session of its own does not outlive its helper, nor that
+// the application.
+static void test_f21_a_control_group_holds_what_left_its_session(void **state) {
+    (void)state;
+    const struct timespec moment = {.tv_nsec = 10000000};
+    char folder[256];
+    int status = -1, n_groups = 0;
+    if (!make_group(folder, sizeof(folder))) skip();
+    add_from(PLUGINS, "ggml-grandchild_session.so");
+    pid_t application = probe_in_group(folder);
+    assert_int_equal(waitpid(application, &status, 0), application);
+    assert_int_equal(status, 0);
+    assert_false(has_processes(folder));
+    count_helped(folder, &n_groups);
+    assert_int_equal(n_groups, 0);
+
+    plugin_dir_close(&dir);
+    plugin_dir_open(&dir);
+    add_from(PLUGINS, "ggml-family_session.so");
+    application = probe_in_group(folder);
+    for (int i = 0; i < 500 && count_helped(folder, &n_groups) != 2; ++i)
+        nanosleep(&moment, NULL);
+    assert_int_equal(count_helped(folder, &n_groups), 2);
+    kill(application, SIGKILL);
+    assert_int_equal(waitpid(application, NULL, 0), application);
+    for (int i = 0; i < 500 && has_processes(folder); ++i)
+        nanosleep(&moment, NULL);
+    assert_false(has_processes(folder));
+
+    plugin_dir_close(&dir); // the next helper removes what the killed application could not
+    plugin_dir_open(&dir);
+    add_from(PLUGINS, "ggml-no_habit.so");
+    application = probe_in_group(folder);
+    assert_int_equal(waitpid(application, &status, 0), application);
+    assert_int_equal(status, 0);
+    assert_int_equal(rmdir(folder), 0);
+}
 #endif
 
 static void *probe_in_thread(void *good) {
@@ -640,6 +743,7 @@ int main(void) {
         WITH_DIR(test_f22_no_stranger_is_killed),
 #ifdef __linux__
         WITH_DIR(test_f21_nothing_outlives_a_killed_application),
+        WITH_DIR(test_f21_a_control_group_holds_what_left_its_session),
 #endif
         WITH_DIR(test_threads_probe_at_once),
         WITH_DIR(test_a_helper_inherits_no_descriptor),

@@ -22,6 +22,7 @@
 #include "isolate/serve.h"
 #include "plugin/load/candidate.h"
 #include "plugin/offer/extensions.h"
+#include "plugin/probe/probe_group.h"
 #include "plugin/probe/probe_protocol.h"
 #include "plugin/probe/probe_sandbox.h"
 #include "plugin/probe/probe_watch.h"
@@ -225,6 +226,7 @@ int main(int argc, char **argv) {
     memset(&request.key, 0, sizeof(request.key));
     if (!settle_descriptors()) return PROBE_EXIT_NO_ANSWER;
     be_expendable(&request);
+    probe_group_enter();
     limit_resources(&request);
     ggml_log_set(keep_quiet, NULL);
     send_hello(&conversation);

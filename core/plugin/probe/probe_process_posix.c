@@ -25,6 +25,7 @@
 #include "base/status.h"
 #include "ggml-version.h"
 #include "plugin/discover/search_path.h"
+#include "plugin/probe/probe_group.h"
 #include "plugin/probe/probe_process.h"
 
 extern char **environ;
@@ -312,8 +313,11 @@ void probe_process_end(struct probe_process *process, struct probe_exit *out_exi
     const pid_t pid = (pid_t)process->pid;
     int status = 0;
     pid_t collected = 0;
+    struct probe_group group = {.folder = ""};
     *out_exit = (struct probe_exit){0};
     if (is_ours(pid)) {
+        probe_group_find(pid, &group);
+        probe_group_kill(&group);
         kill(-pid, SIGKILL);
         kill(pid, SIGKILL);
     }
@@ -322,6 +326,8 @@ void probe_process_end(struct probe_process *process, struct probe_exit *out_exi
         if (collected == 0) nanosleep(&moment, NULL);
     }
     if (collected == 0) leave(pid);
+    for (int i = 0; i < PATIENCE_MS && !probe_group_remove(&group); ++i)
+        nanosleep(&moment, NULL);
     if (collected == pid) {
         out_exit->known = true;
         out_exit->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;

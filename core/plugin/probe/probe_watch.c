@@ -17,6 +17,7 @@
 #endif
 
 #include "base/fault.h"
+#include "plugin/probe/probe_group.h"
 
 enum { TICK_MS = 200, STACK_BYTES = 64 << 10, EXIT_ORPHANED = 74 };
 
@@ -32,6 +33,7 @@ static void *watch(void *argument) {
         // The driver may have closed it, and its number may be another file's.
         if (watched.revents != 0) fd = -1;
     }
+    probe_group_end_own();
     kill(0, SIGKILL);
     _exit(EXIT_ORPHANED);
 }

@@ -5,8 +5,9 @@
 
 #include <stdbool.h>
 
-// Starts a thread that kills this process's group when `parent` is not its parent any more: however
-// the application ended, whatever the driver is doing. false: no thread. [init]
+// Starts a thread that kills this process's groups (of processes, and of probe_group.h) when
+// `parent` is not its parent any more: however the application ended, whatever the driver is doing.
+// false: no thread. [init]
 bool probe_watch_parent(long parent);
 
 #endif
