@@ -71,8 +71,12 @@ def values(option, lists):
 
 
 def bash(commands, lists):
+    # Not by `compgen -W`, which expands the words of its list: a plugin names its devices as it likes.
     out = ["# bash completion for the tools of ggml-host", "_ggml_devices_known() {",
-           "    ggml-devices --names 2>/dev/null", "}", ""]
+           "    local name",
+           "    while IFS= read -r name; do",
+           '        [[ $name == "$cur"* ]] && COMPREPLY+=("$(printf %q "$name")")',
+           "    done < <(ggml-devices --names 2>/dev/null)", "}", ""]
     for tool in sorted({command.tool for command in commands}):
         own = [command for command in commands if command.tool == tool]
         function = "_" + tool.replace("-", "_")
@@ -93,7 +97,7 @@ def bash(commands, lists):
                 if kind == "words":
                     out += [f'        {names}) COMPREPLY=($(compgen -W "{words}" -- "$cur")); return ;;']
                 elif kind == "devices":
-                    out += [f'        {names}) COMPREPLY=($(compgen -W "$(_ggml_devices_known)" -- "$cur")); return ;;']
+                    out += [f'        {names}) _ggml_devices_known; return ;;']
                 elif kind == "files":
                     out += [f'        {names}) COMPREPLY=($(compgen -f -- "$cur")); return ;;']
                 elif kind == "directories":
@@ -104,7 +108,7 @@ def bash(commands, lists):
             out += ["        esac", '        if [[ $cur == -* ]]; then',
                     f'            COMPREPLY=($(compgen -W "{every}" -- "$cur"))']
             if command.rest == "DEVICE":
-                out += ["        else", '            COMPREPLY=($(compgen -W "$(_ggml_devices_known)" -- "$cur"))']
+                out += ["        else", '            _ggml_devices_known']
             elif command.rest == "FILE":
                 out += ["        else", '            COMPREPLY=($(compgen -f -- "$cur"))']
             elif command.rest == "COMMAND":

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 
 BASH, ZSH, FISH = sys.argv[1:4]
 PROGRAMS = sys.argv[4:]
@@ -31,14 +32,27 @@ def options_of(text):
     return set(re.findall(r"^ {2,6}(?:-\w, )?(--[\w-]+)", text, re.M))
 
 
-def complete(tool, *words):
+def complete(tool, *words, tools=os.path.dirname(PROGRAMS[0])):
     """What bash would offer for the last word."""
-    tools = os.path.dirname(PROGRAMS[0])
     script = (f'source "{BASH}"; COMP_WORDS=({tool} ' + " ".join(f"'{word}'" for word in words) +
               f"); COMP_CWORD={len(words)}; _{tool.replace('-', '_')}; printf '%s\\n' \"${{COMPREPLY[@]}}\"")
     done = subprocess.run(["bash", "-c", script], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
                           timeout=60, env={**os.environ, "PATH": tools + ":" + os.environ["PATH"]})
     return set(done.stdout.split()) if not done.stderr else {done.stderr}
+
+
+def check_hostile_names():
+    """What a plugin calls its devices is run by no shell, neither when it is offered nor when it is accepted."""
+    with tempfile.TemporaryDirectory() as folder:
+        names = ["Fine0", f"$(touch${{IFS}}{folder}/ran)", f"`touch${{IFS}}{folder}/ran`", ";touch"]
+        with open(f"{folder}/ggml-devices", "w", encoding="utf-8") as stream:
+            stream.write("#!/bin/sh\ncat <<'END'\n" + "\n".join(names) + "\nEND\n")
+        os.chmod(f"{folder}/ggml-devices", 0o755)
+        for words in (("",), ("ops", "--device", "")):
+            offered = complete("ggml-bench" if len(words) > 1 else "ggml-devices", *words, tools=folder)
+            accepted = subprocess.run(["bash", "-c", "printf '%s\\n' " + " ".join(offered)], text=True, check=False,
+                                      stdout=subprocess.PIPE, timeout=60).stdout.split("\n")
+            check(f"devices are not commands: {words}", not os.path.exists(f"{folder}/ran") and set(names) <= set(accepted), offered)
 
 
 def subcommands(text):
@@ -72,6 +86,7 @@ def main():
     check("measurements are offered", complete("ggml-bench", "s") == {"sched"})
     check("devices are offered", "CPU" in complete("ggml-devices", "C") and
           "CPU" in complete("ggml-bench", "ops", "--device", "C"))
+    check_hostile_names()
     for shell, path in (("bash", BASH), ("zsh", ZSH), ("fish", FISH)):
         if shutil.which(shell):
             done = subprocess.run([shell, "-n", path], check=False, stderr=subprocess.PIPE, timeout=60)
