@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: MIT
 // Cost-aware placement against the usual one and against trying everything.
+#define _GNU_SOURCE
 #include <float.h>
 #include <locale.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#ifdef __GLIBC__
+#include <sys/stat.h>
+#include <unistd.h>
+#endif
 
 #include <cmocka.h>
 #include <jansson.h>
@@ -367,6 +374,48 @@ static void test_model(void **state) {
     rig_close(&rig);
 }
 
+#ifdef __GLIBC__
+// Where no language with a comma is installed: the C library's own table of numbers with one. It
+// has a head of 32 bytes, and a full stop as a byte and as a wide character.
+static bool make_comma(void) {
+    enum { HEAD = 32 };
+    unsigned char table[256];
+    char folder[] = "/tmp/ggml-locale-XXXXXX", path[64], file[96];
+    FILE *source = fopen("/usr/lib/locale/C.utf8/LC_NUMERIC", "rb");
+    const size_t size = source ? fread(table, 1, sizeof(table), source) : 0;
+    if (source) fclose(source);
+    if (size <= HEAD || !mkdtemp(folder)) return false;
+    for (size_t i = HEAD; i < size; ++i)
+        if (table[i] == '.') table[i] = ',';
+    snprintf(path, sizeof(path), "%s/comma", folder);
+    snprintf(file, sizeof(file), "%s/LC_NUMERIC", path);
+    FILE *copy = mkdir(path, 0700) == 0 ? fopen(file, "wb") : NULL;
+    bool made = copy && fwrite(table, 1, size, copy) == size;
+    if (copy) made = fclose(copy) == 0 && made;
+    made = made && setenv("LOCPATH", folder, 1) == 0 && setlocale(LC_NUMERIC, "comma");
+    unsetenv("LOCPATH");
+    unlink(file);
+    rmdir(path);
+    rmdir(folder);
+    return made;
+}
+#else
+static bool make_comma(void) {
+    return false;
+}
+#endif
+
+static bool use_comma(void) {
+    char text[8];
+    if (!setlocale(LC_NUMERIC, "de_DE.UTF-8") && !setlocale(LC_NUMERIC, "fr_FR.UTF-8") &&
+        !make_comma()) {
+        return false;
+    }
+    snprintf(text, sizeof(text), "%.1f", 0.5);
+    assert_string_equal(text, "0,5");
+    return true;
+}
+
 static void test_report_says_it(void **state) {
     (void)state;
     struct rig rig;
@@ -391,7 +440,7 @@ static void test_report_says_it(void **state) {
     json_decref(json);
     ggml_sched_report_free(report);
     // F18 of a security review: a comma in the locale is none in the document.
-    if (setlocale(LC_NUMERIC, "de_DE.UTF-8") || setlocale(LC_NUMERIC, "fr_FR.UTF-8")) {
+    if (use_comma()) {
         report = report_of(&rig, &small);
         json = json_loads(ggml_sched_report_json(report), 0, NULL);
         setlocale(LC_NUMERIC, "C");
