@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Checks what the documents refer to: links and their anchors, paths of this repository, names of functions and macros.
+"""Checks what the documents refer to: links and their anchors, paths of this repository, names of functions and macros;
+and the drawings: each SVG has the words of the DOT file that it was made of, and names only functions that there are.
 
 usage: check_links.py ROOT"""
 import glob
+import html
 import os
 import re
 import subprocess
@@ -54,6 +56,24 @@ def check_document(root, document, known):
                 yield f"name {name}, which no source has"
 
 
+def words_of(labels):
+    return sorted(" ".join(labels).split())
+
+
+def check_drawing(source, known):
+    drawing = source[:-len(".dot")] + ".svg"
+    if not os.path.isfile(drawing):
+        yield "there is no SVG of it: run tools/draw-diagrams"
+        return
+    labels = [label.replace("\\n", " ") for label in re.findall(r'label="([^"]*)"', read(source))]
+    drawn = [html.unescape(text).replace("\xa0", " ") for text in re.findall(r"<text[^>]*>([^<]*)</text>", read(drawing))]
+    if words_of(labels) != words_of(drawn):
+        yield "the SVG has other words: run tools/draw-diagrams"
+    for name in re.findall(r"(\w+)\(", " ".join(labels)):
+        if name not in known:
+            yield f"function {name}, which no source has"
+
+
 def main():
     root = os.path.abspath(sys.argv[1])
     if not os.path.exists(os.path.join(root, ".git")):
@@ -65,10 +85,12 @@ def main():
         if not source.endswith(".md") and os.path.isfile(source):
             known.update(re.findall(r"\w+", read(source)))
     documents = [path for path in git_files(root) if path.endswith(".md") and os.path.isfile(path)]
+    documents += [path for path in git_files(root) if path.endswith(".dot")]
     print(f"1..{len(documents)}")
     failed = False
     for number, document in enumerate(documents, 1):
-        problems = list(check_document(root, document, known))
+        is_drawing = document.endswith(".dot")
+        problems = list(check_drawing(document, known) if is_drawing else check_document(root, document, known))
         print(f"{'not ok' if problems else 'ok'} {number} - {os.path.relpath(document, root)}")
         for problem in problems:
             print(f"# {problem}")
