@@ -128,14 +128,14 @@ class Workshop:
         run(["cmake", "--build", "out"], cwd=folder, env=self.environment)
         return os.path.join(folder, "out", "one-binary")
 
-    def skeleton(self, documents):
+    def skeleton(self, data):
         """The skeleton of a plugin, by the flags of pkg-config."""
         self.use_installed()
         flags = run(["pkg-config", "--cflags", "--libs", "ggml-plugin"], env=self.environment).split()
         library = os.path.join(self.folder, "ggml-null.so")
         run(os.environ.get("CC", "cc").split() +
-            ["-std=c11", "-shared", "-fPIC", "-fvisibility=hidden", os.path.join(documents, "skeleton", "null.c"),
-             "-Wl,--version-script=" + os.path.join(documents, "skeleton", "plugin.map"), "-Wl,--no-undefined",
+            ["-std=c11", "-shared", "-fPIC", "-fvisibility=hidden", os.path.join(data, "skeleton", "null.c"),
+             "-Wl,--version-script=" + os.path.join(data, "skeleton", "plugin.map"), "-Wl,--no-undefined",
              "-o", library] + flags, env=self.environment)
         return library
 
@@ -199,12 +199,13 @@ def main():
         ways = {"subproject": workshop.subproject, "find_package": workshop.cmake,
                 "pkg-config": workshop.pkg_config,
                 "meson dependency": lambda kind: workshop.meson("meson-" + kind, "-Ddefault_library=" + kind)}
-        documents = os.path.join(workshop.prefix, "share", "doc", "ggml-host")
-        wanted = ["LICENSE", "plugin-contract.md", "writing-a-plugin.md", "skeleton/null.c", "skeleton/plugin.map"]
-        missing = [name for name in wanted if not os.path.exists(os.path.join(documents, name))]
+        share = os.path.join(workshop.prefix, "share")
+        wanted = ["doc/ggml-host/LICENSE", "doc/ggml-host/plugin-contract.md", "doc/ggml-host/writing-a-plugin.md",
+                  "ggml-host/skeleton/null.c", "ggml-host/skeleton/plugin.map"]
+        missing = [name for name in wanted if not os.path.exists(os.path.join(share, name))]
         check("what a plugin's author reads and begins with is installed", not missing, str(missing))
         try:
-            check("the skeleton builds from there", os.path.exists(workshop.skeleton(documents)))
+            check("the skeleton builds from there", os.path.exists(workshop.skeleton(os.path.join(share, "ggml-host"))))
         except subprocess.CalledProcessError as error:
             check("the skeleton builds from there", False, error.stdout)
         for package in ("ggml", "ggml-plugin"):
