@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Offline allocation around the peak. The blocks that live at a peak are packed without gaps, since
 // only there every byte counts; then two sweeps, forward and backward in time, place the others by
-// first or best fit. A sweep that exceeds the limit rewinds a random number of steps and goes on with
-// another policy; after enough failures, or once the budget of steps is spent, the limit is raised.
+// first or best fit. A sweep that exceeds the limit rewinds a random number of steps and goes on
+// with another policy; after enough failures, or once the budget of steps is spent, the limit is
+// raised.
 #include <string.h>
 
 #include "alloc/memory_quick.h"

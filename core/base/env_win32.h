@@ -5,7 +5,8 @@
 
 #include "base/env.h"
 
-// The variable's value now (GGML_ENV_COUNT: one that is not in the list), in UTF-8; NULL if it is unset. Stays valid. [any-thread]
+// The variable's value now (GGML_ENV_COUNT: one that is not in the list), in UTF-8; NULL if it is
+// unset. Stays valid. [any-thread]
 const char *env_read(enum ggml_env variable, const char *name);
 
 #endif

@@ -71,6 +71,7 @@ void ggml_error_restore(const struct ggml_saved_error *saved) {
     last_error = *saved;
 }
 
+// clang-format off
 const char *ggml_host_status_text(enum ggml_host_status status) {
     switch ((int)status) {
 #define GGML_HOST_STATUS_ROW(number, name, text) case number: return text;
@@ -78,3 +79,4 @@ const char *ggml_host_status_text(enum ggml_host_status status) {
     default: return "unknown status";
     }
 }
+// clang-format on

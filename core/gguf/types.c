@@ -2,6 +2,7 @@
 // Size and name of the types of GGUF metadata.
 #include "gguf/gguf_impl.h"
 
+// clang-format off
 size_t gguf_type_size(enum gguf_type type) {
     switch ((int)type) {
 #define GGUF_SCALAR_ROW(NAME, suffix, c_type) case GGUF_TYPE_##NAME: return sizeof(c_type);
@@ -9,7 +10,9 @@ size_t gguf_type_size(enum gguf_type type) {
     default: return 0;
     }
 }
+// clang-format on
 
+// clang-format off
 const char *gguf_type_name(enum gguf_type type) {
     switch ((int)type) {
 #define GGUF_SCALAR_ROW(NAME, suffix, c_type) case GGUF_TYPE_##NAME: return #suffix;
@@ -19,5 +22,6 @@ const char *gguf_type_name(enum gguf_type type) {
     default: return NULL;
     }
 }
+// clang-format on
 
 _Static_assert(sizeof(bool) == 1, "a truth value takes one byte in a file");

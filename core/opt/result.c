@@ -77,8 +77,7 @@ bool opt_result_add(struct ggml_opt_result *result, const struct ggml_opt_contex
     result->n_data += opt->outputs->ne[1];
     int64_t n_correct = -1;
     if (opt->ncorrect) ggml_backend_tensor_get(opt->ncorrect, &n_correct, 0, sizeof(n_correct));
-    result->n_correct =
-        n_correct < 0 || result->n_correct < 0 ? -1 : result->n_correct + n_correct;
+    result->n_correct = n_correct < 0 || result->n_correct < 0 ? -1 : result->n_correct + n_correct;
     return true;
 }
 

@@ -26,9 +26,8 @@ void ggml_opt_prepare_alloc(ggml_opt_context_t opt_ctx, struct ggml_context *ctx
 
 static enum ggml_opt_build_type next_type(const struct ggml_opt_context *opt, bool backward) {
     if (!backward) return GGML_OPT_BUILD_TYPE_FORWARD;
-    const enum ggml_opt_build_type type = opt->in_period + 1 == opt->period
-                                              ? GGML_OPT_BUILD_TYPE_OPT
-                                              : GGML_OPT_BUILD_TYPE_GRAD;
+    const enum ggml_opt_build_type type =
+        opt->in_period + 1 == opt->period ? GGML_OPT_BUILD_TYPE_OPT : GGML_OPT_BUILD_TYPE_GRAD;
     return MIN(type, opt->build_type);
 }
 

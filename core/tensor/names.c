@@ -2,6 +2,7 @@
 // Names and fixed properties of operations.
 #include "ggml-impl.h"
 
+// clang-format off
 const char *ggml_op_name(enum ggml_op op) {
     switch ((int)op) {
 #define GGML_OP_ROW(number, name, ...) case number: return #name;
@@ -9,7 +10,9 @@ const char *ggml_op_name(enum ggml_op op) {
     default: return "UNKNOWN";
     }
 }
+// clang-format on
 
+// clang-format off
 const char *ggml_op_symbol(enum ggml_op op) {
     switch ((int)op) {
 #define GGML_OP_ROW(number, name, symbol, ...) case number: return symbol;
@@ -17,7 +20,9 @@ const char *ggml_op_symbol(enum ggml_op op) {
     default: return "unknown";
     }
 }
+// clang-format on
 
+// clang-format off
 const char *ggml_unary_op_name(enum ggml_unary_op op) {
     switch ((int)op) {
 #define GGML_UNARY_ROW(number, name, ...) case number: return #name;
@@ -25,7 +30,9 @@ const char *ggml_unary_op_name(enum ggml_unary_op op) {
     default: return "UNKNOWN";
     }
 }
+// clang-format on
 
+// clang-format off
 const char *ggml_glu_op_name(enum ggml_glu_op op) {
     switch ((int)op) {
 #define GGML_GLU_ROW(number, name, ...) case number: return #name;
@@ -33,6 +40,7 @@ const char *ggml_glu_op_name(enum ggml_glu_op op) {
     default: return "UNKNOWN";
     }
 }
+// clang-format on
 
 enum ggml_unary_op ggml_get_unary_op(const struct ggml_tensor *tensor) {
     return tensor && tensor->op == GGML_OP_UNARY
@@ -55,6 +63,7 @@ const char *ggml_op_desc(const struct ggml_tensor *t) {
 // Flags of the operation list that say so.
 enum { REUSES_NONE = 0, REUSES_VIEW = 0, REUSES_ALIAS = 0, REUSES_HOST = 0, REUSES_REUSE = 1 };
 
+// clang-format off
 bool ggml_op_can_inplace(enum ggml_op op) {
     switch ((int)op) {
 #define GGML_OP_ROW(number, name, symbol, min, max, type, shape, cost, flops, flags, ...)          \
@@ -63,3 +72,4 @@ bool ggml_op_can_inplace(enum ggml_op op) {
     default: return false;
     }
 }
+// clang-format on

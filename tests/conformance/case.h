@@ -104,18 +104,18 @@ struct conformance {
     ggml_backend_dev_t device;
     ggml_backend_t stream;
     struct test_random random;
-    int64_t n_seen; // cases that went by, selected or not
+    int64_t n_seen;    // cases that went by, selected or not
     int64_t n_claimed; // of this row
-    uint64_t *seen; // hashes of their names
+    uint64_t *seen;    // hashes of their names
     size_t n_names;
     char name[192];
     char text[8][48];
     int n_text;
     struct conformance_operand operands[CONFORMANCE_MAX_OPERANDS];
     int n_operands;
-    double bound;                      // of this case; starts as the op's
-    struct conformance_memory *memory; // table.h
-    struct conformance_claims *claims; // claims.h; NULL unless asked for
+    double bound;                               // of this case; starts as the op's
+    struct conformance_memory *memory;          // table.h
+    struct conformance_claims *claims;          // claims.h; NULL unless asked for
     ggml_backend_set_n_threads_t set_n_threads; // NULL unless results of thread counts are compared
 };
 

@@ -242,7 +242,8 @@ static double iq1_m(bytes_t b, int j) {
     bytes_t scales = b + 48;
     const uint8_t d[2] = {(uint8_t)(scales[1] >> 4 | (scales[3] & 0xF0)),
                           (uint8_t)(scales[5] >> 4 | (scales[7] & 0xF0))};
-    const double scale = half_at(d, 0) * (1 + 2 * bits_at(scales + 2 * (j / 64), j % 64 / 16 * 3, 3));
+    const double scale =
+        half_at(d, 0) * (1 + 2 * bits_at(scales + 2 * (j / 64), j % 64 / 16 * 3, 3));
     const int index = b[j / 8] + 256 * bits_at(b + 32, j / 8 * 4, 3);
     const double delta = bits_at(b + 32, j / 8 * 4 + 3, 1) ? -0.125 : 0.125;
     return scale * (iq1_s_points[index][j % 8] - '1' + delta);
@@ -307,6 +308,7 @@ struct format {
     double (*element)(bytes_t block, int j);
 };
 
+// clang-format off
 static const struct format formats[GGML_TYPE_COUNT] = {
     [GGML_TYPE_F32] = {1, 4, f32},           [GGML_TYPE_F16] = {1, 2, f16},
     [GGML_TYPE_BF16] = {1, 2, bf16},         [GGML_TYPE_I32] = {1, 4, i32},
@@ -327,6 +329,7 @@ static const struct format formats[GGML_TYPE_COUNT] = {
     [GGML_TYPE_IQ3_XXS] = {256, 98, iq3_xxs}, [GGML_TYPE_IQ3_S] = {256, 110, iq3_s},
     [GGML_TYPE_IQ1_S] = {256, 50, iq1_s},    [GGML_TYPE_IQ1_M] = {256, 56, iq1_m},
 };
+// clang-format on
 
 double oracle_element(enum ggml_type type, const void *row, int64_t i) {
     if (type < 0 || type >= GGML_TYPE_COUNT || !formats[type].element) return NAN;

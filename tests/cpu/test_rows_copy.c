@@ -230,12 +230,17 @@ static void test_f16_limits(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cpu_test(test_get_rows_of_every_type),        cpu_test(test_bad_row_fails_the_graph),
+        cpu_test(test_get_rows_of_every_type),
+        cpu_test(test_bad_row_fails_the_graph),
         cpu_test(test_blocks_of_any_bytes),
-        cpu_test(test_set_rows_of_every_type),        cpu_test(test_last_of_equal_rows_stays),
-        cpu_test(test_bad_target_row_writes_nothing), cpu_test(test_cont_packs_any_layout),
-        cpu_test(test_cpy_keeps_the_logical_order),   cpu_test(test_cpy_encodes_as_the_reference),
-        cpu_test(test_floats_to_whole_numbers),       cpu_test(test_f16_limits),
+        cpu_test(test_set_rows_of_every_type),
+        cpu_test(test_last_of_equal_rows_stays),
+        cpu_test(test_bad_target_row_writes_nothing),
+        cpu_test(test_cont_packs_any_layout),
+        cpu_test(test_cpy_keeps_the_logical_order),
+        cpu_test(test_cpy_encodes_as_the_reference),
+        cpu_test(test_floats_to_whole_numbers),
+        cpu_test(test_f16_limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -66,8 +66,13 @@ struct base_case {
     X(ggml_type_name)                                                                              \
     X(ggml_get_type_traits)                                                                        \
     X(ggml_quantize_chunk)                                                                         \
-    X(ggml_is_quantized) X(ggml_graph_n_nodes) X(ggml_graph_node) X(ggml_set_abort_callback)       \
-        X(ggml_quantize_requires_imatrix) X(ggml_blck_size) X(ggml_row_size)
+    X(ggml_is_quantized)                                                                           \
+    X(ggml_graph_n_nodes)                                                                          \
+    X(ggml_graph_node)                                                                             \
+    X(ggml_set_abort_callback)                                                                     \
+    X(ggml_quantize_requires_imatrix)                                                              \
+    X(ggml_blck_size)                                                                              \
+    X(ggml_row_size)
 
 #define BACKEND_FUNCTIONS(X)                                                                       \
     X(ggml_backend_alloc_ctx_tensors)                                                              \

@@ -36,13 +36,13 @@ static const char *const good_reasons[] = {
     "a padding = ",              // of more than there is to repeat, or a negative result
     "an extent = -",             //
     "an extent of the result = -",
-    "k = ",                      // more than there are
-    "dim = -",                   //
-    "op = ",                     // no such operation, order or mode
-    "order = ",                  //
-    "type = ",                   //
-    "channels must agree",       // gradients
-    "must be a multiple of",     // shared heads and sequences
+    "k = ",                  // more than there are
+    "dim = -",               //
+    "op = ",                 // no such operation, order or mode
+    "order = ",              //
+    "type = ",               //
+    "channels must agree",   // gradients
+    "must be a multiple of", // shared heads and sequences
     "it must have one per channel",
     "it has too many dimensions", // of operands whose elements are counted
     "it must be f32",             // narrower types read as F32
@@ -132,7 +132,7 @@ bool is_known(const struct base_case *c, const struct operand *operands,
         for (int i = 2; i < c->n_args; ++i) { // negative dilations
             if (args[i].number < 0) return true;
         }
-        return strcmp(args[1].type, "f32") != 0; // read as F32
+        return strcmp(args[1].type, "f32") != 0;           // read as F32
     case BUILDER_rms_norm_back: return args[2].number < 0; // differences near zero
     case BUILDER_dsv4_hc_comb: return args[3].number < 0;
     case BUILDER_rope:

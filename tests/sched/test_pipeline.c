@@ -57,8 +57,8 @@ static void open_pipeline(struct rig *rig, void (*change)(struct virtual_config 
     shape.layers = DEVICES;
     rig_open(rig, DEVICES, &shape, change, true);
     // Idle threads of the CPU that wait for work would keep the devices from theirs.
-    ggml_backend_reg_t reg = ggml_backend_dev_backend_reg(
-        ggml_backend_get_device(rig->streams[DEVICES]));
+    ggml_backend_reg_t reg =
+        ggml_backend_dev_backend_reg(ggml_backend_get_device(rig->streams[DEVICES]));
     ggml_backend_set_n_threads_t set_n_threads;
     void *address = ggml_backend_reg_get_proc_address(reg, "ggml_backend_set_n_threads");
     assert_non_null(address);

@@ -162,8 +162,8 @@ static bool write_profile(const struct machine *machine, const struct llama *lla
         for (int k = 0; k < 2 && good; ++k) {
             llama_graph_set_inputs(&graphs[i]);
             if (i == 0 && k == 1) good = ggml_sched_profile_begin(sched, 0) == GGML_HOST_OK;
-            good = good && ggml_backend_sched_graph_compute(sched, graphs[i].graph) ==
-                               GGML_STATUS_SUCCESS;
+            good = good &&
+                   ggml_backend_sched_graph_compute(sched, graphs[i].graph) == GGML_STATUS_SUCCESS;
         }
     }
     if (good) profile = ggml_sched_profile_end(sched);
@@ -328,7 +328,8 @@ static const char usage[] =
     "  --context N         tokens before the single one (default 64)\n"
     "  --threads N         of the CPU (default: as the library chooses)\n"
     "  --runs N            of the prompt, and four times as many of the token (default 5)\n"
-    "  --profile FILE      also write when each node of a prompt and of two tokens was computed, as\n"
+    "  --profile FILE      also write when each node of a prompt and of two tokens was computed, "
+    "as\n"
     "                      JSON that Perfetto opens, and print the sums on standard error\n"
     "  --json              print the measurements as JSON\n"
     "\n"
@@ -361,18 +362,13 @@ static int complain_of_size(const char *size) {
 }
 
 int bench_model(int argc, char **argv) {
-    static const struct option table[] = {{"device", required_argument, NULL, 'd'},
-                                          {"plugin-path", required_argument, NULL, 'p'},
-                                          {"size", required_argument, NULL, 's'},
-                                          {"type", required_argument, NULL, 't'},
-                                          {"prompt", required_argument, NULL, 'n'},
-                                          {"context", required_argument, NULL, 'c'},
-                                          {"threads", required_argument, NULL, 'T'},
-                                          {"runs", required_argument, NULL, 'r'},
-                                          {"profile", required_argument, NULL, 'P'},
-                                          {"json", no_argument, NULL, 'j'},
-                                          {"help", no_argument, NULL, 'h'},
-                                          {NULL, 0, NULL, 0}};
+    static const struct option table[] = {
+        {"device", required_argument, NULL, 'd'},  {"plugin-path", required_argument, NULL, 'p'},
+        {"size", required_argument, NULL, 's'},    {"type", required_argument, NULL, 't'},
+        {"prompt", required_argument, NULL, 'n'},  {"context", required_argument, NULL, 'c'},
+        {"threads", required_argument, NULL, 'T'}, {"runs", required_argument, NULL, 'r'},
+        {"profile", required_argument, NULL, 'P'}, {"json", no_argument, NULL, 'j'},
+        {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0}};
     struct options options = {.device = "CPU",
                               .size = "0.2B",
                               .type = GGML_TYPE_Q4_0,

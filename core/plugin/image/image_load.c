@@ -518,8 +518,7 @@ static bool section_agrees(const struct elf *elf, const struct image_section *se
 }
 
 // Memory of zeros, as .bss: what the file has in its place must be zeros too.
-static enum ggml_host_status check_zeros(const struct elf *elf,
-                                         const struct image_section *section,
+static enum ggml_host_status check_zeros(const struct elf *elf, const struct image_section *section,
                                          unsigned char *chunk) {
     const struct segment *load = find_load(elf, section->address, section->size, false);
     const uint64_t file_end = load->address + load->file_size;

@@ -10,5 +10,6 @@ bool probe_sandbox_prevents_devices(const char *root) {
 }
 
 void probe_sandbox_enter(char *out_missing, size_t size) {
-    snprintf(out_missing, size, "this system has no Landlock and no seccomp, or the helper was built without");
+    snprintf(out_missing, size,
+             "this system has no Landlock and no seccomp, or the helper was built without");
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What a kernel of the CPU plugin sees, and how kernels are listed.
 //
-// Every source of cpu_kernels is compiled once per instruction-set level, with that level's flags and
-// CPU_LEVEL defined to its name; it names its functions with CPU_FN so that the copies do not
+// Every source of cpu_kernels is compiled once per instruction-set level, with that level's flags
+// and CPU_LEVEL defined to its name; it names its functions with CPU_FN so that the copies do not
 // collide. kernel_list.inl has one row per kernel; "is this node supported" and "run this node" are
 // one look-up in it.
 #ifndef CPU_KERNEL_H

@@ -4,9 +4,9 @@
 #ifndef CPU_BLOCKS_H
 #define CPU_BLOCKS_H
 
+#include "ggml-common.h"
 #include "simd/bytes.h"
 #include "simd/convert.h"
-#include "ggml-common.h"
 
 enum { MAX_GROUPS = QK_K / 16 };
 
@@ -350,6 +350,7 @@ CPU_INLINE const int8_t *open_nvfp4(const block_nvfp4 *b, struct opened *o) {
 
 #include "types/blocks_grid.h"
 
+// clang-format off
 CPU_INLINE const int8_t *open_numbers(const enum ggml_type type, const void *b, struct opened *o) {
     switch (type) {
 #define CPU_BLOCK_ROW(NAME, name, ...)                                                             \
@@ -358,6 +359,7 @@ CPU_INLINE const int8_t *open_numbers(const enum ggml_type type, const void *b, 
     default: GGML_UNREACHABLE();
     }
 }
+// clang-format on
 
 // The factors of a block each of n <= 4 rows become its first scale and offset.
 CPU_INLINE void open_factors(const struct block_format f, const char *const *blocks, const int n,

@@ -46,18 +46,21 @@ CPU_INLINE void unpack_blocks(const struct block_format f, const char *x, float 
     }
 #include "types/block_list.inl"
 
+// clang-format off
 cpu_unpack_fn CPU_FN(cpu_unpack)(enum ggml_type type) {
     switch (type) {
     case GGML_TYPE_F32: return unpack_f32;
     case GGML_TYPE_F16: return unpack_f16;
     case GGML_TYPE_BF16: return unpack_bf16;
-    case GGML_TYPE_I32: return unpack_i32;
+    case GGML_TYPE_I32:
+        return unpack_i32;
 #define CPU_BLOCK_ROW(NAME, name, ...)                                                             \
     case GGML_TYPE_##NAME: return unpack_##name;
 #include "types/block_list.inl"
     default: return cpu_to_float(type);
     }
 }
+// clang-format on
 
 static void pack_f32(const float *x, void *y, int64_t n) {
     memcpy(y, x, (size_t)n * sizeof(float));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // How many iterations the loops of a node's shaders take, for drivers that leave them too early. An
-// estimate from above; kernels that can are launched several times instead (ops/recurrent/recurrent.c,
-// ops/attention/attention.c).
+// estimate from above; kernels that can are launched several times instead
+// (ops/recurrent/recurrent.c, ops/attention/attention.c).
 #include "ops/group.h"
 #include "plan/shape.h"
 

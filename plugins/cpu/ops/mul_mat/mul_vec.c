@@ -166,16 +166,19 @@ static void dot_bf16(struct tile *t, int64_t columns) {
         dot_halves(GGML_TYPE_BF16, t, COLUMNS);
 }
 
+// clang-format off
 static dot_fn choose(enum ggml_type type) {
     switch (type) {
     case GGML_TYPE_F16: return dot_f16;
-    case GGML_TYPE_BF16: return dot_bf16;
+    case GGML_TYPE_BF16:
+        return dot_bf16;
 #define CPU_BLOCK_ROW(NAME, name, ...)                                                             \
     case GGML_TYPE_##NAME: return dot_##name;
 #include "types/block_list.inl"
     default: return NULL;
     }
 }
+// clang-format on
 
 // With more, unpacking pays: the numbers would be made floats once more for each few.
 static int most_columns(enum ggml_type type) {
