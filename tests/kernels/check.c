@@ -289,8 +289,11 @@ static void expect(struct check *check, struct operands *o, enum kernel_way way)
     for (int64_t r = 0; r < p->n_rows; ++r) {
         float *row = o->unpacked + r * p->k;
         check->scalar->unpack(p->type, o->rows + (size_t)r * p->row_stride, row, p->k);
-        for (int64_t i = 0; i < p->k; ++i)
-            o->largest[r] = fmax(o->largest[r], fabs((double)row[i]));
+        for (int64_t i = 0; i < p->k; ++i) {
+            const double size = fabs((double)row[i]);
+            if (size > o->largest[r])
+                o->largest[r] = size; // not fmax(): GCC 12 fails on it for AArch64
+        }
     }
     int8_t numbers[MAX_K];
     float scales[MAX_K / ROUND + 1];
