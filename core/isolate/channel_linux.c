@@ -205,10 +205,10 @@ static bool send_request(struct channel *channel, const struct isolate_request *
         header->cmsg_len = CMSG_LEN(sizeof(int));
         memcpy(CMSG_DATA(header), &fd, sizeof(fd));
     }
-    for (;;) { // a whole message or nothing
-        const ssize_t n = ggml_fault(GGML_FAULT_WRITE)
-                              ? -1
-                              : sendmsg(channel->process.fd, &message, MSG_NOSIGNAL);
+    // Asked once: how often a call is repeated depends on how busy the machine is.
+    bool fails = ggml_fault(GGML_FAULT_WRITE);
+    for (;; fails = false) { // a whole message or nothing
+        const ssize_t n = fails ? -1 : sendmsg(channel->process.fd, &message, MSG_NOSIGNAL);
         if (n >= 0) return true;
         if (!patient(channel, start)) return false;
     }
@@ -233,10 +233,10 @@ static bool is_answer(struct isolate_answer *answer, size_t size, uint64_t numbe
 
 static bool receive(struct channel *channel, uint64_t number, int64_t start,
                     struct isolate_answer *out_answer) {
-    for (;;) {
-        const ssize_t n = ggml_fault(GGML_FAULT_READ)
-                              ? -1
-                              : recv(channel->process.fd, out_answer, sizeof(*out_answer), 0);
+    bool fails = ggml_fault(GGML_FAULT_READ); // once, as above
+    for (;; fails = false) {
+        const ssize_t n =
+            fails ? -1 : recv(channel->process.fd, out_answer, sizeof(*out_answer), 0);
         if (n == 0) return lose(channel, NULL), false;
         if (n > 0 && is_answer(out_answer, (size_t)n, number)) return true;
         if (n > 0) return lose(channel, "answered what it was not asked and was ended"), false;
