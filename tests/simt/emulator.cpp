@@ -71,6 +71,7 @@ asm(".text\n.globl simt_switch\n.hidden simt_switch\n.type simt_switch,%function
 static void go(simt_block *b, simt_thread *to) {
     simt_thread *from = b->current;
     b->current = to;
+    b->is_entered = !from;
     if (to) simt_me = to->self;
     TSAN(__tsan_switch_to_fiber(to ? to->tsan_fiber : b->main_tsan_fiber, 1);)
     ASAN(__sanitizer_start_switch_fiber(
@@ -138,7 +139,12 @@ static void wait_for_others(simt_block *b) {
 
 // A fiber that has ended begins again here with the next block.
 static void fiber_main(void) {
-    ASAN(__sanitizer_finish_switch_fiber(nullptr, &simt_here->main_bottom, &simt_here->main_size);)
+    // What was left is the thread's own stack or another fiber's.
+    ASAN(const void *bottom; size_t size; __sanitizer_finish_switch_fiber(nullptr, &bottom, &size);
+         if (simt_here->is_entered) {
+             simt_here->main_bottom = bottom;
+             simt_here->main_size = size;
+         })
     for (;;) {
         simt_block *b = simt_here;
         TSAN(__tsan_acquire(b);)

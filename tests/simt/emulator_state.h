@@ -55,6 +55,7 @@ struct simt_block {
     unsigned n_objects;
     size_t shared_used;
     void *main_stack_pointer, *main_tsan_fiber, *main_asan_fake_stack;
+    bool is_entered; // the last switch came from the thread's own stack
     const void *main_bottom;
     size_t main_size;
     char message[256];
