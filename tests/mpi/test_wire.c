@@ -136,6 +136,10 @@ static void expect_refused(void (*change)(struct wire_tensor *), const char *why
     free(bytes.data);
 }
 
+static void reserved_is_set(struct wire_tensor *t) {
+    t->reserved = 1;
+}
+
 static void type_is_too_large(struct wire_tensor *t) {
     t->type = GGML_TYPE_COUNT;
 }
@@ -200,6 +204,7 @@ static void test_unsound_tensors_are_refused_by_name(void **state) {
     expect_refused(source_is_beyond, "a source that there is not");
     expect_refused(source_is_below, "a source that there is not");
     expect_refused(viewed_is_beyond, "a view of a tensor that there is not");
+    expect_refused(reserved_is_set, "a member that has no meaning yet");
     expect_refused(name_has_no_end, "a name without an end");
     expect_refused(lies_nowhere, "a tensor that lies nowhere");
     expect_refused(is_shorter, "a transfer beyond the tensor");

@@ -89,7 +89,7 @@ static bool fits(const struct held_buffer *held, const struct wire_tensor *from,
     uint64_t span;
     if (!wire_tensor_sound(from, WIRE_MAX_TENSORS, &span, &why)) return false;
     if (from->offset > held->size || span > held->size - from->offset) return false;
-    if (from->view_src >= 0 || from->reserved == 1) return true;
+    if (from->view_src >= 0) return true;
     const size_t size =
         ggml_backend_buft_get_alloc_size(ggml_backend_buffer_get_type(held->buffer), tensor);
     return size <= held->size - from->offset;

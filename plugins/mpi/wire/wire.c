@@ -68,6 +68,7 @@ bool wire_tensor_sound(const struct wire_tensor *tensor, size_t count, uint64_t 
         return refuse(out_why, "a view of a tensor that there is not");
     if (tensor->buffer != 0 && tensor->offset > INT64_MAX - *out_span)
         return refuse(out_why, "an offset out of range");
+    if (tensor->reserved != 0) return refuse(out_why, "a member that has no meaning yet");
     if (tensor->name[GGML_MAX_NAME - 1] != '\0') return refuse(out_why, "a name without an end");
     return true;
 }

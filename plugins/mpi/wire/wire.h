@@ -91,7 +91,7 @@ struct wire_tensor {
     int32_t op_params[GGML_MAX_OP_PARAMS / sizeof(int32_t)];
     int32_t src[GGML_MAX_SRC];
     int32_t view_src;
-    uint32_t reserved;
+    uint32_t reserved; // 0
     uint64_t view_offs;
     uint64_t buffer; // id, 0: it lies nowhere
     uint64_t offset; // of its data from the buffer's base
