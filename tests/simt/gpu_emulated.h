@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: MIT
-// plugins/cuda/kernels/gpu.h for the emulator: kernels as C++ for the host.
+// plugins/gpu/kernels/gpu.h for the emulator: kernels as C++ for the host.
 #ifndef SIMT_GPU_EMULATED_H
 #define SIMT_GPU_EMULATED_H
 
 #include <stddef.h>
 #include <string.h>
 
+// The host has one address space.
+#define GPU_GLOBAL
+#define GPU_LOCAL
+#define GPU_PRIVATE
+#define GPU_ARGS const
 #define GPU_FN static inline
 #define GPU_TABLE(type, name, n) static const type name[n]
 
@@ -33,6 +38,12 @@ extern "C" void simt_register(simt_kernel *kernel);
     static const char name##_key = 0;                                                              \
     type *const name = (type *)simt_shared(&name##_key, sizeof(type) * (n))
 
+// The emulator knows it.
+struct gpu_thread {};
+#define GPU_THREAD(g)                                                                              \
+    const gpu_thread g = {};                                                                       \
+    (void)g
+
 struct simt_self {
     u32 tid, ntid, bid_x, bid_y, bid_z, nbid_x;
 };
@@ -43,25 +54,25 @@ void simt_barrier(void);
 u32 simt_shfl_xor(u32 value, int mask);
 }
 
-GPU_FN u32 gpu_tid() {
+GPU_FN u32 gpu_tid(gpu_thread) {
     return simt_me.tid;
 }
-GPU_FN u32 gpu_ntid() {
+GPU_FN u32 gpu_ntid(gpu_thread) {
     return simt_me.ntid;
 }
-GPU_FN u32 gpu_bid_x() {
+GPU_FN u32 gpu_bid_x(gpu_thread) {
     return simt_me.bid_x;
 }
-GPU_FN u32 gpu_bid_y() {
+GPU_FN u32 gpu_bid_y(gpu_thread) {
     return simt_me.bid_y;
 }
-GPU_FN u32 gpu_bid_z() {
+GPU_FN u32 gpu_bid_z(gpu_thread) {
     return simt_me.bid_z;
 }
-GPU_FN u32 gpu_nbid_x() {
+GPU_FN u32 gpu_nbid_x(gpu_thread) {
     return simt_me.nbid_x;
 }
-GPU_FN void gpu_sync() {
+GPU_FN void gpu_sync(gpu_thread) {
     simt_barrier();
 }
 GPU_FN u32 gpu_bits(float value) {
@@ -75,6 +86,9 @@ GPU_FN float gpu_shfl_xor(float value, int mask) {
 }
 GPU_FN float gpu_fma(float a, float b, float c) {
     return __builtin_fmaf(a, b, c);
+}
+GPU_FN float gpu_mul(float a, float b) {
+    return a * b; // the kernels are compiled without contraction
 }
 GPU_FN float gpu_sqrt(float a) {
     return __builtin_sqrtf(a);

@@ -45,11 +45,11 @@ static enum ggml_host_status load(struct cuda_context *context) {
     const struct cu_api *api = cuda_api();
     enum ggml_host_status status = cuda_context_check(
         context, api->cuModuleLoadData(&context->module, cuda_image()), "cuModuleLoadData");
-    for (int i = 0; i < CUDA_KERNEL_COUNT && status == GGML_HOST_OK; ++i)
+    for (int i = 0; i < SIMT_KERNEL_COUNT && status == GGML_HOST_OK; ++i)
         status = cuda_context_check(
             context,
-            api->cuModuleGetFunction(&context->functions[i], context->module, cuda_kernel_names[i]),
-            cuda_kernel_names[i]);
+            api->cuModuleGetFunction(&context->functions[i], context->module, simt_kernel_names[i]),
+            simt_kernel_names[i]);
     if (status == GGML_HOST_OK)
         status = cuda_context_check(
             context, api->cuStreamCreate(&context->transfers, CU_STREAM_NON_BLOCKING),

@@ -9,7 +9,7 @@
 
 #include "base/driver_api.h"
 #include "base/util.h"
-#include "ops/kernels.h"
+#include "simt/kernels.h"
 
 struct cuda_context {
     CUdevice device;
@@ -18,7 +18,7 @@ struct cuda_context {
     CUstream transfers;    // of the blocking entries of buffers
     pthread_mutex_t mutex; // of that stream
     atomic_bool lost;
-    CUfunction functions[CUDA_KERNEL_COUNT];
+    CUfunction functions[SIMT_KERNEL_COUNT];
 };
 
 // Loads the kernels. NULL after set_error. [any-thread]

@@ -74,7 +74,7 @@ static ggml_backend_buffer_type_t device_host_buffer_type(ggml_backend_dev_t dev
 
 static bool device_supports_op(ggml_backend_dev_t device, const struct ggml_tensor *node) {
     (void)device;
-    return cuda_supports_op(node);
+    return simt_supports_op(node);
 }
 
 static bool device_supports_buft(ggml_backend_dev_t device, ggml_backend_buffer_type_t buft) {

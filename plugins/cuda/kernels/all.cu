@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // All kernels: one module.
-#include "attention.cu"
-#include "copy.cu"
-#include "elementwise.cu"
-#include "mul_mat.cu"
-#include "reduce.cu"
-#include "rope.cu"
-#include "sort.cu"
-#include "training.cu"
+#include "attention.cpp"
+#include "copy.cpp"
+#include "elementwise.cpp"
+#include "mul_mat.cpp"
+#include "reduce.cpp"
+#include "rope.cpp"
+#include "sort.cpp"
+#include "training.cpp"

@@ -13,14 +13,25 @@
 #define __grid_constant__
 #endif
 
+// One address space, as far as the source is concerned.
+#define GPU_GLOBAL
+#define GPU_LOCAL
+#define GPU_PRIVATE
+#define GPU_ARGS const
 #define GPU_FN static __device__ __forceinline__
 #define GPU_TABLE(type, name, n) static __device__ const type name[n]
 #define GPU_SHARED(type, name, n) __shared__ type name[n]
 #define GPU_KERNEL(name, threads, args_type, p)                                                    \
     extern "C" __global__ void __launch_bounds__(threads) name(const __grid_constant__ args_type p)
 
+// The registers know it.
+struct gpu_thread {};
+#define GPU_THREAD(g)                                                                              \
+    const gpu_thread g = {};                                                                       \
+    (void)g
+
 #define GPU_REGISTER(function, special)                                                            \
-    GPU_FN u32 function() {                                                                        \
+    GPU_FN u32 function(gpu_thread) {                                                              \
         u32 value;                                                                                 \
         asm("mov.u32 %0, %%" special ";" : "=r"(value));                                           \
         return value;                                                                              \
@@ -32,7 +43,7 @@ GPU_REGISTER(gpu_bid_y, "ctaid.y")
 GPU_REGISTER(gpu_bid_z, "ctaid.z")
 GPU_REGISTER(gpu_nbid_x, "nctaid.x")
 
-GPU_FN void gpu_sync() {
+GPU_FN void gpu_sync(gpu_thread) {
     asm volatile("bar.sync 0;" ::: "memory");
 }
 GPU_FN u32 gpu_bits(float value) {
@@ -65,6 +76,11 @@ GPU_FN u16 gpu_f32_to_f16(float value) {
 GPU_FN float gpu_fma(float a, float b, float c) {
     float value;
     asm("fma.rn.f32 %0, %1, %2, %3;" : "=f"(value) : "f"(a), "f"(b), "f"(c));
+    return value;
+}
+GPU_FN float gpu_mul(float a, float b) {
+    float value;
+    asm("mul.rn.f32 %0, %1, %2;" : "=f"(value) : "f"(a), "f"(b));
     return value;
 }
 GPU_FN float gpu_sqrt(float a) {

@@ -17,9 +17,9 @@ static bool operands_are_here(const struct cuda_stream *stream, const struct ggm
 }
 
 static enum ggml_host_status launch(struct cuda_stream *stream, const struct ggml_tensor *node) {
-    struct cuda_launch launch;
+    struct simt_work launch;
     void *params[] = {&launch.args};
-    if (!cuda_kernel_prepare(&launch, node))
+    if (!simt_kernel_prepare(&launch, node))
         return cuda_fail(GGML_HOST_UNSUPPORTED, "cuda: '%.*s' can't be computed: %s", GGML_MAX_NAME,
                          node->name, ggml_op_name(node->op));
     if (launch.grid[0] == 0) return GGML_HOST_OK;
@@ -30,7 +30,7 @@ static enum ggml_host_status launch(struct cuda_stream *stream, const struct ggm
     const CUresult result = cuda_api()->cuLaunchKernel(
         stream->context->functions[launch.kernel], launch.grid[0], launch.grid[1], launch.grid[2],
         launch.threads, 1, 1, 0, stream->handle, params, NULL);
-    return cuda_context_check(stream->context, result, cuda_kernel_names[launch.kernel]);
+    return cuda_context_check(stream->context, result, simt_kernel_names[launch.kernel]);
 }
 
 int32_t cuda_stream_compute(ggml_backend_t backend, const struct ggml_graph *graph) {

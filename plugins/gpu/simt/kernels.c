@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: MIT
 // The list of kernels as a table, asked for claims and for launches alike.
-#include "ops/kernels.h"
+#include "simt/kernels.h"
 
-#include "ops/rows.h"
+#include "simt/rows.h"
 
 enum { WARP = 32, MAX_THREADS = 256 };
 
-const char *const cuda_kernel_names[CUDA_KERNEL_COUNT] = {
-#define CUDA_KERNEL(name) "cuda_" #name,
-#include "ops/kernel_list.inl"
+const char *const simt_kernel_names[SIMT_KERNEL_COUNT] = {
+#define SIMT_KERNEL(name) "kernel_" #name,
+#include "simt/kernel_list.inl"
 };
 
 struct row {
     enum ggml_op op;
-    enum cuda_kernel kernel;
+    enum simt_kernel kernel;
     uint64_t result, source0, source1;
     bool (*accepts)(const struct ggml_tensor *);
-    void (*launch)(struct cuda_launch *, const struct ggml_tensor *);
+    void (*launch)(struct simt_work *, const struct ggml_tensor *);
 };
 
 static const struct row rows[] = {
-#define CUDA_ROW(op, kernel, result, source0, source1, accepts, launch)                            \
-    {GGML_OP_##op, CUDA_KERNEL_##kernel, result, source0, source1, accepts, launch},
-#include "ops/kernel_list.inl"
+#define SIMT_ROW(op, kernel, result, source0, source1, accepts, launch)                            \
+    {GGML_OP_##op, SIMT_KERNEL_##kernel, result, source0, source1, accepts, launch},
+#include "simt/kernel_list.inl"
 };
 
 static bool has_type(uint64_t types, const struct ggml_tensor *t) {
@@ -33,7 +33,7 @@ static bool has_type(uint64_t types, const struct ggml_tensor *t) {
 // Kernels count blocks of threads in 31 bits, up to 32 threads for an element.
 static bool operands_fit(const struct ggml_tensor *node) {
     const int64_t most = INT64_C(1) << 33;
-    for (int i = CUDA_MAX_OPERANDS - 1; i < GGML_MAX_SRC; ++i) {
+    for (int i = GPU_MAX_OPERANDS - 1; i < GGML_MAX_SRC; ++i) {
         if (node->src[i]) return false;
     }
     return ggml_nelements(node) < most && (!node->src[0] || ggml_nelements(node->src[0]) < most);
@@ -51,12 +51,12 @@ static const struct row *find_row(const struct ggml_tensor *node) {
     return NULL;
 }
 
-bool cuda_supports_op(const struct ggml_tensor *node) {
+bool simt_supports_op(const struct ggml_tensor *node) {
     if (!ggml_node_is_known(node)) return false;
     return ggml_op_is_empty(node->op) || find_row(node) != NULL;
 }
 
-static void fill_operand(struct cuda_operand *o, const struct ggml_tensor *t) {
+static void fill_operand(struct gpu_operand *o, const struct ggml_tensor *t) {
     memset(o, 0, sizeof(*o));
     if (!t) return;
     o->data = (unsigned long long)(uintptr_t)t->data;
@@ -67,13 +67,13 @@ static void fill_operand(struct cuda_operand *o, const struct ggml_tensor *t) {
     }
 }
 
-bool cuda_kernel_prepare(struct cuda_launch *l, const struct ggml_tensor *node) {
+bool simt_kernel_prepare(struct simt_work *l, const struct ggml_tensor *node) {
     const struct row *row = find_row(node);
     if (!row) return false;
     memset(l->args.numbers, 0, sizeof(l->args.numbers));
     memset(l->args.reals, 0, sizeof(l->args.reals));
     fill_operand(&l->args.operands[0], node);
-    for (int i = 1; i < CUDA_MAX_OPERANDS; ++i)
+    for (int i = 1; i < GPU_MAX_OPERANDS; ++i)
         fill_operand(&l->args.operands[i], node->src[i - 1]);
     memcpy(l->args.params, node->op_params, sizeof(l->args.params));
     l->kernel = row->kernel;
@@ -91,33 +91,33 @@ static unsigned whole_warps(int64_t n) {
     return threads < MAX_THREADS ? (unsigned)threads : (unsigned)MAX_THREADS;
 }
 
-void cuda_launch_threads(struct cuda_launch *l, int64_t n) {
+void simt_launch_threads(struct simt_work *l, int64_t n) {
     if (n <= 0) return;
     l->threads = whole_warps(n);
     l->grid[0] = (unsigned)((n + l->threads - 1) / l->threads);
 }
 
-void cuda_launch_row_blocks(struct cuda_launch *l, int64_t n, int64_t length) {
+void simt_launch_row_blocks(struct simt_work *l, int64_t n, int64_t length) {
     l->threads = whole_warps(length > 0 ? length : 1);
     l->grid[0] = (unsigned)n;
 }
 
-void cuda_launch_elements(struct cuda_launch *l, const struct ggml_tensor *node) {
-    cuda_launch_threads(l, ggml_nelements(node));
+void simt_launch_elements(struct simt_work *l, const struct ggml_tensor *node) {
+    simt_launch_threads(l, ggml_nelements(node));
 }
 
-void cuda_launch_blocks(struct cuda_launch *l, const struct ggml_tensor *node) {
-    cuda_launch_threads(l, ggml_nelements(node) / ggml_blck_size(node->type));
+void simt_launch_blocks(struct simt_work *l, const struct ggml_tensor *node) {
+    simt_launch_threads(l, ggml_nelements(node) / ggml_blck_size(node->type));
 }
 
-void cuda_launch_warps(struct cuda_launch *l, const struct ggml_tensor *node) {
-    cuda_launch_threads(l, ggml_nelements(node) * WARP);
+void simt_launch_warps(struct simt_work *l, const struct ggml_tensor *node) {
+    simt_launch_threads(l, ggml_nelements(node) * WARP);
 }
 
-void cuda_launch_row_threads(struct cuda_launch *l, const struct ggml_tensor *node) {
-    cuda_launch_threads(l, ggml_nrows(node->src[0]));
+void simt_launch_row_threads(struct simt_work *l, const struct ggml_tensor *node) {
+    simt_launch_threads(l, ggml_nrows(node->src[0]));
 }
 
-void cuda_launch_one_block(struct cuda_launch *l, const struct ggml_tensor *node) {
-    cuda_launch_row_blocks(l, 1, ggml_nelements(node->src[0]));
+void simt_launch_one_block(struct simt_work *l, const struct ggml_tensor *node) {
+    simt_launch_row_blocks(l, 1, ggml_nelements(node->src[0]));
 }

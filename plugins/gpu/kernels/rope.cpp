@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 // rope, rope_back: pairs of channels turned by angles that grow with the token's position; a thread
-// per channel that isn't turned, or per pair. Angles are formed in double precision, so that far
+// per channel that isn't turned, or per pair. Angles are formed in wide precision, so that far
 // positions keep theirs.
 #include "tensor.h"
 
-// Words of params, and what ops/rope.c computes: reals[0] base^(-2/n_dims), [1] and [2] the pairs
+// Words of params, and what simt/rope.c computes: reals[0] base^(-2/n_dims), [1] and [2] the pairs
 // between which YaRN mixes, [3] the magnitude; numbers[0]: pairs, numbers[1]: 1: backwards.
 enum { N_DIMS = 1, MODE = 2, FREQ_SCALE = 6, EXT_FACTOR = 7, SECTIONS = 11, N_OFFS = 15 };
 enum { MODE_NORMAL = 0, MODE_MULTI = 8, MODE_VISION = 24, MODE_IMROPE = 40 };
 
 // Which of a token's four positions turns pair i, and the section's first pair.
-GPU_FN int section_of(const cuda_args &p, u32 i, u32 *out_start) {
+GPU_FN int section_of(GPU_ARGS gpu_args &p, u32 i, GPU_PRIVATE u32 *out_start) {
     *out_start = 0;
     if ((p.params[MODE] & MODE_MULTI) == 0) return 0;
     u32 ends[4], end = 0;
@@ -28,15 +28,26 @@ GPU_FN int section_of(const cuda_args &p, u32 i, u32 *out_start) {
     return section;
 }
 
-GPU_FN double power(double base, u32 exponent) {
-    double result = 1.0;
-    for (; exponent; exponent >>= 1, base *= base) {
-        if (exponent & 1) result *= base;
+GPU_FN gpu_wide power(gpu_wide base, u32 exponent) {
+    gpu_wide result = {1.0f, 0.0f};
+    for (; exponent; exponent >>= 1, base = gpu_wide_mul(base, base)) {
+        if (exponent & 1) result = gpu_wide_mul(result, base);
     }
     return result;
 }
 
-GPU_FN gpu_turn turn_of(const cuda_args &p, u32 i, u64 token) {
+// YaRN's share of the frequency as it is for pair i: 1 below the first of two pairs, 0 above the
+// second.
+GPU_FN gpu_wide plain_share(GPU_ARGS gpu_args &p, u32 i) {
+    gpu_wide low = gpu_real(p, 1), width = gpu_wide_add(gpu_real(p, 2), gpu_wide_neg(low));
+    if (!(width.high > 0.001f)) width = {0.001f, 0.0f};
+    const gpu_wide ramp = gpu_wide_div(gpu_wide_add(gpu_wide_of(i), gpu_wide_neg(low)), width);
+    if (ramp.high < 0.0f) return {1.0f, 0.0f};
+    if (ramp.high > 1.0f) return {0.0f, 0.0f};
+    return gpu_wide_add({1.0f, 0.0f}, gpu_wide_neg(ramp));
+}
+
+GPU_FN gpu_turn turn_of(GPU_ARGS gpu_args &p, u32 i, u64 token) {
     u32 start;
     const int section = section_of(p, i, &start);
     u32 exponent = i;
@@ -46,35 +57,36 @@ GPU_FN gpu_turn turn_of(const cuda_args &p, u32 i, u64 token) {
             all += (u32)p.params[SECTIONS + s];
         exponent = i % all - start;
     }
-    double plain = power(p.reals[0], exponent);
-    if (p.operands[3].data) plain /= (double)((const float *)p.operands[3].data)[i];
-    const double scaled = plain * (double)gpu_param(p, FREQ_SCALE),
-                 ext = (double)gpu_param(p, EXT_FACTOR);
-    double frequency = scaled;
-    if (ext != 0.0) {
-        const double width = p.reals[2] - p.reals[1],
-                     ramp = ((double)i - p.reals[1]) / (width > 0.001 ? width : 0.001);
-        const double mix = (1.0 - (ramp < 0.0 ? 0.0 : ramp > 1.0 ? 1.0 : ramp)) * ext;
-        frequency = scaled * (1.0 - mix) + plain * mix;
+    gpu_wide plain = power(gpu_real(p, 0), exponent);
+    if (p.operands[3].data)
+        plain = gpu_wide_div(plain, {((GPU_GLOBAL const float *)p.operands[3].data)[i], 0.0f});
+    gpu_wide frequency = gpu_wide_mul(plain, {gpu_param(p, FREQ_SCALE), 0.0f});
+    if (gpu_param(p, EXT_FACTOR) != 0.0f) {
+        const gpu_wide mix = gpu_wide_mul(plain_share(p, i), {gpu_param(p, EXT_FACTOR), 0.0f});
+        const gpu_wide rest = gpu_wide_add({1.0f, 0.0f}, gpu_wide_neg(mix));
+        frequency = gpu_wide_add(gpu_wide_mul(frequency, rest), gpu_wide_mul(plain, mix));
     }
-    const i32 position =
-        ((const i32 *)p.operands[2].data)[(u64)section * (u64)p.operands[0].ne[2] + token];
-    const float turns = gpu_turn_fraction((double)position * frequency * 0.15915494309189533577);
+    const i32 position = ((GPU_GLOBAL const i32 *)p.operands[2]
+                              .data)[(u64)section * (u64)p.operands[0].ne[2] + token];
+    const gpu_wide per_radian = {0.159154936671f, 6.42063824e-09f}; // 1 / (2 pi)
+    const float turns =
+        gpu_wide_fraction(gpu_wide_mul(gpu_wide_mul(gpu_wide_of(position), frequency), per_radian));
     const gpu_turn t = gpu_cos_sin_turns(turns);
-    const float magnitude = (float)p.reals[3];
+    const float magnitude = gpu_real(p, 3).high;
     return {t.cosine * magnitude, (p.numbers[1] ? -t.sine : t.sine) * magnitude};
 }
 
-GPU_KERNEL(cuda_rope, 256, cuda_args, p) {
-    const cuda_operand &y = p.operands[0], &x = p.operands[1];
+GPU_KERNEL(kernel_rope, 256, gpu_args, p) {
+    GPU_THREAD(g);
+    GPU_ARGS gpu_operand &y = p.operands[0], &x = p.operands[1];
     const u32 n_pairs = (u32)p.numbers[0], n_offs = (u32)p.params[N_OFFS];
     const u64 columns = (u64)y.ne[0] - n_pairs;
     u64 column;
-    const u64 row = gpu_divide(gpu_index(), columns, &column);
+    const u64 row = gpu_divide(gpu_index(g), columns, &column);
     if (row >= (u64)y.ne[1] * (u64)y.ne[2] * (u64)y.ne[3]) return;
     const gpu_at at = gpu_row_at(y, row);
-    const u8 *from = gpu_row(x, at.y, at.z, at.w);
-    u8 *to = gpu_row(y, at.y, at.z, at.w);
+    GPU_GLOBAL const u8 *from = gpu_row(x, at.y, at.z, at.w);
+    GPU_GLOBAL u8 *to = gpu_row(y, at.y, at.z, at.w);
     if (column >= n_pairs) {
         const u64 rest = column - n_pairs, channel = rest < n_offs ? rest : rest + 2 * (u64)n_pairs;
         gpu_store(y.type, to + (i64)channel * y.nb[0],

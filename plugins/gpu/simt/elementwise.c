@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Functions of one and of two operands, gated units: kernels/elementwise.cu.
-#include "ops/rows.h"
+// Functions of one and of two operands, gated units: kernels/elementwise.cpp.
+#include "simt/rows.h"
 
 // Numbers of the functions that are not of GGML_OP_UNARY.
 enum function {
@@ -15,18 +15,18 @@ enum function {
     FUNCTION_FILL,
 };
 
-bool cuda_accepts_any(const struct ggml_tensor *node) {
+bool simt_accepts_any(const struct ggml_tensor *node) {
     (void)node;
     return true;
 }
 
-bool cuda_accepts_same(const struct ggml_tensor *node) {
+bool simt_accepts_same(const struct ggml_tensor *node) {
     return ggml_are_same_shape(node, node->src[0]);
 }
 
-bool cuda_accepts_unary(const struct ggml_tensor *node) {
+bool simt_accepts_unary(const struct ggml_tensor *node) {
     const int32_t op = node->op_params[0];
-    return op >= 0 && op < GGML_UNARY_OP_COUNT && cuda_accepts_same(node);
+    return op >= 0 && op < GGML_UNARY_OP_COUNT && simt_accepts_same(node);
 }
 
 static int function_of(const struct ggml_tensor *node) {
@@ -44,28 +44,28 @@ static int function_of(const struct ggml_tensor *node) {
     }
 }
 
-void cuda_launch_unary(struct cuda_launch *l, const struct ggml_tensor *node) {
+void simt_launch_unary(struct simt_work *l, const struct ggml_tensor *node) {
     l->args.numbers[0] = function_of(node);
-    cuda_launch_elements(l, node);
+    simt_launch_elements(l, node);
 }
 
-bool cuda_accepts_binary(const struct ggml_tensor *node) {
+bool simt_accepts_binary(const struct ggml_tensor *node) {
     return ggml_fits_binary(node);
 }
 
-void cuda_launch_binary(struct cuda_launch *l, const struct ggml_tensor *node) {
+void simt_launch_binary(struct simt_work *l, const struct ggml_tensor *node) {
     l->args.numbers[0] = node->op == GGML_OP_SUB   ? 1
                          : node->op == GGML_OP_MUL ? 2
                          : node->op == GGML_OP_DIV ? 3
                                                    : 0;
-    cuda_launch_elements(l, node);
+    simt_launch_elements(l, node);
 }
 
-bool cuda_accepts_add_id(const struct ggml_tensor *node) {
+bool simt_accepts_add_id(const struct ggml_tensor *node) {
     return ggml_has_type(node->src[2], GGML_TYPE_I32) && ggml_fits_add_id(node);
 }
 
-bool cuda_accepts_glu(const struct ggml_tensor *node) {
+bool simt_accepts_glu(const struct ggml_tensor *node) {
     const int32_t op = node->op_params[0];
     return op >= 0 && op < GGML_GLU_OP_COUNT && ggml_fits_glu(node);
 }

@@ -8,7 +8,7 @@ GPU_FN float hard_sigmoid(float x) {
     const float y = (x + 3.0f) / 6.0f;
     return y > 0.0f ? (y < 1.0f ? y : 1.0f) : 0.0f;
 }
-GPU_FN float xielu(const cuda_args &p, float x) {
+GPU_FN float xielu(GPU_ARGS gpu_args &p, float x) {
     const float alpha_n = gpu_param(p, 1), alpha_p = gpu_param(p, 2), beta = gpu_param(p, 3),
                 eps = gpu_param(p, 4);
     if (x > 0.0f) return alpha_p * x * x + beta * x;
@@ -21,13 +21,13 @@ GPU_FN float round_half_away(float x) {
 GPU_FN float truncated(float x) {
     return x < 0.0f ? -gpu_floor(-x) : gpu_floor(x);
 }
-GPU_FN float clamped(const cuda_args &p, float x) {
+GPU_FN float clamped(GPU_ARGS gpu_args &p, float x) {
     const float high = x < gpu_param(p, 1) ? x : gpu_param(p, 1); // NaN: the upper limit
     return high > gpu_param(p, 0) ? high : gpu_param(p, 0);
 }
 
-// By GGML_UNARY_OP_x, and from 32 on by enum function of ops/elementwise.c.
-GPU_FN float unary(const cuda_args &p, int op, float x) {
+// By GGML_UNARY_OP_x, and from 32 on by enum function of simt/elementwise.c.
+GPU_FN float unary(GPU_ARGS gpu_args &p, int op, float x) {
     switch (op) {
     case 0: return gpu_abs(x);
     case 1: return x > 0.0f ? 1.0f : x < 0.0f ? -1.0f : 0.0f;
@@ -64,9 +64,10 @@ GPU_FN float unary(const cuda_args &p, int op, float x) {
 }
 
 // numbers[0]: which function.
-GPU_KERNEL(cuda_unary, 256, cuda_args, p) {
-    const cuda_operand &y = p.operands[0], &x = p.operands[1];
-    const u64 i = gpu_index();
+GPU_KERNEL(kernel_unary, 256, gpu_args, p) {
+    GPU_THREAD(g);
+    GPU_ARGS gpu_operand &y = p.operands[0], &x = p.operands[1];
+    const u64 i = gpu_index(g);
     if (i >= gpu_count(y)) return;
     const gpu_at at = gpu_element_at(y, i);
     gpu_store(y.type, gpu_address(y, at),
@@ -76,9 +77,10 @@ GPU_KERNEL(cuda_unary, 256, cuda_args, p) {
 // --- two operands --------------------------------------------------------------------------------
 
 // numbers[0]: 0 add, 1 subtract, 2 multiply, 3 divide. The second one is repeated.
-GPU_KERNEL(cuda_binary, 256, cuda_args, p) {
-    const cuda_operand &y = p.operands[0], &a = p.operands[1], &b = p.operands[2];
-    const u64 i = gpu_index();
+GPU_KERNEL(kernel_binary, 256, gpu_args, p) {
+    GPU_THREAD(g);
+    GPU_ARGS gpu_operand &y = p.operands[0], &a = p.operands[1], &b = p.operands[2];
+    const u64 i = gpu_index(g);
     if (i >= gpu_count(y)) return;
     const gpu_at at = gpu_element_at(y, i);
     const float u = gpu_load(a.type, gpu_address(a, at)),
@@ -91,19 +93,21 @@ GPU_KERNEL(cuda_binary, 256, cuda_args, p) {
 }
 
 // y[:, u, t] = a[:, u, t] + b[:, ids[u, t]]; an index that b does not have adds NaN.
-GPU_KERNEL(cuda_add_id, 256, cuda_args, p) {
-    const cuda_operand &y = p.operands[0], &a = p.operands[1], &b = p.operands[2],
-                       &ids = p.operands[3];
-    const u64 i = gpu_index();
+GPU_KERNEL(kernel_add_id, 256, gpu_args, p) {
+    GPU_THREAD(g);
+    GPU_ARGS gpu_operand &y = p.operands[0], &a = p.operands[1], &b = p.operands[2],
+                         &ids = p.operands[3];
+    const u64 i = gpu_index(g);
     if (i >= gpu_count(y)) return;
     const gpu_at at = gpu_element_at(y, i), id_at = {at.y, at.z, 0, 0};
-    const i32 id = *(const i32 *)gpu_address(ids, id_at);
+    const i32 id = *(GPU_GLOBAL const i32 *)gpu_address(ids, id_at);
     float value = GPU_NAN;
     if (id >= 0 && id < b.ne[1]) {
         const gpu_at from = {at.x, (u64)id, 0, 0};
-        value = *(const float *)gpu_address(a, at) + *(const float *)gpu_address(b, from);
+        value = *(GPU_GLOBAL const float *)gpu_address(a, at) +
+                *(GPU_GLOBAL const float *)gpu_address(b, from);
     }
-    *(float *)gpu_address(y, at) = value;
+    *(GPU_GLOBAL float *)gpu_address(y, at) = value;
 }
 
 // --- gated units ---------------------------------------------------------------------------------
@@ -113,7 +117,7 @@ GPU_FN float limited(float x, float limit) {
     return high < limit ? high : limit;
 }
 // By GGML_GLU_OP_x.
-GPU_FN float glu(const cuda_args &p, float x, float g) {
+GPU_FN float glu(GPU_ARGS gpu_args &p, float x, float g) {
     const float limit = gpu_param(p, 3);
     switch (p.params[0]) {
     case 0: return (x > 0.0f ? x : 0.0f) * g;
@@ -129,16 +133,17 @@ GPU_FN float glu(const cuda_args &p, float x, float g) {
     }
 }
 
-GPU_KERNEL(cuda_glu, 256, cuda_args, p) {
-    const cuda_operand &y = p.operands[0], &a = p.operands[1], &b = p.operands[2];
-    const u64 i = gpu_index();
+GPU_KERNEL(kernel_glu, 256, gpu_args, p) {
+    GPU_THREAD(g);
+    GPU_ARGS gpu_operand &y = p.operands[0], &a = p.operands[1], &b = p.operands[2];
+    const u64 i = gpu_index(g);
     if (i >= gpu_count(y)) return;
     const gpu_at at = gpu_element_at(y, i);
     gpu_at x_at = at, g_at = at;
     const bool split = b.data != 0;
     if (!split) (p.params[1] ? x_at : g_at).x += (u64)y.ne[0];
-    const cuda_operand &gate = split ? b : a;
+    GPU_ARGS gpu_operand &gate = split ? b : a;
     const float x = gpu_load(a.type, gpu_address(a, x_at)),
-                g = gpu_load(gate.type, gpu_address(gate, g_at));
-    gpu_store(y.type, gpu_address(y, at), glu(p, x, g));
+                factor = gpu_load(gate.type, gpu_address(gate, g_at));
+    gpu_store(y.type, gpu_address(y, at), glu(p, x, factor));
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // One element of a row of any type as a float: the one decoder of each type. Rows are dense; blocks
 // of an even size lie at even addresses.
-#ifndef CUDA_KERNELS_DECODE_H
-#define CUDA_KERNELS_DECODE_H
+#ifndef GPU_KERNELS_DECODE_H
+#define GPU_KERNELS_DECODE_H
 
 #include "gpu.h"
 
@@ -110,17 +110,17 @@ GPU_FN u32 gpu_block_bytes(int type) {
     }
 }
 
-GPU_FN u32 gpu_u16_at(const u8 *p) {
-    return *(const u16 *)p;
+GPU_FN u32 gpu_u16_at(GPU_GLOBAL const u8 *p) {
+    return *(GPU_GLOBAL const u16 *)p;
 }
-GPU_FN float gpu_half_at(const u8 *p) {
-    return gpu_f16_to_f32(*(const u16 *)p);
+GPU_FN float gpu_half_at(GPU_GLOBAL const u8 *p) {
+    return gpu_f16_to_f32(*(GPU_GLOBAL const u16 *)p);
 }
 // Nibble j of a block of 32, whose low nibbles are its first half.
-GPU_FN int gpu_nibble(const u8 *qs, u32 j) {
+GPU_FN int gpu_nibble(GPU_GLOBAL const u8 *qs, u32 j) {
     return j < 16 ? qs[j] & 15 : qs[j - 16] >> 4;
 }
-GPU_FN int gpu_bit(const u8 *bits, u32 j) {
+GPU_FN int gpu_bit(GPU_GLOBAL const u8 *bits, u32 j) {
     return bits[j / 8] >> (j % 8) & 1;
 }
 
@@ -141,7 +141,7 @@ GPU_FN float gpu_ue4m3_half(u32 e) {
 
 // --- blocks of one scale -------------------------------------------------------------------------
 
-GPU_FN float gpu_decode_small(int type, const u8 *b, u32 j) {
+GPU_FN float gpu_decode_small(int type, GPU_GLOBAL const u8 *b, u32 j) {
     switch (type) {
     case TYPE_Q4_0: return gpu_half_at(b) * (float)(gpu_nibble(b + 2, j) - 8);
     case TYPE_Q4_1: return gpu_half_at(b) * (float)gpu_nibble(b + 4, j) + gpu_half_at(b + 2);
@@ -156,7 +156,7 @@ GPU_FN float gpu_decode_small(int type, const u8 *b, u32 j) {
     case TYPE_Q2_0: return gpu_half_at(b) * (float)((b[2 + j / 4] >> (2 * (j % 4)) & 3) - 1);
     case TYPE_MXFP4: return (float)gpu_fp4_values[gpu_nibble(b + 1, j)] * gpu_e8m0_half(b[0]);
     case TYPE_NVFP4: {
-        const u8 *qs = b + 4 + 8 * (j / 16);
+        GPU_GLOBAL const u8 *qs = b + 4 + 8 * (j / 16);
         const int q = (j & 8) == 0 ? qs[j & 7] & 15 : qs[j & 7] >> 4;
         return (float)gpu_fp4_values[q] * gpu_ue4m3_half(b[j / 16]);
     }
@@ -166,24 +166,24 @@ GPU_FN float gpu_decode_small(int type, const u8 *b, u32 j) {
 
 // --- blocks of 256 -------------------------------------------------------------------------------
 
-GPU_FN float gpu_decode_q4_5_K(int type, const u8 *b, u32 j) {
+GPU_FN float gpu_decode_q4_5_K(int type, GPU_GLOBAL const u8 *b, u32 j) {
     const u32 g = j / 32;
-    const u8 *s = b + 4;
+    GPU_GLOBAL const u8 *s = b + 4;
     const int scale = g < 4 ? s[g] & 63 : (s[g + 4] & 15) | s[g - 4] >> 6 << 4;
     const int low = g < 4 ? s[g + 4] & 63 : s[g + 4] >> 4 | s[g] >> 6 << 4;
-    const u8 *qs = b + (type == TYPE_Q4_K ? 16 : 48) + 32 * (g / 2);
+    GPU_GLOBAL const u8 *qs = b + (type == TYPE_Q4_K ? 16 : 48) + 32 * (g / 2);
     int q = qs[j % 32] >> (4 * (g & 1)) & 15;
     if (type == TYPE_Q5_K) q |= (b[16 + j % 32] >> g & 1) << 4;
     return gpu_half_at(b) * (float)scale * (float)q - gpu_half_at(b + 2) * (float)low;
 }
 
-GPU_FN float gpu_decode_q2_K(const u8 *b, u32 j) {
+GPU_FN float gpu_decode_q2_K(GPU_GLOBAL const u8 *b, u32 j) {
     const int scale = b[j / 16], q = b[16 + 32 * (j / 128) + j % 32] >> (2 * (j % 128 / 32)) & 3;
     return gpu_half_at(b + 80) * (float)(scale & 15) * (float)q -
            gpu_half_at(b + 82) * (float)(scale >> 4);
 }
 
-GPU_FN float gpu_decode_q3_K(const u8 *b, u32 j) {
+GPU_FN float gpu_decode_q3_K(GPU_GLOBAL const u8 *b, u32 j) {
     const u32 g = j / 16;
     const int low = g < 8 ? b[96 + g] & 15 : b[96 + g - 8] >> 4;
     const int scale = (low | (b[104 + g % 4] >> (2 * (g / 4)) & 3) << 4) - 32;
@@ -191,14 +191,14 @@ GPU_FN float gpu_decode_q3_K(const u8 *b, u32 j) {
     return gpu_half_at(b + 108) * (float)scale * (float)(q - ((b[j % 32] >> (j / 32) & 1) ? 0 : 4));
 }
 
-GPU_FN float gpu_decode_q6_K(const u8 *b, u32 j) {
+GPU_FN float gpu_decode_q6_K(GPU_GLOBAL const u8 *b, u32 j) {
     const u32 quarter = j % 128 / 32;
     const int low = b[64 * (j / 128) + j % 64] >> (4 * (quarter / 2)) & 15;
     const int high = b[128 + 32 * (j / 128) + j % 32] >> (2 * quarter) & 3;
     return gpu_half_at(b + 208) * (float)(i8)b[192 + j / 16] * (float)((low | high << 4) - 32);
 }
 
-GPU_FN float gpu_decode_iq4_xs(const u8 *b, u32 j) {
+GPU_FN float gpu_decode_iq4_xs(GPU_GLOBAL const u8 *b, u32 j) {
     const u32 g = j / 32;
     const int low = b[4 + g / 2] >> (4 * (g & 1)) & 15,
               high = (int)(gpu_u16_at(b + 2) >> (2 * g) & 3);
@@ -208,14 +208,14 @@ GPU_FN float gpu_decode_iq4_xs(const u8 *b, u32 j) {
 
 // Base-3 digits: five to a byte, the most significant first; the last 16 elements four to a byte.
 GPU_TABLE(u8, gpu_powers_of_3, 5) = {1, 3, 9, 27, 81};
-GPU_FN float gpu_decode_tq1_0(const u8 *b, u32 j) {
+GPU_FN float gpu_decode_tq1_0(GPU_GLOBAL const u8 *b, u32 j) {
     const u32 byte = j < 160 ? b[j % 32] : j < 240 ? b[32 + j % 16] : b[48 + j % 4];
     const u32 digit = j < 160 ? j / 32 : j < 240 ? (j - 160) / 16 : (j - 240) / 4;
     const u32 shifted = byte * gpu_powers_of_3[digit] & 255;
     return gpu_half_at(b + 52) * (float)((int)(shifted * 3 >> 8) - 1);
 }
 
-GPU_FN float gpu_decode_tq2_0(const u8 *b, u32 j) {
+GPU_FN float gpu_decode_tq2_0(GPU_GLOBAL const u8 *b, u32 j) {
     const int q = b[32 * (j / 128) + j % 32] >> (2 * (j % 128 / 32)) & 3;
     return gpu_half_at(b + 64) * (float)(q - 1);
 }
@@ -259,10 +259,10 @@ GPU_FN float gpu_grid_2(u32 code, u32 k) {
     return (float)(8 + 17 * digit + (digit >> 1));
 }
 
-GPU_FN float gpu_decode_iq2(int type, const u8 *b, u32 j) {
+GPU_FN float gpu_decode_iq2(int type, GPU_GLOBAL const u8 *b, u32 j) {
     const u32 l = j / 8, g = l / 4, k = j % 8;
     if (type == TYPE_IQ2_XXS) {
-        const u8 *qs = b + 2 + 8 * g;
+        GPU_GLOBAL const u8 *qs = b + 2 + 8 * g;
         const u32 codes = gpu_u16_at(qs + 4) | gpu_u16_at(qs + 6) << 16;
         const float scale = gpu_half_at(b) * 0.125f * (float)(2 * (codes >> 28) + 1);
         return scale * gpu_grid_2(gpu_grid_iq2_xxs[qs[l % 4]], k) *
@@ -279,10 +279,10 @@ GPU_FN float gpu_decode_iq2(int type, const u8 *b, u32 j) {
     return scale * gpu_grid_2(gpu_grid_iq2_s[index], k) * (b[34 + l] >> k & 1 ? -1.0f : 1.0f);
 }
 
-GPU_FN float gpu_decode_iq3(int type, const u8 *b, u32 j) {
+GPU_FN float gpu_decode_iq3(int type, GPU_GLOBAL const u8 *b, u32 j) {
     const u32 l = j / 8, g = l / 4, k = j % 8, four = j / 4;
     if (type == TYPE_IQ3_XXS) {
-        const u8 *p = b + 66 + 4 * g;
+        GPU_GLOBAL const u8 *p = b + 66 + 4 * g;
         const u32 codes = gpu_u16_at(p) | gpu_u16_at(p + 2) << 16;
         const u32 digit = gpu_grid_iq3_xxs[b[2 + four]] >> (3 * (j % 4)) & 7;
         const float scale = gpu_half_at(b) * 0.25f * (float)(2 * (codes >> 28) + 1);
@@ -295,39 +295,39 @@ GPU_FN float gpu_decode_iq3(int type, const u8 *b, u32 j) {
     return scale * (float)(1 + 2 * digit) * (b[74 + l] >> k & 1 ? -1.0f : 1.0f);
 }
 
-GPU_FN float gpu_decode_iq1(int type, const u8 *b, u32 j) {
+GPU_FN float gpu_decode_iq1(int type, GPU_GLOBAL const u8 *b, u32 j) {
     const u32 l = j / 8;
     u32 high, scale, index;
-    u16 half;
+    u16 bits;
     if (type == TYPE_IQ1_S) {
         const u32 word = gpu_u16_at(b + 34 + 2 * (l / 4));
         high = (word >> (3 * (l % 4)) & 7) | word >> 15 << 3;
         scale = word >> 12 & 7;
         index = b[2 + l];
-        half = (u16)gpu_u16_at(b);
+        bits = (u16)gpu_u16_at(b);
     } else {
-        const u8 *s = b + 48;
+        GPU_GLOBAL const u8 *s = b + 48;
         high = b[32 + l / 2] >> (4 * (l % 2)) & 15;
         scale = gpu_u16_at(s + 2 * (l / 8)) >> (3 * (l / 2 % 4)) & 7;
         index = b[l];
-        half = (u16)(gpu_u16_at(s) >> 12 | (gpu_u16_at(s + 2) >> 8 & 0x00f0) |
+        bits = (u16)(gpu_u16_at(s) >> 12 | (gpu_u16_at(s + 2) >> 8 & 0x00f0) |
                      (gpu_u16_at(s + 4) >> 4 & 0x0f00) | (gpu_u16_at(s + 6) & 0xf000));
     }
     const int digit = (int)(gpu_grid_iq1[index | (high & 7) << 8] >> (2 * (j % 8)) & 3);
-    return gpu_f16_to_f32(half) * 0.125f * (float)(2 * scale + 1) *
+    return gpu_f16_to_f32(bits) * 0.125f * (float)(2 * scale + 1) *
            (float)(8 * (digit - 1) + (high & 8 ? -1 : 1));
 }
 
 // --- any type ------------------------------------------------------------------------------------
 
-GPU_FN float gpu_decode_block(int type, const u8 *b, u32 j) {
+GPU_FN float gpu_decode_block(int type, GPU_GLOBAL const u8 *b, u32 j) {
     switch (type) {
     case TYPE_Q2_K: return gpu_decode_q2_K(b, j);
     case TYPE_Q3_K: return gpu_decode_q3_K(b, j);
     case TYPE_Q4_K:
     case TYPE_Q5_K: return gpu_decode_q4_5_K(type, b, j);
     case TYPE_Q6_K: return gpu_decode_q6_K(b, j);
-    case TYPE_Q8_K: return *(const float *)b * (float)(i8)b[4 + j];
+    case TYPE_Q8_K: return *(GPU_GLOBAL const float *)b * (float)(i8)b[4 + j];
     case TYPE_IQ4_XS: return gpu_decode_iq4_xs(b, j);
     case TYPE_TQ1_0: return gpu_decode_tq1_0(b, j);
     case TYPE_TQ2_0: return gpu_decode_tq2_0(b, j);
@@ -342,35 +342,33 @@ GPU_FN float gpu_decode_block(int type, const u8 *b, u32 j) {
     }
 }
 
-// An element of a plain type at an address.
-GPU_FN float gpu_load(int type, const void *p) {
+// An element of a plain type at an address; there are no doubles.
+GPU_FN float gpu_load(int type, GPU_GLOBAL const void *p) {
     switch (type) {
-    case TYPE_F32: return *(const float *)p;
-    case TYPE_F16: return gpu_f16_to_f32(*(const u16 *)p);
-    case TYPE_BF16: return gpu_bf16_to_f32(*(const u16 *)p);
-    case TYPE_I8: return (float)*(const i8 *)p;
-    case TYPE_I16: return (float)*(const i16 *)p;
-    case TYPE_I32: return (float)*(const i32 *)p;
-    case TYPE_I64: return (float)*(const i64 *)p;
-    default: return (float)*(const double *)p;
+    case TYPE_F32: return *(GPU_GLOBAL const float *)p;
+    case TYPE_F16: return gpu_f16_to_f32(*(GPU_GLOBAL const u16 *)p);
+    case TYPE_BF16: return gpu_bf16_to_f32(*(GPU_GLOBAL const u16 *)p);
+    case TYPE_I8: return (float)*(GPU_GLOBAL const i8 *)p;
+    case TYPE_I16: return (float)*(GPU_GLOBAL const i16 *)p;
+    case TYPE_I32: return (float)*(GPU_GLOBAL const i32 *)p;
+    default: return (float)*(GPU_GLOBAL const i64 *)p;
     }
 }
-GPU_FN void gpu_store(int type, void *p, float value) {
+GPU_FN void gpu_store(int type, GPU_GLOBAL void *p, float value) {
     switch (type) {
-    case TYPE_F32: *(float *)p = value; break;
-    case TYPE_F16: *(u16 *)p = gpu_f32_to_f16(value); break;
-    case TYPE_BF16: *(u16 *)p = gpu_f32_to_bf16(value); break;
-    case TYPE_I8: *(i8 *)p = (i8)(int)value; break;
-    case TYPE_I16: *(i16 *)p = (i16)(int)value; break;
-    case TYPE_I32: *(i32 *)p = (i32)value; break;
-    case TYPE_I64: *(i64 *)p = (i64)value; break;
-    default: *(double *)p = (double)value; break;
+    case TYPE_F32: *(GPU_GLOBAL float *)p = value; break;
+    case TYPE_F16: *(GPU_GLOBAL u16 *)p = gpu_f32_to_f16(value); break;
+    case TYPE_BF16: *(GPU_GLOBAL u16 *)p = gpu_f32_to_bf16(value); break;
+    case TYPE_I8: *(GPU_GLOBAL i8 *)p = (i8)(int)value; break;
+    case TYPE_I16: *(GPU_GLOBAL i16 *)p = (i16)(int)value; break;
+    case TYPE_I32: *(GPU_GLOBAL i32 *)p = (i32)value; break;
+    default: *(GPU_GLOBAL i64 *)p = (i64)value; break;
     }
 }
 
 // Element i of the row that begins at p.
-GPU_FN float gpu_decode(int type, const void *p, u32 i) {
-    const u8 *row = (const u8 *)p;
+GPU_FN float gpu_decode(int type, GPU_GLOBAL const void *p, u32 i) {
+    GPU_GLOBAL const u8 *row = (GPU_GLOBAL const u8 *)p;
     const u32 n = gpu_block_elements(type);
     if (n == 1) return gpu_load(type, row + (u64)i * gpu_block_bytes(type));
     return gpu_decode_block(type, row + (u64)(i / n) * gpu_block_bytes(type), i % n);

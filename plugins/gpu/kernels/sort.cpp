@@ -12,19 +12,20 @@ GPU_FN i32 key_of(float value, bool descending) {
 }
 
 // numbers[0]: 1: from the largest on.
-GPU_KERNEL(cuda_sort, 256, cuda_args, p) {
-    const cuda_operand &y = p.operands[0], &x = p.operands[1];
-    const u64 i = gpu_index();
+GPU_KERNEL(kernel_sort, 256, gpu_args, p) {
+    GPU_THREAD(g);
+    GPU_ARGS gpu_operand &y = p.operands[0], &x = p.operands[1];
+    const u64 i = gpu_index(g);
     if (i >= gpu_count(x)) return;
     const gpu_at at = gpu_element_at(x, i);
-    const u8 *row = gpu_row(x, at.y, at.z, at.w);
+    GPU_GLOBAL const u8 *row = gpu_row(x, at.y, at.z, at.w);
     const bool descending = p.numbers[0] != 0;
-    const i32 own = key_of(*(const float *)(row + (i64)at.x * x.nb[0]), descending);
+    const i32 own = key_of(*(GPU_GLOBAL const float *)(row + (i64)at.x * x.nb[0]), descending);
     u64 rank = 0;
     for (u64 k = 0; k < (u64)x.ne[0]; ++k) {
-        const i32 key = key_of(*(const float *)(row + (i64)k * x.nb[0]), descending);
+        const i32 key = key_of(*(GPU_GLOBAL const float *)(row + (i64)k * x.nb[0]), descending);
         rank += key < own || (key == own && k < at.x);
     }
     if (rank < (u64)y.ne[0])
-        *(i32 *)(gpu_row(y, at.y, at.z, at.w) + (i64)rank * y.nb[0]) = (i32)at.x;
+        *(GPU_GLOBAL i32 *)(gpu_row(y, at.y, at.z, at.w) + (i64)rank * y.nb[0]) = (i32)at.x;
 }

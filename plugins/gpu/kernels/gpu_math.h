@@ -2,8 +2,8 @@
 // Elementary functions good to a few units in the last place, the same for every compiler: clang
 // has no mathematical library for GPUs without NVIDIA's files. The polynomials of exp, log, tanh,
 // sine and cosine are those of S. Moshier's Cephes library.
-#ifndef CUDA_KERNELS_GPU_MATH_H
-#define CUDA_KERNELS_GPU_MATH_H
+#ifndef GPU_KERNELS_GPU_MATH_H
+#define GPU_KERNELS_GPU_MATH_H
 
 #include "gpu.h"
 
@@ -153,12 +153,6 @@ GPU_FN gpu_turn gpu_cos_sin_turns(float turns) {
     return gpu_quarter_turns((turns - q * 0.25f) * 6.28318530717958647693f, (u32)(int)q);
 }
 
-// The fraction of a turn, -1/2 to 1/2, that `turns` turns are.
-GPU_FN float gpu_turn_fraction(double turns) {
-    const double whole = turns + 6755399441055744.0 - 6755399441055744.0; // 1.5 * 2^52: rounds
-    return (float)(turns - whole);
-}
-
 // 32 bits of 2 / pi from `bit` behind the point on; bit >= -13.
 GPU_TABLE(u32, gpu_two_over_pi_words, 8) = {0u,          0xa2f9836eu, 0x4e441529u, 0xfc2757d1u,
                                             0xf534ddc0u, 0xdb629599u, 0x3c439041u, 0xfe5163abu};
@@ -171,7 +165,7 @@ GPU_FN u32 gpu_two_over_pi(int bit) {
 
 // Quarters of a turn in x >= 4096 and the rest: exact products of the mantissa with those bits of 2
 // / pi that matter.
-GPU_FN float gpu_reduce_large(float x, u32 *out_quarter) {
+GPU_FN float gpu_reduce_large(float x, GPU_PRIVATE u32 *out_quarter) {
     const u32 bits = gpu_bits(x), mantissa = (bits & 0x007fffffu) | 0x00800000u;
     const int from = (int)(bits >> 23) - 150 - 2;
     const u64 low = (u64)mantissa * gpu_two_over_pi(from + 64),

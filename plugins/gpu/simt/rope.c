@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// rope, rope_back: kernels/rope.cu.
+// rope, rope_back: kernels/rope.cpp.
 #include <math.h>
 
-#include "ops/rows.h"
+#include "simt/rows.h"
 
 static double param(const struct ggml_tensor *node, int slot) {
     float value;
@@ -10,9 +10,14 @@ static double param(const struct ggml_tensor *node, int slot) {
     return (double)value;
 }
 
-bool cuda_accepts_rope(const struct ggml_tensor *node) {
+bool simt_accepts_rope(const struct ggml_tensor *node) {
     const struct ggml_tensor *factors = node->src[2];
     return ggml_fits_rope(node) && (!factors || factors->type == GGML_TYPE_F32);
+}
+
+static struct gpu_wide wide(double value) {
+    const float high = (float)value;
+    return (struct gpu_wide){high, isfinite(high) ? (float)(value - (double)high) : 0.0f};
 }
 
 // The pair that turns `beta` times over the context that the model was trained for.
@@ -23,11 +28,11 @@ static double correction_dim(const struct ggml_tensor *node, double beta) {
            (2.0 * log(param(node, GGML_ROPE_SLOT_FREQ_BASE)));
 }
 
-void cuda_launch_rope(struct cuda_launch *l, const struct ggml_tensor *node) {
+void simt_launch_rope(struct simt_work *l, const struct ggml_tensor *node) {
     const int32_t n_dims = node->op_params[GGML_ROPE_SLOT_N_DIMS];
     const bool vision = node->op_params[GGML_ROPE_SLOT_MODE] == GGML_ROPE_TYPE_VISION;
     const int64_t n_pairs = vision ? n_dims : n_dims / 2;
-    double *reals = l->args.reals;
+    double reals[4] = {0.0, 0.0, 0.0, 0.0};
     l->args.numbers[0] = n_pairs;
     l->args.numbers[1] = node->op == GGML_OP_ROPE_BACK;
     reals[0] = n_dims > 0 ? pow(param(node, GGML_ROPE_SLOT_FREQ_BASE), -2.0 / n_dims) : 1.0;
@@ -39,5 +44,7 @@ void cuda_launch_rope(struct cuda_launch *l, const struct ggml_tensor *node) {
         reals[2] = fmin(n_dims - 1, ceil(slow));
         reals[3] *= 1.0 + 0.1 * log(1.0 / param(node, GGML_ROPE_SLOT_FREQ_SCALE));
     }
-    cuda_launch_threads(l, (node->ne[0] - n_pairs) * ggml_nrows(node));
+    for (int i = 0; i < 4; ++i)
+        l->args.reals[i] = wide(reals[i]);
+    simt_launch_threads(l, (node->ne[0] - n_pairs) * ggml_nrows(node));
 }

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
-// Products: kernels/mul_mat.cu.
-#include "ops/rows.h"
+// Products: kernels/mul_mat.cpp.
+#include "simt/rows.h"
 
 enum { TILE = 32, FEW_COLUMNS = 8, MAX_BLOCKS_YZ = 65535 };
 
-bool cuda_accepts_mul_mat(const struct ggml_tensor *node) {
+bool simt_accepts_mul_mat(const struct ggml_tensor *node) {
     return ggml_fits_mul_mat(node) && ggml_rows_separable(node->src[0]) &&
            (node->ne[1] + TILE - 1) / TILE <= MAX_BLOCKS_YZ;
 }
 
-bool cuda_accepts_mul_mat_vec(const struct ggml_tensor *node) {
-    return node->ne[1] <= FEW_COLUMNS && cuda_accepts_mul_mat(node);
+bool simt_accepts_mul_mat_vec(const struct ggml_tensor *node) {
+    return node->ne[1] <= FEW_COLUMNS && simt_accepts_mul_mat(node);
 }
 
-void cuda_launch_mul_mat(struct cuda_launch *l, const struct ggml_tensor *node) {
+void simt_launch_mul_mat(struct simt_work *l, const struct ggml_tensor *node) {
     const int64_t matrices = node->ne[2] * node->ne[3];
     l->grid[0] = (unsigned)((node->ne[0] + TILE - 1) / TILE);
     l->grid[1] = (unsigned)((node->ne[1] + TILE - 1) / TILE);
@@ -21,12 +21,12 @@ void cuda_launch_mul_mat(struct cuda_launch *l, const struct ggml_tensor *node) 
     l->args.numbers[0] = l->grid[2];
 }
 
-bool cuda_accepts_mul_mat_id(const struct ggml_tensor *node) {
+bool simt_accepts_mul_mat_id(const struct ggml_tensor *node) {
     return ggml_has_type(node->src[2], GGML_TYPE_I32) && ggml_fits_mul_mat_id(node) &&
            ggml_rows_separable(node->src[0]);
 }
 
-bool cuda_accepts_out_prod(const struct ggml_tensor *node) {
+bool simt_accepts_out_prod(const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0], *b = node->src[1];
     return ggml_rows_separable(a) && a->ne[1] == b->ne[1] && ggml_is_shared_from(a, b, 2) &&
            ggml_has_shape(node, a->ne[0], b->ne[0], b->ne[2], b->ne[3]);

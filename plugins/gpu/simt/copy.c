@@ -1,47 +1,47 @@
 // SPDX-License-Identifier: MIT
-// Moves and conversions: kernels/copy.cu.
-#include "ops/rows.h"
+// Moves and conversions: kernels/copy.cpp.
+#include "simt/rows.h"
 
-bool cuda_accepts_move(const struct ggml_tensor *node) {
+bool simt_accepts_move(const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     return a->type == node->type && ggml_nelements(a) == ggml_nelements(node) &&
            ggml_has_whole_blocks(a) && ggml_has_whole_blocks(node);
 }
 
-bool cuda_accepts_convert(const struct ggml_tensor *node) {
+bool simt_accepts_convert(const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     return ggml_nelements(a) == ggml_nelements(node) && ggml_rows_separable(a);
 }
 
-bool cuda_accepts_repeat(const struct ggml_tensor *node) {
+bool simt_accepts_repeat(const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     return a->type == node->type && ggml_repeats(a, node) && ggml_rows_separable(a) &&
            ggml_rows_separable(node);
 }
 
-bool cuda_accepts_concat(const struct ggml_tensor *node) {
+bool simt_accepts_concat(const struct ggml_tensor *node) {
     return ggml_fits_concat(node);
 }
 
-bool cuda_accepts_get_rows(const struct ggml_tensor *node) {
+bool simt_accepts_get_rows(const struct ggml_tensor *node) {
     return ggml_fits_get_rows(node) && ggml_rows_separable(node->src[0]);
 }
 
-bool cuda_accepts_set_rows(const struct ggml_tensor *node) {
+bool simt_accepts_set_rows(const struct ggml_tensor *node) {
     return ggml_fits_set_rows(node);
 }
 
 // A thread per column, which goes through the rows in order.
-void cuda_launch_set_rows(struct cuda_launch *l, const struct ggml_tensor *node) {
+void simt_launch_set_rows(struct simt_work *l, const struct ggml_tensor *node) {
     const struct ggml_tensor *b = node->src[0];
-    cuda_launch_threads(l, b->ne[0] * b->ne[2] * b->ne[3]);
+    simt_launch_threads(l, b->ne[0] * b->ne[2] * b->ne[3]);
 }
 
-bool cuda_accepts_diag(const struct ggml_tensor *node) {
+bool simt_accepts_diag(const struct ggml_tensor *node) {
     return ggml_fits_diag(node);
 }
 
-bool cuda_accepts_tri(const struct ggml_tensor *node) {
+bool simt_accepts_tri(const struct ggml_tensor *node) {
     return ggml_fits_tri(node);
 }
 
@@ -56,17 +56,17 @@ static int kept_columns(const struct ggml_tensor *node) {
     }
 }
 
-void cuda_launch_triangle(struct cuda_launch *l, const struct ggml_tensor *node) {
+void simt_launch_triangle(struct simt_work *l, const struct ggml_tensor *node) {
     const long long minus_infinity = 0xff800000;
     l->args.numbers[0] = kept_columns(node);
     l->args.numbers[1] = node->op == GGML_OP_DIAG_MASK_INF ? minus_infinity : 0;
-    cuda_launch_elements(l, node);
+    simt_launch_elements(l, node);
 }
 
-bool cuda_accepts_pad(const struct ggml_tensor *node) {
+bool simt_accepts_pad(const struct ggml_tensor *node) {
     return ggml_fits_pad(node) && ggml_nelements(node->src[0]) > 0;
 }
 
-bool cuda_accepts_roll(const struct ggml_tensor *node) {
+bool simt_accepts_roll(const struct ggml_tensor *node) {
     return ggml_fits_roll(node);
 }

@@ -1,45 +1,45 @@
 // SPDX-License-Identifier: MIT
-// Sums, norms, softmax, attention: kernels/reduce.cu, kernels/attention.cu.
-#include "ops/rows.h"
+// Sums, norms, softmax, attention: kernels/reduce.cpp, kernels/attention.cpp.
+#include "simt/rows.h"
 
-bool cuda_accepts_sum(const struct ggml_tensor *node) {
+bool simt_accepts_sum(const struct ggml_tensor *node) {
     return ggml_nelements(node) == 1;
 }
 
-bool cuda_accepts_sum_rows(const struct ggml_tensor *node) {
+bool simt_accepts_sum_rows(const struct ggml_tensor *node) {
     return node->ne[0] == 1 && ggml_same_shape_from(node, node->src[0], 1);
 }
 
-void cuda_launch_sum_rows(struct cuda_launch *l, const struct ggml_tensor *node) {
+void simt_launch_sum_rows(struct simt_work *l, const struct ggml_tensor *node) {
     l->args.numbers[0] = node->op == GGML_OP_MEAN;
-    cuda_launch_row_blocks(l, ggml_nrows(node), node->src[0]->ne[0]);
+    simt_launch_row_blocks(l, ggml_nrows(node), node->src[0]->ne[0]);
 }
 
-bool cuda_accepts_argmax(const struct ggml_tensor *node) {
+bool simt_accepts_argmax(const struct ggml_tensor *node) {
     return ggml_fits_argmax(node);
 }
 
-bool cuda_accepts_group_norm(const struct ggml_tensor *node) {
-    return node->op_params[0] > 0 && cuda_accepts_same(node);
+bool simt_accepts_group_norm(const struct ggml_tensor *node) {
+    return node->op_params[0] > 0 && simt_accepts_same(node);
 }
 
 // As in the kernel: norm, rms_norm, l2_norm, group_norm.
-void cuda_launch_norm(struct cuda_launch *l, const struct ggml_tensor *node) {
+void simt_launch_norm(struct simt_work *l, const struct ggml_tensor *node) {
     l->args.numbers[0] = node->op == GGML_OP_NORM       ? 0
                          : node->op == GGML_OP_RMS_NORM ? 1
                          : node->op == GGML_OP_L2_NORM  ? 2
                                                         : 3;
     if (node->op != GGML_OP_GROUP_NORM) {
-        cuda_launch_row_blocks(l, ggml_nrows(node), node->ne[0]);
+        simt_launch_row_blocks(l, ggml_nrows(node), node->ne[0]);
         return;
     }
     const int64_t groups = node->op_params[0], channels = (node->ne[2] + groups - 1) / groups;
     l->args.numbers[1] = channels;
     l->args.numbers[2] = groups;
-    cuda_launch_row_blocks(l, groups * node->ne[3], node->ne[0] * node->ne[1] * channels);
+    simt_launch_row_blocks(l, groups * node->ne[3], node->ne[0] * node->ne[1] * channels);
 }
 
-bool cuda_accepts_soft_max(const struct ggml_tensor *node) {
+bool simt_accepts_soft_max(const struct ggml_tensor *node) {
     const struct ggml_tensor *sinks = node->src[2];
     return ggml_fits_soft_max(node) && (!sinks || sinks->type == GGML_TYPE_F32);
 }
@@ -51,14 +51,14 @@ static long long power_of_two_within(int64_t n) {
     return power;
 }
 
-void cuda_launch_soft_max(struct cuda_launch *l, const struct ggml_tensor *node) {
+void simt_launch_soft_max(struct simt_work *l, const struct ggml_tensor *node) {
     l->args.numbers[0] = power_of_two_within(node->ne[2]);
-    cuda_launch_row_blocks(l, ggml_nrows(node), node->ne[0]);
+    simt_launch_row_blocks(l, ggml_nrows(node), node->ne[0]);
 }
 
 // --- attention -----------------------------------------------------------------------------------
 
-enum { MAX_CHANNELS = 1024, ATTENTION_THREADS = 128 }; // as in kernels/attention.cu
+enum { MAX_CHANNELS = 1024, ATTENTION_THREADS = 128 }; // as in kernels/attention.cpp
 
 // Rows of K or V: a whole number of query heads for each of their heads.
 static bool accepts_cache(const struct ggml_tensor *t, const struct ggml_tensor *q) {
@@ -77,7 +77,7 @@ static bool accepts_sinks(const struct ggml_tensor *sinks, const struct ggml_ten
     return sinks->type == GGML_TYPE_F32 && ggml_is_packed(sinks) && sinks->ne[0] >= q->ne[2];
 }
 
-bool cuda_accepts_flash_attn(const struct ggml_tensor *node) {
+bool simt_accepts_flash_attn(const struct ggml_tensor *node) {
     const struct ggml_tensor *q = node->src[0], *k = node->src[1], *v = node->src[2];
     const struct ggml_tensor *mask = node->src[3], *sinks = node->src[4];
     if (!v || !((T_FLOATS | T_CODED) >> v->type & 1)) return false;
@@ -87,7 +87,7 @@ bool cuda_accepts_flash_attn(const struct ggml_tensor *node) {
            node->ne[3] == q->ne[3];
 }
 
-void cuda_launch_flash_attn(struct cuda_launch *l, const struct ggml_tensor *node) {
+void simt_launch_flash_attn(struct simt_work *l, const struct ggml_tensor *node) {
     l->args.numbers[0] = power_of_two_within(node->src[0]->ne[2]);
     l->grid[0] = (unsigned)ggml_nrows(node->src[0]);
     l->threads = ATTENTION_THREADS;

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+// Gradients and optimiser steps.
+#include "tensor.h"
+
+GPU_KERNEL(kernel_silu_back, 256, gpu_args, p) {
+    GPU_THREAD(g);
+    GPU_ARGS gpu_operand &y = p.operands[0], &grad = p.operands[1], &x = p.operands[2];
+    const u64 i = gpu_index(g);
+    if (i >= gpu_count(y)) return;
+    const gpu_at at = gpu_element_at(y, i);
+    const float v = gpu_load(x.type, gpu_address(x, at)), s = gpu_sigmoid(v);
+    gpu_store(y.type, gpu_address(y, at),
+              gpu_load(grad.type, gpu_address(grad, at)) * s * (1.0f + v * (1.0f - s)));
+}
+
+// A block of threads per row. numbers[0]: 0 rms_norm_back, 1 soft_max_back. The result may be the
+// gradient.
+GPU_KERNEL(kernel_row_back, 256, gpu_args, p) {
+    GPU_THREAD(g);
+    GPU_SHARED(float, parts, GPU_MAX_WARPS);
+    GPU_ARGS gpu_operand &y = p.operands[0], &grad = p.operands[1], &x = p.operands[2];
+    const gpu_at at = gpu_row_at(y, gpu_bid_x(g));
+    GPU_GLOBAL const u8 *d = gpu_row(grad, at.y, at.z, at.w), *v = gpu_row(x, at.y, at.z, at.w);
+    GPU_GLOBAL u8 *to = gpu_row(y, at.y, at.z, at.w);
+    const u64 n = (u64)y.ne[0];
+    float products = 0.0f, squares = 0.0f;
+    for (u64 i = gpu_tid(g); i < n; i += gpu_ntid(g)) {
+        const float a = *(GPU_GLOBAL const float *)(d + (i64)i * grad.nb[0]),
+                    b = *(GPU_GLOBAL const float *)(v + (i64)i * x.nb[0]);
+        products += a * b;
+        squares += b * b;
+    }
+    products = gpu_block_sum(g, parts, products);
+    squares = gpu_block_sum(g, parts, squares);
+    const float param = gpu_param(p, 0), along = products / (squares + (float)n * param);
+    const float scale = 1.0f / gpu_sqrt(squares / (float)n + param);
+    for (u64 i = gpu_tid(g); i < n; i += gpu_ntid(g)) {
+        const float a = *(GPU_GLOBAL const float *)(d + (i64)i * grad.nb[0]),
+                    b = *(GPU_GLOBAL const float *)(v + (i64)i * x.nb[0]);
+        *(GPU_GLOBAL float *)(to + (i64)i * y.nb[0]) =
+            p.numbers[0] ? param * b * (a - products) : (a - b * along) * scale;
+    }
+}
+
+// The sum of what an element was repeated to.
+GPU_KERNEL(kernel_repeat_back, 256, gpu_args, p) {
+    GPU_THREAD(g);
+    GPU_ARGS gpu_operand &y = p.operands[0], &x = p.operands[1];
+    const u64 i = gpu_index(g);
+    if (i >= gpu_count(y)) return;
+    const gpu_at to = gpu_element_at(y, i);
+    gpu_wide sum = {0.0f, 0.0f};
+    for (u64 w = to.w; w < (u64)x.ne[3]; w += (u64)y.ne[3]) {
+        for (u64 z = to.z; z < (u64)x.ne[2]; z += (u64)y.ne[2]) {
+            for (u64 r = to.y; r < (u64)x.ne[1]; r += (u64)y.ne[1]) {
+                GPU_GLOBAL const u8 *row = gpu_row(x, r, z, w);
+                for (u64 c = to.x; c < (u64)x.ne[0]; c += (u64)y.ne[0])
+                    sum = gpu_wide_add(sum,
+                                       {*(GPU_GLOBAL const float *)(row + (i64)c * x.nb[0]), 0.0f});
+            }
+        }
+    }
+    *(GPU_GLOBAL float *)gpu_address(y, to) = sum.high;
+}
+
+// params of the step in operand 5: alpha, beta1, beta2, eps, decay, and what the moments are scaled
+// by.
+GPU_KERNEL(kernel_adamw, 256, gpu_args, p) {
+    GPU_THREAD(g);
+    GPU_ARGS gpu_operand &y = p.operands[0], &x = p.operands[1], &grad = p.operands[2];
+    const u64 i = gpu_index(g);
+    if (i >= gpu_count(y)) return;
+    const gpu_at at = gpu_element_at(y, i);
+    GPU_GLOBAL const float *s = (GPU_GLOBAL const float *)p.operands[5].data;
+    GPU_GLOBAL float *m = (GPU_GLOBAL float *)gpu_address(p.operands[3], at),
+                     *v = (GPU_GLOBAL float *)gpu_address(p.operands[4], at);
+    const float d = *(GPU_GLOBAL const float *)gpu_address(grad, at);
+    *m = *m * s[1] + d * (1.0f - s[1]);
+    *v = *v * s[2] + d * d * (1.0f - s[2]);
+    *(GPU_GLOBAL float *)gpu_address(y, at) =
+        *(GPU_GLOBAL const float *)gpu_address(x, at) * (1.0f - s[0] * s[4]) -
+        s[0] * (*m * s[5]) / (gpu_sqrt(*v * s[6]) + s[3]);
+}
+
+// params of the step in operand 3: alpha, decay.
+GPU_KERNEL(kernel_sgd, 256, gpu_args, p) {
+    GPU_THREAD(g);
+    GPU_ARGS gpu_operand &y = p.operands[0], &x = p.operands[1], &grad = p.operands[2];
+    const u64 i = gpu_index(g);
+    if (i >= gpu_count(y)) return;
+    const gpu_at at = gpu_element_at(y, i);
+    GPU_GLOBAL const float *s = (GPU_GLOBAL const float *)p.operands[3].data;
+    *(GPU_GLOBAL float *)gpu_address(y, at) =
+        *(GPU_GLOBAL const float *)gpu_address(x, at) * (1.0f - s[0] * s[1]) -
+        s[0] * *(GPU_GLOBAL const float *)gpu_address(grad, at);
+}

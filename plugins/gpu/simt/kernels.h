@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// Which nodes are computed, by which kernel, with what arguments.
+#ifndef GPU_SIMT_KERNELS_H
+#define GPU_SIMT_KERNELS_H
+
+#include "ggml-impl.h"
+#include "kernels/args.h"
+
+enum simt_kernel {
+#define SIMT_KERNEL(name) SIMT_KERNEL_##name,
+#include "simt/kernel_list.inl"
+    SIMT_KERNEL_COUNT
+};
+
+// Of the functions in the module.
+extern const char *const simt_kernel_names[SIMT_KERNEL_COUNT];
+
+struct simt_work {
+    enum simt_kernel kernel;
+    unsigned grid[3]; // blocks; 0: there is nothing to compute
+    unsigned threads; // of a block
+    struct gpu_args args;
+};
+
+// Whether the node is computed. Its tensors may have no buffers yet. [any-thread]
+bool simt_supports_op(const struct ggml_tensor *node);
+// Fills the launch for a node; false: it isn't computed. [any-thread]
+bool simt_kernel_prepare(struct simt_work *out_launch, const struct ggml_tensor *node);
+
+#endif

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+// What kernel_list.inl names: sets of types, conditions, launches.
+#ifndef GPU_SIMT_ROWS_H
+#define GPU_SIMT_ROWS_H
+
+#include "ggml-shape.h"
+#include "simt/kernels.h"
+
+#define T(type) (UINT64_C(1) << GGML_TYPE_##type)
+#define T_NONE (UINT64_C(1) << 63) // no such source
+#define T_ANY (~UINT64_C(0))
+#define T_F32 T(F32)
+#define T_F16 T(F16)
+#define T_BF16 T(BF16)
+#define T_I32 T(I32)
+#define T_I64 T(I64)
+#define T_FLOATS (T_F32 | T_F16 | T_BF16)
+#define T_PLAIN (T_FLOATS | T(I8) | T(I16) | T_I32 | T_I64 | T(F64))
+// What kernels/decode.h has beside the plain types.
+#define T_CODED                                                                                    \
+    (T(Q4_0) | T(Q4_1) | T(Q5_0) | T(Q5_1) | T(Q8_0) | T(Q8_1) | T(Q2_K) | T(Q3_K) | T(Q4_K) |     \
+     T(Q5_K) | T(Q6_K) | T(Q8_K) | T(IQ2_XXS) | T(IQ2_XS) | T(IQ2_S) | T(IQ3_XXS) | T(IQ3_S) |     \
+     T(IQ1_S) | T(IQ1_M) | T(IQ4_NL) | T(IQ4_XS) | T(TQ1_0) | T(TQ2_0) | T(MXFP4) | T(NVFP4) |     \
+     T(Q1_0) | T(Q2_0))
+#define T_ALL (T_PLAIN | T_CODED)
+
+// Conditions, by family; the types have been looked at.
+#define SIMT_ACCEPTS(name) bool simt_accepts_##name(const struct ggml_tensor *node);
+SIMT_ACCEPTS(any)
+SIMT_ACCEPTS(same)
+SIMT_ACCEPTS(unary)
+SIMT_ACCEPTS(binary)
+SIMT_ACCEPTS(add_id)
+SIMT_ACCEPTS(glu)
+SIMT_ACCEPTS(move)
+SIMT_ACCEPTS(convert)
+SIMT_ACCEPTS(repeat)
+SIMT_ACCEPTS(concat)
+SIMT_ACCEPTS(get_rows)
+SIMT_ACCEPTS(set_rows)
+SIMT_ACCEPTS(diag)
+SIMT_ACCEPTS(tri)
+SIMT_ACCEPTS(pad)
+SIMT_ACCEPTS(roll)
+SIMT_ACCEPTS(sum)
+SIMT_ACCEPTS(sum_rows)
+SIMT_ACCEPTS(argmax)
+SIMT_ACCEPTS(group_norm)
+SIMT_ACCEPTS(soft_max)
+SIMT_ACCEPTS(rope)
+SIMT_ACCEPTS(mul_mat)
+SIMT_ACCEPTS(mul_mat_vec)
+SIMT_ACCEPTS(mul_mat_id)
+SIMT_ACCEPTS(out_prod)
+SIMT_ACCEPTS(flash_attn)
+SIMT_ACCEPTS(sort)
+SIMT_ACCEPTS(same_pair)
+SIMT_ACCEPTS(soft_max_back)
+SIMT_ACCEPTS(repeat_back)
+SIMT_ACCEPTS(opt_step)
+#undef SIMT_ACCEPTS
+
+// n threads in all; n blocks for rows of `length` elements.
+void simt_launch_threads(struct simt_work *l, int64_t n);
+void simt_launch_row_blocks(struct simt_work *l, int64_t n, int64_t length);
+
+// Launches; the operands are filled already. A thread per element of the result, per block of its
+// type, a warp per element, a thread per row of the first source, one block of threads; then those
+// of single kernels.
+#define SIMT_LAUNCH(name)                                                                          \
+    void simt_launch_##name(struct simt_work *l, const struct ggml_tensor *node);
+SIMT_LAUNCH(elements)
+SIMT_LAUNCH(blocks)
+SIMT_LAUNCH(warps)
+SIMT_LAUNCH(row_threads)
+SIMT_LAUNCH(one_block)
+SIMT_LAUNCH(unary)
+SIMT_LAUNCH(binary)
+SIMT_LAUNCH(set_rows)
+SIMT_LAUNCH(triangle)
+SIMT_LAUNCH(sum_rows)
+SIMT_LAUNCH(norm)
+SIMT_LAUNCH(soft_max)
+SIMT_LAUNCH(rope)
+SIMT_LAUNCH(mul_mat)
+SIMT_LAUNCH(flash_attn)
+SIMT_LAUNCH(sort)
+SIMT_LAUNCH(row_back)
+#undef SIMT_LAUNCH
+
+#endif
