@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: MIT
+// All kernels: one library.
+#include "attention.cpp"
+#include "copy.cpp"
+#include "elementwise.cpp"
+#include "mul_mat.cpp"
+#include "reduce.cpp"
+#include "rope.cpp"
+#include "sort.cpp"
+#include "training.cpp"
