@@ -2,6 +2,7 @@
 // Buffer types, buffers, and access to the tensors in them.
 #define _GNU_SOURCE
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -750,27 +751,46 @@ void buffer_wrapped_read_only(struct check_run *run) {
 
 // --- threads -------------------------------------------------------------------------------------
 
-static void *round_trips(void *argument) {
-    const struct placed *p = argument;
+struct round_tripper {
+    struct placed place;
+    atomic_int *n_done; // threads with N_ROUNDS behind them
+};
+
+enum { N_ROUNDS = 100 };
+
+static bool round_trip(const struct placed *p, struct numbers *numbers) {
     unsigned char data[N_BYTES], back[N_BYTES];
+    numbers_fill(numbers, data, sizeof(data));
+    ggml_backend_tensor_set(p->tensor, data, 0, N_BYTES);
+    ggml_backend_tensor_get(p->tensor, back, 0, N_BYTES);
+    return memcmp(data, back, sizeof(data)) == 0;
+}
+
+// Goes on until the other thread has its rounds too: on a busy machine one may be done before the
+// other begins.
+static void *round_trips(void *argument) {
+    const struct round_tripper *self = argument;
     struct numbers numbers = {(uint64_t)(uintptr_t)argument};
-    for (int i = 0; i < 50; ++i) {
-        numbers_fill(&numbers, data, sizeof(data));
-        ggml_backend_tensor_set(p->tensor, data, 0, N_BYTES);
-        ggml_backend_tensor_get(p->tensor, back, 0, N_BYTES);
-        if (memcmp(data, back, sizeof(data)) != 0) return argument;
+    void *wrong = NULL;
+    for (int i = 0; !wrong && (i <= N_ROUNDS || atomic_load(self->n_done) < 2); ++i) {
+        if (i == N_ROUNDS) atomic_fetch_add(self->n_done, 1);
+        if (!round_trip(&self->place, &numbers)) wrong = argument;
     }
-    return NULL;
+    if (wrong) atomic_store(self->n_done, 2);
+    return wrong;
 }
 
 void buffer_threads(struct check_run *run) {
     struct bufts bufts;
-    struct placed p[2];
+    atomic_int n_done;
+    struct round_tripper trippers[2] = {{.n_done = &n_done}, {.n_done = &n_done}};
     FOR_EACH_BUFT(run, bufts, buft) {
         pthread_t threads[2];
-        if (!place(run, buft, &p[0]) || !place(run, buft, &p[1])) continue;
+        if (!place(run, buft, &trippers[0].place) || !place(run, buft, &trippers[1].place))
+            continue;
+        atomic_store(&n_done, 0);
         for (int i = 0; i < 2; ++i) {
-            CHECK_THAT(run, pthread_create(&threads[i], NULL, round_trips, &p[i]) == 0,
+            CHECK_THAT(run, pthread_create(&threads[i], NULL, round_trips, &trippers[i]) == 0,
                        "no thread");
         }
         for (int i = 0; i < 2; ++i) {
