@@ -14,6 +14,8 @@ import sys
 PARAMETERS = r"""
 #define GGML_OP_PARAM(text, word, n, since_) {"parameter": text, "word": word, "words": n, "since": since_},
 #define GGML_OP_SRC(slot, since_) {"source": slot, "since": since_},
+#define GGML_OP_VALUES(word, first, n, set, since_) \
+    {"values_of_word": word, "first_bit": first, "bits": n, "set": #set, "since": since_},
 """
 LISTS = {
     "statuses": ("status_list.inl", r"""

@@ -4,18 +4,24 @@
 #include <stdbool.h>
 
 #include "ggml-plugin.h"
+#include "ggml-shape.h"
 
 enum {
     N_WORDS = GGML_MAX_OP_PARAMS / (int)sizeof(int32_t),
     NOT_KNOWN = GGML_CONTRACT_MINOR + 1,
 };
 
-// Parameter words of a node, or a source that came after the operation. n = 0 ends a list.
+enum part_kind { PART_WORDS, PART_SOURCE, PART_VALUES };
+
+// Parameter words of a node, a source that came after the operation, or values that some bits of a
+// word may have. n = 0 ends a list.
 struct node_part {
-    uint8_t is_src;
-    uint8_t first;
-    uint8_t n;
+    uint8_t kind;  // enum part_kind
+    uint8_t first; // word or slot
+    uint8_t n;     // words; sources, 1; bits
     uint8_t since;
+    uint8_t first_bit; // of values
+    uint64_t values;   // bit v: v has a meaning
 };
 
 struct op_parts {
@@ -25,8 +31,9 @@ struct op_parts {
     struct node_part parts[N_WORDS + GGML_MAX_SRC + 1];
 };
 
-#define GGML_OP_PARAM(text, word, n, since) {0, word, n, since},
-#define GGML_OP_SRC(slot, since) {1, slot, 1, since},
+#define GGML_OP_PARAM(text, word, n, since) {PART_WORDS, word, n, since, 0, 0},
+#define GGML_OP_SRC(slot, since) {PART_SOURCE, slot, 1, since, 0, 0},
+#define GGML_OP_VALUES(word, first, n, set, since) {PART_VALUES, word, n, since, first, set},
 #define GGML_OP_ROW(number, name, symbol, min, max, type, shape, cost, flops, flags, builders,     \
                     since, more)                                                                   \
     [number] = {true, since, max, {more{0}}},
@@ -34,23 +41,43 @@ static const struct op_parts op_parts[GGML_OP_COUNT] = {
 #include "op_list.inl"
 };
 
-#define GGML_OP_PARAM(text, word, n, since) {0, word, n, since},
+#define GGML_OP_PARAM(text, word, n, since) {PART_WORDS, word, n, since, 0, 0},
 #define GGML_UNARY_ROW(number, name, since, params) [number] = {true, since, 0, {params{0}}},
 static const struct op_parts unary_parts[GGML_UNARY_OP_COUNT] = {
 #include "unary_list.inl"
 };
 
-#define GGML_OP_PARAM(text, word, n, since) {0, word, n, since},
+#define GGML_OP_PARAM(text, word, n, since) {PART_WORDS, word, n, since, 0, 0},
 #define GGML_GLU_ROW(number, name, since, params) [number] = {true, since, 0, {params{0}}},
 static const struct op_parts glu_parts[GGML_GLU_OP_COUNT] = {
 #include "glu_list.inl"
 };
 
 static bool is_used(const struct node_part *part, const struct ggml_tensor *node) {
-    if (part->is_src) return node->src[part->first] != NULL;
+    if (part->kind == PART_SOURCE) return node->src[part->first] != NULL;
     for (int i = part->first; i < part->first + part->n; ++i)
         if (node->op_params[i] != 0) return true;
     return false;
+}
+
+static bool is_same_word(const struct node_part *a, const struct node_part *b) {
+    return b->kind == PART_VALUES && a->first == b->first && a->first_bit == b->first_bit;
+}
+
+// The earliest minor that gives the value a meaning; `part` is the first row of its bits.
+static int value_needs(const struct node_part *part, const struct ggml_tensor *node) {
+    const int32_t word = node->op_params[part->first];
+    int needs = NOT_KNOWN;
+    for (const struct node_part *row = part; row->n != 0; ++row)
+        if (is_same_word(part, row) && ggml_is_value(word, row->first_bit, row->n, row->values))
+            needs = MIN(needs, row->since);
+    return needs;
+}
+
+static bool is_first_row(const struct node_part *parts, const struct node_part *part) {
+    for (; parts < part; ++parts)
+        if (is_same_word(part, parts)) return false;
+    return true;
 }
 
 // Adds the parts' words to *known_words.
@@ -58,7 +85,11 @@ static int parts_need(const struct op_parts *op, const struct ggml_tensor *node,
                       uint32_t *known_words) {
     int needs = op->since;
     for (const struct node_part *part = op->parts; part->n != 0; ++part) {
-        if (!part->is_src) *known_words |= ((UINT32_C(1) << part->n) - 1) << part->first;
+        if (part->kind == PART_VALUES) {
+            if (is_first_row(op->parts, part)) needs = MAX(needs, value_needs(part, node));
+            continue;
+        }
+        if (part->kind == PART_WORDS) *known_words |= ((UINT32_C(1) << part->n) - 1) << part->first;
         if (part->since > needs && is_used(part, node)) needs = part->since;
     }
     return needs;

@@ -15,6 +15,7 @@ from tap import Tap
 PROGRAM = """
 #define GGML_OP_PARAM(text, word, n, since) | word n since
 #define GGML_OP_SRC(slot, since) | src slot since
+#define GGML_OP_VALUES(word, first, n, set, since) | values word first n set since
 #define GGML_OP_ROW(number, name, symbol, min, max, type, shape, cost, flops, flags, builders, since, more) \\
     @ op name number since max flags more
 #include "op_list.inl"
@@ -41,7 +42,13 @@ def things(cc, folder):
         kind, name, number, since, n_src, flags = head.split()
         found[kind, name] = int(since), (number, flags if flags in ("REUSE", "ALIAS") else "")
         sources = {slot: int(since) for slot in range(int(n_src))}
-        for first, n, part_since in (part.split() for part in parts):
+        for part in (part.split() for part in parts):
+            if part[0] == "values":
+                word, first, bits, values, part_since = part[1:]
+                for value in (v for v in range(64) if int(values, 16) >> v & 1):
+                    found[kind, name, "word %s from bit %s: value %d" % (word, first, value)] = int(part_since), bits
+                continue
+            first, n, part_since = part
             if first == "src":
                 sources[int(n)] = int(part_since)
             for word in range(int(first), int(first) + int(n)) if first != "src" else []:
@@ -70,6 +77,11 @@ CHANGES = [
     ("a parameter that counts as always known", "op_list.inl", r'(?=GGML_OP_PARAM\("i32 n_dims")',
      'GGML_OP_PARAM("f32 new", 3, 1, 0) ', True),
     ("a source that counts as always known", "op_list.inl", r"(, SOFT_MAX, [^,]*, 1, )3", r"\g<1>4", True),
+    ("a value that counts as always known", "op_list.inl", r'(?=GGML_OP_PARAM\("i32 order")',
+     "GGML_OP_VALUES(0, 0, 32, 0x4, 0) ", True),
+    ("a value that has lost its meaning", "op_list.inl", r'("i32 order".*?)0x3', r"\g<1>0x1", True),
+    ("a value of the next minor", "op_list.inl", r'(?=GGML_OP_PARAM\("i32 order")',
+     "GGML_OP_VALUES(0, 0, 32, 0x4, 1) ", False),
     ("a flag of a minor that is to come", "flag_list.inl", "(?=#undef)", "GGML_TENSOR_FLAG_ROW(32, NEW, 2)\n", True),
     ("a parameter of the next minor", "op_list.inl", r'(?=GGML_OP_PARAM\("i32 n_dims")',
      'GGML_OP_PARAM("f32 new", 3, 1, 1) ', False),

@@ -12,7 +12,8 @@
 // Before operations are compared one by one: what would go wrong with all of them.
 #define NEEDS_ARITHMETIC                                                                           \
     "buffer.* op.claims-views op.claims-placed op.broadcast op.strided op.in-place op.guard "      \
-    "op.no-elements op.any-node op.unknown-unary op.unknown-glu stream.repeat stream.graph-freed"
+    "op.no-elements op.any-node op.unknown-unary op.unknown-glu op.unknown-value stream.repeat "       \
+    "stream.graph-freed"
 #define NEEDS_WORK "life.shutdown enum.memory enum.no-threads enum.no-files buffer.free op.sum"
 CHECK_ROW("file.name", 1, "", file_name, 0, "the file is called [lib]ggml-NAME[-VARIANT].so")
 CHECK_ROW("file.shared", 2, "", file_shared, 0, "it is a shared library")
@@ -286,6 +287,8 @@ CHECK_ROW("op.unknown-unary", 41, "op.claims-constant", op_declines, STRANGE_UNA
           "unknown unary functions are declined")
 CHECK_ROW("op.unknown-glu", 41, "op.claims-constant", op_declines, STRANGE_GLU,
           "unknown gated functions are declined")
+CHECK_ROW("op.unknown-value", 41, "op.claims-constant", op_declines_values, 0,
+          "values of parameters without a meaning are declined")
 CHECK_ROW("op.unknown-private", 102, "op.claims-constant", op_declines_private, 0,
           "private operations and types of others are declined")
 CHECK_ROW("op.unknown-parameter", 99, "op.claims-constant", op_declines_grown, GROWN_PARAMETER,

@@ -282,6 +282,52 @@ void op_declines(struct check_run *run) {
     on_each_device(run, declines_on, NULL);
 }
 
+// Nodes with parameters that are numbers from a list, or flags.
+static int make_enumerated(struct ggml_context *c, struct ggml_tensor *out[8]) {
+    struct ggml_tensor *x = ggml_new_tensor_4d(c, GGML_TYPE_F32, 32, 32, 2, 1);
+    struct ggml_tensor *half = ggml_new_tensor_4d(c, GGML_TYPE_F16, 32, 32, 2, 1);
+    struct ggml_tensor *at = ggml_new_tensor_1d(c, GGML_TYPE_I32, 2);
+    int n = 0;
+    out[n++] = ggml_mul_mat(c, x, x);
+    out[n++] = ggml_rope(c, x, at, 32, GGML_ROPE_TYPE_NEOX);
+    out[n++] = ggml_pool_2d(c, x, GGML_OP_POOL_AVG, 2, 2, 2, 2, 0, 0);
+    out[n++] = ggml_interpolate(c, x, 64, 64, 2, 1, GGML_SCALE_MODE_BILINEAR);
+    out[n++] = ggml_argsort(c, x, GGML_SORT_ORDER_ASC);
+    out[n++] = ggml_tri(c, x, GGML_TRI_TYPE_LOWER);
+    out[n++] = ggml_flash_attn_ext(c, x, half, half, NULL, 1.0f, 0.0f, 0.0f);
+    out[n++] = ggml_swiglu(c, x);
+    return n;
+}
+
+// Each value below 300, and flags above, in each word: those that the lists don't have.
+static bool declines_values_on(const struct check_run *run, struct bench *bench) {
+    struct ggml_tensor *nodes[8];
+    bool any = false;
+    const int n_nodes = make_enumerated(bench->o.ctx, nodes);
+    for (int i = 0; i < n_nodes; ++i) {
+        if (!claims(bench->device, nodes[i])) continue;
+        any = true;
+        for (int word = 0; word < GGML_MAX_OP_PARAMS / (int)sizeof(int32_t); ++word) {
+            for (int v = 0; v < 331; ++v) {
+                struct ggml_tensor node = *nodes[i];
+                node.op_params[word] = v < 300 ? v : (int32_t)(1u << (v - 300));
+                if (ggml_values_are_known(&node)) continue;
+                CHECK_THAT(
+                    run, !claims(bench->device, &node),
+                    "%s claims %s with %d in word %d of op_params, which has no meaning there: "
+                    "ask ggml_node_is_known() first",
+                    label(bench->device), ggml_op_desc(&node), (int)node.op_params[word], word);
+            }
+        }
+    }
+    return any;
+}
+
+void op_declines_values(struct check_run *run) {
+    if (elf_view_is_newer(run)) check_skip(run, "the plugin may know more than this program");
+    on_each_device(run, declines_values_on, "no device claims an operation with such a parameter");
+}
+
 // Numbers that some vendor may have, but hardly the plugin's.
 static bool declines_private_on(const struct check_run *run, struct bench *bench) {
     const int far = GGML_FIRST_PRIVATE + 0x5e7711;

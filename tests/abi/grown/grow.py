@@ -43,6 +43,7 @@ def main():
          (r'(, ROPE, [^)]*\)[^G]*?)(GGML_OP_PARAM\("i32 n_dims")', r'\1GGML_OP_PARAM("f32 grown", 3, 1, %d) \2' % minor),
          (r'(, SOFT_MAX, "[^"]*", 1, )3(,.*?GGML_OP_PARAM)', r"\g<1>4\2"),
          (r'(, SOFT_MAX, .*?)(GGML_OP_PARAM)', r"\1GGML_OP_SRC(3, %d) \2" % minor),
+         (r'(GGML_OP_PARAM\("i32 order")', r"GGML_OP_VALUES(0, 0, 32, 0x4, %d) \1" % minor),
          (r"#undef GGML_OP_ROW", 'GGML_OP_ROW(%d, GROWN, "grown", 1, 1, same, same, elements, 1, NONE, "none", %d, )\n'
           r"#undef GGML_OP_ROW" % (ops, minor)))
     edit(out_dir, "unary_list.inl",

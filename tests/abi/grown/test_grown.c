@@ -71,6 +71,12 @@ static struct ggml_tensor *new_parameter_of_sub_op(struct operands *o) {
     return node;
 }
 
+static struct ggml_tensor *new_value(struct operands *o) {
+    struct ggml_tensor *node = ggml_argsort(o->ctx, o->a, GGML_SORT_ORDER_ASC);
+    node->op_params[0] = 2;
+    return node;
+}
+
 static struct ggml_tensor *new_source(struct operands *o) {
     struct ggml_tensor *node = ggml_soft_max(o->ctx, o->a);
     node->src[3] = o->b;
@@ -118,6 +124,7 @@ static const struct {
 } cases[] = {
     {"a parameter word of ROPE", new_parameter},
     {"a parameter word of REGLU", new_parameter_of_sub_op},
+    {"an order of ARGSORT", new_value},
     {"a source of SOFT_MAX", new_source},
     {"an operation", new_op},
     {"a unary", new_unary},

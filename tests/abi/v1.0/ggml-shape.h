@@ -156,6 +156,30 @@ static inline uint32_t ggml_words_of_glu(int32_t op) {
 }
 
 #undef GGML_WORD_BITS
+
+// Whether n bits of a word, from bit `first` on, are a number below 64 that is in the set.
+static inline bool ggml_is_value(int32_t word, int first, int n, uint64_t set) {
+    const uint32_t value = (uint32_t)word >> first & (0xffffffffu >> (32 - n));
+    return value < 64 && (set >> value & 1) != 0;
+}
+
+// Whether every parameter that is a number from a list, or flags, is one that these headers give a
+// meaning to for the node's operation. True for operations that they don't have.
+static inline bool ggml_values_are_known(const struct ggml_tensor *node) {
+    uint64_t asked = 0, met = 0; // bit 2 w: from bit 0 of word w on; bit 2 w + 1: from a higher one
+    switch ((int)node->op) {
+#define GGML_OP_VALUES(word, first, n, set, since)                                                 \
+    asked |= 1ull << (2 * (word) + ((first) != 0));                                                \
+    met |= (uint64_t)ggml_is_value(node->op_params[word], first, n, set)                           \
+           << (2 * (word) + ((first) != 0));
+#define GGML_OP_ROW(number, name, symbol, min, max, type, shape, cost, flops, flags, builders,     \
+                    since, more)                                                                   \
+    case number: more break;
+#include "op_list.inl"
+    default: break;
+    }
+    return asked == met;
+}
 // clang-format on
 
 // Whether these headers know the type and the flags that must be understood
@@ -200,12 +224,14 @@ static inline bool ggml_words_are_known(const struct ggml_tensor *node) {
 }
 
 // Whether these headers give a meaning to all that the node says: its operation and sub-operation,
-// every word of op_params that is not 0, every source that is there, and the types and flags of the
-// node and of its sources. Where not, a later contract or a vendor does, and what computes the node
-// by these headers computes something else: the first thing to ask in supports_op.
+// every word of op_params that is not 0, the values of those that are numbers from a list or flags,
+// every source that is there, and the types and flags of the node and of its sources. Where not, a
+// later contract or a vendor does, and what computes the node by these headers computes something
+// else: the first thing to ask in supports_op.
 static inline bool ggml_node_is_known(const struct ggml_tensor *node) {
     const int n_src = ggml_sources_of_op((int)node->op);
-    if (n_src < 0 || !ggml_words_are_known(node) || !ggml_tensor_is_known(node)) return false;
+    if (n_src < 0 || !ggml_words_are_known(node) || !ggml_values_are_known(node)) return false;
+    if (!ggml_tensor_is_known(node)) return false;
     for (int i = 0; i < GGML_MAX_SRC; ++i) {
         const struct ggml_tensor *src = node->src[i];
         if (src && (i >= n_src || !ggml_tensor_is_known(src))) return false;

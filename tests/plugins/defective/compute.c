@@ -78,6 +78,8 @@ bool op_is_claimed(ggml_backend_dev_t device, const struct ggml_tensor *node) {
     if (HAS(claims_unknown_unary) && node->op == GGML_OP_UNARY)
         return is_unknown(node->op_params[0], 50);
     if (HAS(claims_unknown_glu) && node->op == GGML_OP_GLU) return true;
+    if (HAS(claims_unknown_value) && node->op == GGML_OP_ARGSORT)
+        return node->type == GGML_TYPE_I32;
     if (!means_what_is_known(node)) return false;
     if (ggml_op_is_empty(node->op)) return !(HAS(claims_no_views) && node->op == GGML_OP_PERMUTE);
     switch (node->op) {
