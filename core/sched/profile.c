@@ -14,7 +14,7 @@
 #include "base/thread_guard.h"
 #include "plugin/query/profile.h"
 
-enum { DEFAULT_SLICES = 65536, READ_AT_ONCE = 256 };
+enum { DEFAULT_SLICES = 65536, MOST_SLICES = 1 << 22, READ_AT_ONCE = 256 };
 static const size_t NO_TENSOR = SIZE_MAX;
 
 // Nodes that were given to a stream.
@@ -52,7 +52,8 @@ struct sched_profile {
     struct list spans;   // struct profile_span
     struct list tensors; // struct profile_tensor
     uint64_t begin_ns;
-    uint64_t run; // under way
+    uint64_t capacity; // slices that a stream keeps until they are read
+    uint64_t run;      // under way
     uint64_t lost;
     size_t part; // under way
     size_t first_part_of_last_run, first_part_of_run;
@@ -232,11 +233,13 @@ static const struct ggml_extension_profile *telling(const struct ggml_backend_sc
     return stream->is_repeated || sched->streams[b].watch.ended ? NULL : stream->extension;
 }
 
+// No more than it keeps: a stream that always has another slice does not hold up the scheduler.
 static void read_stream(struct ggml_backend_sched *sched, int b) {
     const struct ggml_extension_profile *extension = telling(sched, b);
     struct ggml_profile_slice slices[READ_AT_ONCE];
     uint64_t n = READ_AT_ONCE;
-    while (extension && n == READ_AT_ONCE) {
+    const uint64_t most = sched->profile->capacity;
+    for (uint64_t all = 0; extension && n == READ_AT_ONCE && all <= most; all += n) {
         uint64_t lost = 0;
         n = 0;
         if (extension->read(sched->streams[b].backend, slices, READ_AT_ONCE, &n, &lost) !=
@@ -280,7 +283,7 @@ void sched_profile_drop(struct ggml_backend_sched *sched) {
     sched->profile = NULL;
 }
 
-static int32_t begin_stream(struct ggml_backend_sched *sched, int b, size_t max_slices) {
+static int32_t begin_stream(struct ggml_backend_sched *sched, int b, uint64_t max_slices) {
     struct profile_stream *stream = &sched->profile->streams[b];
     ggml_backend_t backend = sched->streams[b].backend;
     const int first = sched_find_stream(sched, backend);
@@ -313,8 +316,9 @@ enum ggml_host_status ggml_sched_profile_begin(ggml_backend_sched_t sched, size_
         return ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory to record", __func__);
     }
     profile->begin_ns = sched_clock_ns();
+    profile->capacity = max_slices ? MIN(max_slices, MOST_SLICES) : DEFAULT_SLICES;
     for (int b = 0; b < sched->n_backends; ++b) {
-        const int32_t status = begin_stream(sched, b, max_slices ? max_slices : DEFAULT_SLICES);
+        const int32_t status = begin_stream(sched, b, profile->capacity);
         if (status == GGML_HOST_OK) continue;
         char reason[256];
         snprintf(reason, sizeof(reason), "%s", ggml_last_error());

@@ -225,6 +225,25 @@ static void test_capacity(void **state) {
     ggml_sched_profile_free(profile);
 }
 
+// A stream that says each time that there is more is read up to what it may keep: before the graph,
+// and at the end.
+static void test_a_stream_that_never_ends(void **state) {
+    enum { CAPACITY = 1000, AT_ONCE = 256 };
+    (void)state;
+    struct virtual_config config = rig.config;
+    config.endless_profile = 1;
+    assert_true(rig.host.configure(-1, &config));
+    assert_true(ggml_backend_sched_alloc_graph(rig.sched, graph.graph));
+    assert_int_equal(ggml_sched_profile_begin(rig.sched, CAPACITY), GGML_HOST_OK);
+    compute(1);
+    ggml_sched_profile_t profile = ggml_sched_profile_end(rig.sched);
+    assert_non_null(profile);
+    assert_true(ggml_sched_profile_lost(profile) > 0);
+    assert_true(ggml_sched_profile_lost(profile) <= 2 * N_DEVICES * (CAPACITY + 2 * AT_ONCE));
+    ggml_sched_profile_free(profile);
+    assert_true(rig.host.configure(-1, &rig.config));
+}
+
 static bool every_second(struct ggml_tensor *tensor, bool ask, void *user) {
     int *n = user;
     (void)tensor;
@@ -318,6 +337,7 @@ int main(void) {
         TEST(test_splits_and_copies),
         TEST(test_written),
         TEST(test_capacity),
+        TEST(test_a_stream_that_never_ends),
         TEST(test_pieces),
         TEST(test_misuse),
         TEST(test_no_memory),

@@ -311,7 +311,41 @@ static const struct ggml_extension_device_figures figures_extension = {
     .figures = figures,
 };
 
+static int32_t profile_number(ggml_backend_t stream, uint64_t number) {
+    (void)stream;
+    (void)number;
+    return GGML_HOST_OK;
+}
+
+static int32_t profile_end(ggml_backend_t stream) {
+    (void)stream;
+    return GGML_HOST_OK;
+}
+
+static int32_t profile_read(ggml_backend_t stream, struct ggml_profile_slice *slices, uint64_t max,
+                            uint64_t *out_count, uint64_t *out_lost) {
+    (void)stream;
+    memset(slices, 0, max * sizeof(*slices));
+    for (uint64_t i = 0; i < max; ++i)
+        slices[i].tag = 1;
+    *out_count = max;
+    *out_lost = 1;
+    return GGML_HOST_OK;
+}
+
+static const struct ggml_extension_profile endless_profile = {
+    .size = (uint32_t)sizeof(endless_profile),
+    .revision = GGML_EXTENSION_PROFILE_REVISION,
+    .begin = profile_number,
+    .tag = profile_number,
+    .read = profile_read,
+    .end = profile_end,
+};
+
 static const void *get_extension(const char *id, uint32_t min_revision) {
+    const bool is_endless = n_devices > 0 && device_config(&devices[0]).endless_profile;
+    if (strcmp(id, GGML_EXTENSION_PROFILE) == 0 && is_endless)
+        return min_revision <= endless_profile.revision ? &endless_profile : NULL;
     if (strcmp(id, GGML_EXTENSION_DEVICE_FIGURES) == 0)
         return min_revision <= figures_extension.revision ? &figures_extension : NULL;
     if (strcmp(id, GGML_EXTENSION_COMM) == 0)
