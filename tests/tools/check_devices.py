@@ -399,8 +399,13 @@ def check_sandbox():
         check("a plugin may not write into the home, or it is said", valid(document) and
               (not os.path.exists(os.path.join(home, "written")) or "Landlock" in missing), document["probing"])
         document = load(run(*options, "--no-sandbox", HOME=home))
-        check("with --no-sandbox it may", os.path.exists(os.path.join(home, "written")) and
-              document["probing"]["not_sandboxed"] == "", document["probing"])
+        check("with --no-sandbox it may, and that is said", os.path.exists(os.path.join(home, "written")) and
+              "--no-sandbox" in document["probing"]["not_sandboxed"], document["probing"])
+        document = load(run(*options, HOME=home, GGML_PROBE_SANDBOX="0"))
+        check("also where the environment says so", valid(document) and
+              "GGML_PROBE_SANDBOX" in document["probing"]["not_sandboxed"], document["probing"])
+        shown = run("--verbose", "--no-sandbox", "--no-cache", "--plugin-path", folder, HOME=home)
+        check("and to whoever asks for more text", "as --no-sandbox says" in shown.stdout, shown)
 
 
 def check_in_process(folder):

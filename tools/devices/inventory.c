@@ -28,6 +28,13 @@ static void show_progress(void *user_data, size_t done, size_t total, const char
 
 // --- what was probed -----------------------------------------------------------------------------
 
+// The library says nothing of what it was asked for.
+static const char *not_confined(const struct inventory_options *options) {
+    const char *wanted = getenv("GGML_PROBE_SANDBOX");
+    if (options->no_sandbox) return "left out, as --no-sandbox says";
+    return wanted && strcmp(wanted, "0") == 0 ? "left out, as GGML_PROBE_SANDBOX says" : NULL;
+}
+
 static bool probe(struct inventory *inventory, const struct inventory_options *options) {
     struct ggml_probe_options wanted = {
         .size = sizeof(wanted),
@@ -39,6 +46,7 @@ static bool probe(struct inventory *inventory, const struct inventory_options *o
     if (options->no_cache) wanted.flags |= GGML_PROBE_NO_CACHE;
     if (options->no_sandbox) wanted.flags |= GGML_PROBE_NO_SANDBOX;
     if (options->rescan) wanted.flags |= GGML_PROBE_RESCAN;
+    inventory->not_confined = not_confined(options);
     progress_begin("trying plugins");
     const enum ggml_host_status status = ggml_plugin_probe(&wanted, &inventory->probe);
     progress_end();
@@ -286,6 +294,8 @@ const char *inventory_not_cached(const struct inventory *inventory) {
 }
 
 const char *inventory_not_sandboxed(const struct inventory *inventory) {
+    const bool ran_here = inventory_not_isolated(inventory)[0] != '\0';
+    if (inventory->not_confined && !ran_here) return inventory->not_confined;
     return ggml_probe_report_not_sandboxed(inventory->probe);
 }
 

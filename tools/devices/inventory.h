@@ -55,6 +55,7 @@ struct ignored_file {
 struct inventory {
     ggml_plugin_report_t report; // of the plugins that were loaded, or NULL
     ggml_probe_report_t probe;   // of the plugins that were probed, or NULL
+    const char *not_confined;    // who asked for helpers that may do what this program may; NULL
     struct ggml_host_topology topology;
     struct device_entry *devices;
     size_t n_devices;
