@@ -476,6 +476,21 @@ static void test_changed_graphs_are_noticed(void **state) {
     ggml_set_op_params_i32(small.y, 0, GGML_UNARY_OP_RELU);
     assert_int_equal(small_compute(&small, 3, &y), GGML_STATUS_SUCCESS);
     assert_true(y == 3);
+    // A graph with a number is known by it; whoever changes it takes the number away, or gives
+    // another.
+    small.graph->uid = ggml_graph_next_uid();
+    for (int i = 0; i < 4; ++i) {
+        static const enum ggml_unary_op ops[4] = {GGML_UNARY_OP_NEG, GGML_UNARY_OP_NEG,
+                                                  GGML_UNARY_OP_RELU, GGML_UNARY_OP_NEG};
+        ggml_set_op_params_i32(small.y, 0, ops[i]);
+        if (i > 1) small.graph->uid = i == 2 ? 0 : ggml_graph_next_uid();
+        for (int again = 0; again < 2; ++again) {
+            assert_int_equal(small_compute(&small, 3, &y), GGML_STATUS_SUCCESS);
+            assert_true(y == (ops[i] == GGML_UNARY_OP_NEG ? -3 : 3));
+        }
+    }
+    ggml_set_op_params_i32(small.y, 0, GGML_UNARY_OP_RELU);
+    small.graph->uid = 0;
     // The same tensors in another buffer, perhaps at the same addresses.
     for (int i = 0; i < 3; ++i) {
         ggml_backend_buffer_free(small.buffer);

@@ -256,6 +256,37 @@ static void test_queued_work_keeps_its_order(void **state) {
     vulkan_graph_free(&g);
 }
 
+// Its nodes are not even looked at, so that a change is seen only with another number, or none.
+static void test_a_graph_with_a_number_is_known_by_it(void **state) {
+    struct vulkan_graph g = new_graph(N, 1);
+    ggml_backend_t stream = new_stream(device);
+    float values[N];
+    (void)state;
+    fill(values, N, 1);
+    ggml_backend_tensor_set(g.x, values, 0, sizeof(values));
+    g.graph->uid = ggml_graph_next_uid();
+    assert_int_equal(ggml_backend_graph_compute(stream, g.graph), GGML_STATUS_SUCCESS);
+    const int before = vulkan_n_recorded();
+    const int32_t parameter = g.y->op_params[0];
+    g.y->op_params[0] = GGML_UNARY_OP_ABS; // was neg
+    for (int i = 0; i < 2; ++i) {
+        assert_int_equal(ggml_backend_graph_compute(stream, g.graph), GGML_STATUS_SUCCESS);
+        assert_int_equal(vulkan_n_recorded(), before);
+    }
+    g.graph->uid = 0;
+    assert_int_equal(ggml_backend_graph_compute(stream, g.graph), GGML_STATUS_SUCCESS);
+    assert_int_equal(vulkan_n_recorded(), before + 1);
+    ggml_backend_tensor_get(g.y, values, 0, sizeof(values));
+    expect_abs(values, N, 1);
+    g.y->op_params[0] = parameter;
+    g.graph->uid = ggml_graph_next_uid();
+    assert_int_equal(ggml_backend_graph_compute(stream, g.graph), GGML_STATUS_SUCCESS);
+    ggml_backend_tensor_get(g.y, values, 0, sizeof(values));
+    assert_true(values[0] == 1 && values[1] == -2);
+    ggml_backend_free(stream);
+    vulkan_graph_free(&g);
+}
+
 static void test_an_unchanged_graph_is_recorded_once(void **state) {
     struct vulkan_graph g = new_graph(N, 4);
     ggml_backend_t stream = new_stream(device);
@@ -438,6 +469,8 @@ int main(void) {
                                         close_plugin),
         cmocka_unit_test_setup_teardown(test_pinned_and_imported_memory, open_direct, close_plugin),
         cmocka_unit_test_setup_teardown(test_too_large_a_buffer_is_refused, open_direct,
+                                        close_plugin),
+        cmocka_unit_test_setup_teardown(test_a_graph_with_a_number_is_known_by_it, open_direct,
                                         close_plugin),
         cmocka_unit_test_setup_teardown(test_an_unchanged_graph_is_recorded_once, open_direct,
                                         close_plugin),

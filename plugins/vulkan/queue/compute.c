@@ -9,6 +9,15 @@ static bool is_current(const struct vk_stream *stream, const struct vk_recording
            (stream->scratch && recording->scratch_id == stream->scratch->id);
 }
 
+// Of a graph in which nothing has changed, addresses included: none of its nodes is looked at.
+static struct vk_recording *find_by_uid(const struct vk_stream *stream, uint64_t uid) {
+    for (int i = 0; i < stream->n_recordings && uid != 0; ++i) {
+        struct vk_recording *recording = stream->recordings[i];
+        if (is_current(stream, recording) && recording->uid == uid) return recording;
+    }
+    return NULL;
+}
+
 static struct vk_recording *find_by_places(const struct vk_stream *stream) {
     for (int i = 0; i < stream->n_recordings && stream->places.n > 0; ++i) {
         struct vk_recording *recording = stream->recordings[i];
@@ -77,13 +86,14 @@ static enum ggml_status make_recording(struct vk_stream *stream, const struct gg
     return status;
 }
 
-// A graph of known structure is looked for by where it lies alone, which is a fraction of the
-// words. The structure may be new although the recording is not, as after the host has met another
-// graph.
+// A graph with the number of an earlier one is that; one of known structure is looked for by where
+// it lies alone, which is a fraction of the words. The structure may be new although the recording
+// is not, as after the host has met another graph.
 static enum ggml_status get_recording(struct vk_stream *stream, const struct ggml_graph *graph,
                                       struct vk_recording **out_recording) {
     enum ggml_status status = GGML_STATUS_SUCCESS;
-    *out_recording = NULL;
+    *out_recording = find_by_uid(stream, graph->uid);
+    if (*out_recording) return status;
     stream->places.n = 0;
     if (graph->structure != 0 && !vk_graph_key_make_places(&stream->places, graph, vk_place_id)) {
         return GGML_STATUS_ALLOC_FAILED;
@@ -96,6 +106,7 @@ static enum ggml_status get_recording(struct vk_stream *stream, const struct ggm
     // Without memory for a copy it is found by its key again.
     if (*out_recording && stream->places.n > 0)
         vk_graph_key_copy(&(*out_recording)->places, &stream->places);
+    if (*out_recording) (*out_recording)->uid = graph->uid;
     return status;
 }
 

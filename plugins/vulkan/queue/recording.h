@@ -12,6 +12,7 @@ struct vk_recording {
     struct vk_context *context;
     struct vk_graph_key key;
     struct vk_graph_key places; // by which it was found last; no words: never
+    uint64_t uid;               // of the graph for which it was found last, 0: not known
     VkCommandPool command_pool;
     VkCommandBuffer commands;
     VkDescriptorPool pool;
