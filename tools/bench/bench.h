@@ -20,6 +20,7 @@ int bench_graph(int argc, char **argv);
 int bench_isolate(int argc, char **argv);
 int bench_kernels(int argc, char **argv);
 int bench_model(int argc, char **argv);
+int bench_mpi(int argc, char **argv);
 int bench_ops(int argc, char **argv);
 int bench_sched(int argc, char **argv);
 

@@ -21,6 +21,7 @@ static const struct {
     {"load", "time to scan a directory and load its plugins", bench_load},
     {"load-once", NULL, bench_load_once},
     {"model", "tokens per second of a transformer, beside what the machine can do", bench_model},
+    {"mpi", "devices of other hosts, beside bare MPI", bench_mpi},
     {"ops", "operations on a device, beside what the machine can do at most", bench_ops},
     {"sched", "time to split and allocate a graph over several devices", bench_sched},
 };

@@ -36,17 +36,30 @@ static const char *last_text(enum ggml_host_status status) {
     return said && said[0] != '\0' ? said : ggml_host_status_text(status);
 }
 
-void answer(struct server *server, uint64_t id, enum ggml_host_status status, const void *data,
-            size_t size) {
-    struct wire_message message = {
+static void send(struct server *server, uint64_t id, enum ggml_host_status status, const void *data,
+                 size_t size) {
+    const struct wire_message message = {
         .magic = WIRE_MAGIC, .kind = WIRE_ANSWER, .id = id, .status = (int32_t)status};
-    if (status != GGML_HOST_OK) {
-        data = last_text(status);
-        size = strlen(data);
-    }
     char *bytes = malloc(sizeof(message) + size);
     if (!bytes) return; // the program waits until its deadline
     memcpy(bytes, &message, sizeof(message));
     if (size > 0) memcpy(bytes + sizeof(message), data, size);
     link_send(server->link, 0, bytes, sizeof(message) + size);
+    link_pump(server->link);
+}
+
+void answer(struct server *server, uint64_t id, enum ggml_host_status status, const void *data,
+            size_t size) {
+    if (status != GGML_HOST_OK) {
+        data = last_text(status);
+        size = strlen(data);
+    }
+    send(server, id, status, data, size);
+}
+
+void answer_refusal(struct server *server, uint64_t id, enum ggml_host_status status,
+                    const char *why) {
+    char sentence[LINK_TEXT];
+    const int n = snprintf(sentence, sizeof(sentence), "ggml-node: the program sent %.200s", why);
+    send(server, id, status, sentence, (size_t)n);
 }

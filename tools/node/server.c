@@ -10,6 +10,7 @@ void server_init(struct server *server) {
     memset(server, 0, sizeof(*server));
     pthread_mutex_init(&server->lock, NULL);
     pthread_cond_init(&server->progress, NULL);
+    pthread_cond_init(&server->ended, NULL);
 }
 
 // --- queues --------------------------------------------------------------------------------------
@@ -19,11 +20,16 @@ static void free_job(struct job *job) {
     free(job);
 }
 
+static bool has_job(void *context) {
+    const struct queue *queue = context;
+    return queue->first || queue->server->ends;
+}
+
 static struct job *next_job(struct queue *queue) {
     struct server *server = queue->server;
+    const struct link_waiting waiting = {&server->lock, &queue->filled, has_job, queue};
     pthread_mutex_lock(&server->lock);
-    while (!queue->first && !server->ends)
-        pthread_cond_wait(&queue->filled, &server->lock);
+    link_await(server->link, &waiting);
     struct job *job = server->ends ? NULL : queue->first;
     if (job) queue->first = job->next;
     if (!queue->first) queue->end = &queue->first;
@@ -54,7 +60,7 @@ static bool start(struct server *server, uint32_t index) {
     queue->index = index;
     queue->first = NULL;
     queue->end = &queue->first;
-    pthread_cond_init(&queue->filled, NULL);
+    link_cond_init(&queue->filled);
     queue->runs = pthread_create(&queue->thread, NULL, run, queue) == 0;
     return queue->runs;
 }
@@ -99,15 +105,13 @@ void server_take(void *context, int peer, void *bytes, size_t size) {
         return;
     }
     job->bytes = bytes;
-    forget_failure();
     if (!wire_read(bytes, size, &job->message, &job->rest, &why)) {
-        refuse(why);
-        answer(server, job->message.id, GGML_HOST_INVALID_ARGUMENT, NULL, 0);
+        answer_refusal(server, job->message.id, GGML_HOST_INVALID_ARGUMENT, why);
     } else if (!is_urgent(server, &job->message)) {
         job->rest_size = size - sizeof(job->message);
         if (enqueue(server, job)) return;
-        fail(GGML_HOST_OUT_OF_MEMORY, "no thread for a queue");
-        answer(server, job->message.id, GGML_HOST_OUT_OF_MEMORY, NULL, 0);
+        answer_refusal(server, job->message.id, GGML_HOST_OUT_OF_MEMORY,
+                       "what no thread could be made for");
     }
     free_job(job);
 }
@@ -122,6 +126,7 @@ void server_end(struct server *server, const char *why) {
         for (int i = 0; i < WIRE_MAX_QUEUES; ++i)
             if (server->queues[i].runs) pthread_cond_broadcast(&server->queues[i].filled);
         pthread_cond_broadcast(&server->progress);
+        pthread_cond_broadcast(&server->ended);
     }
     pthread_mutex_unlock(&server->lock);
 }
@@ -129,7 +134,7 @@ void server_end(struct server *server, const char *why) {
 void server_wait(struct server *server) {
     pthread_mutex_lock(&server->lock);
     while (!server->ends)
-        pthread_cond_wait(&server->progress, &server->lock);
+        pthread_cond_wait(&server->ended, &server->lock);
     pthread_mutex_unlock(&server->lock);
 }
 

@@ -58,6 +58,7 @@ struct server {
     struct link *link;
     pthread_mutex_t lock;
     pthread_cond_t progress; // a request was done, or the end has come
+    pthread_cond_t ended;
     bool ends, was_told;
     bool leaves_mpi; // somebody is lost for whom ending MPI would wait
     ggml_backend_dev_t devices[WIRE_MAX_DEVICES];
@@ -83,6 +84,9 @@ void server_free(struct server *server);
 // Answers a request with the status; data follows if it is OK, else the last error's text.
 void answer(struct server *server, uint64_t id, enum ggml_host_status status, const void *data,
             size_t size);
+// Answers a message that no queue has taken; nothing that the thread noted changes.
+void answer_refusal(struct server *server, uint64_t id, enum ggml_host_status status,
+                    const char *why);
 // Notes why the current request fails, for its answer; refuse() is INVALID_ARGUMENT. Returns the
 // status.
 enum ggml_host_status fail(enum ggml_host_status status, const char *why);

@@ -36,6 +36,7 @@ static void take_out(struct request *request) {
         at = &(*at)->next;
     if (!*at) return;
     *at = request->next;
+    if (!*at) node->waiting_end = at;
     atomic_fetch_sub(&node->client->n_waiting, 1);
 }
 
@@ -263,8 +264,8 @@ static void enter(struct request *request, struct wire_message *message, char *b
         line->last = request->id;
     }
     if (!node->waiting) node->first_waiting = 0;
-    request->next = node->waiting;
-    node->waiting = request;
+    *node->waiting_end = request; // answers mostly come in the same order
+    node->waiting_end = &request->next;
     atomic_fetch_add(&client->n_waiting, 1);
     link_send(client->link, node->peer, bytes, size);
     if (request->has_op) link_post(client->link, &request->op);
@@ -289,11 +290,22 @@ static struct request *post(struct node *node, struct line *line, struct wire_me
     const bool lost = atomic_load(&node->lost);
     if (!lost) enter(request, message, bytes, size);
     pthread_mutex_unlock(&node->client->lock);
+    if (!lost) link_pump(node->client->link);
     if (!lost) return request;
     free(bytes);
     request_free(request);
     node_usable(node);
     return NULL;
+}
+
+static bool call_is_over(void *context) {
+    const struct request *request = context;
+    return request->done;
+}
+
+static void await(struct client *client, bool (*is_over)(void *), void *context) {
+    const struct link_waiting waiting = {&client->lock, &client->answered, is_over, context};
+    link_await(client->link, &waiting);
 }
 
 int32_t client_call(struct node *node, struct wire_message *message, const struct parts *parts,
@@ -303,8 +315,7 @@ int32_t client_call(struct node *node, struct wire_message *message, const struc
     if (out_request) *out_request = NULL;
     if (!request) return atomic_load(&node->lost) ? GGML_HOST_DEVICE_LOST : GGML_HOST_OUT_OF_MEMORY;
     pthread_mutex_lock(&client->lock);
-    while (!request->done)
-        pthread_cond_wait(&client->answered, &client->lock);
+    await(client, call_is_over, request);
     pthread_mutex_unlock(&client->lock);
     const int32_t status = request->status;
     if (status != GGML_HOST_OK) mpi_fail((enum ggml_host_status)status, "%s", request->why);
@@ -331,10 +342,15 @@ int32_t client_post_into(struct node *node, struct line *line, struct wire_messa
     return posted(node, post(node, line, message, parts, into, into_size));
 }
 
-// Under the lock. In the child of a fork nothing comes any more.
-static void drain(struct client *client, const struct line *line) {
-    while (line->n_waiting > 0 && !client->is_child)
-        pthread_cond_wait(&client->answered, &client->lock);
+// In the child of a fork nothing comes any more.
+static bool line_is_over(void *context) {
+    const struct line *line = context;
+    return line->n_waiting == 0 || the_client.is_child;
+}
+
+// Under the lock.
+static void drain(struct client *client, struct line *line) {
+    await(client, line_is_over, line);
 }
 
 void line_drain(struct node *node, struct line *line) {
@@ -356,17 +372,24 @@ int32_t line_wait(struct node *node, struct line *line) {
     return status;
 }
 
-static bool is_waiting(const struct node *node, const struct line *line, uint64_t id) {
-    for (const struct request *request = node->waiting; request; request = request->next)
-        if (request->line == line && request->id <= id) return true;
-    return false;
+struct place {
+    const struct node *node;
+    const struct line *line;
+    uint64_t id;
+};
+
+static bool place_is_over(void *context) {
+    const struct place *place = context;
+    const struct request *request = place->node->waiting;
+    while (request && (request->line != place->line || request->id > place->id))
+        request = request->next;
+    return !request || the_client.is_child;
 }
 
 void line_wait_for(struct node *node, const struct line *line, uint64_t id) {
     struct client *client = node->client;
     pthread_mutex_lock(&client->lock);
-    while (is_waiting(node, line, id) && !client->is_child)
-        pthread_cond_wait(&client->answered, &client->lock);
+    await(client, place_is_over, &(struct place){node, line, id});
     pthread_mutex_unlock(&client->lock);
 }
 
@@ -412,6 +435,7 @@ static void set_up(struct client *client, int count) {
     for (int i = 0; i < client->n_nodes; ++i) {
         client->nodes[i].client = client;
         client->nodes[i].peer = i + 1;
+        client->nodes[i].waiting_end = &client->nodes[i].waiting;
         snprintf(client->nodes[i].about.host, WIRE_TEXT, "?");
     }
 }
@@ -442,13 +466,18 @@ static void note_child(void) {
     if (!is_running) return;
     client->is_child = true;
     pthread_mutex_init(&client->lock, NULL);
-    pthread_cond_init(&client->answered, NULL);
+    link_cond_init(&client->answered);
     for (int i = 0; i < client->n_nodes; ++i) {
         struct node *node = &client->nodes[i];
         snprintf(node->why, sizeof(node->why), "MPI%d is out of reach in the child of a fork",
                  node->peer);
         atomic_store(&node->lost, true);
     }
+}
+
+static void on_finalize(void *context) {
+    (void)context;
+    client_end();
 }
 
 struct client *client_start(void) {
@@ -459,7 +488,7 @@ struct client *client_start(void) {
     if (!client_may_start(&n_expected)) return NULL;
     *client = (struct client){.deadline = seconds_of("GGML_MPI_DEADLINE", 30)};
     pthread_mutex_init(&client->lock, NULL);
-    pthread_cond_init(&client->answered, NULL);
+    link_cond_init(&client->answered);
     client->nodes = calloc(LINK_MAX_PEERS, sizeof(*client->nodes));
     if (!client->nodes) {
         mpi_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for the nodes of an MPI job");
@@ -471,6 +500,7 @@ struct client *client_start(void) {
         .on_message = on_message,
         .on_failure = on_failure,
         .on_tick = on_tick,
+        .on_finalize = on_finalize,
         .context = client,
         .out_link = &client->link,
     };

@@ -63,7 +63,7 @@ struct node {
     _Atomic bool lost;
     char why[CLIENT_TEXT];                      // of lost
     double link_seconds, link_bytes_per_second; // measured; 0: not known
-    struct request *waiting;
+    struct request *waiting, **waiting_end;     // in the order of their ids
     double last_heard, last_asked, first_waiting;
     struct line buffers;
     atomic_uint_fast64_t generation;       // rises when a buffer is freed
@@ -174,12 +174,14 @@ int32_t remote_copy_between(const struct remote_end *from, const struct remote_e
 size_t remote_alloc_size(struct remote_device *device, const struct ggml_tensor *tensor);
 
 // Graphs that a node knows. [stream]
+struct graph_image;
 struct known_graph {
     uint64_t id; // 0: none
     uint64_t used, uid, structure;
     uint32_t n_nodes;
     size_t n_tensors;
     struct wire_tensor *tensors;
+    struct graph_image *image; // of one without a uid; NULL: none
 };
 struct graph_cache {
     uint64_t generation, clock;

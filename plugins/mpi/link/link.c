@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The thread that calls MPI.
+// What calls MPI: one thread at a time, which is one that waits, or the link's own.
 #define _GNU_SOURCE
 #include "link.h"
 
 #include <mpi.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,10 +19,14 @@ enum {
     TAG_MESSAGE = 1,
     BURST = 64, // messages that are taken before transfers are looked at again
 };
-// For so long after the last message the thread looks without sleeping, then it sleeps longer and
-// longer between two looks.
-static const double SPIN_SECONDS = 0.0005, SHORT_SLEEP = 20e-6, LONG_SLEEP = 0.002;
-static const double TICK_SECONDS = 0.02;
+// For so long after the last message a thread looks without sleeping, then it sleeps longer and
+// longer between two looks. MPI moves bytes only while it is called, so what is under way is looked
+// at for longer.
+static const double SPIN_SECONDS = 0.0005, SPIN_MOVING = 0.005, SHORT_SLEEP = 20e-6,
+                    LONG_SLEEP = 0.002;
+static const double TICK_SECONDS = 0.02, DEEP_SLEEP = 0.25;
+// Who waits for longer leaves looking to the link's thread, which sleeps while others look.
+static const double HELP_SECONDS = 0.01, HELPED_SLEEP = 0.0002;
 
 struct active {
     struct link_op *op;
@@ -31,19 +36,26 @@ struct link {
     struct link_options options;
     struct link_meeting meeting;
     pthread_t thread;
+    pthread_mutex_t progress; // of who calls MPI; no lock is waited for before it is given back,
+                              // but in callbacks
     pthread_mutex_t lock;
     pthread_cond_t wake, done;
+    atomic_bool has_helper, is_quiet; // one that waits looks; nothing is under way or expected
+    atomic_bool is_moving;            // something is under way
+    atomic_int n_followers;           // that would look if another one did not
+    _Atomic double last_active, last_help;
     struct link_op *posted, **posted_end;
-    bool started, failed, stops, finalizes, ended, woken;
+    bool started, failed, stops, finalizes, ended, woken, is_deep;
     char why[LINK_TEXT];
     uint8_t dropped[LINK_MAX_PEERS]; // 1: to be dropped, 2: it was
     bool drops;
-    // The thread's own.
+    // Of who holds `progress`.
     MPI_Request *requests;
     struct active *actives;
     int *finished;
     size_t n_active, capacity;
-    double last_active;
+    double next_tick;
+    bool expects;
 };
 
 double link_now(void) {
@@ -52,7 +64,15 @@ double link_now(void) {
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-// --- transfers, by the link's thread -------------------------------------------------------------
+void link_cond_init(pthread_cond_t *cond) {
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(cond, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
+// --- transfers, under `progress` -------------------------------------------------------------
 
 static void complete(struct link *link, struct link_op *op) {
     void (*on_done)(struct link_op *) = op->on_done;
@@ -193,7 +213,7 @@ static void drop_all(struct link *link) {
         if (link->dropped[i] == 1) drop(link, i);
 }
 
-// --- messages, by the link's thread --------------------------------------------------------------
+// --- messages, under `progress` --------------------------------------------------------------
 
 static bool receive_one(struct link *link) {
     int found = 0, size = 0;
@@ -226,30 +246,133 @@ static bool receive(struct link *link) {
     return n > 0;
 }
 
-// --- the thread ----------------------------------------------------------------------------------
+// --- looking -------------------------------------------------------------------------------------
 
-static void sleep_for(struct link *link, double seconds) {
+// Does what there is to do. Returns whether there was anything.
+static bool look(struct link *link) {
+    bool busy = start_posted(link);
+    drop_all(link);
+    busy = test(link) || busy;
+    busy = receive(link) || busy;
+    const double now = link_now();
+    if (busy) atomic_store(&link->last_active, now);
+    if (now >= link->next_tick || busy) {
+        link->expects = link->options.on_tick(link->options.context, now);
+        link->next_tick = now + TICK_SECONDS;
+    }
+    atomic_store(&link->is_moving, link->n_active > 0);
+    atomic_store(&link->is_quiet, link->n_active == 0 && !link->expects);
+    return busy;
+}
+
+static bool has_posted(struct link *link) {
+    pthread_mutex_lock(&link->lock);
+    const bool any = link->posted != NULL;
+    pthread_mutex_unlock(&link->lock);
+    return any;
+}
+
+// What is posted while another thread looks, that one looks after once more.
+static bool try_to_look(struct link *link) {
+    bool busy = false;
+    do {
+        atomic_thread_fence(memory_order_seq_cst);
+        if (pthread_mutex_trylock(&link->progress) != 0) return busy;
+        busy = (!link->ended && look(link)) || busy;
+        pthread_mutex_unlock(&link->progress);
+        atomic_thread_fence(memory_order_seq_cst);
+    } while (has_posted(link));
+    return busy;
+}
+
+void link_pump(struct link *link) {
+    if (!link->meeting.any_thread) return;
+    try_to_look(link);
+    atomic_store(&link->last_help, link_now());
+}
+
+static struct timespec time_in(double seconds) {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
     const double end = (double)until.tv_nsec * 1e-9 + seconds;
     until.tv_sec += (time_t)end;
     until.tv_nsec = (long)((end - (double)(time_t)end) * 1e9);
+    return until;
+}
+
+static double pause_after(double idle) {
+    const double wanted = SHORT_SLEEP + idle * 0.05;
+    return wanted < LONG_SLEEP ? wanted : LONG_SLEEP;
+}
+
+static void wait_for(pthread_mutex_t *lock, pthread_cond_t *cond, double seconds) {
+    const struct timespec until = time_in(seconds);
+    pthread_cond_timedwait(cond, lock, &until);
+}
+
+static double spin_time(struct link *link) {
+    return atomic_load(&link->is_moving) ? SPIN_MOVING : SPIN_SECONDS;
+}
+
+// Looks once. Returns false when it was in vain for long.
+static bool help(struct link *link, const struct link_waiting *waiting, double begin) {
+    pthread_mutex_unlock(waiting->lock);
+    const bool busy = try_to_look(link);
+    const double now = link_now(), last = atomic_load(&link->last_active);
+    const double idle = now - (last > begin ? last : begin);
+    atomic_store(&link->last_help, now);
+    const bool spins = idle < spin_time(link);
+    if (!busy && spins) sched_yield();
+    pthread_mutex_lock(waiting->lock);
+    if (!busy && !spins && !waiting->is_over(waiting->context))
+        wait_for(waiting->lock, waiting->cond, pause_after(idle));
+    return idle < HELP_SECONDS;
+}
+
+void link_await(struct link *link, const struct link_waiting *waiting) {
+    const double begin = link_now();
+    bool helps = false, tires = !link->meeting.any_thread;
+    while (!waiting->is_over(waiting->context)) {
+        if (!helps && !tires) helps = !atomic_exchange(&link->has_helper, true);
+        if (helps) {
+            tires = !help(link, waiting, begin);
+            if (tires) atomic_store(&link->has_helper, helps = false);
+        } else {
+            atomic_fetch_add(&link->n_followers, !tires);
+            wait_for(waiting->lock, waiting->cond, DEEP_SLEEP);
+            atomic_fetch_sub(&link->n_followers, !tires);
+        }
+    }
+    if (!helps) return;
+    atomic_store(&link->has_helper, false);
+    if (atomic_load(&link->n_followers) > 0) pthread_cond_signal(&link->wake);
+}
+
+// --- the thread ----------------------------------------------------------------------------------
+
+// Who posts looks himself where he may.
+static void sleep_for(struct link *link, double seconds) {
     pthread_mutex_lock(&link->lock);
-    if (!link->posted && !link->woken && !link->stops && !link->drops)
-        pthread_cond_timedwait(&link->wake, &link->lock, &until);
+    link->is_deep = seconds >= DEEP_SLEEP;
+    const bool waits = link->posted && (link->is_deep || !link->meeting.any_thread);
+    if (!waits && !link->woken && !link->stops && !link->drops)
+        wait_for(&link->lock, &link->wake, seconds);
+    link->is_deep = false;
     pthread_mutex_unlock(&link->lock);
 }
 
 // Sleeps less the more recently something happened.
-static void rest(struct link *link, double now, bool expects) {
-    const double idle = now - link->last_active;
-    if (link->n_active == 0 && !expects) {
-        sleep_for(link, 0.25);
-    } else if (idle < SPIN_SECONDS) {
+static void rest(struct link *link) {
+    const double now = link_now(), idle = now - atomic_load(&link->last_active);
+    const bool helped = now - atomic_load(&link->last_help) < HELP_SECONDS;
+    if (atomic_load(&link->is_quiet)) {
+        sleep_for(link, DEEP_SLEEP);
+    } else if (helped && (atomic_load(&link->has_helper) || atomic_load(&link->n_followers) == 0)) {
+        sleep_for(link, HELPED_SLEEP);
+    } else if (idle < spin_time(link)) {
         sched_yield();
     } else {
-        const double wanted = SHORT_SLEEP + idle * 0.05;
-        sleep_for(link, wanted < LONG_SLEEP ? wanted : LONG_SLEEP);
+        sleep_for(link, pause_after(idle));
     }
 }
 
@@ -263,35 +386,44 @@ static bool stopped(struct link *link) {
 // What was sent last still arrives; what nobody takes is not waited for.
 static void flush(struct link *link) {
     const double end = link_now() + 2;
+    pthread_mutex_lock(&link->progress);
     while (link->n_active > 0 && link_now() < end) {
         if (!test(link)) sched_yield();
     }
+    link->ended = true;
+    pthread_mutex_unlock(&link->progress);
 }
 
 static void work(struct link *link) {
-    double next_tick = 0;
-    bool expects = true;
-    link->last_active = link_now();
+    atomic_store(&link->last_active, link_now());
     while (!stopped(link)) {
-        bool busy = start_posted(link);
-        drop_all(link);
-        busy = test(link) || busy;
-        busy = receive(link) || busy;
-        const double now = link_now();
-        if (busy) link->last_active = now;
-        if (now >= next_tick || busy) {
-            expects = link->options.on_tick(link->options.context, now);
-            next_tick = now + TICK_SECONDS;
-        }
-        if (!busy) rest(link, now, expects);
+        if (!try_to_look(link)) rest(link);
     }
     flush(link);
+}
+
+// MPI_Finalize() begins with the attributes of MPI_COMM_SELF.
+static int note_finalize(MPI_Comm comm, int key, void *value, void *extra) {
+    struct link *link = extra;
+    (void)comm;
+    (void)key;
+    (void)value;
+    link->options.on_finalize(link->options.context);
+    return MPI_SUCCESS;
+}
+
+static void watch_finalize(struct link *link) {
+    int key;
+    if (link->meeting.owns || !link->options.on_finalize) return;
+    if (MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, note_finalize, &key, link) == MPI_SUCCESS)
+        MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
 }
 
 static void *run(void *context) {
     struct link *link = context;
     pthread_setname_np(pthread_self(), "ggml-mpi");
     const bool met = link_meet(&link->meeting, &link->options, link->why);
+    if (met) watch_finalize(link);
     pthread_mutex_lock(&link->lock);
     link->started = met;
     link->failed = !met;
@@ -310,26 +442,22 @@ static void *run(void *context) {
 
 struct link *link_open(const struct link_options *options, char out_why[LINK_TEXT]) {
     struct link *link = calloc(1, sizeof(*link));
-    pthread_condattr_t attributes;
-    struct timespec until;
     snprintf(out_why, LINK_TEXT, "no memory, or no thread, for MPI");
     if (!link) return NULL;
     link->options = *options;
     link->posted_end = &link->posted;
+    link->expects = true;
+    pthread_mutex_init(&link->progress, NULL);
     pthread_mutex_init(&link->lock, NULL);
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&link->wake, &attributes);
-    pthread_cond_init(&link->done, &attributes);
-    pthread_condattr_destroy(&attributes);
+    link_cond_init(&link->wake);
+    link_cond_init(&link->done);
     *options->out_link = link;
     if (pthread_create(&link->thread, NULL, run, link) != 0) {
         *options->out_link = NULL;
         free(link);
         return NULL;
     }
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += (time_t)(options->start_seconds + 1);
+    const struct timespec until = time_in(options->start_seconds + 1);
     pthread_mutex_lock(&link->lock);
     int late = 0;
     while (!link->started && !link->failed && late == 0)
@@ -364,6 +492,7 @@ void link_close(struct link *link, bool finalize) {
     pthread_cond_broadcast(&link->wake);
     pthread_mutex_unlock(&link->lock);
     pthread_join(link->thread, NULL);
+    pthread_mutex_destroy(&link->progress);
     pthread_mutex_destroy(&link->lock);
     pthread_cond_destroy(&link->wake);
     pthread_cond_destroy(&link->done);
@@ -380,14 +509,18 @@ void link_post(struct link *link, struct link_op *op) {
     pthread_mutex_lock(&link->lock);
     *link->posted_end = op;
     link->posted_end = &op->next;
-    pthread_cond_signal(&link->wake);
+    if (!link->meeting.any_thread || link->is_deep) pthread_cond_signal(&link->wake);
     pthread_mutex_unlock(&link->lock);
 }
 
+static bool is_done(void *context) {
+    return ((const struct link_op *)context)->done;
+}
+
 bool link_wait(struct link *link, struct link_op *op) {
+    const struct link_waiting waiting = {&link->lock, &link->done, is_done, op};
     pthread_mutex_lock(&link->lock);
-    while (!op->done)
-        pthread_cond_wait(&link->done, &link->lock);
+    link_await(link, &waiting);
     const bool good = !op->failed;
     pthread_mutex_unlock(&link->lock);
     return good;

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
-// The one thread of a process that calls MPI, and what it does for the others: messages, and
-// transfers straight from and to their memory. Used by the plugin and by ggml-node.
+// Messages, and transfers straight from and to the callers' memory, by MPI. Used by the plugin and
+// by ggml-node.
 //
-// MPI is started by this thread if nobody has. All traffic, but the first meeting, goes over a
+// One thread at a time calls MPI. Where MPI lets any thread do so, it is the one that waits, which
+// saves handing over; else, and for what nobody waits for, it is a thread of the link's own, which
+// starts MPI if nobody has. All traffic, but the first meeting, goes over a
 // communicator of its own, so the program may use MPI for itself.
 #ifndef GGML_MPI_LINK_H
 #define GGML_MPI_LINK_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -28,7 +31,7 @@ struct link_op {
     bool receives;
     void *data;
     size_t size;
-    // NULL, or called by the link's thread when it is done, which then touches it no more.
+    // NULL, or called when it is done by the thread that calls MPI, which then touches it no more.
     void (*on_done)(struct link_op *op);
     void *context; // the caller's
     // The link's:
@@ -41,13 +44,16 @@ struct link_options {
     bool is_node;
     unsigned n_expected;  // nodes that are waited for; 0: every other process of the job
     double start_seconds; // how long
-    // A message came; its bytes are the callee's from now on (free). By the link's thread.
+    // By the thread that calls MPI just then; link_await() and link_pump() do nothing in them.
+    // A message came; its bytes are the callee's from now on (free).
     void (*on_message)(void *context, int peer, void *bytes, size_t size);
-    // A transfer with this peer failed. By the link's thread.
+    // A transfer with this peer failed.
     void (*on_failure)(void *context, int peer, const char *why);
     // Time passed, in seconds of the monotonic clock. Returns whether messages are expected: if
-    // not, the thread sleeps until it is given something to do. By the link's thread.
+    // not, the link's thread sleeps until it is given something to do.
     bool (*on_tick)(void *context, double now);
+    // NULL, or called when the program ends MPI, which it started itself: link_close() is due.
+    void (*on_finalize)(void *context);
     void *context;
     struct link **out_link; // set before any of them is called
 };
@@ -67,11 +73,28 @@ int link_self(const struct link *link);
 // Ends the thread, and MPI if the link started it and `finalize`. [any-thread]
 void link_close(struct link *link, bool finalize);
 
-// Queues a transfer. [any-thread]
+// A condition of the monotonic clock.
+void link_cond_init(pthread_cond_t *cond);
+// What a thread waits for: a condition of link_cond_init() that is signalled under the lock once
+// is_over() is true, which is called under it.
+struct link_waiting {
+    pthread_mutex_t *lock;
+    pthread_cond_t *cond;
+    bool (*is_over)(void *context);
+    void *context;
+};
+// Waits, and calls MPI meanwhile if it may. The caller holds the lock and no other one; it is given
+// back now and then. [any-thread]
+void link_await(struct link *link, const struct link_waiting *waiting);
+// Sends on what was posted, if this thread may call MPI and no other one does. The caller holds no
+// lock that callbacks take. [any-thread]
+void link_pump(struct link *link);
+
+// Queues a transfer, which link_pump() or the link's thread starts. [any-thread]
 void link_post(struct link *link, struct link_op *op);
 // Waits until a transfer without on_done is done; false: it failed. [any-thread]
 bool link_wait(struct link *link, struct link_op *op);
-// Sends a message, which it frees. [any-thread]
+// Queues a message, which it frees. [any-thread]
 bool link_send(struct link *link, int peer, void *bytes, size_t size);
 // Makes every transfer with that peer fail, from now on. [any-thread]
 void link_drop(struct link *link, int peer);

@@ -60,10 +60,12 @@ static bool start_mpi(struct link_meeting *meeting, char out_why[LINK_TEXT]) {
         meeting->owns = true;
         if (MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &level) != MPI_SUCCESS)
             return fail(out_why, "MPI can't be started");
-        // Nobody else knows of MPI yet: one thread that calls it is enough.
+        // Nobody else knows of MPI yet: one thread that calls it at a time is enough.
+        meeting->any_thread = level >= MPI_THREAD_SERIALIZED;
         return level >= MPI_THREAD_FUNNELED || fail(out_why, "MPI was built without threads");
     }
     MPI_Query_thread(&level);
+    meeting->any_thread = level == MPI_THREAD_MULTIPLE;
     return level == MPI_THREAD_MULTIPLE ||
            fail(out_why, "the program started MPI without MPI_THREAD_MULTIPLE, which a thread "
                          "beside its own needs");

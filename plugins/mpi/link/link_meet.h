@@ -12,11 +12,12 @@ struct link_meeting {
     MPI_Comm comm;
     int self;
     int count;
-    bool owns; // started MPI
+    bool owns;       // started MPI
+    bool any_thread; // may call MPI, one at a time
 };
 
-// Starts MPI if nobody has, and meets. The thread that called this is the one to call MPI from now
-// on. false with the reason.
+// Starts MPI if nobody has, and meets. Unless any_thread, the thread that called this is the one to
+// call MPI from now on. false with the reason.
 bool link_meet(struct link_meeting *meeting, const struct link_options *options,
                char out_why[LINK_TEXT]);
 // Gives up the communicator, and MPI if it was started here. `finalize`: every other process does
