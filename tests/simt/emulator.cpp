@@ -345,9 +345,13 @@ static std::map<const char *, size_t> *memory; // by its beginning
 static std::atomic<unsigned> memory_changes;
 
 void simt_memory_add(void *begin, size_t size) {
+    memset(begin, 0xff, size);
+    simt_memory_show(begin, size);
+}
+
+void simt_memory_show(void *begin, size_t size) {
     std::lock_guard<std::mutex> hold(memory_lock);
     if (!memory) memory = new std::map<const char *, size_t>();
-    memset(begin, 0xff, size);
     (*memory)[(const char *)begin] = size;
     ++memory_changes;
 }

@@ -29,6 +29,8 @@ bool simt_run(const struct simt_launch *launch, char *message, size_t message_si
 void simt_set_seed(uint64_t seed);
 // What kernels may read and write besides their shared memory. Poisoned with NaN when it is added.
 void simt_memory_add(void *begin, size_t size);
+// The same, with what is in it.
+void simt_memory_show(void *begin, size_t size);
 void simt_memory_remove(void *begin);
 bool simt_memory_has(const void *begin, size_t size);
 

@@ -3,7 +3,9 @@
 """Makes one text of a Metal source: what it includes by quotes is put in its place, since a library that is compiled when the
 program runs has no folders to include from. Lines of comments are left out.
 
-usage: flatten.py SOURCE OUT DEPFILE FOLDER...
+The second file has its bytes as numbers, for C.
+
+usage: flatten.py SOURCE OUT BYTES DEPFILE FOLDER...
 """
 import os
 import re
@@ -45,13 +47,16 @@ class Text:
 
 
 def main():
-    source, out, depfile, *folders = sys.argv[1:]
+    source, out, numbers, depfile, *folders = sys.argv[1:]
     text = Text(folders)
     text.add(source)
     with open(out, "w", encoding="utf-8") as file:
         file.writelines(text.lines)
+    rows = ("".join(text.lines)).encode().splitlines(keepends=True)
+    with open(numbers, "w", encoding="utf-8") as file:
+        file.write(",\n".join(",".join(map(str, row)) for row in rows) + "\n")
     with open(depfile, "w", encoding="utf-8") as file:
-        file.write(f"{out}: {' '.join(dict.fromkeys(text.files))}\n")
+        file.write(f"{out} {numbers}: {' '.join(dict.fromkeys(text.files))}\n")
 
 
 main()

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+// Every message that is sent to Metal's and Foundation's objects, once, with its C types: a call has to be made with
+// exactly these, as the calling convention for variadic functions is another one.
+//
+// MTL_GET(result, name, "selector")                             without arguments
+// MTL_ASK(result, name, "selector", (parameters), (arguments))
+// MTL_DO(name, "selector")                                      without arguments and result
+// MTL_TELL(name, "selector", (parameters), (arguments))
+#ifndef MTL_GET
+#define MTL_GET(...)
+#endif
+#ifndef MTL_ASK
+#define MTL_ASK(...)
+#endif
+#ifndef MTL_DO
+#define MTL_DO(...)
+#endif
+#ifndef MTL_TELL
+#define MTL_TELL(...)
+#endif
+// clang-format off
+
+// Any object; strings, arrays, errors.
+MTL_GET(mtl_id, retain, "retain")
+MTL_DO(release, "release")
+MTL_ASK(mtl_id, string, "stringWithUTF8String:", (const char *text), (text))
+MTL_GET(const char *, utf8, "UTF8String")
+MTL_GET(mtl_word, count, "count")
+MTL_ASK(mtl_id, object_at, "objectAtIndex:", (mtl_word index), (index))
+MTL_GET(mtl_id, localized_description, "localizedDescription")
+MTL_GET(mtl_number, code, "code")
+
+// MTLDevice.
+MTL_GET(mtl_id, name, "name")
+MTL_GET(uint64_t, registry_id, "registryID")
+MTL_GET(uint64_t, working_set, "recommendedMaxWorkingSetSize")
+MTL_GET(mtl_word, allocated, "currentAllocatedSize")
+MTL_GET(mtl_word, max_buffer_length, "maxBufferLength")
+MTL_GET(bool, has_unified_memory, "hasUnifiedMemory")
+MTL_ASK(bool, supports_family, "supportsFamily:", (mtl_number family), (family))
+MTL_GET(mtl_id, new_queue, "newCommandQueue")
+MTL_GET(mtl_id, new_event, "newSharedEvent")
+MTL_ASK(mtl_id, new_buffer, "newBufferWithLength:options:", (mtl_word length, mtl_word options), (length, options))
+MTL_ASK(mtl_id, new_library, "newLibraryWithSource:options:error:", (mtl_id source, mtl_id options, mtl_id *out_error), (source, options, out_error))
+MTL_ASK(mtl_id, new_pipeline, "newComputePipelineStateWithFunction:error:", (mtl_id function, mtl_id *out_error), (function, out_error))
+
+// MTLCompileOptions, MTLLibrary, MTLComputePipelineState.
+MTL_GET(mtl_id, new, "new")
+MTL_TELL(set_fast_math, "setFastMathEnabled:", (bool enabled), (enabled))
+MTL_ASK(mtl_id, new_function, "newFunctionWithName:", (mtl_id name), (name))
+MTL_GET(mtl_word, max_threads, "maxTotalThreadsPerThreadgroup")
+MTL_GET(mtl_word, simd_width, "threadExecutionWidth")
+
+// MTLBuffer.
+MTL_GET(void *, contents, "contents")
+MTL_GET(uint64_t, gpu_address, "gpuAddress")
+
+// MTLCommandQueue, MTLCommandBuffer.
+MTL_GET(mtl_id, command_buffer, "commandBuffer")
+MTL_GET(mtl_id, compute_encoder, "computeCommandEncoder")
+MTL_TELL(encode_signal, "encodeSignalEvent:value:", (mtl_id event, uint64_t value), (event, value))
+MTL_TELL(encode_wait, "encodeWaitForEvent:value:", (mtl_id event, uint64_t value), (event, value))
+MTL_DO(commit, "commit")
+MTL_DO(wait_until_completed, "waitUntilCompleted")
+MTL_GET(mtl_word, status, "status")
+MTL_GET(mtl_id, error, "error")
+
+// MTLComputeCommandEncoder.
+MTL_TELL(set_pipeline, "setComputePipelineState:", (mtl_id pipeline), (pipeline))
+MTL_TELL(set_bytes, "setBytes:length:atIndex:", (const void *bytes, mtl_word length, mtl_word index), (bytes, length, index))
+MTL_TELL(use_resource, "useResource:usage:", (mtl_id resource, mtl_word usage), (resource, usage))
+MTL_TELL(dispatch, "dispatchThreadgroups:threadsPerThreadgroup:", (struct mtl_size groups, struct mtl_size threads), (groups, threads))
+MTL_DO(end_encoding, "endEncoding")
+// clang-format on
+#undef MTL_GET
+#undef MTL_ASK
+#undef MTL_DO
+#undef MTL_TELL

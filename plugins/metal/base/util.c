@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT
+#include "base/util.h"
+
+#include <stdarg.h>
+
+enum ggml_host_status metal_fail(enum ggml_host_status status, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    ggml_sdk_fail_v(status, format, args);
+    va_end(args);
+    return status;
+}

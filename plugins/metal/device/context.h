@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// What a device needs to compute, made when it is needed first: the kernels' pipelines.
+#ifndef METAL_DEVICE_CONTEXT_H
+#define METAL_DEVICE_CONTEXT_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/objc.h"
+#include "base/util.h"
+#include "simt/kernels.h"
+
+struct metal_context {
+    mtl_id device; // the plugin's reference
+    mtl_id pipelines[SIMT_KERNEL_COUNT];
+    atomic_bool lost;
+    pthread_mutex_t mutex;        // of the list of streams, and of what each has pending
+    struct metal_stream *streams; // that live
+};
+
+// The first failure of queued work.
+struct metal_failure {
+    enum ggml_host_status status;
+    char text[160];
+};
+
+// Compiles the kernels. NULL after set_error. [any-thread]
+struct metal_context *metal_context_new(mtl_id device);
+// Nothing of it may live any more. NULL does nothing. [any-thread]
+void metal_context_free(struct metal_context *context);
+// OK, if there can be calls: fails in a child of the process that started Metal, and when the
+// device is lost. [any-thread]
+enum ggml_host_status metal_context_check(const struct metal_context *context);
+// Whether this is the process that started Metal, not a child of it. [any-thread]
+bool metal_in_owner(void);
+// Waits for a command buffer, and keeps its failure if there was none before. [any-thread]
+void metal_commands_wait(struct metal_context *context, mtl_id commands,
+                         struct metal_failure *failure);
+
+// The kernels' source.
+const char *metal_source(void);
+
+#endif

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+#include "device/device.h"
+
+#include "memory/buffer.h"
+#include "queue/event.h"
+#include "queue/stream.h"
+
+static const char *device_name(ggml_backend_dev_t device) {
+    return ((struct metal_device *)device->context)->name;
+}
+
+struct metal_device *metal_device_of(ggml_backend_dev_t device) {
+    return device && device->table->get_name == device_name ? device->context : NULL;
+}
+
+struct metal_context *metal_device_context(struct metal_device *device) {
+    pthread_mutex_lock(&device->mutex);
+    if (!device->context) device->context = metal_context_new(device->handle);
+    struct metal_context *context = device->context;
+    pthread_mutex_unlock(&device->mutex);
+    return context;
+}
+
+static const char *device_description(ggml_backend_dev_t device) {
+    return ((struct metal_device *)device->context)->description;
+}
+
+// Metal recommends how much to use, and knows what this process does.
+static void device_memory(ggml_backend_dev_t handle, size_t *out_free, size_t *out_total) {
+    const struct metal_device *device = handle->context;
+    const size_t used = metal_in_owner() ? mtl_allocated(device->handle) : 0;
+    *out_total = device->memory;
+    *out_free = device->memory - MIN(used, device->memory);
+}
+
+static enum ggml_backend_dev_type device_type(ggml_backend_dev_t handle) {
+    const struct metal_device *device = handle->context;
+    return device->unified ? GGML_BACKEND_DEVICE_TYPE_IGPU : GGML_BACKEND_DEVICE_TYPE_GPU;
+}
+
+static void device_props(ggml_backend_dev_t handle, struct ggml_backend_dev_props *props) {
+    const struct metal_device *device = handle->context;
+    props->name = device->name;
+    props->description = device->description;
+    props->type = device_type(handle);
+    props->device_id = device->id;
+    props->caps = (struct ggml_backend_dev_caps){.async = true, .events = true};
+    device_memory(handle, &props->memory_free, &props->memory_total);
+}
+
+static int32_t device_init(ggml_backend_dev_t device, const char *params,
+                           ggml_backend_t *out_stream) {
+    (void)params;
+    return metal_stream_new(device->context, out_stream);
+}
+
+static ggml_backend_buffer_type_t device_buffer_type(ggml_backend_dev_t device) {
+    return &((struct metal_device *)device->context)->buft;
+}
+
+static bool device_supports_op(ggml_backend_dev_t device, const struct ggml_tensor *node) {
+    (void)device;
+    return simt_supports_op(node);
+}
+
+static bool device_supports_buft(ggml_backend_dev_t device, ggml_backend_buffer_type_t buft) {
+    return buft == device_buffer_type(device);
+}
+
+static int32_t device_event_new(ggml_backend_dev_t device, ggml_backend_event_t *out_event) {
+    return metal_event_new(device->context, out_event);
+}
+
+const struct ggml_device_table metal_device_table = {
+    .size = sizeof(metal_device_table),
+    .get_name = device_name,
+    .get_description = device_description,
+    .get_memory = device_memory,
+    .get_type = device_type,
+    .get_props = device_props,
+    .init_backend = device_init,
+    .get_buffer_type = device_buffer_type,
+    .supports_op = device_supports_op,
+    .supports_buft = device_supports_buft,
+    .event_new = device_event_new,
+};

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+#include "queue/event.h"
+
+#include "queue/stream.h"
+
+struct metal_event {
+    struct ggml_backend_event base;
+    struct metal_context *context;
+    mtl_id handle;
+    uint64_t value;  // of the last mark; 0: there is none
+    mtl_id commands; // that reach it
+};
+
+static void event_free(ggml_backend_event_t handle) {
+    struct metal_event *event = handle->context;
+    if (metal_in_owner()) {
+        mtl_release(event->commands);
+        mtl_release(event->handle);
+    }
+    ggml_aligned_free(event, sizeof(*event));
+}
+
+static int32_t event_synchronize(ggml_backend_event_t handle) {
+    struct metal_event *event = handle->context;
+    struct metal_failure failure = {.status = GGML_HOST_OK};
+    enum ggml_host_status status = metal_context_check(event->context);
+    if (status != GGML_HOST_OK || !event->commands) return status;
+    metal_commands_wait(event->context, event->commands, &failure);
+    if (failure.status == GGML_HOST_OK) return GGML_HOST_OK;
+    return metal_fail(failure.status, "metal: queued work failed: %s", failure.text);
+}
+
+static const struct ggml_event_table event_table = {
+    .size = sizeof(struct ggml_event_table),
+    .free = event_free,
+    .synchronize = event_synchronize,
+};
+
+int32_t metal_event_new(struct metal_device *device, ggml_backend_event_t *out_event) {
+    struct metal_context *context = metal_device_context(device);
+    if (!context) return GGML_HOST_FAILED;
+    const enum ggml_host_status status = metal_context_check(context);
+    if (status != GGML_HOST_OK) return status;
+    struct metal_event *event = ggml_aligned_malloc(sizeof(*event));
+    if (!event) return GGML_HOST_OUT_OF_MEMORY;
+    memset(event, 0, sizeof(*event));
+    event->context = context;
+    event->base = (struct ggml_backend_event){
+        .table = &event_table, .device = &device->base, .context = event};
+    event->handle = mtl_new_event(context->device);
+    if (!event->handle) {
+        ggml_aligned_free(event, sizeof(*event));
+        return metal_fail(GGML_HOST_OUT_OF_MEMORY, "metal: no event");
+    }
+    *out_event = &event->base;
+    return GGML_HOST_OK;
+}
+
+int32_t metal_event_record(ggml_backend_t backend, ggml_backend_event_t handle) {
+    struct metal_stream *stream = backend->context;
+    struct metal_event *event = handle->context;
+    if (event->context != stream->context) return GGML_HOST_UNSUPPORTED;
+    const enum ggml_host_status status = metal_context_check(stream->context);
+    if (status != GGML_HOST_OK) return status;
+    void *pool = mtl_api.pool_push();
+    const mtl_id commands = metal_stream_begin(stream);
+    if (commands) {
+        mtl_encode_signal(commands, event->handle, ++event->value);
+        metal_stream_commit(stream, commands);
+        mtl_release(event->commands);
+        event->commands = commands;
+    }
+    mtl_api.pool_pop(pool);
+    return commands ? GGML_HOST_OK : GGML_HOST_OUT_OF_MEMORY;
+}
+
+// Also for events of another device.
+int32_t metal_event_wait(ggml_backend_t backend, ggml_backend_event_t handle) {
+    struct metal_stream *stream = backend->context;
+    const struct metal_event *event = handle->context;
+    const enum ggml_host_status status = metal_context_check(stream->context);
+    if (status != GGML_HOST_OK || event->value == 0) return status;
+    void *pool = mtl_api.pool_push();
+    const mtl_id commands = metal_stream_begin(stream);
+    if (commands) {
+        mtl_encode_wait(commands, event->handle, event->value);
+        metal_stream_commit(stream, commands);
+        mtl_release(commands);
+    }
+    mtl_api.pool_pop(pool);
+    return commands ? GGML_HOST_OK : GGML_HOST_OUT_OF_MEMORY;
+}

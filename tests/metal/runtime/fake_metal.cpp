@@ -1,0 +1,683 @@
+// SPDX-License-Identifier: MIT
+// Objective-C's runtime and Metal without a Mac: objects with reference counts, autorelease pools,
+// devices, queues. Work of a queue is done as late as Metal may: when somebody waits for it, so
+// that whoever forgets to wait gets poison. The host and the device see a buffer at different
+// addresses; kernels may use what their encoder was told of. FAKE_METAL_DEVICES: how many devices
+// there are (1); FAKE_METAL_MEMORY: bytes of each (1 GiB); FAKE_METAL_FAMILY: whether they are of
+// Metal 3 (1); FAKE_METAL_WIDTH: lanes of a SIMD group (32).
+#include "fake_metal.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "simt.h"
+
+#define API extern "C" __attribute__((visibility("default")))
+
+typedef const char *selector;
+
+static std::recursive_mutex lock; // of everything here; held while kernels run
+#define HOLD std::lock_guard<std::recursive_mutex> hold(lock);
+
+// --- what goes wrong -----------------------------------------------------------------------------
+
+static long n_faults, n_live, fail_after = -1;
+static int fail_code;
+static bool lost;
+static const char *failed;
+
+__attribute__((format(printf, 1, 2))) static void fault(const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    fputs("fake Metal: ", stderr);
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+    va_end(args);
+    ++n_faults;
+    if (!getenv("FAKE_METAL_TOLERANT")) abort();
+}
+
+API void fake_metal_fail(long n, int code) {
+    HOLD fail_after = n;
+    fail_code = code;
+    failed = nullptr;
+    lost = false;
+}
+API const char *fake_metal_failed(void) {
+    return failed;
+}
+API long fake_metal_live(void) {
+    return n_live;
+}
+API long fake_metal_faults(void) {
+    return n_faults;
+}
+
+static bool fails(const char *what) {
+    if (lost) return true;
+    if (fail_after < 0 || fail_after-- > 0) return false;
+    failed = what;
+    lost = fail_code == FAKE_METAL_DEVICE_REMOVED;
+    return true;
+}
+
+static size_t number(const char *name, size_t otherwise) {
+    const char *text = getenv(name);
+    return text ? strtoull(text, nullptr, 10) : otherwise;
+}
+
+// --- objects -------------------------------------------------------------------------------------
+
+// Those that are gone keep their memory, so that messages to them are noticed.
+struct object {
+    const char *kind;
+    long references = 1;
+    explicit object(const char *name) : kind(name) {
+        if (strcmp(kind, "class") != 0) ++n_live;
+    }
+    virtual ~object() {
+    }
+    virtual void end() {
+    }
+};
+
+static std::vector<object *> *gone = new std::vector<object *>();
+
+static object *retain(object *o) {
+    if (o) ++o->references;
+    return o;
+}
+static void release(object *o) {
+    if (!o) return;
+    if (--o->references > 0) return;
+    o->end();
+    gone->push_back(o);
+    --n_live;
+}
+
+static thread_local std::vector<object *> *pool; // NULL in it: a pool begins
+
+template <class T> static T *autorelease(T *o) {
+    if (!o) return o;
+    if (!pool || pool->empty())
+        fault("a %s is given to an autorelease pool, and there is none", o->kind);
+    else
+        pool->push_back(o);
+    return o;
+}
+
+API void *objc_autoreleasePoolPush(void) {
+    if (!pool) pool = new std::vector<object *>();
+    pool->push_back(nullptr);
+    return (void *)(uintptr_t)pool->size();
+}
+API void objc_autoreleasePoolPop(void *token) {
+    HOLD while (pool && pool->size() >= (uintptr_t)token) {
+        release(pool->back());
+        pool->pop_back();
+    }
+    if (pool && pool->empty()) {
+        delete pool;
+        pool = nullptr;
+    }
+}
+
+struct klass : object {
+    std::string name;
+    explicit klass(const char *text) : object("class"), name(text) {
+    }
+};
+struct string : object {
+    std::string text;
+    explicit string(const std::string &t) : object("NSString"), text(t) {
+    }
+};
+struct error : object {
+    long code;
+    std::string text;
+    error(long c, const std::string &t) : object("NSError"), code(c), text(t) {
+    }
+};
+struct array : object {
+    std::vector<object *> items;
+    array() : object("NSArray") {
+    }
+    void end() override {
+        for (object *o : items)
+            release(o);
+    }
+};
+
+// --- selectors and messages ----------------------------------------------------------------------
+
+static std::set<std::string> *names = new std::set<std::string>();
+
+API selector sel_registerName(const char *name) {
+    HOLD return names->insert(name).first->c_str();
+}
+API object *objc_getClass(const char *name) {
+    HOLD static std::map<std::string, klass *> *classes = new std::map<std::string, klass *>();
+    klass *&found = (*classes)[name];
+    if (!found) found = new klass(name);
+    return found;
+}
+
+typedef void (*method)(void);
+// By "kind selector".
+static std::map<std::string, method> &methods() {
+    static std::map<std::string, method> *all = new std::map<std::string, method>();
+    return *all;
+}
+
+template <class F> static void add(const char *kind, const char *name, F *function) {
+    methods()[std::string(kind) + " " + name] = (method)function;
+}
+
+static intptr_t nothing(object *, selector) {
+    return 0;
+}
+
+extern "C" __attribute__((visibility("hidden"))) method fake_metal_find(object *self,
+                                                                        selector name) {
+    HOLD if (!self) return (method)nothing;
+    if (self->references <= 0) {
+        fault("%s is sent to a %s that is gone", name, self->kind);
+        return (method)nothing;
+    }
+    auto found = methods().find(std::string(self->kind) + " " + name);
+    if (found == methods().end()) found = methods().find(std::string("any ") + name);
+    if (found != methods().end()) return found->second;
+    fault("a %s does not understand %s", self->kind, name);
+    return (method)nothing;
+}
+
+// Goes on where fake_metal_find says, with the arguments as they came.
+#if defined(__x86_64__)
+asm(".text\n.globl objc_msgSend\n.type objc_msgSend,@function\nobjc_msgSend:\n"
+    "push %rbp; mov %rsp,%rbp\n"
+    "push %rdi; push %rsi; push %rdx; push %rcx; push %r8; push %r9\n"
+    "sub $64,%rsp\n"
+    "movsd %xmm0,(%rsp); movsd %xmm1,8(%rsp); movsd %xmm2,16(%rsp); movsd %xmm3,24(%rsp)\n"
+    "call fake_metal_find\n"
+    "movsd (%rsp),%xmm0; movsd 8(%rsp),%xmm1; movsd 16(%rsp),%xmm2; movsd 24(%rsp),%xmm3\n"
+    "add $64,%rsp\n"
+    "pop %r9; pop %r8; pop %rcx; pop %rdx; pop %rsi; pop %rdi\n"
+    "pop %rbp; jmp *%rax\n.size objc_msgSend,.-objc_msgSend\n");
+#elif defined(__aarch64__)
+asm(".text\n.globl objc_msgSend\n.type objc_msgSend,%function\nobjc_msgSend:\n"
+    "stp x29,x30,[sp,#-112]!\n"
+    "stp x0,x1,[sp,#16]\nstp x2,x3,[sp,#32]\nstp x4,x5,[sp,#48]\nstp x6,x7,[sp,#64]\n"
+    "stp d0,d1,[sp,#80]\nstp d2,d3,[sp,#96]\n"
+    "bl fake_metal_find\nmov x16,x0\n"
+    "ldp x0,x1,[sp,#16]\nldp x2,x3,[sp,#32]\nldp x4,x5,[sp,#48]\nldp x6,x7,[sp,#64]\n"
+    "ldp d0,d1,[sp,#80]\nldp d2,d3,[sp,#96]\n"
+    "ldp x29,x30,[sp],#112\nbr x16\n.size objc_msgSend,.-objc_msgSend\n");
+#endif
+
+// --- Metal's objects -----------------------------------------------------------------------------
+
+struct size3 {
+    unsigned long width, height, depth;
+};
+
+struct device : object {
+    unsigned index;
+    size_t allocated = 0;
+    explicit device(unsigned i) : object("MTLDevice"), index(i) {
+    }
+};
+
+struct queue;
+struct commands;
+static std::set<queue *> *queues = new std::set<queue *>();
+
+struct buffer : object {
+    device *owner;
+    size_t length, mapped;
+    char *contents = nullptr, *address = nullptr;
+    buffer(device *d, size_t n)
+        : object("MTLBuffer"), owner(d), length(n), mapped((n + 4095) / 4096 * 4096) {
+    }
+    bool map();
+    void end() override;
+};
+
+struct event : object {
+    uint64_t value = 0;
+    event() : object("MTLSharedEvent") {
+    }
+};
+struct options : object {
+    bool fast_math = true;
+    options() : object("MTLCompileOptions") {
+    }
+};
+struct library : object {
+    std::string source;
+    explicit library(const std::string &text) : object("MTLLibrary"), source(text) {
+    }
+};
+struct function : object {
+    std::string name;
+    explicit function(const std::string &text) : object("MTLFunction"), name(text) {
+    }
+};
+struct pipeline : object {
+    std::string name;
+    explicit pipeline(const std::string &text) : object("MTLComputePipelineState"), name(text) {
+    }
+};
+
+struct queue : object {
+    device *owner;
+    std::deque<commands *> pending; // committed, with a reference
+    bool running = false;
+    explicit queue(device *d) : object("MTLCommandQueue"), owner(d) {
+        queues->insert(this);
+    }
+    void end() override;
+};
+
+// One step of a command buffer: false, and what went wrong.
+typedef std::function<bool(std::string *)> step;
+
+struct commands : object {
+    enum { NOT_ENQUEUED = 0, COMMITTED = 2, COMPLETED = 4, FAILED = 5 };
+    queue *owner;
+    unsigned long status = NOT_ENQUEUED;
+    error *failure = nullptr;
+    bool encoding = false;
+    std::vector<step> steps;
+    std::vector<std::pair<event *, uint64_t>> signals;
+    std::vector<object *> kept;
+    std::set<buffer *> used;
+    explicit commands(queue *q) : object("MTLCommandBuffer"), owner(q) {
+        retain(q);
+    }
+    void keep(object *o) {
+        kept.push_back(retain(o));
+    }
+    void end() override {
+        if (encoding) fault("a command buffer is gone before its encoder has ended");
+        for (object *o : kept)
+            release(o);
+        release(failure);
+        release(owner);
+    }
+};
+
+struct encoder : object {
+    commands *owner;
+    bool ended = false;
+    pipeline *current = nullptr;
+    std::vector<char> bytes;
+    std::set<buffer *> used;
+    explicit encoder(commands *c) : object("MTLComputeCommandEncoder"), owner(c) {
+        retain(c);
+    }
+    void end() override {
+        if (!ended) fault("an encoder is gone before it has ended");
+        release(owner);
+    }
+};
+
+bool buffer::map() {
+    const int file = memfd_create("buffer", 0);
+    void *there[2] = {MAP_FAILED, MAP_FAILED};
+    if (file >= 0 && ftruncate(file, (off_t)mapped) == 0) {
+        for (void *&at : there)
+            at = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    }
+    if (file >= 0) close(file);
+    if (there[0] == MAP_FAILED || there[1] == MAP_FAILED) return false;
+    contents = (char *)there[0];
+    address = (char *)there[1];
+    memset(contents, 0xff, mapped);
+    owner->allocated += mapped;
+    return true;
+}
+
+void buffer::end() {
+    for (const queue *q : *queues) {
+        for (const commands *c : q->pending) {
+            if (c->used.count(this)) fault("a buffer is gone that queued work uses");
+        }
+    }
+    if (!contents) return;
+    munmap(contents, mapped);
+    munmap(address, mapped);
+    owner->allocated -= mapped;
+}
+
+// --- running -------------------------------------------------------------------------------------
+
+static void complete(commands *c, long code, const std::string &why) {
+    c->status = code ? (unsigned long)commands::FAILED : (unsigned long)commands::COMPLETED;
+    if (code) c->failure = new error(code, why);
+}
+
+static void run_first(queue *q) {
+    commands *c = q->pending.front();
+    q->running = true;
+    std::string why;
+    long code = 0;
+    if (lost)
+        code = FAKE_METAL_DEVICE_REMOVED, why = "the device was removed";
+    else if (fails("what was queued"))
+        code = fail_code, why = "as the test wants it";
+    for (size_t i = 0; i < c->steps.size() && code == 0; ++i) {
+        if (!c->steps[i](&why)) code = 3; // a page fault
+    }
+    // Whoever waits for what was to be signalled goes on.
+    for (auto &s : c->signals) {
+        if (s.first->value < s.second) s.first->value = s.second;
+    }
+    complete(c, code, why);
+    q->running = false;
+    q->pending.pop_front();
+    release(c);
+}
+
+void queue::end() {
+    while (!pending.empty())
+        run_first(this);
+    queues->erase(this);
+}
+
+// Runs other queues until the event has the value.
+static bool reach(event *e, uint64_t value, std::string *why) {
+    while (e->value < value) {
+        queue *next = nullptr;
+        for (queue *q : *queues) {
+            if (q->running) continue;
+            for (const commands *c : q->pending) {
+                for (auto &s : c->signals) {
+                    if (s.first == e && s.second >= value) next = q;
+                }
+            }
+        }
+        if (!next) {
+            *why = "nothing that is queued signals an event that is waited for";
+            return false;
+        }
+        run_first(next);
+    }
+    return true;
+}
+
+static bool run_kernel(const simt_launch &launch, const std::set<buffer *> &used,
+                       std::string *why) {
+    char message[256];
+    for (buffer *b : used)
+        simt_memory_show(b->address, b->length);
+    const bool good = simt_run(&launch, message, sizeof(message));
+    for (buffer *b : used)
+        simt_memory_remove(b->address);
+    if (good) return true;
+    fprintf(stderr, "fake Metal: %s\n", message);
+    *why = message;
+    return false;
+}
+
+// --- methods -------------------------------------------------------------------------------------
+
+static bool is_open(encoder *self, const char *what) {
+    if (self->ended) fault("%s after the encoder has ended", what);
+    return !self->ended;
+}
+
+static void dispatch(encoder *self, selector, size3 groups, size3 threads) {
+    HOLD if (!is_open(self, "a dispatch")) return;
+    if (!self->current || self->bytes.empty())
+        return fault("a dispatch without a pipeline or arguments");
+    const std::string name = self->current->name;
+    const unsigned n = (unsigned)(threads.width * threads.height * threads.depth);
+    if (self->bytes.size() != simt_args_size(name.c_str()))
+        return fault("%zu bytes of arguments for %s", self->bytes.size(), name.c_str());
+    if (n == 0 || n > simt_max_threads(name.c_str()) ||
+        groups.width * groups.height * groups.depth == 0)
+        return fault("%u threads for %s", n, name.c_str());
+    const std::vector<char> bytes = self->bytes;
+    const std::set<buffer *> used = self->used;
+    self->owner->used.insert(used.begin(), used.end());
+    self->owner->steps.push_back([=](std::string *why) {
+        const simt_launch launch = {
+            name.c_str(),
+            {(unsigned)groups.width, (unsigned)groups.height, (unsigned)groups.depth},
+            n,
+            bytes.data()};
+        return run_kernel(launch, used, why);
+    });
+}
+
+static void wait_for(commands *self) {
+    if (self->status == commands::NOT_ENQUEUED)
+        return fault("a wait for a command buffer that isn't committed");
+    while (self->status == commands::COMMITTED)
+        run_first(self->owner);
+}
+
+static object *new_library(device *, selector, string *text, options *how, object **out_error) {
+    HOLD if (fails("newLibraryWithSource") || !text) {
+        *out_error = autorelease(new error(3, "as the test wants it"));
+        return nullptr;
+    }
+    if (!how || how->fast_math) fault("kernels compiled with fast mathematics");
+    return new library(text->text);
+}
+
+static object *new_pipeline(device *, selector, function *f, object **out_error) {
+    HOLD if (!fails("newComputePipelineState")) return new pipeline(f->name);
+    *out_error = autorelease(new error(3, "as the test wants it"));
+    return nullptr;
+}
+
+static object *new_buffer(device *self, selector, unsigned long length, unsigned long how) {
+    HOLD if (how != 0) fault("options %lu for a buffer", how);
+    if (length == 0 || fails("newBufferWithLength")) return nullptr;
+    if (self->allocated + length > number("FAKE_METAL_MEMORY", (size_t)1 << 30)) return nullptr;
+    buffer *b = new buffer(self, length);
+    if (b->map()) return b;
+    release(b);
+    return nullptr;
+}
+
+static object *new_function(library *self, selector, string *name) {
+    HOLD if (!name || fails("newFunctionWithName")) return nullptr;
+    const bool there = self->source.find("GPU_KERNEL(" + name->text + ",") != std::string::npos &&
+                       simt_args_size(name->text.c_str()) > 0;
+    return there ? new function(name->text) : nullptr;
+}
+
+static void add_foundation() {
+    add(
+        "any", "retain", +[](object *self, selector) { HOLD return retain(self); });
+    add(
+        "any", "release", +[](object *self, selector) { HOLD release(self); });
+    add(
+        "class", "stringWithUTF8String:", +[](object *, selector, const char *text) -> object * {
+            HOLD return fails("stringWithUTF8String") ? nullptr : autorelease(new string(text));
+        });
+    add(
+        "class", "new", +[](klass *self, selector) -> object * {
+            HOLD if (self->name != "MTLCompileOptions") fault("new of %s", self->name.c_str());
+            return fails("new") ? nullptr : new options();
+        });
+    add(
+        "NSString", "UTF8String", +[](string *self, selector) { return self->text.c_str(); });
+    add(
+        "NSArray", "count",
+        +[](array *self, selector) { return (unsigned long)self->items.size(); });
+    add(
+        "NSArray", "objectAtIndex:", +[](array *self, selector, unsigned long i) {
+            return self->items.at(i);
+        });
+    add(
+        "NSError", "code", +[](error *self, selector) { return self->code; });
+    add(
+        "NSError", "localizedDescription",
+        +[](error *self, selector) { HOLD return autorelease(new string(self->text)); });
+}
+
+static void add_device() {
+    add(
+        "MTLDevice", "name", +[](device *self, selector) {
+            HOLD return autorelease(new string("Emulated GPU " + std::to_string(self->index)));
+        });
+    add(
+        "MTLDevice", "registryID",
+        +[](device *self, selector) { return (uint64_t)(0x100000123 + self->index); });
+    add(
+        "MTLDevice", "recommendedMaxWorkingSetSize",
+        +[](device *, selector) { return (uint64_t)number("FAKE_METAL_MEMORY", (size_t)1 << 30); });
+    add(
+        "MTLDevice", "currentAllocatedSize",
+        +[](device *self, selector) { return (unsigned long)self->allocated; });
+    add(
+        "MTLDevice", "maxBufferLength", +[](device *, selector) {
+            return (unsigned long)number("FAKE_METAL_MEMORY", (size_t)1 << 30);
+        });
+    add(
+        "MTLDevice", "hasUnifiedMemory", +[](device *, selector) { return true; });
+    add(
+        "MTLDevice", "supportsFamily:", +[](device *, selector, long family) {
+            return family == 1007 || (family == 5001 && number("FAKE_METAL_FAMILY", 1) != 0);
+        });
+    add(
+        "MTLDevice", "newCommandQueue", +[](device *self, selector) -> object * {
+            HOLD return fails("newCommandQueue") ? nullptr : new queue(self);
+        });
+    add(
+        "MTLDevice", "newSharedEvent", +[](device *, selector) -> object * {
+            HOLD return fails("newSharedEvent") ? nullptr : new event();
+        });
+    add("MTLDevice", "newBufferWithLength:options:", new_buffer);
+    add("MTLDevice", "newLibraryWithSource:options:error:", new_library);
+    add("MTLDevice", "newComputePipelineStateWithFunction:error:", new_pipeline);
+    add(
+        "MTLBuffer", "contents", +[](buffer *self, selector) { return self->contents; });
+    add(
+        "MTLBuffer", "gpuAddress",
+        +[](buffer *self, selector) { return (uint64_t)(uintptr_t)self->address; });
+    add(
+        "MTLCompileOptions", "setFastMathEnabled:", +[](options *self, selector, bool value) {
+            self->fast_math = value;
+        });
+    add("MTLLibrary", "newFunctionWithName:", new_function);
+    add(
+        "MTLComputePipelineState", "maxTotalThreadsPerThreadgroup", +[](pipeline *self, selector) {
+            return (unsigned long)simt_max_threads(self->name.c_str());
+        });
+    add(
+        "MTLComputePipelineState", "threadExecutionWidth",
+        +[](pipeline *, selector) { return (unsigned long)number("FAKE_METAL_WIDTH", 32); });
+}
+
+static void add_commands() {
+    add(
+        "MTLCommandQueue", "commandBuffer", +[](queue *self, selector) -> object * {
+            HOLD return fails("commandBuffer") ? nullptr : autorelease(new commands(self));
+        });
+    add(
+        "MTLCommandBuffer", "computeCommandEncoder", +[](commands *self, selector) -> object * {
+            HOLD if (fails("computeCommandEncoder")) return nullptr;
+            if (self->encoding || self->status) fault("a second encoder");
+            self->encoding = true;
+            return autorelease(new encoder(self));
+        });
+    add(
+        "MTLCommandBuffer",
+        "encodeSignalEvent:value:", +[](commands *self, selector, event *e, uint64_t value) {
+            HOLD if (self->encoding || self->status)
+                fault("a signal within an encoder, or after commit");
+            self->keep(e);
+            self->signals.push_back({e, value});
+        });
+    add(
+        "MTLCommandBuffer",
+        "encodeWaitForEvent:value:", +[](commands *self, selector, event *e, uint64_t value) {
+            HOLD if (self->encoding || self->status)
+                fault("a wait within an encoder, or after commit");
+            self->keep(e);
+            self->steps.push_back([=](std::string *why) { return reach(e, value, why); });
+        });
+    add(
+        "MTLCommandBuffer", "commit", +[](commands *self, selector) {
+            HOLD if (self->encoding || self->status) fault("commit within an encoder, or twice");
+            self->status = commands::COMMITTED;
+            retain(self);
+            self->owner->pending.push_back(self);
+        });
+    add(
+        "MTLCommandBuffer", "waitUntilCompleted",
+        +[](commands *self, selector) { HOLD wait_for(self); });
+    add(
+        "MTLCommandBuffer", "status", +[](commands *self, selector) { return self->status; });
+    add(
+        "MTLCommandBuffer", "error",
+        +[](commands *self, selector) { return (object *)self->failure; });
+}
+
+static void add_encoder() {
+    const char *kind = "MTLComputeCommandEncoder";
+    add(
+        kind, "setComputePipelineState:", +[](encoder *self, selector, pipeline *p) {
+            HOLD if (!is_open(self, "a pipeline")) return;
+            self->current = p;
+            self->owner->keep(p);
+        });
+    add(
+        kind, "setBytes:length:atIndex:",
+        +[](encoder *self, selector, const void *bytes, unsigned long n, unsigned long i) {
+            HOLD if (i != 0 || n > 4096) fault("%lu bytes at index %lu", n, i);
+            if (is_open(self, "arguments"))
+                self->bytes.assign((const char *)bytes, (const char *)bytes + n);
+        });
+    add(
+        kind, "useResource:usage:", +[](encoder *self, selector, buffer *b, unsigned long usage) {
+            HOLD if ((usage & ~3ul) || usage == 0) fault("usage %lu of a resource", usage);
+            if (is_open(self, "a resource")) self->used.insert(b);
+        });
+    add(kind, "dispatchThreadgroups:threadsPerThreadgroup:", dispatch);
+    add(
+        kind, "endEncoding", +[](encoder *self, selector) {
+            HOLD if (!is_open(self, "a second end")) return;
+            self->ended = true;
+            self->owner->encoding = false;
+        });
+}
+
+__attribute__((constructor)) static void add_methods() {
+    add_foundation();
+    add_device();
+    add_commands();
+    add_encoder();
+}
+
+// --- devices -------------------------------------------------------------------------------------
+
+API object *MTLCreateSystemDefaultDevice(void) {
+    HOLD return fails("MTLCreateSystemDefaultDevice") || number("FAKE_METAL_DEVICES", 1) == 0
+        ? nullptr
+        : new device(0);
+}
+API object *MTLCopyAllDevices(void) {
+    HOLD if (fails("MTLCopyAllDevices")) return nullptr;
+    array *all = new array();
+    for (unsigned i = 0; i < number("FAKE_METAL_DEVICES", 1); ++i)
+        all->items.push_back(new device(i));
+    return all;
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT
+// The fake Metal runtime: work is done as late as it may be, and what a program does wrong is
+// found.
+#define _DEFAULT_SOURCE
+// clang-format off
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+// clang-format on
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/objc.h"
+#include "base/util.h"
+#include "fake_metal.h"
+#include "kernels/args.h"
+
+enum { N = 64, SCALE = 38 }; // SCALE: x * params[0] + params[1]
+
+// For objc.c.
+enum ggml_host_status metal_fail(enum ggml_host_status status, const char *format, ...) {
+    (void)format;
+    return status;
+}
+
+struct run {
+    void *pool;
+    mtl_id device, queues[2], pipeline, x, y, event;
+};
+
+static mtl_id text(const char *what) {
+    return mtl_string(mtl_api.get_class("NSString"), what);
+}
+
+static void start(struct run *r) {
+    mtl_id error = NULL;
+    r->pool = mtl_api.pool_push();
+    r->device = mtl_api.default_device();
+    for (int i = 0; i < 2; ++i)
+        r->queues[i] = mtl_new_queue(r->device);
+    const mtl_id options = mtl_new(mtl_api.get_class("MTLCompileOptions"));
+    mtl_set_fast_math(options, false);
+    const mtl_id library =
+        mtl_new_library(r->device, text("GPU_KERNEL(kernel_unary, 256)"), options, &error);
+    const mtl_id function = mtl_new_function(library, text("kernel_unary"));
+    r->pipeline = mtl_new_pipeline(r->device, function, &error);
+    assert_non_null(r->pipeline);
+    mtl_release(function);
+    mtl_release(library);
+    mtl_release(options);
+    r->x = mtl_new_buffer(r->device, N * sizeof(float), MTL_STORAGE_SHARED);
+    r->y = mtl_new_buffer(r->device, N * sizeof(float), MTL_STORAGE_SHARED);
+    r->event = mtl_new_event(r->device);
+}
+
+static void stop(struct run *r) {
+    mtl_release(r->event);
+    mtl_release(r->y);
+    mtl_release(r->x);
+    mtl_release(r->pipeline);
+    for (int i = 0; i < 2; ++i)
+        mtl_release(r->queues[i]);
+    mtl_release(r->device);
+    mtl_api.pool_pop(r->pool);
+    assert_int_equal(fake_metal_live(), 0);
+}
+
+static struct gpu_operand operand(mtl_id buffer) {
+    return (struct gpu_operand){
+        .data = mtl_gpu_address(buffer), .ne = {N, 1, 1, 1}, .nb = {4, 4 * N, 4 * N, 4 * N}};
+}
+
+enum mistake { NONE, NO_RESOURCE, NO_END };
+
+// y = 3 x on a queue.
+static mtl_id triple(struct run *r, int queue, mtl_id from, mtl_id to, enum mistake mistake) {
+    const float three = 3.0f;
+    struct gpu_args args = {.operands = {operand(to), operand(from)}, .numbers = {SCALE}};
+    memcpy(&args.params[0], &three, sizeof(three));
+    const mtl_id commands = mtl_command_buffer(r->queues[queue]);
+    const mtl_id encoder = mtl_compute_encoder(commands);
+    mtl_set_pipeline(encoder, r->pipeline);
+    mtl_set_bytes(encoder, &args, sizeof(args), 0);
+    mtl_use_resource(encoder, from, MTL_USAGE_READ);
+    if (mistake != NO_RESOURCE) mtl_use_resource(encoder, to, MTL_USAGE_WRITE);
+    mtl_dispatch(encoder, (struct mtl_size){1, 1, 1}, (struct mtl_size){N, 1, 1});
+    if (mistake != NO_END) mtl_end_encoding(encoder);
+    mtl_commit(commands);
+    if (mistake == NO_END) mtl_end_encoding(encoder);
+    return commands;
+}
+
+static float *seen(mtl_id buffer) {
+    return mtl_contents(buffer);
+}
+
+static void test_late(void **state) {
+    struct run r;
+    (void)state;
+    start(&r);
+    for (int i = 0; i < N; ++i)
+        seen(r.x)[i] = (float)i;
+    const mtl_id commands = triple(&r, 0, r.x, r.y, NONE);
+    assert_true(isnan(seen(r.y)[5]));
+    mtl_wait_until_completed(commands);
+    assert_int_equal(mtl_status(commands), MTL_STATUS_COMPLETED);
+    assert_true(seen(r.y)[5] == 15.0f);
+    stop(&r);
+    assert_int_equal(fake_metal_faults(), 0);
+}
+
+// Two queues, the second of which waits for the first or forgets to.
+static float two_queues(bool waits) {
+    struct run r;
+    start(&r);
+    for (int i = 0; i < N; ++i)
+        seen(r.x)[i] = 1.0f;
+    triple(&r, 0, r.x, r.y, NONE);
+    const mtl_id signal = mtl_command_buffer(r.queues[0]);
+    mtl_encode_signal(signal, r.event, 7);
+    mtl_commit(signal);
+    if (waits) {
+        const mtl_id wait = mtl_command_buffer(r.queues[1]);
+        mtl_encode_wait(wait, r.event, 7);
+        mtl_commit(wait);
+    }
+    mtl_wait_until_completed(triple(&r, 1, r.y, r.x, NONE));
+    const float result = seen(r.x)[0];
+    mtl_wait_until_completed(signal);
+    stop(&r);
+    return result;
+}
+
+static void test_queues(void **state) {
+    (void)state;
+    assert_true(two_queues(true) == 9.0f);
+    assert_true(isnan(two_queues(false)));
+}
+
+static void test_failures(void **state) {
+    struct run r;
+    (void)state;
+    start(&r);
+    mtl_id commands = triple(&r, 0, r.x, r.y, NO_RESOURCE); // not made resident
+    mtl_wait_until_completed(commands);
+    assert_int_equal(mtl_status(commands), MTL_STATUS_ERROR);
+    fake_metal_fail(2, FAKE_METAL_OUT_OF_MEMORY); // command buffer, encoder, work
+    commands = triple(&r, 0, r.x, r.y, NONE);
+    mtl_wait_until_completed(commands);
+    assert_int_equal(mtl_code(mtl_error(commands)), FAKE_METAL_OUT_OF_MEMORY);
+    assert_string_equal(fake_metal_failed(), "what was queued");
+    fake_metal_fail(-1, 0);
+    assert_null(mtl_new_buffer(r.device, (mtl_word)1 << 40, MTL_STORAGE_SHARED));
+    assert_null(mtl_name(NULL));
+    stop(&r);
+}
+
+// Each is one fault more.
+static void test_misuse(void **state) {
+    struct run r;
+    long faults = fake_metal_faults();
+    (void)state;
+    start(&r);
+#define FOUND assert_int_equal(fake_metal_faults(), ++faults)
+    const mtl_id gone = mtl_new_event(r.device);
+    mtl_release(gone);
+    mtl_release(gone); // once too often
+    FOUND;
+    mtl_count(r.queues[0]); // not understood
+    FOUND;
+    const mtl_id commands = triple(&r, 0, r.x, r.y, NO_END);
+    FOUND;
+    mtl_commit(commands); // twice
+    FOUND;
+    mtl_wait_until_completed(mtl_command_buffer(r.queues[0])); // not committed
+    FOUND;
+    const mtl_id buffer = mtl_new_buffer(r.device, N * sizeof(float), MTL_STORAGE_SHARED);
+    const mtl_id queued = triple(&r, 1, r.x, buffer, NONE);
+    mtl_release(buffer); // while it is used
+    FOUND;
+    mtl_api.pool_pop(r.pool);
+    mtl_command_buffer(r.queues[0]); // without a pool
+    FOUND;
+    (void)queued;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_late),
+        cmocka_unit_test(test_queues),
+        cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_misuse),
+    };
+    setenv("FAKE_METAL_TOLERANT", "1", 1);
+    return mtl_start() ? cmocka_run_group_tests(tests, NULL, NULL) : 1;
+}

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: MIT
+// The Metal plugin on the fake runtime: devices, streams, events and buffers together; each call
+// failing in turn; low memory; children of the process.
+#define _GNU_SOURCE
+// clang-format off
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+// clang-format on
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fake_metal.h"
+#include "ggml-alloc.h"
+#include "ggml-host.h"
+
+enum { N = 96 };
+
+static void (*metal_fail)(long n, int code);
+static const char *(*metal_failed)(void);
+static long (*metal_live)(void), (*metal_faults)(void);
+
+static ggml_backend_reg_t load(void) {
+    ggml_backend_reg_t reg = NULL;
+    return ggml_plugin_load(METAL_PLUGIN, &reg) == GGML_HOST_OK ? reg : NULL;
+}
+
+static void find_runtime(void) {
+    void *library = dlopen("libfakemetal.so", RTLD_NOW);
+    if (!library) fail_msg("%s", dlerror());
+    *(void **)&metal_fail = dlsym(library, "fake_metal_fail");
+    *(void **)&metal_failed = dlsym(library, "fake_metal_failed");
+    *(void **)&metal_live = dlsym(library, "fake_metal_live");
+    *(void **)&metal_faults = dlsym(library, "fake_metal_faults");
+    assert_non_null(metal_faults);
+}
+
+// --- what is computed ----------------------------------------------------------------------------
+
+// z = soft_max(x y) + x on one stream, doubled by another that waits for an event.
+struct work {
+    ggml_backend_t streams[2];
+    ggml_backend_event_t event;
+    struct ggml_context *context;
+    ggml_backend_buffer_t buffer;
+    float out[N * N];
+};
+
+static bool compute(struct work *w, ggml_backend_dev_t device) {
+    static float x[N * N], y[N * N];
+    for (int i = 0; i < N * N; ++i) {
+        x[i] = (float)(i % 13) / 13.0f;
+        y[i] = i % (N + 1) == 0 ? 1.0f : 0.0f;
+    }
+    for (int i = 0; i < 2; ++i) {
+        if (!(w->streams[i] = ggml_backend_dev_init(device, NULL))) return false;
+    }
+    if (!(w->event = ggml_backend_event_new(device))) return false;
+    w->context = ggml_init((struct ggml_init_params){1 << 20, NULL, true});
+    struct ggml_tensor *a = ggml_new_tensor_2d(w->context, GGML_TYPE_F32, N, N);
+    struct ggml_tensor *b = ggml_new_tensor_2d(w->context, GGML_TYPE_F32, N, N);
+    struct ggml_tensor *c =
+        ggml_add(w->context, ggml_soft_max(w->context, ggml_mul_mat(w->context, a, b)), b);
+    struct ggml_tensor *d = ggml_scale(w->context, c, 2.0f);
+    struct ggml_cgraph *first = ggml_new_graph(w->context), *second = ggml_new_graph(w->context);
+    ggml_build_forward_expand(first, c);
+    ggml_graph_add_node(second, d);
+    if (!(w->buffer = ggml_backend_alloc_ctx_tensors(w->context, w->streams[0]))) return false;
+    ggml_backend_tensor_set_async(w->streams[0], a, y, 0, sizeof(y));
+    ggml_backend_tensor_set_async(w->streams[0], b, x, 0, sizeof(x));
+    if (ggml_backend_graph_compute_async(w->streams[0], first) != GGML_STATUS_SUCCESS) return false;
+    ggml_backend_event_record(w->event, w->streams[0]);
+    ggml_backend_event_wait(w->streams[1], w->event);
+    d->flags |= GGML_TENSOR_FLAG_COMPUTE;
+    if (ggml_backend_graph_compute_async(w->streams[1], second) != GGML_STATUS_SUCCESS)
+        return false;
+    ggml_backend_tensor_get_async(w->streams[1], d, w->out, 0, sizeof(w->out));
+    ggml_backend_synchronize(w->streams[1]);
+    ggml_backend_event_synchronize(w->event);
+    ggml_backend_synchronize(w->streams[0]);
+    // Rows of soft_max sum up to 1; y is the identity.
+    for (int r = 0; r < N; ++r) {
+        double sum = 0.0;
+        for (int i = 0; i < N; ++i)
+            sum += 0.5 * (double)w->out[r * N + i] - (double)x[r * N + i];
+        if (!(sum > 0.999 && sum < 1.001)) return false;
+    }
+    return true;
+}
+
+static void end(struct work *w) {
+    ggml_backend_buffer_free(w->buffer);
+    ggml_free(w->context);
+    ggml_backend_event_free(w->event);
+    for (int i = 0; i < 2; ++i)
+        ggml_backend_free(w->streams[i]);
+    memset(w, 0, sizeof(*w));
+}
+
+static void unload(ggml_backend_reg_t reg) {
+    if (reg) assert_int_equal(ggml_plugin_unload(reg), GGML_HOST_OK);
+    assert_int_equal(metal_faults(), 0);
+}
+
+static void test_devices(void **state) {
+    static struct work work;
+    (void)state;
+    ggml_backend_reg_t reg = load();
+    assert_non_null(reg);
+    assert_int_equal(ggml_backend_reg_dev_count(reg), 2);
+    for (size_t i = 0; i < 2; ++i) {
+        struct ggml_backend_dev_props props;
+        ggml_backend_dev_t device = ggml_backend_reg_dev_get(reg, i);
+        ggml_backend_dev_get_props(device, &props);
+        assert_string_equal(props.name, i ? "Metal1" : "Metal0");
+        assert_string_equal(props.device_id,
+                            i ? "metal:0000000100000124" : "metal:0000000100000123");
+        assert_non_null(strstr(props.description, "unverified on hardware"));
+        assert_int_equal(props.memory_total, 1 << 30);
+        assert_int_equal(props.type, GGML_BACKEND_DEVICE_TYPE_IGPU);
+        const bool right = compute(&work, device);
+        ggml_backend_dev_get_props(device, &props);
+        assert_true(props.memory_free < props.memory_total);
+        end(&work);
+        if (!right) fail_msg("wrong results on device %d: %s", (int)i, ggml_last_error());
+    }
+    unload(reg);
+    assert_int_equal(metal_live(), 0);
+}
+
+// Wherever a call fails, it is told, nothing is left, and the plugin works when it is loaded again.
+static void sweep(int code) {
+    static struct work work;
+    int n_failed = 0;
+    for (long n = 0;; ++n) {
+        metal_fail(n, code);
+        ggml_clear_error();
+        ggml_backend_reg_t reg = load();
+        const bool right = reg && ggml_backend_reg_dev_count(reg) > 0 &&
+                           compute(&work, ggml_backend_reg_dev_get(reg, 0));
+        const bool told = ggml_last_status() != GGML_HOST_OK;
+        const char *failed = metal_failed();
+        if (!failed) metal_fail(-1, 0); // nor does any that frees
+        end(&work);
+        unload(reg);
+        if (metal_live() != 0)
+            fail_msg("%ld objects left after a failure of %s", metal_live(), failed);
+        metal_fail(-1, 0);
+        if (!failed) {
+            assert_true(right);
+            break;
+        }
+        ++n_failed;
+        // Without a list of devices there is the default one.
+        if (!right && !told) fail_msg("a failure of %s is not told", failed);
+    }
+    assert_true(n_failed > 100);
+}
+
+static void test_faults(void **state) {
+    sweep(FAKE_METAL_OUT_OF_MEMORY);
+    sweep(FAKE_METAL_DEVICE_REMOVED);
+    test_devices(state);
+}
+
+// A device that is lost says so at every call, until the plugin is loaded again.
+static void test_lost(void **state) {
+    static struct work work;
+    (void)state;
+    ggml_backend_reg_t reg = load();
+    ggml_backend_dev_t device = ggml_backend_reg_dev_get(reg, 0);
+    assert_true(compute(&work, device));
+    struct ggml_tensor *a = ggml_get_first_tensor(work.context);
+    metal_fail(1, FAKE_METAL_DEVICE_REMOVED); // after the command buffer is made
+    ggml_backend_event_record(work.event, work.streams[0]);
+    ggml_clear_error();
+    ggml_backend_synchronize(work.streams[0]);
+    assert_int_equal(ggml_last_status(), GGML_HOST_DEVICE_LOST);
+    ggml_clear_error();
+    ggml_backend_tensor_set(a, work.out, 0, sizeof(float));
+    assert_int_equal(ggml_last_status(), GGML_HOST_DEVICE_LOST);
+    end(&work);
+    unload(reg);
+    metal_fail(-1, 0);
+    test_devices(state);
+}
+
+static void test_memory(void **state) {
+    (void)state;
+    setenv("FAKE_METAL_MEMORY", "1048576", 1);
+    ggml_backend_reg_t reg = load();
+    ggml_backend_dev_t device = ggml_backend_reg_dev_get(reg, 0);
+    ggml_backend_buffer_type_t buft = ggml_backend_dev_buffer_type(device);
+    size_t free_bytes, total;
+    ggml_backend_buffer_t half = ggml_backend_buft_alloc_buffer(buft, 600000);
+    assert_non_null(half);
+    ggml_backend_dev_memory(device, &free_bytes, &total);
+    assert_int_equal(total, 1048576);
+    assert_true(free_bytes <= total - 600000);
+    assert_null(ggml_backend_buft_alloc_buffer(buft, 600000));
+    assert_int_equal(ggml_last_status(), GGML_HOST_OUT_OF_MEMORY);
+    assert_null(ggml_backend_buft_alloc_buffer(buft, 2 << 20));
+    assert_int_equal(ggml_last_status(), GGML_HOST_OUT_OF_MEMORY);
+    ggml_backend_buffer_free(half);
+    half = ggml_backend_buft_alloc_buffer(buft, 1000000);
+    assert_non_null(half);
+    ggml_backend_buffer_free(half);
+    unload(reg);
+    unsetenv("FAKE_METAL_MEMORY");
+    assert_int_equal(metal_live(), 0);
+}
+
+static void test_child(void **state) {
+    static struct work work;
+    (void)state;
+    ggml_backend_reg_t reg = load();
+    assert_non_null(reg);
+    ggml_backend_dev_t device = ggml_backend_reg_dev_get(reg, 0);
+    assert_true(compute(&work, device));
+    const pid_t child = fork();
+    if (child == 0) {
+        static struct work other;
+        const bool computed = compute(&other, device);
+        end(&work);
+        _exit(computed ? 1 : strstr(ggml_last_error(), "child") ? 0 : 2);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    end(&work);
+    unload(reg);
+    assert_int_equal(metal_live(), 0);
+}
+
+// Devices that kernels can't run on are left out, with a reason.
+static void test_unfit(void **state) {
+    static struct work work;
+    (void)state;
+    setenv("FAKE_METAL_FAMILY", "0", 1);
+    assert_null(load());
+    assert_int_equal(ggml_last_status(), GGML_HOST_NO_DEVICE);
+    unsetenv("FAKE_METAL_FAMILY");
+    setenv("FAKE_METAL_WIDTH", "16", 1);
+    ggml_backend_reg_t reg = load();
+    assert_non_null(reg);
+    assert_false(compute(&work, ggml_backend_reg_dev_get(reg, 0)));
+    assert_non_null(strstr(ggml_last_error(), "16 lanes"));
+    end(&work);
+    unload(reg);
+    unsetenv("FAKE_METAL_WIDTH");
+    assert_int_equal(metal_live(), 0);
+}
+
+static void test_no_metal(void **state) {
+    (void)state;
+    assert_null(load());
+    assert_int_equal(ggml_last_status(), GGML_HOST_NO_DEVICE);
+    assert_non_null(strstr(ggml_last_error(), "no Metal"));
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_devices), cmocka_unit_test(test_faults), cmocka_unit_test(test_lost),
+        cmocka_unit_test(test_memory),  cmocka_unit_test(test_child),  cmocka_unit_test(test_unfit),
+    };
+    const struct CMUnitTest without[] = {cmocka_unit_test(test_no_metal)};
+    if (argc > 1 && strcmp(argv[1], "no-metal") == 0)
+        return cmocka_run_group_tests(without, NULL, NULL);
+    setenv("FAKE_METAL_DEVICES", "2", 1);
+    find_runtime();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
