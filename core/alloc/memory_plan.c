@@ -96,17 +96,13 @@ size_t memory_plan_lower_bound(const struct memory_block *blocks, int32_t n) {
     return most;
 }
 
-// In one chunk, if that is large enough. Answers the bytes that are needed, else SIZE_MAX.
+// In one chunk, if that is large enough. Returns the bytes that are needed, else SIZE_MAX.
 static size_t plan_in_one(struct memory_block *blocks, int32_t n, size_t chunk_limit,
                           size_t good_enough, const struct memory_timeline *timeline) {
     const size_t better = MIN(timeline->most + timeline->most / 128, chunk_limit);
     if (n == 0 || timeline->most > chunk_limit) return SIZE_MAX;
-    size_t needed = memory_plan_outward(blocks, timeline, good_enough, chunk_limit, false);
-    if (needed == SIZE_MAX) needed = memory_plan_parts(blocks, n, timeline, better);
-    if (needed == SIZE_MAX) {
-        needed = memory_plan_outward(blocks, timeline, good_enough, chunk_limit, true);
-    }
-    return needed;
+    const size_t needed = memory_plan_outward(blocks, timeline, MIN(good_enough, chunk_limit));
+    return needed != SIZE_MAX ? needed : memory_plan_parts(blocks, n, timeline, better);
 }
 
 // By size, if that is better.

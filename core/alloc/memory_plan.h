@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Offline memory planning (dynamic storage allocation with known live ranges, an NP-hard problem):
 // finds offsets for blocks so that blocks which live at the same time never overlap, and the peak
-// is small. memory_plan() tries the heuristics of the memory_plan_*.c files and keeps the best
-// plan.
+// is small. memory_plan() goes from the fastest heuristic to the slowest, until one needs little
+// more than the lower bound: outward from the peak, in windows of the time, then, also for what
+// does not fit into one chunk, first fit in execution order and greedy by size. Each is there
+// because without it the graphs of some kind of model (tools/bench/families.h) need more than 1.05
+// times the bound, or a U-Net in chunks nearly twice as much.
 #ifndef GGML_ALLOC_MEMORY_PLAN_H
 #define GGML_ALLOC_MEMORY_PLAN_H
 
@@ -45,10 +48,10 @@ size_t memory_plan_lower_bound(const struct memory_block *blocks, int32_t n);
 // First fit in execution order: each block goes to the lowest free range that holds it.
 bool memory_plan_by_time(struct memory_block *blocks, int32_t n, size_t chunk_limit,
                          struct memory_chunks *out_chunks);
-// Greedy by size or by lifetime, largest first: each block goes to a free range among those blocks
-// placed before whose live ranges overlap its own; several orders until one needs no more than
-// good_enough bytes. Gives up (false, *out_gave_up) when
-// that takes more than O(n) meetings.
+// Greedy by size: each block, the largest first, goes to the smallest free range that holds it
+// among those blocks placed before whose live ranges overlap its own; then by lifetime, longest
+// first, into the lowest range, unless the first plan needs no more than good_enough bytes. Gives
+// up (false, *out_gave_up) when that takes more than O(n) meetings.
 bool memory_plan_by_size(struct memory_block *blocks, int32_t n, size_t chunk_limit,
                          size_t good_enough, struct memory_chunks *out_chunks, bool *out_gave_up);
 // Opens a chunk that can grow to max(size, chunk_limit) bytes; false when memory runs out.

@@ -21,7 +21,6 @@ struct by_size {
     size_t chunk_limit;
     int32_t n;
     int32_t n_met;
-    int32_t highest;  // the block that last raised the peak
     int64_t budget;   // meetings left in this try
     bool lowest_hole; // that fits; else the smallest
 };
@@ -32,8 +31,6 @@ struct best_plan {
     struct memory_chunks chunks;
     bool exists;
 };
-
-enum { TRIES = 8 };
 
 // Number of blocks that start at or before `time`.
 static int32_t count_started(const struct by_size *plan, int32_t time) {
@@ -121,13 +118,8 @@ static bool place_number(struct by_size *plan, int32_t number) {
     }
     plan->budget -= plan->n_met + plan->chunks.count;
     qsort(plan->met, (size_t)plan->n_met, sizeof(plan->met[0]), compare_places);
-    const int32_t chunk_count = plan->chunks.count;
-    const size_t before = block->size > 0 ? memory_chunks_total(&plan->chunks) : SIZE_MAX;
     if (!place(plan, block)) return false;
     if (block->size > 0) mark_placed(plan, number);
-    if (plan->chunks.count > chunk_count || memory_chunks_total(&plan->chunks) > before) {
-        plan->highest = number;
-    }
     return true;
 }
 
@@ -154,33 +146,14 @@ static void keep_if_better(struct by_size *plan, struct best_plan *best) {
     memcpy(best->blocks, plan->blocks, (size_t)plan->n * sizeof(plan->blocks[0]));
 }
 
-// Blocks of this size come first, in the order they have; `scratch` has room for n numbers.
-static void prefer(const struct by_size *plan, size_t size, int32_t *order, int32_t *scratch) {
-    int32_t front = 0, back = 0;
-    for (int32_t i = 0; i < plan->n; ++i) {
-        const bool preferred = plan->blocks[order[i]].size == size;
-        *(preferred ? &order[front++] : &scratch[back++]) = order[i];
-    }
-    memcpy(order + front, scratch, (size_t)back * sizeof(order[0]));
-}
-
-// Tries one order, then puts what raised the peak first and tries again: layers repeat, so what is
-// in the way in one is in the way in all of them.
+// Plans in an order, unless the best plan is good enough. false: memory ran out.
 static bool improve(struct by_size *plan, memory_block_before before, size_t good_enough,
                     struct best_plan *best) {
+    if (best->exists && memory_chunks_total(&best->chunks) <= good_enough) return true;
     int32_t *order = memory_blocks_sorted(plan->blocks, plan->n, before);
-    int32_t *scratch = ggml_mem_alloc(((size_t)plan->n + 1) * sizeof(scratch[0]));
-    bool good = order && scratch;
-    bool done = best->exists && memory_chunks_total(&best->chunks) <= good_enough;
-    for (int i = 0; i < TRIES && good && !done; ++i) {
-        good = place_all(plan, order);
-        if (!good || plan->budget < 0) break;
-        keep_if_better(plan, best);
-        done = memory_chunks_total(&best->chunks) <= good_enough;
-        prefer(plan, plan->blocks[plan->highest].size, order, scratch);
-    }
+    const bool good = order && place_all(plan, order);
     ggml_mem_free(order);
-    ggml_mem_free(scratch);
+    if (good && plan->budget >= 0) keep_if_better(plan, best);
     return good;
 }
 
@@ -194,10 +167,6 @@ static int64_t lifetime(const struct memory_block *block) {
 
 static bool is_larger(const struct memory_block *a, const struct memory_block *b) {
     return a->size != b->size ? a->size > b->size : lifetime(a) > lifetime(b);
-}
-
-static bool takes_more(const struct memory_block *a, const struct memory_block *b) {
-    return (double)a->size * (double)lifetime(a) > (double)b->size * (double)lifetime(b);
 }
 
 // What lies beside many others that come and go is out of their way at the bottom.
@@ -224,8 +193,7 @@ bool memory_plan_by_size(struct memory_block *blocks, int32_t n, size_t chunk_li
     for (int32_t i = 0; good && i < n; ++i) {
         plan.rank[starts[i]] = i;
     }
-    good = good && improve(&plan, is_larger, good_enough, &best) &&
-           improve(&plan, takes_more, good_enough, &best);
+    good = good && improve(&plan, is_larger, good_enough, &best);
     plan.lowest_hole = true;
     good = good && improve(&plan, lives_longer, good_enough, &best);
     *out_gave_up = good && !best.exists;

@@ -111,8 +111,7 @@ static size_t plan_part(struct parts *parts, int32_t part, size_t base, size_t g
         parts->members[i] = parts->blocks[numbers[i]];
     }
     if (!memory_timeline_make(parts->members, n, &timeline)) return SIZE_MAX;
-    const size_t needed =
-        memory_plan_outward(parts->members, &timeline, good_enough, good_enough, true);
+    const size_t needed = memory_plan_outward(parts->members, &timeline, good_enough);
     memory_timeline_free(&timeline);
     for (int32_t i = 0; i < n; ++i) {
         parts->blocks[numbers[i]].offset = base + parts->members[i].offset;

@@ -184,15 +184,12 @@ static void test_outward_plans_never_overlap(void **state) {
         make_random(blocks, 200, 100, seed % 40);
         assert_true(memory_timeline_make(blocks, 200, &timeline));
         const size_t most = timeline.most, quarter = most + most / 4;
-        size_t needed = memory_plan_outward(blocks, &timeline, quarter, quarter, false);
+        const size_t needed = memory_plan_outward(blocks, &timeline, quarter);
         if (needed != SIZE_MAX) {
             assert_in_range(needed, most, quarter);
             check_one_chunk(blocks, 200, needed);
         }
-        needed = memory_plan_outward(blocks, &timeline, most, 2 * most, true);
-        assert_in_range(needed, most, quarter);
-        check_one_chunk(blocks, 200, needed);
-        assert_int_equal(memory_plan_outward(blocks, &timeline, most, most - 1, true), SIZE_MAX);
+        assert_int_equal(memory_plan_outward(blocks, &timeline, most - 1), SIZE_MAX);
         memory_timeline_free(&timeline);
     }
 }
@@ -289,7 +286,7 @@ static void check_model(const struct row *rows, int32_t n, int32_t layers, int32
     n = make_model(blocks, rows, n, layers, steps);
     assert_true(memory_timeline_make(blocks, n, &timeline));
     const size_t enough = timeline.most + timeline.most / 50;
-    const size_t needed = memory_plan_outward(blocks, &timeline, enough, enough, false);
+    const size_t needed = memory_plan_outward(blocks, &timeline, enough);
     assert_true(needed != SIZE_MAX);
     memory_timeline_free(&timeline);
     ggml_mem_free(blocks);

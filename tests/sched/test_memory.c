@@ -466,7 +466,8 @@ static void check_peak(enum family family, int size, const char *who, size_t pea
                        struct ggml_cgraph *graph) {
     const size_t bound = family_bound(graph, IDLE_ALIGNMENT);
     assert_true(bound > 0 && peak >= bound);
-    if (peak <= bound + bound / 20) return;
+    // Random graphs are no model: their bound only tells that a planner got much worse.
+    if (peak <= bound + bound / (family == FAMILY_RANDOM ? 4 : 20)) return;
     fail_msg("%s, %d %s, %s: %zu bytes, bound %zu", family_name(family), size, family_unit(family),
              who, peak, bound);
 }
