@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// ggml-foreign-probe FILE [SERVER]: opens a binary, adds a server to it and asks the devices what
-// the plugin is going to ask, in a process of its own. Whatever it does to that process is told by
-// how far the lines on stdout go.
+// ggml-foreign-probe PARENT FILE [SERVER]: opens a binary, adds a server to it and asks the devices
+// what the plugin is going to ask, in a process of its own. Whatever it does to that process is
+// told by how far the lines on stdout go.
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdio.h>
@@ -12,6 +12,8 @@
 
 #include "binary.h"
 #include "ggml-backend-impl.h"
+#include "plugin/probe/probe_group.h"
+#include "plugin/probe/probe_watch.h"
 
 #define ENTRY(object, member, type) ((type)foreign_entry(object, binary->layout->member))
 
@@ -63,28 +65,39 @@ static void refuse(const char *message) {
     _exit(0);
 }
 
+// It ends with the application, with what the binary starts: all of its process group, and all of
+// its control group where one can be made. The signal alone would leave those, and comes for good
+// only until there is a thread that watches: the binary may have stopped it.
+static bool end_with(pid_t parent) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) return false;
+    probe_group_enter();
+    if (probe_watch_parent((long)parent)) prctl(PR_SET_PDEATHSIG, SIGCONT);
+    return true;
+}
+
 int main(int argc, char **argv) {
     char message[FOREIGN_MESSAGE_SIZE];
     const struct rlimit no_core = {0, 0};
-    if (argc != 2 && argc != 3) {
+    if (argc != 3 && argc != 4) {
         fputs("ggml-foreign-probe is started by the plugin ggml-foreign to try out a file\n",
               stderr);
         return 64;
     }
     setrlimit(RLIMIT_CORE, &no_core);
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (!end_with((pid_t)strtol(argv[1], NULL, 10))) return 65;
     // What the binary prints is not an answer.
     const int answers_fd = dup(STDOUT_FILENO);
     answers = answers_fd >= 0 ? fdopen(answers_fd, "w") : NULL;
     if (!answers || dup2(STDERR_FILENO, STDOUT_FILENO) < 0) return 65;
     at("opening", "the file");
-    const struct foreign_binary *binary = foreign_binary_open(argv[1], message);
+    const struct foreign_binary *binary = foreign_binary_open(argv[2], message);
     if (!binary) refuse(message);
-    if (argc == 3) {
+    if (argc == 4) {
         typedef void *(*add_t)(const char *);
         const add_t add = (add_t)foreign_binary_proc(binary, "ggml_backend_rpc_add_server");
-        at("connecting to", argv[2]);
-        void *reg = add ? add(argv[2]) : NULL;
+        at("connecting to", argv[3]);
+        void *reg = add ? add(argv[3]) : NULL;
         if (!reg) refuse("no such server");
         ask_devices(binary, reg);
     } else {

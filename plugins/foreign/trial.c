@@ -17,6 +17,7 @@
 
 #include "base/env.h"
 #include "files.h"
+#include "plugin/probe/probe_group.h"
 
 extern char **environ;
 
@@ -57,8 +58,10 @@ static bool spawn(struct trial *trial, const char *helper, const char *path, con
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     sigset_t none, all;
-    char *const arguments[] = {(char *)(uintptr_t)helper, (char *)(uintptr_t)path,
+    char parent[24];
+    char *const arguments[] = {(char *)(uintptr_t)helper, parent, (char *)(uintptr_t)path,
                                (char *)(uintptr_t)server, NULL};
+    snprintf(parent, sizeof(parent), "%ld", (long)getpid());
     if (pipe2(ends, O_CLOEXEC) != 0) {
         foreign_say(out_message, "no pipe to a helper: %s", strerror(errno));
         return false;
@@ -143,7 +146,7 @@ static int conclude(const struct trial *trial, const char *path, bool in_time, i
 
 // Waits until it has ended; false if that had to be helped. One that closed its end may still run.
 // Its number is its own until it is collected, unless the application ignores SIGCHLD.
-static bool end(const struct trial *trial, long deadline) {
+static bool end(const struct trial *trial, long deadline, struct probe_group *out_group) {
     const struct timespec moment = {.tv_nsec = 1000000};
     bool by_itself = true;
     for (;; nanosleep(&moment, NULL)) {
@@ -158,12 +161,17 @@ static bool end(const struct trial *trial, long deadline) {
         kill(trial->process, SIGKILL);
         by_itself = false;
     }
+    probe_group_find(trial->process, out_group);
+    probe_group_kill(out_group);
     kill(-trial->process, SIGKILL); // what it started
     return by_itself;
 }
 
 int foreign_trial(const char *path, const char *server, char out_message[FOREIGN_MESSAGE_SIZE]) {
+    enum { PATIENCE_MS = 300 };
+    const struct timespec moment = {.tv_nsec = 1000000};
     struct trial trial = {.answers = -1};
+    struct probe_group group = {.folder = ""};
     char helper[PATH_MAX];
     int status = 0;
     if (!find_helper(helper, sizeof(helper), out_message)) return 0;
@@ -171,8 +179,10 @@ int foreign_trial(const char *path, const char *server, char out_message[FOREIGN
     const long deadline = milliseconds() + FOREIGN_TRIAL_SECONDS * 1000L;
     bool in_time = listen_to(&trial, deadline);
     close(trial.answers);
-    in_time = end(&trial, deadline) && in_time;
+    in_time = end(&trial, deadline, &group) && in_time;
     while (waitpid(trial.process, &status, 0) < 0 && errno == EINTR) {
     }
+    for (int i = 0; i < PATIENCE_MS && !probe_group_remove(&group); ++i)
+        nanosleep(&moment, NULL);
     return conclude(&trial, path, in_time, status, out_message);
 }

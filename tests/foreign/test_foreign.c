@@ -2,6 +2,7 @@
 // Binaries built as ggml's are: both generations compute, what would end the process is refused.
 #define _DEFAULT_SOURCE
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -9,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -256,6 +258,39 @@ static void test_what_a_binary_started_ends_with_its_helper(void **state) {
     assert_true(process > 0 && is_gone(process));
 }
 
+// Its number once the line is whole; 0 if that doesn't happen.
+static long read_number(const char *path) {
+    for (int i = 0; i < 500; ++i, usleep(10000)) {
+        char text[32] = "";
+        FILE *file = fopen(path, "r");
+        const bool whole = file && fgets(text, sizeof(text), file) && strchr(text, '\n');
+        if (file) fclose(file);
+        if (whole) return atol(text);
+    }
+    return 0;
+}
+
+// F21.
+static void test_what_a_binary_started_ends_with_the_application(void **state) {
+    char path[] = "/tmp/ggml-foreign-XXXXXX";
+    (void)state;
+    close(mkstemp(path));
+    setenv("TINY_LEFT", path, 1);
+    const pid_t application = fork();
+    if (application == 0) {
+        load(FOREIGN_FOLDER "/v3/hostile/libggml-stays.so");
+        _exit(0);
+    }
+    const long process = read_number(path);
+    unlink(path);
+    assert_true(process > 0 && kill((pid_t)process, 0) == 0);
+    assert_int_equal(kill(application, SIGKILL), 0);
+    assert_int_equal(waitpid(application, NULL, 0), application);
+    const bool gone = is_gone(process);
+    if (!gone) kill((pid_t)process, SIGKILL);
+    assert_true(gone);
+}
+
 static void test_a_helper_that_closed_its_end_is_not_waited_for(void **state) {
     (void)state;
     const int64_t start = ggml_time_us();
@@ -366,6 +401,7 @@ int main(void) {
         cmocka_unit_test(test_a_file_that_others_can_write_is_refused),
         cmocka_unit_test(test_files_that_would_harm_are_not_mapped),
         cmocka_unit_test(test_what_a_binary_started_ends_with_its_helper),
+        cmocka_unit_test(test_what_a_binary_started_ends_with_the_application),
         cmocka_unit_test(test_a_helper_that_closed_its_end_is_not_waited_for),
         cmocka_unit_test(test_version_2),
         cmocka_unit_test(test_servers_are_added),
