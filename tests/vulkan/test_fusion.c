@@ -5,9 +5,9 @@
 #include <math.h>
 
 #include "ggml-cpu.h"
-#include "node_order.h"
-#include "plan/fuse.h"
-#include "plan/reorder.h"
+#include "gpu/graph/reorder.h"
+#include "plan/plan.h"
+#include "support/node_order.h"
 #include "support/seen.h"
 #include "vulkan_test.h"
 
@@ -119,9 +119,9 @@ static int count_dispatches(const struct ggml_cgraph *graph, uint32_t disabled) 
     struct vk_plan plan;
     const struct ggml_graph view = seen(graph);
     vk_plan_init(&plan, &features);
-    plan.fusions_disabled = disabled;
+    plan.base.fusions_disabled = disabled;
     assert_int_equal(vk_plan_graph(&plan, &view), GGML_STATUS_SUCCESS);
-    const int n = plan.n_dispatches;
+    const int n = vk_plan_count(&plan);
     vk_plan_free(&plan);
     return n;
 }
@@ -189,10 +189,10 @@ static void test_glu_over_its_operand(void **state) {
     const struct ggml_graph view = seen(graph);
     vk_plan_init(&plan, &features);
     assert_int_equal(vk_plan_graph(&plan, &view), GGML_STATUS_SUCCESS);
-    assert_int_equal(plan.n_dispatches, 2);
-    assert_ptr_equal(plan.dispatches[0].operands[0].tensor, x);
-    assert_ptr_equal(plan.dispatches[1].operands[0].tensor, y);
-    assert_ptr_equal(plan.dispatches[1].operands[1].tensor, x);
+    assert_int_equal(vk_plan_count(&plan), 2);
+    assert_ptr_equal(vk_plan_at(&plan, 0)->operands[0].tensor, x);
+    assert_ptr_equal(vk_plan_at(&plan, 1)->operands[0].tensor, y);
+    assert_ptr_equal(vk_plan_at(&plan, 1)->operands[1].tensor, x);
     vk_plan_free(&plan);
     x->data = y->data; // no place is left
     assert_int_equal(count_dispatches(graph, 0), 3);
@@ -218,8 +218,8 @@ static void reorder(struct ggml_cgraph *graph, uint32_t disabled) {
     struct vk_plan plan;
     struct ggml_graph view = seen(graph);
     vk_plan_init(&plan, &features);
-    plan.fusions_disabled = disabled;
-    vk_reorder(&view, &plan);
+    plan.base.fusions_disabled = disabled;
+    gpu_reorder(&view, &plan.base);
     vk_plan_free(&plan);
 }
 

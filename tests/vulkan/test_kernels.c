@@ -48,10 +48,10 @@ static void test_choices(void **state) {
         struct ggml_context *ctx = new_context();
         vk_plan_init(&plan, &features);
         assert_true(vk_plan_add(&plan, choices[i].make(ctx, choices[i].a, choices[i].b)));
-        const char *name = vk_shader_code(plan.dispatches[0].shader)->name;
+        const char *name = vk_shader_code(vk_plan_at(&plan, 0)->shader)->name;
         if (strcmp(name, choices[i].shader) != 0)
             fail_msg("choice %d: %s, not %s", i, name, choices[i].shader);
-        assert_true(plan.dispatches[0].specs[0] <= features.max_group_size);
+        assert_true(vk_plan_at(&plan, 0)->specs[0] <= features.max_group_size);
         vk_plan_free(&plan);
         ggml_free(ctx);
     }

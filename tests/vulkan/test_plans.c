@@ -39,16 +39,16 @@ static int tear_down(void **state) {
 
 // The launches that compute the node.
 static const struct vk_dispatch *plan_of(struct rig *rig, struct ggml_tensor *node) {
-    vk_plan_clear(&rig->plan);
+    gpu_plan_clear(&rig->plan.base);
     assert_true(vk_supports_op(&rig->features, node));
     assert_true(vk_plan_add(&rig->plan, node));
-    for (int i = 0; i < rig->plan.n_dispatches; ++i) {
-        const struct vk_dispatch *d = &rig->plan.dispatches[i];
+    for (int i = 0; i < vk_plan_count(&rig->plan); ++i) {
+        const struct vk_dispatch *d = vk_plan_at(&rig->plan, i);
         assert_in_range(d->specs[0], 1, rig->features.max_group_size);
         for (int k = 0; k < 3; ++k)
             assert_in_range(d->groups[k], 1, rig->features.max_groups[k]);
     }
-    return rig->plan.dispatches;
+    return vk_plan_at(&rig->plan, 0);
 }
 
 // At least as many as wanted, within the limits, and hardly more: a driver that gives each
@@ -75,7 +75,7 @@ static void test_dense_copies_move_wide_items(void **state) {
     struct rig *rig = *state;
     struct ggml_tensor *a = ggml_new_tensor_4d(rig->ctx, GGML_TYPE_F16, 24, 3, 5, 2);
     const struct vk_dispatch *d = plan_of(rig, ggml_dup(rig->ctx, a));
-    assert_int_equal(rig->plan.n_dispatches, 1);
+    assert_int_equal(vk_plan_count(&rig->plan), 1);
     assert_int_equal(d->shader, VK_SHADER_copy);
     assert_int_equal(d->specs[SPEC_ITEM], 16);
     assert_int_equal(d->specs[SPEC_UNIT], 16);
@@ -127,15 +127,15 @@ static void test_parts_go_to_their_places(void **state) {
     struct ggml_tensor *a = ggml_new_tensor_2d(rig->ctx, GGML_TYPE_Q4_0, 64, 3);
     struct ggml_tensor *b = ggml_new_tensor_2d(rig->ctx, GGML_TYPE_Q4_0, 32, 3);
     const struct vk_dispatch *d = plan_of(rig, ggml_concat(rig->ctx, a, b, 0));
-    assert_int_equal(rig->plan.n_dispatches, 2);
+    assert_int_equal(vk_plan_count(&rig->plan), 2);
     assert_int_equal(d[1].numbers[12], 2 * 18);
     assert_ptr_equal(d[1].operands[1].tensor, b);
     struct ggml_tensor *x = ggml_new_tensor_2d(rig->ctx, GGML_TYPE_F32, 8, 8);
     struct ggml_tensor *y = ggml_new_tensor_2d(rig->ctx, GGML_TYPE_F32, 2, 2);
     plan_of(rig, ggml_acc(rig->ctx, x, y, x->nb[1], x->nb[2], x->nb[3], 4));
-    assert_int_equal(rig->plan.n_dispatches, 2);
+    assert_int_equal(vk_plan_count(&rig->plan), 2);
     plan_of(rig, ggml_acc_inplace(rig->ctx, x, y, x->nb[1], x->nb[2], x->nb[3], 4));
-    assert_int_equal(rig->plan.n_dispatches, 1);
+    assert_int_equal(vk_plan_count(&rig->plan), 1);
 }
 
 static void test_strides_that_cut_elements_are_refused(void **state) {
@@ -158,7 +158,7 @@ static void count_sorts(struct rig *rig, int64_t n, int k, int expected) {
     struct ggml_tensor *node =
         k ? ggml_top_k(rig->ctx, a, k) : ggml_argsort(rig->ctx, a, GGML_SORT_ORDER_ASC);
     plan_of(rig, node);
-    assert_int_equal(rig->plan.n_dispatches, expected);
+    assert_int_equal(vk_plan_count(&rig->plan), expected);
 }
 
 static void test_long_rows_are_sorted_in_blocks(void **state) {
@@ -171,7 +171,7 @@ static void test_long_rows_are_sorted_in_blocks(void **state) {
     count_sorts(rig, 1 << 22, 40, 3);
     struct ggml_tensor *none = ggml_new_tensor_2d(rig->ctx, GGML_TYPE_F32, 8192, 0);
     plan_of(rig, ggml_top_k(rig->ctx, none, 40));
-    assert_int_equal(rig->plan.n_dispatches, 0);
+    assert_int_equal(vk_plan_count(&rig->plan), 0);
     rig->features.max_shared_bytes = 16384;
     count_sorts(rig, 4096, 0, 3);
     rig->features.max_shared_bytes = 256;

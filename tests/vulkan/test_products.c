@@ -147,7 +147,7 @@ static void check_precision(const struct precision *p, bool experts) {
     assert_true(ggml_prec_set_acc(node, p->sums) && ggml_prec_set_src(node, p->src1, 1));
     vk_plan_init(&plan, &features);
     assert_true(vk_plan_add(&plan, node));
-    assert_string_equal(vk_shader_code(plan.dispatches[plan.n_dispatches - 1].shader)->name,
+    assert_string_equal(vk_shader_code(vk_plan_at(&plan, vk_plan_count(&plan) - 1)->shader)->name,
                         expected);
     vk_plan_free(&plan);
     ggml_free(ctx);
@@ -170,14 +170,15 @@ static void check_choice(const struct choice *choice, bool experts) {
     if (choice->precise) ggml_prec_set_acc(node, GGML_PREC_F32);
     vk_plan_init(&plan, &features);
     assert_true(vk_plan_add(&plan, node));
-    const char *name = vk_shader_code(plan.dispatches[plan.n_dispatches - 1].shader)->name;
-    assert_int_equal(plan.n_dispatches, choice->n_launches);
+    const char *name = vk_shader_code(vk_plan_at(&plan, vk_plan_count(&plan) - 1)->shader)->name;
+    assert_int_equal(vk_plan_count(&plan), choice->n_launches);
     if (strcmp(name, choice->shader) != 0)
         fail_msg("%s, n=%d, flags %d: %s, not %s", ggml_type_name(choice->type), choice->n,
                  choice->flags, name, choice->shader);
-    for (int d = 0; d < plan.n_dispatches; ++d)
-        assert_true(plan.dispatches[d].specs[0] <= features.max_group_size);
-    const struct vk_dispatch *product_of = &plan.dispatches[experts ? plan.n_dispatches - 1 : 0];
+    for (int d = 0; d < vk_plan_count(&plan); ++d)
+        assert_true(vk_plan_at(&plan, d)->specs[0] <= features.max_group_size);
+    const struct vk_dispatch *product_of =
+        vk_plan_at(&plan, experts ? vk_plan_count(&plan) - 1 : 0);
     // Behind the others, which is the binding that the shader was built with.
     assert_int_equal(product_of->operands[product_of->n_operands - 1].grids,
                      strstr(name, "_grid") != NULL);
@@ -204,13 +205,13 @@ static void test_sizes_of_tiles(void **state) {
         struct ggml_tensor *node = product(ctx, GGML_TYPE_F16, tiles[i].m, tiles[i].n, tiles[i].k);
         vk_plan_init(&plan, &features);
         assert_true(vk_plan_add(&plan, node));
-        const struct vk_dispatch *d = &plan.dispatches[0];
+        const struct vk_dispatch *d = vk_plan_at(&plan, 0);
         const uint32_t rows = 64 * d->specs[SPEC_SPAN];
         const uint32_t columns = d->specs[0] / 4 * d->specs[SPEC_SPAN];
         assert_int_equal(d->specs[0], tiles[i].group);
         assert_int_equal(d->specs[SPEC_SPAN], tiles[i].span);
         assert_int_equal(d->specs[SPEC_SPLIT], tiles[i].parts > 1);
-        assert_int_equal(plan.n_dispatches, tiles[i].parts > 1 ? 2 : 1);
+        assert_int_equal(vk_plan_count(&plan), tiles[i].parts > 1 ? 2 : 1);
         assert_true((uint64_t)d->groups[0] * d->groups[1] * d->groups[2] >=
                     ((uint32_t)tiles[i].m + rows - 1) / rows *
                         (((uint32_t)tiles[i].n + columns - 1) / columns) * tiles[i].parts);

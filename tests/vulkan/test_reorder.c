@@ -2,11 +2,12 @@
 // The order that the plugin prefers, without a device: legal, the same each time, better, and no
 // more memory than is reasonable.
 #define _POSIX_C_SOURCE 200809L
-#include "plan/reorder.h"
+#include "gpu/graph/reorder.h"
 
 #include "base/mem.h"
 #include "ggml-cpu.h"
-#include "node_order.h"
+#include "plan/plan.h"
+#include "support/node_order.h"
 #include "support/seen.h"
 #include "support/transformer.h"
 #include "vulkan_test.h"
@@ -27,8 +28,8 @@ static void reorder(struct ggml_cgraph *graph) {
     struct vk_plan plan;
     struct ggml_graph view = seen(graph);
     vk_plan_init(&plan, &features);
-    vk_reorder(&view, &plan);
-    assert_int_equal(plan.n_dispatches, 0);
+    gpu_reorder(&view, &plan.base);
+    assert_int_equal(vk_plan_count(&plan), 0);
     vk_plan_free(&plan);
 }
 
@@ -37,7 +38,7 @@ static int count_dispatches(const struct ggml_cgraph *graph) {
     const struct ggml_graph view = seen(graph);
     vk_plan_init(&plan, &features);
     assert_int_equal(vk_plan_graph(&plan, &view), GGML_STATUS_SUCCESS);
-    const int n = plan.n_dispatches;
+    const int n = vk_plan_count(&plan);
     vk_plan_free(&plan);
     return n;
 }
@@ -300,15 +301,15 @@ static struct figures figures_of(const struct ggml_cgraph *graph) {
     const struct ggml_graph view = seen(graph);
     vk_plan_init(&plan, &features);
     assert_int_equal(vk_plan_graph(&plan, &view), GGML_STATUS_SUCCESS);
-    for (int k = 0; k < plan.n_dispatches; ++k) {
+    for (int k = 0; k < vk_plan_count(&plan); ++k) {
         bool waits = false;
         for (int i = begin; i < k; ++i)
-            waits |= conflict(&plan.dispatches[i], &plan.dispatches[k]);
+            waits |= conflict(vk_plan_at(&plan, i), vk_plan_at(&plan, k));
         if (!waits) continue;
         n_waits++;
         begin = k;
     }
-    const struct figures figures = {plan.n_dispatches, n_waits};
+    const struct figures figures = {vk_plan_count(&plan), n_waits};
     vk_plan_free(&plan);
     return figures;
 }

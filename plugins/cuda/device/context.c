@@ -22,16 +22,15 @@ enum ggml_host_status cuda_context_check(struct cuda_context *context, CUresult 
     const enum ggml_host_status status = status_of(result);
     if (status == GGML_HOST_OK) return status;
     if (status == GGML_HOST_DEVICE_LOST) atomic_store(&context->lost, true);
-    return cuda_fail(status, "cuda: %s fails: %s (%d)", call, cuda_error_name(result), result);
+    return gpu_fail(status, "cuda: %s fails: %s (%d)", call, cuda_error_name(result), result);
 }
 
 enum ggml_host_status cuda_context_enter(struct cuda_context *context) {
     if (!cuda_in_owner())
-        return cuda_fail(
-            GGML_HOST_FAILED,
-            "cuda: the driver does not work in a child of the process that started it");
+        return gpu_fail(GGML_HOST_FAILED,
+                        "cuda: the driver does not work in a child of the process that started it");
     if (atomic_load(&context->lost))
-        return cuda_fail(GGML_HOST_DEVICE_LOST, "cuda: the device was lost by an earlier failure");
+        return gpu_fail(GGML_HOST_DEVICE_LOST, "cuda: the device was lost by an earlier failure");
     return cuda_context_check(context, cuda_api()->cuCtxPushCurrent(context->handle),
                               "cuCtxPushCurrent");
 }

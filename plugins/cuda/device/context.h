@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 
 #include "base/driver_api.h"
-#include "base/util.h"
+#include "gpu/base/util.h"
 #include "simt/kernels.h"
 
 struct cuda_context {

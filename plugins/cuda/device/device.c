@@ -6,12 +6,8 @@
 #include "queue/event.h"
 #include "queue/stream.h"
 
-static const char *device_name(ggml_backend_dev_t device) {
-    return ((struct cuda_device *)device->context)->name;
-}
-
 struct cuda_device *cuda_device_of(ggml_backend_dev_t device) {
-    return device && device->table->get_name == device_name ? device->context : NULL;
+    return device && device->table == &cuda_device_table ? device->context : NULL;
 }
 
 struct cuda_context *cuda_device_context(struct cuda_device *device) {
@@ -20,10 +16,6 @@ struct cuda_context *cuda_device_context(struct cuda_device *device) {
     struct cuda_context *context = device->context;
     pthread_mutex_unlock(&device->mutex);
     return context;
-}
-
-static const char *device_description(ggml_backend_dev_t device) {
-    return ((struct cuda_device *)device->context)->description;
 }
 
 // Only a context knows what is free: before there is one, all of it.
@@ -47,29 +39,10 @@ static enum ggml_backend_dev_type device_type(ggml_backend_dev_t handle) {
     return device->integrated ? GGML_BACKEND_DEVICE_TYPE_IGPU : GGML_BACKEND_DEVICE_TYPE_GPU;
 }
 
-static void device_props(ggml_backend_dev_t handle, struct ggml_backend_dev_props *props) {
-    const struct cuda_device *device = handle->context;
-    props->name = device->name;
-    props->description = device->description;
-    props->type = device_type(handle);
-    props->device_id = device->id;
-    props->caps =
-        (struct ggml_backend_dev_caps){.async = true, .host_buffer = true, .events = true};
-    device_memory(handle, &props->memory_free, &props->memory_total);
-}
-
 static int32_t device_init(ggml_backend_dev_t device, const char *params,
                            ggml_backend_t *out_stream) {
     (void)params;
     return cuda_stream_new(device->context, out_stream);
-}
-
-static ggml_backend_buffer_type_t device_buffer_type(ggml_backend_dev_t device) {
-    return &((struct cuda_device *)device->context)->buft;
-}
-
-static ggml_backend_buffer_type_t device_host_buffer_type(ggml_backend_dev_t device) {
-    return &((struct cuda_device *)device->context)->host_buft;
 }
 
 static bool device_supports_op(ggml_backend_dev_t device, const struct ggml_tensor *node) {
@@ -78,7 +51,7 @@ static bool device_supports_op(ggml_backend_dev_t device, const struct ggml_tens
 }
 
 static bool device_supports_buft(ggml_backend_dev_t device, ggml_backend_buffer_type_t buft) {
-    return buft == device_buffer_type(device);
+    return buft == gpu_device_buffer_type(device);
 }
 
 static int32_t device_event_new(ggml_backend_dev_t device, ggml_backend_event_t *out_event) {
@@ -87,14 +60,14 @@ static int32_t device_event_new(ggml_backend_dev_t device, ggml_backend_event_t 
 
 const struct ggml_device_table cuda_device_table = {
     .size = sizeof(cuda_device_table),
-    .get_name = device_name,
-    .get_description = device_description,
+    .get_name = gpu_device_name,
+    .get_description = gpu_device_description,
     .get_memory = device_memory,
     .get_type = device_type,
-    .get_props = device_props,
+    .get_props = gpu_device_props,
     .init_backend = device_init,
-    .get_buffer_type = device_buffer_type,
-    .get_host_buffer_type = device_host_buffer_type,
+    .get_buffer_type = gpu_device_buffer_type,
+    .get_host_buffer_type = gpu_device_host_buffer_type,
     .supports_op = device_supports_op,
     .supports_buft = device_supports_buft,
     .event_new = device_event_new,

@@ -4,19 +4,13 @@
 #define CUDA_DEVICE_DEVICE_H
 
 #include "device/context.h"
-
-enum { CUDA_MAX_DETAILS = 8 };
+#include "gpu/base/device.h"
 
 struct cuda_device {
-    struct ggml_backend_device base;
-    struct ggml_backend_buffer_type buft, host_buft;
+    struct gpu_device base; // first
     CUdevice handle;
-    size_t memory;
+    size_t memory; // bytes
     bool integrated;
-    char name[16], host_name[24], description[128], id[32];
-    char texts[CUDA_MAX_DETAILS][64];
-    struct ggml_backend_feature details[CUDA_MAX_DETAILS + 1];
-    int n_details;
     pthread_mutex_t mutex;        // of the next
     struct cuda_context *context; // NULL: not made yet
 };

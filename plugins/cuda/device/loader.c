@@ -3,7 +3,7 @@
 
 #include <dlfcn.h>
 
-#include "base/util.h"
+#include "gpu/base/util.h"
 
 enum { LEAST_VERSION = 11040 }; // the first with all functions of driver_api.h
 
@@ -30,7 +30,7 @@ static bool find_functions(void) {
 #define FIND(name, symbol, parameters)                                                             \
     found = dlsym(library, #symbol);                                                               \
     if (!found) {                                                                                  \
-        cuda_fail(GGML_HOST_NO_DEVICE, "the CUDA driver has no %s: update it", #symbol);           \
+        gpu_fail(GGML_HOST_NO_DEVICE, "the CUDA driver has no %s: update it", #symbol);            \
         return false;                                                                              \
     }                                                                                              \
     memcpy(&api.name, &found, sizeof(found));
@@ -42,20 +42,18 @@ static bool find_functions(void) {
 bool cuda_loader_start(void) {
     if (!library) library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!library) {
-        cuda_fail(GGML_HOST_NO_DEVICE, "no CUDA driver: install NVIDIA's (%s)", dlerror());
+        gpu_fail(GGML_HOST_NO_DEVICE, "no CUDA driver: install NVIDIA's (%s)", dlerror());
         return false;
     }
     if (!find_functions()) return false;
     const CUresult result = api.cuInit(0);
     if (result != CUDA_SUCCESS) {
-        cuda_fail(result == CUDA_ERROR_OUT_OF_MEMORY ? GGML_HOST_OUT_OF_MEMORY
-                                                     : GGML_HOST_NO_DEVICE,
-                  "the CUDA driver does not start: %s", cuda_error_name(result));
+        gpu_fail(result == CUDA_ERROR_OUT_OF_MEMORY ? GGML_HOST_OUT_OF_MEMORY : GGML_HOST_NO_DEVICE,
+                 "the CUDA driver does not start: %s", cuda_error_name(result));
         return false;
     }
     if (api.cuDriverGetVersion(&version) == CUDA_SUCCESS && version >= LEAST_VERSION) return true;
-    cuda_fail(GGML_HOST_NO_DEVICE,
-              "the CUDA driver is of version %d.%d, %d.%d is needed: update it", version / 1000,
-              version % 1000 / 10, LEAST_VERSION / 1000, LEAST_VERSION % 1000 / 10);
+    gpu_fail(GGML_HOST_NO_DEVICE, "the CUDA driver is of version %d.%d, %d.%d is needed: update it",
+             version / 1000, version % 1000 / 10, LEAST_VERSION / 1000, LEAST_VERSION % 1000 / 10);
     return false;
 }

@@ -2,6 +2,7 @@
 #include "memory/buffer.h"
 
 #include "device/loader.h"
+#include "gpu/base/tables.h"
 
 enum { ALIGNMENT = 256 };
 
@@ -32,9 +33,7 @@ static void *device_base(ggml_backend_buffer_t handle) {
 }
 
 struct cuda_buffer *cuda_buffer_of(const struct ggml_tensor *tensor) {
-    const ggml_backend_buffer_t owner = tensor->buffer     ? tensor->buffer
-                                        : tensor->view_src ? tensor->view_src->buffer
-                                                           : NULL;
+    const ggml_backend_buffer_t owner = gpu_buffer_of(tensor);
     return owner && owner->table->free == device_free ? owner->context : NULL;
 }
 
@@ -111,16 +110,6 @@ static int32_t device_get_2d(ggml_backend_buffer_t handle, const struct ggml_ten
     return run_transfer(((struct cuda_buffer *)handle->context)->context, &t);
 }
 
-static int32_t device_set(ggml_backend_buffer_t handle, struct ggml_tensor *tensor,
-                          const void *data, size_t offset, size_t size) {
-    return device_set_2d(handle, tensor, data, offset, size, 1, 0, 0);
-}
-
-static int32_t device_get(ggml_backend_buffer_t handle, const struct ggml_tensor *tensor,
-                          void *data, size_t offset, size_t size) {
-    return device_get_2d(handle, tensor, data, offset, size, 1, 0, 0);
-}
-
 static int32_t device_copy(ggml_backend_buffer_t handle, const struct ggml_tensor *src,
                            struct ggml_tensor *dst) {
     struct cuda_buffer *buffer = handle->context;
@@ -149,8 +138,8 @@ static const struct ggml_buffer_table device_buffer_table = {
     .free = device_free,
     .get_base = device_base,
     .memset_tensor = device_memset,
-    .set_tensor = device_set,
-    .get_tensor = device_get,
+    .set_tensor = gpu_buffer_set,
+    .get_tensor = gpu_buffer_get,
     .set_tensor_2d = device_set_2d,
     .get_tensor_2d = device_get_2d,
     .cpy_tensor = device_copy,
@@ -168,47 +157,20 @@ static void *host_base(ggml_backend_buffer_t handle) {
     return ((struct cuda_buffer *)handle->context)->host;
 }
 
-static int32_t host_memset(ggml_backend_buffer_t handle, struct ggml_tensor *tensor, uint8_t value,
-                           size_t offset, size_t size) {
-    (void)handle;
-    memset((char *)tensor->data + offset, value, size);
-    return GGML_HOST_OK;
-}
-
-static int32_t host_set(ggml_backend_buffer_t handle, struct ggml_tensor *tensor, const void *data,
-                        size_t offset, size_t size) {
-    (void)handle;
-    memcpy((char *)tensor->data + offset, data, size);
-    return GGML_HOST_OK;
-}
-
-static int32_t host_get(ggml_backend_buffer_t handle, const struct ggml_tensor *tensor, void *data,
-                        size_t offset, size_t size) {
-    (void)handle;
-    memcpy(data, (const char *)tensor->data + offset, size);
-    return GGML_HOST_OK;
-}
-
-static int32_t host_clear(ggml_backend_buffer_t handle, uint8_t value) {
-    const struct cuda_buffer *buffer = handle->context;
-    memset(buffer->host, value, buffer->size);
-    return GGML_HOST_OK;
-}
-
 static const struct ggml_buffer_table host_buffer_table = {
     .size = sizeof(host_buffer_table),
     .free = host_free,
     .get_base = host_base,
-    .memset_tensor = host_memset,
-    .set_tensor = host_set,
-    .get_tensor = host_get,
-    .clear = host_clear,
+    .memset_tensor = gpu_host_memset,
+    .set_tensor = gpu_host_set,
+    .get_tensor = gpu_host_get,
+    .clear = gpu_host_clear,
 };
 
 // --- types ---------------------------------------------------------------------------------------
 
 static bool is_host(ggml_backend_buffer_type_t buft) {
-    return buft != &((struct cuda_device *)buft->context)->buft;
+    return buft != &((struct cuda_device *)buft->context)->base.buft;
 }
 
 static enum ggml_host_status allocate(struct cuda_buffer *buffer, bool host) {
@@ -228,8 +190,8 @@ static int32_t buft_alloc(ggml_backend_buffer_type_t buft, size_t size,
     struct cuda_context *context = cuda_device_context(buft->context);
     if (!context) return GGML_HOST_FAILED;
     if (size > buft->table->get_max_size(buft))
-        return cuda_fail(GGML_HOST_OUT_OF_MEMORY, "cuda: %zu bytes are more than there can be",
-                         size);
+        return gpu_fail(GGML_HOST_OUT_OF_MEMORY, "cuda: %zu bytes are more than there can be",
+                        size);
     struct cuda_buffer *buffer = ggml_aligned_malloc(sizeof(*buffer));
     if (!buffer) return GGML_HOST_OUT_OF_MEMORY;
     *buffer = (struct cuda_buffer){.context = context, .size = size};
@@ -247,7 +209,7 @@ static int32_t buft_alloc(ggml_backend_buffer_type_t buft, size_t size,
 
 static const char *buft_name(ggml_backend_buffer_type_t buft) {
     const struct cuda_device *device = buft->context;
-    return is_host(buft) ? device->host_name : device->name;
+    return is_host(buft) ? device->base.host_name : device->base.name;
 }
 
 static size_t buft_alignment(ggml_backend_buffer_type_t buft) {
@@ -268,8 +230,6 @@ static const struct ggml_buffer_type_table buft_table = {
     .is_host = is_host,
 };
 
-void cuda_buffer_types_init(struct cuda_device *device) {
-    device->buft = (struct ggml_backend_buffer_type){
-        .table = &buft_table, .device = &device->base, .context = device};
-    device->host_buft = device->buft;
+void cuda_buffer_types_init(struct cuda_device *device, ggml_backend_reg_t reg, int number) {
+    gpu_device_init(&device->base, &cuda_device_table, reg, &buft_table, "CUDA", number);
 }

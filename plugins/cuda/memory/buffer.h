@@ -12,7 +12,8 @@ struct cuda_buffer {
     size_t size;
 };
 
-void cuda_buffer_types_init(struct cuda_device *device);
+// Makes the device's handles and names, its buffer types among them. [init]
+void cuda_buffer_types_init(struct cuda_device *device, ggml_backend_reg_t reg, int number);
 // The buffer of this plugin's device memory that the tensor lies in, or NULL. [any-thread]
 struct cuda_buffer *cuda_buffer_of(const struct ggml_tensor *tensor);
 

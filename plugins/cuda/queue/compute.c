@@ -20,13 +20,13 @@ static enum ggml_host_status launch(struct cuda_stream *stream, const struct ggm
     struct simt_work launch;
     void *params[] = {&launch.args};
     if (!simt_kernel_prepare(&launch, node))
-        return cuda_fail(GGML_HOST_UNSUPPORTED, "cuda: '%.*s' can't be computed: %s", GGML_MAX_NAME,
-                         node->name, ggml_op_name(node->op));
+        return gpu_fail(GGML_HOST_UNSUPPORTED, "cuda: '%.*s' can't be computed: %s", GGML_MAX_NAME,
+                        node->name, ggml_op_name(node->op));
     if (launch.grid[0] == 0) return GGML_HOST_OK;
     if (!operands_are_here(stream, node))
-        return cuda_fail(GGML_HOST_INVALID_ARGUMENT,
-                         "cuda: '%.*s' or a source of it does not lie in memory of this device",
-                         GGML_MAX_NAME, node->name);
+        return gpu_fail(GGML_HOST_INVALID_ARGUMENT,
+                        "cuda: '%.*s' or a source of it does not lie in memory of this device",
+                        GGML_MAX_NAME, node->name);
     const CUresult result = cuda_api()->cuLaunchKernel(
         stream->context->functions[launch.kernel], launch.grid[0], launch.grid[1], launch.grid[2],
         launch.threads, 1, 1, 0, stream->handle, params, NULL);

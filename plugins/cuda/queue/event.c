@@ -45,7 +45,7 @@ int32_t cuda_event_new(struct cuda_device *device, ggml_backend_event_t *out_eve
         memset(event, 0, sizeof(*event));
         event->context = context;
         event->base = (struct ggml_backend_event){
-            .table = &event_table, .device = &device->base, .context = event};
+            .table = &event_table, .device = &device->base.base, .context = event};
         status = cuda_context_check(
             context, cuda_api()->cuEventCreate(&event->handle, CU_EVENT_DISABLE_TIMING),
             "cuEventCreate");

@@ -2,11 +2,12 @@
 #include "queue/stream.h"
 
 #include "device/loader.h"
+#include "gpu/base/tables.h"
 #include "memory/buffer.h"
 #include "queue/event.h"
 
 static const char *stream_name(ggml_backend_t backend) {
-    return ((struct cuda_stream *)backend->context)->device->name;
+    return ((struct cuda_stream *)backend->context)->device->base.name;
 }
 
 static void stream_free(ggml_backend_t backend) {
@@ -43,9 +44,8 @@ static int32_t queue_pieces(struct cuda_stream *stream, const struct ggml_tensor
     const struct cu_api *api = cuda_api();
     const struct cuda_buffer *buffer = cuda_buffer_of(tensor);
     if (!buffer || buffer->context != stream->context)
-        return cuda_fail(GGML_HOST_UNSUPPORTED,
-                         "cuda: '%.*s' does not lie in memory of this device", GGML_MAX_NAME,
-                         tensor->name);
+        return gpu_fail(GGML_HOST_UNSUPPORTED, "cuda: '%.*s' does not lie in memory of this device",
+                        GGML_MAX_NAME, tensor->name);
     enum ggml_host_status status = cuda_context_enter(stream->context);
     if (status != GGML_HOST_OK) return status;
     CUresult result = CUDA_SUCCESS;
@@ -71,16 +71,6 @@ static int32_t stream_get_2d(ggml_backend_t backend, const struct ggml_tensor *t
                              size_t stride_data) {
     return queue_pieces(backend->context, tensor, offset, data, true, size, n_copies, stride_tensor,
                         stride_data);
-}
-
-static int32_t stream_set(ggml_backend_t backend, struct ggml_tensor *tensor, const void *data,
-                          size_t offset, size_t size) {
-    return stream_set_2d(backend, tensor, data, offset, size, 1, 0, 0);
-}
-
-static int32_t stream_get(ggml_backend_t backend, const struct ggml_tensor *tensor, void *data,
-                          size_t offset, size_t size) {
-    return stream_get_2d(backend, tensor, data, offset, size, 1, 0, 0);
 }
 
 // What `stream` queues from now on comes after what `other` has queued.
@@ -120,8 +110,8 @@ static const struct ggml_stream_table stream_table = {
              0x7a, 0x46},
     .get_name = stream_name,
     .free = stream_free,
-    .set_tensor_async = stream_set,
-    .get_tensor_async = stream_get,
+    .set_tensor_async = gpu_stream_set,
+    .get_tensor_async = gpu_stream_get,
     .set_tensor_2d_async = stream_set_2d,
     .get_tensor_2d_async = stream_get_2d,
     .cpy_tensor_async = stream_copy,
@@ -149,8 +139,8 @@ int32_t cuda_stream_new(struct cuda_device *device, ggml_backend_t *out_stream) 
     memset(stream, 0, sizeof(*stream));
     stream->device = device;
     stream->context = context;
-    stream->backend =
-        (struct ggml_backend){.table = &stream_table, .device = &device->base, .context = stream};
+    stream->backend = (struct ggml_backend){
+        .table = &stream_table, .device = &device->base.base, .context = stream};
     status = cuda_context_check(
         context, api->cuStreamCreate(&stream->handle, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
     if (status == GGML_HOST_OK)

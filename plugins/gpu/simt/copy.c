@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Moves and conversions: kernels/copy.cpp.
+#include "gpu/base/nodes.h"
 #include "simt/rows.h"
 
 bool simt_accepts_move(const struct ggml_tensor *node) {
@@ -45,20 +46,9 @@ bool simt_accepts_tri(const struct ggml_tensor *node) {
     return ggml_fits_tri(node);
 }
 
-// Which columns are kept, as in the kernel.
-static int kept_columns(const struct ggml_tensor *node) {
-    if (node->op != GGML_OP_TRI) return 4;
-    switch ((enum ggml_tri_type)node->op_params[0]) {
-    case GGML_TRI_TYPE_UPPER_DIAG: return 0;
-    case GGML_TRI_TYPE_UPPER: return 1;
-    case GGML_TRI_TYPE_LOWER_DIAG: return 2;
-    default: return 3;
-    }
-}
-
 void simt_launch_triangle(struct simt_work *l, const struct ggml_tensor *node) {
     const long long minus_infinity = 0xff800000;
-    l->args.numbers[0] = kept_columns(node);
+    l->args.numbers[0] = gpu_kept_columns(node);
     l->args.numbers[1] = node->op == GGML_OP_DIAG_MASK_INF ? minus_infinity : 0;
     simt_launch_elements(l, node);
 }

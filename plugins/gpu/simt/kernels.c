@@ -25,11 +25,6 @@ static const struct row rows[] = {
 #include "simt/kernel_list.inl"
 };
 
-static bool has_type(uint64_t types, const struct ggml_tensor *t) {
-    if (!t) return (types & T_NONE) != 0;
-    return (unsigned)t->type < 63 && (types >> t->type & 1) != 0;
-}
-
 // Kernels count blocks of threads in 31 bits, up to 32 threads for an element.
 static bool operands_fit(const struct ggml_tensor *node) {
     const int64_t most = INT64_C(1) << 33;
@@ -43,9 +38,9 @@ static const struct row *find_row(const struct ggml_tensor *node) {
     if (!operands_fit(node)) return NULL;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
         const struct row *r = &rows[i];
-        if (r->op == node->op && has_type(r->result, node) &&
-            (r->source0 == T_ANY || has_type(r->source0, node->src[0])) &&
-            (r->source1 == T_ANY || has_type(r->source1, node->src[1])) && r->accepts(node))
+        if (r->op == node->op && gpu_type_in(r->result, node) &&
+            (r->source0 == T_ANY || gpu_type_in(r->source0, node->src[0])) &&
+            (r->source1 == T_ANY || gpu_type_in(r->source1, node->src[1])) && r->accepts(node))
             return r;
     }
     return NULL;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Sums, norms, softmax, attention: kernels/reduce.cpp, kernels/attention.cpp.
+#include "gpu/base/nodes.h"
 #include "simt/rows.h"
 
 bool simt_accepts_sum(const struct ggml_tensor *node) {
@@ -44,15 +45,8 @@ bool simt_accepts_soft_max(const struct ggml_tensor *node) {
     return ggml_fits_soft_max(node) && (!sinks || sinks->type == GGML_TYPE_F32);
 }
 
-static long long power_of_two_within(int64_t n) {
-    long long power = 1;
-    while (2 * power <= n)
-        power *= 2;
-    return power;
-}
-
 void simt_launch_soft_max(struct simt_work *l, const struct ggml_tensor *node) {
-    l->args.numbers[0] = power_of_two_within(node->ne[2]);
+    l->args.numbers[0] = gpu_power_of_two_within(node->ne[2]);
     simt_launch_row_blocks(l, ggml_nrows(node), node->ne[0]);
 }
 
@@ -88,7 +82,7 @@ bool simt_accepts_flash_attn(const struct ggml_tensor *node) {
 }
 
 void simt_launch_flash_attn(struct simt_work *l, const struct ggml_tensor *node) {
-    l->args.numbers[0] = power_of_two_within(node->src[0]->ne[2]);
+    l->args.numbers[0] = gpu_power_of_two_within(node->src[0]->ne[2]);
     l->grid[0] = (unsigned)ggml_nrows(node->src[0]);
     l->threads = ATTENTION_THREADS;
 }

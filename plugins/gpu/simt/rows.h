@@ -4,24 +4,17 @@
 #define GPU_SIMT_ROWS_H
 
 #include "ggml-shape.h"
+#include "gpu/base/types.h"
 #include "simt/kernels.h"
 
-#define T(type) (UINT64_C(1) << GGML_TYPE_##type)
-#define T_NONE (UINT64_C(1) << 63) // no such source
-#define T_ANY (~UINT64_C(0))
-#define T_F32 T(F32)
-#define T_F16 T(F16)
-#define T_BF16 T(BF16)
-#define T_I32 T(I32)
-#define T_I64 T(I64)
-#define T_FLOATS (T_F32 | T_F16 | T_BF16)
-#define T_PLAIN (T_FLOATS | T(I8) | T(I16) | T_I32 | T_I64 | T(F64))
+#define T_PLAIN (T_FLOATS | GPU_T(I8) | GPU_T(I16) | T_I32 | T_I64 | GPU_T(F64))
 // What kernels/decode.h has beside the plain types.
 #define T_CODED                                                                                    \
-    (T(Q4_0) | T(Q4_1) | T(Q5_0) | T(Q5_1) | T(Q8_0) | T(Q8_1) | T(Q2_K) | T(Q3_K) | T(Q4_K) |     \
-     T(Q5_K) | T(Q6_K) | T(Q8_K) | T(IQ2_XXS) | T(IQ2_XS) | T(IQ2_S) | T(IQ3_XXS) | T(IQ3_S) |     \
-     T(IQ1_S) | T(IQ1_M) | T(IQ4_NL) | T(IQ4_XS) | T(TQ1_0) | T(TQ2_0) | T(MXFP4) | T(NVFP4) |     \
-     T(Q1_0) | T(Q2_0))
+    (GPU_T(Q4_0) | GPU_T(Q4_1) | GPU_T(Q5_0) | GPU_T(Q5_1) | GPU_T(Q8_0) | GPU_T(Q8_1) |           \
+     GPU_T(Q2_K) | GPU_T(Q3_K) | GPU_T(Q4_K) | GPU_T(Q5_K) | GPU_T(Q6_K) | GPU_T(Q8_K) |           \
+     GPU_T(IQ2_XXS) | GPU_T(IQ2_XS) | GPU_T(IQ2_S) | GPU_T(IQ3_XXS) | GPU_T(IQ3_S) |               \
+     GPU_T(IQ1_S) | GPU_T(IQ1_M) | GPU_T(IQ4_NL) | GPU_T(IQ4_XS) | GPU_T(TQ1_0) | GPU_T(TQ2_0) |   \
+     GPU_T(MXFP4) | GPU_T(NVFP4) | GPU_T(Q1_0) | GPU_T(Q2_0))
 #define T_ALL (T_PLAIN | T_CODED)
 
 // Conditions, by family; the types have been looked at.

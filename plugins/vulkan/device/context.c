@@ -38,7 +38,7 @@ bool vk_context_lost(const struct vk_context *context) {
 bool vk_context_alive(struct vk_context *context) {
     if (!vk_context_lost(context)) return true;
     if (atomic_load(&in_child)) {
-        vk_fail(GGML_HOST_DEVICE_LOST, "vulkan: there is no device in the child of a fork");
+        gpu_fail(GGML_HOST_DEVICE_LOST, "vulkan: there is no device in the child of a fork");
     } else {
         vk_fail_call(VK_ERROR_DEVICE_LOST, "vulkan");
     }
@@ -182,7 +182,7 @@ struct vk_context *vk_context_new(VkPhysicalDevice physical, const struct vk_pro
     context->probe = probe;
     context->features = features;
     context->direct =
-        vk_probe_unified(probe) && !vk_has_word(vk_config("GGML_VULKAN_DEBUG"), "staging");
+        vk_probe_unified(probe) && !gpu_has_word(gpu_config("GGML_VULKAN_DEBUG"), "staging");
     atomic_init(&context->lost, false);
     atomic_init(&context->next_queue, 0);
     atomic_init(&context->next_buffer_id, 1);

@@ -1,26 +1,13 @@
 // SPDX-License-Identifier: MIT
 // What there is to know about a device beyond its properties (extension "ggml.device-info").
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "device/device.h"
 
-static void add(struct vk_details *details, const char *key, const char *format, ...)
-    GGML_ATTRIBUTE_FORMAT(3, 4);
-
-static void add(struct vk_details *details, const char *key, const char *format, ...) {
-    va_list args;
-    char *text = details->texts[details->n];
-    va_start(args, format);
-    vsnprintf(text, sizeof(details->texts[0]), format, args);
-    va_end(args);
-    if (text[0] != '\0') details->list[details->n++] = (struct ggml_backend_feature){key, text};
-}
-
-static void add_version(struct vk_details *details, const char *key, uint32_t version) {
-    add(details, key, "%u.%u.%u", VK_API_VERSION_MAJOR(version), VK_API_VERSION_MINOR(version),
-        VK_API_VERSION_PATCH(version));
+static void add_version(struct gpu_details *details, const char *key, uint32_t version) {
+    gpu_details_add(details, key, "%u.%u.%u", VK_API_VERSION_MAJOR(version),
+                    VK_API_VERSION_MINOR(version), VK_API_VERSION_PATCH(version));
 }
 
 // Only Linux tells; -1 there for a machine with one node.
@@ -35,20 +22,20 @@ static int numa_node(const char *pci_address) {
     return node;
 }
 
-void vk_details_fill(struct vk_details *out_details, const struct vk_probe *probe) {
+void vk_details_fill(struct gpu_details *out_details, const struct vk_probe *probe) {
     const VkPhysicalDeviceProperties *properties = &probe->properties;
     char id[64];
     memset(out_details, 0, sizeof(*out_details));
-    add(out_details, "driver", "%.100s", probe->driver.driverName);
+    gpu_details_add(out_details, "driver", "%.100s", probe->driver.driverName);
     if (probe->driver.driverInfo[0] != '\0')
-        add(out_details, "driver-version", "%.100s", probe->driver.driverInfo);
+        gpu_details_add(out_details, "driver-version", "%.100s", probe->driver.driverInfo);
     else
-        add(out_details, "driver-version", "%u", properties->driverVersion);
+        gpu_details_add(out_details, "driver-version", "%u", properties->driverVersion);
     add_version(out_details, "api-version", properties->apiVersion);
-    add(out_details, "unified-memory", "%s", vk_probe_unified(probe) ? "yes" : "no");
+    gpu_details_add(out_details, "unified-memory", "%s", vk_probe_unified(probe) ? "yes" : "no");
     if (!probe->has.pci) return;
     vk_probe_id(probe, id, sizeof(id));
-    add(out_details, "link", "pci");
+    gpu_details_add(out_details, "link", "pci");
     const int node = numa_node(id);
-    if (node >= 0) add(out_details, "numa-node", "%d", node);
+    if (node >= 0) gpu_details_add(out_details, "numa-node", "%d", node);
 }

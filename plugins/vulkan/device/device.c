@@ -5,12 +5,8 @@
 #include "queue/event.h"
 #include "queue/stream.h"
 
-static const char *device_name(ggml_backend_dev_t device) {
-    return ((struct vk_device *)device->context)->name;
-}
-
 struct vk_device *vk_device_of(ggml_backend_dev_t device) {
-    return device && device->table->get_name == device_name ? device->context : NULL;
+    return device && device->table == &vk_device_table ? device->context : NULL;
 }
 
 struct vk_context *vk_device_context(struct vk_device *device) {
@@ -20,10 +16,6 @@ struct vk_context *vk_device_context(struct vk_device *device) {
     struct vk_context *context = device->context;
     pthread_mutex_unlock(&device->mutex);
     return context;
-}
-
-static const char *device_description(ggml_backend_dev_t device) {
-    return ((struct vk_device *)device->context)->description;
 }
 
 // Heaps of the device's own; where the driver tells what is left, that, else an estimate: all of
@@ -58,16 +50,8 @@ static enum ggml_backend_dev_type device_type(ggml_backend_dev_t handle) {
 
 static void device_props(ggml_backend_dev_t handle, struct ggml_backend_dev_props *props) {
     const struct vk_device *device = handle->context;
-    props->name = device->name;
-    props->description = device->description;
-    props->type = device_type(handle);
-    props->device_id = device->id;
-    props->caps =
-        (struct ggml_backend_dev_caps){.async = true,
-                                       .host_buffer = true,
-                                       .buffer_from_host_ptr = device->probe.has.host_pointer,
-                                       .events = true};
-    device_memory(handle, &props->memory_free, &props->memory_total);
+    gpu_device_props(handle, props);
+    props->caps.buffer_from_host_ptr = device->probe.has.host_pointer;
 }
 
 static int32_t device_init(ggml_backend_dev_t device, const char *params,
@@ -75,14 +59,6 @@ static int32_t device_init(ggml_backend_dev_t device, const char *params,
     (void)params;
     *out_stream = vk_stream_new(device->context);
     return *out_stream ? GGML_HOST_OK : GGML_HOST_FAILED;
-}
-
-static ggml_backend_buffer_type_t device_buffer_type(ggml_backend_dev_t device) {
-    return &((struct vk_device *)device->context)->buft;
-}
-
-static ggml_backend_buffer_type_t device_host_buffer_type(ggml_backend_dev_t device) {
-    return &((struct vk_device *)device->context)->host_buft;
 }
 
 static int32_t device_from_host(ggml_backend_dev_t device, void *ptr, size_t size,
@@ -100,8 +76,8 @@ static bool device_supports_op(ggml_backend_dev_t handle, const struct ggml_tens
 // Pinned memory is worth working on only where it is the device's own.
 static bool device_supports_buft(ggml_backend_dev_t handle, ggml_backend_buffer_type_t buft) {
     const struct vk_device *device = handle->context;
-    if (buft == &device->host_buft) return vk_probe_unified(&device->probe);
-    return buft == &device->buft || buft == &device->import_buft;
+    if (buft == &device->base.host_buft) return vk_probe_unified(&device->probe);
+    return buft == &device->base.buft || buft == &device->import_buft;
 }
 
 static int32_t device_event_new(ggml_backend_dev_t device, ggml_backend_event_t *out_event) {
@@ -111,14 +87,14 @@ static int32_t device_event_new(ggml_backend_dev_t device, ggml_backend_event_t 
 
 const struct ggml_device_table vk_device_table = {
     .size = sizeof(vk_device_table),
-    .get_name = device_name,
-    .get_description = device_description,
+    .get_name = gpu_device_name,
+    .get_description = gpu_device_description,
     .get_memory = device_memory,
     .get_type = device_type,
     .get_props = device_props,
     .init_backend = device_init,
-    .get_buffer_type = device_buffer_type,
-    .get_host_buffer_type = device_host_buffer_type,
+    .get_buffer_type = gpu_device_buffer_type,
+    .get_host_buffer_type = gpu_device_host_buffer_type,
     .buffer_from_host_ptr = device_from_host,
     .supports_op = device_supports_op,
     .supports_buft = device_supports_buft,

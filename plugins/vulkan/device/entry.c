@@ -6,15 +6,8 @@
 #include "ggml-plugin.h"
 #include "memory/external.h"
 
-static const struct ggml_backend_feature *device_info(ggml_backend_dev_t device) {
-    return vk_device_of(device)->details.list;
-}
-
 static const void *extension(const char *id, uint32_t min_revision) {
-    static const struct ggml_extension_device_info info = {
-        .size = sizeof(info), .revision = GGML_EXTENSION_DEVICE_INFO_REVISION, .info = device_info};
-    if (strcmp(id, GGML_EXTENSION_DEVICE_INFO) == 0)
-        return min_revision <= info.revision ? &info : NULL;
+    if (strcmp(id, GGML_EXTENSION_DEVICE_INFO) == 0) return gpu_device_info_extension(min_revision);
 #ifndef _WIN32
     if (strcmp(id, GGML_EXTENSION_EXTERNAL_MEMORY) == 0)
         return min_revision <= vk_external_memory.revision ? &vk_external_memory : NULL;

@@ -59,14 +59,16 @@ enum ggml_status vk_fail_call(VkResult result, const char *call) {
     case VK_ERROR_OUT_OF_POOL_MEMORY:
     case VK_ERROR_FRAGMENTED_POOL:
     case VK_ERROR_TOO_MANY_OBJECTS:
-        return vk_fail(GGML_HOST_OUT_OF_MEMORY, "%s: %s; free buffers or use a smaller model", call,
-                       vk_result_name(result));
+        return gpu_fail_graph(GGML_HOST_OUT_OF_MEMORY,
+                              "%s: %s; free buffers or use a smaller model", call,
+                              vk_result_name(result));
     case VK_ERROR_DEVICE_LOST:
-        return vk_fail(GGML_HOST_DEVICE_LOST,
-                       "%s: the device is lost; free everything on it and start again", call);
+        return gpu_fail_graph(GGML_HOST_DEVICE_LOST,
+                              "%s: the device is lost; free everything on it and start again",
+                              call);
     default:
-        return vk_fail(GGML_HOST_FAILED, "%s: %s (%d); the driver's log may say more", call,
-                       vk_result_name(result), (int)result);
+        return gpu_fail_graph(GGML_HOST_FAILED, "%s: %s (%d); the driver's log may say more", call,
+                              vk_result_name(result), (int)result);
     }
 }
 
@@ -118,7 +120,7 @@ static bool has_instance_extension(const char *name) {
 
 // Whether to validate; asked for and possible.
 static bool wants_validation(void) {
-    const char *value = vk_config("GGML_VULKAN_VALIDATE");
+    const char *value = gpu_config("GGML_VULKAN_VALIDATE");
     if (*value == '\0' || strcmp(value, "0") == 0) return false;
     if (has_layer(validation_layer)) return true;
     GGML_LOG_WARN("vulkan: GGML_VULKAN_VALIDATE is set, but %s is not installed\n",
@@ -162,13 +164,14 @@ static VkResult create_instance(bool validate) {
 static bool find_loader(void) {
     // The library stays open: drivers leave threads' destructors behind.
     if (volkGetInstanceVersion() == 0 && volkInitialize() != VK_SUCCESS) {
-        vk_fail(GGML_HOST_NO_DEVICE, "no Vulkan loader: install libvulkan and the device's driver");
+        gpu_fail(GGML_HOST_NO_DEVICE,
+                 "no Vulkan loader: install libvulkan and the device's driver");
         return false;
     }
     const uint32_t version = volkGetInstanceVersion();
     if (version >= VK_API_VERSION_1_2) return true;
-    vk_fail(GGML_HOST_NO_DEVICE, "the Vulkan loader is of version %u.%u, 1.2 is needed: update it",
-            VK_API_VERSION_MAJOR(version), VK_API_VERSION_MINOR(version));
+    gpu_fail(GGML_HOST_NO_DEVICE, "the Vulkan loader is of version %u.%u, 1.2 is needed: update it",
+             VK_API_VERSION_MAJOR(version), VK_API_VERSION_MINOR(version));
     return false;
 }
 
@@ -178,7 +181,7 @@ bool vk_loader_start(void) {
     const bool validate = wants_validation();
     const VkResult result = create_instance(validate);
     if (result == VK_ERROR_INCOMPATIBLE_DRIVER) {
-        vk_fail(GGML_HOST_NO_DEVICE, "no Vulkan driver: install that of the device");
+        gpu_fail(GGML_HOST_NO_DEVICE, "no Vulkan driver: install that of the device");
         return false;
     }
     if (result != VK_SUCCESS) {

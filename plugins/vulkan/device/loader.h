@@ -5,7 +5,7 @@
 
 #include <volk.h>
 
-#include "base/util.h"
+#include "gpu/base/util.h"
 
 // Opens the loader and creates the instance; every instance function is then a global of volk.h.
 // False after telling why: no loader, a loader below Vulkan 1.2, no driver. [init]

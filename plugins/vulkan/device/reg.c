@@ -2,14 +2,14 @@
 // Which devices there are.
 #include <stdio.h>
 
-#include "base/util.h"
 #include "device/device.h"
+#include "gpu/base/util.h"
 #include "memory/buffer_type.h"
 
 enum { MAX_PHYSICAL = 32, MAX_DEVICES = 32 };
 
-static struct vk_device *devices; // n_devices of them
-static int n_devices;
+static struct vk_device *devices; // registry.n_devices of them
+static struct gpu_reg registry = {.name = "Vulkan", .device_bytes = sizeof(struct vk_device)};
 static struct ggml_backend_reg reg_object;
 
 // A physical device that can be used.
@@ -43,8 +43,8 @@ static int read_candidates(struct candidate *candidates) {
         }
     }
     if (n == 0)
-        vk_fail(GGML_HOST_NO_DEVICE, "no Vulkan device can be used (%u found); the log says why",
-                n_physical);
+        gpu_fail(GGML_HOST_NO_DEVICE, "no Vulkan device can be used (%u found); the log says why",
+                 n_physical);
     return n;
 }
 
@@ -62,7 +62,7 @@ static void sort_candidates(int *order, const struct candidate *candidates, int 
 // The list in GGML_VULKAN_DEVICES, or all. A number may come twice: two devices that share
 // hardware.
 static int read_filter(int *chosen, int n) {
-    const char *text = vk_config("GGML_VULKAN_DEVICES");
+    const char *text = gpu_config("GGML_VULKAN_DEVICES");
     int n_chosen = 0;
     if (*text == '\0') {
         for (; n_chosen < n; ++n_chosen)
@@ -84,8 +84,6 @@ static int read_filter(int *chosen, int n) {
 
 // --- devices -------------------------------------------------------------------------------------
 
-extern const struct ggml_device_table vk_device_table;
-
 static void list_features(void);
 
 static bool equal_but_for_case(const char *a, size_t n, const char *b) {
@@ -100,8 +98,8 @@ static bool equal_but_for_case(const char *a, size_t n, const char *b) {
 
 // Whether GGML_DEVICES asks for the device itself, by its name or id; the host reads the rest of
 // it.
-static bool is_named(const struct vk_device *device) {
-    for (const char *list = vk_config("GGML_DEVICES"); *list;) {
+static bool is_named(const struct gpu_device *device) {
+    for (const char *list = gpu_config("GGML_DEVICES"); *list;) {
         list += strspn(list, ", \t");
         size_t n = strcspn(list, ",");
         const char *next = list + n;
@@ -116,29 +114,25 @@ static bool is_named(const struct vk_device *device) {
 
 static void init_device(struct vk_device *device, const struct candidate *candidate, int number) {
     memset(device, 0, sizeof(*device));
+    vk_buffer_types_init(device, &reg_object, number);
+    struct gpu_device *base = &device->base;
     device->physical = candidate->physical;
     device->probe = candidate->probe;
     device->features = candidate->features;
-    if (vk_has_word(vk_config("GGML_VULKAN_DEBUG"), "gpu")) device->features.cpu = false;
-    device->base.table = &vk_device_table;
-    device->base.reg = &reg_object;
-    device->base.context = device;
+    if (gpu_has_word(gpu_config("GGML_VULKAN_DEBUG"), "gpu")) device->features.cpu = false;
     pthread_mutex_init(&device->mutex, NULL);
-    snprintf(device->name, sizeof(device->name), "Vulkan%d", number);
-    snprintf(device->host_name, sizeof(device->host_name), "%.20s_Host", device->name);
-    snprintf(device->import_name, sizeof(device->import_name), "%.20s_Imported", device->name);
-    vk_probe_description(&device->probe, device->description, sizeof(device->description));
-    vk_probe_id(&device->probe, device->id, sizeof(device->id));
+    snprintf(device->import_name, sizeof(device->import_name), "%.20s_Imported", base->name);
+    vk_probe_description(&device->probe, base->description, sizeof(base->description));
+    vk_probe_id(&device->probe, base->id, sizeof(base->id));
     // The same hardware a second time is another device all the same.
     for (int i = 0; i < number; ++i) {
         if (devices[i].physical == device->physical)
-            snprintf(device->id + strlen(device->id), sizeof(device->id) - strlen(device->id),
-                     "#%d", number);
+            snprintf(base->id + strlen(base->id), sizeof(base->id) - strlen(base->id), "#%d",
+                     number);
         if (devices[i].physical == device->physical) break;
     }
-    vk_details_fill(&device->details, &device->probe);
-    device->named = is_named(device);
-    vk_buffer_types_init(device);
+    vk_details_fill(&base->details, &device->probe);
+    device->named = is_named(base);
 }
 
 static bool make_devices(void) {
@@ -153,9 +147,11 @@ static bool make_devices(void) {
         if (n_chosen > 0)
             devices = ggml_aligned_malloc((size_t)n_chosen * sizeof(*devices));
         else
-            vk_fail(GGML_HOST_NO_DEVICE, "GGML_VULKAN_DEVICES leaves none of %d devices", n);
-        for (n_devices = 0; devices && n_devices < n_chosen; ++n_devices)
-            init_device(&devices[n_devices], &candidates[order[chosen[n_devices]]], n_devices);
+            gpu_fail(GGML_HOST_NO_DEVICE, "GGML_VULKAN_DEVICES leaves none of %d devices", n);
+        registry.devices = devices;
+        registry.n_devices = devices ? n_chosen : 0;
+        for (int i = 0; i < registry.n_devices; ++i)
+            init_device(&devices[i], &candidates[order[chosen[i]]], i);
     }
     ggml_aligned_free(candidates, size);
     list_features();
@@ -175,7 +171,8 @@ static struct {
 
 static int add_feature(int n, const struct vk_device *device, const char *name, uint32_t value) {
     if (value == 0) return n;
-    snprintf(feature_texts[n].name, sizeof(feature_texts[n].name), "%s.%s", device->name, name);
+    snprintf(feature_texts[n].name, sizeof(feature_texts[n].name), "%s.%s", device->base.name,
+             name);
     snprintf(feature_texts[n].value, sizeof(feature_texts[n].value), "%u", value);
     features[n] = (struct ggml_backend_feature){feature_texts[n].name, feature_texts[n].value};
     return n + 1;
@@ -183,7 +180,7 @@ static int add_feature(int n, const struct vk_device *device, const char *name, 
 
 static void list_features(void) {
     int n = 0;
-    for (int i = 0; i < n_devices; ++i) {
+    for (int i = 0; i < registry.n_devices; ++i) {
         const struct vk_features *has = &devices[i].features;
         n = add_feature(n, &devices[i], "FP16", has->fp16);
         n = add_feature(n, &devices[i], "BF16", has->bf16);
@@ -208,30 +205,15 @@ static void *reg_proc_address(ggml_backend_reg_t reg, const char *name) {
 
 // --- backend -------------------------------------------------------------------------------------
 
-static const char *reg_name(ggml_backend_reg_t reg) {
-    (void)reg;
-    return "Vulkan";
-}
-
-static size_t reg_device_count(ggml_backend_reg_t reg) {
-    (void)reg;
-    return (size_t)n_devices;
-}
-
-static ggml_backend_dev_t reg_device(ggml_backend_reg_t reg, size_t index) {
-    (void)reg;
-    return index < (size_t)n_devices ? &devices[index].base : NULL;
-}
-
 static const struct ggml_backend_table reg_table = {
     .size = sizeof(reg_table),
-    .get_name = reg_name,
-    .get_device_count = reg_device_count,
-    .get_device = reg_device,
+    .get_name = gpu_reg_name,
+    .get_device_count = gpu_reg_device_count,
+    .get_device = gpu_reg_device,
     .get_proc_address = reg_proc_address,
 };
 
-static struct ggml_backend_reg reg_object = {.table = &reg_table};
+static struct ggml_backend_reg reg_object = {.table = &reg_table, .context = &registry};
 
 ggml_backend_reg_t vk_reg_start(void) {
     if (devices) return &reg_object; // for another host
@@ -242,14 +224,14 @@ ggml_backend_reg_t vk_reg_start(void) {
 }
 
 void vk_reg_stop(void) {
-    for (int i = 0; i < n_devices; ++i)
+    for (int i = 0; i < registry.n_devices; ++i)
         vk_context_end_threads(devices[i].context);
-    for (int i = 0; i < n_devices; ++i) {
+    for (int i = 0; i < registry.n_devices; ++i) {
         vk_context_free(devices[i].context);
         pthread_mutex_destroy(&devices[i].mutex);
     }
-    ggml_aligned_free(devices, (size_t)n_devices * sizeof(*devices));
-    devices = NULL;
-    n_devices = 0;
+    ggml_aligned_free(devices, (size_t)registry.n_devices * sizeof(*devices));
+    registry.devices = devices = NULL;
+    registry.n_devices = 0;
     vk_loader_stop();
 }

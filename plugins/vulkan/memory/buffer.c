@@ -5,7 +5,7 @@
 #include <unistd.h>
 #endif
 
-#include "memory/space.h"
+#include "gpu/base/space.h"
 
 // Shaders read whole vectors, so that an operand's last one may reach beyond its tensor.
 enum { PADDING = 64 };
@@ -44,9 +44,9 @@ enum ggml_status vk_buffer_new(struct vk_context *context, uint64_t size, enum v
     *out_buffer = NULL;
     const uint64_t most = vk_buffer_most(context->probe);
     if (size > most) {
-        return vk_fail(GGML_HOST_OUT_OF_MEMORY,
-                       "vulkan: a buffer of %llu bytes is over the driver's limit of %llu",
-                       (unsigned long long)size, (unsigned long long)most);
+        return gpu_fail_graph(GGML_HOST_OUT_OF_MEMORY,
+                              "vulkan: a buffer of %llu bytes is over the driver's limit of %llu",
+                              (unsigned long long)size, (unsigned long long)most);
     }
     struct vk_buffer *buffer = make(context, padded(size), NULL);
     if (!buffer) return GGML_STATUS_ALLOC_FAILED;
@@ -83,7 +83,7 @@ static int import_type(struct vk_context *context, void *ptr, uint32_t allowed) 
             (flags & VK_MEMORY_PROPERTY_HOST_COHERENT_BIT))
             return (int)i;
     }
-    vk_fail(GGML_HOST_UNSUPPORTED, "vulkan: the driver can't import this memory");
+    gpu_fail(GGML_HOST_UNSUPPORTED, "vulkan: the driver can't import this memory");
     return -1;
 }
 
@@ -157,7 +157,7 @@ enum ggml_status vk_buffer_new_external(struct vk_context *context, uint64_t siz
     context->api.vkGetBufferMemoryRequirements(context->device, buffer->handle, &needs);
     const int type = vk_memory_choose(context, needs.memoryTypeBits, VK_MEMORY_DEVICE);
     if (type < 0)
-        vk_fail(GGML_HOST_FAILED, "vulkan: the driver offers no fitting kind of memory");
+        gpu_fail(GGML_HOST_FAILED, "vulkan: the driver offers no fitting kind of memory");
     else
         status = vk_memory_allocate(context, type, needs.size, &exported, &buffer->memory);
     if (status == GGML_STATUS_SUCCESS) status = bind(buffer);
@@ -189,9 +189,9 @@ enum ggml_status vk_buffer_import_fd(struct vk_context *context, int fd, uint64_
         status =
             vk_memory_allocate(context, (int)memory_type, allocation, &imported, &buffer->memory);
     else
-        vk_fail(GGML_HOST_INVALID_ARGUMENT,
-                "vulkan: %llu bytes of memory of kind %u can't hold a buffer of %llu",
-                (unsigned long long)allocation, memory_type, (unsigned long long)size);
+        gpu_fail(GGML_HOST_INVALID_ARGUMENT,
+                 "vulkan: %llu bytes of memory of kind %u can't hold a buffer of %llu",
+                 (unsigned long long)allocation, memory_type, (unsigned long long)size);
     // The driver has it only if there is memory, mapped or not.
     if (!buffer || !buffer->memory.handle) close(fd);
     if (status == GGML_STATUS_SUCCESS) status = bind(buffer);
@@ -210,14 +210,15 @@ void vk_buffer_free(struct vk_buffer *buffer) {
     struct vk_context *context = buffer->context;
     if (buffer->handle) context->api.vkDestroyBuffer(context->device, buffer->handle, NULL);
     vk_memory_give_back(context, &buffer->memory);
-    if (buffer->space) vk_space_release(buffer->base, buffer->space);
+    if (buffer->space) gpu_space_release(buffer->base, buffer->space);
     ggml_aligned_free(buffer, sizeof(*buffer));
 }
 
 enum ggml_status vk_buffer_reserve_space(struct vk_buffer *buffer, size_t size) {
-    void *base = vk_space_reserve(size);
+    void *base = gpu_space_reserve(size);
     if (!base)
-        return vk_fail(GGML_HOST_OUT_OF_MEMORY, "vulkan: no address space for %zu bytes", size);
+        return gpu_fail_graph(GGML_HOST_OUT_OF_MEMORY, "vulkan: no address space for %zu bytes",
+                              size);
     buffer->base = base;
     buffer->space = size;
     return GGML_STATUS_SUCCESS;

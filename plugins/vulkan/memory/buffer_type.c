@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "memory/buffer_type.h"
 
+#include "gpu/base/tables.h"
 #include "memory/transfer.h"
 #include "queue/timeline.h"
 
 static void buffer_free(ggml_backend_buffer_t buffer);
 
 struct vk_place vk_place_of(const struct ggml_tensor *tensor) {
-    const ggml_backend_buffer_t owner = tensor->buffer     ? tensor->buffer
-                                        : tensor->view_src ? tensor->view_src->buffer
-                                                           : NULL;
+    const ggml_backend_buffer_t owner = gpu_buffer_of(tensor);
     if (!owner || owner->table->free != buffer_free) return (struct vk_place){0};
     struct vk_buffer *buffer = owner->context;
     return (struct vk_place){buffer, (uint64_t)((char *)tensor->data - buffer->base)};
@@ -75,16 +74,6 @@ static int32_t buffer_get_2d(ggml_backend_buffer_t handle, const struct ggml_ten
     return answer(vk_transfer_get(&move));
 }
 
-static int32_t buffer_set(ggml_backend_buffer_t handle, struct ggml_tensor *tensor,
-                          const void *data, size_t offset, size_t size) {
-    return buffer_set_2d(handle, tensor, data, offset, size, 1, 0, 0);
-}
-
-static int32_t buffer_get(ggml_backend_buffer_t handle, const struct ggml_tensor *tensor,
-                          void *data, size_t offset, size_t size) {
-    return buffer_get_2d(handle, tensor, data, offset, size, 1, 0, 0);
-}
-
 static int32_t buffer_copy(ggml_backend_buffer_t handle, const struct ggml_tensor *src,
                            struct ggml_tensor *dst) {
     struct vk_buffer *buffer = handle->context;
@@ -106,8 +95,8 @@ static const struct ggml_buffer_table buffer_table = {
     .free = buffer_free,
     .get_base = buffer_base,
     .memset_tensor = buffer_memset,
-    .set_tensor = buffer_set,
-    .get_tensor = buffer_get,
+    .set_tensor = gpu_buffer_set,
+    .get_tensor = gpu_buffer_get,
     .set_tensor_2d = buffer_set_2d,
     .get_tensor_2d = buffer_get_2d,
     .cpy_tensor = buffer_copy,
@@ -131,14 +120,14 @@ static int32_t buft_alloc(ggml_backend_buffer_type_t buft, size_t size,
                           ggml_backend_buffer_t *out_buffer) {
     struct vk_device *device = device_of(buft);
     struct vk_context *context = vk_device_context(device);
-    const bool host = buft != &device->buft;
+    const bool host = buft != &device->base.buft;
     struct vk_buffer *buffer;
     if (!context || !vk_context_alive(context)) return GGML_HOST_FAILED;
     if (size > buft->table->get_max_size(buft)) {
-        vk_fail(GGML_HOST_OUT_OF_MEMORY,
-                "%s: %zu bytes are above the driver's limit of %zu: "
-                "spread the tensors over several buffers",
-                device->name, size, buft->table->get_max_size(buft));
+        gpu_fail(GGML_HOST_OUT_OF_MEMORY,
+                 "%s: %zu bytes are above the driver's limit of %zu: "
+                 "spread the tensors over several buffers",
+                 device->base.name, size, buft->table->get_max_size(buft));
         return GGML_HOST_OUT_OF_MEMORY;
     }
     const enum vk_memory_use use = host ? VK_MEMORY_HOST : VK_MEMORY_DEVICE;
@@ -156,7 +145,7 @@ int32_t vk_buffer_wrap(struct vk_device *device, struct vk_buffer *buffer, size_
         vk_buffer_free(buffer);
         return ggml_entry_status(status);
     }
-    *out_buffer = wrap(&device->buft, buffer, size);
+    *out_buffer = wrap(&device->base.buft, buffer, size);
     return *out_buffer ? GGML_HOST_OK : GGML_HOST_OUT_OF_MEMORY;
 }
 
@@ -171,10 +160,10 @@ ggml_backend_buffer_t vk_buffer_from_host(struct vk_device *device, void *ptr, s
     if (!context || !vk_context_alive(context)) return NULL;
     if (!device->probe.has.host_pointer || alignment == 0 || (uintptr_t)ptr % alignment != 0 ||
         size % alignment != 0) {
-        vk_fail(GGML_HOST_UNSUPPORTED,
-                "%s: host memory can be used in place only if its address and size are multiples "
-                "of %llu and the driver imports it: copy the tensors instead",
-                device->name, (unsigned long long)(alignment ? alignment : 4096));
+        gpu_fail(GGML_HOST_UNSUPPORTED,
+                 "%s: host memory can be used in place only if its address and size are multiples "
+                 "of %llu and the driver imports it: copy the tensors instead",
+                 device->base.name, (unsigned long long)(alignment ? alignment : 4096));
         return NULL;
     }
     if (vk_buffer_import(context, ptr, size, &buffer) != GGML_STATUS_SUCCESS) return NULL;
@@ -183,9 +172,9 @@ ggml_backend_buffer_t vk_buffer_from_host(struct vk_device *device, void *ptr, s
 
 static const char *buft_name(ggml_backend_buffer_type_t buft) {
     const struct vk_device *device = device_of(buft);
-    return buft == &device->buft        ? device->name
-           : buft == &device->host_buft ? device->host_name
-                                        : device->import_name;
+    return buft == &device->base.buft        ? device->base.name
+           : buft == &device->base.host_buft ? device->base.host_name
+                                             : device->import_name;
 }
 
 // At least as much as whole vectors need, so that most operands begin at an aligned offset.
@@ -198,7 +187,7 @@ static size_t buft_max_size(ggml_backend_buffer_type_t buft) {
 }
 
 static bool buft_is_host(ggml_backend_buffer_type_t buft) {
-    return buft != &device_of(buft)->buft;
+    return buft != &device_of(buft)->base.buft;
 }
 
 static const struct ggml_buffer_type_table buft_table = {
@@ -210,8 +199,7 @@ static const struct ggml_buffer_type_table buft_table = {
     .is_host = buft_is_host,
 };
 
-void vk_buffer_types_init(struct vk_device *device) {
-    device->buft = (struct ggml_backend_buffer_type){
-        .table = &buft_table, .device = &device->base, .context = device};
-    device->host_buft = device->import_buft = device->buft;
+void vk_buffer_types_init(struct vk_device *device, ggml_backend_reg_t reg, int number) {
+    gpu_device_init(&device->base, &vk_device_table, reg, &buft_table, "Vulkan", number);
+    device->import_buft = device->base.buft;
 }

@@ -11,8 +11,8 @@ struct vk_place {
     uint64_t offset;
 };
 
-// Fills in the device's buffer types. [init]
-void vk_buffer_types_init(struct vk_device *device);
+// Makes the device's handles and names, its buffer types among them. [init]
+void vk_buffer_types_init(struct vk_device *device, ggml_backend_reg_t reg, int number);
 // Where a tensor lies. [any-thread]
 struct vk_place vk_place_of(const struct ggml_tensor *tensor);
 // A number that stands for the memory that the tensor lies in, 0: not of this plugin. [any-thread]

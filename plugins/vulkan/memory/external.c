@@ -41,8 +41,8 @@ static struct vk_context *context_of(struct vk_device *device, int32_t *out_stat
 
 static int32_t check_bytes(const struct vk_device *device, uint64_t bytes) {
     if (bytes > 0 && bytes <= vk_buffer_most(&device->probe)) return GGML_HOST_OK;
-    vk_fail(GGML_HOST_INVALID_ARGUMENT, "%s: a buffer of %llu bytes can't be made", device->name,
-            (unsigned long long)bytes);
+    gpu_fail(GGML_HOST_INVALID_ARGUMENT, "%s: a buffer of %llu bytes can't be made",
+             device->base.name, (unsigned long long)bytes);
     return GGML_HOST_INVALID_ARGUMENT;
 }
 
@@ -97,7 +97,8 @@ static bool may_be_memory(int fd, uint64_t bytes) {
 }
 
 static int32_t refuse(const struct vk_device *device, const char *what) {
-    vk_fail(GGML_HOST_INVALID_ARGUMENT, "%s: memory can't be imported: %s", device->name, what);
+    gpu_fail(GGML_HOST_INVALID_ARGUMENT, "%s: memory can't be imported: %s", device->base.name,
+             what);
     return GGML_HOST_INVALID_ARGUMENT;
 }
 

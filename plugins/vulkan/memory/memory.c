@@ -80,10 +80,10 @@ static enum ggml_status allocate(struct vk_context *context, int type, uint64_t 
     if (result != VK_SUCCESS) {
         *out_handle = VK_NULL_HANDLE;
         vk_context_check(context, result, "vkAllocateMemory");
-        return vk_fail(GGML_HOST_OUT_OF_MEMORY,
-                       "vkAllocateMemory: no %llu bytes of memory (%s): free buffers, use a "
-                       "smaller model or fewer layers on this device",
-                       (unsigned long long)size, vk_result_name(result));
+        return gpu_fail_graph(GGML_HOST_OUT_OF_MEMORY,
+                              "vkAllocateMemory: no %llu bytes of memory (%s): free buffers, use a "
+                              "smaller model or fewer layers on this device",
+                              (unsigned long long)size, vk_result_name(result));
     }
     const VkMemoryPropertyFlags flags = context->probe->memory.memoryTypes[type].propertyFlags;
     if ((flags & MAPPED) != MAPPED) return GGML_STATUS_SUCCESS;
@@ -210,7 +210,8 @@ enum ggml_status vk_memory_take(struct vk_context *context, const VkMemoryRequir
     const int type = vk_memory_choose(context, needs->memoryTypeBits, use);
     *out_memory = (struct vk_memory){0};
     if (type < 0)
-        return vk_fail(GGML_HOST_FAILED, "vulkan: the driver offers no fitting kind of memory");
+        return gpu_fail_graph(GGML_HOST_FAILED,
+                              "vulkan: the driver offers no fitting kind of memory");
     if (needs->size <= SMALL_BYTES && needs->alignment <= SMALL_BYTES)
         return take_small(context, type, needs, out_memory);
     return vk_memory_allocate(context, type, needs->size, NULL, out_memory);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "ops/move.h"
 
-#include "plan/shape.h"
+#include "gpu/base/shape.h"
 
 enum { GROUP = 64, WIDEST = 16 };
 
@@ -110,7 +110,7 @@ static void encode_transposed(struct vk_plan *plan, const struct ggml_tensor *no
     d->operands[1].tensor = source;
     vk_dispatch_spec(d, (uint32_t)m->size);
     set_layout(d, m);
-    const uint64_t tiles = vk_groups_of(m->ne[0], TILE) * vk_groups_of(m->ne[1], TILE);
+    const uint64_t tiles = gpu_groups_of(m->ne[0], TILE) * gpu_groups_of(m->ne[1], TILE);
     vk_dispatch_groups(plan, d, tiles * m->ne[2] * m->ne[3]);
 }
 
@@ -136,5 +136,5 @@ void vk_encode_move(struct vk_plan *plan, const struct ggml_tensor *node,
         d->numbers[12 + i] = (uint32_t)move.other[i];
     if (move.mode == VK_MOVE_PLACE) d->numbers[12] = (uint32_t)move.offset;
     const uint64_t rows = move.ne[1] * move.ne[2] * move.ne[3];
-    vk_dispatch_groups(plan, d, vk_groups_of(vk_groups_of(move.ne[0], run) * rows, GROUP));
+    vk_dispatch_groups(plan, d, gpu_groups_of(gpu_groups_of(move.ne[0], run) * rows, GROUP));
 }

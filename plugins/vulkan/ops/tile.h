@@ -3,8 +3,8 @@
 #ifndef VK_TILE_H
 #define VK_TILE_H
 
+#include "gpu/base/shape.h"
 #include "plan/kernel.h"
-#include "plan/shape.h"
 
 // Results of a group, and its invocations, each with 4 span by 4 span of them.
 struct vk_tile {
@@ -20,7 +20,7 @@ static inline bool vk_has_tiles(const struct vk_features *features) {
 // otherwise such that few of their columns stay empty.
 static inline struct vk_tile vk_tile_for(uint64_t rows, uint64_t columns, uint64_t products) {
     enum { LARGE = 128, ENOUGH = 96 };
-    const uint64_t n_large = vk_groups_of(rows, LARGE) * vk_groups_of(columns, LARGE) * products;
+    const uint64_t n_large = gpu_groups_of(rows, LARGE) * gpu_groups_of(columns, LARGE) * products;
     if (rows >= LARGE && columns > LARGE * 3 / 4 && n_large >= ENOUGH)
         return (struct vk_tile){LARGE, LARGE, 256, 2};
     const uint32_t width = columns > 32 ? 64 : columns > 16 ? 32 : 16;

@@ -30,7 +30,7 @@ static uint64_t hash_bytes(const unsigned char *bytes, size_t n) {
 
 // The directory, "" if there is none.
 static void directory(char *out_path, size_t size) {
-    const char *own = vk_config("GGML_VULKAN_CACHE");
+    const char *own = gpu_config("GGML_VULKAN_CACHE");
     if (*own == '\0') {
         vk_disk_default_dir(out_path, size);
     } else {

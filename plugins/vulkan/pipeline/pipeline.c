@@ -140,7 +140,7 @@ struct team {
 static void *compile_some(void *argument);
 
 static void *compile_in_thread(void *argument) {
-    vk_name_thread("ggml-vk-compile");
+    gpu_name_thread("ggml-vk-compile");
     return compile_some(argument);
 }
 
@@ -216,10 +216,10 @@ static struct pipeline *add_missing(struct vk_pipelines *pipelines, const struct
                                     enum ggml_status *out_status) {
     struct pipeline *missing = NULL;
     *out_status = GGML_STATUS_SUCCESS;
-    for (int i = 0; i < plan->n_dispatches; ++i) {
-        struct pipeline **bucket = &pipelines->buckets[bucket_of(&plan->dispatches[i])];
-        if (find(*bucket, &plan->dispatches[i])) continue;
-        struct pipeline *pipeline = pipeline_new(&plan->dispatches[i]);
+    for (int i = 0; i < vk_plan_count(plan); ++i) {
+        struct pipeline **bucket = &pipelines->buckets[bucket_of(vk_plan_at(plan, i))];
+        if (find(*bucket, vk_plan_at(plan, i))) continue;
+        struct pipeline *pipeline = pipeline_new(vk_plan_at(plan, i));
         if (!pipeline) {
             *out_status = GGML_STATUS_ALLOC_FAILED;
             break;
@@ -276,8 +276,8 @@ enum ggml_status vk_pipelines_find(struct vk_pipelines *pipelines, const struct 
     struct pipeline *missing = add_missing(pipelines, plan, &status);
     if (missing) compile_all(pipelines, missing);
     status = check_compiled(pipelines, missing, status);
-    for (int i = 0; i < plan->n_dispatches && status == GGML_STATUS_SUCCESS; ++i) {
-        const struct vk_dispatch *d = &plan->dispatches[i];
+    for (int i = 0; i < vk_plan_count(plan) && status == GGML_STATUS_SUCCESS; ++i) {
+        const struct vk_dispatch *d = vk_plan_at(plan, i);
         out_handles[i] = find(pipelines->buckets[bucket_of(d)], d)->handle;
     }
     pthread_mutex_unlock(&pipelines->mutex);

@@ -2,8 +2,8 @@
 // How many iterations the loops of a node's shaders take, for drivers that leave them too early. An
 // estimate from above; kernels that can are launched several times instead
 // (ops/recurrent/recurrent.c, ops/attention/attention.c).
+#include "gpu/base/shape.h"
 #include "ops/group.h"
-#include "plan/shape.h"
 
 enum { TRAINING_GROUP = 128 }; // of rows_back.comp and cross_entropy.comp
 
@@ -19,7 +19,7 @@ static uint64_t row_iterations(const struct vk_features *features, uint64_t n, i
 // Channels of a group of group_norm, and their elements.
 static uint64_t group_elements(const struct ggml_tensor *node) {
     const uint64_t groups = (uint64_t)MAX(node->op_params[0], 1);
-    return extent(node, 0) * extent(node, 1) * vk_groups_of(extent(node, 2), groups);
+    return extent(node, 0) * extent(node, 1) * gpu_groups_of(extent(node, 2), groups);
 }
 
 // Of the input a window of a pool covers this much at most.
@@ -55,7 +55,7 @@ static uint64_t iterations_of(const struct vk_features *features, const struct g
     case GGML_OP_RMS_NORM_BACK:
     case GGML_OP_SOFT_MAX_BACK: return VK_ROW_PASSES * (extent(node, 0) / TRAINING_GROUP + 1);
     case GGML_OP_CROSS_ENTROPY_LOSS:
-        return VK_ROW_PASSES * (extent(a, 0) / TRAINING_GROUP + 1) + vk_nrows(a) / TRAINING_GROUP;
+        return VK_ROW_PASSES * (extent(a, 0) / TRAINING_GROUP + 1) + gpu_nrows(a) / TRAINING_GROUP;
     case GGML_OP_CROSS_ENTROPY_LOSS_BACK:
         return VK_ROW_PASSES * (extent(node, 0) / TRAINING_GROUP + 1);
     case GGML_OP_POOL_1D: return pool_window(a, node->op_params, 1);
@@ -73,8 +73,8 @@ static uint64_t iterations_of(const struct vk_features *features, const struct g
     case GGML_OP_MUL_MAT:
     case GGML_OP_MUL_MAT_ID: return extent(a, 0) / 8 + 8;
     case GGML_OP_OUT_PROD: return extent(a, 1);
-    case GGML_OP_REPEAT_BACK: return vk_nelements(a) / MAX(vk_nelements(node), 1);
-    case GGML_OP_GET_ROWS_BACK: return vk_nelements(b);
+    case GGML_OP_REPEAT_BACK: return gpu_nelements(a) / MAX(gpu_nelements(node), 1);
+    case GGML_OP_GET_ROWS_BACK: return gpu_nelements(b);
     case GGML_OP_LIGHTNING_INDEXER: return extent(a, 0) * extent(a, 1);
     default: return 0;
     }

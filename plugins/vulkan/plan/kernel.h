@@ -7,6 +7,7 @@
 
 #include "ggml-graph.h"
 #include "ggml-impl.h"
+#include "gpu/base/types.h"
 
 // What the choice of kernels depends on; read off the device once.
 struct vk_features {
@@ -116,32 +117,20 @@ bool vk_supports_op(const struct vk_features *features, const struct ggml_tensor
 
 enum { ANY = -1 };
 
-// Sets of types: one bit per type number, bit 63 for an absent operand.
-#define VK_T(name) (UINT64_C(1) << GGML_TYPE_##name)
-#define T_NONE (UINT64_C(1) << 63)
-#define T_ANY (~UINT64_C(0))
-#define T_SOME (T_ANY & ~T_NONE)
-#define T_F32 VK_T(F32)
-#define T_F16 VK_T(F16)
-#define T_BF16 VK_T(BF16)
-#define T_I8 VK_T(I8)
-#define T_I16 VK_T(I16)
-#define T_I32 VK_T(I32)
-#define T_I64 VK_T(I64)
-#define T_FLOATS (T_F32 | T_F16 | T_BF16)
-#define T_INTS (T_I8 | T_I16 | T_I32 | T_I64)
 // Types with block scales that shaders unpack (shaders/unpack.glsl).
 #define T_QUANTS                                                                                   \
-    (VK_T(Q4_0) | VK_T(Q4_1) | VK_T(Q5_0) | VK_T(Q5_1) | VK_T(Q8_0) | VK_T(Q2_K) | VK_T(Q3_K) |    \
-     VK_T(Q4_K) | VK_T(Q5_K) | VK_T(Q6_K) | VK_T(IQ4_NL) | VK_T(IQ4_XS) | VK_T(MXFP4))
+    (GPU_T(Q4_0) | GPU_T(Q4_1) | GPU_T(Q5_0) | GPU_T(Q5_1) | GPU_T(Q8_0) | GPU_T(Q2_K) |           \
+     GPU_T(Q3_K) | GPU_T(Q4_K) | GPU_T(Q5_K) | GPU_T(Q6_K) | GPU_T(IQ4_NL) | GPU_T(IQ4_XS) |       \
+     GPU_T(MXFP4))
 // All block types that shaders/unpack.glsl knows.
 #define T_CODED                                                                                    \
-    (T_QUANTS | VK_T(Q8_1) | VK_T(TQ1_0) | VK_T(TQ2_0) | VK_T(NVFP4) | VK_T(Q1_0) | VK_T(Q2_0))
+    (T_QUANTS | GPU_T(Q8_1) | GPU_T(TQ1_0) | GPU_T(TQ2_0) | GPU_T(NVFP4) | GPU_T(Q1_0) |           \
+     GPU_T(Q2_0))
 
 // Types whose blocks index a grid, which shaders of their own unpack (shaders/unpack_grid.glsl).
 #define T_GRIDS                                                                                    \
-    (VK_T(IQ1_S) | VK_T(IQ1_M) | VK_T(IQ2_XXS) | VK_T(IQ2_XS) | VK_T(IQ2_S) | VK_T(IQ3_XXS) |      \
-     VK_T(IQ3_S))
+    (GPU_T(IQ1_S) | GPU_T(IQ1_M) | GPU_T(IQ2_XXS) | GPU_T(IQ2_XS) | GPU_T(IQ2_S) |                 \
+     GPU_T(IQ3_XXS) | GPU_T(IQ3_S))
 
 static inline bool vk_has_grid(const struct ggml_tensor *t) {
     return T_GRIDS >> t->type & 1;

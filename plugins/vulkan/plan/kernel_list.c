@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The rows of all families: which kernel computes a node, and whether one does.
+#include "gpu/base/shape.h"
 #include "plan/kernel.h"
-#include "plan/shape.h"
 
 static const struct vk_kernel kernels[] = {
 #define VK_KERNEL_ROW(op, sub, name, dst, src0, src1, src2, accepts, encode)                       \
@@ -16,15 +16,10 @@ const struct vk_kernel *vk_kernels(int *out_count) {
     return kernels;
 }
 
-static uint64_t type_bit(const struct ggml_tensor *t) {
-    if (!t) return T_NONE;
-    return (unsigned)t->type < GGML_TYPE_COUNT ? UINT64_C(1) << t->type : 0;
-}
-
 static bool has_types(const struct vk_kernel *kernel, const struct ggml_tensor *node) {
-    bool fits = (kernel->dst & type_bit(node)) != 0;
+    bool fits = gpu_type_in(kernel->dst, node);
     for (int i = 0; i < 3 && fits; ++i)
-        fits = (kernel->src[i] & type_bit(node->src[i])) != 0;
+        fits = gpu_type_in(kernel->src[i], node->src[i]);
     return fits;
 }
 
@@ -85,6 +80,6 @@ static bool has_kernel(const struct ggml_tensor *node) {
 bool vk_supports_op(const struct vk_features *features, const struct ggml_tensor *node) {
     if (!ggml_node_is_known(node)) return false;
     const bool nothing_to_do =
-        ggml_op_is_empty(node->op) || (vk_nelements(node) == 0 && has_kernel(node));
+        ggml_op_is_empty(node->op) || (gpu_nelements(node) == 0 && has_kernel(node));
     return nothing_to_do || vk_kernel_find(features, node) != NULL;
 }

@@ -33,7 +33,7 @@ static void run(struct vk_bridge *bridge, struct job *job) {
 
 static void *work(void *argument) {
     struct vk_bridge *bridge = argument;
-    vk_name_thread("ggml-vk-wait");
+    gpu_name_thread("ggml-vk-wait");
     pthread_mutex_lock(&bridge->mutex);
     for (;;) {
         while (!bridge->first && !bridge->ends)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Graphs: put in order, found among the recordings, or recorded, and submitted.
+#include "gpu/graph/reorder.h"
 #include "memory/buffer_type.h"
-#include "plan/reorder.h"
 #include "queue/stream.h"
 
 static bool is_current(const struct vk_stream *stream, const struct vk_recording *recording) {
@@ -22,7 +22,7 @@ static struct vk_recording *find_by_places(const struct vk_stream *stream) {
     for (int i = 0; i < stream->n_recordings && stream->places.n > 0; ++i) {
         struct vk_recording *recording = stream->recordings[i];
         if (is_current(stream, recording) &&
-            vk_graph_key_equal(&recording->places, &stream->places)) {
+            gpu_graph_key_equal(&recording->places, &stream->places)) {
             return recording;
         }
     }
@@ -32,7 +32,7 @@ static struct vk_recording *find_by_places(const struct vk_stream *stream) {
 static struct vk_recording *find_by_key(const struct vk_stream *stream) {
     for (int i = 0; i < stream->n_recordings; ++i) {
         struct vk_recording *recording = stream->recordings[i];
-        if (is_current(stream, recording) && vk_graph_key_equal(&recording->key, &stream->key))
+        if (is_current(stream, recording) && gpu_graph_key_equal(&recording->key, &stream->key))
             return recording;
     }
     return NULL;
@@ -66,8 +66,8 @@ static enum ggml_status make_recording(struct vk_stream *stream, const struct gg
                                        struct vk_recording **out_recording) {
     enum ggml_status status = vk_plan_graph(&stream->plan, graph);
     *out_recording = NULL;
-    if (status != GGML_STATUS_SUCCESS || stream->plan.n_dispatches == 0) return status;
-    status = reserve_scratch(stream, stream->plan.scratch_bytes);
+    if (status != GGML_STATUS_SUCCESS || vk_plan_count(&stream->plan) == 0) return status;
+    status = reserve_scratch(stream, stream->plan.base.scratch_bytes);
     if (status == GGML_STATUS_SUCCESS && stream->n_recordings == VK_MAX_RECORDINGS)
         status = drop_oldest(stream);
     if (status != GGML_STATUS_SUCCESS) return status;
@@ -75,14 +75,15 @@ static enum ggml_status make_recording(struct vk_stream *stream, const struct gg
                                      .command_pool = stream->pool,
                                      .key = &stream->key,
                                      .plan = &stream->plan,
-                                     .scratch = stream->plan.scratch_bytes ? stream->scratch : NULL,
+                                     .scratch =
+                                         stream->plan.base.scratch_bytes ? stream->scratch : NULL,
                                      .tracker = &stream->tracker};
     status = vk_recording_new(&recipe, out_recording);
     if (!*out_recording) return status;
     stream->recordings[stream->n_recordings++] = *out_recording;
-    if (vk_has_word(vk_config("GGML_VULKAN_DEBUG"), "record"))
+    if (gpu_has_word(gpu_config("GGML_VULKAN_DEBUG"), "record"))
         GGML_LOG_INFO("vulkan: recorded %d nodes as %d dispatches with %d barriers between them\n",
-                      graph->n_nodes, stream->plan.n_dispatches, (*out_recording)->n_barriers);
+                      graph->n_nodes, vk_plan_count(&stream->plan), (*out_recording)->n_barriers);
     return status;
 }
 
@@ -95,17 +96,17 @@ static enum ggml_status get_recording(struct vk_stream *stream, const struct ggm
     *out_recording = find_by_uid(stream, graph->uid);
     if (*out_recording) return status;
     stream->places.n = 0;
-    if (graph->structure != 0 && !vk_graph_key_make_places(&stream->places, graph, vk_place_id)) {
+    if (graph->structure != 0 && !gpu_graph_key_make_places(&stream->places, graph, vk_place_id)) {
         return GGML_STATUS_ALLOC_FAILED;
     }
     *out_recording = find_by_places(stream);
     if (*out_recording) return status;
-    if (!vk_graph_key_make(&stream->key, graph, vk_place_id)) return GGML_STATUS_ALLOC_FAILED;
+    if (!gpu_graph_key_make(&stream->key, graph, vk_place_id)) return GGML_STATUS_ALLOC_FAILED;
     *out_recording = find_by_key(stream);
     if (!*out_recording) status = make_recording(stream, graph, out_recording);
     // Without memory for a copy it is found by its key again.
     if (*out_recording && stream->places.n > 0)
-        vk_graph_key_copy(&(*out_recording)->places, &stream->places);
+        gpu_graph_key_copy(&(*out_recording)->places, &stream->places);
     if (*out_recording) (*out_recording)->uid = graph->uid;
     return status;
 }
@@ -114,9 +115,9 @@ static enum ggml_status compute(struct vk_stream *stream, const struct ggml_grap
     enum ggml_status status = stream->late;
     stream->late = GGML_STATUS_SUCCESS;
     if (status != GGML_STATUS_SUCCESS) {
-        return vk_fail(status == GGML_STATUS_ALLOC_FAILED ? GGML_HOST_OUT_OF_MEMORY
-                                                          : GGML_HOST_FAILED,
-                       "vulkan: a transfer that was queued before this graph failed");
+        return gpu_fail_graph(status == GGML_STATUS_ALLOC_FAILED ? GGML_HOST_OUT_OF_MEMORY
+                                                                 : GGML_HOST_FAILED,
+                              "vulkan: a transfer that was queued before this graph failed");
     }
     if (!vk_context_alive(stream->context)) return GGML_STATUS_FAILED;
     struct vk_recording *recording;
@@ -135,6 +136,6 @@ int32_t vk_stream_compute(ggml_backend_t backend, const struct ggml_graph *graph
 
 int32_t vk_stream_optimize(ggml_backend_t backend, struct ggml_graph *graph) {
     struct vk_stream *stream = backend->context;
-    if (!stream->keeps_order) vk_reorder(graph, &stream->plan);
+    if (!stream->keeps_order) gpu_reorder(graph, &stream->plan.base);
     return GGML_HOST_OK;
 }

@@ -55,9 +55,10 @@ static struct binding place(const struct maker *maker, const struct vk_operand *
 
 static enum ggml_status fail_place(const struct vk_operand *operand) {
     const char *name = operand->tensor ? operand->tensor->name : "scratch memory";
-    return vk_fail(GGML_HOST_UNSUPPORTED,
-                   "vulkan: '%.*s' does not lie in memory of this device: copy it there first",
-                   GGML_MAX_NAME, name);
+    return gpu_fail_graph(
+        GGML_HOST_UNSUPPORTED,
+        "vulkan: '%.*s' does not lie in memory of this device: copy it there first", GGML_MAX_NAME,
+        name);
 }
 
 // --- parameters and descriptors ------------------------------------------------------------------
@@ -105,12 +106,12 @@ static void write_set(const struct maker *maker, VkDescriptorSet set,
 static bool allocate_sets(struct maker *maker) {
     const struct vk_plan *plan = maker->recipe->plan;
     struct vk_context *context = maker->recipe->context;
-    const uint32_t n = (uint32_t)plan->n_dispatches;
+    const uint32_t n = (uint32_t)vk_plan_count(plan);
     VkDescriptorPoolSize sizes[2] = {{VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER_DYNAMIC, n},
                                      {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 0}};
     for (uint32_t i = 0; i < n; ++i) {
-        maker->layouts[i] = context->set_layouts[plan->dispatches[i].n_operands];
-        sizes[1].descriptorCount += (uint32_t)plan->dispatches[i].n_operands;
+        maker->layouts[i] = context->set_layouts[vk_plan_at(plan, i)->n_operands];
+        sizes[1].descriptorCount += (uint32_t)vk_plan_at(plan, i)->n_operands;
     }
     const VkDescriptorPoolCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO,
                                              .maxSets = n,
@@ -172,7 +173,7 @@ static void order(struct maker *maker, const struct vk_dispatch *d,
 
 static enum ggml_status add_dispatch(struct maker *maker, uint32_t i) {
     struct vk_context *context = maker->recipe->context;
-    const struct vk_dispatch *d = &maker->recipe->plan->dispatches[i];
+    const struct vk_dispatch *d = vk_plan_at(maker->recipe->plan, i);
     const VkCommandBuffer commands = maker->recording->commands;
     const uint32_t offset = i * maker->stride;
     struct binding bindings[VK_MAX_OPERANDS];
@@ -198,7 +199,7 @@ static enum ggml_status add_dispatch(struct maker *maker, uint32_t i) {
 
 static enum ggml_status record(struct maker *maker) {
     struct vk_context *context = maker->recipe->context;
-    const uint32_t n = (uint32_t)maker->recipe->plan->n_dispatches;
+    const uint32_t n = (uint32_t)vk_plan_count(maker->recipe->plan);
     enum ggml_status status =
         allocate_sets(maker) && begin(maker) ? GGML_STATUS_SUCCESS : GGML_STATUS_FAILED;
     for (uint32_t i = 0; i < n && status == GGML_STATUS_SUCCESS; ++i)
@@ -211,8 +212,8 @@ static enum ggml_status record(struct maker *maker) {
 }
 
 static bool wants_grids(const struct vk_plan *plan) {
-    for (int i = 0; i < plan->n_dispatches; ++i) {
-        const struct vk_dispatch *d = &plan->dispatches[i];
+    for (int i = 0; i < vk_plan_count(plan); ++i) {
+        const struct vk_dispatch *d = vk_plan_at(plan, i);
         if (d->operands[d->n_operands - 1].grids) return true;
     }
     return false;
@@ -223,12 +224,13 @@ static enum ggml_status prepare(struct maker *maker) {
     struct vk_context *context = recipe->context;
     const uint64_t least = context->probe->properties.limits.minUniformBufferOffsetAlignment;
     const uint64_t stride = (sizeof(struct vk_parameters) + least - 1) / least * least;
-    const uint64_t bytes = stride * (uint64_t)recipe->plan->n_dispatches;
+    const uint64_t bytes = stride * (uint64_t)vk_plan_count(recipe->plan);
     if (bytes > UINT32_MAX)
-        return vk_fail(GGML_HOST_OUT_OF_RANGE, "vulkan: a graph of %d dispatches is too large",
-                       recipe->plan->n_dispatches);
+        return gpu_fail_graph(GGML_HOST_OUT_OF_RANGE,
+                              "vulkan: a graph of %d dispatches is too large",
+                              vk_plan_count(recipe->plan));
     maker->stride = (uint32_t)stride;
-    if (!vk_graph_key_copy(&maker->recording->key, recipe->key)) return GGML_STATUS_ALLOC_FAILED;
+    if (!gpu_graph_key_copy(&maker->recording->key, recipe->key)) return GGML_STATUS_ALLOC_FAILED;
     enum ggml_status status = vk_pipelines_find(context->pipelines, recipe->plan, maker->pipelines);
     if (status == GGML_STATUS_SUCCESS && wants_grids(recipe->plan))
         status = vk_grids_get(context, &maker->grids);
@@ -238,7 +240,7 @@ static enum ggml_status prepare(struct maker *maker) {
 
 enum ggml_status vk_recording_new(const struct vk_recipe *recipe,
                                   struct vk_recording **out_recording) {
-    const size_t n = (size_t)recipe->plan->n_dispatches;
+    const size_t n = (size_t)vk_plan_count(recipe->plan);
     struct maker maker = {.recipe = recipe,
                           .recording = ggml_aligned_malloc(sizeof(*maker.recording)),
                           .pipelines = ggml_aligned_malloc(n * sizeof(*maker.pipelines)),
@@ -272,7 +274,7 @@ void vk_recording_free(struct vk_recording *recording) {
     if (recording->pool)
         context->api.vkDestroyDescriptorPool(context->device, recording->pool, NULL);
     vk_buffer_free(recording->parameters);
-    vk_graph_key_free(&recording->key);
-    vk_graph_key_free(&recording->places);
+    gpu_graph_key_free(&recording->key);
+    gpu_graph_key_free(&recording->places);
     ggml_aligned_free(recording, sizeof(*recording));
 }

@@ -3,16 +3,16 @@
 #ifndef VK_RECORDING_H
 #define VK_RECORDING_H
 
+#include "gpu/graph/graph_key.h"
 #include "memory/buffer.h"
 #include "plan/plan.h"
 #include "queue/barrier.h"
-#include "queue/graph_key.h"
 
 struct vk_recording {
     struct vk_context *context;
-    struct vk_graph_key key;
-    struct vk_graph_key places; // by which it was found last; no words: never
-    uint64_t uid;               // of the graph for which it was found last, 0: not known
+    struct gpu_graph_key key;
+    struct gpu_graph_key places; // by which it was found last; no words: never
+    uint64_t uid;                // of the graph for which it was found last, 0: not known
     VkCommandPool command_pool;
     VkCommandBuffer commands;
     VkDescriptorPool pool;
@@ -27,7 +27,7 @@ struct vk_recording {
 struct vk_recipe {
     struct vk_context *context;
     VkCommandPool command_pool;
-    const struct vk_graph_key *key;
+    const struct gpu_graph_key *key;
     const struct vk_plan *plan; // with dispatches
     const struct vk_buffer *scratch;
     struct vk_tracker *tracker;

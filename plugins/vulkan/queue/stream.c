@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "queue/stream.h"
 
+#include "gpu/base/tables.h"
 #include "pipeline/pipeline.h"
 #include "queue/event.h"
 
 static const char *stream_name(ggml_backend_t backend) {
     const struct vk_stream *stream = backend->context;
-    return stream->device->name;
+    return stream->device->base.name;
 }
 
 static int32_t stream_synchronize(ggml_backend_t backend) {
@@ -143,8 +144,8 @@ static void stream_destroy(struct vk_stream *stream) {
     drop_waits(stream);
     vk_timeline_drop(stream->timeline);
     vk_plan_free(&stream->plan);
-    vk_graph_key_free(&stream->key);
-    vk_graph_key_free(&stream->places);
+    gpu_graph_key_free(&stream->key);
+    gpu_graph_key_free(&stream->places);
     ggml_aligned_free(stream, sizeof(*stream));
 }
 
@@ -160,8 +161,8 @@ static const struct ggml_stream_table stream_table = {
              0x0d, 0xf2},
     .get_name = stream_name,
     .free = stream_free,
-    .set_tensor_async = vk_stream_set,
-    .get_tensor_async = vk_stream_get,
+    .set_tensor_async = gpu_stream_set,
+    .get_tensor_async = gpu_stream_get,
     .set_tensor_2d_async = vk_stream_set_2d,
     .get_tensor_2d_async = vk_stream_get_2d,
     .cpy_tensor_async = vk_stream_copy,
@@ -186,9 +187,9 @@ ggml_backend_t vk_stream_new(struct vk_device *device) {
     stream->context = context;
     stream->queue = vk_context_queue(context);
     vk_plan_init(&stream->plan, &device->features);
-    stream->keeps_order = strcmp(vk_config("GGML_VULKAN_DISABLE_REORDER"), "1") == 0;
-    stream->backend =
-        (struct ggml_backend){.table = &stream_table, .device = &device->base, .context = stream};
+    stream->keeps_order = strcmp(gpu_config("GGML_VULKAN_DISABLE_REORDER"), "1") == 0;
+    stream->backend = (struct ggml_backend){
+        .table = &stream_table, .device = &device->base.base, .context = stream};
     const VkCommandPoolCreateInfo pool = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
                                           .flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT,
                                           .queueFamilyIndex =

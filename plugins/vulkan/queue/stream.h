@@ -5,9 +5,9 @@
 #define VK_STREAM_H
 
 #include "device/device.h"
+#include "gpu/base/ring.h"
 #include "memory/transfer.h"
 #include "queue/recording.h"
-#include "queue/ring.h"
 #include "queue/timeline.h"
 
 enum { VK_MAX_RECORDINGS = 32, VK_MAX_SPARES = 16 };
@@ -32,7 +32,7 @@ struct vk_stream {
     int n_spares;
     int open_spare;
     struct vk_buffer *staging; // NULL until it is needed
-    struct vk_ring ring;       // over staging
+    struct gpu_ring ring;      // over staging
 
     // What the next submission waits for.
     struct vk_wait waits[VK_MAX_WAITS];
@@ -40,9 +40,9 @@ struct vk_stream {
 
     // Graphs.
     struct vk_plan plan;
-    bool keeps_order;           // of graphs, whatever would be better
-    struct vk_graph_key key;    // of the graph that is being computed
-    struct vk_graph_key places; // of it, if its structure is known; else no words
+    bool keeps_order;            // of graphs, whatever would be better
+    struct gpu_graph_key key;    // of the graph that is being computed
+    struct gpu_graph_key places; // of it, if its structure is known; else no words
     struct vk_recording *recordings[VK_MAX_RECORDINGS];
     int n_recordings;
     uint64_t n_graphs;
@@ -75,10 +75,6 @@ int32_t vk_stream_set_2d(ggml_backend_t backend, struct ggml_tensor *tensor, con
 int32_t vk_stream_get_2d(ggml_backend_t backend, const struct ggml_tensor *tensor, void *data,
                          size_t offset, size_t size, size_t n_copies, size_t stride_tensor,
                          size_t stride_data);
-int32_t vk_stream_set(ggml_backend_t backend, struct ggml_tensor *tensor, const void *data,
-                      size_t offset, size_t size);
-int32_t vk_stream_get(ggml_backend_t backend, const struct ggml_tensor *tensor, void *data,
-                      size_t offset, size_t size);
 int32_t vk_stream_copy(ggml_backend_t backend_src, ggml_backend_t backend_dst,
                        const struct ggml_tensor *src, struct ggml_tensor *dst);
 

@@ -17,7 +17,7 @@ static int32_t answer(struct vk_stream *stream, enum ggml_status status) {
 
 static enum ggml_status make_staging(struct vk_stream *stream) {
     if (stream->staging) return GGML_STATUS_SUCCESS;
-    vk_ring_init(&stream->ring, STAGING_BYTES);
+    gpu_ring_init(&stream->ring, STAGING_BYTES);
     return vk_buffer_new(stream->context, STAGING_BYTES, VK_MEMORY_HOST, &stream->staging);
 }
 
@@ -28,11 +28,11 @@ static enum ggml_status take_staging(struct vk_stream *stream, size_t size, uint
     while (status == GGML_STATUS_SUCCESS) {
         const uint64_t next = atomic_load(&stream->timeline->submitted) + 1;
         uint64_t ignored;
-        if (vk_ring_take(&stream->ring, size, next, out_offset)) return status;
-        const uint64_t oldest = vk_ring_oldest(&stream->ring);
+        if (gpu_ring_take(&stream->ring, size, next, out_offset)) return status;
+        const uint64_t oldest = gpu_ring_oldest(&stream->ring);
         if (oldest == next) status = vk_stream_flush(stream, VK_NULL_HANDLE, &ignored);
         if (status == GGML_STATUS_SUCCESS) status = vk_timeline_wait(stream->timeline, oldest);
-        if (status == GGML_STATUS_SUCCESS) vk_ring_reach(&stream->ring, oldest);
+        if (status == GGML_STATUS_SUCCESS) gpu_ring_reach(&stream->ring, oldest);
     }
     return status;
 }
@@ -101,9 +101,9 @@ static int32_t queue_tensor(struct vk_stream *stream, const struct ggml_tensor *
                             struct vk_move *move, bool to_host) {
     const struct vk_place place = vk_place_of(tensor);
     if (!place.buffer || place.buffer->context != stream->context) {
-        return answer(stream, vk_fail(GGML_HOST_UNSUPPORTED,
-                                      "vulkan: '%.*s' does not lie in memory of this device",
-                                      GGML_MAX_NAME, tensor->name));
+        return answer(stream, gpu_fail_graph(GGML_HOST_UNSUPPORTED,
+                                             "vulkan: '%.*s' does not lie in memory of this device",
+                                             GGML_MAX_NAME, tensor->name));
     }
     move->buffer = place.buffer;
     move->offset += place.offset;
@@ -132,16 +132,6 @@ int32_t vk_stream_get_2d(ggml_backend_t backend, const struct ggml_tensor *tenso
                            .stride_buffer = stride_tensor,
                            .stride_host = stride_data};
     return queue_tensor(backend->context, tensor, &move, true);
-}
-
-int32_t vk_stream_set(ggml_backend_t backend, struct ggml_tensor *tensor, const void *data,
-                      size_t offset, size_t size) {
-    return vk_stream_set_2d(backend, tensor, data, offset, size, 1, 0, 0);
-}
-
-int32_t vk_stream_get(ggml_backend_t backend, const struct ggml_tensor *tensor, void *data,
-                      size_t offset, size_t size) {
-    return vk_stream_get_2d(backend, tensor, data, offset, size, 1, 0, 0);
 }
 
 // The copy is work of both streams: it comes after what either has queued and before what either

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // FLASH_ATTN_EXT: what is computed, by which shader, and in how many launches.
+#include "gpu/base/nodes.h"
+#include "gpu/base/shape.h"
 #include "plan/kernel.h"
-#include "plan/shape.h"
 
 enum {
     MAX_CHANNELS = 1024, // as many as flash_attn.comp keeps in shared memory
@@ -48,13 +49,6 @@ bool vk_accepts_flash_attn(const struct vk_features *features, const struct ggml
            node->ne[1] == q->ne[2] && node->ne[2] == q->ne[1] && node->ne[3] == q->ne[3];
 }
 
-static uint32_t power_of_two_within(int64_t n) {
-    uint32_t power = 1;
-    while (2 * (int64_t)power <= n)
-        power *= 2;
-    return power;
-}
-
 // Query heads that share a head of K and one of V.
 static int64_t shared_heads(const struct ggml_tensor *node) {
     const int64_t heads = node->src[0]->ne[2];
@@ -69,7 +63,7 @@ static bool has_lane_rows(const struct ggml_tensor *t) {
     const bool blocks = t->type == GGML_TYPE_Q4_0 || t->type == GGML_TYPE_Q4_1 ||
                         t->type == GGML_TYPE_Q5_0 || t->type == GGML_TYPE_Q5_1 ||
                         t->type == GGML_TYPE_Q8_0 || t->type == GGML_TYPE_IQ4_NL;
-    return t->ne[0] <= MAX_LANE_CHANNELS && vk_is_wide(t) &&
+    return t->ne[0] <= MAX_LANE_CHANNELS && gpu_is_wide(t) &&
            (blocks || ggml_blck_size(t->type) == 1);
 }
 
@@ -79,10 +73,10 @@ static bool suits_lanes(const struct vk_features *features, const struct ggml_te
     const struct ggml_tensor *v = node->src[2];
     const bool blocks = ggml_blck_size(k->type) > 1 || ggml_blck_size(v->type) > 1;
     const int64_t step = blocks ? 32 : 8;
-    const double products = (double)vk_nelements(node->src[0]) * (double)k->ne[1];
+    const double products = (double)gpu_nelements(node->src[0]) * (double)k->ne[1];
     return features->cpu && features->subgroup_arithmetic && features->subgroup_size == 8 &&
            products >= 262144 && k->ne[0] % step == 0 && v->ne[0] % step == 0 && has_lane_rows(k) &&
-           has_lane_rows(v) && vk_is_wide(node->src[0]);
+           has_lane_rows(v) && gpu_is_wide(node->src[0]);
 }
 
 static struct vk_dispatch *begin(struct vk_plan *plan, const struct ggml_tensor *node,
@@ -96,7 +90,7 @@ static struct vk_dispatch *begin(struct vk_plan *plan, const struct ggml_tensor 
     vk_dispatch_spec(d, mask != NULL);
     vk_dispatch_spec(d, ggml_get_op_params_f32(node, 2) != 0.0f);
     vk_dispatch_spec(d, node->src[4] != NULL);
-    d->numbers[0] = power_of_two_within(node->src[0]->ne[2]);
+    d->numbers[0] = gpu_power_of_two_within(node->src[0]->ne[2]);
     return d;
 }
 
@@ -116,7 +110,7 @@ static void encode_lanes(struct vk_plan *plan, const struct ggml_tensor *node) {
     vk_dispatch_spec(d, tile);
     d->numbers[1] = (uint32_t)heads;
     vk_dispatch_groups(plan, d,
-                       vk_groups_of((uint64_t)rows, tile) * (uint64_t)(q->ne[2] / heads) *
+                       gpu_groups_of((uint64_t)rows, tile) * (uint64_t)(q->ne[2] / heads) *
                            (uint64_t)q->ne[3]);
 }
 
@@ -163,16 +157,16 @@ struct split {
 // Iterations of flash_attn.comp on a driver on the CPU per block of keys; finding the largest score
 // and the sum of weights takes some.
 static uint64_t block_iterations(const struct ggml_tensor *node) {
-    const uint64_t k_quads = vk_groups_of((uint64_t)node->src[1]->ne[0], 4);
-    const uint64_t v_quads = vk_groups_of((uint64_t)node->src[2]->ne[0], 4);
-    return k_quads + vk_groups_of(v_quads, CPU_ROW_GROUP) * (CPU_ROW_GROUP + 1) + 64;
+    const uint64_t k_quads = gpu_groups_of((uint64_t)node->src[1]->ne[0], 4);
+    const uint64_t v_quads = gpu_groups_of((uint64_t)node->src[2]->ne[0], 4);
+    return k_quads + gpu_groups_of(v_quads, CPU_ROW_GROUP) * (CPU_ROW_GROUP + 1) + 64;
 }
 
 static uint64_t choose_parts(const struct vk_features *features, const struct ggml_tensor *node,
                              uint64_t groups) {
     const uint64_t n_keys = (uint64_t)node->src[1]->ne[1];
     if (features->cpu) {
-        const uint64_t iterations = vk_groups_of(n_keys, CPU_ROW_GROUP) * block_iterations(node);
+        const uint64_t iterations = gpu_groups_of(n_keys, CPU_ROW_GROUP) * block_iterations(node);
         // Parts are rounded up to ROW_GROUP keys.
         return features->max_iterations ? 2 * iterations / features->max_iterations + 1 : 1;
     }
@@ -186,10 +180,10 @@ static struct split choose_split(struct vk_plan *plan, const struct ggml_tensor 
     const uint64_t parts = choose_parts(vk_plan_features(plan), node, groups);
     struct split split = {1, (uint32_t)n_keys, 0, 0};
     if (parts < 2) return split;
-    split.keys = (uint32_t)(vk_groups_of(vk_groups_of(n_keys, parts), ROW_GROUP) * ROW_GROUP);
-    split.parts = (uint32_t)vk_groups_of(n_keys, split.keys);
-    split.bytes = (size_t)(vk_nrows(node->src[0]) * split.parts *
-                           (vk_groups_of((uint64_t)node->src[2]->ne[0], 4) + 1) * 16);
+    split.keys = (uint32_t)(gpu_groups_of(gpu_groups_of(n_keys, parts), ROW_GROUP) * ROW_GROUP);
+    split.parts = (uint32_t)gpu_groups_of(n_keys, split.keys);
+    split.bytes = (size_t)(gpu_nrows(node->src[0]) * split.parts *
+                           (gpu_groups_of((uint64_t)node->src[2]->ne[0], 4) + 1) * 16);
     split.offset = vk_plan_scratch(plan, split.bytes);
     return split;
 }
@@ -211,14 +205,14 @@ static void encode_merge(struct vk_plan *plan, const struct ggml_tensor *node,
     if (!d) return;
     vk_dispatch_scratch(d, 2, split->offset, split->bytes, false);
     d->numbers[2] = split->parts;
-    vk_dispatch_groups(plan, d, vk_nrows(node->src[0]));
+    vk_dispatch_groups(plan, d, gpu_nrows(node->src[0]));
 }
 
 static void encode_tile(struct vk_plan *plan, const struct ggml_tensor *node, struct tile tile) {
     const struct ggml_tensor *q = node->src[0];
     const int64_t heads = shared_heads(node);
     const uint64_t groups =
-        vk_groups_of((uint64_t)(q->ne[1] * heads), (uint64_t)TILE_LINES * tile.rows) *
+        gpu_groups_of((uint64_t)(q->ne[1] * heads), (uint64_t)TILE_LINES * tile.rows) *
         (uint64_t)(q->ne[2] / heads) * (uint64_t)q->ne[3];
     const struct split split = choose_split(plan, node, groups);
     struct vk_dispatch *d = begin(plan, node, VK_SHADER_flash_attn_tile, TILE_GROUP);
@@ -229,13 +223,13 @@ static void encode_tile(struct vk_plan *plan, const struct ggml_tensor *node, st
     vk_dispatch_spec(d, quads_of(node->src[2]));
     vk_dispatch_spec(d, tile.rows);
     vk_dispatch_spec(d, tile.keys);
-    vk_dispatch_spec(d, vk_is_wide(node->src[1]));
-    vk_dispatch_spec(d, vk_is_wide(node->src[2]));
+    vk_dispatch_spec(d, gpu_is_wide(node->src[1]));
+    vk_dispatch_spec(d, gpu_is_wide(node->src[2]));
     encode_merge(plan, node, &split);
 }
 
 static void encode_rows(struct vk_plan *plan, const struct ggml_tensor *node) {
-    const uint64_t groups = vk_nrows(node->src[0]);
+    const uint64_t groups = gpu_nrows(node->src[0]);
     const struct split split = choose_split(plan, node, groups);
     struct vk_dispatch *d = begin(plan, node, VK_SHADER_flash_attn,
                                   vk_plan_features(plan)->cpu ? CPU_ROW_GROUP : ROW_GROUP);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Convolutions and their patches.
+#include "gpu/base/shape.h"
 #include "ops/tile.h"
 #include "plan/kernel.h"
-#include "plan/shape.h"
 
 enum {
     GROUP = 64,
@@ -103,7 +103,7 @@ static struct vk_dispatch *conv_dispatch(struct vk_plan *plan, enum vk_shader sh
     vk_dispatch_spec(d, (uint32_t)c->n_dims);
     vk_dispatch_spec(d, node->src[0]->type);
     add_geometry(d, c);
-    vk_dispatch_groups(plan, d, vk_groups_of(vk_nelements(node), GROUP));
+    vk_dispatch_groups(plan, d, gpu_groups_of(gpu_nelements(node), GROUP));
     return d;
 }
 
@@ -122,7 +122,7 @@ static struct conv conv_of_im2col(const struct ggml_tensor *node) {
 static bool accepts_patches(const struct ggml_tensor *node) {
     const struct conv c = conv_of_im2col(node);
     return has_windows(&c) && node->ne[0] == patch_size(&c) &&
-           (int64_t)vk_nrows(node) == pixels(&c) * c.batch;
+           (int64_t)gpu_nrows(node) == pixels(&c) * c.batch;
 }
 
 bool vk_accepts_im2col(const struct vk_features *features, const struct ggml_tensor *node) {
@@ -180,7 +180,7 @@ void vk_encode_col2im_1d(struct vk_plan *plan, const struct ggml_tensor *node) {
     struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_col2im_1d, node, 1, GROUP);
     if (!d) return;
     vk_dispatch_spec(d, node->type);
-    vk_dispatch_groups(plan, d, vk_groups_of(vk_nelements(node), GROUP));
+    vk_dispatch_groups(plan, d, gpu_groups_of(gpu_nelements(node), GROUP));
 }
 
 // --- direct --------------------------------------------------------------------------------------
@@ -209,13 +209,13 @@ static struct tile choose_tile(const struct vk_features *features, const struct 
 }
 
 static uint64_t direct_groups(const struct conv *c, struct tile tile) {
-    return vk_groups_of((uint64_t)(pixels(c) * c->batch), (uint64_t)GROUP * tile.pixels);
+    return gpu_groups_of((uint64_t)(pixels(c) * c->batch), (uint64_t)GROUP * tile.pixels);
 }
 
 static bool accepts_direct(const struct vk_features *features, const struct conv *c) {
     const struct tile tile = choose_tile(features, c);
     return has_windows(c) && direct_groups(c, tile) <= features->max_groups[0] &&
-           vk_groups_of((uint64_t)c->channels_out, tile.filters) <= features->max_groups[1];
+           gpu_groups_of((uint64_t)c->channels_out, tile.filters) <= features->max_groups[1];
 }
 
 bool vk_accepts_conv_2d(const struct vk_features *features, const struct ggml_tensor *node) {
@@ -251,7 +251,7 @@ static void encode_tile(struct vk_plan *plan, const struct ggml_tensor *node,
     d->specs[0] = tile.group;
     vk_dispatch_spec(d, tile.span);
     vk_dispatch_groups(plan, d,
-                       vk_groups_of(windows, tile.columns) * vk_groups_of(filters, tile.rows));
+                       gpu_groups_of(windows, tile.columns) * gpu_groups_of(filters, tile.rows));
 }
 
 void vk_encode_conv_direct(struct vk_plan *plan, const struct ggml_tensor *node) {
@@ -266,7 +266,7 @@ void vk_encode_conv_direct(struct vk_plan *plan, const struct ggml_tensor *node)
     vk_dispatch_spec(d, tile.pixels);
     vk_dispatch_spec(d, tile.filters);
     d->groups[0] = (uint32_t)direct_groups(&c, tile);
-    d->groups[1] = (uint32_t)vk_groups_of((uint64_t)c.channels_out, tile.filters);
+    d->groups[1] = (uint32_t)gpu_groups_of((uint64_t)c.channels_out, tile.filters);
     d->groups[2] = 1;
 }
 
@@ -323,5 +323,5 @@ void vk_encode_conv_transpose(struct vk_plan *plan, const struct ggml_tensor *no
     vk_dispatch_spec(d, node->src[0]->type);
     vk_dispatch_spec(d, node->src[1]->type);
     vk_dispatch_spec(d, node->op == GGML_OP_CONV_TRANSPOSE_1D ? 1 : 2);
-    vk_dispatch_groups(plan, d, vk_groups_of(vk_nelements(node), GROUP));
+    vk_dispatch_groups(plan, d, gpu_groups_of(gpu_nelements(node), GROUP));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // concat, repeat, set, acc, diag: elements to other places.
+#include "gpu/base/shape.h"
 #include "ops/move.h"
-#include "plan/shape.h"
 
 enum { GROUP = 64 };
 
@@ -75,10 +75,10 @@ bool vk_accepts_region(const struct vk_features *features, const struct ggml_ten
     if (a->type != node->type || b->type != node->type || !ggml_are_same_shape(node, a) ||
         !ggml_is_packed(node) || !ggml_is_packed(a) || !ggml_rows_separable(b))
         return false;
-    if (vk_nelements(b) == 0) return true;
+    if (gpu_nelements(b) == 0) return true;
     const struct ggml_type_traits *type = ggml_get_type_traits(node->type);
     const size_t extent = region_extent(b, &region);
-    const size_t size = (size_t)(vk_nelements(node) / (uint64_t)type->blck_size) * type->type_size;
+    const size_t size = (size_t)(gpu_nelements(node) / (uint64_t)type->blck_size) * type->type_size;
     return extent > 0 && region.offset % type->type_size == 0 && extent <= size &&
            region.offset <= size - extent;
 }
@@ -97,7 +97,7 @@ void vk_encode_set(struct vk_plan *plan, const struct ggml_tensor *node) {
 void vk_encode_acc(struct vk_plan *plan, const struct ggml_tensor *node) {
     copy_source(plan, node);
     struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_accumulate, node, 2, GROUP);
-    if (d) vk_dispatch_groups(plan, d, vk_groups_of(vk_nelements(node->src[1]), GROUP));
+    if (d) vk_dispatch_groups(plan, d, gpu_groups_of(gpu_nelements(node->src[1]), GROUP));
 }
 
 bool vk_accepts_diag(const struct vk_features *features, const struct ggml_tensor *node) {
@@ -112,5 +112,5 @@ void vk_encode_diag(struct vk_plan *plan, const struct ggml_tensor *node) {
     const uint32_t unit = size < 4 ? size : 4;
     vk_dispatch_spec(d, unit);
     vk_dispatch_spec(d, size / unit);
-    vk_dispatch_groups(plan, d, vk_groups_of(vk_nelements(node), GROUP));
+    vk_dispatch_groups(plan, d, gpu_groups_of(gpu_nelements(node), GROUP));
 }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 // cpy, cont, dup: moves, conversions to types without blocks, and to types with blocks.
+#include "gpu/base/shape.h"
 #include "ops/move.h"
 #include "ops/runs.h"
-#include "plan/shape.h"
 
 enum { PACK_GROUP = 32 };
 
 bool vk_accepts_move(const struct vk_features *features, const struct ggml_tensor *node) {
     (void)features;
     const struct ggml_tensor *a = node->src[0];
-    return a->type == node->type && vk_nelements(a) == vk_nelements(node) &&
+    return a->type == node->type && gpu_nelements(a) == gpu_nelements(node) &&
            ggml_has_whole_blocks(a) && ggml_has_whole_blocks(node);
 }
 
@@ -43,7 +43,7 @@ static bool is_float(const struct ggml_tensor *t) {
 bool vk_accepts_convert(const struct vk_features *features, const struct ggml_tensor *node) {
     (void)features;
     const struct ggml_tensor *a = node->src[0];
-    return vk_nelements(a) == vk_nelements(node) &&
+    return gpu_nelements(a) == gpu_nelements(node) &&
            (!has_blocks(a) ||
             (ggml_rows_dense(a) && ggml_has_whole_blocks(a) && node->ne[0] % VK_RUN == 0));
 }
@@ -95,8 +95,8 @@ static void encode_pack(struct vk_plan *plan, const struct ggml_tensor *node, bo
     vk_dispatch_spec(d, has_blocks(a));
     vk_dispatch_spec(d, rows);
     vk_dispatch_spec(d, rows && node->src[1]->type == GGML_TYPE_I64);
-    const uint64_t blocks = vk_nelements(a) / (uint64_t)pack_block(node->type);
-    vk_dispatch_groups(plan, d, vk_groups_of(blocks, PACK_GROUP));
+    const uint64_t blocks = gpu_nelements(a) / (uint64_t)pack_block(node->type);
+    vk_dispatch_groups(plan, d, gpu_groups_of(blocks, PACK_GROUP));
 }
 
 void vk_encode_pack(struct vk_plan *plan, const struct ggml_tensor *node) {

@@ -2,10 +2,10 @@
 // Kernels that move and convert elements; columns: see ../kernel_list.inl.
 // What shaders/unpack.glsl decodes, what pack_*.comp encode.
 #define VK_UNPACKED                                                                                \
-    (T_QUANTS | VK_T(Q8_1) | VK_T(TQ1_0) | VK_T(TQ2_0) | VK_T(NVFP4) | VK_T(Q1_0) | VK_T(Q2_0))
-#define VK_PACKED (VK_UNPACKED & ~VK_T(Q8_1))
-#define VK_PLAIN (T_FLOATS | T_INTS | VK_T(F64))
-#define VK_MOVED (VK_PLAIN | VK_UNPACKED | T_GRIDS | VK_T(Q8_K))
+    (T_QUANTS | GPU_T(Q8_1) | GPU_T(TQ1_0) | GPU_T(TQ2_0) | GPU_T(NVFP4) | GPU_T(Q1_0) | GPU_T(Q2_0))
+#define VK_PACKED (VK_UNPACKED & ~GPU_T(Q8_1))
+#define VK_PLAIN (T_FLOATS | T_INTS | GPU_T(F64))
+#define VK_MOVED (VK_PLAIN | VK_UNPACKED | T_GRIDS | GPU_T(Q8_K))
 VK_KERNEL_ROW(CPY, ANY, cpy, VK_MOVED, VK_MOVED, T_ANY, T_ANY, vk_accepts_move, vk_encode_copy)
 VK_KERNEL_ROW(CONT, ANY, cont, VK_MOVED, VK_MOVED, T_ANY, T_ANY, vk_accepts_move, vk_encode_copy)
 VK_KERNEL_ROW(DUP, ANY, dup, VK_MOVED, VK_MOVED, T_ANY, T_ANY, vk_accepts_move, vk_encode_copy)

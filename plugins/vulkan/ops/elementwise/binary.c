@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // add, sub, mul, div: dst = a . b with b repeated to a's shape; add_id.
+#include "gpu/base/nodes.h"
 #include "ops/runs.h"
 
 enum { REPEAT_NOT, REPEAT_ONE, REPEAT_MANY }; // as in shaders/binary.comp
@@ -9,25 +10,16 @@ bool vk_accepts_binary(const struct vk_features *features, const struct ggml_ten
     return ggml_fits_binary(node) && ggml_rows_dense(node) && ggml_rows_dense(node->src[0]);
 }
 
-static uint32_t function_of(enum ggml_op op) {
-    switch (op) {
-    case GGML_OP_SUB: return 1;
-    case GGML_OP_MUL: return 2;
-    case GGML_OP_DIV: return 3;
-    default: return 0;
-    }
-}
-
 // How dimension 0 of the run is repeated, which in flat mode has all elements.
 static uint32_t repeat_of(const struct ggml_tensor *node, const struct ggml_tensor *b, bool flat) {
-    if (vk_nelements(b) == 1) return REPEAT_ONE;
+    if (gpu_nelements(b) == 1) return REPEAT_ONE;
     if (flat) return REPEAT_NOT;
     if (b->ne[0] == 1) return REPEAT_ONE;
     return b->ne[0] == node->ne[0] ? REPEAT_NOT : REPEAT_MANY;
 }
 
 static uint32_t rows_of(const struct ggml_tensor *node, const struct ggml_tensor *b) {
-    if (vk_nrows(b) == 1) return REPEAT_ONE;
+    if (gpu_nrows(b) == 1) return REPEAT_ONE;
     return ggml_same_shape_from(b, node, 1) ? REPEAT_NOT : REPEAT_MANY;
 }
 
@@ -37,12 +29,12 @@ void vk_encode_binary(struct vk_plan *plan, const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     const struct ggml_tensor *b = node->src[1];
     const bool flat = ggml_is_packed(node) && ggml_is_packed(a) &&
-                      (vk_nelements(b) == 1 || (ggml_are_same_shape(a, b) && ggml_is_packed(b)));
+                      (gpu_nelements(b) == 1 || (ggml_are_same_shape(a, b) && ggml_is_packed(b)));
     vk_dispatch_spec(d, node->type);
     vk_dispatch_spec(d, a->type);
     vk_dispatch_spec(d, vk_run_dims(node, flat));
     vk_dispatch_spec(d, b->type);
-    vk_dispatch_spec(d, function_of(node->op));
+    vk_dispatch_spec(d, (uint32_t)gpu_binary_function_of(node->op));
     const uint32_t repeat = repeat_of(node, b, flat);
     vk_dispatch_spec(d, repeat);
     vk_dispatch_spec(d, repeat != REPEAT_MANY && vk_run_vectors(node, node, flat) &&

@@ -1,34 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Functions of one operand: the family of GGML_OP_UNARY, and those that are operations themselves.
+#include "gpu/base/nodes.h"
 #include "ops/runs.h"
-
-// Numbers of the functions in shaders/unary.comp that are not of GGML_OP_UNARY.
-enum function {
-    FUNCTION_SQR = 32,
-    FUNCTION_SQRT,
-    FUNCTION_LOG,
-    FUNCTION_SIN,
-    FUNCTION_COS,
-    FUNCTION_LEAKY_RELU,
-    FUNCTION_SCALE,
-    FUNCTION_CLAMP,
-    FUNCTION_FILL,
-};
-
-static uint32_t function_of(const struct ggml_tensor *node) {
-    switch (node->op) {
-    case GGML_OP_SQR: return FUNCTION_SQR;
-    case GGML_OP_SQRT: return FUNCTION_SQRT;
-    case GGML_OP_LOG: return FUNCTION_LOG;
-    case GGML_OP_SIN: return FUNCTION_SIN;
-    case GGML_OP_COS: return FUNCTION_COS;
-    case GGML_OP_LEAKY_RELU: return FUNCTION_LEAKY_RELU;
-    case GGML_OP_SCALE: return FUNCTION_SCALE;
-    case GGML_OP_CLAMP: return FUNCTION_CLAMP;
-    case GGML_OP_FILL: return FUNCTION_FILL;
-    default: return (uint32_t)node->op_params[0];
-    }
-}
 
 bool vk_accepts_map(const struct vk_features *features, const struct ggml_tensor *node) {
     (void)features;
@@ -48,7 +21,7 @@ void vk_encode_unary(struct vk_plan *plan, const struct ggml_tensor *node) {
     vk_dispatch_spec(d, node->type);
     vk_dispatch_spec(d, node->src[0]->type);
     vk_dispatch_spec(d, vk_run_dims(node, flat));
-    vk_dispatch_spec(d, function_of(node));
+    vk_dispatch_spec(d, (uint32_t)gpu_function_of(node)); // as shaders/unary.comp has them
     vk_dispatch_spec(d,
                      vk_run_vectors(node, node, flat) && vk_run_vectors(node->src[0], node, flat));
     vk_dispatch_runs(plan, d, node, flat);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Pooling, resampling, padding, rotation and windows.
+#include "gpu/base/shape.h"
 #include "plan/kernel.h"
-#include "plan/shape.h"
 
 enum { GROUP = 64 };
 
@@ -13,7 +13,7 @@ static void encode_move(struct vk_plan *plan, const struct ggml_tensor *node, en
     if (!d) return;
     vk_dispatch_spec(d, (uint32_t)ggml_type_size(node->type));
     vk_dispatch_spec(d, mode);
-    vk_dispatch_groups(plan, d, vk_groups_of(vk_nelements(node), GROUP));
+    vk_dispatch_groups(plan, d, gpu_groups_of(gpu_nelements(node), GROUP));
 }
 
 // --- pooling -------------------------------------------------------------------------------------
@@ -42,7 +42,7 @@ void vk_encode_pool(struct vk_plan *plan, const struct ggml_tensor *node) {
     if (!d) return;
     vk_dispatch_spec(d, node->src[0]->type);
     vk_dispatch_spec(d, node->op == GGML_OP_POOL_1D ? 1 : 2);
-    vk_dispatch_groups(plan, d, vk_groups_of(vk_nelements(node), GROUP));
+    vk_dispatch_groups(plan, d, gpu_groups_of(gpu_nelements(node), GROUP));
 }
 
 bool vk_accepts_pool_2d_back(const struct vk_features *features, const struct ggml_tensor *node) {
@@ -56,7 +56,7 @@ void vk_encode_pool_2d_back(struct vk_plan *plan, const struct ggml_tensor *node
     if (!d) return;
     vk_dispatch_spec(d, node->src[1]->type);
     vk_dispatch_spec(d, 2);
-    vk_dispatch_groups(plan, d, vk_groups_of(vk_nelements(node), GROUP));
+    vk_dispatch_groups(plan, d, gpu_groups_of(gpu_nelements(node), GROUP));
 }
 
 // --- resampling, padding -------------------------------------------------------------------------
@@ -91,7 +91,7 @@ void vk_encode_upscale(struct vk_plan *plan, const struct ggml_tensor *node) {
         const float scale = (float)(to - inner) / (float)(from - inner);
         memcpy(&d->numbers[i], &scale, sizeof(scale));
     }
-    vk_dispatch_groups(plan, d, vk_groups_of(vk_nelements(node), GROUP));
+    vk_dispatch_groups(plan, d, gpu_groups_of(gpu_nelements(node), GROUP));
 }
 
 bool vk_accepts_pad(const struct vk_features *features, const struct ggml_tensor *node) {
@@ -157,5 +157,5 @@ bool vk_accepts_add_rel_pos(const struct vk_features *features, const struct ggm
 
 void vk_encode_add_rel_pos(struct vk_plan *plan, const struct ggml_tensor *node) {
     struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_add_rel_pos, node, 3, GROUP);
-    if (d) vk_dispatch_groups(plan, d, vk_groups_of(vk_nelements(node), GROUP));
+    if (d) vk_dispatch_groups(plan, d, gpu_groups_of(gpu_nelements(node), GROUP));
 }

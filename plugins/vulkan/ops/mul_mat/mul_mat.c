@@ -3,8 +3,8 @@
 
 #include <string.h>
 
+#include "gpu/base/shape.h"
 #include "ops/tile.h"
-#include "plan/shape.h"
 
 enum {
     MAX_GROUP = 64,
@@ -52,7 +52,7 @@ struct extra {
 static struct tile choose_tile(const struct vk_features *features, const struct ggml_tensor *node,
                                bool two) {
     const int64_t n = node->op == GGML_OP_MUL_MAT_ID ? 1 : node->ne[1];
-    const double products = (double)vk_nelements(node) * (double)node->src[0]->ne[0];
+    const double products = (double)gpu_nelements(node) * (double)node->src[0]->ne[0];
     const bool small = features->cpu && products < 16384;
     const uint32_t rows = features->cpu && node->ne[0] >= 8 && !small ? 8 : 2;
     return (struct tile){two ? rows / 2 : rows, n == 1 || small ? 1 : n == 2 ? 2 : 4};
@@ -95,9 +95,9 @@ static struct vk_dispatch *encode_vector(struct vk_plan *plan, const struct ggml
     vk_dispatch_spec(d, node->src[1]->type);
     vk_dispatch_spec(d, tile.rows);
     vk_dispatch_spec(d, tile.columns);
-    vk_dispatch_spec(d, vk_is_wide(node->src[0]) &&
-                            (!extra->second || vk_is_wide(extra->second->src[0])));
-    vk_dispatch_spec(d, vk_is_wide(node->src[1]));
+    vk_dispatch_spec(d, gpu_is_wide(node->src[0]) &&
+                            (!extra->second || gpu_is_wide(extra->second->src[0])));
+    vk_dispatch_spec(d, gpu_is_wide(node->src[1]));
     vk_dispatch_spec(d, extra->bias != NULL);
     vk_dispatch_spec(d, extra->second ? (uint32_t)extra->dst->op_params[0] : 0);
     d->operands[0].tensor = extra->dst;
@@ -107,8 +107,8 @@ static struct vk_dispatch *encode_vector(struct vk_plan *plan, const struct ggml
     vk_dispatch_grids(d, 4, node->src[0]);
     memcpy(d->op_params, extra->dst->op_params, sizeof(d->op_params));
     vk_dispatch_groups(plan, d,
-                       vk_groups_of((uint64_t)node->ne[0], tile.rows) *
-                           vk_groups_of((uint64_t)node->ne[1], tile.columns) *
+                       gpu_groups_of((uint64_t)node->ne[0], tile.rows) *
+                           gpu_groups_of((uint64_t)node->ne[1], tile.columns) *
                            (uint64_t)node->ne[2] * (uint64_t)node->ne[3]);
     return d;
 }
@@ -127,7 +127,7 @@ static bool suits_dot(const struct vk_features *features, const struct ggml_tens
     const struct ggml_tensor *a = node->src[0];
     const bool type =
         a->type == GGML_TYPE_Q8_0 || a->type == GGML_TYPE_Q4_0 || a->type == GGML_TYPE_Q4_K;
-    return features->int_dot && features->subgroup_arithmetic && type && vk_is_wide(a) &&
+    return features->int_dot && features->subgroup_arithmetic && type && gpu_is_wide(a) &&
            node->ne[1] <= VECTOR_COLUMNS && node->src[1]->type == GGML_TYPE_F32 &&
            ggml_rows_dense(node->src[1]) && may_round_src1(node, GGML_PREC_Q8);
 }
@@ -135,14 +135,14 @@ static bool suits_dot(const struct vk_features *features, const struct ggml_tens
 static void encode_dot(struct vk_plan *plan, const struct ggml_tensor *node) {
     enum { GROUP = 64, GROUP_BYTES = 48 }; // of 32 elements, as quantize_columns.comp writes them
     const struct ggml_tensor *b = node->src[1];
-    const uint64_t groups = vk_nelements(b) / 32;
+    const uint64_t groups = gpu_nelements(b) / 32;
     const size_t bytes = (size_t)groups * GROUP_BYTES;
     const size_t offset = vk_plan_scratch(plan, bytes);
     struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_quantize_columns, node, 1, GROUP);
     if (!d) return;
     vk_dispatch_scratch(d, 0, offset, bytes, true);
     d->operands[1].tensor = b;
-    vk_dispatch_groups(plan, d, vk_groups_of(groups, GROUP));
+    vk_dispatch_groups(plan, d, gpu_groups_of(groups, GROUP));
 
     const uint32_t rows = 2, columns = node->ne[1] > 2 ? 4 : (uint32_t)node->ne[1];
     d = vk_dispatch_new(plan, VK_SHADER_mul_mat_dot, node, 1, group_size(vk_plan_features(plan)));
@@ -152,8 +152,8 @@ static void encode_dot(struct vk_plan *plan, const struct ggml_tensor *node) {
     vk_dispatch_spec(d, rows);
     vk_dispatch_spec(d, columns);
     vk_dispatch_groups(plan, d,
-                       vk_groups_of((uint64_t)node->ne[0], rows) *
-                           vk_groups_of((uint64_t)node->ne[1], columns) * (uint64_t)node->ne[2] *
+                       gpu_groups_of((uint64_t)node->ne[0], rows) *
+                           gpu_groups_of((uint64_t)node->ne[1], columns) * (uint64_t)node->ne[2] *
                            (uint64_t)node->ne[3]);
 }
 
@@ -195,8 +195,8 @@ static struct vk_dispatch *begin_tile(struct vk_plan *plan, const struct ggml_te
     if (!d) return NULL;
     vk_dispatch_spec(d, node->src[0]->type);
     vk_dispatch_spec(d, node->src[1]->type);
-    vk_dispatch_spec(d, vk_is_wide(node->src[0]));
-    vk_dispatch_spec(d, vk_is_wide(node->src[1]));
+    vk_dispatch_spec(d, gpu_is_wide(node->src[0]));
+    vk_dispatch_spec(d, gpu_is_wide(node->src[1]));
     vk_dispatch_spec(d, tile->span);
     return d;
 }
@@ -214,17 +214,17 @@ static uint32_t parts_of_k(const struct ggml_tensor *node, uint64_t groups) {
 static void split(struct vk_plan *plan, struct vk_dispatch *d, const struct ggml_tensor *node,
                   uint32_t parts) {
     enum { GROUP = 256, STEP = 32 };
-    const uint64_t n = vk_nelements(node), k = (uint64_t)node->src[0]->ne[0];
+    const uint64_t n = gpu_nelements(node), k = (uint64_t)node->src[0]->ne[0];
     const size_t bytes = (size_t)n * parts * sizeof(float);
     const size_t offset = vk_plan_scratch(plan, bytes);
     vk_dispatch_scratch(d, 3, offset, bytes, true);
     d->numbers[0] = parts;
-    d->numbers[1] = (uint32_t)(vk_groups_of(vk_groups_of(k, parts), STEP) * STEP);
+    d->numbers[1] = (uint32_t)(gpu_groups_of(gpu_groups_of(k, parts), STEP) * STEP);
     d = vk_dispatch_new(plan, VK_SHADER_mul_mat_join, node, 1, GROUP);
     if (!d) return;
     vk_dispatch_scratch(d, 1, offset, bytes, false);
     d->numbers[0] = parts;
-    vk_dispatch_groups(plan, d, vk_groups_of(n, GROUP));
+    vk_dispatch_groups(plan, d, gpu_groups_of(n, GROUP));
 }
 
 static void encode_tile(struct vk_plan *plan, const struct ggml_tensor *node) {
@@ -236,7 +236,7 @@ static void encode_tile(struct vk_plan *plan, const struct ggml_tensor *node) {
     const uint64_t products = (uint64_t)node->ne[2] * (uint64_t)node->ne[3];
     const struct vk_tile tile = tile_for(shader, node, columns, products);
     const uint64_t groups =
-        vk_groups_of(rows, tile.rows) * vk_groups_of(columns, tile.columns) * products;
+        gpu_groups_of(rows, tile.rows) * gpu_groups_of(columns, tile.columns) * products;
     const uint32_t parts = parts_of_k(node, groups);
     struct vk_dispatch *d = begin_tile(plan, node, shader, &tile);
     if (!d) return;
@@ -306,7 +306,7 @@ struct pairs {
 // Whether enough columns share a matrix to be sorted by it; more matrices than group_pairs.comp
 // counts are not.
 static bool suits_grouping(const struct vk_features *features, const struct ggml_tensor *node) {
-    return features->subgroup_arithmetic && vk_nelements(node->src[2]) >= VECTOR_COLUMNS &&
+    return features->subgroup_arithmetic && gpu_nelements(node->src[2]) >= VECTOR_COLUMNS &&
            node->src[0]->ne[2] <= MAX_MATRICES;
 }
 
@@ -314,14 +314,14 @@ static bool suits_grouping(const struct vk_features *features, const struct ggml
 static bool suits_tile_id(const struct vk_features *features, const struct ggml_tensor *node) {
     const uint64_t n_matrices = (uint64_t)node->src[0]->ne[2];
     return vk_has_tiles(features) && n_matrices <= MAX_MATRICES &&
-           vk_nelements(node->src[2]) >= VECTOR_COLUMNS * n_matrices;
+           gpu_nelements(node->src[2]) >= VECTOR_COLUMNS * n_matrices;
 }
 
 // Sorts the pairs by matrix. False when memory ran out.
 static bool encode_pairs(struct vk_plan *plan, const struct ggml_tensor *node, uint32_t columns,
                          struct pairs *out_pairs) {
     const struct ggml_tensor *ids = node->src[2];
-    const uint64_t n_pairs = vk_nelements(ids), n_matrices = (uint64_t)node->src[0]->ne[2];
+    const uint64_t n_pairs = gpu_nelements(ids), n_matrices = (uint64_t)node->src[0]->ne[2];
     const struct vk_features *features = vk_plan_features(plan);
     const bool many = !features->cpu && features->max_group_size >= 256;
     out_pairs->n_tiles = n_pairs / columns + n_matrices + 1;
@@ -344,7 +344,7 @@ static void use_pairs(const struct vk_plan *plan, struct vk_dispatch *d, const s
     vk_dispatch_scratch(d, 4, pairs->offset, pairs->bytes, false);
     vk_dispatch_grids(d, 5, node->src[0]);
     d->numbers[0] = (uint32_t)pairs->n_tiles;
-    vk_dispatch_groups(plan, d, vk_groups_of((uint64_t)node->ne[0], rows) * pairs->n_tiles);
+    vk_dispatch_groups(plan, d, gpu_groups_of((uint64_t)node->ne[0], rows) * pairs->n_tiles);
 }
 
 static void encode_grouped(struct vk_plan *plan, const struct ggml_tensor *node) {
@@ -367,7 +367,7 @@ static void encode_tile_id(struct vk_plan *plan, const struct ggml_tensor *node)
         tile_shader(vk_plan_features(plan), node, &shaders[vk_has_grid(node->src[0])]);
     const uint64_t n_matrices = (uint64_t)node->src[0]->ne[2];
     const struct vk_tile tile =
-        tile_for(shader, node, vk_nelements(node->src[2]) / n_matrices, n_matrices);
+        tile_for(shader, node, gpu_nelements(node->src[2]) / n_matrices, n_matrices);
     struct pairs pairs;
     if (!encode_pairs(plan, node, tile.columns, &pairs)) return;
     struct vk_dispatch *d = begin_tile(plan, node, shader, &tile);
@@ -406,7 +406,7 @@ void vk_encode_out_prod(struct vk_plan *plan, const struct ggml_tensor *node) {
     vk_dispatch_spec(d, node->src[0]->type);
     vk_dispatch_spec(d, node->src[1]->type);
     const uint64_t tiles =
-        vk_groups_of((uint64_t)node->ne[0], ROWS) * vk_groups_of((uint64_t)node->ne[1], COLUMNS);
+        gpu_groups_of((uint64_t)node->ne[0], ROWS) * gpu_groups_of((uint64_t)node->ne[1], COLUMNS);
     vk_dispatch_groups(plan, d,
-                       vk_groups_of(tiles * (uint64_t)node->ne[2] * (uint64_t)node->ne[3], GROUP));
+                       gpu_groups_of(tiles * (uint64_t)node->ne[2] * (uint64_t)node->ne[3], GROUP));
 }

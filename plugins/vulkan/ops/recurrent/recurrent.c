@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // State-space models, linear attention and other special ops.
+#include "gpu/base/shape.h"
 #include "plan/kernel.h"
-#include "plan/shape.h"
 
 enum { GROUP = 32 };
 
@@ -30,7 +30,7 @@ static void encode_steps(struct vk_plan *plan, const struct ggml_tensor *node, s
         vk_dispatch_spec(d, s.spec);
         d->numbers[0] = (uint32_t)first;
         d->numbers[1] = (uint32_t)end;
-        vk_dispatch_groups(plan, d, vk_groups_of(s.invocations, GROUP));
+        vk_dispatch_groups(plan, d, gpu_groups_of(s.invocations, GROUP));
         first = end;
     } while (first < s.count);
 }
@@ -44,7 +44,7 @@ bool vk_accepts_ssm_conv(const struct vk_features *features, const struct ggml_t
 
 void vk_encode_ssm_conv(struct vk_plan *plan, const struct ggml_tensor *node) {
     struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_ssm_conv, node, 2, GROUP);
-    if (d) vk_dispatch_groups(plan, d, vk_groups_of(vk_nelements(node), GROUP));
+    if (d) vk_dispatch_groups(plan, d, gpu_groups_of(gpu_nelements(node), GROUP));
 }
 
 bool vk_accepts_ssm_scan(const struct vk_features *features, const struct ggml_tensor *node) {
@@ -157,7 +157,7 @@ void vk_encode_lightning_indexer(struct vk_plan *plan, const struct ggml_tensor 
     struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_indexer, node, 4, GROUP);
     if (!d) return;
     vk_dispatch_spec(d, node->src[1]->type);
-    vk_dispatch_groups(plan, d, vk_groups_of(vk_nelements(node), GROUP));
+    vk_dispatch_groups(plan, d, gpu_groups_of(gpu_nelements(node), GROUP));
 }
 
 bool vk_accepts_dsv4_hc_comb(const struct vk_features *features, const struct ggml_tensor *node) {
@@ -167,7 +167,7 @@ bool vk_accepts_dsv4_hc_comb(const struct vk_features *features, const struct gg
 
 void vk_encode_dsv4_hc_comb(struct vk_plan *plan, const struct ggml_tensor *node) {
     struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_hyper_comb, node, 3, GROUP);
-    if (d) vk_dispatch_groups(plan, d, vk_groups_of((uint64_t)node->ne[2], GROUP));
+    if (d) vk_dispatch_groups(plan, d, gpu_groups_of((uint64_t)node->ne[2], GROUP));
 }
 
 bool vk_accepts_dsv4_hc_pre(const struct vk_features *features, const struct ggml_tensor *node) {
@@ -187,5 +187,5 @@ void vk_encode_dsv4_hc_mix(struct vk_plan *plan, const struct ggml_tensor *node)
     vk_dispatch_spec(d, post);
     vk_dispatch_spec(d, !post && ggml_get_op_params_i32(node, 1) != 0);
     vk_dispatch_spec(d, node->src[3] != NULL);
-    vk_dispatch_groups(plan, d, vk_groups_of(vk_nelements(node), GROUP));
+    vk_dispatch_groups(plan, d, gpu_groups_of(gpu_nelements(node), GROUP));
 }

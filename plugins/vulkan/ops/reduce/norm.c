@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // norm, rms_norm, l2_norm, group_norm.
+#include "gpu/base/shape.h"
 #include "ops/group.h"
-#include "plan/shape.h"
 
 bool vk_accepts_norm(const struct vk_features *features, const struct ggml_tensor *node) {
     (void)features;
@@ -27,14 +27,14 @@ static struct vk_dispatch *encode_rows(struct vk_plan *plan, const struct ggml_t
     if (!d) return NULL;
     const struct ggml_tensor *a = node->src[0];
     vk_dispatch_spec(d, function_of(node->op));
-    vk_dispatch_spec(d, part % 4 == 0 && ggml_rows_dense(a) && vk_rows_aligned(node, 16) &&
-                            vk_rows_aligned(a, 16));
+    vk_dispatch_spec(d, part % 4 == 0 && ggml_rows_dense(a) && gpu_rows_aligned(node, 16) &&
+                            gpu_rows_aligned(a, 16));
     vk_dispatch_groups(plan, d, rows);
     return d;
 }
 
 void vk_encode_norm(struct vk_plan *plan, const struct ggml_tensor *node) {
-    encode_rows(plan, node, node->ne[0], node->ne[0], vk_nrows(node));
+    encode_rows(plan, node, node->ne[0], node->ne[0], gpu_nrows(node));
 }
 
 bool vk_accepts_group_norm(const struct vk_features *features, const struct ggml_tensor *node) {
@@ -48,10 +48,10 @@ static bool packed_planes(const struct ggml_tensor *t) {
 }
 
 void vk_encode_group_norm(struct vk_plan *plan, const struct ggml_tensor *node) {
-    const uint64_t channels = vk_groups_of((uint64_t)node->ne[2], (uint64_t)node->op_params[0]);
-    const uint64_t groups = channels ? vk_groups_of((uint64_t)node->ne[2], channels) : 0;
+    const uint64_t channels = gpu_groups_of((uint64_t)node->ne[2], (uint64_t)node->op_params[0]);
+    const uint64_t groups = channels ? gpu_groups_of((uint64_t)node->ne[2], channels) : 0;
     const int64_t n = node->ne[0] * node->ne[1] * (int64_t)channels;
-    const uint64_t rows = vk_nelements(node) ? groups * (uint64_t)node->ne[3] : 0;
+    const uint64_t rows = gpu_nelements(node) ? groups * (uint64_t)node->ne[3] : 0;
     struct vk_dispatch *d;
     if (packed_planes(node) && packed_planes(node->src[0])) {
         d = encode_rows(plan, node, n, node->ne[0] * node->ne[1], rows);

@@ -2,14 +2,14 @@
 // sum, sum_rows, mean, argmax, cumsum, count_equal.
 #include <string.h>
 
+#include "gpu/base/shape.h"
 #include "ops/group.h"
-#include "plan/shape.h"
 
 enum { MAX_PARTS = 256, SUM_GROUP = 64, SUM_ELEMENTS = 1024 };
 
 bool vk_accepts_sum(const struct vk_features *features, const struct ggml_tensor *node) {
     (void)features;
-    return vk_nelements(node) == 1;
+    return gpu_nelements(node) == 1;
 }
 
 bool vk_accepts_count_equal(const struct vk_features *features, const struct ggml_tensor *node) {
@@ -26,7 +26,7 @@ static void add_sum_specs(struct vk_dispatch *d, const struct ggml_tensor *node,
 
 // Groups sum parts into scratch memory, then one group adds those.
 void vk_encode_sum(struct vk_plan *plan, const struct ggml_tensor *node) {
-    const uint64_t wanted = vk_groups_of(vk_nelements(node->src[0]), SUM_ELEMENTS);
+    const uint64_t wanted = gpu_groups_of(gpu_nelements(node->src[0]), SUM_ELEMENTS);
     const uint32_t n_parts = (uint32_t)(wanted > MAX_PARTS ? MAX_PARTS : wanted ? wanted : 1);
     const size_t bytes = n_parts * sizeof(uint32_t);
     const size_t scratch = vk_plan_scratch(plan, bytes);
@@ -59,7 +59,7 @@ void vk_encode_reduce_rows(struct vk_plan *plan, const struct ggml_tensor *node)
     const float divisor = node->op == GGML_OP_MEAN ? (float)a->ne[0] : 1.0f;
     memcpy(&d->numbers[0], &divisor, sizeof(divisor));
     vk_dispatch_spec(d, node->op == GGML_OP_ARGMAX);
-    vk_dispatch_groups(plan, d, vk_nrows(a));
+    vk_dispatch_groups(plan, d, gpu_nrows(a));
 }
 
 bool vk_accepts_cumsum(const struct vk_features *features, const struct ggml_tensor *node) {
@@ -71,5 +71,5 @@ bool vk_accepts_cumsum(const struct vk_features *features, const struct ggml_ten
 void vk_encode_cumsum(struct vk_plan *plan, const struct ggml_tensor *node) {
     const uint32_t group = vk_row_group(vk_plan_features(plan), node->ne[0], VK_CUMSUM_PASSES);
     struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_cumsum, node, 1, group);
-    if (d) vk_dispatch_groups(plan, d, vk_nrows(node));
+    if (d) vk_dispatch_groups(plan, d, gpu_nrows(node));
 }

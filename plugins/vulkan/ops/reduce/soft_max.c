@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // soft_max with mask, ALiBi and sinks; and what keeps a triangle of each matrix: the causal mask
 // and tri.
+#include "gpu/base/nodes.h"
+#include "gpu/base/shape.h"
 #include "ops/group.h"
-#include "plan/shape.h"
 
 enum { GROUP = 64 };
 
@@ -19,14 +20,11 @@ void vk_encode_soft_max(struct vk_plan *plan, const struct ggml_tensor *node) {
     vk_dispatch_spec(d, mask != NULL);
     vk_dispatch_spec(d, mask ? (uint32_t)mask->type : 0);
     vk_dispatch_spec(d, node->src[2] != NULL);
-    vk_dispatch_spec(d, node->ne[0] % 4 == 0 && vk_rows_aligned(node, 16) &&
-                            vk_rows_aligned(node->src[0], 16));
-    vk_dispatch_spec(d, mask && vk_rows_aligned(mask, 4 * mask->nb[0]));
-    uint32_t below = 1; // largest power of two within the heads
-    while ((int64_t)below * 2 <= node->ne[2])
-        below *= 2;
-    d->numbers[0] = below;
-    vk_dispatch_groups(plan, d, vk_nrows(node));
+    vk_dispatch_spec(d, node->ne[0] % 4 == 0 && gpu_rows_aligned(node, 16) &&
+                            gpu_rows_aligned(node->src[0], 16));
+    vk_dispatch_spec(d, mask && gpu_rows_aligned(mask, 4 * mask->nb[0]));
+    d->numbers[0] = gpu_power_of_two_within(node->ne[2]); // of the heads
+    vk_dispatch_groups(plan, d, gpu_nrows(node));
 }
 
 bool vk_accepts_diag_mask(const struct vk_features *features, const struct ggml_tensor *node) {
@@ -39,22 +37,11 @@ bool vk_accepts_tri(const struct vk_features *features, const struct ggml_tensor
     return ggml_fits_tri(node);
 }
 
-// Which columns of a row shaders/diag_mask.comp keeps.
-static uint32_t kept_columns(const struct ggml_tensor *node) {
-    if (node->op != GGML_OP_TRI) return 4;
-    switch ((enum ggml_tri_type)node->op_params[0]) {
-    case GGML_TRI_TYPE_UPPER_DIAG: return 0;
-    case GGML_TRI_TYPE_UPPER: return 1;
-    case GGML_TRI_TYPE_LOWER_DIAG: return 2;
-    default: return 3;
-    }
-}
-
 void vk_encode_diag_mask(struct vk_plan *plan, const struct ggml_tensor *node) {
     const uint32_t minus_infinity = UINT32_C(0xff800000);
     struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_diag_mask, node, 1, GROUP);
     if (!d) return;
-    vk_dispatch_spec(d, kept_columns(node));
+    vk_dispatch_spec(d, gpu_kept_columns(node));
     vk_dispatch_spec(d, node->op == GGML_OP_DIAG_MASK_INF ? minus_infinity : 0);
-    vk_dispatch_groups(plan, d, vk_groups_of(vk_nelements(node), GROUP));
+    vk_dispatch_groups(plan, d, gpu_groups_of(gpu_nelements(node), GROUP));
 }

@@ -2,8 +2,8 @@
 // argsort and top_k by shaders/sort.comp, or sort_rank.comp on drivers that compute on the CPU.
 // Rows that fit into a group's shared memory take one launch. Of longer rows top_k keeps the first
 // items of each block until one block is left; argsort merges blocks in scratch memory.
+#include "gpu/base/shape.h"
 #include "plan/kernel.h"
-#include "plan/shape.h"
 
 enum {
     MAX_ITEMS = 4096, // of a block
@@ -95,7 +95,7 @@ static void encode_selection(struct sort *s, size_t scratch[2], size_t bytes) {
                        .from_bytes = bytes,
                        .to_bytes = bytes};
     for (int side = 0;; side = 1 - side) {
-        const uint64_t blocks = vk_groups_of(l.n_from, s->items);
+        const uint64_t blocks = gpu_groups_of(l.n_from, s->items);
         l.to_result = blocks <= 1;
         l.keep = l.to_result ? s->items : k;
         l.stride_to = (uint32_t)blocks * k;
@@ -129,7 +129,7 @@ static void encode_merges(struct sort *s, size_t scratch, size_t bytes) {
     l.n_from = l.stride_from = all;
     for (l.span = 2 * s->items; l.span <= all; l.span *= 2) {
         l.mode = MODE_STEP;
-        l.groups = vk_groups_of(s->n_rows * (all / 2), group_size(s));
+        l.groups = gpu_groups_of(s->n_rows * (all / 2), group_size(s));
         for (l.distance = l.span / 2; l.distance >= s->items; l.distance /= 2)
             encode_launch(s, &l);
         l.mode = MODE_MERGE;
@@ -154,13 +154,13 @@ static void encode_ranks(struct vk_plan *plan, const struct ggml_tensor *node) {
     if (!d) return;
     vk_dispatch_spec(d, is_descending(node));
     vk_dispatch_spec(d, held);
-    vk_dispatch_groups(plan, d, vk_nrows(node) * vk_groups_of(n, (uint64_t)RANK_GROUP * held));
+    vk_dispatch_groups(plan, d, gpu_nrows(node) * gpu_groups_of(n, (uint64_t)RANK_GROUP * held));
 }
 
 void vk_encode_sort(struct vk_plan *plan, const struct ggml_tensor *node) {
     const uint64_t n = (uint64_t)node->src[0]->ne[0];
-    const uint64_t rows = vk_nrows(node);
-    if (vk_nelements(node) == 0) return;
+    const uint64_t rows = gpu_nrows(node);
+    if (gpu_nelements(node) == 0) return;
     if (vk_plan_features(plan)->cpu && n <= MAX_RANKED) {
         encode_ranks(plan, node);
         return;
@@ -169,7 +169,7 @@ void vk_encode_sort(struct vk_plan *plan, const struct ggml_tensor *node) {
     const bool fits = n <= s.items;
     const bool selects = fits || (uint64_t)node->ne[0] <= s.items / 4;
     const uint64_t row_items = fits      ? 0
-                               : selects ? vk_groups_of(n, s.items) * (uint64_t)node->ne[0]
+                               : selects ? gpu_groups_of(n, s.items) * (uint64_t)node->ne[0]
                                          : power_above(n);
     const uint64_t per_chunk = fits ? rows : MAX_SCRATCH / (row_items * ITEM_BYTES);
     const uint64_t most_rows = rows < per_chunk ? rows : per_chunk;

@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "gpu/base/shape.h"
 #include "plan/kernel.h"
-#include "plan/shape.h"
 
 enum {
     GROUP = 64,
@@ -75,9 +75,9 @@ void vk_encode_rope(struct vk_plan *plan, const struct ggml_tensor *node) {
     set_powers(d, (double)param_f32(node, GGML_ROPE_SLOT_FREQ_BASE), -2.0 / n_dims);
     if (param_f32(node, GGML_ROPE_SLOT_EXT_FACTOR) != 0.0f) set_yarn(d, node);
     const int64_t columns = node->ne[0] - (mode == GGML_ROPE_TYPE_VISION ? n_dims : n_dims / 2);
-    const uint64_t blocks = vk_groups_of((uint64_t)node->ne[1], heads);
+    const uint64_t blocks = gpu_groups_of((uint64_t)node->ne[1], heads);
     const uint64_t n = (uint64_t)columns * blocks * (uint64_t)(node->ne[2] * node->ne[3]);
-    vk_dispatch_groups(plan, d, vk_groups_of(n, GROUP));
+    vk_dispatch_groups(plan, d, gpu_groups_of(n, GROUP));
 }
 
 bool vk_accepts_timestep_embedding(const struct vk_features *features,
@@ -93,15 +93,15 @@ void vk_encode_timestep_embedding(struct vk_plan *plan, const struct ggml_tensor
     const int64_t half = node->ne[0] / 2;
     set_powers(d, (double)node->op_params[1], half > 0 ? -1.0 / (double)half : 0.0);
     const uint64_t n = (uint64_t)((node->ne[0] + 1) / 2 * node->ne[1]);
-    vk_dispatch_groups(plan, d, vk_groups_of(n, GROUP));
+    vk_dispatch_groups(plan, d, gpu_groups_of(n, GROUP));
 }
 
 bool vk_accepts_arange(const struct vk_features *features, const struct ggml_tensor *node) {
     (void)features;
-    return ggml_is_packed(node) && vk_nrows(node) == 1;
+    return ggml_is_packed(node) && gpu_nrows(node) == 1;
 }
 
 void vk_encode_arange(struct vk_plan *plan, const struct ggml_tensor *node) {
     struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_arange, node, 0, GROUP);
-    if (d) vk_dispatch_groups(plan, d, vk_groups_of((uint64_t)node->ne[0], GROUP));
+    if (d) vk_dispatch_groups(plan, d, gpu_groups_of((uint64_t)node->ne[0], GROUP));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Gradients, losses and optimiser steps.
+#include "gpu/base/shape.h"
 #include "plan/kernel.h"
-#include "plan/shape.h"
 
 enum { GROUP = 64, ROW_GROUP = 128 };
 
@@ -19,7 +19,7 @@ void vk_encode_silu_back(struct vk_plan *plan, const struct ggml_tensor *node) {
     struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_silu_back, node, 2, GROUP);
     if (!d) return;
     vk_dispatch_spec(d, node->type);
-    vk_dispatch_groups(plan, d, vk_groups_of(vk_nelements(node), GROUP));
+    vk_dispatch_groups(plan, d, gpu_groups_of(gpu_nelements(node), GROUP));
 }
 
 // ALiBi has no gradient.
@@ -31,7 +31,7 @@ void vk_encode_rows_back(struct vk_plan *plan, const struct ggml_tensor *node) {
     struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_rows_back, node, 2, ROW_GROUP);
     if (!d) return;
     vk_dispatch_spec(d, node->op == GGML_OP_RMS_NORM_BACK);
-    vk_dispatch_groups(plan, d, vk_nrows(node));
+    vk_dispatch_groups(plan, d, gpu_nrows(node));
 }
 
 bool vk_accepts_repeat_back(const struct vk_features *features, const struct ggml_tensor *node) {
@@ -41,7 +41,7 @@ bool vk_accepts_repeat_back(const struct vk_features *features, const struct ggm
 
 void vk_encode_repeat_back(struct vk_plan *plan, const struct ggml_tensor *node) {
     struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_repeat_back, node, 1, GROUP);
-    if (d) vk_dispatch_groups(plan, d, vk_groups_of(vk_nelements(node), GROUP));
+    if (d) vk_dispatch_groups(plan, d, gpu_groups_of(gpu_nelements(node), GROUP));
 }
 
 bool vk_accepts_get_rows_back(const struct vk_features *features, const struct ggml_tensor *node) {
@@ -53,7 +53,7 @@ void vk_encode_get_rows_back(struct vk_plan *plan, const struct ggml_tensor *nod
     struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_get_rows_back, node, 2, GROUP);
     if (!d) return;
     vk_dispatch_spec(d, node->src[0]->type);
-    vk_dispatch_groups(plan, d, vk_groups_of(vk_nelements(node), GROUP));
+    vk_dispatch_groups(plan, d, gpu_groups_of(gpu_nelements(node), GROUP));
 }
 
 // --- loss ----------------------------------------------------------------------------------------
@@ -61,12 +61,12 @@ void vk_encode_get_rows_back(struct vk_plan *plan, const struct ggml_tensor *nod
 bool vk_accepts_cross_entropy_loss(const struct vk_features *features,
                                    const struct ggml_tensor *node) {
     (void)features;
-    return vk_nelements(node) == 1 && is_like(node->src[1], node->src[0]);
+    return gpu_nelements(node) == 1 && is_like(node->src[1], node->src[0]);
 }
 
 // The rows' losses go to scratch memory, then their mean to the result.
 void vk_encode_cross_entropy_loss(struct vk_plan *plan, const struct ggml_tensor *node) {
-    const uint64_t n_rows = vk_nrows(node->src[0]);
+    const uint64_t n_rows = gpu_nrows(node->src[0]);
     const size_t bytes = (size_t)(n_rows ? n_rows : 1) * sizeof(float);
     const size_t losses = vk_plan_scratch(plan, bytes);
     struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_cross_entropy, node, 3, ROW_GROUP);
@@ -83,7 +83,7 @@ void vk_encode_cross_entropy_loss(struct vk_plan *plan, const struct ggml_tensor
 bool vk_accepts_cross_entropy_loss_back(const struct vk_features *features,
                                         const struct ggml_tensor *node) {
     (void)features;
-    return vk_nelements(node->src[0]) == 1 && is_like(node->src[1], node) &&
+    return gpu_nelements(node->src[0]) == 1 && is_like(node->src[1], node) &&
            is_like(node->src[2], node);
 }
 
@@ -91,7 +91,7 @@ void vk_encode_cross_entropy_loss_back(struct vk_plan *plan, const struct ggml_t
     struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_cross_entropy, node, 3, ROW_GROUP);
     if (!d) return;
     vk_dispatch_spec(d, 1);
-    vk_dispatch_groups(plan, d, vk_nrows(node));
+    vk_dispatch_groups(plan, d, gpu_nrows(node));
 }
 
 // --- optimiser steps -----------------------------------------------------------------------------
@@ -107,5 +107,5 @@ void vk_encode_opt_step(struct vk_plan *plan, const struct ggml_tensor *node) {
     if (!d) return;
     if (adamw) d->writes |= 1u << 3 | 1u << 4; // the moments
     vk_dispatch_spec(d, adamw);
-    vk_dispatch_groups(plan, d, vk_groups_of(vk_nelements(node), GROUP));
+    vk_dispatch_groups(plan, d, gpu_groups_of(gpu_nelements(node), GROUP));
 }

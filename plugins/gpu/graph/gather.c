@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Nodes that one launch could compute are brought next to each other: what they need and stands
 // between them goes first, the rest follows.
-#include "plan/fuse.h"
-#include "plan/order.h"
+#include "gpu/graph/order.h"
+#include "gpu/graph/plan.h"
 
 #include <string.h>
 
@@ -13,14 +13,14 @@ enum {
 };
 
 struct gathering {
-    struct vk_order *order;
-    struct vk_plan *plan;
-    int idxs[VK_MAX_FUSED];
+    struct gpu_order *order;
+    struct gpu_plan *plan;
+    int idxs[GPU_MAX_FUSED];
     int n;
     int32_t first, last; // places
 };
 
-static bool is_free(const struct vk_order *order, int32_t node) {
+static bool is_free(const struct gpu_order *order, int32_t node) {
     return order->unit[node] == node && order->size[node] == 1;
 }
 
@@ -30,32 +30,32 @@ static const struct ggml_tensor *node_of(const struct gathering *g, int32_t numb
 
 // --- who belongs together
 
-static void find_chain(struct gathering *g, const struct vk_fusion *fusion, int32_t first) {
+static void find_chain(struct gathering *g, const struct gpu_fusion *fusion, int32_t first) {
     int32_t node = first;
     g->n = 0;
     while (node >= 0 && is_free(g->order, node) &&
-           vk_fusion_takes(fusion, g->n, node_of(g, node))) {
+           gpu_fusion_takes(fusion, g->n, node_of(g, node))) {
         g->idxs[g->n++] = node;
         node = g->order->depend->user[node];
     }
 }
 
 // The other nodes, but for the last, are sources of the last.
-static void find_join(struct gathering *g, const struct vk_fusion *fusion, int32_t first) {
-    const struct vk_depend *depend = g->order->depend;
+static void find_join(struct gathering *g, const struct gpu_fusion *fusion, int32_t first) {
+    const struct gpu_depend *depend = g->order->depend;
     const int32_t last = depend->user[first];
     int32_t n_before;
     g->n = 0;
-    if (last < 0 || !vk_fusion_takes(fusion, fusion->most - 1, node_of(g, last))) return;
+    if (last < 0 || !gpu_fusion_takes(fusion, fusion->most - 1, node_of(g, last))) return;
     g->idxs[g->n++] = first;
-    const int32_t *before = vk_depend_before(depend, last, &n_before);
+    const int32_t *before = gpu_depend_before(depend, last, &n_before);
     for (int32_t i = 0; i < n_before; ++i) {
         const int32_t node = before[i];
         if (node <= g->idxs[g->n - 1] || depend->user[node] != last) continue;
-        if (g->n < fusion->most - 1 && vk_fusion_takes(fusion, g->n, node_of(g, node)))
+        if (g->n < fusion->most - 1 && gpu_fusion_takes(fusion, g->n, node_of(g, node)))
             g->idxs[g->n++] = node;
     }
-    if (g->n < fusion->most - 1 || !vk_fusion_takes(fusion, 0, node_of(g, first))) g->n = 0;
+    if (g->n < fusion->most - 1 || !gpu_fusion_takes(fusion, 0, node_of(g, first))) g->n = 0;
     for (int k = 0; k < g->n; ++k) {
         if (!is_free(g->order, g->idxs[k])) g->n = 0;
     }
@@ -75,9 +75,9 @@ static void find_span(struct gathering *g) {
 
 // Marks what the node needs within the span. False: one of the nodes that are gathered.
 static bool mark_before(struct gathering *g, int32_t node, int32_t needed, int32_t gathered) {
-    struct vk_order *order = g->order;
+    struct gpu_order *order = g->order;
     int32_t n;
-    const int32_t *before = vk_depend_before(order->depend, node, &n);
+    const int32_t *before = gpu_depend_before(order->depend, node, &n);
     for (int32_t i = 0; i < n; ++i) {
         if (order->mark[before[i]] == gathered) return false;
         if (order->place[before[i]] >= g->first) order->mark[before[i]] = needed;
@@ -88,7 +88,7 @@ static bool mark_before(struct gathering *g, int32_t node, int32_t needed, int32
 // A unit goes first if one of its nodes must: it stays whole.
 static bool mark_unit(struct gathering *g, int32_t unit, int32_t needed, int32_t gathered,
                       int *n_ahead) {
-    struct vk_order *order = g->order;
+    struct gpu_order *order = g->order;
     const int32_t *nodes = &order->at[order->place[unit]];
     bool is_needed = false, possible = true;
     for (int k = 0; k < order->size[unit]; ++k)
@@ -97,16 +97,16 @@ static bool mark_unit(struct gathering *g, int32_t unit, int32_t needed, int32_t
         order->mark[nodes[k]] = needed;
         possible = mark_before(g, nodes[k], needed, gathered);
     }
-    *n_ahead += is_needed && vk_order_launches(order, unit);
+    *n_ahead += is_needed && gpu_order_launches(order, unit);
     return possible;
 }
 
 // Marks the nodes that are gathered, and what they need themselves.
 static void mark_gathered(struct gathering *g, int32_t needed, int32_t gathered) {
-    struct vk_order *order = g->order;
+    struct gpu_order *order = g->order;
     for (int k = 0; k < g->n; ++k) {
         int32_t n;
-        const int32_t *before = vk_depend_before(order->depend, g->idxs[k], &n);
+        const int32_t *before = gpu_depend_before(order->depend, g->idxs[k], &n);
         for (int32_t i = 0; i < n; ++i)
             order->mark[before[i]] = needed;
     }
@@ -116,7 +116,7 @@ static void mark_gathered(struct gathering *g, int32_t needed, int32_t gathered)
 
 // Marks all that must go first, backwards, so that whoever needs a node is met before it.
 static bool mark_needed(struct gathering *g, int32_t needed, int32_t gathered) {
-    struct vk_order *order = g->order;
+    struct gpu_order *order = g->order;
     int n_ahead = 0;
     mark_gathered(g, needed, gathered);
     for (int32_t p = g->last; p >= g->first; --p) {
@@ -129,7 +129,7 @@ static bool mark_needed(struct gathering *g, int32_t needed, int32_t gathered) {
 }
 
 static void move(struct gathering *g, int32_t needed, int32_t gathered) {
-    struct vk_order *order = g->order;
+    struct gpu_order *order = g->order;
     const int32_t n = g->last - g->first + 1;
     int32_t to = g->first, *old = order->spare;
     memcpy(old, &order->at[g->first], (size_t)n * sizeof(*old));
@@ -164,23 +164,23 @@ static bool bring_together(struct gathering *g, int *n_moved) {
 }
 
 // As many as possible: a shorter chain may do where the whole can't be brought together.
-static bool gather_by(struct gathering *g, int k, const struct vk_fusion *fusion, int32_t first,
+static bool gather_by(struct gathering *g, int k, const struct gpu_fusion *fusion, int32_t first,
                       int *n_moved) {
-    if (fusion->shape == VK_FUSION_JOIN)
+    if (fusion->shape == GPU_FUSION_JOIN)
         find_join(g, fusion, first);
     else
         find_chain(g, fusion, first);
     for (; g->n >= fusion->least; --g->n) {
-        g->n = vk_fuse_ask(g->plan, g->order->graph, k, g->idxs, g->n);
+        g->n = gpu_plan_fuse_ask(g->plan, g->order->graph, k, g->idxs, g->n);
         if (g->n >= fusion->least && bring_together(g, n_moved)) return true;
     }
     return false;
 }
 
-int vk_order_gather(struct vk_order *order, struct vk_plan *plan) {
+int gpu_order_gather(struct gpu_order *order, struct gpu_plan *plan) {
     struct gathering g = {.order = order, .plan = plan};
     int n_fusions, n_moved = 0;
-    const struct vk_fusion *fusions = vk_fusions(&n_fusions);
+    const struct gpu_fusion *fusions = gpu_fusions(&n_fusions);
     for (int32_t node = 0; node < order->n; ++node) {
         bool done = !is_free(order, node);
         for (int k = 0; k < n_fusions && !done; ++k) {

@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: MIT
-#include "queue/ring.h"
+#include "gpu/base/ring.h"
 
 #include <string.h>
 
 enum { ALIGNMENT = 16 };
 
-void vk_ring_init(struct vk_ring *ring, uint64_t size) {
-    *ring = (struct vk_ring){.size = size};
+void gpu_ring_init(struct gpu_ring *ring, uint64_t size) {
+    *ring = (struct gpu_ring){.size = size};
 }
 
-bool vk_ring_take(struct vk_ring *ring, uint64_t bytes, uint64_t value, uint64_t *out_offset) {
+bool gpu_ring_take(struct gpu_ring *ring, uint64_t bytes, uint64_t value, uint64_t *out_offset) {
     const uint64_t size = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     uint64_t begin = ring->head;
     *out_offset = 0;
     if (begin % ring->size + size > ring->size) begin += ring->size - begin % ring->size;
     if (size > ring->size || begin + size - ring->tail > ring->size) return false;
     const bool same = ring->n_marks > 0 && ring->marks[ring->n_marks - 1].value == value;
-    if (!same && ring->n_marks == VK_RING_MARKS) return false;
+    if (!same && ring->n_marks == GPU_RING_MARKS) return false;
     if (!same) ring->n_marks++;
     ring->head = begin + size;
-    ring->marks[ring->n_marks - 1] = (struct vk_ring_mark){value, ring->head};
+    ring->marks[ring->n_marks - 1] = (struct gpu_ring_mark){value, ring->head};
     *out_offset = begin % ring->size;
     return true;
 }
 
-void vk_ring_reach(struct vk_ring *ring, uint64_t value) {
+void gpu_ring_reach(struct gpu_ring *ring, uint64_t value) {
     int n = 0;
     while (n < ring->n_marks && ring->marks[n].value <= value)
         ring->tail = ring->marks[n++].end;
@@ -33,6 +33,6 @@ void vk_ring_reach(struct vk_ring *ring, uint64_t value) {
     if (ring->n_marks == 0) ring->head = ring->tail = 0;
 }
 
-uint64_t vk_ring_oldest(const struct vk_ring *ring) {
+uint64_t gpu_ring_oldest(const struct gpu_ring *ring) {
     return ring->n_marks ? ring->marks[0].value : 0;
 }

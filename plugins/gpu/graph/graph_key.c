@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "queue/graph_key.h"
+#include "gpu/graph/graph_key.h"
 
 enum {
     PLACE_WORDS = 2,
@@ -9,7 +9,7 @@ enum {
     HASH_LANES = 4,
 };
 
-static bool reserve(struct vk_graph_key *key, size_t n) {
+static bool reserve(struct gpu_graph_key *key, size_t n) {
     if (n <= key->max) return true;
     uint64_t *words = ggml_aligned_malloc(n * sizeof(*words));
     if (!words) return false;
@@ -75,8 +75,8 @@ static uint64_t hash_words(const uint64_t *words, size_t n) {
     return hash;
 }
 
-bool vk_graph_key_make(struct vk_graph_key *key, const struct ggml_graph *graph,
-                       uint64_t (*buffer_id)(const struct ggml_tensor *tensor)) {
+bool gpu_graph_key_make(struct gpu_graph_key *key, const struct ggml_graph *graph,
+                        uint64_t (*buffer_id)(const struct ggml_tensor *tensor)) {
     key->n = 0;
     for (int i = 0; i < graph->n_nodes; ++i) {
         const struct ggml_tensor *node = graph->nodes[i];
@@ -96,8 +96,8 @@ bool vk_graph_key_make(struct vk_graph_key *key, const struct ggml_graph *graph,
     return true;
 }
 
-bool vk_graph_key_make_places(struct vk_graph_key *key, const struct ggml_graph *graph,
-                              uint64_t (*buffer_id)(const struct ggml_tensor *tensor)) {
+bool gpu_graph_key_make_places(struct gpu_graph_key *key, const struct ggml_graph *graph,
+                               uint64_t (*buffer_id)(const struct ggml_tensor *tensor)) {
     key->n = 0;
     if (!reserve(key, 16)) return false;
     key->words[key->n++] = graph->structure;
@@ -118,12 +118,12 @@ bool vk_graph_key_make_places(struct vk_graph_key *key, const struct ggml_graph 
     return true;
 }
 
-bool vk_graph_key_equal(const struct vk_graph_key *a, const struct vk_graph_key *b) {
+bool gpu_graph_key_equal(const struct gpu_graph_key *a, const struct gpu_graph_key *b) {
     return a->hash == b->hash && a->n == b->n &&
            (a->n == 0 || memcmp(a->words, b->words, a->n * sizeof(*a->words)) == 0);
 }
 
-bool vk_graph_key_copy(struct vk_graph_key *out_copy, const struct vk_graph_key *key) {
+bool gpu_graph_key_copy(struct gpu_graph_key *out_copy, const struct gpu_graph_key *key) {
     out_copy->n = 0;
     out_copy->hash = 0;
     if (key->n == 0) return true;
@@ -134,7 +134,7 @@ bool vk_graph_key_copy(struct vk_graph_key *out_copy, const struct vk_graph_key 
     return true;
 }
 
-void vk_graph_key_free(struct vk_graph_key *key) {
+void gpu_graph_key_free(struct gpu_graph_key *key) {
     ggml_aligned_free(key->words, key->max * sizeof(*key->words));
-    *key = (struct vk_graph_key){0};
+    *key = (struct gpu_graph_key){0};
 }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 // Which nodes of a graph must come before which, through the memory that they share. Knows nothing
 // of Vulkan.
-#ifndef VK_DEPEND_H
-#define VK_DEPEND_H
+#ifndef GPU_DEPEND_H
+#define GPU_DEPEND_H
 
 #include "ggml-graph.h"
 #include "ggml-impl.h"
 
 // Nodes go by their number: the index in the graph that this was made of. So does memory, with
 // numbers of its own: a tensor that is no view, or several whose bytes overlap.
-struct vk_depend {
+struct gpu_depend {
     const struct ggml_graph *graph;
     int n;
     int32_t *first_before;  // of each node, and the end
@@ -24,14 +24,14 @@ struct vk_depend {
     size_t block_bytes;
 };
 
-// False: no memory, or no order can be told (a node comes twice). vk_depend_free() ends it.
+// False: no memory, or no order can be told (a node comes twice). gpu_depend_free() ends it.
 // [stream]
-bool vk_depend_make(struct vk_depend *out_depend, const struct ggml_graph *graph);
-void vk_depend_free(struct vk_depend *depend);
+bool gpu_depend_make(struct gpu_depend *out_depend, const struct ggml_graph *graph);
+void gpu_depend_free(struct gpu_depend *depend);
 
 // Nodes that must come before the node.
-static inline const int32_t *vk_depend_before(const struct vk_depend *depend, int32_t node,
-                                              int32_t *out_n) {
+static inline const int32_t *gpu_depend_before(const struct gpu_depend *depend, int32_t node,
+                                               int32_t *out_n) {
     *out_n = depend->first_before[node + 1] - depend->first_before[node];
     return &depend->before[depend->first_before[node]];
 }

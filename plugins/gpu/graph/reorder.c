@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
-#include "plan/reorder.h"
+#include "gpu/graph/reorder.h"
 
 #include <string.h>
 
-#include "plan/order.h"
+#include "gpu/graph/order.h"
 
 // By how much memory may grow: an eighth, or so little that it matters nowhere.
 enum { GROWTH_DIVISOR = 8, GROWTH_BYTES = 1 << 20 };
 
 struct reordering {
-    struct vk_order order;
-    struct vk_depend depend;
+    struct gpu_order order;
+    struct gpu_depend depend;
     struct ggml_tensor **nodes; // in the order in which they came
     void *block;
     size_t block_bytes;
@@ -23,16 +23,16 @@ static bool make_room(struct reordering *r) {
     if (!r->block) return false;
     r->nodes = r->block;
     int32_t *numbers = (int32_t *)(void *)(r->nodes + n);
-    r->order = (struct vk_order){.graph = r->depend.graph,
-                                 .depend = &r->depend,
-                                 .n = r->depend.n,
-                                 .at = numbers,
-                                 .place = numbers + n,
-                                 .unit = numbers + 2 * n,
-                                 .size = numbers + 3 * n,
-                                 .mark = numbers + 4 * n,
-                                 .spare = numbers + 5 * n,
-                                 .left = numbers + 6 * n};
+    r->order = (struct gpu_order){.graph = r->depend.graph,
+                                  .depend = &r->depend,
+                                  .n = r->depend.n,
+                                  .at = numbers,
+                                  .place = numbers + n,
+                                  .unit = numbers + 2 * n,
+                                  .size = numbers + 3 * n,
+                                  .mark = numbers + 4 * n,
+                                  .spare = numbers + 5 * n,
+                                  .left = numbers + 6 * n};
     return true;
 }
 
@@ -46,19 +46,19 @@ static void begin(struct reordering *r) {
 }
 
 // Answers whether there is an order that is better.
-static bool improve(struct reordering *r, struct vk_plan *plan) {
-    struct vk_order *order = &r->order;
-    const size_t peak = vk_order_peak(order, order->at);
+static bool improve(struct reordering *r, struct gpu_plan *plan) {
+    struct gpu_order *order = &r->order;
+    const size_t peak = gpu_order_peak(order, order->at);
     const size_t limit = peak + MAX(peak / GROWTH_DIVISOR, (size_t)GROWTH_BYTES);
-    const int n_moved = vk_order_gather(order, plan);
-    if (n_moved > 0 && vk_order_peak(order, order->at) > limit) return false;
-    return vk_order_group(order, limit) || n_moved > 0;
+    const int n_moved = gpu_order_gather(order, plan);
+    if (n_moved > 0 && gpu_order_peak(order, order->at) > limit) return false;
+    return gpu_order_group(order, limit) || n_moved > 0;
 }
 
-void vk_reorder(struct ggml_graph *graph, struct vk_plan *plan) {
+void gpu_reorder(struct ggml_graph *graph, struct gpu_plan *plan) {
     struct reordering r = {.block = NULL};
     if (graph->n_nodes < 3) return;
-    if (vk_depend_make(&r.depend, graph) && make_room(&r)) {
+    if (gpu_depend_make(&r.depend, graph) && make_room(&r)) {
         begin(&r);
         if (improve(&r, plan)) {
             for (int32_t p = 0; p < r.order.n; ++p)
@@ -66,5 +66,5 @@ void vk_reorder(struct ggml_graph *graph, struct vk_plan *plan) {
         }
     }
     ggml_aligned_free(r.block, r.block_bytes);
-    vk_depend_free(&r.depend);
+    gpu_depend_free(&r.depend);
 }

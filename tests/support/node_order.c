@@ -1,7 +1,16 @@
 // SPDX-License-Identifier: MIT
-#include "node_order.h"
+#include "support/node_order.h"
 
-#include "vulkan_test.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "ggml-impl.h"
 
 static const struct ggml_tensor *root_of(const struct ggml_tensor *t) {
     while (t->view_src)

@@ -2,7 +2,7 @@
 // Launches that may run at once stand next to each other: in waves, between which the device waits.
 #include <string.h>
 
-#include "plan/order.h"
+#include "gpu/graph/order.h"
 
 enum {
     LOOK_AHEAD = 24, // launches
@@ -13,19 +13,19 @@ enum {
 // --- memory
 
 struct tally {
-    const struct vk_depend *depend;
+    const struct gpu_depend *depend;
     int32_t *left; // uses to come, by memory
     size_t alive, most;
 };
 
-static struct tally tally_begin(struct vk_order *order) {
-    const struct vk_depend *depend = order->depend;
+static struct tally tally_begin(struct gpu_order *order) {
+    const struct gpu_depend *depend = order->depend;
     memcpy(order->left, depend->n_touches, (size_t)depend->n_memories * sizeof(*order->left));
     return (struct tally){.depend = depend, .left = order->left};
 }
 
 static void tally_add(struct tally *tally, int32_t node) {
-    const struct vk_depend *d = tally->depend;
+    const struct gpu_depend *d = tally->depend;
     tally->alive += d->bytes[node];
     tally->most = MAX(tally->most, tally->alive);
     for (int32_t i = d->first_touched[node]; i < d->first_touched[node + 1]; ++i) {
@@ -34,7 +34,7 @@ static void tally_add(struct tally *tally, int32_t node) {
     }
 }
 
-size_t vk_order_peak(struct vk_order *order, const int32_t *at) {
+size_t gpu_order_peak(struct gpu_order *order, const int32_t *at) {
     struct tally tally = tally_begin(order);
     for (int32_t p = 0; p < order->n; ++p)
         tally_add(&tally, at[p]);
@@ -44,12 +44,12 @@ size_t vk_order_peak(struct vk_order *order, const int32_t *at) {
 // --- waves: marks are the numbers of nodes' waves
 
 // The latest wave that the unit has to wait for, or NOT_YET: one that was not begun.
-static int32_t wave_before(const struct vk_order *order, int32_t unit) {
+static int32_t wave_before(const struct gpu_order *order, int32_t unit) {
     const int32_t *nodes = &order->at[order->place[unit]];
     int32_t wave = 0;
     for (int k = 0; k < order->size[unit]; ++k) {
         int32_t n;
-        const int32_t *before = vk_depend_before(order->depend, nodes[k], &n);
+        const int32_t *before = gpu_depend_before(order->depend, nodes[k], &n);
         for (int32_t i = 0; i < n; ++i) {
             if (order->unit[before[i]] == unit) continue;
             if (order->mark[before[i]] == NOT_YET) return NOT_YET;
@@ -59,17 +59,17 @@ static int32_t wave_before(const struct vk_order *order, int32_t unit) {
     return wave;
 }
 
-static void set_wave(struct vk_order *order, int32_t unit, int32_t wave) {
+static void set_wave(struct gpu_order *order, int32_t unit, int32_t wave) {
     const int32_t *nodes = &order->at[order->place[unit]];
     for (int k = 0; k < order->size[unit]; ++k)
         order->mark[nodes[k]] = wave;
 }
 
-int vk_order_waits(struct vk_order *order) {
+int gpu_order_waits(struct gpu_order *order) {
     int32_t wave = 1;
     for (int32_t p = 0; p < order->n; p += order->size[order->at[p]]) {
         const int32_t unit = order->at[p], before = wave_before(order, unit);
-        const bool launches = vk_order_launches(order, unit);
+        const bool launches = gpu_order_launches(order, unit);
         if (launches && before >= wave) ++wave;
         set_wave(order, unit, launches ? wave : before);
     }
@@ -79,7 +79,7 @@ int vk_order_waits(struct vk_order *order) {
 // --- another order
 
 struct grouping {
-    struct vk_order *order;
+    struct gpu_order *order;
     struct tally tally;
     size_t limit;
     int32_t *at; // the new order
@@ -89,7 +89,7 @@ struct grouping {
 };
 
 static bool fits(const struct grouping *g, int32_t unit) {
-    const struct vk_order *order = g->order;
+    const struct gpu_order *order = g->order;
     const int32_t *nodes = &order->at[order->place[unit]];
     size_t bytes = g->tally.alive;
     for (int k = 0; k < order->size[unit]; ++k)
@@ -98,7 +98,7 @@ static bool fits(const struct grouping *g, int32_t unit) {
 }
 
 static void take(struct grouping *g, int32_t unit, int32_t wave) {
-    const struct vk_order *order = g->order;
+    const struct gpu_order *order = g->order;
     const int32_t *nodes = &order->at[order->place[unit]];
     set_wave(g->order, unit, wave);
     for (int k = 0; k < order->size[unit]; ++k) {
@@ -111,7 +111,7 @@ static void take(struct grouping *g, int32_t unit, int32_t wave) {
 static void consider(struct grouping *g, int32_t unit) {
     const int32_t before = wave_before(g->order, unit);
     if (before == NOT_YET) return;
-    if (!vk_order_launches(g->order, unit)) {
+    if (!gpu_order_launches(g->order, unit)) {
         take(g, unit, before);
     } else if (before < g->wave && (g->n_launches == 0 || fits(g, unit))) {
         take(g, unit, g->wave);
@@ -120,19 +120,19 @@ static void consider(struct grouping *g, int32_t unit) {
 }
 
 static void make_wave(struct grouping *g, int32_t first) {
-    const struct vk_order *order = g->order;
+    const struct gpu_order *order = g->order;
     int n_seen = 0;
     for (int32_t p = first; p < order->n && p - first < MAX_SPAN && n_seen < LOOK_AHEAD;) {
         const int32_t unit = order->at[p];
         p += order->size[unit];
         if (order->mark[unit] != NOT_YET) continue;
-        n_seen += vk_order_launches(order, unit);
+        n_seen += gpu_order_launches(order, unit);
         consider(g, unit);
     }
 }
 
 static int make_waves(struct grouping *g) {
-    const struct vk_order *order = g->order;
+    const struct gpu_order *order = g->order;
     int n_waves = 0;
     for (int32_t i = 0; i < order->n; ++i)
         order->mark[i] = NOT_YET;
@@ -149,11 +149,11 @@ static int make_waves(struct grouping *g) {
     return n_waves;
 }
 
-bool vk_order_group(struct vk_order *order, size_t limit) {
-    const int n_waits = vk_order_waits(order);
+bool gpu_order_group(struct gpu_order *order, size_t limit) {
+    const int n_waits = gpu_order_waits(order);
     struct grouping g = {
         .order = order, .tally = tally_begin(order), .limit = limit, .at = order->spare};
-    if (make_waves(&g) - 1 >= n_waits || vk_order_peak(order, g.at) > limit) return false;
+    if (make_waves(&g) - 1 >= n_waits || gpu_order_peak(order, g.at) > limit) return false;
     memcpy(order->at, g.at, (size_t)order->n * sizeof(*order->at));
     for (int32_t p = 0; p < order->n; ++p)
         order->place[order->at[p]] = p;

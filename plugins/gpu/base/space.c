@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: MIT
 #define _DEFAULT_SOURCE
-#include "memory/space.h"
+#include "gpu/base/space.h"
 
 #ifdef _WIN32
 #include <windows.h>
 
-void *vk_space_reserve(size_t size) {
+void *gpu_space_reserve(size_t size) {
     return VirtualAlloc(NULL, size, MEM_RESERVE, PAGE_NOACCESS);
 }
 
-void vk_space_release(void *base, size_t size) {
+void gpu_space_release(void *base, size_t size) {
     (void)size;
     if (base) VirtualFree(base, 0, MEM_RELEASE);
 }
 #else
 #include <sys/mman.h>
 
-void *vk_space_reserve(size_t size) {
+void *gpu_space_reserve(size_t size) {
     void *base = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANON, -1, 0);
     return base == MAP_FAILED ? NULL : base;
 }
 
-void vk_space_release(void *base, size_t size) {
+void gpu_space_release(void *base, size_t size) {
     if (base) munmap(base, size);
 }
 #endif

@@ -1,12 +1,20 @@
 // SPDX-License-Identifier: MIT
 #define _GNU_SOURCE
-#include "base/util.h"
+#include "gpu/base/util.h"
 
 #include <pthread.h>
 #include <stdarg.h>
 #include <string.h>
 
-enum ggml_status vk_fail(enum ggml_host_status status, const char *format, ...) {
+enum ggml_host_status gpu_fail(enum ggml_host_status status, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    ggml_sdk_fail_v(status, format, args);
+    va_end(args);
+    return status;
+}
+
+enum ggml_status gpu_fail_graph(enum ggml_host_status status, const char *format, ...) {
     va_list args;
     va_start(args, format);
     ggml_sdk_fail_v(status, format, args);
@@ -14,13 +22,13 @@ enum ggml_status vk_fail(enum ggml_host_status status, const char *format, ...) 
     return status == GGML_HOST_OUT_OF_MEMORY ? GGML_STATUS_ALLOC_FAILED : GGML_STATUS_FAILED;
 }
 
-const char *vk_config(const char *name) {
+const char *gpu_config(const char *name) {
     const struct ggml_host_table *host = ggml_sdk_host();
     const char *value = host ? host->get_config(host, name) : NULL;
     return value ? value : "";
 }
 
-bool vk_has_word(const char *list, const char *word) {
+bool gpu_has_word(const char *list, const char *word) {
     const size_t length = strlen(word);
     while (*list) {
         const size_t n = strcspn(list, ",");
@@ -31,7 +39,7 @@ bool vk_has_word(const char *list, const char *word) {
     return false;
 }
 
-void vk_name_thread(const char *name) {
+void gpu_name_thread(const char *name) {
 #ifdef __linux__
     pthread_setname_np(pthread_self(), name);
 #else

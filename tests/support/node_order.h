@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Orders of a graph's nodes, told by comparing every pair.
-#ifndef NODE_ORDER_H
-#define NODE_ORDER_H
+#ifndef TESTS_SUPPORT_NODE_ORDER_H
+#define TESTS_SUPPORT_NODE_ORDER_H
 
 #include "ggml-impl.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "plan/depend.h"
+#include "gpu/graph/depend.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@ struct range {
 };
 
 struct builder {
-    struct vk_depend *depend;
+    struct gpu_depend *depend;
     const struct ggml_graph *graph;
     const struct ggml_tensor **tensors; // by number: nodes, then roots that are no nodes
     int n_tensors;
@@ -60,7 +60,7 @@ static struct counts count(const struct ggml_graph *graph) {
     return counts;
 }
 
-static size_t lay_out_result(struct vk_depend *d, char *base, const struct counts *c) {
+static size_t lay_out_result(struct gpu_depend *d, char *base, const struct counts *c) {
     const size_t memories = c->n + c->touches;
     size_t used = 0;
     d->bytes = carve(base, &used, memories, sizeof(*d->bytes));
@@ -92,7 +92,7 @@ static size_t lay_out_builder(struct builder *b, char *base, const struct counts
 
 static bool make_room(struct builder *b) {
     const struct counts c = count(b->graph);
-    struct vk_depend *d = b->depend;
+    struct gpu_depend *d = b->depend;
     if (c.n + c.touches > INT32_MAX / 4) return false;
     d->block_bytes = lay_out_result(d, NULL, &c);
     b->block_bytes = lay_out_builder(b, NULL, &c);
@@ -147,7 +147,7 @@ static void note_use(struct builder *b, const struct ggml_tensor *source, int32_
 }
 
 static void number_memories(struct builder *b) {
-    struct vk_depend *d = b->depend;
+    struct gpu_depend *d = b->depend;
     int32_t n = 0;
     for (int32_t i = 0; i < d->n; ++i) {
         const struct ggml_tensor *node = b->graph->nodes[i];
@@ -176,7 +176,7 @@ static bool writes(const struct ggml_tensor *node) {
 }
 
 static bool writes_places(const struct builder *b) {
-    const struct vk_depend *d = b->depend;
+    const struct gpu_depend *d = b->depend;
     bool found = false;
     for (int i = 0; i < d->n && !found; ++i) {
         found = writes(b->graph->nodes[i]) && b->tensors[d->touched[d->first_touched[i]]]->data;
@@ -186,7 +186,7 @@ static bool writes_places(const struct builder *b) {
 
 // Tensors that are no views of each other may still overlap where somebody else gave them memory.
 static void merge_memories(struct builder *b) {
-    struct vk_depend *d = b->depend;
+    struct gpu_depend *d = b->depend;
     size_t n = 0;
     for (int32_t m = 0; m < d->n_memories; ++m)
         b->merged[m] = m;
@@ -209,7 +209,7 @@ static void merge_memories(struct builder *b) {
 
 // --- what comes before what
 
-static void put(struct vk_depend *d, int32_t *n, int32_t before, int32_t node) {
+static void put(struct gpu_depend *d, int32_t *n, int32_t before, int32_t node) {
     if (before != NONE && before < node) d->before[(*n)++] = before;
 }
 
@@ -229,7 +229,7 @@ static void put_write(struct builder *b, int32_t *n, int32_t memory, int32_t nod
 }
 
 static void put_node(struct builder *b, int32_t *n, int32_t i) {
-    struct vk_depend *d = b->depend;
+    struct gpu_depend *d = b->depend;
     const struct ggml_tensor *node = b->graph->nodes[i];
     if (node->view_src) put(d, n, node_of(b, node->view_src), i);
     for (int s = 0; s < GGML_MAX_SRC; ++s) {
@@ -242,7 +242,7 @@ static void put_node(struct builder *b, int32_t *n, int32_t i) {
 }
 
 static void link_nodes(struct builder *b) {
-    struct vk_depend *d = b->depend;
+    struct gpu_depend *d = b->depend;
     int32_t n = 0;
     for (int32_t m = 0; m < d->n_memories; ++m)
         b->writer[m] = b->reader[m] = NONE;
@@ -264,7 +264,7 @@ static bool is_kept(const struct builder *b, int32_t i) {
 }
 
 static void measure(struct builder *b) {
-    struct vk_depend *d = b->depend;
+    struct gpu_depend *d = b->depend;
     for (int32_t m = 0; m < d->n_memories; ++m) {
         const struct ggml_tensor *t = b->tensors[m];
         const bool is_made = m < d->n && writes(t) && !t->view_src && !t->data && !t->buffer;
@@ -278,9 +278,9 @@ static void measure(struct builder *b) {
     }
 }
 
-bool vk_depend_make(struct vk_depend *out_depend, const struct ggml_graph *graph) {
+bool gpu_depend_make(struct gpu_depend *out_depend, const struct ggml_graph *graph) {
     struct builder b = {.depend = out_depend, .graph = graph};
-    *out_depend = (struct vk_depend){.graph = graph, .n = graph->n_nodes};
+    *out_depend = (struct gpu_depend){.graph = graph, .n = graph->n_nodes};
     const bool made = make_room(&b) && number_nodes(&b);
     if (made) {
         number_memories(&b);
@@ -289,11 +289,11 @@ bool vk_depend_make(struct vk_depend *out_depend, const struct ggml_graph *graph
         measure(&b);
     }
     ggml_aligned_free(b.block, b.block_bytes);
-    if (!made) vk_depend_free(out_depend);
+    if (!made) gpu_depend_free(out_depend);
     return made;
 }
 
-void vk_depend_free(struct vk_depend *depend) {
+void gpu_depend_free(struct gpu_depend *depend) {
     ggml_aligned_free(depend->block, depend->block_bytes);
-    *depend = (struct vk_depend){0};
+    *depend = (struct gpu_depend){0};
 }
