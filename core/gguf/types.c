@@ -10,9 +10,7 @@ size_t gguf_type_size(enum gguf_type type) {
     default: return 0;
     }
 }
-// clang-format on
 
-// clang-format off
 const char *gguf_type_name(enum gguf_type type) {
     switch ((int)type) {
 #define GGUF_SCALAR_ROW(NAME, suffix, c_type) case GGUF_TYPE_##NAME: return #suffix;

@@ -10,9 +10,7 @@ const char *ggml_op_name(enum ggml_op op) {
     default: return "UNKNOWN";
     }
 }
-// clang-format on
 
-// clang-format off
 const char *ggml_op_symbol(enum ggml_op op) {
     switch ((int)op) {
 #define GGML_OP_ROW(number, name, symbol, ...) case number: return symbol;
@@ -20,9 +18,7 @@ const char *ggml_op_symbol(enum ggml_op op) {
     default: return "unknown";
     }
 }
-// clang-format on
 
-// clang-format off
 const char *ggml_unary_op_name(enum ggml_unary_op op) {
     switch ((int)op) {
 #define GGML_UNARY_ROW(number, name, ...) case number: return #name;
@@ -30,9 +26,7 @@ const char *ggml_unary_op_name(enum ggml_unary_op op) {
     default: return "UNKNOWN";
     }
 }
-// clang-format on
 
-// clang-format off
 const char *ggml_glu_op_name(enum ggml_glu_op op) {
     switch ((int)op) {
 #define GGML_GLU_ROW(number, name, ...) case number: return #name;

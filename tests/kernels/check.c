@@ -393,8 +393,7 @@ static void check_products(struct check *check, enum kernel_way way, enum ggml_t
     }
 }
 
-// --- dot products of two quantised rows
-// ------------------------------------------------------------
+// --- dot products of two quantised rows -------------------------------------------------------
 
 static void check_dot(struct check *check, enum ggml_type type, enum ggml_type partner, int n) {
     float *floats = get_memory((size_t)n * sizeof(float));
