@@ -181,6 +181,15 @@ def check_document(document, env, ci, used):
                 ok(good, name, output)
 
 
+def check_picture(env):
+    """The README's picture of ggml-devices has the headings that it prints now."""
+    drawn = re.findall(r'<text x="18\.0" [^>]*class="b"[^>]*>([^<]*)</text>', read("docs/diagrams/ggml-devices.svg"))
+    done = subprocess.run(["ggml-devices"], env=env, text=True, stdout=subprocess.PIPE, check=False)
+    printed = [line for line in done.stdout.splitlines() if line and not line.startswith(" ")]
+    ok(printed and set(printed) <= set(drawn), "the picture of ggml-devices is what it prints; tools/draw-devices draws it",
+       f"printed {printed}\ndrawn {drawn}")
+
+
 def main():
     used = set()
     documents = ["README.md", "CONTRIBUTING.md"]
@@ -190,6 +199,7 @@ def main():
         env = install(folder)
         for document in documents:
             check_document(document, env, ci, used)
+        check_picture(env)
     unused = sorted(set(COMMANDS) - used)
     ok(not unused, "no document lacks a command that this test knows", "\n".join(unused))
     print(f"1..{len(results)}")
