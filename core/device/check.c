@@ -95,10 +95,10 @@ enum ggml_status device_graph_status(enum ggml_host_status status) {
 bool device_buffer_usable(const char *function, const char *label, ggml_backend_buffer_t buffer) {
     const struct ggml_buffer_table *table = buffer ? buffer->table : NULL;
     if (table && table->size >= offsetof(struct ggml_buffer_table, reserved) && table->free &&
-        table->get_base)
+        table->get_base && buffer->buft && buffer->buft->table)
         return true;
     ggml_fail(GGML_HOST_BAD_PLUGIN, "%s: %s made %s", function, label,
-              buffer ? "a buffer without a table, or with one that lacks free or get_base"
+              buffer ? "a buffer without a type or table, or with one that lacks free or get_base"
                      : "no buffer, and says that it did");
     return false;
 }

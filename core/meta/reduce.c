@@ -3,6 +3,7 @@
 // butterfly over the largest power of two of the devices that take part; the others add theirs to a
 // partner's before and receive the result afterwards.
 #include "base/mem.h"
+#include "device/check.h"
 #include "ggml-host.h"
 #include "meta/meta.h"
 
@@ -168,6 +169,7 @@ void meta_group_begin(struct meta_stream *stream) {
     const struct ggml_extension_comm *comm =
         ggml_backend_reg_get_extension(reg, GGML_EXTENSION_COMM, GGML_EXTENSION_COMM_REVISION);
     if (!comm || comm->size < sizeof(*comm)) return;
+    if (!comm->group_new || !comm->group_free || !comm->all_reduce) return;
     const struct ggml_comm_ranks ranks = {.size = sizeof(ranks),
                                           .n_ranks = (uint32_t)device->n,
                                           .n_streams = (uint32_t)device->n,
@@ -194,10 +196,13 @@ static enum ggml_host_status reduce_by_plugin(struct meta_stream *stream,
         if (!ggml_is_contiguous(reduction->parts[j])) return GGML_HOST_UNSUPPORTED;
         counts[j] = (reduction->parts[j]->flags & GGML_TENSOR_FLAG_COMPUTE) != 0;
     }
+    const unsigned long told = ggml_fail_count();
     const int32_t status =
         stream->comm->all_reduce(stream->group, GGML_COMM_SUM, reduction->parts, counts);
-    if (status != GGML_HOST_OK && status != GGML_HOST_UNSUPPORTED) meta_group_end(stream);
-    return (enum ggml_host_status)status;
+    if (status == GGML_HOST_OK || status == GGML_HOST_UNSUPPORTED)
+        return (enum ggml_host_status)status;
+    meta_group_end(stream);
+    return device_answer(status, told, "meta device", "the plugin's sum");
 }
 
 enum ggml_status meta_reduce(struct meta_stream *stream, struct meta_reduction *reduction) {

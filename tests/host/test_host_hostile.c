@@ -436,6 +436,145 @@ static void test_devices_come_and_go_from_every_thread(void **state) {
     plugin_dir_close(&dir);
 }
 
+// --- memory that others use too ------------------------------------------------------------------
+
+static struct ggml_backend_buffer lent;
+static struct ggml_buffer_type_table lent_type_table;
+static struct ggml_backend_buffer_type lent_type;
+static struct ggml_external_memory named;
+static bool lends_nothing;
+static int32_t lend_answer;
+static size_t n_lent;
+
+static void lent_free(ggml_backend_buffer_t buffer) {
+    (void)buffer;
+}
+
+static void *lent_base(ggml_backend_buffer_t buffer) {
+    (void)buffer;
+    return NULL;
+}
+
+static struct ggml_buffer_table lent_table;
+
+static int32_t lend(ggml_backend_dev_t device, size_t bytes, ggml_backend_buffer_t *out_buffer) {
+    (void)device;
+    (void)bytes;
+    ++n_lent;
+    *out_buffer = lends_nothing ? NULL : &lent;
+    return lend_answer;
+}
+
+static int32_t name_lent(ggml_backend_buffer_t buffer, uint32_t type,
+                         struct ggml_external_memory *out_memory) {
+    (void)buffer;
+    (void)type;
+    *out_memory = named;
+    return lend_answer;
+}
+
+static int32_t take(ggml_backend_dev_t device, const struct ggml_external_memory *memory,
+                    ggml_backend_buffer_t *out_buffer) {
+    return lend(device, (size_t)memory->bytes, out_buffer);
+}
+
+static struct ggml_extension_external_memory external;
+
+static const void *lending(const struct ggml_plugin_table *self, const char *id,
+                           uint32_t min_revision) {
+    (void)self;
+    (void)min_revision;
+    return strcmp(id, GGML_EXTENSION_EXTERNAL_MEMORY) == 0 ? &external : NULL;
+}
+
+enum { LENT_BYTES = 4096 };
+
+static void make_lent(void) {
+    external = (struct ggml_extension_external_memory){.size = sizeof(external),
+                                                       .revision = 1,
+                                                       .buffer_new = lend,
+                                                       .buffer_export = name_lent,
+                                                       .buffer_import = take};
+    lent_table = (struct ggml_buffer_table){
+        .size = sizeof(lent_table), .free = lent_free, .get_base = lent_base};
+    lent_type_table = (struct ggml_buffer_type_table){.size = sizeof(lent_type_table)};
+    lent_type = (struct ggml_backend_buffer_type){.table = &lent_type_table, .device = &devices[0]};
+    lent =
+        (struct ggml_backend_buffer){.table = &lent_table, .buft = &lent_type, .size = LENT_BYTES};
+    named = (struct ggml_external_memory){.size = sizeof(named),
+                                          .type = GGML_EXTERNAL_OPAQUE_FD,
+                                          .fd = 5,
+                                          .bytes = LENT_BYTES,
+                                          .allocation_bytes = LENT_BYTES};
+    lends_nothing = false;
+    lend_answer = GGML_HOST_OK;
+}
+
+static void expect_no_loan(enum ggml_host_status status) {
+    const struct ggml_external_memory memory = {.size = sizeof(memory), .bytes = LENT_BYTES};
+    ggml_clear_error();
+    assert_null(ggml_backend_dev_alloc_external(&devices[0], LENT_BYTES));
+    assert_int_equal(ggml_last_status(), status);
+    ggml_clear_error();
+    assert_null(ggml_backend_dev_import_external(&devices[0], &memory));
+    assert_int_equal(ggml_last_status(), status);
+    make_lent();
+}
+
+static void test_memory_that_is_none_is_not_lent(void **state) {
+    (void)state;
+    plugin_table.get_extension = lending;
+    make_lent();
+    assert_int_equal(load("hostile", NULL), GGML_HOST_OK);
+    external.size = 8;
+    expect_no_loan(GGML_HOST_UNSUPPORTED);
+    external.buffer_new = NULL;
+    expect_no_loan(GGML_HOST_UNSUPPORTED);
+    lends_nothing = true;
+    expect_no_loan(GGML_HOST_BAD_PLUGIN);
+    lend_answer = 12345;
+    expect_no_loan(GGML_HOST_BAD_PLUGIN);
+    lent.table = NULL;
+    expect_no_loan(GGML_HOST_BAD_PLUGIN);
+    lent_table.get_base = NULL;
+    expect_no_loan(GGML_HOST_BAD_PLUGIN);
+    lent.buft = NULL;
+    expect_no_loan(GGML_HOST_BAD_PLUGIN);
+    lent.size = LENT_BYTES - 1;
+    expect_no_loan(GGML_HOST_BAD_PLUGIN);
+    const size_t before = n_lent;
+    assert_null(ggml_backend_dev_alloc_external(&devices[0], 0));
+    assert_int_equal(ggml_last_status(), GGML_HOST_INVALID_ARGUMENT);
+    assert_int_equal(n_lent, before);
+}
+
+static void test_what_is_exported_names_memory(void **state) {
+    (void)state;
+    struct ggml_external_memory memory = {.size = sizeof(memory)};
+    plugin_table.get_extension = lending;
+    make_lent();
+    assert_int_equal(load("hostile", NULL), GGML_HOST_OK);
+    ggml_backend_buffer_t buffer = ggml_backend_dev_alloc_external(&devices[0], LENT_BYTES);
+    assert_non_null(buffer);
+    for (int way = 0; way < 5; ++way) {
+        make_lent();
+        lent.host = &devices[0];
+        if (way == 0) named.fd = -7;
+        if (way == 1) named.type = 99;
+        if (way == 2) named.bytes = 0;
+        if (way == 3) named.bytes = UINT64_MAX;
+        if (way == 4) lend_answer = -3;
+        named.size = 1 << 30;
+        assert_int_not_equal(ggml_backend_buffer_export(buffer, GGML_EXTERNAL_OPAQUE_FD, &memory),
+                             GGML_HOST_OK);
+        assert_string_not_equal(ggml_last_error(), "");
+        assert_int_equal(memory.fd, -1);
+        assert_int_equal(memory.size, sizeof(memory));
+    }
+    lend_answer = GGML_HOST_OK;
+    ggml_backend_buffer_free(buffer);
+}
+
 static void test_no_host_is_announced_to(void **state) {
     (void)state;
     assert_int_equal(load("hostile", NULL), GGML_HOST_OK);
@@ -459,6 +598,8 @@ int main(void) {
         HOSTILE_TEST(test_devices_that_go_cost_a_status),
         HOSTILE_TEST(test_what_is_announced_in_vain_costs_no_memory),
         HOSTILE_TEST(test_devices_come_and_go_from_every_thread),
+        HOSTILE_TEST(test_memory_that_is_none_is_not_lent),
+        HOSTILE_TEST(test_what_is_exported_names_memory),
         HOSTILE_TEST(test_no_host_is_announced_to),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

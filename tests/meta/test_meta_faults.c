@@ -293,6 +293,42 @@ static void test_failing_group(void **state) {
     meta_run_end(&run);
 }
 
+// An extension that lacks what it says it has is as if it weren't there; a status that is none is
+// told as the plugin's.
+static void test_a_hostile_communicator(void **state) {
+    (void)state;
+    struct meta_run run;
+    config.communicator = 0;
+    configure();
+    meta_run_begin(&run, &host, &fault_plan, two_layers, NULL);
+    float *expected = meta_run_result(&run);
+    meta_run_end(&run);
+    config.communicator = 1;
+    config.hostile_comm = 1;
+    configure();
+    meta_run_begin(&run, &host, &fault_plan, two_layers, NULL);
+    float *values = meta_run_result(&run);
+    assert_memory_equal(values, expected, ggml_nbytes(run.result));
+    free(values);
+    meta_run_end(&run);
+    config.hostile_comm = 0;
+    configure();
+    meta_run_begin(&run, &host, &fault_plan, two_layers, NULL);
+    config.hostile_comm = 2;
+    configure();
+    ggml_backend_t stream = ggml_backend_dev_init(ggml_backend_get_device(run.stream), NULL);
+    assert_non_null(stream);
+    ggml_clear_error();
+    assert_int_equal(ggml_backend_graph_compute(stream, run.graph), GGML_STATUS_FAILED);
+    assert_int_equal(ggml_last_status(), GGML_HOST_BAD_PLUGIN);
+    assert_non_null(strstr(ggml_last_error(), "12345"));
+    ggml_backend_free(stream);
+    config.hostile_comm = 0;
+    configure();
+    free(expected);
+    meta_run_end(&run);
+}
+
 // Nothing was filled: whatever was computed is finite all the same, as the inputs are zero.
 static void check_result(const struct meta_run *run) {
     float value = 1.0f;
@@ -402,7 +438,7 @@ int main(void) {
         FAULT_TEST(test_bad_splits),          FAULT_TEST(test_data_of_every_split),
         FAULT_TEST(test_view_across_devices), FAULT_TEST(test_failing_devices),
         FAULT_TEST(test_failing_allocations), FAULT_TEST(test_usage),
-        FAULT_TEST(test_failing_group),
+        FAULT_TEST(test_failing_group),       FAULT_TEST(test_a_hostile_communicator),
     };
     ggml_log_set(ignore, NULL);
     return cmocka_run_group_tests(tests, begin, end);

@@ -69,13 +69,37 @@ def check_project(place, name, *options):
     check(f"{name} has a device", good and name.upper() + "0" in text.split(), text)
 
 
+def check_attacks(place):
+    """Names and folders that would write somewhere else, or run something."""
+    victim = os.path.join(place.folder, "victim")
+    os.mkdir(victim)
+    for name, target in (("link", victim), ("dangling", os.path.join(place.folder, "nowhere"))):
+        os.symlink(target, os.path.join(place.folder, name))
+        made, text = place.run("ggml-plugin-new", "mine", name)
+        check(f"a link is there already: {name}", not made and "is there already" in text, text)
+    check("nothing was written where links lead", not os.listdir(victim) and
+          not os.path.lexists(os.path.join(place.folder, "nowhere")), os.listdir(place.folder))
+    made, text = place.run("ggml-plugin-new", "mine", "file/below")
+    check("folders above are made too", made and os.path.isfile(os.path.join(place.folder, "file/below/mine.c")), text)
+    made, text = place.run("ggml-plugin-new", "mine", "file/below/mine.c/deeper")
+    check("a file is no folder", not made and "can't be made" in text, text)
+    made, text = place.run("ggml-plugin-new", "mine", "-rf; touch pwned")
+    check("a folder is a name, whatever is in it", made and
+          os.path.isfile(os.path.join(place.folder, "-rf; touch pwned/mine.c")), text)
+    made, text = place.run("ggml-plugin-new", "a\\033[2J\\c")
+    check("what is quoted is quoted as it is", not made and "'a\\033[2J\\c'" in text and "--help" in text, text)
+    check("nothing ran", not os.path.exists(os.path.join(place.folder, "pwned")), os.listdir(place.folder))
+
+
 def main():
     with tempfile.TemporaryDirectory(prefix="ggml-plugin-new-") as folder:
         place = Place(folder)
         place.install()
         check_project(place, "mine")
         check_project(place, "mine_too", "--c++")
-        for wrong in ((), ("Mine",), ("--pascal", "mine"), ("a-b",), ("a", "b", "c")):
+        check_attacks(place)
+        for wrong in ((), ("",), ("Mine",), ("--pascal", "mine"), ("a-b",), ("a", "b", "c"), ("\u00e9",), ("x" * 25,),
+                      ("a/b",), ("..",), ("a\nb",), ("$(touch pwned)",), ("a\\033[2Jb",), ("mine", "")):
             made, text = place.run("ggml-plugin-new", *wrong)
             check(f"wrong usage is told: {' '.join(wrong) or 'nothing'}", not made and "--help" in text, text)
         made, text = place.run("ggml-plugin-new", "mine")

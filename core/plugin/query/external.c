@@ -39,15 +39,26 @@ static struct host_plugin *plugin_of(ggml_backend_dev_t device, const char *func
     return NULL;
 }
 
+static bool is_large_enough(const char *function, const char *label, ggml_backend_buffer_t buffer,
+                            uint64_t bytes) {
+    const size_t got = buffer->size;
+    if (got >= bytes) return true;
+    ggml_backend_buffer_free(buffer);
+    ggml_fail(GGML_HOST_BAD_PLUGIN, "%s: %s answered a buffer of %zu bytes instead of %llu",
+              function, label, got, (unsigned long long)bytes);
+    return false;
+}
+
 // What the plugin made, or NULL after telling why. Ends the hold on the plugin.
 static ggml_backend_buffer_t settle(struct host_plugin *plugin, ggml_backend_dev_t device,
                                     const char *function, int32_t status, unsigned long told,
-                                    ggml_backend_buffer_t buffer) {
+                                    ggml_backend_buffer_t buffer, uint64_t bytes) {
     const char *label = device_label(device);
     if (status != GGML_HOST_OK) {
         buffer = NULL;
         device_failed_to(status, told, "%s: device %s makes no such buffer", function, label);
-    } else if (!device_buffer_usable(function, label, buffer)) {
+    } else if (!device_buffer_usable(function, label, buffer) ||
+               !is_large_enough(function, label, buffer, bytes)) {
         buffer = NULL;
     }
     host_live_add(device);
@@ -59,11 +70,20 @@ static ggml_backend_buffer_t settle(struct host_plugin *plugin, ggml_backend_dev
 ggml_backend_buffer_t ggml_backend_dev_alloc_external(ggml_backend_dev_t device, size_t bytes) {
     const struct ggml_extension_external_memory *extension = NULL;
     ggml_backend_buffer_t buffer = NULL;
+    if (bytes == 0) {
+        ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: a buffer of no bytes", __func__);
+        return NULL;
+    }
     struct host_plugin *plugin = plugin_of(device, __func__, &extension);
     if (!plugin) return NULL;
     const unsigned long told = ggml_fail_count();
     const int32_t status = extension->buffer_new(device, bytes, &buffer);
-    return settle(plugin, device, __func__, status, told, buffer);
+    return settle(plugin, device, __func__, status, told, buffer, bytes);
+}
+
+static bool names_memory(const struct ggml_external_memory *memory, enum ggml_external_type type) {
+    return memory->type == (uint32_t)type && memory->fd >= 0 && memory->bytes > 0 &&
+           memory->allocation_bytes >= memory->bytes;
 }
 
 enum ggml_host_status ggml_backend_buffer_export(ggml_backend_buffer_t buffer,
@@ -83,9 +103,12 @@ enum ggml_host_status ggml_backend_buffer_export(ggml_backend_buffer_t buffer,
     if (!plugin) return ggml_last_status();
     const unsigned long told = ggml_fail_count();
     const int32_t status = extension->buffer_export(buffer, (uint32_t)type, out_memory);
-    const enum ggml_host_status answer =
-        device_answer(status, told, __func__, device_label(buffer->buft->device));
-    if (status != GGML_HOST_OK) out_memory->fd = -1;
+    const char *label = device_label(buffer->buft->device);
+    enum ggml_host_status answer = device_answer(status, told, __func__, label);
+    if (answer == GGML_HOST_OK && !names_memory(out_memory, type))
+        answer =
+            ggml_fail(GGML_HOST_BAD_PLUGIN, "%s: what %s exports is no memory", __func__, label);
+    if (answer != GGML_HOST_OK) *out_memory = (struct ggml_external_memory){.size = size, .fd = -1};
     atomic_fetch_sub(&plugin->live, 1);
     return answer;
 }
@@ -103,5 +126,5 @@ ggml_backend_buffer_t ggml_backend_dev_import_external(ggml_backend_dev_t device
     if (!plugin) return NULL;
     const unsigned long told = ggml_fail_count();
     const int32_t status = extension->buffer_import(device, memory, &buffer);
-    return settle(plugin, device, __func__, status, told, buffer);
+    return settle(plugin, device, __func__, status, told, buffer, memory->bytes);
 }

@@ -37,4 +37,5 @@ VIRTUAL_OPTION(crash_after, -1, "graphs that are taken before one is a bad acces
 VIRTUAL_OPTION(fixed_weights, 0, "memory whose use is that of weights can't be written to")
 VIRTUAL_OPTION(fail_late, 0, "failures of queued work show when it runs, not when it is queued")
 VIRTUAL_OPTION(endless_profile, 0, "of a stream's profile there is always more to read")
+VIRTUAL_OPTION(hostile_comm, 0, "1: an extension without entries; 2: sums with a status that is none")
 #undef VIRTUAL_OPTION

@@ -342,12 +342,32 @@ static const struct ggml_extension_profile endless_profile = {
     .end = profile_end,
 };
 
+static int32_t no_status(ggml_comm_group_t group, enum ggml_comm_reduction reduction,
+                         struct ggml_tensor *const *parts, const uint8_t *counts) {
+    (void)group;
+    (void)reduction;
+    (void)parts;
+    (void)counts;
+    return 12345;
+}
+
+static const struct ggml_extension_comm *hostile_comm(int64_t kind) {
+    static struct ggml_extension_comm empty, strange;
+    empty.size = (uint32_t)sizeof(empty);
+    empty.revision = GGML_EXTENSION_COMM_REVISION;
+    strange = comm_extension;
+    strange.all_reduce = no_status;
+    return kind == 1 ? &empty : &strange;
+}
+
 static const void *get_extension(const char *id, uint32_t min_revision) {
     const bool is_endless = n_devices > 0 && device_config(&devices[0]).endless_profile;
     if (strcmp(id, GGML_EXTENSION_PROFILE) == 0 && is_endless)
         return min_revision <= endless_profile.revision ? &endless_profile : NULL;
     if (strcmp(id, GGML_EXTENSION_DEVICE_FIGURES) == 0)
         return min_revision <= figures_extension.revision ? &figures_extension : NULL;
+    const int64_t comm_kind = n_devices > 0 ? device_config(&devices[0]).hostile_comm : 0;
+    if (strcmp(id, GGML_EXTENSION_COMM) == 0 && comm_kind != 0) return hostile_comm(comm_kind);
     if (strcmp(id, GGML_EXTENSION_COMM) == 0)
         return min_revision <= comm_extension.revision ? &comm_extension : NULL;
     return NULL;
