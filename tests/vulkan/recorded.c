@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-void recorded_probe(const struct recorded *recorded, struct vk_probe *out_probe) {
+void recorded_probe(const struct recorded *recorded, struct gvk_probe *out_probe) {
     VkPhysicalDeviceLimits *limits = &out_probe->properties.limits;
     memset(out_probe, 0, sizeof(*out_probe));
     snprintf(out_probe->properties.deviceName, VK_MAX_PHYSICAL_DEVICE_NAME_SIZE, "%s",
@@ -53,14 +53,14 @@ const struct recorded recorded_devices[] = {
 
 const int n_recorded_devices = sizeof(recorded_devices) / sizeof(recorded_devices[0]);
 
-struct vk_features recorded_features(const char *name) {
-    struct vk_features features = {0};
+struct gvk_features recorded_features(const char *name) {
+    struct gvk_features features = {0};
     for (int i = 0; i < n_recorded_devices; ++i) {
-        struct vk_probe probe;
-        char reason[VK_MAX_REASON];
+        struct gvk_probe probe;
+        char reason[GVK_MAX_REASON];
         if (strcmp(recorded_devices[i].name, name) != 0) continue;
         recorded_probe(&recorded_devices[i], &probe);
-        vk_probe_judge(&probe, &features, reason);
+        gvk_probe_judge(&probe, &features, reason);
     }
     return features;
 }

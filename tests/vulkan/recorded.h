@@ -26,8 +26,8 @@ extern const struct recorded recorded_devices[];
 extern const int n_recorded_devices;
 
 // What probing this device finds.
-void recorded_probe(const struct recorded *recorded, struct vk_probe *out_probe);
+void recorded_probe(const struct recorded *recorded, struct gvk_probe *out_probe);
 // What kernels are chosen by on the usable device of that name.
-struct vk_features recorded_features(const char *name);
+struct gvk_features recorded_features(const char *name);
 
 #endif

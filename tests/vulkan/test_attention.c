@@ -55,21 +55,21 @@ static const struct {
 static void test_choices(void **state) {
     (void)state;
     for (int i = 0; i < (int)(sizeof(choices) / sizeof(choices[0])); ++i) {
-        const struct vk_features features = recorded_features(choices[i].device);
-        struct vk_plan plan;
+        const struct gvk_features features = recorded_features(choices[i].device);
+        struct gvk_plan plan;
         struct ggml_context *ctx = new_context();
-        vk_plan_init(&plan, &features);
-        assert_true(vk_plan_add(&plan, attention(ctx, &choices[i].shape)));
-        const struct vk_dispatch *first = vk_plan_at(&plan, 0);
-        const char *name = vk_shader_code(first->shader)->name;
+        gvk_plan_init(&plan, &features);
+        assert_true(gvk_plan_add(&plan, attention(ctx, &choices[i].shape)));
+        const struct gvk_dispatch *first = gvk_plan_at(&plan, 0);
+        const char *name = gvk_shader_code(first->shader)->name;
         if (strcmp(name, choices[i].shader) != 0)
             fail_msg("choice %d: %s, not %s", i, name, choices[i].shader);
         if (choices[i].rows && ((int)first->specs[SPEC_ROWS] != choices[i].rows ||
                                 (int)first->specs[SPEC_KEYS] != choices[i].keys))
             fail_msg("choice %d: %u x %u", i, first->specs[SPEC_ROWS], first->specs[SPEC_KEYS]);
-        if (vk_plan_count(&plan) != (choices[i].split ? 2 : 1))
-            fail_msg("choice %d: %d launches", i, vk_plan_count(&plan));
-        vk_plan_free(&plan);
+        if (gvk_plan_count(&plan) != (choices[i].split ? 2 : 1))
+            fail_msg("choice %d: %d launches", i, gvk_plan_count(&plan));
+        gvk_plan_free(&plan);
         ggml_free(ctx);
     }
 }

@@ -51,8 +51,8 @@ static int remove_directory(void **state) {
     return 0;
 }
 
-static struct vk_probe probe_of(uint32_t driver_version) {
-    struct vk_probe probe;
+static struct gvk_probe probe_of(uint32_t driver_version) {
+    struct gvk_probe probe;
     memset(&probe, 0, sizeof(probe));
     probe.properties.vendorID = 0x10de;
     probe.properties.deviceID = 0x2684;
@@ -62,7 +62,7 @@ static struct vk_probe probe_of(uint32_t driver_version) {
 }
 
 // Bytes as a driver makes them: a header that names the device, then its own.
-static void make_data(const struct vk_probe *probe, unsigned char *data, size_t size) {
+static void make_data(const struct gvk_probe *probe, unsigned char *data, size_t size) {
     const VkPipelineCacheHeaderVersionOne head = {.headerSize = sizeof(head),
                                                   .headerVersion =
                                                       VK_PIPELINE_CACHE_HEADER_VERSION_ONE,
@@ -75,25 +75,25 @@ static void make_data(const struct vk_probe *probe, unsigned char *data, size_t 
            probe->properties.pipelineCacheUUID, VK_UUID_SIZE);
 }
 
-static void expect_nothing(const struct vk_probe *probe) {
+static void expect_nothing(const struct gvk_probe *probe) {
     size_t size = 1;
-    assert_null(vk_cache_file_read(probe, &size));
+    assert_null(gvk_cache_file_read(probe, &size));
     assert_int_equal(size, 0);
 }
 
 static void test_what_was_written_comes_back(void **state) {
-    const struct vk_probe probe = probe_of(1), updated = probe_of(2);
+    const struct gvk_probe probe = probe_of(1), updated = probe_of(2);
     unsigned char data[1000], *back;
     char path[512];
     struct stat about;
     size_t size;
     (void)state;
-    assert_true(vk_cache_file_wanted());
+    assert_true(gvk_cache_file_wanted());
     expect_nothing(&probe);
     for (size_t n = 900; n <= 1000; n += 100) {
         make_data(&probe, data, n);
-        vk_cache_file_write(&probe, data, n);
-        back = vk_cache_file_read(&probe, &size);
+        gvk_cache_file_write(&probe, data, n);
+        back = gvk_cache_file_read(&probe, &size);
         assert_non_null(back);
         assert_int_equal(size, n);
         assert_memory_equal(back, data, n);
@@ -116,31 +116,31 @@ static void change_byte(const char *path, long offset) {
 }
 
 static void test_a_damaged_file_is_not_used(void **state) {
-    const struct vk_probe probe = probe_of(1);
+    const struct gvk_probe probe = probe_of(1);
     unsigned char data[500];
     char path[512];
     (void)state;
     make_data(&probe, data, sizeof(data));
     for (long offset = 0; offset < 24 + 500; offset += 11) {
-        vk_cache_file_write(&probe, data, sizeof(data));
+        gvk_cache_file_write(&probe, data, sizeof(data));
         assert_true(find_file(path, sizeof(path)));
         change_byte(path, offset);
         expect_nothing(&probe);
     }
     for (long length = 0; length < 24 + 500; length += 37) {
-        vk_cache_file_write(&probe, data, sizeof(data));
+        gvk_cache_file_write(&probe, data, sizeof(data));
         assert_int_equal(truncate(path, length), 0);
         expect_nothing(&probe);
     }
 }
 
 static void test_a_file_that_others_may_write_is_not_used(void **state) {
-    const struct vk_probe probe = probe_of(1);
+    const struct gvk_probe probe = probe_of(1);
     unsigned char data[100];
     char path[512];
     (void)state;
     make_data(&probe, data, sizeof(data));
-    vk_cache_file_write(&probe, data, sizeof(data));
+    gvk_cache_file_write(&probe, data, sizeof(data));
     assert_true(find_file(path, sizeof(path)));
     assert_int_equal(chmod(path, 0666), 0);
     expect_nothing(&probe);
@@ -148,26 +148,26 @@ static void test_a_file_that_others_may_write_is_not_used(void **state) {
 
 // Bytes of another device inside a sound file.
 static void test_bytes_of_another_device_are_not_used(void **state) {
-    struct vk_probe probe = probe_of(1);
+    struct gvk_probe probe = probe_of(1);
     unsigned char data[100];
     (void)state;
     make_data(&probe, data, sizeof(data));
     data[offsetof(VkPipelineCacheHeaderVersionOne, deviceID)] ^= 1;
-    vk_cache_file_write(&probe, data, sizeof(data));
+    gvk_cache_file_write(&probe, data, sizeof(data));
     expect_nothing(&probe);
 }
 
 static void test_no_place(void **state) {
-    const struct vk_probe probe = probe_of(1);
+    const struct gvk_probe probe = probe_of(1);
     unsigned char data[100];
     (void)state;
     make_data(&probe, data, sizeof(data));
     setenv("GGML_VULKAN_CACHE", "0", 1);
-    assert_false(vk_cache_file_wanted());
-    vk_cache_file_write(&probe, data, sizeof(data));
+    assert_false(gvk_cache_file_wanted());
+    gvk_cache_file_write(&probe, data, sizeof(data));
     expect_nothing(&probe);
     setenv("GGML_VULKAN_CACHE", "/proc/nowhere", 1);
-    vk_cache_file_write(&probe, data, sizeof(data));
+    gvk_cache_file_write(&probe, data, sizeof(data));
     expect_nothing(&probe);
     setenv("GGML_VULKAN_CACHE", directory, 1);
 }

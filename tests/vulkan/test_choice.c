@@ -12,19 +12,19 @@ static void test_which_devices_are_offered(void **state) {
     (void)state;
     for (int i = 0; i < n_recorded_devices; ++i) {
         const struct recorded *r = &recorded_devices[i];
-        struct vk_probe probe;
-        struct vk_features features;
-        char reason[VK_MAX_REASON], id[64], description[1024];
+        struct gvk_probe probe;
+        struct gvk_features features;
+        char reason[GVK_MAX_REASON], id[64], description[1024];
         recorded_probe(r, &probe);
-        const bool usable = vk_probe_judge(&probe, &features, reason);
+        const bool usable = gvk_probe_judge(&probe, &features, reason);
         if (usable != r->usable) fail_msg("%s: %s", r->name, reason);
         if (!usable && !strstr(reason, r->reason)) fail_msg("%s: %s", r->name, reason);
         if (!usable) continue;
         assert_string_equal(reason, "");
-        assert_int_equal(vk_probe_type(&probe), r->type);
-        vk_probe_id(&probe, id, sizeof(id));
+        assert_int_equal(gvk_probe_type(&probe), r->type);
+        gvk_probe_id(&probe, id, sizeof(id));
         assert_string_equal(id, r->id);
-        vk_probe_description(&probe, description, sizeof(description));
+        gvk_probe_description(&probe, description, sizeof(description));
         assert_non_null(strstr(description, probe.properties.deviceName));
         assert_non_null(strstr(description, probe.driver.driverInfo));
         assert_true(features.min_storage_alignment >= 16);
@@ -33,15 +33,15 @@ static void test_which_devices_are_offered(void **state) {
 }
 
 static void test_drivers_on_the_cpu_come_last(void **state) {
-    struct vk_probe probe;
+    struct gvk_probe probe;
     int last = 0;
     (void)state;
     for (int i = 0; i < 4; ++i) {
         recorded_probe(&recorded_devices[i], &probe);
-        assert_true(vk_probe_rank(&probe) >= last);
-        last = vk_probe_rank(&probe);
+        assert_true(gvk_probe_rank(&probe) >= last);
+        last = gvk_probe_rank(&probe);
     }
-    assert_true(vk_probe_unified(&probe));
+    assert_true(gvk_probe_unified(&probe));
 }
 
 static const char *detail(const struct gpu_details *details, const char *key) {
@@ -53,17 +53,17 @@ static const char *detail(const struct gpu_details *details, const char *key) {
 static void test_what_is_known_of_a_device_is_told(void **state) {
     (void)state;
     for (int i = 0; i < n_recorded_devices; ++i) {
-        struct vk_probe probe;
+        struct gvk_probe probe;
         struct gpu_details details;
         recorded_probe(&recorded_devices[i], &probe);
-        vk_details_fill(&details, &probe);
+        gvk_details_fill(&details, &probe);
         assert_null(details.list[details.n].name);
         if (probe.driver.driverName[0] != '\0')
             assert_string_equal(detail(&details, "driver"), probe.driver.driverName);
         assert_non_null(detail(&details, "driver-version"));
         assert_non_null(detail(&details, "api-version"));
         assert_string_equal(detail(&details, "unified-memory"),
-                            vk_probe_unified(&probe) ? "yes" : "no");
+                            gvk_probe_unified(&probe) ? "yes" : "no");
         assert_true((detail(&details, "link") != NULL) == probe.has.pci);
     }
 }
@@ -73,28 +73,28 @@ static void test_what_is_claimed_is_planned(void **state) {
     const struct ggml_init_params params = {.mem_size = 1 << 20, .no_alloc = true};
     (void)state;
     for (int i = 0; i < 4; ++i) {
-        struct vk_probe probe;
-        struct vk_features features;
-        char reason[VK_MAX_REASON];
-        struct vk_plan plan;
+        struct gvk_probe probe;
+        struct gvk_features features;
+        char reason[GVK_MAX_REASON];
+        struct gvk_plan plan;
         struct ggml_context *ctx = ggml_init(params);
         recorded_probe(&recorded_devices[i], &probe);
-        assert_true(vk_probe_judge(&probe, &features, reason));
+        assert_true(gvk_probe_judge(&probe, &features, reason));
         struct ggml_tensor *x = ggml_new_tensor_2d(ctx, GGML_TYPE_F16, 1 << 14, 1 << 9);
         struct ggml_tensor *y = ggml_abs(ctx, x);
-        assert_true(vk_supports_op(&features, y));
-        vk_plan_init(&plan, &features);
-        assert_true(vk_plan_add(&plan, y));
-        assert_true(vk_plan_count(&plan) > 0);
-        for (int d = 0; d < vk_plan_count(&plan); ++d) {
+        assert_true(gvk_supports_op(&features, y));
+        gvk_plan_init(&plan, &features);
+        assert_true(gvk_plan_add(&plan, y));
+        assert_true(gvk_plan_count(&plan) > 0);
+        for (int d = 0; d < gvk_plan_count(&plan); ++d) {
             for (int k = 0; k < 3; ++k)
-                assert_in_range(vk_plan_at(&plan, d)->groups[k], 1, features.max_groups[k]);
-            assert_true(vk_plan_at(&plan, d)->specs[0] <= features.max_group_size);
+                assert_in_range(gvk_plan_at(&plan, d)->groups[k], 1, features.max_groups[k]);
+            assert_true(gvk_plan_at(&plan, d)->specs[0] <= features.max_group_size);
         }
         // More than an operand may have.
         struct ggml_tensor *big = ggml_new_tensor_2d(ctx, GGML_TYPE_F32, 1 << 20, 1 << 10);
-        assert_false(vk_supports_op(&features, ggml_abs(ctx, big)));
-        vk_plan_free(&plan);
+        assert_false(gvk_supports_op(&features, ggml_abs(ctx, big)));
+        gvk_plan_free(&plan);
         ggml_free(ctx);
     }
 }
@@ -102,29 +102,29 @@ static void test_what_is_claimed_is_planned(void **state) {
 // --- barriers ------------------------------------------------------------------------------------
 
 static void test_only_dependent_work_waits(void **state) {
-    static struct vk_tracker tracker;
-    const struct vk_touch write_a = {1, 0, 100, true}, read_a = {1, 50, 60, false},
-                          read_beside = {1, 100, 200, false}, read_other = {2, 0, 100, false},
-                          write_other = {2, 0, 100, true};
+    static struct gvk_tracker tracker;
+    const struct gvk_touch write_a = {1, 0, 100, true}, read_a = {1, 50, 60, false},
+                           read_beside = {1, 100, 200, false}, read_other = {2, 0, 100, false},
+                           write_other = {2, 0, 100, true};
     (void)state;
-    vk_tracker_clear(&tracker);
-    assert_false(vk_tracker_conflicts(&tracker, &write_a, 1));
-    vk_tracker_add(&tracker, &write_a, 1);
-    assert_true(vk_tracker_conflicts(&tracker, &read_a, 1));  // reads what was written
-    assert_true(vk_tracker_conflicts(&tracker, &write_a, 1)); // writes what was written
-    assert_false(vk_tracker_conflicts(&tracker, &read_beside, 1));
-    assert_false(vk_tracker_conflicts(&tracker, &read_other, 1));
-    vk_tracker_add(&tracker, &read_other, 1);
-    assert_false(vk_tracker_conflicts(&tracker, &read_other, 1)); // two readers
-    assert_true(vk_tracker_conflicts(&tracker, &write_other, 1)); // writes what was read
-    vk_tracker_clear(&tracker);
-    assert_false(vk_tracker_conflicts(&tracker, &write_other, 1));
-    for (int i = 0; i < VK_MAX_TOUCHES; ++i) {
-        const struct vk_touch touch = {3, (uint64_t)i, (uint64_t)i + 1, true};
-        assert_false(vk_tracker_conflicts(&tracker, &touch, 1));
-        vk_tracker_add(&tracker, &touch, 1);
+    gvk_tracker_clear(&tracker);
+    assert_false(gvk_tracker_conflicts(&tracker, &write_a, 1));
+    gvk_tracker_add(&tracker, &write_a, 1);
+    assert_true(gvk_tracker_conflicts(&tracker, &read_a, 1));  // reads what was written
+    assert_true(gvk_tracker_conflicts(&tracker, &write_a, 1)); // writes what was written
+    assert_false(gvk_tracker_conflicts(&tracker, &read_beside, 1));
+    assert_false(gvk_tracker_conflicts(&tracker, &read_other, 1));
+    gvk_tracker_add(&tracker, &read_other, 1);
+    assert_false(gvk_tracker_conflicts(&tracker, &read_other, 1)); // two readers
+    assert_true(gvk_tracker_conflicts(&tracker, &write_other, 1)); // writes what was read
+    gvk_tracker_clear(&tracker);
+    assert_false(gvk_tracker_conflicts(&tracker, &write_other, 1));
+    for (int i = 0; i < GVK_MAX_TOUCHES; ++i) {
+        const struct gvk_touch touch = {3, (uint64_t)i, (uint64_t)i + 1, true};
+        assert_false(gvk_tracker_conflicts(&tracker, &touch, 1));
+        gvk_tracker_add(&tracker, &touch, 1);
     }
-    assert_true(vk_tracker_conflicts(&tracker, &read_other, 1)); // no room
+    assert_true(gvk_tracker_conflicts(&tracker, &read_other, 1)); // no room
 }
 
 int main(void) {

@@ -104,7 +104,7 @@ static struct ggml_cgraph *graph_of(struct ggml_context *ctx, struct ggml_tensor
 
 // --- what is recognised --------------------------------------------------------------------------
 
-static const struct vk_features features = {
+static const struct gvk_features features = {
     .subgroup_arithmetic = true,
     .cpu = true,
     .subgroup_size = 8,
@@ -116,13 +116,13 @@ static const struct vk_features features = {
 };
 
 static int count_dispatches(const struct ggml_cgraph *graph, uint32_t disabled) {
-    struct vk_plan plan;
+    struct gvk_plan plan;
     const struct ggml_graph view = seen(graph);
-    vk_plan_init(&plan, &features);
+    gvk_plan_init(&plan, &features);
     plan.base.fusions_disabled = disabled;
-    assert_int_equal(vk_plan_graph(&plan, &view), GGML_STATUS_SUCCESS);
-    const int n = vk_plan_count(&plan);
-    vk_plan_free(&plan);
+    assert_int_equal(gvk_plan_graph(&plan, &view), GGML_STATUS_SUCCESS);
+    const int n = gvk_plan_count(&plan);
+    gvk_plan_free(&plan);
     return n;
 }
 
@@ -185,15 +185,15 @@ static void test_glu_over_its_operand(void **state) {
     for (int i = 0; i < 5; ++i)
         placed[i]->data = memory + 8192 * i;
     y->data = x->src[1]->data;
-    struct vk_plan plan;
+    struct gvk_plan plan;
     const struct ggml_graph view = seen(graph);
-    vk_plan_init(&plan, &features);
-    assert_int_equal(vk_plan_graph(&plan, &view), GGML_STATUS_SUCCESS);
-    assert_int_equal(vk_plan_count(&plan), 2);
-    assert_ptr_equal(vk_plan_at(&plan, 0)->operands[0].tensor, x);
-    assert_ptr_equal(vk_plan_at(&plan, 1)->operands[0].tensor, y);
-    assert_ptr_equal(vk_plan_at(&plan, 1)->operands[1].tensor, x);
-    vk_plan_free(&plan);
+    gvk_plan_init(&plan, &features);
+    assert_int_equal(gvk_plan_graph(&plan, &view), GGML_STATUS_SUCCESS);
+    assert_int_equal(gvk_plan_count(&plan), 2);
+    assert_ptr_equal(gvk_plan_at(&plan, 0)->operands[0].tensor, x);
+    assert_ptr_equal(gvk_plan_at(&plan, 1)->operands[0].tensor, y);
+    assert_ptr_equal(gvk_plan_at(&plan, 1)->operands[1].tensor, x);
+    gvk_plan_free(&plan);
     x->data = y->data; // no place is left
     assert_int_equal(count_dispatches(graph, 0), 3);
     ggml_free(ctx);
@@ -215,12 +215,12 @@ static struct ggml_cgraph *scatter(struct ggml_context *ctx, int pattern, uint32
 }
 
 static void reorder(struct ggml_cgraph *graph, uint32_t disabled) {
-    struct vk_plan plan;
+    struct gvk_plan plan;
     struct ggml_graph view = seen(graph);
-    vk_plan_init(&plan, &features);
+    gvk_plan_init(&plan, &features);
     plan.base.fusions_disabled = disabled;
     gpu_reorder(&view, &plan.base);
-    vk_plan_free(&plan);
+    gvk_plan_free(&plan);
 }
 
 static void test_scattered_patterns_are_one_launch(void **state) {
@@ -448,16 +448,16 @@ static void test_names(void **state) {
     ggml_backend_dev_count(); // attaches the host
     vulkan_start("none", "");
     setenv("GGML_VULKAN_DISABLE_FUSION", "1", 1);
-    assert_int_equal(vk_fusions_disabled(), UINT32_MAX);
+    assert_int_equal(gvk_fusions_disabled(), UINT32_MAX);
     for (int i = 0; i < N_PATTERNS; ++i) {
         struct ggml_context *ctx = new_context();
         struct ggml_cgraph *graph = graph_of(ctx, patterns[i].make(ctx));
         setenv("GGML_VULKAN_DISABLE_FUSION", patterns[i].fusion, 1);
-        assert_true(count_dispatches(graph, vk_fusions_disabled()) > 1);
+        assert_true(count_dispatches(graph, gvk_fusions_disabled()) > 1);
         ggml_free(ctx);
     }
     unsetenv("GGML_VULKAN_DISABLE_FUSION");
-    assert_int_equal(vk_fusions_disabled(), 0);
+    assert_int_equal(gvk_fusions_disabled(), 0);
     vulkan_stop();
 }
 

@@ -43,16 +43,16 @@ static const struct {
 static void test_choices(void **state) {
     (void)state;
     for (int i = 0; i < (int)(sizeof(choices) / sizeof(choices[0])); ++i) {
-        const struct vk_features features = recorded_features(choices[i].device);
-        struct vk_plan plan;
+        const struct gvk_features features = recorded_features(choices[i].device);
+        struct gvk_plan plan;
         struct ggml_context *ctx = new_context();
-        vk_plan_init(&plan, &features);
-        assert_true(vk_plan_add(&plan, choices[i].make(ctx, choices[i].a, choices[i].b)));
-        const char *name = vk_shader_code(vk_plan_at(&plan, 0)->shader)->name;
+        gvk_plan_init(&plan, &features);
+        assert_true(gvk_plan_add(&plan, choices[i].make(ctx, choices[i].a, choices[i].b)));
+        const char *name = gvk_shader_code(gvk_plan_at(&plan, 0)->shader)->name;
         if (strcmp(name, choices[i].shader) != 0)
             fail_msg("choice %d: %s, not %s", i, name, choices[i].shader);
-        assert_true(vk_plan_at(&plan, 0)->specs[0] <= features.max_group_size);
-        vk_plan_free(&plan);
+        assert_true(gvk_plan_at(&plan, 0)->specs[0] <= features.max_group_size);
+        gvk_plan_free(&plan);
         ggml_free(ctx);
     }
 }

@@ -33,8 +33,8 @@ static struct ggml_tensor *expert_product(struct ggml_context *ctx, enum ggml_ty
 
 enum { FP16 = 1, INT_DOT = 2, COOPMAT = 4, NO_SUBGROUPS = 8, CPU = 16, SMALL = 32, WAVE64 = 64 };
 
-static struct vk_features features_of(int flags) {
-    return (struct vk_features){
+static struct gvk_features features_of(int flags) {
+    return (struct gvk_features){
         .fp16 = (flags & (FP16 | COOPMAT)) != 0,
         .int_dot = (flags & INT_DOT) != 0,
         .coopmat = (flags & COOPMAT) != 0,
@@ -138,18 +138,18 @@ static const struct precision {
 };
 
 static void check_precision(const struct precision *p, bool experts) {
-    const struct vk_features features = features_of(p->flags);
+    const struct gvk_features features = features_of(p->flags);
     const char *expected = experts ? p->expert_shader : p->shader;
     if (!expected) return;
-    struct vk_plan plan;
+    struct gvk_plan plan;
     struct ggml_context *ctx = new_context();
     struct ggml_tensor *node = (experts ? expert_product : product)(ctx, p->type, 256, p->n, 512);
     assert_true(ggml_prec_set_acc(node, p->sums) && ggml_prec_set_src(node, p->src1, 1));
-    vk_plan_init(&plan, &features);
-    assert_true(vk_plan_add(&plan, node));
-    assert_string_equal(vk_shader_code(vk_plan_at(&plan, vk_plan_count(&plan) - 1)->shader)->name,
-                        expected);
-    vk_plan_free(&plan);
+    gvk_plan_init(&plan, &features);
+    assert_true(gvk_plan_add(&plan, node));
+    assert_string_equal(
+        gvk_shader_code(gvk_plan_at(&plan, gvk_plan_count(&plan) - 1)->shader)->name, expected);
+    gvk_plan_free(&plan);
     ggml_free(ctx);
 }
 
@@ -162,27 +162,27 @@ static void test_precision_that_is_asked_for(void **state) {
 }
 
 static void check_choice(const struct choice *choice, bool experts) {
-    const struct vk_features features = features_of(choice->flags);
-    struct vk_plan plan;
+    const struct gvk_features features = features_of(choice->flags);
+    struct gvk_plan plan;
     struct ggml_context *ctx = new_context();
     struct ggml_tensor *node =
         (experts ? expert_product : product)(ctx, choice->type, 256, choice->n, 512);
     if (choice->precise) ggml_prec_set_acc(node, GGML_PREC_F32);
-    vk_plan_init(&plan, &features);
-    assert_true(vk_plan_add(&plan, node));
-    const char *name = vk_shader_code(vk_plan_at(&plan, vk_plan_count(&plan) - 1)->shader)->name;
-    assert_int_equal(vk_plan_count(&plan), choice->n_launches);
+    gvk_plan_init(&plan, &features);
+    assert_true(gvk_plan_add(&plan, node));
+    const char *name = gvk_shader_code(gvk_plan_at(&plan, gvk_plan_count(&plan) - 1)->shader)->name;
+    assert_int_equal(gvk_plan_count(&plan), choice->n_launches);
     if (strcmp(name, choice->shader) != 0)
         fail_msg("%s, n=%d, flags %d: %s, not %s", ggml_type_name(choice->type), choice->n,
                  choice->flags, name, choice->shader);
-    for (int d = 0; d < vk_plan_count(&plan); ++d)
-        assert_true(vk_plan_at(&plan, d)->specs[0] <= features.max_group_size);
-    const struct vk_dispatch *product_of =
-        vk_plan_at(&plan, experts ? vk_plan_count(&plan) - 1 : 0);
+    for (int d = 0; d < gvk_plan_count(&plan); ++d)
+        assert_true(gvk_plan_at(&plan, d)->specs[0] <= features.max_group_size);
+    const struct gvk_dispatch *product_of =
+        gvk_plan_at(&plan, experts ? gvk_plan_count(&plan) - 1 : 0);
     // Behind the others, which is the binding that the shader was built with.
     assert_int_equal(product_of->operands[product_of->n_operands - 1].grids,
                      strstr(name, "_grid") != NULL);
-    vk_plan_free(&plan);
+    gvk_plan_free(&plan);
     ggml_free(ctx);
 }
 
@@ -196,26 +196,26 @@ static void test_sizes_of_tiles(void **state) {
         {4096, 20, 512, 128, 1, 1},  {64, 16, 512, 64, 1, 1},       {64, 9000, 512, 256, 1, 1},
         {4096, 16, 4096, 64, 1, 4},  {1024, 64, 16384, 256, 1, 16}, {256, 20, 1536, 128, 1, 3},
     };
-    const struct vk_features features = features_of(0);
+    const struct gvk_features features = features_of(0);
     (void)state;
     for (size_t i = 0; i < sizeof(tiles) / sizeof(tiles[0]); ++i) {
         enum { SPEC_SPAN = 7, SPEC_SPLIT = 8 };
-        struct vk_plan plan;
+        struct gvk_plan plan;
         struct ggml_context *ctx = new_context();
         struct ggml_tensor *node = product(ctx, GGML_TYPE_F16, tiles[i].m, tiles[i].n, tiles[i].k);
-        vk_plan_init(&plan, &features);
-        assert_true(vk_plan_add(&plan, node));
-        const struct vk_dispatch *d = vk_plan_at(&plan, 0);
+        gvk_plan_init(&plan, &features);
+        assert_true(gvk_plan_add(&plan, node));
+        const struct gvk_dispatch *d = gvk_plan_at(&plan, 0);
         const uint32_t rows = 64 * d->specs[SPEC_SPAN];
         const uint32_t columns = d->specs[0] / 4 * d->specs[SPEC_SPAN];
         assert_int_equal(d->specs[0], tiles[i].group);
         assert_int_equal(d->specs[SPEC_SPAN], tiles[i].span);
         assert_int_equal(d->specs[SPEC_SPLIT], tiles[i].parts > 1);
-        assert_int_equal(vk_plan_count(&plan), tiles[i].parts > 1 ? 2 : 1);
+        assert_int_equal(gvk_plan_count(&plan), tiles[i].parts > 1 ? 2 : 1);
         assert_true((uint64_t)d->groups[0] * d->groups[1] * d->groups[2] >=
                     ((uint32_t)tiles[i].m + rows - 1) / rows *
                         (((uint32_t)tiles[i].n + columns - 1) / columns) * tiles[i].parts);
-        vk_plan_free(&plan);
+        gvk_plan_free(&plan);
         ggml_free(ctx);
     }
 }
@@ -313,7 +313,7 @@ static void test_paths_of_other_devices(void **state) {
     for (size_t p = 0; p < sizeof(paths) / sizeof(paths[0]); ++p) {
         ggml_backend_dev_t device = vulkan_device(vulkan_start("none", ""));
         if (!device) break;
-        struct vk_device *own = vk_device_of(device);
+        struct gvk_device *own = gvk_device_of(device);
         const int flags = paths[p].flags;
         own->features.cpu = own->features.cpu && (flags & CPU);
         own->features.subgroup_arithmetic &= !(flags & NO_SUBGROUPS);

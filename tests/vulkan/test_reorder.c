@@ -14,7 +14,7 @@
 
 enum { WIDTH = 32, ROWS = 4, N_SEEDS = 60 };
 
-static const struct vk_features features = {
+static const struct gvk_features features = {
     .subgroup_arithmetic = true,
     .subgroup_size = 32,
     .max_group_size = 1024,
@@ -25,21 +25,21 @@ static const struct vk_features features = {
 };
 
 static void reorder(struct ggml_cgraph *graph) {
-    struct vk_plan plan;
+    struct gvk_plan plan;
     struct ggml_graph view = seen(graph);
-    vk_plan_init(&plan, &features);
+    gvk_plan_init(&plan, &features);
     gpu_reorder(&view, &plan.base);
-    assert_int_equal(vk_plan_count(&plan), 0);
-    vk_plan_free(&plan);
+    assert_int_equal(gvk_plan_count(&plan), 0);
+    gvk_plan_free(&plan);
 }
 
 static int count_dispatches(const struct ggml_cgraph *graph) {
-    struct vk_plan plan;
+    struct gvk_plan plan;
     const struct ggml_graph view = seen(graph);
-    vk_plan_init(&plan, &features);
-    assert_int_equal(vk_plan_graph(&plan, &view), GGML_STATUS_SUCCESS);
-    const int n = vk_plan_count(&plan);
-    vk_plan_free(&plan);
+    gvk_plan_init(&plan, &features);
+    assert_int_equal(gvk_plan_graph(&plan, &view), GGML_STATUS_SUCCESS);
+    const int n = gvk_plan_count(&plan);
+    gvk_plan_free(&plan);
     return n;
 }
 
@@ -284,7 +284,7 @@ struct figures {
     int n_waits; // for launches that were begun since the last wait
 };
 
-static bool conflict(const struct vk_dispatch *a, const struct vk_dispatch *b) {
+static bool conflict(const struct gvk_dispatch *a, const struct gvk_dispatch *b) {
     for (int i = 0; i < a->n_operands; ++i) {
         for (int k = 0; k < b->n_operands; ++k) {
             if (((a->writes >> i | b->writes >> k) & 1) &&
@@ -296,21 +296,21 @@ static bool conflict(const struct vk_dispatch *a, const struct vk_dispatch *b) {
 }
 
 static struct figures figures_of(const struct ggml_cgraph *graph) {
-    struct vk_plan plan;
+    struct gvk_plan plan;
     int n_waits = 0, begin = 0;
     const struct ggml_graph view = seen(graph);
-    vk_plan_init(&plan, &features);
-    assert_int_equal(vk_plan_graph(&plan, &view), GGML_STATUS_SUCCESS);
-    for (int k = 0; k < vk_plan_count(&plan); ++k) {
+    gvk_plan_init(&plan, &features);
+    assert_int_equal(gvk_plan_graph(&plan, &view), GGML_STATUS_SUCCESS);
+    for (int k = 0; k < gvk_plan_count(&plan); ++k) {
         bool waits = false;
         for (int i = begin; i < k; ++i)
-            waits |= conflict(vk_plan_at(&plan, i), vk_plan_at(&plan, k));
+            waits |= conflict(gvk_plan_at(&plan, i), gvk_plan_at(&plan, k));
         if (!waits) continue;
         n_waits++;
         begin = k;
     }
-    const struct figures figures = {vk_plan_count(&plan), n_waits};
-    vk_plan_free(&plan);
+    const struct figures figures = {gvk_plan_count(&plan), n_waits};
+    gvk_plan_free(&plan);
     return figures;
 }
 

@@ -77,8 +77,8 @@ static void test_listing_makes_no_device(void **state) {
     assert_true(props.memory_total > 0 && props.memory_free <= props.memory_total);
     assert_true(props.caps.async && props.caps.events && props.caps.host_buffer);
     assert_true(strlen(props.device_id) >= 12);
-    assert_null(vk_device_of(device)->context);
-    const bool on_cpu = vk_device_of(device)->features.cpu;
+    assert_null(gvk_device_of(device)->context);
+    const bool on_cpu = gvk_device_of(device)->features.cpu;
     assert_int_equal(props.type == GGML_BACKEND_DEVICE_TYPE_CPU, on_cpu);
     assert_int_equal(strstr(props.description, "computes on the CPU") != NULL, on_cpu);
 }
@@ -213,7 +213,7 @@ static void test_pinned_and_imported_memory(void **state) {
     assert_ptr_not_equal(memory, MAP_FAILED);
     ggml_backend_buffer_t buffer =
         ggml_backend_dev_buffer_from_host_ptr(device, memory, size, size);
-    if (vk_device_of(device)->probe.has.host_pointer) {
+    if (gvk_device_of(device)->probe.has.host_pointer) {
         if (!buffer) fail_msg("%s", ggml_last_error());
         assert_ptr_equal(ggml_backend_buffer_get_base(buffer), memory);
         assert_true(ggml_backend_dev_supports_buft(device, ggml_backend_buffer_get_type(buffer)));

@@ -172,5 +172,5 @@ static void hook_instance(void) {
 }
 
 void vulkan_faults_install(void) {
-    vk_loader_set_hooks(hook_instance, hook_device);
+    gvk_loader_set_hooks(hook_instance, hook_device);
 }

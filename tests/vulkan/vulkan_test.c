@@ -32,11 +32,11 @@ ggml_backend_reg_t vulkan_start(const char *debug, const char *devices) {
     atomic_store(&n_barriers, 0);
     ggml_log_set(log_line, NULL);
     ggml_backend_dev_count(); // attaches the host to what is built in
-    return vk_reg_start();
+    return gvk_reg_start();
 }
 
 void vulkan_stop(void) {
-    vk_reg_stop();
+    gvk_reg_stop();
 }
 
 ggml_backend_dev_t vulkan_device(ggml_backend_reg_t reg) {

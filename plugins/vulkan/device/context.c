@@ -11,10 +11,10 @@
 #include "queue/bridge.h"
 #include "queue/timeline.h"
 
-bool vk_context_check(struct vk_context *context, VkResult result, const char *call) {
+bool gvk_context_check(struct gvk_context *context, VkResult result, const char *call) {
     if (result == VK_SUCCESS) return true;
     if (result == VK_ERROR_DEVICE_LOST) atomic_store(&context->lost, true);
-    vk_fail_call(result, call);
+    gvk_fail_call(result, call);
     return false;
 }
 
@@ -31,21 +31,21 @@ __attribute__((constructor)) static void watch_forks(void) {
 }
 #endif
 
-bool vk_context_lost(const struct vk_context *context) {
+bool gvk_context_lost(const struct gvk_context *context) {
     return atomic_load(&context->lost) || atomic_load(&in_child);
 }
 
-bool vk_context_alive(struct vk_context *context) {
-    if (!vk_context_lost(context)) return true;
+bool gvk_context_alive(struct gvk_context *context) {
+    if (!gvk_context_lost(context)) return true;
     if (atomic_load(&in_child)) {
         gpu_fail(GGML_HOST_DEVICE_LOST, "vulkan: there is no device in the child of a fork");
     } else {
-        vk_fail_call(VK_ERROR_DEVICE_LOST, "vulkan");
+        gvk_fail_call(VK_ERROR_DEVICE_LOST, "vulkan");
     }
     return false;
 }
 
-struct vk_queue *vk_context_queue(struct vk_context *context) {
+struct gvk_queue *gvk_context_queue(struct gvk_context *context) {
     return &context->queues[atomic_fetch_add(&context->next_queue, 1) % context->n_queues];
 }
 
@@ -65,8 +65,8 @@ struct wanted {
     uint32_t n_extensions;
 };
 
-static void want_optional(struct wanted *wanted, const struct vk_probe *probe,
-                          const struct vk_features *features) {
+static void want_optional(struct wanted *wanted, const struct gvk_probe *probe,
+                          const struct gvk_features *features) {
     void **last = &wanted->float16.pNext;
     if (features->int_dot) {
         wanted->int_dot.sType =
@@ -94,8 +94,8 @@ static void want_optional(struct wanted *wanted, const struct vk_probe *probe,
         wanted->extensions[wanted->n_extensions++] = "VK_KHR_portability_subset";
 }
 
-static void want(struct wanted *wanted, const struct vk_probe *probe,
-                 const struct vk_features *features) {
+static void want(struct wanted *wanted, const struct gvk_probe *probe,
+                 const struct gvk_features *features) {
     *wanted = (struct wanted){
         .features = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2},
         .storage16 = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES,
@@ -117,14 +117,14 @@ static void want(struct wanted *wanted, const struct vk_probe *probe,
     want_optional(wanted, probe, features);
 }
 
-static bool create_device(struct vk_context *context) {
-    float priorities[VK_MAX_QUEUES];
+static bool create_device(struct gvk_context *context) {
+    float priorities[GVK_MAX_QUEUES];
     struct wanted wanted;
     want(&wanted, context->probe, context->features);
-    for (int i = 0; i < VK_MAX_QUEUES; ++i)
+    for (int i = 0; i < GVK_MAX_QUEUES; ++i)
         priorities[i] = 1;
     const uint32_t family = (uint32_t)context->probe->queue_family;
-    context->n_queues = MIN(context->probe->n_queues, VK_MAX_QUEUES);
+    context->n_queues = MIN(context->probe->n_queues, GVK_MAX_QUEUES);
     const VkDeviceQueueCreateInfo queues = {.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
                                             .queueFamilyIndex = family,
                                             .queueCount = context->n_queues,
@@ -137,8 +137,8 @@ static bool create_device(struct vk_context *context) {
                                      .ppEnabledExtensionNames = wanted.extensions};
     const VkResult result = vkCreateDevice(context->physical, &info, NULL, &context->device);
     if (result != VK_SUCCESS) context->device = VK_NULL_HANDLE;
-    if (!vk_context_check(context, result, "vkCreateDevice")) return false;
-    vk_loader_functions(context->device, &context->api);
+    if (!gvk_context_check(context, result, "vkCreateDevice")) return false;
+    gvk_loader_functions(context->device, &context->api);
     for (uint32_t i = 0; i < context->n_queues; ++i) {
         context->api.vkGetDeviceQueue(context->device, family, i, &context->queues[i].handle);
         pthread_mutex_init(&context->queues[i].mutex, NULL);
@@ -146,8 +146,8 @@ static bool create_device(struct vk_context *context) {
     return true;
 }
 
-static bool create_layout(struct vk_context *context, uint32_t n) {
-    VkDescriptorSetLayoutBinding bindings[VK_MAX_OPERANDS + 1];
+static bool create_layout(struct gvk_context *context, uint32_t n) {
+    VkDescriptorSetLayoutBinding bindings[GVK_MAX_OPERANDS + 1];
     for (uint32_t i = 0; i <= n; ++i) {
         bindings[i] = (VkDescriptorSetLayoutBinding){
             .binding = i,
@@ -163,71 +163,71 @@ static bool create_layout(struct vk_context *context, uint32_t n) {
     VkResult result = context->api.vkCreateDescriptorSetLayout(context->device, &set, NULL,
                                                                &context->set_layouts[n]);
     if (result != VK_SUCCESS) context->set_layouts[n] = VK_NULL_HANDLE;
-    if (!vk_context_check(context, result, "vkCreateDescriptorSetLayout")) return false;
+    if (!gvk_context_check(context, result, "vkCreateDescriptorSetLayout")) return false;
     const VkPipelineLayoutCreateInfo info = {.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
                                              .setLayoutCount = 1,
                                              .pSetLayouts = &context->set_layouts[n]};
     result =
         context->api.vkCreatePipelineLayout(context->device, &info, NULL, &context->layouts[n]);
     if (result != VK_SUCCESS) context->layouts[n] = VK_NULL_HANDLE;
-    return vk_context_check(context, result, "vkCreatePipelineLayout");
+    return gvk_context_check(context, result, "vkCreatePipelineLayout");
 }
 
-struct vk_context *vk_context_new(VkPhysicalDevice physical, const struct vk_probe *probe,
-                                  const struct vk_features *features) {
-    struct vk_context *context = ggml_aligned_malloc(sizeof(*context));
+struct gvk_context *gvk_context_new(VkPhysicalDevice physical, const struct gvk_probe *probe,
+                                    const struct gvk_features *features) {
+    struct gvk_context *context = ggml_aligned_malloc(sizeof(*context));
     if (!context) return NULL;
     memset(context, 0, sizeof(*context));
     context->physical = physical;
     context->probe = probe;
     context->features = features;
     context->direct =
-        vk_probe_unified(probe) && !gpu_has_word(gpu_config("GGML_VULKAN_DEBUG"), "staging");
+        gvk_probe_unified(probe) && !gpu_has_word(gpu_config("GGML_VULKAN_DEBUG"), "staging");
     atomic_init(&context->lost, false);
     atomic_init(&context->next_queue, 0);
     atomic_init(&context->next_buffer_id, 1);
-    vk_memory_pool_init(&context->memory);
+    gvk_memory_pool_init(&context->memory);
     pthread_mutex_init(&context->timelines_mutex, NULL);
     pthread_mutex_init(&context->bridge_mutex, NULL);
     pthread_mutex_init(&context->grids_mutex, NULL);
     bool ok = create_device(context);
-    for (uint32_t n = 1; n <= VK_MAX_OPERANDS && ok; ++n)
+    for (uint32_t n = 1; n <= GVK_MAX_OPERANDS && ok; ++n)
         ok = create_layout(context, n);
-    ok = ok && (context->pipelines = vk_pipelines_new(context)) != NULL;
-    ok = ok && (context->transfer = vk_transfer_new(context)) != NULL;
+    ok = ok && (context->pipelines = gvk_pipelines_new(context)) != NULL;
+    ok = ok && (context->transfer = gvk_transfer_new(context)) != NULL;
     if (ok) return context;
-    vk_context_free(context);
+    gvk_context_free(context);
     return NULL;
 }
 
-static void free_device(struct vk_context *context) {
+static void free_device(struct gvk_context *context) {
     const struct VolkDeviceTable *api = &context->api;
     api->vkDeviceWaitIdle(context->device);
-    vk_transfer_free(context->transfer);
-    vk_timeline_free_spares(context);
-    vk_pipelines_free(context->pipelines);
-    for (int n = 1; n <= VK_MAX_OPERANDS; ++n) {
+    gvk_transfer_free(context->transfer);
+    gvk_timeline_free_spares(context);
+    gvk_pipelines_free(context->pipelines);
+    for (int n = 1; n <= GVK_MAX_OPERANDS; ++n) {
         if (context->layouts[n])
             api->vkDestroyPipelineLayout(context->device, context->layouts[n], NULL);
         if (context->set_layouts[n])
             api->vkDestroyDescriptorSetLayout(context->device, context->set_layouts[n], NULL);
     }
-    vk_buffer_free(context->grids);
-    vk_memory_pool_free(context);
+    gvk_buffer_free(context->grids);
+    gvk_memory_pool_free(context);
     for (uint32_t i = 0; i < context->n_queues; ++i)
         pthread_mutex_destroy(&context->queues[i].mutex);
     api->vkDestroyDevice(context->device, NULL);
 }
 
-void vk_context_end_threads(struct vk_context *context) {
+void gvk_context_end_threads(struct gvk_context *context) {
     if (!context) return;
-    vk_bridge_free(context->bridge);
+    gvk_bridge_free(context->bridge);
     context->bridge = NULL;
 }
 
-void vk_context_free(struct vk_context *context) {
+void gvk_context_free(struct gvk_context *context) {
     if (!context) return;
-    vk_context_end_threads(context);
+    gvk_context_end_threads(context);
     if (context->device)
         free_device(context);
     else

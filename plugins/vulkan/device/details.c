@@ -22,7 +22,7 @@ static int numa_node(const char *pci_address) {
     return node;
 }
 
-void vk_details_fill(struct gpu_details *out_details, const struct vk_probe *probe) {
+void gvk_details_fill(struct gpu_details *out_details, const struct gvk_probe *probe) {
     const VkPhysicalDeviceProperties *properties = &probe->properties;
     char id[64];
     memset(out_details, 0, sizeof(*out_details));
@@ -32,9 +32,9 @@ void vk_details_fill(struct gpu_details *out_details, const struct vk_probe *pro
     else
         gpu_details_add(out_details, "driver-version", "%u", properties->driverVersion);
     add_version(out_details, "api-version", properties->apiVersion);
-    gpu_details_add(out_details, "unified-memory", "%s", vk_probe_unified(probe) ? "yes" : "no");
+    gpu_details_add(out_details, "unified-memory", "%s", gvk_probe_unified(probe) ? "yes" : "no");
     if (!probe->has.pci) return;
-    vk_probe_id(probe, id, sizeof(id));
+    gvk_probe_id(probe, id, sizeof(id));
     gpu_details_add(out_details, "link", "pci");
     const int node = numa_node(id);
     if (node >= 0) gpu_details_add(out_details, "numa-node", "%d", node);

@@ -5,15 +5,15 @@
 #include "queue/event.h"
 #include "queue/stream.h"
 
-struct vk_device *vk_device_of(ggml_backend_dev_t device) {
-    return device && device->table == &vk_device_table ? device->context : NULL;
+struct gvk_device *gvk_device_of(ggml_backend_dev_t device) {
+    return device && device->table == &gvk_device_table ? device->context : NULL;
 }
 
-struct vk_context *vk_device_context(struct vk_device *device) {
+struct gvk_context *gvk_device_context(struct gvk_device *device) {
     pthread_mutex_lock(&device->mutex);
     if (!device->context)
-        device->context = vk_context_new(device->physical, &device->probe, &device->features);
-    struct vk_context *context = device->context;
+        device->context = gvk_context_new(device->physical, &device->probe, &device->features);
+    struct gvk_context *context = device->context;
     pthread_mutex_unlock(&device->mutex);
     return context;
 }
@@ -21,7 +21,7 @@ struct vk_context *vk_device_context(struct vk_device *device) {
 // Heaps of the device's own; where the driver tells what is left, that, else an estimate: all of
 // it.
 static void device_memory(ggml_backend_dev_t handle, size_t *out_free, size_t *out_total) {
-    const struct vk_device *device = handle->context;
+    const struct gvk_device *device = handle->context;
     VkPhysicalDeviceMemoryBudgetPropertiesEXT budget = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT};
     VkPhysicalDeviceMemoryProperties2 memory = {
@@ -42,14 +42,14 @@ static void device_memory(ggml_backend_dev_t handle, size_t *out_free, size_t *o
 
 // Who names a driver on the CPU wants it used, and programs offload to GPUs only.
 static enum ggml_backend_dev_type device_type(ggml_backend_dev_t handle) {
-    const struct vk_device *device = handle->context;
-    const enum ggml_backend_dev_type type = vk_probe_type(&device->probe);
+    const struct gvk_device *device = handle->context;
+    const enum ggml_backend_dev_type type = gvk_probe_type(&device->probe);
     return device->named && type == GGML_BACKEND_DEVICE_TYPE_CPU ? GGML_BACKEND_DEVICE_TYPE_GPU
                                                                  : type;
 }
 
 static void device_props(ggml_backend_dev_t handle, struct ggml_backend_dev_props *props) {
-    const struct vk_device *device = handle->context;
+    const struct gvk_device *device = handle->context;
     gpu_device_props(handle, props);
     props->caps.buffer_from_host_ptr = device->probe.has.host_pointer;
 }
@@ -57,36 +57,36 @@ static void device_props(ggml_backend_dev_t handle, struct ggml_backend_dev_prop
 static int32_t device_init(ggml_backend_dev_t device, const char *params,
                            ggml_backend_t *out_stream) {
     (void)params;
-    *out_stream = vk_stream_new(device->context);
+    *out_stream = gvk_stream_new(device->context);
     return *out_stream ? GGML_HOST_OK : GGML_HOST_FAILED;
 }
 
 static int32_t device_from_host(ggml_backend_dev_t device, void *ptr, size_t size,
                                 size_t max_tensor_size, ggml_backend_buffer_t *out_buffer) {
     (void)max_tensor_size;
-    *out_buffer = vk_buffer_from_host(device->context, ptr, size);
+    *out_buffer = gvk_buffer_from_host(device->context, ptr, size);
     return *out_buffer ? GGML_HOST_OK : GGML_HOST_FAILED;
 }
 
 static bool device_supports_op(ggml_backend_dev_t handle, const struct ggml_tensor *node) {
-    const struct vk_device *device = handle->context;
-    return vk_supports_op(&device->features, node);
+    const struct gvk_device *device = handle->context;
+    return gvk_supports_op(&device->features, node);
 }
 
 // Pinned memory is worth working on only where it is the device's own.
 static bool device_supports_buft(ggml_backend_dev_t handle, ggml_backend_buffer_type_t buft) {
-    const struct vk_device *device = handle->context;
-    if (buft == &device->base.host_buft) return vk_probe_unified(&device->probe);
+    const struct gvk_device *device = handle->context;
+    if (buft == &device->base.host_buft) return gvk_probe_unified(&device->probe);
     return buft == &device->base.buft || buft == &device->import_buft;
 }
 
 static int32_t device_event_new(ggml_backend_dev_t device, ggml_backend_event_t *out_event) {
-    *out_event = vk_event_new(device);
+    *out_event = gvk_event_new(device);
     return *out_event ? GGML_HOST_OK : GGML_HOST_OUT_OF_MEMORY;
 }
 
-const struct ggml_device_table vk_device_table = {
-    .size = sizeof(vk_device_table),
+const struct ggml_device_table gvk_device_table = {
+    .size = sizeof(gvk_device_table),
     .get_name = gpu_device_name,
     .get_description = gpu_device_description,
     .get_memory = device_memory,

@@ -10,10 +10,10 @@ static const void *extension(const char *id, uint32_t min_revision) {
     if (strcmp(id, GGML_EXTENSION_DEVICE_INFO) == 0) return gpu_device_info_extension(min_revision);
 #ifndef _WIN32
     if (strcmp(id, GGML_EXTENSION_EXTERNAL_MEMORY) == 0)
-        return min_revision <= vk_external_memory.revision ? &vk_external_memory : NULL;
+        return min_revision <= gvk_external_memory.revision ? &gvk_external_memory : NULL;
 #endif
     return NULL;
 }
 
 GGML_PLUGIN_NOTE("vulkan", "", PLUGIN_VERSION, 0, 0, GGML_PLUGIN_FLAG_NO_UNLOAD)
-GGML_PLUGIN_ENTRY(vk_reg_start, NULL, vk_reg_stop, extension)
+GGML_PLUGIN_ENTRY(gvk_reg_start, NULL, gvk_reg_stop, extension)

@@ -9,27 +9,27 @@
 enum { LAVAPIPE_ITERATIONS = 65535 - 1023 };
 
 // Why the device can't be used, or NULL.
-static const char *reason_against(const struct vk_probe *probe) {
+static const char *reason_against(const struct gvk_probe *probe) {
     if (probe->properties.apiVersion < VK_API_VERSION_1_2) return "its driver is below Vulkan 1.2";
     if (probe->queue_family < 0) return "it has no queue that computes";
     if (!probe->storage16.storageBuffer16BitAccess) return "it lacks storageBuffer16BitAccess";
     if (!probe->storage8.storageBuffer8BitAccess) return "it lacks storageBuffer8BitAccess";
     if (!probe->timeline.timelineSemaphore) return "it lacks timeline semaphores";
-    if (probe->properties.limits.maxPerStageDescriptorStorageBuffers < VK_MAX_OPERANDS)
+    if (probe->properties.limits.maxPerStageDescriptorStorageBuffers < GVK_MAX_OPERANDS)
         return "it takes too few storage buffers";
     return NULL;
 }
 
-bool vk_probe_judge(const struct vk_probe *probe, struct vk_features *out_features,
-                    char out_reason[VK_MAX_REASON]) {
+bool gvk_probe_judge(const struct gvk_probe *probe, struct gvk_features *out_features,
+                     char out_reason[GVK_MAX_REASON]) {
     const VkPhysicalDeviceLimits *limits = &probe->properties.limits;
     const char *reason = reason_against(probe);
     const VkSubgroupFeatureFlags wanted =
         VK_SUBGROUP_FEATURE_BASIC_BIT | VK_SUBGROUP_FEATURE_ARITHMETIC_BIT;
     memset(out_features, 0, sizeof(*out_features));
-    snprintf(out_reason, VK_MAX_REASON, "%s", reason ? reason : "");
+    snprintf(out_reason, GVK_MAX_REASON, "%s", reason ? reason : "");
     if (reason) return false;
-    *out_features = (struct vk_features){
+    *out_features = (struct gvk_features){
         .fp16 = probe->float16.shaderFloat16,
         .bf16 = probe->has.bf16,
         .int_dot =
@@ -53,7 +53,7 @@ bool vk_probe_judge(const struct vk_probe *probe, struct vk_features *out_featur
     return true;
 }
 
-enum ggml_backend_dev_type vk_probe_type(const struct vk_probe *probe) {
+enum ggml_backend_dev_type gvk_probe_type(const struct gvk_probe *probe) {
     switch (probe->properties.deviceType) {
     case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU:
     case VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU: return GGML_BACKEND_DEVICE_TYPE_GPU;
@@ -63,7 +63,7 @@ enum ggml_backend_dev_type vk_probe_type(const struct vk_probe *probe) {
     }
 }
 
-int vk_probe_rank(const struct vk_probe *probe) {
+int gvk_probe_rank(const struct gvk_probe *probe) {
     switch (probe->properties.deviceType) {
     case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU: return 0;
     case VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU: return 1;
@@ -73,12 +73,12 @@ int vk_probe_rank(const struct vk_probe *probe) {
     }
 }
 
-bool vk_probe_unified(const struct vk_probe *probe) {
+bool gvk_probe_unified(const struct gvk_probe *probe) {
     return probe->properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU ||
            probe->properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
 }
 
-void vk_probe_id(const struct vk_probe *probe, char *out_text, size_t size) {
+void gvk_probe_id(const struct gvk_probe *probe, char *out_text, size_t size) {
     const uint8_t *u = probe->id.deviceUUID;
     if (probe->has.pci) {
         snprintf(out_text, size, "%04x:%02x:%02x.%x", probe->pci.pciDomain, probe->pci.pciBus,
@@ -90,7 +90,7 @@ void vk_probe_id(const struct vk_probe *probe, char *out_text, size_t size) {
              u[14], u[15]);
 }
 
-void vk_probe_description(const struct vk_probe *probe, char *out_text, size_t size) {
+void gvk_probe_description(const struct gvk_probe *probe, char *out_text, size_t size) {
     const bool cpu = probe->properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
     snprintf(out_text, size, "%s (%s%s%s%s)", probe->properties.deviceName,
              probe->driver.driverName, probe->driver.driverInfo[0] ? " " : "",

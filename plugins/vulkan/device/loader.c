@@ -10,22 +10,22 @@ static VkDebugUtilsMessengerEXT messenger;
 static void (*hook_instance)(void);
 static void (*hook_device)(struct VolkDeviceTable *api);
 
-void vk_loader_set_hooks(void (*instance_hook)(void),
-                         void (*device_hook)(struct VolkDeviceTable *api)) {
+void gvk_loader_set_hooks(void (*instance_hook)(void),
+                          void (*device_hook)(struct VolkDeviceTable *api)) {
     hook_instance = instance_hook;
     hook_device = device_hook;
 }
 
-VkInstance vk_loader_instance(void) {
+VkInstance gvk_loader_instance(void) {
     return instance;
 }
 
-void vk_loader_functions(VkDevice device, struct VolkDeviceTable *out_api) {
+void gvk_loader_functions(VkDevice device, struct VolkDeviceTable *out_api) {
     volkLoadDeviceTable(out_api, device);
     if (hook_device) hook_device(out_api);
 }
 
-const char *vk_result_name(VkResult result) {
+const char *gvk_result_name(VkResult result) {
     switch (result) {
 #define RESULT(name)                                                                               \
     case name: return #name
@@ -52,7 +52,7 @@ const char *vk_result_name(VkResult result) {
     }
 }
 
-enum ggml_status vk_fail_call(VkResult result, const char *call) {
+enum ggml_status gvk_fail_call(VkResult result, const char *call) {
     switch (result) {
     case VK_ERROR_OUT_OF_HOST_MEMORY:
     case VK_ERROR_OUT_OF_DEVICE_MEMORY:
@@ -61,14 +61,14 @@ enum ggml_status vk_fail_call(VkResult result, const char *call) {
     case VK_ERROR_TOO_MANY_OBJECTS:
         return gpu_fail_graph(GGML_HOST_OUT_OF_MEMORY,
                               "%s: %s; free buffers or use a smaller model", call,
-                              vk_result_name(result));
+                              gvk_result_name(result));
     case VK_ERROR_DEVICE_LOST:
         return gpu_fail_graph(GGML_HOST_DEVICE_LOST,
                               "%s: the device is lost; free everything on it and start again",
                               call);
     default:
         return gpu_fail_graph(GGML_HOST_FAILED, "%s: %s (%d); the driver's log may say more", call,
-                              vk_result_name(result), (int)result);
+                              gvk_result_name(result), (int)result);
     }
 }
 
@@ -175,7 +175,7 @@ static bool find_loader(void) {
     return false;
 }
 
-bool vk_loader_start(void) {
+bool gvk_loader_start(void) {
     if (!find_loader()) return false;
     if (hook_instance) hook_instance();
     const bool validate = wants_validation();
@@ -186,7 +186,7 @@ bool vk_loader_start(void) {
     }
     if (result != VK_SUCCESS) {
         instance = VK_NULL_HANDLE;
-        vk_fail_call(result, "vkCreateInstance");
+        gvk_fail_call(result, "vkCreateInstance");
         return false;
     }
     volkLoadInstanceOnly(instance);
@@ -198,7 +198,7 @@ bool vk_loader_start(void) {
     return true;
 }
 
-void vk_loader_stop(void) {
+void gvk_loader_stop(void) {
     if (!instance) return;
     if (messenger) vkDestroyDebugUtilsMessengerEXT(instance, messenger, NULL);
     vkDestroyInstance(instance, NULL);

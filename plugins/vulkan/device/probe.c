@@ -8,7 +8,7 @@ static bool has_extension(const VkExtensionProperties *extensions, uint32_t n, c
     return false;
 }
 
-static bool read_extensions(VkPhysicalDevice device, struct vk_probe *probe) {
+static bool read_extensions(VkPhysicalDevice device, struct gvk_probe *probe) {
     uint32_t n = 0;
     if (vkEnumerateDeviceExtensionProperties(device, NULL, &n, NULL) != VK_SUCCESS) return false;
     const size_t size = (n + 1) * sizeof(VkExtensionProperties);
@@ -32,7 +32,7 @@ static bool read_extensions(VkPhysicalDevice device, struct vk_probe *probe) {
     return ok;
 }
 
-static void read_properties(VkPhysicalDevice device, struct vk_probe *probe) {
+static void read_properties(VkPhysicalDevice device, struct gvk_probe *probe) {
     VkPhysicalDeviceExternalMemoryHostPropertiesEXT host_pointer = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_MEMORY_HOST_PROPERTIES_EXT};
     VkPhysicalDeviceProperties2 properties = {
@@ -63,7 +63,7 @@ static void read_properties(VkPhysicalDevice device, struct vk_probe *probe) {
     probe->maintenance3.pNext = probe->pci.pNext = probe->int_dot.pNext = NULL;
 }
 
-static void read_features(VkPhysicalDevice device, struct vk_probe *probe) {
+static void read_features(VkPhysicalDevice device, struct gvk_probe *probe) {
     VkPhysicalDeviceFeatures2 features = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
                                           .pNext = &probe->storage16};
     probe->storage16.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES;
@@ -79,7 +79,7 @@ static void read_features(VkPhysicalDevice device, struct vk_probe *probe) {
 }
 
 // A family that only computes leaves the one that draws to others.
-static void read_queues(VkPhysicalDevice device, struct vk_probe *probe) {
+static void read_queues(VkPhysicalDevice device, struct gvk_probe *probe) {
     VkQueueFamilyProperties families[16];
     uint32_t n = sizeof(families) / sizeof(families[0]);
     vkGetPhysicalDeviceQueueFamilyProperties(device, &n, families);
@@ -95,7 +95,7 @@ static void read_queues(VkPhysicalDevice device, struct vk_probe *probe) {
     }
 }
 
-bool vk_probe_read(VkPhysicalDevice device, struct vk_probe *out_probe) {
+bool gvk_probe_read(VkPhysicalDevice device, struct gvk_probe *out_probe) {
     memset(out_probe, 0, sizeof(*out_probe));
     out_probe->queue_family = -1;
     vkGetPhysicalDeviceProperties(device, &out_probe->properties);

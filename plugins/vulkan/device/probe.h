@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // What a physical device says of itself, and what follows from it. The first needs a driver, the
 // second doesn't, so that devices which are not at hand can be tested from a recording.
-#ifndef VK_PROBE_H
-#define VK_PROBE_H
+#ifndef GVK_PROBE_H
+#define GVK_PROBE_H
 
 #include "device/loader.h"
 #include "plan/kernel.h"
 
-struct vk_probe {
+struct gvk_probe {
     // As the driver answers them; the pNext members are NULL.
     VkPhysicalDeviceProperties properties;
     VkPhysicalDeviceDriverProperties driver;
@@ -37,23 +37,23 @@ struct vk_probe {
     } has;
 };
 
-enum { VK_MAX_REASON = 128 };
+enum { GVK_MAX_REASON = 128 };
 
 // Asks the driver. False: it did not answer. [any-thread]
-bool vk_probe_read(VkPhysicalDevice device, struct vk_probe *out_probe);
+bool gvk_probe_read(VkPhysicalDevice device, struct gvk_probe *out_probe);
 // Whether the device can be used. If so, fills the features, else the reason.
-bool vk_probe_judge(const struct vk_probe *probe, struct vk_features *out_features,
-                    char out_reason[VK_MAX_REASON]);
+bool gvk_probe_judge(const struct gvk_probe *probe, struct gvk_features *out_features,
+                     char out_reason[GVK_MAX_REASON]);
 // What the host takes the device for. A driver that computes on the CPU is an accelerator, so that
 // no program takes it for the best device.
-enum ggml_backend_dev_type vk_probe_type(const struct vk_probe *probe);
+enum ggml_backend_dev_type gvk_probe_type(const struct gvk_probe *probe);
 // Rank for listing: discrete devices first, those on the CPU last.
-int vk_probe_rank(const struct vk_probe *probe);
+int gvk_probe_rank(const struct gvk_probe *probe);
 // Whether the host's memory is the device's.
-bool vk_probe_unified(const struct vk_probe *probe);
+bool gvk_probe_unified(const struct gvk_probe *probe);
 // PCI address or UUID.
-void vk_probe_id(const struct vk_probe *probe, char *out_text, size_t size);
+void gvk_probe_id(const struct gvk_probe *probe, char *out_text, size_t size);
 // Name, driver and version for people.
-void vk_probe_description(const struct vk_probe *probe, char *out_text, size_t size);
+void gvk_probe_description(const struct gvk_probe *probe, char *out_text, size_t size);
 
 #endif

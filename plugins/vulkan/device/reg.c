@@ -8,15 +8,15 @@
 
 enum { MAX_PHYSICAL = 32, MAX_DEVICES = 32 };
 
-static struct vk_device *devices; // registry.n_devices of them
-static struct gpu_reg registry = {.name = "Vulkan", .device_bytes = sizeof(struct vk_device)};
+static struct gvk_device *devices; // registry.n_devices of them
+static struct gpu_reg registry = {.name = "Vulkan", .device_bytes = sizeof(struct gvk_device)};
 static struct ggml_backend_reg reg_object;
 
 // A physical device that can be used.
 struct candidate {
     VkPhysicalDevice physical;
-    struct vk_probe probe;
-    struct vk_features features;
+    struct gvk_probe probe;
+    struct gvk_features features;
 };
 
 // --- finding -------------------------------------------------------------------------------------
@@ -24,18 +24,19 @@ struct candidate {
 static int read_candidates(struct candidate *candidates) {
     VkPhysicalDevice physical[MAX_PHYSICAL];
     uint32_t n_physical = MAX_PHYSICAL;
-    char reason[VK_MAX_REASON];
+    char reason[GVK_MAX_REASON];
     int n = 0;
-    const VkResult result = vkEnumeratePhysicalDevices(vk_loader_instance(), &n_physical, physical);
+    const VkResult result =
+        vkEnumeratePhysicalDevices(gvk_loader_instance(), &n_physical, physical);
     if (result != VK_SUCCESS && result != VK_INCOMPLETE) {
-        vk_fail_call(result, "vkEnumeratePhysicalDevices");
+        gvk_fail_call(result, "vkEnumeratePhysicalDevices");
         return -1;
     }
     for (uint32_t i = 0; i < n_physical; ++i) {
         struct candidate *c = &candidates[n];
         c->physical = physical[i];
-        const bool answers = vk_probe_read(physical[i], &c->probe);
-        if (answers && vk_probe_judge(&c->probe, &c->features, reason)) {
+        const bool answers = gvk_probe_read(physical[i], &c->probe);
+        if (answers && gvk_probe_judge(&c->probe, &c->features, reason)) {
             ++n;
         } else {
             GGML_LOG_INFO("vulkan: device '%s' can't be used: %s\n", c->probe.properties.deviceName,
@@ -52,8 +53,8 @@ static int read_candidates(struct candidate *candidates) {
 static void sort_candidates(int *order, const struct candidate *candidates, int n) {
     for (int i = 0; i < n; ++i) {
         int at = i;
-        const int rank = vk_probe_rank(&candidates[i].probe);
-        for (; at > 0 && vk_probe_rank(&candidates[order[at - 1]].probe) > rank; --at)
+        const int rank = gvk_probe_rank(&candidates[i].probe);
+        for (; at > 0 && gvk_probe_rank(&candidates[order[at - 1]].probe) > rank; --at)
             order[at] = order[at - 1];
         order[at] = i;
     }
@@ -112,9 +113,9 @@ static bool is_named(const struct gpu_device *device) {
     return false;
 }
 
-static void init_device(struct vk_device *device, const struct candidate *candidate, int number) {
+static void init_device(struct gvk_device *device, const struct candidate *candidate, int number) {
     memset(device, 0, sizeof(*device));
-    vk_buffer_types_init(device, &reg_object, number);
+    gvk_buffer_types_init(device, &reg_object, number);
     struct gpu_device *base = &device->base;
     device->physical = candidate->physical;
     device->probe = candidate->probe;
@@ -122,8 +123,8 @@ static void init_device(struct vk_device *device, const struct candidate *candid
     if (gpu_has_word(gpu_config("GGML_VULKAN_DEBUG"), "gpu")) device->features.cpu = false;
     pthread_mutex_init(&device->mutex, NULL);
     snprintf(device->import_name, sizeof(device->import_name), "%.20s_Imported", base->name);
-    vk_probe_description(&device->probe, base->description, sizeof(base->description));
-    vk_probe_id(&device->probe, base->id, sizeof(base->id));
+    gvk_probe_description(&device->probe, base->description, sizeof(base->description));
+    gvk_probe_id(&device->probe, base->id, sizeof(base->id));
     // The same hardware a second time is another device all the same.
     for (int i = 0; i < number; ++i) {
         if (devices[i].physical == device->physical)
@@ -131,7 +132,7 @@ static void init_device(struct vk_device *device, const struct candidate *candid
                      number);
         if (devices[i].physical == device->physical) break;
     }
-    vk_details_fill(&base->details, &device->probe);
+    gvk_details_fill(&base->details, &device->probe);
     device->named = is_named(base);
 }
 
@@ -169,7 +170,7 @@ static struct {
     char value[16];
 } feature_texts[MAX_DEVICES * FEATURES_PER_DEVICE];
 
-static int add_feature(int n, const struct vk_device *device, const char *name, uint32_t value) {
+static int add_feature(int n, const struct gvk_device *device, const char *name, uint32_t value) {
     if (value == 0) return n;
     snprintf(feature_texts[n].name, sizeof(feature_texts[n].name), "%s.%s", device->base.name,
              name);
@@ -181,7 +182,7 @@ static int add_feature(int n, const struct vk_device *device, const char *name, 
 static void list_features(void) {
     int n = 0;
     for (int i = 0; i < registry.n_devices; ++i) {
-        const struct vk_features *has = &devices[i].features;
+        const struct gvk_features *has = &devices[i].features;
         n = add_feature(n, &devices[i], "FP16", has->fp16);
         n = add_feature(n, &devices[i], "BF16", has->bf16);
         n = add_feature(n, &devices[i], "INT_DOT", has->int_dot);
@@ -215,23 +216,23 @@ static const struct ggml_backend_table reg_table = {
 
 static struct ggml_backend_reg reg_object = {.table = &reg_table, .context = &registry};
 
-ggml_backend_reg_t vk_reg_start(void) {
+ggml_backend_reg_t gvk_reg_start(void) {
     if (devices) return &reg_object; // for another host
-    if (!vk_loader_start()) return NULL;
+    if (!gvk_loader_start()) return NULL;
     if (make_devices()) return &reg_object;
-    vk_loader_stop();
+    gvk_loader_stop();
     return NULL;
 }
 
-void vk_reg_stop(void) {
+void gvk_reg_stop(void) {
     for (int i = 0; i < registry.n_devices; ++i)
-        vk_context_end_threads(devices[i].context);
+        gvk_context_end_threads(devices[i].context);
     for (int i = 0; i < registry.n_devices; ++i) {
-        vk_context_free(devices[i].context);
+        gvk_context_free(devices[i].context);
         pthread_mutex_destroy(&devices[i].mutex);
     }
     ggml_aligned_free(devices, (size_t)registry.n_devices * sizeof(*devices));
     registry.devices = devices = NULL;
     registry.n_devices = 0;
-    vk_loader_stop();
+    gvk_loader_stop();
 }

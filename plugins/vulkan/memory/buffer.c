@@ -14,10 +14,10 @@ static const VkBufferUsageFlags usage =
     VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT |
     VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
 
-static struct vk_buffer *make(struct vk_context *context, uint64_t size, const void *next) {
-    struct vk_buffer *buffer = ggml_aligned_malloc(sizeof(*buffer));
+static struct gvk_buffer *make(struct gvk_context *context, uint64_t size, const void *next) {
+    struct gvk_buffer *buffer = ggml_aligned_malloc(sizeof(*buffer));
     if (!buffer) return NULL;
-    *buffer = (struct vk_buffer){.context = context, .size = size};
+    *buffer = (struct gvk_buffer){.context = context, .size = size};
     buffer->id = atomic_fetch_add(&context->next_buffer_id, 1);
     const VkBufferCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
                                      .pNext = next,
@@ -26,12 +26,12 @@ static struct vk_buffer *make(struct vk_context *context, uint64_t size, const v
                                      .sharingMode = VK_SHARING_MODE_EXCLUSIVE};
     const VkResult result =
         context->api.vkCreateBuffer(context->device, &info, NULL, &buffer->handle);
-    if (vk_context_check(context, result, "vkCreateBuffer")) return buffer;
+    if (gvk_context_check(context, result, "vkCreateBuffer")) return buffer;
     ggml_aligned_free(buffer, sizeof(*buffer));
     return NULL;
 }
 
-uint64_t vk_buffer_most(const struct vk_probe *probe) {
+uint64_t gvk_buffer_most(const struct gvk_probe *probe) {
     return probe->maintenance3.maxMemoryAllocationSize - 2 * PADDING;
 }
 
@@ -39,24 +39,24 @@ static uint64_t padded(uint64_t size) {
     return (size + 2 * PADDING - 1) / PADDING * PADDING;
 }
 
-enum ggml_status vk_buffer_new(struct vk_context *context, uint64_t size, enum vk_memory_use use,
-                               struct vk_buffer **out_buffer) {
+enum ggml_status gvk_buffer_new(struct gvk_context *context, uint64_t size, enum gvk_memory_use use,
+                                struct gvk_buffer **out_buffer) {
     *out_buffer = NULL;
-    const uint64_t most = vk_buffer_most(context->probe);
+    const uint64_t most = gvk_buffer_most(context->probe);
     if (size > most) {
         return gpu_fail_graph(GGML_HOST_OUT_OF_MEMORY,
                               "vulkan: a buffer of %llu bytes is over the driver's limit of %llu",
                               (unsigned long long)size, (unsigned long long)most);
     }
-    struct vk_buffer *buffer = make(context, padded(size), NULL);
+    struct gvk_buffer *buffer = make(context, padded(size), NULL);
     if (!buffer) return GGML_STATUS_ALLOC_FAILED;
     VkMemoryRequirements needs;
     context->api.vkGetBufferMemoryRequirements(context->device, buffer->handle, &needs);
-    enum ggml_status status = vk_memory_take(context, &needs, use, &buffer->memory);
+    enum ggml_status status = gvk_memory_take(context, &needs, use, &buffer->memory);
     if (status != GGML_STATUS_SUCCESS) goto fail;
     const VkResult result = context->api.vkBindBufferMemory(
         context->device, buffer->handle, buffer->memory.handle, buffer->memory.offset);
-    if (!vk_context_check(context, result, "vkBindBufferMemory")) {
+    if (!gvk_context_check(context, result, "vkBindBufferMemory")) {
         status = GGML_STATUS_FAILED;
         goto fail;
     }
@@ -64,18 +64,18 @@ enum ggml_status vk_buffer_new(struct vk_context *context, uint64_t size, enum v
     *out_buffer = buffer;
     return GGML_STATUS_SUCCESS;
 fail:
-    vk_buffer_free(buffer);
+    gvk_buffer_free(buffer);
     return status;
 }
 
 // --- memory of the host --------------------------------------------------------------------------
 
-static int import_type(struct vk_context *context, void *ptr, uint32_t allowed) {
+static int import_type(struct gvk_context *context, void *ptr, uint32_t allowed) {
     VkMemoryHostPointerPropertiesEXT pointer = {
         .sType = VK_STRUCTURE_TYPE_MEMORY_HOST_POINTER_PROPERTIES_EXT};
     const VkResult result = context->api.vkGetMemoryHostPointerPropertiesEXT(
         context->device, VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT, ptr, &pointer);
-    if (!vk_context_check(context, result, "vkGetMemoryHostPointerPropertiesEXT")) return -1;
+    if (!gvk_context_check(context, result, "vkGetMemoryHostPointerPropertiesEXT")) return -1;
     const VkPhysicalDeviceMemoryProperties *memory = &context->probe->memory;
     for (uint32_t i = 0; i < memory->memoryTypeCount; ++i) {
         const VkMemoryPropertyFlags flags = memory->memoryTypes[i].propertyFlags;
@@ -87,8 +87,8 @@ static int import_type(struct vk_context *context, void *ptr, uint32_t allowed) 
     return -1;
 }
 
-static bool import_memory(struct vk_buffer *buffer, void *ptr) {
-    struct vk_context *context = buffer->context;
+static bool import_memory(struct gvk_buffer *buffer, void *ptr) {
+    struct gvk_context *context = buffer->context;
     VkMemoryRequirements needs;
     context->api.vkGetBufferMemoryRequirements(context->device, buffer->handle, &needs);
     const int type = import_type(context, ptr, needs.memoryTypeBits);
@@ -104,23 +104,23 @@ static bool import_memory(struct vk_buffer *buffer, void *ptr) {
     VkResult result =
         context->api.vkAllocateMemory(context->device, &info, NULL, &buffer->memory.handle);
     if (result != VK_SUCCESS) buffer->memory.handle = VK_NULL_HANDLE;
-    if (!vk_context_check(context, result, "vkAllocateMemory")) return false;
+    if (!gvk_context_check(context, result, "vkAllocateMemory")) return false;
     buffer->memory.size = buffer->size;
     result =
         context->api.vkBindBufferMemory(context->device, buffer->handle, buffer->memory.handle, 0);
-    return vk_context_check(context, result, "vkBindBufferMemory");
+    return gvk_context_check(context, result, "vkBindBufferMemory");
 }
 
-enum ggml_status vk_buffer_import(struct vk_context *context, void *ptr, size_t size,
-                                  struct vk_buffer **out_buffer) {
+enum ggml_status gvk_buffer_import(struct gvk_context *context, void *ptr, size_t size,
+                                   struct gvk_buffer **out_buffer) {
     const VkExternalMemoryBufferCreateInfo external = {
         .sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO,
         .handleTypes = VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT};
     *out_buffer = NULL;
-    struct vk_buffer *buffer = make(context, size, &external);
+    struct gvk_buffer *buffer = make(context, size, &external);
     if (!buffer) return GGML_STATUS_ALLOC_FAILED;
     if (!import_memory(buffer, ptr)) {
-        vk_buffer_free(buffer);
+        gvk_buffer_free(buffer);
         return GGML_STATUS_FAILED;
     }
     buffer->mapped = buffer->base = ptr;
@@ -134,35 +134,35 @@ static const VkExternalMemoryBufferCreateInfo as_fd = {
     .sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO,
     .handleTypes = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT};
 
-static enum ggml_status bind(struct vk_buffer *buffer) {
-    struct vk_context *context = buffer->context;
+static enum ggml_status bind(struct gvk_buffer *buffer) {
+    struct gvk_context *context = buffer->context;
     const VkResult result =
         context->api.vkBindBufferMemory(context->device, buffer->handle, buffer->memory.handle, 0);
     buffer->mapped = buffer->base = buffer->memory.mapped;
     buffer->is_external = true;
-    return vk_context_check(context, result, "vkBindBufferMemory") ? GGML_STATUS_SUCCESS
-                                                                   : GGML_STATUS_FAILED;
+    return gvk_context_check(context, result, "vkBindBufferMemory") ? GGML_STATUS_SUCCESS
+                                                                    : GGML_STATUS_FAILED;
 }
 
-enum ggml_status vk_buffer_new_external(struct vk_context *context, uint64_t size,
-                                        struct vk_buffer **out_buffer) {
+enum ggml_status gvk_buffer_new_external(struct gvk_context *context, uint64_t size,
+                                         struct gvk_buffer **out_buffer) {
     const VkExportMemoryAllocateInfo exported = {
         .sType = VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO,
         .handleTypes = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT};
     enum ggml_status status = GGML_STATUS_FAILED;
     VkMemoryRequirements needs;
     *out_buffer = NULL;
-    struct vk_buffer *buffer = make(context, padded(size), &as_fd);
+    struct gvk_buffer *buffer = make(context, padded(size), &as_fd);
     if (!buffer) return GGML_STATUS_ALLOC_FAILED;
     context->api.vkGetBufferMemoryRequirements(context->device, buffer->handle, &needs);
-    const int type = vk_memory_choose(context, needs.memoryTypeBits, VK_MEMORY_DEVICE);
+    const int type = gvk_memory_choose(context, needs.memoryTypeBits, GVK_MEMORY_DEVICE);
     if (type < 0)
         gpu_fail(GGML_HOST_FAILED, "vulkan: the driver offers no fitting kind of memory");
     else
-        status = vk_memory_allocate(context, type, needs.size, &exported, &buffer->memory);
+        status = gvk_memory_allocate(context, type, needs.size, &exported, &buffer->memory);
     if (status == GGML_STATUS_SUCCESS) status = bind(buffer);
     if (status != GGML_STATUS_SUCCESS) {
-        vk_buffer_free(buffer);
+        gvk_buffer_free(buffer);
         return status;
     }
     buffer->memory_type = (uint32_t)type;
@@ -171,9 +171,9 @@ enum ggml_status vk_buffer_new_external(struct vk_context *context, uint64_t siz
 }
 
 #ifndef _WIN32
-enum ggml_status vk_buffer_import_fd(struct vk_context *context, int fd, uint64_t size,
-                                     uint64_t allocation, uint32_t memory_type,
-                                     struct vk_buffer **out_buffer) {
+enum ggml_status gvk_buffer_import_fd(struct gvk_context *context, int fd, uint64_t size,
+                                      uint64_t allocation, uint32_t memory_type,
+                                      struct gvk_buffer **out_buffer) {
     const VkImportMemoryFdInfoKHR imported = {.sType = VK_STRUCTURE_TYPE_IMPORT_MEMORY_FD_INFO_KHR,
                                               .handleType =
                                                   VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT,
@@ -181,13 +181,13 @@ enum ggml_status vk_buffer_import_fd(struct vk_context *context, int fd, uint64_
     enum ggml_status status = GGML_STATUS_FAILED;
     VkMemoryRequirements needs = {0};
     *out_buffer = NULL;
-    struct vk_buffer *buffer = make(context, padded(size), &as_fd);
+    struct gvk_buffer *buffer = make(context, padded(size), &as_fd);
     if (buffer) context->api.vkGetBufferMemoryRequirements(context->device, buffer->handle, &needs);
     const bool fits = memory_type < context->probe->memory.memoryTypeCount &&
                       needs.memoryTypeBits >> memory_type & 1 && needs.size <= allocation;
     if (fits)
         status =
-            vk_memory_allocate(context, (int)memory_type, allocation, &imported, &buffer->memory);
+            gvk_memory_allocate(context, (int)memory_type, allocation, &imported, &buffer->memory);
     else
         gpu_fail(GGML_HOST_INVALID_ARGUMENT,
                  "vulkan: %llu bytes of memory of kind %u can't hold a buffer of %llu",
@@ -196,7 +196,7 @@ enum ggml_status vk_buffer_import_fd(struct vk_context *context, int fd, uint64_
     if (!buffer || !buffer->memory.handle) close(fd);
     if (status == GGML_STATUS_SUCCESS) status = bind(buffer);
     if (status != GGML_STATUS_SUCCESS) {
-        vk_buffer_free(buffer);
+        gvk_buffer_free(buffer);
         return status;
     }
     buffer->memory_type = memory_type;
@@ -205,16 +205,16 @@ enum ggml_status vk_buffer_import_fd(struct vk_context *context, int fd, uint64_
 }
 #endif
 
-void vk_buffer_free(struct vk_buffer *buffer) {
+void gvk_buffer_free(struct gvk_buffer *buffer) {
     if (!buffer) return;
-    struct vk_context *context = buffer->context;
+    struct gvk_context *context = buffer->context;
     if (buffer->handle) context->api.vkDestroyBuffer(context->device, buffer->handle, NULL);
-    vk_memory_give_back(context, &buffer->memory);
+    gvk_memory_give_back(context, &buffer->memory);
     if (buffer->space) gpu_space_release(buffer->base, buffer->space);
     ggml_aligned_free(buffer, sizeof(*buffer));
 }
 
-enum ggml_status vk_buffer_reserve_space(struct vk_buffer *buffer, size_t size) {
+enum ggml_status gvk_buffer_reserve_space(struct gvk_buffer *buffer, size_t size) {
     void *base = gpu_space_reserve(size);
     if (!base)
         return gpu_fail_graph(GGML_HOST_OUT_OF_MEMORY, "vulkan: no address space for %zu bytes",

@@ -7,34 +7,34 @@
 
 static void buffer_free(ggml_backend_buffer_t buffer);
 
-struct vk_place vk_place_of(const struct ggml_tensor *tensor) {
+struct gvk_place gvk_place_of(const struct ggml_tensor *tensor) {
     const ggml_backend_buffer_t owner = gpu_buffer_of(tensor);
-    if (!owner || owner->table->free != buffer_free) return (struct vk_place){0};
-    struct vk_buffer *buffer = owner->context;
-    return (struct vk_place){buffer, (uint64_t)((char *)tensor->data - buffer->base)};
+    if (!owner || owner->table->free != buffer_free) return (struct gvk_place){0};
+    struct gvk_buffer *buffer = owner->context;
+    return (struct gvk_place){buffer, (uint64_t)((char *)tensor->data - buffer->base)};
 }
 
-uint64_t vk_place_id(const struct ggml_tensor *tensor) {
-    const struct vk_place place = vk_place_of(tensor);
+uint64_t gvk_place_id(const struct ggml_tensor *tensor) {
+    const struct gvk_place place = gvk_place_of(tensor);
     return place.buffer ? place.buffer->id : 0;
 }
 
 // --- buffers -------------------------------------------------------------------------------------
 
 static void buffer_free(ggml_backend_buffer_t handle) {
-    struct vk_buffer *buffer = handle->context;
-    vk_timeline_drain(buffer->context);
-    vk_buffer_free(buffer);
+    struct gvk_buffer *buffer = handle->context;
+    gvk_timeline_drain(buffer->context);
+    gvk_buffer_free(buffer);
     ggml_sdk_buffer_free(handle);
 }
 
 static void *buffer_base(ggml_backend_buffer_t handle) {
-    return ((struct vk_buffer *)handle->context)->base;
+    return ((struct gvk_buffer *)handle->context)->base;
 }
 
 static uint64_t offset_of(ggml_backend_buffer_t handle, const struct ggml_tensor *tensor,
                           size_t offset) {
-    const struct vk_buffer *buffer = handle->context;
+    const struct gvk_buffer *buffer = handle->context;
     return (uint64_t)((char *)tensor->data - buffer->base) + offset;
 }
 
@@ -45,49 +45,49 @@ static int32_t answer(bool done) {
 static int32_t buffer_memset(ggml_backend_buffer_t handle, struct ggml_tensor *tensor,
                              uint8_t value, size_t offset, size_t size) {
     return answer(
-        vk_transfer_fill(handle->context, offset_of(handle, tensor, offset), size, value));
+        gvk_transfer_fill(handle->context, offset_of(handle, tensor, offset), size, value));
 }
 
 static int32_t buffer_set_2d(ggml_backend_buffer_t handle, struct ggml_tensor *tensor,
                              const void *data, size_t offset, size_t size, size_t n_copies,
                              size_t stride_tensor, size_t stride_data) {
-    const struct vk_move move = {.buffer = handle->context,
-                                 .offset = offset_of(handle, tensor, offset),
-                                 .host = (char *)(uintptr_t)data,
-                                 .size = size,
-                                 .n = n_copies,
-                                 .stride_buffer = stride_tensor,
-                                 .stride_host = stride_data};
-    return answer(vk_transfer_set(&move));
+    const struct gvk_move move = {.buffer = handle->context,
+                                  .offset = offset_of(handle, tensor, offset),
+                                  .host = (char *)(uintptr_t)data,
+                                  .size = size,
+                                  .n = n_copies,
+                                  .stride_buffer = stride_tensor,
+                                  .stride_host = stride_data};
+    return answer(gvk_transfer_set(&move));
 }
 
 static int32_t buffer_get_2d(ggml_backend_buffer_t handle, const struct ggml_tensor *tensor,
                              void *data, size_t offset, size_t size, size_t n_copies,
                              size_t stride_tensor, size_t stride_data) {
-    const struct vk_move move = {.buffer = handle->context,
-                                 .offset = offset_of(handle, tensor, offset),
-                                 .host = data,
-                                 .size = size,
-                                 .n = n_copies,
-                                 .stride_buffer = stride_tensor,
-                                 .stride_host = stride_data};
-    return answer(vk_transfer_get(&move));
+    const struct gvk_move move = {.buffer = handle->context,
+                                  .offset = offset_of(handle, tensor, offset),
+                                  .host = data,
+                                  .size = size,
+                                  .n = n_copies,
+                                  .stride_buffer = stride_tensor,
+                                  .stride_host = stride_data};
+    return answer(gvk_transfer_get(&move));
 }
 
 static int32_t buffer_copy(ggml_backend_buffer_t handle, const struct ggml_tensor *src,
                            struct ggml_tensor *dst) {
-    struct vk_buffer *buffer = handle->context;
-    const struct vk_place from = vk_place_of(src);
+    struct gvk_buffer *buffer = handle->context;
+    const struct gvk_place from = gvk_place_of(src);
     const uint64_t to = offset_of(handle, dst, 0), size = ggml_nbytes(dst);
     if (!from.buffer || from.buffer->context != buffer->context) return GGML_HOST_UNSUPPORTED;
     // What overlaps goes through the host.
     if (from.buffer == buffer && from.offset < to + size && to < from.offset + size)
         return GGML_HOST_UNSUPPORTED;
-    return answer(vk_transfer_copy(from.buffer, from.offset, buffer, to, size));
+    return answer(gvk_transfer_copy(from.buffer, from.offset, buffer, to, size));
 }
 
 static int32_t buffer_clear(ggml_backend_buffer_t handle, uint8_t value) {
-    return answer(vk_transfer_fill(handle->context, 0, handle->size, value));
+    return answer(gvk_transfer_fill(handle->context, 0, handle->size, value));
 }
 
 static const struct ggml_buffer_table buffer_table = {
@@ -105,24 +105,24 @@ static const struct ggml_buffer_table buffer_table = {
 
 // --- types ---------------------------------------------------------------------------------------
 
-static struct vk_device *device_of(ggml_backend_buffer_type_t buft) {
+static struct gvk_device *device_of(ggml_backend_buffer_type_t buft) {
     return buft->context;
 }
 
-static ggml_backend_buffer_t wrap(ggml_backend_buffer_type_t buft, struct vk_buffer *buffer,
+static ggml_backend_buffer_t wrap(ggml_backend_buffer_type_t buft, struct gvk_buffer *buffer,
                                   size_t size) {
     ggml_backend_buffer_t handle = ggml_sdk_buffer_new(buft, &buffer_table, buffer, size);
-    if (!handle) vk_buffer_free(buffer);
+    if (!handle) gvk_buffer_free(buffer);
     return handle;
 }
 
 static int32_t buft_alloc(ggml_backend_buffer_type_t buft, size_t size,
                           ggml_backend_buffer_t *out_buffer) {
-    struct vk_device *device = device_of(buft);
-    struct vk_context *context = vk_device_context(device);
+    struct gvk_device *device = device_of(buft);
+    struct gvk_context *context = gvk_device_context(device);
     const bool host = buft != &device->base.buft;
-    struct vk_buffer *buffer;
-    if (!context || !vk_context_alive(context)) return GGML_HOST_FAILED;
+    struct gvk_buffer *buffer;
+    if (!context || !gvk_context_alive(context)) return GGML_HOST_FAILED;
     if (size > buft->table->get_max_size(buft)) {
         gpu_fail(GGML_HOST_OUT_OF_MEMORY,
                  "%s: %zu bytes are above the driver's limit of %zu: "
@@ -130,34 +130,34 @@ static int32_t buft_alloc(ggml_backend_buffer_type_t buft, size_t size,
                  device->base.name, size, buft->table->get_max_size(buft));
         return GGML_HOST_OUT_OF_MEMORY;
     }
-    const enum vk_memory_use use = host ? VK_MEMORY_HOST : VK_MEMORY_DEVICE;
-    const enum ggml_status status = vk_buffer_new(context, size, use, &buffer);
+    const enum gvk_memory_use use = host ? GVK_MEMORY_HOST : GVK_MEMORY_DEVICE;
+    const enum ggml_status status = gvk_buffer_new(context, size, use, &buffer);
     if (status != GGML_STATUS_SUCCESS) return ggml_entry_status(status);
-    if (!host) return vk_buffer_wrap(device, buffer, size, out_buffer);
+    if (!host) return gvk_buffer_wrap(device, buffer, size, out_buffer);
     *out_buffer = wrap(buft, buffer, size);
     return *out_buffer ? GGML_HOST_OK : GGML_HOST_OUT_OF_MEMORY;
 }
 
-int32_t vk_buffer_wrap(struct vk_device *device, struct vk_buffer *buffer, size_t size,
-                       ggml_backend_buffer_t *out_buffer) {
-    const enum ggml_status status = vk_buffer_reserve_space(buffer, size);
+int32_t gvk_buffer_wrap(struct gvk_device *device, struct gvk_buffer *buffer, size_t size,
+                        ggml_backend_buffer_t *out_buffer) {
+    const enum ggml_status status = gvk_buffer_reserve_space(buffer, size);
     if (status != GGML_STATUS_SUCCESS) {
-        vk_buffer_free(buffer);
+        gvk_buffer_free(buffer);
         return ggml_entry_status(status);
     }
     *out_buffer = wrap(&device->base.buft, buffer, size);
     return *out_buffer ? GGML_HOST_OK : GGML_HOST_OUT_OF_MEMORY;
 }
 
-struct vk_buffer *vk_buffer_of(ggml_backend_buffer_t handle) {
+struct gvk_buffer *gvk_buffer_of(ggml_backend_buffer_t handle) {
     return handle && handle->table->free == buffer_free ? handle->context : NULL;
 }
 
-ggml_backend_buffer_t vk_buffer_from_host(struct vk_device *device, void *ptr, size_t size) {
+ggml_backend_buffer_t gvk_buffer_from_host(struct gvk_device *device, void *ptr, size_t size) {
     const uint64_t alignment = device->probe.host_pointer_alignment;
-    struct vk_context *context = vk_device_context(device);
-    struct vk_buffer *buffer;
-    if (!context || !vk_context_alive(context)) return NULL;
+    struct gvk_context *context = gvk_device_context(device);
+    struct gvk_buffer *buffer;
+    if (!context || !gvk_context_alive(context)) return NULL;
     if (!device->probe.has.host_pointer || alignment == 0 || (uintptr_t)ptr % alignment != 0 ||
         size % alignment != 0) {
         gpu_fail(GGML_HOST_UNSUPPORTED,
@@ -166,12 +166,12 @@ ggml_backend_buffer_t vk_buffer_from_host(struct vk_device *device, void *ptr, s
                  device->base.name, (unsigned long long)(alignment ? alignment : 4096));
         return NULL;
     }
-    if (vk_buffer_import(context, ptr, size, &buffer) != GGML_STATUS_SUCCESS) return NULL;
+    if (gvk_buffer_import(context, ptr, size, &buffer) != GGML_STATUS_SUCCESS) return NULL;
     return wrap(&device->import_buft, buffer, size);
 }
 
 static const char *buft_name(ggml_backend_buffer_type_t buft) {
-    const struct vk_device *device = device_of(buft);
+    const struct gvk_device *device = device_of(buft);
     return buft == &device->base.buft        ? device->base.name
            : buft == &device->base.host_buft ? device->base.host_name
                                              : device->import_name;
@@ -183,7 +183,7 @@ static size_t buft_alignment(ggml_backend_buffer_type_t buft) {
 }
 
 static size_t buft_max_size(ggml_backend_buffer_type_t buft) {
-    return (size_t)MIN(vk_buffer_most(&device_of(buft)->probe), (uint64_t)SIZE_MAX);
+    return (size_t)MIN(gvk_buffer_most(&device_of(buft)->probe), (uint64_t)SIZE_MAX);
 }
 
 static bool buft_is_host(ggml_backend_buffer_type_t buft) {
@@ -199,7 +199,7 @@ static const struct ggml_buffer_type_table buft_table = {
     .is_host = buft_is_host,
 };
 
-void vk_buffer_types_init(struct vk_device *device, ggml_backend_reg_t reg, int number) {
-    gpu_device_init(&device->base, &vk_device_table, reg, &buft_table, "Vulkan", number);
+void gvk_buffer_types_init(struct gvk_device *device, ggml_backend_reg_t reg, int number) {
+    gpu_device_init(&device->base, &gvk_device_table, reg, &buft_table, "Vulkan", number);
     device->import_buft = device->base.buft;
 }

@@ -19,7 +19,7 @@ static void read_ids(VkPhysicalDevice physical, VkPhysicalDeviceIDProperties *ou
 }
 
 // The context, if the driver exports and imports buffers; else NULL, and *out_status says why.
-static struct vk_context *context_of(struct vk_device *device, int32_t *out_status) {
+static struct gvk_context *context_of(struct gvk_device *device, int32_t *out_status) {
     const VkPhysicalDeviceExternalBufferInfo info = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_BUFFER_INFO,
         .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT,
@@ -34,13 +34,13 @@ static struct vk_context *context_of(struct vk_device *device, int32_t *out_stat
         properties.externalMemoryProperties.externalMemoryFeatures;
     if ((features & both) != both || features & VK_EXTERNAL_MEMORY_FEATURE_DEDICATED_ONLY_BIT)
         return NULL;
-    struct vk_context *context = vk_device_context(device);
+    struct gvk_context *context = gvk_device_context(device);
     *out_status = GGML_HOST_FAILED;
-    return context && vk_context_alive(context) ? context : NULL;
+    return context && gvk_context_alive(context) ? context : NULL;
 }
 
-static int32_t check_bytes(const struct vk_device *device, uint64_t bytes) {
-    if (bytes > 0 && bytes <= vk_buffer_most(&device->probe)) return GGML_HOST_OK;
+static int32_t check_bytes(const struct gvk_device *device, uint64_t bytes) {
+    if (bytes > 0 && bytes <= gvk_buffer_most(&device->probe)) return GGML_HOST_OK;
     gpu_fail(GGML_HOST_INVALID_ARGUMENT, "%s: a buffer of %llu bytes can't be made",
              device->base.name, (unsigned long long)bytes);
     return GGML_HOST_INVALID_ARGUMENT;
@@ -48,29 +48,29 @@ static int32_t check_bytes(const struct vk_device *device, uint64_t bytes) {
 
 static int32_t buffer_new(ggml_backend_dev_t handle, size_t bytes,
                           ggml_backend_buffer_t *out_buffer) {
-    struct vk_device *device = vk_device_of(handle);
-    struct vk_buffer *buffer;
+    struct gvk_device *device = gvk_device_of(handle);
+    struct gvk_buffer *buffer;
     int32_t status = check_bytes(device, bytes);
     if (status != GGML_HOST_OK) return status;
-    struct vk_context *context = context_of(device, &status);
+    struct gvk_context *context = context_of(device, &status);
     if (!context) return status;
-    status = ggml_entry_status(vk_buffer_new_external(context, bytes, &buffer));
-    return status == GGML_HOST_OK ? vk_buffer_wrap(device, buffer, bytes, out_buffer) : status;
+    status = ggml_entry_status(gvk_buffer_new_external(context, bytes, &buffer));
+    return status == GGML_HOST_OK ? gvk_buffer_wrap(device, buffer, bytes, out_buffer) : status;
 }
 
 static int32_t buffer_export(ggml_backend_buffer_t handle, uint32_t type,
                              struct ggml_external_memory *out_memory) {
-    const struct vk_buffer *buffer = vk_buffer_of(handle);
+    const struct gvk_buffer *buffer = gvk_buffer_of(handle);
     VkPhysicalDeviceIDProperties ids;
     if (!buffer || !buffer->is_external || type != GGML_EXTERNAL_OPAQUE_FD)
         return GGML_HOST_UNSUPPORTED;
-    struct vk_context *context = buffer->context;
+    struct gvk_context *context = buffer->context;
     const VkMemoryGetFdInfoKHR info = {.sType = VK_STRUCTURE_TYPE_MEMORY_GET_FD_INFO_KHR,
                                        .memory = buffer->memory.handle,
                                        .handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT};
     int fd = -1;
     const VkResult result = context->api.vkGetMemoryFdKHR(context->device, &info, &fd);
-    if (!vk_context_check(context, result, "vkGetMemoryFdKHR")) return GGML_HOST_FAILED;
+    if (!gvk_context_check(context, result, "vkGetMemoryFdKHR")) return GGML_HOST_FAILED;
     fcntl(fd, F_SETFD, FD_CLOEXEC);
     read_ids(context->physical, &ids);
     out_memory->type = type;
@@ -96,13 +96,13 @@ static bool may_be_memory(int fd, uint64_t bytes) {
     return about.st_size >= 0 && (uint64_t)about.st_size >= bytes;
 }
 
-static int32_t refuse(const struct vk_device *device, const char *what) {
+static int32_t refuse(const struct gvk_device *device, const char *what) {
     gpu_fail(GGML_HOST_INVALID_ARGUMENT, "%s: memory can't be imported: %s", device->base.name,
              what);
     return GGML_HOST_INVALID_ARGUMENT;
 }
 
-static int32_t check(const struct vk_device *device, const struct ggml_external_memory *memory) {
+static int32_t check(const struct gvk_device *device, const struct ggml_external_memory *memory) {
     VkPhysicalDeviceIDProperties ids;
     read_ids(device->physical, &ids);
     if (memcmp(memory->device_uuid, ids.deviceUUID, VK_UUID_SIZE) != 0 ||
@@ -116,25 +116,25 @@ static int32_t check(const struct vk_device *device, const struct ggml_external_
 
 static int32_t buffer_import(ggml_backend_dev_t handle, const struct ggml_external_memory *memory,
                              ggml_backend_buffer_t *out_buffer) {
-    struct vk_device *device = vk_device_of(handle);
-    struct vk_buffer *buffer;
+    struct gvk_device *device = gvk_device_of(handle);
+    struct gvk_buffer *buffer;
     int32_t status;
     if (memory->size < sizeof(*memory) || memory->type != GGML_EXTERNAL_OPAQUE_FD)
         return GGML_HOST_UNSUPPORTED;
-    struct vk_context *context = context_of(device, &status);
+    struct gvk_context *context = context_of(device, &status);
     if (!context) return status;
     status = check(device, memory);
     if (status != GGML_HOST_OK) return status;
     const int fd = fcntl(memory->fd, F_DUPFD_CLOEXEC, 0); // the driver takes what it is given
     if (fd < 0) return refuse(device, "the file descriptor can't be duplicated");
-    const enum ggml_status made = vk_buffer_import_fd(
+    const enum ggml_status made = gvk_buffer_import_fd(
         context, fd, memory->bytes, memory->allocation_bytes, memory->memory_type, &buffer);
     if (made != GGML_STATUS_SUCCESS) return refuse(device, "the driver refuses it");
-    return vk_buffer_wrap(device, buffer, memory->bytes, out_buffer);
+    return gvk_buffer_wrap(device, buffer, memory->bytes, out_buffer);
 }
 
-const struct ggml_extension_external_memory vk_external_memory = {
-    .size = sizeof(vk_external_memory),
+const struct ggml_extension_external_memory gvk_external_memory = {
+    .size = sizeof(gvk_external_memory),
     .revision = GGML_EXTENSION_EXTERNAL_MEMORY_REVISION,
     .buffer_new = buffer_new,
     .buffer_export = buffer_export,

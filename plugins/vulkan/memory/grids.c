@@ -21,21 +21,21 @@ static const uint16_t codes[] = {
 };
 static_assert(sizeof(codes) == 4608 * sizeof(uint16_t), "shaders/unpack_grid.glsl counts on it");
 
-size_t vk_grids_bytes(void) {
+size_t gvk_grids_bytes(void) {
     return sizeof(codes);
 }
 
-static enum ggml_status make(struct vk_context *context) {
-    struct vk_buffer *buffer;
+static enum ggml_status make(struct gvk_context *context) {
+    struct gvk_buffer *buffer;
     const enum ggml_status status =
-        vk_buffer_new(context, sizeof(codes), VK_MEMORY_UPLOAD, &buffer);
+        gvk_buffer_new(context, sizeof(codes), GVK_MEMORY_UPLOAD, &buffer);
     if (status != GGML_STATUS_SUCCESS) return status;
     memcpy(buffer->mapped, codes, sizeof(codes));
     context->grids = buffer;
     return GGML_STATUS_SUCCESS;
 }
 
-enum ggml_status vk_grids_get(struct vk_context *context, const struct vk_buffer **out_grids) {
+enum ggml_status gvk_grids_get(struct gvk_context *context, const struct gvk_buffer **out_grids) {
     enum ggml_status status = GGML_STATUS_SUCCESS;
     pthread_mutex_lock(&context->grids_mutex);
     if (!context->grids) status = make(context);

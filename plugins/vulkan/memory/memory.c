@@ -12,16 +12,16 @@ struct gap {
     struct gap *next; // behind it
 };
 
-struct vk_block {
+struct gvk_block {
     VkDeviceMemory handle;
     uint32_t type;
     char *mapped;
     int n_used;
     struct gap *gaps;
-    struct vk_block *next;
+    struct gvk_block *next;
 };
 
-void vk_memory_pool_init(struct vk_memory_pool *pool) {
+void gvk_memory_pool_init(struct gvk_memory_pool *pool) {
     pool->blocks = NULL;
     pthread_mutex_init(&pool->mutex, NULL);
 }
@@ -50,15 +50,16 @@ static int find_type(const VkPhysicalDeviceMemoryProperties *memory, uint32_t al
     return -1;
 }
 
-int vk_memory_choose(const struct vk_context *context, uint32_t allowed, enum vk_memory_use use) {
+int gvk_memory_choose(const struct gvk_context *context, uint32_t allowed,
+                      enum gvk_memory_use use) {
     static const struct wish local[MAX_WISHES] = {{LOCAL, VISIBLE}, {LOCAL, 0}, {0, 0}};
     static const struct wish shared[MAX_WISHES] = {{LOCAL | MAPPED, 0}, {LOCAL, 0}, {0, 0}};
     static const struct wish upload[MAX_WISHES] = {{LOCAL | MAPPED, 0}, {MAPPED, 0}, {MAPPED, 0}};
     static const struct wish host[MAX_WISHES] = {{MAPPED | CACHED, 0}, {MAPPED, 0}, {MAPPED, 0}};
-    const struct wish *wishes = use == VK_MEMORY_UPLOAD ? upload
-                                : use == VK_MEMORY_HOST ? host
-                                : context->direct       ? shared
-                                                        : local;
+    const struct wish *wishes = use == GVK_MEMORY_UPLOAD ? upload
+                                : use == GVK_MEMORY_HOST ? host
+                                : context->direct        ? shared
+                                                         : local;
     int type = -1;
     for (int i = 0; i < MAX_WISHES && type < 0; ++i)
         type = find_type(&context->probe->memory, allowed, wishes[i]);
@@ -67,7 +68,7 @@ int vk_memory_choose(const struct vk_context *context, uint32_t allowed, enum vk
 
 // --- allocations ---------------------------------------------------------------------------------
 
-static enum ggml_status allocate(struct vk_context *context, int type, uint64_t size,
+static enum ggml_status allocate(struct gvk_context *context, int type, uint64_t size,
                                  const void *next, VkDeviceMemory *out_handle, char **out_mapped) {
     const VkMemoryAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
                                        .pNext = next,
@@ -79,16 +80,16 @@ static enum ggml_status allocate(struct vk_context *context, int type, uint64_t 
     VkResult result = context->api.vkAllocateMemory(context->device, &info, NULL, out_handle);
     if (result != VK_SUCCESS) {
         *out_handle = VK_NULL_HANDLE;
-        vk_context_check(context, result, "vkAllocateMemory");
+        gvk_context_check(context, result, "vkAllocateMemory");
         return gpu_fail_graph(GGML_HOST_OUT_OF_MEMORY,
                               "vkAllocateMemory: no %llu bytes of memory (%s): free buffers, use a "
                               "smaller model or fewer layers on this device",
-                              (unsigned long long)size, vk_result_name(result));
+                              (unsigned long long)size, gvk_result_name(result));
     }
     const VkMemoryPropertyFlags flags = context->probe->memory.memoryTypes[type].propertyFlags;
     if ((flags & MAPPED) != MAPPED) return GGML_STATUS_SUCCESS;
     result = context->api.vkMapMemory(context->device, *out_handle, 0, VK_WHOLE_SIZE, 0, &mapped);
-    if (result != VK_SUCCESS) return vk_fail_call(result, "vkMapMemory"); // freed with its owner
+    if (result != VK_SUCCESS) return gvk_fail_call(result, "vkMapMemory"); // freed with its owner
     *out_mapped = mapped;
     return GGML_STATUS_SUCCESS;
 }
@@ -99,7 +100,7 @@ static struct gap *gap_new(uint64_t begin, uint64_t end, struct gap *next) {
     return gap;
 }
 
-static void block_free(struct vk_context *context, struct vk_block *block) {
+static void block_free(struct gvk_context *context, struct gvk_block *block) {
     while (block->gaps) {
         struct gap *next = block->gaps->next;
         ggml_aligned_free(block->gaps, sizeof(*next));
@@ -109,12 +110,12 @@ static void block_free(struct vk_context *context, struct vk_block *block) {
     ggml_aligned_free(block, sizeof(*block));
 }
 
-static enum ggml_status block_new(struct vk_context *context, int type,
-                                  struct vk_block **out_block) {
-    struct vk_block *block = ggml_aligned_malloc(sizeof(*block));
+static enum ggml_status block_new(struct gvk_context *context, int type,
+                                  struct gvk_block **out_block) {
+    struct gvk_block *block = ggml_aligned_malloc(sizeof(*block));
     *out_block = NULL;
     if (!block) return GGML_STATUS_ALLOC_FAILED;
-    *block = (struct vk_block){.type = (uint32_t)type};
+    *block = (struct gvk_block){.type = (uint32_t)type};
     block->gaps = gap_new(0, BLOCK_BYTES, NULL);
     const enum ggml_status status =
         block->gaps ? allocate(context, type, BLOCK_BYTES, NULL, &block->handle, &block->mapped)
@@ -127,10 +128,10 @@ static enum ggml_status block_new(struct vk_context *context, int type,
     return GGML_STATUS_SUCCESS;
 }
 
-void vk_memory_pool_free(struct vk_context *context) {
-    struct vk_memory_pool *pool = &context->memory;
+void gvk_memory_pool_free(struct gvk_context *context) {
+    struct gvk_memory_pool *pool = &context->memory;
     while (pool->blocks) {
-        struct vk_block *next = pool->blocks->next;
+        struct gvk_block *next = pool->blocks->next;
         block_free(context, pool->blocks);
         pool->blocks = next;
     }
@@ -163,37 +164,37 @@ static bool cut(struct gap **link, uint64_t begin, uint64_t size) {
     return true;
 }
 
-static bool take_piece(struct vk_block *block, uint64_t size, uint64_t alignment,
-                       struct vk_memory *out_memory) {
+static bool take_piece(struct gvk_block *block, uint64_t size, uint64_t alignment,
+                       struct gvk_memory *out_memory) {
     for (struct gap **link = &block->gaps; *link; link = &(*link)->next) {
         const uint64_t begin = align_up((*link)->begin, alignment);
         if (begin > (*link)->end || (*link)->end - begin < size) continue;
         if (!cut(link, begin, size)) return false;
-        *out_memory = (struct vk_memory){.handle = block->handle,
-                                         .offset = begin,
-                                         .size = size,
-                                         .mapped = block->mapped ? block->mapped + begin : NULL,
-                                         .block = block};
+        *out_memory = (struct gvk_memory){.handle = block->handle,
+                                          .offset = begin,
+                                          .size = size,
+                                          .mapped = block->mapped ? block->mapped + begin : NULL,
+                                          .block = block};
         block->n_used++;
         return true;
     }
     return false;
 }
 
-static enum ggml_status take_small(struct vk_context *context, int type,
+static enum ggml_status take_small(struct gvk_context *context, int type,
                                    const VkMemoryRequirements *needs,
-                                   struct vk_memory *out_memory) {
-    struct vk_memory_pool *pool = &context->memory;
+                                   struct gvk_memory *out_memory) {
+    struct gvk_memory_pool *pool = &context->memory;
     // Pieces end where others may begin, so that gaps stay aligned.
     const uint64_t alignment = MAX(needs->alignment, 256);
     const uint64_t size = align_up(needs->size, alignment);
     enum ggml_status status = GGML_STATUS_SUCCESS;
     bool found = false;
     pthread_mutex_lock(&pool->mutex);
-    for (struct vk_block *b = pool->blocks; b && !found; b = b->next)
+    for (struct gvk_block *b = pool->blocks; b && !found; b = b->next)
         found = b->type == (uint32_t)type && take_piece(b, size, alignment, out_memory);
     if (!found) {
-        struct vk_block *block;
+        struct gvk_block *block;
         status = block_new(context, type, &block);
         if (block) {
             block->next = pool->blocks;
@@ -205,27 +206,27 @@ static enum ggml_status take_small(struct vk_context *context, int type,
     return status;
 }
 
-enum ggml_status vk_memory_take(struct vk_context *context, const VkMemoryRequirements *needs,
-                                enum vk_memory_use use, struct vk_memory *out_memory) {
-    const int type = vk_memory_choose(context, needs->memoryTypeBits, use);
-    *out_memory = (struct vk_memory){0};
+enum ggml_status gvk_memory_take(struct gvk_context *context, const VkMemoryRequirements *needs,
+                                 enum gvk_memory_use use, struct gvk_memory *out_memory) {
+    const int type = gvk_memory_choose(context, needs->memoryTypeBits, use);
+    *out_memory = (struct gvk_memory){0};
     if (type < 0)
         return gpu_fail_graph(GGML_HOST_FAILED,
                               "vulkan: the driver offers no fitting kind of memory");
     if (needs->size <= SMALL_BYTES && needs->alignment <= SMALL_BYTES)
         return take_small(context, type, needs, out_memory);
-    return vk_memory_allocate(context, type, needs->size, NULL, out_memory);
+    return gvk_memory_allocate(context, type, needs->size, NULL, out_memory);
 }
 
-enum ggml_status vk_memory_allocate(struct vk_context *context, int type, uint64_t size,
-                                    const void *next, struct vk_memory *out_memory) {
-    *out_memory = (struct vk_memory){.size = size};
+enum ggml_status gvk_memory_allocate(struct gvk_context *context, int type, uint64_t size,
+                                     const void *next, struct gvk_memory *out_memory) {
+    *out_memory = (struct gvk_memory){.size = size};
     return allocate(context, type, size, next, &out_memory->handle, &out_memory->mapped);
 }
 
 // Joins the piece with the gaps beside it. False: no memory to remember it, it stays lost until the
 // block is freed.
-static bool put_gap(struct vk_block *block, uint64_t begin, uint64_t end) {
+static bool put_gap(struct gvk_block *block, uint64_t begin, uint64_t end) {
     struct gap **link = &block->gaps;
     struct gap *before = NULL;
     while (*link && (*link)->end <= begin) {
@@ -251,20 +252,20 @@ static bool put_gap(struct vk_block *block, uint64_t begin, uint64_t end) {
 }
 
 // Empty blocks but the first are freed.
-static void drop_if_empty(struct vk_context *context, struct vk_block *block) {
-    struct vk_memory_pool *pool = &context->memory;
+static void drop_if_empty(struct gvk_context *context, struct gvk_block *block) {
+    struct gvk_memory_pool *pool = &context->memory;
     int n_same = 0;
-    for (const struct vk_block *b = pool->blocks; b; b = b->next)
+    for (const struct gvk_block *b = pool->blocks; b; b = b->next)
         n_same += b->type == block->type;
     if (block->n_used > 0 || n_same < 2) return;
-    struct vk_block **link = &pool->blocks;
+    struct gvk_block **link = &pool->blocks;
     while (*link != block)
         link = &(*link)->next;
     *link = block->next;
     block_free(context, block);
 }
 
-void vk_memory_give_back(struct vk_context *context, struct vk_memory *memory) {
+void gvk_memory_give_back(struct gvk_context *context, struct gvk_memory *memory) {
     if (!memory->handle) return;
     if (memory->block) {
         pthread_mutex_lock(&context->memory.mutex);
@@ -275,5 +276,5 @@ void vk_memory_give_back(struct vk_context *context, struct vk_memory *memory) {
     } else {
         context->api.vkFreeMemory(context->device, memory->handle, NULL);
     }
-    *memory = (struct vk_memory){0};
+    *memory = (struct gvk_memory){0};
 }

@@ -1,47 +1,47 @@
 // SPDX-License-Identifier: MIT
 // Memory of a device. Small pieces share allocations, of which drivers allow few.
-#ifndef VK_MEMORY_H
-#define VK_MEMORY_H
+#ifndef GVK_MEMORY_H
+#define GVK_MEMORY_H
 
 #include <pthread.h>
 
 #include "device/loader.h"
 
-struct vk_context;
+struct gvk_context;
 
-enum vk_memory_use {
-    VK_MEMORY_DEVICE, // tensors
-    VK_MEMORY_UPLOAD, // written by the host, read by the device
-    VK_MEMORY_HOST,   // read and written by the host
+enum gvk_memory_use {
+    GVK_MEMORY_DEVICE, // tensors
+    GVK_MEMORY_UPLOAD, // written by the host, read by the device
+    GVK_MEMORY_HOST,   // read and written by the host
 };
 
-struct vk_block;
+struct gvk_block;
 
 // Bytes [offset, offset + size) of an allocation.
-struct vk_memory {
+struct gvk_memory {
     VkDeviceMemory handle;
     uint64_t offset, size;
-    char *mapped;           // address of the first byte for the host, or NULL
-    struct vk_block *block; // NULL: an allocation of its own
+    char *mapped;            // address of the first byte for the host, or NULL
+    struct gvk_block *block; // NULL: an allocation of its own
 };
 
-struct vk_memory_pool {
+struct gvk_memory_pool {
     pthread_mutex_t mutex;
-    struct vk_block *blocks;
+    struct gvk_block *blocks;
 };
 
-void vk_memory_pool_init(struct vk_memory_pool *pool);
+void gvk_memory_pool_init(struct gvk_memory_pool *pool);
 // Frees the blocks; all pieces were given back.
-void vk_memory_pool_free(struct vk_context *context);
+void gvk_memory_pool_free(struct gvk_context *context);
 // Memory for what the requirements say. A failure may leave memory to give back. [any-thread]
-enum ggml_status vk_memory_take(struct vk_context *context, const VkMemoryRequirements *needs,
-                                enum vk_memory_use use, struct vk_memory *out_memory);
+enum ggml_status gvk_memory_take(struct gvk_context *context, const VkMemoryRequirements *needs,
+                                 enum gvk_memory_use use, struct gvk_memory *out_memory);
 // The kind of memory for a use, among those whose bits are set; -1: none fits. [any-thread]
-int vk_memory_choose(const struct vk_context *context, uint32_t allowed, enum vk_memory_use use);
+int gvk_memory_choose(const struct gvk_context *context, uint32_t allowed, enum gvk_memory_use use);
 // An allocation of its own, of that kind; `next` extends what Vulkan is told of it. [any-thread]
-enum ggml_status vk_memory_allocate(struct vk_context *context, int type, uint64_t size,
-                                    const void *next, struct vk_memory *out_memory);
+enum ggml_status gvk_memory_allocate(struct gvk_context *context, int type, uint64_t size,
+                                     const void *next, struct gvk_memory *out_memory);
 // Gives it back; memory without a handle is ignored. [any-thread]
-void vk_memory_give_back(struct vk_context *context, struct vk_memory *memory);
+void gvk_memory_give_back(struct gvk_context *context, struct gvk_memory *memory);
 
 #endif

@@ -5,22 +5,22 @@
 
 enum { STAGING_BYTES = 4 << 20, MAX_REGIONS = 256 };
 
-struct vk_transfer {
-    struct vk_context *context;
+struct gvk_transfer {
+    struct gvk_context *context;
     pthread_mutex_t mutex;
     VkCommandPool pool;
     VkCommandBuffer commands;
-    struct vk_timeline *timeline;
-    struct vk_buffer *staging; // made when it is needed first
+    struct gvk_timeline *timeline;
+    struct gvk_buffer *staging; // made when it is needed first
     VkBufferCopy regions[MAX_REGIONS];
     uint32_t n_regions;
 };
 
-struct vk_chunk vk_move_next(const struct vk_move *move, struct vk_progress *progress,
-                             size_t most) {
-    if (progress->piece == move->n) return (struct vk_chunk){0};
+struct gvk_chunk gvk_move_next(const struct gvk_move *move, struct gvk_progress *progress,
+                               size_t most) {
+    if (progress->piece == move->n) return (struct gvk_chunk){0};
     const size_t left = move->size - progress->done;
-    const struct vk_chunk chunk = {
+    const struct gvk_chunk chunk = {
         .offset = move->offset + progress->piece * move->stride_buffer + progress->done,
         .host = move->host + progress->piece * move->stride_host + progress->done,
         .size = MIN(left, most)};
@@ -32,8 +32,8 @@ struct vk_chunk vk_move_next(const struct vk_move *move, struct vk_progress *pro
     return chunk;
 }
 
-struct vk_transfer *vk_transfer_new(struct vk_context *context) {
-    struct vk_transfer *transfer = ggml_aligned_malloc(sizeof(*transfer));
+struct gvk_transfer *gvk_transfer_new(struct gvk_context *context) {
+    struct gvk_transfer *transfer = ggml_aligned_malloc(sizeof(*transfer));
     if (!transfer) return NULL;
     memset(transfer, 0, sizeof(*transfer));
     transfer->context = context;
@@ -45,26 +45,26 @@ struct vk_transfer *vk_transfer_new(struct vk_context *context) {
     VkResult result =
         context->api.vkCreateCommandPool(context->device, &pool, NULL, &transfer->pool);
     if (result != VK_SUCCESS) transfer->pool = VK_NULL_HANDLE;
-    if (!vk_context_check(context, result, "vkCreateCommandPool")) goto fail;
+    if (!gvk_context_check(context, result, "vkCreateCommandPool")) goto fail;
     const VkCommandBufferAllocateInfo commands = {
         .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
         .commandPool = transfer->pool,
         .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
         .commandBufferCount = 1};
     result = context->api.vkAllocateCommandBuffers(context->device, &commands, &transfer->commands);
-    if (!vk_context_check(context, result, "vkAllocateCommandBuffers")) goto fail;
-    transfer->timeline = vk_timeline_new(context);
+    if (!gvk_context_check(context, result, "vkAllocateCommandBuffers")) goto fail;
+    transfer->timeline = gvk_timeline_new(context);
     if (transfer->timeline) return transfer;
 fail:
-    vk_transfer_free(transfer);
+    gvk_transfer_free(transfer);
     return NULL;
 }
 
-void vk_transfer_free(struct vk_transfer *transfer) {
+void gvk_transfer_free(struct gvk_transfer *transfer) {
     if (!transfer) return;
-    struct vk_context *context = transfer->context;
-    vk_timeline_drop(transfer->timeline);
-    vk_buffer_free(transfer->staging);
+    struct gvk_context *context = transfer->context;
+    gvk_timeline_drop(transfer->timeline);
+    gvk_buffer_free(transfer->staging);
     if (transfer->pool) context->api.vkDestroyCommandPool(context->device, transfer->pool, NULL);
     pthread_mutex_destroy(&transfer->mutex);
     ggml_aligned_free(transfer, sizeof(*transfer));
@@ -72,51 +72,51 @@ void vk_transfer_free(struct vk_transfer *transfer) {
 
 // --- one round trip ------------------------------------------------------------------------------
 
-static bool begin(struct vk_transfer *transfer) {
-    struct vk_context *context = transfer->context;
+static bool begin(struct gvk_transfer *transfer) {
+    struct gvk_context *context = transfer->context;
     const VkCommandBufferBeginInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
                                            .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT};
-    if (!vk_context_alive(context)) return false;
+    if (!gvk_context_alive(context)) return false;
     const VkResult result = context->api.vkBeginCommandBuffer(transfer->commands, &info);
-    if (!vk_context_check(context, result, "vkBeginCommandBuffer")) return false;
-    vk_barrier_full(context, transfer->commands);
+    if (!gvk_context_check(context, result, "vkBeginCommandBuffer")) return false;
+    gvk_barrier_full(context, transfer->commands);
     return true;
 }
 
-static bool finish(struct vk_transfer *transfer) {
-    struct vk_context *context = transfer->context;
-    vk_barrier_full(context, transfer->commands);
+static bool finish(struct gvk_transfer *transfer) {
+    struct gvk_context *context = transfer->context;
+    gvk_barrier_full(context, transfer->commands);
     const VkResult result = context->api.vkEndCommandBuffer(transfer->commands);
-    if (!vk_context_check(context, result, "vkEndCommandBuffer")) return false;
-    const struct vk_submission submission = {.commands = {transfer->commands}, .n_commands = 1};
+    if (!gvk_context_check(context, result, "vkEndCommandBuffer")) return false;
+    const struct gvk_submission submission = {.commands = {transfer->commands}, .n_commands = 1};
     uint64_t value;
-    return vk_timeline_submit(transfer->timeline, &context->queues[0], &submission, &value) ==
+    return gvk_timeline_submit(transfer->timeline, &context->queues[0], &submission, &value) ==
                GGML_STATUS_SUCCESS &&
-           vk_timeline_wait(transfer->timeline, value) == GGML_STATUS_SUCCESS;
+           gvk_timeline_wait(transfer->timeline, value) == GGML_STATUS_SUCCESS;
 }
 
-static bool has_staging(struct vk_transfer *transfer) {
-    return transfer->staging || vk_buffer_new(transfer->context, STAGING_BYTES, VK_MEMORY_HOST,
-                                              &transfer->staging) == GGML_STATUS_SUCCESS;
+static bool has_staging(struct gvk_transfer *transfer) {
+    return transfer->staging || gvk_buffer_new(transfer->context, STAGING_BYTES, GVK_MEMORY_HOST,
+                                               &transfer->staging) == GGML_STATUS_SUCCESS;
 }
 
-static bool is_direct(const struct vk_buffer *buffer) {
+static bool is_direct(const struct gvk_buffer *buffer) {
     return buffer->mapped && (buffer->context->direct || !buffer->space);
 }
 
 // --- host and device -----------------------------------------------------------------------------
 
-static void copy_host(const struct vk_move *move, bool to_host) {
-    struct vk_progress progress = {0};
+static void copy_host(const struct gvk_move *move, bool to_host) {
+    struct gvk_progress progress = {0};
     for (;;) {
-        const struct vk_chunk chunk = vk_move_next(move, &progress, SIZE_MAX);
+        const struct gvk_chunk chunk = gvk_move_next(move, &progress, SIZE_MAX);
         if (chunk.size == 0) return;
         char *memory = move->buffer->mapped + chunk.offset;
         memmove(to_host ? chunk.host : memory, to_host ? memory : chunk.host, chunk.size);
     }
 }
 
-static void add_region(struct vk_transfer *transfer, size_t used, const struct vk_chunk *chunk,
+static void add_region(struct gvk_transfer *transfer, size_t used, const struct gvk_chunk *chunk,
                        bool to_host) {
     transfer->regions[transfer->n_regions++] =
         (VkBufferCopy){.srcOffset = to_host ? chunk->offset : used,
@@ -125,14 +125,14 @@ static void add_region(struct vk_transfer *transfer, size_t used, const struct v
 }
 
 // As much of the move as the staging buffer holds.
-static bool round_trip(struct vk_transfer *transfer, const struct vk_move *move,
-                       struct vk_progress *progress, bool to_host) {
-    const struct vk_progress start = *progress;
+static bool round_trip(struct gvk_transfer *transfer, const struct gvk_move *move,
+                       struct gvk_progress *progress, bool to_host) {
+    const struct gvk_progress start = *progress;
     char *staging = transfer->staging->mapped;
     size_t used = 0;
     transfer->n_regions = 0;
     while (used < STAGING_BYTES && transfer->n_regions < MAX_REGIONS) {
-        const struct vk_chunk chunk = vk_move_next(move, progress, STAGING_BYTES - used);
+        const struct gvk_chunk chunk = gvk_move_next(move, progress, STAGING_BYTES - used);
         if (chunk.size == 0) break;
         add_region(transfer, used, &chunk, to_host);
         if (!to_host) memcpy(staging + used, chunk.host, chunk.size);
@@ -144,19 +144,19 @@ static bool round_trip(struct vk_transfer *transfer, const struct vk_move *move,
         to_host ? transfer->staging->handle : move->buffer->handle, transfer->n_regions,
         transfer->regions);
     if (!finish(transfer)) return false;
-    struct vk_progress again = start;
+    struct gvk_progress again = start;
     for (size_t at = 0; to_host && at < used;) {
-        const struct vk_chunk chunk = vk_move_next(move, &again, STAGING_BYTES - at);
+        const struct gvk_chunk chunk = gvk_move_next(move, &again, STAGING_BYTES - at);
         memcpy(chunk.host, staging + at, chunk.size);
         at += chunk.size;
     }
     return true;
 }
 
-static bool run(const struct vk_move *move, bool to_host) {
-    struct vk_transfer *transfer = move->buffer->context->transfer;
-    struct vk_progress progress = {0};
-    if (!vk_context_alive(transfer->context)) return false;
+static bool run(const struct gvk_move *move, bool to_host) {
+    struct gvk_transfer *transfer = move->buffer->context->transfer;
+    struct gvk_progress progress = {0};
+    if (!gvk_context_alive(transfer->context)) return false;
     if (is_direct(move->buffer)) {
         copy_host(move, to_host);
         return true;
@@ -169,20 +169,20 @@ static bool run(const struct vk_move *move, bool to_host) {
     return ok;
 }
 
-bool vk_transfer_set(const struct vk_move *move) {
+bool gvk_transfer_set(const struct gvk_move *move) {
     return run(move, false);
 }
 
-bool vk_transfer_get(const struct vk_move *move) {
+bool gvk_transfer_get(const struct gvk_move *move) {
     return run(move, true);
 }
 
 // --- on the device -------------------------------------------------------------------------------
 
 // The device fills words; the bytes before the first and behind the last whole one are set.
-static bool fill_words(struct vk_buffer *buffer, uint64_t begin_at, uint64_t end_at,
+static bool fill_words(struct gvk_buffer *buffer, uint64_t begin_at, uint64_t end_at,
                        uint8_t value) {
-    struct vk_transfer *transfer = buffer->context->transfer;
+    struct gvk_transfer *transfer = buffer->context->transfer;
     if (begin_at >= end_at) return true;
     pthread_mutex_lock(&transfer->mutex);
     bool ok = begin(transfer);
@@ -195,8 +195,8 @@ static bool fill_words(struct vk_buffer *buffer, uint64_t begin_at, uint64_t end
     return ok;
 }
 
-bool vk_transfer_fill(struct vk_buffer *buffer, uint64_t offset, uint64_t size, uint8_t value) {
-    if (!vk_context_alive(buffer->context)) return false;
+bool gvk_transfer_fill(struct gvk_buffer *buffer, uint64_t offset, uint64_t size, uint8_t value) {
+    if (!gvk_context_alive(buffer->context)) return false;
     if (is_direct(buffer)) {
         memset(buffer->mapped + offset, value, size);
         return true;
@@ -206,19 +206,19 @@ bool vk_transfer_fill(struct vk_buffer *buffer, uint64_t offset, uint64_t size, 
     const uint64_t end = offset + size;
     const uint64_t first = MIN((offset + 3) & ~UINT64_C(3), end);
     const uint64_t last = MAX(end & ~UINT64_C(3), first);
-    struct vk_move move = {.buffer = buffer, .offset = offset, .host = edge, .n = 1};
+    struct gvk_move move = {.buffer = buffer, .offset = offset, .host = edge, .n = 1};
     move.size = first - offset;
-    if (move.size > 0 && !vk_transfer_set(&move)) return false;
+    if (move.size > 0 && !gvk_transfer_set(&move)) return false;
     if (!fill_words(buffer, first, last, value)) return false;
     move.offset = last;
     move.size = end - last;
-    return move.size == 0 || vk_transfer_set(&move);
+    return move.size == 0 || gvk_transfer_set(&move);
 }
 
-bool vk_transfer_copy(struct vk_buffer *src, uint64_t src_offset, struct vk_buffer *dst,
-                      uint64_t dst_offset, uint64_t size) {
-    struct vk_transfer *transfer = dst->context->transfer;
-    if (!vk_context_alive(dst->context)) return false;
+bool gvk_transfer_copy(struct gvk_buffer *src, uint64_t src_offset, struct gvk_buffer *dst,
+                       uint64_t dst_offset, uint64_t size) {
+    struct gvk_transfer *transfer = dst->context->transfer;
+    if (!gvk_context_alive(dst->context)) return false;
     if (is_direct(src) && is_direct(dst)) {
         memmove(dst->mapped + dst_offset, src->mapped + src_offset, size);
         return true;

@@ -5,11 +5,11 @@
 
 enum { GROUP = 64, WIDEST = 16 };
 
-struct vk_move vk_move_of(const struct ggml_tensor *t, const size_t to[GGML_MAX_DIMS],
-                          size_t offset) {
+struct gvk_move gvk_move_of(const struct ggml_tensor *t, const size_t to[GGML_MAX_DIMS],
+                            size_t offset) {
     const struct ggml_type_traits *type = ggml_get_type_traits(t->type);
-    struct vk_move move = {
-        .mode = VK_MOVE_PLACE, .size = type->type_size, .item = type->type_size, .offset = offset};
+    struct gvk_move move = {
+        .mode = GVK_MOVE_PLACE, .size = type->type_size, .item = type->type_size, .offset = offset};
     for (int d = 0; d < GGML_MAX_DIMS; ++d) {
         move.ne[d] = (uint64_t)(d == 0 ? t->ne[0] / type->blck_size : t->ne[d]);
         move.from[d] = t->nb[d];
@@ -19,7 +19,7 @@ struct vk_move vk_move_of(const struct ggml_tensor *t, const size_t to[GGML_MAX_
 }
 
 // Dimensions that follow each other in both layouts become one.
-static void merge_dims(struct vk_move *m) {
+static void merge_dims(struct gvk_move *m) {
     int last = 0;
     for (int d = 1; d < GGML_MAX_DIMS; ++d) {
         if (m->ne[d] == 1) continue;
@@ -43,7 +43,7 @@ static void merge_dims(struct vk_move *m) {
     }
 }
 
-static bool all_multiples(const struct vk_move *m, size_t base, size_t unit) {
+static bool all_multiples(const struct gvk_move *m, size_t base, size_t unit) {
     bool fits = m->ne[0] * m->item % unit == 0 && m->offset % unit == 0 && base % unit == 0;
     for (int d = 1; d < GGML_MAX_DIMS; ++d)
         fits = fits && m->from[d] % unit == 0 && m->to[d] % unit == 0;
@@ -57,9 +57,9 @@ static size_t safe_unit(size_t size) {
 
 // Rows that are dense on both sides move in items of up to sixteen bytes; `base` has the bits of
 // both addresses. Answers the unit.
-static size_t widen_items(struct vk_move *m, size_t base) {
+static size_t widen_items(struct gvk_move *m, size_t base) {
     const bool whole_rows =
-        m->mode == VK_MOVE_PLACE || (m->mode == VK_MOVE_REPEAT && m->ne[0] == m->other[0]);
+        m->mode == GVK_MOVE_PLACE || (m->mode == GVK_MOVE_REPEAT && m->ne[0] == m->other[0]);
     const size_t safe = safe_unit(m->size);
     if (!whole_rows || m->from[0] != m->item || m->to[0] != m->item) return safe;
     size_t unit = WIDEST;
@@ -73,9 +73,9 @@ static size_t widen_items(struct vk_move *m, size_t base) {
 }
 
 // Whether columns are dense and become dense rows; then they are dimension 1.
-static bool is_transposed(struct vk_move *m) {
+static bool is_transposed(struct gvk_move *m) {
     enum { LEAST = 8 };
-    if (m->mode != VK_MOVE_PLACE || (m->size != 2 && m->size != 4) || m->offset != 0 ||
+    if (m->mode != GVK_MOVE_PLACE || (m->size != 2 && m->size != 4) || m->offset != 0 ||
         m->to[0] != m->size || m->from[0] == m->size || m->ne[0] < LEAST)
         return false;
     for (int d = 1; d < GGML_MAX_DIMS; ++d) {
@@ -93,7 +93,7 @@ static bool is_transposed(struct vk_move *m) {
     return false;
 }
 
-static void set_layout(struct vk_dispatch *d, const struct vk_move *m) {
+static void set_layout(struct gvk_dispatch *d, const struct gvk_move *m) {
     for (int i = 0; i < GGML_MAX_DIMS; ++i) {
         d->numbers[i] = (uint32_t)m->ne[i];
         d->numbers[4 + i] = (uint32_t)m->from[i];
@@ -101,40 +101,40 @@ static void set_layout(struct vk_dispatch *d, const struct vk_move *m) {
     }
 }
 
-static void encode_transposed(struct vk_plan *plan, const struct ggml_tensor *node,
-                              const struct ggml_tensor *source, const struct vk_move *m) {
+static void encode_transposed(struct gvk_plan *plan, const struct ggml_tensor *node,
+                              const struct ggml_tensor *source, const struct gvk_move *m) {
     enum { TILE = 32, TILE_GROUP = 128 };
-    const uint32_t group = vk_plan_features(plan)->cpu ? TILE : TILE_GROUP;
-    struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_transpose, node, 1, group);
+    const uint32_t group = gvk_plan_features(plan)->cpu ? TILE : TILE_GROUP;
+    struct gvk_dispatch *d = gvk_dispatch_new(plan, GVK_SHADER_transpose, node, 1, group);
     if (!d) return;
     d->operands[1].tensor = source;
-    vk_dispatch_spec(d, (uint32_t)m->size);
+    gvk_dispatch_spec(d, (uint32_t)m->size);
     set_layout(d, m);
     const uint64_t tiles = gpu_groups_of(m->ne[0], TILE) * gpu_groups_of(m->ne[1], TILE);
-    vk_dispatch_groups(plan, d, tiles * m->ne[2] * m->ne[3]);
+    gvk_dispatch_groups(plan, d, tiles * m->ne[2] * m->ne[3]);
 }
 
-void vk_encode_move(struct vk_plan *plan, const struct ggml_tensor *node,
-                    const struct ggml_tensor *source, struct vk_move move) {
-    if (move.mode == VK_MOVE_PLACE) merge_dims(&move);
+void gvk_encode_move(struct gvk_plan *plan, const struct ggml_tensor *node,
+                     const struct ggml_tensor *source, struct gvk_move move) {
+    if (move.mode == GVK_MOVE_PLACE) merge_dims(&move);
     if (is_transposed(&move)) {
         encode_transposed(plan, node, source, &move);
         return;
     }
-    struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_copy, node, 1, GROUP);
+    struct gvk_dispatch *d = gvk_dispatch_new(plan, GVK_SHADER_copy, node, 1, GROUP);
     if (!d) return;
     d->operands[1].tensor = source;
     const size_t unit = widen_items(&move, (uintptr_t)node->data | (uintptr_t)source->data);
-    const uint32_t run = vk_plan_features(plan)->cpu ? 4 : 1;
-    vk_dispatch_spec(d, move.mode);
-    vk_dispatch_spec(d, (uint32_t)move.item);
-    vk_dispatch_spec(d, (uint32_t)unit);
-    vk_dispatch_spec(d, run);
-    vk_dispatch_spec(d, move.ne[2] * move.ne[3] > 1 ? 4 : move.ne[1] > 1 ? 2 : 1);
+    const uint32_t run = gvk_plan_features(plan)->cpu ? 4 : 1;
+    gvk_dispatch_spec(d, move.mode);
+    gvk_dispatch_spec(d, (uint32_t)move.item);
+    gvk_dispatch_spec(d, (uint32_t)unit);
+    gvk_dispatch_spec(d, run);
+    gvk_dispatch_spec(d, move.ne[2] * move.ne[3] > 1 ? 4 : move.ne[1] > 1 ? 2 : 1);
     set_layout(d, &move);
-    for (int i = 0; i < GGML_MAX_DIMS && move.mode != VK_MOVE_PLACE; ++i)
+    for (int i = 0; i < GGML_MAX_DIMS && move.mode != GVK_MOVE_PLACE; ++i)
         d->numbers[12 + i] = (uint32_t)move.other[i];
-    if (move.mode == VK_MOVE_PLACE) d->numbers[12] = (uint32_t)move.offset;
+    if (move.mode == GVK_MOVE_PLACE) d->numbers[12] = (uint32_t)move.offset;
     const uint64_t rows = move.ne[1] * move.ne[2] * move.ne[3];
-    vk_dispatch_groups(plan, d, gpu_groups_of(gpu_groups_of(move.ne[0], run) * rows, GROUP));
+    gvk_dispatch_groups(plan, d, gpu_groups_of(gpu_groups_of(move.ne[0], run) * rows, GROUP));
 }

@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: MIT
 // The files below cache_file.h, per system. Paths are UTF-8. [any-thread]
-#ifndef VK_CACHE_DISK_H
-#define VK_CACHE_DISK_H
+#ifndef GVK_CACHE_DISK_H
+#define GVK_CACHE_DISK_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
 #ifdef _WIN32
-#define VK_DISK_SEPARATORS "/\\"
+#define GVK_DISK_SEPARATORS "/\\"
 #else
-#define VK_DISK_SEPARATORS "/"
+#define GVK_DISK_SEPARATORS "/"
 #endif
 
-bool vk_disk_is_absolute(const char *path);
+bool gvk_disk_is_absolute(const char *path);
 // The user's directory for caches of this library; "" if there is none.
-void vk_disk_default_dir(char *out_path, size_t size);
-void vk_disk_make_dir(const char *path);
+void gvk_disk_default_dir(char *out_path, size_t size);
+void gvk_disk_make_dir(const char *path);
 // For reading; NULL if there is none, or if it is somebody else's.
-FILE *vk_disk_open_own(const char *path);
+FILE *gvk_disk_open_own(const char *path);
 // A new file beside `target`, for the user only; NULL on failure. Its path is put out.
-FILE *vk_disk_create_beside(const char *target, char *out_path, size_t size);
+FILE *gvk_disk_create_beside(const char *target, char *out_path, size_t size);
 // Gives a file another's name, in the place of what had it.
-bool vk_disk_rename(const char *path, const char *target);
-void vk_disk_remove(const char *path);
+bool gvk_disk_rename(const char *path, const char *target);
+void gvk_disk_remove(const char *path);
 
 #endif

@@ -17,26 +17,26 @@ static const char *variable(const char *name) {
     return value ? value : "";
 }
 
-bool vk_disk_is_absolute(const char *path) {
+bool gvk_disk_is_absolute(const char *path) {
     return path[0] == '/';
 }
 
-void vk_disk_default_dir(char *out_path, size_t size) {
+void gvk_disk_default_dir(char *out_path, size_t size) {
     const char *base = variable("XDG_CACHE_HOME");
     const char *home = variable("HOME");
     out_path[0] = '\0';
-    if (vk_disk_is_absolute(base)) {
+    if (gvk_disk_is_absolute(base)) {
         snprintf(out_path, size, "%s/ggml-host", base);
-    } else if (vk_disk_is_absolute(home)) {
+    } else if (gvk_disk_is_absolute(home)) {
         snprintf(out_path, size, "%s/.cache/ggml-host", home);
     }
 }
 
-void vk_disk_make_dir(const char *path) {
+void gvk_disk_make_dir(const char *path) {
     mkdir(path, 0700);
 }
 
-FILE *vk_disk_open_own(const char *path) {
+FILE *gvk_disk_open_own(const char *path) {
     struct stat about;
     FILE *file = fopen(path, "rb");
     if (!file) return NULL;
@@ -48,7 +48,7 @@ FILE *vk_disk_open_own(const char *path) {
     return NULL;
 }
 
-FILE *vk_disk_create_beside(const char *target, char *out_path, size_t size) {
+FILE *gvk_disk_create_beside(const char *target, char *out_path, size_t size) {
     snprintf(out_path, size, "%s.XXXXXX", target);
     const int fd = mkstemp(out_path);
     FILE *file = fd >= 0 ? fdopen(fd, "wb") : NULL;
@@ -56,10 +56,10 @@ FILE *vk_disk_create_beside(const char *target, char *out_path, size_t size) {
     return file;
 }
 
-bool vk_disk_rename(const char *path, const char *target) {
+bool gvk_disk_rename(const char *path, const char *target) {
     return rename(path, target) == 0;
 }
 
-void vk_disk_remove(const char *path) {
+void gvk_disk_remove(const char *path) {
     remove(path);
 }

@@ -16,11 +16,11 @@ static FILE *open_file(const char *path, const wchar_t *mode) {
     return to_wide(path, wide) ? _wfopen(wide, mode) : NULL;
 }
 
-bool vk_disk_is_absolute(const char *path) {
+bool gvk_disk_is_absolute(const char *path) {
     return path[0] && path[1] == ':' && (path[2] == '/' || path[2] == '\\');
 }
 
-void vk_disk_default_dir(char *out_path, size_t size) {
+void gvk_disk_default_dir(char *out_path, size_t size) {
     static const wchar_t *const names[] = {L"XDG_CACHE_HOME", L"LOCALAPPDATA"};
     wchar_t wide[WIDE_PATH];
     char base[4 * WIDE_PATH];
@@ -29,7 +29,7 @@ void vk_disk_default_dir(char *out_path, size_t size) {
         const DWORD length = GetEnvironmentVariableW(names[i], wide, WIDE_PATH);
         if (length == 0 || length >= WIDE_PATH ||
             WideCharToMultiByte(CP_UTF8, 0, wide, -1, base, sizeof(base), NULL, NULL) == 0 ||
-            !vk_disk_is_absolute(base)) {
+            !gvk_disk_is_absolute(base)) {
             continue;
         }
         const int n = snprintf(out_path, size, "%s/ggml-host", base);
@@ -37,27 +37,27 @@ void vk_disk_default_dir(char *out_path, size_t size) {
     }
 }
 
-void vk_disk_make_dir(const char *path) {
+void gvk_disk_make_dir(const char *path) {
     wchar_t wide[WIDE_PATH];
     if (to_wide(path, wide)) CreateDirectoryW(wide, NULL);
 }
 
-FILE *vk_disk_open_own(const char *path) {
+FILE *gvk_disk_open_own(const char *path) {
     return open_file(path, L"rb");
 }
 
-FILE *vk_disk_create_beside(const char *target, char *out_path, size_t size) {
+FILE *gvk_disk_create_beside(const char *target, char *out_path, size_t size) {
     snprintf(out_path, size, "%s.%lu", target, GetCurrentProcessId());
     return open_file(out_path, L"wb");
 }
 
-bool vk_disk_rename(const char *path, const char *target) {
+bool gvk_disk_rename(const char *path, const char *target) {
     wchar_t wide[WIDE_PATH], wide_target[WIDE_PATH];
     return to_wide(path, wide) && to_wide(target, wide_target) &&
            MoveFileExW(wide, wide_target, MOVEFILE_REPLACE_EXISTING);
 }
 
-void vk_disk_remove(const char *path) {
+void gvk_disk_remove(const char *path) {
     wchar_t wide[WIDE_PATH];
     if (to_wide(path, wide)) DeleteFileW(wide);
 }

@@ -32,19 +32,19 @@ static uint64_t hash_bytes(const unsigned char *bytes, size_t n) {
 static void directory(char *out_path, size_t size) {
     const char *own = gpu_config("GGML_VULKAN_CACHE");
     if (*own == '\0') {
-        vk_disk_default_dir(out_path, size);
+        gvk_disk_default_dir(out_path, size);
     } else {
-        snprintf(out_path, size, "%s", vk_disk_is_absolute(own) ? own : "");
+        snprintf(out_path, size, "%s", gvk_disk_is_absolute(own) ? own : "");
     }
 }
 
-bool vk_cache_file_wanted(void) {
+bool gvk_cache_file_wanted(void) {
     char path[MAX_PATH_BYTES];
     directory(path, sizeof(path));
     return path[0] != '\0';
 }
 
-static bool file_path(const struct vk_probe *probe, char *out_path, size_t size) {
+static bool file_path(const struct gvk_probe *probe, char *out_path, size_t size) {
     char path[MAX_PATH_BYTES];
     char uuid[2 * VK_UUID_SIZE + 1];
     directory(path, sizeof(path));
@@ -61,16 +61,16 @@ static bool file_path(const struct vk_probe *probe, char *out_path, size_t size)
 static void make_directories(const char *path) {
     char part[MAX_PATH_BYTES + 128];
     const char *end = path;
-    while ((end = strpbrk(end + 1, VK_DISK_SEPARATORS))) {
+    while ((end = strpbrk(end + 1, GVK_DISK_SEPARATORS))) {
         snprintf(part, sizeof(part), "%.*s", (int)(end - path), path);
-        vk_disk_make_dir(part);
+        gvk_disk_make_dir(part);
     }
 }
 
 // --- reading -------------------------------------------------------------------------------------
 
 // Bytes of a pipeline cache begin with what they were made for.
-static bool is_for(const struct vk_probe *probe, const void *data, size_t size) {
+static bool is_for(const struct gvk_probe *probe, const void *data, size_t size) {
     VkPipelineCacheHeaderVersionOne head;
     if (size < sizeof(head)) return false;
     memcpy(&head, data, sizeof(head));
@@ -80,7 +80,7 @@ static bool is_for(const struct vk_probe *probe, const void *data, size_t size) 
            memcmp(head.pipelineCacheUUID, probe->properties.pipelineCacheUUID, VK_UUID_SIZE) == 0;
 }
 
-static void *read_file(FILE *file, const struct vk_probe *probe, size_t *out_size) {
+static void *read_file(FILE *file, const struct gvk_probe *probe, size_t *out_size) {
     struct header header;
     if (fread(&header, sizeof(header), 1, file) != 1 ||
         memcmp(header.magic, magic, sizeof(magic)) != 0 || header.size == 0 ||
@@ -98,11 +98,11 @@ static void *read_file(FILE *file, const struct vk_probe *probe, size_t *out_siz
     return NULL;
 }
 
-void *vk_cache_file_read(const struct vk_probe *probe, size_t *out_size) {
+void *gvk_cache_file_read(const struct gvk_probe *probe, size_t *out_size) {
     char path[MAX_PATH_BYTES + 128];
     *out_size = 0;
     // The file of somebody else is not given to the driver.
-    FILE *file = file_path(probe, path, sizeof(path)) ? vk_disk_open_own(path) : NULL;
+    FILE *file = file_path(probe, path, sizeof(path)) ? gvk_disk_open_own(path) : NULL;
     if (!file) return NULL;
     void *data = read_file(file, probe, out_size);
     fclose(file);
@@ -112,21 +112,21 @@ void *vk_cache_file_read(const struct vk_probe *probe, size_t *out_size) {
 
 // --- writing -------------------------------------------------------------------------------------
 
-void vk_cache_file_write(const struct vk_probe *probe, const void *data, size_t size) {
+void gvk_cache_file_write(const struct gvk_probe *probe, const void *data, size_t size) {
     char path[MAX_PATH_BYTES + 128];
     char temporary[MAX_PATH_BYTES + 160];
     struct header header = {.size = size, .hash = hash_bytes(data, size)};
     memcpy(header.magic, magic, sizeof(magic));
     if (size > MOST_BYTES || !file_path(probe, path, sizeof(path))) return;
     make_directories(path);
-    FILE *file = vk_disk_create_beside(path, temporary, sizeof(temporary));
+    FILE *file = gvk_disk_create_beside(path, temporary, sizeof(temporary));
     if (!file) {
         GGML_LOG_DEBUG("vulkan: can't write %s: %s\n", temporary, strerror(errno));
         return;
     }
     bool ok = fwrite(&header, sizeof(header), 1, file) == 1 && fwrite(data, 1, size, file) == size;
     ok = fclose(file) == 0 && ok;
-    if (ok && vk_disk_rename(temporary, path)) return;
+    if (ok && gvk_disk_rename(temporary, path)) return;
     GGML_LOG_DEBUG("vulkan: can't write %s: %s\n", path, strerror(errno));
-    vk_disk_remove(temporary);
+    gvk_disk_remove(temporary);
 }

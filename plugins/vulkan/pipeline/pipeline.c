@@ -9,28 +9,28 @@
 enum { N_BUCKETS = 512, MAX_THREADS = 8 };
 
 struct pipeline {
-    enum vk_shader shader;
+    enum gvk_shader shader;
     int n_operands;
     int n_specs;
-    uint32_t specs[VK_MAX_SPECS];
+    uint32_t specs[GVK_MAX_SPECS];
     VkPipeline handle;
     VkResult result;          // of compiling it
     struct pipeline *next;    // of the bucket
     struct pipeline *missing; // next one to be compiled
 };
 
-struct vk_pipelines {
-    struct vk_context *context;
+struct gvk_pipelines {
+    struct gvk_context *context;
     VkPipelineCache cache;
     bool changed; // since it was saved
     pthread_mutex_t mutex;
     struct pipeline *buckets[N_BUCKETS];
 };
 
-static VkResult create_cache(struct vk_pipelines *pipelines) {
-    struct vk_context *context = pipelines->context;
+static VkResult create_cache(struct gvk_pipelines *pipelines) {
+    struct gvk_context *context = pipelines->context;
     size_t size;
-    void *data = vk_cache_file_read(context->probe, &size);
+    void *data = gvk_cache_file_read(context->probe, &size);
     const VkPipelineCacheCreateInfo info = {.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO,
                                             .initialDataSize = size,
                                             .pInitialData = data};
@@ -40,12 +40,12 @@ static VkResult create_cache(struct vk_pipelines *pipelines) {
     return result;
 }
 
-struct vk_pipelines *vk_pipelines_new(struct vk_context *context) {
-    struct vk_pipelines *pipelines = ggml_aligned_malloc(sizeof(*pipelines));
+struct gvk_pipelines *gvk_pipelines_new(struct gvk_context *context) {
+    struct gvk_pipelines *pipelines = ggml_aligned_malloc(sizeof(*pipelines));
     if (!pipelines) return NULL;
     memset(pipelines, 0, sizeof(*pipelines));
     pipelines->context = context;
-    if (!vk_context_check(context, create_cache(pipelines), "vkCreatePipelineCache")) {
+    if (!gvk_context_check(context, create_cache(pipelines), "vkCreatePipelineCache")) {
         ggml_aligned_free(pipelines, sizeof(*pipelines));
         return NULL;
     }
@@ -53,25 +53,25 @@ struct vk_pipelines *vk_pipelines_new(struct vk_context *context) {
     return pipelines;
 }
 
-void vk_pipelines_save(struct vk_pipelines *pipelines) {
-    struct vk_context *context = pipelines->context;
+void gvk_pipelines_save(struct gvk_pipelines *pipelines) {
+    struct gvk_context *context = pipelines->context;
     size_t size = 0;
     pthread_mutex_lock(&pipelines->mutex);
     const bool changed = pipelines->changed;
     pipelines->changed = false;
     pthread_mutex_unlock(&pipelines->mutex);
-    if (!changed || !vk_cache_file_wanted() || vk_context_lost(context)) return;
+    if (!changed || !gvk_cache_file_wanted() || gvk_context_lost(context)) return;
     VkResult result =
         context->api.vkGetPipelineCacheData(context->device, pipelines->cache, &size, NULL);
     void *data = result == VK_SUCCESS && size > 0 ? ggml_aligned_malloc(size) : NULL;
     const size_t allocated = size;
     if (!data) return;
     result = context->api.vkGetPipelineCacheData(context->device, pipelines->cache, &size, data);
-    if (result == VK_SUCCESS) vk_cache_file_write(context->probe, data, size);
+    if (result == VK_SUCCESS) gvk_cache_file_write(context->probe, data, size);
     ggml_aligned_free(data, allocated);
 }
 
-static void free_list(struct vk_context *context, struct pipeline *first) {
+static void free_list(struct gvk_context *context, struct pipeline *first) {
     while (first) {
         struct pipeline *next = first->next;
         if (first->handle) context->api.vkDestroyPipeline(context->device, first->handle, NULL);
@@ -80,10 +80,10 @@ static void free_list(struct vk_context *context, struct pipeline *first) {
     }
 }
 
-void vk_pipelines_free(struct vk_pipelines *pipelines) {
+void gvk_pipelines_free(struct gvk_pipelines *pipelines) {
     if (!pipelines) return;
-    struct vk_context *context = pipelines->context;
-    vk_pipelines_save(pipelines);
+    struct gvk_context *context = pipelines->context;
+    gvk_pipelines_save(pipelines);
     for (int i = 0; i < N_BUCKETS; ++i)
         free_list(context, pipelines->buckets[i]);
     context->api.vkDestroyPipelineCache(context->device, pipelines->cache, NULL);
@@ -93,10 +93,10 @@ void vk_pipelines_free(struct vk_pipelines *pipelines) {
 
 // --- compiling -----------------------------------------------------------------------------------
 
-static VkResult compile_module(struct vk_pipelines *pipelines, struct pipeline *pipeline,
+static VkResult compile_module(struct gvk_pipelines *pipelines, struct pipeline *pipeline,
                                VkShaderModule module) {
-    struct vk_context *context = pipelines->context;
-    VkSpecializationMapEntry entries[VK_MAX_SPECS];
+    struct gvk_context *context = pipelines->context;
+    VkSpecializationMapEntry entries[GVK_MAX_SPECS];
     for (uint32_t i = 0; i < (uint32_t)pipeline->n_specs; ++i)
         entries[i] =
             (VkSpecializationMapEntry){i, i * (uint32_t)sizeof(uint32_t), sizeof(uint32_t)};
@@ -118,9 +118,9 @@ static VkResult compile_module(struct vk_pipelines *pipelines, struct pipeline *
     return result;
 }
 
-static void compile(struct vk_pipelines *pipelines, struct pipeline *pipeline) {
-    struct vk_context *context = pipelines->context;
-    const struct vk_shader_code *code = vk_shader_code(pipeline->shader);
+static void compile(struct gvk_pipelines *pipelines, struct pipeline *pipeline) {
+    struct gvk_context *context = pipelines->context;
+    const struct gvk_shader_code *code = gvk_shader_code(pipeline->shader);
     const VkShaderModuleCreateInfo info = {.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
                                            .codeSize = code->bytes,
                                            .pCode = code->words};
@@ -132,7 +132,7 @@ static void compile(struct vk_pipelines *pipelines, struct pipeline *pipeline) {
 }
 
 struct team {
-    struct vk_pipelines *pipelines;
+    struct gvk_pipelines *pipelines;
     pthread_mutex_t mutex;
     struct pipeline *next; // to be compiled
 };
@@ -166,7 +166,7 @@ static int team_size(const struct pipeline *first) {
     return MIN(n, MAX(1, (int)topology.default_threads));
 }
 
-static void compile_all(struct vk_pipelines *pipelines, struct pipeline *first) {
+static void compile_all(struct gvk_pipelines *pipelines, struct pipeline *first) {
     struct team team = {.pipelines = pipelines, .next = first};
     pthread_t threads[MAX_THREADS];
     const int n = team_size(first);
@@ -183,26 +183,26 @@ static void compile_all(struct vk_pipelines *pipelines, struct pipeline *first) 
 
 // --- finding -------------------------------------------------------------------------------------
 
-static uint32_t bucket_of(const struct vk_dispatch *d) {
+static uint32_t bucket_of(const struct gvk_dispatch *d) {
     uint32_t hash = (uint32_t)d->shader * UINT32_C(2654435761);
     for (int i = 0; i < d->n_specs; ++i)
         hash = (hash ^ d->specs[i]) * UINT32_C(16777619);
     return (hash ^ hash >> 16) % N_BUCKETS;
 }
 
-static bool is_for(const struct pipeline *pipeline, const struct vk_dispatch *d) {
+static bool is_for(const struct pipeline *pipeline, const struct gvk_dispatch *d) {
     return pipeline->shader == d->shader && pipeline->n_operands == d->n_operands &&
            pipeline->n_specs == d->n_specs &&
            memcmp(pipeline->specs, d->specs, (size_t)d->n_specs * sizeof(d->specs[0])) == 0;
 }
 
-static struct pipeline *find(struct pipeline *first, const struct vk_dispatch *d) {
+static struct pipeline *find(struct pipeline *first, const struct gvk_dispatch *d) {
     while (first && !is_for(first, d))
         first = first->next;
     return first;
 }
 
-static struct pipeline *pipeline_new(const struct vk_dispatch *d) {
+static struct pipeline *pipeline_new(const struct gvk_dispatch *d) {
     struct pipeline *pipeline = ggml_aligned_malloc(sizeof(*pipeline));
     if (!pipeline) return NULL;
     *pipeline =
@@ -212,14 +212,14 @@ static struct pipeline *pipeline_new(const struct vk_dispatch *d) {
 }
 
 // Adds what the plan lacks, uncompiled, and answers it as a list.
-static struct pipeline *add_missing(struct vk_pipelines *pipelines, const struct vk_plan *plan,
+static struct pipeline *add_missing(struct gvk_pipelines *pipelines, const struct gvk_plan *plan,
                                     enum ggml_status *out_status) {
     struct pipeline *missing = NULL;
     *out_status = GGML_STATUS_SUCCESS;
-    for (int i = 0; i < vk_plan_count(plan); ++i) {
-        struct pipeline **bucket = &pipelines->buckets[bucket_of(vk_plan_at(plan, i))];
-        if (find(*bucket, vk_plan_at(plan, i))) continue;
-        struct pipeline *pipeline = pipeline_new(vk_plan_at(plan, i));
+    for (int i = 0; i < gvk_plan_count(plan); ++i) {
+        struct pipeline **bucket = &pipelines->buckets[bucket_of(gvk_plan_at(plan, i))];
+        if (find(*bucket, gvk_plan_at(plan, i))) continue;
+        struct pipeline *pipeline = pipeline_new(gvk_plan_at(plan, i));
         if (!pipeline) {
             *out_status = GGML_STATUS_ALLOC_FAILED;
             break;
@@ -233,7 +233,7 @@ static struct pipeline *add_missing(struct vk_pipelines *pipelines, const struct
     return missing;
 }
 
-static void remove_pipeline(struct vk_pipelines *pipelines, struct pipeline *pipeline) {
+static void remove_pipeline(struct gvk_pipelines *pipelines, struct pipeline *pipeline) {
     for (int i = 0; i < N_BUCKETS; ++i) {
         struct pipeline **link = &pipelines->buckets[i];
         while (*link && *link != pipeline)
@@ -247,7 +247,7 @@ static void remove_pipeline(struct vk_pipelines *pipelines, struct pipeline *pip
 }
 
 // Takes those out again that could not be compiled.
-static enum ggml_status check_compiled(struct vk_pipelines *pipelines, struct pipeline *first,
+static enum ggml_status check_compiled(struct gvk_pipelines *pipelines, struct pipeline *first,
                                        enum ggml_status status) {
     while (first) {
         struct pipeline *next = first->missing;
@@ -257,10 +257,10 @@ static enum ggml_status check_compiled(struct vk_pipelines *pipelines, struct pi
         } else {
             char text[96];
             snprintf(text, sizeof(text), "compiling the shader %.60s",
-                     vk_shader_code(first->shader)->name);
+                     gvk_shader_code(first->shader)->name);
             remove_pipeline(pipelines, first);
             if (status == GGML_STATUS_SUCCESS) {
-                vk_context_check(pipelines->context, result, text);
+                gvk_context_check(pipelines->context, result, text);
                 status = GGML_STATUS_FAILED;
             }
         }
@@ -269,15 +269,15 @@ static enum ggml_status check_compiled(struct vk_pipelines *pipelines, struct pi
     return status;
 }
 
-enum ggml_status vk_pipelines_find(struct vk_pipelines *pipelines, const struct vk_plan *plan,
-                                   VkPipeline *out_handles) {
+enum ggml_status gvk_pipelines_find(struct gvk_pipelines *pipelines, const struct gvk_plan *plan,
+                                    VkPipeline *out_handles) {
     enum ggml_status status;
     pthread_mutex_lock(&pipelines->mutex);
     struct pipeline *missing = add_missing(pipelines, plan, &status);
     if (missing) compile_all(pipelines, missing);
     status = check_compiled(pipelines, missing, status);
-    for (int i = 0; i < vk_plan_count(plan) && status == GGML_STATUS_SUCCESS; ++i) {
-        const struct vk_dispatch *d = vk_plan_at(plan, i);
+    for (int i = 0; i < gvk_plan_count(plan) && status == GGML_STATUS_SUCCESS; ++i) {
+        const struct gvk_dispatch *d = gvk_plan_at(plan, i);
         out_handles[i] = find(pipelines->buckets[bucket_of(d)], d)->handle;
     }
     pthread_mutex_unlock(&pipelines->mutex);

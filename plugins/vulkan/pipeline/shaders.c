@@ -3,11 +3,11 @@
 
 #include "shader_code.inl"
 
-static const struct vk_shader_code codes[] = {
-#define VK_SHADER_ROW(name) {#name, vk_spirv_##name, sizeof(vk_spirv_##name)},
+static const struct gvk_shader_code codes[] = {
+#define GVK_SHADER_ROW(name) {#name, gvk_spirv_##name, sizeof(gvk_spirv_##name)},
 #include "shader_list.inl"
 };
 
-const struct vk_shader_code *vk_shader_code(enum vk_shader shader) {
+const struct gvk_shader_code *gvk_shader_code(enum gvk_shader shader) {
     return &codes[shader];
 }

@@ -11,8 +11,8 @@ static uint64_t extent(const struct ggml_tensor *t, int d) {
     return (uint64_t)t->ne[d];
 }
 
-static uint64_t row_iterations(const struct vk_features *features, uint64_t n, int passes) {
-    const uint64_t most = MIN(features->max_group_size, (uint32_t)VK_MAX_ROW_GROUP);
+static uint64_t row_iterations(const struct gvk_features *features, uint64_t n, int passes) {
+    const uint64_t most = MIN(features->max_group_size, (uint32_t)GVK_MAX_ROW_GROUP);
     return (n / (most ? most : 1) + 1) * (uint64_t)passes;
 }
 
@@ -39,7 +39,7 @@ static uint64_t pool_back_iterations(const struct ggml_tensor *node) {
     return covering * (pool_window(node, p, 2) + 1);
 }
 
-static uint64_t iterations_of(const struct vk_features *features, const struct ggml_tensor *node) {
+static uint64_t iterations_of(const struct gvk_features *features, const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     const struct ggml_tensor *b = node->src[1];
     switch (node->op) {
@@ -49,15 +49,15 @@ static uint64_t iterations_of(const struct vk_features *features, const struct g
     case GGML_OP_NORM:
     case GGML_OP_RMS_NORM:
     case GGML_OP_L2_NORM:
-    case GGML_OP_SOFT_MAX: return row_iterations(features, extent(a, 0), VK_ROW_PASSES);
-    case GGML_OP_CUMSUM: return row_iterations(features, extent(a, 0), VK_CUMSUM_PASSES);
-    case GGML_OP_GROUP_NORM: return row_iterations(features, group_elements(node), VK_ROW_PASSES);
+    case GGML_OP_SOFT_MAX: return row_iterations(features, extent(a, 0), GVK_ROW_PASSES);
+    case GGML_OP_CUMSUM: return row_iterations(features, extent(a, 0), GVK_CUMSUM_PASSES);
+    case GGML_OP_GROUP_NORM: return row_iterations(features, group_elements(node), GVK_ROW_PASSES);
     case GGML_OP_RMS_NORM_BACK:
-    case GGML_OP_SOFT_MAX_BACK: return VK_ROW_PASSES * (extent(node, 0) / TRAINING_GROUP + 1);
+    case GGML_OP_SOFT_MAX_BACK: return GVK_ROW_PASSES * (extent(node, 0) / TRAINING_GROUP + 1);
     case GGML_OP_CROSS_ENTROPY_LOSS:
-        return VK_ROW_PASSES * (extent(a, 0) / TRAINING_GROUP + 1) + gpu_nrows(a) / TRAINING_GROUP;
+        return GVK_ROW_PASSES * (extent(a, 0) / TRAINING_GROUP + 1) + gpu_nrows(a) / TRAINING_GROUP;
     case GGML_OP_CROSS_ENTROPY_LOSS_BACK:
-        return VK_ROW_PASSES * (extent(node, 0) / TRAINING_GROUP + 1);
+        return GVK_ROW_PASSES * (extent(node, 0) / TRAINING_GROUP + 1);
     case GGML_OP_POOL_1D: return pool_window(a, node->op_params, 1);
     case GGML_OP_POOL_2D: return pool_window(a, node->op_params, 2);
     case GGML_OP_POOL_2D_BACK: return pool_back_iterations(node);
@@ -80,6 +80,6 @@ static uint64_t iterations_of(const struct vk_features *features, const struct g
     }
 }
 
-bool vk_within_iterations(const struct vk_features *features, const struct ggml_tensor *node) {
-    return iterations_of(features, node) <= vk_most_iterations(features);
+bool gvk_within_iterations(const struct gvk_features *features, const struct ggml_tensor *node) {
+    return iterations_of(features, node) <= gvk_most_iterations(features);
 }

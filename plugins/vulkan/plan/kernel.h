@@ -2,15 +2,15 @@
 // How a kernel says what it computes and which shaders do it. Nothing here touches Vulkan: a plan
 // is made from a graph and a device's features alone, so that the choice of shaders can be tested
 // without a device.
-#ifndef VK_KERNEL_H
-#define VK_KERNEL_H
+#ifndef GVK_KERNEL_H
+#define GVK_KERNEL_H
 
 #include "ggml-graph.h"
 #include "ggml-impl.h"
 #include "gpu/base/types.h"
 
 // What the choice of kernels depends on; read off the device once.
-struct vk_features {
+struct gvk_features {
     bool fp16;                // arithmetic in half precision
     bool bf16;                // conversions and dot products in hardware
     bool int_dot;             // packed 4x8-bit dot products, accelerated
@@ -26,20 +26,20 @@ struct vk_features {
     uint32_t max_iterations;        // of all loops of an invocation together; 0: no limit
 };
 
-enum vk_shader {
-#define VK_SHADER_ROW(name) VK_SHADER_##name,
+enum gvk_shader {
+#define GVK_SHADER_ROW(name) GVK_SHADER_##name,
 #include "shader_list.inl"
-    VK_SHADER_COUNT,
+    GVK_SHADER_COUNT,
 };
 
 enum {
-    VK_MAX_OPERANDS = 9,
-    VK_MAX_SPECS = 16,
-    VK_MAX_NUMBERS = 16,
+    GVK_MAX_OPERANDS = 9,
+    GVK_MAX_SPECS = 16,
+    GVK_MAX_NUMBERS = 16,
 };
 
 // A tensor, bytes of the stream's scratch memory, or the grids, that a shader reads or writes.
-struct vk_operand {
+struct gvk_operand {
     const struct ggml_tensor *tensor; // NULL: scratch memory or the grids
     size_t scratch_offset;
     size_t scratch_bytes;
@@ -47,71 +47,71 @@ struct vk_operand {
 };
 
 // One launch of a shader. Its interface is in shaders/common.glsl: operand i is binding i + 1.
-struct vk_dispatch {
-    enum vk_shader shader;
+struct gvk_dispatch {
+    enum gvk_shader shader;
     int n_operands;
     uint32_t writes; // bit i: operand i is written; the others are only read
-    struct vk_operand operands[VK_MAX_OPERANDS];
+    struct gvk_operand operands[GVK_MAX_OPERANDS];
     int n_specs;
-    uint32_t specs[VK_MAX_SPECS];     // specialisation constants by id; 0 to 2: the group's size
-    int32_t op_params[16];            // copied from the node
-    uint32_t numbers[VK_MAX_NUMBERS]; // whatever else the shader wants to know
+    uint32_t specs[GVK_MAX_SPECS];     // specialisation constants by id; 0 to 2: the group's size
+    int32_t op_params[16];             // copied from the node
+    uint32_t numbers[GVK_MAX_NUMBERS]; // whatever else the shader wants to know
     uint32_t groups[3];
 };
 
-struct vk_plan; // a list of dispatches, see plan.h
+struct gvk_plan; // a list of dispatches, see plan.h
 
 // Starts a dispatch of `shader` for the node: operand 0 is the node, written, then its sources up
 // to and including n_sources; a source that is absent takes the node's place, so that every binding
 // is valid. The group's size is (group_size, 1, 1). op_params are copied. NULL when memory ran out,
 // which the plan remembers. The answer is valid until the next call for this plan.
-struct vk_dispatch *vk_dispatch_new(struct vk_plan *plan, enum vk_shader shader,
-                                    const struct ggml_tensor *node, int n_sources,
-                                    uint32_t group_size);
+struct gvk_dispatch *gvk_dispatch_new(struct gvk_plan *plan, enum gvk_shader shader,
+                                      const struct ggml_tensor *node, int n_sources,
+                                      uint32_t group_size);
 // Appends a specialisation constant, a number.
-void vk_dispatch_spec(struct vk_dispatch *dispatch, uint32_t value);
+void gvk_dispatch_spec(struct gvk_dispatch *dispatch, uint32_t value);
 // Sets the groups so that there are at least n of them, spread over dimensions within the device's
 // limits; shaders count them with group_linear() and must check it against their own bound.
-void vk_dispatch_groups(const struct vk_plan *plan, struct vk_dispatch *dispatch, uint64_t n);
+void gvk_dispatch_groups(const struct gvk_plan *plan, struct gvk_dispatch *dispatch, uint64_t n);
 // Replaces or appends operand i by bytes of scratch memory.
-void vk_dispatch_scratch(struct vk_dispatch *dispatch, int i, size_t offset, size_t bytes,
-                         bool written);
+void gvk_dispatch_scratch(struct gvk_dispatch *dispatch, int i, size_t offset, size_t bytes,
+                          bool written);
 // Where `t` is of a type with a grid, makes operand i the grids: what shaders named <name>_grid
 // want behind their other operands.
-void vk_dispatch_grids(struct vk_dispatch *dispatch, int i, const struct ggml_tensor *t);
+void gvk_dispatch_grids(struct gvk_dispatch *dispatch, int i, const struct ggml_tensor *t);
 // Reserves scratch memory until the end of this node; answers its offset (256-byte aligned).
-size_t vk_plan_scratch(struct vk_plan *plan, size_t bytes);
+size_t gvk_plan_scratch(struct gvk_plan *plan, size_t bytes);
 // Of the device that the plan is for.
-const struct vk_features *vk_plan_features(const struct vk_plan *plan);
+const struct gvk_features *gvk_plan_features(const struct gvk_plan *plan);
 
 // Iterations that an invocation may take before the driver leaves its loops.
-static inline uint64_t vk_most_iterations(const struct vk_features *features) {
+static inline uint64_t gvk_most_iterations(const struct gvk_features *features) {
     return features->max_iterations ? features->max_iterations : UINT64_MAX;
 }
 // Whether no invocation of the node's shaders takes more. [any-thread]
-bool vk_within_iterations(const struct vk_features *features, const struct ggml_tensor *node);
+bool gvk_within_iterations(const struct gvk_features *features, const struct ggml_tensor *node);
 
 // A row of kernel_list.inl.
-typedef bool (*vk_accepts_fn)(const struct vk_features *features, const struct ggml_tensor *node);
-typedef void (*vk_encode_fn)(struct vk_plan *plan, const struct ggml_tensor *node);
-struct vk_kernel {
+typedef bool (*gvk_accepts_fn)(const struct gvk_features *features, const struct ggml_tensor *node);
+typedef void (*gvk_encode_fn)(struct gvk_plan *plan, const struct ggml_tensor *node);
+struct gvk_kernel {
     int16_t op;
     int16_t sub;
     uint64_t dst;
     uint64_t src[3];
-    vk_accepts_fn accepts;
-    vk_encode_fn encode;
+    gvk_accepts_fn accepts;
+    gvk_encode_fn encode;
     const char *name; // for messages and tests
 };
 
 // All rows, in order.
-const struct vk_kernel *vk_kernels(int *out_count);
+const struct gvk_kernel *gvk_kernels(int *out_count);
 // The row that computes the node, or NULL: not supported. Operands may be without buffers.
 // [any-thread]
-const struct vk_kernel *vk_kernel_find(const struct vk_features *features,
-                                       const struct ggml_tensor *node);
+const struct gvk_kernel *gvk_kernel_find(const struct gvk_features *features,
+                                         const struct ggml_tensor *node);
 // Whether the device computes the node, view operations included. [any-thread]
-bool vk_supports_op(const struct vk_features *features, const struct ggml_tensor *node);
+bool gvk_supports_op(const struct gvk_features *features, const struct ggml_tensor *node);
 
 // --- columns of kernel_list.inl ------------------------------------------------------------------
 
@@ -132,13 +132,13 @@ enum { ANY = -1 };
     (GPU_T(IQ1_S) | GPU_T(IQ1_M) | GPU_T(IQ2_XXS) | GPU_T(IQ2_XS) | GPU_T(IQ2_S) |                 \
      GPU_T(IQ3_XXS) | GPU_T(IQ3_S))
 
-static inline bool vk_has_grid(const struct ggml_tensor *t) {
+static inline bool gvk_has_grid(const struct ggml_tensor *t) {
     return T_GRIDS >> t->type & 1;
 }
 
-#define VK_KERNEL_ROW(op, sub, name, dst, src0, src1, src2, accepts, encode)                       \
-    bool accepts(const struct vk_features *features, const struct ggml_tensor *node);              \
-    void encode(struct vk_plan *plan, const struct ggml_tensor *node);
+#define GVK_KERNEL_ROW(op, sub, name, dst, src0, src1, src2, accepts, encode)                      \
+    bool accepts(const struct gvk_features *features, const struct ggml_tensor *node);             \
+    void encode(struct gvk_plan *plan, const struct ggml_tensor *node);
 #include "plan/kernel_list.inl"
 
 #endif

@@ -3,32 +3,32 @@
 #include "gpu/base/shape.h"
 #include "plan/kernel.h"
 
-static const struct vk_kernel kernels[] = {
-#define VK_KERNEL_ROW(op, sub, name, dst, src0, src1, src2, accepts, encode)                       \
+static const struct gvk_kernel kernels[] = {
+#define GVK_KERNEL_ROW(op, sub, name, dst, src0, src1, src2, accepts, encode)                      \
     {GGML_OP_##op, sub, dst, {src0, src1, src2}, accepts, encode, #name},
 #include "plan/kernel_list.inl"
 };
 
 enum { N_KERNELS = sizeof(kernels) / sizeof(kernels[0]) };
 
-const struct vk_kernel *vk_kernels(int *out_count) {
+const struct gvk_kernel *gvk_kernels(int *out_count) {
     *out_count = N_KERNELS;
     return kernels;
 }
 
-static bool has_types(const struct vk_kernel *kernel, const struct ggml_tensor *node) {
+static bool has_types(const struct gvk_kernel *kernel, const struct ggml_tensor *node) {
     bool fits = gpu_type_in(kernel->dst, node);
     for (int i = 0; i < 3 && fits; ++i)
         fits = gpu_type_in(kernel->src[i], node->src[i]);
     return fits;
 }
 
-static bool has_sub(const struct vk_kernel *kernel, const struct ggml_tensor *node) {
+static bool has_sub(const struct gvk_kernel *kernel, const struct ggml_tensor *node) {
     return kernel->sub == ANY || kernel->sub == node->op_params[0];
 }
 
 // Shaders count bytes of an operand in 32 bits, from the aligned offset below it.
-static bool within_range(const struct vk_features *features, const struct ggml_tensor *t) {
+static bool within_range(const struct gvk_features *features, const struct ggml_tensor *t) {
     const uint64_t pad = features->min_storage_alignment;
     return (uint64_t)ggml_nbytes(t) + pad <= features->max_range_bytes;
 }
@@ -43,32 +43,33 @@ static bool has_aligned_strides(const struct ggml_tensor *t) {
     return fits;
 }
 
-static bool within_reach(const struct vk_features *features, const struct ggml_tensor *t) {
+static bool within_reach(const struct gvk_features *features, const struct ggml_tensor *t) {
     return within_range(features, t) && has_aligned_strides(t);
 }
 
-static bool all_within_reach(const struct vk_features *features, const struct ggml_tensor *node) {
+static bool all_within_reach(const struct gvk_features *features, const struct ggml_tensor *node) {
     bool fits = within_reach(features, node);
     for (int i = 0; i < GGML_MAX_SRC && fits; ++i)
         fits = !node->src[i] || within_reach(features, node->src[i]);
     return fits;
 }
 
-const struct vk_kernel *vk_kernel_find(const struct vk_features *features,
-                                       const struct ggml_tensor *node) {
+const struct gvk_kernel *gvk_kernel_find(const struct gvk_features *features,
+                                         const struct ggml_tensor *node) {
     for (int i = 0; i < N_KERNELS; ++i) {
-        const struct vk_kernel *kernel = &kernels[i];
+        const struct gvk_kernel *kernel = &kernels[i];
         if (kernel->op == (int)node->op && has_sub(kernel, node) && has_types(kernel, node) &&
             kernel->accepts(features, node))
-            return all_within_reach(features, node) && vk_within_iterations(features, node) ? kernel
-                                                                                            : NULL;
+            return all_within_reach(features, node) && gvk_within_iterations(features, node)
+                       ? kernel
+                       : NULL;
     }
     return NULL;
 }
 
 static bool has_kernel(const struct ggml_tensor *node) {
     for (int i = 0; i < N_KERNELS; ++i) {
-        const struct vk_kernel *kernel = &kernels[i];
+        const struct gvk_kernel *kernel = &kernels[i];
         if (kernel->op == (int)node->op && has_sub(kernel, node) && has_types(kernel, node))
             return true;
     }
@@ -77,9 +78,9 @@ static bool has_kernel(const struct ggml_tensor *node) {
 
 // A node without elements needs no launch, whatever its shape; but what it is said to support is
 // taken for the types of others, and an application's function is called all the same.
-bool vk_supports_op(const struct vk_features *features, const struct ggml_tensor *node) {
+bool gvk_supports_op(const struct gvk_features *features, const struct ggml_tensor *node) {
     if (!ggml_node_is_known(node)) return false;
     const bool nothing_to_do =
         ggml_op_is_empty(node->op) || (gpu_nelements(node) == 0 && has_kernel(node));
-    return nothing_to_do || vk_kernel_find(features, node) != NULL;
+    return nothing_to_do || gvk_kernel_find(features, node) != NULL;
 }

@@ -2,7 +2,7 @@
 // Every kernel of the Vulkan plugin, once: supports_op and execution are the same look-up. The
 // first row that fits a node computes it.
 //
-// VK_KERNEL_ROW(op, sub, name, dst, src0, src1, src2, accepts, encode)
+// GVK_KERNEL_ROW(op, sub, name, dst, src0, src1, src2, accepts, encode)
 //   op       GGML_OP_<op>
 //   sub      ANY, or for UNARY and GLU the sub-operation's number (GGML_UNARY_OP_x, GGML_GLU_OP_x)
 //   name     for messages and tests
@@ -20,4 +20,4 @@
 #include "ops/reduce/reduce_list.inl"
 #include "ops/rope/rope_list.inl"
 #include "ops/training/training_list.inl"
-#undef VK_KERNEL_ROW
+#undef GVK_KERNEL_ROW

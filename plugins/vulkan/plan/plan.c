@@ -9,43 +9,43 @@
 #include "plan/fuse.h"
 
 static bool planner_add(struct gpu_plan *plan, const struct ggml_tensor *node) {
-    return vk_plan_add((struct vk_plan *)(void *)plan, node);
+    return gvk_plan_add((struct gvk_plan *)(void *)plan, node);
 }
 
 static const struct gpu_planner planner = {
     .name = "Vulkan",
-    .launch_bytes = sizeof(struct vk_dispatch),
+    .launch_bytes = sizeof(struct gvk_dispatch),
     .add = planner_add,
     .fuse =
         {
-#define GPU_FUSION_ROW(name, ...) [GPU_FUSION_##name] = vk_fuse_##name,
+#define GPU_FUSION_ROW(name, ...) [GPU_FUSION_##name] = gvk_fuse_##name,
 #include "gpu/graph/fuse_list.inl"
         },
 };
 
-uint32_t vk_fusions_disabled(void) {
+uint32_t gvk_fusions_disabled(void) {
     return gpu_fusions_named(gpu_config("GGML_VULKAN_DISABLE_FUSION"));
 }
 
-void vk_plan_init(struct vk_plan *plan, const struct vk_features *features) {
-    gpu_plan_init(&plan->base, &planner, vk_fusions_disabled());
+void gvk_plan_init(struct gvk_plan *plan, const struct gvk_features *features) {
+    gpu_plan_init(&plan->base, &planner, gvk_fusions_disabled());
     plan->features = features;
 }
 
-void vk_plan_free(struct vk_plan *plan) {
+void gvk_plan_free(struct gvk_plan *plan) {
     gpu_plan_free(&plan->base);
 }
 
-enum ggml_status vk_plan_graph(struct vk_plan *plan, const struct ggml_graph *graph) {
+enum ggml_status gvk_plan_graph(struct gvk_plan *plan, const struct ggml_graph *graph) {
     return gpu_plan_graph(&plan->base, graph);
 }
 
 // --- dispatches ----------------------------------------------------------------------------------
 
-struct vk_dispatch *vk_dispatch_new(struct vk_plan *plan, enum vk_shader shader,
-                                    const struct ggml_tensor *node, int n_sources,
-                                    uint32_t group_size) {
-    struct vk_dispatch *d = gpu_plan_append(&plan->base);
+struct gvk_dispatch *gvk_dispatch_new(struct gvk_plan *plan, enum gvk_shader shader,
+                                      const struct ggml_tensor *node, int n_sources,
+                                      uint32_t group_size) {
+    struct gvk_dispatch *d = gpu_plan_append(&plan->base);
     if (!d) return NULL;
     d->shader = shader;
     d->writes = 1;
@@ -53,21 +53,21 @@ struct vk_dispatch *vk_dispatch_new(struct vk_plan *plan, enum vk_shader shader,
     d->operands[0].tensor = node;
     for (int i = 0; i < n_sources; ++i)
         d->operands[1 + i].tensor = node->src[i] ? node->src[i] : node;
-    vk_dispatch_spec(d, group_size);
-    vk_dispatch_spec(d, 1);
-    vk_dispatch_spec(d, 1);
+    gvk_dispatch_spec(d, group_size);
+    gvk_dispatch_spec(d, 1);
+    gvk_dispatch_spec(d, 1);
     memcpy(d->op_params, node->op_params, sizeof(d->op_params));
     d->groups[0] = d->groups[1] = d->groups[2] = 1;
     return d;
 }
 
-void vk_dispatch_spec(struct vk_dispatch *dispatch, uint32_t value) {
-    GGML_ASSERT(dispatch->n_specs < VK_MAX_SPECS);
+void gvk_dispatch_spec(struct gvk_dispatch *dispatch, uint32_t value) {
+    GGML_ASSERT(dispatch->n_specs < GVK_MAX_SPECS);
     dispatch->specs[dispatch->n_specs++] = value;
 }
 
 // Evenly, so that no dimension ends in groups without work.
-void vk_dispatch_groups(const struct vk_plan *plan, struct vk_dispatch *dispatch, uint64_t n) {
+void gvk_dispatch_groups(const struct gvk_plan *plan, struct gvk_dispatch *dispatch, uint64_t n) {
     const uint32_t *max = plan->features->max_groups;
     const uint64_t lines = gpu_groups_of(n, max[0]);
     const uint64_t z = gpu_groups_of(lines, max[1]);
@@ -77,30 +77,30 @@ void vk_dispatch_groups(const struct vk_plan *plan, struct vk_dispatch *dispatch
     dispatch->groups[2] = (uint32_t)z;
 }
 
-void vk_dispatch_scratch(struct vk_dispatch *dispatch, int i, size_t offset, size_t bytes,
-                         bool written) {
-    dispatch->operands[i] = (struct vk_operand){.scratch_offset = offset, .scratch_bytes = bytes};
+void gvk_dispatch_scratch(struct gvk_dispatch *dispatch, int i, size_t offset, size_t bytes,
+                          bool written) {
+    dispatch->operands[i] = (struct gvk_operand){.scratch_offset = offset, .scratch_bytes = bytes};
     if (i >= dispatch->n_operands) dispatch->n_operands = i + 1;
     if (written) dispatch->writes |= UINT32_C(1) << i;
 }
 
-void vk_dispatch_grids(struct vk_dispatch *dispatch, int i, const struct ggml_tensor *t) {
-    if (!vk_has_grid(t)) return;
-    dispatch->operands[i] = (struct vk_operand){.grids = true};
+void gvk_dispatch_grids(struct gvk_dispatch *dispatch, int i, const struct ggml_tensor *t) {
+    if (!gvk_has_grid(t)) return;
+    dispatch->operands[i] = (struct gvk_operand){.grids = true};
     if (i >= dispatch->n_operands) dispatch->n_operands = i + 1;
     dispatch->writes &= ~(UINT32_C(1) << i);
 }
 
-size_t vk_plan_scratch(struct vk_plan *plan, size_t bytes) {
+size_t gvk_plan_scratch(struct gvk_plan *plan, size_t bytes) {
     return gpu_plan_scratch(&plan->base, bytes);
 }
 
-const struct vk_features *vk_plan_features(const struct vk_plan *plan) {
+const struct gvk_features *gvk_plan_features(const struct gvk_plan *plan) {
     return plan->features;
 }
 
-bool vk_plan_add(struct vk_plan *plan, const struct ggml_tensor *node) {
-    const struct vk_kernel *kernel = vk_kernel_find(plan->features, node);
+bool gvk_plan_add(struct gvk_plan *plan, const struct ggml_tensor *node) {
+    const struct gvk_kernel *kernel = gvk_kernel_find(plan->features, node);
     if (!kernel) return false;
     plan->base.scratch_used = 0;
     kernel->encode(plan, node);

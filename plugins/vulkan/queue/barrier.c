@@ -3,17 +3,18 @@
 
 #include <string.h>
 
-void vk_tracker_clear(struct vk_tracker *tracker) {
+void gvk_tracker_clear(struct gvk_tracker *tracker) {
     tracker->n = 0;
 }
 
-static bool conflict(const struct vk_touch *a, const struct vk_touch *b) {
+static bool conflict(const struct gvk_touch *a, const struct gvk_touch *b) {
     return (a->writes || b->writes) && a->buffer == b->buffer && a->begin < b->end &&
            b->begin < a->end;
 }
 
-bool vk_tracker_conflicts(const struct vk_tracker *tracker, const struct vk_touch *touches, int n) {
-    if (n > VK_MAX_TOUCHES - tracker->n) return true;
+bool gvk_tracker_conflicts(const struct gvk_tracker *tracker, const struct gvk_touch *touches,
+                           int n) {
+    if (n > GVK_MAX_TOUCHES - tracker->n) return true;
     for (int i = 0; i < n; ++i) {
         for (int k = 0; k < tracker->n; ++k) {
             if (conflict(&touches[i], &tracker->touches[k])) return true;
@@ -22,7 +23,7 @@ bool vk_tracker_conflicts(const struct vk_tracker *tracker, const struct vk_touc
     return false;
 }
 
-void vk_tracker_add(struct vk_tracker *tracker, const struct vk_touch *touches, int n) {
+void gvk_tracker_add(struct gvk_tracker *tracker, const struct gvk_touch *touches, int n) {
     memcpy(&tracker->touches[tracker->n], touches, (size_t)n * sizeof(*touches));
     tracker->n += n;
 }

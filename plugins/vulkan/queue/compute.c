@@ -4,23 +4,23 @@
 #include "memory/buffer_type.h"
 #include "queue/stream.h"
 
-static bool is_current(const struct vk_stream *stream, const struct vk_recording *recording) {
+static bool is_current(const struct gvk_stream *stream, const struct gvk_recording *recording) {
     return recording->scratch_id == 0 ||
            (stream->scratch && recording->scratch_id == stream->scratch->id);
 }
 
 // Of a graph in which nothing has changed, addresses included: none of its nodes is looked at.
-static struct vk_recording *find_by_uid(const struct vk_stream *stream, uint64_t uid) {
+static struct gvk_recording *find_by_uid(const struct gvk_stream *stream, uint64_t uid) {
     for (int i = 0; i < stream->n_recordings && uid != 0; ++i) {
-        struct vk_recording *recording = stream->recordings[i];
+        struct gvk_recording *recording = stream->recordings[i];
         if (is_current(stream, recording) && recording->uid == uid) return recording;
     }
     return NULL;
 }
 
-static struct vk_recording *find_by_places(const struct vk_stream *stream) {
+static struct gvk_recording *find_by_places(const struct gvk_stream *stream) {
     for (int i = 0; i < stream->n_recordings && stream->places.n > 0; ++i) {
-        struct vk_recording *recording = stream->recordings[i];
+        struct gvk_recording *recording = stream->recordings[i];
         if (is_current(stream, recording) &&
             gpu_graph_key_equal(&recording->places, &stream->places)) {
             return recording;
@@ -29,79 +29,79 @@ static struct vk_recording *find_by_places(const struct vk_stream *stream) {
     return NULL;
 }
 
-static struct vk_recording *find_by_key(const struct vk_stream *stream) {
+static struct gvk_recording *find_by_key(const struct gvk_stream *stream) {
     for (int i = 0; i < stream->n_recordings; ++i) {
-        struct vk_recording *recording = stream->recordings[i];
+        struct gvk_recording *recording = stream->recordings[i];
         if (is_current(stream, recording) && gpu_graph_key_equal(&recording->key, &stream->key))
             return recording;
     }
     return NULL;
 }
 
-static enum ggml_status drop_oldest(struct vk_stream *stream) {
+static enum ggml_status drop_oldest(struct gvk_stream *stream) {
     int oldest = 0;
     for (int i = 1; i < stream->n_recordings; ++i) {
         if (stream->recordings[i]->last_use < stream->recordings[oldest]->last_use) oldest = i;
     }
-    struct vk_recording *recording = stream->recordings[oldest];
-    const enum ggml_status status = vk_timeline_wait(stream->timeline, recording->last_value);
+    struct gvk_recording *recording = stream->recordings[oldest];
+    const enum ggml_status status = gvk_timeline_wait(stream->timeline, recording->last_value);
     if (status != GGML_STATUS_SUCCESS) return status;
-    vk_recording_free(recording);
+    gvk_recording_free(recording);
     stream->recordings[oldest] = stream->recordings[--stream->n_recordings];
     return GGML_STATUS_SUCCESS;
 }
 
 // Grows only. Recordings that use the old one are found no more.
-static enum ggml_status reserve_scratch(struct vk_stream *stream, size_t bytes) {
+static enum ggml_status reserve_scratch(struct gvk_stream *stream, size_t bytes) {
     if (bytes == 0 || (stream->scratch && stream->scratch->size >= bytes))
         return GGML_STATUS_SUCCESS;
-    const enum ggml_status status = vk_stream_finish(stream);
+    const enum ggml_status status = gvk_stream_finish(stream);
     if (status != GGML_STATUS_SUCCESS) return status;
-    vk_buffer_free(stream->scratch);
+    gvk_buffer_free(stream->scratch);
     stream->scratch = NULL;
-    return vk_buffer_new(stream->context, bytes, VK_MEMORY_DEVICE, &stream->scratch);
+    return gvk_buffer_new(stream->context, bytes, GVK_MEMORY_DEVICE, &stream->scratch);
 }
 
-static enum ggml_status make_recording(struct vk_stream *stream, const struct ggml_graph *graph,
-                                       struct vk_recording **out_recording) {
-    enum ggml_status status = vk_plan_graph(&stream->plan, graph);
+static enum ggml_status make_recording(struct gvk_stream *stream, const struct ggml_graph *graph,
+                                       struct gvk_recording **out_recording) {
+    enum ggml_status status = gvk_plan_graph(&stream->plan, graph);
     *out_recording = NULL;
-    if (status != GGML_STATUS_SUCCESS || vk_plan_count(&stream->plan) == 0) return status;
+    if (status != GGML_STATUS_SUCCESS || gvk_plan_count(&stream->plan) == 0) return status;
     status = reserve_scratch(stream, stream->plan.base.scratch_bytes);
-    if (status == GGML_STATUS_SUCCESS && stream->n_recordings == VK_MAX_RECORDINGS)
+    if (status == GGML_STATUS_SUCCESS && stream->n_recordings == GVK_MAX_RECORDINGS)
         status = drop_oldest(stream);
     if (status != GGML_STATUS_SUCCESS) return status;
-    const struct vk_recipe recipe = {.context = stream->context,
-                                     .command_pool = stream->pool,
-                                     .key = &stream->key,
-                                     .plan = &stream->plan,
-                                     .scratch =
-                                         stream->plan.base.scratch_bytes ? stream->scratch : NULL,
-                                     .tracker = &stream->tracker};
-    status = vk_recording_new(&recipe, out_recording);
+    const struct gvk_recipe recipe = {.context = stream->context,
+                                      .command_pool = stream->pool,
+                                      .key = &stream->key,
+                                      .plan = &stream->plan,
+                                      .scratch =
+                                          stream->plan.base.scratch_bytes ? stream->scratch : NULL,
+                                      .tracker = &stream->tracker};
+    status = gvk_recording_new(&recipe, out_recording);
     if (!*out_recording) return status;
     stream->recordings[stream->n_recordings++] = *out_recording;
     if (gpu_has_word(gpu_config("GGML_VULKAN_DEBUG"), "record"))
         GGML_LOG_INFO("vulkan: recorded %d nodes as %d dispatches with %d barriers between them\n",
-                      graph->n_nodes, vk_plan_count(&stream->plan), (*out_recording)->n_barriers);
+                      graph->n_nodes, gvk_plan_count(&stream->plan), (*out_recording)->n_barriers);
     return status;
 }
 
 // A graph with the number of an earlier one is that; one of known structure is looked for by where
 // it lies alone, which is a fraction of the words. The structure may be new although the recording
 // is not, as after the host has met another graph.
-static enum ggml_status get_recording(struct vk_stream *stream, const struct ggml_graph *graph,
-                                      struct vk_recording **out_recording) {
+static enum ggml_status get_recording(struct gvk_stream *stream, const struct ggml_graph *graph,
+                                      struct gvk_recording **out_recording) {
     enum ggml_status status = GGML_STATUS_SUCCESS;
     *out_recording = find_by_uid(stream, graph->uid);
     if (*out_recording) return status;
     stream->places.n = 0;
-    if (graph->structure != 0 && !gpu_graph_key_make_places(&stream->places, graph, vk_place_id)) {
+    if (graph->structure != 0 && !gpu_graph_key_make_places(&stream->places, graph, gvk_place_id)) {
         return GGML_STATUS_ALLOC_FAILED;
     }
     *out_recording = find_by_places(stream);
     if (*out_recording) return status;
-    if (!gpu_graph_key_make(&stream->key, graph, vk_place_id)) return GGML_STATUS_ALLOC_FAILED;
+    if (!gpu_graph_key_make(&stream->key, graph, gvk_place_id)) return GGML_STATUS_ALLOC_FAILED;
     *out_recording = find_by_key(stream);
     if (!*out_recording) status = make_recording(stream, graph, out_recording);
     // Without memory for a copy it is found by its key again.
@@ -111,7 +111,7 @@ static enum ggml_status get_recording(struct vk_stream *stream, const struct ggm
     return status;
 }
 
-static enum ggml_status compute(struct vk_stream *stream, const struct ggml_graph *graph) {
+static enum ggml_status compute(struct gvk_stream *stream, const struct ggml_graph *graph) {
     enum ggml_status status = stream->late;
     stream->late = GGML_STATUS_SUCCESS;
     if (status != GGML_STATUS_SUCCESS) {
@@ -119,23 +119,23 @@ static enum ggml_status compute(struct vk_stream *stream, const struct ggml_grap
                                                                  : GGML_HOST_FAILED,
                               "vulkan: a transfer that was queued before this graph failed");
     }
-    if (!vk_context_alive(stream->context)) return GGML_STATUS_FAILED;
-    struct vk_recording *recording;
+    if (!gvk_context_alive(stream->context)) return GGML_STATUS_FAILED;
+    struct gvk_recording *recording;
     status = get_recording(stream, graph, &recording);
     if (!recording) return status;
     uint64_t value;
     recording->last_use = ++stream->n_graphs;
-    status = vk_stream_flush(stream, recording->commands, &value);
+    status = gvk_stream_flush(stream, recording->commands, &value);
     if (status == GGML_STATUS_SUCCESS) recording->last_value = value;
     return status;
 }
 
-int32_t vk_stream_compute(ggml_backend_t backend, const struct ggml_graph *graph) {
+int32_t gvk_stream_compute(ggml_backend_t backend, const struct ggml_graph *graph) {
     return ggml_entry_status(compute(backend->context, graph));
 }
 
-int32_t vk_stream_optimize(ggml_backend_t backend, struct ggml_graph *graph) {
-    struct vk_stream *stream = backend->context;
+int32_t gvk_stream_optimize(ggml_backend_t backend, struct ggml_graph *graph) {
+    struct gvk_stream *stream = backend->context;
     if (!stream->keeps_order) gpu_reorder(graph, &stream->plan.base);
     return GGML_HOST_OK;
 }

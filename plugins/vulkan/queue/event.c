@@ -7,22 +7,22 @@
 struct event {
     struct ggml_backend_event base;
     pthread_mutex_t mutex;
-    struct vk_timeline *timeline; // NULL: never recorded
+    struct gvk_timeline *timeline; // NULL: never recorded
     uint64_t value;
 };
 
 static void event_free(ggml_backend_event_t handle) {
     struct event *event = handle->context;
-    vk_timeline_drop(event->timeline);
+    gvk_timeline_drop(event->timeline);
     pthread_mutex_destroy(&event->mutex);
     ggml_aligned_free(event, sizeof(*event));
 }
 
 // What was recorded last, with an ownership of its own; NULL: nothing.
-static struct vk_timeline *current(ggml_backend_event_t handle, uint64_t *out_value) {
+static struct gvk_timeline *current(ggml_backend_event_t handle, uint64_t *out_value) {
     struct event *event = handle->context;
     pthread_mutex_lock(&event->mutex);
-    struct vk_timeline *timeline = event->timeline ? vk_timeline_share(event->timeline) : NULL;
+    struct gvk_timeline *timeline = event->timeline ? gvk_timeline_share(event->timeline) : NULL;
     *out_value = event->value;
     pthread_mutex_unlock(&event->mutex);
     return timeline;
@@ -30,10 +30,10 @@ static struct vk_timeline *current(ggml_backend_event_t handle, uint64_t *out_va
 
 static int32_t event_synchronize(ggml_backend_event_t handle) {
     uint64_t value;
-    struct vk_timeline *timeline = current(handle, &value);
+    struct gvk_timeline *timeline = current(handle, &value);
     const enum ggml_status status =
-        timeline ? vk_timeline_wait(timeline, value) : GGML_STATUS_SUCCESS;
-    vk_timeline_drop(timeline);
+        timeline ? gvk_timeline_wait(timeline, value) : GGML_STATUS_SUCCESS;
+    gvk_timeline_drop(timeline);
     return ggml_entry_status(status);
 }
 
@@ -43,7 +43,7 @@ static const struct ggml_event_table event_table = {
     .synchronize = event_synchronize,
 };
 
-ggml_backend_event_t vk_event_new(ggml_backend_dev_t device) {
+ggml_backend_event_t gvk_event_new(ggml_backend_dev_t device) {
     struct event *event = ggml_aligned_malloc(sizeof(*event));
     if (!event) return NULL;
     memset(event, 0, sizeof(*event));
@@ -54,36 +54,36 @@ ggml_backend_event_t vk_event_new(ggml_backend_dev_t device) {
 }
 
 // A failed submission leaves the mark at the work before it, and fails the next graph as well.
-int32_t vk_event_record(ggml_backend_t backend, ggml_backend_event_t handle) {
-    struct vk_stream *stream = backend->context;
+int32_t gvk_event_record(ggml_backend_t backend, ggml_backend_event_t handle) {
+    struct gvk_stream *stream = backend->context;
     struct event *event = handle->context;
     uint64_t value;
-    const enum ggml_status status = vk_stream_flush(stream, VK_NULL_HANDLE, &value);
+    const enum ggml_status status = gvk_stream_flush(stream, VK_NULL_HANDLE, &value);
     if (status != GGML_STATUS_SUCCESS && stream->late == GGML_STATUS_SUCCESS) stream->late = status;
     pthread_mutex_lock(&event->mutex);
-    struct vk_timeline *old = event->timeline;
-    event->timeline = vk_timeline_share(stream->timeline);
+    struct gvk_timeline *old = event->timeline;
+    event->timeline = gvk_timeline_share(stream->timeline);
     event->value = atomic_load(&stream->timeline->submitted);
     pthread_mutex_unlock(&event->mutex);
-    vk_timeline_drop(old);
+    gvk_timeline_drop(old);
     return ggml_entry_status(status);
 }
 
-int32_t vk_event_wait(ggml_backend_t backend, ggml_backend_event_t handle) {
-    struct vk_stream *stream = backend->context;
+int32_t gvk_event_wait(ggml_backend_t backend, ggml_backend_event_t handle) {
+    struct gvk_stream *stream = backend->context;
     uint64_t value;
-    struct vk_timeline *timeline = current(handle, &value);
+    struct gvk_timeline *timeline = current(handle, &value);
     enum ggml_status status = GGML_STATUS_SUCCESS;
     if (!timeline) return GGML_HOST_OK;
     if (timeline->context == stream->context) {
         // Open transfers were queued before: they need not wait.
         uint64_t ignored;
         if (timeline != stream->timeline)
-            status = vk_stream_flush(stream, VK_NULL_HANDLE, &ignored);
-        vk_stream_wait_for(stream, timeline, value);
+            status = gvk_stream_flush(stream, VK_NULL_HANDLE, &ignored);
+        gvk_stream_wait_for(stream, timeline, value);
     } else {
-        vk_bridge_wait(stream, timeline, value);
+        gvk_bridge_wait(stream, timeline, value);
     }
-    vk_timeline_drop(timeline);
+    gvk_timeline_drop(timeline);
     return ggml_entry_status(status);
 }

@@ -8,16 +8,16 @@
 
 // Where an operand lies, as it is bound.
 struct binding {
-    const struct vk_buffer *buffer;
+    const struct gvk_buffer *buffer;
     uint64_t offset, size; // aligned as the device wants it
     uint32_t inside;       // address of the first byte in the binding
     uint64_t bytes;        // that are touched from there
 };
 
 struct maker {
-    const struct vk_recipe *recipe;
-    struct vk_recording *recording;
-    const struct vk_buffer *grids; // NULL: the plan has no use for them
+    const struct gvk_recipe *recipe;
+    struct gvk_recording *recording;
+    const struct gvk_buffer *grids; // NULL: the plan has no use for them
     VkPipeline *pipelines;
     VkDescriptorSet *sets;
     VkDescriptorSetLayout *layouts;
@@ -25,7 +25,7 @@ struct maker {
     VkPipeline bound; // last
 };
 
-static struct binding place(const struct maker *maker, const struct vk_operand *operand) {
+static struct binding place(const struct maker *maker, const struct gvk_operand *operand) {
     const uint64_t alignment = maker->recipe->context->features->min_storage_alignment;
     struct binding binding = {0};
     uint64_t offset = operand->scratch_offset;
@@ -33,10 +33,10 @@ static struct binding place(const struct maker *maker, const struct vk_operand *
     binding.buffer = maker->recipe->scratch;
     if (operand->grids) {
         binding.buffer = maker->grids;
-        binding.bytes = vk_grids_bytes();
+        binding.bytes = gvk_grids_bytes();
     }
     if (operand->tensor) {
-        const struct vk_place at = vk_place_of(operand->tensor);
+        const struct gvk_place at = gvk_place_of(operand->tensor);
         if (!at.buffer || at.buffer->context != maker->recipe->context) return (struct binding){0};
         binding.buffer = at.buffer;
         binding.bytes = ggml_nbytes(operand->tensor);
@@ -53,7 +53,7 @@ static struct binding place(const struct maker *maker, const struct vk_operand *
     return binding;
 }
 
-static enum ggml_status fail_place(const struct vk_operand *operand) {
+static enum ggml_status fail_place(const struct gvk_operand *operand) {
     const char *name = operand->tensor ? operand->tensor->name : "scratch memory";
     return gpu_fail_graph(
         GGML_HOST_UNSUPPORTED,
@@ -63,7 +63,7 @@ static enum ggml_status fail_place(const struct vk_operand *operand) {
 
 // --- parameters and descriptors ------------------------------------------------------------------
 
-static void fill_parameters(struct vk_parameters *to, const struct vk_dispatch *d,
+static void fill_parameters(struct gvk_parameters *to, const struct gvk_dispatch *d,
                             const struct binding *bindings) {
     memset(to, 0, sizeof(*to));
     for (int i = 0; i < d->n_operands; ++i) {
@@ -81,13 +81,13 @@ static void fill_parameters(struct vk_parameters *to, const struct vk_dispatch *
 
 static void write_set(const struct maker *maker, VkDescriptorSet set,
                       const struct binding *bindings, int n) {
-    struct vk_context *context = maker->recipe->context;
-    VkWriteDescriptorSet writes[VK_MAX_OPERANDS + 1];
-    VkDescriptorBufferInfo infos[VK_MAX_OPERANDS + 1];
+    struct gvk_context *context = maker->recipe->context;
+    VkWriteDescriptorSet writes[GVK_MAX_OPERANDS + 1];
+    VkDescriptorBufferInfo infos[GVK_MAX_OPERANDS + 1];
     for (int i = 0; i <= n; ++i) {
         if (i == 0)
             infos[i] = (VkDescriptorBufferInfo){maker->recording->parameters->handle, 0,
-                                                sizeof(struct vk_parameters)};
+                                                sizeof(struct gvk_parameters)};
         else
             infos[i] = (VkDescriptorBufferInfo){bindings[i - 1].buffer->handle,
                                                 bindings[i - 1].offset, bindings[i - 1].size};
@@ -104,14 +104,14 @@ static void write_set(const struct maker *maker, VkDescriptorSet set,
 }
 
 static bool allocate_sets(struct maker *maker) {
-    const struct vk_plan *plan = maker->recipe->plan;
-    struct vk_context *context = maker->recipe->context;
-    const uint32_t n = (uint32_t)vk_plan_count(plan);
+    const struct gvk_plan *plan = maker->recipe->plan;
+    struct gvk_context *context = maker->recipe->context;
+    const uint32_t n = (uint32_t)gvk_plan_count(plan);
     VkDescriptorPoolSize sizes[2] = {{VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER_DYNAMIC, n},
                                      {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 0}};
     for (uint32_t i = 0; i < n; ++i) {
-        maker->layouts[i] = context->set_layouts[vk_plan_at(plan, i)->n_operands];
-        sizes[1].descriptorCount += (uint32_t)vk_plan_at(plan, i)->n_operands;
+        maker->layouts[i] = context->set_layouts[gvk_plan_at(plan, i)->n_operands];
+        sizes[1].descriptorCount += (uint32_t)gvk_plan_at(plan, i)->n_operands;
     }
     const VkDescriptorPoolCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO,
                                              .maxSets = n,
@@ -120,20 +120,20 @@ static bool allocate_sets(struct maker *maker) {
     VkDescriptorPool *pool = &maker->recording->pool;
     VkResult result = context->api.vkCreateDescriptorPool(context->device, &info, NULL, pool);
     if (result != VK_SUCCESS) *pool = VK_NULL_HANDLE;
-    if (!vk_context_check(context, result, "vkCreateDescriptorPool")) return false;
+    if (!gvk_context_check(context, result, "vkCreateDescriptorPool")) return false;
     const VkDescriptorSetAllocateInfo sets = {.sType =
                                                   VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
                                               .descriptorPool = *pool,
                                               .descriptorSetCount = n,
                                               .pSetLayouts = maker->layouts};
     result = context->api.vkAllocateDescriptorSets(context->device, &sets, maker->sets);
-    return vk_context_check(context, result, "vkAllocateDescriptorSets");
+    return gvk_context_check(context, result, "vkAllocateDescriptorSets");
 }
 
 // --- commands ------------------------------------------------------------------------------------
 
 static bool begin(struct maker *maker) {
-    struct vk_context *context = maker->recipe->context;
+    struct gvk_context *context = maker->recipe->context;
     const VkCommandBufferAllocateInfo info = {.sType =
                                                   VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
                                               .commandPool = maker->recipe->command_pool,
@@ -142,47 +142,47 @@ static bool begin(struct maker *maker) {
     VkCommandBuffer *commands = &maker->recording->commands;
     VkResult result = context->api.vkAllocateCommandBuffers(context->device, &info, commands);
     if (result != VK_SUCCESS) *commands = VK_NULL_HANDLE;
-    if (!vk_context_check(context, result, "vkAllocateCommandBuffers")) return false;
+    if (!gvk_context_check(context, result, "vkAllocateCommandBuffers")) return false;
     // The next submission may come before the last one is done.
     const VkCommandBufferBeginInfo start = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
                                             .flags = VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT};
     result = context->api.vkBeginCommandBuffer(*commands, &start);
-    if (!vk_context_check(context, result, "vkBeginCommandBuffer")) return false;
-    vk_barrier_full(context, *commands);
-    vk_tracker_clear(maker->recipe->tracker);
+    if (!gvk_context_check(context, result, "vkBeginCommandBuffer")) return false;
+    gvk_barrier_full(context, *commands);
+    gvk_tracker_clear(maker->recipe->tracker);
     return true;
 }
 
-static void order(struct maker *maker, const struct vk_dispatch *d,
+static void order(struct maker *maker, const struct gvk_dispatch *d,
                   const struct binding *bindings) {
-    struct vk_tracker *tracker = maker->recipe->tracker;
-    struct vk_touch touches[VK_MAX_OPERANDS];
+    struct gvk_tracker *tracker = maker->recipe->tracker;
+    struct gvk_touch touches[GVK_MAX_OPERANDS];
     for (int i = 0; i < d->n_operands; ++i) {
         // All that is bound, since shaders read whole vectors and words.
         touches[i] =
-            (struct vk_touch){bindings[i].buffer->id, bindings[i].offset,
-                              bindings[i].offset + bindings[i].size, (d->writes >> i & 1) != 0};
+            (struct gvk_touch){bindings[i].buffer->id, bindings[i].offset,
+                               bindings[i].offset + bindings[i].size, (d->writes >> i & 1) != 0};
     }
-    if (vk_tracker_conflicts(tracker, touches, d->n_operands)) {
-        vk_barrier_full(maker->recipe->context, maker->recording->commands);
-        vk_tracker_clear(tracker);
+    if (gvk_tracker_conflicts(tracker, touches, d->n_operands)) {
+        gvk_barrier_full(maker->recipe->context, maker->recording->commands);
+        gvk_tracker_clear(tracker);
         maker->recording->n_barriers++;
     }
-    vk_tracker_add(tracker, touches, d->n_operands);
+    gvk_tracker_add(tracker, touches, d->n_operands);
 }
 
 static enum ggml_status add_dispatch(struct maker *maker, uint32_t i) {
-    struct vk_context *context = maker->recipe->context;
-    const struct vk_dispatch *d = vk_plan_at(maker->recipe->plan, i);
+    struct gvk_context *context = maker->recipe->context;
+    const struct gvk_dispatch *d = gvk_plan_at(maker->recipe->plan, i);
     const VkCommandBuffer commands = maker->recording->commands;
     const uint32_t offset = i * maker->stride;
-    struct binding bindings[VK_MAX_OPERANDS];
+    struct binding bindings[GVK_MAX_OPERANDS];
     for (int k = 0; k < d->n_operands; ++k) {
         bindings[k] = place(maker, &d->operands[k]);
         if (!bindings[k].buffer) return fail_place(&d->operands[k]);
     }
     if (d->groups[0] == 0 || d->groups[1] == 0 || d->groups[2] == 0) return GGML_STATUS_SUCCESS;
-    fill_parameters((struct vk_parameters *)(maker->recording->parameters->mapped + offset), d,
+    fill_parameters((struct gvk_parameters *)(maker->recording->parameters->mapped + offset), d,
                     bindings);
     write_set(maker, maker->sets[i], bindings, d->n_operands);
     order(maker, d, bindings);
@@ -198,49 +198,50 @@ static enum ggml_status add_dispatch(struct maker *maker, uint32_t i) {
 }
 
 static enum ggml_status record(struct maker *maker) {
-    struct vk_context *context = maker->recipe->context;
-    const uint32_t n = (uint32_t)vk_plan_count(maker->recipe->plan);
+    struct gvk_context *context = maker->recipe->context;
+    const uint32_t n = (uint32_t)gvk_plan_count(maker->recipe->plan);
     enum ggml_status status =
         allocate_sets(maker) && begin(maker) ? GGML_STATUS_SUCCESS : GGML_STATUS_FAILED;
     for (uint32_t i = 0; i < n && status == GGML_STATUS_SUCCESS; ++i)
         status = add_dispatch(maker, i);
     if (status != GGML_STATUS_SUCCESS) return status;
-    vk_barrier_full(context, maker->recording->commands);
+    gvk_barrier_full(context, maker->recording->commands);
     const VkResult result = context->api.vkEndCommandBuffer(maker->recording->commands);
-    return vk_context_check(context, result, "vkEndCommandBuffer") ? GGML_STATUS_SUCCESS
-                                                                   : GGML_STATUS_FAILED;
+    return gvk_context_check(context, result, "vkEndCommandBuffer") ? GGML_STATUS_SUCCESS
+                                                                    : GGML_STATUS_FAILED;
 }
 
-static bool wants_grids(const struct vk_plan *plan) {
-    for (int i = 0; i < vk_plan_count(plan); ++i) {
-        const struct vk_dispatch *d = vk_plan_at(plan, i);
+static bool wants_grids(const struct gvk_plan *plan) {
+    for (int i = 0; i < gvk_plan_count(plan); ++i) {
+        const struct gvk_dispatch *d = gvk_plan_at(plan, i);
         if (d->operands[d->n_operands - 1].grids) return true;
     }
     return false;
 }
 
 static enum ggml_status prepare(struct maker *maker) {
-    const struct vk_recipe *recipe = maker->recipe;
-    struct vk_context *context = recipe->context;
+    const struct gvk_recipe *recipe = maker->recipe;
+    struct gvk_context *context = recipe->context;
     const uint64_t least = context->probe->properties.limits.minUniformBufferOffsetAlignment;
-    const uint64_t stride = (sizeof(struct vk_parameters) + least - 1) / least * least;
-    const uint64_t bytes = stride * (uint64_t)vk_plan_count(recipe->plan);
+    const uint64_t stride = (sizeof(struct gvk_parameters) + least - 1) / least * least;
+    const uint64_t bytes = stride * (uint64_t)gvk_plan_count(recipe->plan);
     if (bytes > UINT32_MAX)
         return gpu_fail_graph(GGML_HOST_OUT_OF_RANGE,
                               "vulkan: a graph of %d dispatches is too large",
-                              vk_plan_count(recipe->plan));
+                              gvk_plan_count(recipe->plan));
     maker->stride = (uint32_t)stride;
     if (!gpu_graph_key_copy(&maker->recording->key, recipe->key)) return GGML_STATUS_ALLOC_FAILED;
-    enum ggml_status status = vk_pipelines_find(context->pipelines, recipe->plan, maker->pipelines);
+    enum ggml_status status =
+        gvk_pipelines_find(context->pipelines, recipe->plan, maker->pipelines);
     if (status == GGML_STATUS_SUCCESS && wants_grids(recipe->plan))
-        status = vk_grids_get(context, &maker->grids);
+        status = gvk_grids_get(context, &maker->grids);
     if (status != GGML_STATUS_SUCCESS) return status;
-    return vk_buffer_new(context, bytes, VK_MEMORY_UPLOAD, &maker->recording->parameters);
+    return gvk_buffer_new(context, bytes, GVK_MEMORY_UPLOAD, &maker->recording->parameters);
 }
 
-enum ggml_status vk_recording_new(const struct vk_recipe *recipe,
-                                  struct vk_recording **out_recording) {
-    const size_t n = (size_t)vk_plan_count(recipe->plan);
+enum ggml_status gvk_recording_new(const struct gvk_recipe *recipe,
+                                   struct gvk_recording **out_recording) {
+    const size_t n = (size_t)gvk_plan_count(recipe->plan);
     struct maker maker = {.recipe = recipe,
                           .recording = ggml_aligned_malloc(sizeof(*maker.recording)),
                           .pipelines = ggml_aligned_malloc(n * sizeof(*maker.pipelines)),
@@ -250,9 +251,9 @@ enum ggml_status vk_recording_new(const struct vk_recipe *recipe,
     *out_recording = NULL;
     if (maker.recording)
         *maker.recording =
-            (struct vk_recording){.context = recipe->context,
-                                  .command_pool = recipe->command_pool,
-                                  .scratch_id = recipe->scratch ? recipe->scratch->id : 0};
+            (struct gvk_recording){.context = recipe->context,
+                                   .command_pool = recipe->command_pool,
+                                   .scratch_id = recipe->scratch ? recipe->scratch->id : 0};
     if (maker.recording && maker.pipelines && maker.sets && maker.layouts) status = prepare(&maker);
     if (status == GGML_STATUS_SUCCESS) status = record(&maker);
     ggml_aligned_free(maker.layouts, n * sizeof(*maker.layouts));
@@ -261,19 +262,19 @@ enum ggml_status vk_recording_new(const struct vk_recipe *recipe,
     if (status == GGML_STATUS_SUCCESS)
         *out_recording = maker.recording;
     else
-        vk_recording_free(maker.recording);
+        gvk_recording_free(maker.recording);
     return status;
 }
 
-void vk_recording_free(struct vk_recording *recording) {
+void gvk_recording_free(struct gvk_recording *recording) {
     if (!recording) return;
-    struct vk_context *context = recording->context;
+    struct gvk_context *context = recording->context;
     if (recording->commands)
         context->api.vkFreeCommandBuffers(context->device, recording->command_pool, 1,
                                           &recording->commands);
     if (recording->pool)
         context->api.vkDestroyDescriptorPool(context->device, recording->pool, NULL);
-    vk_buffer_free(recording->parameters);
+    gvk_buffer_free(recording->parameters);
     gpu_graph_key_free(&recording->key);
     gpu_graph_key_free(&recording->places);
     ggml_aligned_free(recording, sizeof(*recording));

@@ -6,27 +6,27 @@
 #include "queue/event.h"
 
 static const char *stream_name(ggml_backend_t backend) {
-    const struct vk_stream *stream = backend->context;
+    const struct gvk_stream *stream = backend->context;
     return stream->device->base.name;
 }
 
 static int32_t stream_synchronize(ggml_backend_t backend) {
-    return ggml_entry_status(vk_stream_finish(backend->context));
+    return ggml_entry_status(gvk_stream_finish(backend->context));
 }
 
 // --- submitting ----------------------------------------------------------------------------------
 
 // A command buffer that the device is done with.
-static int find_spare(struct vk_stream *stream) {
-    struct vk_context *context = stream->context;
-    const uint64_t reached = vk_timeline_reached(stream->timeline);
+static int find_spare(struct gvk_stream *stream) {
+    struct gvk_context *context = stream->context;
+    const uint64_t reached = gvk_timeline_reached(stream->timeline);
     int oldest = 0;
     for (int i = 0; i < stream->n_spares; ++i) {
         if (stream->spares[i].value <= reached) return i;
         if (stream->spares[i].value < stream->spares[oldest].value) oldest = i;
     }
-    if (stream->n_spares == VK_MAX_SPARES) {
-        return vk_timeline_wait(stream->timeline, stream->spares[oldest].value) ==
+    if (stream->n_spares == GVK_MAX_SPARES) {
+        return gvk_timeline_wait(stream->timeline, stream->spares[oldest].value) ==
                        GGML_STATUS_SUCCESS
                    ? oldest
                    : -1;
@@ -38,51 +38,51 @@ static int find_spare(struct vk_stream *stream) {
                                               .commandBufferCount = 1};
     VkCommandBuffer handle;
     const VkResult result = context->api.vkAllocateCommandBuffers(context->device, &info, &handle);
-    if (!vk_context_check(context, result, "vkAllocateCommandBuffers")) return -1;
+    if (!gvk_context_check(context, result, "vkAllocateCommandBuffers")) return -1;
     stream->spares[stream->n_spares].handle = handle;
     stream->spares[stream->n_spares].value = 0;
     return stream->n_spares++;
 }
 
-VkCommandBuffer vk_stream_commands(struct vk_stream *stream) {
-    struct vk_context *context = stream->context;
+VkCommandBuffer gvk_stream_commands(struct gvk_stream *stream) {
+    struct gvk_context *context = stream->context;
     if (stream->open) return stream->open;
-    if (!vk_context_alive(context)) return VK_NULL_HANDLE;
+    if (!gvk_context_alive(context)) return VK_NULL_HANDLE;
     const int spare = find_spare(stream);
     if (spare < 0) return VK_NULL_HANDLE;
     const VkCommandBuffer commands = stream->spares[spare].handle;
     const VkCommandBufferBeginInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
                                            .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT};
     const VkResult result = context->api.vkBeginCommandBuffer(commands, &info);
-    if (!vk_context_check(context, result, "vkBeginCommandBuffer")) return VK_NULL_HANDLE;
-    vk_barrier_full(context, commands);
-    vk_tracker_clear(&stream->open_tracker);
+    if (!gvk_context_check(context, result, "vkBeginCommandBuffer")) return VK_NULL_HANDLE;
+    gvk_barrier_full(context, commands);
+    gvk_tracker_clear(&stream->open_tracker);
     stream->open = commands;
     stream->open_spare = spare;
     stream->open_bytes = 0;
     return commands;
 }
 
-static bool close_commands(struct vk_stream *stream, struct vk_submission *submission) {
-    struct vk_context *context = stream->context;
+static bool close_commands(struct gvk_stream *stream, struct gvk_submission *submission) {
+    struct gvk_context *context = stream->context;
     if (!stream->open) return true;
     const VkCommandBuffer commands = stream->open;
     stream->open = VK_NULL_HANDLE;
-    vk_barrier_full(context, commands);
+    gvk_barrier_full(context, commands);
     const VkResult result = context->api.vkEndCommandBuffer(commands);
     submission->commands[submission->n_commands++] = commands;
-    return vk_context_check(context, result, "vkEndCommandBuffer");
+    return gvk_context_check(context, result, "vkEndCommandBuffer");
 }
 
-static void drop_waits(struct vk_stream *stream) {
+static void drop_waits(struct gvk_stream *stream) {
     for (uint32_t i = 0; i < stream->n_waits; ++i)
-        vk_timeline_drop(stream->waits[i].timeline);
+        gvk_timeline_drop(stream->waits[i].timeline);
     stream->n_waits = 0;
 }
 
-enum ggml_status vk_stream_flush(struct vk_stream *stream, VkCommandBuffer commands,
-                                 uint64_t *out_value) {
-    struct vk_submission submission = {.n_waits = stream->n_waits};
+enum ggml_status gvk_stream_flush(struct gvk_stream *stream, VkCommandBuffer commands,
+                                  uint64_t *out_value) {
+    struct gvk_submission submission = {.n_waits = stream->n_waits};
     const bool was_open = stream->open != VK_NULL_HANDLE;
     enum ggml_status status = GGML_STATUS_FAILED;
     *out_value = atomic_load(&stream->timeline->submitted);
@@ -90,10 +90,10 @@ enum ggml_status vk_stream_flush(struct vk_stream *stream, VkCommandBuffer comma
     memcpy(submission.waits, stream->waits, sizeof(submission.waits));
     if (close_commands(stream, &submission)) {
         if (commands) submission.commands[submission.n_commands++] = commands;
-        status = vk_timeline_submit(stream->timeline, stream->queue, &submission, out_value);
+        status = gvk_timeline_submit(stream->timeline, stream->queue, &submission, out_value);
     }
     // Copies that were never made are not read back.
-    if (status != GGML_STATUS_SUCCESS) vk_timeline_forget(stream->timeline);
+    if (status != GGML_STATUS_SUCCESS) gvk_timeline_forget(stream->timeline);
     if (status == GGML_STATUS_SUCCESS && was_open)
         stream->spares[stream->open_spare].value = *out_value;
     // After a failure there is still something to wait for.
@@ -101,7 +101,7 @@ enum ggml_status vk_stream_flush(struct vk_stream *stream, VkCommandBuffer comma
     return status;
 }
 
-void vk_stream_wait_for(struct vk_stream *stream, struct vk_timeline *timeline, uint64_t value) {
+void gvk_stream_wait_for(struct gvk_stream *stream, struct gvk_timeline *timeline, uint64_t value) {
     uint64_t ignored;
     if (timeline == stream->timeline || value == 0) return;
     for (uint32_t i = 0; i < stream->n_waits; ++i) {
@@ -109,49 +109,49 @@ void vk_stream_wait_for(struct vk_stream *stream, struct vk_timeline *timeline, 
         stream->waits[i].value = MAX(stream->waits[i].value, value);
         return;
     }
-    if (stream->n_waits == VK_MAX_WAITS &&
-        vk_stream_flush(stream, VK_NULL_HANDLE, &ignored) != GGML_STATUS_SUCCESS) {
-        vk_timeline_wait(timeline, value);
+    if (stream->n_waits == GVK_MAX_WAITS &&
+        gvk_stream_flush(stream, VK_NULL_HANDLE, &ignored) != GGML_STATUS_SUCCESS) {
+        gvk_timeline_wait(timeline, value);
         return;
     }
-    stream->waits[stream->n_waits++] = (struct vk_wait){vk_timeline_share(timeline), value};
+    stream->waits[stream->n_waits++] = (struct gvk_wait){gvk_timeline_share(timeline), value};
 }
 
-enum ggml_status vk_stream_finish(struct vk_stream *stream) {
+enum ggml_status gvk_stream_finish(struct gvk_stream *stream) {
     uint64_t value;
-    const enum ggml_status status = vk_stream_flush(stream, VK_NULL_HANDLE, &value);
-    return status == GGML_STATUS_SUCCESS ? vk_timeline_wait(stream->timeline, value) : status;
+    const enum ggml_status status = gvk_stream_flush(stream, VK_NULL_HANDLE, &value);
+    return status == GGML_STATUS_SUCCESS ? gvk_timeline_wait(stream->timeline, value) : status;
 }
 
-bool vk_stream_is_idle(struct vk_stream *stream) {
+bool gvk_stream_is_idle(struct gvk_stream *stream) {
     return !stream->open && stream->n_waits == 0 &&
-           vk_timeline_reached(stream->timeline) == atomic_load(&stream->timeline->submitted);
+           gvk_timeline_reached(stream->timeline) == atomic_load(&stream->timeline->submitted);
 }
 
 // --- making --------------------------------------------------------------------------------------
 
-static void stream_destroy(struct vk_stream *stream) {
-    struct vk_context *context = stream->context;
+static void stream_destroy(struct gvk_stream *stream) {
+    struct gvk_context *context = stream->context;
     if (stream->timeline) {
-        vk_stream_finish(stream);
-        vk_timeline_forget(stream->timeline);
+        gvk_stream_finish(stream);
+        gvk_timeline_forget(stream->timeline);
     }
     for (int i = 0; i < stream->n_recordings; ++i)
-        vk_recording_free(stream->recordings[i]);
-    vk_buffer_free(stream->scratch);
-    vk_buffer_free(stream->staging);
+        gvk_recording_free(stream->recordings[i]);
+    gvk_buffer_free(stream->scratch);
+    gvk_buffer_free(stream->staging);
     if (stream->pool) context->api.vkDestroyCommandPool(context->device, stream->pool, NULL);
     drop_waits(stream);
-    vk_timeline_drop(stream->timeline);
-    vk_plan_free(&stream->plan);
+    gvk_timeline_drop(stream->timeline);
+    gvk_plan_free(&stream->plan);
     gpu_graph_key_free(&stream->key);
     gpu_graph_key_free(&stream->places);
     ggml_aligned_free(stream, sizeof(*stream));
 }
 
 static void stream_free(ggml_backend_t backend) {
-    struct vk_stream *stream = backend->context;
-    vk_pipelines_save(stream->context->pipelines);
+    struct gvk_stream *stream = backend->context;
+    gvk_pipelines_save(stream->context->pipelines);
     stream_destroy(stream);
 }
 
@@ -163,30 +163,30 @@ static const struct ggml_stream_table stream_table = {
     .free = stream_free,
     .set_tensor_async = gpu_stream_set,
     .get_tensor_async = gpu_stream_get,
-    .set_tensor_2d_async = vk_stream_set_2d,
-    .get_tensor_2d_async = vk_stream_get_2d,
-    .cpy_tensor_async = vk_stream_copy,
+    .set_tensor_2d_async = gvk_stream_set_2d,
+    .get_tensor_2d_async = gvk_stream_get_2d,
+    .cpy_tensor_async = gvk_stream_copy,
     .synchronize = stream_synchronize,
-    .graph_compute = vk_stream_compute,
-    .event_record = vk_event_record,
-    .event_wait = vk_event_wait,
-    .graph_optimize = vk_stream_optimize,
+    .graph_compute = gvk_stream_compute,
+    .event_record = gvk_event_record,
+    .event_wait = gvk_event_wait,
+    .graph_optimize = gvk_stream_optimize,
 };
 
-struct vk_stream *vk_stream_of(ggml_backend_t backend) {
+struct gvk_stream *gvk_stream_of(ggml_backend_t backend) {
     return backend && backend->table == &stream_table ? backend->context : NULL;
 }
 
-ggml_backend_t vk_stream_new(struct vk_device *device) {
-    struct vk_context *context = vk_device_context(device);
-    if (!context || !vk_context_alive(context)) return NULL;
-    struct vk_stream *stream = ggml_aligned_malloc(sizeof(*stream));
+ggml_backend_t gvk_stream_new(struct gvk_device *device) {
+    struct gvk_context *context = gvk_device_context(device);
+    if (!context || !gvk_context_alive(context)) return NULL;
+    struct gvk_stream *stream = ggml_aligned_malloc(sizeof(*stream));
     if (!stream) return NULL;
     memset(stream, 0, sizeof(*stream));
     stream->device = device;
     stream->context = context;
-    stream->queue = vk_context_queue(context);
-    vk_plan_init(&stream->plan, &device->features);
+    stream->queue = gvk_context_queue(context);
+    gvk_plan_init(&stream->plan, &device->features);
     stream->keeps_order = strcmp(gpu_config("GGML_VULKAN_DISABLE_REORDER"), "1") == 0;
     stream->backend = (struct ggml_backend){
         .table = &stream_table, .device = &device->base.base, .context = stream};
@@ -197,8 +197,8 @@ ggml_backend_t vk_stream_new(struct vk_device *device) {
     const VkResult result =
         context->api.vkCreateCommandPool(context->device, &pool, NULL, &stream->pool);
     if (result != VK_SUCCESS) stream->pool = VK_NULL_HANDLE;
-    if (vk_context_check(context, result, "vkCreateCommandPool"))
-        stream->timeline = vk_timeline_new(context);
+    if (gvk_context_check(context, result, "vkCreateCommandPool"))
+        stream->timeline = gvk_timeline_new(context);
     if (stream->timeline) return &stream->backend;
     stream_destroy(stream);
     return NULL;

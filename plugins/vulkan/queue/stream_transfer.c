@@ -10,19 +10,19 @@ enum {
 };
 
 // The next graph fails as well: whoever queued the transfer may not have looked.
-static int32_t answer(struct vk_stream *stream, enum ggml_status status) {
+static int32_t answer(struct gvk_stream *stream, enum ggml_status status) {
     if (stream->late == GGML_STATUS_SUCCESS) stream->late = status;
     return ggml_entry_status(status);
 }
 
-static enum ggml_status make_staging(struct vk_stream *stream) {
+static enum ggml_status make_staging(struct gvk_stream *stream) {
     if (stream->staging) return GGML_STATUS_SUCCESS;
     gpu_ring_init(&stream->ring, STAGING_BYTES);
-    return vk_buffer_new(stream->context, STAGING_BYTES, VK_MEMORY_HOST, &stream->staging);
+    return gvk_buffer_new(stream->context, STAGING_BYTES, GVK_MEMORY_HOST, &stream->staging);
 }
 
 // Staging bytes for the work that is submitted next; waits for older work if there is no room.
-static enum ggml_status take_staging(struct vk_stream *stream, size_t size, uint64_t *out_offset) {
+static enum ggml_status take_staging(struct gvk_stream *stream, size_t size, uint64_t *out_offset) {
     enum ggml_status status = make_staging(stream);
     *out_offset = 0;
     while (status == GGML_STATUS_SUCCESS) {
@@ -30,25 +30,25 @@ static enum ggml_status take_staging(struct vk_stream *stream, size_t size, uint
         uint64_t ignored;
         if (gpu_ring_take(&stream->ring, size, next, out_offset)) return status;
         const uint64_t oldest = gpu_ring_oldest(&stream->ring);
-        if (oldest == next) status = vk_stream_flush(stream, VK_NULL_HANDLE, &ignored);
-        if (status == GGML_STATUS_SUCCESS) status = vk_timeline_wait(stream->timeline, oldest);
+        if (oldest == next) status = gvk_stream_flush(stream, VK_NULL_HANDLE, &ignored);
+        if (status == GGML_STATUS_SUCCESS) status = gvk_timeline_wait(stream->timeline, oldest);
         if (status == GGML_STATUS_SUCCESS) gpu_ring_reach(&stream->ring, oldest);
     }
     return status;
 }
 
 // Records a copy, after a barrier if it depends on one that is open.
-static enum ggml_status record_copy(struct vk_stream *stream, const struct vk_place *src,
-                                    const struct vk_place *dst, uint64_t size) {
-    const VkCommandBuffer commands = vk_stream_commands(stream);
+static enum ggml_status record_copy(struct gvk_stream *stream, const struct gvk_place *src,
+                                    const struct gvk_place *dst, uint64_t size) {
+    const VkCommandBuffer commands = gvk_stream_commands(stream);
     if (!commands) return GGML_STATUS_FAILED;
-    const struct vk_touch touches[2] = {{src->buffer->id, src->offset, src->offset + size, false},
-                                        {dst->buffer->id, dst->offset, dst->offset + size, true}};
-    if (vk_tracker_conflicts(&stream->open_tracker, touches, 2)) {
-        vk_barrier_full(stream->context, commands);
-        vk_tracker_clear(&stream->open_tracker);
+    const struct gvk_touch touches[2] = {{src->buffer->id, src->offset, src->offset + size, false},
+                                         {dst->buffer->id, dst->offset, dst->offset + size, true}};
+    if (gvk_tracker_conflicts(&stream->open_tracker, touches, 2)) {
+        gvk_barrier_full(stream->context, commands);
+        gvk_tracker_clear(&stream->open_tracker);
     }
-    vk_tracker_add(&stream->open_tracker, touches, 2);
+    gvk_tracker_add(&stream->open_tracker, touches, 2);
     const VkBufferCopy region = {src->offset, dst->offset, size};
     stream->context->api.vkCmdCopyBuffer(commands, src->buffer->handle, dst->buffer->handle, 1,
                                          &region);
@@ -56,10 +56,10 @@ static enum ggml_status record_copy(struct vk_stream *stream, const struct vk_pl
     return GGML_STATUS_SUCCESS;
 }
 
-static enum ggml_status queue_chunk(struct vk_stream *stream, struct vk_buffer *buffer,
-                                    const struct vk_chunk *chunk, bool to_host) {
-    const struct vk_place device = {buffer, chunk->offset};
-    struct vk_place staging = {NULL, 0};
+static enum ggml_status queue_chunk(struct gvk_stream *stream, struct gvk_buffer *buffer,
+                                    const struct gvk_chunk *chunk, bool to_host) {
+    const struct gvk_place device = {buffer, chunk->offset};
+    struct gvk_place staging = {NULL, 0};
     enum ggml_status status = take_staging(stream, chunk->size, &staging.offset);
     if (status != GGML_STATUS_SUCCESS) return status;
     staging.buffer = stream->staging;
@@ -70,36 +70,36 @@ static enum ggml_status queue_chunk(struct vk_stream *stream, struct vk_buffer *
     }
     status = record_copy(stream, &device, &staging, chunk->size);
     if (status != GGML_STATUS_SUCCESS) return status;
-    const struct vk_readback readback = {.value = atomic_load(&stream->timeline->submitted) + 1,
-                                         .to = chunk->host,
-                                         .from = bytes,
-                                         .size = chunk->size};
-    return vk_timeline_read_back(stream->timeline, &readback) ? status : GGML_STATUS_ALLOC_FAILED;
+    const struct gvk_readback readback = {.value = atomic_load(&stream->timeline->submitted) + 1,
+                                          .to = chunk->host,
+                                          .from = bytes,
+                                          .size = chunk->size};
+    return gvk_timeline_read_back(stream->timeline, &readback) ? status : GGML_STATUS_ALLOC_FAILED;
 }
 
-static enum ggml_status queue_move(struct vk_stream *stream, const struct vk_move *move,
+static enum ggml_status queue_move(struct gvk_stream *stream, const struct gvk_move *move,
                                    bool to_host) {
-    struct vk_progress progress = {0};
+    struct gvk_progress progress = {0};
     enum ggml_status status = GGML_STATUS_SUCCESS;
     // With nothing queued there is no order to be kept.
-    if (stream->context->direct && move->buffer->mapped && vk_stream_is_idle(stream)) {
-        const bool done = to_host ? vk_transfer_get(move) : vk_transfer_set(move);
+    if (stream->context->direct && move->buffer->mapped && gvk_stream_is_idle(stream)) {
+        const bool done = to_host ? gvk_transfer_get(move) : gvk_transfer_set(move);
         return done ? GGML_STATUS_SUCCESS : GGML_STATUS_FAILED;
     }
     while (status == GGML_STATUS_SUCCESS) {
-        const struct vk_chunk chunk = vk_move_next(move, &progress, CHUNK_BYTES);
+        const struct gvk_chunk chunk = gvk_move_next(move, &progress, CHUNK_BYTES);
         uint64_t ignored;
         if (chunk.size == 0) break;
         status = queue_chunk(stream, move->buffer, &chunk, to_host);
         if (status == GGML_STATUS_SUCCESS && stream->open_bytes >= FLUSH_BYTES)
-            status = vk_stream_flush(stream, VK_NULL_HANDLE, &ignored);
+            status = gvk_stream_flush(stream, VK_NULL_HANDLE, &ignored);
     }
     return status;
 }
 
-static int32_t queue_tensor(struct vk_stream *stream, const struct ggml_tensor *tensor,
-                            struct vk_move *move, bool to_host) {
-    const struct vk_place place = vk_place_of(tensor);
+static int32_t queue_tensor(struct gvk_stream *stream, const struct ggml_tensor *tensor,
+                            struct gvk_move *move, bool to_host) {
+    const struct gvk_place place = gvk_place_of(tensor);
     if (!place.buffer || place.buffer->context != stream->context) {
         return answer(stream, gpu_fail_graph(GGML_HOST_UNSUPPORTED,
                                              "vulkan: '%.*s' does not lie in memory of this device",
@@ -110,38 +110,38 @@ static int32_t queue_tensor(struct vk_stream *stream, const struct ggml_tensor *
     return answer(stream, queue_move(stream, move, to_host));
 }
 
-int32_t vk_stream_set_2d(ggml_backend_t backend, struct ggml_tensor *tensor, const void *data,
-                         size_t offset, size_t size, size_t n_copies, size_t stride_tensor,
-                         size_t stride_data) {
-    struct vk_move move = {.offset = offset,
-                           .host = (char *)(uintptr_t)data,
-                           .size = size,
-                           .n = n_copies,
-                           .stride_buffer = stride_tensor,
-                           .stride_host = stride_data};
+int32_t gvk_stream_set_2d(ggml_backend_t backend, struct ggml_tensor *tensor, const void *data,
+                          size_t offset, size_t size, size_t n_copies, size_t stride_tensor,
+                          size_t stride_data) {
+    struct gvk_move move = {.offset = offset,
+                            .host = (char *)(uintptr_t)data,
+                            .size = size,
+                            .n = n_copies,
+                            .stride_buffer = stride_tensor,
+                            .stride_host = stride_data};
     return queue_tensor(backend->context, tensor, &move, false);
 }
 
-int32_t vk_stream_get_2d(ggml_backend_t backend, const struct ggml_tensor *tensor, void *data,
-                         size_t offset, size_t size, size_t n_copies, size_t stride_tensor,
-                         size_t stride_data) {
-    struct vk_move move = {.offset = offset,
-                           .host = data,
-                           .size = size,
-                           .n = n_copies,
-                           .stride_buffer = stride_tensor,
-                           .stride_host = stride_data};
+int32_t gvk_stream_get_2d(ggml_backend_t backend, const struct ggml_tensor *tensor, void *data,
+                          size_t offset, size_t size, size_t n_copies, size_t stride_tensor,
+                          size_t stride_data) {
+    struct gvk_move move = {.offset = offset,
+                            .host = data,
+                            .size = size,
+                            .n = n_copies,
+                            .stride_buffer = stride_tensor,
+                            .stride_host = stride_data};
     return queue_tensor(backend->context, tensor, &move, true);
 }
 
 // The copy is work of both streams: it comes after what either has queued and before what either
 // queues later.
-int32_t vk_stream_copy(ggml_backend_t backend_src, ggml_backend_t backend_dst,
-                       const struct ggml_tensor *src, struct ggml_tensor *dst) {
-    struct vk_stream *from = vk_stream_of(backend_src);
-    struct vk_stream *to = vk_stream_of(backend_dst);
-    const struct vk_place src_place = vk_place_of(src);
-    const struct vk_place dst_place = vk_place_of(dst);
+int32_t gvk_stream_copy(ggml_backend_t backend_src, ggml_backend_t backend_dst,
+                        const struct ggml_tensor *src, struct ggml_tensor *dst) {
+    struct gvk_stream *from = gvk_stream_of(backend_src);
+    struct gvk_stream *to = gvk_stream_of(backend_dst);
+    const struct gvk_place src_place = gvk_place_of(src);
+    const struct gvk_place dst_place = gvk_place_of(dst);
     const uint64_t size = ggml_nbytes(dst);
     uint64_t value;
     if (!from || !to || from->context != to->context || !src_place.buffer || !dst_place.buffer ||
@@ -151,15 +151,15 @@ int32_t vk_stream_copy(ggml_backend_t backend_src, ggml_backend_t backend_dst,
         dst_place.offset < src_place.offset + size)
         return GGML_HOST_UNSUPPORTED;
     if (to != from) {
-        if (vk_stream_flush(to, VK_NULL_HANDLE, &value) != GGML_STATUS_SUCCESS)
+        if (gvk_stream_flush(to, VK_NULL_HANDLE, &value) != GGML_STATUS_SUCCESS)
             return GGML_HOST_FAILED;
-        vk_stream_wait_for(from, to->timeline, value);
+        gvk_stream_wait_for(from, to->timeline, value);
     }
     if (record_copy(from, &src_place, &dst_place, size) != GGML_STATUS_SUCCESS)
         return GGML_HOST_FAILED;
     if (to == from) return GGML_HOST_OK;
-    if (vk_stream_flush(from, VK_NULL_HANDLE, &value) != GGML_STATUS_SUCCESS)
+    if (gvk_stream_flush(from, VK_NULL_HANDLE, &value) != GGML_STATUS_SUCCESS)
         return GGML_HOST_FAILED;
-    vk_stream_wait_for(to, from->timeline, value);
+    gvk_stream_wait_for(to, from->timeline, value);
     return GGML_HOST_OK;
 }

@@ -3,7 +3,7 @@
 
 enum { MAX_DRAINED = 64 };
 
-static bool make_semaphore(struct vk_context *context, struct vk_semaphore *out_semaphore) {
+static bool make_semaphore(struct gvk_context *context, struct gvk_semaphore *out_semaphore) {
     const VkSemaphoreTypeCreateInfo type = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
                                             .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE};
     const VkSemaphoreCreateInfo info = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO,
@@ -11,11 +11,11 @@ static bool make_semaphore(struct vk_context *context, struct vk_semaphore *out_
     out_semaphore->value = 0;
     const VkResult result =
         context->api.vkCreateSemaphore(context->device, &info, NULL, &out_semaphore->handle);
-    return vk_context_check(context, result, "vkCreateSemaphore");
+    return gvk_context_check(context, result, "vkCreateSemaphore");
 }
 
 // One that was given up, whose count goes on, or a new one.
-static bool take_semaphore(struct vk_context *context, struct vk_semaphore *out_semaphore) {
+static bool take_semaphore(struct gvk_context *context, struct gvk_semaphore *out_semaphore) {
     pthread_mutex_lock(&context->timelines_mutex);
     const bool found = context->n_spare_semaphores > 0;
     if (found) *out_semaphore = context->spare_semaphores[--context->n_spare_semaphores];
@@ -23,9 +23,9 @@ static bool take_semaphore(struct vk_context *context, struct vk_semaphore *out_
     return found || make_semaphore(context, out_semaphore);
 }
 
-struct vk_timeline *vk_timeline_new(struct vk_context *context) {
-    struct vk_timeline *timeline = ggml_aligned_malloc(sizeof(*timeline));
-    struct vk_semaphore semaphore;
+struct gvk_timeline *gvk_timeline_new(struct gvk_context *context) {
+    struct gvk_timeline *timeline = ggml_aligned_malloc(sizeof(*timeline));
+    struct gvk_semaphore semaphore;
     if (!timeline || !take_semaphore(context, &semaphore)) {
         ggml_aligned_free(timeline, sizeof(*timeline));
         return NULL;
@@ -44,13 +44,13 @@ struct vk_timeline *vk_timeline_new(struct vk_context *context) {
     return timeline;
 }
 
-struct vk_timeline *vk_timeline_share(struct vk_timeline *timeline) {
+struct gvk_timeline *gvk_timeline_share(struct gvk_timeline *timeline) {
     atomic_fetch_add(&timeline->n_owners, 1);
     return timeline;
 }
 
-static void unlink_timeline(struct vk_timeline *timeline) {
-    struct vk_context *context = timeline->context;
+static void unlink_timeline(struct gvk_timeline *timeline) {
+    struct gvk_context *context = timeline->context;
     if (timeline->next) timeline->next->previous = timeline->previous;
     if (timeline->previous)
         timeline->previous->next = timeline->next;
@@ -59,17 +59,17 @@ static void unlink_timeline(struct vk_timeline *timeline) {
 }
 
 // When the call for waiting failed, or when everything must have come to an end.
-static bool wait_for_device(struct vk_context *context) {
+static bool wait_for_device(struct gvk_context *context) {
     for (uint32_t i = 0; i < context->n_queues; ++i)
         pthread_mutex_lock(&context->queues[i].mutex);
     const VkResult result = context->api.vkDeviceWaitIdle(context->device);
     for (uint32_t i = 0; i < context->n_queues; ++i)
         pthread_mutex_unlock(&context->queues[i].mutex);
     if (result != VK_SUCCESS) atomic_store(&context->lost, true);
-    return vk_context_check(context, result, "vkDeviceWaitIdle");
+    return gvk_context_check(context, result, "vkDeviceWaitIdle");
 }
 
-void vk_timeline_free_spares(struct vk_context *context) {
+void gvk_timeline_free_spares(struct gvk_context *context) {
     for (int i = 0; i < context->n_spare_semaphores; ++i)
         context->api.vkDestroySemaphore(context->device, context->spare_semaphores[i].handle, NULL);
     context->n_spare_semaphores = 0;
@@ -77,19 +77,19 @@ void vk_timeline_free_spares(struct vk_context *context) {
 
 // The semaphore is kept: Mesa's queues touch one that they waited for shortly after the work that
 // waited is done.
-static void keep_semaphore(struct vk_timeline *timeline) {
-    struct vk_context *context = timeline->context;
-    if (context->n_spare_semaphores == VK_MAX_SPARE_SEMAPHORES) {
+static void keep_semaphore(struct gvk_timeline *timeline) {
+    struct gvk_context *context = timeline->context;
+    if (context->n_spare_semaphores == GVK_MAX_SPARE_SEMAPHORES) {
         wait_for_device(context);
-        vk_timeline_free_spares(context);
+        gvk_timeline_free_spares(context);
     }
     context->spare_semaphores[context->n_spare_semaphores++] =
-        (struct vk_semaphore){timeline->semaphore, atomic_load(&timeline->submitted)};
+        (struct gvk_semaphore){timeline->semaphore, atomic_load(&timeline->submitted)};
 }
 
-void vk_timeline_drop(struct vk_timeline *timeline) {
+void gvk_timeline_drop(struct gvk_timeline *timeline) {
     if (!timeline) return;
-    struct vk_context *context = timeline->context;
+    struct gvk_context *context = timeline->context;
     pthread_mutex_lock(&context->timelines_mutex);
     const bool last = atomic_fetch_sub(&timeline->n_owners, 1) == 1;
     if (last) {
@@ -99,16 +99,16 @@ void vk_timeline_drop(struct vk_timeline *timeline) {
     pthread_mutex_unlock(&context->timelines_mutex);
     if (!last) return;
     pthread_mutex_destroy(&timeline->mutex);
-    ggml_aligned_free(timeline->readbacks, timeline->max_readbacks * sizeof(struct vk_readback));
+    ggml_aligned_free(timeline->readbacks, timeline->max_readbacks * sizeof(struct gvk_readback));
     ggml_aligned_free(timeline, sizeof(*timeline));
 }
 
-enum ggml_status vk_timeline_submit(struct vk_timeline *timeline, struct vk_queue *queue,
-                                    const struct vk_submission *submission, uint64_t *out_value) {
-    struct vk_context *context = timeline->context;
-    VkSemaphore semaphores[VK_MAX_WAITS];
-    VkPipelineStageFlags stages[VK_MAX_WAITS];
-    uint64_t values[VK_MAX_WAITS];
+enum ggml_status gvk_timeline_submit(struct gvk_timeline *timeline, struct gvk_queue *queue,
+                                     const struct gvk_submission *submission, uint64_t *out_value) {
+    struct gvk_context *context = timeline->context;
+    VkSemaphore semaphores[GVK_MAX_WAITS];
+    VkPipelineStageFlags stages[GVK_MAX_WAITS];
+    uint64_t values[GVK_MAX_WAITS];
     for (uint32_t i = 0; i < submission->n_waits; ++i) {
         semaphores[i] = submission->waits[i].timeline->semaphore;
         values[i] = submission->waits[i].value;
@@ -131,12 +131,12 @@ enum ggml_status vk_timeline_submit(struct vk_timeline *timeline, struct vk_queu
                                .signalSemaphoreCount = 1,
                                .pSignalSemaphores = &timeline->semaphore};
     *out_value = 0;
-    if (!vk_context_alive(context)) return GGML_STATUS_FAILED;
+    if (!gvk_context_alive(context)) return GGML_STATUS_FAILED;
     pthread_mutex_lock(&queue->mutex);
     const VkResult result = context->api.vkQueueSubmit(queue->handle, 1, &info, VK_NULL_HANDLE);
     if (result == VK_SUCCESS) atomic_store(&timeline->submitted, value);
     pthread_mutex_unlock(&queue->mutex);
-    if (!vk_context_check(context, result, "vkQueueSubmit"))
+    if (!gvk_context_check(context, result, "vkQueueSubmit"))
         return result == VK_ERROR_DEVICE_LOST ? GGML_STATUS_FAILED : GGML_STATUS_ALLOC_FAILED;
     *out_value = value;
     return GGML_STATUS_SUCCESS;
@@ -144,9 +144,9 @@ enum ggml_status vk_timeline_submit(struct vk_timeline *timeline, struct vk_queu
 
 // --- readbacks -----------------------------------------------------------------------------------
 
-static bool grow_readbacks(struct vk_timeline *timeline) {
+static bool grow_readbacks(struct gvk_timeline *timeline) {
     const size_t max = timeline->max_readbacks ? 2 * timeline->max_readbacks : 16;
-    struct vk_readback *more = ggml_aligned_malloc(max * sizeof(*more));
+    struct gvk_readback *more = ggml_aligned_malloc(max * sizeof(*more));
     if (!more) return false;
     if (timeline->n_readbacks)
         memcpy(more, timeline->readbacks, timeline->n_readbacks * sizeof(*more));
@@ -156,7 +156,7 @@ static bool grow_readbacks(struct vk_timeline *timeline) {
     return true;
 }
 
-bool vk_timeline_read_back(struct vk_timeline *timeline, const struct vk_readback *readback) {
+bool gvk_timeline_read_back(struct gvk_timeline *timeline, const struct gvk_readback *readback) {
     pthread_mutex_lock(&timeline->mutex);
     const bool room = timeline->n_readbacks < timeline->max_readbacks || grow_readbacks(timeline);
     if (room) timeline->readbacks[timeline->n_readbacks++] = *readback;
@@ -164,11 +164,11 @@ bool vk_timeline_read_back(struct vk_timeline *timeline, const struct vk_readbac
     return room;
 }
 
-static void make_readbacks(struct vk_timeline *timeline, uint64_t value) {
+static void make_readbacks(struct gvk_timeline *timeline, uint64_t value) {
     size_t n = 0;
     pthread_mutex_lock(&timeline->mutex);
     for (; n < timeline->n_readbacks && timeline->readbacks[n].value <= value; ++n) {
-        const struct vk_readback *r = &timeline->readbacks[n];
+        const struct gvk_readback *r = &timeline->readbacks[n];
         memcpy(r->to, r->from, r->size);
     }
     timeline->n_readbacks -= n;
@@ -178,7 +178,7 @@ static void make_readbacks(struct vk_timeline *timeline, uint64_t value) {
     pthread_mutex_unlock(&timeline->mutex);
 }
 
-void vk_timeline_forget(struct vk_timeline *timeline) {
+void gvk_timeline_forget(struct gvk_timeline *timeline) {
     const uint64_t submitted = atomic_load(&timeline->submitted);
     pthread_mutex_lock(&timeline->mutex);
     while (timeline->n_readbacks > 0 &&
@@ -189,55 +189,55 @@ void vk_timeline_forget(struct vk_timeline *timeline) {
 
 // --- waiting -------------------------------------------------------------------------------------
 
-static bool wait_for(struct vk_timeline *timeline, uint64_t value) {
-    struct vk_context *context = timeline->context;
+static bool wait_for(struct gvk_timeline *timeline, uint64_t value) {
+    struct gvk_context *context = timeline->context;
     const VkSemaphoreWaitInfo info = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,
                                       .semaphoreCount = 1,
                                       .pSemaphores = &timeline->semaphore,
                                       .pValues = &value};
     const VkResult result = context->api.vkWaitSemaphores(context->device, &info, UINT64_MAX);
     if (result != VK_SUCCESS && result != VK_ERROR_DEVICE_LOST) return wait_for_device(context);
-    return vk_context_check(context, result, "vkWaitSemaphores");
+    return gvk_context_check(context, result, "vkWaitSemaphores");
 }
 
-enum ggml_status vk_timeline_wait(struct vk_timeline *timeline, uint64_t value) {
-    if (!vk_context_alive(timeline->context)) return GGML_STATUS_FAILED;
+enum ggml_status gvk_timeline_wait(struct gvk_timeline *timeline, uint64_t value) {
+    if (!gvk_context_alive(timeline->context)) return GGML_STATUS_FAILED;
     if (value > 0 && !wait_for(timeline, value)) return GGML_STATUS_FAILED;
     make_readbacks(timeline, value);
     return GGML_STATUS_SUCCESS;
 }
 
-uint64_t vk_timeline_reached(struct vk_timeline *timeline) {
-    struct vk_context *context = timeline->context;
+uint64_t gvk_timeline_reached(struct gvk_timeline *timeline) {
+    struct gvk_context *context = timeline->context;
     uint64_t value = 0;
     const VkResult result =
         context->api.vkGetSemaphoreCounterValue(context->device, timeline->semaphore, &value);
-    if (!vk_context_check(context, result, "vkGetSemaphoreCounterValue")) return 0;
+    if (!gvk_context_check(context, result, "vkGetSemaphoreCounterValue")) return 0;
     make_readbacks(timeline, value);
     return value;
 }
 
 // The lock is not held while waiting: what is waited for may need it.
-void vk_timeline_drain(struct vk_context *context) {
-    struct vk_timeline *timelines[MAX_DRAINED];
+void gvk_timeline_drain(struct gvk_context *context) {
+    struct gvk_timeline *timelines[MAX_DRAINED];
     uint64_t values[MAX_DRAINED];
     int n = 0;
     pthread_mutex_lock(&context->timelines_mutex);
-    struct vk_timeline *timeline = context->timelines;
+    struct gvk_timeline *timeline = context->timelines;
     for (; timeline && n < MAX_DRAINED; timeline = timeline->next) {
-        timelines[n] = vk_timeline_share(timeline);
+        timelines[n] = gvk_timeline_share(timeline);
         values[n++] = atomic_load(&timeline->submitted);
     }
     const bool all = !timeline;
     pthread_mutex_unlock(&context->timelines_mutex);
-    if (!all && !vk_context_lost(context)) wait_for_device(context);
+    if (!all && !gvk_context_lost(context)) wait_for_device(context);
     for (int i = 0; i < n; ++i) {
-        if (!vk_context_lost(context)) vk_timeline_wait(timelines[i], values[i]);
-        vk_timeline_drop(timelines[i]);
+        if (!gvk_context_lost(context)) gvk_timeline_wait(timelines[i], values[i]);
+        gvk_timeline_drop(timelines[i]);
     }
 }
 
-void vk_barrier_full(struct vk_context *context, VkCommandBuffer commands) {
+void gvk_barrier_full(struct gvk_context *context, VkCommandBuffer commands) {
     const VkPipelineStageFlags work =
         VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
     const VkMemoryBarrier barrier = {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The interface that every shader of this plugin has: one uniform block says where and what the
-// operands are, then one storage buffer per operand (VK_OPERAND(name, binding): 1 for the result,
+// operands are, then one storage buffer per operand (GVK_OPERAND(name, binding): 1 for the result,
 // 2 ... for the sources). A shader declares only the operands it touches.
 //
 // All strides and addresses are in bytes; an operand's address begins at its `at` member, because
@@ -98,7 +98,7 @@ vec4 floats_of(const uint type, const uvec2 words) {
 }
 
 // Views of one binding by the size of what is read; blocks that are not used cost nothing.
-#define VK_OPERAND(name, index)                                                                    \
+#define GVK_OPERAND(name, index)                                                                   \
     layout(set = 0, binding = index) buffer name##_block_f32 { float name##_f32[]; };              \
     layout(set = 0, binding = index) buffer name##_block_u32 { uint name##_u32[]; };               \
     layout(set = 0, binding = index) buffer name##_block_vec4 { vec4 name##_vec4[]; };             \

@@ -40,7 +40,7 @@ uint plain_size(const uint type) {
 }
 
 // Four elements of F32, F16 or BF16 at an address that is a multiple of their size.
-#define VK_RUNS(name)                                                                              \
+#define GVK_RUNS(name)                                                                             \
     vec4 name##_load4(const uint type, const uint at) {                                            \
         if (type == TYPE_F32) return name##_vec4[at >> 4];                                         \
         const uvec2 two = uvec2(name##_u32[at >> 2], name##_u32[(at >> 2) + 1]);                   \

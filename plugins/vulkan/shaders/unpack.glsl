@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Elements of any type of tensor as floats, block types included. The including shader defines
-// UNPACK_FROM, the name of an operand (VK_OPERAND before), for each time it includes this file, and
+// UNPACK_FROM, the name of an operand (GVK_OPERAND before), for each time it includes this file, and
 // gets, for a type that should be a specialisation constant:
 //
 //   float <name>_unpack(type, row, i)    element i of the row that begins at byte address `row`

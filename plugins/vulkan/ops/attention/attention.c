@@ -36,7 +36,7 @@ static bool accepts_sinks(const struct ggml_tensor *sinks, const struct ggml_ten
     return sinks->type == GGML_TYPE_F32 && ggml_is_packed(sinks) && sinks->ne[0] >= q->ne[2];
 }
 
-bool vk_accepts_flash_attn(const struct vk_features *features, const struct ggml_tensor *node) {
+bool gvk_accepts_flash_attn(const struct gvk_features *features, const struct ggml_tensor *node) {
     const struct ggml_tensor *q = node->src[0];
     const struct ggml_tensor *k = node->src[1];
     const struct ggml_tensor *v = node->src[2];
@@ -68,7 +68,7 @@ static bool has_lane_rows(const struct ggml_tensor *t) {
 }
 
 // Large products only: the code is unrolled by the number of channels and long to compile.
-static bool suits_lanes(const struct vk_features *features, const struct ggml_tensor *node) {
+static bool suits_lanes(const struct gvk_features *features, const struct ggml_tensor *node) {
     const struct ggml_tensor *k = node->src[1];
     const struct ggml_tensor *v = node->src[2];
     const bool blocks = ggml_blck_size(k->type) > 1 || ggml_blck_size(v->type) > 1;
@@ -79,39 +79,39 @@ static bool suits_lanes(const struct vk_features *features, const struct ggml_te
            has_lane_rows(v) && gpu_is_wide(node->src[0]);
 }
 
-static struct vk_dispatch *begin(struct vk_plan *plan, const struct ggml_tensor *node,
-                                 enum vk_shader shader, uint32_t group_size) {
+static struct gvk_dispatch *begin(struct gvk_plan *plan, const struct ggml_tensor *node,
+                                  enum gvk_shader shader, uint32_t group_size) {
     const struct ggml_tensor *mask = node->src[3];
-    struct vk_dispatch *d = vk_dispatch_new(plan, shader, node, N_SOURCES, group_size);
+    struct gvk_dispatch *d = gvk_dispatch_new(plan, shader, node, N_SOURCES, group_size);
     if (!d) return NULL;
-    vk_dispatch_spec(d, node->src[1]->type);
-    vk_dispatch_spec(d, node->src[2]->type);
-    vk_dispatch_spec(d, mask ? mask->type : 0);
-    vk_dispatch_spec(d, mask != NULL);
-    vk_dispatch_spec(d, ggml_get_op_params_f32(node, 2) != 0.0f);
-    vk_dispatch_spec(d, node->src[4] != NULL);
+    gvk_dispatch_spec(d, node->src[1]->type);
+    gvk_dispatch_spec(d, node->src[2]->type);
+    gvk_dispatch_spec(d, mask ? mask->type : 0);
+    gvk_dispatch_spec(d, mask != NULL);
+    gvk_dispatch_spec(d, ggml_get_op_params_f32(node, 2) != 0.0f);
+    gvk_dispatch_spec(d, node->src[4] != NULL);
     d->numbers[0] = gpu_power_of_two_within(node->src[0]->ne[2]);
     return d;
 }
 
-static void encode_lanes(struct vk_plan *plan, const struct ggml_tensor *node) {
+static void encode_lanes(struct gvk_plan *plan, const struct ggml_tensor *node) {
     const struct ggml_tensor *q = node->src[0];
     const bool blocks =
         ggml_blck_size(node->src[1]->type) > 1 || ggml_blck_size(node->src[2]->type) > 1;
     const int64_t heads = shared_heads(node);
     const int64_t rows = q->ne[1] * heads;
     const uint32_t tile = rows >= LANE_ROWS ? LANE_ROWS : 1;
-    struct vk_dispatch *d =
-        begin(plan, node, blocks ? VK_SHADER_flash_attn_lanes_blocks : VK_SHADER_flash_attn_lanes,
-              vk_plan_features(plan)->subgroup_size);
+    struct gvk_dispatch *d =
+        begin(plan, node, blocks ? GVK_SHADER_flash_attn_lanes_blocks : GVK_SHADER_flash_attn_lanes,
+              gvk_plan_features(plan)->subgroup_size);
     if (!d) return;
-    vk_dispatch_spec(d, (uint32_t)(node->src[1]->ne[0] / 4));
-    vk_dispatch_spec(d, (uint32_t)(node->src[2]->ne[0] / 4));
-    vk_dispatch_spec(d, tile);
+    gvk_dispatch_spec(d, (uint32_t)(node->src[1]->ne[0] / 4));
+    gvk_dispatch_spec(d, (uint32_t)(node->src[2]->ne[0] / 4));
+    gvk_dispatch_spec(d, tile);
     d->numbers[1] = (uint32_t)heads;
-    vk_dispatch_groups(plan, d,
-                       gpu_groups_of((uint64_t)rows, tile) * (uint64_t)(q->ne[2] / heads) *
-                           (uint64_t)q->ne[3]);
+    gvk_dispatch_groups(plan, d,
+                        gpu_groups_of((uint64_t)rows, tile) * (uint64_t)(q->ne[2] / heads) *
+                            (uint64_t)q->ne[3]);
 }
 
 // --- GPUs ----------------------------------------------------------------------------------------
@@ -132,7 +132,8 @@ static uint64_t shared_bytes(const struct ggml_tensor *node, struct tile tile) {
 }
 
 // The largest tile that is not more than half empty and fits into shared memory.
-static struct tile choose_tile(const struct vk_features *features, const struct ggml_tensor *node) {
+static struct tile choose_tile(const struct gvk_features *features,
+                               const struct ggml_tensor *node) {
     static const struct tile tiles[] = {{4, 2}, {4, 1}, {2, 2}, {2, 1}, {1, 2}, {1, 1}};
     const struct tile none = {0, 0};
     const int64_t rows = node->src[0]->ne[1] * shared_heads(node);
@@ -162,7 +163,7 @@ static uint64_t block_iterations(const struct ggml_tensor *node) {
     return k_quads + gpu_groups_of(v_quads, CPU_ROW_GROUP) * (CPU_ROW_GROUP + 1) + 64;
 }
 
-static uint64_t choose_parts(const struct vk_features *features, const struct ggml_tensor *node,
+static uint64_t choose_parts(const struct gvk_features *features, const struct ggml_tensor *node,
                              uint64_t groups) {
     const uint64_t n_keys = (uint64_t)node->src[1]->ne[1];
     if (features->cpu) {
@@ -174,72 +175,72 @@ static uint64_t choose_parts(const struct vk_features *features, const struct gg
     return wanted < most ? wanted : most;
 }
 
-static struct split choose_split(struct vk_plan *plan, const struct ggml_tensor *node,
+static struct split choose_split(struct gvk_plan *plan, const struct ggml_tensor *node,
                                  uint64_t groups) {
     const uint64_t n_keys = (uint64_t)node->src[1]->ne[1];
-    const uint64_t parts = choose_parts(vk_plan_features(plan), node, groups);
+    const uint64_t parts = choose_parts(gvk_plan_features(plan), node, groups);
     struct split split = {1, (uint32_t)n_keys, 0, 0};
     if (parts < 2) return split;
     split.keys = (uint32_t)(gpu_groups_of(gpu_groups_of(n_keys, parts), ROW_GROUP) * ROW_GROUP);
     split.parts = (uint32_t)gpu_groups_of(n_keys, split.keys);
     split.bytes = (size_t)(gpu_nrows(node->src[0]) * split.parts *
                            (gpu_groups_of((uint64_t)node->src[2]->ne[0], 4) + 1) * 16);
-    split.offset = vk_plan_scratch(plan, split.bytes);
+    split.offset = gvk_plan_scratch(plan, split.bytes);
     return split;
 }
 
 // `groups` of them do all keys.
-static void use_split(const struct vk_plan *plan, struct vk_dispatch *d, const struct split *split,
-                      uint64_t groups) {
-    vk_dispatch_spec(d, split->parts > 1);
+static void use_split(const struct gvk_plan *plan, struct gvk_dispatch *d,
+                      const struct split *split, uint64_t groups) {
+    gvk_dispatch_spec(d, split->parts > 1);
     d->numbers[2] = split->parts;
     d->numbers[3] = split->keys;
-    if (split->parts > 1) vk_dispatch_scratch(d, 0, split->offset, split->bytes, true);
-    vk_dispatch_groups(plan, d, groups * split->parts);
+    if (split->parts > 1) gvk_dispatch_scratch(d, 0, split->offset, split->bytes, true);
+    gvk_dispatch_groups(plan, d, groups * split->parts);
 }
 
-static void encode_merge(struct vk_plan *plan, const struct ggml_tensor *node,
+static void encode_merge(struct gvk_plan *plan, const struct ggml_tensor *node,
                          const struct split *split) {
     if (split->parts <= 1) return;
-    struct vk_dispatch *d = begin(plan, node, VK_SHADER_flash_attn_merge, 64);
+    struct gvk_dispatch *d = begin(plan, node, GVK_SHADER_flash_attn_merge, 64);
     if (!d) return;
-    vk_dispatch_scratch(d, 2, split->offset, split->bytes, false);
+    gvk_dispatch_scratch(d, 2, split->offset, split->bytes, false);
     d->numbers[2] = split->parts;
-    vk_dispatch_groups(plan, d, gpu_nrows(node->src[0]));
+    gvk_dispatch_groups(plan, d, gpu_nrows(node->src[0]));
 }
 
-static void encode_tile(struct vk_plan *plan, const struct ggml_tensor *node, struct tile tile) {
+static void encode_tile(struct gvk_plan *plan, const struct ggml_tensor *node, struct tile tile) {
     const struct ggml_tensor *q = node->src[0];
     const int64_t heads = shared_heads(node);
     const uint64_t groups =
         gpu_groups_of((uint64_t)(q->ne[1] * heads), (uint64_t)TILE_LINES * tile.rows) *
         (uint64_t)(q->ne[2] / heads) * (uint64_t)q->ne[3];
     const struct split split = choose_split(plan, node, groups);
-    struct vk_dispatch *d = begin(plan, node, VK_SHADER_flash_attn_tile, TILE_GROUP);
+    struct gvk_dispatch *d = begin(plan, node, GVK_SHADER_flash_attn_tile, TILE_GROUP);
     if (!d) return;
     d->numbers[1] = (uint32_t)heads;
     use_split(plan, d, &split, groups);
-    vk_dispatch_spec(d, quads_of(node->src[1]));
-    vk_dispatch_spec(d, quads_of(node->src[2]));
-    vk_dispatch_spec(d, tile.rows);
-    vk_dispatch_spec(d, tile.keys);
-    vk_dispatch_spec(d, gpu_is_wide(node->src[1]));
-    vk_dispatch_spec(d, gpu_is_wide(node->src[2]));
+    gvk_dispatch_spec(d, quads_of(node->src[1]));
+    gvk_dispatch_spec(d, quads_of(node->src[2]));
+    gvk_dispatch_spec(d, tile.rows);
+    gvk_dispatch_spec(d, tile.keys);
+    gvk_dispatch_spec(d, gpu_is_wide(node->src[1]));
+    gvk_dispatch_spec(d, gpu_is_wide(node->src[2]));
     encode_merge(plan, node, &split);
 }
 
-static void encode_rows(struct vk_plan *plan, const struct ggml_tensor *node) {
+static void encode_rows(struct gvk_plan *plan, const struct ggml_tensor *node) {
     const uint64_t groups = gpu_nrows(node->src[0]);
     const struct split split = choose_split(plan, node, groups);
-    struct vk_dispatch *d = begin(plan, node, VK_SHADER_flash_attn,
-                                  vk_plan_features(plan)->cpu ? CPU_ROW_GROUP : ROW_GROUP);
+    struct gvk_dispatch *d = begin(plan, node, GVK_SHADER_flash_attn,
+                                   gvk_plan_features(plan)->cpu ? CPU_ROW_GROUP : ROW_GROUP);
     if (!d) return;
     use_split(plan, d, &split, groups);
     encode_merge(plan, node, &split);
 }
 
-void vk_encode_flash_attn(struct vk_plan *plan, const struct ggml_tensor *node) {
-    const struct vk_features *features = vk_plan_features(plan);
+void gvk_encode_flash_attn(struct gvk_plan *plan, const struct ggml_tensor *node) {
+    const struct gvk_features *features = gvk_plan_features(plan);
     const struct tile tile = choose_tile(features, node);
     if (suits_lanes(features, node))
         encode_lanes(plan, node);

@@ -5,12 +5,12 @@
 
 #include "shaders/common.glsl"
 #include "shaders/math.glsl"
-VK_OPERAND(dst, 1)
-VK_OPERAND(src0, 2) // Q
-VK_OPERAND(src1, 3) // K
-VK_OPERAND(src2, 4) // V
-VK_OPERAND(src3, 5) // mask
-VK_OPERAND(src4, 6) // sinks
+GVK_OPERAND(dst, 1)
+GVK_OPERAND(src0, 2) // Q
+GVK_OPERAND(src1, 3) // K
+GVK_OPERAND(src2, 4) // V
+GVK_OPERAND(src3, 5) // mask
+GVK_OPERAND(src4, 6) // sinks
 layout(constant_id = 3) const uint K_TYPE = 0;
 layout(constant_id = 4) const uint V_TYPE = 0;
 layout(constant_id = 5) const uint MASK_TYPE = 0;

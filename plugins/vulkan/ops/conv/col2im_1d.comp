@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 // Sum of the columns' elements that fall on each position of a sequence.
 #include "shaders/common.glsl"
-VK_OPERAND(dst, 1)
-VK_OPERAND(columns, 2)
+GVK_OPERAND(dst, 1)
+GVK_OPERAND(columns, 2)
 layout(constant_id = 3) const uint TYPE = 0;
 
 void main() {

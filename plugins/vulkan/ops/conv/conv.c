@@ -80,7 +80,7 @@ static bool has_windows(const struct conv *c) {
     return true;
 }
 
-static void add_geometry(struct vk_dispatch *d, const struct conv *c) {
+static void add_geometry(struct gvk_dispatch *d, const struct conv *c) {
     for (int i = 0; i < MAX_DIMS; ++i) {
         d->numbers[i] = (uint32_t)c->kernel[i];
         d->numbers[3 + i] = (uint32_t)c->in[i];
@@ -94,16 +94,16 @@ static void add_geometry(struct vk_dispatch *d, const struct conv *c) {
 }
 
 // A dispatch whose shader includes conv.glsl, with an invocation per element of the result.
-static struct vk_dispatch *conv_dispatch(struct vk_plan *plan, enum vk_shader shader,
-                                         const struct ggml_tensor *node, const struct conv *c) {
-    struct vk_dispatch *d = vk_dispatch_new(plan, shader, node, 2, GROUP);
+static struct gvk_dispatch *conv_dispatch(struct gvk_plan *plan, enum gvk_shader shader,
+                                          const struct ggml_tensor *node, const struct conv *c) {
+    struct gvk_dispatch *d = gvk_dispatch_new(plan, shader, node, 2, GROUP);
     if (!d) return NULL;
-    vk_dispatch_spec(d, node->type);
-    vk_dispatch_spec(d, node->src[1]->type);
-    vk_dispatch_spec(d, (uint32_t)c->n_dims);
-    vk_dispatch_spec(d, node->src[0]->type);
+    gvk_dispatch_spec(d, node->type);
+    gvk_dispatch_spec(d, node->src[1]->type);
+    gvk_dispatch_spec(d, (uint32_t)c->n_dims);
+    gvk_dispatch_spec(d, node->src[0]->type);
     add_geometry(d, c);
-    vk_dispatch_groups(plan, d, gpu_groups_of(gpu_nelements(node), GROUP));
+    gvk_dispatch_groups(plan, d, gpu_groups_of(gpu_nelements(node), GROUP));
     return d;
 }
 
@@ -125,7 +125,7 @@ static bool accepts_patches(const struct ggml_tensor *node) {
            (int64_t)gpu_nrows(node) == pixels(&c) * c.batch;
 }
 
-bool vk_accepts_im2col(const struct vk_features *features, const struct ggml_tensor *node) {
+bool gvk_accepts_im2col(const struct gvk_features *features, const struct ggml_tensor *node) {
     (void)features;
     const int channel = node->op_params[6] ? 2 : 1;
     const struct ggml_tensor *image = node->src[1];
@@ -133,15 +133,15 @@ bool vk_accepts_im2col(const struct vk_features *features, const struct ggml_ten
            accepts_patches(node);
 }
 
-bool vk_accepts_im2col_3d(const struct vk_features *features, const struct ggml_tensor *node) {
+bool gvk_accepts_im2col_3d(const struct gvk_features *features, const struct ggml_tensor *node) {
     (void)features;
     const int64_t channels = node->op_params[9];
     return channels >= 1 && accepts_patches(node);
 }
 
-void vk_encode_im2col(struct vk_plan *plan, const struct ggml_tensor *node) {
+void gvk_encode_im2col(struct gvk_plan *plan, const struct ggml_tensor *node) {
     const struct conv c = conv_of_im2col(node);
-    struct vk_dispatch *d = conv_dispatch(plan, VK_SHADER_im2col, node, &c);
+    struct gvk_dispatch *d = conv_dispatch(plan, GVK_SHADER_im2col, node, &c);
     if (d) d->operands[1].tensor = node->src[1]; // the filters are not read
 }
 
@@ -151,7 +151,7 @@ static struct conv conv_of_im2col_back(const struct ggml_tensor *node) {
     return conv_of_dims(node, n, node->src[1], node, node->src[0], 1);
 }
 
-bool vk_accepts_im2col_back(const struct vk_features *features, const struct ggml_tensor *node) {
+bool gvk_accepts_im2col_back(const struct gvk_features *features, const struct ggml_tensor *node) {
     (void)features;
     const int channel = node->op_params[6] ? 2 : 1;
     const struct ggml_tensor *grad = node->src[0];
@@ -161,13 +161,13 @@ bool vk_accepts_im2col_back(const struct vk_features *features, const struct ggm
            grad->ne[0] == patch_size(&c) && grad->ne[channel + 1] == c.batch;
 }
 
-void vk_encode_im2col_back(struct vk_plan *plan, const struct ggml_tensor *node) {
+void gvk_encode_im2col_back(struct gvk_plan *plan, const struct ggml_tensor *node) {
     const struct conv c = conv_of_im2col_back(node);
-    struct vk_dispatch *d = conv_dispatch(plan, VK_SHADER_im2col_back, node, &c);
+    struct gvk_dispatch *d = conv_dispatch(plan, GVK_SHADER_im2col_back, node, &c);
     if (d) d->n_operands = 2; // the filters are not read
 }
 
-bool vk_accepts_col2im_1d(const struct vk_features *features, const struct ggml_tensor *node) {
+bool gvk_accepts_col2im_1d(const struct gvk_features *features, const struct ggml_tensor *node) {
     (void)features;
     const struct ggml_tensor *a = node->src[0];
     const int64_t channels = node->op_params[1];
@@ -176,11 +176,11 @@ bool vk_accepts_col2im_1d(const struct vk_features *features, const struct ggml_
            a->ne[2] == 1 && a->ne[3] == 1 && node->ne[2] == 1 && node->ne[3] == 1;
 }
 
-void vk_encode_col2im_1d(struct vk_plan *plan, const struct ggml_tensor *node) {
-    struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_col2im_1d, node, 1, GROUP);
+void gvk_encode_col2im_1d(struct gvk_plan *plan, const struct ggml_tensor *node) {
+    struct gvk_dispatch *d = gvk_dispatch_new(plan, GVK_SHADER_col2im_1d, node, 1, GROUP);
     if (!d) return;
-    vk_dispatch_spec(d, node->type);
-    vk_dispatch_groups(plan, d, gpu_groups_of(gpu_nelements(node), GROUP));
+    gvk_dispatch_spec(d, node->type);
+    gvk_dispatch_groups(plan, d, gpu_groups_of(gpu_nelements(node), GROUP));
 }
 
 // --- direct --------------------------------------------------------------------------------------
@@ -202,7 +202,7 @@ struct tile {
     uint32_t pixels, filters;
 };
 
-static struct tile choose_tile(const struct vk_features *features, const struct conv *c) {
+static struct tile choose_tile(const struct gvk_features *features, const struct conv *c) {
     const uint64_t windows = (uint64_t)(pixels(c) * c->batch);
     if (!features->cpu || windows < 4 * GROUP) return (struct tile){1, 8};
     return (struct tile){windows < 16 * GROUP ? 4 : 8, c->channels_out > 8 ? 16 : 8};
@@ -212,13 +212,13 @@ static uint64_t direct_groups(const struct conv *c, struct tile tile) {
     return gpu_groups_of((uint64_t)(pixels(c) * c->batch), (uint64_t)GROUP * tile.pixels);
 }
 
-static bool accepts_direct(const struct vk_features *features, const struct conv *c) {
+static bool accepts_direct(const struct gvk_features *features, const struct conv *c) {
     const struct tile tile = choose_tile(features, c);
     return has_windows(c) && direct_groups(c, tile) <= features->max_groups[0] &&
            gpu_groups_of((uint64_t)c->channels_out, tile.filters) <= features->max_groups[1];
 }
 
-bool vk_accepts_conv_2d(const struct vk_features *features, const struct ggml_tensor *node) {
+bool gvk_accepts_conv_2d(const struct gvk_features *features, const struct ggml_tensor *node) {
     const struct conv c = conv_of_direct(node);
     const struct ggml_tensor *kernel = node->src[0];
     return accepts_direct(features, &c) && kernel->ne[2] == c.channels &&
@@ -226,7 +226,7 @@ bool vk_accepts_conv_2d(const struct vk_features *features, const struct ggml_te
            node->type == node->src[1]->type;
 }
 
-bool vk_accepts_conv_3d(const struct vk_features *features, const struct ggml_tensor *node) {
+bool gvk_accepts_conv_3d(const struct gvk_features *features, const struct ggml_tensor *node) {
     const int64_t channels = node->op_params[9];
     if (channels < 1 || node->op_params[11] < 1 || node->src[1]->ne[3] % channels != 0)
         return false;
@@ -236,41 +236,41 @@ bool vk_accepts_conv_3d(const struct vk_features *features, const struct ggml_te
 }
 
 // Whether conv_tile.comp pays: with shared memory, and rows, columns and steps that fill its tiles.
-static bool suits_tile(const struct vk_features *features, const struct conv *c) {
-    return vk_has_tiles(features) && c->channels_out >= 16 && patch_size(c) >= 16 &&
+static bool suits_tile(const struct gvk_features *features, const struct conv *c) {
+    return gvk_has_tiles(features) && c->channels_out >= 16 && patch_size(c) >= 16 &&
            pixels(c) * c->batch >= 16;
 }
 
-static void encode_tile(struct vk_plan *plan, const struct ggml_tensor *node,
+static void encode_tile(struct gvk_plan *plan, const struct ggml_tensor *node,
                         const struct conv *c) {
     const uint64_t windows = (uint64_t)(pixels(c) * c->batch);
     const uint64_t filters = (uint64_t)c->channels_out;
-    const struct vk_tile tile = vk_tile_for(filters, windows, 1);
-    struct vk_dispatch *d = conv_dispatch(plan, VK_SHADER_conv_tile, node, c);
+    const struct gvk_tile tile = gvk_tile_for(filters, windows, 1);
+    struct gvk_dispatch *d = conv_dispatch(plan, GVK_SHADER_conv_tile, node, c);
     if (!d) return;
     d->specs[0] = tile.group;
-    vk_dispatch_spec(d, tile.span);
-    vk_dispatch_groups(plan, d,
-                       gpu_groups_of(windows, tile.columns) * gpu_groups_of(filters, tile.rows));
+    gvk_dispatch_spec(d, tile.span);
+    gvk_dispatch_groups(plan, d,
+                        gpu_groups_of(windows, tile.columns) * gpu_groups_of(filters, tile.rows));
 }
 
-void vk_encode_conv_direct(struct vk_plan *plan, const struct ggml_tensor *node) {
+void gvk_encode_conv_direct(struct gvk_plan *plan, const struct ggml_tensor *node) {
     const struct conv c = conv_of_direct(node);
-    if (suits_tile(vk_plan_features(plan), &c)) {
+    if (suits_tile(gvk_plan_features(plan), &c)) {
         encode_tile(plan, node, &c);
         return;
     }
-    const struct tile tile = choose_tile(vk_plan_features(plan), &c);
-    struct vk_dispatch *d = conv_dispatch(plan, VK_SHADER_conv_direct, node, &c);
+    const struct tile tile = choose_tile(gvk_plan_features(plan), &c);
+    struct gvk_dispatch *d = conv_dispatch(plan, GVK_SHADER_conv_direct, node, &c);
     if (!d) return;
-    vk_dispatch_spec(d, tile.pixels);
-    vk_dispatch_spec(d, tile.filters);
+    gvk_dispatch_spec(d, tile.pixels);
+    gvk_dispatch_spec(d, tile.filters);
     d->groups[0] = (uint32_t)direct_groups(&c, tile);
     d->groups[1] = (uint32_t)gpu_groups_of((uint64_t)c.channels_out, tile.filters);
     d->groups[2] = 1;
 }
 
-bool vk_accepts_conv_2d_dw(const struct vk_features *features, const struct ggml_tensor *node) {
+bool gvk_accepts_conv_2d_dw(const struct gvk_features *features, const struct ggml_tensor *node) {
     (void)features;
     const struct conv c = conv_of_direct(node);
     const struct ggml_tensor *kernel = node->src[0];
@@ -278,9 +278,9 @@ bool vk_accepts_conv_2d_dw(const struct vk_features *features, const struct ggml
            node->ne[2] == c.channels && node->ne[3] == c.batch;
 }
 
-void vk_encode_conv_2d_dw(struct vk_plan *plan, const struct ggml_tensor *node) {
+void gvk_encode_conv_2d_dw(struct gvk_plan *plan, const struct ggml_tensor *node) {
     const struct conv c = conv_of_direct(node);
-    conv_dispatch(plan, VK_SHADER_conv_2d_dw, node, &c);
+    conv_dispatch(plan, GVK_SHADER_conv_2d_dw, node, &c);
 }
 
 // --- transposed ----------------------------------------------------------------------------------
@@ -304,24 +304,24 @@ static bool accepts_transposed(const struct ggml_tensor *node, int dims) {
            node->ne[dims + 1] == image->ne[dims + 1];
 }
 
-bool vk_accepts_conv_transpose_1d(const struct vk_features *features,
-                                  const struct ggml_tensor *node) {
+bool gvk_accepts_conv_transpose_1d(const struct gvk_features *features,
+                                   const struct ggml_tensor *node) {
     (void)features;
     return node->op_params[1] == 0 && node->op_params[2] == 1 && node->src[0]->ne[3] == 1 &&
            node->src[1]->ne[3] == 1 && node->ne[3] == 1 && accepts_transposed(node, 1);
 }
 
-bool vk_accepts_conv_transpose_2d(const struct vk_features *features,
-                                  const struct ggml_tensor *node) {
+bool gvk_accepts_conv_transpose_2d(const struct gvk_features *features,
+                                   const struct ggml_tensor *node) {
     (void)features;
     return accepts_transposed(node, 2);
 }
 
-void vk_encode_conv_transpose(struct vk_plan *plan, const struct ggml_tensor *node) {
-    struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_conv_transpose, node, 2, GROUP);
+void gvk_encode_conv_transpose(struct gvk_plan *plan, const struct ggml_tensor *node) {
+    struct gvk_dispatch *d = gvk_dispatch_new(plan, GVK_SHADER_conv_transpose, node, 2, GROUP);
     if (!d) return;
-    vk_dispatch_spec(d, node->src[0]->type);
-    vk_dispatch_spec(d, node->src[1]->type);
-    vk_dispatch_spec(d, node->op == GGML_OP_CONV_TRANSPOSE_1D ? 1 : 2);
-    vk_dispatch_groups(plan, d, gpu_groups_of(gpu_nelements(node), GROUP));
+    gvk_dispatch_spec(d, node->src[0]->type);
+    gvk_dispatch_spec(d, node->src[1]->type);
+    gvk_dispatch_spec(d, node->op == GGML_OP_CONV_TRANSPOSE_1D ? 1 : 2);
+    gvk_dispatch_groups(plan, d, gpu_groups_of(gpu_nelements(node), GROUP));
 }

@@ -7,9 +7,9 @@ layout(constant_id = 3) const uint DST_TYPE = 0;
 layout(constant_id = 4) const uint SRC_TYPE = 0;
 #include "ops/conv/conv.glsl"
 layout(constant_id = 6) const uint FILTER_TYPE = 0;
-VK_OPERAND(dst, 1)
-VK_OPERAND(filters, 2)
-VK_OPERAND(image, 3)
+GVK_OPERAND(dst, 1)
+GVK_OPERAND(filters, 2)
+GVK_OPERAND(image, 3)
 #include "ops/conv/conv_operands.glsl"
 
 uint first_filter, first_window;

@@ -6,9 +6,9 @@
 layout(constant_id = 3) const uint FILTER_TYPE = 0;
 layout(constant_id = 4) const uint SRC_TYPE = 0;
 layout(constant_id = 5) const uint DIMS = 2;
-VK_OPERAND(dst, 1)
-VK_OPERAND(filters, 2)
-VK_OPERAND(image, 3)
+GVK_OPERAND(dst, 1)
+GVK_OPERAND(filters, 2)
+GVK_OPERAND(image, 3)
 
 // The pixels of dimension d from which element o of the result has contributions.
 void sources(const uint d, const uint o, out uint first, out uint end) {

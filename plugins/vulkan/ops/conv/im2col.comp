@@ -5,8 +5,8 @@
 layout(constant_id = 3) const uint DST_TYPE = 0;
 layout(constant_id = 4) const uint SRC_TYPE = 0;
 #include "ops/conv/conv.glsl"
-VK_OPERAND(dst, 1)
-VK_OPERAND(image, 3)
+GVK_OPERAND(dst, 1)
+GVK_OPERAND(image, 3)
 
 void main() {
     const uint i = invocation_linear();

@@ -3,8 +3,8 @@
 // Adds src1 to the region of the result that has its extents, strides of its own (op_param(0) to
 // (2)) and begins at byte op_param(3).
 #include "shaders/common.glsl"
-VK_OPERAND(dst, 1)
-VK_OPERAND(src1, 3)
+GVK_OPERAND(dst, 1)
+GVK_OPERAND(src1, 3)
 
 void main() {
     const uint i = invocation_linear();

@@ -5,37 +5,37 @@
 
 enum { GROUP = 64 };
 
-bool vk_accepts_concat(const struct vk_features *features, const struct ggml_tensor *node) {
+bool gvk_accepts_concat(const struct gvk_features *features, const struct ggml_tensor *node) {
     (void)features;
     return ggml_fits_concat(node);
 }
 
-void vk_encode_concat(struct vk_plan *plan, const struct ggml_tensor *node) {
+void gvk_encode_concat(struct gvk_plan *plan, const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     const struct ggml_tensor *b = node->src[1];
     const int dim = node->op_params[0];
     const int64_t steps = dim == 0 ? a->ne[0] / ggml_blck_size(a->type) : a->ne[dim];
-    vk_encode_move(plan, node, a, vk_move_of(a, node->nb, 0));
-    vk_encode_move(plan, node, b, vk_move_of(b, node->nb, (size_t)steps * node->nb[dim]));
+    gvk_encode_move(plan, node, a, gvk_move_of(a, node->nb, 0));
+    gvk_encode_move(plan, node, b, gvk_move_of(b, node->nb, (size_t)steps * node->nb[dim]));
 }
 
-bool vk_accepts_repeat(const struct vk_features *features, const struct ggml_tensor *node) {
+bool gvk_accepts_repeat(const struct gvk_features *features, const struct ggml_tensor *node) {
     (void)features;
     const struct ggml_tensor *a = node->src[0];
     return a->type == node->type && ggml_repeats(a, node) && ggml_rows_separable(a) &&
            ggml_rows_separable(node);
 }
 
-void vk_encode_repeat(struct vk_plan *plan, const struct ggml_tensor *node) {
+void gvk_encode_repeat(struct gvk_plan *plan, const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
-    const struct vk_move from = vk_move_of(a, a->nb, 0);
-    struct vk_move move = vk_move_of(node, node->nb, 0);
-    move.mode = VK_MOVE_REPEAT;
+    const struct gvk_move from = gvk_move_of(a, a->nb, 0);
+    struct gvk_move move = gvk_move_of(node, node->nb, 0);
+    move.mode = GVK_MOVE_REPEAT;
     for (int d = 0; d < GGML_MAX_DIMS; ++d) {
         move.from[d] = from.from[d];
         move.other[d] = from.ne[d];
     }
-    vk_encode_move(plan, node, a, move);
+    gvk_encode_move(plan, node, a, move);
 }
 
 // --- regions -------------------------------------------------------------------------------------
@@ -67,7 +67,7 @@ static size_t region_extent(const struct ggml_tensor *b, const struct region *re
     return extent;
 }
 
-bool vk_accepts_region(const struct vk_features *features, const struct ggml_tensor *node) {
+bool gvk_accepts_region(const struct gvk_features *features, const struct ggml_tensor *node) {
     (void)features;
     const struct ggml_tensor *a = node->src[0];
     const struct ggml_tensor *b = node->src[1];
@@ -83,34 +83,35 @@ bool vk_accepts_region(const struct vk_features *features, const struct ggml_ten
            region.offset <= size - extent;
 }
 
-static void copy_source(struct vk_plan *plan, const struct ggml_tensor *node) {
+static void copy_source(struct gvk_plan *plan, const struct ggml_tensor *node) {
     const bool in_place = node->op_params[4] != 0;
-    if (!in_place) vk_encode_move(plan, node, node->src[0], vk_move_of(node->src[0], node->nb, 0));
+    if (!in_place)
+        gvk_encode_move(plan, node, node->src[0], gvk_move_of(node->src[0], node->nb, 0));
 }
 
-void vk_encode_set(struct vk_plan *plan, const struct ggml_tensor *node) {
+void gvk_encode_set(struct gvk_plan *plan, const struct ggml_tensor *node) {
     const struct region region = region_of(node);
     copy_source(plan, node);
-    vk_encode_move(plan, node, node->src[1], vk_move_of(node->src[1], region.nb, region.offset));
+    gvk_encode_move(plan, node, node->src[1], gvk_move_of(node->src[1], region.nb, region.offset));
 }
 
-void vk_encode_acc(struct vk_plan *plan, const struct ggml_tensor *node) {
+void gvk_encode_acc(struct gvk_plan *plan, const struct ggml_tensor *node) {
     copy_source(plan, node);
-    struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_accumulate, node, 2, GROUP);
-    if (d) vk_dispatch_groups(plan, d, gpu_groups_of(gpu_nelements(node->src[1]), GROUP));
+    struct gvk_dispatch *d = gvk_dispatch_new(plan, GVK_SHADER_accumulate, node, 2, GROUP);
+    if (d) gvk_dispatch_groups(plan, d, gpu_groups_of(gpu_nelements(node->src[1]), GROUP));
 }
 
-bool vk_accepts_diag(const struct vk_features *features, const struct ggml_tensor *node) {
+bool gvk_accepts_diag(const struct gvk_features *features, const struct ggml_tensor *node) {
     (void)features;
     return ggml_fits_diag(node);
 }
 
-void vk_encode_diag(struct vk_plan *plan, const struct ggml_tensor *node) {
-    struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_diag, node, 1, GROUP);
+void gvk_encode_diag(struct gvk_plan *plan, const struct ggml_tensor *node) {
+    struct gvk_dispatch *d = gvk_dispatch_new(plan, GVK_SHADER_diag, node, 1, GROUP);
     if (!d) return;
     const uint32_t size = (uint32_t)ggml_type_size(node->type);
     const uint32_t unit = size < 4 ? size : 4;
-    vk_dispatch_spec(d, unit);
-    vk_dispatch_spec(d, size / unit);
-    vk_dispatch_groups(plan, d, gpu_groups_of(gpu_nelements(node), GROUP));
+    gvk_dispatch_spec(d, unit);
+    gvk_dispatch_spec(d, size / unit);
+    gvk_dispatch_groups(plan, d, gpu_groups_of(gpu_nelements(node), GROUP));
 }

@@ -3,10 +3,10 @@
 // Elements in logical order as another type without blocks; the source may have any type.
 #include "shaders/math.glsl"
 #include "shaders/runs.glsl"
-VK_OPERAND(dst, 1)
-VK_OPERAND(src0, 2)
-VK_RUNS(dst)
-VK_RUNS(src0)
+GVK_OPERAND(dst, 1)
+GVK_OPERAND(src0, 2)
+GVK_RUNS(dst)
+GVK_RUNS(src0)
 #define UNPACK_FROM src0
 #include "shaders/unpack.glsl"
 layout(constant_id = 3) const uint DST_TYPE = 0;

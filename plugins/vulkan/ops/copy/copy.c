@@ -6,29 +6,29 @@
 
 enum { PACK_GROUP = 32 };
 
-bool vk_accepts_move(const struct vk_features *features, const struct ggml_tensor *node) {
+bool gvk_accepts_move(const struct gvk_features *features, const struct ggml_tensor *node) {
     (void)features;
     const struct ggml_tensor *a = node->src[0];
     return a->type == node->type && gpu_nelements(a) == gpu_nelements(node) &&
            ggml_has_whole_blocks(a) && ggml_has_whole_blocks(node);
 }
 
-void vk_encode_copy(struct vk_plan *plan, const struct ggml_tensor *node) {
+void gvk_encode_copy(struct gvk_plan *plan, const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
-    struct vk_move move = vk_move_of(a, node->nb, 0);
+    struct gvk_move move = gvk_move_of(a, node->nb, 0);
     if (!ggml_are_same_shape(node, a)) {
-        const struct vk_move back = vk_move_of(node, a->nb, 0);
+        const struct gvk_move back = gvk_move_of(node, a->nb, 0);
         if (ggml_is_packed(a) && ggml_is_packed(node)) {
             move.ne[0] = move.ne[0] * move.ne[1] * move.ne[2] * move.ne[3];
             move.ne[1] = move.ne[2] = move.ne[3] = 1;
             move.from[0] = move.to[0] = move.size;
         } else {
-            move.mode = VK_MOVE_RESHAPE;
+            move.mode = GVK_MOVE_RESHAPE;
             for (int d = 0; d < GGML_MAX_DIMS; ++d)
                 move.other[d] = back.ne[d];
         }
     }
-    vk_encode_move(plan, node, a, move);
+    gvk_encode_move(plan, node, a, move);
 }
 
 static bool has_blocks(const struct ggml_tensor *t) {
@@ -40,30 +40,30 @@ static bool is_float(const struct ggml_tensor *t) {
 }
 
 // Blocks are unpacked four elements at a time.
-bool vk_accepts_convert(const struct vk_features *features, const struct ggml_tensor *node) {
+bool gvk_accepts_convert(const struct gvk_features *features, const struct ggml_tensor *node) {
     (void)features;
     const struct ggml_tensor *a = node->src[0];
     return gpu_nelements(a) == gpu_nelements(node) &&
            (!has_blocks(a) ||
-            (ggml_rows_dense(a) && ggml_has_whole_blocks(a) && node->ne[0] % VK_RUN == 0));
+            (ggml_rows_dense(a) && ggml_has_whole_blocks(a) && node->ne[0] % GVK_RUN == 0));
 }
 
-void vk_encode_convert(struct vk_plan *plan, const struct ggml_tensor *node) {
+void gvk_encode_convert(struct gvk_plan *plan, const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
-    const enum vk_shader shader = vk_has_grid(a) ? VK_SHADER_convert_grid : VK_SHADER_convert;
-    struct vk_dispatch *d = vk_dispatch_new(plan, shader, node, 1, VK_RUN_GROUP);
+    const enum gvk_shader shader = gvk_has_grid(a) ? GVK_SHADER_convert_grid : GVK_SHADER_convert;
+    struct gvk_dispatch *d = gvk_dispatch_new(plan, shader, node, 1, GVK_RUN_GROUP);
     if (!d) return;
-    vk_dispatch_grids(d, 2, a);
-    const bool fours = a->ne[0] % VK_RUN == 0 && node->ne[0] % VK_RUN == 0;
+    gvk_dispatch_grids(d, 2, a);
+    const bool fours = a->ne[0] % GVK_RUN == 0 && node->ne[0] % GVK_RUN == 0;
     const bool flat = fours && ggml_is_packed(a) && ggml_is_packed(node);
-    vk_dispatch_spec(d, node->type);
-    vk_dispatch_spec(d, a->type);
-    vk_dispatch_spec(d, has_blocks(a));
-    vk_dispatch_spec(d, fours);
-    vk_dispatch_spec(d, fours && is_float(node) && vk_run_vectors(node, node, flat));
-    vk_dispatch_spec(d, fours && is_float(a) && vk_run_vectors(a, node, flat));
-    vk_dispatch_spec(d, flat ? 1 : 4);
-    vk_dispatch_runs(plan, d, node, flat);
+    gvk_dispatch_spec(d, node->type);
+    gvk_dispatch_spec(d, a->type);
+    gvk_dispatch_spec(d, has_blocks(a));
+    gvk_dispatch_spec(d, fours);
+    gvk_dispatch_spec(d, fours && is_float(node) && gvk_run_vectors(node, node, flat));
+    gvk_dispatch_spec(d, fours && is_float(a) && gvk_run_vectors(a, node, flat));
+    gvk_dispatch_spec(d, flat ? 1 : 4);
+    gvk_dispatch_runs(plan, d, node, flat);
 }
 
 // Elements that an invocation encodes.
@@ -71,76 +71,76 @@ static int64_t pack_block(enum ggml_type type) {
     return ggml_blck_size(type);
 }
 
-bool vk_accepts_pack(const struct vk_features *features, const struct ggml_tensor *node) {
+bool gvk_accepts_pack(const struct gvk_features *features, const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
-    return vk_accepts_convert(features, node) && ggml_has_whole_blocks(node) &&
+    return gvk_accepts_convert(features, node) && ggml_has_whole_blocks(node) &&
            ggml_rows_dense(node) && a->ne[0] % pack_block(node->type) == 0;
 }
 
-static enum vk_shader pack_shader(enum ggml_type type) {
+static enum gvk_shader pack_shader(enum ggml_type type) {
     switch (pack_block(type)) {
-    case 32: return VK_SHADER_pack_small;
-    case 64: return VK_SHADER_pack_medium_64;
-    case 128: return VK_SHADER_pack_medium_128;
-    default: return VK_SHADER_pack_large;
+    case 32: return GVK_SHADER_pack_small;
+    case 64: return GVK_SHADER_pack_medium_64;
+    case 128: return GVK_SHADER_pack_medium_128;
+    default: return GVK_SHADER_pack_large;
     }
 }
 
-static void encode_pack(struct vk_plan *plan, const struct ggml_tensor *node, bool rows) {
-    struct vk_dispatch *d = vk_dispatch_new(plan, pack_shader(node->type), node, 2, PACK_GROUP);
+static void encode_pack(struct gvk_plan *plan, const struct ggml_tensor *node, bool rows) {
+    struct gvk_dispatch *d = gvk_dispatch_new(plan, pack_shader(node->type), node, 2, PACK_GROUP);
     if (!d) return;
     const struct ggml_tensor *a = node->src[0];
-    vk_dispatch_spec(d, node->type);
-    vk_dispatch_spec(d, a->type);
-    vk_dispatch_spec(d, has_blocks(a));
-    vk_dispatch_spec(d, rows);
-    vk_dispatch_spec(d, rows && node->src[1]->type == GGML_TYPE_I64);
+    gvk_dispatch_spec(d, node->type);
+    gvk_dispatch_spec(d, a->type);
+    gvk_dispatch_spec(d, has_blocks(a));
+    gvk_dispatch_spec(d, rows);
+    gvk_dispatch_spec(d, rows && node->src[1]->type == GGML_TYPE_I64);
     const uint64_t blocks = gpu_nelements(a) / (uint64_t)pack_block(node->type);
-    vk_dispatch_groups(plan, d, gpu_groups_of(blocks, PACK_GROUP));
+    gvk_dispatch_groups(plan, d, gpu_groups_of(blocks, PACK_GROUP));
 }
 
-void vk_encode_pack(struct vk_plan *plan, const struct ggml_tensor *node) {
+void gvk_encode_pack(struct gvk_plan *plan, const struct ggml_tensor *node) {
     encode_pack(plan, node, false);
 }
 
 // --- rows by index -------------------------------------------------------------------------------
 
-bool vk_accepts_get_rows(const struct vk_features *features, const struct ggml_tensor *node) {
+bool gvk_accepts_get_rows(const struct gvk_features *features, const struct ggml_tensor *node) {
     (void)features;
     return ggml_fits_get_rows(node) && ggml_rows_dense(node->src[0]) && ggml_rows_dense(node);
 }
 
-void vk_encode_get_rows(struct vk_plan *plan, const struct ggml_tensor *node) {
+void gvk_encode_get_rows(struct gvk_plan *plan, const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
-    const enum vk_shader shader = vk_has_grid(a) ? VK_SHADER_get_rows_grid : VK_SHADER_get_rows;
-    struct vk_dispatch *d = vk_dispatch_new(plan, shader, node, 2, VK_RUN_GROUP);
+    const enum gvk_shader shader = gvk_has_grid(a) ? GVK_SHADER_get_rows_grid : GVK_SHADER_get_rows;
+    struct gvk_dispatch *d = gvk_dispatch_new(plan, shader, node, 2, GVK_RUN_GROUP);
     if (!d) return;
-    vk_dispatch_grids(d, 3, a);
-    vk_dispatch_spec(d, a->type);
-    vk_dispatch_spec(d, has_blocks(a));
-    vk_dispatch_spec(d, vk_run_vectors(node, node, false) &&
-                            (has_blocks(a) || vk_run_vectors(a, node, false)));
-    vk_dispatch_spec(d, vk_run_dims(node, false));
-    vk_dispatch_runs(plan, d, node, false);
+    gvk_dispatch_grids(d, 3, a);
+    gvk_dispatch_spec(d, a->type);
+    gvk_dispatch_spec(d, has_blocks(a));
+    gvk_dispatch_spec(d, gvk_run_vectors(node, node, false) &&
+                             (has_blocks(a) || gvk_run_vectors(a, node, false)));
+    gvk_dispatch_spec(d, gvk_run_dims(node, false));
+    gvk_dispatch_runs(plan, d, node, false);
 }
 
-bool vk_accepts_set_rows(const struct vk_features *features, const struct ggml_tensor *node) {
+bool gvk_accepts_set_rows(const struct gvk_features *features, const struct ggml_tensor *node) {
     (void)features;
     return ggml_fits_set_rows(node) && ggml_rows_dense(node) && ggml_rows_dense(node->src[0]);
 }
 
-void vk_encode_set_rows(struct vk_plan *plan, const struct ggml_tensor *node) {
+void gvk_encode_set_rows(struct gvk_plan *plan, const struct ggml_tensor *node) {
     if (has_blocks(node)) {
         encode_pack(plan, node, true);
         return;
     }
-    struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_set_rows, node, 2, VK_RUN_GROUP);
+    struct gvk_dispatch *d = gvk_dispatch_new(plan, GVK_SHADER_set_rows, node, 2, GVK_RUN_GROUP);
     if (!d) return;
-    vk_dispatch_spec(d, node->type);
-    vk_dispatch_spec(d, node->src[0]->type);
-    vk_dispatch_spec(d, node->src[1]->type == GGML_TYPE_I64);
-    vk_dispatch_spec(d, vk_run_vectors(node, node, false) &&
-                            vk_run_vectors(node->src[0], node, false));
-    vk_dispatch_spec(d, vk_run_dims(node->src[0], false));
-    vk_dispatch_runs(plan, d, node->src[0], false);
+    gvk_dispatch_spec(d, node->type);
+    gvk_dispatch_spec(d, node->src[0]->type);
+    gvk_dispatch_spec(d, node->src[1]->type == GGML_TYPE_I64);
+    gvk_dispatch_spec(d, gvk_run_vectors(node, node, false) &&
+                             gvk_run_vectors(node->src[0], node, false));
+    gvk_dispatch_spec(d, gvk_run_dims(node->src[0], false));
+    gvk_dispatch_runs(plan, d, node->src[0], false);
 }

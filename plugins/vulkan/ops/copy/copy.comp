@@ -4,8 +4,8 @@
 // ops/copy/copy.c says what items there are, in numbers: 0-3 extents, 4-7 strides of the source,
 // 8-11 strides of the result; and, by MODE, 12 an offset into the result, or 12-15 extents.
 #include "shaders/common.glsl"
-VK_OPERAND(dst, 1)
-VK_OPERAND(src0, 2)
+GVK_OPERAND(dst, 1)
+GVK_OPERAND(src0, 2)
 layout(constant_id = 3) const uint MODE = 0;
 layout(constant_id = 4) const uint ITEM = 4;
 layout(constant_id = 5) const uint UNIT = 4; // bytes that move at once

@@ -3,8 +3,8 @@
 // Rows of the source on the diagonals of matrices, elsewhere 0; elements of 1, 2 or 4 bytes, or
 // words of them.
 #include "shaders/common.glsl"
-VK_OPERAND(dst, 1)
-VK_OPERAND(src0, 2)
+GVK_OPERAND(dst, 1)
+GVK_OPERAND(src0, 2)
 layout(constant_id = 3) const uint UNIT = 4;
 layout(constant_id = 4) const uint UNITS = 1; // per element
 

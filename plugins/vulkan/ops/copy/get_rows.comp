@@ -3,11 +3,11 @@
 // Rows by index, as F32 or unchanged words; rows that the source does not have become NaN or 0.
 #include "shaders/math.glsl"
 #include "shaders/runs.glsl"
-VK_OPERAND(dst, 1)
-VK_OPERAND(src0, 2)
-VK_OPERAND(src1, 3)
-VK_RUNS(dst)
-VK_RUNS(src0)
+GVK_OPERAND(dst, 1)
+GVK_OPERAND(src0, 2)
+GVK_OPERAND(src1, 3)
+GVK_RUNS(dst)
+GVK_RUNS(src0)
 #define UNPACK_FROM src0
 #include "shaders/unpack.glsl"
 layout(constant_id = 3) const uint SRC0_TYPE = 0;

@@ -2,9 +2,9 @@
 // A block of the result per invocation: reads BLOCK neighbours, has the including shader's pack()
 // encode them. Copies in logical order, or set_rows.
 #include "shaders/common.glsl"
-VK_OPERAND(dst, 1)
-VK_OPERAND(src0, 2)
-VK_OPERAND(src1, 3)
+GVK_OPERAND(dst, 1)
+GVK_OPERAND(src0, 2)
+GVK_OPERAND(src1, 3)
 #define UNPACK_FROM src0
 #include "shaders/unpack.glsl"
 #include "ops/copy/rows.glsl"

@@ -3,11 +3,11 @@
 // Rows of F32 or F16 to rows of F32, F16 or BF16 by index; an index that the result does not have
 // writes nothing.
 #include "shaders/runs.glsl"
-VK_OPERAND(dst, 1)
-VK_OPERAND(src0, 2)
-VK_OPERAND(src1, 3)
-VK_RUNS(dst)
-VK_RUNS(src0)
+GVK_OPERAND(dst, 1)
+GVK_OPERAND(src0, 2)
+GVK_OPERAND(src1, 3)
+GVK_RUNS(dst)
+GVK_RUNS(src0)
 #include "ops/copy/rows.glsl"
 layout(constant_id = 3) const uint DST_TYPE = 0;
 layout(constant_id = 4) const uint SRC0_TYPE = 0;

@@ -4,8 +4,8 @@
 // that both sides move neighbours. Elements of 2 or 4 bytes; numbers: 0-3 extents, 4-7 strides of
 // the source, 8-11 strides of the result.
 #include "shaders/common.glsl"
-VK_OPERAND(dst, 1)
-VK_OPERAND(src0, 2)
+GVK_OPERAND(dst, 1)
+GVK_OPERAND(src0, 2)
 layout(constant_id = 3) const uint SIZE = 4;
 
 const uint TILE = 32;

@@ -3,10 +3,10 @@
 // y[:, u, t] = a[:, u, t] + b[:, ids[u, t]]; an index that b does not have adds NaN.
 #include "shaders/math.glsl"
 #include "shaders/runs.glsl"
-VK_OPERAND(dst, 1)
-VK_OPERAND(src0, 2)
-VK_OPERAND(src1, 3)
-VK_OPERAND(src2, 4)
+GVK_OPERAND(dst, 1)
+GVK_OPERAND(src0, 2)
+GVK_OPERAND(src1, 3)
+GVK_OPERAND(src2, 4)
 
 void main() {
     const Run run = run_at(DST.ne, invocation_linear(), 4);

@@ -5,7 +5,7 @@
 
 enum { REPEAT_NOT, REPEAT_ONE, REPEAT_MANY }; // as in shaders/binary.comp
 
-bool vk_accepts_binary(const struct vk_features *features, const struct ggml_tensor *node) {
+bool gvk_accepts_binary(const struct gvk_features *features, const struct ggml_tensor *node) {
     (void)features;
     return ggml_fits_binary(node) && ggml_rows_dense(node) && ggml_rows_dense(node->src[0]);
 }
@@ -23,34 +23,34 @@ static uint32_t rows_of(const struct ggml_tensor *node, const struct ggml_tensor
     return ggml_same_shape_from(b, node, 1) ? REPEAT_NOT : REPEAT_MANY;
 }
 
-void vk_encode_binary(struct vk_plan *plan, const struct ggml_tensor *node) {
-    struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_binary, node, 2, VK_RUN_GROUP);
+void gvk_encode_binary(struct gvk_plan *plan, const struct ggml_tensor *node) {
+    struct gvk_dispatch *d = gvk_dispatch_new(plan, GVK_SHADER_binary, node, 2, GVK_RUN_GROUP);
     if (!d) return;
     const struct ggml_tensor *a = node->src[0];
     const struct ggml_tensor *b = node->src[1];
     const bool flat = ggml_is_packed(node) && ggml_is_packed(a) &&
                       (gpu_nelements(b) == 1 || (ggml_are_same_shape(a, b) && ggml_is_packed(b)));
-    vk_dispatch_spec(d, node->type);
-    vk_dispatch_spec(d, a->type);
-    vk_dispatch_spec(d, vk_run_dims(node, flat));
-    vk_dispatch_spec(d, b->type);
-    vk_dispatch_spec(d, (uint32_t)gpu_binary_function_of(node->op));
+    gvk_dispatch_spec(d, node->type);
+    gvk_dispatch_spec(d, a->type);
+    gvk_dispatch_spec(d, gvk_run_dims(node, flat));
+    gvk_dispatch_spec(d, b->type);
+    gvk_dispatch_spec(d, (uint32_t)gpu_binary_function_of(node->op));
     const uint32_t repeat = repeat_of(node, b, flat);
-    vk_dispatch_spec(d, repeat);
-    vk_dispatch_spec(d, repeat != REPEAT_MANY && vk_run_vectors(node, node, flat) &&
-                            vk_run_vectors(a, node, flat) &&
-                            (repeat == REPEAT_ONE || vk_run_vectors(b, node, flat)));
-    vk_dispatch_spec(d, rows_of(node, b));
-    vk_dispatch_runs(plan, d, node, flat);
+    gvk_dispatch_spec(d, repeat);
+    gvk_dispatch_spec(d, repeat != REPEAT_MANY && gvk_run_vectors(node, node, flat) &&
+                             gvk_run_vectors(a, node, flat) &&
+                             (repeat == REPEAT_ONE || gvk_run_vectors(b, node, flat)));
+    gvk_dispatch_spec(d, rows_of(node, b));
+    gvk_dispatch_runs(plan, d, node, flat);
 }
 
-bool vk_accepts_add_id(const struct vk_features *features, const struct ggml_tensor *node) {
+bool gvk_accepts_add_id(const struct gvk_features *features, const struct ggml_tensor *node) {
     (void)features;
     return ggml_fits_add_id(node) && ggml_rows_dense(node) && ggml_rows_dense(node->src[0]) &&
            ggml_rows_dense(node->src[1]);
 }
 
-void vk_encode_add_id(struct vk_plan *plan, const struct ggml_tensor *node) {
-    struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_add_id, node, 3, VK_RUN_GROUP);
-    if (d) vk_dispatch_runs(plan, d, node, false);
+void gvk_encode_add_id(struct gvk_plan *plan, const struct ggml_tensor *node) {
+    struct gvk_dispatch *d = gvk_dispatch_new(plan, GVK_SHADER_add_id, node, 3, GVK_RUN_GROUP);
+    if (d) gvk_dispatch_runs(plan, d, node, false);
 }

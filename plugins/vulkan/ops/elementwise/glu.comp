@@ -3,12 +3,12 @@
 // Gated linear units: y = act(x) g; x and g are two operands or the halves of one.
 #include "shaders/glu.glsl"
 #include "shaders/runs.glsl"
-VK_OPERAND(dst, 1)
-VK_OPERAND(src0, 2)
-VK_OPERAND(src1, 3)
-VK_RUNS(dst)
-VK_RUNS(src0)
-VK_RUNS(src1)
+GVK_OPERAND(dst, 1)
+GVK_OPERAND(src0, 2)
+GVK_OPERAND(src1, 3)
+GVK_RUNS(dst)
+GVK_RUNS(src0)
+GVK_RUNS(src1)
 layout(constant_id = 3) const uint TYPE = 0;
 layout(constant_id = 4) const uint OP = 0;
 layout(constant_id = 5) const uint DIMS = 4;

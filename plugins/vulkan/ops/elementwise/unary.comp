@@ -3,10 +3,10 @@
 // y = f(x), element by element.
 #include "shaders/math.glsl"
 #include "shaders/runs.glsl"
-VK_OPERAND(dst, 1)
-VK_OPERAND(src0, 2)
-VK_RUNS(dst)
-VK_RUNS(src0)
+GVK_OPERAND(dst, 1)
+GVK_OPERAND(src0, 2)
+GVK_RUNS(dst)
+GVK_RUNS(src0)
 layout(constant_id = 3) const uint DST_TYPE = 0;
 layout(constant_id = 4) const uint SRC0_TYPE = 0;
 layout(constant_id = 5) const uint DIMS = 4;

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: MIT
 // y = a + ph + pw, by column and row of a window; all operands contiguous.
 #include "shaders/common.glsl"
-VK_OPERAND(dst, 1)
-VK_OPERAND(a, 2)
-VK_OPERAND(pw, 3)
-VK_OPERAND(ph, 4)
+GVK_OPERAND(dst, 1)
+GVK_OPERAND(a, 2)
+GVK_OPERAND(pw, 3)
+GVK_OPERAND(ph, 4)
 
 void main() {
     const uint i = invocation_linear();

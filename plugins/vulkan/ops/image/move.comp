@@ -4,8 +4,8 @@
 #include "shaders/common.glsl"
 layout(constant_id = 3) const uint SIZE = 4; // bytes of an element
 layout(constant_id = 4) const uint MODE = 0;
-VK_OPERAND(dst, 1)
-VK_OPERAND(src0, 2)
+GVK_OPERAND(dst, 1)
+GVK_OPERAND(src0, 2)
 
 const uint PAD = 0, PAD_CIRCULAR = 1, PAD_REFLECT = 2, ROLL = 3, WIN_PART = 4, WIN_UNPART = 5,
            GET_REL_POS = 6;

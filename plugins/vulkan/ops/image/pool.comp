@@ -4,8 +4,8 @@
 #include "shaders/common.glsl"
 layout(constant_id = 3) const uint SRC_TYPE = 0;
 #include "ops/image/pool.glsl"
-VK_OPERAND(dst, 1)
-VK_OPERAND(src0, 2)
+GVK_OPERAND(dst, 1)
+GVK_OPERAND(src0, 2)
 
 void main() {
     const uint i = invocation_linear();

@@ -5,9 +5,9 @@
 #include "shaders/common.glsl"
 layout(constant_id = 3) const uint SRC_TYPE = 0;
 #include "ops/image/pool.glsl"
-VK_OPERAND(dst, 1)
-VK_OPERAND(grad, 2)
-VK_OPERAND(pooled, 3)
+GVK_OPERAND(dst, 1)
+GVK_OPERAND(grad, 2)
+GVK_OPERAND(pooled, 3)
 
 // Whether (x, y) is the first largest element of window o.
 bool is_largest(const uvec4 at, const uvec2 o) {

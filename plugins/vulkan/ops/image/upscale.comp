@@ -7,8 +7,8 @@ layout(constant_id = 3) const uint DST_TYPE = 0;
 layout(constant_id = 4) const uint SRC_TYPE = 0;
 layout(constant_id = 5) const uint MODE = 0; // 0 nearest, 1 bilinear, 2 bicubic, 3 antialiased
 layout(constant_id = 6) const uint ALIGN_CORNERS = 0;
-VK_OPERAND(dst, 1)
-VK_OPERAND(src0, 2)
+GVK_OPERAND(dst, 1)
+GVK_OPERAND(src0, 2)
 
 // With aligned corners the ends of both grids coincide, otherwise their borders do.
 bool inner(const uint d) {

@@ -2,14 +2,14 @@
 // SPDX-License-Identifier: MIT
 // y = a + b + c + ...: terms of the same shape, all dense, added in order.
 #include "shaders/common.glsl"
-VK_OPERAND(dst, 1)
-VK_OPERAND(src0, 2)
-VK_OPERAND(src1, 3)
-VK_OPERAND(src2, 4)
-VK_OPERAND(src3, 5)
-VK_OPERAND(src4, 6)
-VK_OPERAND(src5, 7)
-VK_OPERAND(src6, 8)
+GVK_OPERAND(dst, 1)
+GVK_OPERAND(src0, 2)
+GVK_OPERAND(src1, 3)
+GVK_OPERAND(src2, 4)
+GVK_OPERAND(src3, 5)
+GVK_OPERAND(src4, 6)
+GVK_OPERAND(src5, 7)
+GVK_OPERAND(src6, 8)
 layout(constant_id = 3) const uint TERMS = 3;
 
 void main() {

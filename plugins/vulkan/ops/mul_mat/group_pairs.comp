@@ -5,8 +5,8 @@
 // (matrix, first pair, pairs), number(0) of them, and then the pairs. Ids that name no matrix come
 // last, as matrix number(1). One group.
 #include "shaders/common.glsl"
-VK_OPERAND(dst, 1)
-VK_OPERAND(src0, 2)
+GVK_OPERAND(dst, 1)
+GVK_OPERAND(src0, 2)
 layout(constant_id = 3) const uint COLUMNS = 4;
 
 shared uint ends[1025]; // pairs per matrix, then where the next of a matrix goes

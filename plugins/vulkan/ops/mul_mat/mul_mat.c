@@ -29,12 +29,12 @@ struct tile {
     uint32_t rows, columns;
 };
 
-bool vk_accepts_mul_mat(const struct vk_features *features, const struct ggml_tensor *node) {
+bool gvk_accepts_mul_mat(const struct gvk_features *features, const struct ggml_tensor *node) {
     (void)features;
     return ggml_fits_mul_mat(node) && ggml_rows_dense(node->src[0]) && ggml_rows_dense(node);
 }
 
-bool vk_accepts_mul_mat_id(const struct vk_features *features, const struct ggml_tensor *node) {
+bool gvk_accepts_mul_mat_id(const struct gvk_features *features, const struct ggml_tensor *node) {
     (void)features;
     return ggml_fits_mul_mat_id(node) && node->src[0]->ne[2] > 0 && ggml_rows_dense(node->src[0]) &&
            ggml_rows_dense(node);
@@ -49,7 +49,7 @@ struct extra {
 
 // Drivers on the CPU have many registers next to slow loads; GPUs need many groups more. Where
 // there is little to compute, a large tile costs more to compile than it saves.
-static struct tile choose_tile(const struct vk_features *features, const struct ggml_tensor *node,
+static struct tile choose_tile(const struct gvk_features *features, const struct ggml_tensor *node,
                                bool two) {
     const int64_t n = node->op == GGML_OP_MUL_MAT_ID ? 1 : node->ne[1];
     const double products = (double)gpu_nelements(node) * (double)node->src[0]->ne[0];
@@ -58,7 +58,7 @@ static struct tile choose_tile(const struct vk_features *features, const struct 
     return (struct tile){two ? rows / 2 : rows, n == 1 || small ? 1 : n == 2 ? 2 : 4};
 }
 
-static uint32_t group_size(const struct vk_features *features) {
+static uint32_t group_size(const struct gvk_features *features) {
     if (!features->subgroup_arithmetic || features->subgroup_size == 0) return MAX_GROUP / 2;
     return features->subgroup_size < MAX_GROUP ? features->subgroup_size : MAX_GROUP;
 }
@@ -67,55 +67,55 @@ static uint32_t group_size(const struct vk_features *features) {
 enum kind { PLAIN, BLOCKS, GRID };
 
 static enum kind kind_of(const struct ggml_tensor *a) {
-    if (vk_has_grid(a)) return GRID;
+    if (gvk_has_grid(a)) return GRID;
     return ggml_blck_size(a->type) > 1 ? BLOCKS : PLAIN;
 }
 
-static enum vk_shader vector_shader(const struct vk_features *features,
-                                    const struct ggml_tensor *node) {
-    static const enum vk_shader shaders[2][3][2] = {
-        {{VK_SHADER_mul_mat_vec, VK_SHADER_mul_mat_vec_sum},
-         {VK_SHADER_mul_mat_vec_blocks, VK_SHADER_mul_mat_vec_blocks_sum},
-         {VK_SHADER_mul_mat_vec_blocks_grid, VK_SHADER_mul_mat_vec_blocks_sum_grid}},
-        {{VK_SHADER_mul_mat_vec_id, VK_SHADER_mul_mat_vec_id_sum},
-         {VK_SHADER_mul_mat_vec_id_blocks, VK_SHADER_mul_mat_vec_id_blocks_sum},
-         {VK_SHADER_mul_mat_vec_id_blocks_grid, VK_SHADER_mul_mat_vec_id_blocks_sum_grid}},
+static enum gvk_shader vector_shader(const struct gvk_features *features,
+                                     const struct ggml_tensor *node) {
+    static const enum gvk_shader shaders[2][3][2] = {
+        {{GVK_SHADER_mul_mat_vec, GVK_SHADER_mul_mat_vec_sum},
+         {GVK_SHADER_mul_mat_vec_blocks, GVK_SHADER_mul_mat_vec_blocks_sum},
+         {GVK_SHADER_mul_mat_vec_blocks_grid, GVK_SHADER_mul_mat_vec_blocks_sum_grid}},
+        {{GVK_SHADER_mul_mat_vec_id, GVK_SHADER_mul_mat_vec_id_sum},
+         {GVK_SHADER_mul_mat_vec_id_blocks, GVK_SHADER_mul_mat_vec_id_blocks_sum},
+         {GVK_SHADER_mul_mat_vec_id_blocks_grid, GVK_SHADER_mul_mat_vec_id_blocks_sum_grid}},
     };
     return shaders[node->op == GGML_OP_MUL_MAT_ID][kind_of(node->src[0])]
                   [features->subgroup_arithmetic];
 }
 
-static struct vk_dispatch *encode_vector(struct vk_plan *plan, const struct ggml_tensor *node,
-                                         const struct extra *extra, struct tile tile,
-                                         enum vk_shader shader) {
-    struct vk_dispatch *d =
-        vk_dispatch_new(plan, shader, node, 3, group_size(vk_plan_features(plan)));
+static struct gvk_dispatch *encode_vector(struct gvk_plan *plan, const struct ggml_tensor *node,
+                                          const struct extra *extra, struct tile tile,
+                                          enum gvk_shader shader) {
+    struct gvk_dispatch *d =
+        gvk_dispatch_new(plan, shader, node, 3, group_size(gvk_plan_features(plan)));
     if (!d) return NULL;
-    vk_dispatch_spec(d, node->src[0]->type);
-    vk_dispatch_spec(d, node->src[1]->type);
-    vk_dispatch_spec(d, tile.rows);
-    vk_dispatch_spec(d, tile.columns);
-    vk_dispatch_spec(d, gpu_is_wide(node->src[0]) &&
-                            (!extra->second || gpu_is_wide(extra->second->src[0])));
-    vk_dispatch_spec(d, gpu_is_wide(node->src[1]));
-    vk_dispatch_spec(d, extra->bias != NULL);
-    vk_dispatch_spec(d, extra->second ? (uint32_t)extra->dst->op_params[0] : 0);
+    gvk_dispatch_spec(d, node->src[0]->type);
+    gvk_dispatch_spec(d, node->src[1]->type);
+    gvk_dispatch_spec(d, tile.rows);
+    gvk_dispatch_spec(d, tile.columns);
+    gvk_dispatch_spec(d, gpu_is_wide(node->src[0]) &&
+                             (!extra->second || gpu_is_wide(extra->second->src[0])));
+    gvk_dispatch_spec(d, gpu_is_wide(node->src[1]));
+    gvk_dispatch_spec(d, extra->bias != NULL);
+    gvk_dispatch_spec(d, extra->second ? (uint32_t)extra->dst->op_params[0] : 0);
     d->operands[0].tensor = extra->dst;
     if (extra->second) d->operands[3].tensor = extra->second->src[0];
     if (extra->bias) d->operands[3].tensor = extra->bias;
     if (!node->src[2] && !extra->second && !extra->bias) d->operands[3].tensor = extra->dst;
-    vk_dispatch_grids(d, 4, node->src[0]);
+    gvk_dispatch_grids(d, 4, node->src[0]);
     memcpy(d->op_params, extra->dst->op_params, sizeof(d->op_params));
-    vk_dispatch_groups(plan, d,
-                       gpu_groups_of((uint64_t)node->ne[0], tile.rows) *
-                           gpu_groups_of((uint64_t)node->ne[1], tile.columns) *
-                           (uint64_t)node->ne[2] * (uint64_t)node->ne[3]);
+    gvk_dispatch_groups(plan, d,
+                        gpu_groups_of((uint64_t)node->ne[0], tile.rows) *
+                            gpu_groups_of((uint64_t)node->ne[1], tile.columns) *
+                            (uint64_t)node->ne[2] * (uint64_t)node->ne[3]);
     return d;
 }
 
-static void encode_plain(struct vk_plan *plan, const struct ggml_tensor *node) {
+static void encode_plain(struct gvk_plan *plan, const struct ggml_tensor *node) {
     const struct extra extra = {.dst = node};
-    const struct vk_features *features = vk_plan_features(plan);
+    const struct gvk_features *features = gvk_plan_features(plan);
     encode_vector(plan, node, &extra, choose_tile(features, node, false),
                   vector_shader(features, node));
 }
@@ -123,7 +123,7 @@ static void encode_plain(struct vk_plan *plan, const struct ggml_tensor *node) {
 // --- packed products of bytes --------------------------------------------------------------------
 
 // Rounds src1, which is worth it for few columns of types whose digits are fewer still.
-static bool suits_dot(const struct vk_features *features, const struct ggml_tensor *node) {
+static bool suits_dot(const struct gvk_features *features, const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     const bool type =
         a->type == GGML_TYPE_Q8_0 || a->type == GGML_TYPE_Q4_0 || a->type == GGML_TYPE_Q4_K;
@@ -132,45 +132,46 @@ static bool suits_dot(const struct vk_features *features, const struct ggml_tens
            ggml_rows_dense(node->src[1]) && may_round_src1(node, GGML_PREC_Q8);
 }
 
-static void encode_dot(struct vk_plan *plan, const struct ggml_tensor *node) {
+static void encode_dot(struct gvk_plan *plan, const struct ggml_tensor *node) {
     enum { GROUP = 64, GROUP_BYTES = 48 }; // of 32 elements, as quantize_columns.comp writes them
     const struct ggml_tensor *b = node->src[1];
     const uint64_t groups = gpu_nelements(b) / 32;
     const size_t bytes = (size_t)groups * GROUP_BYTES;
-    const size_t offset = vk_plan_scratch(plan, bytes);
-    struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_quantize_columns, node, 1, GROUP);
+    const size_t offset = gvk_plan_scratch(plan, bytes);
+    struct gvk_dispatch *d = gvk_dispatch_new(plan, GVK_SHADER_quantize_columns, node, 1, GROUP);
     if (!d) return;
-    vk_dispatch_scratch(d, 0, offset, bytes, true);
+    gvk_dispatch_scratch(d, 0, offset, bytes, true);
     d->operands[1].tensor = b;
-    vk_dispatch_groups(plan, d, gpu_groups_of(groups, GROUP));
+    gvk_dispatch_groups(plan, d, gpu_groups_of(groups, GROUP));
 
     const uint32_t rows = 2, columns = node->ne[1] > 2 ? 4 : (uint32_t)node->ne[1];
-    d = vk_dispatch_new(plan, VK_SHADER_mul_mat_dot, node, 1, group_size(vk_plan_features(plan)));
+    d = gvk_dispatch_new(plan, GVK_SHADER_mul_mat_dot, node, 1,
+                         group_size(gvk_plan_features(plan)));
     if (!d) return;
-    vk_dispatch_scratch(d, 2, offset, bytes, false);
-    vk_dispatch_spec(d, node->src[0]->type);
-    vk_dispatch_spec(d, rows);
-    vk_dispatch_spec(d, columns);
-    vk_dispatch_groups(plan, d,
-                       gpu_groups_of((uint64_t)node->ne[0], rows) *
-                           gpu_groups_of((uint64_t)node->ne[1], columns) * (uint64_t)node->ne[2] *
-                           (uint64_t)node->ne[3]);
+    gvk_dispatch_scratch(d, 2, offset, bytes, false);
+    gvk_dispatch_spec(d, node->src[0]->type);
+    gvk_dispatch_spec(d, rows);
+    gvk_dispatch_spec(d, columns);
+    gvk_dispatch_groups(plan, d,
+                        gpu_groups_of((uint64_t)node->ne[0], rows) *
+                            gpu_groups_of((uint64_t)node->ne[1], columns) * (uint64_t)node->ne[2] *
+                            (uint64_t)node->ne[3]);
 }
 
 // --- tiles in shared memory ----------------------------------------------------------------------
 
 // The kernel of which `plain`, `fp16` and `coopmat` are the variants.
 struct tile_shaders {
-    enum vk_shader plain, fp16, coopmat;
+    enum gvk_shader plain, fp16, coopmat;
 };
 
 #define TILE_SHADERS(name, grid)                                                                   \
-    { VK_SHADER_##name##grid, VK_SHADER_##name##_fp16##grid, VK_SHADER_##name##_coopmat##grid }
+    { GVK_SHADER_##name##grid, GVK_SHADER_##name##_fp16##grid, GVK_SHADER_##name##_coopmat##grid }
 
 // Halves suffice where src0 has no more digits than they; sums of halves only for blocks.
-static enum vk_shader tile_shader(const struct vk_features *features,
-                                  const struct ggml_tensor *node,
-                                  const struct tile_shaders *shaders) {
+static enum gvk_shader tile_shader(const struct gvk_features *features,
+                                   const struct ggml_tensor *node,
+                                   const struct tile_shaders *shaders) {
     const enum ggml_type type = node->src[0]->type;
     const bool blocks = ggml_blck_size(type) > 1;
     if (!may_round_src1(node, GGML_PREC_F16) || !(blocks || type == GGML_TYPE_F16))
@@ -179,25 +180,26 @@ static enum vk_shader tile_shader(const struct vk_features *features,
     return features->fp16 && blocks && may_add_halves(node) ? shaders->fp16 : shaders->plain;
 }
 
-static struct vk_tile tile_for(enum vk_shader shader, const struct ggml_tensor *node,
-                               uint64_t columns, uint64_t products) {
-    if (shader == VK_SHADER_mul_mat_tile_coopmat || shader == VK_SHADER_mul_mat_tile_id_coopmat ||
-        shader == VK_SHADER_mul_mat_tile_coopmat_grid ||
-        shader == VK_SHADER_mul_mat_tile_id_coopmat_grid)
-        return vk_tile_coopmat();
-    return vk_tile_for((uint64_t)node->ne[0], columns, products);
+static struct gvk_tile tile_for(enum gvk_shader shader, const struct ggml_tensor *node,
+                                uint64_t columns, uint64_t products) {
+    if (shader == GVK_SHADER_mul_mat_tile_coopmat || shader == GVK_SHADER_mul_mat_tile_id_coopmat ||
+        shader == GVK_SHADER_mul_mat_tile_coopmat_grid ||
+        shader == GVK_SHADER_mul_mat_tile_id_coopmat_grid)
+        return gvk_tile_coopmat();
+    return gvk_tile_for((uint64_t)node->ne[0], columns, products);
 }
 
 // Without its groups.
-static struct vk_dispatch *begin_tile(struct vk_plan *plan, const struct ggml_tensor *node,
-                                      enum vk_shader shader, const struct vk_tile *tile) {
-    struct vk_dispatch *d = vk_dispatch_new(plan, shader, node, node->src[2] ? 3 : 2, tile->group);
+static struct gvk_dispatch *begin_tile(struct gvk_plan *plan, const struct ggml_tensor *node,
+                                       enum gvk_shader shader, const struct gvk_tile *tile) {
+    struct gvk_dispatch *d =
+        gvk_dispatch_new(plan, shader, node, node->src[2] ? 3 : 2, tile->group);
     if (!d) return NULL;
-    vk_dispatch_spec(d, node->src[0]->type);
-    vk_dispatch_spec(d, node->src[1]->type);
-    vk_dispatch_spec(d, gpu_is_wide(node->src[0]));
-    vk_dispatch_spec(d, gpu_is_wide(node->src[1]));
-    vk_dispatch_spec(d, tile->span);
+    gvk_dispatch_spec(d, node->src[0]->type);
+    gvk_dispatch_spec(d, node->src[1]->type);
+    gvk_dispatch_spec(d, gpu_is_wide(node->src[0]));
+    gvk_dispatch_spec(d, gpu_is_wide(node->src[1]));
+    gvk_dispatch_spec(d, tile->span);
     return d;
 }
 
@@ -211,68 +213,68 @@ static uint32_t parts_of_k(const struct ggml_tensor *node, uint64_t groups) {
 }
 
 // Makes the launch leave its parts in scratch memory and adds one that joins them.
-static void split(struct vk_plan *plan, struct vk_dispatch *d, const struct ggml_tensor *node,
+static void split(struct gvk_plan *plan, struct gvk_dispatch *d, const struct ggml_tensor *node,
                   uint32_t parts) {
     enum { GROUP = 256, STEP = 32 };
     const uint64_t n = gpu_nelements(node), k = (uint64_t)node->src[0]->ne[0];
     const size_t bytes = (size_t)n * parts * sizeof(float);
-    const size_t offset = vk_plan_scratch(plan, bytes);
-    vk_dispatch_scratch(d, 3, offset, bytes, true);
+    const size_t offset = gvk_plan_scratch(plan, bytes);
+    gvk_dispatch_scratch(d, 3, offset, bytes, true);
     d->numbers[0] = parts;
     d->numbers[1] = (uint32_t)(gpu_groups_of(gpu_groups_of(k, parts), STEP) * STEP);
-    d = vk_dispatch_new(plan, VK_SHADER_mul_mat_join, node, 1, GROUP);
+    d = gvk_dispatch_new(plan, GVK_SHADER_mul_mat_join, node, 1, GROUP);
     if (!d) return;
-    vk_dispatch_scratch(d, 1, offset, bytes, false);
+    gvk_dispatch_scratch(d, 1, offset, bytes, false);
     d->numbers[0] = parts;
-    vk_dispatch_groups(plan, d, gpu_groups_of(n, GROUP));
+    gvk_dispatch_groups(plan, d, gpu_groups_of(n, GROUP));
 }
 
-static void encode_tile(struct vk_plan *plan, const struct ggml_tensor *node) {
+static void encode_tile(struct gvk_plan *plan, const struct ggml_tensor *node) {
     static const struct tile_shaders shaders[2] = {TILE_SHADERS(mul_mat_tile, ),
                                                    TILE_SHADERS(mul_mat_tile, _grid)};
-    const enum vk_shader shader =
-        tile_shader(vk_plan_features(plan), node, &shaders[vk_has_grid(node->src[0])]);
+    const enum gvk_shader shader =
+        tile_shader(gvk_plan_features(plan), node, &shaders[gvk_has_grid(node->src[0])]);
     const uint64_t rows = (uint64_t)node->ne[0], columns = (uint64_t)node->ne[1];
     const uint64_t products = (uint64_t)node->ne[2] * (uint64_t)node->ne[3];
-    const struct vk_tile tile = tile_for(shader, node, columns, products);
+    const struct gvk_tile tile = tile_for(shader, node, columns, products);
     const uint64_t groups =
         gpu_groups_of(rows, tile.rows) * gpu_groups_of(columns, tile.columns) * products;
     const uint32_t parts = parts_of_k(node, groups);
-    struct vk_dispatch *d = begin_tile(plan, node, shader, &tile);
+    struct gvk_dispatch *d = begin_tile(plan, node, shader, &tile);
     if (!d) return;
     d->operands[3].tensor = node;
     d->n_operands = 4;
-    vk_dispatch_grids(d, 4, node->src[0]);
-    vk_dispatch_spec(d, parts > 1);
-    vk_dispatch_groups(plan, d, groups * parts);
+    gvk_dispatch_grids(d, 4, node->src[0]);
+    gvk_dispatch_spec(d, parts > 1);
+    gvk_dispatch_groups(plan, d, groups * parts);
     if (parts > 1) split(plan, d, node, parts);
 }
 
 // Whether shared memory pays: on GPUs, when columns enough share what was unpacked.
-static bool suits_tile(const struct vk_features *features, const struct ggml_tensor *node) {
-    return vk_has_tiles(features) && node->ne[1] > VECTOR_COLUMNS;
+static bool suits_tile(const struct gvk_features *features, const struct ggml_tensor *node) {
+    return gvk_has_tiles(features) && node->ne[1] > VECTOR_COLUMNS;
 }
 
-void vk_encode_mul_mat(struct vk_plan *plan, const struct ggml_tensor *node) {
-    if (suits_tile(vk_plan_features(plan), node))
+void gvk_encode_mul_mat(struct gvk_plan *plan, const struct ggml_tensor *node) {
+    if (suits_tile(gvk_plan_features(plan), node))
         encode_tile(plan, node);
-    else if (suits_dot(vk_plan_features(plan), node))
+    else if (suits_dot(gvk_plan_features(plan), node))
         encode_dot(plan, node);
     else
         encode_plain(plan, node);
 }
 
 // Whether the node is computed by mul_mat_vec.comp.
-static bool is_vector(const struct vk_plan *plan, const struct ggml_tensor *node) {
-    const struct vk_features *features = vk_plan_features(plan);
-    return vk_kernel_find(features, node) != NULL && !suits_tile(features, node) &&
+static bool is_vector(const struct gvk_plan *plan, const struct ggml_tensor *node) {
+    const struct gvk_features *features = gvk_plan_features(plan);
+    return gvk_kernel_find(features, node) != NULL && !suits_tile(features, node) &&
            !suits_dot(features, node);
 }
 
-bool vk_encode_mul_mat_bias(struct vk_plan *plan, const struct ggml_tensor *product,
-                            const struct ggml_tensor *bias, const struct ggml_tensor *sum) {
+bool gvk_encode_mul_mat_bias(struct gvk_plan *plan, const struct ggml_tensor *product,
+                             const struct ggml_tensor *bias, const struct ggml_tensor *sum) {
     const struct extra extra = {.dst = sum, .bias = bias};
-    const struct vk_features *features = vk_plan_features(plan);
+    const struct gvk_features *features = gvk_plan_features(plan);
     return is_vector(plan, product) &&
            encode_vector(plan, product, &extra, choose_tile(features, product, false),
                          vector_shader(features, product)) != NULL;
@@ -282,16 +284,16 @@ static bool is_like(const struct ggml_tensor *a, const struct ggml_tensor *b) {
     return a->type == b->type && ggml_are_same_shape(a, b);
 }
 
-bool vk_encode_mul_mat_glu(struct vk_plan *plan, const struct ggml_tensor *x,
-                           const struct ggml_tensor *gate, const struct ggml_tensor *glu) {
+bool gvk_encode_mul_mat_glu(struct gvk_plan *plan, const struct ggml_tensor *x,
+                            const struct ggml_tensor *gate, const struct ggml_tensor *glu) {
     const struct extra extra = {.dst = glu, .second = gate};
-    static const enum vk_shader shaders[] = {VK_SHADER_mul_mat_vec_glu_sum,
-                                             VK_SHADER_mul_mat_vec_glu_blocks_sum,
-                                             VK_SHADER_mul_mat_vec_glu_blocks_sum_grid};
-    return vk_plan_features(plan)->subgroup_arithmetic && is_vector(plan, x) &&
+    static const enum gvk_shader shaders[] = {GVK_SHADER_mul_mat_vec_glu_sum,
+                                              GVK_SHADER_mul_mat_vec_glu_blocks_sum,
+                                              GVK_SHADER_mul_mat_vec_glu_blocks_sum_grid};
+    return gvk_plan_features(plan)->subgroup_arithmetic && is_vector(plan, x) &&
            is_vector(plan, gate) && is_like(x->src[0], gate->src[0]) &&
            ggml_are_same_shape(x, glu) &&
-           encode_vector(plan, x, &extra, choose_tile(vk_plan_features(plan), x, true),
+           encode_vector(plan, x, &extra, choose_tile(gvk_plan_features(plan), x, true),
                          shaders[kind_of(x->src[0])]) != NULL;
 }
 
@@ -305,77 +307,78 @@ struct pairs {
 
 // Whether enough columns share a matrix to be sorted by it; more matrices than group_pairs.comp
 // counts are not.
-static bool suits_grouping(const struct vk_features *features, const struct ggml_tensor *node) {
+static bool suits_grouping(const struct gvk_features *features, const struct ggml_tensor *node) {
     return features->subgroup_arithmetic && gpu_nelements(node->src[2]) >= VECTOR_COLUMNS &&
            node->src[0]->ne[2] <= MAX_MATRICES;
 }
 
 // Whether tiles in shared memory pay: as many columns per matrix, taking an even spread.
-static bool suits_tile_id(const struct vk_features *features, const struct ggml_tensor *node) {
+static bool suits_tile_id(const struct gvk_features *features, const struct ggml_tensor *node) {
     const uint64_t n_matrices = (uint64_t)node->src[0]->ne[2];
-    return vk_has_tiles(features) && n_matrices <= MAX_MATRICES &&
+    return gvk_has_tiles(features) && n_matrices <= MAX_MATRICES &&
            gpu_nelements(node->src[2]) >= VECTOR_COLUMNS * n_matrices;
 }
 
 // Sorts the pairs by matrix. False when memory ran out.
-static bool encode_pairs(struct vk_plan *plan, const struct ggml_tensor *node, uint32_t columns,
+static bool encode_pairs(struct gvk_plan *plan, const struct ggml_tensor *node, uint32_t columns,
                          struct pairs *out_pairs) {
     const struct ggml_tensor *ids = node->src[2];
     const uint64_t n_pairs = gpu_nelements(ids), n_matrices = (uint64_t)node->src[0]->ne[2];
-    const struct vk_features *features = vk_plan_features(plan);
+    const struct gvk_features *features = gvk_plan_features(plan);
     const bool many = !features->cpu && features->max_group_size >= 256;
     out_pairs->n_tiles = n_pairs / columns + n_matrices + 1;
     out_pairs->bytes = (size_t)(3 * out_pairs->n_tiles + n_pairs) * sizeof(uint32_t);
-    out_pairs->offset = vk_plan_scratch(plan, out_pairs->bytes);
-    struct vk_dispatch *d =
-        vk_dispatch_new(plan, VK_SHADER_group_pairs, node, 1, many ? 256 : MAX_GROUP);
+    out_pairs->offset = gvk_plan_scratch(plan, out_pairs->bytes);
+    struct gvk_dispatch *d =
+        gvk_dispatch_new(plan, GVK_SHADER_group_pairs, node, 1, many ? 256 : MAX_GROUP);
     if (!d) return false;
-    vk_dispatch_scratch(d, 0, out_pairs->offset, out_pairs->bytes, true);
+    gvk_dispatch_scratch(d, 0, out_pairs->offset, out_pairs->bytes, true);
     d->operands[1].tensor = ids;
     d->numbers[0] = (uint32_t)out_pairs->n_tiles;
     d->numbers[1] = (uint32_t)n_matrices;
-    vk_dispatch_spec(d, columns);
+    gvk_dispatch_spec(d, columns);
     return true;
 }
 
 // Makes a dispatch compute the tiles of the table.
-static void use_pairs(const struct vk_plan *plan, struct vk_dispatch *d, const struct pairs *pairs,
-                      const struct ggml_tensor *node, uint32_t rows) {
-    vk_dispatch_scratch(d, 4, pairs->offset, pairs->bytes, false);
-    vk_dispatch_grids(d, 5, node->src[0]);
+static void use_pairs(const struct gvk_plan *plan, struct gvk_dispatch *d,
+                      const struct pairs *pairs, const struct ggml_tensor *node, uint32_t rows) {
+    gvk_dispatch_scratch(d, 4, pairs->offset, pairs->bytes, false);
+    gvk_dispatch_grids(d, 5, node->src[0]);
     d->numbers[0] = (uint32_t)pairs->n_tiles;
-    vk_dispatch_groups(plan, d, gpu_groups_of((uint64_t)node->ne[0], rows) * pairs->n_tiles);
+    gvk_dispatch_groups(plan, d, gpu_groups_of((uint64_t)node->ne[0], rows) * pairs->n_tiles);
 }
 
-static void encode_grouped(struct vk_plan *plan, const struct ggml_tensor *node) {
-    const struct vk_features *features = vk_plan_features(plan);
-    static const enum vk_shader shaders[] = {VK_SHADER_mul_mat_vec_grouped_sum,
-                                             VK_SHADER_mul_mat_vec_grouped_blocks_sum,
-                                             VK_SHADER_mul_mat_vec_grouped_blocks_sum_grid};
+static void encode_grouped(struct gvk_plan *plan, const struct ggml_tensor *node) {
+    const struct gvk_features *features = gvk_plan_features(plan);
+    static const enum gvk_shader shaders[] = {GVK_SHADER_mul_mat_vec_grouped_sum,
+                                              GVK_SHADER_mul_mat_vec_grouped_blocks_sum,
+                                              GVK_SHADER_mul_mat_vec_grouped_blocks_sum_grid};
     const struct tile tile = {features->cpu && node->ne[0] >= 8 ? 8 : 2, 4};
     const struct extra extra = {.dst = node};
     struct pairs pairs;
     if (!encode_pairs(plan, node, tile.columns, &pairs)) return;
-    struct vk_dispatch *d = encode_vector(plan, node, &extra, tile, shaders[kind_of(node->src[0])]);
+    struct gvk_dispatch *d =
+        encode_vector(plan, node, &extra, tile, shaders[kind_of(node->src[0])]);
     if (d) use_pairs(plan, d, &pairs, node, tile.rows);
 }
 
-static void encode_tile_id(struct vk_plan *plan, const struct ggml_tensor *node) {
+static void encode_tile_id(struct gvk_plan *plan, const struct ggml_tensor *node) {
     static const struct tile_shaders shaders[2] = {TILE_SHADERS(mul_mat_tile_id, ),
                                                    TILE_SHADERS(mul_mat_tile_id, _grid)};
-    const enum vk_shader shader =
-        tile_shader(vk_plan_features(plan), node, &shaders[vk_has_grid(node->src[0])]);
+    const enum gvk_shader shader =
+        tile_shader(gvk_plan_features(plan), node, &shaders[gvk_has_grid(node->src[0])]);
     const uint64_t n_matrices = (uint64_t)node->src[0]->ne[2];
-    const struct vk_tile tile =
+    const struct gvk_tile tile =
         tile_for(shader, node, gpu_nelements(node->src[2]) / n_matrices, n_matrices);
     struct pairs pairs;
     if (!encode_pairs(plan, node, tile.columns, &pairs)) return;
-    struct vk_dispatch *d = begin_tile(plan, node, shader, &tile);
+    struct gvk_dispatch *d = begin_tile(plan, node, shader, &tile);
     if (d) use_pairs(plan, d, &pairs, node, tile.rows);
 }
 
-void vk_encode_mul_mat_id(struct vk_plan *plan, const struct ggml_tensor *node) {
-    const struct vk_features *features = vk_plan_features(plan);
+void gvk_encode_mul_mat_id(struct gvk_plan *plan, const struct ggml_tensor *node) {
+    const struct gvk_features *features = gvk_plan_features(plan);
     if (suits_tile_id(features, node))
         encode_tile_id(plan, node);
     else if (suits_grouping(features, node))
@@ -386,7 +389,7 @@ void vk_encode_mul_mat_id(struct vk_plan *plan, const struct ggml_tensor *node) 
 
 // --- outer products ------------------------------------------------------------------------------
 
-bool vk_accepts_out_prod(const struct vk_features *features, const struct ggml_tensor *node) {
+bool gvk_accepts_out_prod(const struct gvk_features *features, const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     const struct ggml_tensor *b = node->src[1];
     (void)features;
@@ -396,17 +399,17 @@ bool vk_accepts_out_prod(const struct vk_features *features, const struct ggml_t
            node->ne[2] == b->ne[2] && node->ne[3] == b->ne[3];
 }
 
-void vk_encode_out_prod(struct vk_plan *plan, const struct ggml_tensor *node) {
+void gvk_encode_out_prod(struct gvk_plan *plan, const struct ggml_tensor *node) {
     enum { GROUP = 64, ROWS = 4, COLUMNS = 8 };
-    const enum vk_shader shader =
-        vk_has_grid(node->src[0]) ? VK_SHADER_out_prod_grid : VK_SHADER_out_prod;
-    struct vk_dispatch *d = vk_dispatch_new(plan, shader, node, 2, GROUP);
+    const enum gvk_shader shader =
+        gvk_has_grid(node->src[0]) ? GVK_SHADER_out_prod_grid : GVK_SHADER_out_prod;
+    struct gvk_dispatch *d = gvk_dispatch_new(plan, shader, node, 2, GROUP);
     if (!d) return;
-    vk_dispatch_grids(d, 3, node->src[0]);
-    vk_dispatch_spec(d, node->src[0]->type);
-    vk_dispatch_spec(d, node->src[1]->type);
+    gvk_dispatch_grids(d, 3, node->src[0]);
+    gvk_dispatch_spec(d, node->src[0]->type);
+    gvk_dispatch_spec(d, node->src[1]->type);
     const uint64_t tiles =
         gpu_groups_of((uint64_t)node->ne[0], ROWS) * gpu_groups_of((uint64_t)node->ne[1], COLUMNS);
-    vk_dispatch_groups(plan, d,
-                       gpu_groups_of(tiles * (uint64_t)node->ne[2] * (uint64_t)node->ne[3], GROUP));
+    gvk_dispatch_groups(
+        plan, d, gpu_groups_of(tiles * (uint64_t)node->ne[2] * (uint64_t)node->ne[3], GROUP));
 }

@@ -6,9 +6,9 @@
 #extension GL_EXT_spirv_intrinsics : require
 #extension GL_KHR_shader_subgroup_arithmetic : require
 #include "shaders/common.glsl"
-VK_OPERAND(dst, 1)
-VK_OPERAND(src0, 2)
-VK_OPERAND(src1, 3)
+GVK_OPERAND(dst, 1)
+GVK_OPERAND(src0, 2)
+GVK_OPERAND(src1, 3)
 layout(constant_id = 3) const uint A_TYPE = 0;
 layout(constant_id = 4) const uint ROWS = 2;
 layout(constant_id = 5) const uint COLUMNS = 1;

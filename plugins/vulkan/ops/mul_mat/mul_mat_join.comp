@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 // Adds up number(0) parts of each result, which follow each other in src0.
 #include "shaders/common.glsl"
-VK_OPERAND(dst, 1)
-VK_OPERAND(src0, 2)
+GVK_OPERAND(dst, 1)
+GVK_OPERAND(src0, 2)
 
 void main() {
     const uint i = invocation_linear(), n = DST.ne.x * DST.ne.y * DST.ne.z * DST.ne.w;

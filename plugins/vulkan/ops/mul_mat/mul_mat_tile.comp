@@ -6,15 +6,15 @@
 // parts of k, of number(1) elements, and mul_mat_join.comp adds them up.
 #include "shaders/common.glsl"
 #include "shaders/tile.glsl"
-VK_OPERAND(dst, 1)
-VK_OPERAND(src0, 2)
-VK_OPERAND(src1, 3)
+GVK_OPERAND(dst, 1)
+GVK_OPERAND(src0, 2)
+GVK_OPERAND(src1, 3)
 #ifdef ID
 #define GROUPED
-VK_OPERAND(src2, 4)
-VK_OPERAND(src3, 5)
+GVK_OPERAND(src2, 4)
+GVK_OPERAND(src3, 5)
 #else
-VK_OPERAND(parts_of, 4)
+GVK_OPERAND(parts_of, 4)
 #endif
 layout(constant_id = 3) const uint A_TYPE = 0;
 layout(constant_id = 4) const uint B_TYPE = 0;

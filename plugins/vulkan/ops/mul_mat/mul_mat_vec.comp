@@ -11,12 +11,12 @@
 #ifdef SUBGROUP
 #extension GL_KHR_shader_subgroup_arithmetic : require
 #endif
-VK_OPERAND(dst, 1)
-VK_OPERAND(src0, 2)
-VK_OPERAND(src1, 3)
-VK_OPERAND(src2, 4)
+GVK_OPERAND(dst, 1)
+GVK_OPERAND(src0, 2)
+GVK_OPERAND(src1, 3)
+GVK_OPERAND(src2, 4)
 #ifdef GROUPED
-VK_OPERAND(src3, 5)
+GVK_OPERAND(src3, 5)
 #endif
 #ifdef GLU
 #include "shaders/glu.glsl"

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: MIT
 // dst[i, j] = sum over t of src0[i, t] * src1[j, t]: an invocation computes 4 x 8 results.
 #include "shaders/common.glsl"
-VK_OPERAND(dst, 1)
-VK_OPERAND(src0, 2)
-VK_OPERAND(src1, 3)
+GVK_OPERAND(dst, 1)
+GVK_OPERAND(src0, 2)
+GVK_OPERAND(src1, 3)
 layout(constant_id = 3) const uint A_TYPE = 0;
 layout(constant_id = 4) const uint B_TYPE = 0;
 #define UNPACK_FROM src0

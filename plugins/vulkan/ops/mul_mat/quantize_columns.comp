@@ -3,8 +3,8 @@
 // Columns of src1 (the only source here) to signed bytes for mul_mat_dot.comp: a group of 32
 // elements becomes 12 words: scale, scale times the sum of the bytes, nothing twice, the bytes.
 #include "shaders/common.glsl"
-VK_OPERAND(dst, 1)
-VK_OPERAND(src0, 2)
+GVK_OPERAND(dst, 1)
+GVK_OPERAND(src0, 2)
 
 void main() {
     const uint groups = SRC0.ne.x / 32;

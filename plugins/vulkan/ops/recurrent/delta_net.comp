@@ -5,13 +5,13 @@
 // number(0) to before number(1).
 #include "shaders/common.glsl"
 #include "shaders/math.glsl"
-VK_OPERAND(dst, 1)
-VK_OPERAND(q, 2)
-VK_OPERAND(k, 3)
-VK_OPERAND(v, 4)
-VK_OPERAND(gate, 5)
-VK_OPERAND(beta, 6)
-VK_OPERAND(initial, 7)
+GVK_OPERAND(dst, 1)
+GVK_OPERAND(q, 2)
+GVK_OPERAND(k, 3)
+GVK_OPERAND(v, 4)
+GVK_OPERAND(gate, 5)
+GVK_OPERAND(beta, 6)
+GVK_OPERAND(initial, 7)
 
 // Heads and sequences of q and k are shared by a whole number of those of v.
 uint shared_row(const Tensor t, const uint head, const uint token, const uint seq, const uint n) {

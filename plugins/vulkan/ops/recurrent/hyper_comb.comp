@@ -4,10 +4,10 @@
 // invocation per token.
 #include "shaders/common.glsl"
 #include "shaders/math.glsl"
-VK_OPERAND(dst, 1)
-VK_OPERAND(mixes, 2)
-VK_OPERAND(scales, 3)
-VK_OPERAND(base, 4)
+GVK_OPERAND(dst, 1)
+GVK_OPERAND(mixes, 2)
+GVK_OPERAND(scales, 3)
+GVK_OPERAND(base, 4)
 
 const uint COPIES = 4;
 

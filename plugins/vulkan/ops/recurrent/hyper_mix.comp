@@ -6,11 +6,11 @@
 layout(constant_id = 3) const uint POST = 0;
 layout(constant_id = 4) const bool GATED = false; // pre
 layout(constant_id = 5) const bool COMBINED = true; // post
-VK_OPERAND(dst, 1)
-VK_OPERAND(s0, 2)
-VK_OPERAND(s1, 3)
-VK_OPERAND(s2, 4)
-VK_OPERAND(s3, 5)
+GVK_OPERAND(dst, 1)
+GVK_OPERAND(s0, 2)
+GVK_OPERAND(s1, 3)
+GVK_OPERAND(s2, 4)
+GVK_OPERAND(s3, 5)
 
 // x [n, copies, tokens], weights [copies, tokens]; result [n, tokens]
 float before(const uvec4 at) {

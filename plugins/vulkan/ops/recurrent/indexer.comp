@@ -4,11 +4,11 @@
 // <q, k>, plus the mask.
 #include "shaders/common.glsl"
 layout(constant_id = 3) const uint KEY_TYPE = 0;
-VK_OPERAND(dst, 1)
-VK_OPERAND(q, 2)
-VK_OPERAND(k, 3)
-VK_OPERAND(weights, 4)
-VK_OPERAND(mask, 5)
+GVK_OPERAND(dst, 1)
+GVK_OPERAND(q, 2)
+GVK_OPERAND(k, 3)
+GVK_OPERAND(weights, 4)
+GVK_OPERAND(mask, 5)
 #define UNPACK_FROM k
 #include "shaders/unpack.glsl"
 

@@ -5,14 +5,14 @@
 // contiguous. A launch takes the tokens of each sequence from number(0) to before number(1).
 #include "shaders/common.glsl"
 layout(constant_id = 3) const uint MODE = 0;
-VK_OPERAND(dst, 1)
-VK_OPERAND(s0, 2)
-VK_OPERAND(s1, 3)
-VK_OPERAND(s2, 4)
-VK_OPERAND(s3, 5)
-VK_OPERAND(s4, 6)
-VK_OPERAND(s5, 7)
-VK_OPERAND(s6, 8)
+GVK_OPERAND(dst, 1)
+GVK_OPERAND(s0, 2)
+GVK_OPERAND(s1, 3)
+GVK_OPERAND(s2, 4)
+GVK_OPERAND(s3, 5)
+GVK_OPERAND(s4, 6)
+GVK_OPERAND(s5, 7)
+GVK_OPERAND(s6, 8)
 
 const uint WKV6 = 0, GATED = 1, WKV7 = 2;
 const uint STATE_SOURCE = MODE == WKV6 ? 5 : MODE == GATED ? 4 : 6;

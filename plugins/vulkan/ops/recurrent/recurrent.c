@@ -12,51 +12,51 @@ enum attention_mode { WKV6, GATED, WKV7 };
 // each after a first one of `start`: as many launches as the driver's limit asks for. numbers 0 and
 // 1 are a launch's first step and the one behind its last.
 struct steps {
-    enum vk_shader shader;
+    enum gvk_shader shader;
     int n_sources;
     uint32_t spec;
     uint64_t invocations, count, start, cost;
 };
 
-static void encode_steps(struct vk_plan *plan, const struct ggml_tensor *node, struct steps s) {
-    const uint64_t most = vk_most_iterations(vk_plan_features(plan));
+static void encode_steps(struct gvk_plan *plan, const struct ggml_tensor *node, struct steps s) {
+    const uint64_t most = gvk_most_iterations(gvk_plan_features(plan));
     const uint64_t left = most > s.start ? most - s.start : 0;
     const uint64_t at_once = left > s.cost ? left / s.cost : 1;
     uint64_t first = 0;
     do {
         const uint64_t end = s.count - first > at_once ? first + at_once : s.count;
-        struct vk_dispatch *d = vk_dispatch_new(plan, s.shader, node, s.n_sources, GROUP);
+        struct gvk_dispatch *d = gvk_dispatch_new(plan, s.shader, node, s.n_sources, GROUP);
         if (!d) return;
-        vk_dispatch_spec(d, s.spec);
+        gvk_dispatch_spec(d, s.spec);
         d->numbers[0] = (uint32_t)first;
         d->numbers[1] = (uint32_t)end;
-        vk_dispatch_groups(plan, d, gpu_groups_of(s.invocations, GROUP));
+        gvk_dispatch_groups(plan, d, gpu_groups_of(s.invocations, GROUP));
         first = end;
     } while (first < s.count);
 }
 
 // --- state-space models --------------------------------------------------------------------------
 
-bool vk_accepts_ssm_conv(const struct vk_features *features, const struct ggml_tensor *node) {
+bool gvk_accepts_ssm_conv(const struct gvk_features *features, const struct ggml_tensor *node) {
     (void)features;
     return ggml_fits_ssm_conv(node);
 }
 
-void vk_encode_ssm_conv(struct vk_plan *plan, const struct ggml_tensor *node) {
-    struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_ssm_conv, node, 2, GROUP);
-    if (d) vk_dispatch_groups(plan, d, gpu_groups_of(gpu_nelements(node), GROUP));
+void gvk_encode_ssm_conv(struct gvk_plan *plan, const struct ggml_tensor *node) {
+    struct gvk_dispatch *d = gvk_dispatch_new(plan, GVK_SHADER_ssm_conv, node, 2, GROUP);
+    if (d) gvk_dispatch_groups(plan, d, gpu_groups_of(gpu_nelements(node), GROUP));
 }
 
-bool vk_accepts_ssm_scan(const struct vk_features *features, const struct ggml_tensor *node) {
+bool gvk_accepts_ssm_scan(const struct gvk_features *features, const struct ggml_tensor *node) {
     (void)features;
     return ggml_fits_ssm_scan(node) && node->src[1]->ne[2] > 0;
 }
 
-void vk_encode_ssm_scan(struct vk_plan *plan, const struct ggml_tensor *node) {
+void gvk_encode_ssm_scan(struct gvk_plan *plan, const struct ggml_tensor *node) {
     const struct ggml_tensor *x = node->src[1];
     const uint64_t n = (uint64_t)node->src[0]->ne[0];
     encode_steps(plan, node,
-                 (struct steps){.shader = VK_SHADER_ssm_scan,
+                 (struct steps){.shader = GVK_SHADER_ssm_scan,
                                 .n_sources = 7,
                                 .spec = node->src[3]->ne[0] == 1,
                                 .invocations = (uint64_t)(x->ne[0] * x->ne[1] * x->ne[3]),
@@ -67,12 +67,12 @@ void vk_encode_ssm_scan(struct vk_plan *plan, const struct ggml_tensor *node) {
 
 // --- linear attention ----------------------------------------------------------------------------
 
-static void encode_attention(struct vk_plan *plan, const struct ggml_tensor *node,
+static void encode_attention(struct gvk_plan *plan, const struct ggml_tensor *node,
                              enum attention_mode mode, int state) {
     const struct ggml_tensor *k = node->src[0];
     const uint64_t n = (uint64_t)k->ne[0], sequences = (uint64_t)node->src[state]->ne[1];
     encode_steps(plan, node,
-                 (struct steps){.shader = VK_SHADER_linear_attention,
+                 (struct steps){.shader = GVK_SHADER_linear_attention,
                                 .n_sources = 7,
                                 .spec = mode,
                                 .invocations = n * (uint64_t)k->ne[1] * sequences,
@@ -81,45 +81,45 @@ static void encode_attention(struct vk_plan *plan, const struct ggml_tensor *nod
                                 .cost = (mode == WKV7 ? 2 * n : n) + 1});
 }
 
-bool vk_accepts_rwkv_wkv6(const struct vk_features *features, const struct ggml_tensor *node) {
+bool gvk_accepts_rwkv_wkv6(const struct gvk_features *features, const struct ggml_tensor *node) {
     (void)features;
     return ggml_fits_linear_attention(node, 5, 3);
 }
 
-void vk_encode_rwkv_wkv6(struct vk_plan *plan, const struct ggml_tensor *node) {
+void gvk_encode_rwkv_wkv6(struct gvk_plan *plan, const struct ggml_tensor *node) {
     encode_attention(plan, node, WKV6, 5);
 }
 
-bool vk_accepts_rwkv_wkv7(const struct vk_features *features, const struct ggml_tensor *node) {
+bool gvk_accepts_rwkv_wkv7(const struct gvk_features *features, const struct ggml_tensor *node) {
     (void)features;
     return ggml_fits_linear_attention(node, 6, -1);
 }
 
-void vk_encode_rwkv_wkv7(struct vk_plan *plan, const struct ggml_tensor *node) {
+void gvk_encode_rwkv_wkv7(struct gvk_plan *plan, const struct ggml_tensor *node) {
     encode_attention(plan, node, WKV7, 6);
 }
 
-bool vk_accepts_gated_linear_attn(const struct vk_features *features,
-                                  const struct ggml_tensor *node) {
+bool gvk_accepts_gated_linear_attn(const struct gvk_features *features,
+                                   const struct ggml_tensor *node) {
     (void)features;
     return ggml_fits_linear_attention(node, 4, -1);
 }
 
-void vk_encode_gated_linear_attn(struct vk_plan *plan, const struct ggml_tensor *node) {
+void gvk_encode_gated_linear_attn(struct gvk_plan *plan, const struct ggml_tensor *node) {
     encode_attention(plan, node, GATED, 4);
 }
 
-bool vk_accepts_gated_delta_net(const struct vk_features *features,
-                                const struct ggml_tensor *node) {
+bool gvk_accepts_gated_delta_net(const struct gvk_features *features,
+                                 const struct ggml_tensor *node) {
     (void)features;
     return ggml_fits_gated_delta_net(node) && node->src[2]->ne[2] > 0;
 }
 
-void vk_encode_gated_delta_net(struct vk_plan *plan, const struct ggml_tensor *node) {
+void gvk_encode_gated_delta_net(struct gvk_plan *plan, const struct ggml_tensor *node) {
     const struct ggml_tensor *v = node->src[2];
     const uint64_t n = (uint64_t)v->ne[0];
     encode_steps(plan, node,
-                 (struct steps){.shader = VK_SHADER_delta_net,
+                 (struct steps){.shader = GVK_SHADER_delta_net,
                                 .n_sources = 6,
                                 .invocations = n * (uint64_t)(v->ne[1] * v->ne[3]),
                                 .count = (uint64_t)v->ne[2],
@@ -129,16 +129,16 @@ void vk_encode_gated_delta_net(struct vk_plan *plan, const struct ggml_tensor *n
 
 // --- triangular systems --------------------------------------------------------------------------
 
-bool vk_accepts_solve_tri(const struct vk_features *features, const struct ggml_tensor *node) {
+bool gvk_accepts_solve_tri(const struct gvk_features *features, const struct ggml_tensor *node) {
     (void)features;
     return ggml_fits_solve_tri(node);
 }
 
 // Every step counts as the last and longest one.
-void vk_encode_solve_tri(struct vk_plan *plan, const struct ggml_tensor *node) {
+void gvk_encode_solve_tri(struct gvk_plan *plan, const struct ggml_tensor *node) {
     const uint64_t n = (uint64_t)node->ne[1];
     encode_steps(plan, node,
-                 (struct steps){.shader = VK_SHADER_solve_tri,
+                 (struct steps){.shader = GVK_SHADER_solve_tri,
                                 .n_sources = 2,
                                 .invocations = (uint64_t)(node->ne[0] * node->ne[2] * node->ne[3]),
                                 .count = n,
@@ -147,45 +147,45 @@ void vk_encode_solve_tri(struct vk_plan *plan, const struct ggml_tensor *node) {
 
 // --- indexer, hyper-connections ------------------------------------------------------------------
 
-bool vk_accepts_lightning_indexer(const struct vk_features *features,
-                                  const struct ggml_tensor *node) {
+bool gvk_accepts_lightning_indexer(const struct gvk_features *features,
+                                   const struct ggml_tensor *node) {
     (void)features;
     return ggml_fits_lightning_indexer(node);
 }
 
-void vk_encode_lightning_indexer(struct vk_plan *plan, const struct ggml_tensor *node) {
-    struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_indexer, node, 4, GROUP);
+void gvk_encode_lightning_indexer(struct gvk_plan *plan, const struct ggml_tensor *node) {
+    struct gvk_dispatch *d = gvk_dispatch_new(plan, GVK_SHADER_indexer, node, 4, GROUP);
     if (!d) return;
-    vk_dispatch_spec(d, node->src[1]->type);
-    vk_dispatch_groups(plan, d, gpu_groups_of(gpu_nelements(node), GROUP));
+    gvk_dispatch_spec(d, node->src[1]->type);
+    gvk_dispatch_groups(plan, d, gpu_groups_of(gpu_nelements(node), GROUP));
 }
 
-bool vk_accepts_dsv4_hc_comb(const struct vk_features *features, const struct ggml_tensor *node) {
+bool gvk_accepts_dsv4_hc_comb(const struct gvk_features *features, const struct ggml_tensor *node) {
     (void)features;
     return ggml_fits_dsv4_hc_comb(node);
 }
 
-void vk_encode_dsv4_hc_comb(struct vk_plan *plan, const struct ggml_tensor *node) {
-    struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_hyper_comb, node, 3, GROUP);
-    if (d) vk_dispatch_groups(plan, d, gpu_groups_of((uint64_t)node->ne[2], GROUP));
+void gvk_encode_dsv4_hc_comb(struct gvk_plan *plan, const struct ggml_tensor *node) {
+    struct gvk_dispatch *d = gvk_dispatch_new(plan, GVK_SHADER_hyper_comb, node, 3, GROUP);
+    if (d) gvk_dispatch_groups(plan, d, gpu_groups_of((uint64_t)node->ne[2], GROUP));
 }
 
-bool vk_accepts_dsv4_hc_pre(const struct vk_features *features, const struct ggml_tensor *node) {
+bool gvk_accepts_dsv4_hc_pre(const struct gvk_features *features, const struct ggml_tensor *node) {
     (void)features;
     return ggml_fits_dsv4_hc_pre(node);
 }
 
-bool vk_accepts_dsv4_hc_post(const struct vk_features *features, const struct ggml_tensor *node) {
+bool gvk_accepts_dsv4_hc_post(const struct gvk_features *features, const struct ggml_tensor *node) {
     (void)features;
     return ggml_fits_dsv4_hc_post(node);
 }
 
-void vk_encode_dsv4_hc_mix(struct vk_plan *plan, const struct ggml_tensor *node) {
-    struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_hyper_mix, node, 4, GROUP);
+void gvk_encode_dsv4_hc_mix(struct gvk_plan *plan, const struct ggml_tensor *node) {
+    struct gvk_dispatch *d = gvk_dispatch_new(plan, GVK_SHADER_hyper_mix, node, 4, GROUP);
     if (!d) return;
     const bool post = node->op == GGML_OP_DSV4_HC_POST;
-    vk_dispatch_spec(d, post);
-    vk_dispatch_spec(d, !post && ggml_get_op_params_i32(node, 1) != 0);
-    vk_dispatch_spec(d, node->src[3] != NULL);
-    vk_dispatch_groups(plan, d, gpu_groups_of(gpu_nelements(node), GROUP));
+    gvk_dispatch_spec(d, post);
+    gvk_dispatch_spec(d, !post && ggml_get_op_params_i32(node, 1) != 0);
+    gvk_dispatch_spec(d, node->src[3] != NULL);
+    gvk_dispatch_groups(plan, d, gpu_groups_of(gpu_nelements(node), GROUP));
 }

@@ -3,9 +3,9 @@
 // Forward substitution; an invocation solves for a column, a launch for the rows from number(0) to
 // before number(1). All operands are contiguous.
 #include "shaders/common.glsl"
-VK_OPERAND(dst, 1)
-VK_OPERAND(a, 2)
-VK_OPERAND(b, 3)
+GVK_OPERAND(dst, 1)
+GVK_OPERAND(a, 2)
+GVK_OPERAND(b, 3)
 
 void main() {
     const uint columns = DST.ne.x, n = DST.ne.y;

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: MIT
 // A filter per channel slides over a sequence: result [channels, tokens, sequences].
 #include "shaders/common.glsl"
-VK_OPERAND(dst, 1)
-VK_OPERAND(x, 2)
-VK_OPERAND(filters, 3)
+GVK_OPERAND(dst, 1)
+GVK_OPERAND(x, 2)
+GVK_OPERAND(filters, 3)
 
 void main() {
     const uint i = invocation_linear();

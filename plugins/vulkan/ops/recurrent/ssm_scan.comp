@@ -5,14 +5,14 @@
 // number(0) to before number(1).
 #include "shaders/common.glsl"
 #include "shaders/math.glsl"
-VK_OPERAND(dst, 1)
-VK_OPERAND(initial, 2)
-VK_OPERAND(x, 3)
-VK_OPERAND(dt, 4)
-VK_OPERAND(a, 5)
-VK_OPERAND(b, 6)
-VK_OPERAND(c, 7)
-VK_OPERAND(ids, 8)
+GVK_OPERAND(dst, 1)
+GVK_OPERAND(initial, 2)
+GVK_OPERAND(x, 3)
+GVK_OPERAND(dt, 4)
+GVK_OPERAND(a, 5)
+GVK_OPERAND(b, 6)
+GVK_OPERAND(c, 7)
+GVK_OPERAND(ids, 8)
 layout(constant_id = 3) const uint SHARED_RATE = 0; // one decay per head, not per element
 
 float softplus(const float value) {

@@ -3,8 +3,8 @@
 // Running sums along dimension 0: a row per group. Sums of parts are added in pairs, and what the
 // sum up to here lost to rounding is carried along.
 #include "shaders/common.glsl"
-VK_OPERAND(dst, 1)
-VK_OPERAND(src0, 2)
+GVK_OPERAND(dst, 1)
+GVK_OPERAND(src0, 2)
 
 shared float sums[gl_WorkGroupSize.x];
 

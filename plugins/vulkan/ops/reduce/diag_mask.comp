@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 // Keeps the columns of each row that a test on column and row lets through; the others get VALUE.
 #include "shaders/common.glsl"
-VK_OPERAND(dst, 1)
-VK_OPERAND(src0, 2)
+GVK_OPERAND(dst, 1)
+GVK_OPERAND(src0, 2)
 layout(constant_id = 3) const uint KEEP = 0;
 layout(constant_id = 4) const float VALUE = 0; // may be infinite
 const uint KEEP_UPPER_DIAG = 0, KEEP_UPPER = 1, KEEP_LOWER_DIAG = 2, KEEP_LOWER = 3,

@@ -3,8 +3,8 @@
 // group_norm: number(0) neighbouring channels (dimension 2), one of number(1) groups of a plane of
 // dimension 3, per group of invocations. y may be x.
 #include "shaders/reduce.glsl"
-VK_OPERAND(dst, 1)
-VK_OPERAND(src0, 2)
+GVK_OPERAND(dst, 1)
+GVK_OPERAND(src0, 2)
 
 uvec4 at_of(const uint i, const uint first, const uint i3) {
     const uint row = i / DST.ne.x;

@@ -4,13 +4,13 @@
 // groups of number(0) channels, where those are packed and make a row. SCALED: times src1, plus
 // src2 if ADDED, both of them repeated.
 #include "shaders/reduce.glsl"
-VK_OPERAND(dst, 1)
-VK_OPERAND(src0, 2)
+GVK_OPERAND(dst, 1)
+GVK_OPERAND(src0, 2)
 layout(constant_id = 3) const uint OP = 0;
 layout(constant_id = 4) const bool VECTORS = false; // of four elements, which rows consist of
 #ifdef SCALED
-VK_OPERAND(src1, 3)
-VK_OPERAND(src2, 4)
+GVK_OPERAND(src1, 3)
+GVK_OPERAND(src2, 4)
 layout(constant_id = 5) const bool ADDED = false;
 #endif
 const uint OP_NORM = 0, OP_RMS_NORM = 1, OP_L2_NORM = 2, OP_GROUP_NORM = 3;

@@ -4,8 +4,8 @@
 // largest element, of equal ones the last.
 #include "shaders/math.glsl"
 #include "shaders/reduce.glsl"
-VK_OPERAND(dst, 1)
-VK_OPERAND(src0, 2)
+GVK_OPERAND(dst, 1)
+GVK_OPERAND(src0, 2)
 layout(constant_id = 3) const bool ARGMAX = false;
 
 shared uint reduce_indices[gl_WorkGroupSize.x];

@@ -3,10 +3,10 @@
 // soft_max of scale x + slope mask, a row per group, with a sink in the denominator. y may be x.
 #include "shaders/math.glsl"
 #include "shaders/reduce.glsl"
-VK_OPERAND(dst, 1)
-VK_OPERAND(src0, 2)
-VK_OPERAND(src1, 3)
-VK_OPERAND(src2, 4)
+GVK_OPERAND(dst, 1)
+GVK_OPERAND(src0, 2)
+GVK_OPERAND(src1, 3)
+GVK_OPERAND(src2, 4)
 layout(constant_id = 3) const bool MASK = false;
 layout(constant_id = 4) const uint MASK_TYPE = 0;
 layout(constant_id = 5) const bool SINKS = false;

@@ -16,7 +16,7 @@ enum {
 enum mode { MODE_BLOCKS, MODE_STEP, MODE_MERGE };
 
 struct sort {
-    struct vk_plan *plan;
+    struct gvk_plan *plan;
     const struct ggml_tensor *node;
     uint32_t items;             // of a block
     uint64_t first_row, n_rows; // of the chunk
@@ -39,19 +39,19 @@ static uint64_t power_above(uint64_t n) {
     return power;
 }
 
-bool vk_accepts_top_k(const struct vk_features *features, const struct ggml_tensor *node) {
+bool gvk_accepts_top_k(const struct gvk_features *features, const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     return ggml_same_shape_from(node, a, 1) && node->ne[0] <= a->ne[0] && ggml_rows_dense(node) &&
            (uint64_t)a->ne[0] <= (MAX_SCRATCH / ITEM_BYTES) &&
            features->max_shared_bytes >= 64 * ITEM_BYTES;
 }
 
-bool vk_accepts_argsort(const struct vk_features *features, const struct ggml_tensor *node) {
-    return node->ne[0] == node->src[0]->ne[0] && vk_accepts_top_k(features, node);
+bool gvk_accepts_argsort(const struct gvk_features *features, const struct ggml_tensor *node) {
+    return node->ne[0] == node->src[0]->ne[0] && gvk_accepts_top_k(features, node);
 }
 
 static uint32_t group_size(const struct sort *s) {
-    const struct vk_features *features = vk_plan_features(s->plan);
+    const struct gvk_features *features = gvk_plan_features(s->plan);
     uint32_t size = features->cpu ? 32 : 256;
     while (size > features->max_group_size)
         size /= 2;
@@ -63,16 +63,16 @@ static bool is_descending(const struct ggml_tensor *node) {
 }
 
 static void encode_launch(const struct sort *s, const struct launch *l) {
-    struct vk_dispatch *d = vk_dispatch_new(s->plan, VK_SHADER_sort, s->node, 1, group_size(s));
+    struct gvk_dispatch *d = gvk_dispatch_new(s->plan, GVK_SHADER_sort, s->node, 1, group_size(s));
     if (!d) return;
-    if (!l->to_result) vk_dispatch_scratch(d, 0, l->to, l->to_bytes, true);
-    if (!l->from_source) vk_dispatch_scratch(d, 1, l->from, l->from_bytes, false);
-    vk_dispatch_spec(d, l->mode);
-    vk_dispatch_spec(d, s->items);
-    vk_dispatch_spec(d, l->from_source);
-    vk_dispatch_spec(d, l->to_result);
-    vk_dispatch_spec(d, is_descending(s->node));
-    vk_dispatch_spec(d, l->alternate);
+    if (!l->to_result) gvk_dispatch_scratch(d, 0, l->to, l->to_bytes, true);
+    if (!l->from_source) gvk_dispatch_scratch(d, 1, l->from, l->from_bytes, false);
+    gvk_dispatch_spec(d, l->mode);
+    gvk_dispatch_spec(d, s->items);
+    gvk_dispatch_spec(d, l->from_source);
+    gvk_dispatch_spec(d, l->to_result);
+    gvk_dispatch_spec(d, is_descending(s->node));
+    gvk_dispatch_spec(d, l->alternate);
     const uint32_t numbers[] = {(uint32_t)s->first_row,
                                 (uint32_t)s->n_rows,
                                 l->n_from,
@@ -83,7 +83,7 @@ static void encode_launch(const struct sort *s, const struct launch *l) {
                                 l->distance};
     for (int i = 0; i < 8; ++i)
         d->numbers[i] = numbers[i];
-    vk_dispatch_groups(s->plan, d, l->groups);
+    gvk_dispatch_groups(s->plan, d, l->groups);
 }
 
 // Blocks keep their first items until one block has them all.
@@ -139,7 +139,7 @@ static void encode_merges(struct sort *s, size_t scratch, size_t bytes) {
     }
 }
 
-static uint32_t block_items(const struct vk_features *features, uint64_t n) {
+static uint32_t block_items(const struct gvk_features *features, uint64_t n) {
     uint64_t items = MAX_ITEMS;
     while (items * ITEM_BYTES > features->max_shared_bytes)
         items /= 2;
@@ -147,25 +147,25 @@ static uint32_t block_items(const struct vk_features *features, uint64_t n) {
     return (uint32_t)(needed > items ? items : needed < 64 ? 64 : needed);
 }
 
-static void encode_ranks(struct vk_plan *plan, const struct ggml_tensor *node) {
+static void encode_ranks(struct gvk_plan *plan, const struct ggml_tensor *node) {
     const uint64_t n = (uint64_t)node->src[0]->ne[0];
     const uint32_t held = n <= 8 * RANK_GROUP ? 8 : n <= 16 * RANK_GROUP ? 16 : 32;
-    struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_sort_rank, node, 1, RANK_GROUP);
+    struct gvk_dispatch *d = gvk_dispatch_new(plan, GVK_SHADER_sort_rank, node, 1, RANK_GROUP);
     if (!d) return;
-    vk_dispatch_spec(d, is_descending(node));
-    vk_dispatch_spec(d, held);
-    vk_dispatch_groups(plan, d, gpu_nrows(node) * gpu_groups_of(n, (uint64_t)RANK_GROUP * held));
+    gvk_dispatch_spec(d, is_descending(node));
+    gvk_dispatch_spec(d, held);
+    gvk_dispatch_groups(plan, d, gpu_nrows(node) * gpu_groups_of(n, (uint64_t)RANK_GROUP * held));
 }
 
-void vk_encode_sort(struct vk_plan *plan, const struct ggml_tensor *node) {
+void gvk_encode_sort(struct gvk_plan *plan, const struct ggml_tensor *node) {
     const uint64_t n = (uint64_t)node->src[0]->ne[0];
     const uint64_t rows = gpu_nrows(node);
     if (gpu_nelements(node) == 0) return;
-    if (vk_plan_features(plan)->cpu && n <= MAX_RANKED) {
+    if (gvk_plan_features(plan)->cpu && n <= MAX_RANKED) {
         encode_ranks(plan, node);
         return;
     }
-    struct sort s = {plan, node, block_items(vk_plan_features(plan), n), 0, 0};
+    struct sort s = {plan, node, block_items(gvk_plan_features(plan), n), 0, 0};
     const bool fits = n <= s.items;
     const bool selects = fits || (uint64_t)node->ne[0] <= s.items / 4;
     const uint64_t row_items = fits      ? 0
@@ -176,8 +176,8 @@ void vk_encode_sort(struct vk_plan *plan, const struct ggml_tensor *node) {
     const size_t bytes = (size_t)(most_rows * row_items * ITEM_BYTES);
     size_t scratch[2] = {0, 0};
     if (!fits) {
-        scratch[0] = vk_plan_scratch(plan, bytes);
-        scratch[1] = selects ? vk_plan_scratch(plan, bytes) : scratch[0];
+        scratch[0] = gvk_plan_scratch(plan, bytes);
+        scratch[1] = selects ? gvk_plan_scratch(plan, bytes) : scratch[0];
     }
     for (; s.first_row < rows; s.first_row += s.n_rows) {
         s.n_rows = rows - s.first_row < per_chunk ? rows - s.first_row : per_chunk;

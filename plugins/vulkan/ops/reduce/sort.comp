@@ -6,8 +6,8 @@
 //   STEP    an exchange over more than a block
 //   MERGE   the exchanges within blocks that follow
 #include "shaders/common.glsl"
-VK_OPERAND(dst, 1)
-VK_OPERAND(src0, 2)
+GVK_OPERAND(dst, 1)
+GVK_OPERAND(src0, 2)
 layout(constant_id = 3) const uint MODE = 0;
 layout(constant_id = 4) const uint ITEMS = 64; // per group, a power of two
 layout(constant_id = 5) const bool FROM_SOURCE = false; // otherwise from items in scratch memory

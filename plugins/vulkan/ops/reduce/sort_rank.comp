@@ -5,8 +5,8 @@
 // numbers are read once for all: that beats a sort in shared memory, which such drivers access lane
 // by lane. Equal numbers keep their order; NaN comes last in either.
 #include "shaders/common.glsl"
-VK_OPERAND(dst, 1)
-VK_OPERAND(src0, 2)
+GVK_OPERAND(dst, 1)
+GVK_OPERAND(src0, 2)
 layout(constant_id = 3) const bool DESCENDING = false;
 layout(constant_id = 4) const uint HELD = 16;
 

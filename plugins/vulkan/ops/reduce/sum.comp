@@ -3,9 +3,9 @@
 // Sums all elements, or counts equal elements of two operands, in two launches: PARTS writes one
 // number per group to scratch memory, the other launch adds those.
 #include "shaders/reduce.glsl"
-VK_OPERAND(dst, 1)
-VK_OPERAND(src0, 2)
-VK_OPERAND(src1, 3)
+GVK_OPERAND(dst, 1)
+GVK_OPERAND(src0, 2)
+GVK_OPERAND(src1, 3)
 layout(constant_id = 3) const bool PARTS = false;
 layout(constant_id = 4) const bool COUNT = false;
 layout(constant_id = 5) const uint TYPE = 0;

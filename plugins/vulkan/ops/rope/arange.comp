@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 // start + step i, rounded once.
 #include "shaders/double_float.glsl"
-VK_OPERAND(dst, 1)
+GVK_OPERAND(dst, 1)
 
 void main() {
     const uint i = invocation_linear();

@@ -17,18 +17,18 @@ static float param_f32(const struct ggml_tensor *node, int slot) {
     return value;
 }
 
-bool vk_accepts_rope(const struct vk_features *features, const struct ggml_tensor *node) {
+bool gvk_accepts_rope(const struct gvk_features *features, const struct ggml_tensor *node) {
     (void)features;
     return ggml_fits_rope(node) && ggml_rows_dense(node->src[0]) && ggml_rows_dense(node);
 }
 
-static void set_param_f32(struct vk_dispatch *d, int slot, double value) {
+static void set_param_f32(struct gvk_dispatch *d, int slot, double value) {
     const float rounded = (float)value;
     memcpy(&d->op_params[slot], &rounded, sizeof(rounded));
 }
 
 // base to the powers exponent * (1, 2, 4, ...), each as a sum of two floats, into the numbers.
-static void set_powers(struct vk_dispatch *d, double base, double exponent) {
+static void set_powers(struct gvk_dispatch *d, double base, double exponent) {
     for (int i = 0; i < POWERS; ++i) {
         const double power = pow(base, ldexp(exponent, i));
         const float parts[2] = {(float)power, (float)(power - (double)(float)power)};
@@ -44,7 +44,7 @@ static double correction_dim(const struct ggml_tensor *node, double beta) {
            log(n_ctx / (beta * 2.0 * 3.14159265358979323846)) / (2.0 * log(base));
 }
 
-static void set_yarn(struct vk_dispatch *d, const struct ggml_tensor *node) {
+static void set_yarn(struct gvk_dispatch *d, const struct ggml_tensor *node) {
     const double scale = (double)param_f32(node, GGML_ROPE_SLOT_FREQ_SCALE);
     const double fast = correction_dim(node, (double)param_f32(node, GGML_ROPE_SLOT_BETA_FAST));
     const double slow = correction_dim(node, (double)param_f32(node, GGML_ROPE_SLOT_BETA_SLOW));
@@ -56,52 +56,52 @@ static void set_yarn(struct vk_dispatch *d, const struct ggml_tensor *node) {
 }
 
 // Heads of a token that an invocation turns by the same angle: all on a CPU, which has few threads.
-static uint32_t heads_of(const struct vk_features *features, const struct ggml_tensor *node) {
+static uint32_t heads_of(const struct gvk_features *features, const struct ggml_tensor *node) {
     const int64_t most = features->cpu ? 64 : 4;
     return (uint32_t)(node->ne[1] < most ? node->ne[1] > 0 ? node->ne[1] : 1 : most);
 }
 
-void vk_encode_rope(struct vk_plan *plan, const struct ggml_tensor *node) {
-    struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_rope, node, 3, GROUP);
+void gvk_encode_rope(struct gvk_plan *plan, const struct ggml_tensor *node) {
+    struct gvk_dispatch *d = gvk_dispatch_new(plan, GVK_SHADER_rope, node, 3, GROUP);
     if (!d) return;
     const int mode = node->op_params[GGML_ROPE_SLOT_MODE];
     const int n_dims = node->op_params[GGML_ROPE_SLOT_N_DIMS];
-    vk_dispatch_spec(d, node->type);
-    vk_dispatch_spec(d, (uint32_t)mode);
-    vk_dispatch_spec(d, node->op == GGML_OP_ROPE_BACK);
-    vk_dispatch_spec(d, node->src[2] != NULL);
-    const uint32_t heads = heads_of(vk_plan_features(plan), node);
-    vk_dispatch_spec(d, heads);
+    gvk_dispatch_spec(d, node->type);
+    gvk_dispatch_spec(d, (uint32_t)mode);
+    gvk_dispatch_spec(d, node->op == GGML_OP_ROPE_BACK);
+    gvk_dispatch_spec(d, node->src[2] != NULL);
+    const uint32_t heads = heads_of(gvk_plan_features(plan), node);
+    gvk_dispatch_spec(d, heads);
     set_powers(d, (double)param_f32(node, GGML_ROPE_SLOT_FREQ_BASE), -2.0 / n_dims);
     if (param_f32(node, GGML_ROPE_SLOT_EXT_FACTOR) != 0.0f) set_yarn(d, node);
     const int64_t columns = node->ne[0] - (mode == GGML_ROPE_TYPE_VISION ? n_dims : n_dims / 2);
     const uint64_t blocks = gpu_groups_of((uint64_t)node->ne[1], heads);
     const uint64_t n = (uint64_t)columns * blocks * (uint64_t)(node->ne[2] * node->ne[3]);
-    vk_dispatch_groups(plan, d, gpu_groups_of(n, GROUP));
+    gvk_dispatch_groups(plan, d, gpu_groups_of(n, GROUP));
 }
 
-bool vk_accepts_timestep_embedding(const struct vk_features *features,
-                                   const struct ggml_tensor *node) {
+bool gvk_accepts_timestep_embedding(const struct gvk_features *features,
+                                    const struct ggml_tensor *node) {
     (void)features;
     return node->op_params[1] > 0 && ggml_rows_dense(node) && node->ne[2] == 1 &&
            node->ne[3] == 1 && node->src[0]->ne[0] >= node->ne[1];
 }
 
-void vk_encode_timestep_embedding(struct vk_plan *plan, const struct ggml_tensor *node) {
-    struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_timestep_embedding, node, 1, GROUP);
+void gvk_encode_timestep_embedding(struct gvk_plan *plan, const struct ggml_tensor *node) {
+    struct gvk_dispatch *d = gvk_dispatch_new(plan, GVK_SHADER_timestep_embedding, node, 1, GROUP);
     if (!d) return;
     const int64_t half = node->ne[0] / 2;
     set_powers(d, (double)node->op_params[1], half > 0 ? -1.0 / (double)half : 0.0);
     const uint64_t n = (uint64_t)((node->ne[0] + 1) / 2 * node->ne[1]);
-    vk_dispatch_groups(plan, d, gpu_groups_of(n, GROUP));
+    gvk_dispatch_groups(plan, d, gpu_groups_of(n, GROUP));
 }
 
-bool vk_accepts_arange(const struct vk_features *features, const struct ggml_tensor *node) {
+bool gvk_accepts_arange(const struct gvk_features *features, const struct ggml_tensor *node) {
     (void)features;
     return ggml_is_packed(node) && gpu_nrows(node) == 1;
 }
 
-void vk_encode_arange(struct vk_plan *plan, const struct ggml_tensor *node) {
-    struct vk_dispatch *d = vk_dispatch_new(plan, VK_SHADER_arange, node, 0, GROUP);
-    if (d) vk_dispatch_groups(plan, d, gpu_groups_of((uint64_t)node->ne[0], GROUP));
+void gvk_encode_arange(struct gvk_plan *plan, const struct ggml_tensor *node) {
+    struct gvk_dispatch *d = gvk_dispatch_new(plan, GVK_SHADER_arange, node, 0, GROUP);
+    if (d) gvk_dispatch_groups(plan, d, gpu_groups_of((uint64_t)node->ne[0], GROUP));
 }

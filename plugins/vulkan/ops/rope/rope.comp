@@ -4,12 +4,12 @@
 // invocation turns one pair, or copies one channel that is not turned, of some heads of a token.
 // ROWS: the result goes to the row of dst that src3 has for the token, as set_rows would put it.
 #include "shaders/double_float.glsl"
-VK_OPERAND(dst, 1)
-VK_OPERAND(src0, 2)
-VK_OPERAND(src1, 3)
-VK_OPERAND(src2, 4)
+GVK_OPERAND(dst, 1)
+GVK_OPERAND(src0, 2)
+GVK_OPERAND(src1, 3)
+GVK_OPERAND(src2, 4)
 #ifdef ROWS
-VK_OPERAND(src3, 5)
+GVK_OPERAND(src3, 5)
 layout(constant_id = 8) const uint ROW_TYPE = 0;
 layout(constant_id = 9) const bool ROW_WIDE = false; // indices of 64 bits
 #endif

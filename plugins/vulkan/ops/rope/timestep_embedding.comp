@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 // Cosines, then sines, of the timestep times falling frequencies.
 #include "shaders/double_float.glsl"
-VK_OPERAND(dst, 1)
-VK_OPERAND(src0, 2)
+GVK_OPERAND(dst, 1)
+GVK_OPERAND(src0, 2)
 
 void main() {
     const uint columns = (DST.ne.x + 1) / 2, half_ = DST.ne.x / 2;

@@ -6,10 +6,10 @@
 #include "shaders/math.glsl"
 #include "shaders/reduce.glsl"
 layout(constant_id = 3) const uint BACK = 0;
-VK_OPERAND(dst, 1)
-VK_OPERAND(s0, 2)
-VK_OPERAND(s1, 3)
-VK_OPERAND(s2, 4)
+GVK_OPERAND(dst, 1)
+GVK_OPERAND(s0, 2)
+GVK_OPERAND(s1, 3)
+GVK_OPERAND(s2, 4)
 
 // The gradient's first source is the scalar that the loss's is multiplied by.
 const uint LOGITS = BACK != 0 ? 2 : 1, TARGETS = LOGITS + 1;

@@ -4,11 +4,11 @@
 // result, so that the order is always the same.
 #include "shaders/common.glsl"
 layout(constant_id = 3) const uint SRC_TYPE = 0;
-VK_OPERAND(dst, 1)
-VK_OPERAND(src0, 2)
+GVK_OPERAND(dst, 1)
+GVK_OPERAND(src0, 2)
 #define UNPACK_FROM src0
 #include "shaders/unpack.glsl"
-VK_OPERAND(ids, 3)
+GVK_OPERAND(ids, 3)
 
 void main() {
     const uint i = invocation_linear();

@@ -3,8 +3,8 @@
 // Mean of number(0) floats in scratch memory; one group.
 #include "shaders/common.glsl"
 #include "shaders/reduce.glsl"
-VK_OPERAND(dst, 1)
-VK_OPERAND(terms, 2)
+GVK_OPERAND(dst, 1)
+GVK_OPERAND(terms, 2)
 
 void main() {
     float sum = 0;

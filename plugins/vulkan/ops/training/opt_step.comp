@@ -5,12 +5,12 @@
 // SGD, parameters alpha, wd.
 #include "shaders/common.glsl"
 layout(constant_id = 3) const uint ADAMW = 0;
-VK_OPERAND(dst, 1)
-VK_OPERAND(x, 2)
-VK_OPERAND(grad, 3)
-VK_OPERAND(m, 4)
-VK_OPERAND(v, 5)
-VK_OPERAND(adamw, 6)
+GVK_OPERAND(dst, 1)
+GVK_OPERAND(x, 2)
+GVK_OPERAND(grad, 3)
+GVK_OPERAND(m, 4)
+GVK_OPERAND(v, 5)
+GVK_OPERAND(adamw, 6)
 
 void step_adamw(const uvec4 at, const float value, const float g) {
     const uint p = tensors[5].at.x >> 2;

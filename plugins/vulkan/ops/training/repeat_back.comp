@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 // The tiles of src0 added up.
 #include "shaders/common.glsl"
-VK_OPERAND(dst, 1)
-VK_OPERAND(src0, 2)
+GVK_OPERAND(dst, 1)
+GVK_OPERAND(src0, 2)
 
 void main() {
     const uint i = invocation_linear();

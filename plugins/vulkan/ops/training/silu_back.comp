@@ -4,9 +4,9 @@
 #include "shaders/common.glsl"
 #include "shaders/math.glsl"
 layout(constant_id = 3) const uint TYPE = 0;
-VK_OPERAND(dst, 1)
-VK_OPERAND(grad, 2)
-VK_OPERAND(x, 3)
+GVK_OPERAND(dst, 1)
+GVK_OPERAND(grad, 2)
+GVK_OPERAND(x, 3)
 
 void main() {
     const uint i = invocation_linear();
