@@ -20,6 +20,7 @@ typedef struct {
     char bytes[16];
 } CUuuid;
 
+// Results that are told apart; every other one is a failure with its name (cuGetErrorName).
 enum {
     CUDA_SUCCESS = 0,
     CUDA_ERROR_INVALID_VALUE = 1,
@@ -42,6 +43,8 @@ enum {
 };
 enum { CU_STREAM_NON_BLOCKING = 1, CU_EVENT_DISABLE_TIMING = 2, CU_EVENT_BLOCKING_SYNC = 1 };
 
+// Symbols with a suffix (_v2) are what cuda.h's macros make of the plain names: the plain symbols
+// are an older binary interface with 32-bit sizes, kept in the library for programs of that time.
 // CU_FUNCTION(name, symbol, parameters): what it is called here, in the library.
 #define CU_FUNCTIONS(CU_FUNCTION)                                                                  \
     CU_FUNCTION(cuInit, cuInit, (unsigned flags))                                                  \
@@ -93,6 +96,7 @@ enum { CU_STREAM_NON_BLOCKING = 1, CU_EVENT_DISABLE_TIMING = 2, CU_EVENT_BLOCKIN
                  unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,      \
                  CUstream stream, void **params, void **extra))
 
+// Filled once before any thread can use it, constant afterwards: reading needs no lock.
 struct cu_api {
 #define CU_FUNCTION_MEMBER(name, symbol, parameters) CUresult(*name) parameters;
     CU_FUNCTIONS(CU_FUNCTION_MEMBER)

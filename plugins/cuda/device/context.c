@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: MIT
+// Primary contexts are counted by the driver: an application that uses the runtime API shares ours,
+// its pointers and events included, and keeps it when we release. After an error from 700 on
+// (illegal address, launch failure, ...) the context is lost for the whole process, so that the
+// first such result is remembered and every later call fails at once with DEVICE_LOST.
 #include "device/context.h"
 
 #include "device/image.h"
 #include "device/loader.h"
 
+// Errors from 700 to 799 are the ones after which the driver refuses all work of the context.
 static enum ggml_host_status status_of(CUresult result) {
     switch (result) {
     case CUDA_SUCCESS: return GGML_HOST_OK;
@@ -25,6 +30,7 @@ enum ggml_host_status cuda_context_check(struct cuda_context *context, CUresult 
     return gpu_fail(status, "cuda: %s fails: %s (%d)", call, cuda_error_name(result), result);
 }
 
+// A current context is per thread and a stack: push and pop leave the application's as it was.
 enum ggml_host_status cuda_context_enter(struct cuda_context *context) {
     if (!cuda_in_owner())
         return gpu_fail(GGML_HOST_FAILED,
@@ -40,6 +46,8 @@ void cuda_context_leave(void) {
     cuda_api()->cuCtxPopCurrent(&ignored);
 }
 
+// Where the image has no code for the device's capability the driver compiles its PTX, and keeps
+// the result in a cache of its own: the first start on such a device takes much longer.
 static enum ggml_host_status load(struct cuda_context *context) {
     const struct cu_api *api = cuda_api();
     enum ggml_host_status status = cuda_context_check(

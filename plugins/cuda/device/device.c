@@ -10,6 +10,8 @@ struct cuda_device *cuda_device_of(ggml_backend_dev_t device) {
     return device && device->table == &cuda_device_table ? device->context : NULL;
 }
 
+// Made under the mutex, so that two threads don't both load the kernels. A failure is not kept: the
+// next call tries again, as memory may be free by then.
 struct cuda_context *cuda_device_context(struct cuda_device *device) {
     pthread_mutex_lock(&device->mutex);
     if (!device->context) device->context = cuda_context_new(device->handle);
@@ -45,11 +47,13 @@ static int32_t device_init(ggml_backend_dev_t device, const char *params,
     return cuda_stream_new(device->context, out_stream);
 }
 
+// The same for all devices: no kernel depends on the compute capability yet.
 static bool device_supports_op(ggml_backend_dev_t device, const struct ggml_tensor *node) {
     (void)device;
     return simt_supports_op(node);
 }
 
+// Pinned memory is not worked on: each access would go over the bus.
 static bool device_supports_buft(ggml_backend_dev_t device, ggml_backend_buffer_type_t buft) {
     return buft == gpu_device_buffer_type(device);
 }

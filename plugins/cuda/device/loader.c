@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// The library is opened when the program runs and never closed: the driver leaves threads and
+// destructors behind. A function that is missing means a driver that is too old.
 #include "device/loader.h"
 
 #include <dlfcn.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Which devices there are. CUDA_VISIBLE_DEVICES is the driver's to read.
+// The driver is started once per process, by the first host, and its devices are those of the
+// moment: CUDA does not add devices to a process that runs. cuInit is the costly call; no context
+// is made here, which would take some hundred MiB of each device for a program that only lists
+// them. Which devices there are. CUDA_VISIBLE_DEVICES is the driver's to read.
 #include <stdio.h>
 #include <unistd.h>
 
@@ -14,12 +17,14 @@ static struct cuda_device *devices; // room for n_room
 static int n_room;
 static struct gpu_reg registry = {.name = "CUDA", .device_bytes = sizeof(struct cuda_device)};
 static struct ggml_backend_reg reg_object;
+// The process that started the driver: CUDA does not survive a fork.
 static pid_t owner;
 
 bool cuda_in_owner(void) {
     return getpid() == owner;
 }
 
+// What is read only from driver calls that need no context.
 static void fill_details(struct cuda_device *device, int major, int minor) {
     struct gpu_details *details = &device->base.details;
     const struct cu_api *api = cuda_api();
@@ -49,6 +54,8 @@ static void read_id(struct cuda_device *device) {
     }
 }
 
+// Devices that don't answer are left out, with a warning: a GPU that fell off the bus must not take
+// the others with it. Numbers have no gaps, names follow the driver's order.
 static bool init_device(struct cuda_device *device, int index) {
     const struct cu_api *api = cuda_api();
     int major, minor, integrated;

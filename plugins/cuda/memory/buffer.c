@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT
+// Device memory is addressed as the driver does: tensor->data holds a device address, which the
+// host never reads. Transfers of buffers wait until they are done; those of streams only queue.
 #include "memory/buffer.h"
 
 #include "device/loader.h"
 #include "gpu/base/tables.h"
 
+// Bytes. cuMemAlloc aligns to 256; operands that begin so are read in whole sectors of 32 bytes and
+// lines of 128.
 enum { ALIGNMENT = 256 };
 
 // --- memory of the device ------------------------------------------------------------------------
@@ -12,6 +16,8 @@ enum { ALIGNMENT = 256 };
 // the parent's.
 static void release(struct cuda_buffer *buffer) {
     const struct cu_api *api = cuda_api();
+    // The driver's state is the parent's after a fork: each call there fails or hangs. So the
+    // memory is left to the parent, which frees it when it ends.
     if (cuda_in_owner() && api->cuCtxPushCurrent(buffer->context->handle) == CUDA_SUCCESS) {
         api->cuCtxSynchronize();
         if (buffer->host)
@@ -46,6 +52,8 @@ struct transfer {
     uint8_t value;
 };
 
+// The driver copies pinned memory by the copy engine while the host goes on; pageable memory it
+// copies through a staging buffer of its own, before or after the call returns.
 static CUresult queue_piece(const struct transfer *t, size_t i, CUstream stream) {
     const struct cu_api *api = cuda_api();
     char *host = (char *)t->host + i * t->stride_host;
@@ -58,6 +66,8 @@ static CUresult queue_piece(const struct transfer *t, size_t i, CUstream stream)
     }
 }
 
+// The context's mutex makes pieces of two threads not mix: both share the one stream for transfers.
+// It is held until the device is done, since the stream's end is what is waited for.
 static int32_t run_transfer(struct cuda_context *context, const struct transfer *t) {
     enum ggml_host_status status = cuda_context_enter(context);
     if (status != GGML_HOST_OK) return status;
@@ -110,6 +120,8 @@ static int32_t device_get_2d(ggml_backend_buffer_t handle, const struct ggml_ten
     return run_transfer(((struct cuda_buffer *)handle->context)->context, &t);
 }
 
+// Within one context. The core goes through the host otherwise, as it does where the ranges
+// overlap: cuMemcpyDtoD leaves the order of its reads and writes open.
 static int32_t device_copy(ggml_backend_buffer_t handle, const struct ggml_tensor *src,
                            struct ggml_tensor *dst) {
     struct cuda_buffer *buffer = handle->context;
@@ -169,10 +181,12 @@ static const struct ggml_buffer_table host_buffer_table = {
 
 // --- types ---------------------------------------------------------------------------------------
 
+// The two types of a device share a table and are told apart by their address.
 static bool is_host(ggml_backend_buffer_type_t buft) {
     return buft != &((struct cuda_device *)buft->context)->base.buft;
 }
 
+// Pinned memory is page-locked and mapped for the device: fast to copy, taken from all programs.
 static enum ggml_host_status allocate(struct cuda_buffer *buffer, bool host) {
     const struct cu_api *api = cuda_api();
     enum ggml_host_status status = cuda_context_enter(buffer->context);
@@ -217,6 +231,7 @@ static size_t buft_alignment(ggml_backend_buffer_type_t buft) {
     return ALIGNMENT;
 }
 
+// A single allocation can be as large as the memory; what is free is the driver's to say.
 static size_t buft_max_size(ggml_backend_buffer_type_t buft) {
     return is_host(buft) ? SIZE_MAX / 2 : ((struct cuda_device *)buft->context)->memory;
 }

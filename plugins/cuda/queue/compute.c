@@ -5,6 +5,8 @@
 #include "queue/stream.h"
 
 // Kernels that read the host's memory would end the context.
+// Checked for each launch: a wrong address is an error that ends the context for the whole process,
+// the application's own work on this device included.
 static bool operands_are_here(const struct cuda_stream *stream, const struct ggml_tensor *node) {
     const struct cuda_buffer *buffer = cuda_buffer_of(node);
     if (!buffer || buffer->context != stream->context) return false;
@@ -27,6 +29,8 @@ static enum ggml_host_status launch(struct cuda_stream *stream, const struct ggm
         return gpu_fail(GGML_HOST_INVALID_ARGUMENT,
                         "cuda: '%.*s' or a source of it does not lie in memory of this device",
                         GGML_MAX_NAME, node->name);
+    // Arguments are copied by the call, so that they may lie on the stack; it returns before the
+    // kernel runs.
     const CUresult result = cuda_api()->cuLaunchKernel(
         stream->context->functions[launch.kernel], launch.grid[0], launch.grid[1], launch.grid[2],
         launch.threads, 1, 1, 0, stream->handle, params, NULL);

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Recording and waiting only queue; synchronize blocks the calling thread. Timing is off: with it
+// an event costs the device a time stamp, and nobody reads it.
 #include "queue/event.h"
 
 #include "device/loader.h"
@@ -10,6 +12,8 @@ struct cuda_event {
     CUevent handle;
 };
 
+// Also of a lost device: the context may still be pushed then, or the call fails and nothing is
+// left to do.
 static void event_free(ggml_backend_event_t handle) {
     struct cuda_event *event = handle->context;
     if (cuda_in_owner() && cuda_api()->cuCtxPushCurrent(event->context->handle) == CUDA_SUCCESS) {
@@ -60,6 +64,7 @@ int32_t cuda_event_new(struct cuda_device *device, ggml_backend_event_t *out_eve
     return status;
 }
 
+// An event belongs to a context, and the driver lets no stream of another one record it.
 int32_t cuda_event_record(ggml_backend_t backend, ggml_backend_event_t handle) {
     struct cuda_stream *stream = backend->context;
     struct cuda_event *event = handle->context;

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+// A stream is the driver's queue: work of one stream is done in order, that of two at the same time
+// unless an event orders them. Calls come from one thread at a time (contract: [stream]); what
+// streams share, the context, is pushed for each call and popped after it, since the thread is the
+// application's and may have a context of its own.
 #include "queue/stream.h"
 
 #include "device/loader.h"
@@ -10,6 +14,7 @@ static const char *stream_name(ggml_backend_t backend) {
     return ((struct cuda_stream *)backend->context)->device->base.name;
 }
 
+// Waits for what is queued: the driver would let it run on into memory that is freed next.
 static void stream_free(ggml_backend_t backend) {
     struct cuda_stream *stream = backend->context;
     const struct cu_api *api = cuda_api();
@@ -38,6 +43,8 @@ static int32_t stream_synchronize(ggml_backend_t backend) {
 
 // n pieces between the tensor and the host, which may be gone before they are done only after
 // synchronize.
+// One call of the driver per piece: its own 2-D copies bound the stride (MAX_PITCH). Nothing is
+// staged here: from and to pageable memory the driver's copy may block.
 static int32_t queue_pieces(struct cuda_stream *stream, const struct ggml_tensor *tensor,
                             size_t offset, char *host, bool to_host, size_t size, size_t n,
                             size_t stride_tensor, size_t stride_host) {
@@ -74,6 +81,8 @@ static int32_t stream_get_2d(ggml_backend_t backend, const struct ggml_tensor *t
 }
 
 // What `stream` queues from now on comes after what `other` has queued.
+// An event may be recorded again while others wait for its earlier state: a wait takes the state of
+// the moment at which it is queued. So one event per stream is enough, and none is made here.
 static CUresult follow(struct cuda_stream *stream, struct cuda_stream *other) {
     const struct cu_api *api = cuda_api();
     const CUresult result = api->cuEventRecord(other->mark, other->handle);
@@ -125,6 +134,8 @@ struct cuda_stream *cuda_stream_of(ggml_backend_t backend) {
     return backend && backend->table == &stream_table ? backend->context : NULL;
 }
 
+// NON_BLOCKING: the legacy default stream, on which an application may work, would otherwise wait
+// for this one and this one for it.
 int32_t cuda_stream_new(struct cuda_device *device, ggml_backend_t *out_stream) {
     const struct cu_api *api = cuda_api();
     struct cuda_context *context = cuda_device_context(device);

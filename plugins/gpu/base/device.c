@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// A plugin's device begins with a struct gpu_device, so that its own pointer, the context of all
+// handles, is also that of this one.
 #include "gpu/base/device.h"
 
 #include <stdarg.h>

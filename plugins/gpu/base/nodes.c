@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Shaders and kernels switch over these numbers: each side has a list of its own, and conformance
+// tests would find them to differ.
 #include "gpu/base/nodes.h"
 
 int gpu_function_of(const struct ggml_tensor *node) {

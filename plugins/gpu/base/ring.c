@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+// Positions count up for ever and are taken modulo the size: full and empty can be told apart, and
+// 64 bits last for centuries. Pieces of one submission share a mark, so that few marks are enough;
+// all calls are of one stream's thread, and take constant time but for moving the marks.
 #include "gpu/base/ring.h"
 
 #include <string.h>
@@ -13,6 +16,7 @@ bool gpu_ring_take(struct gpu_ring *ring, uint64_t bytes, uint64_t value, uint64
     const uint64_t size = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     uint64_t begin = ring->head;
     *out_offset = 0;
+    // No piece goes over the end. The gap counts as part of it, and comes back with it.
     if (begin % ring->size + size > ring->size) begin += ring->size - begin % ring->size;
     if (size > ring->size || begin + size - ring->tail > ring->size) return false;
     const bool same = ring->n_marks > 0 && ring->marks[ring->n_marks - 1].value == value;
@@ -30,6 +34,7 @@ void gpu_ring_reach(struct gpu_ring *ring, uint64_t value) {
         ring->tail = ring->marks[n++].end;
     ring->n_marks -= n;
     memmove(ring->marks, ring->marks + n, (size_t)ring->n_marks * sizeof(ring->marks[0]));
+    // Nothing in use: from the beginning again, where the largest piece fits.
     if (ring->n_marks == 0) ring->head = ring->tail = 0;
 }
 

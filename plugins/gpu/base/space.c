@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Tensors of a device need addresses, since the API computes offsets with them; these are reserved
+// without pages, so that a range costs no memory and an access by mistake is a fault at once.
 #define _DEFAULT_SOURCE
 #include "gpu/base/space.h"
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Messages go to every host that has started the plugin: a plugin is loaded once per process, its
+// hosts may be several (a program and a library that brought its own core).
 #define _GNU_SOURCE
 #include "gpu/base/util.h"
 

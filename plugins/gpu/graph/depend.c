@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: MIT
+// Builds the graph of dependences in one walk over the nodes, as a compiler does for memory: reads
+// wait for the last write (flow), writes for the last write (output) and for the reads since then
+// (anti). Memory is told apart by the root of a view, and, where places are given already, by
+// address ranges. Time: linear in nodes and sources, and n log n for the ranges; one block of
+// memory for the result and one for the work.
 #include "gpu/graph/depend.h"
 
 #include <stdlib.h>
@@ -31,6 +36,7 @@ struct builder {
     size_t block_bytes;
 };
 
+// Views of views are rare, but nothing forbids them.
 static const struct ggml_tensor *root_of(const struct ggml_tensor *tensor) {
     while (tensor->view_src)
         tensor = tensor->view_src;
@@ -48,6 +54,8 @@ struct counts {
     size_t n, touches, slots;
 };
 
+// Upper bounds: every source may be a memory of its own. The table is at most half full, so that
+// linear probing stays short.
 static struct counts count(const struct ggml_graph *graph) {
     struct counts counts = {.n = (size_t)graph->n_nodes, .slots = 64};
     for (int i = 0; i < graph->n_nodes; ++i) {
@@ -108,6 +116,8 @@ static bool make_room(struct builder *b) {
 
 // --- numbers
 
+// Fibonacci hashing of the address, linear probing; an empty slot is where it would go. The upper
+// half of the product is taken: the lower bits of an address are alike for all tensors.
 static int32_t *find(const struct builder *b, const struct ggml_tensor *tensor) {
     uint32_t i = (uint32_t)(((uint64_t)(uintptr_t)tensor * UINT64_C(0x9e3779b97f4a7c15)) >> 32);
     while (b->slots[i & b->mask] && b->tensors[b->slots[i & b->mask] - 1] != tensor)
@@ -130,6 +140,8 @@ static int32_t node_of(const struct builder *b, const struct ggml_tensor *tensor
     return number < b->depend->n ? number : NONE;
 }
 
+// Nodes come first, so that a number below n is a node. A node that comes twice has two places in
+// the order, which nothing here could keep apart.
 static bool number_nodes(struct builder *b) {
     for (int i = 0; i < b->graph->n_nodes; ++i) {
         if (number_of(b, b->graph->nodes[i]) != i) return false;
@@ -196,6 +208,8 @@ static void merge_memories(struct builder *b) {
         if (begin && !b->tensors[m]->view_src)
             b->ranges[n++] = (struct range){begin, begin + ggml_nbytes(b->tensors[m]), m};
     }
+    // Sweep over the ranges by their begin: one that begins before the end of the one before it
+    // shares its memory. The end grows along, so that a long range covers all that lie in it.
     qsort(b->ranges, n, sizeof(*b->ranges), by_address);
     for (size_t i = 1; i < n; ++i) {
         struct range *before = &b->ranges[i - 1], *range = &b->ranges[i];
@@ -220,6 +234,8 @@ static void put_read(struct builder *b, int32_t *n, int32_t memory, int32_t node
     b->reader[memory] = b->n_reads++;
 }
 
+// Readers since the last write are a list through read_before: each is dropped by the next write,
+// so that all writes together look at each read once.
 static void put_write(struct builder *b, int32_t *n, int32_t memory, int32_t node) {
     put(b->depend, n, b->writer[memory], node);
     for (int32_t r = b->reader[memory]; r != NONE; r = b->read_before[r])
@@ -263,6 +279,8 @@ static bool is_kept(const struct builder *b, int32_t i) {
            (b->uses[i] == 0 && writes(node));
 }
 
+// Only what this graph makes, and what has no memory yet, counts for the peak: the rest is there
+// whatever the order is.
 static void measure(struct builder *b) {
     struct gpu_depend *d = b->depend;
     for (int32_t m = 0; m < d->n_memories; ++m) {

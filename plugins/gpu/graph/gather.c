@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+// Bounds that keep the pass linear, and the memory near to what it was: a node that is moved ahead
+// keeps its result for as many launches as it overtakes.
 enum {
     MAX_SPAN = 64, // places from the first to the last
     MAX_AHEAD =
@@ -30,6 +32,7 @@ static const struct ggml_tensor *node_of(const struct gathering *g, int32_t numb
 
 // --- who belongs together
 
+// Follows the only reader of each node, as long as it may be the next node of the fusion.
 static void find_chain(struct gathering *g, const struct gpu_fusion *fusion, int32_t first) {
     int32_t node = first;
     g->n = 0;
@@ -115,6 +118,8 @@ static void mark_gathered(struct gathering *g, int32_t needed, int32_t gathered)
 }
 
 // Marks all that must go first, backwards, so that whoever needs a node is met before it.
+// The transitive predecessors within the span, found in one walk backwards since predecessors stand
+// before. Stamps instead of flags: marks need no clearing between two fusions.
 static bool mark_needed(struct gathering *g, int32_t needed, int32_t gathered) {
     struct gpu_order *order = g->order;
     int n_ahead = 0;
@@ -128,6 +133,8 @@ static bool mark_needed(struct gathering *g, int32_t needed, int32_t gathered) {
     return true;
 }
 
+// Stable partition of the span: needed, gathered, the rest. Nothing of the rest is needed by what
+// now stands before it, so that the order stays a topological one.
 static void move(struct gathering *g, int32_t needed, int32_t gathered) {
     struct gpu_order *order = g->order;
     const int32_t n = g->last - g->first + 1;
@@ -177,6 +184,8 @@ static bool gather_by(struct gathering *g, int k, const struct gpu_fusion *fusio
     return false;
 }
 
+// Greedy, in the order of the list: the first fusion that takes a node keeps it. The list is short
+// and its chains hardly overlap, so that a search for the best cover would be work for little.
 int gpu_order_gather(struct gpu_order *order, struct gpu_plan *plan) {
     struct gathering g = {.order = order, .plan = plan};
     int n_fusions, n_moved = 0;

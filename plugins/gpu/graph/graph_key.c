@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// The key holds all that planning looks at, as words: comparing two keys is one memcmp.
+// The hash sorts out most recordings before that. Time: linear in nodes and sources.
 #include "gpu/graph/graph_key.h"
 
 enum {
@@ -9,6 +11,7 @@ enum {
     HASH_LANES = 4,
 };
 
+// Keeps what is there. Keys grow to the largest graph that was seen and stay so.
 static bool reserve(struct gpu_graph_key *key, size_t n) {
     if (n <= key->max) return true;
     uint64_t *words = ggml_aligned_malloc(n * sizeof(*words));
@@ -20,6 +23,8 @@ static bool reserve(struct gpu_graph_key *key, size_t n) {
     return true;
 }
 
+// Both words are needed: two buffers may have the same addresses, since a device's base is only a
+// number to the host. The low bit tells a view, which may be fused otherwise, from its root.
 static uint64_t *put_place(uint64_t *at, const struct ggml_tensor *tensor,
                            uint64_t (*buffer_id)(const struct ggml_tensor *tensor)) {
     *at++ = buffer_id(tensor) << 1 | (tensor->view_src != NULL);
@@ -57,6 +62,8 @@ static uint64_t *put_node(uint64_t *at, const struct ggml_graph *graph, int i,
 
 // In lanes that don't wait for each other's products.
 static uint64_t hash_words(const uint64_t *words, size_t n) {
+    // 2^64 over the golden ratio, odd: multiplying loses no bit, and the shifts bring high bits
+    // down.
     const uint64_t factor = UINT64_C(0x9e3779b97f4a7c15);
     uint64_t lanes[HASH_LANES], hash = n;
     for (int k = 0; k < HASH_LANES; ++k)
@@ -118,6 +125,8 @@ bool gpu_graph_key_make_places(struct gpu_graph_key *key, const struct ggml_grap
     return true;
 }
 
+// Words decide: a hash of 64 bits may be that of another graph, and a wrong recording computes
+// something else without a word.
 bool gpu_graph_key_equal(const struct gpu_graph_key *a, const struct gpu_graph_key *b) {
     return a->hash == b->hash && a->n == b->n &&
            (a->n == 0 || memcmp(a->words, b->words, a->n * sizeof(*a->words)) == 0);

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// List scheduling by levels, bounded to a window: the scheduler's order is good for memory, so that
+// no launch is taken from far away. Time: linear in nodes, sources and the window.
 // Launches that may run at once stand next to each other: in waves, between which the device waits.
 #include <string.h>
 
@@ -24,6 +26,8 @@ static struct tally tally_begin(struct gpu_order *order) {
     return (struct tally){.depend = depend, .left = order->left};
 }
 
+// As the allocator does it: a result takes its memory when its node is computed, and gives it back
+// after the last node that touches it.
 static void tally_add(struct tally *tally, int32_t node) {
     const struct gpu_depend *d = tally->depend;
     tally->alive += d->bytes[node];
@@ -65,6 +69,8 @@ static void set_wave(struct gpu_order *order, int32_t unit, int32_t wave) {
         order->mark[nodes[k]] = wave;
 }
 
+// What a barrier-per-conflict recording does: a launch that depends on one of the current wave
+// begins the next one. A node that launches nothing hands on the wave that it depends on.
 int gpu_order_waits(struct gpu_order *order) {
     int32_t wave = 1;
     for (int32_t p = 0; p < order->n; p += order->size[order->at[p]]) {
@@ -88,6 +94,7 @@ struct grouping {
     int n_launches; // in this wave
 };
 
+// The operands of a unit are freed only after it: the limit is checked as if none were.
 static bool fits(const struct grouping *g, int32_t unit) {
     const struct gpu_order *order = g->order;
     const int32_t *nodes = &order->at[order->place[unit]];
@@ -131,6 +138,8 @@ static void make_wave(struct grouping *g, int32_t first) {
     }
 }
 
+// Each round begins at the first unit that is left, which can always be taken: all that it needs
+// stands before it. So the loop ends.
 static int make_waves(struct grouping *g) {
     const struct gpu_order *order = g->order;
     int n_waves = 0;

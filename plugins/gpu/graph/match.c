@@ -56,6 +56,8 @@ static bool is_row_operand(const struct ggml_tensor *dst, const struct ggml_tens
 }
 
 // Returns the number of nodes, 0: none, as all of these do.
+// The weight may be either factor, and repeat over rows. A third node whose other term does not fit
+// is left out: two of three are fused then.
 static int match_norm(const struct gpu_window *w, struct gpu_fused *fused) {
     if (!is_chain(w, 2)) return 0;
     const struct ggml_tensor *norm = node_at(w, 0);
@@ -121,6 +123,7 @@ static int match_bias(const struct gpu_window *w, struct gpu_fused *fused) {
 
 // --- additions
 
+// Bounded by the window, which ends where the next node is no addition.
 static int count_chain(const struct gpu_window *w) {
     int n = 1;
     while (is_chain(w, n + 1))

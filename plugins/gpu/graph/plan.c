@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// A launch is an opaque structure of the plugin: the list is copied as bytes, and pointers into it
+// last until the next one is appended.
 #include "gpu/graph/plan.h"
 
 #include <string.h>
@@ -81,6 +83,8 @@ static int fuse_by(struct gpu_plan *plan, const struct ggml_graph *graph, int k,
     return 0;
 }
 
+// In the order of the list, so that a longer or cheaper fusion stands first. After memory ran out
+// no other is tried: the plan as a whole fails.
 int gpu_plan_fuse(struct gpu_plan *plan, const struct ggml_graph *graph, int i) {
     int idxs[GPU_MAX_FUSED], n = 0;
     for (; n < GPU_MAX_FUSED && i + n < graph->n_nodes; ++n)
@@ -102,6 +106,7 @@ int gpu_plan_fuse_ask(struct gpu_plan *plan, const struct ggml_graph *graph, int
 
 // --- graphs --------------------------------------------------------------------------------------
 
+// What moves no data: views, nodes that the caller left out, and tensors without elements.
 static bool is_idle(const struct ggml_tensor *node) {
     return ggml_op_is_empty(node->op) || !(node->flags & GGML_TENSOR_FLAG_COMPUTE) ||
            ggml_nelements(node) == 0;
@@ -124,6 +129,7 @@ static int add_from(struct gpu_plan *plan, const struct ggml_graph *graph, int i
     return 0;
 }
 
+// A node with an error reaches no kernel: its operands may be anything.
 enum ggml_status gpu_plan_graph(struct gpu_plan *plan, const struct ggml_graph *graph) {
     gpu_plan_clear(plan);
     for (int i = 0; i < graph->n_nodes;) {

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+// First what is fused is gathered, then launches are grouped into waves: grouping moves whole
+// units, so that it never takes apart what gathering brought together. The memory that is alive at
+// once (gpu_order_peak) decides whether the result is taken.
 #include "gpu/graph/reorder.h"
 
 #include <string.h>

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+// Lost devices: the first result that says so sets a flag, and every later call fails before it
+// reaches the driver. Vulkan has no way back for a logical device; a new one is made when the
+// plugin is started again. Queues are handed out in turn: streams share them if there are more, and
+// a queue's mutex is held only while submitting.
 #include "device/context.h"
 
 #ifndef _WIN32
@@ -65,6 +69,8 @@ struct wanted {
     uint32_t n_extensions;
 };
 
+// Features have to be asked for to be used, in a chain of structures; a structure of an extension
+// that the device lacks must not be in it.
 static void want_optional(struct wanted *wanted, const struct gvk_probe *probe,
                           const struct gvk_features *features) {
     void **last = &wanted->float16.pNext;
@@ -146,6 +152,8 @@ static bool create_device(struct gvk_context *context) {
     return true;
 }
 
+// One layout per number of operands: all shaders with as many share it, so that sets of one can be
+// allocated before its pipeline is known.
 static bool create_layout(struct gvk_context *context, uint32_t n) {
     VkDescriptorSetLayoutBinding bindings[GVK_MAX_OPERANDS + 1];
     for (uint32_t i = 0; i <= n; ++i) {
@@ -200,6 +208,8 @@ struct gvk_context *gvk_context_new(VkPhysicalDevice physical, const struct gvk_
     return NULL;
 }
 
+// Children before parents. Timelines are gone by then, as streams and events are; what they have
+// left behind are spare semaphores.
 static void free_device(struct gvk_context *context) {
     const struct VolkDeviceTable *api = &context->api;
     api->vkDeviceWaitIdle(context->device);

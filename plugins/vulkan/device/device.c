@@ -9,6 +9,8 @@ struct gvk_device *gvk_device_of(ggml_backend_dev_t device) {
     return device && device->table == &gvk_device_table ? device->context : NULL;
 }
 
+// A logical device costs memory and start-up time, so that it is made only for those in use. The
+// mutex is held meanwhile: a second thread waits for the same context. Failures are tried again.
 struct gvk_context *gvk_device_context(struct gvk_device *device) {
     pthread_mutex_lock(&device->mutex);
     if (!device->context)

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+// One instance per process, made when the first host starts the plugin; volk keeps the functions of
+// the instance in globals, those of a device in the context's own table, which saves the loader's
+// dispatch on each call. Hooks are for tests, which replace functions to make calls fail.
 #define VOLK_IMPLEMENTATION
 #include "device/loader.h"
 
@@ -52,6 +55,8 @@ const char *gvk_result_name(VkResult result) {
     }
 }
 
+// Out of memory is a status of its own, since the core then tries again with less; a full pool or
+// too many objects mean the same to the caller.
 enum ggml_status gvk_fail_call(VkResult result, const char *call) {
     switch (result) {
     case VK_ERROR_OUT_OF_HOST_MEMORY:
@@ -128,6 +133,8 @@ static bool wants_validation(void) {
     return false;
 }
 
+// Version 1.2 is all that is needed of the instance; devices may have more. Portability enumeration
+// shows layered drivers such as MoltenVK, which are hidden otherwise.
 static VkResult create_instance(bool validate) {
     static const VkValidationFeatureEnableEXT more[] = {
         VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT};

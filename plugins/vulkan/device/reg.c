@@ -50,6 +50,7 @@ static int read_candidates(struct candidate *candidates) {
 }
 
 // Those of equal rank stay in the driver's order.
+// Insertion sort: few devices, and stable.
 static void sort_candidates(int *order, const struct candidate *candidates, int n) {
     for (int i = 0; i < n; ++i) {
         int at = i;
@@ -136,6 +137,7 @@ static void init_device(struct gvk_device *device, const struct candidate *candi
     device->named = is_named(base);
 }
 
+// Candidates are large, hence on the heap; what is chosen is copied into the devices.
 static bool make_devices(void) {
     const size_t size = MAX_PHYSICAL * sizeof(struct candidate);
     struct candidate *candidates = ggml_aligned_malloc(size);

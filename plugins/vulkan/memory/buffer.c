@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+// A buffer is the driver's handle, memory bound to it and, where the host can't reach that, an
+// address range. Each has a number that is never used again: keys of recordings and trackers of
+// barriers go by it, where a pointer could come back as another buffer's.
 #include "memory/buffer.h"
 
 #ifndef _WIN32
@@ -31,6 +34,7 @@ static struct gvk_buffer *make(struct gvk_context *context, uint64_t size, const
     return NULL;
 }
 
+// maxMemoryAllocationSize bounds one allocation; both paddings have to fit.
 uint64_t gvk_buffer_most(const struct gvk_probe *probe) {
     return probe->maintenance3.maxMemoryAllocationSize - 2 * PADDING;
 }
@@ -130,6 +134,8 @@ enum ggml_status gvk_buffer_import(struct gvk_context *context, void *ptr, size_
 
 // --- memory that others use too ------------------------------------------------------------------
 
+// Opaque descriptors: only the same driver and device understand them, which is what sharing among
+// processes on one device needs. Ownership goes over with the import: the driver closes the file.
 static const VkExternalMemoryBufferCreateInfo as_fd = {
     .sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO,
     .handleTypes = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT};

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
+// Device memory that the host can't see gets addresses from a reserved range (gpu/base/space.h), so
+// that offsets can be computed as for any memory; shaders are given buffer and offset instead.
 #include "memory/buffer_type.h"
 
 #include "gpu/base/tables.h"
 #include "memory/transfer.h"
 #include "queue/timeline.h"
 
+// Streams may still have work queued that uses it: all of the context's timelines are waited for.
 static void buffer_free(ggml_backend_buffer_t buffer);
 
 struct gvk_place gvk_place_of(const struct ggml_tensor *tensor) {
@@ -74,6 +77,7 @@ static int32_t buffer_get_2d(ggml_backend_buffer_t handle, const struct ggml_ten
     return answer(gvk_transfer_get(&move));
 }
 
+// Vulkan forbids copies whose ranges overlap.
 static int32_t buffer_copy(ggml_backend_buffer_t handle, const struct ggml_tensor *src,
                            struct ggml_tensor *dst) {
     struct gvk_buffer *buffer = handle->context;

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: MIT
+// Small buffers are pieces of blocks: Vulkan guarantees no more than 4,096 allocations at a time
+// (maxMemoryAllocationCount). Within a block the first gap that fits is taken, in order of address,
+// and gaps are joined when a piece comes back; a block has few pieces, so that lists are enough.
+// One mutex guards all blocks of a context. Memory that can be mapped stays mapped: Vulkan maps an
+// allocation only once, and pieces share it.
 #include "memory/memory.h"
 
 #include "device/context.h"
@@ -50,6 +55,8 @@ static int find_type(const VkPhysicalDeviceMemoryProperties *memory, uint32_t al
     return -1;
 }
 
+// By preference, first to last. Device memory that the host sees (BAR) is small on some GPUs:
+// buffers of tensors leave it to uploads, unless host and device share all memory anyway.
 int gvk_memory_choose(const struct gvk_context *context, uint32_t allowed,
                       enum gvk_memory_use use) {
     static const struct wish local[MAX_WISHES] = {{LOCAL, VISIBLE}, {LOCAL, 0}, {0, 0}};
@@ -86,6 +93,7 @@ static enum ggml_status allocate(struct gvk_context *context, int type, uint64_t
                               "smaller model or fewer layers on this device",
                               (unsigned long long)size, gvk_result_name(result));
     }
+    // Coherent memory only: what is written needs no flushing, what is read no invalidating.
     const VkMemoryPropertyFlags flags = context->probe->memory.memoryTypes[type].propertyFlags;
     if ((flags & MAPPED) != MAPPED) return GGML_STATUS_SUCCESS;
     result = context->api.vkMapMemory(context->device, *out_handle, 0, VK_WHOLE_SIZE, 0, &mapped);
@@ -191,6 +199,7 @@ static enum ggml_status take_small(struct gvk_context *context, int type,
     enum ggml_status status = GGML_STATUS_SUCCESS;
     bool found = false;
     pthread_mutex_lock(&pool->mutex);
+    // Blocks that are full are passed over in a few steps: their list of gaps is empty.
     for (struct gvk_block *b = pool->blocks; b && !found; b = b->next)
         found = b->type == (uint32_t)type && take_piece(b, size, alignment, out_memory);
     if (!found) {

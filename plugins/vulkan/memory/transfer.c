@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+// Transfers that are done when the call returns. One staging buffer and one command buffer per
+// context, guarded by a mutex that is held for the whole transfer: two threads take turns, and
+// pieces of a 2-D transfer share submissions, up to MAX_REGIONS copies each. All go to the first
+// queue, without waiting for streams: the core synchronises what has to be in order.
 #include "memory/transfer.h"
 
 #include "queue/timeline.h"
@@ -16,6 +20,8 @@ struct gvk_transfer {
     uint32_t n_regions;
 };
 
+// Progress is separate from the move, so that the same walk can be taken twice: to record the
+// copies, and to fetch what they brought.
 struct gvk_chunk gvk_move_next(const struct gvk_move *move, struct gvk_progress *progress,
                                size_t most) {
     if (progress->piece == move->n) return (struct gvk_chunk){0};
@@ -100,6 +106,8 @@ static bool has_staging(struct gvk_transfer *transfer) {
                                                &transfer->staging) == GGML_STATUS_SUCCESS;
 }
 
+// Mapped memory is accessed directly where it is the device's best, and where it is the host's own
+// (no address range was reserved); through a BAR reads are slow, so that those are staged.
 static bool is_direct(const struct gvk_buffer *buffer) {
     return buffer->mapped && (buffer->context->direct || !buffer->space);
 }
@@ -195,6 +203,7 @@ static bool fill_words(struct gvk_buffer *buffer, uint64_t begin_at, uint64_t en
     return ok;
 }
 
+// vkCmdFillBuffer wants offset and size in multiples of four.
 bool gvk_transfer_fill(struct gvk_buffer *buffer, uint64_t offset, uint64_t size, uint8_t value) {
     if (!gvk_context_alive(buffer->context)) return false;
     if (is_direct(buffer)) {

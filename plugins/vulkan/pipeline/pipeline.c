@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: MIT
+// A pipeline per shader, number of operands and values of its specialisation constants, compiled
+// when a plan first needs it and kept as long as the context. A hash table with chains under one
+// mutex, which is held while compiling too: another stream that needs the same pipelines has to
+// wait for them anyway. The driver's cache, kept in a file, makes the second start of a program
+// fast.
 #include "pipeline/pipeline.h"
 
 #include <stdio.h>
@@ -53,6 +58,8 @@ struct gvk_pipelines *gvk_pipelines_new(struct gvk_context *context) {
     return pipelines;
 }
 
+// The driver guards its cache itself. The size may grow between the two calls when another thread
+// compiles: the second then says INCOMPLETE, and nothing is written this time.
 void gvk_pipelines_save(struct gvk_pipelines *pipelines) {
     struct gvk_context *context = pipelines->context;
     size_t size = 0;
@@ -131,6 +138,8 @@ static void compile(struct gvk_pipelines *pipelines, struct pipeline *pipeline) 
     context->api.vkDestroyShaderModule(context->device, module, NULL);
 }
 
+// Missing pipelines are compiled by up to MAX_THREADS threads, the calling one among them; each
+// takes the next one from a list, since compile times differ by orders of magnitude.
 struct team {
     struct gvk_pipelines *pipelines;
     pthread_mutex_t mutex;
@@ -156,6 +165,7 @@ static void *compile_some(void *argument) {
     }
 }
 
+// A single pipeline needs no other thread. As many as the host gives to computing at most.
 static int team_size(const struct pipeline *first) {
     const struct ggml_host_table *host = ggml_sdk_host();
     struct ggml_host_topology topology = {.size = sizeof(topology)};
@@ -183,6 +193,7 @@ static void compile_all(struct gvk_pipelines *pipelines, struct pipeline *first)
 
 // --- finding -------------------------------------------------------------------------------------
 
+// FNV-like over the constants; Knuth's multiplier spreads the number of the shader.
 static uint32_t bucket_of(const struct gvk_dispatch *d) {
     uint32_t hash = (uint32_t)d->shader * UINT32_C(2654435761);
     for (int i = 0; i < d->n_specs; ++i)

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+// A fused launch is mostly the first node's own dispatch with another shader, one that does the
+// same and goes on: operands and specialisation constants are added to it. So what a kernel can do
+// is decided in one place, its encoder.
 #include "plan/fuse.h"
 
 #include <string.h>

@@ -54,6 +54,8 @@ static bool all_within_reach(const struct gvk_features *features, const struct g
     return fits;
 }
 
+// First fit: the number of the operation sorts out nearly all rows, and only graphs that are not
+// recorded yet come here. Limits of the device are checked last, once.
 const struct gvk_kernel *gvk_kernel_find(const struct gvk_features *features,
                                          const struct ggml_tensor *node) {
     for (int i = 0; i < N_KERNELS; ++i) {

@@ -67,6 +67,7 @@ void gvk_dispatch_spec(struct gvk_dispatch *dispatch, uint32_t value) {
 }
 
 // Evenly, so that no dimension ends in groups without work.
+// Devices guarantee 65,535 groups per dimension only, and some have no more.
 void gvk_dispatch_groups(const struct gvk_plan *plan, struct gvk_dispatch *dispatch, uint64_t n) {
     const uint32_t *max = plan->features->max_groups;
     const uint64_t lines = gpu_groups_of(n, max[0]);

@@ -10,6 +10,7 @@ static bool is_current(const struct gvk_stream *stream, const struct gvk_recordi
 }
 
 // Of a graph in which nothing has changed, addresses included: none of its nodes is looked at.
+// Linear searches: at most GVK_MAX_RECORDINGS, and a hash or a number is compared first.
 static struct gvk_recording *find_by_uid(const struct gvk_stream *stream, uint64_t uid) {
     for (int i = 0; i < stream->n_recordings && uid != 0; ++i) {
         struct gvk_recording *recording = stream->recordings[i];
@@ -38,6 +39,8 @@ static struct gvk_recording *find_by_key(const struct gvk_stream *stream) {
     return NULL;
 }
 
+// Least recently used. Its command buffer may still run, which has to be waited for; with 32 of
+// them that is rare, and then long done.
 static enum ggml_status drop_oldest(struct gvk_stream *stream) {
     int oldest = 0;
     for (int i = 1; i < stream->n_recordings; ++i) {

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+// An event is a timeline and a value of it, so that waiting needs no object of the driver. Its
+// mutex keeps the pair together, since events may be waited for by other threads than the recording
+// one; it is held for a few instructions, never during a wait or a submission.
 #include "queue/event.h"
 
 #include "queue/bridge.h"

@@ -63,6 +63,8 @@ static enum ggml_status fail_place(const struct gvk_operand *operand) {
 
 // --- parameters and descriptors ------------------------------------------------------------------
 
+// Extents and strides in 32 bits, as the shaders count: gvk_kernel_find() has declined what is
+// larger.
 static void fill_parameters(struct gvk_parameters *to, const struct gvk_dispatch *d,
                             const struct binding *bindings) {
     memset(to, 0, sizeof(*to));
@@ -79,6 +81,8 @@ static void fill_parameters(struct gvk_parameters *to, const struct gvk_dispatch
     memcpy(to->numbers, d->numbers, sizeof(to->numbers));
 }
 
+// Binding 0 is the block of parameters, of which each dispatch has its own at a dynamic offset;
+// operand i is binding i + 1.
 static void write_set(const struct maker *maker, VkDescriptorSet set,
                       const struct binding *bindings, int n) {
     struct gvk_context *context = maker->recipe->context;
@@ -103,6 +107,7 @@ static void write_set(const struct maker *maker, VkDescriptorSet set,
     context->api.vkUpdateDescriptorSets(context->device, (uint32_t)n + 1, writes, 0, NULL);
 }
 
+// A pool of exactly this size per recording, freed as a whole with it.
 static bool allocate_sets(struct maker *maker) {
     const struct gvk_plan *plan = maker->recipe->plan;
     struct gvk_context *context = maker->recipe->context;
@@ -153,6 +158,8 @@ static bool begin(struct maker *maker) {
     return true;
 }
 
+// A full memory barrier, not one per buffer: most drivers flush the same caches for either, and one
+// costs the less to record.
 static void order(struct maker *maker, const struct gvk_dispatch *d,
                   const struct binding *bindings) {
     struct gvk_tracker *tracker = maker->recipe->tracker;
@@ -211,6 +218,7 @@ static enum ggml_status record(struct maker *maker) {
                                                                     : GGML_STATUS_FAILED;
 }
 
+// Where a dispatch has the grids, they are its last operand.
 static bool wants_grids(const struct gvk_plan *plan) {
     for (int i = 0; i < gvk_plan_count(plan); ++i) {
         const struct gvk_dispatch *d = gvk_plan_at(plan, i);
@@ -224,6 +232,7 @@ static enum ggml_status prepare(struct maker *maker) {
     struct gvk_context *context = recipe->context;
     const uint64_t least = context->probe->properties.limits.minUniformBufferOffsetAlignment;
     const uint64_t stride = (sizeof(struct gvk_parameters) + least - 1) / least * least;
+    // Dynamic offsets are 32 bits wide.
     const uint64_t bytes = stride * (uint64_t)gvk_plan_count(recipe->plan);
     if (bytes > UINT32_MAX)
         return gpu_fail_graph(GGML_HOST_OUT_OF_RANGE,

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+// Work is gathered in one open command buffer of transfers and submitted with the next graph, event
+// or wait: a submission costs the driver far more than recording a copy. Each submission raises the
+// value of the stream's timeline semaphore by one; that value stands for the work in events, rings
+// and read-backs. All calls but those of the timeline are of one thread.
 #include "queue/stream.h"
 
 #include "gpu/base/tables.h"
@@ -74,6 +78,7 @@ static bool close_commands(struct gvk_stream *stream, struct gvk_submission *sub
     return gvk_context_check(context, result, "vkEndCommandBuffer");
 }
 
+// Each wait shares the ownership of a timeline, whose stream may be freed in the meantime.
 static void drop_waits(struct gvk_stream *stream) {
     for (uint32_t i = 0; i < stream->n_waits; ++i)
         gvk_timeline_drop(stream->waits[i].timeline);
@@ -101,6 +106,9 @@ enum ggml_status gvk_stream_flush(struct gvk_stream *stream, VkCommandBuffer com
     return status;
 }
 
+// One wait per timeline, for the highest value: a timeline that has reached it has reached all that
+// are lower. Beyond GVK_MAX_WAITS they are submitted as they are, or, if that fails, waited for
+// here.
 void gvk_stream_wait_for(struct gvk_stream *stream, struct gvk_timeline *timeline, uint64_t value) {
     uint64_t ignored;
     if (timeline == stream->timeline || value == 0) return;
@@ -130,6 +138,8 @@ bool gvk_stream_is_idle(struct gvk_stream *stream) {
 
 // --- making --------------------------------------------------------------------------------------
 
+// Waits for the device before anything that it uses is freed. After a failure, or on a lost device,
+// what was to be read back is forgotten instead.
 static void stream_destroy(struct gvk_stream *stream) {
     struct gvk_context *context = stream->context;
     if (stream->timeline) {

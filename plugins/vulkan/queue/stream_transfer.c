@@ -3,6 +3,8 @@
 #include "memory/buffer_type.h"
 #include "queue/stream.h"
 
+// Bytes. A chunk is small enough that copying the next one into the ring goes on while the device
+// copies the one before, and large enough that a copy's fixed cost does not show.
 enum {
     STAGING_BYTES = 16 << 20,
     CHUNK_BYTES = 1 << 20, // that one copy moves
@@ -38,6 +40,8 @@ static enum ggml_status take_staging(struct gvk_stream *stream, size_t size, uin
 }
 
 // Records a copy, after a barrier if it depends on one that is open.
+// Copies within one submission may run at once: Vulkan orders them only by barriers. Most are of
+// different tensors, so that a barrier comes only where the tracker finds bytes in common.
 static enum ggml_status record_copy(struct gvk_stream *stream, const struct gvk_place *src,
                                     const struct gvk_place *dst, uint64_t size) {
     const VkCommandBuffer commands = gvk_stream_commands(stream);
@@ -82,6 +86,7 @@ static enum ggml_status queue_move(struct gvk_stream *stream, const struct gvk_m
     struct gvk_progress progress = {0};
     enum ggml_status status = GGML_STATUS_SUCCESS;
     // With nothing queued there is no order to be kept.
+    // A driver on the CPU, or unified memory: the host's own copy is the fastest.
     if (stream->context->direct && move->buffer->mapped && gvk_stream_is_idle(stream)) {
         const bool done = to_host ? gvk_transfer_get(move) : gvk_transfer_set(move);
         return done ? GGML_STATUS_SUCCESS : GGML_STATUS_FAILED;

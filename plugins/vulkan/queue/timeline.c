@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: MIT
+// A timeline is a semaphore that counts (VK_KHR_timeline_semaphore, core since 1.2) with one owner
+// per stream, event and wait that refers to it. Locks: the context's timelines_mutex guards the
+// list and the spare semaphores, the timeline's mutex the read-backs, a queue's mutex its
+// submissions, since Vulkan leaves queues to the caller to guard. They are taken in this order,
+// never the other way: timelines_mutex, then the queues by number (wait_for_device() takes all of
+// them).
 #include "queue/timeline.h"
 
+// Timelines that are waited for one by one; with more streams than that the whole device is.
 enum { MAX_DRAINED = 64 };
 
 static bool make_semaphore(struct gvk_context *context, struct gvk_semaphore *out_semaphore) {
@@ -59,6 +66,7 @@ static void unlink_timeline(struct gvk_timeline *timeline) {
 }
 
 // When the call for waiting failed, or when everything must have come to an end.
+// vkDeviceWaitIdle wants no submission at the same time on any queue.
 static bool wait_for_device(struct gvk_context *context) {
     for (uint32_t i = 0; i < context->n_queues; ++i)
         pthread_mutex_lock(&context->queues[i].mutex);
@@ -87,6 +95,8 @@ static void keep_semaphore(struct gvk_timeline *timeline) {
         (struct gvk_semaphore){timeline->semaphore, atomic_load(&timeline->submitted)};
 }
 
+// The count is lowered under the lock, so that gvk_timeline_drain() can't share one that is at
+// zero.
 void gvk_timeline_drop(struct gvk_timeline *timeline) {
     if (!timeline) return;
     struct gvk_context *context = timeline->context;
@@ -133,6 +143,8 @@ enum ggml_status gvk_timeline_submit(struct gvk_timeline *timeline, struct gvk_q
     *out_value = 0;
     if (!gvk_context_alive(context)) return GGML_STATUS_FAILED;
     pthread_mutex_lock(&queue->mutex);
+    // The value is published inside the queue's lock: whoever reads it may wait for it, since the
+    // submission that signals it has been made.
     const VkResult result = context->api.vkQueueSubmit(queue->handle, 1, &info, VK_NULL_HANDLE);
     if (result == VK_SUCCESS) atomic_store(&timeline->submitted, value);
     pthread_mutex_unlock(&queue->mutex);
@@ -164,6 +176,8 @@ bool gvk_timeline_read_back(struct gvk_timeline *timeline, const struct gvk_read
     return room;
 }
 
+// In the order of their values, which is that of submission: the list is a queue. Under the lock,
+// so that of two threads that wait neither returns before the bytes are in their place.
 static void make_readbacks(struct gvk_timeline *timeline, uint64_t value) {
     size_t n = 0;
     pthread_mutex_lock(&timeline->mutex);
@@ -189,6 +203,8 @@ void gvk_timeline_forget(struct gvk_timeline *timeline) {
 
 // --- waiting -------------------------------------------------------------------------------------
 
+// Without a time limit: a kernel may take as long as it does, and a driver that gives up reports a
+// lost device.
 static bool wait_for(struct gvk_timeline *timeline, uint64_t value) {
     struct gvk_context *context = timeline->context;
     const VkSemaphoreWaitInfo info = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,
