@@ -82,37 +82,61 @@ bool ggml_sdk_comm_combines(enum ggml_comm_reduction reduction, enum ggml_type t
            (type == GGML_TYPE_F32 || type == GGML_TYPE_F16 || type == GGML_TYPE_BF16);
 }
 
-static float load(enum ggml_type type, const void *data, size_t i) {
-    switch (type) {
-    case GGML_TYPE_F16: return ggml_compute_fp16_to_fp32(((const ggml_fp16_t *)data)[i]);
-    case GGML_TYPE_BF16: return ggml_compute_bf16_to_fp32(((const ggml_bf16_t *)data)[i]);
-    default: return ((const float *)data)[i];
+enum { BLOCK = 512 }; // numbers that are combined at a time
+
+static void load(enum ggml_type type, const void *data, size_t at, size_t n, float *out) {
+    const ggml_fp16_t *halves = (const ggml_fp16_t *)data + at;
+    const ggml_bf16_t *brains = (const ggml_bf16_t *)data + at;
+    if (type == GGML_TYPE_F16) {
+        for (size_t i = 0; i < n; ++i)
+            out[i] = ggml_compute_fp16_to_fp32(halves[i]);
+    } else if (type == GGML_TYPE_BF16) {
+        for (size_t i = 0; i < n; ++i)
+            out[i] = ggml_compute_bf16_to_fp32(brains[i]);
+    } else {
+        memcpy(out, (const float *)data + at, n * sizeof(*out));
     }
 }
 
-static void store(enum ggml_type type, void *data, size_t i, float value) {
-    switch (type) {
-    case GGML_TYPE_F16: ((ggml_fp16_t *)data)[i] = ggml_compute_fp32_to_fp16(value); break;
-    case GGML_TYPE_BF16: ((ggml_bf16_t *)data)[i] = ggml_compute_fp32_to_bf16(value); break;
-    default: ((float *)data)[i] = value;
+static void store(enum ggml_type type, void *data, size_t at, size_t n, const float *values) {
+    ggml_fp16_t *halves = (ggml_fp16_t *)data + at;
+    ggml_bf16_t *brains = (ggml_bf16_t *)data + at;
+    if (type == GGML_TYPE_F16) {
+        for (size_t i = 0; i < n; ++i)
+            halves[i] = ggml_compute_fp32_to_fp16(values[i]);
+    } else if (type == GGML_TYPE_BF16) {
+        for (size_t i = 0; i < n; ++i)
+            brains[i] = ggml_compute_fp32_to_bf16(values[i]);
+    } else {
+        memcpy((float *)data + at, values, n * sizeof(*values));
+    }
+}
+
+static void combine(enum ggml_comm_reduction reduction, float *values, const float *part,
+                    size_t n) {
+    if (reduction == GGML_COMM_SUM) {
+        for (size_t i = 0; i < n; ++i)
+            values[i] += part[i];
+    } else {
+        for (size_t i = 0; i < n; ++i)
+            values[i] = part[i] > values[i] ? part[i] : values[i];
     }
 }
 
 void ggml_sdk_comm_combine(enum ggml_comm_reduction reduction, enum ggml_type type,
                            const void *const *parts, size_t n_parts, size_t begin, size_t end,
                            void *out) {
-    for (size_t i = begin; i < end; ++i) {
-        float value = 0.0f;
+    for (size_t at = begin; at < end; at += BLOCK) {
+        float values[BLOCK], part[BLOCK];
+        const size_t n = end - at < BLOCK ? end - at : BLOCK;
         bool any = false;
         for (size_t k = 0; k < n_parts; ++k) {
             if (!parts[k]) continue;
-            const float part = load(type, parts[k], i);
-            if (!any || (reduction == GGML_COMM_MAX && part > value))
-                value = part;
-            else if (reduction == GGML_COMM_SUM)
-                value += part;
+            load(type, parts[k], at, n, any ? part : values);
+            if (any) combine(reduction, values, part, n);
             any = true;
         }
-        store(type, out, i, value);
+        if (!any) memset(values, 0, n * sizeof(values[0]));
+        store(type, out, at, n, values);
     }
 }

@@ -72,6 +72,15 @@ static struct bytes set_message(void) {
                 &rest, sizeof(rest));
 }
 
+static struct bytes reduce_message(void) {
+    struct {
+        struct wire_tensor tensor;
+        struct wire_rank ranks[3];
+    } rest = {.tensor = sound_tensor(), .ranks = {{1, 1}, {2, 0}, {3, 1}}};
+    return with((struct wire_message){.kind = WIRE_REDUCE, .object = 5, .device = 2, .n_nodes = 3},
+                &rest, sizeof(rest));
+}
+
 static struct bytes of_kind(uint32_t kind) {
     const struct wire_tensor two[2] = {sound_tensor(), sound_tensor()};
     struct wire_message message = {.kind = kind, .id = 3, .queue = 2, .size = 8};
@@ -80,6 +89,7 @@ static struct bytes of_kind(uint32_t kind) {
     case WIRE_SET: return set_message();
     case WIRE_SUPPORTS: message.n_tensors = 2; return with(message, two, sizeof(two));
     case WIRE_COPY: return with(message, two, sizeof(two));
+    case WIRE_REDUCE: return reduce_message();
     case WIRE_STREAM_NEW: return with(message, "threads=2", 9);
     case WIRE_ANSWER: return with(message, "damaged", 7);
     case WIRE_GET:

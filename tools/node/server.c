@@ -88,6 +88,7 @@ static bool is_urgent(struct server *server, const struct wire_message *message)
         server->leaves_mpi = message->value != 0;
         server_end(server, NULL);
         return true;
+    case WIRE_GROUP_LOST: reduce_note_lost(server, message->object); return true;
     case WIRE_LOST:
         if (message->peer > 0 && (int)message->peer < link_count(server->link))
             link_drop(server->link, (int)message->peer);
@@ -144,6 +145,7 @@ void server_free(struct server *server) {
         if (!queue->runs) continue;
         pthread_join(queue->thread, NULL);
         ggml_backend_free(queue->backend);
+        free(queue->scratch);
         while (queue->first) {
             struct job *next = queue->first->next;
             free_job(queue->first);

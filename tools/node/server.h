@@ -12,6 +12,8 @@
 #include "link/link.h"
 #include "wire/wire.h"
 
+enum { NODE_LOST_GROUPS = 64 };
+
 // The program's buffer. What uses it holds a reference, so that it is there while it is used.
 struct held_buffer {
     uint64_t id;
@@ -52,6 +54,8 @@ struct queue {
     ggml_backend_t backend; // of a stream; the queue's thread alone uses it
     uint32_t device;
     uint64_t last_done; // request
+    void *scratch;      // of sums
+    size_t scratch_size;
 };
 
 struct server {
@@ -66,6 +70,7 @@ struct server {
     struct held_buffer *buffers;
     struct held_graph *graphs;
     struct queue queues[WIRE_MAX_QUEUES];
+    atomic_uint_fast64_t lost_groups[NODE_LOST_GROUPS], n_lost_groups; // the newest; of all
 };
 
 // --- server.c ------------------------------------------------------------------------------------
@@ -128,6 +133,12 @@ enum ggml_host_status transfer_out(struct server *server, const struct wire_mess
 enum ggml_host_status transfer_in(struct server *server, const struct wire_message *message,
                                   struct ggml_tensor *tensor, const struct held_buffer *buffer,
                                   int peer, enum ggml_host_status status);
+
+// --- reduce.c ------------------------------------------------------------------------------------
+
+// One rank's part of an all-reduce. DEVICE_LOST: another rank is gone, or the group has failed.
+enum ggml_host_status reduce(struct queue *queue, const struct job *job);
+void reduce_note_lost(struct server *server, uint64_t group);
 
 // --- work.c --------------------------------------------------------------------------------------
 

@@ -309,6 +309,7 @@ void work_do(struct queue *queue, const struct job *job) {
     case WIRE_SEND:
     case WIRE_RECEIVE: access_tensor(server, job); break;
     case WIRE_COPY: copy_tensor(server, job); break;
+    case WIRE_REDUCE: answer_status(server, job, reduce(queue, job)); break;
     case WIRE_COMPUTE: compute(queue, job); break;
     case WIRE_GRAPH_FREE:
         graph_forget(server, job->message.object, NULL);

@@ -123,34 +123,39 @@ int32_t remote_copy_within(struct node *node, struct line *line, uint32_t queue,
     return client_post(node, line, &message, &parts);
 }
 
-static int32_t post_half(struct node *node, struct line *line, uint32_t queue,
-                         const struct ggml_tensor *tensor, enum wire_kind kind, int peer,
+static int32_t post_half(const struct remote_end *end, enum wire_kind kind, int peer,
                          uint32_t tag) {
     struct wire_message message = {.kind = kind,
-                                   .queue = queue,
-                                   .size = ggml_nbytes(tensor),
+                                   .queue = end->queue,
+                                   .size = ggml_nbytes(end->tensor),
                                    .peer = (uint32_t)peer,
                                    .tag = tag};
     struct wire_tensor described;
-    const struct parts parts = {.first = &described, .first_size = sizeof(described)};
-    if (!remote_describe(node, tensor, &described)) return GGML_HOST_INVALID_ARGUMENT;
-    return client_post(node, line, &message, &parts);
+    const struct parts parts = {
+        .first = &described, .first_size = sizeof(described), .group = end->group};
+    if (!remote_describe(end->node, end->tensor, &described)) return GGML_HOST_INVALID_ARGUMENT;
+    return client_post(end->node, end->line, &message, &parts);
 }
 
 // Both halves of a copy enter their queues before those of any later copy: so there is an order of
 // all copies that every queue keeps, and no two queues wait for each other.
 static pthread_mutex_t copying = PTHREAD_MUTEX_INITIALIZER;
 
+void remote_order_lock(void) {
+    pthread_mutex_lock(&copying);
+}
+
+void remote_order_unlock(void) {
+    pthread_mutex_unlock(&copying);
+}
+
 int32_t remote_copy_between(const struct remote_end *from, const struct remote_end *to) {
     const uint32_t tag = client_new_tag(from->node->client);
     if (!node_usable(from->node) || !node_usable(to->node)) return GGML_HOST_DEVICE_LOST;
-    pthread_mutex_lock(&copying);
-    int32_t status = post_half(from->node, from->line, from->queue, from->tensor, WIRE_SEND,
-                               to->node->peer, tag);
-    if (status == GGML_HOST_OK)
-        status = post_half(to->node, to->line, to->queue, to->tensor, WIRE_RECEIVE,
-                           from->node->peer, tag);
-    pthread_mutex_unlock(&copying);
+    remote_order_lock();
+    int32_t status = post_half(from, WIRE_SEND, to->node->peer, tag);
+    if (status == GGML_HOST_OK) status = post_half(to, WIRE_RECEIVE, from->node->peer, tag);
+    remote_order_unlock();
     return status;
 }
 
@@ -163,8 +168,9 @@ static int32_t copy_tensor(ggml_backend_buffer_t handle, const struct ggml_tenso
     if (other->node == buffer->node)
         return finish(buffer, &to, remote_copy_within(buffer->node, &to, 0, src, dst));
     if (!ggml_is_contiguous(src) || !ggml_is_contiguous(dst)) return GGML_HOST_UNSUPPORTED;
-    const int32_t posted = remote_copy_between(&(struct remote_end){other->node, &from, 0, src},
-                                               &(struct remote_end){buffer->node, &to, 0, dst});
+    const struct remote_end ends[2] = {{.node = other->node, .line = &from, .tensor = src},
+                                       {.node = buffer->node, .line = &to, .tensor = dst}};
+    const int32_t posted = remote_copy_between(&ends[0], &ends[1]);
     const int32_t sent = line_wait(other->node, &from);
     const int32_t received = line_wait(buffer->node, &to);
     if (posted != GGML_HOST_OK) return posted;

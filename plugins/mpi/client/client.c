@@ -42,6 +42,7 @@ static void take_out(struct request *request) {
 
 void request_free(struct request *request) {
     if (!request) return;
+    group_drop(request->group);
     free(request->bytes);
     free(request->copy);
     free(request);
@@ -53,6 +54,74 @@ static void note_failure(struct line *line, const struct request *request) {
     memcpy(line->why, request->why, sizeof(line->why));
 }
 
+// --- groups --------------------------------------------------------------------------------------
+
+// Under the lock.
+static void tell_group(struct remote_group *group) {
+    if (atomic_exchange(&group->has_failed, true)) return;
+    for (uint32_t i = 0; i < group->n; ++i) {
+        const struct node *node = &group->client->nodes[group->peers[i] - 1];
+        struct wire_message *message = calloc(1, sizeof(*message));
+        if (!message || atomic_load(&node->lost)) {
+            free(message);
+            continue;
+        }
+        *message = (struct wire_message){
+            .magic = WIRE_MAGIC, .kind = WIRE_GROUP_LOST, .object = group->id};
+        link_send(group->client->link, node->peer, message, sizeof(*message));
+    }
+}
+
+void group_fail(struct remote_group *group) {
+    struct client *client = group->client;
+    pthread_mutex_lock(&client->lock);
+    tell_group(group);
+    pthread_mutex_unlock(&client->lock);
+    link_pump(client->link);
+}
+
+// Tags in a row; false when there are none.
+static bool take_tags(struct client *client, uint32_t count, uint32_t *out_first) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < LINK_GROUP_TAGS; ++i) {
+        n = client->group_tags[i] ? 0 : n + 1;
+        if (n < count) continue;
+        *out_first = i + 1 - count;
+        memset(client->group_tags + *out_first, 1, count);
+        return true;
+    }
+    return false;
+}
+
+struct remote_group *group_take(struct client *client, const uint32_t *peers, uint32_t n) {
+    struct remote_group *group = calloc(1, sizeof(*group));
+    uint32_t first = 0;
+    pthread_mutex_lock(&client->lock);
+    const bool taken = group && take_tags(client, n * n, &first);
+    pthread_mutex_unlock(&client->lock);
+    if (!taken) {
+        free(group);
+        mpi_fail(group ? GGML_HOST_BUSY : GGML_HOST_OUT_OF_MEMORY, "no room for another group");
+        return NULL;
+    }
+    group->client = client;
+    group->id = atomic_fetch_add(&client->next_object, 1) + 1;
+    group->n = n;
+    group->first_tag = LINK_FIRST_GROUP_TAG + first;
+    atomic_init(&group->n_owners, 1);
+    memcpy(group->peers, peers, n * sizeof(peers[0]));
+    return group;
+}
+
+// What is left of a group that failed may still come under its tags, which nobody uses again.
+void group_drop(struct remote_group *group) {
+    if (!group || atomic_fetch_sub(&group->n_owners, 1) > 1) return;
+    if (!atomic_load(&group->has_failed))
+        memset(group->client->group_tags + (group->first_tag - LINK_FIRST_GROUP_TAG), 0,
+               group->n * group->n);
+    free(group);
+}
+
 // When both the answer and the bytes have come.
 static void settle(struct request *request) {
     if (!request->answered || (request->has_op && !request->op_done)) return;
@@ -61,6 +130,7 @@ static void settle(struct request *request) {
         request->status = GGML_HOST_DEVICE_LOST;
         snprintf(request->why, sizeof(request->why), "%s", node->why);
     }
+    if (request->group && request->status != GGML_HOST_OK) tell_group(request->group);
     take_out(request);
     pthread_cond_broadcast(&node->client->answered);
     if (!request->line) {
@@ -219,6 +289,8 @@ static struct request *new_request(struct node *node, struct line *line,
     if (!request) return NULL;
     request->node = node;
     request->line = line;
+    request->group = parts->group;
+    if (request->group) atomic_fetch_add(&request->group->n_owners, 1);
     if (!parts->send && !parts->receive) return request;
     request->has_op = true;
     if (parts->copies) {

@@ -23,6 +23,16 @@ struct line {
     char why[CLIENT_TEXT];
 };
 
+// Streams of which all fail when one does.
+struct remote_group {
+    struct client *client;
+    uint64_t id;
+    uint32_t n, first_tag;
+    atomic_int n_owners; // the group, and requests without an answer
+    atomic_bool has_failed;
+    uint32_t peers[WIRE_MAX_RANKS];
+};
+
 struct request {
     uint64_t id;
     struct node *node;
@@ -34,6 +44,7 @@ struct request {
     char why[CLIENT_TEXT];
     void *bytes; // the answer as it came
     struct wire_message answer;
+    struct remote_group *group; // of which it is a part, or NULL
     const void *rest;
     size_t rest_size;
     void *into; // where bytes that follow the answer go
@@ -81,6 +92,7 @@ struct client {
     uint32_t next_tag;
     atomic_uint_fast64_t next_object;
     atomic_int n_waiting;
+    uint8_t group_tags[LINK_GROUP_TAGS]; // 1: in use
     bool ends;
     bool is_child; // of a fork: the link's thread is not here, and neither is MPI
 };
@@ -103,6 +115,7 @@ struct parts {
     const void *send; // bytes that travel by themselves, until the request is done
     void *receive;
     size_t bytes;
+    struct remote_group *group;
     bool copies; // the bytes are copied: the memory may be used again at once
 };
 
@@ -117,6 +130,11 @@ int32_t client_post(struct node *node, struct line *line, struct wire_message *m
 int32_t client_post_into(struct node *node, struct line *line, struct wire_message *message,
                          const struct parts *parts, void *into, size_t into_size);
 void request_free(struct request *request);
+// A group of these nodes, without any tags when there are none left: NULL after the error was set.
+// Each request of it is an owner too. [any-thread]
+struct remote_group *group_take(struct client *client, const uint32_t *peers, uint32_t n);
+void group_drop(struct remote_group *group);
+void group_fail(struct remote_group *group);
 // Waits for everything of the line; answers the first failure and forgets it. [any-thread]
 int32_t line_wait(struct node *node, struct line *line);
 // The same, without looking at what came of it. [any-thread]
@@ -169,8 +187,18 @@ struct remote_end {
     struct line *line;
     uint32_t queue;
     const struct ggml_tensor *tensor;
+    struct remote_group *group; // that fails with the copy, or NULL
 };
 int32_t remote_copy_between(const struct remote_end *from, const struct remote_end *to);
+// Between or within nodes, in the order of both queues. [stream]
+int32_t remote_copy(const struct remote_end *from, const struct remote_end *to);
+// Where a stream of this plugin queues; false: it is none. [any-thread]
+bool remote_stream_end(ggml_backend_t stream, struct remote_end *out_end,
+                       struct remote_device **out_device);
+// What several queues do together enters them between these. [any-thread]
+void remote_order_lock(void);
+void remote_order_unlock(void);
+extern const struct ggml_extension_comm remote_comm;
 size_t remote_alloc_size(struct remote_device *device, const struct ggml_tensor *tensor);
 
 // Graphs that a node knows. [stream]

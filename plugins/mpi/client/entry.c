@@ -85,6 +85,8 @@ static const void *get_extension(const char *id, uint32_t min_revision) {
         min_revision <= GGML_EXTENSION_DEVICE_FIGURES_REVISION) {
         return &figures_extension;
     }
+    if (strcmp(id, GGML_EXTENSION_COMM) == 0 && min_revision <= GGML_EXTENSION_COMM_REVISION)
+        return &remote_comm;
     return NULL;
 }
 

@@ -64,31 +64,40 @@ static int32_t get_async(ggml_backend_t backend, const struct ggml_tensor *tenso
                       size);
 }
 
-static int32_t wait_for(struct remote_stream *stream, uint32_t queue, uint64_t id) {
+static int32_t wait_for(const struct remote_end *end, uint32_t queue, uint64_t id) {
     struct wire_message message = {
-        .kind = WIRE_WAIT, .queue = stream->queue, .object = queue, .offset = id};
-    return client_post(stream->device->node, &stream->line, &message, NULL);
+        .kind = WIRE_WAIT, .queue = end->queue, .object = queue, .offset = id};
+    return client_post(end->node, end->line, &message, NULL);
+}
+
+static struct remote_end end_of(struct remote_stream *stream, const struct ggml_tensor *tensor) {
+    return (struct remote_end){.node = stream->device->node,
+                               .line = &stream->line,
+                               .queue = stream->queue,
+                               .tensor = tensor};
+}
+
+int32_t remote_copy(const struct remote_end *from, const struct remote_end *to) {
+    if (from->node != to->node) return remote_copy_between(from, to);
+    const bool waits = from->queue != to->queue;
+    int32_t status = waits ? wait_for(to, from->queue, from->line->last) : GGML_HOST_OK;
+    if (status == GGML_HOST_OK)
+        status = remote_copy_within(to->node, to->line, to->queue, from->tensor, to->tensor);
+    // What the source's queue does next may change what is still to be copied.
+    if (status == GGML_HOST_OK && waits) status = wait_for(from, to->queue, to->line->last);
+    return status;
 }
 
 static int32_t copy_async(ggml_backend_t backend_src, ggml_backend_t backend_dst,
                           const struct ggml_tensor *src, struct ggml_tensor *dst) {
     if (backend_src->table != backend_dst->table) return GGML_HOST_UNSUPPORTED;
-    struct remote_stream *from = backend_src->context, *to = backend_dst->context;
-    struct node *node_from = from->device->node, *node_to = to->device->node;
     if (!remote_buffer_of(src) || !remote_buffer_of(dst) || !ggml_is_contiguous(src) ||
         !ggml_is_contiguous(dst)) {
         return GGML_HOST_UNSUPPORTED;
     }
-    if (node_from != node_to) {
-        return remote_copy_between(&(struct remote_end){node_from, &from->line, from->queue, src},
-                                   &(struct remote_end){node_to, &to->line, to->queue, dst});
-    }
-    int32_t status = from == to ? GGML_HOST_OK : wait_for(to, from->queue, from->line.last);
-    if (status == GGML_HOST_OK)
-        status = remote_copy_within(node_to, &to->line, to->queue, src, dst);
-    // What the source's stream does next may change what is still to be copied.
-    if (status == GGML_HOST_OK && from != to) status = wait_for(from, to->queue, to->line.last);
-    return status;
+    const struct remote_end from = end_of(backend_src->context, src);
+    const struct remote_end to = end_of(backend_dst->context, dst);
+    return remote_copy(&from, &to);
 }
 
 // A graph that failed is forgotten there, and it isn't known here which one it was.
@@ -172,7 +181,8 @@ static int32_t event_wait(ggml_backend_t backend, ggml_backend_event_t handle) {
     const struct remote_event *event = handle->context;
     if (!event->stream || event->stream == stream || event->id == 0) return GGML_HOST_OK;
     if (event->node != stream->device->node) return event_synchronize(handle);
-    return wait_for(stream, event->queue, event->id);
+    const struct remote_end end = end_of(stream, NULL);
+    return wait_for(&end, event->queue, event->id);
 }
 
 // --- streams -------------------------------------------------------------------------------------
@@ -202,6 +212,15 @@ static const struct ggml_stream_table stream_table = {
     .event_record = event_record,
     .event_wait = event_wait,
 };
+
+bool remote_stream_end(ggml_backend_t stream, struct remote_end *out_end,
+                       struct remote_device **out_device) {
+    if (stream->table != &stream_table) return false;
+    struct remote_stream *remote = stream->context;
+    *out_end = end_of(remote, NULL);
+    *out_device = remote->device;
+    return true;
+}
 
 int32_t remote_stream_new(struct remote_device *device, const char *params,
                           ggml_backend_t *out_stream) {

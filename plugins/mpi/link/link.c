@@ -47,7 +47,7 @@ struct link {
     struct link_op *posted, **posted_end;
     bool started, failed, stops, finalizes, ended, woken, is_deep;
     char why[LINK_TEXT];
-    uint8_t dropped[LINK_MAX_PEERS]; // 1: to be dropped, 2: it was
+    uint8_t dropped[LINK_MAX_PEERS]; // 1: its transfers fail
     bool drops;
     // Of who holds `progress`.
     MPI_Request *requests;
@@ -105,7 +105,7 @@ static bool grow(struct link *link) {
 static void end_piece(struct link *link, size_t i, bool failed) {
     struct link_op *op = link->actives[i].op;
     const int peer = op->peer;
-    const bool tell = failed && link->dropped[peer] == 0;
+    const bool tell = failed && link->dropped[peer] == 0 && !atomic_load(&op->is_cancelled);
     op->failed = op->failed || failed;
     if (--op->pending == 0) complete(link, op);
     if (tell) link->options.on_failure(link->options.context, peer, "MPI reports an error");
@@ -145,7 +145,7 @@ static bool start_piece(struct link *link, struct link_op *op, size_t offset) {
 }
 
 static void start(struct link *link, struct link_op *op) {
-    const bool reachable = link->dropped[op->peer] == 0;
+    const bool reachable = link->dropped[op->peer] == 0 && !atomic_load(&op->is_cancelled);
     op->pending = 1; // so that it doesn't end while it is started
     op->failed = !reachable;
     for (size_t offset = 0; offset < op->size && !op->failed; offset += piece_of(op))
@@ -190,12 +190,12 @@ static bool test(struct link *link) {
     return true;
 }
 
-// What is received is cancelled, what is sent is left to MPI: the other side is gone.
-static void drop(struct link *link, int peer) {
-    link->dropped[peer] = 2;
+// What is received is cancelled, what is sent is left to MPI: the other side is gone, or won't take
+// it.
+static void drop(struct link *link) {
     for (size_t i = 0; i < link->n_active; ++i) {
         struct link_op *op = link->actives[i].op;
-        if (!op || op->peer != peer) continue;
+        if (!op || (link->dropped[op->peer] == 0 && !atomic_load(&op->is_cancelled))) continue;
         if (op->receives) MPI_Cancel(&link->requests[i]);
         MPI_Request_free(&link->requests[i]);
         end_piece(link, i, true);
@@ -209,8 +209,7 @@ static void drop_all(struct link *link) {
     const bool drops = link->drops;
     link->drops = false;
     pthread_mutex_unlock(&link->lock);
-    for (int i = 0; drops && i < link->meeting.count; ++i)
-        if (link->dropped[i] == 1) drop(link, i);
+    if (drops) drop(link);
 }
 
 // --- messages, under `progress` --------------------------------------------------------------
@@ -524,6 +523,32 @@ bool link_wait(struct link *link, struct link_op *op) {
     const bool good = !op->failed;
     pthread_mutex_unlock(&link->lock);
     return good;
+}
+
+struct patience {
+    struct link_op *op;
+    bool (*gives_up)(void *context);
+    void *context;
+};
+
+static bool is_done_or_over(void *context) {
+    const struct patience *patience = context;
+    return patience->op->done || patience->gives_up(patience->context);
+}
+
+bool link_wait_unless(struct link *link, struct link_op *op, bool (*gives_up)(void *context),
+                      void *context) {
+    struct patience patience = {op, gives_up, context};
+    const struct link_waiting waiting = {&link->lock, &link->done, is_done_or_over, &patience};
+    pthread_mutex_lock(&link->lock);
+    link_await(link, &waiting);
+    if (!op->done) {
+        atomic_store(&op->is_cancelled, true);
+        link->drops = true;
+        pthread_cond_signal(&link->wake);
+    }
+    pthread_mutex_unlock(&link->lock);
+    return link_wait(link, op);
 }
 
 bool link_send(struct link *link, int peer, void *bytes, size_t size) {

@@ -10,6 +10,7 @@
 #define GGML_MPI_LINK_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -20,6 +21,8 @@ enum {
     LINK_MAX_PEERS = 4096,
     LINK_FIRST_TAG = 16,
     LINK_TAGS = 16384,
+    LINK_FIRST_GROUP_TAG = LINK_FIRST_TAG + LINK_TAGS,
+    LINK_GROUP_TAGS = 16364, // so that the last one is less than what every MPI has
     LINK_TEXT = 256,
     LINK_PIECE = 4 << 20, // what is longer travels in pieces of so many bytes, on both sides
 };
@@ -27,7 +30,7 @@ enum {
 // A transfer. Its memory, and this struct, stay the caller's until it is done.
 struct link_op {
     int peer;
-    int tag; // from LINK_FIRST_TAG, less than LINK_FIRST_TAG + LINK_TAGS
+    int tag; // from LINK_FIRST_TAG, less than LINK_FIRST_GROUP_TAG + LINK_GROUP_TAGS
     bool receives;
     void *data;
     size_t size;
@@ -37,6 +40,7 @@ struct link_op {
     // The link's:
     unsigned pending;
     bool failed, done, is_message;
+    atomic_bool is_cancelled;
     struct link_op *next;
 };
 
@@ -94,6 +98,11 @@ void link_pump(struct link *link);
 void link_post(struct link *link, struct link_op *op);
 // Waits until a transfer without on_done is done; false: it failed. [any-thread]
 bool link_wait(struct link *link, struct link_op *op);
+// Waits as well, and gives up once gives_up(context), which it calls again and again: then the
+// transfer is cancelled and has failed, but MPI may use its memory still, now or later.
+// [any-thread]
+bool link_wait_unless(struct link *link, struct link_op *op, bool (*gives_up)(void *context),
+                      void *context);
 // Queues a message, which it frees. [any-thread]
 bool link_send(struct link *link, int peer, void *bytes, size_t size);
 // Makes every transfer with that peer fail, from now on. [any-thread]

@@ -112,13 +112,14 @@ void wire_restore(const struct wire_tensor *from, struct ggml_tensor *tensor) {
 // --- messages ------------------------------------------------------------------------------------
 
 // What follows a message.
-enum shape { NOTHING, ANYTHING, TEXT, ONE, ONE_AND_BYTES, TWO, LIST, CHANGES };
+enum shape { NOTHING, ANYTHING, TEXT, ONE, ONE_AND_BYTES, ONE_AND_RANKS, TWO, LIST, CHANGES };
 
 static enum shape shape_of(uint32_t kind) {
     switch (kind) {
     case WIRE_ANSWER: return ANYTHING;
     case WIRE_STREAM_NEW: return TEXT;
     case WIRE_SET: return ONE_AND_BYTES;
+    case WIRE_REDUCE: return ONE_AND_RANKS;
     case WIRE_ALLOC_SIZE:
     case WIRE_GET:
     case WIRE_MEMSET:
@@ -134,7 +135,8 @@ static enum shape shape_of(uint32_t kind) {
 size_t wire_count(const struct wire_message *message) {
     switch (shape_of(message->kind)) {
     case ONE:
-    case ONE_AND_BYTES: return 1;
+    case ONE_AND_BYTES:
+    case ONE_AND_RANKS: return 1;
     case TWO: return 2;
     case LIST: return message->n_tensors;
     case CHANGES: return (size_t)message->size;
@@ -154,6 +156,11 @@ void wire_read_tensor(const void *rest, size_t i, struct wire_tensor *out_tensor
 
 void wire_read_change(const void *rest, size_t i, struct wire_change *out_change) {
     memcpy(out_change, (const char *)rest + i * sizeof(*out_change), sizeof(*out_change));
+}
+
+void wire_read_rank(const void *rest, size_t i, struct wire_rank *out_rank) {
+    const char *ranks = (const char *)rest + sizeof(struct wire_tensor);
+    memcpy(out_rank, ranks + i * sizeof(*out_rank), sizeof(*out_rank));
 }
 
 // A transfer of a part of the tensor, whose blocks lie as those of a whole one.
@@ -193,7 +200,11 @@ static bool numbers_sound(const struct wire_message *message, const char **out_w
         return refuse(out_why, "an unknown kind");
     if (message->queue >= WIRE_MAX_QUEUES) return refuse(out_why, "a queue out of range");
     if (message->device >= WIRE_MAX_DEVICES) return refuse(out_why, "a device out of range");
-    if (message->n_tensors > WIRE_MAX_TENSORS || message->n_nodes > message->n_tensors)
+    const bool reduces = message->kind == WIRE_REDUCE;
+    if (reduces && (message->n_nodes > WIRE_MAX_RANKS || message->device >= message->n_nodes))
+        return refuse(out_why, "a rank that the group does not have");
+    if (message->n_tensors > WIRE_MAX_TENSORS ||
+        (!reduces && message->n_nodes > message->n_tensors))
         return refuse(out_why, "more nodes than tensors, or too many");
     if (message->kind == WIRE_SUPPORTS && message->n_tensors == 0)
         return refuse(out_why, "a node that is missing");
@@ -219,6 +230,9 @@ static bool rest_sound(const struct wire_message *message, size_t size, const ch
     if (size < fixed) return refuse(out_why, "less than it says");
     if (shape == ONE_AND_BYTES && message->tag == 0)
         return size - fixed == message->size || refuse(out_why, "another number of bytes");
+    if (shape == ONE_AND_RANKS)
+        return size - fixed == message->n_nodes * sizeof(struct wire_rank) ||
+               refuse(out_why, "another number of ranks");
     return size == fixed || refuse(out_why, "more than it says");
 }
 

@@ -23,6 +23,7 @@ enum {
     WIRE_MAX_DEVICES = 256,
     WIRE_MAX_QUEUES = 256,      // queue 0 is there from the start, the others are streams
     WIRE_MAX_TENSORS = 1 << 20, // of a graph
+    WIRE_MAX_RANKS = 64,        // of a group
     // Bytes that travel within their message; more of them come by themselves, under the tag that
     // the message names.
     WIRE_INLINE_BYTES = 16384,
@@ -54,7 +55,11 @@ enum wire_kind {
     WIRE_RECEIVE = 21,    // queue, size, peer, tag, one tensor: they come from another node
     WIRE_WAIT = 22,       // queue, object: waits until that queue has done request number `offset`
     WIRE_LOST = 23,       // peer: that node is gone; no answer
-    WIRE_KINDS = 24,
+    // queue, object: the group, value: enum ggml_comm_reduction, device: own rank, tag: the group's
+    // first one, n_nodes: ranks, one tensor; follow: so many struct wire_rank
+    WIRE_REDUCE = 24,
+    WIRE_GROUP_LOST = 25, // object: a group that fails; no answer
+    WIRE_KINDS = 26,
 };
 
 enum wire_support {
@@ -103,6 +108,12 @@ struct wire_change {
     struct wire_tensor tensor;
 };
 
+// What rank a sends to rank b goes under the group's first tag + a * ranks + b.
+struct wire_rank {
+    uint32_t peer;
+    uint32_t counts; // 0: its part is not added
+};
+
 struct wire_memory {
     uint64_t free;
     uint64_t total;
@@ -141,6 +152,7 @@ bool wire_read(const void *bytes, size_t size, struct wire_message *out_message,
 // Reads tensor i of those that follow a message which wire_read() has accepted. [any-thread]
 void wire_read_tensor(const void *rest, size_t i, struct wire_tensor *out_tensor);
 void wire_read_change(const void *rest, size_t i, struct wire_change *out_change);
+void wire_read_rank(const void *rest, size_t i, struct wire_rank *out_rank); // of WIRE_REDUCE
 // How many tensors or changes follow an accepted message; the bytes after them. [any-thread]
 size_t wire_count(const struct wire_message *message);
 size_t wire_fixed_size(const struct wire_message *message);

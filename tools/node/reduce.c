@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: MIT
+// All-reduce: each rank of a group is a queue of some node, which does its part when its turn
+// comes.
+//
+// Few bytes: recursive doubling (Thakur, Rabenseifner, Gropp 2005) in log2(n) exchanges, after
+// ranks beyond the largest power of two have given their parts to a partner; in each pair both add
+// the lower rank's to the higher one's, so that all get the same bits. Many bytes: a ring, in which
+// every rank sends and receives 2 (n - 1) / n of them, and each part of the sum is made once.
+//
+// MPI's own collectives wait for ever for a member that is gone; here a transfer fails with its
+// peer, and the ranks that wait for others are told by the program that the group has failed.
+#include <stdlib.h>
+#include <string.h>
+
+#include "ggml-plugin-sdk.h"
+#include "server.h"
+
+enum { FEW_BYTES = 32768, PIECE = 1024 << 10, MOST_PIECES = 16 };
+
+struct reduction {
+    struct server *server;
+    struct queue *queue;
+    uint64_t group;
+    enum ggml_comm_reduction how;
+    enum ggml_type type;
+    uint32_t n, self;
+    uint32_t first_tag;
+    struct wire_rank ranks[WIRE_MAX_RANKS];
+    size_t n_elements, element;
+    char *sum;   // the rank's part, then the sum
+    char *other; // what another rank sent
+    bool gave_up;
+};
+
+// --- groups that have failed ---------------------------------------------------------------------
+
+void reduce_note_lost(struct server *server, uint64_t group) {
+    const uint64_t at = atomic_fetch_add(&server->n_lost_groups, 1);
+    atomic_store(&server->lost_groups[at % NODE_LOST_GROUPS], group);
+}
+
+static bool is_lost(void *context) {
+    const struct reduction *r = context;
+    if (r->gave_up) return true;
+    if (atomic_load(&r->server->n_lost_groups) == 0) return false;
+    for (int i = 0; i < NODE_LOST_GROUPS; ++i)
+        if (atomic_load(&r->server->lost_groups[i]) == r->group) return true;
+    return false;
+}
+
+// --- transfers -----------------------------------------------------------------------------------
+
+struct half {
+    struct link_op op;
+    bool is_posted;
+};
+
+static void post(struct reduction *r, struct half *half, uint32_t from, uint32_t to, void *data,
+                 size_t size) {
+    const bool receives = to == r->self;
+    if (size == 0) return;
+    half->is_posted = true;
+    half->op.peer = (int)r->ranks[receives ? from : to].peer;
+    half->op.tag = (int)(r->first_tag + from * r->n + to);
+    half->op.receives = receives;
+    half->op.data = data;
+    half->op.size = size;
+    link_post(r->server->link, &half->op);
+}
+
+static bool await(struct reduction *r, struct half *half) {
+    if (!half->is_posted) return true;
+    const bool good = link_wait_unless(r->server->link, &half->op, is_lost, r);
+    r->gave_up = r->gave_up || !good;
+    return good;
+}
+
+static bool give(struct reduction *r, uint32_t to, void *data, size_t size) {
+    struct half half = {0};
+    post(r, &half, r->self, to, data, size);
+    return await(r, &half);
+}
+
+static bool take(struct reduction *r, uint32_t from, void *data, size_t size) {
+    struct half half = {0};
+    post(r, &half, from, r->self, data, size);
+    return await(r, &half);
+}
+
+static bool exchange(struct reduction *r, uint32_t to, void *out, size_t out_size, uint32_t from,
+                     void *in, size_t in_size) {
+    struct half received = {0}, sent = {0};
+    post(r, &received, from, r->self, in, in_size);
+    post(r, &sent, r->self, to, out, out_size);
+    const bool good = await(r, &received);
+    return await(r, &sent) && good;
+}
+
+// --- few bytes -----------------------------------------------------------------------------------
+
+// Adds what rank `from` sent to what there is: parts of lower ranks stand first. Both may count.
+static void add(struct reduction *r, uint32_t from, bool has_mine, bool has_other) {
+    const void *mine = has_mine ? r->sum : NULL, *other = has_other ? r->other : NULL;
+    const void *const parts[2] = {from < r->self ? other : mine, from < r->self ? mine : other};
+    if (has_other) ggml_sdk_comm_combine(r->how, r->type, parts, 2, 0, r->n_elements, r->sum);
+}
+
+static uint32_t largest_power(uint32_t n) {
+    uint32_t power = 1;
+    while (2 * power <= n)
+        power *= 2;
+    return power;
+}
+
+// Whether rank i has something that counts after its first `step` exchanges.
+static bool has(const struct reduction *r, uint32_t power, uint32_t step, uint32_t i) {
+    bool any = false;
+    for (uint32_t k = 0; k < r->n; ++k) {
+        const uint32_t at = k < power ? k : k - power;
+        any = any || (at / step == i / step && r->ranks[k].counts);
+    }
+    return any;
+}
+
+static bool double_up(struct reduction *r) {
+    const uint32_t power = largest_power(r->n), rest = r->n - power, self = r->self;
+    const size_t size = r->n_elements * r->element;
+    if (self >= power)
+        return give(r, self - power, r->sum, size) && take(r, self - power, r->sum, size);
+    if (self < rest) {
+        if (!take(r, self + power, r->other, size)) return false;
+        add(r, self + power, r->ranks[self].counts, r->ranks[self + power].counts);
+    }
+    for (uint32_t step = 1; step < power; step *= 2) {
+        const uint32_t partner = self ^ step;
+        if (!exchange(r, partner, r->sum, size, partner, r->other, size)) return false;
+        add(r, partner, has(r, power, step, self), has(r, power, step, partner));
+    }
+    return self >= rest || give(r, self + power, r->sum, size);
+}
+
+// --- many bytes ----------------------------------------------------------------------------------
+
+static size_t begin_of(const struct reduction *r, uint32_t chunk) {
+    return r->n_elements / r->n * chunk +
+           (r->n_elements % r->n < chunk ? r->n_elements % r->n : chunk);
+}
+
+static size_t bytes_of(const struct reduction *r, uint32_t chunk) {
+    return (begin_of(r, chunk + 1) - begin_of(r, chunk)) * r->element;
+}
+
+// Whether one of the `count` ranks from that one on counts.
+static bool any_of(const struct reduction *r, uint32_t first, uint32_t count) {
+    bool any = false;
+    for (uint32_t i = 0; i < count; ++i)
+        any = any || r->ranks[(first + i) % r->n].counts;
+    return any;
+}
+
+static char *chunk_at(const struct reduction *r, char *data, uint32_t chunk) {
+    return data + begin_of(r, chunk) * r->element;
+}
+
+// A chunk travels in pieces, so that one is added, in the cache still, while others come.
+struct pieces {
+    struct half halves[MOST_PIECES];
+    size_t n, bytes; // all but the last one
+};
+
+static void post_pieces(struct reduction *r, struct pieces *pieces, uint32_t from, uint32_t to,
+                        char *data, size_t size) {
+    size_t n = (size + PIECE - 1) / PIECE;
+    n = n > MOST_PIECES ? MOST_PIECES : n;
+    *pieces = (struct pieces){.n = n};
+    if (n > 0) pieces->bytes = (size / r->element + n - 1) / n * r->element;
+    for (size_t i = 0, at = 0; i < n && at < size; ++i, at += pieces->bytes)
+        post(r, &pieces->halves[i], from, to, data + at,
+             size - at < pieces->bytes ? size - at : pieces->bytes);
+}
+
+static bool await_pieces(struct reduction *r, struct pieces *pieces) {
+    bool good = true;
+    for (size_t i = 0; i < pieces->n; ++i)
+        good = await(r, &pieces->halves[i]) && good;
+    return good;
+}
+
+static void add_piece(struct reduction *r, const struct half *half, char *mine) {
+    const size_t n = half->op.size / r->element;
+    const void *const parts[2] = {half->op.data, r->ranks[r->self].counts ? mine : NULL};
+    ggml_sdk_comm_combine(r->how, r->type, parts, 2, 0, n, mine);
+}
+
+// One chunk goes to the next rank while another one comes from the one before and is added.
+static bool pass_on(struct reduction *r, uint32_t sent, uint32_t taken, bool has_other) {
+    const uint32_t next = (r->self + 1) % r->n, before = (r->self + r->n - 1) % r->n;
+    char *mine = chunk_at(r, r->sum, taken);
+    struct pieces in, out;
+    bool good = true;
+    post_pieces(r, &in, before, r->self, r->other, bytes_of(r, taken));
+    post_pieces(r, &out, r->self, next, chunk_at(r, r->sum, sent), bytes_of(r, sent));
+    for (size_t i = 0; i < in.n; ++i) {
+        good = await(r, &in.halves[i]) && good;
+        if (good && has_other && in.halves[i].is_posted)
+            add_piece(r, &in.halves[i], mine + i * in.bytes);
+    }
+    return await_pieces(r, &out) && good;
+}
+
+// Chunk c begins its way at rank c, whose part is added first, and is whole at rank c - 1.
+static bool go_round(struct reduction *r) {
+    const uint32_t n = r->n, next = (r->self + 1) % n, before = (r->self + n - 1) % n;
+    for (uint32_t step = 0; step + 1 < n; ++step) {
+        const uint32_t sent = (r->self + n - step) % n, taken = (before + n - step) % n;
+        if (!pass_on(r, sent, taken, any_of(r, taken, step + 1))) return false;
+    }
+    for (uint32_t step = 0; step + 1 < n; ++step) {
+        const uint32_t sent = (next + n - step) % n, taken = (r->self + n - step) % n;
+        if (!exchange(r, next, chunk_at(r, r->sum, sent), bytes_of(r, sent), before,
+                      chunk_at(r, r->sum, taken), bytes_of(r, taken))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// --- a request -----------------------------------------------------------------------------------
+
+static bool read_ranks(struct reduction *r, const struct job *job) {
+    const struct wire_message *message = &job->message;
+    const uint64_t tags = (uint64_t)r->n * r->n;
+    if (r->n == 0 || message->tag < LINK_FIRST_GROUP_TAG ||
+        message->tag + tags > LINK_FIRST_GROUP_TAG + LINK_GROUP_TAGS) {
+        return false;
+    }
+    for (uint32_t i = 0; i < r->n; ++i) {
+        wire_read_rank(job->rest, i, &r->ranks[i]);
+        if (r->ranks[i].peer == 0 || (int)r->ranks[i].peer >= link_count(r->server->link))
+            return false;
+    }
+    return (int)r->ranks[r->self].peer == link_self(r->server->link);
+}
+
+static bool is_few(const struct reduction *r) {
+    return r->n_elements * r->element <= FEW_BYTES || r->n_elements < r->n;
+}
+
+static enum ggml_host_status reduce_in(struct reduction *r) {
+    const size_t size = r->n_elements * r->element;
+    if (size == 0) return GGML_HOST_OK;
+    if (!any_of(r, 0, r->n)) {
+        memset(r->sum, 0, size);
+        return GGML_HOST_OK;
+    }
+    if (r->n == 1 || (is_few(r) ? double_up(r) : go_round(r))) return GGML_HOST_OK;
+    return fail(GGML_HOST_DEVICE_LOST, "another rank of the group is gone");
+}
+
+// Memory of the queue for what others send, the same each time.
+static char *scratch_of(struct queue *queue, size_t size) {
+    if (queue->scratch && queue->scratch_size >= size) return queue->scratch;
+    free(queue->scratch);
+    queue->scratch = malloc(size);
+    queue->scratch_size = size;
+    return queue->scratch;
+}
+
+// In memory of the host, which a device's own is copied to and from.
+static enum ggml_host_status reduce_tensor(struct reduction *r, struct ggml_tensor *tensor,
+                                           const struct held_buffer *held) {
+    const size_t size = ggml_nbytes(tensor), taken = is_few(r) ? size : bytes_of(r, 0);
+    char *own = held->is_host ? NULL : malloc(size + 1);
+    r->sum = held->is_host ? tensor->data : own;
+    r->other = scratch_of(r->queue, taken + 1);
+    enum ggml_host_status status = GGML_HOST_OK;
+    if (!r->sum || !r->other) status = fail(GGML_HOST_OUT_OF_MEMORY, "no memory for a sum");
+    if (status == GGML_HOST_OK && own) {
+        ggml_backend_tensor_get(tensor, own, 0, size);
+        status = last_status();
+    }
+    if (status == GGML_HOST_OK) status = reduce_in(r);
+    if (status == GGML_HOST_OK && own) {
+        ggml_backend_tensor_set(tensor, own, 0, size);
+        status = last_status();
+    }
+    if (r->gave_up) r->queue->scratch = NULL; // MPI may use it still
+    if (!r->gave_up) free(own);
+    return status;
+}
+
+// A buffer that MPI may use is kept for good.
+enum ggml_host_status reduce(struct queue *queue, const struct job *job) {
+    struct server *server = queue->server;
+    const struct wire_message *message = &job->message;
+    struct reduction r = {.server = server,
+                          .queue = queue,
+                          .group = message->object,
+                          .how = (enum ggml_comm_reduction)message->value,
+                          .n = message->n_nodes,
+                          .self = message->device,
+                          .first_tag = message->tag};
+    struct wire_tensor from;
+    struct ggml_tensor tensor;
+    struct held_buffer *held;
+    wire_read_tensor(job->rest, 0, &from);
+    wire_restore(&from, &tensor);
+    r.type = tensor.type;
+    if (!ggml_is_contiguous(&tensor) || !ggml_sdk_comm_combines(r.how, r.type) ||
+        !read_ranks(&r, job)) {
+        return refuse("a sum that can't be");
+    }
+    if (!tensor_place(server, &from, &tensor, &held)) return last_status();
+    r.n_elements = (size_t)ggml_nelements(&tensor);
+    r.element = ggml_type_size(r.type);
+    const enum ggml_host_status status = reduce_tensor(&r, &tensor, held);
+    if (!r.gave_up) buffer_release(server, held);
+    return status;
+}
