@@ -80,8 +80,8 @@ static inline void prefetch_item(const struct ggml_backend_sched *sched, int32_t
 
 enum plan_result sched_bind_leafs(const struct ggml_backend_sched *sched) {
     enum plan_result result = PLAN_USED;
-    for (int32_t k = 0; k < sched->n_unassigned && result == PLAN_USED; ++k) {
-        result = sched_bind_value(sched, sched->unassigned[k]);
+    for (int32_t i = sched->n_nodes; i < sched->n_values && result == PLAN_USED; ++i) {
+        result = sched_bind_value(sched, i);
     }
     return result;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Numbering: turns a graph into arrays of values and edges. The general case; graphs whose nodes
-// stand in the order of their uses take number_in_order.c.
+// Numbering: turns a graph into arrays of values and edges, in two walks: first all nodes and leafs
+// get their numbers, then what they refer to is looked up by address in a hash table, so that
+// graphs may be in any order. O(nodes + edges).
 #include <limits.h>
 
 #include "base/mem.h"
@@ -117,16 +118,12 @@ static bool room_for_items(struct ggml_backend_sched *sched, int64_t n) {
            sched_grow(&sched->places, &sched->places_capacity, n, sizeof(sched->places[0])) &&
            sched_grow(&sched->last, &sched->last_capacity, n, sizeof(sched->last[0])) &&
            sched_grow(&sched->used, &sched->used_capacity, n, sizeof(sched->used[0])) &&
-           sched_grow(&sched->unassigned, &sched->unassigned_capacity, n,
-                      sizeof(sched->unassigned[0])) &&
            sched_grow(&sched->results, &sched->results_capacity, 2 * n, sizeof(sched->results[0]));
 }
 
 static bool room_for_nodes(struct ggml_backend_sched *sched, int64_t n) {
     return sched_grow(&sched->first_edge, &sched->first_edge_capacity, n + 1,
                       sizeof(sched->first_edge[0])) &&
-           sched_grow(&sched->boundaries, &sched->boundaries_capacity, n,
-                      sizeof(sched->boundaries[0])) &&
            sched_grow(&sched->inplace_steps, &sched->inplace_steps_capacity, n,
                       sizeof(sched->inplace_steps[0]));
 }
@@ -190,7 +187,6 @@ static bool add_edges(struct ggml_backend_sched *sched, int32_t node) {
         sched->edges[sched->n_edges++] = (struct sched_edge){
             .value = value,
             .entry = sched->values[value].root,
-            .before = -1,
             .slot = (int16_t)k,
             .same_layout = (sched->values[node].traits & SCHED_IN_PLACE) &&
                            same_layout(tensor, tensor->src[k]),
@@ -217,8 +213,8 @@ static bool number_tensors(struct ggml_backend_sched *sched, struct ggml_tensor 
     return true;
 }
 
-// A graph in any order: first all numbers, then what they refer to.
-static bool index_any(struct ggml_backend_sched *sched, const struct ggml_cgraph *graph) {
+// First all numbers, then what they refer to.
+static bool index_all(struct ggml_backend_sched *sched, const struct ggml_cgraph *graph) {
     if (!number_tensors(sched, graph->nodes, graph->n_nodes, 0)) return false;
     if (!number_tensors(sched, graph->leafs, graph->n_leafs, graph->n_nodes)) return false;
     for (int32_t i = 0; i < graph->n_nodes + graph->n_leafs; ++i) {
@@ -227,6 +223,7 @@ static bool index_any(struct ggml_backend_sched *sched, const struct ggml_cgraph
     for (int32_t i = 0; i < graph->n_nodes; ++i) {
         if (!add_edges(sched, i)) return false;
     }
+    sched->first_edge[sched->n_nodes] = sched->n_edges;
     return true;
 }
 
@@ -278,11 +275,9 @@ static void begin(struct ggml_backend_sched *sched, const struct ggml_cgraph *gr
     sched->n_nodes = graph->n_nodes;
     sched->n_leafs = graph->n_leafs;
     sched->n_values = graph->n_nodes + graph->n_leafs;
-    sched->n_edges = sched->n_results = sched->n_unassigned = sched->n_boundaries =
-        sched->n_inplace_steps = 0;
+    sched->n_edges = sched->n_results = sched->n_inplace_steps = 0;
     sched->last_buft = NULL;
     sched->n_unplaced = 0;
-    sched->is_spread = sched->uses_recorded = false;
     if (graph->n_nodes > 0) memset(sched->used, 0, (size_t)graph->n_nodes);
 }
 
@@ -296,15 +291,17 @@ static void find_unused(struct ggml_backend_sched *sched) {
     }
 }
 
-// What sched_number_in_order() has not found out: everything may be a boundary, or unassigned.
-static void list_all(struct ggml_backend_sched *sched) {
-    sched->n_unassigned = sched->n_boundaries = 0;
+// Whether whatever a node refers to is no node or comes before it.
+static bool is_in_order(const struct ggml_backend_sched *sched) {
     for (int32_t i = 0; i < sched->n_nodes; ++i) {
-        sched->boundaries[sched->n_boundaries++] = i;
+        const int32_t root = sched->values[i].root;
+        if (root > i && root < sched->n_nodes) return false;
+        for (int32_t e = sched->first_edge[i]; e < sched->first_edge[i + 1]; ++e) {
+            const int32_t value = sched->edges[e].value;
+            if (value > i && value < sched->n_nodes) return false;
+        }
     }
-    for (int32_t i = sched->n_nodes; i < sched->n_values; ++i) {
-        sched->unassigned[sched->n_unassigned++] = i;
-    }
+    return true;
 }
 
 bool sched_index(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
@@ -312,17 +309,10 @@ bool sched_index(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
     sched->cache.repeatable = false;
     sched->ids_stale = false;
     if (!is_usable(sched, graph) || !make_room(sched, graph)) return false;
-    const unsigned long told = ggml_fail_count();
     begin(sched, graph);
-    sched->in_order = sched_number_in_order(sched, graph);
-    if (!sched->in_order) {
-        if (ggml_fail_count() != told || !make_room(sched, graph)) return false;
-        begin(sched, graph);
-        if (!index_any(sched, graph)) return false;
-    }
-    sched->first_edge[sched->n_nodes] = sched->n_edges;
+    if (!index_all(sched, graph)) return false;
+    sched->in_order = is_in_order(sched);
     find_unused(sched);
-    if (!sched->uses_recorded) list_all(sched);
     apply_pins(sched);
     return true;
 }

@@ -215,8 +215,7 @@ static void free_graph(struct ggml_backend_sched *sched) {
         sched->places,       sched->last,         sched->pool_plans,    sched->bases,
         sched->saved.places, sched->cache.values, sched->order,         sched->slots.leafs,
         sched->slot_ids,     sched->early,        sched->inplace_steps, sched->results,
-        sched->used,         sched->unassigned,   sched->boundaries,    sched->saved.last,
-        sched->use_counts,
+        sched->used,         sched->saved.last,   sched->use_counts,
     };
     for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); ++i) {
         ggml_mem_free(arrays[i]);

@@ -2,7 +2,9 @@
 // Live ranges of the tensors of a partitioned graph, and which nodes reuse the memory of a source
 // (in place). Linear in nodes and edges. Entries are the values and, behind them, the copies; step
 // k computes the k-th node, and a live range is [first step, last step].
-#include "sched/reserve.h"
+#include "base/status.h"
+#include "ggml-backend.h"
+#include "sched/sched.h"
 
 enum { AHEAD = 8 }; // of a walk, what it will need is fetched
 
@@ -40,6 +42,33 @@ static void note_early(struct ggml_backend_sched *sched) {
 
 // --- sizes
 
+// The entry needs memory of that stream, from step `first` on; false with a message.
+static inline bool reserve_entry(struct ggml_backend_sched *sched, struct sched_place *place,
+                                 const struct ggml_tensor *tensor, int32_t backend, int32_t first) {
+    const struct sched_stream *stream = &sched->streams[backend];
+    const int32_t pool = stream->pool;
+    size_t size = place->size;
+    if (UNLIKELY(stream->asks_size)) {
+        size = ggml_backend_buft_get_alloc_size(sched->galloc->pools[pool].buft, tensor);
+    }
+    if (UNLIKELY(size > SIZE_MAX / 4 - stream->alignment)) {
+        ggml_fail(GGML_HOST_OUT_OF_RANGE, "%s: tensor '%s' of %zu bytes is too large",
+                  sched->function, tensor->name, size);
+        return false;
+    }
+    *place = (struct sched_place){
+        .size = GGML_PAD(size, stream->alignment),
+        .pool = pool,
+        .first = first,
+        .from = -1,
+    };
+    return true;
+}
+
+static inline bool needs_place(const struct sched_value *value) {
+    return !(value->traits & (SCHED_HAS_MEMORY | SCHED_SLOTTED));
+}
+
 static struct ggml_tensor *tensor_of(const struct ggml_backend_sched *sched, int32_t entry) {
     return entry < sched->n_values ? sched->values[entry].tensor
                                    : sched_copy_tensor(sched, entry - sched->n_values);
@@ -47,12 +76,11 @@ static struct ggml_tensor *tensor_of(const struct ggml_backend_sched *sched, int
 
 static inline bool settle(struct ggml_backend_sched *sched, int32_t entry, int32_t backend,
                           int32_t first) {
-    return sched_reserve_entry(sched, &sched->places[entry], tensor_of(sched, entry), backend,
-                               first);
+    return reserve_entry(sched, &sched->places[entry], tensor_of(sched, entry), backend, first);
 }
 
 static bool settle_early(struct ggml_backend_sched *sched, int32_t value) {
-    if (!sched_needs_place(&sched->values[value])) return true;
+    if (!needs_place(&sched->values[value])) return true;
     sched->early[sched->n_early++] = value;
     return settle(sched, value, sched->values[value].backend, -1);
 }
@@ -62,12 +90,11 @@ static bool settle_node(struct ggml_backend_sched *sched, int32_t node, int32_t 
     const struct sched_value *value = &sched->values[node];
     if (value->root != node) return true;
     if (value->traits & SCHED_EARLY) return settle_early(sched, node);
-    return !sched_needs_place(value) || settle(sched, node, value->backend, step);
+    return !needs_place(value) || settle(sched, node, value->backend, step);
 }
 
 static bool settle_loose(struct ggml_backend_sched *sched) {
-    for (int32_t k = 0; k < sched->n_unassigned; ++k) {
-        const int32_t i = sched->unassigned[k];
+    for (int32_t i = sched->n_nodes; i < sched->n_values; ++i) {
         if (sched->values[i].root == i && !settle_early(sched, i)) return false;
     }
     return true;
@@ -95,7 +122,7 @@ static bool note_node(struct ggml_backend_sched *sched, int32_t node, int32_t st
     if (value->root == node && (value->traits & SCHED_EARLY)) {
         // It is written even if all who read it come before.
         sched->last[node] = (struct sched_last){step, SCHED_NOT_USED};
-    } else if (value->root == node && may_take && sched_needs_place(value)) {
+    } else if (value->root == node && may_take && needs_place(value)) {
         sched->inplace_steps[sched->n_inplace_steps++] = step;
     }
     return settle_node(sched, node, step);
@@ -108,57 +135,6 @@ static bool note_all(struct ggml_backend_sched *sched) {
     if (!settle_loose(sched)) return false;
     for (int32_t step = 0; step < sched->n_nodes; ++step) {
         if (!note_node(sched, sched_value_at(sched, step), step)) return false;
-    }
-    return true;
-}
-
-// --- uses that numbering has noted, before it was known what is copied
-
-static int32_t node_of(const struct ggml_backend_sched *sched, int32_t edge) {
-    int32_t low = 0, high = sched->n_nodes;
-    while (high - low > 1) {
-        const int32_t middle = low + (high - low) / 2;
-        if (sched->first_edge[middle] <= edge) {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
-}
-
-// The last use that still reads the original.
-static void go_back(struct ggml_backend_sched *sched, int32_t root) {
-    struct sched_last *last = &sched->last[root];
-    int32_t e = last->edge;
-    if (e < 0 || sched->edges[e].entry == root) return;
-    while (e >= 0 && sched->edges[e].entry != root) {
-        e = sched->edges[e].before;
-    }
-    const bool is_early_node = root < sched->n_nodes && (sched->values[root].traits & SCHED_EARLY);
-    const int32_t unused = is_early_node ? root : -1;
-    *last = (struct sched_last){e >= 0 ? node_of(sched, e) : unused, e};
-}
-
-static void note_copied_uses(struct ggml_backend_sched *sched) {
-    for (int32_t i = 0; i < sched->n_rewrites; ++i) {
-        const struct sched_rewrite *rewrite = &sched->rewrites[i];
-        if (i + AHEAD < sched->n_rewrites) __builtin_prefetch(&sched->edges[rewrite[AHEAD].edge]);
-        const struct sched_edge *edge = &sched->edges[rewrite->edge];
-        go_back(sched, sched->values[edge->value].root);
-        sched->last[edge->entry] = (struct sched_last){rewrite->node, rewrite->edge};
-    }
-}
-
-static bool note_rest(struct ggml_backend_sched *sched) {
-    note_copied_uses(sched);
-    if (!settle_loose(sched)) return false;
-    for (int32_t k = 0; k < sched->n_boundaries; ++k) {
-        if (k + AHEAD < sched->n_boundaries) {
-            __builtin_prefetch(&sched->values[sched->boundaries[k + AHEAD]]);
-            __builtin_prefetch(&sched->places[sched->boundaries[k + AHEAD]], 1);
-        }
-        if (!settle_node(sched, sched->boundaries[k], sched->boundaries[k])) return false;
     }
     return true;
 }
@@ -249,13 +225,12 @@ static void find_takeovers(struct ggml_backend_sched *sched) {
 
 bool sched_find_liveness(struct ggml_backend_sched *sched) {
     if (!make_room(sched)) return false;
-    const bool uses_recorded = sched->uses_recorded && !sched->reordered;
     sched->n_early = 0;
     for (int32_t c = 0; c < sched->n_copies; ++c) {
         sched->places[sched->n_values + c].pool = -1;
     }
     if (!sched->in_order || sched->reordered) note_early(sched);
-    if (!(uses_recorded ? note_rest(sched) : note_all(sched))) return false;
+    if (!note_all(sched)) return false;
     if (!note_all_copies(sched)) return false;
     keep_results(sched);
     keep_unused(sched);

@@ -211,11 +211,7 @@ static bool cut_node(struct ggml_backend_sched *sched, int32_t node) {
 // Whether the node goes on with the split as it is: everything it uses is on the same stream.
 static inline bool continues(const struct ggml_backend_sched *sched, int32_t node,
                              int32_t backend) {
-    struct sched_value *values = sched->values;
-    if (values[node].backend < 0 && (values[node].traits & SCHED_PLAIN_VIEW)) {
-        values[node].backend = values[values[node].root].backend;
-        values[node].reason = SCHED_REASON_VIEW;
-    }
+    const struct sched_value *values = sched->values;
     if (backend < 0 || values[node].backend != backend) return false;
     const struct sched_edge *edge = &sched->edges[sched->first_edge[node]];
     const struct sched_edge *end = &sched->edges[sched->first_edge[node + 1]];
@@ -241,11 +237,9 @@ static inline void fetch_sources(const struct ggml_backend_sched *sched, int32_t
 static bool cut_all(struct ggml_backend_sched *sched) {
     enum { AHEAD = 8, FAR_AHEAD = 16 };
     int32_t backend = -1; // of the split, where what `continues` compares is all that matters
-    for (int32_t k = 0; k < sched->n_boundaries; ++k) {
-        const int32_t i = sched->boundaries[k];
-        if (k + FAR_AHEAD < sched->n_boundaries)
-            fetch_node(sched, sched->boundaries[k + FAR_AHEAD]);
-        if (k + AHEAD < sched->n_boundaries) fetch_sources(sched, sched->boundaries[k + AHEAD]);
+    for (int32_t i = 0; i < sched->n_nodes; ++i) {
+        if (i + FAR_AHEAD < sched->n_nodes) fetch_node(sched, i + FAR_AHEAD);
+        if (i + AHEAD < sched->n_nodes) fetch_sources(sched, i + AHEAD);
         if (continues(sched, i, backend)) continue;
         if (!sched_place_sources(sched, i)) return false;
         if (sched->values[i].traits & SCHED_VIEW_OP) continue;

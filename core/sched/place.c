@@ -7,12 +7,12 @@
 bool sched_supports(struct ggml_backend_sched *sched, int32_t node, int32_t backend) {
     if (node >= sched->n_nodes) return true; // holds data, computes nothing
     const uint32_t b = (uint32_t)backend;
-    const uint8_t answer =
-        sched->answers[(size_t)node * sched->answers_stride + b / 4] >> 2 * (b % 4);
+    uint8_t *answers = &sched->answers[(size_t)node * sched->answers_stride + b / 4];
+    const uint32_t answer = (uint32_t)*answers >> 2 * (b % 4);
     if (answer & 1) return (answer & 2) != 0;
     if (sched->values[node].traits & (SCHED_VIEW_OP | SCHED_NO_OP)) return true;
     const bool supported = sched_ask(sched, sched->values[node].tensor, backend);
-    sched_note_answer(sched, node, backend, supported);
+    *answers |= (uint8_t)((1u + 2u * supported) << 2 * (b % 4));
     return supported;
 }
 
@@ -60,7 +60,7 @@ static int32_t offload_target(struct ggml_backend_sched *sched, int32_t node) {
     return -1;
 }
 
-void sched_place_by_weight(struct ggml_backend_sched *sched, int32_t node, int32_t weight) {
+static void place_by_weight(struct ggml_backend_sched *sched, int32_t node, int32_t weight) {
     const int32_t last = sched->n_backends - 1;
     const int32_t buft = sched->values[sched->values[weight].root].buft;
     if (buft < 0) return;
@@ -74,14 +74,14 @@ void sched_place_by_weight(struct ggml_backend_sched *sched, int32_t node, int32
     if (target >= 0) sched_assign(sched, node, target, SCHED_REASON_OFFLOAD);
 }
 
-bool sched_place_fixed(struct ggml_backend_sched *sched, int32_t number, int32_t weight) {
+static bool place_fixed(struct ggml_backend_sched *sched, int32_t number, int32_t weight) {
     const struct sched_value *value = &sched->values[number];
     const int32_t buft = sched->values[value->root].buft;
     if (buft >= 0) return place_by_buffer(sched, number, buft);
     if (value->traits & SCHED_INPUT) {
         sched_assign(sched, number, sched->n_backends - 1, SCHED_REASON_INPUT);
     } else if (weight >= 0 && !(value->traits & SCHED_DETACHED)) {
-        sched_place_by_weight(sched, number, weight);
+        place_by_weight(sched, number, weight);
     }
     return true;
 }
@@ -96,11 +96,11 @@ static int32_t first_weight(const struct ggml_backend_sched *sched, int32_t node
 
 static bool place_all_fixed(struct ggml_backend_sched *sched) {
     for (int32_t i = sched->n_nodes; i < sched->n_values; ++i) {
-        if (sched->values[i].backend < 0 && !sched_place_fixed(sched, i, -1)) return false;
+        if (sched->values[i].backend < 0 && !place_fixed(sched, i, -1)) return false;
     }
     for (int32_t i = 0; i < sched->n_nodes; ++i) {
         if (sched->values[i].backend >= 0) continue;
-        if (!sched_place_fixed(sched, i, first_weight(sched, i))) return false;
+        if (!place_fixed(sched, i, first_weight(sched, i))) return false;
     }
     return true;
 }
@@ -111,7 +111,9 @@ static void find_unplaced(struct ggml_backend_sched *sched) {
     sched->n_unplaced = 0;
     for (int32_t i = 0; i < sched->n_nodes; ++i) {
         const struct sched_value *value = &sched->values[i];
-        if (value->backend < 0 && !(value->traits & SCHED_VIEW_OP)) sched_note_unplaced(sched, i);
+        if (value->backend >= 0 || (value->traits & SCHED_VIEW_OP)) continue;
+        if (sched->n_unplaced++ == 0) sched->first_unplaced = i;
+        sched->last_unplaced = i;
     }
 }
 
@@ -239,8 +241,7 @@ bool sched_place_sources(struct ggml_backend_sched *sched, int32_t node) {
 }
 
 void sched_place_unused(struct ggml_backend_sched *sched) {
-    for (int32_t k = 0; k < sched->n_unassigned; ++k) {
-        const int32_t i = sched->unassigned[k];
+    for (int32_t i = sched->n_nodes; i < sched->n_values; ++i) {
         if (sched->values[i].backend >= 0) continue;
         sched_assign(sched, i, sched->n_backends - 1, SCHED_REASON_CONSUMER);
     }
@@ -272,11 +273,9 @@ static bool is_allowed(const struct ggml_backend_sched *sched) {
 
 // Leaves what is left to sched_partition(), if nothing has to know it before.
 bool sched_place(struct ggml_backend_sched *sched) {
-    if (!sched->is_spread) {
-        if (!place_all_fixed(sched)) return false;
-        find_unplaced(sched);
-        if (sched->n_unplaced > 0) expand(sched, 1, false);
-    }
+    if (!place_all_fixed(sched)) return false;
+    find_unplaced(sched);
+    if (sched->n_unplaced > 0) expand(sched, 1, false);
     if (sched->n_unplaced > 0) expand(sched, -1, false);
     if (sched->n_unplaced > 0) expand(sched, 1, true);
     if (sched->n_unplaced > 0) expand(sched, -1, true);

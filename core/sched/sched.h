@@ -3,9 +3,10 @@
 // graph mentions becomes a "value" with a number: the nodes first, in order, then the leafs, then
 // tensors that are only referred to. All later passes work on these numbers.
 //
-// Passes: index.c (numbering; number_in_order.c is its fast path) -> place.c, cost*.c (placement)
-// -> partition.c (splits, copies, waits) -> subgraphs.c (one graph per split) -> liveness.c, plan.c
-// (memory) -> bind.c -> run.c. replay.c skips all of them for a graph that repeats the last one.
+// Passes: index.c (numbering) -> place.c, cost*.c (placement) -> partition.c (splits, copies,
+// waits)
+// -> subgraphs.c (one graph per split) -> liveness.c, plan.c (memory) -> bind.c -> run.c. replay.c
+// skips all of them for a graph that repeats the last one.
 #ifndef GGML_SCHED_SCHED_H
 #define GGML_SCHED_SCHED_H
 
@@ -45,8 +46,7 @@ enum sched_trait {
     SCHED_OUTPUT = 1 << 7,     // flagged by the user
     SCHED_EARLY = 1 << 8,      // is set before the first node is computed
     SCHED_IN_PLACE = 1 << 9,   // the operation may overwrite a source
-    SCHED_SLOTTED = 1 << 10,   // is one of its own pipeline copies
-    SCHED_PLAIN_VIEW = 1 << 11 // SCHED_VIEW_OP whose sources all lie in its own memory
+    SCHED_SLOTTED = 1 << 10    // is one of its own pipeline copies
 };
 
 struct sched_value {
@@ -62,8 +62,7 @@ struct sched_value {
 // Use of a value as source `slot` of a node.
 struct sched_edge {
     int32_t value;
-    int32_t entry;  // whose memory is read: the value's root, or n_values + the copy
-    int32_t before; // the use of the root before this one, or -1: see sched_last
+    int32_t entry; // whose memory is read: the value's root, or n_values + the copy
     int16_t slot;
     bool same_layout; // an operation that may overwrite the source can do so
 };
@@ -257,21 +256,13 @@ struct ggml_backend_sched {
     int32_t used_capacity;
     int32_t *results; // values that are an output, and nodes that nobody uses
     int32_t n_results, results_capacity;
-    int32_t *unassigned; // values other than nodes that have no stream or no memory of their own,
-                         // or are an output
-    int32_t n_unassigned, unassigned_capacity;
-    int32_t *boundaries; // nodes that may begin a split; every other continues the one before it
-    int32_t n_boundaries, boundaries_capacity;
-    bool uses_recorded; // numbering has noted all uses, and what memory all nodes but boundaries
-                        // need
-    int32_t *early;     // values that have to be there from the start
+    int32_t *early; // values that have to be there from the start
     int32_t n_early, early_capacity;
     bool in_order;       // what a node refers to has a smaller number or is no node
     int32_t *first_edge; // of each node, and the end
     int32_t first_edge_capacity;
     struct sched_edge *edges;
     int32_t n_edges, edges_capacity;
-    bool is_spread; // numbering has placed what is tied to a place, and spread it downwards once
     int32_t n_unplaced, first_unplaced, last_unplaced; // nodes that compute
     uint8_t *answers; // per node two bits per stream: asked, supported
     size_t answers_stride, answers_capacity;
@@ -396,11 +387,6 @@ static inline void sched_assign(struct ggml_backend_sched *sched, int32_t value,
     sched->values[value].reason = (uint8_t)reason;
 }
 
-static inline void sched_note_unplaced(struct ggml_backend_sched *sched, int32_t node) {
-    if (sched->n_unplaced++ == 0) sched->first_unplaced = node;
-    sched->last_unplaced = node;
-}
-
 // Fails because the tensor is in error or unknown.
 void sched_refuse(const struct ggml_backend_sched *sched, const struct ggml_tensor *tensor);
 // Fills in what depends on an operation or a type alone.
@@ -408,12 +394,7 @@ void sched_learn_kinds(struct ggml_backend_sched *sched);
 
 // The stages, in order. Each answers false with a message.
 bool sched_index(struct ggml_backend_sched *sched, struct ggml_cgraph *graph);
-// Numbers a graph in the order of its uses. false without a message if it is in another order.
-bool sched_number_in_order(struct ggml_backend_sched *sched, const struct ggml_cgraph *graph);
 bool sched_place(struct ggml_backend_sched *sched);
-// Places a value that is tied to a place; `weight` is a node's first source that is one, or -1.
-bool sched_place_fixed(struct ggml_backend_sched *sched, int32_t value, int32_t weight);
-void sched_place_by_weight(struct ggml_backend_sched *sched, int32_t node, int32_t weight);
 // Places what nodes bring with them when their turn comes, and at the end what nobody uses.
 bool sched_place_sources(struct ggml_backend_sched *sched, int32_t node);
 void sched_place_unused(struct ggml_backend_sched *sched);
@@ -445,13 +426,6 @@ static inline bool sched_ask(const struct ggml_backend_sched *sched,
                                       : ggml_backend_dev_supports_op(device, tensor);
 }
 
-// Notes that the device has been asked.
-static inline void sched_note_answer(struct ggml_backend_sched *sched, int32_t node,
-                                     int32_t backend, bool answer) {
-    sched->answers[(size_t)node * sched->answers_stride + (uint32_t)backend / 4] |=
-        (uint8_t)((1u + 2u * answer) << 2 * ((uint32_t)backend % 4));
-}
-
 // Asks once per node and stream.
 bool sched_supports(struct ggml_backend_sched *sched, int32_t node, int32_t backend);
 
@@ -461,8 +435,7 @@ bool sched_allocate(struct ggml_backend_sched *sched);
 bool sched_reserve_buffers(struct ggml_backend_sched *sched);
 bool sched_measure(struct ggml_backend_sched *sched, size_t *out_sizes);
 
-// Lifetimes and takeovers; false with a message. Once per split: what numbering noted about uses is
-// used up.
+// Live ranges and takeovers; false with a message.
 bool sched_find_liveness(struct ggml_backend_sched *sched);
 // Plans the memory of the split graph. If for_use, a plan that fits into the buffers is good
 // enough, and tensors are bound on the policy as far as that can be: see `bound`. false with a

@@ -285,70 +285,13 @@ static bool picky_supports_op(ggml_backend_dev_t device, const struct ggml_tenso
     return device != idle_stream(3)->device || op->op != GGML_OP_MUL_MAT;
 }
 
-struct outcome {
-    ggml_backend_t stream;
-    ptrdiff_t offset;
-    int copied; // bit k: source k is a copy
-};
-
-static bool is_in_graph(const struct ggml_cgraph *graph, const struct ggml_tensor *tensor) {
-    for (int i = 0; i < graph->n_nodes; ++i) {
-        if (graph->nodes[i] == tensor) return true;
-    }
-    for (int i = 0; i < graph->n_leafs; ++i) {
-        if (graph->leafs[i] == tensor) return true;
-    }
-    return false;
-}
-
-// Of each node; answers how many there are.
-static int allocate_random(struct setup *setup, uint32_t seed, bool long_way,
-                           struct outcome *outcomes) {
-    static struct ggml_tensor elsewhere; // in no graph
+static void allocate_random(struct setup *setup, uint32_t seed) {
     struct ggml_cgraph *graph = random_graph(setup, seed);
     ggml_backend_sched_reset(setup->sched);
     n_questions = 0;
-    if (long_way) {
-        ggml_backend_sched_set_tensor_backend(setup->sched, &elsewhere, idle_stream(0));
-    }
     note_results(graph);
     assert_true(ggml_backend_sched_alloc_graph(setup->sched, graph));
     check_places(graph);
-    for (int i = 0; i < graph->n_nodes; ++i) {
-        struct ggml_tensor *node = graph->nodes[i];
-        const char *base = ggml_backend_buffer_get_base(node->buffer);
-        outcomes[i].stream = ggml_backend_sched_get_tensor_backend(setup->sched, node);
-        outcomes[i].offset = (const char *)node->data - base;
-        outcomes[i].copied = 0;
-        for (int k = 0; k < GGML_MAX_SRC; ++k) {
-            if (node->src[k] && !is_in_graph(graph, node->src[k])) outcomes[i].copied |= 1 << k;
-        }
-    }
-    return graph->n_nodes;
-}
-
-static void check_both_ways(bool op_offload) {
-    static struct outcome outcomes[2][512];
-    struct setup setups[2];
-    open_scheduler(&setups[0], false, op_offload);
-    open_scheduler(&setups[1], false, op_offload);
-    for (uint32_t seed = 0; seed < 300; ++seed) {
-        const int n = allocate_random(&setups[0], seed, false, outcomes[0]);
-        assert_int_equal(allocate_random(&setups[1], seed, true, outcomes[1]), n);
-        for (int i = 0; i < n; ++i) {
-            if (outcomes[0][i].stream == outcomes[1][i].stream &&
-                outcomes[0][i].offset == outcomes[1][i].offset &&
-                outcomes[0][i].copied == outcomes[1][i].copied) {
-                continue;
-            }
-            fail_msg("seed %u, node %d: on %s at %td, copied %x; the long way: %s at %td, %x", seed,
-                     i, ggml_backend_name(outcomes[0][i].stream), outcomes[0][i].offset,
-                     (unsigned)outcomes[0][i].copied, ggml_backend_name(outcomes[1][i].stream),
-                     outcomes[1][i].offset, (unsigned)outcomes[1][i].copied);
-        }
-    }
-    close_setup(&setups[0]);
-    close_setup(&setups[1]);
 }
 
 static int make_picky(void **state) {
@@ -363,24 +306,31 @@ static int make_usual(void **state) {
     return 0;
 }
 
-static void test_both_ways(void **state) {
+// Devices that compute only some operations: each is asked about a node once.
+static void test_picky_devices(void **state) {
     (void)state;
-    check_both_ways(false);
-    check_both_ways(true);
+    for (int op_offload = 0; op_offload < 2; ++op_offload) {
+        struct setup setup;
+        open_scheduler(&setup, false, op_offload);
+        for (uint32_t seed = 0; seed < 300; ++seed) {
+            allocate_random(&setup, seed);
+            assert_true(n_questions > 0);
+        }
+        close_setup(&setup);
+    }
 }
 
 // The third of three equal graphs is retraced, which asks no device, however often others come
 // between.
 static void test_recurring_graphs(void **state) {
-    static struct outcome outcomes[512];
     struct setup setup;
     (void)state;
     open_setup(&setup, false);
     for (int i = 0; i < 20; ++i) {
-        allocate_random(&setup, 1, false, outcomes);
+        allocate_random(&setup, 1);
         assert_true(n_questions > 0);
         for (int k = 0; k < 3; ++k) {
-            allocate_random(&setup, 2, false, outcomes);
+            allocate_random(&setup, 2);
         }
         assert_int_equal(n_questions, 0);
     }
@@ -544,7 +494,7 @@ int main(void) {
         cmocka_unit_test(test_random_graphs_after_reserving),
         cmocka_unit_test(test_random_graphs_in_flight),
         cmocka_unit_test(test_any_order),
-        cmocka_unit_test_setup_teardown(test_both_ways, make_picky, make_usual),
+        cmocka_unit_test_setup_teardown(test_picky_devices, make_picky, make_usual),
         cmocka_unit_test_setup_teardown(test_recurring_graphs, make_picky, make_usual),
         cmocka_unit_test(test_computed_after_its_reader),
         cmocka_unit_test(test_reordering_devices),
