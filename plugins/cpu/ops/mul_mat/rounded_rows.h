@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Blocks of four rows side by side: a quarter of a vector each, whose numbers, made bytes without
-// sign, are multiplied with 16 of a column at a time. Needs AVX-512.
+// sign, are multiplied with 16 of a column at a time; rounded_planes.h has those that take a vector
+// per row. Needs AVX-512.
 #ifndef CPU_ROUNDED_ROWS_H
 #define CPU_ROUNDED_ROWS_H
 
@@ -11,11 +12,12 @@
 
 enum { QUARTERS = 4 };
 
-// Of one column: four lanes per row, and by row what is due to offsets, by group.
+// Of one column: four lanes per row, and whole vectors by row, which have what is due to offsets,
+// by group, or all where rows aren't in quarters.
 struct quarter_sums {
     __m512 products;
     __m512 biases; // scale * sum of the column, for numbers with a bias, once in quarter_share()
-    __m512 offsets[QUARTERS];
+    __m512 rows[QUARTERS];
 };
 
 CPU_INLINE __m512i quarters_load(const char *const *blocks, const int at) {
@@ -63,13 +65,18 @@ CPU_INLINE __m512 quarters_of(__m512 v, const int i) {
     return _mm512_permutexvar_ps(_mm512_add_epi32(rows, _mm512_set1_epi32(4 * i)), v);
 }
 
-// The halves at `at` of each row's block, in the row's lanes.
-CPU_INLINE __m512 quarters_halves(const char *const *blocks, const int at) {
-    float floats[QUARTERS];
+// The halves at `at` of each row's block.
+CPU_INLINE void quarter_floats(const char *const *blocks, const int at, float *floats) {
     ggml_fp16_t halves[QUARTERS];
     for (int r = 0; r < QUARTERS; ++r)
         memcpy(&halves[r], blocks[r] + at, sizeof(halves[r]));
     four_floats(floats, halves);
+}
+
+// The same, in the row's lanes.
+CPU_INLINE __m512 quarters_halves(const char *const *blocks, const int at) {
+    float floats[QUARTERS];
+    quarter_floats(blocks, at, floats);
     return quarters_of(_mm512_castps128_ps512(_mm_loadu_ps(floats)), 0);
 }
 
@@ -261,25 +268,10 @@ CPU_INLINE void transpose_scales(const __m512 *rows, __m512 *table) {
     table[3] = _mm512_shuffle_ps(b, d, 0xEE);
 }
 
-// As quarters_part().
-CPU_INLINE __m512i quarters_part_q2_K(const char *const *blocks, const int half, const int i) {
-    const __m512i qs = quarters_load(blocks, offsetof(block_q2_K, qs) + 32 * half + 16 * (i % 2));
-    return move_bits(qs, 2 * (i / 2), 0) & _mm512_set1_epi8(3);
-}
-
-CPU_INLINE __m512i quarters_part_q3_K(const char *const *blocks, const int half, const int i) {
-    const __m512i qs = quarters_load(blocks, offsetof(block_q3_K, qs) + 32 * half + 16 * (i % 2));
-    const __m512i high = quarters_load(blocks, offsetof(block_q3_K, hmask) + 16 * (i % 2));
-    return (move_bits(qs, 2 * (i / 2), 0) & _mm512_set1_epi8(3)) |
-           (move_bits(high, 4 * half + i / 2, 2) & _mm512_set1_epi8(4));
-}
-
 // Numbers of 16 elements of each row, `part` of 16 parts of the block, without sign.
 CPU_INLINE __m512i quarters_part(const enum ggml_type type, const char *const *blocks,
                                  const int part) {
     const __m512i nibble = _mm512_set1_epi8(15);
-    if (type == GGML_TYPE_Q2_K) return quarters_part_q2_K(blocks, part / 8, part % 8);
-    if (type == GGML_TYPE_Q3_K) return quarters_part_q3_K(blocks, part / 8, part % 8);
     if (type == GGML_TYPE_IQ4_XS) {
         const __m512i qs = quarters_load(blocks, offsetof(block_iq4_xs, qs) + 16 * (part / 2));
         return quarters_lookup(cpu_iq4_values, 128, (part % 2 ? move_bits(qs, 4, 0) : qs) & nibble);
@@ -305,13 +297,7 @@ CPU_INLINE __m512i quarters_part(const enum ggml_type type, const char *const *b
 }
 
 CPU_INLINE void open_scales_256(const enum ggml_type type, const void *b, struct opened *o) {
-    int8_t scales[MAX_GROUPS];
     switch (type) {
-    case GGML_TYPE_Q2_K: open_q2_K_scales(b, o); break;
-    case GGML_TYPE_Q3_K:
-        open_q3_K_scales(((const block_q3_K *)b)->scales, scales);
-        scale_groups(o->scales, scales, MAX_GROUPS);
-        break;
     case GGML_TYPE_Q4_K: open_k4_scales(((const block_q4_K *)b)->scales, o); break;
     case GGML_TYPE_Q5_K: open_k4_scales(((const block_q5_K *)b)->scales, o); break;
     case GGML_TYPE_IQ4_XS: open_iq4_xs_scales(b, o); break;
@@ -319,16 +305,14 @@ CPU_INLINE void open_scales_256(const enum ggml_type type, const void *b, struct
     }
 }
 
-// By row: scales, and what is multiplied with the sums of a column: Q2_K has 16 offsets, Q4_K and
-// Q5_K have 8, behind 8 scales, the others have none but a bias of the numbers.
+// By row: scales, which Q4_K and Q5_K have 8 of, then as many offsets.
 CPU_INLINE void open_quarter_scales(const struct block_format f, const char *const *blocks,
-                                    __m512 *rows, __m512 *of_sums) {
+                                    __m512 *rows) {
     struct opened o[QUARTERS];
     open_factors(f, blocks, QUARTERS, o);
     for (int r = 0; r < QUARTERS; ++r) {
         open_scales_256(f.type, blocks[r], &o[r]);
         rows[r] = _mm512_loadu_ps(o[r].scales);
-        of_sums[r] = f.type == GGML_TYPE_Q2_K ? _mm512_loadu_ps(o[r].scales + OFFSETS_16) : rows[r];
     }
 }
 
@@ -365,15 +349,15 @@ CPU_INLINE void add_quarters_group(const struct block_format f, struct quarter_s
 CPU_INLINE void add_quarters_256(const struct block_format f, struct quarter_sums *sums,
                                  const char *const *blocks, const struct rounded *x, int64_t first,
                                  const int columns) {
-    __m512 rows[QUARTERS], of_sums[QUARTERS], table[4];
-    open_quarter_scales(f, blocks, rows, of_sums);
+    __m512 rows[QUARTERS], table[4];
+    open_quarter_scales(f, blocks, rows);
     transpose_scales(rows, table);
     CPU_UNROLLED
     for (int c = 0; c < columns; ++c) {
         const __m512 of_column = quarter_column_sums(f, &x[c], first);
         CPU_UNROLLED
         for (int r = 0; r < QUARTERS; ++r)
-            sums[c].offsets[r] += of_sums[r] * of_column;
+            sums[c].rows[r] += rows[r] * of_column;
     }
     CPU_UNROLLED
     for (int i = 0; i < QK_K / f.group / 4; ++i) {
@@ -421,6 +405,8 @@ CPU_INLINE void add_quarters_tq2_0(struct quarter_sums *sums, const char *const 
         sums[c].products += dots[c] * scales;
 }
 
+#include "ops/mul_mat/rounded_planes.h"
+
 CPU_INLINE void add_quarters(const struct block_format f, struct quarter_sums *sums,
                              const char *const *blocks, const struct rounded *x, int64_t first,
                              const int columns) {
@@ -428,6 +414,8 @@ CPU_INLINE void add_quarters(const struct block_format f, struct quarter_sums *s
         add_quarters_nvfp4(sums, blocks, x, first, columns);
     else if (f.type == GGML_TYPE_TQ2_0)
         add_quarters_tq2_0(sums, blocks, x, first, columns);
+    else if (lies_in_planes(f.type))
+        add_planes(f, sums, blocks, x, first, columns);
     else if (f.size == 32)
         add_quarters_32(f, sums, blocks, x, first, columns);
     else
@@ -436,6 +424,10 @@ CPU_INLINE void add_quarters(const struct block_format f, struct quarter_sums *s
 
 CPU_INLINE void close_quarters(const struct block_format f, const struct quarter_sums *sums,
                                float *y) {
+    if (lies_in_planes(f.type)) {
+        quad_store(y, vf_sum_each((const vf *)sums->rows));
+        return;
+    }
     __m512 v = sums->products;
     const bool is_biased = f.size < 256 || f.type == GGML_TYPE_TQ2_0;
     if (is_biased) v += sums->biases * quarter_share(f);
@@ -443,7 +435,7 @@ CPU_INLINE void close_quarters(const struct block_format f, const struct quarter
     memcpy(lanes, &v, sizeof(v));
     quad result = quad_sum_each(lanes[0], lanes[1], lanes[2], lanes[3]);
     if (!is_biased) {
-        const quad offset = vf_sum_each((const vf *)sums->offsets);
+        const quad offset = vf_sum_each((const vf *)sums->rows);
         result += offset * quarter_sign(f);
     }
     quad_store(y, result);

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+// Blocks of Q2_K and Q3_K of four rows, a whole vector per row: the part of rounded_rows.h, which
+// includes this, for numbers whose lowest two bits lie in 64 bytes. Shifted by 0, 2, 4 and 6 bits
+// these are four planes of 64 numbers, so a row costs one load, and its scales stay whole numbers
+// until the column's are multiplied: a quarter of the conversions that scales as floats need.
+//
+// Byte i of plane j is element 128 * (i / 32) + 32 * j + i % 32, lane l of its products belongs to
+// group 8 * (l / 8) + 2 * j + l / 4 % 2.
+#ifndef CPU_ROUNDED_PLANES_H
+#define CPU_ROUNDED_PLANES_H
+
+enum { PLANES = 4, PLANE_PAIRS = PLANES / 2 };
+
+// A column's elements of a block as the rows' planes have them; shared by the rows.
+struct plane_column {
+    __m512i numbers[PLANES];
+    __m512i starts[PLANES];     // of the sums of products: -bias times the numbers
+    __m512 scales[PLANE_PAIRS]; // of what pair_sums() makes of two planes
+};
+
+// What is multiplied with the columns of a row's block.
+struct plane_row {
+    __m512i numbers[PLANES];
+    __m512i scales[PLANE_PAIRS]; // words
+    __m512 mins;                 // by group, of Q2_K
+};
+
+CPU_INLINE bool lies_in_planes(const enum ggml_type type) {
+    return type == GGML_TYPE_Q2_K || type == GGML_TYPE_Q3_K;
+}
+
+CPU_INLINE __m256i load_half(const void *p) {
+    return _mm256_loadu_si256((const __m256i *)p);
+}
+
+// Numbers of Q3_K are unsigned here, larger by 4: instead of taking 4 from each, the products begin
+// at -4 times the column, which is exact and done once for all rows.
+CPU_INLINE void open_plane_column(const enum ggml_type type, const struct rounded *x, int64_t first,
+                                  struct plane_column *out) {
+    const __m512i bias = _mm512_set1_epi8((char)quarter_bias(type));
+    const __m512i of_pair[PLANE_PAIRS] = {
+        _mm512_setr_epi32(0, 0, 1, 1, 0, 0, 1, 1, 4, 4, 5, 5, 4, 4, 5, 5),
+        _mm512_setr_epi32(2, 2, 3, 3, 2, 2, 3, 3, 6, 6, 7, 7, 6, 6, 7, 7)};
+    const __m512 scales =
+        _mm512_castps256_ps512(_mm256_loadu_ps(x->scales + first / ROUNDED_GROUP));
+    CPU_UNROLLED
+    for (int j = 0; j < PLANES; ++j) {
+        const int8_t *from = x->numbers + first + 32 * j;
+        const __m512i numbers = _mm512_inserti64x4(_mm512_castsi256_si512(load_half(from)),
+                                                   load_half(from + QK_K / 2), 1);
+        const __m512i zero = _mm512_setzero_si512();
+        out->numbers[j] = numbers;
+        out->starts[j] = type == GGML_TYPE_Q3_K
+                             ? _mm512_sub_epi32(zero, dot_vectors(zero, bias, numbers))
+                             : zero;
+    }
+    CPU_UNROLLED
+    for (int p = 0; p < PLANE_PAIRS; ++p)
+        out->scales[p] = _mm512_permutexvar_ps(of_pair[p], scales);
+}
+
+// Bytes of scales as words in the order in which pair_sums() packs sums of two planes.
+CPU_INLINE void spread_scales(__m128i scales, const bool is_signed, __m512i *out) {
+    const __m256i words = is_signed ? _mm256_cvtepi8_epi16(scales) : _mm256_cvtepu8_epi16(scales);
+    // clang-format off
+    static const int16_t of_pair[PLANE_PAIRS][32] = {
+        {0, 0, 0, 0,  2,  2,  2,  2, 1, 1, 1, 1,  3,  3,  3,  3,
+         8, 8, 8, 8, 10, 10, 10, 10, 9, 9, 9, 9, 11, 11, 11, 11},
+        { 4,  4,  4,  4,  6,  6,  6,  6,  5,  5,  5,  5,  7,  7,  7,  7,
+         12, 12, 12, 12, 14, 14, 14, 14, 13, 13, 13, 13, 15, 15, 15, 15}};
+    // clang-format on
+    CPU_UNROLLED
+    for (int p = 0; p < PLANE_PAIRS; ++p)
+        out[p] =
+            _mm512_permutexvar_epi16(_mm512_loadu_si512(of_pair[p]), _mm512_castsi256_si512(words));
+}
+
+CPU_INLINE void open_plane_row_q2_K(const block_q2_K *b, struct plane_row *out) {
+    const __m512i qs = _mm512_loadu_si512(b->qs);
+    const __m128i packed = _mm_loadu_si128((const __m128i *)(const void *)b->scales);
+    const __m128i nibble = _mm_set1_epi8(15);
+    CPU_UNROLLED
+    for (int j = 0; j < PLANES; ++j)
+        out->numbers[j] = move_bits(qs, 2 * j, 0) & _mm512_set1_epi8(3);
+    spread_scales(packed & nibble, false, out->scales);
+    const __m128i mins = _mm_srli_epi16(packed, 4) & nibble;
+    out->mins = _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(mins));
+}
+
+CPU_INLINE void open_plane_row_q3_K(const block_q3_K *b, struct plane_row *out) {
+    const __m512i qs = _mm512_loadu_si512(b->qs);
+    // Bit j of each byte of both halves: elements of the second have the upper four bits.
+    const __m512i half = _mm512_setr_epi64(0, 0, 0, 0, 4, 4, 4, 4);
+    const __m512i high = _mm512_srlv_epi64(_mm512_broadcast_i64x4(load_half(b->hmask)), half);
+    CPU_UNROLLED
+    for (int j = 0; j < PLANES; ++j)
+        out->numbers[j] = (move_bits(qs, 2 * j, 0) & _mm512_set1_epi8(3)) |
+                          (move_bits(high, j, 2) & _mm512_set1_epi8(4));
+    int8_t scales[MAX_GROUPS];
+    open_q3_K_scales(b->scales, scales);
+    spread_scales(_mm_loadu_si128((const __m128i *)(const void *)scales), true, out->scales);
+}
+
+// Products of planes 2 * p and the next, times the row's scales. Sums of four fit 16 bits: two
+// planes are packed into one vector, and an instruction scales them and adds them in pairs.
+CPU_INLINE __m512 pair_sums(const struct plane_row *w, const struct plane_column *x, const int p) {
+    __m512i dots[2];
+    CPU_UNROLLED
+    for (int i = 0; i < 2; ++i)
+        dots[i] = dot_vectors(x->starts[2 * p + i], w->numbers[2 * p + i], x->numbers[2 * p + i]);
+    const __m512i packed = _mm512_packs_epi32(dots[0], dots[1]);
+    return _mm512_cvtepi32_ps(_mm512_madd_epi16(packed, w->scales[p])) * x->scales[p];
+}
+
+// sums[c].rows[r] += products of the rows' blocks with elements `first` and up of each column.
+CPU_INLINE void add_planes(const struct block_format f, struct quarter_sums *sums,
+                           const char *const *blocks, const struct rounded *x, int64_t first,
+                           const int columns) {
+    struct plane_column column[ROUNDED_COLUMNS];
+    float scales[QUARTERS], mins[QUARTERS] = {0};
+    quarter_floats(blocks, f.scale_at, scales);
+    if (f.offset_at >= 0) quarter_floats(blocks, f.offset_at, mins);
+    CPU_UNROLLED
+    for (int c = 0; c < columns; ++c)
+        open_plane_column(f.type, &x[c], first, &column[c]);
+    CPU_UNROLLED
+    for (int r = 0; r < QUARTERS; ++r) {
+        struct plane_row row;
+        if (f.type == GGML_TYPE_Q2_K)
+            open_plane_row_q2_K((const void *)blocks[r], &row);
+        else
+            open_plane_row_q3_K((const void *)blocks[r], &row);
+        CPU_UNROLLED
+        for (int c = 0; c < columns; ++c) {
+            const __m512 products = pair_sums(&row, &column[c], 0) + pair_sums(&row, &column[c], 1);
+            sums[c].rows[r] += products * _mm512_set1_ps(scales[r]);
+            if (f.offset_at >= 0)
+                sums[c].rows[r] -=
+                    row.mins * _mm512_loadu_ps(x[c].sums + first / 16) * _mm512_set1_ps(mins[r]);
+        }
+    }
+}
+
+#endif
