@@ -87,10 +87,6 @@ static float advance_each(float *state, float delta, const float *rates, const f
     return sum;
 }
 
-static float softplus(float x) {
-    return x > 20.0f ? x : log1pf(expf(x));
-}
-
 static const float *row_of(const struct ggml_tensor *t, int64_t i1, int64_t i2, int64_t i3) {
     return (const float *)(const void *)ggml_row_data(t, (struct ggml_row){i1, i2, i3});
 }
@@ -102,7 +98,7 @@ static void scan_token(const struct scan *scan, int64_t seq, int64_t head, int64
     const int64_t group = head / (s->heads / s->groups);
     const struct ggml_row at = {t, seq, 0};
     const float delta =
-        softplus(cpu_f32_at(ggml_row_data(scan->dt, at) + (size_t)head * scan->dt->nb[0]));
+        cpu_softplusf(cpu_f32_at(ggml_row_data(scan->dt, at) + (size_t)head * scan->dt->nb[0]));
     const float *x = row_of(scan->x, head, t, seq);
     const float *b = row_of(scan->b, group, t, seq);
     const float *c = row_of(scan->c, group, t, seq);

@@ -5,7 +5,7 @@
 
 #include "ggml-shape.h"
 #include "ops/rope/rope.h"
-#include "simd/convert.h"
+#include "simd/vmath.h"
 
 struct rope {
     int64_t n_pairs;
@@ -95,19 +95,33 @@ static double pair_frequency(const struct rope *r, int64_t i) {
     return scaled * (1.0 - mix) + plain * mix;
 }
 
-// Cosines and sines of a token's pairs.
-static void fill_turns(const struct rope *r, const double *frequency,
-                       const struct ggml_tensor *positions, int64_t token, int64_t n_tokens,
-                       float *cosines, float *sines) {
-    const int32_t *position = positions->data;
+// Angles in quarters of a turn: the whole ones, of 0 to 3, are `quarters`, and `rests` the rest in
+// radians, at most pi / 4. Positions may be far: both come from double precision.
+static void fill_angles(const struct rope *r, const double *frequency, const int32_t *position,
+                        int64_t token, int64_t n_tokens, float *rests, float *quarters) {
     for (int64_t i = 0; i < r->n_pairs; ++i) {
         int64_t start;
         const int64_t section = is_multi(r) ? section_of(r, i, &start) : 0;
-        const double angles = (double)position[section * n_tokens + token] * frequency[i];
-        const double turns = angles * 0.15915494309189533577; // 1 / (2 pi)
-        const float angle = (float)((turns - floor(turns)) * 6.28318530717958647693);
-        cosines[i] = (float)r->attn_factor * cosf(angle);
-        sines[i] = (float)r->attn_factor * sinf(angle) * r->sign;
+        const double angle = (double)position[section * n_tokens + token] * frequency[i];
+        const double turns = angle * 0.63661977236758134308; // 2 / pi
+        const double whole = floor(turns + 0.5);
+        rests[i] = (float)((turns - whole) * 1.57079632679489661923);
+        quarters[i] = (float)(whole - 4.0 * floor(whole * 0.25));
+    }
+}
+
+// Cosines and sines of a token's pairs, in the place of their angles.
+static void fill_turns(const struct rope *r, const double *frequency,
+                       const struct ggml_tensor *positions, int64_t token, int64_t n_tokens,
+                       float *cosines, float *sines) {
+    const float size = (float)r->attn_factor, sign = r->sign;
+    fill_angles(r, frequency, positions->data, token, n_tokens, cosines, sines);
+    CPU_INDEPENDENT
+    for (int64_t i = 0; i < r->n_pairs; ++i) {
+        float cosine, sine;
+        cpu_cos_sin(cosines[i], (int32_t)sines[i], &cosine, &sine);
+        cosines[i] = size * cosine;
+        sines[i] = size * sine * sign;
     }
 }
 
@@ -115,11 +129,13 @@ static void turn_pairs(const struct rope *r, float *y, const float *cosines, con
     float *first = y + r->n_offs;
     float *second = first + r->distance;
     if (r->step == 2) {
+        CPU_INDEPENDENT
         for (int64_t i = 0; i < r->n_pairs; ++i) {
-            const float a = first[2 * i];
-            const float b = second[2 * i];
-            first[2 * i] = a * cosines[i] - b * sines[i];
-            second[2 * i] = a * sines[i] + b * cosines[i];
+            float *pair = first + 2 * i; // a vector is shuffled where both are seen to be in one
+            const float a = pair[0];
+            const float b = pair[1];
+            pair[0] = a * cosines[i] - b * sines[i];
+            pair[1] = a * sines[i] + b * cosines[i];
         }
         return;
     }
