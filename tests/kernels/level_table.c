@@ -3,10 +3,10 @@
 #include "kernels.h"
 
 #include "gemm/gemm.h"
+#include "gemm/mul_vec.h"
 #include "ggml-cpu.h"
 #include "ops/mul_mat/gemm_rounded.h"
 #include "ops/mul_mat/mul_rounded.h"
-#include "ops/mul_mat/mul_vec.h"
 #include "types/unpack.h"
 
 static void unpack(enum ggml_type type, const void *x, float *y, int64_t n) {

@@ -4,10 +4,16 @@
 // once for all of them; each row's arithmetic is the same however many there are. A masked key
 // contributes nothing, not even its NaN.
 #include "gemm/gemm.h"
+#include "gemm/mul_vec.h"
 #include "ops/attention/alibi.h"
 #include "ops/attention/attention_node.h"
 #include "simd/simd.h"
 #include "simd/vmath.h"
+
+enum {
+    LINE = 64, // bytes of the cache
+    QUERIES_AT_A_TIME = 4,
+};
 
 // Up to ATTENTION_QUERIES rows.
 struct query_tile {
@@ -147,12 +153,36 @@ static const char *open_values(const struct attention *a, const struct scratch *
     return (const char *)s->values;
 }
 
+// Rows of V are apart from each other where heads lie side by side, so hardware foresees few of
+// them: they are asked for before the keys are multiplied, and have come when that is done.
+static void prefetch_values(const struct attention *a, const char *v, int n_keys) {
+    const size_t size = ggml_row_size(a->v->type, a->v->ne[0]);
+    for (int j = 0; j < n_keys; ++j) {
+        for (size_t i = 0; i < size; i += LINE)
+            __builtin_prefetch(v + (size_t)j * a->v->nb[1] + i);
+    }
+}
+
+// Keys without blocks are multiplied as they are read, with few queries at a time, which takes less
+// than to unpack them first. A score is summed in the same order however many queries there are.
+static void multiply_keys(const struct gemm_rows *keys, int n_keys, const struct query_tile *tile,
+                          float *panel) {
+    const int at_a_time = ggml_is_quantized(keys->type) ? tile->rows.n : QUERIES_AT_A_TIME;
+    for (int r = 0; r < tile->rows.n; r += at_a_time) {
+        const int n = MIN(tile->rows.n - r, at_a_time);
+        if (ggml_is_quantized(keys->type) ||
+            !CPU_FN(cpu_mul_vec)(keys, 0, n_keys, tile->columns + r, n))
+            CPU_FN(cpu_gemm)(keys, 0, n_keys, tile->columns + r, n, panel);
+    }
+}
+
 static void compute_block(const struct attention *a, struct query_tile *tile,
                           const struct scratch *s, int64_t key, int n_keys) {
     if (a->mask && !load_masks(a, tile, s, key, n_keys)) return;
     const struct gemm_rows keys = {attention_keys(a, &tile->rows, key), a->k->nb[1], a->k->type,
                                    a->k->ne[0]};
-    CPU_FN(cpu_gemm)(&keys, 0, n_keys, tile->columns, tile->rows.n, s->panel);
+    prefetch_values(a, attention_values(a, &tile->rows, key), n_keys);
+    multiply_keys(&keys, n_keys, tile, s->panel);
     size_t stride;
     const char *values = open_values(a, s, attention_values(a, &tile->rows, key), n_keys, &stride);
     for (int r = 0; r < tile->rows.n; ++r) {

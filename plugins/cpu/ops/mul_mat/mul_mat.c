@@ -4,10 +4,10 @@
 #include "ops/mul_mat/mul_mat.h"
 
 #include "gemm/gemm.h"
+#include "gemm/mul_vec.h"
 #include "ops/mul_mat/gemm_rounded.h"
 #include "ops/mul_mat/mul_mat_pack.h"
 #include "ops/mul_mat/mul_rounded.h"
-#include "ops/mul_mat/mul_vec.h"
 
 // The columns that one matrix of src0 is multiplied with: j fastest, then the broadcast dims.
 struct product {

@@ -2,10 +2,10 @@
 // mul_mat_id: each token's slots are multiplied with the expert that ids names. The (slot, token)
 // pairs are first sorted by expert, so that an expert's rows are unpacked once for all its columns.
 #include "gemm/gemm.h"
+#include "gemm/mul_vec.h"
 #include "ops/mul_mat/gemm_rounded.h"
 #include "ops/mul_mat/mul_mat_pack.h"
 #include "ops/mul_mat/mul_rounded.h"
-#include "ops/mul_mat/mul_vec.h"
 
 enum {
     ROW_BLOCK = 16,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Blocks are multiplied as they are opened: per group of equal scale, the products of the numbers
-// with the columns are added before they are scaled.
-#include "ops/mul_mat/mul_vec.h"
+// Rows are multiplied as they are opened, four at a time; of blocks, the products of a group of
+// equal scale are added before they are scaled.
+#include "gemm/mul_vec.h"
 
 #include "types/nibbles.h"
 
@@ -114,7 +114,14 @@ CPU_INLINE void dot_blocks(const struct block_format f, struct tile *t, const in
     close_tile(t, sums, columns);
 }
 
-CPU_INLINE void dot_halves(const enum ggml_type type, struct tile *t, const int columns) {
+CPU_INLINE vf vf_from(const enum ggml_type type, const char *x) {
+    if (type == GGML_TYPE_F32) return vf_load((const float *)(const void *)x);
+    return type == GGML_TYPE_F16 ? vf_from_f16(x) : vf_from_bf16(x);
+}
+
+// Rows without blocks.
+CPU_INLINE void dot_plain(const enum ggml_type type, struct tile *t, const int columns) {
+    const size_t size = type == GGML_TYPE_F32 ? sizeof(float) : sizeof(uint16_t);
     vf sums[COLUMNS][ROWS];
     open_sums(sums, columns);
     for (int64_t i = 0; i < t->k; i += LANES) {
@@ -125,11 +132,11 @@ CPU_INLINE void dot_halves(const enum ggml_type type, struct tile *t, const int 
             x[c] = n == LANES ? vf_load(t->x[c] + i) : vf_load_part(t->x[c] + i, n);
         CPU_UNROLLED
         for (int r = 0; r < ROWS; ++r) {
-            const char *a = t->a[r] + 2 * i;
-            prefetch_next(t, a, 2 * LANES);
-            uint16_t part[LANES] = {0};
-            if (n < LANES) a = memcpy(part, a, 2 * (size_t)n);
-            const vf value = type == GGML_TYPE_F16 ? vf_from_f16(a) : vf_from_bf16(a);
+            const char *a = t->a[r] + size * (size_t)i;
+            prefetch_next(t, a, size * LANES);
+            uint32_t part[LANES] = {0};
+            if (n < LANES) a = memcpy(part, a, size * (size_t)n);
+            const vf value = vf_from(type, a);
             CPU_UNROLLED
             for (int c = 0; c < columns; ++c)
                 sums[c][r] += value * x[c];
@@ -152,23 +159,21 @@ typedef void (*dot_fn)(struct tile *t, int64_t columns);
     }
 #include "types/block_list.inl"
 
-static void dot_f16(struct tile *t, int64_t columns) {
-    if (columns == 1)
-        dot_halves(GGML_TYPE_F16, t, 1);
-    else
-        dot_halves(GGML_TYPE_F16, t, COLUMNS);
-}
-
-static void dot_bf16(struct tile *t, int64_t columns) {
-    if (columns == 1)
-        dot_halves(GGML_TYPE_BF16, t, 1);
-    else
-        dot_halves(GGML_TYPE_BF16, t, COLUMNS);
-}
+#define PLAIN(NAME, name)                                                                          \
+    static void dot_##name(struct tile *t, int64_t columns) {                                      \
+        if (columns == 1)                                                                          \
+            dot_plain(GGML_TYPE_##NAME, t, 1);                                                     \
+        else                                                                                       \
+            dot_plain(GGML_TYPE_##NAME, t, COLUMNS);                                               \
+    }
+PLAIN(F32, f32)
+PLAIN(F16, f16)
+PLAIN(BF16, bf16)
 
 // clang-format off
 static dot_fn choose(enum ggml_type type) {
     switch (type) {
+    case GGML_TYPE_F32: return dot_f32;
     case GGML_TYPE_F16: return dot_f16;
     case GGML_TYPE_BF16:
         return dot_bf16;
@@ -182,7 +187,8 @@ static dot_fn choose(enum ggml_type type) {
 
 // With more, unpacking pays: the numbers would be made floats once more for each few.
 static int most_columns(enum ggml_type type) {
-    return looks_up(type) || type == GGML_TYPE_F16 || type == GGML_TYPE_BF16 ? COLUMNS : 2;
+    const bool is_plain = type == GGML_TYPE_F32 || type == GGML_TYPE_F16 || type == GGML_TYPE_BF16;
+    return is_plain || looks_up(type) ? COLUMNS : 2;
 }
 
 bool CPU_FN(cpu_mul_vec)(const struct gemm_rows *rows, int64_t row, int64_t n_rows,
