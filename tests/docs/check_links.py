@@ -79,7 +79,7 @@ def main():
     if not os.path.exists(os.path.join(root, ".git")):
         print("1..0 # SKIP only git knows which files are the project's")
         return 0
-    sources = git_files(root, "abi", "core", "plugins", "tests", "tools", "packaging", "meson.build", "meson_options.txt")
+    sources = git_files(root, "abi", "bindings", "core", "plugins", "tests", "tools", "packaging", "meson.build", "meson_options.txt")
     known = set()
     for source in sources:
         if not source.endswith(".md") and os.path.isfile(source):
