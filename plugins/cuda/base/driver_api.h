@@ -35,12 +35,14 @@ enum {
     CUDA_ERROR_ILLEGAL_ADDRESS = 700, // from here on the context is lost
     CUDA_ERROR_LAUNCH_FAILED = 719,
 };
+// Attributes of a device, all known before a context is made.
 enum {
     CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 16,
     CU_DEVICE_ATTRIBUTE_INTEGRATED = 18,
     CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75,
     CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76,
 };
+// BLOCKING_SYNC lets a thread that waits for an event sleep, where the driver spins otherwise.
 enum { CU_STREAM_NON_BLOCKING = 1, CU_EVENT_DISABLE_TIMING = 2, CU_EVENT_BLOCKING_SYNC = 1 };
 
 // Symbols with a suffix (_v2) are what cuda.h's macros make of the plain names: the plain symbols

@@ -64,6 +64,7 @@ static enum ggml_host_status load(struct cuda_context *context) {
     return status;
 }
 
+// Retaining makes the primary context if nobody has; each step that fails undoes those before it.
 struct cuda_context *cuda_context_new(CUdevice device) {
     struct cuda_context *context = ggml_aligned_malloc(sizeof(*context));
     if (!context) return NULL;

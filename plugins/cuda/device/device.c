@@ -21,6 +21,7 @@ struct cuda_context *cuda_device_context(struct cuda_device *device) {
 }
 
 // Only a context knows what is free: before there is one, all of it.
+// Under the mutex: another thread may be making the context.
 static void device_memory(ggml_backend_dev_t handle, size_t *out_free, size_t *out_total) {
     struct cuda_device *device = handle->context;
     size_t free = device->memory, total = device->memory;

@@ -2,6 +2,8 @@
 // The kernels for GPUs, as the build compiled them: CUDA_IMAGE_FILE, made by CUDA_IMAGE_TEXT.
 #include "device/image.h"
 
+// .incbin instead of an array in C: the image has megabytes, which a compiler takes long over. The
+// zero at the end is for PTX, which the driver reads as a string.
 __asm__(".section .rodata\n"
         ".balign 64\n"
         "cuda_image_begin:\n"

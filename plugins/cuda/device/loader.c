@@ -21,6 +21,7 @@ int cuda_driver_version(void) {
     return version;
 }
 
+// Also before all functions are found: a message about the driver must not need the driver.
 const char *cuda_error_name(CUresult error) {
     const char *name = NULL;
     if (api.cuGetErrorName) api.cuGetErrorName(error, &name);
@@ -41,6 +42,8 @@ static bool find_functions(void) {
     return true;
 }
 
+// Each failure says what to install or update, since it is what the plugin's record will show. The
+// library stays open after one as well: a second dlopen would load the driver's threads again.
 bool cuda_loader_start(void) {
     if (!library) library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!library) {

@@ -115,6 +115,7 @@ ggml_backend_reg_t cuda_reg_start(void) {
     return cuda_loader_start() && make_devices() ? &reg_object : NULL;
 }
 
+// The library stays open and initialised: the application may use the driver itself.
 void cuda_reg_stop(void) {
     for (int i = 0; i < registry.n_devices; ++i) {
         cuda_context_free(devices[i].context);

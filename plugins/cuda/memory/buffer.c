@@ -44,6 +44,7 @@ struct cuda_buffer *cuda_buffer_of(const struct ggml_tensor *tensor) {
 }
 
 // One blocking transfer: the stream is the context's own and idle between calls.
+// Strides are bytes between the beginnings of pieces; FILL and COPY have one piece.
 struct transfer {
     enum { SET, GET, FILL, COPY } kind;
     CUdeviceptr to, from;
@@ -83,6 +84,7 @@ static int32_t run_transfer(struct cuda_context *context, const struct transfer 
     return status;
 }
 
+// tensor->data is an address of the device; arithmetic on it as an integer is all the host does.
 static CUdeviceptr address(const struct ggml_tensor *tensor, size_t offset) {
     return (CUdeviceptr)(uintptr_t)tensor->data + offset;
 }
@@ -169,6 +171,7 @@ static void *host_base(ggml_backend_buffer_t handle) {
     return ((struct cuda_buffer *)handle->context)->host;
 }
 
+// Pinned memory is the host's to read and write at any time: no call of the driver is needed.
 static const struct ggml_buffer_table host_buffer_table = {
     .size = sizeof(host_buffer_table),
     .free = host_free,
@@ -198,6 +201,7 @@ static enum ggml_host_status allocate(struct cuda_buffer *buffer, bool host) {
     return status;
 }
 
+// A buffer is an allocation of the driver's: cores allocate few and large ones.
 static int32_t buft_alloc(ggml_backend_buffer_type_t buft, size_t size,
                           ggml_backend_buffer_t *out_buffer) {
     const bool host = is_host(buft);

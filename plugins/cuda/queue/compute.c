@@ -37,6 +37,9 @@ static enum ggml_host_status launch(struct cuda_stream *stream, const struct ggm
     return cuda_context_check(stream->context, result, simt_kernel_names[launch.kernel]);
 }
 
+// One launch per node, in the order of the graph: the stream keeps it, so that no dependence has to
+// be known. Fusions and the order of plugins/gpu are not used yet. After a failure what was queued
+// before goes on; the core synchronises before it frees anything.
 int32_t cuda_stream_compute(ggml_backend_t backend, const struct ggml_graph *graph) {
     struct cuda_stream *stream = backend->context;
     enum ggml_host_status status = cuda_context_enter(stream->context);

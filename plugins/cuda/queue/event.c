@@ -23,6 +23,7 @@ static void event_free(ggml_backend_event_t handle) {
     ggml_aligned_free(event, sizeof(*event));
 }
 
+// Blocks; an event that was never recorded is done.
 static int32_t event_synchronize(ggml_backend_event_t handle) {
     struct cuda_event *event = handle->context;
     enum ggml_host_status status = cuda_context_enter(event->context);

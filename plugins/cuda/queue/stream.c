@@ -91,6 +91,7 @@ static CUresult follow(struct cuda_stream *stream, struct cuda_stream *other) {
 
 // The copy is work of both streams: it comes after what either has queued and before what either
 // queues later.
+// Only for streams of one context: with peers the driver would need access enabled first.
 static int32_t stream_copy(ggml_backend_t backend_src, ggml_backend_t backend_dst,
                            const struct ggml_tensor *src, struct ggml_tensor *dst) {
     struct cuda_stream *from = cuda_stream_of(backend_src), *to = cuda_stream_of(backend_dst);

@@ -63,6 +63,7 @@ enum ggml_backend_dev_type gvk_probe_type(const struct gvk_probe *probe) {
     }
 }
 
+// Discrete ones first: programs take the first device by default.
 int gvk_probe_rank(const struct gvk_probe *probe) {
     switch (probe->properties.deviceType) {
     case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU: return 0;
@@ -73,11 +74,15 @@ int gvk_probe_rank(const struct gvk_probe *probe) {
     }
 }
 
+// By the kind of device: memory types alone would take a discrete GPU whose memory is all visible
+// to the host (resizable BAR) for one that shares it.
 bool gvk_probe_unified(const struct gvk_probe *probe) {
     return probe->properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU ||
            probe->properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
 }
 
+// The PCI address is the same in all drivers, so that the host can tell that two plugins offer the
+// same GPU; the UUID is the driver's own.
 void gvk_probe_id(const struct gvk_probe *probe, char *out_text, size_t size) {
     const uint8_t *u = probe->id.deviceUUID;
     if (probe->has.pci) {

@@ -19,6 +19,8 @@ static void read_ids(VkPhysicalDevice physical, VkPhysicalDeviceIDProperties *ou
 }
 
 // The context, if the driver exports and imports buffers; else NULL, and *out_status says why.
+// Dedicated-only drivers want an image or buffer named at the allocation, which the importing side
+// could not repeat.
 static struct gvk_context *context_of(struct gvk_device *device, int32_t *out_status) {
     const VkPhysicalDeviceExternalBufferInfo info = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_BUFFER_INFO,
@@ -102,6 +104,8 @@ static int32_t refuse(const struct gvk_device *device, const char *what) {
     return GGML_HOST_INVALID_ARGUMENT;
 }
 
+// The identifiers have to be equal on both sides for opaque descriptors (Vulkan's valid usage); the
+// driver is given nothing that breaks this, since it may crash on it.
 static int32_t check(const struct gvk_device *device, const struct ggml_external_memory *memory) {
     VkPhysicalDeviceIDProperties ids;
     read_ids(device->physical, &ids);

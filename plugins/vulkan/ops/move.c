@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Layouts are simplified first (dimensions merged, items widened), which turns most copies into one
+// long row of 16-byte items; what is left of dimensions is what the shader has to divide by.
 #include "ops/move.h"
 
 #include "gpu/base/shape.h"
@@ -63,6 +65,7 @@ static size_t widen_items(struct gvk_move *m, size_t base) {
     const size_t safe = safe_unit(m->size);
     if (!whole_rows || m->from[0] != m->item || m->to[0] != m->item) return safe;
     size_t unit = WIDEST;
+    // 16, 4, 2, 1: the shader has no items of eight bytes.
     while (unit > safe && !all_multiples(m, base, unit))
         unit = unit == WIDEST ? 4 : unit / 2;
     if (unit <= safe) return safe;
@@ -73,6 +76,8 @@ static size_t widen_items(struct gvk_move *m, size_t base) {
 }
 
 // Whether columns are dense and become dense rows; then they are dimension 1.
+// Copied directly, either reads or writes would be of single elements far apart; the shader takes
+// tiles through shared memory instead. Below LEAST a tile is mostly empty.
 static bool is_transposed(struct gvk_move *m) {
     enum { LEAST = 8 };
     if (m->mode != GVK_MOVE_PLACE || (m->size != 2 && m->size != 4) || m->offset != 0 ||

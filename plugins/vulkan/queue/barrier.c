@@ -12,6 +12,8 @@ static bool conflict(const struct gvk_touch *a, const struct gvk_touch *b) {
            b->begin < a->end;
 }
 
+// Every pair is compared: at most 512 touches since the last barrier, mostly a few dozen. When they
+// are full a barrier comes that was not needed, which is slower and never wrong.
 bool gvk_tracker_conflicts(const struct gvk_tracker *tracker, const struct gvk_touch *touches,
                            int n) {
     if (n > GVK_MAX_TOUCHES - tracker->n) return true;

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: MIT
+// Waits for work of another logical device, whose semaphores this one's queues can't wait for: a
+// thread waits on the host and then signals a timeline of this device. One thread per context, made
+// at the first such wait; it takes jobs in order, so that the values that it signals rise, as
+// Vulkan demands. A job behind a slow one is late, which costs time but can't deadlock: what a job
+// waits for was submitted before the job was made.
 #include "queue/bridge.h"
 
 struct job {
@@ -81,6 +86,7 @@ void gvk_bridge_free(struct gvk_bridge *bridge) {
     ggml_aligned_free(bridge, sizeof(*bridge));
 }
 
+// NULL without memory or threads: the caller then waits itself.
 static struct gvk_bridge *bridge_of(struct gvk_context *context) {
     pthread_mutex_lock(&context->bridge_mutex);
     if (!context->bridge) context->bridge = bridge_new(context);

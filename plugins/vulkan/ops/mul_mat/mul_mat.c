@@ -58,6 +58,8 @@ static struct tile choose_tile(const struct gvk_features *features, const struct
     return (struct tile){two ? rows / 2 : rows, n == 1 || small ? 1 : n == 2 ? 2 : 4};
 }
 
+// One subgroup: sums over it need no shared memory and no barrier. Without such arithmetic half as
+// many invocations go through shared memory.
 static uint32_t group_size(const struct gvk_features *features) {
     if (!features->subgroup_arithmetic || features->subgroup_size == 0) return MAX_GROUP / 2;
     return features->subgroup_size < MAX_GROUP ? features->subgroup_size : MAX_GROUP;
@@ -71,6 +73,8 @@ static enum kind kind_of(const struct ggml_tensor *a) {
     return ggml_blck_size(a->type) > 1 ? BLOCKS : PLAIN;
 }
 
+// A shader per kind of src0 and not per type: the type is a specialisation constant, and the driver
+// removes what the others would need.
 static enum gvk_shader vector_shader(const struct gvk_features *features,
                                      const struct ggml_tensor *node) {
     static const enum gvk_shader shaders[2][3][2] = {
