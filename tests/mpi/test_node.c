@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: MIT
+// ggml-node told nonsense: random and damaged requests in random order, to queues that work at the
+// same time, on the CPU. Sanitizers see what a request reads and writes. A link that is none takes
+// the place of MPI.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "node/server.h" // before a macro "fail"
+
+#include <cmocka.h>
+
+enum {
+    SERVERS = 300,
+    REQUESTS = 120,
+    FIRST_ID = 100,
+    MOST_TENSORS = 6,
+    OBJECTS = 3,
+    QUEUES = 3,
+    PEERS = 3
+};
+
+// --- no link -------------------------------------------------------------------------------------
+
+static atomic_int n_answers, n_good, n_computed;
+static uint32_t kinds_sent[FIRST_ID + REQUESTS]; // by number of the request
+
+int link_count(const struct link *link) {
+    (void)link;
+    return PEERS;
+}
+
+int link_self(const struct link *link) {
+    (void)link;
+    return 1;
+}
+
+void link_cond_init(pthread_cond_t *cond) {
+    pthread_cond_init(cond, NULL);
+}
+
+void link_await(struct link *link, const struct link_waiting *waiting) {
+    (void)link;
+    while (!waiting->is_over(waiting->context))
+        pthread_cond_wait(waiting->cond, waiting->lock);
+}
+
+void link_pump(struct link *link) {
+    (void)link;
+}
+
+void link_post(struct link *link, struct link_op *op) {
+    (void)link;
+    if (op->receives) memset(op->data, 0, op->size);
+}
+
+bool link_wait(struct link *link, struct link_op *op) {
+    (void)link;
+    return op->peer != PEERS - 1;
+}
+
+bool link_send(struct link *link, int peer, void *bytes, size_t size) {
+    struct wire_message message;
+    const void *rest;
+    const char *why;
+    (void)link;
+    // A program takes what the node answers.
+    assert_true(peer == 0 && wire_read(bytes, size, &message, &rest, &why));
+    atomic_fetch_add(&n_answers, 1);
+    const bool good = message.status == GGML_HOST_OK;
+    const bool is_known = message.id < FIRST_ID + REQUESTS;
+    atomic_fetch_add(&n_good, good);
+    if (good && is_known && kinds_sent[message.id] == WIRE_COMPUTE)
+        atomic_fetch_add(&n_computed, 1);
+    free(bytes);
+    return true;
+}
+
+void link_drop(struct link *link, int peer) {
+    (void)link;
+    assert_in_range(peer, 1, PEERS - 1);
+}
+
+// --- requests ------------------------------------------------------------------------------------
+
+static uint64_t seed;
+
+static uint32_t next(uint32_t below) {
+    seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
+    return (uint32_t)(seed >> 33) % below;
+}
+
+static struct wire_tensor any_tensor(int32_t n, bool is_node) {
+    static const int32_t types[] = {GGML_TYPE_F32, GGML_TYPE_F32,  GGML_TYPE_F32, GGML_TYPE_F32,
+                                    GGML_TYPE_F16, GGML_TYPE_Q8_0, GGML_TYPE_I32, GGML_TYPE_I64};
+    static const int64_t extents[] = {1, 1, 2, 3, 4, 8, 32, 64, 0};
+    struct wire_tensor tensor = {.type = types[next(8)], .view_src = -1, .use_count = 1};
+    const uint64_t size = ggml_type_size((enum ggml_type)tensor.type);
+    const int64_t block = ggml_blck_size((enum ggml_type)tensor.type);
+    tensor.ne[0] = block > 1 ? block * (1 + next(2)) : extents[next(9)];
+    for (int i = 1; i < GGML_MAX_DIMS; ++i)
+        tensor.ne[i] = extents[next(i == 1 ? 9 : 3)];
+    tensor.nb[0] = size;
+    tensor.nb[1] = size * (uint64_t)(tensor.ne[0] / block);
+    for (int i = 2; i < GGML_MAX_DIMS; ++i)
+        tensor.nb[i] = tensor.nb[i - 1] * (uint64_t)tensor.ne[i - 1];
+    for (int k = 0; k < GGML_MAX_SRC; ++k)
+        tensor.src[k] =
+            n > 0 && is_node && (k < 2 || next(4) == 0) ? (int32_t)next((uint32_t)n) : -1;
+    if (is_node) tensor.op = (int32_t)next(GGML_OP_COUNT);
+    if (is_node) tensor.flags = GGML_TENSOR_FLAG_COMPUTE;
+    for (int i = 0; i < 4 && is_node; ++i)
+        tensor.op_params[i] = next(3) ? (int32_t)next(4) : (int32_t)(next(1 << 16) << 16);
+    if (next(8) == 0 && n > 0) tensor.view_src = (int32_t)next((uint32_t)n);
+    tensor.buffer = next(16) ? 1 + next(OBJECTS) : 0;
+    tensor.offset = 32 * (uint64_t)next(64);
+    strcpy(tensor.name, "any");
+    return tensor;
+}
+
+struct request {
+    struct wire_message message;
+    unsigned char rest[MOST_TENSORS * sizeof(struct wire_change) + 64];
+    size_t size;
+};
+
+static void put(struct request *request, const void *bytes, size_t size) {
+    memcpy(request->rest + request->size, bytes, size);
+    request->size += size;
+}
+
+// As a program makes one, but for the operation: one node, operands of its shape that lie
+// somewhere.
+static void put_plain_graph(struct request *request) {
+    const uint32_t n = 3, n_sources = 1 + next(2);
+    static const int32_t usual[] = {
+        GGML_OP_ADD,    GGML_OP_SUB,   GGML_OP_MUL,      GGML_OP_DIV,      GGML_OP_SQR,
+        GGML_OP_SQRT,   GGML_OP_SCALE, GGML_OP_CONT,     GGML_OP_DUP,      GGML_OP_CPY,
+        GGML_OP_NORM,   GGML_OP_UNARY, GGML_OP_RMS_NORM, GGML_OP_CLAMP,    GGML_OP_ROPE,
+        GGML_OP_REPEAT, GGML_OP_ACC,   GGML_OP_SET,      GGML_OP_SOFT_MAX, GGML_OP_L2_NORM};
+    struct wire_tensor like;
+    do {
+        like = any_tensor(0, false);
+    } while (like.type != GGML_TYPE_F32 && next(4));
+    like.view_src = -1;
+    request->message.n_tensors = n;
+    request->message.n_nodes = 1;
+    request->message.size = n;
+    for (uint64_t i = 0; i < n; ++i) {
+        struct wire_change change = {i, like};
+        change.tensor.buffer = 1 + next(OBJECTS);
+        change.tensor.offset = 256 * (uint64_t)next(8);
+        if (i == 0) {
+            const struct wire_tensor node = any_tensor((int32_t)n, true);
+            change.tensor.op = next(4) ? usual[next(sizeof(usual) / sizeof(usual[0]))] : node.op;
+            change.tensor.flags = node.flags;
+            memcpy(change.tensor.op_params, node.op_params, sizeof(node.op_params));
+            for (uint32_t k = 0; k < n_sources; ++k)
+                change.tensor.src[k] = 1 + (int32_t)k;
+        }
+        put(request, &change, sizeof(change));
+    }
+}
+
+static void put_graph(struct request *request) {
+    struct wire_message *message = &request->message;
+    const uint32_t n = 2 + next(MOST_TENSORS - 1);
+    const bool is_new = next(3) != 0;
+    message->n_tensors = is_new ? n : 0;
+    message->n_nodes = is_new ? 1 + next(n - 1) : 0;
+    message->size = is_new ? n : next(n);
+    for (uint64_t i = 0; i < message->size; ++i) {
+        const bool is_node = i < message->n_nodes || (!is_new && next(2));
+        const struct wire_change change = {next(16) ? i : next(MOST_TENSORS),
+                                           any_tensor((int32_t)n, is_node)};
+        put(request, &change, sizeof(change));
+    }
+}
+
+static struct request any_request(uint64_t id) {
+    static const uint32_t kinds[] = {WIRE_COMPUTE, WIRE_COMPUTE, WIRE_COMPUTE, WIRE_COMPUTE,
+                                     WIRE_SET,     WIRE_GET,     WIRE_COPY,    WIRE_BUFFER_NEW};
+    struct request request = {.size = 0};
+    struct wire_message *message = &request.message;
+    uint32_t kind = next(2) ? kinds[next(8)] : 1 + next(WIRE_KINDS - 1);
+    // What is freed is made again before long.
+    if (kind == WIRE_STREAM_FREE && next(4)) kind = WIRE_STREAM_NEW;
+    if (kind == WIRE_BUFFER_FREE && next(4)) kind = WIRE_BUFFER_NEW;
+    *message =
+        (struct wire_message){.magic = WIRE_MAGIC,
+                              .kind = kind == WIRE_BYE || kind == WIRE_WAIT ? WIRE_PING : kind,
+                              .id = id,
+                              .queue = 1 + next(QUEUES),
+                              .device = next(16) == 0,
+                              .object = 1 + next(OBJECTS),
+                              .peer = next(PEERS + 1)};
+    struct wire_tensor tensors[2] = {any_tensor(2, kind == WIRE_SUPPORTS), any_tensor(0, false)};
+    const unsigned char bytes[64] = {0};
+    if (kind == WIRE_COMPUTE) {
+        (next(3) ? put_plain_graph : put_graph)(&request);
+        return request;
+    }
+    message->size = 4 * next(16);
+    message->offset = 4 * next(16);
+    if (kind == WIRE_SEND || kind == WIRE_RECEIVE) message->tag = LINK_FIRST_TAG + next(4);
+    if (kind == WIRE_SUPPORTS) message->n_tensors = 2;
+    if (kind == WIRE_BUFFER_NEW) message->size = 1 + next(1 << 14);
+    const bool has_one = kind == WIRE_SET || kind == WIRE_GET || kind == WIRE_MEMSET ||
+                         kind == WIRE_SEND || kind == WIRE_RECEIVE || kind == WIRE_ALLOC_SIZE;
+    if (has_one) put(&request, tensors, sizeof(tensors[0]));
+    if (kind == WIRE_COPY || kind == WIRE_SUPPORTS) put(&request, tensors, sizeof(tensors));
+    if (kind == WIRE_SET) put(&request, bytes, (size_t)message->size);
+    return request;
+}
+
+static void damage(unsigned char *bytes, size_t size) {
+    for (uint32_t i = 0, n = 1 + next(3); i < n; ++i) {
+        const int32_t value = next(4) ? (int32_t)next(64) : -1;
+        memcpy(bytes + next((uint32_t)(size / 4)) * 4, &value, sizeof(value));
+    }
+}
+
+static void send_request(struct server *server, const struct request *request) {
+    const size_t size = sizeof(request->message) + request->size;
+    unsigned char *bytes = malloc(size);
+    assert_non_null(bytes);
+    memcpy(bytes, &request->message, sizeof(request->message));
+    memcpy(bytes + sizeof(request->message), request->rest, request->size);
+    // Of the kind it says. Those that a server begins with are sound, and memory is not limited.
+    const bool is_sound =
+        request->message.id < FIRST_ID || request->message.kind == WIRE_BUFFER_NEW;
+    if (next(4) == 0 && !is_sound) damage(bytes + 8, size - 8);
+    server_take(server, 0, bytes, size);
+}
+
+static void keep_quiet(enum ggml_log_level level, const char *text, void *context) {
+    (void)level;
+    (void)text;
+    (void)context;
+}
+
+static void run_server(void) {
+    struct server server;
+    server_init(&server);
+    server.devices[server.n_devices++] = ggml_backend_dev_by_name("CPU");
+    for (uint32_t i = 0; i < QUEUES + OBJECTS; ++i) {
+        struct request first = {.message = {.magic = WIRE_MAGIC, .id = 1 + i, .size = 1 << 14}};
+        first.message.kind = i < QUEUES ? WIRE_STREAM_NEW : WIRE_BUFFER_NEW;
+        first.message.queue = i < QUEUES ? 1 + i : 0;
+        first.message.object = i < QUEUES ? 0 : 1 + i - QUEUES;
+        if (i < QUEUES) first.message.size = 0;
+        send_request(&server, &first);
+    }
+    for (uint64_t id = FIRST_ID; id < FIRST_ID + REQUESTS; ++id) {
+        const struct request request = any_request(id);
+        kinds_sent[id] = request.message.kind;
+        send_request(&server, &request);
+    }
+    // The queues do what they have before they are told to end.
+    for (uint32_t queue = 0; queue <= QUEUES; ++queue) {
+        pthread_mutex_lock(&server.lock);
+        while (server.queues[queue].runs && server.queues[queue].first)
+            pthread_cond_wait(&server.progress, &server.lock);
+        pthread_mutex_unlock(&server.lock);
+    }
+    const struct request bye = {.message = {.magic = WIRE_MAGIC, .kind = WIRE_BYE}};
+    send_request(&server, &bye);
+    server_wait(&server);
+    server_free(&server);
+}
+
+static void test_a_node_survives_whatever_it_is_told(void **state) {
+    (void)state;
+    const char *first = getenv("GGML_TEST_SEED");
+    ggml_log_set(keep_quiet, NULL);
+    for (uint64_t i = 0; i < SERVERS; ++i) {
+        seed = (first ? strtoull(first, NULL, 10) : 1) + i;
+        run_server();
+    }
+    print_message("# %d answers, %d good, %d of them graphs\n", atomic_load(&n_answers),
+                  atomic_load(&n_good), atomic_load(&n_computed));
+    assert_true(atomic_load(&n_computed) > SERVERS / 6);
+    assert_true(atomic_load(&n_good) > SERVERS * (QUEUES + OBJECTS) / 2);
+    assert_true(atomic_load(&n_good) < atomic_load(&n_answers));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_a_node_survives_whatever_it_is_told)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
