@@ -39,8 +39,9 @@ struct walk {
 
 // --- who could write
 
-// Whom besides root this process trusts: its user; nobody if it has, had or can take back rights
-// that its user does not have, because he could then get them by a plugin of his own.
+// Returns whether files of the effective user are trusted besides root's. They are not when the
+// process has, had or can take back rights that this user lacks: a plugin of the user's own would
+// get them.
 static bool trusts_user(void) {
     if (ggml_env_privileged()) return false;
 #if defined(__linux__) || defined(__FreeBSD__)
@@ -55,8 +56,8 @@ static bool trusts_user(void) {
 #endif
 }
 
-// Whether the user of this name is the only one of the system's own list with this primary group.
-// Users that only a directory service knows are not seen, so that he has to be on the list himself.
+// Returns whether the user of this name is the only one in /etc/passwd with this primary group.
+// Users that only a directory service knows are not seen: one that is missing there is not alone.
 static bool is_alone_in_group(const char *name, gid_t group) {
     char *line = NULL;
     size_t size = 0;
@@ -76,8 +77,8 @@ static bool is_alone_in_group(const char *name, gid_t group) {
     return found && alone;
 }
 
-// The group that a system gives every user for himself, so that umask 002 is harmless: named after
-// him, without other members, and nobody else's primary group either.
+// Returns whether the group is the private one that some systems give each user, which makes umask
+// 002 harmless: named after the user, without other members, and no other user's primary group.
 static bool is_private_group(gid_t group) {
     enum { SIZE = 1 << 14 };
     struct passwd user_entry, *user = NULL;
@@ -113,8 +114,8 @@ static bool on_read_only_mount(const char *path) {
     return statvfs(path, &info) == 0 && (info.f_flag & ST_RDONLY) != 0;
 }
 
-// Whether this process is in a user namespace that has no such user, so that files of others seem
-// to be his. Elsewhere he is a user like any other ("nobody").
+// Returns whether this process is in a user namespace that does not map the owner: files of all
+// unmapped users seem to belong to that number there. Elsewhere it is an ordinary user ("nobody").
 static bool is_unmapped(uid_t owner) {
 #ifdef __linux__
     unsigned long long first, outside, count;
@@ -138,7 +139,7 @@ static bool owner_is_trusted(const struct walk *walk, const char *path) {
     return owner == UNMAPPED_USER && on_read_only_mount(path) && is_unmapped(owner);
 }
 
-// Sets walk->reason when somebody else could change or exchange what is at walk->at.
+// Sets walk->reason when another user could change or exchange what is at walk->at.
 static bool is_trusted(struct walk *walk) {
     const struct stat *info = &walk->info;
     const char *path = walk->at[0] ? walk->at : "/";
@@ -147,7 +148,7 @@ static bool is_trusted(struct walk *walk) {
         return false;
     }
     if (S_ISLNK(info->st_mode)) return true;
-    // There, nobody can rename or delete what is not his.
+    // The sticky bit keeps users from renaming or deleting files of others.
     if (S_ISDIR(info->st_mode) && (info->st_mode & S_ISVTX)) return true;
     if (info->st_mode & S_IWOTH) {
         snprintf(walk->reason, sizeof(walk->reason), "can be written by everyone");

@@ -349,7 +349,9 @@ void link_await(struct link *link, const struct link_waiting *waiting) {
 
 // --- the thread ----------------------------------------------------------------------------------
 
-// Who posts looks himself where he may.
+// Sleeps for at most `seconds`. A message that was posted keeps this thread awake only before a
+// deep sleep or where no other thread may call MPI: elsewhere the thread that posted it makes
+// progress.
 static void sleep_for(struct link *link, double seconds) {
     pthread_mutex_lock(&link->lock);
     link->is_deep = seconds >= DEEP_SLEEP;
