@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Graph objects: creation, copies, access.
+//
+// A graph is one object of a context: the struct, then nodes, leafs, the keys of the hash set of
+// all tensors in it, gradients and accumulators if they were asked for, use counts, and the bits
+// that say which slots of the set are taken. What is kept per tensor (use counts, gradients) has
+// the index of the tensor's slot, so a copy to a set of another size has to insert every tensor
+// again.
 #include "graph/graph.h"
 
 #include <limits.h>
@@ -10,6 +16,8 @@
 #include "tensor/context.h"
 
 // Bytes of the object that holds a graph and its arrays, 0 if there can't be such a graph.
+// The set has room for `size` nodes and as many leafs. A node and a leaf take less than 256 bytes
+// in all arrays together, so the sum can't overflow where size_t has 32 bits either.
 static size_t graph_size(size_t size, bool grads) {
     if (size > INT_MAX || size > SIZE_MAX / 256) return 0;
     const size_t slots = ggml_hash_size(2 * size);
@@ -56,6 +64,7 @@ struct ggml_cgraph *ggml_new_graph_custom(struct ggml_context *ctx, size_t size,
         graph->grad_accs = (pointers += slots);
         pointers += slots;
     }
+    // Only the bits are cleared: a slot's key and use count are set when a tensor is entered.
     graph->use_counts = (int32_t *)(void *)pointers;
     graph->visited_hash_set.used = (ggml_bitset_t *)(graph->use_counts + slots);
     ggml_hash_set_reset(&graph->visited_hash_set);
@@ -134,6 +143,8 @@ struct ggml_cgraph *ggml_graph_dup(struct ggml_context *ctx, struct ggml_cgraph 
     }
     int size = MAX(cgraph->size, MAX(cgraph->n_nodes, cgraph->n_leafs));
     const size_t slots = cgraph->visited_hash_set.size;
+    // A view (ggml_graph_view()) has no capacity, but the hash set of the whole graph, which is
+    // copied.
     if (cgraph->size == 0 && slots / 2 > (size_t)size) size = (int)MIN(slots / 2, INT_MAX);
     struct ggml_cgraph *copy =
         ggml_new_graph_custom(ctx, (size_t)size, cgraph->grads || force_grads);
@@ -178,6 +189,7 @@ int ggml_graph_n_nodes(struct ggml_cgraph *cgraph) {
     return cgraph ? cgraph->n_nodes : 0;
 }
 
+// Linear: names may change while a tensor is in the graph, so there is no index of them.
 static struct ggml_tensor *find_name(struct ggml_tensor **tensors, int n, const char *name) {
     for (int i = 0; i < n; ++i) {
         if (strcmp(tensors[i]->name, name) == 0) return tensors[i];

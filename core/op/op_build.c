@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+// From a builder's call to a node: operands, type rule, shape rule, then the extents that these
+// gave. The first step that fails records why in call->error, and those after it are left out;
+// nothing is taken from the context before all have passed.
 #include "op/op_build.h"
 
 #include <stdarg.h>
@@ -55,6 +58,7 @@ static bool check_operands(struct op_call *call, const struct ggml_op_info *info
     for (int i = 0; i < GGML_MAX_SRC; ++i) {
         const struct ggml_tensor *src = call->src[i];
         if (src != NULL && op_is_error(src)) return pass_on(call, src);
+        // make_result() fills the slot of the result itself.
         if (src != NULL || i >= info->min_src || (i > 0 && i == call->self_slot)) continue;
         return op_fail(call, "src%d is NULL", i);
     }
@@ -63,7 +67,10 @@ static bool check_operands(struct op_call *call, const struct ggml_op_info *info
 
 // Strides included, so that nothing later can overflow.
 static bool check_result(struct op_call *call) {
+    // The extents are those of the alias, which passed when that was made.
     if (call->alias != NULL && !call->window) return true;
+    // Nearly every result ends here. What follows finds out what is wrong, or that a large one
+    // fits.
     if (ggml_shape_is_small(ggml_get_type_traits(call->type), call->ne)) return true;
     if ((unsigned)call->type >= GGML_TYPE_COUNT || ggml_blck_size(call->type) <= 0) {
         return op_fail(call, "there is no type %d", (int)call->type);

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+// The arena of a context: objects are taken from the front of one block of memory and given back
+// all together, so that making one costs the same however many there are, and none is freed by
+// itself. A list of the objects, in the order in which they were made, is what look-ups walk.
 #include "tensor/context.h"
 
 #include "base/mem.h"
@@ -38,6 +41,7 @@ fail:
     return NULL;
 }
 
+// Forgets the list, and with it every object: no walk over them, and the memory keeps its content.
 void ggml_reset(struct ggml_context *ctx) {
     THREAD_GUARD_VOID(ctx);
     if (!ctx) return;
@@ -90,6 +94,8 @@ void *ggml_context_take(struct ggml_context *ctx, enum ggml_object_type type, si
         return NULL;
     }
     THREAD_GUARD_AS(ctx, what, return NULL);
+    // Payloads are padded, so what is left counts in whole units. A size that passes this can be
+    // padded below without overflow.
     const size_t header = sizeof(struct ggml_object);
     const size_t used = ggml_used_mem(ctx);
     const size_t left = ctx->mem_size > used ? ctx->mem_size - used : 0;
@@ -131,6 +137,8 @@ struct ggml_tensor *ggml_get_first_tensor(const struct ggml_context *ctx) {
     return ctx ? tensor_from(ctx, ctx->first) : NULL;
 }
 
+// The header in front of the tensor is read, hence the range: a tensor of another context, or one
+// that was not made by a context, has no such header. That an object begins there is not checked.
 struct ggml_tensor *ggml_get_next_tensor(const struct ggml_context *ctx,
                                          struct ggml_tensor *tensor) {
     if (!ctx || !tensor) return NULL;
@@ -145,6 +153,8 @@ struct ggml_tensor *ggml_get_next_tensor(const struct ggml_context *ctx,
     return tensor_from(ctx, object->next);
 }
 
+// The first tensor made with this name, in time linear in the number of objects: names may change
+// at any time without the context being told, so there is no index of them.
 struct ggml_tensor *ggml_get_tensor(struct ggml_context *ctx, const char *name) {
     struct ggml_tensor *tensor = name ? ggml_get_first_tensor(ctx) : NULL;
     while (tensor && strcmp(tensor->name, name) != 0) {

@@ -12,6 +12,8 @@ static const struct ggml_tensor *given(const struct ggml_tensor *tensor) {
     return tensor ? tensor : &no_tensor;
 }
 
+// Unsigned, because extents that a client wrote into a tensor may have any product: it wraps
+// instead of being undefined.
 static int64_t product(const int64_t *ne, int n) {
     uint64_t value = 1;
     for (int i = 0; i < n; ++i) {
@@ -28,6 +30,8 @@ int64_t ggml_nrows(const struct ggml_tensor *tensor) {
     return product(given(tensor)->ne + 1, GGML_MAX_DIMS - 1);
 }
 
+// Bytes from the first element to the end of the last, gaps between rows included; of a view, what
+// it spans in the memory of another. A type with blocks has its first stride between blocks.
 size_t ggml_nbytes(const struct ggml_tensor *tensor) {
     tensor = given(tensor);
     const int64_t block = ggml_blck_size(tensor->type);
@@ -156,6 +160,8 @@ bool ggml_is_contiguously_allocated(const struct ggml_tensor *tensor) {
     return ggml_nbytes(tensor) == elements * ggml_type_size(given(tensor)->type) / (size_t)block;
 }
 
+// Channels (dimension 2) innermost and packed, then columns, then rows: images as cameras and files
+// have them.
 bool ggml_is_contiguous_channels(const struct ggml_tensor *tensor) {
     const size_t *nb = given(tensor)->nb;
     return nb[0] > nb[2] && nb[1] > nb[0] && nb[2] == ggml_type_size(given(tensor)->type);
