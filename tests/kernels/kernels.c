@@ -9,11 +9,13 @@
 #include "ggml-host.h"
 #include "ops/mul_mat/mul_mat.h"
 
-#define CPU_LEVEL_ROW(name, text, features) extern const struct kernel_table kernel_table_##name;
+#define CPU_LEVEL_ROW(name, text, lanes, bytes, registers, features)                               \
+    extern const struct kernel_table kernel_table_##name;
 #include "runtime/level_list.inl"
 
 static const struct kernel_level levels[] = {
-#define CPU_LEVEL_ROW(name, text, features) {text, features, &kernel_table_##name},
+#define CPU_LEVEL_ROW(name, text, lanes, bytes, registers, features)                               \
+    {text, features, &kernel_table_##name},
 #include "runtime/level_list.inl"
 };
 

@@ -23,19 +23,6 @@
 // cost less.
 #define CPU_IN_MEMORY(object) __asm__("" : "+m"(object))
 
-// Bytes per vector, by level.
-enum {
-    CPU_BYTES_scalar = 16,
-    CPU_BYTES_x86_64_v2 = 16,
-    CPU_BYTES_x86_64_v3 = 32,
-    CPU_BYTES_x86_64_v4 = 32,
-    CPU_BYTES_x86_64_v4_vnni = 32,
-    CPU_BYTES_neon = 16,
-    CPU_BYTES_dotprod = 16,
-    CPU_BYTES_i8mm = 16,
-    BYTES = CPU_PASTE(CPU_BYTES, CPU_LEVEL),
-};
-
 typedef uint8_t v16b __attribute__((vector_size(16)));
 typedef uint64_t v2q __attribute__((vector_size(16)));
 typedef uint32_t v4w __attribute__((vector_size(16)));

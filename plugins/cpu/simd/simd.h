@@ -6,29 +6,14 @@
 
 #include "base/kernel.h"
 
-// Floats per vector, by level.
+// Floats and bytes in a vector, and vector registers, of each level, and of the one that is
+// compiled.
 enum {
-    CPU_LANES_scalar = 1,
-    CPU_LANES_x86_64_v2 = 4,
-    CPU_LANES_x86_64_v3 = 8,
-    CPU_LANES_x86_64_v4 = 16,
-    CPU_LANES_x86_64_v4_vnni = 16,
-    CPU_LANES_neon = 4,
-    CPU_LANES_dotprod = 4,
-    CPU_LANES_i8mm = 4,
+#define CPU_LEVEL_ROW(name, text, lanes, bytes, registers, features)                               \
+    CPU_LANES_##name = (lanes), CPU_BYTES_##name = (bytes), CPU_VECTORS_##name = (registers),
+#include "runtime/level_list.inl"
     LANES = CPU_PASTE(CPU_LANES, CPU_LEVEL),
-};
-
-// Vector registers, by level.
-enum {
-    CPU_VECTORS_scalar = 16,
-    CPU_VECTORS_x86_64_v2 = 16,
-    CPU_VECTORS_x86_64_v3 = 16,
-    CPU_VECTORS_x86_64_v4 = 32,
-    CPU_VECTORS_x86_64_v4_vnni = 32,
-    CPU_VECTORS_neon = 32,
-    CPU_VECTORS_dotprod = 32,
-    CPU_VECTORS_i8mm = 32,
+    BYTES = CPU_PASTE(CPU_BYTES, CPU_LEVEL),
     VECTORS = CPU_PASTE(CPU_VECTORS, CPU_LEVEL),
 };
 
