@@ -7,6 +7,8 @@
 #include "base/thread_guard.h"
 #include "ggml-backend.h"
 
+// Pool of a buffer type, opened if it is new: buffers of one type share their memory. The limit is
+// rounded down to the alignment, as offsets are multiples of it.
 static int find_pool(struct ggml_gallocr *galloc, ggml_backend_buffer_type_t buft) {
     for (int i = 0; i < galloc->n_pools; ++i) {
         if (galloc->pools[i].buft == buft) return i;
@@ -76,6 +78,7 @@ static size_t chunk_bytes(const struct gallocr_pool *pool, size_t planned) {
     return planned > 0 ? planned : pool->alignment;
 }
 
+// Makes chunk i at least `size` bytes large; what it held is lost then.
 static bool ensure_chunk(struct gallocr_pool *pool, int32_t i, size_t size) {
     ggml_backend_buffer_t *chunk = &pool->chunks[i];
     if (*chunk && ggml_backend_buffer_get_size(*chunk) >= size) return true;
@@ -114,12 +117,14 @@ bool gallocr_pool_provide(struct gallocr_pool *pool, const size_t *sizes, int32_
     return true;
 }
 
+// false with a message if an argument is NULL.
 static bool is_given(const char *function, ggml_gallocr_t galloc, const struct ggml_cgraph *graph) {
     if (galloc && graph) return true;
     ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the allocator or the graph is NULL", function);
     return false;
 }
 
+// Plans into `spare` and swaps, so that the old plan's memory serves the next time.
 bool ggml_gallocr_reserve_n(ggml_gallocr_t galloc, struct ggml_cgraph *graph,
                             const int *node_buffer_ids, const int *leaf_buffer_ids) {
     THREAD_GUARD(galloc, false);
@@ -157,6 +162,8 @@ void ggml_gallocr_reserve_n_size(ggml_gallocr_t galloc, struct ggml_cgraph *grap
     graph_plan_clear(&galloc->spare);
 }
 
+// With one buffer a graph of another structure is reserved here; with several only the caller knows
+// the ids.
 bool ggml_gallocr_alloc_graph(ggml_gallocr_t galloc, struct ggml_cgraph *graph) {
     THREAD_GUARD(galloc, false);
     if (!is_given(__func__, galloc, graph)) return false;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Makes a plan: the live range of every tensor, in-place reuse, then offsets from the planner.
+// Ranges are found by one scan forward, in which the last use that is met is the last one; a second
+// scan forward gives each owner of memory a block, or that of a source that ends there. Linear in
+// nodes and sources. sched/liveness.c does this for graphs with a partition.
 #include <limits.h>
 
 #include "alloc/gallocr.h"
@@ -75,6 +78,7 @@ static bool make_room(void *array, size_t *capacity, size_t n, size_t element) {
 
 // --- entries
 
+// Entries in the form that the tensor index takes.
 static struct tensor_list list_of(const struct graph_plan *plan) {
     return (struct tensor_list){plan->entries, sizeof(plan->entries[0])};
 }
@@ -114,6 +118,7 @@ static inline int32_t add_one(struct planner *planner, struct ggml_tensor *tenso
     return entry;
 }
 
+// Entry of a tensor, and of the root whose memory it views.
 static int32_t add(struct planner *planner, struct ggml_tensor *tensor) {
     const int32_t entry = add_one(planner, tensor);
     if (entry < 0 || !tensor->view_src || planner->plan->entries[entry].root != entry) return entry;
@@ -148,6 +153,7 @@ static bool add_node(struct planner *planner, int i) {
     return true;
 }
 
+// Entries in the order of leafs and then nodes, in which graph_plan_use() meets them again.
 static bool add_all(struct planner *planner) {
     struct graph_plan *plan = planner->plan;
     const size_t n_nodes = (size_t)plan->n_nodes, n_leafs = (size_t)plan->n_leafs;
@@ -166,6 +172,7 @@ static bool add_all(struct planner *planner) {
 
 // --- lifetimes
 
+// Life of the memory that an entry lies in.
 static struct plan_life *root_life(struct planner *planner, int32_t entry) {
     return &planner->lives[planner->plan->entries[entry].root];
 }
@@ -189,6 +196,7 @@ static void mark_results(struct planner *planner) {
 
 // --- blocks
 
+// Bytes with padding; false with a message if the tensor is too large for that.
 static inline bool padded_size(const struct gallocr_pool *pool, const struct ggml_tensor *tensor,
                                size_t *out_size) {
     const size_t size = plan_size(pool, tensor);
@@ -238,6 +246,8 @@ static bool source_ends_here(const struct planner *planner, int i, const int32_t
     return reads == 1;
 }
 
+// Gives the node the block of the first source that ends here and has its layout, pool and size;
+// the block then lives as long as the node. Several nodes may hand one block on.
 static bool take_over(struct planner *planner, int i, const int32_t *sources, int pool) {
     struct graph_plan *plan = planner->plan;
     const struct plan_node *refs = &plan->nodes[i];
@@ -264,6 +274,7 @@ static bool take_over(struct planner *planner, int i, const int32_t *sources, in
     return false;
 }
 
+// Buffer that the caller chose for the node.
 static int node_id(const struct planner *planner, int i) {
     return planner->node_ids ? planner->node_ids[i] : 0;
 }
@@ -307,6 +318,7 @@ static bool define_node(struct planner *planner, int i, const int32_t *sources) 
            define(planner, refs->dst, i + 1, id);
 }
 
+// Blocks for all owners of memory: what is set from outside, then in execution order.
 static bool define_all(struct planner *planner) {
     struct plan_scratch *scratch = planner->scratch;
     const size_t n = (size_t)planner->plan->n_entries + 1;
@@ -329,6 +341,8 @@ static bool define_all(struct planner *planner) {
 
 // --- places
 
+// Plans the blocks of one pool. With several pools its blocks are gathered, planned and written
+// back, since the planner takes one array.
 static bool place_pool(struct planner *planner, int pool, struct memory_chunks *out_chunks) {
     const size_t limit = planner->galloc->pools[pool].chunk_limit;
     if (planner->galloc->n_pools == 1) {
@@ -351,6 +365,7 @@ static bool place_pool(struct planner *planner, int pool, struct memory_chunks *
     return true;
 }
 
+// Plans every pool, then copies each block's place to the entries that share it.
 static bool place_all(struct planner *planner) {
     struct graph_plan *plan = planner->plan;
     bool good = true;
@@ -365,6 +380,7 @@ static bool place_all(struct planner *planner) {
     return good;
 }
 
+// false with a message if an id is not that of a buffer.
 static bool ids_are_valid(const int *ids, int n, int n_buffers) {
     for (int i = 0; ids && i < n; ++i) {
         if (ids[i] >= 0 && ids[i] < n_buffers) continue;
@@ -375,6 +391,7 @@ static bool ids_are_valid(const int *ids, int n, int n_buffers) {
     return true;
 }
 
+// One list of chunks per pool; allocated once, as the number of pools never changes.
 static bool make_pools(struct graph_plan *plan, int n_pools) {
     if (!plan->pools) plan->pools = ggml_mem_calloc((size_t)n_pools, sizeof(plan->pools[0]));
     plan->n_pools = n_pools;

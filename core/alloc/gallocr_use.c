@@ -10,6 +10,7 @@
 
 enum { PREFETCH_NODES = 8 };
 
+// One try to use the plan for a graph.
 struct use {
     struct ggml_gallocr *galloc;
     struct graph_plan *plan;
@@ -20,11 +21,13 @@ struct use {
     bool failed;
 };
 
+// Not a mismatch but an error of a buffer: another plan would not help.
 static bool fail(struct use *use) {
     use->failed = true;
     return false;
 }
 
+// Gives the entry's tensor its address, and tells the buffer if it wants to know.
 static inline bool place_at(struct use *use, struct plan_entry *entry, ggml_backend_buffer_t buffer,
                             char *base) {
     if (!base) return fail(use);
@@ -36,6 +39,7 @@ static inline bool place_at(struct use *use, struct plan_entry *entry, ggml_back
            fail(use);
 }
 
+// false if the tensor needs more than was planned for it, or its chunk is missing.
 static inline bool place_owner(struct use *use, struct plan_entry *entry) {
     const struct gallocr_pool *pool = &use->galloc->pools[entry->pool];
     if (!needs_memory(entry->tensor)) return false; // another entry gave it some
@@ -62,6 +66,7 @@ static inline bool place_view(struct use *use, struct plan_entry *entry) {
     return ggml_backend_view_init(view) == GGML_STATUS_SUCCESS || fail(use);
 }
 
+// Ties an owner of memory to its entry. An entry that is met again must meet the same tensor.
 static inline bool bind_owner(struct use *use, int32_t number, struct ggml_tensor *tensor) {
     struct plan_entry *entry = &use->plan->entries[number];
     if (entry->round == use->round) return entry->tensor == tensor;
@@ -87,6 +92,7 @@ static inline bool bind(struct use *use, int32_t number, struct ggml_tensor *ten
     return !tensor->view_src || place_view(use, entry);
 }
 
+// Bit k: the node has a source k.
 static inline uint32_t source_slots(const struct ggml_tensor *node) {
     uint32_t slots = 0;
     for (int k = 0; k < GGML_MAX_SRC; ++k) {
@@ -95,6 +101,7 @@ static inline uint32_t source_slots(const struct ggml_tensor *node) {
     return slots;
 }
 
+// A node and its sources; what takes memory over must still be able to.
 static inline bool bind_node(struct use *use, const struct plan_node *refs,
                              struct ggml_tensor *node, const int32_t **sources) {
     if (source_slots(node) != refs->slots || !bind(use, refs->dst, node)) return false;
@@ -105,6 +112,7 @@ static inline bool bind_node(struct use *use, const struct plan_node *refs,
     return inplace_src < 0 || can_take_over(node, node->src[inplace_src]);
 }
 
+// Leafs, then nodes, in the order in which the plan was made.
 static bool bind_all(struct use *use, const struct ggml_cgraph *graph) {
     const struct graph_plan *plan = use->plan;
     const int32_t *sources = plan->sources;
@@ -184,6 +192,7 @@ static void reset_buffers(const struct ggml_gallocr *galloc) {
     }
 }
 
+// Looks up the address of each pool's first chunk once, as most tensors lie there.
 static void find_bases(struct ggml_gallocr *galloc) {
     for (int i = 0; i < galloc->n_pools; ++i) {
         struct gallocr_pool *pool = &galloc->pools[i];

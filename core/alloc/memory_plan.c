@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Tries the offline planners from the fastest to the slowest; lists of chunks and sorting, which
+// the planners share.
 #include "alloc/memory_plan.h"
 
 #include <string.h>
@@ -62,6 +64,7 @@ static void merge(const struct memory_block *blocks, memory_block_before before,
     }
 }
 
+// Bottom-up merge sort: stable, which makes plans independent of the C library, and O(n log n).
 int32_t *memory_blocks_sorted(const struct memory_block *blocks, int32_t n,
                               memory_block_before before) {
     const size_t bytes = ((size_t)n + 1) * sizeof(int32_t);
@@ -127,6 +130,7 @@ static bool improve(struct memory_block *blocks, int32_t n, size_t chunk_limit, 
     return good || gave_up;
 }
 
+// A plan that needs at most 1/50 more than the lower bound is not improved any further.
 bool memory_plan(struct memory_block *blocks, int32_t n, size_t chunk_limit,
                  struct memory_chunks *out_chunks) {
     struct memory_timeline timeline;

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+// Free list with first, last or best fit (Knuth, The Art of Computer Programming, volume 1, 2.5),
+// in a small sorted array: graphs have few free ranges at once, and an array of them stays in the
+// cache.
 #include "alloc/memory_quick.h"
 
 #include <string.h>
@@ -40,6 +43,7 @@ static void remove_hole(struct memory_quick *memory, int32_t i) {
             (size_t)(memory->n_holes - i) * sizeof(memory->holes[0]));
 }
 
+// Best fit; of equal holes the first from the bottom or the last from the top. O(holes).
 static int32_t smallest_hole(const struct memory_quick *memory, size_t size, bool bottom) {
     int32_t best = -1;
     size_t best_size = SIZE_MAX;
@@ -52,6 +56,7 @@ static int32_t smallest_hole(const struct memory_quick *memory, size_t size, boo
     return best;
 }
 
+// First fit from the bottom, last fit from the top.
 static int32_t outermost_hole(const struct memory_quick *memory, size_t size, bool bottom) {
     int32_t i = bottom ? 0 : memory->n_holes - 1;
     while (i >= 0 && i < memory->n_holes && size_of(&memory->holes[i]) < size) {
@@ -70,6 +75,7 @@ static size_t extend(struct memory_quick *memory, size_t size) {
     return offset;
 }
 
+// Cuts the block off the hole's lower or upper end.
 static size_t take_from(struct memory_quick *memory, int32_t i, size_t size, bool bottom) {
     struct memory_quick_hole *hole = &memory->holes[i];
     const size_t offset = bottom ? hole->begin : hole->end - size;
@@ -91,6 +97,7 @@ size_t memory_quick_search(struct memory_quick *memory, size_t size, bool bottom
     return offset;
 }
 
+// When the array is full the smallest hole is dropped: its bytes stay unused until the end.
 static void add_hole(struct memory_quick *memory, int32_t at, size_t begin, size_t end) {
     if (memory->n_holes == MEMORY_QUICK_HOLES) {
         const int32_t smallest = smallest_hole(memory, 0, true);

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Sorts the beginnings and ends of blocks: by counting where times are dense, as steps of a graph
+// are, else by merging.
 #include "alloc/memory_timeline.h"
 
 #include "base/mem.h"
@@ -9,6 +11,7 @@ struct span {
     int32_t last; // time at which a block begins; later ends are as good as this
 };
 
+// From the first beginning to the last: ends behind it need no slots of their own.
 static struct span find_span(const struct memory_block *blocks, int32_t n) {
     struct span span = {INT32_MAX, INT32_MIN};
     for (int32_t i = 0; i < n; ++i) {
@@ -18,6 +21,7 @@ static struct span find_span(const struct memory_block *blocks, int32_t n) {
     return span;
 }
 
+// Even slots hold beginnings, the odd ones behind them the ends of the same time.
 static int64_t begin_slot(const struct span *span, const struct memory_block *block) {
     return 2 * ((int64_t)block->first - span->first);
 }
@@ -63,6 +67,7 @@ static bool ends_before(const struct memory_block *a, const struct memory_block 
     return a->last != b->last ? a->last < b->last : a->first > b->first;
 }
 
+// Merge sort of both kinds, then one merge of the two lists; O(n log n) for any times.
 static bool sort_by_merging(const struct memory_block *blocks, int32_t n,
                             struct memory_timeline *timeline) {
     int32_t *starts = memory_blocks_sorted(blocks, n, starts_before);
@@ -81,6 +86,7 @@ static bool sort_by_merging(const struct memory_block *blocks, int32_t n,
     return good;
 }
 
+// A running sum over the events; its maximum is the lower bound of any plan.
 static void find_peaks(const struct memory_block *blocks, struct memory_timeline *timeline) {
     size_t live = 0;
     for (int32_t i = 0; i < timeline->n_events; ++i) {

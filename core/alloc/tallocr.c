@@ -4,6 +4,7 @@
 #include "ggml-alloc.h"
 #include "ggml-backend.h"
 
+// Begins at the first aligned address of the buffer, whose base need not be aligned.
 struct ggml_tallocr ggml_tallocr_new(ggml_backend_buffer_t buffer) {
     struct ggml_tallocr talloc = {0};
     if (!buffer) {

@@ -7,6 +7,8 @@
 
 enum { PREFETCH_ITEMS = 8 };
 
+// Tells all buffers that their tensors are gone, and looks up each pool's first chunk once, which
+// most tensors lie in.
 bool sched_reset_buffers(struct ggml_backend_sched *sched) {
     const struct ggml_gallocr *galloc = sched->galloc;
     for (int i = 0; i < galloc->n_pools; ++i) {
@@ -24,6 +26,7 @@ bool sched_reset_buffers(struct ggml_backend_sched *sched) {
     return true;
 }
 
+// Without an address if the chunk is missing after a failed allocation.
 static struct sched_base base_of(const struct ggml_backend_sched *sched,
                                  const struct sched_place *place) {
     if (place->chunk == 0) return sched->bases[place->pool];
@@ -35,6 +38,7 @@ static struct sched_base base_of(const struct ggml_backend_sched *sched,
     return base;
 }
 
+// An owner of memory at its planned offset; a buffer with init_tensor is told about it.
 static inline enum plan_result bind_at(const struct ggml_backend_sched *sched,
                                        struct ggml_tensor *tensor,
                                        const struct sched_place *place) {
@@ -47,6 +51,8 @@ static inline enum plan_result bind_at(const struct ggml_backend_sched *sched,
     return status == GGML_STATUS_SUCCESS ? PLAN_USED : PLAN_FAILED;
 }
 
+// A value: a view after its owner, nothing for what has memory or alternates between pipeline
+// copies, else the planned place.
 static inline enum plan_result bind_item(const struct ggml_backend_sched *sched, int32_t number) {
     const struct sched_value *value = &sched->values[number];
     if (value->root != number) {
@@ -63,6 +69,7 @@ enum plan_result sched_bind_value(const struct ggml_backend_sched *sched, int32_
     return bind_item(sched, number);
 }
 
+// With several pipeline copies they live in slot_galloc's memory, and nothing is to be done.
 enum plan_result sched_bind_copies(const struct ggml_backend_sched *sched) {
     enum plan_result result = PLAN_USED;
     for (int32_t c = 0; c < sched->n_copies && sched->pipeline_depth == 1 && result == PLAN_USED;
@@ -86,6 +93,7 @@ enum plan_result sched_bind_leafs(const struct ggml_backend_sched *sched) {
     return result;
 }
 
+// In the order of uses: an owner stands before its views, so that one walk does.
 static enum plan_result bind_nodes(const struct ggml_backend_sched *sched) {
     enum plan_result result = PLAN_USED;
     for (int32_t i = 0; i < sched->n_nodes && result == PLAN_USED; ++i) {

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
 // Live ranges of the tensors of a partitioned graph, and which nodes reuse the memory of a source
-// (in place). Linear in nodes and edges. Entries are the values and, behind them, the copies; step
-// k computes the k-th node, and a live range is [first step, last step].
+// (in place). Linear in nodes and edges: one scan forward finds last uses, one backward takeovers.
+// ggml_gallocr does the same for graphs without a partition in alloc/gallocr_plan.c, with steps
+// counted from 1 and takeovers found forward in time. Entries are the values and, behind them, the
+// copies; step k computes the k-th node, and a live range is [first step, last step].
 #include "base/status.h"
 #include "ggml-backend.h"
 #include "sched/sched.h"
 
 enum { AHEAD = 8 }; // of a walk, what it will need is fetched
 
+// One element more than there are entries, so that no array is NULL for an empty graph.
 static bool make_room(struct ggml_backend_sched *sched) {
     const int64_t n = (int64_t)sched_entry_count(sched) + 1;
     return sched_grow(&sched->places, &sched->places_capacity, n, sizeof(sched->places[0])) &&
@@ -18,6 +21,8 @@ static bool make_room(struct ggml_backend_sched *sched) {
 
 // --- nodes that are needed before they are computed
 
+// Marks an entry that the node needs although it is computed after it. `last` holds the step at
+// which each node is computed meanwhile.
 static void note_need(struct ggml_backend_sched *sched, int32_t node, int32_t entry) {
     const struct sched_last *computed = sched->last;
     if (entry >= sched->n_nodes || entry == node) return;
@@ -69,16 +74,20 @@ static inline bool needs_place(const struct sched_value *value) {
     return !(value->traits & (SCHED_HAS_MEMORY | SCHED_SLOTTED));
 }
 
+// A copy has one tensor per pipeline slot: the one of the current run stands for all, as they are
+// of one size.
 static struct ggml_tensor *tensor_of(const struct ggml_backend_sched *sched, int32_t entry) {
     return entry < sched->n_values ? sched->values[entry].tensor
                                    : sched_copy_tensor(sched, entry - sched->n_values);
 }
 
+// Sets the size, the pool and the first step of an entry that needs memory.
 static inline bool settle(struct ggml_backend_sched *sched, int32_t entry, int32_t backend,
                           int32_t first) {
     return reserve_entry(sched, &sched->places[entry], tensor_of(sched, entry), backend, first);
 }
 
+// Lists a value that lives from before the first step, unless its memory comes from elsewhere.
 static bool settle_early(struct ggml_backend_sched *sched, int32_t value) {
     if (!needs_place(&sched->values[value])) return true;
     sched->early[sched->n_early++] = value;
@@ -93,6 +102,7 @@ static bool settle_node(struct ggml_backend_sched *sched, int32_t node, int32_t 
     return !needs_place(value) || settle(sched, node, value->backend, step);
 }
 
+// Leafs and tensors that are only mentioned are set before the graph is computed.
 static bool settle_loose(struct ggml_backend_sched *sched) {
     for (int32_t i = sched->n_nodes; i < sched->n_values; ++i) {
         if (sched->values[i].root == i && !settle_early(sched, i)) return false;
@@ -102,7 +112,7 @@ static bool settle_loose(struct ggml_backend_sched *sched) {
 
 // --- uses
 
-// Notes what a node uses; answers whether it may take over the memory of a source.
+// Notes what a node uses; returns whether it may take over the memory of a source.
 static inline bool note_uses(struct ggml_backend_sched *sched, int32_t node, int32_t step) {
     const struct sched_edge *edges = sched->edges;
     struct sched_last *last = sched->last;
@@ -115,6 +125,8 @@ static inline bool note_uses(struct ggml_backend_sched *sched, int32_t node, int
     return may_take;
 }
 
+// One step of the scan. A view as a node is a use of the memory that it views. An early node has
+// memory from the start, so it takes none over.
 static bool note_node(struct ggml_backend_sched *sched, int32_t node, int32_t step) {
     const struct sched_value *value = &sched->values[node];
     if (value->root != node) sched->last[value->root] = (struct sched_last){step, SCHED_VIEWED};
@@ -141,6 +153,7 @@ static bool note_all(struct ggml_backend_sched *sched) {
 
 // --- copies and results
 
+// Copies live from the first step of the split that makes them.
 static bool note_copies(struct ggml_backend_sched *sched, const struct sched_split *split) {
     for (int32_t k = 0; k < split->n_inputs; ++k) {
         const int32_t number = sched->inputs[split->first_input + k];
@@ -223,6 +236,7 @@ static void find_takeovers(struct ggml_backend_sched *sched) {
     }
 }
 
+// Takeovers come last, since they compare final last uses, sizes and pools.
 bool sched_find_liveness(struct ggml_backend_sched *sched) {
     if (!make_room(sched)) return false;
     sched->n_early = 0;

@@ -7,6 +7,7 @@
 
 // --- pipeline copies: never released, in buffers of their own
 
+// Adds a pipeline copy as a leaf, and notes whether it moved to other memory since the last plan.
 static bool add_slot(struct ggml_backend_sched *sched, struct ggml_tensor *tensor,
                      int32_t backend) {
     const int n = sched->slots.n_leafs;
@@ -27,6 +28,7 @@ static bool add_slot(struct ggml_backend_sched *sched, struct ggml_tensor *tenso
     return true;
 }
 
+// All copies of all slots as one graph of leafs: the graph allocator gives each memory of its own.
 static bool collect_slots(struct ggml_backend_sched *sched) {
     sched->slots.n_leafs = 0;
     sched->slots_changed = false;
@@ -55,6 +57,7 @@ static bool reserve_slots(struct ggml_backend_sched *sched) {
     return true;
 }
 
+// Binds the pipeline copies to the plan that there is, else makes one when the streams are idle.
 static bool allocate_slots(struct ggml_backend_sched *sched) {
     if (!sched->slot_galloc) return true;
     if (!collect_slots(sched)) return false;
@@ -66,7 +69,7 @@ static bool allocate_slots(struct ggml_backend_sched *sched) {
     return reserve_slots(sched) && ggml_gallocr_alloc_graph(sched->slot_galloc, &sched->slots);
 }
 
-// --- all
+// --- the whole graph
 
 // FNV-1a over the streams of all values: equal graphs that are placed alike have the same.
 static uint64_t hash_placement(const struct ggml_backend_sched *sched) {
@@ -91,6 +94,7 @@ static void tell_realloc(struct ggml_backend_sched *sched, bool provided) {
     sched->realloc_callback(sched, sched->graph, moved, resized, sched->realloc_callback_data);
 }
 
+// Plans, makes the buffers large enough, and binds what planning has not bound already.
 static bool allocate(struct ggml_backend_sched *sched) {
     if (!allocate_slots(sched) || !sched_plan(sched, true)) return false;
     const bool provided = sched_buffers_fit(sched);
@@ -125,6 +129,7 @@ static size_t add_saturated(size_t a, size_t b) {
     return a > SIZE_MAX - b ? SIZE_MAX : a + b;
 }
 
+// Adds the bytes of each stream's pool; streams that share a pool each get all of it.
 static void add_planned(const struct ggml_backend_sched *sched, size_t *sizes) {
     for (int b = 0; b < sched->n_backends; ++b) {
         int32_t n;

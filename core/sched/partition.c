@@ -84,7 +84,8 @@ static int32_t add_copy(struct ggml_backend_sched *sched, int32_t value, int32_t
     return copy;
 }
 
-// With several copies the user's inputs alternate too, so that he may write the next one early.
+// With several copies the user's inputs alternate too, so that the user may write the next one
+// early.
 static bool add_input_slots(struct ggml_backend_sched *sched, int32_t value) {
     const struct sched_value *input = &sched->values[value];
     if (sched->pipeline_depth == 1 || !(input->traits & SCHED_INPUT) || input->tensor->data)

@@ -18,6 +18,7 @@ static inline bool is_decided(const struct sched_pool_plan *plan) {
     return plan->settled || plan->quick.peak >= plan->least;
 }
 
+// Whether a round can end early, as it can improve no pool.
 static bool all_decided(const struct ggml_backend_sched *sched) {
     bool all = true;
     for (int i = 0; i < sched->galloc->n_pools && all; ++i) {
@@ -43,6 +44,7 @@ struct round {
     bool too_large;
 };
 
+// Copies the pointers of the arrays, which no walk changes.
 static struct round round_of(struct ggml_backend_sched *sched, bool first, bool binding) {
     return (struct round){
         .sched = sched,
@@ -59,6 +61,8 @@ static struct round round_of(struct ggml_backend_sched *sched, bool first, bool 
     };
 }
 
+// Sums up the bytes that live at once, the lower bound of the pool. A quarter of the address space
+// leaves room for sums of sizes without overflow.
 static inline void count(struct round *round, struct sched_pool_plan *plan, size_t size) {
     plan->used = true;
     plan->live += size;
@@ -66,6 +70,8 @@ static inline void count(struct round *round, struct sched_pool_plan *plan, size
     round->too_large |= plan->live > SIZE_MAX / 4;
 }
 
+// Gives the entry a range of the free list, or that of the entry whose memory it takes over, and
+// binds its tensor if the round does that.
 static inline void take(struct round *round, int32_t entry, struct ggml_tensor *tensor) {
     struct sched_place *place = &round->places[entry];
     struct sched_pool_plan *plan = &round->plans[place->pool];
@@ -87,6 +93,8 @@ static inline void take(struct round *round, int32_t entry, struct ggml_tensor *
     }
 }
 
+// Returns the range to the free list. Where memory is taken over only the last holder does that:
+// the last use of the others is SCHED_TAKEN.
 static inline void release(struct round *round, int32_t entry) {
     const struct sched_place *place = &round->places[entry];
     if (place->pool < 0) return;
@@ -126,6 +134,8 @@ static void take_copies(struct round *round, const struct sched_split *split) {
     }
 }
 
+// A node's own memory is taken before its sources' is released, as it is written while they are
+// read.
 static inline void walk_step(struct round *round, int32_t node, int32_t step) {
     const struct sched_value *value = &round->values[node];
     if (value->root != node) {
@@ -176,6 +186,8 @@ static void walk_steps(struct round *shared, int32_t begin, int32_t end) {
     *shared = round;
 }
 
+// Copies are taken before the first step. Originals are released behind it, as their live range
+// includes it. Every STEPS_BETWEEN_LOOKS steps it is checked whether the round can end.
 static void walk_split(struct round *round, const struct sched_split *split) {
     enum { STEPS_BETWEEN_LOOKS = 64 };
     const struct ggml_backend_sched *sched = round->sched;
@@ -199,6 +211,7 @@ static void plan_round(struct round *round) {
     }
 }
 
+// Whether the pool's buffers hold what was planned last.
 static bool fits(const struct ggml_backend_sched *sched, int pool) {
     int32_t n;
     const size_t *sizes = sched_planned_chunks(sched, pool, &n);
@@ -234,6 +247,7 @@ static bool settle(struct ggml_backend_sched *sched, int pool, bool for_use) {
     return plan->settled;
 }
 
+// Pools that are not settled try the next policy, in cyclic order from the one that was good last.
 static void begin_round(struct ggml_backend_sched *sched, int32_t try, bool known) {
     for (int i = 0; i < sched->galloc->n_pools; ++i) {
         struct sched_pool_plan *plan = &sched->pool_plans[i];
@@ -243,6 +257,7 @@ static void begin_round(struct ggml_backend_sched *sched, int32_t try, bool know
     }
 }
 
+// Forgets the last graph's plan, but not which policy and capacity were good for it.
 static void clear(struct ggml_backend_sched *sched) {
     for (int i = 0; i < sched->galloc->n_pools; ++i) {
         struct sched_pool_plan *plan = &sched->pool_plans[i];
@@ -286,6 +301,8 @@ static bool plan_quickly(struct ggml_backend_sched *sched, bool for_use, bool *o
 
 // --- the thorough plan
 
+// Input of the offline planner: one block per range of memory, which several entries share where
+// memory is taken over.
 struct thorough {
     const struct ggml_backend_sched *sched;
     struct memory_block *blocks;
@@ -317,6 +334,7 @@ static void add_blocks(struct thorough *thorough) {
     }
 }
 
+// The planner's result, back by entry.
 static void use_blocks(struct ggml_backend_sched *sched, const struct thorough *thorough) {
     for (int32_t i = 0; i < sched_entry_count(sched); ++i) {
         if (sched->places[i].pool != thorough->pool) continue;
@@ -325,6 +343,7 @@ static void use_blocks(struct ggml_backend_sched *sched, const struct thorough *
     }
 }
 
+// Plans one pool with memory_plan(). false with a message when memory runs out.
 static bool plan_thoroughly(struct ggml_backend_sched *sched, int pool) {
     const size_t n = (size_t)sched_entry_count(sched) + 1;
     const size_t limit = sched->galloc->pools[pool].chunk_limit;
@@ -356,6 +375,7 @@ const size_t *sched_planned_chunks(const struct ggml_backend_sched *sched, int p
     return plan->chunks.count > 0 ? plan->chunks.sizes : &plan->quick.peak;
 }
 
+// An entry that is smaller than the saved one leaves a gap but overlaps nothing.
 static bool same_life(const struct ggml_backend_sched *sched, int32_t entry) {
     const struct sched_place *now = &sched->places[entry], *then = &sched->saved.places[entry];
     return now->pool == then->pool &&
@@ -365,16 +385,16 @@ static bool same_life(const struct ggml_backend_sched *sched, int32_t entry) {
 }
 
 // The plan that the buffers were made for, if it holds for this graph too.
-static bool use_spare(struct ggml_backend_sched *sched) {
-    const struct sched_saved_plan *spare = &sched->saved;
+static bool use_saved(struct ggml_backend_sched *sched) {
+    const struct sched_saved_plan *saved = &sched->saved;
     const int32_t n = sched_entry_count(sched);
-    if (!spare->valid || spare->n_entries != n) return false;
+    if (!saved->valid || saved->n_entries != n) return false;
     for (int32_t i = 0; i < n; ++i) {
         if (!same_life(sched, i)) return false;
     }
     for (int32_t i = 0; i < n; ++i) {
-        sched->places[i].chunk = spare->places[i].chunk;
-        sched->places[i].offset = spare->places[i].offset;
+        sched->places[i].chunk = saved->places[i].chunk;
+        sched->places[i].offset = saved->places[i].offset;
     }
     return true;
 }
@@ -417,7 +437,7 @@ bool sched_plan(struct ggml_backend_sched *sched, bool for_use) {
     if (!sched_find_liveness(sched) || !plan_quickly(sched, for_use, &good)) return false;
     if (good) return true;
     sched->bound = false;
-    sched->saved_plan_used = for_use && use_spare(sched);
+    sched->saved_plan_used = for_use && use_saved(sched);
     if (sched->saved_plan_used) return true;
     return improve_all(sched);
 }
@@ -425,17 +445,17 @@ bool sched_plan(struct ggml_backend_sched *sched, bool for_use) {
 // --- buffers
 
 // It need not succeed: without it the next graph is only planned anew.
-static void remember_spare(struct ggml_backend_sched *sched) {
-    struct sched_saved_plan *spare = &sched->saved;
+static void remember_saved(struct ggml_backend_sched *sched) {
+    struct sched_saved_plan *saved = &sched->saved;
     const int32_t n = sched_entry_count(sched);
-    spare->valid =
-        sched_grow(&spare->places, &spare->places_capacity, (int64_t)n + 1,
-                   sizeof(spare->places[0])) &&
-        sched_grow(&spare->last, &spare->last_capacity, (int64_t)n + 1, sizeof(spare->last[0]));
-    if (!spare->valid) return;
-    spare->n_entries = n;
-    memcpy(spare->places, sched->places, (size_t)n * sizeof(spare->places[0]));
-    memcpy(spare->last, sched->last, (size_t)n * sizeof(spare->last[0]));
+    saved->valid =
+        sched_grow(&saved->places, &saved->places_capacity, (int64_t)n + 1,
+                   sizeof(saved->places[0])) &&
+        sched_grow(&saved->last, &saved->last_capacity, (int64_t)n + 1, sizeof(saved->last[0]));
+    if (!saved->valid) return;
+    saved->n_entries = n;
+    memcpy(saved->places, sched->places, (size_t)n * sizeof(saved->places[0]));
+    memcpy(saved->last, sched->last, (size_t)n * sizeof(saved->last[0]));
 }
 
 bool sched_buffers_fit(const struct ggml_backend_sched *sched) {
@@ -454,6 +474,6 @@ bool sched_grow_buffers(struct ggml_backend_sched *sched) {
         const size_t *sizes = sched_planned_chunks(sched, i, &n);
         if (!gallocr_pool_provide(&sched->galloc->pools[i], sizes, n)) return false;
     }
-    remember_spare(sched);
+    remember_saved(sched);
     return true;
 }

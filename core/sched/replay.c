@@ -8,6 +8,8 @@
 
 enum { MOST_PATIENCE = 64 };
 
+// Whether the tensor has memory of its own where the cached one had, in the same kind of buffer:
+// placement depends on both.
 static inline bool same_memory(const struct ggml_backend_sched *sched,
                                const struct sched_value *value, const struct ggml_tensor *tensor) {
     const bool placed = tensor->buffer || tensor->data;
@@ -30,6 +32,7 @@ static inline bool is_extended(const struct ggml_tensor *tensor) {
     return memcmp(tensor->padding, zero, sizeof(zero)) != 0;
 }
 
+// Compares everything that the passes read of a tensor, except its sources and its name.
 static inline bool same_tensor(const struct ggml_backend_sched *sched, int32_t number,
                                const struct ggml_tensor *tensor) {
     const struct sched_value *value = &sched->values[number];
@@ -49,6 +52,7 @@ static inline bool same_tensor(const struct ggml_backend_sched *sched, int32_t n
     return value->root != number && sched->values[value->root].tensor == owner;
 }
 
+// Whether the node reads the tensors that by now stand for the cached ones, in the same slots.
 static inline bool same_sources(const struct ggml_backend_sched *sched, int32_t node,
                                 const struct ggml_tensor *tensor) {
     int32_t e = sched->first_edge[node];
@@ -63,7 +67,8 @@ static inline bool same_sources(const struct ggml_backend_sched *sched, int32_t 
     return e == end;
 }
 
-// The range of values that begins at `first` becomes these tensors; answers how many agreed.
+// The range of values that begins at `first` becomes these tensors. Returns -1, or after a
+// difference or failure how many of them may have been bound.
 static int32_t follow(struct ggml_backend_sched *sched, struct ggml_tensor **tensors, int32_t n,
                       int32_t first) {
     for (int32_t i = 0; i < n; ++i) {
@@ -87,6 +92,7 @@ static void leave(const struct ggml_backend_sched *sched, int32_t first, int32_t
     }
 }
 
+// New tensors for the copies, in the memory of the last graph's.
 static bool repeat_copies(struct ggml_backend_sched *sched) {
     for (int32_t c = 0; c < sched->n_copies; ++c) {
         const struct sched_copy *copy = &sched->copies[c];
@@ -97,6 +103,8 @@ static bool repeat_copies(struct ggml_backend_sched *sched) {
     return sched_bind_copies(sched) == PLAN_USED;
 }
 
+// What is behind the walk over the tensors: copies, one graph per split, and sources that are
+// replaced by copies.
 static bool repeat_rest(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
     sched_next_frame(sched);
     if (!repeat_copies(sched) || !sched_repeat_subgraphs(sched, graph)) return false;
@@ -108,13 +116,15 @@ static bool repeat_rest(struct ggml_backend_sched *sched, struct ggml_cgraph *gr
     return true;
 }
 
+// Cheap conditions first. Pins are not part of the cached graph.
 static bool may_repeat(const struct ggml_backend_sched *sched, const struct ggml_cgraph *graph) {
     const struct sched_cache *cache = &sched->cache;
     return cache->repeatable && sched->n_pins == 0 && !graph->error && !is_part(graph) &&
            graph->n_nodes == cache->n_nodes && graph->n_leafs == cache->n_leafs;
 }
 
-static bool retrace(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
+// Leafs before nodes, so that every source is known by the time it is compared.
+static bool replay_tensors(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
     const int32_t n_nodes = graph->n_nodes, n_leafs = graph->n_leafs;
     int32_t nodes_done = 0;
     int32_t leafs_done = follow(sched, graph->leafs, n_leafs, n_nodes);
@@ -129,8 +139,8 @@ static bool retrace(struct ggml_backend_sched *sched, struct ggml_cgraph *graph)
     return false;
 }
 
-// What was written down about the last graph is of no more use; if it never was, the next time is
-// put off.
+// Drops the cached graph. If no graph ever repeated it, twice as many similar graphs in a row are
+// needed before the next one is cached (exponential back-off, at most MOST_PATIENCE).
 static void forget(struct sched_cache *cache) {
     cache->repeatable = false;
     if (!cache->had_hit) cache->backoff = MIN(2 * cache->backoff, MOST_PATIENCE);
@@ -146,7 +156,7 @@ bool sched_replay(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
     sched->in_place = false;
     sched->graph = NULL;
     sched->ids_stale = true;
-    if (!sched_reset_buffers(sched) || !retrace(sched, graph)) {
+    if (!sched_reset_buffers(sched) || !replay_tensors(sched, graph)) {
         forget(cache); // the arrays are a mixture now
         return false;
     }
@@ -161,6 +171,7 @@ bool sched_replay(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
 
 // --- remembering
 
+// Copies what same_tensor() compares, as the tensors themselves may be freed before the next graph.
 static void remember_item(const struct ggml_tensor *tensor, struct sched_cached_value *out) {
     memcpy(out->ne, tensor->ne, sizeof(out->ne));
     memcpy(out->nb, tensor->nb, sizeof(out->nb));

@@ -197,7 +197,7 @@ struct sched_cached_value {
 // one before, and less eagerly after that turned out to be for nothing.
 struct sched_cache {
     bool repeatable; // `values` and the scheduler's arrays describe the last graph
-    bool had_hit;    // some graph was retraced by them
+    bool had_hit;    // some graph was replayed by them
     struct sched_cached_value *values;
     int32_t values_capacity;
     int32_t n_nodes, n_leafs, n_edges, n_splits, n_copies; // of the last graph
@@ -210,7 +210,7 @@ enum sched_state { SCHED_RESET, SCHED_SPLIT, SCHED_ALLOCATED };
 
 struct ggml_backend_sched {
     enum sched_state state;
-    const char *function; // public function under policy, for messages
+    const char *function; // public function that is running, for messages
     int n_backends;
     int pipeline_depth;
     int cur_copy;
@@ -229,7 +229,7 @@ struct ggml_backend_sched {
     uint64_t placement_hash; // of the last graph that was allocated while realloc_callback was set
     int32_t placement_nodes; // of that graph
 
-    // kinds of memory that were met; the streams' own come first and stay
+    // Buffer types that were met; the streams' own come first and stay.
     struct sched_buft *bufts;
     int32_t n_bufts, bufts_capacity, n_own_bufts;
     struct tensor_map buft_ids;
@@ -240,12 +240,12 @@ struct ggml_backend_sched {
     uint16_t block_sizes[GGML_TYPE_COUNT]; // elements per block; 0: no such type
     uint16_t type_sizes[GGML_TYPE_COUNT];  // bytes per block
 
-    // pins, kept until the next reset
+    // Tensors that the application put on a stream, kept until the next reset.
     struct sched_pin *pins;
     int32_t n_pins, pins_capacity;
     struct tensor_map pin_ids;
 
-    // the graph as arrays
+    // The graph as arrays: written by numbering (index.c, number_in_order.c).
     struct ggml_cgraph *graph; // only compared after the call that it was passed to
     uint64_t graph_uid;
     bool in_place; // its tensors have the places that the last allocation gave them
@@ -267,7 +267,7 @@ struct ggml_backend_sched {
     uint8_t *answers; // per node two bits per stream: asked, supported
     size_t answers_stride, answers_capacity;
 
-    // splits
+    // The partition: written by partition.c, and by subgraphs.c for `frames`.
     struct sched_split *splits;
     int32_t n_splits, splits_capacity;
     struct sched_copy *copies;
@@ -285,7 +285,7 @@ struct ggml_backend_sched {
     int cur_frame;
     uint64_t run; // number of the last
 
-    // memory
+    // Memory: live ranges and takeovers (liveness.c), offsets (plan.c), buffers (memory.c).
     ggml_gallocr_t galloc;
     struct sched_place *places; // by entry
     struct sched_last *last;    // by entry
@@ -392,7 +392,7 @@ void sched_refuse(const struct ggml_backend_sched *sched, const struct ggml_tens
 // Fills in what depends on an operation or a type alone.
 void sched_learn_kinds(struct ggml_backend_sched *sched);
 
-// The stages, in order. Each answers false with a message.
+// The passes, in order. Each returns false with a message.
 bool sched_index(struct ggml_backend_sched *sched, struct ggml_cgraph *graph);
 bool sched_place(struct ggml_backend_sched *sched);
 // Places what nodes bring with them when their turn comes, and at the end what nobody uses.
@@ -408,7 +408,7 @@ bool sched_make_subgraphs(struct ggml_backend_sched *sched, struct ggml_cgraph *
 bool sched_repeat_subgraphs(struct ggml_backend_sched *sched, struct ggml_cgraph *graph);
 // The order that the last graph had before devices changed it.
 void sched_restore_order(struct ggml_backend_sched *sched, struct ggml_cgraph *graph);
-// All of these stages. On failure the graph is as it was.
+// All of these passes. On failure the graph is as it was.
 bool sched_split(struct ggml_backend_sched *sched, struct ggml_cgraph *graph);
 // The same, for a graph that may have been split before.
 bool sched_split_fresh(struct ggml_backend_sched *sched, struct ggml_cgraph *graph);
@@ -438,7 +438,7 @@ bool sched_measure(struct ggml_backend_sched *sched, size_t *out_sizes);
 // Live ranges and takeovers; false with a message.
 bool sched_find_liveness(struct ggml_backend_sched *sched);
 // Plans the memory of the split graph. If for_use, a plan that fits into the buffers is good
-// enough, and tensors are bound on the policy as far as that can be: see `bound`. false with a
+// enough, and tensors are bound during the walk as far as that can be: see `bound`. false with a
 // message.
 bool sched_plan(struct ggml_backend_sched *sched, bool for_use);
 // Bytes of the pool's chunks as they were planned last.
@@ -456,7 +456,7 @@ enum plan_result sched_bind_leafs(const struct ggml_backend_sched *sched);
 enum plan_result sched_bind_value(const struct ggml_backend_sched *sched, int32_t number);
 enum plan_result sched_bind_copies(const struct ggml_backend_sched *sched);
 bool sched_reset_buffers(struct ggml_backend_sched *sched);
-// The shortest policy: splits and allocates a graph that repeats the last one in everything but the
+// The shortest path: splits and allocates a graph that repeats the last one in everything but the
 // addresses of its tensors. false without effect if it does not.
 bool sched_replay(struct ggml_backend_sched *sched, struct ggml_cgraph *graph);
 // Remembers the graph that was allocated for it, if that may be worth it.

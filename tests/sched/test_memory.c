@@ -320,7 +320,7 @@ static void test_picky_devices(void **state) {
     }
 }
 
-// The third of three equal graphs is retraced, which asks no device, however often others come
+// The third of three equal graphs is replayed, which asks no device, however often others come
 // between.
 static void test_recurring_graphs(void **state) {
     struct setup setup;
