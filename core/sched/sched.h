@@ -245,7 +245,7 @@ struct ggml_backend_sched {
     int32_t n_pins, pins_capacity;
     struct tensor_map pin_ids;
 
-    // The graph as arrays: written by numbering (index.c, number_in_order.c).
+    // The graph as arrays: written by numbering (index.c).
     struct ggml_cgraph *graph; // only compared after the call that it was passed to
     uint64_t graph_uid;
     bool in_place; // its tensors have the places that the last allocation gave them
