@@ -115,6 +115,17 @@ static int collect(int *members, int most, double deadline) {
     return n;
 }
 
+static bool is_one_host(const struct link_meeting *meeting) {
+    MPI_Comm here;
+    int count = 0;
+    if (MPI_Comm_split_type(meeting->comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here) !=
+        MPI_SUCCESS)
+        return false;
+    MPI_Comm_size(here, &count);
+    MPI_Comm_free(&here);
+    return count == meeting->count;
+}
+
 static bool make_comm(struct link_meeting *meeting, const int *members, char out_why[LINK_TEXT]) {
     MPI_Group world, group;
     MPI_Comm_group(MPI_COMM_WORLD, &world);
@@ -125,6 +136,10 @@ static bool make_comm(struct link_meeting *meeting, const int *members, char out
     if (status != MPI_SUCCESS) return fail(out_why, "MPI makes no communicator");
     MPI_Comm_set_errhandler(meeting->comm, MPI_ERRORS_RETURN);
     MPI_Comm_rank(meeting->comm, &meeting->self);
+    // Between hosts MPI's own calls may never return when a node dies (Open MPI 4.1.4 over TCP
+    // locks itself out while it closes the connection): then only the link's thread is lost, and
+    // who waits for it goes on at the deadline.
+    if (!is_one_host(meeting)) meeting->any_thread = false;
     return true;
 }
 
