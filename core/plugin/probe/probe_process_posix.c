@@ -28,7 +28,12 @@
 #include "plugin/probe/probe_group.h"
 #include "plugin/probe/probe_process.h"
 
+#ifdef __APPLE__
+#include <crt_externs.h>
+#define environ (*_NSGetEnviron()) // libraries have no such variable
+#else
 extern char **environ;
+#endif
 
 #define HELPER_NAME "ggml-probe"
 #define PROCESS "a helper process"

@@ -12,7 +12,12 @@
 #include "machine/cpu_features.h"
 #include "plugin/probe/probe_cache.h"
 
+#ifdef __APPLE__
+#include <crt_externs.h>
+#define environ (*_NSGetEnviron()) // libraries have no such variable
+#else
 extern char **environ;
+#endif
 
 // Takes a text with the zero at its end, so that two texts can't run into one.
 static void add_text(struct ggml_sha256 *sum, const char *text) {

@@ -57,7 +57,7 @@ CPU_INLINE vd dot_add(vd sum, const int8_t *w, const int8_t *x) {
     const __m128i pairs = _mm_maddubs_epi16(_mm_abs_epi8(a), _mm_sign_epi8(b, a));
     return sum + (vd)_mm_madd_epi16(pairs, _mm_set1_epi16(1));
 }
-#elif defined(__ARM_FEATURE_DOTPROD)
+#elif defined(CPU_NEON) && defined(__ARM_FEATURE_DOTPROD)
 CPU_INLINE vd dot_add(vd sum, const int8_t *w, const int8_t *x) {
     return (vd)vdotq_s32((int32x4_t)sum, vld1q_s8(w), vld1q_s8(x));
 }

@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Looks at the libraries that were built for macOS: what they export, their install names and what they need; and whether
+ggml-devices, built for this machine, refuses the plugins. In TAP.
+
+usage: check_libraries.py ARM64|X86_64 BUILD GGML_DEVICES NUMBER
+  NUMBER   of the first line
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+
+MACHINES = {"arm64": "AArch64", "x86_64": "x86-64"}
+
+
+def output(*command):
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def exports(path):
+    return {line.split()[-1] for line in output("llvm-nm-14", "--extern-only", "--defined-only", path).splitlines() if line.strip()}
+
+
+def loads(path):
+    """(its own name, libraries that it needs)"""
+    text = output("llvm-objdump-14", "--macho", "--private-headers", path)
+    commands = re.findall(r"cmd (LC_ID_DYLIB|LC_LOAD_DYLIB)\n.*?name (\S+)", text, re.S)
+    return ([n for c, n in commands if c == "LC_ID_DYLIB"], [n for c, n in commands if c == "LC_LOAD_DYLIB"])
+
+
+def refusals(tool, folder):
+    """{plugin's file: what ggml-devices says of it}"""
+    environment = {**os.environ, "GGML_ALLOW_UNSAFE_PLUGINS": "1"}
+    run = subprocess.run([tool, "--plugin-path", folder, "--json"], capture_output=True, text=True, env=environment, check=False)
+    return {os.path.basename(p["path"] or ""): p for p in json.loads(run.stdout)["plugins"]}
+
+
+def check(machine, build, tool):
+    core = os.path.join(build, "core/lib/libggml.1.dylib")
+    names = exports(core)
+    yield (len(names) > 500 and all(re.match(r"_(ggml|gguf)", n) for n in names),
+           f"the core exports {len(names)} symbols, all of ggml's", sorted(n for n in names if not re.match(r"_(ggml|gguf)", n))[:5])
+    own, needed = loads(core)
+    yield own == ["@rpath/libggml.1.dylib"], "the core's install name", own
+    yield needed == ["/usr/lib/libSystem.B.dylib"], "the core needs the system's library only", needed
+    for plugin in ("cpu", "metal", "null"):
+        path = os.path.join(build, f"plugins/{plugin}/ggml-{plugin}.dylib")
+        names = exports(path)
+        yield ("_ggml_backend_init" in names and len(names) <= 2, f"{plugin} exports its entry", sorted(names)[:8])
+        yield loads(path)[1] == ["/usr/lib/libSystem.B.dylib"], f"{plugin} needs the system's library only", loads(path)
+        record = refusals(tool, os.path.dirname(path)).get(f"ggml-{plugin}.dylib", {})
+        yield (record.get("status") != "OK" and (machine == "x86_64" or MACHINES[machine] in record.get("message", "")),
+               f"{plugin} is refused here, for what it was built for", record)
+
+
+def main():
+    machine, build, tool, number = sys.argv[1:]
+    bad = 0
+    for i, (good, name, seen) in enumerate(check(machine, build, tool), int(number)):
+        print(f"{'ok' if good else 'not ok'} {i} - {machine}: {name}")
+        if not good:
+            bad += 1
+            print(f"# {seen}")
+    return 1 if bad else 0
+
+
+sys.exit(main())
