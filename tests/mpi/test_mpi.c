@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Devices of other processes through MPI, as a program sees them. Started by run.py as the first
-// process of a job; the others are ggml-node. The argument says which tests run.
+// Devices of other processes through MPI, as a program sees them. Started by run.sh as the first
+// process of a job, or by tools/mpi-test on hosts that it names in TEST_HOSTS; the others are
+// ggml-node. The argument says which tests run.
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -63,11 +64,22 @@ static double seconds(void) {
 
 // --- what there is -------------------------------------------------------------------------------
 
+// The host of a node, the next one of a list with commas; without one it is this host.
+static const char *next_host(const char **list, char *host, size_t size) {
+    assert_int_equal(gethostname(host, size), 0);
+    if (!*list) return host;
+    const size_t n = strcspn(*list, ",");
+    snprintf(host, size, "%.*s", (int)n, *list);
+    *list += n + ((*list)[n] == ',');
+    return host;
+}
+
 static void test_devices_have_hosts_ranks_and_memory(void **state) {
     (void)state;
+    const char *hosts = getenv("TEST_HOSTS");
     char host[256];
-    assert_int_equal(gethostname(host, sizeof(host)), 0);
     for (int i = 0; i < n_remote; ++i) {
+        next_host(&hosts, host, sizeof(host));
         struct ggml_backend_dev_props props;
         ggml_backend_dev_get_props(remote[i], &props);
         assert_true(props.memory_total > 0 && props.memory_free <= props.memory_total);
@@ -431,6 +443,75 @@ static void test_a_node_that_is_killed_is_lost(void **state) {
     lose_while_computing(SIGKILL);
 }
 
+// One of these again and again, until the first node is killed meanwhile.
+static void set_much(struct area *areas, uint8_t *bytes) {
+    ggml_backend_tensor_set(areas[0].tensor, bytes, 0, ggml_nbytes(areas[0].tensor));
+}
+
+static void copy_much(struct area *areas, uint8_t *bytes) {
+    (void)bytes;
+    ggml_backend_tensor_copy(areas[0].tensor, areas[1].tensor);
+}
+
+static void load_much(struct area *areas, uint8_t *bytes) {
+    struct area area;
+    (void)areas;
+    if (ggml_last_status() == GGML_HOST_DEVICE_LOST) return;
+    const struct ggml_init_params params = {.mem_size = 4 * ggml_tensor_overhead(),
+                                            .no_alloc = true};
+    area.ctx = ggml_init(params);
+    area.tensor = ggml_new_tensor_1d(area.ctx, GGML_TYPE_I8, 1 << 20);
+    area.buffer =
+        ggml_backend_alloc_ctx_tensors_from_buft(area.ctx, ggml_backend_dev_buffer_type(remote[0]));
+    if (area.buffer) ggml_backend_tensor_set(area.tensor, bytes, 0, 1 << 20);
+    area_free(&area);
+}
+
+static void lose_during(void (*work)(struct area *areas, uint8_t *bytes)) {
+    enum { BYTES = 16 << 20 };
+    const double deadline = atof(getenv("GGML_MPI_DEADLINE"));
+    struct blow blow = {(pid_t)atoi(info_of(remote[0], "mpi-process")), SIGKILL};
+    uint8_t *bytes = calloc(1, BYTES), *read = calloc(1, BYTES);
+    struct area areas[2];
+    pthread_t thread;
+    area_new(&areas[0], remote[0], BYTES);
+    area_new(&areas[1], remote[1], BYTES);
+    ggml_clear_error();
+    assert_int_equal(pthread_create(&thread, NULL, strike, &blow), 0);
+    const double begin = seconds();
+    while (ggml_last_status() == GGML_HOST_OK && seconds() < begin + deadline + 10)
+        work(areas, bytes);
+    const double took = seconds() - begin;
+    pthread_join(thread, NULL);
+    assert_int_equal(ggml_last_status(), GGML_HOST_DEVICE_LOST);
+    if (took > 0.3 + deadline + 3) fail_msg("it took %.1f s to be told", took);
+    ggml_clear_error();
+    fill(bytes, BYTES, 3);
+    ggml_backend_tensor_set(areas[1].tensor, bytes, 0, BYTES);
+    ggml_backend_tensor_get(areas[1].tensor, read, 0, BYTES);
+    assert_int_equal(ggml_last_status(), GGML_HOST_OK);
+    assert_memory_equal(read, bytes, BYTES);
+    area_free(&areas[0]);
+    area_free(&areas[1]);
+    free(bytes);
+    free(read);
+}
+
+static void test_a_node_that_is_killed_while_it_is_loaded(void **state) {
+    (void)state;
+    lose_during(load_much);
+}
+
+static void test_a_node_that_is_killed_while_bytes_come(void **state) {
+    (void)state;
+    lose_during(set_much);
+}
+
+static void test_a_node_that_is_killed_while_it_sends_to_another(void **state) {
+    (void)state;
+    lose_during(copy_much);
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest usual[] = {
         cmocka_unit_test(test_devices_have_hosts_ranks_and_memory),
@@ -444,8 +525,16 @@ int main(int argc, char **argv) {
     };
     const struct CMUnitTest hung[] = {cmocka_unit_test(test_a_node_that_hangs_is_lost)};
     const struct CMUnitTest killed[] = {cmocka_unit_test(test_a_node_that_is_killed_is_lost)};
+    const struct CMUnitTest load[] = {
+        cmocka_unit_test(test_a_node_that_is_killed_while_it_is_loaded)};
+    const struct CMUnitTest set[] = {cmocka_unit_test(test_a_node_that_is_killed_while_bytes_come)};
+    const struct CMUnitTest copy[] = {
+        cmocka_unit_test(test_a_node_that_is_killed_while_it_sends_to_another)};
     const char *which = argc > 1 ? argv[1] : "usual";
     if (strcmp(which, "hung") == 0) return cmocka_run_group_tests(hung, start, NULL);
     if (strcmp(which, "killed") == 0) return cmocka_run_group_tests(killed, start, NULL);
+    if (strcmp(which, "killed-load") == 0) return cmocka_run_group_tests(load, start, NULL);
+    if (strcmp(which, "killed-set") == 0) return cmocka_run_group_tests(set, start, NULL);
+    if (strcmp(which, "killed-copy") == 0) return cmocka_run_group_tests(copy, start, NULL);
     return cmocka_run_group_tests(usual, start, NULL);
 }
