@@ -63,6 +63,11 @@ bool link_wait(struct link *link, struct link_op *op) {
     return op->peer != PEERS - 1;
 }
 
+bool link_wait_unless(struct link *link, struct link_op *op, bool (*gives_up)(void *context),
+                      void *context) {
+    return !gives_up(context) && link_wait(link, op);
+}
+
 bool link_send(struct link *link, int peer, void *bytes, size_t size) {
     struct wire_message message;
     const void *rest;

@@ -287,7 +287,7 @@ CHECK_ROW("op.unknown-unary", 41, "op.claims-constant", op_declines, STRANGE_UNA
           "unknown unary functions are declined")
 CHECK_ROW("op.unknown-glu", 41, "op.claims-constant", op_declines, STRANGE_GLU,
           "unknown gated functions are declined")
-CHECK_ROW("op.unknown-value", 41, "op.claims-constant", op_declines_values, 0,
+CHECK_ROW("op.unknown-value", 41, "op.claims-constant op.unknown-glu", op_declines_values, 0,
           "values of parameters without a meaning are declined")
 CHECK_ROW("op.unknown-private", 102, "op.claims-constant", op_declines_private, 0,
           "private operations and types of others are declined")
