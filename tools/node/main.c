@@ -9,6 +9,7 @@
 #include "server.h"
 
 enum { EXIT_USAGE = 2, EXIT_NO_JOB = 3, EXIT_NO_DEVICES = 4, EXIT_PROGRAM_LOST = 5 };
+enum { STUCK_SECONDS = 30 }; // for a call of MPI, between hosts
 
 static const char usage[] =
     "Usage: ggml-node [OPTION]...\n"
@@ -110,6 +111,7 @@ int main(int argc, char **argv) {
     const struct link_options options = {
         .is_node = true,
         .start_seconds = settings.timeout,
+        .stuck_seconds = STUCK_SECONDS,
         .on_message = server_take,
         .on_failure = on_failure,
         .on_tick = on_tick,

@@ -569,6 +569,7 @@ struct client *client_start(void) {
     const struct link_options options = {
         .n_expected = n_expected,
         .start_seconds = seconds_of("GGML_MPI_START_SECONDS", 30),
+        .stuck_seconds = client->deadline,
         .on_message = on_message,
         .on_failure = on_failure,
         .on_tick = on_tick,

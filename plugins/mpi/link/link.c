@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "link_meet.h"
 #include "wire/wire.h"
@@ -27,6 +28,8 @@ static const double SPIN_SECONDS = 0.0005, SPIN_MOVING = 0.005, SHORT_SLEEP = 20
 static const double TICK_SECONDS = 0.02, DEEP_SLEEP = 0.25;
 // Who waits for longer leaves looking to the link's thread, which sleeps while others look.
 static const double HELP_SECONDS = 0.01, HELPED_SLEEP = 0.0002;
+
+static const double STUCK = -1.0;
 
 struct active {
     struct link_op *op;
@@ -45,11 +48,14 @@ struct link {
     atomic_int n_followers;           // that would look if another one did not
     _Atomic double last_active, last_help;
     struct link_op *posted, **posted_end;
+    _Atomic double inside_since; // when the thread called MPI; 0: it is outside; STUCK
+    bool is_stuck;
     bool started, failed, stops, finalizes, ended, woken, is_deep;
     char why[LINK_TEXT];
     uint8_t dropped[LINK_MAX_PEERS]; // 1: its transfers fail
     bool drops;
-    // Of who holds `progress`.
+    // Of who holds `progress`, or has found it stuck.
+    struct link_op *starting; // taken from `posted`; the first one may have begun
     MPI_Request *requests;
     struct active *actives;
     int *finished;
@@ -70,6 +76,20 @@ void link_cond_init(pthread_cond_t *cond) {
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(cond, &attributes);
     pthread_condattr_destroy(&attributes);
+}
+
+// --- calls that may never return -----------------------------------------------------------------
+
+// Around each call of MPI between which nothing of the link is touched.
+static void enter_mpi(struct link *link) {
+    atomic_store(&link->inside_since, link_now());
+}
+
+// Does not return once the thread was given up: others have gone on, and own what it worked on.
+static void leave_mpi(struct link *link) {
+    if (atomic_exchange(&link->inside_since, 0.0) != STUCK) return;
+    for (;;)
+        pause();
 }
 
 // --- transfers, under `progress` -------------------------------------------------------------
@@ -135,9 +155,11 @@ static bool start_piece(struct link *link, struct link_op *op, size_t offset) {
     const MPI_Comm comm = link->meeting.comm;
     if (link->n_active == link->capacity && !grow(link)) return false;
     MPI_Request *request = &link->requests[link->n_active];
+    enter_mpi(link);
     const int status = op->receives
                            ? MPI_Irecv(data, count, MPI_BYTE, op->peer, tag, comm, request)
                            : MPI_Isend(data, count, MPI_BYTE, op->peer, tag, comm, request);
+    leave_mpi(link);
     if (status != MPI_SUCCESS) return false;
     link->actives[link->n_active++].op = op;
     ++op->pending;
@@ -159,16 +181,16 @@ static void start(struct link *link, struct link_op *op) {
 
 static bool start_posted(struct link *link) {
     pthread_mutex_lock(&link->lock);
-    struct link_op *op = link->posted;
+    link->starting = link->posted;
     link->posted = NULL;
     link->posted_end = &link->posted;
     link->woken = false;
     pthread_mutex_unlock(&link->lock);
-    const bool any = op != NULL;
-    while (op) {
-        struct link_op *next = op->next;
-        start(link, op);
-        op = next;
+    const bool any = link->starting != NULL;
+    while (link->starting) {
+        struct link_op *next = link->starting->next;
+        start(link, link->starting);
+        link->starting = next;
     }
     return any;
 }
@@ -178,7 +200,9 @@ static bool test(struct link *link) {
     const size_t before = link->n_active;
     if (before == 0) return false;
     MPI_Status *statuses = MPI_STATUSES_IGNORE;
+    enter_mpi(link);
     const int code = MPI_Testsome((int)before, link->requests, &n, link->finished, statuses);
+    leave_mpi(link);
     if (n == MPI_UNDEFINED || n <= 0) return false;
     for (int k = 0; k < n; ++k) {
         const size_t i = (size_t)link->finished[k];
@@ -196,8 +220,10 @@ static void drop(struct link *link) {
     for (size_t i = 0; i < link->n_active; ++i) {
         struct link_op *op = link->actives[i].op;
         if (!op || (link->dropped[op->peer] == 0 && !atomic_load(&op->is_cancelled))) continue;
+        enter_mpi(link);
         if (op->receives) MPI_Cancel(&link->requests[i]);
         MPI_Request_free(&link->requests[i]);
+        leave_mpi(link);
         end_piece(link, i, true);
         link->actives[i].op = NULL;
     }
@@ -218,11 +244,11 @@ static bool receive_one(struct link *link) {
     int found = 0, size = 0;
     MPI_Message message;
     MPI_Status status;
-    if (MPI_Improbe(MPI_ANY_SOURCE, TAG_MESSAGE, link->meeting.comm, &found, &message, &status) !=
-            MPI_SUCCESS ||
-        !found) {
-        return false;
-    }
+    enter_mpi(link);
+    const int code =
+        MPI_Improbe(MPI_ANY_SOURCE, TAG_MESSAGE, link->meeting.comm, &found, &message, &status);
+    leave_mpi(link);
+    if (code != MPI_SUCCESS || !found) return false;
     MPI_Get_count(&status, MPI_BYTE, &size);
     void *bytes = size >= 0 ? malloc((size_t)size + 1) : NULL;
     if (!bytes) {
@@ -230,7 +256,10 @@ static bool receive_one(struct link *link) {
                                  "no memory for its message");
         return false;
     }
-    if (MPI_Mrecv(bytes, size, MPI_BYTE, &message, MPI_STATUS_IGNORE) != MPI_SUCCESS) {
+    enter_mpi(link);
+    const int received = MPI_Mrecv(bytes, size, MPI_BYTE, &message, MPI_STATUS_IGNORE);
+    leave_mpi(link);
+    if (received != MPI_SUCCESS) {
         free(bytes);
         return false;
     }
@@ -328,6 +357,51 @@ static bool help(struct link *link, const struct link_waiting *waiting, double b
     return idle < HELP_SECONDS;
 }
 
+static void fail_op(struct link *link, struct link_op *op) {
+    op->failed = true;
+    if (op->pending == 0 || --op->pending == 0) complete(link, op);
+}
+
+static void fail_list(struct link *link, struct link_op *op) {
+    while (op) {
+        struct link_op *next = op->next;
+        fail_op(link, op);
+        op = next;
+    }
+}
+
+// What the thread worked on fails, and every peer is lost: it is never heard of again.
+static void give_up(struct link *link) {
+    for (size_t i = 0; i < link->n_active; ++i)
+        if (link->actives[i].op) fail_op(link, link->actives[i].op);
+    fail_list(link, link->starting);
+    pthread_mutex_lock(&link->lock);
+    link->is_stuck = true;
+    pthread_mutex_unlock(&link->lock);
+    for (int peer = 0; peer < link->meeting.count; ++peer) {
+        if (peer == link->meeting.self) continue;
+        link->options.on_failure(link->options.context, peer, "a call of MPI does not return");
+    }
+}
+
+// Where the link's thread alone calls MPI, others see to it that it comes back. The caller holds no
+// lock.
+static void look_after_thread(struct link *link) {
+    double since = atomic_load(&link->inside_since);
+    const double most = link->options.stuck_seconds;
+    if (most > 0 && since > 0 && link_now() - since > most &&
+        atomic_compare_exchange_strong(&link->inside_since, &since, STUCK))
+        give_up(link);
+    pthread_mutex_lock(&link->lock);
+    struct link_op *posted = link->is_stuck ? link->posted : NULL;
+    if (posted) {
+        link->posted = NULL;
+        link->posted_end = &link->posted;
+    }
+    pthread_mutex_unlock(&link->lock);
+    fail_list(link, posted);
+}
+
 void link_await(struct link *link, const struct link_waiting *waiting) {
     const double begin = link_now();
     bool helps = false, tires = !link->meeting.any_thread;
@@ -340,6 +414,10 @@ void link_await(struct link *link, const struct link_waiting *waiting) {
             atomic_fetch_add(&link->n_followers, !tires);
             wait_for(waiting->lock, waiting->cond, DEEP_SLEEP);
             atomic_fetch_sub(&link->n_followers, !tires);
+            if (link->meeting.any_thread) continue;
+            pthread_mutex_unlock(waiting->lock);
+            look_after_thread(link);
+            pthread_mutex_lock(waiting->lock);
         }
     }
     if (!helps) return;
@@ -486,13 +564,27 @@ int link_self(const struct link *link) {
     return link->meeting.self;
 }
 
+// The thread may be inside of MPI for ever.
+static bool is_joined(struct link *link) {
+    struct timespec until;
+    const double most = link->options.stuck_seconds;
+    if (link->meeting.any_thread || most <= 0) return pthread_join(link->thread, NULL) == 0;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += (time_t)most + 3; // for what is flushed
+    return pthread_timedjoin_np(link->thread, NULL, &until) == 0;
+}
+
 void link_close(struct link *link, bool finalize) {
     pthread_mutex_lock(&link->lock);
     link->stops = true;
     link->finalizes = finalize;
     pthread_cond_broadcast(&link->wake);
+    const bool is_stuck = link->is_stuck;
     pthread_mutex_unlock(&link->lock);
-    pthread_join(link->thread, NULL);
+    if (is_stuck || !is_joined(link)) {
+        pthread_detach(link->thread);
+        return;
+    }
     pthread_mutex_destroy(&link->progress);
     pthread_mutex_destroy(&link->lock);
     pthread_cond_destroy(&link->wake);

@@ -48,6 +48,9 @@ struct link_options {
     bool is_node;
     unsigned n_expected;  // nodes that are waited for; 0: every other process of the job
     double start_seconds; // how long
+    // A call of MPI that takes longer, between hosts, never returns: every peer is lost then. 0:
+    // MPI is trusted to return.
+    double stuck_seconds;
     // By the thread that calls MPI just then; link_await() and link_pump() do nothing in them.
     // A message came; its bytes are the callee's from now on (free).
     void (*on_message)(void *context, int peer, void *bytes, size_t size);
@@ -74,7 +77,8 @@ struct link *link_open(const struct link_options *options, char out_why[LINK_TEX
 // Number of peers: the client is 0, nodes are 1 to count - 1. Own number. [any-thread]
 int link_count(const struct link *link);
 int link_self(const struct link *link);
-// Ends the thread, and MPI if the link started it and `finalize`. [any-thread]
+// Ends the thread, and MPI if the link started it and `finalize`. A thread that never came back
+// from MPI is left there, with the link's memory. [any-thread]
 void link_close(struct link *link, bool finalize);
 
 // A condition of the monotonic clock.
