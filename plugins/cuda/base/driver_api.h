@@ -42,8 +42,7 @@ enum {
     CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75,
     CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76,
 };
-// BLOCKING_SYNC lets a thread that waits for an event sleep, where the driver spins otherwise.
-enum { CU_STREAM_NON_BLOCKING = 1, CU_EVENT_DISABLE_TIMING = 2, CU_EVENT_BLOCKING_SYNC = 1 };
+enum { CU_STREAM_NON_BLOCKING = 1, CU_EVENT_DISABLE_TIMING = 2 };
 
 // Symbols with a suffix (_v2) are what cuda.h's macros make of the plain names: the plain symbols
 // are an older binary interface with 32-bit sizes, kept in the library for programs of that time.
