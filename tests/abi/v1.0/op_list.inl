@@ -59,7 +59,7 @@ GGML_OP_ROW(5, ACC, "view(x,nb,offset)+=y->x", 2, 2, acc, region, region, 1, NON
             GGML_OP_PARAM("i32 nb3", 2, 1, 0) // bytes
             GGML_OP_PARAM("i32 offset", 3, 1, 0) // of the region, in bytes from the first element
             GGML_OP_PARAM("i32 inplace", 4, 1, 0) // 1: the result is a view of source 0
-            GGML_OP_VALUES(4, 0, 32, 0x3, 0))
+            GGML_OP_VALUES(4, 0, 32, 0x3, 0)) // 0, 1
 // x - y, y repeats
 GGML_OP_ROW(6, SUB, "x-y", 2, 2, same, broadcast, elements, 1, REUSE, "sub (+inplace)", 0, )
 // x y, y repeats
@@ -122,17 +122,17 @@ GGML_OP_ROW(28, L2_NORM, "l2_norm(x)", 1, 1, same, norm, elements, 4, NONE, "l2_
 GGML_OP_ROW(29, MUL_MAT, "X*Y", 2, 2, f32, mul_mat, mul_mat, 2, NONE,
             "mul_mat, prec_set_acc, prec_set_src, mul_mat_set_prec, mul_mat_set_hint", 0,
             GGML_OP_PARAM("i32 prec_acc", 0, 1, 0) // enum ggml_prec of the accumulator
-            GGML_OP_VALUES(0, 0, 32, 0x108401, 0)
+            GGML_OP_VALUES(0, 0, 32, 0x108401, 0) // 0, 10, 15, 20
             GGML_OP_PARAM("i32 hint", 1, 1, 0) // enum ggml_op_hint, which may be ignored
             GGML_OP_PARAM("i32 prec_src1", 3, 1, 0) // coarsest enum ggml_prec of source 1
-            GGML_OP_VALUES(3, 0, 32, 0x10040108401, 0))
+            GGML_OP_VALUES(3, 0, 32, 0x10040108401, 0)) // 0, 10, 15, 20, 30, 40
 // [:, u, t] = product of expert x[:, :, ids[u, t]] and y[:, u mod y.ne1, t]
 GGML_OP_ROW(30, MUL_MAT_ID, "X[i]*Y", 3, 3, mul_mat_id, mul_mat_id, mul_mat_id, 2, NONE,
             "mul_mat_id, prec_set_acc, prec_set_src", 0,
             GGML_OP_PARAM("i32 prec_acc", 0, 1, 0) // enum ggml_prec of the accumulator
-            GGML_OP_VALUES(0, 0, 32, 0x108401, 0)
+            GGML_OP_VALUES(0, 0, 32, 0x108401, 0) // 0, 10, 15, 20
             GGML_OP_PARAM("i32 prec_src1", 3, 1, 0) // coarsest enum ggml_prec of source 1
-            GGML_OP_VALUES(3, 0, 32, 0x10040108401, 0))
+            GGML_OP_VALUES(3, 0, 32, 0x10040108401, 0)) // 0, 10, 15, 20, 30, 40
 // [i, j, p, q] = sum over t of x[i, t, p / r2, q / r3] y[j, t, p, q]
 GGML_OP_ROW(31, OUT_PROD, "X*Y", 2, 2, f32, out_prod, out_prod, 2, NONE, "out_prod", 0, )
 // scale x + bias
@@ -148,7 +148,7 @@ GGML_OP_ROW(33, SET, "y->view(x)", 2, 2, same, region, region, 0, NONE,
             GGML_OP_PARAM("i32 nb3", 2, 1, 0) // bytes
             GGML_OP_PARAM("i32 offset", 3, 1, 0) // of the region, in bytes from the first element
             GGML_OP_PARAM("i32 inplace", 4, 1, 0) // 1: the result is a view of source 0
-            GGML_OP_VALUES(4, 0, 32, 0x3, 0))
+            GGML_OP_VALUES(4, 0, 32, 0x3, 0)) // 0, 1
 // y's memory, with x converted; of cast, source 1 is the node itself
 GGML_OP_ROW(34, CPY, "x->y", 2, 2, cpy, cpy, cpy, 0, NONE, "cpy, cast", 0, )
 // x packed, with the extents given by the builder
@@ -199,7 +199,7 @@ GGML_OP_ROW(48, ROPE, "rope(x)", 2, 3, rope, rope, elements, 8, REUSE,
             "rope_set_offset", 0,
             GGML_OP_PARAM("i32 n_dims", 1, 1, 0) // channels that are rotated, even
             GGML_OP_PARAM("i32 mode", 2, 1, 0) // GGML_ROPE_TYPE_*
-            GGML_OP_VALUES(2, 0, 32, 0x10001000105, 0)
+            GGML_OP_VALUES(2, 0, 32, 0x10001000105, 0) // 0, 2, 8, 24, 40
             GGML_OP_PARAM("i32 n_ctx_orig", 4, 1, 0) // context length of training
             GGML_OP_PARAM("f32 freq_base", 5, 1, 0) // e.g. 10000
             GGML_OP_PARAM("f32 freq_scale", 6, 1, 0) // factor of the angle
@@ -214,7 +214,7 @@ GGML_OP_ROW(49, ROPE_BACK, "rope_back(x)", 2, 3, rope, rope, elements, 8, REUSE,
             "rope_ext_back, rope_multi_back", 0,
             GGML_OP_PARAM("i32 n_dims", 1, 1, 0) // channels that are rotated, even
             GGML_OP_PARAM("i32 mode", 2, 1, 0) // GGML_ROPE_TYPE_*
-            GGML_OP_VALUES(2, 0, 32, 0x10001000105, 0)
+            GGML_OP_VALUES(2, 0, 32, 0x10001000105, 0) // 0, 2, 8, 24, 40
             GGML_OP_PARAM("i32 n_ctx_orig", 4, 1, 0) // context length of training
             GGML_OP_PARAM("f32 freq_base", 5, 1, 0) // e.g. 10000
             GGML_OP_PARAM("f32 freq_scale", 6, 1, 0) // factor of the angle
@@ -245,7 +245,7 @@ GGML_OP_ROW(52, IM2COL, "im2col(x)", 2, 2, given, im2col, im2col, 0, NONE,
             GGML_OP_PARAM("i32 d0", 4, 1, 0) // dilation along dimension 0
             GGML_OP_PARAM("i32 d1", 5, 1, 0) // dilation along dimension 1
             GGML_OP_PARAM("i32 is_2D", 6, 1, 0) // 0: one dimension
-            GGML_OP_VALUES(6, 0, 32, 0x3, 0))
+            GGML_OP_VALUES(6, 0, 32, 0x3, 0)) // 0, 1
 // sum of patches x back into an image; y is the kernel
 GGML_OP_ROW(53, IM2COL_BACK, "im2col_back(x)", 2, 2, f32, im2col_back, im2col_back, 1, NONE,
             "im2col_back", 0,
@@ -256,7 +256,7 @@ GGML_OP_ROW(53, IM2COL_BACK, "im2col_back(x)", 2, 2, f32, im2col_back, im2col_ba
             GGML_OP_PARAM("i32 d0", 4, 1, 0) // dilation along dimension 0
             GGML_OP_PARAM("i32 d1", 5, 1, 0) // dilation along dimension 1
             GGML_OP_PARAM("i32 is_2D", 6, 1, 0) // 0: one dimension
-            GGML_OP_VALUES(6, 0, 32, 0x3, 0))
+            GGML_OP_VALUES(6, 0, 32, 0x3, 0)) // 0, 1
 // patches of volume y under kernel x
 GGML_OP_ROW(54, IM2COL_3D, "im2col_3d(x)", 2, 2, given, im2col_3d, im2col, 0, NONE,
             "im2col_3d, conv_3d", 0,
@@ -313,14 +313,14 @@ GGML_OP_ROW(59, CONV_TRANSPOSE_2D, "conv_transpose_2d(x)", 2, 2, f32, conv_trans
 // maximum or mean of windows along dimension 0
 GGML_OP_ROW(60, POOL_1D, "pool_1d(x)", 1, 1, f32, pool_1d, pool_1d, 1, NONE, "pool_1d", 0,
             GGML_OP_PARAM("i32 op", 0, 1, 0) // enum ggml_op_pool
-            GGML_OP_VALUES(0, 0, 32, 0x3, 0)
+            GGML_OP_VALUES(0, 0, 32, 0x3, 0) // 0, 1
             GGML_OP_PARAM("i32 k0", 1, 1, 0) // window along dimension 0, >= 1
             GGML_OP_PARAM("i32 s0", 2, 1, 0) // stride along dimension 0, >= 1
             GGML_OP_PARAM("i32 p0", 3, 1, 0)) // padding along dimension 0
 // the same of windows along dimensions 0 and 1
 GGML_OP_ROW(61, POOL_2D, "pool_2d(x)", 1, 1, f32, pool_2d, pool_2d, 1, NONE, "pool_2d", 0,
             GGML_OP_PARAM("i32 op", 0, 1, 0) // enum ggml_op_pool
-            GGML_OP_VALUES(0, 0, 32, 0x3, 0)
+            GGML_OP_VALUES(0, 0, 32, 0x3, 0) // 0, 1
             GGML_OP_PARAM("i32 k0", 1, 1, 0) // window along dimension 0, >= 1
             GGML_OP_PARAM("i32 k1", 2, 1, 0) // window along dimension 1, >= 1
             GGML_OP_PARAM("i32 s0", 3, 1, 0) // stride along dimension 0, >= 1
@@ -331,7 +331,7 @@ GGML_OP_ROW(61, POOL_2D, "pool_2d(x)", 1, 1, f32, pool_2d, pool_2d, 1, NONE, "po
 GGML_OP_ROW(62, POOL_2D_BACK, "pool_2d_back(x)", 2, 2, f32, pool_2d_back, pool_2d_back, 1, NONE,
             "pool_2d_back", 0,
             GGML_OP_PARAM("i32 op", 0, 1, 0) // enum ggml_op_pool
-            GGML_OP_VALUES(0, 0, 32, 0x3, 0)
+            GGML_OP_VALUES(0, 0, 32, 0x3, 0) // 0, 1
             GGML_OP_PARAM("i32 k0", 1, 1, 0) // window along dimension 0, >= 1
             GGML_OP_PARAM("i32 k1", 2, 1, 0) // window along dimension 1, >= 1
             GGML_OP_PARAM("i32 s0", 3, 1, 0) // stride along dimension 0, >= 1
@@ -356,7 +356,7 @@ GGML_OP_ROW(64, PAD, "pad(x)", 1, 1, same, pad, elements, 0, NONE,
             GGML_OP_PARAM("i32 lp3", 6, 1, 0) // before dimension 3
             GGML_OP_PARAM("i32 rp3", 7, 1, 0) // behind it
             GGML_OP_PARAM("i32 circular", 8, 1, 0) // 1: filled from the other end
-            GGML_OP_VALUES(8, 0, 32, 0x3, 0))
+            GGML_OP_VALUES(8, 0, 32, 0x3, 0)) // 0, 1
 // x mirrored at both ends of dimension 0
 GGML_OP_ROW(65, PAD_REFLECT_1D, "pad_reflect_1d(x)", 1, 1, same_f32, pad_reflect_1d, elements, 0,
             NONE, "pad_reflect_1d", 0,
@@ -378,7 +378,7 @@ GGML_OP_ROW(68, TIMESTEP_EMBEDDING, "timestep_embedding(timesteps, dim, max_peri
 // permutation that sorts each row; enum ggml_sort_order
 GGML_OP_ROW(69, ARGSORT, "argsort(x)", 1, 1, i32, argsort, sort, 1, NONE, "argsort, argsort_top_k", 0,
             GGML_OP_PARAM("i32 order", 0, 1, 0) // enum ggml_sort_order
-            GGML_OP_VALUES(0, 0, 32, 0x3, 0))
+            GGML_OP_VALUES(0, 0, 32, 0x3, 0)) // 0, 1
 // indices of the largest of each row, in any order
 GGML_OP_ROW(70, TOP_K, "top_k(x)", 1, 1, i32, top_k, sort, 1, NONE, "top_k", 0, )
 // max(x, 0) + negative_slope min(x, 0)
@@ -388,7 +388,7 @@ GGML_OP_ROW(71, LEAKY_RELU, "leaky_relu(x)", 1, 1, same, same, elements, 3, NONE
 // x in a triangle, 0 elsewhere; enum ggml_tri_type
 GGML_OP_ROW(72, TRI, "tri(x)", 1, 1, same_f32, tri, elements, 0, NONE, "tri", 0,
             GGML_OP_PARAM("i32 type", 0, 1, 0) // enum ggml_tri_type
-            GGML_OP_VALUES(0, 0, 32, 0xf, 0))
+            GGML_OP_VALUES(0, 0, 32, 0xf, 0)) // 0, 1, 2, 3
 // c everywhere
 GGML_OP_ROW(73, FILL, "fill(x, c)", 1, 1, fill, same_packed, fill, 0, REUSE, "fill (+inplace)", 0,
             GGML_OP_PARAM("f32 c", 0, 1, 0)) // the value
@@ -401,7 +401,7 @@ GGML_OP_ROW(74, FLASH_ATTN_EXT, "flash_attn_ext(x)", 3, 5, flash_attn, flash_att
             GGML_OP_PARAM("f32 max_bias", 1, 1, 0) // of ALiBi; 0: slope 1
             GGML_OP_PARAM("f32 logit_softcap", 2, 1, 0) // 0: no cap
             GGML_OP_PARAM("i32 prec_acc", 3, 1, 0) // enum ggml_prec of the accumulator
-            GGML_OP_VALUES(3, 0, 32, 0x108401, 0)
+            GGML_OP_VALUES(3, 0, 32, 0x108401, 0) // 0, 10, 15, 20
             GGML_OP_PARAM("i32 n_kv_max", 4, 1, 0)) // finite entries of a mask row; 0: any
 // kept number: no builder makes it
 GGML_OP_ROW(75, FLASH_ATTN_BACK, "flash_attn_back(x)", 4, 4, unsupported, given, none, 0, NONE,
@@ -427,7 +427,7 @@ GGML_OP_ROW(80, GET_REL_POS, "get_rel_pos(x)", 1, 1, f16, get_rel_pos, elements,
 GGML_OP_ROW(81, ADD_REL_POS, "add_rel_pos(x)", 3, 3, all_f32, add_rel_pos, elements, 2, NONE,
             "add_rel_pos (+inplace)", 0,
             GGML_OP_PARAM("i32 inplace", 0, 1, 0) // 1: the result is a view of source 0
-            GGML_OP_VALUES(0, 0, 32, 0x3, 0))
+            GGML_OP_VALUES(0, 0, 32, 0x3, 0)) // 0, 1
 // sources k, v, r, tf, td, state; result outputs, then states
 GGML_OP_ROW(82, RWKV_WKV6, "rwkv_wkv6(k, v, r, tf, td, s)", 6, 6, all_f32, rwkv_wkv6, linear_attn,
             7, NONE, "rwkv_wkv6", 0, )
@@ -458,7 +458,7 @@ GGML_OP_ROW(89, DSV4_HC_PRE, "dsv4_hc_pre(x, weights)", 2, 2, all_f32, dsv4_hc_p
             "dsv4_hc_pre, dsv4_hc_pre_gated", 0,
             GGML_OP_PARAM("f32 scale", 0, 1, 0) // factor of the sum
             GGML_OP_PARAM("i32 gated", 1, 1, 0) // 1: y is a gate of x's extents
-            GGML_OP_VALUES(1, 0, 32, 0x3, 0))
+            GGML_OP_VALUES(1, 0, 32, 0x3, 0)) // 0, 1
 // x to each stream, plus the streams (source 1) mixed
 GGML_OP_ROW(90, DSV4_HC_POST, "dsv4_hc_post(x, residual, post, comb)", 3, 4, all_f32, dsv4_hc_post,
             dsv4_hc_post, 2, NONE, "dsv4_hc_post", 0, )
@@ -510,7 +510,7 @@ GGML_OP_ROW(100, GLU, "glu(x)", 1, 2, glu, glu, elements, 2, NONE,
             "glu_split, swiglu_oai, swiglu_clamp", 0,
             GGML_OP_PARAM("i32 op", 0, 1, 0) // enum ggml_glu_op
             GGML_OP_PARAM("i32 swapped", 1, 1, 0) // 1: the halves are exchanged
-            GGML_OP_VALUES(1, 0, 32, 0x3, 0))
+            GGML_OP_VALUES(1, 0, 32, 0x3, 0)) // 0, 1
 #undef GGML_OP_ROW
 #undef GGML_OP_PARAM
 #undef GGML_OP_VALUES
