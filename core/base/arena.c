@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// A list of blocks, of which only the newest is taken from: O(1) for each object. Blocks come
+// zeroed, and so do objects. A block has 4 KiB, or the size of one larger object.
 #include "base/arena.h"
 
 #include <stdalign.h>

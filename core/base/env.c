@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+// Reads the environment, which whoever starts a process with more rights than its caller's
+// controls (AT_SECURE, issetugid()): there every variable reads as not set. So does one that is
+// empty.
 #if defined(__linux__)
 #define _GNU_SOURCE
 #endif

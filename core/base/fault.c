@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// One hook for the whole process, for tests alone; a call that it refuses fails with the errno
+// that the system would have set.
 #include "base/fault.h"
 
 #include <errno.h>

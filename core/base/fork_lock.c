@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// The locks are taken before fork(), in the order in which they were added, and given back in
+// the parent and in the child. Only on Linux: elsewhere nothing is done.
 #define _GNU_SOURCE
 #include "base/fork_lock.h"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// The C library's allocation behind a hook by which tests refuse one.
 #define _POSIX_C_SOURCE 200809L
 #include "base/mem.h"
 

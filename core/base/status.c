@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// The last error is one struct per thread that each failure overwrites: nothing is allocated, so
+// that running out of memory can be told too.
 #include "base/status.h"
 
 #include <stdbool.h>

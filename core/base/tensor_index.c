@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// A power of two of slots, at most half of them taken. A slot holds the number plus one: 0 is
+// empty, so that clearing is a memset.
 #include "base/tensor_index.h"
 
 #include <string.h>

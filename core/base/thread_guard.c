@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// A list of the calls in progress, under one lock: a call that finds one of another thread with
+// the same object fails with BUSY.
 #include "base/thread_guard.h"
 
 #include "base/fork_lock.h"

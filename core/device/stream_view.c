@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Use counts are taken from the graph's hash table in one walk over the nodes, since plugins get
+// them by node. Those of few nodes lie in the view itself, which saves an allocation per graph.
 #include "device/stream_view.h"
 
 #include "base/mem.h"

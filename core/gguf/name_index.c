@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Open addressing with linear probing, at most three quarters full. The hash is seeded for each
+// index, so that no file can be made whose names all collide.
 #include "gguf/name_index.h"
 
 #include <string.h>

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+// Short reads, of which a header has many, are served from a buffer that is read ahead; long
+// ones go straight to the caller's memory. Every read is bounded by the end of the file,
+// whatever sizes the file claims.
 #include "gguf/source.h"
 
 #include <stdarg.h>

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+// Opens hwloc at run time, so that no program has to be linked with it: all functions of the
+// list or none, of the major version whose headers this was built with. It is never closed
+// again.
 #include <stddef.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Entries are cut at commas; those with a minus exclude. An empty value filters nothing.
 #include "plugin/discover/filter.h"
 
 #include <string.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Directories in order of precedence, each once; the files of each sorted by name, so that what
+// is chosen does not depend on the file system.
 #include "plugin/discover/search_path.h"
 
 #include <stdio.h>

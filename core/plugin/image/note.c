@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Checks a note that was read as bytes: of an unknown major version only what every version
+// keeps is looked at. The texts must be UTF-8, since they end on terminals and in JSON.
 #include "plugin/image/note.h"
 
 #include <string.h>

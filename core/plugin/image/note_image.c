@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Reads of all three formats go through image_read() and image_read_table(), which refuse what
+// lies outside the file and tables that are too large to be plausible.
 #include "plugin/image/note_image.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// The parts that need nothing of a system: the digest of a file and whether two files are one.
 #include "plugin/image/plugin_file.h"
 
 #include "base/mem.h"

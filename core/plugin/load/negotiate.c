@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Compares the note with this host, one term after another: contract, machine, features of the
+// processor, layout of structures. The message says which side has to be replaced.
 #include "plugin/load/negotiate.h"
 
 #include <stdio.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Records outlive the plugins they are about: they say why a file is not in use. One lock guards
+// the lists; it is never held while code of a plugin runs.
 #include "plugin/load/record.h"
 
 #include <pthread.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// One constant table per extension of the host; those of the application are added at run time.
 #include "plugin/offer/extensions.h"
 
 #include <stdatomic.h>

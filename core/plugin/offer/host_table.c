@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Each entry checks what a plugin passes, since a plugin's mistake must be a message and not a
+// crash of the host.
 #include "plugin/offer/host_table.h"
 
 #include <string.h>

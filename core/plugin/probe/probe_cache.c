@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+// An entry is named by a digest of everything that has to be equal for it to hold (protocol,
+// host, path, file, system) and begins with a digest of itself, so that half-written and stale
+// entries read as none.
 #include "plugin/probe/probe_cache.h"
 
 #include <stdio.h>

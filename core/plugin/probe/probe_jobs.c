@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+// An event loop over the helpers that run: starts the next when one is done, reads what they
+// send, and ends those that are late. What a helper was doing when it died is told by the last
+// stage that it reported.
 #include "plugin/probe/probe_jobs.h"
 
 #include <stdio.h>

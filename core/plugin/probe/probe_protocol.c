@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+// Both sides may be of different builds, and a plugin may write to the pipe: magic numbers and a
+// version tell who speaks, and each frame has a digest over it and a key that the request
+// brought, so that what is written by others counts for nothing.
 #include "plugin/probe/probe_protocol.h"
 
 #include <string.h>

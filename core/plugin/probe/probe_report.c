@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Accessors of the public report, which is one arena: NULL and indices out of range read as
+// nothing.
 #include "plugin/probe/probe_report.h"
 
 #include <stdio.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// An announcement only marks the plugin: its devices are asked for later, by whoever reads the
+// registry next, not while it announces them.
 #include "plugin/registry/announce.h"
 
 #include "base/env.h"

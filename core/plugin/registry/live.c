@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// The plugin of a device is searched in the snapshot, linearly: devices are few. Counting takes
+// no lock.
 #include "plugin/registry/live.h"
 
 #include "plugin/registry/snapshot.h"

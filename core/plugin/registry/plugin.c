@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+// Makes, checks and frees what the host knows of a backend: its devices are listed and their
+// tables verified once, and what a plugin says is bounded (devices, sizes of tables) before it
+// is believed.
 #include "plugin/registry/plugin.h"
 
 #include <string.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// What was changed is put back where that is possible, and a warning names the plugin either
+// way.
 #define _GNU_SOURCE
 #include "plugin/registry/process_state.h"
 

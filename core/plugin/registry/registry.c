@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// The lock of changes is not recursive: a call from inside a plugin's start-up is told so by a
+// thread-local flag instead of a deadlock.
 #include "plugin/registry/registry.h"
 
 #include <pthread.h>

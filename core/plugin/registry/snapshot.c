@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+// Read-copy-update with two counters of readers: whoever publishes flips which one new readers
+// take, waits until each has been seen at zero, and then owns the old snapshot. Readers never
+// wait.
 #include "plugin/registry/snapshot.h"
 
 #include <sched.h>

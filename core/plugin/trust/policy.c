@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// What the application chose and what the environment adds, behind one lock; a refused choice
+// leaves the old one.
 #include "plugin/trust/policy.h"
 
 #include <pthread.h>
