@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Decodes strictly: overlong forms, surrogates and numbers above U+10FFFF are malformed.
 #include "base/text.h"
 
 #include <stdint.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Malformed UTF-8 converts to nothing instead of to replacement characters, so that no other
+// file is opened than the one that was named.
 #ifdef _WIN32
 #include "base/win32.h"
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// The CPU plugin offers its functions by a table that is asked for by name (GGML_CPU_API_PROC):
+// the first CPU device that has it is the one, be its plugin built in or loaded.
 #include "cpu_api/find.h"
 
 #include "base/status.h"

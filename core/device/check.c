@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Labels are safe for objects of broken plugins: a missing table entry or name reads as
+// "unnamed".
 #include <stdatomic.h>
 #include <stdio.h>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Grows by half of its size at least, so that appending is linear in the bytes.
 #include "gguf/bytes.h"
 
 #include <stdint.h>

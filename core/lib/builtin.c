@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// The plugins that are linked into the library, from the list that the build makes.
 #include "plugin/registry/builtin.h"
 
 #define GGML_BUILTIN_ROW(name)                                                                     \

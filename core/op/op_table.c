@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// abi/op_list.inl expanded once: an operation whose rule for types, shapes or cost is missing
+// does not link.
 #include "op/op_table.h"
 
 #include "op/op_rules.h"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// A call to load is a batch: filter, policy and directories are read once, then candidates go
+// through the same stages together, and each leaves a record.
 #include "plugin/load/load.h"
 
 #include <stdatomic.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// A writer that ran out of memory stays failed, and a reader that was cut short too: callers
+// look once, at the end.
 #include "plugin/probe/probe_bytes.h"
 
 #include <string.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// What a plugin says is believed only as a whole: bounded, UTF-8, each name once; else it is
+// left out with a message.
 #include "plugin/query/details.h"
 
 #include <string.h>

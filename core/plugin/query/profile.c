@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// The plugin is held while its table is asked, as it may be unloaded meanwhile; a table without
+// all entries counts as none.
 #include "plugin/query/profile.h"
 
 #include <stdatomic.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Takes the lines of sha256sum, with file names or without, escaped or not; any other line makes
-// the whole list an error, so that a damaged one allows nothing.
+// Takes the lines of sha256sum, with file names or without, escaped or not, and leaves out empty
+// ones and those with a '#'. Any other line makes the whole list an error, so that a damaged one
+// allows nothing.
 #include "plugin/trust/sum_list.h"
 
 #include <string.h>
