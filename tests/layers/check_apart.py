@@ -15,6 +15,7 @@ import sys
 from check_layers import read_objects
 
 DRIVERS = re.compile(r"^(vk[A-Z]|volk|cu[A-Z]|nv|cuda|MTL|objc_|OBJC_)")
+SANITIZERS = ("__odr_asan", "__asan_", "__tsan_", "__ubsan_")
 
 
 def read_names(build, folder):
@@ -23,8 +24,8 @@ def read_names(build, folder):
     defined, needed = set(), set()
     for line in subprocess.run(["nm", "-g", *objects], check=True, capture_output=True, text=True).stdout.splitlines():
         words = line.split()
-        if len(words) < 2:
-            continue  # the name of an object
+        if len(words) < 2 or words[-1].startswith(SANITIZERS):
+            continue  # the name of an object, or a name that a sanitizer makes beside each variable
         (needed if words[-2] in "Uvw" else defined).add(words[-1])
     return defined, needed - defined
 
