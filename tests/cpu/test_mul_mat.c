@@ -20,6 +20,17 @@ static bool level_is_wide(void) {
     return (!level || strncmp(level, "x86-64-v4", 9) == 0) && ggml_cpu_has_avx512();
 }
 
+// Rows and columns from which on both operands are packed.
+static bool product_is_packed(const struct ggml_tensor *node, int64_t columns) {
+    const int64_t rows = node->src[0]->ne[1];
+    return rows >= 48 && columns >= 16 && columns >= 4096 / rows;
+}
+
+static bool is_rounded_to_bf16(const struct ggml_tensor *node, int64_t columns) {
+    return node->src[0]->type == GGML_TYPE_BF16 && node->src[0]->ne[0] % 2 == 0 &&
+           level_multiplies_bytes() && product_is_packed(node, columns);
+}
+
 static bool type_is_rounded(enum ggml_type type, int64_t columns) {
     const char *level = getenv("GGML_CPU_LEVEL");
     if (columns > FEW) return ggml_is_quantized(type) && level_multiplies_bytes();
@@ -72,12 +83,16 @@ static void oracle_exact(const struct ggml_tensor *node, double *out) {
 
 static void oracle_default(const struct ggml_tensor *node, double *out) {
     const int64_t n = ggml_nelements(node), n_x = ggml_nelements(node->src[1]);
+    const bool to_bf16 = node->src[0]->type == GGML_TYPE_BF16;
     oracle_exact(node, out);
-    if (!ggml_is_quantized(node->src[0]->type) || node->src[1]->type != GGML_TYPE_F32) return;
+    if (!ggml_is_quantized(node->src[0]->type) && !to_bf16) return;
+    if (node->src[1]->type != GGML_TYPE_F32) return;
     double *x = malloc((size_t)n_x * sizeof(*x)), *rounded = malloc((size_t)n * sizeof(*rounded));
     float *y = malloc((size_t)n_x * sizeof(*y));
     oracle_read(node->src[1], x);
-    for (int64_t i = 0; i < n_x; i += 32)
+    for (int64_t i = 0; i < n_x && to_bf16; ++i)
+        y[i] = ggml_bf16_to_fp32(ggml_fp32_to_bf16((float)x[i]));
+    for (int64_t i = 0; i < n_x && !to_bf16; i += 32)
         round_group(x + i, y + i);
     struct ggml_tensor b = *node->src[1], product = *node;
     b.data = y;
@@ -87,7 +102,10 @@ static void oracle_default(const struct ggml_tensor *node, double *out) {
     product.src[1] = &b;
     oracle_exact(&product, rounded);
     for (int64_t i = 0; i < n; ++i) {
-        if (type_is_rounded(node->src[0]->type, columns_that_share(node, i))) out[i] = rounded[i];
+        const int64_t columns = columns_that_share(node, i);
+        if (to_bf16 ? is_rounded_to_bf16(node, columns)
+                    : type_is_rounded(node->src[0]->type, columns))
+            out[i] = rounded[i];
     }
     free(x);
     free(rounded);

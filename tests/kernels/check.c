@@ -246,7 +246,7 @@ struct operands {
 static void make_operands(struct check *check, struct operands *o, enum ggml_type type, int64_t k,
                           int64_t n_rows, int64_t n_columns) {
     const size_t row = ggml_row_size(type, k);
-    const size_t stride = row + ggml_type_size(type); // rows are not side by side
+    const size_t stride = row + 2 * ggml_type_size(type); // rows are not side by side
     const int64_t x_stride = k + 3, y_stride = n_rows + 5;
     const size_t work = kernel_work_bytes(k, n_columns);
     *o = (struct operands){
@@ -284,6 +284,12 @@ static void set_edge_columns(struct check *check, struct operands *o) {
     }
 }
 
+static void round_to_bf16(struct check *check, float *x, int64_t n) {
+    ggml_bf16_t rounded[MAX_K];
+    check->scalar->pack(GGML_TYPE_BF16, x, rounded, n);
+    check->scalar->unpack(GGML_TYPE_BF16, rounded, x, n);
+}
+
 static void expect(struct check *check, struct operands *o, enum kernel_way way) {
     const struct kernel_product *p = &o->product;
     for (int64_t r = 0; r < p->n_rows; ++r) {
@@ -300,6 +306,7 @@ static void expect(struct check *check, struct operands *o, enum kernel_way way)
     for (int64_t c = 0; c < p->n_columns; ++c) {
         float *used = o->used + c * p->k;
         memcpy(used, o->x + c * p->x_stride, (size_t)p->k * sizeof(float));
+        if (way == KERNEL_PAIRS) round_to_bf16(check, used, p->k);
         if (!is_rounding(way)) continue;
         check->scalar->round(used, numbers, scales, p->k);
         for (int64_t i = 0; i < p->k; ++i)
@@ -361,7 +368,7 @@ static void check_product(struct check *check, enum kernel_way way, enum ggml_ty
 
 // Whole blocks around the borders of groups, of strips and of what is packed at a time.
 static int choose_depths(enum ggml_type type, int64_t *depths) {
-    static const int64_t of_floats[] = {1, 7, 16, 33, 255, 513, 1024};
+    static const int64_t of_floats[] = {1, 7, 16, 33, 102, 255, 513, 774, 1024};
     static const int64_t of_blocks[] = {32, 64, 256, 288, 512, 544, 768, 1024};
     const int64_t size = ggml_blck_size(type);
     const int64_t *all = size == 1 ? of_floats : of_blocks;

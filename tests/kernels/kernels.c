@@ -49,8 +49,8 @@ const enum ggml_unary_op *kernel_maps(int *out_count) {
 }
 
 const char *kernel_way_name(enum kernel_way way) {
-    static const char *const names[KERNEL_WAYS] = {"vector", "rounded", "tiles", "packed",
-                                                   "strips"};
+    static const char *const names[KERNEL_WAYS] = {"vector", "rounded", "tiles",
+                                                   "packed", "pairs",   "strips"};
     return names[way];
 }
 

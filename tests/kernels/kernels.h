@@ -16,7 +16,8 @@ enum kernel_way {
     KERNEL_ROUNDED, // few columns, rounded to bytes
     KERNEL_TILES,   // columns as they lie
     KERNEL_PACKED,  // packed columns and panels of rows
-    KERNEL_STRIPS,  // the same, rounded to bytes
+    KERNEL_PAIRS,   // the same of BF16, columns rounded to it
+    KERNEL_STRIPS,  // the same of blocks, columns rounded to bytes
     KERNEL_WAYS,
 };
 

@@ -2,6 +2,7 @@
 // This level's kernels in the form of kernels.h. Compiled once per level, as the kernels are.
 #include "kernels.h"
 
+#include "gemm/bf16_pairs.h"
 #include "gemm/gemm.h"
 #include "gemm/mul_vec.h"
 #include "ggml-cpu.h"
@@ -96,6 +97,14 @@ static bool multiply_packed(const struct kernel_product *p) {
     return true;
 }
 
+static bool multiply_pairs(const struct kernel_product *p) {
+    struct gemm_column columns[KERNEL_MAX_COLUMNS];
+    if (!CPU_BF16_PAIRS || p->type != GGML_TYPE_BF16 || p->k % 2 || p->row_stride % 4) return false;
+    const struct gemm_rows rows = open_product(p, columns);
+    CPU_FN(cpu_gemm_pairs)(&rows, 0, p->n_rows, columns, p->n_columns, p->work);
+    return true;
+}
+
 static bool multiply_strips(const struct kernel_product *p) {
     struct gemm_column columns[KERNEL_MAX_COLUMNS];
     if (!CPU_STRIPS || ggml_blck_size(p->type) == 1) return false;
@@ -126,5 +135,6 @@ const struct kernel_table CPU_FN(kernel_table) = {
                  [KERNEL_ROUNDED] = multiply_rounded,
                  [KERNEL_TILES] = multiply_tiles,
                  [KERNEL_PACKED] = multiply_packed,
+                 [KERNEL_PAIRS] = multiply_pairs,
                  [KERNEL_STRIPS] = multiply_strips},
 };

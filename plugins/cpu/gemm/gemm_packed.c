@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Products with many columns, from packed operands: lanes hold rows, the columns' elements are
 // broadcast. Packed columns stay in the second-level cache, a panel of rows in the first, a tile of
-// results in registers.
+// results in registers. Rows of BF16 with columns that are rounded to BF16 are the same with a pair
+// of numbers in each lane, which is laid and broadcast like a float.
+#include "gemm/bf16_pairs.h"
 #include "gemm/gemm.h"
 #include "gemm/interleave.h"
 
@@ -13,7 +15,8 @@ enum {
 };
 
 // Products of rows before `end` with the columns, of which elements [k0, k0 + depth) are packed:
-// element t of column c of strip s at (s * depth + t) * STRIP + c.
+// element t of column c of strip s at (s * depth + t) * STRIP + c. Of pairs, each counts as one
+// element, which the rows have as F32.
 struct product {
     const struct gemm_rows *rows;
     int64_t end;
@@ -21,6 +24,7 @@ struct product {
     int64_t n_columns;
     int64_t k0, depth;
     float *unpacked, *panel, *packed;
+    bool pairs;
 };
 
 // Results of a tile: row r of column c at columns[c].y[row + r].
@@ -32,6 +36,30 @@ struct tile {
     bool first; // nothing was summed yet
 };
 
+// n pairs of floats, rounded.
+static void round_pairs(const float *x, int64_t n, float *out) {
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        vf_store(out + i, pairs_round(x + 2 * i));
+    if (i == n) return;
+    float rest[2 * LANES] = {0};
+    memcpy(rest, x + 2 * i, (size_t)(n - i) * 2 * sizeof(float));
+    vf_store_part(out + i, pairs_round(rest), n - i);
+}
+
+// Four columns, of which each part of the depth is rounded before it is laid side by side.
+static void pack_pairs(const struct product *p, const float *const *columns, float *to) {
+    for (int64_t t = 0; t < p->depth; t += PACKED_DEPTH) {
+        const int64_t n = MIN(p->depth - t, PACKED_DEPTH);
+        const float *x[QUAD];
+        for (int i = 0; i < QUAD; ++i) {
+            x[i] = p->unpacked + i * PACKED_DEPTH;
+            round_pairs(columns[i] + 2 * (p->k0 + t), n, p->unpacked + i * PACKED_DEPTH);
+        }
+        interleave_4(x, n, to + t * STRIP, STRIP);
+    }
+}
+
 // Columns beyond the last one repeat it; their results are not stored.
 static void pack_columns(const struct product *p) {
     float *to = p->packed;
@@ -39,8 +67,11 @@ static void pack_columns(const struct product *p) {
         for (int64_t q = 0; q < STRIP; q += QUAD) {
             const float *x[QUAD];
             for (int i = 0; i < QUAD; ++i)
-                x[i] = p->columns[MIN(strip + q + i, p->n_columns - 1)].x + p->k0;
-            interleave_4(x, p->depth, to + q, STRIP);
+                x[i] = p->columns[MIN(strip + q + i, p->n_columns - 1)].x + (p->pairs ? 0 : p->k0);
+            if (p->pairs)
+                pack_pairs(p, x, to + q);
+            else
+                interleave_4(x, p->depth, to + q, STRIP);
         }
     }
 }
@@ -81,22 +112,33 @@ static void add_part(const struct tile *to, float sum[][GEMM_PANEL]) {
     }
 }
 
-// The last two are constants where this is inlined.
+// What is added to at the end comes meanwhile: results of another part of the depth have left
+// caches.
+CPU_INLINE void ask_for_results(const struct tile *to, const int n_vectors) {
+    for (int c = 0; c < to->n_columns; ++c) {
+        for (int v = 0; v < n_vectors; ++v)
+            __builtin_prefetch(to->columns[c].y + to->row + v * LANES, 1);
+    }
+}
+
+// The last three are constants where this is inlined.
 CPU_INLINE void multiply_tile(const float *a, const float *b, int64_t k, const struct tile *to,
-                              const int n_vectors, const int width) {
+                              const bool pairs, const int n_vectors, const int width) {
     vf sum[STRIP][PANEL_VECTORS];
     for (int c = 0; c < width; ++c) {
         for (int v = 0; v < n_vectors; ++v)
             sum[c][v] = (vf){0};
     }
+    ask_for_results(to, n_vectors);
     for (int64_t t = 0; t < k; ++t) {
         vf x[PANEL_VECTORS];
         for (int v = 0; v < n_vectors; ++v)
             x[v] = vf_load(a + (t * n_vectors + v) * LANES);
         for (int c = 0; c < width; ++c) {
-            const vf y = vf_set(b[t * STRIP + c]);
+            const float *one = b + t * STRIP + c;
+            const vf y = pairs ? pairs_set(one) : vf_set(*one);
             for (int v = 0; v < n_vectors; ++v)
-                sum[c][v] += x[v] * y;
+                sum[c][v] = pairs ? pairs_dot(sum[c][v], x[v], y) : sum[c][v] + x[v] * y;
         }
     }
     if (to->n_columns < width || to->n_rows < n_vectors * LANES) {
@@ -116,23 +158,27 @@ CPU_INLINE void multiply_tile(const float *a, const float *b, int64_t k, const s
     }
 }
 
-#define MULTIPLY(name, n_vectors)                                                                  \
+typedef void (*multiply_fn)(const float *a, const float *b, int64_t k, const struct tile *to);
+
+#define MULTIPLY(name, pairs, n_vectors)                                                           \
     static void name(const float *a, const float *b, int64_t k, const struct tile *to) {           \
         if (to->n_columns <= STRIP / 2)                                                            \
-            multiply_tile(a, b, k, to, n_vectors, STRIP / 2);                                      \
+            multiply_tile(a, b, k, to, pairs, n_vectors, STRIP / 2);                               \
         else                                                                                       \
-            multiply_tile(a, b, k, to, n_vectors, STRIP);                                          \
+            multiply_tile(a, b, k, to, pairs, n_vectors, STRIP);                                   \
     }
-MULTIPLY(multiply_one, 1)
-MULTIPLY(multiply_two, 2)
-MULTIPLY(multiply_all, PANEL_VECTORS)
+MULTIPLY(multiply_one, false, 1)
+MULTIPLY(multiply_two, false, 2)
+MULTIPLY(multiply_all, false, PANEL_VECTORS)
+MULTIPLY(multiply_one_pairs, CPU_BF16_PAIRS, 1)
+MULTIPLY(multiply_two_pairs, CPU_BF16_PAIRS, 2)
+MULTIPLY(multiply_all_pairs, CPU_BF16_PAIRS, PANEL_VECTORS)
 
-static void multiply(const float *a, const float *b, int64_t k, const struct tile *to,
-                     int n_vectors) {
+static multiply_fn choose_multiply(bool pairs, int n_vectors) {
     switch (n_vectors) {
-    case 1: multiply_one(a, b, k, to); break;
-    case 2: multiply_two(a, b, k, to); break;
-    default: multiply_all(a, b, k, to); break;
+    case 1: return pairs ? multiply_one_pairs : multiply_one;
+    case 2: return pairs ? multiply_two_pairs : multiply_two;
+    default: return pairs ? multiply_all_pairs : multiply_all;
     }
 }
 
@@ -169,6 +215,7 @@ static void compute_panel(const struct product *p, int64_t row) {
     const int n_rows = (int)MIN(p->end - row, GEMM_PANEL);
     const int n_vectors = LANES == 1 ? PANEL_VECTORS : (n_rows + LANES - 1) / LANES;
     const int64_t n_strips = (p->n_columns + STRIP - 1) / STRIP;
+    const multiply_fn multiply = choose_multiply(p->pairs, n_vectors);
     int64_t t = 0;
     do {
         const int64_t k = MIN(p->depth - t, PACKED_DEPTH);
@@ -179,17 +226,17 @@ static void compute_panel(const struct product *p, int64_t row) {
                                     (int)MIN(p->n_columns - s * STRIP, STRIP), row, n_rows,
                                     p->k0 + t == 0};
             fetch(&next, p->rows->stride, s, n_strips);
-            multiply(p->panel, p->packed + (s * p->depth + t) * STRIP, k, &to, n_vectors);
+            multiply(p->panel, p->packed + (s * p->depth + t) * STRIP, k, &to);
         }
         t += PACKED_DEPTH;
     } while (t < p->depth);
 }
 
-void CPU_FN(cpu_gemm_packed)(const struct gemm_rows *rows, int64_t row, int64_t n_rows,
-                             const struct gemm_column *columns, int64_t n_columns, float *work) {
+static void compute(const struct gemm_rows *rows, int64_t row, int64_t n_rows,
+                    const struct gemm_column *columns, int64_t n_columns, bool pairs, float *work) {
     const int64_t padded = (n_columns + STRIP - 1) / STRIP * STRIP;
     const int64_t depth = PACKED_FLOATS / padded / PACKED_DEPTH * PACKED_DEPTH;
-    struct product p = {rows, row + n_rows, columns, n_columns, .unpacked = work};
+    struct product p = {rows, row + n_rows, columns, n_columns, .unpacked = work, .pairs = pairs};
     p.panel = work + PACKED_GROUP * PACKED_DEPTH;
     p.packed = p.panel + PACKED_PANEL * PACKED_DEPTH;
     do {
@@ -199,4 +246,15 @@ void CPU_FN(cpu_gemm_packed)(const struct gemm_rows *rows, int64_t row, int64_t 
             compute_panel(&p, r);
         p.k0 += depth;
     } while (p.k0 < rows->k);
+}
+
+void CPU_FN(cpu_gemm_packed)(const struct gemm_rows *rows, int64_t row, int64_t n_rows,
+                             const struct gemm_column *columns, int64_t n_columns, float *work) {
+    compute(rows, row, n_rows, columns, n_columns, false, work);
+}
+
+void CPU_FN(cpu_gemm_pairs)(const struct gemm_rows *rows, int64_t row, int64_t n_rows,
+                            const struct gemm_column *columns, int64_t n_columns, float *work) {
+    const struct gemm_rows pairs = {rows->data, rows->stride, GGML_TYPE_F32, rows->k / 2};
+    compute(&pairs, row, n_rows, columns, n_columns, true, work);
 }

@@ -3,6 +3,7 @@
 // unpacked to F32 a panel at a time and used for all columns that share their matrix.
 #include "ops/mul_mat/mul_mat.h"
 
+#include "gemm/bf16_pairs.h"
 #include "gemm/gemm.h"
 #include "gemm/mul_vec.h"
 #include "ops/mul_mat/gemm_rounded.h"
@@ -14,6 +15,7 @@ struct product {
     const struct ggml_tensor *dst;
     const float *packed;
     struct strip *strips; // of all matrices' columns, where they are rounded so
+    bool pairs;           // columns are rounded to BF16
     int64_t r2, r3;       // matrices of src1 per matrix of src0
     int64_t n_columns;
 };
@@ -79,8 +81,11 @@ static void compute_panels(const struct product *p, const struct cpu_task *task,
         struct gemm_column columns[PACKED_COLUMNS];
         const struct gemm_rows rows =
             open_matrix(p, unit / panels / blocks, column, n_columns, columns);
-        CPU_FN(cpu_gemm_packed)
-        (&rows, row, MIN(a->ne[1] - row, n * GEMM_PANEL), columns, n_columns, work);
+        const int64_t n_rows = MIN(a->ne[1] - row, n * GEMM_PANEL);
+        if (p->pairs)
+            CPU_FN(cpu_gemm_pairs)(&rows, row, n_rows, columns, n_columns, work);
+        else
+            CPU_FN(cpu_gemm_packed)(&rows, row, n_rows, columns, n_columns, work);
         unit += n;
     }
 }
@@ -189,6 +194,7 @@ enum ggml_status CPU_FN(cpu_mul_mat)(const struct cpu_task *task) {
         return GGML_STATUS_SUCCESS;
     }
     if (gemm_packs(a->ne[1], p.n_columns)) {
+        p.pairs = CPU_BF16_PAIRS && !task->exact && rounds_to_bf16(task->dst);
         compute_panels(&p, task, work);
         return GGML_STATUS_SUCCESS;
     }

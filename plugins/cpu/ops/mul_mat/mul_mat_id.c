@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // mul_mat_id: each token's slots are multiplied with the expert that ids names. The (slot, token)
 // pairs are first sorted by expert, so that an expert's rows are unpacked once for all its columns.
+#include "gemm/bf16_pairs.h"
 #include "gemm/gemm.h"
 #include "gemm/mul_vec.h"
 #include "ops/mul_mat/gemm_rounded.h"
@@ -16,6 +17,7 @@ struct experts {
     const struct ggml_tensor *dst;
     const float *packed;
     bool rounds_few, rounds_many; // src1, where so many columns share an expert
+    bool to_bf16;                 // columns that are packed are rounded to BF16
     int64_t n_experts;
     const int64_t *starts; // expert e has pairs [starts[e], starts[e + 1])
     const struct mul_mat_pair *pairs;
@@ -104,7 +106,10 @@ static void compute_rows(const struct experts *x, int64_t expert, int64_t row, i
     }
     if (CPU_FN(cpu_mul_vec)(&rows, row, end - row, columns, n)) return;
     if (gemm_packs(a->ne[1], n)) {
-        CPU_FN(cpu_gemm_packed)(&rows, row, end - row, columns, n, work);
+        if (x->to_bf16)
+            CPU_FN(cpu_gemm_pairs)(&rows, row, end - row, columns, n, work);
+        else
+            CPU_FN(cpu_gemm_packed)(&rows, row, end - row, columns, n, work);
         return;
     }
     for (; row < end; row += GEMM_STREAMS)
@@ -145,14 +150,15 @@ enum ggml_status CPU_FN(cpu_mul_mat_id)(const struct cpu_task *task) {
     if (task->ith == 0 && !sort_pairs(task->dst->src[2], a->ne[2], starts, pairs)) starts[0] = -1;
     cpu_team_barrier(task->team);
     if (starts[0] != 0) return GGML_STATUS_FAILED;
-    const struct experts x = {.dst = task->dst,
-                              .packed = packs ? packed : NULL,
-                              .rounds_few =
-                                  rounding_pays(a->type) && !task->exact && rounds_few(task->dst),
-                              .rounds_many = CPU_STRIPS && !task->exact && rounds_many(task->dst),
-                              .n_experts = a->ne[2],
-                              .starts = starts,
-                              .pairs = pairs};
+    const struct experts x = {
+        .dst = task->dst,
+        .packed = packs ? packed : NULL,
+        .rounds_few = rounding_pays(a->type) && !task->exact && rounds_few(task->dst),
+        .rounds_many = CPU_STRIPS && !task->exact && rounds_many(task->dst),
+        .to_bf16 = CPU_BF16_PAIRS && !task->exact && rounds_to_bf16(task->dst),
+        .n_experts = a->ne[2],
+        .starts = starts,
+        .pairs = pairs};
     float *thread_work = (float *)(void *)(work + layout.panels +
                                            (size_t)task->ith * mul_mat_id_thread_size(task->dst));
     int64_t begin, end;

@@ -110,4 +110,13 @@ static inline bool rounds_many(const struct ggml_tensor *node) {
     }
 }
 
+// Whether src1 may be rounded to BF16, that src0 is, where many columns share a matrix.
+static inline bool rounds_to_bf16(const struct ggml_tensor *node) {
+    const struct ggml_tensor *a = node->src[0];
+    if (a->type != GGML_TYPE_BF16 || node->src[1]->type != GGML_TYPE_F32 || a->ne[0] % 2)
+        return false;
+    if (((uintptr_t)a->data | a->nb[1] | a->nb[2] | a->nb[3]) % 4) return false;
+    return may_round_src1(node) || ggml_get_op_params_i32(node, 3) == GGML_PREC_BF16;
+}
+
 #endif
