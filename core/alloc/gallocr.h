@@ -32,6 +32,7 @@ struct plan_entry {
     int8_t inplace_src; // source whose memory it takes over, or -1
     uint8_t traits;     // what else the plan depends on
     bool placed;        // in that round: was given its memory
+    bool used;          // is a source of some node
 };
 
 struct plan_node {
@@ -60,14 +61,24 @@ struct graph_plan {
 // Memory that planning needs, kept for the next plan.
 struct plan_scratch {
     struct tensor_index index;
-    struct plan_life *lives;
+    struct live_place *places; // by entry, as the next five
+    struct live_last *last;
+    int32_t *placed; // those that get memory, in the order of define_all()
     struct memory_block *blocks;
-    struct memory_block *members;
-    int32_t *block_pools;
-    size_t lives_capacity;
+    int32_t *block_of;
+    struct live_edge *edges;
+    int32_t *node_entries; // by node, as the next two
+    int32_t *first_edge;
+    int32_t *inplace_steps;
+    size_t places_capacity;
+    size_t last_capacity;
+    size_t placed_capacity;
     size_t blocks_capacity;
-    size_t members_capacity;
-    size_t block_pools_capacity;
+    size_t block_of_capacity;
+    size_t edges_capacity;
+    size_t node_entries_capacity;
+    size_t first_edge_capacity;
+    size_t inplace_steps_capacity;
 };
 
 struct ggml_gallocr {

@@ -1,26 +1,17 @@
 // SPDX-License-Identifier: MIT
-// Makes a plan: the live range of every tensor, in-place reuse, then offsets from the planner.
-// Ranges are found by one scan forward, in which the last use that is met is the last one; a second
-// scan forward gives each owner of memory a block, or that of a source that ends there. Linear in
-// nodes and sources. sched/liveness.c does this for graphs with a partition.
+// Makes a plan: numbers the tensors of a graph, gives owners of memory a pool and a size, and
+// leaves live ranges and in-place reuse to liveness.c, offsets to the offline planner. Linear in
+// nodes and sources, but for that planner.
 #include <limits.h>
 
 #include "alloc/gallocr.h"
+#include "alloc/liveness.h"
 #include "base/mem.h"
 #include "base/status.h"
 #include "ggml-backend.h"
 
-// What is found out about an entry; of a view, only `used`.
-struct plan_life {
-    int32_t last;  // step of the last use of it or its views; NONE
-    int32_t block; // NONE: not placed yet; SETTLED: has its memory from elsewhere
-    bool used;     // as a source
-    bool forever;
-};
+enum { NONE = -1, BEFORE_ALL = -1 };
 
-enum { NONE = -1, SETTLED = -2 };
-
-// Step 0 is before the first node; node i is computed at step i + 1.
 struct planner {
     const struct ggml_gallocr *galloc;
     const struct ggml_cgraph *graph;
@@ -28,10 +19,8 @@ struct planner {
     const int *leaf_ids;
     struct graph_plan *plan;
     struct plan_scratch *scratch;
-    struct plan_life *lives;
-    struct memory_block *blocks;
-    int32_t *block_pools;
-    int32_t n_blocks;
+    int32_t n_edges;
+    int32_t n_placed; // entries that the plan gives memory
 };
 
 void graph_plan_clear(struct graph_plan *plan) {
@@ -54,10 +43,12 @@ void graph_plan_free(struct graph_plan *plan) {
 
 void plan_scratch_free(struct plan_scratch *scratch) {
     tensor_index_free(&scratch->index);
-    ggml_mem_free(scratch->lives);
-    ggml_mem_free(scratch->blocks);
-    ggml_mem_free(scratch->members);
-    ggml_mem_free(scratch->block_pools);
+    void *const arrays[] = {scratch->places, scratch->last,         scratch->edges,
+                            scratch->placed, scratch->node_entries, scratch->first_edge,
+                            scratch->blocks, scratch->block_of,     scratch->inplace_steps};
+    for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); ++i) {
+        ggml_mem_free(arrays[i]);
+    }
     *scratch = (struct plan_scratch){0};
 }
 
@@ -89,12 +80,9 @@ static bool grow(struct planner *planner) {
     struct plan_scratch *scratch = planner->scratch;
     const size_t n = (size_t)plan->n_entries + 1;
     if (n > INT32_MAX / 8) return false;
-    const bool good =
-        tensor_index_grow(&scratch->index, list_of(plan)) &&
-        make_room(&plan->entries, &plan->entries_capacity, n, sizeof(plan->entries[0])) &&
-        make_room(&scratch->lives, &scratch->lives_capacity, n, sizeof(scratch->lives[0]));
-    planner->lives = scratch->lives;
-    return good;
+    return tensor_index_grow(&scratch->index, list_of(plan)) &&
+           make_room(&plan->entries, &plan->entries_capacity, n, sizeof(plan->entries[0])) &&
+           make_room(&scratch->places, &scratch->places_capacity, n, sizeof(scratch->places[0]));
 }
 
 // Entry of a tensor, made when it is new, with root itself; NONE when memory runs out.
@@ -107,14 +95,12 @@ static inline int32_t add_one(struct planner *planner, struct ggml_tensor *tenso
     const int32_t entry = plan->n_entries++;
     plan->entries[entry] = (struct plan_entry){
         .tensor = tensor,
-        .pool = -1,
         .root = entry,
         .inplace_src = -1,
         .traits = plan_traits(tensor),
     };
     tensor_index_add(index, list_of(plan), tensor, entry);
-    planner->lives[entry] =
-        (struct plan_life){.last = NONE, .block = needs_memory(tensor) ? NONE : SETTLED};
+    planner->scratch->places[entry] = (struct live_place){.pool = -1, .from = NONE};
     return entry;
 }
 
@@ -128,17 +114,25 @@ static int32_t add(struct planner *planner, struct ggml_tensor *tensor) {
     return entry;
 }
 
-// A node, what it reads, and that all of it lives until then.
+// Makes room for the sources of one more node.
+static bool grow_sources(struct planner *planner) {
+    struct graph_plan *plan = planner->plan;
+    struct plan_scratch *scratch = planner->scratch;
+    return make_room(&plan->sources, &plan->sources_capacity,
+                     (size_t)plan->n_sources + GGML_MAX_SRC, sizeof(plan->sources[0])) &&
+           make_room(&scratch->edges, &scratch->edges_capacity,
+                     (size_t)planner->n_edges + GGML_MAX_SRC, sizeof(scratch->edges[0]));
+}
+
+// A node and what it reads.
 static bool add_node(struct planner *planner, int i) {
     struct graph_plan *plan = planner->plan;
     struct ggml_tensor *node = planner->graph->nodes[i];
     const int32_t dst = add(planner, node);
     uint32_t slots = 0;
-    if (dst < 0 || !make_room(&plan->sources, &plan->sources_capacity,
-                              (size_t)plan->n_sources + GGML_MAX_SRC, sizeof(plan->sources[0]))) {
-        return false;
-    }
-    if (plan->entries[dst].root != dst) planner->lives[plan->entries[dst].root].last = i + 1;
+    if (dst < 0 || !grow_sources(planner)) return false;
+    planner->scratch->node_entries[i] = dst;
+    planner->scratch->first_edge[i] = planner->n_edges;
     for (int k = 0; k < GGML_MAX_SRC; ++k) {
         if (!node->src[k]) continue;
         const int32_t src = add(planner, node->src[k]);
@@ -146,18 +140,37 @@ static bool add_node(struct planner *planner, int i) {
         slots |= 1u << k;
         plan->sources[plan->n_sources++] = src;
         if (src == dst) continue; // ggml_cast names its own result
-        planner->lives[src].used = true;
-        planner->lives[plan->entries[src].root].last = i + 1;
+        plan->entries[src].used = true;
+        planner->scratch->edges[planner->n_edges++] = (struct live_edge){
+            .value = src,
+            .entry = plan->entries[src].root,
+            .slot = (int16_t)k,
+            .same_layout = can_take_over(node, node->src[k]),
+        };
     }
     plan->nodes[i] = (struct plan_node){dst, slots};
     return true;
+}
+
+// Arrays by node, and one element more, so that none is NULL for an empty graph.
+static bool make_room_for_nodes(struct planner *planner) {
+    struct graph_plan *plan = planner->plan;
+    struct plan_scratch *scratch = planner->scratch;
+    const size_t n = (size_t)plan->n_nodes + 1;
+    return make_room(&plan->nodes, &plan->nodes_capacity, n, sizeof(plan->nodes[0])) &&
+           make_room(&scratch->node_entries, &scratch->node_entries_capacity, n,
+                     sizeof(scratch->node_entries[0])) &&
+           make_room(&scratch->first_edge, &scratch->first_edge_capacity, n,
+                     sizeof(scratch->first_edge[0])) &&
+           make_room(&scratch->inplace_steps, &scratch->inplace_steps_capacity, n,
+                     sizeof(scratch->inplace_steps[0]));
 }
 
 // Entries in the order of leafs and then nodes, in which graph_plan_use() meets them again.
 static bool add_all(struct planner *planner) {
     struct graph_plan *plan = planner->plan;
     const size_t n_nodes = (size_t)plan->n_nodes, n_leafs = (size_t)plan->n_leafs;
-    bool good = make_room(&plan->nodes, &plan->nodes_capacity, n_nodes, sizeof(plan->nodes[0])) &&
+    bool good = make_room_for_nodes(planner) &&
                 make_room(&plan->leafs, &plan->leafs_capacity, n_leafs, sizeof(plan->leafs[0])) &&
                 tensor_index_clear(&planner->scratch->index, n_nodes + n_leafs);
     for (int i = 0; i < plan->n_leafs && good; ++i) {
@@ -167,34 +180,11 @@ static bool add_all(struct planner *planner) {
     for (int i = 0; i < plan->n_nodes && good; ++i) {
         good = add_node(planner, i);
     }
+    if (good) planner->scratch->first_edge[plan->n_nodes] = planner->n_edges;
     return good;
 }
 
-// --- lifetimes
-
-// Life of the memory that an entry lies in.
-static struct plan_life *root_life(struct planner *planner, int32_t entry) {
-    return &planner->lives[planner->plan->entries[entry].root];
-}
-
-// What is an output, or was made for nobody inside the graph, stays. A view that computes nothing
-// only marks a dependency.
-static void mark_results(struct planner *planner) {
-    enum { MARKER = PLAN_LEAF | PLAN_VIEW };
-    const struct graph_plan *plan = planner->plan;
-    for (int i = 0; i < plan->n_nodes; ++i) {
-        const int32_t dst = plan->nodes[i].dst;
-        const bool marker = (plan->entries[dst].traits & MARKER) == MARKER;
-        if (!planner->lives[dst].used && !marker) root_life(planner, dst)->forever = true;
-    }
-    for (int32_t i = 0; i < plan->n_entries; ++i) {
-        const bool output = plan->entries[i].traits & GGML_TENSOR_FLAG_OUTPUT;
-        struct plan_life *life = root_life(planner, i);
-        life->forever |= output || life->last < 0;
-    }
-}
-
-// --- blocks
+// --- owners of memory
 
 // Bytes with padding; false with a message if the tensor is too large for that.
 static inline bool padded_size(const struct gallocr_pool *pool, const struct ggml_tensor *tensor,
@@ -210,68 +200,17 @@ static inline bool padded_size(const struct gallocr_pool *pool, const struct ggm
     return true;
 }
 
-// Gives the entry a block of its own from step `first`, unless it has memory.
+// Gives the entry memory of that buffer's pool from step `first` on, unless it has some.
 static bool define(struct planner *planner, int32_t number, int32_t first, int id) {
-    struct plan_entry *entry = &planner->plan->entries[number];
-    struct plan_life *life = &planner->lives[number];
-    if (life->block != NONE) return true;
-    entry->pool = planner->galloc->pool_of[id];
-    if (!padded_size(&planner->galloc->pools[entry->pool], entry->tensor, &entry->size))
-        return false;
-    life->block = planner->n_blocks++;
-    planner->block_pools[life->block] = entry->pool;
-    planner->blocks[life->block] = (struct memory_block){
-        .size = entry->size,
-        .first = first,
-        .last = life->forever ? planner->plan->n_nodes + 1 : MAX(first, life->last),
-    };
+    const struct ggml_tensor *tensor = planner->plan->entries[number].tensor;
+    struct live_place *place = &planner->scratch->places[number];
+    const int pool = planner->galloc->pool_of[id];
+    if (place->pool >= 0 || !needs_memory(tensor)) return true;
+    if (!padded_size(&planner->galloc->pools[pool], tensor, &place->size)) return false;
+    place->pool = pool;
+    place->first = first;
+    planner->scratch->placed[planner->n_placed++] = number;
     return true;
-}
-
-// Whether node i, which has no memory yet, can have that of one of its sources: nobody needs it any
-// more.
-static bool source_ends_here(const struct planner *planner, int i, const int32_t *sources,
-                             int32_t src) {
-    const struct graph_plan *plan = planner->plan;
-    const struct plan_node *refs = &plan->nodes[i];
-    if (src == refs->dst) return false;
-    const int32_t root = plan->entries[src].root;
-    const struct plan_life *life = &planner->lives[root];
-    if (root == refs->dst || life->block < 0 || life->forever || life->last != i + 1) return false;
-    int reads = 0;
-    for (uint32_t rest = refs->slots; rest != 0; rest &= rest - 1) {
-        const int32_t other = *sources++;
-        reads += other != refs->dst && plan->entries[other].root == root;
-    }
-    return reads == 1;
-}
-
-// Gives the node the block of the first source that ends here and has its layout, pool and size;
-// the block then lives as long as the node. Several nodes may hand one block on.
-static bool take_over(struct planner *planner, int i, const int32_t *sources, int pool) {
-    struct graph_plan *plan = planner->plan;
-    const struct plan_node *refs = &plan->nodes[i];
-    struct plan_entry *entry = &plan->entries[refs->dst];
-    struct plan_life *life = &planner->lives[refs->dst];
-    const int32_t *source = sources;
-    size_t size;
-    if (life->block != NONE || !ggml_op_can_inplace(entry->tensor->op)) return false;
-    if (!padded_size(&planner->galloc->pools[pool], entry->tensor, &size)) return false;
-    for (uint32_t rest = refs->slots; rest != 0; rest &= rest - 1) {
-        const int32_t src = *source++;
-        const int k = __builtin_ctz(rest);
-        if (!source_ends_here(planner, i, sources, src)) continue;
-        if (!can_take_over(entry->tensor, entry->tensor->src[k])) continue;
-        const int32_t block = planner->lives[plan->entries[src].root].block;
-        if (planner->block_pools[block] != pool || planner->blocks[block].size != size) continue;
-        entry->pool = pool;
-        entry->size = size;
-        entry->inplace_src = (int8_t)k;
-        life->block = block;
-        planner->blocks[block].last = life->forever ? plan->n_nodes + 1 : MAX(i + 1, life->last);
-        return true;
-    }
-    return false;
 }
 
 // Buffer that the caller chose for the node.
@@ -286,17 +225,18 @@ static bool define_inputs(struct planner *planner) {
     const int32_t *source = plan->sources;
     bool good = true;
     for (int i = 0; i < plan->n_leafs && good; ++i) {
-        good = define(planner, plan->leafs[i], 0, planner->leaf_ids ? planner->leaf_ids[i] : 0);
+        good = define(planner, plan->leafs[i], BEFORE_ALL,
+                      planner->leaf_ids ? planner->leaf_ids[i] : 0);
     }
     for (int i = 0; i < plan->n_nodes && good; ++i) {
         const struct plan_node *refs = &plan->nodes[i];
         if (plan->entries[refs->dst].traits & SET_BEFORE) {
-            good = define(planner, refs->dst, 0, node_id(planner, i));
+            good = define(planner, refs->dst, BEFORE_ALL, node_id(planner, i));
         }
         for (uint32_t rest = refs->slots; rest != 0 && good; rest &= rest - 1) {
             const int32_t src = *source++;
             if (!(plan->entries[src].traits & GGML_TENSOR_FLAG_INPUT)) continue;
-            good = define(planner, src, 0, node_id(planner, i));
+            good = define(planner, src, BEFORE_ALL, node_id(planner, i));
         }
     }
     return good;
@@ -310,26 +250,14 @@ static bool define_node(struct planner *planner, int i, const int32_t *sources) 
     const int32_t *source = sources;
     for (uint32_t rest = refs->slots; rest != 0; rest &= rest - 1) {
         const int32_t src = *source++;
-        if (src != refs->dst && !define(planner, entries[src].root, 0, id)) return false;
+        if (src != refs->dst && !define(planner, entries[src].root, BEFORE_ALL, id)) return false;
     }
-    if (entries[refs->dst].root != refs->dst)
-        return define(planner, entries[refs->dst].root, 0, id);
-    return take_over(planner, i, sources, planner->galloc->pool_of[id]) ||
-           define(planner, refs->dst, i + 1, id);
+    const int32_t root = entries[refs->dst].root;
+    return define(planner, root, root == refs->dst ? i : BEFORE_ALL, id);
 }
 
-// Blocks for all owners of memory: what is set from outside, then in execution order.
+// All owners of memory: those that are set from outside, then in execution order.
 static bool define_all(struct planner *planner) {
-    struct plan_scratch *scratch = planner->scratch;
-    const size_t n = (size_t)planner->plan->n_entries + 1;
-    if (!make_room(&scratch->blocks, &scratch->blocks_capacity, n, sizeof(scratch->blocks[0])) ||
-        !make_room(&scratch->block_pools, &scratch->block_pools_capacity, n,
-                   sizeof(scratch->block_pools[0]))) {
-        return false;
-    }
-    planner->blocks = scratch->blocks;
-    planner->block_pools = scratch->block_pools;
-    mark_results(planner);
     bool good = define_inputs(planner);
     const int32_t *sources = planner->plan->sources;
     for (int i = 0; i < planner->plan->n_nodes && good; ++i) {
@@ -339,45 +267,111 @@ static bool define_all(struct planner *planner) {
     return good;
 }
 
+// --- live ranges
+
+// What is an output, or was made for nobody inside the graph, stays. A view that computes nothing
+// only marks a dependency.
+static void keep_results(const struct planner *planner, struct liveness *liveness) {
+    enum { MARKER = PLAN_LEAF | PLAN_VIEW };
+    const struct graph_plan *plan = planner->plan;
+    for (int i = 0; i < plan->n_nodes; ++i) {
+        const struct plan_entry *dst = &plan->entries[plan->nodes[i].dst];
+        const bool marker = (dst->traits & MARKER) == MARKER;
+        if (!dst->used && !marker) liveness_keep(liveness, plan->nodes[i].dst);
+    }
+    for (int32_t i = 0; i < plan->n_entries; ++i) {
+        if (plan->entries[i].traits & GGML_TENSOR_FLAG_OUTPUT) liveness_keep(liveness, i);
+    }
+}
+
+static void find_ranges(const struct planner *planner) {
+    const struct plan_scratch *scratch = planner->scratch;
+    struct liveness liveness = {
+        .n_steps = planner->plan->n_nodes,
+        .n_entries = planner->plan->n_entries,
+        .entries = scratch->node_entries,
+        .first_edge = scratch->first_edge,
+        .edges = scratch->edges,
+        .owners = planner->plan->entries,
+        .owner_stride = sizeof(planner->plan->entries[0]),
+        .owner_offset = offsetof(struct plan_entry, root),
+        .places = scratch->places,
+        .last = scratch->last,
+        .inplace_steps = scratch->inplace_steps,
+    };
+    liveness_find_uses(&liveness);
+    keep_results(planner, &liveness);
+    liveness_keep_unused(&liveness, scratch->placed, planner->n_placed);
+    liveness_find_takeovers(&liveness);
+}
+
 // --- places
 
-// Plans the blocks of one pool. With several pools its blocks are gathered, planned and written
-// back, since the planner takes one array.
-static bool place_pool(struct planner *planner, int pool, struct memory_chunks *out_chunks) {
+static bool place_pool(const struct planner *planner, int pool) {
+    const struct plan_scratch *scratch = planner->scratch;
+    struct live_blocks blocks = {
+        .places = scratch->places,
+        .last = scratch->last,
+        .pool = pool,
+        .blocks = scratch->blocks,
+        .block_of = scratch->block_of,
+    };
+    for (int32_t i = 0; i < planner->n_placed; ++i) {
+        live_blocks_add(&blocks, scratch->placed[i]);
+    }
     const size_t limit = planner->galloc->pools[pool].chunk_limit;
-    if (planner->galloc->n_pools == 1) {
-        return memory_plan(planner->blocks, planner->n_blocks, limit, out_chunks);
-    }
-    struct plan_scratch *scratch = planner->scratch;
-    if (!make_room(&scratch->members, &scratch->members_capacity, (size_t)planner->n_blocks + 1,
-                   sizeof(scratch->members[0]))) {
-        return false;
-    }
-    int32_t n = 0;
-    for (int32_t i = 0; i < planner->n_blocks; ++i) {
-        if (planner->block_pools[i] == pool) scratch->members[n++] = planner->blocks[i];
-    }
-    if (!memory_plan(scratch->members, n, limit, out_chunks)) return false;
-    n = 0;
-    for (int32_t i = 0; i < planner->n_blocks; ++i) {
-        if (planner->block_pools[i] == pool) planner->blocks[i] = scratch->members[n++];
-    }
+    if (!memory_plan(blocks.blocks, blocks.n, limit, &planner->plan->pools[pool])) return false;
+    live_blocks_read(&blocks, planner->plan->n_entries);
     return true;
 }
 
-// Plans every pool, then copies each block's place to the entries that share it.
-static bool place_all(struct planner *planner) {
+// Slot of the source whose memory a node takes over: the node reads it once. -1: none.
+static int8_t inplace_slot(const struct planner *planner, int i) {
+    const struct plan_scratch *scratch = planner->scratch;
+    const int32_t from = scratch->places[scratch->node_entries[i]].from;
+    int8_t slot = -1;
+    for (int32_t e = scratch->first_edge[i]; e < scratch->first_edge[i + 1] && from >= 0; ++e) {
+        if (scratch->edges[e].entry == from) slot = (int8_t)scratch->edges[e].slot;
+    }
+    return slot;
+}
+
+// Copies into the plan what graph_plan_use() needs.
+static void write_entries(struct planner *planner) {
     struct graph_plan *plan = planner->plan;
-    bool good = true;
-    for (int i = 0; i < plan->n_pools && good; ++i) {
-        good = place_pool(planner, i, &plan->pools[i]);
+    for (int32_t i = 0; i < plan->n_entries; ++i) {
+        const struct live_place *place = &planner->scratch->places[i];
+        plan->entries[i].pool = place->pool;
+        plan->entries[i].size = place->size;
+        plan->entries[i].chunk = place->chunk;
+        plan->entries[i].offset = place->offset;
     }
-    for (int32_t i = 0; i < plan->n_entries && good; ++i) {
-        if (planner->lives[i].block < 0) continue;
-        plan->entries[i].chunk = planner->blocks[planner->lives[i].block].chunk;
-        plan->entries[i].offset = planner->blocks[planner->lives[i].block].offset;
+    for (int i = 0; i < plan->n_nodes; ++i) {
+        plan->entries[plan->nodes[i].dst].inplace_src = inplace_slot(planner, i);
     }
-    return good;
+}
+
+// Arrays by entry, and one element more, so that none is NULL for an empty graph.
+static bool make_room_for_places(struct planner *planner) {
+    struct plan_scratch *scratch = planner->scratch;
+    const size_t n = (size_t)planner->plan->n_entries + 1;
+    return make_room(&scratch->places, &scratch->places_capacity, n, sizeof(scratch->places[0])) &&
+           make_room(&scratch->last, &scratch->last_capacity, n, sizeof(scratch->last[0])) &&
+           make_room(&scratch->placed, &scratch->placed_capacity, n, sizeof(scratch->placed[0])) &&
+           make_room(&scratch->blocks, &scratch->blocks_capacity, n, sizeof(scratch->blocks[0])) &&
+           make_room(&scratch->block_of, &scratch->block_of_capacity, n,
+                     sizeof(scratch->block_of[0]));
+}
+
+// Owners of memory, live ranges, then the plan of every pool.
+static bool place_all(struct planner *planner) {
+    if (!make_room_for_places(planner) || !define_all(planner)) return false;
+    find_ranges(planner);
+    for (int i = 0; i < planner->plan->n_pools; ++i) {
+        if (!place_pool(planner, i)) return false;
+    }
+    write_entries(planner);
+    return true;
 }
 
 // false with a message if an id is not that of a buffer.
@@ -419,8 +413,7 @@ bool graph_plan_build(struct ggml_gallocr *galloc, const struct ggml_cgraph *gra
     planner.plan->n_nodes = graph->n_nodes;
     planner.plan->n_leafs = graph->n_leafs;
     const unsigned long told = ggml_fail_count();
-    if (make_pools(planner.plan, galloc->n_pools) && add_all(&planner) && define_all(&planner) &&
-        place_all(&planner)) {
+    if (make_pools(planner.plan, galloc->n_pools) && add_all(&planner) && place_all(&planner)) {
         return true;
     }
     graph_plan_clear(planner.plan);

@@ -28,7 +28,7 @@ bool sched_reset_buffers(struct ggml_backend_sched *sched) {
 
 // Without an address if the chunk is missing after a failed allocation.
 static struct sched_base base_of(const struct ggml_backend_sched *sched,
-                                 const struct sched_place *place) {
+                                 const struct live_place *place) {
     if (place->chunk == 0) return sched->bases[place->pool];
     const struct gallocr_pool *pool = &sched->galloc->pools[place->pool];
     struct sched_base base = {0};
@@ -40,8 +40,7 @@ static struct sched_base base_of(const struct ggml_backend_sched *sched,
 
 // An owner of memory at its planned offset; a buffer with init_tensor is told about it.
 static inline enum plan_result bind_at(const struct ggml_backend_sched *sched,
-                                       struct ggml_tensor *tensor,
-                                       const struct sched_place *place) {
+                                       struct ggml_tensor *tensor, const struct live_place *place) {
     if (place->pool < 0) return PLAN_DOES_NOT_FIT;
     const struct sched_base base = base_of(sched, place);
     if (!base.address) return PLAN_FAILED;

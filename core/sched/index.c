@@ -123,13 +123,11 @@ static bool room_for_items(struct ggml_backend_sched *sched, int64_t n) {
 
 static bool room_for_nodes(struct ggml_backend_sched *sched, int64_t n) {
     return sched_grow(&sched->first_edge, &sched->first_edge_capacity, n + 1,
-                      sizeof(sched->first_edge[0])) &&
-           sched_grow(&sched->inplace_steps, &sched->inplace_steps_capacity, n,
-                      sizeof(sched->inplace_steps[0]));
+                      sizeof(sched->first_edge[0]));
 }
 
 static bool enter(struct ggml_backend_sched *sched, int32_t number, struct ggml_tensor *tensor) {
-    struct sched_place *place = &sched->places[number];
+    struct live_place *place = &sched->places[number];
     place->pool = -1;
     return sched_fill(sched, &sched->values[number], &place->size, number, tensor);
 }
@@ -184,7 +182,7 @@ static bool add_edges(struct ggml_backend_sched *sched, int32_t node) {
         const int32_t value = item_of(sched, tensor->src[k]);
         if (value < 0 || (value >= known && !find_root(sched, value))) return false;
         sched->used[value] = 1;
-        sched->edges[sched->n_edges++] = (struct sched_edge){
+        sched->edges[sched->n_edges++] = (struct live_edge){
             .value = value,
             .entry = sched->values[value].root,
             .slot = (int16_t)k,
@@ -275,18 +273,25 @@ static void begin(struct ggml_backend_sched *sched, const struct ggml_cgraph *gr
     sched->n_nodes = graph->n_nodes;
     sched->n_leafs = graph->n_leafs;
     sched->n_values = graph->n_nodes + graph->n_leafs;
-    sched->n_edges = sched->n_results = sched->n_inplace_steps = 0;
+    sched->n_edges = sched->n_results = 0;
     sched->last_buft = NULL;
     sched->n_unplaced = 0;
     if (graph->n_nodes > 0) memset(sched->used, 0, (size_t)graph->n_nodes);
 }
 
+// Whether the value is a view that computes nothing, which only marks a dependency.
+static bool is_marker(const struct ggml_backend_sched *sched, int32_t number) {
+    return sched->values[number].root != number && (sched->values[number].traits & SCHED_NO_OP);
+}
+
+// Lists the nodes that nobody uses as results, except markers.
 static void find_unused(struct ggml_backend_sched *sched) {
     if (sched->n_nodes == 0) return;
     const uint8_t *used = sched->used, *end = used + sched->n_nodes;
     const uint8_t *unused = memchr(used, 0, (size_t)(end - used));
     while (unused) {
-        sched->results[sched->n_results++] = (int32_t)(unused - used);
+        const int32_t number = (int32_t)(unused - used);
+        if (!is_marker(sched, number)) sched->results[sched->n_results++] = number;
         unused = memchr(unused + 1, 0, (size_t)(end - unused - 1));
     }
 }

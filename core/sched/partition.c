@@ -144,7 +144,7 @@ static bool wait_for(struct ggml_backend_sched *sched, int32_t backend) {
 }
 
 // A copied weight of experts needs only those that `ids` names, as long as every use says the same.
-static void note_use(struct ggml_backend_sched *sched, int32_t node, const struct sched_edge *edge,
+static void note_use(struct ggml_backend_sched *sched, int32_t node, const struct live_edge *edge,
                      struct sched_copy *copy, bool first) {
     const bool experts = (sched->values[node].traits & SCHED_EXPERTS) && edge->slot == 0;
     int32_t ids = -1;
@@ -158,7 +158,7 @@ static void note_use(struct ggml_backend_sched *sched, int32_t node, const struc
     if (copy->expert_ids != ids) copy->expert_ids = -1;
 }
 
-static bool use_copy(struct ggml_backend_sched *sched, int32_t node, struct sched_edge *edge,
+static bool use_copy(struct ggml_backend_sched *sched, int32_t node, struct live_edge *edge,
                      int32_t backend) {
     int32_t copy = find_copy(sched, edge->value, backend);
     const bool first = copy < 0;
@@ -185,7 +185,7 @@ static bool use_copy(struct ggml_backend_sched *sched, int32_t node, struct sche
 
 static bool connect(struct ggml_backend_sched *sched, int32_t node, int32_t backend) {
     for (int32_t e = sched->first_edge[node]; e < sched->first_edge[node + 1]; ++e) {
-        struct sched_edge *edge = &sched->edges[e];
+        struct live_edge *edge = &sched->edges[e];
         const struct sched_value *value = &sched->values[edge->value];
         if (sched->pipeline_depth > 1 && (value->traits & SCHED_INPUT) &&
             !add_input_slots(sched, edge->value))
@@ -214,8 +214,8 @@ static inline bool continues(const struct ggml_backend_sched *sched, int32_t nod
                              int32_t backend) {
     const struct sched_value *values = sched->values;
     if (backend < 0 || values[node].backend != backend) return false;
-    const struct sched_edge *edge = &sched->edges[sched->first_edge[node]];
-    const struct sched_edge *end = &sched->edges[sched->first_edge[node + 1]];
+    const struct live_edge *edge = &sched->edges[sched->first_edge[node]];
+    const struct live_edge *end = &sched->edges[sched->first_edge[node + 1]];
     for (; edge < end; ++edge) {
         if (values[edge->value].backend != backend) return false;
     }
@@ -267,7 +267,7 @@ bool sched_partition(struct ggml_backend_sched *sched) {
 void sched_restore(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
     for (int32_t i = sched->n_rewrites - 1; i >= 0; --i) {
         const struct sched_rewrite *rewrite = &sched->rewrites[i];
-        const struct sched_edge *edge = &sched->edges[rewrite->edge];
+        const struct live_edge *edge = &sched->edges[rewrite->edge];
         sched->values[rewrite->node].tensor->src[edge->slot] = sched->values[edge->value].tensor;
     }
     for (int32_t i = 0; i < sched->n_values && sched->in_place; ++i) {

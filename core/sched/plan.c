@@ -31,10 +31,10 @@ static bool all_decided(const struct ggml_backend_sched *sched) {
 struct round {
     const struct ggml_backend_sched *sched;
     const struct sched_value *values;
-    struct sched_place *places;
-    const struct sched_last *last;
+    struct live_place *places;
+    const struct live_last *last;
     const int32_t *first_edge;
-    const struct sched_edge *edges;
+    const struct live_edge *edges;
     struct sched_pool_plan *plans;
     const struct sched_base *bases;
     bool first;   // no pool is decided; sums up what lives at once
@@ -73,14 +73,14 @@ static inline void count(struct round *round, struct sched_pool_plan *plan, size
 // Gives the entry a range of the free list, or that of the entry whose memory it takes over, and
 // binds its tensor if the round does that.
 static inline void take(struct round *round, int32_t entry, struct ggml_tensor *tensor) {
-    struct sched_place *place = &round->places[entry];
+    struct live_place *place = &round->places[entry];
     struct sched_pool_plan *plan = &round->plans[place->pool];
     if (!round->first && is_decided(plan)) return;
     if (place->from >= 0) {
         place->offset = round->places[place->from].offset;
     } else {
         const int32_t until = round->last[entry].step;
-        const int32_t steps = until == SCHED_FOREVER ? SCHED_FOREVER : until - place->first;
+        const int32_t steps = until == LIVE_FOREVER ? LIVE_FOREVER : until - place->first;
         if (round->first) count(round, plan, place->size);
         place->offset = memory_quick_take(&plan->quick, place->size, steps);
     }
@@ -94,9 +94,9 @@ static inline void take(struct round *round, int32_t entry, struct ggml_tensor *
 }
 
 // Returns the range to the free list. Where memory is taken over only the last holder does that:
-// the last use of the others is SCHED_TAKEN.
+// the last use of the others is LIVE_TAKEN.
 static inline void release(struct round *round, int32_t entry) {
-    const struct sched_place *place = &round->places[entry];
+    const struct live_place *place = &round->places[entry];
     if (place->pool < 0) return;
     struct sched_pool_plan *plan = &round->plans[place->pool];
     if (!round->first && is_decided(plan)) return;
@@ -111,7 +111,7 @@ static void take_early(struct round *round) {
     for (int pass = 0; pass < 3; ++pass) {
         for (int32_t k = 0; k < sched->n_early; ++k) {
             const int32_t entry = sched->early[k], until = sched->last[entry].step;
-            const int class = until == SCHED_FOREVER ? 0 : until >= half ? 1 : 2;
+            const int class = until == LIVE_FOREVER ? 0 : until >= half ? 1 : 2;
             if (class == pass) take(round, entry, sched->values[entry].tensor);
         }
     }
@@ -139,8 +139,8 @@ static void take_copies(struct round *round, const struct sched_split *split) {
 static inline void walk_step(struct round *round, int32_t node, int32_t step) {
     const struct sched_value *value = &round->values[node];
     if (value->root != node) {
-        const struct sched_last *use = &round->last[value->root];
-        if (use->step == step && use->edge == SCHED_VIEWED) release(round, value->root);
+        const struct live_last *use = &round->last[value->root];
+        if (use->step == step && use->edge == LIVE_VIEWED) release(round, value->root);
         if (round->binding) round->unbound |= !sched_put_view(value);
     } else if (round->places[node].pool >= 0 && !(value->traits & SCHED_EARLY)) {
         take(round, node, value->tensor);
@@ -159,8 +159,8 @@ static void release_originals(struct round *round, const struct sched_split *spl
     const int32_t *inputs = &sched->inputs[split->first_input];
     for (int32_t k = 0; k < split->n_inputs; ++k) {
         const int32_t root = sched->values[sched->copies[inputs[k]].value].root;
-        const struct sched_last *use = &sched->last[root];
-        bool done = use->step != split->i_start || use->edge != SCHED_COPIED;
+        const struct live_last *use = &sched->last[root];
+        bool done = use->step != split->i_start || use->edge != LIVE_COPIED;
         for (int32_t other = 0; other < k && !done; ++other) {
             done = sched->values[sched->copies[inputs[other]].value].root == root;
         }
@@ -301,45 +301,13 @@ static bool plan_quickly(struct ggml_backend_sched *sched, bool for_use, bool *o
 
 // --- the thorough plan
 
-// Input of the offline planner: one block per range of memory, which several entries share where
-// memory is taken over.
-struct thorough {
-    const struct ggml_backend_sched *sched;
-    struct memory_block *blocks;
-    int32_t *block_of; // by entry
-    int32_t n;
-    int pool;
-};
-
-static void add_block(struct thorough *thorough, int32_t entry) {
-    const struct sched_place *place = &thorough->sched->places[entry];
-    if (place->pool != thorough->pool) return;
-    if (place->from >= 0) {
-        thorough->block_of[entry] = thorough->block_of[place->from];
-        return;
-    }
-    thorough->block_of[entry] = thorough->n;
-    thorough->blocks[thorough->n++] = (struct memory_block){
-        .size = place->size, .first = place->first, .last = thorough->sched->last[entry].step};
-}
-
-// Whoever takes memory over comes behind the one it takes it from.
-static void add_blocks(struct thorough *thorough) {
-    const struct ggml_backend_sched *sched = thorough->sched;
+// An entry that takes memory over comes behind the one it takes it from.
+static void add_blocks(const struct ggml_backend_sched *sched, struct live_blocks *blocks) {
     for (int32_t i = sched->n_nodes; i < sched_entry_count(sched); ++i) {
-        add_block(thorough, i);
+        live_blocks_add(blocks, i);
     }
     for (int32_t step = 0; step < sched->n_nodes; ++step) {
-        add_block(thorough, sched_value_at(sched, step));
-    }
-}
-
-// The planner's result, back by entry.
-static void use_blocks(struct ggml_backend_sched *sched, const struct thorough *thorough) {
-    for (int32_t i = 0; i < sched_entry_count(sched); ++i) {
-        if (sched->places[i].pool != thorough->pool) continue;
-        sched->places[i].chunk = thorough->blocks[thorough->block_of[i]].chunk;
-        sched->places[i].offset = thorough->blocks[thorough->block_of[i]].offset;
+        live_blocks_add(blocks, sched_value_at(sched, step));
     }
 }
 
@@ -347,18 +315,17 @@ static void use_blocks(struct ggml_backend_sched *sched, const struct thorough *
 static bool plan_thoroughly(struct ggml_backend_sched *sched, int pool) {
     const size_t n = (size_t)sched_entry_count(sched) + 1;
     const size_t limit = sched->galloc->pools[pool].chunk_limit;
-    struct sched_pool_plan *plan = &sched->pool_plans[pool];
-    struct thorough thorough = {.sched = sched, .pool = pool};
-    thorough.blocks = ggml_mem_alloc(n * sizeof(thorough.blocks[0]));
-    thorough.block_of = ggml_mem_alloc(n * sizeof(thorough.block_of[0]));
-    bool done = thorough.blocks && thorough.block_of;
+    struct live_blocks blocks = {.places = sched->places, .last = sched->last, .pool = pool};
+    blocks.blocks = ggml_mem_alloc(n * sizeof(blocks.blocks[0]));
+    blocks.block_of = ggml_mem_alloc(n * sizeof(blocks.block_of[0]));
+    bool done = blocks.blocks && blocks.block_of;
     if (done) {
-        add_blocks(&thorough);
-        done = memory_plan(thorough.blocks, thorough.n, limit, &plan->chunks);
+        add_blocks(sched, &blocks);
+        done = memory_plan(blocks.blocks, blocks.n, limit, &sched->pool_plans[pool].chunks);
     }
-    if (done) use_blocks(sched, &thorough);
-    ggml_mem_free(thorough.blocks);
-    ggml_mem_free(thorough.block_of);
+    if (done) live_blocks_read(&blocks, sched_entry_count(sched));
+    ggml_mem_free(blocks.blocks);
+    ggml_mem_free(blocks.block_of);
     if (!done) {
         ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory to plan %d nodes", sched->function,
                   (int)sched->n_nodes);
@@ -377,7 +344,7 @@ const size_t *sched_planned_chunks(const struct ggml_backend_sched *sched, int p
 
 // An entry that is smaller than the saved one leaves a gap but overlaps nothing.
 static bool same_life(const struct ggml_backend_sched *sched, int32_t entry) {
-    const struct sched_place *now = &sched->places[entry], *then = &sched->saved.places[entry];
+    const struct live_place *now = &sched->places[entry], *then = &sched->saved.places[entry];
     return now->pool == then->pool &&
            (now->pool < 0 ||
             (now->first == then->first && now->from == then->from && now->size <= then->size &&

@@ -11,6 +11,7 @@
 #define GGML_SCHED_SCHED_H
 
 #include "alloc/gallocr.h"
+#include "alloc/liveness.h"
 #include "alloc/memory_quick.h"
 #include "base/tensor_index.h"
 #include "device/stream_view.h"
@@ -59,39 +60,6 @@ struct sched_value {
     uint8_t reason;
 };
 
-// Use of a value as source `slot` of a node.
-struct sched_edge {
-    int32_t value;
-    int32_t entry; // whose memory is read: the value's root, or n_values + the copy
-    int16_t slot;
-    bool same_layout; // an operation that may overwrite the source can do so
-};
-
-// Where an entry lies: entries are the values and, from n_values on, the copies.
-struct sched_place {
-    size_t size; // padded; until it is planned the bytes of a value that is no view
-    size_t offset;
-    int32_t chunk;
-    int32_t pool;  // of the allocator; -1: a view, or its memory comes from elsewhere
-    int32_t first; // step from which it lives; -1: before all
-    int32_t from;  // entry whose memory it takes over, or -1
-};
-
-// The last step of an entry that is never released.
-enum { SCHED_FOREVER = INT32_MAX };
-
-// The last use of an entry.
-struct sched_last {
-    int32_t step; // then its memory is released: for the last that takes it over this is later
-    int32_t edge; // the use of the entry itself, or one of:
-};
-enum {
-    SCHED_NOT_USED = -1,
-    SCHED_VIEWED = -2, // the step's node is a view of it
-    SCHED_COPIED = -3, // the split that begins with the step copies it
-    SCHED_TAKEN = -4,  // its memory goes on with another entry
-};
-
 // The plan of one pool of the allocator. Only where quick planning wastes too much is more tried.
 struct sched_pool_plan {
     size_t live;         // bytes, while they are counted
@@ -112,8 +80,8 @@ struct sched_pool_plan {
 struct sched_saved_plan {
     bool valid;
     int32_t n_entries;
-    struct sched_place *places;
-    struct sched_last *last;
+    struct live_place *places;
+    struct live_last *last;
     int32_t places_capacity, last_capacity;
 };
 
@@ -254,14 +222,14 @@ struct ggml_backend_sched {
     struct tensor_index value_ids;
     uint8_t *used; // by value: is a source of some node
     int32_t used_capacity;
-    int32_t *results; // values that are an output, and nodes that nobody uses
+    int32_t *results; // values that are an output, and nodes that compute something for nobody
     int32_t n_results, results_capacity;
     int32_t *early; // values that have to be there from the start
     int32_t n_early, early_capacity;
     bool in_order;       // what a node refers to has a smaller number or is no node
     int32_t *first_edge; // of each node, and the end
     int32_t first_edge_capacity;
-    struct sched_edge *edges;
+    struct live_edge *edges;
     int32_t n_edges, edges_capacity;
     int32_t n_unplaced, first_unplaced, last_unplaced; // nodes that compute
     uint8_t *answers; // per node two bits per stream: asked, supported
@@ -287,11 +255,11 @@ struct ggml_backend_sched {
 
     // Memory: live ranges and takeovers (liveness.c), offsets (plan.c), buffers (memory.c).
     ggml_gallocr_t galloc;
-    struct sched_place *places; // by entry
-    struct sched_last *last;    // by entry
+    struct live_place *places; // by entry
+    struct live_last *last;    // by entry
     int32_t places_capacity, last_capacity;
     int32_t *inplace_steps; // steps of nodes that may take over the memory of a source
-    int32_t n_inplace_steps, inplace_steps_capacity;
+    int32_t inplace_steps_capacity;
     struct sched_pool_plan *pool_plans; // by pool of the allocator, as the next ones
     struct sched_base *bases;
     struct sched_saved_plan saved;

@@ -257,6 +257,28 @@ static void test_outputs_and_unread_results_stay(void **state) {
     check_by_playing(g);
 }
 
+static void check_apart(const struct ggml_tensor *a, const struct ggml_tensor *b) {
+    const uintptr_t x = (uintptr_t)a->data, y = (uintptr_t)b->data;
+    assert_true(x + ggml_nbytes(a) <= y || y + ggml_nbytes(b) <= x);
+}
+
+// It is written when its turn comes, after the last that reads it.
+static void test_a_node_that_is_read_before_its_turn_keeps_its_memory(void **state) {
+    (void)state;
+    struct ggml_tensor *late = op1(GGML_OP_MUL_MAT, 64, weight(64));
+    struct ggml_tensor *reader = op1(GGML_OP_MUL_MAT, 8, late);
+    struct ggml_tensor *other = op1(GGML_OP_MUL_MAT, 64, weight(64));
+    struct ggml_tensor *result = op2(GGML_OP_MUL_MAT, 8, reader, other);
+    struct ggml_cgraph *g = ggml_new_graph_custom(ctx, 16, false);
+    ggml_graph_add_node(g, reader);
+    ggml_graph_add_node(g, other);
+    ggml_graph_add_node(g, late);
+    ggml_graph_add_node(g, result);
+    assert_true(ggml_gallocr_alloc_graph(galloc, g));
+    check_apart(late, other);
+    check_apart(late, reader);
+}
+
 static void test_a_chain_needs_two_places(void **state) {
     (void)state;
     struct ggml_tensor *t = leaf(1000);
@@ -626,6 +648,7 @@ int main(void) {
         GALLOCR_TEST(test_in_place_through_a_reshape),
         GALLOCR_TEST(test_rows_that_are_picked_keep_their_memory),
         GALLOCR_TEST(test_outputs_and_unread_results_stay),
+        GALLOCR_TEST(test_a_node_that_is_read_before_its_turn_keeps_its_memory),
         GALLOCR_TEST(test_a_chain_needs_two_places),
         GALLOCR_TEST(test_random_graphs_keep_their_data),
         GALLOCR_TEST(test_random_graphs_one_after_the_other),

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+// Liveness of the memory of a graph: the live range of every entry, which nodes reuse the memory of
+// a source (in place), and the blocks that an offline planner gets of both. The graph allocator and
+// the scheduler describe their graphs with the same arrays. An entry is what may have memory: a
+// tensor, or a copy that the scheduler makes of one. Step k computes the k-th node, and a live
+// range is [first step, last step].
+#ifndef GGML_ALLOC_LIVENESS_H
+#define GGML_ALLOC_LIVENESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "alloc/memory_plan.h"
+
+// Use of a tensor as source `slot` of a node.
+struct live_edge {
+    int32_t value; // the tensor's entry
+    int32_t entry; // whose memory is read: the root of a view, or a copy
+    int16_t slot;
+    bool same_layout; // an operation that may overwrite the source can do so
+};
+
+// Where an entry lies.
+struct live_place {
+    size_t size; // padded
+    size_t offset;
+    int32_t chunk;
+    int32_t pool;  // -1: a view, or its memory comes from elsewhere
+    int32_t first; // step from which it lives; -1: before all
+    int32_t from;  // entry whose memory it takes over, or -1
+};
+
+// The last step of an entry that is never released.
+enum { LIVE_FOREVER = INT32_MAX };
+
+// The last use of an entry.
+struct live_last {
+    int32_t step; // then its memory is released: for the last that takes it over this is later
+    int32_t edge; // the use of the entry itself, or one of:
+};
+enum {
+    LIVE_NOT_USED = -1,
+    LIVE_VIEWED = -2, // the step's node is a view of it
+    LIVE_COPIED = -3, // it is copied before the step
+    LIVE_TAKEN = -4,  // its memory goes on with another entry
+};
+
+// A graph, and what is found out about it. The arrays are the caller's, none of them NULL.
+struct liveness {
+    int32_t n_steps;
+    int32_t n_entries;
+    const int32_t *order;      // node by step; NULL: the numbers of nodes are their steps
+    const int32_t *entries;    // by node; NULL: a node's entry has its number
+    const int32_t *first_edge; // by node, and the end
+    const struct live_edge *edges;
+    const void *owners;        // structs by entry of a tensor, each with its root: an int32_t ...
+    size_t owner_stride;       // ... of structs that have this size
+    size_t owner_offset;       // ... in each
+    struct live_place *places; // by entry; size, pool and first are set, from is -1
+    struct live_last *last;    // by entry; written
+    int32_t *inplace_steps;    // room for n_steps; those whose node may take memory over
+    int32_t n_inplace_steps;
+};
+
+// The functions are called in this order. All are linear in what they walk over. [stream]
+
+// One scan forward over the steps, in which the last use that is met is the last one. A view as a
+// node is a use of the memory that it views.
+void liveness_find_uses(struct liveness *liveness);
+// The entry is needed until that step too, for `reason` (LIVE_COPIED).
+void liveness_extend(struct liveness *liveness, int32_t entry, int32_t step, int32_t reason);
+// The root of the entry is never released: the entry is an output, or a node that nobody uses.
+void liveness_keep(struct liveness *liveness, int32_t entry);
+// The same for those among n entries that have no use, as leafs may.
+void liveness_keep_unused(struct liveness *liveness, const int32_t *entries, int32_t n);
+// One scan backward, as memory lives as long as the last that takes it over: writes `from`. Last
+// uses, sizes and pools must be final.
+void liveness_find_takeovers(struct liveness *liveness);
+
+// Input of the offline planner for one pool: one block per range of memory, which several entries
+// share where memory is taken over.
+struct live_blocks {
+    struct live_place *places;
+    const struct live_last *last;
+    int32_t pool;
+    struct memory_block *blocks; // room for all entries
+    int32_t *block_of;           // by entry of the pool
+    int32_t n;
+};
+
+// Adds an entry, unless it is of another pool. One that takes memory over comes behind the entry
+// that it takes it from.
+void live_blocks_add(struct live_blocks *blocks, int32_t entry);
+// Writes the planner's result back to those of n entries that are of the pool.
+void live_blocks_read(const struct live_blocks *blocks, int32_t n);
+
+#endif
