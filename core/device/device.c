@@ -97,7 +97,7 @@ ggml_backend_reg_t ggml_backend_dev_backend_reg(ggml_backend_dev_t device) {
 
 // A stream that was counted already, because one wrapper called another, is counted once. false: no
 // memory for the host's own, and the stream is no more.
-static bool settle(ggml_backend_t backend, ggml_backend_dev_t device) {
+static bool device_count_stream(ggml_backend_t backend, ggml_backend_dev_t device) {
     struct stream_host *own = NULL;
     if (backend && !backend->host) own = ggml_mem_calloc(1, sizeof(*own));
     if (own) {
@@ -133,7 +133,7 @@ ggml_backend_t ggml_backend_dev_init(ggml_backend_dev_t device, const char *para
                   label);
         backend = NULL; // nothing of it can be called
     }
-    if (!settle(backend, device)) return NULL;
+    if (!device_count_stream(backend, device)) return NULL;
     if (!backend) {
         device_fail_unless_told(told, GGML_HOST_BAD_PLUGIN,
                                 "%s: device %s made no stream, and says that it did", __func__,

@@ -50,9 +50,10 @@ static bool is_large_enough(const char *function, const char *label, ggml_backen
 }
 
 // What the plugin made, or NULL after telling why. Ends the hold on the plugin.
-static ggml_backend_buffer_t settle(struct host_plugin *plugin, ggml_backend_dev_t device,
-                                    const char *function, int32_t status, unsigned long told,
-                                    ggml_backend_buffer_t buffer, uint64_t bytes) {
+static ggml_backend_buffer_t external_take_buffer(struct host_plugin *plugin,
+                                                  ggml_backend_dev_t device, const char *function,
+                                                  int32_t status, unsigned long told,
+                                                  ggml_backend_buffer_t buffer, uint64_t bytes) {
     const char *label = device_label(device);
     if (status != GGML_HOST_OK) {
         buffer = NULL;
@@ -78,7 +79,7 @@ ggml_backend_buffer_t ggml_backend_dev_alloc_external(ggml_backend_dev_t device,
     if (!plugin) return NULL;
     const unsigned long told = ggml_fail_count();
     const int32_t status = extension->buffer_new(device, bytes, &buffer);
-    return settle(plugin, device, __func__, status, told, buffer, bytes);
+    return external_take_buffer(plugin, device, __func__, status, told, buffer, bytes);
 }
 
 static bool names_memory(const struct ggml_external_memory *memory, enum ggml_external_type type) {
@@ -126,5 +127,5 @@ ggml_backend_buffer_t ggml_backend_dev_import_external(ggml_backend_dev_t device
     if (!plugin) return NULL;
     const unsigned long told = ggml_fail_count();
     const int32_t status = extension->buffer_import(device, memory, &buffer);
-    return settle(plugin, device, __func__, status, told, buffer, memory->bytes);
+    return external_take_buffer(plugin, device, __func__, status, told, buffer, memory->bytes);
 }

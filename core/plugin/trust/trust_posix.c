@@ -189,7 +189,7 @@ static void go_up(struct walk *walk) {
     if (slash) *slash = '\0';
 }
 
-static enum ggml_host_status follow_link(struct walk *walk) {
+static enum ggml_host_status trust_walk_link(struct walk *walk) {
     char target[2 * PATH_MAX];
     const ssize_t length =
         ggml_fault(GGML_FAULT_READ) ? -1 : readlink(walk->at, target, PATH_MAX - 1);
@@ -238,7 +238,7 @@ static enum ggml_host_status distrust(const char *path, const struct walk *walk)
 }
 
 // On success `walk` is at the end of the path. NOT_FOUND when that does not exist.
-static enum ggml_host_status follow(const char *path, struct walk *walk) {
+static enum ggml_host_status trust_walk(const char *path, struct walk *walk) {
     char name[NAME_MAX + 1];
     memset(walk, 0, sizeof(*walk));
     walk->trusts_user = trusts_user();
@@ -252,7 +252,7 @@ static enum ggml_host_status follow(const char *path, struct walk *walk) {
         }
         if (!is_trusted(walk)) return distrust(path, walk);
         enum ggml_host_status status = GGML_HOST_OK;
-        if (S_ISLNK(walk->info.st_mode)) status = follow_link(walk);
+        if (S_ISLNK(walk->info.st_mode)) status = trust_walk_link(walk);
         if (status != GGML_HOST_OK) return status;
         // A link to the root, or one that ends here, leaves nothing to enter but something to see.
         if (!next_component(walk, name)) {
@@ -270,7 +270,7 @@ static enum ggml_host_status follow(const char *path, struct walk *walk) {
 
 enum ggml_host_status trust_check_file(const char *path, const struct plugin_file *file) {
     struct walk walk;
-    const enum ggml_host_status status = follow(path, &walk);
+    const enum ggml_host_status status = trust_walk(path, &walk);
     if (status != GGML_HOST_OK) return status;
     if ((uint64_t)walk.info.st_dev == file->id.device &&
         (uint64_t)walk.info.st_ino == file->id.inode) {
@@ -282,7 +282,7 @@ enum ggml_host_status trust_check_file(const char *path, const struct plugin_fil
 
 enum ggml_host_status trust_check_dir(const char *path) {
     struct walk walk;
-    const enum ggml_host_status status = follow(path, &walk);
+    const enum ggml_host_status status = trust_walk(path, &walk);
     return status == GGML_HOST_NOT_FOUND ? GGML_HOST_OK : status;
 }
 #endif
