@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Escapes what JSON wants escaped and replaces what is not UTF-8; numbers have a point in every
+// locale.
 #include "json_text.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Arguments, paths and environment in UTF-8 on Windows, which has them in UTF-16.
 #include "platform.h"
 
 #define WIN32_LEAN_AND_MEAN

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// A thread writes the line anew with the seconds that went by, so that whoever is busy need not.
 #define _POSIX_C_SOURCE 200809L
 #include "progress.h"
 

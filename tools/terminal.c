@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Width, control sequences and UTF-8 of a terminal, on POSIX systems and on Windows, and the
+// columns that a text takes.
 #define _DEFAULT_SOURCE
 #include "terminal.h"
 

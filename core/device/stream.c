@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Streams: validating wrappers of struct ggml_stream_table, computing and transfers apart.
 #include "device/stream.h"
 
 #include "base/mem.h"

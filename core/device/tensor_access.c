@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Checks of a transfer before a plugin sees it: the tensor has memory, the pieces begin and end at
+// whole units of its type, and all of them lie within it.
 #include "device/tensor_access.h"
 
 #include <string.h>

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+// Describes a graph to the process of an isolated device. Tensors are referred to by their index,
+// found through a hash set of addresses; a graph that the other process keeps is compared with what
+// was sent, and only tensors that changed are sent again.
 #include "isolate/encode.h"
 
 #include <stdio.h>

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+// Reads the CPU quota of control groups: the group from /proc/self/cgroup, its mount from
+// mountinfo, then the tightest quota on the way from the group up to the mount. Both versions name
+// their files differently and mean the same.
 #include "machine/cgroup.h"
 
 #include <stdbool.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Decodes features from CPUID and XCR0 on x86 and from the auxiliary vector on AArch64. The tables
+// name one bit for each feature; reading registers and decoding them are apart, for replay.
 #include "machine/cpu_features.h"
 
 #include <pthread.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Discovers the machine once, on the first question, and bounds the number of threads by its
+// performance cores and the CPU quota. A failure is kept too: every question gets it.
 #include "machine/topology.h"
 
 #include <pthread.h>

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+// Reads the affinity by sched_getaffinity() and cores, packages, caches and speeds of kinds of
+// cores from /sys. A core is known by the lowest of its CPUs that may be used. Fixed-size sets of
+// CPUs, so that nothing is allocated.
 #define _GNU_SOURCE
 #include "machine/topology_plain.h"
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Derives counts, caches and the order of cores from hwloc's topology: performance cores come
+// first, so that fewer threads than cores run on the fast ones.
 #include "machine/topology_view.h"
 
 #include <string.h>

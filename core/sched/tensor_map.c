@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Hash table with a power of two of slots, at most half full. Each slot has the era in which it was
+// written: emptying the table for the next graph is one increment.
 #include "sched/tensor_map.h"
 
 #include "base/mem.h"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Blocks of tensors in a list. Clearing the pool goes back to the first block and frees none, so
+// that a repeated graph allocates nothing.
 #include "sched/tensor_pool.h"
 
 #include <stdint.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// A buffer that doubles. When memory runs out the text is dropped, and the failure is told once, by
+// text_finish().
 #include "sched/text_writer.h"
 
 #include <stdarg.h>

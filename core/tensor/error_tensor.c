@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// One error tensor for each context, and one for each thread without a context. An extent of 0
+// leaves nothing to read in it.
 #include "tensor/error_tensor.h"
 
 #include <stdarg.h>

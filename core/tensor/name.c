@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Copies bytes instead of formatting, as nearly every node gets such a name. What is left of the
+// array is set to zero.
 #include "tensor/name.h"
 
 #include <string.h>

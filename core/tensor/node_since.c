@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+// Tables from the lists of operations say in which minor each operation, parameter, source and
+// value of a parameter came. A node needs the newest of those that it uses; a parameter that is 0
+// is not used.
 #include "tensor/node_since.h"
 
 #include <stdbool.h>

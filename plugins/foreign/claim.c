@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Which nodes are given to ggml's own backends: stricter than what they say they support, since
+// some of their kernels assert what their supports_op does not check.
 #include "foreign.h"
 
 static bool is_plain_type(const struct ggml_tensor *tensor) {

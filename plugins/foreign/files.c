@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Expands GGML_FOREIGN_PATH into files; each must pass the same checks of trust and of its image as
+// a plugin, and a trial in a helper process, before it is opened.
 #define _GNU_SOURCE
 #include "files.h"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// One row of offsets for each generation of ggml's interface.
 #include "layout.h"
 
 static const struct foreign_layout layouts[] = {

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+// Copies of tensors for a foreign backend: the same tensor with that backend's own buffer in place
+// of ours. Only the nodes given and their direct sources are copied, never a whole graph; an object
+// that occurs twice in a node stays one object.
 #include "foreign.h"
 
 void foreign_shadow_copy(const struct foreign_binary *binary, const struct ggml_tensor *tensor,

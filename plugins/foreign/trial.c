@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Starts the helper, reads what it writes into a pipe until a deadline, and ends its process group
+// with whatever it started.
 #define _GNU_SOURCE
 #include "trial.h"
 

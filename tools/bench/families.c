@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Builders of graphs, one for each family, and the sizes at which each is measured.
 #include "families.h"
 
 #include <stdint.h>

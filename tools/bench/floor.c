@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Talks to Vulkan through volk, without the plugin: one queue, one command buffer with a chain of
+// dispatches of a tiny kernel and a barrier before each.
 #define _POSIX_C_SOURCE 200809L
 #define VOLK_IMPLEMENTATION
 #include "bench/floor.h"

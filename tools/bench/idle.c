@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Tables of devices, streams and buffers whose entries return at once. Nothing is mapped behind
+// their addresses: reading them would crash.
 #include "idle.h"
 
 #include <stdint.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Matrices of the type, vectors of F32 and a cache of keys and values in F16, all in one buffer of
+// weights; graphs for any number of tokens.
 #include "bench/llama.h"
 
 #include <math.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// A layer is attention and a feed-forward network; its number of nodes is fixed, so that the number
+// of layers gives that of nodes.
 #include "model.h"
 
 #include <stdlib.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Reads the PCI devices of display classes from /sys and their names from pci.ids. Other systems
+// than Linux show none.
 #define _POSIX_C_SOURCE 200809L
 #include "gpus.h"
 

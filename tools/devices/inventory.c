@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Probes plugins or loads them, as the options say, and brings what either found into the same
+// entries, so that printing does not depend on it.
 #define _POSIX_C_SOURCE 200809L
 #include "inventory.h"
 

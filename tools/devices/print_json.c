@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// The inventory as JSON, with jansson.
 #include <jansson.h>
 #include <string.h>
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// The inventory for a person: machine, devices, plugins and the reasons of those that were not
+// loaded, as wide as the terminal.
 #include <stdarg.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Text from strangers, such as names that a driver gives, without what a terminal would obey.
 #include <string.h>
 
 #include "json_text.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Nodes of the tree that ggml-devices draws, in one block of memory for each.
 #include <stdio.h>
 #include <stdlib.h>
 

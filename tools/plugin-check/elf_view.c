@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Reads sections, symbols and the note from the plugin's file.
 #define _GNU_SOURCE
 #include "elf_view.h"
 

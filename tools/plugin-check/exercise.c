@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Enumerates the devices and adds two vectors on each: the shortest use of a plugin, after which
+// its process can be looked at.
 #include "exercise.h"
 
 #include <string.h>

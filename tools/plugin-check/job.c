@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Starts a process for checks, reads its verdicts from a pipe, and judges how it ended: by itself,
+// by a crash or by the deadline.
 #define _GNU_SOURCE
 #include "job.h"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Writers of TAP, JUnit's XML and JSON.
 #include "report.h"
 
 #include <jansson.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Starts checks whose needs are met, as many processes at a time as there are jobs; a check whose
+// needs failed is skipped.
 #include "runner.h"
 
 #include <stdio.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Reads descriptors, threads, limits, signals, timers, environment and what else a process has,
+// mostly from /proc; what differs from run to run without a plugin is left out.
 #define _GNU_SOURCE
 #include "state.h"
 

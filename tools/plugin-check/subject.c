@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// A host table that counts calls and allocations and can make them fail, and helpers that open all
+// devices, buffer types and streams of the plugin.
 #define _GNU_SOURCE
 #include "subject.h"
 

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+// Steps that one candidate goes through: read, named, compared with others of its name, filtered,
+// mapped, attached. A step that fails writes the reason into the candidate's record; the order of
+// the steps is the caller's.
 #include "plugin/load/candidate.h"
 
 #include <stdarg.h>

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+// Writes the result of a probe as bytes in the helper process, and reads them in the application.
+// The reader trusts nothing: numbers are checked against their range and lengths against what is
+// left.
 #include "plugin/probe/probe_result.h"
 
 #include <stdarg.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Clocks, priorities and names of threads, model and memory of the machine: for Windows and for
+// POSIX systems.
 #define _GNU_SOURCE
 #include "base/platform.h"
 

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+// Work is announced by a new epoch, whose low bits say how many threads take part: one atomic word,
+// so that no worker joins with the count of one piece of work and the function of another. Pools
+// that no stream uses are kept for the next one; the one that was not used for longest goes first.
 #define _POSIX_C_SOURCE 200809L
 #include "base/threadpool.h"
 

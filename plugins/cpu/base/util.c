@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Failures are recorded by the host, through the table that it gave the plugin.
 #include "base/util.h"
 
 #include <stdarg.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Register tiles of dot products: rows of the first matrix, already F32, by as many columns as the
+// registers hold accumulators for. Compiled once for each instruction-set level.
 #include "gemm/gemm.h"
 
 #include "simd/simd.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Groups of the CPU's streams that exchange tensors (extension "ggml.comm").
 #ifndef CPU_COMM_H
 #define CPU_COMM_H
 

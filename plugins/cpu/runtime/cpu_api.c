@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Fills the table of functions that only the CPU has: type traits, thread pools and the features in
+// use.
 #include "runtime/cpu_api.h"
 
 #include <stdatomic.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// What ggml-devices shows of the CPU besides its properties (extension "ggml.device-info").
 #ifndef CPU_DETAILS_H
 #define CPU_DETAILS_H
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// The table of the one device. The processor's name is read once, the memory whenever it is asked
+// for.
 #include "runtime/device.h"
 
 #include <pthread.h>

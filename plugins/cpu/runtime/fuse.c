@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// RMS_NORM followed by MUL, the one pair with a kernel of its own; ggml_graph_can_fuse() decides
+// whether anything else reads what lies between them.
 #include "runtime/fuse.h"
 
 #include "ggml-plugin.h"

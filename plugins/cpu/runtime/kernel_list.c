@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// The lists of all families as one table. Rows of an operation are chained, so that a look-up
+// passes only those of the node's own operation; the first that fits is taken.
 #include "runtime/kernel_list.h"
 
 #include <pthread.h>

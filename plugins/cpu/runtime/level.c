@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Levels from oldest to newest: the last whose features the processor has is used, unless
+// GGML_CPU_LEVEL limits it.
 #include "runtime/level.h"
 
 #include <stdatomic.h>

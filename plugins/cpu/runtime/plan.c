@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+// Chooses a kernel for each node that computes something, whether threads share it, and how much
+// scratch memory it takes. That operands lie in host memory is checked here, so that kernels need
+// not.
 #include "runtime/plan.h"
 
 #include "base/util.h"

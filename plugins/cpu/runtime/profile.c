@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Writes one slice for each step, from its start to the start of the next. The record has the
+// capacity that was asked for; slices that no longer fit are only counted.
 #include "runtime/profile.h"
 
 #include <string.h>

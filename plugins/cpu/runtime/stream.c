@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// The table of streams and of graph plans. A graph is computed before the call returns; the scratch
+// memory is kept for the next one.
 #include "runtime/stream.h"
 
 #include "base/threadpool.h"

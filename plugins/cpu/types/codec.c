@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Tables of converters by type: the plugin's own for numbers, Q8_1 and Q8_K, and those of the host
+// for all other types.
 #include "types/codec.h"
 
 #include <math.h>

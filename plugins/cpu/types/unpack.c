@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// The converters with vectors, compiled once for each instruction-set level; types without one fall
+// back on the scalar converters of codec.c.
 #include "types/unpack.h"
 
 #include "types/blocks.h"

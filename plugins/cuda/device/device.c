@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// The table of a device. What needs a context of the driver makes it on the first use: listing
+// devices must not start a GPU.
 #include "device/device.h"
 
 #include "device/loader.h"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Transfers of one piece are those of many with a count of one, and memory of the host is copied by
+// memcpy(), whichever GPU it is for.
 #include "gpu/base/tables.h"
 
 #include <string.h>

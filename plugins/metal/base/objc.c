@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Opens Apple's libraries with dlopen() and registers the selectors of messages.inl, once for the
+// process.
 #include "base/objc.h"
 
 #include <dlfcn.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Compiles the kernels' source without fast math, so that infinities and NaN are kept, and makes a
+// pipeline of each kernel. Here too: waiting for command buffers and what their failures mean.
 #include "device/context.h"
 
 #include <stdio.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// The host sees the memory, so transfers are memcpy(), also between devices. Freeing a buffer waits
+// for queued work, which may still use it.
 #include "memory/buffer.h"
 
 #include "queue/stream.h"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Recording an event increases the value that the shared event is set to; streams wait for the
+// value of the newest mark, the host for the command buffer that sets it.
 #include "queue/event.h"
 
 #include "queue/stream.h"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Committed command buffers stay in a short array, oldest first, until they have ended: when it is
+// full, the oldest is waited for.
 #include "queue/stream.h"
 
 #include "memory/buffer.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// The table of a device. Its context, with the logical device, is made on the first use.
 #include "device/device.h"
 
 #include "memory/buffer_type.h"

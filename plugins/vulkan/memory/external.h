@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Buffers that another process may use in place (extension "ggml.external-memory").
 #ifndef GVK_EXTERNAL_H
 #define GVK_EXTERNAL_H
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// The codes are uploaded once for each device, when the first plan with one of these types is
+// recorded.
 #include "memory/grids.h"
 
 #include <assert.h>

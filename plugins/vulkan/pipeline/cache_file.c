@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// The name of a file tells the device and its driver; what it holds is checked before the driver
+// gets it.
 #include "pipeline/cache_file.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// The table of SPIR-V, included from what the build compiled.
 #include "pipeline/shaders.h"
 
 #include "shader_code.inl"

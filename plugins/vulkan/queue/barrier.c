@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Compares each dispatch with all that ran since the last barrier, byte range by byte range: a
+// list, since it is short.
 #include "queue/barrier.h"
 
 #include <string.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Binds each operand as an aligned range of its buffer, puts the parameters of all dispatches into
+// one buffer and records them with a barrier where one depends on those before it.
 #include "queue/recording.h"
 
 #include "memory/buffer_type.h"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Chooses among the shaders for a product: dot products of bytes or of floats for few columns,
+// tiles for many, with k in parts where there would be too few groups to fill the device.
 #include "ops/mul_mat/mul_mat.h"
 
 #include <string.h>
