@@ -4,9 +4,9 @@
 #include "gpu/base/nodes.h"
 #include "gpu/base/ring.h"
 #include "gpu/base/tables.h"
-#include "gpu/base/types.h"
 #include "gpu/base/util.h"
 #include "gpu_test.h"
+#include "lists/type_set.h"
 
 // Against a model: no two pieces in use overlap.
 static void test_ring(void **state) {
@@ -107,12 +107,12 @@ static void test_words(void **state) {
 static void test_sets_of_types(void **state) {
     struct ggml_tensor t = {.type = GGML_TYPE_F16};
     (void)state;
-    assert_true(gpu_type_in(T_F16 | T_F32, &t));
-    assert_false(gpu_type_in(T_F32 | T_NONE, &t));
-    assert_true(gpu_type_in(T_F32 | T_NONE, NULL));
-    assert_false(gpu_type_in(T_SOME, NULL));
+    assert_true(type_set_has(T_F16 | T_F32, &t));
+    assert_false(type_set_has(T_F32 | T_NONE, &t));
+    assert_true(type_set_has(T_F32 | T_NONE, NULL));
+    assert_false(type_set_has(T_SOME, NULL));
     t.type = (enum ggml_type)GGML_TYPE_COUNT;
-    assert_false(gpu_type_in(T_ANY, &t));
+    assert_false(type_set_has(T_ANY, &t));
     assert_int_equal(gpu_power_of_two_within(0), 1);
     assert_int_equal(gpu_power_of_two_within(31), 16);
     assert_int_equal(gpu_power_of_two_within(32), 32);

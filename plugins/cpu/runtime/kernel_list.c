@@ -44,15 +44,10 @@ int cpu_kernel_index(const struct cpu_kernel *kernel) {
     return (int)(kernel - kernels);
 }
 
-static bool takes(uint64_t types, const struct ggml_tensor *operand) {
-    if (!operand) return types & T_NONE;
-    return operand->type >= 0 && operand->type < GGML_TYPE_COUNT && (types >> operand->type & 1);
-}
-
 static bool fits(const struct cpu_kernel *kernel, const struct ggml_tensor *node) {
-    return takes(kernel->dst, node) && takes(kernel->src[0], node->src[0]) &&
-           takes(kernel->src[1], node->src[1]) && takes(kernel->src[2], node->src[2]) &&
-           kernel->accepts(node);
+    return type_set_has(kernel->dst, node) && type_set_has(kernel->src[0], node->src[0]) &&
+           type_set_has(kernel->src[1], node->src[1]) &&
+           type_set_has(kernel->src[2], node->src[2]) && kernel->accepts(node);
 }
 
 const struct cpu_kernel *cpu_kernel_find_sub(const struct ggml_tensor *node, int sub) {

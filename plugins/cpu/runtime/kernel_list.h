@@ -4,6 +4,7 @@
 #define CPU_KERNEL_LIST_H
 
 #include "base/kernel.h"
+#include "lists/type_set.h"
 
 // Values of the sub column beside sub-operations.
 enum {
@@ -12,38 +13,19 @@ enum {
         1000, // a MUL that also computes the RMS_NORM which is one of its operands
 };
 
-// Sets of types: one bit per type number, bit 63 for an absent operand.
-#define CPU_T(name) (UINT64_C(1) << GGML_TYPE_##name)
-#define T_NONE (UINT64_C(1) << 63)
-#define T_ANY (~UINT64_C(0))
-#define T_F32 CPU_T(F32)
-#define T_F16 CPU_T(F16)
-#define T_BF16 CPU_T(BF16)
-#define T_F64 CPU_T(F64)
-#define T_I8 CPU_T(I8)
-#define T_I16 CPU_T(I16)
-#define T_I32 CPU_T(I32)
-#define T_I64 CPU_T(I64)
-#define T_FLOATS (T_F32 | T_F16 | T_BF16)
 #define T_HALVES (T_F16 | T_BF16)
-#define T_INTS (T_I8 | T_I16 | T_I32 | T_I64)
 // Every type with block scales.
 #define T_QUANTS                                                                                   \
-    (CPU_T(Q4_0) | CPU_T(Q4_1) | CPU_T(Q5_0) | CPU_T(Q5_1) | CPU_T(Q8_0) | CPU_T(Q8_1) |           \
-     CPU_T(Q2_K) | CPU_T(Q3_K) | CPU_T(Q4_K) | CPU_T(Q5_K) | CPU_T(Q6_K) | CPU_T(Q8_K) |           \
-     CPU_T(IQ2_XXS) | CPU_T(IQ2_XS) | CPU_T(IQ3_XXS) | CPU_T(IQ1_S) | CPU_T(IQ4_NL) |              \
-     CPU_T(IQ3_S) | CPU_T(IQ2_S) | CPU_T(IQ4_XS) | CPU_T(IQ1_M) | CPU_T(TQ1_0) | CPU_T(TQ2_0) |    \
-     CPU_T(MXFP4) | CPU_T(NVFP4) | CPU_T(Q1_0) | CPU_T(Q2_0))
-// Of these, the ones that results are not stored in: finding the points of grids is for
-// ggml_quantize_chunk().
-#define T_GRIDS                                                                                    \
-    (CPU_T(IQ2_XXS) | CPU_T(IQ2_XS) | CPU_T(IQ3_XXS) | CPU_T(IQ1_S) | CPU_T(IQ3_S) |               \
-     CPU_T(IQ2_S) | CPU_T(IQ1_M))
+    (TYPE_BIT(Q4_0) | TYPE_BIT(Q4_1) | TYPE_BIT(Q5_0) | TYPE_BIT(Q5_1) | TYPE_BIT(Q8_0) |          \
+     TYPE_BIT(Q8_1) | TYPE_BIT(Q2_K) | TYPE_BIT(Q3_K) | TYPE_BIT(Q4_K) | TYPE_BIT(Q5_K) |          \
+     TYPE_BIT(Q6_K) | TYPE_BIT(Q8_K) | TYPE_BIT(IQ2_XXS) | TYPE_BIT(IQ2_XS) | TYPE_BIT(IQ3_XXS) |  \
+     TYPE_BIT(IQ1_S) | TYPE_BIT(IQ4_NL) | TYPE_BIT(IQ3_S) | TYPE_BIT(IQ2_S) | TYPE_BIT(IQ4_XS) |   \
+     TYPE_BIT(IQ1_M) | TYPE_BIT(TQ1_0) | TYPE_BIT(TQ2_0) | TYPE_BIT(MXFP4) | TYPE_BIT(NVFP4) |     \
+     TYPE_BIT(Q1_0) | TYPE_BIT(Q2_0))
+// Results are not stored in types with grids: finding their points is for ggml_quantize_chunk().
 #define T_ENCODED (T_QUANTS & ~T_GRIDS)
 // Types that rows of quantised weights have dot products with: their vec_dot_type.
-#define T_PARTNERS (CPU_T(Q8_0) | CPU_T(Q8_1) | CPU_T(Q8_K))
-// Types without blocks.
-#define T_PLAIN (T_FLOATS | T_F64 | T_INTS)
+#define T_PARTNERS (TYPE_BIT(Q8_0) | TYPE_BIT(Q8_1) | TYPE_BIT(Q8_K))
 #define T_ALL (T_PLAIN | T_QUANTS)
 
 // A row of kernel_list.inl.

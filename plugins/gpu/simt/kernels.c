@@ -38,9 +38,9 @@ static const struct row *find_row(const struct ggml_tensor *node) {
     if (!operands_fit(node)) return NULL;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
         const struct row *r = &rows[i];
-        if (r->op == node->op && gpu_type_in(r->result, node) &&
-            (r->source0 == T_ANY || gpu_type_in(r->source0, node->src[0])) &&
-            (r->source1 == T_ANY || gpu_type_in(r->source1, node->src[1])) && r->accepts(node))
+        if (r->op == node->op && type_set_has(r->result, node) &&
+            (r->source0 == T_ANY || type_set_has(r->source0, node->src[0])) &&
+            (r->source1 == T_ANY || type_set_has(r->source1, node->src[1])) && r->accepts(node))
             return r;
     }
     return NULL;

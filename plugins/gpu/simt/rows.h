@@ -4,17 +4,17 @@
 #define GPU_SIMT_ROWS_H
 
 #include "ggml-shape.h"
-#include "gpu/base/types.h"
+#include "lists/type_set.h"
 #include "simt/kernels.h"
 
-#define T_PLAIN (T_FLOATS | GPU_T(I8) | GPU_T(I16) | T_I32 | T_I64 | GPU_T(F64))
 // What kernels/decode.h has beside the plain types.
 #define T_CODED                                                                                    \
-    (GPU_T(Q4_0) | GPU_T(Q4_1) | GPU_T(Q5_0) | GPU_T(Q5_1) | GPU_T(Q8_0) | GPU_T(Q8_1) |           \
-     GPU_T(Q2_K) | GPU_T(Q3_K) | GPU_T(Q4_K) | GPU_T(Q5_K) | GPU_T(Q6_K) | GPU_T(Q8_K) |           \
-     GPU_T(IQ2_XXS) | GPU_T(IQ2_XS) | GPU_T(IQ2_S) | GPU_T(IQ3_XXS) | GPU_T(IQ3_S) |               \
-     GPU_T(IQ1_S) | GPU_T(IQ1_M) | GPU_T(IQ4_NL) | GPU_T(IQ4_XS) | GPU_T(TQ1_0) | GPU_T(TQ2_0) |   \
-     GPU_T(MXFP4) | GPU_T(NVFP4) | GPU_T(Q1_0) | GPU_T(Q2_0))
+    (TYPE_BIT(Q4_0) | TYPE_BIT(Q4_1) | TYPE_BIT(Q5_0) | TYPE_BIT(Q5_1) | TYPE_BIT(Q8_0) |          \
+     TYPE_BIT(Q8_1) | TYPE_BIT(Q2_K) | TYPE_BIT(Q3_K) | TYPE_BIT(Q4_K) | TYPE_BIT(Q5_K) |          \
+     TYPE_BIT(Q6_K) | TYPE_BIT(Q8_K) | TYPE_BIT(IQ2_XXS) | TYPE_BIT(IQ2_XS) | TYPE_BIT(IQ2_S) |    \
+     TYPE_BIT(IQ3_XXS) | TYPE_BIT(IQ3_S) | TYPE_BIT(IQ1_S) | TYPE_BIT(IQ1_M) | TYPE_BIT(IQ4_NL) |  \
+     TYPE_BIT(IQ4_XS) | TYPE_BIT(TQ1_0) | TYPE_BIT(TQ2_0) | TYPE_BIT(MXFP4) | TYPE_BIT(NVFP4) |    \
+     TYPE_BIT(Q1_0) | TYPE_BIT(Q2_0))
 #define T_ALL (T_PLAIN | T_CODED)
 
 // Conditions, by family; the types have been looked at.

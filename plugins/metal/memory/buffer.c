@@ -3,6 +3,7 @@
 // for queued work, which may still use it.
 #include "memory/buffer.h"
 
+#include "gpu/base/tables.h"
 #include "queue/stream.h"
 
 enum { ALIGNMENT = 256 };
@@ -27,9 +28,7 @@ static void *buffer_base(ggml_backend_buffer_t handle) {
 }
 
 struct metal_buffer *metal_buffer_of(const struct ggml_tensor *tensor) {
-    const ggml_backend_buffer_t owner = tensor->buffer     ? tensor->buffer
-                                        : tensor->view_src ? tensor->view_src->buffer
-                                                           : NULL;
+    const ggml_backend_buffer_t owner = gpu_buffer_of(tensor);
     return owner && owner->table->free == buffer_free ? owner->context : NULL;
 }
 

@@ -7,7 +7,7 @@
 
 #include "ggml-graph.h"
 #include "ggml-impl.h"
-#include "gpu/base/types.h"
+#include "lists/type_set.h"
 
 // What the choice of kernels depends on; read off the device once.
 struct gvk_features {
@@ -119,19 +119,15 @@ enum { ANY = -1 };
 
 // Types with block scales that shaders unpack (shaders/unpack.glsl).
 #define T_QUANTS                                                                                   \
-    (GPU_T(Q4_0) | GPU_T(Q4_1) | GPU_T(Q5_0) | GPU_T(Q5_1) | GPU_T(Q8_0) | GPU_T(Q2_K) |           \
-     GPU_T(Q3_K) | GPU_T(Q4_K) | GPU_T(Q5_K) | GPU_T(Q6_K) | GPU_T(IQ4_NL) | GPU_T(IQ4_XS) |       \
-     GPU_T(MXFP4))
+    (TYPE_BIT(Q4_0) | TYPE_BIT(Q4_1) | TYPE_BIT(Q5_0) | TYPE_BIT(Q5_1) | TYPE_BIT(Q8_0) |          \
+     TYPE_BIT(Q2_K) | TYPE_BIT(Q3_K) | TYPE_BIT(Q4_K) | TYPE_BIT(Q5_K) | TYPE_BIT(Q6_K) |          \
+     TYPE_BIT(IQ4_NL) | TYPE_BIT(IQ4_XS) | TYPE_BIT(MXFP4))
 // All block types that shaders/unpack.glsl knows.
 #define T_CODED                                                                                    \
-    (T_QUANTS | GPU_T(Q8_1) | GPU_T(TQ1_0) | GPU_T(TQ2_0) | GPU_T(NVFP4) | GPU_T(Q1_0) |           \
-     GPU_T(Q2_0))
+    (T_QUANTS | TYPE_BIT(Q8_1) | TYPE_BIT(TQ1_0) | TYPE_BIT(TQ2_0) | TYPE_BIT(NVFP4) |             \
+     TYPE_BIT(Q1_0) | TYPE_BIT(Q2_0))
 
-// Types whose blocks index a grid, which shaders of their own unpack (shaders/unpack_grid.glsl).
-#define T_GRIDS                                                                                    \
-    (GPU_T(IQ1_S) | GPU_T(IQ1_M) | GPU_T(IQ2_XXS) | GPU_T(IQ2_XS) | GPU_T(IQ2_S) |                 \
-     GPU_T(IQ3_XXS) | GPU_T(IQ3_S))
-
+// Types with grids have shaders of their own (shaders/unpack_grid.glsl).
 static inline bool gvk_has_grid(const struct ggml_tensor *t) {
     return T_GRIDS >> t->type & 1;
 }

@@ -17,9 +17,9 @@ const struct gvk_kernel *gvk_kernels(int *out_count) {
 }
 
 static bool has_types(const struct gvk_kernel *kernel, const struct ggml_tensor *node) {
-    bool fits = gpu_type_in(kernel->dst, node);
+    bool fits = type_set_has(kernel->dst, node);
     for (int i = 0; i < 3 && fits; ++i)
-        fits = gpu_type_in(kernel->src[i], node->src[i]);
+        fits = type_set_has(kernel->src[i], node->src[i]);
     return fits;
 }
 

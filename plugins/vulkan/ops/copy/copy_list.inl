@@ -1,28 +1,24 @@
 // SPDX-License-Identifier: MIT
 // Kernels that move and convert elements; columns: see ../kernel_list.inl.
-// What shaders/unpack.glsl decodes, what pack_*.comp encode.
-#define GVK_UNPACKED                                                                               \
-    (T_QUANTS | GPU_T(Q8_1) | GPU_T(TQ1_0) | GPU_T(TQ2_0) | GPU_T(NVFP4) | GPU_T(Q1_0) |           \
-     GPU_T(Q2_0))
-#define GVK_PACKED (GVK_UNPACKED & ~GPU_T(Q8_1))
-#define GVK_PLAIN (T_FLOATS | T_INTS | GPU_T(F64))
-#define GVK_MOVED (GVK_PLAIN | GVK_UNPACKED | T_GRIDS | GPU_T(Q8_K))
+// What pack_*.comp encode.
+#define GVK_PACKED (T_CODED & ~TYPE_BIT(Q8_1))
+#define GVK_MOVED (T_PLAIN | T_CODED | T_GRIDS | TYPE_BIT(Q8_K))
 GVK_KERNEL_ROW(CPY, ANY, cpy, GVK_MOVED, GVK_MOVED, T_ANY, T_ANY, gvk_accepts_move, gvk_encode_copy)
 GVK_KERNEL_ROW(CONT, ANY, cont, GVK_MOVED, GVK_MOVED, T_ANY, T_ANY, gvk_accepts_move,
                gvk_encode_copy)
 GVK_KERNEL_ROW(DUP, ANY, dup, GVK_MOVED, GVK_MOVED, T_ANY, T_ANY, gvk_accepts_move, gvk_encode_copy)
 #define GVK_CONVERSION_ROWS(op)                                                                    \
-    GVK_KERNEL_ROW(op, ANY, convert, T_FLOATS, T_FLOATS | T_I8 | T_I16 | GVK_UNPACKED | T_GRIDS,   \
-                   T_ANY, T_ANY, gvk_accepts_convert, gvk_encode_convert)                          \
+    GVK_KERNEL_ROW(op, ANY, convert, T_FLOATS, T_FLOATS | T_I8 | T_I16 | T_CODED | T_GRIDS, T_ANY, \
+                   T_ANY, gvk_accepts_convert, gvk_encode_convert)                                 \
     GVK_KERNEL_ROW(op, ANY, convert, T_F32, T_I32, T_ANY, T_ANY, gvk_accepts_convert,              \
                    gvk_encode_convert)                                                             \
     GVK_KERNEL_ROW(op, ANY, convert, T_I8 | T_I16 | T_I32, T_FLOATS, T_ANY, T_ANY,                 \
                    gvk_accepts_convert, gvk_encode_convert)                                        \
-    GVK_KERNEL_ROW(op, ANY, pack, GVK_PACKED, T_FLOATS | GVK_UNPACKED, T_ANY, T_ANY,               \
-                   gvk_accepts_pack, gvk_encode_pack)
+    GVK_KERNEL_ROW(op, ANY, pack, GVK_PACKED, T_FLOATS | T_CODED, T_ANY, T_ANY, gvk_accepts_pack,  \
+                   gvk_encode_pack)
 GVK_CONVERSION_ROWS(CPY)
 GVK_CONVERSION_ROWS(DUP)
-GVK_KERNEL_ROW(GET_ROWS, ANY, get_rows, T_F32, T_FLOATS | GVK_UNPACKED | T_GRIDS, T_I32, T_ANY,
+GVK_KERNEL_ROW(GET_ROWS, ANY, get_rows, T_F32, T_FLOATS | T_CODED | T_GRIDS, T_I32, T_ANY,
                gvk_accepts_get_rows, gvk_encode_get_rows)
 GVK_KERNEL_ROW(GET_ROWS, ANY, get_rows, T_I32, T_I32, T_I32, T_ANY, gvk_accepts_get_rows,
                gvk_encode_get_rows)
@@ -35,10 +31,7 @@ GVK_KERNEL_ROW(REPEAT, ANY, repeat, GVK_MOVED, GVK_MOVED, T_ANY, T_ANY, gvk_acce
 GVK_KERNEL_ROW(SET, ANY, set, GVK_MOVED, GVK_MOVED, GVK_MOVED, T_ANY, gvk_accepts_region,
                gvk_encode_set)
 GVK_KERNEL_ROW(ACC, ANY, acc, T_F32, T_F32, T_F32, T_ANY, gvk_accepts_region, gvk_encode_acc)
-GVK_KERNEL_ROW(DIAG, ANY, diag, GVK_PLAIN, GVK_PLAIN, T_ANY, T_ANY, gvk_accepts_diag,
-               gvk_encode_diag)
+GVK_KERNEL_ROW(DIAG, ANY, diag, T_PLAIN, T_PLAIN, T_ANY, T_ANY, gvk_accepts_diag, gvk_encode_diag)
 #undef GVK_CONVERSION_ROWS
-#undef GVK_UNPACKED
 #undef GVK_PACKED
-#undef GVK_PLAIN
 #undef GVK_MOVED

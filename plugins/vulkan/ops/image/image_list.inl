@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Kernels of pooling, resampling, padding and windows; columns: see ../kernel_list.inl.
-#define GVK_MOVED (T_FLOATS | T_INTS | GPU_T(F64))
+#define GVK_MOVED T_PLAIN
 GVK_KERNEL_ROW(POOL_1D, ANY, pool, T_F32, T_FLOATS, T_ANY, T_ANY, gvk_accepts_pool_1d,
                gvk_encode_pool)
 GVK_KERNEL_ROW(POOL_2D, ANY, pool, T_F32, T_FLOATS, T_ANY, T_ANY, gvk_accepts_pool_2d,
