@@ -148,6 +148,6 @@ enum ggml_host_status ggml_sched_set_costs(ggml_backend_sched_t sched,
     ggml_mem_free(sched->figures);
     sched->figures = copy;
     sched->predicted_seconds = 0;
-    sched->cache.repeatable = false;
+    sched->caches.graph.repeatable = false;
     return GGML_HOST_OK;
 }

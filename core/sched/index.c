@@ -311,7 +311,7 @@ static bool is_in_order(const struct ggml_backend_sched *sched) {
 
 bool sched_index(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
     sched->n_nodes = sched->n_leafs = sched->n_values = sched->n_edges = 0;
-    sched->cache.repeatable = false;
+    sched->caches.graph.repeatable = false;
     sched->ids_stale = false;
     if (!is_usable(sched, graph) || !make_room(sched, graph)) return false;
     begin(sched, graph);

@@ -131,7 +131,8 @@ static bool make_allocators(struct ggml_backend_sched *sched) {
         stream->asks_size = pool->buft->table->get_alloc_size != NULL;
         stream->alignment = pool->alignment;
     }
-    return sched->pool_plans && sched->bases;
+    return sched->pool_plans && sched->bases &&
+           sched_caches_begin(&sched->caches, sched->galloc->n_pools);
 }
 
 static bool prepare(struct ggml_backend_sched *sched, ggml_backend_t *backends,
@@ -152,7 +153,6 @@ static bool prepare(struct ggml_backend_sched *sched, ggml_backend_t *backends,
     }
     sched->n_own_bufts = sched->n_bufts;
     sched_learn_kinds(sched);
-    sched->cache.backoff = 1;
     const size_t hint = graph_size < (1u << 24) ? graph_size : (1u << 24);
     return make_allocators(sched) && tensor_map_clear(&sched->pin_ids, 1) &&
            tensor_index_clear(&sched->value_ids, hint);
@@ -199,6 +199,7 @@ static void free_streams(struct ggml_backend_sched *sched) {
 }
 
 static void free_graph(struct ggml_backend_sched *sched) {
+    sched_caches_free(&sched->caches);
     tensor_index_free(&sched->value_ids);
     tensor_map_free(&sched->pin_ids);
     for (int i = 0; i < SCHED_FRAMES; ++i) {
@@ -209,13 +210,12 @@ static void free_graph(struct ggml_backend_sched *sched) {
         memory_chunks_free(&sched->pool_plans[i].chunks);
     }
     void *const arrays[] = {
-        sched->pins,         sched->values,       sched->first_edge,    sched->edges,
-        sched->answers,      sched->splits,       sched->copies,        sched->copy_slots,
-        sched->inputs,       sched->waits,        sched->seen_by,       sched->rewrites,
-        sched->places,       sched->last,         sched->pool_plans,    sched->bases,
-        sched->saved.places, sched->cache.values, sched->order,         sched->slots.leafs,
-        sched->slot_ids,     sched->early,        sched->inplace_steps, sched->results,
-        sched->used,         sched->saved.last,   sched->use_counts,
+        sched->pins,          sched->values,      sched->first_edge, sched->edges,
+        sched->answers,       sched->splits,      sched->copies,     sched->copy_slots,
+        sched->inputs,        sched->waits,       sched->seen_by,    sched->rewrites,
+        sched->places,        sched->last,        sched->pool_plans, sched->bases,
+        sched->order,         sched->slots.leafs, sched->slot_ids,   sched->early,
+        sched->inplace_steps, sched->results,     sched->used,       sched->use_counts,
     };
     for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); ++i) {
         ggml_mem_free(arrays[i]);

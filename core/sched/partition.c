@@ -277,7 +277,7 @@ void sched_restore(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) 
     }
     sched_restore_order(sched, graph);
     sched->n_rewrites = 0;
-    sched->cache.repeatable = false;
+    sched->caches.graph.repeatable = false;
     sched->in_place = false;
     sched->graph = NULL;
     sched->graph_uid = 0;

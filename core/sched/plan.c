@@ -236,10 +236,7 @@ static bool settle(struct ggml_backend_sched *sched, int pool, bool for_use) {
     struct sched_pool_plan *plan = &sched->pool_plans[pool];
     if (plan->settled) return true;
     plan->settled = is_good(sched, pool, for_use);
-    if (plan->settled) {
-        plan->policy = plan->quick.policy;
-        if (memory_quick_uses_capacity(&plan->quick)) plan->capacity = plan->quick.capacity;
-    }
+    if (plan->settled) sched_caches_learn(&sched->caches, pool, &plan->quick);
     if (is_exact(plan) && plan->quick.peak < plan->least) {
         plan->least = plan->quick.peak;
         plan->best_policy = plan->quick.policy;
@@ -252,12 +249,13 @@ static void begin_round(struct ggml_backend_sched *sched, int32_t try, bool know
     for (int i = 0; i < sched->galloc->n_pools; ++i) {
         struct sched_pool_plan *plan = &sched->pool_plans[i];
         if (plan->settled) continue;
-        const int32_t policy = (plan->policy + try) % MEMORY_QUICK_POLICIES;
-        memory_quick_begin(&plan->quick, policy, known ? plan->most_live : plan->capacity);
+        const struct sched_pool_hint *hint = &sched->caches.hints[i];
+        const int32_t policy = (hint->policy + try) % MEMORY_QUICK_POLICIES;
+        memory_quick_begin(&plan->quick, policy, known ? plan->most_live : hint->capacity);
     }
 }
 
-// Forgets the last graph's plan, but not which policy and capacity were good for it.
+// Forgets the last graph's plan.
 static void clear(struct ggml_backend_sched *sched) {
     for (int i = 0; i < sched->galloc->n_pools; ++i) {
         struct sched_pool_plan *plan = &sched->pool_plans[i];
@@ -342,30 +340,6 @@ const size_t *sched_planned_chunks(const struct ggml_backend_sched *sched, int p
     return plan->chunks.count > 0 ? plan->chunks.sizes : &plan->quick.peak;
 }
 
-// An entry that is smaller than the saved one leaves a gap but overlaps nothing.
-static bool same_life(const struct ggml_backend_sched *sched, int32_t entry) {
-    const struct live_place *now = &sched->places[entry], *then = &sched->saved.places[entry];
-    return now->pool == then->pool &&
-           (now->pool < 0 ||
-            (now->first == then->first && now->from == then->from && now->size <= then->size &&
-             sched->last[entry].step == sched->saved.last[entry].step));
-}
-
-// The plan that the buffers were made for, if it holds for this graph too.
-static bool use_saved(struct ggml_backend_sched *sched) {
-    const struct sched_saved_plan *saved = &sched->saved;
-    const int32_t n = sched_entry_count(sched);
-    if (!saved->valid || saved->n_entries != n) return false;
-    for (int32_t i = 0; i < n; ++i) {
-        if (!same_life(sched, i)) return false;
-    }
-    for (int32_t i = 0; i < n; ++i) {
-        sched->places[i].chunk = saved->places[i].chunk;
-        sched->places[i].offset = saved->places[i].offset;
-    }
-    return true;
-}
-
 // The thorough plan, or the best quick one if that is better after all.
 static bool improve(struct ggml_backend_sched *sched, int pool) {
     struct sched_pool_plan *plan = &sched->pool_plans[pool];
@@ -404,26 +378,12 @@ bool sched_plan(struct ggml_backend_sched *sched, bool for_use) {
     if (!sched_find_liveness(sched) || !plan_quickly(sched, for_use, &good)) return false;
     if (good) return true;
     sched->bound = false;
-    sched->saved_plan_used = for_use && use_saved(sched);
+    sched->saved_plan_used = for_use && sched_use_saved_plan(sched);
     if (sched->saved_plan_used) return true;
     return improve_all(sched);
 }
 
 // --- buffers
-
-// It need not succeed: without it the next graph is only planned anew.
-static void remember_saved(struct ggml_backend_sched *sched) {
-    struct sched_saved_plan *saved = &sched->saved;
-    const int32_t n = sched_entry_count(sched);
-    saved->valid =
-        sched_grow(&saved->places, &saved->places_capacity, (int64_t)n + 1,
-                   sizeof(saved->places[0])) &&
-        sched_grow(&saved->last, &saved->last_capacity, (int64_t)n + 1, sizeof(saved->last[0]));
-    if (!saved->valid) return;
-    saved->n_entries = n;
-    memcpy(saved->places, sched->places, (size_t)n * sizeof(saved->places[0]));
-    memcpy(saved->last, sched->last, (size_t)n * sizeof(saved->last[0]));
-}
 
 bool sched_buffers_fit(const struct ggml_backend_sched *sched) {
     bool enough = true;
@@ -435,12 +395,12 @@ bool sched_buffers_fit(const struct ggml_backend_sched *sched) {
 
 bool sched_grow_buffers(struct ggml_backend_sched *sched) {
     sched_wait_all(sched);
-    sched->saved.valid = false;
+    sched->caches.plan.valid = false;
     for (int i = 0; i < sched->galloc->n_pools; ++i) {
         int32_t n;
         const size_t *sizes = sched_planned_chunks(sched, i, &n);
         if (!gallocr_pool_provide(&sched->galloc->pools[i], sizes, n)) return false;
     }
-    remember_saved(sched);
+    sched_save_plan(sched);
     return true;
 }

@@ -36,7 +36,7 @@ static inline bool is_extended(const struct ggml_tensor *tensor) {
 static inline bool same_tensor(const struct ggml_backend_sched *sched, int32_t number,
                                const struct ggml_tensor *tensor) {
     const struct sched_value *value = &sched->values[number];
-    const struct sched_cached_value *cache = &sched->cache.values[number];
+    const struct sched_cached_value *cache = &sched->caches.graph.values[number];
     if (cache->op != (int32_t)tensor->op || cache->type != (int32_t)tensor->type ||
         cache->flags != tensor->flags || cache->view_offs != tensor->view_offs ||
         memcmp(cache->ne, tensor->ne, sizeof(cache->ne)) != 0 ||
@@ -118,7 +118,7 @@ static bool repeat_rest(struct ggml_backend_sched *sched, struct ggml_cgraph *gr
 
 // Cheap conditions first. Pins are not part of the cached graph.
 static bool may_repeat(const struct ggml_backend_sched *sched, const struct ggml_cgraph *graph) {
-    const struct sched_cache *cache = &sched->cache;
+    const struct sched_graph_cache *cache = &sched->caches.graph;
     return cache->repeatable && sched->n_pins == 0 && !graph->error && !is_part(graph) &&
            graph->n_nodes == cache->n_nodes && graph->n_leafs == cache->n_leafs;
 }
@@ -141,14 +141,14 @@ static bool replay_tensors(struct ggml_backend_sched *sched, struct ggml_cgraph 
 
 // Drops the cached graph. If no graph ever repeated it, twice as many similar graphs in a row are
 // needed before the next one is cached (exponential back-off, at most MOST_PATIENCE).
-static void forget(struct sched_cache *cache) {
+static void forget(struct sched_graph_cache *cache) {
     cache->repeatable = false;
     if (!cache->had_hit) cache->backoff = MIN(2 * cache->backoff, MOST_PATIENCE);
     cache->streak = 0;
 }
 
 bool sched_replay(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
-    struct sched_cache *cache = &sched->cache;
+    struct sched_graph_cache *cache = &sched->caches.graph;
     if (!may_repeat(sched, graph)) {
         if (cache->repeatable) forget(cache);
         return false;
@@ -184,7 +184,7 @@ static void remember_item(const struct ggml_tensor *tensor, struct sched_cached_
 
 // Whether the graph looks like the one before. It may still differ: sched_replay() finds out.
 static bool looks_alike(struct ggml_backend_sched *sched) {
-    struct sched_cache *cache = &sched->cache;
+    struct sched_graph_cache *cache = &sched->caches.graph;
     size_t bytes = 0;
     for (int i = 0; i < sched->galloc->n_pools; ++i) {
         bytes = 31 * bytes + sched->pool_plans[i].most_live;
@@ -202,9 +202,11 @@ static bool looks_alike(struct ggml_backend_sched *sched) {
 }
 
 void sched_remember(struct ggml_backend_sched *sched) {
-    struct sched_cache *cache = &sched->cache;
+    struct sched_graph_cache *cache = &sched->caches.graph;
     cache->repeatable = false;
-    if (sched->pipeline_depth > 1 || sched->n_pins > 0 || is_part(sched->graph)) return;
+    if (sched->caches.off || sched->pipeline_depth > 1 || sched->n_pins > 0 ||
+        is_part(sched->graph))
+        return;
     cache->streak = looks_alike(sched) ? cache->streak + 1 : 0;
     // A walk over leafs and then nodes has to meet everything before it is referred to.
     if (cache->streak < cache->backoff || !sched->in_order) return;

@@ -216,6 +216,6 @@ enum ggml_host_status ggml_sched_set_allowed(ggml_backend_sched_t sched,
         sched->streams[sched_find_stream(sched, allowed[i])].allowed = true;
     }
     sched->restricted = n_allowed > 0;
-    sched->cache.repeatable = false;
+    sched->caches.graph.repeatable = false;
     return GGML_HOST_OK;
 }

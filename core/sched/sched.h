@@ -21,6 +21,7 @@
 #include "ggml-host.h"
 #include "ggml-impl.h"
 #include "ggml-plugin.h"
+#include "sched/cache.h"
 #include "sched/tensor_map.h"
 #include "sched/tensor_pool.h"
 #include "tensor/node_since.h"
@@ -64,25 +65,13 @@ struct sched_value {
 struct sched_pool_plan {
     size_t live;         // bytes, while they are counted
     size_t most_live;    // no plan needs less
-    size_t capacity;     // with which quick planning was good for the last graph
     bool used;           // something lies there, if only without bytes
     bool settled;        // quick planning need not go on
     bool is_open;        // while planning thoroughly: what is to be done
-    int32_t policy;      // of quick planning to try first
     int32_t best_policy; // of this graph
     size_t least;        // what it needs
     struct memory_quick quick;
     struct memory_chunks chunks; // of the thorough plan; empty: the quick one holds
-};
-
-// The plan that the buffers were made for: it is used again for graphs whose tensors live as long
-// and are no larger, when their own plan would need larger buffers.
-struct sched_saved_plan {
-    bool valid;
-    int32_t n_entries;
-    struct live_place *places;
-    struct live_last *last;
-    int32_t places_capacity, last_capacity;
 };
 
 // Address of a pool's first chunk.
@@ -151,27 +140,6 @@ struct sched_rewrite {
 struct sched_pin {
     const struct ggml_tensor *tensor;
     int32_t backend;
-};
-
-struct sched_cached_value {
-    int64_t ne[GGML_MAX_DIMS];
-    size_t nb[GGML_MAX_DIMS];
-    size_t view_offs;
-    int32_t op_params[GGML_MAX_OP_PARAMS / sizeof(int32_t)];
-    int32_t type, op, flags;
-};
-
-// What a graph must look like for sched_replay(). It is written down when a graph looks like the
-// one before, and less eagerly after that turned out to be for nothing.
-struct sched_cache {
-    bool repeatable; // `values` and the scheduler's arrays describe the last graph
-    bool had_hit;    // some graph was replayed by them
-    struct sched_cached_value *values;
-    int32_t values_capacity;
-    int32_t n_nodes, n_leafs, n_edges, n_splits, n_copies; // of the last graph
-    size_t bytes;
-    int streak;  // graphs in a row that looked like this
-    int backoff; // how many of them it takes
 };
 
 enum sched_state { SCHED_RESET, SCHED_SPLIT, SCHED_ALLOCATED };
@@ -262,10 +230,9 @@ struct ggml_backend_sched {
     int32_t inplace_steps_capacity;
     struct sched_pool_plan *pool_plans; // by pool of the allocator, as the next ones
     struct sched_base *bases;
-    struct sched_saved_plan saved;
     bool saved_plan_used; // by the last plan
     bool bound;           // while it was planned
-    struct sched_cache cache;
+    struct sched_caches caches;
     int32_t *order; // if reordered: value by step
     int32_t order_capacity;
     bool reordered;      // a device changed the order of nodes
@@ -424,11 +391,6 @@ enum plan_result sched_bind_leafs(const struct ggml_backend_sched *sched);
 enum plan_result sched_bind_value(const struct ggml_backend_sched *sched, int32_t number);
 enum plan_result sched_bind_copies(const struct ggml_backend_sched *sched);
 bool sched_reset_buffers(struct ggml_backend_sched *sched);
-// The shortest path: splits and allocates a graph that repeats the last one in everything but the
-// addresses of its tensors. false without effect if it does not.
-bool sched_replay(struct ggml_backend_sched *sched, struct ggml_cgraph *graph);
-// Remembers the graph that was allocated for it, if that may be worth it.
-void sched_remember(struct ggml_backend_sched *sched);
 // A tensor for a copy on that stream; NULL with a message when memory runs out.
 struct ggml_tensor *sched_duplicate(struct ggml_backend_sched *sched,
                                     const struct ggml_tensor *tensor, int32_t backend, int slot);

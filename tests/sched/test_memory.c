@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Where the scheduler puts tensors: never two at one place at the same time, and near the least
 // that is possible. The devices compute nothing and their memory is addresses only.
+#define _POSIX_C_SOURCE 200809L // setenv
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,6 +16,7 @@
 #include "ggml-alloc.h"
 #include "ggml-host.h"
 #include "ggml-impl.h"
+#include "support/setenv.h"
 
 enum { MAX_NODES = 120, MAX_ROOTS = 4000, MOST_CHECKED = 1200, N_DEVICES = 4 };
 
@@ -285,13 +287,14 @@ static bool picky_supports_op(ggml_backend_dev_t device, const struct ggml_tenso
     return device != idle_stream(3)->device || op->op != GGML_OP_MUL_MAT;
 }
 
-static void allocate_random(struct setup *setup, uint32_t seed) {
+static const struct ggml_cgraph *allocate_random(struct setup *setup, uint32_t seed) {
     struct ggml_cgraph *graph = random_graph(setup, seed);
     ggml_backend_sched_reset(setup->sched);
     n_questions = 0;
     note_results(graph);
     assert_true(ggml_backend_sched_alloc_graph(setup->sched, graph));
     check_places(graph);
+    return graph;
 }
 
 static int make_picky(void **state) {
@@ -335,6 +338,33 @@ static void test_recurring_graphs(void **state) {
         assert_int_equal(n_questions, 0);
     }
     close_setup(&setup);
+}
+
+// A scheduler that remembers nothing asks devices about each graph, and splits and places it as
+// one that remembers.
+static void test_without_caches(void **state) {
+    (void)state;
+    struct setup with, without;
+    open_setup(&with, false);
+    setenv("GGML_SCHED_CACHE", "0", 1);
+    open_setup(&without, false);
+    unsetenv("GGML_SCHED_CACHE");
+    for (uint32_t step = 0; step < 240; ++step) {
+        const uint32_t seed = step / 4 * 2654435761u >> 28; // each four times, some again later
+        const struct ggml_cgraph *graph = allocate_random(&with, seed);
+        assert_true(step % 4 < 3 || n_questions == 0);
+        const struct ggml_cgraph *same = allocate_random(&without, seed);
+        assert_true(n_questions > 0);
+        assert_int_equal(ggml_backend_sched_get_n_splits(with.sched),
+                         ggml_backend_sched_get_n_splits(without.sched));
+        assert_int_equal(graph->n_nodes, same->n_nodes);
+        for (int i = 0; i < graph->n_nodes; ++i) {
+            assert_ptr_equal(ggml_backend_sched_get_tensor_backend(with.sched, graph->nodes[i]),
+                             ggml_backend_sched_get_tensor_backend(without.sched, same->nodes[i]));
+        }
+    }
+    close_setup(&with);
+    close_setup(&without);
 }
 
 // The graph's own order comes back when it is only measured.
@@ -496,6 +526,7 @@ int main(void) {
         cmocka_unit_test(test_any_order),
         cmocka_unit_test_setup_teardown(test_picky_devices, make_picky, make_usual),
         cmocka_unit_test_setup_teardown(test_recurring_graphs, make_picky, make_usual),
+        cmocka_unit_test_setup_teardown(test_without_caches, make_picky, make_usual),
         cmocka_unit_test(test_computed_after_its_reader),
         cmocka_unit_test(test_reordering_devices),
         cmocka_unit_test(test_models_stay_near_the_lower_bound),
