@@ -25,6 +25,8 @@ static int32_t memory_memset(ggml_backend_buffer_t buffer, struct ggml_tensor *t
     return GGML_HOST_OK;
 }
 
+// memmove() here and below, since an application may pass memory of another tensor in the same
+// buffer.
 static int32_t memory_set(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor,
                           const void *data, size_t offset, size_t size) {
     (void)buffer;
@@ -39,6 +41,7 @@ static int32_t memory_get(ggml_backend_buffer_t buffer, const struct ggml_tensor
     return GGML_HOST_OK;
 }
 
+// From any memory that the host can read, whichever plugin it is of.
 static int32_t memory_copy(ggml_backend_buffer_t buffer, const struct ggml_tensor *src,
                            struct ggml_tensor *dst) {
     (void)buffer;
@@ -72,6 +75,7 @@ static int32_t type_alloc(ggml_backend_buffer_type_t buft, size_t size,
     return GGML_HOST_OUT_OF_MEMORY;
 }
 
+// Of tensors in a buffer: blocks themselves are aligned more strictly.
 static size_t type_alignment(ggml_backend_buffer_type_t buft) {
     (void)buft;
     return TENSOR_ALIGNMENT;
@@ -102,6 +106,7 @@ ggml_backend_buffer_type_t ggml_backend_cpu_buffer_type(void) {
     return &cpu_type;
 }
 
+// For files that are mapped and memory that the application owns: it has to outlive the buffer.
 ggml_backend_buffer_t ggml_backend_cpu_buffer_from_ptr(void *ptr, size_t size) {
     if (!device_given(ptr, __func__, "pointer")) return NULL;
     if ((uintptr_t)ptr % TENSOR_ALIGNMENT != 0) {

@@ -10,6 +10,7 @@ struct multi_buffer {
     ggml_backend_buffer_t members[];
 };
 
+// The members are owned: they go with the multi-buffer.
 static void multi_free(ggml_backend_buffer_t buffer) {
     struct multi_buffer *multi = buffer->context;
     for (size_t i = 0; i < multi->n_members; ++i)
@@ -18,6 +19,7 @@ static void multi_free(ggml_backend_buffer_t buffer) {
     ggml_sdk_buffer_free(buffer);
 }
 
+// Failures of members are recorded by their own wrappers.
 static int32_t multi_clear(ggml_backend_buffer_t buffer, uint8_t value) {
     struct multi_buffer *multi = buffer->context;
     for (size_t i = 0; i < multi->n_members; ++i)
@@ -50,6 +52,8 @@ static struct multi_buffer *multi_new(ggml_backend_buffer_t *buffers, size_t n_b
     return multi;
 }
 
+// Takes the members over on success only. Without get_base: a multi-buffer has no one address,
+// tensors lie in its members.
 ggml_backend_buffer_t ggml_backend_multi_buffer_alloc_buffer(ggml_backend_buffer_t *buffers,
                                                              size_t n_buffers) {
     static const struct ggml_buffer_table table = {
@@ -71,6 +75,7 @@ ggml_backend_buffer_t ggml_backend_multi_buffer_alloc_buffer(ggml_backend_buffer
     return buffer;
 }
 
+// The entry for freeing tells the kind, since no other table has it.
 bool ggml_backend_buffer_is_multi_buffer(ggml_backend_buffer_t buffer) {
     return device_given(buffer, __func__, "buffer") && buffer->table->free == multi_free;
 }

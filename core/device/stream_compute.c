@@ -15,6 +15,7 @@ struct graph_check {
     struct device_host_range *range;
 };
 
+// Names the node and the tensor: a graph has thousands of them.
 static bool refuse(const struct graph_check *check, int node, const struct ggml_tensor *tensor,
                    const char *reason) {
     ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: node %d on %s: tensor '%s' %s", check->function,
@@ -22,6 +23,7 @@ static bool refuse(const struct graph_check *check, int node, const struct ggml_
     return false;
 }
 
+// Whether a node may read or write the tensor; the message has the reason.
 static bool usable(const struct graph_check *check, int node, const struct ggml_tensor *tensor) {
     if (tensor->flags & GGML_TENSOR_FLAG_ERROR) {
         const char *reason = tensor->extra ? tensor->extra : "is in error";
@@ -42,6 +44,8 @@ static bool usable(const struct graph_check *check, int node, const struct ggml_
     return true;
 }
 
+// Nodes that nobody computes, such as views, are not looked at; an error tensor is refused wherever
+// it stands.
 static bool node_usable(const struct graph_check *check, int i, const struct ggml_tensor *node) {
     if (!device_given(node, check->function, "node of the graph")) return false;
     const bool computed = (node->flags & GGML_TENSOR_FLAG_COMPUTE) && !ggml_op_is_empty(node->op);
@@ -53,6 +57,7 @@ static bool node_usable(const struct graph_check *check, int i, const struct ggm
     return true;
 }
 
+// A device without a memory of its own is taken for one that works in plain host memory.
 static bool is_on_host(ggml_backend_dev_t device) {
     if (!device || !device->table || !device->table->get_buffer_type) return true;
     ggml_backend_buffer_type_t buft = device->table->get_buffer_type(device);
@@ -69,6 +74,7 @@ bool device_graph_whole(const char *function, const struct ggml_cgraph *graph) {
     return graph->n_nodes <= 0 || device_given(graph->nodes, function, "list of nodes");
 }
 
+// O(nodes + sources). The range of the last buffer is kept, as neighbours mostly share one.
 bool device_graph_usable(const char *function, const char *label, bool needs_buffers,
                          const struct ggml_graph *graph) {
     struct device_host_range range = {0};
@@ -95,6 +101,8 @@ static enum ggml_status compute(const char *function, ggml_backend_t backend,
     return stream_graph_enter(function, backend, graph);
 }
 
+// The only call of graph_compute: what is told of a failure, and what a status of a plugin means to
+// an application, is decided here.
 enum ggml_status stream_graph_enter(const char *function, ggml_backend_t backend,
                                     const struct ggml_graph *graph) {
     const unsigned long told = ggml_fail_count();
@@ -102,6 +110,7 @@ enum ggml_status stream_graph_enter(const char *function, ggml_backend_t backend
     return device_graph_status(device_answer(status, told, function, device_stream_label(backend)));
 }
 
+// For callers inside the host, which have a graph of the contract already.
 enum ggml_status stream_graph_compute(const char *function, ggml_backend_t backend,
                                       const struct ggml_graph *graph) {
     THREAD_GUARD(backend, GGML_STATUS_FAILED);
@@ -135,10 +144,13 @@ enum ggml_status ggml_backend_graph_compute(ggml_backend_t backend, struct ggml_
     THREAD_GUARD(backend, GGML_STATUS_FAILED);
     const enum ggml_status status = compute_graph(__func__, backend, cgraph);
     if (!backend) return status;
+    // Waited for also after a failure: a part of the graph may be under way. What computing failed
+    // with comes first.
     const enum ggml_host_status late = stream_synchronize(backend);
     return status == GGML_STATUS_SUCCESS ? device_graph_status(late) : status;
 }
 
+// All three entries or none: a plan that could not be freed must not be made.
 static bool plans_offered(const char *function, ggml_backend_t backend) {
     const struct ggml_stream_table *table = backend->table;
     return device_offers(table->graph_plan_create && table->graph_plan_free &&
@@ -146,6 +158,8 @@ static bool plans_offered(const char *function, ggml_backend_t backend) {
                          function, device_stream_label(backend), "graph plans");
 }
 
+// A plan keeps its plugin loaded until it is freed. It is counted before the call, since another
+// thread may unload meanwhile.
 static ggml_backend_graph_plan_t make_plan(const char *function, ggml_backend_t backend,
                                            const struct ggml_graph *graph) {
     if (!stream_takes(function, backend, graph) || !plans_offered(function, backend)) return NULL;

@@ -12,6 +12,7 @@ enum {
     SMALL_STAGING_BYTES = 4096, // on the stack, for when memory runs out
 };
 
+// Whether a tensor's bytes lie in a buffer as a whole.
 static bool allocated(const char *function, const char *what, const struct ggml_tensor *tensor) {
     if (!device_is_inside(tensor)) {
         ggml_fail(GGML_HOST_OUT_OF_RANGE,
@@ -35,6 +36,7 @@ static bool allocated(const char *function, const char *what, const struct ggml_
 static bool copyable(const char *function, const struct ggml_tensor *src, struct ggml_tensor *dst) {
     if (!device_given(src, function, "source") || !device_given(dst, function, "destination"))
         return false;
+    // Nothing to do is no failure.
     if (src == dst) return false;
     if (!ggml_are_same_layout(src, dst)) {
         ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: '%s' and '%s' differ in type, shape or strides",
@@ -55,6 +57,7 @@ static enum ggml_host_status copy_directly(const char *function, ggml_backend_bu
     return device_answer(status, told, function, device_buft_label(buffer->buft));
 }
 
+// Only the direct way: callers that want more have ggml_backend_tensor_copy().
 bool ggml_backend_buffer_copy_tensor(const struct ggml_tensor *src, struct ggml_tensor *dst) {
     if (!copyable(__func__, src, dst)) return false;
     ggml_backend_buffer_t buffer = device_tensor_buffer(dst);
@@ -77,6 +80,8 @@ static void copy_staged(const struct ggml_tensor *src, struct ggml_tensor *dst, 
     }
 }
 
+// Device memory to device memory of another plugin: 1 MiB at a time, and 4 KiB on the stack where
+// memory is short, so that a copy fails for want of memory only where pieces are not possible.
 static void copy_through_host(const struct ggml_tensor *src, struct ggml_tensor *dst) {
     char small[SMALL_STAGING_BYTES];
     // What can't be reached byte by byte goes in one piece.
@@ -92,6 +97,8 @@ static void copy_through_host(const struct ggml_tensor *src, struct ggml_tensor 
     ggml_mem_free(staging);
 }
 
+// One transfer if either side is host memory, then the plugin of the destination, then through host
+// memory.
 void ggml_backend_tensor_copy(const struct ggml_tensor *src, struct ggml_tensor *dst) {
     if (!copyable(__func__, src, dst)) return;
     if (ggml_backend_buffer_is_host(device_tensor_buffer(src))) {
@@ -115,6 +122,7 @@ static enum ggml_host_status queue_copy(const char *function, ggml_backend_t bac
     return device_answer(status, told, function, device_stream_label(backend_dst));
 }
 
+// For the scheduler, which has a way of its own where the streams can't.
 bool stream_copy_async(ggml_backend_t backend_src, ggml_backend_t backend_dst,
                        const struct ggml_tensor *src, struct ggml_tensor *dst) {
     THREAD_GUARD(backend_src, false);
@@ -133,6 +141,8 @@ void ggml_backend_tensor_copy_async(ggml_backend_t backend_src, ggml_backend_t b
     if (!device_given(backend_dst, __func__, "destination stream")) return;
     if (!copyable(__func__, src, dst)) return;
     if (queue_copy(__func__, backend_src, backend_dst, src, dst) != GGML_HOST_UNSUPPORTED) return;
+    // The blocking copy sees neither queue: both have to be empty before it, the destination's too,
+    // whose work may still read what is overwritten.
     ggml_backend_synchronize(backend_src);
     if (backend_dst != backend_src) ggml_backend_synchronize(backend_dst);
     ggml_backend_tensor_copy(src, dst);

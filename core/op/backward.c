@@ -15,11 +15,13 @@ static size_t slot_of(const struct ggml_cgraph *graph, const struct ggml_tensor 
     return known ? slot : GGML_HASHSET_FULL;
 }
 
+// Sources that are not in the graph, and absent ones, want nothing.
 bool backward_wants(const struct backward *pass, const struct ggml_tensor *tensor) {
     const size_t slot = slot_of(pass->graph, tensor);
     return slot != GGML_HASHSET_FULL && pass->wanted[slot];
 }
 
+// Only the first failure is kept: those that follow come from it.
 void backward_fail(struct backward *pass, const struct ggml_tensor *node, const char *why) {
     if (pass->failed) return;
     struct ggml_tensor *error =
@@ -49,6 +51,9 @@ static void put_grad(struct backward *pass, struct ggml_tensor *tensor, size_t s
     pass->failed = pass->graph->error != NULL;
 }
 
+// A tensor with several users has the sum of what they give. Into an accumulator, which outlives
+// the graph, it is added in place; other gradients get a new tensor, since an older one may already
+// be read by nodes of the backward graph.
 void backward_give(struct backward *pass, struct ggml_tensor *tensor, struct ggml_tensor *grad) {
     const size_t slot = slot_of(pass->graph, tensor);
     if (pass->failed || slot == GGML_HASHSET_FULL) return;
@@ -67,6 +72,8 @@ static struct ggml_tensor *zeros_like(struct backward *pass, struct ggml_tensor 
     return ggml_fill(pass->ctx, tensor, 0.0f);
 }
 
+// The gradient of a part of a tensor, which a view took out of it: the rest of the tensor gets
+// zeros from it.
 void backward_give_region(struct backward *pass, struct ggml_tensor *tensor,
                           struct ggml_tensor *grad, const struct backward_region *region) {
     const size_t slot = slot_of(pass->graph, tensor);
@@ -85,6 +92,7 @@ void backward_give_region(struct backward *pass, struct ggml_tensor *tensor,
 
 // --- marking -------------------------------------------------------------------------------------
 
+// The slope is 0 wherever there is one: nothing passes through these.
 static bool is_piecewise_constant(enum ggml_unary_op op) {
     switch (op) {
     case GGML_UNARY_OP_SGN:
@@ -112,6 +120,8 @@ static bool is_relevant(const struct ggml_tensor *node, int i) {
     }
 }
 
+// A node that works in place destroys what the rules of other nodes would read. Views share memory
+// and change nothing; writing to its second source is what CPY is for.
 static bool overwrites_source(const struct ggml_tensor *node) {
     switch (node->op) {
     case GGML_OP_NONE:
@@ -124,6 +134,7 @@ static bool overwrites_source(const struct ggml_tensor *node) {
     }
 }
 
+// Sources come before their users in a graph, so their marks are set by now.
 static bool wants_through_sources(struct backward *pass, const struct ggml_tensor *node) {
     bool wants = false;
     for (int i = 0; i < GGML_MAX_SRC; ++i) {
@@ -137,6 +148,8 @@ static bool wants_through_sources(struct backward *pass, const struct ggml_tenso
     return wants;
 }
 
+// A loss needs one to start from, which ggml_graph_reset() sets to 1. Others have one only if the
+// caller gave it.
 static void start_accumulator(struct backward *pass, struct ggml_tensor *node, size_t slot,
                               struct ggml_tensor *given) {
     struct ggml_tensor *acc = given;
@@ -154,6 +167,8 @@ static void start_accumulator(struct backward *pass, struct ggml_tensor *node, s
     pass->graph->grad_accs[slot] = acc;
 }
 
+// A node wants a gradient if it is a parameter or a loss, or if a source that it depends on wants
+// one.
 static void mark_node(struct backward *pass, struct ggml_tensor *node, struct ggml_tensor *given) {
     const int flags = GGML_TENSOR_FLAG_PARAM | GGML_TENSOR_FLAG_LOSS;
     const size_t slot = slot_of(pass->graph, node);
@@ -171,6 +186,7 @@ static void mark_node(struct backward *pass, struct ggml_tensor *node, struct gg
 
 // --- the pass ------------------------------------------------------------------------------------
 
+// One walk in the order of the graph: O(nodes).
 static void mark_nodes(struct backward *pass, struct ggml_tensor **grad_accs) {
     struct ggml_cgraph *graph = pass->graph;
     int flags = 0;
@@ -189,6 +205,8 @@ static void mark_nodes(struct backward *pass, struct ggml_tensor **grad_accs) {
     }
 }
 
+// Reverse accumulation: all users of the node come after it and have given their parts, so its
+// gradient is complete.
 static void pass_back(struct backward *pass, struct ggml_tensor *node) {
     struct ggml_tensor *grad = ggml_graph_get_grad(pass->graph, node);
     const backward_rule rule = backward_rule_of(node->op);
@@ -228,6 +246,7 @@ void ggml_build_backward_expand(struct ggml_context *ctx, struct ggml_cgraph *cg
         backward_fail(&pass, NULL, "no memory to mark its nodes");
         return;
     }
+    // Rules append nodes; only those of the forward graph are passed through.
     const int n_forward = cgraph->n_nodes;
     mark_nodes(&pass, grad_accs);
     for (int i = n_forward - 1; i >= 0 && !pass.failed; --i) {

@@ -18,12 +18,14 @@ static tensor_t reduced(struct backward *pass, tensor_t g, tensor_t like) {
     return ggml_are_same_shape(g, like) ? g : ggml_repeat_back(pass->ctx, g, like);
 }
 
+// The same elements in the same order, with the shape of `like`.
 static tensor_t reshaped(struct backward *pass, tensor_t g, tensor_t like) {
     return ggml_are_same_shape(g, like) ? g : ggml_reshape(pass->ctx, contiguous(pass, g), like);
 }
 
 // --- copies and views ----------------------------------------------------------------------------
 
+// Types may differ: a gradient is F32 whatever the copy was converted to.
 static void rule_copy(struct backward *pass, tensor_t node, tensor_t g) {
     backward_give(pass, node->src[0], reshaped(pass, g, node->src[0]));
 }
@@ -48,6 +50,7 @@ static struct backward_region region_of(const struct ggml_tensor *node) {
     return region_in(node->type, nb, (uint32_t)node->op_params[3]);
 }
 
+// The part of g that lies where the region does.
 static tensor_t view_of_region(struct backward *pass, tensor_t g, const struct ggml_tensor *shape,
                                const struct backward_region *region) {
     const int64_t *ne = shape->ne;
@@ -56,6 +59,7 @@ static tensor_t view_of_region(struct backward *pass, tensor_t g, const struct g
                         nb[3], region->offset);
 }
 
+// y = a, with b added to a region: da = g, db = g within the region.
 static void rule_acc(struct backward *pass, tensor_t node, tensor_t g) {
     const struct backward_region region = region_of(node);
     tensor_t b = node->src[1];
@@ -65,6 +69,7 @@ static void rule_acc(struct backward *pass, tensor_t node, tensor_t g) {
     }
 }
 
+// y = a, with a region replaced by b: da = g with zeros in the region, db = g within it.
 static void rule_set(struct backward *pass, tensor_t node, tensor_t g) {
     const struct backward_region region = region_of(node);
     const size_t *nb = region.nb;
@@ -90,6 +95,7 @@ static void rule_view(struct backward *pass, tensor_t node, tensor_t g) {
     backward_give_region(pass, node->src[0], g, &region);
 }
 
+// The inverse permutation.
 static void rule_permute(struct backward *pass, tensor_t node, tensor_t g) {
     int back[GGML_MAX_DIMS];
     for (int i = 0; i < GGML_MAX_DIMS; ++i) {
@@ -103,6 +109,7 @@ static void rule_transpose(struct backward *pass, tensor_t node, tensor_t g) {
     backward_give(pass, node->src[0], ggml_transpose(pass->ctx, g));
 }
 
+// Rows that were taken several times get the sum of their gradients.
 static void rule_get_rows(struct backward *pass, tensor_t node, tensor_t g) {
     tensor_t grad = ggml_get_rows_back(pass->ctx, contiguous(pass, g), node->src[1], node->src[0]);
     backward_give(pass, node->src[0], grad);
@@ -110,12 +117,14 @@ static void rule_get_rows(struct backward *pass, tensor_t node, tensor_t g) {
 
 // --- element-wise --------------------------------------------------------------------------------
 
+// da = g; db = g, summed over what was broadcast.
 static void rule_add(struct backward *pass, tensor_t node, tensor_t g) {
     tensor_t b = node->src[1];
     if (backward_wants(pass, node->src[0])) backward_give(pass, node->src[0], g);
     if (backward_wants(pass, b)) backward_give(pass, b, reduced(pass, g, b));
 }
 
+// b is one number, added to all elements.
 static void rule_add1(struct backward *pass, tensor_t node, tensor_t g) {
     if (backward_wants(pass, node->src[0])) backward_give(pass, node->src[0], g);
     if (backward_wants(pass, node->src[1])) {
@@ -123,6 +132,7 @@ static void rule_add1(struct backward *pass, tensor_t node, tensor_t g) {
     }
 }
 
+// da = g, db = -g.
 static void rule_sub(struct backward *pass, tensor_t node, tensor_t g) {
     tensor_t b = node->src[1];
     if (backward_wants(pass, node->src[0])) backward_give(pass, node->src[0], g);
@@ -131,6 +141,7 @@ static void rule_sub(struct backward *pass, tensor_t node, tensor_t g) {
     }
 }
 
+// da = g b, db = g a.
 static void rule_mul(struct backward *pass, tensor_t node, tensor_t g) {
     tensor_t a = node->src[0];
     tensor_t b = node->src[1];
@@ -140,6 +151,7 @@ static void rule_mul(struct backward *pass, tensor_t node, tensor_t g) {
     }
 }
 
+// y = a / b: da = g / b, db = -g a / b^2 = -(g / b) y, which needs one division for both.
 static void rule_div(struct backward *pass, tensor_t node, tensor_t g) {
     tensor_t b = node->src[1];
     if (!backward_wants(pass, node->src[0]) && !backward_wants(pass, b)) return;
@@ -151,35 +163,42 @@ static void rule_div(struct backward *pass, tensor_t node, tensor_t g) {
     }
 }
 
+// da = 2 g a
 static void rule_sqr(struct backward *pass, tensor_t node, tensor_t g) {
     tensor_t a = node->src[0];
     backward_give(pass, a, ggml_scale(pass->ctx, ggml_mul(pass->ctx, g, a), 2.0f));
 }
 
+// da = g / (2 y), from the result: no other root has to be computed.
 static void rule_sqrt(struct backward *pass, tensor_t node, tensor_t g) {
     backward_give(pass, node->src[0], ggml_scale(pass->ctx, ggml_div(pass->ctx, g, node), 0.5f));
 }
 
+// da = g / a
 static void rule_log(struct backward *pass, tensor_t node, tensor_t g) {
     backward_give(pass, node->src[0], ggml_div(pass->ctx, g, node->src[0]));
 }
 
+// da = g cos a
 static void rule_sin(struct backward *pass, tensor_t node, tensor_t g) {
     tensor_t a = node->src[0];
     backward_give(pass, a, ggml_mul(pass->ctx, g, ggml_cos(pass->ctx, a)));
 }
 
+// da = -g sin a
 static void rule_cos(struct backward *pass, tensor_t node, tensor_t g) {
     tensor_t a = node->src[0];
     tensor_t slope = ggml_mul(pass->ctx, g, ggml_sin(pass->ctx, a));
     backward_give(pass, a, ggml_neg(pass->ctx, slope));
 }
 
+// y = scale a + bias: the bias has no part in the slope.
 static void rule_scale(struct backward *pass, tensor_t node, tensor_t g) {
     const float scale = ggml_get_op_params_f32(node, 0);
     backward_give(pass, node->src[0], ggml_scale(pass->ctx, contiguous(pass, g), scale));
 }
 
+// NEG and SILU have operations for their gradient; all others are g times the slope.
 static void rule_unary(struct backward *pass, tensor_t node, tensor_t g) {
     struct ggml_context *ctx = pass->ctx;
     tensor_t a = node->src[0];
@@ -200,10 +219,13 @@ static void rule_unary(struct backward *pass, tensor_t node, tensor_t g) {
 
 // --- sums and repetitions ------------------------------------------------------------------------
 
+// Each element entered one sum with factor 1. That of a sum back over repetitions is the
+// repetition.
 static void rule_sum(struct backward *pass, tensor_t node, tensor_t g) {
     backward_give(pass, node->src[0], ggml_repeat(pass->ctx, g, node->src[0]));
 }
 
+// The mean of a row: each of its ne0 elements has that share of it.
 static void rule_mean(struct backward *pass, tensor_t node, tensor_t g) {
     tensor_t a = node->src[0];
     tensor_t share = ggml_scale(pass->ctx, contiguous(pass, g), 1.0f / (float)a->ne[0]);
@@ -219,18 +241,21 @@ static void rule_cumsum(struct backward *pass, tensor_t node, tensor_t g) {
     backward_give(pass, node->src[0], ggml_sub(ctx, all, before));
 }
 
+// The sum over all repetitions.
 static void rule_repeat(struct backward *pass, tensor_t node, tensor_t g) {
     backward_give(pass, node->src[0], reduced(pass, g, node->src[0]));
 }
 
 // --- layers --------------------------------------------------------------------------------------
 
+// An operation of its own, since the slope of an element depends on its whole row.
 static void rule_rms_norm(struct backward *pass, tensor_t node, tensor_t g) {
     const float eps = ggml_get_op_params_f32(node, 0);
     backward_give(pass, node->src[0],
                   ggml_rms_norm_back(pass->ctx, contiguous(pass, g), node->src[0], eps));
 }
 
+// As OUT_PROD wants its operands: elements of a row side by side, and rows in rising order.
 static tensor_t dense_rows(struct backward *pass, tensor_t x) {
     const bool dense = x->nb[0] == ggml_type_size(x->type) && !ggml_is_transposed(x);
     return dense ? x : ggml_cont(pass->ctx, x);
@@ -261,11 +286,13 @@ static tensor_t sum_batches(struct backward *pass, tensor_t full, tensor_t like)
     return reshaped(pass, full, like);
 }
 
+// What was set to zero passes nothing; what was kept passes g.
 static void rule_tri(struct backward *pass, tensor_t node, tensor_t g) {
     const enum ggml_tri_type part = (enum ggml_tri_type)node->op_params[0];
     backward_give(pass, node->src[0], ggml_tri(pass->ctx, contiguous(pass, g), part));
 }
 
+// Only the diagonal came from the source: a view with a stride of one row and one element.
 static void rule_diag(struct backward *pass, tensor_t node, tensor_t g) {
     const int64_t *ne = node->ne;
     g = contiguous(pass, g);
@@ -274,6 +301,8 @@ static void rule_diag(struct backward *pass, tensor_t node, tensor_t g) {
     backward_give(pass, node->src[0], reshaped(pass, diagonal, node->src[0]));
 }
 
+// y = a^T b in the order of extents here (y[i, j] = sum over k of a[k, i] b[k, j]): da = b g^T,
+// summed over the batches that shared a matrix of a, and db = a g. Both are outer products.
 static void rule_mul_mat(struct backward *pass, tensor_t node, tensor_t g) {
     struct ggml_context *ctx = pass->ctx;
     tensor_t a = node->src[0];
@@ -288,6 +317,7 @@ static void rule_mul_mat(struct backward *pass, tensor_t node, tensor_t g) {
     }
 }
 
+// Masked elements are constants, be they 0 or -infinity: their gradient is 0.
 static void rule_diag_mask(struct backward *pass, tensor_t node, tensor_t g) {
     backward_give(pass, node->src[0], ggml_diag_mask_zero(pass->ctx, g, node->op_params[0]));
 }
@@ -303,6 +333,7 @@ static void rule_soft_max(struct backward *pass, tensor_t node, tensor_t g) {
                   ggml_soft_max_ext_back(pass->ctx, contiguous(pass, g), node, scale, 0.0f));
 }
 
+// The rotation back by the same angles, thus the same parameters, whatever they are.
 static void rule_rope(struct backward *pass, tensor_t node, tensor_t g) {
     struct op_call call = {OP(pass->ctx, ROPE_BACK), .src = {g, node->src[1], node->src[2]}};
     if (backward_wants(pass, node->src[2])) {
@@ -313,6 +344,8 @@ static void rule_rope(struct backward *pass, tensor_t node, tensor_t g) {
     backward_give(pass, node->src[0], op_build(&call));
 }
 
+// Each patch gives its elements back to the pixels that it was copied from. The kernel lends
+// nothing but its shape, so it gets no gradient.
 static void rule_im2col(struct backward *pass, tensor_t node, tensor_t g) {
     const int32_t *p = node->op_params;
     tensor_t image = node->src[1];
@@ -342,6 +375,7 @@ static void rule_pool_2d(struct backward *pass, tensor_t node, tensor_t g) {
                                     p[1], p[2], p[3], p[4], (float)p[5], (float)p[6]));
 }
 
+// (softmax(a) - labels) g / rows, as one operation.
 static void rule_cross_entropy_loss(struct backward *pass, tensor_t node, tensor_t g) {
     if (backward_wants(pass, node->src[1])) {
         backward_fail(pass, node, "its labels have no gradient");

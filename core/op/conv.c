@@ -21,6 +21,8 @@ static bool check_window(struct op_call *call, int n, int s) {
     return true;
 }
 
+// Negative extents come from a kernel that does not fit into the padded image. `least` is 1 where
+// at least one position is needed, or 0.
 static bool check_outputs(struct op_call *call, const int64_t *out, int n, int64_t least) {
     for (int i = 0; i < n; ++i) {
         if (out[i] >= least) continue;
@@ -66,6 +68,8 @@ struct ggml_tensor *ggml_im2col(struct ggml_context *ctx, struct ggml_tensor *a,
                                       .type = dst_type, .params = {s0, s1, p0, p1, d0, d1, is_2D}});
 }
 
+// The caller gives the extents of the image, since several images have patches of one shape. They
+// are checked before they are multiplied.
 bool op_shape_im2col_back(struct op_call *call) {
     int64_t patches[4];
     for (int i = 0; i < GGML_MAX_DIMS; ++i)
@@ -88,6 +92,7 @@ struct ggml_tensor *ggml_im2col_back(struct ggml_context *ctx, struct ggml_tenso
     return op_build(&call);
 }
 
+// ne3 of the image is channels times images: patches are [KW KH KD IC, OW, OH, OD N].
 bool op_shape_im2col_3d(struct op_call *call) {
     const int64_t *k = call->src[0]->ne;
     const int64_t *image = call->src[1]->ne;
@@ -119,6 +124,8 @@ bool op_type_col2im_1d(struct op_call *call) {
     return call->type == GGML_TYPE_BF16 || op_need_type2(call, 0, GGML_TYPE_F32, GGML_TYPE_F16);
 }
 
+// Columns [K OC, L] overlap by the stride and are added up: (L - 1) s0 + K elements, less the
+// padding at both ends.
 bool op_shape_col2im_1d(struct op_call *call) {
     const int64_t *a = call->src[0]->ne;
     const int32_t *p = call->params;
@@ -142,6 +149,8 @@ struct ggml_tensor *ggml_col2im_1d(struct ggml_context *ctx, struct ggml_tensor 
 
 // --- direct --------------------------------------------------------------------------------------
 
+// [OW, OH, channels, N] of a kernel in src0 and an image in src1, with parameters s0, s1, p0, p1,
+// d0, d1.
 static bool set_conv_2d(struct op_call *call, int64_t channels) {
     const int64_t *k = call->src[0]->ne;
     const int64_t *image = call->src[1]->ne;
@@ -189,6 +198,8 @@ struct ggml_tensor *ggml_conv_2d_dw_direct(struct ggml_context *ctx, struct ggml
                           .params = {stride0, stride1, pad0, pad1, dilation0, dilation1}});
 }
 
+// Kernel [KW, KH, KD, IC OC], image [W, H, D, IC N]: the parameters from 9 on say how ne3 is
+// divided.
 bool op_shape_conv_3d(struct op_call *call) {
     const int64_t *k = call->src[0]->ne;
     const int64_t *image = call->src[1]->ne;
@@ -225,6 +236,8 @@ static int64_t transposed_extent(int64_t in, int64_t kernel, int stride) {
     return op_add(op_mul(in - 1, stride), kernel);
 }
 
+// Kernel [K, OC, IC], signal [L, IC]. Padding and dilation are parameters in ggml that have one
+// permitted value each.
 bool op_shape_conv_transpose_1d(struct op_call *call) {
     const int64_t *a = call->src[0]->ne;
     const int64_t *b = call->src[1]->ne;
@@ -241,6 +254,7 @@ struct ggml_tensor *ggml_conv_transpose_1d(struct ggml_context *ctx, struct ggml
         &(struct op_call){OP(ctx, CONV_TRANSPOSE_1D), .src = {a, b}, .params = {s0, p0, d0}});
 }
 
+// Kernel [KW, KH, OC, IC], image [W, H, IC, N].
 bool op_shape_conv_transpose_2d(struct op_call *call) {
     const int64_t *a = call->src[0]->ne;
     const int64_t *b = call->src[1]->ne;

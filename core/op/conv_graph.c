@@ -4,6 +4,8 @@
 #include "op/op_rules.h"
 #include "tensor/error_tensor.h"
 
+// Patches are as large as the kernel times the image, so they are F16 unless the kernel is BF16,
+// whose range F16 does not have.
 static enum ggml_type patch_type(const struct ggml_tensor *kernel) {
     return kernel->type == GGML_TYPE_BF16 ? GGML_TYPE_F32 : GGML_TYPE_F16;
 }
@@ -26,6 +28,7 @@ static struct ggml_tensor *finish(struct ggml_context *ctx, const char *builder,
     return ggml_error_tensor(ctx, "%s: %s", builder, ggml_last_error());
 }
 
+// Padding of half a kernel. Builders take an int: what is larger is clamped.
 static int half(int64_t extent) {
     return extent / 2 <= INT32_MAX ? (int)(extent / 2) : INT32_MAX;
 }
@@ -36,6 +39,8 @@ static int as_stride(int64_t extent) {
 
 // --- 1-D -----------------------------------------------------------------------------------------
 
+// Patches as the rows of a matrix, times the kernel as a matrix [IC K, OC]. With several images the
+// product has images within channels, and a copy brings channels within images.
 static struct ggml_tensor *conv_1d(struct ggml_context *ctx, const char *builder,
                                    struct ggml_tensor *a, struct ggml_tensor *b, int s0, int p0,
                                    int d0) {
@@ -65,6 +70,8 @@ struct ggml_tensor *ggml_conv_1d_ph(struct ggml_context *ctx, struct ggml_tensor
     return refused != NULL ? refused : conv_1d(ctx, __func__, a, b, s, half(a->ne[0]), d);
 }
 
+// Depthwise: channels become a dimension of batches, so that each is multiplied with its own kernel
+// only.
 static struct ggml_tensor *conv_1d_dw(struct ggml_context *ctx, const char *builder,
                                       struct ggml_tensor *a, struct ggml_tensor *b, int s0, int p0,
                                       int d0) {
@@ -89,6 +96,8 @@ struct ggml_tensor *ggml_conv_1d_dw_ph(struct ggml_context *ctx, struct ggml_ten
 
 // --- 2-D -----------------------------------------------------------------------------------------
 
+// As in one dimension; the product [OW OH N, OC] is made [OW, OH, OC, N] by a permutation and a
+// copy.
 static struct ggml_tensor *conv_2d(struct ggml_context *ctx, const char *builder,
                                    struct ggml_tensor *a, struct ggml_tensor *b, int s0, int s1,
                                    int p0, int p1, int d0, int d1) {
@@ -156,6 +165,8 @@ struct ggml_tensor *ggml_conv_3d(struct ggml_context *ctx, struct ggml_tensor *a
                                                  patch_type(a)); // [KW KH KD IC, OW, OH, OD N]
     if (op_is_error(patches)) return finish(ctx, __func__, patches);
     const int64_t *ne = patches->ne;
+    // ggml_im2col_3d() has refused an IC below 1. Channels and images share ne3, as there are but
+    // four dimensions.
     const int64_t out_channels = a->ne[3] / IC;
     const int64_t batch = b->ne[3] / IC;
     struct ggml_tensor *rows =

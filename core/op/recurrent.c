@@ -4,6 +4,8 @@
 
 // --- state-space models --------------------------------------------------------------------------
 
+// sx has the last d - 1 columns of the sequence so far before the new ones, so that t = ne0 - d + 1
+// results are whole.
 bool op_shape_ssm_conv(struct op_call *call) {
     const int64_t *sx = call->src[0]->ne;
     const int64_t *c = call->src[1]->ne;
@@ -23,10 +25,12 @@ static bool check_snapshots(struct op_call *call) {
     return op_need_range(call, "K", call->params[0], 1, INT32_MAX);
 }
 
+// What does not fit becomes 0, which check_snapshots() refuses with a message.
 static int32_t snapshots(int64_t K) {
     return K >= 1 && K <= INT32_MAX ? (int32_t)K : 0;
 }
 
+// All F32 but the ids, which are I32.
 bool op_type_ssm_scan(struct op_call *call) {
     call->type = GGML_TYPE_F32;
     for (int i = 0; i < 6; ++i) {
@@ -35,6 +39,7 @@ bool op_type_ssm_scan(struct op_call *call) {
     return op_need_type(call, 6, GGML_TYPE_I32);
 }
 
+// Kernels walk over both dimensions of a matrix with one pointer; matrices may lie apart.
 static bool need_packed_matrices(struct op_call *call, int src) {
     const struct ggml_tensor *t = call->src[src];
     if (t->nb[0] == sizeof(float) && t->nb[1] == (size_t)t->ne[0] * sizeof(float)) return true;
@@ -123,6 +128,7 @@ struct ggml_tensor *ggml_rwkv_wkv6(struct ggml_context *ctx, struct ggml_tensor 
     return op_build(&(struct op_call){OP(ctx, RWKV_WKV6), .src = {k, v, r, tf, td, state}});
 }
 
+// Sources: k, v, q, the gate g, state.
 bool op_shape_gated_linear_attn(struct op_call *call) {
     return linear_attention(call, 3, 4);
 }
@@ -135,6 +141,7 @@ struct ggml_tensor *ggml_gated_linear_attn(struct ggml_context *ctx, struct ggml
                                       .params = {op_bits(scale)}});
 }
 
+// Sources: r, w, k, v, a, b, state.
 bool op_shape_rwkv_wkv7(struct op_call *call) {
     return linear_attention(call, 5, 6);
 }
@@ -180,6 +187,7 @@ struct ggml_tensor *ggml_gated_delta_net(struct ggml_context *ctx, struct ggml_t
 
 // --- triangular systems --------------------------------------------------------------------------
 
+// A X = B: A is square and its lower triangle is read; X has the extents of B.
 bool op_shape_solve_tri(struct op_call *call) {
     const int64_t *a = call->src[0]->ne;
     const int64_t *b = call->src[1]->ne;
@@ -200,6 +208,8 @@ struct ggml_tensor *ggml_solve_tri(struct ggml_context *ctx, struct ggml_tensor 
 
 // --- hyper-connections ---------------------------------------------------------------------------
 
+// Per token 4 weights before, 4 after and a 4 x 4 matrix between the streams: 24 mixes, of which
+// the matrix is the result.
 bool op_shape_dsv4_hc_comb(struct op_call *call) {
     return op_need_range(call, "n_iter", call->params[1], 1, INT32_MAX) &&
            op_need_ne(call, 0, 0, 24, "(2 + 4) x 4 mixes") && op_need_dims(call, 0, 2) &&
@@ -215,6 +225,8 @@ struct ggml_tensor *ggml_dsv4_hc_comb(struct ggml_context *ctx, struct ggml_tens
                                       .params = {op_bits(eps), n_iter}});
 }
 
+// x [E, HC, T]: the weighted sum over its HC streams. Weights are one per stream, or with a gate
+// one per element.
 bool op_shape_dsv4_hc_pre(struct op_call *call) {
     const int64_t *x = call->src[0]->ne;
     const bool gated = call->params[1] != 0;
@@ -235,6 +247,8 @@ struct ggml_tensor *ggml_dsv4_hc_pre_gated(struct ggml_context *ctx, struct ggml
                                       .params = {op_bits(scale), true}});
 }
 
+// x [E, T] is added to each of the residual's HC streams by its weight, after comb, if there is
+// one, has mixed these.
 bool op_shape_dsv4_hc_post(struct op_call *call) {
     const int64_t *residual = call->src[1]->ne;
     const int64_t e = residual[0], hc = residual[1], t = residual[2];
