@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Sets data and buffer of every tensor of a planned graph.
-#include "sched/bind.h"
-
 #include "base/mem.h"
 #include "base/status.h"
+#include "sched/sched.h"
 
 enum { PREFETCH_ITEMS = 8 };
 
@@ -21,7 +20,6 @@ bool sched_reset_buffers(struct ggml_backend_sched *sched) {
         sched->bases[i].buffer = pool->chunks[0];
         sched->bases[i].address = ggml_backend_buffer_get_base(pool->chunks[0]);
         if (!sched->bases[i].address) return false;
-        sched->bases[i].plain = !pool->chunks[0]->table->init_tensor;
     }
     return true;
 }
@@ -44,10 +42,23 @@ static inline enum plan_result bind_at(const struct ggml_backend_sched *sched,
     if (place->pool < 0) return PLAN_DOES_NOT_FIT;
     const struct sched_base base = base_of(sched, place);
     if (!base.address) return PLAN_FAILED;
-    sched_put(tensor, &base, place->offset);
+    tensor->buffer = base.buffer;
+    tensor->data = base.address + place->offset;
     if (!base.buffer->table->init_tensor) return PLAN_USED;
     const enum ggml_status status = ggml_backend_buffer_init_tensor(base.buffer, tensor);
     return status == GGML_STATUS_SUCCESS ? PLAN_USED : PLAN_FAILED;
+}
+
+// A view, after the tensor whose memory it views. Views of memory that no buffer owns have their
+// address already. false: the buffer has to be told about it.
+static inline bool put_view(const struct sched_value *value) {
+    struct ggml_tensor *view = value->tensor;
+    const struct ggml_tensor *owner = view->view_src;
+    if (!owner->buffer || ((value->traits & SCHED_HAS_MEMORY) && view->buffer)) return true;
+    if (view->view_offs > owner->buffer->size || owner->buffer->table->init_tensor) return false;
+    view->buffer = owner->buffer;
+    view->data = (char *)owner->data + view->view_offs;
+    return true;
 }
 
 // A value: a view after its owner, nothing for what has memory or alternates between pipeline
@@ -55,7 +66,7 @@ static inline enum plan_result bind_at(const struct ggml_backend_sched *sched,
 static inline enum plan_result bind_item(const struct ggml_backend_sched *sched, int32_t number) {
     const struct sched_value *value = &sched->values[number];
     if (value->root != number) {
-        if (sched_put_view(value)) return PLAN_USED;
+        if (put_view(value)) return PLAN_USED;
     } else if (value->traits & (SCHED_HAS_MEMORY | SCHED_SLOTTED)) {
         return PLAN_USED;
     } else {
@@ -84,7 +95,7 @@ static inline void prefetch_item(const struct ggml_backend_sched *sched, int32_t
     __builtin_prefetch(ahead + offsetof(struct ggml_tensor, data), 1);
 }
 
-enum plan_result sched_bind_leafs(const struct ggml_backend_sched *sched) {
+static enum plan_result bind_leafs(const struct ggml_backend_sched *sched) {
     enum plan_result result = PLAN_USED;
     for (int32_t i = sched->n_nodes; i < sched->n_values && result == PLAN_USED; ++i) {
         result = sched_bind_value(sched, i);
@@ -133,7 +144,7 @@ enum plan_result sched_bind(struct ggml_backend_sched *sched) {
     if (result == PLAN_USED && !sched->in_order) {
         result = bind_any(sched);
     } else if (result == PLAN_USED) {
-        result = sched_bind_leafs(sched);
+        result = bind_leafs(sched);
         if (result == PLAN_USED) result = bind_nodes(sched);
     }
     if (result != PLAN_USED) undo(sched);

@@ -94,13 +94,12 @@ static void tell_realloc(struct ggml_backend_sched *sched, bool provided) {
     sched->realloc_callback(sched, sched->graph, moved, resized, sched->realloc_callback_data);
 }
 
-// Plans, makes the buffers large enough, and binds what planning has not bound already.
+// Plans, makes the buffers large enough, and binds.
 static bool allocate(struct ggml_backend_sched *sched) {
     if (!allocate_slots(sched) || !sched_plan(sched, true)) return false;
     const bool provided = sched_buffers_fit(sched);
     tell_realloc(sched, provided);
     if (!provided && !sched_grow_buffers(sched)) return false;
-    if (provided && sched->bound) return sched_bind_leafs(sched) == PLAN_USED;
     return sched_bind(sched) == PLAN_USED;
 }
 

@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "base/status.h"
 #include "ggml-backend.h"
-#include "sched/bind.h"
+#include "sched/sched.h"
 
 // A plan that needs this much more than the lower bound is good enough: 1/50.
 enum { GOOD_ENOUGH = 50 };
@@ -36,16 +36,13 @@ struct round {
     const int32_t *first_edge;
     const struct live_edge *edges;
     struct sched_pool_plan *plans;
-    const struct sched_base *bases;
-    bool first;   // no pool is decided; sums up what lives at once
-    bool binding; // to the buffers that there are, in case that they do
+    bool first; // no pool is decided; sums up what lives at once
     bool reordered;
-    bool unbound; // some buffer has to be told about tensors
     bool too_large;
 };
 
 // Copies the pointers of the arrays, which no walk changes.
-static struct round round_of(struct ggml_backend_sched *sched, bool first, bool binding) {
+static struct round round_of(struct ggml_backend_sched *sched, bool first) {
     return (struct round){
         .sched = sched,
         .values = sched->values,
@@ -54,9 +51,7 @@ static struct round round_of(struct ggml_backend_sched *sched, bool first, bool 
         .first_edge = sched->first_edge,
         .edges = sched->edges,
         .plans = sched->pool_plans,
-        .bases = sched->bases,
         .first = first,
-        .binding = binding,
         .reordered = sched->reordered,
     };
 }
@@ -70,9 +65,8 @@ static inline void count(struct round *round, struct sched_pool_plan *plan, size
     round->too_large |= plan->live > SIZE_MAX / 4;
 }
 
-// Gives the entry a range of the free list, or that of the entry whose memory it takes over, and
-// binds its tensor if the round does that.
-static inline void take(struct round *round, int32_t entry, struct ggml_tensor *tensor) {
+// Gives the entry a range of the free list, or that of the entry whose memory it takes over.
+static inline void take(struct round *round, int32_t entry) {
     struct live_place *place = &round->places[entry];
     struct sched_pool_plan *plan = &round->plans[place->pool];
     if (!round->first && is_decided(plan)) return;
@@ -83,13 +77,6 @@ static inline void take(struct round *round, int32_t entry, struct ggml_tensor *
         const int32_t steps = until == LIVE_FOREVER ? LIVE_FOREVER : until - place->first;
         if (round->first) count(round, plan, place->size);
         place->offset = memory_quick_take(&plan->quick, place->size, steps);
-    }
-    if (!round->binding) return;
-    const struct sched_base *base = &round->bases[place->pool];
-    if (LIKELY(base->plain)) {
-        sched_put(tensor, base, place->offset);
-    } else {
-        round->unbound = true;
     }
 }
 
@@ -112,7 +99,7 @@ static void take_early(struct round *round) {
         for (int32_t k = 0; k < sched->n_early; ++k) {
             const int32_t entry = sched->early[k], until = sched->last[entry].step;
             const int class = until == LIVE_FOREVER ? 0 : until >= half ? 1 : 2;
-            if (class == pass) take(round, entry, sched->values[entry].tensor);
+            if (class == pass) take(round, entry);
         }
     }
 }
@@ -130,7 +117,7 @@ static void take_copies(struct round *round, const struct sched_split *split) {
     for (int32_t k = 0; k < 2 * split->n_inputs; ++k) {
         const int32_t copy = inputs[k % split->n_inputs], entry = sched->n_values + copy;
         if ((sched->last[entry].step >= half) != (k < split->n_inputs)) continue;
-        take(round, entry, sched_copy_tensor(sched, copy));
+        take(round, entry);
     }
 }
 
@@ -141,9 +128,8 @@ static inline void walk_step(struct round *round, int32_t node, int32_t step) {
     if (value->root != node) {
         const struct live_last *use = &round->last[value->root];
         if (use->step == step && use->edge == LIVE_VIEWED) release(round, value->root);
-        if (round->binding) round->unbound |= !sched_put_view(value);
     } else if (round->places[node].pool >= 0 && !(value->traits & SCHED_EARLY)) {
-        take(round, node, value->tensor);
+        take(round, node);
     }
     const int32_t end = round->first_edge[node + 1];
     for (int32_t e = round->first_edge[node]; e < end; ++e) {
@@ -168,19 +154,10 @@ static void release_originals(struct round *round, const struct sched_split *spl
     }
 }
 
-// What binding writes of a tensor.
-static inline void fetch(const struct round *round, int32_t step) {
-    const struct ggml_tensor *tensor = round->values[step].tensor; // or near it in another order
-    __builtin_prefetch(&tensor->buffer);
-    __builtin_prefetch(&tensor->data);
-}
-
 static void walk_steps(struct round *shared, int32_t begin, int32_t end) {
     struct round round = *shared; // which nothing else points to: it can be kept in registers
     const struct ggml_backend_sched *sched = round.sched;
-    const int32_t n_fetched = round.binding ? sched->n_nodes - SCHED_FETCH_AHEAD : 0;
     for (int32_t step = begin; step < end; ++step) {
-        if (step < n_fetched) fetch(&round, step + SCHED_FETCH_AHEAD);
         walk_step(&round, UNLIKELY(round.reordered) ? sched->order[step] : step, step);
     }
     *shared = round;
@@ -273,9 +250,8 @@ static bool plan_quickly(struct ggml_backend_sched *sched, bool for_use, bool *o
     bool known = false; // what lives at once
     clear(sched);
     *out_all = false;
-    sched->bound = for_use && sched->in_order && sched_reset_buffers(sched);
     for (int32_t try = 0; try < MEMORY_QUICK_POLICIES && !*out_all;) {
-        struct round round = round_of(sched, !known, sched->bound);
+        struct round round = round_of(sched, !known);
         begin_round(sched, try, known);
         plan_round(&round);
         if (round.too_large) {
@@ -290,7 +266,6 @@ static bool plan_quickly(struct ggml_backend_sched *sched, bool for_use, bool *o
             *out_all &= settled;
             exact &= settled || is_exact(&sched->pool_plans[i]);
         }
-        sched->bound &= !round.unbound;
         known = true;
         try += exact;
     }
@@ -353,7 +328,7 @@ static bool improve(struct ggml_backend_sched *sched, int pool) {
     plan->settled = false;
     plan->least = SIZE_MAX;
     memory_quick_begin(&plan->quick, plan->best_policy, plan->most_live);
-    struct round round = round_of(sched, false, false);
+    struct round round = round_of(sched, false);
     plan_round(&round);
     plan->settled = true;
     return true;
@@ -377,7 +352,6 @@ bool sched_plan(struct ggml_backend_sched *sched, bool for_use) {
     bool good;
     if (!sched_find_liveness(sched) || !plan_quickly(sched, for_use, &good)) return false;
     if (good) return true;
-    sched->bound = false;
     sched->saved_plan_used = for_use && sched_use_saved_plan(sched);
     if (sched->saved_plan_used) return true;
     return improve_all(sched);

@@ -78,7 +78,6 @@ struct sched_pool_plan {
 struct sched_base {
     ggml_backend_buffer_t buffer;
     char *address;
-    bool plain; // it need not be told about tensors
 };
 
 struct sched_buft {
@@ -231,7 +230,6 @@ struct ggml_backend_sched {
     struct sched_pool_plan *pool_plans; // by pool of the allocator, as the next ones
     struct sched_base *bases;
     bool saved_plan_used; // by the last plan
-    bool bound;           // while it was planned
     struct sched_caches caches;
     int32_t *order; // if reordered: value by step
     int32_t order_capacity;
@@ -373,8 +371,7 @@ bool sched_measure(struct ggml_backend_sched *sched, size_t *out_sizes);
 // Live ranges and takeovers; false with a message.
 bool sched_find_liveness(struct ggml_backend_sched *sched);
 // Plans the memory of the split graph. If for_use, a plan that fits into the buffers is good
-// enough, and tensors are bound during the walk as far as that can be: see `bound`. false with a
-// message.
+// enough. false with a message.
 bool sched_plan(struct ggml_backend_sched *sched, bool for_use);
 // Bytes of the pool's chunks as they were planned last.
 const size_t *sched_planned_chunks(const struct ggml_backend_sched *sched, int pool,
@@ -385,8 +382,6 @@ bool sched_buffers_fit(const struct ggml_backend_sched *sched);
 bool sched_grow_buffers(struct ggml_backend_sched *sched);
 // Gives all tensors their places. On failure none has one.
 enum plan_result sched_bind(struct ggml_backend_sched *sched);
-// The leafs alone: views among them are left where tensors were bound while they were planned.
-enum plan_result sched_bind_leafs(const struct ggml_backend_sched *sched);
 // The same for one value, and for the copies, after sched_reset_buffers().
 enum plan_result sched_bind_value(const struct ggml_backend_sched *sched, int32_t number);
 enum plan_result sched_bind_copies(const struct ggml_backend_sched *sched);
