@@ -9,6 +9,7 @@ FAULT_CREATE(DescriptorPool, VkDescriptorPoolCreateInfo, VkDescriptorPool)
 FAULT_CREATE(DescriptorSetLayout, VkDescriptorSetLayoutCreateInfo, VkDescriptorSetLayout)
 FAULT_CREATE(PipelineCache, VkPipelineCacheCreateInfo, VkPipelineCache)
 FAULT_CREATE(PipelineLayout, VkPipelineLayoutCreateInfo, VkPipelineLayout)
+FAULT_CREATE(QueryPool, VkQueryPoolCreateInfo, VkQueryPool)
 FAULT_CREATE(Semaphore, VkSemaphoreCreateInfo, VkSemaphore)
 FAULT_CREATE(ShaderModule, VkShaderModuleCreateInfo, VkShaderModule)
 FAULT_CALL(AllocateCommandBuffers,
@@ -30,6 +31,10 @@ FAULT_CALL(GetMemoryHostPointerPropertiesEXT,
 FAULT_CALL(GetPipelineCacheData,
            (VkDevice device, VkPipelineCache cache, size_t *size, void *data),
            (device, cache, size, data))
+FAULT_CALL(GetQueryPoolResults,
+           (VkDevice device, VkQueryPool pool, uint32_t first, uint32_t n, size_t size, void *out,
+            VkDeviceSize stride, VkQueryResultFlags flags),
+           (device, pool, first, n, size, out, stride, flags))
 FAULT_CALL(GetSemaphoreCounterValue, (VkDevice device, VkSemaphore semaphore, uint64_t *out),
            (device, semaphore, out))
 FAULT_CALL(MapMemory,

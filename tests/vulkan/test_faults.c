@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A run of everything, from the start of the plugin to its end, with each call of Vulkan failing in
 // turn: a status and a message, nothing left behind, and the next run is right.
+#include "queue/profile.h"
 #include "vulkan_faults.h"
 #include "vulkan_test.h"
 
@@ -23,6 +24,14 @@ static bool is_abs(const float *values) {
     return true;
 }
 
+// Times of a graph of two nodes, or that they were lost.
+static bool has_times(ggml_backend_t stream) {
+    struct ggml_profile_slice slices[8];
+    uint64_t n, lost;
+    return gvk_profile_extension.read(stream, slices, 8, &n, &lost) == GGML_HOST_OK &&
+           n + lost > 0 && gvk_profile_extension.end(stream) == GGML_HOST_OK;
+}
+
 static bool use_streams(ggml_backend_t first, ggml_backend_t second, struct vulkan_graph *a,
                         struct vulkan_graph *b, ggml_backend_event_t event) {
     float in[N], out[N], direct[N];
@@ -30,6 +39,8 @@ static bool use_streams(ggml_backend_t first, ggml_backend_t second, struct vulk
         in[i] = (float)(i % 2 ? i : -i);
     memset(out, 0, sizeof(out));
     memset(direct, 0, sizeof(direct));
+    const bool is_timed = gvk_profile_extension.begin(second, 8) == GGML_HOST_OK;
+    told(is_timed);
     ggml_backend_tensor_set(a->x, in, 0, sizeof(in));
     ggml_backend_tensor_memset(b->x, 0, 0, ggml_nbytes(b->x));
     ggml_backend_tensor_set_async(first, a->x, in, 0, sizeof(in));
@@ -42,7 +53,7 @@ static bool use_streams(ggml_backend_t first, ggml_backend_t second, struct vulk
     ggml_backend_synchronize(second);
     ggml_backend_event_synchronize(event);
     ggml_backend_tensor_get(b->y, direct, 0, sizeof(direct));
-    return ok && is_abs(out) && is_abs(direct);
+    return ok && is_abs(out) && is_abs(direct) && (!is_timed || has_times(second));
 }
 
 static bool use_device(ggml_backend_dev_t device) {

@@ -28,6 +28,7 @@ static size_t launches_bytes(const struct gpu_plan *plan, int n) {
 
 void gpu_plan_free(struct gpu_plan *plan) {
     if (plan->launches) ggml_aligned_free(plan->launches, launches_bytes(plan, plan->max_launches));
+    ggml_aligned_free(plan->spans, (size_t)plan->max_launches * sizeof(plan->spans[0]));
     *plan = (struct gpu_plan){0};
 }
 
@@ -37,12 +38,20 @@ void gpu_plan_free(struct gpu_plan *plan) {
 static bool grow(struct gpu_plan *plan) {
     const int max = plan->max_launches ? 2 * plan->max_launches : FIRST_LAUNCHES;
     void *more = ggml_aligned_malloc(launches_bytes(plan, max));
-    if (!more) return false;
+    struct gpu_span *spans = ggml_aligned_malloc((size_t)max * sizeof(*spans));
+    if (!more || !spans) {
+        if (more) ggml_aligned_free(more, launches_bytes(plan, max));
+        if (spans) ggml_aligned_free(spans, (size_t)max * sizeof(*spans));
+        return false;
+    }
     if (plan->launches) {
         memcpy(more, plan->launches, launches_bytes(plan, plan->n_launches));
+        memcpy(spans, plan->spans, (size_t)plan->n_launches * sizeof(*spans));
         ggml_aligned_free(plan->launches, launches_bytes(plan, plan->max_launches));
+        ggml_aligned_free(plan->spans, (size_t)plan->max_launches * sizeof(*spans));
     }
     plan->launches = more;
+    plan->spans = spans;
     plan->max_launches = max;
     return true;
 }
@@ -129,11 +138,25 @@ static int add_from(struct gpu_plan *plan, const struct ggml_graph *graph, int i
     return 0;
 }
 
+// Nodes [first, end) have been given the launches from `launch` on.
+static void set_spans(struct gpu_plan *plan, const struct ggml_graph *graph, int launch, int first,
+                      int end) {
+    struct gpu_span span = {.first_node = -1};
+    for (int i = first; i < end; ++i) {
+        if (is_idle(graph->nodes[i])) continue;
+        if (span.n_nodes++ == 0) span.first_node = i;
+    }
+    for (; launch < plan->n_launches; ++launch)
+        plan->spans[launch] = span;
+}
+
 // A node with an error reaches no kernel: its operands may be anything.
 enum ggml_status gpu_plan_graph(struct gpu_plan *plan, const struct ggml_graph *graph) {
     gpu_plan_clear(plan);
     for (int i = 0; i < graph->n_nodes;) {
+        const int launch = plan->n_launches;
         const int n = add_from(plan, graph, i);
+        set_spans(plan, graph, launch, i, i + n);
         if (n == 0) return plan->out_of_memory ? GGML_STATUS_ALLOC_FAILED : GGML_STATUS_FAILED;
         i += n;
     }

@@ -20,9 +20,17 @@ struct gpu_planner {
     bool (*fuse[GPU_FUSION_COUNT])(struct gpu_plan *plan, const struct gpu_fused *fused);
 };
 
+// The nodes that launches compute. Those that move no data lie between them and are not counted.
+struct gpu_span {
+    int32_t first_node; // in the graph
+    int32_t n_nodes;
+};
+
 struct gpu_plan {
     const struct gpu_planner *planner;
     void *launches; // n_launches of planner->launch_bytes
+    struct gpu_span
+        *spans; // by launch, after gpu_plan_graph(): launches of one span follow each other
     int n_launches;
     int max_launches;
     size_t scratch_used;  // by the node that is being encoded

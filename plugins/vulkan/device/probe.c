@@ -95,6 +95,7 @@ static void read_queues(VkPhysicalDevice device, struct gvk_probe *probe) {
         if (probe->queue_family >= 0 && draws) continue;
         probe->queue_family = (int32_t)i;
         probe->n_queues = families[i].queueCount;
+        probe->timestamp_bits = families[i].timestampValidBits;
         if (!draws) break;
     }
 }

@@ -23,8 +23,9 @@ struct gvk_probe {
     VkPhysicalDevicePCIBusInfoPropertiesEXT pci;               // valid if has.pci
     VkPhysicalDeviceShaderIntegerDotProductProperties int_dot; // valid if has.int_dot
     uint64_t host_pointer_alignment;                           // valid if has.host_pointer
-    int32_t queue_family; // that computes and is to be used, -1: none
-    uint32_t n_queues;    // of that family
+    int32_t queue_family;    // that computes and is to be used, -1: none
+    uint32_t n_queues;       // of that family
+    uint32_t timestamp_bits; // that count in its timestamps, 0: it writes none
     struct {
         bool pci;
         bool memory_budget;

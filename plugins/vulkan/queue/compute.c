@@ -5,6 +5,7 @@
 #include "queue/stream.h"
 
 static bool is_current(const struct gvk_stream *stream, const struct gvk_recording *recording) {
+    if ((recording->times != NULL) != gvk_profile_is_on(&stream->profile)) return false;
     return recording->scratch_id == 0 ||
            (stream->scratch && recording->scratch_id == stream->scratch->id);
 }
@@ -49,6 +50,7 @@ static enum ggml_status drop_oldest(struct gvk_stream *stream) {
     struct gvk_recording *recording = stream->recordings[oldest];
     const enum ggml_status status = gvk_timeline_wait(stream->timeline, recording->last_value);
     if (status != GGML_STATUS_SUCCESS) return status;
+    gvk_profile_collect(stream);
     gvk_recording_free(recording);
     stream->recordings[oldest] = stream->recordings[--stream->n_recordings];
     return GGML_STATUS_SUCCESS;
@@ -80,7 +82,8 @@ static enum ggml_status make_recording(struct gvk_stream *stream, const struct g
                                       .plan = &stream->plan,
                                       .scratch =
                                           stream->plan.base.scratch_bytes ? stream->scratch : NULL,
-                                      .tracker = &stream->tracker};
+                                      .tracker = &stream->tracker,
+                                      .has_times = gvk_profile_is_on(&stream->profile)};
     status = gvk_recording_new(&recipe, out_recording);
     if (!*out_recording) return status;
     stream->recordings[stream->n_recordings++] = *out_recording;
@@ -127,9 +130,13 @@ static enum ggml_status compute(struct gvk_stream *stream, const struct ggml_gra
     status = get_recording(stream, graph, &recording);
     if (!recording) return status;
     uint64_t value;
+    status = gvk_profile_submit(stream, recording);
+    if (status != GGML_STATUS_SUCCESS) return status;
     recording->last_use = ++stream->n_graphs;
     status = gvk_stream_flush(stream, recording->commands, &value);
-    if (status == GGML_STATUS_SUCCESS) recording->last_value = value;
+    if (status != GGML_STATUS_SUCCESS) return status;
+    recording->last_value = value;
+    if (recording->times) recording->times->pending = true;
     return status;
 }
 

@@ -157,6 +157,7 @@ static bool begin(struct maker *maker) {
     if (!gvk_context_check(context, result, "vkBeginCommandBuffer")) return false;
     gvk_barrier_full(context, *commands);
     gvk_tracker_clear(maker->recipe->tracker);
+    if (maker->recording->times) gvk_times_begin(context, maker->recording->times, *commands);
     return true;
 }
 
@@ -206,13 +207,25 @@ static enum ggml_status add_dispatch(struct maker *maker, uint32_t i) {
     return GGML_STATUS_SUCCESS;
 }
 
+// After the last dispatch of a span.
+static void mark_time(struct maker *maker, uint32_t i) {
+    const struct gpu_plan *plan = &maker->recipe->plan->base;
+    struct gvk_recording *recording = maker->recording;
+    const bool is_last = (int)i + 1 == plan->n_launches ||
+                         plan->spans[i + 1].first_node != plan->spans[i].first_node;
+    if (recording->times && is_last)
+        gvk_times_mark(recording->context, recording->times, recording->commands, &plan->spans[i]);
+}
+
 static enum ggml_status record(struct maker *maker) {
     struct gvk_context *context = maker->recipe->context;
     const uint32_t n = (uint32_t)gvk_plan_count(maker->recipe->plan);
     enum ggml_status status =
         allocate_sets(maker) && begin(maker) ? GGML_STATUS_SUCCESS : GGML_STATUS_FAILED;
-    for (uint32_t i = 0; i < n && status == GGML_STATUS_SUCCESS; ++i)
+    for (uint32_t i = 0; i < n && status == GGML_STATUS_SUCCESS; ++i) {
         status = add_dispatch(maker, i);
+        mark_time(maker, i);
+    }
     if (status != GGML_STATUS_SUCCESS) return status;
     gvk_barrier_full(context, maker->recording->commands);
     const VkResult result = context->api.vkEndCommandBuffer(maker->recording->commands);
@@ -247,6 +260,10 @@ static enum ggml_status prepare(struct maker *maker) {
     if (status == GGML_STATUS_SUCCESS && wants_grids(recipe->plan))
         status = gvk_grids_get(context, &maker->grids);
     if (status != GGML_STATUS_SUCCESS) return status;
+    if (recipe->has_times) {
+        maker->recording->times = gvk_times_new(context, &recipe->plan->base);
+        if (!maker->recording->times) return GGML_STATUS_ALLOC_FAILED;
+    }
     return gvk_buffer_new(context, bytes, GVK_MEMORY_UPLOAD, &maker->recording->parameters);
 }
 
@@ -285,6 +302,7 @@ void gvk_recording_free(struct gvk_recording *recording) {
                                           &recording->commands);
     if (recording->pool)
         context->api.vkDestroyDescriptorPool(context->device, recording->pool, NULL);
+    gvk_times_free(context, recording->times);
     gvk_buffer_free(recording->parameters);
     gpu_graph_key_free(&recording->key);
     gpu_graph_key_free(&recording->places);

@@ -7,6 +7,7 @@
 #include "memory/buffer.h"
 #include "plan/plan.h"
 #include "queue/barrier.h"
+#include "queue/profile.h"
 
 struct gvk_recording {
     struct gvk_context *context;
@@ -17,9 +18,10 @@ struct gvk_recording {
     VkCommandBuffer commands;
     VkDescriptorPool pool;
     struct gvk_buffer *parameters;
-    uint64_t scratch_id; // of the scratch memory that it uses, 0: none
-    uint64_t last_value; // of its last submission
-    uint64_t last_use;   // for choosing the one to be dropped
+    struct gvk_times *times; // NULL: it has no timestamps
+    uint64_t scratch_id;     // of the scratch memory that it uses, 0: none
+    uint64_t last_value;     // of its last submission
+    uint64_t last_use;       // for choosing the one to be dropped
     int n_barriers;
 };
 
@@ -31,6 +33,7 @@ struct gvk_recipe {
     const struct gvk_plan *plan; // with dispatches
     const struct gvk_buffer *scratch;
     struct gvk_tracker *tracker;
+    bool has_times; // of its nodes
 };
 
 // [stream]

@@ -15,7 +15,10 @@ static const char *stream_name(ggml_backend_t backend) {
 }
 
 static int32_t stream_synchronize(ggml_backend_t backend) {
-    return ggml_entry_status(gvk_stream_finish(backend->context));
+    struct gvk_stream *stream = backend->context;
+    const enum ggml_status status = gvk_stream_finish(stream);
+    gvk_profile_collect(stream);
+    return ggml_entry_status(status);
 }
 
 // --- submitting ----------------------------------------------------------------------------------
@@ -156,6 +159,7 @@ static void stream_destroy(struct gvk_stream *stream) {
     gvk_plan_free(&stream->plan);
     gpu_graph_key_free(&stream->key);
     gpu_graph_key_free(&stream->places);
+    gpu_slices_close(&stream->profile.slices);
     ggml_aligned_free(stream, sizeof(*stream));
 }
 

@@ -48,6 +48,7 @@ struct gvk_stream {
     uint64_t n_graphs;
     struct gvk_buffer *scratch;
     struct gvk_tracker tracker;
+    struct gvk_profile profile;
 };
 
 // NULL after telling why. [any-thread]
