@@ -82,8 +82,8 @@ enum plan_result sched_bind_value(const struct ggml_backend_sched *sched, int32_
 // With several pipeline copies they live in slot_galloc's memory, and nothing is to be done.
 enum plan_result sched_bind_copies(const struct ggml_backend_sched *sched) {
     enum plan_result result = PLAN_USED;
-    for (int32_t c = 0; c < sched->n_copies && sched->pipeline_depth == 1 && result == PLAN_USED;
-         ++c) {
+    for (int32_t c = 0;
+         c < sched->partition.n_copies && sched->pipeline_depth == 1 && result == PLAN_USED; ++c) {
         result = bind_at(sched, sched_copy_tensor(sched, c), &sched->places[sched->n_values + c]);
     }
     return result;
@@ -132,7 +132,7 @@ static void undo(const struct ggml_backend_sched *sched) {
         sched->values[i].tensor->buffer = NULL;
         sched->values[i].tensor->data = NULL;
     }
-    for (int32_t c = 0; c < sched->n_copies; ++c) {
+    for (int32_t c = 0; c < sched->partition.n_copies; ++c) {
         sched_copy_tensor(sched, c)->buffer = NULL;
         sched_copy_tensor(sched, c)->data = NULL;
     }

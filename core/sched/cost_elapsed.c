@@ -32,7 +32,7 @@ static void order_after(struct timeline *line, int32_t b, int32_t other) {
 
 static void copy_input(struct timeline *line, int32_t number) {
     const struct ggml_backend_sched *sched = line->sched;
-    const struct sched_copy *copy = &sched->copies[number];
+    const struct sched_copy *copy = &sched->partition.copies[number];
     const struct sched_value *value = &sched->values[copy->value];
     const int32_t from = value->backend, to = copy->backend;
     const struct cost_link link = cost_link_between(sched, from, to);
@@ -52,10 +52,10 @@ static void run_split(struct timeline *line, const struct sched_split *split) {
     const struct ggml_backend_sched *sched = line->sched;
     const int32_t b = split->backend;
     for (int32_t i = 0; i < split->n_waits; ++i) {
-        order_after(line, b, sched->waits[split->first_wait + i]);
+        order_after(line, b, sched->partition.waits[split->first_wait + i]);
     }
     for (int32_t i = 0; i < split->n_inputs; ++i) {
-        copy_input(line, sched->inputs[split->first_input + i]);
+        copy_input(line, sched->partition.inputs[split->first_input + i]);
     }
     double seconds = 0;
     for (int32_t i = split->i_start; i < split->i_end; ++i) {
@@ -72,8 +72,8 @@ bool cost_elapsed(const struct ggml_backend_sched *sched, double *out_seconds) {
     *out_seconds = 0;
     line.free = ggml_mem_calloc((size_t)sched->n_backends, sizeof(line.free[0]));
     if (!line.free) return false;
-    for (int32_t s = 0; s < sched->n_splits; ++s) {
-        run_split(&line, &sched->splits[s]);
+    for (int32_t s = 0; s < sched->partition.n_splits; ++s) {
+        run_split(&line, &sched->partition.splits[s]);
     }
     for (int32_t b = 0; b < sched->n_backends; ++b) {
         wait_for(&line, line.free[b]);

@@ -9,14 +9,14 @@
 enum { TAIL_BYTES = 512 };
 
 bool sched_is_host_weight(const struct ggml_backend_sched *sched, int32_t copy) {
-    const struct sched_value *value = &sched->values[sched->copies[copy].value];
+    const struct sched_value *value = &sched->values[sched->partition.copies[copy].value];
     const int32_t buft = sched->values[value->root].buft;
     return (value->traits & SCHED_WEIGHT) && buft >= 0 && sched->bufts[buft].host;
 }
 
 bool sched_is_expert_copy(const struct ggml_backend_sched *sched, int32_t copy) {
-    const struct ggml_tensor *tensor = sched->values[sched->copies[copy].value].tensor;
-    return sched->copies[copy].expert_ids >= 0 && sched_is_host_weight(sched, copy) &&
+    const struct ggml_tensor *tensor = sched->values[sched->partition.copies[copy].value].tensor;
+    return sched->partition.copies[copy].expert_ids >= 0 && sched_is_host_weight(sched, copy) &&
            tensor->ne[3] == 1;
 }
 
@@ -75,7 +75,7 @@ static bool read_ids(struct ggml_backend_sched *sched, int32_t value, int64_t co
 
 bool sched_copy_experts(struct ggml_backend_sched *sched, int32_t copy,
                         struct sched_experts *known) {
-    const struct sched_copy *input = &sched->copies[copy];
+    const struct sched_copy *input = &sched->partition.copies[copy];
     const struct sched_value *value = &sched->values[input->value];
     const struct ggml_tensor *weight = value->tensor;
     ggml_backend_t stream = sched->streams[input->backend].backend;

@@ -332,7 +332,7 @@ int32_t sched_find_value(struct ggml_backend_sched *sched, const struct ggml_ten
         sched->ids_stale = false;
     }
     const int32_t number = tensor_index_get(&sched->value_ids, sched_list(sched->values), tensor);
-    for (int32_t c = 0; c < sched->n_copies && number < 0; ++c) {
+    for (int32_t c = 0; c < sched->partition.n_copies && number < 0; ++c) {
         if (sched_copy_tensor(sched, c) == tensor) return sched->n_values + c;
     }
     return number;

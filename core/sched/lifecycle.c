@@ -139,8 +139,8 @@ static bool prepare(struct ggml_backend_sched *sched, ggml_backend_t *backends,
                     ggml_backend_buffer_type_t *bufts, size_t graph_size) {
     const size_t n = (size_t)sched->n_backends;
     sched->streams = ggml_mem_calloc(n, sizeof(sched->streams[0]));
-    sched->seen_by = ggml_mem_calloc(n, sizeof(sched->seen_by[0]));
-    if (!sched->streams || !sched->seen_by) return false;
+    sched->partition.seen_by = ggml_mem_calloc(n, sizeof(sched->partition.seen_by[0]));
+    if (!sched->streams || !sched->partition.seen_by) return false;
     for (int b = 0; b < sched->n_backends; ++b) {
         sched->streams[b].backend = backends[b];
         sched->streams[b].device = backends[b]->device;
@@ -200,6 +200,7 @@ static void free_streams(struct ggml_backend_sched *sched) {
 
 static void free_graph(struct ggml_backend_sched *sched) {
     sched_caches_free(&sched->caches);
+    sched_partition_free(&sched->partition);
     tensor_index_free(&sched->value_ids);
     tensor_map_free(&sched->pin_ids);
     for (int i = 0; i < SCHED_FRAMES; ++i) {
@@ -210,12 +211,11 @@ static void free_graph(struct ggml_backend_sched *sched) {
         memory_chunks_free(&sched->pool_plans[i].chunks);
     }
     void *const arrays[] = {
-        sched->pins,          sched->values,      sched->first_edge, sched->edges,
-        sched->answers,       sched->splits,      sched->copies,     sched->copy_slots,
-        sched->inputs,        sched->waits,       sched->seen_by,    sched->rewrites,
-        sched->places,        sched->last,        sched->pool_plans, sched->bases,
-        sched->order,         sched->slots.leafs, sched->slot_ids,   sched->early,
-        sched->inplace_steps, sched->results,     sched->used,       sched->use_counts,
+        sched->pins,       sched->values,        sched->first_edge,  sched->edges,
+        sched->answers,    sched->places,        sched->last,        sched->pool_plans,
+        sched->bases,      sched->order,         sched->slots.leafs, sched->slot_ids,
+        sched->early,      sched->inplace_steps, sched->results,     sched->used,
+        sched->use_counts,
     };
     for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); ++i) {
         ggml_mem_free(arrays[i]);
@@ -252,7 +252,7 @@ ggml_backend_t ggml_backend_sched_get_backend(ggml_backend_sched_t sched, int i)
 
 int ggml_backend_sched_get_n_splits(ggml_backend_sched_t sched) {
     THREAD_GUARD(sched, 0);
-    return is_given(sched, __func__, "scheduler") ? sched->n_splits : 0;
+    return is_given(sched, __func__, "scheduler") ? sched->partition.n_splits : 0;
 }
 
 int ggml_backend_sched_get_n_copies(ggml_backend_sched_t sched) {
@@ -348,7 +348,7 @@ ggml_backend_t ggml_backend_sched_get_tensor_backend(ggml_backend_sched_t sched,
     int32_t b = -1;
     const int32_t value = sched->state != SCHED_RESET ? sched_find_value(sched, node) : -1;
     if (value >= sched->n_values) {
-        b = sched->copies[value - sched->n_values].backend;
+        b = sched->partition.copies[value - sched->n_values].backend;
     } else if (value >= 0) {
         b = sched->values[value].backend;
     }

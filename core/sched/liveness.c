@@ -115,21 +115,22 @@ static bool reserve_values(struct ggml_backend_sched *sched) {
 // elsewhere.
 static bool reserve_copies(struct ggml_backend_sched *sched, const struct sched_split *split) {
     for (int32_t k = 0; k < split->n_inputs; ++k) {
-        const int32_t number = sched->inputs[split->first_input + k];
+        const int32_t number = sched->partition.inputs[split->first_input + k];
         const int32_t entry = sched->n_values + number;
         sched->places[entry].size = ggml_nbytes(tensor_of(sched, entry));
-        if (!reserve(sched, entry, sched->copies[number].backend, split->i_start)) return false;
+        if (!reserve(sched, entry, sched->partition.copies[number].backend, split->i_start))
+            return false;
     }
     return true;
 }
 
 static bool reserve_all(struct ggml_backend_sched *sched) {
-    for (int32_t c = 0; c < sched->n_copies; ++c) {
+    for (int32_t c = 0; c < sched->partition.n_copies; ++c) {
         sched->places[sched->n_values + c].pool = -1;
     }
     if (!reserve_values(sched)) return false;
-    for (int32_t s = 0; s < sched->n_splits && sched->pipeline_depth == 1; ++s) {
-        if (!reserve_copies(sched, &sched->splits[s])) return false;
+    for (int32_t s = 0; s < sched->partition.n_splits && sched->pipeline_depth == 1; ++s) {
+        if (!reserve_copies(sched, &sched->partition.splits[s])) return false;
     }
     return true;
 }
@@ -138,11 +139,11 @@ static bool reserve_all(struct ggml_backend_sched *sched) {
 
 // Originals are kept until they have been copied: through the first step of the split.
 static void extend_originals(struct ggml_backend_sched *sched, struct liveness *liveness) {
-    for (int32_t s = 0; s < sched->n_splits; ++s) {
-        const struct sched_split *split = &sched->splits[s];
+    for (int32_t s = 0; s < sched->partition.n_splits; ++s) {
+        const struct sched_split *split = &sched->partition.splits[s];
         for (int32_t k = 0; k < split->n_inputs; ++k) {
-            const int32_t copy = sched->inputs[split->first_input + k];
-            const int32_t root = sched->values[sched->copies[copy].value].root;
+            const int32_t copy = sched->partition.inputs[split->first_input + k];
+            const int32_t root = sched->values[sched->partition.copies[copy].value].root;
             liveness_extend(liveness, root, split->i_start, LIVE_COPIED);
         }
     }

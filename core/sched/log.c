@@ -4,12 +4,13 @@
 #include "sched/sched.h"
 
 static void log_split(const struct ggml_backend_sched *sched, int32_t number) {
-    const struct sched_split *split = &sched->splits[number];
+    const struct sched_split *split = &sched->partition.splits[number];
     GGML_LOG_DEBUG("split %d: %s, nodes %d to %d, %d inputs\n", (int)number,
                    sched_stream_label(sched, split->backend), (int)split->i_start,
                    (int)split->i_end - 1, (int)split->n_inputs);
     for (int32_t i = 0; i < split->n_inputs; ++i) {
-        const struct sched_copy *input = &sched->copies[sched->inputs[split->first_input + i]];
+        const struct sched_copy *input =
+            &sched->partition.copies[sched->partition.inputs[split->first_input + i]];
         const struct sched_value *value = &sched->values[input->value];
         GGML_LOG_DEBUG("    input %s (%zu bytes) from %s\n", value->tensor->name,
                        ggml_nbytes(value->tensor), sched_stream_label(sched, value->backend));
@@ -32,8 +33,9 @@ static void log_node(const struct ggml_backend_sched *sched, int32_t node) {
 void sched_log(const struct ggml_backend_sched *sched, const struct ggml_cgraph *graph) {
     const char *level = ggml_env(GGML_ENV_GGML_SCHED_DEBUG);
     if (!level || strcmp(level, "0") == 0) return;
-    GGML_LOG_DEBUG("scheduler: %d nodes in %d splits\n", graph->n_nodes, (int)sched->n_splits);
-    for (int32_t i = 0; i < sched->n_splits; ++i) {
+    GGML_LOG_DEBUG("scheduler: %d nodes in %d splits\n", graph->n_nodes,
+                   (int)sched->partition.n_splits);
+    for (int32_t i = 0; i < sched->partition.n_splits; ++i) {
         log_split(sched, i);
     }
     for (int32_t i = 0; i < sched->n_nodes && strcmp(level, "1") != 0; ++i) {

@@ -32,10 +32,11 @@ static bool add_slot(struct ggml_backend_sched *sched, struct ggml_tensor *tenso
 static bool collect_slots(struct ggml_backend_sched *sched) {
     sched->slots.n_leafs = 0;
     sched->slots_changed = false;
-    for (int32_t i = 0; i < sched->n_copies; ++i) {
+    for (int32_t i = 0; i < sched->partition.n_copies; ++i) {
         for (int c = 0; c < sched->pipeline_depth; ++c) {
-            struct ggml_tensor *tensor = sched->copy_slots[(int64_t)i * sched->pipeline_depth + c];
-            if (!add_slot(sched, tensor, sched->copies[i].backend)) return false;
+            struct ggml_tensor *tensor =
+                sched->partition.copy_slots[(int64_t)i * sched->pipeline_depth + c];
+            if (!add_slot(sched, tensor, sched->partition.copies[i].backend)) return false;
         }
     }
     return true;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Partition: cuts the placed nodes into splits, maximal runs of nodes on one stream, and finds the
 // copies and waits that each split needs. Linear in nodes and edges.
+#include "base/mem.h"
 #include "base/status.h"
 #include "sched/sched.h"
 
@@ -8,13 +9,13 @@
 static int32_t find_copy(struct ggml_backend_sched *sched, int32_t value, int32_t backend) {
     int32_t previous = -1;
     int32_t copy = sched->values[value].copies;
-    while (copy >= 0 && sched->copies[copy].backend != backend) {
+    while (copy >= 0 && sched->partition.copies[copy].backend != backend) {
         previous = copy;
-        copy = sched->copies[copy].next;
+        copy = sched->partition.copies[copy].next;
     }
     if (copy < 0 || previous < 0) return copy;
-    sched->copies[previous].next = sched->copies[copy].next;
-    sched->copies[copy].next = sched->values[value].copies;
+    sched->partition.copies[previous].next = sched->partition.copies[copy].next;
+    sched->partition.copies[copy].next = sched->values[value].copies;
     sched->values[value].copies = copy;
     return copy;
 }
@@ -57,30 +58,30 @@ struct ggml_tensor *sched_duplicate(struct ggml_backend_sched *sched,
 // anyway.
 static int32_t add_copy(struct ggml_backend_sched *sched, int32_t value, int32_t backend,
                         bool with_original) {
-    const int32_t copy = sched->n_copies;
+    const int32_t copy = sched->partition.n_copies;
     const int n = sched->pipeline_depth;
     struct ggml_tensor *tensor = sched->values[value].tensor;
-    if (!sched_grow(&sched->copies, &sched->copies_capacity, (int64_t)copy + 1,
-                    sizeof(sched->copies[0])) ||
-        !sched_grow(&sched->copy_slots, &sched->copy_slots_capacity, ((int64_t)copy + 1) * n,
-                    sizeof(sched->copy_slots[0]))) {
+    if (!sched_grow(&sched->partition.copies, &sched->partition.copies_capacity, (int64_t)copy + 1,
+                    sizeof(sched->partition.copies[0])) ||
+        !sched_grow(&sched->partition.copy_slots, &sched->partition.copy_slots_capacity,
+                    ((int64_t)copy + 1) * n, sizeof(sched->partition.copy_slots[0]))) {
         return -1;
     }
-    struct ggml_tensor **slots = &sched->copy_slots[(int64_t)copy * n];
+    struct ggml_tensor **slots = &sched->partition.copy_slots[(int64_t)copy * n];
     for (int c = 0; c < n; ++c) {
         slots[c] = tensor;
         if (with_original && c == sched->cur_copy) continue;
         slots[c] = sched_duplicate(sched, tensor, backend, c);
         if (!slots[c]) return -1;
     }
-    sched->copies[copy] = (struct sched_copy){
+    sched->partition.copies[copy] = (struct sched_copy){
         .value = value,
         .backend = backend,
         .next = sched->values[value].copies,
         .expert_ids = -1,
     };
     sched->values[value].copies = copy;
-    sched->n_copies++;
+    sched->partition.n_copies++;
     return copy;
 }
 
@@ -98,22 +99,23 @@ static bool add_input_slots(struct ggml_backend_sched *sched, int32_t value) {
 }
 
 static bool begin_split(struct ggml_backend_sched *sched, int32_t backend, int32_t start) {
-    if (!sched_grow(&sched->splits, &sched->splits_capacity, (int64_t)sched->n_splits + 1,
-                    sizeof(sched->splits[0]))) {
+    if (!sched_grow(&sched->partition.splits, &sched->partition.splits_capacity,
+                    (int64_t)sched->partition.n_splits + 1, sizeof(sched->partition.splits[0]))) {
         return false;
     }
-    if (sched->n_splits > 0) sched->splits[sched->n_splits - 1].i_end = start;
-    sched->splits[sched->n_splits++] = (struct sched_split){
+    if (sched->partition.n_splits > 0)
+        sched->partition.splits[sched->partition.n_splits - 1].i_end = start;
+    sched->partition.splits[sched->partition.n_splits++] = (struct sched_split){
         .backend = backend,
         .i_start = start,
-        .first_input = sched->n_inputs,
-        .first_wait = sched->n_waits,
+        .first_input = sched->partition.n_inputs,
+        .first_wait = sched->partition.n_waits,
     };
     return true;
 }
 
 static struct sched_split *current_split(struct ggml_backend_sched *sched) {
-    return &sched->splits[sched->n_splits - 1];
+    return &sched->partition.splits[sched->partition.n_splits - 1];
 }
 
 // A weight that has to be copied opens a split, so that the memory of the one before can be used
@@ -131,14 +133,14 @@ static bool brings_weight(const struct ggml_backend_sched *sched, int32_t node, 
 
 // The result of another stream is read in place: it has to be there.
 static bool wait_for(struct ggml_backend_sched *sched, int32_t backend) {
-    const int32_t number = sched->n_splits - 1;
-    if (sched->seen_by[backend] == number) return true;
-    if (!sched_grow(&sched->waits, &sched->waits_capacity, (int64_t)sched->n_waits + 1,
-                    sizeof(sched->waits[0]))) {
+    const int32_t number = sched->partition.n_splits - 1;
+    if (sched->partition.seen_by[backend] == number) return true;
+    if (!sched_grow(&sched->partition.waits, &sched->partition.waits_capacity,
+                    (int64_t)sched->partition.n_waits + 1, sizeof(sched->partition.waits[0]))) {
         return false;
     }
-    sched->seen_by[backend] = number;
-    sched->waits[sched->n_waits++] = backend;
+    sched->partition.seen_by[backend] = number;
+    sched->partition.waits[sched->partition.n_waits++] = backend;
     current_split(sched)->n_waits++;
     return true;
 }
@@ -164,19 +166,21 @@ static bool use_copy(struct ggml_backend_sched *sched, int32_t node, struct live
     const bool first = copy < 0;
     if (first) {
         copy = add_copy(sched, edge->value, backend, false);
-        if (copy < 0 || !sched_grow(&sched->inputs, &sched->inputs_capacity,
-                                    (int64_t)sched->n_inputs + 1, sizeof(sched->inputs[0]))) {
+        if (copy < 0 || !sched_grow(&sched->partition.inputs, &sched->partition.inputs_capacity,
+                                    (int64_t)sched->partition.n_inputs + 1,
+                                    sizeof(sched->partition.inputs[0]))) {
             return false;
         }
-        sched->inputs[sched->n_inputs++] = copy;
+        sched->partition.inputs[sched->partition.n_inputs++] = copy;
         current_split(sched)->n_inputs++;
     }
-    note_use(sched, node, edge, &sched->copies[copy], first);
-    if (!sched_grow(&sched->rewrites, &sched->rewrites_capacity, (int64_t)sched->n_rewrites + 1,
-                    sizeof(sched->rewrites[0]))) {
+    note_use(sched, node, edge, &sched->partition.copies[copy], first);
+    if (!sched_grow(&sched->partition.rewrites, &sched->partition.rewrites_capacity,
+                    (int64_t)sched->partition.n_rewrites + 1,
+                    sizeof(sched->partition.rewrites[0]))) {
         return false;
     }
-    sched->rewrites[sched->n_rewrites++] =
+    sched->partition.rewrites[sched->partition.n_rewrites++] =
         (struct sched_rewrite){node, (int32_t)(edge - sched->edges), copy};
     sched->values[node].tensor->src[edge->slot] = sched_copy_tensor(sched, copy);
     edge->entry = sched->n_values + copy;
@@ -202,7 +206,7 @@ static bool connect(struct ggml_backend_sched *sched, int32_t node, int32_t back
 
 static bool cut_node(struct ggml_backend_sched *sched, int32_t node) {
     const int32_t backend = sched->values[node].backend;
-    const struct sched_split *split = sched->n_splits > 0 ? current_split(sched) : NULL;
+    const struct sched_split *split = sched->partition.n_splits > 0 ? current_split(sched) : NULL;
     const bool opens = !split || split->backend != backend ||
                        (split->n_inputs > 0 && brings_weight(sched, node, backend));
     if (opens && !begin_split(sched, backend, split ? node : 0)) return false;
@@ -251,22 +255,34 @@ static bool cut_all(struct ggml_backend_sched *sched) {
 }
 
 bool sched_partition(struct ggml_backend_sched *sched) {
-    sched->n_splits = sched->n_inputs = sched->n_waits = sched->n_copies = sched->n_rewrites = 0;
+    struct sched_partition *partition = &sched->partition;
+    partition->n_splits = partition->n_inputs = partition->n_waits = 0;
+    partition->n_copies = partition->n_rewrites = 0;
     for (int b = 0; b < sched->n_backends; ++b) {
-        sched->seen_by[b] = -1;
+        partition->seen_by[b] = -1;
     }
     if (!cut_all(sched)) return false;
     sched_place_unused(sched);
-    if (sched->n_splits == 0 && sched->n_nodes > 0) { // nothing but views
+    if (partition->n_splits == 0 && sched->n_nodes > 0) { // nothing but views
         if (!begin_split(sched, sched->n_backends - 1, 0)) return false;
     }
-    if (sched->n_splits > 0) current_split(sched)->i_end = sched->n_nodes;
+    if (partition->n_splits > 0) current_split(sched)->i_end = sched->n_nodes;
     return true;
 }
 
+void sched_partition_free(struct sched_partition *partition) {
+    ggml_mem_free(partition->splits);
+    ggml_mem_free(partition->copies);
+    ggml_mem_free(partition->copy_slots);
+    ggml_mem_free(partition->inputs);
+    ggml_mem_free(partition->waits);
+    ggml_mem_free(partition->seen_by);
+    ggml_mem_free(partition->rewrites);
+}
+
 void sched_restore(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
-    for (int32_t i = sched->n_rewrites - 1; i >= 0; --i) {
-        const struct sched_rewrite *rewrite = &sched->rewrites[i];
+    for (int32_t i = sched->partition.n_rewrites - 1; i >= 0; --i) {
+        const struct sched_rewrite *rewrite = &sched->partition.rewrites[i];
         const struct live_edge *edge = &sched->edges[rewrite->edge];
         sched->values[rewrite->node].tensor->src[edge->slot] = sched->values[edge->value].tensor;
     }
@@ -276,7 +292,7 @@ void sched_restore(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) 
         sched->values[i].tensor->data = NULL;
     }
     sched_restore_order(sched, graph);
-    sched->n_rewrites = 0;
+    sched->partition.n_rewrites = 0;
     sched->caches.graph.repeatable = false;
     sched->in_place = false;
     sched->graph = NULL;

@@ -108,7 +108,7 @@ static void take_early(struct round *round) {
 static void take_copies(struct round *round, const struct sched_split *split) {
     const struct ggml_backend_sched *sched = round->sched;
     if (split->n_inputs == 0) return; // and then the list may be NULL
-    const int32_t *inputs = &sched->inputs[split->first_input];
+    const int32_t *inputs = &sched->partition.inputs[split->first_input];
     int32_t most = split->i_start;
     for (int32_t k = 0; k < split->n_inputs; ++k) {
         most = MAX(most, MIN(sched->last[sched->n_values + inputs[k]].step, sched->n_nodes));
@@ -142,13 +142,13 @@ static inline void walk_step(struct round *round, int32_t node, int32_t step) {
 static void release_originals(struct round *round, const struct sched_split *split) {
     const struct ggml_backend_sched *sched = round->sched;
     if (split->n_inputs == 0) return; // and then the list may be NULL
-    const int32_t *inputs = &sched->inputs[split->first_input];
+    const int32_t *inputs = &sched->partition.inputs[split->first_input];
     for (int32_t k = 0; k < split->n_inputs; ++k) {
-        const int32_t root = sched->values[sched->copies[inputs[k]].value].root;
+        const int32_t root = sched->values[sched->partition.copies[inputs[k]].value].root;
         const struct live_last *use = &sched->last[root];
         bool done = use->step != split->i_start || use->edge != LIVE_COPIED;
         for (int32_t other = 0; other < k && !done; ++other) {
-            done = sched->values[sched->copies[inputs[other]].value].root == root;
+            done = sched->values[sched->partition.copies[inputs[other]].value].root == root;
         }
         if (!done) release(round, root);
     }
@@ -183,8 +183,8 @@ static void walk_split(struct round *round, const struct sched_split *split) {
 static void plan_round(struct round *round) {
     const struct ggml_backend_sched *sched = round->sched;
     take_early(round);
-    for (int32_t s = 0; s < sched->n_splits && !round->too_large; ++s) {
-        walk_split(round, &sched->splits[s]);
+    for (int32_t s = 0; s < sched->partition.n_splits && !round->too_large; ++s) {
+        walk_split(round, &sched->partition.splits[s]);
     }
 }
 

@@ -171,7 +171,7 @@ void sched_profile_leave(struct ggml_backend_sched *sched, int32_t backend, uint
 
 void sched_profile_copy(struct ggml_backend_sched *sched, int32_t copy, uint64_t begin_ns) {
     struct sched_profile *profile = sched->profile;
-    const struct sched_value *value = &sched->values[sched->copies[copy].value];
+    const struct sched_value *value = &sched->values[sched->partition.copies[copy].value];
     struct profile_tensor *tensor = list_add(&profile->tensors, 1, sizeof(*tensor));
     if (tensor) {
         describe(tensor, value->tensor);
@@ -179,7 +179,7 @@ void sched_profile_copy(struct ggml_backend_sched *sched, int32_t copy, uint64_t
     }
     add_span(profile, (struct profile_span){
                           .kind = GGML_SCHED_SLICE_COPY,
-                          .backend = sched->copies[copy].backend,
+                          .backend = sched->partition.copies[copy].backend,
                           .from = value->backend,
                           .node = -1,
                           .run = profile->run,

@@ -94,11 +94,11 @@ static void leave(const struct ggml_backend_sched *sched, int32_t first, int32_t
 
 // New tensors for the copies, in the memory of the last graph's.
 static bool repeat_copies(struct ggml_backend_sched *sched) {
-    for (int32_t c = 0; c < sched->n_copies; ++c) {
-        const struct sched_copy *copy = &sched->copies[c];
-        sched->copy_slots[c] =
+    for (int32_t c = 0; c < sched->partition.n_copies; ++c) {
+        const struct sched_copy *copy = &sched->partition.copies[c];
+        sched->partition.copy_slots[c] =
             sched_duplicate(sched, sched->values[copy->value].tensor, copy->backend, 0);
-        if (!sched->copy_slots[c]) return false;
+        if (!sched->partition.copy_slots[c]) return false;
     }
     return sched_bind_copies(sched) == PLAN_USED;
 }
@@ -108,10 +108,10 @@ static bool repeat_copies(struct ggml_backend_sched *sched) {
 static bool repeat_rest(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
     sched_next_frame(sched);
     if (!repeat_copies(sched) || !sched_repeat_subgraphs(sched, graph)) return false;
-    for (int32_t i = 0; i < sched->n_rewrites; ++i) {
-        const struct sched_rewrite *rewrite = &sched->rewrites[i];
+    for (int32_t i = 0; i < sched->partition.n_rewrites; ++i) {
+        const struct sched_rewrite *rewrite = &sched->partition.rewrites[i];
         struct ggml_tensor *node = sched->values[rewrite->node].tensor;
-        node->src[sched->edges[rewrite->edge].slot] = sched->copy_slots[rewrite->copy];
+        node->src[sched->edges[rewrite->edge].slot] = sched->partition.copy_slots[rewrite->copy];
     }
     return true;
 }
@@ -190,13 +190,14 @@ static bool looks_alike(struct ggml_backend_sched *sched) {
         bytes = 31 * bytes + sched->pool_plans[i].most_live;
     }
     const bool alike = cache->n_nodes == sched->n_nodes && cache->n_leafs == sched->n_leafs &&
-                       cache->n_edges == sched->n_edges && cache->n_splits == sched->n_splits &&
-                       cache->n_copies == sched->n_copies && cache->bytes == bytes;
+                       cache->n_edges == sched->n_edges &&
+                       cache->n_splits == sched->partition.n_splits &&
+                       cache->n_copies == sched->partition.n_copies && cache->bytes == bytes;
     cache->n_nodes = sched->n_nodes;
     cache->n_leafs = sched->n_leafs;
     cache->n_edges = sched->n_edges;
-    cache->n_splits = sched->n_splits;
-    cache->n_copies = sched->n_copies;
+    cache->n_splits = sched->partition.n_splits;
+    cache->n_copies = sched->partition.n_copies;
     cache->bytes = bytes;
     return alike;
 }

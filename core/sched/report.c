@@ -17,13 +17,14 @@ struct collector {
 };
 
 static const char *copy_reason(const struct ggml_backend_sched *sched, int32_t copy) {
-    const struct sched_value *value = &sched->values[sched->copies[copy].value];
+    const struct sched_value *value = &sched->values[sched->partition.copies[copy].value];
     if (sched_is_expert_copy(sched, copy)) {
         return "a weight that the device can't read there; only the experts that are used";
     }
     if (value->traits & SCHED_WEIGHT) return "a weight that the device can't read there";
     if (value->traits & SCHED_INPUT) return "an input of the graph";
-    if (sched->copies[copy].value >= sched->n_nodes) return "data that the device can't read there";
+    if (sched->partition.copies[copy].value >= sched->n_nodes)
+        return "data that the device can't read there";
     return "a result that the device can't read there";
 }
 
@@ -49,7 +50,7 @@ static bool add_streams(struct collector *c, const size_t *sizes) {
 
 static bool add_split(struct collector *c, int32_t number) {
     const struct ggml_backend_sched *sched = c->sched;
-    const struct sched_split *split = &sched->splits[number];
+    const struct sched_split *split = &sched->partition.splits[number];
     struct ggml_sched_split_info *info = &c->report->splits[number];
     const size_t n = (size_t)split->n_inputs;
     struct ggml_sched_copy_info *copies =
@@ -65,8 +66,8 @@ static bool add_split(struct collector *c, int32_t number) {
     };
     c->report->streams[split->backend].n_splits++;
     for (size_t i = 0; i < n; ++i) {
-        const int32_t copy = sched->inputs[(size_t)split->first_input + i];
-        const struct sched_value *value = &sched->values[sched->copies[copy].value];
+        const int32_t copy = sched->partition.inputs[(size_t)split->first_input + i];
+        const struct sched_value *value = &sched->values[sched->partition.copies[copy].value];
         copies[i].tensor = arena_strdup(&c->report->arena, value->tensor->name);
         if (!copies[i].tensor) return false;
         copies[i].from = c->devices[value->backend];
@@ -81,7 +82,7 @@ static bool add_node(struct collector *c, int32_t node, int32_t split) {
     const struct sched_value *value = &c->sched->values[node];
     struct ggml_sched_node_info *info = &c->report->nodes[node];
     const bool computes = !(value->traits & (SCHED_VIEW_OP | SCHED_NO_OP));
-    const int32_t stream = computes ? value->backend : c->sched->splits[split].backend;
+    const int32_t stream = computes ? value->backend : c->sched->partition.splits[split].backend;
     *info = (struct ggml_sched_node_info){
         .name = arena_strdup(&c->report->arena, value->tensor->name),
         .op = ggml_op_desc(value->tensor),
@@ -98,15 +99,16 @@ static bool collect(struct collector *c, const size_t *sizes) {
     struct ggml_backend_sched *sched = c->sched;
     struct ggml_sched_report *report = c->report;
     if (!add_streams(c, sizes)) return false;
-    const size_t n_splits = (size_t)sched->n_splits, n_nodes = (size_t)sched->n_nodes;
+    const size_t n_splits = (size_t)sched->partition.n_splits, n_nodes = (size_t)sched->n_nodes;
     report->splits = arena_alloc(&report->arena, (n_splits + 1) * sizeof(report->splits[0]));
     report->nodes = arena_alloc(&report->arena, (n_nodes + 1) * sizeof(report->nodes[0]));
     if (!report->splits || !report->nodes) return false;
     report->n_splits = n_splits;
     report->n_nodes = n_nodes;
-    for (int32_t s = 0; s < sched->n_splits; ++s) {
+    for (int32_t s = 0; s < sched->partition.n_splits; ++s) {
         if (!add_split(c, s)) return false;
-        for (int32_t i = sched->splits[s].i_start; i < sched->splits[s].i_end; ++i) {
+        for (int32_t i = sched->partition.splits[s].i_start; i < sched->partition.splits[s].i_end;
+             ++i) {
             if (!add_node(c, i, s)) return false;
         }
     }

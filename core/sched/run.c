@@ -44,7 +44,7 @@ static void wait_for_others(struct sched_run *run, const struct sched_split *spl
     struct ggml_backend_sched *sched = run->sched;
     const int32_t backend = split->backend;
     for (int32_t i = 0; i < split->n_waits; ++i) {
-        order_after(sched, backend, sched->waits[split->first_wait + i]);
+        order_after(sched, backend, sched->partition.waits[split->first_wait + i]);
     }
     int32_t *last = &run->last_in_pool[sched->streams[backend].pool_stream];
     if (*last >= 0 && *last != backend) order_after(sched, backend, *last);
@@ -62,18 +62,19 @@ static void copy_blocking(struct ggml_backend_sched *sched, int32_t from, int32_
 static bool application_copied(struct sched_run *run, int32_t copy, int32_t split) {
     struct ggml_backend_sched *sched = run->sched;
     if (!sched->copy_callback || !sched_is_host_weight(sched, copy)) return false;
-    const struct sched_value *value = &sched->values[sched->copies[copy].value];
-    struct ggml_cgraph part =
-        ggml_graph_view(run->graph, sched->splits[split].i_start, sched->splits[split].i_end);
+    const struct sched_value *value = &sched->values[sched->partition.copies[copy].value];
+    struct ggml_cgraph part = ggml_graph_view(run->graph, sched->partition.splits[split].i_start,
+                                              sched->partition.splits[split].i_end);
     part.uid = sched_frame(sched)->graphs[split].uid;
     sched_wait(sched, value->backend);
-    return sched->copy_callback(sched->streams[sched->copies[copy].backend].backend, value->tensor,
-                                sched_copy_tensor(sched, copy), &part, sched->copy_callback_data);
+    return sched->copy_callback(sched->streams[sched->partition.copies[copy].backend].backend,
+                                value->tensor, sched_copy_tensor(sched, copy), &part,
+                                sched->copy_callback_data);
 }
 
 static bool make_copy(struct sched_run *run, int32_t copy, int32_t split) {
     struct ggml_backend_sched *sched = run->sched;
-    const struct sched_copy *input = &sched->copies[copy];
+    const struct sched_copy *input = &sched->partition.copies[copy];
     const struct sched_value *value = &sched->values[input->value];
     const int32_t from = value->backend;
     const int32_t to = input->backend;
@@ -164,16 +165,16 @@ static enum ggml_status failed(const struct ggml_backend_sched *sched, int32_t n
     const enum ggml_host_status reason = ggml_last_status();
     snprintf(message, sizeof(message), "%s", ggml_last_error());
     ggml_fail(reason == GGML_HOST_OK ? GGML_HOST_FAILED : reason, "%s: split %d of %d on %s: %s",
-              sched->function, (int)number + 1, (int)sched->n_splits,
-              sched_stream_label(sched, sched->splits[number].backend), message);
+              sched->function, (int)number + 1, (int)sched->partition.n_splits,
+              sched_stream_label(sched, sched->partition.splits[number].backend), message);
     return status;
 }
 
 // Copies what the split reads from elsewhere: with a callback for weights those come last.
 static bool copy_inputs(struct sched_run *run, int32_t number) {
     struct ggml_backend_sched *sched = run->sched;
-    const struct sched_split *split = &sched->splits[number];
-    const int32_t *inputs = sched->inputs + split->first_input;
+    const struct sched_split *split = &sched->partition.splits[number];
+    const int32_t *inputs = sched->partition.inputs + split->first_input;
     const bool weights_last = sched->copy_callback != NULL;
     for (int32_t i = 0; i < split->n_inputs; ++i) {
         if (weights_last && sched_is_host_weight(sched, inputs[i])) continue;
@@ -188,7 +189,7 @@ static bool copy_inputs(struct sched_run *run, int32_t number) {
 
 static enum ggml_status run_split(struct sched_run *run, int32_t number) {
     struct ggml_backend_sched *sched = run->sched;
-    const struct sched_split *split = &sched->splits[number];
+    const struct sched_split *split = &sched->partition.splits[number];
     const unsigned long told = ggml_fail_count();
     wait_for_others(run, split);
     if (!copy_inputs(run, number) || ggml_fail_count() != told)
@@ -228,7 +229,7 @@ enum ggml_status sched_run(struct ggml_backend_sched *sched, struct ggml_cgraph 
         sched->streams[b].busy = true;
         run.last_in_pool[b] = -1;
     }
-    for (int32_t i = 0; i < sched->n_splits && status == GGML_STATUS_SUCCESS; ++i) {
+    for (int32_t i = 0; i < sched->partition.n_splits && status == GGML_STATUS_SUCCESS; ++i) {
         status = run_split(&run, i);
     }
     if (status != GGML_STATUS_SUCCESS) settle(sched);

@@ -136,6 +136,25 @@ struct sched_rewrite {
     int32_t copy;
 };
 
+// The result of sched_partition(), which other passes only read. Besides, sched_split() empties it,
+// a graph that is replayed gets new tensors in `copy_slots`, and one that is restored has no
+// rewrites any more.
+struct sched_partition {
+    struct sched_split *splits;
+    int32_t n_splits, splits_capacity;
+    struct sched_copy *copies;
+    int32_t n_copies, copies_capacity;
+    struct ggml_tensor **copy_slots; // pipeline_depth per copy
+    int32_t copy_slots_capacity;
+    int32_t *inputs; // copies that a split makes
+    int32_t n_inputs, inputs_capacity;
+    int32_t *waits; // streams whose results a split reads in place
+    int32_t n_waits, waits_capacity;
+    int32_t *seen_by; // per stream: last split that waits for it; only while it is made
+    struct sched_rewrite *rewrites;
+    int32_t n_rewrites, rewrites_capacity;
+};
+
 struct sched_pin {
     const struct ggml_tensor *tensor;
     int32_t backend;
@@ -202,20 +221,7 @@ struct ggml_backend_sched {
     uint8_t *answers; // per node two bits per stream: asked, supported
     size_t answers_stride, answers_capacity;
 
-    // The partition: written by partition.c, and by subgraphs.c for `frames`.
-    struct sched_split *splits;
-    int32_t n_splits, splits_capacity;
-    struct sched_copy *copies;
-    int32_t n_copies, copies_capacity;
-    struct ggml_tensor **copy_slots; // pipeline_depth per copy
-    int32_t copy_slots_capacity;
-    int32_t *inputs; // copies that a split makes
-    int32_t n_inputs, inputs_capacity;
-    int32_t *waits; // streams whose results a split reads in place
-    int32_t n_waits, waits_capacity;
-    int32_t *seen_by; // per stream: last split that waits for it
-    struct sched_rewrite *rewrites;
-    int32_t n_rewrites, rewrites_capacity;
+    struct sched_partition partition;
     struct sched_frame frames[SCHED_FRAMES];
     int cur_frame;
     uint64_t run; // number of the last
@@ -285,7 +291,7 @@ static inline void sched_fetch(const struct ggml_tensor *tensor) {
 }
 
 static inline int32_t sched_entry_count(const struct ggml_backend_sched *sched) {
-    return sched->n_values + sched->n_copies;
+    return sched->n_values + sched->partition.n_copies;
 }
 
 // Item that is computed at a step.
@@ -296,7 +302,7 @@ static inline int32_t sched_value_at(const struct ggml_backend_sched *sched, int
 // The tensor that the current run uses for a copy.
 static inline struct ggml_tensor *sched_copy_tensor(const struct ggml_backend_sched *sched,
                                                     int32_t copy) {
-    return sched->copy_slots[(int64_t)copy * sched->pipeline_depth + sched->cur_copy];
+    return sched->partition.copy_slots[(int64_t)copy * sched->pipeline_depth + sched->cur_copy];
 }
 
 static inline struct sched_frame *sched_frame(struct ggml_backend_sched *sched) {
@@ -334,6 +340,7 @@ void sched_place_unused(struct ggml_backend_sched *sched);
 // Improves the placement by the caller's figures.
 bool sched_place_by_cost(struct ggml_backend_sched *sched);
 bool sched_partition(struct ggml_backend_sched *sched);
+void sched_partition_free(struct sched_partition *partition);
 // The parts of the graph that streams compute, in the order that their devices prefer.
 bool sched_make_subgraphs(struct ggml_backend_sched *sched, struct ggml_cgraph *graph);
 // The same for a graph that repeats the last one, in the order of that; false, and nothing was

@@ -59,8 +59,8 @@ static bool note_order(struct ggml_backend_sched *sched, const struct ggml_cgrap
         return false;
     }
     int32_t *place = sched->order + sched->n_nodes; // of each value in the new order
-    for (int32_t s = 0; s < sched->n_splits; ++s) {
-        const struct sched_split *split = &sched->splits[s];
+    for (int32_t s = 0; s < sched->partition.n_splits; ++s) {
+        const struct sched_split *split = &sched->partition.splits[s];
         if (!is_permutation(sched, graph, split, place))
             return refuse_order(sched, split, "changed more than the order");
         if (!is_in_order(sched, split, place))
@@ -75,7 +75,7 @@ static bool note_order(struct ggml_backend_sched *sched, const struct ggml_cgrap
 
 static struct ggml_graph part_of(const struct ggml_backend_sched *sched, struct ggml_cgraph *graph,
                                  int32_t i) {
-    const struct sched_split *split = &sched->splits[i];
+    const struct sched_split *split = &sched->partition.splits[i];
     return (struct ggml_graph){
         .size = sizeof(struct ggml_graph),
         .n_nodes = split->i_end - split->i_start,
@@ -89,8 +89,9 @@ static struct ggml_graph part_of(const struct ggml_backend_sched *sched, struct 
 // Numbers that no part had before. Streams are of one copy of the library: others have their own.
 static void new_structures(struct ggml_backend_sched *sched) {
     static atomic_uint_least64_t n_given;
-    sched->structure =
-        atomic_fetch_add_explicit(&n_given, (uint64_t)sched->n_splits, memory_order_relaxed) + 1;
+    sched->structure = atomic_fetch_add_explicit(&n_given, (uint64_t)sched->partition.n_splits,
+                                                 memory_order_relaxed) +
+                       1;
 }
 
 static bool count_uses(struct ggml_backend_sched *sched, const struct ggml_cgraph *graph) {
@@ -105,8 +106,8 @@ static bool count_uses(struct ggml_backend_sched *sched, const struct ggml_cgrap
 // false: a device changed more than the order, which sched->reordered tells about.
 static bool make_parts(struct ggml_backend_sched *sched, struct ggml_cgraph *graph,
                        struct ggml_graph *parts) {
-    for (int32_t i = 0; i < sched->n_splits; ++i) {
-        const struct sched_split *split = &sched->splits[i];
+    for (int32_t i = 0; i < sched->partition.n_splits; ++i) {
+        const struct sched_split *split = &sched->partition.splits[i];
         ggml_backend_t backend = sched->streams[split->backend].backend;
         parts[i] = part_of(sched, graph, i);
         if (!backend->table->graph_optimize) continue;
@@ -124,7 +125,7 @@ static bool make_parts(struct ggml_backend_sched *sched, struct ggml_cgraph *gra
 static struct ggml_graph *room_for_parts(struct ggml_backend_sched *sched) {
     struct sched_frame *frame = sched_frame(sched);
     const bool done = sched_grow(&frame->graphs, &frame->graphs_capacity,
-                                 (int64_t)sched->n_splits + 1, sizeof(frame->graphs[0]));
+                                 (int64_t)sched->partition.n_splits + 1, sizeof(frame->graphs[0]));
     return done ? frame->graphs : NULL;
 }
 
@@ -151,7 +152,7 @@ bool sched_repeat_subgraphs(struct ggml_backend_sched *sched, struct ggml_cgraph
     if (!parts) return false;
     for (int32_t k = 0; k < sched->n_nodes && sched->reordered; ++k)
         graph->nodes[k] = sched->values[sched->order[k]].tensor;
-    for (int32_t i = 0; i < sched->n_splits; ++i)
+    for (int32_t i = 0; i < sched->partition.n_splits; ++i)
         parts[i] = part_of(sched, graph, i);
     return true;
 }
@@ -160,7 +161,7 @@ bool sched_split(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
     sched->graph = NULL;
     sched->in_place = false;
     sched->reordered = false;
-    sched->n_rewrites = sched->n_splits = sched->n_copies = 0;
+    sched->partition.n_rewrites = sched->partition.n_splits = sched->partition.n_copies = 0;
     sched_next_frame(sched);
     if (sched_index(sched, graph) && sched_place(sched) && sched_partition(sched) &&
         sched_make_subgraphs(sched, graph)) {
@@ -171,6 +172,6 @@ bool sched_split(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
         return true;
     }
     sched_restore(sched, graph);
-    sched->n_splits = 0;
+    sched->partition.n_splits = 0;
     return false;
 }
