@@ -15,19 +15,24 @@ uint64_t meta_generation(void) {
     return atomic_load(&generation);
 }
 
+// Makes all plans stale. One number for all meta devices: buffers come and go seldom, compared with
+// graphs.
 static void generation_next(void) {
     atomic_fetch_add(&generation, 1);
 }
 
+// The entry for freeing tells whose it is: no other table has it.
 struct meta_buffer *meta_buffer_of(ggml_backend_buffer_t buffer) {
     return buffer && buffer->table->free == buffer_free ? buffer->context : NULL;
 }
 
+// A view may be planned before it has a buffer: the root's counts.
 struct meta_buffer *meta_buffer_with(const struct ggml_tensor *tensor) {
     const struct ggml_tensor *root = meta_root(tensor);
     return meta_buffer_of(root->buffer ? root->buffer : tensor->buffer);
 }
 
+// Records first: their slices lie in the members.
 static void meta_buffer_free(struct meta_buffer *buffer) {
     if (!buffer) return;
     generation_next();
@@ -93,6 +98,7 @@ static int32_t buffer_clear(ggml_backend_buffer_t buffer, uint8_t value) {
     return GGML_HOST_OK;
 }
 
+// Tensors of a graph are gone afterwards. Their records go when two graphs have not touched them.
 static int32_t buffer_reset(ggml_backend_buffer_t buffer) {
     struct meta_buffer *meta = buffer->context;
     for (size_t j = 0; j < meta->device->n; ++j) {
@@ -133,6 +139,8 @@ static ggml_backend_buffer_t add_member(struct meta_buffer *buffer, size_t j, si
     return members[n];
 }
 
+// A buffer need not begin at an address that is aligned as its tensors are: members are larger by
+// an alignment.
 static char *aligned_base(ggml_backend_buffer_t buffer) {
     const uintptr_t alignment = ggml_backend_buffer_get_alignment(buffer);
     const uintptr_t base = (uintptr_t)ggml_backend_buffer_get_base(buffer);
@@ -151,6 +159,8 @@ static struct meta_buffer *meta_buffer_new(ggml_backend_buffer_type_t buft, bool
     return buffer;
 }
 
+// Memory for graphs: the whole size on every device, as it is not known yet which tensors will be
+// split.
 int32_t meta_buffer_alloc(ggml_backend_buffer_type_t buft, size_t size,
                           ggml_backend_buffer_t *out_buffer) {
     struct meta_buffer *buffer = meta_buffer_new(buft, false);
@@ -177,6 +187,7 @@ static bool needs_memory(const struct ggml_tensor *tensor) {
     return !tensor->data && !tensor->buffer && !tensor->view_src;
 }
 
+// Undoes enter() after a failure.
 static void forget(struct ggml_context *ctx, ggml_backend_buffer_t buffer) {
     for (struct ggml_tensor *t = ggml_get_first_tensor(ctx); t; t = ggml_get_next_tensor(ctx, t)) {
         if (t->buffer != buffer) continue;
@@ -203,6 +214,7 @@ static size_t enter(struct ggml_context *ctx, ggml_backend_buffer_t buffer) {
     return size;
 }
 
+// Views share the memory of their root.
 static bool is_owner(const struct ggml_tensor *tensor, ggml_backend_buffer_t buffer) {
     return tensor->buffer == buffer && !tensor->view_src;
 }
@@ -228,6 +240,7 @@ static struct ggml_tensor *range_end(struct ggml_context *ctx, ggml_backend_buff
     return t;
 }
 
+// One member buffer for the tensors from `first` up to `end`, one after the other.
 static bool place_range(struct ggml_context *ctx, ggml_backend_buffer_t buffer, size_t j,
                         struct ggml_tensor *first, const struct ggml_tensor *end, size_t size) {
     ggml_backend_buffer_t member = add_member(buffer->context, j, size);
@@ -243,6 +256,8 @@ static bool place_range(struct ggml_context *ctx, ggml_backend_buffer_t buffer, 
     return true;
 }
 
+// Greedy: each member takes as many tensors in order as its type's largest buffer holds.
+// O(tensors).
 static bool place_all(struct ggml_context *ctx, ggml_backend_buffer_t buffer, size_t j) {
     struct ggml_tensor *first = ggml_get_first_tensor(ctx);
     while (first) {
@@ -254,6 +269,7 @@ static bool place_all(struct ggml_context *ctx, ggml_backend_buffer_t buffer, si
     return true;
 }
 
+// The slices have to be known before memory for them is.
 static bool resolve_all(struct ggml_context *ctx, ggml_backend_buffer_t buffer) {
     for (struct ggml_tensor *t = ggml_get_first_tensor(ctx); t; t = ggml_get_next_tensor(ctx, t)) {
         if (!is_owner(t, buffer)) continue;
@@ -264,6 +280,8 @@ static bool resolve_all(struct ggml_context *ctx, ggml_backend_buffer_t buffer) 
     return true;
 }
 
+// Memory for weights: each device gets what its slices take, in as many buffers as its limit asks
+// for.
 ggml_backend_buffer_t meta_buffer_alloc_ctx(struct ggml_context *ctx,
                                             ggml_backend_buffer_type_t buft) {
     struct meta_buffer *meta = meta_buffer_new(buft, true);

@@ -22,6 +22,7 @@ struct walk {
     size_t inside;    // bytes from the start of the first step to the view
 };
 
+// Offsets are relative to the root; an owner begins there whatever its view_offs holds.
 struct meta_layout meta_layout_of(const struct ggml_tensor *tensor) {
     struct meta_layout layout = {.type = tensor->type, .offset = tensor->view_offs};
     memcpy(layout.ne, tensor->ne, sizeof(layout.ne));
@@ -30,6 +31,7 @@ struct meta_layout meta_layout_of(const struct ggml_tensor *tensor) {
     return layout;
 }
 
+// Without gaps, in the order of extents.
 struct meta_layout meta_layout_packed(enum ggml_type type, const int64_t *ne) {
     struct meta_layout layout = {.type = type};
     memcpy(layout.ne, ne, sizeof(layout.ne));
@@ -48,6 +50,7 @@ static struct frame frame_of(const struct meta_layout *root, int axis) {
     return frame;
 }
 
+// Extents in units that have an address: blocks along dimension 0, else elements.
 static int64_t steps(const struct meta_layout *view, int d) {
     return d == 0 ? view->ne[0] / ggml_blck_size(view->type) : view->ne[d];
 }
@@ -59,6 +62,8 @@ static bool crosses(const struct meta_layout *view, const struct frame *frame, i
     return (size_t)(n - 1) * view->nb[d] >= frame->unit;
 }
 
+// Of the dimensions that cross, the one with the widest steps: the others must stay within one of
+// its steps, which walk_wide() and walk_narrow() check.
 static int find_axis(const struct meta_layout *view, const struct frame *frame) {
     int axis = -1;
     for (int d = 0; d < GGML_MAX_DIMS; ++d) {
@@ -104,6 +109,7 @@ static bool walk_narrow(const struct meta_layout *view, const struct frame *fram
     return true;
 }
 
+// False: the view mixes coordinates in a way that no split of it describes.
 static bool find_walk(const struct meta_layout *root, int root_axis, const struct meta_layout *view,
                       struct walk *out_walk) {
     const struct frame frame = frame_of(root, root_axis);
@@ -132,6 +138,7 @@ static bool add_segment(const meta_state *root, size_t s, uint32_t count, const 
     return true;
 }
 
+// Coordinates of one repetition of segment s, over all devices.
 static int64_t period(const meta_state *state, size_t s, int64_t block, size_t n) {
     int64_t sum = 0;
     for (size_t j = 0; j < n; ++j)
@@ -139,6 +146,9 @@ static int64_t period(const meta_state *state, size_t s, int64_t block, size_t n
     return sum;
 }
 
+// Walks over the segments of the root and takes whole repetitions from the first that the view
+// begins with. Views that begin or end within a repetition have no state: a device's part of it
+// would not be one range. O(segments x devices).
 bool meta_view_state(const struct meta_layout *root, const meta_state *root_state,
                      const struct meta_layout *view, size_t n, meta_state *out_state) {
     struct walk walk;
@@ -187,6 +197,7 @@ static int64_t local_start(const meta_state *state, int64_t start, int64_t block
     return local;
 }
 
+// Slices are packed, whatever the root's strides: each device has memory of its own for it.
 struct meta_layout meta_root_slice(const struct meta_layout *root, const meta_state *state,
                                    size_t n, size_t j) {
     int64_t ne[GGML_MAX_DIMS];
@@ -195,6 +206,8 @@ struct meta_layout meta_root_slice(const struct meta_layout *root, const meta_st
     return meta_layout_packed(root->type, ne);
 }
 
+// The same view in the memory of device j: strides of whole rows shrink with the rows, those within
+// a coordinate stay.
 struct meta_layout meta_view_slice(const struct meta_layout *root, const meta_state *root_state,
                                    const struct meta_layout *view, const meta_state *view_state,
                                    size_t n, size_t j) {

@@ -15,12 +15,14 @@ struct planner {
     struct meta_step *run; // that further nodes join, or NULL
 };
 
+// Everything of a plan lies in its arena and goes with it.
 static void *take(struct planner *planner, size_t size) {
     void *memory = arena_alloc(&planner->plan->arena, size);
     if (!memory) ggml_fail(GGML_HOST_OUT_OF_MEMORY, "meta device: no memory for the plan");
     return memory;
 }
 
+// Appends a step. Any step ends the run before it: nodes after it may read what it makes.
 static struct meta_step *add_step(struct planner *planner, enum meta_step_kind kind) {
     struct meta_plan *plan = planner->plan;
     struct meta_step *step = take(planner, sizeof(*step));
@@ -41,6 +43,7 @@ static struct meta_step *add_step(struct planner *planner, enum meta_step_kind k
 
 // --- all-reduce ----------------------------------------------------------------------------------
 
+// Views into memory of the plan, which is allocated when its size is known, at the end.
 static bool add_late_view(struct planner *planner, struct ggml_tensor *tensor) {
     struct meta_late_view *view = take(planner, sizeof(*view));
     if (!view) return false;
@@ -50,6 +53,7 @@ static bool add_late_view(struct planner *planner, struct ggml_tensor *tensor) {
     return true;
 }
 
+// part += received, as a node in place.
 static void describe_sum(struct ggml_tensor *sum, struct ggml_tensor *part,
                          struct ggml_tensor *received) {
     *sum = *part;
@@ -84,6 +88,8 @@ static bool fill_reduction(struct planner *planner, const struct meta_record *re
     return true;
 }
 
+// Adds the parts of a tensor up, if it is partial, in a step of its own. The received parts of all
+// steps share one piece of memory, since steps are run one after the other.
 static bool reduce(struct planner *planner, const struct ggml_tensor *tensor) {
     struct meta_record *record = meta_record_get(meta_root(tensor));
     if (!record || !record->is_partial) return record != NULL;
@@ -153,6 +159,7 @@ static struct ggml_tensor *in_whole(struct planner *planner, const struct ggml_t
     return view;
 }
 
+// Whether a device has only a part of the tensor, or of its sums.
 static bool needs_whole(const struct ggml_tensor *tensor) {
     const struct meta_record *root = meta_record_get(meta_root(tensor));
     return root && (meta_is_axis(&root->state) || is_static_partial(root));
@@ -168,6 +175,7 @@ static struct ggml_tensor *stand_in(struct planner *planner, struct meta_step *s
     return whole ? in_whole(planner, tensor, &whole->copies[j]) : NULL;
 }
 
+// The node on device j with whole operands: every device computes the same.
 static struct ggml_tensor *fallback_node(struct planner *planner, struct meta_step *step,
                                          struct ggml_tensor *node, size_t j) {
     struct ggml_tensor *result = stand_in(planner, step, node, j);
@@ -180,12 +188,15 @@ static struct ggml_tensor *fallback_node(struct planner *planner, struct meta_st
     return result;
 }
 
+// What is written in a whole copy has to be handed back to the slices.
 static void mark_written(struct meta_step *step, const struct ggml_tensor *node) {
     for (struct meta_whole *whole = step->wholes; whole; whole = whole->next) {
         if (whole->root == meta_root(node)) whole->is_written = true;
     }
 }
 
+// A step that gathers what is split, computes one node everywhere and scatters the result: correct
+// for any operation, and slow.
 static bool add_fallback(struct planner *planner, struct ggml_tensor *node) {
     const size_t n = planner->plan->n;
     struct meta_step *step = add_step(planner, META_STEP_FALLBACK);
@@ -207,6 +218,8 @@ static bool add_fallback(struct planner *planner, struct ggml_tensor *node) {
 
 // --- nodes ---------------------------------------------------------------------------------------
 
+// Nodes without communication between them are one graph for each device, so that its plugin can
+// plan and fuse them together.
 static bool add_to_run(struct planner *planner, const struct meta_record *record) {
     struct meta_plan *plan = planner->plan;
     if (!planner->run) {
@@ -252,11 +265,14 @@ static unsigned partial_operands(const struct ggml_tensor *node, uint32_t *out_z
     return partial;
 }
 
+// Whether the node may work on parts, to be added up later: f(a) + f(b) = f(a + b). The devices
+// whose part is zero must be the same for all partial operands: there the node is not computed.
 static bool is_carried(const struct meta_record *record, unsigned partial, bool mixed) {
     return partial && !mixed && !record->is_fallback && meta_is_linear(record->tensor, partial) &&
            record->state.axis == GGML_BACKEND_SPLIT_AXIS_MIRRORED;
 }
 
+// Static memory can't be added up: a node that reads partial sums there falls back.
 static bool reduce_operands(struct planner *planner, struct meta_record *record) {
     const struct ggml_tensor *node = record->tensor;
     for (int k = 0; k < GGML_MAX_SRC; ++k) {
@@ -266,6 +282,7 @@ static bool reduce_operands(struct planner *planner, struct meta_record *record)
     return !record->reads_partial || record->is_fallback || meta_resolve_fallback(record);
 }
 
+// Devices that compute nothing leave their part unwritten: it must not be read.
 static uint32_t idle_devices(const struct meta_record *record, size_t n) {
     uint32_t idle = 0;
     for (size_t j = 0; j < n; ++j) {
@@ -280,6 +297,8 @@ static void set_idle(struct meta_record *record, uint32_t idle, size_t n) {
     }
 }
 
+// Decides for a node between carrying sums, adding operands up first, and the fallback; and adds
+// the result up if anybody but nodes of this graph may see it.
 static bool plan_computed(struct planner *planner, int i, struct meta_record *record) {
     uint32_t zero;
     bool mixed;
@@ -301,6 +320,7 @@ static bool plan_computed(struct planner *planner, int i, struct meta_record *re
     return is_inner(planner, i, record) || reduce(planner, node);
 }
 
+// Nodes without work are resolved all the same: others read them.
 static bool plan_node(struct planner *planner, int i) {
     struct ggml_tensor *node = planner->graph->nodes[i];
     const bool computes = !ggml_op_is_empty(node->op) && !ggml_is_empty(node) &&
@@ -319,6 +339,7 @@ static bool plan_node(struct planner *planner, int i) {
 
 // --- the whole -----------------------------------------------------------------------------------
 
+// States of the graph's nodes are derived again for each plan; those of other operands stay.
 static bool forget(const struct ggml_tensor *tensor, bool derived) {
     if (!meta_buffer_with(tensor)) return true;
     struct meta_record *record = meta_record_get(tensor);
@@ -350,6 +371,7 @@ static bool prepare(struct planner *planner) {
     return true;
 }
 
+// Members may be aligned less than whole copies are.
 static bool place_tensor(struct meta_plan *plan, size_t j, struct ggml_tensor *tensor,
                          size_t offset) {
     const uintptr_t base = (uintptr_t)ggml_backend_buffer_get_base(plan->memory[j]);
@@ -388,6 +410,7 @@ static bool place_all(struct planner *planner) {
     return true;
 }
 
+// O(nodes x devices). Memory comes last, when its size is known.
 static bool make(struct planner *planner) {
     struct meta_plan *plan = planner->plan;
     for (size_t j = 0; j < plan->n && planner->graph->n_nodes > 0; ++j) {
@@ -423,6 +446,8 @@ enum ggml_status meta_plan_new(struct meta_stream *stream, const struct ggml_gra
     return GGML_STATUS_SUCCESS;
 }
 
+// Graphs without a number are planned each time. The generation changes with every buffer that
+// comes or goes, so no plan outlives what it refers to.
 bool meta_plan_is_for(const struct meta_plan *plan, const struct ggml_graph *graph) {
     return plan && plan->uid != 0 && plan->uid == graph->uid &&
            plan->generation == meta_generation();

@@ -51,6 +51,8 @@ static bool is_static_partial(const struct meta_record *record) {
            meta_root(record->tensor)->op == GGML_OP_NONE;
 }
 
+// The states of the operands as the rule for the operation gets them. Partial sums count as
+// mirrored: the plan adds them up before, or carries them through what is linear in them.
 static void read_operands(struct meta_record *record, struct meta_operand *out_operands) {
     record->reads_partial = false;
     for (int k = 0; k < GGML_MAX_SRC; ++k) {
@@ -67,6 +69,8 @@ static void read_operands(struct meta_record *record, struct meta_operand *out_o
     }
 }
 
+// Partial sums are added with ADD in F32; a result of another type would be rounded once per
+// device.
 static bool can_sum(const meta_state *state, enum ggml_type type) {
     return state->axis != GGML_BACKEND_SPLIT_AXIS_PARTIAL || type == GGML_TYPE_F32;
 }
@@ -89,6 +93,8 @@ static void derive(struct meta_record *record, struct meta_operand *operands) {
     record->state = memory;
 }
 
+// Tensors without an operation have the state that the application gives, pure views that of the
+// memory that they are in, all others what their operation makes of its operands.
 static bool find_state(struct meta_record *record, struct meta_operand *operands) {
     const struct ggml_tensor *tensor = record->tensor;
     if (record->is_static) {
@@ -105,6 +111,7 @@ static bool find_state(struct meta_record *record, struct meta_operand *operands
 
 // --- slices --------------------------------------------------------------------------------------
 
+// The shape of a slice; what is computed in it comes from dress().
 static void describe(struct ggml_tensor *slice, const struct ggml_tensor *tensor,
                      const struct meta_layout *layout) {
     memset(slice, 0, sizeof(*slice));
@@ -113,6 +120,8 @@ static void describe(struct ggml_tensor *slice, const struct ggml_tensor *tensor
     memcpy(slice->nb, layout->nb, sizeof(slice->nb));
 }
 
+// A slice of a view is a view of the slice. If there is no memory yet, it is resolved again when
+// there is.
 static bool place_view(struct meta_record *record, size_t j, size_t offset) {
     struct ggml_tensor *slice = &record->slices[j];
     struct meta_record *root = meta_record_get(record->tensor->view_src);
@@ -122,6 +131,7 @@ static bool place_view(struct meta_record *record, size_t j, size_t offset) {
     return ggml_backend_view_init(slice) == GGML_STATUS_SUCCESS;
 }
 
+// The same offset on every device: a graph is planned once, for addresses that mean nothing.
 static bool place_owner(struct meta_record *record, size_t j) {
     const struct meta_buffer *buffer = meta_buffer_with(record->tensor);
     if (!buffer->bases[j] || !record->tensor->data) return true;
@@ -130,6 +140,7 @@ static bool place_owner(struct meta_record *record, size_t j) {
                                      buffer->bases[j] + offset) == GGML_STATUS_SUCCESS;
 }
 
+// The part of the tensor on device j, for mirrored tensors all of it.
 static bool make_slice(struct meta_record *record, size_t j) {
     const struct ggml_tensor *tensor = record->tensor;
     const size_t n = device_with(tensor)->n;
@@ -187,6 +198,8 @@ static struct ggml_tensor *cut(struct meta_record *record, int k,
     return ggml_backend_view_init(part) == GGML_STATUS_SUCCESS ? part : NULL;
 }
 
+// Sets the sources of device j's slice. Where a source is empty on the device but not as a whole,
+// or the result is, there is nothing to compute.
 static bool connect(struct meta_record *record, const struct meta_operand *operands, size_t n,
                     size_t j) {
     struct ggml_tensor *slice = &record->slices[j];
@@ -207,6 +220,8 @@ static bool connect(struct meta_record *record, const struct meta_operand *opera
     return true;
 }
 
+// Each device is asked about its own slice: whole extents may be supported where parts are not, and
+// the other way round.
 static bool is_supported(const struct meta_record *record) {
     const struct meta_device *device = device_with(record->tensor);
     for (size_t j = 0; j < device->n; ++j) {
@@ -221,6 +236,7 @@ static bool is_view(const struct ggml_tensor *tensor) {
     return ggml_op_is_empty(tensor->op);
 }
 
+// Fallbacks get no sources here: their operands are gathered by the plan.
 static bool build(struct meta_record *record, struct meta_operand *operands) {
     const size_t n = device_with(record->tensor)->n;
     for (size_t j = 0; j < n; ++j) {
@@ -232,6 +248,8 @@ static bool build(struct meta_record *record, struct meta_operand *operands) {
     return true;
 }
 
+// The operands are resolved. Tries the split first; if a device can't compute its slice, once more
+// as a fallback.
 static bool resolve_one(struct meta_record *record) {
     struct meta_operand operands[GGML_MAX_SRC];
     if (record->is_static && record->tensor->op == GGML_OP_NONE) {
@@ -259,6 +277,7 @@ struct stack {
     size_t count, capacity;
 };
 
+// An explicit stack: graphs may be as deep as they are long, too deep for the stack of a thread.
 static bool push(struct stack *stack, const struct ggml_tensor *tensor) {
     if (stack->count == stack->capacity) {
         const size_t capacity = stack->capacity ? 2 * stack->capacity : 32;
@@ -276,6 +295,7 @@ static bool push(struct stack *stack, const struct ggml_tensor *tensor) {
     return true;
 }
 
+// What is in other memory needs no record.
 static bool push_if_open(struct stack *stack, const struct ggml_tensor *tensor,
                          const struct ggml_tensor *self) {
     if (!tensor || tensor == self || !meta_buffer_with(tensor)) return true;
@@ -294,6 +314,7 @@ static bool push_needed(struct stack *stack) {
     return true;
 }
 
+// Depth first: a tensor stays on the stack until all that it needs is resolved. O(tensors + edges).
 static bool resolve_stack(struct stack *stack) {
     while (stack->count > 0) {
         const size_t count = stack->count;

@@ -29,6 +29,7 @@ struct elf_layout {
 static const struct elf_layout layout_32 = {52, 32, 46, 48, 50, 40, 16, 20, 24};
 static const struct elf_layout layout_64 = {64, 40, 58, 60, 62, 64, 24, 32, 40};
 
+// Both classes have the same fields, at other offsets and widths.
 static const struct elf_layout *layout_of(const struct plugin_image *image) {
     return image->is_64 ? &layout_64 : &layout_32;
 }
@@ -64,6 +65,7 @@ static const struct elf_machine {
     {50, true, false, GGML_MACHINE_NONE, "Itanium"},
 };
 
+// The number alone is not enough: x32 and x86-64, or the two byte orders of a processor, share one.
 static void set_machine(struct plugin_image *image, uint16_t number) {
     image->machine_name = "an unknown processor";
     for (size_t i = 0; i < sizeof(machines) / sizeof(machines[0]); ++i) {
@@ -76,6 +78,7 @@ static void set_machine(struct plugin_image *image, uint16_t number) {
     }
 }
 
+// Reads 20 bytes. Executables at fixed addresses have another type.
 enum ggml_host_status image_identify_elf(const struct image_source *source,
                                          struct plugin_image *image) {
     unsigned char header[ELF_IDENT_SIZE + 4];
@@ -109,6 +112,8 @@ struct section_table {
     uint64_t names; // index of the section that holds the names
 };
 
+// Files with 0xff00 sections or more keep their number and the index of the names in section 0
+// (gABI, "ELF Header").
 static enum ggml_host_status read_extended_counts(const struct image_source *source,
                                                   const struct plugin_image *image,
                                                   struct section_table *table) {
@@ -124,6 +129,8 @@ static enum ggml_host_status read_extended_counts(const struct image_source *sou
     return GGML_HOST_OK;
 }
 
+// Every number comes from the file and is bounded before it is used: a hostile file must not make
+// the host read or allocate much.
 static enum ggml_host_status read_section_table(const struct image_source *source,
                                                 const struct plugin_image *image,
                                                 struct section_table *out_table) {
@@ -153,6 +160,7 @@ static enum ggml_host_status read_section_table(const struct image_source *sourc
     return GGML_HOST_OK;
 }
 
+// The section headers as bytes, which the caller frees.
 static enum ggml_host_status read_sections(const struct image_source *source,
                                            const struct plugin_image *image,
                                            struct section_table *out_table,
@@ -164,6 +172,7 @@ static enum ggml_host_status read_sections(const struct image_source *source,
     return image_read_table(source, image, out_table->offset, size, out_sections);
 }
 
+// With its terminating zero, so that no longer name matches.
 static bool has_name(const unsigned char *names, uint64_t size, uint32_t offset) {
     static const char wanted[] = GGML_PLUGIN_SECTION_ELF;
     return offset < size && size - offset >= sizeof(wanted) &&
@@ -187,6 +196,7 @@ static uint64_t find_section(const struct plugin_image *image, const struct sect
     return index;
 }
 
+// Two notes are refused, as nothing says which of them holds.
 enum ggml_host_status image_find_note_elf(const struct image_source *source,
                                           struct plugin_image *image) {
     const struct elf_layout *layout = layout_of(image);
@@ -221,6 +231,7 @@ fail:
     return status;
 }
 
+// For the comparison of a file with what was mapped from it.
 enum ggml_host_status image_read_sections_elf(const struct image_source *source,
                                               const struct plugin_image *image,
                                               struct image_section **out_sections,

@@ -33,6 +33,7 @@ static const struct macho_machine {
     {MACHO_CPU_64 | 18, GGML_MACHINE_NONE, "PowerPC 64 big-endian"},
 };
 
+// Never NULL: an unknown processor has a row too.
 static const struct macho_machine *machine_of(uint32_t number) {
     static const struct macho_machine unknown = {0, GGML_MACHINE_NONE, "an unknown processor"};
     for (size_t i = 0; i < sizeof(machines) / sizeof(machines[0]); ++i) {
@@ -47,6 +48,7 @@ struct fat_slice {
     uint64_t size;
 };
 
+// Fat headers are big-endian on every machine.
 static struct fat_slice slice_at(const unsigned char *entry, bool is_wide) {
     return (struct fat_slice){
         .cpu = image_u32(entry, true),
@@ -58,6 +60,8 @@ static struct fat_slice slice_at(const unsigned char *entry, bool is_wide) {
 // Narrows the image to the slice of this machine, or else to the first.
 static enum ggml_host_status choose_slice(const struct image_source *source,
                                           struct plugin_image *image, const unsigned char *header) {
+    // 0xcafebabe has entries of 32 bits, 0xcafebabf of 64. Java's class files begin with 0xcafebabe
+    // too: as a count of slices their version is above the limit.
     const bool is_wide = header[3] == 0xbf;
     const size_t entry_size = is_wide ? FAT_SLICE_64_SIZE : FAT_SLICE_SIZE;
     const uint32_t count = image_u32(header + 4, true);
@@ -85,6 +89,8 @@ static enum ggml_host_status choose_slice(const struct image_source *source,
     return GGML_HOST_OK;
 }
 
+// After the slice has been chosen, reads are relative to it: a fat file may be no different from
+// its slice from here on.
 enum ggml_host_status image_identify_macho(const struct image_source *source,
                                            struct plugin_image *image) {
     unsigned char header[16];
@@ -114,6 +120,7 @@ enum ggml_host_status image_identify_macho(const struct image_source *source,
     return GGML_HOST_OK;
 }
 
+// Names fill 16 bytes or are padded with zeros: all of them are compared.
 static bool names_match(const unsigned char *section) {
     static const char section_name[MACHO_NAME_SIZE + 1] = GGML_PLUGIN_SECTION_MACHO;
     static const char segment_name[MACHO_NAME_SIZE + 1] = GGML_PLUGIN_SEGMENT_MACHO;
@@ -136,6 +143,7 @@ static const unsigned char *find_section(const struct plugin_image *image,
     return NULL;
 }
 
+// Each command says how long it is; one that is shorter than its header would never end the walk.
 static enum ggml_host_status walk_commands(const struct image_source *source,
                                            struct plugin_image *image,
                                            const unsigned char *commands, uint32_t size) {

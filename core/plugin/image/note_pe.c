@@ -29,6 +29,7 @@ static const struct pe_machine {
     {0x6264, true, GGML_MACHINE_LOONGARCH64, "LoongArch 64"},
 };
 
+// The signature "PE\0\0" and the COFF header, wherever the DOS header says that they are.
 static enum ggml_host_status read_header(const struct image_source *source,
                                          const struct plugin_image *image, uint64_t *out_offset,
                                          unsigned char *out_header) {
@@ -66,6 +67,8 @@ enum ggml_host_status image_identify_pe(const struct image_source *source,
     return GGML_HOST_OK;
 }
 
+// Sections are padded to the file's alignment: the virtual size is the true one where it is
+// smaller.
 static enum ggml_host_status set_note(const struct image_source *source, struct plugin_image *image,
                                       const unsigned char *section) {
     const uint32_t virtual_size = image_u32(section + 8, false);
@@ -75,6 +78,8 @@ static enum ggml_host_status set_note(const struct image_source *source, struct 
                           padded ? virtual_size : raw_size);
 }
 
+// Section names have 8 bytes and no terminating zero if they fill them. The table follows the
+// optional header, whose size is in the COFF header.
 enum ggml_host_status image_find_note_pe(const struct image_source *source,
                                          struct plugin_image *image) {
     static const char wanted[PE_SECTION_NAME_SIZE + 1] = GGML_PLUGIN_SECTION_PE;
