@@ -231,7 +231,7 @@ fail:
     return status;
 }
 
-// For the comparison of a file with what was mapped from it.
+// For checks of the sections against the program headers, by which the linker maps.
 enum ggml_host_status image_read_sections_elf(const struct image_source *source,
                                               const struct plugin_image *image,
                                               struct image_section **out_sections,

@@ -74,6 +74,8 @@ __attribute__((constructor)) static void watch_forks(void) {
 
 // --- waiting ---------------------------------------------------------------------------
 
+// Tells the processor that this is a wait: it saves power and leaves the core to the other hardware
+// thread.
 static inline void pause_instruction(void) {
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();
@@ -93,6 +95,9 @@ static void relax(unsigned *spins) {
         cpu_thread_rest();
 }
 
+// Central barrier with a generation: the last to arrive resets the count before it lets the others
+// go, so it can be used again at once. The count's acquire and release order all that was written
+// before the barrier before all that is read after it.
 void cpu_team_barrier(struct cpu_team *team) {
     if (team->n <= 1) return;
     const uint32_t generation = atomic_load_explicit(&team->generation, memory_order_relaxed);
@@ -108,6 +113,9 @@ void cpu_team_barrier(struct cpu_team *team) {
 
 // --- workers ---------------------------------------------------------------------------
 
+// Spins as long as the pool's parameter says, since the next step of a model mostly follows soon,
+// then sleeps. The epoch is read again under the lock that wake_workers() holds: no wake-up is
+// lost.
 static uint64_t wait_for_work(struct ggml_threadpool *pool, uint64_t seen) {
     uint64_t epoch = seen;
     const uint64_t spins = (uint64_t)pool->params.poll * SPINS_PER_POLL;
@@ -139,6 +147,7 @@ static int strict_cpu(const bool *mask, int index) {
     }
 }
 
+// Failing is no reason not to compute.
 static void bind_to_mask(const struct ggml_host_table *host, const struct ggml_threadpool *pool,
                          int index) {
     const bool *mask = pool->params.cpumask;
@@ -152,6 +161,8 @@ static void bind_to_mask(const struct ggml_host_table *host, const struct ggml_t
     }
 }
 
+// By the application's mask; else each on a core of its own, if that was asked for; else wherever
+// the system puts it.
 static void place_thread(const struct ggml_threadpool *pool, int index) {
     const struct ggml_host_table *host = ggml_sdk_host();
     if (!host) return;
@@ -162,6 +173,8 @@ static void place_thread(const struct ggml_threadpool *pool, int index) {
     }
 }
 
+// Workers that do not take part read the epoch and nothing else: share and context may belong to
+// the next piece of work by then.
 static void *worker_main(void *argument) {
     const struct worker *worker = argument;
     struct ggml_threadpool *pool = worker->pool;
@@ -198,6 +211,8 @@ static void start_workers(struct ggml_threadpool *pool) {
     }
 }
 
+// The lock is taken even if nobody sleeps: a worker between its last look and its sleep would miss
+// the change.
 static void wake_workers(struct ggml_threadpool *pool, int n_threads) {
     pthread_mutex_lock(&pool->lock);
     const uint64_t count = (atomic_load(&pool->epoch) >> EPOCH_SHIFT) + 1;
@@ -288,6 +303,7 @@ int cpu_threadpool_get_n_threads(struct ggml_threadpool *pool) {
     return pool->params.n_threads;
 }
 
+// Only ends spinning: workers sleep until there is work, which resumes the pool.
 void cpu_threadpool_pause(struct ggml_threadpool *pool) {
     atomic_store(&pool->paused, true);
 }
@@ -296,6 +312,8 @@ void cpu_threadpool_resume(struct ggml_threadpool *pool) {
     atomic_store(&pool->paused, false);
 }
 
+// The lock checks for errors: a kernel, or a custom operation, that computes a graph on its own
+// pool would wait for itself for ever.
 int cpu_threadpool_begin(struct ggml_threadpool *pool, int n_threads) {
     take_over(pool);
     if (pthread_mutex_lock(&pool->use) != 0) {
@@ -310,6 +328,7 @@ int cpu_threadpool_begin(struct ggml_threadpool *pool, int n_threads) {
     return MAX(1, MIN(n_threads, pool->n_workers + 1));
 }
 
+// running is set before the epoch changes, so that no worker can count itself off too early.
 void cpu_threadpool_run(struct ggml_threadpool *pool, int n_threads, cpu_share_fn share,
                         void *context) {
     if (n_threads > 1) {
@@ -332,6 +351,8 @@ void cpu_threadpool_end(struct ggml_threadpool *pool) {
 
 static struct ggml_threadpool *idle; // last used first
 
+// The first that is large enough, which is the one used last of these: its threads may still be
+// spinning.
 struct ggml_threadpool *cpu_threadpool_borrow(int n_threads) {
     pthread_mutex_lock(&idle_lock);
     struct ggml_threadpool **link = &idle;
@@ -359,6 +380,7 @@ void cpu_threadpool_give_back(struct ggml_threadpool *pool) {
     cpu_threadpool_free(surplus);
 }
 
+// One at a time, without the lock while its threads are joined.
 void cpu_threadpool_shutdown(void) {
     for (;;) {
         pthread_mutex_lock(&idle_lock);
@@ -370,6 +392,7 @@ void cpu_threadpool_shutdown(void) {
     }
 }
 
+// Kept once known. Two threads may find it out at the same time: they find the same.
 int cpu_default_threads(void) {
     static _Atomic int threads;
     int n = atomic_load(&threads);

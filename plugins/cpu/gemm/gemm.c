@@ -46,6 +46,8 @@ CPU_INLINE void tile(const float *const *a, const struct gemm_column *b, int64_t
         }
     }
     for (int c = 0; c < n_columns; ++c) {
+        // The depth is walked in pieces that fit the panel: pieces after the first add to what is
+        // there.
         float *y = b[c].y + row;
         if (LANES > 1 && n_rows == QUAD) {
             const quad before = k0 == 0 ? (quad){0} : quad_load(y);
@@ -57,6 +59,7 @@ CPU_INLINE void tile(const float *const *a, const struct gemm_column *b, int64_t
     }
 }
 
+// Sizes as constants, so that the compiler keeps the sums in registers.
 static void full_tile(const float *const *a, const struct gemm_column *b, int64_t row, int64_t k0,
                       int64_t k) {
     tile(a, b, row, k0, k, TILE_ROWS, TILE_COLUMNS);

@@ -19,6 +19,7 @@ struct ggml_comm_group {
     ggml_backend_t streams[];
 };
 
+// Streams and parts lie behind the group, in one allocation.
 static size_t group_bytes(uint32_t n) {
     return sizeof(struct ggml_comm_group) + n * (sizeof(ggml_backend_t) + sizeof(const void *));
 }
@@ -71,6 +72,8 @@ static int32_t no_rank(uint32_t rank) {
     return GGML_HOST_INVALID_ARGUMENT;
 }
 
+// Combines into the first part and copies it to the others: O(n ranks x elements), by one thread. A
+// part that does not count is not read, only written.
 static int32_t all_reduce(ggml_comm_group_t group, enum ggml_comm_reduction reduction,
                           struct ggml_tensor *const *parts, const uint8_t *counts) {
     const int32_t status = check(group, (const struct ggml_tensor *const *)parts);
@@ -96,6 +99,7 @@ static int32_t broadcast(ggml_comm_group_t group, uint32_t root,
     return GGML_HOST_OK;
 }
 
+// Each result has the parts one after the other, in order of the ranks.
 static int32_t all_gather(ggml_comm_group_t group, const struct ggml_tensor *const *parts,
                           struct ggml_tensor *const *results) {
     int32_t status = check(group, parts);
@@ -110,6 +114,8 @@ static int32_t all_gather(ggml_comm_group_t group, const struct ggml_tensor *con
     return status;
 }
 
+// Copies the data: the sender may change it as soon as the call returns. By the copy of the tensor
+// the receiver's type and extents are checked.
 static int32_t send(ggml_comm_group_t group, uint32_t from, uint32_t to,
                     const struct ggml_tensor *tensor) {
     if (from >= group->n) return no_rank(from);
@@ -130,6 +136,8 @@ static int32_t send(ggml_comm_group_t group, uint32_t from, uint32_t to,
     return GGML_HOST_OK;
 }
 
+// Takes the oldest message of the pair. Nothing can come later, as there is no queue, so an absent
+// one is the caller's fault.
 static int32_t receive(ggml_comm_group_t group, uint32_t to, uint32_t from,
                        struct ggml_tensor *tensor) {
     if (to >= group->n) return no_rank(to);

@@ -10,6 +10,7 @@
 #include "runtime/level.h"
 #include "runtime/stream.h"
 
+// Of the level in use: conversions and dot products differ between levels.
 static const struct ggml_type_traits_cpu *type_traits(enum ggml_type type) {
     return (unsigned)type < GGML_TYPE_COUNT ? &cpu_level()->traits[type] : NULL;
 }
@@ -22,6 +23,7 @@ static const char *level_in_use(void) {
     return cpu_level()->name;
 }
 
+// A pool knows whose it is, so that the library can pass calls on to the plugin that made it.
 static struct ggml_threadpool *new_pool(const struct ggml_threadpool_params *params) {
     struct ggml_threadpool *pool = cpu_threadpool_new(params);
     if (pool) ((struct ggml_threadpool_head *)(void *)pool)->api = cpu_api();
@@ -53,6 +55,7 @@ static struct ggml_threadpool *threadpool_new(struct ggml_threadpool_params *par
     return params ? new_pool(params) : NULL;
 }
 
+// Weights are never repacked here, so there are no other types; the list is not absent but empty.
 static ggml_backend_buffer_type_t *extra_buffer_types(ggml_backend_dev_t device) {
     static ggml_backend_buffer_type_t none[] = {NULL};
     (void)device;
@@ -109,12 +112,14 @@ static void numa_init(enum ggml_numa_strategy strategy) {
     }
 }
 
+// Nodes that this process may use, not those of the machine.
 static bool is_numa(void) {
     const struct ggml_host_table *host = ggml_sdk_host();
     struct ggml_host_topology topology = {.size = sizeof(topology)};
     return host && host->get_topology(host, &topology) == GGML_HOST_OK && topology.n_numa_nodes > 1;
 }
 
+// Clients cast what they get to the type of the function that they asked for.
 void *cpu_proc_address(ggml_backend_reg_t reg, const char *name) {
     (void)reg;
     static const struct {

@@ -21,6 +21,7 @@ static const char *device_name(ggml_backend_dev_t dev) {
 
 static char description[128];
 
+// Reads a file on some systems, thus once.
 static void read_description(void) {
     if (!cpu_model(description, sizeof(description)))
         snprintf(description, sizeof(description), "CPU");
@@ -43,6 +44,7 @@ static enum ggml_backend_dev_type device_type(ggml_backend_dev_t dev) {
     return GGML_BACKEND_DEVICE_TYPE_CPU;
 }
 
+// Memory of the application can be used in place, so files can be mapped and weights need no copy.
 static void device_props(ggml_backend_dev_t dev, struct ggml_backend_dev_props *props) {
     props->name = device_name(dev);
     props->description = device_description(dev);
@@ -59,6 +61,8 @@ static int32_t device_init(ggml_backend_dev_t dev, const char *params, ggml_back
     return *out_stream ? GGML_HOST_OK : GGML_HOST_OUT_OF_MEMORY;
 }
 
+// Host memory is the host's own buffer type, so that tensors of several plugins can share it. NULL
+// if the host does not offer it.
 static const struct ggml_extension_host_memory *host_memory(void) {
     const struct ggml_host_table *host = ggml_sdk_host();
     return host ? host->get_extension(host, GGML_EXTENSION_HOST_MEMORY,
@@ -86,6 +90,7 @@ static bool device_supports_op(ggml_backend_dev_t dev, const struct ggml_tensor 
     return cpu_supports_op(node);
 }
 
+// Whatever the processor can address, whichever plugin allocated it.
 static bool device_supports_buft(ggml_backend_dev_t dev, ggml_backend_buffer_type_t buft) {
     (void)dev;
     return buft->table->is_host && buft->table->is_host(buft);
@@ -138,6 +143,7 @@ ggml_backend_reg_t cpu_reg(void) {
     return &reg_object;
 }
 
+// Joins the threads: the code that they run goes when the plugin is unloaded.
 void cpu_shutdown(void) {
     cpu_threadpool_shutdown();
     cpu_level_reset();

@@ -19,6 +19,7 @@ static enum ggml_status unsupported(const struct ggml_tensor *node) {
                     GGML_MAX_NAME, node->name, ggml_op_name(node->op), type);
 }
 
+// Without a buffer it is plain memory of the application.
 static bool in_host_memory(const struct ggml_tensor *tensor) {
     const struct ggml_tensor *owner = tensor->view_src ? tensor->view_src : tensor;
     const ggml_backend_buffer_t buffer = tensor->buffer ? tensor->buffer : owner->buffer;
@@ -37,6 +38,7 @@ static enum ggml_status check_memory(const struct ggml_tensor *node) {
                     GGML_MAX_NAME, node->name, ggml_op_name(node->op));
 }
 
+// Nothing of the old plan is kept, so it is not copied.
 static enum ggml_status reserve(struct cpu_plan *plan, int n) {
     if (n <= plan->capacity) return GGML_STATUS_SUCCESS;
     struct cpu_step *steps = ggml_aligned_malloc((size_t)n * sizeof(*steps));
@@ -50,6 +52,9 @@ static enum ggml_status reserve(struct cpu_plan *plan, int n) {
     return GGML_STATUS_SUCCESS;
 }
 
+// A step needs a barrier before it where it or the one before has several threads: steps in a row
+// that thread 0 computes alone need none. One piece of scratch memory serves all steps, so its size
+// is the largest.
 static void add_step(struct cpu_plan *plan, struct ggml_tensor *node,
                      const struct cpu_kernel *kernel, int first_node, int n_nodes) {
     const bool parallel = plan->n_threads > 1 && kernel->cost(node) >= CPU_COST_PARALLEL;
@@ -68,6 +73,7 @@ static void add_step(struct cpu_plan *plan, struct ggml_tensor *node,
     plan->work_size = MAX(plan->work_size, work);
 }
 
+// Views, and results without elements.
 static bool is_idle(const struct ggml_tensor *node) {
     return ggml_op_is_empty(node->op) || ggml_nelements(node) == 0;
 }

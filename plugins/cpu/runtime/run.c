@@ -18,6 +18,7 @@ struct execution {
     _Atomic int status;
 };
 
+// Of several failures the status of the first is kept, and the earliest step is the last.
 static void stop_after(struct execution *execution, int step, enum ggml_status status) {
     int expected = GGML_STATUS_SUCCESS;
     atomic_compare_exchange_strong(&execution->status, &expected, (int)status);
@@ -26,6 +27,8 @@ static void stop_after(struct execution *execution, int step, enum ggml_status s
     }
 }
 
+// Flags are looked at here and not when planning: the application may change them between two runs
+// of a plan.
 static void run_step(struct execution *execution, int i, int ith, int nth) {
     const struct cpu_step *step = &execution->plan->steps[i];
     if (!(step->node->flags & GGML_TENSOR_FLAG_COMPUTE) || (!step->parallel && ith != 0)) return;
@@ -93,6 +96,7 @@ static enum ggml_status check_data(const struct cpu_plan *plan) {
     return GGML_STATUS_SUCCESS;
 }
 
+// Threads have nowhere to tell anything: the thread that asked tells it when all have ended.
 static enum ggml_status report(struct execution *execution) {
     const enum ggml_status status = (enum ggml_status)atomic_load(&execution->status);
     if (status == GGML_STATUS_SUCCESS) return status;
@@ -109,6 +113,8 @@ static enum ggml_status report(struct execution *execution) {
                     GGML_MAX_NAME, node->name, ggml_op_name(node->op));
 }
 
+// The pool may have fewer threads than the plan: each step divides its work by the number that it
+// gets.
 static enum ggml_status run_on_pool(struct execution *execution, struct ggml_threadpool *pool) {
     const int n = cpu_threadpool_begin(pool, execution->plan->n_threads);
     if (n < 1) return GGML_STATUS_FAILED;
@@ -120,6 +126,7 @@ static enum ggml_status run_on_pool(struct execution *execution, struct ggml_thr
     return report(execution);
 }
 
+// Plans without a parallel step take no pool: small graphs wake nobody.
 enum ggml_status cpu_plan_run(const struct cpu_plan *plan, const struct cpu_run *run) {
     struct execution execution = {.plan = plan, .run = run, .team = {.n = 1}, .solo = {.n = 1}};
     atomic_init(&execution.last_step, INT_MAX);

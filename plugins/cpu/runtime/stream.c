@@ -27,6 +27,8 @@ struct stream_plan {
     size_t work_size;
 };
 
+// What was asked for, bounded by the pool; without either all that the pool has, or the host's
+// default.
 static int choose_threads(int n_threads, struct ggml_threadpool *pool) {
     const int most = pool ? cpu_threadpool_get_n_threads(pool) : GGML_MAX_N_THREADS;
     if (n_threads > 0) return MIN(n_threads, most);
@@ -52,6 +54,7 @@ static const char *stream_name(ggml_backend_t backend) {
     return "CPU";
 }
 
+// The pool is the application's.
 static void stream_free(ggml_backend_t backend) {
     struct cpu_stream *stream = backend->context;
     cpu_plan_free(&stream->plan);
@@ -72,6 +75,7 @@ static enum ggml_status run_plan(struct cpu_stream *stream, const struct cpu_pla
     return cpu_plan_run(plan, &run);
 }
 
+// The plan is kept in the stream and made again unless the graph has the number of the last one.
 static enum ggml_status compute(struct cpu_stream *stream, const struct ggml_graph *graph) {
     const int n_threads = choose_threads(stream->n_threads, stream->pool);
     enum ggml_status status = cpu_plan_make(&stream->plan, graph, n_threads, stream->use_ref);
@@ -94,6 +98,8 @@ static void stream_plan_free(ggml_backend_t backend, ggml_backend_graph_plan_t h
     ggml_aligned_free(plan, sizeof(*plan));
 }
 
+// A plan has scratch memory of its own: it may be computed while the stream has computed other
+// graphs.
 static int32_t stream_plan_create(ggml_backend_t backend, const struct ggml_graph *graph,
                                   ggml_backend_graph_plan_t *out_plan) {
     const struct cpu_stream *stream = backend->context;
@@ -141,6 +147,7 @@ ggml_backend_t cpu_stream_new(ggml_backend_dev_t device) {
     return &stream->backend;
 }
 
+// Setters are found by name and called with any stream: those of other plugins are left alone.
 static bool is_stream(ggml_backend_t backend) {
     return backend && backend->table == &stream_table;
 }
@@ -153,6 +160,7 @@ void cpu_stream_set_n_threads(ggml_backend_t backend, int n_threads) {
     if (is_stream(backend)) ((struct cpu_stream *)backend->context)->n_threads = n_threads;
 }
 
+// The old pool is paused, not freed: it belongs to the application, which may use it elsewhere.
 void cpu_stream_set_threadpool(ggml_backend_t backend, ggml_threadpool_t pool) {
     if (!is_stream(backend)) return;
     struct cpu_stream *stream = backend->context;
@@ -191,6 +199,8 @@ struct ggml_cplan cpu_graph_plan(const struct ggml_graph *graph, int n_threads,
     return cplan;
 }
 
+// The caller allocated work_data by itself, and may have kept it from another graph: it is checked
+// against this graph's plan.
 static enum ggml_status compute_with_plan(const struct cpu_plan *plan,
                                           const struct ggml_cplan *cplan) {
     const uintptr_t work =
@@ -212,6 +222,7 @@ static enum ggml_status compute_with_plan(const struct cpu_plan *plan,
     return cpu_plan_run(plan, &run);
 }
 
+// Plans once more: a ggml_cplan has no room for a plan, only for what the caller has to allocate.
 enum ggml_status cpu_graph_compute(const struct ggml_graph *graph, const struct ggml_cplan *cplan) {
     struct cpu_plan plan = {0};
     if (cplan->n_threads < 1) {

@@ -40,6 +40,8 @@ static enum ggml_status norm_rows(const struct cpu_task *task, norm_fn norm) {
     return GGML_STATUS_SUCCESS;
 }
 
+// Two passes, mean and then squares of differences, in double: the formula with one pass cancels
+// where the mean is large against the deviation.
 static void norm_row(float *y, const float *x, int64_t n, float eps) {
     const double mean = cpu_sum(x, n) / (double)n;
     const double variance = cpu_sum_squares(x, mean, n) / (double)n;
@@ -50,6 +52,7 @@ enum ggml_status CPU_FN(cpu_norm)(const struct cpu_task *task) {
     return norm_rows(task, norm_row);
 }
 
+// 1 / sqrt(mean of squares + eps)
 static float rms_scale(const float *x, int64_t n, float eps) {
     return (float)(1.0 / sqrt(cpu_sum_squares(x, 0.0, n) / (double)n + (double)eps));
 }
@@ -87,6 +90,7 @@ enum ggml_status CPU_FN(cpu_rms_norm_mul)(const struct cpu_task *task) {
     return GGML_STATUS_SUCCESS;
 }
 
+// eps bounds the length from below; it is not added as in the norms above.
 static void l2_norm_row(float *y, const float *x, int64_t n, float eps) {
     const double length = sqrt(cpu_sum_squares(x, 0.0, n));
     scale_row(y, x, 0.0f, (float)(1.0 / fmax(length, (double)eps)), n);

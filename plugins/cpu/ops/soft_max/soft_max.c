@@ -53,6 +53,8 @@ struct soft_max {
     float max_bias;
 };
 
+// Subtracts the largest value, sinks included, before e^x: all exponents are at most 0, so nothing
+// overflows. Sinks add to the sum only.
 static void soft_max_row(const struct soft_max *s, struct ggml_row at) {
     const int64_t n = s->dst->ne[0];
     const float *x = (const float *)(const void *)ggml_row_data(s->dst->src[0], at);
@@ -90,6 +92,7 @@ enum ggml_status CPU_FN(cpu_soft_max)(const struct cpu_task *task) {
 }
 
 // Column j of row i is masked when j > n_past + i.
+// In place or not: what is kept is copied only into other memory.
 static enum ggml_status diag_mask(const struct cpu_task *task, float value) {
     const struct ggml_tensor *dst = task->dst;
     const int64_t n_past = ggml_get_op_params_i32(dst, 0);
