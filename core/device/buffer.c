@@ -23,6 +23,7 @@ ggml_backend_buffer_t ggml_sdk_buffer_new(ggml_backend_buffer_type_t buft,
     return buffer;
 }
 
+// Of what ggml_sdk_buffer_new() made: the object only, not the memory behind it.
 void ggml_sdk_buffer_free(ggml_backend_buffer_t buffer) {
     ggml_mem_free(buffer);
 }
@@ -49,6 +50,7 @@ enum ggml_backend_buffer_usage ggml_backend_buffer_get_usage(ggml_backend_buffer
     return (enum ggml_backend_buffer_usage)buffer->usage;
 }
 
+// NULL without a message where there is no entry, and for buffers of 0 bytes but the meta device's.
 void *ggml_backend_buffer_get_base(ggml_backend_buffer_t buffer) {
     if (!device_given(buffer, __func__, "buffer") || !buffer->table->get_base) return NULL;
     if (buffer->size == 0 && !device_buft_is_meta(buffer->buft)) return NULL;
@@ -83,6 +85,7 @@ bool ggml_backend_buffer_is_host(ggml_backend_buffer_t buffer) {
     return device_given(buffer, __func__, "buffer") && ggml_backend_buft_is_host(buffer->buft);
 }
 
+// Also the padding between tensors, which no tensor reaches.
 void ggml_backend_buffer_clear(ggml_backend_buffer_t buffer, uint8_t value) {
     THREAD_GUARD_VOID(buffer);
     if (!device_given(buffer, __func__, "buffer") || buffer->size == 0) return;
@@ -117,6 +120,7 @@ enum ggml_status ggml_backend_buffer_init_tensor(ggml_backend_buffer_t buffer,
     return device_graph_status(optional_answer(status, told, __func__, buffer));
 }
 
+// Kept in the buffer and told to the plugin; members of compound buffers are told too.
 void ggml_backend_buffer_set_usage(ggml_backend_buffer_t buffer,
                                    enum ggml_backend_buffer_usage usage) {
     THREAD_GUARD_VOID(buffer);

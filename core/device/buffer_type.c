@@ -24,6 +24,7 @@ static size_t alignment_of(ggml_backend_buffer_type_t buft) {
     return is_power_of_two(alignment) ? alignment : 0;
 }
 
+// Always a power of two, also of a type that says otherwise.
 size_t ggml_backend_buft_get_alignment(ggml_backend_buffer_type_t buft) {
     if (!device_given(buft, __func__, "buffer type")) return TENSOR_ALIGNMENT;
     const size_t alignment = alignment_of(buft);
@@ -33,6 +34,7 @@ size_t ggml_backend_buft_get_alignment(ggml_backend_buffer_type_t buft) {
     return TENSOR_ALIGNMENT;
 }
 
+// Never 0: allocations are cut into pieces of at most this.
 size_t ggml_backend_buft_get_max_size(ggml_backend_buffer_type_t buft) {
     if (!device_given(buft, __func__, "buffer type")) return 0;
     if (!buft->table->get_max_size) return SIZE_MAX;
@@ -43,6 +45,7 @@ size_t ggml_backend_buft_get_max_size(ggml_backend_buffer_type_t buft) {
     return SIZE_MAX;
 }
 
+// At least ggml_nbytes(), whatever the plugin says: transfers are bounded by that.
 size_t ggml_backend_buft_get_alloc_size(ggml_backend_buffer_type_t buft,
                                         const struct ggml_tensor *tensor) {
     if (!device_given(buft, __func__, "buffer type")) return 0;
@@ -89,6 +92,8 @@ static ggml_backend_buffer_t empty_buffer(ggml_backend_buffer_type_t buft) {
     return ggml_sdk_buffer_new(buft, &table, NULL, 0);
 }
 
+// Asks the plugin, and trusts nothing of what it gives: there is a buffer, with a table, as large
+// as was asked for.
 static ggml_backend_buffer_t plugin_buffer(const char *function, ggml_backend_buffer_type_t buft,
                                            size_t size) {
     const char *label = device_buft_label(buft);
@@ -117,6 +122,7 @@ static ggml_backend_buffer_t plugin_buffer(const char *function, ggml_backend_bu
 
 ggml_backend_buffer_t ggml_backend_buft_alloc_buffer(ggml_backend_buffer_type_t buft, size_t size) {
     if (!device_given(buft, __func__, "buffer type")) return NULL;
+    // NULL for the host's own types, which are not counted.
     ggml_backend_dev_t device = buft->device;
     host_live_add(device);
     ggml_backend_buffer_t buffer =

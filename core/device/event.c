@@ -4,6 +4,7 @@
 #include "device/check.h"
 #include "plugin/registry/live.h"
 
+// The device is counted as in use before the plugin is called, and for as long as the event lives.
 ggml_backend_event_t ggml_backend_event_new(ggml_backend_dev_t device) {
     if (!device_given(device, __func__, "device")) return NULL;
     const char *label = device_label(device);
@@ -34,6 +35,7 @@ ggml_backend_event_t ggml_backend_event_new(ggml_backend_dev_t device) {
 void ggml_backend_event_free(ggml_backend_event_t event) {
     THREAD_GUARD_END(event);
     if (!event) return;
+    // Read first: the plugin frees the object.
     ggml_backend_dev_t counted = event->host;
     const char *label = device_label(event->device);
     if (!device_offers(event->table->free != NULL, __func__, label, "free of events")) return;
@@ -59,6 +61,7 @@ void ggml_backend_event_record(ggml_backend_event_t event, ggml_backend_t backen
     device_answer(backend->table->event_record(backend, event), told, __func__, label);
 }
 
+// Of an event that is given; blocks until what was queued before it is done.
 static void synchronize(const char *function, ggml_backend_event_t event) {
     const char *label = device_label(event->device);
     if (!device_offers(event->table->synchronize != NULL, function, label, "waiting for events"))

@@ -9,6 +9,8 @@
 #include "device/stream_watch.h"
 #include "plugin/registry/live.h"
 
+// An address that only this copy of the library has: members of streams that another copy made are
+// not touched.
 const void *stream_host_maker(void) {
     static const char maker = 0;
     return &maker;
@@ -72,6 +74,8 @@ void ggml_backend_synchronize(ggml_backend_t backend) {
     if (device_given(backend, __func__, "stream")) stream_synchronize(backend);
 }
 
+// Streams that queue nothing have no entry, or one that is UNSUPPORTED: both have nothing to wait
+// for.
 enum ggml_host_status stream_synchronize(ggml_backend_t backend) {
     if (!backend->table->synchronize) return GGML_HOST_OK;
     const unsigned long told = ggml_fail_count();
@@ -95,6 +99,7 @@ bool ggml_backend_offload_op(ggml_backend_t backend, const struct ggml_tensor *o
     return ggml_backend_dev_offload_op(backend->device, op);
 }
 
+// An order is only a proposal: a stream without one, or that has no better one, is no failure.
 void stream_graph_optimize(ggml_backend_t backend, struct ggml_graph *graph) {
     THREAD_GUARD_VOID(backend);
     if (!device_given(backend, __func__, "stream") || !device_given(graph, __func__, "graph"))

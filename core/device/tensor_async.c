@@ -17,6 +17,8 @@ static bool answered(const char *function, ggml_backend_t backend, unsigned long
     return true;
 }
 
+// One call for all pieces, or one for each. If the stream stops taking them half-way, the caller
+// transfers all of them again, which is harmless.
 static bool queue_set(const char *function, ggml_backend_t backend, struct ggml_tensor *tensor,
                       const void *data, const struct tensor_pieces *p) {
     const struct ggml_stream_table *table = backend->table;

@@ -12,6 +12,7 @@ struct asked {
     const struct ggml_cgraph *graph; // has them by slot
 };
 
+// Streams are given counts by node, computed once for each graph.
 static struct asked of_stream(const struct ggml_graph *graph) {
     if (!graph) return (struct asked){0};
     return (struct asked){graph->n_nodes, graph->nodes, graph->use_counts, NULL};
@@ -22,10 +23,13 @@ static struct asked of_application(const struct ggml_cgraph *graph) {
     return (struct asked){graph->n_nodes, graph->nodes, NULL, graph};
 }
 
+// NULL outside the graph, so that patterns may reach beyond its end.
 static struct ggml_tensor *node_at(const struct asked *asked, int64_t i) {
     return i >= 0 && i < asked->n_nodes ? asked->nodes[i] : NULL;
 }
 
+// A look-up in the hash set, and 0 for nodes that were added without being visited: nothing is
+// fused on a guess.
 static int32_t count_by_slot(const struct ggml_cgraph *graph, const struct ggml_tensor *node) {
     if (!graph || !graph->use_counts) return 0;
     const size_t slot = ggml_hash_find(&graph->visited_hash_set, node);
@@ -40,6 +44,7 @@ static int32_t use_count(const struct asked *asked, int64_t i) {
     return asked->counts ? asked->counts[i] : count_by_slot(asked->graph, node);
 }
 
+// Views and outputs have users that no count knows.
 static bool has_n_uses(const struct asked *asked, int64_t i, int32_t n_uses) {
     const struct ggml_tensor *node = node_at(asked, i);
     return node && !node->view_src && !(node->flags & GGML_TENSOR_FLAG_OUTPUT) &&
@@ -55,6 +60,8 @@ static bool is_computed_op(const struct ggml_tensor *node, enum ggml_op op) {
     return node && node->op == op && (node->flags & GGML_TENSOR_FLAG_COMPUTE);
 }
 
+// Each node but the last is read once, by the next, as source 0 or 1, and all have one shape: then
+// nobody can miss what lies between them. O(n).
 static bool chain_matches(const struct asked *asked, const int *node_idxs, int first,
                           const enum ggml_op *ops, int n) {
     const struct ggml_tensor *previous = NULL;
@@ -101,6 +108,8 @@ static int32_t uses_inside(const struct subgraph *sub, int k) {
     return uses;
 }
 
+// Views of weights may stay outside: nothing writes to them while graphs are computed. Parameters
+// are written by optimiser steps.
 static bool is_constant(const struct ggml_tensor *tensor) {
     return tensor->buffer && tensor->buffer->usage == GGML_BACKEND_BUFFER_USAGE_WEIGHTS &&
            !(tensor->flags & GGML_TENSOR_FLAG_PARAM);
@@ -125,6 +134,8 @@ static bool is_listed(int64_t value, const int *list, int n) {
     return false;
 }
 
+// The operations in order, and no member but the outputs is visible outside. O(n^2) for n members,
+// of which there are a handful.
 static bool subgraph_matches(const struct subgraph *sub, const enum ggml_op *ops,
                              const int *outputs, int num_outputs) {
     if (!ops || sub->count < 1 || (num_outputs > 0 && !outputs)) return false;

@@ -75,11 +75,14 @@ struct ggml_cgraph *ggml_new_graph(struct ggml_context *ctx) {
     return ggml_new_graph_custom(ctx, GGML_DEFAULT_GRAPH_SIZE, false);
 }
 
+// The first error is kept: later ones mostly follow from it.
 void ggml_graph_set_error(struct ggml_cgraph *graph, const char *message) {
     ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s", message);
     if (!graph->error) graph->error = message;
 }
 
+// Without a number, a cleared graph is a new one to whoever keeps plans of graphs. Cost: the bits
+// of the set, not its keys.
 void ggml_graph_clear(struct ggml_cgraph *cgraph) {
     THREAD_GUARD_VOID(cgraph);
     if (!cgraph) return;
@@ -90,6 +93,7 @@ void ggml_graph_clear(struct ggml_cgraph *cgraph) {
     ggml_hash_set_reset(&cgraph->visited_hash_set);
 }
 
+// Slots differ between sets of different sizes, so every tensor is inserted again. O(slots).
 static bool copy_visited(const struct ggml_cgraph *src, struct ggml_cgraph *dst) {
     const struct ggml_hash_set *set = &src->visited_hash_set;
     for (size_t i = 0; i < set->size; ++i) {
@@ -104,6 +108,7 @@ static bool copy_visited(const struct ggml_cgraph *src, struct ggml_cgraph *dst)
     return true;
 }
 
+// The copy shares the tensors. Its number stays 0: it may be changed apart from the source.
 void ggml_graph_cpy(struct ggml_cgraph *src, struct ggml_cgraph *dst) {
     if (!src || !dst || src == dst) {
         ggml_fail(GGML_HOST_INVALID_ARGUMENT, "ggml_graph_cpy: needs two graphs");
@@ -203,6 +208,7 @@ struct ggml_tensor *ggml_graph_get_tensor(const struct ggml_cgraph *cgraph, cons
     return leaf ? leaf : find_name(cgraph->nodes, cgraph->n_nodes, name);
 }
 
+// O(1): gradients lie in the slot of their tensor.
 static struct ggml_tensor *by_slot(const struct ggml_cgraph *graph, struct ggml_tensor **array,
                                    const struct ggml_tensor *node) {
     if (!array || !node) return NULL;
@@ -237,6 +243,7 @@ static void set_one(struct ggml_tensor *tensor) {
     }
 }
 
+// Gradients of losses start at 1, accumulators and the two moments of AdamW (sources 2 and 3) at 0.
 void ggml_graph_reset(struct ggml_cgraph *cgraph) {
     THREAD_GUARD_VOID(cgraph);
     if (!cgraph) return;
