@@ -15,10 +15,13 @@ enum { PIECE_BYTES = 4 << 20 }; // of a transfer to memory of the device's own
 
 // --- shared memory -------------------------------------------------------------------------------
 
+// Mapped memory stays readable when the process of the device is gone, but what it holds is of no
+// use: transfers fail as all other calls do.
 static bool usable(ggml_backend_buffer_t buffer) {
     return channel_usable(&((struct isolated_buffer *)buffer->context)->device->channel);
 }
 
+// Without the other process: both have the memory mapped.
 static int32_t shared_set(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor,
                           const void *data, size_t offset, size_t size) {
     if (!usable(buffer)) return ggml_last_status();
@@ -73,6 +76,8 @@ static size_t piece_size(const struct ggml_tensor *tensor, size_t left) {
     return MIN(left, PIECE_BYTES / block * block);
 }
 
+// A copy into the channel's memory and one there, piece by piece: the lock is given up between
+// pieces, so that other streams are not held up by a large transfer.
 static int32_t own_set(ggml_backend_buffer_t handle, struct ggml_tensor *tensor, const void *data,
                        size_t offset, size_t size) {
     const struct isolated_buffer *buffer = handle->context;
@@ -217,6 +222,8 @@ struct isolated_buffer *isolated_buffer_of(const struct isolated_device *device,
 }
 
 // Addresses that nobody else has and nobody may use.
+// PROT_NONE: a program that reads such an address by mistake crashes at once instead of reading
+// something else. MAP_NORESERVE: costs no memory.
 static enum ggml_host_status reserve_addresses(size_t size, struct shared_memory *out_memory) {
     *out_memory = (struct shared_memory){.fd = -1};
     enum { FLAGS = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE };
@@ -228,6 +235,8 @@ static enum ggml_host_status reserve_addresses(size_t size, struct shared_memory
     return GGML_HOST_OK;
 }
 
+// The file behind shared memory is closed once the other process has it: the mappings keep it
+// alive.
 static int32_t type_alloc(ggml_backend_buffer_type_t buft, size_t size,
                           ggml_backend_buffer_t *out_buffer) {
     struct isolated_device *device = buft->context;
@@ -273,6 +282,7 @@ static const char *type_name(ggml_backend_buffer_type_t buft) {
     return device_of(buft)->channel.name;
 }
 
+// Of the real type in the other process, which the tensors have to fit.
 static size_t type_alignment(ggml_backend_buffer_type_t buft) {
     return ggml_backend_buft_get_alignment(device_of(buft)->original_buft);
 }
@@ -285,6 +295,7 @@ static size_t type_alloc_size(ggml_backend_buffer_type_t buft, const struct ggml
     return ggml_backend_buft_get_alloc_size(device_of(buft)->original_buft, tensor);
 }
 
+// Memory that is shared can be read and written in place by anybody in this process.
 static bool type_is_host(ggml_backend_buffer_type_t buft) {
     return device_of(buft)->memory != ISOLATE_MEMORY_OWN;
 }

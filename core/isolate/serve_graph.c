@@ -6,6 +6,7 @@
 #include "base/status.h"
 #include "isolate/serve.h"
 
+// For requests that no application built from this source sends.
 static bool damaged(const char *what) {
     ggml_fail(GGML_HOST_INVALID_ARGUMENT, "the process of an isolated device was sent %s", what);
     return false;
@@ -13,6 +14,8 @@ static bool damaged(const char *what) {
 
 // --- tensors -------------------------------------------------------------------------------------
 
+// A buffer and an offset become an address of this process. Whether the tensor's end lies in the
+// buffer is checked by the wrapper that computes.
 static bool place(const struct server *server, const struct isolate_tensor *from,
                   struct ggml_tensor *tensor) {
     tensor->buffer = NULL;
@@ -28,6 +31,7 @@ static bool place(const struct server *server, const struct isolate_tensor *from
     return ggml_backend_buffer_init_tensor(held->buffer, tensor) == GGML_STATUS_SUCCESS;
 }
 
+// Numbers that index tables here are checked; extents are checked where they are used.
 static bool fill(const struct isolate_tensor *from, struct ggml_tensor *tensor) {
     if (from->type < 0 || from->type >= GGML_TYPE_COUNT) return damaged("an unknown type");
     if (from->op < 0 || from->op >= GGML_OP_COUNT) return damaged("an unknown operation");
@@ -70,6 +74,7 @@ void serve_graph_free(struct server *server, uint64_t id) {
     server->n_graphs = kept;
 }
 
+// NULL for -1, and for what the graph does not have.
 static struct ggml_tensor *referred(const struct served_graph *graph, int32_t index) {
     return index >= 0 && (size_t)index < graph->n_tensors ? graph->tensors[index] : NULL;
 }
@@ -107,6 +112,7 @@ static bool apply(const struct server *server, struct served_graph *graph,
     return true;
 }
 
+// Tensors in the order of their indices, nodes first: the list of tensors is the list of nodes too.
 static bool allocate(struct served_graph *graph, const struct isolate_request *request) {
     const size_t n = request->n_tensors, n_nodes = request->n_nodes;
     const struct ggml_init_params params = {
@@ -137,6 +143,7 @@ static bool allocate(struct served_graph *graph, const struct isolate_request *r
     return true;
 }
 
+// Enters the graph only when it is whole.
 static struct served_graph *new_graph(struct server *server,
                                       const struct isolate_request *request) {
     struct served_graph graph = {0};
@@ -150,6 +157,8 @@ static struct served_graph *new_graph(struct server *server,
     return NULL;
 }
 
+// A request with tensors is a new graph, one without changes a known one. Linear: each stream keeps
+// a few graphs.
 struct served_graph *serve_graph(struct server *server, const struct isolate_request *request) {
     if (request->n_tensors > 0) return new_graph(server, request);
     for (size_t i = 0; i < server->n_graphs; ++i) {

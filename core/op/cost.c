@@ -4,10 +4,12 @@
 
 #include "op/op_rules.h"
 
+// In double: products of extents may overflow 64 bits, and a cost is an estimate.
 static double count(const struct ggml_tensor *t) {
     return (double)t->ne[0] * (double)t->ne[1] * (double)t->ne[2] * (double)t->ne[3];
 }
 
+// Also for extents that are no multiple of a block.
 static double bytes_of(double elements, enum ggml_type type) {
     const double block = (double)ggml_blck_size(type);
     return block > 0 ? elements * (double)ggml_type_size(type) / block : 0;

@@ -85,6 +85,7 @@ static const struct scale_field scale_fields[] = {
     {GGML_TYPE_MXFP4, offsetof(block_mxfp4, e), is_e8m0_finite},
 };
 
+// Stops at the first, and names its block.
 static bool check_field(const struct scale_field *field, const char *data, size_t n_blocks,
                         size_t block_size) {
     for (size_t i = 0; i < n_blocks; ++i) {
