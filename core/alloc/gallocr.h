@@ -110,7 +110,8 @@ enum plan_result { PLAN_USED, PLAN_DOES_NOT_FIT, PLAN_FAILED };
 // Gives the graph's tensors their places. Unless all went well no tensor is changed.
 enum plan_result graph_plan_use(struct ggml_gallocr *galloc, struct ggml_cgraph *graph);
 
-// Owner of a tensor's memory.
+// Owner of a tensor's memory. Two steps, as graphs may come from elsewhere than this library's
+// builders, whose views refer to the owner itself (core/tensor/tensor_new.c).
 static inline struct ggml_tensor *tensor_root(struct ggml_tensor *tensor) {
     struct ggml_tensor *root = tensor->view_src ? tensor->view_src : tensor;
     return root->view_src ? root->view_src : root;

@@ -149,6 +149,9 @@ void meta_records_expire(struct meta_buffer *buffer);
 struct meta_record *meta_resolve(const struct ggml_tensor *tensor);
 // The same anew, with the fallback. The operands are resolved.
 bool meta_resolve_fallback(struct meta_record *record);
+
+// What the tensor is a view of, or itself. One step: records belong to the tensor that view_src
+// names, and a slice of a view is a view of that tensor's slice.
 static inline const struct ggml_tensor *meta_root(const struct ggml_tensor *tensor) {
     return tensor->view_src ? tensor->view_src : tensor;
 }

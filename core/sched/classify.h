@@ -28,6 +28,8 @@ static inline size_t bytes_of(const struct ggml_backend_sched *sched,
     return row + last[1] * nb[1] + last[2] * nb[2] + last[3] * nb[3];
 }
 
+// ggml_are_same_layout() and no offset in the source, which a result in its place would not have.
+// Inline and without branches, as it is asked for each edge.
 static inline bool same_layout(const struct ggml_tensor *node, const struct ggml_tensor *src) {
     uint64_t differing = (uint64_t)node->type ^ (uint64_t)src->type;
     for (int i = 0; i < GGML_MAX_DIMS; ++i) {
@@ -82,10 +84,6 @@ static inline bool sched_fill(struct ggml_backend_sched *sched, struct sched_val
     };
     *out_size = UNLIKELY(tensor->view_src) || UNLIKELY(buft >= 0) ? 0 : bytes_of(sched, tensor);
     return true;
-}
-
-static inline const struct ggml_tensor *owner_of(const struct ggml_tensor *view) {
-    return view->view_src->view_src ? view->view_src->view_src : view->view_src;
 }
 
 #endif

@@ -111,6 +111,7 @@ static size_t packed_bytes(const struct shape *shape) {
 // elements would have room: views of it may be narrower. Before it is computed with, it is checked
 // again.
 static bool attach_view(struct shape *shape, struct ggml_tensor *view_src, size_t offset) {
+    // One step is enough: every view made here refers to the owner, not to another view.
     struct ggml_tensor *root = view_src->view_src ? view_src->view_src : view_src;
     const size_t packed = packed_bytes(shape);
     const size_t room = ggml_nbytes(root), bytes = shape->bytes < packed ? shape->bytes : packed;
