@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 
 #include "isolate/protocol.h"
+#include "isolate/wait.h"
 #include "plugin/probe/probe_process.h"
 
 struct channel {
@@ -20,6 +21,7 @@ struct channel {
     struct probe_process process; // fd: the socket
     atomic_long pid;              // its number while it is known to run, else 0
     uint64_t number;              // with the lock held: of the last request
+    struct wait_habit habit;      // with the lock held: of answers
     char *shared;                 // mapped in both
     size_t shared_size;
 };

@@ -231,12 +231,26 @@ static bool is_answer(struct isolate_answer *answer, size_t size, uint64_t numbe
     return answer->number == number && is_status(answer->status);
 }
 
+// As recv(), which sleeps, after looking for a message without.
+static ssize_t receive_message(struct channel *channel, struct isolate_answer *out_answer) {
+    const int64_t start = wait_clock_ns();
+    ssize_t n = -1;
+    errno = EAGAIN;
+    for (bool looks = wait_looks(&channel->habit); looks && n < 0 && errno == EAGAIN;
+         looks = wait_clock_ns() - start < WAIT_LOOK_NS)
+        n = recv(channel->process.fd, out_answer, sizeof(*out_answer), MSG_DONTWAIT);
+    if (n < 0 && errno == EAGAIN) n = recv(channel->process.fd, out_answer, sizeof(*out_answer), 0);
+    const int error = errno;
+    wait_learn(&channel->habit, wait_clock_ns() - start);
+    errno = error;
+    return n;
+}
+
 static bool receive(struct channel *channel, uint64_t number, int64_t start,
                     struct isolate_answer *out_answer) {
     bool fails = ggml_fault(GGML_FAULT_READ); // once, as above
     for (;; fails = false) {
-        const ssize_t n =
-            fails ? -1 : recv(channel->process.fd, out_answer, sizeof(*out_answer), 0);
+        const ssize_t n = fails ? -1 : receive_message(channel, out_answer);
         if (n == 0) return lose(channel, NULL), false;
         if (n > 0 && is_answer(out_answer, (size_t)n, number)) return true;
         if (n > 0) return lose(channel, "answered what it was not asked and was ended"), false;

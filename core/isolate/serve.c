@@ -3,6 +3,7 @@
 // asks, one request after the other, and ends with it.
 #define _GNU_SOURCE
 #include "isolate/serve.h"
+#include "isolate/wait.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -325,8 +326,23 @@ static enum ggml_host_status handle(struct server *server, const char *path,
     }
 }
 
+// As recvmsg(), which sleeps, after looking for a message without.
+static ssize_t receive_message(struct msghdr *message, struct wait_habit *habit) {
+    const int64_t start = wait_clock_ns();
+    ssize_t n = -1;
+    errno = EAGAIN;
+    for (bool looks = wait_looks(habit); looks && n < 0 && errno == EAGAIN;
+         looks = wait_clock_ns() - start < WAIT_LOOK_NS)
+        n = recvmsg(ISOLATE_SOCKET_FD, message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+    if (n < 0 && errno == EAGAIN) n = recvmsg(ISOLATE_SOCKET_FD, message, MSG_CMSG_CLOEXEC);
+    const int error = errno;
+    wait_learn(habit, wait_clock_ns() - start);
+    errno = error;
+    return n;
+}
+
 // false at the end. *out_fd is -1 if none came.
-static bool receive(struct isolate_request *out_request, int *out_fd) {
+static bool receive(struct isolate_request *out_request, int *out_fd, struct wait_habit *habit) {
     union {
         struct cmsghdr header;
         char bytes[CMSG_SPACE(sizeof(int))];
@@ -339,8 +355,7 @@ static bool receive(struct isolate_request *out_request, int *out_fd) {
     ssize_t n;
     *out_fd = -1;
     do {
-        n = ggml_fault(GGML_FAULT_READ) ? -1
-                                        : recvmsg(ISOLATE_SOCKET_FD, &message, MSG_CMSG_CLOEXEC);
+        n = ggml_fault(GGML_FAULT_READ) ? -1 : receive_message(&message, habit);
     } while (n < 0 && errno == EINTR);
     if (n <= (ssize_t)offsetof(struct isolate_request, text)) return false;
     ((char *)out_request)[n - 1] = '\0';
@@ -370,6 +385,7 @@ static void end(struct server *server) {
 
 int isolate_serve(const char *path) {
     struct server server = {0};
+    struct wait_habit habit = {0};
     struct isolate_request request;
     int fd;
     const int socket_flags = fcntl(ISOLATE_SOCKET_FD, F_SETFD, FD_CLOEXEC);
@@ -377,7 +393,7 @@ int isolate_serve(const char *path) {
     close_inherited();
     dump_no_core();
     probe_group_enter();
-    while (receive(&request, &fd)) {
+    while (receive(&request, &fd, &habit)) {
         struct isolate_answer answer = {.number = request.number, .compute = GGML_STATUS_SUCCESS};
         answer.status = (int32_t)handle(&server, path, &request, fd, &answer);
         if (answer.status != GGML_HOST_OK)

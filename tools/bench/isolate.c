@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A device that another process computes, beside the same device in this one: what a graph loses.
+#define _POSIX_C_SOURCE 200809L
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 #include "ggml-backend.h"
 #include "ggml-host.h"
 #include "json_text.h"
+#include "platform.h"
 
 enum { WIDTH = 32, LAYER_NODES = 5, USUAL_SIZES = 3 };
 
@@ -159,7 +161,10 @@ static bool measure_all(const struct options *options, ggml_backend_dev_t device
 
 static int run(const struct options *options) {
     ggml_backend_dev_t isolated = NULL;
-    if (options->plugin_path) ggml_plugin_load_all(options->plugin_path, NULL);
+    if (options->plugin_path && ggml_plugin_load_all(options->plugin_path, NULL) != GGML_HOST_OK) {
+        fprintf(stderr, "ggml-bench: %s\n", ggml_last_error());
+        return BENCH_ERROR;
+    }
     ggml_backend_dev_t device = bench_find_device(options->device);
     if (!device) return BENCH_NO_DEVICE;
     const bool good = ggml_host_isolate(device, NULL, &isolated) == GGML_HOST_OK &&
@@ -198,7 +203,7 @@ int bench_isolate(int argc, char **argv) {
     while ((c = getopt_long(argc, argv, "h", longs, NULL)) != -1 && valid) {
         switch (c) {
         case 'd': options.device = optarg; break;
-        case 'p': options.plugin_path = optarg; break;
+        case 'p': options.plugin_path = absolute_path(optarg); break;
         case 'n': valid = bench_read_number(optarg, 1, 100000, &options.nodes); break;
         case 'r': valid = bench_read_number(optarg, 1, 10000, &options.runs); break;
         case 'j': options.json = true; break;
