@@ -12,7 +12,11 @@
 
 const bool selftest_is_apart = true;
 
-enum { DEADLINE_SECONDS = 120 };
+enum {
+    DEADLINE_SECONDS = 120,
+    EXIT_NOT_FOUND = 3,
+    EXIT_NOT_STARTED = 127,
+};
 
 static bool write_all(int fd, const void *data, size_t size) {
     const char *bytes = data;
@@ -56,7 +60,6 @@ static ggml_backend_dev_t find_device(const char *plugin_path, size_t index) {
 }
 
 int selftest_child_main(int argc, char **argv) {
-    enum { EXIT_NOT_FOUND = 3 };
     if (argc != 5) return EXIT_NOT_FOUND;
     int fd = atoi(argv[2]);
     alarm(DEADLINE_SECONDS);
@@ -85,7 +88,7 @@ static pid_t start(const struct device_entry *device, int *out_fd) {
         dup2(STDERR_FILENO, STDOUT_FILENO); // what a plugin prints is no result
         execl("/proc/self/exe", "ggml-devices", SELFTEST_CHILD, fd, device->plugin_path, index,
               (char *)NULL);
-        _exit(127);
+        _exit(EXIT_NOT_STARTED);
     }
     close(ends[1]);
     *out_fd = ends[0];
@@ -99,6 +102,12 @@ static void explain(int status, char *out_text, size_t size) {
     } else if (WIFSIGNALED(status)) {
         snprintf(out_text, size, "the process ended by signal %d (%s)", WTERMSIG(status),
                  strsignal(WTERMSIG(status)));
+    } else if (WEXITSTATUS(status) == EXIT_NOT_STARTED) {
+        snprintf(out_text, size,
+                 "no process for it: this program is started again through /proc/self/exe, which "
+                 "is missing here (is /proc mounted?)");
+    } else if (WEXITSTATUS(status) == EXIT_NOT_FOUND) {
+        snprintf(out_text, size, "the process that was to test it did not find the device");
     } else {
         snprintf(out_text, size, "the process ended with exit status %d", WEXITSTATUS(status));
     }
