@@ -8,7 +8,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
-#include <unistd.h>
 
 enum {
     WAIT_LOOK_NS = 50000, // longest to look, and what counts as soon
@@ -17,9 +16,12 @@ enum {
 
 // Of one side. Zero-initialised: has learnt nothing.
 struct wait_habit {
-    int n_soon;  // messages in a row, up to WAIT_HABIT
-    long n_cpus; // that are there, 0: not asked yet
+    int n_soon;       // messages in a row, up to WAIT_HABIT
+    int n_processors; // that this process may use, 0: not asked yet
 };
+
+// Processors that this process may use. [any-thread]
+int wait_count_processors(void);
 
 static inline int64_t wait_clock_ns(void) {
     struct timespec now;
@@ -29,8 +31,8 @@ static inline int64_t wait_clock_ns(void) {
 
 // Whether to look before sleeping. On one processor the other side can't run meanwhile.
 static inline bool wait_looks(struct wait_habit *habit) {
-    if (habit->n_cpus == 0) habit->n_cpus = sysconf(_SC_NPROCESSORS_ONLN);
-    return habit->n_soon == WAIT_HABIT && habit->n_cpus > 1;
+    if (habit->n_processors == 0) habit->n_processors = wait_count_processors();
+    return habit->n_soon == WAIT_HABIT && habit->n_processors > 1;
 }
 
 // A message came after so long.

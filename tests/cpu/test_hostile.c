@@ -2,8 +2,10 @@
 // Graphs and tensors that nobody should build, and tensors that were changed by hand. The findings'
 // numbers are those of a security review.
 #define _POSIX_C_SOURCE 200809L
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -213,6 +215,96 @@ static void test_f15_extents_of_a_gradient_are_bounded(void **state) {
     ggml_free(ctx);
 }
 
+// --- numbers that change while they are used
+// ------------------------------------------------------
+
+enum { ROWS = 8, FLIPPED = 256, FLIP_US = 400000 };
+
+struct flipper {
+    volatile int32_t *ids;
+    atomic_bool stop;
+};
+
+static void pass_time(int n) {
+    for (volatile int i = 0; i < n; ++i)
+        continue;
+}
+
+// As a process that shares the memory may do at any time: one index names nothing for a moment, so
+// that most looks at it find it sound and some don't, and all change.
+static void *flip(void *argument) {
+    struct flipper *flipper = argument;
+    for (int i = 0; !atomic_load(&flipper->stop); ++i) {
+        const int at = (i * 37) % FLIPPED;
+        flipper->ids[at] = ROWS + i % ROWS;
+        pass_time(100);
+        flipper->ids[at] = i % ROWS;
+        pass_time(900);
+    }
+    return NULL;
+}
+
+// Rows behind those that may be set are of the same tensor: what is written there can be seen.
+static struct ggml_tensor *rows_set(struct ggml_context *ctx, struct ggml_tensor *ids) {
+    struct ggml_tensor *all = ggml_new_tensor_2d(ctx, GGML_TYPE_F32, N, 2 * ROWS);
+    struct ggml_tensor *to = ggml_view_2d(ctx, all, N, ROWS, all->nb[1], 0);
+    return ggml_set_rows(ctx, to, ggml_new_tensor_2d(ctx, GGML_TYPE_F32, N, FLIPPED), ids);
+}
+
+static void check_rows_behind(const struct ggml_tensor *node) {
+    const float *behind = (const float *)node->data + N * ROWS;
+    for (int i = 0; node->op == GGML_OP_SET_ROWS && i < N * ROWS; ++i)
+        assert_true(behind[i] == 0);
+}
+
+static struct ggml_tensor *rows_got(struct ggml_context *ctx, struct ggml_tensor *ids) {
+    return ggml_get_rows(ctx, ggml_new_tensor_2d(ctx, GGML_TYPE_F32, N, ROWS), ids);
+}
+
+static struct ggml_tensor *experts(struct ggml_context *ctx, struct ggml_tensor *ids) {
+    struct ggml_tensor *weights = ggml_new_tensor_3d(ctx, GGML_TYPE_F32, N, 4, ROWS);
+    struct ggml_tensor *x = ggml_new_tensor_3d(ctx, GGML_TYPE_F32, N, 1, FLIPPED / 2);
+    return ggml_mul_mat_id(ctx, weights, x, ggml_reshape_2d(ctx, ids, 2, FLIPPED / 2));
+}
+
+static void compute_flipped(struct ggml_tensor *(*make)(struct ggml_context *,
+                                                        struct ggml_tensor *)) {
+    const struct ggml_init_params params = {1 << 20, NULL, true};
+    struct ggml_context *ctx = ggml_init(params);
+    struct ggml_tensor *ids = ggml_new_tensor_1d(ctx, GGML_TYPE_I32, FLIPPED);
+    struct ggml_tensor *node = make(ctx, ids);
+    struct ggml_cgraph *graph = ggml_new_graph(ctx);
+    ggml_build_forward_expand(graph, node);
+    ggml_backend_t backend = ggml_backend_cpu_init();
+    ggml_backend_buffer_t buffer = ggml_backend_alloc_ctx_tensors(ctx, backend);
+    assert_non_null(buffer);
+    ggml_backend_buffer_clear(buffer, 0);
+    struct ggml_tensor *values = node->src[0];
+    if (node->op == GGML_OP_SET_ROWS)
+        ggml_backend_tensor_memset(values, 0x3f, 0, ggml_nbytes(values)); // 0.747
+    ggml_backend_cpu_set_n_threads(backend, 1); // the other processor is for the flipper
+    struct flipper flipper = {.ids = ids->data};
+    pthread_t thread;
+    int n = 0, n_failed = 0;
+    assert_int_equal(pthread_create(&thread, NULL, flip, &flipper), 0);
+    for (const int64_t start = ggml_time_us(); ggml_time_us() - start < FLIP_US; ++n)
+        n_failed += ggml_backend_graph_compute(backend, graph) != GGML_STATUS_SUCCESS;
+    atomic_store(&flipper.stop, true);
+    pthread_join(thread, NULL);
+    check_rows_behind(node);
+    print_message("# %s: %d of %d graphs failed\n", ggml_op_desc(node), n_failed, n);
+    ggml_backend_buffer_free(buffer);
+    ggml_backend_free(backend);
+    ggml_free(ctx);
+}
+
+static void test_indices_that_change_stay_inside(void **state) {
+    (void)state;
+    compute_flipped(rows_got);
+    compute_flipped(rows_set);
+    compute_flipped(experts);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_f23_tensors_outside_their_buffers_are_not_computed),
@@ -223,6 +315,7 @@ int main(void) {
         cmocka_unit_test(test_f15_what_repeats_itself_is_not_computed_in_place),
         cmocka_unit_test(test_f15_extents_of_a_gradient_are_bounded),
         cmocka_unit_test(test_f15_an_empty_view_starts_at_no_absurd_place),
+        cmocka_unit_test(test_indices_that_change_stay_inside),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -64,6 +64,10 @@ static inline void cpu_task_range(const struct cpu_task *task, int64_t n, int64_
     *out_end = n * (task->ith + 1) / task->nth;
 }
 
+// Another process or thread may write to the memory that a number was read from: the compiler may
+// not read it again behind this, so that what is checked is what is used.
+#define CPU_READ_ONCE(number) __asm__("" : "+r"(number))
+
 #ifdef CPU_LEVEL
 // Every entry of this level.
 #define CPU_KERNEL_ROW(op, sub, entry, ...)                                                        \

@@ -120,6 +120,7 @@ enum ggml_status CPU_FN(cpu_add_id)(const struct cpu_task *task) {
         memcpy(&id,
                (const char *)ids->data + (size_t)at.i1 * ids->nb[0] + (size_t)at.i2 * ids->nb[1],
                sizeof(id));
+        CPU_READ_ONCE(id);
         if (id < 0 || id >= b->ne[1]) return GGML_STATUS_FAILED;
         const char *bias = (const char *)b->data + (size_t)id * b->nb[1];
         add_row((float *)(void *)ggml_row_data(dst, at),

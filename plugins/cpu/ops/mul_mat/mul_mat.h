@@ -82,6 +82,7 @@ struct mul_mat_pair {
 // Offsets into the work memory of mul_mat_id; panels follow.
 struct mul_mat_id_layout {
     size_t starts; // int64_t per expert and one: first pair, sorted by expert
+    size_t ids;    // int32_t per slot and token: src2, which others may change meanwhile
     size_t pairs;  // struct mul_mat_pair per slot and token
     size_t packed; // src1 as F32
     size_t panels;
@@ -90,7 +91,8 @@ struct mul_mat_id_layout {
 static inline struct mul_mat_id_layout mul_mat_id_layout(const struct ggml_tensor *dst) {
     const size_t n_pairs = (size_t)mul_mat_id_columns(dst);
     struct mul_mat_id_layout layout = {0};
-    layout.pairs = mul_mat_pad(((size_t)dst->src[0]->ne[2] + 2) * sizeof(int64_t));
+    layout.ids = mul_mat_pad(((size_t)dst->src[0]->ne[2] + 2) * sizeof(int64_t));
+    layout.pairs = layout.ids + mul_mat_pad(n_pairs * sizeof(int32_t));
     layout.packed = layout.pairs + mul_mat_pad(n_pairs * sizeof(struct mul_mat_pair));
     layout.panels = layout.packed + mul_mat_pack_size(dst->src[1]);
     return layout;

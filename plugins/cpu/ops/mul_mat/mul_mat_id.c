@@ -27,26 +27,26 @@ static int32_t id_at(const struct ggml_tensor *ids, int64_t slot, int64_t token)
     int32_t id;
     memcpy(&id, (const char *)ids->data + (size_t)slot * ids->nb[0] + (size_t)token * ids->nb[1],
            sizeof(id));
+    CPU_READ_ONCE(id);
     return id;
 }
 
 // Counting sort, in token-major order within an expert; false if an id names no expert. starts has
-// room for n_experts + 2.
+// room for n_experts + 2, kept for all ids: each is read once, so that both passes see the same.
 static bool sort_pairs(const struct ggml_tensor *ids, int64_t n_experts, int64_t *starts,
-                       struct mul_mat_pair *pairs) {
+                       int32_t *kept, struct mul_mat_pair *pairs) {
     memset(starts, 0, ((size_t)n_experts + 2) * sizeof(*starts));
     for (int64_t i = 0; i < ids->ne[0] * ids->ne[1]; ++i) {
-        const int32_t id = id_at(ids, i % ids->ne[0], i / ids->ne[0]);
-        if (id < 0 || id >= n_experts) return false;
-        ++starts[id + 2];
+        kept[i] = id_at(ids, i % ids->ne[0], i / ids->ne[0]);
+        if (kept[i] < 0 || kept[i] >= n_experts) return false;
+        ++starts[kept[i] + 2];
     }
     for (int64_t e = 2; e < n_experts + 2; ++e)
         starts[e] += starts[e - 1];
     for (int64_t i = 0; i < ids->ne[0] * ids->ne[1]; ++i) {
         const int64_t slot = i % ids->ne[0];
         const int64_t token = i / ids->ne[0];
-        pairs[starts[id_at(ids, slot, token) + 1]++] =
-            (struct mul_mat_pair){(int32_t)slot, (int32_t)token};
+        pairs[starts[kept[i] + 1]++] = (struct mul_mat_pair){(int32_t)slot, (int32_t)token};
     }
     return true;
 }
@@ -147,7 +147,9 @@ enum ggml_status CPU_FN(cpu_mul_mat_id)(const struct cpu_task *task) {
     float *packed = (float *)(void *)(work + layout.packed);
     const bool packs = mul_mat_packs(task->dst->src[1]);
     if (packs) mul_mat_pack(task, task->dst->src[1], packed);
-    if (task->ith == 0 && !sort_pairs(task->dst->src[2], a->ne[2], starts, pairs)) starts[0] = -1;
+    int32_t *kept = (int32_t *)(void *)(work + layout.ids);
+    if (task->ith == 0 && !sort_pairs(task->dst->src[2], a->ne[2], starts, kept, pairs))
+        starts[0] = -1;
     cpu_team_barrier(task->team);
     if (starts[0] != 0) return GGML_STATUS_FAILED;
     const struct experts x = {

@@ -132,6 +132,7 @@ static void scan_rows(const struct scan *scan, int64_t id, int64_t seq, int64_t 
 static int32_t sequence_id(const struct ggml_tensor *ids, int64_t seq) {
     int32_t id;
     memcpy(&id, (const char *)ids->data + (size_t)seq * ids->nb[0], sizeof(id));
+    CPU_READ_ONCE(id);
     return id;
 }
 
@@ -153,7 +154,9 @@ enum ggml_status CPU_FN(cpu_ssm_scan)(const struct cpu_task *task) {
         const int64_t p0 = begin % s->rows;
         const int64_t p1 = MIN(s->rows, p0 + end - begin);
         const int64_t seq = begin / s->rows / s->heads;
-        scan_rows(&scan, sequence_id(src[6], seq), seq, begin / s->rows % s->heads, p0, p1);
+        const int32_t id = sequence_id(src[6], seq);
+        if (id < 0 || id >= src[0]->ne[3]) return GGML_STATUS_FAILED; // it has changed
+        scan_rows(&scan, id, seq, begin / s->rows % s->heads, p0, p1);
         begin += p1 - p0;
     }
     return GGML_STATUS_SUCCESS;

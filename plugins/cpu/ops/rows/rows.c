@@ -12,10 +12,12 @@ static int64_t index_at(const struct ggml_tensor *ids, int64_t i0, int64_t i1, i
     int32_t narrow;
     if (ids->type == GGML_TYPE_I64) {
         memcpy(&wide, at, sizeof(wide));
-        return wide;
+    } else {
+        memcpy(&narrow, at, sizeof(narrow));
+        wide = narrow;
     }
-    memcpy(&narrow, at, sizeof(narrow));
-    return narrow;
+    CPU_READ_ONCE(wide);
+    return wide;
 }
 
 enum ggml_status CPU_FN(cpu_get_rows)(const struct cpu_task *task) {
@@ -76,6 +78,7 @@ enum ggml_status CPU_FN(cpu_set_rows)(const struct cpu_task *task) {
     for (int64_t row = 0; row < ggml_nrows(b); ++row) {
         const struct ggml_row from = ggml_row_at(b, row);
         const struct ggml_row to = {target_row(ids, from), from.i2, from.i3};
+        if (to.i1 < 0 || to.i1 >= dst->ne[1]) return GGML_STATUS_FAILED; // it has changed
         if ((to.i1 + from.i2 + from.i3) % task->nth != task->ith) continue;
         convert_row(b, ggml_row_data(b, from), ggml_row_data(dst, to), dst->type, pack);
     }

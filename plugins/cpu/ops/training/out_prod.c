@@ -77,6 +77,7 @@ enum ggml_status CPU_FN(cpu_out_prod)(const struct cpu_task *task) {
 static int32_t id_at(const struct ggml_tensor *ids, int64_t i) {
     int32_t id;
     memcpy(&id, (const char *)ids->data + (size_t)i * ids->nb[0], sizeof(id));
+    CPU_READ_ONCE(id);
     return id;
 }
 
