@@ -202,7 +202,7 @@ GGML_API const struct ggml_backend_feature *ggml_backend_dev_details(ggml_backen
 // --- memory that others use too ------------------------------------------------------------------
 //
 // Buffers that several hosts or processes use in place, on one physical device whose plugin offers
-// "ggml.external-memory" (ggml-plugin-extensions.h, where ownership and order are written).
+// "ggml.external-memory" (ggml-ext-external-memory.h, where ownership and order are written).
 // Statuses: INVALID_ARGUMENT, also for devices that are not registered; UNSUPPORTED; what the
 // plugin says.
 

@@ -32,7 +32,7 @@
 #include <stdarg.h>
 #include <stdint.h>
 
-#include "ggml-plugin-comm.h"
+#include "ggml-ext-comm.h"
 #include "ggml-plugin-host.h"
 #include "ggml-plugin-note.h"
 #include "ggml-plugin-table.h"
@@ -215,7 +215,7 @@ GGML_API int ggml_sdk_score(void);
 
 // --- for plugins that offer "ggml.comm" ----------------------------------------------------------
 
-// What every implementation of ggml-plugin-comm.h checks and adds up, written once.
+// What every implementation of ggml-ext-comm.h checks and adds up, written once.
 
 // Whether the streams can be all the ranks of a group of this backend: OK; UNSUPPORTED if other
 // callers hold ranks; INVALID_ARGUMENT after set_error. [any-thread]

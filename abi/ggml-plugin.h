@@ -12,8 +12,7 @@
 //   ggml-plugin-table.h       what a plugin offers: entry point, plugin table, layout number
 //   ggml-backend-impl.h       devices, memory, streams and their tables
 //   ggml-graph.h              graphs as streams see them
-//   ggml-plugin-extensions.h  what either side may offer beyond
-//   ggml-plugin-comm.h        the extension for communication between devices
+//   ggml-plugin-extensions.h  what either side may offer beyond: ggml-ext-*.h, one extension each
 //   ggml-plugin-sdk.h         macros and helper library; no part of the contract
 //   layout_pins.inl           sizes and offsets of all of it, checked where this is compiled
 //
@@ -30,7 +29,6 @@
 #include <stdint.h>
 
 #include "ggml-backend-impl.h"
-#include "ggml-plugin-comm.h"
 #include "ggml-plugin-extensions.h"
 #include "ggml-plugin-host.h"
 #include "ggml-plugin-note.h"

@@ -184,28 +184,33 @@ GGML_PIN(struct ggml_host_table, bind_thread_mask, 64);
 GGML_PIN(struct ggml_host_table, get_config, 72);
 GGML_PIN(struct ggml_host_table, get_extension, 80);
 GGML_PIN(struct ggml_host_table, reserved, 88);
-// ggml-plugin-extensions.h
+// ggml-ext-host-memory.h
 GGML_PIN_SIZE(struct ggml_extension_host_memory, 24);
 GGML_PIN(struct ggml_extension_host_memory, size, 0);
 GGML_PIN(struct ggml_extension_host_memory, revision, 4);
 GGML_PIN(struct ggml_extension_host_memory, buffer_type, 8);
 GGML_PIN(struct ggml_extension_host_memory, buffer_from_ptr, 16);
+// ggml-ext-registry.h
 GGML_PIN_SIZE(struct ggml_extension_registry, 16);
 GGML_PIN(struct ggml_extension_registry, size, 0);
 GGML_PIN(struct ggml_extension_registry, revision, 4);
 GGML_PIN(struct ggml_extension_registry, devices_changed, 8);
+// ggml-ext-plugin-path.h
 GGML_PIN_SIZE(struct ggml_extension_plugin_path, 24);
 GGML_PIN(struct ggml_extension_plugin_path, size, 0);
 GGML_PIN(struct ggml_extension_plugin_path, revision, 4);
 GGML_PIN(struct ggml_extension_plugin_path, file, 8);
 GGML_PIN(struct ggml_extension_plugin_path, folder, 16);
+// ggml-ext-trial.h
 GGML_PIN_SIZE(struct ggml_extension_trial, 8);
 GGML_PIN(struct ggml_extension_trial, size, 0);
 GGML_PIN(struct ggml_extension_trial, revision, 4);
+// ggml-ext-cpu-features.h
 GGML_PIN_SIZE(struct ggml_extension_cpu_features, 16);
 GGML_PIN(struct ggml_extension_cpu_features, size, 0);
 GGML_PIN(struct ggml_extension_cpu_features, revision, 4);
 GGML_PIN(struct ggml_extension_cpu_features, features, 8);
+// ggml-ext-device-figures.h
 GGML_PIN_SIZE(struct ggml_device_figures, 632);
 GGML_PIN(struct ggml_device_figures, size, 0);
 GGML_PIN(struct ggml_device_figures, flags, 4);
@@ -221,10 +226,12 @@ GGML_PIN_SIZE(struct ggml_extension_device_figures, 16);
 GGML_PIN(struct ggml_extension_device_figures, size, 0);
 GGML_PIN(struct ggml_extension_device_figures, revision, 4);
 GGML_PIN(struct ggml_extension_device_figures, figures, 8);
+// ggml-ext-device-info.h
 GGML_PIN_SIZE(struct ggml_extension_device_info, 16);
 GGML_PIN(struct ggml_extension_device_info, size, 0);
 GGML_PIN(struct ggml_extension_device_info, revision, 4);
 GGML_PIN(struct ggml_extension_device_info, info, 8);
+// ggml-ext-external-memory.h
 GGML_PIN_SIZE(struct ggml_external_memory, 64);
 GGML_PIN(struct ggml_external_memory, size, 0);
 GGML_PIN(struct ggml_external_memory, type, 4);
@@ -240,7 +247,7 @@ GGML_PIN(struct ggml_extension_external_memory, revision, 4);
 GGML_PIN(struct ggml_extension_external_memory, buffer_new, 8);
 GGML_PIN(struct ggml_extension_external_memory, buffer_export, 16);
 GGML_PIN(struct ggml_extension_external_memory, buffer_import, 24);
-// ggml-plugin-comm.h
+// ggml-ext-comm.h
 GGML_PIN_SIZE(struct ggml_comm_ranks, 32);
 GGML_PIN(struct ggml_comm_ranks, size, 0);
 GGML_PIN(struct ggml_comm_ranks, n_ranks, 4);
@@ -259,7 +266,7 @@ GGML_PIN(struct ggml_extension_comm, broadcast, 40);
 GGML_PIN(struct ggml_extension_comm, all_gather, 48);
 GGML_PIN(struct ggml_extension_comm, send, 56);
 GGML_PIN(struct ggml_extension_comm, receive, 64);
-// ggml-plugin-extensions.h
+// ggml-ext-profile.h
 GGML_PIN_SIZE(struct ggml_profile_slice, 32);
 GGML_PIN(struct ggml_profile_slice, tag, 0);
 GGML_PIN(struct ggml_profile_slice, first_node, 8);

@@ -10,8 +10,8 @@
 #include "base/status.h"
 #include "device/stream.h"
 #include "ggml-backend-impl.h"
+#include "ggml-ext-comm.h"
 #include "ggml-impl.h"
-#include "ggml-plugin-comm.h"
 
 enum {
     META_MAX_SEGMENTS = 16,

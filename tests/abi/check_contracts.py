@@ -8,13 +8,14 @@ import os
 import re
 import sys
 
+import headers
 from tap import Tap
 
 PROTOTYPE = re.compile(r"(?:GGML_NORETURN )?GGML_(?:BACKEND_)?API\b")
 ENTRY = re.compile(r" {4}\S.*\(\*(?!reserved)\w+\)\(")
 TAG = re.compile(r"\[(?:any-thread|stream|init)\]")
-INTERFACES = {"ggml-plugin-comm.h", "ggml-plugin-cpu.h", "ggml-plugin-extensions.h", "ggml-plugin-host.h", "ggml-plugin-sdk.h",
-              "ggml-plugin-table.h", "ggml-backend-impl.h"}
+INTERFACES = {"ggml-plugin-cpu.h", "ggml-plugin-host.h", "ggml-plugin-sdk.h", "ggml-plugin-table.h",
+              "ggml-backend-impl.h"} | set(headers.EXTENSIONS)
 
 
 def contract(lines, i):

@@ -17,8 +17,7 @@ import check_growth
 import headers
 from tap import Tap
 
-HEADERS = ["ggml-plugin-note.h", "ggml-plugin-host.h", "ggml-plugin-table.h", "ggml-plugin-extensions.h",
-           "ggml-plugin-comm.h", "ggml-backend-impl.h"]
+HEADERS = ["ggml-plugin-note.h", "ggml-plugin-host.h", "ggml-plugin-table.h", "ggml-backend-impl.h"] + headers.EXTENSIONS
 SHARED = {"ggml.h": ["ggml_tensor"], "ggml-backend.h": ["ggml_backend_dev_props", "ggml_backend_dev_caps", "ggml_backend_feature"]}
 LISTS = ["op_list.inl", "unary_list.inl", "glu_list.inl", "type_list.inl", "flag_list.inl", "status_list.inl", "cpu_feature_list.inl"]
 ROW = r"^\s*((?:GGML_\w+_ROW|GGML_CPU_FEATURE\w*)\([^\n]*)"
@@ -159,15 +158,15 @@ CHANGES = [
     ("a row that is gone", "status_list.inl", STATUS, "", False),
     ("another number in a row", "cpu_feature_list.inl", r"_ROW\((\w+), 1,", r"_ROW(\1, 61,", False),
     ("another name in a row", "cpu_feature_list.inl", "SSSE3", "SSE4", False),
-    ("another value of a macro", "ggml-plugin-extensions.h", '(?m)^(#define .*)"ggml.host-memory"', r'\1"ggml.hosts-memory"', False),
-    ("a macro that is gone", "ggml-plugin-extensions.h", "#define GGML_DEVICE_FIGURES_DIRECT_COPY[^\n]*\n", "", False),
+    ("another value of a macro", "ggml-ext-host-memory.h", '(?m)^(#define .*)"ggml.host-memory"', r'\1"ggml.hosts-memory"', False),
+    ("a macro that is gone", "ggml-ext-device-figures.h", "#define GGML_DEVICE_FIGURES_DIRECT_COPY[^\n]*\n", "", False),
     ("an operation without the minor that it came with", "op_list.inl", "#undef GGML_OP_ROW",
      'GGML_OP_ROW(%(ops)d, NEW, "new", 1, 1, same, same, elements, 1, NONE, "none", 0, )\n#undef GGML_OP_ROW', False),
     ("an operation of the next minor", "op_list.inl", "#undef GGML_OP_ROW",
      'GGML_OP_ROW(%(ops)d, NEW, "new", 1, 1, same, same, elements, 1, NONE, "none", 1, )\n#undef GGML_OP_ROW', True),
     ("a status at the end", "status_list.inl", "#undef GGML_HOST", 'GGML_HOST_STATUS_ROW(50, NEW, "new")\n#undef GGML_HOST', True),
     ("a name for a reserved slot", "ggml-backend-impl.h", SLOT, "void (*named)(void);\n    void (*reserved[7])(void);", True),
-    ("a member behind those of an extension", "ggml-plugin-extensions.h", r"(uint64_t \(\*features\)\(void\);)", r"\1\n    void (*appended)(void);", True),
+    ("a member behind those of an extension", "ggml-ext-cpu-features.h", r"(uint64_t \(\*features\)\(void\);)", r"\1\n    void (*appended)(void);", True),
 ]
 
 

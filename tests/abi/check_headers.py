@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 
+import headers
 from tap import Tap
 
 FLAGS = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only"]
@@ -51,6 +52,9 @@ def main():
             compiles(tap, compiler, "c++", "c++17", abi_dir, header)
     parts = {n for n in os.listdir(abi_dir) if re.fullmatch(r"ggml-plugin-\w+\.h", n)} - NOT_PARTS
     tap.same(sorted(parts - included(abi_dir, "ggml-plugin.h")), [], "ggml-plugin.h includes its %d parts" % len(parts))
+    extensions = [n for n in sorted(os.listdir(abi_dir)) if n.startswith("ggml-ext-")]
+    tap.same(extensions, headers.EXTENSIONS, "the extensions of the contract are known to its checks")
+    tap.same(sorted(included(abi_dir, "ggml-plugin-extensions.h")), extensions, "ggml-plugin-extensions.h includes each")
     tap.same(sorted(included(abi_dir, "ggml-plugin-note.h")), [], "ggml-plugin-note.h needs no other header")
     if not cxx_compilers:
         tap.skip("headers as C++17", "no C++ compiler")

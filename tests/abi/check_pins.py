@@ -13,8 +13,8 @@ import tempfile
 import headers
 from tap import Tap
 
-CONTRACT = ["ggml-plugin-note.h", "ggml-plugin-host.h", "ggml-plugin-table.h", "ggml-plugin-extensions.h", "ggml-plugin-sdk.h",
-            "ggml-plugin-comm.h", "ggml-backend-impl.h", "ggml-graph.h"]
+CONTRACT = ["ggml-plugin-note.h", "ggml-plugin-host.h", "ggml-plugin-table.h", "ggml-plugin-sdk.h", "ggml-backend-impl.h",
+            "ggml-graph.h"] + headers.EXTENSIONS
 # Not part of the contract: what the helper library keeps inside a plugin.
 PRIVATE = {"ggml_sdk_plugin"}
 

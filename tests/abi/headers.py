@@ -4,6 +4,11 @@ import os
 import re
 import subprocess
 
+# A header for each extension of the contract.
+EXTENSIONS = ["ggml-ext-%s.h" % name for name in (
+    "comm", "cpu-features", "device-figures", "device-info", "external-memory", "host-memory", "plugin-path", "profile",
+    "registry", "trial")]
+
 QUALIFIERS = {"const", "volatile", "restrict", "unsigned", "signed"}
 
 

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "ggml-plugin-comm.h"
+#include "ggml-ext-comm.h"
 #include "virtual_host.h"
 
 enum { N = 1024 };

@@ -18,8 +18,8 @@
 #include <cmocka.h>
 
 #include "ggml-alloc.h"
+#include "ggml-ext-external-memory.h"
 #include "ggml-host.h"
-#include "ggml-plugin-extensions.h"
 
 enum { N = 3000, HANDED = 3 };
 

@@ -10,8 +10,8 @@
 
 #include "bench.h"
 #include "ggml-alloc.h"
+#include "ggml-ext-comm.h"
 #include "ggml-host.h"
-#include "ggml-plugin-comm.h"
 #include "mpi_bare.h"
 
 enum { MOST_NODES = 64, MOST_RUNS = 1000, ROUND_TRIPS = 100, USUAL_MB = 64, USUAL_GRAPH = 1000 };

@@ -3,7 +3,7 @@
 #ifndef CPU_COMM_H
 #define CPU_COMM_H
 
-#include "ggml-plugin-comm.h"
+#include "ggml-ext-comm.h"
 
 extern const struct ggml_extension_comm cpu_comm;
 

@@ -3,7 +3,7 @@
 #ifndef CPU_DETAILS_H
 #define CPU_DETAILS_H
 
-#include "ggml-plugin-extensions.h"
+#include "ggml-ext-device-info.h"
 
 extern const struct ggml_extension_device_info cpu_device_info;
 

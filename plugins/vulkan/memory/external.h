@@ -3,7 +3,7 @@
 #ifndef GVK_EXTERNAL_H
 #define GVK_EXTERNAL_H
 
-#include "ggml-plugin-extensions.h"
+#include "ggml-ext-external-memory.h"
 
 extern const struct ggml_extension_external_memory gvk_external_memory;
 

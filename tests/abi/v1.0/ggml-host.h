@@ -202,7 +202,7 @@ GGML_API const struct ggml_backend_feature *ggml_backend_dev_details(ggml_backen
 // --- memory that others use too ------------------------------------------------------------------
 //
 // Buffers that several hosts or processes use in place, on one physical device whose plugin offers
-// "ggml.external-memory" (ggml-plugin-extensions.h, where ownership and order are written).
+// "ggml.external-memory" (ggml-ext-external-memory.h, where ownership and order are written).
 // Statuses: INVALID_ARGUMENT, also for devices that are not registered; UNSUPPORTED; what the
 // plugin says.
 
@@ -470,9 +470,9 @@ typedef struct ggml_sched_profile *ggml_sched_profile_t;
 // From now on records what the scheduler computes. A stream keeps up to max_slices slices that
 // aren't collected, which happens before each graph: as many as the computed nodes of the graphs
 // that are queued at once will do; 0: 65,536, and never more than 4,194,304. Collected ones take
-// memory until the end. Waits for the streams. BUSY if it records already, or if something else does
-// on one of the streams; INVALID_ARGUMENT, OUT_OF_MEMORY, what the plugin fails with; nothing is
-// recorded then. [stream]
+// memory until the end. Waits for the streams. BUSY if it records already, or if something else
+// does on one of the streams; INVALID_ARGUMENT, OUT_OF_MEMORY, what the plugin fails with; nothing
+// is recorded then. [stream]
 GGML_API enum ggml_host_status ggml_sched_profile_begin(ggml_backend_sched_t sched,
                                                         size_t max_slices);
 // Waits for the streams, stops, and returns what was recorded; the caller frees it, before or after

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
-// ggml-plugin-comm.h: the extension "ggml.comm", with which streams exchange tensors as the ranks
-// of a group: on the devices of one plugin, or, by a plugin that is a transport, in several
+// ggml-ext-comm.h: extension "ggml.comm", which plugins offer: streams that exchange tensors as the
+// ranks of a group, on the devices of one plugin, or, by a plugin that is a transport, in several
 // processes and machines.
 //
-// A part of ggml-plugin.h. Plugins offer it; applications reach it by
-// ggml_backend_reg_get_extension(). Thread tags are defined in ggml.h; here [stream] means one
-// thread at a time for a group and all of its streams.
-#ifndef GGML_PLUGIN_COMM_H
-#define GGML_PLUGIN_COMM_H
+// A part of ggml-plugin.h; how extensions are offered and found is in ggml-plugin-extensions.h.
+// Here [stream] means one thread at a time for a group and all of its streams.
+#ifndef GGML_EXT_COMM_H
+#define GGML_EXT_COMM_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+// ggml-ext-device-figures.h: extension "ggml.device-figures", which plugins offer: how fast a
+// device is.
+//
+// A part of ggml-plugin.h; how extensions are offered and found is in ggml-plugin-extensions.h.
+#ifndef GGML_EXT_DEVICE_FIGURES_H
+#define GGML_EXT_DEVICE_FIGURES_H
+
+#include <stdint.h>
+
+#include "ggml-backend-impl.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// How fast a device is: declared by its plugin, or measured. flops_of may grow at the end.
+#define GGML_DEVICE_FIGURES_TYPES 64
+#define GGML_DEVICE_FIGURES_DIRECT_COPY 1u // see `flags`
+struct ggml_device_figures {
+    uint32_t size;  // set by whoever provides the memory
+    uint32_t flags; // DIRECT_COPY: from and to such devices of its plugin, not through the host
+    double flops;   // floating-point operations per second, of types that flops_of leaves out
+    double bytes_per_second;      // of its memory
+    double launch_seconds;        // per node
+    double link_bytes_per_second; // between its memory and the host's; 0: it is the host's
+    double link_seconds;          // per copy over that link
+    uint64_t memory_bytes;        // most that results and copies may take together; 0: no limit
+    uint64_t reserved[8];         // 0
+    double flops_of[GGML_DEVICE_FIGURES_TYPES]; // by enum ggml_type of a node's first source
+};
+
+// Extension "ggml.device-figures", revision 1.
+#define GGML_EXTENSION_DEVICE_FIGURES "ggml.device-figures"
+#define GGML_EXTENSION_DEVICE_FIGURES_REVISION 1
+struct ggml_extension_device_figures {
+    uint32_t size;
+    uint32_t revision;
+    // Sets what is known about a device of this plugin in *out_figures, all zero but `size` so far:
+    // no more than `size` bytes. An enum ggml_host_status; UNSUPPORTED if nothing is. [any-thread]
+    int32_t (*figures)(ggml_backend_dev_t device, struct ggml_device_figures *out_figures);
+};
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// ggml-ext-host-memory.h: extension "ggml.host-memory", which the host offers: buffers of its own.
+//
+// A part of ggml-plugin.h; how extensions are offered and found is in ggml-plugin-extensions.h.
+#ifndef GGML_EXT_HOST_MEMORY_H
+#define GGML_EXT_HOST_MEMORY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ggml-backend-impl.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Extension "ggml.host-memory", revision 1: the host's own buffer types, so that every plugin and
+// the application see the same objects.
+#define GGML_EXTENSION_HOST_MEMORY "ggml.host-memory"
+#define GGML_EXTENSION_HOST_MEMORY_REVISION 1
+struct ggml_extension_host_memory {
+    uint32_t size;
+    uint32_t revision;
+    // As ggml_backend_cpu_buffer_type(). [any-thread]
+    ggml_backend_buffer_type_t (*buffer_type)(void);
+    // As ggml_backend_cpu_buffer_from_ptr(). [any-thread]
+    ggml_backend_buffer_t (*buffer_from_ptr)(void *ptr, size_t size);
+};
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
