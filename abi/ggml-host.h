@@ -140,10 +140,11 @@ struct ggml_plugin_record {
     enum ggml_machine machine;    // of its note
     enum ggml_plugin_stage stage; // the last one reached
     enum ggml_host_status status; // why it stopped there; GGML_HOST_OK when loaded
-    const char *message;          // for a person: what happened and what to do
-    const char *missing;          // library that could not be found
-    ggml_backend_reg_t reg;       // NULL unless loaded
-    double microseconds;          // spent on it
+    const char *message; // for a person: what happened and what to do; of one that a helper tried
+                         // and that is well, what it warned of, or ""
+    const char *missing; // library that could not be found
+    ggml_backend_reg_t reg; // NULL unless loaded
+    double microseconds;    // spent on it
 };
 
 // A directory of the search path, in order.

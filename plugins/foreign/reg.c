@@ -341,6 +341,8 @@ static bool add_to_all(struct foreign_device *device) {
 
 static void add_devices(struct foreign_binary *binary) {
     const struct foreign_reg *reg = reg_of(binary, binary->reg, &all);
+    if (reg && reg->n_devices == 0 && !adds_servers(binary))
+        GGML_LOG_WARN("foreign: %s finds no devices here\n", binary->path);
     for (size_t i = 0; reg && i < reg->n_devices; ++i) {
         if (!add_to_all(reg->devices[i])) return;
     }

@@ -287,7 +287,14 @@ static ggml_backend_reg_t fixture_start(void) {
         host->set_error(host, GGML_HOST_FAILED, "the driver is on strike");
         return NULL;
     }
-    if (FIXTURE_DEFECT == LOGS) GGML_LOG_INFO("hello from the entry\n");
+    if (FIXTURE_DEFECT == LOGS) {
+        GGML_LOG_INFO("hello from the entry\n");
+        GGML_LOG_WARN("the driver is old");
+        GGML_LOG_CONT(" and slow\n");
+        GGML_LOG_INFO("nothing");
+        GGML_LOG_CONT(" of importance\n");
+        GGML_LOG_ERROR("one device was left out\n");
+    }
     for (int i = 0; i < N_ROWS; ++i) {
         devices[i].table = &device_table;
         devices[i].reg = &fixture_reg;

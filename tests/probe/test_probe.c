@@ -301,6 +301,17 @@ static void test_a_probe_answers_what_loading_would(void **state) {
     unload_everything();
 }
 
+static void test_what_a_good_plugin_warns_of_is_in_its_record(void **state) {
+    (void)state;
+    const struct ggml_probe_options options = usual();
+    add_from(FIXTURES, "ggml-chatty.so");
+    ggml_probe_report_t report = probe(&options);
+    const struct ggml_plugin_record *record = ggml_probe_report_get(report, 0)->plugin;
+    assert_int_equal(record->status, GGML_HOST_OK);
+    assert_string_equal(record->message, "the driver is old and slow; one device was left out");
+    ggml_probe_report_free(report);
+}
+
 static void test_filter_hides_plugins_and_devices(void **state) {
     (void)state;
     const struct ggml_probe_options options = usual();
@@ -735,6 +746,7 @@ int main(void) {
         WITH_DIR(test_the_defective_plugins_together),
         WITH_DIR(test_a_good_plugin_is_described_without_being_mapped),
         WITH_DIR(test_a_probe_answers_what_loading_would),
+        WITH_DIR(test_what_a_good_plugin_warns_of_is_in_its_record),
         WITH_DIR(test_filter_hides_plugins_and_devices),
         WITH_DIR(test_only_what_probed_well_is_loaded),
         WITH_DIR(test_without_a_helper_this_process_probes_and_says_so),

@@ -269,6 +269,23 @@ static void test_a_changed_environment_of_drivers_is_probed_again(void **state) 
     assert_remembered(&options);
 }
 
+static void test_a_changed_variable_of_a_plugin_is_probed_again(void **state) {
+    (void)state;
+    const struct ggml_probe_options options = usual();
+    add_from(FIXTURES, "ggml-gpu.so");
+    assert_spawned(&options);
+    setenv("GGML_GPU_DEVICES", "0,0", 1);
+    assert_spawned(&options);
+    setenv("GGML_GPU_DEVICES", "0", 1);
+    assert_spawned(&options);
+    setenv("GGML_DEVICES", "-OTHER1", 1); // which the library applies afterwards
+    setenv("GGML_PROBE_FAILURE_SECONDS", "7", 1);
+    assert_remembered(&options);
+    unsetenv("GGML_GPU_DEVICES");
+    unsetenv("GGML_DEVICES");
+    unsetenv("GGML_PROBE_FAILURE_SECONDS");
+}
+
 static void test_a_failure_is_remembered_with_its_reason(void **state) {
     (void)state;
     struct ggml_probe_options options = usual();
@@ -570,6 +587,7 @@ int main(void) {
         WITH_DIRS(test_privileged_processes_remember_nothing),
         WITH_DIRS(test_a_changed_file_is_probed_again),
         WITH_DIRS(test_a_changed_environment_of_drivers_is_probed_again),
+        WITH_DIRS(test_a_changed_variable_of_a_plugin_is_probed_again),
         WITH_DIRS(test_a_failure_is_remembered_with_its_reason),
         WITH_DIRS(test_damage_at_every_byte_is_noticed),
         WITH_DIRS(test_a_failure_expires_and_a_success_does_not),

@@ -94,6 +94,21 @@ def rotations(context):
     return conform(context, "cpu-haswell", "foreign-CPU", arguments=["--op", "ROPE"])
 
 
+@row("foreign: libggml-hip.so", only_all=True)
+def hip(context):
+    """On a machine without such a GPU it is tried, opened, and shown with the reason why it has no devices."""
+    if not context.outside(BACKENDS % "hip").exists():
+        raise LeftOut("libggml0-backend-hip is not installed (6 GB with what it needs)")
+    program = os.path.dirname(context.tool) + "/ggml-devices"
+    plugins = "/" + str(next(context.outside(context.home).glob("**/ggml-plugins")).relative_to(context.root))
+    ran = context.run(THEIRS, [program, "--plugin-path", plugins, "--no-cache"], SECONDS,
+                      env={"GGML_DEVICES": None, "GGML_FOREIGN_PATH": BACKENDS % "hip"})
+    shown = re.search(r"foreign-ROCm\d|libggml-hip\.so finds no devices here", " ".join(ran.text.split()))
+    if not ran.ok or not shown:
+        raise Failure("it is not shown: %s: %s" % (ran.how(), ran.last_lines()))
+    return "", shown.group(0)
+
+
 def over_rpc(context, arguments):
     with RpcServer(context) as server:
         text = conform(context, "rpc", "foreign-RPC0", {"GGML_FOREIGN_RPC": server.endpoint}, arguments, CPU_INEXACT)

@@ -248,6 +248,10 @@ static void print_plugin(const struct page *page, const struct plugin_entry *plu
         printf("%s\n", shade(page->colour, PLAIN));
     }
     if (!usable) print_reason(page, record);
+    if (usable && record->message[0]) {
+        put(page, (unsigned)printf("%*s", INDENT, ""), INDENT, "%s", message_of(record));
+        putchar('\n');
+    }
     if (page->verbose)
         printf("%*s%.0f us, says the %s\n", INDENT, "", record->microseconds, plugin->source);
 }

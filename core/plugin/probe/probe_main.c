@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -177,10 +178,36 @@ static void enter_sandbox(struct conversation *conversation) {
     probe_writer_free(&payload);
 }
 
-static void keep_quiet(enum ggml_log_level level, const char *text, void *context) {
-    (void)level;
-    (void)text;
+// What the plugin warns of while it is tried, in one line; of any thread.
+static struct {
+    pthread_mutex_t mutex;
+    char text[sizeof(((struct record *)NULL)->message)];
+    size_t length;
+    bool continues; // what comes with GGML_LOG_LEVEL_CONT belongs to it
+} warned = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+static void append_warning(const char *text, bool begins) {
+    const size_t room = sizeof(warned.text) - warned.length;
+    const int length = (int)strcspn(text, "\n");
+    const int n = snprintf(warned.text + warned.length, room, "%s%.*s",
+                           begins && warned.length > 0 ? "; " : "", length, text);
+    if (n > 0)
+        warned.length = (size_t)n < room ? warned.length + (size_t)n : sizeof(warned.text) - 1;
+}
+
+static void keep_warnings(enum ggml_log_level level, const char *text, void *context) {
+    const bool more = level == GGML_LOG_LEVEL_CONT;
     (void)context;
+    pthread_mutex_lock(&warned.mutex);
+    if (!more) warned.continues = level == GGML_LOG_LEVEL_WARN || level == GGML_LOG_LEVEL_ERROR;
+    if (warned.continues) append_warning(text, !more);
+    pthread_mutex_unlock(&warned.mutex);
+}
+
+static void record_warnings(struct record *record) {
+    pthread_mutex_lock(&warned.mutex);
+    snprintf(record->message, sizeof(record->message), "%s", warned.text);
+    pthread_mutex_unlock(&warned.mutex);
 }
 
 // The host has checked whether the file may be loaded; here it only has to be the same.
@@ -206,6 +233,7 @@ static void probe(struct conversation *conversation, const char *path,
     if (examine(&candidate, file) == GGML_HOST_OK &&
         candidate_start(&candidate, &plugin) == GGML_HOST_OK) {
         candidate.record->stage = GGML_PLUGIN_STAGE_READY;
+        record_warnings(candidate.record);
     }
     send_result(conversation, candidate.record, plugin);
     plugin_free(plugin);
@@ -228,7 +256,7 @@ int main(int argc, char **argv) {
     be_expendable(&request);
     probe_group_enter();
     limit_resources(&request);
-    ggml_log_set(keep_quiet, NULL);
+    ggml_log_set(keep_warnings, NULL);
     send_hello(&conversation);
     if (request.sandbox) enter_sandbox(&conversation);
     watch_parent(&request); // confined as the plugin is, whose process it shares

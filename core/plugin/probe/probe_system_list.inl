@@ -6,6 +6,8 @@
 // PROBE_IDENTITY(path)   which file or directory it is and when it was changed last
 // PROBE_NAMES(path)      the names in a directory
 // PROBE_VARIABLES(text)  environment variables whose name begins so
+// PROBE_EXCEPT(text)     but not those that begin so: the library reads them itself, and what a helper
+//                        finds doesn't depend on them
 PROBE_CONTENT("/proc/sys/kernel/random/boot_id")
 PROBE_CONTENT("/proc/sys/kernel/osrelease")
 PROBE_CONTENT("/proc/driver/nvidia/version")
@@ -39,11 +41,14 @@ PROBE_VARIABLES("ZE_")
 PROBE_VARIABLES("ONEAPI_")
 PROBE_VARIABLES("SYCL_")
 PROBE_VARIABLES("LD_")
-PROBE_VARIABLES("GGML_CPU_")
-PROBE_VARIABLES("GGML_CUDA_")
-PROBE_VARIABLES("GGML_VK_")
-PROBE_VARIABLES("GGML_METAL_")
-PROBE_VARIABLES("GGML_MPI_")
+PROBE_VARIABLES("GGML_") // of whatever plugin: GGML_<NAME>_*
+PROBE_EXCEPT("GGML_BACKEND_PATH=")
+PROBE_EXCEPT("GGML_DEVICES=")
+PROBE_EXCEPT("GGML_NO_BACKTRACE=")
+PROBE_EXCEPT("GGML_PLUGIN_PATH=")
+PROBE_EXCEPT("GGML_PLUGIN_SHA256=")
+PROBE_EXCEPT("GGML_PROBE_")
+PROBE_EXCEPT("GGML_SCHED_")
 PROBE_VARIABLES("OMPI_COMM_WORLD_RANK")
 PROBE_VARIABLES("OMPI_COMM_WORLD_SIZE")
 PROBE_VARIABLES("OMPI_NUM_APP_CTX")
@@ -53,3 +58,4 @@ PROBE_VARIABLES("PMI_SIZE")
 #undef PROBE_IDENTITY
 #undef PROBE_NAMES
 #undef PROBE_VARIABLES
+#undef PROBE_EXCEPT

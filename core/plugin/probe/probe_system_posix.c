@@ -70,10 +70,28 @@ static void add_names(struct ggml_sha256 *sum, const char *path) {
     ggml_sha256_update(sum, &total, sizeof(total));
 }
 
+static bool begins_with(const char *text, const char *prefix) {
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+static bool is_exception(const char *variable) {
+    static const char *const exceptions[] = {
+#define PROBE_CONTENT(path)
+#define PROBE_IDENTITY(path)
+#define PROBE_NAMES(path)
+#define PROBE_VARIABLES(text)
+#define PROBE_EXCEPT(text) text,
+#include "plugin/probe/probe_system_list.inl"
+    };
+    for (size_t i = 0; i < sizeof(exceptions) / sizeof(*exceptions); ++i)
+        if (begins_with(variable, exceptions[i])) return true;
+    return false;
+}
+
 static void add_variables(struct ggml_sha256 *sum, const char *prefix) {
     uint64_t total = 0;
     for (char **variable = environ; variable && *variable; ++variable) {
-        if (strncmp(*variable, prefix, strlen(prefix)) == 0) mix(&total, *variable);
+        if (begins_with(*variable, prefix) && !is_exception(*variable)) mix(&total, *variable);
     }
     ggml_sha256_update(sum, &total, sizeof(total));
 }
@@ -88,6 +106,7 @@ void probe_system_digest(const char *helper, uint8_t out_digest[GGML_SHA256_SIZE
 #define PROBE_IDENTITY(path) add_identity(&sum, path);
 #define PROBE_NAMES(path) add_names(&sum, path);
 #define PROBE_VARIABLES(text) add_variables(&sum, text);
+#define PROBE_EXCEPT(text)
 #include "plugin/probe/probe_system_list.inl"
     ggml_sha256_final(&sum, out_digest);
 }
