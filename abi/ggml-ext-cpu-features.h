@@ -8,6 +8,8 @@
 
 #include <stdint.h>
 
+#include "ggml-plugin-host.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -20,7 +22,7 @@ struct ggml_extension_cpu_features {
     uint32_t size;
     uint32_t revision;
     // As ggml_host_cpu_features(). [any-thread]
-    uint64_t (*features)(void);
+    uint64_t (*features)(const struct ggml_host_table *host);
 };
 
 #ifdef __cplusplus

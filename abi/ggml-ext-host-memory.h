@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "ggml-backend-impl.h"
+#include "ggml-plugin-host.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -22,9 +23,11 @@ struct ggml_extension_host_memory {
     uint32_t size;
     uint32_t revision;
     // As ggml_backend_cpu_buffer_type(). [any-thread]
-    ggml_backend_buffer_type_t (*buffer_type)(void);
-    // As ggml_backend_cpu_buffer_from_ptr(). [any-thread]
-    ggml_backend_buffer_t (*buffer_from_ptr)(void *ptr, size_t size);
+    ggml_backend_buffer_type_t (*buffer_type)(const struct ggml_host_table *host);
+    // As ggml_backend_cpu_buffer_from_ptr(). An enum ggml_host_status: INVALID_ARGUMENT,
+    // OUT_OF_MEMORY; *out_buffer is NULL then. [any-thread]
+    int32_t (*buffer_from_ptr)(const struct ggml_host_table *host, void *ptr, size_t size,
+                               ggml_backend_buffer_t *out_buffer);
 };
 
 #ifdef __cplusplus

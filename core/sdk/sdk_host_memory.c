@@ -18,10 +18,12 @@ static const struct ggml_extension_host_memory *host_memory(const char *function
 
 ggml_backend_buffer_type_t ggml_backend_cpu_buffer_type(void) {
     const struct ggml_extension_host_memory *memory = host_memory(__func__);
-    return memory ? memory->buffer_type() : NULL;
+    return memory ? memory->buffer_type(ggml_sdk_host()) : NULL;
 }
 
 ggml_backend_buffer_t ggml_backend_cpu_buffer_from_ptr(void *ptr, size_t size) {
     const struct ggml_extension_host_memory *memory = host_memory(__func__);
-    return memory ? memory->buffer_from_ptr(ptr, size) : NULL;
+    ggml_backend_buffer_t buffer = NULL;
+    if (memory) memory->buffer_from_ptr(ggml_sdk_host(), ptr, size, &buffer);
+    return buffer;
 }

@@ -166,7 +166,7 @@ CHANGES = [
      'GGML_OP_ROW(%(ops)d, NEW, "new", 1, 1, same, same, elements, 1, NONE, "none", 1, )\n#undef GGML_OP_ROW', True),
     ("a status at the end", "status_list.inl", "#undef GGML_HOST", 'GGML_HOST_STATUS_ROW(50, NEW, "new")\n#undef GGML_HOST', True),
     ("a name for a reserved slot", "ggml-backend-impl.h", SLOT, "void (*named)(void);\n    void (*reserved[7])(void);", True),
-    ("a member behind those of an extension", "ggml-ext-cpu-features.h", r"(uint64_t \(\*features\)\(void\);)", r"\1\n    void (*appended)(void);", True),
+    ("a member behind those of an extension", "ggml-ext-cpu-features.h", r"(uint64_t \(\*features\)\([^)]*\);)", r"\1\n    void (*appended)(void);", True),
 ]
 
 

@@ -42,14 +42,18 @@ static void *memory_base(ggml_backend_buffer_t buffer) {
 
 static struct ggml_backend_buffer_type host_type;
 
-static ggml_backend_buffer_type_t buffer_type(void) {
+static ggml_backend_buffer_type_t buffer_type(const struct ggml_host_table *table) {
+    assert_ptr_equal(table, ggml_sdk_host());
     return &host_type;
 }
 
-static ggml_backend_buffer_t buffer_from_ptr(void *ptr, size_t size) {
+static int32_t buffer_from_ptr(const struct ggml_host_table *host_given, void *ptr, size_t size,
+                               ggml_backend_buffer_t *out_buffer) {
+    assert_ptr_equal(host_given, ggml_sdk_host());
     static const struct ggml_buffer_table table = {
         .size = sizeof(table), .free = ggml_sdk_buffer_free, .get_base = memory_base};
-    return ggml_sdk_buffer_new(&host_type, &table, ptr, size);
+    *out_buffer = ggml_sdk_buffer_new(&host_type, &table, ptr, size);
+    return *out_buffer ? GGML_HOST_OK : GGML_HOST_OUT_OF_MEMORY;
 }
 
 static const struct ggml_extension_host_memory memory_table = {

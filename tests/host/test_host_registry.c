@@ -491,7 +491,7 @@ static void test_the_host_table_serves_and_refuses(void **state) {
     assert_null(host->get_extension(host, GGML_EXTENSION_HOST_MEMORY, 99));
     const struct ggml_extension_host_memory *own =
         host->get_extension(host, GGML_EXTENSION_HOST_MEMORY, 1);
-    assert_ptr_equal(own->buffer_type(), ggml_backend_cpu_buffer_type());
+    assert_ptr_equal(own->buffer_type(host), ggml_backend_cpu_buffer_type());
     setenv("GGML_CPU_LEVEL", "scalar", 1);
     assert_string_equal(host->get_config(host, "GGML_CPU_LEVEL"), "scalar");
     unsetenv("GGML_CPU_LEVEL");

@@ -131,17 +131,34 @@ static const char *host_get_config(const struct ggml_host_table *host, const cha
     return name && strncmp(name, "GGML_", 5) == 0 ? getenv(name) : NULL;
 }
 
+static ggml_backend_buffer_type_t memory_type(const struct ggml_host_table *host) {
+    (void)host;
+    return ggml_backend_cpu_buffer_type();
+}
+
+static int32_t memory_from_ptr(const struct ggml_host_table *host, void *ptr, size_t size,
+                               ggml_backend_buffer_t *out_buffer) {
+    (void)host;
+    *out_buffer = ggml_backend_cpu_buffer_from_ptr(ptr, size);
+    return (int32_t)(*out_buffer ? GGML_HOST_OK : ggml_last_status());
+}
+
+static uint64_t features_here(const struct ggml_host_table *host) {
+    (void)host;
+    return ggml_host_cpu_features();
+}
+
 static const struct ggml_extension_host_memory host_memory = {
     .size = (uint32_t)sizeof(host_memory),
     .revision = GGML_EXTENSION_HOST_MEMORY_REVISION,
-    .buffer_type = ggml_backend_cpu_buffer_type,
-    .buffer_from_ptr = ggml_backend_cpu_buffer_from_ptr,
+    .buffer_type = memory_type,
+    .buffer_from_ptr = memory_from_ptr,
 };
 
 static const struct ggml_extension_cpu_features cpu_features = {
     .size = (uint32_t)sizeof(cpu_features),
     .revision = GGML_EXTENSION_CPU_FEATURES_REVISION,
-    .features = ggml_host_cpu_features,
+    .features = features_here,
 };
 
 // Memory of `size` bytes behind which nothing can be read. NULL without memory.

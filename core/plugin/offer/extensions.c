@@ -13,17 +13,35 @@
 
 // --- the host's own ------------------------------------------------------------------------------
 
+static ggml_backend_buffer_type_t memory_type(const struct ggml_host_table *host) {
+    (void)host;
+    return ggml_backend_cpu_buffer_type();
+}
+
+static int32_t memory_from_ptr(const struct ggml_host_table *host, void *ptr, size_t size,
+                               ggml_backend_buffer_t *out_buffer) {
+    (void)host;
+    if (!out_buffer) return GGML_HOST_INVALID_ARGUMENT;
+    *out_buffer = ggml_backend_cpu_buffer_from_ptr(ptr, size);
+    return (int32_t)(*out_buffer ? GGML_HOST_OK : ggml_last_status());
+}
+
 static const struct ggml_extension_host_memory host_memory = {
     .size = (uint32_t)sizeof(host_memory),
     .revision = GGML_EXTENSION_HOST_MEMORY_REVISION,
-    .buffer_type = ggml_backend_cpu_buffer_type,
-    .buffer_from_ptr = ggml_backend_cpu_buffer_from_ptr,
+    .buffer_type = memory_type,
+    .buffer_from_ptr = memory_from_ptr,
 };
+
+static uint64_t features_here(const struct ggml_host_table *host) {
+    (void)host;
+    return ggml_host_cpu_features();
+}
 
 static const struct ggml_extension_cpu_features cpu_features = {
     .size = (uint32_t)sizeof(cpu_features),
     .revision = GGML_EXTENSION_CPU_FEATURES_REVISION,
-    .features = ggml_host_cpu_features,
+    .features = features_here,
 };
 
 static int32_t devices_changed(const struct ggml_host_table *host) {

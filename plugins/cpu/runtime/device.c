@@ -73,7 +73,7 @@ static const struct ggml_extension_host_memory *host_memory(void) {
 static ggml_backend_buffer_type_t device_buffer_type(ggml_backend_dev_t dev) {
     const struct ggml_extension_host_memory *memory = host_memory();
     (void)dev;
-    return memory ? memory->buffer_type() : NULL;
+    return memory ? memory->buffer_type(ggml_sdk_host()) : NULL;
 }
 
 static int32_t device_buffer_from_ptr(ggml_backend_dev_t dev, void *ptr, size_t size,
@@ -81,8 +81,9 @@ static int32_t device_buffer_from_ptr(ggml_backend_dev_t dev, void *ptr, size_t 
     const struct ggml_extension_host_memory *memory = host_memory();
     (void)dev;
     (void)max_tensor_size;
-    *out_buffer = memory ? memory->buffer_from_ptr(ptr, size) : NULL;
-    return *out_buffer ? GGML_HOST_OK : GGML_HOST_INVALID_ARGUMENT;
+    *out_buffer = NULL;
+    return memory ? memory->buffer_from_ptr(ggml_sdk_host(), ptr, size, out_buffer)
+                  : GGML_HOST_UNSUPPORTED;
 }
 
 static bool device_supports_op(ggml_backend_dev_t dev, const struct ggml_tensor *node) {

@@ -53,7 +53,7 @@ uint64_t cpu_features(void) {
         host ? host->get_extension(host, GGML_EXTENSION_CPU_FEATURES,
                                    GGML_EXTENSION_CPU_FEATURES_REVISION)
              : NULL;
-    return extension ? extension->features() : 0;
+    return extension ? extension->features(host) : 0;
 }
 
 const struct cpu_level *cpu_level(void) {

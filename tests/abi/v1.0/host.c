@@ -222,14 +222,18 @@ static const struct ggml_buffer_type_table memory_type_table = {
 
 static struct ggml_backend_buffer_type memory_type = {.table = &memory_type_table};
 
-static ggml_backend_buffer_type_t get_memory_type(void) {
+static ggml_backend_buffer_type_t get_memory_type(const struct ggml_host_table *host) {
+    (void)host;
     return &memory_type;
 }
 
-static ggml_backend_buffer_t no_wrapping(void *memory, size_t size) {
+static int32_t no_wrapping(const struct ggml_host_table *host, void *memory, size_t size,
+                           ggml_backend_buffer_t *out_buffer) {
+    (void)host;
     (void)memory;
     (void)size;
-    return NULL;
+    *out_buffer = NULL;
+    return GGML_HOST_UNSUPPORTED;
 }
 
 static const struct ggml_extension_host_memory host_memory = {

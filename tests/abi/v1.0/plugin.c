@@ -42,7 +42,7 @@ static ggml_backend_buffer_type_t buffer_type(ggml_backend_dev_t device) {
     (void)device;
     const struct ggml_extension_host_memory *host_memory =
         attached->get_extension(attached, GGML_EXTENSION_HOST_MEMORY, 1);
-    return host_memory ? host_memory->buffer_type() : NULL;
+    return host_memory ? host_memory->buffer_type(attached) : NULL;
 }
 
 static bool supports_op(ggml_backend_dev_t device, const struct ggml_tensor *op) {

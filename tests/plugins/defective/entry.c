@@ -261,7 +261,7 @@ static bool may_start(const struct ggml_host_table *host) {
     if (HAS(extension_assumed)) {
         const struct ggml_extension_host_memory *memory =
             host->get_extension(host, GGML_EXTENSION_HOST_MEMORY, 1);
-        memory->buffer_type();
+        memory->buffer_type(host);
     }
     if (HAS(extension_beyond)) {
         const volatile char *features = host->get_extension(host, GGML_EXTENSION_CPU_FEATURES, 1);

@@ -104,7 +104,7 @@ pub struct Host {
 pub struct HostMemory {
     size: u32,
     revision: u32,
-    buffer_type: extern "C" fn() -> *const c_void,
+    buffer_type: extern "C" fn(*const Host) -> *const c_void,
 }
 
 #[repr(C)]
@@ -426,7 +426,7 @@ extern "C" fn device_buffer_type(_: *const Device) -> *const c_void {
             fail(WRONG_CONTRACT, b"the host has no ggml.host-memory\0");
             return null();
         }
-        ((*memory).buffer_type)()
+        ((*memory).buffer_type)(host)
     }
 }
 
