@@ -62,12 +62,27 @@ static int32_t buffer_init_tensor(ggml_backend_buffer_t buffer, struct ggml_tens
     const enum ggml_status status =
         FOREIGN_ENTRY(own->binary, own->theirs, buffer_init_tensor, entry_t)(own->theirs, shadow);
     tensor->extra = shadow->extra;
+    const struct foreign_buft *type = foreign_buft_own(buffer->buft);
+    if (status == GGML_STATUS_SUCCESS && type && type->repacked && !tensor->extra) {
+        // Where none of the layouts fits, ggml's entries go on without one and crash when it is
+        // set.
+        foreign_fail(GGML_HOST_INVALID_ARGUMENT, "%s: no layout for tensor '%s' of %s",
+                     type->buft.table->get_name(buffer->buft), tensor->name,
+                     ggml_type_name(tensor->type));
+        return GGML_HOST_INVALID_ARGUMENT;
+    }
     return ggml_entry_status(status);
+}
+
+// Vulkan's entry fills whole words. Of what it would get wrong the host sets the bytes.
+static bool is_in_words(const struct ggml_tensor *tensor, size_t offset, size_t size) {
+    return ((uintptr_t)tensor->data | offset | size) % sizeof(uint32_t) == 0;
 }
 
 static int32_t buffer_memset_tensor(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor,
                                     uint8_t value, size_t offset, size_t size) {
-    if (!is_offered(buffer, buffer_memset_tensor)) return GGML_HOST_UNSUPPORTED;
+    if (!is_offered(buffer, buffer_memset_tensor) || !is_in_words(tensor, offset, size))
+        return GGML_HOST_UNSUPPORTED;
     const struct foreign_buffer *own = buffer->context;
     struct foreign_shadow shadow;
     typedef void (*entry_t)(void *, struct ggml_tensor *, uint8_t, size_t, size_t);
@@ -138,9 +153,38 @@ static int32_t buffer_cpy_tensor(ggml_backend_buffer_t buffer, const struct ggml
     return done ? GGML_HOST_OK : GGML_HOST_UNSUPPORTED;
 }
 
+// By a tensor of all its bytes.
+static int32_t clear_in_pieces(ggml_backend_buffer_t buffer, uint8_t value) {
+    enum { PIECE = 1 << 16 };
+    struct ggml_tensor bytes = {
+        .type = GGML_TYPE_I8, .buffer = buffer, .data = buffer_base(buffer)};
+    uint8_t *piece = ggml_aligned_malloc(PIECE);
+    if (!piece) {
+        foreign_fail(GGML_HOST_OUT_OF_MEMORY, "no memory to clear a buffer");
+        return GGML_HOST_OUT_OF_MEMORY;
+    }
+    int32_t status = GGML_HOST_OK;
+    memset(piece, value, PIECE);
+    for (int i = 0; i < GGML_MAX_DIMS; ++i) {
+        bytes.ne[i] = i ? 1 : (int64_t)buffer->size;
+        bytes.nb[i] = i ? buffer->size : 1;
+    }
+    if (is_offered(buffer, buffer_init_tensor)) status = buffer_init_tensor(buffer, &bytes);
+    for (size_t at = 0; at < buffer->size && status == GGML_HOST_OK; at += PIECE)
+        status = buffer_set_tensor(buffer, &bytes, piece, at, MIN(PIECE, buffer->size - at));
+    ggml_aligned_free(piece, PIECE);
+    return status;
+}
+
 static int32_t buffer_clear(ggml_backend_buffer_t buffer, uint8_t value) {
     if (!is_offered(buffer, buffer_clear)) return GGML_HOST_UNSUPPORTED;
     const struct foreign_buffer *own = buffer->context;
+    const ggml_backend_buffer_type_t buft = buffer->buft;
+    const struct foreign_buft *type = foreign_buft_own(buft);
+    const bool is_bytes = buft->table->is_host(buft) || (type && type->repacked);
+    // Of another value Vulkan's entry writes one byte in each word.
+    if (value != 0 && !is_bytes && is_offered(buffer, buffer_set_tensor))
+        return clear_in_pieces(buffer, value);
     typedef void (*entry_t)(void *, uint8_t);
     FOREIGN_ENTRY(own->binary, own->theirs, buffer_clear, entry_t)(own->theirs, value);
     return GGML_HOST_OK;

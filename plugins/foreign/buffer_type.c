@@ -20,13 +20,21 @@ struct foreign_buft *foreign_buft_own(ggml_backend_buffer_type_t buft) {
     return buft && buft->table->get_name == buft_name ? buft->context : NULL;
 }
 
+static size_t buft_max_size(ggml_backend_buffer_type_t buft) {
+    const struct foreign_buft *own = buft->context;
+    typedef size_t (*entry_t)(void *);
+    const entry_t entry = FOREIGN_ENTRY(own->binary, own->theirs, buft_get_max_size, entry_t);
+    return entry ? entry(own->theirs) : SIZE_MAX;
+}
+
 static int32_t buft_alloc_buffer(ggml_backend_buffer_type_t buft, size_t size,
                                  ggml_backend_buffer_t *out_buffer) {
     struct foreign_buft *own = buft->context;
     typedef void *(*entry_t)(void *, size_t);
     const entry_t entry = FOREIGN_ENTRY(own->binary, own->theirs, buft_alloc_buffer, entry_t);
     void *theirs = NULL;
-    if (size <= PTRDIFF_MAX - MOST_PADDING) {
+    // ggml leaves it to its caller to keep to the largest size.
+    if (size <= PTRDIFF_MAX - MOST_PADDING && size <= buft_max_size(buft)) {
         foreign_lock(own->binary);
         theirs = entry(own->theirs, size);
         foreign_unlock(own->binary);
@@ -41,13 +49,6 @@ static size_t buft_alignment(ggml_backend_buffer_type_t buft) {
     const struct foreign_buft *own = buft->context;
     typedef size_t (*entry_t)(void *);
     return FOREIGN_ENTRY(own->binary, own->theirs, buft_get_alignment, entry_t)(own->theirs);
-}
-
-static size_t buft_max_size(ggml_backend_buffer_type_t buft) {
-    const struct foreign_buft *own = buft->context;
-    typedef size_t (*entry_t)(void *);
-    const entry_t entry = FOREIGN_ENTRY(own->binary, own->theirs, buft_get_max_size, entry_t);
-    return entry ? entry(own->theirs) : SIZE_MAX;
 }
 
 static size_t buft_alloc_size(ggml_backend_buffer_type_t buft, const struct ggml_tensor *tensor) {

@@ -94,7 +94,7 @@ static bool claim_copy(const struct ggml_tensor *op) {
 }
 
 static bool claim_turning(const struct ggml_tensor *op) {
-    return op->op_params[1] > 0;
+    return op->op_params[1] > 0 && op->ne[0] % 2 == 0;
 }
 
 static bool claim_rows(const struct ggml_tensor *op) {

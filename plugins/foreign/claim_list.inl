@@ -15,7 +15,8 @@
 //   outer    src0 F32 in any layout; of others but BF16 both sources have the same batches
 //   stored   the result's type is one that numbers are rounded to
 //   kernel   as plain, and the first source may be F16
-//   turning  some channels are rotated: with none its loop does not end
+//   turning  some channels are rotated: with none its loop does not end; rows are even: the rest is
+//            copied in pairs, of an odd row into the next one
 //   rows     as plain, but only rows have to be contiguous, and F16 and quantised K and V of one type
 //   filled   as plain, and the source has elements
 //   apart    strided rows are not computed in place

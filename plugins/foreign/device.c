@@ -29,31 +29,26 @@ static enum ggml_backend_dev_type device_type(ggml_backend_dev_t device) {
     return FOREIGN_ENTRY(own->binary, own->theirs, device_get_type, entry_t)(own->theirs);
 }
 
-static bool has_events(const struct foreign_device *device) {
-    const struct foreign_layout *layout = device->binary->layout;
-    return foreign_entry(device->theirs, layout->device_event_new) &&
-           foreign_entry(device->theirs, layout->device_event_free) &&
-           foreign_entry(device->theirs, layout->device_event_synchronize);
-}
-
 static ggml_backend_buffer_type_t device_host_buffer_type(ggml_backend_dev_t device);
 
 // The struct of theirs is that of this host's headers, but for what was appended to it.
+static void read_props(const struct foreign_binary *binary, void *theirs,
+                       struct ggml_backend_dev_props *out_props) {
+    typedef void (*entry_t)(void *, struct ggml_backend_dev_props *);
+    FOREIGN_ENTRY(binary, theirs, device_get_props, entry_t)(theirs, out_props);
+}
+
 static void device_props(ggml_backend_dev_t device, struct ggml_backend_dev_props *props) {
     const struct foreign_device *own = (const struct foreign_device *)device;
-    typedef void (*entry_t)(void *, struct ggml_backend_dev_props *);
-    const struct foreign_layout *layout = own->binary->layout;
     foreign_lock(own->binary);
-    FOREIGN_ENTRY(own->binary, own->theirs, device_get_props, entry_t)(own->theirs, props);
+    read_props(own->binary, own->theirs, props);
     foreign_unlock(own->binary);
     props->name = own->name;
     props->description = own->description;
     props->memory_free = MIN(props->memory_free, props->memory_total);
     props->caps.host_buffer = device_host_buffer_type(device) != NULL;
-    props->caps.buffer_from_host_ptr =
-        props->caps.buffer_from_host_ptr &&
-        foreign_entry(own->theirs, layout->device_buffer_from_host_ptr) != NULL;
-    props->caps.events = props->caps.events && has_events(own);
+    props->caps.buffer_from_host_ptr = own->wraps_host;
+    props->caps.events = own->device.table->event_new != NULL;
 }
 
 static int32_t device_init_backend(ggml_backend_dev_t device, const char *params,
@@ -88,8 +83,7 @@ static int32_t device_buffer_from_host_ptr(ggml_backend_dev_t device, void *ptr,
         *out_buffer = ggml_backend_cpu_buffer_from_ptr(ptr, size);
         return *out_buffer ? GGML_HOST_OK : GGML_HOST_FAILED;
     }
-    if (!foreign_entry(own->theirs, own->binary->layout->device_buffer_from_host_ptr))
-        return GGML_HOST_UNSUPPORTED;
+    if (!own->wraps_host) return GGML_HOST_UNSUPPORTED;
     foreign_lock(own->binary);
     void *theirs = FOREIGN_ENTRY(own->binary, own->theirs, device_buffer_from_host_ptr,
                                  entry_t)(own->theirs, ptr, size, max_tensor_size);
@@ -187,7 +181,6 @@ static const struct ggml_event_table event_table = {
 static int32_t device_event_new(ggml_backend_dev_t device, ggml_backend_event_t *out_event) {
     struct foreign_device *own = (struct foreign_device *)device;
     typedef void *(*entry_t)(void *);
-    if (!has_events(own)) return GGML_HOST_UNSUPPORTED;
     struct foreign_event *event = ggml_aligned_malloc(sizeof(*event));
     if (!event) {
         foreign_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory for an event", own->name);
@@ -212,28 +205,36 @@ static int32_t device_event_new(ggml_backend_dev_t device, ggml_backend_event_t 
 
 // --- making one ----------------------------------------------------------------------------------
 
-static const struct ggml_device_table device_table = {
-    .size = sizeof(device_table),
-    .get_name = device_name,
-    .get_description = device_description,
-    .get_memory = device_memory,
-    .get_type = device_type,
-    .get_props = device_props,
-    .init_backend = device_init_backend,
-    .get_buffer_type = device_buffer_type,
-    .get_host_buffer_type = device_host_buffer_type,
-    .buffer_from_host_ptr = device_buffer_from_host_ptr,
-    .supports_op = device_supports_op,
-    .supports_buft = device_supports_buft,
-    .offload_op = device_offload_op,
-    .event_new = device_event_new,
+#define DEVICE_ENTRIES                                                                             \
+    .size = sizeof(struct ggml_device_table), .get_name = device_name,                             \
+    .get_description = device_description, .get_memory = device_memory, .get_type = device_type,   \
+    .get_props = device_props, .init_backend = device_init_backend,                                \
+    .get_buffer_type = device_buffer_type, .get_host_buffer_type = device_host_buffer_type,        \
+    .buffer_from_host_ptr = device_buffer_from_host_ptr, .supports_op = device_supports_op,        \
+    .supports_buft = device_supports_buft, .offload_op = device_offload_op
+
+// Without events, and with.
+static const struct ggml_device_table device_tables[] = {
+    {DEVICE_ENTRIES},
+    {DEVICE_ENTRIES, .event_new = device_event_new},
 };
+
+static bool has_events(const struct foreign_binary *binary, void *theirs) {
+    return foreign_entry(theirs, binary->layout->device_event_new) &&
+           foreign_entry(theirs, binary->layout->device_event_free) &&
+           foreign_entry(theirs, binary->layout->device_event_synchronize);
+}
 
 void foreign_device_init(struct foreign_device *out_device, struct foreign_binary *binary,
                          void *theirs, ggml_backend_reg_t reg) {
     typedef const char *(*entry_t)(void *);
     const char *name = FOREIGN_ENTRY(binary, theirs, device_get_name, entry_t)(theirs);
-    out_device->device.table = &device_table;
+    struct ggml_backend_dev_props props = {0};
+    read_props(binary, theirs, &props);
+    out_device->device.table = &device_tables[props.caps.events && has_events(binary, theirs)];
+    // Some have the entries and say that they are not to be used.
+    out_device->wraps_host = props.caps.buffer_from_host_ptr &&
+                             foreign_entry(theirs, binary->layout->device_buffer_from_host_ptr);
     out_device->device.reg = reg;
     out_device->binary = binary;
     out_device->theirs = theirs;

@@ -68,10 +68,12 @@ struct old_device {
     void (*get_props)(struct old_device *device, struct ggml_backend_dev_props *props);
     struct old_stream *(*init_backend)(struct old_device *device, const char *params);
     struct old_buft *(*get_buffer_type)(struct old_device *device);
-    void *get_host_buffer_type, *buffer_from_host_ptr;
+    void *get_host_buffer_type;
+    void (*buffer_from_host_ptr)(void);
     bool (*supports_op)(struct old_device *device, const struct ggml_tensor *op);
     bool (*supports_buft)(struct old_device *device, struct old_buft *buft);
-    void *offload_op, *events[3];
+    void *offload_op;
+    void (*events[3])(void);
     struct old_reg *reg;
     void *context;
 };

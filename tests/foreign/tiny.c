@@ -21,8 +21,7 @@ static int mark;                     // what `extra` of its tensors points to
 static int n_known_graphs;
 static uint64_t last_uid;
 
-// --- memory
-// ----------------------------------------------------------------------------------------
+// --- memory --------------------------------------------------------------------------------------
 
 static const char *type_name(struct old_buft *buft) {
     return buft == &type ? "Tiny" : NULL;
@@ -63,8 +62,23 @@ static void buffer_get_tensor(struct old_buffer *buffer, const struct ggml_tenso
         ((uint8_t *)data)[i] = (uint8_t)~from[i];
 }
 
+// As that of ggml's Vulkan backend: whole words.
+static void buffer_memset(struct old_buffer *buffer, struct ggml_tensor *tensor, uint8_t value,
+                          size_t offset, size_t size) {
+    if ((void *)tensor->buffer != buffer || tensor->extra != &mark) abort();
+    memset((uint8_t *)tensor->data + offset / 4 * 4, ~value, size / 4 * 4);
+}
+
+// As there: one byte of each word.
 static void buffer_clear(struct old_buffer *buffer, uint8_t value) {
-    memset(buffer->context, ~value, buffer->size);
+    for (size_t i = 0; i < buffer->size; ++i)
+        ((uint8_t *)buffer->context)[i] = i % 4 == 0 ? (uint8_t)~value : 0xff;
+}
+
+// Which its caller has to keep to.
+static size_t type_max_size(struct old_buft *buft) {
+    (void)buft;
+    return 1 << 24;
 }
 
 static struct old_buffer *type_alloc(struct old_buft *buft, size_t size) {
@@ -72,6 +86,7 @@ static struct old_buffer *type_alloc(struct old_buft *buft, size_t size) {
     buffer->free_buffer = buffer_free;
     buffer->get_base = buffer_base;
     buffer->init_tensor = buffer_init_tensor;
+    buffer->memset_tensor = buffer_memset;
     buffer->set_tensor = buffer_set_tensor;
     buffer->get_tensor = buffer_get_tensor;
     buffer->clear = buffer_clear;
@@ -85,11 +100,11 @@ static struct old_buft type = {
     .get_name = type_name,
     .alloc_buffer = type_alloc,
     .get_alignment = type_alignment,
+    .get_max_size = type_max_size,
     .device = &device,
 };
 
-// --- computing
-// -------------------------------------------------------------------------------------
+// --- computing -----------------------------------------------------------------------------------
 
 static float load(const struct ggml_tensor *tensor, size_t i) {
     uint32_t bits;
@@ -153,8 +168,7 @@ static struct old_stream *device_init(struct old_device *dev, const char *params
     return stream;
 }
 
-// --- device
-// ----------------------------------------------------------------------------------------
+// --- device --------------------------------------------------------------------------------------
 
 static const char *device_name(struct old_device *dev) {
     return dev == &far_device ? "Tiny1" : "Tiny0";
@@ -194,6 +208,11 @@ static bool device_supports_buft(struct old_device *dev, struct old_buft *buft) 
     return buft == &type;
 }
 
+// There, but its properties say that it is not to be used.
+static void must_not_be_called(void) {
+    abort();
+}
+
 static struct old_device device = {
     .get_name = device_name,
     .get_description = device_name,
@@ -202,13 +221,14 @@ static struct old_device device = {
     .get_props = device_props,
     .init_backend = device_init,
     .get_buffer_type = device_buffer_type,
+    .buffer_from_host_ptr = must_not_be_called,
     .supports_op = device_supports_op,
     .supports_buft = device_supports_buft,
+    .events = {must_not_be_called, must_not_be_called, must_not_be_called},
     .reg = &reg,
 };
 
-// --- registration
-// ----------------------------------------------------------------------------------
+// --- registration --------------------------------------------------------------------------------
 
 static const char *reg_name(struct old_reg *self) {
     (void)self;
