@@ -52,12 +52,12 @@ struct ggml_comm_ranks {
 //   OUT_OF_MEMORY     the group stays usable
 //   any other         the group has failed, as after a rank whose queued work fails
 //
-// Failed groups. When a rank fails while queued work runs (its device is lost, its process ends),
-// the group fails for all ranks: `synchronize` of each stream with such work returns a status,
-// DEVICE_LOST where the device or the process is gone; what the tensors hold is undefined; work of
-// the streams that is not the group's goes on. No stream waits for ever: a transport gives up on
-// ranks that don't come. Every later call returns a status that is not OK, and the group can only
-// be freed.
+// State failed (of a group). When a rank fails while queued work runs (its device is lost, its
+// process ends), the group fails for all ranks: `synchronize` of each stream with such work returns
+// a status, DEVICE_LOST where the device or the process is gone; what the tensors hold is
+// undefined; work of the streams that is not the group's goes on. No stream waits for ever: a
+// transport gives up on ranks that don't come. Every later call returns a status that is not OK,
+// and the group can only be freed.
 //
 // Tensors. Each entry takes one per rank of the caller, in order of the ranks, in an array that may
 // go when the call returns; so may the tensors, but not their memory before the work is done. A
@@ -84,21 +84,22 @@ struct ggml_extension_comm {
     // counts[i] 0: what part i holds is not counted; NULL: all count. Where no rank of any caller
     // counts, the result is 0; MAX may pass over NaN. F32 is supported, of F16, BF16 and others
     // what the plugin likes: sums are made with no less precision than the type's, in an order that
-    // is the plugin's. [stream]
+    // is the plugin's. [stream & !failed]
     int32_t (*all_reduce)(ggml_comm_group_t group, enum ggml_comm_reduction reduction,
                           struct ggml_tensor *const *parts, const uint8_t *counts);
-    // Copies the tensor of rank `root` to those of all others; any type. [stream]
+    // Copies the tensor of rank `root` to those of all others; any type. [stream & !failed]
     int32_t (*broadcast)(ggml_comm_group_t group, uint32_t root,
                          struct ggml_tensor *const *tensors);
     // Copies the parts of all ranks, in order of the ranks, one behind the other into each result,
-    // which has n_ranks times the bytes of a part, is of its type and doesn't overlap it. [stream]
+    // which has n_ranks times the bytes of a part, is of its type and doesn't overlap it.
+    // [stream & !failed]
     int32_t (*all_gather)(ggml_comm_group_t group, const struct ggml_tensor *const *parts,
                           struct ggml_tensor *const *results);
     // Send `tensor` of rank `from`, which is the caller's, to rank `to`, another; and receive it
     // there. What one rank sends to another arrives in the order of the calls, each in a tensor of
     // the same type and number of elements. A rank of the caller's own is sent to before it
     // receives: a receive without a send is INVALID_ARGUMENT. Later work of the sending stream may
-    // wait for the receive to be called. [stream]
+    // wait for the receive to be called. [stream & !failed]
     int32_t (*send)(ggml_comm_group_t group, uint32_t from, uint32_t to,
                     const struct ggml_tensor *tensor);
     int32_t (*receive)(ggml_comm_group_t group, uint32_t to, uint32_t from,

@@ -46,7 +46,8 @@ struct ggml_host_topology {
 
 // What the host offers to one plugin, valid until that plugin's shutdown returned. Every call
 // passes the pointer that the plugin was given, by which the host knows who is calling; another
-// plugin, or the same one after its shutdown, may be given another.
+// plugin, or the same one after its shutdown, may be given another. It is also there while the
+// plugin isn't attached yet (ggml-plugin-table.h): during its ggml_backend_init().
 struct ggml_host_table {
     uint32_t size;            // bytes of the table that the host knows
     uint16_t contract_major;  // of the host; equal to the plugin's

@@ -13,7 +13,8 @@ from tap import Tap
 
 PROTOTYPE = re.compile(r"(?:GGML_NORETURN )?GGML_(?:BACKEND_)?API\b")
 ENTRY = re.compile(r" {4}\S.*\(\*(?!reserved)\w+\)\(")
-TAG = re.compile(r"\[(?:any-thread|stream|init)\]")
+TAG = re.compile(r"\[(?:any-thread|stream|init)((?: & !?\w+)*)\]")
+STATE = re.compile(r"State (\w+)(?: \([^)]*\))?[:.]")
 INTERFACES = {"ggml-plugin-cpu.h", "ggml-plugin-host.h", "ggml-plugin-sdk.h", "ggml-plugin-table.h",
               "ggml-backend-impl.h"} | set(headers.EXTENSIONS)
 
@@ -40,6 +41,14 @@ def main():
                  if PROTOTYPE.match(line) or (name in INTERFACES and ENTRY.match(line))]
         bad = ["%s:%d: %s" % (name, i + 1, lines[i]) for i in found if not TAG.search(contract(lines, i))]
         tap.ok(not bad, "%d contracts in %s" % (len(found), name), *bad)
+    known, used = set(), {}
+    for name in sorted(n for n in os.listdir(abi_dir) if n.endswith(".h")):
+        with open(os.path.join(abi_dir, name), encoding="utf-8") as file:
+            text = " ".join(line.strip().lstrip("/ ") for line in file)
+        known.update(STATE.findall(text))
+        used.update((state, name) for states in TAG.findall(text) for state in re.findall(r"\w+", states))
+    unknown = ["%s: %s" % (name, state) for state, name in used.items() if state not in known]
+    tap.ok(used and not unknown, "%d states of tags are explained" % len(used), *unknown)
     tap.done()
 
 

@@ -32,6 +32,9 @@ struct ggml_profile_slice {
 // The clock is CLOCK_MONOTONIC in nanoseconds, on Windows the performance counter: a plugin with a
 // clock of its own converts, and begin is UNSUPPORTED where it can't. Times then err by what the
 // conversion does, but by no more than holds the rules above.
+//
+// State recording: between begin and end of a stream. In the other state an entry changes nothing
+// and says so by its status.
 #define GGML_EXTENSION_PROFILE "ggml.profile"
 #define GGML_EXTENSION_PROFILE_REVISION 1
 struct ggml_extension_profile {
@@ -40,19 +43,19 @@ struct ggml_extension_profile {
     // From now on records what graphs the stream is given, under tag 0, and keeps up to capacity
     // (> 0) slices that aren't read. An enum ggml_host_status as all entries here: BUSY if it
     // records already, UNSUPPORTED on this device, OUT_OF_MEMORY. May wait for queued work.
-    // [stream]
+    // [stream & !recording]
     int32_t (*begin)(ggml_backend_t stream, uint64_t capacity);
     // Tag of the graphs that the stream is given from now on. INVALID_ARGUMENT if it doesn't
-    // record. Never blocks. [stream]
+    // record. Never blocks. [stream & recording]
     int32_t (*tag)(ggml_backend_t stream, uint64_t tag);
     // Moves up to max of the oldest slices to `slices`: after synchronize none is missing, before
     // that perhaps those of work that is queued. *out_count: how many these are; *out_lost: slices
     // that found no room since the last call. A slice that is lost displaces none that is kept.
-    // INVALID_ARGUMENT if it doesn't record: both are 0 then. Never blocks. [stream]
+    // INVALID_ARGUMENT if it doesn't record: both are 0 then. Never blocks. [stream & recording]
     int32_t (*read)(ggml_backend_t stream, struct ggml_profile_slice *slices, uint64_t max,
                     uint64_t *out_count, uint64_t *out_lost);
     // Stops, and forgets what was not read. INVALID_ARGUMENT if it doesn't record. A stream that is
-    // freed does the same. May wait for queued work. [stream]
+    // freed does the same. May wait for queued work. [stream & recording]
     int32_t (*end)(ggml_backend_t stream);
 };
 

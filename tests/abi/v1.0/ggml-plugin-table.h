@@ -35,17 +35,22 @@ extern "C" {
 
 // What the plugin offers; static, valid until shutdown returned. `self` is the table's own address,
 // so that one image can hold several plugins.
+//
+// State attached: ggml_backend_init() has returned GGML_HOST_OK to that host, and its shutdown was
+// not called. Entries of objects are called so, and no other way: their tags don't repeat it.
 struct ggml_plugin_table {
     uint32_t size;           // bytes of the table that the plugin knows
     uint16_t contract_major; // as in its note
     uint16_t contract_minor; // as in its note
     ggml_backend_reg_t reg;  // the backend, not NULL; static
-    // (opt: 1) 0: not usable on this machine after all. [init]
+    // (opt: 1) 0: not usable on this machine after all. [init & attached]
     int (*score)(const struct ggml_plugin_table *self);
     // (opt) Last call: ends threads, frees everything, forgets this host. Never while another call
-    // into the plugin is under way on this host's behalf. A process may end without it. [init]
+    // into the plugin is under way on this host's behalf. A process may end without it.
+    // [init & attached]
     void (*shutdown)(const struct ggml_plugin_table *self, const struct ggml_host_table *host);
-    // (opt: NULL) Extension table by string id, at least of this revision, or NULL. [any-thread]
+    // (opt: NULL) Extension table by string id, at least of this revision, or NULL.
+    // [any-thread & attached]
     const void *(*get_extension)(const struct ggml_plugin_table *self, const char *id,
                                  uint32_t min_revision);
     // (opt: NULL) The note as it is mapped: the same bytes as in the file.
@@ -55,7 +60,8 @@ struct ggml_plugin_table {
 
 // The entry point. Called once per host before anything else, from one thread; it may be called
 // again after shutdown, or by a second host in the same process. On success *out_plugin is set and
-// GGML_HOST_OK returned; otherwise a status after set_error, with everything undone. [init]
+// GGML_HOST_OK returned; otherwise a status after set_error, with everything undone.
+// [init & !attached]
 typedef int32_t (*ggml_plugin_init_t)(const struct ggml_host_table *host,
                                       const struct ggml_plugin_table **out_plugin);
 

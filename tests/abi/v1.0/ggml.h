@@ -8,6 +8,8 @@
 //   [stream]      one thread at a time per object (context, graph, stream, buffer, allocator ...);
 //                 a library built with -Dthread_checks=true refuses others with GGML_HOST_BUSY
 //   [init]        during start-up, before other threads use the library
+// Behind & stands the state that the object has to be in, or with ! must not be in, as in
+// [stream & recording]. The header says what the state is: "State recording: ...".
 //
 // No call aborts the process, whatever it is given. One that fails says so by its result (NULL, 0,
 // false, a status, an error tensor), changes nothing else unless its contract says so, and leaves a
