@@ -47,7 +47,7 @@ def check_figures():
 def check_isolate():
     check("isolate: wrong usage is exit status 2", run("isolate", "--runs", "0").returncode == 2)
     check_unknown_device("isolate")
-    done = run("isolate", "--runs", "5", "--nodes", "20", "--json")
+    done = run("isolate", "--runs", "5", "--nodes", "20", "--in-a-row", "2", "--json")
     if not sys.platform.startswith("linux"):
         check("isolate: refused where there is none", done.returncode == 4, done)
         return

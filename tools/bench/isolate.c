@@ -19,6 +19,7 @@ struct options {
     const char *plugin_path;
     int runs;
     int nodes; // 0: the usual sizes
+    int in_a_row;
     bool json;
 };
 
@@ -76,28 +77,31 @@ static bool chain_make(ggml_backend_dev_t device, int n_nodes, struct chain *out
 
 // --- measuring
 
-// Nanoseconds, below 0 on failure.
-static double compute(struct chain *chain) {
+// Nanoseconds of a graph that is computed in_a_row times, below 0 on failure.
+static double compute(struct chain *chain, int in_a_row) {
+    enum ggml_status status = GGML_STATUS_SUCCESS;
     const double start = bench_ns();
-    const enum ggml_status status = ggml_backend_graph_compute(chain->stream, chain->graph);
-    return status == GGML_STATUS_SUCCESS ? bench_ns() - start : -1;
+    for (int i = 0; i < in_a_row && status == GGML_STATUS_SUCCESS; ++i)
+        status = ggml_backend_graph_compute(chain->stream, chain->graph);
+    return status == GGML_STATUS_SUCCESS ? (bench_ns() - start) / in_a_row : -1;
 }
 
-static bool measure_runs(struct chain *here, struct chain *isolated, int runs,
+static bool measure_runs(struct chain *here, struct chain *isolated, const struct options *options,
                          struct times *out_times) {
+    const int runs = options->runs;
     double *all = calloc(4 * (size_t)runs, sizeof(all[0]));
     double *a = all, *b = all + runs, *both = all + 2 * runs, *changed = all + 3 * runs;
     bool good = all != NULL;
     for (int i = -3; i < runs && good; ++i) {
         const int at = i < 0 ? 0 : i;
-        a[at] = compute(here);
-        b[at] = compute(isolated);
+        a[at] = compute(here, options->in_a_row);
+        b[at] = compute(isolated, options->in_a_row);
         both[at] = b[at] - a[at];
         good = a[at] >= 0 && b[at] >= 0;
     }
     for (int i = 0; i < runs && good; ++i) {
         isolated->scaled->op_params[0] ^= 1; // the last bit of the factor
-        changed[i] = compute(isolated);
+        changed[i] = compute(isolated, 1);
         good = changed[i] >= 0;
     }
     if (good) {
@@ -110,12 +114,12 @@ static bool measure_runs(struct chain *here, struct chain *isolated, int runs,
     return good;
 }
 
-static bool measure(ggml_backend_dev_t device, ggml_backend_dev_t isolated, int *n_nodes, int runs,
-                    struct times *out_times) {
+static bool measure(ggml_backend_dev_t device, ggml_backend_dev_t isolated, int *n_nodes,
+                    const struct options *options, struct times *out_times) {
     struct chain chains[2] = {{0}};
     const bool good = chain_make(device, *n_nodes, &chains[0]) &&
                       chain_make(isolated, *n_nodes, &chains[1]) &&
-                      measure_runs(&chains[0], &chains[1], runs, out_times);
+                      measure_runs(&chains[0], &chains[1], options, out_times);
     if (good) *n_nodes = ggml_graph_n_nodes(chains[0].graph);
     chain_free(&chains[0]);
     chain_free(&chains[1]);
@@ -152,7 +156,7 @@ static bool measure_all(const struct options *options, ggml_backend_dev_t device
     for (int i = 0; i < (options->nodes ? 1 : USUAL_SIZES); ++i) {
         struct times times;
         int n_nodes = options->nodes ? options->nodes : sizes[i];
-        if (!measure(device, isolated, &n_nodes, options->runs, &times)) return false;
+        if (!measure(device, isolated, &n_nodes, options, &times)) return false;
         print_times(options, n_nodes, &times, i == 0);
     }
     if (options->json) printf("\n]}\n");
@@ -175,29 +179,29 @@ static int run(const struct options *options) {
 }
 
 static void print_usage(FILE *stream) {
-    fputs("Usage: ggml-bench isolate [OPTION]...\n\n"
-          "Computes graphs of small matrices on a device in this process and, in turn, on the\n"
-          "same device in a process of its own (ggml_host_isolate).\n\n"
-          "  --device NAME      this device (default: the CPU)\n"
-          "  --plugin-path DIR  load the plugins of this directory too\n"
-          "  --nodes N          only graphs of about N nodes (default 40, 290, 1155)\n"
-          "  --runs N           pairs per measurement (default 301)\n"
-          "  --json             print JSON\n"
-          "  -h, --help         print this\n",
-          stream);
+    fputs(
+        "Usage: ggml-bench isolate [OPTION]...\n\n"
+        "Computes graphs of small matrices on a device in this process and, in turn, on the\n"
+        "same device in a process of its own (ggml_host_isolate).\n\n"
+        "  --device NAME      this device (default: the CPU)\n"
+        "  --plugin-path DIR  load the plugins of this directory too\n"
+        "  --nodes N          only graphs of about N nodes (default 40, 290, 1155)\n"
+        "  --runs N           pairs per measurement (default 301)\n"
+        "  --in-a-row N       graphs after each other in either half of a pair (default 1), as a\n"
+        "                     loop computes them: both processes are awake then\n"
+        "  --json             print JSON\n"
+        "  -h, --help         print this\n",
+        stream);
 }
 
 int bench_isolate(int argc, char **argv) {
     static const struct option longs[] = {
-        {"device", required_argument, NULL, 'd'},
-        {"plugin-path", required_argument, NULL, 'p'},
-        {"nodes", required_argument, NULL, 'n'},
-        {"runs", required_argument, NULL, 'r'},
-        {"json", no_argument, NULL, 'j'},
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
+        {"device", required_argument, NULL, 'd'},   {"plugin-path", required_argument, NULL, 'p'},
+        {"nodes", required_argument, NULL, 'n'},    {"runs", required_argument, NULL, 'r'},
+        {"in-a-row", required_argument, NULL, 'i'}, {"json", no_argument, NULL, 'j'},
+        {"help", no_argument, NULL, 'h'},           {NULL, 0, NULL, 0},
     };
-    struct options options = {.runs = 301};
+    struct options options = {.runs = 301, .in_a_row = 1};
     int c;
     bool valid = true;
     while ((c = getopt_long(argc, argv, "h", longs, NULL)) != -1 && valid) {
@@ -206,6 +210,7 @@ int bench_isolate(int argc, char **argv) {
         case 'p': options.plugin_path = absolute_path(optarg); break;
         case 'n': valid = bench_read_number(optarg, 1, 100000, &options.nodes); break;
         case 'r': valid = bench_read_number(optarg, 1, 10000, &options.runs); break;
+        case 'i': valid = bench_read_number(optarg, 1, 1000, &options.in_a_row); break;
         case 'j': options.json = true; break;
         case 'h': print_usage(stdout); return BENCH_OK;
         default: valid = false;
