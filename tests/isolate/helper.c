@@ -4,10 +4,12 @@
 //   kill N       the process is killed there
 //   nonsense N   taken over: answers of all kinds, by this seed, from the N-th request on
 //   flood        answers without reading what it is asked
-//   short        makes the memory that it was given smaller, or tries to
+//   short        makes the memory that it was given smaller, or tries to, frees its pages, and
+//                writes into it without end
 // A file is made at GGML_TEST_REACHED when the N-th call was reached.
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -15,6 +17,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fault.h"
@@ -94,9 +97,37 @@ static void answer_nonsense(const struct isolate_request *request) {
     if (kind == 2) give(&answer, sizeof(answer));
 }
 
-// With memory of the application's: it must not be possible to take it away.
-static void shrink(int fd) {
+// Memory of the application's that is written to while the application uses it.
+struct memory {
+    uint64_t *words;
+    size_t n_words;
+};
+
+static void *scribble(void *context) {
+    const struct memory memory = *(struct memory *)context;
+    uint64_t word = 1;
+    for (size_t at = 0;; at = at + 1 < memory.n_words ? at + 1 : 0)
+        ((volatile uint64_t *)memory.words)[at] = word *= UINT64_C(0x9e3779b97f4a7c15);
+    return NULL;
+}
+
+// It must not be possible to take it away, or to keep the application from writing to it. To free
+// its pages is possible: they come back as zeros.
+static void attack(int fd) {
+    enum { MOST = 4 };
+    static struct memory held[MOST];
+    static int n_held;
+    struct stat about;
+    pthread_t thread;
     if (ftruncate(fd, 0) == 0 || ftruncate(fd, 1 << 30) == 0) reached();
+    if (fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE) == 0) reached();
+    if (fstat(fd, &about) != 0) _exit(1);
+    fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, about.st_size);
+    if (n_held == MOST) return;
+    struct memory *memory = &held[n_held++];
+    void *data = mmap(NULL, (size_t)about.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    *memory = (struct memory){data, (size_t)about.st_size / sizeof(uint64_t)};
+    if (data == MAP_FAILED || pthread_create(&thread, NULL, scribble, memory) != 0) _exit(1);
 }
 
 _Noreturn static void be_taken_over(const char *how) {
@@ -110,7 +141,7 @@ _Noreturn static void be_taken_over(const char *how) {
     }
     for (long i = 0; take(&request, &fd) > 0; ++i) {
         const struct isolate_answer good = {.number = request.number};
-        if (fd >= 0) shrink(fd);
+        if (fd >= 0) attack(fd);
         if (fd >= 0) close(fd);
         if (strcmp(how, "short") == 0 || i < first % 24) {
             give(&good, offsetof(struct isolate_answer, text) + 1);
