@@ -10,6 +10,7 @@ import pty
 import re
 import select
 import shutil
+import signal
 import struct
 import subprocess
 import sys
@@ -195,6 +196,81 @@ def check_gpus(plugins):
               "ASPEED" not in table, table)
         tree = run("--tree", "--sysfs", folder, "--plugin-path", plugins).stdout
         check("so has the tree", "PCI 0000:41:00.0" in tree and "0000:03:00.0" not in tree, tree)
+
+
+def write(path, text):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="ascii") as stream:
+        stream.write(text)
+
+
+def watch(plugins, root, seconds, until=None):
+    """Output of --watch that SIGINT ends; `until` is called meanwhile."""
+    base = {k: v for k, v in os.environ.items() if not k.startswith("GGML_")}
+    base.update({"XDG_CACHE_HOME": CACHE, "GGML_ALLOW_UNSAFE_PLUGINS": "1"})
+    with subprocess.Popen([PROGRAM, "--watch", "--interval", "0.2", "--plugin-path", plugins, "--sysfs", root], env=base,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        first = process.stdout.readline()  # it is ready
+        if until:
+            until()
+        time.sleep(seconds)
+        process.send_signal(signal.SIGINT)
+        rest, errors = process.communicate(timeout=60)
+    return process.returncode, first + rest, errors
+
+
+def check_watch(folder):
+    """Recorded trees of /proc and /sys, of a machine with two GPUs that the fixture has devices of."""
+    for value in ("0", "x", "4000"):
+        check(f"--interval {value} is exit status 2", run("--watch", "--interval", value).returncode == 2)
+    with tempfile.TemporaryDirectory() as root, tempfile.TemporaryDirectory() as plugins:
+        shutil.copy(PLUGIN, os.path.join(plugins, "ggml-cpu.so"))
+        shutil.copy(os.path.join(BUILD, "tests/plugins/ggml-gpu.so"), plugins)
+        write(root + "/proc/stat", "cpu  1000 0 0 1000 0 0 0 0 0 0\n")
+        write(root + "/sys/bus/pci/devices/0000:01:00.0/gpu_busy_percent", "37\n")
+        write(root + "/proc/4242/comm", "lla\x1bma\n")
+        write(root + "/proc/77/comm", "other\n")
+        client = "pos:\t0\ndrm-driver:\tx\ndrm-pdev:\t%s\ndrm-client-id:\t%d\ndrm-memory-vram:\t%d KiB\ndrm-engine-gfx:\t%d ns\n"
+        write(root + "/proc/4242/fdinfo/5", client % ("0000:02:00.0", 9, 3 << 20, 1))
+        write(root + "/proc/4242/fdinfo/6", client % ("0000:02:00.0", 9, 3 << 20, 1))  # the same once more
+        write(root + "/proc/77/fdinfo/3", client % ("0000:02:00.0", 10, 1 << 20, 1))
+        write(root + "/proc/77/fdinfo/4", "flags:\t02\n")
+
+        def move_on():
+            write(root + "/proc/stat", "cpu  1250 0 0 1750 0 0 0 0 0 0\n")
+        code, shown, errors = watch(plugins, root, 0.7, move_on)
+        check("--watch goes on until it is interrupted, and ends well", code == 0 and errors == "" and
+              shown.count("every 0.2 s") >= 3, (code, shown, errors))
+        check("nothing but text is written to a file", shown.isprintable() or not re.search(r"[\x00-\x09\x0b-\x1f]", shown), shown)
+        check("a driver's figure is shown", re.search(r"GPU0 .*busy +37 %", shown), shown)
+        check("processors are busy for what /proc/stat counted", re.search(r"CPU .*busy +25 %", shown), shown)
+        order = re.search(r"GPU1 .*\n +4242 lla\?ma +3\.0 GiB\n +77 other +1\.0 GiB\n", shown)
+        check("processes are counted once, the largest first", order and "and" not in shown, shown)
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 60, 0, 0))
+    before = termios.tcgetattr(theirs)
+    base = {k: v for k, v in os.environ.items() if not k.startswith("GGML_")}
+    base.update({"XDG_CACHE_HOME": CACHE, "TERM": "xterm"})
+    with subprocess.Popen([PROGRAM, "--watch", "--interval", "0.2", "--plugin-path", folder], env=base, stdin=theirs, stdout=theirs,
+                          stderr=theirs) as process:
+        shown = b""
+        deadline = time.monotonic() + 60
+        while shown.count(b"every 0.2 s") < 3 and time.monotonic() < deadline:
+            if select.select([ours], [], [], 1)[0]:
+                shown += os.read(ours, 65536)
+        meanwhile = termios.tcgetattr(theirs)
+        os.write(ours, b"q")
+        try:
+            process.wait(timeout=30)
+        except subprocess.TimeoutExpired:
+            process.kill()
+    n_lines = shown.split(b"\x1b[")[0].count(b"\n") if shown else 0
+    check("on a terminal it is drawn over", re.search(rb"\x1b\[\d+A", shown) and n_lines < 24, shown)
+    check("no line is wider", all(len(line) < 60 for line in re.sub(rb"\x1b\[\d*[AJKm]", b"", shown).split(b"\r\n")), shown)
+    check("q ends it", process.returncode == 0, process.returncode)
+    check("and the terminal is as before", termios.tcgetattr(theirs) == before and meanwhile != before)
+    os.close(ours)
+    os.close(theirs)
 
 
 def check_refusals():
@@ -449,6 +525,7 @@ def main():
         check_drawings(folder)
         check_terminal(folder)
         check_gpus(folder)
+        check_watch(folder)
         check_filter(folder)
         check_in_process(folder)
     check_hostile()

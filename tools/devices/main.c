@@ -11,6 +11,7 @@
 #include "print.h"
 #include "progress.h"
 #include "terminal.h"
+#include "watch.h"
 
 enum exit_code {
     EXIT_ALL_WELL = 0,
@@ -19,7 +20,16 @@ enum exit_code {
     EXIT_NO_DEVICE = 3,
     EXIT_ERROR = 4
 };
-enum view { VIEW_TABLE, VIEW_JSON, VIEW_TREE, VIEW_DOT, VIEW_SVG, VIEW_NAMES, VIEW_DEVICE };
+enum view {
+    VIEW_TABLE,
+    VIEW_JSON,
+    VIEW_TREE,
+    VIEW_DOT,
+    VIEW_SVG,
+    VIEW_NAMES,
+    VIEW_DEVICE,
+    VIEW_WATCH
+};
 enum colour { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER };
 
 struct options {
@@ -30,6 +40,7 @@ struct options {
     bool test;
     bool verbose;
     const char *svg_file;
+    double interval; // seconds, of VIEW_WATCH
     const char *devices;
     struct inventory_options inventory;
 };
@@ -45,6 +56,9 @@ static const char usage[] =
     "  --tree              print the machine's topology with the devices where they hang\n"
     "  --dot               the same for Graphviz\n"
     "  --svg FILE          the same as a drawing; - is the standard output\n"
+    "  --watch             show what the devices do, again and again until q or Ctrl-C: memory,\n"
+    "                      how busy they are, processes\n"
+    "  --interval SECONDS  of --watch (default: 2)\n"
     "  --test              let every device compute something that is checked, each in a process\n"
     "                      of its own\n"
     "  --in-process        load the plugins into this process instead of trying them in helpers\n"
@@ -80,10 +94,10 @@ static bool parse_colour(const char *text, enum colour *out_colour) {
     return false;
 }
 
-static bool parse_timeout(const char *text, double *out_seconds) {
+static bool parse_seconds(const char *text, double least, double *out_seconds) {
     char *end;
     *out_seconds = strtod(text, &end);
-    return end != text && *end == '\0' && *out_seconds >= 0.001 && *out_seconds <= 3600.0;
+    return end != text && *end == '\0' && *out_seconds >= least && *out_seconds <= 3600.0;
 }
 
 static bool parse_jobs(const char *text, unsigned *out_jobs) {
@@ -99,6 +113,8 @@ enum long_option {
     TREE,
     DOT,
     SVG,
+    WATCH,
+    INTERVAL,
     TEST,
     IN_PROCESS,
     RESCAN,
@@ -118,6 +134,8 @@ static const struct option long_options[] = {
     {"tree", no_argument, NULL, TREE},
     {"dot", no_argument, NULL, DOT},
     {"svg", required_argument, NULL, SVG},
+    {"watch", no_argument, NULL, WATCH},
+    {"interval", required_argument, NULL, INTERVAL},
     {"test", no_argument, NULL, TEST},
     {"in-process", no_argument, NULL, IN_PROCESS},
     {"rescan", no_argument, NULL, RESCAN},
@@ -159,7 +177,7 @@ static int parse_arguments(int argc, char **argv, struct options *options) {
 
 // Answers -1 to go on, else the exit code.
 static int parse_options(int argc, char **argv, struct options *out_options) {
-    *out_options = (struct options){0};
+    *out_options = (struct options){.interval = 2};
     int option;
     while ((option = getopt_long(argc, argv, "vhV", long_options, NULL)) != -1) {
         switch (option) {
@@ -179,6 +197,13 @@ static int parse_options(int argc, char **argv, struct options *out_options) {
             if (!choose_view(out_options, VIEW_SVG, "--svg")) return EXIT_USAGE;
             out_options->svg_file = optarg;
             break;
+        case WATCH:
+            if (!choose_view(out_options, VIEW_WATCH, "--watch")) return EXIT_USAGE;
+            break;
+        case INTERVAL:
+            if (!parse_seconds(optarg, 0.1, &out_options->interval))
+                return complain("--interval: not between 0.1 and 3600 seconds: ", optarg);
+            break;
         case SYSFS: out_options->inventory.sysfs = optarg; break;
         case TEST: out_options->test = true; break;
         case IN_PROCESS: out_options->inventory.in_process = true; break;
@@ -186,7 +211,7 @@ static int parse_options(int argc, char **argv, struct options *out_options) {
         case NO_CACHE: out_options->inventory.no_cache = true; break;
         case NO_SANDBOX: out_options->inventory.no_sandbox = true; break;
         case TIMEOUT:
-            if (!parse_timeout(optarg, &out_options->inventory.timeout))
+            if (!parse_seconds(optarg, 0.001, &out_options->inventory.timeout))
                 return complain("--timeout: not between 0.001 and 3600 seconds: ", optarg);
             break;
         case JOBS:
@@ -289,6 +314,10 @@ static bool show(const struct inventory *inventory, const struct options *option
     case VIEW_SVG: return write_svg(inventory, options->svg_file);
     case VIEW_NAMES: print_names(inventory); return true;
     case VIEW_DEVICE: print_device_page(find_entry(inventory, options->device), &page); return true;
+    case VIEW_WATCH: {
+        const char *root = options->inventory.sysfs;
+        return watch(inventory, &page, options->interval, root ? root : "");
+    }
     case VIEW_TABLE: break;
     }
     if (!results) print_table(inventory, &page);
@@ -335,7 +364,7 @@ static int run(const struct options *options) {
     struct inventory_options how = options->inventory;
     struct selftest_result *results = NULL;
     int code = EXIT_ALL_WELL;
-    how.load = options->test && !selftest_is_apart;
+    how.load = options->view == VIEW_WATCH || (options->test && !selftest_is_apart);
     if (!inventory_gather(&inventory, &how)) return EXIT_ERROR;
 
     if (options->test) results = test_all(&inventory, how.load || how.in_process);
