@@ -170,6 +170,30 @@ static void test_a_load_command_without_length_does_not_hang(void **state) {
     assert_refused(GGML_HOST_DAMAGED_FILE, parse(&image, &read), "load command");
 }
 
+// Copies the row of a section, `size` bytes, behind itself.
+static void repeat(struct built_image *image, size_t at, size_t size) {
+    memcpy(image->bytes + at + size, image->bytes + at, size);
+}
+
+static void test_a_second_note_is_refused(void **state) {
+    (void)state;
+    enum { PE_HEADER = 128, PE_NOTE_ROW = PE_HEADER + 24 + 240 + 40, MACHO_SEGMENT = 32 + 24 };
+    const struct ggml_plugin_note note = valid_note();
+    struct ggml_plugin_note read;
+    struct built_image image;
+    build_pe(&image, PE_HERE, &note);
+    repeat(&image, PE_NOTE_ROW, 40);
+    image.bytes[PE_HEADER + 6] = 3; // sections
+    assert_refused(GGML_HOST_DAMAGED_FILE, parse(&image, &read), "not the only one");
+    build_macho(&image, false, MACHO_HERE, &note);
+    repeat(&image, MACHO_SEGMENT + 72, 80);
+    image.bytes[20] = 0; // of the commands: 256 bytes
+    image.bytes[21] = 1;
+    image.bytes[MACHO_SEGMENT + 4] = 72 + 2 * 80;
+    image.bytes[MACHO_SEGMENT + 64] = 2; // sections
+    assert_refused(GGML_HOST_DAMAGED_FILE, parse(&image, &read), "not the only one");
+}
+
 // --- the note itself
 
 static enum ggml_host_status parse_note(const struct ggml_plugin_note *note) {
@@ -348,6 +372,7 @@ int main(void) {
         cmocka_unit_test(test_every_truncation_is_refused),
         cmocka_unit_test(test_offsets_that_overflow_are_refused),
         cmocka_unit_test(test_a_load_command_without_length_does_not_hang),
+        cmocka_unit_test(test_a_second_note_is_refused),
         cmocka_unit_test(test_fields_of_the_note_are_checked),
         cmocka_unit_test(test_strings_must_be_printable_utf8),
         cmocka_unit_test(test_a_note_of_a_newer_contract_may_be_larger),

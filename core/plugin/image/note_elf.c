@@ -218,9 +218,13 @@ enum ggml_host_status image_find_note_elf(const struct image_source *source,
         goto fail;
     }
     const unsigned char *section = sections + index * layout->section_size;
-    if (n_found > 1 || wide(image, section + 8) & ELF_FLAG_COMPRESSED) {
-        status = ggml_fail(GGML_HOST_DAMAGED_FILE, "%s: damaged: its note is %s", source->label,
-                           n_found > 1 ? "not the only one" : "compressed");
+    if (n_found > 1) {
+        status = image_two_notes(source);
+        goto fail;
+    }
+    if (wide(image, section + 8) & ELF_FLAG_COMPRESSED) {
+        status =
+            ggml_fail(GGML_HOST_DAMAGED_FILE, "%s: damaged: its note is compressed", source->label);
         goto fail;
     }
     status = image_set_note(source, image, wide(image, section + layout->sh_offset),

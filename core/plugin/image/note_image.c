@@ -56,6 +56,11 @@ enum ggml_host_status image_set_note(const struct image_source *source, struct p
     return GGML_HOST_OK;
 }
 
+enum ggml_host_status image_two_notes(const struct image_source *source) {
+    return ggml_fail(GGML_HOST_DAMAGED_FILE, "%s: damaged: its note is not the only one",
+                     source->label);
+}
+
 enum ggml_host_status image_no_note(const struct image_source *source) {
     return ggml_fail(
         GGML_HOST_NOT_A_PLUGIN,

@@ -95,6 +95,8 @@ enum ggml_host_status image_read_table(const struct image_source *source,
 enum ggml_host_status image_set_note(const struct image_source *source, struct plugin_image *image,
                                      uint64_t offset, uint64_t size);
 enum ggml_host_status image_no_note(const struct image_source *source);
+// Which of them counts would be up to the linker.
+enum ggml_host_status image_two_notes(const struct image_source *source);
 
 static inline uint16_t image_u16(const unsigned char *p, bool big) {
     return big ? (uint16_t)(p[0] << 8 | p[1]) : (uint16_t)(p[1] << 8 | p[0]);

@@ -128,25 +128,28 @@ static bool names_match(const unsigned char *section) {
            memcmp(section + MACHO_NAME_SIZE, segment_name, MACHO_NAME_SIZE) == 0;
 }
 
-// The note's section header within one load command, or NULL.
-static const unsigned char *find_section(const struct plugin_image *image,
-                                         const unsigned char *command, uint32_t size) {
-    if (image_u32(command, image->big_endian) != MACHO_COMMAND_SEGMENT_64) return NULL;
-    if (size < MACHO_SEGMENT_SIZE) return NULL;
+// Looks for the note's section header within one load command; adds to *n_found.
+static void find_section(const struct plugin_image *image, const unsigned char *command,
+                         uint32_t size, const unsigned char **found, unsigned *n_found) {
+    if (image_u32(command, image->big_endian) != MACHO_COMMAND_SEGMENT_64) return;
+    if (size < MACHO_SEGMENT_SIZE) return;
     const uint32_t n_fitting = (size - MACHO_SEGMENT_SIZE) / MACHO_SECTION_SIZE;
     const uint32_t n_sections = image_u32(command + 64, image->big_endian);
     for (uint32_t i = 0; i < n_sections && i < n_fitting; ++i) {
         const unsigned char *section =
             command + MACHO_SEGMENT_SIZE + (size_t)i * MACHO_SECTION_SIZE;
-        if (names_match(section)) return section;
+        if (!names_match(section)) continue;
+        *found = section;
+        ++*n_found;
     }
-    return NULL;
 }
 
 // Each command says how long it is; one that is shorter than its header would never end the walk.
 static enum ggml_host_status walk_commands(const struct image_source *source,
                                            struct plugin_image *image,
                                            const unsigned char *commands, uint32_t size) {
+    const unsigned char *found = NULL;
+    unsigned n_found = 0;
     uint32_t offset = 0;
     while (size - offset >= 8) {
         const unsigned char *command = commands + offset;
@@ -155,14 +158,13 @@ static enum ggml_host_status walk_commands(const struct image_source *source,
             return ggml_fail(GGML_HOST_DAMAGED_FILE, "%s: damaged: a load command of %u bytes",
                              source->label, (unsigned)length);
         }
-        const unsigned char *section = find_section(image, command, length);
-        if (section) {
-            return image_set_note(source, image, image_u32(section + 48, image->big_endian),
-                                  image_u64(section + 40, image->big_endian));
-        }
+        find_section(image, command, length, &found, &n_found);
         offset += length;
     }
-    return image_no_note(source);
+    if (n_found == 0) return image_no_note(source);
+    if (n_found > 1) return image_two_notes(source);
+    return image_set_note(source, image, image_u32(found + 48, image->big_endian),
+                          image_u64(found + 40, image->big_endian));
 }
 
 enum ggml_host_status image_find_note_macho(const struct image_source *source,

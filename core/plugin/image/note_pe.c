@@ -98,11 +98,16 @@ enum ggml_host_status image_find_note_pe(const struct image_source *source,
     if (status != GGML_HOST_OK) return status;
 
     const unsigned char *found = NULL;
-    for (unsigned i = 0; i < count && !found; ++i) {
+    unsigned n_found = 0;
+    for (unsigned i = 0; i < count; ++i) {
         const unsigned char *section = sections + (size_t)i * PE_SECTION_SIZE;
-        if (memcmp(section, wanted, PE_SECTION_NAME_SIZE) == 0) found = section;
+        if (memcmp(section, wanted, PE_SECTION_NAME_SIZE) != 0) continue;
+        found = section;
+        ++n_found;
     }
-    status = found ? set_note(source, image, found) : image_no_note(source);
+    status = n_found == 0   ? image_no_note(source)
+             : n_found == 1 ? set_note(source, image, found)
+                            : image_two_notes(source);
     ggml_mem_free(sections);
     return status;
 }
