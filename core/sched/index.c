@@ -275,7 +275,6 @@ static void begin(struct ggml_backend_sched *sched, const struct ggml_cgraph *gr
     sched->n_values = graph->n_nodes + graph->n_leafs;
     sched->n_edges = sched->n_results = 0;
     sched->last_buft = NULL;
-    sched->n_unplaced = 0;
     if (graph->n_nodes > 0) memset(sched->used, 0, (size_t)graph->n_nodes);
 }
 

@@ -107,35 +107,44 @@ static bool place_all_fixed(struct ggml_backend_sched *sched) {
 
 // --- 2: what lies between
 
-static void find_unplaced(struct ggml_backend_sched *sched) {
-    sched->n_unplaced = 0;
+// The nodes that compute and have no stream yet; all lie in [first, last].
+struct unplaced {
+    int32_t count;
+    int32_t first, last;
+};
+
+static struct unplaced find_unplaced(const struct ggml_backend_sched *sched) {
+    struct unplaced unplaced = {0};
     for (int32_t i = 0; i < sched->n_nodes; ++i) {
         const struct sched_value *value = &sched->values[i];
         if (value->backend >= 0 || (value->traits & SCHED_VIEW_OP)) continue;
-        if (sched->n_unplaced++ == 0) sched->first_unplaced = i;
-        sched->last_unplaced = i;
+        if (unplaced.count++ == 0) unplaced.first = i;
+        unplaced.last = i;
     }
+    return unplaced;
 }
 
 // Hands streams on to unplaced nodes from the last placed one before them (step 1) or after them
-// (step -1). Unless spread_last, the last stream does not spread.
-static void expand(struct ggml_backend_sched *sched, int32_t step, bool spread_last) {
+// (step -1), and lowers their count. Unless spread_last, the last stream does not spread.
+static void expand(struct ggml_backend_sched *sched, struct unplaced *unplaced, int32_t step,
+                   bool spread_last) {
     const int32_t last = sched->n_backends - 1;
-    const int32_t begin = step > 0 ? sched->first_unplaced : sched->last_unplaced;
+    const int32_t begin = step > 0 ? unplaced->first : unplaced->last;
     int32_t current = -1;
+    if (unplaced->count == 0) return;
     int32_t i = begin - step; // back to the placed node that stands before them
     while (i >= 0 && i < sched->n_nodes && (sched->values[i].traits & SCHED_VIEW_OP)) {
         i -= step;
     }
     if (i < 0 || i >= sched->n_nodes) i = begin;
-    for (; i >= 0 && i < sched->n_nodes && sched->n_unplaced > 0; i += step) {
+    for (; i >= 0 && i < sched->n_nodes && unplaced->count > 0; i += step) {
         const struct sched_value *value = &sched->values[i];
         if (value->traits & SCHED_VIEW_OP) continue;
         if (value->backend >= 0) {
             current = value->backend == last && !spread_last ? -1 : value->backend;
         } else if (current >= 0 && sched_supports(sched, i, current)) {
             sched_assign(sched, i, current, SCHED_REASON_NEIGHBOUR);
-            sched->n_unplaced--;
+            unplaced->count--;
         }
     }
 }
@@ -274,12 +283,12 @@ static bool is_allowed(const struct ggml_backend_sched *sched) {
 // Leaves what is left to sched_partition(), if nothing has to know it before.
 bool sched_place(struct ggml_backend_sched *sched) {
     if (!place_all_fixed(sched)) return false;
-    find_unplaced(sched);
-    if (sched->n_unplaced > 0) expand(sched, 1, false);
-    if (sched->n_unplaced > 0) expand(sched, -1, false);
-    if (sched->n_unplaced > 0) expand(sched, 1, true);
-    if (sched->n_unplaced > 0) expand(sched, -1, true);
-    if (sched->n_unplaced > 0 || sched->shares_pools) place_or_upgrade(sched);
+    struct unplaced unplaced = find_unplaced(sched);
+    expand(sched, &unplaced, 1, false);
+    expand(sched, &unplaced, -1, false);
+    expand(sched, &unplaced, 1, true);
+    expand(sched, &unplaced, -1, true);
+    if (unplaced.count > 0 || sched->shares_pools) place_or_upgrade(sched);
     if (!sched->figures && !sched->restricted) return true;
     if (!place_leftovers(sched)) return false;
     if (sched->figures && !sched_place_by_cost(sched)) return false;

@@ -217,7 +217,6 @@ struct ggml_backend_sched {
     int32_t first_edge_capacity;
     struct live_edge *edges;
     int32_t n_edges, edges_capacity;
-    int32_t n_unplaced, first_unplaced, last_unplaced; // nodes that compute
     uint8_t *answers; // per node two bits per stream: asked, supported
     size_t answers_stride, answers_capacity;
 
