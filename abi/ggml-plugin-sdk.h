@@ -43,7 +43,8 @@ extern "C" {
 
 // --- how a plugin is written ---------------------------------------------------------------------
 
-// Macros for gcc, clang and MinGW.
+// Macros for gcc, clang, MinGW and MSVC, for which there is no helper library: a plugin built with
+// it has an entry of its own.
 
 // Linkers keep the note with --gc-sections, whoever refers to it: by its `retain`; where the
 // compiler has no such word, because GGML_PLUGIN_ENTRY refers to it, and an entry of one's own has
@@ -58,7 +59,11 @@ extern "C" {
 #endif
 // Where the note goes, and how the entry point is exported, in each system's words. `used` keeps
 // the compiler from leaving the note out, since nothing may refer to it.
-#if defined(_WIN32)
+#if defined(_MSC_VER)
+#define GGML_PLUGIN_SECTION                                                                        \
+    __pragma(section(GGML_PLUGIN_SECTION_PE, read)) __declspec(allocate(GGML_PLUGIN_SECTION_PE))
+#define GGML_PLUGIN_EXPORT __declspec(dllexport)
+#elif defined(_WIN32)
 #define GGML_PLUGIN_SECTION __attribute__((section(GGML_PLUGIN_SECTION_PE), used))
 #define GGML_PLUGIN_EXPORT __declspec(dllexport)
 #elif defined(__APPLE__)
