@@ -312,6 +312,20 @@ static void test_devices_come_while_the_plugin_is_in_use(void **state) {
     assert_null(ggml_backend_dev_by_name("FAR0"));
 }
 
+// As backends for servers do, which are asked for by an address: a reader that waited for all
+// readers here would wait for itself.
+static void test_a_device_may_come_while_a_backend_is_looked_for(void **state) {
+    (void)state;
+    ggml_backend_reg_t reg = NULL;
+    plugin_dir_add(&dir, FIXTURES "/ggml-grows.so", "ggml-grows.so");
+    assert_int_equal(ggml_plugin_load(plugin_dir_path(&dir, "ggml-grows.so"), &reg), GGML_HOST_OK);
+    assert_null(ggml_backend_reg_by_name("elsewhere"));
+    assert_int_equal(ggml_backend_reg_dev_count(reg), 0);
+    assert_ptr_equal(ggml_backend_reg_by_name("remote"), reg);
+    assert_int_equal(ggml_backend_reg_dev_count(reg), 1);
+    assert_int_equal(ggml_plugin_unload(reg), GGML_HOST_OK);
+}
+
 // Whoever holds the registry looks once more when it gives it up.
 static void test_a_device_that_comes_while_others_are_looked_at_is_shown(void **state) {
     (void)state;
@@ -620,6 +634,7 @@ int main(void) {
         HOST_TEST(test_null_and_foreign_backends_are_answered),
         HOST_TEST(test_backends_of_the_application_are_registered_once),
         HOST_TEST(test_devices_come_while_the_plugin_is_in_use),
+        HOST_TEST(test_a_device_may_come_while_a_backend_is_looked_for),
         HOST_TEST(test_a_device_that_comes_while_others_are_looked_at_is_shown),
         HOST_TEST(test_a_plugin_without_the_flag_has_its_devices_at_once),
         HOST_TEST(test_plugins_get_extensions_of_the_application),

@@ -260,11 +260,22 @@ static ggml_backend_dev_t find_device(void) {
     return &devices[0];
 }
 
+// Finds a device of that name somewhere else.
+static ggml_backend_reg_t find_backend(const char *name) {
+    if (strcmp(name, "remote") != 0) return NULL;
+    find_one_more();
+    return devices[0].reg;
+}
+
 static void *reg_procedure(ggml_backend_reg_t reg, const char *name) {
     (void)reg;
     void *procedure = NULL;
     ggml_backend_dev_t (*const found)(void) = find_device;
-    if (strcmp(name, "find_device") == 0) memcpy(&procedure, &found, sizeof(procedure));
+    ggml_backend_reg_t (*const by_name)(const char *) = find_backend;
+    if (FIXTURE_DEFECT != GROWS && strcmp(name, "find_device") == 0)
+        memcpy(&procedure, &found, sizeof(procedure));
+    if (FIXTURE_DEFECT == GROWS && strcmp(name, "ggml_backend_reg_by_name") == 0)
+        memcpy(&procedure, &by_name, sizeof(procedure));
     return procedure;
 }
 
@@ -273,7 +284,8 @@ static const struct ggml_backend_table reg_table = {
     .get_name = FIXTURE_DEFECT == NO_REG_NAME ? NULL : reg_name,
     .get_device_count = reg_count,
     .get_device = reg_device,
-    .get_proc_address = FIXTURE_DEFECT == DEVICES_LATER ? reg_procedure : NULL,
+    .get_proc_address =
+        FIXTURE_DEFECT == DEVICES_LATER || FIXTURE_DEFECT == GROWS ? reg_procedure : NULL,
 };
 
 // Of one with ggml's own interface the first member is a version.

@@ -66,6 +66,17 @@ static ggml_backend_reg_t ask_for_name(ggml_backend_reg_t reg, const char *name)
     return function.address ? function.find(name) : NULL;
 }
 
+// The i-th backend's plugin, counted as in use, so that it stays without a section: what it is
+// asked may announce devices, which waits for every reader.
+static struct host_plugin *hold_reg(size_t i) {
+    unsigned section;
+    const struct snapshot *snapshot = snapshot_enter(&section);
+    struct host_plugin *plugin = i < snapshot->n_regs ? snapshot->regs[i] : NULL;
+    if (plugin) atomic_fetch_add(&plugin->live, 1);
+    snapshot_leave(section);
+    return plugin;
+}
+
 ggml_backend_reg_t ggml_backend_reg_by_name(const char *name) {
     unsigned section;
     ggml_backend_reg_t reg = NULL;
@@ -74,9 +85,12 @@ ggml_backend_reg_t ggml_backend_reg_by_name(const char *name) {
     for (size_t i = 0; i < snapshot->n_regs && !reg; ++i) {
         if (ascii_equal(snapshot->regs[i]->reg_name, name)) reg = snapshot->regs[i]->reg;
     }
-    for (size_t i = 0; i < snapshot->n_regs && !reg; ++i)
-        reg = ask_for_name(snapshot->regs[i]->reg, name);
     snapshot_leave(section);
+    struct host_plugin *plugin;
+    for (size_t i = 0; !reg && (plugin = hold_reg(i)) != NULL; ++i) {
+        reg = ask_for_name(plugin->reg, name);
+        atomic_fetch_sub(&plugin->live, 1);
+    }
     return reg;
 }
 
