@@ -19,6 +19,8 @@ const char *sched_stream_label(const struct ggml_backend_sched *sched, int32_t b
     return ggml_backend_dev_name(sched->streams[backend].device);
 }
 
+// Applications free streams in any order. A scheduler over one that is gone can only be freed:
+// each public call that would use the stream asks this first and fails.
 bool sched_stream_is_live(const struct ggml_backend_sched *sched, int32_t backend,
                           const char *function) {
     if (!atomic_load_explicit(&sched->streams[backend].watch.ended, memory_order_acquire))
@@ -29,6 +31,8 @@ bool sched_stream_is_live(const struct ggml_backend_sched *sched, int32_t backen
     return false;
 }
 
+// -1 if the stream is not one of the scheduler's. Linear: schedulers have a handful of streams,
+// and only calls of the application ask.
 int32_t sched_find_stream(const struct ggml_backend_sched *sched, ggml_backend_t backend) {
     for (int b = 0; b < sched->n_backends; ++b) {
         if (sched->streams[b].backend == backend) return b;
@@ -43,6 +47,7 @@ static bool is_given(const void *object, const char *function, const char *what)
 
 // --- creation
 
+// Tells which one by its index: there is no name yet.
 static bool check_stream(ggml_backend_t *backends, int b) {
     const char *function = "ggml_backend_sched_new";
     if (!backends[b] || !backends[b]->device) {
@@ -53,6 +58,8 @@ static bool check_stream(ggml_backend_t *backends, int b) {
     return true;
 }
 
+// ggml asks for the same order: the last stream takes what no other one can compute, and a CPU
+// device alone computes every operation.
 static bool check_streams(ggml_backend_t *backends, int n_backends) {
     const char *function = "ggml_backend_sched_new";
     if (!backends || n_backends <= 0) {
@@ -72,6 +79,8 @@ static bool check_streams(ggml_backend_t *backends, int n_backends) {
     return false;
 }
 
+// The first stream with the same memory, perhaps b itself. Streams that share memory share a
+// pool of the allocator, so that one does not hold what another could use.
 static int32_t find_pool(const struct ggml_backend_sched *sched, int b) {
     for (int other = 0; other < b; ++other) {
         if (sched->streams[other].buft == sched->streams[b].buft) return other;
@@ -79,6 +88,8 @@ static int32_t find_pool(const struct ggml_backend_sched *sched, int b) {
     return b;
 }
 
+// False after telling why: no memory, or `buft` (NULL: the default one of the device) is none
+// that the stream's device can use.
 static bool set_memory(struct ggml_backend_sched *sched, int b, ggml_backend_buffer_type_t buft) {
     struct sched_stream *stream = &sched->streams[b];
     if (!buft) buft = ggml_backend_get_default_buffer_type(stream->backend);
@@ -108,6 +119,9 @@ static bool add_events(struct ggml_backend_sched *sched, int b) {
     return true;
 }
 
+// Two of them: results live in `galloc`, planned for each graph; inputs of a pipelined graph, of
+// which there is one copy per slot, in `slot_galloc`, so that a new plan of results leaves them
+// alone.
 static bool make_allocators(struct ggml_backend_sched *sched) {
     const size_t n = (size_t)sched->n_backends;
     ggml_backend_buffer_type_t *bufts = ggml_mem_calloc(n, sizeof(bufts[0]));
@@ -124,6 +138,7 @@ static bool make_allocators(struct ggml_backend_sched *sched) {
     sched->shares_pools = n_pools < n;
     sched->pool_plans = ggml_mem_calloc(n_pools, sizeof(sched->pool_plans[0]));
     sched->bases = ggml_mem_calloc(n_pools, sizeof(sched->bases[0]));
+    // What planning asks of a stream's memory, read once: it is needed for each node.
     for (size_t b = 0; b < n; ++b) {
         struct sched_stream *stream = &sched->streams[b];
         stream->pool = sched->galloc->pool_of[b];
@@ -135,6 +150,8 @@ static bool make_allocators(struct ggml_backend_sched *sched) {
            sched_caches_begin(&sched->caches, sched->galloc->n_pools);
 }
 
+// Everything that may fail about a new scheduler. What it made is freed by
+// ggml_backend_sched_free(), which takes a scheduler that is half made.
 static bool prepare(struct ggml_backend_sched *sched, ggml_backend_t *backends,
                     ggml_backend_buffer_type_t *bufts, size_t graph_size) {
     const size_t n = (size_t)sched->n_backends;
@@ -153,6 +170,7 @@ static bool prepare(struct ggml_backend_sched *sched, ggml_backend_t *backends,
     }
     sched->n_own_bufts = sched->n_bufts;
     sched_learn_kinds(sched);
+    // A hint only, which comes from the application: a huge one must not cost memory.
     const size_t hint = graph_size < (1u << 24) ? graph_size : (1u << 24);
     return make_allocators(sched) && tensor_map_clear(&sched->pin_ids, 1) &&
            tensor_index_clear(&sched->value_ids, hint);
@@ -174,6 +192,7 @@ ggml_backend_sched_t ggml_backend_sched_new(ggml_backend_t *backends,
     if (prepare(sched, backends, bufts, graph_size)) return sched;
 fail:
     ggml_backend_sched_free(sched);
+    // Nobody has told why: then it was memory.
     if (ggml_fail_count() == told) {
         ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory for a scheduler of %d streams", __func__,
                   n_backends);
@@ -183,6 +202,7 @@ fail:
 
 // --- end
 
+// Stops watching first: a stream that ends later must not find the scheduler.
 static void free_streams(struct ggml_backend_sched *sched) {
     for (int b = 0; sched->streams && b < sched->n_backends; ++b) {
         stream_watch_stop(&sched->streams[b].watch);
@@ -225,6 +245,8 @@ static void free_graph(struct ggml_backend_sched *sched) {
 void ggml_backend_sched_free(ggml_backend_sched_t sched) {
     THREAD_GUARD_END(sched);
     if (!sched) return;
+    // Queued work reads and writes the buffers that are freed below. Without an allocator
+    // nothing was ever queued.
     if (sched->galloc) sched_wait_all(sched);
     sched_profile_drop(sched);
     free_streams(sched);
@@ -255,10 +277,12 @@ int ggml_backend_sched_get_n_splits(ggml_backend_sched_t sched) {
     return is_given(sched, __func__, "scheduler") ? sched->partition.n_splits : 0;
 }
 
+// ggml's name for what is called the depth of the pipeline here.
 int ggml_backend_sched_get_n_copies(ggml_backend_sched_t sched) {
     return is_given(sched, __func__, "scheduler") ? sched->pipeline_depth : 0;
 }
 
+// -1 after telling why, also for NULL.
 static int32_t known_stream(ggml_backend_sched_t sched, ggml_backend_t backend,
                             const char *function) {
     if (!is_given(sched, function, "scheduler") || !is_given(backend, function, "stream"))
@@ -277,6 +301,7 @@ ggml_backend_buffer_type_t ggml_backend_sched_get_buffer_type(ggml_backend_sched
     return b >= 0 ? sched->bufts[sched->streams[b].buft].buft : NULL;
 }
 
+// What streams share is counted for the first of them, so that a sum over all is what is used.
 size_t ggml_backend_sched_get_buffer_size(ggml_backend_sched_t sched, ggml_backend_t backend) {
     THREAD_GUARD(sched, 0);
     const int32_t b = known_stream(sched, backend, __func__);
@@ -315,6 +340,7 @@ void ggml_backend_sched_set_eval_callback(ggml_backend_sched_t sched,
 
 // --- pins
 
+// Replaces an earlier pin of the node. False: no memory; nothing has changed then.
 static bool store_pin(struct ggml_backend_sched *sched, const struct ggml_tensor *node, int32_t b) {
     const int32_t known = tensor_map_get(&sched->pin_ids, node);
     if (known >= 0) {
@@ -341,6 +367,8 @@ void ggml_backend_sched_set_tensor_backend(ggml_backend_sched_t sched, struct gg
     }
 }
 
+// Where the last graph placed the node; where it was pinned, if no graph is split or it is not
+// in it.
 ggml_backend_t ggml_backend_sched_get_tensor_backend(ggml_backend_sched_t sched,
                                                      struct ggml_tensor *node) {
     THREAD_GUARD(sched, NULL);

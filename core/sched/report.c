@@ -16,6 +16,7 @@ struct collector {
     const char **devices; // names by stream, in the report
 };
 
+// Why the copy is there, for a person. The order matters: an expert's weights are weights too.
 static const char *copy_reason(const struct ggml_backend_sched *sched, int32_t copy) {
     const struct sched_value *value = &sched->values[sched->partition.copies[copy].value];
     if (sched_is_expert_copy(sched, copy)) {
@@ -28,6 +29,8 @@ static const char *copy_reason(const struct ggml_backend_sched *sched, int32_t c
     return "a result that the device can't read there";
 }
 
+// False: no memory. sizes: bytes by stream; what streams with one pool share counts for the
+// first.
 static bool add_streams(struct collector *c, const size_t *sizes) {
     struct ggml_backend_sched *sched = c->sched;
     const size_t n = (size_t)sched->n_backends;
@@ -48,6 +51,7 @@ static bool add_streams(struct collector *c, const size_t *sizes) {
     return true;
 }
 
+// One part of the graph and what is copied for it. False: no memory.
 static bool add_split(struct collector *c, int32_t number) {
     const struct ggml_backend_sched *sched = c->sched;
     const struct sched_split *split = &sched->partition.splits[number];
@@ -78,6 +82,7 @@ static bool add_split(struct collector *c, int32_t number) {
     return true;
 }
 
+// Views and nodes without data belong to the split that they lie in, wherever that computes.
 static bool add_node(struct collector *c, int32_t node, int32_t split) {
     const struct sched_value *value = &c->sched->values[node];
     struct ggml_sched_node_info *info = &c->report->nodes[node];
@@ -95,6 +100,7 @@ static bool add_node(struct collector *c, int32_t node, int32_t split) {
     return info->name != NULL;
 }
 
+// Nodes come after the streams and splits whose names and counts they use. False: no memory.
 static bool collect(struct collector *c, const size_t *sizes) {
     struct ggml_backend_sched *sched = c->sched;
     struct ggml_sched_report *report = c->report;
@@ -115,6 +121,7 @@ static bool collect(struct collector *c, const size_t *sizes) {
     return true;
 }
 
+// Of the graph that is split now. The caller frees it; NULL after telling why.
 static ggml_sched_report_t make_report(ggml_backend_sched_t sched, const size_t *sizes) {
     struct collector c = {.sched = sched, .report = ggml_mem_calloc(1, sizeof(*c.report))};
     if (c.report && collect(&c, sizes) &&
@@ -142,6 +149,8 @@ ggml_sched_report_t ggml_sched_report_new(ggml_backend_sched_t sched, struct ggm
         return NULL;
     }
     ggml_sched_report_t report = NULL;
+    // A graph that is given is split, measured and put back as it was; without one the last
+    // graph is reported, with the memory that it really has.
     if (graph) {
         if (sched_split_fresh(sched, graph)) {
             if (sched_measure(sched, sizes)) report = make_report(sched, sizes);

@@ -40,6 +40,7 @@ struct record *record_new(const char *path) {
     return record;
 }
 
+// Strings of a note may fill their field without an end.
 static void copy_string(char *out_text, const char *text) {
     snprintf(out_text, GGML_PLUGIN_STRING_SIZE + 1, "%.*s", GGML_PLUGIN_STRING_SIZE, text);
 }
@@ -61,6 +62,7 @@ enum ggml_host_status record_refuse(struct record *record, enum ggml_plugin_stag
     return status;
 }
 
+// Built-in plugins share one path.
 static bool same_candidate(const struct record *a, const struct record *b) {
     if (strcmp(a->path, b->path) != 0) return false;
     return strcmp(a->path, BUILTIN_PATH) != 0 || strcmp(a->name, b->name) == 0;
@@ -69,6 +71,8 @@ static bool same_candidate(const struct record *a, const struct record *b) {
 void records_put(struct record *record) {
     struct record *old = NULL;
     pthread_mutex_lock(&records_lock);
+    // The new one takes the old one's place, so that a report keeps the order in which files
+    // were found.
     struct record **link = &records;
     while (*link && !same_candidate(*link, record))
         link = &(*link)->next;
@@ -112,10 +116,12 @@ static const char *plugin_name_in(const char *path, const char *dir) {
     return !nested && plugin_file_name_parse(name, NULL, NULL, 0) ? name : NULL;
 }
 
+// Of bsearch().
 static int compare_path(const void *key, const void *element) {
     return strcmp(key, *(char *const *)element);
 }
 
+// A plugin that is loaded stays usable without its file.
 static void note_gone(struct record *record, bool is_there) {
     static const char in_use[] = "its file is gone; it stays in use until it is unloaded";
     if (record->reg) {
@@ -138,6 +144,7 @@ void records_note_gone(const char *dir, char *const *paths, size_t count) {
     pthread_mutex_unlock(&records_lock);
 }
 
+// A directory that others can write to has a record of its own.
 static bool is_refused_directory(const struct record *record, const char *path) {
     return record->status == GGML_HOST_UNTRUSTED && record->stage == GGML_PLUGIN_STAGE_FOUND &&
            strcmp(record->path, path) == 0;
@@ -207,6 +214,7 @@ bool record_copy(struct arena *arena, const struct record *from,
            out_record->message && out_record->missing;
 }
 
+// With the lock held. A report is a copy, so that loading may go on while it is read.
 static bool copy_records(struct ggml_plugin_report *report) {
     size_t count = 0;
     for (const struct record *record = records; record; record = record->next)
@@ -220,6 +228,7 @@ static bool copy_records(struct ggml_plugin_report *report) {
     return true;
 }
 
+// With the lock held.
 static bool copy_directories(struct ggml_plugin_report *report) {
     size_t count = 0;
     for (const struct directory *dir = directories; dir; dir = dir->next)
@@ -273,6 +282,7 @@ const struct ggml_plugin_directory *ggml_plugin_report_directory_get(ggml_plugin
     return report && i < report->n_directories ? &report->directories[i] : NULL;
 }
 
+// As an int: a number from a later minor is no value of the enumeration.
 const char *ggml_plugin_stage_text(enum ggml_plugin_stage stage) {
     switch ((int)stage) {
     case GGML_PLUGIN_STAGE_FOUND: return "found";

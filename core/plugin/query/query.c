@@ -8,6 +8,8 @@
 #include "plugin/load/load.h"
 #include "plugin/registry/snapshot.h"
 
+// Begins a section in which the returned snapshot and what it refers to stay; snapshot_leave()
+// ends it. Built-in plugins are registered on the first question, whoever asks it.
 static const struct snapshot *query_enter(unsigned *out_section) {
     load_builtins_once();
     return snapshot_enter(out_section);
@@ -77,6 +79,8 @@ static struct host_plugin *hold_reg(size_t i) {
     return plugin;
 }
 
+// NULL without an error if there is none, as in ggml: programs ask for several names in turn.
+// Plugins that stand for several backends are asked last.
 ggml_backend_reg_t ggml_backend_reg_by_name(const char *name) {
     unsigned section;
     ggml_backend_reg_t reg = NULL;
@@ -94,6 +98,8 @@ ggml_backend_reg_t ggml_backend_reg_by_name(const char *name) {
     return reg;
 }
 
+// Names are compared without regard to case, as in ggml. Devices are in the order of the list
+// that the application sees, so of two with one name the first is found.
 static const struct snapshot_device *find_name(const struct snapshot *snapshot, const char *name) {
     for (size_t i = 0; i < snapshot->n_devices; ++i) {
         if (ascii_equal(snapshot->devices[i].device->name, name)) return &snapshot->devices[i];
@@ -167,6 +173,8 @@ ggml_backend_t ggml_backend_init_by_type(enum ggml_backend_dev_type type, const 
     return init_found(found, section, params);
 }
 
+// The order is ggml's: a GPU, one that shares the host's memory, the CPU. Accelerators are never
+// the best: they compute only some operations.
 ggml_backend_t ggml_backend_init_best(void) {
     unsigned section;
     const struct snapshot *snapshot = query_enter(&section);
@@ -182,6 +190,7 @@ ggml_backend_t ggml_backend_init_best(void) {
 
 // --- backends ------------------------------------------------------------------------------------
 
+// False after telling.
 static bool given(ggml_backend_reg_t reg, const char *function) {
     if (!reg) ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the backend is NULL", function);
     return reg != NULL;
@@ -200,6 +209,8 @@ const char *ggml_backend_reg_name(ggml_backend_reg_t reg) {
     return reg->table->get_name(reg);
 }
 
+// The index-th device of the plugin that no filter hides, or NULL; *out_count: how many there
+// are.
 static const struct host_device *shown_device(const struct host_plugin *plugin, size_t index,
                                               size_t *out_count) {
     const struct host_device *found = NULL;
@@ -258,6 +269,7 @@ void *ggml_backend_reg_get_proc_address(ggml_backend_reg_t reg, const char *name
 
 // --- information ---------------------------------------------------------------------------------
 
+// Drivers that can't tell what is free say 0 for both, or that everything is.
 static enum ggml_memory_quality memory_quality(ggml_backend_dev_t device) {
     size_t free = 0;
     size_t total = 0;
@@ -275,6 +287,8 @@ enum ggml_host_status ggml_backend_dev_info(ggml_backend_dev_t device,
                                                      "NULL, or out_info->size is not set");
     }
     *out_info = info;
+    // Counted as in use while the plugin is asked for its memory, which happens outside the
+    // section: a driver may take long, and unloading would wait for it.
     struct host_plugin *plugin = NULL;
     const struct snapshot *snapshot = query_enter(&section);
     for (size_t i = 0; i < snapshot->n_devices && !plugin; ++i) {
