@@ -78,6 +78,7 @@ static struct served_stream *find_stream(const struct server *server, uint64_t i
 
 // --- starting ------------------------------------------------------------------------------------
 
+// Structs go over the socket as they lie in memory, so both sides have to be compiled alike.
 static bool is_of_this_build(const struct isolate_start *start) {
     return start->layout == GGML_PLUGIN_LAYOUT_HASH &&
            strncmp(start->version, ggml_version(), sizeof(start->version)) == 0 &&
@@ -100,6 +101,8 @@ static enum ggml_host_status examine(struct candidate *candidate, const struct i
     return ggml_fail(GGML_HOST_DAMAGED_FILE, "'%s' changed since it was loaded", path);
 }
 
+// Loads the plugin and finds the device. Once: a process serves one device for as long as it
+// lives.
 static enum ggml_host_status start(struct server *server, const char *path) {
     struct candidate candidate;
     struct isolate_start start;
@@ -132,12 +135,14 @@ static enum ggml_host_status start(struct server *server, const char *path) {
 
 // --- memory --------------------------------------------------------------------------------------
 
+// NULL on failure, with errno.
 static void *map(int fd, size_t size) {
     if (ggml_fault(GGML_FAULT_MAP)) return NULL;
     void *data = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     return data == MAP_FAILED ? NULL : data;
 }
 
+// The new memory replaces the old: requests refer to the latest only.
 static enum ggml_host_status share(struct server *server, const struct isolate_request *request,
                                    int fd) {
     void *data = map(fd, request->size);
@@ -160,6 +165,8 @@ static ggml_backend_buffer_t host_buffer(void *data, size_t size) {
     return ggml_sdk_buffer_new(ggml_backend_cpu_buffer_type(), &table, data, size);
 }
 
+// One of three kinds: the device's own memory, memory that the device wraps, or plain host
+// memory; the latter two are mapped in both processes. Nothing is left after a failure.
 static enum ggml_host_status new_buffer(struct server *server,
                                         const struct isolate_request *request, int fd) {
     struct served_buffer held = {.id = request->id, .size = request->size};
@@ -197,6 +204,7 @@ static void free_buffer(struct served_buffer *held) {
     if (held->mapped) munmap(held->mapped, held->size);
 }
 
+// Graphs that are kept may refer to it: all are forgotten.
 static enum ggml_host_status end_buffer(struct server *server, uint64_t id) {
     struct served_buffer *held = server_buffer(server, id);
     if (!held) return ggml_last_status();
@@ -211,6 +219,8 @@ static enum ggml_host_status settled(unsigned long told) {
     return ggml_fail_count() == told ? GGML_HOST_OK : ggml_last_status();
 }
 
+// The description and the bytes lie in shared memory. The offset and size within the tensor are
+// checked by the call that is made, as any application's.
 static enum ggml_host_status access_tensor(struct server *server,
                                            const struct isolate_request *request) {
     struct ggml_tensor tensor, second;
@@ -241,6 +251,7 @@ static enum ggml_host_status access_tensor(struct server *server,
 
 // --- streams -------------------------------------------------------------------------------------
 
+// A stream that finds no room in the list is freed again.
 static enum ggml_host_status new_stream(struct server *server,
                                         const struct isolate_request *request) {
     void *list = server->streams;
@@ -365,6 +376,7 @@ static bool receive(struct isolate_request *out_request, int *out_fd, struct wai
     return true;
 }
 
+// False: the application is gone, or no longer reads.
 static bool answer_with(const struct isolate_answer *answer) {
     const size_t size = offsetof(struct isolate_answer, text) + strlen(answer->text) + 1;
     ssize_t n;
@@ -374,6 +386,7 @@ static bool answer_with(const struct isolate_answer *answer) {
     return n == (ssize_t)size;
 }
 
+// Streams before the buffers that their work may use, the plugin last.
 static void end(struct server *server) {
     serve_graph_free(server, 0);
     for (size_t i = 0; i < server->n_streams; ++i)
@@ -388,6 +401,7 @@ int isolate_serve(const char *path) {
     struct wait_habit habit = {0};
     struct isolate_request request;
     int fd;
+    // First of all: without its socket the process has nobody to serve.
     const int socket_flags = fcntl(ISOLATE_SOCKET_FD, F_SETFD, FD_CLOEXEC);
     if (socket_flags != 0) return EXIT_NO_SERVICE;
     close_inherited();

@@ -36,6 +36,8 @@ void candidate_finish(struct candidate *candidate) {
     plugin_file_close(&candidate->file);
 }
 
+// Ends the candidate's way, with the thread's last error as the reason. The file is closed at
+// once: of hundreds of candidates none keeps a descriptor.
 static enum ggml_host_status refuse(struct candidate *candidate, enum ggml_plugin_stage stage,
                                     enum ggml_host_status status) {
     candidate->state = CANDIDATE_DONE;
@@ -97,6 +99,7 @@ static enum ggml_host_status read_file(struct candidate *candidate,
     *out_stage = GGML_PLUGIN_STAGE_FILE;
     status = policy_check_file(policy, path, &candidate->file);
     if (status != GGML_HOST_OK) return status;
+    // A sum is of use only for bytes that nobody can change afterwards.
     if (policy->has_set_sums || policy->has_env_sums)
         status = plugin_file_seal(&candidate->file, path);
     if (status != GGML_HOST_OK) return status;
@@ -116,6 +119,7 @@ enum ggml_host_status candidate_examine(struct candidate *candidate,
     } else {
         status = read_file(candidate, policy, &stage);
     }
+    // Of a library for another system the machine is known, though its note may not be.
     if (stage < GGML_PLUGIN_STAGE_NOTE) {
         record->machine = (enum ggml_machine)candidate->note.machine;
     } else {
@@ -137,6 +141,7 @@ bool candidate_is_same_file(const struct candidate *a, const struct candidate *b
            a->file.id.device == b->file.id.device && a->file.id.inode == b->file.id.inode;
 }
 
+// One step for each bit that is set.
 static unsigned count_bits(uint64_t bits) {
     unsigned count = 0;
     for (; bits; bits &= bits - 1)
@@ -144,6 +149,9 @@ static unsigned count_bits(uint64_t bits) {
     return count;
 }
 
+// A file before what is built in, so that an application can be given a newer plugin; then what
+// the author says; then who uses more of the processor. False for equals: the order in which
+// they were found decides.
 bool candidate_is_better(const struct candidate *a, const struct candidate *b) {
     if (!a->builtin != !b->builtin) return !a->builtin;
     if (a->note.priority != b->note.priority) return a->note.priority > b->note.priority;
@@ -158,6 +166,8 @@ void candidate_apply_filter(struct candidate *candidate, const struct device_fil
 
 // --- load ----------------------------------------------------------------------------------------
 
+// Also told to whoever watches from another process: the last stage that was told is where a
+// plugin crashed.
 static void reach(struct candidate *candidate, enum ggml_plugin_stage stage) {
     candidate->record->stage = stage;
     if (candidate->on_stage) candidate->on_stage(candidate->stage_context, stage);
@@ -185,6 +195,9 @@ void missing_library(const char *message, const char *path, char *out_name, size
     snprintf(out_name, size, "%.*s", (int)(length < size ? length : size), start);
 }
 
+// A library that is missing is the usual reason, and one that a user can do something about: its
+// name is taken from the linker's message or, where that has none, from the file's list of
+// imports.
 static enum ggml_host_status explain_linker(struct candidate *candidate, const char *message) {
     struct record *record = candidate->record;
     missing_library(message, record->path, record->missing, sizeof(record->missing));
@@ -288,6 +301,8 @@ static enum ggml_host_status explain_init(const struct candidate *candidate, int
     return ggml_fail(status, "plugin '%s' could not start: %s", candidate->name, text);
 }
 
+// Runs the plugin's code for the first time: its entry, then the checks of what that returned,
+// then the plugin's own word on whether it is of use here.
 static enum ggml_host_status enter(struct candidate *candidate, struct host_plugin *plugin) {
     const struct ggml_plugin_table *table = NULL;
     ggml_plugin_init_t entry = NULL;
@@ -295,6 +310,7 @@ static enum ggml_host_status enter(struct candidate *candidate, struct host_plug
     if (status != GGML_HOST_OK) return status;
     plugin->flags = candidate->note.flags;
     plugin->contract_minor = candidate->note.contract_minor;
+    // Set before the entry is called: a plugin that must stay mapped does so also when it fails.
     plugin->stays |= (plugin->flags & GGML_PLUGIN_FLAG_NO_UNLOAD) != 0;
     plugin->entry = entry;
     ggml_clear_error();
@@ -317,6 +333,8 @@ static enum ggml_host_status enter(struct candidate *candidate, struct host_plug
                      "plugin '%s' says that it can't be used on this machine", candidate->name);
 }
 
+// False if the filter leaves none of those that there are. A plugin without devices yet is not
+// hidden.
 static bool hide_devices(struct host_plugin *plugin, const struct device_filter *filter) {
     size_t n_shown = 0;
     struct device_list *list = plugin_devices(plugin);
@@ -335,6 +353,8 @@ static bool may_have_later(const struct host_plugin *plugin) {
     return says_so || plugin->reg->table->get_proc_address;
 }
 
+// What start-up changes in the process (signals, floating-point modes, working directory and the
+// like) is put back before anything else runs, whether it succeeded or not.
 enum ggml_host_status candidate_start(struct candidate *candidate,
                                       struct host_plugin **out_plugin) {
     struct record *record = candidate->record;
@@ -365,6 +385,8 @@ fail:
     return status;
 }
 
+// A filter by device can only be applied once the plugin runs; one that it empties is ended
+// again.
 enum ggml_host_status candidate_load(struct candidate *candidate,
                                      const struct device_filter *filter) {
     struct record *record = candidate->record;

@@ -36,11 +36,13 @@ struct batch {
 
 // --- candidates ----------------------------------------------------------------------------------
 
+// Lack of memory ends no batch: what can be loaded is, and the call says so at its end.
 static enum ggml_host_status note_memory(struct batch *batch, enum ggml_host_status status) {
     if (status == GGML_HOST_OUT_OF_MEMORY) batch->out_of_memory = true;
     return status;
 }
 
+// The text is kept, since looking at files replaces the thread's last error.
 static void get_policy(struct batch *batch) {
     batch->policy_status = note_memory(batch, policy_get(&batch->arena, &batch->policy));
     if (batch->policy_status == GGML_HOST_OK) return;
@@ -73,6 +75,7 @@ static void drop_loaded(struct batch *batch) {
     batch->set.count = kept;
 }
 
+// Whether a linked-in plugin of that name is in use; one of the name from a file doesn't count.
 static bool runs_already(const struct builtin_plugin *builtin) {
     const struct host_plugin *same = registry_find_name(builtin->note->name);
     return same && strcmp(same->path, BUILTIN_PATH) == 0;
@@ -82,6 +85,8 @@ static void add_builtins(struct batch *batch) {
     note_memory(batch, candidates_add_builtins(&batch->set, runs_already));
 }
 
+// One file under two names, by a link or a second directory, is loaded once: by device and
+// inode.
 static void refuse_if_same(struct batch *batch, size_t index) {
     struct candidate *candidate = &batch->set.items[index];
     const struct host_plugin *loaded = registry_find_file(&candidate->file.id);
@@ -98,6 +103,7 @@ static enum ggml_host_status prepare_filter(struct batch *batch) {
     return note_memory(batch, candidates_read_filter(&batch->set, &batch->arena, &batch->filter));
 }
 
+// Adds to the record's time: a candidate is looked at and loaded at different moments.
 static void examine_timed(struct batch *batch, size_t index) {
     struct candidate *candidate = &batch->set.items[index];
     const int64_t start = ggml_time_us();
@@ -124,6 +130,7 @@ static enum ggml_host_status load_timed(struct batch *batch, struct candidate *c
 
 // --- variants ------------------------------------------------------------------------------------
 
+// Every variant that fits ranks the same: which of those is better is candidate_is_better()'s.
 static int rank_fit(const void *context, size_t index) {
     const struct candidates *set = context;
     return set->items[index].state == CANDIDATE_FIT;
@@ -134,6 +141,7 @@ static struct candidate *best_variant(struct batch *batch, const char *name) {
     return best < batch->set.count ? &batch->set.items[best] : NULL;
 }
 
+// A file that comes too late gets a reason that says what to do.
 static void supersede(struct candidate *candidate, const char *winner) {
     if (!candidate->builtin && strcmp(winner, BUILTIN_PATH) == 0) {
         candidate_refuse(
@@ -165,6 +173,9 @@ static void refuse_for_memory(struct candidate *candidate) {
                      "no memory to go on loading");
 }
 
+// With the lock held. First all are looked at, then the filter is applied to all, then the best
+// of each name is started: a plugin's code runs after every choice that needs none of it was
+// made.
 static void load_batch(struct batch *batch) {
     examine_rest(batch);
     if (prepare_filter(batch) == GGML_HOST_OK) {
@@ -197,6 +208,7 @@ static void refuse_for_policy(const struct batch *batch, struct candidate *candi
                      "no plugin may be loaded: %s", batch->policy_fault);
 }
 
+// With the lock held.
 static void filter_and_load(struct batch *batch, struct candidate *candidate) {
     if (prepare_filter(batch) != GGML_HOST_OK) {
         refuse_for_memory(candidate);
@@ -265,6 +277,8 @@ enum ggml_host_status ggml_plugin_load(const char *path, ggml_backend_reg_t *out
 
 // --- linked in -----------------------------------------------------------------------------------
 
+// With the lock held. Known by its entry, or by its name: two parts of a program may link the
+// same plugin in.
 static enum ggml_host_status load_static(struct batch *batch, const struct builtin_plugin *plugin,
                                          ggml_backend_reg_t *out_reg) {
     const struct host_plugin *same = registry_find_entry(plugin->init);
@@ -338,6 +352,7 @@ static void prepare_extra(const struct batch *batch, struct batch *out_extra) {
         prepare_file(out_extra);
 }
 
+// What GGML_BACKEND_PATH names is loaded last, as ggml does.
 static void load_extra(struct batch *batch, struct batch *extra) {
     ggml_backend_reg_t reg;
     drop_loaded(extra);
@@ -395,6 +410,8 @@ enum ggml_host_status ggml_plugin_load_all(const char *dir, size_t *out_loaded) 
     return status;
 }
 
+// Called by every question about devices: an application that never loads anything has what is
+// linked in. Without memory it is tried again by the next question.
 void load_builtins_once(void) {
     struct batch batch = {0};
     struct ggml_saved_error saved;
@@ -412,6 +429,7 @@ void load_builtins_once(void) {
     ggml_error_restore(&saved);
 }
 
+// Under the lock, so that nobody loads a plugin of the name meanwhile.
 enum ggml_host_status ggml_plugin_unload(ggml_backend_reg_t reg) {
     if (!reg)
         return ggml_fail(GGML_HOST_INVALID_ARGUMENT, "ggml_plugin_unload: the backend is NULL");
@@ -433,6 +451,7 @@ enum ggml_host_status ggml_plugin_unload(ggml_backend_reg_t reg) {
 
 // --- ggml's names --------------------------------------------------------------------------------
 
+// A failure is logged and NULL returned, as in ggml; a plugin that runs already is returned again.
 ggml_backend_reg_t ggml_backend_load(const char *path) {
     ggml_backend_reg_t reg = NULL;
     const enum ggml_host_status status = ggml_plugin_load(path, &reg);

@@ -31,6 +31,8 @@ static bool is_switched_off(const char *value) {
     return value && strcmp(value, "0") == 0;
 }
 
+// Checks what was given and fills in defaults. The memory limit is half of the machine's, but no
+// less than 2 GiB unless the caller asks for less: drivers take a lot to start.
 static enum ggml_host_status take_options(const struct ggml_probe_options *given,
                                           struct ggml_probe_options *out_options) {
     const uint64_t least_memory = UINT64_C(2) << 30;
@@ -75,6 +77,7 @@ static enum ggml_host_status report_directories(struct ggml_probe_report *report
     return GGML_HOST_OK;
 }
 
+// The same candidates, in the same order, as ggml_plugin_load_all() would look at.
 static enum ggml_host_status find_candidates(struct probe_run *run) {
     struct candidates_dir *dirs;
     size_t n_dirs;
@@ -91,6 +94,8 @@ static enum ggml_host_status find_candidates(struct probe_run *run) {
 
 // --- what can be told without running anything ---------------------------------------------------
 
+// The running plugin that the candidate is: of a file by its identity, of what is built in by
+// name.
 static const struct host_plugin *find_loaded(const struct candidate *candidate) {
     if (!candidate->builtin) return registry_find_file(&candidate->file.id);
     const struct host_plugin *same = registry_find_name(candidate->name);
@@ -124,6 +129,8 @@ static enum ggml_host_status examine_files(struct probe_run *run) {
     return GGML_HOST_OK;
 }
 
+// With the registry lock held: applies the filter, and asks what runs already instead of trying
+// it.
 static enum ggml_host_status choose(struct probe_run *run) {
     enum ggml_host_status status = candidates_read_filter(&run->set, &run->arena, &run->filter);
     for (size_t i = 0; i < run->set.count && status == GGML_HOST_OK; ++i) {
@@ -134,6 +141,7 @@ static enum ggml_host_status choose(struct probe_run *run) {
     return status;
 }
 
+// Whether nothing is known of it yet, and it is worth a try.
 static bool is_open(const struct probe_run *run, size_t i) {
     return run->set.items[i].state == CANDIDATE_FIT && !run->outcomes[i].known;
 }
@@ -150,6 +158,7 @@ static void job_done(void *context, const struct probe_job *job) {
     tell_progress(context, job->path);
 }
 
+// What is built in is never remembered: it changes with the program.
 static void look_into_cache(struct probe_run *run, const struct probe_cache *cache) {
     for (size_t i = 0; i < run->set.count; ++i) {
         const struct candidate *candidate = &run->set.items[i];
@@ -163,6 +172,7 @@ static void look_into_cache(struct probe_run *run, const struct probe_cache *cac
     }
 }
 
+// What failed at this moment only isn't kept: no memory, no process to be had.
 static void remember(const struct probe_run *run, const struct probe_cache *cache) {
     bool any = false;
     for (size_t i = 0; i < run->set.count; ++i) {
@@ -177,6 +187,7 @@ static void remember(const struct probe_run *run, const struct probe_cache *cach
     if (any) probe_cache_prune(cache);
 }
 
+// The result moves to the outcome, with which it is freed.
 static void take_job(struct probe_outcome *outcome, const struct probe_job *job) {
     if (!job->isolated) return;
     outcome->known = true;
@@ -194,6 +205,8 @@ static bool take_confinement(struct ggml_probe_report *report, const struct prob
     return copy != NULL;
 }
 
+// Tries every file that is still open, several at a time. UNSUPPORTED: helpers can't be started
+// here at all.
 static enum ggml_host_status run_helpers(struct probe_run *run, const char *helper) {
     struct probe_job *jobs = arena_alloc(&run->arena, run->set.count * sizeof(*jobs) + 1);
     size_t *owners = arena_alloc(&run->arena, run->set.count * sizeof(*owners) + 1);
@@ -222,6 +235,7 @@ static enum ggml_host_status run_helpers(struct probe_run *run, const char *help
     return status;
 }
 
+// For the report; the run goes on.
 static enum ggml_host_status keep_reason(struct probe_run *run, const char **out_reason) {
     *out_reason = arena_strdup(&run->report->arena, ggml_last_error());
     if (*out_reason) return GGML_HOST_OK;
@@ -229,6 +243,7 @@ static enum ggml_host_status keep_reason(struct probe_run *run, const char **out
     return no_memory();
 }
 
+// Without one no helper is looked for, nor the cache opened.
 static bool any_file_open(const struct probe_run *run) {
     for (size_t i = 0; i < run->set.count; ++i) {
         if (is_open(run, i) && !run->set.items[i].builtin) return true;
@@ -236,6 +251,7 @@ static bool any_file_open(const struct probe_run *run) {
     return false;
 }
 
+// On failure the run goes on with a cache that keeps nothing, and says so.
 static enum ggml_host_status open_cache(struct probe_run *run, const char *helper,
                                         struct probe_cache *out_cache) {
     const uint32_t expiry = run->options.failure_expiry;
@@ -268,6 +284,7 @@ static enum ggml_host_status isolate(struct probe_run *run) {
 
 // --- this process --------------------------------------------------------------------------------
 
+// Runs the plugin's code in this process: a crash is the application's.
 static enum ggml_host_status probe_here(struct probe_run *run, size_t index) {
     struct candidate *candidate = &run->set.items[index];
     struct probe_outcome *outcome = &run->outcomes[index];
