@@ -80,7 +80,7 @@ def structs(pins):
 def constants(cc, abi_dir, prefixes):
     """Enumerators with an explicit number, and macros that are a number or a string."""
     text = preprocess(cc, abi_dir, '#include "ggml-plugin.h"\n')
-    found = {name: int(value) for name, value in re.findall(r"\b(GGML_\w+) = (-?\d+)\b", text)}
+    found = {name: int(value) for name, value in re.findall(r"\b(GGML_\w+)\s*=\s*(-?\d+)\b", text)}
     macros = subprocess.run(cc + ["-E", "-dM", "-I", abi_dir, os.path.join(abi_dir, "ggml-plugin.h")], check=True,
                             stdout=subprocess.PIPE).stdout.decode()
     found.update((name, json.loads(value)) for name, value in

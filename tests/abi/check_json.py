@@ -4,9 +4,12 @@
 usage: check_json.py ABI_DIR JSON CC...
 """
 import json
+import os
+import re
 import subprocess
 import sys
 
+import headers
 from tap import Tap
 
 PREFIXES = {"statuses": "GGML_HOST_", "types": "GGML_TYPE_", "tensor_flags": "GGML_TENSOR_FLAG_",
@@ -41,13 +44,16 @@ def refused(cc, abi_dir, lines):
 
 
 def main():
-    abi_dir, path, cc = sys.argv[1], sys.argv[2], sys.argv[3:]
+    abi_dir, path, cc = os.path.abspath(sys.argv[1]), sys.argv[2], sys.argv[3:]
     with open(path, encoding="utf-8") as file:
         contract = json.load(file)
     tap = Tap()
     found = list(claims(contract))
     for what, least in [("operations", 100), ("types", 30), ("structs", 20), ("constants", 50)]:
         tap.ok(len(contract[what]) >= least, "%d %s" % (len(contract[what]), what))
+    text = headers.preprocess(cc, abi_dir, "ggml-plugin.h", [n for n in os.listdir(abi_dir) if n.endswith(".h")])
+    enumerators = set(re.findall(r"\b(GGML_(?:BACKEND|PLUGIN|STATUS|DEVICE|LOG|MACHINE)_\w+)\s*=\s*-?\d", text))
+    tap.same(sorted(enumerators - set(contract["constants"])), [], "every numbered enumerator of %d is there" % len(enumerators))
     wrong = refused(cc, abi_dir, found)
     tap.ok(not wrong, "%d numbers are those of the headers" % len(found), wrong)
     tap.ok(refused(cc, abi_dir, ["GGML_OP_ADD == 3"]), "another number is refused")

@@ -51,8 +51,8 @@ enum ggml_backend_buffer_usage {
 // Kind of device; CPU for NULL, ACCEL with a message for one that this library does not know.
 // [any-thread]
 enum ggml_backend_dev_type {
-    GGML_BACKEND_DEVICE_TYPE_CPU =
-        0, // the host's processor, with its memory; computes what others don't
+    // the host's processor, with its memory; computes what others don't
+    GGML_BACKEND_DEVICE_TYPE_CPU = 0,
     GGML_BACKEND_DEVICE_TYPE_GPU = 1,  // with memory of its own
     GGML_BACKEND_DEVICE_TYPE_IGPU = 2, // a GPU that shares the host's memory
     // helps the CPU with some operations, as a BLAS library does
