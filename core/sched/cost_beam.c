@@ -16,6 +16,7 @@ enum {
     MOST_CHOICES = FASTEST_STREAMS + GGML_MAX_SRC + 1,
 };
 
+// A partial placement, up to some node. Two states with the same key have the same future.
 struct state {
     uint64_t key;
     double seconds;
@@ -23,6 +24,7 @@ struct state {
     int32_t stream; // of the last node
 };
 
+// A state that may follow, before the best of all are kept.
 struct candidate {
     uint64_t key;
     double seconds;
@@ -30,6 +32,7 @@ struct candidate {
     int32_t stream;
 };
 
+// How the state of a step came about: enough to walk back from the last one.
 struct choice {
     int32_t parent;
     int32_t stream;
@@ -59,6 +62,10 @@ struct beam {
     struct choice *choices; // [step][state]
 };
 
+// Hashes by Zobrist: the key of a state is the exclusive or of one number for each result with
+// its stream, and for each copy, so that a step changes it by what it adds and forgets. Equal
+// keys of different states are possible, and cost a placement that is not the best; nothing
+// depends on it.
 static uint64_t mix(int32_t value, int32_t stream, bool copy) {
     uint64_t x = ((uint64_t)(uint32_t)value << 20) ^ ((uint64_t)(uint32_t)stream << 1) ^ copy;
     x = (x + 0x9E3779B97F4A7C15u) * 0xBF58476D1CE4E5B9u;
@@ -68,19 +75,23 @@ static uint64_t mix(int32_t value, int32_t stream, bool copy) {
 
 // --- states
 
+// The stream of the value, then the set of streams that hold a copy of it.
 static uint64_t *slot(const struct beam *beam, uint64_t *slots, int32_t state, int32_t value) {
     const size_t size = 1 + (size_t)beam->words;
     return &slots[(size_t)state * beam->stride + (size_t)beam->slot_of[value] * size];
 }
 
+// Bit b of a set of streams.
 static bool in_set(const uint64_t *set, int32_t b) {
     return (set[b / 64] >> (b % 64)) & 1u;
 }
 
+// Whether the search decides where the root is computed.
 static bool is_free(const struct beam *beam, int32_t root) {
     return root < beam->model->sched->n_nodes && beam->model->kinds[root] == COST_FREE;
 }
 
+// Where the value lies: with its root, in this state if that is for the search to decide.
 static int32_t stream_of(const struct beam *beam, int32_t state, int32_t value) {
     const int32_t root = beam->model->sched->values[value].root;
     if (!is_free(beam, root)) return beam->model->usual[root];
@@ -100,12 +111,14 @@ static double copy_bytes(const struct beam *beam, int32_t value) {
     return beam->model->bytes[value] * beam->model->sched->pipeline_depth;
 }
 
+// Whether its memory is never given back while the graph is computed.
 static bool is_kept(const struct beam *beam, int32_t root) {
     const struct sched_value *value = &beam->model->sched->values[root];
     return (value->traits & SCHED_HAS_MEMORY) || root >= beam->model->sched->n_nodes ||
            (value->tensor->flags & GGML_TENSOR_FLAG_OUTPUT) != 0;
 }
 
+// Views, and what has its memory from the application, take none.
 static double result_bytes(const struct beam *beam, int32_t node) {
     const struct sched_value *value = &beam->model->sched->values[node];
     if (value->root != node || (value->traits & SCHED_HAS_MEMORY)) return 0;
@@ -130,6 +143,7 @@ static uint64_t forgotten(const struct beam *beam, int32_t state, int32_t node) 
     return key;
 }
 
+// Most bytes that stream b holds in the split to which the node would belong.
 static double peak_after(const struct beam *beam, int32_t state, int32_t node, int32_t b,
                          double copied) {
     const struct state *before = &beam->states[state];
@@ -140,11 +154,14 @@ static double peak_after(const struct beam *beam, int32_t state, int32_t node, i
     return MAX(held, earlier);
 }
 
+// A limit of 0 is none.
 static bool exceeds(const struct beam *beam, int32_t b, double bytes) {
     const double limit = (double)beam->model->figures[b].memory_bytes;
     return limit > 0 && bytes > limit;
 }
 
+// Open addressing with linear probing; the table is never more than half full. Of two with the
+// same key the cheaper stays.
 static void enter_candidate(struct beam *beam, const struct candidate *candidate) {
     uint32_t place = (uint32_t)(candidate->key >> 7) & beam->table_mask;
     while (beam->table[place] >= 0) {
@@ -159,6 +176,8 @@ static void enter_candidate(struct beam *beam, const struct candidate *candidate
     beam->candidates[beam->n_candidates++] = *candidate;
 }
 
+// Adds the candidate that computes the node on stream b: what the node takes there, and the
+// copies that it needs. One that would exceed the stream's memory is dropped.
 static void try_stream(struct beam *beam, int32_t state, int32_t node, int32_t b, uint64_t forget) {
     const struct cost_model *model = beam->model;
     const struct ggml_backend_sched *sched = model->sched;
@@ -183,6 +202,7 @@ static void try_stream(struct beam *beam, int32_t state, int32_t node, int32_t b
     enter_candidate(beam, &candidate);
 }
 
+// Each stream once. Returns how many there are.
 static int32_t add_choice(int32_t *choices, int32_t n, int32_t b) {
     for (int32_t i = 0; i < n; ++i) {
         if (choices[i] == b) return n;
@@ -192,6 +212,7 @@ static int32_t add_choice(int32_t *choices, int32_t n, int32_t b) {
 }
 
 // The streams where the node is fastest, the fastest first.
+// Insertion into a short sorted list.
 static int32_t find_fastest(const struct beam *beam, int32_t node, int32_t *out_streams) {
     int32_t n = 0;
     for (int32_t b = 0; b < beam->model->n_streams; ++b) {
@@ -221,6 +242,7 @@ static int32_t choose_some(const struct beam *beam, int32_t state, int32_t node,
     return n;
 }
 
+// All streams where there are few. O(states * streams * sources) for a node.
 static void try_free(struct beam *beam, int32_t state, int32_t node, const int32_t *fastest,
                      int32_t n_fastest) {
     const uint64_t forget = forgotten(beam, state, node);
@@ -238,6 +260,8 @@ static void try_free(struct beam *beam, int32_t state, int32_t node, const int32
     }
 }
 
+// Candidates for all states of the step before. A placement that is given (`forced`) leaves one
+// each: so the same code predicts what a placement costs.
 static void expand(struct beam *beam, int32_t node) {
     const enum cost_kind kind = (enum cost_kind)beam->model->kinds[node];
     int32_t fastest[FASTEST_STREAMS];
@@ -259,6 +283,7 @@ static void expand(struct beam *beam, int32_t node) {
 // --- keeping the best
 
 // The `n` cheapest come first.
+// Quickselect, O(count) on average: the order among the cheapest doesn't matter.
 static void select_cheapest(struct candidate *candidates, int32_t count, int32_t n) {
     int32_t low = 0, high = count - 1;
     while (low < high) {
@@ -284,10 +309,12 @@ static void select_cheapest(struct candidate *candidates, int32_t count, int32_t
     }
 }
 
+// Bytes are counted only where there are limits.
 static void add_held(struct beam *beam, int32_t state, int32_t b, double bytes) {
     if (beam->limited) beam->next_held[(int64_t)state * beam->model->n_streams + b] += bytes;
 }
 
+// Notes in the next state the copies that the candidate makes for the node.
 static void make_copies(struct beam *beam, int32_t state, const struct candidate *from,
                         int32_t node) {
     const struct ggml_backend_sched *sched = beam->model->sched;
@@ -304,6 +331,8 @@ static void make_copies(struct beam *beam, int32_t state, const struct candidate
     }
 }
 
+// Nobody reads these values any more: their copies' memory is free, but for pipeline copies,
+// which stay.
 static void forget_copies(struct beam *beam, int32_t state, int32_t node) {
     for (int32_t i = beam->first_unread[node]; i >= 0; i = beam->next_unread[i]) {
         if (beam->slot_of[i] < 0) continue;
@@ -316,6 +345,7 @@ static void forget_copies(struct beam *beam, int32_t state, int32_t node) {
     }
 }
 
+// Likewise for results that the node was the last to use.
 static void forget_results(struct beam *beam, int32_t state, const struct candidate *from,
                            int32_t node) {
     for (int32_t i = beam->first_untouched[node]; i >= 0; i = beam->next_untouched[i]) {
@@ -325,6 +355,7 @@ static void forget_results(struct beam *beam, int32_t state, const struct candid
     }
 }
 
+// Of all copies that the node needs on stream b.
 static double bytes_to_copy(const struct beam *beam, int32_t state, int32_t node, int32_t b) {
     const struct ggml_backend_sched *sched = beam->model->sched;
     double bytes = 0;
@@ -364,6 +395,8 @@ static void follow(struct beam *beam, int32_t state, const struct candidate *fro
     forget_results(beam, state, from, node);
 }
 
+// Makes states of the cheapest candidates and notes how each came about; the two sets of states
+// change places.
 static void keep_best(struct beam *beam, int32_t node, int32_t step) {
     const int32_t n = MIN(beam->n_candidates, beam->width);
     struct choice *choices = beam->choices + (int64_t)step * beam->width;
@@ -387,12 +420,15 @@ static void keep_best(struct beam *beam, int32_t node, int32_t step) {
 
 // --- setting up
 
+// A result that the search places and that is used later, for its stream; of all others those that
+// several nodes read, for their copies.
 static bool is_remembered(const struct beam *beam, int32_t value) {
     const struct cost_model *model = beam->model;
     if (is_free(beam, value) && model->last_touch[value] > value) return true;
     return model->n_readers[value] > 1;
 }
 
+// Lists by node, linked through the values: what ends at each.
 static void list_ends(struct beam *beam) {
     const struct cost_model *model = beam->model;
     for (int32_t i = 0; i <= model->sched->n_values; ++i) {
@@ -418,12 +454,14 @@ static void give_slot(struct beam *beam, int32_t value, int32_t *free_slots, int
     beam->slot_of[value] = *n_free > 0 ? free_slots[--*n_free] : beam->n_slots++;
 }
 
+// Of the value itself and, where its place is for the search to decide, of its memory.
 static int32_t last_use(const struct beam *beam, int32_t value) {
     const int32_t read = beam->model->last_read[value];
     const int32_t touch = is_free(beam, value) ? beam->model->last_touch[value] : -1;
     return MAX(read, touch);
 }
 
+// Frees the slots of values whose last use this node is, for later ones: states stay short.
 static void take_slots(const struct beam *beam, int32_t node, int32_t *free_slots,
                        int32_t *n_free) {
     for (int32_t i = beam->first_unread[node]; i >= 0; i = beam->next_unread[i]) {
@@ -438,6 +476,7 @@ static void take_slots(const struct beam *beam, int32_t node, int32_t *free_slot
     }
 }
 
+// A register allocation of its own: as many slots as values are alive at once. False: no memory.
 static bool assign_slots(struct beam *beam) {
     const struct ggml_backend_sched *sched = beam->model->sched;
     int32_t n_free = 0;
@@ -460,6 +499,8 @@ static bool assign_slots(struct beam *beam) {
     return free_slots != NULL;
 }
 
+// The beam is as wide as the budgets allow, so that a search takes about as long for any graph:
+// wide for small ones, narrow for large ones.
 static int32_t width_of(const struct beam *beam) {
     if (beam->forced) return 1;
     const size_t steps = (size_t)beam->n_steps + 1;
@@ -513,6 +554,7 @@ static bool make_states(struct beam *beam, struct state **out_states, uint64_t *
     return *out_states && *out_slots && *out_held;
 }
 
+// With a beam of one state, as for a placement that is given, the next one takes its place.
 static bool make_next_states(struct beam *beam) {
     if (beam->width > 1) {
         return make_states(beam, &beam->next_states, &beam->next_slots, &beam->next_held);
@@ -549,6 +591,7 @@ static bool beam_init(struct beam *beam) {
     return true;
 }
 
+// Stops where no state is left: then nothing fits the limits.
 static void run(struct beam *beam) {
     const struct ggml_backend_sched *sched = beam->model->sched;
     int32_t step = 0;
@@ -559,6 +602,7 @@ static void run(struct beam *beam) {
     }
 }
 
+// From the cheapest last state to the first node.
 static void trace_back(const struct beam *beam, int32_t *place) {
     const struct ggml_backend_sched *sched = beam->model->sched;
     int32_t state = 0;
@@ -574,6 +618,7 @@ static void trace_back(const struct beam *beam, int32_t *place) {
     }
 }
 
+// There is at least one state.
 static double best_seconds(const struct beam *beam) {
     double best = beam->states[0].seconds;
     for (int32_t s = 1; s < beam->n_states; ++s) {
@@ -596,6 +641,7 @@ bool cost_beam(const struct cost_model *model, int32_t *place, struct cost_resul
     return done;
 }
 
+// Predicts a placement that is given. False: no memory.
 static bool walk(const struct cost_model *model, const int32_t *place, bool limited,
                  struct cost_result *out_result) {
     struct beam beam = {.model = model, .limited = limited, .forced = place};

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/status.h"
 
+// Numbers of the ELF specification (System V gABI and its GNU additions).
 enum {
     SEGMENT_LOAD = 1,
     SEGMENT_DYNAMIC = 2,
@@ -79,6 +80,7 @@ struct segment {
     uint64_t offset, address, file_size, memory_size, alignment;
 };
 
+// One file while it is looked at.
 struct elf {
     const struct image_source *source;
     struct plugin_image image;
@@ -96,6 +98,7 @@ static enum ggml_host_status damaged(const struct elf *elf, const char *what) {
                      elf->source->label, what);
 }
 
+// An address or size: 4 bytes in 32-bit files, 8 in 64-bit ones.
 static uint64_t wide(const struct elf *elf, const unsigned char *p) {
     const bool big = elf->image.big_endian;
     return elf->image.is_64 ? image_u64(p, big) : image_u32(p, big);
@@ -116,6 +119,7 @@ static enum ggml_host_status read_at(const struct elf *elf, uint64_t offset, voi
 
 // --- segments ------------------------------------------------------------------------------------
 
+// The flags stand elsewhere in each of the two classes.
 static struct segment parse_segment(const struct elf *elf, const unsigned char *p) {
     struct segment segment = {.type = word(elf, p)};
     const size_t w = elf->width;
@@ -129,6 +133,7 @@ static struct segment parse_segment(const struct elf *elf, const unsigned char *
     return segment;
 }
 
+// At most MAX_SEGMENTS, which fit on the stack: real libraries have about a dozen.
 static enum ggml_host_status read_segments(struct elf *elf) {
     unsigned char header[64], table[MAX_SEGMENTS * 56];
     const bool is_64 = elf->image.is_64, big = elf->image.big_endian;
@@ -152,6 +157,8 @@ static bool is_power_of_two(uint64_t n) {
     return (n & (n - 1)) == 0; // 0 as well, which means the same as 1
 }
 
+// The file and the memory have the same place within a page, since the linker maps whole pages
+// of the file. MAX_ADDRESS keeps every sum below from overflowing.
 static bool load_is_sound(const struct elf *elf, const struct segment *segment) {
     const uint64_t page = BLOCK;
     const bool in_file =
@@ -205,6 +212,7 @@ static bool find_offset(const struct elf *elf, uint64_t address, uint64_t size,
     return segment != NULL;
 }
 
+// Whether the segment is where a LOAD segment maps the same bytes of the file.
 static bool is_mapped_as_said(const struct elf *elf, const struct segment *segment) {
     uint64_t offset;
     return find_offset(elf, segment->address, segment->file_size, &offset) &&
@@ -227,6 +235,7 @@ static bool relro_is_sound(const struct elf *elf, const struct segment *segment)
            (end + largest_page - 1) / largest_page * largest_page;
 }
 
+// Types that are not named here are none that the linker acts on.
 static bool segment_is_sound(const struct elf *elf, const struct segment *segment) {
     switch (segment->type) {
     case SEGMENT_DYNAMIC:
@@ -243,6 +252,7 @@ static bool segment_is_sound(const struct elf *elf, const struct segment *segmen
     }
 }
 
+// What the linker does by the program headers alone, before it reads anything else.
 static enum ggml_host_status check_segments(const struct elf *elf) {
     size_t n_dynamic = 0;
     const struct segment *stack = NULL;
@@ -285,6 +295,8 @@ static uint64_t value_at(const struct elf *elf, size_t i) {
     return wide(elf, elf->dynamic + (2 * i + 1) * elf->width);
 }
 
+// There is one such segment: check_segments() has counted. Of a tag that comes twice the last
+// value counts, as for the linker.
 static enum ggml_host_status read_dynamic(struct elf *elf) {
     const struct segment *segment = elf->segments;
     while (segment->type != SEGMENT_DYNAMIC)
@@ -304,6 +316,7 @@ static enum ggml_host_status read_dynamic(struct elf *elf) {
     return elf->n_dynamic < count ? GGML_HOST_OK : damaged(elf, "its dynamic section has no end");
 }
 
+// A table of no bytes may have any address.
 static bool table_is_mapped(const struct elf *elf, uint64_t address, uint64_t size, uint64_t entry,
                             uint64_t wanted_entry) {
     if (size == 0) return true;
@@ -311,11 +324,14 @@ static bool table_is_mapped(const struct elf *elf, uint64_t address, uint64_t si
            find_load(elf, address, size, true) != NULL;
 }
 
+// 0: there is none.
 static bool function_is_mapped(const struct elf *elf, uint64_t address) {
     const struct segment *segment = address ? find_load(elf, address, 1, true) : NULL;
     return address == 0 || (segment && segment->flags & FLAG_EXECUTE);
 }
 
+// Everything that the linker reads by the dynamic section has to be mapped from the file, and
+// its entries to have the size that the linker takes for granted.
 static enum ggml_host_status check_tables(const struct elf *elf) {
     const uint64_t *v = elf->small;
     const uint64_t w = elf->width;
@@ -341,6 +357,7 @@ static enum ggml_host_status check_tables(const struct elf *elf) {
 
 // --- libraries that it needs ---------------------------------------------------------------------
 
+// The string at an offset in the table of strings, cut off at MAX_STRING.
 static enum ggml_host_status read_string(const struct elf *elf, uint64_t at,
                                          char out_text[MAX_STRING]) {
     uint64_t offset;
@@ -356,6 +373,8 @@ static enum ggml_host_status read_string(const struct elf *elf, uint64_t at,
                                           : damaged(elf, "the name of a library has no end");
 }
 
+// Whether the path doesn't depend on the working directory. $ORIGIN is the folder of the file
+// itself.
 static bool starts_fixed(const char *text) {
     return text[0] == '/' || strncmp(text, "$ORIGIN", 7) == 0 || strncmp(text, "${ORIGIN}", 9) == 0;
 }
@@ -370,6 +389,8 @@ static bool list_is_fixed(const char *list) {
     }
 }
 
+// Libraries by bare names are looked for in the system's folders; by relative paths, below
+// wherever the process happens to be. needs->path: the linker has to know where the file lies.
 static enum ggml_host_status check_libraries(const struct elf *elf, struct image_needs *needs) {
     char text[MAX_STRING];
     for (size_t i = 0; i < elf->n_dynamic; ++i) {
@@ -417,6 +438,7 @@ static enum ggml_host_status find_hole(const struct elf *elf, uint64_t offset, u
     return GGML_HOST_OK;
 }
 
+// As find_hole(), by the address in memory; a hole is damage.
 static enum ggml_host_status check_hole(const struct elf *elf, uint64_t address, uint64_t size,
                                         size_t least, unsigned char *chunk) {
     uint64_t offset;
@@ -504,6 +526,7 @@ static bool table_agrees(const struct elf *elf, const struct image_section *sect
     }
 }
 
+// Whether the program headers map the section where it says, with the rights that it needs.
 static bool section_agrees(const struct elf *elf, const struct image_section *section) {
     if (!(section->flags & SECTION_ALLOCATED) || section->size == 0) return true;
     const bool has_bytes = section->type != SECTION_NO_BYTES;
@@ -562,6 +585,7 @@ static enum ggml_host_status check_sections(const struct elf *elf, unsigned char
     return status;
 }
 
+// Reads most of the file once, piece by piece.
 static enum ggml_host_status check_contents(const struct elf *elf) {
     const uint64_t *v = elf->small;
     const size_t rel = 2 * elf->width, rela = 3 * elf->width;
@@ -598,6 +622,7 @@ enum ggml_host_status plugin_image_check(const struct image_source *source,
         return ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory to look at it", source->label);
     elf->source = source;
     enum ggml_host_status status = plugin_image_identify(source, &elf->image);
+    // Other formats are for other linkers, which open files by path.
     if (status == GGML_HOST_OK && elf->image.format != IMAGE_ELF) {
         out_needs->path = true;
         goto done;
