@@ -279,13 +279,17 @@ static void *reg_procedure(ggml_backend_reg_t reg, const char *name) {
     return procedure;
 }
 
+// One that GROWS without saying so has none, by which its devices could come.
+#define HAS_PROCEDURES                                                                             \
+    (FIXTURE_DEFECT == DEVICES_LATER ||                                                            \
+     (FIXTURE_DEFECT == GROWS && (FIXTURE_FLAGS)&GGML_PLUGIN_FLAG_DYNAMIC_DEVICES))
+
 static const struct ggml_backend_table reg_table = {
     .size = sizeof(reg_table),
     .get_name = FIXTURE_DEFECT == NO_REG_NAME ? NULL : reg_name,
     .get_device_count = reg_count,
     .get_device = reg_device,
-    .get_proc_address =
-        FIXTURE_DEFECT == DEVICES_LATER || FIXTURE_DEFECT == GROWS ? reg_procedure : NULL,
+    .get_proc_address = HAS_PROCEDURES ? reg_procedure : NULL,
 };
 
 // Of one with ggml's own interface the first member is a version.
