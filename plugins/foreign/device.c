@@ -230,7 +230,9 @@ void foreign_device_init(struct foreign_device *out_device, struct foreign_binar
     typedef const char *(*entry_t)(void *);
     const char *name = FOREIGN_ENTRY(binary, theirs, device_get_name, entry_t)(theirs);
     struct ggml_backend_dev_props props = {0};
+    foreign_lock(binary); // others may compute on devices that were there before
     read_props(binary, theirs, &props);
+    foreign_unlock(binary);
     out_device->device.table = &device_tables[props.caps.events && has_events(binary, theirs)];
     // Some have the entries and say that they are not to be used.
     out_device->wraps_host = props.caps.buffer_from_host_ptr &&
