@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// core/base: the last error message, the log callback, arenas without memory, F16 conversion of
+// every value, names of environment variables.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Assertions, fixtures and the runner of the small cmocka: a failed assertion leaves its test
+// with longjmp, results are printed as TAP.
 #include "cmocka.h"
 
 #include <inttypes.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Records which combinations of types the cases of an operation used, then tries the node with
+// every other type that the device claims to support.
 #include "claims.h"
 
 #include <math.h>

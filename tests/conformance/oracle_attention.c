@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// rope, soft_max and flash_attn_ext in double precision.
 #include <math.h>
 #include <string.h>
 

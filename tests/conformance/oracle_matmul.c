@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// mul_mat, mul_mat_id, out_prod, get_rows and copies in double precision. `magnitude`: the root
+// of the sum of the squared products, which rounding errors are related to.
 #include "oracle.h"
 
 #include <math.h>

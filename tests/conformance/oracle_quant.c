@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// One function per block format, which computes one element from the bytes of its block.
 #include "oracle_quant.h"
 
 #include <math.h>

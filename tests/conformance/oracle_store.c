@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Rounding to nearest even by scaling with powers of two (frexp, ldexp), without the tricks with
+// bits that the library uses.
 #include "oracle_store.h"
 
 #include <math.h>

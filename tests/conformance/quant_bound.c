@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// A table of the step of each quantised format, and the error that half a step amounts to.
 #include "quant_bound.h"
 
 // Distance between neighbouring values when the largest magnitude is 1; for uneven ones the root of

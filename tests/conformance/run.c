@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// The runner of the conformance suite: goes through operations and cases, leaves out what the
+// filter excludes, and counts outcomes.
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Tensors of random numbers, and the comparison of a node's result at each instruction-set level
+// with an oracle.
 #define _POSIX_C_SOURCE 200809L
 #include "cpu_test.h"
 

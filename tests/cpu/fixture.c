@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Creation of operands and computing of one node, whose error is measured against an oracle in
+// double precision.
 #include "fixture.h"
 
 enum { SEED = 20240607, CONTEXT_SIZE = 192 << 20 };

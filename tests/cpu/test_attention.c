@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// soft_max, rope and flash_attn_ext on the CPU: modes, masks, views of a cache, infinities and
+// NaN, all against oracles.
 #include "fixture.h"
 
 // Errors of a few ulp of 2^-24 per element, squared.

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// mul_mat and mul_mat_id on the CPU: every type of weight, edges of blocks and strips,
+// broadcasting, permuted views, and the rounding that a node permits.
 #include "fixture.h"
 
 // Weights are decoded exactly up to one rounding and products are summed in F32: a relative error

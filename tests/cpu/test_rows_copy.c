@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// get_rows, set_rows, cpy and cont on the CPU: every type, any layout, and indices out of range.
 #include "fixture.h"
 
 static const enum ggml_type rows_types[] = {

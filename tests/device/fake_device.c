@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// The tables of the fake device: every entry counts its call and does what the switches say;
+// streams run their queue when they are synchronised.
 #include "fake_device.h"
 
 #include <setjmp.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Draws builders and their arguments from the input, builds a graph of them, and computes what
+// was not refused.
 #include "fuzz/build_input.h"
 
 #include <limits.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Reads the input as a GGUF file, then asks for every pair and tensor, reads the data, and
+// writes the file again.
 #include "fuzz/gguf_input.h"
 
 #include <stdint.h>

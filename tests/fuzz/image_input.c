@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Checks the input as an image; one that was accepted as ELF has its segments checked again
+// here, by a second implementation.
 #include "fuzz/image_input.h"
 
 #include <stdint.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Fills an inventory, a check report, a placement report or a measurement with texts and numbers
+// of the input, and parses what is printed with jansson.
 #define _GNU_SOURCE
 #include "fuzz/json_input.h"
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Parses the input as a plugin's image: the note of an accepted one has a name and terminated
+// strings, a refusal has a message and leaves the note empty.
 #include "fuzz/note_input.h"
 
 #include <stdlib.h>

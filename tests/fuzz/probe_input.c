@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+// Gives the input to the receiver of a probe helper's frames, or to the reader of the probe
+// cache. Where the input asks for it, digests and keys are made right first, so that what lies
+// behind them is reached.
 #include "fuzz/probe_input.h"
 
 #include <stdlib.h>

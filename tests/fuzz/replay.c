@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Reads the files of a corpus and runs each as it is and damaged, in a buffer of exactly its
+// size, so that a read behind the end is seen by sanitizers.
 #include "fuzz/replay.h"
 
 #include <dirent.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Devices whose answers come from the input (addresses, sizes, statuses), under a scheduler that
+// computes small graphs on them.
 #include "fuzz/sched_input.h"
 
 #include <stdint.h>

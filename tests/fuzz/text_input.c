@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Runs the readers of SHA-256 sums, of GGML_DEVICES and of cgroup files on the input.
 #include "fuzz/text_input.h"
 
 #include <stdlib.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Parses the input as a message of the MPI backend, and uses every field of a message that was
+// accepted.
 #include "fuzz/wire_input.h"
 
 #include <stdlib.h>

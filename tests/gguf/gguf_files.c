@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Writes GGUF files field by field, without a check, so that wrong ones can be made.
 #include "gguf_files.h"
 
 #include <stdlib.h>

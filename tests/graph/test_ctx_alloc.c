@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Allocation of all tensors of a context: one buffer or several, views, refusals, and every
+// failing allocation.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

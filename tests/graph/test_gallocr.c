@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// The graph allocator: memory is reused in place where that is allowed, and a model that plays
+// the graph finds no tensor overwritten before its last reader.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Graphs: topological order, numbering, copies, hash sets, fusable chains and subgraphs, and
+// visits that run out of memory.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// The planner of memory blocks: random blocks never overlap, the lower bound by brute force,
+// models' blocks in chunks and parts, and every failing allocation.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// The planner of memory blocks in one pass: under every policy random blocks never overlap, and
+// free neighbours are merged.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

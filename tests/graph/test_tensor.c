@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Contexts, tensors and views: exact sizes, hostile shapes, contiguity, names, flags, and
+// contexts without memory.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

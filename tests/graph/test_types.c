@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// The table of tensor types: every row has whole blocks or is marked as removed, sizes don't
+// wrap, converters keep values.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Loading of plugins: search paths, refusals of every kind before a file is mapped, and the
+// report about each file.
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>

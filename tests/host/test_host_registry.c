@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// The registry: order of devices, aliases of the same hardware, lookup by name, backends of the
+// application, and unloading.
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>

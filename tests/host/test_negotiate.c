@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Negotiation between host and plugin: contract versions, machine, data layout, and instruction
+// sets that are missing.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

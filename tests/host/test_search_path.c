@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Where plugins are searched: order of directories, names of files, unreadable directories, and
+// running out of memory.
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Fills leaves by a hash of their name, shares them out by the plan's rules, and compares the
+// result of one device with that of the meta device.
 #include "meta_test.h"
 
 #include <math.h>

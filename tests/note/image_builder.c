@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Builds ELF, PE, Mach-O and universal images that hold a plugin note and nothing else.
 #include "note/image_builder.h"
 
 #include <string.h>

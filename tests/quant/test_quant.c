@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Encoders and decoders of block formats: exact decoding, bounded errors, importance, hostile
+// input, known blocks, and tables that are made once.
 #include <float.h>
 #include <math.h>
 #include <pthread.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Loads the virtual devices, spreads the layers of a transformer over them, and compares the
+// logits with those of the CPU alone.
 #include "rig.h"
 
 #include <setjmp.h>

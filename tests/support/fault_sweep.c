@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Counts calls that may fail down to the armed one by the library's hooks for faults, and
+// measures the resources in use.
 #define _GNU_SOURCE
 #include "support/fault_sweep.h"
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Dependence between nodes by comparing every pair, O(n^2): the reference for the orders that
+// plugins compute.
 #include "support/node_order.h"
 
 #include <setjmp.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Copies fixtures into a temporary directory, patches bytes of their notes, and looks up what
+// was reported about them.
 #define _POSIX_C_SOURCE 200809L
 #include "support/plugin_dir.h"
 

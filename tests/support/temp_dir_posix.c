@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Temporary directories, and the mappings, files and threads of this process as /proc shows
+// them.
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <ftw.h>

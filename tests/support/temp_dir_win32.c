@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Temporary directories and the modules of this process, for Windows.
 #define WIN32_LEAN_AND_MEAN
 #include <windows.h>
 

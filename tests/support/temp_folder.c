@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Set-up and teardown around a temporary directory.
 #define _GNU_SOURCE
 #include "support/temp_folder.h"
 

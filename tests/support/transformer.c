@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Builds the weights, the cache and the graph of a transformer of the shape asked for.
 #include "support/transformer.h"
 
 #include <math.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Writes the files of /sys/devices that the library reads, from the objects of an hwloc
+// topology.
 #include "topology/system_files.h"
 
 #include <setjmp.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Loads the virtual plugin with options, finds its functions for tests, and searches its record
+// of calls.
 #define _POSIX_C_SOURCE 200809L
 #include "virtual_host.h"
 

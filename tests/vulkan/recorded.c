@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// A table of recorded devices' properties, and the features that the plugin derives from them.
 #include "recorded.h"
 
 #include <stdio.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Hooks in the tables of Vulkan functions: each counts its call, fails when it is the armed one,
+// and otherwise calls the driver.
 #include "vulkan_faults.h"
 
 #include <stdatomic.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Starts and stops the plugin, counts its messages, and computes small graphs on its device.
 #define _POSIX_C_SOURCE 200809L
 #include "vulkan_test.h"
 

@@ -1,3 +1,6 @@
+// SPDX-License-Identifier: MIT
+// A client of the library, built by CMake or Meson: reports on the plugins that lie beside it,
+// and computes a small graph on the best device.
 #include <stdio.h>
 
 #include <ggml-host.h> // ggml's headers, and the records of plugins

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Options of the virtual devices: their defaults, their parser ("name=value,..."), and the
+// figures that a device reports by them.
 #include <stdlib.h>
 
 #include "internal.h"

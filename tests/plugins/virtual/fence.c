@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// A fence with counted owners, which a worker signals once and any number of threads wait for: a
+// mutex and a condition variable.
 #include <stdatomic.h>
 
 #include "internal.h"

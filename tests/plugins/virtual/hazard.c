@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Finds data races between streams: each piece of queued work has the ranges of memory it reads
+// and writes, and a violation is logged when two unordered pieces conflict.
 #include <stdlib.h>
 
 #include "internal.h"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// The record of calls: each gets a ticket, and the times when it was called, began and ended;
+// bounded, and shared by all devices.
 #define _POSIX_C_SOURCE 200809L
 #include <stdarg.h>
 #include <stdio.h>

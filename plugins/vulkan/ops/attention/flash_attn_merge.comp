@@ -1,7 +1,9 @@
 #version 450
 // SPDX-License-Identifier: MIT
-// Joins what groups found for number(2) parts of the keys: the sums of each, relative to its
-// largest score, then that score and the sum of the weights. A query row per group.
+// flash_attn_ext, second launch of a split: merges the number(2) parts of each query row. A
+// part, in scratch memory as src1, holds the weighted sums of V relative to its largest score,
+// then that score and the sum of its weights. A query row per group, channels over its
+// invocations.
 #include "ops/attention/attention.glsl"
 
 void main() {

@@ -1,6 +1,8 @@
 #version 450
 // SPDX-License-Identifier: MIT
-// Sum of the columns' elements that fall on each position of a sequence.
+// col2im_1d: the sum of the elements of all columns that fall on each position of a sequence,
+// the inverse of im2col; F32, F16 or BF16. An invocation per element of the result gathers from
+// the columns that cover it, so that no atomic additions are needed.
 #include "shaders/common.glsl"
 GVK_OPERAND(dst, 1)
 GVK_OPERAND(columns, 2)

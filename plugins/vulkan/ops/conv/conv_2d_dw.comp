@@ -1,6 +1,7 @@
 #version 450
 // SPDX-License-Identifier: MIT
-// A filter per channel.
+// conv_2d_dw, a depthwise convolution: each channel of the image has a filter of its own; F32
+// result. An invocation per element of the result.
 #include "shaders/common.glsl"
 layout(constant_id = 3) const uint DST_TYPE = 0;
 layout(constant_id = 4) const uint SRC_TYPE = 0;

@@ -1,8 +1,9 @@
 #version 450
 // SPDX-License-Identifier: MIT
-// conv_2d and conv_3d without patches. An invocation computes PIXELS pixels of FILTERS channels, so
-// that each pixel and each weight that it reads is used as often; the weights are the same for a
-// whole group, whose control flow has to be, too: drivers on the CPU then read them once.
+// conv_2d and conv_3d without im2col. An invocation computes PIXELS pixels of FILTERS channels,
+// so that each pixel and each weight it loads is used that often. All invocations of a group use
+// the same weights and take the same branches: drivers that run on the CPU then load a weight
+// once per group.
 #include "shaders/common.glsl"
 layout(constant_id = 3) const uint DST_TYPE = 0;
 layout(constant_id = 4) const uint SRC_TYPE = 0;

@@ -1,7 +1,8 @@
 #version 450
 // SPDX-License-Identifier: MIT
-// conv_2d and conv_3d as a product: rows are filters, columns the windows of all images, whose
-// elements are taken from the image on the way into shared memory.
+// conv_2d and conv_3d as a matrix product by tiles (tile.glsl): rows are filters, columns the
+// windows of all images. The elements of a window are taken from the image on the way into
+// shared memory, so that no im2col buffer is needed. A tile per group.
 #include "shaders/tile.glsl"
 layout(constant_id = 3) const uint DST_TYPE = 0;
 layout(constant_id = 4) const uint SRC_TYPE = 0;

@@ -1,7 +1,7 @@
 #version 450
 // SPDX-License-Identifier: MIT
-// conv_transpose_1d (DIMS 1) and conv_transpose_2d: each element of the result gathers the pixels
-// whose kernel reaches it.
+// conv_transpose_1d (DIMS 1) and conv_transpose_2d (DIMS 2): an invocation per element of the
+// F32 result gathers the pixels whose kernel reaches it.
 #include "shaders/common.glsl"
 layout(constant_id = 3) const uint FILTER_TYPE = 0;
 layout(constant_id = 4) const uint SRC_TYPE = 0;

@@ -1,6 +1,7 @@
 #version 450
 // SPDX-License-Identifier: MIT
-// A row per window: its pixels over all channels, kernel columns fastest.
+// im2col and im2col_3d: a row per window of the convolution, with its pixels over all channels,
+// kernel columns fastest; 0 outside of the image. An invocation per element of the result.
 #include "shaders/common.glsl"
 layout(constant_id = 3) const uint DST_TYPE = 0;
 layout(constant_id = 4) const uint SRC_TYPE = 0;

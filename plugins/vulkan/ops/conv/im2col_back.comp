@@ -1,7 +1,7 @@
 #version 450
 // SPDX-License-Identifier: MIT
-// Each pixel: the sum over all patches that hold it. The result is the image, src0 the gradient of
-// its patches.
+// im2col_back: the gradient of the image from src0, the gradient of its F32 patches. An
+// invocation per pixel adds up that pixel's elements in all patches that hold it.
 #include "shaders/common.glsl"
 layout(constant_id = 3) const uint DST_TYPE = 0;
 layout(constant_id = 4) const uint SRC_TYPE = 0;

@@ -1,7 +1,8 @@
 #version 450
 // SPDX-License-Identifier: MIT
-// Adds src1 to the region of the result that has its extents, strides of its own (op_param(0) to
-// (2)) and begins at byte op_param(3).
+// acc, F32: adds src1 to the region of dst that has src1's extents and the strides op_param(0)
+// to (2), and begins at byte op_param(3). ops/copy/arrange.c has copied src0 to dst before,
+// unless they share memory. An invocation per element of src1.
 #include "shaders/common.glsl"
 GVK_OPERAND(dst, 1)
 GVK_OPERAND(src1, 3)

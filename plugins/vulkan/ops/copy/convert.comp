@@ -1,6 +1,7 @@
 #version 450
 // SPDX-License-Identifier: MIT
-// Elements in logical order as another type without blocks; the source may have any type.
+// cpy and dup to another type without blocks, elements in logical order. The source may have any
+// type that unpack.glsl decodes. An invocation per run of up to four elements of the result.
 #include "shaders/math.glsl"
 #include "shaders/runs.glsl"
 GVK_OPERAND(dst, 1)

@@ -1,8 +1,9 @@
 #version 450
 // SPDX-License-Identifier: MIT
-// Moves items of ITEM bytes, whatever they are: elements, blocks, or sixteen bytes of a row.
-// ops/copy/copy.c says what items there are, in numbers: 0-3 extents, 4-7 strides of the source,
-// 8-11 strides of the result; and, by MODE, 12 an offset into the result, or 12-15 extents.
+// Moves of items of ITEM bytes without conversion, for cpy, cont, dup, set, concat and repeat.
+// An item is an element, a block, or sixteen bytes of a row. ops/move.c says which, in numbers:
+// 0-3 extents, 4-7 strides of the source, 8-11 strides of the result; then, by MODE, 12 an
+// offset into the result, or 12-15 extents. An invocation moves RUN items of a row.
 #include "shaders/common.glsl"
 GVK_OPERAND(dst, 1)
 GVK_OPERAND(src0, 2)

@@ -1,7 +1,7 @@
 #version 450
 // SPDX-License-Identifier: MIT
-// Rows of the source on the diagonals of matrices, elsewhere 0; elements of 1, 2 or 4 bytes, or
-// words of them.
+// diag: rows of the source on the diagonals of matrices, 0 elsewhere. An invocation per element;
+// elements consist of UNITS units of UNIT (1, 2 or 4) bytes.
 #include "shaders/common.glsl"
 GVK_OPERAND(dst, 1)
 GVK_OPERAND(src0, 2)

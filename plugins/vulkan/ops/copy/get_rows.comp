@@ -1,6 +1,8 @@
 #version 450
 // SPDX-License-Identifier: MIT
-// Rows by index, as F32 or unchanged words; rows that the source does not have become NaN or 0.
+// get_rows: rows of src0 by the indices in src1, decoded to F32, or copied where they are I32.
+// An index that src0 does not have gives NaN (I32: 0). An invocation per run of up to four
+// elements of the result.
 #include "shaders/math.glsl"
 #include "shaders/runs.glsl"
 GVK_OPERAND(dst, 1)

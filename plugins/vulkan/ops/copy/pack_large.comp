@@ -1,6 +1,7 @@
 #version 450
 // SPDX-License-Identifier: MIT
-// Encodes blocks of 256.
+// Encoding to types with blocks of 256 elements (Q2_K to Q6_K, IQ4_XS, TQ1_0, TQ2_0), for cpy
+// and set_rows: an invocation per block of the result (pack_block.glsl).
 #define BLOCK 256
 #include "ops/copy/pack_block.glsl"
 

@@ -1,6 +1,7 @@
 #version 450
 // SPDX-License-Identifier: MIT
-// Encodes blocks of 64 (Q2_0, NVFP4) or 128 (Q1_0), as BLOCK says.
+// Encoding to types with blocks of 64 (Q2_0, NVFP4) or 128 (Q1_0) elements, as BLOCK says, for
+// cpy and set_rows: an invocation per block of the result (pack_block.glsl).
 #include "ops/copy/pack_block.glsl"
 
 // Signs times the mean magnitude.

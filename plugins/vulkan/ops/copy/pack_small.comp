@@ -1,6 +1,7 @@
 #version 450
 // SPDX-License-Identifier: MIT
-// Encodes blocks of 32.
+// Encoding to types with blocks of 32 elements (Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, MXFP4, IQ4_NL),
+// for cpy and set_rows: an invocation per block of the result (pack_block.glsl).
 #define BLOCK 32
 #include "ops/copy/pack_block.glsl"
 

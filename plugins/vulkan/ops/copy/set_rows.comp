@@ -1,7 +1,8 @@
 #version 450
 // SPDX-License-Identifier: MIT
-// Rows of F32 or F16 to rows of F32, F16 or BF16 by index; an index that the result does not have
-// writes nothing.
+// set_rows without blocks: rows of F32 or F16 to the rows of an F32, F16 or BF16 result that
+// src1 names; an index that the result does not have writes nothing. An invocation per run of up
+// to four elements of src0.
 #include "shaders/runs.glsl"
 GVK_OPERAND(dst, 1)
 GVK_OPERAND(src0, 2)

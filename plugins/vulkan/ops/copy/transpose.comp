@@ -1,8 +1,9 @@
 #version 450
 // SPDX-License-Identifier: MIT
-// Copies matrices whose columns are dense to dense rows, a tile per group through shared memory, so
-// that both sides move neighbours. Elements of 2 or 4 bytes; numbers: 0-3 extents, 4-7 strides of
-// the source, 8-11 strides of the result.
+// Copy of matrices whose columns are dense to dense rows. A group moves a tile of 32 x 32
+// elements through shared memory, so that its reads and its writes are of neighbouring elements.
+// Elements of 2 or 4 bytes; numbers: 0-3 extents, 4-7 strides of the source, 8-11 strides of the
+// result.
 #include "shaders/common.glsl"
 GVK_OPERAND(dst, 1)
 GVK_OPERAND(src0, 2)

@@ -1,6 +1,7 @@
 #version 450
 // SPDX-License-Identifier: MIT
-// y[:, u, t] = a[:, u, t] + b[:, ids[u, t]]; an index that b does not have adds NaN.
+// add_id, F32: y[:, u, t] = a[:, u, t] + b[:, ids[u, t]]; an index that b does not have adds
+// NaN. An invocation per run of up to four elements.
 #include "shaders/math.glsl"
 #include "shaders/runs.glsl"
 GVK_OPERAND(dst, 1)

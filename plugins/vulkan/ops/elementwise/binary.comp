@@ -1,6 +1,7 @@
 #version 450
 // SPDX-License-Identifier: MIT
-// y = a . b with b repeated to a's shape.
+// add, sub, mul, div and add1: y = a . b with b repeated to a's shape; computed in float. An
+// invocation per run of up to four elements.
 #include "shaders/runs.glsl"
 GVK_OPERAND(dst, 1)
 GVK_OPERAND(src0, 2)

@@ -1,6 +1,7 @@
 #version 450
 // SPDX-License-Identifier: MIT
-// Gated linear units: y = act(x) g; x and g are two operands or the halves of one.
+// glu, gated linear units: y = act(x) g, where x and g are two operands (SPLIT) or the halves of
+// each row of one. An invocation per run of up to four elements of the result.
 #include "shaders/glu.glsl"
 #include "shaders/runs.glsl"
 GVK_OPERAND(dst, 1)

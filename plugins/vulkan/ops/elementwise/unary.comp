@@ -1,6 +1,7 @@
 #version 450
 // SPDX-License-Identifier: MIT
-// y = f(x), element by element.
+// unary and the other operations of one operand, sqr, sqrt, log, sin, cos, leaky_relu, scale,
+// clamp and fill: y = f(x). An invocation per run of up to four elements.
 #include "shaders/math.glsl"
 #include "shaders/runs.glsl"
 GVK_OPERAND(dst, 1)

@@ -1,6 +1,7 @@
 #version 450
 // SPDX-License-Identifier: MIT
-// y = a + ph + pw, by column and row of a window; all operands contiguous.
+// add_rel_pos, F32: y = a + ph + pw, where ph is indexed by the row and pw by the column of a
+// window. All operands are contiguous; an invocation per element.
 #include "shaders/common.glsl"
 GVK_OPERAND(dst, 1)
 GVK_OPERAND(a, 2)

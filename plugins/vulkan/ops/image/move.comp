@@ -1,6 +1,7 @@
 #version 450
 // SPDX-License-Identifier: MIT
-// Results whose elements are elements of the source, or zeros: padding, rotation, windows.
+// pad (also circular), pad_reflect_1d, roll, win_part, win_unpart and get_rel_pos: each element
+// of the result is an element of the source or 0. An invocation per element of SIZE bytes.
 #include "shaders/common.glsl"
 layout(constant_id = 3) const uint SIZE = 4; // bytes of an element
 layout(constant_id = 4) const uint MODE = 0;

@@ -1,6 +1,8 @@
 #version 450
 // SPDX-License-Identifier: MIT
-// pool_1d divides by what a window covers of the source, pool_2d by its whole size.
+// pool_1d and pool_2d: largest element or mean of each window, as F32. pool_1d divides by the
+// part of a window that lies in the source, pool_2d by the whole window's size. An invocation
+// per window.
 #include "shaders/common.glsl"
 layout(constant_id = 3) const uint SRC_TYPE = 0;
 #include "ops/image/pool.glsl"

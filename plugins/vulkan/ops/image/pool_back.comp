@@ -1,7 +1,7 @@
 #version 450
 // SPDX-License-Identifier: MIT
-// Gradient of pool_2d: each position gathers from the windows that cover it. src0 is the gradient
-// of the pooled result, src1 what was pooled.
+// pool_2d_back: an invocation per element of the gradient gathers from the windows that cover
+// it. src0 is the gradient of the pooled result, src1 what was pooled.
 #include "shaders/common.glsl"
 layout(constant_id = 3) const uint SRC_TYPE = 0;
 #include "ops/image/pool.glsl"

@@ -1,7 +1,8 @@
 #version 450
 // SPDX-License-Identifier: MIT
-// Resampling of dims 0 and 1; dims 2 and 3 take the nearest. Positions between elements are kept as
-// fractions of integers, so that they are exact.
+// upscale and interpolate: resamples dimensions 0 and 1 by MODE; dimensions 2 and 3 take the
+// nearest. Positions between elements are fractions of integers, so that they are exact. An
+// invocation per element of the result.
 #include "shaders/common.glsl"
 layout(constant_id = 3) const uint DST_TYPE = 0;
 layout(constant_id = 4) const uint SRC_TYPE = 0;

@@ -1,6 +1,7 @@
 #version 450
 // SPDX-License-Identifier: MIT
-// y = a + b + c + ...: terms of the same shape, all dense, added in order.
+// add, two to seven terms fused: y = a + b + c + ..., F32 of the same shape, all dense, added in
+// order. An invocation per four elements.
 #include "shaders/common.glsl"
 GVK_OPERAND(dst, 1)
 GVK_OPERAND(src0, 2)

@@ -1,6 +1,7 @@
 #version 450
 // SPDX-License-Identifier: MIT
-// Adds up number(0) parts of each result, which follow each other in src0.
+// mul_mat, second launch of a split: adds the number(0) parts of each result, which follow each
+// other in src0. An invocation per element.
 #include "shaders/common.glsl"
 GVK_OPERAND(dst, 1)
 GVK_OPERAND(src0, 2)

@@ -1,6 +1,7 @@
 #version 450
 // SPDX-License-Identifier: MIT
-// dst[i, j] = sum over t of src0[i, t] * src1[j, t]: an invocation computes 4 x 8 results.
+// out_prod: dst[i, j] = sum over t of src0[i, t] * src1[j, t]. An invocation computes 4 x 8
+// results in registers.
 #include "shaders/common.glsl"
 GVK_OPERAND(dst, 1)
 GVK_OPERAND(src0, 2)

@@ -1,7 +1,8 @@
 #version 450
 // SPDX-License-Identifier: MIT
-// Columns of src1 (the only source here) to signed bytes for mul_mat_dot.comp: a group of 32
-// elements becomes 12 words: scale, scale times the sum of the bytes, nothing twice, the bytes.
+// Quantisation of src1 (the only source here) to signed bytes for mul_mat_dot.comp. An
+// invocation turns a group of 32 elements of a column into 12 words: the scale, the scale times
+// the sum of the bytes, two unused words, then the bytes.
 #include "shaders/common.glsl"
 GVK_OPERAND(dst, 1)
 GVK_OPERAND(src0, 2)

@@ -1,8 +1,9 @@
 #version 450
 // SPDX-License-Identifier: MIT
-// gated_delta_net. An invocation keeps a row of a head's state, in the result behind the outputs:
-// slot 0 is the newest state, slot s the one of s tokens earlier. A launch takes the tokens from
-// number(0) to before number(1).
+// gated_delta_net, F32. An invocation keeps a row of a head's state in the result, behind the
+// outputs: slot 0 is the newest state, slot s the one s tokens earlier. A launch takes the
+// tokens [number(0), number(1)): long sequences take several, within the driver's limit on
+// iterations.
 #include "shaders/common.glsl"
 #include "shaders/math.glsl"
 GVK_OPERAND(dst, 1)

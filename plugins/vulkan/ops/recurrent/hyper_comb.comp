@@ -1,7 +1,7 @@
 #version 450
 // SPDX-License-Identifier: MIT
-// dsv4_hc_comb: a matrix per token that Sinkhorn's iteration makes nearly doubly stochastic; an
-// invocation per token.
+// dsv4_hc_comb: a 4 x 4 matrix per token, made nearly doubly stochastic by Sinkhorn's iteration.
+// An invocation per token.
 #include "shaders/common.glsl"
 #include "shaders/math.glsl"
 GVK_OPERAND(dst, 1)

@@ -1,7 +1,8 @@
 #version 450
 // SPDX-License-Identifier: MIT
-// dsv4_hc_pre: the copies of a residual stream added up with a token's weights or with gates of their
-// own; dsv4_hc_post: each copy anew from the layer's output and all copies.
+// dsv4_hc_pre: the sum of the copies of a residual stream, weighted per token or gated per
+// element. dsv4_hc_post (POST): each copy from the layer's output and all copies. An invocation
+// per element.
 #include "shaders/common.glsl"
 layout(constant_id = 3) const uint POST = 0;
 layout(constant_id = 4) const bool GATED = false; // pre

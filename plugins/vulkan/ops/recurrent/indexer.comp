@@ -1,7 +1,7 @@
 #version 450
 // SPDX-License-Identifier: MIT
-// lightning_indexer: for each token and key the weighted sum over heads of the positive part of
-// <q, k>, plus the mask.
+// lightning_indexer: for each token and key the sum over heads of weight * max(<q, k>, 0), plus
+// the mask. An invocation per pair of token and key.
 #include "shaders/common.glsl"
 layout(constant_id = 3) const uint KEY_TYPE = 0;
 GVK_OPERAND(dst, 1)

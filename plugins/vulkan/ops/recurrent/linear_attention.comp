@@ -1,8 +1,9 @@
 #version 450
 // SPDX-License-Identifier: MIT
-// rwkv_wkv6, gated_linear_attn, rwkv_wkv7: a matrix of state per head, updated token by token, in
-// the result behind the outputs. An invocation keeps a column of it (wkv7: a row). All operands are
-// contiguous. A launch takes the tokens of each sequence from number(0) to before number(1).
+// rwkv_wkv6, gated_linear_attn and rwkv_wkv7: a matrix of state per head, updated token by
+// token, stands in the result behind the outputs. An invocation keeps a column of it (wkv7: a
+// row). All operands are contiguous. A launch takes the tokens [number(0), number(1)) of each
+// sequence.
 #include "shaders/common.glsl"
 layout(constant_id = 3) const uint MODE = 0;
 GVK_OPERAND(dst, 1)

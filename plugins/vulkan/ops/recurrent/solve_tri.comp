@@ -1,7 +1,7 @@
 #version 450
 // SPDX-License-Identifier: MIT
-// Forward substitution; an invocation solves for a column, a launch for the rows from number(0) to
-// before number(1). All operands are contiguous.
+// solve_tri, lower triangular F32 matrices, by forward substitution: an invocation solves for a
+// column of b, a launch for the rows [number(0), number(1)). All operands are contiguous.
 #include "shaders/common.glsl"
 GVK_OPERAND(dst, 1)
 GVK_OPERAND(a, 2)

@@ -1,6 +1,7 @@
 #version 450
 // SPDX-License-Identifier: MIT
-// A filter per channel slides over a sequence: result [channels, tokens, sequences].
+// ssm_conv: the convolution of each channel's sequence with the channel's own filter, F32;
+// result [channels, tokens, sequences]. An invocation per element of the result.
 #include "shaders/common.glsl"
 GVK_OPERAND(dst, 1)
 GVK_OPERAND(x, 2)

@@ -1,8 +1,8 @@
 #version 450
 // SPDX-License-Identifier: MIT
-// Selective scan. An invocation keeps a row of a head's state, in the result behind the outputs:
-// slot 0 is the newest state, slot s the one of s tokens earlier. A launch takes the tokens from
-// number(0) to before number(1).
+// ssm_scan, the selective scan of Mamba. An invocation keeps a row of a head's state in the
+// result, behind the outputs: slot 0 is the newest state, slot s the one s tokens earlier. A
+// launch takes the tokens [number(0), number(1)).
 #include "shaders/common.glsl"
 #include "shaders/math.glsl"
 GVK_OPERAND(dst, 1)

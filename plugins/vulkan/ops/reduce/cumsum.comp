@@ -1,7 +1,8 @@
 #version 450
 // SPDX-License-Identifier: MIT
-// Running sums along dimension 0: a row per group. Sums of parts are added in pairs, and what the
-// sum up to here lost to rounding is carried along.
+// cumsum, F32: running sums along dimension 0, a row per group. A group scans as many elements
+// as it has invocations (Hillis and Steele, log2 steps), then goes on; the sum so far is
+// compensated (Kahan), as a long row's would drift.
 #include "shaders/common.glsl"
 GVK_OPERAND(dst, 1)
 GVK_OPERAND(src0, 2)

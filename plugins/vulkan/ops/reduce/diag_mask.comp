@@ -1,6 +1,7 @@
 #version 450
 // SPDX-License-Identifier: MIT
-// Keeps the columns of each row that a test on column and row lets through; the others get VALUE.
+// tri, diag_mask_inf and diag_mask_zero, F32: keeps the elements whose column and row pass the
+// test KEEP; the others become VALUE. An invocation per element.
 #include "shaders/common.glsl"
 GVK_OPERAND(dst, 1)
 GVK_OPERAND(src0, 2)

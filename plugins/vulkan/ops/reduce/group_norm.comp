@@ -1,7 +1,7 @@
 #version 450
 // SPDX-License-Identifier: MIT
-// group_norm: number(0) neighbouring channels (dimension 2), one of number(1) groups of a plane of
-// dimension 3, per group of invocations. y may be x.
+// group_norm of strided planes, F32: a group of invocations normalises number(0) neighbouring
+// channels (dimension 2), one of number(1) groups of a plane of dimension 3. y may be x.
 #include "shaders/reduce.glsl"
 GVK_OPERAND(dst, 1)
 GVK_OPERAND(src0, 2)

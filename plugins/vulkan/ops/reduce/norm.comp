@@ -1,8 +1,8 @@
 #version 450
 // SPDX-License-Identifier: MIT
-// norm, rms_norm, l2_norm: a row per group of invocations. y may be x. Or group_norm, number(1)
-// groups of number(0) channels, where those are packed and make a row. SCALED: times src1, plus
-// src2 if ADDED, both of them repeated.
+// norm, rms_norm and l2_norm, F32: a row per group of invocations; y may be x. Also group_norm
+// where number(1) groups of number(0) channels are packed and make rows. SCALED, for fused
+// nodes: the result times src1, plus src2 if ADDED, both repeated.
 #include "shaders/reduce.glsl"
 GVK_OPERAND(dst, 1)
 GVK_OPERAND(src0, 2)

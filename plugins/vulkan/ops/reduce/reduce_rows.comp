@@ -1,7 +1,7 @@
 #version 450
 // SPDX-License-Identifier: MIT
-// A number per row, a row per group: its sum divided by number(0), a float; or the index of its
-// largest element, of equal ones the last.
+// sum_rows and mean (the row's sum divided by number(0), a float), and argmax (the index of the
+// largest element, the last of equal ones). A row per group.
 #include "shaders/math.glsl"
 #include "shaders/reduce.glsl"
 GVK_OPERAND(dst, 1)

@@ -1,6 +1,7 @@
 #version 450
 // SPDX-License-Identifier: MIT
-// soft_max of scale x + slope mask, a row per group, with a sink in the denominator. y may be x.
+// soft_max of scale * x + slope * mask, F32, with an optional sink in the denominator. A row per
+// group; two passes over it, the first finds maximum and sum together. y may be x.
 #include "shaders/math.glsl"
 #include "shaders/reduce.glsl"
 GVK_OPERAND(dst, 1)

@@ -1,7 +1,7 @@
 #version 450
 // SPDX-License-Identifier: MIT
-// Sums all elements, or counts equal elements of two operands, in two launches: PARTS writes one
-// number per group to scratch memory, the other launch adds those.
+// sum of all elements, and count_equal of two operands, in two launches: the first (PARTS)
+// writes one number per group to scratch memory, the second adds these.
 #include "shaders/reduce.glsl"
 GVK_OPERAND(dst, 1)
 GVK_OPERAND(src0, 2)

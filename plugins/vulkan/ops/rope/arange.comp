@@ -1,6 +1,7 @@
 #version 450
 // SPDX-License-Identifier: MIT
-// start + step i, rounded once.
+// arange: start + step * i, F32, computed with twice the precision and rounded once. An
+// invocation per element.
 #include "shaders/double_float.glsl"
 GVK_OPERAND(dst, 1)
 

@@ -1,6 +1,7 @@
 #version 450
 // SPDX-License-Identifier: MIT
-// Cosines, then sines, of the timestep times falling frequencies.
+// timestep_embedding, F32: cosines, then sines, of the timestep times falling frequencies. An
+// invocation per frequency of a timestep, or for the padding element.
 #include "shaders/double_float.glsl"
 GVK_OPERAND(dst, 1)
 GVK_OPERAND(src0, 2)

@@ -1,7 +1,8 @@
 #version 450
 // SPDX-License-Identifier: MIT
-// -sum(target * log softmax(logits)) of each row, to scratch memory; or the gradient of the mean of
-// these. A group per row.
+// cross_entropy_loss: -sum(target * log softmax(logits)) of each row, to scratch memory, which
+// mean_of.comp averages. BACK, cross_entropy_loss_back: the gradient of that mean by the logits.
+// A row per group.
 #include "shaders/common.glsl"
 #include "shaders/math.glsl"
 #include "shaders/reduce.glsl"

@@ -1,7 +1,8 @@
 #version 450
 // SPDX-License-Identifier: MIT
-// Adds each row of src0 to the row of the result that src1 names; an invocation per element of the
-// result, so that the order is always the same.
+// get_rows_back: adds each row of src0 to the row of the F32 result that src1 names. An
+// invocation per element of the result looks through all indices: the order of additions is
+// always the same, and no atomics are needed.
 #include "shaders/common.glsl"
 layout(constant_id = 3) const uint SRC_TYPE = 0;
 GVK_OPERAND(dst, 1)

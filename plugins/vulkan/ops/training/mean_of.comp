@@ -1,6 +1,7 @@
 #version 450
 // SPDX-License-Identifier: MIT
-// Mean of number(0) floats in scratch memory; one group.
+// Mean of number(0) floats in scratch memory, the second launch of cross_entropy_loss. One
+// group.
 #include "shaders/common.glsl"
 #include "shaders/reduce.glsl"
 GVK_OPERAND(dst, 1)

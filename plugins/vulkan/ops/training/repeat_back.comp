@@ -1,6 +1,7 @@
 #version 450
 // SPDX-License-Identifier: MIT
-// The tiles of src0 added up.
+// repeat_back, F32: the sum of the tiles of src0 that have the result's shape. An invocation per
+// element of the result, with a compensated (Kahan) sum.
 #include "shaders/common.glsl"
 GVK_OPERAND(dst, 1)
 GVK_OPERAND(src0, 2)

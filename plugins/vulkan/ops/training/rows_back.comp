@@ -1,7 +1,7 @@
 #version 450
 // SPDX-License-Identifier: MIT
-// Gradients of rms_norm and soft_max: src0 the gradient of the result, src1 the operand of
-// rms_norm, the result of soft_max. A group per row.
+// rms_norm_back and soft_max_back, F32: src0 is the gradient of the result, src1 the operand of
+// rms_norm or the result of soft_max. A row per group.
 #include "shaders/common.glsl"
 #include "shaders/reduce.glsl"
 layout(constant_id = 3) const uint RMS_NORM = 0;

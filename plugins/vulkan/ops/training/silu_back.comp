@@ -1,6 +1,7 @@
 #version 450
 // SPDX-License-Identifier: MIT
-// src0 is the gradient of silu's result, src1 its operand.
+// silu_back: src0 is the gradient of silu's result, src1 silu's operand; F32, F16 or BF16. An
+// invocation per element.
 #include "shaders/common.glsl"
 #include "shaders/math.glsl"
 layout(constant_id = 3) const uint TYPE = 0;
