@@ -29,6 +29,7 @@ bool remote_lies_at(const struct node *node, const struct ggml_tensor *tensor) {
     return false;
 }
 
+// A node's memory is told as the id of a buffer and an offset in it; other memory has buffer 0.
 void remote_describe_any(const struct node *node, const struct ggml_tensor *tensor,
                          struct wire_tensor *out) {
     const struct remote_buffer *buffer = remote_buffer_of(tensor);
@@ -46,6 +47,8 @@ bool remote_describe(const struct node *node, const struct ggml_tensor *tensor,
 
 // --- transfers -----------------------------------------------------------------------------------
 
+// Small data go within the message; others travel by themselves, from the caller's memory and
+// without a copy, under a tag that the message names.
 int32_t remote_set(struct node *node, struct line *line, uint32_t queue,
                    const struct ggml_tensor *tensor, const void *data, size_t offset, size_t size) {
     struct wire_message message = {
@@ -64,6 +67,7 @@ int32_t remote_set(struct node *node, struct line *line, uint32_t queue,
     return client_post(node, line, &message, &parts);
 }
 
+// Small data come within the answer, others under a tag straight into the caller's memory.
 int32_t remote_get(struct node *node, struct line *line, uint32_t queue,
                    const struct ggml_tensor *tensor, void *data, size_t offset, size_t size) {
     struct wire_message message = {
@@ -81,6 +85,7 @@ int32_t remote_get(struct node *node, struct line *line, uint32_t queue,
 
 // --- the table's entries -------------------------------------------------------------------------
 
+// Waits for a line of one request's life; the first of the two statuses that is not OK counts.
 static int32_t finish(struct remote_buffer *buffer, struct line *line, int32_t posted) {
     const int32_t status = line_wait(buffer->node, line);
     return posted != GGML_HOST_OK ? posted : status;
@@ -100,6 +105,7 @@ static int32_t get_tensor(ggml_backend_buffer_t handle, const struct ggml_tensor
     return finish(buffer, &line, remote_get(buffer->node, &line, 0, tensor, data, offset, size));
 }
 
+// Blocks until the node has done it, like every entry of the table.
 static int32_t memset_tensor(ggml_backend_buffer_t handle, struct ggml_tensor *tensor,
                              uint8_t value, size_t offset, size_t size) {
     struct remote_buffer *buffer = handle->context;
@@ -113,6 +119,7 @@ static int32_t memset_tensor(ggml_backend_buffer_t handle, struct ggml_tensor *t
 
 // --- copies --------------------------------------------------------------------------------------
 
+// Copies between two tensors of one node: no data comes to the program.
 int32_t remote_copy_within(struct node *node, struct line *line, uint32_t queue,
                            const struct ggml_tensor *src, const struct ggml_tensor *dst) {
     struct wire_message message = {.kind = WIRE_COPY, .queue = queue};
@@ -123,6 +130,8 @@ int32_t remote_copy_within(struct node *node, struct line *line, uint32_t queue,
     return client_post(node, line, &message, &parts);
 }
 
+// Posts one end of a copy between nodes: WIRE_SEND at the source, WIRE_RECEIVE at the target.
+// The bytes go from node to node under `tag`.
 static int32_t post_half(const struct remote_end *end, enum wire_kind kind, int peer,
                          uint32_t tag) {
     struct wire_message message = {.kind = kind,
@@ -159,6 +168,9 @@ int32_t remote_copy_between(const struct remote_end *from, const struct remote_e
     return status;
 }
 
+// Copies from another buffer of this plugin, within a node or between two; UNSUPPORTED
+// otherwise, after which the host copies by way of its own memory. Both ends are waited for,
+// whatever became of the first.
 static int32_t copy_tensor(ggml_backend_buffer_t handle, const struct ggml_tensor *src,
                            struct ggml_tensor *dst) {
     struct remote_buffer *buffer = handle->context;
@@ -177,6 +189,7 @@ static int32_t copy_tensor(ggml_backend_buffer_t handle, const struct ggml_tenso
     return sent != GGML_HOST_OK ? sent : received;
 }
 
+// The node fills the whole buffer.
 static int32_t clear(ggml_backend_buffer_t handle, uint8_t value) {
     const struct remote_buffer *buffer = handle->context;
     struct wire_message message = {.kind = WIRE_BUFFER_CLEAR, .object = buffer->id, .value = value};
@@ -192,6 +205,7 @@ static int32_t set_usage(ggml_backend_buffer_t handle, enum ggml_backend_buffer_
 
 // --- buffers -------------------------------------------------------------------------------------
 
+// Frees this side of a buffer: its addresses and its record.
 static void release(struct remote_buffer *buffer) {
     if (buffer->base) munmap(buffer->base, buffer->size);
     free(buffer);
@@ -226,6 +240,9 @@ static struct remote_device *device_of(ggml_backend_buffer_type_t buft) {
     return buft->context;
 }
 
+// Reserves addresses without memory (PROT_NONE), of which tensors' data pointers are made; the
+// node has the memory. The id is chosen here, so that later requests can name the buffer before
+// its answer has come.
 static int32_t alloc_buffer(ggml_backend_buffer_type_t buft, size_t size,
                             ggml_backend_buffer_t *out_buffer) {
     enum { FLAGS = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE };

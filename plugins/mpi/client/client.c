@@ -13,6 +13,7 @@ struct client *client_get(void) {
     return is_running ? &the_client : NULL;
 }
 
+// Sets this thread's error and returns its status, so that callers can `return mpi_fail(...)`.
 int32_t mpi_fail(enum ggml_host_status status, const char *format, ...) {
     va_list args;
     va_start(args, format);
@@ -23,12 +24,16 @@ int32_t mpi_fail(enum ggml_host_status status, const char *format, ...) {
 
 // --- requests, under the lock --------------------------------------------------------------------
 
+// Returns the node's open request with this id, or NULL. A linear search: answers mostly come in
+// the order of the requests, so that the first one is it.
 static struct request *find(struct node *node, uint64_t id) {
     for (struct request *request = node->waiting; request; request = request->next)
         if (request->id == id) return request;
     return NULL;
 }
 
+// Removes a request from its node's list; nothing if it is not there, as one that was never
+// sent.
 static void take_out(struct request *request) {
     struct node *node = request->node;
     struct request **at = &node->waiting;
@@ -40,6 +45,7 @@ static void take_out(struct request *request) {
     atomic_fetch_sub(&node->client->n_waiting, 1);
 }
 
+// Frees a request that is in no list, with the answer's bytes; the group loses an owner.
 void request_free(struct request *request) {
     if (!request) return;
     group_drop(request->group);
@@ -48,6 +54,7 @@ void request_free(struct request *request) {
     free(request);
 }
 
+// Keeps the first failure of a line: later ones mostly follow from it, and would hide its cause.
 static void note_failure(struct line *line, const struct request *request) {
     if (request->status == GGML_HOST_OK || line->status != GGML_HOST_OK) return;
     line->status = request->status;
@@ -56,7 +63,8 @@ static void note_failure(struct line *line, const struct request *request) {
 
 // --- groups --------------------------------------------------------------------------------------
 
-// Under the lock.
+// Tells all nodes of the group, once, that it has failed: those that wait for a part of another
+// one would wait until their deadline. The caller holds the client's lock.
 static void tell_group(struct remote_group *group) {
     if (atomic_exchange(&group->has_failed, true)) return;
     for (uint32_t i = 0; i < group->n; ++i) {
@@ -80,7 +88,8 @@ void group_fail(struct remote_group *group) {
     link_pump(client->link);
 }
 
-// Tags in a row; false when there are none.
+// Takes `count` neighbouring tags, first fit; false when there are no such. A group of n ranks
+// needs n * n, one per pair of sender and receiver.
 static bool take_tags(struct client *client, uint32_t count, uint32_t *out_first) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < LINK_GROUP_TAGS; ++i) {
@@ -93,6 +102,7 @@ static bool take_tags(struct client *client, uint32_t count, uint32_t *out_first
     return false;
 }
 
+// The caller is the first owner. Fails with BUSY when the tags are used up.
 struct remote_group *group_take(struct client *client, const uint32_t *peers, uint32_t n) {
     struct remote_group *group = calloc(1, sizeof(*group));
     uint32_t first = 0;
@@ -122,7 +132,9 @@ void group_drop(struct remote_group *group) {
     free(group);
 }
 
-// When both the answer and the bytes have come.
+// Completes a request when both its answer and its bytes have come, in either order. One of a
+// line is freed here; one that somebody waits for is marked as done, and its caller frees it.
+// The caller holds the client's lock.
 static void settle(struct request *request) {
     if (!request->answered || (request->has_op && !request->op_done)) return;
     struct node *node = request->node;
@@ -142,6 +154,8 @@ static void settle(struct request *request) {
     request_free(request);
 }
 
+// Called by the link when the bytes that travel beside a request have been sent or received, or
+// could not be.
 static void op_done(struct link_op *op) {
     struct request *request = op->context;
     struct client *client = request->node->client;
@@ -153,6 +167,9 @@ static void op_done(struct link_op *op) {
 
 // --- nodes that are gone -------------------------------------------------------------------------
 
+// Tells the other nodes that one is lost, so that what they exchange with it fails now and not
+// at their deadline. Failures to send are ignored: a node that can't be told is found lost
+// itself.
 static void tell_others(struct node *lost) {
     struct client *client = lost->client;
     for (int i = 0; i < client->n_nodes; ++i) {
@@ -165,6 +182,9 @@ static void tell_others(struct node *lost) {
     }
 }
 
+// Marks a node as lost, for good: its transfers are dropped, each request without an answer
+// fails with DEVICE_LOST, and the other nodes are told. MPI has no way to let a process join
+// again. The caller holds the client's lock.
 static void lose(struct node *node, const char *why) {
     if (atomic_load(&node->lost)) return;
     snprintf(node->why, sizeof(node->why), "MPI%d on %s is lost: %s", node->peer, node->about.host,
@@ -184,6 +204,8 @@ static void lose(struct node *node, const char *why) {
     tell_others(node);
 }
 
+// Called by the link when MPI reports an error about a peer. At the end of the program such
+// errors are expected and ignored.
 static void on_failure(void *context, int peer, const char *why) {
     struct client *client = context;
     if (peer < 1 || peer > client->n_nodes) return;
@@ -198,6 +220,7 @@ bool node_usable(const struct node *node) {
     return false;
 }
 
+// Asks a node to show that it lives. The answer has no request; only its arrival counts.
 static void ping(struct node *node, double now) {
     struct wire_message *message = calloc(1, sizeof(*message));
     node->last_asked = now;
@@ -206,7 +229,9 @@ static void ping(struct node *node, double now) {
     link_send(node->client->link, node->peer, message, sizeof(*message));
 }
 
-// A node that owes an answer has to show in time that it lives, however long it computes.
+// Loses a node that owes an answer and has sent nothing for `deadline` seconds. A node answers
+// pings also while it computes: the first is sent after a quarter of the time, so that some may
+// come late. The time of an idle node doesn't count.
 static void watch(struct node *node, double now) {
     const double deadline = node->client->deadline;
     if (!node->waiting || atomic_load(&node->lost)) {
@@ -225,6 +250,8 @@ static void watch(struct node *node, double now) {
     }
 }
 
+// Called by the link about every 20 ms; returns whether answers are expected, without which the
+// link's thread sleeps deeply.
 static bool on_tick(void *context, double now) {
     struct client *client = context;
     if (atomic_load(&client->n_waiting) == 0) return false;
@@ -237,6 +264,8 @@ static bool on_tick(void *context, double now) {
 
 // --- answers -------------------------------------------------------------------------------------
 
+// Stores an answer, whose bytes the request owns from here on. A failed one carries its message
+// as text; otherwise what follows the answer goes to `into`, whose size has to fit exactly.
 static void take_answer(struct request *request, void *bytes, const struct wire_message *answer,
                         const void *rest, size_t rest_size) {
     request->bytes = bytes;
@@ -258,6 +287,9 @@ static void take_answer(struct request *request, void *bytes, const struct wire_
     settle(request);
 }
 
+// Called by the link with each message, whose `bytes` belong to this function. A node that sends
+// anything but an answer can't be trusted with the next one and counts as lost; an answer
+// without a request (id 0) is a ping's.
 static void on_message(void *context, int peer, void *bytes, size_t size) {
     struct client *client = context;
     struct wire_message answer;
@@ -283,6 +315,8 @@ static void on_message(void *context, int peer, void *bytes, size_t size) {
 
 // --- asking --------------------------------------------------------------------------------------
 
+// Makes a request and the transfer that goes with it, not yet sent; NULL without memory.
+// `copies`: the bytes are copied now, as the caller's memory may change before they are sent.
 static struct request *new_request(struct node *node, struct line *line,
                                    const struct parts *parts) {
     struct request *request = calloc(1, sizeof(*request));
@@ -313,6 +347,8 @@ static struct request *new_request(struct node *node, struct line *line,
     return request;
 }
 
+// Allocates a message with the parts that follow it; its head is filled in by enter(), which
+// knows the id. NULL without memory or above the largest message.
 static char *assemble(const struct parts *parts, size_t *out_size) {
     const size_t head = sizeof(struct wire_message);
     *out_size = head + parts->first_size + parts->second_size;
@@ -323,6 +359,9 @@ static char *assemble(const struct parts *parts, size_t *out_size) {
     return bytes;
 }
 
+// Gives the request its id, appends it to its node's list and hands message and transfer to the
+// link, which owns `bytes`. Under one lock, so that ids rise in the order in which messages are
+// sent. The caller holds the client's lock.
 static void enter(struct request *request, struct wire_message *message, char *bytes, size_t size) {
     struct node *node = request->node;
     struct client *client = node->client;
@@ -343,6 +382,8 @@ static void enter(struct request *request, struct wire_message *message, char *b
     if (request->has_op) link_post(client->link, &request->op);
 }
 
+// Sends a request; NULL after the error was set. A node may be lost between the first test and
+// the lock, so it is tested again under it.
 static struct request *post(struct node *node, struct line *line, struct wire_message *message,
                             const struct parts *parts, void *into, size_t into_size) {
     static const struct parts nothing = {0};
@@ -375,11 +416,14 @@ static bool call_is_over(void *context) {
     return request->done;
 }
 
+// Waits until `is_over`, and lets this thread make MPI's progress meanwhile. The caller holds
+// the client's lock, which is given back while it waits.
 static void await(struct client *client, bool (*is_over)(void *), void *context) {
     const struct link_waiting waiting = {&client->lock, &client->answered, is_over, context};
     link_await(client->link, &waiting);
 }
 
+// A lost node completes the request as well, so that this returns at the deadline at the latest.
 int32_t client_call(struct node *node, struct wire_message *message, const struct parts *parts,
                     struct request **out_request) {
     struct client *client = node->client;
@@ -399,6 +443,7 @@ int32_t client_call(struct node *node, struct wire_message *message, const struc
     return status;
 }
 
+// Status of a request that was posted, or was not and has set the error.
 static int32_t posted(const struct node *node, const struct request *request) {
     if (request) return GGML_HOST_OK;
     return atomic_load(&node->lost) ? GGML_HOST_DEVICE_LOST : GGML_HOST_OUT_OF_MEMORY;
@@ -431,6 +476,7 @@ void line_drain(struct node *node, struct line *line) {
     pthread_mutex_unlock(&node->client->lock);
 }
 
+// The error is set after the lock was given back, as a log callback may call the library again.
 int32_t line_wait(struct node *node, struct line *line) {
     struct client *client = node->client;
     char why[CLIENT_TEXT];
@@ -450,6 +496,8 @@ struct place {
     uint64_t id;
 };
 
+// Whether no request of the line up to `id` is open. The list is in the order of ids, but holds
+// other lines' requests, too.
 static bool place_is_over(void *context) {
     const struct place *place = context;
     const struct request *request = place->node->waiting;
@@ -465,6 +513,7 @@ void line_wait_for(struct node *node, const struct line *line, uint64_t id) {
     pthread_mutex_unlock(&client->lock);
 }
 
+// Tags repeat after LINK_TAGS transfers, more than are open at a time.
 uint32_t client_new_tag(struct client *client) {
     pthread_mutex_lock(&client->lock);
     const uint32_t tag = LINK_FIRST_TAG + client->next_tag++ % LINK_TAGS;
@@ -474,6 +523,7 @@ uint32_t client_new_tag(struct client *client) {
 
 // --- start and end -------------------------------------------------------------------------------
 
+// Seconds in an environment variable; the default where it is not set or not sensible.
 static double seconds_of(const char *name, double otherwise) {
     const struct ggml_host_table *host = ggml_sdk_host();
     const char *value = host ? host->get_config(host, name) : NULL;
@@ -481,6 +531,8 @@ static double seconds_of(const char *name, double otherwise) {
     return seconds > 0 && seconds < 1e6 ? seconds : otherwise;
 }
 
+// Asks a node for its devices. The answer is read twice: for their number, then into memory of
+// that size.
 static bool describe(struct node *node) {
     struct wire_message message = {.kind = WIRE_DESCRIBE};
     struct request *request;
@@ -502,6 +554,7 @@ static bool describe(struct node *node) {
     return good;
 }
 
+// Numbers the nodes: rank r of the link's communicator is nodes[r - 1].
 static void set_up(struct client *client, int count) {
     client->n_nodes = count - 1;
     for (int i = 0; i < client->n_nodes; ++i) {
@@ -532,7 +585,9 @@ bool client_may_start(unsigned *out_n_expected) {
     return false;
 }
 
-// Locks may be held by threads that are not here.
+// Runs in the child of a fork, where neither MPI nor the link's thread exists. Locks may be held
+// by threads that are gone, so they are made anew, and every node counts as lost: calls fail at
+// once instead of waiting for ever.
 static void note_child(void) {
     struct client *client = &the_client;
     if (!is_running) return;
@@ -552,6 +607,9 @@ static void on_finalize(void *context) {
     client_end();
 }
 
+// Starts MPI, meets the nodes, asks each for its devices and measures the way to it. Ends again
+// when no node has answered. Nothing is freed on failure: the link's thread may still be inside
+// MPI.
 struct client *client_start(void) {
     struct client *client = &the_client;
     char why[LINK_TEXT];
@@ -594,6 +652,8 @@ struct client *client_start(void) {
     return NULL;
 }
 
+// Tells each node to end, then stops the link. `value` of WIRE_BYE says whether a node was lost:
+// then no process may call MPI_Finalize, which waits for all.
 void client_end(void) {
     struct client *client = &the_client;
     bool lost = false;

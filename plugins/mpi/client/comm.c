@@ -32,6 +32,8 @@ static int32_t no_rank(uint32_t rank) {
 
 // --- what calls are given ------------------------------------------------------------------------
 
+// Checks the tensors of ranks from `first` on: types and shapes, that their nodes are there, and
+// that the group has not failed. The status of what is wrong, after the error was set.
 static int32_t check(const struct ggml_comm_group *group, uint32_t first, uint32_t n,
                      const struct ggml_tensor *const *tensors) {
     const int32_t status = ggml_sdk_comm_check_tensors(group->streams + first, n, tensors);
@@ -42,6 +44,7 @@ static int32_t check(const struct ggml_comm_group *group, uint32_t first, uint32
     return mpi_fail(GGML_HOST_DEVICE_LOST, "comm: the group has failed");
 }
 
+// One end of a copy: the queue of a rank, with the tensor there.
 static struct remote_end end_of(const struct ggml_comm_group *group, uint32_t rank,
                                 const struct ggml_tensor *tensor) {
     struct remote_end end = group->ends[rank];
@@ -50,7 +53,8 @@ static struct remote_end end_of(const struct ggml_comm_group *group, uint32_t ra
     return end;
 }
 
-// What a call queued in part is no more of any use.
+// Fails the whole group if a call could not be queued for all ranks: those where it was queued
+// would wait for the others.
 static int32_t or_fail(struct ggml_comm_group *group, int32_t status) {
     if (status != GGML_HOST_OK) group_fail(group->shared);
     return status;
@@ -64,6 +68,8 @@ static int32_t copy(const struct ggml_comm_group *group, uint32_t from,
 
 // --- sums ----------------------------------------------------------------------------------------
 
+// Posts the sum at one rank. Each node gets the list of all ranks and exchanges parts with the
+// others directly; the program sees no data.
 static int32_t reduce_at(const struct ggml_comm_group *group, uint32_t rank,
                          enum ggml_comm_reduction reduction, const struct ggml_tensor *part,
                          const struct wire_rank *ranks) {
@@ -85,6 +91,9 @@ static int32_t reduce_at(const struct ggml_comm_group *group, uint32_t rank,
     return client_post(end->node, end->line, &message, &parts);
 }
 
+// Posts the same sum to every rank, under the lock of the order of copies: two groups that share
+// nodes have their sums in the same order in all queues. `counts` of 0: the rank's part is left
+// out.
 static int32_t all_reduce(ggml_comm_group_t group, enum ggml_comm_reduction reduction,
                           struct ggml_tensor *const *parts, const uint8_t *counts) {
     struct wire_rank ranks[WIRE_MAX_RANKS];
@@ -103,7 +112,8 @@ static int32_t all_reduce(ggml_comm_group_t group, enum ggml_comm_reduction redu
 
 // --- copies to many ------------------------------------------------------------------------------
 
-// Those that have it give it to as many others, again and again.
+// Copies from the root along a binomial tree: in each round those that have the tensor give it
+// to as many others, log2(n) rounds.
 static int32_t broadcast(ggml_comm_group_t group, uint32_t root,
                          struct ggml_tensor *const *tensors) {
     const uint32_t n = group->n;
@@ -130,7 +140,8 @@ static int32_t check_gather(const struct ggml_comm_group *group,
     return status;
 }
 
-// In each round every rank gives its part to another one.
+// Gives each rank's part to all, in n rounds of n copies: in each round every rank sends its
+// part to another one, so that no node receives two parts at once.
 static int32_t all_gather(ggml_comm_group_t group, const struct ggml_tensor *const *parts,
                           struct ggml_tensor *const *results) {
     const uint32_t n = group->n;
@@ -152,6 +163,7 @@ static int32_t all_gather(ggml_comm_group_t group, const struct ggml_tensor *con
 
 // --- messages ------------------------------------------------------------------------------------
 
+// Posts a request to the queue of a rank.
 static int32_t post(const struct ggml_comm_group *group, uint32_t rank,
                     struct wire_message *message, const struct parts *parts) {
     const struct remote_end *end = &group->ends[rank];
@@ -168,6 +180,7 @@ static void describe_kept(const struct message *message, struct wire_tensor *out
     memset(out->op_params, 0, sizeof(out->op_params));
 }
 
+// Frees a message and its buffer at the sender's node.
 static void message_free(const struct ggml_comm_group *group, struct message *message) {
     struct wire_message end = {.kind = WIRE_BUFFER_FREE, .object = message->buffer};
     if (!atomic_load(&group->ends[message->from].node->lost))
@@ -175,6 +188,8 @@ static void message_free(const struct ggml_comm_group *group, struct message *me
     free(message);
 }
 
+// Copies what is sent to a buffer of the message's own at the same node, so that send() need not
+// wait for a receiver and the tensor may change after it.
 static int32_t keep(const struct ggml_comm_group *group, const struct message *message,
                     const struct ggml_tensor *tensor) {
     const uint32_t from = message->from;
@@ -194,6 +209,7 @@ static int32_t keep(const struct ggml_comm_group *group, const struct message *m
     return status == GGML_HOST_OK ? post(group, from, &fill, &both) : status;
 }
 
+// Keeps the message until receive() asks for it. O(messages of the group) for the order.
 static int32_t send(ggml_comm_group_t group, uint32_t from, uint32_t to,
                     const struct ggml_tensor *tensor) {
     if (from >= group->n) return no_rank(from);
@@ -218,7 +234,9 @@ static int32_t send(ggml_comm_group_t group, uint32_t from, uint32_t to,
     return GGML_HOST_OK;
 }
 
-// Both ends of the way of what was kept to where it is received.
+// Copies what was kept to the receiver's tensor. Between nodes: a send and a receive. Within
+// one: the receiver's queue waits for the sender's, copies, and the sender's waits for that, as
+// the message's buffer is freed in it next.
 static int32_t deliver(const struct ggml_comm_group *group, const struct message *message,
                        const struct ggml_tensor *tensor) {
     const struct remote_end *from = &group->ends[message->from], *to = &group->ends[message->to];
@@ -255,6 +273,7 @@ static int32_t deliver(const struct ggml_comm_group *group, const struct message
     return status;
 }
 
+// Takes the oldest message between the two ranks; INVALID_ARGUMENT if nothing was sent.
 static int32_t receive(ggml_comm_group_t group, uint32_t to, uint32_t from,
                        struct ggml_tensor *tensor) {
     const struct ggml_tensor *const received = tensor;
@@ -279,6 +298,7 @@ static int32_t receive(ggml_comm_group_t group, uint32_t to, uint32_t from,
 
 // --- groups --------------------------------------------------------------------------------------
 
+// All streams have to be of this plugin; they belong to the caller and outlive the group.
 static int32_t group_new(const struct ggml_comm_ranks *ranks, ggml_comm_group_t *out_group) {
     const bool any = ranks && ranks->streams && ranks->n_streams > 0 && ranks->streams[0];
     uint32_t peers[WIRE_MAX_RANKS];
@@ -306,6 +326,7 @@ static int32_t group_new(const struct ggml_comm_ranks *ranks, ggml_comm_group_t 
     return GGML_HOST_BUSY;
 }
 
+// Messages that nobody received are freed; open requests keep the shared part alive.
 static void group_free(ggml_comm_group_t group) {
     if (!group) return;
     while (group->first) {

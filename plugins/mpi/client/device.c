@@ -18,6 +18,7 @@ static const char *device_description(ggml_backend_dev_t device) {
     return device_of(device)->description;
 }
 
+// Asks the node each time, as others use its devices too; of a lost one nothing is free.
 static void device_memory(ggml_backend_dev_t handle, size_t *free, size_t *total) {
     const struct remote_device *device = device_of(handle);
     struct wire_message message = {.kind = WIRE_MEMORY, .device = device->index};
@@ -92,6 +93,8 @@ static const struct ggml_device_table device_table = {
     .event_new = device_event_new,
 };
 
+// Names the device MPI<rank>:<name there>, and prepares the texts of the device-info extension,
+// which point into the device.
 void remote_device_init(struct remote_device *device, struct node *node, uint32_t index,
                         const struct wire_device *about, ggml_backend_reg_t reg) {
     size_t n = 0;

@@ -17,6 +17,7 @@ struct collector {
     size_t count, capacity;
 };
 
+// Doubles the capacity and enters all tensors anew; O(count), and O(1) per tensor in all.
 static bool grow(struct collector *collector, size_t capacity) {
     const struct ggml_tensor **tensors = realloc(collector->tensors, capacity * sizeof(*tensors));
     if (!tensors) return false;
@@ -37,6 +38,7 @@ static bool grow(struct collector *collector, size_t capacity) {
     return true;
 }
 
+// Adds a tensor unless it is there; false without memory.
 static bool add(struct collector *collector, const struct ggml_tensor *tensor) {
     struct ggml_tensor *key = (struct ggml_tensor *)(uintptr_t)tensor;
     if (!tensor || ggml_hash_contains(&collector->set, key)) return true;
@@ -47,7 +49,8 @@ static bool add(struct collector *collector, const struct ggml_tensor *tensor) {
     return true;
 }
 
-// What operands were computed from may lie on other devices.
+// Collects the nodes, then their sources, then the roots of views. Sources of sources are left
+// out: what operands were computed from may lie on other devices. O(tensors).
 static bool collect(struct collector *collector, const struct ggml_graph *graph) {
     const size_t n_nodes = (size_t)graph->n_nodes;
     if (!grow(collector, n_nodes < 32 ? 64 : 2 * n_nodes)) return false;
@@ -79,6 +82,8 @@ static bool can_reach(const struct node *node, const struct ggml_tensor *tensor)
     return good;
 }
 
+// Describes tensor i of the collection. Nodes keep operation and sources; leaves become plain
+// tensors. UNSUPPORTED for nodes that call functions of the program.
 static bool describe(const struct node *node, const struct collector *collector, size_t i,
                      const struct ggml_graph *graph, struct wire_tensor *out) {
     const struct ggml_tensor *tensor = collector->tensors[i];
@@ -155,6 +160,8 @@ static bool is_image_of(const struct graph_image *image, size_t count,
 
 // --- all tensors ---------------------------------------------------------------------------------
 
+// Describes all tensors of a graph; NULL after the error was set. The caller frees them and the
+// image, which is made only for graphs without a uid.
 static struct wire_tensor *describe_all(const struct node *node, const struct ggml_graph *graph,
                                         size_t *out_count, struct graph_image **out_image) {
     struct collector collector = {0};
@@ -200,6 +207,8 @@ static bool same_references(const struct wire_tensor *a, const struct wire_tenso
     return a->view_src == b->view_src && memcmp(a->src, b->src, sizeof(a->src)) == 0;
 }
 
+// Whether the graph is another one than the known one; otherwise counts the tensors that
+// changed, which are sent. O(tensors).
 static bool differs(const struct known_graph *known, const struct wire_tensor *tensors,
                     size_t *out_n_changed) {
     *out_n_changed = 0;
@@ -210,6 +219,8 @@ static bool differs(const struct known_graph *known, const struct wire_tensor *t
     return false;
 }
 
+// Of the known graphs of this shape the one with the fewest changes, or NULL. O(CLIENT_GRAPHS *
+// tensors).
 static struct known_graph *find_alike(struct graph_cache *cache, const struct ggml_graph *graph,
                                       const struct wire_tensor *tensors, size_t count,
                                       size_t *out_n_changed) {
@@ -230,6 +241,7 @@ static struct known_graph *find_alike(struct graph_cache *cache, const struct gg
 
 // --- cache ---------------------------------------------------------------------------------------
 
+// The graph that was used least recently, or an unused entry, whose clock is 0.
 static struct known_graph *oldest(struct graph_cache *cache) {
     struct known_graph *found = &cache->graphs[0];
     for (int i = 1; i < CLIENT_GRAPHS; ++i)
@@ -237,6 +249,8 @@ static struct known_graph *oldest(struct graph_cache *cache) {
     return found;
 }
 
+// The changed tensors with their index; all of them if `known` is NULL. NULL without memory; the
+// caller frees the list.
 static struct wire_change *list_changes(const struct known_graph *known,
                                         const struct wire_tensor *tensors, size_t count,
                                         size_t n_changed) {
@@ -249,6 +263,7 @@ static struct wire_change *list_changes(const struct known_graph *known,
     return changes;
 }
 
+// Replaces what is known of a graph by what is sent now; takes tensors and image.
 static void remember(struct graph_cache *cache, struct known_graph *known,
                      const struct ggml_graph *graph, struct wire_tensor *tensors,
                      struct graph_image *image) {
@@ -260,6 +275,7 @@ static void remember(struct graph_cache *cache, struct known_graph *known,
     known->uid = graph->uid;
 }
 
+// Whether the graph is the known one, by its uid, or by an image where it has none.
 static bool is_same(const struct known_graph *known, const struct ggml_graph *graph) {
     if (known->id == 0 || known->uid != graph->uid) return false;
     if (graph->uid != 0) return true;
@@ -267,6 +283,7 @@ static bool is_same(const struct known_graph *known, const struct ggml_graph *gr
            is_image_of(known->image, known->n_tensors, graph);
 }
 
+// Names the known graph in the message if this one is the same: then no tensor is sent.
 static bool find_same(struct graph_cache *cache, const struct ggml_graph *graph,
                       struct wire_message *message) {
     for (int i = 0; i < CLIENT_GRAPHS; ++i) {
@@ -279,6 +296,8 @@ static bool find_same(struct graph_cache *cache, const struct ggml_graph *graph,
     return false;
 }
 
+// A buffer that was freed (node->generation) may have been known graphs' memory: they are all
+// forgotten, as the node has forgotten them too.
 int32_t graph_encode(struct graph_cache *cache, struct node *node, const struct ggml_graph *graph,
                      struct wire_message *message, struct wire_change **out_changes,
                      uint64_t *out_forgotten) {

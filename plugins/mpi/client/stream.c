@@ -29,6 +29,8 @@ static const char *stream_name(ggml_backend_t backend) {
 
 // --- queues of a node ----------------------------------------------------------------------------
 
+// Takes the first free queue of a node (first fit in a bit set); 0, which is the node's own,
+// when none is free.
 static uint32_t take_queue(struct node *node) {
     uint32_t found = 0;
     pthread_mutex_lock(&node->client->lock);
@@ -64,6 +66,8 @@ static int32_t get_async(ggml_backend_t backend, const struct ggml_tensor *tenso
                       size);
 }
 
+// Has the end's queue wait until request `id` of another queue of the same node is done.
+// Asynchronous: only the node waits.
 static int32_t wait_for(const struct remote_end *end, uint32_t queue, uint64_t id) {
     struct wire_message message = {
         .kind = WIRE_WAIT, .queue = end->queue, .object = queue, .offset = id};
@@ -77,6 +81,7 @@ static struct remote_end end_of(struct remote_stream *stream, const struct ggml_
                                .tensor = tensor};
 }
 
+// Within a node both queues wait for each other around the copy; between nodes the bytes do.
 int32_t remote_copy(const struct remote_end *from, const struct remote_end *to) {
     if (from->node != to->node) return remote_copy_between(from, to);
     const bool waits = from->queue != to->queue;
@@ -88,6 +93,7 @@ int32_t remote_copy(const struct remote_end *from, const struct remote_end *to) 
     return status;
 }
 
+// UNSUPPORTED for memory of others and for gaps: the host then copies by way of its own memory.
 static int32_t copy_async(ggml_backend_t backend_src, ggml_backend_t backend_dst,
                           const struct ggml_tensor *src, struct ggml_tensor *dst) {
     if (backend_src->table != backend_dst->table) return GGML_HOST_UNSUPPORTED;
@@ -111,6 +117,7 @@ static void forget_graphs(struct remote_stream *stream) {
     graph_cache_free(&stream->cache);
 }
 
+// Waits for all answers; the first failure since the last call is returned and forgotten.
 static int32_t synchronize(ggml_backend_t backend) {
     struct remote_stream *stream = backend->context;
     const int32_t status = line_wait(stream->device->node, &stream->line);
@@ -118,6 +125,9 @@ static int32_t synchronize(ggml_backend_t backend) {
     return status;
 }
 
+// Sends the difference to a graph that the node knows, or the whole graph; returns before it is
+// computed. If anything fails on the way, the cache forgets the graph, as it isn't known what
+// the node has.
 static int32_t compute(ggml_backend_t backend, const struct ggml_graph *graph) {
     struct remote_stream *stream = backend->context;
     struct node *node = stream->device->node;
@@ -166,6 +176,7 @@ int32_t remote_event_new(struct remote_device *device, ggml_backend_event_t *out
     return GGML_HOST_OK;
 }
 
+// An event is a number: the id of the newest request. No message is sent.
 static int32_t event_record(ggml_backend_t backend, ggml_backend_event_t handle) {
     struct remote_stream *stream = backend->context;
     struct remote_event *event = handle->context;
@@ -187,6 +198,7 @@ static int32_t event_wait(ggml_backend_t backend, ggml_backend_event_t handle) {
 
 // --- streams -------------------------------------------------------------------------------------
 
+// Waits for what is under way before the queue is given to another stream.
 static void stream_free(ggml_backend_t backend) {
     struct remote_stream *stream = backend->context;
     struct node *node = stream->device->node;
@@ -222,6 +234,7 @@ bool remote_stream_end(ggml_backend_t stream, struct remote_end *out_end,
     return true;
 }
 
+// Blocks until the node has the stream; BUSY when it has no queue left.
 int32_t remote_stream_new(struct remote_device *device, const char *params,
                           ggml_backend_t *out_stream) {
     struct node *node = device->node;

@@ -23,6 +23,7 @@ struct known_ops {
 
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 
+// The device's table, made at the first question; NULL without memory, where each is asked.
 static struct known_ops *ops_of(struct remote_device *device) {
     pthread_mutex_lock(&making);
     if (!device->ops) {
@@ -49,6 +50,7 @@ static void hash(const void *data, size_t size, uint32_t kind, uint64_t out_key[
     out_key[1] = b | 1;
 }
 
+// Whether the answer is known. Keys of 128 bits are taken as equal tensors.
 static bool look_up(struct known_ops *ops, const uint64_t key[2], uint64_t *out_answer) {
     pthread_mutex_lock(&ops->lock);
     const struct known_op *slot = &ops->slots[key[0] % SLOTS];
@@ -64,6 +66,8 @@ static void note(struct known_ops *ops, const uint64_t key[2], uint64_t answer) 
     pthread_mutex_unlock(&ops->lock);
 }
 
+// Asks the node unless the same was asked before: a scheduler asks for every node of every new
+// graph, and a question takes a round trip.
 static bool ask(struct remote_device *device, struct wire_message *message,
                 const struct wire_tensor *tensors, size_t count, uint64_t *out_answer) {
     const struct parts parts = {.first = tensors, .first_size = count * sizeof(*tensors)};

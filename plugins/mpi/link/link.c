@@ -70,6 +70,8 @@ double link_now(void) {
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+// Makes a condition whose timed waits use the monotonic clock: a change of the wall clock
+// doesn't end them early or late.
 void link_cond_init(pthread_cond_t *cond) {
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
@@ -94,6 +96,8 @@ static void leave_mpi(struct link *link) {
 
 // --- transfers, under `progress` -------------------------------------------------------------
 
+// Ends an operation: a message is freed here, a transfer with a callback calls it, and one
+// without wakes those who wait in link_wait(). The caller holds no lock but `progress`.
 static void complete(struct link *link, struct link_op *op) {
     void (*on_done)(struct link_op *) = op->on_done;
     if (op->is_message) {
@@ -109,6 +113,8 @@ static void complete(struct link *link, struct link_op *op) {
     }
 }
 
+// Makes room for more pieces under way. What was reallocated is kept if a later array fails: the
+// arrays may differ in size, and `capacity` is the least of them.
 static bool grow(struct link *link) {
     const size_t capacity = 2 * link->capacity + 64;
     MPI_Request *requests = realloc(link->requests, capacity * sizeof(*requests));
@@ -122,6 +128,8 @@ static bool grow(struct link *link) {
     return true;
 }
 
+// Counts a piece as ended. A failure is reported once its operation is out of the way, and not
+// about a peer that was dropped: that is expected.
 static void end_piece(struct link *link, size_t i, bool failed) {
     struct link_op *op = link->actives[i].op;
     const int peer = op->peer;
@@ -147,6 +155,8 @@ static size_t piece_of(const struct link_op *op) {
     return op->is_message ? WIRE_MAX_MESSAGE : LINK_PIECE;
 }
 
+// Starts one piece of an operation with a non-blocking call of MPI. Large transfers are cut into
+// pieces as MPI counts bytes with an int.
 static bool start_piece(struct link *link, struct link_op *op, size_t offset) {
     const size_t left = op->size - offset;
     const int count = (int)(left < piece_of(op) ? left : piece_of(op));
@@ -166,6 +176,8 @@ static bool start_piece(struct link *link, struct link_op *op, size_t offset) {
     return true;
 }
 
+// Starts all pieces of an operation. `pending` counts one more until it is done, so that a piece
+// that ends at once doesn't complete it.
 static void start(struct link *link, struct link_op *op) {
     const bool reachable = link->dropped[op->peer] == 0 && !atomic_load(&op->is_cancelled);
     op->pending = 1; // so that it doesn't end while it is started
@@ -179,6 +191,8 @@ static void start(struct link *link, struct link_op *op) {
         link->options.on_failure(link->options.context, peer, "MPI can't send to it");
 }
 
+// Takes the list of posted operations and starts them in order; returns whether there were any.
+// `starting` lets give_up() find those that were not reached.
 static bool start_posted(struct link *link) {
     pthread_mutex_lock(&link->lock);
     link->starting = link->posted;
@@ -195,6 +209,8 @@ static bool start_posted(struct link *link) {
     return any;
 }
 
+// Asks MPI which pieces have ended and completes their operations; returns whether there were
+// any. O(pieces under way).
 static bool test(struct link *link) {
     int n = 0;
     const size_t before = link->n_active;
@@ -214,8 +230,8 @@ static bool test(struct link *link) {
     return true;
 }
 
-// What is received is cancelled, what is sent is left to MPI: the other side is gone, or won't take
-// it.
+// Ends operations with dropped peers, and cancelled ones. A receive is cancelled; a send is left
+// to MPI, which may still read its memory: the other side is gone or won't take it.
 static void drop(struct link *link) {
     for (size_t i = 0; i < link->n_active; ++i) {
         struct link_op *op = link->actives[i].op;
@@ -230,6 +246,7 @@ static void drop(struct link *link) {
     compact(link);
 }
 
+// Runs drop() if anything was dropped since: the list is not searched otherwise.
 static void drop_all(struct link *link) {
     pthread_mutex_lock(&link->lock);
     const bool drops = link->drops;
@@ -240,6 +257,9 @@ static void drop_all(struct link *link) {
 
 // --- messages, under `progress` --------------------------------------------------------------
 
+// Receives one message, if there is one, and hands it to on_message(), which owns its bytes. A
+// matched probe (MPI_Improbe), so that the message that was measured is the one that is
+// received.
 static bool receive_one(struct link *link) {
     int found = 0, size = 0;
     MPI_Message message;
@@ -267,6 +287,7 @@ static bool receive_one(struct link *link) {
     return true;
 }
 
+// Receives up to BURST messages, so that transfers are not starved by a node that sends many.
 static bool receive(struct link *link) {
     int n = 0;
     while (n < BURST && receive_one(link))
@@ -293,6 +314,7 @@ static bool look(struct link *link) {
     return busy;
 }
 
+// Whether operations wait for a thread that starts them.
 static bool has_posted(struct link *link) {
     pthread_mutex_lock(&link->lock);
     const bool any = link->posted != NULL;
@@ -319,6 +341,7 @@ void link_pump(struct link *link) {
     atomic_store(&link->last_help, link_now());
 }
 
+// Monotonic time so many seconds from now.
 static struct timespec time_in(double seconds) {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
@@ -328,6 +351,8 @@ static struct timespec time_in(double seconds) {
     return until;
 }
 
+// Seconds to sleep after `idle` seconds without an event: 20 us and 5 % of them, so that the
+// delay stays small beside the wait, and at most LONG_SLEEP.
 static double pause_after(double idle) {
     const double wanted = SHORT_SLEEP + idle * 0.05;
     return wanted < LONG_SLEEP ? wanted : LONG_SLEEP;
@@ -338,11 +363,14 @@ static void wait_for(pthread_mutex_t *lock, pthread_cond_t *cond, double seconds
     pthread_cond_timedwait(cond, lock, &until);
 }
 
+// Seconds without an event for which a thread looks without sleeping.
 static double spin_time(struct link *link) {
     return atomic_load(&link->is_moving) ? SPIN_MOVING : SPIN_SECONDS;
 }
 
-// Looks once. Returns false when it was in vain for long.
+// Makes progress once for a thread that waits, and sleeps if there was none for a while. Returns
+// false when it was in vain for HELP_SECONDS: the link's thread takes over. The caller holds
+// waiting->lock, which is given back meanwhile.
 static bool help(struct link *link, const struct link_waiting *waiting, double begin) {
     pthread_mutex_unlock(waiting->lock);
     const bool busy = try_to_look(link);
@@ -357,6 +385,7 @@ static bool help(struct link *link, const struct link_waiting *waiting, double b
     return idle < HELP_SECONDS;
 }
 
+// Fails one operation, of which pieces may be with MPI for ever.
 static void fail_op(struct link *link, struct link_op *op) {
     op->failed = true;
     if (op->pending == 0 || --op->pending == 0) complete(link, op);
@@ -402,6 +431,9 @@ static void look_after_thread(struct link *link) {
     fail_list(link, posted);
 }
 
+// One thread that waits makes progress (has_helper), others sleep until they are woken or every
+// DEEP_SLEEP. An answer then reaches its thread without waking another one. When it has what it
+// waited for, the next one is woken to take its place.
 void link_await(struct link *link, const struct link_waiting *waiting) {
     const double begin = link_now();
     bool helps = false, tires = !link->meeting.any_thread;
@@ -455,6 +487,7 @@ static void rest(struct link *link) {
     }
 }
 
+// Whether the thread is to end; what is posted is started before.
 static bool stopped(struct link *link) {
     pthread_mutex_lock(&link->lock);
     const bool stops = link->stops && !link->posted;
@@ -473,6 +506,7 @@ static void flush(struct link *link) {
     pthread_mutex_unlock(&link->progress);
 }
 
+// The thread's loop: looks and rests until it is stopped, then lets what was sent arrive.
 static void work(struct link *link) {
     atomic_store(&link->last_active, link_now());
     while (!stopped(link)) {
@@ -491,6 +525,8 @@ static int note_finalize(MPI_Comm comm, int key, void *value, void *extra) {
     return MPI_SUCCESS;
 }
 
+// Has on_finalize() called when the program itself calls MPI_Finalize(), if MPI is the
+// program's.
 static void watch_finalize(struct link *link) {
     int key;
     if (link->meeting.owns || !link->options.on_finalize) return;
@@ -498,6 +534,8 @@ static void watch_finalize(struct link *link) {
         MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
 }
 
+// The link's thread. It starts MPI and meets the other processes, as with MPI_THREAD_FUNNELED
+// only the thread that started MPI may call it.
 static void *run(void *context) {
     struct link *link = context;
     pthread_setname_np(pthread_self(), "ggml-mpi");
@@ -519,6 +557,8 @@ static void *run(void *context) {
 
 // --- any thread ----------------------------------------------------------------------------------
 
+// Waits for the thread to have met the other processes, at most a second longer than it tries
+// to. One that hangs inside MPI is left behind with its memory: it can't be stopped.
 struct link *link_open(const struct link_options *options, char out_why[LINK_TEXT]) {
     struct link *link = calloc(1, sizeof(*link));
     snprintf(out_why, LINK_TEXT, "no memory, or no thread, for MPI");
@@ -564,7 +604,8 @@ int link_self(const struct link *link) {
     return link->meeting.self;
 }
 
-// The thread may be inside of MPI for ever.
+// Waits for the thread's end. It may be inside MPI for ever: then false, after the time in which
+// a call counts as stuck and what is sent last is waited for.
 static bool is_joined(struct link *link) {
     struct timespec until;
     const double most = link->options.stuck_seconds;
@@ -574,6 +615,8 @@ static bool is_joined(struct link *link) {
     return pthread_timedjoin_np(link->thread, NULL, &until) == 0;
 }
 
+// Ends the thread and frees the link; with a thread that is stuck the memory stays, as the
+// thread may use it still.
 void link_close(struct link *link, bool finalize) {
     pthread_mutex_lock(&link->lock);
     link->stops = true;
@@ -630,6 +673,8 @@ static bool is_done_or_over(void *context) {
     return patience->op->done || patience->gives_up(patience->context);
 }
 
+// Waits like link_wait(), but asks `gives_up` too; then the operation is cancelled, and its end
+// is waited for all the same, as MPI may use its memory until then.
 bool link_wait_unless(struct link *link, struct link_op *op, bool (*gives_up)(void *context),
                       void *context) {
     struct patience patience = {op, gives_up, context};

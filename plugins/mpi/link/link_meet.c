@@ -31,6 +31,8 @@ static int number_of(const char *name) {
     return value && value[0] != '\0' ? atoi(value) : -1;
 }
 
+// Reads what launchers (Open MPI, MPICH, PMIx) put into the environment, so that a program that
+// was started without one doesn't start MPI.
 bool link_launched(int *out_rank, int *out_size, int *out_programs) {
     static const char *const ranks[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"};
     static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"};
@@ -53,6 +55,7 @@ static bool fail(char out_why[LINK_TEXT], const char *why) {
     return false;
 }
 
+// Starts MPI, or joins the program's, and sets which threads may call it.
 static bool start_mpi(struct link_meeting *meeting, char out_why[LINK_TEXT]) {
     int started = 0, level = 0;
     MPI_Initialized(&started);
@@ -115,6 +118,7 @@ static int collect(int *members, int most, double deadline) {
     return n;
 }
 
+// Whether all processes share memory, by MPI's own splitting of communicators.
 static bool is_one_host(const struct link_meeting *meeting) {
     MPI_Comm here;
     int count = 0;
@@ -126,6 +130,7 @@ static bool is_one_host(const struct link_meeting *meeting) {
     return count == meeting->count;
 }
 
+// Makes a communicator of the members, in which errors are returned instead of ending the job.
 static bool make_comm(struct link_meeting *meeting, const int *members, char out_why[LINK_TEXT]) {
     MPI_Group world, group;
     MPI_Comm_group(MPI_COMM_WORLD, &world);
@@ -143,6 +148,8 @@ static bool make_comm(struct link_meeting *meeting, const int *members, char out
     return true;
 }
 
+// The client's side: collects hellos until the expected number or the deadline, then sends each
+// node the list of members.
 static bool meet_nodes(struct link_meeting *meeting, const struct link_options *options, int size,
                        char out_why[LINK_TEXT]) {
     int *members = malloc((size_t)size * sizeof(*members));
@@ -165,6 +172,8 @@ static bool meet_nodes(struct link_meeting *meeting, const struct link_options *
 
 // --- node ----------------------------------------------------------------------------------------
 
+// The node's side: says hello and waits for the list; a list of one member means that the
+// versions don't agree.
 static bool meet_client(struct link_meeting *meeting, const struct link_options *options,
                         char out_why[LINK_TEXT]) {
     MPI_Status status;
@@ -205,6 +214,8 @@ bool link_meet(struct link_meeting *meeting, const struct link_options *options,
     return good;
 }
 
+// Frees the communicator and ends MPI if it was started here. Without `finalize` nothing is
+// called that waits for other processes.
 void link_part(struct link_meeting *meeting, bool finalize) {
     int ended = 0;
     MPI_Finalized(&ended);

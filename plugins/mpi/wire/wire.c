@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+// Names what is wrong with a message, in words that follow "sent".
 static bool refuse(const char **out_why, const char *why) {
     *out_why = why;
     return false;
@@ -13,11 +14,13 @@ static bool refuse(const char **out_why, const char *why) {
 
 // --- tensors -------------------------------------------------------------------------------------
 
+// Operations with pointers to functions, which mean nothing to another process.
 bool wire_calls_program(int32_t op) {
     return op == GGML_OP_MAP_CUSTOM1 || op == GGML_OP_MAP_CUSTOM2 || op == GGML_OP_MAP_CUSTOM3 ||
            op == GGML_OP_CUSTOM;
 }
 
+// a * b within int64_t; false beyond.
 static bool multiply(uint64_t a, uint64_t b, uint64_t *out) {
     return !__builtin_mul_overflow(a, b, out) && *out <= INT64_MAX;
 }
@@ -46,10 +49,13 @@ static bool span_of(const struct wire_tensor *tensor, uint64_t *out_span) {
     return true;
 }
 
+// An index of a tensor of the message, or -1 for none.
 static bool is_index(int32_t index, size_t count) {
     return index >= -1 && (index < 0 || (size_t)index < count);
 }
 
+// Checks each member before anything is computed from it: type and operation exist, extents and
+// strides stay within 63 bits, references stay within the message.
 bool wire_tensor_sound(const struct wire_tensor *tensor, size_t count, uint64_t *out_span,
                        const char **out_why) {
     if (tensor->type < 0 || tensor->type >= GGML_TYPE_COUNT ||
@@ -73,6 +79,7 @@ bool wire_tensor_sound(const struct wire_tensor *tensor, size_t count, uint64_t 
     return true;
 }
 
+// Pointers become -1 here; the caller replaces those that the message contains.
 void wire_describe(const struct ggml_tensor *tensor, struct wire_tensor *out) {
     memset(out, 0, sizeof(*out));
     out->type = (int32_t)tensor->type;
@@ -90,7 +97,8 @@ void wire_describe(const struct ggml_tensor *tensor, struct wire_tensor *out) {
     memcpy(out->name, tensor->name, strnlen(tensor->name, sizeof(out->name) - 1));
 }
 
-// A tensor in error has a text where others have what a backend attaches.
+// Makes a tensor of a description that was checked. Flags are masked: a tensor in error has a
+// text where others have what a backend attaches, and no message may make one.
 void wire_restore(const struct wire_tensor *from, struct ggml_tensor *tensor) {
     enum {
         FLAGS = GGML_TENSOR_FLAG_INPUT | GGML_TENSOR_FLAG_OUTPUT | GGML_TENSOR_FLAG_PARAM |
@@ -132,6 +140,7 @@ static enum shape shape_of(uint32_t kind) {
     }
 }
 
+// How many tensors, or changes of tensors, follow the message.
 size_t wire_count(const struct wire_message *message) {
     switch (shape_of(message->kind)) {
     case ONE:
@@ -144,6 +153,7 @@ size_t wire_count(const struct wire_message *message) {
     }
 }
 
+// Bytes of these; text, data and ranks come after them.
 size_t wire_fixed_size(const struct wire_message *message) {
     const size_t one = shape_of(message->kind) == CHANGES ? sizeof(struct wire_change)
                                                           : sizeof(struct wire_tensor);
@@ -169,6 +179,7 @@ static bool is_transfer(const struct wire_message *message) {
            message->kind == WIRE_SEND || message->kind == WIRE_RECEIVE;
 }
 
+// Checks tensor i of a message: a transfer must stay within the tensor's span, in bytes.
 static bool one_sound(const struct wire_message *message, const void *rest, size_t i,
                       const char **out_why) {
     struct wire_tensor tensor;
