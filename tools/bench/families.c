@@ -9,12 +9,15 @@
 
 enum { HEAD = 32 };
 
+// Where a family's tensors go. All weights share one small buffer: they are never read, as
+// graphs are only planned.
 struct builder {
     struct ggml_context *ctx;
     struct ggml_cgraph *graph;
     ggml_backend_buffer_t weights;
 };
 
+// A weight that has memory, so that the planner leaves it alone.
 static struct ggml_tensor *weight(struct builder *b, int64_t n0, int64_t n1, int64_t n2,
                                   int64_t n3) {
     struct ggml_tensor *tensor = ggml_new_tensor_4d(b->ctx, GGML_TYPE_F32, n0, n1, n2, n3);
@@ -22,16 +25,19 @@ static struct ggml_tensor *weight(struct builder *b, int64_t n0, int64_t n1, int
     return tensor;
 }
 
+// A graph input: stays in memory until it is read last.
 static struct ggml_tensor *input(struct builder *b, enum ggml_type type, int64_t n0, int64_t n1) {
     struct ggml_tensor *tensor = ggml_new_tensor_2d(b->ctx, type, n0, n1);
     ggml_set_input(tensor);
     return tensor;
 }
 
+// x times a weight matrix.
 static struct ggml_tensor *linear(struct builder *b, struct ggml_tensor *x, int64_t n_out) {
     return ggml_mul_mat(b->ctx, weight(b, x->ne[0], n_out, 1, 1), x);
 }
 
+// RMS norm with a weight.
 static struct ggml_tensor *norm(struct builder *b, struct ggml_tensor *x) {
     return ggml_mul(b->ctx, ggml_rms_norm(b->ctx, x, 1e-5f), weight(b, x->ne[0], 1, 1, 1));
 }
@@ -43,6 +49,7 @@ struct inputs {
     int64_t context;
 };
 
+// Splits rows into heads, and turns them if there are positions.
 static struct ggml_tensor *heads(struct builder *b, struct ggml_tensor *x,
                                  struct ggml_tensor *positions) {
     struct ggml_tensor *y = ggml_reshape_3d(b->ctx, x, HEAD, x->ne[0] / HEAD, x->ne[1]);
@@ -57,6 +64,8 @@ static void store(struct builder *b, struct ggml_tensor *cache, struct ggml_tens
     ggml_build_forward_expand(b->graph, ggml_cpy(b->ctx, flat, place));
 }
 
+// Grouped-query attention over a cache of `context` tokens, fused (flash) or as products and
+// soft_max.
 static struct ggml_tensor *attention(struct builder *b, struct ggml_tensor *x,
                                      const struct inputs *in, bool flash) {
     const int64_t n = x->ne[0], n_kv = n / 4;
@@ -81,6 +90,7 @@ static struct ggml_tensor *attention(struct builder *b, struct ggml_tensor *x,
     return linear(b, y, n);
 }
 
+// SwiGLU of three times the width.
 static struct ggml_tensor *feed_forward(struct builder *b, struct ggml_tensor *x) {
     struct ggml_tensor *gate = linear(b, x, 3 * x->ne[0]);
     struct ggml_tensor *up = linear(b, x, 3 * x->ne[0]);
@@ -105,6 +115,7 @@ static struct ggml_tensor *experts(struct builder *b, struct ggml_tensor *x) {
     return ggml_add(b->ctx, first, ggml_view_2d(b->ctx, y, n, t, y->nb[2], y->nb[1]));
 }
 
+// A decoder of n_layers, dense or with experts, for 32 tokens.
 static struct ggml_tensor *transformer(struct builder *b, int n_layers, enum family family) {
     enum { WIDTH = 256, TOKENS = 32, CONTEXT = 128 };
     const bool flash = family == FAMILY_FLASH;
@@ -126,6 +137,7 @@ static struct ggml_tensor *transformer(struct builder *b, int n_layers, enum fam
 
 // --- images
 
+// A convolution of 3 x 3 with bias, by im2col.
 static struct ggml_tensor *convolve(struct builder *b, struct ggml_tensor *x, int64_t n_out,
                                     int stride) {
     struct ggml_tensor *kernel = weight(b, 3, 3, x->ne[2], n_out);
@@ -137,6 +149,7 @@ static struct ggml_tensor *active(struct builder *b, struct ggml_tensor *x) {
     return ggml_silu(b->ctx, ggml_group_norm(b->ctx, x, 8, 1e-5f));
 }
 
+// A residual block of two convolutions, with a third one where the number of channels changes.
 static struct ggml_tensor *residual(struct builder *b, struct ggml_tensor *x, int64_t n_out) {
     struct ggml_tensor *y = convolve(b, active(b, x), n_out, 1);
     y = convolve(b, active(b, y), n_out, 1);
@@ -152,11 +165,14 @@ static struct ggml_tensor *picture(struct builder *b) {
     return x;
 }
 
+// Results of the way down that the way up reads again, last one first: they live long, and
+// cross.
 struct skips {
     struct ggml_tensor *all[DEEPEST * BLOCKS];
     int n;
 };
 
+// A level down: BLOCKS blocks, then half the side and twice the channels.
 static struct ggml_tensor *descend(struct builder *b, struct ggml_tensor *x, struct skips *skips) {
     const int64_t channels = x->ne[2];
     for (int i = 0; i < BLOCKS; ++i) {
@@ -165,6 +181,7 @@ static struct ggml_tensor *descend(struct builder *b, struct ggml_tensor *x, str
     return convolve(b, x, 2 * channels, 2);
 }
 
+// A level up, with the results of the level down beside.
 static struct ggml_tensor *ascend(struct builder *b, struct ggml_tensor *x, struct skips *skips) {
     for (int i = 0; i < BLOCKS; ++i) {
         struct ggml_tensor *skip = skips->all[--skips->n];
@@ -174,6 +191,7 @@ static struct ggml_tensor *ascend(struct builder *b, struct ggml_tensor *x, stru
     return x;
 }
 
+// A U-Net of `depth` levels.
 static struct ggml_tensor *unet(struct builder *b, struct ggml_tensor *x, int depth) {
     struct skips skips = {.n = 0};
     if (depth > DEEPEST) depth = DEEPEST;
@@ -240,6 +258,7 @@ static struct ggml_tensor *autoencoder(struct builder *b, int depth) {
 
 // --- speech
 
+// Self-attention, or attention to what was `seen`.
 static struct ggml_tensor *attend(struct builder *b, struct ggml_tensor *x,
                                   struct ggml_tensor *seen) {
     const int64_t n = x->ne[0], n_heads = n / HEAD;
@@ -255,6 +274,7 @@ static struct ggml_tensor *attend(struct builder *b, struct ggml_tensor *x,
     return ggml_add(b->ctx, x, linear(b, q, n));
 }
 
+// A feed-forward layer with GELU.
 static struct ggml_tensor *think(struct builder *b, struct ggml_tensor *x) {
     struct ggml_tensor *h = ggml_gelu(b->ctx, linear(b, norm(b, x), 4 * x->ne[0]));
     return ggml_add(b->ctx, x, linear(b, h, x->ne[0]));
@@ -283,6 +303,7 @@ static struct ggml_tensor *encoder_decoder(struct builder *b, int n_layers) {
 
 // --- many branches at once
 
+// Stages of branches that all read one tensor and are added up: as many results live at once.
 static struct ggml_tensor *wide(struct builder *b, int n_branches) {
     enum { WIDTH = 128, ROWS = 16, STAGES = 4, MOST = 512 };
     struct ggml_tensor *x = input(b, GGML_TYPE_F32, WIDTH, ROWS);
@@ -303,6 +324,7 @@ static struct ggml_tensor *wide(struct builder *b, int n_branches) {
 
 // --- no structure at all
 
+// A number below the limit, from a linear congruential generator (Numerical Recipes).
 static uint32_t next_random(uint32_t *state, uint32_t limit) {
     *state = *state * 1664525u + 1013904223u;
     return (uint32_t)(((uint64_t)*state * limit) >> 32);

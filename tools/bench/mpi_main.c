@@ -16,6 +16,7 @@
 
 enum { MOST_NODES = 64, MOST_RUNS = 1000, ROUND_TRIPS = 100, USUAL_MB = 64, USUAL_GRAPH = 1000 };
 
+// The command line, as parsed.
 struct options {
     int runs, megabytes, reduced_megabytes, nodes;
     bool json;
@@ -32,6 +33,7 @@ struct place {
     struct ggml_cgraph *graph; // a chain of small nodes
 };
 
+// All that is measured with: the places, the bare processes, and memory of the host.
 struct bench {
     struct options options;
     struct bare bare;
@@ -56,6 +58,8 @@ static void place_free(struct place *place) {
     ggml_backend_free(place->stream);
 }
 
+// Makes tensors and a chain of n_nodes scalings by 1 on a device; false without memory, then
+// place_free() frees what there is.
 static bool place_make(struct place *place, ggml_backend_dev_t device, size_t bytes, int n_nodes) {
     const size_t n = (size_t)n_nodes;
     const struct ggml_init_params params = {.mem_size = (n + 8) * ggml_tensor_overhead() +
@@ -76,6 +80,7 @@ static bool place_make(struct place *place, ggml_backend_dev_t device, size_t by
     return place->buffer != NULL;
 }
 
+// The CPU of a node by its name, or NULL behind the last node.
 static ggml_backend_dev_t cpu_of_node(int node) {
     char name[32];
     snprintf(name, sizeof(name), "MPI%d:CPU", node);
@@ -108,6 +113,7 @@ static void bench_close(struct bench *bench) {
     free(bench->bytes);
 }
 
+// A group of all nodes' streams; none without the extension or with a single node.
 static void make_group(struct bench *bench) {
     ggml_backend_t streams[MOST_NODES];
     for (int i = 0; i < bench->n; ++i)
@@ -128,6 +134,7 @@ static double bare_small(struct bench *bench) {
     return bare_round_trip(&bench->bare, ROUND_TRIPS);
 }
 
+// Seconds of a read of four bytes: a round trip through request, queue and answer.
 static double ours_small(struct bench *bench) {
     float value;
     const double begin = seconds();
@@ -136,6 +143,7 @@ static double ours_small(struct bench *bench) {
     return (seconds() - begin) / ROUND_TRIPS;
 }
 
+// Bytes of a transfer.
 static size_t large_of(const struct bench *bench) {
     return (size_t)bench->options.megabytes << 20;
 }
@@ -178,6 +186,7 @@ static double bare_sum(struct bench *bench) {
     return bare_all_reduce(&bench->bare, n_reduced(bench));
 }
 
+// Seconds of a sum over all nodes, in views of the large tensors.
 static double ours_sum(struct bench *bench) {
     struct ggml_tensor parts[MOST_NODES], *list[MOST_NODES];
     for (int i = 0; i < bench->n; ++i) {
@@ -215,6 +224,8 @@ struct pair {
     double bare, ours, ratio; // medians; of the pairs' ratios
 };
 
+// Times both in turn, so that what else the machine does strikes both alike. Two pairs before
+// are not counted.
 static struct pair measure(struct bench *bench, double (*bare)(struct bench *),
                            double (*ours)(struct bench *)) {
     static double a[MOST_RUNS], b[MOST_RUNS], ratios[MOST_RUNS];
@@ -228,6 +239,8 @@ static struct pair measure(struct bench *bench, double (*bare)(struct bench *),
     return (struct pair){bench_median(a, runs), bench_median(b, runs), bench_median(ratios, runs)};
 }
 
+// One measurement: times, or rates where bytes are transferred; the ratio is how many times as
+// fast the bare one is (times), or what share of its rate is reached (rates).
 static void print_row(const struct bench *bench, const char *name, const char *text, double bytes,
                       struct pair pair, bool first) {
     if (bench->options.json) {
@@ -243,6 +256,7 @@ static void print_row(const struct bench *bench, const char *name, const char *t
     }
 }
 
+// Measures and prints everything that the number of nodes allows.
 static void measure_all(struct bench *bench) {
     const double large = (double)large_of(bench), size = (double)bench->size;
     char text[64];

@@ -15,6 +15,7 @@
 
 enum { MAX_RUNS = 1000, MAX_PROMPT = 1 << 14 };
 
+// The command line, as parsed.
 struct options {
     const char *device;
     const char *plugin_path;
@@ -42,6 +43,8 @@ struct timing {
 
 // --- the machine
 
+// Makes the streams; on the host's processors also measures their limits, which results are
+// compared with. False after the error was set; stop() frees what there is.
 static bool start(struct machine *machine, ggml_backend_dev_t device, int threads) {
     const enum ggml_backend_dev_type type = ggml_backend_dev_type(device);
     const bool is_host =
@@ -73,6 +76,7 @@ static void stop(struct machine *machine) {
 
 // --- measuring
 
+// The node that is being timed.
 struct step {
     struct timing *timing;
     double start;
@@ -117,6 +121,8 @@ static bool time_runs(ggml_backend_sched_t sched, const struct llama_graph *grap
     return true;
 }
 
+// Times a graph of n_tokens after n_past: `runs` times whole, then once node by node, which has
+// a wait after each node and is therefore slower.
 static bool measure(const struct machine *machine, const struct llama *llama, int n_tokens,
                     int n_past, int runs, struct timing *out_timing) {
     struct llama_graph graph;
@@ -191,6 +197,7 @@ static bool measure_launching(const struct machine *machine, int n_layers, int r
 
 // --- the report
 
+// What is printed, as text or JSON.
 struct report {
     const struct options *options;
     const struct machine *machine;
@@ -202,12 +209,14 @@ static double percent(double part, double whole) {
     return whole > 0 ? 100 * part / whole : 0;
 }
 
+// Operations of the prompt: the output layer is computed for the last token alone.
 static double prompt_flops(const struct report *r) {
     const struct llama_shape *s = &r->llama->shape;
     const double output = 2.0 * s->width * s->vocabulary;
     return (r->llama->flops - output) * r->options->prompt + output;
 }
 
+// Operations by their share of a token's time. Selection sort over GGML_OP_COUNT.
 static void print_rows(const struct report *r) {
     printf("\n%-16s %10s %6s %10s %6s\n", "node by node", "prompt ms", "%", "token ms", "%");
     bool shown[GGML_OP_COUNT] = {false};
@@ -281,6 +290,7 @@ static void print_json(const struct report *r) {
     printf("\n}\n");
 }
 
+// Measures and prints; everything is freed on the way out. Returns the exit status.
 static int run(ggml_backend_dev_t device, const struct llama_shape *shape,
                const struct options *options) {
     struct machine machine;
@@ -337,6 +347,7 @@ static const char usage[] =
     "Times\n"
     "node by node have a wait after every node.\n";
 
+// Takes one option; false if its value is not valid.
 static bool take_option(int option, const char *text, struct options *options) {
     switch (option) {
     case 'd': options->device = text; return true;

@@ -13,6 +13,7 @@
 
 #include "progress.h"
 
+// Prints an error; returns false for the caller to return.
 static bool complain(const char *text) {
     fprintf(stderr, "ggml-devices: %s\n", text);
     return false;
@@ -20,6 +21,7 @@ static bool complain(const char *text) {
 
 // --- progress ------------------------------------------------------------------------------------
 
+// Called by the library after each plugin.
 static void show_progress(void *user_data, size_t done, size_t total, const char *path) {
     char text[160];
     (void)user_data;
@@ -30,13 +32,15 @@ static void show_progress(void *user_data, size_t done, size_t total, const char
 
 // --- what was probed -----------------------------------------------------------------------------
 
-// The library says nothing of what it was asked for.
+// Why helpers are not sandboxed although they could be, or NULL. The library reports only what
+// it could not do, not what it was asked to leave out.
 static const char *not_confined(const struct inventory_options *options) {
     const char *wanted = getenv("GGML_PROBE_SANDBOX");
     if (options->no_sandbox) return "left out, as --no-sandbox says";
     return wanted && strcmp(wanted, "0") == 0 ? "left out, as GGML_PROBE_SANDBOX says" : NULL;
 }
 
+// Tries all plugins in helper processes, or takes the results from the cache.
 static bool probe(struct inventory *inventory, const struct inventory_options *options) {
     struct ggml_probe_options wanted = {
         .size = sizeof(wanted),
@@ -55,7 +59,8 @@ static bool probe(struct inventory *inventory, const struct inventory_options *o
     return status == GGML_HOST_OK || complain(ggml_last_error());
 }
 
-// Those of one plugin follow each other.
+// Number of the device among those of its plugin, which follow each other in the report.
+// O(devices).
 static size_t index_in_plugin(const struct inventory *inventory, const char *plugin_path) {
     size_t index = 0;
     for (size_t i = 0; i < inventory->n_devices; ++i)
@@ -63,6 +68,8 @@ static size_t index_in_plugin(const struct inventory *inventory, const char *plu
     return index;
 }
 
+// Seconds since the memory was asked for; 0 if that was just now. A clock that was set back
+// counts as just now.
 static int64_t memory_age(const struct ggml_probe_record *record) {
     const int64_t now = (int64_t)time(NULL);
     if (record->source != GGML_PROBE_SOURCE_CACHE || record->probed_at <= 0) return 0;
@@ -88,6 +95,8 @@ static void take_probed_device(struct inventory *inventory, size_t i) {
     ++inventory->n_devices;
 }
 
+// Copies the probe's report into entries. Texts stay in the report, which lives as long as the
+// inventory.
 static void take_probed(struct inventory *inventory) {
     static const char *const sources[] = {"file", "helper", "cache", "process"};
     for (size_t i = 0; i < ggml_probe_report_device_count(inventory->probe); ++i)
@@ -118,6 +127,7 @@ static void take_loaded_device(struct inventory *inventory, size_t i) {
     entry->alias_of = info.alias_of ? ggml_backend_dev_name(info.alias_of) : NULL;
 }
 
+// The same for plugins in this process; here an entry has its handle too.
 static void take_loaded(struct inventory *inventory, size_t n_devices) {
     for (size_t i = 0; i < n_devices; ++i)
         take_loaded_device(inventory, i);
@@ -134,11 +144,13 @@ static void take_loaded(struct inventory *inventory, size_t n_devices) {
 
 // --- what is not used ----------------------------------------------------------------------------
 
+// Whether the device's id begins with this PCI address; a plugin may append more.
 static bool is_at(const struct device_entry *device, const char *address) {
     const char *id = device->props.device_id;
     return id && strncasecmp(id, address, strlen(address)) == 0;
 }
 
+// A GPU device whose plugin doesn't tell its address: it may be the GPU that seems unserved.
 static const char *device_without_address(const struct inventory *inventory) {
     for (size_t i = 0; i < inventory->n_devices; ++i) {
         const struct ggml_backend_dev_props *props = &inventory->devices[i].props;
@@ -149,6 +161,7 @@ static const char *device_without_address(const struct inventory *inventory) {
     return NULL;
 }
 
+// What became of a plugin: used, refused or missing. One used variant is enough.
 static enum gpu_plugin state_of(const struct inventory *inventory, const char *plugin) {
     enum gpu_plugin state = GPU_PLUGIN_MISSING;
     for (size_t i = 0; plugin && i < inventory->n_plugins; ++i) {
@@ -159,6 +172,7 @@ static enum gpu_plugin state_of(const struct inventory *inventory, const char *p
     return state;
 }
 
+// Lists the GPUs on the bus whose address no device has, with advice for each.
 static void take_gpus(struct inventory *inventory, const char *sysfs) {
     struct gpu *gpus;
     const size_t count = gpus_find(sysfs ? sysfs : "", &gpus);
@@ -178,6 +192,7 @@ static void take_gpus(struct inventory *inventory, const char *sysfs) {
     free(gpus);
 }
 
+// Whether a file is named like a shared library of this system.
 static bool is_library_name(const char *name) {
 #if defined(_WIN32)
     static const char suffix[] = ".dll";
@@ -202,6 +217,8 @@ static bool has_record(const struct inventory *inventory, const char *directory,
     return false;
 }
 
+// Lists libraries in a searched directory that are no plugins by their name: a file that was
+// misnamed is otherwise invisible.
 static void take_ignored(struct inventory *inventory, size_t index,
                          const struct ggml_plugin_directory *directory) {
     DIR *folder = directory->status == GGML_HOST_OK ? opendir(directory->path) : NULL;
@@ -230,6 +247,7 @@ static void take_unused(struct inventory *inventory, const struct inventory_opti
 
 // --- all of it -----------------------------------------------------------------------------------
 
+// Probes, loads, or both, as the options say; false after the error was printed.
 static bool find_plugins(struct inventory *inventory, const struct inventory_options *options) {
     if (options->in_process) {
         return ggml_plugin_load_all(options->plugin_path, NULL) == GGML_HOST_OK ||
@@ -240,6 +258,7 @@ static bool find_plugins(struct inventory *inventory, const struct inventory_opt
            complain(ggml_last_error());
 }
 
+// Fills the inventory; what was taken before a failure is freed by the caller.
 static bool gather(struct inventory *inventory, const struct inventory_options *options) {
     const bool loaded = options->in_process || options->load;
     if (!find_plugins(inventory, options)) return false;

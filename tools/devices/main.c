@@ -32,6 +32,7 @@ enum view {
 };
 enum colour { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER };
 
+// The command line, as parsed.
 struct options {
     enum view view;
     const char *view_option; // that asked for the view; NULL: none did
@@ -79,6 +80,7 @@ static const char usage[] =
     "Exit status: 0 all is well, 1 a self-test failed or a device computed nothing of it,\n"
     "2 wrong usage, 3 no such device, or none at all, 4 another error.\n";
 
+// Says what is wrong with the command line; returns the exit status for it.
 static int complain(const char *text, const char *value) {
     fprintf(stderr, "ggml-devices: %s%s; see ggml-devices --help\n", text, value);
     return EXIT_USAGE;
@@ -94,12 +96,14 @@ static bool parse_colour(const char *text, enum colour *out_colour) {
     return false;
 }
 
+// A number of seconds between `least` and an hour; false for anything else.
 static bool parse_seconds(const char *text, double least, double *out_seconds) {
     char *end;
     *out_seconds = strtod(text, &end);
     return end != text && *end == '\0' && *out_seconds >= least && *out_seconds <= 3600.0;
 }
 
+// A number of helpers, 1 to 64.
 static bool parse_jobs(const char *text, unsigned *out_jobs) {
     char *end;
     const long number = strtol(text, &end, 10);
@@ -165,7 +169,8 @@ static bool choose_view(struct options *options, enum view view, const char *opt
     return true;
 }
 
-// Answers -1 to go on, else the exit code.
+// What is left after the options: at most the name of one device. Returns -1 to go on, else the
+// exit status.
 static int parse_arguments(int argc, char **argv, struct options *options) {
     if (optind + 1 < argc) return complain("unexpected argument ", argv[optind + 1]);
     if (optind < argc && !choose_view(options, VIEW_DEVICE, "the name of a device"))
@@ -175,7 +180,7 @@ static int parse_arguments(int argc, char **argv, struct options *options) {
     return complain("--test does not go with ", options->view_option);
 }
 
-// Answers -1 to go on, else the exit code.
+// Parses the whole command line. Returns -1 to go on, else the exit status.
 static int parse_options(int argc, char **argv, struct options *out_options) {
     *out_options = (struct options){.interval = 2};
     int option;
@@ -235,6 +240,8 @@ static int parse_options(int argc, char **argv, struct options *out_options) {
     return parse_arguments(argc, argv, out_options);
 }
 
+// Whether to colour: as --color says; otherwise on a terminal, unless NO_COLOR is set
+// (no-color.org).
 static bool use_colour(enum colour colour) {
     const char *no_color = getenv("NO_COLOR");
     if (colour != COLOUR_AUTO) return colour == COLOUR_ALWAYS;
@@ -246,6 +253,8 @@ static void log_if_verbose(enum ggml_log_level level, const char *text, void *ve
     if (*(const bool *)verbose) fputs(text, stderr);
 }
 
+// Draws to a file or to the standard output; errors of closing count, as they may be the first
+// sign of a full disk.
 static bool write_svg(const struct inventory *inventory, const char *file) {
     FILE *stream = strcmp(file, "-") == 0 ? stdout : ggml_fopen(file, "w");
     if (!stream) {
@@ -258,6 +267,7 @@ static bool write_svg(const struct inventory *inventory, const char *file) {
     return drawn && closed;
 }
 
+// A device by its exact name or id, or NULL.
 static const struct device_entry *find_entry(const struct inventory *inventory, const char *name) {
     for (size_t i = 0; name && i < inventory->n_devices; ++i) {
         const struct device_entry *device = &inventory->devices[i];
@@ -267,6 +277,7 @@ static const struct device_entry *find_entry(const struct inventory *inventory, 
     return NULL;
 }
 
+// The names of all devices on the standard error, in one line.
 static void list_names(const struct inventory *inventory) {
     for (size_t i = 0; i < inventory->n_devices; ++i) {
         char name[128];

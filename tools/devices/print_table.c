@@ -15,6 +15,7 @@ static const char *const RED = "\033[31m";
 static const char *const DIM = "\033[2m";
 static const char *const PLAIN = "\033[0m";
 
+// An escape sequence, or nothing where colours are not wanted.
 static const char *shade(bool colour, const char *code) {
     return colour ? code : "";
 }
@@ -23,7 +24,9 @@ static void heading(const char *text, const struct page *page) {
     printf("%s%s%s\n", shade(page->colour, BOLD), text, shade(page->colour, PLAIN));
 }
 
-// Columns of the text that was printed last, and what goes on in its line.
+// Prints text that may come from a plugin: control characters are replaced, and it is wrapped at
+// the page's width. `column` is where the line stands, `indent` where further lines begin;
+// returns the column after it.
 static unsigned put(const struct page *page, unsigned column, unsigned indent, const char *format,
                     ...) {
     char text[TEXT_SIZE], clean[TEXT_SIZE];
@@ -42,6 +45,7 @@ static void put_line(const struct page *page, unsigned indent, unsigned hanging,
     putchar('\n');
 }
 
+// An age in the largest sensible unit, as memory that was remembered may be old.
 static void format_age(int64_t seconds, char *out_text, size_t size) {
     if (seconds < 60) {
         snprintf(out_text, size, "%d s ago", (int)seconds);
@@ -54,6 +58,7 @@ static void format_age(int64_t seconds, char *out_text, size_t size) {
     }
 }
 
+// "free of total", in GiB, with a note where the numbers are estimated or remembered.
 void format_memory(const struct device_entry *device, char *out_text, size_t size) {
     const double gib = 1024.0 * 1024.0 * 1024.0;
     const struct ggml_backend_dev_props *props = &device->props;
@@ -69,6 +74,7 @@ void format_memory(const struct device_entry *device, char *out_text, size_t siz
              note ? ")" : "");
 }
 
+// What the device-info extension tells, as one wrapped paragraph.
 static void print_details(const struct page *page, const struct ggml_backend_feature *details) {
     enum { INDENT = 12 };
     if (!details || !details->name) return;
@@ -85,6 +91,7 @@ struct columns {
     unsigned name, type, memory;
 };
 
+// Widths for the longest entry of each column, in columns of the terminal, not bytes.
 static struct columns measure(const struct inventory *inventory) {
     struct columns columns = {8, 3, 8};
     for (size_t i = 0; i < inventory->n_devices; ++i) {
@@ -102,6 +109,8 @@ static struct columns measure(const struct inventory *inventory) {
     return columns;
 }
 
+// Prints a text and pads it to `width`; returns the column behind it. A longer one shifts the
+// rest.
 static unsigned put_cell(const struct page *page, unsigned column, unsigned width, const char *code,
                          const char *text) {
     char clean[128];
@@ -111,6 +120,8 @@ static unsigned put_cell(const struct page *page, unsigned column, unsigned widt
     return column + used + gap;
 }
 
+// One line per device; on a terminal that leaves less than LEAST_TEXT columns for the
+// description, three lines.
 static void print_device(const struct page *page, const struct device_entry *device,
                          const struct columns *columns) {
     enum { LEAST_TEXT = 36, INDENT = 2, HANGING = 4 };
@@ -163,6 +174,8 @@ void format_gpu(const struct unserved_gpu *gpu, char *out_text, size_t size) {
              perhaps);
 }
 
+// GPUs on the bus that no device serves, with what to install or why a plugin was refused.
+// Display controllers are shown only with --verbose.
 static void print_gpus(const struct page *page, const struct inventory *inventory) {
     bool any = false;
     for (size_t i = 0; i < inventory->n_gpus; ++i) {
@@ -210,6 +223,8 @@ static const char *message_of(const struct ggml_plugin_record *record) {
     return message;
 }
 
+// Why a plugin was refused: the status' text, unless the message says it too, and the missing
+// library.
 static void print_reason(const struct page *page, const struct ggml_plugin_record *record) {
     enum { INDENT = 10 };
     unsigned column = (unsigned)printf("%*s", INDENT, "");
@@ -224,6 +239,7 @@ static void print_reason(const struct page *page, const struct ggml_plugin_recor
     }
 }
 
+// A plugin's verdict and path; below it what its note says, then the reason if it isn't used.
 static void print_plugin(const struct page *page, const struct plugin_entry *plugin) {
     enum { INDENT = 10 };
     const struct ggml_plugin_record *record = plugin->record;
@@ -256,6 +272,7 @@ static void print_plugin(const struct page *page, const struct plugin_entry *plu
         printf("%*s%.0f us, says the %s\n", INDENT, "", record->microseconds, plugin->source);
 }
 
+// A line in brackets, or nothing if there is nothing to say.
 static void print_note(const struct page *page, const char *what, const char *why) {
     if (why[0] == '\0') return;
     unsigned column = (unsigned)printf("  ");
@@ -281,6 +298,8 @@ static void print_ignored(const struct page *page, const struct inventory *inven
     putchar('\n');
 }
 
+// The directories in the order of search, with what was wrong with each and the files ignored
+// there.
 static void print_search(const struct page *page, const struct inventory *inventory) {
     const struct ggml_plugin_directory *directory;
     heading("Searched, in this order", page);
@@ -298,6 +317,7 @@ static void print_search(const struct page *page, const struct inventory *invent
     }
 }
 
+// Cores, threads and instruction sets, as the library sees them.
 static void print_machine(const struct page *page, const struct inventory *inventory) {
     const struct ggml_host_topology *topology = &inventory->topology;
     char text[512];
@@ -338,6 +358,7 @@ void print_table(const struct inventory *inventory, const struct page *page) {
     print_machine(page, inventory);
 }
 
+// One line per workload of a device; a device that computes none of them counts as not tested.
 void print_selftest(const struct device_entry *device, const struct selftest_result *results,
                     const struct page *page) {
     enum { INDENT = 43 };
@@ -379,6 +400,7 @@ void print_names(const struct inventory *inventory) {
     }
 }
 
+// A row of the page of one device; nothing for a text that is NULL.
 static void put_row(const struct page *page, const char *name, const char *text) {
     enum { INDENT = 24 };
     char clean[64];
@@ -389,6 +411,7 @@ static void put_row(const struct page *page, const char *name, const char *text)
     putchar('\n');
 }
 
+// All that is known of one device, one property a line.
 void print_device_page(const struct device_entry *device, const struct page *page) {
     const struct ggml_backend_dev_caps *caps = &device->props.caps;
     char name[128], memory[96], flags[128];

@@ -82,6 +82,8 @@ void buffer_type_max_size(struct check_run *run) {
     }
 }
 
+// A backend may want more bytes than a tensor has, never less; tried for 24 shapes of plain and
+// block types.
 void buffer_type_alloc_size(struct check_run *run) {
     static const enum ggml_type types[] = {GGML_TYPE_F32,  GGML_TYPE_F16,  GGML_TYPE_I8,
                                            GGML_TYPE_Q4_0, GGML_TYPE_Q8_0, GGML_TYPE_Q6_K};
@@ -102,6 +104,7 @@ void buffer_type_alloc_size(struct check_run *run) {
     }
 }
 
+// What is_host says decides how the host reads the memory; it may not change between calls.
 void buffer_type_is_host(struct check_run *run) {
     struct bufts bufts;
     FOR_EACH_BUFT_AND_EXTRA(run, bufts, buft) {
@@ -142,11 +145,14 @@ void buffer_type_reserved(struct check_run *run) {
 
 // --- buffers -------------------------------------------------------------------------------------
 
+// Whether a buffer of that size fails with a status, and sets no object beside it.
 static bool is_refused(ggml_backend_buffer_type_t buft, size_t size) {
     ggml_backend_buffer_t buffer = NULL;
     return buft->table->alloc_buffer(buft, size, &buffer) != GGML_HOST_OK && !buffer;
 }
 
+// Calls the table's entry, not the host's wrapper, which would hide wrong answers. Fails the
+// check if there is no usable buffer.
 static ggml_backend_buffer_t new_buffer(const struct check_run *run,
                                         ggml_backend_buffer_type_t buft, size_t size) {
     ggml_backend_buffer_t buffer = NULL;
@@ -174,6 +180,7 @@ void buffer_alloc(struct check_run *run) {
     }
 }
 
+// The object says which type it is of, and leaves reserved slots zero.
 void buffer_object(struct check_run *run) {
     struct bufts bufts;
     const bool newer = elf_view_is_newer(run);
@@ -212,6 +219,7 @@ void buffer_base(struct check_run *run) {
     }
 }
 
+// Sizes that are no multiples of the alignment, from 1 to 100,000 bytes.
 void buffer_base_aligned(struct check_run *run) {
     struct bufts bufts;
     FOR_EACH_BUFT(run, bufts, buft) {
@@ -225,6 +233,7 @@ void buffer_base_aligned(struct check_run *run) {
     }
 }
 
+// One byte above get_max_size is refused. A type without a limit is left out.
 void buffer_over_limit(struct check_run *run) {
     struct bufts bufts;
     FOR_EACH_BUFT(run, bufts, buft) {
@@ -235,6 +244,7 @@ void buffer_over_limit(struct check_run *run) {
     }
 }
 
+// Sizes near SIZE_MAX, where adding the alignment or a header wraps to a small number.
 void buffer_absurd(struct check_run *run) {
     static const size_t sizes[] = {SIZE_MAX, SIZE_MAX - 63, SIZE_MAX - 8192, SIZE_MAX / 2 + 1};
     struct bufts bufts;
@@ -246,6 +256,7 @@ void buffer_absurd(struct check_run *run) {
     }
 }
 
+// N_FREES buffers leave no block of the host's memory; a first one takes what is allocated once.
 void buffer_free_often(struct check_run *run) {
     struct bufts bufts;
     FOR_EACH_BUFT(run, bufts, buft) {
@@ -293,6 +304,7 @@ struct placed {
     ggml_backend_buffer_t buffer;
 };
 
+// A tensor of n bytes at that offset of the buffer.
 static struct ggml_tensor *put(const struct check_run *run, const struct placed *p, int64_t n,
                                size_t offset) {
     struct ggml_tensor *tensor = ggml_new_tensor_1d(p->ctx, GGML_TYPE_I8, n);
@@ -303,6 +315,7 @@ static struct ggml_tensor *put(const struct check_run *run, const struct placed 
     return tensor;
 }
 
+// Whether the number is in the contract's list of statuses.
 static bool status_is_known(int32_t status) {
     static const int32_t known[] = {
 #define GGML_HOST_STATUS_ROW(number, name, text) number,
@@ -343,6 +356,7 @@ static bool place_random(const struct check_run *run, ggml_backend_buffer_type_t
     return true;
 }
 
+// Reads the tensor back, into memory filled with another byte, and compares.
 static void expect(const struct check_run *run, ggml_backend_buffer_type_t buft,
                    const struct ggml_tensor *tensor, const unsigned char *expected) {
     unsigned char actual[N_BYTES];
@@ -354,6 +368,7 @@ static void expect(const struct check_run *run, ggml_backend_buffer_type_t buft,
     }
 }
 
+// What was set is read back unchanged.
 void buffer_round_trip(struct check_run *run) {
     struct bufts bufts;
     struct placed p;
@@ -364,6 +379,8 @@ void buffer_round_trip(struct check_run *run) {
     }
 }
 
+// Offsets and sizes around powers of two and at both ends: where code that moves words or
+// vectors treats the rest apart.
 static const struct piece {
     size_t offset;
     size_t size;
@@ -372,6 +389,7 @@ static const struct piece {
               {256, 4}, {1000, 999}, {1001, 1}, {3999, 1}, {3996, 4},  {0, N_BYTES}};
 enum { N_PIECES = sizeof(pieces) / sizeof(pieces[0]) };
 
+// After each piece the whole tensor is compared: neither too little nor too much may be written.
 void buffer_set_offsets(struct check_run *run) {
     struct bufts bufts;
     struct placed p;
@@ -388,6 +406,7 @@ void buffer_set_offsets(struct check_run *run) {
     }
 }
 
+// A byte of the host's memory on either side of the target must stay as it was.
 void buffer_get_offsets(struct check_run *run) {
     struct bufts bufts;
     struct placed p;
@@ -422,6 +441,7 @@ void buffer_memset(struct check_run *run) {
     }
 }
 
+// 13 pieces of 17 bytes, with strides of 101 in the tensor and of 37 in the host's memory.
 void buffer_set_2d(struct check_run *run) {
     struct bufts bufts;
     struct placed p;
@@ -499,6 +519,7 @@ void buffer_guard(struct check_run *run) {
     }
 }
 
+// clear fills the whole buffer, also between tensors.
 void buffer_clear(struct check_run *run) {
     struct bufts bufts;
     struct placed p;
@@ -644,6 +665,7 @@ void buffer_quantised(struct check_run *run) {
     if (!any) check_skip(run, "no buffer takes quantised tensors");
 }
 
+// Bytes set through a view appear at its offset in the tensor below.
 void buffer_view(struct check_run *run) {
     struct bufts bufts;
     struct placed p;
@@ -660,6 +682,7 @@ void buffer_view(struct check_run *run) {
     }
 }
 
+// After reset a tensor can be placed and used at the buffer's start again.
 void buffer_reset(struct check_run *run) {
     struct bufts bufts;
     struct placed p;
@@ -673,6 +696,7 @@ void buffer_reset(struct check_run *run) {
     }
 }
 
+// set_usage is a hint: it may not change what lies in the buffer.
 void buffer_usage_kept(struct check_run *run) {
     static const enum ggml_backend_buffer_usage usages[] = {GGML_BACKEND_BUFFER_USAGE_WEIGHTS,
                                                             GGML_BACKEND_BUFFER_USAGE_COMPUTE,
@@ -705,6 +729,8 @@ void buffer_host_address(struct check_run *run) {
     }
 }
 
+// Wraps memory of the host (64 KiB, aligned to its size) and frees the buffer: the memory is the
+// caller's and stays as it was.
 void buffer_wrapped_memory(struct check_run *run) {
     struct devices devices;
     bool any = false;
@@ -758,6 +784,7 @@ struct round_tripper {
 
 enum { N_ROUNDS = 100 };
 
+// Sets random bytes and reads them back; false if they differ.
 static bool round_trip(const struct placed *p, struct numbers *numbers) {
     unsigned char data[N_BYTES], back[N_BYTES];
     numbers_fill(numbers, data, sizeof(data));

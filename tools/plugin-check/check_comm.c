@@ -22,6 +22,7 @@ struct ranks {
 
 // --- groups and their tensors --------------------------------------------------------------------
 
+// The plugin's extension; skips the check for a plugin without it.
 static const struct ggml_extension_comm *comm_of(const struct check_run *run,
                                                  const struct devices *devices) {
     const struct ggml_plugin_table *table = devices->subject.table;
@@ -32,6 +33,7 @@ static const struct ggml_extension_comm *comm_of(const struct check_run *run,
     return comm;
 }
 
+// Makes a group of the first n streams; the status of group_new().
 static int32_t make_group(struct ranks *ranks, uint32_t n) {
     const struct ggml_comm_ranks held = {
         .size = sizeof(held), .n_ranks = n, .n_streams = n, .streams = ranks->streams};
@@ -60,6 +62,7 @@ static bool ranks_new(struct ranks *ranks, const ggml_backend_dev_t *devices, in
     return ranks->group != NULL;
 }
 
+// Waits for all streams before the group and its tensors go.
 static void ranks_free(struct ranks *ranks) {
     for (uint32_t i = 0; i < N_RANKS; ++i)
         ggml_backend_synchronize(ranks->streams[i]);
@@ -72,6 +75,7 @@ static void ranks_free(struct ranks *ranks) {
     }
 }
 
+// A tensor of n elements in memory of the rank's device; freed with the ranks.
 static struct ggml_tensor *new_tensor(struct ranks *ranks, uint32_t rank, enum ggml_type type,
                                       int64_t n) {
     const ggml_backend_dev_t device = ranks->streams[rank]->device;
@@ -92,6 +96,7 @@ static float number(uint32_t rank, int64_t i) {
     return (float)((i * 7 + 3 * rank) % 11) - 5.0f + (float)(rank == 1);
 }
 
+// Stores element i, rounded to the type.
 static void write_number(enum ggml_type type, void *data, int64_t i, float value) {
     if (type == GGML_TYPE_F16)
         ((ggml_fp16_t *)data)[i] = ggml_compute_fp32_to_fp16(value);
@@ -101,6 +106,7 @@ static void write_number(enum ggml_type type, void *data, int64_t i, float value
         ((float *)data)[i] = value;
 }
 
+// Fills a tensor with number(rank, i).
 static void set_numbers(struct ggml_tensor *tensor, uint32_t rank) {
     char data[N_RANKS * N_ELEMENTS * sizeof(float)];
     for (int64_t i = 0; i < ggml_nelements(tensor); ++i)
@@ -153,6 +159,7 @@ static void for_each_group(struct check_run *run, void (*body)(struct ranks *ran
     if (!any) check_skip(run, "it makes no group of %d streams", N_RANKS);
 }
 
+// Size, revision and every entry, before any is called.
 void comm_table(struct check_run *run) {
     struct devices devices;
     devices_open(run, &devices);
@@ -167,12 +174,14 @@ void comm_table(struct check_run *run) {
 
 // --- results -------------------------------------------------------------------------------------
 
+// An all-reduce to try; `counts`: which ranks' parts count.
 struct combination {
     enum ggml_comm_reduction reduction;
     enum ggml_type type;
     const uint8_t *counts; // NULL: all
 };
 
+// The result of an all-reduce, added in the order of ranks; 0 where no part counts.
 static void expected_of(const struct combination *c, float *out_expected) {
     for (int64_t i = 0; i < N_ELEMENTS; ++i) {
         bool any = false;
@@ -189,6 +198,8 @@ static void expected_of(const struct combination *c, float *out_expected) {
     }
 }
 
+// Makes parts, reduces them and compares at every rank. Sums of F32 must be supported, the rest
+// may be refused with UNSUPPORTED.
 static void reduce(struct ranks *ranks, const struct combination *c) {
     struct ggml_tensor *parts[N_RANKS];
     float expected[N_ELEMENTS];
@@ -221,6 +232,8 @@ void comm_all_reduce(struct check_run *run) {
     for_each_group(run, body_all_reduce);
 }
 
+// Each rank is the root once, and the last rank first; numbers differ by root, so that a
+// broadcast that did nothing is seen.
 static void body_broadcast(struct ranks *ranks) {
     struct ggml_tensor *tensors[N_RANKS];
     float expected[N_ELEMENTS];
@@ -241,6 +254,7 @@ void comm_broadcast(struct check_run *run) {
     for_each_group(run, body_broadcast);
 }
 
+// The results hold the parts in the order of ranks.
 static void body_all_gather(struct ranks *ranks) {
     static const enum ggml_type types[] = {GGML_TYPE_F32, GGML_TYPE_F16};
     const struct ggml_tensor *parts[N_RANKS];
@@ -335,12 +349,14 @@ void comm_order(struct check_run *run) {
 
 // --- what is refused -----------------------------------------------------------------------------
 
+// Wrong arguments are INVALID_ARGUMENT: a status that a caller can tell from a failing device.
 static void must_refuse(const struct ranks *ranks, int32_t status, const char *what) {
     CHECK_THAT(ranks->run, status == GGML_HOST_INVALID_ARGUMENT,
                "%s: %s is answered with status %d instead of INVALID_ARGUMENT", ranks->name, what,
                (int)status);
 }
 
+// Collective calls in which one rank's tensor is unlike the others.
 static void refuse_calls(struct ranks *ranks, struct ggml_tensor **parts,
                          struct ggml_tensor *other) {
     const struct ggml_extension_comm *comm = ranks->comm;

@@ -15,6 +15,7 @@
 
 enum { MAX_NAME = 128, N_THREADS = 4, N_ROUNDS = 200 };
 
+// Fails the check for a text that is NULL, empty or not UTF-8.
 static void check_text(const struct check_run *run, const char *text, const char *what) {
     CHECK_THAT(run, text, "%s is NULL", what);
     CHECK_THAT(run, text[0] != '\0', "%s is empty", what);
@@ -52,6 +53,7 @@ void enum_backend_name(struct check_run *run) {
     CHECK_THAT(run, strcmp(reg->table->get_name(reg), name) == 0, "the backend's name changes");
 }
 
+// Fails the check if a reserved slot has a value.
 static void check_zero(const struct check_run *run, const void *slots, size_t size,
                        const char *what) {
     for (size_t i = 0; i < size; ++i)
@@ -67,6 +69,7 @@ void enum_backend_reserved(struct check_run *run) {
     check_zero(run, reg->table->reserved, sizeof(reg->table->reserved), "its interface");
 }
 
+// A plugin that returns any pointer for an unknown name would have it called.
 void enum_unknown_function(struct check_run *run) {
     struct subject subject;
     subject_open(run, &subject);
@@ -77,6 +80,7 @@ void enum_unknown_function(struct check_run *run) {
     CHECK_THAT(run, !reg->table->get_proc_address(reg, ""), "answers a function without a name");
 }
 
+// Walks the list of features to its end, which is a NULL name.
 void enum_features(struct check_run *run) {
     struct subject subject;
     subject_open(run, &subject);
@@ -121,6 +125,8 @@ void enum_objects(struct check_run *run) {
         CHECK_THAT(run, reg->table->get_device(reg, i), "device %zu is NULL", i);
 }
 
+// A device is one object: the same pointer for the same index, another one for another index.
+// Hosts compare devices by address.
 void enum_objects_stable(struct check_run *run) {
     struct devices devices;
     devices_open(run, &devices);
@@ -146,6 +152,8 @@ void enum_back_pointer(struct check_run *run) {
     }
 }
 
+// All devices, also when one was chosen on the command line: the host refuses the whole plugin
+// for one that lacks an entry.
 void enum_entries(struct check_run *run) {
     struct devices devices;
     struct check_run any_device = *run;
@@ -167,6 +175,7 @@ void enum_entries(struct check_run *run) {
     }
 }
 
+// Only devices that make an event here; enum.caps-events compares with what they claim.
 void enum_event_entries(struct check_run *run) {
     struct devices devices;
     devices_open(run, &devices);
@@ -207,6 +216,7 @@ void enum_name(struct check_run *run) {
     }
 }
 
+// Users choose devices by name, so two of a plugin may not share one.
 void enum_name_unique(struct check_run *run) {
     struct devices devices;
     devices_open(run, &devices);
@@ -218,6 +228,8 @@ void enum_name_unique(struct check_run *run) {
     }
 }
 
+// Compares a copy of the first answer with the second one, and with the text that the first
+// pointer leads to now: both have to stay, as hosts keep the pointer.
 void enum_name_constant(struct check_run *run) {
     struct devices devices;
     char name[MAX_NAME];
@@ -243,6 +255,7 @@ void enum_description(struct check_run *run) {
     }
 }
 
+// Free memory never exceeds the total, and both are set.
 void enum_memory(struct check_run *run) {
     struct devices devices;
     devices_open(run, &devices);
@@ -266,6 +279,7 @@ void enum_type(struct check_run *run) {
     }
 }
 
+// What get_props fills in, of a struct that was zero before.
 static struct ggml_backend_dev_props props_of(ggml_backend_dev_t device) {
     struct ggml_backend_dev_props props;
     memset(&props, 0, sizeof(props));
@@ -296,10 +310,13 @@ void enum_props(struct check_run *run) {
     }
 }
 
+// Whether an id has the shape of a PCI address, "0000:00:00.0".
 static bool looks_like_pci(const char *id) {
     return strlen(id) == 12 && id[4] == ':' && id[7] == ':' && id[10] == '.';
 }
 
+// An id may be any text; one in the shape of a PCI address has to be one, in lower case, as the
+// host finds the same hardware in several plugins by it.
 void enum_id(struct check_run *run) {
     struct devices devices;
     devices_open(run, &devices);
@@ -327,6 +344,7 @@ void enum_id_constant(struct check_run *run) {
     }
 }
 
+// A text that ends within the extension's limit and is UTF-8.
 static bool is_detail(const char *text) {
     return text && strnlen(text, GGML_DEVICE_INFO_MAX_TEXT) < GGML_DEVICE_INFO_MAX_TEXT &&
            valid_utf8(text);
@@ -337,6 +355,8 @@ static bool is_detail_key(const char *text) {
            text[strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-")] == '\0';
 }
 
+// Walks the list of keys and values of a device: bounded, with valid texts, and no key twice.
+// O(n^2) for at most GGML_DEVICE_INFO_MAX_PAIRS keys.
 static void check_details(const struct check_run *run, const struct ggml_backend_feature *list,
                           const char *device) {
     int n = 0;
@@ -376,6 +396,7 @@ void enum_details(struct check_run *run) {
 
 // --- claims --------------------------------------------------------------------------------------
 
+// A device that claims asynchronous streams needs synchronize, or nobody could wait.
 void enum_caps_async(struct check_run *run) {
     struct devices devices;
     devices_open(run, &devices);
@@ -390,6 +411,7 @@ void enum_caps_async(struct check_run *run) {
     }
 }
 
+// Claim and entry agree in both directions, and the type is host memory indeed.
 void enum_caps_host_buffer(struct check_run *run) {
     struct devices devices;
     devices_open(run, &devices);
@@ -412,6 +434,7 @@ void enum_caps_host_buffer(struct check_run *run) {
     }
 }
 
+// Claim and entry agree in both directions, tried with 64 KiB aligned to their size.
 void enum_caps_host_ptr(struct check_run *run) {
     struct devices devices;
     devices_open(run, &devices);
@@ -435,6 +458,7 @@ void enum_caps_host_ptr(struct check_run *run) {
     }
 }
 
+// Claim and entry agree in both directions, tried by making an event.
 void enum_caps_events(struct check_run *run) {
     struct devices devices;
     devices_open(run, &devices);
@@ -482,6 +506,8 @@ static const char *stranger_name(ggml_backend_buffer_type_t buft) {
     return "a stranger";
 }
 
+// Memory of a device that the plugin has never seen: supporting it would mean reading addresses
+// that mean nothing to it.
 void enum_supports_strange(struct check_run *run) {
     struct ggml_backend_device other = {.context = NULL};
     static const struct ggml_buffer_type_table table = {.size = sizeof(table),
@@ -536,6 +562,7 @@ struct answers {
     size_t total_bytes;
 };
 
+// Copies all texts: pointers would be equal though their text has changed.
 static struct answers answers_of(ggml_backend_dev_t device) {
     struct answers answers = {.device = device};
     size_t free_bytes;

@@ -30,6 +30,7 @@ void file_name(struct check_run *run) {
     stem_of(run, stem, sizeof(stem));
 }
 
+// The file is named after the note, so that a user finds the plugin that a report names.
 void file_name_of_note(struct check_run *run) {
     char stem[256], wanted[2 * GGML_PLUGIN_STRING_SIZE + 2];
     struct ggml_plugin_note note;
@@ -46,6 +47,8 @@ void file_shared(struct check_run *run) {
     CHECK_THAT(run, view.header.e_type == ET_DYN, "is not a shared library");
 }
 
+// A program that is linked as position-independent is a shared object too; its interpreter
+// tells.
 void file_interpreter(struct check_run *run) {
     struct elf_view view;
     GElf_Phdr segment;
@@ -54,6 +57,7 @@ void file_interpreter(struct check_run *run) {
         CHECK_THAT(run, segment.p_type != PT_INTERP, "is a program, not a library");
 }
 
+// The contract's number of an ELF machine; NONE for those that it doesn't list.
 static enum ggml_machine machine_of(unsigned elf_machine) {
     switch (elf_machine) {
     case EM_X86_64: return GGML_MACHINE_X86_64;
@@ -79,6 +83,7 @@ void file_machine(struct check_run *run) {
 
 // --- note ----------------------------------------------------------------------------------------
 
+// Exactly one: with several the host could judge another one than the entry uses.
 void file_note_present(struct check_run *run) {
     struct elf_view view;
     GElf_Shdr header;
@@ -89,6 +94,8 @@ void file_note_present(struct check_run *run) {
     CHECK_THAT(run, n == 1, "has %d sections " GGML_PLUGIN_SECTION_ELF " instead of one", n);
 }
 
+// The host reads the note from the file without mapping it, so its bytes have to be there;
+// SHT_NOBITS has none.
 void file_note_bytes(struct check_run *run) {
     struct elf_view view;
     GElf_Shdr header;
@@ -98,6 +105,8 @@ void file_note_bytes(struct check_run *run) {
     CHECK_THAT(run, header.sh_flags & SHF_ALLOC, "the note's section is not mapped");
 }
 
+// Fails the check if a relocation of this table writes into the note: its bytes in the file
+// would then not be those of the mapped one.
 static void fail_if_within(const struct check_run *run, Elf_Data *data,
                            const GElf_Shdr *relocations, const GElf_Shdr *note) {
     GElf_Rela rela;
@@ -148,7 +157,8 @@ void file_note_size(struct check_run *run) {
                note.size, (unsigned long long)header.sh_size);
 }
 
-// argument: 0 name, 1 variant, 2 version.
+// The three texts share their rules: terminated, UTF-8 without control characters, zeros behind
+// the end; only the name may not be empty. argument: 0 name, 1 variant, 2 version.
 void file_note_text(struct check_run *run) {
     struct ggml_plugin_note note;
     elf_view_note(run, &note);
@@ -179,6 +189,7 @@ void file_note_min_minor(struct check_run *run) {
                note.contract_minor);
 }
 
+// Note and ELF header are made by different tools (compiler and linker), so they can disagree.
 void file_note_machine(struct check_run *run) {
     struct elf_view view;
     struct ggml_plugin_note note;
@@ -189,6 +200,8 @@ void file_note_machine(struct check_run *run) {
                machine_of(view.header.e_machine));
 }
 
+// The hash covers sizes and offsets of the contract's structs as this plugin's compiler saw
+// them.
 void file_note_layout(struct check_run *run) {
     struct ggml_plugin_note note;
     elf_view_note(run, &note);
@@ -247,6 +260,9 @@ static uint32_t isa_needed(const unsigned char *at, size_t size) {
     return 0;
 }
 
+// Compares what the compiler noted in .note.gnu.property (x86-64 psABI levels) with the features
+// that the plugin's note requires. Without a requirement the host would run code that the CPU
+// doesn't have.
 void file_isa_needed(struct check_run *run) {
     struct elf_view view;
     struct ggml_plugin_note note;
@@ -271,11 +287,13 @@ void file_isa_needed(struct check_run *run) {
 
 // --- symbols -------------------------------------------------------------------------------------
 
+// Whether other libraries can bind to the symbol.
 static bool is_defined(const struct elf_symbol *symbol) {
     return symbol->sym.st_shndx != SHN_UNDEF && symbol->sym.st_shndx != SHN_ABS &&
            GELF_ST_BIND(symbol->sym.st_info) != STB_LOCAL;
 }
 
+// Looks the entry up among the dynamic symbols. O(symbols).
 static bool find_entry(const struct elf_view *view, struct elf_symbol *out_symbol) {
     for (size_t i = 1; elf_view_symbol(view, i, out_symbol); ++i) {
         if (is_defined(out_symbol) && strcmp(out_symbol->name, GGML_PLUGIN_ENTRY_SYMBOL) == 0)
@@ -300,6 +318,7 @@ void file_entry_function(struct check_run *run) {
                GGML_PLUGIN_ENTRY_SYMBOL " is not a function");
 }
 
+// Any other exported symbol may collide with one of the program, or of another plugin.
 void file_exports(struct check_run *run) {
     struct elf_view view;
     struct elf_symbol symbol;
@@ -314,6 +333,8 @@ static bool is_undefined(const struct elf_symbol *symbol) {
     return symbol->sym.st_shndx == SHN_UNDEF && symbol->name[0] != '\0';
 }
 
+// A plugin gets the host's functions through its table: one that is linked with the host library
+// would bind to whichever version the program has.
 void file_undefined_host(struct check_run *run) {
     struct elf_view view;
     struct elf_symbol symbol;
@@ -373,6 +394,7 @@ static void *open_library(const struct check_run *run, const struct elf_view *vi
     return dlopen(library, RTLD_LAZY | RTLD_LOCAL);
 }
 
+// An absolute path, or one relative to the plugin's own directory.
 static bool starts_fixed(const char *text) {
     return text[0] == '/' || strncmp(text, "$ORIGIN", 7) == 0 || strncmp(text, "${ORIGIN}", 9) == 0;
 }
@@ -382,6 +404,8 @@ static bool name_is_fixed(const char *name) {
     return !strchr(name, '/') || starts_fixed(name);
 }
 
+// Opens each needed library as the loader would find it: along the plugin's own run path, then
+// the system's.
 void file_dependencies(struct check_run *run) {
     struct elf_view view;
     GElf_Dyn entry;
@@ -402,6 +426,7 @@ static bool is_of_a_sanitizer(const char *name) {
     return false;
 }
 
+// Whether one of the libraries defines the symbol.
 static bool any_has(void *const *libraries, size_t count, const char *name) {
     for (size_t i = 0; i < count; ++i)
         if (dlsym(libraries[i], name)) return true;
@@ -456,6 +481,7 @@ void file_run_path(struct check_run *run) {
     }
 }
 
+// Relocations in code make its pages writable for a time and private to the process.
 void file_text_relocations(struct check_run *run) {
     struct elf_view view;
     GElf_Dyn entry;
@@ -468,6 +494,7 @@ void file_text_relocations(struct check_run *run) {
     }
 }
 
+// A missing PT_GNU_STACK means an executable stack on some machines.
 void file_stack(struct check_run *run) {
     struct elf_view view;
     GElf_Phdr segment;

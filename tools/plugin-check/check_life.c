@@ -21,10 +21,12 @@
 
 enum { N_RELOADS = 20, MAX_FAULTS = 400 };
 
+// Maps the file as the host does; the check fails if the loader refuses it.
 static void map(const struct check_run *run, struct subject *subject) {
     if (!subject_map(subject, run->path)) check_fail(run, "can't be mapped: %s", dlerror());
 }
 
+// Whether the note's flag keeps the file mapped after its shutdown.
 static bool stays_mapped(const struct check_run *run) {
     struct ggml_plugin_note note;
     return elf_view_read_note(run, &note) && note.flags & GGML_PLUGIN_FLAG_NO_UNLOAD;
@@ -32,6 +34,8 @@ static bool stays_mapped(const struct check_run *run) {
 
 // --- state of the process ------------------------------------------------------------------------
 
+// A text of one kind of the process' state (files, mappings, environment, ...); the caller frees
+// it.
 static char *state(const struct check_run *run, enum state_kind kind) {
     char *text = state_text(kind, run->path);
     if (!text) check_fail(run, "no memory to look at the process");
@@ -49,7 +53,8 @@ static void compare(const struct check_run *run, const char *before, const char 
                (int)strcspn(after + line, "\n"), after + line);
 }
 
-// argument: enum state_kind.
+// The whole life of a plugin, from mapping to unmapping, must leave this state of the process as
+// it was. argument: enum state_kind.
 void life_leaves(struct check_run *run) {
     const enum state_kind kind = (enum state_kind)run->check->argument;
     struct subject subject;
@@ -67,7 +72,7 @@ void life_map(struct check_run *run) {
     map(run, &subject);
 }
 
-// argument: enum state_kind.
+// Mapping alone: constructors of the library may change nothing. argument: enum state_kind.
 void life_map_leaves(struct check_run *run) {
     const enum state_kind kind = (enum state_kind)run->check->argument;
     struct subject subject;
@@ -84,6 +89,7 @@ static int catch_output(const struct check_run *run) {
     return fd;
 }
 
+// Fails the check with the first bytes that were written.
 static void fail_if_caught(const struct check_run *run, int fd) {
     char text[200];
     fflush(stdout);
@@ -109,6 +115,7 @@ void life_quiet(struct check_run *run) {
     fail_if_caught(run, fd);
 }
 
+// Every block of the host's allocator is freed at shutdown.
 void life_memory(struct check_run *run) {
     struct subject subject;
     subject_open(run, &subject);
@@ -137,6 +144,7 @@ static void use_streams(const struct devices *devices) {
     }
 }
 
+// A thread's name is inherited: one equal to the process' means that the plugin gave it none.
 static void check_thread_name(const struct check_run *run, pid_t id) {
     char own[64], path[64], name[64];
     read_line("/proc/self/comm", own, sizeof(own));
@@ -145,6 +153,8 @@ static void check_thread_name(const struct check_run *run, pid_t id) {
     CHECK_THAT(run, strcmp(name, own) != 0, "a thread has no name of its own");
 }
 
+// The host decides where threads run: they stay where it has bound them, and are not bound
+// otherwise.
 static void check_thread_affinity(const struct check_run *run, pid_t id, const cpu_set_t *allowed) {
     cpu_set_t wanted, used;
     if (sched_getaffinity(id, sizeof(used), &used) != 0) return;
@@ -155,7 +165,8 @@ static void check_thread_affinity(const struct check_run *run, pid_t id, const c
     }
 }
 
-// argument: 0 names, 1 affinity.
+// Looks at threads that were started from the plugin's code; work of some size makes it start
+// them. argument: 0 names, 1 affinity.
 void life_threads(struct check_run *run) {
     struct devices devices;
     pid_t ids[MAX_WATCHED_THREADS];
@@ -180,6 +191,7 @@ void life_init(struct check_run *run) {
     subject_init(&subject);
 }
 
+// Without its hardware a plugin returns a status that says so. Negative numbers are no statuses.
 void life_init_status(struct check_run *run) {
     struct subject subject;
     map(run, &subject);
@@ -204,6 +216,7 @@ void life_table(struct check_run *run) {
     CHECK_THAT(run, table_of(run, &subject), "answers OK without a table");
 }
 
+// At least the slots of contract 1.0; an absurd size means that the member is not set.
 void life_table_size(struct check_run *run) {
     struct subject subject;
     const uint32_t size = table_of(run, &subject)->size;
@@ -255,6 +268,7 @@ void life_score(struct check_run *run) {
     CHECK_THAT(run, subject.table->score(subject.table) == score, "answers different scores");
 }
 
+// An unknown extension is NULL: a host would call the table of another one.
 void life_extension(struct check_run *run) {
     struct subject subject;
     subject_open(run, &subject);
@@ -265,6 +279,8 @@ void life_extension(struct check_run *run) {
                "answers an extension without a name");
 }
 
+// Loads the plugin by the host library itself, with all its tests; known reasons not to are
+// skipped.
 void life_host_load(struct check_run *run) {
     ggml_backend_reg_t reg = NULL;
     const enum ggml_host_status status = ggml_plugin_load(run->path, &reg);
@@ -292,6 +308,7 @@ static void expect_good(const struct check_run *run, const struct subject *subje
     CHECK_THAT(run, n == n_good, "%s %d devices work instead of %d", when, n, n_good);
 }
 
+// The entry works after a shutdown in the same mapping, with as many devices as before.
 void life_init_again(struct check_run *run) {
     struct subject subject;
     subject_open(run, &subject);
@@ -305,6 +322,7 @@ void life_init_again(struct check_run *run) {
     subject_shutdown(&subject);
 }
 
+// A second host in the same process, as two libraries of one program that both use plugins.
 static void attach_second(const struct check_run *run, struct subject hosts[2]) {
     hosts[1] = (struct subject){.library = hosts[0].library, .init = hosts[0].init};
     const int32_t status = subject_init(&hosts[1]);
@@ -312,7 +330,8 @@ static void attach_second(const struct check_run *run, struct subject hosts[2]) 
                "a second host is answered status %d: %s", status, host_counters.last_error);
 }
 
-// argument: the host that goes first.
+// Whichever of two hosts goes first, the other's devices work on. argument: the host that goes
+// first.
 void life_two_hosts(struct check_run *run) {
     struct subject hosts[2];
     subject_open(run, &hosts[0]);
@@ -325,7 +344,8 @@ void life_two_hosts(struct check_run *run) {
     subject_shutdown(&hosts[1 - first]);
 }
 
-// What fails is a buffer that can't be.
+// Both hosts or none are told of a failure; it is provoked by a buffer of half the address
+// space.
 void life_two_hosts_told(struct check_run *run) {
     struct subject hosts[2];
     bool any = false;
@@ -360,6 +380,8 @@ static void *load_use_and_unload(void *argument) {
     return NULL;
 }
 
+// Loads, uses and unloads in threads that end after the unmapping: a destructor of a thread's
+// variables would then run code that is gone.
 void life_reload(struct check_run *run) {
     struct subject subject;
     pthread_t thread;
@@ -375,6 +397,7 @@ void life_reload(struct check_run *run) {
 
 // --- without shutdown, and in a child ------------------------------------------------------------
 
+// Waits for the child; a signal or an exit status fails the check.
 static void expect_ended(const struct check_run *run, pid_t child, const char *what) {
     int status = 0;
     CHECK_THAT(run, child > 0 && waitpid(child, &status, 0) == child, "no process");
@@ -397,6 +420,8 @@ void life_exit(struct check_run *run) {
     expect_ended(run, child, "a process that ends without shutdown");
 }
 
+// The child of a fork has no threads but this one: it may find locks taken and threads missing,
+// and must not crash or hang.
 void life_fork(struct check_run *run) {
     struct devices devices;
     devices_open(run, &devices);
@@ -410,7 +435,9 @@ void life_fork(struct check_run *run) {
     expect_ended(run, child, "the child of a fork");
 }
 
-// argument: enum state_kind that may not grow.
+// Compares after the second and the last of N_RELOADS loads: what grows with each load is a
+// leak, what the first one leaves may be the loader's. argument: enum state_kind that may not
+// grow.
 void life_reload_often(struct check_run *run) {
     const enum state_kind kind = (enum state_kind)run->check->argument;
     struct subject subject;
@@ -438,6 +465,8 @@ static int32_t init_with_fault(struct subject *subject, long n, bool *out_reache
     return status;
 }
 
+// Lets the n-th allocation of the entry fail, for n = 1, 2, ... until none is left to fail: no
+// table with a failure, nothing left allocated, and with memory again it starts.
 void life_out_of_memory(struct check_run *run) {
     struct subject subject;
     bool reached = true;
@@ -458,6 +487,7 @@ void life_out_of_memory(struct check_run *run) {
                host_counters.last_error);
 }
 
+// As above, but asks for a message with each failure.
 void life_failure_told(struct check_run *run) {
     struct subject subject;
     bool reached = true;
@@ -470,6 +500,7 @@ void life_failure_told(struct check_run *run) {
     }
 }
 
+// Starts and uses the plugin with a host of other size or version; `what` names it in messages.
 static void use_with(const struct check_run *run, struct ggml_host_table *host, const char *what) {
     struct subject subject;
     CHECK_THAT(run, host, "no memory");
@@ -501,6 +532,8 @@ void life_later_host(struct check_run *run) {
     use_with(run, subject_new_host(size, GGML_CONTRACT_MINOR + 7), "a host of a later minor");
 }
 
+// The host's table counts structs whose size member was not set before they were given to be
+// filled.
 void life_sizes_told(struct check_run *run) {
     struct subject subject;
     subject_open(run, &subject);
@@ -509,6 +542,7 @@ void life_sizes_told(struct check_run *run) {
                "a struct was given to be filled without its size");
 }
 
+// Extensions of the host are optional: without any the plugin must start or refuse, not crash.
 void life_no_extensions(struct check_run *run) {
     struct subject subject;
     map(run, &subject);

@@ -17,6 +17,7 @@
 
 enum { COLUMNS = 37, ROWS = 11, N_VALUES = COLUMNS * ROWS, N_THREADS = 4, SMALL_GRAPH = 16 };
 
+// A context for the nodes and graphs of one check, without data.
 static struct ggml_context *new_context(const struct check_run *run) {
     struct ggml_context *ctx = ggml_init((struct ggml_init_params){
         .mem_size = 512 * ggml_tensor_overhead() + 4 * ggml_graph_overhead() +
@@ -36,6 +37,7 @@ struct operands {
     struct ggml_tensor *rows;
 };
 
+// Builds the node of a case; new tensors, so that each call gives another node.
 static struct ggml_tensor *node_of(const struct operands *o, enum op_case op) {
     struct ggml_context *c = o->ctx;
     struct ggml_tensor *a = o->a, *b = o->b;
@@ -81,6 +83,7 @@ struct values {
     int32_t rows[ROWS];
 };
 
+// Element (column, row) of the result, for the cases that are computed here.
 static double expected_at(enum op_case op, const struct values *v, int64_t column, int64_t row) {
     const int x = (int)column, y = (int)row;
     const float *a = v->a, *b = v->b;
@@ -92,6 +95,7 @@ static double expected_at(enum op_case op, const struct values *v, int64_t colum
     }
 }
 
+// Random operands by the run's seed. b stays away from 0, for divisions and roots.
 static void values_new(const struct check_run *run, struct values *out) {
     struct numbers numbers = {run->seed};
     for (int i = 0; i < N_VALUES; ++i) {
@@ -104,6 +108,8 @@ static void values_new(const struct check_run *run, struct values *out) {
 
 // --- one case on one device ----------------------------------------------------------------------
 
+// One device with operands, a node on them, and what is needed to compute it. Freed with the
+// process.
 struct bench {
     struct operands o;
     struct values v;
@@ -114,6 +120,7 @@ struct bench {
     ggml_backend_t stream;
 };
 
+// Makes the operands, not yet in memory: claims are asked before.
 static void bench_begin(const struct check_run *run, ggml_backend_dev_t device, struct bench *out) {
     *out = (struct bench){.device = device, .o.ctx = new_context(run)};
     out->o.a = ggml_new_tensor_2d(out->o.ctx, GGML_TYPE_F32, COLUMNS, ROWS);
@@ -122,6 +129,7 @@ static void bench_begin(const struct check_run *run, ggml_backend_dev_t device, 
     values_new(run, &out->v);
 }
 
+// Calls the table's entry, not the host's wrapper, which filters some nodes.
 static bool claims(ggml_backend_dev_t device, const struct ggml_tensor *node) {
     return device->table->supports_op(device, node);
 }
@@ -146,12 +154,15 @@ static bool bench_place(const struct check_run *run, struct bench *bench,
     return true;
 }
 
+// Computes the graph; a failure of a claimed node fails the check.
 static void bench_compute(const struct check_run *run, const struct bench *bench) {
     const enum ggml_status status = ggml_backend_graph_compute(bench->stream, bench->graph);
     CHECK_THAT(run, status == GGML_STATUS_SUCCESS, "%s claims %s and fails: %s",
                label(bench->device), ggml_op_desc(bench->node), host_counters.last_error);
 }
 
+// Compares with the expected numbers by the normalised mean square error, which allows for
+// rounding but not for a wrong element; a NaN or infinity fails at once.
 static void bench_compare(const struct check_run *run, const struct bench *bench, enum op_case op) {
     const double bound = 1e-6;
     const struct ggml_tensor *node = bench->node;
@@ -202,6 +213,7 @@ void op_compute(struct check_run *run) {
 
 // --- claims --------------------------------------------------------------------------------------
 
+// Asks for each node several times: a scheduler keeps the first answer.
 static bool claims_constant_on(const struct check_run *run, struct bench *bench) {
     for (int op = 0; op < N_CASES; ++op) {
         const struct ggml_tensor *node = node_of(&bench->o, (enum op_case)op);
@@ -237,6 +249,8 @@ void op_claims_placed(struct check_run *run) {
     }
 }
 
+// Nodes that compute nothing (views and the like) are claimed by every device, or a scheduler
+// would split graphs around them.
 static bool claims_nothing_on(const struct check_run *run, struct bench *bench) {
     struct ggml_context *c = bench->o.ctx;
     const struct ggml_tensor *const nodes[] = {
@@ -253,6 +267,7 @@ void op_claims_nothing(struct check_run *run) {
     on_each_device(run, claims_nothing_on, NULL);
 }
 
+// A node as a newer host might send it: with a number that no list of this contract has.
 static struct ggml_tensor strange_node(struct bench *bench, enum strange_node kind) {
     struct ggml_tensor node = *node_of(&bench->o, CASE_ADD);
     switch (kind) {
@@ -360,6 +375,7 @@ static int grown_variants(enum grown_part part) {
     return 0;
 }
 
+// Bits of the words of op_params that have a meaning for the node's operation.
 static uint32_t known_words(const struct ggml_tensor *node) {
     const int32_t sub_op = node->op_params[0];
     return ggml_words_of_op((int)node->op) |
@@ -524,11 +540,13 @@ static struct ggml_tensor *reusing_node(const struct operands *o, enum ggml_op o
     }
 }
 
+// Whether a result may take the source's memory: same type, shape and strides.
 static bool has_layout_of(const struct ggml_tensor *node, const struct ggml_tensor *src) {
     return src && src->type == node->type && ggml_are_same_shape(src, node) &&
            ggml_are_same_stride(src, node);
 }
 
+// A graph of one node.
 static struct ggml_cgraph *graph_of(const struct operands *o, struct ggml_tensor *node) {
     struct ggml_cgraph *graph = ggml_new_graph_custom(o->ctx, SMALL_GRAPH, false);
     ggml_build_forward_expand(graph, node);
@@ -544,6 +562,8 @@ struct in_place_pair {
 
 enum { MAX_PAIRS = 96 };
 
+// Adds a pair for each source in whose memory the operation may put its result, if the device
+// claims both; returns how many.
 static int add_pairs(const struct check_run *run, const struct bench *bench, enum ggml_op op,
                      int sub_op, struct in_place_pair *out) {
     struct ggml_tensor *node = reusing_node(&bench->o, op, sub_op);
@@ -562,6 +582,7 @@ static int add_pairs(const struct check_run *run, const struct bench *bench, enu
     return n;
 }
 
+// Sets all operands anew, as a node in place has overwritten one, and computes one graph.
 static void compute_pair_member(const struct check_run *run, struct bench *bench,
                                 struct ggml_cgraph *graph, float *out_numbers) {
     const struct operands *o = &bench->o;
@@ -575,6 +596,8 @@ static void compute_pair_member(const struct check_run *run, struct bench *bench
     ggml_backend_tensor_get(bench->node, out_numbers, 0, ggml_nbytes(bench->node));
 }
 
+// Compares the result in place with the one apart, element by element: equal bits (also NaN), or
+// within the rounding of another order of sums.
 static void compare_pair(const struct check_run *run, struct bench *bench,
                          const struct in_place_pair *pair) {
     float apart[N_VALUES], in_place[N_VALUES];
@@ -590,6 +613,7 @@ static void compare_pair(const struct check_run *run, struct bench *bench,
     }
 }
 
+// Goes through all operations that may run in place, and all unary functions.
 static bool in_place_on(const struct check_run *run, struct bench *bench) {
     struct in_place_pair pairs[MAX_PAIRS];
     int n = 0;

@@ -17,6 +17,8 @@
 
 enum { N_NUMBERS = 1000, N_STREAMS = 16, N_ROUNDS = 20 };
 
+// A new stream of the device; skips the check where it has none. Streams are not freed: the
+// process ends with the check.
 static ggml_backend_t new_stream(const struct check_run *run, ggml_backend_dev_t device) {
     ggml_backend_t stream = make_stream(device, NULL);
     if (!stream) check_skip(run, "%s: no stream: %s", label(device), host_counters.last_error);
@@ -32,6 +34,7 @@ static bool all_zero(const void *memory, size_t size) {
 
 // --- objects -------------------------------------------------------------------------------------
 
+// A device without streams is skipped only if it set an error that says why.
 void stream_create(struct check_run *run) {
     struct devices devices;
     devices_open(run, &devices);
@@ -71,6 +74,8 @@ void stream_entries(struct check_run *run) {
     }
 }
 
+// The three entries for plans exist together or not at all: a host that finds one calls the
+// others.
 void stream_plan_entries(struct check_run *run) {
     struct devices devices;
     devices_open(run, &devices);
@@ -83,6 +88,7 @@ void stream_plan_entries(struct check_run *run) {
     }
 }
 
+// A device that makes events needs streams that record and wait for them.
 void stream_event_entries(struct check_run *run) {
     struct devices devices;
     devices_open(run, &devices);
@@ -106,6 +112,7 @@ void stream_name(struct check_run *run) {
     }
 }
 
+// The guid tells the kind of a stream: never zero, and the same for two streams of a device.
 void stream_guid(struct check_run *run) {
     struct devices devices;
     devices_open(run, &devices);
@@ -127,6 +134,8 @@ void stream_device(struct check_run *run) {
     }
 }
 
+// Slots that a later contract may define are zero, so that a host of that contract doesn't call
+// what isn't there. Skipped for a plugin of a newer contract, which may use them.
 void stream_reserved(struct check_run *run) {
     struct devices devices;
     if (elf_view_is_newer(run)) check_skip(run, "the plugin may know more than this program");
@@ -142,6 +151,8 @@ void stream_reserved(struct check_run *run) {
     }
 }
 
+// Parameters are text from the user: unknown, malformed and non-UTF-8 ones may be refused or
+// ignored, but not crash.
 void stream_parameters(struct check_run *run) {
     static const char *const texts[] = {"", "no-such-parameter=1", "\xff\xfe", "=,=,,",
                                         "threads=-1"};
@@ -153,6 +164,8 @@ void stream_parameters(struct check_run *run) {
     }
 }
 
+// One stream is made and freed first, for what a plugin allocates once and keeps. After that
+// N_STREAMS of them, alive at once, must leave no block of the host's memory.
 void stream_free(struct check_run *run) {
     struct devices devices;
     devices_open(run, &devices);
@@ -170,6 +183,8 @@ void stream_free(struct check_run *run) {
     }
 }
 
+// Lets the n-th allocation of a new stream fail, for n = 1, 2, ... until none is left to fail:
+// whatever was allocated before must be freed. The first stream takes what is allocated once.
 void stream_out_of_memory(struct check_run *run) {
     struct devices devices;
     devices_open(run, &devices);
@@ -191,6 +206,7 @@ void stream_out_of_memory(struct check_run *run) {
     }
 }
 
+// Synchronising a stream without work returns, however often.
 void stream_idle(struct check_run *run) {
     struct devices devices;
     devices_open(run, &devices);
@@ -212,6 +228,8 @@ struct work {
     float b[N_NUMBERS];
 };
 
+// Random operands by the run's seed; the result is filled with NaN, so that a sum that was never
+// computed is seen.
 static void work_fill(const struct check_run *run, struct work *work) {
     struct numbers numbers = {run->seed};
     for (int i = 0; i < N_NUMBERS; ++i) {
@@ -235,12 +253,14 @@ static bool work_new(const struct check_run *run, ggml_backend_dev_t device, str
     return true;
 }
 
+// Computes the sum and waits for it; a failure of a claimed operation fails the check.
 static void compute(const struct check_run *run, const struct work *work) {
     const enum ggml_status status = ggml_backend_graph_compute(work->stream, work->sum.graph);
     CHECK_THAT(run, status == GGML_STATUS_SUCCESS, "%s: a claimed addition fails: %s",
                label(work->device), host_counters.last_error);
 }
 
+// Additions in F32 are exact to the bit: both sides round once.
 static void expect_sum(const struct check_run *run, const struct work *work, const float *actual) {
     for (int i = 0; i < N_NUMBERS; ++i) {
         CHECK_THAT(run, actual[i] == work->a[i] + work->b[i], "%s: number %d is %g instead of %g",
@@ -279,6 +299,8 @@ void op_sum(struct check_run *run) {
 
 // --- order and transfers -------------------------------------------------------------------------
 
+// Overwrites an operand with zeros, sets it through the stream and adds: the sum shows whether
+// the transfer was done when synchronize returned.
 static bool body_async_set(const struct check_run *run, struct work *work) {
     if (!work->stream->table->set_tensor_async) return false;
     ggml_backend_tensor_memset(work->sum.a, 0, 0, sizeof(work->a));
@@ -293,6 +315,7 @@ void stream_async_set(struct check_run *run) {
     for_each_work(run, body_async_set);
 }
 
+// Reads the sum through the stream right behind the computation.
 static bool body_async_get(const struct check_run *run, struct work *work) {
     float actual[N_NUMBERS] = {0};
     if (!work->stream->table->get_tensor_async) return false;
@@ -307,6 +330,8 @@ void stream_async_get(struct check_run *run) {
     for_each_work(run, body_async_get);
 }
 
+// Set, compute and get without waiting in between, N_ROUNDS times with other numbers: the sum is
+// right only if the stream keeps their order.
 static bool body_order(const struct check_run *run, struct work *work) {
     float actual[N_NUMBERS];
     for (int round = 0; round < N_ROUNDS; ++round) {
@@ -326,6 +351,7 @@ void stream_order(struct check_run *run) {
     for_each_work(run, body_order);
 }
 
+// Copies the sum to another stream of the same device, which must wait for the first one's work.
 static bool body_copy_async(const struct check_run *run, struct work *work) {
     ggml_backend_t other = new_stream(run, work->device);
     compute(run, work);
@@ -342,6 +368,8 @@ void stream_copy_queued(struct check_run *run) {
     for_each_work(run, body_copy_async);
 }
 
+// A stream with a table that the plugin doesn't know must be refused with UNSUPPORTED, before
+// anything of it is used; the own stream must still work after it.
 static bool body_copy_foreign(const struct check_run *run, struct work *work) {
     static const struct ggml_stream_table strange_table = {.size = sizeof(strange_table)};
     struct ggml_backend stranger = {.table = &strange_table};
@@ -362,6 +390,8 @@ void stream_copy_foreign(struct check_run *run) {
     for_each_work(run, body_copy_foreign);
 }
 
+// Frees a stream with work under way: free has to wait, or the sum is incomplete or memory is
+// used after free.
 static bool body_free_waits(const struct check_run *run, struct work *work) {
     ggml_backend_graph_compute_async(work->stream, work->sum.graph);
     ggml_backend_free(work->stream);
@@ -375,6 +405,7 @@ void stream_free_waits(struct check_run *run) {
 
 // --- events --------------------------------------------------------------------------------------
 
+// An event, or NULL if the device has none; fails the check if it has the entry and makes none.
 static ggml_backend_event_t new_event(const struct check_run *run, ggml_backend_dev_t device) {
     ggml_backend_event_t event = device->table->event_new ? make_event(device) : NULL;
     CHECK_THAT(run, event || !device->table->event_new, "%s makes no event", label(device));
@@ -406,6 +437,8 @@ void stream_event(struct check_run *run) {
     for_each_work(run, body_event);
 }
 
+// One stream computes, another reads the result after waiting for the first one's event: without
+// an order between them a wrong sum shows in some of N_ROUNDS.
 static bool body_event_across(const struct check_run *run, struct work *work) {
     ggml_backend_event_t event = new_event(run, work->device);
     float actual[N_NUMBERS];
@@ -461,6 +494,9 @@ static bool abort_never(void *unused) {
     return false;
 }
 
+// event_wait must queue the wait and return: it may not block the thread until the work is done.
+// The abort callback of the work holds that up (at most LONG_MS) and notes whether event_wait
+// was still running then. Skipped without such a callback.
 static bool body_event_wait_returns(const struct check_run *run, struct work *work) {
     ggml_backend_set_abort_callback_t set = NULL;
     ggml_backend_reg_t reg = work->device->reg;
@@ -609,6 +645,8 @@ void stream_graph_uid(struct check_run *run) {
     for_each_work(run, body_graph_uid);
 }
 
+// Calls graph_compute of the stream's table with a graph made here, as the host's wrapper would
+// set its own uid and structure.
 static void compute_as(const struct check_run *run, const struct work *work,
                        const struct ggml_graph *graph) {
     const int32_t status = work->stream->table->graph_compute(work->stream, graph);
@@ -617,6 +655,8 @@ static void compute_as(const struct check_run *run, const struct work *work,
     ggml_backend_synchronize(work->stream);
 }
 
+// Computes the sum as a graph of structure 7: a plugin may reuse what it planned for an earlier
+// one.
 static void compute_structure(const struct check_run *run, const struct work *work, uint64_t uid) {
     static const int32_t use_counts[1];
     const struct ggml_graph graph = {.size = sizeof(graph),
@@ -672,6 +712,7 @@ static struct ggml_tensor *make_pair(struct ggml_context *ctx, int kind, struct 
     }
 }
 
+// Random numbers by the run's seed, the same for each operand.
 static void fill_side(const struct check_run *run, struct ggml_tensor *tensor) {
     float values[SIDE * SIDE];
     struct numbers numbers = {run->seed};
@@ -680,6 +721,7 @@ static void fill_side(const struct check_run *run, struct ggml_tensor *tensor) {
     ggml_backend_tensor_set(tensor, values, 0, sizeof(values));
 }
 
+// Computes nodes with a use count of the first one, whose results are NaN before.
 static void compute_nodes(const struct check_run *run, const struct work *work,
                           struct ggml_tensor **nodes, int n, int32_t first_uses) {
     const int32_t use_counts[2] = {first_uses, 0};
@@ -710,6 +752,8 @@ static void expect_both(const struct check_run *run, const struct work *work,
     }
 }
 
+// Tries one pair of nodes on the device; true also where it doesn't claim them, false behind the
+// last pair.
 static bool pair_on(const struct check_run *run, const struct work *work, int kind) {
     const struct ggml_init_params params = {.mem_size = 8 * ggml_tensor_overhead(),
                                             .no_alloc = true};
@@ -747,6 +791,7 @@ void stream_use_counts(struct check_run *run) {
     for_each_work(run, body_use_counts);
 }
 
+// A plan is computed three times, with the result cleared in between.
 static bool body_plan(const struct check_run *run, struct work *work) {
     if (!work->stream->table->graph_plan_create) return false;
     ggml_backend_graph_plan_t plan = ggml_backend_graph_plan_create(work->stream, work->sum.graph);
@@ -772,6 +817,8 @@ static int by_address(const void *a, const void *b) {
     return (left > right) - (left < right);
 }
 
+// graph_optimize may reorder nodes, and nothing else: the set of nodes, their contents and the
+// rest of the graph are compared with what they were. Nodes are compared as sorted addresses.
 static bool body_optimize(const struct check_run *run, struct work *work) {
     enum { N_NODES = 6 };
     struct ggml_tensor *before[N_NODES], *after[N_NODES], copies[N_NODES];
@@ -825,6 +872,8 @@ static bool abort_at_once(void *data) {
     return true;
 }
 
+// A callback that always asks to abort: the computation ends with ABORTED, or with SUCCESS if it
+// never asked; and the stream works again once the callback is gone.
 static bool body_abort(const struct check_run *run, struct work *work) {
     int n_calls = 0;
     ggml_backend_set_abort_callback_t set = NULL;
@@ -852,6 +901,7 @@ struct worker {
     struct work work;
 };
 
+// A thread that computes the same sum again and again.
 static void *work_often(void *argument) {
     struct worker *worker = argument;
     for (int i = 0; i < N_ROUNDS; ++i) {
@@ -862,6 +912,8 @@ static void *work_often(void *argument) {
     return NULL;
 }
 
+// Two streams of a device, each in a thread of its own, at the same time: what a device shares
+// between its streams is locked.
 void stream_threads(struct check_run *run) {
     struct devices devices;
     static struct worker workers[2];
