@@ -49,6 +49,7 @@ static double now_seconds(void) {
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
+// A context with a graph on a stream; end() frees what there is also after a failure.
 static bool begin(struct work *work, ggml_backend_t stream, size_t n_nodes) {
     const struct ggml_init_params params = {
         .mem_size = (n_nodes + 8) * ggml_tensor_overhead() +
@@ -90,6 +91,7 @@ static double time_graph(const struct work *work, int runs) {
 
 // --- one figure each
 
+// Seconds of a chain of tiny nodes that depend on each other; negative if it isn't computed.
 static double time_chain(ggml_backend_t stream, int n_nodes, int runs) {
     struct work work;
     double seconds = -1;
@@ -104,12 +106,15 @@ static double time_chain(ggml_backend_t stream, int n_nodes, int runs) {
     return seconds;
 }
 
+// Seconds of a launch: the slope between a chain of many nodes and one of one, so that what a
+// graph costs as a whole is left out.
 static double launch_seconds(ggml_backend_t stream, int runs) {
     const double many = time_chain(stream, TINY_NODES, runs);
     const double one = time_chain(stream, 1, runs);
     return many > one && one > 0 ? (many - one) / (TINY_NODES - 1) : 0;
 }
 
+// Seconds of reading and writing n floats.
 static double time_copy(ggml_backend_t stream, int64_t n, int runs) {
     struct work work;
     double seconds = -1;
@@ -121,6 +126,7 @@ static double time_copy(ggml_backend_t stream, int64_t n, int runs) {
     return seconds;
 }
 
+// Doubles the size until a copy takes long enough for the clock; the launch is subtracted.
 static double bytes_per_second(ggml_backend_t stream, double launch, int runs) {
     double rate = 0;
     for (int64_t n = 1 << 20; n <= MOST_ELEMENTS; n *= 2) {
@@ -132,6 +138,7 @@ static double bytes_per_second(ggml_backend_t stream, double launch, int runs) {
     return rate;
 }
 
+// Seconds of a product of `rows` rows of the type with PRODUCT_COLUMNS columns.
 static double time_product(ggml_backend_t stream, enum ggml_type type, int64_t rows, int runs) {
     struct work work;
     double seconds = -1;
@@ -179,6 +186,7 @@ static double time_link(ggml_backend_t stream, size_t bytes, int runs) {
     return best;
 }
 
+// Latency by a tiny transfer, rate by ever larger ones. Host memory has no link.
 static void measure_link(ggml_backend_t stream, int runs, struct ggml_device_figures *figures) {
     if (ggml_backend_buft_is_host(ggml_backend_get_default_buffer_type(stream))) return;
     figures->link_seconds = time_link(stream, TINY_BYTES, runs);
@@ -192,6 +200,7 @@ static void measure_link(ggml_backend_t stream, int runs, struct ggml_device_fig
 
 // --- one device
 
+// Measures all figures of a device; false if it has no stream.
 static bool measure(struct measured *measured, int runs) {
     struct ggml_device_figures *figures = &measured->figures;
     ggml_backend_t stream = ggml_backend_dev_init(measured->device, NULL);

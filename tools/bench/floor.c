@@ -30,6 +30,7 @@ static const struct code codes[BENCH_FLOOR_KERNELS] = {
     [BENCH_FLOOR_SCALE] = {scale_code, sizeof(scale_code)},
 };
 
+// Everything of Vulkan that a chain needs; bench_floor_free() takes it half made, too.
 struct bench_floor {
     VkInstance instance;
     VkPhysicalDevice physical;
@@ -51,6 +52,7 @@ struct bench_floor {
 
 // --- the device
 
+// An instance of its own, beside the plugin's.
 static bool make_instance(struct bench_floor *f) {
     const VkApplicationInfo application = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
                                            .apiVersion = VK_API_VERSION_1_2};
@@ -62,6 +64,7 @@ static bool make_instance(struct bench_floor *f) {
     return true;
 }
 
+// The physical device whose name the plugin's description begins with.
 static bool find_device(struct bench_floor *f, const char *description) {
     VkPhysicalDevice list[MAX_PHYSICAL];
     uint32_t n = MAX_PHYSICAL;
@@ -75,6 +78,7 @@ static bool find_device(struct bench_floor *f, const char *description) {
     return f->physical != VK_NULL_HANDLE;
 }
 
+// The first family of queues that computes.
 static bool find_family(struct bench_floor *f) {
     VkQueueFamilyProperties families[MAX_FAMILIES];
     uint32_t n = MAX_FAMILIES;
@@ -85,6 +89,7 @@ static bool find_family(struct bench_floor *f) {
     return false;
 }
 
+// A device with one queue, a fence and a pool of command buffers.
 static bool make_device(struct bench_floor *f) {
     const float priority = 1;
     const VkDeviceQueueCreateInfo queue = {.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
@@ -106,6 +111,7 @@ static bool make_device(struct bench_floor *f) {
 
 // --- memory and descriptors
 
+// The first type of memory of the device that fits the buffer.
 static bool find_memory(const struct bench_floor *f, uint32_t possible, uint32_t *out_type) {
     VkPhysicalDeviceMemoryProperties memory;
     vkGetPhysicalDeviceMemoryProperties(f->physical, &memory);
@@ -117,6 +123,7 @@ static bool find_memory(const struct bench_floor *f, uint32_t possible, uint32_t
     return false;
 }
 
+// A small buffer for the kernel that scales.
 static bool make_buffer(struct bench_floor *f) {
     const VkBufferCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
                                      .size = N_FLOATS * sizeof(float),
@@ -131,6 +138,7 @@ static bool make_buffer(struct bench_floor *f) {
            f->api.vkBindBufferMemory(f->device, f->buffer, f->memory, 0) == VK_SUCCESS;
 }
 
+// One storage buffer per set, for both kernels.
 static bool make_layouts(struct bench_floor *f) {
     const VkDescriptorSetLayoutBinding binding = {.descriptorType =
                                                       VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,

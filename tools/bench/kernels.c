@@ -33,6 +33,7 @@ enum { ALIGNMENT = 64, WINDOWS = 5, MAX_ROWS = 1 << 24 };
 
 enum kernel { UNPACK, PACK, ROUND, DOT, MAP, PRODUCT };
 
+// The command line, as parsed.
 struct options {
     const char *level, *kernel;
     enum ggml_type type; // GGML_TYPE_COUNT: all
@@ -54,6 +55,7 @@ struct subject {
     double operations; // two for each product, one for each result of a function
 };
 
+// Calls the kernel once; false if this level has none for the type.
 static bool call(const struct kernel_table *table, const struct subject *s) {
     const struct kernel_product *p = &s->product;
     switch (s->kernel) {
@@ -85,6 +87,7 @@ static double measure(const struct kernel_table *table, const struct subject *s,
     return least;
 }
 
+// One measurement, as a line or as an object of the JSON array.
 static void print_row(const struct options *options, const struct kernel_level *level,
                       const struct subject *s, double ns, double scalar_ns, bool *first) {
     static const char *const names[] = {"unpack", "pack", "round", "dot", "map"};
@@ -112,10 +115,12 @@ static void print_row(const struct options *options, const struct kernel_level *
     *first = false;
 }
 
+// Whether --kernel names this one, or none.
 static bool wanted(const struct options *options, const char *name) {
     return !options->kernel || strcmp(options->kernel, name) == 0;
 }
 
+// Operands of one kernel.
 struct memory {
     char *rows;
     void *other, *work;
@@ -126,6 +131,7 @@ static void free_memory(struct memory *memory) {
     free(memory->rows), free(memory->other), free(memory->work), free(memory->x), free(memory->y);
 }
 
+// Rows of random blocks and columns of random floats, always the same; false without memory.
 static bool make_memory(struct memory *memory, enum ggml_type type, int64_t k, int64_t n_rows,
                         int64_t n_columns) {
     const size_t bytes = ggml_row_size(type, k) * (size_t)n_rows;
@@ -142,11 +148,14 @@ static bool make_memory(struct memory *memory, enum ggml_type type, int64_t k, i
     return true;
 }
 
+// The first address of a cache line in the memory.
 static void *align(void *memory) {
     return (void *)(((uintptr_t)memory + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
 }
 
-// Every kernel of rows of a type, or of none where it is GGML_TYPE_COUNT.
+// Measures one kernel for one type, and its scalar twin for a quarter of the time. Products take
+// as many rows and columns as they are made for, unless the options say otherwise. False without
+// memory; a kernel that this level lacks is left out.
 static bool bench_subject(const struct options *options, const struct kernel_level *level,
                           const struct kernel_table *scalar, struct subject s, bool *first) {
     const bool few = s.kernel != PRODUCT || s.way == KERNEL_VECTOR || s.way == KERNEL_ROUNDED;
@@ -188,6 +197,7 @@ static bool bench_subject(const struct options *options, const struct kernel_lev
     return ready;
 }
 
+// All kernels that read rows of a type.
 static bool bench_type(const struct options *options, const struct kernel_level *level,
                        const struct kernel_table *scalar, enum ggml_type type, bool *first) {
     const bool in_blocks = ggml_blck_size(type) > 1;
@@ -209,6 +219,7 @@ static bool bench_type(const struct options *options, const struct kernel_level 
     return done;
 }
 
+// All types, then the kernels that know floats alone.
 static bool bench_all(const struct options *options, const struct kernel_level *level,
                       const struct kernel_table *scalar) {
     int n_types = 0, n_maps = 0;
@@ -230,6 +241,7 @@ static bool bench_all(const struct options *options, const struct kernel_level *
     return done;
 }
 
+// The bits of kernel_check() for the kernel's name; 0 for an unknown one.
 static unsigned parts_of(const char *kernel) {
     static const char *const names[] = {"unpack", "pack", "round", "dot", "map"};
     if (!kernel) return KERNEL_ALL_PARTS;
@@ -243,6 +255,7 @@ static unsigned parts_of(const char *kernel) {
     return 0;
 }
 
+// The level of that name, or the newest that this processor has; NULL after a list was printed.
 static const struct kernel_level *choose_level(const char *name) {
     int n = 0;
     const struct kernel_level *levels = kernel_levels(&n), *best = NULL;

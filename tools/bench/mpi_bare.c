@@ -16,6 +16,7 @@ enum { SMALL = 80, PIECE = 1 << 30 };
 
 enum kind { ECHO = 1, TAKE, GIVE, PASS_ON, TAKE_PASSED, ADD_UP, END };
 
+// What rank 0 has a partner do.
 struct order {
     int32_t kind, times;
     uint64_t size;
@@ -25,6 +26,7 @@ static double seconds(void) {
     return bench_ns() * 1e-9;
 }
 
+// MPI counts with an int; transfers above a GiB are cut.
 static int count_of(size_t size) {
     return size < PIECE ? (int)size : PIECE;
 }
@@ -46,6 +48,7 @@ struct partner {
     size_t size;
 };
 
+// Waits for an order without keeping a core busy: what is measured runs beside it.
 static void await_order(struct order *out_order) {
     const struct timespec pause = {0, 200000};
     int found = 0;
@@ -66,6 +69,7 @@ static void prepare(struct partner *partner, size_t size) {
     memset(partner->bytes, 0, size);
 }
 
+// Sends back what it receives, as many times as ordered.
 static void echo(struct partner *partner, const struct order *order) {
     for (int i = 0; i < order->times; ++i) {
         receive_from(0, TAG_DATA, partner->bytes, SMALL);
@@ -73,6 +77,7 @@ static void echo(struct partner *partner, const struct order *order) {
     }
 }
 
+// Sends to the next partner and waits for its one byte; tells rank 0 how long both took.
 static void pass_on(struct partner *partner, const struct order *order) {
     char taken;
     const double begin = seconds();
@@ -82,11 +87,13 @@ static void pass_on(struct partner *partner, const struct order *order) {
     send_to(0, TAG_TIME, &took, sizeof(took));
 }
 
+// Receives and acknowledges with one byte, so that the sender's time ends with the arrival.
 static void take(struct partner *partner, const struct order *order, int from) {
     receive_from(from, TAG_DATA, partner->bytes, order->size);
     send_to(from, TAG_DATA, "", 1);
 }
 
+// A sum over all partners, from a barrier on; the first partner tells the time.
 static void add_up(struct partner *partner, const struct order *order) {
     MPI_Barrier(partner->comm);
     const double begin = seconds();
@@ -96,6 +103,7 @@ static void add_up(struct partner *partner, const struct order *order) {
     if (partner->self == partner->first) send_to(0, TAG_TIME, &took, sizeof(took));
 }
 
+// Obeys orders until the last one.
 static void serve(struct partner *partner) {
     struct order order = {0};
     while (order.kind != END) {
@@ -115,6 +123,7 @@ static void serve(struct partner *partner) {
     free(partner->bytes);
 }
 
+// A communicator of the partners alone; all of them call this at once.
 static MPI_Comm comm_of(const struct bare *bare) {
     MPI_Group world, group;
     MPI_Comm comm;
@@ -142,6 +151,7 @@ bool bare_start(struct bare *out_bare) {
 
 // --- rank 0 --------------------------------------------------------------------------------------
 
+// Sends an order and waits until the partner is ready, so that its preparations don't count.
 static void give_order(int rank, enum kind kind, int times, size_t size) {
     const struct order order = {(int32_t)kind, times, size};
     char ready;

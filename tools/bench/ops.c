@@ -19,6 +19,7 @@
 enum { MAX_CASES = 256, MAX_RUNS = 1000, CHAIN = 1024, LEAST_ROUNDS = 15, COPY_FLOATS = 1 << 24 };
 enum { MAX_COPIES = 256 };
 
+// The command line, as parsed.
 struct options {
     const char *device;
     const char *plugin_path;
@@ -67,6 +68,7 @@ static double now_seconds(void) {
     return bench_ns() * 1e-9;
 }
 
+// A context with empty graphs on a stream; end() frees what there is also after a failure.
 static bool begin(struct work *work, ggml_backend_t stream, size_t n_nodes, int n_graphs) {
     const size_t graph_bytes = (2 * n_nodes + 16) * ggml_tensor_overhead() +
                                ggml_graph_overhead_custom(n_nodes + 16, false);
@@ -105,6 +107,7 @@ static int64_t count_rows(const struct ggml_tensor *result) {
     }
 }
 
+// Fills a tensor of indices with 0, 1, ... below the limit, again and again.
 static void count_up(struct ggml_tensor *indices, int64_t limit) {
     for (int64_t i = 0; i < ggml_nelements(indices); ++i) {
         const int64_t wide = i % limit;
@@ -133,6 +136,7 @@ static bool allocate(struct work *work) {
     return true;
 }
 
+// Bytes that a node must move at least: its operands and its result, once.
 static double tensor_bytes(const struct ggml_tensor *result) {
     double bytes = (double)ggml_nbytes(result);
     const bool gets = result->op == GGML_OP_GET_ROWS;
@@ -190,6 +194,7 @@ static bool time_graph(const struct work *work, double seconds, struct result *o
 // Columns of a round.
 enum { WHOLE, SUBMIT, DRIVER, BEYOND = DRIVER + BENCH_FLOOR_KERNELS, N_TIMES };
 
+// One round: the plugin's chain, then those without the plugin.
 static bool time_round(const struct work *work, struct bench_floor *floor,
                        double times[N_TIMES][MAX_RUNS], int round) {
     const double start = now_seconds();
@@ -206,6 +211,7 @@ static bool time_round(const struct work *work, struct bench_floor *floor,
     return true;
 }
 
+// A quartile of the rounds' times, per node of the chain. Sorts the times.
 static double quartile_per_node(double *times, int n, int quarter) {
     qsort(times, (size_t)n, sizeof(times[0]), compare_doubles);
     return n > 0 ? times[n * quarter / 4] / CHAIN : 0;
@@ -230,6 +236,8 @@ static void time_rounds(const struct work *work, struct bench_floor *floor, doub
         out_launch->beyond[i] = quartile_per_node(times[BEYOND], n, i + 1);
 }
 
+// Costs of one launch, by a chain of CHAIN tiny nodes that depend on each other. For Vulkan also
+// what the driver takes for such chains by itself.
 static void measure_launch(ggml_backend_dev_t device, ggml_backend_t stream, double seconds,
                            struct launch *out_launch) {
     struct work work;
@@ -250,6 +258,7 @@ static void measure_launch(ggml_backend_dev_t device, ggml_backend_t stream, dou
     end(&work);
 }
 
+// Bytes read and written per second by a copy of 64 MiB on the device.
 static double copy_rate(ggml_backend_t stream, double seconds) {
     struct work work;
     struct result result = {0};
@@ -302,6 +311,7 @@ static void print_launch(const struct launch *l) {
            l->beyond[1] * 1e6, l->beyond[0] * 1e6, l->beyond[2] * 1e6);
 }
 
+// The device and its limits.
 static void print_head(ggml_backend_dev_t device, const struct bounds *bounds, bool json) {
     if (json) {
         printf("{\n  \"schema\": \"ggml-bench-ops/1\",\n  \"device\": ");
@@ -331,6 +341,7 @@ static double percent(double part, double whole) {
     return whole > 0 ? 100 * part / whole : 0;
 }
 
+// One case; % of peak and of memory are of the limits measured before.
 static void print_result(const struct op_case *c, const struct result *r,
                          const struct bounds *bounds, bool json, bool first) {
     const double flops = c->flops / r->best, bytes = r->bytes / r->best;
@@ -384,6 +395,7 @@ static bool measure_case(ggml_backend_t stream, const struct op_case *c,
     return good;
 }
 
+// Measures all cases of the options; returns the exit status.
 static int measure(ggml_backend_dev_t device, const struct options *options) {
     static struct op_case cases[MAX_CASES];
     struct bounds bounds = {0};

@@ -7,6 +7,8 @@
 
 enum { TEXT_SIZE = 8192 };
 
+// A text of a plugin, with control characters replaced and valid UTF-8, as jansson refuses
+// others.
 static json_t *text_or_null(const char *text) {
     char clean[TEXT_SIZE];
     if (!text) return json_null();
@@ -14,10 +16,12 @@ static json_t *text_or_null(const char *text) {
     return json_string(clean);
 }
 
+// A size as a JSON integer, which jansson holds in 63 bits.
 static json_t *size_value(uint64_t value) {
     return json_integer(value > INT64_MAX ? INT64_MAX : (json_int_t)value);
 }
 
+// The library: version, contract and the processor's features.
 static json_t *host_object(void) {
     json_t *features = json_array();
     const uint64_t bits = ggml_host_cpu_features();
@@ -30,6 +34,7 @@ static json_t *host_object(void) {
                      machine_name(GGML_MACHINE_HERE), "cpu_features", features);
 }
 
+// Processors, caches and the default number of threads.
 static json_t *topology_object(const struct ggml_host_topology *topology) {
     json_t *threads =
         json_pack("{s:i, s:s}", "default", (int)topology->default_threads, "bound_by",
@@ -44,6 +49,7 @@ static json_t *topology_object(const struct ggml_host_topology *topology) {
                      threads);
 }
 
+// Libraries of a directory that are not named like plugins.
 static json_t *ignored_array(const struct inventory *inventory, size_t directory) {
     json_t *array = json_array();
     for (size_t i = 0; i < inventory->n_ignored; ++i) {
@@ -70,6 +76,7 @@ static json_t *gpus_array(const struct inventory *inventory) {
     return array;
 }
 
+// The directories in the order of search.
 static json_t *search_array(const struct inventory *inventory) {
     const struct ggml_plugin_directory *directory;
     json_t *array = json_array();
@@ -83,6 +90,7 @@ static json_t *search_array(const struct inventory *inventory) {
     return array;
 }
 
+// What became of a plugin. Statuses are identifiers, not texts, as programs compare them.
 static json_t *plugin_object(const struct plugin_entry *plugin) {
     const struct ggml_plugin_record *record = plugin->record;
     json_t *contract = record->contract_major < 0
@@ -107,6 +115,7 @@ static json_t *plugins_array(const struct inventory *inventory) {
     return array;
 }
 
+// Whether plugins ran in helpers, and why not.
 static json_t *probing_object(const struct inventory *inventory) {
     const char *why = inventory_not_isolated(inventory);
     return json_pack("{s:b, s:o, s:o, s:o}", "isolated", inventory->probe && why[0] == '\0',
@@ -115,6 +124,7 @@ static json_t *probing_object(const struct inventory *inventory) {
                      text_or_null(inventory_not_sandboxed(inventory)));
 }
 
+// Results of a device's workloads; numbers only for those that passed.
 static json_t *selftest_array(const struct selftest_result *results) {
     static const char *const verdicts[] = {"passed", "failed", "unsupported", "not_run"};
     json_t *array = json_array();
@@ -133,6 +143,7 @@ static json_t *selftest_array(const struct selftest_result *results) {
     return array;
 }
 
+// Keys and values of the device-info extension. A key that comes twice keeps its last value.
 static json_t *details_object(const struct ggml_backend_feature *details) {
     char key[2 * GGML_DEVICE_INFO_MAX_TEXT * 4];
     json_t *object = json_object();
@@ -143,6 +154,7 @@ static json_t *details_object(const struct ggml_backend_feature *details) {
     return object;
 }
 
+// All that is known of a device.
 static json_t *device_object(const struct device_entry *device) {
     const struct ggml_backend_dev_props *props = &device->props;
     const struct ggml_backend_dev_caps *caps = &props->caps;
@@ -163,6 +175,8 @@ static json_t *device_object(const struct device_entry *device) {
                      details_object(device->details));
 }
 
+// Keys stand in the order of the schema. json_pack() takes the references of its parts and
+// returns NULL if one of them is NULL, so that running out of memory is seen once, at the end.
 bool print_json(const struct inventory *inventory, const struct selftest_result *results,
                 FILE *stream) {
     json_t *devices = json_array();

@@ -43,6 +43,7 @@ static void expect_sum(struct operands *operands) {
         operands->expected[i] = 2.0 * operands->b[i];
 }
 
+// The product in double precision: O(ROWS * COLUMNS * INNER).
 static void expect_product(struct operands *operands) {
     for (int column = 0; column < COLUMNS; ++column) {
         for (int row = 0; row < ROWS; ++row) {
@@ -61,6 +62,7 @@ static struct ggml_tensor *build_attention_weights(struct ggml_context *ctx, str
     return ggml_soft_max(ctx, ggml_rms_norm(ctx, b, 1e-6f));
 }
 
+// RMS norm and soft_max of each row in double precision.
 static void expect_attention_weights(struct operands *operands) {
     for (int row = 0; row < COLUMNS; ++row) {
         const float *x = operands->b + row * INNER;
@@ -113,6 +115,7 @@ static bool encode_weights(enum ggml_type type, float *a, void *encoded) {
     return true;
 }
 
+// Mean square error relative to the mean square of the expected numbers.
 static double normalised_error(const float *result, const double *expected, int64_t count) {
     double error = 0, power = 0;
     for (int64_t i = 0; i < count; ++i) {
@@ -123,6 +126,7 @@ static double normalised_error(const float *result, const double *expected, int6
     return error / power;
 }
 
+// A verdict without numbers, with the library's error as the reason.
 static void give_up(struct selftest_result *result, enum selftest_verdict verdict,
                     const char *what) {
     result->verdict = verdict;
@@ -130,6 +134,7 @@ static void give_up(struct selftest_result *result, enum selftest_verdict verdic
              ggml_last_error()[0] ? ": " : "", ggml_last_error());
 }
 
+// Whether the device claims every node.
 static bool supports_graph(ggml_backend_dev_t device, struct ggml_cgraph *graph) {
     for (int i = 0; i < ggml_graph_n_nodes(graph); ++i) {
         if (!ggml_backend_dev_supports_op(device, ggml_graph_node(graph, i))) return false;
@@ -137,6 +142,7 @@ static bool supports_graph(ggml_backend_dev_t device, struct ggml_cgraph *graph)
     return true;
 }
 
+// Computes several times and keeps the shortest time: the first one may compile kernels.
 static bool compute(ggml_backend_t stream, struct ggml_cgraph *graph,
                     struct selftest_result *result) {
     result->milliseconds = INFINITY;
@@ -149,6 +155,7 @@ static bool compute(ggml_backend_t stream, struct ggml_cgraph *graph,
     return true;
 }
 
+// Builds, computes and judges one workload; whatever fails becomes its verdict.
 static void run_on(ggml_backend_dev_t device, ggml_backend_t stream,
                    const struct workload *workload, struct operands *operands, void *encoded,
                    struct selftest_result *result) {
@@ -191,6 +198,7 @@ const char *selftest_workload(int i) {
     return workloads[i].name;
 }
 
+// Prepares operands and expected numbers of a workload, then runs it.
 static void run_workload(ggml_backend_dev_t device, ggml_backend_t stream,
                          const struct workload *workload, struct operands *operands, void *encoded,
                          struct selftest_result *result) {

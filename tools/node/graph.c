@@ -7,6 +7,7 @@
 
 // --- references ----------------------------------------------------------------------------------
 
+// Frees a graph that nobody refers to, and gives its buffers back.
 static void free_graph(struct server *server, struct held_graph *graph) {
     for (uint32_t i = 0; graph->buffers && i < graph->n_tensors; ++i)
         buffer_release(server, graph->buffers[i]);
@@ -23,12 +24,15 @@ void graph_release(struct server *server, struct held_graph *graph) {
     if (last) free_graph(server, graph);
 }
 
+// Whether a tensor of the graph lies in the buffer. O(tensors).
 static bool uses(const struct held_graph *graph, const struct held_buffer *buffer) {
     for (uint32_t i = 0; i < graph->n_tensors; ++i)
         if (graph->buffers[i] == buffer) return true;
     return false;
 }
 
+// Removes a graph by its id, or all that use a buffer. They are freed outside of the lock, and
+// later if a queue still computes them.
 void graph_forget(struct server *server, uint64_t id, const struct held_buffer *buffer) {
     struct held_graph *gone = NULL;
     pthread_mutex_lock(&server->lock);
@@ -50,6 +54,7 @@ void graph_forget(struct server *server, uint64_t id, const struct held_buffer *
     }
 }
 
+// A graph by its id and queue, with a reference for the caller; NULL after the error was set.
 static struct held_graph *find(struct server *server, const struct wire_message *message) {
     pthread_mutex_lock(&server->lock);
     struct held_graph *graph = server->graphs;
@@ -63,11 +68,13 @@ static struct held_graph *find(struct server *server, const struct wire_message 
 
 // --- tensors of a graph --------------------------------------------------------------------------
 
+// The tensor that an index stands for, or NULL.
 static struct ggml_tensor *referred(const struct held_graph *graph, int32_t index) {
     return index >= 0 && (uint32_t)index < graph->n_tensors ? graph->tensors[index] : NULL;
 }
 
-// References of a graph that is known stay as they are.
+// Overwrites a tensor of the graph with a description, which is checked again here. References
+// of a known graph stay as they are: only a new one's are taken from the message.
 static bool fill(struct held_graph *graph, const struct wire_change *change, bool is_new) {
     const struct wire_tensor *from = &change->tensor;
     const char *why;
@@ -87,6 +94,7 @@ static bool fill(struct held_graph *graph, const struct wire_change *change, boo
     return true;
 }
 
+// Takes over how often the program reads a node, so that plugins fuse as they would there.
 static void count_uses(struct held_graph *graph, const struct wire_change *change) {
     struct ggml_cgraph *cgraph = graph->graph;
     if (change->index >= graph->n_nodes) return;
@@ -103,6 +111,8 @@ static bool view_sound(const struct ggml_tensor *tensor) {
     return false;
 }
 
+// Gives a tensor its address in a buffer, which the graph holds from here on instead of the last
+// one.
 static bool place(struct server *server, struct held_graph *graph,
                   const struct wire_change *change) {
     const size_t i = (size_t)change->index;
@@ -117,6 +127,7 @@ static bool place(struct server *server, struct held_graph *graph,
     return true;
 }
 
+// Whether a device has anything to do for the node.
 static bool is_computed(const struct ggml_tensor *node) {
     return (node->flags & GGML_TENSOR_FLAG_COMPUTE) && !ggml_op_is_empty(node->op);
 }
@@ -134,6 +145,8 @@ static bool computable(const struct server *server, const struct held_graph *gra
     return true;
 }
 
+// Applies all changes: contents first, then places, and of these the views last, as they lie
+// where their source does. False after the error was set; the graph is then half changed.
 static bool apply(struct server *server, struct held_graph *graph,
                   const struct wire_message *message, const void *rest, bool is_new) {
     struct wire_change change;
@@ -156,6 +169,7 @@ static bool apply(struct server *server, struct held_graph *graph,
 
 // --- graphs --------------------------------------------------------------------------------------
 
+// Makes the tensors and the graph's list of nodes, still without contents.
 static bool allocate(struct held_graph *graph, const struct wire_message *message) {
     const size_t n = message->n_tensors, n_nodes = message->n_nodes;
     const struct ggml_init_params params = {
@@ -186,6 +200,8 @@ static bool allocate(struct held_graph *graph, const struct wire_message *messag
     return true;
 }
 
+// Makes a new graph; an older one of the same id is forgotten. NULL without memory or after the
+// error was set. The list has a reference, the caller another.
 static struct held_graph *make(struct server *server, const struct wire_message *message,
                                const void *rest) {
     struct held_graph *graph = calloc(1, sizeof(*graph));

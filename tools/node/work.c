@@ -7,18 +7,21 @@
 
 #include "server.h"
 
-// The statuses of calls that have none.
+// Answers with the status of the calls before: ggml's functions without a result leave their
+// failure in this thread's last error.
 static enum ggml_host_status settle(struct server *server, const struct job *job) {
     const enum ggml_host_status status = last_status();
     answer(server, job->message.id, status, NULL, 0);
     return status;
 }
 
+// Answers a request with a status alone; the message of a failure goes with it.
 static void answer_status(struct server *server, const struct job *job,
                           enum ggml_host_status status) {
     answer(server, job->message.id, status, NULL, 0);
 }
 
+// The device that a request names; NULL after the error was set.
 static ggml_backend_dev_t device_of(const struct server *server, const struct job *job) {
     if (job->message.device < server->n_devices) return server->devices[job->message.device];
     refuse("a device that there is not");
@@ -27,11 +30,14 @@ static ggml_backend_dev_t device_of(const struct server *server, const struct jo
 
 // --- what there is -------------------------------------------------------------------------------
 
+// Copies a text into a field of the wire, cut and terminated.
 static void copy_text(char *to, const char *from) {
     strncpy(to, from ? from : "", WIRE_TEXT - 1);
     to[WIRE_TEXT - 1] = '\0';
 }
 
+// What the program has to know of a device without asking again, and its figures if the plugin
+// tells any.
 static void describe_device(ggml_backend_dev_t device, struct wire_device *out) {
     struct ggml_backend_dev_props props;
     struct ggml_device_figures figures = {.size = sizeof(figures)};
@@ -55,6 +61,7 @@ static void describe_device(ggml_backend_dev_t device, struct wire_device *out) 
     memcpy(out->flops_of, figures.flops_of, sizeof(out->flops_of));
 }
 
+// Answers with this node and all its devices, in one message.
 static void describe(struct server *server, const struct job *job) {
     struct wire_node node = {.process = (uint32_t)getpid(), .n_devices = server->n_devices};
     const size_t size = sizeof(node) + server->n_devices * sizeof(struct wire_device);
@@ -75,6 +82,7 @@ static void describe(struct server *server, const struct job *job) {
     free(bytes);
 }
 
+// Answers with free and total bytes of a device.
 static void tell_memory(struct server *server, const struct job *job) {
     ggml_backend_dev_t device = device_of(server, job);
     size_t free_bytes = 0, total = 0;
@@ -85,7 +93,8 @@ static void tell_memory(struct server *server, const struct job *job) {
 
 // --- questions -----------------------------------------------------------------------------------
 
-// Tensors that lie nowhere, in memory of their own.
+// Makes tensors of a node and its sources, without memory, for questions about them. False for a
+// view of a view or of itself: such chains could have a loop.
 static bool restore_list(const struct job *job, struct ggml_tensor *tensors, size_t count) {
     struct wire_tensor from;
     for (size_t i = 0; i < count; ++i) {
@@ -102,6 +111,7 @@ static bool restore_list(const struct job *job, struct ggml_tensor *tensors, siz
     return true;
 }
 
+// Answers whether the device computes a node, and whether it wants it for weights elsewhere.
 static void tell_support(struct server *server, const struct job *job) {
     enum { MOST = GGML_MAX_SRC + 2 };
     struct ggml_tensor tensors[MOST];
@@ -117,6 +127,7 @@ static void tell_support(struct server *server, const struct job *job) {
     answer(server, job->message.id, GGML_HOST_OK, &support, sizeof(support));
 }
 
+// Answers how many bytes a tensor takes in the device's memory.
 static void tell_size(struct server *server, const struct job *job) {
     struct wire_tensor from;
     struct ggml_tensor tensor;
@@ -131,6 +142,7 @@ static void tell_size(struct server *server, const struct job *job) {
 
 // --- buffers -------------------------------------------------------------------------------------
 
+// Clears a buffer or sets its usage.
 static void change_buffer(struct server *server, const struct job *job) {
     struct held_buffer *held = buffer_find(server, job->message.object);
     if (held && job->message.kind == WIRE_BUFFER_CLEAR)
@@ -144,6 +156,7 @@ static void change_buffer(struct server *server, const struct job *job) {
 
 // --- transfers -----------------------------------------------------------------------------------
 
+// Reads a small tensor and sends its bytes within the answer.
 static void give_inline(struct server *server, const struct job *job,
                         const struct ggml_tensor *tensor) {
     const size_t size = (size_t)job->message.size;
@@ -156,15 +169,20 @@ static void give_inline(struct server *server, const struct job *job,
     answer(server, job->message.id, last_status(), bytes, size);
 }
 
+// Whether the tag is one of those for transfers: others carry messages.
 static bool is_tag(const struct wire_message *message) {
     return message->tag >= LINK_FIRST_TAG && message->tag < LINK_FIRST_TAG + LINK_TAGS;
 }
 
+// Whether the peer is another node; 0 is the program, which has requests of its own for it.
 static bool is_peer(const struct server *server, const struct wire_message *message) {
     return message->peer > 0 && (int)message->peer < link_count(server->link) &&
            (int)message->peer != link_self(server->link);
 }
 
+// A transfer of bytes beside the message, from or to the program or another node. Without a
+// place for the tensor it is made all the same, into nothing: the other side has begun it and
+// waits.
 static void transfer_alone(struct server *server, const struct job *job, struct ggml_tensor *tensor,
                            const struct held_buffer *held, bool comes) {
     const struct wire_message *message = &job->message;
@@ -181,6 +199,8 @@ static void transfer_alone(struct server *server, const struct job *job, struct 
     answer_status(server, job, status);
 }
 
+// Requests about one tensor's bytes. The buffer is held until the end, so that freeing it
+// meanwhile does no harm.
 static void access_tensor(struct server *server, const struct job *job) {
     const struct wire_message *message = &job->message;
     struct wire_tensor from;
@@ -207,6 +227,7 @@ static void access_tensor(struct server *server, const struct job *job) {
     buffer_release(server, held);
 }
 
+// A copy within this node, also from one device to another.
 static void copy_tensor(struct server *server, const struct job *job) {
     struct wire_tensor from[2];
     struct ggml_tensor tensors[2];
@@ -225,6 +246,7 @@ static void copy_tensor(struct server *server, const struct job *job) {
 
 // --- streams -------------------------------------------------------------------------------------
 
+// Makes the stream of a queue. Queue 0 is for requests without a stream and gets none.
 static void new_stream(struct queue *queue, const struct job *job) {
     struct server *server = queue->server;
     ggml_backend_dev_t device = device_of(server, job);
@@ -239,6 +261,8 @@ static void new_stream(struct queue *queue, const struct job *job) {
     answer_status(server, job, queue->backend ? GGML_HOST_OK : last_status());
 }
 
+// The plugin's own status, if it set one; otherwise the one that the result of a graph stands
+// for.
 static enum ggml_host_status status_of(enum ggml_status status) {
     if (status == GGML_STATUS_SUCCESS) return GGML_HOST_OK;
     const enum ggml_host_status said = last_status();
@@ -248,6 +272,7 @@ static enum ggml_host_status status_of(enum ggml_status status) {
                                               : GGML_HOST_FAILED;
 }
 
+// Computes a graph of the queue and waits for it. The answer tells the program that it is done.
 static void compute(struct queue *queue, const struct job *job) {
     struct server *server = queue->server;
     if (!queue->backend) {
@@ -283,6 +308,7 @@ static void wait_for(struct queue *queue, const struct job *job) {
 
 // --- requests ------------------------------------------------------------------------------------
 
+// Does one request and answers it, exactly once.
 void work_do(struct queue *queue, const struct job *job) {
     struct server *server = queue->server;
     forget_failure();

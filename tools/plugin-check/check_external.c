@@ -11,6 +11,7 @@
 
 enum { N_NUMBERS = 1000, N_BYTES = N_NUMBERS * 4 };
 
+// A buffer of a device, and what it was exported as.
 struct shared {
     const struct check_run *run;
     const struct ggml_extension_external_memory *extension;
@@ -19,6 +20,7 @@ struct shared {
     struct ggml_external_memory memory;
 };
 
+// Open file descriptors of this process.
 static int n_files(void) {
     int n = 0;
     DIR *files = opendir("/proc/self/fd");
@@ -28,7 +30,8 @@ static int n_files(void) {
     return n;
 }
 
-// False if the device has no such memory.
+// Makes a buffer and exports it; the check closes the file descriptor. False if the device has
+// no such memory.
 static bool shared_new(struct shared *shared) {
     const struct check_run *run = shared->run;
     const char *name = label(shared->device);
@@ -57,6 +60,7 @@ static void shared_free(struct shared *shared) {
     if (shared->buffer) ggml_backend_buffer_free(shared->buffer);
 }
 
+// Runs the body for each device with such memory; skips the check if there is none.
 static void for_each_device(struct check_run *run, void (*body)(struct shared *shared)) {
     struct devices devices;
     bool any = false;
@@ -82,6 +86,7 @@ static void for_each_device(struct check_run *run, void (*body)(struct shared *s
     if (!any) check_skip(run, "no device has such memory");
 }
 
+// A tensor at the start of a buffer; its context lives as long as the process.
 static struct ggml_tensor *tensor_in(const struct shared *shared, ggml_backend_buffer_t buffer) {
     struct ggml_context *ctx = ggml_init(
         (struct ggml_init_params){.mem_size = 2 * ggml_tensor_overhead(), .no_alloc = true});
@@ -94,6 +99,7 @@ static struct ggml_tensor *tensor_in(const struct shared *shared, ggml_backend_b
     return tensor;
 }
 
+// Writes random bytes on one side and reads them on the other.
 static void pass_numbers(const struct shared *shared, struct ggml_tensor *from,
                          const struct ggml_tensor *to) {
     struct numbers numbers = {shared->run->seed + (from > to)};
@@ -105,7 +111,8 @@ static void pass_numbers(const struct shared *shared, struct ggml_tensor *from,
                "%s: what one side writes the other does not see", label(shared->device));
 }
 
-// The file descriptor is closed before the memory is used.
+// Imports what was exported, closes the file descriptor, and passes bytes both ways; the memory
+// lives on in the second buffer when the first one is freed.
 static void body_shared(struct shared *shared) {
     struct ggml_external_memory memory = shared->memory;
     ggml_backend_buffer_t other = NULL;
@@ -132,6 +139,7 @@ void buffer_external(struct check_run *run) {
     for_each_device(run, body_shared);
 }
 
+// Imports something wrong: INVALID_ARGUMENT, and no buffer.
 static void must_refuse(const struct shared *shared, const struct ggml_external_memory *memory,
                         const char *what) {
     ggml_backend_buffer_t other = NULL;
@@ -141,6 +149,7 @@ static void must_refuse(const struct shared *shared, const struct ggml_external_
                label(shared->device), what, (int)status);
 }
 
+// Wrong descriptors, devices, drivers and sizes. None may be closed or kept open by it.
 static void body_refused(struct shared *shared) {
     const int before = n_files();
     struct ggml_external_memory memory = shared->memory;

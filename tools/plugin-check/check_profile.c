@@ -18,6 +18,7 @@ struct chain {
     ggml_backend_buffer_t buffer;
 };
 
+// The plugin's extension; skips the check for a plugin without it.
 static const struct ggml_extension_profile *profile_of(const struct check_run *run,
                                                        const struct devices *devices) {
     const struct ggml_plugin_table *table = devices->subject.table;
@@ -28,6 +29,7 @@ static const struct ggml_extension_profile *profile_of(const struct check_run *r
     return profile;
 }
 
+// The clock that slices have to be in.
 static uint64_t now_ns(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -36,6 +38,7 @@ static uint64_t now_ns(void) {
 
 // --- the chain -----------------------------------------------------------------------------------
 
+// Builds the chain in the device's memory; false if it doesn't add.
 static bool chain_build(struct chain *chain, ggml_backend_dev_t device) {
     const float zeros[N_ELEMENTS] = {0};
     chain->ctx = ggml_init((struct ggml_init_params){
@@ -94,6 +97,7 @@ static void for_each_chain(struct check_run *run, void (*body)(const struct chai
     if (n == 0) check_skip(run, "no device records times of nodes that add");
 }
 
+// Reads what was recorded since the last time; fails the check with any other status than OK.
 static int read_slices(const struct chain *chain, struct ggml_profile_slice *slices,
                        uint64_t *out_lost) {
     uint64_t n = 0;
@@ -113,6 +117,7 @@ static void set_tag(const struct chain *chain, uint64_t tag) {
 
 // --- checks --------------------------------------------------------------------------------------
 
+// Size, revision and every entry, before any is called.
 void profile_table(struct check_run *run) {
     struct devices devices;
     devices_open(run, &devices);
@@ -158,6 +163,7 @@ void profile_nodes(struct check_run *run) {
     for_each_chain(run, body_nodes);
 }
 
+// Slices lie within the time of their graph, in order and without overlap.
 static void body_times(const struct chain *chain) {
     struct ggml_profile_slice slices[MAX_SLICES];
     uint64_t lost;
@@ -204,6 +210,8 @@ void profile_capacity(struct check_run *run) {
     for_each_chain(run, body_capacity);
 }
 
+// The states of recording: beginning twice is BUSY; after the end nothing can be read, tagged or
+// ended, nothing more is recorded, and a new beginning has no slices of before.
 static void body_end(const struct chain *chain) {
     struct ggml_profile_slice slices[MAX_SLICES];
     uint64_t n = 1, lost = 1;

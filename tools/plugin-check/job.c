@@ -32,12 +32,15 @@ static void close_fd(int *fd) {
 
 // --- start ---------------------------------------------------------------------------------------
 
+// Leads a standard stream to /dev/null.
 static void drop_stream(int fd, int flags) {
     const int null = open("/dev/null", flags | O_CLOEXEC);
     if (null >= 0) dup2(null, fd);
     if (null > 2) close(null);
 }
 
+// In the child: a process group of its own, so that the parent can end it with all that it
+// starts.
 static _Noreturn void begin_check(const struct job *job, const struct runner_options *options,
                                   int report_fd) {
     struct check_run run = {.check = job->result->check,
@@ -55,6 +58,7 @@ static _Noreturn void begin_check(const struct job *job, const struct runner_opt
     check_execute(&run, 1 + job->n_left);
 }
 
+// A file descriptor that becomes readable when the process ends; -1 on kernels before 5.3.
 static int open_process(pid_t pid) {
 #ifdef SYS_pidfd_open
     return (int)syscall(SYS_pidfd_open, pid, 0);
@@ -64,6 +68,7 @@ static int open_process(pid_t pid) {
 #endif
 }
 
+// Memory shared with the child, in which it says what it is at; NULL without memory.
 static struct check_progress *new_progress(void) {
     void *page = mmap(NULL, sizeof(struct check_progress), PROT_READ | PROT_WRITE,
                       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -75,6 +80,7 @@ void job_free(struct job *job) {
     job->progress = NULL;
 }
 
+// The child closes the descriptors of other jobs, as a pipe ends only with its last writer.
 bool job_start(struct job *job, const struct runner_options *options, struct check_result *results,
                int n, const struct job *others, int n_others) {
     int ends[2];
@@ -114,6 +120,8 @@ bool job_start(struct job *job, const struct runner_options *options, struct che
 
 // --- messages ------------------------------------------------------------------------------------
 
+// Whether the message is whole and carries this job's key: a plugin may write into any
+// descriptor.
 static bool is_verdict(const struct job *job) {
     const struct check_message *message = &job->message;
     return job->received == sizeof(*message) && message->magic == CHECK_MESSAGE_MAGIC &&
@@ -121,6 +129,7 @@ static bool is_verdict(const struct job *job) {
            message->verdict >= VERDICT_PASSED && message->verdict <= VERDICT_SKIPPED;
 }
 
+// Copies the message into the result of the check it is about.
 static void take_verdict(struct job *job) {
     struct check_result *result = job->result;
     result->verdict = (enum verdict)job->message.verdict;
@@ -155,6 +164,7 @@ static void receive(struct job *job) {
     close_fd(&job->fd);
 }
 
+// Waits for messages and ends of processes, at most TICK_MS; 1 ms where an end can't be polled.
 void job_wait(struct job *jobs, int n_jobs) {
     struct pollfd fds[2 * RUNNER_MAX_JOBS];
     nfds_t n = 0;
@@ -173,6 +183,7 @@ void job_wait(struct job *jobs, int n_jobs) {
 
 // --- end -----------------------------------------------------------------------------------------
 
+// Whether nothing was heard for the deadline; each step that the check notes begins it anew.
 static bool is_late(struct job *job, double deadline) {
     const unsigned n_steps = atomic_load(&job->progress->n_steps);
     if (n_steps != job->n_steps) job->alive = now();

@@ -46,11 +46,13 @@ static const char usage[] =
     "Exit status: 0 no check failed, 1 a check failed or none was executed, 2 wrong usage,\n"
     "4 another error.\n";
 
+// Says what is wrong with the command line; returns the exit status for it.
 static int complain(const char *text, const char *value) {
     fprintf(stderr, "ggml-plugin-check: %s%s; see ggml-plugin-check --help\n", text, value);
     return EXIT_USAGE;
 }
 
+// A number without sign up to `most`; false for anything else.
 static bool parse_number(const char *text, unsigned long long most, unsigned long long *out) {
     char *end;
     errno = 0;
@@ -68,7 +70,7 @@ static bool parse_format(const char *text, enum format *out_format) {
     return false;
 }
 
-// False if there is no such check.
+// Selects the checks that match a pattern; false if there is none.
 static bool select_checks(struct check_result *results, const char *pattern) {
     bool any = false;
     for (int i = 0; i < check_count; ++i) {
@@ -79,6 +81,8 @@ static bool select_checks(struct check_result *results, const char *pattern) {
     return any;
 }
 
+// Splits ID=REASON and notes the reason at each check that matches; a check that passes in spite
+// of it fails. The text stays in use.
 static bool exclude_check(struct check_result *results, char *text) {
     char *reason = strchr(text, '=');
     if (!reason || reason[1] == '\0') return false;
@@ -111,7 +115,7 @@ static bool parse_numeric(struct options *options, int option, const char *text)
     }
 }
 
-// Answers -1 to go on, else the exit code.
+// Takes one option. Returns -1 to go on, else the exit status.
 static int parse_option(struct options *options, struct check_result *results, int option) {
     switch (option) {
     case 'f': return parse_format(optarg, &options->format) ? -1 : complain("--format: ", optarg);
@@ -138,6 +142,7 @@ static int parse_option(struct options *options, struct check_result *results, i
     }
 }
 
+// Parses the whole command line. Without --only all checks are selected.
 static int parse_options(int argc, char **argv, struct options *out_options,
                          struct check_result *results) {
     static const struct option table[] = {
@@ -163,6 +168,7 @@ static int parse_options(int argc, char **argv, struct options *out_options,
     return -1;
 }
 
+// One check a line, with its rule.
 static int list_checks(const struct check_result *results, bool any_only) {
     for (int i = 0; i < check_count; ++i) {
         const struct check *check = &check_list[i];
@@ -200,6 +206,7 @@ static bool report(const struct options *options, const struct check_result *res
     return false;
 }
 
+// Runs the selected checks and prints the report. Returns the exit status.
 static int run(struct options *options, struct check_result *results) {
     // The checks change nothing, but they map the file by this name from processes of their own.
     char *path = realpath(options->runner.path, NULL);

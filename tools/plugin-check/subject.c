@@ -16,6 +16,7 @@ struct host_counters host_counters;
 
 // --- the host table ------------------------------------------------------------------------------
 
+// Drops what the plugin logs; on_log lets a check act in the midst of it.
 static void host_log(const struct ggml_host_table *host, int32_t level, const char *text) {
     (void)host;
     (void)level;
@@ -23,6 +24,7 @@ static void host_log(const struct ggml_host_table *host, int32_t level, const ch
     if (host_counters.on_log) host_counters.on_log();
 }
 
+// Keeps the last failure and counts them, for each of two hosts apart.
 static void host_set_error(const struct ggml_host_table *host, int32_t status, const char *text) {
     (void)host;
     for (int i = 0; i < 2; ++i) {
@@ -33,6 +35,7 @@ static void host_set_error(const struct ggml_host_table *host, int32_t status, c
     snprintf(host_counters.last_error, sizeof(host_counters.last_error), "%s", text ? text : "");
 }
 
+// Allocates, counts, and fails the call with the number that a check asked for.
 static void *host_alloc(const struct ggml_host_table *host, size_t size, size_t alignment) {
     void *memory = NULL;
     (void)host;
@@ -50,6 +53,7 @@ static void host_free(const struct ggml_host_table *host, void *memory) {
     free(memory);
 }
 
+// Counts calls whose struct has no plausible size: such a plugin doesn't set it.
 static int32_t host_get_topology(const struct ggml_host_table *host,
                                  struct ggml_host_topology *out_topology) {
     (void)host;
@@ -68,6 +72,7 @@ static struct {
 } bound[MAX_BOUND];
 static int n_bound;
 
+// Binds this thread and notes where to, for life.thread-affinity to compare with.
 static void bind_here(const cpu_set_t *set) {
     const pid_t thread = gettid();
     int i = 0;
@@ -101,6 +106,7 @@ __attribute__((constructor)) static void see_allowed(void) {
     sched_getaffinity(0, sizeof(allowed), &allowed);
 }
 
+// Thread i of n to the i-th CPU allowed; a count of 0 takes the binding away.
 static int32_t host_bind_thread(const struct ggml_host_table *host, uint32_t index,
                                 uint32_t count) {
     const uint32_t n = (uint32_t)CPU_COUNT(&allowed);
@@ -161,7 +167,8 @@ static const struct ggml_extension_cpu_features cpu_features = {
     .features = features_here,
 };
 
-// Memory of `size` bytes behind which nothing can be read. NULL without memory.
+// Memory of `size` bytes that ends at a page without access: a read behind it crashes. NULL
+// without memory.
 static void *new_before_nothing(size_t size) {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     char *pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -169,6 +176,7 @@ static void *new_before_nothing(size_t size) {
     return pages + page - size;
 }
 
+// The extension as it is, or where `small` is set a copy behind which nothing can be read.
 static const void *offered(const void *extension, size_t size) {
     void *copy = host_counters.small ? new_before_nothing(size) : NULL;
     return copy ? memcpy(copy, extension, size) : extension;
@@ -189,6 +197,8 @@ static const void *host_get_extension(const struct ggml_host_table *host, const 
 static void later_entry(void) {
 }
 
+// A later minor has an entry in each slot that this contract reserves, where a plugin that tests
+// them for NULL finds something.
 struct ggml_host_table *subject_new_host(size_t size, uint16_t minor) {
     const bool later = minor > GGML_CONTRACT_MINOR;
     char *table = new_before_nothing(size);
@@ -251,6 +261,7 @@ bool subject_found_no_device(int32_t status) {
 
 static const struct check_run *opened_by; // a check has a process of its own
 
+// Maps and starts the plugin; fails the check if it can't, skips it without a device.
 void subject_open(const struct check_run *run, struct subject *subject) {
     opened_by = run;
     if (!subject_map(subject, run->path)) check_fail(run, "can't be mapped: %s", dlerror());
@@ -261,6 +272,7 @@ void subject_open(const struct check_run *run, struct subject *subject) {
     CHECK_THAT(run, subject->table && subject->table->reg, "ggml_backend_init gives no backend");
 }
 
+// A device's name for messages; devices without one are a finding of their own.
 const char *label(ggml_backend_dev_t device) {
     const char *name = device && device->table->get_name ? device->table->get_name(device) : NULL;
     return name ? name : "(unnamed)";
@@ -296,6 +308,7 @@ ggml_backend_buffer_t wrap_memory(ggml_backend_dev_t device, void *memory, size_
     return made(device, "buffer_from_host_ptr", status, buffer);
 }
 
+// The plugin's devices, or the one that was chosen; at most MAX_DEVICES.
 void devices_open(const struct check_run *run, struct devices *out_devices) {
     struct devices *devices = out_devices;
     *devices = (struct devices){.n = 0};
@@ -311,6 +324,7 @@ void devices_open(const struct check_run *run, struct devices *out_devices) {
     if (devices->n == 0) check_skip(run, "no device on this machine");
 }
 
+// Adds a buffer type unless it is there: devices may share one.
 static void add_buft(struct bufts *bufts, ggml_backend_buffer_type_t buft, ggml_backend_dev_t dev) {
     for (int i = 0; i < bufts->n; ++i) {
         if (bufts->items[i] == buft) return;
@@ -348,6 +362,7 @@ void bufts_add_extra(struct bufts *bufts) {
 
 // --- numbers -------------------------------------------------------------------------------------
 
+// SplitMix64 (Steele, Lea, Flood, 2014): any seed will do, also 0.
 uint64_t numbers_next(struct numbers *numbers) {
     uint64_t z = (numbers->state += UINT64_C(0x9e3779b97f4a7c15));
     z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
