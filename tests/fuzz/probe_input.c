@@ -11,6 +11,8 @@
 #include "plugin/probe/probe_cache.h"
 #include "plugin/probe/probe_protocol.h"
 
+size_t n_results_taken;
+
 static void require(bool condition) {
     if (!condition) abort();
 }
@@ -33,10 +35,17 @@ static void check_result(const struct probe_result *result) {
         check_text(result->devices[i].device_id);
         require(result->devices[i].name[0] != '\0');
     }
+    require(result->n_libraries <= PROBE_LIBRARIES_MAX);
+    for (size_t i = 0; i < result->n_libraries; ++i) {
+        check_text(result->libraries[i].path);
+        require(result->libraries[i].path[0] == '/');
+    }
+    ++n_results_taken;
     probe_result_write(result, &writer);
     if (!writer.failed) {
         require(probe_result_read(writer.data, writer.size, &again) == GGML_HOST_OK);
         require(again.n_devices == result->n_devices && again.status == result->status);
+        require(again.n_libraries == result->n_libraries);
         probe_result_free(&again);
     }
     probe_writer_free(&writer);

@@ -6,6 +6,9 @@
 
 #include <stddef.h>
 
+// How many results were whole and were checked.
+extern size_t n_results_taken;
+
 // What a helper says. The first byte decides:
 //   even  the rest comes over the pipe as it is, in pieces of that many bytes
 //   odd   the rest is a list of frames (kind, size as two bytes, payload) that are made authentic,

@@ -15,14 +15,20 @@ def text(value):
     return struct.pack("<I", len(data)) + data
 
 
-def device(name, description="A device", number="0000:01:00.0", kind=1, caps=0b01001):
+def device(name, description="A device", number="0000:01:00.0", kind=1, caps=0b01001, details=()):
     return (text(name) + text(description) + text(number) +
-            struct.pack("<IQQI", kind, 1 << 20, 2 << 20, caps))
+            struct.pack("<IQQI", kind, 1 << 20, 2 << 20, caps) + struct.pack("<I", len(details)) +
+            b"".join(text(key) + text(value) for key, value in details))
 
 
-def result(stage, status, message="", missing="", devices=()):
+def library(path):
+    return text(path) + struct.pack("<QQQqq", 0x802, 4711, 65536, 1700000000000000000, 1700000000000000001)
+
+
+def result(stage, status, message="", missing="", devices=(), libraries=()):
     return (struct.pack("<IIQ", stage, status, 1500) + text(message) + text(missing) +
-            struct.pack("<I", len(devices)) + b"".join(devices))
+            struct.pack("<I", len(devices)) + b"".join(devices) +
+            struct.pack("<I", len(libraries)) + b"".join(library(path) for path in libraries))
 
 
 def frame(kind, payload=b""):
@@ -33,7 +39,10 @@ def stage(number):
     return frame(2, struct.pack("<I", number))
 
 
-GOOD = result(READY, OK, devices=[device("GPU0"), device("GPU1", "", "", 4, 0)])
+GOOD = result(READY, OK, devices=[device("GPU0", details=[("driver", "550.1"), ("cores", "132")]),
+                                  device("GPU1", "", "", 4, 0)],
+              libraries=["/usr/lib/libdriver.so.1", "/lib/libc.so.6"])
+RELATIVE = result(READY, OK, devices=[device("GPU0")], libraries=["libdriver.so.1"])
 BAD = result(MAP, CRASHED, "the process ended by signal 11 (bad address)")
 MISSING = result(4, 26, "it needs libdriver.so.1", "libdriver.so.1")
 MANY = result(READY, OK, devices=[device("D%d" % i, "x" * i) for i in range(12)])
@@ -46,6 +55,7 @@ PROBE = {
     "confined": b"\1" + frame(5) + stage(4) + frame(3, BAD) + frame(4),
     "not-confined": b"\1" + frame(5, b"Landlock: Function not implemented") + stage(4),
     "confined-late": b"\1" + stage(4) + frame(5),
+    "relative-library": b"\1" + frame(3, RELATIVE) + frame(4),
     "twice": b"\1" + frame(3, GOOD) + frame(3, GOOD),
     "early-end": b"\1" + frame(4),
     "backwards": b"\1" + stage(7) + stage(4),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Plugins that no process survives, one habit each (HABIT, see meson.build).
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -43,6 +44,7 @@ enum habit {
     OWN_SESSION,
     ESCAPES,
     TRESPASS,
+    DRIVER,
     FAMILY,
     FAMILY_SESSION,
 };
@@ -171,6 +173,14 @@ static void trespass(void) {
 #endif
 }
 
+static void *driver; // stays open, as those of GPUs do
+
+static void open_driver(void) {
+    const char *path = getenv("GGML_TEST_DRIVER");
+    driver = path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+    if (driver && getenv("GGML_TEST_CHANGE_DRIVER")) chmod(path, 0700);
+}
+
 static void act(enum habit habit) {
     switch (habit) {
     case ENDLESS_CONSTRUCTOR:
@@ -202,6 +212,7 @@ static void act(enum habit habit) {
         if (getsid(0) != getpgrp()) abort();
         break;
     case TRESPASS: trespass(); break;
+    case DRIVER: open_driver(); break;
     case FAMILY:
     case FAMILY_SESSION:
         leave_child(habit == FAMILY_SESSION);

@@ -269,6 +269,77 @@ static void test_a_changed_environment_of_drivers_is_probed_again(void **state) 
     assert_remembered(&options);
 }
 
+// A library that a driver lies in, put where the plugin opens it.
+static void put_library(const char *name, const char *fixture) {
+    char from[700], to[700], text[4096];
+    snprintf(from, sizeof(from), "%s/%s", FIXTURES, fixture);
+    snprintf(to, sizeof(to), "%s/%s", home.path, name);
+    unlink(to);
+    FILE *in = fopen(from, "rb"), *out = fopen(to, "wb");
+    assert_true(in && out);
+    for (size_t n; (n = fread(text, 1, sizeof(text), in)) > 0;)
+        assert_int_equal(fwrite(text, 1, n, out), n);
+    fclose(in);
+    assert_int_equal(fclose(out), 0);
+}
+
+// What was changed while it was probed isn't remembered: the times of files are of the last tick.
+static void wait_for_ticks(void) {
+    const struct timespec moment = {.tv_nsec = 60000000};
+    nanosleep(&moment, NULL);
+}
+
+static void expect_probed_again(const struct ggml_probe_options *options) {
+    wait_for_ticks();
+    assert_spawned(options);
+    assert_remembered(options);
+}
+
+static void test_a_replaced_library_of_a_driver_is_probed_again(void **state) {
+    (void)state;
+    char library[700], link[700];
+    const struct ggml_probe_options options = usual();
+    snprintf(library, sizeof(library), "%s/libdriver.so.1", home.path);
+    snprintf(link, sizeof(link), "%s/libdriver.so", home.path);
+    put_library("libdriver.so.1", "ggml-gpu.so");
+    put_library("libdriver.so.2", "ggml-gpu.so");
+    assert_int_equal(symlink("libdriver.so.1", link), 0);
+    setenv("GGML_TEST_DRIVER", link, 1);
+    add_from(PLUGINS, "ggml-driver.so");
+    expect_probed_again(&options);
+    put_library("libdriver.so.1", "ggml-gpu.so"); // the same bytes in another file
+    expect_probed_again(&options);
+    assert_int_equal(unlink(link), 0);
+    assert_int_equal(symlink("libdriver.so.2", link), 0);
+    expect_probed_again(&options);
+    put_library("libdriver.so.1", "ggml-gpu.so"); // nobody's any more
+    assert_remembered(&options);
+    assert_int_equal(unlink(library), 0);
+    assert_remembered(&options);
+    assert_int_equal(unlink(link), 0);
+    assert_spawned(&options);
+    unsetenv("GGML_TEST_DRIVER");
+}
+
+// Changed after it was mapped, it may be another file: nothing is known of the one that lies there.
+static void test_a_library_of_this_moment_is_not_relied_on(void **state) {
+    (void)state;
+    char library[700];
+    struct ggml_probe_options options = usual();
+    snprintf(library, sizeof(library), "%s/libdriver.so.1", home.path);
+    put_library("libdriver.so.1", "ggml-gpu.so");
+    setenv("GGML_TEST_DRIVER", library, 1);
+    add_from(PLUGINS, "ggml-driver.so");
+    options.flags = GGML_PROBE_NO_SANDBOX;
+    setenv("GGML_TEST_CHANGE_DRIVER", "1", 1);
+    wait_for_ticks();
+    assert_spawned(&options);
+    assert_spawned(&options);
+    unsetenv("GGML_TEST_CHANGE_DRIVER");
+    expect_probed_again(&options);
+    unsetenv("GGML_TEST_DRIVER");
+}
+
 static void test_a_changed_variable_of_a_plugin_is_probed_again(void **state) {
     (void)state;
     const struct ggml_probe_options options = usual();
@@ -587,6 +658,8 @@ int main(void) {
         WITH_DIRS(test_privileged_processes_remember_nothing),
         WITH_DIRS(test_a_changed_file_is_probed_again),
         WITH_DIRS(test_a_changed_environment_of_drivers_is_probed_again),
+        WITH_DIRS(test_a_replaced_library_of_a_driver_is_probed_again),
+        WITH_DIRS(test_a_library_of_this_moment_is_not_relied_on),
         WITH_DIRS(test_a_changed_variable_of_a_plugin_is_probed_again),
         WITH_DIRS(test_a_failure_is_remembered_with_its_reason),
         WITH_DIRS(test_damage_at_every_byte_is_noticed),

@@ -86,6 +86,14 @@ static bool ask(int fd, const char *path, struct stat *out_info) {
     return (fd >= 0 ? fstat(fd, out_info) : stat(path, out_info)) == 0;
 }
 
+bool plugin_file_identify(const char *path, struct plugin_file_id *out_id) {
+    struct stat info;
+    memset(out_id, 0, sizeof(*out_id));
+    if (!ask(-1, path, &info)) return false;
+    *out_id = identify(&info);
+    return true;
+}
+
 // Looks before it opens, because opening a device can already have an effect, and again afterwards.
 enum ggml_host_status plugin_file_open(const char *path, struct plugin_file *out_file) {
     struct stat info;

@@ -24,6 +24,9 @@ struct plugin_file_id {
 // Whether all of it is equal: the same file, not written to. [any-thread]
 bool plugin_file_is_same(const struct plugin_file_id *a, const struct plugin_file_id *b);
 
+// Which file a path leads to at this moment; false: none. POSIX systems only. [any-thread]
+bool plugin_file_identify(const char *path, struct plugin_file_id *out_id);
+
 struct plugin_file {
     intptr_t handle;   // what is read and mapped: a descriptor, on Windows a HANDLE; -1: not open
     intptr_t original; // the file if `handle` is a sealed copy of it, else -1

@@ -12,6 +12,7 @@
 #include "base/env.h"
 #include "base/status.h"
 #include "plugin/discover/search_path.h"
+#include "plugin/probe/probe_libraries.h"
 #include "plugin/probe/probe_protocol.h"
 
 #define ENTRY_MAGIC "GGMLPRB\x1a"
@@ -40,11 +41,7 @@ static void write_terms(const struct probe_cache_key *key, struct probe_writer *
     probe_put_u32(writer, PROBE_PROTOCOL_VERSION);
     probe_hello_write(writer);
     probe_put_text(writer, key->path);
-    probe_put_u64(writer, key->file.size);
-    probe_put_u64(writer, (uint64_t)key->file.mtime_ns);
-    probe_put_u64(writer, (uint64_t)key->file.ctime_ns);
-    probe_put_u64(writer, key->file.inode);
-    probe_put_u64(writer, key->file.device);
+    probe_file_id_write(&key->file, writer);
     probe_put_bytes(writer, key->system, GGML_SHA256_SIZE);
 }
 
@@ -202,7 +199,8 @@ bool probe_cache_find(const struct probe_cache *cache, const char *path,
     }
     probe_writer_free(&bytes);
     const bool holds = status == GGML_HOST_OK && is_fresh(cache, out_result, *out_probed_at) &&
-                       sum_file(path, file, now) && memcmp(content, now, sizeof(now)) == 0;
+                       probe_libraries_hold(out_result) && sum_file(path, file, now) &&
+                       memcmp(content, now, sizeof(now)) == 0;
     if (!holds) probe_result_free(out_result);
     return holds;
 }

@@ -24,6 +24,7 @@
 #include "plugin/load/candidate.h"
 #include "plugin/offer/extensions.h"
 #include "plugin/probe/probe_group.h"
+#include "plugin/probe/probe_libraries.h"
 #include "plugin/probe/probe_protocol.h"
 #include "plugin/probe/probe_sandbox.h"
 #include "plugin/probe/probe_watch.h"
@@ -43,6 +44,7 @@ struct conversation {
     uint8_t key[PROBE_KEY_SIZE];
     uint32_t sequence;
     pid_t process; // a plugin may fork: only the first of them speaks
+    int64_t since; // before anything of the plugin was mapped
 };
 
 // --- the process ---------------------------------------------------------------------------------
@@ -158,11 +160,14 @@ static void send_hello(struct conversation *conversation) {
     probe_writer_free(&payload);
 }
 
-static void send_result(struct conversation *conversation, const struct record *record,
-                        const struct host_plugin *plugin) {
+static void send_result(struct conversation *conversation, const struct plugin_file_id *file,
+                        const struct record *record, const struct host_plugin *plugin) {
     struct probe_result result;
     struct probe_writer payload = {0};
-    if (probe_result_take(&result, record, plugin) != GGML_HOST_OK) _exit(PROBE_EXIT_NO_ANSWER);
+    if (probe_result_take(&result, record, plugin) != GGML_HOST_OK ||
+        probe_libraries_take(&result, file, conversation->since) != GGML_HOST_OK) {
+        _exit(PROBE_EXIT_NO_ANSWER);
+    }
     probe_result_write(&result, &payload);
     send(conversation, PROBE_FRAME_RESULT, &payload);
     probe_writer_free(&payload);
@@ -235,13 +240,13 @@ static void probe(struct conversation *conversation, const char *path,
         candidate.record->stage = GGML_PLUGIN_STAGE_READY;
         record_warnings(candidate.record);
     }
-    send_result(conversation, candidate.record, plugin);
+    send_result(conversation, file, candidate.record, plugin);
     plugin_free(plugin);
     send(conversation, PROBE_FRAME_END, &nothing);
 }
 
 int main(int argc, char **argv) {
-    struct conversation conversation = {.process = getpid()};
+    struct conversation conversation = {.process = getpid(), .since = probe_libraries_now()};
     struct probe_request request;
     if (argc == 3 && strcmp(argv[1], ISOLATE_ARGUMENT) == 0) _exit(isolate_serve(argv[2]));
     if (argc != 2 || isatty(STDIN_FILENO) || !read_request(&request)) {

@@ -5,6 +5,7 @@
 
 #include "base/status.h"
 #include "plugin/probe/probe_cache.h"
+#include "plugin/probe/probe_libraries.h"
 #include "plugin/probe/probe_process.h"
 
 static enum ggml_host_status unsupported(void) {
@@ -104,6 +105,10 @@ enum ggml_host_status probe_store_write(int dir, const char *name, const void *b
     (void)bytes;
     (void)size;
     return unsupported();
+}
+
+bool probe_libraries_hold(const struct probe_result *result) {
+    return result->n_libraries == 0;
 }
 
 void probe_store_prune(int dir, int64_t older_than_seconds) {

@@ -46,11 +46,7 @@ bool probe_request_read(const unsigned char bytes[PROBE_REQUEST_SIZE],
     out_request->memory_limit = probe_get_u64(&reader);
     out_request->cpu_seconds = probe_get_u32(&reader);
     out_request->parent = probe_get_u32(&reader);
-    out_request->file.device = probe_get_u64(&reader);
-    out_request->file.inode = probe_get_u64(&reader);
-    out_request->file.size = probe_get_u64(&reader);
-    out_request->file.mtime_ns = (int64_t)probe_get_u64(&reader);
-    out_request->file.ctime_ns = (int64_t)probe_get_u64(&reader);
+    out_request->file = probe_file_id_read(&reader);
     out_request->sandbox = probe_get_u32(&reader) != 0;
     reader.at = REQUEST_FIXED_SIZE;
     memcpy(out_request->key, probe_get_bytes(&reader, PROBE_KEY_SIZE), PROBE_KEY_SIZE);

@@ -17,7 +17,7 @@
 #include "plugin/probe/probe_result.h"
 
 // Raised with every change of a frame, the request or a result.
-#define PROBE_PROTOCOL_VERSION 3
+#define PROBE_PROTOCOL_VERSION 4
 
 enum {
     PROBE_KEY_SIZE = 32,

@@ -92,6 +92,26 @@ void probe_result_fail(struct probe_result *out_result, enum ggml_plugin_stage s
     out_result->missing = "";
 }
 
+// --- files ---------------------------------------------------------------------------------------
+
+void probe_file_id_write(const struct plugin_file_id *id, struct probe_writer *writer) {
+    probe_put_u64(writer, id->device);
+    probe_put_u64(writer, id->inode);
+    probe_put_u64(writer, id->size);
+    probe_put_u64(writer, (uint64_t)id->mtime_ns);
+    probe_put_u64(writer, (uint64_t)id->ctime_ns);
+}
+
+struct plugin_file_id probe_file_id_read(struct probe_reader *reader) {
+    struct plugin_file_id id;
+    id.device = probe_get_u64(reader);
+    id.inode = probe_get_u64(reader);
+    id.size = probe_get_u64(reader);
+    id.mtime_ns = (int64_t)probe_get_u64(reader);
+    id.ctime_ns = (int64_t)probe_get_u64(reader);
+    return id;
+}
+
 // --- writing -------------------------------------------------------------------------------------
 
 static uint32_t pack_caps(const struct ggml_backend_dev_caps *caps) {
@@ -141,6 +161,12 @@ void probe_result_write(const struct probe_result *result, struct probe_writer *
         probe_put_u64(writer, props->memory_total);
         probe_put_u32(writer, pack_caps(&props->caps));
         put_details(writer, result->details ? result->details[i] : NULL);
+    }
+    probe_put_u32(writer, (uint32_t)result->n_libraries);
+    for (size_t i = 0; i < result->n_libraries; ++i) {
+        const struct probe_library *library = &result->libraries[i];
+        probe_put_text(writer, library->path);
+        probe_file_id_write(&library->file, writer);
     }
 }
 
@@ -206,6 +232,25 @@ static void get_devices(struct probe_reader *reader, struct probe_result *result
     }
 }
 
+static void get_library(struct probe_reader *reader, struct arena *arena,
+                        struct probe_library *out_library) {
+    out_library->path = probe_get_text(reader, arena);
+    out_library->file = probe_file_id_read(reader);
+    if (out_library->path[0] != '/') reader->damaged = true;
+}
+
+static void get_libraries(struct probe_reader *reader, struct probe_result *result) {
+    const uint32_t count = probe_get_u32(reader);
+    if (count > PROBE_LIBRARIES_MAX) reader->damaged = true;
+    if (reader->damaged || reader->no_memory) return;
+    result->libraries = arena_alloc(&result->arena, count * sizeof(*result->libraries) + 1);
+    if (!result->libraries) reader->no_memory = true;
+    for (uint32_t i = 0; i < count && !reader->damaged && !reader->no_memory; ++i) {
+        get_library(reader, &result->arena, &result->libraries[i]);
+        ++result->n_libraries;
+    }
+}
+
 enum ggml_host_status probe_result_read(const void *bytes, size_t size,
                                         struct probe_result *out_result) {
     struct probe_reader reader = {.data = bytes, .size = size};
@@ -218,6 +263,7 @@ enum ggml_host_status probe_result_read(const void *bytes, size_t size,
     out_result->message = probe_get_text(&reader, &out_result->arena);
     out_result->missing = probe_get_text(&reader, &out_result->arena);
     get_devices(&reader, out_result);
+    get_libraries(&reader, out_result);
     out_result->stage = (enum ggml_plugin_stage)stage;
     out_result->status = (enum ggml_host_status)status;
     const bool ready = stage == GGML_PLUGIN_STAGE_READY;

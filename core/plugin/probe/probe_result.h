@@ -5,15 +5,25 @@
 
 #include "base/arena.h"
 #include "ggml-host.h"
+#include "plugin/image/plugin_file.h"
 #include "plugin/load/record.h"
 #include "plugin/probe/probe_bytes.h"
 #include "plugin/registry/plugin.h"
 
-// Room for as many devices with three texts of PROBE_TEXT_MAX each, and their details.
+// Room for as many devices with three texts of PROBE_TEXT_MAX each, and their details, and for the
+// libraries' paths.
 enum {
     PROBE_DEVICES_MAX = 1024,
+    PROBE_LIBRARIES_MAX = 1024,
     PROBE_DETAILS_MAX = GGML_DEVICE_INFO_MAX_PAIRS * 2 * (GGML_DEVICE_INFO_MAX_TEXT + 8),
-    PROBE_RESULT_MAX = (PROBE_DEVICES_MAX + 1) * (4 * PROBE_TEXT_MAX + PROBE_DETAILS_MAX),
+    PROBE_RESULT_MAX = (PROBE_DEVICES_MAX + 1) * (4 * PROBE_TEXT_MAX + PROBE_DETAILS_MAX) +
+                       PROBE_LIBRARIES_MAX * (PROBE_TEXT_MAX + 64),
+};
+
+// A file that code of the helper was mapped from: what the plugin depends on, a driver for one.
+struct probe_library {
+    const char *path; // absolute, as the dynamic linker found it
+    struct plugin_file_id file;
 };
 
 // Zero-initialised is an empty one. [stream]
@@ -28,6 +38,8 @@ struct probe_result {
     struct ggml_backend_dev_props *devices; // texts are never NULL; an id may be ""
     // Of each device up to a key that is NULL, or NULL; the array is NULL if none has any.
     const struct ggml_backend_feature **details;
+    size_t n_libraries; // none where the system can't tell, or the helper ended early
+    struct probe_library *libraries;
 };
 
 // Takes over what the record says of a candidate and, if `plugin` is not NULL, what its devices say
@@ -40,6 +52,10 @@ void probe_result_fail(struct probe_result *out_result, enum ggml_plugin_stage s
                        enum ggml_host_status status, const char *format, ...)
     GGML_ATTRIBUTE_FORMAT(4, 5);
 void probe_result_free(struct probe_result *result);
+
+// Which file it is, in bytes. [stream]
+void probe_file_id_write(const struct plugin_file_id *id, struct probe_writer *writer);
+struct plugin_file_id probe_file_id_read(struct probe_reader *reader);
 
 // Appends it. [stream]
 void probe_result_write(const struct probe_result *result, struct probe_writer *writer);
