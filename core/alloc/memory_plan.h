@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// A block that lives from `first` to `last`, both included. chunk and offset are the answer.
+// A block that lives from `first` to `last`, both included. chunk and offset are the result.
 struct memory_block {
     size_t size; // a multiple of the alignment
     int32_t first;

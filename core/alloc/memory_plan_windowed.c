@@ -102,7 +102,7 @@ static void sort(struct parts *parts) {
     }
 }
 
-// Answers the bytes it needs above `base`.
+// Returns the bytes it needs above `base`.
 static size_t plan_part(struct parts *parts, int32_t part, size_t base, size_t good_enough) {
     const int32_t *numbers = parts->numbers + parts->begins[part + 1];
     const int32_t n = parts->begins[part + 2] - parts->begins[part + 1];
@@ -140,7 +140,7 @@ static int32_t collect_met(struct parts *parts, int32_t at, int32_t n_live) {
     return n;
 }
 
-// Answers the end of the block in the lowest hole that holds it.
+// Returns the end of the block in the lowest hole that holds it.
 static size_t place_late(struct parts *parts, int32_t at, int32_t n_live, int64_t *budget) {
     struct memory_block *block = &parts->blocks[parts->timeline->events[at]];
     const int32_t n = collect_met(parts, at, n_live);
@@ -155,7 +155,7 @@ static size_t place_late(struct parts *parts, int32_t at, int32_t n_live, int64_
     return block->offset + block->size;
 }
 
-// Answers the bytes that are needed, SIZE_MAX if that takes too long.
+// Returns the bytes that are needed, SIZE_MAX if that takes too long.
 static size_t place_all_late(struct parts *parts) {
     int64_t budget = 65536 + 64 * (int64_t)parts->n;
     size_t needed = 0;

@@ -40,7 +40,7 @@ static inline bool memory_quick_uses_capacity(const struct memory_quick *memory)
 size_t memory_quick_search(struct memory_quick *memory, size_t size, bool bottom);
 void memory_quick_insert(struct memory_quick *memory, int32_t at, size_t begin, size_t end);
 
-// Answers the offset of a block that lives for so many steps. Sizes must not add up to more than
+// Returns the offset of a block that lives for so many steps. Sizes must not add up to more than
 // SIZE_MAX / 2.
 static inline size_t memory_quick_take(struct memory_quick *memory, size_t size, int32_t steps) {
     const bool bottom = steps >= memory->steps;

@@ -30,8 +30,8 @@ size_t memory_plan_outward(struct memory_block *blocks, const struct memory_time
                            size_t good_enough);
 
 // Cuts the time where little lives and plans the parts, each on its own, above what lives across
-// the cuts. Answers the bytes that are needed, SIZE_MAX when that is more than good_enough, at most
-// SIZE_MAX / 2, or memory ran out; then offsets mean nothing. [any-thread]
+// the cuts. Returns the bytes that are needed, SIZE_MAX when that is more than good_enough, at
+// most SIZE_MAX / 2, or memory ran out; then offsets mean nothing. [any-thread]
 size_t memory_plan_parts(struct memory_block *blocks, int32_t n,
                          const struct memory_timeline *timeline, size_t good_enough);
 

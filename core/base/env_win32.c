@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// getenv() answers in the system's code page, which loses what that lacks.
+// getenv() returns text in the system's code page, which loses what that lacks.
 #ifdef _WIN32
 #include "base/env_win32.h"
 
@@ -12,7 +12,7 @@
 #include "base/mem.h"
 #include "base/win32.h"
 
-// Values that were answered once are kept: somebody may still read them.
+// Values that were returned once are kept: somebody may still read them.
 struct value {
     struct value *older;
     char text[];

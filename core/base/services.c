@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Services of ggml.h and ggml-impl.h that need no more than base/mem.h and base/status.h: one
-// source for the core and for the helper library of plugins, which answer those two in their own
-// ways.
+// source for the core and for the helper library of plugins, which provide those two in their
+// own ways.
 #define _POSIX_C_SOURCE 200809L
 #include <pthread.h>
 #include <string.h>

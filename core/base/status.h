@@ -7,7 +7,7 @@
 
 #include "ggml-host.h"
 
-// Records a failure for the calling thread and answers `status`, so that a function can
+// Records a failure for the calling thread and returns `status`, so that a function can
 // `return ggml_fail(...)`. The message names what was being done and what to do. [any-thread]
 enum ggml_host_status ggml_fail(enum ggml_host_status status, const char *format, ...)
     GGML_ATTRIBUTE_FORMAT(2, 3) __attribute__((cold));

@@ -72,7 +72,7 @@ static inline int32_t tensor_index_get(const struct tensor_index *index, struct 
     return index->slots ? *tensor_index_find(index, list, tensor) - 1 : -1;
 }
 
-// Enters the pair unless the tensor is there, and answers its number. There must be room, and
+// Enters the pair unless the tensor is there, and returns its number. There must be room, and
 // the list must name the tensor at that number.
 static inline int32_t tensor_index_add(struct tensor_index *index, struct tensor_list list,
                                        const struct ggml_tensor *tensor, int32_t number) {

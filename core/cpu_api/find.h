@@ -6,8 +6,8 @@
 #include "ggml-backend.h"
 #include "ggml-plugin-cpu.h"
 
-// First device of type CPU whose backend answers GGML_CPU_API_PROC; plugins are loaded if there is
-// none. NULL after telling why `function` fails. [any-thread]
+// First device of type CPU whose backend returns GGML_CPU_API_PROC; plugins are loaded if there
+// is none. NULL after telling why `function` fails. [any-thread]
 ggml_backend_dev_t cpu_api_device(const char *function);
 // Its functions, or NULL. [any-thread]
 const struct ggml_cpu_api *cpu_api_find(const char *function);

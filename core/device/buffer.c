@@ -95,7 +95,7 @@ void ggml_backend_buffer_clear(ggml_backend_buffer_t buffer, uint8_t value) {
     device_answer(buffer->table->clear(buffer, value), told, __func__, label);
 }
 
-// Of an entry that has nothing to do when it answers UNSUPPORTED.
+// Of an entry that has nothing to do when it returns UNSUPPORTED.
 static enum ggml_host_status optional_answer(int32_t status, unsigned long told,
                                              const char *function, ggml_backend_buffer_t buffer) {
     if (status == GGML_HOST_UNSUPPORTED && ggml_fail_count() == told) return GGML_HOST_OK;

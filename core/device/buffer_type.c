@@ -18,7 +18,7 @@ static bool is_power_of_two(size_t n) {
     return n != 0 && (n & (n - 1)) == 0;
 }
 
-// 0 if the plugin's answer is useless.
+// 0 if what the plugin returns is useless.
 static size_t alignment_of(ggml_backend_buffer_type_t buft) {
     const size_t alignment = buft->table->get_alignment ? buft->table->get_alignment(buft) : 0;
     return is_power_of_two(alignment) ? alignment : 0;

@@ -26,7 +26,7 @@ bool device_offers(bool present, const char *function, const char *label, const 
 void device_fail_unless_told(unsigned long told, enum ggml_host_status status, const char *format,
                              ...) GGML_ATTRIBUTE_FORMAT(3, 4);
 
-// The status that an entry answered; records failures, and turns unknown numbers into
+// The status that an entry returned; records failures, and turns unknown numbers into
 // GGML_HOST_BAD_PLUGIN. `told` as above.
 enum ggml_host_status device_answer(int32_t status, unsigned long told, const char *function,
                                     const char *label);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Reading access to a context: what can't be answered is 0, false or NULL with a message.
+// Reading access to a context: what isn't there is 0, false or NULL with a message.
 #include <string.h>
 
 #include "base/status.h"

@@ -3,7 +3,7 @@
 //
 // GGUF_SCALAR_ROW(NAME, suffix, type)
 //   NAME    of GGUF_TYPE_<NAME>
-//   suffix  what gguf_type_name() answers; of gguf_get_val_<suffix>() and gguf_set_val_<suffix>()
+//   suffix  what gguf_type_name() returns; of gguf_get_val_<suffix>() and gguf_set_val_<suffix>()
 //   type    in C; its size is also the size in a file
 GGUF_SCALAR_ROW(UINT8, u8, uint8_t)
 GGUF_SCALAR_ROW(INT8, i8, int8_t)

@@ -69,7 +69,7 @@ static inline size_t remainder_of(uint64_t key, size_t size, uint64_t inverse) {
 #endif
 }
 
-// What ggml_hash_find() answers.
+// What ggml_hash_find() returns.
 static inline size_t find(const struct visit *visit, const struct ggml_tensor *tensor) {
     const struct ggml_hash_set *set = &visit->graph->visited_hash_set;
     if (set->size == 0) return GGML_HASHSET_FULL;

@@ -50,7 +50,7 @@ void channel_unlock(struct channel *channel);
 // With the lock held: makes room for so many bytes in `shared`, whose contents are lost.
 // OUT_OF_MEMORY, DEVICE_LOST. [stream]
 enum ggml_host_status channel_reserve(struct channel *channel, size_t size);
-// With the lock held: asks, and waits for the answer. fd >= 0 goes with the request. Answers the
+// With the lock held: asks, and waits for the answer. fd >= 0 goes with the request. Returns the
 // status of the other side, or DEVICE_LOST; out_answer may be NULL. [stream]
 enum ggml_host_status channel_call(struct channel *channel, struct isolate_request *request, int fd,
                                    struct isolate_answer *out_answer);

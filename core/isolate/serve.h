@@ -7,7 +7,7 @@
 #include "ggml-impl.h"
 #include "isolate/protocol.h"
 
-// Serves until the application closes its end, and answers the exit status. [init]
+// Serves until the application closes its end, and returns the exit status. [init]
 int isolate_serve(const char *plugin_path);
 
 struct served_buffer {

@@ -89,7 +89,7 @@ struct cgroup_mount {
     char root[LINE_SIZE]; // of the hierarchy, as far as it is mounted there
 };
 
-// Splits at blanks, in place; answers the number of fields.
+// Splits at blanks, in place; returns the number of fields.
 static size_t split_fields(char *line, char **out_fields, size_t capacity) {
     size_t count = 0;
     for (char *p = line; p && count < capacity; ++count) {

@@ -76,7 +76,7 @@ static void read_words(const struct cpuid_source *source, uint32_t words[N_WORDS
         words[LEAF_7_EDX] = leaf_7.edx;
         if (leaf_7.eax >= 1) words[LEAF_7_1_EAX] = source->leaf(source->context, 7, 1).eax;
     }
-    // An old processor answers an unknown leaf with something else's registers.
+    // For an unknown leaf an old processor returns something else's registers.
     if (last_extended >= 0x80000001u && last_extended <= 0x8000ffffu) {
         words[LEAF_EXTENDED_ECX] = source->leaf(source->context, 0x80000001u, 0).ecx;
     }

@@ -8,7 +8,7 @@
 
 #include "ggml-plugin.h"
 
-// out->size is set by the caller and answered as the number of bytes that were filled, so that a
+// out->size is set by the caller and returned as the number of bytes that were filled, so that a
 // caller that knows more members sees which are there. INVALID_ARGUMENT, UNSUPPORTED or
 // OUT_OF_MEMORY when the machine can't be discovered. [any-thread]
 enum ggml_host_status topology_get(struct ggml_host_topology *out);

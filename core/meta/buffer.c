@@ -196,7 +196,7 @@ static void forget(struct ggml_context *ctx, ggml_backend_buffer_t buffer) {
     }
 }
 
-// Gives the tensors their addresses that mean nothing; answers the bytes, 0 if there are none.
+// Gives the tensors their addresses that mean nothing; returns the bytes, 0 if there are none.
 static size_t enter(struct ggml_context *ctx, ggml_backend_buffer_t buffer) {
     const size_t alignment = ggml_backend_buffer_get_alignment(buffer);
     size_t size = 0;

@@ -39,7 +39,7 @@ struct ggml_tensor *op_build(struct op_call *call);
 // op_build() for a result in the memory of source 0.
 struct ggml_tensor *op_build_inplace(struct op_call *call);
 
-// Records "<builder>: <message>" and answers false.
+// Records "<builder>: <message>" and returns false.
 bool op_fail(struct op_call *call, const char *format, ...) GGML_ATTRIBUTE_FORMAT(2, 3);
 
 // The context's error tensor for an operand in error. What was recorded last stays, if it is of

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Declarations of every rule that abi/op_list.inl names. A type or shape rule answers false after
-// op_fail(); a cost rule is only asked about well-formed nodes.
+// Declarations of every rule that abi/op_list.inl names. A type or shape rule returns false
+// after op_fail(); a cost rule is only asked about well-formed nodes.
 #ifndef GGML_OP_OP_RULES_H
 #define GGML_OP_OP_RULES_H
 

@@ -133,7 +133,7 @@ static void encode_block_q5_1(const float *x, block_q5_1 *b) {
 }
 ENCODE_ROW(q5_1, QK5_1)
 
-// Rounds 32 elements half away from zero; answers the scale and the sum of the quants.
+// Rounds 32 elements half away from zero; returns the scale and the sum of the quants.
 static float encode_8bit(const float *x, int8_t *qs, int *out_sum) {
     const float d = quant_max_abs(x, QK8_0) / 127.0f;
     const float id = quant_inverse(d);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Reference codecs: k elements, whole blocks only, between float and the packed form. x and y don't
-// overlap; k <= 0 does nothing. Encoders answer for every input, NaN and infinity included, but
-// only finite input is encoded faithfully. [any-thread]
+// overlap; k <= 0 does nothing. Encoders give a result for every input, NaN and infinity
+// included, but only finite input is encoded faithfully. [any-thread]
 #ifndef GGML_QUANT_QUANT_H
 #define GGML_QUANT_QUANT_H
 

@@ -42,7 +42,7 @@ double ggml_type_sizef(enum ggml_type type) {
     return traits->blck_size > 0 ? (double)traits->type_size / (double)traits->blck_size : 0.0;
 }
 
-// What doesn't fit is answered as a size that no allocation can satisfy and that padding can't
+// What doesn't fit gives a size that no allocation can satisfy and that padding can't
 // wrap.
 size_t ggml_row_size(enum ggml_type type, int64_t ne) {
     const struct ggml_type_traits *traits = ggml_get_type_traits(type);

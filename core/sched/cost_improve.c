@@ -58,7 +58,7 @@ static double copies_around(const struct search *s, int32_t node) {
     return seconds;
 }
 
-// Moves the node; answers by how much the prediction grows.
+// Moves the node; returns by how much the prediction grows.
 static double move(struct search *s, int32_t node, int32_t b) {
     const struct ggml_backend_sched *sched = s->model->sched;
     const int32_t before = s->place[node];
@@ -76,7 +76,7 @@ static bool is_movable(const struct search *s, int32_t node) {
     return s->model->kinds[node] == COST_FREE && !s->model->has_followers[node];
 }
 
-// Moves nodes from `first` on to b, as many as pay most; answers the (negative) change.
+// Moves nodes from `first` on to b, as many as pay most; returns the (negative) change.
 static double move_run(struct search *s, int32_t first, int32_t b) {
     int32_t moved[LONGEST_MOVE], before[LONGEST_MOVE];
     int32_t n = 0, kept = 0, rises = 0;

@@ -105,7 +105,7 @@ static void put_number(struct text_writer *writer, double value) {
     char text[64], plain[64];
     size_t used = 0;
     bool has_point = false;
-    if (!isfinite(value)) { // by what figures say, the answer may be
+    if (!isfinite(value)) { // by what figures say, the time may be
         text_put(writer, "null");
         return;
     }

@@ -51,7 +51,7 @@ static inline int32_t tensor_map_get(const struct tensor_map *map, const void *k
     return slot->era == map->era ? slot->value : -1;
 }
 
-// Enters the pair unless the key is there, and answers its value. There must be room.
+// Enters the pair unless the key is there, and returns its value. There must be room.
 static inline int32_t tensor_map_add(struct tensor_map *map, const void *key, int32_t value) {
     struct tensor_map_slot *slot = tensor_map_find(map, key);
     if (slot->era == map->era) return slot->value;

@@ -20,7 +20,7 @@ struct tensor_pool {
 struct ggml_tensor *tensor_pool_take(struct tensor_pool *pool);
 // Takes all tensors back.
 void tensor_pool_clear(struct tensor_pool *pool);
-// Whether the address is one that take() has answered or may answer.
+// Whether the address is one that take() has returned or may return.
 bool tensor_pool_owns(const struct tensor_pool *pool, const struct ggml_tensor *tensor);
 void tensor_pool_free(struct tensor_pool *pool);
 

@@ -120,7 +120,7 @@ static void fill_table(struct ggml_sdk_plugin *plugin, ggml_backend_reg_t reg) {
     table->note = plugin->note;
 }
 
-// With a host attached already the table is in use: what it answers stays the same.
+// With a host attached already the table is in use: what it returns stays the same.
 static int32_t start(struct ggml_sdk_plugin *plugin) {
     const ggml_backend_reg_t reg = plugin->start();
     if (!reg) return GGML_HOST_INIT_FAILED;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Inside a plugin: the services of the core (base/mem.h, base/status.h, logging) answered by the
+// Inside a plugin: the services of the core (base/mem.h, base/status.h, logging) provided by the
 // host.
 #include <stdarg.h>
 #include <stdint.h>

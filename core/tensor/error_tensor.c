@@ -11,7 +11,7 @@
 
 static _Thread_local struct error_holder thread_error;
 
-// A client may have written to the one that was answered before, so it is made anew each time.
+// A client may have written to the one that was returned before, so it is made anew each time.
 struct ggml_tensor *ggml_last_error_tensor(struct ggml_context *ctx) {
     struct error_holder *holder = ctx ? &ctx->error : &thread_error;
     if (!ctx || holder->message[0] == '\0') {

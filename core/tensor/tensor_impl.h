@@ -8,7 +8,7 @@
 // New packed tensor of n_dims (1..4) extents; with view_src a view at view_offs bytes from it (of
 // the root, if view_src is itself a view), with data as soon as the root has it. Op NONE, no
 // sources, no name. Impossible types, extents (negative, not whole blocks, overflowing) or windows
-// and a full context answer an error tensor; a view of an error tensor is one too. Never NULL.
+// and a full context return an error tensor; a view of an error tensor is one too. Never NULL.
 // [stream]
 struct ggml_tensor *ggml_new_tensor_impl(struct ggml_context *ctx, enum ggml_type type, int n_dims,
                                          const int64_t *ne, struct ggml_tensor *view_src,

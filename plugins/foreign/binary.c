@@ -53,7 +53,7 @@ static bool builds_same_graphs(const struct foreign_base *base) {
     return same;
 }
 
-// Answers what differs, or NULL.
+// Returns what differs, or NULL.
 static const char *difference(const struct foreign_base *base) {
     if (base->tensor_overhead() != OBJECT_SIZE + sizeof(struct ggml_tensor))
         return "tensors have another size";

@@ -89,7 +89,7 @@ struct foreign_shadow {
     struct ggml_tensor tensor;
     struct ggml_tensor owner;
 };
-// Without sources. Answers &out_shadow->tensor. [any-thread]
+// Without sources. Returns &out_shadow->tensor. [any-thread]
 struct ggml_tensor *foreign_shadow(const struct foreign_binary *binary,
                                    const struct ggml_tensor *tensor,
                                    struct foreign_shadow *out_shadow);

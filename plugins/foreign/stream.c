@@ -18,7 +18,7 @@ static const char *stream_name(ggml_backend_t backend) {
     return stream->device->name;
 }
 
-// Theirs answers nothing: what failed in the queue ends the process.
+// Theirs returns nothing: what failed in the queue ends the process.
 static int32_t stream_synchronize(ggml_backend_t backend) {
     const struct foreign_stream *stream = backend->context;
     typedef void (*entry_t)(void *);

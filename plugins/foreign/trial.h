@@ -9,8 +9,8 @@
 enum { FOREIGN_TRIAL_SECONDS = 20 };
 
 // Runs the helper, which lies beside this plugin: it opens the binary, adds the server to it unless
-// that is NULL, and asks the devices. Answers the binary's score, at least 1; 0 with a message if
-// it failed, died or did not finish in time. Blocks. [any-thread]
+// that is NULL, and asks the devices. Returns the binary's score, at least 1; 0 with a message
+// if it failed, died or did not finish in time. Blocks. [any-thread]
 int foreign_trial(const char *path, const char *server, char out_message[FOREIGN_MESSAGE_SIZE]);
 
 #endif

@@ -112,7 +112,7 @@ static ggml_backend_buffer_type_t device_buffer_type(ggml_backend_dev_t device) 
 
 // replace: true for the ops, types and layouts that graph_compute runs, and for those that only
 // describe a view. The tensors may have no buffers yet. A node that means more than the headers
-// know that you build with is answered with false: that line stays.
+// know that you build with gets false: that line stays.
 static bool device_supports_op(ggml_backend_dev_t device, const struct ggml_tensor *op) {
     (void)device;
     if (!ggml_node_is_known(op)) return false;
@@ -166,7 +166,7 @@ static const struct ggml_backend_table reg_table = {
 
 static struct ggml_backend_reg null_reg = {.table = &reg_table};
 
-// replace: open the driver and look for devices. Without any, set the error and answer NULL:
+// replace: open the driver and look for devices. Without any, set the error and return NULL:
 // ggml_sdk_host()->set_error(ggml_sdk_host(), GGML_HOST_NO_DEVICE, "no such hardware: ...").
 // It can be called again: after the shutdown, or by a second host in the same process.
 static ggml_backend_reg_t null_start(void) {

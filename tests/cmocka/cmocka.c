@@ -78,7 +78,7 @@ static int tear_down(const struct CMUnitTest *test, void **state) {
     return verdict != 0 ? verdict : test->teardown_func(state) != 0;
 }
 
-// Answers whether it failed.
+// Returns whether it failed.
 static int run_one(const struct CMUnitTest *test, size_t number, void *group_state) {
     void *state = test->initial_state ? test->initial_state : group_state;
     int verdict = run_guarded(test, &state);
@@ -90,7 +90,7 @@ static int run_one(const struct CMUnitTest *test, size_t number, void *group_sta
     return verdict == FAILED;
 }
 
-// One fixture of all tests; answers whether it failed.
+// One fixture of all tests; returns whether it failed.
 static int run_fixture(CMFixtureFunction fixture, void **state) {
     if (!fixture) return 0;
     return setjmp(end_of_test) != 0 || fixture(state) != 0;

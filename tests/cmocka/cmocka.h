@@ -32,7 +32,7 @@ struct CMUnitTest {
 #define cmocka_run_group_tests(tests, setup, teardown)                                             \
     cmocka_run_group_tests_name(#tests, tests, setup, teardown)
 
-// Answers the number of tests that failed.
+// Returns the number of tests that failed.
 int small_run(const struct CMUnitTest *tests, size_t count, CMFixtureFunction setup,
               CMFixtureFunction teardown);
 // Ends the test that runs, as failed.

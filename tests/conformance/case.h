@@ -2,7 +2,7 @@
 // What the families of cases (op_*.c) are written with: one row per operation, operands, checks.
 //
 // A generator runs through its cases in loops. For each it asks conformance_case() with the rest of
-// the name; where that answers true it makes operands and hands the node to conformance_check():
+// the name; where that returns true it makes operands and hands the node to conformance_check():
 //
 //     if (!conformance_case(c, "%s/%s", ggml_type_name(type), conformance_shape(c, ne))) continue;
 //     conformance_check(c, ggml_sqr(c->ctx, conformance_input(c, type, ne, PACKED)));

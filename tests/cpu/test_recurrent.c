@@ -127,7 +127,7 @@ static double *start(const struct ggml_tensor *y, const struct ggml_tensor *stat
     return want;
 }
 
-// Rows of the operands of token t and head h start at the index that this answers.
+// Rows of the operands of token t and head h start at the index that this returns.
 static int64_t row_of(int64_t t, int64_t h) {
     return (t * HEADS + h) * SIZE;
 }

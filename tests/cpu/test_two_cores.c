@@ -69,7 +69,8 @@ static void open_cores(struct core *linked, struct core *opened) {
     assert_ptr_equal(linked->reg, opened->reg);
 }
 
-// One product of small integers, exact in single precision. Answers the number of wrong elements.
+// One product of small integers, exact in single precision. Returns the number of wrong
+// elements.
 static int multiply(struct core *core) {
     const struct ggml_init_params params = {1 << 20, NULL, true};
     float a[ROWS * INNER], b[COLUMNS * INNER], y[COLUMNS * ROWS];

@@ -50,7 +50,7 @@ struct fake_device {
     void *last; // object that was made last
 
     // switches
-    const char *name; // NULL: answers no name
+    const char *name; // NULL: returns no name
     size_t alignment;
     size_t max_size;
     size_t padding;  // added to ggml_nbytes
@@ -58,9 +58,9 @@ struct fake_device {
     size_t memory_free, memory_total;
     int type; // enum ggml_backend_dev_type, or a wrong number
     bool no_base;
-    bool fails;          // everything that makes an object answers NULL
+    bool fails;          // everything that makes an object returns NULL
     const char *reason;  // what it says then, or NULL
-    bool refuses_copy;   // cpy_tensor and cpy_tensor_async answer false
+    bool refuses_copy;   // cpy_tensor and cpy_tensor_async return false
     bool forgets_device; // new streams and events have no device
     bool lies;           // says that it made what it didn't
     int init_answer;     // of init_tensor: an enum ggml_host_status

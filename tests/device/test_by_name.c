@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The headers for backends that a program names in its source: what they answer with the plugin
+// The headers for backends that a program names in its source: what they return with the plugin
 // (the CPU stands for all) and without it.
 #include <setjmp.h>
 #include <stdarg.h>

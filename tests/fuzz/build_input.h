@@ -9,7 +9,7 @@
 // Bytes that decide everything about one graph; those beyond are not looked at.
 enum { BUILD_INPUT_BYTES = 800 };
 
-// Answers whether the graph could be computed. Aborts if a failure has no message.
+// Returns whether the graph could be computed. Aborts if a failure has no message.
 bool run_build_input(const unsigned char *data, size_t size);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// libFuzzer target: schedulers with devices that answer anything.
+// libFuzzer target: schedulers with devices that return anything.
 #include <stdint.h>
 
 #include "fuzz/sched_input.h"

@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 // Reads the bytes as a GGUF file, asks for everything in it and writes it again; aborts if an
-// answer breaks a contract. Whether it is a file.
+// result breaks a contract. Whether it is a file.
 bool run_gguf_input(const unsigned char *data, size_t size);
 
 #endif

@@ -7,9 +7,9 @@
 
 #include "ggml-plugin.h"
 
-// Asks whether the dynamic linker may have the bytes; aborts if the answer breaks the contract of
-// plugin_image_check(), or if an ELF image is accepted whose segments leave the file, overlap or
-// wrap, or that wants an executable stack.
+// Asks whether the dynamic linker may have the bytes; aborts if the result breaks the contract
+// of plugin_image_check(), or if an ELF image is accepted whose segments leave the file, overlap
+// or wrap, or that wants an executable stack.
 enum ggml_host_status run_image_input(const unsigned char *data, size_t size);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "ggml-plugin.h"
 
-// Parses the bytes as a plugin; aborts if the answer breaks the reader's contract.
+// Parses the bytes as a plugin; aborts if the result breaks the reader's contract.
 enum ggml_host_status run_note_input(const unsigned char *data, size_t size);
 
 #endif

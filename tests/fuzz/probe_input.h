@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the fuzzers and the replay test do with an input. Both abort if an answer breaks the
+// What the fuzzers and the replay test do with an input. Both abort if a result breaks the
 // contract.
 #ifndef GGML_TESTS_PROBE_INPUT_H
 #define GGML_TESTS_PROBE_INPUT_H

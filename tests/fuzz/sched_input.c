@@ -25,7 +25,7 @@ static void require(bool holds) {
 static const unsigned char *input;
 static size_t n_left;
 
-// 0 after the end: what a device answers that behaves.
+// 0 after the end: what a device returns that behaves.
 static unsigned byte(void) {
     if (n_left == 0) return 0;
     --n_left;

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-// The bytes are what the devices answer, one after the other, and the graphs that are computed.
+// The bytes are what the devices return, one after the other, and the graphs that are computed.
 // Aborts if a failure has no message, or an outcome is none that there is.
 void run_sched_input(const unsigned char *data, size_t size);
 

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-// Each parses the bytes, and aborts if the answer breaks its reader's contract.
+// Each parses the bytes, and aborts if the result breaks its reader's contract.
 
 // A list of SHA-256 sums.
 void run_sums_input(const unsigned char *data, size_t size);

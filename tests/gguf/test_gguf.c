@@ -137,7 +137,7 @@ static void test_long_values(void **state) {
     free(text);
 }
 
-// Every answer must be 0, false or NULL and leave a message.
+// Every result must be 0, false or NULL and leave a message.
 #define assert_refused(expression)                                                                 \
     do {                                                                                           \
         ggml_clear_error();                                                                        \

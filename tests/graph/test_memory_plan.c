@@ -165,7 +165,7 @@ static void test_timelines(void **state) {
     }
 }
 
-// What a strategy that uses one chunk answered.
+// What a strategy that uses one chunk returned.
 static void check_one_chunk(struct memory_block *blocks, int32_t n, size_t needed) {
     const struct memory_chunks chunks = {
         .sizes = (size_t[]){needed}, .limits = (size_t[]){needed}, .count = 1};

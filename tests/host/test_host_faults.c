@@ -56,7 +56,7 @@ static void expect_message(enum ggml_host_status status) {
     if (status != GGML_HOST_OK) assert_string_not_equal(ggml_last_error(), "");
 }
 
-// Loads, lists, scans again and unloads with the n-th call failing; answers whether it came that
+// Loads, lists, scans again and unloads with the n-th call failing; returns whether it came that
 // far.
 static bool cycle(long n) {
     fault_arm(n);

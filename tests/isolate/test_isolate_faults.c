@@ -229,7 +229,7 @@ static void test_every_call_of_the_application_may_fail(void **state) {
 
 // --- in the process ------------------------------------------------------------------------------
 
-// Answers whether it was reached.
+// Returns whether it was reached.
 static bool use_with_helper(ggml_backend_dev_t device, const char *how, long n) {
     char text[64];
     snprintf(text, sizeof(text), n >= 0 ? "%s %ld" : "%s", how, n);

@@ -33,7 +33,7 @@ struct meta_run {
     struct ggml_tensor *result;
 };
 
-// Makes leafs with meta_leaf() and nodes in run->nodes; answers the result. May expand the graph
+// Makes leafs with meta_leaf() and nodes in run->nodes; returns the result. May expand the graph
 // with nodes that the result does not need.
 typedef struct ggml_tensor *(*build_fn)(struct meta_run *run, void *user);
 
@@ -47,8 +47,8 @@ void meta_run_end(struct meta_run *run);
 // Computes and reads the result (F32); the caller frees it.
 float *meta_run_result(struct meta_run *run);
 
-// Computes on one device and with the plan; answers the largest difference relative to the largest
-// value, and fails the test when something else goes wrong.
+// Computes on one device and with the plan; returns the largest difference relative to the
+// largest value, and fails the test when something else goes wrong.
 double meta_test_compare(const struct virtual_host *host, struct split_plan *plan, build_fn build,
                          void *user);
 

@@ -73,7 +73,7 @@ bool link_send(struct link *link, int peer, void *bytes, size_t size) {
     const void *rest;
     const char *why;
     (void)link;
-    // A program takes what the node answers.
+    // A program takes what the node sends.
     assert_true(peer == 0 && wire_read(bytes, size, &message, &rest, &why));
     atomic_fetch_add(&n_answers, 1);
     const bool good = message.status == GGML_HOST_OK;

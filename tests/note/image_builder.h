@@ -34,7 +34,7 @@ void build_macho(struct built_image *out_image, bool big_endian, uint32_t cpu,
 // Two slices, the second of which is for this machine.
 void build_fat(struct built_image *out_image, bool is_wide, const struct ggml_plugin_note *note);
 
-// Every format above with a valid note: fills the i-th image and answers its name, NULL past the
+// Every format above with a valid note: fills the i-th image and returns its name, NULL past the
 // end.
 const char *build_sample(size_t i, struct built_image *out_image);
 

@@ -226,7 +226,7 @@ static const char *reg_name(ggml_backend_reg_t reg) {
 static atomic_size_t n_found; // of a plugin that GROWS
 static atomic_bool finds_while_asked;
 
-// What the application calls, and calls itself what that answers.
+// What the application calls, and calls itself what that returns.
 static int32_t find_one_more(void) {
     const struct ggml_host_table *host = ggml_sdk_host();
     const struct ggml_extension_registry *registry =

@@ -91,7 +91,7 @@ static const struct ggml_probe_record *first_file(ggml_probe_report_t report) {
     return record;
 }
 
-// Probes the one plugin and answers where that was from.
+// Probes the one plugin and returns where that was from.
 static enum ggml_probe_source source_of(const struct ggml_probe_options *options) {
     ggml_probe_report_t report = probe(options);
     const enum ggml_probe_source source = first_file(report)->source;

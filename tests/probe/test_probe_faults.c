@@ -45,7 +45,7 @@ static void expect_no_child(void) {
     assert_int_equal(errno, ECHILD);
 }
 
-// With the n-th call failing; answers whether it came that far.
+// With the n-th call failing; returns whether it came that far.
 static bool probe_once(long n, uint32_t flags) {
     ggml_probe_report_t report = NULL;
     const struct ggml_probe_options wanted = options(flags);

@@ -7,7 +7,7 @@
 extern "C" {
 #endif
 
-// Lets the call after `n` further ones answer `error`; from 700 on the context is lost from then
+// Lets the call after `n` further ones return `error`; from 700 on the context is lost from then
 // on. n below 0: no call fails, and lost contexts are well again.
 void fake_cuda_fail(long n, int error);
 // The function that was made to fail, or NULL.

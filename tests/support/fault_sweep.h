@@ -8,7 +8,7 @@
 
 // From now on the call with this number (0: the first, of any thread) fails, once.
 void fault_arm(long n);
-// Back to normal; answers whether that call was reached.
+// Back to normal; returns whether that call was reached.
 bool fault_disarm(void);
 // For calls that the core does not ask about, which a test wraps: true when this one must fail.
 bool fault_next(void);

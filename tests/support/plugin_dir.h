@@ -11,7 +11,7 @@
 struct plugin_dir {
     char path[256];
     char marker[300]; // every plugin of tests/plugins that is mapped adds its name to this file
-    char joined[600]; // what plugin_dir_path() answered last
+    char joined[600]; // what plugin_dir_path() returned last
 };
 
 // Makes an empty directory and points the marker's environment variable into it.

@@ -20,7 +20,7 @@ struct virtual_host {
 // Loads it with that text in GGML_VIRTUAL; ends the process on failure.
 void virtual_open(struct virtual_host *host, const char *options);
 // Unloads it; nothing of it may live. Fails the test if the host broke a rule: prints the log's
-// violations and answers their number.
+// violations and returns their number.
 size_t virtual_close(struct virtual_host *host);
 ggml_backend_dev_t virtual_device(const struct virtual_host *host, size_t i);
 
@@ -30,7 +30,7 @@ bool virtual_find(const struct virtual_host *host, enum virtual_call call, int d
 // How many there are, and their bytes (out_bytes may be NULL).
 size_t virtual_count(const struct virtual_host *host, enum virtual_call call, int device,
                      uint64_t *out_bytes);
-// Prints violations as comments; answers how many.
+// Prints violations as comments; returns how many.
 size_t virtual_print_violations(const struct virtual_host *host);
 
 #endif

@@ -2,7 +2,7 @@
 // Vulkan's functions that a test makes fail.
 //
 // FAULT_CREATE(Name, Info, Handle)  vkCreate<Name>(device, info, allocator, out), vkDestroy<Name>
-// FAULT_CALL(Name, (parameters), (arguments))  any other that answers a VkResult
+// FAULT_CALL(Name, (parameters), (arguments))  any other that returns a VkResult
 FAULT_CREATE(Buffer, VkBufferCreateInfo, VkBuffer)
 FAULT_CREATE(CommandPool, VkCommandPoolCreateInfo, VkCommandPool)
 FAULT_CREATE(DescriptorPool, VkDescriptorPoolCreateInfo, VkDescriptorPool)

@@ -11,7 +11,7 @@ struct recorded {
     const char *reason; // part of it, if not
     enum ggml_backend_dev_type type;
     const char *id;
-    // What the driver answers.
+    // What the driver reports.
     const char *device, *driver, *info;
     VkPhysicalDeviceType device_type;
     uint32_t version;

@@ -79,7 +79,7 @@ static struct ggml_tensor *half_of(struct random_graph *r, struct ggml_tensor *t
     return ggml_view_2d(r->ctx, t, t->ne[0], ROWS / 2, t->nb[1], offset);
 }
 
-// What a node that writes into memory of others answers is used like any result, or not at all.
+// What a node that writes into memory of others returns is used like any result, or not at all.
 static struct ggml_tensor *write_step(struct random_graph *r) {
     struct ggml_context *ctx = r->ctx;
     struct ggml_tensor *into = r->roots[next(&r->seed, N_ROOTS)];

@@ -8,7 +8,7 @@
 
 // Puts them in place from the next start of the plugin on.
 void vulkan_faults_install(void);
-// The call with this number (0: the next) answers the result, once; -1: none does.
+// The call with this number (0: the next) returns the result, once; -1: none does.
 void vulkan_faults_arm(long n, VkResult result);
 // Whether the armed call was reached; its name, for messages.
 bool vulkan_faults_reached(const char **out_name);

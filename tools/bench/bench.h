@@ -11,7 +11,7 @@
 
 enum bench_exit { BENCH_OK = 0, BENCH_USAGE = 2, BENCH_NO_DEVICE = 3, BENCH_ERROR = 4 };
 
-// argv[0] is the measurement's name, argv[1..argc) its options. Answers an exit code.
+// argv[0] is the measurement's name, argv[1..argc) its options. Returns an exit code.
 int bench_load(int argc, char **argv);
 // Hidden: one scan and load of a directory in this process, for bench_load.
 int bench_load_once(int argc, char **argv);

@@ -280,7 +280,7 @@ static struct ggml_tensor *think(struct builder *b, struct ggml_tensor *x) {
     return ggml_add(b->ctx, x, linear(b, h, x->ne[0]));
 }
 
-// Each layer of the decoder sees a mixture of what all layers of the encoder answered.
+// Each layer of the decoder sees a mixture of what all layers of the encoder computed.
 static struct ggml_tensor *encoder_decoder(struct builder *b, int n_layers) {
     enum { WIDTH = 128, FRAMES = 48, TOKENS = 16, MOST = 64 };
     struct ggml_tensor *seen[MOST];

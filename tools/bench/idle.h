@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Devices that support everything, answer at once and compute nothing. Their memory is
+// Devices that support everything, return at once and compute nothing. Their memory is
 // addresses only. Device 0 is a CPU.
 #ifndef GGML_BENCH_IDLE_H
 #define GGML_BENCH_IDLE_H

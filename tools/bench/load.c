@@ -219,7 +219,7 @@ static const char usage[] = "Usage: ggml-bench load --plugin FILE [--runs N] [--
                             "  --runs N       processes per measurement, 1 to 1000 (default 21)\n"
                             "  --json         print the measurements as JSON\n";
 
-// Answers -1 to go on, else the exit code.
+// Returns -1 to go on, else the exit code.
 static int parse_options(int argc, char **argv, struct options *out_options) {
     static const struct option table[] = {{"plugin", required_argument, NULL, 'p'},
                                           {"runs", required_argument, NULL, 'r'},

@@ -26,8 +26,8 @@ void model_free(struct model *model);
 size_t model_graph_size(const struct model *model);
 size_t model_graph_bytes(const struct model *model);
 
-// The tensors of one pass, of which the last is answered. `structure` chooses the variant of each
-// layer, n_tokens the extents.
+// The tensors of one pass, of which the last is returned. `structure` chooses the variant of
+// each layer, n_tokens the extents.
 struct ggml_tensor *model_tensors(const struct model *model, struct ggml_context *ctx, int n_tokens,
                                   uint32_t structure);
 // A graph of them in a new context over the memory of model_graph_bytes().

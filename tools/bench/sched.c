@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Splitting and allocating: what the scheduler costs per node. The devices exist only here, answer
-// at once and compute nothing.
+// Splitting and allocating: what the scheduler costs per node. The devices exist only here,
+// return at once and compute nothing.
 #include <getopt.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -583,7 +583,7 @@ void buffer_copy_pairs(struct check_run *run) {
     }
 }
 
-// Every entry that answers a status, used as it may be used.
+// Every entry that returns a status, used as it may be used.
 void buffer_statuses(struct check_run *run) {
     struct bufts bufts;
     struct placed p;

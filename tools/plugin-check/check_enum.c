@@ -593,7 +593,7 @@ struct lister {
     int first;
 };
 
-// What was answered otherwise, or NULL.
+// What the first device said whose data differ now, or NULL.
 static void *enumerate_often(void *argument) {
     const struct lister *lister = argument;
     struct listing *listing = lister->listing;

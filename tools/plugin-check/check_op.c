@@ -185,7 +185,7 @@ static void bench_compare(const struct check_run *run, const struct bench *bench
 // Does a check on one device; false: the device does not claim what the check is about.
 typedef bool (*bench_fn)(const struct check_run *run, struct bench *bench);
 
-// `unclaimed` says why the check is skipped where all answer false; NULL: it never is.
+// `unclaimed` says why the check is skipped where all return false; NULL: it never is.
 static void on_each_device(const struct check_run *run, bench_fn check, const char *unclaimed) {
     struct devices devices;
     struct bench bench;
@@ -454,7 +454,7 @@ struct questions {
     int first;
 };
 
-// The node that was answered otherwise, or NULL.
+// The node whose claim differed, or NULL.
 static void *claim_often(void *argument) {
     const struct questions *questions = argument;
     for (int i = 0; i < 100 * N_CASES; ++i) {

@@ -6,7 +6,7 @@
 #include "subject.h"
 
 // Enumerates the devices, and on each allocates and fills a buffer, makes a stream, computes an
-// addition if the device claims it, and frees everything. What fails is passed over; answers how
+// addition if the device claims it, and frees everything. What fails is passed over; returns how
 // many devices made a stream, which added right if it was to add. [init]
 int exercise(const struct subject *subject);
 

@@ -30,9 +30,9 @@ bool job_start(struct job *job, const struct runner_options *options, struct che
 void job_free(struct job *job);
 // Returns when one of the jobs has something to say or to be ended, or some time passed. [init]
 void job_wait(struct job *jobs, int n_jobs);
-// Fills a result and answers true if the process has ended, or has made no step for longer than the
-// deadline; what it left running is then ended too. Results behind a failed one stay as they were.
-// [init]
+// Fills a result and returns true if the process has ended, or has made no step for longer than
+// the deadline; what it left running is then ended too. Results behind a failed one stay as they
+// were. [init]
 bool job_finish(struct job *job, double deadline);
 
 #endif

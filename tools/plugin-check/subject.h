@@ -21,7 +21,7 @@ struct host_counters {
     atomic_long n_errors; // calls of set_error
     atomic_int last_status;
     char last_error[256];                   // of the last call; one thread at a time
-    bool no_extensions;                     // get_extension answers NULL
+    bool no_extensions;                     // get_extension returns NULL
     bool small;                             // extensions lie before memory that nobody may read
     bool binds;                             // threads are really bound
     atomic_int n_unsized;                   // structs without a size that were given to be filled
@@ -79,10 +79,10 @@ struct bufts {
     int n;
 };
 void bufts_open(const struct check_run *run, struct bufts *out_bufts);
-// Adds those that ggml_backend_dev_get_extra_bufts answers.
+// Adds those that ggml_backend_dev_get_extra_bufts returns.
 void bufts_add_extra(struct bufts *bufts);
 
-// A name to print, whatever the plugin answers.
+// A name to print, whatever the plugin returns.
 const char *label(ggml_backend_dev_t device);
 
 // What the device's own entries make; NULL if they fail or are not there. An answer that

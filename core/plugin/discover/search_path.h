@@ -44,8 +44,8 @@ bool search_path_is_separator(char c);
 extern const char search_list_separator;
 extern const char search_path_separator;
 bool search_path_is_absolute(const char *path);
-// Calls `visit` with each file name of a directory until it answers something but OK. Statuses as
-// search_dir_list.
+// Calls `visit` with each file name of a directory until it returns something but OK. Statuses
+// as search_dir_list.
 enum ggml_host_status search_dir_visit(const char *dir,
                                        enum ggml_host_status (*visit)(const char *file_name,
                                                                       void *context),

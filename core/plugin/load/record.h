@@ -33,7 +33,7 @@ struct record *record_new(const char *path);
 // Takes over what the note says. [stream]
 void record_set_note(struct record *record, const struct ggml_plugin_note *note);
 // Writes down that the candidate stopped at this stage, with the thread's last error as the
-// message; answers `status`. [stream]
+// message; returns `status`. [stream]
 enum ggml_host_status record_refuse(struct record *record, enum ggml_plugin_stage stage,
                                     enum ggml_host_status status);
 // Copies it for a report, texts and all, into the arena; false when memory runs out. [stream]

@@ -31,7 +31,7 @@ struct probe_reader {
     const unsigned char *data;
     size_t size;
     size_t at;
-    bool damaged;   // what was asked for is not there; everything answers zero from then on
+    bool damaged;   // what was asked for is not there; everything returns zero from then on
     bool no_memory; // the same, for want of memory
 };
 

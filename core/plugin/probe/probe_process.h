@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Helper processes, per platform. Where there are none, starting one answers GGML_HOST_UNSUPPORTED.
+// Helper processes, per platform. Where there are none, starting one returns
+// GGML_HOST_UNSUPPORTED.
 #ifndef GGML_PLUGIN_PROBE_PROBE_PROCESS_H
 #define GGML_PLUGIN_PROBE_PROBE_PROCESS_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What ggml_plugin_probe() answers.
+// What ggml_plugin_probe() returns.
 #ifndef GGML_PLUGIN_PROBE_PROBE_REPORT_H
 #define GGML_PLUGIN_PROBE_PROBE_REPORT_H
 

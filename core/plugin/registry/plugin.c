@@ -94,7 +94,7 @@ static bool is_no_table(const void *table) {
     return (uintptr_t)table < 4096;
 }
 
-// Answers what is missing, or NULL.
+// Returns what is missing, or NULL.
 static const char *missing_device_entry(const struct ggml_device_table *table) {
     if (is_no_table(table) || table->size < offsetof(struct ggml_device_table, reserved))
         return "its device has no table of this contract";
@@ -123,7 +123,7 @@ bool plugin_reg_usable(ggml_backend_reg_t reg) {
     return !missing_reg_entry(reg);
 }
 
-// A copy of a name that the plugin answers, or NULL with the reason.
+// A copy of a name that the plugin returns, or NULL with the reason.
 static const char *copy_name(struct arena *arena, const char *name, const char *of,
                              enum ggml_host_status *out_status) {
     *out_status = GGML_HOST_BAD_PLUGIN;

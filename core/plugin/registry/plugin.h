@@ -55,7 +55,7 @@ struct host_plugin *plugin_of_table(const struct ggml_host_table *host);
 
 // An empty one; NULL when memory runs out. [any-thread]
 struct host_plugin *plugin_new(const char *path, const char *name);
-// Takes over what ggml_backend_init answered, after checking it: GGML_HOST_BAD_PLUGIN or
+// Takes over what ggml_backend_init returned, after checking it: GGML_HOST_BAD_PLUGIN or
 // GGML_HOST_OUT_OF_MEMORY with a message, plugin->reg is then not set. plugin->table is set as soon
 // as its shutdown can be called. [init]
 enum ggml_host_status plugin_adopt_table(struct host_plugin *plugin,

@@ -36,7 +36,7 @@ void snapshot_leave(unsigned section);
 
 // For the writer: the current snapshot without announcing anything; NULL before the first. [stream]
 struct snapshot *snapshot_current(void);
-// Replaces it and waits until no reader holds the one before, which is answered. [stream]
+// Replaces it and waits until no reader holds the one before, which is returned. [stream]
 struct snapshot *snapshot_publish(struct snapshot *next);
 
 // In the child of a fork: nobody is reading. [init]

@@ -7,7 +7,7 @@
 
 #include "ggml.h"
 
-// Starts a thread that takes no signals; answers 0 or an errno. [any-thread]
+// Starts a thread that takes no signals; returns 0 or an errno. [any-thread]
 int cpu_thread_start(pthread_t *out_thread, void *(*run)(void *), void *argument);
 // Names the calling thread (15 characters). [any-thread]
 void cpu_thread_name(const char *name);

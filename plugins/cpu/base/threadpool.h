@@ -25,11 +25,11 @@ int cpu_threadpool_get_n_threads(struct ggml_threadpool *pool);
 void cpu_threadpool_pause(struct ggml_threadpool *pool);
 void cpu_threadpool_resume(struct ggml_threadpool *pool);
 
-// Locks the pool for one graph and starts its workers if need be; answers the number of threads
+// Locks the pool for one graph and starts its workers if need be; returns the number of threads
 // that can run, at most n_threads; 0 (after telling why) inside a graph on the same pool.
 // cpu_threadpool_end() unlocks it. Blocks while another thread's graph runs.
 int cpu_threadpool_begin(struct ggml_threadpool *pool, int n_threads);
-// Runs share on n_threads threads, the caller included; n_threads as answered or less.
+// Runs share on n_threads threads, the caller included; n_threads as returned or less.
 void cpu_threadpool_run(struct ggml_threadpool *pool, int n_threads, cpu_share_fn share,
                         void *context);
 void cpu_threadpool_end(struct ggml_threadpool *pool);

@@ -5,7 +5,7 @@
 
 #include "ggml-plugin.h"
 
-// Tells the host why the current call fails and answers `result`. [any-thread]
+// Tells the host why the current call fails and returns `result`. [any-thread]
 enum ggml_status cpu_fail(enum ggml_status result, enum ggml_host_status status, const char *format,
                           ...) GGML_ATTRIBUTE_FORMAT(3, 4);
 

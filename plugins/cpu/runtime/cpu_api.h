@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the plugin answers to ggml_backend_reg_get_proc_address().
+// What the plugin returns to ggml_backend_reg_get_proc_address().
 #ifndef CPU_API_H
 #define CPU_API_H
 

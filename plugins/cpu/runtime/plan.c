@@ -85,7 +85,7 @@ static int count_computed(const struct ggml_graph *graph, int begin, int end) {
     return n;
 }
 
-// Answers the number of nodes that the step or steps take, or 0 after a failure.
+// Returns the number of nodes that the step or steps take, or 0 after a failure.
 static int plan_node(struct cpu_plan *plan, const struct ggml_graph *graph, int i,
                      enum ggml_status *out_status) {
     struct ggml_tensor *node = graph->nodes[i];

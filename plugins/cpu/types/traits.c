@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// This level's conversions and dot products by type: what ggml_get_type_traits_cpu() answers.
+// This level's conversions and dot products by type: what ggml_get_type_traits_cpu() returns.
 #include "ggml-cpu.h"
 #include "ggml-shape.h"
 #include "simd/simd.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What ggml_get_type_traits_cpu() answers, once per type; the others are all 0.
+// What ggml_get_type_traits_cpu() returns, once per type; the others are all 0.
 //
 // CPU_TRAITS_ROW(NAME, partner)
 //   NAME     as in type_list.inl

@@ -27,12 +27,12 @@ struct gpu_order {
 // memory is given out as late and taken back as early as can be.
 size_t gpu_order_peak(struct gpu_order *order, const int32_t *at);
 // Makes units of nodes that the fusions of the plan compute together, and moves those next to each
-// other that are not. Answers how many units needed moves.
+// other that are not. Returns how many units needed moves.
 int gpu_order_gather(struct gpu_order *order, struct gpu_plan *plan);
 // How often in this order a launch waits for one that was begun since the last wait.
 int gpu_order_waits(struct gpu_order *order);
 // Moves units that don't depend on each other next to each other, where that takes fewer waits and
-// not more than `limit` bytes at once. Answers whether it did.
+// not more than `limit` bytes at once. Returns whether it did.
 bool gpu_order_group(struct gpu_order *order, size_t limit);
 
 // Whether the node is launched, alone or with its unit.

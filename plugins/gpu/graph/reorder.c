@@ -48,7 +48,7 @@ static void begin(struct reordering *r) {
     }
 }
 
-// Answers whether there is an order that is better.
+// Returns whether there is an order that is better.
 static bool improve(struct reordering *r, struct gpu_plan *plan) {
     struct gpu_order *order = &r->order;
     const size_t peak = gpu_order_peak(order, order->at);

@@ -135,7 +135,7 @@ void request_free(struct request *request);
 struct remote_group *group_take(struct client *client, const uint32_t *peers, uint32_t n);
 void group_drop(struct remote_group *group);
 void group_fail(struct remote_group *group);
-// Waits for everything of the line; answers the first failure and forgets it. [any-thread]
+// Waits for everything of the line; returns the first failure and forgets it. [any-thread]
 int32_t line_wait(struct node *node, struct line *line);
 // The same, without looking at what came of it. [any-thread]
 void line_drain(struct node *node, struct line *line);

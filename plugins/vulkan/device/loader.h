@@ -24,7 +24,7 @@ void gvk_loader_set_hooks(void (*instance_hook)(void),
 
 // What Vulkan calls a result ("VK_ERROR_DEVICE_LOST"). [any-thread]
 const char *gvk_result_name(VkResult result);
-// Tells that a call failed and answers the status of a graph. [any-thread]
+// Tells that a call failed and returns the status of a graph. [any-thread]
 enum ggml_status gvk_fail_call(VkResult result, const char *call);
 
 #endif

@@ -8,7 +8,7 @@
 #include "plan/kernel.h"
 
 struct gvk_probe {
-    // As the driver answers them; the pNext members are NULL.
+    // As the driver reports them; the pNext members are NULL.
     VkPhysicalDeviceProperties properties;
     VkPhysicalDeviceDriverProperties driver;
     VkPhysicalDeviceIDProperties id;

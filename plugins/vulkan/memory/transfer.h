@@ -33,7 +33,7 @@ struct gvk_chunk gvk_move_next(const struct gvk_move *move, struct gvk_progress 
 struct gvk_transfer *gvk_transfer_new(struct gvk_context *context);
 void gvk_transfer_free(struct gvk_transfer *transfer);
 
-// These answer whether it worked, after telling why not. [any-thread]
+// These return whether it worked, after telling why not. [any-thread]
 bool gvk_transfer_set(const struct gvk_move *move);
 bool gvk_transfer_get(const struct gvk_move *move);
 bool gvk_transfer_fill(struct gvk_buffer *buffer, uint64_t offset, uint64_t size, uint8_t value);

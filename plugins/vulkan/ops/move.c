@@ -58,7 +58,7 @@ static size_t safe_unit(size_t size) {
 }
 
 // Rows that are dense on both sides move in items of up to sixteen bytes; `base` has the bits of
-// both addresses. Answers the unit.
+// both addresses. Returns the unit.
 static size_t widen_items(struct gvk_move *m, size_t base) {
     const bool whole_rows =
         m->mode == GVK_MOVE_PLACE || (m->mode == GVK_MOVE_REPEAT && m->ne[0] == m->other[0]);

@@ -222,7 +222,7 @@ static struct pipeline *pipeline_new(const struct gvk_dispatch *d) {
     return pipeline;
 }
 
-// Adds what the plan lacks, uncompiled, and answers it as a list.
+// Adds what the plan lacks, uncompiled, and returns it as a list.
 static struct pipeline *add_missing(struct gvk_pipelines *pipelines, const struct gvk_plan *plan,
                                     enum ggml_status *out_status) {
     struct pipeline *missing = NULL;

@@ -64,7 +64,7 @@ struct gvk_plan; // a list of dispatches, see plan.h
 // Starts a dispatch of `shader` for the node: operand 0 is the node, written, then its sources up
 // to and including n_sources; a source that is absent takes the node's place, so that every binding
 // is valid. The group's size is (group_size, 1, 1). op_params are copied. NULL when memory ran out,
-// which the plan remembers. The answer is valid until the next call for this plan.
+// which the plan remembers. The result is valid until the next call for this plan.
 struct gvk_dispatch *gvk_dispatch_new(struct gvk_plan *plan, enum gvk_shader shader,
                                       const struct ggml_tensor *node, int n_sources,
                                       uint32_t group_size);
@@ -79,7 +79,7 @@ void gvk_dispatch_scratch(struct gvk_dispatch *dispatch, int i, size_t offset, s
 // Where `t` is of a type with a grid, makes operand i the grids: what shaders named <name>_grid
 // want behind their other operands.
 void gvk_dispatch_grids(struct gvk_dispatch *dispatch, int i, const struct ggml_tensor *t);
-// Reserves scratch memory until the end of this node; answers its offset (256-byte aligned).
+// Reserves scratch memory until the end of this node; returns its offset (256-byte aligned).
 size_t gvk_plan_scratch(struct gvk_plan *plan, size_t bytes);
 // Of the device that the plan is for.
 const struct gvk_features *gvk_plan_features(const struct gvk_plan *plan);

@@ -28,7 +28,7 @@ void process_begin(void);
 void process_use(void);
 bool is_attached(void);
 bool is_forked(void);
-// Tells every host that is attached; answers status.
+// Tells every host that is attached; returns status.
 int32_t fail(enum ggml_host_status status, const char *text, ...);
 
 // Memory (memory.c).

@@ -13,7 +13,7 @@
 
 // Nanoseconds of the clock of the records.
 uint64_t log_now(void);
-// Appends; called_ns is set. Answers a ticket for the other two; 0: not recorded. [any-thread]
+// Appends; called_ns is set. Returns a ticket for the other two; 0: not recorded. [any-thread]
 uint64_t log_add(struct virtual_record record);
 void log_begin(uint64_t ticket);
 void log_end(uint64_t ticket, enum ggml_status status);
@@ -61,7 +61,8 @@ bool device_figures(struct virtual_device *device, struct ggml_device_figures *o
 bool device_computes(struct virtual_device *device, const struct ggml_tensor *node);
 void virtual_fail(enum ggml_host_status status, const char *format, ...)
     GGML_ATTRIBUTE_FORMAT(2, 3);
-// Sets *out_config from "key=value,..."; answers the number of devices, 0 for a text it can't read.
+// Sets *out_config from "key=value,..."; returns the number of devices, 0 for a text it can't
+// read.
 size_t config_parse(const char *text, struct virtual_config *out_config);
 void config_default(struct virtual_config *out_config);
 

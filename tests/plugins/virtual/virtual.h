@@ -12,7 +12,7 @@
 struct virtual_config {
 #define VIRTUAL_OPTION(name, value, text) int64_t name;
 #include "option_list.inl"
-    uint64_t refused_ops[4];   // bit of an enum ggml_op: supports_op answers false
+    uint64_t refused_ops[4];   // bit of an enum ggml_op: supports_op returns false
     uint64_t refused_types[4]; // bit of an enum ggml_type, of the result and of operands
     // (opt) A further condition of supports_op. [any-thread]
     bool (*supports_op)(void *user, int device, const struct ggml_tensor *node);

@@ -66,7 +66,7 @@ static bool load_masks(const struct attention *a, const struct query_tile *tile,
     return visible;
 }
 
-// Products to scores, padded with -infinity to the whole block; answers the largest.
+// Products to scores, padded with -infinity to the whole block; returns the largest.
 static float finish_scores(const struct attention *a, float *scores, const float *mask, float slope,
                            int n_keys) {
     for (int j = 0; j < n_keys; ++j)

@@ -204,8 +204,8 @@ static void cap_scores(const struct tile *t, int n_keys) {
     }
 }
 
-// Products to scores of a vector of rows; answers the largest of each with those before. NaN is not
-// the largest, but makes its weight NaN.
+// Products to scores of a vector of rows; returns the largest of each with those before. NaN is
+// not the largest, but makes its weight NaN.
 CPU_INLINE vf finish_scores(const struct tile *t, int r, int n_keys, bool masked) {
     const vf scale = vf_set(t->a->softcap != 0.0f ? 1.0f : t->a->scale);
     const vf hidden = vf_set(-INFINITY);

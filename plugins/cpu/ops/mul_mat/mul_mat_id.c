@@ -117,7 +117,7 @@ static void compute_rows(const struct experts *x, int64_t expert, int64_t row, i
 }
 
 // All experts' work, laid end to end, is measured in products of a row with a column; computes what
-// begins in [begin, end) of it, in whole blocks of rows. Answers the length of all.
+// begins in [begin, end) of it, in whole blocks of rows. Returns the length of all.
 static int64_t compute_share(const struct experts *x, int64_t begin, int64_t end, float *work) {
     const int64_t m = x->dst->src[0]->ne[1];
     int64_t at = 0;

@@ -19,7 +19,7 @@ static const float *row_of(const struct ggml_tensor *t, int64_t i1, int64_t i2, 
     return (const float *)(const void *)ggml_row_data(t, (struct ggml_row){i1, i2, i3});
 }
 
-// row *= decays; answers <row, k>.
+// row *= decays; returns <row, k>.
 static float decay_row(float *row, const float *decays, const float *k, int64_t n) {
     vf sum = {0};
     int64_t i = 0;
@@ -33,7 +33,7 @@ static float decay_row(float *row, const float *decays, const float *k, int64_t 
     return vf_sum(sum + x * vf_load_part(k + i, n - i));
 }
 
-// row += delta * k; answers <row, q>.
+// row += delta * k; returns <row, q>.
 static float update_row(float *row, float delta, const float *k, const float *q, int64_t n) {
     vf sum = {0};
     int64_t i = 0;

@@ -52,7 +52,7 @@ struct scan {
     struct ssm_size size;
 };
 
-// state = state * decay + b * input; answers <state, c>. `decays`, one per element, replaces
+// state = state * decay + b * input; returns <state, c>. `decays`, one per element, replaces
 // `decay`.
 static float advance(float *state, float decay, const float *decays, const float *b, const float *c,
                      float input, int64_t n) {

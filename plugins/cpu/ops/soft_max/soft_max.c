@@ -6,7 +6,7 @@
 #include "simd/simd.h"
 #include "simd/vmath.h"
 
-// y = scale * x + slope * mask; answers the largest.
+// y = scale * x + slope * mask; returns the largest.
 static float scale_and_mask(float *y, const float *x, float scale, float slope,
                             const struct ggml_tensor *mask, const char *mask_row, int64_t n) {
     float buffer[CPU_CHUNK];
@@ -32,7 +32,7 @@ static float scale_and_mask(float *y, const float *x, float scale, float slope,
     return rest > all ? rest : all;
 }
 
-// y = e^(y - max); answers the sum, in double over chunks.
+// y = e^(y - max); returns the sum, in double over chunks.
 static double exponentials(float *y, float max, int64_t n) {
     double sum = 0.0;
     for (int64_t i0 = 0; i0 < n; i0 += CPU_CHUNK) {

@@ -67,7 +67,7 @@ float totals[ROWS];
 float slopes[ROWS];
 uint masks[ROWS];
 
-// Answers how many rows there are.
+// Returns how many rows there are.
 uint open_rows() {
     const uint per_head = SRC0.ne.y * number(1);
     const uint tiles = (per_head + ROWS - 1u) / ROWS;

@@ -11,7 +11,7 @@ float x[BLOCK];
 const float TINY = 1e-15;
 
 void put(const uint at, const uint byte) { dst_u8[at] = uint8_t(byte); }
-// A scale; answers it as it will be read.
+// A scale; returns it as it will be read.
 float put_half(const uint at, const float value) {
     const uint bits = f32_to_f16(value);
     put(at, bits & 255u);

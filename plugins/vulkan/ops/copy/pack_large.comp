@@ -67,7 +67,7 @@ float extreme_scale(const uint n) {
     return largest;
 }
 
-// Quants -4 .. 3 of 16 elements, refined one element at a time; answers their scale.
+// Quants -4 .. 3 of 16 elements, refined one element at a time; returns their scale.
 float refine_q3(const uint from) {
     const float largest = extreme(from, 16);
     if (abs(largest) < TINY) return 0.0;

@@ -22,8 +22,8 @@ float quant_of(const float v, const float inverse_scale, const float shift, cons
     return trunc(kept < top ? kept : top);
 }
 
-// Lowers the error by the answer, from that of encoding everything as 0; `range` is a scale and a
-// minimum before and after.
+// Lowers the error by the result, from that of encoding everything as 0; `range` is a scale and
+// a minimum before and after.
 float fit_range(const uint from, const uint n, const float top, const float sum, inout vec2 range) {
     precise float id = 1.0 / range.x;
     precise float shift = range.y * id + 0.5;
@@ -96,7 +96,7 @@ float error_of(const uint from, const uint n, const float top, const vec2 range)
     return sum;
 }
 
-// The group's multiples of d and dmin with the least error, which is answered.
+// The group's multiples of d and dmin with the least error, which is returned.
 float choose_multiples(const uint g, const uint n, const float top, const float most, const vec2 d) {
     const float id = inverse(d.x), id_min = inverse(d.y);
     precise float wanted = own_scale[g] * id;
