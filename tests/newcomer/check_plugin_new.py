@@ -86,6 +86,9 @@ def check_attacks(place):
     made, text = place.run("ggml-plugin-new", "mine", "-rf; touch pwned")
     check("a folder is a name, whatever is in it", made and
           os.path.isfile(os.path.join(place.folder, "-rf; touch pwned/mine.c")), text)
+    made, text = place.run("sh", "-c", "ulimit -f 2; exec ggml-plugin-new mine on-a-full-disk")
+    check("half a plugin is removed", not made and "was removed" in text and
+          not os.path.exists(os.path.join(place.folder, "on-a-full-disk")), text)
     made, text = place.run("ggml-plugin-new", "a\\033[2J\\c")
     check("what is quoted is quoted as it is", not made and "'a\\033[2J\\c'" in text and "--help" in text, text)
     check("nothing ran", not os.path.exists(os.path.join(place.folder, "pwned")), os.listdir(place.folder))
@@ -101,7 +104,7 @@ def main():
         for wrong in ((), ("",), ("Mine",), ("--pascal", "mine"), ("a-b",), ("a", "b", "c"), ("\u00e9",), ("x" * 25,),
                       ("a/b",), ("..",), ("a\nb",), ("$(touch pwned)",), ("a\\033[2Jb",), ("mine", "")):
             made, text = place.run("ggml-plugin-new", *wrong)
-            check(f"wrong usage is told: {' '.join(wrong) or 'nothing'}", not made and "--help" in text, text)
+            check(f"wrong usage is told: {' '.join(wrong)!r}", not made and "--help" in text, text)
         made, text = place.run("ggml-plugin-new", "mine")
         check("what is there stays", not made and "is there already" in text, text)
     print(f"1..{len(results)}")
