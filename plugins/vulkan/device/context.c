@@ -15,6 +15,7 @@
 #include "queue/bridge.h"
 #include "queue/timeline.h"
 
+// The one place where results are judged: a lost device is noted for all later calls.
 bool gvk_context_check(struct gvk_context *context, VkResult result, const char *call) {
     if (result == VK_SUCCESS) return true;
     if (result == VK_ERROR_DEVICE_LOST) atomic_store(&context->lost, true);
@@ -100,6 +101,8 @@ static void want_optional(struct wanted *wanted, const struct gvk_probe *probe,
         wanted->extensions[wanted->n_extensions++] = "VK_KHR_portability_subset";
 }
 
+// Chains the features that the shaders need, of those that the device has: what is not asked for
+// may not be used.
 static void want(struct wanted *wanted, const struct gvk_probe *probe,
                  const struct gvk_features *features) {
     *wanted = (struct wanted){
@@ -123,6 +126,8 @@ static void want(struct wanted *wanted, const struct gvk_probe *probe,
     want_optional(wanted, probe, features);
 }
 
+// Makes the logical device and its queues. All queues are of one family, so that buffers need no
+// transfer of ownership between them.
 static bool create_device(struct gvk_context *context) {
     float priorities[GVK_MAX_QUEUES];
     struct wanted wanted;
@@ -181,6 +186,8 @@ static bool create_layout(struct gvk_context *context, uint32_t n) {
     return gvk_context_check(context, result, "vkCreatePipelineLayout");
 }
 
+// Makes everything that streams of the device share; NULL after the error was set.
+// gvk_context_free() takes it half made, too.
 struct gvk_context *gvk_context_new(VkPhysicalDevice physical, const struct gvk_probe *probe,
                                     const struct gvk_features *features) {
     struct gvk_context *context = ggml_aligned_malloc(sizeof(*context));

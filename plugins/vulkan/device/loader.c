@@ -28,6 +28,7 @@ void gvk_loader_functions(VkDevice device, struct VolkDeviceTable *out_api) {
     if (hook_device) hook_device(out_api);
 }
 
+// The constant's name, as the driver's documentation has it.
 const char *gvk_result_name(VkResult result) {
     switch (result) {
 #define RESULT(name)                                                                               \
@@ -79,6 +80,7 @@ enum ggml_status gvk_fail_call(VkResult result, const char *call) {
 
 // --- instance ------------------------------------------------------------------------------------
 
+// Passes messages of the validation layer to the log; VK_FALSE lets the call go on.
 static VKAPI_ATTR VkBool32 VKAPI_CALL log_message(VkDebugUtilsMessageSeverityFlagBitsEXT severity,
                                                   VkDebugUtilsMessageTypeFlagsEXT types,
                                                   const VkDebugUtilsMessengerCallbackDataEXT *data,
@@ -101,6 +103,7 @@ static const VkDebugUtilsMessengerCreateInfoEXT messenger_info = {
 
 static const char *const validation_layer = "VK_LAYER_KHRONOS_validation";
 
+// Whether a layer is installed; false also where the loader can't list them.
 static bool has_layer(const char *name) {
     VkLayerProperties layers[64];
     uint32_t n = sizeof(layers) / sizeof(layers[0]);
@@ -168,6 +171,8 @@ static VkResult create_instance(bool validate) {
     return vkCreateInstance(&info, NULL, &instance);
 }
 
+// Opens the Vulkan loader, once per process; false after the error was set. NO_DEVICE, as
+// machines without Vulkan are no failure.
 static bool find_loader(void) {
     // The library stays open: drivers leave threads' destructors behind.
     if (volkGetInstanceVersion() == 0 && volkInitialize() != VK_SUCCESS) {
@@ -182,6 +187,8 @@ static bool find_loader(void) {
     return false;
 }
 
+// Hooks are called twice: volkLoadInstanceOnly() overwrites the functions that the first call
+// replaced. Without a messenger validation goes on silently.
 bool gvk_loader_start(void) {
     if (!find_loader()) return false;
     if (hook_instance) hook_instance();

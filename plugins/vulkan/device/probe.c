@@ -12,6 +12,8 @@ static bool has_extension(const VkExtensionProperties *extensions, uint32_t n, c
     return false;
 }
 
+// Notes which of the extensions that the plugin can use the device has; false if they can't be
+// listed.
 static bool read_extensions(VkPhysicalDevice device, struct gvk_probe *probe) {
     uint32_t n = 0;
     if (vkEnumerateDeviceExtensionProperties(device, NULL, &n, NULL) != VK_SUCCESS) return false;
@@ -36,6 +38,7 @@ static bool read_extensions(VkPhysicalDevice device, struct gvk_probe *probe) {
     return ok;
 }
 
+// Reads all properties by one chained call.
 static void read_properties(VkPhysicalDevice device, struct gvk_probe *probe) {
     VkPhysicalDeviceExternalMemoryHostPropertiesEXT host_pointer = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_MEMORY_HOST_PROPERTIES_EXT};
@@ -67,6 +70,7 @@ static void read_properties(VkPhysicalDevice device, struct gvk_probe *probe) {
     probe->maintenance3.pNext = probe->pci.pNext = probe->int_dot.pNext = NULL;
 }
 
+// Reads all features by one chained call.
 static void read_features(VkPhysicalDevice device, struct gvk_probe *probe) {
     VkPhysicalDeviceFeatures2 features = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
                                           .pNext = &probe->storage16};

@@ -21,6 +21,8 @@ struct candidate {
 
 // --- finding -------------------------------------------------------------------------------------
 
+// Reads what each device of the driver is and can; returns how many can be used, or -1 after the
+// error was set. Others are logged with the reason.
 static int read_candidates(struct candidate *candidates) {
     VkPhysicalDevice physical[MAX_PHYSICAL];
     uint32_t n_physical = MAX_PHYSICAL;
@@ -88,6 +90,8 @@ static int read_filter(int *chosen, int n) {
 
 static void list_features(void);
 
+// Whether the first n characters of a, without case, are b. ASCII only, as locales would change
+// it.
 static bool equal_but_for_case(const char *a, size_t n, const char *b) {
     if (n != strlen(b)) return false;
     for (size_t i = 0; i < n; ++i) {
@@ -114,6 +118,8 @@ static bool is_named(const struct gpu_device *device) {
     return false;
 }
 
+// Fills in a device. Its id has to differ from those of others, as the host takes devices of one
+// id for the same hardware.
 static void init_device(struct gvk_device *device, const struct candidate *candidate, int number) {
     memset(device, 0, sizeof(*device));
     gvk_buffer_types_init(device, &reg_object, number);
@@ -172,6 +178,8 @@ static struct {
     char value[16];
 } feature_texts[MAX_DEVICES * FEATURES_PER_DEVICE];
 
+// Appends "DEVICE.NAME" with a value to the list of features, unless it is 0; returns the new
+// length.
 static int add_feature(int n, const struct gvk_device *device, const char *name, uint32_t value) {
     if (value == 0) return n;
     snprintf(feature_texts[n].name, sizeof(feature_texts[n].name), "%s.%s", device->base.name,
@@ -218,6 +226,7 @@ static const struct ggml_backend_table reg_table = {
 
 static struct ggml_backend_reg reg_object = {.table = &reg_table, .context = &registry};
 
+// Started once for all hosts of the process. NULL after the error was set.
 ggml_backend_reg_t gvk_reg_start(void) {
     if (devices) return &reg_object; // for another host
     if (!gvk_loader_start()) return NULL;
@@ -226,6 +235,7 @@ ggml_backend_reg_t gvk_reg_start(void) {
     return NULL;
 }
 
+// Threads of all contexts end first: one may wait for another device's work.
 void gvk_reg_stop(void) {
     for (int i = 0; i < registry.n_devices; ++i)
         gvk_context_end_threads(devices[i].context);

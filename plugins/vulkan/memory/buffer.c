@@ -17,6 +17,7 @@ static const VkBufferUsageFlags usage =
     VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT |
     VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
 
+// The driver's handle, still without memory; NULL after the error was set.
 static struct gvk_buffer *make(struct gvk_context *context, uint64_t size, const void *next) {
     struct gvk_buffer *buffer = ggml_aligned_malloc(sizeof(*buffer));
     if (!buffer) return NULL;
@@ -43,6 +44,8 @@ static uint64_t padded(uint64_t size) {
     return (size + 2 * PADDING - 1) / PADDING * PADDING;
 }
 
+// Takes memory from the pool. ALLOC_FAILED if there is none, also for sizes over the driver's
+// limit.
 enum ggml_status gvk_buffer_new(struct gvk_context *context, uint64_t size, enum gvk_memory_use use,
                                 struct gvk_buffer **out_buffer) {
     *out_buffer = NULL;
@@ -74,6 +77,8 @@ fail:
 
 // --- memory of the host --------------------------------------------------------------------------
 
+// The type of memory that the driver can see the pointer as: coherent, as nobody flushes it. -1
+// after the error was set.
 static int import_type(struct gvk_context *context, void *ptr, uint32_t allowed) {
     VkMemoryHostPointerPropertiesEXT pointer = {
         .sType = VK_STRUCTURE_TYPE_MEMORY_HOST_POINTER_PROPERTIES_EXT};
@@ -91,6 +96,7 @@ static int import_type(struct gvk_context *context, void *ptr, uint32_t allowed)
     return -1;
 }
 
+// Binds the caller's memory (VK_EXT_external_memory_host), which stays the caller's.
 static bool import_memory(struct gvk_buffer *buffer, void *ptr) {
     struct gvk_context *context = buffer->context;
     VkMemoryRequirements needs;
@@ -140,6 +146,7 @@ static const VkExternalMemoryBufferCreateInfo as_fd = {
     .sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO,
     .handleTypes = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT};
 
+// Binds exported or imported memory, which is one allocation per buffer.
 static enum ggml_status bind(struct gvk_buffer *buffer) {
     struct gvk_context *context = buffer->context;
     const VkResult result =
@@ -150,6 +157,7 @@ static enum ggml_status bind(struct gvk_buffer *buffer) {
                                                                     : GGML_STATUS_FAILED;
 }
 
+// Memory of its own instead of a part of the pool's: an export is of a whole allocation.
 enum ggml_status gvk_buffer_new_external(struct gvk_context *context, uint64_t size,
                                          struct gvk_buffer **out_buffer) {
     const VkExportMemoryAllocateInfo exported = {
@@ -177,6 +185,8 @@ enum ggml_status gvk_buffer_new_external(struct gvk_context *context, uint64_t s
 }
 
 #ifndef _WIN32
+// Takes the file descriptor in any case: a driver that has imported it closes it, otherwise it
+// is closed here.
 enum ggml_status gvk_buffer_import_fd(struct gvk_context *context, int fd, uint64_t size,
                                       uint64_t allocation, uint32_t memory_type,
                                       struct gvk_buffer **out_buffer) {

@@ -10,6 +10,8 @@
 // Streams may still have work queued that uses it: all of the context's timelines are waited for.
 static void buffer_free(ggml_backend_buffer_t buffer);
 
+// Where a tensor lies, as shaders need it: buffer and byte offset. No buffer for memory of
+// others.
 struct gvk_place gvk_place_of(const struct ggml_tensor *tensor) {
     const ggml_backend_buffer_t owner = gpu_buffer_of(tensor);
     if (!owner || owner->table->free != buffer_free) return (struct gvk_place){0};
@@ -24,6 +26,7 @@ uint64_t gvk_place_id(const struct ggml_tensor *tensor) {
 
 // --- buffers -------------------------------------------------------------------------------------
 
+// Waits for all work of the context first: work that was queued may still use the memory.
 static void buffer_free(ggml_backend_buffer_t handle) {
     struct gvk_buffer *buffer = handle->context;
     gvk_timeline_drain(buffer->context);
@@ -35,6 +38,7 @@ static void *buffer_base(ggml_backend_buffer_t handle) {
     return ((struct gvk_buffer *)handle->context)->base;
 }
 
+// Byte offset in the buffer of a position in a tensor.
 static uint64_t offset_of(ggml_backend_buffer_t handle, const struct ggml_tensor *tensor,
                           size_t offset) {
     const struct gvk_buffer *buffer = handle->context;
@@ -113,6 +117,8 @@ static struct gvk_device *device_of(ggml_backend_buffer_type_t buft) {
     return buft->context;
 }
 
+// The host's object for a buffer, which it owns from here on; the buffer is freed if there is no
+// memory for it. NULL then.
 static ggml_backend_buffer_t wrap(ggml_backend_buffer_type_t buft, struct gvk_buffer *buffer,
                                   size_t size) {
     ggml_backend_buffer_t handle = ggml_sdk_buffer_new(buft, &buffer_table, buffer, size);

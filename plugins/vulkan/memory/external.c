@@ -10,6 +10,7 @@
 
 #include "memory/buffer_type.h"
 
+// Identity of device and driver: memory can be shared only where both agree.
 static void read_ids(VkPhysicalDevice physical, VkPhysicalDeviceIDProperties *out_ids) {
     *out_ids =
         (VkPhysicalDeviceIDProperties){.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES};
@@ -41,6 +42,7 @@ static struct gvk_context *context_of(struct gvk_device *device, int32_t *out_st
     return context && gvk_context_alive(context) ? context : NULL;
 }
 
+// INVALID_ARGUMENT, with the error set, for sizes that no buffer has.
 static int32_t check_bytes(const struct gvk_device *device, uint64_t bytes) {
     if (bytes > 0 && bytes <= gvk_buffer_most(&device->probe)) return GGML_HOST_OK;
     gpu_fail(GGML_HOST_INVALID_ARGUMENT, "%s: a buffer of %llu bytes can't be made",
@@ -48,6 +50,7 @@ static int32_t check_bytes(const struct gvk_device *device, uint64_t bytes) {
     return GGML_HOST_INVALID_ARGUMENT;
 }
 
+// Makes a buffer that can be exported. The host owns *out_buffer.
 static int32_t buffer_new(ggml_backend_dev_t handle, size_t bytes,
                           ggml_backend_buffer_t *out_buffer) {
     struct gvk_device *device = gvk_device_of(handle);
@@ -60,6 +63,7 @@ static int32_t buffer_new(ggml_backend_dev_t handle, size_t bytes,
     return status == GGML_HOST_OK ? gvk_buffer_wrap(device, buffer, bytes, out_buffer) : status;
 }
 
+// The caller closes the file descriptor; each export makes another one.
 static int32_t buffer_export(ggml_backend_buffer_t handle, uint32_t type,
                              struct ggml_external_memory *out_memory) {
     const struct gvk_buffer *buffer = gvk_buffer_of(handle);
@@ -118,6 +122,8 @@ static int32_t check(const struct gvk_device *device, const struct ggml_external
     return check_bytes(device, memory->bytes);
 }
 
+// The caller keeps its file descriptor. UNSUPPORTED for other kinds of memory, INVALID_ARGUMENT
+// where the memory can't be this device's.
 static int32_t buffer_import(ggml_backend_dev_t handle, const struct ggml_external_memory *memory,
                              ggml_backend_buffer_t *out_buffer) {
     struct gvk_device *device = gvk_device_of(handle);

@@ -45,6 +45,8 @@ enum {
     MAX_WISHES = 3,
 };
 
+// The first type that is allowed, has some properties and lacks others; drivers list faster ones
+// first. -1: none.
 static int find_type(const VkPhysicalDeviceMemoryProperties *memory, uint32_t allowed,
                      struct wish wish) {
     for (uint32_t i = 0; i < memory->memoryTypeCount; ++i) {
@@ -75,6 +77,8 @@ int gvk_memory_choose(const struct gvk_context *context, uint32_t allowed,
 
 // --- allocations ---------------------------------------------------------------------------------
 
+// One allocation of the driver, mapped where the host can see it. *out_handle is valid also
+// after a failed mapping, for the owner to free.
 static enum ggml_status allocate(struct gvk_context *context, int type, uint64_t size,
                                  const void *next, VkDeviceMemory *out_handle, char **out_mapped) {
     const VkMemoryAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
@@ -108,6 +112,7 @@ static struct gap *gap_new(uint64_t begin, uint64_t end, struct gap *next) {
     return gap;
 }
 
+// Frees a block and its list of gaps.
 static void block_free(struct gvk_context *context, struct gvk_block *block) {
     while (block->gaps) {
         struct gap *next = block->gaps->next;
@@ -118,6 +123,7 @@ static void block_free(struct gvk_context *context, struct gvk_block *block) {
     ggml_aligned_free(block, sizeof(*block));
 }
 
+// A block of one gap.
 static enum ggml_status block_new(struct gvk_context *context, int type,
                                   struct gvk_block **out_block) {
     struct gvk_block *block = ggml_aligned_malloc(sizeof(*block));
@@ -172,6 +178,8 @@ static bool cut(struct gap **link, uint64_t begin, uint64_t size) {
     return true;
 }
 
+// First fit: the lowest gap that holds the aligned piece. O(gaps). False if none does, or
+// without memory for the rest of a gap.
 static bool take_piece(struct gvk_block *block, uint64_t size, uint64_t alignment,
                        struct gvk_memory *out_memory) {
     for (struct gap **link = &block->gaps; *link; link = &(*link)->next) {
@@ -189,6 +197,7 @@ static bool take_piece(struct gvk_block *block, uint64_t size, uint64_t alignmen
     return false;
 }
 
+// A piece of a block of that type, of a new one if all are full.
 static enum ggml_status take_small(struct gvk_context *context, int type,
                                    const VkMemoryRequirements *needs,
                                    struct gvk_memory *out_memory) {
@@ -215,6 +224,7 @@ static enum ggml_status take_small(struct gvk_context *context, int type,
     return status;
 }
 
+// Small memory is a piece of a block, large memory an allocation of its own.
 enum ggml_status gvk_memory_take(struct gvk_context *context, const VkMemoryRequirements *needs,
                                  enum gvk_memory_use use, struct gvk_memory *out_memory) {
     const int type = gvk_memory_choose(context, needs->memoryTypeBits, use);
@@ -274,6 +284,7 @@ static void drop_if_empty(struct gvk_context *context, struct gvk_block *block) 
     block_free(context, block);
 }
 
+// Gives a piece back to its block, or frees the allocation. The memory may not be in use.
 void gvk_memory_give_back(struct gvk_context *context, struct gvk_memory *memory) {
     if (!memory->handle) return;
     if (memory->block) {

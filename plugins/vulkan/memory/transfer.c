@@ -38,6 +38,8 @@ struct gvk_chunk gvk_move_next(const struct gvk_move *move, struct gvk_progress 
     return chunk;
 }
 
+// The staging buffer is made at the first transfer that needs it: contexts with unified memory
+// never do.
 struct gvk_transfer *gvk_transfer_new(struct gvk_context *context) {
     struct gvk_transfer *transfer = ggml_aligned_malloc(sizeof(*transfer));
     if (!transfer) return NULL;
@@ -78,6 +80,7 @@ void gvk_transfer_free(struct gvk_transfer *transfer) {
 
 // --- one round trip ------------------------------------------------------------------------------
 
+// Begins the command buffer with a barrier behind everything that was submitted to this queue.
 static bool begin(struct gvk_transfer *transfer) {
     struct gvk_context *context = transfer->context;
     const VkCommandBufferBeginInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
@@ -89,6 +92,7 @@ static bool begin(struct gvk_transfer *transfer) {
     return true;
 }
 
+// Ends the command buffer, submits it and waits for it. Blocks.
 static bool finish(struct gvk_transfer *transfer) {
     struct gvk_context *context = transfer->context;
     gvk_barrier_full(context, transfer->commands);
@@ -114,6 +118,7 @@ static bool is_direct(const struct gvk_buffer *buffer) {
 
 // --- host and device -----------------------------------------------------------------------------
 
+// Copies all pieces by the processor, in memory that both see.
 static void copy_host(const struct gvk_move *move, bool to_host) {
     struct gvk_progress progress = {0};
     for (;;) {
@@ -124,6 +129,7 @@ static void copy_host(const struct gvk_move *move, bool to_host) {
     }
 }
 
+// Notes a copy between the staging buffer, from byte `used` on, and the device's buffer.
 static void add_region(struct gvk_transfer *transfer, size_t used, const struct gvk_chunk *chunk,
                        bool to_host) {
     transfer->regions[transfer->n_regions++] =
@@ -161,6 +167,8 @@ static bool round_trip(struct gvk_transfer *transfer, const struct gvk_move *mov
     return true;
 }
 
+// Moves all pieces, in as many round trips as the staging buffer's size asks for. False after
+// the error was set; some pieces may have been moved.
 static bool run(const struct gvk_move *move, bool to_host) {
     struct gvk_transfer *transfer = move->buffer->context->transfer;
     struct gvk_progress progress = {0};
@@ -224,6 +232,7 @@ bool gvk_transfer_fill(struct gvk_buffer *buffer, uint64_t offset, uint64_t size
     return move.size == 0 || gvk_transfer_set(&move);
 }
 
+// Copies between two buffers of the context without staging. Blocks.
 bool gvk_transfer_copy(struct gvk_buffer *src, uint64_t src_offset, struct gvk_buffer *dst,
                        uint64_t dst_offset, uint64_t size) {
     struct gvk_transfer *transfer = dst->context->transfer;

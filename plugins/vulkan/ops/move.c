@@ -7,6 +7,8 @@
 
 enum { GROUP = 64, WIDEST = 16 };
 
+// The move of all items of a tensor to a place with strides `to`. An item is an element or a
+// block.
 struct gvk_move gvk_move_of(const struct ggml_tensor *t, const size_t to[GGML_MAX_DIMS],
                             size_t offset) {
     const struct ggml_type_traits *type = ggml_get_type_traits(t->type);
@@ -45,6 +47,8 @@ static void merge_dims(struct gvk_move *m) {
     }
 }
 
+// Whether rows, strides, offset and addresses are multiples of the unit, so that items may be as
+// wide.
 static bool all_multiples(const struct gvk_move *m, size_t base, size_t unit) {
     bool fits = m->ne[0] * m->item % unit == 0 && m->offset % unit == 0 && base % unit == 0;
     for (int d = 1; d < GGML_MAX_DIMS; ++d)
@@ -98,6 +102,7 @@ static bool is_transposed(struct gvk_move *m) {
     return false;
 }
 
+// Extents and strides, as copy.comp and transpose.comp read them.
 static void set_layout(struct gvk_dispatch *d, const struct gvk_move *m) {
     for (int i = 0; i < GGML_MAX_DIMS; ++i) {
         d->numbers[i] = (uint32_t)m->ne[i];
@@ -106,6 +111,7 @@ static void set_layout(struct gvk_dispatch *d, const struct gvk_move *m) {
     }
 }
 
+// A launch of transpose.comp: a group per tile.
 static void encode_transposed(struct gvk_plan *plan, const struct ggml_tensor *node,
                               const struct ggml_tensor *source, const struct gvk_move *m) {
     enum { TILE = 32, TILE_GROUP = 128 };
@@ -119,6 +125,8 @@ static void encode_transposed(struct gvk_plan *plan, const struct ggml_tensor *n
     gvk_dispatch_groups(plan, d, tiles * m->ne[2] * m->ne[3]);
 }
 
+// Simplifies the move and adds one launch for it. Extents and strides have to fit in 32 bits,
+// which the device's largest buffer sees to.
 void gvk_encode_move(struct gvk_plan *plan, const struct ggml_tensor *node,
                      const struct ggml_tensor *source, struct gvk_move move) {
     if (move.mode == GVK_MOVE_PLACE) merge_dims(&move);

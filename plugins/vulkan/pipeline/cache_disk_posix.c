@@ -21,6 +21,7 @@ bool gvk_disk_is_absolute(const char *path) {
     return path[0] == '/';
 }
 
+// $XDG_CACHE_HOME/ggml-host or ~/.cache/ggml-host; empty where neither is an absolute path.
 void gvk_disk_default_dir(char *out_path, size_t size) {
     const char *base = variable("XDG_CACHE_HOME");
     const char *home = variable("HOME");
@@ -36,6 +37,7 @@ void gvk_disk_make_dir(const char *path) {
     mkdir(path, 0700);
 }
 
+// Only a regular file of this user that others can't write: the driver trusts what it gets.
 FILE *gvk_disk_open_own(const char *path) {
     struct stat about;
     FILE *file = fopen(path, "rb");

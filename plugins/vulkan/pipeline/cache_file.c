@@ -21,6 +21,7 @@ struct header {
 
 static const char magic[8] = {'G', 'G', 'M', 'L', 'V', 'K', 'C', '1'};
 
+// FNV-1a, 64 bits: finds files that were cut or damaged; it is no protection against forgery.
 static uint64_t hash_bytes(const unsigned char *bytes, size_t n) {
     uint64_t hash = UINT64_C(14695981039346656037);
     for (size_t i = 0; i < n; ++i)
@@ -46,6 +47,8 @@ bool gvk_cache_file_wanted(void) {
     return path[0] != '\0';
 }
 
+// The file's path, which names device, driver version and the driver's cache format; false where
+// there is no directory for caches.
 static bool file_path(const struct gvk_probe *probe, char *out_path, size_t size) {
     char path[MAX_PATH_BYTES];
     char uuid[2 * VK_UUID_SIZE + 1];
@@ -82,6 +85,7 @@ static bool is_for(const struct gvk_probe *probe, const void *data, size_t size)
            memcmp(head.pipelineCacheUUID, probe->properties.pipelineCacheUUID, VK_UUID_SIZE) == 0;
 }
 
+// The data of an intact file of this device; NULL otherwise. The caller frees *out_size bytes.
 static void *read_file(FILE *file, const struct gvk_probe *probe, size_t *out_size) {
     struct header header;
     if (fread(&header, sizeof(header), 1, file) != 1 ||
@@ -114,6 +118,8 @@ void *gvk_cache_file_read(const struct gvk_probe *probe, size_t *out_size) {
 
 // --- writing -------------------------------------------------------------------------------------
 
+// Writes a file beside the old one and renames it, so that other processes see one or the other.
+// Failures are only logged: the next start compiles again.
 void gvk_cache_file_write(const struct gvk_probe *probe, const void *data, size_t size) {
     char path[MAX_PATH_BYTES + 128];
     char temporary[MAX_PATH_BYTES + 160];

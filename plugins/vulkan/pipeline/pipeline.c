@@ -32,6 +32,8 @@ struct gvk_pipelines {
     struct pipeline *buckets[N_BUCKETS];
 };
 
+// Starts the driver's cache with what the last process left in the file; the driver itself
+// refuses data of another version.
 static VkResult create_cache(struct gvk_pipelines *pipelines) {
     struct gvk_context *context = pipelines->context;
     size_t size;
@@ -78,6 +80,7 @@ void gvk_pipelines_save(struct gvk_pipelines *pipelines) {
     ggml_aligned_free(data, allocated);
 }
 
+// Destroys a chain of pipelines.
 static void free_list(struct gvk_context *context, struct pipeline *first) {
     while (first) {
         struct pipeline *next = first->next;
@@ -87,6 +90,7 @@ static void free_list(struct gvk_context *context, struct pipeline *first) {
     }
 }
 
+// Saves the driver's cache before it goes. No pipeline may be in use.
 void gvk_pipelines_free(struct gvk_pipelines *pipelines) {
     if (!pipelines) return;
     struct gvk_context *context = pipelines->context;
@@ -100,6 +104,7 @@ void gvk_pipelines_free(struct gvk_pipelines *pipelines) {
 
 // --- compiling -----------------------------------------------------------------------------------
 
+// Compiles a module with the constants of a pipeline. This is what takes long, up to seconds.
 static VkResult compile_module(struct gvk_pipelines *pipelines, struct pipeline *pipeline,
                                VkShaderModule module) {
     struct gvk_context *context = pipelines->context;
@@ -125,6 +130,7 @@ static VkResult compile_module(struct gvk_pipelines *pipelines, struct pipeline 
     return result;
 }
 
+// Compiles one pipeline; the result stays in it. Any thread, as the driver locks its own cache.
 static void compile(struct gvk_pipelines *pipelines, struct pipeline *pipeline) {
     struct gvk_context *context = pipelines->context;
     const struct gvk_shader_code *code = gvk_shader_code(pipeline->shader);
@@ -153,6 +159,7 @@ static void *compile_in_thread(void *argument) {
     return compile_some(argument);
 }
 
+// A thread of the team: takes pipelines from the list until there are none left.
 static void *compile_some(void *argument) {
     struct team *team = argument;
     for (;;) {
@@ -176,6 +183,8 @@ static int team_size(const struct pipeline *first) {
     return MIN(n, MAX(1, (int)topology.default_threads));
 }
 
+// Compiles a list with as many threads as pay, this one included: compilers of drivers use one
+// thread per pipeline. Fewer threads, or none, if they can't be started.
 static void compile_all(struct gvk_pipelines *pipelines, struct pipeline *first) {
     struct team team = {.pipelines = pipelines, .next = first};
     pthread_t threads[MAX_THREADS];
@@ -201,6 +210,7 @@ static uint32_t bucket_of(const struct gvk_dispatch *d) {
     return (hash ^ hash >> 16) % N_BUCKETS;
 }
 
+// Whether the pipeline is the dispatch's: same shader, operands and constants.
 static bool is_for(const struct pipeline *pipeline, const struct gvk_dispatch *d) {
     return pipeline->shader == d->shader && pipeline->n_operands == d->n_operands &&
            pipeline->n_specs == d->n_specs &&
@@ -213,6 +223,7 @@ static struct pipeline *find(struct pipeline *first, const struct gvk_dispatch *
     return first;
 }
 
+// A pipeline that is not compiled yet; NULL without memory.
 static struct pipeline *pipeline_new(const struct gvk_dispatch *d) {
     struct pipeline *pipeline = ggml_aligned_malloc(sizeof(*pipeline));
     if (!pipeline) return NULL;
@@ -244,6 +255,8 @@ static struct pipeline *add_missing(struct gvk_pipelines *pipelines, const struc
     return missing;
 }
 
+// Takes a pipeline that failed out of its bucket, so that a later graph tries again.
+// O(pipelines).
 static void remove_pipeline(struct gvk_pipelines *pipelines, struct pipeline *pipeline) {
     for (int i = 0; i < N_BUCKETS; ++i) {
         struct pipeline **link = &pipelines->buckets[i];
@@ -280,6 +293,7 @@ static enum ggml_status check_compiled(struct gvk_pipelines *pipelines, struct p
     return status;
 }
 
+// Compiles what the plan lacks, then fills one handle per dispatch. If any fails, none is valid.
 enum ggml_status gvk_pipelines_find(struct gvk_pipelines *pipelines, const struct gvk_plan *plan,
                                     VkPipeline *out_handles) {
     enum ggml_status status;

@@ -37,6 +37,7 @@ static void replace_operand(struct gvk_plan *plan, int first, const struct ggml_
     }
 }
 
+// A norm, its scale, and an added term: norm.comp with the rest of its operands.
 bool gvk_fuse_norm(struct gpu_plan *plan, const struct gpu_fused *fused) {
     const struct ggml_tensor *dst = fused->dst, *scale = fused->operands[0];
     const struct ggml_tensor *term = fused->n == 3 ? fused->operands[1] : NULL;
@@ -78,6 +79,8 @@ bool gvk_fuse_bias(struct gpu_plan *plan, const struct gpu_fused *fused) {
     return gvk_encode_mul_mat_bias(plan_of(plan), fused->nodes[0], fused->operands[0], fused->dst);
 }
 
+// Several additions of the same shape in one launch. Bindings of terms that aren't there repeat
+// the first one, as each binding must be valid.
 bool gvk_fuse_add_chain(struct gpu_plan *base, const struct gpu_fused *fused) {
     enum { GROUP = 64 };
     struct gvk_plan *plan = plan_of(base);
@@ -91,6 +94,7 @@ bool gvk_fuse_add_chain(struct gpu_plan *base, const struct gpu_fused *fused) {
     return true;
 }
 
+// rope that writes straight to the rows of a cache, which set_rows would have copied to.
 bool gvk_fuse_rope_rows(struct gpu_plan *plan, const struct gpu_fused *fused) {
     const struct ggml_tensor *rope = fused->nodes[0], *ids = fused->operands[0];
     struct gvk_dispatch *d = encode_alone(plan_of(plan), rope);

@@ -42,6 +42,8 @@ enum ggml_status gvk_plan_graph(struct gvk_plan *plan, const struct ggml_graph *
 
 // --- dispatches ----------------------------------------------------------------------------------
 
+// Appends a launch of one group with the node's operands; a missing source is bound as the node
+// itself, as each binding of a layout must be valid. NULL without memory, which the plan notes.
 struct gvk_dispatch *gvk_dispatch_new(struct gvk_plan *plan, enum gvk_shader shader,
                                       const struct ggml_tensor *node, int n_sources,
                                       uint32_t group_size) {
@@ -78,6 +80,7 @@ void gvk_dispatch_groups(const struct gvk_plan *plan, struct gvk_dispatch *dispa
     dispatch->groups[2] = (uint32_t)z;
 }
 
+// Binds scratch memory as operand i. `written`: later launches that read it wait for this one.
 void gvk_dispatch_scratch(struct gvk_dispatch *dispatch, int i, size_t offset, size_t bytes,
                           bool written) {
     dispatch->operands[i] = (struct gvk_operand){.scratch_offset = offset, .scratch_bytes = bytes};
@@ -85,6 +88,7 @@ void gvk_dispatch_scratch(struct gvk_dispatch *dispatch, int i, size_t offset, s
     if (written) dispatch->writes |= UINT32_C(1) << i;
 }
 
+// Binds the tables of grid types as operand i, if the tensor's type has any.
 void gvk_dispatch_grids(struct gvk_dispatch *dispatch, int i, const struct ggml_tensor *t) {
     if (!gvk_has_grid(t)) return;
     dispatch->operands[i] = (struct gvk_operand){.grids = true};
@@ -100,6 +104,7 @@ const struct gvk_features *gvk_plan_features(const struct gvk_plan *plan) {
     return plan->features;
 }
 
+// Encodes one node; false where the device has no kernel for it, or without memory.
 bool gvk_plan_add(struct gvk_plan *plan, const struct ggml_tensor *node) {
     const struct gvk_kernel *kernel = gvk_kernel_find(plan->features, node);
     if (!kernel) return false;

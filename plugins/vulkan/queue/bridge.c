@@ -36,6 +36,8 @@ static void run(struct gvk_bridge *bridge, struct job *job) {
     ggml_aligned_free(job, sizeof(*job));
 }
 
+// The thread: waits for one job after the other, and ends when there are none left after the end
+// was asked for.
 static void *work(void *argument) {
     struct gvk_bridge *bridge = argument;
     gpu_name_thread("ggml-vk-wait");
@@ -55,6 +57,7 @@ static void *work(void *argument) {
     return NULL;
 }
 
+// NULL without memory or a thread; waits are then made by the caller's thread.
 static struct gvk_bridge *bridge_new(struct gvk_context *context) {
     struct gvk_bridge *bridge = ggml_aligned_malloc(sizeof(*bridge));
     if (!bridge) return NULL;
@@ -73,6 +76,7 @@ fail:
     return NULL;
 }
 
+// Waits for jobs that are queued: streams wait for the values that they signal.
 void gvk_bridge_free(struct gvk_bridge *bridge) {
     if (!bridge) return;
     pthread_mutex_lock(&bridge->mutex);
@@ -95,6 +99,8 @@ static struct gvk_bridge *bridge_of(struct gvk_context *context) {
     return bridge;
 }
 
+// Makes the stream's next submission wait; work recorded before it is submitted first, as it
+// need not wait. Without a bridge it blocks instead.
 void gvk_bridge_wait(struct gvk_stream *stream, struct gvk_timeline *timeline, uint64_t value) {
     struct gvk_bridge *bridge = bridge_of(stream->context);
     struct job *job = bridge ? ggml_aligned_malloc(sizeof(*job)) : NULL;

@@ -20,6 +20,7 @@ static struct gvk_recording *find_by_uid(const struct gvk_stream *stream, uint64
     return NULL;
 }
 
+// A recording of a graph of the same structure whose tensors lie at the same places, or NULL.
 static struct gvk_recording *find_by_places(const struct gvk_stream *stream) {
     for (int i = 0; i < stream->n_recordings && stream->places.n > 0; ++i) {
         struct gvk_recording *recording = stream->recordings[i];
@@ -31,6 +32,7 @@ static struct gvk_recording *find_by_places(const struct gvk_stream *stream) {
     return NULL;
 }
 
+// A recording with the same nodes, parameters and places, or NULL. O(recordings).
 static struct gvk_recording *find_by_key(const struct gvk_stream *stream) {
     for (int i = 0; i < stream->n_recordings; ++i) {
         struct gvk_recording *recording = stream->recordings[i];
@@ -67,6 +69,8 @@ static enum ggml_status reserve_scratch(struct gvk_stream *stream, size_t bytes)
     return gvk_buffer_new(stream->context, bytes, GVK_MEMORY_DEVICE, &stream->scratch);
 }
 
+// Plans and records a graph. A full list loses its oldest recording. *out_recording stays NULL
+// for a graph without launches, which is no failure.
 static enum ggml_status make_recording(struct gvk_stream *stream, const struct ggml_graph *graph,
                                        struct gvk_recording **out_recording) {
     enum ggml_status status = gvk_plan_graph(&stream->plan, graph);
@@ -117,6 +121,8 @@ static enum ggml_status get_recording(struct gvk_stream *stream, const struct gg
     return status;
 }
 
+// Submits a graph behind the transfers that are open. A failure of an earlier queued transfer is
+// reported here, once: those calls had returned by then.
 static enum ggml_status compute(struct gvk_stream *stream, const struct ggml_graph *graph) {
     enum ggml_status status = stream->late;
     stream->late = GGML_STATUS_SUCCESS;

@@ -10,6 +10,7 @@
 
 // --- timestamps of a recording -------------------------------------------------------------------
 
+// Spans of the plan: launches that begin with another node.
 static uint32_t count_spans(const struct gpu_plan *plan) {
     uint32_t n = 0;
     for (int i = 0; i < plan->n_launches; ++i)
@@ -26,6 +27,7 @@ static VkQueryPool make_queries(struct gvk_context *context, uint32_t n) {
     return gvk_context_check(context, result, "vkCreateQueryPool") ? pool : VK_NULL_HANDLE;
 }
 
+// One query more than spans: the time before the first. NULL after the error was set.
 struct gvk_times *gvk_times_new(struct gvk_context *context, const struct gpu_plan *plan) {
     struct gvk_times *times = ggml_aligned_malloc(sizeof(*times));
     if (times) {
@@ -73,6 +75,7 @@ static uint64_t ticks_between(const struct gvk_context *context, uint64_t from, 
     return (to - from) & (bits < 64 ? (UINT64_C(1) << bits) - 1 : UINT64_MAX);
 }
 
+// Reads timestamps of work that is done; doesn't wait.
 static bool read_ticks(struct gvk_context *context, VkQueryPool queries, uint32_t n,
                        uint64_t *out_ticks) {
     const VkResult result =
@@ -128,6 +131,8 @@ static uint64_t place_graph(const struct gvk_profile *profile, uint64_t guess, u
     return MAX(MIN(guess, most), least);
 }
 
+// Turns the timestamps of one graph into slices of the host's time, none of which begins before
+// the graph was submitted or ends after `now`.
 static void add_slices(struct gvk_stream *stream, struct gvk_times *times, const uint64_t *ticks,
                        uint64_t now) {
     struct gvk_context *context = stream->context;
@@ -202,6 +207,7 @@ static int32_t refuse(enum ggml_host_status status, const char *reason) {
     return gpu_fail(status, "vulkan: %s", reason);
 }
 
+// The stream if it is of this plugin and records; NULL after the error was set.
 static struct gvk_stream *recording_stream(ggml_backend_t backend) {
     struct gvk_stream *stream = gvk_stream_of(backend);
     if (stream && gvk_profile_is_on(&stream->profile)) return stream;
@@ -209,6 +215,7 @@ static struct gvk_stream *recording_stream(ggml_backend_t backend) {
     return NULL;
 }
 
+// UNSUPPORTED where the device's queues have no timestamps.
 static int32_t begin(ggml_backend_t backend, uint64_t capacity) {
     struct gvk_stream *stream = gvk_stream_of(backend);
     if (!stream || capacity == 0)

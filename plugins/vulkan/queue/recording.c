@@ -27,6 +27,9 @@ struct maker {
     VkPipeline bound; // last
 };
 
+// The aligned range that holds an operand, and the operand's offset inside it. No buffer in the
+// result where the operand is not in memory of this device, or the range is larger than a
+// binding may be.
 static struct binding place(const struct maker *maker, const struct gvk_operand *operand) {
     const uint64_t alignment = maker->recipe->context->features->min_storage_alignment;
     struct binding binding = {0};
@@ -55,6 +58,7 @@ static struct binding place(const struct maker *maker, const struct gvk_operand 
     return binding;
 }
 
+// The error for an operand that no binding can hold.
 static enum ggml_status fail_place(const struct gvk_operand *operand) {
     const char *name = operand->tensor ? operand->tensor->name : "scratch memory";
     return gpu_fail_graph(
@@ -139,6 +143,8 @@ static bool allocate_sets(struct maker *maker) {
 
 // --- commands ------------------------------------------------------------------------------------
 
+// Allocates and begins the command buffer. SIMULTANEOUS_USE: a graph may be submitted again
+// while its last run is under way.
 static bool begin(struct maker *maker) {
     struct gvk_context *context = maker->recipe->context;
     const VkCommandBufferAllocateInfo info = {.sType =
@@ -181,6 +187,9 @@ static void order(struct maker *maker, const struct gvk_dispatch *d,
     gvk_tracker_add(tracker, touches, d->n_operands);
 }
 
+// Records dispatch i: parameters, descriptor set, barrier where it depends on earlier ones,
+// pipeline if it changes, and the launch. A dispatch without groups (an empty result) is left
+// out.
 static enum ggml_status add_dispatch(struct maker *maker, uint32_t i) {
     struct gvk_context *context = maker->recipe->context;
     const struct gvk_dispatch *d = gvk_plan_at(maker->recipe->plan, i);
@@ -217,6 +226,8 @@ static void mark_time(struct maker *maker, uint32_t i) {
         gvk_times_mark(recording->context, recording->times, recording->commands, &plan->spans[i]);
 }
 
+// Records the whole plan. The barrier at the end makes results visible to the host and to
+// transfers.
 static enum ggml_status record(struct maker *maker) {
     struct gvk_context *context = maker->recipe->context;
     const uint32_t n = (uint32_t)gvk_plan_count(maker->recipe->plan);
@@ -242,6 +253,8 @@ static bool wants_grids(const struct gvk_plan *plan) {
     return false;
 }
 
+// Gets what recording needs and may fail: pipelines (compiled here if need be), tables, queries,
+// and one buffer for the parameters of all dispatches.
 static enum ggml_status prepare(struct maker *maker) {
     const struct gvk_recipe *recipe = maker->recipe;
     struct gvk_context *context = recipe->context;
@@ -267,6 +280,8 @@ static enum ggml_status prepare(struct maker *maker) {
     return gvk_buffer_new(context, bytes, GVK_MEMORY_UPLOAD, &maker->recording->parameters);
 }
 
+// Arrays that only recording needs are freed before it returns. *out_recording is NULL on
+// failure.
 enum ggml_status gvk_recording_new(const struct gvk_recipe *recipe,
                                    struct gvk_recording **out_recording) {
     const size_t n = (size_t)gvk_plan_count(recipe->plan);

@@ -14,6 +14,7 @@ static const char *stream_name(ggml_backend_t backend) {
     return stream->device->base.name;
 }
 
+// Blocks until everything is done, copies what was read back, and reads times of nodes.
 static int32_t stream_synchronize(ggml_backend_t backend) {
     struct gvk_stream *stream = backend->context;
     const enum ggml_status status = gvk_stream_finish(stream);
@@ -51,6 +52,7 @@ static int find_spare(struct gvk_stream *stream) {
     return stream->n_spares++;
 }
 
+// The open command buffer for transfers, begun if there is none. NULL after the error was set.
 VkCommandBuffer gvk_stream_commands(struct gvk_stream *stream) {
     struct gvk_context *context = stream->context;
     if (stream->open) return stream->open;
@@ -70,6 +72,7 @@ VkCommandBuffer gvk_stream_commands(struct gvk_stream *stream) {
     return commands;
 }
 
+// Ends the open command buffer and adds it to the submission.
 static bool close_commands(struct gvk_stream *stream, struct gvk_submission *submission) {
     struct gvk_context *context = stream->context;
     if (!stream->open) return true;
@@ -88,6 +91,8 @@ static void drop_waits(struct gvk_stream *stream) {
     stream->n_waits = 0;
 }
 
+// Submits open transfers, then `commands`, after the waits. *out_value is the timeline's value
+// that stands for all of it. Nothing is submitted where there is nothing to do.
 enum ggml_status gvk_stream_flush(struct gvk_stream *stream, VkCommandBuffer commands,
                                   uint64_t *out_value) {
     struct gvk_submission submission = {.n_waits = stream->n_waits};
@@ -191,6 +196,7 @@ struct gvk_stream *gvk_stream_of(ggml_backend_t backend) {
     return backend && backend->table == &stream_table ? backend->context : NULL;
 }
 
+// Takes the device's next queue, which it may share. NULL after the error was set.
 ggml_backend_t gvk_stream_new(struct gvk_device *device) {
     struct gvk_context *context = gvk_device_context(device);
     if (!context || !gvk_context_alive(context)) return NULL;

@@ -60,6 +60,8 @@ static enum ggml_status record_copy(struct gvk_stream *stream, const struct gvk_
     return GGML_STATUS_SUCCESS;
 }
 
+// Queues a chunk by way of the staging ring. What goes to the device is copied into the ring at
+// once; what comes is copied out when its value of the timeline is reached.
 static enum ggml_status queue_chunk(struct gvk_stream *stream, struct gvk_buffer *buffer,
                                     const struct gvk_chunk *chunk, bool to_host) {
     const struct gvk_place device = {buffer, chunk->offset};
@@ -81,6 +83,8 @@ static enum ggml_status queue_chunk(struct gvk_stream *stream, struct gvk_buffer
     return gvk_timeline_read_back(stream->timeline, &readback) ? status : GGML_STATUS_ALLOC_FAILED;
 }
 
+// Queues all chunks of a move, and submits them whenever FLUSH_BYTES are recorded, so that the
+// device begins while later ones are still copied.
 static enum ggml_status queue_move(struct gvk_stream *stream, const struct gvk_move *move,
                                    bool to_host) {
     struct gvk_progress progress = {0};
@@ -102,6 +106,7 @@ static enum ggml_status queue_move(struct gvk_stream *stream, const struct gvk_m
     return status;
 }
 
+// Places a move in a tensor's memory and queues it. UNSUPPORTED for memory of other devices.
 static int32_t queue_tensor(struct gvk_stream *stream, const struct ggml_tensor *tensor,
                             struct gvk_move *move, bool to_host) {
     const struct gvk_place place = gvk_place_of(tensor);

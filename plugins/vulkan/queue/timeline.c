@@ -10,6 +10,7 @@
 // Timelines that are waited for one by one; with more streams than that the whole device is.
 enum { MAX_DRAINED = 64 };
 
+// A semaphore that counts from 0.
 static bool make_semaphore(struct gvk_context *context, struct gvk_semaphore *out_semaphore) {
     const VkSemaphoreTypeCreateInfo type = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
                                             .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE};
@@ -30,6 +31,8 @@ static bool take_semaphore(struct gvk_context *context, struct gvk_semaphore *ou
     return found || make_semaphore(context, out_semaphore);
 }
 
+// The caller is its first owner; NULL after the error was set. A spare semaphore goes on
+// counting from where its last owner left it.
 struct gvk_timeline *gvk_timeline_new(struct gvk_context *context) {
     struct gvk_timeline *timeline = ggml_aligned_malloc(sizeof(*timeline));
     struct gvk_semaphore semaphore;
@@ -56,6 +59,7 @@ struct gvk_timeline *gvk_timeline_share(struct gvk_timeline *timeline) {
     return timeline;
 }
 
+// Takes it out of the context's list. The caller holds timelines_mutex.
 static void unlink_timeline(struct gvk_timeline *timeline) {
     struct gvk_context *context = timeline->context;
     if (timeline->next) timeline->next->previous = timeline->previous;
@@ -113,6 +117,8 @@ void gvk_timeline_drop(struct gvk_timeline *timeline) {
     ggml_aligned_free(timeline, sizeof(*timeline));
 }
 
+// Submits work that waits for other timelines, and raises this one by 1 when it is done. Doesn't
+// block. *out_value is 0 on failure.
 enum ggml_status gvk_timeline_submit(struct gvk_timeline *timeline, struct gvk_queue *queue,
                                      const struct gvk_submission *submission, uint64_t *out_value) {
     struct gvk_context *context = timeline->context;
@@ -156,6 +162,7 @@ enum ggml_status gvk_timeline_submit(struct gvk_timeline *timeline, struct gvk_q
 
 // --- readbacks -----------------------------------------------------------------------------------
 
+// Doubles the room for read-backs. The caller holds the timeline's mutex.
 static bool grow_readbacks(struct gvk_timeline *timeline) {
     const size_t max = timeline->max_readbacks ? 2 * timeline->max_readbacks : 16;
     struct gvk_readback *more = ggml_aligned_malloc(max * sizeof(*more));
@@ -192,6 +199,8 @@ static void make_readbacks(struct gvk_timeline *timeline, uint64_t value) {
     pthread_mutex_unlock(&timeline->mutex);
 }
 
+// Drops read-backs of work that was never submitted: their memory may be gone when its value
+// comes.
 void gvk_timeline_forget(struct gvk_timeline *timeline) {
     const uint64_t submitted = atomic_load(&timeline->submitted);
     pthread_mutex_lock(&timeline->mutex);
@@ -253,6 +262,7 @@ void gvk_timeline_drain(struct gvk_context *context) {
     }
 }
 
+// Orders all shaders and transfers before it with all after it, and with reads by the host.
 void gvk_barrier_full(struct gvk_context *context, VkCommandBuffer commands) {
     const VkPipelineStageFlags work =
         VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;

@@ -41,6 +41,7 @@ vec2 df_multiply(const vec2 a, const vec2 b) {
 
 vec2 df_multiply(const vec2 a, const float b) { return df_multiply(a, vec2(b, 0)); }
 
+// One step of Newton's method after a division in single precision.
 vec2 df_divide(const vec2 a, const float b) {
     const float q = a.x / b;
     const vec2 p = two_product(q, b);

@@ -16,6 +16,7 @@ float scale_by_power(const float y, const int n) {
     return y * uintBitsToFloat(uint(low + 127) << 23) * uintBitsToFloat(uint(n - low + 127) << 23);
 }
 
+// e^x by 2^n e^r with |r| <= log(2) / 2. NaN stays NaN, and below -104 it is 0.
 float exp_accurate(const float x) {
     const float limited = x < -104.0 ? -104.0 : x > 89.0 ? 89.0 : x;
     const float n = floor(limited * 1.44269504 + 0.5);
@@ -43,6 +44,8 @@ float expm1_accurate(const float x) {
     return p * x * x + x;
 }
 
+// Natural logarithm: exponent and mantissa by bits, the latter in [sqrt(1/2), sqrt(2)).
+// -infinity for 0, NaN for negative numbers.
 float log_accurate(const float x) {
     const uint bits = floatBitsToUint(x);
     if (bits == 0u || bits == 0x80000000u) return -FLT_INFINITY;
@@ -75,6 +78,7 @@ float log1p_accurate(const float x) {
     return log_accurate(u) * (x / d);
 }
 
+// By a polynomial near 0, where 1 - 2 / (e^2x + 1) would cancel.
 float tanh_accurate(const float x) {
     const float z = x * x;
     float p = -5.70498872745e-3;

@@ -29,6 +29,8 @@ float group_sum(const float x) {
     return sum.x + sum.y;
 }
 
+// Like group_sum(), the largest. What becomes of NaN depends on its place: callers look for it
+// themselves.
 float group_max(const float x) {
     const uint i = gl_LocalInvocationID.x, columns = min(gl_WorkGroupSize.x, REDUCE_COLUMNS);
     barrier();

@@ -99,6 +99,8 @@ f16vec4 parts[4 * SPAN * SPAN];
 #define parts sums
 #endif
 
+// Products of one step out of shared memory: each invocation has SPAN x SPAN blocks of 4 x 4
+// results in registers. `a` covers four rows.
 void multiply_step() {
     const uint at_row = gl_LocalInvocationID.x % 16, at_column = gl_LocalInvocationID.x / 16;
     [[unroll]] for (uint i = 0; i < STEP; ++i) {

@@ -81,6 +81,7 @@ const uvec4 UNPACK_FP4 = uvec4(0x03020100u, 0x0c080604u, 0xfdfeff00u, 0xf4f8fafc
 float unpack_e8m0_half(const uint e) {
     return uintBitsToFloat(e < 2u ? 0x00200000u << e : (e - 1u) << 23);
 }
+// Exponent 0 has subnormals; code 0x7f is NaN in E4M3 and counts as 0 here.
 float unpack_ue4m3_half(const uint e) {
     if (e == 0u || e == 0x7fu) return 0.0;
     const float mantissa = float(e & 7u);
@@ -138,6 +139,7 @@ vec4 U(_unpack_small)(const uint type, const uint at, const uint j) {
     }
 }
 
+// MXFP4 (a power of two per 32) and NVFP4 (an E4M3 scale per 16): FP4 values by a table.
 vec4 U(_unpack_fp4)(const uint type, const uint at, const uint j) {
     if (type == TYPE_MXFP4) {
         const uint word = U(_odd_word)(at + 1 + (j & 15u));
@@ -165,6 +167,8 @@ vec2 U(_k4_scale)(const uint at, const uint g) {
     return vec2(U(_half)(at), U(_half)(at + 2)) * vec2(scale, minimum);
 }
 
+// Elements j to j + 3 of a block of Q4_K or Q5_K; j is a multiple of 4, so that they share scale
+// and minimum.
 vec4 U(_unpack_k45)(const uint type, const uint at, const uint j) {
     const uint g = j / 32;
     const vec2 scale = U(_k4_scale)(at, g);
@@ -174,6 +178,7 @@ vec4 U(_unpack_k45)(const uint type, const uint at, const uint j) {
     return scale.x * vec4(q) - scale.y;
 }
 
+// Elements j to j + 3 of a block of Q2_K.
 vec4 U(_unpack_q2_K)(const uint at, const uint j) {
     const uint scale = U(_byte)(at + j / 16);
     const ivec4 q =
@@ -181,6 +186,7 @@ vec4 U(_unpack_q2_K)(const uint at, const uint j) {
     return U(_half)(at + 80) * float(scale & 15u) * vec4(q) - U(_half)(at + 82) * float(scale >> 4);
 }
 
+// Elements j to j + 3 of a block of Q3_K; a third bit that is not set means 4 less.
 vec4 U(_unpack_q3_K)(const uint at, const uint j) {
     const uint g = j / 16;
     const uint low = U(_byte)(at + 96 + (g & 7u)) >> (g < 8u ? 0u : 4u);
@@ -191,6 +197,7 @@ vec4 U(_unpack_q3_K)(const uint at, const uint j) {
     return scale * vec4(q + 4 * unpack_fields(U(_word)(at + (j & 31u)), j / 32, 1u) - 4);
 }
 
+// Elements j to j + 3 of a block of Q6_K.
 vec4 U(_unpack_q6_K)(const uint at, const uint j) {
     const uint quarter = (j & 127u) / 32;
     const uint ql = at + 64 * (j / 128) + (j & 63u);
@@ -201,6 +208,7 @@ vec4 U(_unpack_q6_K)(const uint at, const uint j) {
     return U(_half)(at + 208) * float(scale) * vec4(low + 16 * high - 32);
 }
 
+// Elements j to j + 3 of a block of IQ4_XS.
 vec4 U(_unpack_iq4_xs)(const uint at, const uint j) {
     const uint g = j / 32;
     const uint low = U(_byte)(at + 4 + g / 2) >> (4 * (g & 1u));
@@ -248,6 +256,7 @@ vec4 U(_unpack_block4)(const uint type, const uint at, const uint j) {
 
 #endif
 
+// Four elements of a row, of one block where the type has blocks.
 vec4 U(_unpack4)(const uint type, const uint row, const uint i) {
     const uvec2 block = unpack_block(type);
     if (block.x > 1u) return U(_unpack_block4)(type, row + i / block.x * block.y, i % block.x);
@@ -256,6 +265,7 @@ vec4 U(_unpack4)(const uint type, const uint row, const uint i) {
                 U(_load)(type, at + 3 * block.y));
 }
 
+// One element of a row: the four that it lies among, of which three are dropped.
 float U(_unpack)(const uint type, const uint row, const uint i) {
     const uvec2 block = unpack_block(type);
     if (block.x > 1u)

@@ -65,6 +65,8 @@ GridEight U(_grid_iq1)(const uint type, const uint at, const uint l) {
                      unpack_half(half_bits) * 0.125 * float(2 * (scale & 7u) + 1));
 }
 
+// Eight elements of IQ2_XXS, IQ2_XS or IQ2_S: a point of the grid, signs and a scale, which the
+// three pack differently.
 GridEight U(_grid_iq2)(const uint type, const uint at, const uint l) {
     const uint g = l / 4;
     uint index, grid, signs, scale;
@@ -91,6 +93,7 @@ GridEight U(_grid_iq2)(const uint type, const uint at, const uint l) {
                      U(_half)(at) * 0.125 * float(2 * (scale & 15u) + 1));
 }
 
+// Eight elements of IQ3_XXS or IQ3_S: two points of four elements each.
 GridEight U(_grid_iq3)(const uint type, const uint at, const uint l) {
     const uint g = l / 4;
     uvec2 index = uvec2(U(_short)(at + 2 + 2 * l));

@@ -55,6 +55,7 @@ void U(_group_words)(const uint at, const uint loads, const uint alignment, out 
     [[unroll]] for (uint i = 0; i < 12; ++i) words[i] = w[i];
 }
 
+// Q4_0 and Q4_1: nibbles i and i + 16 share a byte.
 void U(_group_q4)(const uint type, const uint at, out vec4 x[8]) {
     uint w[12];
     if (type == TYPE_Q4_0) {
@@ -71,6 +72,7 @@ void U(_group_q4)(const uint type, const uint at, out vec4 x[8]) {
     }
 }
 
+// Q5_0 and Q5_1: nibbles as above, fifth bits in one word.
 void U(_group_q5)(const uint type, const uint at, out vec4 x[8]) {
     uint w[12];
     vec2 scale;
@@ -89,6 +91,7 @@ void U(_group_q5)(const uint type, const uint at, out vec4 x[8]) {
     }
 }
 
+// Q8_0: a scale in half precision, then 32 signed bytes.
 void U(_group_q8_0)(const uint at, out vec4 x[8]) {
     uint w[12];
     U(_group_words)(at, 3, 2, w);
@@ -97,6 +100,7 @@ void U(_group_q8_0)(const uint at, out vec4 x[8]) {
         x[i] = d * vec4(unpack_signed(w[i] >> 16 | w[i + 1] << 16));
 }
 
+// IQ4_NL: nibbles are indices of a table of 16 values.
 void U(_group_iq4_nl)(const uint at, out vec4 x[8]) {
     uint w[12];
     U(_group_words)(at, 2, 2, w);
@@ -109,6 +113,7 @@ void U(_group_iq4_nl)(const uint at, out vec4 x[8]) {
 }
 
 #ifndef UNPACK_SMALL
+// MXFP4: an exponent in one byte, so that the nibbles begin at an odd address.
 void U(_group_mxfp4)(const uint at, out vec4 x[8]) {
     uint w[12];
     U(_group_words)(at, 2, 1, w);
@@ -120,6 +125,7 @@ void U(_group_mxfp4)(const uint at, out vec4 x[8]) {
     }
 }
 
+// IQ4_XS: per group of 32 a scale of six bits, four of them in one word and two in another.
 void U(_group_iq4_xs)(const uint at, const uint g, out vec4 x[8]) {
     uint head[12];
     uint w[12];
@@ -138,6 +144,7 @@ void U(_group_iq4_xs)(const uint at, const uint g, out vec4 x[8]) {
     }
 }
 
+// Q4_K and Q5_K: per group of 32 a scale and a minimum of six bits each, packed in 12 bytes.
 void U(_group_k45)(const uint type, const uint at, const uint g, out vec4 x[8]) {
     const uvec4 head = U(_uvec4)[at >> 4];
     const uvec4 scales = uvec4(head.yzw, 0);
@@ -160,6 +167,7 @@ void U(_group_k45)(const uint type, const uint at, const uint g, out vec4 x[8]) 
     }
 }
 
+// Q2_K: per 16 elements a scale and a minimum of four bits each.
 void U(_group_q2_K)(const uint at, const uint g, out vec4 x[8]) {
     uint w[12];
     U(_group_words)(at + 16 + 32 * (g / 4), 3, 4, w);
@@ -172,6 +180,7 @@ void U(_group_q2_K)(const uint at, const uint g, out vec4 x[8]) {
     }
 }
 
+// Q3_K: two low bits, a mask of third bits, and signed scales of six bits per 16 elements.
 void U(_group_q3_K)(const uint at, const uint g, out vec4 x[8]) {
     uint w[12];
     uint mask[12];
@@ -191,6 +200,7 @@ void U(_group_q3_K)(const uint at, const uint g, out vec4 x[8]) {
     }
 }
 
+// Q6_K: four low and two high bits, and a scale of a signed byte per 16 elements.
 void U(_group_q6_K)(const uint at, const uint g, out vec4 x[8]) {
     uint low[12];
     uint high[12];

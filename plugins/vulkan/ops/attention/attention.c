@@ -25,6 +25,7 @@ static bool accepts_cache(const struct ggml_tensor *t, const struct ggml_tensor 
            t->ne[0] <= MAX_CHANNELS && q->ne[2] % t->ne[2] == 0 && t->ne[3] == q->ne[3];
 }
 
+// Whether the mask covers all keys and rows and repeats over heads and batches.
 static bool accepts_mask(const struct ggml_tensor *mask, const struct ggml_tensor *q,
                          const struct ggml_tensor *k) {
     return (mask->type == GGML_TYPE_F16 || mask->type == GGML_TYPE_F32) && ggml_rows_dense(mask) &&
@@ -79,6 +80,8 @@ static bool suits_lanes(const struct gvk_features *features, const struct ggml_t
            has_lane_rows(v) && gpu_is_wide(node->src[0]);
 }
 
+// A launch of any of the shaders, with the constants that they share (attention.glsl). NULL
+// without memory.
 static struct gvk_dispatch *begin(struct gvk_plan *plan, const struct ggml_tensor *node,
                                   enum gvk_shader shader, uint32_t group_size) {
     const struct ggml_tensor *mask = node->src[3];
@@ -94,6 +97,8 @@ static struct gvk_dispatch *begin(struct gvk_plan *plan, const struct ggml_tenso
     return d;
 }
 
+// For drivers that run on the CPU: a subgroup per LANE_ROWS rows, or per row where there are
+// few.
 static void encode_lanes(struct gvk_plan *plan, const struct ggml_tensor *node) {
     const struct ggml_tensor *q = node->src[0];
     const bool blocks =
@@ -125,6 +130,7 @@ static uint32_t quads_of(const struct ggml_tensor *t) {
     return (uint32_t)(t->ne[0] / 4);
 }
 
+// Shared memory that flash_attn_tile needs for a tile, as the shader declares it.
 static uint64_t shared_bytes(const struct ggml_tensor *node, struct tile tile) {
     const uint64_t k = quads_of(node->src[1]) | 1, v = quads_of(node->src[2]) | 1;
     const uint64_t rows = TILE_LINES * tile.rows, keys = TILE_LANES * tile.keys;
@@ -163,6 +169,9 @@ static uint64_t block_iterations(const struct ggml_tensor *node) {
     return k_quads + gpu_groups_of(v_quads, CPU_ROW_GROUP) * (CPU_ROW_GROUP + 1) + 64;
 }
 
+// How many groups share the keys of a row. On a GPU as many as fill the device, each with
+// PART_KEYS keys at least (split keys, as in Flash-Decoding); on the CPU as few as its limit on
+// iterations allows.
 static uint64_t choose_parts(const struct gvk_features *features, const struct ggml_tensor *node,
                              uint64_t groups) {
     const uint64_t n_keys = (uint64_t)node->src[1]->ne[1];
@@ -175,6 +184,8 @@ static uint64_t choose_parts(const struct gvk_features *features, const struct g
     return wanted < most ? wanted : most;
 }
 
+// The split of a launch, with scratch memory for its parts: per part a row's sums, then the
+// largest score and the sum of weights.
 static struct split choose_split(struct gvk_plan *plan, const struct ggml_tensor *node,
                                  uint64_t groups) {
     const uint64_t n_keys = (uint64_t)node->src[1]->ne[1];
@@ -199,6 +210,7 @@ static void use_split(const struct gvk_plan *plan, struct gvk_dispatch *d,
     gvk_dispatch_groups(plan, d, groups * split->parts);
 }
 
+// The second launch of a split, which merges the parts; nothing without a split.
 static void encode_merge(struct gvk_plan *plan, const struct ggml_tensor *node,
                          const struct split *split) {
     if (split->parts <= 1) return;
@@ -209,6 +221,7 @@ static void encode_merge(struct gvk_plan *plan, const struct ggml_tensor *node,
     gvk_dispatch_groups(plan, d, gpu_nrows(node->src[0]));
 }
 
+// For GPUs: tiles of query rows, and a split of the keys if there are few of these.
 static void encode_tile(struct gvk_plan *plan, const struct ggml_tensor *node, struct tile tile) {
     const struct ggml_tensor *q = node->src[0];
     const int64_t heads = shared_heads(node);
@@ -229,6 +242,7 @@ static void encode_tile(struct gvk_plan *plan, const struct ggml_tensor *node, s
     encode_merge(plan, node, &split);
 }
 
+// For what the others don't take: a query row per group, all types and layouts.
 static void encode_rows(struct gvk_plan *plan, const struct ggml_tensor *node) {
     const uint64_t groups = gpu_nrows(node->src[0]);
     const struct split split = choose_split(plan, node, groups);

@@ -34,6 +34,7 @@ vec4 load_v(const uint row, const uint i) {
     return x;
 }
 
+// Score of one key, by this invocation alone; hidden keys are not read.
 float score_at(const uint k, const uint mask, const float slope, const uint key) {
     const float hidden = mask_at(mask, key);
     if (hidden == -FLT_INFINITY) return -FLT_INFINITY;
@@ -43,6 +44,8 @@ float score_at(const uint k, const uint mask, const float slope, const uint key)
     return score_of((product.x + product.y) + (product.z + product.w), hidden, slope);
 }
 
+// Adds a block of weighted values: each invocation sums some channels over all keys of the
+// block, after scaling what it has by `factor`.
 void add_values(const uint v, const uint n_keys, const float factor) {
     for (uint i = gl_LocalInvocationID.x; i < (SRC2.ne.x + 3) / 4; i += gl_WorkGroupSize.x) {
         vec4 sum = factor == 1.0 ? sums[i] : sums[i] * factor;
@@ -53,6 +56,7 @@ void add_values(const uint v, const uint n_keys, const float factor) {
     }
 }
 
+// Divides by the total and stores the row, or stores the part as flash_attn_merge.comp reads it.
 void close_row(const uvec3 row, const uint part, const float largest, const float total) {
     const uint lane = gl_LocalInvocationID.x;
     const float closing = SPLIT ? 1.0 : closing_factor(largest, total, row.y);

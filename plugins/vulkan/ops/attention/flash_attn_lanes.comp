@@ -39,6 +39,7 @@ const uint KEYS = 2;
         }                                                                                          \
     }
 
+// Group g of a row of K: 32 elements of blocks, 8 of floats.
 void load_k(const uint row, const uint g, out vec4 x[8]) {
 #ifdef BLOCKS
     if (K_TYPE != TYPE_F32 && K_TYPE != TYPE_F16 && K_TYPE != TYPE_BF16) {
@@ -49,6 +50,7 @@ void load_k(const uint row, const uint g, out vec4 x[8]) {
     LOAD_PLAIN(src1, K_TYPE)
 }
 
+// Group g of a row of V.
 void load_v(const uint row, const uint g, out vec4 x[8]) {
 #ifdef BLOCKS
     if (V_TYPE != TYPE_F32 && V_TYPE != TYPE_F16 && V_TYPE != TYPE_BF16) {
@@ -108,6 +110,7 @@ void score_key(const uint k, const uint key, out float scores[ROWS]) {
     }
 }
 
+// The weight of a key relative to the largest score so far; 0 for a hidden one.
 float weigh(const float score, const float now) {
     return score == -FLT_INFINITY ? 0.0 : exp_accurate(score - now);
 }
@@ -154,6 +157,7 @@ void add_keys(const uint k, const uint v, const uint key, const uint n_keys) {
     }
 }
 
+// Merges the softmaxes of all lanes, which saw different keys, and stores the row.
 void close_row(const uint r) {
     const uint lane = gl_SubgroupInvocationID;
     const float all = subgroupMax(largest[r]);

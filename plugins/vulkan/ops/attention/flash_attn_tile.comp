@@ -52,6 +52,7 @@ uvec3 row_of(const uint within) {
     return uvec3(token, first_head + row - token * number(1), batch);
 }
 
+// Channels 4 i to 4 i + 3 of a row of K.
 vec4 load_k(const uint row, const uint i) {
     if (K_WIDE && K_TYPE == TYPE_F32) return src1_vec4[(row >> 4) + i];
     if (K_WIDE && (K_TYPE == TYPE_F16 || K_TYPE == TYPE_BF16)) {
@@ -60,6 +61,7 @@ vec4 load_k(const uint row, const uint i) {
     }
     return src1_unpack4(K_TYPE, row, 4 * i);
 }
+// Channels 4 i to 4 i + 3 of a row of V.
 vec4 load_v(const uint row, const uint i) {
     if (V_WIDE && V_TYPE == TYPE_F32) return src2_vec4[(row >> 4) + i];
     if (V_WIDE && (V_TYPE == TYPE_F16 || V_TYPE == TYPE_BF16)) {
@@ -69,6 +71,7 @@ vec4 load_v(const uint row, const uint i) {
     return src2_unpack4(V_TYPE, row, 4 * i);
 }
 
+// Brings the tile's queries into shared memory, once for all keys.
 void load_queries() {
     for (uint i = gl_LocalInvocationID.x; i < TILE * K_QUADS; i += GROUP) {
         const uint row = i / K_QUADS, quad = i - row * K_QUADS;
@@ -94,6 +97,8 @@ bool is_finite(const vec4 x) {
     return max(max(size.x, size.y), max(size.z, size.w)) < 0x7f800000u;
 }
 
+// Brings a block of V into shared memory. One that has infinities or NaN is noted: keys without
+// weight then have to be left out of its sums, as 0 times these is NaN.
 void load_values(const uint v, const uint first, const uint end) {
     [[unroll]] for (uint i = 0; i < BLOCK * V_QUADS; i += GROUP) {
         const uint item = i + gl_LocalInvocationID.x;
@@ -183,6 +188,8 @@ void add_values(const bool are_finite) {
     }
 }
 
+// One block of keys: mask, scores, weights by an online softmax, sums. The branches are uniform:
+// `visible` and `unusual` are shared and name the block.
 void add_block(const uint k, const uint v, const uint first, const uint end) {
     if (load_mask(first, end)) visible = first + 1;
     barrier(); // nobody reads the former block any more
@@ -202,6 +209,7 @@ void add_block(const uint k, const uint v, const uint first, const uint end) {
     add_values(unusual != first + 1);
 }
 
+// Divides each sum by its total, or stores sum, largest score and total of a part.
 void close_rows(const uint part) {
     barrier();
     [[unroll]] for (uint r = 0; r < ROWS; ++r) say(r, totals[r]);
@@ -227,6 +235,7 @@ void close_rows(const uint part) {
     }
 }
 
+// Rows of this tile: row, head and batch from the group's number.
 void open_rows(const uint tile) {
     const uint tiles = (n_rows + TILE - 1u) / TILE, heads = SRC0.ne.z / number(1);
     first_row = tile % tiles * TILE;

@@ -58,10 +58,12 @@ static struct conv conv_of_3d(const struct ggml_tensor *node, int64_t channels, 
     return c;
 }
 
+// Elements of a window over all channels: the length of a row of im2col.
 static int64_t patch_size(const struct conv *c) {
     return c->kernel[0] * c->kernel[1] * c->kernel[2] * c->channels;
 }
 
+// Windows per image.
 static int64_t pixels(const struct conv *c) {
     return c->out[0] * c->out[1] * c->out[2];
 }
@@ -80,6 +82,7 @@ static bool has_windows(const struct conv *c) {
     return true;
 }
 
+// Puts the geometry into numbers, in the order in which conv.glsl reads them.
 static void add_geometry(struct gvk_dispatch *d, const struct conv *c) {
     for (int i = 0; i < MAX_DIMS; ++i) {
         d->numbers[i] = (uint32_t)c->kernel[i];
@@ -109,6 +112,8 @@ static struct gvk_dispatch *conv_dispatch(struct gvk_plan *plan, enum gvk_shader
 
 // --- patches -------------------------------------------------------------------------------------
 
+// The geometry of im2col over one, two or three dimensions; windows are dimensions 1 to n of the
+// result.
 static struct conv conv_of_im2col(const struct ggml_tensor *node) {
     if (node->op == GGML_OP_IM2COL) {
         const int n = node->op_params[6] ? 2 : 1;
@@ -119,12 +124,14 @@ static struct conv conv_of_im2col(const struct ggml_tensor *node) {
     return c;
 }
 
+// Whether the result has a row for each window and as many columns as a window has elements.
 static bool accepts_patches(const struct ggml_tensor *node) {
     const struct conv c = conv_of_im2col(node);
     return has_windows(&c) && node->ne[0] == patch_size(&c) &&
            (int64_t)gpu_nrows(node) == pixels(&c) * c.batch;
 }
 
+// src0 gives the kernel's extents alone; its elements are not read.
 bool gvk_accepts_im2col(const struct gvk_features *features, const struct ggml_tensor *node) {
     (void)features;
     const int channel = node->op_params[6] ? 2 : 1;
@@ -133,6 +140,7 @@ bool gvk_accepts_im2col(const struct gvk_features *features, const struct ggml_t
            accepts_patches(node);
 }
 
+// Channels are a parameter here, as dimension 3 holds channels and batch.
 bool gvk_accepts_im2col_3d(const struct gvk_features *features, const struct ggml_tensor *node) {
     (void)features;
     const int64_t channels = node->op_params[9];
@@ -167,6 +175,7 @@ void gvk_encode_im2col_back(struct gvk_plan *plan, const struct ggml_tensor *nod
     if (d) d->n_operands = 2; // the filters are not read
 }
 
+// All parameters have to agree with the extents, since the shader computes indices from them.
 bool gvk_accepts_col2im_1d(const struct gvk_features *features, const struct ggml_tensor *node) {
     (void)features;
     const struct ggml_tensor *a = node->src[0];
@@ -185,6 +194,7 @@ void gvk_encode_col2im_1d(struct gvk_plan *plan, const struct ggml_tensor *node)
 
 // --- direct --------------------------------------------------------------------------------------
 
+// The geometry of conv_2d and conv_3d; windows begin at dimension 0 of the result.
 static struct conv conv_of_direct(const struct ggml_tensor *node) {
     if (node->op == GGML_OP_CONV_3D) {
         struct conv c = conv_of_3d(node, node->op_params[9], 0);

@@ -26,6 +26,7 @@ uint window_at(const uint p) {
     return (gl_WorkGroupID.x * PIXELS + p) * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
 }
 
+// Positions of this invocation's pixels; those beyond the last repeat it and are not stored.
 void open_windows() {
     [[unroll]] for (uint p = 0; p < PIXELS; ++p) {
         const uint window = min(window_at(p), conv_windows() * conv_batch() - 1u);

@@ -18,6 +18,7 @@ uint first_filter, first_window;
 uvec3 window;
 uint plane;
 
+// Elements of a window over all channels: the k of the product.
 uint patch_size() {
     return conv_kernel(0) * conv_kernel(1) * (DIMS == 3 ? conv_kernel(2) : 1) * conv_channels();
 }
@@ -30,6 +31,7 @@ uvec4 patch_at(const uint k) {
                  DIMS == 3 ? slice - channel * conv_kernel(2) : 0, channel);
 }
 
+// Elements k to k + 3 of a filter, 0 behind its end.
 vec4 load_filter(const uint row, const uint k) {
     vec4 x = vec4(0);
     [[unroll]] for (uint c = 0; c < 4; ++c) {
@@ -39,6 +41,7 @@ vec4 load_filter(const uint row, const uint k) {
     return x;
 }
 
+// Elements k to k + 3 of this invocation's window, 0 outside of the image.
 vec4 load_patch(const uint k) {
     vec4 y = vec4(0);
     [[unroll]] for (uint c = 0; c < 4; ++c) {
@@ -62,6 +65,7 @@ void load_step(const uint k) {
         store_b(i % COLUMNS, quad, load_patch(k + 4 * quad));
 }
 
+// Called by tile.glsl for each result; those beyond the edges are dropped.
 void store_result(const uint row, const uint column, const float sum) {
     if (first_filter + row < conv_channels_out() &&
         first_window + column < conv_windows() * conv_batch())

@@ -10,6 +10,7 @@ bool gvk_accepts_concat(const struct gvk_features *features, const struct ggml_t
     return ggml_fits_concat(node);
 }
 
+// Two copies: the first source to the beginning, the second behind it along the dimension.
 void gvk_encode_concat(struct gvk_plan *plan, const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     const struct ggml_tensor *b = node->src[1];
@@ -19,6 +20,7 @@ void gvk_encode_concat(struct gvk_plan *plan, const struct ggml_tensor *node) {
     gvk_encode_move(plan, node, b, gvk_move_of(b, node->nb, (size_t)steps * node->nb[dim]));
 }
 
+// Rows may have gaps, and blocks are repeated whole.
 bool gvk_accepts_repeat(const struct gvk_features *features, const struct ggml_tensor *node) {
     (void)features;
     const struct ggml_tensor *a = node->src[0];
@@ -26,6 +28,8 @@ bool gvk_accepts_repeat(const struct gvk_features *features, const struct ggml_t
            ggml_rows_separable(node);
 }
 
+// One launch: each item of the result takes the source's item at its position modulo the
+// extents.
 void gvk_encode_repeat(struct gvk_plan *plan, const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     const struct gvk_move from = gvk_move_of(a, a->nb, 0);
@@ -40,11 +44,13 @@ void gvk_encode_repeat(struct gvk_plan *plan, const struct ggml_tensor *node) {
 
 // --- regions -------------------------------------------------------------------------------------
 
+// The part of the result that set and acc change, in the strides that the node gives in bytes.
 struct region {
     size_t nb[GGML_MAX_DIMS];
     size_t offset;
 };
 
+// Strides and offset from op_params; the stride of dimension 0 is the type's.
 static struct region region_of(const struct ggml_tensor *node) {
     return (struct region){
         .nb = {ggml_type_size(node->type), (uint32_t)node->op_params[0],
@@ -67,6 +73,8 @@ static size_t region_extent(const struct ggml_tensor *b, const struct region *re
     return extent;
 }
 
+// Whether the region lies within the result and its rows don't overlap: parameters come from the
+// application.
 bool gvk_accepts_region(const struct gvk_features *features, const struct ggml_tensor *node) {
     (void)features;
     const struct ggml_tensor *a = node->src[0];
@@ -83,6 +91,7 @@ bool gvk_accepts_region(const struct gvk_features *features, const struct ggml_t
            region.offset <= size - extent;
 }
 
+// Copies src0 to the result, of which the region changes only a part.
 static void copy_source(struct gvk_plan *plan, const struct ggml_tensor *node) {
     const bool in_place = node->op_params[4] != 0;
     if (!in_place)
@@ -106,6 +115,7 @@ bool gvk_accepts_diag(const struct gvk_features *features, const struct ggml_ten
     return ggml_fits_diag(node);
 }
 
+// Elements are moved as units of at most four bytes, so that one shader serves all types.
 void gvk_encode_diag(struct gvk_plan *plan, const struct ggml_tensor *node) {
     struct gvk_dispatch *d = gvk_dispatch_new(plan, GVK_SHADER_diag, node, 1, GROUP);
     if (!d) return;

@@ -22,6 +22,7 @@ float integer_limited(const float x, const float limit) {
     return x >= limit ? limit - 1.0 : x >= -limit ? x : -limit;
 }
 
+// Stores a float as any plain type. Integers saturate, NaN becomes the lowest one.
 void store(const uint y, const float x) {
     if (DST_TYPE == TYPE_I32)
         dst_u32[y >> 2] = x >= 2147483648.0    ? 0x7fffffffu
@@ -35,6 +36,7 @@ void store(const uint y, const float x) {
         dst_store(DST_TYPE, y, x);
 }
 
+// Four elements of the source from position `at` on.
 vec4 load4(const uvec4 at) {
     const uint row = address(SRC0, uvec4(0, at.yzw));
     if (SRC0_BLOCKS) return src0_unpack4(SRC0_TYPE, row, at.x);

@@ -6,6 +6,7 @@
 
 enum { PACK_GROUP = 32 };
 
+// Copies without conversion: rows of whole blocks on both sides.
 bool gvk_accepts_move(const struct gvk_features *features, const struct ggml_tensor *node) {
     (void)features;
     const struct ggml_tensor *a = node->src[0];
@@ -13,6 +14,8 @@ bool gvk_accepts_move(const struct gvk_features *features, const struct ggml_ten
            ggml_has_whole_blocks(a) && ggml_has_whole_blocks(node);
 }
 
+// Three cases: the same shape; both packed, which is one long row; or items in logical order
+// from one shape to another.
 void gvk_encode_copy(struct gvk_plan *plan, const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     struct gvk_move move = gvk_move_of(a, node->nb, 0);
@@ -31,6 +34,7 @@ void gvk_encode_copy(struct gvk_plan *plan, const struct ggml_tensor *node) {
     gvk_encode_move(plan, node, a, move);
 }
 
+// Whether several elements of the type share scales.
 static bool has_blocks(const struct ggml_tensor *t) {
     return ggml_blck_size(t->type) > 1;
 }
@@ -48,6 +52,8 @@ bool gvk_accepts_convert(const struct gvk_features *features, const struct ggml_
             (ggml_rows_dense(a) && ggml_has_whole_blocks(a) && node->ne[0] % GVK_RUN == 0));
 }
 
+// Chooses the widest way that the layouts allow: one row of vectors, vectors by row, or single
+// elements.
 void gvk_encode_convert(struct gvk_plan *plan, const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     const enum gvk_shader shader = gvk_has_grid(a) ? GVK_SHADER_convert_grid : GVK_SHADER_convert;
@@ -71,12 +77,14 @@ static int64_t pack_block(enum ggml_type type) {
     return ggml_blck_size(type);
 }
 
+// What convert accepts, where the result has rows of whole blocks.
 bool gvk_accepts_pack(const struct gvk_features *features, const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     return gvk_accepts_convert(features, node) && ggml_has_whole_blocks(node) &&
            ggml_rows_dense(node) && a->ne[0] % pack_block(node->type) == 0;
 }
 
+// The module by the size of a block, as an invocation holds a block in registers.
 static enum gvk_shader pack_shader(enum ggml_type type) {
     switch (pack_block(type)) {
     case 32: return GVK_SHADER_pack_small;
@@ -86,6 +94,7 @@ static enum gvk_shader pack_shader(enum ggml_type type) {
     }
 }
 
+// A launch that encodes a block per invocation. `rows`: for set_rows, with indices in src1.
 static void encode_pack(struct gvk_plan *plan, const struct ggml_tensor *node, bool rows) {
     struct gvk_dispatch *d = gvk_dispatch_new(plan, pack_shader(node->type), node, 2, PACK_GROUP);
     if (!d) return;
@@ -110,6 +119,7 @@ bool gvk_accepts_get_rows(const struct gvk_features *features, const struct ggml
     return ggml_fits_get_rows(node) && ggml_rows_dense(node->src[0]) && ggml_rows_dense(node);
 }
 
+// Types with grids have a module of their own, which alone binds the tables.
 void gvk_encode_get_rows(struct gvk_plan *plan, const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     const enum gvk_shader shader = gvk_has_grid(a) ? GVK_SHADER_get_rows_grid : GVK_SHADER_get_rows;
@@ -129,6 +139,7 @@ bool gvk_accepts_set_rows(const struct gvk_features *features, const struct ggml
     return ggml_fits_set_rows(node) && ggml_rows_dense(node) && ggml_rows_dense(node->src[0]);
 }
 
+// Results with blocks are encoded by the pack shaders.
 void gvk_encode_set_rows(struct gvk_plan *plan, const struct ggml_tensor *node) {
     if (has_blocks(node)) {
         encode_pack(plan, node, true);

@@ -22,6 +22,7 @@ uint offset_of(const uvec4 at, const uvec4 nb) {
     return at.x * nb.x + at.y * nb.y + at.z * nb.z + at.w * nb.w;
 }
 
+// Moves an item of ITEM bytes, UNIT bytes at a time; both addresses are aligned to UNIT.
 void move(const uint y, const uint x) {
     if (UNIT == 16) {
         for (uint i = 0; i < ITEM / 16; ++i) dst_uvec4[(y >> 4) + i] = src0_uvec4[(x >> 4) + i];
@@ -34,6 +35,8 @@ void move(const uint y, const uint x) {
     }
 }
 
+// Moves the item at a position of the source's (or the result's) extents, the number_of-th of
+// all.
 void move_item(const uvec4 at, const uint number_of) {
     uint x, y;
     if (MODE == MODE_PLACE) {

@@ -16,6 +16,7 @@ void put_scales_k4(const uint at) {
     }
 }
 
+// Nibbles j and j + 32 of each 64 share a byte.
 void put_nibbles_k4(const uint at) {
     for (uint i = 0; i < 128; ++i) {
         const uint j = i / 32 * 64 + i % 32;
@@ -41,18 +42,21 @@ void put_high_bits(const uint at, const uint bit) {
     }
 }
 
+// 16 bytes of scales and minima, 64 of quants, then d and dmin.
 void pack_q2_K(const uint at) {
     encode_ranges(16, 3.0, 15.0, at + 80);
     for (uint g = 0; g < 16; ++g) put(at + g, uint(scales[g]) | uint(minima[g]) << 4);
     put_twos(at + 16);
 }
 
+// d and dmin, 12 bytes of scales and minima, 128 of quants.
 void pack_q4_K(const uint at) {
     encode_ranges(32, 15.0, 63.0, at);
     put_scales_k4(at + 4);
     put_nibbles_k4(at + 16);
 }
 
+// d and dmin, 12 bytes of scales and minima, 32 of fifth bits, 128 of low ones.
 void pack_q5_K(const uint at) {
     encode_ranges(32, 31.0, 63.0, at);
     put_scales_k4(at + 4);
@@ -119,6 +123,8 @@ void quantise_q3(const uint from, const float d) {
     }
 }
 
+// 32 bytes of third bits, 64 of low ones, 12 of signed six-bit scales, d. Each group's scale is
+// found alone; then all are made multiples of d, and the quants are rounded again.
 void pack_q3_K(const uint at) {
     for (uint g = 0; g < 16; ++g) scales[g] = refine_q3(16 * g);
     const float largest = extreme_scale(16);
@@ -173,6 +179,7 @@ float search_q6(const uint from, out float best_inverse) {
     return scale;
 }
 
+// 128 bytes of low four bits, 64 of high two, 16 signed scales, d.
 void pack_q6_K(const uint at) {
     for (uint g = 0; g < 16; ++g) scales[g] = search_q6(16 * g, minima[g]);
     const float largest = extreme_scale(16);

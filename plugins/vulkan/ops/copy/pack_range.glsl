@@ -85,6 +85,8 @@ void fit_group(const uint g, const uint n, const float top) {
     mean_quant[g] = best.x > 0.0 ? quant : 0.0;
 }
 
+// Squared error of a group with that scale and minimum; the arithmetic is the CPU's, step by
+// step.
 float error_of(const uint from, const uint n, const float top, const vec2 range) {
     precise float id = 1.0 / range.x;
     precise float shift = range.y * id + 0.5;

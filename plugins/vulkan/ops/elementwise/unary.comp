@@ -21,11 +21,13 @@ float xielu(const float x) {
     return (expm1_accurate(limited) - x) * alpha_n + beta * x;
 }
 
+// NaN gives 0: it is not above the lower limit.
 float hard_sigmoid(const float x) {
     const float y = (x + 3.0) / 6.0;
     return y > 0.0 ? (y < 1.0 ? y : 1.0) : 0.0;
 }
 
+// Like roundf(): GLSL's round() leaves the direction of halves to the driver.
 float round_half_away(const float x) {
     const float a = abs(x), whole = floor(a);
     const float y = a - whole >= 0.5 ? whole + 1.0 : whole;
@@ -37,6 +39,7 @@ float clamp_range(const float x) {
     return high > op_param_f32(0) ? high : op_param_f32(0);
 }
 
+// Numbers are those of enum ggml_unary_op.
 float unary(const float x) {
     switch (OP) {
     case 0: return abs(x);
@@ -64,6 +67,7 @@ float unary(const float x) {
     }
 }
 
+// Numbers from 32 on are operations of their own, as elementwise/unary.c assigns them.
 float compute(const float x) {
     switch (OP) {
     case 32: return x * x;

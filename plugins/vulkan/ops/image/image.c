@@ -8,6 +8,7 @@ enum { GROUP = 64 };
 // Modes of shaders/move.comp.
 enum move_mode { PAD, PAD_CIRCULAR, PAD_REFLECT, ROLL, WIN_PART, WIN_UNPART, GET_REL_POS };
 
+// A launch of move.comp, in which each element of the result finds its source.
 static void encode_move(struct gvk_plan *plan, const struct ggml_tensor *node,
                         enum move_mode mode) {
     struct gvk_dispatch *d = gvk_dispatch_new(plan, GVK_SHADER_move, node, 1, GROUP);
@@ -52,6 +53,8 @@ bool gvk_accepts_pool_2d_back(const struct gvk_features *features, const struct 
            accepts_pool(node->src[0], node, node->op_params, 2);
 }
 
+// An invocation per element of the gradient, which gathers: atomic additions of floats are not
+// everywhere.
 void gvk_encode_pool_2d_back(struct gvk_plan *plan, const struct ggml_tensor *node) {
     struct gvk_dispatch *d = gvk_dispatch_new(plan, GVK_SHADER_pool_back, node, 2, GROUP);
     if (!d) return;
@@ -73,6 +76,8 @@ bool gvk_accepts_upscale(const struct gvk_features *features, const struct ggml_
     return ggml_fits_upscale(node) && fraction_fits(node, 0) && fraction_fits(node, 1);
 }
 
+// Scales are passed as floats, rounded as the CPU rounds them, so that both choose the same
+// neighbours.
 void gvk_encode_upscale(struct gvk_plan *plan, const struct ggml_tensor *node) {
     const uint32_t bits = (uint32_t)node->op_params[0];
     const uint32_t mode = bits & 0xFFu;

@@ -11,11 +11,14 @@ GVK_OPERAND(src0, 2)
 const uint PAD = 0, PAD_CIRCULAR = 1, PAD_REFLECT = 2, ROLL = 3, WIN_PART = 4, WIN_UNPART = 5,
            GET_REL_POS = 6;
 
+// Index of a neighbour round the border; i is at most n outside.
 int wrap(const int i, const int n) { return i < 0 ? i + n : i >= n ? i - n : i; }
 int reflect_index(const int i, const int n) { return i < 0 ? -i : i >= n ? 2 * (n - 1) - i : i; }
 
+// Elements added in front, per dimension.
 ivec4 padding() { return ivec4(op_param(0), op_param(2), op_param(4), op_param(6)); }
 
+// Which element of the source comes here; indices outside of it mean 0.
 ivec4 source_of(const ivec4 at) {
     const ivec4 ne = ivec4(SRC0.ne);
     ivec4 i = at;

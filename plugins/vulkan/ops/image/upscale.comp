@@ -57,6 +57,7 @@ float pixel(const uint x, const uint y, const uvec2 outer) {
     return src0_load(SRC_TYPE, address(SRC0, uvec4(x, y, outer)));
 }
 
+// Weights two neighbours along each dimension; at the borders both are the last element.
 float bilinear(const uvec2 i, const uvec2 outer) {
     ivec2 below;
     vec2 rest;
@@ -76,6 +77,7 @@ float cubic_weight(const float t) {
     return t <= 1 ? ((a + 2) * t - (a + 3)) * t * t + 1 : ((a * t - 5 * a) * t + 8 * a) * t - 4 * a;
 }
 
+// Weights four neighbours along each dimension.
 float bicubic(const uvec2 i, const uvec2 outer) {
     ivec2 below;
     vec2 rest;
@@ -105,6 +107,8 @@ void triangle(const uint d, const uint i, out int begin, out int end, out float 
     inverse = 1 / support;
 }
 
+// Mean under a triangle that is as wide as a step where the image shrinks, so that no element is
+// skipped.
 float antialiased(const uvec2 i, const uvec2 outer) {
     int x0, x1, y0, y1;
     float cx, cy, ix, iy;

@@ -91,6 +91,8 @@ static enum gvk_shader vector_shader(const struct gvk_features *features,
                   [features->subgroup_arithmetic];
 }
 
+// Adds a launch of mul_mat_vec, with what is fused into it: a bias, or a second product and a
+// GLU. The order of the specialisation constants is that of the shader. NULL without memory.
 static struct gvk_dispatch *encode_vector(struct gvk_plan *plan, const struct ggml_tensor *node,
                                           const struct extra *extra, struct tile tile,
                                           enum gvk_shader shader) {
@@ -119,6 +121,7 @@ static struct gvk_dispatch *encode_vector(struct gvk_plan *plan, const struct gg
     return d;
 }
 
+// A product with mul_mat_vec alone, for every type and layout that the device accepts.
 static void encode_plain(struct gvk_plan *plan, const struct ggml_tensor *node) {
     const struct extra extra = {.dst = node};
     const struct gvk_features *features = gvk_plan_features(plan);
@@ -138,6 +141,9 @@ static bool suits_dot(const struct gvk_features *features, const struct ggml_ten
            ggml_rows_dense(node->src[1]) && may_round_src1(node, GGML_PREC_Q8);
 }
 
+// A product with packed dot products of bytes: one launch turns the columns into bytes in
+// scratch memory, the next multiplies. Twice as many launches, but integer products are several
+// times as fast where the device accelerates them.
 static void encode_dot(struct gvk_plan *plan, const struct ggml_tensor *node) {
     enum { GROUP = 64, GROUP_BYTES = 48 }; // of 32 elements, as quantize_columns.comp writes them
     const struct ggml_tensor *b = node->src[1];
@@ -186,6 +192,8 @@ static enum gvk_shader tile_shader(const struct gvk_features *features,
     return features->fp16 && blocks && may_add_halves(node) ? shaders->fp16 : shaders->plain;
 }
 
+// The tile of a shader: that of cooperative matrices is fixed, others depend on how many tiles
+// there are to fill the device.
 static struct gvk_tile tile_for(enum gvk_shader shader, const struct ggml_tensor *node,
                                 uint64_t columns, uint64_t products) {
     if (shader == GVK_SHADER_mul_mat_tile_coopmat || shader == GVK_SHADER_mul_mat_tile_id_coopmat ||
@@ -235,6 +243,8 @@ static void split(struct gvk_plan *plan, struct gvk_dispatch *d, const struct gg
     gvk_dispatch_groups(plan, d, gpu_groups_of(n, GROUP));
 }
 
+// A product by tiles in shared memory. Where there are too few tiles for the device, k is split
+// into parts that another launch adds up.
 static void encode_tile(struct gvk_plan *plan, const struct ggml_tensor *node) {
     static const struct tile_shaders shaders[2] = {TILE_SHADERS(mul_mat_tile, ),
                                                    TILE_SHADERS(mul_mat_tile, _grid)};
@@ -261,6 +271,7 @@ static bool suits_tile(const struct gvk_features *features, const struct ggml_te
     return gvk_has_tiles(features) && node->ne[1] > VECTOR_COLUMNS;
 }
 
+// Tiles for many columns, packed dot products for few ones of a fitting type, otherwise vectors.
 void gvk_encode_mul_mat(struct gvk_plan *plan, const struct ggml_tensor *node) {
     if (suits_tile(gvk_plan_features(plan), node))
         encode_tile(plan, node);
@@ -277,6 +288,8 @@ static bool is_vector(const struct gvk_plan *plan, const struct ggml_tensor *nod
            !suits_dot(features, node);
 }
 
+// False where the product doesn't go by vectors, which alone can add a bias: then nothing is
+// encoded.
 bool gvk_encode_mul_mat_bias(struct gvk_plan *plan, const struct ggml_tensor *product,
                              const struct ggml_tensor *bias, const struct ggml_tensor *sum) {
     const struct extra extra = {.dst = sum, .bias = bias};
@@ -290,6 +303,8 @@ static bool is_like(const struct ggml_tensor *a, const struct ggml_tensor *b) {
     return a->type == b->type && ggml_are_same_shape(a, b);
 }
 
+// Both products of a gated unit and its function in one launch: src1 is read once, and neither
+// product goes to memory. False where they are not alike or don't go by vectors.
 bool gvk_encode_mul_mat_glu(struct gvk_plan *plan, const struct ggml_tensor *x,
                             const struct ggml_tensor *gate, const struct ggml_tensor *glu) {
     const struct extra extra = {.dst = glu, .second = gate};
@@ -355,6 +370,8 @@ static void use_pairs(const struct gvk_plan *plan, struct gvk_dispatch *d,
     gvk_dispatch_groups(plan, d, gpu_groups_of((uint64_t)node->ne[0], rows) * pairs->n_tiles);
 }
 
+// mul_mat_id for some tokens: pairs are sorted by matrix first, so that each matrix is read once
+// per tile of columns instead of once per token.
 static void encode_grouped(struct gvk_plan *plan, const struct ggml_tensor *node) {
     const struct gvk_features *features = gvk_plan_features(plan);
     static const enum gvk_shader shaders[] = {GVK_SHADER_mul_mat_vec_grouped_sum,
@@ -369,6 +386,8 @@ static void encode_grouped(struct gvk_plan *plan, const struct ggml_tensor *node
     if (d) use_pairs(plan, d, &pairs, node, tile.rows);
 }
 
+// mul_mat_id for many tokens: the same pairs, multiplied by tiles. The tile is chosen for the
+// mean number of tokens per matrix.
 static void encode_tile_id(struct gvk_plan *plan, const struct ggml_tensor *node) {
     static const struct tile_shaders shaders[2] = {TILE_SHADERS(mul_mat_tile_id, ),
                                                    TILE_SHADERS(mul_mat_tile_id, _grid)};

@@ -46,6 +46,7 @@ vec2 load_a(const uint row, const uint g, out uint bytes[8]) {
     return vec2(scale.x, -scale.y);
 }
 
+// Index, in words of 16 bytes, of a column that quantize_columns.comp has written.
 uint column_at(const Tile tile, const uint c) {
     const uint column = min(tile.column + c, DST.ne.y - 1u);
     const uint all = column + DST.ne.y * (tile.batch.x + DST.ne.z * tile.batch.y);
@@ -54,6 +55,8 @@ uint column_at(const Tile tile, const uint c) {
 
 shared float partial[256];
 
+// Sum over all invocations; each gets it. Subgroups first, then their sums through shared
+// memory.
 float sum_over_group(const float value) {
     const float sum = subgroupAdd(value);
     if (gl_NumSubgroups == 1u) return sum;

@@ -39,6 +39,7 @@ uint pair_at(const Tile tile, const uint c) {
 uint pair_at(const Tile tile, const uint c) { return tile.column; }
 #endif
 
+// The tile of a group; `columns` is 0 for a group that has nothing to do.
 Tile tile_of(const uint group, const uint rows, const uint columns) {
     const uint row_tiles = (DST.ne.x + rows - 1u) / rows;
     const uint place = group / row_tiles;

@@ -42,6 +42,7 @@ vec4 load_a(const uint row, const uint k) {
     for (uint i = k; i < end; ++i) x[i & 3u] = src0_load(A_TYPE, row + i * SRC0.nb.x);
     return x;
 }
+// Elements k to k + 3 of a column of src1, zero behind the end.
 vec4 load_b(const uint column, const uint k) {
     const uint end = SRC0.ne.x;
     if (B_WIDE && k + 4 <= end) {
@@ -61,6 +62,8 @@ Tile tile;
 uint a_rows[A_LOADS];
 uint b_columns[B_LOADS];
 
+// Addresses of what this invocation loads in each step; those beyond the edge repeat the last
+// one.
 void open_tile() {
     const uint first = gl_LocalInvocationID.x / QUADS;
     [[unroll]] for (uint i = 0; i < A_LOADS; ++i)
@@ -69,6 +72,8 @@ void open_tile() {
         b_columns[i] = tile_b(tile, min(first + i * (GROUP / QUADS), tile.columns - 1u));
 }
 
+// Brings STEP elements of all rows and columns into shared memory; neighbouring invocations load
+// along k.
 void load_step(const uint k) {
     const uint first = gl_LocalInvocationID.x / QUADS, quad = gl_LocalInvocationID.x % QUADS;
     [[unroll]] for (uint i = 0; i < A_LOADS; ++i)

@@ -69,10 +69,12 @@ void load_a(const uint row, const uint g, out vec4 x[8]) { LOAD_STEP(src0) }
 void load_second(const uint row, const uint g, out vec4 x[8]) { LOAD_STEP(src2) }
 #endif
 
+// Element k of a column, for columns that can't be read in steps.
 float load_b(const uint column, const uint k) {
     return src1_load(B_TYPE, column + k * SRC1.nb.x);
 }
 
+// Step g of a column, as vectors; the order of elements is that of a row's step.
 void load_b_step(const uint column, const uint g, out vec4 y[8]) {
     [[unroll]] for (uint i = 0; i < QUADS; i += 2) {
         const uint k = 4 * (g * QUADS + i);
@@ -92,6 +94,7 @@ void load_b_step(const uint column, const uint g, out vec4 y[8]) {
     }
 }
 
+// Sum over all invocations; each gets it. By subgroups first, if there are such operations.
 float sum_over_group(const float value) {
 #ifdef SUBGROUP
     const float sum = subgroupAdd(value);
@@ -117,6 +120,8 @@ uint second[ROWS];
 float second_sums[ROWS * COLUMNS];
 #endif
 
+// Addresses of the tile's rows and columns. Those beyond the edge repeat the last one and aren't
+// stored.
 void open_tile(const Tile tile) {
     [[unroll]] for (uint r = 0; r < ROWS; ++r) {
         const uint row = min(r, tile.rows - 1u);
@@ -164,6 +169,7 @@ void add_step(const uint g) {
 
 // One element of k, for what steps do not cover.
 #ifndef BLOCKS
+// The elements that are left behind the last whole step.
 void add_element(const uint k) {
     [[unroll]] for (uint c = 0; c < COLUMNS; ++c) {
         const float value = load_b(b[c], k);
@@ -177,6 +183,7 @@ void add_element(const uint k) {
 }
 #endif
 
+// The value to be stored: with bias, through the GLU, or NaN for an id that names no matrix.
 float finished(const Tile tile, const uint r, const uint c, const float sum) {
 #ifdef GLU
     return glu(GLU_OP, sum, sum_over_group(second_sums[r * COLUMNS + c]));

@@ -12,6 +12,7 @@ layout(constant_id = 4) const uint B_TYPE = 0;
 #include "shaders/unpack.glsl"
 const uint ROWS = 4, COLUMNS = 8;
 
+// Elements i to i + 3 of a row of src0, 0 behind the end.
 vec4 load_a(const uint row, const uint i) {
     const uint end = SRC0.ne.x;
     if (i + 4 <= end) return src0_unpack4(A_TYPE, row, i);

@@ -11,6 +11,7 @@ GVK_OPERAND(base, 4)
 
 const uint COPIES = 4;
 
+// Logit of one pair of copies: 8 numbers of other mixes come first.
 float mix_at(const uint source, const uint destination, const uint token) {
     const uint i = 2 * COPIES + destination + COPIES * source;
     const float scale = scales_f32[(SRC1.at.x + 2 * SRC1.nb.x) >> 2];

@@ -18,8 +18,10 @@ GVK_OPERAND(s6, 8)
 const uint WKV6 = 0, GATED = 1, WKV7 = 2;
 const uint STATE_SOURCE = MODE == WKV6 ? 5 : MODE == GATED ? 4 : 6;
 
+// Index of the first float of a source.
 uint base(const uint source) { return tensors[1 + source].at.x >> 2; }
 
+// Element i of the state before the first token.
 float initial_state(const uint i) {
     if (MODE == WKV6) return s5_f32[base(5) + i];
     if (MODE == GATED) return s4_f32[base(4) + i];

@@ -67,6 +67,8 @@ void gvk_encode_ssm_scan(struct gvk_plan *plan, const struct ggml_tensor *node) 
 
 // --- linear attention ----------------------------------------------------------------------------
 
+// The three kinds of linear attention share a shader; `state` is the source with the first
+// state.
 static void encode_attention(struct gvk_plan *plan, const struct ggml_tensor *node,
                              enum attention_mode mode, int state) {
     const struct ggml_tensor *k = node->src[0];
@@ -109,12 +111,14 @@ void gvk_encode_gated_linear_attn(struct gvk_plan *plan, const struct ggml_tenso
     encode_attention(plan, node, GATED, 4);
 }
 
+// Without tokens there is no first launch, which copies the state.
 bool gvk_accepts_gated_delta_net(const struct gvk_features *features,
                                  const struct ggml_tensor *node) {
     (void)features;
     return ggml_fits_gated_delta_net(node) && node->src[2]->ne[2] > 0;
 }
 
+// Two loops over the state's row per token.
 void gvk_encode_gated_delta_net(struct gvk_plan *plan, const struct ggml_tensor *node) {
     const struct ggml_tensor *v = node->src[2];
     const uint64_t n = (uint64_t)v->ne[0];
@@ -180,6 +184,7 @@ bool gvk_accepts_dsv4_hc_post(const struct gvk_features *features, const struct 
     return ggml_fits_dsv4_hc_post(node);
 }
 
+// An invocation per element of the result; which of the three sums it is, is compiled in.
 void gvk_encode_dsv4_hc_mix(struct gvk_plan *plan, const struct ggml_tensor *node) {
     struct gvk_dispatch *d = gvk_dispatch_new(plan, GVK_SHADER_hyper_mix, node, 4, GROUP);
     if (!d) return;

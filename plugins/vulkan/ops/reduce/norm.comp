@@ -43,6 +43,7 @@ void find_operands(const uvec4 at) {
     term_at = ADDED ? address(SRC2, at % SRC2.ne) : 0;
 #endif
 }
+// Four elements of the result, with scale and term in the fused shader.
 vec4 finished4(const vec4 v, const uint i) {
 #ifdef SCALED
     const vec4 scaled = v * src1_vec4[(scale_at >> 4) + i];
@@ -60,6 +61,7 @@ float finished(const float v, const uint i) {
 #endif
 }
 
+// Stores (x - offset) * scale for each element of the row.
 void scale_row(const uint y, const uint x, const uint n, const float offset, const float scale) {
     const uint step = gl_WorkGroupSize.x;
     if (VECTORS) {

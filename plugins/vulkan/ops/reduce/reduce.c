@@ -16,6 +16,7 @@ bool gvk_accepts_count_equal(const struct gvk_features *features, const struct g
     return gvk_accepts_sum(features, node) && ggml_are_same_shape(node->src[0], node->src[1]);
 }
 
+// Constants that both launches share; `parts`: this is the first one.
 static void add_sum_specs(struct gvk_dispatch *d, const struct ggml_tensor *node, bool parts,
                           uint32_t n_parts) {
     gvk_dispatch_spec(d, parts);
@@ -51,6 +52,7 @@ bool gvk_accepts_argmax(const struct gvk_features *features, const struct ggml_t
     return ggml_fits_argmax(node);
 }
 
+// sum_rows, mean and argmax by one shader; mean is the sum divided by the row's length.
 void gvk_encode_reduce_rows(struct gvk_plan *plan, const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     const uint32_t group = gvk_row_group(gvk_plan_features(plan), a->ne[0], GVK_ROW_PASSES);

@@ -10,6 +10,7 @@ layout(constant_id = 3) const bool ARGMAX = false;
 
 shared uint reduce_indices[gl_WorkGroupSize.x];
 
+// Each invocation adds every n-th element; the group adds these sums.
 void sum_row(const uint row) {
     const uvec4 at = row_at(SRC0.ne, row);
     const uint x = address(SRC0, at);
@@ -21,6 +22,8 @@ void sum_row(const uint row) {
         dst_f32[address(DST, at) >> 2] = sum / uintBitsToFloat(number(0));
 }
 
+// A tree of comparisons by pairs of value and index, log2(group) steps. Of equal values the
+// higher index wins at each step, so that the order of the tree doesn't matter.
 void argmax_row(const uint row) {
     const uint x = SRC0.at.x + row * SRC0.nb.y, id = gl_LocalInvocationID.x;
     float largest = -FLT_INFINITY;

@@ -30,11 +30,13 @@ const uint STEP = 4; // elements that an invocation takes at once
 uint x, mask, y;
 float slope;
 
+// Element i of scale * x + slope * mask.
 float scaled(const uint i) {
     const float z = src0_f32[(x >> 2) + i] * op_param_f32(0);
     return MASK ? z + slope * src1_load(MASK_TYPE, mask + i * SRC1.nb.x) : z;
 }
 
+// Four elements of the mask from i on.
 vec4 mask_from(const uint i) {
     const uint at = mask + i * SRC1.nb.x, nb = SRC1.nb.x;
     if (MASK_VECTORS) {
@@ -63,6 +65,7 @@ vec4 exp_of(const vec4 v) {
     return vec4(exp_accurate(v.x), exp_accurate(v.y), exp_accurate(v.z), exp_accurate(v.w));
 }
 
+// Stores four elements, or what is left of the row.
 void store_from(const uint i, const vec4 v) {
     if (VECTORS) {
         dst_vec4[(y + i * 4) >> 4] = v;

@@ -32,6 +32,7 @@ struct launch {
     uint64_t groups;
 };
 
+// The least power of two that is not below n.
 static uint64_t power_above(uint64_t n) {
     uint64_t power = 1;
     while (power < n)
@@ -50,6 +51,7 @@ bool gvk_accepts_argsort(const struct gvk_features *features, const struct ggml_
     return node->ne[0] == node->src[0]->ne[0] && gvk_accepts_top_k(features, node);
 }
 
+// Invocations per group: half as many as items at most, as each compares two.
 static uint32_t group_size(const struct sort *s) {
     const struct gvk_features *features = gvk_plan_features(s->plan);
     uint32_t size = features->cpu ? 32 : 256;
@@ -62,6 +64,7 @@ static bool is_descending(const struct ggml_tensor *node) {
     return node->op == GGML_OP_TOP_K || node->op_params[0] == GGML_SORT_ORDER_DESC;
 }
 
+// One launch of sort.comp; its numbers are in the order of the shader's macros.
 static void encode_launch(const struct sort *s, const struct launch *l) {
     struct gvk_dispatch *d = gvk_dispatch_new(s->plan, GVK_SHADER_sort, s->node, 1, group_size(s));
     if (!d) return;
@@ -139,6 +142,7 @@ static void encode_merges(struct sort *s, size_t scratch, size_t bytes) {
     }
 }
 
+// Items that a group sorts in shared memory: a power of two, as bitonic sorting wants.
 static uint32_t block_items(const struct gvk_features *features, uint64_t n) {
     uint64_t items = MAX_ITEMS;
     while (items * ITEM_BYTES > features->max_shared_bytes)
@@ -147,6 +151,7 @@ static uint32_t block_items(const struct gvk_features *features, uint64_t n) {
     return (uint32_t)(needed > items ? items : needed < 64 ? 64 : needed);
 }
 
+// A launch of sort_rank.comp, with so many numbers per invocation as the row's length suggests.
 static void encode_ranks(struct gvk_plan *plan, const struct ggml_tensor *node) {
     const uint64_t n = (uint64_t)node->src[0]->ne[0];
     const uint32_t held = n <= 8 * RANK_GROUP ? 8 : n <= 16 * RANK_GROUP ? 16 : 32;
@@ -157,6 +162,8 @@ static void encode_ranks(struct gvk_plan *plan, const struct ggml_tensor *node) 
     gvk_dispatch_groups(plan, d, gpu_nrows(node) * gpu_groups_of(n, (uint64_t)RANK_GROUP * held));
 }
 
+// Rows are taken in chunks whose items fit in MAX_SCRATCH bytes. `selects`: few enough items are
+// wanted to keep only the first ones of each block.
 void gvk_encode_sort(struct gvk_plan *plan, const struct ggml_tensor *node) {
     const uint64_t n = (uint64_t)node->src[0]->ne[0];
     const uint64_t rows = gpu_nrows(node);

@@ -12,6 +12,7 @@ layout(constant_id = 5) const uint TYPE = 0;
 
 shared uint counts[gl_WorkGroupSize.x];
 
+// Sum of integers over the group, by halves; all invocations have to call it.
 uint group_count(const uint x) {
     const uint i = gl_LocalInvocationID.x;
     counts[i] = x;

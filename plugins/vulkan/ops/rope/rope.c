@@ -44,6 +44,8 @@ static double correction_dim(const struct ggml_tensor *node, double beta) {
            log(n_ctx / (beta * 2.0 * 3.14159265358979323846)) / (2.0 * log(base));
 }
 
+// Parameters of YaRN (Peng et al., 2023): the pairs between which it mixes, and the magnitude
+// that makes up for the longer context. Computed in double here, once per node.
 static void set_yarn(struct gvk_dispatch *d, const struct ggml_tensor *node) {
     const double scale = (double)param_f32(node, GGML_ROPE_SLOT_FREQ_SCALE);
     const double fast = correction_dim(node, (double)param_f32(node, GGML_ROPE_SLOT_BETA_FAST));
@@ -61,6 +63,8 @@ static uint32_t heads_of(const struct gvk_features *features, const struct ggml_
     return (uint32_t)(node->ne[1] < most ? node->ne[1] > 0 ? node->ne[1] : 1 : most);
 }
 
+// An invocation turns a pair in `heads` heads: the angle, which is expensive, is computed once
+// for all of them.
 void gvk_encode_rope(struct gvk_plan *plan, const struct ggml_tensor *node) {
     struct gvk_dispatch *d = gvk_dispatch_new(plan, GVK_SHADER_rope, node, 3, GROUP);
     if (!d) return;
@@ -87,6 +91,7 @@ bool gvk_accepts_timestep_embedding(const struct gvk_features *features,
            node->ne[3] == 1 && node->src[0]->ne[0] >= node->ne[1];
 }
 
+// Frequencies fall as powers of the longest period; an invocation computes a cosine and a sine.
 void gvk_encode_timestep_embedding(struct gvk_plan *plan, const struct ggml_tensor *node) {
     struct gvk_dispatch *d = gvk_dispatch_new(plan, GVK_SHADER_timestep_embedding, node, 1, GROUP);
     if (!d) return;

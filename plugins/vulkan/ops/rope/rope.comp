@@ -88,12 +88,15 @@ void store(const uvec4 at, const uint channel, const float value) {
 
 uint size() { return TYPE == TYPE_F32 ? 4 : 2; }
 
+// Copies a channel that is not turned, for each of the invocation's heads.
 void copy_channel(const uint channel, const uvec4 first) {
     const uint end = min(first.y + HEADS, SRC0.ne.y);
     for (uvec4 at = first; at.y < end; ++at.y)
         store(at, channel, src0_load(TYPE, address(SRC0, at) + channel * size()));
 }
 
+// Turns pair i in each of the invocation's heads. The channels of a pair are neighbours (normal)
+// or n_pairs apart.
 void turn_pair(const uint i, const uint n_pairs, const uvec4 first) {
     const vec2 turn = turn_of(i, first.z);
     const bool normal = MODE == MODE_NORMAL;

@@ -12,6 +12,8 @@ GVK_OPERAND(m, 4)
 GVK_OPERAND(v, 5)
 GVK_OPERAND(adamw, 6)
 
+// Updates both moments in place, then the parameter: decoupled weight decay, and beta1h, beta2h
+// correct the moments' bias.
 void step_adamw(const uvec4 at, const float value, const float g) {
     const uint p = tensors[5].at.x >> 2;
     const uint m_at = address(tensors[3], at) >> 2, v_at = address(tensors[4], at) >> 2;

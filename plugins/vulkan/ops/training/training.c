@@ -5,10 +5,12 @@
 
 enum { GROUP = 64, ROW_GROUP = 128 };
 
+// Whether a tensor is F32 and of the node's shape.
 static bool is_like(const struct ggml_tensor *t, const struct ggml_tensor *node) {
     return ggml_has_type(t, GGML_TYPE_F32) && ggml_are_same_shape(t, node);
 }
 
+// Whether both sources have the node's shape and type.
 bool gvk_accepts_same_pair(const struct gvk_features *features, const struct ggml_tensor *node) {
     (void)features;
     return ggml_are_same_shape(node, node->src[0]) && ggml_are_same_shape(node, node->src[1]) &&
@@ -28,6 +30,7 @@ bool gvk_accepts_soft_max_back(const struct gvk_features *features,
     return node->op_params[1] == 0 && gvk_accepts_same_pair(features, node);
 }
 
+// A group of invocations per row, which is reduced and then scaled.
 void gvk_encode_rows_back(struct gvk_plan *plan, const struct ggml_tensor *node) {
     struct gvk_dispatch *d = gvk_dispatch_new(plan, GVK_SHADER_rows_back, node, 2, ROW_GROUP);
     if (!d) return;
