@@ -27,10 +27,12 @@ uint64_t cpu_clock_ns(void) {
 }
 
 #if defined(_WIN32)
+// All signals are blocked in the new thread, so that the application's threads get them.
 int cpu_thread_start(pthread_t *out_thread, void *(*run)(void *), void *argument) {
     return pthread_create(out_thread, NULL, run, argument);
 }
 
+// False where the system refuses it, as real-time priorities without the right to them.
 bool cpu_thread_priority(enum ggml_sched_priority priority) {
     static const int levels[] = {THREAD_PRIORITY_BELOW_NORMAL, THREAD_PRIORITY_NORMAL,
                                  THREAD_PRIORITY_ABOVE_NORMAL, THREAD_PRIORITY_HIGHEST,
@@ -108,6 +110,7 @@ static size_t meminfo_bytes(const char *text, const char *key) {
     return line && sscanf(line + strlen(key), " %llu", &kib) == 1 ? (size_t)kib * 1024 : 0;
 }
 
+// Both are 0 where the system doesn't tell.
 void cpu_memory(size_t *out_free, size_t *out_total) {
     char text[4096];
     *out_free = *out_total = 0;

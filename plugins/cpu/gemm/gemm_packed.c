@@ -104,6 +104,7 @@ static void pack_panel(const struct product *p, int64_t row, int n_rows, int n_l
     }
 }
 
+// Stores the sums of a tile, or adds them where earlier elements of k have been added.
 static void add_part(const struct tile *to, float sum[][GEMM_PANEL]) {
     for (int c = 0; c < to->n_columns; ++c) {
         float *y = to->columns[c].y + to->row;
@@ -232,6 +233,8 @@ static void compute_panel(const struct product *p, int64_t row) {
     } while (t < p->depth);
 }
 
+// The three loops around a tile (Goto and van de Geijn, 2008): depth of k so that packed columns
+// fit the second-level cache, then panels of rows, then strips of columns.
 static void compute(const struct gemm_rows *rows, int64_t row, int64_t n_rows,
                     const struct gemm_column *columns, int64_t n_columns, bool pairs, float *work) {
     const int64_t padded = (n_columns + STRIP - 1) / STRIP * STRIP;

@@ -28,6 +28,7 @@ CPU_INLINE void prefetch_next(const struct tile *t, const char *part, const size
         __builtin_prefetch(part + t->ahead + i);
 }
 
+// Clears the sums of a tile, which stay in registers.
 CPU_INLINE void open_sums(vf (*sums)[ROWS], const int columns) {
     CPU_UNROLLED
     for (int c = 0; c < columns; ++c) {
@@ -37,6 +38,7 @@ CPU_INLINE void open_sums(vf (*sums)[ROWS], const int columns) {
     }
 }
 
+// Adds up the lanes of each sum.
 CPU_INLINE void close_tile(struct tile *t, vf (*sums)[ROWS], const int columns) {
     CPU_UNROLLED
     for (int c = 0; c < columns; ++c) {
@@ -46,6 +48,8 @@ CPU_INLINE void close_tile(struct tile *t, vf (*sums)[ROWS], const int columns) 
     }
 }
 
+// Adds group g of each row times the same elements of each column: the products' sum is scaled
+// once, and an offset is multiplied by the column's sum.
 CPU_INLINE void add_group(const struct block_format f, vf (*sums)[ROWS], const int8_t *const *q,
                           struct opened *o, int g, const float *const *x, const int columns) {
     const int first = g * f.group;
@@ -78,6 +82,7 @@ CPU_INLINE void add_group(const struct block_format f, vf (*sums)[ROWS], const i
     }
 }
 
+// Opens a block of each row and adds its groups.
 CPU_INLINE void add_block(const struct block_format f, vf (*sums)[ROWS], const char *const *blocks,
                           const float *const *x, const int columns) {
     struct opened o[ROWS];
@@ -91,6 +96,7 @@ CPU_INLINE bool looks_up(const enum ggml_type type) {
     return LANES == 16 && nibble_format(type).values;
 }
 
+// Products of a tile of rows of blocks. Blocks of the tile after are prefetched.
 CPU_INLINE void dot_blocks(const struct block_format f, struct tile *t, const int columns) {
     vf sums[COLUMNS][ROWS];
     open_sums(sums, columns);
@@ -191,6 +197,8 @@ static int most_columns(enum ggml_type type) {
     return is_plain || looks_up(type) ? COLUMNS : 2;
 }
 
+// False where the type has no such kernel at this level, or there are too many columns for it to
+// pay: nothing is computed then.
 bool CPU_FN(cpu_mul_vec)(const struct gemm_rows *rows, int64_t row, int64_t n_rows,
                          const struct gemm_column *columns, int64_t n_columns) {
     const bool few = LANES > 1 && n_columns <= most_columns(rows->type);

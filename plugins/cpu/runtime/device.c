@@ -55,6 +55,7 @@ static void device_props(ggml_backend_dev_t dev, struct ggml_backend_dev_props *
     device_memory(dev, &props->memory_free, &props->memory_total);
 }
 
+// Parameters are ignored: threads are set by the procedures of cpu_api.c.
 static int32_t device_init(ggml_backend_dev_t dev, const char *params, ggml_backend_t *out_stream) {
     (void)params;
     *out_stream = cpu_stream_new(dev);
@@ -70,6 +71,7 @@ static const struct ggml_extension_host_memory *host_memory(void) {
                 : NULL;
 }
 
+// Memory of the host's own type, so that tensors on the CPU are shared with it.
 static ggml_backend_buffer_type_t device_buffer_type(ggml_backend_dev_t dev) {
     const struct ggml_extension_host_memory *memory = host_memory();
     (void)dev;

@@ -10,6 +10,7 @@
 #include "runtime/plan.h"
 #include "runtime/stream.h"
 
+// Writes the slice of the step that was going on.
 static void close_slice(struct cpu_profile *profile, uint64_t now) {
     const struct cpu_step *step = profile->step;
     profile->step = NULL;
@@ -27,6 +28,7 @@ static void close_slice(struct cpu_profile *profile, uint64_t now) {
     };
 }
 
+// Called at the beginning of each step, and with NULL at the end of a graph.
 void cpu_profile_step(struct cpu_profile *profile, const struct cpu_step *step) {
     const uint64_t now = cpu_clock_ns();
     close_slice(profile, now);
@@ -50,6 +52,7 @@ static int32_t refuse(enum ggml_host_status status, const char *reason) {
     return status;
 }
 
+// The stream's record; NULL after the error was set.
 static struct cpu_profile *recording(ggml_backend_t stream) {
     struct cpu_profile *profile = cpu_stream_profile(stream);
     if (profile && profile->slices) return profile;
@@ -76,6 +79,7 @@ static int32_t tag(ggml_backend_t stream, uint64_t value) {
     return GGML_HOST_OK;
 }
 
+// Gives out the oldest slices and keeps the rest.
 static int32_t read(ggml_backend_t stream, struct ggml_profile_slice *slices, uint64_t max,
                     uint64_t *out_count, uint64_t *out_lost) {
     *out_count = *out_lost = 0;

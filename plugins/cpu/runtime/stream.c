@@ -63,6 +63,7 @@ static void stream_free(ggml_backend_t backend) {
     ggml_aligned_free(stream, sizeof(*stream));
 }
 
+// Runs a plan with the stream's pool, callback and recording.
 static enum ggml_status run_plan(struct cpu_stream *stream, const struct cpu_plan *plan,
                                  void *work) {
     const struct cpu_run run = {
@@ -184,6 +185,8 @@ void cpu_stream_set_use_ref(ggml_backend_t backend, bool use_ref) {
 
 enum { WORK_ALIGNMENT = 64 };
 
+// Plans only to learn how much memory and how many threads are needed; the plan itself is
+// dropped.
 struct ggml_cplan cpu_graph_plan(const struct ggml_graph *graph, int n_threads,
                                  struct ggml_threadpool *pool) {
     struct ggml_cplan cplan = {0};

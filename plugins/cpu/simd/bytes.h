@@ -29,12 +29,14 @@ typedef uint32_t v4w __attribute__((vector_size(16)));
 typedef uint8_t vb __attribute__((vector_size(BYTES)));
 typedef uint16_t vb_pairs __attribute__((vector_size(BYTES)));
 
+// Unaligned load of 16 bytes.
 CPU_INLINE v16b v16b_load(const void *p) {
     v16b v;
     memcpy(&v, p, sizeof(v));
     return v;
 }
 
+// Unaligned load of a vector of bytes.
 CPU_INLINE vb vb_load(const void *p) {
     vb v;
     memcpy(&v, p, sizeof(v));

@@ -28,6 +28,7 @@ static inline enum ggml_status cpu_each_chunk(const struct cpu_task *task, cpu_c
     return GGML_STATUS_SUCCESS;
 }
 
+// The bits of a float, and back below: memcpy() is what C allows for it.
 static inline uint32_t cpu_float_bits(float f) {
     uint32_t bits;
     memcpy(&bits, &f, sizeof(bits));
@@ -43,6 +44,7 @@ static inline float cpu_bits_float(uint32_t bits) {
 #if defined(__F16C__)
 #include <immintrin.h>
 
+// Exact. By F16C where the level has it.
 static inline void cpu_f16_to_f32(float *y, const ggml_fp16_t *x, int64_t n) {
     int64_t i = 0;
     for (; i + 8 <= n; i += 8) {
@@ -53,6 +55,7 @@ static inline void cpu_f16_to_f32(float *y, const ggml_fp16_t *x, int64_t n) {
         y[i] = _cvtsh_ss(x[i]);
 }
 
+// Rounds to nearest, ties to even.
 static inline void cpu_f32_to_f16(ggml_fp16_t *y, const float *x, int64_t n) {
     int64_t i = 0;
     for (; i + 8 <= n; i += 8) {
@@ -96,6 +99,7 @@ static inline void cpu_bf16_to_f32(float *y, const ggml_bf16_t *x, int64_t n) {
         y[i] = cpu_bits_float((uint32_t)x[i].bits << 16);
 }
 
+// Rounds to nearest, ties to even; NaN stays NaN, with its upper bits.
 static inline void cpu_f32_to_bf16(ggml_bf16_t *y, const float *x, int64_t n) {
     for (int64_t i = 0; i < n; ++i) {
         const uint32_t bits = cpu_float_bits(x[i]);
@@ -128,6 +132,8 @@ static inline float *cpu_target(float *buffer, void *row, enum ggml_type type, i
     return type == GGML_TYPE_F32 ? (float *)row + i0 : buffer;
 }
 
+// Stores n floats as elements from i0 on; nothing for F32, where they were computed in place
+// (cpu_target()).
 static inline void cpu_store(void *row, enum ggml_type type, int64_t i0, const float *x,
                              int64_t n) {
     void *y = (char *)row + i0 * (type == GGML_TYPE_F32 ? 4 : 2);

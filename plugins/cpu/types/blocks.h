@@ -68,6 +68,7 @@ static const int8_t cpu_iq4_values[16] = {-127, -104, -83, -65, -49, -35, -22, -
 // The rest are open_<name>(): the first scale and the first offset hold the block's factors; what
 // is returned is where the numbers are.
 
+// Q1_0: a bit per element, set for +1 and clear for -1.
 CPU_INLINE const int8_t *open_q1_0(const block_q1_0 *b, struct opened *o) {
     fill_scales(o, QK1_0 / 32);
     for (int j = 0; j < QK1_0; j += BYTES)
@@ -75,6 +76,7 @@ CPU_INLINE const int8_t *open_q1_0(const block_q1_0 *b, struct opened *o) {
     return o->numbers;
 }
 
+// Q2_0: byte i holds elements 4 i to 4 i + 3, which shuffles bring into order.
 CPU_INLINE const int8_t *open_q2_0(const block_q2_0 *b, struct opened *o) {
     fill_scales(o, QK2_0 / 32);
     const v16b qs = v16b_load(b->qs);
@@ -132,6 +134,7 @@ CPU_INLINE const int8_t *open_q8_0(const block_q8_0 *b, struct opened *o) {
     return b->qs;
 }
 
+// Q2_K: a byte per 16 elements with scale and minimum, four bits each.
 CPU_INLINE void open_q2_K_scales(const block_q2_K *b, struct opened *o) {
     int8_t scales[MAX_GROUPS], mins[MAX_GROUPS];
     const v16b packed = v16b_load(b->scales);
@@ -143,6 +146,7 @@ CPU_INLINE void open_q2_K_scales(const block_q2_K *b, struct opened *o) {
     scale_groups(o->scales + OFFSETS_16, mins, MAX_GROUPS);
 }
 
+// Q2_K: element i of each 128 has two bits of byte i % 32.
 CPU_INLINE const int8_t *open_q2_K(const block_q2_K *b, struct opened *o) {
     open_q2_K_scales(b, o);
     for (int j = 0; j < QK_K / 4; j += BYTES) {
@@ -154,6 +158,8 @@ CPU_INLINE const int8_t *open_q2_K(const block_q2_K *b, struct opened *o) {
     return o->numbers;
 }
 
+// Q3_K: 16 scales of six bits in 12 bytes, low nibbles first, then the upper pairs of bits;
+// biased by 32.
 CPU_INLINE void open_q3_K_scales(const uint8_t *packed, int8_t *scales) {
     uint32_t words[3];
     memcpy(words, packed, K_SCALE_SIZE);
@@ -163,6 +169,7 @@ CPU_INLINE void open_q3_K_scales(const uint8_t *packed, int8_t *scales) {
     memcpy(scales, &q, sizeof(q));
 }
 
+// Q3_K: two bits of qs and one of hmask, biased by 4.
 CPU_INLINE const int8_t *open_q3_K(const block_q3_K *b, struct opened *o) {
     int8_t scales[MAX_GROUPS];
     open_q3_K_scales(b->scales, scales);
@@ -210,6 +217,7 @@ CPU_INLINE void open_64(int8_t *numbers, const uint8_t *qs, const uint8_t *qh, c
     }
 }
 
+// Q4_K: each 64 elements share 32 bytes, low nibbles first.
 CPU_INLINE const int8_t *open_q4_K(const block_q4_K *b, struct opened *o) {
     open_k4_scales(b->scales, o);
     for (int g = 0; g < 8; g += 2)
@@ -217,6 +225,7 @@ CPU_INLINE const int8_t *open_q4_K(const block_q4_K *b, struct opened *o) {
     return o->numbers;
 }
 
+// Q5_K: Q4_K with a fifth bit per element in qh, bit g for group g.
 CPU_INLINE const int8_t *open_q5_K(const block_q5_K *b, struct opened *o) {
     open_k4_scales(b->scales, o);
     for (int g = 0; g < 8; g += 2)
@@ -224,6 +233,7 @@ CPU_INLINE const int8_t *open_q5_K(const block_q5_K *b, struct opened *o) {
     return o->numbers;
 }
 
+// Q6_K: four bits of ql and two of qh, biased by 32.
 CPU_INLINE const int8_t *open_q6_K(const block_q6_K *b, struct opened *o) {
     scale_groups(o->scales, b->scales, MAX_GROUPS);
     for (int j = 0; j < 64; j += BYTES) {
@@ -258,6 +268,7 @@ CPU_INLINE uint64_t spread_fields(uint64_t x, const int bits) {
     return (x | x << (8 - bits)) & field * 0x0101010101010101;
 }
 
+// IQ4_XS: eight scales of six bits, four in scales_l and two in scales_h; biased by 32.
 CPU_INLINE void open_iq4_xs_scales(const block_iq4_xs *b, struct opened *o) {
     int8_t scales[MAX_GROUPS];
     uint32_t low;
@@ -268,6 +279,7 @@ CPU_INLINE void open_iq4_xs_scales(const block_iq4_xs *b, struct opened *o) {
     scale_groups(o->scales, scales, 8);
 }
 
+// IQ4_XS: nibbles are indices of a table of 16 values.
 CPU_INLINE const int8_t *open_iq4_xs(const block_iq4_xs *b, struct opened *o) {
     open_iq4_xs_scales(b, o);
     for (int g = 0; g < 8; ++g)
@@ -286,6 +298,7 @@ CPU_INLINE void open_trits(int8_t *numbers, const uint8_t *qs, const int n, cons
     }
 }
 
+// TQ1_0: five ternary digits per byte (3^5 = 243), and four in the last bytes.
 CPU_INLINE const int8_t *open_tq1_0(const block_tq1_0 *b, struct opened *o) {
     fill_scales(o, 8);
     for (int j = 0; j < 32; j += BYTES)
@@ -295,6 +308,7 @@ CPU_INLINE const int8_t *open_tq1_0(const block_tq1_0 *b, struct opened *o) {
     return o->numbers;
 }
 
+// TQ2_0: two bits per element, biased by 1.
 CPU_INLINE const int8_t *open_tq2_0(const block_tq2_0 *b, struct opened *o) {
     fill_scales(o, 8);
     for (int j = 0; j < 64; j += BYTES) {
@@ -310,6 +324,7 @@ CPU_INLINE void open_mxfp4_scale(const block_mxfp4 *b, struct opened *o) {
     o->scales[0] = GGML_E8M0_TO_FP32_HALF(b->e);
 }
 
+// MXFP4: nibbles are FP4 values by a table, with a power of two as scale.
 CPU_INLINE const int8_t *open_mxfp4(const block_mxfp4 *b, struct opened *o) {
     open_mxfp4_scale(b, o);
     look_up_32(o->numbers, b->qs, cpu_fp4_values);
@@ -332,6 +347,8 @@ CPU_INLINE void open_ue4m3_scales(const uint8_t *d, struct opened *o) {
     }
 }
 
+// NVFP4: FP4 values, whose scales are E4M3 numbers per 16 elements; byte i of 8 holds elements i
+// and i + 8.
 CPU_INLINE const int8_t *open_nvfp4(const block_nvfp4 *b, struct opened *o) {
     open_ue4m3_scales(b->d, o);
     for (int j = 0; j < QK_NVFP4 / 2; j += 16) {

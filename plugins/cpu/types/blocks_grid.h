@@ -101,6 +101,8 @@ CPU_INLINE void store_moved(int8_t *numbers, const uint64_t *points, uint32_t do
     }
 }
 
+// IQ2_XXS: per 32 elements four indices of a byte, then a word with four times seven bits of
+// signs and a scale of four bits.
 CPU_INLINE const int8_t *open_iq2_xxs(const block_iq2_xxs *b, struct opened *o) {
     v8w first, second;
     uint32_t signs[8];
@@ -119,6 +121,7 @@ CPU_INLINE const int8_t *open_iq2_xxs(const block_iq2_xxs *b, struct opened *o) 
     return o->numbers;
 }
 
+// IQ2_XS: per eight elements nine bits of index and seven of signs; scales of four bits per 16.
 CPU_INLINE const int8_t *open_iq2_xs(const block_iq2_xs *b, struct opened *o) {
     uint32_t signs[8];
     v8w bytes;
@@ -138,6 +141,7 @@ CPU_INLINE const int8_t *open_iq2_xs(const block_iq2_xs *b, struct opened *o) {
     return o->numbers;
 }
 
+// IQ2_S: ten bits of index, a sign bit per element, scales of four bits per 16.
 CPU_INLINE const int8_t *open_iq2_s(const block_iq2_s *b, struct opened *o) {
     open_nibbles_16(b->scales, 0.125f, o);
     for (int g = 0; g < 8; ++g) {
@@ -153,6 +157,7 @@ CPU_INLINE const int8_t *open_iq2_s(const block_iq2_s *b, struct opened *o) {
     return o->numbers;
 }
 
+// IQ3_XXS: an index of a byte per four elements, then signs and scales as in IQ2_XXS.
 CPU_INLINE const int8_t *open_iq3_xxs(const block_iq3_xxs *b, struct opened *o) {
     v8w codes;
     uint32_t signs[8];
@@ -178,6 +183,8 @@ CPU_INLINE void open_nine_bits(const uint8_t *low, uint16_t ninth, uint16_t *ind
     memcpy(index, &both, sizeof(both));
 }
 
+// IQ3_S: nine bits of index per four elements, a sign bit per element, scales of four bits per
+// 32.
 CPU_INLINE const int8_t *open_iq3_s(const block_iq3_s *b, struct opened *o) {
     uint16_t index[QK_K / 4];
     uint32_t scales;
@@ -197,6 +204,8 @@ CPU_INLINE const int8_t *open_iq3_s(const block_iq3_s *b, struct opened *o) {
     return o->numbers;
 }
 
+// IQ1_S: eleven bits of index per eight elements; a word per 32 has upper bits, scale and the
+// direction in which all are moved.
 CPU_INLINE const int8_t *open_iq1_s(const block_iq1_s *b, struct opened *o) {
     v8h words;
     memcpy(&words, b->qh, sizeof(words));
@@ -222,6 +231,7 @@ CPU_INLINE const int8_t *open_iq1_s(const block_iq1_s *b, struct opened *o) {
     return o->numbers;
 }
 
+// IQ1_M: 16 scales of three bits; the upper four bits of each word make up the block's scale.
 CPU_INLINE void open_iq1_m_scales(const block_iq1_m *b, struct opened *o) {
     int8_t scales[MAX_GROUPS];
     uint16_t words[4];
@@ -241,6 +251,7 @@ CPU_INLINE void open_iq1_m_scales(const block_iq1_m *b, struct opened *o) {
     scale_groups(o->scales, scales, MAX_GROUPS);
 }
 
+// IQ1_M: like IQ1_S, with upper bits and direction in a nibble per eight elements.
 CPU_INLINE const int8_t *open_iq1_m(const block_iq1_m *b, struct opened *o) {
     const v8h factors = {4096, 256, 16, 1, 4096, 256, 16, 1};
     uint16_t index[QK_K / 8], high[QK_K / 32];

@@ -52,6 +52,7 @@ static void f32_from_float(const float *x, void *y, int64_t n) {
     memcpy(y, x, (size_t)n * sizeof(float));
 }
 
+// The sum in a block is not needed here.
 static void q8_1_to_float(const void *x, float *y, int64_t n) {
     const block_q8_1 *b = x;
     for (int64_t i = 0; i < n / QK8_1; ++i, ++b, y += QK8_1) {
@@ -95,6 +96,7 @@ static void q8_K_from_float(const float *x, void *y, int64_t n) {
         pack_block_q8_K(x + i * QK_K, b + i);
 }
 
+// NULL for types that can't be decoded.
 ggml_to_float_t cpu_to_float(enum ggml_type type) {
     switch (type) {
     case GGML_TYPE_F32: return f32_to_float;
@@ -109,6 +111,7 @@ ggml_to_float_t cpu_to_float(enum ggml_type type) {
     }
 }
 
+// NULL for types that can't be encoded without importance.
 ggml_from_float_t cpu_from_float(enum ggml_type type) {
     switch (type) {
     case GGML_TYPE_F32: return f32_from_float;
@@ -145,6 +148,7 @@ static float round_to_odd(double x) {
     return y;
 }
 
+// At most CPU_WIDE_CHUNK elements. Types that floats hold exactly go by way of these.
 void cpu_to_double(enum ggml_type type, const void *x, double *y, int64_t n) {
     float narrow[CPU_WIDE_CHUNK];
     switch (type) {
@@ -160,6 +164,8 @@ void cpu_to_double(enum ggml_type type, const void *x, double *y, int64_t n) {
         y[i] = (double)narrow[i];
 }
 
+// At most CPU_WIDE_CHUNK elements. To half types by way of a float that is rounded to odd, so
+// that the second rounding is right.
 void cpu_from_double(enum ggml_type type, const double *x, void *y, int64_t n) {
     float narrow[CPU_WIDE_CHUNK];
     switch (type) {

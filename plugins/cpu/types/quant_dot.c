@@ -52,6 +52,7 @@ static float half(ggml_half h) {
     return f;
 }
 
+// Numbers, scales and offsets of one block as the exact arithmetic below needs them.
 static void open_q8_0(const block_q8_0 *b, struct block *out) {
     memcpy(out->numbers, b->qs, sizeof(b->qs));
     out->scales[0] = 1;
@@ -67,6 +68,7 @@ static void open_q4_0(const block_q4_0 *b, struct block *out) {
     out->d = half(b->d);
 }
 
+// Each pair of groups shares 32 bytes, low nibbles first.
 static void open_q4_K(const block_q4_K *b, struct block *out) {
     uint8_t scales[8];
     uint8_t mins[8];
@@ -92,6 +94,7 @@ static void open_q6_K(const block_q6_K *b, struct block *out) {
     out->d = half(b->d);
 }
 
+// Block i of a row; the type is known when compiling.
 CPU_INLINE void open_block(const enum ggml_type type, const void *row, int64_t i,
                            struct block *out) {
     switch (type) {
@@ -102,6 +105,8 @@ CPU_INLINE void open_block(const enum ggml_type type, const void *row, int64_t i
     }
 }
 
+// Block i of the other row, which is Q8_0 or Q8_K, with sums of 16 numbers where the type has
+// them.
 CPU_INLINE struct partner open_partner(const enum ggml_type type, const void *row, int64_t i) {
     if (block_size(type) == QK8_0) {
         const block_q8_0 *b = (const block_q8_0 *)row + i;
@@ -140,6 +145,7 @@ CPU_INLINE void sum_four(const struct block *a, const struct partner *b, int j, 
 }
 #endif
 
+// Sum of minimum times sum of the partner's numbers, over groups of 16.
 static int32_t weighted_mins(const struct block *a, const struct partner *b) {
     int32_t sum = 0;
     for (int g = 0; g < MAX_GROUPS; ++g)
@@ -185,6 +191,7 @@ CPU_INLINE void dot(const enum ggml_type type, const int count, const struct row
         s[(size_t)(k / count) + (size_t)(k % count) * bs] = (float)sums[k];
 }
 
+// All products of nrc rows with nrc rows, two by two where nrc is even.
 CPU_INLINE void dot_rows(const enum ggml_type type, const struct rows *rows, int nrc, float *s,
                          size_t bs) {
     const int step = nrc % 2 == 0 ? 2 : 1;

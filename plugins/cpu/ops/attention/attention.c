@@ -30,6 +30,7 @@ struct scratch {
     int64_t stride; // of values and out
 };
 
+// Divides a thread's work memory among the arrays of a tile.
 static struct scratch scratch_at(float *work, int64_t v_size) {
     struct scratch s = {.panel = work, .stride = attention_padded(v_size)};
     s.scores = s.panel + ATTENTION_KEYS * GEMM_DEPTH;
@@ -39,6 +40,7 @@ static struct scratch scratch_at(float *work, int64_t v_size) {
     return s;
 }
 
+// Begins a tile: addresses of its queries, slopes of the mask, empty sums.
 static void open_tile(const struct attention *a, struct query_tile *tile, const struct scratch *s) {
     for (int r = 0; r < tile->rows.n; ++r) {
         const struct ggml_row at = attention_row(a, &tile->rows, r);
@@ -122,6 +124,8 @@ CPU_INLINE void add_values(float *out, const float *weights, const char *values,
         vf_store(out + i * LANES, sum[i]);
 }
 
+// Adds the weighted values of a block of keys to a row, several vectors at a time, then one,
+// then single elements.
 static void add_row(float *out, const float *weights, const char *values, size_t stride, int n_keys,
                     int64_t n) {
     int64_t d = 0;
@@ -176,6 +180,7 @@ static void multiply_keys(const struct gemm_rows *keys, int n_keys, const struct
     }
 }
 
+// Adds a block of keys to all rows of the tile; one that is hidden from all is left out.
 static void compute_block(const struct attention *a, struct query_tile *tile,
                           const struct scratch *s, int64_t key, int n_keys) {
     if (a->mask && !load_masks(a, tile, s, key, n_keys)) return;
@@ -195,6 +200,8 @@ static void compute_block(const struct attention *a, struct query_tile *tile,
     }
 }
 
+// Adds the sink, which has a score but no value, divides by the sum of weights and stores the
+// row. A row that sees no key stays 0.
 void CPU_FN(cpu_attention_store)(const struct attention *a, struct ggml_row at, float largest,
                                  float sum, float *out) {
     const int64_t n = a->v->ne[0];
@@ -210,6 +217,7 @@ void CPU_FN(cpu_attention_store)(const struct attention *a, struct ggml_row at, 
            (size_t)n * sizeof(float));
 }
 
+// A tile of few queries, over all keys.
 static void compute_few(const struct attention *a, const struct attention_rows *rows, float *work) {
     const struct scratch s = scratch_at(work, a->v->ne[0]);
     struct query_tile tile = {.rows = *rows};
@@ -223,6 +231,7 @@ static void compute_few(const struct attention *a, const struct attention_rows *
     }
 }
 
+// Operands and parameters of the node.
 static struct attention read_node(const struct ggml_tensor *dst) {
     return (struct attention){
         .dst = dst,
@@ -238,6 +247,8 @@ static struct attention read_node(const struct ggml_tensor *dst) {
     };
 }
 
+// Threads share tiles of query rows. Tiles are halved until there are two per thread, as far as
+// that leaves enough rows to share what is unpacked.
 enum ggml_status CPU_FN(cpu_flash_attn_ext)(const struct cpu_task *task) {
     const struct attention a = read_node(task->dst);
     const bool many = attention_is_many(task->dst);

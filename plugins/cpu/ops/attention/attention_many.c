@@ -43,6 +43,7 @@ static void interleave(const float *const x[QUAD], int64_t n, float *y) {
         quad_store(y + t * ROWS, (quad){x[0][t], x[0][t], x[0][t], x[0][t]});
 }
 
+// Divides a thread's work memory among the arrays of a tile.
 static void place_memory(struct tile *t, float *work) {
     t->k_size = attention_padded(t->a->k->ne[0]);
     t->v_size = attention_padded(t->a->v->ne[0]);
@@ -55,6 +56,7 @@ static void place_memory(struct tile *t, float *work) {
     t->mask_rows = t->bias + ATTENTION_BLOCK * ROWS;
 }
 
+// Transposes the queries, so that lanes hold rows, and clears the results.
 static void open_tile(struct tile *t) {
     const struct attention *a = t->a;
     const float *x[ROWS];

@@ -50,6 +50,8 @@ static const float *load_b(float *buffer, const struct ggml_tensor *b, const cha
     return buffer;
 }
 
+// Elements [i0, i0 + n) of a row. A b of one element per row is a scalar; otherwise it is loaded
+// repeated.
 static void compute_chunk(const struct ggml_tensor *dst, struct ggml_row at, int64_t i0, int64_t n,
                           const void *argument) {
     const struct binary_op op = *(const struct binary_op *)argument;

@@ -28,6 +28,7 @@ static bool accepts_patches(const struct ggml_tensor *node, const struct conv *c
            ggml_nrows(node) == conv_pixels(c) * c->batch && ggml_rows_dense(node);
 }
 
+// src0 gives the kernel's extents alone; its elements are not read.
 bool cpu_accepts_im2col(const struct ggml_tensor *node) {
     const bool is_2d = node->op_params[6] != 0;
     const struct ggml_tensor *kernel = node->src[0];
@@ -39,6 +40,7 @@ bool cpu_accepts_im2col(const struct ggml_tensor *node) {
     return accepts_patches(node, &c);
 }
 
+// Channels are a parameter here, as dimension 3 holds channels and batch.
 bool cpu_accepts_im2col_3d(const struct ggml_tensor *node) {
     const int64_t channels = node->op_params[9];
     if (channels < 1) return false;
@@ -52,6 +54,7 @@ size_t cpu_work_im2col(const struct ggml_tensor *node, int n_threads) {
                                        : (size_t)node->ne[0] * sizeof(float) * (size_t)n_threads;
 }
 
+// The result is the image, src0 the gradient of its patches, src1 gives the kernel's extents.
 bool cpu_accepts_im2col_back(const struct ggml_tensor *node) {
     const bool is_2d = node->op_params[6] != 0;
     const struct ggml_tensor *grad = node->src[0];
@@ -62,6 +65,7 @@ bool cpu_accepts_im2col_back(const struct ggml_tensor *node) {
            grad->ne[1] == c.out[0] && grad->ne[channel + 1] == c.batch && ggml_rows_dense(node);
 }
 
+// All parameters have to agree with the extents, since indices are computed from them.
 bool cpu_accepts_col2im_1d(const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     const int64_t stride = node->op_params[0];
@@ -80,6 +84,8 @@ bool cpu_accepts_conv_2d(const struct ggml_tensor *node) {
            node->ne[3] == c.batch && node->type == c.image->type && ggml_is_packed(node);
 }
 
+// Dimension 3 of each operand holds two of channels, filters and batch, which parameters tell
+// apart.
 bool cpu_accepts_conv_3d(const struct ggml_tensor *node) {
     const int64_t channels = node->op_params[9];
     if (channels < 1 || node->op_params[11] < 1 || node->src[1]->ne[3] % channels != 0)
@@ -89,6 +95,7 @@ bool cpu_accepts_conv_3d(const struct ggml_tensor *node) {
            node->ne[3] == c.channels_out * c.batch && ggml_is_packed(node);
 }
 
+// Filters as floats, once, and a thread's panels.
 size_t cpu_work_conv(const struct ggml_tensor *node, int n_threads) {
     const struct conv c = conv_of_direct(node);
     return conv_filters_size(node->src[0]) +
@@ -122,6 +129,7 @@ int64_t cpu_cost_conv_2d_dw(const struct ggml_tensor *node) {
 
 // --- transposed ----------------------------------------------------------------------------------
 
+// Whether the result's extents follow from those of image and kernel.
 static bool accepts_transposed(const struct conv_transposed *c) {
     if (c->stride < 1) return false;
     for (int d = 0; d < 2; ++d) {

@@ -28,6 +28,7 @@ static float filter_at(const struct ggml_tensor *kernel, int64_t kx, int64_t ky,
     return cpu_float_at(ggml_row_data(kernel, row) + (size_t)kx * kernel->nb[0], kernel->type);
 }
 
+// A row of the result: each kernel element is added for the pixels that it falls on.
 static void depthwise_row(const struct ggml_tensor *dst, const struct conv *c, struct ggml_row at) {
     const struct ggml_tensor *kernel = dst->src[0];
     const char *channel =
@@ -48,6 +49,7 @@ static void depthwise_row(const struct ggml_tensor *dst, const struct conv *c, s
     }
 }
 
+// For results with pixels side by side.
 static enum ggml_status by_rows(const struct cpu_task *task, const struct conv *c) {
     int64_t begin, end;
     cpu_task_range(task, ggml_nrows(task->dst), &begin, &end);
@@ -96,6 +98,7 @@ static void pack_channels(const struct cpu_task *task, const struct conv *c, flo
     }
 }
 
+// For results with channels side by side: the filters are transposed first.
 static enum ggml_status by_pixels(const struct cpu_task *task, const struct conv *c) {
     const struct ggml_tensor *dst = task->dst;
     pack_channels(task, c, task->work);

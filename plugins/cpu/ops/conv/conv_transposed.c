@@ -19,6 +19,7 @@ struct target {
     int64_t channel, n_channels;
 };
 
+// Brings channels of filters and pixels side by side as floats, shared out among the threads.
 static void pack(const struct cpu_task *task, const struct conv_transposed *c, float *filters,
                  float *pixels) {
     const int64_t n_filters = c->size[0] * c->size[1] * c->channels_out;
@@ -86,6 +87,7 @@ static void add_columns(const struct transposed *t, const struct target *to, int
     }
 }
 
+// Clears a part of a row of some channels, then adds what falls on it, pixel by pixel.
 static void compute_target(const struct transposed *t, const struct target *to) {
     const struct conv_transposed *c = &t->c;
     const int64_t x_first = MAX(conv_ceil_div(to->x0 - c->size[0] + 1, c->stride), 0);
@@ -102,6 +104,7 @@ static void compute_target(const struct transposed *t, const struct target *to) 
     }
 }
 
+// Threads share parts of the result, which no two write in common.
 enum ggml_status CPU_FN(cpu_conv_transpose)(const struct cpu_task *task) {
     struct transposed t = {.c = conv_transposed_of(task->dst), .out = task->dst->data};
     const struct conv_transposed *c = &t.c;

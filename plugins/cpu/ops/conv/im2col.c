@@ -2,6 +2,7 @@
 // im2col, im2col_3d, im2col_back, col2im_1d.
 #include "ops/conv/patches.h"
 
+// Threads share windows; each is a row of the result.
 enum ggml_status CPU_FN(cpu_im2col)(const struct cpu_task *task) {
     const struct ggml_tensor *dst = task->dst;
     const struct conv c = conv_of_im2col(dst);
@@ -45,6 +46,7 @@ static float sum_patches(const struct conv *c, const struct ggml_tensor *grad, c
     return sum;
 }
 
+// Each pixel gathers from the patches that hold it, so that threads write nothing in common.
 enum ggml_status CPU_FN(cpu_im2col_back)(const struct cpu_task *task) {
     const struct ggml_tensor *dst = task->dst;
     const struct ggml_tensor *grad = dst->src[0];
@@ -79,6 +81,7 @@ static float sum_columns(const struct ggml_tensor *a, const char *filter, int64_
     return sum;
 }
 
+// Each element gathers from the columns that cover it.
 enum ggml_status CPU_FN(cpu_col2im_1d)(const struct cpu_task *task) {
     const struct ggml_tensor *dst = task->dst;
     const struct ggml_tensor *a = dst->src[0];

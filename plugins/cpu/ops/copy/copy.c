@@ -20,6 +20,7 @@ struct cursor {
     char *row;
 };
 
+// The place of an element in logical order, which begins a block.
 static struct cursor cursor_at(const struct ggml_tensor *t, int64_t element) {
     const int64_t block = ggml_blck_size(t->type);
     struct cursor c = {.t = t, .block = block, .width = t->ne[0] / block};
@@ -54,6 +55,8 @@ static void cursor_advance(struct cursor *c, int64_t n) {
     c->row = ggml_row_data(c->t, c->at);
 }
 
+// Moves n blocks between strides. Sizes 4 and 2 have loops of their own, which become single
+// moves.
 static void move_blocks(char *y, size_t y_step, const char *x, size_t x_step, int64_t n,
                         size_t size) {
     if (y_step == size && x_step == size) {
@@ -72,6 +75,7 @@ static void move_blocks(char *y, size_t y_step, const char *x, size_t x_step, in
     }
 }
 
+// Moves blocks [begin, end) in runs that end where either side's row ends.
 static void copy_same_type(const struct ggml_tensor *dst, const struct ggml_tensor *src,
                            int64_t begin, int64_t end) {
     const struct ggml_type_traits *type = ggml_get_type_traits(dst->type);
@@ -87,6 +91,7 @@ static void copy_same_type(const struct ggml_tensor *dst, const struct ggml_tens
     }
 }
 
+// Two packed tensors are one run of bytes per thread.
 static enum ggml_status run_same_type(const struct cpu_task *task, const struct ggml_tensor *src) {
     const struct ggml_tensor *dst = task->dst;
     const struct ggml_type_traits *type = ggml_get_type_traits(dst->type);
@@ -103,6 +108,7 @@ static enum ggml_status run_same_type(const struct cpu_task *task, const struct 
     return GGML_STATUS_SUCCESS;
 }
 
+// Decodes the next n elements to floats; whole runs at a time where they are dense.
 static void gather(struct cursor *c, cpu_unpack_fn unpack, float *y, int64_t n) {
     const size_t size = ggml_type_size(c->t->type);
     while (n > 0) {
@@ -120,6 +126,7 @@ static void gather(struct cursor *c, cpu_unpack_fn unpack, float *y, int64_t n) 
     }
 }
 
+// Encodes n floats as the next elements.
 static void scatter(struct cursor *c, cpu_pack_fn pack, const float *x, int64_t n) {
     const size_t size = ggml_type_size(c->t->type);
     while (n > 0) {
@@ -137,6 +144,7 @@ static void scatter(struct cursor *c, cpu_pack_fn pack, const float *x, int64_t 
     }
 }
 
+// Converts by way of chunks of floats, which begin at multiples of CHUNK and so of every block.
 static enum ggml_status run_converted(const struct cpu_task *task, const struct ggml_tensor *src) {
     const struct ggml_tensor *dst = task->dst;
     const cpu_unpack_fn unpack = CPU_FN(cpu_unpack)(src->type);
@@ -171,6 +179,7 @@ static void move_dense(struct cursor *c, char *dense, int64_t n, bool out) {
     }
 }
 
+// Converts by way of doubles: for 64-bit types and for integers that floats don't hold.
 static enum ggml_status run_wide(const struct cpu_task *task, const struct ggml_tensor *src) {
     const struct ggml_tensor *dst = task->dst;
     const int64_t n = ggml_nelements(dst);
@@ -191,6 +200,7 @@ static enum ggml_status run_wide(const struct cpu_task *task, const struct ggml_
     return GGML_STATUS_SUCCESS;
 }
 
+// A copy of a tensor to itself is nothing.
 enum ggml_status CPU_FN(cpu_copy)(const struct cpu_task *task) {
     const struct ggml_tensor *src = task->dst->src[0];
     if (src->data == task->dst->data && ggml_are_same_layout(src, task->dst))

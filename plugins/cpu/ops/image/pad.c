@@ -50,6 +50,7 @@ static void pad_row(const struct ggml_tensor *dst, struct ggml_row at, bool circ
     }
 }
 
+// Threads share rows of the result; a row outside of the source is 0, or wrapped.
 enum ggml_status CPU_FN(cpu_pad)(const struct cpu_task *task) {
     const bool circular = ggml_get_op_params_i32(task->dst, 8) != 0;
     int64_t begin, end;
@@ -59,6 +60,7 @@ enum ggml_status CPU_FN(cpu_pad)(const struct cpu_task *task) {
     return GGML_STATUS_SUCCESS;
 }
 
+// Copies a row, then mirrors it at its first and last element.
 enum ggml_status CPU_FN(cpu_pad_reflect_1d)(const struct cpu_task *task) {
     const struct ggml_tensor *dst = task->dst;
     const struct ggml_tensor *a = dst->src[0];
@@ -79,6 +81,7 @@ enum ggml_status CPU_FN(cpu_pad_reflect_1d)(const struct cpu_task *task) {
     return GGML_STATUS_SUCCESS;
 }
 
+// Each row comes in two pieces: what is rolled over the end comes first.
 enum ggml_status CPU_FN(cpu_roll)(const struct cpu_task *task) {
     const struct ggml_tensor *dst = task->dst;
     const struct ggml_tensor *a = dst->src[0];

@@ -13,6 +13,7 @@ struct scaling {
     double offset;                // of an element's centre
 };
 
+// Steps and scales per dimension. With aligned corners the ends of both grids coincide.
 static struct scaling scaling_of(const struct ggml_tensor *dst, uint32_t flags) {
     struct scaling s = {.src = dst->src[0], .offset = 0.5};
     const bool align = flags & GGML_SCALE_FLAG_ALIGN_CORNERS;
@@ -43,6 +44,7 @@ static const char *source_row(const struct scaling *s, const char *plane, int64_
     return plane + (size_t)y * s->src->nb[1];
 }
 
+// A row of the result by nearest neighbours.
 static void nearest_row(const struct scaling *s, const char *plane, int64_t i1, float *out,
                         int64_t n) {
     const char *row = source_row(s, plane, nearest_index(s, 1, i1));
@@ -58,6 +60,7 @@ struct pair {
     double weight;
 };
 
+// The two elements around position i, and the weight of the second.
 static struct pair pair_at(const struct scaling *s, int d, int64_t i) {
     const double x = ((double)i + s->offset) * s->step[d] - s->offset;
     const int64_t below = (int64_t)floor(x);
@@ -67,6 +70,7 @@ static struct pair pair_at(const struct scaling *s, int d, int64_t i) {
     return pair;
 }
 
+// A row of the result by two neighbours along each dimension.
 static void bilinear_row(const struct scaling *s, const char *plane, int64_t i1, float *out,
                          int64_t n) {
     const struct pair y = pair_at(s, 1, i1);
@@ -88,6 +92,8 @@ struct triangle {
     double centre, inverse; // of its half width
 };
 
+// The elements under a triangle around position i, which is wider than 1 where the image
+// shrinks.
 static struct triangle triangle_at(const struct scaling *s, int d, int64_t i) {
     const double x = ((double)i + s->offset) * s->step[d];
     const double support = fmax(1.0, s->step[d]);
@@ -103,6 +109,7 @@ static double triangle_weight(const struct triangle *t, int64_t i) {
     return fmax(1.0 - fabs(((double)i - t->centre) * t->inverse), 0.0);
 }
 
+// Weighted mean of the elements under both triangles. O(support^2).
 static double antialiased(const struct scaling *s, const char *plane, const struct triangle *x,
                           const struct triangle *y) {
     double sum = 0.0;
@@ -151,6 +158,7 @@ static struct cubic cubic_at(const struct scaling *s, int d, int64_t i) {
     return cubic;
 }
 
+// A row of the result by four neighbours along each dimension.
 static void bicubic_row(const struct scaling *s, const char *plane, int64_t i1, float *out,
                         int64_t n) {
     const struct cubic y = cubic_at(s, 1, i1);
@@ -168,6 +176,7 @@ static void bicubic_row(const struct scaling *s, const char *plane, int64_t i1, 
     }
 }
 
+// Threads share rows of the result.
 enum ggml_status CPU_FN(cpu_upscale)(const struct cpu_task *task) {
     const struct ggml_tensor *dst = task->dst;
     const uint32_t flags = (uint32_t)ggml_get_op_params_i32(dst, 0);

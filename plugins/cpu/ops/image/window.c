@@ -6,6 +6,7 @@ static void copy_row(const struct ggml_tensor *a, struct ggml_row from, char *y)
     cpu_gather(y, ggml_row_data(a, from), a->nb[0], ggml_type_size(a->type), a->ne[0]);
 }
 
+// Cuts the image into windows of w x w; what lies outside of the image is 0.
 enum ggml_status CPU_FN(cpu_win_part)(const struct cpu_task *task) {
     const struct ggml_tensor *dst = task->dst;
     const struct ggml_tensor *a = dst->src[0];
@@ -25,6 +26,7 @@ enum ggml_status CPU_FN(cpu_win_part)(const struct cpu_task *task) {
     return GGML_STATUS_SUCCESS;
 }
 
+// Puts windows together again, without their padding.
 enum ggml_status CPU_FN(cpu_win_unpart)(const struct cpu_task *task) {
     const struct ggml_tensor *dst = task->dst;
     const int64_t w = ggml_get_op_params_i32(dst, 0);
@@ -39,6 +41,7 @@ enum ggml_status CPU_FN(cpu_win_unpart)(const struct cpu_task *task) {
     return GGML_STATUS_SUCCESS;
 }
 
+// Row (q, k) is the embedding of their distance.
 enum ggml_status CPU_FN(cpu_get_rel_pos)(const struct cpu_task *task) {
     const struct ggml_tensor *dst = task->dst;
     int64_t begin, end;

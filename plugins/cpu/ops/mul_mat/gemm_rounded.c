@@ -26,6 +26,9 @@ static const int8_t group_of[GGML_TYPE_COUNT] = {
 
 // --- columns -------------------------------------------------------------------------------------
 
+// Rounds 32 elements of a column to bytes with a scale, and stores them where column c of the
+// strip lies. Numbers are biased by 128, since the instruction multiplies unsigned with signed
+// bytes; scaled sums per group make up for offsets.
 static void round_part(const float *x, int g, const int group, int c, struct strip *out) {
     int8_t numbers[ROUNDED_GROUP];
     const float scale = round_group(x, numbers);
@@ -42,6 +45,7 @@ static void round_part(const float *x, int g, const int group, int c, struct str
         memcpy(out->numbers[g * ROUNDED_GROUP / 4 + i][c], numbers + 4 * i, 4);
 }
 
+// Rounds elements [k0, k0 + k) of up to STRIP_COLUMNS columns; missing columns are 0.
 void CPU_FN(cpu_round_strip)(enum ggml_type type, const struct gemm_column *columns,
                              int64_t n_columns, int64_t k0, int64_t k, struct strip *out) {
     const int group = group_of[type];
@@ -74,6 +78,7 @@ struct panel_rows {
     int64_t first, stride; // lanes
 };
 
+// Opens block number `block` of OPEN_ROWS rows, several at a time to hide latencies.
 CPU_INLINE void open_part(const struct block_format f, const char *const *rows, const int64_t block,
                           const int r, struct opened_rows *out) {
     const int groups = f.size / f.group;
@@ -92,6 +97,7 @@ CPU_INLINE void open_part(const struct block_format f, const char *const *rows, 
     }
 }
 
+// Transposes scales, or offsets, so that those of one group for 16 rows are one vector.
 static void lay_groups(const float (*x)[STRIP_GROUPS], int64_t groups, float *to, int64_t stride) {
     const float *rows[ROWS];
     for (int r = 0; r < ROWS; ++r)
@@ -107,6 +113,8 @@ static void lay_numbers(const struct opened_rows *o, const struct panel_rows *to
     interleave_16(rows, to->k / 4, (float *)(void *)to->panel->numbers + to->first, to->stride);
 }
 
+// What the bias adds to each sum, negated: sums begin with it, and nothing has to be subtracted
+// later.
 static void compute_starts(const struct panel_rows *to, int64_t groups, int64_t group) {
     const __m512i *numbers = (const __m512i *)(const void *)to->panel->numbers;
     for (int64_t g = 0; g < groups; ++g) {
@@ -120,6 +128,7 @@ static void compute_starts(const struct panel_rows *to, int64_t groups, int64_t 
     }
 }
 
+// Packs k elements of ROWS rows: numbers, scales, offsets and starts, each with rows in lanes.
 CPU_INLINE void pack_rows(const struct block_format f, const struct panel_rows *to) {
     struct opened_rows o __attribute__((aligned(64)));
     for (int r = 0; r < ROWS; r += OPEN_ROWS) {
@@ -146,6 +155,7 @@ struct tile {
     bool first; // nothing was summed yet
 };
 
+// Stores the sums of a tile, or adds them where earlier elements of k have been added.
 static void add_part(const struct tile *to, const float (*sums)[STRIP_PANEL]) {
     for (int64_t c = 0; c < to->n_columns; ++c) {
         float *y = to->columns[c].y + to->row;
@@ -154,6 +164,7 @@ static void add_part(const struct tile *to, const float (*sums)[STRIP_PANEL]) {
     }
 }
 
+// Four bytes of a column in each lane.
 CPU_INLINE __m512i broadcast_four(const uint8_t *x) {
     int32_t four;
     memcpy(&four, x, sizeof(four));
@@ -291,6 +302,8 @@ static void pack_panel(const struct gemm_rows *rows, int64_t row, int64_t n_rows
     }
 }
 
+// Multiplies a panel of rows with all columns, STRIP_DEPTH elements at a time, so that the
+// packed panel stays in the cache while all strips use it.
 static void compute_panel(const struct gemm_rows *rows, const struct tile *all, int64_t k0,
                           int64_t k1, const struct strips *strips, struct strip_panel *panel) {
     const int64_t n_vectors = (all->n_rows + ROWS - 1) / ROWS;

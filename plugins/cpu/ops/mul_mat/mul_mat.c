@@ -20,6 +20,7 @@ struct product {
     int64_t n_columns;
 };
 
+// Column c of those that share a matrix: dimensions 1, 2 and 3 of src1 are counted as one.
 static struct gemm_column column_at(const struct product *p, int64_t i2, int64_t i3, int64_t c) {
     const struct ggml_tensor *b = p->dst->src[1];
     const int64_t above = c / b->ne[1];
@@ -51,6 +52,7 @@ static struct gemm_rows open_matrix(const struct product *p, int64_t matrix, int
                               a->ne[0]};
 }
 
+// Some rows times some columns: by vectors if that is worth it, otherwise by unpacked panels.
 static void compute_unit(const struct product *p, int64_t matrix, int64_t row, int n_rows,
                          int64_t column, float *panel) {
     struct gemm_column columns[GEMM_COLUMNS];
@@ -116,6 +118,7 @@ static struct strip *strip_at(const struct product *p, int64_t matrix, int64_t d
     return p->strips + (matrix * deep + d) * strips_across(p->n_columns) + s;
 }
 
+// Rounds all columns to bytes, shared out among the threads; a barrier follows.
 static void round_strips(const struct product *p, const struct cpu_task *task) {
     const struct ggml_tensor *a = task->dst->src[0];
     const int64_t across = strips_across(p->n_columns), deep = strips_deep(a->ne[0]);
@@ -166,6 +169,8 @@ static void compute_strips(const struct product *p, const struct cpu_task *task,
     }
 }
 
+// Chooses the way: rounded vectors for few columns and rounded strips for many, where the node
+// permits rounding, otherwise floats. src1 is packed first if its rows aren't dense.
 enum ggml_status CPU_FN(cpu_mul_mat)(const struct cpu_task *task) {
     const struct ggml_tensor *a = task->dst->src[0];
     const struct ggml_tensor *b = task->dst->src[1];

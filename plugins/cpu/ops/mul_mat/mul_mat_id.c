@@ -23,6 +23,7 @@ struct experts {
     const struct mul_mat_pair *pairs;
 };
 
+// Read once, as other threads of the application may write to it.
 static int32_t id_at(const struct ggml_tensor *ids, int64_t slot, int64_t token) {
     int32_t id;
     memcpy(&id, (const char *)ids->data + (size_t)slot * ids->nb[0] + (size_t)token * ids->nb[1],
@@ -51,6 +52,7 @@ static bool sort_pairs(const struct ggml_tensor *ids, int64_t n_experts, int64_t
     return true;
 }
 
+// Column and result of the i-th pair.
 static struct gemm_column column_at(const struct experts *x, int64_t i) {
     const struct ggml_tensor *b = x->dst->src[1];
     const struct mul_mat_pair pair = x->pairs[i];
@@ -138,6 +140,8 @@ static int64_t compute_share(const struct experts *x, int64_t begin, int64_t end
     return at;
 }
 
+// The first thread sorts the pairs while others pack; after the barrier threads share rows of
+// all experts. FAILED for an id that names no expert.
 enum ggml_status CPU_FN(cpu_mul_mat_id)(const struct cpu_task *task) {
     const struct ggml_tensor *a = task->dst->src[0];
     const struct mul_mat_id_layout layout = mul_mat_id_layout(task->dst);

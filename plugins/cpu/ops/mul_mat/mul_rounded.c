@@ -10,6 +10,8 @@
 
 // --- columns -------------------------------------------------------------------------------------
 
+// Rounds a column, with scaled sums of 16 and of 32 elements, which offsets of types are
+// multiplied by.
 static void round_column(const float *x, int64_t k, const struct rounded *out) {
     for (int64_t g = 0; g < k / ROUNDED_GROUP; ++g) {
         int8_t *numbers = out->numbers + g * ROUNDED_GROUP;
@@ -26,6 +28,7 @@ static void round_column(const float *x, int64_t k, const struct rounded *out) {
     }
 }
 
+// `memory` has room for n_columns columns, one after the other.
 void CPU_FN(cpu_round_columns)(const struct gemm_column *columns, int64_t n_columns, int64_t k,
                                void *memory) {
     for (int64_t c = 0; c < n_columns; ++c) {
@@ -111,6 +114,8 @@ CPU_INLINE const float *group_sums(const struct block_format f, const struct rou
     return f.group == 16 ? x->sums + first / 16 : x->sums32 + first / 32;
 }
 
+// Adds what the offsets of a block (minimum, or zero point) contribute: offset times sum of the
+// column's group.
 CPU_INLINE void add_offsets(const struct block_format f, float *sums, struct opened *o,
                             const float *of_column) {
     CPU_UNROLLED
@@ -123,6 +128,7 @@ CPU_INLINE void add_offsets(const struct block_format f, float *sums, struct ope
     }
 }
 
+// Adds one block of each row times the same elements of each column.
 CPU_INLINE void add_block(const struct block_format f, struct sums *sums, const char *const *blocks,
                           const struct rounded *x, int64_t first, const int columns) {
     struct opened o[ROWS];
@@ -150,6 +156,7 @@ CPU_INLINE void prefetch_next(const struct block_format f, const struct tile *t,
     }
 }
 
+// Products of a tile of rows and columns, block by block.
 CPU_INLINE void dot_blocks(const struct block_format f, struct tile *t, const int columns) {
     struct sums sums = {0};
     for (int64_t i = 0; i < t->k / f.size; ++i) {
@@ -169,6 +176,8 @@ CPU_INLINE void dot_blocks(const struct block_format f, struct tile *t, const in
 }
 
 #if defined(__AVX512BW__)
+// Whether the type has the faster way, in which blocks aren't opened to memory but multiplied
+// out of registers. Known when compiling.
 CPU_INLINE bool lies_in_quarters(const enum ggml_type type) {
 #if !defined(__AVX512VNNI__)
     if (quarter_bias(type) > 64) return false; // numbers need eight bits
@@ -193,6 +202,8 @@ CPU_INLINE bool lies_in_quarters(const enum ggml_type type) {
     }
 }
 
+// Products of a tile by that way. Short blocks are prefetched every other time, as two of them
+// share a cache line.
 CPU_INLINE void dot_quartered(const struct block_format f, struct tile *t, const int columns) {
     struct quarter_sums sums[COLUMNS] = {0};
     for (int64_t i = 0; i < t->k / f.size; ++i) {
@@ -250,6 +261,7 @@ static size_t distance_ahead(size_t stride) {
     return (1 + AHEAD / tile) * tile;
 }
 
+// Multiplies ROWS rows at a time; the last ones are repeated at the edge and not stored.
 void CPU_FN(cpu_mul_rounded)(const struct gemm_rows *rows, int64_t row, int64_t n_rows,
                              const struct gemm_column *columns, int64_t n_columns, void *memory) {
     struct tile t = {.k = rows->k, .ahead = distance_ahead(rows->stride)};

@@ -47,6 +47,7 @@ static float update_row(float *row, float delta, const float *k, const float *q,
     return vf_sum(sum + x * vf_load_part(q + i, n - i));
 }
 
+// e^gate per element, or one for all.
 static void load_decays(const struct delta_net *d, const float *gate) {
     const bool shared = d->gate->ne[0] == 1;
     if (shared) {
@@ -90,6 +91,7 @@ static void compute_rows(const struct delta_net *d, const float *initial, int64_
     }
 }
 
+// A thread takes rows of the state through all tokens: no barrier is needed.
 enum ggml_status CPU_FN(cpu_gated_delta_net)(const struct cpu_task *task) {
     const struct ggml_tensor *dst = task->dst;
     struct delta_net d = {.q = dst->src[0],

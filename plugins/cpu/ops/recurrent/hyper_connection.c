@@ -19,6 +19,7 @@ static void normalise_sources(double v[COPIES][COPIES], double eps) {
     }
 }
 
+// Half a step of Sinkhorn's iteration: each row sums up to 1.
 static void normalise_destinations(double v[COPIES][COPIES], double eps) {
     for (int s = 0; s < COPIES; ++s) {
         double sum = eps;
@@ -29,6 +30,7 @@ static void normalise_destinations(double v[COPIES][COPIES], double eps) {
     }
 }
 
+// Softmax of COPIES numbers, with eps added to each so that none is 0.
 static void softmax(double *x, double eps) {
     double largest = x[0];
     double sum = 0.0;
@@ -125,6 +127,7 @@ static void add_gated(float *y, const struct ggml_tensor *x, const char *from,
         y[i] = (first ? 0.0f : y[i]) + in[i] / (1.0f + cpu_expf(-g[i]));
 }
 
+// Elements [i0, i0 + n) of the sum of copies times sigmoid gates.
 static void pre_gated_chunk(const struct ggml_tensor *dst, struct ggml_row at, int64_t i0,
                             int64_t n, float *y) {
     const struct ggml_tensor *x = dst->src[0];
@@ -138,6 +141,7 @@ static void pre_gated_chunk(const struct ggml_tensor *dst, struct ggml_row at, i
         y[i] *= scale;
 }
 
+// Elements [i0, i0 + n) of the sum of copies times the token's weights.
 static void pre_chunk(const struct ggml_tensor *dst, struct ggml_row at, int64_t i0, int64_t n,
                       float *y) {
     const struct ggml_tensor *x = dst->src[0];
@@ -153,6 +157,8 @@ enum ggml_status CPU_FN(cpu_dsv4_hc_pre)(const struct cpu_task *task) {
     return for_chunks(task, gated ? pre_gated_chunk : pre_chunk);
 }
 
+// Elements [i0, i0 + n) of a copy: the layer's output times a weight, plus the combined copies,
+// or the old copy where there is no matrix.
 static void post_chunk(const struct ggml_tensor *dst, struct ggml_row at, int64_t i0, int64_t n,
                        float *y) {
     const struct ggml_tensor *x = dst->src[0];

@@ -15,6 +15,8 @@ struct token {
 typedef void (*step_fn)(float *restrict state, float *restrict out, const struct token *token,
                         int64_t n);
 
+// One token of RWKV-6 (Peng et al., 2024): reads the state with a bonus for this token, then
+// decays it and adds k v^T. O(n^2).
 static void wkv6_step(float *restrict state, float *restrict out, const struct token *token,
                       int64_t n) {
     const float *k = token->src[0], *v = token->src[1], *r = token->src[2];
@@ -30,6 +32,7 @@ static void wkv6_step(float *restrict state, float *restrict out, const struct t
     }
 }
 
+// One token of gated linear attention (Yang et al., 2023). O(n^2).
 static void gated_step(float *restrict state, float *restrict out, const struct token *token,
                        int64_t n) {
     const float *k = token->src[0], *v = token->src[1], *q = token->src[2], *gate = token->src[3];
@@ -44,6 +47,7 @@ static void gated_step(float *restrict state, float *restrict out, const struct 
     }
 }
 
+// Inner product; the rest of a vector is loaded with zeros.
 static float dot(const float *x, const float *y, int64_t n) {
     vf sum = {0};
     int64_t i = 0;
@@ -52,6 +56,8 @@ static float dot(const float *x, const float *y, int64_t n) {
     return vf_sum(sum + vf_load_part(x + i, n - i) * vf_load_part(y + i, n - i));
 }
 
+// One token of RWKV-7: the state is multiplied by diag(w) + a b^T, a generalised delta rule.
+// O(n^2).
 static void wkv7_step(float *restrict state, float *restrict out, const struct token *token,
                       int64_t n) {
     const float *r = token->src[0], *w = token->src[1], *k = token->src[2];

@@ -7,6 +7,7 @@
 #include "simd/strided.h"
 #include "simd/vmath.h"
 
+// One element of ssm_conv: the filter times as many tokens.
 static float convolve(const struct ggml_tensor *x, const struct ggml_tensor *filter,
                       const char *from, const char *weights) {
     float sum = 0.0f;
@@ -129,6 +130,7 @@ static void scan_rows(const struct scan *scan, int64_t id, int64_t seq, int64_t 
     }
 }
 
+// Read once, as other threads of the application may write to it.
 static int32_t sequence_id(const struct ggml_tensor *ids, int64_t seq) {
     int32_t id;
     memcpy(&id, (const char *)ids->data + (size_t)seq * ids->nb[0], sizeof(id));
@@ -136,6 +138,8 @@ static int32_t sequence_id(const struct ggml_tensor *ids, int64_t seq) {
     return id;
 }
 
+// Threads share rows of the states of all heads and sequences. FAILED for an id that names no
+// state, before anything is computed.
 enum ggml_status CPU_FN(cpu_ssm_scan)(const struct cpu_task *task) {
     struct ggml_tensor *const *src = task->dst->src;
     struct scan scan = {.x = src[1], .dt = src[2], .a = src[3], .b = src[4], .c = src[5]};

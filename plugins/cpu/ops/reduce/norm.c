@@ -27,6 +27,7 @@ static void scale_row(float *y, const float *x, float offset, float scale, int64
 
 typedef void (*norm_fn)(float *y, const float *x, int64_t n, float eps);
 
+// Threads share rows; `norm` is one of the three kinds.
 static enum ggml_status norm_rows(const struct cpu_task *task, norm_fn norm) {
     const struct ggml_tensor *dst = task->dst;
     const float eps = ggml_get_op_params_f32(dst, 0);
@@ -104,6 +105,7 @@ struct group {
     int64_t i3, first, last; // channels [first, last)
 };
 
+// Sum of a group's elements, or of the squares around an offset, in double.
 static double group_sum(const struct ggml_tensor *src, struct group g, const double *offset) {
     double sum = 0.0;
     for (int64_t i2 = g.first; i2 < g.last; ++i2) {
@@ -115,6 +117,7 @@ static double group_sum(const struct ggml_tensor *src, struct group g, const dou
     return sum;
 }
 
+// Two passes: mean, then variance around it, which is exact where one pass would cancel.
 static void normalise_group(const struct ggml_tensor *dst, struct group g, double eps) {
     const struct ggml_tensor *src = dst->src[0];
     const double n = (double)(src->ne[0] * src->ne[1] * (g.last - g.first));

@@ -26,6 +26,8 @@ static double sum_range(const struct ggml_tensor *src, const char *row, int64_t 
     return sum;
 }
 
+// Sum of one piece: a part of a long row, or several short rows. Pieces don't depend on the
+// number of threads, and so neither do sums.
 static double sum_piece(const struct ggml_tensor *src, struct cpu_sum_pieces pieces,
                         int64_t piece) {
     if (pieces.per_row > 1) {
@@ -103,6 +105,7 @@ enum ggml_status CPU_FN(cpu_argmax)(const struct cpu_task *task) {
     return GGML_STATUS_SUCCESS;
 }
 
+// Sums in double, rounded for each element.
 enum ggml_status CPU_FN(cpu_cumsum)(const struct cpu_task *task) {
     const struct ggml_tensor *src = task->dst->src[0];
     int64_t begin, end;

@@ -25,6 +25,7 @@ static double correction_dim(int n_dims, int n_ctx, double beta, double base) {
     return n_dims * log(n_ctx / (beta * 2.0 * 3.14159265358979323846)) / (2.0 * log(base));
 }
 
+// Parameters of the node, with YaRN's bounds and magnitude where it is used (Peng et al., 2023).
 static struct rope read_params(const struct ggml_tensor *dst) {
     struct rope r = {
         .n_dims = ggml_get_op_params_i32(dst, GGML_ROPE_SLOT_N_DIMS),
@@ -125,6 +126,7 @@ static void fill_turns(const struct rope *r, const double *frequency,
     }
 }
 
+// Turns all pairs of a row in place.
 static void turn_pairs(const struct rope *r, float *y, const float *cosines, const float *sines) {
     float *first = y + r->n_offs;
     float *second = first + r->distance;
@@ -148,6 +150,7 @@ static void turn_pairs(const struct rope *r, float *y, const float *cosines, con
     }
 }
 
+// Copies a row and turns its pairs; F16 goes by way of floats.
 static void turn_row(const struct rope *r, const struct ggml_tensor *dst, struct ggml_row at,
                      float *row, const float *cosines, const float *sines) {
     const char *x = ggml_row_data(dst->src[0], at);
@@ -162,6 +165,8 @@ static void turn_row(const struct rope *r, const struct ggml_tensor *dst, struct
     turn_pairs(r, (float *)(void *)y, cosines, sines);
 }
 
+// Frequencies are formed once per thread, angles once per token, as all heads of a token share
+// them.
 enum ggml_status CPU_FN(cpu_rope)(const struct cpu_task *task) {
     const struct ggml_tensor *dst = task->dst;
     const struct rope r = read_params(dst);

@@ -20,6 +20,7 @@ static uint32_t key_of(float x, bool descending) {
     return descending ? ~ascending : ascending;
 }
 
+// Keys and indices of a row.
 static void load_items(struct sort_item *items, const struct ggml_tensor *src, struct ggml_row at,
                        bool descending) {
     const char *x = ggml_row_data(src, at);
@@ -30,6 +31,7 @@ static void load_items(struct sort_item *items, const struct ggml_tensor *src, s
     }
 }
 
+// For short runs. Stable: equal keys keep their order.
 static void insertion_sort(struct sort_item *items, int64_t n) {
     for (int64_t i = 1; i < n; ++i) {
         const struct sort_item item = items[i];
@@ -97,6 +99,7 @@ static struct sort_item *thread_items(const struct cpu_task *task, int64_t n) {
     return (struct sort_item *)task->work + 2 * n * task->ith;
 }
 
+// Threads share rows.
 enum ggml_status CPU_FN(cpu_argsort)(const struct cpu_task *task) {
     const struct ggml_tensor *dst = task->dst;
     const bool descending = ggml_get_op_params_i32(dst, 0) == GGML_SORT_ORDER_DESC;

@@ -4,6 +4,7 @@
 #include "simd/sums.h"
 #include "simd/vmath.h"
 
+// g s (1 + x (1 - s)) with s = sigmoid(x).
 static void silu_back_chunk(const struct ggml_tensor *dst, struct ggml_row at, int64_t i0,
                             int64_t n, const void *argument) {
     (void)argument;
@@ -43,6 +44,7 @@ static enum ggml_status run_rows(const struct cpu_task *task, back_fn row) {
     return GGML_STATUS_SUCCESS;
 }
 
+// (g - x <g, x> / (<x, x> + n eps)) / rms(x).
 static void rms_norm_back_row(float *y, const float *grad, const float *x, int64_t n, float eps) {
     const double squares = cpu_sum_squares(x, 0.0, n);
     const double products = cpu_sum_products(grad, x, n);
@@ -57,6 +59,7 @@ enum ggml_status CPU_FN(cpu_rms_norm_back)(const struct cpu_task *task) {
     return run_rows(task, rms_norm_back_row);
 }
 
+// scale y (g - <g, y>).
 static void soft_max_back_row(float *dx, const float *grad, const float *y, int64_t n,
                               float scale) {
     const float mean = (float)cpu_sum_products(grad, y, n);
