@@ -43,17 +43,13 @@ static inline bool same_layout(const struct ggml_tensor *node, const struct ggml
 // message on failure.
 static inline int32_t buft_of(struct ggml_backend_sched *sched, const struct ggml_tensor *tensor) {
     if (tensor->view_src || !tensor->buffer->buft) return -1;
-    if (tensor->buffer->buft == sched->last_buft) return sched->last_buft_id;
     const int32_t buft = sched_buft_id(sched, tensor->buffer->buft);
-    if (buft < 0) return -2;
-    sched->last_buft = tensor->buffer->buft;
-    sched->last_buft_id = buft;
-    return buft;
+    return buft >= 0 ? buft : -2;
 }
 
-// All of a value but its root, and the bytes that it needs. There is room for another result.
+// All of a value but its root. There is room for another result.
 static inline bool sched_fill(struct ggml_backend_sched *sched, struct sched_value *value,
-                              size_t *out_size, int32_t number, struct ggml_tensor *tensor) {
+                              int32_t number, struct ggml_tensor *tensor) {
     if (UNLIKELY((unsigned)tensor->op >= GGML_OP_COUNT) ||
         UNLIKELY((unsigned)tensor->type >= GGML_TYPE_COUNT) ||
         UNLIKELY(tensor->flags & GGML_TENSOR_FLAG_ERROR)) {
@@ -76,13 +72,13 @@ static inline bool sched_fill(struct ggml_backend_sched *sched, struct sched_val
     }
     *value = (struct sched_value){
         .tensor = tensor,
+        .bytes = UNLIKELY(tensor->view_src) || UNLIKELY(buft >= 0) ? 0 : bytes_of(sched, tensor),
         .root = number,
         .backend = -1,
         .copies = -1,
         .buft = buft,
         .traits = traits,
     };
-    *out_size = UNLIKELY(tensor->view_src) || UNLIKELY(buft >= 0) ? 0 : bytes_of(sched, tensor);
     return true;
 }
 

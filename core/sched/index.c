@@ -26,14 +26,14 @@ bool sched_grow(void *array, int32_t *capacity, int64_t needed, size_t element) 
 }
 
 int32_t sched_buft_id(struct ggml_backend_sched *sched, ggml_backend_buffer_type_t buft) {
-    const int32_t known = tensor_map_get(&sched->buft_ids, buft);
-    if (known >= 0) return known;
     const int32_t id = sched->n_bufts;
+    for (int32_t known = 0; known < id; ++known) {
+        if (sched->bufts[known].buft == buft) return known;
+    }
     if (!sched_grow(&sched->bufts, &sched->bufts_capacity, id + 1, sizeof(sched->bufts[0])))
         return -1;
     uint64_t *readers = ggml_mem_calloc((size_t)sched->mask_words, sizeof(readers[0]));
-    if (!readers || !tensor_map_grow(&sched->buft_ids)) {
-        ggml_mem_free(readers);
+    if (!readers) {
         ggml_fail(GGML_HOST_OUT_OF_MEMORY, "scheduler: no memory for buffer type %d", (int)id);
         return -1;
     }
@@ -49,22 +49,15 @@ int32_t sched_buft_id(struct ggml_backend_sched *sched, ggml_backend_buffer_type
         .first_reader = first_reader,
         .host = ggml_backend_buft_is_host(buft),
     };
-    tensor_map_add(&sched->buft_ids, buft, id);
     sched->n_bufts++;
     return id;
 }
 
 // Foreign kinds of memory may have gone since the last graph.
-static bool forget_foreign_bufts(struct ggml_backend_sched *sched) {
-    if (sched->n_bufts == sched->n_own_bufts) return true;
+static void forget_foreign_bufts(struct ggml_backend_sched *sched) {
     while (sched->n_bufts > sched->n_own_bufts) {
         ggml_mem_free(sched->bufts[--sched->n_bufts].readers);
     }
-    if (!tensor_map_clear(&sched->buft_ids, (size_t)sched->n_own_bufts)) return false;
-    for (int32_t i = 0; i < sched->n_bufts; ++i) {
-        tensor_map_add(&sched->buft_ids, sched->bufts[i].buft, i);
-    }
-    return true;
 }
 
 // By operation.
@@ -115,8 +108,6 @@ static bool is_own_tensor(const struct ggml_backend_sched *sched,
 static bool room_for_items(struct ggml_backend_sched *sched, int64_t n) {
     // A node is a result once as an output and once because nobody uses it.
     return sched_grow(&sched->values, &sched->values_capacity, n, sizeof(sched->values[0])) &&
-           sched_grow(&sched->places, &sched->places_capacity, n, sizeof(sched->places[0])) &&
-           sched_grow(&sched->last, &sched->last_capacity, n, sizeof(sched->last[0])) &&
            sched_grow(&sched->used, &sched->used_capacity, n, sizeof(sched->used[0])) &&
            sched_grow(&sched->results, &sched->results_capacity, 2 * n, sizeof(sched->results[0]));
 }
@@ -127,9 +118,7 @@ static bool room_for_nodes(struct ggml_backend_sched *sched, int64_t n) {
 }
 
 static bool enter(struct ggml_backend_sched *sched, int32_t number, struct ggml_tensor *tensor) {
-    struct live_place *place = &sched->places[number];
-    place->pool = -1;
-    return sched_fill(sched, &sched->values[number], &place->size, number, tensor);
+    return sched_fill(sched, &sched->values[number], number, tensor);
 }
 
 // A tensor that is neither a node nor a leaf.
@@ -234,7 +223,8 @@ static bool make_room(struct ggml_backend_sched *sched, const struct ggml_cgraph
         sched->answers = ggml_mem_alloc(answers);
         sched->answers_capacity = sched->answers ? answers : 0;
     }
-    if ((answers > 0 && !sched->answers) || !forget_foreign_bufts(sched) ||
+    forget_foreign_bufts(sched);
+    if ((answers > 0 && !sched->answers) ||
         !tensor_index_clear(&sched->value_ids, (size_t)n + (size_t)n / 8)) {
         ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory for %lld tensors", sched->function,
                   (long long)n);
@@ -274,7 +264,6 @@ static void begin(struct ggml_backend_sched *sched, const struct ggml_cgraph *gr
     sched->n_leafs = graph->n_leafs;
     sched->n_values = graph->n_nodes + graph->n_leafs;
     sched->n_edges = sched->n_results = 0;
-    sched->last_buft = NULL;
     if (graph->n_nodes > 0) memset(sched->used, 0, (size_t)graph->n_nodes);
 }
 
@@ -311,7 +300,6 @@ static bool is_in_order(const struct ggml_backend_sched *sched) {
 bool sched_index(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
     sched->n_nodes = sched->n_leafs = sched->n_values = sched->n_edges = 0;
     sched->caches.graph.repeatable = false;
-    sched->ids_stale = false;
     if (!is_usable(sched, graph) || !make_room(sched, graph)) return false;
     begin(sched, graph);
     if (!index_all(sched, graph)) return false;
@@ -322,13 +310,14 @@ bool sched_index(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
 }
 
 int32_t sched_find_value(struct ggml_backend_sched *sched, const struct ggml_tensor *tensor) {
-    if (sched->ids_stale) {
+    if (sched->graph_uid == 0) return -1;
+    if (sched->value_ids_uid != sched->graph_uid) { // the graph repeats that of value_ids
         if (!tensor_index_clear(&sched->value_ids, (size_t)sched->n_values)) return -1;
         for (int32_t i = 0; i < sched->n_values; ++i) {
             tensor_index_add(&sched->value_ids, sched_list(sched->values), sched->values[i].tensor,
                              i);
         }
-        sched->ids_stale = false;
+        sched->value_ids_uid = sched->graph_uid;
     }
     const int32_t number = tensor_index_get(&sched->value_ids, sched_list(sched->values), tensor);
     for (int32_t c = 0; c < sched->partition.n_copies && number < 0; ++c) {

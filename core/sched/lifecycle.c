@@ -156,8 +156,7 @@ static bool prepare(struct ggml_backend_sched *sched, ggml_backend_t *backends,
                     ggml_backend_buffer_type_t *bufts, size_t graph_size) {
     const size_t n = (size_t)sched->n_backends;
     sched->streams = ggml_mem_calloc(n, sizeof(sched->streams[0]));
-    sched->partition.seen_by = ggml_mem_calloc(n, sizeof(sched->partition.seen_by[0]));
-    if (!sched->streams || !sched->partition.seen_by) return false;
+    if (!sched->streams) return false;
     for (int b = 0; b < sched->n_backends; ++b) {
         sched->streams[b].backend = backends[b];
         sched->streams[b].device = backends[b]->device;
@@ -172,8 +171,7 @@ static bool prepare(struct ggml_backend_sched *sched, ggml_backend_t *backends,
     sched_learn_kinds(sched);
     // A hint only, which comes from the application: a huge one must not cost memory.
     const size_t hint = graph_size < (1u << 24) ? graph_size : (1u << 24);
-    return make_allocators(sched) && tensor_map_clear(&sched->pin_ids, 1) &&
-           tensor_index_clear(&sched->value_ids, hint);
+    return make_allocators(sched) && tensor_index_clear(&sched->value_ids, hint);
 }
 
 ggml_backend_sched_t ggml_backend_sched_new(ggml_backend_t *backends,
@@ -215,14 +213,13 @@ static void free_streams(struct ggml_backend_sched *sched) {
     }
     ggml_mem_free(sched->bufts);
     ggml_mem_free(sched->streams);
-    tensor_map_free(&sched->buft_ids);
 }
 
 static void free_graph(struct ggml_backend_sched *sched) {
     sched_caches_free(&sched->caches);
     sched_partition_free(&sched->partition);
     tensor_index_free(&sched->value_ids);
-    tensor_map_free(&sched->pin_ids);
+    tensor_index_free(&sched->pin_ids);
     for (int i = 0; i < SCHED_FRAMES; ++i) {
         tensor_pool_free(&sched->frames[i].pool);
         ggml_mem_free(sched->frames[i].graphs);
@@ -233,7 +230,7 @@ static void free_graph(struct ggml_backend_sched *sched) {
     void *const arrays[] = {
         sched->pins,       sched->values,        sched->first_edge,  sched->edges,
         sched->answers,    sched->places,        sched->last,        sched->pool_plans,
-        sched->bases,      sched->order,         sched->slots.leafs, sched->slot_ids,
+        sched->bases,      sched->order_room,    sched->slots.leafs, sched->slot_ids,
         sched->early,      sched->inplace_steps, sched->results,     sched->used,
         sched->use_counts,
     };
@@ -341,19 +338,21 @@ void ggml_backend_sched_set_eval_callback(ggml_backend_sched_t sched,
 // --- pins
 
 // Replaces an earlier pin of the node. False: no memory; nothing has changed then.
-static bool store_pin(struct ggml_backend_sched *sched, const struct ggml_tensor *node, int32_t b) {
-    const int32_t known = tensor_map_get(&sched->pin_ids, node);
+static bool store_pin(struct ggml_backend_sched *sched, struct ggml_tensor *node, int32_t b) {
+    const int32_t known = sched_find_pin(sched, node);
     if (known >= 0) {
         sched->pins[known].backend = b;
         return true;
     }
-    if (!sched_grow(&sched->pins, &sched->pins_capacity, (int64_t)sched->n_pins + 1,
-                    sizeof(sched->pins[0])) ||
-        !tensor_map_grow(&sched->pin_ids)) {
+    const struct tensor_list list = {sched->pins, sizeof(sched->pins[0])};
+    if (!tensor_index_grow(&sched->pin_ids, list) ||
+        !sched_grow(&sched->pins, &sched->pins_capacity, (int64_t)sched->n_pins + 1,
+                    sizeof(sched->pins[0]))) {
         return false;
     }
     sched->pins[sched->n_pins] = (struct sched_pin){node, b};
-    tensor_map_add(&sched->pin_ids, node, sched->n_pins++);
+    const struct tensor_list grown = {sched->pins, sizeof(sched->pins[0])};
+    tensor_index_add(&sched->pin_ids, grown, node, sched->n_pins++);
     return true;
 }
 
@@ -380,7 +379,7 @@ ggml_backend_t ggml_backend_sched_get_tensor_backend(ggml_backend_sched_t sched,
     } else if (value >= 0) {
         b = sched->values[value].backend;
     }
-    const int32_t pin = tensor_map_get(&sched->pin_ids, node);
+    const int32_t pin = sched_find_pin(sched, node);
     if (b < 0 && pin >= 0) b = sched->pins[pin].backend;
     return b >= 0 ? sched->streams[b].backend : NULL;
 }

@@ -17,25 +17,25 @@ static bool make_room(struct ggml_backend_sched *sched) {
                       (int64_t)sched->n_nodes + 1, sizeof(sched->inplace_steps[0]));
 }
 
+// Nothing has memory yet. `first` tells nodes that are set before the first step, as the user says.
+static void begin_places(struct ggml_backend_sched *sched) {
+    for (int32_t i = 0; i < sched_entry_count(sched); ++i) {
+        const bool early = i < sched->n_nodes && (sched->values[i].traits & SCHED_EARLY);
+        sched->places[i] = (struct live_place){.pool = -1, .first = early ? -1 : 0, .from = -1};
+    }
+}
+
 // --- nodes that are needed before they are computed
 
-// Marks an entry that the node needs although it is computed after it. `last` holds the step at
-// which each node is computed meanwhile.
+// Marks an entry that the node needs although it is computed after it.
 static void note_need(struct ggml_backend_sched *sched, int32_t node, int32_t entry) {
-    const struct live_last *computed = sched->last;
     if (entry >= sched->n_nodes || entry == node) return;
-    if (computed[entry].step < computed[node].step) return;
-    if (sched->values[entry].traits & SCHED_EARLY) return;
-    sched->values[entry].traits |= SCHED_EARLY;
+    if (sched_step_of(sched, entry) >= sched_step_of(sched, node)) sched->places[entry].first = -1;
 }
 
 // They have to be there from the start.
 static void note_early(struct ggml_backend_sched *sched) {
-    const int32_t n = sched->n_nodes;
-    for (int32_t step = 0; step < n; ++step) {
-        sched->last[sched_value_at(sched, step)].step = step; // not used for anything else yet
-    }
-    for (int32_t i = 0; i < n; ++i) {
+    for (int32_t i = 0; i < sched->n_nodes; ++i) {
         note_need(sched, i, sched->values[i].root);
         for (int32_t e = sched->first_edge[i]; e < sched->first_edge[i + 1]; ++e) {
             note_need(sched, i, sched->values[sched->edges[e].value].root);
@@ -45,12 +45,13 @@ static void note_early(struct ggml_backend_sched *sched) {
 
 // --- sizes
 
-// The entry needs memory of that stream, from step `first` on; false with a message.
+// The entry needs memory of that stream, `size` bytes unless the memory says otherwise, from step
+// `first` on; false with a message.
 static inline bool reserve_entry(struct ggml_backend_sched *sched, struct live_place *place,
-                                 const struct ggml_tensor *tensor, int32_t backend, int32_t first) {
+                                 const struct ggml_tensor *tensor, size_t size, int32_t backend,
+                                 int32_t first) {
     const struct sched_stream *stream = &sched->streams[backend];
     const int32_t pool = stream->pool;
-    size_t size = place->size;
     if (UNLIKELY(stream->asks_size)) {
         size = ggml_backend_buft_get_alloc_size(sched->galloc->pools[pool].buft, tensor);
     }
@@ -82,7 +83,9 @@ static struct ggml_tensor *tensor_of(const struct ggml_backend_sched *sched, int
 // Sets the size, the pool and the first step of an entry that needs memory.
 static inline bool reserve(struct ggml_backend_sched *sched, int32_t entry, int32_t backend,
                            int32_t first) {
-    return reserve_entry(sched, &sched->places[entry], tensor_of(sched, entry), backend, first);
+    const struct ggml_tensor *tensor = tensor_of(sched, entry);
+    const size_t size = entry < sched->n_values ? sched->values[entry].bytes : ggml_nbytes(tensor);
+    return reserve_entry(sched, &sched->places[entry], tensor, size, backend, first);
 }
 
 // Lists a value that lives from before the first step, unless its memory comes from elsewhere.
@@ -95,7 +98,7 @@ static bool reserve_early(struct ggml_backend_sched *sched, int32_t value) {
 static inline bool reserve_node(struct ggml_backend_sched *sched, int32_t node, int32_t step) {
     const struct sched_value *value = &sched->values[node];
     if (value->root != node) return true;
-    if (value->traits & SCHED_EARLY) return reserve_early(sched, node);
+    if (sched->places[node].first < 0) return reserve_early(sched, node);
     return !needs_place(value) || reserve(sched, node, value->backend, step);
 }
 
@@ -117,7 +120,6 @@ static bool reserve_copies(struct ggml_backend_sched *sched, const struct sched_
     for (int32_t k = 0; k < split->n_inputs; ++k) {
         const int32_t number = sched->partition.inputs[split->first_input + k];
         const int32_t entry = sched->n_values + number;
-        sched->places[entry].size = ggml_nbytes(tensor_of(sched, entry));
         if (!reserve(sched, entry, sched->partition.copies[number].backend, split->i_start))
             return false;
     }
@@ -125,9 +127,6 @@ static bool reserve_copies(struct ggml_backend_sched *sched, const struct sched_
 }
 
 static bool reserve_all(struct ggml_backend_sched *sched) {
-    for (int32_t c = 0; c < sched->partition.n_copies; ++c) {
-        sched->places[sched->n_values + c].pool = -1;
-    }
     if (!reserve_values(sched)) return false;
     for (int32_t s = 0; s < sched->partition.n_splits && sched->pipeline_depth == 1; ++s) {
         if (!reserve_copies(sched, &sched->partition.splits[s])) return false;
@@ -153,7 +152,7 @@ static void find_ranges(struct ggml_backend_sched *sched) {
     struct liveness liveness = {
         .n_steps = sched->n_nodes,
         .n_entries = sched_entry_count(sched),
-        .order = sched->reordered ? sched->order : NULL,
+        .order = sched->order,
         .first_edge = sched->first_edge,
         .edges = sched->edges,
         .owners = sched->values,
@@ -175,7 +174,8 @@ static void find_ranges(struct ggml_backend_sched *sched) {
 bool sched_find_liveness(struct ggml_backend_sched *sched) {
     if (!make_room(sched)) return false;
     sched->n_early = 0;
-    if (!sched->in_order || sched->reordered) note_early(sched);
+    begin_places(sched);
+    if (!sched->in_order || sched->order) note_early(sched);
     if (!reserve_all(sched)) return false;
     find_ranges(sched);
     return true;

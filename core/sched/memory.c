@@ -7,9 +7,10 @@
 
 // --- pipeline copies: never released, in buffers of their own
 
-// Adds a pipeline copy as a leaf, and notes whether it moved to other memory since the last plan.
-static bool add_slot(struct ggml_backend_sched *sched, struct ggml_tensor *tensor,
-                     int32_t backend) {
+// Adds a pipeline copy as a leaf. *io_same becomes false if it is not in the memory that the plan
+// has for it.
+static bool add_slot(struct ggml_backend_sched *sched, struct ggml_tensor *tensor, int32_t backend,
+                     bool *io_same) {
     const int n = sched->slots.n_leafs;
     if (!sched_grow(&sched->slots.leafs, &sched->slots_capacity, (int64_t)n + 1,
                     sizeof(sched->slots.leafs[0])) ||
@@ -17,11 +18,9 @@ static bool add_slot(struct ggml_backend_sched *sched, struct ggml_tensor *tenso
                     sizeof(sched->slot_ids[0]))) {
         return false;
     }
-    if (n < sched->n_planned_slots) {
-        const struct sched_stream *streams = sched->streams;
-        sched->slots_changed |=
-            streams[sched->slot_ids[n]].pool_stream != streams[backend].pool_stream;
-    }
+    const struct sched_stream *streams = sched->streams;
+    *io_same = *io_same && n < sched->n_planned_slots &&
+               streams[sched->slot_ids[n]].pool_stream == streams[backend].pool_stream;
     sched->slots.leafs[n] = tensor;
     sched->slot_ids[n] = backend;
     sched->slots.n_leafs++;
@@ -29,16 +28,19 @@ static bool add_slot(struct ggml_backend_sched *sched, struct ggml_tensor *tenso
 }
 
 // All copies of all slots as one graph of leafs: the graph allocator gives each memory of its own.
-static bool collect_slots(struct ggml_backend_sched *sched) {
+// *out_same: whether the plan that there is was made for as many, in the same memory.
+static bool collect_slots(struct ggml_backend_sched *sched, bool *out_same) {
     sched->slots.n_leafs = 0;
-    sched->slots_changed = false;
+    *out_same = true;
     for (int32_t i = 0; i < sched->partition.n_copies; ++i) {
         for (int c = 0; c < sched->pipeline_depth; ++c) {
             struct ggml_tensor *tensor =
                 sched->partition.copy_slots[(int64_t)i * sched->pipeline_depth + c];
-            if (!add_slot(sched, tensor, sched->partition.copies[i].backend)) return false;
+            if (!add_slot(sched, tensor, sched->partition.copies[i].backend, out_same))
+                return false;
         }
     }
+    *out_same = *out_same && sched->slots.n_leafs == sched->n_planned_slots;
     return true;
 }
 
@@ -54,15 +56,15 @@ static bool reserve_slots(struct ggml_backend_sched *sched) {
     if (!ggml_gallocr_reserve_n(sched->slot_galloc, &sched->slots, NULL, sched->slot_ids))
         return false;
     sched->n_planned_slots = sched->slots.n_leafs;
-    sched->slots_changed = false;
     return true;
 }
 
 // Binds the pipeline copies to the plan that there is, else makes one when the streams are idle.
 static bool allocate_slots(struct ggml_backend_sched *sched) {
+    bool same;
     if (!sched->slot_galloc) return true;
-    if (!collect_slots(sched)) return false;
-    if (sched->n_planned_slots == sched->slots.n_leafs && !sched->slots_changed) {
+    if (!collect_slots(sched, &same)) return false;
+    if (same) {
         const enum plan_result result = graph_plan_use(sched->slot_galloc, &sched->slots);
         if (result != PLAN_DOES_NOT_FIT) return result == PLAN_USED;
     }
@@ -97,8 +99,11 @@ static void tell_realloc(struct ggml_backend_sched *sched, bool provided) {
 
 // Plans, makes the buffers large enough, and binds.
 static bool allocate(struct ggml_backend_sched *sched) {
-    if (!allocate_slots(sched) || !sched_plan(sched, true)) return false;
-    const bool provided = sched_buffers_fit(sched);
+    bool provided;
+    if (!allocate_slots(sched) || !sched_find_liveness(sched) ||
+        !sched_plan(sched, true, &provided)) {
+        return false;
+    }
     tell_realloc(sched, provided);
     if (!provided && !sched_grow_buffers(sched)) return false;
     return sched_bind(sched) == PLAN_USED;
@@ -120,9 +125,11 @@ bool sched_allocate(struct ggml_backend_sched *sched) {
 }
 
 bool sched_reserve_buffers(struct ggml_backend_sched *sched) {
+    bool same, fits;
     sched_wait_all(sched);
-    if (sched->slot_galloc && !(collect_slots(sched) && reserve_slots(sched))) return false;
-    return sched_plan(sched, false) && sched_grow_buffers(sched);
+    if (sched->slot_galloc && !(collect_slots(sched, &same) && reserve_slots(sched))) return false;
+    return sched_find_liveness(sched) && sched_plan(sched, false, &fits) &&
+           sched_grow_buffers(sched);
 }
 
 static size_t add_saturated(size_t a, size_t b) {
@@ -142,14 +149,15 @@ static void add_planned(const struct ggml_backend_sched *sched, size_t *sizes) {
 
 bool sched_measure(struct ggml_backend_sched *sched, size_t *out_sizes) {
     const unsigned long told = ggml_fail_count();
+    bool same, fits;
     memset(out_sizes, 0, (size_t)sched->n_backends * sizeof(out_sizes[0]));
     if (sched->slot_galloc) {
         sched->n_planned_slots = -1; // the plan is for these streams from here on
-        if (!collect_slots(sched)) return false;
+        if (!collect_slots(sched, &same)) return false;
         ggml_gallocr_reserve_n_size(sched->slot_galloc, &sched->slots, NULL, sched->slot_ids,
                                     out_sizes);
     }
-    if (!sched_plan(sched, false)) return false;
+    if (!sched_find_liveness(sched) || !sched_plan(sched, false, &fits)) return false;
     add_planned(sched, out_sizes);
     return ggml_fail_count() == told;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Partition: cuts the placed nodes into splits, maximal runs of nodes on one stream, and finds the
-// copies and waits that each split needs. Linear in nodes and edges.
+// copies and waits that each split needs. Linear in nodes and edges, times the streams that a split
+// waits for.
 #include "base/mem.h"
 #include "base/status.h"
 #include "sched/sched.h"
@@ -131,15 +132,23 @@ static bool brings_weight(const struct ggml_backend_sched *sched, int32_t node, 
     return false;
 }
 
+// Whether the split waits for the stream already. Linear: a split waits for a handful of streams.
+static bool waits_for(const struct sched_partition *partition, const struct sched_split *split,
+                      int32_t backend) {
+    bool found = false;
+    for (int32_t i = 0; i < split->n_waits && !found; ++i) {
+        found = partition->waits[split->first_wait + i] == backend;
+    }
+    return found;
+}
+
 // The result of another stream is read in place: it has to be there.
 static bool wait_for(struct ggml_backend_sched *sched, int32_t backend) {
-    const int32_t number = sched->partition.n_splits - 1;
-    if (sched->partition.seen_by[backend] == number) return true;
+    if (waits_for(&sched->partition, current_split(sched), backend)) return true;
     if (!sched_grow(&sched->partition.waits, &sched->partition.waits_capacity,
                     (int64_t)sched->partition.n_waits + 1, sizeof(sched->partition.waits[0]))) {
         return false;
     }
-    sched->partition.seen_by[backend] = number;
     sched->partition.waits[sched->partition.n_waits++] = backend;
     current_split(sched)->n_waits++;
     return true;
@@ -246,7 +255,6 @@ static bool cut_all(struct ggml_backend_sched *sched) {
         if (i + FAR_AHEAD < sched->n_nodes) fetch_node(sched, i + FAR_AHEAD);
         if (i + AHEAD < sched->n_nodes) fetch_sources(sched, i + AHEAD);
         if (continues(sched, i, backend)) continue;
-        if (!sched_place_sources(sched, i)) return false;
         if (sched->values[i].traits & SCHED_VIEW_OP) continue;
         if (!cut_node(sched, i)) return false;
         if (sched->pipeline_depth == 1) backend = current_split(sched)->backend;
@@ -258,11 +266,7 @@ bool sched_partition(struct ggml_backend_sched *sched) {
     struct sched_partition *partition = &sched->partition;
     partition->n_splits = partition->n_inputs = partition->n_waits = 0;
     partition->n_copies = partition->n_rewrites = 0;
-    for (int b = 0; b < sched->n_backends; ++b) {
-        partition->seen_by[b] = -1;
-    }
     if (!cut_all(sched)) return false;
-    sched_place_unused(sched);
     if (partition->n_splits == 0 && sched->n_nodes > 0) { // nothing but views
         if (!begin_split(sched, sched->n_backends - 1, 0)) return false;
     }
@@ -276,7 +280,6 @@ void sched_partition_free(struct sched_partition *partition) {
     ggml_mem_free(partition->copy_slots);
     ggml_mem_free(partition->inputs);
     ggml_mem_free(partition->waits);
-    ggml_mem_free(partition->seen_by);
     ggml_mem_free(partition->rewrites);
 }
 

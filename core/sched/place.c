@@ -235,7 +235,8 @@ static bool place_leftover(struct ggml_backend_sched *sched, int32_t node) {
     return false;
 }
 
-bool sched_place_sources(struct ggml_backend_sched *sched, int32_t node) {
+// What a node brings with it is placed when its turn comes.
+static bool place_sources(struct ggml_backend_sched *sched, int32_t node) {
     if (sched->values[node].backend < 0 && !place_leftover(sched, node)) return false;
     const int32_t backend = sched->values[node].backend;
     for (int32_t e = sched->first_edge[node]; e < sched->first_edge[node + 1]; ++e) {
@@ -249,18 +250,15 @@ bool sched_place_sources(struct ggml_backend_sched *sched, int32_t node) {
     return true;
 }
 
-void sched_place_unused(struct ggml_backend_sched *sched) {
+// What no node uses goes to the last stream.
+static bool place_leftovers(struct ggml_backend_sched *sched) {
+    for (int32_t i = 0; i < sched->n_nodes; ++i) {
+        if (!place_sources(sched, i)) return false;
+    }
     for (int32_t i = sched->n_nodes; i < sched->n_values; ++i) {
         if (sched->values[i].backend >= 0) continue;
         sched_assign(sched, i, sched->n_backends - 1, SCHED_REASON_CONSUMER);
     }
-}
-
-static bool place_leftovers(struct ggml_backend_sched *sched) {
-    for (int32_t i = 0; i < sched->n_nodes; ++i) {
-        if (!sched_place_sources(sched, i)) return false;
-    }
-    sched_place_unused(sched);
     return true;
 }
 
@@ -280,7 +278,6 @@ static bool is_allowed(const struct ggml_backend_sched *sched) {
     return true;
 }
 
-// Leaves what is left to sched_partition(), if nothing has to know it before.
 bool sched_place(struct ggml_backend_sched *sched) {
     if (!place_all_fixed(sched)) return false;
     struct unplaced unplaced = find_unplaced(sched);
@@ -289,7 +286,6 @@ bool sched_place(struct ggml_backend_sched *sched) {
     expand(sched, &unplaced, 1, true);
     expand(sched, &unplaced, -1, true);
     if (unplaced.count > 0 || sched->shares_pools) place_or_upgrade(sched);
-    if (!sched->figures && !sched->restricted) return true;
     if (!place_leftovers(sched)) return false;
     if (sched->figures && !sched_place_by_cost(sched)) return false;
     return is_allowed(sched);

@@ -37,7 +37,6 @@ struct round {
     const struct live_edge *edges;
     struct sched_pool_plan *plans;
     bool first; // no pool is decided; sums up what lives at once
-    bool reordered;
     bool too_large;
 };
 
@@ -52,7 +51,6 @@ static struct round round_of(struct ggml_backend_sched *sched, bool first) {
         .edges = sched->edges,
         .plans = sched->pool_plans,
         .first = first,
-        .reordered = sched->reordered,
     };
 }
 
@@ -128,7 +126,7 @@ static inline void walk_step(struct round *round, int32_t node, int32_t step) {
     if (value->root != node) {
         const struct live_last *use = &round->last[value->root];
         if (use->step == step && use->edge == LIVE_VIEWED) release(round, value->root);
-    } else if (round->places[node].pool >= 0 && !(value->traits & SCHED_EARLY)) {
+    } else if (round->places[node].pool >= 0 && round->places[node].first == step) {
         take(round, node);
     }
     const int32_t end = round->first_edge[node + 1];
@@ -156,9 +154,9 @@ static void release_originals(struct round *round, const struct sched_split *spl
 
 static void walk_steps(struct round *shared, int32_t begin, int32_t end) {
     struct round round = *shared; // which nothing else points to: it can be kept in registers
-    const struct ggml_backend_sched *sched = round.sched;
+    const int32_t *order = round.sched->order;
     for (int32_t step = begin; step < end; ++step) {
-        walk_step(&round, UNLIKELY(round.reordered) ? sched->order[step] : step, step);
+        walk_step(&round, UNLIKELY(order != NULL) ? order[step] : step, step);
     }
     *shared = round;
 }
@@ -347,25 +345,23 @@ static bool improve_all(struct ggml_backend_sched *sched) {
     return improved;
 }
 
-bool sched_plan(struct ggml_backend_sched *sched, bool for_use) {
-    sched->saved_plan_used = false;
+bool sched_plan(struct ggml_backend_sched *sched, bool for_use, bool *out_fits) {
     bool good;
-    if (!sched_find_liveness(sched) || !plan_quickly(sched, for_use, &good)) return false;
-    if (good) return true;
-    sched->saved_plan_used = for_use && sched_use_saved_plan(sched);
-    if (sched->saved_plan_used) return true;
-    return improve_all(sched);
+    *out_fits = false;
+    if (!plan_quickly(sched, for_use, &good)) return false;
+    if (!good && for_use && sched_use_saved_plan(sched)) {
+        *out_fits = true;
+        return true;
+    }
+    if (!good && !improve_all(sched)) return false;
+    *out_fits = true;
+    for (int i = 0; i < sched->galloc->n_pools && *out_fits; ++i) {
+        *out_fits = fits(sched, i);
+    }
+    return true;
 }
 
 // --- buffers
-
-bool sched_buffers_fit(const struct ggml_backend_sched *sched) {
-    bool enough = true;
-    for (int i = 0; i < sched->galloc->n_pools && enough && !sched->saved_plan_used; ++i) {
-        enough = fits(sched, i);
-    }
-    return enough;
-}
 
 bool sched_grow_buffers(struct ggml_backend_sched *sched) {
     sched_wait_all(sched);

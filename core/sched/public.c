@@ -40,7 +40,7 @@ bool sched_split_fresh(ggml_backend_sched_t sched, struct ggml_cgraph *graph) {
 
 static void forget_pins(ggml_backend_sched_t sched) {
     sched->n_pins = 0;
-    tensor_map_clear(&sched->pin_ids, 1);
+    tensor_index_clear(&sched->pin_ids, 1);
 }
 
 void ggml_backend_sched_reset(ggml_backend_sched_t sched) {

@@ -155,7 +155,6 @@ bool sched_replay(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
     }
     sched->in_place = false;
     sched->graph = NULL;
-    sched->ids_stale = true;
     if (!sched_reset_buffers(sched) || !replay_tensors(sched, graph)) {
         forget(cache); // the arrays are a mixture now
         return false;

@@ -22,7 +22,6 @@
 #include "ggml-impl.h"
 #include "ggml-plugin.h"
 #include "sched/cache.h"
-#include "sched/tensor_map.h"
 #include "sched/tensor_pool.h"
 #include "tensor/node_since.h"
 
@@ -46,13 +45,14 @@ enum sched_trait {
     SCHED_EXPERTS = 1 << 5,    // MUL_MAT_ID
     SCHED_HAS_MEMORY = 1 << 6, // before the scheduler gave it any
     SCHED_OUTPUT = 1 << 7,     // flagged by the user
-    SCHED_EARLY = 1 << 8,      // is set before the first node is computed
+    SCHED_EARLY = 1 << 8,      // flagged by the user: set before the first node is computed
     SCHED_IN_PLACE = 1 << 9,   // the operation may overwrite a source
     SCHED_SLOTTED = 1 << 10    // is one of its own pipeline copies
 };
 
 struct sched_value {
     struct ggml_tensor *tensor;
+    size_t bytes;    // 0: a view, or it lies in a buffer
     int32_t root;    // value that owns the memory; itself unless it is a view
     int32_t backend; // -1: not known (yet)
     int32_t copies;  // first of its copies, or -1
@@ -150,13 +150,12 @@ struct sched_partition {
     int32_t n_inputs, inputs_capacity;
     int32_t *waits; // streams whose results a split reads in place
     int32_t n_waits, waits_capacity;
-    int32_t *seen_by; // per stream: last split that waits for it; only while it is made
     struct sched_rewrite *rewrites;
     int32_t n_rewrites, rewrites_capacity;
 };
 
 struct sched_pin {
-    const struct ggml_tensor *tensor;
+    struct ggml_tensor *tensor;
     int32_t backend;
 };
 
@@ -186,10 +185,7 @@ struct ggml_backend_sched {
     // Buffer types that were met; the streams' own come first and stay.
     struct sched_buft *bufts;
     int32_t n_bufts, bufts_capacity, n_own_bufts;
-    struct tensor_map buft_ids;
     int mask_words;
-    ggml_backend_buffer_type_t last_buft; // while numbering: the last that was met
-    int32_t last_buft_id;
     uint16_t op_traits[GGML_OP_COUNT];
     uint16_t block_sizes[GGML_TYPE_COUNT]; // elements per block; 0: no such type
     uint16_t type_sizes[GGML_TYPE_COUNT];  // bytes per block
@@ -197,7 +193,7 @@ struct ggml_backend_sched {
     // Tensors that the application put on a stream, kept until the next reset.
     struct sched_pin *pins;
     int32_t n_pins, pins_capacity;
-    struct tensor_map pin_ids;
+    struct tensor_index pin_ids;
 
     // The graph as arrays: written by numbering (index.c).
     struct ggml_cgraph *graph; // only compared after the call that it was passed to
@@ -206,7 +202,8 @@ struct ggml_backend_sched {
     int32_t n_nodes, n_leafs, n_values, values_capacity;
     struct sched_value *values;
     struct tensor_index value_ids;
-    uint8_t *used; // by value: is a source of some node
+    uint64_t value_ids_uid; // of the graph whose tensors value_ids has
+    uint8_t *used;          // by value: is a source of some node
     int32_t used_capacity;
     int32_t *results; // values that are an output, and nodes that compute something for nobody
     int32_t n_results, results_capacity;
@@ -234,15 +231,14 @@ struct ggml_backend_sched {
     int32_t inplace_steps_capacity;
     struct sched_pool_plan *pool_plans; // by pool of the allocator, as the next ones
     struct sched_base *bases;
-    bool saved_plan_used; // by the last plan
     struct sched_caches caches;
-    int32_t *order; // if reordered: value by step
+    const int32_t *order; // value by step; NULL: the numbers of nodes are their steps
+    const int32_t *steps; // the inverse
+    int32_t *order_room;  // for both
     int32_t order_capacity;
-    bool reordered;      // a device changed the order of nodes
     int32_t *use_counts; // by step
     int32_t use_counts_capacity;
     uint64_t structure;         // of the first split; those of the others follow
-    bool ids_stale;             // value_ids is of an earlier graph than values
     bool shares_pools;          // some streams use the same kind of memory
     ggml_gallocr_t slot_galloc; // pipeline copies, which live for ever; NULL without
     struct ggml_cgraph slots;   // the pipeline copies as leafs
@@ -250,7 +246,6 @@ struct ggml_backend_sched {
     int *slot_ids;
     int32_t slot_ids_capacity;
     int32_t n_planned_slots;       // that the plan was made for
-    bool slots_changed;            // some moved to other memory since the plan was made
     struct sched_profile *profile; // NULL: no times are recorded
 };
 
@@ -280,6 +275,13 @@ static inline struct tensor_list sched_list(const struct sched_value *values) {
     return (struct tensor_list){values, sizeof(values[0])};
 }
 
+// Pin of the tensor, or -1.
+static inline int32_t sched_find_pin(const struct ggml_backend_sched *sched,
+                                     const struct ggml_tensor *tensor) {
+    return tensor_index_get(&sched->pin_ids,
+                            (struct tensor_list){sched->pins, sizeof(sched->pins[0])}, tensor);
+}
+
 // Fetches early what a walk will read of a tensor.
 enum { SCHED_FETCH_AHEAD = 12 }; // tensors
 static inline void sched_fetch(const struct ggml_tensor *tensor) {
@@ -295,7 +297,12 @@ static inline int32_t sched_entry_count(const struct ggml_backend_sched *sched) 
 
 // Item that is computed at a step.
 static inline int32_t sched_value_at(const struct ggml_backend_sched *sched, int32_t step) {
-    return sched->reordered ? sched->order[step] : step;
+    return sched->order ? sched->order[step] : step;
+}
+
+// Step at which a node is computed.
+static inline int32_t sched_step_of(const struct ggml_backend_sched *sched, int32_t node) {
+    return sched->steps ? sched->steps[node] : node;
 }
 
 // The tensor that the current run uses for a copy.
@@ -333,9 +340,6 @@ void sched_learn_kinds(struct ggml_backend_sched *sched);
 // The passes, in order. Each returns false with a message.
 bool sched_index(struct ggml_backend_sched *sched, struct ggml_cgraph *graph);
 bool sched_place(struct ggml_backend_sched *sched);
-// Places what nodes bring with them when their turn comes, and at the end what nobody uses.
-bool sched_place_sources(struct ggml_backend_sched *sched, int32_t node);
-void sched_place_unused(struct ggml_backend_sched *sched);
 // Improves the placement by the caller's figures.
 bool sched_place_by_cost(struct ggml_backend_sched *sched);
 bool sched_partition(struct ggml_backend_sched *sched);
@@ -376,15 +380,14 @@ bool sched_measure(struct ggml_backend_sched *sched, size_t *out_sizes);
 
 // Live ranges and takeovers; false with a message.
 bool sched_find_liveness(struct ggml_backend_sched *sched);
-// Plans the memory of the split graph. If for_use, a plan that fits into the buffers is good
-// enough. false with a message.
-bool sched_plan(struct ggml_backend_sched *sched, bool for_use);
+// Plans the memory of the split graph by its live ranges. If for_use, a plan that fits into the
+// buffers is good enough. *out_fits: whether the buffers are as large as planned. false with a
+// message.
+bool sched_plan(struct ggml_backend_sched *sched, bool for_use, bool *out_fits);
 // Bytes of the pool's chunks as they were planned last.
 const size_t *sched_planned_chunks(const struct ggml_backend_sched *sched, int pool,
                                    int32_t *out_count);
-// Whether the buffers are as large as planned.
-bool sched_buffers_fit(const struct ggml_backend_sched *sched);
-// Makes them so, and remembers the plan; false with a message.
+// Makes the buffers as large as planned, and remembers the plan; false with a message.
 bool sched_grow_buffers(struct ggml_backend_sched *sched);
 // Gives all tensors their places. On failure none has one.
 enum plan_result sched_bind(struct ggml_backend_sched *sched);

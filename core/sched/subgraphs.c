@@ -7,37 +7,38 @@
 #include "device/stream.h"
 #include "sched/sched.h"
 
-// Whether the new order has each node of the split once.
-static bool is_permutation(struct ggml_backend_sched *sched, const struct ggml_cgraph *graph,
-                           const struct sched_split *split, int32_t *place) {
+// Whether the new order has each node of the split once; writes it and its inverse.
+static bool is_permutation(const struct ggml_backend_sched *sched, const struct ggml_cgraph *graph,
+                           const struct sched_split *split, int32_t *order, int32_t *steps) {
     for (int32_t k = split->i_start; k < split->i_end; ++k)
-        place[k] = -1;
+        steps[k] = -1;
     for (int32_t k = split->i_start; k < split->i_end; ++k) {
-        const int32_t value = sched_find_value(sched, graph->nodes[k]);
-        if (value < split->i_start || value >= split->i_end || place[value] >= 0) return false;
-        place[value] = k;
-        sched->order[k] = value;
+        const int32_t value =
+            tensor_index_get(&sched->value_ids, sched_list(sched->values), graph->nodes[k]);
+        if (value < split->i_start || value >= split->i_end || steps[value] >= 0) return false;
+        steps[value] = k;
+        order[k] = value;
     }
     return true;
 }
 
 // Whether a value that computes, or another's memory, was put behind one that needs it.
 static bool is_behind(const struct ggml_backend_sched *sched, const struct sched_split *split,
-                      const int32_t *place, int32_t from, int32_t value) {
-    return from >= split->i_start && from < value && place[from] > place[value] &&
+                      const int32_t *steps, int32_t from, int32_t value) {
+    return from >= split->i_start && from < value && steps[from] > steps[value] &&
            !ggml_op_is_empty(sched->values[from].tensor->op);
 }
 
 // Whether each node still comes after what it is computed from; memory is planned by that. Views
 // may come after who reads them: they compute nothing.
 static bool is_in_order(const struct ggml_backend_sched *sched, const struct sched_split *split,
-                        const int32_t *place) {
+                        const int32_t *steps) {
     for (int32_t value = split->i_start; value < split->i_end; ++value) {
-        if (is_behind(sched, split, place, sched->values[value].root, value)) return false;
+        if (is_behind(sched, split, steps, sched->values[value].root, value)) return false;
         for (int32_t e = sched->first_edge[value]; e < sched->first_edge[value + 1]; ++e) {
             const int32_t from = sched->edges[e].value;
-            if (is_behind(sched, split, place, from, value) ||
-                is_behind(sched, split, place, sched->values[from].root, value)) {
+            if (is_behind(sched, split, steps, from, value) ||
+                is_behind(sched, split, steps, sched->values[from].root, value)) {
                 return false;
             }
         }
@@ -54,22 +55,24 @@ static bool refuse_order(const struct ggml_backend_sched *sched, const struct sc
 
 // Devices may change the order of nodes and nothing else.
 static bool note_order(struct ggml_backend_sched *sched, const struct ggml_cgraph *graph) {
-    if (!sched_grow(&sched->order, &sched->order_capacity, 2 * (int64_t)sched->n_nodes,
-                    sizeof(sched->order[0]))) {
+    if (!sched_grow(&sched->order_room, &sched->order_capacity, 3 * (int64_t)sched->n_nodes,
+                    sizeof(sched->order_room[0]))) {
         return false;
     }
-    int32_t *place = sched->order + sched->n_nodes; // of each value in the new order
+    int32_t *order = sched->order_room, *steps = order + sched->n_nodes;
+    int32_t *counts = steps + sched->n_nodes; // of uses, in the new order
     for (int32_t s = 0; s < sched->partition.n_splits; ++s) {
         const struct sched_split *split = &sched->partition.splits[s];
-        if (!is_permutation(sched, graph, split, place))
+        if (!is_permutation(sched, graph, split, order, steps))
             return refuse_order(sched, split, "changed more than the order");
-        if (!is_in_order(sched, split, place))
+        if (!is_in_order(sched, split, steps))
             return refuse_order(sched, split, "put a node before one that it needs");
     }
-    int32_t *counts = place; // in the new order
     for (int32_t k = 0; k < sched->n_nodes; ++k)
-        counts[k] = sched->use_counts[sched->order[k]];
+        counts[k] = sched->use_counts[order[k]];
     memcpy(sched->use_counts, counts, (size_t)sched->n_nodes * sizeof(counts[0]));
+    sched->order = order;
+    sched->steps = steps;
     return true;
 }
 
@@ -103,9 +106,10 @@ static bool count_uses(struct ggml_backend_sched *sched, const struct ggml_cgrap
     return true;
 }
 
-// false: a device changed more than the order, which sched->reordered tells about.
-static bool make_parts(struct ggml_backend_sched *sched, struct ggml_cgraph *graph,
-                       struct ggml_graph *parts) {
+// *out_reordered: whether a device changed the order. false: one changed more than that.
+static bool make_parts(const struct ggml_backend_sched *sched, struct ggml_cgraph *graph,
+                       struct ggml_graph *parts, bool *out_reordered) {
+    *out_reordered = false;
     for (int32_t i = 0; i < sched->partition.n_splits; ++i) {
         const struct sched_split *split = &sched->partition.splits[i];
         ggml_backend_t backend = sched->streams[split->backend].backend;
@@ -114,7 +118,7 @@ static bool make_parts(struct ggml_backend_sched *sched, struct ggml_cgraph *gra
         const struct ggml_graph before = parts[i];
         stream_graph_optimize(backend, &parts[i]);
         for (int32_t k = split->i_start; k < split->i_end; ++k) {
-            sched->reordered |= graph->nodes[k] != sched->values[k].tensor;
+            *out_reordered |= graph->nodes[k] != sched->values[k].tensor;
         }
         if (memcmp(&parts[i], &before, sizeof(before)) != 0)
             return refuse_order(sched, split, "changed more than the order");
@@ -129,28 +133,32 @@ static struct ggml_graph *room_for_parts(struct ggml_backend_sched *sched) {
     return done ? frame->graphs : NULL;
 }
 
+static void restore_nodes(const struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
+    for (int32_t k = 0; k < sched->n_nodes; ++k)
+        graph->nodes[k] = sched->values[k].tensor;
+}
+
 bool sched_make_subgraphs(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
     struct ggml_graph *parts = room_for_parts(sched);
-    sched->reordered = false;
+    bool reordered;
     if (!parts || !count_uses(sched, graph)) return false;
     new_structures(sched);
-    if (make_parts(sched, graph, parts) && (!sched->reordered || note_order(sched, graph)))
+    if (make_parts(sched, graph, parts, &reordered) && (!reordered || note_order(sched, graph)))
         return true;
-    sched_restore_order(sched, graph);
+    restore_nodes(sched, graph);
     return false;
 }
 
 void sched_restore_order(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
-    for (int32_t k = 0; k < sched->n_nodes && sched->reordered; ++k)
-        graph->nodes[k] = sched->values[k].tensor;
-    sched->reordered = false;
+    if (sched->order) restore_nodes(sched, graph);
+    sched->order = sched->steps = NULL;
 }
 
 // Devices are not asked again: the places that nodes have by now are those of this order.
 bool sched_repeat_subgraphs(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
     struct ggml_graph *parts = room_for_parts(sched);
     if (!parts) return false;
-    for (int32_t k = 0; k < sched->n_nodes && sched->reordered; ++k)
+    for (int32_t k = 0; k < sched->n_nodes && sched->order; ++k)
         graph->nodes[k] = sched->values[sched->order[k]].tensor;
     for (int32_t i = 0; i < sched->partition.n_splits; ++i)
         parts[i] = part_of(sched, graph, i);
@@ -160,14 +168,14 @@ bool sched_repeat_subgraphs(struct ggml_backend_sched *sched, struct ggml_cgraph
 bool sched_split(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
     sched->graph = NULL;
     sched->in_place = false;
-    sched->reordered = false;
+    sched->order = sched->steps = NULL;
     sched->partition.n_rewrites = sched->partition.n_splits = sched->partition.n_copies = 0;
     sched_next_frame(sched);
     if (sched_index(sched, graph) && sched_place(sched) && sched_partition(sched) &&
         sched_make_subgraphs(sched, graph)) {
         graph->uid = ggml_graph_next_uid();
         sched->graph = graph;
-        sched->graph_uid = graph->uid;
+        sched->graph_uid = sched->value_ids_uid = graph->uid;
         sched_log(sched, graph);
         return true;
     }

@@ -311,17 +311,48 @@ static void test_going_on_without(void **state) {
     rig.model = model;
 }
 
+// No graph is split after one was refused: nothing is known any more of nodes of the one before.
+static void test_nodes_after_a_refusal(void **state) {
+    (void)state;
+    struct transformer_graph split, refused;
+    assert_true(transformer_graph_build(rig.model, 2, 0, &split));
+    assert_true(transformer_graph_build(rig.model, 3, 0, &refused));
+    ggml_backend_sched_split_graph(rig.sched, split.graph);
+    const int last = ggml_graph_n_nodes(split.graph) - 1;
+    struct ggml_tensor *node = ggml_graph_node(split.graph, last);
+    assert_non_null(ggml_backend_sched_get_tensor_backend(rig.sched, node));
+    refused.graph->error = "made up";
+    assert_false(ggml_backend_sched_alloc_graph(rig.sched, refused.graph));
+    assert_message(GGML_HOST_INVALID_ARGUMENT, "made up");
+    for (int i = 0; i <= last; ++i) {
+        node = ggml_graph_node(split.graph, i);
+        assert_null(ggml_backend_sched_get_tensor_backend(rig.sched, node));
+    }
+    ggml_backend_sched_reset(rig.sched);
+    transformer_graph_free(&split);
+    transformer_graph_free(&refused);
+    rig_check(&rig, 2, 0, 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_streams),          TEST(test_null),
-        TEST(test_unsupported_node), TEST(test_error_tensor),
-        TEST(test_damaged_graph),    TEST(test_foreign_memory),
-        TEST(test_empty_graph),      TEST(test_no_memory),
-        TEST(test_no_memory_later),  TEST(test_device_without_memory),
-        TEST(test_failing_copies),   TEST(test_failing_graphs),
-        TEST(test_dying_device),     TEST(test_going_on_without),
+        TEST(test_streams),
+        TEST(test_null),
+        TEST(test_unsupported_node),
+        TEST(test_error_tensor),
+        TEST(test_damaged_graph),
+        TEST(test_foreign_memory),
+        TEST(test_empty_graph),
+        TEST(test_no_memory),
+        TEST(test_no_memory_later),
+        TEST(test_device_without_memory),
+        TEST(test_failing_copies),
+        TEST(test_failing_graphs),
+        TEST(test_dying_device),
+        TEST(test_going_on_without),
+        TEST(test_nodes_after_a_refusal),
     };
     return cmocka_run_group_tests_name("sched bad input", tests, NULL, NULL);
 }
