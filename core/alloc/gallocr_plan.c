@@ -284,6 +284,7 @@ static void keep_results(const struct planner *planner, struct liveness *livenes
     }
 }
 
+// Hands the graph to liveness.c: uses, what has to stay to the end, in-place reuse.
 static void find_ranges(const struct planner *planner) {
     const struct plan_scratch *scratch = planner->scratch;
     struct liveness liveness = {
@@ -307,6 +308,8 @@ static void find_ranges(const struct planner *planner) {
 
 // --- places
 
+// Plans the offsets of one pool: collects its live blocks, runs the planner, and writes back
+// what it found.
 static bool place_pool(const struct planner *planner, int pool) {
     const struct plan_scratch *scratch = planner->scratch;
     struct live_blocks blocks = {
@@ -392,6 +395,8 @@ static bool make_pools(struct graph_plan *plan, int n_pools) {
     return plan->pools != NULL;
 }
 
+// Builds into galloc->spare, so that the plan in use stays valid if this fails. False after the
+// error was set.
 bool graph_plan_build(struct ggml_gallocr *galloc, const struct ggml_cgraph *graph,
                       const int *node_ids, const int *leaf_ids) {
     struct planner planner = {

@@ -23,6 +23,7 @@ static bool out_of_memory(void) {
     return false;
 }
 
+// Doubles the room for tensors and enters them anew. O(tensors), O(1) per tensor in all.
 static bool copier_grow(struct copier *copier) {
     const size_t capacity = copier->capacity ? 2 * copier->capacity : FIRST_CAPACITY;
     struct ggml_tensor **sources =
@@ -39,6 +40,7 @@ static bool copier_grow(struct copier *copier) {
     return true;
 }
 
+// Adds a tensor once; one without data can't be copied.
 static bool copier_add(struct copier *copier, struct ggml_tensor *tensor) {
     if (!tensor || ggml_hash_contains(&copier->known, tensor)) return true;
     if (!tensor->data && !ggml_is_empty(tensor)) {
@@ -58,6 +60,7 @@ static bool copier_add(struct copier *copier, struct ggml_tensor *tensor) {
     return true;
 }
 
+// The nodes and everything they refer to, breadth first without recursion: graphs can be deep.
 static bool copier_collect(struct copier *copier, const struct ggml_cgraph *graph) {
     if (!copier_grow(copier)) return false;
     for (int i = 0; i < graph->n_nodes; ++i) {
@@ -93,6 +96,7 @@ static struct ggml_context *new_context(size_t n_tensors, size_t extra) {
     return ggml_init(params);
 }
 
+// A tensor with the same layout and operation; references follow when all copies exist.
 static struct ggml_tensor *duplicate(struct ggml_context *ctx, const struct ggml_tensor *source) {
     struct ggml_tensor *copy = ggml_new_tensor(ctx, source->type, GGML_MAX_DIMS, source->ne);
     if (!copy || (copy->flags & GGML_TENSOR_FLAG_ERROR)) return NULL;
@@ -105,6 +109,8 @@ static struct ggml_tensor *duplicate(struct ggml_context *ctx, const struct ggml
     return copy;
 }
 
+// Copies all tensors, then connects them. Views are in a context of their own, as they get no
+// memory.
 static bool copier_duplicate(struct copier *copier, struct ggml_backend_graph_copy *result) {
     for (size_t i = 0; i < copier->n_sources; ++i) {
         const struct ggml_tensor *source = copier->sources[i];
@@ -152,6 +158,8 @@ static struct ggml_cgraph *copier_graph(const struct copier *copier, struct ggml
     return copy;
 }
 
+// Collects, duplicates, allocates, copies the data, and makes the graph. False after the error
+// was set; the caller frees what there is.
 static bool copy_graph(struct copier *copier, ggml_backend_t backend, struct ggml_cgraph *graph,
                        struct ggml_backend_graph_copy *result) {
     if (!copier_collect(copier, graph)) return false;

@@ -28,6 +28,7 @@ const char *ggml_backend_dev_description(ggml_backend_dev_t device) {
     return device_label(device);
 }
 
+// More free memory than there is counts as an error of the plugin and is cut.
 static void clamp_memory(const char *function, ggml_backend_dev_t device, size_t *free_bytes,
                          size_t total_bytes) {
     if (*free_bytes <= total_bytes) return;
@@ -36,6 +37,7 @@ static void clamp_memory(const char *function, ggml_backend_dev_t device, size_t
     *free_bytes = total_bytes;
 }
 
+// Both numbers are 0 for a device that can't tell.
 static void query_memory(const char *function, ggml_backend_dev_t device, size_t *out_free,
                          size_t *out_total) {
     *out_free = 0;
@@ -72,6 +74,7 @@ enum ggml_backend_dev_type ggml_backend_dev_type(ggml_backend_dev_t device) {
                       device->table->get_type ? (int)device->table->get_type(device) : -1);
 }
 
+// Members that a plugin leaves NULL get a text: applications print them.
 void ggml_backend_dev_get_props(ggml_backend_dev_t device, struct ggml_backend_dev_props *props) {
     if (!device_given(props, __func__, "result")) return;
     memset(props, 0, sizeof(*props));
@@ -114,6 +117,8 @@ static bool device_count_stream(ggml_backend_t backend, ggml_backend_dev_t devic
     return true;
 }
 
+// Status and stream have to agree; NULL after the error was set. The device counts as in use
+// before the call, so that its plugin isn't unloaded meanwhile.
 ggml_backend_t ggml_backend_dev_init(ggml_backend_dev_t device, const char *params) {
     if (!device_given(device, __func__, "device")) return NULL;
     const char *label = device_label(device);
@@ -187,6 +192,7 @@ ggml_backend_buffer_t ggml_backend_dev_buffer_from_host_ptr(ggml_backend_dev_t d
     return buffer;
 }
 
+// Whether a node can be asked about; false after the error was set.
 static bool op_given(const char *function, const struct ggml_tensor *op) {
     if (!device_given(op, function, "tensor")) return false;
     if (!(op->flags & GGML_TENSOR_FLAG_ERROR)) return true;

@@ -13,6 +13,8 @@
 // dimensions, type, offset).
 enum { MIN_PAIR_BYTES = 8 + 1 + 4 + 1, MIN_INFO_BYTES = 8 + 4 + 4 + 8 };
 
+// Each tensor and pair takes some bytes at least, so that the rest of the file bounds their
+// numbers.
 static bool read_counts(struct gguf_source *source, uint64_t *out_n_infos, uint64_t *out_n_pairs) {
     int64_t counts[2] = {0, 0};
     *out_n_infos = *out_n_pairs = 0;
@@ -31,6 +33,7 @@ static bool read_counts(struct gguf_source *source, uint64_t *out_n_infos, uint6
     return true;
 }
 
+// Magic and version. A version whose lower half is 0 is one of the other byte order.
 static bool read_version(struct gguf_source *source, uint32_t *out_version) {
     unsigned char magic[4];
     *out_version = 0;
@@ -53,6 +56,7 @@ static bool read_version(struct gguf_source *source, uint32_t *out_version) {
     return true;
 }
 
+// Length of a text, which has to fit into what is left.
 static bool read_length(struct gguf_source *source, size_t *out_length) {
     uint64_t length;
     *out_length = 0;
@@ -73,6 +77,7 @@ static bool read_text(struct gguf_source *source, struct gguf_bytes *bytes) {
            gguf_bytes_append(bytes, "", 1);
 }
 
+// Keys are texts without zero bytes, each only once.
 static bool read_key(struct gguf_source *source, const struct gguf_context *ctx,
                      struct gguf_pair *pair) {
     struct gguf_bytes text = {0};
@@ -88,6 +93,7 @@ static bool read_key(struct gguf_source *source, const struct gguf_context *ctx,
     return true;
 }
 
+// Type of a value, and for an array the number of its elements.
 static bool read_type(struct gguf_source *source, struct gguf_pair *pair) {
     int32_t type;
     uint64_t n = 1;
@@ -114,6 +120,7 @@ static bool read_type(struct gguf_source *source, struct gguf_pair *pair) {
     return true;
 }
 
+// Numbers are taken as they are; booleans become 0 or 1, as others would be undefined in C.
 static bool read_value(struct gguf_source *source, struct gguf_pair *pair) {
     if (pair->type != GGUF_TYPE_STRING) {
         if (!gguf_source_append(source, &pair->data, pair->n * gguf_type_size(pair->type))) {
@@ -142,6 +149,7 @@ static bool read_pair(struct gguf_source *source, struct gguf_context *ctx) {
     return gguf_pair_put(ctx, &pair);
 }
 
+// Names have to fit into a tensor, each only once.
 static bool read_name(struct gguf_source *source, const struct gguf_context *ctx,
                       struct ggml_tensor *tensor) {
     size_t length;
@@ -160,6 +168,7 @@ static bool read_name(struct gguf_source *source, const struct gguf_context *ctx
     return true;
 }
 
+// Extents and type; whether they make a tensor is checked with its size.
 static bool read_shape(struct gguf_source *source, struct ggml_tensor *tensor) {
     uint32_t n_dims;
     int32_t type;
@@ -179,6 +188,7 @@ static bool read_shape(struct gguf_source *source, struct ggml_tensor *tensor) {
     return true;
 }
 
+// Tensors have to follow each other without gaps but padding: so none overlaps another one.
 static bool read_info(struct gguf_source *source, struct gguf_context *ctx) {
     struct ggml_tensor tensor = {0};
     uint64_t offset;
@@ -212,6 +222,7 @@ static bool read_meta(struct gguf_source *source, struct gguf_context *ctx) {
     return true;
 }
 
+// NULL after the error was set and logged.
 struct gguf_context *gguf_read(struct gguf_source *source, struct gguf_init_params params) {
     if (params.ctx) *params.ctx = NULL;
     struct gguf_context *ctx = gguf_init_empty();

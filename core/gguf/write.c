@@ -17,6 +17,8 @@ struct sink {
     bool good;
 };
 
+// Writes, copies or counts bytes. After a failure nothing more is written, so that callers need
+// not look each time.
 static void put(struct sink *sink, const void *data, size_t size) {
     if (!sink->good || size == 0) return;
     if (sink->data) memcpy(sink->data + sink->size, data, size);
@@ -40,6 +42,7 @@ static void put_text(struct sink *sink, const char *text, size_t length) {
     put(sink, text, length);
 }
 
+// Zeros up to the next multiple of the alignment.
 static void put_padding(struct sink *sink, size_t alignment) {
     static const unsigned char zeros[256];
     size_t left = (alignment - sink->size % alignment) % alignment;
@@ -50,6 +53,7 @@ static void put_padding(struct sink *sink, size_t alignment) {
     }
 }
 
+// Key, type, for an array the number of elements, then the value.
 static void put_pair(struct sink *sink, const struct gguf_pair *pair) {
     put_text(sink, pair->key, strlen(pair->key));
     if (pair->is_array) {
@@ -79,6 +83,7 @@ static int dimensions(const struct ggml_tensor *tensor) {
     return n;
 }
 
+// Name, extents, type and offset of a tensor. Trailing extents of 1 are left out.
 static void put_info(struct sink *sink, const struct gguf_info *info) {
     const int n_dims = dimensions(&info->tensor);
     put_text(sink, info->tensor.name, strlen(info->tensor.name));
@@ -88,6 +93,7 @@ static void put_info(struct sink *sink, const struct gguf_info *info) {
     put_u64(sink, info->offset);
 }
 
+// Everything before the tensors' data.
 static void put_meta(struct sink *sink, const struct gguf_context *ctx) {
     put(sink, GGUF_MAGIC, 4);
     put(sink, &ctx->version, sizeof(ctx->version));
@@ -102,6 +108,7 @@ static void put_meta(struct sink *sink, const struct gguf_context *ctx) {
     put_padding(sink, ctx->alignment);
 }
 
+// Reads a tensor from its device in pieces of PIECE bytes: no copy of the whole is made.
 static void put_device_data(struct sink *sink, const struct gguf_info *info, char *piece) {
     for (size_t at = 0; sink->good && at < info->size;) {
         const size_t n = info->size - at < PIECE ? info->size - at : PIECE;
@@ -113,6 +120,7 @@ static void put_device_data(struct sink *sink, const struct gguf_info *info, cha
     }
 }
 
+// A tensor's data from wherever it lies: a buffer, or memory of the application.
 static void put_tensor(struct sink *sink, const struct gguf_info *info, char *piece) {
     const struct ggml_tensor *tensor = &info->tensor;
     const struct ggml_tensor *root = tensor->view_src ? tensor->view_src : tensor;
@@ -132,6 +140,7 @@ static void put_tensor(struct sink *sink, const struct gguf_info *info, char *pi
     }
 }
 
+// Meta data, then each tensor with padding behind.
 static void put_all(struct sink *sink, const struct gguf_context *ctx, bool only_meta) {
     put_meta(sink, ctx);
     if (only_meta || !sink->good || ctx->n_infos == 0) return;
@@ -171,6 +180,7 @@ bool gguf_write_to_file_ptr(const struct gguf_context *ctx, FILE *file, bool onl
     return sink.good;
 }
 
+// An unfinished file is left behind after a failure.
 bool gguf_write_to_file(const struct gguf_context *ctx, const char *fname, bool only_meta) {
     if (ctx && !is_whole(__func__, ctx)) return false;
     FILE *file = ctx && fname ? ggml_fopen(fname, "wb") : NULL;

@@ -72,6 +72,8 @@ bool isolated_is_extended(const struct ggml_tensor *tensor) {
     return memcmp(tensor->padding, nothing, sizeof(nothing)) != 0;
 }
 
+// Asks the device in this process. What can't go to another one (functions of the application,
+// tensors of a newer contract) isn't supported.
 static bool device_supports_op(ggml_backend_dev_t device, const struct ggml_tensor *op) {
     bool extended = isolated_is_extended(op);
     for (int i = 0; i < GGML_MAX_SRC; ++i)
@@ -132,6 +134,8 @@ struct plugin_place {
     struct isolate_start start;
 };
 
+// Finds the file of the device's plugin and the device's number in it, under the registry's
+// lock. UNSUPPORTED for devices that the application registered itself.
 static enum ggml_host_status find_plugin(ggml_backend_dev_t device, struct plugin_place *out) {
     if (!registry_lock("ggml_host_isolate")) return GGML_HOST_BUSY;
     const struct host_plugin *plugin = registry_find_device(device);
@@ -178,6 +182,7 @@ static ggml_backend_dev_t original_of(ggml_backend_dev_t device) {
 
 // --- starting ------------------------------------------------------------------------------------
 
+// Checks the options, whose size member says how much of them there is.
 static enum ggml_host_status take_options(const struct ggml_isolate_options *given,
                                           struct ggml_isolate_options *out_options) {
     *out_options = (struct ggml_isolate_options){.size = sizeof(*out_options)};
@@ -193,6 +198,7 @@ static enum ggml_host_status take_options(const struct ggml_isolate_options *giv
     return GGML_HOST_OK;
 }
 
+// The helper program under the policy for trusted files.
 static enum ggml_host_status find_helper(const char *given, char out_path[PROBE_PATH_MAX]) {
     struct arena arena = {0};
     struct load_policy policy;
@@ -202,6 +208,8 @@ static enum ggml_host_status find_helper(const char *given, char out_path[PROBE_
     return status;
 }
 
+// How memory is shared with the helper: as host memory, wrapped by its device, or copied because
+// the device's memory is its own.
 static enum isolate_memory choose_memory(ggml_backend_dev_t device,
                                          ggml_backend_buffer_type_t buft) {
     struct ggml_backend_dev_props props;
@@ -211,6 +219,8 @@ static enum isolate_memory choose_memory(ggml_backend_dev_t device,
     return wraps ? ISOLATE_MEMORY_WRAP : ISOLATE_MEMORY_OWN;
 }
 
+// Has the helper load the plugin. Version and layout are compared there: the helper may be of
+// another build.
 static enum ggml_host_status start_plugin(struct isolated_device *device,
                                           struct plugin_place *place) {
     struct channel *channel = &device->channel;
@@ -239,6 +249,8 @@ static void set_up(struct isolated_device *device, ggml_backend_dev_t of) {
     isolated_buft_init(device);
 }
 
+// The original device is held while the isolated one lives, so that its plugin can't be
+// unloaded.
 enum ggml_host_status ggml_host_isolate(ggml_backend_dev_t device,
                                         const struct ggml_isolate_options *given,
                                         ggml_backend_dev_t *out_device) {
@@ -272,6 +284,7 @@ enum ggml_host_status ggml_host_isolate(ggml_backend_dev_t device,
     return status;
 }
 
+// BUSY while streams or buffers of the device live.
 enum ggml_host_status ggml_host_isolated_free(ggml_backend_dev_t device) {
     if (!device) return GGML_HOST_OK;
     struct isolated_device *isolated = isolated_device_of(device);

@@ -40,6 +40,7 @@ static void add(struct cpu_set *set, unsigned cpu) {
     set->words[cpu / WORD_BITS] |= UINT64_C(1) << cpu % WORD_BITS;
 }
 
+// CPUs in the set.
 static uint32_t count(const struct cpu_set *set) {
     uint32_t n = 0;
     for (unsigned cpu = 0; cpu < MAX_CPUS; ++cpu)
@@ -79,6 +80,7 @@ static void parse_list(const char *text, struct cpu_set *out_set) {
     }
 }
 
+// Reads a list such as "0-3,8" from a file; the set is empty if there is none.
 static bool read_list(const char *path, struct cpu_set *out_set) {
     char text[TEXT_SIZE];
     memset(out_set, 0, sizeof(*out_set));
@@ -103,6 +105,8 @@ static long speed_of(const char *root, unsigned cpu, const struct cpu_set *fast_
     return read_cpu_number(root, cpu, "cpu_capacity");
 }
 
+// Sizes of the data or unified caches that one CPU uses, in bytes; instruction caches are left
+// out.
 static void measure_caches(const char *root, unsigned cpu, struct ggml_host_topology *facts) {
     for (unsigned i = 0; i < MAX_CACHES; ++i) {
         char path[512], name[64], text[TEXT_SIZE];
@@ -118,6 +122,7 @@ static void measure_caches(const char *root, unsigned cpu, struct ggml_host_topo
     }
 }
 
+// NUMA nodes that have a CPU which may be used; 1 where the system doesn't tell.
 static uint32_t count_nodes(const char *root) {
     uint32_t n = 0;
     struct cpu_set online, set;
@@ -152,6 +157,8 @@ struct kinds {
     unsigned representative;
 };
 
+// Finds the fastest kind of core on machines with several, by the kernel's list of performance
+// cores or by the CPUs' speeds, and a CPU of it whose caches stand for all.
 static void find_kinds(const char *root, const struct cpu_set *among, struct kinds *out_kinds) {
     char path[512];
     snprintf(path, sizeof(path), "%s/sys/devices/cpu_core/cpus", root);
@@ -188,6 +195,7 @@ static uint32_t count_performance_cores(const char *root) {
     return n;
 }
 
+// Sorts the CPUs that may be used into packages and cores of both kinds.
 static void find_cores(const char *root) {
     struct cpu_set packages;
     struct kinds kinds;
@@ -208,6 +216,7 @@ static void find_cores(const char *root) {
     measure_caches(root, kinds.representative, facts);
 }
 
+// The CPUs that this process may use, or those that a test gives.
 static enum ggml_host_status find_allowed(const struct topology_plain_source *source) {
     struct cpu_set *allowed = &machine.allowed;
     if (source->allowed) {
@@ -220,6 +229,8 @@ static enum ggml_host_status find_allowed(const struct topology_plain_source *so
     return ggml_fail(GGML_HOST_UNSUPPORTED, "topology: none of the machine's CPUs is allowed");
 }
 
+// Fills out_facts from the affinity and /sys. UNSUPPORTED where the affinity isn't known;
+// unreadable files only make facts less exact.
 enum ggml_host_status topology_plain_discover(const struct topology_plain_source *source,
                                               struct ggml_host_topology *out_facts) {
     memset(&machine, 0, sizeof(machine));
@@ -277,6 +288,7 @@ enum ggml_host_status topology_plain_bind_worker(uint32_t index, uint32_t n_work
     return bind_to(&set);
 }
 
+// Binds this thread; CPUs beyond the size of the set are ignored.
 enum ggml_host_status topology_plain_bind_mask(const uint64_t *mask, size_t n_words) {
     struct cpu_set set;
     memset(&set, 0, sizeof(set));

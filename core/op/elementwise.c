@@ -7,6 +7,8 @@
 
 // --- broadcasting arithmetic ---------------------------------------------------------------------
 
+// The result has a's type; ggml_add_cast() may name another one for weights with blocks or
+// halves.
 bool op_type_add(struct op_call *call) {
     const struct ggml_tensor *a = call->src[0];
     if (!call->typed) {
@@ -98,6 +100,8 @@ bool op_shape_region(struct op_call *call) {
     return op_set_ne_as(call, a);
 }
 
+// A node of set or acc: `nb` are the region's strides in bytes, NULL where the call has them
+// already.
 static struct ggml_tensor *build_region(struct op_call *call, const size_t nb[4], size_t offset,
                                         bool inplace) {
     call->offset = offset;
@@ -220,6 +224,8 @@ DIAG_MASK(zero, DIAG_MASK_ZERO)
 
 // --- generators ----------------------------------------------------------------------------------
 
+// ceil((stop - start) / step) elements; parameters that make no range, NaN included, are
+// refused.
 bool op_shape_arange(struct op_call *call) {
     const float start = op_float(call, 0);
     const float stop = op_float(call, 1);
@@ -238,6 +244,7 @@ struct ggml_tensor *ggml_arange(struct ggml_context *ctx, float start, float sto
                                       .params = {op_bits(start), op_bits(stop), op_bits(step)}});
 }
 
+// A row of `dim` elements for each timestep.
 bool op_shape_timestep_embedding(struct op_call *call) {
     const struct ggml_tensor *timesteps = call->src[0];
     return op_need_range(call, "dim", call->params[0], 0, INT32_MAX) &&

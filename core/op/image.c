@@ -10,6 +10,8 @@ static int64_t pooled_extent(int64_t in, int kernel, int stride, double pad) {
     return extent > -1.0 && extent < 0x1p53 ? (int64_t)extent : -1;
 }
 
+// The operation exists, and n windows and strides are positive; k and s are where they lie in
+// the parameters.
 static bool check_pool(struct op_call *call, int n, int k, int s) {
     if (!op_need_range(call, "op", call->params[0], 0, GGML_OP_POOL_COUNT - 1)) return false;
     for (int i = 0; i < n; ++i) {
@@ -52,6 +54,8 @@ bool op_shape_pool_2d_back(struct op_call *call) {
            op_set_ne_as(call, call->src[1]);
 }
 
+// Sets the extents of the result where the parameters make any; otherwise the shape rule refuses
+// the node with its message.
 static struct ggml_tensor *build_pool_2d(struct op_call *call, const struct ggml_tensor *input,
                                          float p0, float p1) {
     const int32_t *p = call->params;
@@ -83,6 +87,7 @@ struct ggml_tensor *ggml_pool_2d_back(struct ggml_context *ctx, struct ggml_tens
 
 // --- resampling ----------------------------------------------------------------------------------
 
+// The mode exists, antialiasing is bilinear, and nothing isn't scaled to something.
 bool op_shape_upscale(struct op_call *call) {
     const uint32_t bits = (uint32_t)call->params[0];
     const uint32_t flags = GGML_SCALE_FLAG_ALIGN_CORNERS | GGML_SCALE_FLAG_ANTIALIAS;
@@ -124,6 +129,7 @@ struct ggml_tensor *ggml_upscale(struct ggml_context *ctx, struct ggml_tensor *a
 
 // --- padding -------------------------------------------------------------------------------------
 
+// A circular padding is at most the source's extent; negative ones cut off.
 bool op_shape_pad(struct op_call *call) {
     const int64_t *ne = call->src[0]->ne;
     const int32_t *p = call->params;
@@ -164,6 +170,7 @@ struct ggml_tensor *ggml_pad_ext_circular(struct ggml_context *ctx, struct ggml_
                                       .params = {lp0, rp0, lp1, rp1, lp2, rp2, lp3, rp3, 1}});
 }
 
+// Reflections don't repeat the border, so that each is shorter than the row.
 bool op_shape_pad_reflect_1d(struct op_call *call) {
     const int64_t *ne = call->src[0]->ne;
     const int32_t *p = call->params;
@@ -183,6 +190,7 @@ static int64_t windows(int64_t extent, int64_t w) {
     return extent / w + (extent % w != 0);
 }
 
+// Windows of w x w cover dimensions 1 and 2, the last ones partly.
 bool op_shape_win_part(struct op_call *call) {
     const int64_t *ne = call->src[0]->ne;
     const int32_t w = call->params[2];
@@ -200,6 +208,7 @@ struct ggml_tensor *ggml_win_part(struct ggml_context *ctx, struct ggml_tensor *
     return op_build(&(struct op_call){OP(ctx, WIN_PART), .src = {a}, .params = {0, 0, w}});
 }
 
+// The source has enough windows of w x w for the result's extents.
 bool op_shape_win_unpart(struct op_call *call) {
     const int32_t w = call->params[0];
     const int64_t *ne = call->ne;
@@ -219,6 +228,7 @@ struct ggml_tensor *ggml_win_unpart(struct ggml_context *ctx, struct ggml_tensor
         &(struct op_call){OP(ctx, WIN_UNPART), .src = {a}, .ne = {0, w0, h0, 1}, .params = {w}});
 }
 
+// The source has a row for each of the 2 k - 1 distances.
 bool op_shape_get_rel_pos(struct op_call *call) {
     const int64_t n = call->ne[1];
     if (call->ne[2] != n) {

@@ -13,6 +13,8 @@ bool op_type_soft_max(struct op_call *call) {
     return call->src[1] == NULL || op_need_type2(call, 1, GGML_TYPE_F16, GGML_TYPE_F32);
 }
 
+// The mask has a column for each of src0's and enough rows, and repeats over heads and batches.
+// ALiBi is a slope of the mask and needs one.
 bool op_shape_soft_max(struct op_call *call) {
     const struct ggml_tensor *a = call->src[0];
     const struct ggml_tensor *mask = call->src[1];
@@ -107,6 +109,7 @@ struct rope_params {
     const int *sections;  // or NULL
 };
 
+// A node of rope or rope_back with its parameters in the slots that op_list.inl documents.
 static struct ggml_tensor *build_rope(struct op_call *call, const struct rope_params *p,
                                       bool inplace) {
     call->params[N_DIMS] = p->n_dims;
@@ -199,6 +202,7 @@ static float yarn_dim(int n_dims, int n_ctx_orig, float rotations, float base) {
     return (float)n_dims * logf((float)n_ctx_orig / (rotations * two_pi)) / (2.0f * logf(base));
 }
 
+// Between which pairs YaRN mixes (Peng et al., 2023).
 void ggml_rope_yarn_corr_dims(int n_dims, int n_ctx_orig, float freq_base, float beta_fast,
                               float beta_slow, float dims[2]) {
     if (dims == NULL) {

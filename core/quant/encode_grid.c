@@ -63,6 +63,7 @@ struct outcome {
     float vv;
 };
 
+// Prepares the search for one group: its parts in each of the type's forms.
 static void open_group(const struct format *f, const struct quant_grid *grid, const float *x,
                        const float *w, struct group *out) {
     out->f = f;
@@ -82,6 +83,8 @@ static float gain_of(float xv, float vv, float scale) {
     return scale * (2.0f * xv - scale * vv);
 }
 
+// The nearest point for each part at a scale, all in one form; returns what it gains over
+// encoding zeros.
 static float choose_form(const struct group *g, int form, float scale, struct outcome *out) {
     out->xv = out->vv = 0.0f;
     for (int p = 0; p < g->n_parts; ++p) {
@@ -163,6 +166,7 @@ static void take_signs(const struct format *f, struct quant_elements *e, uint8_t
     }
 }
 
+// Writes the chosen points into the block's indices.
 static void put_group(const struct format *f, const struct group *g, const struct outcome *o,
                       int first, struct encoded *out) {
     for (int p = 0; p < g->n_parts; ++p) {
@@ -204,6 +208,8 @@ static float choose_groups(const struct format *f, const struct quant_grid *grid
     return sum;
 }
 
+// Encodes a block: scales of groups first, then d, then everything once more with the refitted
+// d; the better of both stays.
 static void encode(const struct format *f, const float *x, const float *w, struct encoded *out) {
     const struct quant_grid *grid = quant_grid(f->grid);
     struct quant_elements e;

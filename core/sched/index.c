@@ -8,6 +8,9 @@
 #include "base/status.h"
 #include "sched/classify.h"
 
+// Grows an array (a pointer to the pointer) to hold at least `needed` elements: doubled, so that
+// growing costs O(1) per element in all. False after the error was set; the array is then as it
+// was.
 bool sched_grow(void *array, int32_t *capacity, int64_t needed, size_t element) {
     if (needed <= *capacity) return true;
     int64_t wanted = *capacity > 0 ? 2 * (int64_t)*capacity : 16;
@@ -25,6 +28,8 @@ bool sched_grow(void *array, int32_t *capacity, int64_t needed, size_t element) 
     return true;
 }
 
+// The number of a buffer type, which is given at first sight together with the set of streams
+// that can read it: devices are asked once per type. -1 after the error was set.
 int32_t sched_buft_id(struct ggml_backend_sched *sched, ggml_backend_buffer_type_t buft) {
     const int32_t id = sched->n_bufts;
     for (int32_t known = 0; known < id; ++known) {
@@ -77,6 +82,7 @@ static uint16_t traits_of_op(enum ggml_op op) {
     return traits;
 }
 
+// Copies what is looked up per node, by operation and type, into small tables: no call per node.
 void sched_learn_kinds(struct ggml_backend_sched *sched) {
     for (int i = 0; i < GGML_OP_COUNT; ++i) {
         sched->op_traits[i] = traits_of_op((enum ggml_op)i);
@@ -87,6 +93,7 @@ void sched_learn_kinds(struct ggml_backend_sched *sched) {
     }
 }
 
+// Sets the error for a tensor that no device may see.
 void sched_refuse(const struct ggml_backend_sched *sched, const struct ggml_tensor *tensor) {
     if (tensor->flags & GGML_TENSOR_FLAG_ERROR) {
         ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: tensor '%s' is in error: %s", sched->function,
@@ -97,6 +104,8 @@ void sched_refuse(const struct ggml_backend_sched *sched, const struct ggml_tens
     }
 }
 
+// Whether it is a copy that the scheduler itself has made: an application may have got hold of
+// one.
 static bool is_own_tensor(const struct ggml_backend_sched *sched,
                           const struct ggml_tensor *tensor) {
     for (int i = 0; i < SCHED_FRAMES; ++i) {
@@ -105,6 +114,7 @@ static bool is_own_tensor(const struct ggml_backend_sched *sched,
     return false;
 }
 
+// Room for n values in all arrays that are indexed by them.
 static bool room_for_items(struct ggml_backend_sched *sched, int64_t n) {
     // A node is a result once as an output and once because nobody uses it.
     return sched_grow(&sched->values, &sched->values_capacity, n, sizeof(sched->values[0])) &&
@@ -152,6 +162,7 @@ static bool room_for_edges(struct ggml_backend_sched *sched) {
                       sizeof(sched->edges[0]));
 }
 
+// Notes the value that owns the memory of a view. Views of views have the same owner already.
 static bool find_root(struct ggml_backend_sched *sched, int32_t number) {
     struct ggml_tensor *tensor = sched->values[number].tensor;
     if (!tensor->view_src) return true;
@@ -161,6 +172,8 @@ static bool find_root(struct ggml_backend_sched *sched, int32_t number) {
     return root >= 0;
 }
 
+// Adds an edge for each source of a node; sources that the graph doesn't list get numbers here.
+// A node that is its own source has none.
 static bool add_edges(struct ggml_backend_sched *sched, int32_t node) {
     struct ggml_tensor *tensor = sched->values[node].tensor;
     sched->first_edge[node] = sched->n_edges;
@@ -182,6 +195,7 @@ static bool add_edges(struct ggml_backend_sched *sched, int32_t node) {
     return true;
 }
 
+// Numbers a list of tensors; NULL or one that comes twice is an error.
 static bool number_tensors(struct ggml_backend_sched *sched, struct ggml_tensor **tensors, int n,
                            int32_t first) {
     for (int i = 0; i < n; ++i) {
@@ -214,6 +228,7 @@ static bool index_all(struct ggml_backend_sched *sched, const struct ggml_cgraph
     return true;
 }
 
+// Makes room for a graph and forgets what the last one's devices have said.
 static bool make_room(struct ggml_backend_sched *sched, const struct ggml_cgraph *graph) {
     const int64_t n = (int64_t)graph->n_nodes + graph->n_leafs;
     sched->answers_stride = ((size_t)sched->n_backends + 3) / 4;
@@ -234,6 +249,7 @@ static bool make_room(struct ggml_backend_sched *sched, const struct ggml_cgraph
     return room_for_items(sched, n) && room_for_nodes(sched, graph->n_nodes);
 }
 
+// Places nodes where the application wants them; pins of other graphs stay for these.
 static void apply_pins(struct ggml_backend_sched *sched) {
     for (int32_t i = 0; i < sched->n_pins; ++i) {
         const int32_t value =
@@ -244,6 +260,7 @@ static void apply_pins(struct ggml_backend_sched *sched) {
     }
 }
 
+// Whether the graph can be looked at. It may come from the application's own hands.
 static bool is_usable(const struct ggml_backend_sched *sched, const struct ggml_cgraph *graph) {
     if (graph->error) {
         ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the graph is in error: %s", sched->function,
@@ -259,6 +276,7 @@ static bool is_usable(const struct ggml_backend_sched *sched, const struct ggml_
     return false;
 }
 
+// Resets what is counted.
 static void begin(struct ggml_backend_sched *sched, const struct ggml_cgraph *graph) {
     sched->n_nodes = graph->n_nodes;
     sched->n_leafs = graph->n_leafs;
@@ -297,6 +315,7 @@ static bool is_in_order(const struct ggml_backend_sched *sched) {
     return true;
 }
 
+// False after the error was set; the scheduler then has no graph.
 bool sched_index(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
     sched->n_nodes = sched->n_leafs = sched->n_values = sched->n_edges = 0;
     sched->caches.graph.repeatable = false;
@@ -309,6 +328,8 @@ bool sched_index(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
     return true;
 }
 
+// The number of a value or copy by its tensor, -1 if there is none. A graph that repeated the
+// last one has not entered its addresses: that is made up for here, O(values).
 int32_t sched_find_value(struct ggml_backend_sched *sched, const struct ggml_tensor *tensor) {
     if (sched->graph_uid == 0) return -1;
     if (sched->value_ids_uid != sched->graph_uid) { // the graph repeats that of value_ids

@@ -21,6 +21,8 @@ static int32_t find_copy(struct ggml_backend_sched *sched, int32_t value, int32_
     return copy;
 }
 
+// Appends at most `limit` characters of a text; returns the new end. snprintf() would take
+// longer than all else here.
 static char *append(char *to, const char *end, const char *text, int limit) {
     for (; *text && to < end && limit > 0; --limit) {
         *to++ = *text++;
@@ -39,6 +41,9 @@ static void name_copy(char *name, const char *device, const char *tensor, int sl
     *append(to, end, digit, 1) = '\0';
 }
 
+// A tensor of the frame's pool like another one, for a stream's copy of it. NULL after the error
+// was set. In a pipeline it is kept like an input, as the next run writes it while this one
+// reads.
 struct ggml_tensor *sched_duplicate(struct ggml_backend_sched *sched,
                                     const struct ggml_tensor *tensor, int32_t backend, int slot) {
     struct ggml_tensor *copy = tensor_pool_take(&sched_frame(sched)->pool);
@@ -99,6 +104,7 @@ static bool add_input_slots(struct ggml_backend_sched *sched, int32_t value) {
     return true;
 }
 
+// Ends the last split before node `start` and begins one there.
 static bool begin_split(struct ggml_backend_sched *sched, int32_t backend, int32_t start) {
     if (!sched_grow(&sched->partition.splits, &sched->partition.splits_capacity,
                     (int64_t)sched->partition.n_splits + 1, sizeof(sched->partition.splits[0]))) {
@@ -169,6 +175,8 @@ static void note_use(struct ggml_backend_sched *sched, int32_t node, const struc
     if (copy->expert_ids != ids) copy->expert_ids = -1;
 }
 
+// Has a node read the copy of a source instead. The change is noted, so that sched_restore() can
+// take it back from the application's graph.
 static bool use_copy(struct ggml_backend_sched *sched, int32_t node, struct live_edge *edge,
                      int32_t backend) {
     int32_t copy = find_copy(sched, edge->value, backend);
@@ -196,6 +204,7 @@ static bool use_copy(struct ggml_backend_sched *sched, int32_t node, struct live
     return true;
 }
 
+// Copies or waits that a node needs for each source that another stream computes.
 static bool connect(struct ggml_backend_sched *sched, int32_t node, int32_t backend) {
     for (int32_t e = sched->first_edge[node]; e < sched->first_edge[node + 1]; ++e) {
         struct live_edge *edge = &sched->edges[e];
@@ -213,6 +222,8 @@ static bool connect(struct ggml_backend_sched *sched, int32_t node, int32_t back
     return true;
 }
 
+// Adds a node to the current split, or begins one: on another stream, or before a weight that
+// would have to be copied early.
 static bool cut_node(struct ggml_backend_sched *sched, int32_t node) {
     const int32_t backend = sched->values[node].backend;
     const struct sched_split *split = sched->partition.n_splits > 0 ? current_split(sched) : NULL;
@@ -248,6 +259,8 @@ static inline void fetch_sources(const struct ggml_backend_sched *sched, int32_t
     __builtin_prefetch(&sched->edges[sched->first_edge[node]], 1);
 }
 
+// One pass over the nodes. Sources and nodes are prefetched, as graphs lie scattered in memory
+// and waiting for them was most of the time.
 static bool cut_all(struct ggml_backend_sched *sched) {
     enum { AHEAD = 8, FAR_AHEAD = 16 };
     int32_t backend = -1; // of the split, where what `continues` compares is all that matters
@@ -262,6 +275,7 @@ static bool cut_all(struct ggml_backend_sched *sched) {
     return true;
 }
 
+// False after the error was set. A graph of views alone gets one empty split.
 bool sched_partition(struct ggml_backend_sched *sched) {
     struct sched_partition *partition = &sched->partition;
     partition->n_splits = partition->n_inputs = partition->n_waits = 0;
@@ -283,6 +297,8 @@ void sched_partition_free(struct sched_partition *partition) {
     ggml_mem_free(partition->rewrites);
 }
 
+// Takes back everything that the scheduler changed in the application's graph: sources, places,
+// order.
 void sched_restore(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
     for (int32_t i = sched->partition.n_rewrites - 1; i >= 0; --i) {
         const struct sched_rewrite *rewrite = &sched->partition.rewrites[i];

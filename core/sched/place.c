@@ -4,6 +4,8 @@
 #include "base/status.h"
 #include "sched/sched.h"
 
+// Whether a stream supports a node; each device is asked once per node, with two bits for the
+// result (known, and what it was).
 bool sched_supports(struct ggml_backend_sched *sched, int32_t node, int32_t backend) {
     if (node >= sched->n_nodes) return true; // holds data, computes nothing
     const uint32_t b = (uint32_t)backend;
@@ -35,6 +37,8 @@ static int32_t first_reader(struct ggml_backend_sched *sched, int32_t buft, int3
 
 // --- 1: what is tied to a place
 
+// Places a value that has memory on the first stream that can read it (and compute it, for a
+// node). False after the error was set.
 static bool place_by_buffer(struct ggml_backend_sched *sched, int32_t value, int32_t buft) {
     const int32_t backend = first_reader(sched, buft, value);
     sched_assign(sched, value, backend, SCHED_REASON_BUFFER);
@@ -60,6 +64,8 @@ static int32_t offload_target(struct ggml_backend_sched *sched, int32_t node) {
     return -1;
 }
 
+// Places a node where its weight lies. Weights in host memory may have it offloaded to a device
+// that wants such nodes.
 static void place_by_weight(struct ggml_backend_sched *sched, int32_t node, int32_t weight) {
     const int32_t last = sched->n_backends - 1;
     const int32_t buft = sched->values[sched->values[weight].root].buft;
@@ -74,6 +80,7 @@ static void place_by_weight(struct ggml_backend_sched *sched, int32_t node, int3
     if (target >= 0) sched_assign(sched, node, target, SCHED_REASON_OFFLOAD);
 }
 
+// Places what memory, the input flag or a weight decides; others stay unplaced.
 static bool place_fixed(struct ggml_backend_sched *sched, int32_t number, int32_t weight) {
     const struct sched_value *value = &sched->values[number];
     const int32_t buft = sched->values[value->root].buft;
@@ -86,6 +93,7 @@ static bool place_fixed(struct ggml_backend_sched *sched, int32_t number, int32_
     return true;
 }
 
+// The first source of a node that is a weight, or -1.
 static int32_t first_weight(const struct ggml_backend_sched *sched, int32_t node) {
     for (int32_t e = sched->first_edge[node]; e < sched->first_edge[node + 1]; ++e) {
         if (sched->values[sched->edges[e].value].traits & SCHED_WEIGHT)
@@ -94,6 +102,7 @@ static int32_t first_weight(const struct ggml_backend_sched *sched, int32_t node
     return -1;
 }
 
+// Leafs first, as nodes are placed by them. O(nodes + edges).
 static bool place_all_fixed(struct ggml_backend_sched *sched) {
     for (int32_t i = sched->n_nodes; i < sched->n_values; ++i) {
         if (sched->values[i].backend < 0 && !place_fixed(sched, i, -1)) return false;
@@ -113,6 +122,7 @@ struct unplaced {
     int32_t first, last;
 };
 
+// How many nodes are left, and between which ones the spreading has to walk.
 static struct unplaced find_unplaced(const struct ggml_backend_sched *sched) {
     struct unplaced unplaced = {0};
     for (int32_t i = 0; i < sched->n_nodes; ++i) {
@@ -156,6 +166,7 @@ static bool is_located(const struct ggml_backend_sched *sched, int32_t value) {
            sched->values[sched->values[value].root].backend >= 0;
 }
 
+// Sources of a node that a stream reads without a copy.
 static int32_t count_readable(const struct ggml_backend_sched *sched, int32_t node,
                               int32_t backend) {
     int32_t count = 0;
@@ -166,6 +177,8 @@ static int32_t count_readable(const struct ggml_backend_sched *sched, int32_t no
     return count;
 }
 
+// Places a node on the stream that reads most of its sources; the first of equals. O(streams *
+// sources).
 static void place_best_fit(struct ggml_backend_sched *sched, int32_t node) {
     int32_t best = -1;
     int32_t best_count = -1;
@@ -179,6 +192,7 @@ static void place_best_fit(struct ggml_backend_sched *sched, int32_t node) {
     if (best >= 0) sched_assign(sched, node, best, SCHED_REASON_BEST_FIT);
 }
 
+// Whether a stream reads every source without a copy.
 static bool reads_all_sources(const struct ggml_backend_sched *sched, int32_t node,
                               int32_t backend) {
     for (int32_t e = sched->first_edge[node]; e < sched->first_edge[node + 1]; ++e) {
@@ -200,6 +214,8 @@ static void upgrade(struct ggml_backend_sched *sched, int32_t node) {
     }
 }
 
+// Places what is left, and moves nodes to an earlier stream of the same memory that supports
+// them.
 static void place_or_upgrade(struct ggml_backend_sched *sched) {
     for (int32_t i = 0; i < sched->n_nodes; ++i) {
         if (sched->values[i].traits & SCHED_VIEW_OP) continue;
@@ -214,6 +230,7 @@ static void place_or_upgrade(struct ggml_backend_sched *sched) {
 
 // --- 4: views and what nodes bring with them
 
+// A view goes where its root is.
 static void place_view(struct ggml_backend_sched *sched, int32_t value) {
     const int32_t root = sched->values[value].root;
     if (sched->values[value].backend < 0 && root != value) {
@@ -221,6 +238,7 @@ static void place_view(struct ggml_backend_sched *sched, int32_t value) {
     }
 }
 
+// Places a node on the first stream that supports it. False after the error was set: none does.
 static bool place_leftover(struct ggml_backend_sched *sched, int32_t node) {
     place_view(sched, node);
     for (int32_t b = 0; b < sched->n_backends && sched->values[node].backend < 0; ++b) {
@@ -235,7 +253,7 @@ static bool place_leftover(struct ggml_backend_sched *sched, int32_t node) {
     return false;
 }
 
-// What a node brings with it is placed when its turn comes.
+// Places a node and its sources that nothing has placed: with their root, or where they are read.
 static bool place_sources(struct ggml_backend_sched *sched, int32_t node) {
     if (sched->values[node].backend < 0 && !place_leftover(sched, node)) return false;
     const int32_t backend = sched->values[node].backend;
@@ -250,7 +268,7 @@ static bool place_sources(struct ggml_backend_sched *sched, int32_t node) {
     return true;
 }
 
-// What no node uses goes to the last stream.
+// Places what is left; leafs that no node reads go to the last stream, the CPU.
 static bool place_leftovers(struct ggml_backend_sched *sched) {
     for (int32_t i = 0; i < sched->n_nodes; ++i) {
         if (!place_sources(sched, i)) return false;
@@ -262,6 +280,7 @@ static bool place_leftovers(struct ggml_backend_sched *sched) {
     return true;
 }
 
+// Whether all nodes are on streams that the application allows; false after the error was set.
 static bool is_allowed(const struct ggml_backend_sched *sched) {
     for (int32_t i = 0; i < sched->n_nodes && sched->restricted; ++i) {
         const struct sched_value *value = &sched->values[i];

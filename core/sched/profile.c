@@ -80,6 +80,7 @@ static void *list_add(struct list *list, size_t n, size_t element) {
     return added;
 }
 
+// What a report says about a tensor, without references to it.
 static void describe(struct profile_tensor *out, const struct ggml_tensor *tensor) {
     *out = (struct profile_tensor){
         .op = ggml_op_desc(tensor),
@@ -92,6 +93,7 @@ static void describe(struct profile_tensor *out, const struct ggml_tensor *tenso
 
 // --- while graphs are computed
 
+// Appends a span; without memory it is counted as lost.
 static void add_span(struct sched_profile *profile, struct profile_span span) {
     struct profile_span *added = list_add(&profile->spans, 1, sizeof(span));
     if (added) {
@@ -111,6 +113,7 @@ static size_t find_described(const struct sched_profile *profile, const struct g
     return parts[before].n_nodes == graph->n_nodes ? parts[before].tensor : NO_TENSOR;
 }
 
+// Describes the nodes of a part; returns the index of the first, NO_TENSOR without memory.
 static size_t describe_nodes(struct sched_profile *profile, const struct ggml_graph *graph) {
     struct profile_tensor *tensors =
         list_add(&profile->tensors, (size_t)graph->n_nodes, sizeof(*tensors));
@@ -121,6 +124,7 @@ static size_t describe_nodes(struct sched_profile *profile, const struct ggml_gr
     return profile->tensors.n - (size_t)graph->n_nodes;
 }
 
+// Called before a part of a graph is given to a stream: its slices will carry the part's number.
 void sched_profile_enter(struct ggml_backend_sched *sched, int32_t backend,
                          const struct ggml_graph *graph, int first) {
     struct sched_profile *profile = sched->profile;
@@ -145,6 +149,7 @@ void sched_profile_enter(struct ggml_backend_sched *sched, int32_t backend,
     if (extension) extension->tag(sched->streams[backend].backend, profile->part);
 }
 
+// Called after it; a stream whose plugin doesn't record gets one slice for the part as a whole.
 void sched_profile_leave(struct ggml_backend_sched *sched, int32_t backend, uint64_t begin_ns) {
     struct sched_profile *profile = sched->profile;
     const struct ggml_extension_profile *extension = profile->streams[backend].extension;
@@ -169,6 +174,8 @@ void sched_profile_leave(struct ggml_backend_sched *sched, int32_t backend, uint
     profile->part = 0;
 }
 
+// A slice for a copy between streams; its type and size are the tensor's, its operation is
+// empty.
 void sched_profile_copy(struct ggml_backend_sched *sched, int32_t copy, uint64_t begin_ns) {
     struct sched_profile *profile = sched->profile;
     const struct sched_value *value = &sched->values[sched->partition.copies[copy].value];
@@ -204,6 +211,8 @@ void sched_profile_wait(struct ggml_backend_sched *sched, int32_t backend, uint6
 
 // --- from the streams
 
+// Turns a plugin's slice into a span. What it says is checked against the part: a slice that
+// can't be is counted as lost.
 static void add_slice(struct sched_profile *profile, const struct ggml_profile_slice *slice) {
     const struct profile_part *parts = profile->parts.values;
     if (slice->tag == 0) return;
@@ -258,6 +267,7 @@ static void read_streams(struct ggml_backend_sched *sched) {
     }
 }
 
+// Called after each run, so that plugins' memory for slices isn't used up.
 void sched_profile_collect(struct ggml_backend_sched *sched) {
     struct sched_profile *profile = sched->profile;
     read_streams(sched);
@@ -283,6 +293,8 @@ void sched_profile_drop(struct ggml_backend_sched *sched) {
     sched->profile = NULL;
 }
 
+// Has a stream record. The same stream at a second place records once; one that can't is no
+// failure.
 static int32_t begin_stream(struct ggml_backend_sched *sched, int b, uint64_t max_slices) {
     struct profile_stream *stream = &sched->profile->streams[b];
     ggml_backend_t backend = sched->streams[b].backend;
@@ -298,6 +310,7 @@ static int32_t begin_stream(struct ggml_backend_sched *sched, int b, uint64_t ma
     return status == GGML_HOST_UNSUPPORTED ? GGML_HOST_OK : status;
 }
 
+// Waits for what is queued first, which is not to be in the profile.
 enum ggml_host_status ggml_sched_profile_begin(ggml_backend_sched_t sched, size_t max_slices) {
     THREAD_GUARD(sched, GGML_HOST_BUSY);
     if (!sched) return ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: the scheduler is NULL", __func__);
@@ -338,6 +351,7 @@ static int compare_slices(const void *a, const void *b) {
     return (left->node > right->node) - (left->node < right->node);
 }
 
+// Names of all streams in one allocation, pointers first.
 static char **copy_devices(const struct ggml_backend_sched *sched) {
     size_t bytes = (size_t)sched->n_backends * sizeof(char *);
     for (int b = 0; b < sched->n_backends; ++b) {
@@ -353,6 +367,7 @@ static char **copy_devices(const struct ggml_backend_sched *sched) {
     return devices;
 }
 
+// A span as the application sees it, with times since the recording began.
 static struct ggml_sched_slice make_slice(const struct ggml_sched_profile *result,
                                           const struct profile_span *span, uint64_t begin_ns) {
     static const struct profile_tensor none = {.op = "", .type = ""};
@@ -377,6 +392,8 @@ static struct ggml_sched_slice make_slice(const struct ggml_sched_profile *resul
     return slice;
 }
 
+// Takes over the descriptions of tensors, copies the rest and sorts slices by time. NULL without
+// memory.
 static ggml_sched_profile_t make_result(struct ggml_backend_sched *sched) {
     struct sched_profile *profile = sched->profile;
     const size_t n = profile->spans.n;

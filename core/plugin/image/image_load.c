@@ -278,6 +278,7 @@ static enum ggml_host_status check_segments(const struct elf *elf) {
 
 // --- dynamic section -----------------------------------------------------------------------------
 
+// Notes an entry of the dynamic section that a check below needs.
 static void keep_value(struct elf *elf, uint64_t tag, uint64_t value) {
     if (tag < N_SMALL_TAGS) elf->small[tag] = value;
     if (tag == TAG_GNU_HASH) elf->gnu_hash = value;
@@ -614,6 +615,8 @@ static enum ggml_host_status check_contents(const struct elf *elf) {
     return status;
 }
 
+// Runs the checks in the order in which each relies on those before. *out_needs says what the
+// loader has to know; other formats are accepted unchecked.
 enum ggml_host_status plugin_image_check(const struct image_source *source,
                                          struct image_needs *out_needs) {
     memset(out_needs, 0, sizeof(*out_needs));

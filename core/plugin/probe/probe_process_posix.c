@@ -71,6 +71,8 @@ static bool try_helper(const char *dir, const char *below, const struct load_pol
     return *out_status != GGML_HOST_UNSUPPORTED;
 }
 
+// Looks where a build, an installation and a distribution put the helper, in this order; only a
+// trusted file is taken, as it runs with the application's rights.
 enum ggml_host_status probe_helper_find(const char *given, const struct load_policy *policy,
                                         char out_path[PROBE_PATH_MAX]) {
     static const char anchor; // an address within this library
@@ -111,6 +113,8 @@ void probe_ends_close(int ends[2]) {
     }
 }
 
+// Moves descriptors to numbers above those that the helper expects, so that none is overwritten
+// while they are duplicated. Closes `low` in any case.
 bool probe_ends_raise(bool good, int low[2], int out_ends[2]) {
     enum { FIRST_NUMBER = 10 };
     out_ends[0] = out_ends[1] = -1;
@@ -125,6 +129,7 @@ bool probe_ends_raise(bool good, int low[2], int out_ends[2]) {
     return good;
 }
 
+// A pipe whose ends are closed in other programs.
 static bool open_pipe(int out_ends[2]) {
     int low[2] = {-1, -1};
     if (ggml_fault(GGML_FAULT_PIPE)) return false;
@@ -136,6 +141,8 @@ static bool open_pipe(int out_ends[2]) {
     return probe_ends_raise(good, low, out_ends);
 }
 
+// Gives the child exactly the descriptors that it should have; others of the standard ones lead
+// to /dev/null. An errno.
 static int set_actions(posix_spawn_file_actions_t *actions, const struct probe_descriptor *given,
                        size_t count) {
     int error = 0;
@@ -168,6 +175,8 @@ static int set_attributes(posix_spawnattr_t *attributes) {
     return error;
 }
 
+// Starts the helper by posix_spawn(), which is safe in a process with threads. A privileged
+// process (set-user-ID) passes no environment. An errno.
 int probe_process_spawn(const char *helper, const char *const *arguments,
                         const struct probe_descriptor *given, size_t count, long *out_pid) {
     static char *const nothing[] = {NULL};
@@ -194,6 +203,8 @@ int probe_process_spawn(const char *helper, const char *const *arguments,
     return error;
 }
 
+// Sets the error for an errno: UNSUPPORTED where helpers can't be started at all, BUSY where it
+// may work later.
 enum ggml_host_status probe_process_fail(int error, const char *process, const char *what) {
     enum ggml_host_status status = GGML_HOST_IO_ERROR;
     if (error == ENOENT || error == EACCES || error == EPERM || error == ENOSYS ||
@@ -205,6 +216,7 @@ enum ggml_host_status probe_process_fail(int error, const char *process, const c
     return ggml_fail(status, "%s can't be %s: %s", process, what, strerror(error));
 }
 
+// A request is smaller than a pipe's buffer, so that writing it doesn't block.
 static bool write_request(int fd, const struct probe_request *request) {
     unsigned char bytes[PROBE_REQUEST_SIZE];
     struct probe_request sent = *request;
@@ -213,6 +225,8 @@ static bool write_request(int fd, const struct probe_request *request) {
     return write(fd, bytes, sizeof(bytes)) == (ssize_t)sizeof(bytes);
 }
 
+// Writes the request before the helper starts. On success the caller owns process and
+// descriptor.
 enum ggml_host_status probe_process_start(const char *helper, const char *plugin,
                                           const struct probe_request *request,
                                           struct probe_process *out_process) {
@@ -244,6 +258,7 @@ fail:
 
 // --- listening -----------------------------------------------------------------------------------
 
+// Waits until one of them has sent something or has closed its end, at most timeout_ms.
 void probe_process_wait(const struct probe_process *const *processes, size_t count,
                         int timeout_ms) {
     enum { MAX_POLLED = 64 };
@@ -256,6 +271,7 @@ void probe_process_wait(const struct probe_process *const *processes, size_t cou
     poll(polled, n, timeout_ms);
 }
 
+// Reads what there is without waiting; closes the descriptor at the end or after a failure.
 enum ggml_host_status probe_process_read(struct probe_process *process, void *out_bytes,
                                          size_t size, size_t *out_n) {
     *out_n = 0;
@@ -270,6 +286,8 @@ enum ggml_host_status probe_process_read(struct probe_process *process, void *ou
     return ggml_fail(GGML_HOST_IO_ERROR, "listening to a helper process: %s", strerror(error));
 }
 
+// Whether the process has ended; it is not collected (WNOWAIT), so that its number can't become
+// another one's.
 bool probe_process_gone(const struct probe_process *process) {
     siginfo_t info;
     memset(&info, 0, sizeof(info));

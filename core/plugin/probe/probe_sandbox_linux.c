@@ -72,6 +72,7 @@ enum { PATH_SIZE = 512 };
 #define SYS_file_setattr 469
 #endif
 
+// Appends what could not be confined, for the report.
 static void lacks(char *out_missing, size_t size, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 static void lacks(char *out_missing, size_t size, const char *format, ...) {
@@ -122,6 +123,7 @@ struct landlock {
     uint64_t known; // rights that this kernel has
 };
 
+// Allows rights below a path; paths that don't exist are passed over.
 static void allow(const struct landlock *landlock, const char *path, uint64_t rights) {
     const int fd = open(path, O_PATH | O_CLOEXEC);
     if (fd < 0) return; // a system without it
@@ -130,6 +132,7 @@ static void allow(const struct landlock *landlock, const char *path, uint64_t ri
     close(fd);
 }
 
+// Allows writing to the files of a directory whose names begin so, as device files do.
 static void allow_beginning(const struct landlock *landlock, const char *dir, const char *text) {
     char path[PATH_SIZE];
     DIR *stream = opendir(dir);
@@ -149,6 +152,8 @@ static void allow_listed(const struct landlock *landlock) {
 #include "plugin/probe/probe_sandbox_list.inl"
 }
 
+// Landlock: no writing but what the list allows. Rights that an older kernel doesn't know are
+// left out, as it would refuse the whole rule set.
 static void confine_files(char *out_missing, size_t size) {
     struct ruleset wanted = {
         .files = WRITE_FILE | REMOVE_DIR | REMOVE_FILE | MAKE_CHAR | MAKE_DIR | MAKE_FILE |
@@ -196,6 +201,8 @@ enum {
                      CLONE_NEWPID | CLONE_NEWNET,
 };
 
+// A seccomp filter: refuses other architectures, the listed calls, new namespaces, sockets but
+// local ones, and typing into the terminal. Everything else is allowed: drivers use many calls.
 static void confine_calls(char *out_missing, size_t size) {
     struct sock_filter filter[] = {
         LOAD(FIELD(arch)),
@@ -264,6 +271,7 @@ static bool is_of_vendor(const char *dir, const char *device, const char *vendor
     return read && strncmp(text, vendor, strlen(vendor)) == 0;
 }
 
+// Whether a PCI device of the vendor is there, by /sys.
 static bool any_of_vendor(const char *root, const char *vendor) {
     char dir[PATH_SIZE];
     bool found = false;
@@ -282,6 +290,8 @@ bool probe_sandbox_prevents_devices(const char *root) {
     return !has_device_file(root, "nvidiactl") || !has_device_file(root, "nvidia-uvm");
 }
 
+// Can't be left again. `out_missing` is empty if everything could be confined; what could not is
+// no failure.
 void probe_sandbox_enter(char *out_missing, size_t size) {
     out_missing[0] = '\0';
     if (probe_sandbox_prevents_devices("")) {

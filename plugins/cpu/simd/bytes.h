@@ -79,17 +79,20 @@ CPU_INLINE v16b v16b_lookup(const int8_t *table, v16b index) {
 }
 
 #if defined(__AVX2__)
+// Each byte of `index` (0 to 15) becomes the table's entry.
 CPU_INLINE vb vb_lookup(const int8_t *table, vb index) {
     const __m128i entries = _mm_loadu_si128((const __m128i *)(const void *)table);
     return (vb)_mm256_shuffle_epi8(_mm256_broadcastsi128_si256(entries), (__m256i)index);
 }
 
+// A vector of nibbles: low ones of 16 bytes first, then the high ones.
 CPU_INLINE vb vb_nibbles(const uint8_t *qs, int j) {
     const __m128i packed = _mm_loadu_si128((const __m128i *)(const void *)(qs + j));
     const __m256i shifts = _mm256_setr_epi32(0, 0, 0, 0, 4, 4, 4, 4);
     return (vb)_mm256_srlv_epi32(_mm256_broadcastsi128_si256(packed), shifts) & 15;
 }
 
+// A byte per bit: all ones where it is set.
 CPU_INLINE vb vb_mask(const uint8_t *bits) {
     const vb set = {BITS_8, BITS_8, BITS_8, BITS_8};
     int32_t word;
@@ -167,11 +170,13 @@ CPU_INLINE void four_floats(float *y, const ggml_fp16_t *x) {
 
 // As many numbers as a vector of floats has.
 #if defined(__AVX512F__)
+// LANES signed bytes as floats.
 CPU_INLINE vf vf_from_i8(const int8_t *q) {
     return _mm512_cvtepi32_ps(
         _mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)(const void *)q)));
 }
 
+// LANES numbers of BF16 as floats: their bits are the upper half of a float's.
 CPU_INLINE vf vf_from_bf16(const void *x) {
     const __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)x));
     return (vf)_mm512_slli_epi32(wide, 16);

@@ -70,6 +70,7 @@ static void q8_K_to_float(const void *x, float *y, int64_t n) {
     }
 }
 
+// To nearest, within -127 and 127; NaN gives -127.
 static int round_to_7bit(float x) {
     const float rounded = rintf(x);
     return rounded >= 127.0f ? 127 : rounded >= -127.0f ? (int)rounded : -127;

@@ -59,6 +59,7 @@ static void open_q8_0(const block_q8_0 *b, struct block *out) {
     out->d = half(b->d);
 }
 
+// Nibbles i and i + 16 share a byte; 8 stands for 0.
 static void open_q4_0(const block_q4_0 *b, struct block *out) {
     for (int j = 0; j < QK4_0 / 2; ++j) {
         out->numbers[j] = (int8_t)((b->qs[j] & 15) - 8);
@@ -127,6 +128,8 @@ CPU_INLINE int32_t sum_products(const int8_t *a, const int8_t *b, const int n) {
 // The products of both rows of a with both of b, n numbers from number j on: a0 b0, a0 b1, a1 b0,
 // a1 b1.
 #if defined(__ARM_FEATURE_MATMUL_INT8)
+// Sums of products of two rows with two rows, n numbers each: one instruction where there is
+// I8MM.
 CPU_INLINE void sum_four(const struct block *a, const struct partner *b, int j, const int n,
                          int32_t *sums) {
     int32x4_t sum = vdupq_n_s32(0);

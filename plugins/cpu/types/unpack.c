@@ -85,6 +85,7 @@ static void pack_i32(const float *x, void *y, int64_t n) {
     }
 }
 
+// The encoder of a type at this level, or the scalar one.
 cpu_pack_fn CPU_FN(cpu_pack)(enum ggml_type type) {
     switch (type) {
     case GGML_TYPE_F32: return pack_f32;

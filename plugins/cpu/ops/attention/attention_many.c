@@ -161,6 +161,8 @@ static int next_width(int64_t n) {
     return (int)(n == WIDE + 1 ? WIDE - 1 : MIN(n, WIDE));
 }
 
+// All scores of a block of keys, by tiles of TALL keys and up to WIDE vectors of rows that stay
+// in registers.
 static void compute_scores(const struct tile *t, int n_keys) {
     const int64_t n = t->a->k->ne[0];
     int width;
@@ -197,6 +199,7 @@ CPU_INLINE vf weight_of(vf x) {
     return (vf)(~small & (vi)(y * (vf)power));
 }
 
+// softcap * tanh(scale * score / softcap): keeps scores within a range.
 static void cap_scores(const struct tile *t, int n_keys) {
     const float scale = t->a->scale, softcap = t->a->softcap;
     for (int j = 0; j < n_keys; ++j) {
@@ -277,6 +280,7 @@ CPU_INLINE void add_values(const struct tile *t, const float *values, const floa
     }
 }
 
+// Adds the weighted values of a block, by tiles of TALL rows and up to WIDE vectors of channels.
 static void add_block(const struct tile *t, int n_keys) {
     const int64_t n = t->a->v->ne[0];
     int width;
@@ -308,6 +312,8 @@ static void add_special_block(const struct tile *t, int n_keys) {
     }
 }
 
+// Adds a block of keys to all rows. One that the mask hides from all is left out; a mask that
+// hides nothing isn't read again.
 static void compute_block(struct tile *t, int64_t key, int n_keys) {
     const float *mask[ROWS];
     const enum mask_kind kind = t->a->mask ? load_mask(t, key, n_keys, mask) : MASK_ZERO;
@@ -323,6 +329,7 @@ static void compute_block(struct tile *t, int64_t key, int n_keys) {
         add_special_block(t, n_keys);
 }
 
+// A tile of up to ROWS query rows over all keys.
 void CPU_FN(cpu_attention_many)(const struct attention *a, const struct attention_rows *rows,
                                 float *work) {
     struct tile t = {.a = a, .rows = rows, .n = rows->n};

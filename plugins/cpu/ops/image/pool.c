@@ -10,11 +10,13 @@ struct span {
     int64_t begin, end;
 };
 
+// Window i of size k at stride s, without what lies in the padding p.
 static struct span span_of(int64_t i, int k, int s, int p, int64_t n) {
     const int64_t first = i * s - p;
     return (struct span){MAX(first, 0), MIN(first + k, n)};
 }
 
+// Largest element or mean of a window; 0 for the mean of an empty one.
 static float pool(const struct ggml_tensor *a, const char *plane, struct span x, struct span y,
                   int op, double divisor) {
     float largest = -FLT_MAX;
@@ -31,6 +33,7 @@ static float pool(const struct ggml_tensor *a, const char *plane, struct span x,
     return divisor > 0.0 ? (float)(sum / divisor) : 0.0f;
 }
 
+// The mean is over what the window covers of the source.
 enum ggml_status CPU_FN(cpu_pool_1d)(const struct cpu_task *task) {
     const struct ggml_tensor *dst = task->dst;
     const struct ggml_tensor *a = dst->src[0];
@@ -49,6 +52,7 @@ enum ggml_status CPU_FN(cpu_pool_1d)(const struct cpu_task *task) {
     return GGML_STATUS_SUCCESS;
 }
 
+// The mean is over the whole window, padding included.
 enum ggml_status CPU_FN(cpu_pool_2d)(const struct cpu_task *task) {
     const struct ggml_tensor *dst = task->dst;
     const struct ggml_tensor *a = dst->src[0];
@@ -78,6 +82,7 @@ struct strip {
     struct span rows;
 };
 
+// Adds to an element if this thread's rows have it.
 static void add_at(const struct strip *strip, int64_t x, int64_t y, float value) {
     if (y < strip->rows.begin || y >= strip->rows.end) return;
     float *row =
@@ -105,6 +110,7 @@ static void add_to_largest(const struct strip *strip, struct span x, struct span
     if (best_x >= 0) add_at(strip, best_x, best_y, gradient);
 }
 
+// Adds to each element of a window.
 static void add_to_all(const struct strip *strip, struct span x, struct span y, float value) {
     for (int64_t iy = y.begin; iy < y.end; ++iy) {
         for (int64_t ix = x.begin; ix < x.end; ++ix)
@@ -131,6 +137,8 @@ static void pool_2d_back(const struct strip *strip, const struct pool_2d *p) {
     }
 }
 
+// A thread takes neighbouring rows of the result and goes through all windows that touch them,
+// so that no two threads write the same element.
 enum ggml_status CPU_FN(cpu_pool_2d_back)(const struct cpu_task *task) {
     const struct ggml_tensor *dst = task->dst;
     const struct pool_2d p = pool_2d_params(dst);

@@ -322,6 +322,8 @@ static void compute_panel(const struct gemm_rows *rows, const struct tile *all, 
     }
 }
 
+// Multiplies rows by panels of STRIP_PANEL. `strips`: the columns as cpu_round_strip() left
+// them.
 void CPU_FN(cpu_gemm_rounded)(const struct gemm_rows *rows, int64_t row, int64_t n_rows,
                               const struct gemm_column *columns, int64_t n_columns, int64_t k0,
                               int64_t k1, const struct strips *strips, struct strip_panel *panel) {

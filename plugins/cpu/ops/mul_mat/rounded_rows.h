@@ -20,6 +20,7 @@ struct quarter_sums {
     __m512 rows[QUARTERS];
 };
 
+// 16 bytes of each of four blocks, one per quarter of the vector.
 CPU_INLINE __m512i quarters_load(const char *const *blocks, const int at) {
     const __m256i low = _mm256_inserti128_si256(
         _mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)(blocks[0] + at))),
@@ -130,6 +131,7 @@ CPU_INLINE int quarter_qs_at(const enum ggml_type type) {
     }
 }
 
+// Where a block has its fifth bits, or -1.
 CPU_INLINE int quarter_qh_at(const enum ggml_type type) {
     if (type == GGML_TYPE_Q5_0) return offsetof(block_q5_0, qh);
     return type == GGML_TYPE_Q5_1 ? (int)offsetof(block_q5_1, qh) : -1;
@@ -147,6 +149,8 @@ CPU_INLINE __m512i quarters_fifth(const char *const *blocks, const int at, const
     return _mm512_maskz_set1_epi8(mask, 16);
 }
 
+// Numbers of four blocks of 32 elements as bytes without sign, biased: first 16 elements in
+// `low`, the others in `high`.
 CPU_INLINE void quarters_numbers_32(const enum ggml_type type, const char *const *blocks,
                                     __m512i *low, __m512i *high) {
     const __m512i nibble = _mm512_set1_epi8(15);
@@ -187,6 +191,8 @@ CPU_INLINE __m512 quarters_scales_mxfp4(const char *const *blocks) {
     return quarters_of(_mm512_castps128_ps512(scales), 0);
 }
 
+// Adds a block of 32 elements of four rows times each column. What bias and offset add is
+// proportional to the column's sum and collected apart.
 CPU_INLINE void add_quarters_32(const struct block_format f, struct quarter_sums *sums,
                                 const char *const *blocks, const struct rounded *x, int64_t first,
                                 const int columns) {
@@ -296,6 +302,7 @@ CPU_INLINE __m512i quarters_part(const enum ggml_type type, const char *const *b
     return low | (move_bits(qh, g, 4) & _mm512_set1_epi8(16));
 }
 
+// The scales of a block of 256 elements as floats.
 CPU_INLINE void open_scales_256(const enum ggml_type type, const void *b, struct opened *o) {
     switch (type) {
     case GGML_TYPE_Q4_K: open_k4_scales(((const block_q4_K *)b)->scales, o); break;
@@ -325,6 +332,7 @@ CPU_INLINE __m512 quarter_column_sums(const struct block_format f, const struct 
                             : _mm512_zextps256_ps512(sums);
 }
 
+// Adds group g of a block of 256 elements; its scales lie in one vector of the table.
 CPU_INLINE void add_quarters_group(const struct block_format f, struct quarter_sums *sums,
                                    const char *const *blocks, const __m512 *table, const int g,
                                    const struct rounded *x, int64_t first, const int columns) {
@@ -346,6 +354,8 @@ CPU_INLINE void add_quarters_group(const struct block_format f, struct quarter_s
     }
 }
 
+// Adds a block of 256 elements of four rows: offsets first, times sums of the column's groups,
+// then group by group.
 CPU_INLINE void add_quarters_256(const struct block_format f, struct quarter_sums *sums,
                                  const char *const *blocks, const struct rounded *x, int64_t first,
                                  const int columns) {
@@ -407,6 +417,7 @@ CPU_INLINE void add_quarters_tq2_0(struct quarter_sums *sums, const char *const 
 
 #include "ops/mul_mat/rounded_planes.h"
 
+// Chooses the way by the type, which is known when compiling.
 CPU_INLINE void add_quarters(const struct block_format f, struct quarter_sums *sums,
                              const char *const *blocks, const struct rounded *x, int64_t first,
                              const int columns) {
@@ -422,6 +433,7 @@ CPU_INLINE void add_quarters(const struct block_format f, struct quarter_sums *s
         add_quarters_256(f, sums, blocks, x, first, columns);
 }
 
+// Adds up lanes, biases and offsets: the four results of a column.
 CPU_INLINE void close_quarters(const struct block_format f, const struct quarter_sums *sums,
                                float *y) {
     if (lies_in_planes(f.type)) {

@@ -38,6 +38,7 @@ bool cpu_accepts_gated_linear_attn(const struct ggml_tensor *node) {
     return ggml_fits_linear_attention(node, 4, -1);
 }
 
+// Multiplications and additions: two per element of the state and token.
 int64_t cpu_cost_state(const struct ggml_tensor *node) {
     const struct ggml_tensor *k = node->src[0];
     return limited_cost(2.0 * (double)ggml_nelements(k) * (double)k->ne[0]);
@@ -66,6 +67,7 @@ int64_t cpu_cost_solve_tri(const struct ggml_tensor *node) {
     return limited_cost((double)ggml_nelements(node) * (double)node->ne[1] / 2);
 }
 
+// Keys of any type that can be decoded.
 bool cpu_accepts_lightning_indexer(const struct ggml_tensor *node) {
     const struct ggml_tensor *k = node->src[1];
     return ggml_fits_lightning_indexer(node) && ggml_rows_dense(node) &&

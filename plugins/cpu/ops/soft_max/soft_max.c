@@ -75,6 +75,7 @@ static void soft_max_row(const struct soft_max *s, struct ggml_row at) {
         y[i] *= inverse;
 }
 
+// Threads share rows.
 enum ggml_status CPU_FN(cpu_soft_max)(const struct cpu_task *task) {
     const struct ggml_tensor *dst = task->dst;
     const struct soft_max s = {

@@ -5,6 +5,7 @@
 #include "ops/sort/sort.h"
 #include "runtime/kernel_list.h"
 
+// Indices are of 32 bits, which bounds the rows' length.
 bool cpu_accepts_top_k(const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     return ggml_same_shape_from(node, a, 1) && node->ne[0] <= a->ne[0] && a->ne[0] <= INT32_MAX &&
@@ -42,6 +43,7 @@ static size_t region_extent(const struct ggml_tensor *b, const struct region *re
     return extent;
 }
 
+// Whether the region lies within the result: its strides and offset come from the application.
 bool cpu_accepts_region(const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     const struct ggml_tensor *b = node->src[1];

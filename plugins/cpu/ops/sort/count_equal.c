@@ -3,6 +3,7 @@
 #include "base/kernel.h"
 #include "ggml-shape.h"
 
+// Elements of 32 bits that are equal at the same place.
 static int64_t count_row(const char *a, size_t a_step, const char *b, size_t b_step, int64_t n) {
     int64_t count = 0;
     for (int64_t i = 0; i < n; ++i)
@@ -10,6 +11,7 @@ static int64_t count_row(const char *a, size_t a_step, const char *b, size_t b_s
     return count;
 }
 
+// Each thread counts its rows; the first adds these up after a barrier.
 enum ggml_status CPU_FN(cpu_count_equal)(const struct cpu_task *task) {
     const struct ggml_tensor *a = task->dst->src[0];
     const struct ggml_tensor *b = task->dst->src[1];

@@ -17,6 +17,7 @@ static struct columns kept_columns(enum ggml_tri_type type, int64_t r, int64_t n
     }
 }
 
+// What is kept of a row is one run of columns.
 enum ggml_status CPU_FN(cpu_tri)(const struct cpu_task *task) {
     const struct ggml_tensor *dst = task->dst;
     const enum ggml_tri_type type = (enum ggml_tri_type)ggml_get_op_params_i32(dst, 0);

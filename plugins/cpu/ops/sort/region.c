@@ -5,6 +5,7 @@
 
 #include "simd/convert.h"
 
+// Adds floats, which may lie at any address: the region's strides are the application's.
 static void accumulate(char *y, const char *x, size_t step, int64_t n) {
     for (int64_t i = 0; i < n; ++i) {
         float sum, term;
@@ -15,6 +16,7 @@ static void accumulate(char *y, const char *x, size_t step, int64_t n) {
     }
 }
 
+// Copies a row of src1, whole if it is dense.
 static void assign(char *y, const struct ggml_tensor *b, const char *x) {
     const struct ggml_type_traits *type = ggml_get_type_traits(b->type);
     if (ggml_rows_dense(b)) {
@@ -25,6 +27,7 @@ static void assign(char *y, const struct ggml_tensor *b, const char *x) {
         memcpy(y + (size_t)i * type->type_size, x + (size_t)i * b->nb[0], type->type_size);
 }
 
+// Copies src0 to the result, shared out among the threads; a barrier follows.
 static void copy_source(const struct cpu_task *task) {
     const struct ggml_tensor *dst = task->dst;
     const struct ggml_type_traits *type = ggml_get_type_traits(dst->type);

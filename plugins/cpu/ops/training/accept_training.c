@@ -9,6 +9,7 @@ static bool is_dense_like(const struct ggml_tensor *t, const struct ggml_tensor 
     return ggml_has_type(t, GGML_TYPE_F32) && ggml_are_same_shape(t, node) && ggml_rows_dense(t);
 }
 
+// Both sources have the result's shape, with dense rows.
 bool cpu_accepts_same_pair(const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     const struct ggml_tensor *b = node->src[1];
@@ -29,6 +30,7 @@ bool cpu_accepts_get_rows_back(const struct ggml_tensor *node) {
     return ggml_fits_get_rows_back(node) && ggml_rows_dense(node) && ggml_rows_dense(node->src[0]);
 }
 
+// src0 repeats over the batches of src1.
 bool cpu_accepts_out_prod(const struct ggml_tensor *node) {
     const struct ggml_tensor *a = node->src[0];
     const struct ggml_tensor *b = node->src[1];
@@ -59,6 +61,7 @@ bool cpu_accepts_cross_entropy_loss_back(const struct ggml_tensor *node) {
            is_dense_like(node->src[2], node) && ggml_rows_dense(node);
 }
 
+// Parameters, gradient and moments are of one shape with dense rows.
 bool cpu_accepts_opt_step(const struct ggml_tensor *node) {
     const int n = node->op == GGML_OP_OPT_STEP_ADAMW ? 4 : 2;
     if (!ggml_fits_opt_step(node) || !ggml_rows_dense(node)) return false;
@@ -68,6 +71,7 @@ bool cpu_accepts_opt_step(const struct ggml_tensor *node) {
     return true;
 }
 
+// There is a function, for a number of threads that can be.
 bool cpu_accepts_custom(const struct ggml_tensor *node) {
     const struct custom_params p = custom_params(node);
     return p.fun && (p.n_tasks > 0 || p.n_tasks == GGML_N_TASKS_MAX);

@@ -30,6 +30,7 @@ enum ggml_status CPU_FN(cpu_silu_back)(const struct cpu_task *task) {
 // Calls `row` for each of this thread's rows with the operands' rows and parameters.
 typedef void (*back_fn)(float *y, const float *grad, const float *x, int64_t n, float param);
 
+// Threads share rows; `param` is eps or the scale.
 static enum ggml_status run_rows(const struct cpu_task *task, back_fn row) {
     const struct ggml_tensor *dst = task->dst;
     const float param = ggml_get_op_params_f32(dst, 0);

@@ -5,6 +5,7 @@
 
 #include "base/kernel.h"
 
+// Calls the function in this thread; it can't report a failure.
 enum ggml_status CPU_FN(cpu_custom)(const struct cpu_task *task) {
     struct ggml_tensor *dst = task->dst;
     const struct custom_params p = custom_params(dst);

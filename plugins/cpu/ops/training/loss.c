@@ -25,6 +25,7 @@ static double sum_of_exponentials(const float *x, float largest, int64_t n) {
     return sum;
 }
 
+// Subtracts the largest logit first, so that no exponential overflows.
 static double row_loss(const float *logits, const float *targets, int64_t n) {
     const float largest = largest_of(logits, n);
     const double log_sum = log(sum_of_exponentials(logits, largest, n));
@@ -57,6 +58,7 @@ enum ggml_status CPU_FN(cpu_cross_entropy_loss)(const struct cpu_task *task) {
     return GGML_STATUS_SUCCESS;
 }
 
+// (softmax(logits) - targets) times the loss' gradient, divided by the number of rows.
 enum ggml_status CPU_FN(cpu_cross_entropy_loss_back)(const struct cpu_task *task) {
     const struct ggml_tensor *dst = task->dst;
     const int64_t n = dst->ne[0];

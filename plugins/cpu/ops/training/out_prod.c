@@ -29,6 +29,8 @@ struct out_prod_unit {
     int64_t i0, n;
 };
 
+// Rows of the result for one piece of dimension 0: clears them, then adds each row of a times
+// its factor.
 static void compute_unit(const struct ggml_tensor *dst, const struct out_prod_unit *unit) {
     const struct ggml_tensor *a = dst->src[0];
     const struct ggml_tensor *b = dst->src[1];
@@ -53,6 +55,8 @@ static void compute_unit(const struct ggml_tensor *dst, const struct out_prod_un
     }
 }
 
+// Threads share pieces of rows of the result. O(ne0 * ne1 * t) as written; operands are read
+// where they lie.
 enum ggml_status CPU_FN(cpu_out_prod)(const struct cpu_task *task) {
     const struct ggml_tensor *dst = task->dst;
     const int64_t chunks = (dst->ne[0] + CPU_CHUNK - 1) / CPU_CHUNK;
@@ -81,6 +85,7 @@ static int32_t id_at(const struct ggml_tensor *ids, int64_t i) {
     return id;
 }
 
+// Whether every index names a row of the result.
 static bool ids_fit(const struct ggml_tensor *ids, int64_t n_rows) {
     for (int64_t i = 0; i < ids->ne[0]; ++i) {
         const int32_t id = id_at(ids, i);

@@ -18,6 +18,7 @@ static void add_tiles(double *sums, const struct ggml_tensor *src, const char *r
     }
 }
 
+// Adds the rows of all tiles that fall on one row of the result.
 static void add_rows(double *sums, const struct ggml_tensor *dst, struct ggml_row at, int64_t i0,
                      int64_t n) {
     const struct ggml_tensor *src = dst->src[0];
@@ -30,6 +31,7 @@ static void add_rows(double *sums, const struct ggml_tensor *dst, struct ggml_ro
     }
 }
 
+// Sums in double, as there may be many tiles; threads share chunks of the result.
 enum ggml_status CPU_FN(cpu_repeat_back)(const struct cpu_task *task) {
     const struct ggml_tensor *dst = task->dst;
     const int64_t chunks = (dst->ne[0] + CHUNK - 1) / CHUNK;

@@ -55,6 +55,7 @@ struct glu {
     float params[4];
 };
 
+// Where x and the gate lie: two operands, or halves of one in either order.
 static struct glu prepare(const struct ggml_tensor *dst) {
     const bool split = dst->src[1] != NULL;
     const bool swapped = ggml_get_op_params_i32(dst, 1) != 0;
@@ -69,6 +70,7 @@ static struct glu prepare(const struct ggml_tensor *dst) {
     return glu;
 }
 
+// Elements [i0, i0 + n) of a row.
 static void compute_chunk(const struct ggml_tensor *dst, struct ggml_row at, int64_t i0, int64_t n,
                           const void *argument) {
     const struct glu *glu = argument;
