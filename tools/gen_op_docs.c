@@ -82,6 +82,7 @@ static void print_list(FILE *out, const char *list) {
     if (list[0] != '\0') fprintf(out, "%.*s", (int)strlen(list) - 2, list);
 }
 
+// An operation's parameters, with those of its sub-operations behind.
 static void print_params(FILE *out, const struct ggml_op_info *info, enum ggml_op op) {
     if (info->params[0] == '\0') {
         fputs(" | | ", out);
@@ -108,6 +109,7 @@ static void print_head(FILE *out, const struct columns *columns) {
     fputc('\n', out);
 }
 
+// One row per operation, from abi/op_list.inl.
 static void print_table(FILE *out, const struct columns *columns) {
     print_head(out, columns);
     for (int i = 0; i < GGML_OP_COUNT; ++i) {
@@ -123,6 +125,8 @@ static void print_table(FILE *out, const struct columns *columns) {
     }
 }
 
+// Compares the page with a file, byte by byte; names the first line that differs. Returns the
+// exit status.
 static int check(const char *path, const struct columns *columns) {
     FILE *expected = tmpfile();
     FILE *committed = fopen(path, "rb");

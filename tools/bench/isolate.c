@@ -86,6 +86,8 @@ static double compute(struct chain *chain, int in_a_row) {
     return status == GGML_STATUS_SUCCESS ? (bench_ns() - start) / in_a_row : -1;
 }
 
+// Times both in turn, so that what else the machine does strikes both alike; then the isolated
+// one with a node that changes each time, which has to be sent again.
 static bool measure_runs(struct chain *here, struct chain *isolated, const struct options *options,
                          struct times *out_times) {
     const int runs = options->runs;
@@ -114,6 +116,7 @@ static bool measure_runs(struct chain *here, struct chain *isolated, const struc
     return good;
 }
 
+// Makes the same graph on both devices and measures it. *n_nodes becomes the number that it has.
 static bool measure(ggml_backend_dev_t device, ggml_backend_dev_t isolated, int *n_nodes,
                     const struct options *options, struct times *out_times) {
     struct chain chains[2] = {{0}};
@@ -128,6 +131,7 @@ static bool measure(ggml_backend_dev_t device, ggml_backend_dev_t isolated, int 
 
 // --- the command
 
+// One size of graph.
 static void print_times(const struct options *options, int n_nodes, const struct times *times,
                         bool first) {
     const double ratio = times->isolated / times->here;
@@ -142,6 +146,7 @@ static void print_times(const struct options *options, int n_nodes, const struct
            times->difference, ratio, times->changed);
 }
 
+// Measures and prints each size; false after the error was set.
 static bool measure_all(const struct options *options, ggml_backend_dev_t device,
                         ggml_backend_dev_t isolated) {
     static const int sizes[USUAL_SIZES] = {40, 290, 1155};
@@ -163,6 +168,7 @@ static bool measure_all(const struct options *options, ggml_backend_dev_t device
     return true;
 }
 
+// Isolates the device and measures. Returns the exit status.
 static int run(const struct options *options) {
     ggml_backend_dev_t isolated = NULL;
     if (options->plugin_path && ggml_plugin_load_all(options->plugin_path, NULL) != GGML_HOST_OK) {

@@ -30,6 +30,7 @@ static struct ggml_tensor *vector(struct llama *llama, int n) {
     return ggml_new_tensor_1d(llama->ctx, GGML_TYPE_F32, n);
 }
 
+// All weights of the model, and a cache for `capacity` tokens.
 static void define(struct llama *llama, enum ggml_type type) {
     const struct llama_shape *s = &llama->shape;
     const int kv_width = s->width / s->heads * s->kv_heads;
@@ -53,6 +54,8 @@ static void define(struct llama *llama, enum ggml_type type) {
     llama->output = matrix(llama, type, s->width, s->vocabulary);
 }
 
+// False without memory, or where rows are no whole blocks of the type. llama_free() takes it
+// half made, too.
 bool llama_init(struct llama *llama, const struct llama_shape *shape, enum ggml_type type,
                 int capacity, ggml_backend_buffer_type_t buft) {
     const struct ggml_init_params params = {

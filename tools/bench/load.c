@@ -41,6 +41,7 @@ struct options {
 
 // --- the measured process ---
 
+// Files of the directory that this process has mapped.
 static int count_mapped(const char *directory) {
     char line[PATH_MAX + 256];
     int count = 0;
@@ -59,6 +60,8 @@ static double now_microseconds(void) {
     return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
 }
 
+// The child's side of a sample: loads everything in a directory and prints time, loaded and
+// mapped files.
 int bench_load_once(int argc, char **argv) {
     size_t loaded = 0;
     if (argc != 2) return BENCH_USAGE;
@@ -73,6 +76,8 @@ int bench_load_once(int argc, char **argv) {
     return BENCH_OK;
 }
 
+// Measures once in a new process of this program, so that nothing is loaded before. False if it
+// could not be started or failed.
 static bool sample(const char *directory, double *out_microseconds, int *out_loaded,
                    int *out_mapped) {
     char self[] = "/proc/self/exe", once[] = "load-once", path[PATH_MAX], text[256] = "";
@@ -102,6 +107,7 @@ static bool sample(const char *directory, double *out_microseconds, int *out_loa
 
 // --- directories to measure ---
 
+// The whole file; NULL if it can't be read. The caller frees it.
 static char *read_file(const char *path, size_t *out_size) {
     struct stat info;
     char *content = NULL;
@@ -134,6 +140,7 @@ static bool write_copy(const char *directory, int i, bool fit, char *image, size
     return stream && fclose(stream) == 0 && written;
 }
 
+// Fills a directory with copies of the plugin under different names.
 static bool fill_directory(const char *directory, const struct scenario *scenario,
                            const char *plugin) {
     size_t size;
@@ -146,6 +153,7 @@ static bool fill_directory(const char *directory, const struct scenario *scenari
     return filled;
 }
 
+// Removes what fill_directory() has made.
 static void remove_directory(const char *directory) {
     char path[PATH_MAX];
     for (int i = 0; i < MAX_PLUGINS; ++i) {
@@ -160,6 +168,7 @@ static int compare_doubles(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
+// Makes a directory for a scenario and takes the samples, after one that warms the file cache.
 static bool measure(struct scenario *scenario, const struct options *options) {
     char directory[] = "/tmp/ggml-bench-XXXXXX";
     double ignored;
@@ -175,6 +184,7 @@ static bool measure(struct scenario *scenario, const struct options *options) {
     return measured;
 }
 
+// One scenario: least, median and largest time.
 static void print_row(const struct scenario *scenario, const struct options *options, bool last) {
     const double *us = scenario->microseconds;
     const int n = options->runs;
@@ -191,6 +201,7 @@ static void print_row(const struct scenario *scenario, const struct options *opt
     }
 }
 
+// Measures and prints all scenarios. Returns the exit status.
 static int report(struct scenario *scenarios, int count, const struct options *options) {
     if (options->json) {
         printf("{\n  \"schema\": \"ggml-bench-load/1\",\n  \"runs\": %d,\n  \"results\": [\n",

@@ -51,6 +51,8 @@ const char *gpu_plugin_name(const struct gpu *gpu) {
     return gpu->display_only ? NULL : "vulkan";
 }
 
+// One sentence: what to install or do so that the GPU is used, by its driver and what became of
+// the plugin.
 void gpu_advise(const struct gpu *gpu, enum gpu_plugin plugin, char *out_text, size_t size) {
     const struct vendor *vendor = vendor_of(gpu->vendor);
     const char *kernel = vendor ? vendor->kernel : "its vendor's kernel module";
@@ -92,6 +94,7 @@ static bool read_hex(const char *root, const char *address, const char *name, un
     return read;
 }
 
+// The kernel driver that is bound to the device; empty if none is.
 static void read_driver(const char *root, struct gpu *gpu) {
     char path[PATH_SIZE], target[PATH_SIZE];
     snprintf(path, sizeof(path), "%s/sys/bus/pci/devices/%s/driver", root, gpu->address);
@@ -108,6 +111,7 @@ static bool is_gpu_class(unsigned class_code) {
     return base == 0x03 || base == 0x12 || (base == 0x0b && sub == 0x40);
 }
 
+// Reads one PCI device; false if it is no GPU.
 static bool read_gpu(const char *root, const char *address, struct gpu *out_gpu) {
     unsigned class_code = 0;
     memset(out_gpu, 0, sizeof(*out_gpu));
@@ -129,6 +133,7 @@ static int compare(const void *a, const void *b) {
 
 // --- names: lines "VVVV  vendor", and below each "\tDDDD  device"
 
+// The list of PCI names (pci.ids) where distributions have it; NULL without it.
 static FILE *open_names(const char *root) {
     static const char *const places[] = {"usr/share/misc/pci.ids", "usr/share/hwdata/pci.ids"};
     for (int i = 0; i < 2; ++i) {
@@ -140,6 +145,7 @@ static FILE *open_names(const char *root) {
     return NULL;
 }
 
+// One pass over pci.ids, which lists a vendor and then its devices, indented.
 static void name_gpus(const char *root, struct gpu *gpus, size_t count) {
     char line[512];
     unsigned vendor = 0;
@@ -163,6 +169,7 @@ static void name_gpus(const char *root, struct gpu *gpus, size_t count) {
     if (file) fclose(file);
 }
 
+// All GPUs below `root`, sorted by address; the caller frees *out_gpus.
 size_t gpus_find(const char *root, struct gpu **out_gpus) {
     char path[PATH_SIZE];
     size_t count = 0;

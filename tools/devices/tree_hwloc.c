@@ -42,6 +42,7 @@ static void add_devices_below(struct builder *builder, struct node *parent, hwlo
     }
 }
 
+// Kind and label of an object; false for those that are not drawn.
 static bool describe(hwloc_obj_t object, enum node_kind *out_kind, char *out_label, size_t size) {
     switch (object->type) {
     case HWLOC_OBJ_MACHINE:
@@ -78,6 +79,7 @@ static bool describe(hwloc_obj_t object, enum node_kind *out_kind, char *out_lab
 
 static void add_object(struct builder *builder, struct node *parent, hwloc_obj_t object);
 
+// Memory first, then everything else below an object, then devices that hang there.
 static void add_children(struct builder *builder, struct node *parent, hwloc_obj_t object) {
     for (hwloc_obj_t child = object->memory_first_child; child; child = child->next_sibling) {
         add_object(builder, parent, child);
@@ -115,6 +117,7 @@ static void add_object(struct builder *builder, struct node *parent, hwloc_obj_t
     if (kind != NODE_CORES) add_children(builder, node, object);
 }
 
+// Turns nodes that stand for several like cores into "N cores".
 static void number_cores(struct node *node) {
     for (; node; node = node->next) {
         if (node->kind == NODE_CORES) {
@@ -128,6 +131,7 @@ static void number_cores(struct node *node) {
     }
 }
 
+// NULL if hwloc can't read the machine, and in privileged processes.
 static hwloc_topology_t load_topology(void) {
     hwloc_topology_t topology;
 #ifdef __linux__
@@ -140,6 +144,7 @@ static hwloc_topology_t load_topology(void) {
     return NULL;
 }
 
+// Devices that hang nowhere (without a PCI address, or far away) are put below the machine.
 struct node *tree_build(const struct inventory *inventory) {
     struct builder builder = {.inventory = inventory};
     struct node *root = NULL;

@@ -39,6 +39,7 @@ void reduce_note_lost(struct server *server, uint64_t group) {
     atomic_store(&server->lost_groups[at % NODE_LOST_GROUPS], group);
 }
 
+// Whether to give up: this rank has, or the group has been reported lost.
 static bool is_lost(void *context) {
     const struct reduction *r = context;
     if (r->gave_up) return true;
@@ -55,6 +56,8 @@ struct half {
     bool is_posted;
 };
 
+// Begins one direction of a transfer between ranks; tags are those of the group, one per pair of
+// ranks.
 static void post(struct reduction *r, struct half *half, uint32_t from, uint32_t to, void *data,
                  size_t size) {
     const bool receives = to == r->self;
@@ -87,6 +90,8 @@ static bool take(struct reduction *r, uint32_t from, void *data, size_t size) {
     return await(r, &half);
 }
 
+// Sends and receives at the same time; waits for both, also after a failure, as memory is in use
+// until then.
 static bool exchange(struct reduction *r, uint32_t to, void *out, size_t out_size, uint32_t from,
                      void *in, size_t in_size) {
     struct half received = {0}, sent = {0};
@@ -122,6 +127,7 @@ static bool has(const struct reduction *r, uint32_t power, uint32_t step, uint32
     return any;
 }
 
+// Recursive doubling: in step s partners differ in bit s of their rank. False if a rank is lost.
 static bool double_up(struct reduction *r) {
     const uint32_t power = largest_power(r->n), rest = r->n - power, self = r->self;
     const size_t size = r->n_elements * r->element;
@@ -168,6 +174,7 @@ struct pieces {
     size_t n, bytes; // all but the last one
 };
 
+// Begins a transfer in pieces, so that adding a piece overlaps with moving the next.
 static void post_pieces(struct reduction *r, struct pieces *pieces, uint32_t from, uint32_t to,
                         char *data, size_t size) {
     size_t n = (size + PIECE - 1) / PIECE;
@@ -227,6 +234,8 @@ static bool go_round(struct reduction *r) {
 
 // --- a request -----------------------------------------------------------------------------------
 
+// Reads and checks the list of ranks: tags and peers exist, and this node is the rank it is told
+// to be.
 static bool read_ranks(struct reduction *r, const struct job *job) {
     const struct wire_message *message = &job->message;
     const uint64_t tags = (uint64_t)r->n * r->n;
@@ -246,6 +255,7 @@ static bool is_few(const struct reduction *r) {
     return r->n_elements * r->element <= FEW_BYTES || r->n_elements < r->n;
 }
 
+// Chooses the algorithm by the number of bytes. Without any part that counts the sum is 0.
 static enum ggml_host_status reduce_in(struct reduction *r) {
     const size_t size = r->n_elements * r->element;
     if (size == 0) return GGML_HOST_OK;

@@ -25,6 +25,8 @@ static bool has_job(void *context) {
     return queue->first || queue->server->ends;
 }
 
+// Waits for the queue's next job; NULL at the end. While it waits this thread makes MPI's
+// progress.
 static struct job *next_job(struct queue *queue) {
     struct server *server = queue->server;
     const struct link_waiting waiting = {&server->lock, &queue->filled, has_job, queue};
@@ -37,6 +39,7 @@ static struct job *next_job(struct queue *queue) {
     return job;
 }
 
+// The thread of a queue: one job after the other, in the order in which they came.
 static void *run(void *context) {
     struct queue *queue = context;
     struct server *server = queue->server;
@@ -65,6 +68,7 @@ static bool start(struct server *server, uint32_t index) {
     return queue->runs;
 }
 
+// Appends a job to its queue, whose thread starts with the first one. False without a thread.
 static bool enqueue(struct server *server, struct job *job) {
     pthread_mutex_lock(&server->lock);
     struct queue *queue = &server->queues[job->message.queue];
@@ -97,6 +101,8 @@ static bool is_urgent(struct server *server, const struct wire_message *message)
     }
 }
 
+// Called by the link with each message, whose `bytes` belong to this function. Urgent ones are
+// done at once, as their queue may be waiting.
 void server_take(void *context, int peer, void *bytes, size_t size) {
     struct server *server = context;
     struct job *job = peer == 0 ? calloc(1, sizeof(*job)) : NULL; // nodes ask nothing
@@ -119,6 +125,7 @@ void server_take(void *context, int peer, void *bytes, size_t size) {
 
 // --- end -----------------------------------------------------------------------------------------
 
+// Ends all threads; `why` is NULL if the program asked for it.
 void server_end(struct server *server, const char *why) {
     pthread_mutex_lock(&server->lock);
     if (!server->ends) {
@@ -139,6 +146,7 @@ void server_wait(struct server *server) {
     pthread_mutex_unlock(&server->lock);
 }
 
+// Waits for all threads, then frees streams, graphs and buffers.
 void server_free(struct server *server) {
     for (int i = 0; i < WIRE_MAX_QUEUES; ++i) {
         struct queue *queue = &server->queues[i];

@@ -26,6 +26,7 @@ struct code {
     uint64_t features;       // that may be used
 };
 
+// Appends an address that is still to be followed.
 static void push(const struct check_run *run, struct addresses *list, uint64_t address) {
     if (list->n == list->max) {
         list->max = list->max * 2 + 256;
@@ -42,6 +43,7 @@ static const char *feature_name(uint32_t machine, uint64_t feature) {
     return "";
 }
 
+// Fails the check for an instruction of a set that the note doesn't require.
 static void require(const struct code *code, const struct code_step *step, uint64_t at) {
     CHECK_THAT(code->run, (step->feature & ~code->features) == 0,
                "%s at %#llx, reached without a pointer from the entry or an initialiser, needs %s, "
@@ -52,6 +54,7 @@ static void require(const struct code *code, const struct code_step *step, uint6
 
 // --- where code begins ---------------------------------------------------------------------------
 
+// The section in the file that holds an address, or NULL.
 static Elf_Scn *section_at(const struct code *code, uint64_t address, GElf_Shdr *out_header) {
     Elf_Scn *section;
     for (size_t i = 1; elf_view_section(&code->view, i, out_header, &section); ++i) {
@@ -97,6 +100,7 @@ static uint64_t pointer_at(const struct code *code, uint64_t address) {
     return value;
 }
 
+// DT_INIT and DT_INIT_ARRAY, which the loader calls before the entry.
 static void push_initialisers(struct code *code) {
     GElf_Dyn entry;
     const char *text;
@@ -135,6 +139,7 @@ static void find_starts(struct code *code) {
     }
 }
 
+// Whether a function begins at the address. Binary search in the sorted list.
 static bool is_start(const struct code *code, uint64_t address) {
     size_t low = 0, high = code->starts.n;
     while (low < high) {
@@ -181,6 +186,7 @@ static const struct code_machine *machine_of(const struct elf_view *view) {
                                                                 : NULL;
 }
 
+// Prepares the walk; skips the check on machines without a decoder here.
 static void open_code(struct check_run *run, struct code *code) {
     struct ggml_plugin_note note;
     GElf_Shdr header;
@@ -200,6 +206,7 @@ static void open_code(struct check_run *run, struct code *code) {
     CHECK_THAT(run, code->seen && code->machine->open(), "no memory");
 }
 
+// Follows the code depth first; each instruction once, by a bit per address.
 void file_instructions(struct check_run *run) {
     struct code code;
     open_code(run, &code);

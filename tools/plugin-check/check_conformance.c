@@ -13,6 +13,7 @@ static void tell(void *data, const char *name) {
     check_step(data, name);
 }
 
+// The first case that failed, and how many did.
 static void fail_with(const struct check_run *run, ggml_backend_dev_t device,
                       const struct conformance_report *report) {
     const struct conformance_failure *first = report->n_failures > 0 ? report->failures : NULL;

@@ -50,6 +50,7 @@ static struct {
     int n_calls;
 } outside;
 
+// Asks every device everything that any thread may ask at any time.
 static void *ask_all(void *unused) {
     for (int i = 0; i < outside.devices->n; ++i) {
         ggml_backend_dev_t device = outside.devices->items[i];
@@ -82,6 +83,8 @@ static bool abort_asking(void *unused) {
     return true;
 }
 
+// Has another thread ask the devices while the plugin is inside the application's callback: with
+// a lock held there, both would wait for ever, until the deadline fails the check.
 void stream_callback_unlocked(struct check_run *run) {
     struct devices devices;
     struct bench bench;
@@ -100,6 +103,7 @@ void stream_callback_unlocked(struct check_run *run) {
     if (outside.n_calls == 0) check_skip(run, "it calls no abort callback");
 }
 
+// The same while the plugin is inside the host's log.
 void life_log_unlocked(struct check_run *run) {
     struct devices devices;
     struct sum_graph sum;
@@ -163,6 +167,7 @@ static void wait_for_other(const struct check_run *run, struct bench *mine, stru
     ggml_backend_event_free(event);
 }
 
+// A stream waits for an event of another device of the plugin, in both directions.
 void stream_event_devices(struct check_run *run) {
     struct devices devices;
     struct bench benches[2];
@@ -183,6 +188,7 @@ void stream_event_devices(struct check_run *run) {
 
 // --- lost devices --------------------------------------------------------------------------------
 
+// Each call to a lost device fails, and says why, not only the first one.
 static void fail_unless_lost(const struct check_run *run, const struct bench *bench) {
     for (int i = 0; i < 3; ++i) {
         atomic_store(&host_counters.last_status, GGML_HOST_OK);
@@ -194,6 +200,8 @@ static void fail_unless_lost(const struct check_run *run, const struct bench *be
     }
 }
 
+// Loses a device by a function that plugins may offer for this test: computing fails, new
+// streams fail, but synchronize and free work, so that an application can clean up.
 void stream_device_lost(struct check_run *run) {
     struct devices devices;
     struct bench bench;

@@ -33,6 +33,7 @@ struct place {
     uintptr_t stack_end;
 };
 
+// Instruction and stack pointer at the crash; 0 on other machines.
 static void registers(const ucontext_t *context, uintptr_t *out_at, uintptr_t *out_stack) {
 #if defined(__x86_64__)
     *out_at = (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
@@ -68,6 +69,7 @@ static void parse(const char *line, struct mapping *out) {
     out->path = slash ? slash : "";
 }
 
+// Notes the mapping of the stack and that of the plugin's code.
 static void look(const char *line, struct place *place) {
     struct mapping mapping;
     parse(line, &mapping);
@@ -77,6 +79,7 @@ static void look(const char *line, struct place *place) {
     if (place->code.end == 0 || is_there) place->code = mapping;
 }
 
+// Reads /proc/self/maps line by line into a fixed buffer, without stdio.
 static void look_at_mappings(struct place *place) {
     static char text[4096 + 1024];
     size_t used = 0;
@@ -107,6 +110,8 @@ static uintptr_t find_caller(const struct place *place) {
     return 0;
 }
 
+// Writes "HOW FILE at 0xOFFSET" into memory that the parent shares; the offset is the file's, as
+// debuggers want it.
 static void write_place(const char *how, uintptr_t address, const struct mapping *code) {
     static const char digits[] = "0123456789abcdef";
     const char *slash = strrchr(watch.path, '/');
@@ -139,6 +144,7 @@ static void tell(int number, siginfo_t *info, void *context) {
     if (info->si_code <= 0) raise(number); // sent, not caused by an instruction
 }
 
+// Catches the signals of crashes from here on; what was installed before is called after it.
 void crash_watch(const struct check_run *run) {
     struct sigaction action = {.sa_sigaction = tell, .sa_flags = SA_SIGINFO};
     sigemptyset(&action.sa_mask);

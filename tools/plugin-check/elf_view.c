@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+// Fails the check for a file that can't be read as ELF.
 void elf_view_open(const struct check_run *run, struct elf_view *out_view) {
     out_view->fd = open(run->path, O_RDONLY | O_CLOEXEC);
     elf_version(EV_CURRENT);
@@ -36,6 +37,7 @@ const char *elf_view_section_name(const struct elf_view *view, const GElf_Shdr *
     return name ? name : "";
 }
 
+// A section by its name, or NULL.
 Elf_Scn *elf_view_find(const struct elf_view *view, const char *name, GElf_Shdr *out_header) {
     Elf_Scn *section;
     for (size_t i = 1; elf_view_section(view, i, out_header, &section); ++i) {
@@ -52,6 +54,7 @@ static Elf_Scn *find_type(const struct elf_view *view, GElf_Word type, GElf_Shdr
     return NULL;
 }
 
+// Dynamic symbol number `index`; false behind the last.
 bool elf_view_symbol(const struct elf_view *view, size_t index, struct elf_symbol *out_symbol) {
     GElf_Shdr header;
     Elf_Scn *section = find_type(view, SHT_DYNSYM, &header);
@@ -62,6 +65,7 @@ bool elf_view_symbol(const struct elf_view *view, size_t index, struct elf_symbo
     return true;
 }
 
+// Entry n of the dynamic section, with its text where it is one; false behind the last.
 bool elf_view_dynamic(const struct elf_view *view, size_t n, GElf_Dyn *out_entry,
                       const char **out_text) {
     GElf_Shdr header;
@@ -76,6 +80,7 @@ bool elf_view_dynamic(const struct elf_view *view, size_t n, GElf_Dyn *out_entry
     return true;
 }
 
+// Copies the note, or as much as there is of it, the rest 0; false without one.
 bool elf_view_read_note(const struct check_run *run, struct ggml_plugin_note *out_note) {
     struct elf_view view;
     GElf_Shdr header;

@@ -27,6 +27,7 @@ static void print_tap_text(FILE *out, const char *text) {
     }
 }
 
+// One result in TAP, with the reason of a failure as a comment below.
 static void print_tap_line(FILE *out, int number, const struct check_result *result) {
     const struct check *check = result->check;
     fprintf(out, "%s %d - %s: %s (GP-%03u)", result_is_bad(result) ? "not ok" : "ok", number,
@@ -45,6 +46,8 @@ static void print_tap_line(FILE *out, int number, const struct check_result *res
     putc('\n', out);
 }
 
+// A report without executed checks is a failure: a wrong --only would otherwise look like
+// success.
 bool report_tap(const struct runner_options *options, const struct check_result *results,
                 FILE *out) {
     const struct check_totals totals = runner_totals(results);
@@ -145,6 +148,7 @@ static json_t *json_result(const struct check_result *result) {
                      result->seconds);
 }
 
+// The schema is docs/ggml-plugin-check.schema.json. False if writing failed.
 bool report_json(const struct runner_options *options, const struct check_result *results,
                  FILE *out) {
     const struct check_totals totals = runner_totals(results);

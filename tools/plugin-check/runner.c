@@ -23,6 +23,7 @@ struct plan {
 
 // --- what has to be done before what -------------------------------------------------------------
 
+// Whether a check names this id, or its area, among its needs.
 static bool is_needed(const struct check *check, const char *id) {
     const char *at = check->needs;
     while (*at) {
@@ -132,6 +133,8 @@ static void finish_jobs(struct plan *plan, double deadline) {
     }
 }
 
+// Runs all selected checks. False if processes can't be started; those that run are waited for
+// all the same.
 bool runner_run(const struct runner_options *options, struct check_result *results) {
     struct plan plan = {.results = results, .left = true};
     bool good;
@@ -160,6 +163,7 @@ bool result_is_bad(const struct check_result *result) {
     return result->verdict == VERDICT_FAILED;
 }
 
+// Excluded checks that fail count as skipped; ones that pass count as failed.
 struct check_totals runner_totals(const struct check_result *results) {
     struct check_totals totals = {0, 0, 0, 0};
     for (int i = 0; i < check_count; ++i) {

@@ -14,6 +14,7 @@ static atomic_int n_started;
 // By the order of their start; 0 until the thread runs, -1 if it could not be started.
 static _Atomic pid_t ids[MAX_WATCHED_THREADS];
 
+// Ids of the threads that the plugin has started; waits until each has told its own.
 int threads_watched(pid_t out_ids[MAX_WATCHED_THREADS]) {
     int n = 0, n_slots = atomic_load(&n_started);
     if (n_slots > MAX_WATCHED_THREADS) n_slots = MAX_WATCHED_THREADS;
@@ -62,6 +63,7 @@ static bool is_watched(const void *address) {
            strcmp(info.dli_fname, watched_path) == 0;
 }
 
+// Calls the C library's; for callers in the plugin's file it has the thread note its id first.
 __attribute__((visibility("default"))) int pthread_create(pthread_t *thread,
                                                           const pthread_attr_t *attributes,
                                                           start_routine routine, void *argument) {
