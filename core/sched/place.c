@@ -253,7 +253,7 @@ static bool place_leftover(struct ggml_backend_sched *sched, int32_t node) {
     return false;
 }
 
-// Places a node and its sources that nothing has placed: with their root, or where they are read.
+// Places a node and its unplaced sources: with their root, or where they are read.
 static bool place_sources(struct ggml_backend_sched *sched, int32_t node) {
     if (sched->values[node].backend < 0 && !place_leftover(sched, node)) return false;
     const int32_t backend = sched->values[node].backend;
