@@ -21,6 +21,6 @@ int bench_mpi(int argc, char **argv) {
         memcpy(name + 1, PROGRAM, sizeof(PROGRAM));
         execv(path, argv);
     }
-    fprintf(stderr, "ggml-bench: %s can't be run\n", path);
+    fprintf(stderr, "ggml-bench: %s can't be run; it comes with the MPI plugin\n", path);
     return BENCH_ERROR;
 }
