@@ -25,7 +25,7 @@
 #include "ggml-plugin.h"
 #include "support/transformer.h"
 
-enum { PROMPT = 5, STEPS = 8, VOCABULARY = 40, SEED = 7, MOST_NODES = 8 };
+enum { PROMPT = 5, STEPS = 8, VOCABULARY = 40, SEED = 7, MOST_NODES = 64 };
 
 static ggml_backend_dev_t remote[MOST_NODES]; // the CPU of each node
 static int n_remote;
@@ -176,6 +176,7 @@ struct session {
     ggml_backend_t streams[MOST_NODES + 1];
     ggml_backend_dev_t devices[MOST_NODES + 1];
     int n_streams;
+    struct transformer_shape shape;
     ggml_backend_sched_t sched;
     struct transformer *model;
 };
@@ -187,9 +188,12 @@ static ggml_backend_buffer_type_t place(void *user, int layer) {
     return ggml_backend_dev_buffer_type(s->devices[n > 0 ? (layer + 1) % n : 0]);
 }
 
-// The host's CPU is the last one, as the scheduler wants it.
-static void session_begin(struct session *s, ggml_backend_dev_t const *devices, int n) {
-    *s = (struct session){0};
+// With so many layers, on n devices and the host's CPU, which is the last one, as the scheduler
+// wants it.
+static void session_begin(struct session *s, int n_layers, ggml_backend_dev_t const *devices,
+                          int n) {
+    *s = (struct session){.shape = transformer_small};
+    s->shape.layers = n_layers;
     for (int i = 0; i <= n; ++i) {
         s->devices[i] = i < n ? devices[i] : cpu();
         s->streams[i] = ggml_backend_dev_init(s->devices[i], NULL);
@@ -198,7 +202,7 @@ static void session_begin(struct session *s, ggml_backend_dev_t const *devices, 
     s->n_streams = n + 1;
     s->sched = ggml_backend_sched_new(s->streams, NULL, s->n_streams, 4096, true, false);
     assert_non_null(s->sched);
-    s->model = transformer_new(&transformer_small, SEED, place, NULL, s);
+    s->model = transformer_new(&s->shape, SEED, place, NULL, s);
     if (!s->model) fail_msg("%s", ggml_last_error());
 }
 
@@ -234,15 +238,22 @@ static void expect_same(float a[STEPS][VOCABULARY], float b[STEPS][VOCABULARY]) 
     }
 }
 
+// Of nodes: each one up to four, then twice as many, and all.
+static int next_count(int n) {
+    if (n < 4 || n == n_remote) return n + 1;
+    return 2 * n < n_remote ? 2 * n : n_remote;
+}
+
 static void test_a_transformer_over_all_nodes_equals_one_host(void **state) {
     (void)state;
     static float expected[STEPS][VOCABULARY], computed[STEPS][VOCABULARY];
     struct session s;
-    session_begin(&s, NULL, 0);
-    generate(&s, expected);
-    session_end(&s);
-    for (int n = 1; n <= n_remote; ++n) {
-        session_begin(&s, remote, n);
+    for (int n = 1; n <= n_remote; n = next_count(n)) {
+        const int n_layers = n > transformer_small.layers ? n : transformer_small.layers;
+        session_begin(&s, n_layers, NULL, 0);
+        generate(&s, expected);
+        session_end(&s);
+        session_begin(&s, n_layers, remote, n);
         generate(&s, computed);
         // Every node has had a part in it.
         assert_true(n == 1 || ggml_backend_sched_get_n_splits(s.sched) >= n);
@@ -424,10 +435,10 @@ static void lose_while_computing(int signal) {
     // The others go on.
     static float expected[STEPS][VOCABULARY], computed[STEPS][VOCABULARY];
     struct session s;
-    session_begin(&s, NULL, 0);
+    session_begin(&s, transformer_small.layers, NULL, 0);
     generate(&s, expected);
     session_end(&s);
-    session_begin(&s, remote + 1, n_remote - 1);
+    session_begin(&s, transformer_small.layers, remote + 1, n_remote - 1);
     generate(&s, computed);
     session_end(&s);
     expect_same(computed, expected);
