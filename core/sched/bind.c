@@ -39,7 +39,6 @@ static struct sched_base base_of(const struct ggml_backend_sched *sched,
 // An owner of memory at its planned offset; a buffer with init_tensor is told about it.
 static inline enum plan_result bind_at(const struct ggml_backend_sched *sched,
                                        struct ggml_tensor *tensor, const struct live_place *place) {
-    if (place->pool < 0) return PLAN_DOES_NOT_FIT;
     const struct sched_base base = base_of(sched, place);
     if (!base.address) return PLAN_FAILED;
     tensor->buffer = base.buffer;
@@ -67,10 +66,10 @@ static inline enum plan_result bind_item(const struct ggml_backend_sched *sched,
     const struct sched_value *value = &sched->values[number];
     if (value->root != number) {
         if (put_view(value)) return PLAN_USED;
-    } else if (value->traits & (SCHED_HAS_MEMORY | SCHED_SLOTTED)) {
+    } else if (sched->live.places[number].pool < 0) {
         return PLAN_USED;
     } else {
-        return bind_at(sched, value->tensor, &sched->places[number]);
+        return bind_at(sched, value->tensor, &sched->live.places[number]);
     }
     return ggml_backend_view_init(value->tensor) == GGML_STATUS_SUCCESS ? PLAN_USED : PLAN_FAILED;
 }
@@ -84,7 +83,8 @@ enum plan_result sched_bind_copies(const struct ggml_backend_sched *sched) {
     enum plan_result result = PLAN_USED;
     for (int32_t c = 0;
          c < sched->partition.n_copies && sched->pipeline_depth == 1 && result == PLAN_USED; ++c) {
-        result = bind_at(sched, sched_copy_tensor(sched, c), &sched->places[sched->n_values + c]);
+        result =
+            bind_at(sched, sched_copy_tensor(sched, c), &sched->live.places[sched->n_values + c]);
     }
     return result;
 }

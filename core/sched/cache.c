@@ -31,11 +31,12 @@ void sched_caches_learn(struct sched_caches *caches, int pool, const struct memo
 
 // An entry that is smaller than the saved one leaves a gap but overlaps nothing.
 static bool same_life(const struct ggml_backend_sched *sched, int32_t entry) {
-    const struct live_place *now = &sched->places[entry], *then = &sched->caches.plan.places[entry];
+    const struct live_place *now = &sched->live.places[entry],
+                            *then = &sched->caches.plan.places[entry];
     return now->pool == then->pool &&
            (now->pool < 0 ||
             (now->first == then->first && now->from == then->from && now->size <= then->size &&
-             sched->last[entry].step == sched->caches.plan.last[entry].step));
+             sched->live.last[entry].step == sched->caches.plan.last[entry].step));
 }
 
 bool sched_use_saved_plan(struct ggml_backend_sched *sched) {
@@ -46,8 +47,8 @@ bool sched_use_saved_plan(struct ggml_backend_sched *sched) {
         if (!same_life(sched, i)) return false;
     }
     for (int32_t i = 0; i < n; ++i) {
-        sched->places[i].chunk = saved->places[i].chunk;
-        sched->places[i].offset = saved->places[i].offset;
+        sched->live.places[i].chunk = saved->places[i].chunk;
+        sched->live.places[i].offset = saved->places[i].offset;
     }
     return true;
 }
@@ -62,6 +63,6 @@ void sched_save_plan(struct ggml_backend_sched *sched) {
         sched_grow(&saved->last, &saved->last_capacity, (int64_t)n + 1, sizeof(saved->last[0]));
     if (!saved->valid) return;
     saved->n_entries = n;
-    memcpy(saved->places, sched->places, (size_t)n * sizeof(saved->places[0]));
-    memcpy(saved->last, sched->last, (size_t)n * sizeof(saved->last[0]));
+    memcpy(saved->places, sched->live.places, (size_t)n * sizeof(saved->places[0]));
+    memcpy(saved->last, sched->live.last, (size_t)n * sizeof(saved->last[0]));
 }

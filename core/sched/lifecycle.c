@@ -218,6 +218,7 @@ static void free_streams(struct ggml_backend_sched *sched) {
 static void free_graph(struct ggml_backend_sched *sched) {
     sched_caches_free(&sched->caches);
     sched_partition_free(&sched->partition);
+    sched_liveness_free(&sched->live);
     tensor_index_free(&sched->value_ids);
     tensor_index_free(&sched->pin_ids);
     for (int i = 0; i < SCHED_FRAMES; ++i) {
@@ -228,11 +229,9 @@ static void free_graph(struct ggml_backend_sched *sched) {
         memory_chunks_free(&sched->pool_plans[i].chunks);
     }
     void *const arrays[] = {
-        sched->pins,       sched->values,        sched->first_edge,  sched->edges,
-        sched->answers,    sched->places,        sched->last,        sched->pool_plans,
-        sched->bases,      sched->order_room,    sched->slots.leafs, sched->slot_ids,
-        sched->early,      sched->inplace_steps, sched->results,     sched->used,
-        sched->use_counts,
+        sched->pins,       sched->values, sched->first_edge, sched->edges,        sched->answers,
+        sched->pool_plans, sched->bases,  sched->order_room, sched->slots.leafs,  sched->slot_ids,
+        sched->results,    sched->used,   sched->use_counts, sched->copy_tensors,
     };
     for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); ++i) {
         ggml_mem_free(arrays[i]);

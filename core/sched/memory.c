@@ -35,7 +35,7 @@ static bool collect_slots(struct ggml_backend_sched *sched, bool *out_same) {
     for (int32_t i = 0; i < sched->partition.n_copies; ++i) {
         for (int c = 0; c < sched->pipeline_depth; ++c) {
             struct ggml_tensor *tensor =
-                sched->partition.copy_slots[(int64_t)i * sched->pipeline_depth + c];
+                sched->copy_tensors[(int64_t)i * sched->pipeline_depth + c];
             if (!add_slot(sched, tensor, sched->partition.copies[i].backend, out_same))
                 return false;
         }
@@ -100,7 +100,7 @@ static void tell_realloc(struct ggml_backend_sched *sched, bool provided) {
 // Plans, makes the buffers large enough, and binds.
 static bool allocate(struct ggml_backend_sched *sched) {
     bool provided;
-    if (!allocate_slots(sched) || !sched_find_liveness(sched) ||
+    if (!allocate_slots(sched) || !sched_find_liveness(sched, &sched->live) ||
         !sched_plan(sched, true, &provided)) {
         return false;
     }
@@ -128,7 +128,7 @@ bool sched_reserve_buffers(struct ggml_backend_sched *sched) {
     bool same, fits;
     sched_wait_all(sched);
     if (sched->slot_galloc && !(collect_slots(sched, &same) && reserve_slots(sched))) return false;
-    return sched_find_liveness(sched) && sched_plan(sched, false, &fits) &&
+    return sched_find_liveness(sched, &sched->live) && sched_plan(sched, false, &fits) &&
            sched_grow_buffers(sched);
 }
 
@@ -157,7 +157,7 @@ bool sched_measure(struct ggml_backend_sched *sched, size_t *out_sizes) {
         ggml_gallocr_reserve_n_size(sched->slot_galloc, &sched->slots, NULL, sched->slot_ids,
                                     out_sizes);
     }
-    if (!sched_find_liveness(sched) || !sched_plan(sched, false, &fits)) return false;
+    if (!sched_find_liveness(sched, &sched->live) || !sched_plan(sched, false, &fits)) return false;
     add_planned(sched, out_sizes);
     return ggml_fail_count() == told;
 }

@@ -45,10 +45,10 @@ static struct round round_of(struct ggml_backend_sched *sched, bool first) {
     return (struct round){
         .sched = sched,
         .values = sched->values,
-        .places = sched->places,
-        .last = sched->last,
+        .places = sched->live.places,
+        .last = sched->live.last,
         .first_edge = sched->first_edge,
-        .edges = sched->edges,
+        .edges = sched->live.edges,
         .plans = sched->pool_plans,
         .first = first,
     };
@@ -94,8 +94,8 @@ static void take_early(struct round *round) {
     const struct ggml_backend_sched *sched = round->sched;
     const int32_t half = sched->n_nodes / 2;
     for (int pass = 0; pass < 3; ++pass) {
-        for (int32_t k = 0; k < sched->n_early; ++k) {
-            const int32_t entry = sched->early[k], until = sched->last[entry].step;
+        for (int32_t k = 0; k < sched->live.n_early; ++k) {
+            const int32_t entry = sched->live.early[k], until = sched->live.last[entry].step;
             const int class = until == LIVE_FOREVER ? 0 : until >= half ? 1 : 2;
             if (class == pass) take(round, entry);
         }
@@ -109,12 +109,12 @@ static void take_copies(struct round *round, const struct sched_split *split) {
     const int32_t *inputs = &sched->partition.inputs[split->first_input];
     int32_t most = split->i_start;
     for (int32_t k = 0; k < split->n_inputs; ++k) {
-        most = MAX(most, MIN(sched->last[sched->n_values + inputs[k]].step, sched->n_nodes));
+        most = MAX(most, MIN(sched->live.last[sched->n_values + inputs[k]].step, sched->n_nodes));
     }
     const int32_t half = split->i_start + (most - split->i_start) / 2;
     for (int32_t k = 0; k < 2 * split->n_inputs; ++k) {
         const int32_t copy = inputs[k % split->n_inputs], entry = sched->n_values + copy;
-        if ((sched->last[entry].step >= half) != (k < split->n_inputs)) continue;
+        if ((sched->live.last[entry].step >= half) != (k < split->n_inputs)) continue;
         take(round, entry);
     }
 }
@@ -143,7 +143,7 @@ static void release_originals(struct round *round, const struct sched_split *spl
     const int32_t *inputs = &sched->partition.inputs[split->first_input];
     for (int32_t k = 0; k < split->n_inputs; ++k) {
         const int32_t root = sched->values[sched->partition.copies[inputs[k]].value].root;
-        const struct live_last *use = &sched->last[root];
+        const struct live_last *use = &sched->live.last[root];
         bool done = use->step != split->i_start || use->edge != LIVE_COPIED;
         for (int32_t other = 0; other < k && !done; ++other) {
             done = sched->values[sched->partition.copies[inputs[other]].value].root == root;
@@ -286,7 +286,8 @@ static void add_blocks(const struct ggml_backend_sched *sched, struct live_block
 static bool plan_thoroughly(struct ggml_backend_sched *sched, int pool) {
     const size_t n = (size_t)sched_entry_count(sched) + 1;
     const size_t limit = sched->galloc->pools[pool].chunk_limit;
-    struct live_blocks blocks = {.places = sched->places, .last = sched->last, .pool = pool};
+    struct live_blocks blocks = {
+        .places = sched->live.places, .last = sched->live.last, .pool = pool};
     blocks.blocks = ggml_mem_alloc(n * sizeof(blocks.blocks[0]));
     blocks.block_of = ggml_mem_alloc(n * sizeof(blocks.block_of[0]));
     bool done = blocks.blocks && blocks.block_of;
@@ -321,7 +322,7 @@ static bool improve(struct ggml_backend_sched *sched, int pool) {
     if (plan->least > sched->galloc->pools[pool].chunk_limit) return true;
     memory_chunks_free(&plan->chunks);
     for (int32_t i = 0; i < sched_entry_count(sched); ++i) {
-        if (sched->places[i].pool == pool) sched->places[i].chunk = 0;
+        if (sched->live.places[i].pool == pool) sched->live.places[i].chunk = 0;
     }
     plan->settled = false;
     plan->least = SIZE_MAX;

@@ -92,27 +92,15 @@ static void leave(const struct ggml_backend_sched *sched, int32_t first, int32_t
     }
 }
 
-// New tensors for the copies, in the memory of the last graph's.
-static bool repeat_copies(struct ggml_backend_sched *sched) {
-    for (int32_t c = 0; c < sched->partition.n_copies; ++c) {
-        const struct sched_copy *copy = &sched->partition.copies[c];
-        sched->partition.copy_slots[c] =
-            sched_duplicate(sched, sched->values[copy->value].tensor, copy->backend, 0);
-        if (!sched->partition.copy_slots[c]) return false;
-    }
-    return sched_bind_copies(sched) == PLAN_USED;
-}
-
-// What is behind the walk over the tensors: copies, one graph per split, and sources that are
-// replaced by copies.
+// What is behind the walk over the tensors: copies, in the memory of those of the last graph, and
+// one graph per split. Sources are replaced by copies when nothing can fail any more.
 static bool repeat_rest(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
     sched_next_frame(sched);
-    if (!repeat_copies(sched) || !sched_repeat_subgraphs(sched, graph)) return false;
-    for (int32_t i = 0; i < sched->partition.n_rewrites; ++i) {
-        const struct sched_rewrite *rewrite = &sched->partition.rewrites[i];
-        struct ggml_tensor *node = sched->values[rewrite->node].tensor;
-        node->src[sched->edges[rewrite->edge].slot] = sched->partition.copy_slots[rewrite->copy];
+    if (!sched_make_copies(sched) || sched_bind_copies(sched) != PLAN_USED ||
+        !sched_repeat_subgraphs(sched, graph)) {
+        return false;
     }
+    sched_read_copies(sched);
     return true;
 }
 

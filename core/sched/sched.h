@@ -3,10 +3,9 @@
 // graph mentions becomes a "value" with a number: the nodes first, in order, then the leafs, then
 // tensors that are only referred to. All later passes work on these numbers.
 //
-// Passes: index.c (numbering) -> place.c, cost*.c (placement) -> partition.c (splits, copies,
-// waits)
-// -> subgraphs.c (one graph per split) -> liveness.c, plan.c (memory) -> bind.c -> run.c. replay.c
-// skips all of them for a graph that repeats the last one.
+// Passes: index.c (numbering) -> place.c, cost*.c (placement) -> partition.c (splits) -> copies.c
+// (tensors that are copied to) -> subgraphs.c (a graph per split) -> liveness.c -> plan.c (memory)
+// -> bind.c -> run.c. replay.c skips most of them for a graph that repeats the last one.
 #ifndef GGML_SCHED_SCHED_H
 #define GGML_SCHED_SCHED_H
 
@@ -46,8 +45,7 @@ enum sched_trait {
     SCHED_HAS_MEMORY = 1 << 6, // before the scheduler gave it any
     SCHED_OUTPUT = 1 << 7,     // flagged by the user
     SCHED_EARLY = 1 << 8,      // flagged by the user: set before the first node is computed
-    SCHED_IN_PLACE = 1 << 9,   // the operation may overwrite a source
-    SCHED_SLOTTED = 1 << 10    // is one of its own pipeline copies
+    SCHED_IN_PLACE = 1 << 9    // the operation may overwrite a source
 };
 
 struct sched_value {
@@ -55,7 +53,6 @@ struct sched_value {
     size_t bytes;    // 0: a view, or it lies in a buffer
     int32_t root;    // value that owns the memory; itself unless it is a view
     int32_t backend; // -1: not known (yet)
-    int32_t copies;  // first of its copies, or -1
     int32_t buft;    // of its own buffer, or -1
     uint16_t traits;
     uint8_t reason;
@@ -103,12 +100,13 @@ struct sched_stream {
     struct stream_watch watch;                          // the application may free it first
 };
 
-// A value's double on a stream that can't read the original.
+// A value's double on a stream that can't read the original, with one tensor per run in flight.
 struct sched_copy {
     int32_t value;
     int32_t backend;
     int32_t next;       // further copies of the value, or -1
     int32_t expert_ids; // value with the only experts that are used; -1: all
+    bool with_original; // an input on its own stream: the original is one of the tensors
 };
 
 struct sched_split {
@@ -136,22 +134,32 @@ struct sched_rewrite {
     int32_t copy;
 };
 
-// The result of sched_partition(), which other passes only read. Besides, sched_split() empties it,
-// a graph that is replayed gets new tensors in `copy_slots`, and one that is restored has no
-// rewrites any more.
+// The result of sched_partition(), which other passes only read; sched_split() empties it.
 struct sched_partition {
     struct sched_split *splits;
     int32_t n_splits, splits_capacity;
     struct sched_copy *copies;
     int32_t n_copies, copies_capacity;
-    struct ggml_tensor **copy_slots; // pipeline_depth per copy
-    int32_t copy_slots_capacity;
+    int32_t *first_copy; // by value: of its copies, or -1
+    int32_t first_copy_capacity;
     int32_t *inputs; // copies that a split makes
     int32_t n_inputs, inputs_capacity;
     int32_t *waits; // streams whose results a split reads in place
     int32_t n_waits, waits_capacity;
     struct sched_rewrite *rewrites;
     int32_t n_rewrites, rewrites_capacity;
+};
+
+// The result of sched_find_liveness(). Entries are the values and, behind them, the copies.
+struct sched_liveness {
+    struct live_place *places; // by entry: size, pool and first step; planning adds the offset
+    struct live_last *last;    // by entry
+    struct live_edge *edges;   // those of the graph, to copies where these are read
+    int32_t *early;            // values that have to be there from the start
+    int32_t n_early;
+    int32_t *inplace_steps; // steps of nodes that may take over the memory of a source
+    int32_t places_capacity, last_capacity, edges_capacity, early_capacity;
+    int32_t inplace_steps_capacity;
 };
 
 struct sched_pin {
@@ -207,8 +215,6 @@ struct ggml_backend_sched {
     int32_t used_capacity;
     int32_t *results; // values that are an output, and nodes that compute something for nobody
     int32_t n_results, results_capacity;
-    int32_t *early; // values that have to be there from the start
-    int32_t n_early, early_capacity;
     bool in_order;       // what a node refers to has a smaller number or is no node
     int32_t *first_edge; // of each node, and the end
     int32_t first_edge_capacity;
@@ -218,17 +224,15 @@ struct ggml_backend_sched {
     size_t answers_stride, answers_capacity;
 
     struct sched_partition partition;
+    struct ggml_tensor **copy_tensors; // pipeline_depth per copy
+    int32_t copy_tensors_capacity;
+    struct sched_liveness live;
     struct sched_frame frames[SCHED_FRAMES];
     int cur_frame;
     uint64_t run; // number of the last
 
-    // Memory: live ranges and takeovers (liveness.c), offsets (plan.c), buffers (memory.c).
+    // Memory: offsets (plan.c), buffers (memory.c).
     ggml_gallocr_t galloc;
-    struct live_place *places; // by entry
-    struct live_last *last;    // by entry
-    int32_t places_capacity, last_capacity;
-    int32_t *inplace_steps; // steps of nodes that may take over the memory of a source
-    int32_t inplace_steps_capacity;
     struct sched_pool_plan *pool_plans; // by pool of the allocator, as the next ones
     struct sched_base *bases;
     struct sched_caches caches;
@@ -308,7 +312,7 @@ static inline int32_t sched_step_of(const struct ggml_backend_sched *sched, int3
 // The tensor that the current run uses for a copy.
 static inline struct ggml_tensor *sched_copy_tensor(const struct ggml_backend_sched *sched,
                                                     int32_t copy) {
-    return sched->partition.copy_slots[(int64_t)copy * sched->pipeline_depth + sched->cur_copy];
+    return sched->copy_tensors[(int64_t)copy * sched->pipeline_depth + sched->cur_copy];
 }
 
 static inline struct sched_frame *sched_frame(struct ggml_backend_sched *sched) {
@@ -342,8 +346,13 @@ bool sched_index(struct ggml_backend_sched *sched, struct ggml_cgraph *graph);
 bool sched_place(struct ggml_backend_sched *sched);
 // Improves the placement by the caller's figures.
 bool sched_place_by_cost(struct ggml_backend_sched *sched);
-bool sched_partition(struct ggml_backend_sched *sched);
+bool sched_partition(const struct ggml_backend_sched *sched, struct sched_partition *out);
 void sched_partition_free(struct sched_partition *partition);
+// New tensors for the copies; false with a message.
+bool sched_make_copies(struct ggml_backend_sched *sched);
+// Makes nodes read the copies, or the originals again.
+void sched_read_copies(const struct ggml_backend_sched *sched);
+void sched_read_originals(const struct ggml_backend_sched *sched);
 // The parts of the graph that streams compute, in the order that their devices prefer.
 bool sched_make_subgraphs(struct ggml_backend_sched *sched, struct ggml_cgraph *graph);
 // The same for a graph that repeats the last one, in the order of that; false, and nothing was
@@ -379,7 +388,8 @@ bool sched_reserve_buffers(struct ggml_backend_sched *sched);
 bool sched_measure(struct ggml_backend_sched *sched, size_t *out_sizes);
 
 // Live ranges and takeovers; false with a message.
-bool sched_find_liveness(struct ggml_backend_sched *sched);
+bool sched_find_liveness(const struct ggml_backend_sched *sched, struct sched_liveness *out);
+void sched_liveness_free(struct sched_liveness *live);
 // Plans the memory of the split graph by its live ranges. If for_use, a plan that fits into the
 // buffers is good enough. *out_fits: whether the buffers are as large as planned. false with a
 // message.
@@ -395,9 +405,6 @@ enum plan_result sched_bind(struct ggml_backend_sched *sched);
 enum plan_result sched_bind_value(const struct ggml_backend_sched *sched, int32_t number);
 enum plan_result sched_bind_copies(const struct ggml_backend_sched *sched);
 bool sched_reset_buffers(struct ggml_backend_sched *sched);
-// A tensor for a copy on that stream; NULL with a message when memory runs out.
-struct ggml_tensor *sched_duplicate(struct ggml_backend_sched *sched,
-                                    const struct ggml_tensor *tensor, int32_t backend, int slot);
 // Item of a tensor of the last graph, or -1; copies have numbers from n_values.
 int32_t sched_find_value(struct ggml_backend_sched *sched, const struct ggml_tensor *tensor);
 

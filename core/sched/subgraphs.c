@@ -141,6 +141,7 @@ static void restore_nodes(const struct ggml_backend_sched *sched, struct ggml_cg
 bool sched_make_subgraphs(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
     struct ggml_graph *parts = room_for_parts(sched);
     bool reordered;
+    sched_read_copies(sched);
     if (!parts || !count_uses(sched, graph)) return false;
     new_structures(sched);
     if (make_parts(sched, graph, parts, &reordered) && (!reordered || note_order(sched, graph)))
@@ -165,13 +166,32 @@ bool sched_repeat_subgraphs(struct ggml_backend_sched *sched, struct ggml_cgraph
     return true;
 }
 
+// Takes back everything that the scheduler changed in the application's graph: sources, places,
+// order.
+void sched_restore(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
+    sched_read_originals(sched);
+    for (int32_t i = 0; i < sched->n_values && sched->in_place; ++i) {
+        if (sched->values[i].traits & SCHED_HAS_MEMORY) continue;
+        sched->values[i].tensor->buffer = NULL;
+        sched->values[i].tensor->data = NULL;
+    }
+    sched_restore_order(sched, graph);
+    sched->partition.n_rewrites = 0;
+    sched->caches.graph.repeatable = false;
+    sched->in_place = false;
+    sched->graph = NULL;
+    sched->graph_uid = 0;
+    graph->uid = 0;
+}
+
 bool sched_split(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
     sched->graph = NULL;
     sched->in_place = false;
     sched->order = sched->steps = NULL;
     sched->partition.n_rewrites = sched->partition.n_splits = sched->partition.n_copies = 0;
     sched_next_frame(sched);
-    if (sched_index(sched, graph) && sched_place(sched) && sched_partition(sched) &&
+    if (sched_index(sched, graph) && sched_place(sched) &&
+        sched_partition(sched, &sched->partition) && sched_make_copies(sched) &&
         sched_make_subgraphs(sched, graph)) {
         graph->uid = ggml_graph_next_uid();
         sched->graph = graph;
