@@ -25,6 +25,7 @@ static const char *obstacle(const struct ggml_tensor *tensor) {
     return NULL;
 }
 
+// Whether elements can be read and written here; false after the error was set.
 static bool is_reachable(const struct ggml_tensor *tensor, const char *function) {
     const char *why = obstacle(tensor);
     if (why) ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: %s", function, why);
@@ -82,6 +83,7 @@ static struct value from_i32(int32_t i) {
     return (struct value){(float)i, i};
 }
 
+// The caller has checked the type with is_reachable().
 static struct value read_element(enum ggml_type type, const void *element) {
     switch (type) {
     case GGML_TYPE_I8: return from_i32(*(const int8_t *)element);
@@ -93,6 +95,7 @@ static struct value read_element(enum ggml_type type, const void *element) {
     }
 }
 
+// Integers of fewer than 32 bits keep the low bits.
 static void write_element(enum ggml_type type, void *element, struct value value) {
     switch (type) {
     case GGML_TYPE_I8: *(int8_t *)element = (int8_t)value.i; break;
@@ -104,6 +107,8 @@ static void write_element(enum ggml_type type, void *element, struct value value
     }
 }
 
+// Writes one number into each element. The tensor is returned in any case, as the public
+// functions do.
 static struct ggml_tensor *fill(struct ggml_tensor *tensor, struct value value,
                                 const char *function) {
     if (!is_reachable(tensor, function)) return tensor;
@@ -120,6 +125,7 @@ struct ggml_tensor *ggml_set_f32(struct ggml_tensor *tensor, float value) {
     return fill(tensor, from_f32(value), __func__);
 }
 
+// A tensor of one element. An error tensor in a context without data: the number would be lost.
 static struct ggml_tensor *new_value(struct ggml_context *ctx, enum ggml_type type,
                                      struct value value, const char *function) {
     if (ctx && ggml_get_no_alloc(ctx)) {

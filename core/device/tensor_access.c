@@ -17,6 +17,7 @@ static bool pieces_span(size_t size, size_t n_copies, size_t stride, size_t *out
     return true;
 }
 
+// Whether the tensor is usable and lies within its buffer; false after the error was set.
 static bool has_memory(const char *function, const struct ggml_tensor *tensor) {
     if (tensor->flags & GGML_TENSOR_FLAG_ERROR) {
         const char *reason = tensor->extra ? tensor->extra : "";
@@ -42,6 +43,7 @@ static bool has_memory(const char *function, const struct ggml_tensor *tensor) {
     return false;
 }
 
+// Bytes that a transfer must begin and end at, at least 1; SIZE_MAX: only the whole tensor.
 size_t tensor_access_unit(const struct ggml_tensor *tensor) {
     const struct ggml_backend_buffer_type *buft = device_tensor_buffer(tensor)->buft;
     const size_t unit =
@@ -166,6 +168,7 @@ void ggml_backend_tensor_get_2d(const struct ggml_tensor *tensor, void *data, si
     }
 }
 
+// For buffers without memset_tensor: transfers of at most FILL_BYTES from the stack.
 static void fill_in_pieces(const char *function, ggml_backend_buffer_t buffer,
                            struct ggml_tensor *tensor, uint8_t value, size_t offset, size_t size) {
     uint8_t piece[FILL_BYTES];

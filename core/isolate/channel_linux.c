@@ -23,6 +23,7 @@ enum { TICK_MS = 100, PATIENCE_MS = 2000 };
 
 // --- shared memory -------------------------------------------------------------------------------
 
+// 0 where rounding up would overflow.
 static size_t whole_pages(size_t size) {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     return size > SIZE_MAX - page ? 0 : (size + page - 1) / page * page;
@@ -110,6 +111,7 @@ enum ggml_host_status channel_open(struct channel *channel, const char *helper, 
 
 // --- ending --------------------------------------------------------------------------------------
 
+// Text for "the process ... %s".
 static void describe_exit(const struct probe_exit *left, char *text, size_t size) {
     if (left->signal != 0) {
         snprintf(text, size, "ended by signal %d (%s)", left->signal,
@@ -136,6 +138,8 @@ static enum ggml_host_status lose(struct channel *channel, const char *fault) {
     return GGML_HOST_DEVICE_LOST;
 }
 
+// Closing the socket ends the process; one that doesn't within PATIENCE_MS is killed. A forked
+// child only closes its descriptors: the process isn't its own.
 void channel_close(struct channel *channel) {
     const struct timespec moment = {.tv_nsec = 1000000};
     struct probe_exit left;
@@ -186,6 +190,8 @@ static bool patient(struct channel *channel, int64_t start) {
     return lose(channel, "did not answer in time and was ended"), false;
 }
 
+// Sends the request, its text cut to what is used, and `fd` beside it unless that is -1. False
+// after the process was lost.
 static bool send_request(struct channel *channel, const struct isolate_request *request, int fd,
                          int64_t start) {
     union {
@@ -214,6 +220,7 @@ static bool send_request(struct channel *channel, const struct isolate_request *
     }
 }
 
+// The other process isn't trusted: its number must be one of the list.
 static bool is_status(int32_t number) {
     switch (number) {
 #define GGML_HOST_STATUS_ROW(number, name, text) case number:
@@ -246,6 +253,8 @@ static ssize_t receive_message(struct channel *channel, struct isolate_answer *o
     return n;
 }
 
+// Waits for the answer to request `number`. Any other message loses the process. False after
+// that.
 static bool receive(struct channel *channel, uint64_t number, int64_t start,
                     struct isolate_answer *out_answer) {
     bool fails = ggml_fault(GGML_FAULT_READ); // once, as above
@@ -258,6 +267,8 @@ static bool receive(struct channel *channel, uint64_t number, int64_t start,
     }
 }
 
+// With the lock held. Sends a request and waits for its answer; a failure that the other process
+// reports becomes this thread's error. GGML_HOST_DEVICE_LOST if the process is gone.
 enum ggml_host_status channel_call(struct channel *channel, struct isolate_request *request, int fd,
                                    struct isolate_answer *out_answer) {
     struct isolate_answer own;

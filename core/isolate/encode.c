@@ -15,6 +15,8 @@ enum { COMPARED_BYTES = offsetof(struct ggml_tensor, name) };
 
 // --- tensors -------------------------------------------------------------------------------------
 
+// Fills in all but references to other tensors, which are -1. A name without an end, which a
+// client may have written, gets one.
 void encode_tensor(const struct isolated_device *device, const struct ggml_tensor *tensor,
                    struct isolate_tensor *out) {
     const struct isolated_buffer *buffer = isolated_buffer_of(device, tensor);
@@ -41,12 +43,16 @@ void encode_tensor(const struct isolated_device *device, const struct ggml_tenso
 
 // --- comparing -----------------------------------------------------------------------------------
 
+// Sources and the owner of a view, by address.
 static bool same_references(const struct ggml_tensor *a, const struct ggml_tensor *b) {
     return a->view_src == b->view_src && memcmp(a->src, b->src, sizeof(a->src)) == 0;
 }
 
+// CHANGED: other shape, flags or parameters, same references. OTHER: the graph has to be sent
+// anew.
 enum difference { SAME, CHANGED, OTHER };
 
+// Compares tensor i with its copy from the last time. O(1).
 static enum difference compare(const struct known_graph *known, size_t i,
                                const struct ggml_graph *graph) {
     const struct ggml_tensor *tensor = known->tensors[i], *copy = &known->copies[i];
@@ -96,6 +102,7 @@ static void known_free(struct known_graph *known) {
     *known = (struct known_graph){0};
 }
 
+// Doubles the list and rebuilds the set, so that adding n tensors costs O(n) in all.
 static bool collector_grow(struct collector *collector) {
     struct known_graph *known = collector->known;
     const size_t capacity = 2 * collector->capacity;
@@ -119,6 +126,7 @@ static bool collector_grow(struct collector *collector) {
     return true;
 }
 
+// Gives a tensor the next index unless it has one. NULL is none.
 static bool collector_add(struct collector *collector, const struct ggml_tensor *tensor) {
     struct ggml_tensor *key = (struct ggml_tensor *)(uintptr_t)tensor;
     if (!tensor || ggml_hash_contains(&collector->set, key)) return true;
@@ -154,6 +162,7 @@ static bool collect(struct collector *collector, const struct ggml_graph *graph)
     return (known->copies && known->uses) || out_of_memory();
 }
 
+// -1 for NULL. The tensor was collected.
 static int32_t index_of(const struct collector *collector, const struct ggml_tensor *tensor) {
     if (!tensor) return -1;
     return collector
@@ -205,6 +214,8 @@ static bool encode_change(const struct isolated_device *device, struct known_gra
     return true;
 }
 
+// Writes one change per tensor into the channel's shared memory. With the channel locked; false
+// after the error was set.
 static bool encode_all(struct graph_cache *cache, struct collector *collector,
                        const struct ggml_graph *graph) {
     const struct isolated_device *device = cache->device;
@@ -224,6 +235,7 @@ static bool encode_all(struct graph_cache *cache, struct collector *collector,
     return true;
 }
 
+// Sends a graph as a whole; `known` keeps what was sent, or is empty after a failure.
 static enum ggml_host_status encode_new(struct graph_cache *cache, struct known_graph *known,
                                         const struct ggml_graph *graph,
                                         struct isolate_request *request) {

@@ -9,6 +9,7 @@
 
 static const char *buft_name(ggml_backend_buffer_type_t buft);
 
+// NULL unless the type is that of a meta device, which its get_name() tells.
 struct meta_device *meta_buft_device(ggml_backend_buffer_type_t buft) {
     return buft && buft->table->get_name == buft_name ? buft->context : NULL;
 }
@@ -19,6 +20,7 @@ static const char *device_name(ggml_backend_dev_t device) {
     return ((struct meta_device *)device->context)->name;
 }
 
+// Sums over the members, with saturation.
 static void device_memory(ggml_backend_dev_t device, size_t *out_free, size_t *out_total) {
     const struct meta_device *meta = device->context;
     *out_free = *out_total = 0;
@@ -35,6 +37,7 @@ static enum ggml_backend_dev_type device_type(ggml_backend_dev_t device) {
     return GGML_BACKEND_DEVICE_TYPE_META;
 }
 
+// Capabilities are those that all members have.
 static void device_props(ggml_backend_dev_t device, struct ggml_backend_dev_props *props) {
     const struct meta_device *meta = device->context;
     props->name = props->description = meta->name;
@@ -59,6 +62,7 @@ static ggml_backend_buffer_type_t device_buffer_type(ggml_backend_dev_t device) 
     return &((struct meta_device *)device->context)->buft;
 }
 
+// The members' type if they share one: staging memory has to suit each of them. NULL otherwise.
 static ggml_backend_buffer_type_t device_host_buffer_type(ggml_backend_dev_t device) {
     const struct meta_device *meta = device->context;
     ggml_backend_buffer_type_t common = ggml_backend_dev_host_buffer_type(meta->devices[0]);
@@ -76,6 +80,7 @@ static bool device_supports_op(ggml_backend_dev_t device, const struct ggml_tens
     return true;
 }
 
+// Meta devices over the same members in the same order read each other's memory.
 static bool device_supports_buft(ggml_backend_dev_t device, ggml_backend_buffer_type_t buft) {
     const struct meta_device *meta = device->context;
     const struct meta_device *other = meta_buft_device(buft);
@@ -107,6 +112,7 @@ static ggml_backend_buffer_type_t member_type(const struct meta_device *meta, si
     return ggml_backend_dev_buffer_type(meta->devices[j]);
 }
 
+// The largest of the members' alignments; they are powers of two, so it suits all.
 static size_t buft_alignment(ggml_backend_buffer_type_t buft) {
     const struct meta_device *meta = buft->context;
     size_t alignment = 1;
@@ -128,6 +134,7 @@ static size_t buft_max_size(ggml_backend_buffer_type_t buft) {
     return size;
 }
 
+// The largest of the members' sizes for the whole tensor, though each holds a part only.
 static size_t buft_alloc_size(ggml_backend_buffer_type_t buft, const struct ggml_tensor *tensor) {
     const struct meta_device *meta = buft->context;
     size_t size = 0;
@@ -151,6 +158,7 @@ static const struct ggml_buffer_type_table buft_table = {
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct meta_device *first_device;
 
+// "Meta(A,B)" of the members' names; the caller frees it. NULL without memory.
 static char *make_name(ggml_backend_dev_t *devs, size_t n) {
     size_t size = sizeof("Meta()");
     for (size_t j = 0; j < n; ++j)
@@ -166,6 +174,7 @@ static char *make_name(ggml_backend_dev_t *devs, size_t n) {
     return name;
 }
 
+// A device for the same members, callback and user data is made once. With the mutex held.
 static struct meta_device *find_device(ggml_backend_dev_t *devs, size_t n,
                                        ggml_backend_meta_get_split_state_t get_split_state,
                                        void *user_data) {
@@ -184,6 +193,7 @@ static const struct device_meta_functions functions = {
     .set_usage = meta_buffer_set_usage,
 };
 
+// Devices live as long as the process: nobody may free them. With the mutex held.
 static struct meta_device *make_device(ggml_backend_dev_t *devs, size_t n,
                                        ggml_backend_meta_get_split_state_t get_split_state,
                                        void *user_data) {

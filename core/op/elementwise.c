@@ -19,6 +19,7 @@ bool op_type_add(struct op_call *call) {
     return op_need_type2(call, 0, GGML_TYPE_F16, GGML_TYPE_BF16);
 }
 
+// src1 is repeated to the shape of src0. ggml_add_cast() repeats rows only.
 bool op_shape_broadcast(struct op_call *call) {
     if (call->typed && !op_need_ne(call, 1, 0, call->src[0]->ne[0], "ne0 of src0")) return false;
     return op_need_repeats(call, 0, 1) && op_set_ne_as(call, call->src[0]);
@@ -39,6 +40,7 @@ ARITHMETIC(mul, MUL)
 ARITHMETIC(div, DIV)
 ARITHMETIC(add1, ADD1)
 
+// src1 is one element.
 bool op_shape_add1(struct op_call *call) {
     return op_need_shape(call, 1, 1, 1, 1, 1) && op_need_padded_1d(call, 0) &&
            op_set_ne_as(call, call->src[0]);
@@ -49,11 +51,13 @@ struct ggml_tensor *ggml_add_cast(struct ggml_context *ctx, struct ggml_tensor *
     return op_build(&(struct op_call){OP(ctx, ADD), .src = {a, b}, .typed = true, .type = type});
 }
 
+// Adds row ids[i] of b to row i of a; ids are I32.
 bool op_type_add_id(struct op_call *call) {
     call->type = call->src[0]->type;
     return op_need_type(call, 2, GGML_TYPE_I32);
 }
 
+// a [n, experts used, tokens], b [n, experts], ids [experts used, tokens].
 bool op_shape_add_id(struct op_call *call) {
     const int64_t *a = call->src[0]->ne;
     return op_need_ne(call, 1, 0, a[0], "ne0 of src0") &&
@@ -155,6 +159,7 @@ bool op_shape_scale(struct op_call *call) {
     return op_need_padded_1d(call, 0) && op_set_ne_as(call, call->src[0]);
 }
 
+// a * s + b, both as bits of floats in op_params.
 static struct ggml_tensor *build_scale(struct op_call *call, float s, float b, bool inplace) {
     call->params[0] = op_bits(s);
     call->params[1] = op_bits(b);
@@ -198,6 +203,7 @@ struct ggml_tensor *ggml_fill_inplace(struct ggml_context *ctx, struct ggml_tens
     return op_build_inplace(&(struct op_call){OP(ctx, FILL), .src = {a}, .params = {op_bits(c)}});
 }
 
+// Keeps a triangle of square matrices and sets the rest to zero.
 bool op_shape_tri(struct op_call *call) {
     return op_need_range(call, "type", call->params[0], 0, GGML_TRI_TYPE_LOWER) &&
            op_need_contiguous(call, 0) &&

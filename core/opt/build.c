@@ -17,12 +17,14 @@ static struct ggml_tensor *named(struct ggml_tensor *tensor, const char *name) {
     return tensor;
 }
 
+// Divided by the period too: gradients of several evaluations add up to one step.
 static struct ggml_tensor *mean_loss(struct ggml_opt_context *opt, struct ggml_context *ctx) {
     const float scale = 1.0f / ((float)opt->period * (float)ggml_nelements(opt->outputs));
     struct ggml_tensor *sum = named(ggml_sum(ctx, opt->outputs), "loss_sum");
     return named(ggml_scale(ctx, sum, scale), "loss_mean");
 }
 
+// The operation takes the mean over rows by itself.
 static struct ggml_tensor *cross_entropy(struct ggml_opt_context *opt, struct ggml_context *ctx) {
     struct ggml_tensor *loss =
         named(ggml_cross_entropy_loss(ctx, opt->outputs, opt->labels), "loss_cross_entropy");
@@ -30,6 +32,7 @@ static struct ggml_tensor *cross_entropy(struct ggml_opt_context *opt, struct gg
     return named(ggml_scale(ctx, loss, 1.0f / (float)opt->period), "loss_cross_entropy_scaled");
 }
 
+// Mean of (outputs - labels)^2.
 static struct ggml_tensor *squared_error(struct ggml_opt_context *opt, struct ggml_context *ctx) {
     const float scale = 1.0f / ((float)opt->period * (float)ggml_nelements(opt->outputs));
     struct ggml_tensor *error = named(ggml_sub(ctx, opt->outputs, opt->labels), "loss_error");
@@ -47,6 +50,7 @@ static struct ggml_tensor *new_loss(struct ggml_opt_context *opt, struct ggml_co
     }
 }
 
+// For classifications: the largest output of each row and how many match the labels'.
 static void add_predictions(struct ggml_opt_context *opt, struct ggml_context *ctx) {
     opt->pred = named(ggml_argmax(ctx, opt->outputs), "pred");
     opt->ncorrect =
@@ -84,6 +88,8 @@ static bool accumulates(const struct ggml_opt_context *opt) {
     return !opt->static_graphs || opt->build_type != GGML_OPT_BUILD_TYPE_OPT || opt->period > 1;
 }
 
+// F32, of a node's shape and named after it, in the context of states. NULL after the error was
+// set.
 static struct ggml_tensor *new_state(struct ggml_opt_context *opt, const struct ggml_tensor *node,
                                      const char *what) {
     struct ggml_tensor *state =
@@ -93,6 +99,8 @@ static struct ggml_tensor *new_state(struct ggml_opt_context *opt, const struct 
     return state;
 }
 
+// The loss gets an accumulator that is 1, parameters those that they need. False after the error
+// was set.
 static bool make_node_state(struct ggml_opt_context *opt, int i) {
     struct ggml_tensor *node = opt->forward->nodes[i];
     struct opt_node_state *state = &opt->states[i];
@@ -134,6 +142,7 @@ static bool has_tensors(struct ggml_context *ctx) {
     return ggml_get_first_tensor(ctx) != NULL;
 }
 
+// In one buffer of the scheduler's first stream; starts with zeros.
 static bool allocate_states(struct ggml_opt_context *opt) {
     ggml_backend_t stream = ggml_backend_sched_get_backend(opt->sched, 0);
     if (!has_tensors(opt->ctx_state)) return true;

@@ -17,6 +17,7 @@ struct ggml_opt_dataset {
     int64_t *order; // shard that stands at each place
 };
 
+// Data and labels lie in one CPU buffer. False after the error was set.
 static bool make_tensors(struct ggml_opt_dataset *dataset, enum ggml_type type_data,
                          enum ggml_type type_label, int64_t ne_datapoint, int64_t ne_label) {
     const struct ggml_init_params params = {.mem_size = 2 * ggml_tensor_overhead(),
@@ -151,15 +152,19 @@ static int64_t shards_of_batch(const struct ggml_opt_dataset *dataset, size_t by
     return n;
 }
 
+// Whether a batch's tensor takes `bytes` as they lie in the data set.
 static bool fits(const struct ggml_tensor *batch, const struct ggml_tensor *all, size_t bytes) {
     return batch->type == all->type && ggml_is_contiguous(batch) && ggml_nbytes(batch) == bytes;
 }
 
+// The shard that shuffling has put at a place.
 static const char *shard_at(const struct ggml_opt_dataset *dataset, const struct ggml_tensor *t,
                             size_t bytes, int64_t place) {
     return (const char *)t->data + (size_t)dataset->order[place] * bytes;
 }
 
+// Copies shards, not points: shuffling moves whole shards. The batch may be in a device's
+// memory. False after the error was set.
 bool opt_get_batch(ggml_opt_dataset_t dataset, struct ggml_tensor *data, struct ggml_tensor *labels,
                    int64_t ibatch) {
     const int64_t n = shards_of_batch(dataset, ggml_nbytes(data), ibatch);

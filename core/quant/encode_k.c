@@ -12,6 +12,7 @@ enum { HALF = QK_K / 2, GROUPS_16 = QK_K / 16, GROUPS_32 = QK_K / 32, Q6_TRIALS 
 
 static const float TINY = 1e-15f;
 
+// 16 groups of 16: four bits each for scale and minimum, two bits per quant.
 static void encode_block_q2_K(const float *x, const float *w, block_q2_K *b) {
     static const struct quant_range_format format = {16, 3, 15};
     struct quant_elements e;
@@ -59,12 +60,14 @@ static void encode_six_bits(const float *x, const float *w, int top,
         quant_pack_nibbles(found->q + i, 64, qs + i / 2);
 }
 
+// 8 groups of 32, four bits per quant.
 static void encode_block_q4_K(const float *x, const float *w, block_q4_K *b) {
     struct quant_range_block found;
     encode_six_bits(x, w, 15, &found, &b->d, &b->dmin, b->scales, b->qs);
 }
 ENCODE_ROW_BOTH(q4_K, QK_K)
 
+// As Q4_K; the fifth bits are in qh, one bit of a byte per group of 32.
 static void encode_block_q5_K(const float *x, const float *w, block_q5_K *b) {
     struct quant_range_block found;
     encode_six_bits(x, w, 31, &found, &b->d, &b->dmin, b->scales, b->qs);
@@ -112,6 +115,8 @@ static float refine_q3(const float *x, int8_t *q) {
     return sum_l2 > 0.0f ? sum_xl / sum_l2 : 0.0f;
 }
 
+// Adds the six-bit scale of group g to 12 bytes: low four bits in the first 8 bytes, two groups
+// in each, the high two bits in the last 4, four groups in each.
 static void pack_q3_scale(uint8_t *scales, int g, int scale) {
     scales[g % 8] |= (uint8_t)((scale & 15) << (g < 8 ? 0 : 4));
     scales[8 + g % 4] |= (uint8_t)((scale >> 4) << (2 * (g / 4)));
@@ -129,6 +134,8 @@ static void pack_q3(const int8_t *q, block_q3_K *b) {
     quant_pack_pairs(low + HALF, 32, b->qs + 32);
 }
 
+// Scales of groups are rounded to six bits first; quants are then chosen anew for the rounded
+// ones.
 static void encode_block_q3_K(const float *x, block_q3_K *b) {
     int8_t q[QK_K];
     float scales[GROUPS_16];
@@ -214,6 +221,7 @@ static float search_q6(const float *x, float *out_iscale) {
     return scale;
 }
 
+// Splits six bits into nibbles (ql) and pairs of bits (qh), each half of the block by itself.
 static void pack_q6(const uint8_t *q, block_q6_K *b) {
     uint8_t high[QK_K];
     for (int i = 0; i < QK_K; ++i)
@@ -224,6 +232,8 @@ static void pack_q6(const uint8_t *q, block_q6_K *b) {
     }
 }
 
+// Scales of groups are rounded to eight bits; a group whose rounded scale is 0 keeps the quants
+// of its own scale. A block of zeros stays zero.
 static void encode_block_q6_K(const float *x, block_q6_K *b) {
     float scales[GROUPS_16];
     float iscales[GROUPS_16];

@@ -56,6 +56,7 @@ size_t ggml_element_size(const struct ggml_tensor *tensor) {
     return tensor ? ggml_type_size(tensor->type) : 0;
 }
 
+// Trailing dimensions of one element don't count; at least 1.
 int ggml_n_dims(const struct ggml_tensor *tensor) {
     int n = GGML_MAX_DIMS;
     while (n > 1 && given(tensor)->ne[n - 1] <= 1) {
@@ -64,6 +65,7 @@ int ggml_n_dims(const struct ggml_tensor *tensor) {
     return n;
 }
 
+// Whether dimensions `first` and above have one element each.
 static bool ones_from(const struct ggml_tensor *tensor, int first) {
     for (int i = first; i < GGML_MAX_DIMS; ++i) {
         if (given(tensor)->ne[i] != 1) return false;
@@ -100,6 +102,7 @@ bool ggml_is_transposed(const struct ggml_tensor *tensor) {
     return given(tensor)->nb[0] > given(tensor)->nb[1];
 }
 
+// Strides that don't grow with the dimension; extents don't matter.
 bool ggml_is_permuted(const struct ggml_tensor *tensor) {
     const size_t *nb = given(tensor)->nb;
     return nb[0] > nb[1] || nb[1] > nb[2] || nb[2] > nb[3];
@@ -153,6 +156,7 @@ bool ggml_is_contiguous_to_3(const struct ggml_tensor *tensor) {
     return is_packed(tensor, 0, 2);
 }
 
+// No gaps between elements, which may be in any order.
 bool ggml_is_contiguously_allocated(const struct ggml_tensor *tensor) {
     const int64_t block = ggml_blck_size(given(tensor)->type);
     if (block == 0) return false;
@@ -186,6 +190,7 @@ bool ggml_are_same_layout(const struct ggml_tensor *a, const struct ggml_tensor 
            ggml_are_same_stride(a, b);
 }
 
+// Whether t1 is t0 repeated a whole number of times in each dimension.
 bool ggml_can_repeat(const struct ggml_tensor *t0, const struct ggml_tensor *t1) {
     if (ggml_is_empty(t0)) return ggml_is_empty(t1);
     for (int i = 0; i < GGML_MAX_DIMS; ++i) {
@@ -194,6 +199,8 @@ bool ggml_can_repeat(const struct ggml_tensor *t0, const struct ggml_tensor *t1)
     return true;
 }
 
+// An element's index, dimension 0 fastest, to coordinates; results that are NULL are left out.
+// The last coordinate takes what is beyond the end.
 void ggml_unravel_index(const struct ggml_tensor *tensor, int64_t i, int64_t *i0, int64_t *i1,
                         int64_t *i2, int64_t *i3) {
     int64_t *const out[GGML_MAX_DIMS] = {i0, i1, i2, i3};

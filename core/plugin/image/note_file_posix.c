@@ -20,11 +20,13 @@
 
 enum { LABEL_SIZE = 200 }; // of a long path the end says most
 
+// The end of a path, for messages.
 static const char *label_of(const char *path) {
     const size_t length = strlen(path);
     return length > LABEL_SIZE ? path + length - LABEL_SIZE : path;
 }
 
+// Sets the error by errno, which the caller has from a call that just failed.
 static enum ggml_host_status fail_with_errno(const char *path, const char *what) {
     enum ggml_host_status status = GGML_HOST_IO_ERROR;
     if (errno == ENOENT || errno == ENOTDIR) status = GGML_HOST_NOT_FOUND;
@@ -34,6 +36,7 @@ static enum ggml_host_status fail_with_errno(const char *path, const char *what)
     return ggml_fail(status, "%s: can't be %s: %s", label_of(path), what, strerror(errno));
 }
 
+// Sets the error for what is no regular file; links were followed.
 static enum ggml_host_status refuse_kind(const char *path, mode_t mode) {
     return ggml_fail(GGML_HOST_NOT_A_PLUGIN, "%s: %s, not a regular file", label_of(path),
                      S_ISDIR(mode)    ? "a directory"
@@ -42,6 +45,8 @@ static enum ggml_host_status refuse_kind(const char *path, mode_t mode) {
                                       : "a device");
 }
 
+// Reads exactly `size` bytes. A file that ends before is damaged: its size was known when it was
+// opened.
 static enum ggml_host_status read_fd(void *context, uint64_t offset, void *out, size_t size) {
     const int fd = (int)((const struct plugin_file *)context)->handle;
     size_t done = 0;
@@ -65,6 +70,7 @@ static int64_t nanoseconds(struct timespec when) {
     return (int64_t)((uint64_t)when.tv_sec * 1000000000u + (uint64_t)when.tv_nsec);
 }
 
+// Two equal ones mean the same unchanged file, as far as times of its file system tell.
 static struct plugin_file_id identify(const struct stat *info) {
     struct plugin_file_id id;
     memset(&id, 0, sizeof(id));
@@ -81,6 +87,7 @@ static struct plugin_file_id identify(const struct stat *info) {
     return id;
 }
 
+// By the descriptor if there is one, else by the path. False with errno set.
 static bool ask(int fd, const char *path, struct stat *out_info) {
     if (ggml_fault(GGML_FAULT_STAT)) return false;
     return (fd >= 0 ? fstat(fd, out_info) : stat(path, out_info)) == 0;
@@ -141,6 +148,7 @@ static bool copy_all(int from, int to, uint64_t size) {
     return true;
 }
 
+// A descriptor of an empty file in memory named after the plugin, or -1 with errno set.
 static int make_memory_file(const char *path) {
     const char *slash = strrchr(path, '/');
     char name[64];

@@ -25,12 +25,14 @@ static void take_result(struct record *record, const struct probe_result *result
     snprintf(record->missing, sizeof(record->missing), "%s", result->missing);
 }
 
+// Whether the application's filter lets a device of a candidate through.
 static bool is_shown(const struct probe_run *run, size_t index, size_t device) {
     const struct ggml_backend_dev_props *props = &run->outcomes[index].result.devices[device];
     return filter_allows_device(&run->filter, run->set.items[index].name, props->name,
                                 props->device_id);
 }
 
+// Refuses a candidate of which no device passes the filter, as loading it would.
 static void check_devices(struct probe_run *run, size_t index) {
     if (run->outcomes[index].result.n_devices == 0) return; // they come later
     for (size_t i = 0; i < run->outcomes[index].result.n_devices; ++i) {
@@ -39,6 +41,7 @@ static void check_devices(struct probe_run *run, size_t index) {
     candidate_refuse_filtered(&run->set.items[index]);
 }
 
+// Whether the probe has found that the candidate would load.
 static bool is_good(const struct probe_run *run, size_t index) {
     return run->outcomes[index].known && run->set.items[index].record->status == GGML_HOST_OK;
 }
@@ -50,6 +53,8 @@ static int rank_good(const void *context, size_t index) {
     return run->outcomes[index].loaded ? 2 : 1;
 }
 
+// Of candidates of the same name only the best stays. Winners are found before any is marked, as
+// marking changes statuses. O(candidates^2), which are few.
 static enum ggml_host_status choose(struct probe_run *run) {
     size_t *winners = arena_alloc(&run->arena, run->set.count * sizeof(*winners) + 1);
     if (!winners) return no_memory();
@@ -72,6 +77,7 @@ static bool copy_record(struct arena *arena, const struct record *from,
     return copy && record_copy(arena, from, copy);
 }
 
+// Records in the order in which candidates were found, copied into the report.
 static enum ggml_host_status report_records(struct probe_run *run) {
     struct ggml_probe_report *report = run->report;
     report->records = arena_alloc(&report->arena, run->set.count * sizeof(*report->records) + 1);
@@ -99,6 +105,7 @@ struct stand_in {
     size_t n_handles;
 };
 
+// Room for all devices, as pointers to handles must stay valid. All of it is freed with the run.
 static enum ggml_host_status reserve(struct probe_run *run, struct stand_in *out_set) {
     size_t n = 1;
     for (size_t i = 0; i < run->set.count; ++i)
@@ -110,6 +117,8 @@ static enum ggml_host_status reserve(struct probe_run *run, struct stand_in *out
     return out_set->plugins && out_set->handles && out_set->owners ? GGML_HOST_OK : no_memory();
 }
 
+// Makes a plugin that has just a list of devices; the handle's context is the probe's
+// description.
 static enum ggml_host_status stand_in_add(struct probe_run *run, size_t index,
                                           struct stand_in *set) {
     const struct probe_result *result = &run->outcomes[index].result;
@@ -147,6 +156,7 @@ static enum ggml_host_status stand_in_fill(struct probe_run *run, struct stand_i
     return status;
 }
 
+// The index of a device in the report, SIZE_MAX if it isn't in there.
 static size_t place_of(const struct snapshot *snapshot, ggml_backend_dev_t device) {
     for (size_t i = 0; i < snapshot->n_devices && device; ++i) {
         if (snapshot->devices[i].device->device == device) return i;
@@ -162,6 +172,7 @@ static enum ggml_memory_quality quality(const struct ggml_backend_dev_props *pro
     return guess || source == GGML_PROBE_SOURCE_CACHE ? GGML_MEMORY_ESTIMATED : GGML_MEMORY_KNOWN;
 }
 
+// Copies one device into the report. False: no memory.
 static bool report_device(struct probe_run *run, const struct stand_in *set,
                           const struct snapshot *snapshot, size_t index) {
     struct arena *arena = &run->report->arena;
@@ -186,6 +197,8 @@ static bool report_device(struct probe_run *run, const struct stand_in *set,
            device->props.description;
 }
 
+// Has the registry's own code put the stand-ins in order and find aliases: the order is then the
+// one that loading gives.
 static enum ggml_host_status report_devices(struct probe_run *run) {
     struct ggml_probe_report *report = run->report;
     struct stand_in set;

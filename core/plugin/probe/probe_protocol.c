@@ -15,6 +15,7 @@ enum { REQUEST_FIXED_SIZE = PROBE_REQUEST_SIZE - PROBE_KEY_SIZE };
 
 // --- request -------------------------------------------------------------------------------------
 
+// Little endian, whatever the machine.
 static void store(unsigned char *out_bytes, uint64_t value, size_t size) {
     for (size_t i = 0; i < size; ++i)
         out_bytes[i] = (unsigned char)(value >> 8 * i);
@@ -37,6 +38,8 @@ void probe_request_write(const struct probe_request *request,
     memcpy(out_bytes + REQUEST_FIXED_SIZE, request->key, PROBE_KEY_SIZE);
 }
 
+// False if the magic or the version of the protocol is another one: the helper is of another
+// build.
 bool probe_request_read(const unsigned char bytes[PROBE_REQUEST_SIZE],
                         struct probe_request *out_request) {
     struct probe_reader reader = {.data = bytes, .size = PROBE_REQUEST_SIZE};
@@ -55,6 +58,8 @@ bool probe_request_read(const unsigned char bytes[PROBE_REQUEST_SIZE],
 
 // --- frames --------------------------------------------------------------------------------------
 
+// SHA-256 over key, header without the digest, and payload. Only the request holds the key: what
+// a plugin writes can't pass for a frame.
 static void digest_frame(const uint8_t *key, const unsigned char *fixed, const void *payload,
                          size_t size, uint8_t out_digest[GGML_SHA256_SIZE]) {
     struct ggml_sha256 sum;
@@ -79,6 +84,7 @@ void probe_frame_write(struct probe_writer *writer, const uint8_t key[PROBE_KEY_
     probe_put_bytes(writer, payload, size);
 }
 
+// What must be the same on both sides: versions, the contract and the layout of its structures.
 void probe_hello_write(struct probe_writer *writer) {
     probe_put_text(writer, ggml_version());
     probe_put_text(writer, ggml_commit());
@@ -93,6 +99,7 @@ static enum ggml_host_status damaged(const char *what) {
     return ggml_fail(GGML_HOST_DAMAGED_FILE, "%s", what);
 }
 
+// A helper of another build is `foreign`: nothing else it says is read.
 static enum ggml_host_status take_hello(struct probe_receiver *receiver, const void *payload,
                                         size_t size) {
     struct probe_writer own = {0};
@@ -107,6 +114,7 @@ static enum ggml_host_status take_hello(struct probe_receiver *receiver, const v
     return GGML_HOST_OK;
 }
 
+// Comes once, before any stage; the text says why the helper isn't confined, empty if it is.
 static enum ggml_host_status take_sandbox(struct probe_receiver *receiver, const char *payload,
                                           size_t size) {
     if (receiver->confined || receiver->stage != GGML_PLUGIN_STAGE_FOUND || receiver->answered ||
@@ -118,6 +126,7 @@ static enum ggml_host_status take_sandbox(struct probe_receiver *receiver, const
     return GGML_HOST_OK;
 }
 
+// Stages only advance.
 static enum ggml_host_status take_stage(struct probe_receiver *receiver, const void *payload,
                                         size_t size) {
     struct probe_reader reader = {.data = payload, .size = size};
@@ -130,6 +139,7 @@ static enum ggml_host_status take_stage(struct probe_receiver *receiver, const v
     return GGML_HOST_OK;
 }
 
+// The result's stage and status are those of the record.
 static enum ggml_host_status take_result(struct probe_receiver *receiver, const void *payload,
                                          size_t size) {
     if (receiver->answered) return damaged("a second result");
@@ -140,6 +150,7 @@ static enum ggml_host_status take_result(struct probe_receiver *receiver, const 
     return GGML_HOST_OK;
 }
 
+// Order: hello, then sandbox, stages, result, end. GGML_HOST_DAMAGED_FILE for any other.
 static enum ggml_host_status take_frame(struct probe_receiver *receiver, uint32_t kind,
                                         const void *payload, size_t size) {
     const bool first = kind == PROBE_FRAME_HELLO;

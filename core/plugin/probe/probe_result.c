@@ -28,6 +28,8 @@ void probe_result_free(struct probe_result *result) {
 
 // --- taking --------------------------------------------------------------------------------------
 
+// Copies what one device says of itself into the result's arena. A plugin that claims more free
+// memory than there is gets it cut down. False: no memory.
 static bool take_device(struct probe_result *result, const struct host_device *device) {
     struct ggml_backend_dev_props *props = &result->devices[result->n_devices];
     device->device->table->get_props(device->device, props);
@@ -41,6 +43,7 @@ static bool take_device(struct probe_result *result, const struct host_device *d
     return props->name && props->device_id && props->description;
 }
 
+// Copies the pairs of names and values that the plugin reports for each device.
 static bool take_details(struct probe_result *result, const struct host_plugin *plugin,
                          const struct device_list *list) {
     result->details = arena_alloc(&result->arena, list->count * sizeof(*result->details) + 1);
@@ -51,6 +54,7 @@ static bool take_details(struct probe_result *result, const struct host_plugin *
     return result->details != NULL;
 }
 
+// False: no memory. One byte is added to sizes, so that NULL means the same for no devices.
 static bool take_devices(struct probe_result *result, const struct host_plugin *plugin) {
     const struct device_list *list = plugin_devices(plugin);
     const size_t size = list->count * sizeof(*result->devices);
@@ -133,6 +137,7 @@ static void unpack_caps(uint32_t bits, struct ggml_backend_dev_caps *out_caps) {
     out_caps->mmap_support = bits >> 4 & 1;
 }
 
+// A count, then pairs of texts; the list ends with a pair without a name.
 static void put_details(struct probe_writer *writer, const struct ggml_backend_feature *list) {
     uint32_t n = 0;
     while (list && list[n].name)
@@ -172,6 +177,7 @@ void probe_result_write(const struct probe_result *result, struct probe_writer *
 
 // --- reading -------------------------------------------------------------------------------------
 
+// Generated from the list of statuses, which has gaps.
 static bool is_known_status(uint32_t status) {
     switch (status) {
 #define GGML_HOST_STATUS_ROW(number, name, text) case number:
@@ -181,12 +187,15 @@ static bool is_known_status(uint32_t status) {
     }
 }
 
+// A size that this machine's addresses can't hold makes the result damaged.
 static size_t get_size(struct probe_reader *reader) {
     const uint64_t value = probe_get_u64(reader);
     if (value > SIZE_MAX) reader->damaged = true;
     return (size_t)value;
 }
 
+// Reads what probe_result_write() wrote of one device. The caller looks at reader->damaged:
+// reading on past an error is harmless and yields zeros.
 static void get_device(struct probe_reader *reader, struct arena *arena,
                        struct ggml_backend_dev_props *out_props) {
     out_props->name = probe_get_text(reader, arena);
@@ -203,6 +212,7 @@ static void get_device(struct probe_reader *reader, struct arena *arena,
     unpack_caps(caps, &out_props->caps);
 }
 
+// NULL for no details too; the limit keeps a damaged count from taking all memory.
 static const struct ggml_backend_feature *get_details(struct probe_reader *reader,
                                                       struct arena *arena) {
     const uint32_t n = probe_get_u32(reader);
@@ -232,6 +242,7 @@ static void get_devices(struct probe_reader *reader, struct probe_result *result
     }
 }
 
+// Paths of libraries come from the dynamic linker and are absolute.
 static void get_library(struct probe_reader *reader, struct arena *arena,
                         struct probe_library *out_library) {
     out_library->path = probe_get_text(reader, arena);
