@@ -233,6 +233,7 @@ static void print_json_number(const char *name, double value) {
     json_number_print(stdout, value);
 }
 
+// SI units, unlike the text: operations and bytes per second, seconds.
 static void print_json_figures(const char *key, const struct ggml_device_figures *figures) {
     const char *separator = "";
     printf("     \"%s\": {\"direct_copy\": %s", key,
@@ -284,6 +285,7 @@ static void print_text(const struct measured *measured) {
     }
 }
 
+// Prints each device as soon as it is measured. A status of the program.
 static int measure_all(const struct options *options) {
     int n = 0;
     if (options->json) printf("{\"runs\": %d, \"devices\": [", options->runs);

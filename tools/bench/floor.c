@@ -157,6 +157,7 @@ static bool make_layouts(struct bench_floor *f) {
            f->api.vkCreatePipelineLayout(f->device, &layout, NULL, &f->layout) == VK_SUCCESS;
 }
 
+// One set that binds the buffer, used by both kernels.
 static bool make_set(struct bench_floor *f) {
     const VkDescriptorPoolSize size = {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1};
     const VkDescriptorPoolCreateInfo pool = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO,
@@ -183,6 +184,7 @@ static bool make_set(struct bench_floor *f) {
 
 // --- the chains
 
+// The module is needed only while the pipeline is made.
 static bool make_pipeline(struct bench_floor *f, int kernel) {
     const VkShaderModuleCreateInfo code = {.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
                                            .codeSize = codes[kernel].bytes,
@@ -202,6 +204,8 @@ static bool make_pipeline(struct bench_floor *f, int kernel) {
     return result == VK_SUCCESS;
 }
 
+// Records once; the same command buffer is submitted for each measurement, so recording isn't
+// timed.
 static bool record_chain(struct bench_floor *f, int kernel, int n_launches) {
     const VkCommandBufferAllocateInfo info = {.sType =
                                                   VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
@@ -228,6 +232,8 @@ static bool record_chain(struct bench_floor *f, int kernel, int n_launches) {
     return f->api.vkEndCommandBuffer(*commands) == VK_SUCCESS;
 }
 
+// Each chain runs once before it counts, as drivers compile late. NULL: no such device, or
+// Vulkan failed.
 struct bench_floor *bench_floor_new(const char *description, int n_launches) {
     struct bench_floor *f = calloc(1, sizeof(*f));
     bool good = f && make_instance(f) && find_device(f, description) && find_family(f) &&
@@ -246,6 +252,7 @@ static double now_seconds(void) {
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
+// Seconds from the submission until the fence was seen, -1 after a failure.
 double bench_floor_time(struct bench_floor *floor, enum bench_floor_kernel kernel) {
     const VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
                                .commandBufferCount = 1,
@@ -259,6 +266,7 @@ double bench_floor_time(struct bench_floor *floor, enum bench_floor_kernel kerne
     return floor->api.vkResetFences(floor->device, 1, &floor->fence) == VK_SUCCESS ? seconds : -1;
 }
 
+// Handles may be NULL: Vulkan ignores those.
 static void free_device(struct bench_floor *f) {
     f->api.vkDeviceWaitIdle(f->device);
     for (int i = 0; i < BENCH_FLOOR_KERNELS; ++i)

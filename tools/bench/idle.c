@@ -22,6 +22,7 @@ static const char *device_name(ggml_backend_dev_t device) {
     return ((struct idle_device *)device->context)->name;
 }
 
+// Device 0 is the CPU, which a scheduler wants last; the others are GPUs.
 static enum ggml_backend_dev_type device_type(ggml_backend_dev_t device) {
     return device->context == &devices[0] ? GGML_BACKEND_DEVICE_TYPE_CPU
                                           : GGML_BACKEND_DEVICE_TYPE_GPU;
@@ -95,6 +96,7 @@ void idle_support_with(bool (*supports_op)(ggml_backend_dev_t, const struct ggml
     device_table.supports_op = supports_op ? supports_op : device_supports_op;
 }
 
+// Each stream has a table of its own, so that tests can change one entry of one.
 static void make_device(struct idle_device *idle, int i) {
     snprintf(idle->name, sizeof(idle->name), "IDLE%d", i);
     idle->device.context = idle;
@@ -111,6 +113,7 @@ static void make_device(struct idle_device *idle, int i) {
     };
 }
 
+// Made at first use, by one thread; nothing frees it.
 static struct idle_device *idle_device(int i) {
     if (!devices[i].device.context) make_device(&devices[i], i);
     return &devices[i];

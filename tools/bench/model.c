@@ -13,6 +13,7 @@ struct layer {
     struct ggml_tensor *norm1, *norm2, *q, *k, *v, *o, *gate, *up, *down;
 };
 
+// All weights of a device share one address: nothing is read or written.
 static struct ggml_tensor *weight(struct model *model, int device, int n_in, int n_out) {
     struct ggml_tensor *tensor = ggml_new_tensor_2d(model->ctx, GGML_TYPE_F32, n_in, n_out);
     void *address = ggml_backend_buffer_get_base(model->buffers[device]);
@@ -60,6 +61,7 @@ void model_free(struct model *model) {
     free(model->layers);
 }
 
+// Splits rows into heads, turned by position unless that is NULL, and brings heads outside.
 static struct ggml_tensor *heads(struct ggml_context *ctx, struct ggml_tensor *x,
                                  struct ggml_tensor *positions) {
     struct ggml_tensor *y = ggml_reshape_3d(ctx, x, WIDTH / HEADS, HEADS, x->ne[1]);
@@ -90,6 +92,7 @@ static struct ggml_tensor *add_layer(struct ggml_context *ctx, const struct laye
     return ggml_add(ctx, x, ggml_mul_mat(ctx, layer->down, h));
 }
 
+// An upper bound, with one layer more for inputs.
 size_t model_graph_size(const struct model *model) {
     return (size_t)(model->n_layers + 1) * (LAYER_NODES + 6);
 }
@@ -99,6 +102,8 @@ size_t model_graph_bytes(const struct model *model) {
     return n * ggml_tensor_overhead() + ggml_graph_overhead_custom(n, false);
 }
 
+// Each of bits 0 to 4 of `structure` decides the form of some layers, so that graphs can differ
+// slightly.
 struct ggml_tensor *model_tensors(const struct model *model, struct ggml_context *ctx, int n_tokens,
                                   uint32_t structure) {
     struct ggml_tensor *x = ggml_new_tensor_2d(ctx, GGML_TYPE_F32, WIDTH, n_tokens);

@@ -203,6 +203,7 @@ static double ours_sum(struct bench *bench) {
     return seconds() - begin;
 }
 
+// Seconds of one run, waiting included; a failure is noted in the bench.
 static double compute(struct bench *bench, const struct place *place) {
     const double begin = seconds();
     if (ggml_backend_graph_compute(place->stream, place->graph) != GGML_STATUS_SUCCESS)
@@ -323,6 +324,8 @@ static int parse(int argc, char **argv, struct options *options) {
     return valid && optind == argc ? -1 : (int)bench_usage_error(argc, argv, valid);
 }
 
+// The last processes of the job are the bare ones, so the program tells the plugin how many
+// nodes come before them.
 static int run(struct bench *bench) {
     char nodes[16];
     snprintf(nodes, sizeof(nodes), "%d", bench->bare.first - 1);

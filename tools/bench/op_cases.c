@@ -20,6 +20,7 @@ static struct ggml_tensor *make_mul_mat(struct ggml_context *ctx, const struct o
                         floats(ctx, c->sizes.k, c->sizes.n, 1));
 }
 
+// Weights of 8 experts, each 1/16 of MUL_MAT's, of which each column uses two.
 static struct ggml_tensor *make_mul_mat_id(struct ggml_context *ctx, const struct op_case *c) {
     const int64_t m = c->sizes.m / 4, k = c->sizes.k / 4;
     return ggml_mul_mat_id(ctx, ggml_new_tensor_3d(ctx, c->sizes.type, k, m, EXPERTS),
@@ -31,6 +32,7 @@ static struct ggml_tensor *make_out_prod(struct ggml_context *ctx, const struct 
     return ggml_out_prod(ctx, floats(ctx, 1024, c->sizes.n, 1), floats(ctx, 1024, c->sizes.n, 1));
 }
 
+// Heads of 128 over 4096 keys; four heads of queries share one of keys.
 static struct ggml_tensor *make_attention(struct ggml_context *ctx, const struct op_case *c) {
     const int64_t n = c->sizes.n;
     return ggml_flash_attn_ext(ctx, floats(ctx, HEAD, n, HEADS),
@@ -161,6 +163,7 @@ struct list {
     int n, max;
 };
 
+// A multiplication and an addition count as two. 0: bound by memory, not counted.
 static double count_flops(const struct op_case *c) {
     const struct op_sizes *s = &c->sizes;
     const double n = (double)s->n;
@@ -172,6 +175,7 @@ static double count_flops(const struct op_case *c) {
     return 0;
 }
 
+// Counts cases beyond the room for them too, so that the caller can ask how many there are.
 static void add_case(struct list *list, int row, const struct op_sizes *sizes) {
     if (list->n < list->max) {
         struct op_case *c = &list->cases[list->n];
@@ -192,10 +196,13 @@ static void add_case(struct list *list, int row, const struct op_sizes *sizes) {
     ++list->n;
 }
 
+// Rows of weights must be whole blocks.
 static bool has_block(enum ggml_type type, int64_t k) {
     return k % ggml_blck_size(type) == 0;
 }
 
+// A row of the list times types times columns: 1 (a token), 8 (weights only) and 512 (a prompt).
+// What the user has chosen replaces the list.
 static void add_row(struct list *list, int row, const struct op_sizes *wanted) {
     static const int64_t columns[] = {1, 8, 512};
     const bool weights = rows[row].sizes == WEIGHTS;

@@ -28,6 +28,8 @@ struct worker {
 };
 
 FOR_EACH_LEVEL
+// SUMS chains of dependent multiply-adds on vectors of WIDTH floats; compiled for three levels
+// of x86-64, of which the linker takes the best. The sum keeps the compiler from leaving it out.
 static float multiply_add(int steps, float factor, float term) {
     vector sums[SUMS] = {0};
     const vector a = factor - (vector){0}, b = term - (vector){0};
@@ -53,6 +55,7 @@ static double now_seconds(void) {
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
+// Those that this process may run on.
 static int count_processors(void) {
 #ifdef __linux__
     cpu_set_t set;
@@ -78,6 +81,8 @@ static double run_all(struct worker *workers, int *n, void *(*function)(void *wo
     return now_seconds() - start;
 }
 
+// Operations per second, two for each multiply-add: the best of five attempts, as others may use
+// the machine. Each thread does 2 * STEPS rounds.
 double bench_fma_peak(int *out_threads) {
     static struct worker workers[MAX_THREADS];
     double best = 0;
@@ -92,6 +97,7 @@ double bench_fma_peak(int *out_threads) {
 }
 
 FOR_EACH_LEVEL
+// Four sums in turn, and prefetching ahead: the hardware's own stops at pages.
 static float read_all(const vector *part, size_t n_vectors) {
     enum { STREAMS = 4, AHEAD = 64 };
     vector sums[STREAMS] = {0};
@@ -113,6 +119,8 @@ static void *read_part(void *argument) {
     return NULL;
 }
 
+// Bytes per second, each thread reading a part of its own. The memory is written first, so that
+// its pages are there. 0 without memory.
 double bench_read_peak(size_t size) {
     static struct worker workers[MAX_THREADS];
     const int n = count_processors();

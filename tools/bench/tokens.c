@@ -95,6 +95,7 @@ static bool count_node(struct ggml_tensor *node, bool ask, void *user) {
     return true;
 }
 
+// For qsort(), ascending.
 static int compare_doubles(const void *a, const void *b) {
     const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -236,6 +237,7 @@ static void print_rows(const struct report *r) {
            r->token.stepwise * 1e3);
 }
 
+// Medians beside the machine's limits, then the shares of operations.
 static void print_text(const struct report *r) {
     const struct options *o = r->options;
     const double flops = prompt_flops(r) / r->prompt.median;
@@ -261,6 +263,7 @@ static void print_text(const struct report *r) {
     print_rows(r);
 }
 
+// Times in milliseconds; operations that took none are left out.
 static void print_timing_json(const char *name, const struct timing *t, int n_tokens) {
     printf("  \"%s\": {\"tokens\": %d, \"milliseconds\": %.4f, \"least_milliseconds\": %.4f, "
            "\"cpu_milliseconds\": %.4f, \"tokens_per_second\": %.3f,\n    \"operations\": {",

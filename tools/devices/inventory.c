@@ -76,6 +76,7 @@ static int64_t memory_age(const struct ggml_probe_record *record) {
     return now > record->probed_at ? now - record->probed_at : 0;
 }
 
+// Texts belong to the report, which the inventory keeps.
 static void take_probed_device(struct inventory *inventory, size_t i) {
     const struct ggml_probe_device *from = ggml_probe_report_device_get(inventory->probe, i);
     const struct ggml_probe_record *record = ggml_probe_report_get(inventory->probe, from->record);
@@ -114,6 +115,7 @@ static void take_probed(struct inventory *inventory) {
 
 // --- what was loaded -----------------------------------------------------------------------------
 
+// Texts belong to the registry, which lives as long as the process.
 static void take_loaded_device(struct inventory *inventory, size_t i) {
     struct device_entry *entry = &inventory->devices[inventory->n_devices++];
     struct ggml_device_info info = {.size = sizeof(info)};
@@ -238,6 +240,7 @@ static void take_ignored(struct inventory *inventory, size_t index,
     if (folder) closedir(folder);
 }
 
+// GPUs without a plugin, and files in directories of plugins that are none.
 static void take_unused(struct inventory *inventory, const struct inventory_options *options) {
     const struct ggml_plugin_directory *directory;
     take_gpus(inventory, options->sysfs);

@@ -310,6 +310,7 @@ static void complain_of_devices(const struct inventory *inventory, const struct 
     inventory_free(&all);
 }
 
+// Prints what was asked for. False: writing failed.
 static bool show(const struct inventory *inventory, const struct options *options,
                  const struct selftest_result *results) {
     const struct page page = {
@@ -338,6 +339,8 @@ static bool show(const struct inventory *inventory, const struct options *option
     return true;
 }
 
+// SELFTEST_WORKLOADS results per device; the caller frees them. Each device is tested in a
+// process of its own unless that can't be started. NULL without memory.
 static struct selftest_result *test_all(const struct inventory *inventory, bool in_process) {
     struct selftest_result *results =
         calloc(inventory->n_devices + 1, sizeof(*results) * SELFTEST_WORKLOADS);
@@ -370,6 +373,8 @@ static bool all_passed(const struct inventory *inventory, const struct selftest_
     return true;
 }
 
+// Exit status: failures to gather or write count more than a missing device, and that more than
+// a failed test.
 static int run(const struct options *options) {
     struct inventory inventory;
     struct inventory_options how = options->inventory;

@@ -161,6 +161,7 @@ static void print_devices(const struct page *page, const struct inventory *inven
         print_device(page, &inventory->devices[i], &columns);
 }
 
+// One line of text for a GPU that no plugin serves, with what would serve it.
 void format_gpu(const struct unserved_gpu *gpu, char *out_text, size_t size) {
     const struct gpu *what = &gpu->gpu;
     char perhaps[160] = "";

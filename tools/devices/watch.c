@@ -20,6 +20,7 @@ enum { BAR_CELLS = 20, LINE_SIZE = 512 };
 
 static volatile sig_atomic_t ended, continued;
 
+// Only sets flags: the loop looks at them after each wait.
 static void on_signal(int number) {
     if (number == SIGCONT)
         continued = 1;
@@ -27,6 +28,7 @@ static void on_signal(int number) {
         ended = 1;
 }
 
+// Without SA_RESTART, so that a signal ends the wait.
 static void catch_signals(void) {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGCONT};
     struct sigaction action = {.sa_handler = on_signal};
@@ -87,16 +89,19 @@ static void canvas_line(struct canvas *canvas, const char *text) {
     ++canvas->n_lines;
 }
 
+// Goes up to where the last frame began.
 static void canvas_begin(struct canvas *canvas) {
     if (canvas->in_place && canvas->n_lines > 0) printf("\033[%dA", canvas->n_lines);
     canvas->n_lines = 0;
 }
 
+// Clears what a longer frame has left below.
 static void canvas_end(const struct canvas *canvas) {
     if (canvas->in_place) fputs("\033[J", stdout);
     fflush(stdout);
 }
 
+// BAR_CELLS cells between brackets, `part` of them filled.
 static void format_bar(double part, char out_text[BAR_CELLS + 3]) {
     const int n = (int)(part * BAR_CELLS + 0.5);
     out_text[0] = '[';
@@ -116,6 +121,7 @@ static double busy_between(const struct watch_sample *before, const struct watch
     return part < 1 ? part : 1;
 }
 
+// A line for the device and one for each process that uses it.
 static void draw_device(struct canvas *canvas, const struct device_entry *device,
                         const struct watch_sample *before, const struct watch_sample *now,
                         unsigned name_width) {
@@ -148,6 +154,7 @@ static void draw_device(struct canvas *canvas, const struct device_entry *device
     }
 }
 
+// CPUs and GPUs with a PCI address have figures of the system; others stay without.
 static void take_sample(const struct device_entry *device, const char *root,
                         struct watch_sample *out_sample) {
     const char *id = device->props.device_id;
@@ -189,6 +196,7 @@ static void draw(struct canvas *canvas, const struct inventory *inventory, doubl
     canvas_end(canvas);
 }
 
+// Sleeps until absolute times, so that drawing doesn't make frames late. False without memory.
 bool watch(const struct inventory *inventory, const struct page *page, double seconds,
            const char *root) {
     struct termios before;

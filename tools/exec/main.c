@@ -64,6 +64,7 @@ static bool find_folder(char out_folder[PATH_MAX]) {
     return false;
 }
 
+// The linker looks in the order of the list, and keeps what the user has set behind ours.
 static bool put_first(const char *folder) {
     const char *path = getenv("LD_LIBRARY_PATH");
     const bool has_path = path != NULL && path[0] != '\0';
@@ -116,6 +117,7 @@ struct findings {
     bool missing;   // a library or a symbol
 };
 
+// A line of the dynamic linker's trace: prints libraries of ggml and what is missing.
 static void look_at_line(const char *line, const char *folder, struct findings *found) {
     const bool library = strstr(line, "libggml") != NULL && strstr(line, " => ") != NULL;
     if (strstr(line, "undefined symbol") != NULL || strstr(line, "not found") != NULL) {
@@ -170,6 +172,7 @@ static int check_program(char **command, const char *folder) {
 
 // --- command line --------------------------------------------------------------------------------
 
+// Becomes the program; returns only if that failed, with an exit status as shells have it.
 static int run(char **command, bool check) {
     char folder[PATH_MAX], path[PATH_MAX];
     if (!find_folder(folder)) return EXIT_OWN_FAILURE;

@@ -33,6 +33,7 @@ struct settings {
     bool verbose;
 };
 
+// Returns EXIT_USAGE, which most callers pass on.
 static int complain(const char *text, const char *value) {
     fprintf(stderr, "ggml-node: %s%s\n", text, value);
     return EXIT_USAGE;
@@ -68,6 +69,7 @@ static int parse(int argc, char **argv, struct settings *settings) {
     return optind == argc ? -1 : complain("what is this? ", argv[optind]);
 }
 
+// Plugins of this machine, lent in the order of the registry. False: no devices.
 static bool load(struct server *server, const struct settings *settings) {
     char *path = settings->plugin_path ? realpath(settings->plugin_path, NULL) : NULL;
     ggml_plugin_load_all(path, NULL);
@@ -79,12 +81,14 @@ static bool load(struct server *server, const struct settings *settings) {
     return server->n_devices > 0;
 }
 
+// A peer that is gone is dropped. Peer 0 is the program: without it the node ends.
 static void on_failure(void *context, int peer, const char *why) {
     struct server *server = context;
     link_drop(server->link, peer);
     if (peer == 0) server_end(server, why);
 }
 
+// Nothing to do between messages; true: go on waiting.
 static bool on_tick(void *context, double now) {
     (void)context;
     (void)now;

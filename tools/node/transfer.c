@@ -6,6 +6,7 @@
 
 #include "server.h"
 
+// Two pieces of memory in turn: the network has one, the device the other.
 struct pieces {
     struct server *server;
     struct link_op ops[2];
@@ -17,6 +18,7 @@ static enum ggml_host_status lost(void) {
     return fail(GGML_HOST_DEVICE_LOST, "the other side of a transfer is gone");
 }
 
+// False: no memory. The caller ends the pieces in any case.
 static bool begin(struct pieces *pieces, struct server *server, size_t size, int peer, uint32_t tag,
                   bool receives) {
     const size_t most = size < LINK_PIECE ? size : LINK_PIECE;
@@ -30,18 +32,21 @@ static bool begin(struct pieces *pieces, struct server *server, size_t size, int
     return true;
 }
 
+// Starts to send or receive piece i without waiting.
 static void post(struct pieces *pieces, int i, size_t size) {
     pieces->ops[i].size = size;
     pieces->posted[i] = true;
     link_post(pieces->server->link, &pieces->ops[i]);
 }
 
+// Waits for piece i if it is on its way. False: the peer is gone.
 static bool await(struct pieces *pieces, int i) {
     if (!pieces->posted[i]) return true;
     pieces->posted[i] = false;
     return link_wait(pieces->server->link, &pieces->ops[i]);
 }
 
+// Waits for both, since MPI may still use their memory, and frees them.
 static bool end(struct pieces *pieces) {
     bool good = true;
     for (int i = 0; i < 2; ++i) {
@@ -51,15 +56,19 @@ static bool end(struct pieces *pieces) {
     return good;
 }
 
+// Bytes of the piece that begins at an offset.
 static size_t piece_at(const struct wire_message *message, size_t at) {
     const size_t left = (size_t)message->size - at;
     return left < LINK_PIECE ? left : LINK_PIECE;
 }
 
+// Whether MPI may use the tensor's own memory. After a failure bytes go through pieces: the
+// other side waits for them all the same.
 static bool is_direct(const struct held_buffer *buffer, enum ggml_host_status status) {
     return status == GGML_HOST_OK && buffer && buffer->is_host;
 }
 
+// One message for all bytes.
 static enum ggml_host_status directly(struct server *server, const struct wire_message *message,
                                       const struct ggml_tensor *tensor, int peer, bool receives) {
     struct link_op op = {.peer = peer,
@@ -71,6 +80,8 @@ static enum ggml_host_status directly(struct server *server, const struct wire_m
     return link_wait(server->link, &op) ? GGML_HOST_OK : lost();
 }
 
+// After a failure bytes without meaning are sent, as many as were promised: the receiver learns
+// of the failure by the answer. GGML_HOST_DEVICE_LOST: the peer is gone.
 enum ggml_host_status transfer_out(struct server *server, const struct wire_message *message,
                                    const struct ggml_tensor *tensor,
                                    const struct held_buffer *buffer, int peer,
@@ -92,6 +103,7 @@ enum ggml_host_status transfer_out(struct server *server, const struct wire_mess
     return good ? status : lost();
 }
 
+// Both pieces are posted ahead; each is posted again once the device has taken its bytes.
 enum ggml_host_status transfer_in(struct server *server, const struct wire_message *message,
                                   struct ggml_tensor *tensor, const struct held_buffer *buffer,
                                   int peer, enum ggml_host_status status) {

@@ -115,6 +115,7 @@ void buffer_type_is_host(struct check_run *run) {
     }
 }
 
+// A buffer type of host memory may be the host's own.
 void buffer_type_device(struct check_run *run) {
     struct bufts bufts;
     FOR_EACH_BUFT_AND_EXTRA(run, bufts, buft) {
@@ -167,6 +168,7 @@ static ggml_backend_buffer_t new_buffer(const struct check_run *run,
     return buffer;
 }
 
+// Sizes around alignments and pages, and some of megabytes.
 void buffer_alloc(struct check_run *run) {
     static const size_t sizes[] = {1, 2, 31, 32, 33, 4095, 4097, 1000003, 4 << 20};
     struct bufts bufts;
@@ -426,6 +428,7 @@ void buffer_get_offsets(struct check_run *run) {
     }
 }
 
+// After each piece the whole tensor is compared, so that a write outside it is seen.
 void buffer_memset(struct check_run *run) {
     struct bufts bufts;
     struct placed p;
@@ -457,6 +460,8 @@ void buffer_set_2d(struct check_run *run) {
     }
 }
 
+// 13 pieces of 17 bytes, 101 bytes apart in the tensor and 37 in host memory; the bytes between
+// must stay as they are.
 void buffer_get_2d(struct check_run *run) {
     struct bufts bufts;
     struct placed p;
@@ -652,6 +657,7 @@ static bool transfer_quantised(const struct check_run *run, ggml_backend_buffer_
     return true;
 }
 
+// Weights' own buffer types are tried too, as they may store blocks in another order.
 void buffer_quantised(struct check_run *run) {
     static const enum ggml_type types[] = {GGML_TYPE_Q4_0, GGML_TYPE_Q8_0, GGML_TYPE_Q4_K};
     struct bufts bufts;
@@ -807,6 +813,7 @@ static void *round_trips(void *argument) {
     return wrong;
 }
 
+// Each thread has a buffer of its own: that is all that the contract promises.
 void buffer_threads(struct check_run *run) {
     struct bufts bufts;
     atomic_int n_done;

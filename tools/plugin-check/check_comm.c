@@ -121,6 +121,7 @@ static struct ggml_tensor *new_numbers(struct ranks *ranks, uint32_t rank, enum 
     return tensor;
 }
 
+// Compares bytes, not numbers: values are chosen so that sums are exact in each type.
 static void expect(const struct ranks *ranks, uint32_t rank, const struct ggml_tensor *tensor,
                    const float *expected, int64_t n, const char *what) {
     char data[N_RANKS * N_ELEMENTS * sizeof(float)], wanted[sizeof(data)];
@@ -214,6 +215,7 @@ static void reduce(struct ranks *ranks, const struct combination *c) {
         expect(ranks, i, parts[i], expected, N_ELEMENTS, "an all-reduce");
 }
 
+// Sums and maxima, with all ranks counting (NULL), some, and none.
 static void body_all_reduce(struct ranks *ranks) {
     static const uint8_t second_only[N_RANKS] = {0, 1, 0}, none[N_RANKS] = {0},
                          ends[N_RANKS] = {1, 0, 1};
@@ -371,6 +373,8 @@ static void refuse_calls(struct ranks *ranks, struct ggml_tensor **parts,
     must_refuse(ranks, comm->all_gather(group, in, unlike), "a result that is too small");
 }
 
+// Each call is wrong in one way. Status and numbers are looked at: a refusal must have no
+// effect.
 static void body_refused(struct ranks *ranks) {
     const struct ggml_extension_comm *comm = ranks->comm;
     ggml_comm_group_t group = ranks->group;
@@ -409,6 +413,7 @@ static void refuse_group(struct ranks *ranks, struct ggml_comm_ranks held, const
     must_refuse(ranks, status, what);
 }
 
+// group_free(NULL) must do nothing.
 static void body_group_refused(struct ranks *ranks) {
     static const struct ggml_stream_table strange_table = {.size = sizeof(strange_table)};
     struct ggml_backend_device strange_device = {.table = NULL};
@@ -442,6 +447,7 @@ static void use_group(struct ranks *ranks, struct ggml_tensor *const *parts) {
     ranks->group = first;
 }
 
+// The first group may allocate what stays (kernels, tables), so blocks are counted after it.
 static void body_group_free(struct ranks *ranks) {
     struct ggml_tensor *parts[N_RANKS];
     for (uint32_t i = 0; i < N_RANKS; ++i)

@@ -24,6 +24,8 @@ static void check_text(const struct check_run *run, const char *text, const char
 
 // --- backend -------------------------------------------------------------------------------------
 
+// The size of a table tells how far it may be read; everything up to `reserved` is of contract
+// 1.0.
 void enum_backend_table(struct check_run *run) {
     struct subject subject;
     subject_open(run, &subject);
@@ -60,6 +62,8 @@ static void check_zero(const struct check_run *run, const void *slots, size_t si
         CHECK_THAT(run, ((const char *)slots)[i] == 0, "a reserved slot of %s is not zero", what);
 }
 
+// Slots that this program doesn't know may have a meaning in a later contract: newer plugins are
+// not checked.
 void enum_backend_reserved(struct check_run *run) {
     struct subject subject;
     if (elf_view_is_newer(run)) check_skip(run, "the plugin may know more than this program");
@@ -332,6 +336,7 @@ void enum_id(struct check_run *run) {
     }
 }
 
+// The text is copied first: the second call may write over it.
 void enum_id_constant(struct check_run *run) {
     struct devices devices;
     devices_open(run, &devices);
@@ -374,6 +379,7 @@ static void check_details(const struct check_run *run, const struct ggml_backend
     }
 }
 
+// The list must be the same object each time, as the host keeps it.
 void enum_details(struct check_run *run) {
     struct devices devices;
     devices_open(run, &devices);
@@ -605,6 +611,7 @@ static void *enumerate_often(void *argument) {
     return NULL;
 }
 
+// Compares what N_THREADS threads read, again and again, with what one thread read before.
 void enum_threads(struct check_run *run) {
     static struct listing listing;
     struct devices devices;

@@ -15,6 +15,8 @@
     "op.no-elements op.any-node op.unknown-unary op.unknown-glu op.unknown-value stream.repeat "       \
     "stream.graph-freed"
 #define NEEDS_WORK "life.shutdown enum.memory enum.no-threads enum.no-files buffer.free op.sum"
+// The file, read and never mapped: name, ELF header, note, exported and needed symbols,
+// segments. A file that could harm who maps it is found out here.
 CHECK_ROW("file.name", 1, "", file_name, 0, "the file is called [lib]ggml-NAME[-VARIANT].so")
 CHECK_ROW("file.shared", 2, "", file_shared, 0, "it is a shared library")
 CHECK_ROW("file.not-a-program", 2, "file.shared", file_interpreter, 0,
@@ -76,6 +78,8 @@ CHECK_ROW("file.text-relocations", 90, "file.shared", file_text_relocations, 0,
 CHECK_ROW("file.stack", 90, "file.shared", file_stack, 0, "it wants no executable stack")
 CHECK_ROW("file.writable-code", 90, "file.shared", file_writable_code, 0,
           "no segment is writable and executable")
+// Mapping it, its entry and the table that it returns: what the rest builds on. Each check runs
+// in a process of its own, so a crash is one failed check.
 CHECK_ROW("life.map", 15,
           "file.machine file.entry-function file.no-host-symbols file.symbols file.run-path file.stack file.text-relocations",
           life_map, 0,
@@ -104,6 +108,8 @@ CHECK_ROW("life.score", 23, "life.table-backend", life_score, 0,
 CHECK_ROW("life.extension", 28, "life.table-backend", life_extension, 0,
           "unknown extensions are answered NULL")
 CHECK_ROW("life.shutdown", 21, "life.table-backend", life_shutdown, 0, "shutdown returns")
+// The backend and its devices: names, ids, properties, claimed capabilities. Lists of what the
+// plugin has must be constant, as the host keeps pointers into them.
 CHECK_ROW("enum.backend-table", 29, "life.table-backend", enum_backend_table, 0,
           "the backend has a table of this contract")
 CHECK_ROW("enum.backend-entries", 29, "enum.backend-table", enum_backend_entries, 0,
@@ -169,6 +175,8 @@ CHECK_ROW("enum.no-files", 36, "enum.buffer-type", enum_leaves, STATE_FILES,
           "listing opens no file that stays open")
 CHECK_ROW("enum.threads", 73, "enum.buffer-type enum.name-constant enum.id-constant enum.props-name", enum_threads, 0,
           "listing works from several threads")
+// Buffer types, then buffers, then transfers: whole tensors first, pieces and strides after
+// them.
 CHECK_ROW("buffer.type-table", 44, "enum.buffer-type enum.unknown-function", buffer_type_table, 0,
           "buffer types have a table of this contract")
 CHECK_ROW("buffer.type-name", 43, "buffer.type-table", buffer_type_name, 0,
@@ -249,6 +257,7 @@ CHECK_ROW("buffer.statuses", 70, "buffer.host-address", buffer_statuses, 0,
           "entries answer statuses that there are")
 CHECK_ROW("buffer.threads", 74, "buffer.host-address", buffer_threads, 0,
           "two buffers work in two threads")
+// Streams without work; work needs an operation, which is checked below.
 CHECK_ROW("stream.create", 57, "enum.entries", stream_create, 0,
           "a device makes a stream or says why not")
 CHECK_ROW("stream.table", 57, "stream.create", stream_table, 0, "a stream has a table of this contract")
@@ -274,6 +283,8 @@ CHECK_ROW("stream.empty-graph", 66, "stream.idle", stream_empty_graph, 0,
           "a graph without nodes succeeds")
 CHECK_ROW("stream.skips-views", 66, "stream.empty-graph buffer.round-trip", stream_skips_views, 0,
           "nodes that move no data are skipped")
+// Claims, before anything is computed: what the plugin can't know it must decline, as later
+// hosts have operations, types, parameters and flags that it has never heard of.
 CHECK_ROW("op.claims-constant", 41, "enum.entries", op_claims_constant, 0, "claims are constant")
 CHECK_ROW("op.claims-views", 41, "op.claims-constant", op_claims_nothing, 0,
           "what moves no data is claimed")
@@ -303,6 +314,7 @@ CHECK_ROW("op.any-node", 40, "op.claims-constant", op_any_node, 0,
           "any operation can be asked about without buffers")
 CHECK_ROW("op.claims-threads", 73, "op.claims-constant", op_claims_threads, 0,
           "claims can be asked for from several threads")
+// An addition of floats: the simplest that all plugins compute, on which checks of streams rest.
 CHECK_ROW("op.sum", 42,
           "op.claims-constant stream.idle stream.free buffer.host-address enum.caps-async",
           op_sum, 0,
@@ -331,6 +343,7 @@ CHECK_ROW("op.no-elements", 83, "op.sum", op_no_elements, 0, "tensors without el
 #undef CONFORMANCE_ROW
 CHECK_ROW("op.bad-index", 69, "op.conformance.GET_ROWS", op_bad_index, 0,
           "an index that points outside is an error, or gives NaN")
+// Streams at work: order, events, plans, aborts, lost devices, threads.
 CHECK_ROW("stream.async-set", 61, "op.sum", stream_async_set, 0,
           "a queued transfer to the device arrives")
 CHECK_ROW("stream.async-get", 61, "op.sum", stream_async_get, 0,

@@ -726,6 +726,7 @@ void op_non_finite(struct check_run *run) {
     if (!any) check_skip(run, "no device claims any of them");
 }
 
+// Rows of zero count: nothing to compute, and addresses that may be NULL.
 static bool no_elements_on(const struct check_run *run, struct bench *bench) {
     struct ggml_tensor *none = ggml_new_tensor_2d(bench->o.ctx, GGML_TYPE_F32, COLUMNS, 0);
     struct ggml_tensor *also = ggml_new_tensor_2d(bench->o.ctx, GGML_TYPE_F32, COLUMNS, 0);

@@ -565,6 +565,7 @@ void stream_skips_views(struct check_run *run) {
     }
 }
 
+// The result keeps its zeros if the node was skipped.
 static bool body_unflagged(const struct check_run *run, struct work *work) {
     float actual[N_NUMBERS];
     ggml_backend_tensor_memset(work->sum.sum, 0, 0, sizeof(actual));
@@ -580,6 +581,7 @@ void stream_skips_unflagged(struct check_run *run) {
     for_each_work(run, body_unflagged);
 }
 
+// The result is cleared before each run, so that the last one's can't be taken for it.
 static bool body_repeat(const struct check_run *run, struct work *work) {
     for (int i = 0; i < N_ROUNDS; ++i) {
         ggml_backend_tensor_memset(work->sum.sum, 0, 0, sizeof(work->a));
@@ -812,6 +814,7 @@ void stream_plan(struct check_run *run) {
     for_each_work(run, body_plan);
 }
 
+// For qsort(): pointers in the order of their addresses.
 static int by_address(const void *a, const void *b) {
     const uintptr_t left = (uintptr_t) * (void *const *)a, right = (uintptr_t) * (void *const *)b;
     return (left > right) - (left < right);
@@ -867,6 +870,7 @@ void stream_optimize(struct check_run *run) {
 
 // --- callbacks and threads -----------------------------------------------------------------------
 
+// Counts its calls in *data and asks to stop.
 static bool abort_at_once(void *data) {
     ++*(int *)data;
     return true;

@@ -57,6 +57,7 @@ static void list_directory(FILE *out, const char *directory) {
     free(entries);
 }
 
+// Lines of a file that contain the text, or all if it is NULL.
 static void print_lines_with(FILE *out, const char *file, const char *text) {
     FILE *in = fopen(file, "re");
     char *line = NULL;
@@ -70,6 +71,7 @@ static void print_lines_with(FILE *out, const char *file, const char *text) {
 
 // --- system calls --------------------------------------------------------------------------------
 
+// Handlers and flags, without the flag that the C library adds.
 static void print_signals(FILE *out) {
     const unsigned c_library_flag = 0x04000000; // SA_RESTORER, set by whoever calls sigaction
     for (int number = 1; number < NSIG; ++number) {
@@ -87,6 +89,7 @@ static void print_signal_mask(FILE *out) {
         fputc(sigismember(&set, number) == 1 ? '1' : '0', out);
 }
 
+// Rounding and, on x86-64, masks and flushing of subnormals.
 static void print_fp_mode(FILE *out) {
     fprintf(out, "rounding %d\n", fegetround());
 #if defined(__x86_64__)
@@ -95,6 +98,7 @@ static void print_fp_mode(FILE *out) {
 #endif
 }
 
+// There is no way to read it but to set it.
 static void print_umask(FILE *out) {
     const mode_t mask = umask(0);
     umask(mask);
@@ -115,6 +119,7 @@ static void print_affinity(FILE *out) {
     fprintf(out, "\npolicy %d nice %d\n", sched_getscheduler(0), getpriority(PRIO_PROCESS, 0));
 }
 
+// Which files the standard streams are, not their descriptors: dup2() keeps the number.
 static void print_streams(FILE *out) {
     for (int fd = 0; fd <= 2; ++fd) {
         struct stat status;
@@ -133,6 +138,7 @@ static void print_limits(FILE *out) {
     }
 }
 
+// Whether they are armed, not when they fire.
 static void print_timers(FILE *out) {
     for (int i = ITIMER_REAL; i <= ITIMER_PROF; ++i) {
         struct itimerval timer;
@@ -142,6 +148,7 @@ static void print_timers(FILE *out) {
     }
 }
 
+// Writes one kind of state as text that is equal if the state is.
 static void print_state(FILE *out, enum state_kind kind, const char *plugin) {
     switch (kind) {
     case STATE_THREADS: list_directory(out, "/proc/self/task"); break;
