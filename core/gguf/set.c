@@ -12,6 +12,7 @@ void gguf_note_failure(struct gguf_context *ctx) {
         snprintf(ctx->failure, sizeof(ctx->failure), "%s", ggml_last_error());
 }
 
+// Begins a pair with a copy of its key. False after the error was set.
 static bool start(const char *function, const struct gguf_context *ctx, const char *key,
                   struct gguf_pair *out_pair) {
     *out_pair = (struct gguf_pair){0};
@@ -25,6 +26,8 @@ static bool start(const char *function, const struct gguf_context *ctx, const ch
     return false;
 }
 
+// Copies the elements and puts the pair into the context, which then owns it; frees it on
+// failure.
 static bool set_numbers(struct gguf_context *ctx, struct gguf_pair *pair, const void *data) {
     if (gguf_bytes_append(&pair->data, data, pair->n * gguf_type_size(pair->type)))
         return gguf_pair_put(ctx, pair);
@@ -47,6 +50,7 @@ static bool set_scalar(const char *function, struct gguf_context *ctx, const cha
     }
 #include "gguf/scalar_list.inl"
 
+// As set_numbers(), for n texts, each ended by a NUL.
 static bool set_strings(const char *function, struct gguf_context *ctx, struct gguf_pair *pair,
                         const char *const *texts, size_t n) {
     pair->type = GGUF_TYPE_STRING;
@@ -70,6 +74,7 @@ void gguf_set_val_str(struct gguf_context *ctx, const char *key, const char *val
         gguf_note_failure(ctx);
 }
 
+// The limits are those of readers; sizes in bytes can't overflow below them.
 static bool array_is_possible(const char *function, const char *key, const void *data, size_t n) {
     if ((data || n == 0) && n <= GGUF_MAX_LENGTH && n <= SIZE_MAX / 16) return true;
     ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: '%s': %zu elements %s", function, key ? key : "", n,
@@ -114,6 +119,7 @@ void gguf_set_arr_str(struct gguf_context *ctx, const char *key, const char **da
     if (!set_array_of_strings(ctx, key, data, n)) gguf_note_failure(ctx);
 }
 
+// A deep copy: the contexts share nothing.
 static bool copy_pair(const struct gguf_pair *src, struct gguf_pair *out_pair) {
     *out_pair = (struct gguf_pair){.type = src->type, .is_array = src->is_array, .n = src->n};
     out_pair->key = ggml_mem_strdup(src->key);

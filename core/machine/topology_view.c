@@ -23,6 +23,7 @@ static hwloc_obj_t first_of(const struct machine *machine, hwloc_obj_type_t type
     return machine->hwloc->get_obj_by_depth(machine->topology, depth, 0);
 }
 
+// Objects of a type that share a CPU with the set.
 static uint32_t count_within(const struct machine *machine, hwloc_obj_type_t type,
                              hwloc_const_cpuset_t set) {
     uint32_t count = 0;
@@ -58,6 +59,7 @@ static void keep_fastest(const struct machine *machine, hwloc_bitmap_t set,
     hwloc->bitmap_and(set, set, scratch);
 }
 
+// Caches above the first of the performance CPUs; other cores may have other sizes.
 static void measure_caches(struct ggml_host_topology *facts, const struct machine *machine,
                            hwloc_const_cpuset_t performance) {
     const unsigned first = (unsigned)machine->hwloc->bitmap_first(performance);
@@ -71,6 +73,7 @@ static void measure_caches(struct ggml_host_topology *facts, const struct machin
     }
 }
 
+// Machines of which hwloc knows no packages or NUMA nodes have one of each.
 static void fill_facts(struct topology_view *view, const struct machine *machine, double cpu_quota,
                        hwloc_const_cpuset_t performance, hwloc_const_cpuset_t all_performance) {
     struct ggml_host_topology *facts = &view->facts;
@@ -105,6 +108,7 @@ static bool append_cores(struct topology_view *view, const struct machine *machi
     return true;
 }
 
+// Performance cores, then the others, one CPU set per core. False: no memory.
 static bool order_cores(struct topology_view *view, const struct machine *machine,
                         hwloc_const_cpuset_t performance) {
     view->cores = ggml_mem_calloc(view->facts.n_cores, sizeof(*view->cores));
@@ -164,6 +168,7 @@ void topology_view_free(struct topology_view *view) {
     memset(view, 0, sizeof(*view));
 }
 
+// Spreads few workers over the performance cores; more than those take all cores in turn.
 hwloc_const_cpuset_t topology_view_worker(const struct topology_view *view, uint32_t index,
                                           uint32_t count) {
     const uint64_t n_performance = view->facts.n_performance_cores;

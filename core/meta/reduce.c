@@ -25,6 +25,7 @@ static void order(struct meta_stream *stream, size_t after, size_t before) {
     }
 }
 
+// Runs the addition of member j as a graph of one node.
 static enum ggml_status add_received(struct group *group, size_t j) {
     struct ggml_tensor *sum = &group->reduction->sums[j];
     static const int32_t not_known = 0;
@@ -48,6 +49,7 @@ static void exchange(struct group *group, const size_t (*pairs)[2], size_t n_pai
         order(group->stream, pairs[i][0], pairs[i][1]);
 }
 
+// Copies of all pairs are queued before the first addition, so that they overlap.
 static enum ggml_status exchange_and_add(struct group *group, const size_t (*pairs)[2],
                                          size_t n_pairs) {
     enum ggml_status status = GGML_STATUS_SUCCESS;
@@ -58,6 +60,8 @@ static enum ggml_status exchange_and_add(struct group *group, const size_t (*pai
     return status;
 }
 
+// log2(power) rounds, in which each member adds what a partner has; before them, one for members
+// beyond the power of two.
 static enum ggml_status butterfly(struct group *group, size_t power) {
     size_t pairs[META_MAX_DEVICES][2];
     enum ggml_status status = GGML_STATUS_SUCCESS;
@@ -107,6 +111,8 @@ static void add_part(const struct ggml_tensor *tensor, void *raw, float *part, f
         sum[k] += part[k];
 }
 
+// Reads all parts, adds them in F32 and writes the sum to each device. `sum` holds 2 * n floats,
+// `raw` n elements of the type.
 static void add_up(struct group *group, void *raw, float *sum, int64_t n) {
     const enum ggml_type type = group->reduction->parts[0]->type;
     const void *result = type == GGML_TYPE_F32 ? sum : raw;
@@ -146,6 +152,7 @@ static enum ggml_status reduce_on_host(struct group *group) {
     return ggml_fail_count() == told ? GGML_STATUS_SUCCESS : GGML_STATUS_FAILED;
 }
 
+// Whether each member computes its own addition; otherwise the host adds.
 static bool can_add(const struct group *group) {
     for (size_t i = 0; i < group->n; ++i) {
         const size_t j = group->members[i];

@@ -53,6 +53,8 @@ static bool check_like(struct op_call *call) {
     return !op_is_error(call->like) || pass_on(call, call->like);
 }
 
+// Operands that are in error pass their reason on, so that a whole graph says what was wrong
+// first.
 static bool check_operands(struct op_call *call, const struct ggml_op_info *info) {
     if (call->ctx == NULL) return op_fail(call, "the context is NULL");
     for (int i = 0; i < GGML_MAX_SRC; ++i) {
@@ -99,6 +101,7 @@ static bool check_result(struct op_call *call) {
     return true;
 }
 
+// A tensor with memory of its own, an alias (in place) or a window of another tensor (a view).
 static struct ggml_tensor *new_result(struct op_call *call) {
     if (call->alias != NULL && !call->window) return ggml_new_alias_impl(call->ctx, call->alias);
     const size_t *nb = call->window && call->strided ? call->nb : NULL;
@@ -106,12 +109,14 @@ static struct ggml_tensor *new_result(struct op_call *call) {
                               call->window ? call->offset : 0);
 }
 
+// Results that share memory are named after its owner.
 static void name_result(const struct op_call *call, struct ggml_tensor *result) {
     const struct ggml_tensor *base = call->named_after != NULL ? call->named_after : call->alias;
     if (base == NULL) return;
     ggml_name_join(result, base->name, call->suffix != NULL ? call->suffix : " (view)");
 }
 
+// Fills in the node. A cast is its own second source (self_slot), as in ggml.
 static struct ggml_tensor *make_result(struct op_call *call) {
     struct ggml_tensor *result = new_result(call);
     if (op_is_error(result)) return result;

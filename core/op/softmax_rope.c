@@ -32,6 +32,7 @@ bool op_shape_soft_max(struct op_call *call) {
     return op_set_ne_as(call, a);
 }
 
+// softmax(a * scale + mask * slope), slopes from max_bias (ALiBi).
 static struct ggml_tensor *build_soft_max(struct op_call *call, float scale, float max_bias,
                                           bool inplace) {
     call->params[0] = op_bits(scale);
@@ -76,6 +77,7 @@ void ggml_soft_max_add_sinks(struct ggml_tensor *a, struct ggml_tensor *sinks) {
 
 enum { N_DIMS = 1, MODE = 2, N_CTX_ORIG = 4, FREQ_BASE = 5, SECTIONS = 11, N_OFFS = 15 };
 
+// Positions are I32, frequency factors F32.
 bool op_type_rope(struct op_call *call) {
     call->type = call->src[0]->type;
     return op_need_type(call, 1, GGML_TYPE_I32) &&

@@ -238,6 +238,8 @@ static void encode(const struct format *f, const float *x, const float *w, struc
 #define IQ2_VALUES                                                                                 \
     { 8, 25, 43 }
 
+// Two words per 32 elements: four bytes of indices, then four times seven signs and the scale.
+// The eighth sign follows from the parity.
 static void encode_block_iq2_xxs(const float *x, const float *w, block_iq2_xxs *b) {
     static const struct format format = {QUANT_GRID_IQ2_XXS, 32, 8, 15, 0.125f, true, true, 1, true,
                                          {IQ2_VALUES}};
@@ -255,11 +257,13 @@ static void encode_block_iq2_xxs(const float *x, const float *w, block_iq2_xxs *
 }
 ENCODE_ROW_WEIGHTED(iq2_xxs, QK_K, encode_block_iq2_xxs)
 
+// Two scales of four bits in each byte, the first one low.
 static void put_nibble_scales(const struct encoded *q, int n, uint8_t *scales) {
     for (int g = 0; g < n; ++g)
         scales[g] = (uint8_t)(q->scales[2 * g] | q->scales[2 * g + 1] << 4);
 }
 
+// Nine bits of index and seven signs per eight elements.
 static void encode_block_iq2_xs(const float *x, const float *w, block_iq2_xs *b) {
     static const struct format format = {QUANT_GRID_IQ2_XS, 16, 8, 15, 0.125f, true, true, 1, true,
                                          {IQ2_VALUES}};
@@ -272,6 +276,7 @@ static void encode_block_iq2_xs(const float *x, const float *w, block_iq2_xs *b)
 }
 ENCODE_ROW_WEIGHTED(iq2_xs, QK_K, encode_block_iq2_xs)
 
+// Ten bits of index: eight in qs, two in qh; all eight signs are stored behind the indices.
 static void encode_block_iq2_s(const float *x, const float *w, block_iq2_s *b) {
     static const struct format format = {QUANT_GRID_IQ2_S, 16, 8, 15, 0.125f, true, false, 1, true,
                                          {IQ2_VALUES}};
@@ -288,6 +293,7 @@ static void encode_block_iq2_s(const float *x, const float *w, block_iq2_s *b) {
 }
 ENCODE_ROW_BOTH(iq2_s, QK_K)
 
+// An index of eight bits per four elements, then signs and scales as in IQ2_XXS.
 static void encode_block_iq3_xxs(const float *x, const float *w, block_iq3_xxs *b) {
     static const struct format format = {QUANT_GRID_IQ3_XXS,
                                          32,
@@ -313,6 +319,7 @@ static void encode_block_iq3_xxs(const float *x, const float *w, block_iq3_xxs *
 }
 ENCODE_ROW_BOTH(iq3_xxs, QK_K)
 
+// Nine bits of index per four elements, the ninth in qh.
 static void encode_block_iq3_s(const float *x, const float *w, block_iq3_s *b) {
     static const struct format format = {
         QUANT_GRID_IQ3_S, 32, 4, 15, 1.0f, true, false, 1, true, {{1, 3, 5, 7, 9, 11, 13, 15}}};
@@ -334,6 +341,8 @@ ENCODE_ROW_BOTH(iq3_s, QK_K)
         -9, -1, 7                                                                                  \
     }
 
+// 11 bits of index per eight elements; qh has three bits of four indices, the scale, and the
+// form: whether values lie above or below the grid's.
 static void encode_block_iq1_s(const float *x, const float *w, block_iq1_s *b) {
     static const struct format format = {QUANT_GRID_IQ1, 32,    8, 7,    0.125f,
                                          false,          false, 2, true, {IQ1_VALUES}};
@@ -351,6 +360,8 @@ static void encode_block_iq1_s(const float *x, const float *w, block_iq1_s *b) {
 }
 ENCODE_ROW_WEIGHTED(iq1_s, QK_K, encode_block_iq1_s)
 
+// As IQ1_S, with a form per eight elements. d, a half, is spread over the top four bits of the
+// four words of scales.
 static void encode_block_iq1_m(const float *x, const float *w, block_iq1_m *b) {
     static const struct format format = {QUANT_GRID_IQ1, 16,    8, 7,     0.125f,
                                          false,          false, 2, false, {IQ1_VALUES}};

@@ -14,6 +14,8 @@
 // quant_levels.
 typedef float (*nearest_function)(float value, float low, float high);
 
+// For each trial, the sums that least squares needs: w * l * l and w * x * l, with l the level
+// nearest to x * inverse. Inlined into each set of levels, so that the loop is vectorised.
 static inline void sum_nearest(nearest_function nearest, const struct quant_levels *levels,
                                const struct quant_group *g, const float *restrict inverse,
                                int n_trials, struct quant_level_sums *restrict out) {
@@ -69,6 +71,7 @@ static inline void error_nearest(nearest_function nearest, const struct quant_le
     }                                                                                              \
     const struct quant_level_set quant_##name = {sum_##name, error_##name};
 
+// Rounds to the nearest and clamps, without branches.
 static inline float nearest_whole(float value, float low, float high) {
     float l = value - low + 0.5f;
     const float top = high - low + 0.5f;
@@ -140,6 +143,7 @@ static int fit_trials(const struct quant_levels *levels, const struct quant_grou
     return best;
 }
 
+// The index of the least error, the first of equals.
 static int least(const float *error, int n) {
     int best = 0;
     for (int k = 1; k < n; ++k)

@@ -86,6 +86,7 @@ static struct quant_point point_of(const struct quant_grid *grid, uint16_t code)
     return point;
 }
 
+// Squared distance of two halves of grid points, which are numbers to the grid's base.
 static int half_distance(const struct quant_grid *grid, int a, int b) {
     int sum = 0;
     for (int j = 0; j < grid->half_width; ++j) {

@@ -4,6 +4,8 @@
 #include "op/op_table.h"
 #include "sched/cost.h"
 
+// Whether the node reads the value at no earlier edge: a tensor that is read twice is copied
+// once.
 bool cost_is_first_edge(const struct ggml_backend_sched *sched, int32_t node, int32_t edge) {
     for (int32_t e = sched->first_edge[node]; e < edge; ++e) {
         if (sched->edges[e].value == sched->edges[edge].value) return false;
@@ -11,12 +13,14 @@ bool cost_is_first_edge(const struct ggml_backend_sched *sched, int32_t node, in
     return true;
 }
 
+// Operations per second by the type of the weights, which decides the kernel.
 static double rate_of(const struct ggml_device_figures *figures, const struct ggml_tensor *node) {
     const enum ggml_type type = node->src[0] ? node->src[0]->type : node->type;
     if ((unsigned)type >= GGML_DEVICE_FIGURES_TYPES) return figures->flops;
     return figures->flops_of[type] > 0 ? figures->flops_of[type] : figures->flops;
 }
 
+// A roofline: whichever takes longer, arithmetic or memory, after the time of a launch.
 double cost_node_seconds(const struct ggml_device_figures *figures,
                          const struct ggml_tensor *node) {
     const struct ggml_op_cost work = ggml_op_cost(node);
@@ -54,6 +58,7 @@ void cost_model_free(struct cost_model *model) {
     }
 }
 
+// False: no memory; cost_model_free() frees those that were made.
 static bool make_arrays(struct cost_model *model) {
     const size_t n = (size_t)model->n_streams;
     const size_t values = (size_t)model->sched->n_values + 1;
@@ -75,6 +80,8 @@ static bool make_arrays(struct cost_model *model) {
 
 // --- values
 
+// Whether the search may move a node: views and nodes that have memory, a pin or another one's
+// memory stay.
 static enum cost_kind kind_of(const struct ggml_backend_sched *sched, int32_t node) {
     const struct sched_value *value = &sched->values[node];
     if (value->traits & (SCHED_VIEW_OP | SCHED_NO_OP)) return COST_SKIPPED;
@@ -83,6 +90,7 @@ static enum cost_kind kind_of(const struct ggml_backend_sched *sched, int32_t no
     return fixed || value->root != node ? COST_FIXED : COST_FREE;
 }
 
+// What a value takes, where the usual passes have put it, and what stays in memory throughout.
 static void set_up_item(struct cost_model *model, int32_t i, size_t alignment) {
     const struct ggml_backend_sched *sched = model->sched;
     const struct sched_value *value = &sched->values[i];
@@ -100,6 +108,8 @@ static void touch(struct cost_model *model, int32_t value, int32_t node) {
     model->last_touch[model->sched->values[value].root] = node;
 }
 
+// Seconds on each stream, -1 where it can't be, and the node's place in the lives of its
+// sources. O(streams + sources^2).
 static void set_up_node(struct cost_model *model, int32_t i) {
     struct ggml_backend_sched *sched = model->sched;
     const struct sched_value *value = &sched->values[i];
@@ -153,6 +163,7 @@ static void settle_followers(struct cost_model *model) {
     }
 }
 
+// The largest of all streams, so that sizes don't depend on the placement.
 static size_t largest_alignment(const struct ggml_backend_sched *sched) {
     size_t largest = 1;
     for (int32_t b = 0; b < sched->n_backends; ++b) {

@@ -215,6 +215,8 @@ static void free_streams(struct ggml_backend_sched *sched) {
     ggml_mem_free(sched->streams);
 }
 
+// Frees all that is made per graph; most of it is kept from one graph to the next and only
+// grows.
 static void free_graph(struct ggml_backend_sched *sched) {
     sched_caches_free(&sched->caches);
     sched_partition_free(&sched->partition);

@@ -18,12 +18,14 @@ struct total {
     uint64_t n_slices, n_nodes, ns;
 };
 
+// Nodes are summed up by operation and type, the rest by kind.
 static bool same_total(const struct ggml_sched_slice *a, const struct ggml_sched_slice *b) {
     return a->stream == b->stream && a->kind == b->kind &&
            (a->kind != GGML_SCHED_SLICE_NODE ||
             (strcmp(a->op, b->op) == 0 && strcmp(a->type, b->type) == 0));
 }
 
+// For qsort(): the most time first.
 static int compare_totals(const void *a, const void *b) {
     const struct total *left = a;
     const struct total *right = b;
@@ -83,12 +85,14 @@ const char *ggml_sched_profile_text(ggml_sched_profile_t profile) {
 
 enum { HOST_TRACK = 0 }; // streams follow
 
+// What the host does by itself has a track of its own: copies and waits of all streams.
 static int track_of(const struct ggml_sched_slice *slice) {
     const bool by_host =
         slice->kind == GGML_SCHED_SLICE_COPY || slice->kind == GGML_SCHED_SLICE_WAIT;
     return by_host ? HOST_TRACK : 1 + slice->stream;
 }
 
+// A metadata event that gives a track or the process its name.
 static void put_track(struct text_writer *writer, const char *what, int track, const char *name) {
     text_put(writer, "\n{\"ph\": \"M\", \"pid\": 1, \"tid\": %d, \"name\": \"%s\", \"args\": {",
              track, what);
@@ -122,6 +126,7 @@ static void put_name(struct text_writer *writer, const struct ggml_sched_slice *
     text_put_member(writer, "cat", categories[slice->kind]);
 }
 
+// Shown when a slice is selected. Numbers stay below 2^63, which all readers take.
 static void put_arguments(struct text_writer *writer, ggml_sched_profile_t profile,
                           const struct ggml_sched_slice *slice) {
     text_put(writer, "\"args\": {");

@@ -5,6 +5,8 @@
 #include "base/thread_guard.h"
 #include "sched/sched.h"
 
+// Checks what all functions with a graph are given, and that no device has gone. False after the
+// error was set.
 static bool enter(ggml_backend_sched_t sched, const struct ggml_cgraph *graph,
                   const char *function) {
     if (!sched || !graph) {

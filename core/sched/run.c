@@ -51,6 +51,7 @@ static void wait_for_others(struct sched_run *run, const struct sched_split *spl
     *last = backend;
 }
 
+// Copies through the host: waits for the source, and for what still reads the copy.
 static void copy_blocking(struct ggml_backend_sched *sched, int32_t from, int32_t to,
                           const struct ggml_tensor *src, struct ggml_tensor *dst) {
     sched_wait(sched, from);
@@ -72,6 +73,8 @@ static bool application_copied(struct sched_run *run, int32_t copy, int32_t spli
                                 sched->copy_callback_data);
 }
 
+// Makes one copy, in the cheapest way that both streams offer. False after the error was set, be
+// it by a plugin: the count of failures tells.
 static bool make_copy(struct sched_run *run, int32_t copy, int32_t split) {
     struct ggml_backend_sched *sched = run->sched;
     const struct sched_copy *input = &sched->partition.copies[copy];
@@ -101,6 +104,7 @@ static bool make_copy(struct sched_run *run, int32_t copy, int32_t split) {
     return ggml_fail_count() == told;
 }
 
+// make_copy(), with a slice in the profile if one is recorded.
 static bool copy_input(struct sched_run *run, int32_t copy, int32_t split) {
     const uint64_t begin = sched_profile_clock(run->sched);
     const bool done = make_copy(run, copy, split);
@@ -147,6 +151,8 @@ static enum ggml_status compute_until_wanted(struct ggml_backend_sched *sched,
     return GGML_STATUS_ABORTED;
 }
 
+// With the application's callback the split is computed in parts, each up to a node that it
+// wants to see.
 static enum ggml_status compute(struct ggml_backend_sched *sched, const struct sched_split *split,
                                 const struct ggml_graph *graph) {
     enum ggml_status status = GGML_STATUS_SUCCESS;
@@ -187,6 +193,8 @@ static bool copy_inputs(struct sched_run *run, int32_t number) {
     return true;
 }
 
+// Waits, copies, computes and records the event by which later splits know that this one is
+// done.
 static enum ggml_status run_split(struct sched_run *run, int32_t number) {
     struct ggml_backend_sched *sched = run->sched;
     const struct sched_split *split = &sched->partition.splits[number];

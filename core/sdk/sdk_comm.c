@@ -4,6 +4,7 @@
 #include "ggml-plugin.h"
 
 static int32_t refuse(const char *format, ...) GGML_ATTRIBUTE_FORMAT(1, 2);
+// Sets the error and returns its status.
 static int32_t refuse(const char *format, ...) {
     va_list args;
     va_start(args, format);
@@ -84,6 +85,7 @@ bool ggml_sdk_comm_combines(enum ggml_comm_reduction reduction, enum ggml_type t
 
 enum { BLOCK = 512 }; // numbers that are combined at a time
 
+// Elements `at` to `at + n` as F32.
 static void load(enum ggml_type type, const void *data, size_t at, size_t n, float *out) {
     const ggml_fp16_t *halves = (const ggml_fp16_t *)data + at;
     const ggml_bf16_t *brains = (const ggml_bf16_t *)data + at;
@@ -98,6 +100,7 @@ static void load(enum ggml_type type, const void *data, size_t at, size_t n, flo
     }
 }
 
+// Rounds F32 to the type, to nearest.
 static void store(enum ggml_type type, void *data, size_t at, size_t n, const float *values) {
     ggml_fp16_t *halves = (ggml_fp16_t *)data + at;
     ggml_bf16_t *brains = (ggml_bf16_t *)data + at;
@@ -112,6 +115,7 @@ static void store(enum ggml_type type, void *data, size_t at, size_t n, const fl
     }
 }
 
+// Element by element, in the order of ranks: all ranks then get equal bits.
 static void combine(enum ggml_comm_reduction reduction, float *values, const float *part,
                     size_t n) {
     if (reduction == GGML_COMM_SUM) {

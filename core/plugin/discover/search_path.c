@@ -35,6 +35,8 @@ struct path_builder {
     bool out_of_memory;
 };
 
+// Adds a directory unless it is empty or known. A relative one is kept with its status, so that
+// a report tells why it was left out.
 static void add_dir(struct path_builder *builder, const char *path, size_t length,
                     const char *origin) {
     if (length == 0) return;
@@ -53,6 +55,7 @@ static void add_dir(struct path_builder *builder, const char *path, size_t lengt
     builder->dirs[builder->count++] = (struct search_dir){copy, origin, status};
 }
 
+// Splits a list as in PATH.
 static void add_list(struct path_builder *builder, const char *list, const char *origin) {
     while (list) {
         const char *end = strchr(list, search_list_separator);
@@ -67,6 +70,7 @@ static void add_folder_in(struct path_builder *builder, const char *dir, const c
     if (n > 0 && (size_t)n < sizeof(path)) add_dir(builder, path, (size_t)n, origin);
 }
 
+// An upper bound: empty entries count too.
 static size_t count_entries(const char *list) {
     size_t count = list ? 1 : 0;
     for (; list && *list; ++list)

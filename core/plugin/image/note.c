@@ -28,6 +28,8 @@ static const char *format_text(enum image_format format) {
     return "unknown";
 }
 
+// Bytes of a character by its first one; 0 for one that can't begin a character (overlong forms,
+// beyond U+10FFFF).
 static size_t utf8_length(unsigned char lead) {
     if (lead >= 0xc2 && lead <= 0xdf) return 2;
     if (lead >= 0xe0 && lead <= 0xef) return 3;
@@ -63,6 +65,7 @@ static bool is_text(const char *string) {
     return true;
 }
 
+// What is wrong with a note of this major, NULL if nothing. `available`: bytes of its section.
 static const char *fault_of(const struct ggml_plugin_note *note, uint64_t available) {
     if (memcmp(note->magic, GGML_PLUGIN_MAGIC, GGML_PLUGIN_MAGIC_SIZE) != 0) {
         return "its note does not begin with the magic bytes";
@@ -77,6 +80,8 @@ static const char *fault_of(const struct ggml_plugin_note *note, uint64_t availa
     return NULL;
 }
 
+// A fault in a note of another major means that it is of another contract, not that it is
+// damaged.
 static enum ggml_host_status read_note(const struct image_source *source,
                                        const struct plugin_image *image,
                                        struct ggml_plugin_note *out_note) {
@@ -101,6 +106,7 @@ static enum ggml_host_status read_note(const struct image_source *source,
                      fault);
 }
 
+// Machine and format first: a file for another system has a note that can't be used anyway.
 static enum ggml_host_status parse(const struct image_source *source, bool any_format,
                                    struct ggml_plugin_note *out_note) {
     struct plugin_image image;

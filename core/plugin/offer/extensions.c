@@ -91,6 +91,7 @@ struct offered {
 };
 static _Atomic(struct offered *) newest;
 
+// Lock-free: the list only grows at its front, and nothing is freed.
 static const struct offered *find_offered(const char *id) {
     const struct offered *item = atomic_load(&newest);
     while (item && strcmp(item->id, id) != 0)

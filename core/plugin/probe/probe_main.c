@@ -49,6 +49,7 @@ struct conversation {
 
 // --- the process ---------------------------------------------------------------------------------
 
+// Reads until the request is whole; false if it ends early or is of another build.
 static bool read_request(struct probe_request *out_request) {
     unsigned char bytes[PROBE_REQUEST_SIZE];
     size_t done = 0;
@@ -73,6 +74,7 @@ static void close_inherited(void) {
         close(fd);
 }
 
+// Leaves the plugin no descriptor but the standard ones and, closed on exec, that of the answer.
 static bool settle_descriptors(void) {
     const int null = open("/dev/null", O_RDONLY);
     if (null < 0 || dup2(null, STDIN_FILENO) < 0) return false;
@@ -80,6 +82,7 @@ static bool settle_descriptors(void) {
     return fcntl(PROBE_ANSWER_FD, F_SETFD, FD_CLOEXEC) == 0;
 }
 
+// Lowers both limits to `value`; those that are lower stay.
 static void lower(int resource, rlim_t value) {
     struct rlimit limit;
     if (getrlimit(resource, &limit) != 0) return;
@@ -160,6 +163,8 @@ static void send_hello(struct conversation *conversation) {
     probe_writer_free(&payload);
 }
 
+// Without memory for the result the helper ends without one, which the other side tells from its
+// exit status.
 static void send_result(struct conversation *conversation, const struct plugin_file_id *file,
                         const struct record *record, const struct host_plugin *plugin) {
     struct probe_result result;
@@ -174,6 +179,7 @@ static void send_result(struct conversation *conversation, const struct plugin_f
     probe_result_free(&result);
 }
 
+// Enters before anything of the plugin runs, and tells what the system could not confine.
 static void enter_sandbox(struct conversation *conversation) {
     struct probe_writer payload = {0};
     char missing[PROBE_SANDBOX_TEXT];
@@ -191,6 +197,8 @@ static struct {
     bool continues; // what comes with GGML_LOG_LEVEL_CONT belongs to it
 } warned = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
+// Appends up to the end of the first line; a new message is separated by "; ". Cut where the
+// room ends.
 static void append_warning(const char *text, bool begins) {
     const size_t room = sizeof(warned.text) - warned.length;
     const int length = (int)strcspn(text, "\n");
@@ -200,6 +208,8 @@ static void append_warning(const char *text, bool begins) {
         warned.length = (size_t)n < room ? warned.length + (size_t)n : sizeof(warned.text) - 1;
 }
 
+// The log callback: warnings and errors, with what continues them. Plugins may log from any
+// thread.
 static void keep_warnings(enum ggml_log_level level, const char *text, void *context) {
     const bool more = level == GGML_LOG_LEVEL_CONT;
     (void)context;
@@ -226,6 +236,8 @@ static enum ggml_host_status examine(struct candidate *candidate,
                             candidate->record->path);
 }
 
+// Does what loading does, in the same code, up to the list of devices; then shuts the plugin
+// down. The frame after that says that shutdown returned, too.
 static void probe(struct conversation *conversation, const char *path,
                   const struct plugin_file_id *file) {
     const struct probe_writer nothing = {0};

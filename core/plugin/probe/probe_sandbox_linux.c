@@ -145,6 +145,7 @@ static void allow_beginning(const struct landlock *landlock, const char *dir, co
     closedir(stream);
 }
 
+// The list of paths that drivers need to write to, as a table in probe_sandbox_list.inl.
 static void allow_listed(const struct landlock *landlock) {
 #define SANDBOX_WRITE(path) allow(landlock, path, WRITE_FILE | TRUNCATE);
 #define SANDBOX_MAKE(path) allow(landlock, path, WRITE_FILE | TRUNCATE | MAKE_FILE | REMOVE_FILE);
@@ -261,6 +262,7 @@ static bool is_set_uid(const char *root, const char *name) {
     return n > 0 && n < PATH_SIZE && stat(path, &info) == 0 && (info.st_mode & S_ISUID) != 0;
 }
 
+// Whether the PCI device's vendor, as text like 0x10de, is this one.
 static bool is_of_vendor(const char *dir, const char *device, const char *vendor) {
     char path[PATH_SIZE], text[16] = "";
     const int n = snprintf(path, sizeof(path), "%s/%s/vendor", dir, device);

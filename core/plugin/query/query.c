@@ -107,6 +107,7 @@ static const struct snapshot_device *find_name(const struct snapshot *snapshot, 
     return NULL;
 }
 
+// The first in the order of the registry.
 static const struct snapshot_device *find_type(const struct snapshot *snapshot,
                                                enum ggml_backend_dev_type type) {
     for (size_t i = 0; i < snapshot->n_devices; ++i) {

@@ -110,6 +110,7 @@ static const char *missing_device_entry(const struct ggml_device_table *table) {
     return NULL;
 }
 
+// What a backend's table lacks that the contract asks for, NULL if nothing.
 static const char *missing_reg_entry(const struct ggml_backend_reg *reg) {
     if (is_no_table(reg->table) || reg->table->size < offsetof(struct ggml_backend_table, reserved))
         return "its backend has no table of this contract";
@@ -149,6 +150,7 @@ struct device_list *plugin_devices(const struct host_plugin *plugin) {
     return list ? list : &none;
 }
 
+// Names of a plugin's devices must differ, as devices are found by name. O(devices).
 static bool name_taken(const struct device_list *list, const char *name) {
     for (size_t i = 0; i < list->count; ++i) {
         if (strcmp(list->items[i].name, name) == 0) return true;
@@ -170,6 +172,8 @@ static bool works_in_host_memory(ggml_backend_dev_t device) {
     return device_buft_usable(buft) && buft->table->is_host && buft->table->is_host(buft);
 }
 
+// Checks one device and adds it to a list that has room. All texts are copied: a plugin may free
+// its own.
 static enum ggml_host_status add_device(const struct host_plugin *plugin, struct arena *arena,
                                         struct device_list *list, ggml_backend_dev_t device) {
     if (!device) return bad("get_device answers NULL");
@@ -206,6 +210,7 @@ static struct device_list *new_list(struct arena *arena, size_t capacity) {
     return list;
 }
 
+// Lists all devices of a backend. After a failure the list holds those that had passed.
 static enum ggml_host_status adopt_reg(struct host_plugin *plugin, ggml_backend_reg_t reg) {
     const char *missing = missing_reg_entry(reg);
     if (missing) return bad(missing);
@@ -224,6 +229,7 @@ static enum ggml_host_status adopt_reg(struct host_plugin *plugin, ggml_backend_
     return status;
 }
 
+// By the device's address. O(devices).
 static bool is_listed(const struct device_list *list, ggml_backend_dev_t device) {
     for (size_t i = 0; i < list->count; ++i) {
         if (list->items[i].device == device) return true;
@@ -231,6 +237,7 @@ static bool is_listed(const struct device_list *list, ggml_backend_dev_t device)
     return false;
 }
 
+// Devices that the plugin has now and the host doesn't list yet.
 static size_t count_new(ggml_backend_reg_t reg, size_t count, const struct device_list *now) {
     size_t n_new = 0;
     for (size_t i = 0; i < count; ++i)

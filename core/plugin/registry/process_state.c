@@ -16,6 +16,7 @@
 #include <unistd.h>
 #endif
 
+// `what` was changed, `when` says at which call, `mended` whether it was put back.
 static void warn(const char *plugin, const char *when, const char *what, bool mended) {
     GGML_LOG_WARN("plugin '%s' changed %s of the process %s, which %s\n", plugin, what, when,
                   mended ? "was undone" : "can't be undone");
@@ -86,6 +87,7 @@ static void restore_umask(const struct process_state *state, const char *plugin,
     warn(plugin, when, "the umask", true);
 }
 
+// The mask of this thread only. Comparing sets bytewise would compare padding too.
 static void restore_signals(const struct process_state *state, const char *plugin,
                             const char *when) {
     sigset_t now;
@@ -97,6 +99,8 @@ static void restore_signals(const struct process_state *state, const char *plugi
     warn(plugin, when, "the signal mask", pthread_sigmask(SIG_SETMASK, &state->signals, NULL) == 0);
 }
 
+// By descriptor, since a path may be renamed meanwhile; -1 if it can't be opened, and then it
+// isn't restored.
 static void save_directory(struct process_state *state) {
 #ifdef O_PATH
     state->directory = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -129,6 +133,8 @@ static void save_limits(struct process_state *state) {
         state->has_limit[i] = getrlimit(i, &state->limits[i]) == 0;
 }
 
+// A hard limit that was lowered can't be raised without rights: then the soft one gets as near
+// as it can.
 static void restore_limits(const struct process_state *state, const char *plugin,
                            const char *when) {
     bool same = true, mended = true;
