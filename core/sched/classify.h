@@ -74,7 +74,6 @@ static inline bool sched_fill(struct ggml_backend_sched *sched, struct sched_val
         .tensor = tensor,
         .bytes = UNLIKELY(tensor->view_src) || UNLIKELY(buft >= 0) ? 0 : bytes_of(sched, tensor),
         .root = number,
-        .backend = -1,
         .buft = buft,
         .traits = traits,
     };

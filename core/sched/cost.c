@@ -54,15 +54,15 @@ static void apply(const struct choice *choice) {
     const struct cost_model *model = choice->model;
     struct ggml_backend_sched *sched = model->sched;
     for (int32_t i = 0; i < sched->n_nodes; ++i) {
-        struct sched_value *value = &sched->values[i];
+        const int32_t backend = choice->best[sched->values[i].root];
         const bool free = model->kinds[i] == COST_FREE || model->kinds[i] == COST_FOLLOWS;
-        if (!free || choice->best[value->root] == value->backend) continue;
-        value->backend = choice->best[value->root];
-        value->reason = SCHED_REASON_COST;
+        if (!free || backend == sched->placed[i].backend) continue;
+        sched_assign(sched, i, backend, SCHED_REASON_COST);
     }
     for (int32_t i = 0; i < sched->n_values; ++i) {
-        struct sched_value *value = &sched->values[i];
-        if (value->reason == SCHED_REASON_VIEW) value->backend = sched->values[value->root].backend;
+        struct sched_placed *placed = &sched->placed[i];
+        if (placed->reason != SCHED_REASON_VIEW) continue;
+        placed->backend = sched->placed[sched->values[i].root].backend;
     }
     sched->predicted_seconds = choice->result.seconds;
     if (!choice->result.fits) {

@@ -34,7 +34,7 @@ static void copy_input(struct timeline *line, int32_t number) {
     const struct ggml_backend_sched *sched = line->sched;
     const struct sched_copy *copy = &sched->partition.copies[number];
     const struct sched_value *value = &sched->values[copy->value];
-    const int32_t from = value->backend, to = copy->backend;
+    const int32_t from = sched->placed[copy->value].backend, to = copy->backend;
     const struct cost_link link = cost_link_between(sched, from, to);
     const double seconds =
         link.seconds + link.seconds_per_byte * (double)ggml_nbytes(value->tensor);

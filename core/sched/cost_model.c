@@ -85,8 +85,9 @@ static bool make_arrays(struct cost_model *model) {
 static enum cost_kind kind_of(const struct ggml_backend_sched *sched, int32_t node) {
     const struct sched_value *value = &sched->values[node];
     if (value->traits & (SCHED_VIEW_OP | SCHED_NO_OP)) return COST_SKIPPED;
-    const bool fixed = (value->traits & SCHED_HAS_MEMORY) || value->reason == SCHED_REASON_PINNED ||
-                       value->reason == SCHED_REASON_INPUT;
+    const bool fixed = (value->traits & SCHED_HAS_MEMORY) ||
+                       sched->placed[node].reason == SCHED_REASON_PINNED ||
+                       sched->placed[node].reason == SCHED_REASON_INPUT;
     return fixed || value->root != node ? COST_FIXED : COST_FREE;
 }
 
@@ -98,9 +99,10 @@ static void set_up_item(struct cost_model *model, int32_t i, size_t alignment) {
     const size_t padded = size > SIZE_MAX - alignment ? size : GGML_PAD(size, alignment);
     model->last_read[i] = model->last_touch[i] = -1;
     model->bytes[i] = (double)padded;
-    model->usual[i] = i < sched->n_nodes ? value->backend : sched->values[value->root].backend;
+    model->usual[i] =
+        i < sched->n_nodes ? sched->placed[i].backend : sched->placed[value->root].backend;
     if (i >= sched->n_nodes && value->root == i && !(value->traits & SCHED_HAS_MEMORY)) {
-        model->held[value->backend] += (double)padded;
+        model->held[sched->placed[i].backend] += (double)padded;
     }
 }
 
@@ -116,9 +118,9 @@ static void set_up_node(struct cost_model *model, int32_t i) {
     model->kinds[i] = (uint8_t)kind_of(sched, i);
     if (model->kinds[i] == COST_SKIPPED) return;
     for (int32_t b = 0; b < model->n_streams; ++b) {
-        const bool possible =
-            b == value->backend || (model->kinds[i] == COST_FREE && sched->streams[b].allowed &&
-                                    sched_supports(sched, i, b));
+        const bool possible = b == sched->placed[i].backend ||
+                              (model->kinds[i] == COST_FREE && sched->streams[b].allowed &&
+                               sched_supports(sched, i, b));
         model->seconds[(int64_t)i * model->n_streams + b] =
             possible ? cost_node_seconds(&model->figures[b], value->tensor) : -1;
     }
@@ -139,7 +141,8 @@ static void tie(struct cost_model *model, int32_t i) {
     const int32_t root = value->root;
     if (model->kinds[i] != COST_FIXED || root == i || root >= sched->n_nodes) return;
     if (model->kinds[root] != COST_FREE) return;
-    if (value->reason == SCHED_REASON_PINNED || value->backend != sched->values[root].backend) {
+    if (sched->placed[i].reason == SCHED_REASON_PINNED ||
+        sched->placed[i].backend != sched->placed[root].backend) {
         model->kinds[root] = COST_FIXED;
         return;
     }
@@ -147,7 +150,7 @@ static void tie(struct cost_model *model, int32_t i) {
         double *own = &model->seconds[(int64_t)i * model->n_streams + b];
         double *whole = &model->seconds[(int64_t)root * model->n_streams + b];
         *own = cost_node_seconds(&model->figures[b], value->tensor);
-        if (b == value->backend) continue;
+        if (b == sched->placed[i].backend) continue;
         if (!sched->streams[b].allowed || !sched_supports(sched, i, b)) *whole = -1;
     }
     model->kinds[i] = COST_FOLLOWS;

@@ -64,7 +64,7 @@ static bool read_ids(struct ggml_backend_sched *sched, int32_t value, int64_t co
         return false;
     }
     if (bytes > 0) {
-        sched_wait(sched, sched->values[value].backend);
+        sched_wait(sched, sched->placed[value].backend);
         ggml_backend_tensor_get(ids, data, 0, bytes);
     }
     const bool done = ggml_fail_count() == told && mark(sched, ids, data, known);
@@ -83,7 +83,7 @@ bool sched_copy_experts(struct ggml_backend_sched *sched, int32_t copy,
     const int64_t count = weight->ne[2];
     const size_t stride = weight->nb[2];
     const unsigned long told = ggml_fail_count();
-    sched_wait(sched, value->backend);
+    sched_wait(sched, sched->placed[input->value].backend);
     if (!read_ids(sched, input->expert_ids, count, known)) return false;
     for (int64_t first = 0; first < count; ++first) {
         if (!known->used[first]) continue;

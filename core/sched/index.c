@@ -228,36 +228,15 @@ static bool index_all(struct ggml_backend_sched *sched, const struct ggml_cgraph
     return true;
 }
 
-// Makes room for a graph and forgets what the last one's devices have said.
 static bool make_room(struct ggml_backend_sched *sched, const struct ggml_cgraph *graph) {
     const int64_t n = (int64_t)graph->n_nodes + graph->n_leafs;
-    sched->answers_stride = ((size_t)sched->n_backends + 3) / 4;
-    const size_t answers = (size_t)graph->n_nodes * sched->answers_stride;
-    if (answers > sched->answers_capacity) {
-        ggml_mem_free(sched->answers);
-        sched->answers = ggml_mem_alloc(answers);
-        sched->answers_capacity = sched->answers ? answers : 0;
-    }
     forget_foreign_bufts(sched);
-    if ((answers > 0 && !sched->answers) ||
-        !tensor_index_clear(&sched->value_ids, (size_t)n + (size_t)n / 8)) {
+    if (!tensor_index_clear(&sched->value_ids, (size_t)n + (size_t)n / 8)) {
         ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory for %lld tensors", sched->function,
                   (long long)n);
         return false;
     }
-    if (answers > 0) memset(sched->answers, 0, answers);
     return room_for_items(sched, n) && room_for_nodes(sched, graph->n_nodes);
-}
-
-// Places nodes where the application wants them; pins of other graphs stay for these.
-static void apply_pins(struct ggml_backend_sched *sched) {
-    for (int32_t i = 0; i < sched->n_pins; ++i) {
-        const int32_t value =
-            tensor_index_get(&sched->value_ids, sched_list(sched->values), sched->pins[i].tensor);
-        if (value < 0) continue;
-        sched->values[value].backend = sched->pins[i].backend;
-        sched->values[value].reason = SCHED_REASON_PINNED;
-    }
 }
 
 // Whether the graph can be looked at. It may come from the application's own hands.
@@ -324,7 +303,6 @@ bool sched_index(struct ggml_backend_sched *sched, struct ggml_cgraph *graph) {
     if (!index_all(sched, graph)) return false;
     sched->in_order = is_in_order(sched);
     find_unused(sched);
-    apply_pins(sched);
     return true;
 }
 

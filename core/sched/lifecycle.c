@@ -231,9 +231,10 @@ static void free_graph(struct ggml_backend_sched *sched) {
         memory_chunks_free(&sched->pool_plans[i].chunks);
     }
     void *const arrays[] = {
-        sched->pins,       sched->values, sched->first_edge, sched->edges,        sched->answers,
-        sched->pool_plans, sched->bases,  sched->order_room, sched->slots.leafs,  sched->slot_ids,
-        sched->results,    sched->used,   sched->use_counts, sched->copy_tensors,
+        sched->pins,       sched->values,      sched->first_edge,   sched->edges,
+        sched->placed,     sched->answers,     sched->pool_plans,   sched->bases,
+        sched->order_room, sched->slots.leafs, sched->slot_ids,     sched->results,
+        sched->used,       sched->use_counts,  sched->copy_tensors,
     };
     for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); ++i) {
         ggml_mem_free(arrays[i]);
@@ -378,7 +379,7 @@ ggml_backend_t ggml_backend_sched_get_tensor_backend(ggml_backend_sched_t sched,
     if (value >= sched->n_values) {
         b = sched->partition.copies[value - sched->n_values].backend;
     } else if (value >= 0) {
-        b = sched->values[value].backend;
+        b = sched->placed[value].backend;
     }
     const int32_t pin = sched_find_pin(sched, node);
     if (b < 0 && pin >= 0) b = sched->pins[pin].backend;

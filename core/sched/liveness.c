@@ -119,7 +119,7 @@ static bool reserve_early(const struct ggml_backend_sched *sched, int32_t value,
                           struct sched_liveness *out) {
     if (!needs_place(sched, value)) return true;
     out->early[out->n_early++] = value;
-    return reserve(sched, value, sched->values[value].backend, -1, out);
+    return reserve(sched, value, sched->placed[value].backend, -1, out);
 }
 
 static inline bool reserve_node(const struct ggml_backend_sched *sched, int32_t node, int32_t step,
@@ -127,7 +127,8 @@ static inline bool reserve_node(const struct ggml_backend_sched *sched, int32_t 
     const struct sched_value *value = &sched->values[node];
     if (value->root != node) return true;
     if (out->places[node].first < 0) return reserve_early(sched, node, out);
-    return !needs_place(sched, node) || reserve(sched, node, value->backend, step, out);
+    return !needs_place(sched, node) ||
+           reserve(sched, node, sched->placed[node].backend, step, out);
 }
 
 // Leafs and tensors that are only mentioned are set before the graph is computed; nodes live from

@@ -13,7 +13,8 @@ static void log_split(const struct ggml_backend_sched *sched, int32_t number) {
             &sched->partition.copies[sched->partition.inputs[split->first_input + i]];
         const struct sched_value *value = &sched->values[input->value];
         GGML_LOG_DEBUG("    input %s (%zu bytes) from %s\n", value->tensor->name,
-                       ggml_nbytes(value->tensor), sched_stream_label(sched, value->backend));
+                       ggml_nbytes(value->tensor),
+                       sched_stream_label(sched, sched->placed[input->value].backend));
     }
 }
 
@@ -22,11 +23,12 @@ static void log_node(const struct ggml_backend_sched *sched, int32_t node) {
     GGML_LOG_DEBUG("node %d: %s %s (%zu bytes)%s on %s: %s\n", (int)node,
                    ggml_op_desc(value->tensor), value->tensor->name, ggml_nbytes(value->tensor),
                    value->tensor->flags & GGML_TENSOR_FLAG_COMPUTE ? "" : " not computed",
-                   sched_stream_label(sched, value->backend), sched_reason_text(value->reason));
+                   sched_stream_label(sched, sched->placed[node].backend),
+                   sched_reason_text(sched->placed[node].reason));
     for (int32_t e = sched->first_edge[node]; e < sched->first_edge[node + 1]; ++e) {
-        const struct sched_value *src = &sched->values[sched->edges[e].value];
-        GGML_LOG_DEBUG("    source %s on %s\n", src->tensor->name,
-                       sched_stream_label(sched, src->backend));
+        const int32_t src = sched->edges[e].value;
+        GGML_LOG_DEBUG("    source %s on %s\n", sched->values[src].tensor->name,
+                       sched_stream_label(sched, sched->placed[src].backend));
     }
 }
 

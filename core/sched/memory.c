@@ -78,7 +78,7 @@ static bool allocate_slots(struct ggml_backend_sched *sched) {
 static uint64_t hash_placement(const struct ggml_backend_sched *sched) {
     uint64_t hash = 0xcbf29ce484222325u;
     for (int32_t i = 0; i < sched->n_nodes + sched->n_leafs; ++i) {
-        hash = (hash ^ (uint32_t)sched->values[i].backend) * 0x100000001b3u;
+        hash = (hash ^ (uint32_t)sched->placed[i].backend) * 0x100000001b3u;
     }
     return hash;
 }

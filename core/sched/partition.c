@@ -52,8 +52,9 @@ static bool add_input_slots(const struct cutter *cutter, int32_t value) {
     const struct sched_value *input = &cutter->sched->values[value];
     if (!(input->traits & SCHED_INPUT) || input->tensor->data || input->tensor->view_src)
         return true;
-    return find_copy(cutter->out, value, input->backend) >= 0 ||
-           add_copy(cutter->out, value, input->backend, true) >= 0;
+    const int32_t backend = cutter->sched->placed[value].backend;
+    return find_copy(cutter->out, value, backend) >= 0 ||
+           add_copy(cutter->out, value, backend, true) >= 0;
 }
 
 // Ends the last split before node `start` and begins one there.
@@ -80,9 +81,9 @@ static struct sched_split *current_split(const struct sched_partition *out) {
 // again.
 static bool brings_weight(const struct ggml_backend_sched *sched, int32_t node, int32_t backend) {
     for (int32_t e = sched->first_edge[node]; e < sched->first_edge[node + 1]; ++e) {
-        const struct sched_value *value = &sched->values[sched->edges[e].value];
-        if ((value->traits & SCHED_WEIGHT) && value->backend != backend &&
-            !sched_readable(sched, sched->edges[e].value, backend)) {
+        const int32_t source = sched->edges[e].value;
+        if ((sched->values[source].traits & SCHED_WEIGHT) &&
+            sched->placed[source].backend != backend && !sched_readable(sched, source, backend)) {
             return true;
         }
     }
@@ -157,7 +158,7 @@ static bool connect(const struct cutter *cutter, int32_t node, int32_t backend) 
     const struct ggml_backend_sched *sched = cutter->sched;
     for (int32_t e = sched->first_edge[node]; e < sched->first_edge[node + 1]; ++e) {
         const int32_t source = sched->edges[e].value;
-        const int32_t from = sched->values[source].backend;
+        const int32_t from = sched->placed[source].backend;
         if (sched->pipeline_depth > 1 && !add_input_slots(cutter, source)) return false;
         if (from == backend) continue;
         if (!sched_readable(sched, source, backend)) {
@@ -173,7 +174,7 @@ static bool connect(const struct cutter *cutter, int32_t node, int32_t backend) 
 // would have to be copied early.
 static bool cut_node(const struct cutter *cutter, int32_t node) {
     struct sched_partition *out = cutter->out;
-    const int32_t backend = cutter->sched->values[node].backend;
+    const int32_t backend = cutter->sched->placed[node].backend;
     const struct sched_split *split = out->n_splits > 0 ? current_split(out) : NULL;
     const bool opens = !split || split->backend != backend ||
                        (split->n_inputs > 0 && brings_weight(cutter->sched, node, backend));
@@ -184,19 +185,19 @@ static bool cut_node(const struct cutter *cutter, int32_t node) {
 // Whether the node goes on with the split as it is: everything it uses is on the same stream.
 static inline bool continues(const struct ggml_backend_sched *sched, int32_t node,
                              int32_t backend) {
-    const struct sched_value *values = sched->values;
-    if (backend < 0 || values[node].backend != backend) return false;
+    const struct sched_placed *placed = sched->placed;
+    if (backend < 0 || placed[node].backend != backend) return false;
     const struct live_edge *edge = &sched->edges[sched->first_edge[node]];
     const struct live_edge *end = &sched->edges[sched->first_edge[node + 1]];
     for (; edge < end; ++edge) {
-        if (values[edge->value].backend != backend) return false;
+        if (placed[edge->value].backend != backend) return false;
     }
     return true;
 }
 
 // What the next needs.
 static inline void fetch_node(const struct ggml_backend_sched *sched, int32_t node) {
-    __builtin_prefetch(&sched->values[node], 1);
+    __builtin_prefetch(&sched->placed[node]);
     __builtin_prefetch(&sched->first_edge[node]);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Placement by rules: which stream computes which node. Pins, weights, graph inputs and streams
 // that support the operation decide in that order; the rest is spread along the edges.
+#include "base/mem.h"
 #include "base/status.h"
 #include "sched/sched.h"
 
@@ -35,7 +36,37 @@ static int32_t first_reader(struct ggml_backend_sched *sched, int32_t buft, int3
     return -1;
 }
 
+// --- 0: nothing is placed
+
+// Makes room for a graph and forgets what devices have said about the last one.
+static bool make_room(struct ggml_backend_sched *sched) {
+    sched->answers_stride = ((size_t)sched->n_backends + 3) / 4;
+    const size_t answers = (size_t)sched->n_nodes * sched->answers_stride;
+    if (answers > sched->answers_capacity) {
+        ggml_mem_free(sched->answers);
+        sched->answers = ggml_mem_alloc(answers);
+        sched->answers_capacity = sched->answers ? answers : 0;
+    }
+    if (answers > 0 && !sched->answers) {
+        ggml_fail(GGML_HOST_OUT_OF_MEMORY, "%s: no memory to place %d nodes", sched->function,
+                  (int)sched->n_nodes);
+        return false;
+    }
+    if (answers > 0) memset(sched->answers, 0, answers);
+    return sched_grow(&sched->placed, &sched->placed_capacity, sched->n_values,
+                      sizeof(sched->placed[0]));
+}
+
 // --- 1: what is tied to a place
+
+// Places nodes where the application wants them; pins of other graphs stay for these.
+static void apply_pins(struct ggml_backend_sched *sched) {
+    for (int32_t i = 0; i < sched->n_pins; ++i) {
+        const int32_t value =
+            tensor_index_get(&sched->value_ids, sched_list(sched->values), sched->pins[i].tensor);
+        if (value >= 0) sched_assign(sched, value, sched->pins[i].backend, SCHED_REASON_PINNED);
+    }
+}
 
 // Places a value that has memory on the first stream that can read it (and compute it, for a
 // node). False after the error was set.
@@ -105,10 +136,10 @@ static int32_t first_weight(const struct ggml_backend_sched *sched, int32_t node
 // Leafs first, as nodes are placed by them. O(nodes + edges).
 static bool place_all_fixed(struct ggml_backend_sched *sched) {
     for (int32_t i = sched->n_nodes; i < sched->n_values; ++i) {
-        if (sched->values[i].backend < 0 && !place_fixed(sched, i, -1)) return false;
+        if (sched->placed[i].backend < 0 && !place_fixed(sched, i, -1)) return false;
     }
     for (int32_t i = 0; i < sched->n_nodes; ++i) {
-        if (sched->values[i].backend >= 0) continue;
+        if (sched->placed[i].backend >= 0) continue;
         if (!place_fixed(sched, i, first_weight(sched, i))) return false;
     }
     return true;
@@ -126,8 +157,7 @@ struct unplaced {
 static struct unplaced find_unplaced(const struct ggml_backend_sched *sched) {
     struct unplaced unplaced = {0};
     for (int32_t i = 0; i < sched->n_nodes; ++i) {
-        const struct sched_value *value = &sched->values[i];
-        if (value->backend >= 0 || (value->traits & SCHED_VIEW_OP)) continue;
+        if (sched->placed[i].backend >= 0 || (sched->values[i].traits & SCHED_VIEW_OP)) continue;
         if (unplaced.count++ == 0) unplaced.first = i;
         unplaced.last = i;
     }
@@ -148,10 +178,10 @@ static void expand(struct ggml_backend_sched *sched, struct unplaced *unplaced, 
     }
     if (i < 0 || i >= sched->n_nodes) i = begin;
     for (; i >= 0 && i < sched->n_nodes && unplaced->count > 0; i += step) {
-        const struct sched_value *value = &sched->values[i];
-        if (value->traits & SCHED_VIEW_OP) continue;
-        if (value->backend >= 0) {
-            current = value->backend == last && !spread_last ? -1 : value->backend;
+        const int32_t backend = sched->placed[i].backend;
+        if (sched->values[i].traits & SCHED_VIEW_OP) continue;
+        if (backend >= 0) {
+            current = backend == last && !spread_last ? -1 : backend;
         } else if (current >= 0 && sched_supports(sched, i, current)) {
             sched_assign(sched, i, current, SCHED_REASON_NEIGHBOUR);
             unplaced->count--;
@@ -162,8 +192,8 @@ static void expand(struct ggml_backend_sched *sched, struct unplaced *unplaced, 
 // --- 3: the rest, and better places
 
 static bool is_located(const struct ggml_backend_sched *sched, int32_t value) {
-    return sched->values[value].backend >= 0 ||
-           sched->values[sched->values[value].root].backend >= 0;
+    return sched->placed[value].backend >= 0 ||
+           sched->placed[sched->values[value].root].backend >= 0;
 }
 
 // Sources of a node that a stream reads without a copy.
@@ -204,7 +234,7 @@ static bool reads_all_sources(const struct ggml_backend_sched *sched, int32_t no
 // A preferred stream whose memory is the same takes the node over (say, a matrix library before the
 // CPU).
 static void upgrade(struct ggml_backend_sched *sched, int32_t node) {
-    const int32_t now = sched->values[node].backend;
+    const int32_t now = sched->placed[node].backend;
     const int32_t buft = sched->streams[now].buft;
     for (int32_t b = sched->streams[now].pool_stream; b < now; ++b) {
         if (sched->streams[b].buft != buft || !sched_supports(sched, node, b)) continue;
@@ -219,10 +249,10 @@ static void upgrade(struct ggml_backend_sched *sched, int32_t node) {
 static void place_or_upgrade(struct ggml_backend_sched *sched) {
     for (int32_t i = 0; i < sched->n_nodes; ++i) {
         if (sched->values[i].traits & SCHED_VIEW_OP) continue;
-        if (sched->values[i].backend < 0) {
+        if (sched->placed[i].backend < 0) {
             place_best_fit(sched, i);
-        } else if (sched->streams[sched->values[i].backend].pool_stream <
-                   sched->values[i].backend) {
+        } else if (sched->streams[sched->placed[i].backend].pool_stream <
+                   sched->placed[i].backend) {
             upgrade(sched, i);
         }
     }
@@ -233,18 +263,18 @@ static void place_or_upgrade(struct ggml_backend_sched *sched) {
 // A view goes where its root is.
 static void place_view(struct ggml_backend_sched *sched, int32_t value) {
     const int32_t root = sched->values[value].root;
-    if (sched->values[value].backend < 0 && root != value) {
-        sched_assign(sched, value, sched->values[root].backend, SCHED_REASON_VIEW);
+    if (sched->placed[value].backend < 0 && root != value) {
+        sched_assign(sched, value, sched->placed[root].backend, SCHED_REASON_VIEW);
     }
 }
 
 // Places a node on the first stream that supports it. False after the error was set: none does.
 static bool place_leftover(struct ggml_backend_sched *sched, int32_t node) {
     place_view(sched, node);
-    for (int32_t b = 0; b < sched->n_backends && sched->values[node].backend < 0; ++b) {
+    for (int32_t b = 0; b < sched->n_backends && sched->placed[node].backend < 0; ++b) {
         if (sched_supports(sched, node, b)) sched_assign(sched, node, b, SCHED_REASON_FIRST);
     }
-    if (sched->values[node].backend >= 0) return true;
+    if (sched->placed[node].backend >= 0) return true;
     const struct ggml_tensor *tensor = sched->values[node].tensor;
     ggml_fail(GGML_HOST_UNSUPPORTED,
               "%s: node %d '%s' (%s, %s) is supported by none of the %d streams", sched->function,
@@ -255,13 +285,13 @@ static bool place_leftover(struct ggml_backend_sched *sched, int32_t node) {
 
 // Places a node and its unplaced sources: with their root, or where they are read.
 static bool place_sources(struct ggml_backend_sched *sched, int32_t node) {
-    if (sched->values[node].backend < 0 && !place_leftover(sched, node)) return false;
-    const int32_t backend = sched->values[node].backend;
+    if (sched->placed[node].backend < 0 && !place_leftover(sched, node)) return false;
+    const int32_t backend = sched->placed[node].backend;
     for (int32_t e = sched->first_edge[node]; e < sched->first_edge[node + 1]; ++e) {
         const int32_t value = sched->edges[e].value;
-        if (sched->values[value].backend >= 0) continue;
+        if (sched->placed[value].backend >= 0) continue;
         place_view(sched, value);
-        if (sched->values[value].backend < 0) {
+        if (sched->placed[value].backend < 0) {
             sched_assign(sched, value, backend, SCHED_REASON_CONSUMER);
         }
     }
@@ -274,7 +304,7 @@ static bool place_leftovers(struct ggml_backend_sched *sched) {
         if (!place_sources(sched, i)) return false;
     }
     for (int32_t i = sched->n_nodes; i < sched->n_values; ++i) {
-        if (sched->values[i].backend >= 0) continue;
+        if (sched->placed[i].backend >= 0) continue;
         sched_assign(sched, i, sched->n_backends - 1, SCHED_REASON_CONSUMER);
     }
     return true;
@@ -284,20 +314,26 @@ static bool place_leftovers(struct ggml_backend_sched *sched) {
 static bool is_allowed(const struct ggml_backend_sched *sched) {
     for (int32_t i = 0; i < sched->n_nodes && sched->restricted; ++i) {
         const struct sched_value *value = &sched->values[i];
+        const struct sched_placed *placed = &sched->placed[i];
         if ((value->traits & (SCHED_VIEW_OP | SCHED_NO_OP)) ||
-            sched->streams[value->backend].allowed) {
+            sched->streams[placed->backend].allowed) {
             continue;
         }
         ggml_fail(GGML_HOST_UNSUPPORTED,
                   "%s: node %d '%s' (%s) would run on %s (%s), which is not allowed",
                   sched->function, (int)i, value->tensor->name, ggml_op_desc(value->tensor),
-                  sched_stream_label(sched, value->backend), sched_reason_text(value->reason));
+                  sched_stream_label(sched, placed->backend), sched_reason_text(placed->reason));
         return false;
     }
     return true;
 }
 
 bool sched_place(struct ggml_backend_sched *sched) {
+    if (!make_room(sched)) return false;
+    for (int32_t i = 0; i < sched->n_values; ++i) {
+        sched_assign(sched, i, -1, SCHED_REASON_NONE);
+    }
+    apply_pins(sched);
     if (!place_all_fixed(sched)) return false;
     struct unplaced unplaced = find_unplaced(sched);
     expand(sched, &unplaced, 1, false);

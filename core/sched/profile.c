@@ -187,7 +187,7 @@ void sched_profile_copy(struct ggml_backend_sched *sched, int32_t copy, uint64_t
     add_span(profile, (struct profile_span){
                           .kind = GGML_SCHED_SLICE_COPY,
                           .backend = sched->partition.copies[copy].backend,
-                          .from = value->backend,
+                          .from = sched->placed[sched->partition.copies[copy].value].backend,
                           .node = -1,
                           .run = profile->run,
                           .tensor = tensor ? profile->tensors.n - 1 : NO_TENSOR,

@@ -71,10 +71,11 @@ static bool add_split(struct collector *c, int32_t number) {
     c->report->streams[split->backend].n_splits++;
     for (size_t i = 0; i < n; ++i) {
         const int32_t copy = sched->partition.inputs[(size_t)split->first_input + i];
-        const struct sched_value *value = &sched->values[sched->partition.copies[copy].value];
+        const int32_t original = sched->partition.copies[copy].value;
+        const struct sched_value *value = &sched->values[original];
         copies[i].tensor = arena_strdup(&c->report->arena, value->tensor->name);
         if (!copies[i].tensor) return false;
-        copies[i].from = c->devices[value->backend];
+        copies[i].from = c->devices[sched->placed[original].backend];
         copies[i].reason = copy_reason(sched, copy);
         copies[i].bytes = ggml_nbytes(value->tensor);
         info->copied_bytes += copies[i].bytes;
@@ -85,16 +86,17 @@ static bool add_split(struct collector *c, int32_t number) {
 // Views and nodes without data belong to the split that they lie in, wherever that computes.
 static bool add_node(struct collector *c, int32_t node, int32_t split) {
     const struct sched_value *value = &c->sched->values[node];
+    const struct sched_placed *placed = &c->sched->placed[node];
     struct ggml_sched_node_info *info = &c->report->nodes[node];
     const bool computes = !(value->traits & (SCHED_VIEW_OP | SCHED_NO_OP));
-    const int32_t stream = computes ? value->backend : c->sched->partition.splits[split].backend;
+    const int32_t stream = computes ? placed->backend : c->sched->partition.splits[split].backend;
     *info = (struct ggml_sched_node_info){
         .name = arena_strdup(&c->report->arena, value->tensor->name),
         .op = ggml_op_desc(value->tensor),
         .device = c->devices[stream],
         .stream = stream,
         .split = split,
-        .reason = computes ? sched_reason_text(value->reason) : "moves no data",
+        .reason = computes ? sched_reason_text(placed->reason) : "moves no data",
     };
     c->report->streams[stream].n_nodes += computes;
     return info->name != NULL;

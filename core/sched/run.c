@@ -67,7 +67,7 @@ static bool application_copied(struct sched_run *run, int32_t copy, int32_t spli
     struct ggml_cgraph part = ggml_graph_view(run->graph, sched->partition.splits[split].i_start,
                                               sched->partition.splits[split].i_end);
     part.uid = sched_frame(sched)->graphs[split].uid;
-    sched_wait(sched, value->backend);
+    sched_wait(sched, sched->placed[sched->partition.copies[copy].value].backend);
     return sched->copy_callback(sched->streams[sched->partition.copies[copy].backend].backend,
                                 value->tensor, sched_copy_tensor(sched, copy), &part,
                                 sched->copy_callback_data);
@@ -79,7 +79,7 @@ static bool make_copy(struct sched_run *run, int32_t copy, int32_t split) {
     struct ggml_backend_sched *sched = run->sched;
     const struct sched_copy *input = &sched->partition.copies[copy];
     const struct sched_value *value = &sched->values[input->value];
-    const int32_t from = value->backend;
+    const int32_t from = sched->placed[input->value].backend;
     const int32_t to = input->backend;
     ggml_backend_t source = sched->streams[from].backend;
     ggml_backend_t target = sched->streams[to].backend;

@@ -50,11 +50,15 @@ enum sched_trait {
 
 struct sched_value {
     struct ggml_tensor *tensor;
-    size_t bytes;    // 0: a view, or it lies in a buffer
-    int32_t root;    // value that owns the memory; itself unless it is a view
-    int32_t backend; // -1: not known (yet)
-    int32_t buft;    // of its own buffer, or -1
+    size_t bytes; // 0: a view, or it lies in a buffer
+    int32_t root; // value that owns the memory; itself unless it is a view
+    int32_t buft; // of its own buffer, or -1
     uint16_t traits;
+};
+
+// Where a value is computed or lies, and why.
+struct sched_placed {
+    int32_t backend; // -1: not known yet, which only placement meets
     uint8_t reason;
 };
 
@@ -220,6 +224,9 @@ struct ggml_backend_sched {
     int32_t first_edge_capacity;
     struct live_edge *edges;
     int32_t n_edges, edges_capacity;
+
+    struct sched_placed *placed; // by value: written by placement
+    int32_t placed_capacity;
     uint8_t *answers; // per node two bits per stream: asked, supported
     size_t answers_stride, answers_capacity;
 
@@ -267,8 +274,9 @@ static inline bool sched_reads(const struct ggml_backend_sched *sched, int32_t b
 static inline int32_t sched_memory(const struct ggml_backend_sched *sched, int32_t value) {
     const struct sched_value *root = &sched->values[sched->values[value].root];
     if (root->buft >= 0) return root->buft;
+    const struct sched_placed *own = &sched->placed[value];
     const int32_t backend =
-        sched->values[value].backend >= 0 ? sched->values[value].backend : root->backend;
+        own->backend >= 0 ? own->backend : sched->placed[sched->values[value].root].backend;
     return backend >= 0 ? sched->streams[backend].buft : -1;
 }
 
@@ -332,8 +340,7 @@ int32_t sched_buft_id(struct ggml_backend_sched *sched, ggml_backend_buffer_type
 
 static inline void sched_assign(struct ggml_backend_sched *sched, int32_t value, int32_t backend,
                                 enum sched_reason reason) {
-    sched->values[value].backend = backend;
-    sched->values[value].reason = (uint8_t)reason;
+    sched->placed[value] = (struct sched_placed){backend, (uint8_t)reason};
 }
 
 // Fails because the tensor is in error or unknown.
