@@ -94,6 +94,14 @@ def check_attacks(place):
     check("nothing ran", not os.path.exists(os.path.join(place.folder, "pwned")), os.listdir(place.folder))
 
 
+def check_packages(place):
+    """An installed copy's pkg-config files, where no other library has headers."""
+    place.env["PKG_CONFIG_LIBDIR"] = place.env["PKG_CONFIG_PATH"]
+    for name in ("ggml", "ggml-static", "ggml-plugin"):
+        good, text = place.run("pkg-config", "--cflags", "--libs", name)
+        check(f"{name}.pc needs no other package's", good and "ggml" in text, text)
+
+
 def main():
     with tempfile.TemporaryDirectory(prefix="ggml-plugin-new-") as folder:
         place = Place(folder)
@@ -101,6 +109,7 @@ def main():
         check_project(place, "mine")
         check_project(place, "mine_too", "--c++")
         check_attacks(place)
+        check_packages(place)
         for wrong in ((), ("",), ("Mine",), ("--pascal", "mine"), ("a-b",), ("a", "b", "c"), ("\u00e9",), ("x" * 25,),
                       ("a/b",), ("..",), ("a\nb",), ("$(touch pwned)",), ("a\\033[2Jb",), ("mine", "")):
             made, text = place.run("ggml-plugin-new", *wrong)
