@@ -3,6 +3,8 @@
 #include "base/status.h"
 #include "op/op_rules.h"
 
+// A sink is a logit per head that takes part in the denominator of softmax and has no value: it
+// lets a head attend to nothing. They can be set once, and cleared with NULL.
 void op_set_sinks(const char *setter, struct ggml_tensor *node, int slot, struct ggml_tensor *sinks,
                   int64_t n_head) {
     if (sinks == NULL) {
@@ -18,11 +20,15 @@ void op_set_sinks(const char *setter, struct ggml_tensor *node, int slot, struct
     }
 }
 
+// F32 results whatever Q, K and V are; a mask is F16, which is what kernels add without converting.
 bool op_type_flash_attn(struct op_call *call) {
     call->type = GGML_TYPE_F32;
     return call->src[3] == NULL || op_need_type(call, 3, GGML_TYPE_F16);
 }
 
+// The mask is added to the scores K^T Q, so it has a column per key and a row per query; it may
+// have more of both, and repeats over heads and batches. ALiBi (max_bias > 0) is a slope of the
+// mask and needs one.
 static bool check_mask(struct op_call *call) {
     const struct ggml_tensor *mask = call->src[3];
     if (mask == NULL) {
@@ -35,6 +41,10 @@ static bool check_mask(struct op_call *call) {
            op_need_multiple(call, 0, 2, 3, 2) && op_need_multiple(call, 0, 3, 3, 3);
 }
 
+// Q [D, queries, heads, batch], K [D, keys, KV heads, batch], V [DV, keys or more, KV heads,
+// batch]. Groups of query heads share a KV head (grouped-query attention). The result is [DV,
+// heads, queries, batch]: with heads before queries, a token's heads lie side by side for the
+// projection behind.
 bool op_shape_flash_attn(struct op_call *call) {
     const int64_t *q = call->src[0]->ne;
     const int64_t *k = call->src[1]->ne;
@@ -56,6 +66,8 @@ struct ggml_tensor *ggml_flash_attn_ext(struct ggml_context *ctx, struct ggml_te
                           .params = {op_bits(scale), op_bits(max_bias), op_bits(logit_softcap)}});
 }
 
+// An upper bound on the keys that any query sees, for kernels that split the cache; 0 means that it
+// is not known.
 void ggml_flash_attn_ext_set_n_kv_max(struct ggml_tensor *a, int32_t n_kv_max) {
     if (!op_may_set(__func__, a, GGML_OP_FLASH_ATTN_EXT)) return;
     if (n_kv_max < 0) {
@@ -74,6 +86,7 @@ bool op_type_unsupported(struct op_call *call) {
     return op_fail(call, "unsupported; build the gradient from simpler operations");
 }
 
+// Kept for programs that link to it: op_type_unsupported() refuses every call.
 struct ggml_tensor *ggml_flash_attn_back(struct ggml_context *ctx, struct ggml_tensor *q,
                                          struct ggml_tensor *k, struct ggml_tensor *v,
                                          struct ggml_tensor *d, bool masked) {
@@ -87,6 +100,9 @@ bool op_type_lightning_indexer(struct op_call *call) {
            op_need_type(call, 3, GGML_TYPE_F16);
 }
 
+// Scores of queries against a compressed key cache, one per query and key: the weighted sum over
+// heads of relu(q . k), plus the mask. Q [D, H, T, batch], K [D, 1, n, batch], weights [H, T, 1,
+// batch], mask [n, T, 1, any]; the result is [n, T, 1, batch].
 bool op_shape_lightning_indexer(struct op_call *call) {
     const int64_t *q = call->src[0]->ne;
     const int64_t *k = call->src[1]->ne;

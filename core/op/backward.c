@@ -7,7 +7,8 @@
 #include "graph/graph.h"
 #include "tensor/error_tensor.h"
 
-// Slot of a tensor in the graph, or GGML_HASHSET_FULL.
+// Slot of a tensor in the graph's hash set, or GGML_HASHSET_FULL. Gradients are kept in arrays by
+// slot, parallel to the set, so that no tensor needs a field for them. O(1) expected.
 static size_t slot_of(const struct ggml_cgraph *graph, const struct ggml_tensor *tensor) {
     const struct ggml_hash_set *set = &graph->visited_hash_set;
     const size_t slot = tensor ? ggml_hash_find(set, tensor) : GGML_HASHSET_FULL;
@@ -15,13 +16,15 @@ static size_t slot_of(const struct ggml_cgraph *graph, const struct ggml_tensor 
     return known ? slot : GGML_HASHSET_FULL;
 }
 
-// Sources that are not in the graph, and absent ones, want nothing.
+// Whether a gradient has to be computed for the tensor. False for sources that are not in the graph
+// and for NULL.
 bool backward_wants(const struct backward *pass, const struct ggml_tensor *tensor) {
     const size_t slot = slot_of(pass->graph, tensor);
     return slot != GGML_HASHSET_FULL && pass->wanted[slot];
 }
 
-// Only the first failure is kept: those that follow come from it.
+// Keeps the first failure only, since those that follow are its consequences. The reason is
+// recorded in the graph, so that computing it fails with the same message.
 void backward_fail(struct backward *pass, const struct ggml_tensor *node, const char *why) {
     if (pass->failed) return;
     struct ggml_tensor *error =
@@ -31,7 +34,9 @@ void backward_fail(struct backward *pass, const struct ggml_tensor *node, const 
     pass->failed = true;
 }
 
-// Makes `grad` the gradient in a slot and appends what computes it.
+// Makes `grad` the gradient in a slot and appends to the graph what computes it. Fails where a rule
+// has produced an error tensor or a gradient of another shape than its tensor, which would be a
+// mistake of the rule.
 static void put_grad(struct backward *pass, struct ggml_tensor *tensor, size_t slot,
                      struct ggml_tensor *grad) {
     if (ggml_tensor_is_error(grad)) {
@@ -51,9 +56,9 @@ static void put_grad(struct backward *pass, struct ggml_tensor *tensor, size_t s
     pass->failed = pass->graph->error != NULL;
 }
 
-// A tensor with several users has the sum of what they give. Into an accumulator, which outlives
-// the graph, it is added in place; other gradients get a new tensor, since an older one may already
-// be read by nodes of the backward graph.
+// Adds a contribution: a tensor with several users has the sum of theirs. An accumulator outlives
+// the graph and is added to in place. Other gradients get a new tensor, since nodes of the backward
+// graph may already read the older one.
 void backward_give(struct backward *pass, struct ggml_tensor *tensor, struct ggml_tensor *grad) {
     const size_t slot = slot_of(pass->graph, tensor);
     if (pass->failed || slot == GGML_HASHSET_FULL) return;
@@ -72,8 +77,8 @@ static struct ggml_tensor *zeros_like(struct backward *pass, struct ggml_tensor 
     return ggml_fill(pass->ctx, tensor, 0.0f);
 }
 
-// The gradient of a part of a tensor, which a view took out of it: the rest of the tensor gets
-// zeros from it.
+// Adds the gradient of a region of the tensor, which a view or an assignment selected. The first
+// contribution is embedded in zeros, since the rest of the tensor gets nothing from it.
 void backward_give_region(struct backward *pass, struct ggml_tensor *tensor,
                           struct ggml_tensor *grad, const struct backward_region *region) {
     const size_t slot = slot_of(pass->graph, tensor);
@@ -92,7 +97,9 @@ void backward_give_region(struct backward *pass, struct ggml_tensor *tensor,
 
 // --- marking -------------------------------------------------------------------------------------
 
-// The slope is 0 wherever there is one: nothing passes through these.
+// Marking is the forward half of reverse-mode differentiation: it finds the nodes that both depend
+// on a parameter and may reach the loss, so that no gradient is built that nothing reads.
+// Whether the function's slope is 0 wherever it has one, so that no gradient passes through it.
 static bool is_piecewise_constant(enum ggml_unary_op op) {
     switch (op) {
     case GGML_UNARY_OP_SGN:
@@ -105,7 +112,8 @@ static bool is_piecewise_constant(enum ggml_unary_op op) {
     }
 }
 
-// Whether the node depends differentiably on source i.
+// Whether the node depends differentiably on source i: indices, positions, a kernel that gives its
+// shape only and the destination of a copy are no such sources.
 static bool is_relevant(const struct ggml_tensor *node, int i) {
     switch (node->op) {
     case GGML_OP_IM2COL:
@@ -120,8 +128,8 @@ static bool is_relevant(const struct ggml_tensor *node, int i) {
     }
 }
 
-// A node that works in place destroys what the rules of other nodes would read. Views share memory
-// and change nothing; writing to its second source is what CPY is for.
+// Whether the node overwrites a source that the rules of other nodes may have to read. Views share
+// memory and change nothing, and CPY is defined as writing to its second source.
 static bool overwrites_source(const struct ggml_tensor *node) {
     switch (node->op) {
     case GGML_OP_NONE:
@@ -134,7 +142,8 @@ static bool overwrites_source(const struct ggml_tensor *node) {
     }
 }
 
-// Sources come before their users in a graph, so their marks are set by now.
+// Whether a gradient reaches the node through one of its sources. A graph has sources before their
+// users, so that their marks are final here.
 static bool wants_through_sources(struct backward *pass, const struct ggml_tensor *node) {
     bool wants = false;
     for (int i = 0; i < GGML_MAX_SRC; ++i) {
@@ -148,8 +157,8 @@ static bool wants_through_sources(struct backward *pass, const struct ggml_tenso
     return wants;
 }
 
-// A loss needs one to start from, which ggml_graph_reset() sets to 1. Others have one only if the
-// caller gave it.
+// Gives the node an accumulator, a gradient that survives graphs: the one that the caller passed,
+// or for a loss a new one, which ggml_graph_reset() sets to 1 as the start of the pass.
 static void start_accumulator(struct backward *pass, struct ggml_tensor *node, size_t slot,
                               struct ggml_tensor *given) {
     struct ggml_tensor *acc = given;
@@ -213,8 +222,11 @@ static void pass_back(struct backward *pass, struct ggml_tensor *node) {
     bool wants = false;
     for (int i = 0; i < GGML_MAX_SRC; ++i) {
         wants = wants || (is_relevant(node, i) && backward_wants(pass, node->src[i]));
+        // A node may have a gradient that only the caller reads; without a source that wants one
+        // there is nothing to pass on.
     }
     if (!grad || !wants) return;
+    // Remembered for messages of the helpers that the rule calls.
     pass->node = node;
     if (rule) {
         rule(pass, node, grad);
@@ -223,6 +235,9 @@ static void pass_back(struct backward *pass, struct ggml_tensor *node) {
     }
 }
 
+// Forward marking, then reverse accumulation over the same order: O(nodes) rules, each of which
+// appends a few nodes. The graph must have been made with room for gradients. On failure the graph
+// is in error and keeps the gradients that were built.
 void ggml_build_backward_expand(struct ggml_context *ctx, struct ggml_cgraph *cgraph,
                                 struct ggml_tensor **grad_accs) {
     if (!ctx || !cgraph) {

@@ -6,11 +6,11 @@
 #include "ggml-impl.h"
 
 struct backward {
-    struct ggml_context *ctx;
-    struct ggml_cgraph *graph;
+    struct ggml_context *ctx;  // owner of the nodes that the rules make
+    struct ggml_cgraph *graph; // gets them appended
     bool *wanted; // by slot of the graph's hash set: a gradient reaches the loss through it
     const struct ggml_tensor *node; // whose rule runs; named in messages
-    bool failed;
+    bool failed;                    // the graph is in error: rules that follow do nothing
 };
 
 // Where a region lies in a packed F32 tensor: strides and offset in bytes.

@@ -58,7 +58,9 @@ static tensor_t between(struct ggml_context *ctx, tensor_t x, float low, float h
                     ggml_step(ctx, ggml_scale_bias(ctx, x, -1.0f, high)));
 }
 
-// x > 0: 2 alpha_p x + beta, else alpha_n (exp(x) - 1) + beta
+// x > 0: 2 alpha_p x + beta, else alpha_n (exp(x) - 1) + beta. Both branches are computed from the
+// positive and the negative part of x, each 0 where the other one applies, since there is no
+// selecting operation.
 static tensor_t xielu_slope(struct ggml_context *ctx, const struct ggml_tensor *node, tensor_t x) {
     const float alpha_n = ggml_get_op_params_f32(node, 1);
     const float alpha_p = ggml_get_op_params_f32(node, 2);
@@ -69,6 +71,8 @@ static tensor_t xielu_slope(struct ggml_context *ctx, const struct ggml_tensor *
                     ggml_scale(ctx, negative, alpha_n));
 }
 
+// Where the function's value appears in its own derivative (exp, tanh, sigmoid), the node's result
+// is used instead of computing it again.
 tensor_t backward_unary_slope(struct ggml_context *ctx, tensor_t node) {
     tensor_t x = node->src[0];
     switch (ggml_get_unary_op(node)) {
@@ -97,11 +101,14 @@ struct unit {
     tensor_t open;  // 0 where g is limited; NULL: never
 };
 
+// A unit whose operands are used as they are: reglu, geglu and their relatives.
 static struct unit unlimited(tensor_t value, tensor_t slope, tensor_t gate) {
     return (struct unit){value, slope, gate, NULL};
 }
 
-// x sigmoid(k x) with x <= limit, and g within the limit, plus `bias`
+// f(x) = x sigmoid(k x) with x <= limit, and g clamped to [-limit, limit] plus `bias`: SwiGLU as in
+// gpt-oss, whose gate is 1 + g. Clamps have slope 0 outside of their range, hence the 0/1 factors
+// `below` and `open`.
 static struct unit limited(struct ggml_context *ctx, const struct ggml_tensor *node, float k,
                            float limit, float bias) {
     tensor_t x = node->src[0], g = node->src[1];
@@ -113,6 +120,8 @@ static struct unit limited(struct ggml_context *ctx, const struct ggml_tensor *n
                          ggml_scale_bias(ctx, gate, 1.0f, bias), between(ctx, g, -limit, limit)};
 }
 
+// The unit of a GLU node with a derivative here; members NULL for any other, SWIGLU included, which
+// has an operation of its own.
 static struct unit unit_of(struct ggml_context *ctx, const struct ggml_tensor *node) {
     tensor_t x = node->src[0], g = node->src[1];
     const float alpha = ggml_get_op_params_f32(node, 2);
@@ -129,6 +138,8 @@ static struct unit unit_of(struct ggml_context *ctx, const struct ggml_tensor *n
     }
 }
 
+// y = f(x) g, so that dx = dy g f'(x) and dg = dy f(x). The form with both halves in one tensor
+// would need strided writes of its gradient, which no operation has.
 void backward_rule_glu(struct backward *pass, tensor_t node, tensor_t grad) {
     struct ggml_context *ctx = pass->ctx;
     tensor_t x = node->src[0], g = node->src[1];

@@ -9,6 +9,8 @@
 
 typedef struct ggml_tensor *tensor_t;
 
+// Many operations take contiguous operands only; gradients that are views (of a permutation, a
+// region) are copied first.
 static tensor_t contiguous(struct backward *pass, tensor_t x) {
     return ggml_is_contiguous(x) ? x : ggml_cont(pass->ctx, x);
 }
@@ -84,6 +86,9 @@ static void rule_set(struct backward *pass, tensor_t node, tensor_t g) {
     if (backward_wants(pass, b)) backward_give(pass, b, part);
 }
 
+// The gradient goes to the viewed region, described with the strides of the view. Only views of
+// contiguous tensors: otherwise strides in elements do not translate into those of a packed
+// gradient.
 static void rule_view(struct backward *pass, tensor_t node, tensor_t g) {
     size_t offset;
     memcpy(&offset, node->op_params, sizeof(offset));
@@ -105,6 +110,7 @@ static void rule_permute(struct backward *pass, tensor_t node, tensor_t g) {
                   ggml_permute(pass->ctx, g, back[0], back[1], back[2], back[3]));
 }
 
+// A transposition is its own inverse.
 static void rule_transpose(struct backward *pass, tensor_t node, tensor_t g) {
     backward_give(pass, node->src[0], ggml_transpose(pass->ctx, g));
 }
@@ -367,6 +373,8 @@ static void rule_pool_1d(struct backward *pass, tensor_t node, tensor_t g) {
                                     p[1], 1, p[2], 1, (float)p[3], 0.0f));
 }
 
+// Average: each window's gradient is spread over its elements; maximum: it goes to the element that
+// was largest, which the operation finds again from its source.
 static void rule_pool_2d(struct backward *pass, tensor_t node, tensor_t g) {
     const int32_t *p = node->op_params;
     tensor_t a = node->src[0];
@@ -385,6 +393,8 @@ static void rule_cross_entropy_loss(struct backward *pass, tensor_t node, tensor
                   ggml_cross_entropy_loss_back(pass->ctx, g, node->src[0], node->src[1]));
 }
 
+// O(1): a table by operation. What is absent has no gradient here: a backward pass through such a
+// node fails with a message that names it.
 backward_rule backward_rule_of(enum ggml_op op) {
     static const backward_rule rules[GGML_OP_COUNT] = {
         [GGML_OP_DUP] = rule_copy,

@@ -57,10 +57,14 @@ static bool patches_shape(struct op_call *call, const int64_t kernel[4], const i
     return check_outputs(call, out_ne + 1, is_2d ? 2 : 1, 1);
 }
 
+// Patches of src1 under the kernel src0, as rows of a matrix: multiplied by the kernel they are the
+// convolution. Kernel [KW, KH, IC, OC], image [W, H, IC, N] give [IC KH KW, OW, OH, N]; in one
+// dimension [K, IC, OC] and [L, IC, N] give [IC K, OW, N].
 bool op_shape_im2col(struct op_call *call) {
     return patches_shape(call, call->src[0]->ne, call->src[1]->ne, call->ne);
 }
 
+// dst_type is the patches' type. Parameters: s0, s1, p0, p1, d0, d1, is_2D.
 struct ggml_tensor *ggml_im2col(struct ggml_context *ctx, struct ggml_tensor *a,
                                 struct ggml_tensor *b, int s0, int s1, int p0, int p1, int d0,
                                 int d1, bool is_2D, enum ggml_type dst_type) {
@@ -79,6 +83,8 @@ bool op_shape_im2col_back(struct op_call *call) {
            op_need_shape(call, 0, patches[0], patches[1], patches[2], patches[3]);
 }
 
+// Inverse of the gather: each pixel is the sum of the patch elements that were copied from it. The
+// image's gradient under a convolution.
 struct ggml_tensor *ggml_im2col_back(struct ggml_context *ctx, struct ggml_tensor *a,
                                      struct ggml_tensor *b, int64_t *ne, int s0, int s1, int p0,
                                      int p1, int d0, int d1, bool is_2D) {
@@ -109,6 +115,8 @@ bool op_shape_im2col_3d(struct op_call *call) {
                      op_mul(out[2], image[3] / channels));
 }
 
+// IC travels as a parameter because ne3 of image and kernel holds two factors. An IC that doesn't
+// fit into 32 bits becomes 0, which the shape rule refuses.
 struct ggml_tensor *ggml_im2col_3d(struct ggml_context *ctx, struct ggml_tensor *a,
                                    struct ggml_tensor *b, int64_t IC, int s0, int s1, int s2,
                                    int p0, int p1, int p2, int d0, int d1, int d2,
@@ -119,6 +127,7 @@ struct ggml_tensor *ggml_im2col_3d(struct ggml_context *ctx, struct ggml_tensor 
                                       .params = {s0, s1, s2, p0, p1, p2, d0, d1, d2, channels}});
 }
 
+// As IM2COL_BACK, also for the reduced types.
 bool op_type_col2im_1d(struct op_call *call) {
     call->type = call->src[0]->type;
     return call->type == GGML_TYPE_BF16 || op_need_type2(call, 0, GGML_TYPE_F32, GGML_TYPE_F16);
@@ -142,6 +151,7 @@ bool op_shape_col2im_1d(struct op_call *call) {
     return op_set_ne(call, length - 2 * (int64_t)p[2], p[1], 1, 1);
 }
 
+// Result [OL, OC]: the transposed convolution whose columns were computed by a matrix product.
 struct ggml_tensor *ggml_col2im_1d(struct ggml_context *ctx, struct ggml_tensor *a, int s0, int oc,
                                    int p0) {
     return op_build(&(struct op_call){OP(ctx, COL2IM_1D), .src = {a}, .params = {s0, oc, p0}});
@@ -161,6 +171,7 @@ static bool set_conv_2d(struct op_call *call, int64_t channels) {
     return check_outputs(call, out, 2, 0) && op_set_ne(call, out[0], out[1], channels, image[3]);
 }
 
+// Kernel [KW, KH, IC, OC] and image [W, H, IC, N] without patches in memory.
 bool op_shape_conv_2d(struct op_call *call) {
     return op_need_ne(call, 1, 2, call->src[0]->ne[2], "ne2 of src0, the channels") &&
            set_conv_2d(call, call->src[0]->ne[3]);
@@ -238,6 +249,7 @@ static int64_t transposed_extent(int64_t in, int64_t kernel, int stride) {
 
 // Kernel [K, OC, IC], signal [L, IC]. Padding and dilation are parameters in ggml that have one
 // permitted value each.
+// Result [(L - 1) s0 + K, OC, N].
 bool op_shape_conv_transpose_1d(struct op_call *call) {
     const int64_t *a = call->src[0]->ne;
     const int64_t *b = call->src[1]->ne;

@@ -33,8 +33,12 @@ static int half(int64_t extent) {
     return extent / 2 <= INT32_MAX ? (int)(extent / 2) : INT32_MAX;
 }
 
+// For kernels that are as large as their stride (patch embeddings): windows touch without
+// overlapping.
 static int as_stride(int64_t extent) {
     return extent <= INT32_MAX ? (int)extent : INT32_MAX;
+    // Strides are int in the builders; a larger extent is clamped and fails there as a kernel that
+    // does not fit.
 }
 
 // --- 1-D -----------------------------------------------------------------------------------------
@@ -64,6 +68,7 @@ struct ggml_tensor *ggml_conv_1d(struct ggml_context *ctx, struct ggml_tensor *a
     return refused != NULL ? refused : conv_1d(ctx, __func__, a, b, s0, p0, d0);
 }
 
+// Half a kernel of padding: with stride 1 and an odd kernel the length stays as it is.
 struct ggml_tensor *ggml_conv_1d_ph(struct ggml_context *ctx, struct ggml_tensor *a,
                                     struct ggml_tensor *b, int s, int d) {
     struct ggml_tensor *refused = refuse(ctx, __func__, a, b);
@@ -120,6 +125,7 @@ struct ggml_tensor *ggml_conv_2d(struct ggml_context *ctx, struct ggml_tensor *a
     return refused != NULL ? refused : conv_2d(ctx, __func__, a, b, s0, s1, p0, p1, d0, d1);
 }
 
+// Stride = kernel, no padding: each pixel is in exactly one patch.
 struct ggml_tensor *ggml_conv_2d_sk_p0(struct ggml_context *ctx, struct ggml_tensor *a,
                                        struct ggml_tensor *b) {
     struct ggml_tensor *refused = refuse(ctx, __func__, a, b);
@@ -127,6 +133,7 @@ struct ggml_tensor *ggml_conv_2d_sk_p0(struct ggml_context *ctx, struct ggml_ten
     return conv_2d(ctx, __func__, a, b, as_stride(a->ne[0]), as_stride(a->ne[1]), 0, 0, 1, 1);
 }
 
+// Stride 1, half a kernel of padding: an odd kernel keeps the extents of the image.
 struct ggml_tensor *ggml_conv_2d_s1_ph(struct ggml_context *ctx, struct ggml_tensor *a,
                                        struct ggml_tensor *b) {
     struct ggml_tensor *refused = refuse(ctx, __func__, a, b);
@@ -134,6 +141,8 @@ struct ggml_tensor *ggml_conv_2d_s1_ph(struct ggml_context *ctx, struct ggml_ten
     return conv_2d(ctx, __func__, a, b, 1, 1, half(a->ne[0]), half(a->ne[1]), 1, 1);
 }
 
+// Depthwise: planes become batches, each of which is multiplied with its own kernel only. Patches
+// are F16 as in ggml.
 struct ggml_tensor *ggml_conv_2d_dw(struct ggml_context *ctx, struct ggml_tensor *a,
                                     struct ggml_tensor *b, int s0, int s1, int p0, int p1, int d0,
                                     int d1) {
@@ -156,6 +165,8 @@ struct ggml_tensor *ggml_conv_2d_dw(struct ggml_context *ctx, struct ggml_tensor
 
 // --- 3-D -----------------------------------------------------------------------------------------
 
+// Patches [KW KH KD IC, OW OH OD N] times the kernel as a matrix, then OD and the batch apart
+// again, as ne3 of the result is OC N.
 struct ggml_tensor *ggml_conv_3d(struct ggml_context *ctx, struct ggml_tensor *a,
                                  struct ggml_tensor *b, int64_t IC, int s0, int s1, int s2, int p0,
                                  int p1, int p2, int d0, int d1, int d2) {

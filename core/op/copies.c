@@ -11,6 +11,8 @@ struct ggml_tensor *ggml_dup_inplace(struct ggml_context *ctx, struct ggml_tenso
     return op_build_inplace(&(struct op_call){OP(ctx, DUP), .src = {a}});
 }
 
+// A conversion (ggml_cast) has its type set by the builder and is its own second source; a copy
+// takes the type of its destination.
 bool op_type_cpy(struct op_call *call) {
     if (call->self_slot == 0) call->type = call->src[1]->type;
     return true;
@@ -24,6 +26,8 @@ bool op_shape_cpy(struct op_call *call) {
     return op_need_elements(call, a);
 }
 
+// Copies a into the memory of b, converting between their types; the result is a view of b, so that
+// what follows depends on the copy. Named after both.
 struct ggml_tensor *ggml_cpy(struct ggml_context *ctx, struct ggml_tensor *a,
                              struct ggml_tensor *b) {
     struct ggml_tensor *result =
@@ -45,10 +49,12 @@ struct ggml_tensor *ggml_cast(struct ggml_context *ctx, struct ggml_tensor *a,
                                       .type = type, .named_after = a, .suffix = " (copy)"});
 }
 
+// Same number of elements, in the order of memory; extents may differ.
 bool op_shape_same_elements(struct op_call *call) {
     return op_need_elements(call, call->src[0]);
 }
 
+// Contiguous copies keep the elements' order and may give other extents at once.
 static struct ggml_tensor *build_cont(struct op_call *call) {
     call->named_after = call->src[0];
     call->suffix = " (cont)";
@@ -59,6 +65,7 @@ struct ggml_tensor *ggml_cont(struct ggml_context *ctx, struct ggml_tensor *a) {
     struct op_call call = {OP(ctx, CONT), .src = {a}};
     if (a != NULL) op_set_ne_as(&call, a);
     return build_cont(&call);
+    // Source 0 is checked by op_build(); its extents are needed before that.
 }
 
 struct ggml_tensor *ggml_cont_1d(struct ggml_context *ctx, struct ggml_tensor *a, int64_t ne0) {

@@ -15,6 +15,7 @@ static double bytes_of(double elements, enum ggml_type type) {
     return block > 0 ? elements * (double)ggml_type_size(type) / block : 0;
 }
 
+// Bytes of a whole tensor, packed.
 static double size(const struct ggml_tensor *t) {
     return bytes_of(count(t), t->type);
 }
@@ -29,6 +30,7 @@ static struct ggml_op_cost whole(const struct ggml_tensor *node, double flops) {
     return cost;
 }
 
+// Views and constants: nothing is read, written or computed.
 struct ggml_op_cost op_cost_none(const struct ggml_tensor *node, double flops) {
     (void)node;
     (void)flops;
@@ -116,6 +118,7 @@ struct ggml_op_cost op_cost_im2col_back(const struct ggml_tensor *node, double f
                                  .bytes_written = size(node)};
 }
 
+// 0 where an empty operand would divide by 0.
 static double ratio(double a, double b) {
     return b > 0 ? a / b : 0;
 }
@@ -126,10 +129,13 @@ struct ggml_op_cost op_cost_conv(const struct ggml_tensor *node, double flops) {
     return whole(node, flops * count(node) * ratio(count(kernel), (double)kernel->ne[3]));
 }
 
+// Output channels are parameter 11: ne3 of the kernel holds channels in times channels out.
 struct ggml_op_cost op_cost_conv_3d(const struct ggml_tensor *node, double flops) {
     return whole(node, flops * count(node) * ratio(count(node->src[0]), node->op_params[11]));
 }
 
+// A transposed convolution scatters: per element of the image and weight that it meets, hence the
+// count of the source and not of the result.
 struct ggml_op_cost op_cost_conv_transpose_1d(const struct ggml_tensor *node, double flops) {
     const struct ggml_tensor *kernel = node->src[0];
     return whole(node, flops * count(node->src[1]) * ratio(count(kernel), (double)kernel->ne[2]));
@@ -149,6 +155,7 @@ struct ggml_op_cost op_cost_pool_2d(const struct ggml_tensor *node, double flops
     return whole(node, flops * count(node) * node->op_params[1] * node->op_params[2]);
 }
 
+// The source is the gradient of the pooled tensor, each element of which goes to one window.
 struct ggml_op_cost op_cost_pool_2d_back(const struct ggml_tensor *node, double flops) {
     return whole(node, flops * count(node->src[0]) * node->op_params[1] * node->op_params[2]);
 }
@@ -183,6 +190,7 @@ struct ggml_op_cost op_cost_ssm_scan(const struct ggml_tensor *node, double flop
     return whole(node, flops * count(node->src[1]) * (double)node->src[0]->ne[0]);
 }
 
+// The state of a head is S x S and each token updates all of it: S operations per element of k.
 struct ggml_op_cost op_cost_linear_attn(const struct ggml_tensor *node, double flops) {
     return whole(node, flops * count(node->src[0]) * (double)node->src[0]->ne[0]);
 }

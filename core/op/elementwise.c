@@ -71,6 +71,7 @@ struct ggml_tensor *ggml_add_id(struct ggml_context *ctx, struct ggml_tensor *a,
 
 // --- accumulation into, or assignment of, a region of a: ACC and SET -----------------------------
 
+// ACC adds src1 to a region of src0, both F32; SET assigns, for more types.
 bool op_type_acc(struct op_call *call) {
     call->type = GGML_TYPE_F32;
     return op_need_type(call, 0, GGML_TYPE_F32) && op_need_type(call, 1, GGML_TYPE_F32);
@@ -136,6 +137,7 @@ REGION(set, SET, _inplace, true)
 SET_1D(, false)
 SET_1D(_inplace, true)
 
+// A region of whole rows: the strides of dimensions 2 and 3 are those of a.
 static struct ggml_tensor *build_set_2d(struct op_call *call, size_t nb1, size_t offset,
                                         bool inplace) {
     const struct ggml_tensor *a = call->src[0];
@@ -155,6 +157,7 @@ struct ggml_tensor *ggml_set_2d_inplace(struct ggml_context *ctx, struct ggml_te
 
 // --- scaling, clamping, filling, masks -----------------------------------------------------------
 
+// A scaled tensor may have padded rows, nothing else, so that kernels scale whole rows.
 bool op_shape_scale(struct op_call *call) {
     return op_need_padded_1d(call, 0) && op_set_ne_as(call, call->src[0]);
 }
@@ -190,6 +193,7 @@ struct ggml_tensor *ggml_clamp_inplace(struct ggml_context *ctx, struct ggml_ten
         &(struct op_call){OP(ctx, CLAMP), .src = {a}, .params = {op_bits(min), op_bits(max)}});
 }
 
+// FILL sets every element; the source gives type and extents and is not read.
 bool op_type_fill(struct op_call *call) {
     call->type = call->src[0]->type;
     return op_need_type2(call, 0, GGML_TYPE_F32, GGML_TYPE_F16);
@@ -203,7 +207,8 @@ struct ggml_tensor *ggml_fill_inplace(struct ggml_context *ctx, struct ggml_tens
     return op_build_inplace(&(struct op_call){OP(ctx, FILL), .src = {a}, .params = {op_bits(c)}});
 }
 
-// Keeps a triangle of square matrices and sets the rest to zero.
+// Keeps a triangle of square matrices (with or without the diagonal, by `type`) and sets the rest
+// to zero.
 bool op_shape_tri(struct op_call *call) {
     return op_need_range(call, "type", call->params[0], 0, GGML_TRI_TYPE_LOWER) &&
            op_need_contiguous(call, 0) &&
@@ -259,6 +264,8 @@ bool op_shape_timestep_embedding(struct op_call *call) {
            op_set_ne(call, call->params[0], call->src[0]->ne[0], 1, 1);
 }
 
+// Sinusoids after Vaswani et al. 2017: cosines in the first half of a row, sines in the second, at
+// frequencies that fall geometrically from 1 to 1 / max_period.
 struct ggml_tensor *ggml_timestep_embedding(struct ggml_context *ctx, struct ggml_tensor *timesteps,
                                             int dim, int max_period) {
     return op_build(&(struct op_call){OP(ctx, TIMESTEP_EMBEDDING), .src = {timesteps},

@@ -2,6 +2,7 @@
 // Gated linear units: an activated half times a gate.
 #include "op/op_rules.h"
 
+// In one tensor or two: both halves have the type of the result.
 bool op_type_glu(struct op_call *call) {
     call->type = call->src[0]->type;
     return call->src[1] == NULL || op_need_same_type(call, 1, 0);
@@ -13,6 +14,8 @@ static bool need_packed_rows(struct op_call *call, int src) {
            op_fail(call, "src%d must be contiguous apart from padding of its rows", src);
 }
 
+// One tensor of [2 n, ...] is halved along its rows; two are the halves already. `swapped` says
+// that the gate comes first.
 bool op_shape_glu(struct op_call *call) {
     const struct ggml_tensor *a = call->src[0];
     if (!op_need_range(call, "op", call->params[0], 0, GGML_GLU_OP_COUNT - 1)) return false;
@@ -65,6 +68,7 @@ GLU_FORMS(swiglu, SWIGLU)
 GLU_FORMS(geglu_erf, GEGLU_ERF)
 GLU_FORMS(geglu_quick, GEGLU_QUICK)
 
+// SwiGLU as in gpt-oss: x sigmoid(alpha x) (1 + g), with x and g limited.
 struct ggml_tensor *ggml_swiglu_oai(struct ggml_context *ctx, struct ggml_tensor *a,
                                     struct ggml_tensor *b, float alpha, float limit) {
     return op_build(

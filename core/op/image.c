@@ -21,6 +21,8 @@ static bool check_pool(struct op_call *call, int n, int k, int s) {
     return true;
 }
 
+// Pools rows: [(ne0 + 2 p0 - k0) / s0 + 1, ne1, ne2, ne3]; remaining elements at the end are left
+// out.
 bool op_shape_pool_1d(struct op_call *call) {
     const int64_t *ne = call->src[0]->ne;
     const int32_t *p = call->params;
@@ -48,6 +50,8 @@ bool op_shape_pool_2d(struct op_call *call) {
     return true;
 }
 
+// Source 0 is the gradient of the pooled tensor and has its extents; the result has those of source
+// 1, the tensor that was pooled.
 bool op_shape_pool_2d_back(struct op_call *call) {
     return op_shape_pool_2d(call) &&
            op_need_shape(call, 0, call->ne[0], call->ne[1], call->ne[2], call->ne[3]) &&
@@ -110,12 +114,14 @@ struct ggml_tensor *ggml_interpolate(struct ggml_context *ctx, struct ggml_tenso
                                       .params = {(int32_t)mode}});
 }
 
+// The older builder with int extents and no flags.
 struct ggml_tensor *ggml_upscale_ext(struct ggml_context *ctx, struct ggml_tensor *a, int ne0,
                                      int ne1, int ne2, int ne3, enum ggml_scale_mode mode) {
     return op_build(&(struct op_call){OP(ctx, UPSCALE), .src = {a}, .ne = {ne0, ne1, ne2, ne3},
                                       .params = {(int32_t)mode}});
 }
 
+// Scales both dimensions of images by a whole factor; no other form refuses a factor of 1.
 struct ggml_tensor *ggml_upscale(struct ggml_context *ctx, struct ggml_tensor *a, int scale_factor,
                                  enum ggml_scale_mode mode) {
     struct op_call call = {OP(ctx, UPSCALE), .src = {a}, .params = {(int32_t)mode}};
@@ -186,6 +192,7 @@ struct ggml_tensor *ggml_pad_reflect_1d(struct ggml_context *ctx, struct ggml_te
 
 // --- windows -------------------------------------------------------------------------------------
 
+// ceil(extent / w) without overflow.
 static int64_t windows(int64_t extent, int64_t w) {
     return extent / w + (extent % w != 0);
 }
@@ -204,6 +211,9 @@ bool op_shape_win_part(struct op_call *call) {
     return op_set_ne(call, ne[0], w, w, op_mul(npx, npy));
 }
 
+// Splits images [C, W, H] into windows for local attention (as in Segment Anything): [C, w, w,
+// windows], the last ones padded with zeros. Parameters 0 and 1, the windows along each dimension,
+// are set by the shape rule.
 struct ggml_tensor *ggml_win_part(struct ggml_context *ctx, struct ggml_tensor *a, int w) {
     return op_build(&(struct op_call){OP(ctx, WIN_PART), .src = {a}, .params = {0, 0, w}});
 }
@@ -222,6 +232,7 @@ bool op_shape_win_unpart(struct op_call *call) {
            op_set_ne(call, parts[0], ne[1], ne[2], 1);
 }
 
+// The inverse of WIN_PART: windows beyond the extents are cut off.
 struct ggml_tensor *ggml_win_unpart(struct ggml_context *ctx, struct ggml_tensor *a, int w0, int h0,
                                     int w) {
     return op_build(
@@ -245,6 +256,8 @@ struct ggml_tensor *ggml_get_rel_pos(struct ggml_context *ctx, struct ggml_tenso
     return op_build(&(struct op_call){OP(ctx, GET_REL_POS), .src = {a}, .ne = {0, kh, qh, 1}});
 }
 
+// Scores [W H, queries, B] get a bias by column distance and one by row distance: pw and ph, [W, W,
+// queries, B], are repeated over the other dimension (decomposed relative positions).
 bool op_shape_add_rel_pos(struct op_call *call) {
     const int64_t *pw = call->src[1]->ne;
     return op_need_same_shape(call, 2, 1) && op_need_contiguous(call, 0) &&

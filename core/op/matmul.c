@@ -3,6 +3,9 @@
 #include "base/status.h"
 #include "op/op_rules.h"
 
+// y[i, j] = sum over k of a[k, i] b[k, j]: both operands have the summed dimension first, so that
+// kernels read rows of both. Matrices of a are shared by runs of batches of b. a may not be
+// transposed, as its rows would not be contiguous.
 bool op_shape_mul_mat(struct op_call *call) {
     const int64_t *a = call->src[0]->ne;
     const int64_t *b = call->src[1]->ne;
@@ -20,6 +23,7 @@ struct ggml_tensor *ggml_mul_mat(struct ggml_context *ctx, struct ggml_tensor *a
     return op_build(&(struct op_call){OP(ctx, MUL_MAT), .src = {a, b}});
 }
 
+// A hint allows a faster way and never changes what the result means.
 void ggml_mul_mat_set_hint(struct ggml_tensor *a, enum ggml_op_hint hint) {
     if (!op_may_set(__func__, a, GGML_OP_MUL_MAT)) return;
     if (hint != GGML_HINT_NONE && hint != GGML_HINT_SRC0_IS_HADAMARD) {
@@ -29,11 +33,14 @@ void ggml_mul_mat_set_hint(struct ggml_tensor *a, enum ggml_op_hint hint) {
     a->op_params[1] = (int32_t)hint;
 }
 
+// Ids are I32; the result is F32 as that of MUL_MAT.
 bool op_type_mul_mat_id(struct op_call *call) {
     call->type = GGML_TYPE_F32;
     return op_need_type(call, 2, GGML_TYPE_I32);
 }
 
+// A mixture of experts: as [K, M, experts], b [K, 1 or used, tokens], ids [used, tokens]. Row
+// ids[e, t] of experts is multiplied with column e (or the only one) of token t: [M, used, tokens].
 bool op_shape_mul_mat_id(struct op_call *call) {
     const int64_t *as = call->src[0]->ne;
     const int64_t *b = call->src[1]->ne;
@@ -50,6 +57,8 @@ struct ggml_tensor *ggml_mul_mat_id(struct ggml_context *ctx, struct ggml_tensor
     return op_build(&(struct op_call){OP(ctx, MUL_MAT_ID), .src = {as, b, ids}});
 }
 
+// y[i, j] = sum over k of a[i, k] b[j, k]: the product over dimension 1 that the gradients of
+// MUL_MAT need.
 bool op_shape_out_prod(struct op_call *call) {
     const int64_t *a = call->src[0]->ne;
     const int64_t *b = call->src[1]->ne;

@@ -16,11 +16,13 @@ bool op_shape_scalar(struct op_call *call) {
     return op_set_ne(call, 1, 1, 1, 1);
 }
 
+// Reduces each row to one element: SUM_ROWS and MEAN.
 bool op_shape_row_reduction(struct op_call *call) {
     const int64_t *ne = call->src[0]->ne;
     return op_set_ne(call, 1, ne[1], ne[2], ne[3]);
 }
 
+// The index of each row's largest element, as I32, hence the limit of ne0.
 bool op_shape_argmax(struct op_call *call) {
     const int64_t *ne = call->src[0]->ne;
     return op_need_dims(call, 0, 2) && op_need_range(call, "src0 ne0", ne[0], 0, INT32_MAX) &&
@@ -38,6 +40,7 @@ struct ggml_tensor *ggml_count_equal(struct ggml_context *ctx, struct ggml_tenso
 
 // --- repetition and concatenation ----------------------------------------------------------------
 
+// Whether part divides whole along every dimension. An empty part only divides an empty whole.
 static bool need_multiples(struct op_call *call, const int64_t *whole, const int64_t *part) {
     if (op_is_empty(part) && op_is_empty(whole)) return true;
     for (int i = 0; i < GGML_MAX_DIMS; ++i) {
@@ -48,11 +51,13 @@ static bool need_multiples(struct op_call *call, const int64_t *whole, const int
     return true;
 }
 
+// The extents come from a tensor (ggml_repeat) or from numbers (ggml_repeat_4d).
 bool op_shape_repeat(struct op_call *call) {
     if (call->has_like) op_set_ne_as(call, call->like);
     return need_multiples(call, call->ne, call->src[0]->ne);
 }
 
+// Sums over the repetitions: the gradient of REPEAT.
 bool op_shape_repeat_back(struct op_call *call) {
     return op_set_ne_as(call, call->like) && need_multiples(call, call->src[0]->ne, call->ne);
 }
@@ -73,6 +78,7 @@ struct ggml_tensor *ggml_repeat_back(struct ggml_context *ctx, struct ggml_tenso
         &(struct op_call){OP(ctx, REPEAT_BACK), .src = {a}, .has_like = true, .like = b});
 }
 
+// Extents add up along `dim` and agree along the others.
 bool op_shape_concat(struct op_call *call) {
     const int dim = call->params[0];
     if (!op_need_range(call, "dim", dim, 0, GGML_MAX_DIMS - 1)) return false;
@@ -91,6 +97,8 @@ struct ggml_tensor *ggml_concat(struct ggml_context *ctx, struct ggml_tensor *a,
 
 // --- normalisation -------------------------------------------------------------------------------
 
+// NORM: (x - mean) / sqrt(variance + eps) of a row; RMS_NORM: x / sqrt(mean of squares + eps);
+// L2_NORM: x / max(norm, eps).
 bool op_shape_norm(struct op_call *call) {
     return op_set_ne_as(call, call->src[0]);
 }
@@ -112,12 +120,15 @@ bool op_shape_norm_back(struct op_call *call) {
     return op_shape_same_pair(call);
 }
 
+// a is the gradient of the result, b the source of the norm.
 struct ggml_tensor *ggml_rms_norm_back(struct ggml_context *ctx, struct ggml_tensor *a,
                                        struct ggml_tensor *b, float eps) {
     return op_build(
         &(struct op_call){OP(ctx, RMS_NORM_BACK), .src = {a, b}, .params = {op_bits(eps)}});
 }
 
+// Channels (ne2) are divided into n_groups, each normalised over its elements; the last group may
+// have fewer channels.
 bool op_shape_group_norm(struct op_call *call) {
     return op_need_range(call, "n_groups", call->params[0], 1, INT32_MAX) &&
            op_set_ne_as(call, call->src[0]);

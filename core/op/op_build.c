@@ -15,6 +15,7 @@
 #include "tensor/name.h"
 #include "tensor/tensor_impl.h"
 
+// The message is formatted once and kept by the context; later failures of a chain pass it on.
 bool op_fail(struct op_call *call, const char *format, ...) {
     char message[512];
     va_list args;
@@ -37,17 +38,21 @@ bool op_may_set(const char *setter, const struct ggml_tensor *node, enum ggml_op
     return false;
 }
 
+// Without this, a chain of hundreds of builders would report its last call instead of the one that
+// was wrong.
 struct ggml_tensor *op_pass_on(struct ggml_context *ctx, const struct ggml_tensor *bad) {
     if (ctx != NULL && bad == &ctx->error.tensor) return ggml_last_error_tensor(ctx);
     const char *reason = ggml_tensor_error(bad);
     return ggml_error_tensor(ctx, "%s", reason != NULL ? reason : "an operand is in error");
 }
 
+// Records the failure of an operand as that of this call.
 static bool pass_on(struct op_call *call, const struct ggml_tensor *bad) {
     call->error = op_pass_on(call->ctx, bad);
     return false;
 }
 
+// `like` is not a source of the node, so it is not checked among them.
 static bool check_like(struct op_call *call) {
     if (call->like == NULL) return op_fail(call, "the tensor that gives the shape is NULL");
     return !op_is_error(call->like) || pass_on(call, call->like);
@@ -132,6 +137,8 @@ static struct ggml_tensor *make_result(struct op_call *call) {
     return result;
 }
 
+// The order matters: a type rule may assume that required sources are there, a shape rule that the
+// type is set, and the size check that extents are.
 struct ggml_tensor *op_build(struct op_call *call) {
     THREAD_GUARD_AS(call->ctx, call->builder, return ggml_last_error_tensor(NULL));
     const struct ggml_op_info *info = ggml_op_info(call->op);
@@ -140,8 +147,9 @@ struct ggml_tensor *op_build(struct op_call *call) {
     return fits ? make_result(call) : call->error;
 }
 
-// Whether some element comes more than once, at a stride of 0: as a result it would be written as
-// often, for as many rows as somebody likes, since they take no memory.
+// Whether an element occurs more than once, through a stride of 0. As a result it would be written
+// once per repetition, and the repetitions take no memory, so that any number of them could be
+// asked for.
 static bool repeats_itself(const struct ggml_tensor *tensor) {
     if (!tensor || ggml_is_empty(tensor)) return false;
     for (int i = 0; i < GGML_MAX_DIMS; ++i)
@@ -149,6 +157,7 @@ static bool repeats_itself(const struct ggml_tensor *tensor) {
     return false;
 }
 
+// In place: the result is a view of source 0 with the same extents.
 struct ggml_tensor *op_build_inplace(struct op_call *call) {
     call->alias = call->src[0];
     if (repeats_itself(call->alias)) {
@@ -159,6 +168,8 @@ struct ggml_tensor *op_build_inplace(struct op_call *call) {
     return op_build(call);
 }
 
+// Saturating arithmetic on extents: INT64_MAX stays the largest value through a chain of products,
+// and check_result() refuses it.
 int64_t op_mul(int64_t a, int64_t b) {
     int64_t product;
     return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
@@ -181,6 +192,8 @@ bool op_set_ne_as(struct op_call *call, const struct ggml_tensor *tensor) {
     return op_set_ne(call, tensor->ne[0], tensor->ne[1], tensor->ne[2], tensor->ne[3]);
 }
 
+// The last element begins sum((ne[i] - 1) nb[i]) bytes behind the first; one block more is its own
+// size. Strides may be any value, also such that rows overlap.
 size_t op_region_size(enum ggml_type type, const int64_t ne[GGML_MAX_DIMS],
                       const size_t nb[GGML_MAX_DIMS]) {
     if (ne[0] <= 0 || ne[1] <= 0 || ne[2] <= 0 || ne[3] <= 0) return 0;

@@ -8,16 +8,18 @@
 
 #define OP_MAX_PARAMS (GGML_MAX_OP_PARAMS / (int)sizeof(int32_t))
 
+// A request for a node. The builder fills in the first part; type and shape rules complete type,
+// extents and strides, and may refuse.
 struct op_call {
     struct ggml_context *ctx;
     const char *builder; // named in messages
     enum ggml_op op;
     struct ggml_tensor *src[GGML_MAX_SRC];
-    int32_t params[OP_MAX_PARAMS];
-    struct ggml_tensor *alias; // the result is a view of it; NULL: memory of its own
-    bool window;               // the view has its own extents and starts at `offset`
-    size_t offset;             // bytes from the start of `alias`, for rules that take one
-    struct ggml_tensor *like;  // gives only the extents of the result; "like" in messages
+    int32_t params[OP_MAX_PARAMS]; // in the slots that the row of op_list.inl documents
+    struct ggml_tensor *alias;     // the result is a view of it; NULL: memory of its own
+    bool window;                   // the view has its own extents and starts at `offset`
+    size_t offset;                 // bytes from the start of `alias`, for rules that take one
+    struct ggml_tensor *like;      // gives only the extents of the result; "like" in messages
     bool has_like;
     int self_slot; // source slot > 0 that will hold the result itself
     bool typed;    // the builder has set `type` although the rule would derive it
@@ -46,6 +48,7 @@ bool op_fail(struct op_call *call, const char *format, ...) GGML_ATTRIBUTE_FORMA
 // this context, so that a chain reports the call that began it.
 struct ggml_tensor *op_pass_on(struct ggml_context *ctx, const struct ggml_tensor *bad);
 
+// Error tensors have no elements and are no operand of a valid node.
 static inline bool op_is_error(const struct ggml_tensor *tensor) {
     return (tensor->flags & GGML_TENSOR_FLAG_ERROR) != 0;
 }
@@ -76,6 +79,7 @@ static inline float op_float(const struct op_call *call, int slot) {
 int64_t op_mul(int64_t a, int64_t b);
 int64_t op_add(int64_t a, int64_t b);
 
+// Whether a shape has no elements. Such tensors are valid everywhere and cost nothing.
 static inline bool op_is_empty(const int64_t ne[GGML_MAX_DIMS]) {
     return ne[0] == 0 || ne[1] == 0 || ne[2] == 0 || ne[3] == 0;
 }
@@ -94,6 +98,8 @@ void op_packed_strides(enum ggml_type type, const int64_t ne[GGML_MAX_DIMS],
 
 // --- checks of sources: false after op_fail() ----------------------------------------------------
 
+// Each of them names the source and both values in its message, so that a wrong operand can be
+// found without a debugger.
 bool op_need_type(struct op_call *call, int src, enum ggml_type type);
 bool op_need_type2(struct op_call *call, int src, enum ggml_type one, enum ggml_type other);
 bool op_need_same_type(struct op_call *call, int src, int other);
@@ -107,9 +113,13 @@ bool op_need_shape(struct op_call *call, int src, int64_t ne0, int64_t ne1, int6
 bool op_need_multiple(struct op_call *call, int src, int dim, int other, int dim2);
 // Source `src` is a whole number of times source `other`, in every dimension.
 bool op_need_repeats(struct op_call *call, int src, int other);
+// Elements without gaps, in the order of the extents.
 bool op_need_contiguous(struct op_call *call, int src);
+// The elements of each row lie side by side; rows may lie anywhere.
 bool op_need_contiguous_rows(struct op_call *call, int src);
+// Strides of dimensions 0 and 1 are in rising order.
 bool op_need_not_transposed(struct op_call *call, int src);
+// Contiguous but for padding at the ends of rows.
 bool op_need_padded_1d(struct op_call *call, int src);
 // At most `n` dimensions have an extent other than 1.
 bool op_need_dims(struct op_call *call, int src, int n);

@@ -51,6 +51,7 @@ bool op_need_shape(struct op_call *call, int src, int64_t ne0, int64_t ne1, int6
                    (long long)ne0, (long long)ne1, (long long)ne2, (long long)ne3);
 }
 
+// Only 0 is a multiple of 0.
 static bool divides(int64_t part, int64_t whole) {
     return part == 0 ? whole == 0 : whole % part == 0;
 }
@@ -85,6 +86,8 @@ bool op_need_not_transposed(struct op_call *call, int src) {
            op_fail(call, "src%d must not be transposed; use ggml_cont first", src);
 }
 
+// As GGML's "padded 1D": rows at a constant distance through all dimensions, so that all rows can
+// be walked with one stride.
 bool op_need_padded_1d(struct op_call *call, int src) {
     const struct ggml_tensor *t = call->src[src];
     if (t->nb[0] == ggml_type_size(t->type) && t->nb[2] == t->nb[1] * (size_t)t->ne[1] &&
@@ -101,6 +104,8 @@ bool op_need_dims(struct op_call *call, int src, int n) {
     return true;
 }
 
+// Extents are of the result here, which the builder has set; a product that overflows saturates and
+// thereby differs from any number of elements.
 bool op_need_elements(struct op_call *call, const struct ggml_tensor *tensor) {
     const int64_t *ne = call->ne;
     const int64_t expected = ggml_nelements(tensor);

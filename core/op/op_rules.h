@@ -7,6 +7,8 @@
 #include "op/op_build.h"
 #include "op/op_table.h"
 
+// The same list yields declarations here, the table in op_table.c and the enum in ggml.h: a rule
+// that is named and not defined does not link.
 #define GGML_OP_ROW(number, name, symbol, min, max, type, shape, cost, ...)                        \
     bool op_type_##type(struct op_call *call);                                                     \
     bool op_shape_##shape(struct op_call *call);                                                   \

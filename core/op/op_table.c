@@ -23,10 +23,13 @@ static const struct ggml_op_info op_infos[GGML_OP_COUNT] = {
 #include "op_list.inl"
 };
 
+// O(1), by number.
 const struct ggml_op_info *ggml_op_info(enum ggml_op op) {
     return (unsigned)op < GGML_OP_COUNT ? &op_infos[op] : NULL;
 }
 
+// A node with a missing source comes from a client that wrote to it; the cost rules read the
+// required ones without a check.
 struct ggml_op_cost ggml_op_cost(const struct ggml_tensor *node) {
     const struct ggml_op_cost nothing = {0};
     if (node == NULL || (node->flags & GGML_TENSOR_FLAG_ERROR) != 0) return nothing;

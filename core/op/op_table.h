@@ -32,8 +32,8 @@ struct ggml_op_info {
     struct ggml_op_cost (*cost_rule)(const struct ggml_tensor *node, double flops);
     double flops; // handed to cost_rule
     enum ggml_op_flag flags;
-    const char *builders;
-    const char *params; // "i32 n_dims@1, i32 mode@2, "
+    const char *builders; // public functions that make the node, for the documents
+    const char *params;   // "i32 n_dims@1, i32 mode@2, "
 };
 
 // The row of an op, or NULL for a number outside the list. Constant. [any-thread]

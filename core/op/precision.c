@@ -17,6 +17,8 @@ static int src_slot(enum ggml_op op, int idx) {
     return (op == GGML_OP_MUL_MAT || op == GGML_OP_MUL_MAT_ID) && idx == 1 ? 3 : -1;
 }
 
+// Whether `prec` is a known grade, and no coarser than the parameter permits. Grades rise with
+// coarseness.
 static bool is_grade(enum ggml_prec prec, enum ggml_prec coarsest) {
     switch (prec) {
     case GGML_PREC_UNDEFINED:
@@ -29,6 +31,7 @@ static bool is_grade(enum ggml_prec prec, enum ggml_prec coarsest) {
     return false;
 }
 
+// Refused values leave the node as it was.
 static bool set_slot(const char *setter, struct ggml_tensor *node, int slot, enum ggml_prec prec,
                      enum ggml_prec coarsest) {
     if (slot < 0) {
@@ -61,6 +64,7 @@ bool ggml_prec_set_src(struct ggml_tensor *a, enum ggml_prec prec, int idx) {
     return !op_is_error(a) && set_slot(__func__, a, src_slot(a->op, idx), prec, GGML_PREC_Q4);
 }
 
+// Older setters, of one operation each.
 void ggml_mul_mat_set_prec(struct ggml_tensor *a, enum ggml_prec prec) {
     if (op_may_set(__func__, a, GGML_OP_MUL_MAT)) {
         set_slot(__func__, a, acc_slot(a->op), prec, GGML_PREC_F16);

@@ -15,6 +15,8 @@ bool op_shape_ssm_conv(struct op_call *call) {
            op_set_ne(call, sx[1], sx[0] - c[0] + 1, sx[2], 1);
 }
 
+// A causal convolution of each channel over the tokens (Mamba): the state's columns come first, so
+// that no padding is needed. sx [d - 1 + t, channels, sequences], c [d, channels].
 struct ggml_tensor *ggml_ssm_conv(struct ggml_context *ctx, struct ggml_tensor *sx,
                                   struct ggml_tensor *c) {
     return op_build(&(struct op_call){OP(ctx, SSM_CONV), .src = {sx, c}});
@@ -77,6 +79,9 @@ bool op_shape_ssm_scan(struct op_call *call) {
                      1, 1);
 }
 
+// The result has y [P, H, T, S] and behind it K snapshots of the state: the last one for going on,
+// the others for speculative decoding, which may have to go back. One tensor, since a node has one
+// result.
 struct ggml_tensor *ggml_ssm_scan(struct ggml_context *ctx, struct ggml_tensor *s,
                                   struct ggml_tensor *x, struct ggml_tensor *dt,
                                   struct ggml_tensor *A, struct ggml_tensor *B,

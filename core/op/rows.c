@@ -2,11 +2,14 @@
 // Gathering and scattering rows, diagonals, sorting, rolling.
 #include "op/op_rules.h"
 
+// Rows of integers stay integers; all others are decoded to F32.
 bool op_type_get_rows(struct op_call *call) {
     call->type = call->src[0]->type == GGML_TYPE_I32 ? GGML_TYPE_I32 : GGML_TYPE_F32;
     return op_need_type(call, 1, GGML_TYPE_I32);
 }
 
+// a [n, rows, b1, b2], indices [m, b1, b2]: row indices[i, j, k] of matrix (j, k). The result is
+// [n, m, b1, b2].
 bool op_shape_get_rows(struct op_call *call) {
     const int64_t *a = call->src[0]->ne;
     const int64_t *b = call->src[1]->ne;
@@ -24,6 +27,8 @@ bool op_type_get_rows_back(struct op_call *call) {
     return op_need_type(call, 1, GGML_TYPE_I32);
 }
 
+// Adds row i of src0 to row indices[i] of a matrix of zeros with the shape of `like`: rows that
+// were gathered several times get a sum.
 bool op_shape_get_rows_back(struct op_call *call) {
     const struct ggml_tensor *like = call->like;
     if (!ggml_is_matrix(like))
@@ -48,6 +53,8 @@ bool op_type_set_rows(struct op_call *call) {
            op_need_type2(call, 1, GGML_TYPE_I64, GGML_TYPE_I32);
 }
 
+// The result is src2 with rows replaced: a KV cache. Indices may be shared by runs of batches; they
+// are 64-bit as caches may have more than 2^31 rows.
 bool op_shape_set_rows(struct op_call *call) {
     const int64_t *a = call->src[2]->ne;
     return op_need_ne(call, 0, 0, a[0], "ne0 of src2") &&
@@ -64,6 +71,7 @@ struct ggml_tensor *ggml_set_rows(struct ggml_context *ctx, struct ggml_tensor *
     return op_build(&(struct op_call){OP(ctx, SET_ROWS), .src = {b, c, a}, .alias = a});
 }
 
+// A row becomes a diagonal matrix.
 bool op_shape_diag(struct op_call *call) {
     const int64_t *ne = call->src[0]->ne;
     return op_need_ne(call, 0, 1, 1, "a row per matrix") &&
@@ -76,6 +84,7 @@ struct ggml_tensor *ggml_diag(struct ggml_context *ctx, struct ggml_tensor *a) {
 
 // --- sorting -------------------------------------------------------------------------------------
 
+// Indices are I32, hence the limit of a row.
 bool op_shape_argsort(struct op_call *call) {
     return op_need_range(call, "order", call->params[0], GGML_SORT_ORDER_ASC,
                          GGML_SORT_ORDER_DESC) &&
@@ -88,6 +97,8 @@ struct ggml_tensor *ggml_argsort(struct ggml_context *ctx, struct ggml_tensor *a
     return op_build(&(struct op_call){OP(ctx, ARGSORT), .src = {a}, .params = {(int32_t)order}});
 }
 
+// The indices of the k largest of each row in descending order, as a view of a full sort. TOP_K
+// leaves their order open and needs no full sort.
 struct ggml_tensor *ggml_argsort_top_k(struct ggml_context *ctx, struct ggml_tensor *a, int k) {
     struct op_call call = {OP(ctx, ARGSORT), .src = {a}, .params = {GGML_SORT_ORDER_DESC}};
     if (a != NULL && !op_is_error(a) && !op_need_range(&call, "k", k, 0, a->ne[0]))
@@ -98,6 +109,7 @@ struct ggml_tensor *ggml_argsort_top_k(struct ggml_context *ctx, struct ggml_ten
                         sorted->nb[2], sorted->nb[3], 0);
 }
 
+// The indices of the k largest elements in no particular order.
 bool op_shape_top_k(struct op_call *call) {
     const int64_t *ne = call->src[0]->ne;
     return op_need_range(call, "src0 ne0", ne[0], 0, INT32_MAX) &&
@@ -109,6 +121,7 @@ struct ggml_tensor *ggml_top_k(struct ggml_context *ctx, struct ggml_tensor *a, 
     return op_build(&(struct op_call){OP(ctx, TOP_K), .src = {a}, .ne = {k, 1, 1, 1}});
 }
 
+// Elements shift cyclically: element i goes to (i + shift) mod ne along each dimension.
 bool op_shape_roll(struct op_call *call) {
     const struct ggml_tensor *a = call->src[0];
     if (a->nb[0] != ggml_type_size(a->type))

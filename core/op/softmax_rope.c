@@ -8,6 +8,7 @@
 
 // --- softmax -------------------------------------------------------------------------------------
 
+// The result has the type of src0; the mask is F16 or F32.
 bool op_type_soft_max(struct op_call *call) {
     call->type = call->src[0]->type;
     return call->src[1] == NULL || op_need_type2(call, 1, GGML_TYPE_F16, GGML_TYPE_F32);
@@ -58,6 +59,7 @@ struct ggml_tensor *ggml_soft_max_inplace(struct ggml_context *ctx, struct ggml_
 SOFT_MAX_EXT(, false)
 SOFT_MAX_EXT(_inplace, true)
 
+// a is the gradient, b the result of the softmax: its derivative needs only these.
 #define SOFT_MAX_BACK(suffix, inplace)                                                             \
     struct ggml_tensor *ggml_soft_max_ext_back##suffix(                                            \
         struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b, float scale,       \
@@ -75,6 +77,7 @@ void ggml_soft_max_add_sinks(struct ggml_tensor *a, struct ggml_tensor *sinks) {
 
 // --- rotary position embedding -------------------------------------------------------------------
 
+// Words of op_params, as op_list.inl documents them; the gaps are parameters of older versions.
 enum { N_DIMS = 1, MODE = 2, N_CTX_ORIG = 4, FREQ_BASE = 5, SECTIONS = 11, N_OFFS = 15 };
 
 // Positions are I32, frequency factors F32.
@@ -182,6 +185,8 @@ ROPE_MULTI(rope_multi, ROPE, false)
 ROPE_MULTI(rope_multi_inplace, ROPE, true)
 ROPE_MULTI(rope_multi_back, ROPE_BACK, false)
 
+// Rotates dimensions from n_offs on instead of the first ones. Vision mode rotates the whole row
+// and can have no offset.
 struct ggml_tensor *ggml_rope_set_offset(struct ggml_tensor *a, int n_offs) {
     if (a != NULL && op_is_error(a)) return a;
     if (a == NULL || (a->op != GGML_OP_ROPE && a->op != GGML_OP_ROPE_BACK)) {
@@ -204,7 +209,9 @@ static float yarn_dim(int n_dims, int n_ctx_orig, float rotations, float base) {
     return (float)n_dims * logf((float)n_ctx_orig / (rotations * two_pi)) / (2.0f * logf(base));
 }
 
-// Between which pairs YaRN mixes (Peng et al., 2023).
+// The pairs of dimensions between which YaRN (Peng et al., 2023) blends interpolated and
+// extrapolated frequencies: those that turn beta_fast and beta_slow times over the original
+// context.
 void ggml_rope_yarn_corr_dims(int n_dims, int n_ctx_orig, float freq_base, float beta_fast,
                               float beta_slow, float dims[2]) {
     if (dims == NULL) {

@@ -2,6 +2,8 @@
 // Losses and optimiser steps.
 #include "op/op_rules.h"
 
+// Mean over rows of -sum(labels log softmax(a)), in one operation since the separate ones lose
+// precision.
 bool op_shape_cross_entropy_loss(struct op_call *call) {
     return op_need_same_shape(call, 1, 0) && op_set_ne(call, 1, 1, 1, 1);
 }
@@ -11,6 +13,7 @@ struct ggml_tensor *ggml_cross_entropy_loss(struct ggml_context *ctx, struct ggm
     return op_build(&(struct op_call){OP(ctx, CROSS_ENTROPY_LOSS), .src = {a, b}});
 }
 
+// Sources: gradient of the loss (one number), logits, labels.
 bool op_shape_cross_entropy_loss_back(struct op_call *call) {
     return op_need_shape(call, 0, 1, 1, 1, 1) && op_need_same_shape(call, 2, 1) &&
            op_set_ne_as(call, call->src[1]);
@@ -21,10 +24,12 @@ struct ggml_tensor *ggml_cross_entropy_loss_back(struct ggml_context *ctx, struc
     return op_build(&(struct op_call){OP(ctx, CROSS_ENTROPY_LOSS_BACK), .src = {a, b, c}});
 }
 
+// AdamW has gradient and two moments between the parameter and its settings, SGD the gradient.
 static int last_source(const struct op_call *call) {
     return call->op == GGML_OP_OPT_STEP_ADAMW ? 4 : 2;
 }
 
+// Weights may have any type that the device can update; settings are F32.
 bool op_type_opt_step(struct op_call *call) {
     call->type = call->src[0]->type;
     return op_need_type(call, last_source(call), GGML_TYPE_F32);
@@ -43,10 +48,12 @@ static bool opt_step(struct op_call *call, int64_t n_params) {
            op_set_ne_as(call, call->src[0]);
 }
 
+// alpha, beta1, beta2, eps, weight decay, and the two bias corrections.
 bool op_shape_opt_step_adamw(struct op_call *call) {
     return opt_step(call, 7);
 }
 
+// alpha and weight decay.
 bool op_shape_opt_step_sgd(struct op_call *call) {
     return opt_step(call, 2);
 }

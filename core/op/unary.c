@@ -17,6 +17,7 @@ DEDICATED(log, LOG)
 DEDICATED(sin, SIN)
 DEDICATED(cos, COS)
 
+// Rows may lie apart: kernels compute row by row.
 bool op_shape_unary(struct op_call *call) {
     return op_need_range(call, "op", call->params[0], 0, GGML_UNARY_OP_COUNT - 1) &&
            op_need_contiguous_rows(call, 0) && op_set_ne_as(call, call->src[0]);
@@ -65,10 +66,13 @@ UNARY_PAIR(trunc, TRUNC)
 UNARY(hardswish, HARDSWISH)
 UNARY(hardsigmoid, HARDSIGMOID)
 
+// log(1 + e^x), which is x for large x in F32.
 static float softplus(float x) {
     return x > 20.0f ? x : logf(1.0f + expf(x));
 }
 
+// The parameters are transformed here, as in ggml, so that kernels need no exponential for them:
+// softplus keeps both alphas positive.
 struct ggml_tensor *ggml_xielu(struct ggml_context *ctx, struct ggml_tensor *a, float alpha_n,
                                float alpha_p, float beta, float eps) {
     return op_build(

@@ -4,11 +4,13 @@
 
 // --- reshape -------------------------------------------------------------------------------------
 
+// Extents of another tensor or of numbers. Only contiguous tensors: a reshape never moves data.
 bool op_shape_reshape(struct op_call *call) {
     if (call->has_like) op_set_ne_as(call, call->like);
     return op_need_contiguous(call, 0) && op_need_elements(call, call->src[0]);
 }
 
+// A view of the whole source with extents of its own and packed strides.
 static struct ggml_tensor *build_reshape(struct op_call *call) {
     call->alias = call->src[0];
     call->window = true;
@@ -71,17 +73,20 @@ bool op_shape_view(struct op_call *call) {
     return true;
 }
 
+// Stride of the next dimension; SIZE_MAX, which the shape rule refuses, where it overflows.
 static size_t times(size_t stride, int64_t count) {
     size_t product;
     return __builtin_mul_overflow(stride, (size_t)count, &product) ? SIZE_MAX : product;
 }
 
+// All four forms are one operation; the byte offset is its parameter.
 static struct ggml_tensor *build_view(struct op_call *call) {
     call->alias = call->src[0];
     call->window = true;
     return op_build(call);
 }
 
+// Offsets and strides are in bytes in each form.
 struct ggml_tensor *ggml_view_1d(struct ggml_context *ctx, struct ggml_tensor *a, int64_t ne0,
                                  size_t offset) {
     return build_view(
@@ -123,6 +128,8 @@ static void permute(struct op_call *call, const int32_t axes[GGML_MAX_DIMS]) {
     }
 }
 
+// The axes must be a permutation: a dimension that is taken twice would leave another one
+// undefined.
 bool op_shape_permute(struct op_call *call) {
     unsigned seen = 0;
     for (int i = 0; i < GGML_MAX_DIMS; ++i) {
@@ -141,6 +148,7 @@ struct ggml_tensor *ggml_permute(struct ggml_context *ctx, struct ggml_tensor *a
                                               .suffix = " (permuted)"});
 }
 
+// PERMUTE with axes 1, 0, 2, 3, as a node of its own because backends recognise it.
 bool op_shape_transpose(struct op_call *call) {
     permute(call, (const int32_t[]){1, 0, 2, 3});
     return true;

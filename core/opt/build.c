@@ -12,6 +12,7 @@ enum { STATE_TENSORS = 3, RESULT_TENSORS = 12 };
 
 // --- loss ----------------------------------------------------------------------------------------
 
+// A node's name shows in reports and messages; error tensors are shared by all and keep theirs.
 static struct ggml_tensor *named(struct ggml_tensor *tensor, const char *name) {
     if (!ggml_tensor_is_error(tensor)) ggml_set_name(tensor, name);
     return tensor;
@@ -32,7 +33,7 @@ static struct ggml_tensor *cross_entropy(struct ggml_opt_context *opt, struct gg
     return named(ggml_scale(ctx, loss, 1.0f / (float)opt->period), "loss_cross_entropy_scaled");
 }
 
-// Mean of (outputs - labels)^2.
+// Mean of (outputs - labels)^2 over all elements, built of simple operations, which have gradients.
 static struct ggml_tensor *squared_error(struct ggml_opt_context *opt, struct ggml_context *ctx) {
     const float scale = 1.0f / ((float)opt->period * (float)ggml_nelements(opt->outputs));
     struct ggml_tensor *error = named(ggml_sub(ctx, opt->outputs, opt->labels), "loss_error");
@@ -41,6 +42,8 @@ static struct ggml_tensor *squared_error(struct ggml_opt_context *opt, struct gg
     return named(ggml_scale(ctx, sum, scale), "loss_mean_squared_error");
 }
 
+// By the context's type of loss. Sums are not divided by the period: their gradients add up as the
+// losses do.
 static struct ggml_tensor *new_loss(struct ggml_opt_context *opt, struct ggml_context *ctx) {
     switch (opt->loss_type) {
     case GGML_OPT_LOSS_TYPE_MEAN: return mean_loss(opt, ctx);
@@ -118,6 +121,8 @@ static bool make_node_state(struct ggml_opt_context *opt, int i) {
     return state->m && state->v;
 }
 
+// One entry per node of the forward graph, so that a dynamic graph finds the states of the last one
+// by position.
 static bool make_states(struct ggml_opt_context *opt) {
     opt->n_states = ggml_graph_n_nodes(opt->forward);
     opt->states = ggml_mem_calloc((size_t)opt->n_states, sizeof(opt->states[0]));
@@ -129,6 +134,7 @@ static bool make_states(struct ggml_opt_context *opt) {
 }
 
 // The context of results and states, large enough for both.
+// The context is made with the first graph, when the number of nodes is known.
 static bool make_context(struct ggml_opt_context *opt) {
     const size_t n_nodes = (size_t)ggml_graph_n_nodes(opt->forward) + RESULT_TENSORS;
     const size_t n_tensors = STATE_TENSORS * n_nodes + RESULT_TENSORS;
@@ -138,6 +144,7 @@ static bool make_context(struct ggml_opt_context *opt) {
     return opt->ctx_state != NULL;
 }
 
+// Evaluation only, with dynamic graphs, needs no state at all.
 static bool has_tensors(struct ggml_context *ctx) {
     return ggml_get_first_tensor(ctx) != NULL;
 }
@@ -153,10 +160,13 @@ static bool allocate_states(struct ggml_opt_context *opt) {
     return true;
 }
 
+// Accumulators and moments that a node doesn't have are NULL.
 static void clear(struct ggml_tensor *tensor) {
     if (tensor) ggml_backend_tensor_memset(tensor, 0, 0, ggml_nbytes(tensor));
 }
 
+// ggml_opt_reset() starts training again with `moments`; without, only the gradient sums of a
+// period begin again.
 void opt_clear_state(struct ggml_opt_context *opt, bool moments) {
     const float one = 1.0f;
     for (int i = 0; i < opt->n_states; ++i) {
@@ -184,6 +194,8 @@ static bool states_fit(const struct ggml_opt_context *opt) {
 
 // --- gradients and steps -------------------------------------------------------------------------
 
+// The gradient graph is a copy of the forward graph, which evaluation without gradients goes on
+// using.
 static bool add_gradients(struct ggml_opt_context *opt) {
     struct ggml_tensor **accumulators =
         ggml_mem_calloc((size_t)opt->n_states, sizeof(accumulators[0]));
@@ -196,6 +208,7 @@ static bool add_gradients(struct ggml_opt_context *opt) {
     return opt->grad && !ggml_graph_error(opt->grad);
 }
 
+// The optimiser's node of parameter i, which updates it in place.
 static struct ggml_tensor *new_step(struct ggml_opt_context *opt, int i, struct ggml_tensor *grad) {
     struct ggml_tensor *node = opt->forward->nodes[i];
     const struct opt_node_state *state = &opt->states[i];
@@ -204,6 +217,7 @@ static struct ggml_tensor *new_step(struct ggml_opt_context *opt, int i, struct 
     return ggml_opt_step_adamw(opt->ctx_compute, node, grad, state->m, state->v, opt->step_params);
 }
 
+// The optimiser graph is the gradient graph with a step per parameter.
 static bool add_steps(struct ggml_opt_context *opt) {
     opt->opt = ggml_graph_dup(opt->ctx_compute, opt->grad, true);
     // Backwards, as the gradients are computed, so that their memory is free again early.
@@ -220,6 +234,9 @@ static bool add_steps(struct ggml_opt_context *opt) {
     return opt->opt && !ggml_graph_error(opt->opt);
 }
 
+// Order: the static case has its results in the state context, which must exist before the loss; a
+// dynamic graph's results belong to its own context, and the state context is sized by the graph
+// with loss. States are made once, by the first graph; later ones must have the same nodes.
 bool opt_build(struct ggml_opt_context *opt, enum ggml_opt_build_type type) {
     const bool first = opt->ctx_state == NULL;
     opt->grad = opt->opt = NULL;

@@ -6,6 +6,7 @@
 #include "ggml-impl.h"
 #include "opt/opt.h"
 
+// Elements of the tensor that the steps read: see op_list.inl for their order.
 enum { ADAMW_PARAMS = 7, SGD_PARAMS = 2 };
 
 // What is wrong with the parameters, or NULL.
@@ -22,6 +23,8 @@ static const char *complaint_about(const struct ggml_opt_params *params) {
     return NULL;
 }
 
+// The parameters of the optimiser are data and not op_params, so that a schedule changes them
+// without building a graph again.
 static bool make_step_params(struct ggml_opt_context *opt) {
     const struct ggml_init_params params = {.mem_size = ggml_tensor_overhead(), .no_alloc = true};
     const bool adamw = opt->optimizer == GGML_OPT_OPTIMIZER_TYPE_ADAMW;
@@ -37,6 +40,7 @@ static bool make_step_params(struct ggml_opt_context *opt) {
     return opt->params_buffer != NULL;
 }
 
+// Static graphs are built once, for the type of step that does the most.
 static bool build_static(struct ggml_opt_context *opt) {
     opt->forward = ggml_new_graph_custom(opt->ctx_compute, GGML_DEFAULT_GRAPH_SIZE, true);
     if (!opt->forward) return false;
@@ -44,6 +48,8 @@ static bool build_static(struct ggml_opt_context *opt) {
     return opt_build(opt, opt->build_type);
 }
 
+// The context takes nothing of `params` over but pointers: scheduler, context and tensors must
+// outlive it.
 ggml_opt_context_t ggml_opt_init(struct ggml_opt_params params) {
     const char *complaint = complaint_about(&params);
     if (complaint) {
@@ -83,6 +89,7 @@ void ggml_opt_free(ggml_opt_context_t opt_ctx) {
     ggml_mem_free(opt_ctx);
 }
 
+// With `optimizer` false only gradients are reset, which ends an accumulation period early.
 void ggml_opt_reset(ggml_opt_context_t opt_ctx, bool optimizer) {
     if (!opt_ctx) return;
     opt_clear_state(opt_ctx, optimizer);

@@ -6,25 +6,29 @@
 #include "ggml-impl.h"
 #include "opt/opt.h"
 
+// Maps tensors to copies by the slots of a hash set: O(nodes + leaves) in all.
 struct copier {
     struct ggml_context *ctx;
     struct ggml_hash_set set;
     struct ggml_tensor **copies; // by slot of the set
 };
 
+// An upper bound: every tensor plus the graph itself.
 size_t opt_copy_size(struct ggml_cgraph *graph) {
     const size_t n = (size_t)graph->n_nodes + (size_t)graph->n_leafs;
     return n * ggml_tensor_overhead() +
            ggml_graph_overhead_custom((size_t)ggml_graph_size(graph), false);
 }
 
+// Tensors outside the graph, whose memory is the application's, stay shared.
 static struct ggml_tensor *copy_of(const struct copier *copier, struct ggml_tensor *tensor) {
     const size_t slot = tensor ? ggml_hash_find(&copier->set, tensor) : GGML_HASHSET_FULL;
     if (slot == GGML_HASHSET_FULL || !ggml_bitset_get(copier->set.used, slot)) return tensor;
     return copier->copies[slot];
 }
 
-// Sources come before what is computed from them.
+// Copies a tensor whose sources and view source are copied already: the graph has sources before
+// what is computed from them.
 static bool copy_tensor(struct copier *copier, struct ggml_tensor *tensor) {
     const size_t slot = ggml_hash_insert(&copier->set, tensor);
     if (slot == GGML_HASHSET_FULL || slot == GGML_HASHSET_ALREADY_EXISTS)
@@ -50,6 +54,7 @@ static bool copy_tensors(struct copier *copier, struct ggml_cgraph *graph) {
     return true;
 }
 
+// Nodes are appended in their order; expanding finds the leaves again.
 struct ggml_cgraph *opt_copy_graph(struct ggml_context *ctx, struct ggml_cgraph *graph) {
     const size_t n = (size_t)graph->n_nodes + (size_t)graph->n_leafs;
     struct copier copier = {.ctx = ctx, .set = ggml_hash_set_new(n)};

@@ -112,6 +112,8 @@ static uint64_t random_below(uint64_t *state, uint64_t n) {
     return value % n;
 }
 
+// Fisher-Yates over the first n shards, so that the validation part behind them stays out of
+// training. Same seed, same order: runs can be repeated.
 void ggml_opt_dataset_shuffle(ggml_opt_context_t opt_ctx, ggml_opt_dataset_t dataset,
                               int64_t idata) {
     if (!opt_ctx || !dataset || idata > dataset->n_data) {
@@ -199,6 +201,7 @@ void ggml_opt_dataset_get_batch(ggml_opt_dataset_t dataset, struct ggml_tensor *
     opt_get_batch(dataset, data_batch, labels_batch, ibatch);
 }
 
+// The same into host memory of the caller, without a tensor.
 void ggml_opt_dataset_get_batch_host(ggml_opt_dataset_t dataset, void *data_batch,
                                      size_t nb_data_batch, void *labels_batch, int64_t ibatch) {
     if (!dataset || !data_batch || (labels_batch && !dataset->labels)) {

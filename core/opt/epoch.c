@@ -8,6 +8,7 @@
 
 // --- an epoch ------------------------------------------------------------------------------------
 
+// One half of an epoch: training batches with gradients, or validation batches without.
 struct part {
     bool train;
     int64_t first, end; // batches
@@ -15,6 +16,7 @@ struct part {
     ggml_opt_epoch_callback callback;
 };
 
+// Stops at the first batch that fails, after recording why; the result holds what came before.
 static bool run_part(ggml_opt_context_t opt, ggml_opt_dataset_t dataset, const struct part *part) {
     const int64_t start = ggml_time_us();
     for (int64_t i = part->first; i < part->end; ++i) {
@@ -43,6 +45,7 @@ static const char *complaint_about(ggml_opt_context_t opt, ggml_opt_dataset_t da
     return NULL;
 }
 
+// Batches before the split train, those behind it validate; a negative split trains with all.
 static bool run_epoch(ggml_opt_context_t opt, ggml_opt_dataset_t dataset, ggml_opt_result_t train,
                       ggml_opt_result_t eval, int64_t idata_split,
                       ggml_opt_epoch_callback callback_train,
@@ -76,6 +79,8 @@ static void format_time(char *text, size_t size, int64_t us) {
     snprintf(text, size, "%02lld:%02lld:%02lld", s / 3600, s / 60 % 60, s % 60);
 }
 
+// A bar of eight cells with losses, accuracies and the remaining time, extrapolated from the mean
+// of the batches so far.
 void ggml_opt_epoch_callback_progress_bar(bool train, ggml_opt_context_t opt_ctx,
                                           ggml_opt_dataset_t dataset, ggml_opt_result_t result,
                                           int64_t ibatch, int64_t ibatch_max, int64_t t_start_us) {
@@ -108,6 +113,7 @@ struct fit {
     bool silent;
 };
 
+// Training data is shuffled again in each epoch, the validation part never.
 static bool fit_epoch(const struct fit *fit, int64_t epoch, int64_t n_epochs) {
     const ggml_opt_epoch_callback callback =
         fit->silent ? NULL : ggml_opt_epoch_callback_progress_bar;
@@ -119,6 +125,7 @@ static bool fit_epoch(const struct fit *fit, int64_t epoch, int64_t n_epochs) {
     return run_epoch(fit->opt, fit->dataset, fit->train, fit->eval, fit->split, callback, callback);
 }
 
+// Logical batches are what one optimiser step sees; each is n_logical / n_physical evaluations.
 static bool fits(struct ggml_tensor *inputs, ggml_opt_dataset_t dataset, int64_t n_logical,
                  float val_split) {
     if (!inputs || !dataset || inputs->ne[1] < 1) return false;
@@ -127,6 +134,9 @@ static bool fits(struct ggml_tensor *inputs, ggml_opt_dataset_t dataset, int64_t
            val_split < 1.0f && n_logical / inputs->ne[1] <= INT32_MAX;
 }
 
+// Trains for nepoch epochs. get_opt_pars gets a pointer to the epoch's number, so that it can
+// follow a schedule. The first shuffle covers all points, which chooses the validation part at
+// random.
 void ggml_opt_fit(ggml_backend_sched_t backend_sched, struct ggml_context *ctx_compute,
                   struct ggml_tensor *inputs, struct ggml_tensor *outputs,
                   ggml_opt_dataset_t dataset, enum ggml_opt_loss_type loss_type,

@@ -48,6 +48,7 @@ struct ggml_opt_context {
     bool ready;                    // allocated, not evaluated yet
 };
 
+// Sums over evaluations, from which the public functions derive means and their uncertainties.
 struct ggml_opt_result {
     float *losses; // one per evaluation
     int64_t n_losses, max_losses;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Parameters and names.
+// Default parameters and names of optimisers.
 #include "opt/opt.h"
 
 struct ggml_opt_optimizer_params ggml_opt_get_default_optimizer_params(void *userdata) {
@@ -15,6 +15,7 @@ struct ggml_opt_optimizer_params ggml_opt_get_constant_optimizer_params(void *us
     return params ? *params : ggml_opt_get_default_optimizer_params(NULL);
 }
 
+// Everything but scheduler and loss has a default; graphs are dynamic unless ctx_compute is set.
 struct ggml_opt_params ggml_opt_default_params(ggml_backend_sched_t backend_sched,
                                                enum ggml_opt_loss_type loss_type) {
     return (struct ggml_opt_params){

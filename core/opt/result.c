@@ -36,7 +36,7 @@ void ggml_opt_result_reset(ggml_opt_result_t result) {
 
 // --- adding --------------------------------------------------------------------------------------
 
-// Makes room for `more` elements behind n.
+// Makes room for `more` elements behind n. Doubles, so that adding one at a time is O(1) amortised.
 static bool reserve(void **array, int64_t *max, int64_t n, int64_t more, size_t size) {
     if (more <= *max - n) return true;
     const int64_t wanted = MAX(2 * *max, n + more);
@@ -47,6 +47,7 @@ static bool reserve(void **array, int64_t *max, int64_t n, int64_t more, size_t 
     return true;
 }
 
+// Predictions and losses are read from the device at once: the next evaluation overwrites them.
 static bool add_pred(struct ggml_opt_result *result, const struct ggml_tensor *pred) {
     const int64_t n = ggml_nelements(pred);
     void *array = result->pred;
@@ -65,6 +66,7 @@ static bool add_loss(struct ggml_opt_result *result, const struct ggml_tensor *l
     return true;
 }
 
+// The first evaluation fixes period and kind of the loss, which loss_at() needs.
 bool opt_result_add(struct ggml_opt_result *result, const struct ggml_opt_context *opt) {
     if (result->n_losses == 0) {
         result->period = opt->period;
@@ -93,6 +95,8 @@ static double loss_at(const struct ggml_opt_result *result, int64_t i) {
     return result->per_datapoint ? loss * result->period : loss;
 }
 
+// Mean and standard error of the losses by Welford's method, which does not cancel where losses
+// differ little.
 void ggml_opt_result_loss(ggml_opt_result_t result, double *loss, double *unc) {
     const int64_t n = result ? result->n_losses : 0;
     double mean = 0.0, squares = 0.0; // of deviations from the mean (Welford)

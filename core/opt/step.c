@@ -6,6 +6,8 @@
 #include "ggml-impl.h"
 #include "opt/opt.h"
 
+// Attaches the graph of the next evaluation to a context with dynamic graphs. ggml_opt_alloc() adds
+// loss and gradients to it.
 void ggml_opt_prepare_alloc(ggml_opt_context_t opt_ctx, struct ggml_context *ctx_compute,
                             struct ggml_cgraph *gf, struct ggml_tensor *inputs,
                             struct ggml_tensor *outputs) {
@@ -24,6 +26,8 @@ void ggml_opt_prepare_alloc(ggml_opt_context_t opt_ctx, struct ggml_context *ctx
 
 // --- allocating ----------------------------------------------------------------------------------
 
+// The kind of the next step: only the last evaluation of a period updates parameters, and none does
+// more than the context was made for.
 static enum ggml_opt_build_type next_type(const struct ggml_opt_context *opt, bool backward) {
     if (!backward) return GGML_OPT_BUILD_TYPE_FORWARD;
     const enum ggml_opt_build_type type =
@@ -31,6 +35,7 @@ static enum ggml_opt_build_type next_type(const struct ggml_opt_context *opt, bo
     return MIN(type, opt->build_type);
 }
 
+// NULL where the context was built for less.
 static struct ggml_cgraph *graph_of(const struct ggml_opt_context *opt) {
     switch (opt->next) {
     case GGML_OPT_BUILD_TYPE_FORWARD: return opt->forward;
@@ -39,6 +44,8 @@ static struct ggml_cgraph *graph_of(const struct ggml_opt_context *opt) {
     }
 }
 
+// Static graphs are allocated as copies: the scheduler writes into the tensors that it is given,
+// and forward, gradient and optimiser graph share theirs.
 static struct ggml_cgraph *new_copy(struct ggml_opt_context *opt, struct ggml_cgraph *graph) {
     const struct ggml_init_params params = {.mem_size = opt_copy_size(graph), .no_alloc = true};
     ggml_free(opt->ctx_copy);
@@ -46,6 +53,7 @@ static struct ggml_cgraph *new_copy(struct ggml_opt_context *opt, struct ggml_cg
     return opt->ctx_copy ? opt_copy_graph(opt->ctx_copy, graph) : NULL;
 }
 
+// On failure nothing is allocated and the next call tries again.
 static bool allocate(struct ggml_opt_context *opt, struct ggml_cgraph *graph) {
     opt->allocated = NULL;
     ggml_backend_sched_reset(opt->sched);
@@ -55,6 +63,9 @@ static bool allocate(struct ggml_opt_context *opt, struct ggml_cgraph *graph) {
     return true;
 }
 
+// Gradient sums of a new period begin at 0. A graph that is allocated already is used again: with a
+// period of 1, static graphs are allocated once for training and once for each change to
+// validation.
 bool opt_alloc(struct ggml_opt_context *opt, bool backward) {
     if (!opt->forward) {
         ggml_fail(GGML_HOST_INVALID_ARGUMENT,
@@ -91,6 +102,7 @@ void ggml_opt_alloc(ggml_opt_context_t opt_ctx, bool backward) {
 
 // --- evaluating ----------------------------------------------------------------------------------
 
+// False for NaN.
 static bool within(float value, float low, float high) {
     return value >= low && value <= high;
 }
@@ -115,6 +127,7 @@ static bool set_adamw(struct ggml_opt_context *opt, const struct ggml_opt_optimi
     return true;
 }
 
+// False, with nothing written, where a parameter is out of range.
 static bool set_sgd(struct ggml_opt_context *opt, const struct ggml_opt_optimizer_params *p) {
     const float values[] = {p->sgd.alpha, p->sgd.wd};
     if (!(p->sgd.alpha > 0.0f) || !within(p->sgd.wd, 0.0f, 1.0f)) return false;
@@ -122,6 +135,8 @@ static bool set_sgd(struct ggml_opt_context *opt, const struct ggml_opt_optimize
     return true;
 }
 
+// The callback runs once per optimiser step, right before it, so that a schedule sees the current
+// state.
 static bool set_step_params(struct ggml_opt_context *opt) {
     const struct ggml_opt_optimizer_params params = opt->get_params(opt->params_userdata);
     const bool adamw = opt->optimizer == GGML_OPT_OPTIMIZER_TYPE_ADAMW;
@@ -132,6 +147,8 @@ static bool set_step_params(struct ggml_opt_context *opt) {
     return false;
 }
 
+// A failed evaluation leaves the context ready for another opt_alloc(). The counter of the period
+// advances with gradients only: evaluations in between do not disturb it.
 bool opt_eval(struct ggml_opt_context *opt, struct ggml_opt_result *result) {
     if (!opt->ready) {
         ggml_fail(GGML_HOST_INVALID_ARGUMENT,
