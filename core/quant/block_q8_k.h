@@ -6,6 +6,8 @@
 
 #include "quant/quant_block.h"
 
+// 32 bits of scale, 256 signed bytes, and sums of 16 quants each, with which a minimum is
+// multiplied once per group instead of once per element.
 static inline void encode_block_q8_K(const float *x, block_q8_K *b) {
     const float max = quant_signed_max(x, QK_K);
     memset(b, 0, sizeof(*b));
@@ -18,6 +20,7 @@ static inline void encode_block_q8_K(const float *x, block_q8_K *b) {
     b->d = 1.0f / iscale;
 }
 
+// Exact for the tests, which decode what kernels have rounded.
 static inline void decode_block_q8_K(const block_q8_K *b, float *y) {
     for (int i = 0; i < QK_K; ++i)
         y[i] = b->d * (float)b->qs[i];

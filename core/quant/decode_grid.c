@@ -3,7 +3,8 @@
 // exact.
 #include "quant/quant_block.h"
 
-// y = d * number, negated where `signs` has the bit.
+// y = d * number, negated where `signs` has the bit. `numbers` are n signed bytes; returns the end
+// of what was written, so that calls follow one another.
 static float *put_numbers(const void *numbers, int n, uint8_t signs, float d, float *y) {
     int8_t q[8];
     memcpy(q, numbers, (size_t)n);
@@ -12,6 +13,7 @@ static float *put_numbers(const void *numbers, int n, uint8_t signs, float d, fl
     return y;
 }
 
+// A point of eight coordinates, or two of four, with the eight signs of its elements.
 static float *put_eight(uint64_t point, uint8_t signs, float d, float *y) {
     return put_numbers(&point, 8, signs, d, y);
 }
@@ -21,6 +23,8 @@ static float *put_two_fours(uint32_t first, uint32_t second, uint8_t signs, floa
     return put_numbers(&second, 4, signs >> 4, d, y);
 }
 
+// Per 32 elements: four bytes of indices, then a word with four codes of seven signs and a scale of
+// four bits. Scales are odd multiples of d / 8, so that none is 0.
 static void decode_block_iq2_xxs(const block_iq2_xxs *b, float *y) {
     const float d = GGML_FP16_TO_FP32(b->d) / 8.0f;
     for (int g = 0; g < QK_K / 32; ++g) {
@@ -36,6 +40,8 @@ static void decode_block_iq2_xxs(const block_iq2_xxs *b, float *y) {
 }
 DECODE_ROW(iq2_xxs, QK_K)
 
+// Per eight elements nine bits of index and seven of signs in one word; a scale of four bits per
+// 16.
 static void decode_block_iq2_xs(const block_iq2_xs *b, float *y) {
     const float d = GGML_FP16_TO_FP32(b->d) / 8.0f;
     for (int i = 0; i < QK_K / 8; ++i) {
@@ -46,6 +52,8 @@ static void decode_block_iq2_xs(const block_iq2_xs *b, float *y) {
 }
 DECODE_ROW(iq2_xs, QK_K)
 
+// Indices of ten bits, the upper two in qh; eight stored signs per eight elements follow the
+// indices.
 static void decode_block_iq2_s(const block_iq2_s *b, float *y) {
     const float d = GGML_FP16_TO_FP32(b->d) / 8.0f;
     for (int i = 0; i < QK_K / 8; ++i) {
@@ -57,6 +65,7 @@ static void decode_block_iq2_s(const block_iq2_s *b, float *y) {
 }
 DECODE_ROW(iq2_s, QK_K)
 
+// Two points of four elements share a byte of signs.
 static void decode_block_iq3_xxs(const block_iq3_xxs *b, float *y) {
     const float d = GGML_FP16_TO_FP32(b->d) / 4.0f;
     for (int g = 0; g < QK_K / 32; ++g) {
@@ -72,10 +81,12 @@ static void decode_block_iq3_xxs(const block_iq3_xxs *b, float *y) {
 }
 DECODE_ROW(iq3_xxs, QK_K)
 
+// Index i of nine bits: the lowest eight in qs, the ninth in qh.
 static int iq3_s_index(const block_iq3_s *b, int i) {
     return b->qs[i] | ((b->qh[i / 8] >> (i % 8)) & 1) << 8;
 }
 
+// No even-sign code here: `signs` has one bit per element, and a scale of four bits per 32.
 static void decode_block_iq3_s(const block_iq3_s *b, float *y) {
     const float d = GGML_FP16_TO_FP32(b->d);
     for (int i = 0; i < QK_K / 8; ++i) {
@@ -96,6 +107,8 @@ static float *put_moved(uint64_t point, int delta, float d, float *y) {
     return y;
 }
 
+// qh holds, per 32 elements, the upper three bits of four indices, a scale of three bits, and the
+// direction in which the points are moved.
 static void decode_block_iq1_s(const block_iq1_s *b, float *y) {
     const float d = GGML_FP16_TO_FP32(b->d) / 8.0f;
     for (int i = 0; i < QK_K / 8; ++i) {
@@ -107,6 +120,8 @@ static void decode_block_iq1_s(const block_iq1_s *b, float *y) {
 }
 DECODE_ROW(iq1_s, QK_K)
 
+// As IQ1_S with a scale per 16 elements and a direction per eight. The block's d is spread over the
+// upper nibbles of the scales.
 static void decode_block_iq1_m(const block_iq1_m *b, float *y) {
     uint16_t scales[QK_K / 64];
     memcpy(scales, b->scales, sizeof(scales));

@@ -4,13 +4,17 @@
 
 enum { HALF = QK_K / 2 };
 
-// Digit n (most significant first) of a byte of base-3 digits.
+// Digit n (most significant first) of a byte of five base-3 digits, stored as a fraction: byte /
+// 256 is the value / 243 rounded up, so that multiplying by 3^n modulo 256 brings digit n to the
+// front.
 static int trit(uint8_t byte, int n) {
     static const uint8_t power[5] = {1, 3, 9, 27, 81};
     const uint8_t shifted = (uint8_t)(byte * power[n]);
     return (shifted * 3) >> 8;
 }
 
+// Bytes interleave: digit n of all bytes comes before digit n + 1 of any, which vectors decode
+// without shuffling.
 static float *decode_trits(const uint8_t *qs, int n_bytes, int n_digits, float d, float *y) {
     for (int n = 0; n < n_digits; ++n) {
         for (int m = 0; m < n_bytes; ++m)
@@ -19,6 +23,7 @@ static float *decode_trits(const uint8_t *qs, int n_bytes, int n_digits, float d
     return y;
 }
 
+// 240 elements in 48 bytes of five digits, the last 16 in four bytes of four.
 static void decode_block_tq1_0(const block_tq1_0 *b, float *y) {
     const float d = GGML_FP16_TO_FP32(b->d);
     y = decode_trits(b->qs, 32, 5, d, y);
@@ -27,6 +32,7 @@ static void decode_block_tq1_0(const block_tq1_0 *b, float *y) {
 }
 DECODE_ROW(tq1_0, QK_K)
 
+// Digits of two bits, -1 .. 1, element i of a group of 32 bytes in bits 2 (i / 32) and up.
 static void decode_block_tq2_0(const block_tq2_0 *b, float *y) {
     const float d = GGML_FP16_TO_FP32(b->d);
     for (int i = 0; i < QK_K; ++i) {
@@ -36,6 +42,7 @@ static void decode_block_tq2_0(const block_tq2_0 *b, float *y) {
 }
 DECODE_ROW(tq2_0, QK_K)
 
+// value = d scale q - dmin min, a byte per 16 elements with four bits of scale and four of minimum.
 static void decode_block_q2_K(const block_q2_K *b, float *y) {
     const float d = GGML_FP16_TO_FP32(b->d);
     const float dmin = GGML_FP16_TO_FP32(b->dmin);
@@ -50,6 +57,7 @@ static void decode_block_q2_K(const block_q2_K *b, float *y) {
 }
 DECODE_ROW(q2_K, QK_K)
 
+// Quants of three bits, -4 .. 3: two in qs, the inverted upper one in hmask. Scales of six bits.
 static void decode_block_q3_K(const block_q3_K *b, float *y) {
     const float d = GGML_FP16_TO_FP32(b->d);
     for (int g = 0; g < QK_K / 16; ++g) {
@@ -70,6 +78,7 @@ struct k4_group {
     float scale, min;
 };
 
+// The products d * scale and dmin * min, as every element of the group needs them.
 static struct k4_group k4_group(ggml_fp16_t d, ggml_fp16_t dmin, const uint8_t *scales, int g) {
     int scale;
     int min;
@@ -78,6 +87,7 @@ static struct k4_group k4_group(ggml_fp16_t d, ggml_fp16_t dmin, const uint8_t *
                              GGML_FP16_TO_FP32(dmin) * (float)min};
 }
 
+// Groups of 32 in nibbles: groups 2 k and 2 k + 1 share 32 bytes.
 static void decode_block_q4_K(const block_q4_K *b, float *y) {
     for (int g = 0; g < QK_K / 32; ++g) {
         const struct k4_group of = k4_group(b->d, b->dmin, b->scales, g);
@@ -89,6 +99,7 @@ static void decode_block_q4_K(const block_q4_K *b, float *y) {
 }
 DECODE_ROW(q4_K, QK_K)
 
+// As Q4_K; bit g of qh[l] is the fifth bit of element l of group g.
 static void decode_block_q5_K(const block_q5_K *b, float *y) {
     for (int g = 0; g < QK_K / 32; ++g) {
         const struct k4_group of = k4_group(b->d, b->dmin, b->scales, g);
@@ -102,6 +113,8 @@ static void decode_block_q5_K(const block_q5_K *b, float *y) {
 }
 DECODE_ROW(q5_K, QK_K)
 
+// Quants of six bits, -32 .. 31: nibbles in ql, pairs of bits in qh, each half of a block by
+// itself; a signed byte of scale per 16.
 static void decode_block_q6_K(const block_q6_K *b, float *y) {
     const float d = GGML_FP16_TO_FP32(b->d);
     for (int g = 0; g < QK_K / 16; ++g) {
@@ -120,6 +133,8 @@ static void decode_block_q6_K(const block_q6_K *b, float *y) {
 }
 DECODE_ROW(q6_K, QK_K)
 
+// Values of the non-linear table times a scale of six bits per 32: four in scales_l, two in
+// scales_h, offset by 32.
 static void decode_block_iq4_xs(const block_iq4_xs *b, float *y) {
     const float d = GGML_FP16_TO_FP32(b->d);
     for (int g = 0; g < QK_K / 32; ++g) {

@@ -21,6 +21,7 @@ enum {
     REFITS = 2,
 };
 
+// The parameters that tell the grid types apart.
 struct format {
     enum quant_grid_id grid;
     int n;           // elements per group
@@ -34,7 +35,7 @@ struct format {
     float values[2][8];
 };
 
-struct part_choice {
+struct part_choice { // a part's point and the set of values it is read with
     struct quant_choice point;
     int form;
 };
@@ -48,6 +49,7 @@ struct encoded {
     uint8_t signs[QK_K / 8];
 };
 
+// One group while its scale is searched: its parts prepared for each form.
 struct group {
     const struct format *f;
     const struct quant_grid *grid;
@@ -58,9 +60,9 @@ struct group {
 
 // What a scale leads to: sums over a group.
 struct outcome {
-    struct part_choice parts[MAX_PARTS];
-    float xv;
-    float vv;
+    struct part_choice parts[MAX_PARTS]; // the best point of each part
+    float xv;                            // sum of w x v: what least squares needs
+    float vv;                            // sum of w v^2
 };
 
 // Prepares the search for one group: its parts in each of the type's forms.
@@ -79,6 +81,8 @@ static void open_group(const struct format *f, const struct quant_grid *grid, co
 }
 
 // By how much the error is below that of zeros.
+// The squared error is sum w x^2 - gain, so that the largest gain is the least error and the
+// constant is never computed.
 static float gain_of(float xv, float vv, float scale) {
     return scale * (2.0f * xv - scale * vv);
 }
@@ -121,11 +125,14 @@ static float choose_points(const struct group *g, float scale, struct outcome *o
 
 // The best scale found for a group by itself; 0 if all elements are.
 static float fit_scale(const struct group *g) {
+    // The largest coordinate is what the largest element should be mapped to at the first trial.
     const float top = g->f->values[0][g->f->width == 8 ? 2 : 7];
     float best = 0.0f, best_gain = 0.0f;
     float scale = 1.15f * g->largest / top;
     struct outcome o;
     if (!(scale > FLT_MIN)) return 0.0f;
+    // Each trial is 15 % smaller; PATIENCE trials without improvement end the search, since the
+    // error is close to convex in the scale.
     for (int k = 0, last = 0; k < MAX_STARTS && k - last < PATIENCE; ++k, scale *= 0.85f) {
         choose_points(g, scale, &o);
         const float gain = o.xv > 0.0f ? o.xv * o.xv / o.vv : 0.0f;
@@ -134,6 +141,7 @@ static float fit_scale(const struct group *g) {
         best = o.xv / o.vv;
         last = k;
     }
+    // Alternating minimisation: points for the scale, then the scale that fits them best.
     for (int k = 0; k < REFITS && best > 0.0f; ++k) {
         choose_points(g, best, &o);
         if (!(o.xv > 0.0f)) break;
@@ -208,8 +216,8 @@ static float choose_groups(const struct format *f, const struct quant_grid *grid
     return sum;
 }
 
-// Encodes a block: scales of groups first, then d, then everything once more with the refitted
-// d; the better of both stays.
+// Encodes a block: each group's own scale, a d of which the largest is a whole multiple, the
+// groups' choices for it, and everything once more with the refitted d; the better of both stays.
 static void encode(const struct format *f, const float *x, const float *w, struct encoded *out) {
     const struct quant_grid *grid = quant_grid(f->grid);
     struct quant_elements e;

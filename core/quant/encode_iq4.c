@@ -34,6 +34,7 @@ static float search_iq4(const float *x) {
 }
 
 // Of two equally near table entries the higher.
+// Counts the boundaries that are reached instead of searching, so that the loop has no branches.
 static void put_iq4(const float *x, float id, uint8_t *qs) {
     uint8_t q[32];
     for (int j = 0; j < 32; ++j) {
@@ -46,6 +47,7 @@ static void put_iq4(const float *x, float id, uint8_t *qs) {
     quant_pack_nibbles(q, 32, qs);
 }
 
+// The reference search; with importance, weigh_ functions use quant_fit_levels() instead.
 static void encode_block_iq4_nl(const float *x, block_iq4_nl *b) {
     const float d = search_iq4(x);
     b->d = GGML_FP32_TO_FP16(d);
@@ -63,11 +65,13 @@ static void weigh_block_iq4_nl(const float *x, const float *w, block_iq4_nl *b) 
 }
 ENCODE_ROW_WEIGHTED(iq4_nl, QK4_NL, weigh_block_iq4_nl)
 
+// Adds the six-bit scale of a group, which is offset by 32, to its two places.
 static void put_iq4_xs_scale(block_iq4_xs *b, int g, int scale) {
     b->scales_l[g / 2] |= (uint8_t)(((scale + 32) & 15) << (4 * (g % 2)));
     b->scales_h |= (uint16_t)(((scale + 32) >> 4) << (2 * g));
 }
 
+// Scales of groups are multiples of d in -32 .. 31, the one of largest magnitude being -32.
 static void encode_block_iq4_xs(const float *x, block_iq4_xs *b) {
     float scales[QK_K / 32];
     for (int g = 0; g < QK_K / 32; ++g)
@@ -100,7 +104,7 @@ static void weigh_block_iq4_xs(const float *x, const float *w, block_iq4_xs *b) 
 }
 ENCODE_ROW_WEIGHTED(iq4_xs, QK_K, weigh_block_iq4_xs)
 
-// Trits 0 .. 2 of a block; returns its scale.
+// Trits 0 .. 2 for -d, 0 and d, with d the largest magnitude of the block; returns d as F16.
 static ggml_half encode_trits(const float *x, uint8_t *trits) {
     const float d = quant_max_abs(x, QK_K);
     const float id = quant_inverse(d);
@@ -115,11 +119,14 @@ static const uint8_t *pack_trits(const uint8_t *trits, int n_bytes, int n_digits
         uint16_t value = 0;
         for (int n = 0; n < 5; ++n)
             value = (uint16_t)(3 * value + (n < n_digits ? trits[m + n * n_bytes] : 0));
+        // Ceiling of value * 256 / 243: the smallest byte whose first five digits by trit() are
+        // those of value.
         qs[m] = (uint8_t)((value * 256 + 242) / 243);
     }
     return trits + n_bytes * n_digits;
 }
 
+// The inverse of decode_block_tq1_0().
 static void pack_tq1_0(const uint8_t *trits, block_tq1_0 *b) {
     trits = pack_trits(trits, 32, 5, b->qs);
     trits = pack_trits(trits, 16, 5, b->qs + 32);
@@ -133,6 +140,7 @@ static void encode_block_tq1_0(const float *x, block_tq1_0 *b) {
 }
 ENCODE_ROW(tq1_0, QK_K)
 
+// Two halves of 128 elements, four trits a byte.
 static void pack_tq2_0(const uint8_t *trits, block_tq2_0 *b) {
     quant_pack_pairs(trits, 32, b->qs);
     quant_pack_pairs(trits + QK_K / 2, 32, b->qs + 32);
@@ -145,6 +153,7 @@ static void encode_block_tq2_0(const float *x, block_tq2_0 *b) {
 }
 ENCODE_ROW(tq2_0, QK_K)
 
+// Trits by weighted least squares instead of the largest magnitude.
 static ggml_half weigh_trits(const float *x, const float *w, uint8_t *trits) {
     static const struct quant_levels levels = {&quant_whole, -1.0f, 1.0f, -13.7f, 0.667f, 1};
     return quant_encode_group(&levels, x, w, QK_K, trits);

@@ -78,6 +78,8 @@ static void encode_block_q5_K(const float *x, const float *w, block_q5_K *b) {
 ENCODE_ROW_BOTH(q5_K, QK_K)
 
 // Quants -4 .. 3 of 16 elements, refined one element at a time; returns the scale.
+// Coordinate descent: each pass moves every element to the quant that is best with the others
+// fixed, and keeps it if sum_xl^2 / sum_l2, the part of the error that the quants remove, grows.
 static float refine_q3(const float *x, int8_t *q) {
     const float max = quant_signed_max(x, 16);
     memset(q, -4, 16);
@@ -86,6 +88,7 @@ static float refine_q3(const float *x, int8_t *q) {
     float sum_xl = 0.0f;
     float sum_l2 = 0.0f;
     for (int i = 0; i < 16; ++i) {
+        // The quants start from the largest magnitude at -4.
         const int l = quant_nearest(iscale * x[i], -4, 3);
         const float w = x[i] * x[i];
         q[i] = (int8_t)l;
@@ -122,7 +125,8 @@ static void pack_q3_scale(uint8_t *scales, int g, int scale) {
     scales[8 + g % 4] |= (uint8_t)((scale >> 4) << (2 * (g / 4)));
 }
 
-// Quants -4 .. 3.
+// Packs quants -4 .. 3: two bits in qs, the third as its inverse in hmask, set for what is not
+// negative.
 static void pack_q3(const int8_t *q, block_q3_K *b) {
     uint8_t low[QK_K];
     memset(b->hmask, 0, sizeof(b->hmask));
@@ -157,6 +161,8 @@ static void encode_block_q3_K(const float *x, block_q3_K *b) {
 }
 ENCODE_ROW(q3_K, QK_K)
 
+// With importance both scales and quants come from the weighted search; quants are rounded against
+// the stored scales.
 static void weigh_block_q3_K(const float *x, const float *w, block_q3_K *b) {
     static const struct quant_level_format format = {
         16, -32, 31, {&quant_whole, -4.0f, 3.0f, -4.9f, 0.909f, 1}};
@@ -257,6 +263,7 @@ static void encode_block_q6_K(const float *x, block_q6_K *b) {
 }
 ENCODE_ROW(q6_K, QK_K)
 
+// As for Q3_K, with scales of eight bits.
 static void weigh_block_q6_K(const float *x, const float *w, block_q6_K *b) {
     static const struct quant_level_format format = {
         16, -128, 127, {&quant_whole, -32.0f, 31.0f, -35.7f, 0.971f, 1}};
@@ -265,6 +272,7 @@ static void weigh_block_q6_K(const float *x, const float *w, block_q6_K *b) {
     float d;
     quant_load(x, w, QK_K, &e);
     b->d = quant_encode_levels(&format, &e, b->scales, &d);
+    // Quants against the scale that is stored, d times a whole multiple.
     for (int i = 0; i < QK_K; ++i) {
         const float inverse = quant_inverse(d * (float)b->scales[i / 16]);
         q[i] = (uint8_t)(quant_nearest(e.x[i] * inverse, -32, 31) + 32);

@@ -39,7 +39,9 @@ static inline void sum_nearest(nearest_function nearest, const struct quant_leve
     }
 }
 
-// With the scale 0 every product is infinite or not a number, and the level one of those there are.
+// The error of each trial scale with the levels nearest to x / scale. A scale of 0 makes every
+// product infinite or NaN; nearest() still returns one of the levels, and the error is that of
+// zeros.
 static inline void error_nearest(nearest_function nearest, const struct quant_levels *levels,
                                  const struct quant_group *g, const float *restrict scale,
                                  int n_trials, float *restrict out_error) {
@@ -71,7 +73,7 @@ static inline void error_nearest(nearest_function nearest, const struct quant_le
     }                                                                                              \
     const struct quant_level_set quant_##name = {sum_##name, error_##name};
 
-// Rounds to the nearest and clamps, without branches.
+// Rounds to the nearest level of low .. high, which are whole numbers, without branches.
 static inline float nearest_whole(float value, float low, float high) {
     float l = value - low + 0.5f;
     const float top = high - low + 0.5f;
@@ -96,7 +98,7 @@ static inline float nearest_iq4(float value, float low, float high) {
 
 LEVEL_SET(iq4)
 
-// The doubled values of QUANT_FP4.
+// The doubled values of QUANT_FP4: thresholds lie halfway between neighbours.
 static inline float nearest_fp4(float value, float low, float high) {
     const float magnitude = fabsf(value);
     (void)low;
@@ -158,6 +160,8 @@ int quant_best_scale(const struct quant_levels *levels, const struct quant_group
     return least(error, n_trials);
 }
 
+// All trials are compared by the error with the scale as stored: rounding to F16 may change which
+// is best.
 ggml_half quant_fit_levels(const struct quant_levels *levels, const struct quant_group *g,
                            float *out_scale) {
     float scale[QUANT_TRIALS];
@@ -170,6 +174,7 @@ ggml_half quant_fit_levels(const struct quant_levels *levels, const struct quant
     return half[best];
 }
 
+// The encoder of types with one scale per block.
 ggml_half quant_encode_group(const struct quant_levels *levels, const float *x, const float *w,
                              int n, uint8_t *q) {
     struct quant_elements e;
@@ -200,6 +205,7 @@ static int choose_multiple(const struct quant_level_format *f, const struct quan
     return MIN(MAX(first + best, f->scale_low), f->scale_high);
 }
 
+// Group i of a block.
 static struct quant_group group_of(const struct quant_level_format *f,
                                    const struct quant_elements *e, int i) {
     return (struct quant_group){f->n, e->x + f->n * i, e->w + f->n * i};
@@ -246,6 +252,8 @@ static float first_d(const struct quant_level_format *f, const float *own) {
     return largest > 0.0f ? -d : d;
 }
 
+// own[i] is each group's optimum by itself. The loop of choose_groups() and refit() runs twice, and
+// the second result is only taken if its error is less.
 ggml_half quant_encode_levels(const struct quant_level_format *f, const struct quant_elements *e,
                               int8_t *out_scales, float *out_d) {
     float own[QUANT_MAX_GROUPS];

@@ -5,6 +5,7 @@
 #include "quant/encode_search.h"
 #include "quant/quant_block.h"
 
+// NaN counts as 0 and infinities as the limit. Written with conditional moves.
 static float finite_element(float x) {
     const float limit = 1073741824.0f; // 2^30: what no type reaches, and can be squared
     const float bounded = x < limit ? x : limit;
@@ -12,6 +13,8 @@ static float finite_element(float x) {
     return number > -limit ? number : -limit;
 }
 
+// Weights are scaled to at most 1, so that sums of products stay finite whatever unit the
+// importance has.
 void quant_load(const float *x, const float *importance, int n, struct quant_elements *out) {
     float max = 0.0f;
     for (int i = 0; i < n; ++i) {
@@ -26,11 +29,13 @@ void quant_load(const float *x, const float *importance, int n, struct quant_ele
         out->w[i] = max > 0.0f ? out->w[i] / max : 1.0f;
         sum += out->w[i];
     }
+    // The floor: 5 % of the mean weight.
     const float floor = 0.05f * sum / (float)n;
     for (int i = 0; i < n; ++i)
         out->w[i] = (out->w[i] + floor) / (1.0f + floor);
 }
 
+// Clamped to what F16 can hold, since a scale of 0 or infinity would destroy the block.
 ggml_half quant_half_scale(float d, float *out_rounded) {
     const float least = 5.9604645e-8f; // 2^-24
     const float magnitude = fabsf(d);

@@ -18,7 +18,7 @@
 
 enum { T = QUANT_TRIALS, PASSES = 2 };
 
-struct trials {
+struct trials { // T trial ranges side by side, as arrays so that loops over trials are vectorised
     float scale[T];
     float min[T];
 };
@@ -36,6 +36,7 @@ struct trial_sums {
     float xl[T];
 };
 
+// Constant for all trials of a group, so computed once.
 static struct moments sum_moments(const struct quant_group *g) {
     struct moments sum = {0};
     for (int i = 0; i < g->n; ++i) {
@@ -52,6 +53,7 @@ static inline float clamp_quant(float q, float top) {
     return (float)(int)q;
 }
 
+// The sums that least squares needs for each trial: O(n T).
 static void sum_trials(const struct quant_group *g, float top, const struct trials *restrict t,
                        struct trial_sums *restrict out) {
     const float *restrict x = g->x;
@@ -77,6 +79,7 @@ static void sum_trials(const struct quant_group *g, float top, const struct tria
     }
 }
 
+// The exact weighted error of each trial: O(n T).
 static void sum_errors(const struct quant_group *g, float top, const struct trials *restrict t,
                        float *restrict out) {
     const float *restrict x = g->x;
@@ -107,10 +110,12 @@ static void fit_trials(const struct moments *m, const struct trial_sums *restric
     for (int k = 0; k < T; ++k) {
         const float product = w * s->l2[k];
         const float det = product - s->l[k] * s->l[k];
+        // Where all quants are equal the system is singular: the scale becomes 0.
         const float divisor = det > 1e-5f * product ? det : FLT_MAX;
         const float free_scale = (w * s->xl[k] - x * s->l[k]) / divisor;
         const float free_min = (free_scale * s->l[k] - x) * inverse_w;
         const float allowed = free_scale > 0.0f ? free_min : -INFINITY;
+        // A minimum below the limit is replaced by 0, and the scale fitted again with that.
         const float min = allowed < low_min ? 0.0f : free_min;
         const float scale = (s->xl[k] + min * s->l[k]) / (s->l2[k] > FLT_MIN ? s->l2[k] : FLT_MIN);
         out_gain[k] = scale * s->xl[k] - min * x;
@@ -131,6 +136,8 @@ static void start_trials(float low, float high, float top, struct trials *t) {
     }
 }
 
+// Runs PASSES rounds of alternating minimisation for one group. Without any_min the minimum is at
+// most 0 in value (-min <= 0): K-quants store it without a sign.
 static struct quant_range fit_range(const struct quant_group *g, const struct moments *m, int top,
                                     bool any_min) {
     float low = g->x[0];
@@ -159,11 +166,13 @@ static struct quant_range fit_range(const struct quant_group *g, const struct mo
     return best;
 }
 
+// For types that store the minimum of each block as F16, with a sign.
 struct quant_range quant_fit_range(const struct quant_group *g, int top) {
     const struct moments m = sum_moments(g);
     return fit_range(g, &m, top, true);
 }
 
+// quant = (x + min) / scale, rounded and clamped.
 void quant_put_range(const struct quant_group *g, int top, struct quant_range range, uint8_t *q) {
     const float inverse = range.scale > 0.0f ? 1.0f / range.scale : 0.0f;
     const float shift = range.min * inverse + 0.5f;
@@ -179,6 +188,7 @@ struct fitted_group {
     float mean_q; // with that optimum
 };
 
+// Optimum of group i by itself; mean_q tells how the best minimum moves when the scale is rounded.
 static void fit_group(const struct quant_range_format *f, const struct quant_elements *e, int i,
                       struct fitted_group *out) {
     out->g = (struct quant_group){f->n, e->x + f->n * i, e->w + f->n * i};
@@ -261,6 +271,8 @@ static void refit(const struct quant_range_format *f, const struct fitted_group 
     *out_dmin = dmin > 0.0 ? (float)dmin : 0.0f;
 }
 
+// The first d and dmin make the largest scale and minimum the largest multiples. Two rounds; the
+// better one stays.
 void quant_encode_ranges(const struct quant_range_format *f, const struct quant_elements *e,
                          struct quant_range_block *out) {
     struct fitted_group groups[QUANT_MAX_GROUPS];

@@ -57,6 +57,7 @@ struct quant_range_format {
     int scale_top; // of scales and minima
 };
 
+// output of quant_encode_ranges(): the multiples per group and the quants, not packed
 struct quant_range_block {
     ggml_half d;
     ggml_half dmin;
@@ -65,6 +66,7 @@ struct quant_range_block {
     uint8_t q[QK_K];
 };
 
+// Encodes 256 elements; the caller packs the result in the layout of its type. O(256 QUANT_TRIALS).
 void quant_encode_ranges(const struct quant_range_format *f, const struct quant_elements *e,
                          struct quant_range_block *out);
 

@@ -4,6 +4,7 @@
 #include "quant/encode_search.h"
 #include "quant/quant_block.h"
 
+// One bit per element, set for x >= 0.
 static void put_signs(const float *x, uint8_t *qs) {
     for (int j = 0; j < QK1_0; j += 8) {
         int bits = 0;
@@ -13,6 +14,7 @@ static void put_signs(const float *x, uint8_t *qs) {
     }
 }
 
+// The mean magnitude minimises the squared error of d * sign(x).
 static void encode_block_q1_0(const float *x, block_q1_0 *b) {
     float sum = 0.0f;
     for (int j = 0; j < QK1_0; ++j)
@@ -22,6 +24,7 @@ static void encode_block_q1_0(const float *x, block_q1_0 *b) {
 }
 ENCODE_ROW(q1_0, QK1_0)
 
+// The weighted mean of magnitudes, for the same reason.
 static void weigh_block_q1_0(const float *x, const float *w, block_q1_0 *b) {
     struct quant_elements e;
     quant_load(x, w, QK1_0, &e);
@@ -37,6 +40,7 @@ static void weigh_block_q1_0(const float *x, const float *w, block_q1_0 *b) {
 }
 ENCODE_ROW_WEIGHTED(q1_0, QK1_0, weigh_block_q1_0)
 
+// The largest magnitude is d, and quants reach from -1 to 2.
 static void encode_block_q2_0(const float *x, block_q2_0 *b) {
     const float d = quant_max_abs(x, QK2_0);
     const float id = quant_inverse(d);
@@ -55,6 +59,8 @@ static void round_up(const float *x, float from, float id, float shift, int high
         q[j] = (uint8_t)quant_truncate((x[j] - from) * id + shift, 0, high);
 }
 
+// The element of largest magnitude becomes -8, the level without a counterpart, so that the range
+// is used in full.
 static void encode_block_q4_0(const float *x, block_q4_0 *b) {
     const float d = quant_signed_max(x, QK4_0) / -8.0f;
     uint8_t q[QK4_0];
@@ -71,6 +77,7 @@ static int32_t order_of(float x) {
     return bits ^ (bits >> 31 & 0x7FFFFFFF);
 }
 
+// The inverse of order_of().
 static float in_order(int32_t order) {
     order ^= order >> 31 & 0x7FFFFFFF;
     float x;
@@ -90,6 +97,8 @@ static void find_range(const float *x, float *out_min, float *out_max) {
     }
     *out_min = in_order(min);
     *out_max = in_order(max);
+    // A minimum of 0 takes the sign of the first zero, as comparing floats in order would: the F16
+    // that is stored shows it.
     for (int j = 0; *out_min == 0.0f && j < 32; ++j) {
         if (x[j] != 0.0f) continue;
         *out_min = x[j];
@@ -108,6 +117,7 @@ static void encode_range(const float *x, int high, uint8_t *q, ggml_half *out_d,
     *out_m = GGML_FP32_TO_FP16(min);
 }
 
+// d = (max - min) / 15, m = min.
 static void encode_block_q4_1(const float *x, block_q4_1 *b) {
     uint8_t q[QK4_1];
     encode_range(x, 15, q, &b->d, &b->m);
@@ -115,6 +125,7 @@ static void encode_block_q4_1(const float *x, block_q4_1 *b) {
 }
 ENCODE_ROW(q4_1, QK4_1)
 
+// As Q4_0 with 32 levels.
 static void encode_block_q5_0(const float *x, block_q5_0 *b) {
     const float d = quant_signed_max(x, QK5_0) / -16.0f;
     uint8_t q[QK5_0];
@@ -153,6 +164,7 @@ static void encode_block_q8_0(const float *x, block_q8_0 *b) {
 }
 ENCODE_ROW(q8_0, QK8_0)
 
+// s is the sum of the decoded values, with which products add the minimum of a block at once.
 static void encode_block_q8_1(const float *x, block_q8_1 *b) {
     int sum;
     const float d = encode_8bit(x, b->qs, &sum);
@@ -179,6 +191,7 @@ static void encode_fp4(const float *x, float d, int half, uint8_t *qs) {
     quant_pack_nibbles(q, 2 * half, qs);
 }
 
+// Exponent of the largest magnitude, less 2, as E2M1 reaches 6 = 1.5 * 2^2; biased by 127.
 static uint8_t mxfp4_code(const float *x) {
     const float amax = quant_max_abs(x, QK_MXFP4);
     const float exponent = amax > 0.0f ? floorf(log2f(amax)) - 2.0f + 127.0f : 0.0f;
@@ -205,6 +218,8 @@ static uint8_t search_code(const struct quant_group *g, int first, int n_codes,
     return (uint8_t)(first + quant_best_scale(&levels, g, scale, n_codes));
 }
 
+// Around the exponent of the reference: the largest element may be clipped where that leaves less
+// error in the others.
 static void weigh_block_mxfp4(const float *x, const float *w, block_mxfp4 *b) {
     struct quant_elements e;
     const struct quant_group g = {QK_MXFP4, e.x, e.w};
@@ -228,6 +243,7 @@ static uint8_t ue4m3_from_float(float x) {
     return (uint8_t)MIN(code, LARGEST);
 }
 
+// The scale that maps the largest magnitude to 6, the largest value.
 static uint8_t nvfp4_code(const float *x) {
     return ue4m3_from_float(quant_max_abs(x, QK_NVFP4_SUB) / 6.0f);
 }
@@ -245,12 +261,14 @@ static float nvfp4_scale(uint8_t code) {
     return quant_ue4m3_half(code);
 }
 
+// Twelve codes around the reference's, at most the largest finite one.
 static void weigh_block_nvfp4(const float *x, const float *w, block_nvfp4 *b) {
     struct quant_elements e;
     quant_load(x, w, QK_NVFP4, &e);
     for (int s = 0; s < QK_NVFP4 / QK_NVFP4_SUB; ++s) {
         const int at = s * QK_NVFP4_SUB;
         const struct quant_group g = {QK_NVFP4_SUB, e.x + at, e.w + at};
+        // The range of codes is moved down where it would reach beyond 0x7E.
         const int first = MIN(MAX(nvfp4_code(g.x) - 6, 0), 0x7E - 11);
         b->d[s] = search_code(&g, first, 12, nvfp4_scale);
         encode_fp4(g.x, nvfp4_scale(b->d[s]), QK_NVFP4_SUB / 2, b->qs + at / 2);

@@ -18,12 +18,14 @@ enum {
     K = QUANT_GRID_CANDIDATES,
 };
 
+// Tables of one grid: 0.1 to 0.3 MiB, made at first use and never freed.
 struct tables {
-    atomic_bool ready;
+    atomic_bool ready;        // acquire/release: what follows is visible once it is true
     int16_t index_of[TUPLES]; // -1: not a point
     struct quant_point nearest[TUPLES][K];
 };
 
+// Constant description of a grid.
 struct quant_grid {
     int base;       // of the digits
     int half;       // codes of a half
@@ -115,12 +117,14 @@ static void sort_nearest(const struct quant_grid *grid, const struct quant_point
     }
 }
 
-// In the critical section.
+// Makes a grid's tables, inside the critical section: the work arrays are static. O(TUPLES *
+// points).
 static void make_tables(const struct quant_grid *grid) {
     struct tables *tables = grid->tables;
     static struct quant_point points[MAX_POINTS];
     static uint8_t distances[QUANT_GRID_HALF][QUANT_GRID_HALF];
     const int half = grid->half;
+    // No combination is a point until it is entered.
     for (int i = 0; i < half * half; ++i)
         tables->index_of[i] = -1;
     for (int i = 0; i < grid->n_points; ++i) {
@@ -135,6 +139,7 @@ static void make_tables(const struct quant_grid *grid) {
     }
 }
 
+// Double-checked: the common case is one acquire load.
 const struct quant_grid *quant_grid(enum quant_grid_id id) {
     const struct quant_grid *grid = &grids[id];
     atomic_bool *ready = &grid->tables->ready;
@@ -148,6 +153,7 @@ const struct quant_grid *quant_grid(enum quant_grid_id id) {
     return grid;
 }
 
+// -1 for halves that make no point.
 int quant_grid_index(const struct quant_grid *grid, struct quant_point point) {
     return grid->tables->index_of[point.half[0] + grid->half * point.half[1]];
 }
@@ -162,6 +168,8 @@ static void add_digit(float *sums, int n, int base, const float *values, float f
     }
 }
 
+// Tabulates the sums for all codes of both halves: 2 * 81 or 2 * 64 entries, so that each trial of
+// a scale costs look-ups only.
 void quant_open_part(const struct quant_grid *grid, const float *values, const float *x,
                      const float *w, struct quant_part *out) {
     float squares[8];
@@ -196,6 +204,8 @@ static struct quant_point nearest_of_three(const struct quant_part *part, float 
          (uint8_t)(digit[4] + 3 * digit[5] + 9 * digit[6] + 27 * digit[7])}};
 }
 
+// Values of the eight-valued grids are evenly spaced but for rounding, so that one multiplication
+// finds the nearest.
 static struct quant_point nearest_of_eight(const struct quant_part *part, float scale) {
     const float factor = part->inverse_step / scale;
     const float shift = 0.5f - part->first * part->inverse_step;
@@ -206,10 +216,12 @@ static struct quant_point nearest_of_eight(const struct quant_part *part, float 
         {(uint8_t)(digit[0] + 8 * digit[1]), (uint8_t)(digit[2] + 8 * digit[3])}};
 }
 
+// Sum over both halves of a point.
 static float sum_of(const float sums[2][QUANT_GRID_HALF], struct quant_point point) {
     return sums[0][point.half[0]] + sums[1][point.half[1]];
 }
 
+// error / scale = scale * vv / 2 - xv: half the squared error without its constant part.
 struct quant_choice quant_choose_point(const struct quant_grid *grid, const struct quant_part *part,
                                        float scale) {
     struct quant_point best =

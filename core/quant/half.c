@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Scalar and row conversions of the 16-bit floating-point types.
+// Scalar and row conversions of the 16-bit floating-point types. The row functions are portable
+// references; the CPU plugin has vectorised ones.
 #include "ggml-impl.h"
 #include "quant/quant.h"
 
@@ -43,10 +44,12 @@ void ggml_fp32_to_bf16_row_ref(const float *x, ggml_bf16_t *y, int64_t n) {
     }
 }
 
+// The reference and the default are the same here.
 void ggml_fp32_to_bf16_row(const float *x, ggml_bf16_t *y, int64_t n) {
     ggml_fp32_to_bf16_row_ref(x, y, n);
 }
 
+// The same in the signature that codec_list.inl has for all types.
 void dequantize_row_f16(const void *x, float *y, int64_t k) {
     ggml_fp16_to_fp32_row(x, y, k);
 }

@@ -114,6 +114,7 @@ static inline float quant_signed_max(const float *x, int n) {
     return max;
 }
 
+// 1 / d, and 0 for 0: a block of zeros gets quants of 0 instead of NaN.
 static inline float quant_inverse(float d) {
     return d != 0.0f ? 1.0f / d : 0.0f;
 }

@@ -25,6 +25,8 @@ void ggml_quantize_init(enum ggml_type type) {
 void ggml_quantize_free(void) {
 }
 
+// Types with so few bits that an encoder without importance would be useless; ggml refuses them as
+// well.
 bool ggml_quantize_requires_imatrix(enum ggml_type type) {
     return type == GGML_TYPE_IQ2_XXS || type == GGML_TYPE_IQ2_XS || type == GGML_TYPE_IQ1_S;
 }
@@ -36,11 +38,15 @@ static const weighted_encoder weighted_encoders[GGML_TYPE_COUNT] = {
 #include "quant/codec_list.inl"
 };
 
+// Returns 0, which is no size of a valid call.
 static size_t refuse(const char *why, long long value) {
     ggml_fail(GGML_HOST_INVALID_ARGUMENT, "ggml_quantize_chunk: %s (got %lld)", why, value);
     return 0;
 }
 
+// Encodes rows start / n_per_row and following; returns the bytes written, 0 on failure. All
+// arguments are checked before anything is written; the importance matrix is one row, used for
+// every row.
 size_t ggml_quantize_chunk(enum ggml_type type, const float *src, void *dst, int64_t start,
                            int64_t nrows, int64_t n_per_row, const float *imatrix) {
     const struct ggml_type_traits *traits = ggml_get_type_traits(type);
@@ -61,6 +67,7 @@ size_t ggml_quantize_chunk(enum ggml_type type, const float *src, void *dst, int
     }
     if (start % n_per_row != 0) return refuse("start must be the first element of a row", start);
     const size_t row_size = ggml_row_size(type, n_per_row);
+    // Neither the count of elements nor the bytes may overflow, nor exceed what an object can have.
     if (nrows > INT64_MAX / n_per_row - start / n_per_row ||
         (uint64_t)(start / n_per_row + nrows) > SIZE_MAX / 2 / row_size) {
         return refuse("so many rows do not fit into memory", nrows);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Size, block size, name and conversions of each type.
+// Size, block size, name and conversions of each type: a table from type_list.inl and
+// codec_list.inl, looked up in O(1).
 #include "base/status.h"
 #include "ggml-impl.h"
 #include "quant/quant.h"
@@ -15,6 +16,7 @@ static const struct ggml_type_traits type_traits[GGML_TYPE_COUNT] = {
 #include "quant/codec_list.inl"
 };
 
+// for numbers that a newer file may have; size 0 makes every use fail
 static const struct ggml_type_traits unknown_type = {.type_name = "NONE"};
 
 const struct ggml_type_traits *ggml_get_type_traits(enum ggml_type type) {
@@ -37,6 +39,7 @@ bool ggml_is_quantized(enum ggml_type type) {
     return ggml_get_type_traits(type)->is_quantized;
 }
 
+// Bytes per element, a fraction for types with blocks.
 double ggml_type_sizef(enum ggml_type type) {
     const struct ggml_type_traits *traits = ggml_get_type_traits(type);
     return traits->blck_size > 0 ? (double)traits->type_size / (double)traits->blck_size : 0.0;
@@ -59,6 +62,7 @@ size_t ggml_row_size(enum ggml_type type, int64_t ne) {
            (size_t)(rest * traits->type_size / (uint64_t)traits->blck_size);
 }
 
+// The type of most tensors in a file of that kind; GGML_TYPE_COUNT with a message for unknown ones.
 enum ggml_type ggml_ftype_to_ggml_type(enum ggml_ftype ftype) {
     switch (ftype) {
     case GGML_FTYPE_ALL_F32: return GGML_TYPE_F32;

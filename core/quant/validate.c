@@ -3,6 +3,7 @@
 #include "base/status.h"
 #include "quant/quant_block.h"
 
+// All bits of the exponent set: infinity or NaN. Bytes may be unaligned, hence memcpy().
 static bool is_f16_finite(const char *bytes) {
     uint16_t bits;
     memcpy(&bits, bytes, sizeof(bits));
@@ -27,10 +28,12 @@ static bool is_f64_finite(const char *bytes) {
     return (bits >> 52 & 0x7FFu) != 0x7FFu;
 }
 
+// E8M0 has one NaN and no infinity.
 static bool is_e8m0_finite(const char *bytes) {
     return (uint8_t)*bytes != 0xFF;
 }
 
+// Checks the F16 that is spread over the scales.
 static bool is_iq1_m_finite(const char *bytes) {
     uint16_t scales[QK_K / 64];
     memcpy(scales, bytes, sizeof(scales));
@@ -46,6 +49,8 @@ struct scale_field {
 
 #define HALF_SCALE(name, block, member)                                                            \
     { GGML_TYPE_##name, offsetof(block_##block, member), is_f16_finite }
+// A linear list: types with two numbers have two rows, and those without any, such as NVFP4, none.
+// Searched once per call.
 static const struct scale_field scale_fields[] = {
     {GGML_TYPE_F32, 0, is_f32_finite},
     {GGML_TYPE_F64, 0, is_f64_finite},
@@ -99,6 +104,8 @@ static bool check_field(const struct scale_field *field, const char *data, size_
     return true;
 }
 
+// Checks scales, not quants: any bits of quants are numbers. The loader of files calls it, since
+// one NaN in a weight makes all results NaN. O(blocks).
 bool ggml_validate_row_data(enum ggml_type type, const void *data, size_t nbytes) {
     const size_t block_size = ggml_type_size(type);
     if (block_size == 0) {
