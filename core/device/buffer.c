@@ -5,6 +5,8 @@
 #include "device/check.h"
 #include "plugin/registry/live.h"
 
+// Used by the host's own types and, through the SDK, by plugins. The plugin's memory stays its own:
+// the object only refers to it by `context`.
 ggml_backend_buffer_t ggml_sdk_buffer_new(ggml_backend_buffer_type_t buft,
                                           const struct ggml_buffer_table *table, void *context,
                                           size_t size) {
@@ -95,7 +97,7 @@ void ggml_backend_buffer_clear(ggml_backend_buffer_t buffer, uint8_t value) {
     device_answer(buffer->table->clear(buffer, value), told, __func__, label);
 }
 
-// Of an entry that has nothing to do when it returns UNSUPPORTED.
+// The status of an optional entry: UNSUPPORTED without a message means that it has nothing to do.
 static enum ggml_host_status optional_answer(int32_t status, unsigned long told,
                                              const char *function, ggml_backend_buffer_t buffer) {
     if (status == GGML_HOST_UNSUPPORTED && ggml_fail_count() == told) return GGML_HOST_OK;
@@ -109,6 +111,8 @@ void ggml_backend_buffer_reset(ggml_backend_buffer_t buffer) {
     optional_answer(buffer->table->reset(buffer), told, __func__, buffer);
 }
 
+// The contract makes the entry optional; what it returns as UNSUPPORTED counts as success, since
+// there was nothing to do.
 enum ggml_status ggml_backend_buffer_init_tensor(ggml_backend_buffer_t buffer,
                                                  struct ggml_tensor *tensor) {
     THREAD_GUARD(buffer, GGML_STATUS_FAILED);

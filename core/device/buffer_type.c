@@ -5,6 +5,7 @@
 #include "plugin/registry/live.h"
 #include "tensor/node_since.h"
 
+// Never NULL, also for broken plugins, as names go straight into messages and logs.
 const char *ggml_backend_buft_name(ggml_backend_buffer_type_t buft) {
     if (!device_given(buft, __func__, "buffer type")) return "NULL";
     const char *name = buft->table->get_name ? buft->table->get_name(buft) : NULL;
@@ -18,7 +19,7 @@ static bool is_power_of_two(size_t n) {
     return n != 0 && (n & (n - 1)) == 0;
 }
 
-// 0 if what the plugin returns is useless.
+// The type's alignment, 0 if the plugin returns none or no power of two.
 static size_t alignment_of(ggml_backend_buffer_type_t buft) {
     const size_t alignment = buft->table->get_alignment ? buft->table->get_alignment(buft) : 0;
     return is_power_of_two(alignment) ? alignment : 0;
@@ -70,7 +71,7 @@ ggml_backend_dev_t ggml_backend_buft_get_device(ggml_backend_buffer_type_t buft)
     return device_given(buft, __func__, "buffer type") ? buft->device : NULL;
 }
 
-// A buffer without memory: tensors of no elements, and queries before anything is allocated.
+// A buffer without memory, for allocations of 0 bytes: no plugin is asked, as many APIs fail for 0.
 static void *no_base(ggml_backend_buffer_t buffer) {
     (void)buffer;
     return NULL;
@@ -92,8 +93,8 @@ static ggml_backend_buffer_t empty_buffer(ggml_backend_buffer_type_t buft) {
     return ggml_sdk_buffer_new(buft, &table, NULL, 0);
 }
 
-// Asks the plugin, and trusts nothing of what it gives: there is a buffer, with a table, as large
-// as was asked for.
+// Asks the plugin and trusts nothing that it returns: a buffer has a table with the required
+// entries and is as large as was asked for. One that is too small is freed again.
 static ggml_backend_buffer_t plugin_buffer(const char *function, ggml_backend_buffer_type_t buft,
                                            size_t size) {
     const char *label = device_buft_label(buft);
@@ -120,6 +121,7 @@ static ggml_backend_buffer_t plugin_buffer(const char *function, ggml_backend_bu
     return NULL;
 }
 
+// Counted as alive before the plugin is called, so that it can't be unloaded during the call.
 ggml_backend_buffer_t ggml_backend_buft_alloc_buffer(ggml_backend_buffer_type_t buft, size_t size) {
     if (!device_given(buft, __func__, "buffer type")) return NULL;
     // NULL for the host's own types, which are not counted.

@@ -8,6 +8,7 @@
 
 #include "plugin/registry/live.h"
 
+// "unnamed" for what is missing.
 static const char *named(const char *name) {
     return name && name[0] ? name : "unnamed";
 }
@@ -49,6 +50,7 @@ void device_fail_unless_told(unsigned long told, enum ggml_host_status status, c
     va_end(args);
 }
 
+// Texts by number, from the status list; NULL for numbers that no status has.
 static const char *const status_texts[] = {
 #define GGML_HOST_STATUS_ROW(number, name, text) [number] = text,
 #include "status_list.inl"
@@ -72,6 +74,7 @@ enum ggml_host_status device_answer(int32_t status, unsigned long told, const ch
     return known;
 }
 
+// The caller's text replaces the generic one where the plugin has left no message.
 void device_failed_to(int32_t status, unsigned long told, const char *format, ...) {
     char text[256];
     va_list args;
@@ -85,6 +88,7 @@ void device_failed_to(int32_t status, unsigned long told, const char *format, ..
     }
 }
 
+// ggml's API has fewer statuses: what is neither lack of memory nor an abort is a failure.
 enum ggml_status device_graph_status(enum ggml_host_status status) {
     switch (status) {
     case GGML_HOST_OK: return GGML_STATUS_SUCCESS;
@@ -94,6 +98,7 @@ enum ggml_status device_graph_status(enum ggml_host_status status) {
     }
 }
 
+// Everything that the wrappers call without asking again.
 bool device_buffer_usable(const char *function, const char *label, ggml_backend_buffer_t buffer) {
     const struct ggml_buffer_table *table = buffer ? buffer->table : NULL;
     if (table && table->size >= offsetof(struct ggml_buffer_table, reserved) && table->free &&
@@ -105,6 +110,7 @@ bool device_buffer_usable(const char *function, const char *label, ggml_backend_
     return false;
 }
 
+// `slot` is the member of the new object that records for which device it is counted.
 void device_live_settle(void **slot, ggml_backend_dev_t device) {
     if (slot && !*slot) {
         *slot = device;
@@ -113,6 +119,8 @@ void device_live_settle(void **slot, ggml_backend_dev_t device) {
     }
 }
 
+// Address range of a host buffer, 0 and 0 for others. A range that would wrap around counts as
+// none.
 static void find_range(struct device_host_range *range, ggml_backend_buffer_t buffer) {
     ggml_backend_buffer_type_t buft = buffer->buft;
     *range = (struct device_host_range){.buffer = buffer};
@@ -123,7 +131,8 @@ static void find_range(struct device_host_range *range, ggml_backend_buffer_t bu
     range->end = (uintptr_t)base + buffer->size;
 }
 
-// As ggml_nbytes, but what no memory has does not wrap around.
+// Bytes from the first to the last element, as ggml_nbytes(), but SIZE_MAX instead of wrapping
+// around: extents and strides may have been written by a client.
 static size_t span_of(const struct ggml_tensor *tensor) {
     const size_t block = (size_t)ggml_blck_size(tensor->type);
     size_t bytes = ggml_type_size(tensor->type), more;
@@ -139,6 +148,7 @@ static size_t span_of(const struct ggml_tensor *tensor) {
     return bytes;
 }
 
+// O(1): one comparison with the viewed tensor, whose own place is checked with its buffer.
 bool device_is_inside(const struct ggml_tensor *tensor) {
     if (!tensor->view_src) return true;
     const size_t room = span_of(tensor->view_src), bytes = span_of(tensor);
@@ -161,6 +171,7 @@ bool device_buft_is_meta(ggml_backend_buffer_type_t buft) {
            device->table->get_type(device) == GGML_BACKEND_DEVICE_TYPE_META;
 }
 
+// set once, when the first such device is made
 static _Atomic(const struct device_meta_functions *) meta_functions;
 
 const struct device_meta_functions *device_meta_functions(void) {

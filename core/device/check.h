@@ -35,7 +35,7 @@ enum ggml_host_status device_answer(int32_t status, unsigned long told, const ch
 void device_failed_to(int32_t status, unsigned long told, const char *format, ...)
     GGML_ATTRIBUTE_FORMAT(3, 4);
 
-// What an application is told of it.
+// The status that applications get for a host status.
 enum ggml_status device_graph_status(enum ggml_host_status status);
 
 // Ends what host_live_add(device) began before a plugin was asked for an object. `slot` is the

@@ -10,6 +10,7 @@
 #include "plugin/registry/live.h"
 #include "tensor/node_since.h"
 
+// As all wrappers of names: a broken plugin gets a placeholder and an error, never NULL.
 const char *ggml_backend_dev_name(ggml_backend_dev_t device) {
     if (!device_given(device, __func__, "device")) return "NULL";
     const char *name = device->table->get_name ? device->table->get_name(device) : NULL;
@@ -28,7 +29,7 @@ const char *ggml_backend_dev_description(ggml_backend_dev_t device) {
     return device_label(device);
 }
 
-// More free memory than there is counts as an error of the plugin and is cut.
+// Cuts free memory to the total, and records a plugin that reports more.
 static void clamp_memory(const char *function, ggml_backend_dev_t device, size_t *free_bytes,
                          size_t total_bytes) {
     if (*free_bytes <= total_bytes) return;
@@ -57,7 +58,7 @@ void ggml_backend_dev_memory(ggml_backend_dev_t device, size_t *free, size_t *to
     if (total) *total = total_bytes;
 }
 
-// A type that this host does not know is some accelerator.
+// The device's type; one that this host does not know counts as an accelerator.
 static enum ggml_backend_dev_type known_type(const char *function, ggml_backend_dev_t device,
                                              int type) {
     if (type >= GGML_BACKEND_DEVICE_TYPE_CPU && type <= GGML_BACKEND_DEVICE_TYPE_META) {
@@ -98,8 +99,9 @@ ggml_backend_reg_t ggml_backend_dev_backend_reg(ggml_backend_dev_t device) {
     return device_given(device, __func__, "device") ? device->reg : NULL;
 }
 
-// A stream that was counted already, because one wrapper called another, is counted once. false: no
-// memory for the host's own, and the stream is no more.
+// Attaches the host's record to a new stream and counts the device as in use. A stream that was
+// counted already, because one wrapper called another, is counted once. False if there is no memory
+// for the record; the stream is freed then.
 static bool device_count_stream(ggml_backend_t backend, ggml_backend_dev_t device) {
     struct stream_host *own = NULL;
     if (backend && !backend->host) own = ggml_mem_calloc(1, sizeof(*own));
@@ -149,6 +151,7 @@ ggml_backend_t ggml_backend_dev_init(ggml_backend_dev_t device, const char *para
     return backend;
 }
 
+// NULL with a message: a device without a type of memory can hold no tensors.
 ggml_backend_buffer_type_t ggml_backend_dev_buffer_type(ggml_backend_dev_t device) {
     if (!device_given(device, __func__, "device")) return NULL;
     ggml_backend_buffer_type_t buft =
@@ -160,6 +163,7 @@ ggml_backend_buffer_type_t ggml_backend_dev_buffer_type(ggml_backend_dev_t devic
     return device_buft_usable(buft) ? buft : NULL;
 }
 
+// NULL without a message: pinned memory is optional.
 ggml_backend_buffer_type_t ggml_backend_dev_host_buffer_type(ggml_backend_dev_t device) {
     if (!device_given(device, __func__, "device")) return NULL;
     ggml_backend_buffer_type_t buft =
@@ -167,6 +171,7 @@ ggml_backend_buffer_type_t ggml_backend_dev_host_buffer_type(ggml_backend_dev_t 
     return device_buft_usable(buft) ? buft : NULL;
 }
 
+// Wraps memory of the application without copying. Devices that can't do so are not asked.
 ggml_backend_buffer_t ggml_backend_dev_buffer_from_host_ptr(ggml_backend_dev_t device, void *ptr,
                                                             size_t size, size_t max_tensor_size) {
     if (!device_given(device, __func__, "device") || !device_given(ptr, __func__, "pointer"))
@@ -211,6 +216,8 @@ static bool is_newer(const struct ggml_tensor *op, ggml_backend_dev_t device) {
     return minor < GGML_CONTRACT_MINOR && needed > minor;
 }
 
+// A node with meaning newer than the plugin is declined without asking it: its answer would be
+// about something else.
 bool ggml_backend_dev_supports_op(ggml_backend_dev_t device, const struct ggml_tensor *op) {
     if (!device_given(device, __func__, "device") || !op_given(__func__, op)) return false;
     if (is_newer(op, device)) return false;
@@ -226,6 +233,7 @@ bool ggml_backend_dev_supports_buft(ggml_backend_dev_t device, ggml_backend_buff
            device->table->supports_buft(device, buft);
 }
 
+// Whether the device would rather compute the node than leave it where the weights are; optional.
 bool ggml_backend_dev_offload_op(ggml_backend_dev_t device, const struct ggml_tensor *op) {
     if (!device_given(device, __func__, "device") || !op_given(__func__, op)) return false;
     return device->table->offload_op && device->table->offload_op(device, op);

@@ -32,6 +32,7 @@ ggml_backend_event_t ggml_backend_event_new(ggml_backend_dev_t device) {
     return event;
 }
 
+// The live count goes down last: until then the plugin's code runs.
 void ggml_backend_event_free(ggml_backend_event_t event) {
     THREAD_GUARD_END(event);
     if (!event) return;
@@ -43,6 +44,8 @@ void ggml_backend_event_free(ggml_backend_event_t event) {
     if (counted) host_live_remove(counted);
 }
 
+// Events belong to one device; recording one on a stream of another would mean nothing to its
+// plugin.
 void ggml_backend_event_record(ggml_backend_event_t event, ggml_backend_t backend) {
     THREAD_GUARD_VOID(event);
     THREAD_GUARD_VOID(backend);
@@ -61,7 +64,7 @@ void ggml_backend_event_record(ggml_backend_event_t event, ggml_backend_t backen
     device_answer(backend->table->event_record(backend, event), told, __func__, label);
 }
 
-// Of an event that is given; blocks until what was queued before it is done.
+// Waits on the host until all work recorded before the event is done.
 static void synchronize(const char *function, ggml_backend_event_t event) {
     const char *label = device_label(event->device);
     if (!device_offers(event->table->synchronize != NULL, function, label, "waiting for events"))

@@ -64,6 +64,7 @@ static const struct ggml_buffer_table owned_table = {MEMORY_ENTRIES, .free = mem
 // The memory stays the caller's.
 static const struct ggml_buffer_table mapped_table = {MEMORY_ENTRIES, .free = ggml_sdk_buffer_free};
 
+// One allocation per buffer; the type has no limit but memory.
 static int32_t type_alloc(ggml_backend_buffer_type_t buft, size_t size,
                           ggml_backend_buffer_t *out_buffer) {
     void *memory = ggml_mem_aligned_alloc(BLOCK_ALIGNMENT, size);

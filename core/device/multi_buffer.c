@@ -43,6 +43,7 @@ static bool members_size(const char *function, ggml_backend_buffer_t *buffers, s
     return true;
 }
 
+// NULL if the list would overflow or memory runs out.
 static struct multi_buffer *multi_new(ggml_backend_buffer_t *buffers, size_t n_buffers) {
     if (n_buffers > (SIZE_MAX - sizeof(struct multi_buffer)) / sizeof(buffers[0])) return NULL;
     struct multi_buffer *multi = ggml_mem_alloc(sizeof(*multi) + n_buffers * sizeof(buffers[0]));
@@ -80,6 +81,7 @@ bool ggml_backend_buffer_is_multi_buffer(ggml_backend_buffer_t buffer) {
     return device_given(buffer, __func__, "buffer") && buffer->table->free == multi_free;
 }
 
+// Members may be of different types; each is told by its own wrapper.
 void ggml_backend_multi_buffer_set_usage(ggml_backend_buffer_t buffer,
                                          enum ggml_backend_buffer_usage usage) {
     if (!device_given(buffer, __func__, "buffer")) return;

@@ -16,6 +16,7 @@ const void *stream_host_maker(void) {
     return &maker;
 }
 
+// The identity of the backend that made the stream; NULL for none. Programs compare it by content.
 ggml_guid_t ggml_backend_guid(ggml_backend_t backend) {
     return backend ? (ggml_guid_t)(uintptr_t)backend->table->guid : NULL;
 }
@@ -56,6 +57,7 @@ ggml_backend_buffer_type_t ggml_backend_get_default_buffer_type(ggml_backend_t b
     return ggml_backend_dev_buffer_type(backend->device);
 }
 
+// Convenience wrappers of the device's default buffer type.
 ggml_backend_buffer_t ggml_backend_alloc_buffer(ggml_backend_t backend, size_t size) {
     ggml_backend_buffer_type_t buft = ggml_backend_get_default_buffer_type(backend);
     return buft ? ggml_backend_buft_alloc_buffer(buft, size) : NULL;

@@ -15,7 +15,7 @@ struct graph_check {
     struct device_host_range *range;
 };
 
-// Names the node and the tensor: a graph has thousands of them.
+// Records which node and tensor can't be used: a graph has thousands of them. Returns false.
 static bool refuse(const struct graph_check *check, int node, const struct ggml_tensor *tensor,
                    const char *reason) {
     ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: node %d on %s: tensor '%s' %s", check->function,
@@ -44,8 +44,8 @@ static bool usable(const struct graph_check *check, int node, const struct ggml_
     return true;
 }
 
-// Nodes that nobody computes, such as views, are not looked at; an error tensor is refused wherever
-// it stands.
+// Checks one node and its sources. Nodes that are not computed, such as views, are skipped; an
+// error tensor is refused wherever it stands.
 static bool node_usable(const struct graph_check *check, int i, const struct ggml_tensor *node) {
     if (!device_given(node, check->function, "node of the graph")) return false;
     const bool computed = (node->flags & GGML_TENSOR_FLAG_COMPUTE) && !ggml_op_is_empty(node->op);
@@ -57,7 +57,8 @@ static bool node_usable(const struct graph_check *check, int i, const struct ggm
     return true;
 }
 
-// A device without a memory of its own is taken for one that works in plain host memory.
+// Whether the device computes in plain host memory. One without a buffer type of its own is taken
+// for such a device.
 static bool is_on_host(ggml_backend_dev_t device) {
     if (!device || !device->table || !device->table->get_buffer_type) return true;
     ggml_backend_buffer_type_t buft = device->table->get_buffer_type(device);
@@ -85,12 +86,14 @@ bool device_graph_usable(const char *function, const char *label, bool needs_buf
     return true;
 }
 
+// The check as this stream needs it.
 static bool stream_takes(const char *function, ggml_backend_t backend,
                          const struct ggml_graph *graph) {
     return device_graph_usable(function, device_stream_label(backend), !is_on_host(backend->device),
                                graph);
 }
 
+// Checks, then computes; the caller has the thread guard.
 static enum ggml_status compute(const char *function, ggml_backend_t backend,
                                 const struct ggml_graph *graph) {
     if (!stream_takes(function, backend, graph)) return GGML_STATUS_FAILED;
@@ -117,12 +120,15 @@ enum ggml_status stream_graph_compute(const char *function, ggml_backend_t backe
     return compute(function, backend, graph);
 }
 
-// Of a stream that no wrapper made there is nothing to keep memory in.
+// Memory for use counts that is kept with the stream; NULL for a stream that no wrapper of this
+// copy made.
 static struct use_memory *memory_of(ggml_backend_t backend) {
     struct stream_host *own = stream_host_of(backend);
     return own ? &own->uses : NULL;
 }
 
+// From an application's graph to the plugin's view of it. The view lives on the stack and ends with
+// the call: plugins that compute later have copied what they need.
 static enum ggml_status compute_graph(const char *function, ggml_backend_t backend,
                                       const struct ggml_cgraph *graph) {
     struct stream_view view;
@@ -188,6 +194,7 @@ ggml_backend_graph_plan_t ggml_backend_graph_plan_create(ggml_backend_t backend,
     return plan;
 }
 
+// Ends what make_plan() counted.
 void ggml_backend_graph_plan_free(ggml_backend_t backend, ggml_backend_graph_plan_t plan) {
     THREAD_GUARD_VOID(backend);
     if (!plan || !device_given(backend, __func__, "stream") || !plans_offered(__func__, backend))

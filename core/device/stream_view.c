@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Use counts are taken from the graph's hash table in one walk over the nodes, since plugins get
-// them by node. Those of few nodes lie in the view itself, which saves an allocation per graph.
+// Use counts by node, from the graph's hash table, in one walk: plugins get them by position.
+// Counts of a small graph lie in the view itself, which saves an allocation per graph.
 #include "device/stream_view.h"
 
 #include "base/mem.h"
 #include "base/status.h"
 
-// The remainder by a divisor that is known for many numbers, by its reciprocal: exact after one
-// correction for numbers below 2^60, which addresses divided by 16 are.
+// Remainder by an invariant divisor, by multiplication with its reciprocal: exact after one
+// correction for numbers below 2^60, which addresses divided by 16 are. A division per node would
+// take most of the walk's time.
 struct divisor {
     uint64_t value, reciprocal;
 };
@@ -19,6 +20,7 @@ static inline uint64_t remainder_of(uint64_t number, const struct divisor *by) {
     return rest >= by->value ? rest - by->value : rest;
 }
 
+// Nodes without an entry in the hash set get 0, so that nothing is fused on a guess. O(nodes).
 void ggml_graph_count_uses(const struct ggml_cgraph *graph, int32_t *out_counts) {
     const struct ggml_hash_set *set = &graph->visited_hash_set;
     const size_t n = (size_t)MAX(graph->n_nodes, 0);
@@ -38,6 +40,8 @@ void ggml_graph_count_uses(const struct ggml_cgraph *graph, int32_t *out_counts)
     }
 }
 
+// Memory for n counts: in the view, in the stream's kept array, which grows by a quarter, or
+// allocated for this call.
 static int32_t *room_for(struct stream_view *view, struct use_memory *kept, int32_t n) {
     if (n <= STREAM_VIEW_FEW) return view->few;
     if (!kept) return view->own = ggml_mem_alloc((size_t)n * sizeof(view->own[0]));

@@ -12,6 +12,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 FORK_LOCK(lock);
 static struct stream_watch *watches;
 
+// [any-thread]; the watch must not move while it is in the list.
 void stream_watch_start(struct stream_watch *out_watch, ggml_backend_t stream) {
     out_watch->stream = stream;
     atomic_store(&out_watch->ended, false);
@@ -32,6 +33,7 @@ void stream_watch_stop(struct stream_watch *watch) {
     watch->previous = NULL;
 }
 
+// Streams are compared by address, so it has to be called before the memory is given back.
 void stream_watch_end(ggml_backend_t stream) {
     pthread_mutex_lock(&lock);
     for (struct stream_watch *watch = watches; watch != NULL; watch = watch->next) {

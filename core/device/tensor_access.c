@@ -9,6 +9,7 @@
 
 enum { FILL_BYTES = 4096 };
 
+// A 2-D transfer of n pieces covers (n - 1) strides and one piece.
 // Bytes from the first piece's start to the last one's end; false on overflow.
 static bool pieces_span(size_t size, size_t n_copies, size_t stride, size_t *out_span) {
     *out_span = 0;
@@ -89,14 +90,15 @@ ggml_backend_buffer_t tensor_access_buffer(const char *function, const struct gg
     return NULL;
 }
 
-// Whether an optional entry has done it, be it to fail: otherwise it did nothing.
+// Whether an optional entry has handled the call, even by failing. UNSUPPORTED without a message
+// means that it did nothing, and the generic way is taken.
 static bool answered(const char *function, const char *label, unsigned long told, int32_t status) {
     if (status == GGML_HOST_UNSUPPORTED && ggml_fail_count() == told) return false;
     device_answer(status, told, function, label);
     return true;
 }
 
-// The name is asked for only where it is told.
+// device_offers() for a buffer. The label is only asked for when it is needed in a message.
 static bool buffer_offers(ggml_backend_buffer_t buffer, bool present, const char *function,
                           const char *entry) {
     return present || device_offers(false, function, device_buft_label(buffer->buft), entry);
@@ -126,6 +128,8 @@ void ggml_backend_tensor_get(const struct ggml_tensor *tensor, void *data, size_
         device_answer(status, told, __func__, device_buft_label(buffer->buft));
 }
 
+// n_copies pieces with a stride on each side. The plugin's own entry is tried first, then one
+// transfer per piece; the first failure ends it.
 void ggml_backend_tensor_set_2d(struct ggml_tensor *tensor, const void *data, size_t offset,
                                 size_t size, size_t n_copies, size_t stride_tensor,
                                 size_t stride_data) {
@@ -168,7 +172,8 @@ void ggml_backend_tensor_get_2d(const struct ggml_tensor *tensor, void *data, si
     }
 }
 
-// For buffers without memset_tensor: transfers of at most FILL_BYTES from the stack.
+// Fills a range through set_tensor in pieces of at most FILL_BYTES, for buffers without
+// memset_tensor.
 static void fill_in_pieces(const char *function, ggml_backend_buffer_t buffer,
                            struct ggml_tensor *tensor, uint8_t value, size_t offset, size_t size) {
     uint8_t piece[FILL_BYTES];

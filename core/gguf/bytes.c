@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Grows by half of its size at least, so that appending is linear in the bytes.
+// Byte arrays that grow by half of their size at least, so that appending is linear in the bytes.
 #include "gguf/bytes.h"
 
 #include <stdint.h>
@@ -32,6 +32,7 @@ bool gguf_bytes_append(struct gguf_bytes *bytes, const void *data, size_t size) 
     return true;
 }
 
+// Returns the array as it is while there is room: O(1) amortised per element.
 void *gguf_array_grow(void *array, size_t n, size_t *capacity, size_t size) {
     if (n < *capacity) return array;
     const size_t wanted = n + n / 2 + 4;

@@ -5,6 +5,7 @@
 #include "base/status.h"
 #include "gguf/gguf_impl.h"
 
+// The pair of an index, or NULL with a message that has the valid range.
 static const struct gguf_pair *pair_at(const char *function, const struct gguf_context *ctx,
                                        int64_t id) {
     const size_t n = ctx ? ctx->n_pairs : 0;
@@ -23,6 +24,7 @@ static const struct gguf_pair *typed_at(const char *function, const struct gguf_
     return NULL;
 }
 
+// The pair if it holds one element; arrays of one are accepted, as in ggml.
 static const struct gguf_pair *single(const char *function, const struct gguf_pair *pair) {
     if (!pair || pair->n == 1) return pair;
     ggml_fail(GGML_HOST_INVALID_ARGUMENT, "%s: '%s' is an array of %zu elements", function,
@@ -46,6 +48,7 @@ int64_t gguf_get_n_kv(const struct gguf_context *ctx) {
     return ctx ? (int64_t)ctx->n_pairs : 0;
 }
 
+// O(1) expected; -1 without a message, since asking whether a key exists is no error.
 int64_t gguf_find_key(const struct gguf_context *ctx, const char *key) {
     const size_t position = ctx && key ? gguf_pair_find(ctx, key) : NAME_NOT_FOUND;
     return position == NAME_NOT_FOUND ? -1 : (int64_t)position;
@@ -85,7 +88,7 @@ const char *gguf_get_val_str(const struct gguf_context *ctx, int64_t key_id) {
     return pair ? pair->data.data : NULL;
 }
 
-// Elements that are no strings.
+// The elements of a pair that is not made of strings; strings have no plain array.
 static const void *numbers(const char *function, const struct gguf_pair *pair) {
     if (!pair) return NULL;
     if (pair->type != GGUF_TYPE_STRING) return pair->data.data;
@@ -107,6 +110,7 @@ const void *gguf_get_arr_data(const struct gguf_context *ctx, int64_t key_id) {
     return numbers(__func__, pair_at(__func__, ctx, key_id));
 }
 
+// O(1): starts of strings are kept.
 const char *gguf_get_arr_str(const struct gguf_context *ctx, int64_t key_id, size_t i) {
     const struct gguf_pair *pair = typed_at(__func__, ctx, key_id, GGUF_TYPE_STRING);
     size_t length;
@@ -126,6 +130,7 @@ int64_t gguf_find_tensor(const struct gguf_context *ctx, const char *name) {
     return position == NAME_NOT_FOUND ? -1 : (int64_t)position;
 }
 
+// The entry of a tensor's index, or NULL with a message.
 static const struct gguf_info *info_at(const char *function, const struct gguf_context *ctx,
                                        int64_t id) {
     const size_t n = ctx ? ctx->n_infos : 0;

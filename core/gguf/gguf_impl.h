@@ -10,6 +10,7 @@
 // Longest string, in bytes, and largest array, in elements.
 #define GGUF_MAX_LENGTH ((uint64_t)1 << 30)
 
+// A key with its value or values.
 struct gguf_pair {
     char *key;
     enum gguf_type type; // of the elements
@@ -20,6 +21,7 @@ struct gguf_pair {
     struct gguf_bytes starts; // of strings: size_t each, where in `data` they start
 };
 
+// A tensor with its place in the data section.
 struct gguf_info {
     struct ggml_tensor tensor;
     size_t offset; // from the start of the data
@@ -33,7 +35,7 @@ struct gguf_context {
     size_t data_size; // of all tensors with padding
     struct gguf_pair *pairs;
     size_t n_pairs;
-    size_t pairs_capacity;
+    size_t pairs_capacity; // allocated entries, as infos_capacity
     struct name_index keys;
     struct gguf_info *infos;
     size_t n_infos;
@@ -42,7 +44,8 @@ struct gguf_context {
     char failure[256]; // why something could not be put in; "": nothing is missing
 };
 
-// What could not be put in, by the error of the last call, so that writing fails. [stream]
+// Remembers the error of the last call as the reason why something is missing from the context, so
+// that writing it fails. [stream]
 void gguf_note_failure(struct gguf_context *ctx);
 
 // Bytes of an element; 0 for strings, arrays and numbers that are no type. [any-thread]
@@ -67,11 +70,11 @@ size_t gguf_info_find(const struct gguf_context *ctx, const char *name);
 // Packed bytes of the tensor's extents and type; sets its strides. False with a message for shapes
 // that can't be. [any-thread]
 bool gguf_tensor_pack(struct ggml_tensor *tensor, size_t *out_size);
-// Appends a tensor that was packed and whose name is new, behind the data so far. False with a
-// message. [stream]
+// Appends a tensor that was packed and whose name is new, at the end of the data section. False
+// with a message. [stream]
 bool gguf_info_put(struct gguf_context *ctx, const struct ggml_tensor *tensor, size_t size);
-// Lays the tensors out anew, for another alignment or because a size changed; false with a message
-// leaves all as it was. [stream]
+// Assigns the offsets of all tensors again, for another alignment or because a size changed; false
+// with a message leaves all as it was. [stream]
 bool gguf_infos_place(struct gguf_context *ctx, size_t alignment);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Open addressing with linear probing, at most three quarters full. The hash is seeded for each
-// index, so that no file can be made whose names all collide.
+// Open addressing with linear probing (Knuth, TAOCP 3, 6.4), at most three quarters full. The hash
+// is seeded for each index, so that no file can be made whose names all collide.
 #include "gguf/name_index.h"
 
 #include <string.h>
@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/status.h"
 
+// Avalanches a word: each input bit changes about half of the output bits.
 static uint64_t mix(uint64_t x) {
     x ^= x >> 32;
     x *= 0xd6e8feb86659fd93u;
@@ -17,6 +18,7 @@ static uint64_t mix(uint64_t x) {
     return x ^ x >> 32;
 }
 
+// Eight bytes at a time; the length is mixed in first, so that a tail of zeros differs from none.
 static uint64_t hash_of(const struct name_index *index, const char *name) {
     uint64_t hash = index->seed;
     size_t left = strlen(name);
@@ -31,6 +33,8 @@ static uint64_t hash_of(const struct name_index *index, const char *name) {
     return mix(hash ^ tail);
 }
 
+// Compares hashes before strings: a wrong slot costs no access to the owner's memory. O(1)
+// expected.
 size_t name_index_find(const struct name_index *index, const char *name, name_of names,
                        const void *owner) {
     if (index->count == 0) return NAME_NOT_FOUND;
@@ -45,6 +49,7 @@ size_t name_index_find(const struct name_index *index, const char *name, name_of
     return NAME_NOT_FOUND;
 }
 
+// Into the first free slot; there is one, as the table is never full.
 static void put(struct name_index *index, struct name_slot slot) {
     const size_t mask = index->capacity - 1;
     size_t i = (size_t)slot.hash & mask;
@@ -54,6 +59,7 @@ static void put(struct name_index *index, struct name_slot slot) {
     index->slots[i] = slot;
 }
 
+// Doubles the table and enters all slots again; their hashes are kept.
 bool name_index_reserve(struct name_index *index) {
     if (index->count < index->capacity / 4 * 3) return true;
     struct name_index grown = *index;
@@ -65,6 +71,8 @@ bool name_index_reserve(struct name_index *index) {
         return false;
     }
     if (grown.seed == 0) {
+        // Seeded from the table's address and the time: unpredictable to who wrote the file, which
+        // is enough here.
         grown.seed = mix((uint64_t)(uintptr_t)grown.slots ^ mix((uint64_t)time(NULL))) | 1;
     }
     for (size_t i = 0; i < index->capacity; ++i) {
@@ -80,7 +88,8 @@ void name_index_add(struct name_index *index, const char *name, size_t position)
     index->count++;
 }
 
-// Closes the gap at slot `hole`: whatever could not be found across it moves into it.
+// Deletes slot `hole` without a tombstone: entries behind it that could no longer be found across
+// the gap move up (Knuth's algorithm R).
 static void close_gap(struct name_index *index, size_t hole) {
     const size_t mask = index->capacity - 1;
     for (size_t i = (hole + 1) & mask; index->slots[i].place > 0; i = (i + 1) & mask) {
@@ -92,6 +101,8 @@ static void close_gap(struct name_index *index, size_t hole) {
     index->slots[hole].place = 0;
 }
 
+// Positions behind the removed one move down by one, as the owner's array does. O(capacity): keys
+// are removed rarely.
 void name_index_remove(struct name_index *index, size_t position) {
     size_t hole = NAME_NOT_FOUND;
     for (size_t i = 0; i < index->capacity; ++i) {

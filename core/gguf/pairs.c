@@ -36,6 +36,7 @@ void gguf_free(struct gguf_context *ctx) {
     ggml_mem_free(ctx);
 }
 
+// Names for the index, which keeps positions only.
 static const char *key_at(const void *owner, size_t position) {
     return ((const struct gguf_context *)owner)->pairs[position].key;
 }
@@ -51,6 +52,8 @@ const char *gguf_pair_string(const struct gguf_pair *pair, size_t i, size_t *out
     return (const char *)pair->data.data + starts[i];
 }
 
+// Strings lie one after the other, each with a final zero, so that readers get C strings without a
+// copy.
 bool gguf_pair_add_string(struct gguf_pair *pair, const char *text, size_t length) {
     const size_t start = pair->data.size;
     if (length > GGUF_MAX_LENGTH) {
@@ -63,6 +66,7 @@ bool gguf_pair_add_string(struct gguf_pair *pair, const char *text, size_t lengt
     return gguf_bytes_append(&pair->starts, &start, sizeof(start));
 }
 
+// The order of pairs is that of the file, so what is behind moves down.
 static void remove_at(struct gguf_context *ctx, size_t position) {
     name_index_remove(&ctx->keys, position);
     gguf_pair_free(&ctx->pairs[position]);
@@ -71,10 +75,12 @@ static void remove_at(struct gguf_context *ctx, size_t position) {
             (ctx->n_pairs - position) * sizeof(ctx->pairs[0]));
 }
 
+// Special: this key's value also decides where tensors lie.
 static bool is_alignment(const char *key) {
     return strcmp(key, GGUF_KEY_GENERAL_ALIGNMENT) == 0;
 }
 
+// The alignment as a power of two; any other would break the padding of data.
 static bool alignment_from(const struct gguf_pair *pair, size_t *out_alignment) {
     uint32_t value = 0;
     *out_alignment = 0;
@@ -92,6 +98,7 @@ static bool alignment_from(const struct gguf_pair *pair, size_t *out_alignment) 
     return true;
 }
 
+// All that can fail comes before the context is changed.
 bool gguf_pair_put(struct gguf_context *ctx, struct gguf_pair *pair) {
     size_t alignment;
     if (pair->key[0] == '\0') {
@@ -118,6 +125,7 @@ fail:
     return false;
 }
 
+// Without its key the alignment is the default again.
 int64_t gguf_remove_key(struct gguf_context *ctx, const char *key) {
     const size_t position = ctx && key ? gguf_pair_find(ctx, key) : NAME_NOT_FOUND;
     if (position == NAME_NOT_FOUND) return -1;

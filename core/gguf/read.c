@@ -140,6 +140,8 @@ static bool read_value(struct gguf_source *source, struct gguf_pair *pair) {
     return true;
 }
 
+// One key with its type and value; the pair is freed here on failure and by gguf_pair_put()
+// otherwise.
 static bool read_pair(struct gguf_source *source, struct gguf_context *ctx) {
     struct gguf_pair pair = {0};
     if (!read_key(source, ctx, &pair) || !read_type(source, &pair) || !read_value(source, &pair)) {
@@ -205,6 +207,8 @@ static bool read_info(struct gguf_source *source, struct gguf_context *ctx) {
     return gguf_info_put(ctx, &tensor, size);
 }
 
+// Version, counts, pairs, tensors, then padding up to the data. Everything is bounded by the size
+// of the file.
 static bool read_meta(struct gguf_source *source, struct gguf_context *ctx) {
     uint64_t n_infos;
     uint64_t n_pairs;

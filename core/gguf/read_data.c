@@ -5,6 +5,7 @@
 #include "gguf/gguf_impl.h"
 #include "gguf/source.h"
 
+// Bytes of a ggml context that holds all tensors and, as one more, their data.
 static bool context_size(const struct gguf_context *ctx, size_t data_size, size_t *out_size) {
     const size_t n = ctx->n_infos + 1; // the data itself is a tensor
     *out_size = 0;
@@ -15,6 +16,7 @@ static bool context_size(const struct gguf_context *ctx, size_t data_size, size_
     return true;
 }
 
+// All data as one tensor, read in one piece; the tensors point into it.
 static struct ggml_tensor *read_blob(const struct gguf_context *ctx, struct gguf_source *source,
                                      struct ggml_context *tensors) {
     struct ggml_tensor *blob = ggml_new_tensor_1d(tensors, GGML_TYPE_I8, (int64_t)ctx->data_size);
@@ -23,6 +25,8 @@ static struct ggml_tensor *read_blob(const struct gguf_context *ctx, struct gguf
     return gguf_source_read(source, blob->data, ctx->data_size) ? blob : NULL;
 }
 
+// Tensors without data if `data` is NULL: for programs that only want the shapes, or load by
+// themselves.
 static bool make_tensors(const struct gguf_context *ctx, struct ggml_context *tensors, char *data) {
     for (size_t i = 0; i < ctx->n_infos; ++i) {
         const struct gguf_info *info = &ctx->infos[i];
@@ -35,6 +39,7 @@ static bool make_tensors(const struct gguf_context *ctx, struct ggml_context *te
     return true;
 }
 
+// Checks that the data is there before memory for it is taken.
 bool gguf_read_tensors(const struct gguf_context *ctx, struct gguf_source *source,
                        struct gguf_init_params params) {
     struct ggml_tensor *blob = NULL;

@@ -35,6 +35,7 @@ static bool set_numbers(struct gguf_context *ctx, struct gguf_pair *pair, const 
     return false;
 }
 
+// A value that is one number, in the bytes of its type.
 static bool set_scalar(const char *function, struct gguf_context *ctx, const char *key,
                        enum gguf_type type, const void *value) {
     struct gguf_pair pair;
@@ -82,6 +83,7 @@ static bool array_is_possible(const char *function, const char *key, const void 
     return false;
 }
 
+// Shared by all element types that are numbers.
 static bool set_array(struct gguf_context *ctx, const char *key, enum gguf_type type,
                       const void *data, size_t n) {
     static const char function[] = "gguf_set_arr_data";
@@ -119,7 +121,7 @@ void gguf_set_arr_str(struct gguf_context *ctx, const char *key, const char **da
     if (!set_array_of_strings(ctx, key, data, n)) gguf_note_failure(ctx);
 }
 
-// A deep copy: the contexts share nothing.
+// Copies a pair with its memory, so that the contexts share nothing.
 static bool copy_pair(const struct gguf_pair *src, struct gguf_pair *out_pair) {
     *out_pair = (struct gguf_pair){.type = src->type, .is_array = src->is_array, .n = src->n};
     out_pair->key = ggml_mem_strdup(src->key);
@@ -135,6 +137,7 @@ static bool copy_pair(const struct gguf_pair *src, struct gguf_pair *out_pair) {
     return false;
 }
 
+// Copies all pairs; keys that exist are replaced. Stops at the first failure, which is noted.
 void gguf_set_kv(struct gguf_context *ctx, const struct gguf_context *src) {
     if (!ctx || !src) {
         ggml_fail(GGML_HOST_INVALID_ARGUMENT, "gguf_set_kv: a context is NULL");

@@ -26,17 +26,20 @@ bool gguf_source_damaged(const struct gguf_source *source, const char *format, .
     return false;
 }
 
-// One call of the callback; 0 at the end.
+// One call of the reader; returns the bytes, 0 at the end. A reader that claims more than was asked
+// for counts as ended.
 static size_t fetch(struct gguf_source *source, void *out, uint64_t offset, size_t size) {
     if (source->max_chunk > 0 && size > source->max_chunk) size = source->max_chunk;
     const size_t got = source->read(source->userdata, out, offset, size);
     return got <= size ? got : 0;
 }
 
+// Records the premature end; false.
 static bool ended(struct gguf_source *source, size_t size) {
     return gguf_source_damaged(source, "the file ends before the next %zu bytes", size);
 }
 
+// Long reads go straight to the caller's memory, in pieces of at most max_chunk.
 static bool fetch_all(struct gguf_source *source, unsigned char *out, size_t size) {
     for (size_t n = 0; n < size;) {
         const size_t got = fetch(source, out + n, source->offset + n, size - n);
@@ -47,6 +50,7 @@ static bool fetch_all(struct gguf_source *source, unsigned char *out, size_t siz
     return true;
 }
 
+// Fills the read-ahead buffer from the current offset.
 static void fetch_ahead(struct gguf_source *source) {
     size_t size = sizeof(source->ahead);
     if (gguf_source_left(source) < size) size = (size_t)gguf_source_left(source);
@@ -54,6 +58,7 @@ static void fetch_ahead(struct gguf_source *source) {
     source->n_ahead = source->n_held;
 }
 
+// Takes what the read-ahead buffer has; returns the bytes.
 static size_t take_ahead(struct gguf_source *source, void *out, size_t size) {
     const size_t n = size < source->n_ahead ? size : source->n_ahead;
     if (n == 0) return 0;
@@ -77,6 +82,7 @@ bool gguf_source_read(struct gguf_source *source, void *out, size_t size) {
     return true;
 }
 
+// Memory doubles as bytes arrive, so that a size that the file only claims takes no memory.
 bool gguf_source_append(struct gguf_source *source, struct gguf_bytes *bytes, size_t size) {
     if (size > gguf_source_left(source)) return ended(source, size);
     while (size > 0) {
@@ -90,6 +96,7 @@ bool gguf_source_append(struct gguf_source *source, struct gguf_bytes *bytes, si
     return true;
 }
 
+// Padding that was read ahead is dropped; what is beyond is skipped by the offset alone.
 bool gguf_source_align(struct gguf_source *source, size_t alignment) {
     uint64_t left = (alignment - source->offset % alignment) % alignment;
     if (left > gguf_source_left(source)) return ended(source, (size_t)left);
@@ -99,11 +106,13 @@ bool gguf_source_align(struct gguf_source *source, size_t alignment) {
     return true;
 }
 
+// A file in memory as a source.
 static size_t read_memory(void *userdata, void *out, uint64_t offset, size_t size) {
     memcpy(out, (const unsigned char *)userdata + offset, size);
     return size;
 }
 
+// The memory is not kept: everything is copied.
 struct gguf_context *gguf_init_from_buffer(const void *data, size_t size,
                                            struct gguf_init_params params) {
     struct gguf_source source = {

@@ -19,11 +19,13 @@ typedef __int64 file_offset;
 typedef off_t file_offset;
 #endif
 
+// A file and where it stands, to avoid seeking between consecutive reads.
 struct file_place {
     FILE *file;
     uint64_t offset;
 };
 
+// Seeks only if the offset isn't the current one.
 static size_t read_file(void *userdata, void *out, uint64_t offset, size_t size) {
     struct file_place *place = userdata;
     if (offset != place->offset && seek_file(place->file, (file_offset)offset, SEEK_SET) != 0) {
@@ -34,7 +36,7 @@ static size_t read_file(void *userdata, void *out, uint64_t offset, size_t size)
     return got;
 }
 
-// Where the file stands and ends; false if it can't be positioned.
+// Current position and end of the file; false if it can't be positioned.
 static bool measure(FILE *file, uint64_t *out_start, uint64_t *out_end) {
     const file_offset start = tell_file(file);
     *out_start = *out_end = 0;
@@ -64,6 +66,7 @@ struct gguf_context *gguf_init_from_file_ptr(FILE *file, struct gguf_init_params
     return gguf_read(&source, params);
 }
 
+// Opened for this call only.
 struct gguf_context *gguf_init_from_file(const char *fname, struct gguf_init_params params) {
     if (params.ctx) *params.ctx = NULL;
     FILE *file = fname ? ggml_fopen(fname, "rb") : NULL;

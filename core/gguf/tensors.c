@@ -5,6 +5,7 @@
 #include "base/status.h"
 #include "gguf/gguf_impl.h"
 
+// Names for the index.
 static const char *name_at(const void *owner, size_t position) {
     return ((const struct gguf_context *)owner)->infos[position].tensor.name;
 }
@@ -13,7 +14,8 @@ size_t gguf_info_find(const struct gguf_context *ctx, const char *name) {
     return name_index_find(&ctx->names, name, name_at, ctx);
 }
 
-// The product of all factors that are not 0 stays below the limit, so that no stride overflows.
+// Multiplies, ignoring factors of 0; false if the product of the others would exceed the limit, so
+// that no stride overflows even in a tensor without elements.
 static bool multiply(size_t *value, int64_t factor) {
     const size_t limit = SIZE_MAX / 2 < INT64_MAX ? SIZE_MAX / 2 : INT64_MAX;
     if (factor == 0) return true;
@@ -22,6 +24,7 @@ static bool multiply(size_t *value, int64_t factor) {
     return true;
 }
 
+// Extents come from files and applications: every product is checked.
 bool gguf_tensor_pack(struct ggml_tensor *tensor, size_t *out_size) {
     const int64_t block = ggml_blck_size(tensor->type);
     size_t n_elements = 1;
@@ -58,7 +61,7 @@ bool gguf_tensor_pack(struct ggml_tensor *tensor, size_t *out_size) {
     return true;
 }
 
-// Where the next tensor goes.
+// Advances an offset by a tensor and its padding; false on overflow.
 static bool advance(size_t *offset, size_t size, size_t alignment) {
     if (size > SIZE_MAX / 2 - *offset || alignment > SIZE_MAX / 2) return false;
     const size_t padded = GGML_PAD(*offset + size, alignment);
@@ -72,6 +75,7 @@ static bool too_large(const char *name) {
     return false;
 }
 
+// Data follows the last tensor's padding. Nothing changes on failure.
 bool gguf_info_put(struct gguf_context *ctx, const struct ggml_tensor *tensor, size_t size) {
     size_t end = ctx->data_size;
     if (!advance(&end, size, ctx->alignment)) return too_large(tensor->name);
@@ -86,6 +90,7 @@ bool gguf_info_put(struct gguf_context *ctx, const struct ggml_tensor *tensor, s
     return true;
 }
 
+// Two walks: the first one finds out whether all fits, so that a failure leaves the old offsets.
 bool gguf_infos_place(struct gguf_context *ctx, size_t alignment) {
     size_t offset = 0;
     for (size_t i = 0; i < ctx->n_infos; ++i) {
@@ -103,6 +108,7 @@ bool gguf_infos_place(struct gguf_context *ctx, size_t alignment) {
     return true;
 }
 
+// The tensor's name must end within its array: it is the application's memory.
 static bool add_tensor(struct gguf_context *ctx, const struct ggml_tensor *tensor) {
     struct ggml_tensor packed;
     size_t size;
@@ -128,6 +134,7 @@ void gguf_add_tensor(struct gguf_context *ctx, const struct ggml_tensor *tensor)
     if (!add_tensor(ctx, tensor)) gguf_note_failure(ctx);
 }
 
+// By name, with a message.
 static struct gguf_info *named(const char *function, struct gguf_context *ctx, const char *name) {
     const size_t position = ctx && name ? gguf_info_find(ctx, name) : NAME_NOT_FOUND;
     if (position != NAME_NOT_FOUND) return &ctx->infos[position];
@@ -135,6 +142,7 @@ static struct gguf_info *named(const char *function, struct gguf_context *ctx, c
     return NULL;
 }
 
+// Data that no longer fits the type must not be written.
 static void forget_data(struct gguf_info *info) {
     info->tensor.buffer = NULL;
     info->tensor.view_src = NULL;
@@ -158,6 +166,7 @@ void gguf_set_tensor_type(struct gguf_context *ctx, const char *name, enum ggml_
     }
 }
 
+// Points to memory of the application, which must stay until the file is written.
 void gguf_set_tensor_data(struct gguf_context *ctx, const char *name, const void *data) {
     struct gguf_info *info = named(__func__, ctx, name);
     if (!info) {

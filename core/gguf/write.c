@@ -10,6 +10,7 @@
 
 enum { PIECE = 1 << 20 };
 
+// Where bytes go: a file, memory that is large enough, or nowhere while counting.
 struct sink {
     FILE *file;          // or NULL
     unsigned char *data; // or NULL
@@ -37,6 +38,7 @@ static void put_i32(struct sink *sink, int32_t value) {
     put(sink, &value, sizeof(value));
 }
 
+// As in the format: length, then bytes without a final zero.
 static void put_text(struct sink *sink, const char *text, size_t length) {
     put_u64(sink, length);
     put(sink, text, length);
@@ -198,6 +200,7 @@ bool gguf_write_to_file(const struct gguf_context *ctx, const char *fname, bool 
     return good;
 }
 
+// Counted by the same code that writes, so that the sizes always agree.
 size_t gguf_get_meta_size(const struct gguf_context *ctx) {
     struct sink sink = {.good = true};
     if (ctx) put_meta(&sink, ctx);

@@ -4,7 +4,7 @@
 #include "ggml-backend-impl.h"
 #include "ggml-impl.h"
 
-// A graph of either kind.
+// A graph of either kind, so that each question is implemented once.
 struct asked {
     int n_nodes;
     struct ggml_tensor *const *nodes;
@@ -44,7 +44,8 @@ static int32_t use_count(const struct asked *asked, int64_t i) {
     return asked->counts ? asked->counts[i] : count_by_slot(asked->graph, node);
 }
 
-// Views and outputs have users that no count knows.
+// Whether exactly n_uses sources refer to the node. False for views and outputs, which are read by
+// others than the counts know.
 static bool has_n_uses(const struct asked *asked, int64_t i, int32_t n_uses) {
     const struct ggml_tensor *node = node_at(asked, i);
     return node && !node->view_src && !(node->flags & GGML_TENSOR_FLAG_OUTPUT) &&
@@ -56,12 +57,14 @@ static int64_t position(const int *node_idxs, int first, int k) {
     return node_idxs ? node_idxs[k] : (int64_t)first + k;
 }
 
+// Nodes that the caller excluded from computing can't be part of a fusion.
 static bool is_computed_op(const struct ggml_tensor *node, enum ggml_op op) {
     return node && node->op == op && (node->flags & GGML_TENSOR_FLAG_COMPUTE);
 }
 
-// Each node but the last is read once, by the next, as source 0 or 1, and all have one shape: then
-// nobody can miss what lies between them. O(n).
+// Whether consecutive positions form a chain: each node but the last has one use, by the next one
+// as source 0 or 1, and all have one shape. Then no other node can miss the intermediate results.
+// O(n).
 static bool chain_matches(const struct asked *asked, const int *node_idxs, int first,
                           const enum ggml_op *ops, int n) {
     const struct ggml_tensor *previous = NULL;
@@ -78,6 +81,7 @@ static bool chain_matches(const struct asked *asked, const int *node_idxs, int f
     return true;
 }
 
+// Members of a candidate for fusion.
 struct subgraph {
     const struct asked *asked;
     const int *node_idxs; // or NULL: consecutive from first
@@ -89,6 +93,7 @@ static const struct ggml_tensor *member(const struct subgraph *sub, int k) {
     return node_at(sub->asked, position(sub->node_idxs, sub->first, k));
 }
 
+// Linear: members are a handful.
 static bool contains(const struct subgraph *sub, const struct ggml_tensor *tensor) {
     for (int k = 0; k < sub->count; ++k) {
         if (member(sub, k) == tensor) return true;
@@ -96,7 +101,7 @@ static bool contains(const struct subgraph *sub, const struct ggml_tensor *tenso
     return false;
 }
 
-// Times that members after k read member k.
+// How often members after k read member k.
 static int32_t uses_inside(const struct subgraph *sub, int k) {
     const struct ggml_tensor *tensor = member(sub, k);
     int32_t uses = 0;
@@ -108,14 +113,14 @@ static int32_t uses_inside(const struct subgraph *sub, int k) {
     return uses;
 }
 
-// Views of weights may stay outside: nothing writes to them while graphs are computed. Parameters
-// are written by optimiser steps.
+// Whether a viewed tensor is constant while graphs are computed: weights are, parameters are not,
+// since optimiser steps write to them.
 static bool is_constant(const struct ggml_tensor *tensor) {
     return tensor->buffer && tensor->buffer->usage == GGML_BACKEND_BUFFER_USAGE_WEIGHTS &&
            !(tensor->flags & GGML_TENSOR_FLAG_PARAM);
 }
 
-// Whether nothing outside could see member k if it were never written.
+// Whether nothing outside of the subgraph would notice if member k were never written.
 static bool is_internal(const struct subgraph *sub, int k) {
     const struct ggml_tensor *tensor = member(sub, k);
     const int64_t i = position(sub->node_idxs, sub->first, k);
@@ -149,7 +154,7 @@ static bool subgraph_matches(const struct subgraph *sub, const enum ggml_op *ops
     return true;
 }
 
-// --- as streams see them
+// --- graphs as streams see them
 
 int32_t ggml_graph_use_count(const struct ggml_graph *graph, int i) {
     const struct asked asked = of_stream(graph);
@@ -224,6 +229,7 @@ bool ggml_can_fuse_subgraph(const struct ggml_cgraph *cgraph, int node_idx, int 
     return subgraph_matches(&sub, ops, outputs, num_outputs);
 }
 
+// Each edge is {destination, source slot, origin}, positions relative to start_idx.
 bool ggml_check_edges(const struct ggml_cgraph *cgraph, int start_idx, const int (*edges)[3],
                       int num_edges) {
     const struct asked asked = of_application(cgraph);

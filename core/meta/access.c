@@ -2,14 +2,16 @@
 // Data in and out of meta tensors: split ones in the pieces that their devices hold.
 #include "meta/meta.h"
 
+// One transfer between host memory and a meta tensor.
 struct access {
     ggml_backend_t *streams; // NULL: blocking
     const struct meta_record *record;
     char *data;
-    bool writes;
+    bool writes; // true: from `data` to the devices
 };
 
-// n_rows rows of size bytes on device j.
+// Transfers n_rows rows of `size` bytes between device j's slice and host memory, each side with
+// its own stride between rows. Nothing to do is no call.
 static void copy(const struct access *access, size_t j, size_t slice_offset, char *data,
                  size_t size, size_t n_rows, size_t slice_stride, size_t data_stride) {
     struct ggml_tensor *slice = &access->record->slices[j];
@@ -29,7 +31,8 @@ static void copy(const struct access *access, size_t j, size_t slice_offset, cha
     }
 }
 
-// Walks over the pieces of one row in memory order.
+// Iterates over the pieces of one row in memory order: segments, their repetitions, and in each
+// repetition one piece per device. `local` advances along each device's own row.
 struct piece {
     size_t segment, device;
     uint32_t repetition;
@@ -40,6 +43,8 @@ struct piece {
     int64_t unit; // elements of unit_bytes
 };
 
+// Moves to the next piece; false behind the last one. A device without a share gets a piece of 0
+// bytes, which copy() skips.
 static bool next_piece(const meta_state *state, size_t n, struct piece *piece, bool first) {
     if (!first) {
         piece->start += piece->size;
@@ -60,12 +65,16 @@ static bool next_piece(const meta_state *state, size_t n, struct piece *piece, b
     return true;
 }
 
+// A split tensor is treated as rows of whole strides of the split axis: everything outside of the
+// axis is one row after the other, with the same pieces in each.
 struct rows {
     size_t bytes;                         // of a row of the whole
     size_t slice_bytes[META_MAX_DEVICES]; // of a device's row
     struct piece first;
 };
 
+// A unit is a block along dimension 0, which can't be cut, and otherwise one index of the axis with
+// all that lies below it.
 static struct rows rows_of(const struct meta_record *record, size_t n) {
     const struct ggml_tensor *tensor = record->tensor;
     const int axis = (int)record->state.axis;
@@ -80,7 +89,7 @@ static struct rows rows_of(const struct meta_record *record, size_t n) {
     return rows;
 }
 
-// Rows [first, first + count), whole.
+// Rows [first, first + count), whole: one strided transfer per piece, whatever the count.
 static void copy_rows(const struct access *access, const struct rows *rows, size_t n, size_t first,
                       size_t count, char *data) {
     struct piece piece = rows->first;
@@ -92,7 +101,7 @@ static void copy_rows(const struct access *access, const struct rows *rows, size
     }
 }
 
-// Bytes [begin, end) of one row.
+// Bytes [begin, end) of one row: the overlap with each piece.
 static void copy_part(const struct access *access, const struct rows *rows, size_t n, size_t row,
                       size_t begin, size_t end, char *data) {
     struct piece piece = rows->first;
@@ -107,6 +116,8 @@ static void copy_part(const struct access *access, const struct rows *rows, size
     }
 }
 
+// Cuts a byte range into a partial row, whole rows, and another partial row. O(pieces), independent
+// of the rows.
 static void copy_split(const struct access *access, size_t n, size_t offset, size_t size) {
     const struct rows rows = rows_of(access->record, n);
     char *data = access->data;
@@ -126,7 +137,8 @@ static void copy_split(const struct access *access, size_t n, size_t offset, siz
     }
 }
 
-// Device 0 has the value of a partial sum, the others zero.
+// A tensor that every device has in full. A partial sum is written to device 0 and zeroed on the
+// others, so that their sum is the value; reads come from device 0.
 static void copy_whole(const struct access *access, size_t n, size_t offset, size_t size) {
     const bool partial = access->record->state.axis == GGML_BACKEND_SPLIT_AXIS_PARTIAL;
     copy(access, 0, offset, access->data, size, 1, 0, 0);
@@ -138,6 +150,8 @@ static void copy_whole(const struct access *access, size_t n, size_t offset, siz
     }
 }
 
+// Resolves the tensor first, as states of views may change with their roots. Views that cut through
+// devices have no slices: their root has to be accessed instead.
 static bool transfer(struct access *access, const struct ggml_tensor *tensor, size_t offset,
                      size_t size) {
     access->record = meta_resolve(tensor);
@@ -160,6 +174,7 @@ static bool transfer(struct access *access, const struct ggml_tensor *tensor, si
     return ggml_fail_count() == told;
 }
 
+// Entry points for writing and reading; they block if `streams` is NULL.
 bool meta_set(ggml_backend_t *streams, struct ggml_tensor *tensor, const void *data, size_t offset,
               size_t size) {
     struct access access = {.streams = streams, .data = (char *)(uintptr_t)data, .writes = true};

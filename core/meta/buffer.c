@@ -15,24 +15,26 @@ uint64_t meta_generation(void) {
     return atomic_load(&generation);
 }
 
-// Makes all plans stale. One number for all meta devices: buffers come and go seldom, compared with
-// graphs.
+// Makes all plans stale. One counter for all meta devices suffices: buffers are created and freed
+// seldom compared with graphs.
 static void generation_next(void) {
     atomic_fetch_add(&generation, 1);
 }
 
-// The entry for freeing tells whose it is: no other table has it.
+// The context of a meta buffer, recognised by its `free` entry, which no other table has; NULL for
+// any other buffer.
 struct meta_buffer *meta_buffer_of(ggml_backend_buffer_t buffer) {
     return buffer && buffer->table->free == buffer_free ? buffer->context : NULL;
 }
 
-// A view may be planned before it has a buffer: the root's counts.
+// The meta buffer that holds a tensor's memory. A view may be planned before it has a buffer, so
+// that its root's counts.
 struct meta_buffer *meta_buffer_with(const struct ggml_tensor *tensor) {
     const struct ggml_tensor *root = meta_root(tensor);
     return meta_buffer_of(root->buffer ? root->buffer : tensor->buffer);
 }
 
-// Records first: their slices lie in the members.
+// Frees records before members: slices are tensors in the members' memory.
 static void meta_buffer_free(struct meta_buffer *buffer) {
     if (!buffer) return;
     generation_next();
@@ -60,12 +62,15 @@ static void buffer_free(ggml_backend_buffer_t buffer) {
     ggml_sdk_buffer_free(buffer);
 }
 
+// A fixed address: tensors get distinct addresses by their offsets, and nothing is ever read from
+// there.
 static void *buffer_base(ggml_backend_buffer_t buffer) {
     (void)buffer;
     return META_BASE;
 }
 
-// Only forgets: operands may be placed later than their results.
+// Marks the tensor's record as unresolved. Resolving waits for the first use, since operands may be
+// placed after their results.
 static int32_t buffer_init_tensor(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor) {
     (void)buffer;
     generation_next();
@@ -76,6 +81,7 @@ static int32_t buffer_init_tensor(ggml_backend_buffer_t buffer, struct ggml_tens
     return GGML_HOST_OK;
 }
 
+// Transfers without a stream block until all devices are done.
 static int32_t buffer_set(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor,
                           const void *data, size_t offset, size_t size) {
     (void)buffer;
@@ -98,7 +104,8 @@ static int32_t buffer_clear(ggml_backend_buffer_t buffer, uint8_t value) {
     return GGML_HOST_OK;
 }
 
-// Tensors of a graph are gone afterwards. Their records go when two graphs have not touched them.
+// Called before another graph is placed in the buffer. Records of tensors that two graphs have not
+// touched are freed.
 static int32_t buffer_reset(ggml_backend_buffer_t buffer) {
     struct meta_buffer *meta = buffer->context;
     for (size_t j = 0; j < meta->device->n; ++j) {
@@ -122,7 +129,8 @@ static const struct ggml_buffer_table buffer_table = {
     .reset = buffer_reset,
 };
 
-// Another buffer on device j.
+// Allocates another buffer on device j and appends it to the list, so that it is freed with the
+// others.
 static ggml_backend_buffer_t add_member(struct meta_buffer *buffer, size_t j, size_t size) {
     ggml_backend_buffer_type_t buft = ggml_backend_dev_buffer_type(buffer->device->devices[j]);
     const size_t n = buffer->n_members[j];
@@ -139,14 +147,15 @@ static ggml_backend_buffer_t add_member(struct meta_buffer *buffer, size_t j, si
     return members[n];
 }
 
-// A buffer need not begin at an address that is aligned as its tensors are: members are larger by
-// an alignment.
+// The first address in a member that is aligned as tensors must be. Members are allocated larger by
+// one alignment for that.
 static char *aligned_base(ggml_backend_buffer_t buffer) {
     const uintptr_t alignment = ggml_backend_buffer_get_alignment(buffer);
     const uintptr_t base = (uintptr_t)ggml_backend_buffer_get_base(buffer);
     return (char *)((base + alignment - 1) & ~(alignment - 1));
 }
 
+// Epochs start at 1: a record with epoch 0 was never used.
 static struct meta_buffer *meta_buffer_new(ggml_backend_buffer_type_t buft, bool is_static) {
     struct meta_buffer *buffer = ggml_mem_calloc(1, sizeof(*buffer));
     if (!buffer) {
@@ -183,6 +192,7 @@ fail:
 
 // --- static memory -------------------------------------------------------------------------------
 
+// Tensors of a context that are not allocated yet and own their memory.
 static bool needs_memory(const struct ggml_tensor *tensor) {
     return !tensor->data && !tensor->buffer && !tensor->view_src;
 }
@@ -196,7 +206,8 @@ static void forget(struct ggml_context *ctx, ggml_backend_buffer_t buffer) {
     }
 }
 
-// Gives the tensors their addresses that mean nothing; returns the bytes, 0 if there are none.
+// Assigns placeholder addresses to the context's tensors and their views; returns the bytes, 0 if
+// none needs memory.
 static size_t enter(struct ggml_context *ctx, ggml_backend_buffer_t buffer) {
     const size_t alignment = ggml_backend_buffer_get_alignment(buffer);
     size_t size = 0;
@@ -219,7 +230,8 @@ static bool is_owner(const struct ggml_tensor *tensor, ggml_backend_buffer_t buf
     return tensor->buffer == buffer && !tensor->view_src;
 }
 
-// The tensor after the last of those that fit one buffer on device j.
+// The end of the run of tensors from `first` that fits into one buffer of device j. The first
+// tensor is taken even if it is too large, so that allocating fails with the plugin's message.
 static struct ggml_tensor *range_end(struct ggml_context *ctx, ggml_backend_buffer_t buffer,
                                      size_t j, struct ggml_tensor *first, size_t *out_size) {
     struct meta_buffer *meta = buffer->context;
@@ -240,7 +252,8 @@ static struct ggml_tensor *range_end(struct ggml_context *ctx, ggml_backend_buff
     return t;
 }
 
-// One member buffer for the tensors from `first` up to `end`, one after the other.
+// Allocates one member buffer and places the slices of the run in it, one after the other. False
+// after the error was set.
 static bool place_range(struct ggml_context *ctx, ggml_backend_buffer_t buffer, size_t j,
                         struct ggml_tensor *first, const struct ggml_tensor *end, size_t size) {
     ggml_backend_buffer_t member = add_member(buffer->context, j, size);
@@ -269,7 +282,8 @@ static bool place_all(struct ggml_context *ctx, ggml_backend_buffer_t buffer, si
     return true;
 }
 
-// The slices have to be known before memory for them is.
+// Derives states and slices of all tensors before any of their memory is allocated: their sizes
+// depend on it.
 static bool resolve_all(struct ggml_context *ctx, ggml_backend_buffer_t buffer) {
     for (struct ggml_tensor *t = ggml_get_first_tensor(ctx); t; t = ggml_get_next_tensor(ctx, t)) {
         if (!is_owner(t, buffer)) continue;

@@ -3,21 +3,25 @@
 // copy that it has, which costs nothing.
 #include "meta/meta.h"
 
+// A call of a rule: the node with its operands, which the rule may cut, and the number of devices.
 struct rule_call {
     const struct ggml_tensor *node;
     struct meta_operand *src;
     size_t n;
 };
 
+// Whether every device has all of the operand; absent ones count as such.
 static bool is_mirrored(const struct meta_operand *operand) {
     return !operand->tensor || operand->state.axis == GGML_BACKEND_SPLIT_AXIS_MIRRORED;
 }
 
+// Whether the operand is split along the axis.
 static bool is_on(const struct meta_operand *operand, int axis) {
     return operand->tensor && (int)operand->state.axis == axis;
 }
 
-// A tensor that one device has whole can be said to be split along any axis.
+// Relabels the split axis of a tensor that one device has whole: such a state can be expressed
+// along any axis, and the rule needs this one.
 static void relabel(const struct rule_call *call, int k, int axis) {
     struct meta_operand *operand = &call->src[k];
     if (!operand->tensor || !meta_is_axis(&operand->state) || is_on(operand, axis)) return;
@@ -31,8 +35,9 @@ static void relabel(const struct rule_call *call, int k, int axis) {
     if (owners == 1) operand->state = meta_state_axis(axis, shares, call->n);
 }
 
-// Makes operand k, along its own axis `axis`, split like `like` with every share times `up`
-// divided by `down`.
+// Requires operand k to be split along `axis` like `like`, with each share scaled by up / down. A
+// mirrored operand is cut to fit, which costs no transfer. False if the shares are not whole, or
+// the operand is split otherwise.
 static bool match(const struct rule_call *call, int k, int axis, const meta_state *like, int64_t up,
                   int64_t down) {
     struct meta_operand *operand = &call->src[k];
@@ -51,6 +56,7 @@ static bool match(const struct rule_call *call, int k, int axis, const meta_stat
     return true;
 }
 
+// With only mirrored operands every device computes the whole result.
 static bool all_mirrored(const struct rule_call *call) {
     for (int k = 0; k < GGML_MAX_SRC; ++k) {
         if (!is_mirrored(&call->src[k])) return false;
@@ -58,6 +64,7 @@ static bool all_mirrored(const struct rule_call *call) {
     return true;
 }
 
+// The rules are only called with at least one split operand.
 static const meta_state *first_split(const struct rule_call *call) {
     for (int k = 0; k < GGML_MAX_SRC; ++k) {
         if (call->src[k].tensor && meta_is_axis(&call->src[k].state)) return &call->src[k].state;
@@ -65,7 +72,8 @@ static const meta_state *first_split(const struct rule_call *call) {
     return NULL;
 }
 
-// Operands k >= first have the result's extent along the axis, or 1 and are used whole.
+// Matches operands k >= first for an operation that broadcasts: each has the result's extent along
+// the axis, or 1 and is used whole.
 static bool match_broadcast(const struct rule_call *call, int first, const meta_state *state) {
     const int axis = (int)state->axis;
     for (int k = first; k < GGML_MAX_SRC; ++k) {
@@ -77,12 +85,14 @@ static bool match_broadcast(const struct rule_call *call, int first, const meta_
     return true;
 }
 
+// Element-wise operations: the result is split as the operands are.
 static bool rule_broadcast(struct rule_call *call, meta_state *out) {
     *out = *first_split(call);
     return match_broadcast(call, 0, out);
 }
 
-// The order of elements stays, the extents may not.
+// The order of elements stays, the extents may not. A copy into a split destination takes its
+// split; from a split source, the result is split as a view of those extents would be.
 static bool rule_copy(struct rule_call *call, meta_state *out) {
     const struct meta_operand *src = &call->src[0];
     const bool same = ggml_are_same_shape(src->tensor, call->node);
@@ -101,6 +111,8 @@ static bool rule_copy(struct rule_call *call, meta_state *out) {
     return match(call, 1, (int)out->axis, out, 1, 1);
 }
 
+// Operations that treat the dimensions from lowest_axis on as independent: splitting is possible
+// along these.
 static bool rows_from(struct rule_call *call, int lowest_axis, meta_state *out) {
     *out = *first_split(call);
     const int axis = (int)out->axis;
@@ -109,6 +121,8 @@ static bool rows_from(struct rule_call *call, int lowest_axis, meta_state *out) 
     return match_broadcast(call, 1, out);
 }
 
+// Row-wise operations (norms, softmax rows, repetitions). The sum of a split row is a partial sum
+// per device.
 static bool rule_rows(struct rule_call *call, meta_state *out) {
     if (is_on(&call->src[0], 0) && call->node->op == GGML_OP_SUM_ROWS &&
         call->node->type == GGML_TYPE_F32) {
@@ -120,26 +134,31 @@ static bool rule_rows(struct rule_call *call, meta_state *out) {
     return rows_from(call, lowest, out);
 }
 
+// Independent matrices (axis 2 and 3).
 static bool rule_batches(struct rule_call *call, meta_state *out) {
     return rows_from(call, 2, out);
 }
 
+// Independent samples (axis 3).
 static bool rule_samples(struct rule_call *call, meta_state *out) {
     return rows_from(call, 3, out);
 }
 
+// A sum over everything: each device sums its part.
 static bool rule_sum(struct rule_call *call, meta_state *out) {
     *out = meta_state_plain(GGML_BACKEND_SPLIT_AXIS_PARTIAL);
     return call->node->type == GGML_TYPE_F32 && meta_is_axis(&call->src[0].state);
 }
 
+// The bias rows of experts are split with the features; ids are the same everywhere.
 static bool rule_add_id(struct rule_call *call, meta_state *out) {
     *out = *first_split(call);
     if ((int)out->axis != 0 || !is_mirrored(&call->src[2])) return false;
     return match(call, 0, 0, out, 1, 1) && match(call, 1, 0, out, 1, 1);
 }
 
-// Gate and up side by side in one operand: split well if each is split alike.
+// A GLU whose operand holds gate and value side by side: possible if each half is split alike, as
+// two segments.
 static bool glu_halves(struct rule_call *call, meta_state *out) {
     const meta_state *state = &call->src[0].state;
     if (state->n_segments != 2 || state->nr[0] != 1 || state->nr[1] != 1) return false;
@@ -155,11 +174,14 @@ static bool rule_glu(struct rule_call *call, meta_state *out) {
     return is_on(&call->src[0], 0) ? glu_halves(call, out) : rows_from(call, 1, out);
 }
 
-// Slopes of ALiBi depend on the number of the head.
+// Whether heads can be computed apart from each other without knowing their number: slopes of ALiBi
+// depend on it.
 static bool heads_are_alike(const struct ggml_tensor *node) {
     return ggml_get_op_params_f32(node, 1) == 0.0f;
 }
 
+// Rows are independent, so any axis but the first; the sinks, one per head, follow a split over
+// heads.
 static bool rule_soft_max(struct rule_call *call, meta_state *out) {
     struct meta_operand sinks = call->src[2];
     *out = call->src[0].state;
@@ -173,24 +195,29 @@ static bool rule_soft_max(struct rule_call *call, meta_state *out) {
     return is_mirrored(&call->src[2]);
 }
 
+// A rotation pairs elements within a row and depends on the token (axis 2): heads and batches may
+// be split.
 static bool rule_rope(struct rule_call *call, meta_state *out) {
     *out = call->src[0].state;
     const bool split_well = is_on(&call->src[0], 1) || is_on(&call->src[0], 3);
     return split_well && is_mirrored(&call->src[1]) && is_mirrored(&call->src[2]);
 }
 
+// Any axis but that of the concatenation.
 static bool rule_concat(struct rule_call *call, meta_state *out) {
     *out = *first_split(call);
     if ((int)out->axis == ggml_get_op_params_i32(call->node, 0)) return false;
     return match_broadcast(call, 0, out);
 }
 
+// Any axis that is not padded.
 static bool rule_pad(struct rule_call *call, meta_state *out) {
     *out = call->src[0].state;
     const int axis = (int)out->axis;
     return meta_is_axis(out) && call->node->ne[axis] == call->src[0].tensor->ne[axis];
 }
 
+// Columns may be split; rows are looked up by number in all of them.
 static bool rule_get_rows(struct rule_call *call, meta_state *out) {
     *out = call->src[0].state;
     return is_on(&call->src[0], 0) && is_mirrored(&call->src[1]);
@@ -205,7 +232,8 @@ static bool rule_set_rows(struct rule_call *call, meta_state *out) {
     return match(call, 0, axis, out, 1, 1) && match(call, 2, axis, out, 1, 1);
 }
 
-// Both operands are split along `axis`, which the operation sums over.
+// The operation sums over `axis`, along which both operands are split: every device gets a partial
+// sum, F32 so that adding these loses no precision.
 static bool contraction(struct rule_call *call, int axis, meta_state *out) {
     const meta_state state = *first_split(call);
     *out = meta_state_plain(GGML_BACKEND_SPLIT_AXIS_PARTIAL);
@@ -213,14 +241,15 @@ static bool contraction(struct rule_call *call, int axis, meta_state *out) {
            match(call, 1, axis, &state, 1, 1);
 }
 
-// Rows of the matrices become columns of the result.
+// Column parallelism: src0 is split along its rows, which are the columns of the result; every
+// device needs all of src1.
 static bool output_rows(struct rule_call *call, meta_state *out) {
     *out = call->src[0].state;
     out->axis = GGML_BACKEND_SPLIT_AXIS_0;
     return is_mirrored(&call->src[1]);
 }
 
-// One matrix of src0 serves ratio matrices of src1.
+// Split along batches: one matrix of src0 serves ne1 / ne0 matrices of src1.
 static bool batch(struct rule_call *call, int axis, meta_state *out) {
     const int64_t ne0 = call->src[0].tensor->ne[axis];
     const int64_t ne1 = call->src[1].tensor->ne[axis];
@@ -235,6 +264,9 @@ static bool batch(struct rule_call *call, int axis, meta_state *out) {
     return true;
 }
 
+// Tried in the order: batches, the summed dimension (row parallelism), the rows of src0 (column
+// parallelism), the columns of src1. See Shoeybi et al. 2019 (Megatron-LM) for the two ways of
+// splitting weights.
 static bool rule_mul_mat(struct rule_call *call, meta_state *out) {
     for (int axis = 2; axis < 4; ++axis) {
         if (is_on(&call->src[0], axis)) relabel(call, 1, axis);
@@ -247,6 +279,7 @@ static bool rule_mul_mat(struct rule_call *call, meta_state *out) {
     return is_mirrored(&call->src[0]);
 }
 
+// Experts are split inside of each matrix, never across: which ones are used is data.
 static bool rule_mul_mat_id(struct rule_call *call, meta_state *out) {
     if (!is_mirrored(&call->src[2])) return false;
     if (is_on(&call->src[0], 0) || is_on(&call->src[1], 0)) return contraction(call, 0, out);
@@ -275,7 +308,7 @@ static bool rule_flash_attn(struct rule_call *call, meta_state *out) {
     return true;
 }
 
-// Channels are rows of both operands and columns of the result.
+// Channels are independent; they are rows of both operands and columns of the result.
 static bool rule_ssm_conv(struct rule_call *call, meta_state *out) {
     *out = *first_split(call);
     if ((int)out->axis != 1 || !match(call, 0, 1, out, 1, 1) || !match(call, 1, 1, out, 1, 1)) {
@@ -285,7 +318,8 @@ static bool rule_ssm_conv(struct rule_call *call, meta_state *out) {
     return true;
 }
 
-// Columns of both operands are multiplied; rows are summed over.
+// The operation multiplies columns of both operands and sums over rows: a split of rows gives
+// partial sums, a split of either operand's columns splits the result.
 static bool rule_out_prod(struct rule_call *call, meta_state *out) {
     for (int axis = 2; axis < 4; ++axis) {
         if (is_on(&call->src[0], axis) || is_on(&call->src[1], axis)) return batch(call, axis, out);
@@ -297,6 +331,7 @@ static bool rule_out_prod(struct rule_call *call, meta_state *out) {
     return is_mirrored(&call->src[1 - k]);
 }
 
+// Whether every device has a share, so that each has at least one element to work on.
 static bool has_all(const struct rule_call *call, const struct meta_operand *operand) {
     for (size_t j = 0; j < call->n; ++j) {
         if (meta_share(&operand->state, call->n, j) == 0) return false;
@@ -362,6 +397,7 @@ static bool rule_opt_step(struct rule_call *call, meta_state *out) {
     return true;
 }
 
+// Rules by operation, from rule_list.inl; operations without a row are always a fallback.
 typedef bool (*rule_fn)(struct rule_call *call, meta_state *out);
 
 static rule_fn find_rule(enum ggml_op op) {
@@ -372,6 +408,7 @@ static rule_fn find_rule(enum ggml_op op) {
     return (int)op >= 0 && op < GGML_OP_COUNT ? rules[op] : NULL;
 }
 
+// Partial operands must have been reduced before. O(operands x segments x devices).
 bool meta_derive(const struct ggml_tensor *node, struct meta_operand *operands, size_t n,
                  meta_state *out_state) {
     struct rule_call call = {node, operands, n};
@@ -387,6 +424,8 @@ bool meta_derive(const struct ggml_tensor *node, struct meta_operand *operands, 
            (!meta_is_axis(out_state) || meta_state_fits(out_state, node, n));
 }
 
+// Linear operations commute with the sum over devices, so that the all-reduce can be put off, and
+// often merged with another one.
 bool meta_is_linear(const struct ggml_tensor *node, unsigned partial) {
     switch ((int)node->op) {
     case GGML_OP_NONE:

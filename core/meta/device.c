@@ -9,13 +9,14 @@
 
 static const char *buft_name(ggml_backend_buffer_type_t buft);
 
-// NULL unless the type is that of a meta device, which its get_name() tells.
+// The meta device of a buffer type, recognised by its get_name entry; NULL for any other type.
 struct meta_device *meta_buft_device(ggml_backend_buffer_type_t buft) {
     return buft && buft->table->get_name == buft_name ? buft->context : NULL;
 }
 
 // --- device --------------------------------------------------------------------------------------
 
+// Entries of the device table. The members were checked when the device was made.
 static const char *device_name(ggml_backend_dev_t device) {
     return ((struct meta_device *)device->context)->name;
 }
@@ -52,6 +53,7 @@ static void device_props(ggml_backend_dev_t device, struct ggml_backend_dev_prop
     }
 }
 
+// A stream of the meta device has one stream on each member.
 static int32_t device_init(ggml_backend_dev_t device, const char *params,
                            ggml_backend_t *out_stream) {
     *out_stream = meta_stream_new(device->context, params);
@@ -72,6 +74,7 @@ static ggml_backend_buffer_type_t device_host_buffer_type(ggml_backend_dev_t dev
     return common;
 }
 
+// The members compute slices of the node, with the same operation and types.
 static bool device_supports_op(ggml_backend_dev_t device, const struct ggml_tensor *op) {
     const struct meta_device *meta = device->context;
     for (size_t j = 0; j < meta->n; ++j) {
@@ -122,6 +125,7 @@ static size_t buft_alignment(ggml_backend_buffer_type_t buft) {
     return alignment;
 }
 
+// Buffers for graphs are as large on every member, so the smallest limit counts.
 static size_t buft_max_size(ggml_backend_buffer_type_t buft) {
     const struct meta_device *meta = buft->context;
     size_t size = SIZE_MAX;
@@ -155,6 +159,7 @@ static const struct ggml_buffer_type_table buft_table = {
 
 // --- making one ----------------------------------------------------------------------------------
 
+// for the list of devices; held while one is made
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct meta_device *first_device;
 
@@ -217,6 +222,7 @@ static struct meta_device *make_device(ggml_backend_dev_t *devs, size_t n,
     return meta;
 }
 
+// Members must exist, and meta devices do not nest.
 static bool devices_given(ggml_backend_dev_t *devs, size_t n_devs) {
     for (size_t j = 0; j < n_devs; ++j) {
         if (!devs[j] || ggml_backend_dev_type(devs[j]) == GGML_BACKEND_DEVICE_TYPE_META)
@@ -225,6 +231,7 @@ static bool devices_given(ggml_backend_dev_t *devs, size_t n_devs) {
     return true;
 }
 
+// Same arguments, same device: backends compare devices by address.
 ggml_backend_dev_t ggml_backend_meta_device(ggml_backend_dev_t *devs, size_t n_devs,
                                             ggml_backend_meta_get_split_state_t get_split_state,
                                             void *get_split_state_ud) {

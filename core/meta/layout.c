@@ -42,6 +42,7 @@ struct meta_layout meta_layout_packed(enum ggml_type type, const int64_t *ne) {
     return layout;
 }
 
+// The frame in which coordinates along `axis` are counted.
 static struct frame frame_of(const struct meta_layout *root, int axis) {
     struct frame frame = {.unit = root->nb[axis], .block = 1};
     frame.row =
@@ -55,15 +56,16 @@ static int64_t steps(const struct meta_layout *view, int d) {
     return d == 0 ? view->ne[0] / ggml_blck_size(view->type) : view->ne[d];
 }
 
-// Whether the dimension leaves one coordinate without leaving the row.
+// Whether steps along dimension d of the view leave one coordinate of the split axis without
+// leaving the row, that is, whether it runs over the split.
 static bool crosses(const struct meta_layout *view, const struct frame *frame, int d) {
     const int64_t n = steps(view, d);
     if (n <= 1 || view->nb[d] == 0 || view->nb[d] % frame->row == 0) return false;
     return (size_t)(n - 1) * view->nb[d] >= frame->unit;
 }
 
-// Of the dimensions that cross, the one with the widest steps: the others must stay within one of
-// its steps, which walk_wide() and walk_narrow() check.
+// The view's dimension that runs over the split axis: of those that cross, the one with the widest
+// steps. The others must stay within one of its steps, which walk_wide() and walk_narrow() check.
 static int find_axis(const struct meta_layout *view, const struct frame *frame) {
     int axis = -1;
     for (int d = 0; d < GGML_MAX_DIMS; ++d) {
@@ -72,7 +74,7 @@ static int find_axis(const struct meta_layout *view, const struct frame *frame) 
     return axis;
 }
 
-// Bytes that the dimensions below the axis reach beyond the first byte of a step.
+// Bytes that the view's other dimensions reach beyond the first byte of a step.
 static size_t reach(const struct meta_layout *view, const struct frame *frame, int axis) {
     size_t bytes = 0;
     for (int d = 0; d < GGML_MAX_DIMS; ++d) {
@@ -83,7 +85,7 @@ static size_t reach(const struct meta_layout *view, const struct frame *frame, i
     return bytes;
 }
 
-// The axis steps over one coordinate or several at once.
+// Case 1: each step of the view covers one coordinate or several.
 static bool walk_wide(const struct meta_layout *view, const struct frame *frame, size_t rest,
                       struct walk *walk) {
     const size_t step = view->nb[walk->axis];
@@ -95,7 +97,8 @@ static bool walk_wide(const struct meta_layout *view, const struct frame *frame,
     return walk->inside + reach(view, frame, walk->axis) < step;
 }
 
-// Several steps of the axis make one coordinate.
+// Case 2: several steps of the view make one coordinate, for example where a reshape has divided
+// the dimension.
 static bool walk_narrow(const struct meta_layout *view, const struct frame *frame, size_t rest,
                         struct walk *walk) {
     const size_t step = view->nb[walk->axis];
@@ -109,7 +112,8 @@ static bool walk_narrow(const struct meta_layout *view, const struct frame *fram
     return true;
 }
 
-// False: the view mixes coordinates in a way that no split of it describes.
+// Describes the view as a walk over the split axis; false if it mixes coordinates in a way that no
+// state describes.
 static bool find_walk(const struct meta_layout *root, int root_axis, const struct meta_layout *view,
                       struct walk *out_walk) {
     const struct frame frame = frame_of(root, root_axis);
@@ -138,7 +142,7 @@ static bool add_segment(const meta_state *root, size_t s, uint32_t count, const 
     return true;
 }
 
-// Coordinates of one repetition of segment s, over all devices.
+// Coordinates of one repetition of segment s, summed over the devices.
 static int64_t period(const meta_state *state, size_t s, int64_t block, size_t n) {
     int64_t sum = 0;
     for (size_t j = 0; j < n; ++j)
@@ -184,7 +188,8 @@ bool meta_view_state(const struct meta_layout *root, const meta_state *root_stat
     return true;
 }
 
-// Coordinates that device j has below a coordinate at which a repetition begins.
+// Coordinates that device j has below `start`, at which a repetition begins: where the view begins
+// in its slice.
 static int64_t local_start(const meta_state *state, int64_t start, int64_t block, size_t n,
                            size_t j) {
     int64_t local = 0;

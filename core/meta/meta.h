@@ -95,6 +95,7 @@ ggml_backend_t meta_stream_new(struct meta_device *device, const char *params);
 
 // --- records and buffers -------------------------------------------------------------------------
 
+// What is known of a tensor in a meta buffer. It is derived once and kept until the buffer changes.
 struct meta_record {
     const struct ggml_tensor *tensor;
     uint64_t epoch; // of the buffer when it was last used
@@ -115,8 +116,8 @@ struct meta_buffer {
     struct meta_device *device;
     bool is_static;
     ggml_backend_buffer_t *members[META_MAX_DEVICES]; // static memory may need several per device
-    size_t n_members[META_MAX_DEVICES];
-    char *bases[META_MAX_DEVICES]; // where META_BASE is; NULL for static memory
+    size_t n_members[META_MAX_DEVICES];               // allocated and used
+    char *bases[META_MAX_DEVICES];                    // where META_BASE is; NULL for static memory
     uint64_t epoch;
     struct meta_record **slots; // by hash of the tensor's address
     size_t n_slots, n_records;
@@ -147,7 +148,7 @@ void meta_records_free(struct meta_buffer *buffer);
 void meta_records_expire(struct meta_buffer *buffer);
 // The record with state and slices, operands first; NULL after a failure.
 struct meta_record *meta_resolve(const struct ggml_tensor *tensor);
-// The same anew, with the fallback. The operands are resolved.
+// Resolves the record again as a fallback. The operands are resolved.
 bool meta_resolve_fallback(struct meta_record *record);
 
 // What the tensor is a view of, or itself. One step: records belong to the tensor that view_src
