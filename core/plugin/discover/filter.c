@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Entries are cut at commas; those with a minus exclude. An empty value filters nothing.
+// Parses and applies GGML_DEVICES. Entries are separated by commas; those with a minus exclude. An
+// empty value filters nothing.
 #include "plugin/discover/filter.h"
 
 #include <string.h>
 
 #include "base/text.h"
 
+// Blanks around entries are ignored, as users write lists with them.
 static const char *skip_spaces(const char *text) {
     while (*text == ' ' || *text == '\t')
         ++text;
@@ -27,6 +29,7 @@ static char *next_entry(char **list) {
     return entry;
 }
 
+// One pass over a copy of the value. Both lists have room for every entry, so that no list grows.
 bool filter_parse(struct device_filter *out_filter, const char *value, struct arena *arena) {
     memset(out_filter, 0, sizeof(*out_filter));
     if (!value) return true;
@@ -48,6 +51,7 @@ bool filter_parse(struct device_filter *out_filter, const char *value, struct ar
     return true;
 }
 
+// Case-insensitive, as users write CUDA0 and cuda0. An empty text matches nothing.
 static bool contains(const char *const *list, size_t count, const char *text) {
     for (size_t i = 0; i < count; ++i) {
         if (text[0] != '\0' && ascii_equal(list[i], text)) return true;
@@ -55,7 +59,8 @@ static bool contains(const char *const *list, size_t count, const char *text) {
     return false;
 }
 
-// "CUDA0" and "cuda" speak of the plugin "cuda".
+// Whether an entry means the plugin: its name, or its name and a number, as "CUDA0" for the plugin
+// "cuda".
 static bool speaks_of(const char *entry, const char *plugin_name) {
     const size_t length = strlen(plugin_name);
     if (length == 0 || !ascii_equal_n(entry, plugin_name, length)) return false;
@@ -63,6 +68,7 @@ static bool speaks_of(const char *entry, const char *plugin_name) {
     return rest[strspn(rest, "0123456789")] == '\0';
 }
 
+// An entry that is another plugin's name can't mean a device of this one; any other entry might.
 static bool could_mean(const struct device_filter *filter, const char *entry,
                        const char *plugin_name) {
     if (speaks_of(entry, plugin_name)) return true;
@@ -72,6 +78,7 @@ static bool could_mean(const struct device_filter *filter, const char *entry,
     return true;
 }
 
+// Exclusion wins over inclusion.
 bool filter_allows_plugin(const struct device_filter *filter, const char *plugin_name) {
     if (contains(filter->excluded, filter->n_excluded, plugin_name)) return false;
     for (size_t i = 0; i < filter->n_wanted; ++i) {
@@ -80,7 +87,8 @@ bool filter_allows_plugin(const struct device_filter *filter, const char *plugin
     return filter->n_wanted == 0;
 }
 
-// "0000:01:00.0" speaks of every part of that hardware ("0000:01:00.0#1").
+// Whether an entry is the device's hardware id. "0000:01:00.0" matches every part of that hardware,
+// as "0000:01:00.0#1".
 static bool contains_id(const char *const *list, size_t count, const char *device_id) {
     const size_t length = strcspn(device_id, "#");
     for (size_t i = 0; i < count && length > 0; ++i) {
@@ -96,6 +104,7 @@ static bool names_device(const char *const *list, size_t count, const char *plug
            contains_id(list, count, device_id);
 }
 
+// A device is matched by its plugin's name, its own name or its id; exclusion wins.
 bool filter_allows_device(const struct device_filter *filter, const char *plugin_name,
                           const char *device_name, const char *device_id) {
     if (names_device(filter->excluded, filter->n_excluded, plugin_name, device_name, device_id)) {

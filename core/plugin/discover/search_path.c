@@ -17,6 +17,7 @@
 
 enum { MAX_PATH_BYTES = 8192, LABEL_SIZE = 200 };
 
+// The end of a path tells more than its beginning.
 const char *search_path_label(const char *path) {
     const size_t length = strlen(path);
     return length > LABEL_SIZE ? path + length - LABEL_SIZE : path;
@@ -28,6 +29,7 @@ static enum ggml_host_status no_memory(void) {
 
 // --- directories
 
+// Collects directories without repeats.
 struct path_builder {
     struct arena *arena;
     struct search_dir *dirs; // as many as could ever be added
@@ -35,8 +37,8 @@ struct path_builder {
     bool out_of_memory;
 };
 
-// Adds a directory unless it is empty or known. A relative one is kept with its status, so that
-// a report tells why it was left out.
+// Adds a directory unless it is empty or present. A relative one is kept with its status, so that a
+// report tells why it was left out. O(directories): there are a handful.
 static void add_dir(struct path_builder *builder, const char *path, size_t length,
                     const char *origin) {
     if (length == 0) return;
@@ -64,6 +66,8 @@ static void add_list(struct path_builder *builder, const char *list, const char 
     }
 }
 
+// The plugin folder inside `dir`; a path that is too long is left out, since no file could be
+// opened there.
 static void add_folder_in(struct path_builder *builder, const char *dir, const char *origin) {
     char path[MAX_PATH_BYTES + sizeof(PLUGIN_FOLDER) + 1];
     const int n = snprintf(path, sizeof(path), "%s%c%s", dir, search_path_separator, PLUGIN_FOLDER);
@@ -85,7 +89,9 @@ static bool is_in_prefix(const char *dir) {
            (dir[length] == '\0' || dir[length] == search_path_separator);
 }
 
-// What lies beside a program or library that was shipped on its own comes before what is installed.
+// Order of precedence: GGML_PLUGIN_PATH, what was shipped beside this program or library, the
+// configured directory. A program or library that belongs to the installation does not come before
+// its directory.
 static void add_default_dirs(struct path_builder *builder, const char *list) {
     static const char anchor; // an address within this library
     char executable[MAX_PATH_BYTES], library[MAX_PATH_BYTES];
@@ -100,6 +106,7 @@ static void add_default_dirs(struct path_builder *builder, const char *list) {
     if (has_executable) add_folder_in(builder, executable, "executable");
 }
 
+// A directory given by the caller replaces the whole search path.
 enum ggml_host_status search_path_build(const char *caller_dir, struct arena *arena,
                                         struct search_dir **out_dirs, size_t *out_count) {
     *out_dirs = NULL;
@@ -137,6 +144,7 @@ struct file_list {
     size_t capacity;
 };
 
+// Room for one more path; doubles.
 static bool grow(struct file_list *list) {
     enum { FIRST_CAPACITY = 16 };
     if (list->count < list->capacity) return true;
@@ -148,6 +156,8 @@ static bool grow(struct file_list *list) {
     return true;
 }
 
+// Keeps files whose name is one of a plugin; all others in the directory are ignored without a
+// record.
 static enum ggml_host_status add_file(const char *file_name, void *context) {
     struct file_list *list = context;
     if (!plugin_file_name_parse(file_name, NULL, NULL, 0)) return GGML_HOST_OK;
@@ -164,10 +174,13 @@ static enum ggml_host_status add_file(const char *file_name, void *context) {
     return GGML_HOST_OK;
 }
 
+// By bytes, so that the order is the same on every system.
 static int compare_paths(const void *a, const void *b) {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+// Collected on the heap, sorted, then copied into the arena: lists of unknown length would waste
+// arena memory while they grow.
 enum ggml_host_status search_dir_list(const char *dir, struct arena *arena, char ***out_paths,
                                       size_t *out_count) {
     struct file_list list = {.dir = dir, .arena = arena};
@@ -196,6 +209,7 @@ fail:
 
 // --- names
 
+// Both separators count on Windows, where the system accepts both.
 bool search_path_is_separator(char c) {
     return c == '/' || c == search_path_separator;
 }
@@ -208,6 +222,7 @@ const char *search_path_file_name(const char *path) {
     return name;
 }
 
+// Bytes that a name may have; the dash separates its parts.
 static bool is_name_byte(char c) {
     return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' ||
            c == '.';
@@ -224,6 +239,7 @@ static size_t stem_length(const char *text) {
     return 0;
 }
 
+// Checks the bytes of a name and copies it; false if a byte isn't permitted or it does not fit.
 static bool take_part(const char *text, size_t length, char *out_part, size_t size) {
     for (size_t i = 0; i < length; ++i) {
         if (!is_name_byte(text[i])) return false;
@@ -235,6 +251,7 @@ static bool take_part(const char *text, size_t length, char *out_part, size_t si
     return true;
 }
 
+// The first dash ends the name; the variant may contain dots but no dash.
 bool plugin_file_name_parse(const char *file_name, char *out_name, char *out_variant, size_t size) {
     if (out_name && size > 0) out_name[0] = '\0';
     if (out_variant && size > 0) out_variant[0] = '\0';

@@ -17,6 +17,7 @@ bool search_path_is_absolute(const char *path) {
     return path[0] == '/';
 }
 
+// errno decides the status; messages have the end of the path and the system's text.
 static enum ggml_host_status fail_with_errno(const char *dir, const char *what) {
     enum ggml_host_status status = GGML_HOST_IO_ERROR;
     if (errno == ENOENT) status = GGML_HOST_NOT_FOUND;
@@ -34,6 +35,7 @@ enum ggml_host_status search_dir_visit(const char *dir,
     DIR *stream = ggml_fault(GGML_FAULT_OPEN) ? NULL : opendir(dir);
     if (!stream) return fail_with_errno(dir, "opened");
     enum ggml_host_status status = GGML_HOST_OK;
+    // errno distinguishes the end of the directory from a failure.
     while (status == GGML_HOST_OK) {
         errno = 0;
         const struct dirent *entry = ggml_fault(GGML_FAULT_READ) ? NULL : readdir(stream);

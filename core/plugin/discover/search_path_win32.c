@@ -14,12 +14,14 @@
 const char search_list_separator = ';';
 const char search_path_separator = '\\';
 
+// "C:\" or "C:/", or a UNC path; "\dir" depends on the current drive and is not absolute.
 bool search_path_is_absolute(const char *path) {
     const char drive = (char)(path[0] | 0x20);
     if (path[0] == '\\' && path[1] == '\\') return true;
     return drive >= 'a' && drive <= 'z' && path[1] == ':' && (path[2] == '\\' || path[2] == '/');
 }
 
+// The system's error as a status with a message.
 static enum ggml_host_status fail_with_code(const char *dir, DWORD code) {
     enum ggml_host_status status = GGML_HOST_IO_ERROR;
     if (code == ERROR_FILE_NOT_FOUND || code == ERROR_PATH_NOT_FOUND) status = GGML_HOST_NOT_FOUND;
@@ -53,6 +55,7 @@ enum ggml_host_status search_dir_visit(const char *dir,
     ggml_mem_free(pattern);
     if (search == INVALID_HANDLE_VALUE) return fail_with_code(dir, code);
     enum ggml_host_status status = GGML_HOST_OK;
+    // Names that UTF-8 can't represent are skipped: no plugin has one.
     do {
         const bool fits = WideCharToMultiByte(CP_UTF8, 0, entry.cFileName, -1, name, sizeof(name),
                                               NULL, NULL) > 0;

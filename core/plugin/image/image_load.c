@@ -33,13 +33,15 @@ enum {
     SECTION_VERSION_SYMBOLS = 0x6fffffff,
 };
 enum { SECTION_WRITABLE = 1, SECTION_ALLOCATED = 2, SECTION_CODE = 4, SECTION_THREAD = 0x400 };
+// bounds that no real library comes near
 enum { MAX_SEGMENTS = 128, MAX_DYNAMIC = 1 << 12, MAX_STRING = 4096 };
+// pages that are looked at one by one; bytes that are read at once
 enum { BLOCK = 4096, CHUNK = 1 << 16 };
 // Further than any plugin reaches, and more than any thread-local part has.
 #define MAX_ADDRESS (UINT64_C(1) << 40)
 #define MAX_TLS (UINT64_C(1) << 30)
 
-enum tag {
+enum tag { // entries of the dynamic section; those that are not here are ignored
     TAG_END = 0,
     TAG_NEEDED = 1,
     TAG_PLT_SIZE = 2,
@@ -75,7 +77,7 @@ enum tag {
 };
 enum { FLAG_1_NODELETE = 8 };
 
-struct segment {
+struct segment { // program header, with its fields widened to 64 bits
     uint32_t type, flags;
     uint64_t offset, address, file_size, memory_size, alignment;
 };
@@ -93,6 +95,7 @@ struct elf {
     uint64_t gnu_hash, version_symbols, versions_needed, rela_count, flags_1;
 };
 
+// Always with the advice to replace the file; returns DAMAGED_FILE.
 static enum ggml_host_status damaged(const struct elf *elf, const char *what) {
     return ggml_fail(GGML_HOST_DAMAGED_FILE, "%s: damaged: %s; copy or build it again",
                      elf->source->label, what);
@@ -104,14 +107,17 @@ static uint64_t wide(const struct elf *elf, const unsigned char *p) {
     return elf->image.is_64 ? image_u64(p, big) : image_u32(p, big);
 }
 
+// Linkers of x86 treat a missing stack header as a request for an executable stack.
 static bool is_x86(const struct elf *elf) {
     return elf->image.machine == GGML_MACHINE_X86_64 || elf->image.machine == GGML_MACHINE_X86;
 }
 
+// 32-bit field in the file's byte order.
 static uint32_t word(const struct elf *elf, const unsigned char *p) {
     return image_u32(p, elf->image.big_endian);
 }
 
+// Bounded by the size of the file.
 static enum ggml_host_status read_at(const struct elf *elf, uint64_t offset, void *out,
                                      size_t size) {
     return image_read(elf->source, &elf->image, offset, out, size);
@@ -119,7 +125,7 @@ static enum ggml_host_status read_at(const struct elf *elf, uint64_t offset, voi
 
 // --- segments ------------------------------------------------------------------------------------
 
-// The flags stand elsewhere in each of the two classes.
+// Parses a program header. 64-bit files have the flags behind the type, 32-bit ones near the end.
 static struct segment parse_segment(const struct elf *elf, const unsigned char *p) {
     struct segment segment = {.type = word(elf, p)};
     const size_t w = elf->width;
@@ -157,8 +163,9 @@ static bool is_power_of_two(uint64_t n) {
     return (n & (n - 1)) == 0; // 0 as well, which means the same as 1
 }
 
-// The file and the memory have the same place within a page, since the linker maps whole pages
-// of the file. MAX_ADDRESS keeps every sum below from overflowing.
+// Whether a LOAD segment lies within the file and within plausible addresses. Address and offset
+// must be equal modulo the page, since the linker maps whole pages of the file. MAX_ADDRESS keeps
+// all sums below from overflowing.
 static bool load_is_sound(const struct elf *elf, const struct segment *segment) {
     const uint64_t page = BLOCK;
     const bool in_file =
@@ -170,8 +177,8 @@ static bool load_is_sound(const struct elf *elf, const struct segment *segment) 
            is_power_of_two(segment->alignment) && (segment->address - segment->offset) % page == 0;
 }
 
-// In the order of their addresses, and none over another, save for a page of the file that two
-// share.
+// Whether the LOAD segments are in rising order without overlap, save for a page of the file that
+// two may share.
 static bool loads_are_sound(const struct elf *elf) {
     const struct segment *last = NULL;
     for (size_t i = 0; i < elf->n_segments; ++i) {
@@ -212,16 +219,16 @@ static bool find_offset(const struct elf *elf, uint64_t address, uint64_t size,
     return segment != NULL;
 }
 
-// Whether the segment is where a LOAD segment maps the same bytes of the file.
+// Whether a LOAD segment maps the same bytes of the file to where this header says.
 static bool is_mapped_as_said(const struct elf *elf, const struct segment *segment) {
     uint64_t offset;
     return find_offset(elf, segment->address, segment->file_size, &offset) &&
            offset == segment->offset && segment->file_size <= segment->memory_size;
 }
 
-// Memory that the linker makes read-only: writable before, named by the same place in the file as
-// where it is mapped, zeros only where the file's part of it ends. Its end may be rounded up to a
-// page.
+// Checks GNU_RELRO, memory that the linker makes read-only after relocation: it lies in a writable
+// segment, at the same distance from its start in file and memory, and reaches beyond the file only
+// where that segment does. Its end may be rounded up to a page.
 static bool relro_is_sound(const struct elf *elf, const struct segment *segment) {
     const struct segment *load = find_load(elf, segment->address, 0, false);
     if (!load || !(load->flags & FLAG_WRITE) || segment->memory_size > MAX_ADDRESS) return false;
@@ -235,7 +242,7 @@ static bool relro_is_sound(const struct elf *elf, const struct segment *segment)
            (end + largest_page - 1) / largest_page * largest_page;
 }
 
-// Types that are not named here are none that the linker acts on.
+// Checks one program header by its type; the linker ignores the types that are not listed.
 static bool segment_is_sound(const struct elf *elf, const struct segment *segment) {
     switch (segment->type) {
     case SEGMENT_DYNAMIC:
@@ -252,7 +259,8 @@ static bool segment_is_sound(const struct elf *elf, const struct segment *segmen
     }
 }
 
-// What the linker does by the program headers alone, before it reads anything else.
+// Checks what the linker does from the program headers alone, before it reads anything else:
+// segments, exactly one dynamic section, no executable stack.
 static enum ggml_host_status check_segments(const struct elf *elf) {
     size_t n_dynamic = 0;
     const struct segment *stack = NULL;
@@ -278,7 +286,7 @@ static enum ggml_host_status check_segments(const struct elf *elf) {
 
 // --- dynamic section -----------------------------------------------------------------------------
 
-// Notes an entry of the dynamic section that a check below needs.
+// Keeps a value of the dynamic section that a later check needs.
 static void keep_value(struct elf *elf, uint64_t tag, uint64_t value) {
     if (tag < N_SMALL_TAGS) elf->small[tag] = value;
     if (tag == TAG_GNU_HASH) elf->gnu_hash = value;
@@ -288,6 +296,7 @@ static void keep_value(struct elf *elf, uint64_t tag, uint64_t value) {
     if (tag == TAG_FLAGS_1) elf->flags_1 = value;
 }
 
+// Tag number i of the dynamic section, and its value.
 static uint64_t tag_at(const struct elf *elf, size_t i) {
     return wide(elf, elf->dynamic + 2 * i * elf->width);
 }
@@ -296,8 +305,8 @@ static uint64_t value_at(const struct elf *elf, size_t i) {
     return wide(elf, elf->dynamic + (2 * i + 1) * elf->width);
 }
 
-// There is one such segment: check_segments() has counted. Of a tag that comes twice the last
-// value counts, as for the linker.
+// Reads the dynamic section up to its end tag. There is exactly one such segment. Of a tag that
+// occurs twice the last value counts, as for the linker.
 static enum ggml_host_status read_dynamic(struct elf *elf) {
     const struct segment *segment = elf->segments;
     while (segment->type != SEGMENT_DYNAMIC)
@@ -317,7 +326,8 @@ static enum ggml_host_status read_dynamic(struct elf *elf) {
     return elf->n_dynamic < count ? GGML_HOST_OK : damaged(elf, "its dynamic section has no end");
 }
 
-// A table of no bytes may have any address.
+// Whether a table is mapped from the file, has entries of the expected size, and a whole number of
+// them. A table of no bytes may have any address.
 static bool table_is_mapped(const struct elf *elf, uint64_t address, uint64_t size, uint64_t entry,
                             uint64_t wanted_entry) {
     if (size == 0) return true;
@@ -325,14 +335,14 @@ static bool table_is_mapped(const struct elf *elf, uint64_t address, uint64_t si
            find_load(elf, address, size, true) != NULL;
 }
 
-// 0: there is none.
+// Whether a function's address is mapped as code; 0 means that there is no such function.
 static bool function_is_mapped(const struct elf *elf, uint64_t address) {
     const struct segment *segment = address ? find_load(elf, address, 1, true) : NULL;
     return address == 0 || (segment && segment->flags & FLAG_EXECUTE);
 }
 
-// Everything that the linker reads by the dynamic section has to be mapped from the file, and
-// its entries to have the size that the linker takes for granted.
+// Checks that everything the linker reads by addresses of the dynamic section is mapped from the
+// file and has the entry sizes that the linker assumes. DAMAGED_FILE otherwise.
 static enum ggml_host_status check_tables(const struct elf *elf) {
     const uint64_t *v = elf->small;
     const uint64_t w = elf->width;
@@ -374,13 +384,14 @@ static enum ggml_host_status read_string(const struct elf *elf, uint64_t at,
                                           : damaged(elf, "the name of a library has no end");
 }
 
-// Whether the path doesn't depend on the working directory. $ORIGIN is the folder of the file
-// itself.
+// Whether a path is independent of the working directory: absolute, or relative to the file's own
+// folder ($ORIGIN).
 static bool starts_fixed(const char *text) {
     return text[0] == '/' || strncmp(text, "$ORIGIN", 7) == 0 || strncmp(text, "${ORIGIN}", 9) == 0;
 }
 
-// Of a list with colons. An empty element is the working directory; an empty list is none at all.
+// Whether all elements of a colon-separated list are. An empty element means the working directory;
+// an empty list has no elements.
 static bool list_is_fixed(const char *list) {
     if (list[0] == '\0') return true;
     for (;; ++list) {
@@ -390,8 +401,9 @@ static bool list_is_fixed(const char *list) {
     }
 }
 
-// Libraries by bare names are looked for in the system's folders; by relative paths, below
-// wherever the process happens to be. needs->path: the linker has to know where the file lies.
+// Checks the libraries and search paths that the image asks for. Bare names are looked up in the
+// system's folders; relative paths would depend on the working directory and are refused. Sets
+// needs->path where $ORIGIN is used.
 static enum ggml_host_status check_libraries(const struct elf *elf, struct image_needs *needs) {
     char text[MAX_STRING];
     for (size_t i = 0; i < elf->n_dynamic; ++i) {
@@ -413,12 +425,13 @@ static enum ggml_host_status check_libraries(const struct elf *elf, struct image
 
 // --- contents ------------------------------------------------------------------------------------
 
+// Whether all bytes are zero, by comparing each with the next.
 static bool is_zero(const unsigned char *bytes, size_t size) {
     return size == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, size - 1) == 0);
 }
 
-// Whether some block of the file within [offset, offset + size) has zeros only, of which at least
-// `least` bytes belong to it: what a file has where copying was cut short or a disk lost a page.
+// Finds a block of zeros in [offset, offset + size), of which at least `least` bytes belong to the
+// range: what a file has where copying was cut short or a disk lost a page. Reads the range once.
 static enum ggml_host_status find_hole(const struct elf *elf, uint64_t offset, uint64_t size,
                                        size_t least, unsigned char *chunk, bool *out_found) {
     const uint64_t end = offset + size;
@@ -439,7 +452,7 @@ static enum ggml_host_status find_hole(const struct elf *elf, uint64_t offset, u
     return GGML_HOST_OK;
 }
 
-// As find_hole(), by the address in memory; a hole is damage.
+// As find_hole() for a range of addresses; a hole is damage.
 static enum ggml_host_status check_hole(const struct elf *elf, uint64_t address, uint64_t size,
                                         size_t least, unsigned char *chunk) {
     uint64_t offset;
@@ -450,7 +463,8 @@ static enum ggml_host_status check_hole(const struct elf *elf, uint64_t address,
     return found ? damaged(elf, "a page of it is missing") : GGML_HOST_OK;
 }
 
-// The linker divides by the number of buckets.
+// Checks both symbol hash tables: the linker divides by their numbers of buckets, and indexes the
+// Bloom filter with a mask.
 static enum ggml_host_status check_hashes(const struct elf *elf) {
     unsigned char header[16];
     uint64_t offset;
@@ -481,7 +495,7 @@ damaged:
     return damaged(elf, "its table of symbols can't be right");
 }
 
-// Each must be of memory that is mapped.
+// Checks that every relocation's target is mapped: the linker writes there without checking.
 static enum ggml_host_status check_relocations(const struct elf *elf, uint64_t address,
                                                uint64_t size, size_t entry, unsigned char *chunk) {
     uint64_t offset;
@@ -501,7 +515,8 @@ static enum ggml_host_status check_relocations(const struct elf *elf, uint64_t a
     return GGML_HOST_OK;
 }
 
-// What the linker was told of a table of this type must be what the section says.
+// Whether a section that describes a table has the address and size that the dynamic section gives
+// for it.
 static bool table_agrees(const struct elf *elf, const struct image_section *section) {
     const uint64_t *v = elf->small;
     const uint64_t address = section->address;
@@ -527,7 +542,7 @@ static bool table_agrees(const struct elf *elf, const struct image_section *sect
     }
 }
 
-// Whether the program headers map the section where it says, with the rights that it needs.
+// Whether the program headers map the section where it says, with the access that it needs.
 static bool section_agrees(const struct elf *elf, const struct image_section *section) {
     if (!(section->flags & SECTION_ALLOCATED) || section->size == 0) return true;
     const bool has_bytes = section->type != SECTION_NO_BYTES;
@@ -541,7 +556,8 @@ static bool section_agrees(const struct elf *elf, const struct image_section *se
     return table_agrees(elf, section);
 }
 
-// Memory of zeros, as .bss: what the file has in its place must be zeros too.
+// Checks that the bytes which the file has in the place of a zero-initialised section (.bss) are
+// zeros: the linker maps the page with them.
 static enum ggml_host_status check_zeros(const struct elf *elf, const struct image_section *section,
                                          unsigned char *chunk) {
     const struct segment *load = find_load(elf, section->address, section->size, false);
@@ -560,8 +576,8 @@ static enum ggml_host_status check_zeros(const struct elf *elf, const struct ima
     return GGML_HOST_OK;
 }
 
-// The sections are what the linker never looks at: where they contradict what it is told, one of
-// both is damaged.
+// Compares the sections, which the linker never reads, with the program headers, which it maps by:
+// a contradiction means that one of both is damaged. Code and symbols must have no missing page.
 static enum ggml_host_status check_sections(const struct elf *elf, unsigned char *chunk) {
     struct image_section *sections = NULL;
     size_t count = 0;
@@ -586,7 +602,8 @@ static enum ggml_host_status check_sections(const struct elf *elf, unsigned char
     return status;
 }
 
-// Reads most of the file once, piece by piece.
+// Checks the parts that need reading most of the file, once and piece by piece: hash tables,
+// relocations, strings, sections.
 static enum ggml_host_status check_contents(const struct elf *elf) {
     const uint64_t *v = elf->small;
     const size_t rel = 2 * elf->width, rela = 3 * elf->width;

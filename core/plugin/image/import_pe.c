@@ -16,6 +16,7 @@ enum {
     MAX_IMPORTS = 1024,
 };
 
+// What is needed to follow addresses of a PE image.
 struct pe_view {
     const struct image_source *source;
     struct plugin_image image;
@@ -24,10 +25,12 @@ struct pe_view {
     uint32_t imports; // address within the mapped image
 };
 
+// False without a status: failing to read imports only costs a better message.
 static bool read_at(const struct pe_view *view, uint64_t offset, void *out, size_t size) {
     return image_read(view->source, &view->image, offset, out, size) == GGML_HOST_OK;
 }
 
+// Section table and import directory; false where the image has no imports or can't be read.
 static bool open_view(struct pe_view *view) {
     unsigned char header[COFF_SIZE], field[4], magic[2];
     if (!read_at(view, 0x3c, field, sizeof(field))) return false;
@@ -49,7 +52,7 @@ static bool open_view(struct pe_view *view) {
                             &view->sections) == GGML_HOST_OK;
 }
 
-// Where in the file an address of the mapped image comes from.
+// File offset of an address in the mapped image, by the section that holds it; false if none does.
 static bool find_offset(const struct pe_view *view, uint64_t address, uint64_t *out_offset) {
     for (unsigned i = 0; i < view->n_sections; ++i) {
         const unsigned char *section = view->sections + (size_t)i * SECTION_SIZE;
@@ -61,6 +64,7 @@ static bool find_offset(const struct pe_view *view, uint64_t address, uint64_t *
     return false;
 }
 
+// A zero-terminated name, byte by byte: its length is unknown.
 static bool read_name(const struct pe_view *view, uint64_t address, char *out_name, size_t size) {
     uint64_t offset;
     if (address == 0 || !find_offset(view, address, &offset)) return false;
@@ -71,6 +75,8 @@ static bool read_name(const struct pe_view *view, uint64_t address, char *out_na
     return false;
 }
 
+// Entry `index` of the import directory; its name is at offset 12. The list ends with an entry of
+// zeros.
 bool image_import_pe(const struct image_source *source, unsigned index, char *out_name,
                      size_t size) {
     unsigned char import[IMPORT_SIZE];

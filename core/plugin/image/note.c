@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Checks a note that was read as bytes: of an unknown major version only what every version
-// keeps is looked at. The texts must be UTF-8, since they end on terminals and in JSON.
+// Reads and checks a note. Of an unknown major version only the part that every version keeps is
+// looked at. Texts must be printable UTF-8, since they end up on terminals and in JSON.
 #include "plugin/image/note.h"
 
 #include <string.h>
@@ -37,7 +37,8 @@ static size_t utf8_length(unsigned char lead) {
     return lead < 0x80 ? 1 : 0;
 }
 
-// Overlong forms, surrogates and numbers above U+10FFFF are told by the second byte.
+// Whether the second byte may follow the lead byte: it decides about overlong forms, surrogates and
+// numbers above U+10FFFF.
 static bool utf8_second_is_valid(unsigned char lead, unsigned char second) {
     switch (lead) {
     case 0xe0: return second >= 0xa0;
@@ -65,7 +66,8 @@ static bool is_text(const char *string) {
     return true;
 }
 
-// What is wrong with a note of this major, NULL if nothing. `available`: bytes of its section.
+// The first defect of a note of this major version, NULL if there is none. `available`: bytes of
+// its section.
 static const char *fault_of(const struct ggml_plugin_note *note, uint64_t available) {
     if (memcmp(note->magic, GGML_PLUGIN_MAGIC, GGML_PLUGIN_MAGIC_SIZE) != 0) {
         return "its note does not begin with the magic bytes";
@@ -80,8 +82,8 @@ static const char *fault_of(const struct ggml_plugin_note *note, uint64_t availa
     return NULL;
 }
 
-// A fault in a note of another major means that it is of another contract, not that it is
-// damaged.
+// Reads the note at its place in the image. If it has a defect and another major version, that
+// version is reported instead: its layout is unknown here.
 static enum ggml_host_status read_note(const struct image_source *source,
                                        const struct plugin_image *image,
                                        struct ggml_plugin_note *out_note) {
@@ -106,7 +108,8 @@ static enum ggml_host_status read_note(const struct image_source *source,
                      fault);
 }
 
-// Machine and format first: a file for another system has a note that can't be used anyway.
+// Machine and file format are compared first: a library for another system has a note that can't be
+// used anyway.
 static enum ggml_host_status parse(const struct image_source *source, bool any_format,
                                    struct ggml_plugin_note *out_note) {
     struct plugin_image image;
@@ -142,6 +145,7 @@ enum ggml_host_status plugin_note_parse(const struct image_source *source,
     return parse(source, true, out_note);
 }
 
+// From an open file, so that the file that is checked is the one that is mapped later.
 enum ggml_host_status plugin_note_read_file(const struct plugin_file *file, const char *path,
                                             struct ggml_plugin_note *out_note) {
     const struct image_source source = plugin_file_source(file, path);

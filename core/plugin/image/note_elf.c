@@ -18,7 +18,7 @@ enum {
     ELF_INDEX_ELSEWHERE = 0xffff, // too large for the header: kept in section 0
 };
 
-// Offsets of the fields in the two classes.
+// Offsets of header and section fields, which differ between the two classes.
 struct elf_layout {
     size_t header_size;
     size_t shoff, shentsize, shnum, shstrndx;
@@ -34,6 +34,7 @@ static const struct elf_layout *layout_of(const struct plugin_image *image) {
     return image->is_64 ? &layout_64 : &layout_32;
 }
 
+// e_machine numbers with class and byte order, which together tell the machine.
 static const struct elf_machine {
     uint16_t number;
     bool is_64;
@@ -65,7 +66,8 @@ static const struct elf_machine {
     {50, true, false, GGML_MACHINE_NONE, "Itanium"},
 };
 
-// The number alone is not enough: x32 and x86-64, or the two byte orders of a processor, share one.
+// Sets machine and name from the header. The number alone is not enough: x32 and x86-64, or the two
+// byte orders of a processor, share one.
 static void set_machine(struct plugin_image *image, uint16_t number) {
     image->machine_name = "an unknown processor";
     for (size_t i = 0; i < sizeof(machines) / sizeof(machines[0]); ++i) {
@@ -78,7 +80,8 @@ static void set_machine(struct plugin_image *image, uint16_t number) {
     }
 }
 
-// Reads 20 bytes. Executables at fixed addresses have another type.
+// Reads 20 bytes: class, byte order, type and machine. Programs at fixed addresses have another
+// type than libraries.
 enum ggml_host_status image_identify_elf(const struct image_source *source,
                                          struct plugin_image *image) {
     unsigned char header[ELF_IDENT_SIZE + 4];
@@ -129,8 +132,8 @@ static enum ggml_host_status read_extended_counts(const struct image_source *sou
     return GGML_HOST_OK;
 }
 
-// Every number comes from the file and is bounded before it is used: a hostile file must not make
-// the host read or allocate much.
+// Reads where the section headers are, and how many. Every number is bounded before it is used: a
+// hostile file must not make the host read or allocate much.
 static enum ggml_host_status read_section_table(const struct image_source *source,
                                                 const struct plugin_image *image,
                                                 struct section_table *out_table) {
@@ -172,14 +175,15 @@ static enum ggml_host_status read_sections(const struct image_source *source,
     return image_read_table(source, image, out_table->offset, size, out_sections);
 }
 
-// With its terminating zero, so that no longer name matches.
+// Whether the name at an offset is the note's, terminating zero included, so that no longer name
+// matches.
 static bool has_name(const unsigned char *names, uint64_t size, uint32_t offset) {
     static const char wanted[] = GGML_PLUGIN_SECTION_ELF;
     return offset < size && size - offset >= sizeof(wanted) &&
            memcmp(names + offset, wanted, sizeof(wanted)) == 0;
 }
 
-// Index of the section, or `count`, and how many have its name.
+// Index of the first section with the note's name, or `count`; *out_found is how many have it.
 static uint64_t find_section(const struct plugin_image *image, const struct section_table *table,
                              const unsigned char *sections, const unsigned char *names,
                              uint64_t names_size, uint64_t *out_found) {
@@ -196,7 +200,8 @@ static uint64_t find_section(const struct plugin_image *image, const struct sect
     return index;
 }
 
-// Two notes are refused, as nothing says which of them holds.
+// Finds the note by its section name. Several such sections are refused, as nothing tells which of
+// them counts.
 enum ggml_host_status image_find_note_elf(const struct image_source *source,
                                           struct plugin_image *image) {
     const struct elf_layout *layout = layout_of(image);
@@ -235,7 +240,7 @@ fail:
     return status;
 }
 
-// For checks of the sections against the program headers, by which the linker maps.
+// Section headers for image_load.c, which compares them with the program headers.
 enum ggml_host_status image_read_sections_elf(const struct image_source *source,
                                               const struct plugin_image *image,
                                               struct image_section **out_sections,

@@ -45,8 +45,8 @@ static enum ggml_host_status refuse_kind(const char *path, mode_t mode) {
                                       : "a device");
 }
 
-// Reads exactly `size` bytes. A file that ends before is damaged: its size was known when it was
-// opened.
+// Reads exactly `size` bytes at an offset. A file that ends before that has shrunk since it was
+// opened, and is damaged.
 static enum ggml_host_status read_fd(void *context, uint64_t offset, void *out, size_t size) {
     const int fd = (int)((const struct plugin_file *)context)->handle;
     size_t done = 0;
@@ -70,7 +70,8 @@ static int64_t nanoseconds(struct timespec when) {
     return (int64_t)((uint64_t)when.tv_sec * 1000000000u + (uint64_t)when.tv_nsec);
 }
 
-// Two equal ones mean the same unchanged file, as far as times of its file system tell.
+// Identity of a file: two equal ones mean the same unchanged file, as far as the file system's
+// times tell.
 static struct plugin_file_id identify(const struct stat *info) {
     struct plugin_file_id id;
     memset(&id, 0, sizeof(id));
@@ -87,7 +88,7 @@ static struct plugin_file_id identify(const struct stat *info) {
     return id;
 }
 
-// By the descriptor if there is one, else by the path. False with errno set.
+// stat() of the descriptor if there is one, else of the path. False with errno set.
 static bool ask(int fd, const char *path, struct stat *out_info) {
     if (ggml_fault(GGML_FAULT_STAT)) return false;
     return (fd >= 0 ? fstat(fd, out_info) : stat(path, out_info)) == 0;
@@ -101,7 +102,8 @@ bool plugin_file_identify(const char *path, struct plugin_file_id *out_id) {
     return true;
 }
 
-// Looks before it opens, because opening a device can already have an effect, and again afterwards.
+// Opens a regular file. The type is checked before opening, since opening a device may already have
+// an effect, and again on the descriptor, since the path may lead elsewhere by then.
 enum ggml_host_status plugin_file_open(const char *path, struct plugin_file *out_file) {
     struct stat info;
     memset(out_file, 0, sizeof(*out_file));
@@ -134,7 +136,7 @@ void plugin_file_close(struct plugin_file *file) {
 }
 
 #if defined(__linux__) && defined(F_SEAL_WRITE)
-// Whether all of it was copied; errno is set otherwise.
+// Copies a file inside the kernel; false with errno set.
 static bool copy_all(int from, int to, uint64_t size) {
     off_t at = 0;
     errno = EIO; // if it ends too soon
@@ -148,21 +150,26 @@ static bool copy_all(int from, int to, uint64_t size) {
     return true;
 }
 
-// A descriptor of an empty file in memory named after the plugin, or -1 with errno set.
+// A descriptor of an empty memory file named after the plugin, so that debuggers show the name; -1
+// with errno set.
 static int make_memory_file(const char *path) {
     const char *slash = strrchr(path, '/');
     char name[64];
     snprintf(name, sizeof(name), "%s", slash ? slash + 1 : path);
+    // Without the flag, systems with vm.memfd_noexec=1 create files that can't be mapped as code.
     const unsigned may_be_mapped_as_code = 0x10; // MFD_EXEC, which older systems don't know
     const int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | may_be_mapped_as_code);
     if (fd >= 0 || errno != EINVAL) return fd;
     return memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 }
 
+// Seals make the copy immutable, for this process too.
 enum ggml_host_status plugin_file_seal(struct plugin_file *file, const char *path) {
     if (file->original >= 0) return GGML_HOST_OK;
     const int copy = ggml_fault(GGML_FAULT_OPEN) ? -1 : make_memory_file(path);
     if (copy < 0) {
+        // Where memory files don't exist the file itself is used; only lack of resources is a
+        // failure.
         if (errno != EMFILE && errno != ENFILE && errno != ENOMEM) return GGML_HOST_OK;
         return fail_with_errno(path, "copied into memory");
     }
@@ -188,6 +195,8 @@ struct image_source plugin_file_source(const struct plugin_file *file, const cha
     return (struct image_source){read_fd, (void *)(uintptr_t)file, file->id.size, label_of(path)};
 }
 
+// A sealed copy can't change. With by_path the path is compared too, since the linker will open it
+// again.
 enum ggml_host_status plugin_file_unchanged(const struct plugin_file *file, const char *path,
                                             bool by_path) {
     struct stat info;

@@ -13,11 +13,13 @@
 
 enum { LABEL_SIZE = 200 }; // of a long path the end says most
 
+// As on POSIX systems.
 static const char *label_of(const char *path) {
     const size_t length = strlen(path);
     return length > LABEL_SIZE ? path + length - LABEL_SIZE : path;
 }
 
+// Windows' error codes as statuses.
 static enum ggml_host_status fail_with_code(const char *path, const char *what, DWORD code) {
     enum ggml_host_status status = GGML_HOST_IO_ERROR;
     if (code == ERROR_FILE_NOT_FOUND || code == ERROR_PATH_NOT_FOUND) status = GGML_HOST_NOT_FOUND;
@@ -30,6 +32,7 @@ static enum ggml_host_status fail_with_code(const char *path, const char *what, 
                      win32_message(code, text));
 }
 
+// Reads exactly `size` bytes at an offset, without moving the file position.
 static enum ggml_host_status read_handle(void *context, uint64_t offset, void *out, size_t size) {
     OVERLAPPED place;
     DWORD n = 0;
@@ -46,6 +49,8 @@ static enum ggml_host_status read_handle(void *context, uint64_t offset, void *o
     return GGML_HOST_OK;
 }
 
+// Opens for reading without permitting others to write, rename or delete: that is Windows' way of
+// sealing.
 static enum ggml_host_status open_regular(const char *path, HANDLE *out_file) {
     *out_file = INVALID_HANDLE_VALUE;
     wchar_t *wide = win32_wide_path(path, 0);
@@ -73,6 +78,7 @@ static uint64_t join(DWORD high, DWORD low) {
     return (uint64_t)high << 32 | low;
 }
 
+// Volume serial number and file index identify a file, as device and inode do elsewhere.
 enum ggml_host_status plugin_file_open(const char *path, struct plugin_file *out_file) {
     BY_HANDLE_FILE_INFORMATION info;
     HANDLE file;
@@ -111,7 +117,7 @@ enum ggml_host_status plugin_file_seal(struct plugin_file *file, const char *pat
     return GGML_HOST_OK; // nobody can write to it while it is open
 }
 
-// The system keeps an open file as it is.
+// Nothing to compare: Windows keeps an open file as it is.
 enum ggml_host_status plugin_file_unchanged(const struct plugin_file *file, const char *path,
                                             bool by_path) {
     (void)file;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Reads of all three formats go through image_read() and image_read_table(), which refuse what
-// lies outside the file and tables that are too large to be plausible.
+// Format-independent part of the image reader. All three readers go through image_read() and
+// image_read_table(), which refuse ranges outside of the file and tables of implausible size.
 #include "plugin/image/note_image.h"
 
 #include <string.h>
@@ -20,6 +20,7 @@ enum ggml_host_status image_read(const struct image_source *source,
     return source->read(source->context, image->base + offset, out, size);
 }
 
+// Tables are bounded before memory is taken for them.
 enum ggml_host_status image_read_table(const struct image_source *source,
                                        const struct plugin_image *image, uint64_t offset,
                                        uint64_t size, unsigned char **out_table) {
@@ -69,6 +70,7 @@ enum ggml_host_status image_no_note(const struct image_source *source) {
         source->label);
 }
 
+// By the first four bytes; MZ also begins plain DOS programs, which the PE reader refuses.
 static enum image_format recognise(const unsigned char magic[4]) {
     static const struct {
         unsigned char magic[4];
@@ -89,6 +91,7 @@ static enum image_format recognise(const unsigned char magic[4]) {
     return IMAGE_UNKNOWN;
 }
 
+// The readers set machine and slice; base and size of an unsliced image are those of the file.
 enum ggml_host_status plugin_image_identify(const struct image_source *source,
                                             struct plugin_image *out_image) {
     memset(out_image, 0, sizeof(*out_image));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Finds the note section in ELF, PE and Mach-O images. Every offset and count of an image is taken
-// for a lie until checked; memory is bounded by the limits below.
+// Finds the note section in ELF, PE and Mach-O images. Every offset and count in an image is
+// checked before it is used; memory is bounded by the limits below.
 #ifndef GGML_PLUGIN_IMAGE_NOTE_IMAGE_H
 #define GGML_PLUGIN_IMAGE_NOTE_IMAGE_H
 
@@ -17,7 +17,7 @@ enum image_limit {
     IMAGE_MAX_NOTE = 1 << 16,
 };
 
-// Where an image is read from.
+// Source of an image's bytes: a file, or memory in tests.
 struct image_source {
     // Reads exactly `size` bytes; the range was checked against the source's size.
     enum ggml_host_status (*read)(void *context, uint64_t offset, void *out, size_t size);
@@ -69,7 +69,7 @@ enum ggml_host_status image_identify_macho(const struct image_source *source,
 enum ggml_host_status image_find_note_elf(const struct image_source *source,
                                           struct plugin_image *image);
 // Its section headers, freed by the caller with ggml_mem_free.
-struct image_section {
+struct image_section { // the fields that are compared with the program headers
     uint32_t type;
     uint64_t flags, address, offset, size;
 };
@@ -95,9 +95,10 @@ enum ggml_host_status image_read_table(const struct image_source *source,
 enum ggml_host_status image_set_note(const struct image_source *source, struct plugin_image *image,
                                      uint64_t offset, uint64_t size);
 enum ggml_host_status image_no_note(const struct image_source *source);
-// Which of them counts would be up to the linker.
+// Refuses an image with two notes: which of them counts would be up to the linker.
 enum ggml_host_status image_two_notes(const struct image_source *source);
 
+// Unaligned reads in the image's byte order.
 static inline uint16_t image_u16(const unsigned char *p, bool big) {
     return big ? (uint16_t)(p[0] << 8 | p[1]) : (uint16_t)(p[1] << 8 | p[0]);
 }

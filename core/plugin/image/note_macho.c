@@ -20,6 +20,7 @@ enum {
     FAT_SLICE_64_SIZE = 32,
 };
 
+// cputype numbers.
 static const struct macho_machine {
     uint32_t number;
     enum ggml_machine machine;
@@ -42,6 +43,7 @@ static const struct macho_machine *machine_of(uint32_t number) {
     return &unknown;
 }
 
+// One architecture of a fat file.
 struct fat_slice {
     uint32_t cpu;
     uint64_t offset;
@@ -57,7 +59,8 @@ static struct fat_slice slice_at(const unsigned char *entry, bool is_wide) {
     };
 }
 
-// Narrows the image to the slice of this machine, or else to the first.
+// Narrows the image to the slice for this machine, or to the first slice if there is none, so that
+// the message names what the file was built for.
 static enum ggml_host_status choose_slice(const struct image_source *source,
                                           struct plugin_image *image, const unsigned char *header) {
     // 0xcafebabe has entries of 32 bits, 0xcafebabf of 64. Java's class files begin with 0xcafebabe
@@ -89,8 +92,8 @@ static enum ggml_host_status choose_slice(const struct image_source *source,
     return GGML_HOST_OK;
 }
 
-// After the slice has been chosen, reads are relative to it: a fat file may be no different from
-// its slice from here on.
+// Identifies a Mach-O image. Once a slice is chosen, all reads are relative to it, so that a fat
+// file is handled as its slice from then on.
 enum ggml_host_status image_identify_macho(const struct image_source *source,
                                            struct plugin_image *image) {
     unsigned char header[16];
@@ -120,7 +123,8 @@ enum ggml_host_status image_identify_macho(const struct image_source *source,
     return GGML_HOST_OK;
 }
 
-// Names fill 16 bytes or are padded with zeros: all of them are compared.
+// Whether section and segment name are the note's. Names fill 16 bytes or are padded with zeros, so
+// that all bytes are compared.
 static bool names_match(const unsigned char *section) {
     static const char section_name[MACHO_NAME_SIZE + 1] = GGML_PLUGIN_SECTION_MACHO;
     static const char segment_name[MACHO_NAME_SIZE + 1] = GGML_PLUGIN_SEGMENT_MACHO;
@@ -128,7 +132,7 @@ static bool names_match(const unsigned char *section) {
            memcmp(section + MACHO_NAME_SIZE, segment_name, MACHO_NAME_SIZE) == 0;
 }
 
-// Looks for the note's section header within one load command; adds to *n_found.
+// Looks for the note's section within one segment command; counts matches in *n_found.
 static void find_section(const struct plugin_image *image, const unsigned char *command,
                          uint32_t size, const unsigned char **found, unsigned *n_found) {
     if (image_u32(command, image->big_endian) != MACHO_COMMAND_SEGMENT_64) return;
@@ -144,7 +148,8 @@ static void find_section(const struct plugin_image *image, const unsigned char *
     }
 }
 
-// Each command says how long it is; one that is shorter than its header would never end the walk.
+// Visits all load commands. Each gives its length; one shorter than its header would make the walk
+// endless and is damage.
 static enum ggml_host_status walk_commands(const struct image_source *source,
                                            struct plugin_image *image,
                                            const unsigned char *commands, uint32_t size) {
@@ -167,6 +172,7 @@ static enum ggml_host_status walk_commands(const struct image_source *source,
                           image_u64(found + 40, image->big_endian));
 }
 
+// Only 64-bit images can have a note: no plugin is built for 32-bit macOS.
 enum ggml_host_status image_find_note_macho(const struct image_source *source,
                                             struct plugin_image *image) {
     unsigned char header[MACHO_HEADER_SIZE];

@@ -14,6 +14,7 @@ enum {
     PE_FLAG_DLL = 0x2000,
 };
 
+// COFF machine numbers.
 static const struct pe_machine {
     uint16_t number;
     bool is_64;
@@ -29,7 +30,7 @@ static const struct pe_machine {
     {0x6264, true, GGML_MACHINE_LOONGARCH64, "LoongArch 64"},
 };
 
-// The signature "PE\0\0" and the COFF header, wherever the DOS header says that they are.
+// Reads the signature "PE\0\0" and the COFF header, whose offset the DOS header has.
 static enum ggml_host_status read_header(const struct image_source *source,
                                          const struct plugin_image *image, uint64_t *out_offset,
                                          unsigned char *out_header) {
@@ -46,6 +47,7 @@ static enum ggml_host_status read_header(const struct image_source *source,
     return GGML_HOST_OK;
 }
 
+// A DLL by its flag; programs are refused.
 enum ggml_host_status image_identify_pe(const struct image_source *source,
                                         struct plugin_image *image) {
     unsigned char header[PE_HEADER_SIZE];
@@ -67,8 +69,8 @@ enum ggml_host_status image_identify_pe(const struct image_source *source,
     return GGML_HOST_OK;
 }
 
-// Sections are padded to the file's alignment: the virtual size is the true one where it is
-// smaller.
+// Sets the note's range. Sections are padded to the file's alignment, so that the virtual size is
+// the true one where it is smaller.
 static enum ggml_host_status set_note(const struct image_source *source, struct plugin_image *image,
                                       const unsigned char *section) {
     const uint32_t virtual_size = image_u32(section + 8, false);
@@ -78,8 +80,8 @@ static enum ggml_host_status set_note(const struct image_source *source, struct 
                           padded ? virtual_size : raw_size);
 }
 
-// Section names have 8 bytes and no terminating zero if they fill them. The table follows the
-// optional header, whose size is in the COFF header.
+// Finds the note by its section name, which has 8 bytes and no terminating zero if it fills them.
+// The section table follows the optional header, whose size is in the COFF header.
 enum ggml_host_status image_find_note_pe(const struct image_source *source,
                                          struct plugin_image *image) {
     static const char wanted[PE_SECTION_NAME_SIZE + 1] = GGML_PLUGIN_SECTION_PE;

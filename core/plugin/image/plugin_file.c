@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/status.h"
 
+// Reads the file once in pieces of 64 KiB. O(size).
 enum ggml_host_status plugin_file_sha256(const struct plugin_file *file, const char *path,
                                          uint8_t out_digest[GGML_SHA256_SIZE]) {
     enum { CHUNK = 1 << 16 };

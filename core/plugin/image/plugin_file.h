@@ -12,7 +12,7 @@
 // Bytes; what is longer, be it only on paper, is not looked at.
 #define PLUGIN_FILE_MAX (UINT64_C(4) << 30)
 
-// Which file it was, however it is named: equal device and inode are the same file.
+// Identity of a file, whatever its path: equal device and inode are the same file.
 struct plugin_file_id {
     uint64_t device;
     uint64_t inode;
@@ -24,7 +24,8 @@ struct plugin_file_id {
 // Whether all of it is equal: the same file, not written to. [any-thread]
 bool plugin_file_is_same(const struct plugin_file_id *a, const struct plugin_file_id *b);
 
-// Which file a path leads to at this moment; false: none. POSIX systems only. [any-thread]
+// The file that a path leads to at this moment; false if there is none. POSIX systems only.
+// [any-thread]
 bool plugin_file_identify(const char *path, struct plugin_file_id *out_id);
 
 struct plugin_file {
@@ -37,9 +38,9 @@ struct plugin_file {
 // out_file->handle is -1 on failure. Never blocks on a FIFO or device. Statuses as
 // plugin_note_read. [any-thread]
 enum ggml_host_status plugin_file_open(const char *path, struct plugin_file *out_file);
-// Makes a copy in memory that nobody can change and reads from that, so that what is checked is
-// what is mapped even if the file's owner writes to it meanwhile. Where the system has no such
-// copies it goes on with the file. OUT_OF_MEMORY or IO_ERROR. [any-thread]
+// Copies the file into memory that can't be changed any more and reads from that, so that what was
+// checked is what is mapped even if the file's owner writes to it meanwhile. Where the system has
+// no such memory, the file is used. OUT_OF_MEMORY or IO_ERROR. [any-thread]
 enum ggml_host_status plugin_file_seal(struct plugin_file *file, const char *path);
 // NULL or one that is not open does nothing. [stream]
 void plugin_file_close(struct plugin_file *file);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Steps that one candidate goes through: read, named, compared with others of its name, filtered,
-// mapped, attached. A step that fails writes the reason into the candidate's record; the order of
-// the steps is the caller's.
+// Stages of one candidate: read, named, compared with others of its name, filtered, mapped,
+// attached. A stage that fails writes the reason into the candidate's record; the caller decides on
+// the order.
 #include "plugin/load/candidate.h"
 
 #include <stdarg.h>
@@ -36,8 +36,8 @@ void candidate_finish(struct candidate *candidate) {
     plugin_file_close(&candidate->file);
 }
 
-// Ends the candidate's way, with the thread's last error as the reason. The file is closed at
-// once: of hundreds of candidates none keeps a descriptor.
+// Ends a candidate with the thread's last error as the reason. The file is closed at once, so that
+// hundreds of refused candidates keep no descriptors.
 static enum ggml_host_status refuse(struct candidate *candidate, enum ggml_plugin_stage stage,
                                     enum ggml_host_status status) {
     candidate->state = CANDIDATE_DONE;
@@ -54,6 +54,7 @@ enum ggml_host_status candidate_refuse(struct candidate *candidate, enum ggml_pl
     return refuse(candidate, stage, status);
 }
 
+// `verb` distinguishes a decision of loading from a prediction of probing.
 void candidate_supersede(struct candidate *candidate, const char *winner, const char *verb) {
     candidate_refuse(candidate, GGML_PLUGIN_STAGE_NEGOTIATE, GGML_HOST_SUPERSEDED,
                      "of the files with the plugin name '%s', '%s' %s loaded", candidate->name,
@@ -76,7 +77,8 @@ void candidate_refuse_directory(struct candidate *candidate) {
 
 // --- examine -------------------------------------------------------------------------------------
 
-// Backends that were written for ggml have no name of their own in the note; their file name tells.
+// The name that variants share. Backends written for ggml have none in their note; their file name
+// provides it.
 static void choose_name(struct candidate *candidate) {
     const char *path = candidate->record->path;
     char from_file[GGML_PLUGIN_STRING_SIZE];
@@ -88,7 +90,8 @@ static void choose_name(struct candidate *candidate) {
     }
 }
 
-// The stage is that of a failure.
+// Opens and checks the file and reads its note. *out_stage is the stage reached, to which a failure
+// belongs.
 static enum ggml_host_status read_file(struct candidate *candidate,
                                        const struct load_policy *policy,
                                        enum ggml_plugin_stage *out_stage) {
@@ -109,6 +112,7 @@ static enum ggml_host_status read_file(struct candidate *candidate,
     return policy_check_sum(policy, path, &candidate->file);
 }
 
+// On success the candidate is fit; the record has whatever is known at the point of failure.
 enum ggml_host_status candidate_examine(struct candidate *candidate,
                                         const struct load_policy *policy) {
     struct record *record = candidate->record;
@@ -136,6 +140,7 @@ enum ggml_host_status candidate_examine(struct candidate *candidate,
 
 // --- choice --------------------------------------------------------------------------------------
 
+// By device and inode: links and repeated directories lead to the same file.
 bool candidate_is_same_file(const struct candidate *a, const struct candidate *b) {
     return !a->builtin && !b->builtin && a->state == CANDIDATE_FIT &&
            a->file.id.device == b->file.id.device && a->file.id.inode == b->file.id.inode;
@@ -149,9 +154,9 @@ static unsigned count_bits(uint64_t bits) {
     return count;
 }
 
-// A file before what is built in, so that an application can be given a newer plugin; then what
-// the author says; then who uses more of the processor. False for equals: the order in which
-// they were found decides.
+// Preference among plugins of one name: a file over a built-in, so that an application can be given
+// a newer plugin; then the author's priority; then more CPU features. False for equals, so that the
+// order in which they were found decides.
 bool candidate_is_better(const struct candidate *a, const struct candidate *b) {
     if (!a->builtin != !b->builtin) return !a->builtin;
     if (a->note.priority != b->note.priority) return a->note.priority > b->note.priority;
@@ -166,13 +171,15 @@ void candidate_apply_filter(struct candidate *candidate, const struct device_fil
 
 // --- load ----------------------------------------------------------------------------------------
 
-// Also told to whoever watches from another process: the last stage that was told is where a
-// plugin crashed.
+// Records a stage and reports it to the watching process, if any: the last stage reported is where
+// a plugin crashed.
 static void reach(struct candidate *candidate, enum ggml_plugin_stage stage) {
     candidate->record->stage = stage;
     if (candidate->on_stage) candidate->on_stage(candidate->stage_context, stage);
 }
 
+// Extracts the library's name from the linker's message, whose wording differs between glibc, musl
+// and macOS.
 void missing_library(const char *message, const char *path, char *out_name, size_t size) {
     static const char glibc[] = ": cannot open shared object file";
     static const char musl[] = "Error loading shared library ";
@@ -191,13 +198,14 @@ void missing_library(const char *message, const char *path, char *out_name, size
     }
     if (!start || !end || end == start) return;
     const size_t length = (size_t)(end - start);
+    // A message about the plugin's own path means that the plugin is missing, not a dependency.
     if (strlen(path) == length && memcmp(start, path, length) == 0) return;
     snprintf(out_name, size, "%.*s", (int)(length < size ? length : size), start);
 }
 
-// A library that is missing is the usual reason, and one that a user can do something about: its
-// name is taken from the linker's message or, where that has none, from the file's list of
-// imports.
+// Turns a linker failure into an error. The usual reason is a missing library, which a user can do
+// something about: its name comes from the linker's message or, where that has none, from the
+// file's imports.
 static enum ggml_host_status explain_linker(struct candidate *candidate, const char *message) {
     struct record *record = candidate->record;
     missing_library(message, record->path, record->missing, sizeof(record->missing));
@@ -214,7 +222,7 @@ static enum ggml_host_status explain_linker(struct candidate *candidate, const c
                      candidate->name, message);
 }
 
-// The open file may have been written to since its note was read.
+// Reads the note again from the open file, which may have been written to since, and compares.
 static enum ggml_host_status compare_again(const struct candidate *candidate, bool by_path) {
     struct ggml_plugin_note note;
     const char *path = candidate->record->path;
@@ -228,7 +236,8 @@ static enum ggml_host_status compare_again(const struct candidate *candidate, bo
     return plugin_file_unchanged(&candidate->file, path, by_path);
 }
 
-// By path only where the linker has to know it.
+// Maps the library: by its open descriptor where possible, by path only where the linker needs one.
+// Checks afterwards that what was mapped is that file.
 static enum ggml_host_status open_library(struct candidate *candidate, struct host_plugin *plugin,
                                           bool by_path) {
     char message[LINKER_MESSAGE_SIZE] = "";
@@ -249,8 +258,8 @@ static enum ggml_host_status open_library(struct candidate *candidate, struct ho
     return dl_check_mapping(plugin->library, is_copy ? file->handle : file->original, path);
 }
 
-// Maps the very file that was examined. Only where its path has to be given to the linker could
-// another have been put in its place, which is looked at before and after.
+// Maps the file that was examined. Only where its path has to be given to the linker could another
+// file have taken its place; that is checked before and after.
 static enum ggml_host_status map(struct candidate *candidate, struct host_plugin *plugin) {
     const char *path = candidate->record->path;
     const struct image_source source = plugin_file_source(&candidate->file, path);
@@ -270,6 +279,7 @@ static enum ggml_host_status map(struct candidate *candidate, struct host_plugin
     return status == GGML_HOST_OK ? compare_again(candidate, by_path) : status;
 }
 
+// The entry of a built-in, or the one symbol that a plugin exports.
 static enum ggml_host_status find_entry(const struct candidate *candidate,
                                         const struct host_plugin *plugin,
                                         ggml_plugin_init_t *out_entry) {
@@ -286,7 +296,8 @@ static enum ggml_host_status find_entry(const struct candidate *candidate,
                      candidate->name);
 }
 
-// The plugin's own word on why counts most; a few statuses say more than "failed".
+// The error of a failed start. The plugin's own message counts most; statuses that say more than
+// "failed" are kept.
 static enum ggml_host_status explain_init(const struct candidate *candidate, int32_t answer) {
     char text[512];
     const enum ggml_host_status said = ggml_last_status();
@@ -301,8 +312,8 @@ static enum ggml_host_status explain_init(const struct candidate *candidate, int
     return ggml_fail(status, "plugin '%s' could not start: %s", candidate->name, text);
 }
 
-// Runs the plugin's code for the first time: its entry, then the checks of what that returned,
-// then the plugin's own word on whether it is of use here.
+// Calls the plugin's entry, its first code to run, checks the table that it returns, and asks for
+// its score: 0 means that it is of no use here.
 static enum ggml_host_status enter(struct candidate *candidate, struct host_plugin *plugin) {
     const struct ggml_plugin_table *table = NULL;
     ggml_plugin_init_t entry = NULL;
@@ -320,6 +331,7 @@ static enum ggml_host_status enter(struct candidate *candidate, struct host_plug
     reach(candidate, GGML_PLUGIN_STAGE_VERIFY);
     status = plugin_adopt_table(plugin, table);
     if (status != GGML_HOST_OK) return status;
+    // A backend that another plugin has registered can't be taken over.
     const struct host_plugin *owner = registry_find_reg(plugin->reg);
     if (owner) {
         if (owner->table == table) plugin->table = NULL; // not to be shut down by this one
@@ -333,8 +345,8 @@ static enum ggml_host_status enter(struct candidate *candidate, struct host_plug
                      "plugin '%s' says that it can't be used on this machine", candidate->name);
 }
 
-// False if the filter leaves none of those that there are. A plugin without devices yet is not
-// hidden.
+// Hides the devices that the filter excludes; false if none is left. A plugin without devices yet
+// is kept.
 static bool hide_devices(struct host_plugin *plugin, const struct device_filter *filter) {
     size_t n_shown = 0;
     struct device_list *list = plugin_devices(plugin);
@@ -347,14 +359,15 @@ static bool hide_devices(struct host_plugin *plugin, const struct device_filter 
     return n_shown > 0 || list->count == 0;
 }
 
-// Procedures may make devices, as for those of other machines.
+// Whether devices may appear later: the note says so, or procedures of the plugin can add some, as
+// for those of other machines.
 static bool may_have_later(const struct host_plugin *plugin) {
     const bool says_so = (plugin->flags & GGML_PLUGIN_FLAG_DYNAMIC_DEVICES) != 0;
     return says_so || plugin->reg->table->get_proc_address;
 }
 
-// What start-up changes in the process (signals, floating-point modes, working directory and the
-// like) is put back before anything else runs, whether it succeeded or not.
+// Starts a plugin without registering it. Changes to the process (signals, floating-point modes,
+// working directory) are undone before anything else runs, whether it succeeded or not.
 enum ggml_host_status candidate_start(struct candidate *candidate,
                                       struct host_plugin **out_plugin) {
     struct record *record = candidate->record;
@@ -385,8 +398,8 @@ fail:
     return status;
 }
 
-// A filter by device can only be applied once the plugin runs; one that it empties is ended
-// again.
+// Starts and registers a plugin. The filter by device can only be applied once it runs; a plugin
+// without a device left is shut down again.
 enum ggml_host_status candidate_load(struct candidate *candidate,
                                      const struct device_filter *filter) {
     struct record *record = candidate->record;

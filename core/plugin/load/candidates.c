@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The set of candidates of one call: see the header for the pipeline that it goes through.
+// The set of candidates of one call; the header describes the pipeline that it goes through.
 #include "plugin/load/candidates.h"
 
 #include <string.h>
@@ -10,6 +10,7 @@
 #include "plugin/discover/search_path.h"
 #include "plugin/registry/registry.h"
 
+// Returns NULL, for the callers below.
 static struct candidate *fail_without_memory(const char *path) {
     ggml_fail(GGML_HOST_OUT_OF_MEMORY, "no memory for plugin '%s'", path);
     return NULL;
@@ -33,6 +34,8 @@ struct candidate *candidates_add(struct candidates *set, const char *path,
     return added;
 }
 
+// A directory that others can write to is listed as a refused candidate, so that the report
+// explains why nothing came from it.
 static enum ggml_host_status add_directory(struct candidates *set, struct candidates_dir *dir,
                                            const struct load_policy *policy,
                                            bool (*skip)(const char *path), struct arena *arena) {
@@ -53,6 +56,7 @@ static enum ggml_host_status add_directory(struct candidates *set, struct candid
                                                               : GGML_HOST_OUT_OF_MEMORY;
 }
 
+// Failures of single directories are recorded and do not end the search.
 enum ggml_host_status candidates_discover(struct candidates *set, const char *dir,
                                           const struct load_policy *policy,
                                           bool (*skip)(const char *path), struct arena *arena,
@@ -76,6 +80,7 @@ enum ggml_host_status candidates_discover(struct candidates *set, const char *di
     return status;
 }
 
+// Built-ins are candidates like files, with a path that is no path.
 enum ggml_host_status candidates_add_builtins(struct candidates *set,
                                               bool (*skip)(const struct builtin_plugin *builtin)) {
     size_t count;
@@ -88,6 +93,7 @@ enum ggml_host_status candidates_add_builtins(struct candidates *set,
     return status;
 }
 
+// GGML_BACKEND_PATH, which ggml reads as well: one file, whatever its name.
 enum ggml_host_status candidates_add_named_file(struct candidates *set,
                                                 bool (*skip)(const char *path)) {
     const char *path = ggml_env(GGML_ENV_GGML_BACKEND_PATH);
@@ -104,6 +110,7 @@ enum ggml_host_status candidates_add_named_file(struct candidates *set,
 
 // --- select --------------------------------------------------------------------------------------
 
+// Only earlier candidates count, so that the first one found stays. O(n).
 const struct candidate *candidates_find_same(const struct candidates *set, size_t index) {
     for (size_t i = 0; i < index; ++i) {
         if (candidate_is_same_file(&set->items[i], &set->items[index])) return &set->items[i];
@@ -111,6 +118,7 @@ const struct candidate *candidates_find_same(const struct candidates *set, size_
     return NULL;
 }
 
+// A stable maximum: of equals the first one found wins.
 size_t candidates_best(const struct candidates *set, const char *name,
                        int (*rank)(const void *context, size_t index), const void *context) {
     size_t best = set->count;
@@ -126,6 +134,7 @@ size_t candidates_best(const struct candidates *set, const char *name,
     return best;
 }
 
+// Names of all fit candidates, by which the filter tells plugin names from device names.
 enum ggml_host_status candidates_read_filter(const struct candidates *set, struct arena *arena,
                                              struct device_filter *out_filter) {
     const enum ggml_host_status status = registry_read_filter(set->count, arena, out_filter);
@@ -136,6 +145,7 @@ enum ggml_host_status candidates_read_filter(const struct candidates *set, struc
     return status;
 }
 
+// Records that were not handed over to the list belong to the set.
 void candidates_free(struct candidates *set) {
     for (size_t i = 0; i < set->count; ++i) {
         plugin_file_close(&set->items[i].file);

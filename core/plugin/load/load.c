@@ -19,7 +19,7 @@
 static atomic_bool builtins_seen;
 static atomic_uint n_changes; // calls that loaded or noted something, for those that look meanwhile
 
-// Everything that one call looks at.
+// State of one call.
 struct batch {
     struct arena arena;
     struct device_filter filter;
@@ -36,20 +36,22 @@ struct batch {
 
 // --- candidates ----------------------------------------------------------------------------------
 
-// Lack of memory ends no batch: what can be loaded is, and the call says so at its end.
+// Notes lack of memory in the batch, without ending it: what can be loaded is loaded, and the call
+// fails at its end.
 static enum ggml_host_status note_memory(struct batch *batch, enum ggml_host_status status) {
     if (status == GGML_HOST_OUT_OF_MEMORY) batch->out_of_memory = true;
     return status;
 }
 
-// The text is kept, since looking at files replaces the thread's last error.
+// Reads the policy; its error text is kept, since examining files replaces the thread's last error.
 static void get_policy(struct batch *batch) {
     batch->policy_status = note_memory(batch, policy_get(&batch->arena, &batch->policy));
     if (batch->policy_status == GGML_HOST_OK) return;
     snprintf(batch->policy_fault, sizeof(batch->policy_fault), "%s", ggml_last_error());
 }
 
-// A list from before another call's change may lack what is there now: it tells of nothing gone.
+// Records directories and files that have disappeared. A listing from before another call's change
+// may be outdated, and is not used to declare files gone.
 static void note_directories(struct batch *batch) {
     const bool is_current = atomic_load(&n_changes) == batch->seen;
     for (size_t i = 0; i < batch->n_dirs; ++i) {
@@ -60,7 +62,7 @@ static void note_directories(struct batch *batch) {
     }
 }
 
-// Those that another call has loaded since.
+// Drops candidates that another call has loaded since they were listed.
 static void drop_loaded(struct batch *batch) {
     size_t kept = 0;
     for (size_t i = 0; i < batch->set.count; ++i) {
@@ -81,12 +83,13 @@ static bool runs_already(const struct builtin_plugin *builtin) {
     return same && strcmp(same->path, BUILTIN_PATH) == 0;
 }
 
+// Built-ins that run are no candidates.
 static void add_builtins(struct batch *batch) {
     note_memory(batch, candidates_add_builtins(&batch->set, runs_already));
 }
 
-// One file under two names, by a link or a second directory, is loaded once: by device and
-// inode.
+// Refuses a file that is loaded already, or is a candidate under another name, by a link or a
+// second directory.
 static void refuse_if_same(struct batch *batch, size_t index) {
     struct candidate *candidate = &batch->set.items[index];
     const struct host_plugin *loaded = registry_find_file(&candidate->file.id);
@@ -99,11 +102,12 @@ static void refuse_if_same(struct batch *batch, size_t index) {
     }
 }
 
+// Names of loaded plugins and candidates both matter.
 static enum ggml_host_status prepare_filter(struct batch *batch) {
     return note_memory(batch, candidates_read_filter(&batch->set, &batch->arena, &batch->filter));
 }
 
-// Adds to the record's time: a candidate is looked at and loaded at different moments.
+// Examines a candidate and adds the time to its record.
 static void examine_timed(struct batch *batch, size_t index) {
     struct candidate *candidate = &batch->set.items[index];
     const int64_t start = ggml_time_us();
@@ -111,7 +115,7 @@ static void examine_timed(struct batch *batch, size_t index) {
     candidate->record->microseconds += (double)(ggml_time_us() - start);
 }
 
-// Files have been looked at without the lock, what is built in has not.
+// Examines what has not been yet, which are the built-ins, and removes duplicates.
 static void examine_rest(struct batch *batch) {
     for (size_t i = 0; i < batch->set.count; ++i) {
         if (batch->set.items[i].state == CANDIDATE_NEW) examine_timed(batch, i);
@@ -119,6 +123,7 @@ static void examine_rest(struct batch *batch) {
     }
 }
 
+// Loads one candidate and adds the time to its record.
 static enum ggml_host_status load_timed(struct batch *batch, struct candidate *candidate) {
     const int64_t start = ggml_time_us();
     const enum ggml_host_status status =
@@ -128,6 +133,7 @@ static enum ggml_host_status load_timed(struct batch *batch, struct candidate *c
     return status;
 }
 
+// Files with the same plugin name are variants, for instruction sets or versions.
 // --- variants ------------------------------------------------------------------------------------
 
 // Every variant that fits ranks the same: which of those is better is candidate_is_better()'s.
@@ -136,12 +142,14 @@ static int rank_fit(const void *context, size_t index) {
     return set->items[index].state == CANDIDATE_FIT;
 }
 
+// NULL if no fit one of that name is left.
 static struct candidate *best_variant(struct batch *batch, const char *name) {
     const size_t best = candidates_best(&batch->set, name, rank_fit, &batch->set);
     return best < batch->set.count ? &batch->set.items[best] : NULL;
 }
 
-// A file that comes too late gets a reason that says what to do.
+// Refuses a candidate in favour of the winner. If that is a built-in which is in use already, the
+// message says what the program has to change.
 static void supersede(struct candidate *candidate, const char *winner) {
     if (!candidate->builtin && strcmp(winner, BUILTIN_PATH) == 0) {
         candidate_refuse(
@@ -154,7 +162,7 @@ static void supersede(struct candidate *candidate, const char *winner) {
     }
 }
 
-// Loads the best of one name; the next one when it can't be started.
+// Loads the best variant of a name; if it can't be started, the next best.
 static void load_variants(struct batch *batch, const char *name) {
     const struct host_plugin *loaded = registry_find_name(name);
     const char *winner = loaded ? loaded->path : NULL;
@@ -168,14 +176,15 @@ static void load_variants(struct batch *batch, const char *name) {
     }
 }
 
+// Everything that was not decided before memory ran out.
 static void refuse_for_memory(struct candidate *candidate) {
     candidate_refuse(candidate, GGML_PLUGIN_STAGE_NEGOTIATE, GGML_HOST_OUT_OF_MEMORY,
                      "no memory to go on loading");
 }
 
-// With the lock held. First all are looked at, then the filter is applied to all, then the best
-// of each name is started: a plugin's code runs after every choice that needs none of it was
-// made.
+// Runs the stages for all candidates, with the lock held: all are examined, then the filter is
+// applied to all, then the best of each name is started. A plugin's code runs only after every
+// choice that needs none of it.
 static void load_batch(struct batch *batch) {
     examine_rest(batch);
     if (prepare_filter(batch) == GGML_HOST_OK) {
@@ -196,6 +205,7 @@ static void load_batch(struct batch *batch) {
     }
 }
 
+// Records that were put into the list are not the set's any more.
 static void free_batch(struct batch *batch) {
     candidates_free(&batch->set);
     arena_free(&batch->arena);
@@ -203,12 +213,13 @@ static void free_batch(struct batch *batch) {
 
 // --- one file ------------------------------------------------------------------------------------
 
+// A policy that can't be read refuses all files: it might have forbidden them.
 static void refuse_for_policy(const struct batch *batch, struct candidate *candidate) {
     candidate_refuse(candidate, GGML_PLUGIN_STAGE_FOUND, batch->policy_status,
                      "no plugin may be loaded: %s", batch->policy_fault);
 }
 
-// With the lock held.
+// Filters and loads a single candidate, with the lock held.
 static void filter_and_load(struct batch *batch, struct candidate *candidate) {
     if (prepare_filter(batch) != GGML_HOST_OK) {
         refuse_for_memory(candidate);
@@ -218,8 +229,7 @@ static void filter_and_load(struct batch *batch, struct candidate *candidate) {
     if (candidate->state == CANDIDATE_FIT) load_timed(batch, candidate);
 }
 
-// Looks at the only candidate. Without the lock, because the file may lie on a disk that takes its
-// time.
+// Examines the only candidate of a call, without the lock because the file may lie on a slow disk.
 static void prepare_file(struct batch *batch) {
     if (batch->policy_status == GGML_HOST_OK) {
         examine_timed(batch, 0);
@@ -228,7 +238,8 @@ static void prepare_file(struct batch *batch) {
     }
 }
 
-// As ggml_plugin_load of the file that was prepared, with the lock held.
+// Loads the examined file, with the lock held. A file that is loaded already is returned as
+// DUPLICATE with its registration.
 static enum ggml_host_status load_file(struct batch *batch, const char *path,
                                        ggml_backend_reg_t *out_reg) {
     struct candidate *candidate = &batch->set.items[0];
@@ -243,6 +254,8 @@ static enum ggml_host_status load_file(struct batch *batch, const char *path,
     return status;
 }
 
+// The thread's last error from before the call is restored on success: it belongs to the
+// application.
 enum ggml_host_status ggml_plugin_load(const char *path, ggml_backend_reg_t *out_reg) {
     struct batch batch = {0};
     struct ggml_saved_error saved;
@@ -277,8 +290,8 @@ enum ggml_host_status ggml_plugin_load(const char *path, ggml_backend_reg_t *out
 
 // --- linked in -----------------------------------------------------------------------------------
 
-// With the lock held. Known by its entry, or by its name: two parts of a program may link the
-// same plugin in.
+// Loads a plugin that the program links in, with the lock held. Found again by its entry or its
+// name, since two parts of a program may register it.
 static enum ggml_host_status load_static(struct batch *batch, const struct builtin_plugin *plugin,
                                          ggml_backend_reg_t *out_reg) {
     const struct host_plugin *same = registry_find_entry(plugin->init);
@@ -326,7 +339,8 @@ enum ggml_host_status ggml_plugin_load_static(const struct ggml_plugin_note *not
 
 // --- all -----------------------------------------------------------------------------------------
 
-// The caller's own directory has to be readable; those of the search path need not exist.
+// Lists the directories and adds their files as candidates. A directory given by the caller must be
+// readable; those of the search path need not exist.
 static enum ggml_host_status discover(struct batch *batch, const char *dir) {
     batch->seen = atomic_load(&n_changes);
     get_policy(batch);
@@ -341,7 +355,7 @@ static enum ggml_host_status discover(struct batch *batch, const char *dir) {
     return dir && batch->n_dirs == 1 ? batch->dirs[0].status : status;
 }
 
-// The file that GGML_BACKEND_PATH names, whatever its name. Without the lock, as all files.
+// Examines the file that GGML_BACKEND_PATH names, in a batch of its own, without the lock.
 static void prepare_extra(const struct batch *batch, struct batch *out_extra) {
     memset(out_extra, 0, sizeof(*out_extra));
     out_extra->policy = batch->policy;
@@ -352,7 +366,7 @@ static void prepare_extra(const struct batch *batch, struct batch *out_extra) {
         prepare_file(out_extra);
 }
 
-// What GGML_BACKEND_PATH names is loaded last, as ggml does.
+// Loads the file of GGML_BACKEND_PATH last, as ggml does.
 static void load_extra(struct batch *batch, struct batch *extra) {
     ggml_backend_reg_t reg;
     drop_loaded(extra);
@@ -362,7 +376,7 @@ static void load_extra(struct batch *batch, struct batch *extra) {
     free_batch(extra);
 }
 
-// What was found, with the lock held.
+// Loads what discover() and prepare_extra() found, with the lock held.
 static void load_found(struct batch *batch, struct batch *extra) {
     note_directories(batch);
     drop_loaded(batch);
@@ -374,7 +388,9 @@ static void load_found(struct batch *batch, struct batch *extra) {
     if (!batch->out_of_memory) atomic_store(&builtins_seen, true);
 }
 
-// Looks at files without the lock: they may lie on a disk that takes its time.
+// The lock is taken twice: at first only to refuse calls from inside a plugin's start, then for
+// selecting and starting. Files are examined in between without it, since they may lie on a slow
+// disk.
 enum ggml_host_status ggml_plugin_load_all(const char *dir, size_t *out_loaded) {
     struct batch batch = {0};
     struct batch extra;
@@ -410,8 +426,8 @@ enum ggml_host_status ggml_plugin_load_all(const char *dir, size_t *out_loaded) 
     return status;
 }
 
-// Called by every question about devices: an application that never loads anything has what is
-// linked in. Without memory it is tried again by the next question.
+// Called by every query of the registry, so that an application that never loads anything has the
+// built-ins. If memory runs out, the next query tries again.
 void load_builtins_once(void) {
     struct batch batch = {0};
     struct ggml_saved_error saved;
@@ -429,7 +445,8 @@ void load_builtins_once(void) {
     ggml_error_restore(&saved);
 }
 
-// Under the lock, so that nobody loads a plugin of the name meanwhile.
+// Removes and frees a plugin under the lock, so that no plugin of the same name is loaded
+// meanwhile.
 enum ggml_host_status ggml_plugin_unload(ggml_backend_reg_t reg) {
     if (!reg)
         return ggml_fail(GGML_HOST_INVALID_ARGUMENT, "ggml_plugin_unload: the backend is NULL");
@@ -451,7 +468,7 @@ enum ggml_host_status ggml_plugin_unload(ggml_backend_reg_t reg) {
 
 // --- ggml's names --------------------------------------------------------------------------------
 
-// A failure is logged and NULL returned, as in ggml; a plugin that runs already is returned again.
+// ggml's function: logs failures and returns NULL; a plugin that runs already is returned again.
 ggml_backend_reg_t ggml_backend_load(const char *path) {
     ggml_backend_reg_t reg = NULL;
     const enum ggml_host_status status = ggml_plugin_load(path, &reg);

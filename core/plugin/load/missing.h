@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a plugin needs and the system lacks, where the linker's message does not say it.
+// Finding the missing library where the linker's message does not name it.
 #ifndef GGML_PLUGIN_LOAD_MISSING_H
 #define GGML_PLUGIN_LOAD_MISSING_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where linkers name what is missing.
+// Platforms whose linkers name what is missing need nothing here.
 #include "plugin/load/missing.h"
 
 bool missing_import(const struct plugin_file *file, const char *path, char *out_name, size_t size) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Windows says that something is missing, not what.
+// Windows reports that something is missing, not what: the imports are tried one by one.
 #define WIN32_LEAN_AND_MEAN
 #include <windows.h>
 
@@ -11,6 +11,7 @@
 #include "plugin/discover/search_path.h"
 #include "plugin/load/missing.h"
 
+// A path that can be asked for; directories count too, which no import names.
 static bool is_file(const char *path) {
     wchar_t *wide = win32_wide_path(path, 0);
     const DWORD attributes = wide ? GetFileAttributesW(wide) : INVALID_FILE_ATTRIBUTES;
@@ -18,11 +19,13 @@ static bool is_file(const char *path) {
     return attributes != INVALID_FILE_ATTRIBUTES;
 }
 
-// Whether the linker would find it, beside the plugin or elsewhere; mapped as data at most.
+// Whether the linker would find a library, beside the plugin or elsewhere. It is mapped as data at
+// most, so that none of its code runs.
 static bool is_there(const char *plugin, const char *name) {
     char beside[4096];
     const int dir_length = (int)(search_path_file_name(plugin) - plugin);
     const int n = snprintf(beside, sizeof(beside), "%.*s%s", dir_length, plugin, name);
+    // A path that is too long can't be checked, and is not blamed.
     if (n < 0 || (size_t)n >= sizeof(beside) || is_file(beside)) return true;
     // Names of interfaces, which the linker knows files for.
     if (strncmp(name, "api-ms-", 7) == 0 || strncmp(name, "ext-ms-", 7) == 0) return true;
@@ -38,6 +41,7 @@ static bool is_there(const char *plugin, const char *name) {
     return module != NULL;
 }
 
+// The first import that isn't found; usually the only one.
 bool missing_import(const struct plugin_file *file, const char *path, char *out_name, size_t size) {
     const struct image_source source = plugin_file_source(file, path);
     for (unsigned i = 0; image_import_pe(&source, i, out_name, size); ++i) {

@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 
+// For messages.
 static const char *machine_text(enum ggml_machine machine) {
     switch (machine) {
     case GGML_MACHINE_X86_64: return "x86-64";
@@ -23,6 +24,7 @@ static const char *machine_text(enum ggml_machine machine) {
     return "an unknown machine";
 }
 
+// Major versions must be equal; a newer minor is accepted unless the plugin needs it.
 static enum ggml_host_status compare_contracts(const struct ggml_plugin_note *note) {
     if (note->contract_major != GGML_CONTRACT_MAJOR) {
         return ggml_fail(
@@ -43,7 +45,7 @@ static enum ggml_host_status compare_contracts(const struct ggml_plugin_note *no
     return GGML_HOST_OK;
 }
 
-// Comma-separated names of the bits; those without a name are numbered.
+// Lists the names of feature bits; a bit without a name is given by number.
 static void name_features(uint64_t bits, char *out_text, size_t size) {
     size_t used = 0;
     out_text[0] = '\0';
@@ -58,6 +60,7 @@ static void name_features(uint64_t bits, char *out_text, size_t size) {
     }
 }
 
+// What the plugin needs and this machine lacks; bits beyond the first word are from a future host.
 static enum ggml_host_status compare_features(const struct ggml_plugin_note *note,
                                               uint64_t cpu_features) {
     char names[512];
@@ -77,6 +80,8 @@ static enum ggml_host_status compare_features(const struct ggml_plugin_note *not
     return GGML_HOST_OK;
 }
 
+// In the order in which the message is most useful: a plugin of another contract may have other
+// meanings for all that follows.
 enum ggml_host_status plugin_negotiate(const struct ggml_plugin_note *note, uint64_t cpu_features) {
     enum ggml_host_status status = compare_contracts(note);
     if (status != GGML_HOST_OK) return status;

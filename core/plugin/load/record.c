@@ -27,6 +27,7 @@ FORK_LOCK(records_lock);
 static struct record *records;
 static struct directory *directories;
 
+// Contract numbers are -1 until a note was read.
 struct record *record_new(const char *path) {
     const size_t length = strlen(path);
     struct record *record = ggml_mem_calloc(1, sizeof(*record) + length + 1);
@@ -40,7 +41,7 @@ struct record *record_new(const char *path) {
     return record;
 }
 
-// Strings of a note may fill their field without an end.
+// Copies a string of a note, which may fill its field without a terminating zero.
 static void copy_string(char *out_text, const char *text) {
     snprintf(out_text, GGML_PLUGIN_STRING_SIZE + 1, "%.*s", GGML_PLUGIN_STRING_SIZE, text);
 }
@@ -54,6 +55,7 @@ void record_set_note(struct record *record, const struct ggml_plugin_note *note)
     record->machine = (enum ggml_machine)note->machine;
 }
 
+// The message is the thread's last error, which the failing stage has set.
 enum ggml_host_status record_refuse(struct record *record, enum ggml_plugin_stage stage,
                                     enum ggml_host_status status) {
     record->stage = stage;
@@ -62,7 +64,8 @@ enum ggml_host_status record_refuse(struct record *record, enum ggml_plugin_stag
     return status;
 }
 
-// Built-in plugins share one path.
+// Whether two records are about the same candidate: by path and, for built-ins, which share one
+// path, by name.
 static bool same_candidate(const struct record *a, const struct record *b) {
     if (strcmp(a->path, b->path) != 0) return false;
     return strcmp(a->path, BUILTIN_PATH) != 0 || strcmp(a->name, b->name) == 0;
@@ -83,6 +86,7 @@ void records_put(struct record *record) {
     ggml_mem_free(old);
 }
 
+// O(records), under the lock.
 bool records_loaded(const char *path) {
     pthread_mutex_lock(&records_lock);
     const struct record *record = records;
@@ -92,6 +96,7 @@ bool records_loaded(const char *path) {
     return record != NULL;
 }
 
+// The record goes with the plugin; the file becomes a candidate again.
 void records_forget(ggml_backend_reg_t reg) {
     struct record *found = NULL;
     pthread_mutex_lock(&records_lock);
@@ -116,12 +121,13 @@ static const char *plugin_name_in(const char *path, const char *dir) {
     return !nested && plugin_file_name_parse(name, NULL, NULL, 0) ? name : NULL;
 }
 
-// Of bsearch().
+// Comparison for bsearch().
 static int compare_path(const void *key, const void *element) {
     return strcmp(key, *(char *const *)element);
 }
 
-// A plugin that is loaded stays usable without its file.
+// Updates the record of a file that has disappeared, or come back. A loaded plugin stays usable
+// without its file.
 static void note_gone(struct record *record, bool is_there) {
     static const char in_use[] = "its file is gone; it stays in use until it is unloaded";
     if (record->reg) {
@@ -144,7 +150,7 @@ void records_note_gone(const char *dir, char *const *paths, size_t count) {
     pthread_mutex_unlock(&records_lock);
 }
 
-// A directory that others can write to has a record of its own.
+// Whether the record is about the directory itself, which others can write to.
 static bool is_refused_directory(const struct record *record, const char *path) {
     return record->status == GGML_HOST_UNTRUSTED && record->stage == GGML_PLUGIN_STAGE_FOUND &&
            strcmp(record->path, path) == 0;
@@ -183,6 +189,7 @@ enum ggml_host_status records_put_directory(const char *path, const char *origin
     return GGML_HOST_OK;
 }
 
+// Reports are copies: loading may go on while one is read.
 // --- report --------------------------------------------------------------------------------------
 
 struct ggml_plugin_report {
@@ -193,6 +200,7 @@ struct ggml_plugin_report {
     struct ggml_plugin_directory *directories;
 };
 
+// False if any string could not be copied.
 bool record_copy(struct arena *arena, const struct record *from,
                  struct ggml_plugin_record *out_record) {
     *out_record = (struct ggml_plugin_record){
@@ -214,7 +222,7 @@ bool record_copy(struct arena *arena, const struct record *from,
            out_record->message && out_record->missing;
 }
 
-// With the lock held. A report is a copy, so that loading may go on while it is read.
+// Copies all records, with the lock held.
 static bool copy_records(struct ggml_plugin_report *report) {
     size_t count = 0;
     for (const struct record *record = records; record; record = record->next)
@@ -228,7 +236,7 @@ static bool copy_records(struct ggml_plugin_report *report) {
     return true;
 }
 
-// With the lock held.
+// Copies all directories, with the lock held.
 static bool copy_directories(struct ggml_plugin_report *report) {
     size_t count = 0;
     for (const struct directory *dir = directories; dir; dir = dir->next)
@@ -245,6 +253,7 @@ static bool copy_directories(struct ggml_plugin_report *report) {
     return true;
 }
 
+// Complete or NULL: a report that lacks records would mislead.
 ggml_plugin_report_t ggml_plugin_report_new(void) {
     struct ggml_plugin_report *report = ggml_mem_calloc(1, sizeof(*report));
     bool complete = false;
@@ -282,7 +291,7 @@ const struct ggml_plugin_directory *ggml_plugin_report_directory_get(ggml_plugin
     return report && i < report->n_directories ? &report->directories[i] : NULL;
 }
 
-// As an int: a number from a later minor is no value of the enumeration.
+// By the value as an int: a plugin of a later minor may know more stages than this enumeration.
 const char *ggml_plugin_stage_text(enum ggml_plugin_stage stage) {
     switch ((int)stage) {
     case GGML_PLUGIN_STAGE_FOUND: return "found";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is known of every plugin candidate and directory: the source of the public report.
+// Records of plugin candidates and directories, the source of the public report.
 #ifndef GGML_PLUGIN_LOAD_RECORD_H
 #define GGML_PLUGIN_LOAD_RECORD_H
 
@@ -18,13 +18,13 @@ struct record {
     int contract_major;
     int contract_minor;
     enum ggml_machine machine;
-    enum ggml_plugin_stage stage;
+    enum ggml_plugin_stage stage; // the last one reached
     enum ggml_host_status status;
-    char message[512];
-    char missing[128];
-    ggml_backend_reg_t reg;
-    double microseconds;
-    char path[];
+    char message[512];      // of the failure, "" if loaded
+    char missing[128];      // library that the linker did not find
+    ggml_backend_reg_t reg; // NULL unless loaded
+    double microseconds;    // examining and starting
+    char path[];            // allocated with the record
 };
 
 // A record of a candidate that was found; NULL when memory runs out. Freed with ggml_mem_free, or

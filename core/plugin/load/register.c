@@ -4,7 +4,8 @@
 #include "ggml-backend-impl.h"
 #include "plugin/registry/registry.h"
 
-// A plugin may have announced the devices of a backend as its own.
+// Whether the devices of a backend are registered already: a plugin may have announced them as its
+// own.
 static bool devices_are_known(ggml_backend_reg_t reg) {
     const struct ggml_backend_table *table = reg->table;
     const size_t count = plugin_reg_usable(reg) ? table->get_device_count(reg) : 0;
@@ -14,6 +15,7 @@ static bool devices_are_known(ggml_backend_reg_t reg) {
     return count > 0;
 }
 
+// Such backends have no file and no record; they are registered as plugins without a name.
 void ggml_backend_register(ggml_backend_reg_t reg) {
     if (!reg || !registry_lock("ggml_backend_register")) return;
     if (!registry_find_reg(reg) && !devices_are_known(reg)) {
@@ -26,6 +28,7 @@ void ggml_backend_register(ggml_backend_reg_t reg) {
     registry_unlock();
 }
 
+// A single device, wrapped into a registration of its own.
 void ggml_backend_device_register(ggml_backend_dev_t device) {
     if (!device || !registry_lock("ggml_backend_device_register")) return;
     if (!registry_find_device(device)) {

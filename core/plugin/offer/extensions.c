@@ -13,6 +13,7 @@
 
 // --- the host's own ------------------------------------------------------------------------------
 
+// Entries of the extensions. Plugins pass the host table so that the host can tell them apart.
 static ggml_backend_buffer_type_t memory_type(const struct ggml_host_table *host) {
     (void)host;
     return ggml_backend_cpu_buffer_type();
@@ -44,6 +45,7 @@ static const struct ggml_extension_cpu_features cpu_features = {
     .features = features_here,
 };
 
+// The registry extension: a plugin announces that its list of devices has changed.
 static int32_t devices_changed(const struct ggml_host_table *host) {
     if (!host) return GGML_HOST_INVALID_ARGUMENT;
     return (int32_t)announce_devices(plugin_of_table(host));
@@ -55,6 +57,7 @@ static const struct ggml_extension_registry registry = {
     .devices_changed = devices_changed,
 };
 
+// Where the plugin's file lies, for those that ship data with it.
 static const char *plugin_file(const struct ggml_host_table *host) {
     return plugin_of_table(host)->path;
 }
@@ -70,6 +73,7 @@ static const struct ggml_extension_plugin_path plugin_path = {
     .folder = plugin_folder,
 };
 
+// Has no entries: that it is offered tells a plugin that it is only tried out.
 static const struct ggml_extension_trial trial = {
     .size = (uint32_t)sizeof(trial),
     .revision = GGML_EXTENSION_TRIAL_REVISION,
@@ -82,7 +86,7 @@ void extensions_set_trial(void) {
 
 // --- the application's ---------------------------------------------------------------------------
 
-// Never taken out: a plugin may keep what it was given.
+// An extension of the application. Never removed: a plugin may keep the table that it was given.
 struct offered {
     struct offered *older;
     const void *table;
@@ -99,6 +103,7 @@ static const struct offered *find_offered(const char *id) {
     return item;
 }
 
+// Lock-free append. The new id is compared with all others again after each lost race.
 enum ggml_host_status ggml_host_offer_extension(const char *id, uint32_t revision,
                                                 const void *table) {
     if (!id || id[0] == '\0' || !table || strncmp(id, "ggml.", strlen("ggml.")) == 0) {
@@ -126,6 +131,8 @@ enum ggml_host_status ggml_host_offer_extension(const char *id, uint32_t revisio
 
 // --- both ----------------------------------------------------------------------------------------
 
+// The application's extensions are looked up first; ids of the host's own can't be taken, as
+// `ggml.` is refused.
 const void *extension_find(const struct host_plugin *plugin, const char *id,
                            uint32_t min_revision) {
     const struct offered *offered = find_offered(id);
@@ -148,6 +155,7 @@ const void *extension_find(const struct host_plugin *plugin, const char *id,
     return NULL;
 }
 
+// Keeps the plugin alive during the call by its use count, without a lock.
 const void *ggml_backend_reg_get_extension(ggml_backend_reg_t reg, const char *id,
                                            uint32_t min_revision) {
     unsigned section;

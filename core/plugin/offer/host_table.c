@@ -13,6 +13,7 @@
 #include "plugin/offer/extensions.h"
 #include "plugin/registry/plugin.h"
 
+// Log and error entries take any number as level or status: the wrapped functions bound them.
 static void table_log(const struct ggml_host_table *host, int32_t level, const char *text) {
     (void)host;
     if (text) ggml_log_internal((enum ggml_log_level)level, "%s", text);
@@ -23,6 +24,8 @@ static void table_set_error(const struct ggml_host_table *host, int32_t status, 
     ggml_fail((enum ggml_host_status)status, "%s", text ? text : "");
 }
 
+// The contract requires a size and a power of two; everything else is a mistake of the plugin with
+// a message.
 static void *table_alloc(const struct ggml_host_table *host, size_t size, size_t alignment) {
     (void)host;
     const bool valid = size > 0 && alignment > 0 && (alignment & (alignment - 1)) == 0;
@@ -33,6 +36,7 @@ static void *table_alloc(const struct ggml_host_table *host, size_t size, size_t
                   "not be 0 and the alignment a power of two",
                   size, alignment);
     } else if (!memory) {
+        // A note, not an error: the plugin decides whether lack of memory fails its call.
         ggml_fail_note(GGML_HOST_OUT_OF_MEMORY, "host alloc: no memory for %zu bytes", size);
     }
     return memory;
@@ -61,13 +65,15 @@ static int32_t table_bind_thread_mask(const struct ggml_host_table *host, const 
     return (int32_t)topology_bind_mask(mask, n_words);
 }
 
+// Letters of an environment variable for a plugin's name: capitals, digits and underscores.
 static char variable_letter(char c) {
     if (c >= 'a' && c <= 'z') return (char)(c - 'a' + 'A');
     const bool plain = (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
     return plain ? c : '_';
 }
 
-// GGML_<NAME>_ANYTHING
+// Whether the variable is one of the plugin's own, GGML_<NAME>_ANYTHING. A plugin can't read others
+// through the host.
 static bool is_own_variable(const char *plugin_name, const char *variable) {
     static const char prefix[] = "GGML_";
     if (plugin_name[0] == '\0' || strncmp(variable, prefix, strlen(prefix)) != 0) return false;
@@ -78,6 +84,8 @@ static bool is_own_variable(const char *plugin_name, const char *variable) {
     return p[0] == '_' && p[1] != '\0';
 }
 
+// The host's variables by the table in env_list.inl; a plugin's own ones are read from the
+// environment.
 static const char *table_get_config(const struct ggml_host_table *host, const char *name) {
     if (!host || !name) return NULL;
     const char *value = ggml_env_by_name(name);
@@ -90,6 +98,7 @@ static const void *table_get_extension(const struct ggml_host_table *host, const
     return id ? extension_find(plugin_of_table(host), id, min_revision) : NULL;
 }
 
+// Entries that are not set are reserved and zero.
 void host_table_init(struct ggml_host_table *out_table) {
     *out_table = (struct ggml_host_table){
         .size = (uint32_t)sizeof(*out_table),

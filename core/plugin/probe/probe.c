@@ -31,8 +31,8 @@ static bool is_switched_off(const char *value) {
     return value && strcmp(value, "0") == 0;
 }
 
-// Checks what was given and fills in defaults. The memory limit is half of the machine's, but no
-// less than 2 GiB unless the caller asks for less: drivers take a lot to start.
+// Checks the options and fills in defaults. The memory limit is half of the machine's memory, but
+// at least 2 GiB unless the caller asks for less: drivers need a lot to start.
 static enum ggml_host_status take_options(const struct ggml_probe_options *given,
                                           struct ggml_probe_options *out_options) {
     const uint64_t least_memory = UINT64_C(2) << 30;
@@ -63,6 +63,7 @@ static enum ggml_host_status take_options(const struct ggml_probe_options *given
 
 // --- candidates ----------------------------------------------------------------------------------
 
+// The report has the directories even if none had a plugin.
 static enum ggml_host_status report_directories(struct ggml_probe_report *report,
                                                 const struct candidates_dir *dirs, size_t count) {
     report->directories = arena_alloc(&report->arena, count * sizeof(*report->directories) + 1);
@@ -77,7 +78,7 @@ static enum ggml_host_status report_directories(struct ggml_probe_report *report
     return GGML_HOST_OK;
 }
 
-// The same candidates, in the same order, as ggml_plugin_load_all() would look at.
+// Finds the candidates that ggml_plugin_load_all() would look at, in the same order.
 static enum ggml_host_status find_candidates(struct probe_run *run) {
     struct candidates_dir *dirs;
     size_t n_dirs;
@@ -94,15 +95,15 @@ static enum ggml_host_status find_candidates(struct probe_run *run) {
 
 // --- what can be told without running anything ---------------------------------------------------
 
-// The running plugin that the candidate is: of a file by its identity, of what is built in by
-// name.
+// The running plugin that the candidate is: a file by its identity, a built-in by its name. NULL if
+// it isn't running.
 static const struct host_plugin *find_loaded(const struct candidate *candidate) {
     if (!candidate->builtin) return registry_find_file(&candidate->file.id);
     const struct host_plugin *same = registry_find_name(candidate->name);
     return same && strcmp(same->path, BUILTIN_PATH) == 0 ? same : NULL;
 }
 
-// With the registry lock held.
+// Describes a candidate that is running instead of trying it, with the registry lock held.
 static enum ggml_host_status take_loaded(struct probe_run *run, size_t index) {
     struct candidate *candidate = &run->set.items[index];
     struct probe_outcome *outcome = &run->outcomes[index];
@@ -115,7 +116,7 @@ static enum ggml_host_status take_loaded(struct probe_run *run, size_t index) {
     return probe_result_take(&outcome->result, candidate->record, plugin);
 }
 
-// Without the lock: a file may lie on a disk that takes its time.
+// Examines all candidates without the lock, since files may lie on a slow disk.
 static enum ggml_host_status examine_files(struct probe_run *run) {
     for (size_t i = 0; i < run->set.count; ++i) {
         struct candidate *candidate = &run->set.items[i];
@@ -129,8 +130,7 @@ static enum ggml_host_status examine_files(struct probe_run *run) {
     return GGML_HOST_OK;
 }
 
-// With the registry lock held: applies the filter, and asks what runs already instead of trying
-// it.
+// Applies the filter, and describes what is running, with the registry lock held.
 static enum ggml_host_status choose(struct probe_run *run) {
     enum ggml_host_status status = candidates_read_filter(&run->set, &run->arena, &run->filter);
     for (size_t i = 0; i < run->set.count && status == GGML_HOST_OK; ++i) {
@@ -141,13 +141,14 @@ static enum ggml_host_status choose(struct probe_run *run) {
     return status;
 }
 
-// Whether nothing is known of it yet, and it is worth a try.
+// Whether the candidate still has to be tried.
 static bool is_open(const struct probe_run *run, size_t i) {
     return run->set.items[i].state == CANDIDATE_FIT && !run->outcomes[i].known;
 }
 
 // --- helper processes ----------------------------------------------------------------------------
 
+// The callback runs in the calling thread.
 static void tell_progress(struct probe_run *run, const char *path) {
     ++run->n_done;
     if (!run->options.progress) return;
@@ -158,7 +159,7 @@ static void job_done(void *context, const struct probe_job *job) {
     tell_progress(context, job->path);
 }
 
-// What is built in is never remembered: it changes with the program.
+// Takes results from the cache. Built-ins are never cached: they change with the program.
 static void look_into_cache(struct probe_run *run, const struct probe_cache *cache) {
     for (size_t i = 0; i < run->set.count; ++i) {
         const struct candidate *candidate = &run->set.items[i];
@@ -172,7 +173,7 @@ static void look_into_cache(struct probe_run *run, const struct probe_cache *cac
     }
 }
 
-// What failed at this moment only isn't kept: no memory, no process to be had.
+// Stores new results. Failures of the moment, such as lack of memory or processes, are not stored.
 static void remember(const struct probe_run *run, const struct probe_cache *cache) {
     bool any = false;
     for (size_t i = 0; i < run->set.count; ++i) {
@@ -187,7 +188,7 @@ static void remember(const struct probe_run *run, const struct probe_cache *cach
     if (any) probe_cache_prune(cache);
 }
 
-// The result moves to the outcome, with which it is freed.
+// Moves a helper's result to its outcome, which frees it.
 static void take_job(struct probe_outcome *outcome, const struct probe_job *job) {
     if (!job->isolated) return;
     outcome->known = true;
@@ -197,7 +198,8 @@ static void take_job(struct probe_outcome *outcome, const struct probe_job *job)
     outcome->result = job->result;
 }
 
-// Helpers differ in it only if the machine changes meanwhile.
+// Keeps the reason why a helper was not confined. Helpers differ in it only if the machine changes
+// meanwhile, so one reason is enough.
 static bool take_confinement(struct ggml_probe_report *report, const struct probe_job *job) {
     if (job->not_confined[0] == '\0' || report->not_sandboxed[0] != '\0') return true;
     const char *copy = arena_strdup(&report->arena, job->not_confined);
@@ -205,8 +207,8 @@ static bool take_confinement(struct ggml_probe_report *report, const struct prob
     return copy != NULL;
 }
 
-// Tries every file that is still open, several at a time. UNSUPPORTED: helpers can't be started
-// here at all.
+// Tries every open file in a helper process, several at a time. UNSUPPORTED if helpers can't be
+// started here at all.
 static enum ggml_host_status run_helpers(struct probe_run *run, const char *helper) {
     struct probe_job *jobs = arena_alloc(&run->arena, run->set.count * sizeof(*jobs) + 1);
     size_t *owners = arena_alloc(&run->arena, run->set.count * sizeof(*owners) + 1);
@@ -235,7 +237,7 @@ static enum ggml_host_status run_helpers(struct probe_run *run, const char *help
     return status;
 }
 
-// For the report; the run goes on.
+// Copies the last error into the report as a reason; the run goes on.
 static enum ggml_host_status keep_reason(struct probe_run *run, const char **out_reason) {
     *out_reason = arena_strdup(&run->report->arena, ggml_last_error());
     if (*out_reason) return GGML_HOST_OK;
@@ -243,7 +245,7 @@ static enum ggml_host_status keep_reason(struct probe_run *run, const char **out
     return no_memory();
 }
 
-// Without one no helper is looked for, nor the cache opened.
+// Whether any file has to be tried; otherwise neither helper nor cache is needed.
 static bool any_file_open(const struct probe_run *run) {
     for (size_t i = 0; i < run->set.count; ++i) {
         if (is_open(run, i) && !run->set.items[i].builtin) return true;
@@ -251,7 +253,7 @@ static bool any_file_open(const struct probe_run *run) {
     return false;
 }
 
-// On failure the run goes on with a cache that keeps nothing, and says so.
+// Opens the cache. On failure the run goes on without one, and the report says why.
 static enum ggml_host_status open_cache(struct probe_run *run, const char *helper,
                                         struct probe_cache *out_cache) {
     const uint32_t expiry = run->options.failure_expiry;
@@ -265,7 +267,7 @@ static enum ggml_host_status open_cache(struct probe_run *run, const char *helpe
     return status == GGML_HOST_OK ? status : keep_reason(run, &run->report->not_cached);
 }
 
-// Without the lock: this may take as long as the deadlines allow.
+// Tries files in helper processes, without the lock: it may take as long as the deadlines allow.
 static enum ggml_host_status isolate(struct probe_run *run) {
     char helper[PROBE_PATH_MAX];
     struct probe_cache cache;
@@ -284,7 +286,7 @@ static enum ggml_host_status isolate(struct probe_run *run) {
 
 // --- this process --------------------------------------------------------------------------------
 
-// Runs the plugin's code in this process: a crash is the application's.
+// Tries a candidate in this process, where a crash is the application's.
 static enum ggml_host_status probe_here(struct probe_run *run, size_t index) {
     struct candidate *candidate = &run->set.items[index];
     struct probe_outcome *outcome = &run->outcomes[index];
@@ -303,13 +305,14 @@ static enum ggml_host_status probe_here(struct probe_run *run, size_t index) {
     return started == GGML_HOST_OUT_OF_MEMORY ? started : status;
 }
 
+// With GGML_PROBE_ISOLATED_ONLY a plugin is rather left out than tried in this process.
 static void refuse_here(struct candidate *candidate, const char *why) {
     candidate_refuse(candidate, GGML_PLUGIN_STAGE_NEGOTIATE, GGML_HOST_UNSUPPORTED,
                      "not probed, because %s", why);
 }
 
-// What is built in, and files that no helper could try. With the registry lock held; meanwhile
-// somebody may have loaded one of them.
+// Tries built-ins, and files for which no helper could be started, with the registry lock held.
+// Another thread may have loaded one of them since, so each is looked up again.
 static enum ggml_host_status probe_rest(struct probe_run *run) {
     const char *why = run->report->not_isolated;
     enum ggml_host_status status = GGML_HOST_OK;
@@ -329,6 +332,7 @@ static enum ggml_host_status probe_rest(struct probe_run *run) {
 
 // --- all of it -----------------------------------------------------------------------------------
 
+// Outcomes own their results.
 static void free_run(struct probe_run *run) {
     for (size_t i = 0; run->outcomes && i < run->set.count; ++i)
         probe_result_free(&run->outcomes[i].result);
@@ -336,6 +340,7 @@ static void free_run(struct probe_run *run) {
     arena_free(&run->arena);
 }
 
+// Runs a step under the registry lock; BUSY from inside a plugin's start.
 static enum ggml_host_status locked(struct probe_run *run,
                                     enum ggml_host_status (*step)(struct probe_run *run)) {
     if (!registry_lock("ggml_plugin_probe")) return GGML_HOST_BUSY;
@@ -344,6 +349,8 @@ static enum ggml_host_status locked(struct probe_run *run,
     return status;
 }
 
+// The last step, with the lock held: everything that remains, then the choice among variants as
+// loading would make it.
 static enum ggml_host_status conclude(struct probe_run *run) {
     enum ggml_host_status status = probe_rest(run);
     if (status != GGML_HOST_OK) return status;
@@ -352,6 +359,7 @@ static enum ggml_host_status conclude(struct probe_run *run) {
     return status == GGML_HOST_OK ? probe_run_conclude(run) : status;
 }
 
+// The pipeline: policy, candidates, files, what is loaded, helpers, the rest.
 static enum ggml_host_status probe(struct probe_run *run) {
     enum ggml_host_status status = policy_get(&run->arena, &run->policy);
     if (status == GGML_HOST_OK) status = find_candidates(run);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-// A writer that ran out of memory stays failed, and a reader that was cut short too: callers
-// look once, at the end.
+// Bytes of messages and cache entries. A writer that ran out of memory, or a reader that came to
+// the end, stays failed, so that callers check once at the end.
 #include "plugin/probe/probe_bytes.h"
 
 #include <string.h>
 
 #include "base/mem.h"
 
+// Room for `size` more bytes, by doubling.
 static bool reserve(struct probe_writer *writer, size_t size) {
     enum { FIRST_CAPACITY = 256 };
     if (writer->failed) return false;
@@ -29,6 +30,7 @@ void probe_put_bytes(struct probe_writer *writer, const void *bytes, size_t size
     writer->size += size;
 }
 
+// Little-endian, whatever the machine.
 static void put_number(struct probe_writer *writer, uint64_t value, size_t size) {
     unsigned char bytes[sizeof(value)];
     for (size_t i = 0; i < size; ++i)
@@ -44,6 +46,7 @@ void probe_put_u64(struct probe_writer *writer, uint64_t value) {
     put_number(writer, value, sizeof(value));
 }
 
+// Texts are cut at PROBE_TEXT_MAX, so that a plugin can't make messages of any length.
 void probe_put_text(struct probe_writer *writer, const char *text) {
     const char *given = text ? text : "";
     const char *end = memchr(given, '\0', PROBE_TEXT_MAX);
@@ -57,6 +60,7 @@ void probe_writer_free(struct probe_writer *writer) {
     memset(writer, 0, sizeof(*writer));
 }
 
+// Points into the reader's data.
 const unsigned char *probe_get_bytes(struct probe_reader *reader, size_t size) {
     if (size > reader->size - reader->at) reader->damaged = true;
     if (reader->damaged || reader->no_memory) return NULL;
@@ -81,6 +85,7 @@ uint64_t probe_get_u64(struct probe_reader *reader) {
     return get_number(reader, sizeof(uint64_t));
 }
 
+// Longer texts than a writer makes are damage.
 const char *probe_get_text(struct probe_reader *reader, struct arena *arena) {
     const uint32_t length = probe_get_u32(reader);
     if (length > PROBE_TEXT_MAX) reader->damaged = true;
